@@ -1,6 +1,6 @@
-//===- args_test.cpp - calls in every mode, and every rule of theirs that can be broken -----------------===//
+//===- args_test.cpp - calls in every mode, and every one of their rules that can be broken -------------===//
 //
-// With a pack whose kernels list every feature, so that only the checks of a call can refuse.
+// The pack's kernels list every feature, so that only the checks of a call can refuse.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "fixture.h"
@@ -111,7 +111,7 @@ struct Refusal {
 #define SLUICE_ODD(type) reinterpret_cast<const type *>(device_memory + 2)
 
 const Refusal refusals[] = {
-    // Which arrays a mode has.
+    // The arrays of a mode.
     {dense, SLUICE_SET(q_starts, array()), "q_starts", "the problem's mode is SLUICE_MODE_DENSE"},
     {dense, SLUICE_SET(kv_starts, array()), "kv_starts", "the problem's mode is not SLUICE_MODE_RAGGED"},
     {dense, SLUICE_SET(page_table, array()), "page_table",
@@ -145,7 +145,7 @@ const Refusal refusals[] = {
     {csr, SLUICE_SET(page_starts, nullptr), "page_starts", "page_starts is NULL"},
     {csr, SLUICE_SET(page_starts, SLUICE_ODD(int32_t)), "page_starts", "it must be aligned to 4 bytes"},
     {csr, SLUICE_SET(page_table_stride, 4), "page_table_stride", "there is no SLUICE_PAGE_TABLE_BLOCK"},
-    // How many pages and rows there are.
+    // The numbers of pages and rows.
     {dense, SLUICE_SET(page_count, 1), "page_count",
      "page_count is 1; it must be 0: the problem's mode is not"},
     {ragged, SLUICE_SET(page_count, 1), "page_count", "the problem's mode is not SLUICE_MODE_PAGED"},
@@ -159,12 +159,12 @@ const Refusal refusals[] = {
     {paged,
      [](Call &c) {
        c.args.page_count = int64_t{1} << 32;
-       c.args.k.stride[0] = int64_t{1} << 16; // of 2 bytes: 2^49 in all
+       c.args.k.stride[0] = int64_t{1} << 16; // of 2 bytes each: 2^49 in all
      },
      "k.stride", "beyond the address space"},
     {ragged, SLUICE_SET(q_tokens, int64_t{1} << 50), "q.stride", "beyond the address space"},
     {ragged, SLUICE_SET(kv_tokens, int64_t{1} << 50), "k.stride", "beyond the address space"},
-    // With starts there is no batch dimension.
+    // With starts the batch dimension does not exist.
     {ragged, SLUICE_SET(q.stride[0], 8), "q.stride[0]", "q.stride[0] is 8; it must be 0 where starts"},
     {ragged, SLUICE_SET(k.stride[0], 8), "k.stride[0]", "it must be 0 where starts"},
     {ragged, SLUICE_SET(v.stride[0], 8), "v.stride[0]", "it must be 0 where starts"},
@@ -173,7 +173,7 @@ const Refusal refusals[] = {
     {paged, SLUICE_SET(q_starts, array()), "q.stride[0]", "it must be 0 where starts"},
     {ragged, SLUICE_SET(o.stride[1], 0), "o.stride[1]", "elements of an output would overlap"},
     {ragged, SLUICE_SET(lse.stride[1], 0), "lse.stride[1]", "elements of an output would overlap"},
-    // Reach, as far as the call tells: a page, a row, a pack.
+    // Extent, as far as the call says: a page, a row, a pack.
     {paged, SLUICE_SET(k.stride[2], int64_t{1} << 50), "k.stride", "beyond the address space"},
     {packed, SLUICE_SET(k.stride[3], int64_t{1} << 50), "k.stride", "beyond the address space"},
     {packed, SLUICE_SET(k.stride[3], -8), "k.stride[3]", "it must not be negative"},
@@ -277,11 +277,11 @@ TEST_CASE("with starts only the device knows how many rows there are", "[args]")
   Call call = ragged();
   call.problem.max_q_tokens = 6; // less than batch * q_len, which only bounds the lengths
   CHECK(sluice_run(make_plan(context, call.problem).get(), &call.args, &launch, nullptr) == SLUICE_OK);
-  // A head may lie behind all rows of the one before, however few there are.
+  // A head may start after all rows of the previous one, however few they are.
   call.args.o.stride[1] = 128;
   call.args.o.stride[2] = 2 * 128;
   CHECK(sluice_run(make_plan(context, call.problem).get(), &call.args, &launch, nullptr) == SLUICE_OK);
-  // ... as long as nobody says that there are more.
+  // ... as long as the call does not say that there are more.
   call.args.q_tokens = 2;
   CHECK(sluice_run(make_plan(context, call.problem).get(), &call.args, &launch, nullptr) == SLUICE_OK);
   call.args.q_tokens = 3;
@@ -306,7 +306,7 @@ TEST_CASE("of pages a call uses any one, and all of it", "[args]") {
   const ContextHandle context = able_context(SLUICE_DEVICE_HIP);
   const sluice_launch launch = good_launch();
   Call call = paged();
-  call.args.kv_len = 1 << 30; // in as many pages as it takes: they do not follow each other
+  call.args.kv_len = 1 << 30; // in as many pages as needed: they need not be adjacent
   call.args.page_table_stride = (1 << 30) / 16;
   call.args.k.stride[1] = call.args.v.stride[1] = 1 << 20;
   CHECK(sluice_run(make_plan(context, call.problem).get(), &call.args, &launch, nullptr) == SLUICE_OK);
@@ -349,7 +349,7 @@ TEST_CASE("an args struct of the first version is still a dense call", "[args]")
   CHECK(offsetof(sluice_args, q_starts) == first_size);
   CHECK(offsetof(sluice_args, page_count) == 400); // the end of release 1.0's
   CHECK(sizeof(sluice_args) == 424);
-  // What lies behind an older caller's struct is not its business.
+  // Bytes after an older caller's struct are not read.
   const auto older = [](const Call &call) {
     sluice_args args = call.args;
     args.struct_size = first_size;
@@ -505,7 +505,7 @@ TEST_CASE("entries of a table that no key needs may be anything", "[args]") {
   HostCall call(SLUICE_MODE_PAGED, block);
   call.table[2] = call.table[3] = -1; // of the sequence without keys
   call.kv_lengths[0] = 2;
-  call.table[1] = -1; // behind two keys of one page
+  call.table[1] = -1; // after two keys of one page
   Error error;
   const sluice_status status = sluice_reference(&call.problem, &call.args, &error);
   INFO(error.message);
@@ -517,7 +517,7 @@ TEST_CASE("the host reference takes what only a device limits", "[args]") {
   call.problem.max_q_len = 3;
   call.problem.max_kv_len = 4;
   call.args.q_len = call.args.kv_len = 0; // left to the bounds
-  call.args.q.data = call.q + 1;          // aligned to its element and no more
+  call.args.q.data = call.q + 1;          // aligned to its element only
   Error error;
   const sluice_status status = sluice_reference(&call.problem, &call.args, &error);
   INFO(error.message);

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""The checks of the ABI see breaks, and let additions pass: they look at a library whose header was changed.
+"""Checks that the ABI checks find breaks and accept additions, on a library whose header was changed.
 
 usage: break_test.py SOURCE C_COMPILER CXX_COMPILER ENTRY_POINT_SOURCE...
 
 Header and sources are copied and changed, the entry points compiled again with debug information, and linked into a
-library of the same name and versions. It is never loaded, so what the entry points call may be missing in it.
+library of the same name and versions. It is never loaded, so it may lack the functions that the entry points call.
 """
 import pathlib
 import re
@@ -18,7 +18,7 @@ HEADER, SIZES, MAP = "include/sluice/sluice.h", "src/abi/sized.h", "src/abi/slui
 PUBLISH = (SIZES, r"(\(sluice_problem, [^)]*\b(\d+))\)", lambda match: f"{match[1]}, {int(match[2]) + 8})")
 APPEND = (HEADER, r"\n\} sluice_problem;", "\n  int64_t appended;\n} sluice_problem;")
 MINOR = (HEADER, r"(#define SLUICE_ABI_MINOR) \d+", r"\1 7")
-# A function in the version node of that minor, and an enumerator behind the last one.
+# A function in the version node of that minor, and an enumerator after the last one.
 FUNCTION = [
     (HEADER, r"\n(SLUICE_API uint32_t sluice_abi_version)", r"\nSLUICE_API int sluice_appended(void) SLUICE_NOEXCEPT;\n\1"),
     (HEADER, r"(SLUICE_TRACE_RUN = 2)\b", r"\1, SLUICE_TRACE_APPENDED = 3"),

@@ -1,4 +1,4 @@
-//===- cache_op_arguments_test.cpp - what appends and merges become in a kernel's arguments -------------===//
+//===- cache_op_arguments_test.cpp - the kernel arguments of appends and merges -------------------------===//
 #include "cache_op_fixture.h"
 #include "split_fixture.h"
 
@@ -32,7 +32,7 @@ void *resolve(const char *name, void *user) {
   return FakeHip::resolve(name, user);
 }
 
-/// With kernels for every call here.
+/// With kernels for every call in this file.
 class Device {
 public:
   AppendKernargs append(const sluice_append &call) { return run<AppendKernargs>(call, sluice_kv_append); }
@@ -70,7 +70,7 @@ uint64_t address_of(const void *pointer) {
   return reinterpret_cast<uint64_t>(pointer);
 }
 
-/// What the kernel makes of the numbers: support/divisor.h.
+/// The kernel's form of the numbers: support/divisor.h.
 uint32_t divided(uint32_t value, uint32_t magic, uint32_t shift) {
   return uint32_t(uint64_t{2 * value} * magic >> 32) >> shift;
 }
@@ -139,7 +139,7 @@ TEST_CASE("an append by slots: rows, caches and where rows go", "[cache_ops]") {
   CHECK(out.search_steps == 1);
   CHECK(out.rotary_dim == 0);
   CHECK(out.rotary_pairs == 0);
-  // 32 lanes for a row's chunks, 8 rows a workgroup: one for all 5 rows, of K and of V.
+  // 32 lanes for a row's chunks, 8 rows per workgroup: one workgroup for all 5 rows, for K and for V.
   CHECK(out.lanes_log2 == 5);
   CHECK(out.token_step == 8);
   CHECK(out.chunk_step == 32);
@@ -174,7 +174,7 @@ TEST_CASE("an append by tables, rotated and scaled", "[cache_ops]") {
     call.page_count = count;
     CHECK(device.append(call).page_count == uint64_t(count));
   }
-  // How many entries a sequence has is not known of one sequence, nor where all have the same.
+  // A sequence's number of entries is unknown for one sequence, and if all have the same number.
   call.batch = 1;
   CHECK(device.append(call).page_table_entries == INT64_MAX);
   call.batch = 2;
@@ -190,7 +190,7 @@ TEST_CASE("an append by tables, rotated and scaled", "[cache_ops]") {
   CHECK(out.page_index_64 == 1);
   CHECK(out.k_scale == address_of(call.k_scale));
   CHECK(out.v_scale == address_of(call.v_scale));
-  CHECK(out.k_scale_stride == 1); // of every head its own
+  CHECK(out.k_scale_stride == 1); // of every head separately
   CHECK(out.v_scale_stride == 0);
   CHECK(out.k_pack_chunks == 2);
   CHECK(out.k_cache_pack_stride == 16 * 16);
@@ -199,7 +199,7 @@ TEST_CASE("an append by tables, rotated and scaled", "[cache_ops]") {
 TEST_CASE("an append fills the device a few times over and goes round for the rest", "[cache_ops]") {
   Device device;
   sluice_append call = good_append();
-  // 304 compute units, 16 workgroups each, for K and for V; 8 rows a workgroup.
+  // 304 compute units, 16 workgroups each, for K and for V; 8 rows per workgroup.
   call.tokens = 304 * 8 * 8;
   CHECK(device.append(call).token_step == 304 * 8 * 8);
   CHECK(last.grid == std::array<unsigned, 3>{304 * 8, 1, 2});
@@ -230,7 +230,7 @@ TEST_CASE("an append has a workgroup at least", "[cache_ops]") {
   hip.attributes[63] = 1; // compute unit
   const ContextHandle context = cache_op_context();
   sluice_append call = good_append();
-  // 16 workgroups, of which K and V take 32 for the chunks of a token.
+  // 16 workgroups; K and V take 32 for the chunks of a token.
   call.kv_heads = 16 * 256 / 16;
   for (sluice_tensor *rows : {&call.k, &call.k_cache, &call.v, &call.v_cache})
     rows->stride[1] = int64_t{call.kv_heads} * rows->stride[2];
@@ -333,7 +333,7 @@ TEST_CASE("a merge of few parts that lie side by side takes them at once", "[cac
   using namespace sluice::package;
   Device device;
   const auto mode = [&](const sluice_merge &call) { return device.merge(call).mode; };
-  // 4 slots for 3 parts, 16 for the most, each with 4 parts under way.
+  // 4 slots for 3 parts, 16 for the maximum, each with 4 parts in flight.
   CHECK(mode(dense_merge(3, 5, 2, 64)) == (merge_at_once | merge_to_plain_rows));
   CHECK(mode(dense_merge(16, 5, 2, 64)) == (merge_at_once | merge_to_plain_rows));
   CHECK(mode(dense_merge(17, 5, 2, 64)) == (merge_several_at_once | merge_to_plain_rows));
@@ -341,7 +341,7 @@ TEST_CASE("a merge of few parts that lie side by side takes them at once", "[cac
   CHECK(mode(dense_merge(65, 5, 2, 64)) == merge_to_plain_rows);
   CHECK(mode(dense_merge(3, 5, 2, 2048)) == (merge_several_at_once | merge_to_plain_rows));
   CHECK(mode(dense_merge(3, 5, 2, 2056)) == merge_to_plain_rows);
-  // 4 MiB of parts, of F32: 16 * 1024 rows of 64.
+  // 4 MiB of F32 parts: 16 * 1024 rows of 64.
   CHECK(mode(dense_merge(16, 512, 2, 64)) == (merge_at_once | merge_to_plain_rows));
   CHECK(mode(dense_merge(16, 513, 2, 64)) == merge_to_plain_rows);
   sluice_merge narrow = dense_merge(16, 1024, 2, 64);
@@ -390,7 +390,7 @@ TEST_CASE("a merge's rows go along x, and along y where x would be too long", "[
   CHECK(grid(9) == std::array<unsigned, 2>{2, 1});
   CHECK(grid(4096 * 8) == std::array<unsigned, 2>{4096, 1});
   CHECK(grid(4096 * 8 + 1) == std::array<unsigned, 2>{4096, 2});
-  // One row a workgroup, and more of them than 4096 * 65535.
+  // One row per workgroup, and more rows than 4096 * 65535.
   const MergeKernargs many = device.merge(dense_merge(1, INT32_MAX, 1, 2048));
   CHECK(many.rows == uint32_t(INT32_MAX));
   CHECK(last.grid == std::array<unsigned, 3>{32769, 65535, 1});
@@ -405,12 +405,12 @@ TEST_CASE("the parts of a run are merged where the workspace has them", "[split]
   sluice_problem problem = decode_problem();
   problem.flags |= SLUICE_SINK_LOGITS;
   problem.max_q_len = 4;
-  problem.workspace_ceiling_bytes = 6 * 2 * 4 * 8 * (128 + 1) * 4; // parts, sequences, rows, heads
+  problem.workspace_ceiling_bytes = 6 * 2 * 4 * 8 * (128 + 1) * 4; // splits, sequences, rows, heads
   const PlanHandle plan = make_plan(context, problem);
   sluice_args args = good_args();
   args.q_len = 3;
   args.sink_logits = reinterpret_cast<const float *>(device_memory + 100);
-  // O has gaps that its parts have not.
+  // O has gaps, its splits do not.
   args.o.stride[2] = 136;
   args.o.stride[1] = 8 * 136;
   args.o.stride[0] = 3 * 8 * 136;
@@ -434,7 +434,7 @@ TEST_CASE("the parts of a run are merged where the workspace has them", "[split]
   CHECK(out.partial == uint64_t{1} << 32);
   CHECK(out.partial == parts.o);
   CHECK(out.partial_lse == parts.lse);
-  // Of F32, [part][sequence][row][head][dim], then LSE; three rows of two sequences.
+  // F32, [split][sequence][row][head][dim], then LSE; three rows of two sequences.
   CHECK(out.partial_lse == (uint64_t{1} << 32) + uint64_t{out.parts} * 2 * 3 * 8 * 128 * 4);
   CHECK(out.partial_head_stride == 128);
   CHECK(out.partial_token_stride == 8 * 128);
@@ -467,9 +467,9 @@ TEST_CASE("the parts of a run are merged where the workspace has them", "[split]
   CHECK(out.q_starts == 0);
   CHECK(out.q_lengths == 0);
   CHECK(out.log2_per_unit == Approx(1.442695f));
-  CHECK((out.mode & merge_to_plain_rows) == 0); // LSE lies the other way round
-  // With results that lie as their rows do, nothing is skipped; with rows that only the device counts, some
-  // may be.
+  CHECK((out.mode & merge_to_plain_rows) == 0); // LSE is transposed
+  // If results are laid out like their rows, nothing is skipped; if the number of rows is known only on the
+  // device, some may be skipped.
   args.o.stride[2] = 128;
   args.o.stride[1] = 8 * 128;
   args.o.stride[0] = 3 * 8 * 128;
@@ -540,7 +540,7 @@ TEST_CASE("a run's merge has the run's base of LSE, its starts and its signal", 
   CHECK((out.mode & sluice::package::merge_to_plain_rows) == 0);
   CHECK(out.log2_per_unit == 1);
   CHECK(hip.attention.kernargs.lse_per_log2 == 1);
-  // One sequence, too, may have fewer rows than its place, and its starts are bounded by the tensor's rows.
+  // A single sequence may also have fewer rows than its place; the tensor's rows bound its starts.
   args.batch = 1;
   args.q_tokens = 9;
   REQUIRE(sluice_run(plan.get(), &args, &launch, &error) == SLUICE_OK);

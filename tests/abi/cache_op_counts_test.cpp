@@ -1,4 +1,4 @@
-//===- cache_op_counts_test.cpp - what one append or merge costs in allocations, locks and HIP calls ----===//
+//===- cache_op_counts_test.cpp - allocations, locks and HIP calls of one append or merge ---------------===//
 #include "cache_op_fixture.h"
 #include "interposed.h"
 
@@ -14,7 +14,7 @@ TEST_CASE("a loaded append or merge makes one HIP call, allocates nothing and ta
   const sluice_append append = good_append(), table_append = good_table_append();
   const sluice_merge merge = good_merge();
   const sluice_launch launch = good_launch();
-  // The counters see the library: the first call loads.
+  // The counters see the library: the first call loads kernels.
   interposed.start_counting();
   REQUIRE(sluice_kv_append(context.get(), &append, &launch, nullptr) == SLUICE_OK);
   REQUIRE(interposed.allocations > 0);
@@ -54,7 +54,7 @@ TEST_CASE("a merge of a plan's parts makes its HIP calls, allocates nothing and 
   call.rows_per_sequence = call.most_rows = call.max_rows = 5;
   call.heads = 7;
   call.head_dim_v = 128;
-  // Dependencies are for the kernel before it, the signal is for this one.
+  // Dependencies hold for the kernel after them, the signal for this one.
   sluice_dependency dependency = {};
   dependency.event = FakeHip::handle(7);
   sluice_launch launch = good_launch();

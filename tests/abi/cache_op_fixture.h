@@ -5,7 +5,7 @@
 
 namespace sluice::test {
 
-/// A context of the FakeHip there is, with a kernel from F16 into F16 caches and one from F32 to F16.
+/// A context of the existing FakeHip, with a kernel from F16 into F16 caches and one from F32 to F16.
 inline ContextHandle cache_op_context(uint32_t kind = SLUICE_DEVICE_HIP) {
   static const std::vector<std::byte> pack = cache_op_pack();
   sluice_context_desc desc = context_desc(kind, pack);

@@ -24,7 +24,7 @@ const int32_t *ints(size_t offset) {
 using A = sluice_append;
 constexpr sluice_status invalid = SLUICE_INVALID_ARGUMENT, unsupported = SLUICE_UNSUPPORTED;
 
-/// Of appends by slots.
+/// Rules of appends by slots.
 const Breach<A> append_breaches[] = {
     {"flags", SLUICE_NEWER_STRUCT, "0x200", [](A &a) { a.flags = 1 << 9; }},
     {"flags", invalid, "0x1", [](A &a) { a.flags = SLUICE_CAUSAL; }},
@@ -96,7 +96,7 @@ const Breach<A> append_breaches[] = {
     {"v_cache.stride[3]", invalid, "it must be 1", [](A &a) { a.v_cache.stride[3] = 2; }},
 };
 
-/// Of appends by a block table, with rotation.
+/// Rules of appends by a block table, with rotation.
 const Breach<A> table_breaches[] = {
     {"page_table_kind", invalid, "with starts", [](A &a) { a.page_table_kind = SLUICE_PAGE_TABLE_NONE; }},
     {"batch", invalid, "0", [](A &a) { a.batch = 0; }},
@@ -142,7 +142,7 @@ const Breach<A> table_breaches[] = {
      }},
 };
 
-/// Of appends into an x-packed cache of FP8, by a CSR table of 64-bit entries.
+/// Rules of appends into an x-packed cache of FP8, by a CSR table of 64-bit entries.
 const Breach<A> fp8_breaches[] = {
     {"page_table_stride", invalid, "SLUICE_PAGE_TABLE_BLOCK", [](A &a) { a.page_table_stride = 3; }},
     {"page_table", invalid, "8 bytes", [](A &a) { a.page_table = device_memory + 4; }},
@@ -261,7 +261,7 @@ TEST_CASE("what the rules allow is enqueued", "[cache_ops]") {
   append.k.stride[1] = append.k.stride[2] = 0; // an input may repeat itself
   is_good(append, sluice_kv_append);
   append = good_append();
-  append.page_size = 1; // rows of one are at no distance
+  append.page_size = 1; // pages of one row have no distance between rows
   append.k_cache.stride[1] = append.v_cache.stride[1] = 0;
   is_good(append, sluice_kv_append);
   is_good(good_merge(), sluice_merge_states);
@@ -269,7 +269,7 @@ TEST_CASE("what the rules allow is enqueued", "[cache_ops]") {
   merge.lse = {};
   merge.sink_logits = floats(4);
   is_good(merge, sluice_merge_states);
-  // No workspace is needed, and what is given is not looked at.
+  // No workspace is needed, and a given one is not looked at.
   sluice_launch odd = good_launch();
   odd.workspace = device_memory + 1;
   odd.workspace_bytes = 3;
@@ -386,7 +386,7 @@ TEST_CASE("appends and merges wait and signal as runs do", "[cache_ops]") {
     hip.capturing = {launch.stream};
     check_refusal(run(&error), error, invalid, "dependencies[1].stream", "not capturing");
     hip.capturing.clear();
-    // Dependencies are checked as a run checks them.
+    // Dependencies are checked as for a run.
     launch.dependencies = nullptr;
     check_refusal(run(&error), error, invalid, "dependencies", "NULL");
     launch.dependencies = dependencies;

@@ -1,13 +1,13 @@
 #!/usr/bin/python3
-"""Compares the C ABI with the checked files beside this program.
+"""Compares the C ABI with the checked-in files in this folder.
 
 usage: check_abi.py layout  HEADER C_COMPILER [--update]       sizes, offsets and enumerators against layout.txt
        check_abi.py symbols HEADER LIBRARY    [--update]       exported symbols against symbols.txt
        check_abi.py since   FROZEN HEADER C_COMPILER           a header against that of an earlier release
        check_abi.py needs   LIBRARY                            what ldd finds against the libraries allowed
 
-The lists of structs, fields, enumerators and functions are read from the header, so that none can be left out. What
-docs/concepts/abi.md allows is an addition; --update writes additions down, and refuses what is none.
+The lists of structs, fields, enumerators and functions are read from the header, so that none can be left out. A change
+that docs/concepts/abi.md allows is an addition; --update writes additions down, and refuses all other changes.
 """
 import difflib
 import pathlib
@@ -75,7 +75,7 @@ def layout(header, compiler):
 
 
 def sections(text):
-    """{what stands before the colon of a line that is not indented: (what follows it, [the indented lines])}"""
+    """{text before the colon of a line that is not indented: (text after it, [the indented lines])}"""
     found = {}
     for line in text.splitlines():
         if line.startswith("  "):
@@ -87,7 +87,7 @@ def sections(text):
 
 
 def breaks(old, new):
-    """What of `old` is not in `new` as it was, in sentences; both are texts as in layout.txt or symbols.txt."""
+    """The parts of `old` that `new` lacks or changes, in sentences; both are texts as in layout.txt or symbols.txt."""
     found, now = [], sections(new)
     for name, (value, members) in sections(old).items():
         if name not in now:

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What the checks of the ABI call a break, case by case; break_test.py has some of them with a library."""
+"""Tests, case by case, which changes the ABI checks call a break; break_test.py tests some of them on a library."""
 import unittest
 
 import check_abi

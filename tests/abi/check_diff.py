@@ -3,10 +3,10 @@
 
 usage: check_diff.py LIBRARY HEADER_FOLDER [--update]
 
-It sees what no list of sizes does: types of members, arguments, results and callbacks. abidiff calls a member behind
-the last one a change like any other, and told to overlook that, it overlooks what else changed in the same struct.
-So its report is read: a line that says neither where, nor that a struct has grown behind its end, is a break.
---update writes down what was added, and refuses what is none.
+It sees what a list of sizes does not: types of members, arguments, results and callbacks. abidiff reports a member
+appended to a struct like any other change, and if told to ignore that, it also ignores other changes of the same
+struct. So this program reads the report: a line that neither is a location nor says that a struct has grown at its end
+is a break. --update writes down additions, and refuses all other changes.
 """
 import pathlib
 import re
@@ -15,7 +15,7 @@ import sys
 import tempfile
 
 BASELINE = pathlib.Path(__file__).resolve().parent / "frozen/libsluice.abi"
-# Not abidiff's own --headers-dir: types without a place, as in the baseline, it would drop as private, and say nothing.
+# Not abidiff's own --headers-dir: it silently drops types without a location, as in the baseline, as private.
 DESCRIBE = ["abidw", "--drop-private-types", "--exported-interfaces-only", "--no-show-locs", "--no-corpus-path",
             "--no-comp-dir-path", "--no-elf-needed", "--headers-dir"]
 COMPARE = ["abidiff", "--leaf-changes-only", "--no-added-syms"]
@@ -32,7 +32,7 @@ def describe(library, folder):
 
 
 def incompatible(report):
-    """The lines of a report that say more than that structs have grown behind their ends."""
+    """The lines of a report that say more than that structs have grown at their ends."""
     found, bits = [], 0
     for line in report.splitlines():
         if re.fullmatch(r"'struct sluice_\w+' changed:", line):

@@ -1,10 +1,11 @@
 #!/usr/bin/python3
-"""What libsluice.so asks of the system, and how hard it is to break into by way of it.
+"""Checks what libsluice.so requires of the system, and that it is hardened.
 
 usage: check_floors.py OBJDUMP READELF LIBRARY PROGRAM...
 
-LIBRARY is libsluice.so: it runs where glibc is 2.28 and libstdc++ that of GCC 8, as on RHEL 8 (docs/reference/systems.md). It and each
-PROGRAM have a stack protector, read-only relocations that are done before it runs, and folders of libraries that have names.
+LIBRARY is libsluice.so: it runs with glibc 2.28 and the libstdc++ of GCC 8, as on RHEL 8 (docs/reference/systems.md). It and each
+PROGRAM have a stack protector, relocations that are resolved and made read-only before it runs, and only absolute or $ORIGIN folders
+in its library search path.
 """
 import re
 import subprocess
@@ -18,7 +19,7 @@ def output(*command):
 
 
 def versions_above(symbols):
-    """Undefined symbols of a version that is newer than its floor."""
+    """Undefined symbols whose version is newer than its floor."""
     for line in symbols.splitlines():
         found = re.search(r"\*UND\*\s+\S+\s+\(?(?:([A-Z]+)_([\d.]+))?\)?\s*(\S+)$", line)
         if not found or not found[1]:

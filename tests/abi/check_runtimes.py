@@ -1,12 +1,12 @@
 #!/usr/bin/python3
-"""Which HIP runtime and which emulator a context gets, and what a machine without them hears.
+"""Checks which HIP runtime and which emulator a context gets, and the messages on machines without them.
 
 usage: check_runtimes.py hip PROBE FOLDER          FOLDER/NUMBER holds a fake libamdhip64.so.NUMBER for 5, 6, 7, 42
        check_runtimes.py no_gpu PROBE              77 (skipped) if the system has no libamdhip64.so.5 or has a GPU
        check_runtimes.py emulator PROBE LIBRARY FOLDER STATIC-PROBE
                                                    LIBRARY is libsluice.so, FOLDER/emulator holds a fake emulator and
-                                                   FOLDER/7 a libamdhip64.so.7, which is none; STATIC-PROBE has
-                                                   libsluice.a in it
+                                                   FOLDER/7 a libamdhip64.so.7, which is not an emulator; STATIC-PROBE
+                                                   is linked with libsluice.a
 """
 import ctypes
 import os
@@ -38,11 +38,11 @@ def expect(what, actual, wanted):
 
 def check_hip(program, folder):
     folder = pathlib.Path(folder)
-    # By soname, the newest first, wherever it is in the search path.
+    # By soname, the newest first, anywhere in the search path.
     for numbers, chosen in (("5", "5"), ("6 5", "6"), ("5 6", "6"), ("5 6 7", "7")):
         status, _, message, runtime = probe([program, "hip"], [folder / n for n in numbers.split()])
         expect(f"of {numbers}", (status, runtime), ("SLUICE_OK", [f"libamdhip64.so.{chosen}"] * 2))
-    # One that is in the process already wins over any other, whatever its version, and stays the only one.
+    # A runtime that the process has already loaded wins over any other version, and remains the only one.
     for loaded in ("5", "42"):
         path = folder / loaded / f"libamdhip64.so.{loaded}"
         status, _, message, runtime = probe([program, "hip", path], [folder / "7"])
@@ -52,7 +52,7 @@ def check_hip(program, folder):
         shutil.copy(folder / "6/libamdhip64.so.6", path)
         status, _, message, runtime = probe([program, "hip", path], [folder / "7"])
         expect("with a renamed one loaded", (status, runtime), ("SLUICE_OK", [str(path), path.name]))
-    # Where none can be opened, the message says why of each.
+    # If none can be opened, the message gives the reason for each.
     with tempfile.TemporaryDirectory() as broken:
         for number in ("7", "6", "5"):
             (pathlib.Path(broken) / f"libamdhip64.so.{number}").write_text("no library")
@@ -61,7 +61,7 @@ def check_hip(program, folder):
         said = [rf"{re.escape(broken)}/libamdhip64\.so\.{number}: [^;]+" for number in ("7", "6", "5")]
         if not re.fullmatch("no HIP runtime is loaded, and none can be opened: " + "; ".join(said), message):
             sys.exit(f"unclear message: {message}")
-    # A context that needs no HIP loads none.
+    # A context that does not need HIP does not load it.
     status, _, message, runtime = probe([program, "target"], [folder / "7"])
     expect("for a target", (status, runtime), ("SLUICE_OK", ["none"]))
 
@@ -83,7 +83,7 @@ def check_no_gpu(program):
 
 
 def check_wrong_emulators(work, program, library, emulator, static_program):
-    """An emulator where whoever starts the program wants it is not opened."""
+    """The library does not open an emulator at a path that the user who starts the program controls."""
     soname = emulator.name
     theirs, programs = work / "theirs", work / "programs"
     for place in (theirs, programs):
@@ -92,7 +92,7 @@ def check_wrong_emulators(work, program, library, emulator, static_program):
     shutil.copy(static_program, programs / "probe")
     shutil.copy(emulator, programs)
     nothing = ("SLUICE_NO_DEVICE", soname)
-    # A program names itself as it likes; libsluice.a in it knows no folder of its own.
+    # A program may have any name; libsluice.a linked into it has no folder of its own.
     for name in (theirs / "probe", "./probe", "probe"):
         status, field, message, _ = probe([name, "emulated"], [], executable=programs / "probe", cwd=theirs)
         expect(f"a program that says it is {name}", (status, field), nothing)
@@ -100,7 +100,7 @@ def check_wrong_emulators(work, program, library, emulator, static_program):
             sys.exit(f"it looked there: {message}")
         if str(programs) in message:
             sys.exit(f"it looked beside the program: {message}")
-    # A library that was opened by a relative path, in a process that has gone elsewhere since.
+    # A library that was opened by a relative path, in a process that has changed its folder since.
     home, elsewhere = work / "home", work / "elsewhere"
     for place in (home, elsewhere):
         place.mkdir()
@@ -118,7 +118,7 @@ def check_wrong_emulators(work, program, library, emulator, static_program):
 
 
 def check_more_rights(work, theirs, static_program):
-    """A program with more rights than its user opens none at all."""
+    """A program with more rights than its user opens no emulator."""
     nobody = 65534
     entered = work / "setuid"
     entered.mkdir()
@@ -126,7 +126,7 @@ def check_more_rights(work, theirs, static_program):
     for file, name in ((static_program, "probe"), (shutil.which("id"), "id")):
         shutil.copy(file, entered / name)
         (entered / name).chmod(0o4755)
-    # File systems and containers may not have it.
+    # File systems and containers may not support it.
     try:
         rights = subprocess.run([entered / "id", "-u"], user=nobody, capture_output=True, text=True).stdout
     except PermissionError:
@@ -151,13 +151,13 @@ def check_emulator(program, library, folder, static_program):
             shutil.copy(program, place / "probe")
         shutil.copy(pathlib.Path(folder) / "emulator" / soname, beside)
         shutil.copy(pathlib.Path(folder) / "7/libamdhip64.so.7", wrong / soname)
-        # Beside libsluice.so, to which only the preload leads.
+        # Beside libsluice.so, which only the preload finds.
         status, _, message, runtime = probe([beside / "probe", "emulated"], [], beside / "libsluice.so.1")
         expect("beside the library", (status, message, runtime), ("SLUICE_OK", "", [soname]))
         # By soname.
         status, _, message, runtime = probe([alone / "probe", "emulated"], [alone, pathlib.Path(folder) / "emulator"])
         expect("in the search path", (status, message, runtime), ("SLUICE_OK", "", [soname]))
-        # Nowhere: the message names the file and where it was looked for.
+        # Not found: the message names the file and the places that were searched.
         status, field, message, _ = probe([alone / "probe", "emulated"], [alone])
         expect("nowhere", (status, field), ("SLUICE_NO_DEVICE", soname))
         for place in (f": {soname}: ", f"; {alone}/{soname}: "):

@@ -1,4 +1,4 @@
-//===- contents_test.cpp - the emulator's check of what a call's arrays hold ----------------------------===//
+//===- contents_test.cpp - the emulator's check of the contents of a call's arrays ----------------------===//
 #include "emulated_calls.h"
 
 #include <catch2/catch.hpp>
@@ -69,7 +69,7 @@ struct PagedCall {
 
 constexpr int launch_failure = 719; // hipErrorLaunchFailure
 
-/// The check may have failed by the time that the kernels are enqueued, which then are refused.
+/// The check may already have failed when the kernels are enqueued, which are then refused.
 bool is_enqueued_or_too_late(sluice_status status) {
   return status == SLUICE_OK || status == SLUICE_HIP;
 }

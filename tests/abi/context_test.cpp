@@ -9,7 +9,7 @@ using namespace sluice::test;
 
 namespace {
 
-/// The refusal of a context; nothing may be left behind.
+/// Checks that creating a context is refused and leaks nothing.
 void check_create_refused(const sluice_context_desc &desc, sluice_status status, const std::string &field,
                           const std::string &message) {
   Error error;
@@ -410,7 +410,7 @@ TEST_CASE("destroying context and plans unloads all modules", "[context]") {
     hip.forget_calls();
   }
   CHECK(hip.loaded_modules == 0);
-  // On their own device, and the thread's is current again.
+  // On their own device; the thread's device is current again afterwards.
   std::vector<std::string> calls(8, "hipModuleUnload");
   calls.insert(calls.begin(), {"hipGetDevice", "hipSetDevice"});
   calls.push_back("hipSetDevice");

@@ -1,6 +1,6 @@
 //===- emulated_calls.h - good calls of every kind, with memory on the emulated device ------------------===//
 //
-// Small, with values that differ from element to element, so that equal bits mean that the same was computed.
+// Small calls, with values that differ from element to element, so that equal bits mean equal computations.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -19,7 +19,7 @@
 
 namespace sluice::test {
 
-/// Stops the program: for what is no subject of the test.
+/// Stops the program: for failures that are not a subject of the test.
 inline void require_ok(int result, const std::string &what) {
   if (result == 0) return;
   std::fprintf(stderr, "%s failed with %d\n", what.c_str(), result);
@@ -42,7 +42,7 @@ inline sluice_emulator_counters_t emulator_counters() {
   return counters;
 }
 
-/// Device memory, on the device that is current when it is made.
+/// Device memory, on the device that is current when it is created.
 class DeviceBytes {
 public:
   explicit DeviceBytes(size_t bytes) : count(bytes) {
@@ -133,8 +133,8 @@ inline sluice_append call_append(int32_t tokens, const DeviceBytes &rows, const 
   return append;
 }
 
-/// What kind of plan a call needs. A split plan has a kernel for long sequences, one for short ones and one
-/// that merges.
+/// The kind of plan that a call needs. A split plan has a kernel for long sequences, one for short ones and a
+/// merge kernel.
 inline sluice_problem call_problem(CallKind kind) {
   sluice_problem problem;
   sluice_problem_init(&problem, sizeof problem);
@@ -150,7 +150,7 @@ inline sluice_problem call_problem(CallKind kind) {
   if (kind == CallKind::split) {
     problem.mode = SLUICE_MODE_RAGGED;
     problem.max_batch = 2;
-    problem.max_q_len = 8192; // so many that prefill kernels take long sequences
+    problem.max_q_len = 8192; // enough that prefill kernels take long sequences
     problem.max_kv_len = 8192;
     problem.workspace_ceiling_bytes = 1 << 20;
   }

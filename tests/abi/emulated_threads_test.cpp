@@ -1,7 +1,7 @@
 //===- emulated_threads_test.cpp - real kernels from many threads, contexts that come and go ------------===//
 //
-// What a thread computes must be, bit for bit, what one thread alone computes with a context that nobody else
-// uses.
+// The results of a thread must equal, bit for bit, those that a single thread computes with a context that no
+// other thread uses.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "emulated_calls.h"
@@ -52,7 +52,7 @@ std::vector<unsigned char> run_once(const sluice_plan *plan, const DeviceCall &c
   return call.result();
 }
 
-/// What a thread alone computes.
+/// The results of a single thread.
 std::vector<unsigned char> expected(CallKind kind, uint32_t seed) {
   sluice_context *context = make_context();
   sluice_plan *plan = make_plan(context, kind);
@@ -158,7 +158,7 @@ TEST_CASE("contexts and plans come and go on all threads while the log changes",
         const size_t which = size_t(thread + round) % std::size(kinds);
         sluice_context *context = make_context();
         sluice_plan *plan = make_plan(context, kinds[which]);
-        // The plan is the last that holds what they share, on every other round.
+        // On every other round the plan is the last owner of what they share.
         if (round % 2 == 0) sluice_context_destroy(std::exchange(context, nullptr));
         {
           const DeviceCall call(kinds[which], 5, workspace_of(plan));

@@ -1,4 +1,4 @@
-/*===- fake_hip_library.c - a libamdhip64 with one device and nothing behind it -------------------------===*/
+/*===- fake_hip_library.c - a libamdhip64 with one device and no driver ---------------------------------===*/
 #include <string.h>
 
 #define EXPORT __attribute__((visibility("default")))

@@ -1,4 +1,4 @@
-//===- features_test.cpp - what kernels list is what problems and calls get -----------------------------===//
+//===- features_test.cpp - problems and calls get exactly what kernels list -----------------------------===//
 #include "fixture.h"
 
 #include <string>
@@ -8,11 +8,11 @@ using namespace sluice::test;
 
 namespace {
 
-/// Something that a kernel may be able to do, and how a problem asks for it.
+/// A possible feature of a kernel, and how a problem asks for it.
 struct Ability {
   std::vector<std::string> features; // all of them are needed
   void (*ask)(sluice_problem &);
-  const char *field; // of the refusal where the last feature is missing
+  const char *field; // of the refusal if the last feature is missing
   const char *message;
 };
 
@@ -114,7 +114,7 @@ TEST_CASE("a kernel serves a problem once it lists what the problem needs", "[fe
     Error error;
     CHECK(query(ability.features, error) == SLUICE_OK);
     CHECK(query(all_features(), error) == SLUICE_OK);
-    // All that there is, but not the one that counts.
+    // All features but the one that matters.
     std::vector<std::string> others = all_features();
     std::erase(others, ability.features.back());
     check_refusal(query(others, error), error, SLUICE_UNSUPPORTED, ability.field, ability.message);
@@ -128,7 +128,7 @@ TEST_CASE("without an LSE its base needs nothing", "[features]") {
 }
 
 TEST_CASE("the kernel with the feature is chosen among those without", "[features]") {
-  // Of two heights only the lower one knows windows: it gets the problems that need them.
+  // Only the smaller of two tile heights supports windows: it gets the problems that need them.
   sluice::package::PackWriter writer("test", "22.1.8");
   for (const uint32_t waves : {4, 8}) {
     auto entry = kernel_entry("f16", 128, waves);

@@ -1,4 +1,4 @@
-//===- fixture.h - what the tests of the C ABI share ----------------------------------------------------===//
+//===- fixture.h - shared by the tests of the C ABI -----------------------------------------------------===//
 #pragma once
 
 #include "support/fake_hip.h"
@@ -27,7 +27,7 @@ struct Error : sluice_error {
   Error() { sluice_error_init(this, sizeof(sluice_error)); }
 };
 
-/// Checks a refusal: its status, and that field and message are what a caller would want to read.
+/// Checks a refusal: its status, field and message.
 inline void check_refusal(sluice_status status, const Error &error, sluice_status expected,
                           const std::string &field, const std::string &message_part) {
   INFO(sluice_status_name(status) << " [" << error.field << "] " << error.message);
@@ -53,7 +53,7 @@ inline sluice_context_desc context_desc(uint32_t kind) {
   return desc;
 }
 
-/// With a pack in place of the one that context_desc(kind) has.
+/// With a pack instead of the one that context_desc(kind) has.
 inline sluice_context_desc context_desc(uint32_t kind, const std::vector<std::byte> &pack) {
   sluice_context_desc desc = context_desc(kind);
   desc.pack = pack.data();
@@ -71,11 +71,11 @@ inline ContextHandle make_context(const sluice_context_desc &desc) {
   return ContextHandle(context);
 }
 
-/// A context of a target: answers questions.
+/// A context of a target: answers questions only.
 inline ContextHandle target_context() {
   return make_context(context_desc(SLUICE_DEVICE_TARGET));
 }
-/// A context of the FakeHip there is.
+/// A context of the existing FakeHip.
 inline ContextHandle fake_context() {
   return make_context(context_desc(SLUICE_DEVICE_HIP));
 }
@@ -108,7 +108,7 @@ inline PlanHandle make_plan(const ContextHandle &context, const sluice_problem &
   return PlanHandle(plan);
 }
 
-/// Memory that nothing looks into.
+/// Memory that is never accessed.
 alignas(256) inline unsigned char device_memory[512];
 
 /// Batch 2, 5 query rows, 7 keys, contiguous, for good_problem().

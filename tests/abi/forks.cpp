@@ -2,11 +2,11 @@
 //
 // usage: abi_forks before | after
 //
-// before: parent and child both compute, and get the same.
-// after: the parent has used the device, and work is under way. In the child every call ends, with an error
-//   where it needs the device, and so does the child itself; the parent goes on.
+// before: parent and child both compute, and get the same result.
+// after: the parent has used the device, and work is in flight. In the child every call ends, with an error
+//   if it needs the device, and so does the child itself; the parent continues.
 //
-// A child that waits for ever is ended by an alarm, which is a failure.
+// An alarm ends a child that waits for ever, which is a failure.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "emulated_calls.h"
@@ -24,7 +24,7 @@ namespace {
 constexpr unsigned most_seconds = 60;
 constexpr int not_initialized = 3; // hipErrorNotInitialized
 
-/// In a child that has no threads of its parent: what their stacks held looks leaked there.
+/// In a child without the threads of its parent: allocations that only their stacks held look leaked there.
 bool is_orphan = false;
 
 int complaints = 0;
@@ -51,7 +51,7 @@ sluice_plan *make_plan(sluice_context *context) {
   return plan;
 }
 
-/// A whole life; the bytes of the result, folded.
+/// A whole life cycle; returns a hash of the result's bytes.
 uint64_t compute() {
   sluice_context *context = make_context(SLUICE_DEVICE_EMULATED);
   sluice_plan *plan = make_plan(context);
@@ -70,7 +70,7 @@ uint64_t compute() {
   return hash;
 }
 
-/// Runs `body` in a child, which then leaves as programs do; true if it did with no complaint.
+/// Runs `body` in a child, which then exits normally; true if it did so without a complaint.
 template <typename Body> bool in_child(Body &&body) {
   std::fflush(nullptr);
   const pid_t child = fork();
@@ -114,7 +114,7 @@ void fork_after() {
     const DeviceStream stream;
     const DeviceCall call(CallKind::dense, 11, 0);
     const sluice_launch launch = call.launch(stream.get());
-    // Work is under way when the child is made, and the child must not wait for it.
+    // Work is in flight when the child is created, and the child must not wait for it.
     require_ok(sluice_run(plan, &call.args, &launch, nullptr), "sluice_run");
     expect(in_child([&] {
              is_orphan = true;
@@ -141,7 +141,7 @@ void fork_after() {
              expect(sluice_emulator_take_reports(reports, sizeof reports) == 3 &&
                         std::strcmp(reports, "[]") == 0,
                     "reports");
-             // What needs no device works.
+             // Calls that do not need a device work.
              sluice_context *target = make_context(SLUICE_DEVICE_TARGET);
              sluice_plan_destroy(make_plan(target));
              sluice_context_destroy(target);
@@ -158,7 +158,7 @@ void fork_after() {
 
 } // namespace
 
-/// What the leak sanitizer asks, if it is there.
+/// The leak sanitizer, if present, calls this.
 extern "C" __attribute__((visibility("default"))) int __lsan_is_turned_off() {
   return is_orphan;
 }

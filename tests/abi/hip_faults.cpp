@@ -1,13 +1,13 @@
 //===- hip_faults.cpp - every HIP call of every function fails once -------------------------------------===//
 //
-// usage: abi_hip_faults    prints as a table what comes of it; the complaints of a check go to stderr and
-// make the program fail
+// usage: abi_hip_faults    prints the outcomes as a table; the complaints of a check go to stderr and make
+// the program fail
 //
-// The library runs on the emulator through a table in which the call of each number fails in turn, with one
-// error after another. What is checked every time, whatever the outcome: status, error struct and message
-// agree and name the call; nothing was asked of HIP behind a failure, but what releases; the same call
-// succeeds when HIP does again and computes what it should; and in the end nothing is left that the library
-// made.
+// The library runs on the emulator through a table in which each call fails in turn, by number, with one
+// error after another. These checks are made every time, whatever the outcome: status, error struct and
+// message agree and name the call; after a failure only releasing functions of HIP were called; the same call
+// succeeds when HIP does again and computes what it should; and in the end nothing that the library made is
+// left.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "emulated_calls.h"
@@ -25,7 +25,7 @@ using namespace sluice::test;
 
 namespace {
 
-constexpr int context_device = 1; // beside the device of the thread, so that there is one to make current
+constexpr int context_device = 1; // not the thread's device, so that it must be made current
 constexpr int no_binary_for_gpu = 209, no_device = 100;
 constexpr int invalid_value = 1, out_of_memory = 2;
 constexpr int sticky_error = 719; // hipErrorLaunchFailure
@@ -65,8 +65,8 @@ sluice_context *make_context() {
   return context;
 }
 
-/// What a function is called on, fresh for each fault. `act` is the call, and may be made again; `wait` lets
-/// what it has enqueued run.
+/// The subject of a function, created anew for each fault. `act` is the call, and may be repeated; `wait`
+/// lets the work that it has enqueued run.
 class Subject {
 public:
   Subject() = default;
@@ -74,7 +74,7 @@ public:
   Subject &operator=(const Subject &) = delete;
   virtual ~Subject() { set_device(0); }
   virtual sluice_status act(sluice_error *error) = 0;
-  /// The result of all that was enqueued, as bytes; nothing where there is none.
+  /// The result of all that was enqueued, as bytes; empty if there is no result.
   virtual std::vector<unsigned char> result() { return {}; }
 };
 
@@ -110,7 +110,7 @@ struct CreateContext : Subject {
   }
 };
 
-/// Of a plan with up to three kernels.
+/// Creates a plan with up to three kernels.
 struct CreatePlan : Subject {
   ContextHandle context{make_context()};
   PlanHandle plan;
@@ -241,7 +241,7 @@ struct Merge : Enqueues {
   }
 };
 
-/// The last of a context with three modules.
+/// The last owner of a context with three modules.
 struct Destroy : Subject {
   ContextHandle context{make_context()};
   PlanHandle plan;
@@ -261,7 +261,7 @@ struct Destroy : Subject {
 struct Function {
   const char *name;
   std::shared_ptr<Subject> (*make)();
-  bool is_same_again = false; // a call changes nothing of what it is called on: one subject is enough
+  bool is_same_again = false; // a call changes nothing in its subject: one subject is enough
 };
 template <typename Kind> std::shared_ptr<Subject> make_subject() {
   return std::make_shared<Kind>();
@@ -278,7 +278,7 @@ const Function functions[] = {
     {"sluice_plan_destroy, the last", make_subject<Destroy>},
 };
 
-/// What there is that somebody might have left. Looking makes the thread's own device current.
+/// Objects that exist and may have been leaked. Looking makes the thread's own device current.
 struct Live {
   size_t modules = FaultyHip::live_modules();
   uint64_t streams = emulator_counters().live_streams, events = emulator_counters().live_events;
@@ -302,7 +302,7 @@ struct Outcome {
   bool operator==(const Outcome &) const = default;
 };
 
-/// Checks the error of a call that failed for HIP.
+/// Checks the error of a call that failed because of HIP.
 void check_error(sluice_status status, const Error &error, const std::string &call, int code) {
   std::string name = reinterpret_cast<const char *(*)(int)>(sluice_emulator_symbol("hipGetErrorName"))(code);
   expect(error.code == status, "error.code is not the status");
@@ -314,12 +314,12 @@ void check_error(sluice_status status, const Error &error, const std::string &ca
     expect(message.find(name) != message.npos, "the message has no " + name + ": " + message);
 }
 
-/// What the library may still ask for behind a failure: to put things back.
+/// HIP functions that the library may still call after a failure: those that restore or release.
 bool puts_back(const std::string &call) {
   return call == "hipModuleUnload" || call == "hipSetDevice";
 }
 
-/// `forgiven`: the call's failure alone fails nothing.
+/// `forgiven`: the failure of this HIP call does not make the function fail.
 Outcome outcome_of(const Function &function, size_t at, int code, bool sticks, bool forgiven,
                    const std::vector<unsigned char> &good_result, const std::shared_ptr<Subject> &kept) {
   const Live before;
@@ -336,7 +336,7 @@ Outcome outcome_of(const Function &function, size_t at, int code, bool sticks, b
     outcome.status = subject->act(&error);
     const std::string failed = FaultyHip::failed_call();
     const std::vector<const char *> calls = FaultyHip::calls();
-    // A failure that is forgiven and stays is noticed at the next call.
+    // A failure that is forgiven and persists is noticed at the next call.
     const size_t noticed = sticks && forgiven ? calls.size() : at;
     if (outcome.status != SLUICE_OK) {
       check_error(outcome.status, error, noticed == at ? failed : "hip", code);
@@ -353,7 +353,7 @@ Outcome outcome_of(const Function &function, size_t at, int code, bool sticks, b
       expect(log_lines.size() == 1 && log_lines[0].find(failed) != std::string::npos,
              "the log names no " + failed + ": " + log_lines[0]);
     if (sticks) {
-      // As dead as its device: whatever needs HIP fails, and says so.
+      // The context is as dead as its device: every call that needs HIP fails, and says so.
       Error again;
       const sluice_status status = subject->act(&again);
       const bool needs_hip = FaultyHip::call_count() > calls.size();
@@ -362,7 +362,7 @@ Outcome outcome_of(const Function &function, size_t at, int code, bool sticks, b
     FaultyHip::start({});
     const std::vector<unsigned char> result = subject->result();
     outcome.launches = emulator_counters().launches - launches_before;
-    // A failure to set a device back leaves the thread on the other one.
+    // A failure to restore the device leaves the thread on the other one.
     set_device(device);
     Error again;
     expect(subject->act(&again) == SLUICE_OK, std::string("not usable afterwards: ") + again.message);
@@ -373,7 +373,7 @@ Outcome outcome_of(const Function &function, size_t at, int code, bool sticks, b
   return outcome;
 }
 
-/// One HIP call, and what its failures come to.
+/// One HIP call, and the results of its failures.
 struct Row {
   std::string call, any, no_binary, no_device;
   bool operator==(const Row &) const = default;
@@ -447,7 +447,7 @@ void print_table() {
                   row.any.c_str(), row.no_binary.c_str(), row.no_device.c_str());
 }
 
-/// Older runtimes tell a device's name under another name: a failure comes to the same there.
+/// Older runtimes give a device's name through another entry point; its failure has the same result.
 void check_older_runtimes() {
   const std::vector<Row> newest = rows_of(functions[0]);
   for (const std::string older : {"hipGetDevicePropertiesR0000", "hipGetDeviceProperties"}) {
@@ -463,7 +463,7 @@ void check_older_runtimes() {
   missing_entries.clear();
 }
 
-/// An entry point that is new in the table is to be called by what this program tries.
+/// This program must reach every entry point that is new in the table.
 void check_tried(const char *name) {
   situation = name;
   expect(tried_entries.contains(name), "no failure of it was tried");

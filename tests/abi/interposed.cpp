@@ -29,7 +29,7 @@ template <typename Function> Function *next(const char *name) {
 
 } // namespace
 
-// glibc's own names for what malloc and its relatives do.
+// glibc's own names of malloc and its relatives.
 extern "C" {
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t count, size_t size);

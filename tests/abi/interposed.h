@@ -1,7 +1,7 @@
 //===- interposed.h - counts, and fails, allocations and locks of the whole process ---------------------===//
 //
-// A program that links interposed.cpp defines malloc and the locks itself, so that every use passes there,
-// the library's included. Not for sanitizer builds, which do the same.
+// A program that links interposed.cpp defines malloc and the locks itself, so that every use passes through
+// it, the library's included. Not for sanitizer builds, which interpose them too.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -16,7 +16,7 @@ struct Interposed {
   std::atomic<size_t> allocations = 0;
   std::atomic<size_t> locks = 0;
   std::atomic<int64_t> blocks = 0; // allocated and not freed
-  /// The allocation with this number, counted from 0 as `allocations`, and all behind it fail.
+  /// The allocation with this number, counted from 0 like `allocations`, and all later ones fail.
   std::atomic<size_t> first_failing = SIZE_MAX;
 
   void start_counting() { allocations = locks = 0; }

@@ -1,8 +1,8 @@
 //===- launch_order_test.cpp - runs that depend on one another, on the emulator -------------------------===//
 //
 // A diamond of runs: A feeds B and C, both feed D. All keys are zero, so a run's result is the mean of the
-// rows of V that it sees: what every run must find is a number that is exact in F16, and a run that comes too
-// early finds another one. Streams and events are the caller's, made here.
+// rows of V that it sees: the expected results are numbers that are exact in F16, and a run that starts too
+// early finds another one. The caller, this test, creates streams and events.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "fixture.h"
@@ -33,7 +33,7 @@ constexpr size_t row_elements = 64;
 /// Rows of one number each.
 enum Row { in0, in1, after_a, const8, const16, after_b, after_c, after_d, key, query = key + 2, row_count };
 
-/// What is taken away from the diamond.
+/// The part of the diamond that is left out.
 enum class Without { nothing, c_after_a, d_after_c, signal_of_a };
 
 /// The caller: memory, two streams, an event for A's end, and one for the stream that D depends on.
@@ -56,7 +56,7 @@ public:
   }
   ~Caller() {
     CHECK(synchronize() == 0);
-    // Nobody else has destroyed them.
+    // The library has not destroyed them.
     for (void *event : {end_of_a, end_of_c})
       CHECK(hip<int(void *)>("hipEventDestroy")(event) == 0);
     for (void *stream : {first, second})
@@ -68,7 +68,7 @@ public:
 
   static int synchronize() { return hip<int()>("hipDeviceSynchronize")(); }
 
-  /// A row's number; of a result, once everything has run.
+  /// The number of a row; of a result, once everything has run.
   uint16_t number(Row row) const {
     uint16_t number = 0;
     const auto *from = static_cast<const uint16_t *>(memory) + row * row_elements;
@@ -118,7 +118,7 @@ public:
 private:
   static constexpr size_t bytes = row_count * row_elements * sizeof(uint16_t);
 
-  /// Rows that lie `step` rows apart.
+  /// Rows `step` rows apart.
   sluice_tensor tensor(Row first_row, int step) const {
     const int64_t stride = int64_t(step) * int64_t(row_elements);
     return {static_cast<uint16_t *>(memory) + first_row * row_elements,
@@ -205,8 +205,7 @@ TEST_CASE("a run creates and destroys no stream and no event", "[launch_order]")
 }
 
 TEST_CASE("whichever HIP call of a diamond fails, the status says so and nothing leaks", "[launch_order]") {
-  // Calls are counted over everything from the context to the last run; the loop ends when none is left to
-  // fail.
+  // Calls are counted from the context to the last run; the loop ends when no call is left to fail.
   std::set<std::string> failed;
   for (size_t failing = 0;; ++failing) {
     INFO("call " << failing);
@@ -241,10 +240,10 @@ TEST_CASE("whichever HIP call of a diamond fails, the status says so and nothing
       CHECK(error.code == SLUICE_HIP);
       CHECK(error.hip_code == FaultyHip::error);
       CHECK(error.message == FaultyHip::failed_call() + " failed with hipErrorUnknown (999)");
-      // Nothing was asked of HIP behind the failure, but that a module is unloaded that lacks its kernel.
+      // After the failure HIP was called only to unload a module that lacks its kernel.
       CHECK(FaultyHip::call_count() ==
             failing + 1 + (FaultyHip::failed_call() == "hipModuleGetFunction" ? 1 : 0));
-      // What was enqueued runs, and it alone: a run whose signal fails is enqueued.
+      // Exactly the enqueued runs execute: a run whose signal fails is enqueued.
       CHECK(Caller::synchronize() == 0);
       CHECK(counters().launches == uint64_t(succeeded + (std::string(error.field) == "signal_event")));
       CHECK(counters().live_streams == before.live_streams + 2);

@@ -44,7 +44,7 @@ TEST_CASE("the build describes itself and the embedded pack", "[library]") {
   CHECK_THAT(build.llvm_version, Catch::StartsWith("22."));
   CHECK_THAT(build.pack_id, Catch::StartsWith("0x"));
   CHECK_THAT(build.chips, Catch::Contains("gfx942"));
-  // The embedded kernels are what a context without a pack of its own gets.
+  // A context without a pack of its own gets the embedded kernels.
   sluice_context_desc desc = context_desc(SLUICE_DEVICE_TARGET);
   desc.pack = nullptr;
   desc.pack_bytes = 0;
@@ -121,7 +121,7 @@ TEST_CASE("the log tells what was found and chosen, and nothing about runs", "[l
     const sluice_launch launch = good_launch();
     REQUIRE(sluice_run(plan.get(), &args, &launch, nullptr) == SLUICE_OK);
     CHECK(messages.size() == 3);
-    // What a destructor meets goes to the log: it has no other way out.
+    // A destructor's errors go to the log: it has no other way to report them.
     hip.failing = {{"hipModuleUnload", 719}};
   }
   CHECK(messages.size() == 4);

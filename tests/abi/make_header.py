@@ -4,7 +4,7 @@
 usage: make_header.py newer|older HEADER OUT
 
 newer: every sized struct has a member `appended` at its end.
-older: sluice_args ends behind lse, as before it could say where sequences start; a size that libraries still know.
+older: sluice_args ends after lse, as it did before it had starts of sequences; libraries still accept that size.
 """
 import pathlib
 import re

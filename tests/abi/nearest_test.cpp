@@ -1,11 +1,11 @@
-//===- nearest_test.cpp - the numbers that kernels of every feature leave out, and what is nearest ------===//
+//===- nearest_test.cpp - numbers that kernels of every feature do not support, and the nearest ---------===//
 #include "split_fixture.h"
 
 using namespace sluice::test;
 
 namespace {
 
-/// Of f16 and head dim 128, with all features.
+/// F16 and head dim 128, with all features.
 ContextHandle able_context() {
   static const std::vector<std::byte> pack = [] {
     sluice::package::PackWriter writer("test", "22.1.8");
@@ -18,7 +18,7 @@ ContextHandle able_context() {
   return make_context(desc);
 }
 
-/// The message of a refusal for want of support; "" if there is support.
+/// The message of a refusal for lack of support; "" if the problem is supported.
 std::string refusal(const sluice_problem &problem) {
   static const ContextHandle context = able_context();
   Error error;

@@ -33,7 +33,7 @@ static sluice_tensor tensor(const uint16_t *host, int64_t rows) {
   return result;
 }
 
-/* What the library knows of the struct ends where `appended` begins here. */
+/* The part of the struct that the library knows ends where `appended` begins here. */
 #ifdef SLUICE_TEST_NEWER
 #define CHECK_APPENDED(type, object, call)                                                                   \
   do {                                                                                                       \
@@ -65,7 +65,7 @@ int main(void) {
   sluice_plan *plan = NULL;
   sluice_plan_info info;
   sluice_launch launch;
-  /* What is behind an argument is the program's own. */
+  /* The bytes after an argument belong to the program. */
   struct {
     sluice_args args;
     unsigned char others[1024];
@@ -111,7 +111,7 @@ int main(void) {
 #ifdef SLUICE_TEST_NEWER
   {
     sluice_args args = memory.args;
-    CHECK(info.appended == 0xeeeeeeeeeeeeeeee); /* what the library does not know it leaves alone */
+    CHECK(info.appended == 0xeeeeeeeeeeeeeeee); /* the library does not write what it does not know */
     CHECK_APPENDED(sluice_problem, problem, sluice_query_support(context, &problem, NULL, &error));
     CHECK_APPENDED(sluice_args, args, sluice_run(plan, &args, &launch, &error));
     CHECK_APPENDED(sluice_launch, launch, sluice_run(plan, &args, &launch, &error));
@@ -119,7 +119,7 @@ int main(void) {
   }
 #else
   CHECK(sizeof(sluice_args) == 224);
-  memory.args.struct_size = sizeof(sluice_args) - 8; /* no release had that */
+  memory.args.struct_size = sizeof(sluice_args) - 8; /* not the size of any release */
   CHECK(sluice_run(plan, &memory.args, &launch, &error) == SLUICE_INVALID_ARGUMENT);
   CHECK(strcmp(error.field, "args.struct_size") == 0 && strstr(error.message, "is 216") != NULL);
 #endif

@@ -9,9 +9,9 @@ using namespace sluice::test;
 
 namespace {
 
-/// Calls with every allocation failing in turn, until none is left to fail; each time the status must be
-/// SLUICE_OUT_OF_MEMORY and nothing be left allocated. The call with enough memory ends in `last`. Returns
-/// how many failed. `undo` follows a success.
+/// Repeats a call with every allocation failing in turn, until none is left to fail; each time the status
+/// must be SLUICE_OUT_OF_MEMORY and nothing may stay allocated. The result of the call with enough memory
+/// goes to `last`. Returns how many failed. `undo` follows a success.
 size_t fail_each_allocation(
     const std::function<sluice_status(sluice_error *)> &call, const std::function<void()> &undo = [] {},
     sluice_status last = SLUICE_OK) {
@@ -70,7 +70,7 @@ TEST_CASE("a context that runs out of memory leaves nothing behind", "[out_of_me
 TEST_CASE("a plan that runs out of memory leaves nothing behind", "[out_of_memory]") {
   FakeHip hip;
   hip.keeps_function_names = false;
-  // One with a kernel, and one with kernels of both forms and a merge.
+  // One plan with a kernel, and one with kernels of both forms and a merge.
   for (const bool is_split : {false, true}) {
     const sluice_problem problem = is_split ? decode_problem() : good_problem();
     const auto make = [&](sluice_context *context, sluice_error *error) {
@@ -232,7 +232,7 @@ TEST_CASE("refusing a run needs no memory to spare", "[out_of_memory]") {
   interposed.first_failing = 0;
   const sluice_status status = sluice_run(plan.get(), &args, &launch, &error);
   interposed.first_failing = SIZE_MAX;
-  // The sentence could not be built, but the call is refused all the same.
+  // The message could not be built, but the call is refused all the same.
   CHECK(status == SLUICE_OUT_OF_MEMORY);
   CHECK(hip.count("hipModuleLaunchKernel") == 0);
 }

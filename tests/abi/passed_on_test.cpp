@@ -1,4 +1,4 @@
-//===- passed_on_test.cpp - what goes through the entry points as it is ---------------------------------===//
+//===- passed_on_test.cpp - values that the entry points pass on unchanged ------------------------------===//
 #include "cache_op_fixture.h"
 #include "split_fixture.h"
 
@@ -113,7 +113,7 @@ int leaves_attribute(int *, int, int) {
   return 0;
 }
 
-/// FakeHip, but for the function named by `user`, which succeeds and writes nothing.
+/// FakeHip, except that the function named by `user` succeeds and writes nothing.
 void *resolve_but_one(const char *name, void *user) {
   if (std::string(name) != static_cast<const char *>(user)) return FakeHip::resolve(name, nullptr);
   return std::string(name) == "hipDeviceGetAttribute" ? reinterpret_cast<void *>(&leaves_attribute)

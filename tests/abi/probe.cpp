@@ -1,12 +1,13 @@
-//===- probe.cpp - makes one context and says what came of it -------------------------------------------===//
+//===- probe.cpp - creates one context and prints the outcome -------------------------------------------===//
 //
 // usage: probe hip|emulated|target [LIBRARY [FOLDER]]
 //
-// LIBRARY is opened first, as by the process that links libsluice.so; - is none. The process then goes to
-// FOLDER.
+// LIBRARY is opened first, as by the process that links libsluice.so; - means none. The process then changes
+// to FOLDER.
 //
-// Prints two lines: status, field and message; then where HIP comes from, the libamdhip64 files that are
-// mapped, and what of HIP and the emulator the whole process can see, which should be nothing.
+// Prints two lines: status, field and message; then where HIP was loaded from, the libamdhip64 files that are
+// mapped, and the symbols of HIP and the emulator that are visible to the whole process, which should be
+// none.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "support/test_pack.h"

@@ -2,8 +2,8 @@
 //
 // usage: abi_reload LIBRARY
 //
-// After each closing it must be gone from the process, with nothing of it left: no stream, no event, no
-// device memory, and no growth of the process over many rounds. The emulator stays, as it is made to.
+// After each closing the library must be gone from the process, with nothing of it left: no stream, no event,
+// no device memory, and no growth of the process over many rounds. The emulator stays, by design.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "emulated_calls.h"
@@ -57,8 +57,8 @@ template <typename Function> Function *symbol(void *library, const char *name) {
 
 constexpr int rows = 8;
 
-/// The life of a context and a plan, with a run. `result` is what the first time gave. The memory is the
-/// same in all rounds: the emulator keeps what is freed for a while, to know it when it is touched.
+/// The life of a context and a plan, with a run. `result` is that of the first round. All rounds use the same
+/// memory: the emulator keeps freed memory for a while, to notice when it is touched.
 void use(void *library, const DeviceBytes &qkv, const DeviceBytes &o, std::vector<unsigned char> &result) {
   sluice_context_desc desc;
   SLUICE_FIND(library, sluice_context_desc_init)(&desc, sizeof desc);
@@ -99,8 +99,7 @@ void use(void *library, const DeviceBytes &qkv, const DeviceBytes &o, std::vecto
 int main(int argc, char **argv) {
   if (argc != 2) return 2;
   constexpr int first_rounds = 20, more_rounds = 60;
-  // A context or plan that stays is 4 MiB a round; a heap comes and goes by less. The sanitizers keep what
-  // was freed.
+  // A leaked context or plan is 4 MiB a round; a heap fluctuates by less. The sanitizers keep freed memory.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   constexpr size_t most_growth = SIZE_MAX;
 #else

@@ -1,4 +1,4 @@
-//===- run_counts_test.cpp - what one run costs in allocations, locks and HIP calls ---------------------===//
+//===- run_counts_test.cpp - allocations, locks and HIP calls of one run --------------------------------===//
 #include "interposed.h"
 #include "split_fixture.h"
 
@@ -38,7 +38,7 @@ TEST_CASE("a run makes one HIP call, allocates nothing and takes no lock", "[run
 
 TEST_CASE("a call with everything there is costs no more", "[run_counts]") {
   FakeHip hip;
-  // Only such kernels know V in K and in packs.
+  // Only such kernels support V in K and packs.
   package::KernelEntry mla = kernel_entry("f16", 128, 8);
   mla.name.form = "mla";
   mla.name.tile_q = 16 * mla.name.waves;
@@ -113,7 +113,7 @@ TEST_CASE("prefill, decode and merged runs cost their launches and nothing else"
   sluice_launch launch = good_launch();
   launch.workspace = reinterpret_cast<void *>(uint64_t{1} << 32);
   launch.workspace_bytes = uint64_t{1} << 32;
-  // Up to 4 rows of 4 heads are packed.
+  // Up to 4 rows of 4 heads go to the decode kernel.
   sluice_args few = good_args(), many = good_args(), mixed = good_args();
   few.q_len = 4;
   many.q_len = mixed.q_len = 5;

@@ -1,4 +1,4 @@
-//===- run_test.cpp - runs: what is launched, and every call that is refused ----------------------------===//
+//===- run_test.cpp - runs: launches, and every call that is refused ------------------------------------===//
 #include "fixture.h"
 
 #include <cmath>

@@ -33,8 +33,8 @@ template <typename Struct, typename Init> void check_init(Init init) {
   CHECK(init(nullptr, sizeof(Struct)) == SLUICE_INVALID_ARGUMENT);
 }
 
-/// A call with a struct of its own making: with `size` as struct_size and `appended` behind what this version
-/// knows.
+/// A call with a struct that the test builds: with `size` as struct_size and `appended` after the part that
+/// this version knows.
 template <typename Struct, typename Call>
 sluice_status call_with(const Struct &given, uint32_t size, uint64_t appended, Call call) {
   Newer<Struct> newer = {given, appended};
@@ -52,7 +52,7 @@ void check_input(const Struct &good, const std::string &argument, Call call, boo
   };
   CHECK(try_with(sizeof(Struct), 0) == SLUICE_OK);
   CHECK(try_with(sizeof(Newer<Struct>), 0) == SLUICE_OK);
-  CHECK(try_with(sizeof(Struct), 1) == SLUICE_OK); // not the struct's any more
+  CHECK(try_with(sizeof(Struct), 1) == SLUICE_OK); // no longer in the struct
   check_refusal(try_with(sizeof(Newer<Struct>), uint64_t{1} << 56), error, SLUICE_NEWER_STRUCT, argument,
                 "older than the caller's header");
   for (const uint32_t size :
@@ -73,7 +73,7 @@ void check_output(const std::string &argument, Call call, bool nullable) {
   newer.known.struct_size = sizeof newer;
   CHECK(call(&newer.known, &error) == SLUICE_OK);
   CHECK(newer.known.struct_size == sizeof newer);
-  CHECK(newer.appended == 0xeeeeeeeeeeeeeeee); // what the library does not know stays
+  CHECK(newer.appended == 0xeeeeeeeeeeeeeeee); // the library does not write the rest
   for (const uint32_t size : {0u, uint32_t(sizeof(Struct)) - 1, 0xffffffffu}) {
     std::memset(&newer, 0xee, sizeof newer);
     newer.known.struct_size = size;
@@ -203,7 +203,7 @@ TEST_CASE("structs that the library fills follow the rules of struct_size", "[si
   const ContextHandle context = target_context();
   const PlanHandle plan = make_plan(context, good_problem());
   const sluice_problem problem = good_problem();
-#if SLUICE_HAS_KERNELS // else there is no pack to tell of
+#if SLUICE_HAS_KERNELS // otherwise there is no pack to describe
   check_output<sluice_build>(
       "build", [&](sluice_build *build, sluice_error *error) { return sluice_build_info(build, error); },
       false);
@@ -259,7 +259,7 @@ TEST_CASE("an error is optional, may be newer, and must have a size that a versi
     CHECK(newer.known.message[0] == char(0xee));
   }
 
-  // Success leaves it alone.
+  // Success leaves it unchanged.
   Error untouched;
   untouched.code = 77;
   CHECK(sluice_query_support(context.get(), &problem, nullptr, &untouched) == SLUICE_OK);

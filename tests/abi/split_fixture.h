@@ -1,4 +1,4 @@
-//===- split_fixture.h - what the tests of prefill, decode and split runs share -------------------------===//
+//===- split_fixture.h - shared by the tests of prefill, decode and split runs --------------------------===//
 #pragma once
 
 #include "fixture.h"
@@ -14,7 +14,7 @@ inline package::KernelEntry packed_entry(uint32_t waves, uint32_t tile_kv) {
   return entry;
 }
 
-/// Prefill and decode kernels of f16 and head dim 128, and what merges splits.
+/// Prefill and decode kernels of F16 and head dim 128, and the kernel that merges splits.
 inline const std::vector<std::byte> &split_pack() {
   static const std::vector<std::byte> pack = [] {
     package::PackWriter writer("test", "22.1.8");
@@ -45,7 +45,7 @@ inline sluice_problem decode_problem() {
   return problem;
 }
 
-/// Of any number of rows: up to 4 of 4 heads go to the decode kernel, more do not, since the ceiling is just
+/// For any number of rows: up to 4 of 4 heads go to the decode kernel, more do not, since the ceiling is just
 /// large enough for their splits.
 inline sluice_problem mixed_problem() {
   sluice_problem problem = decode_problem();

@@ -32,8 +32,8 @@ constexpr const char *merge = "merge_states_f32_f16";
 
 } // namespace
 
-// What is cheapest is the matter of runtime/choice_test.cpp. Here: that workspace, grid and kernel go
-// together.
+// runtime/choice_test.cpp tests which plan is cheapest. This file tests that workspace, grid and kernel
+// agree.
 TEST_CASE("few rows go to a decode kernel, and their keys to several workgroups", "[split]") {
   const ContextHandle context = split_context(SLUICE_DEVICE_TARGET);
   sluice_problem problem = decode_problem();
@@ -131,7 +131,7 @@ TEST_CASE("a run launches the kernels that its sequences may need, and no others
     const sluice_status status = sluice_run(plan.get(), &args, &launch, &error);
     INFO(error.message);
     REQUIRE(status == SLUICE_OK);
-    // The signal is for the end of all kernels.
+    // The signal marks the end of all kernels.
     CHECK(hip.count("hipEventRecord") == 1);
     CHECK(hip.call_names().back() == "hipEventRecord");
     std::vector<std::string> names;

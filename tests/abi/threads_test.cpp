@@ -1,6 +1,6 @@
-//===- threads_test.cpp - one context and its plans in the hands of many threads ------------------------===//
+//===- threads_test.cpp - one context and its plans used by many threads --------------------------------===//
 //
-// Proves something when the thread sanitizer watches; without it, that the numbers add up.
+// Under the thread sanitizer it proves the absence of races; without it, only that the numbers add up.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "fixture.h"

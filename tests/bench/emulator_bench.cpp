@@ -22,7 +22,7 @@ namespace {
 using namespace sluice;
 using namespace sluice::test;
 
-// 1024 tokens of two heads, no mask: nearly all of it is the main loop.
+// 1024 tokens of two heads, no mask: the main loop takes nearly all of the time.
 constexpr Problem long_problem{.name = "long",
                                .q_tiles = 4,
                                .q_rest = 0,
@@ -64,11 +64,11 @@ std::string program_of(const Loop &loop) {
   return text + "s_sub_i32 s6, s6, 1\n s_cmp_lg_u32 s6, 0\n s_cbranch_scc1 loop\n s_nop 15\n s_endpgm\n";
 }
 
-/// Least, middle and most of five runs, in millions per second of time on the clock.
+/// Minimum, median and maximum of five runs, in millions per second of wall-clock time.
 struct Speed {
   std::array<double, 5> runs;
 
-  /// `run` answers with the wave-instructions it ran.
+  /// `run` returns the number of wave-instructions it ran.
   template <class Run> explicit Speed(Run &&run) {
     for (double &speed : runs) {
       const auto start = std::chrono::steady_clock::now();
@@ -91,7 +91,7 @@ Options options_of(bool checked, uint32_t threads) {
   return options;
 }
 
-/// `run` takes options and answers with the result of a launch.
+/// `run` takes options and returns the result of a launch.
 template <class Run> void print_line(const std::string &name, Run &&run) {
   std::printf("| %s", name.c_str());
   for (uint32_t threads : {1u, 2u})

@@ -2,11 +2,11 @@
 //
 //   feature_speed [PACK] [--types NAME]
 //
-// NAME is that of one combination of types, as "BF16 with E4M3FNUZ"; without it there is a table for each.
+// NAME is one combination of types, such as "BF16 with E4M3FNUZ"; without it there is a table for each.
 //
 // For each combination of types, head size and feature that the library supports: the modelled time of a
 // problem with the feature, as a multiple of that of the plain problem. Prints a table in markdown. A problem
-// far from the plain one has fallen off the fast kernels: the program names it and fails.
+// far from the plain one does not use the fast kernels: the program names it and fails.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "emulator/machine/program.h"
@@ -32,18 +32,18 @@ namespace {
 using namespace sluice;
 using namespace sluice::tools;
 
-// A bias, which has to be read, comes nearest to it.
+// A bias, which has to be read, comes closest to this limit.
 constexpr double most_times = 2;
 
 // A tile of rows for each of 8 KV heads and 80 sequences: more workgroups than compute units. A few of them
-// are simulated, on several compute units: one alone finds nothing in L2 that another has read, as a bias is
-// that all heads share.
+// are simulated, on several compute units: a single one finds nothing in L2 that another has read, such as a
+// bias that all heads share.
 constexpr uint32_t compute_units = 304;
 constexpr int32_t batch = 80, q_len = 256, kv_len = 1024;
 constexpr SampleSize sample = {.compute_units = 2, .workgroups = 2};
 constexpr uint64_t most_bytes = uint64_t(4) << 30; // of tensors; few of them are touched
 
-/// A call of any problem that the questions make.
+/// A call of any problem that is asked about.
 class Call {
 public:
   explicit Call(const sluice_problem &asked) : problem(asked), memory(most_bytes) {
@@ -72,7 +72,7 @@ public:
     change_scores();
   }
 
-  /// Of all launches of a run.
+  /// The total of all launches of a run.
   uint64_t clk(const PackFile &pack) {
     RecordedPlan plan(pack, compute_units, problem);
     const uint64_t workspace_bytes = plan.info().workspace_bytes;

@@ -1,8 +1,8 @@
 //===- first_result.cpp - from dlopen to the first result, step by step ---------------------------------===//
 //
-// What a program waits for that loads libsluice.so when it needs it: prints the microseconds of each step,
-// and of all. The call is that of docs/examples/hello, on the emulated device; a wrong result fails, and so
-// does a library that stays in the process when it is closed.
+// Measures how long a program waits that loads libsluice.so when it needs it: prints the microseconds of each
+// step, and the total. The call is that of docs/examples/hello, on the emulated device; the program fails on
+// a wrong result, and if the library stays in the process after it is closed.
 //
 // usage: first_result LIBRARY
 //
@@ -50,7 +50,7 @@ void require_hip(int code) {
   if (code != 0) fail("HIP", "a call failed");
 }
 
-/// What passed since the step before.
+/// Time since the previous step.
 class Steps {
 public:
   void finished(const char *step) {

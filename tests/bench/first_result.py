@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What an installation weighs, and how long a program that loads it waits for its first result, as tables.
+"""Prints tables: the size of an installation, and how long a program that loads it waits for its first result.
 
 usage: first_result.py BUILD FIRST_RESULT
 

@@ -1,7 +1,7 @@
 //===- hip_bench.cpp - what launches and graphs cost on the emulated HIP runtime ------------------------===//
 //
-// The kernel does nothing, so that what is left is the runtime's part and the start of a wave. Prints the
-// median and the spread of five runs; no test passes or fails by them.
+// The kernel does nothing, so that only the runtime and the start of a wave are measured. Prints the median
+// and the spread of five runs; no test depends on them.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include <algorithm>
@@ -43,7 +43,7 @@ std::string cpu_name() {
   return "unknown CPU";
 }
 
-/// Microseconds of one of `times` rounds: median, least and most of five runs.
+/// Microseconds per round of `times` rounds: median, minimum and maximum of five runs.
 void measure(const char *what, int times, int pieces, const std::function<void()> &round) {
   std::array<double, 5> microseconds;
   round(); // the first one loads and starts threads

@@ -3,11 +3,11 @@
 //   kernel_losses PACK --what-if NAME...   the time of a workgroup while kinds of instructions become free
 //   kernel_losses PACK --listing NAME      the instructions of the main loop at which waves lose most
 //
-// NAME is a kernel, with "+causal" behind it for a causal launch. A free instruction runs, so that values and
-// branches stay those of the kernel, but takes no time and keeps nobody waiting. What the time of a workgroup
-// falls by is what its kind costs. Each kind is made free on top of those above it, until MFMAs alone are
-// left: so the parts add up to all that is lost. Before that, maxima that never change take the place of real
-// ones: what that saves is the cost of rescaling.
+// NAME is a kernel, followed by "+causal" for a causal launch. A free instruction runs, so that values and
+// branches stay those of the kernel, but takes no time and delays no other instruction. The cost of a kind is
+// the drop in the time of a workgroup. Each row makes one more kind free, cumulatively, until only MFMAs are
+// left: so the costs add up to all that is lost. First, constant maxima replace the real ones: the time saved
+// is the cost of rescaling.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include <algorithm>
@@ -29,7 +29,7 @@ using namespace sluice;
 using namespace sluice::test;
 using namespace sluice::emulator::timing;
 
-// 1024 keys, at least a workgroup for each compute unit; where keys are hidden, with as many queries as keys.
+// 1024 keys, at least a workgroup for each compute unit; where keys are hidden, as many queries as keys.
 constexpr uint32_t compute_units = 4, rounds = 2, keys = 1024, q_heads = 64, kv_heads = 8;
 
 struct Wanted {
@@ -47,8 +47,8 @@ Wanted find(const std::vector<ShippedKernel> &kernels, const std::string &argume
   throw std::runtime_error("the pack has no kernel \"" + name + "\"");
 }
 
-/// The workgroups that compute units of the first XCD get. The time of a causal one depends on its tile of
-/// queries: of all tiles as many then, in place of those that come first.
+/// The workgroups that compute units of the first XCD get. The time of a causal workgroup depends on its tile
+/// of queries: so an equal number of each tile, instead of those that come first.
 class Numbers : public WorkgroupSource {
 public:
   Numbers(const package::AttentionLaunch &call, bool causal) : causal(causal), q_tiles(call.grid[1]) {}
@@ -99,7 +99,7 @@ public:
     for (uint32_t i = 0; i < compute_units; ++i) {
       units.push_back(std::make_unique<ComputeUnit>(i, 0, setup.state(), timings, shared, source, result,
                                                     nullptr, nullptr));
-      units.back()->add_place(); // as many as fit of kernels for head size 128
+      units.back()->add_place(); // as many as fit, for kernels of head size 128
     }
     for (;;) {
       const auto first = std::min_element(units.begin(), units.end(), [](const auto &a, const auto &b) {
@@ -121,8 +121,7 @@ private:
 
 enum class Where { before, loop, behind };
 
-/// Of each instruction by index, from the addresses; the loop is what lies on a way from a barrier back to
-/// it.
+/// For each instruction by index, from the addresses; the loop is every path from a barrier back to it.
 std::vector<Where> places(const ShippedKernel &kernel, const emulator::ProgramImpl &program) {
   const MachineCode code(kernel.elf, kernel.name);
   const std::vector<Instruction> &listing = code.instructions();
@@ -235,7 +234,7 @@ std::vector<Row> what_if_rows(const Wanted &wanted, bool alone_too) {
   return rows;
 }
 
-/// One kernel in full; of several, what each kind costs.
+/// The full table for one kernel; for several, the cost of each kind.
 void print_what_ifs(const std::vector<Wanted> &wanted) {
   std::vector<std::vector<Row>> all;
   for (const Wanted &one : wanted)

@@ -1,4 +1,4 @@
-//===- mfma_bench.cpp - how fast the machine's MFMA runs ------------------------------------------------===//
+//===- mfma_bench.cpp - how fast MFMAs run on the host --------------------------------------------------===//
 //
 // usage: mfma_bench [MNEMONIC]. Prints, for each shape and each instruction set the processor has, the median
 // and the range of seven runs in G multiply-adds per second of one thread.
@@ -40,12 +40,12 @@ Format format_of(MfmaInput input) {
     return {3, 8};
   case MfmaInput::bf8:
     return {2, 16};
-  default: // the dwords of f64 are none in particular
+  default: // f64 needs no particular values
     return {23, 127};
   }
 }
 
-/// Operands like attention's: magnitudes around one, either sign.
+/// Operands like those of attention: magnitudes around one, either sign.
 uint32_t operand_word(MfmaInput input, std::mt19937 &random) {
   if (input == MfmaInput::i8) return uint32_t(random());
   const Format format = format_of(input);

@@ -1,7 +1,7 @@
 //===- run_cost.cpp - what sluice_run costs on the host, without the driver's part ----------------------===//
 //
 // The launch goes to a HIP table whose functions return at once. Prints the median and the spread of five
-// runs of a million calls each; what is asserted are the counts, in tests/abi/run_counts_test.cpp.
+// runs of a million calls each; tests/abi/run_counts_test.cpp asserts the counts.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "support/test_pack.h"

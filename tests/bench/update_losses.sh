@@ -1,5 +1,5 @@
 #!/bin/sh
-# Compares the tables of docs/concepts/f16_d128_losses.md with what the timing model says now; writes them anew.
+# Compares the tables of docs/concepts/f16_d128_losses.md with the timing model's current results, or rewrites them.
 #
 # usage: update_losses.sh [--check | --check-first] BUILD-FOLDER
 # --check-first leaves out the table of all kernels.

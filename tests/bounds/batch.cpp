@@ -1,4 +1,4 @@
-//===- batch.cpp - a batch of sequences whose numbers depend on nothing but the sequence ----------------===//
+//===- batch.cpp - a batch of sequences whose numbers depend only on the sequence -----------------------===//
 #include "bounds/batch.h"
 
 #include "conformance/numbers.h"
@@ -27,7 +27,7 @@ std::vector<int32_t> lengths(const std::vector<Sequence> &sequences, int32_t Seq
   return result;
 }
 
-/// Rows of padding stand in front of the first sequence and behind the last.
+/// Padding rows before the first sequence and after the last.
 std::vector<int32_t> starts(const std::vector<Sequence> &sequences, int32_t Sequence::*length) {
   std::vector<int32_t> result = {2};
   for (const Sequence &sequence : sequences)
@@ -100,7 +100,7 @@ Batch::Batch(const sluice_problem &wanted, std::vector<Sequence> list, int32_t q
   if (!(problem.flags & SLUICE_V_IN_K)) draw_keys(v, false);
 }
 
-/// Of magnitude 1/8 to 1, so that no sum is large.
+/// A number of magnitude 1/8 to 1, so that no sum is large.
 uint16_t Batch::number(Numbers &numbers) const {
   const uint32_t bits = numbers.next();
   const uint32_t below_one = (bits >> 16) % 3 + 1;
@@ -135,7 +135,7 @@ void Batch::draw_queries() {
   args.lse = {lse->data(), {length * heads, heads, 1, 0}};
 }
 
-/// Pages come in falling order, with page 0 and the last nobody's.
+/// Pages are in descending order; page 0 and the last are unused.
 void Batch::place_keys() {
   if (problem.mode == SLUICE_MODE_DENSE) {
     key_rows = sequences.size() * size_t(args.kv_len);
@@ -147,7 +147,7 @@ void Batch::place_keys() {
     for (const Sequence &sequence : sequences)
       pages += (sequence.keys + problem.page_size - 1) / problem.page_size;
     key_rows = size_t(pages + 1) * size_t(problem.page_size);
-    // An entry that no length asks for names a page that there is not.
+    // An entry beyond every length names a page that does not exist.
     std::vector<int32_t> entries(sequences.size() * size_t(stride), 0x00ffffff);
     int32_t next = pages - 1;
     for (size_t b = 0; b < sequences.size(); ++b)
@@ -243,7 +243,7 @@ void Batch::compare_with_reference() {
   }
   for (size_t i = 0; i < expected_lse.size(); ++i)
     if ((*lse)[i] != expected_lse[i]) see(worst_lse, std::fabs(double{(*lse)[i]} - double{expected_lse[i]}));
-  // P of FP8 is rounded to 4 bits.
+  // FP8 P is rounded to 4 bits.
   const double of_fp8 = problem.q_type == SLUICE_E4M3FNUZ ? 0x1p-3 : 0;
   CHECK(worst <= (problem.o_type == SLUICE_F16 ? 4e-3 : 2e-2) + of_fp8);
   CHECK(worst_lse <= 1e-4);

@@ -1,7 +1,7 @@
-//===- batch.h - a batch of sequences whose numbers depend on nothing but the sequence ------------------===//
+//===- batch.h - a batch of sequences whose numbers depend only on the sequence -------------------------===//
 //
-// The same sequence can be put at another place, among others, or into another mode, and its results be
-// compared bit by bit. Lengths are on the device. What is behind the sequences is NaN.
+// The same sequence can be put at another place, among others, or into another mode, and its results compared
+// bit by bit. Lengths are on the device. Everything outside the sequences is NaN.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -42,25 +42,25 @@ public:
   Batch(const sluice_problem &problem, std::vector<Sequence> sequences, int32_t q_len = 0,
         int32_t kv_len = 0);
 
-  /// To its end, with workspace as large as the plan asks for.
+  /// Runs to the end, with workspace as large as the plan asks for.
   void run(const PlanHandle &plan);
-  /// With a plan of its own.
+  /// With a new plan.
   void run() { run(plan_of(problem)); }
 
-  /// Of a sequence, row by row.
+  /// O of a sequence, row by row.
   std::vector<uint16_t> output(size_t sequence) const;
   std::vector<float> lse_of(size_t sequence) const;
-  /// Whether all rows of all sequences are what sluice_reference computes, but for rounding.
+  /// Whether all rows of all sequences match sluice_reference, up to rounding.
   void compare_with_reference();
 
-  /// Bytes of a row of one head of K or V, and where it is among those of the tensor.
+  /// Bytes of a row of one head of K or V, and their place among those of the tensor.
   size_t row_bytes(bool of_k) const;
   size_t row_place(bool of_k, size_t sequence, int32_t key, int32_t head) const;
 
   const sluice_problem problem;
   const std::vector<Sequence> sequences;
   sluice_args args;
-  std::optional<Visible<uint16_t>> q, o; // of FP8 two elements each
+  std::optional<Visible<uint16_t>> q, o; // two elements each for FP8
   std::optional<Visible<float>> lse;
   std::optional<Visible<uint8_t>> k, v;
   std::optional<Visible<int32_t>> q_lengths, kv_lengths, q_starts, kv_starts, table;

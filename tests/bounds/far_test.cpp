@@ -1,7 +1,7 @@
-//===- far_test.cpp - caches whose rows are further apart than 32 bits can say --------------------------===//
+//===- far_test.cpp - caches whose row distances need more than 32 bits ---------------------------------===//
 //
-// Of the address space only the rows that are needed exist for the device, so that an address that is cut
-// short is an error of the device or another row's numbers.
+// Only the needed rows of the address space exist for the device, so that a truncated address is an error of
+// the device or reads another row's numbers.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "bounds/batch.h"
@@ -37,7 +37,7 @@ public:
   }
 
   uint16_t *at(int64_t element) { return static_cast<uint16_t *>(start) + element; }
-  /// Rows of a head from these elements on.
+  /// Rows of a head, starting at these elements.
   void show(const std::set<int64_t> &rows) {
     for (auto first = rows.begin(); first != rows.end();) {
       int64_t end = *first + head_dim;

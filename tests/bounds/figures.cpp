@@ -1,4 +1,4 @@
-//===- figures.cpp - what the tests of bounds have counted, and the page that says so -------------------===//
+//===- figures.cpp - figures that the tests of bounds have counted, and their page ----------------------===//
 #include "bounds/figures.h"
 
 #include "support/files.h"

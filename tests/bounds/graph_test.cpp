@@ -17,7 +17,7 @@ struct DestroyGraphExec {
   void operator()(void *graph) const { hip<int(void *)>("hipGraphExecDestroy")(graph); }
 };
 
-constexpr int capture_global = 0; // hipStreamCaptureModeGlobal: what could make a capture wait is refused
+constexpr int capture_global = 0; // hipStreamCaptureModeGlobal: refuses what could make a capture wait
 
 struct Captured {
   std::unique_ptr<void, DestroyGraph> graph;
@@ -25,7 +25,7 @@ struct Captured {
   size_t nodes = 0;
 };
 
-/// What `work` enqueues on a stream.
+/// The operations that `work` enqueues on a stream.
 template <typename Work> Captured capture(void *stream, Work work) {
   REQUIRE(hip<int(void *, int)>("hipStreamBeginCapture")(stream, capture_global) == 0);
   work();
@@ -70,8 +70,8 @@ sluice_problem bounded(uint32_t mode, uint32_t determinism) {
   problem.max_kv_len = 2000;
   problem.determinism = determinism;
   if (determinism == SLUICE_DETERMINISM_FAST) {
-    // With a bound of rows a decode kernel would take everything at so small sizes; with this ceiling no more
-    // than the four rows are that always are.
+    // With a bound on rows a decode kernel would take everything at such small sizes; with this ceiling it
+    // takes only the four rows that it always takes.
     problem.max_q_len = 0;
     problem.workspace_ceiling_bytes = uint64_t(9 * 4 * 4 * problem.q_heads * (64 + 1) * 4);
   }
@@ -89,7 +89,7 @@ TEST_CASE("a captured run replays with all lengths within its bounds", "[bounds]
       if (determinism != SLUICE_DETERMINISM_FAST && mode != SLUICE_MODE_PAGED) continue;
       const sluice_problem problem = bounded(mode, determinism);
       const PlanHandle plan = plan_of(problem);
-      // Memory for the longest lengths; what is in it when the run is captured does not matter.
+      // Memory for the longest lengths; its contents during the capture do not matter.
       Batch captured(problem, {{100, 2000}, {100, 2000}, {100, 2000}, {100, 2000}});
       Visible<uint8_t> workspace(describe(plan).workspace_bytes, 0xff);
       const Captured graph = capture(stream.get(), [&] {

@@ -26,7 +26,7 @@ sluice_problem invariant(sluice_problem problem, int32_t batch, int32_t rows, in
 } // namespace
 
 TEST_CASE("batch-invariant results do not depend on the rest of the batch", "[bounds]") {
-  // Decode, a few rows that go to a decode kernel or not, depending on the group, prefill; more keys than one
+  // Decode; a few rows that go to a decode kernel or not, depending on the group; prefill; more keys than one
   // split has.
   const std::vector<Sequence> watched = {
       {1, 2500, 11}, {1, 30, 12}, {3, 2100, 13}, {70, 90, 14}, {150, 300, 15}};
@@ -37,10 +37,10 @@ TEST_CASE("batch-invariant results do not depend on the rest of the batch", "[bo
                                                  .group = group,
                                                  .head_dim = group == 1 ? 64 : 128,
                                                  .type = group == 1 ? SLUICE_F16 : SLUICE_BF16});
-      // All of them, in order, at bounds that just hold them.
+      // All sequences, in order, at bounds that just hold them.
       Batch together(invariant(problem, 5, 150, 2500), watched);
       together.run();
-      // In the other order and among others, at larger bounds.
+      // In another order and among others, at larger bounds.
       std::vector<Sequence> mixed;
       for (size_t i = watched.size(); i-- > 0;) {
         mixed.push_back(others[i % others.size()]);
@@ -52,7 +52,7 @@ TEST_CASE("batch-invariant results do not depend on the rest of the batch", "[bo
         INFO("mode " << mode << ", group " << group << ", sequence " << i);
         const Bits bits = bits_of(together, i);
         CHECK(bits == bits_of(among, mixed.size() - 1 - 2 * i));
-        // Alone, at its own bounds.
+        // Each on its own, at its own bounds.
         Batch alone(invariant(problem, 1, watched[i].rows, watched[i].keys), {watched[i]});
         alone.run();
         CHECK(bits == bits_of(alone, 0));

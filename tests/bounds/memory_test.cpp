@@ -10,7 +10,7 @@ using namespace sluice::test;
 
 namespace {
 
-/// Zeros that take memory once they are written.
+/// Zeros that take memory only once they are written.
 template <typename Element> class SparseArray {
 public:
   explicit SparseArray(size_t count)
@@ -55,7 +55,7 @@ struct Touched {
   uint64_t unstored = 0; // bytes loaded that were not stored
 };
 
-/// Runs with workspace of exactly `bytes`, of which the device sees no byte more.
+/// Runs with workspace of exactly `bytes`, beyond which the device sees nothing.
 Touched run_and_watch(Batch &batch, const PlanHandle &plan, uint64_t bytes) {
   SparseArray<uint32_t> workspace(bytes / 4), loads(bytes / 4), stores(bytes / 4);
   REQUIRE(hip<int(void *, size_t, unsigned)>("hipHostRegister")(workspace.data(), bytes, 0) == 0);
@@ -95,10 +95,10 @@ TEST_CASE("workspace of decode is what the page says", "[bounds]") {
     uint64_t bytes[2];
     for (const uint32_t determinism : determinisms)
       bytes[determinism] = workspace_of(context.get(), decode_problem(batch, keys, determinism));
-    // A part is O and LSE in F32 of each query head; there is one for each 2,048 keys of each sequence.
+    // A split needs O and LSE in F32 for each query head; each sequence has one split for each 2,048 keys.
     const uint64_t part = 64 * (128 + 1) * 4, parts = (uint64_t(keys) + 2047) / 2048;
     CHECK(bytes[SLUICE_DETERMINISM_BATCH_INVARIANT] == part * parts * uint64_t(batch));
-    // Parts whose number is chosen by cost have a ceiling, and are no more than tiles of 16 keys.
+    // A number of splits that is chosen by cost has a ceiling, and is at most that of tiles of 16 keys.
     CHECK(bytes[SLUICE_DETERMINISM_FAST] % (part * uint64_t(batch)) == 0);
     CHECK(bytes[SLUICE_DETERMINISM_FAST] <=
           std::min(part * uint64_t(batch) * uint64_t(keys) / 16, uint64_t{256} << 20));

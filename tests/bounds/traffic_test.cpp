@@ -55,7 +55,7 @@ struct Traffic {
   uint64_t needed = 0;  // bytes of rows that are needed
   uint64_t loaded = 0;  // bytes loaded
   uint64_t missing = 0; // bytes that are needed and were not loaded
-  uint64_t far = 0; // bytes loaded of rows in no tile of 16 keys that has a needed one, or behind the lengths
+  uint64_t far = 0;     // bytes loaded of rows after the lengths or in tiles of 16 keys without a needed one
 };
 
 void add_side(Traffic &traffic, const Batch &batch, const Watch &watch, bool of_k) {
@@ -95,7 +95,7 @@ Traffic traffic_of(Batch &batch) {
   return traffic;
 }
 
-/// Without bounds keys are not split; with them, among as many workgroups as the device runs.
+/// Without bounds keys are not split; with them, they are split among as many workgroups as the device runs.
 void split(sluice_problem &problem) {
   problem.max_batch = 4;
   problem.max_q_len = 4;
@@ -150,7 +150,7 @@ std::vector<uint64_t> entry_loads_of(Batch &batch) {
 }
 
 TEST_CASE("waves look up the page of each key once for K and V", "[bounds]") {
-  // A look-up is one load, in which each lane of a wave has a key from the first of the tile on.
+  // A look-up is one load, in which each lane of a wave has a key, starting at the first of the tile.
   constexpr int32_t lanes = 64;
   for (const int32_t head_dim : {64, 96, 128})
     for (const int32_t rows : {1, 2, 16})
@@ -164,7 +164,7 @@ TEST_CASE("waves look up the page of each key once for K and V", "[bounds]") {
         const std::string kernel = info.kernel;
         if (!kernel.ends_with("_decode")) continue;
         const auto tile_q = int32_t(info.tile_q), tile_kv = int32_t(info.tile_kv);
-        // Where a workgroup has 16 rows each wave has tiles to itself. Elsewhere all look up what they share.
+        // If a workgroup has 16 rows, each wave has its own tiles. Otherwise all waves look up shared tiles.
         const int32_t waves = tile_q / 16;
         std::vector<uint64_t> expected(batch.table->size(), 0);
         for (size_t b = 0; b < batch.sequences.size(); ++b)
@@ -195,7 +195,7 @@ TEST_CASE("entries of pages in front of a window are not loaded", "[bounds]") {
         const std::vector<uint64_t> loads = entry_loads_of(batch);
         for (size_t b = 0; b < 2; ++b)
           for (int32_t n = 0; n * 16 < batch.sequences[b].keys; ++n) {
-            // Row 0 of the first sequence sees keys from 250 on, that of the other one all.
+            // Row 0 of the first sequence sees keys from 250 on, that of the other one sees all keys.
             const bool is_needed = b == 1 || n * 16 < sinks || (n + 1) * 16 > 250;
             INFO("sequence " << b << ", entry " << n);
             CHECK((loads[b * size_t(batch.args.page_table_stride) + size_t(n)] != 0) == is_needed);

@@ -1,7 +1,7 @@
 //===- work_test.cpp - matrix instructions that calls execute -------------------------------------------===//
 //
-// Prefill kernels have one shape of MFMA and decode ones another, so that counts by shape tell whose work it
-// was.
+// Prefill kernels use one shape of MFMA and decode kernels another, so counts by shape show which did the
+// work.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "bounds/batch.h"
@@ -24,7 +24,7 @@ uint64_t executed(const char *mnemonic) {
   return count;
 }
 
-/// What a run to its end executes.
+/// The instructions that a complete run executes.
 Work work_of(Batch &batch, const PlanHandle &plan) {
   REQUIRE(sluice_emulator_configure("reset_counters", "1") == SLUICE_EMULATOR_OK);
   batch.run(plan);
@@ -41,14 +41,14 @@ Work work_of(Batch &batch) {
   return work_of(batch, plan_of(batch.problem));
 }
 
-/// Rows up to which a sequence goes to a decode kernel at any cost: 16 rows of tokens and the query heads of
-/// a group.
+/// The number of rows up to which a sequence goes to a decode kernel at any cost: 16 rows of tokens and the
+/// query heads of a group.
 int32_t decode_rows(int32_t group) {
   return std::max(16 / group, 1);
 }
 
-/// Keys of a tile of the decode kernel that a plan uses: its only one, or the one that its reason names for
-/// sequences of few rows.
+/// Keys in a tile of the plan's decode kernel: its only one, or the one that its reason names for sequences
+/// of few rows.
 int32_t decode_tile_kv(const Batch &batch) {
   const sluice_plan_info info = describe(plan_of(batch.problem));
   std::string kernel = info.kernel;
@@ -65,9 +65,9 @@ int32_t decode_tile_kv(const Batch &batch) {
   return std::stoi(kernel.substr(tile + 3));
 }
 
-/// What the definition of the tiles makes of causal sequences: for each KV head and each 16 rows of tokens
-/// and heads, each 16 keys of the tiles that the last of these rows sees take one MFMA for every 16 columns
-/// of K and of V; and so do each 32 where all are FP8.
+/// The count that follows from the definition of the tiles for causal sequences: for each KV head and each 16
+/// rows of tokens and heads, each 16 keys of the tiles that the last of these rows sees take one MFMA for
+/// every 16 columns of K and of V; where all are FP8, each 32 do.
 uint64_t expected_decode(const Batch &batch) {
   const bool is_fp8 = batch.problem.q_type == SLUICE_E4M3FNUZ;
   const int32_t tile_kv = decode_tile_kv(batch), mfma_keys = is_fp8 ? 32 : 16;
@@ -105,7 +105,7 @@ TEST_CASE("one token never runs in a tile of more than 16 rows", "[bounds]") {
         sluice_problem problem =
             problem_of({.mode = mode, .group = group, .head_dim = group == 4 ? 64 : 128});
         if (has_bounds) problem = bounded(problem);
-        // The call allows for more rows, as a prefill beside these would need.
+        // The call allows for more rows, as a prefill in the same batch would need.
         Batch batch(problem, {{1, 300}, {1, 1, 2}, {1, 17, 3}, {0, 5, 4}, {1, 0, 5}, {1, 640, 6}}, 70);
         const Work work = work_of(batch);
         CHECK(work.prefill == 0);
@@ -121,7 +121,7 @@ TEST_CASE("of a mixed batch each sequence runs in its own kind of tile", "[bound
       const int32_t few = decode_rows(group);
       sluice_problem problem = bounded(problem_of({.mode = mode, .group = group}));
       problem.determinism =
-          SLUICE_DETERMINISM_BATCH_INVARIANT; // FAST would take what is cheaper at these bounds
+          SLUICE_DETERMINISM_BATCH_INVARIANT; // FAST would take the cheaper one at these bounds
       const std::vector<Sequence> many = {{few + 1, 90, 7}, {70, 130, 8}};
       std::vector<Sequence> mixed = {{1, 300, 1}, {few, 100, 2}};
       mixed.insert(mixed.end(), many.begin(), many.end());

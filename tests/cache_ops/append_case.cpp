@@ -1,4 +1,4 @@
-//===- append_case.cpp - an append as numbers, and what must become of the cache ------------------------===//
+//===- append_case.cpp - an append as numbers, and the expected contents of the cache -------------------===//
 #include "cache_ops/append_case.h"
 
 #include "conformance/numbers.h"
@@ -16,7 +16,7 @@ const NumberFormat &format_of(uint32_t type) {
   return type == SLUICE_F16 ? f16_format : bf16_format;
 }
 
-/// The number of an element of the cache, and the element nearest to a number, as a number.
+/// The number in an element of the cache, and the element value nearest to a number, as a number.
 double read_cache(uint32_t type, uint32_t bits) {
   return type == SLUICE_E4M3FNUZ ? decode_fp8(uint8_t(bits)) : decode(format_of(type), uint16_t(bits));
 }
@@ -41,7 +41,7 @@ Side make_side(const AppendCase &c, int head_dim, int pack, int tokens) {
     side.cache = {c.page_size * row + c.gap, row, head, 1};
     side.cache_elements = size_t(c.pages * side.cache[0]);
   } else {
-    // [page][head][head_dim / pack][row][pack], as vLLM's paged attention has it
+    // [page][head][head_dim / pack][row][pack], the layout of vLLM's paged attention
     const int64_t packs = c.page_size * pack, head_packs = head_dim / pack * packs;
     side.cache = {c.heads * head_packs, pack, head_packs, packs};
     side.cache_elements = size_t(c.pages * side.cache[0]);
@@ -75,7 +75,7 @@ void check_append(const AppendCase &c) {
   const Side k = make_side(c, c.head_dim_qk, c.k_pack, tokens);
   const Side v = make_side(c, has_v ? c.head_dim_v : 8, 0, tokens);
 
-  // New rows: numbers with a NaN and an infinity among them; gaps are NaN.
+  // New rows: numbers including a NaN and an infinity; gaps are NaN.
   const auto make_rows = [&](const Side &side) {
     std::vector<uint16_t> rows(side.row_elements, format_of(c.source).quiet_nan);
     for (int t = 0; t < tokens; ++t)
@@ -99,7 +99,7 @@ void check_append(const AppendCase &c) {
   Visible<uint8_t> k_cache(make_cache(k)), v_cache(make_cache(v));
   const std::vector<uint8_t> k_before = k_cache.copy(), v_before = v_cache.copy();
 
-  // Where each row goes. Slots and pages are drawn without repetition.
+  // The place of each row. Slots and pages are drawn without repetition.
   std::vector<std::optional<Place>> places(size_t(tokens), std::nullopt);
   std::vector<int64_t> page_order(size_t(c.pages), 0);
   std::iota(page_order.begin(), page_order.end(), 0);
@@ -144,8 +144,8 @@ void check_append(const AppendCase &c) {
       page_starts.push_back(page_starts.back() + int32_t(table.size()));
       tables.push_back(std::move(table));
     }
-    // A block table has unused entries, whose pages do not exist; the last row of it ends with what is
-    // needed.
+    // A block table has unused entries, whose pages do not exist; its last row ends with the last entry that
+    // is needed.
     if (c.table == SLUICE_PAGE_TABLE_BLOCK) table_stride = longest + 2;
     for (size_t b = 0; b < tables.size(); ++b) {
       if (c.table == SLUICE_PAGE_TABLE_BLOCK) wide.resize(b * size_t(table_stride), 0x7fffffff);

@@ -1,7 +1,7 @@
-//===- append_case.h - an append as numbers, and what must become of the cache --------------------------===//
+//===- append_case.h - an append as numbers, and the expected contents of the cache ---------------------===//
 //
-// The oracle goes over the rows one by one: where does it go, what is stored there? Everything else in the
-// cache's memory, gaps and other slots, must stay as it was.
+// The oracle goes over the rows one by one and determines where each goes and what is stored there.
+// Everything else in the cache's memory, gaps and other slots, must stay unchanged.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -20,9 +20,9 @@ struct AppendCase {
   uint32_t table = SLUICE_PAGE_TABLE_NONE; // NONE: slots
   bool wide_entries = false;
   std::vector<int> new_rows = {5}; // of each sequence; with slots only their sum counts
-  std::vector<int> old_keys = {0}; // that the sequences had before; as many as new_rows
+  std::vector<int> old_keys = {0}; // that the sequences had before; one per entry of new_rows
   int first_row = 0;               // starts[0]
-  int rows_behind = 0;             // rows from starts[batch] on
+  int rows_behind = 0;             // rows after the last sequence, starts[batch]
   uint32_t k_scale = SLUICE_SCALE_NONE, v_scale = SLUICE_SCALE_NONE;
   int rotary_dim = 0;
   uint32_t rotary_style = SLUICE_ROTARY_HALVES;

@@ -1,6 +1,6 @@
-//===- append_far_test.cpp - rows and pages further apart than 32 bits can say --------------------------===//
+//===- append_far_test.cpp - rows and pages at distances of more than 32 bits ---------------------------===//
 //
-// Of 160 GiB of address space only the bytes that are needed exist for the device.
+// Only the needed bytes of 160 GiB of address space exist for the device.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "cache_ops/append_case.h"
@@ -69,7 +69,7 @@ void check_far(const FarCase &c, uint32_t table_kind, bool wide) {
   call.tokens = int32_t(tokens);
   call.k = {k.data(), {0, row_elements, row_elements, 1}};
   call.k_cache = {space.at(0), {c.page_stride, c.row_stride, row_elements, 1}};
-  // With a table, every row is the last key of a sequence of its own, whose only entry is its page.
+  // With a table, every row is the last key of its own sequence, whose only entry is its page.
   std::vector<int32_t> starts = {0}, lengths, page_starts, narrow;
   std::vector<int64_t> pages;
   for (size_t t = 0; t < tokens; ++t) {
@@ -113,9 +113,9 @@ TEST_CASE("caches beyond 4 GiB", "[append_far]") {
   const FarCase cases[] = {
       // Pages 8 GiB apart.
       {int64_t{1} << 32, 64, 16, {0, 17, 255, 16 * 19 + 15}},
-      // Rows 3 GiB and a bit apart.
+      // Rows slightly more than 3 GiB apart.
       {64, (int64_t{3} << 29) + 64, 32, {1, 2, 31, 33, 13}},
-      // Numbers of pages beyond 2^30.
+      // Page numbers beyond 2^30.
       {64, 64, 1, {5, (int64_t{1} << 30) + 3, (int64_t{5} << 28) - 1}},
   };
   for (const FarCase &c : cases)

@@ -11,8 +11,9 @@ using namespace sluice::test;
 
 namespace {
 
-/// All 65536 numbers of the source type, divided by a scale: what an independent FP8 says of x / scale in
-/// double precision, whose 53 bits are enough not to fall on another side (x has 11 bits, scale 24).
+/// All 65536 numbers of the source type, divided by a scale: the expected value is an independent FP8
+/// conversion of x / scale in double, whose 53 bits avoid rounding to the other side (x has 11 bits, scale
+/// 24).
 void check_all_numbers(uint32_t source, float scale, bool with_scale) {
   INFO("source type " << source << ", scale " << scale);
   constexpr int row = 1024, rows = 64;
@@ -90,8 +91,8 @@ TEST_CASE("scales that are no numbers to divide by", "[append_fp8]") {
 }
 
 TEST_CASE("quotients right beside the middle between two numbers", "[append_fp8]") {
-  // scale = x / (middle * (1 + tiny)) in F32: the quotient is off the middle by less than F32 can say. The
-  // chip's reciprocal may be off by one unit, so the emulator's is too.
+  // scale = x / (middle * (1 + tiny)) in F32: the quotient is closer to the middle than F32 can represent.
+  // The chip's reciprocal may be off by one unit, so the emulator's is too.
   for (const char *perturbed : {"off", "on"}) {
     REQUIRE(sluice_emulator_configure("perturb_transcendentals", perturbed) == SLUICE_EMULATOR_OK);
     for (const double middle : {1.0625, 1.1875, 136.0, 3 * 0.00048828125, 15.5 * 8})

@@ -1,4 +1,4 @@
-//===- append_test.cpp - new rows of K and V on their way into a paged cache ----------------------------===//
+//===- append_test.cpp - new rows of K and V are appended to a paged cache ------------------------------===//
 #include "cache_ops/append_case.h"
 
 #include <numeric>
@@ -17,7 +17,7 @@ constexpr Types all_types[] = {{SLUICE_F16, SLUICE_F16},
                                {SLUICE_F16, SLUICE_E4M3FNUZ},
                                {SLUICE_BF16, SLUICE_E4M3FNUZ}};
 
-/// Sequences with and without new rows and keys, some of them at page borders.
+/// Sequences with and without new rows and keys, some of them at page boundaries.
 AppendCase several_sequences() {
   AppendCase c;
   c.new_rows = {0, 3, 1, 0, 0, 7, 2, 0};
@@ -44,7 +44,7 @@ TEST_CASE("rows reach their slots, and nothing else is touched", "[append]") {
         check_append(c);
         if (table != SLUICE_PAGE_TABLE_NONE) {
           c.wide_entries = !c.wide_entries;
-          c.first_row = 2; // rows in front of the first sequence and behind the last one are nobody's
+          c.first_row = 2; // rows before the first sequence and after the last belong to no sequence
           c.rows_behind = 3;
           check_append(c);
         }
@@ -107,7 +107,7 @@ TEST_CASE("V may be a part of K", "[append]") {
     c.cache = types.cache;
     c.table = SLUICE_PAGE_TABLE_BLOCK;
     c.heads = 1;
-    c.head_dim_qk = 576; // more chunks than a wave has lanes, and no power of two
+    c.head_dim_qk = 576; // more chunks than a wave has lanes, and not a power of two
     c.head_dim_v = 0;
     c.rotary_dim = 64;
     c.rotary_style = SLUICE_ROTARY_PAIRS;
@@ -137,7 +137,7 @@ TEST_CASE("more chunks and rows than the grid takes at a time", "[append]") {
   wide.pages = 1;
   check_append(wide);
 
-  // One chunk a row: 256 rows in each of the 16 * 304 / 2 workgroups that K and V have.
+  // One chunk per row: 256 rows in each of the 16 * 304 / 2 workgroups for K and for V.
   AppendCase narrow;
   narrow.heads = 1;
   narrow.head_dim_qk = narrow.head_dim_v = 8;

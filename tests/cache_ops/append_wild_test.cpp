@@ -1,8 +1,8 @@
-//===- append_wild_test.cpp - appends whose slots, starts, lengths and tables hold anything -------------===//
+//===- append_wild_test.cpp - appends with arbitrary slots, starts, lengths and tables ------------------===//
 //
-// What is stored where follows from the rules in the header alone. The oracle lists, row by row, the slots
-// that they allow: a slot of the cache holds what it held or a row that belongs there, and one of those if
-// there are some.
+// The expected contents follow from the rules in the header only. The oracle lists, row by row, the slots
+// that the rules allow: a slot of the cache keeps its contents or holds a row that belongs there, and must
+// hold one of those rows if any exist.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "features/wild_numbers.h"
@@ -75,7 +75,7 @@ public:
       list_places(t);
   }
 
-  /// The first slot that holds what it must not.
+  /// The first slot with contents that are not allowed.
   std::string find_wrong_slot() const;
   bool reads_beyond_table() const { return beyond; }
 
@@ -156,7 +156,7 @@ WildAppend::WildAppend(uint64_t seed) : random(seed) {
   const auto numbers = [&](std::optional<Visible<uint16_t>> &tensor, int64_t rows, int64_t dim) {
     std::vector<uint16_t> bits(size_t(rows * heads * dim));
     for (uint16_t &element : bits)
-      element = uint16_t(random.next() & 0x3fff); // no NaN, which rounding would make quiet
+      element = uint16_t(random.next() & 0x3fff); // not a NaN, which rounding would make quiet
     return sluice_tensor{tensor.emplace(bits).data(), {0, heads * dim, dim, 1}};
   };
   call.k = numbers(k_rows, call.tokens, k_dim);
@@ -199,7 +199,7 @@ void WildAppend::list_places(int64_t t) {
 }
 
 std::string WildAppend::find_wrong_slot() const {
-  // Where starts fall, or entries are nobody's, a row may also be skipped.
+  // Where starts decrease, or entries belong to no sequence, a row may also be skipped.
   const bool may_skip =
       beyond || (starts && !std::is_sorted(starts->data(), starts->data() + starts->size()));
   for (int64_t slot = 0; slot < pages * call.page_size; ++slot) {
@@ -297,7 +297,7 @@ TEST_CASE("good appends do the same on the host", "[append]") {
     append.list_all_places();
     CHECK(append.run() == "[]");
     CHECK(append.find_wrong_slot() == "");
-    if (!append.slots) CHECK(append.refer() == ""); // slots may be those of several rows
+    if (!append.slots) CHECK(append.refer() == ""); // slots may belong to several rows
   }
 }
 

@@ -26,7 +26,7 @@ template <typename Function> Function *hip(const char *name) {
   return reinterpret_cast<Function *>(symbol);
 }
 
-/// Numbers that look random and are the same each time.
+/// Pseudo-random numbers, the same each time.
 class Numbers {
 public:
   explicit Numbers(uint64_t seed) : state(seed * 2 + 1) {}
@@ -41,7 +41,7 @@ private:
   uint64_t state;
 };
 
-/// Elements that the device sees while the object lives; its end is the end of what the device sees.
+/// Elements that the device sees while the object lives; the device sees nothing after their end.
 template <typename Element> class Visible {
 public:
   explicit Visible(size_t count, Element value = {}) : Visible(std::vector<Element>(count, value)) {}
@@ -101,7 +101,7 @@ inline std::string take_reports() {
   return reports.c_str();
 }
 
-/// Waits for what has been enqueued; the device must not have seen anything wrong.
+/// Waits for all enqueued work; the device must not have reported an error.
 inline void require_good_end() {
   const int result = hip<int(void *)>("hipStreamSynchronize")(nullptr);
   const std::string reports = take_reports();

@@ -1,4 +1,4 @@
-//===- merge_oracle.h - what a merge of one row gives, in double precision ------------------------------===//
+//===- merge_oracle.h - the merge of one row, in double precision ---------------------------------------===//
 //
 // The header's formula, one element at a time.
 //
@@ -82,8 +82,8 @@ public:
   }
 
 private:
-  /// F32 arithmetic: its exponents are the less exact the larger they are, and what is below its smallest
-  /// normal number may be 0.
+  /// The error of F32 arithmetic: its exponents are less exact the larger they are, and values below its
+  /// smallest normal number may become 0.
   std::pair<double, double> merged(const std::vector<double> &values) const {
     double sum = 0, margin = double(lses.size()) * 4e-38;
     for (size_t part = 0; part < lses.size(); ++part) {

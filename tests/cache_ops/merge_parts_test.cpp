@@ -1,7 +1,7 @@
-//===- merge_parts_test.cpp - the parts of split keys become one in o and lse ---------------------------===//
+//===- merge_parts_test.cpp - split keys are merged into o and lse --------------------------------------===//
 //
-// Against merge_oracle.h. Whatever is not a row of a sequence that is merged is NaN in the parts and poison
-// in the result, which must stay.
+// Against merge_oracle.h. Everything that is not a row of a merged sequence is NaN in the splits and poison
+// in the result, which must stay unchanged.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "cache_ops/device.h"
@@ -43,7 +43,7 @@ struct PartsCase {
   /// How many rows of a sequence are merged.
   int merged_rows(int b) const {
     int count = starts.empty() ? rows : starts[size_t(b) + 1] - starts[size_t(b)];
-    // A length is never more than what lies between two starts.
+    // A length is never more than the distance between two starts.
     if (!lengths.empty()) count = starts.empty() ? lengths[size_t(b)] : std::min(count, lengths[size_t(b)]);
     return count <= max_rows ? std::min(count, rows) : 0;
   }
@@ -58,7 +58,7 @@ void check_parts(const PartsCase &c) {
   const auto not_a_number = std::numeric_limits<float>::quiet_NaN();
   const auto float_infinity = std::numeric_limits<float>::infinity();
 
-  // The parts, one after the other as a workspace has them.
+  // The splits, one after the other as in a workspace.
   const size_t rows = size_t(c.batch) * size_t(c.rows) * size_t(c.heads), dim = size_t(c.dim);
   const auto row_of = [&](int b, int i, int h) { return size_t((b * c.rows + i) * c.heads + h); };
   Visible<float> partial(size_t(c.parts) * rows * dim, not_a_number);
@@ -186,12 +186,12 @@ TEST_CASE("ragged sequences with gaps between them", "[merge_parts]") {
 
 TEST_CASE("padded sequences", "[merge_parts]") {
   check_all_ways({.batch = 5, .lengths = {4, 1, 0, 3, 2}});
-  // A length of more rows than there are parts of is cut off rather than read from the next sequence.
+  // A length of more rows than the splits have is cut off rather than read from the next sequence.
   check_parts({.batch = 3, .max_rows = 9, .lengths = {9, 2, 4}});
 }
 
 TEST_CASE("sequences with too many rows are left alone", "[merge_parts]") {
-  // Prefills among decodes: starts say so, and lengths say so.
+  // Prefills among decodes: given by starts, and by lengths.
   check_all_ways({.batch = 5, .starts = {0, 2, 40, 44, 49, 50}});
   check_all_ways({.batch = 4, .max_rows = 2, .starts = {0, 4, 6, 9, 11}});
   check_all_ways({.batch = 4, .max_rows = 2, .lengths = {2, 3, 1, 4}});

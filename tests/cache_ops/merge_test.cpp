@@ -1,4 +1,4 @@
-//===- merge_test.cpp - results of attention over parts of the keys become one --------------------------===//
+//===- merge_test.cpp - results of attention over parts of the keys are merged into one -----------------===//
 //
 // Against merge_oracle.h.
 //
@@ -19,10 +19,10 @@ struct MergeCase {
   int parts = 3, tokens = 5, heads = 3, dim = 64;
   uint32_t base = SLUICE_LSE_BASE_E;
   bool lse = true, sinks = false;
-  int gap = 0;           // elements between heads and parts, a multiple of 8; without, LSEs have none either
+  int gap = 0;           // elements between heads and parts, a multiple of 8; if 0, LSEs have no gaps either
   bool in_place = false; // o is the last part's rows, lse its LSEs
   uint64_t seed = 1;
-  /// The LSE of a part and row (token * heads + head), drawn unless this says something.
+  /// The LSE of a part and row (token * heads + head), drawn unless this overrides it.
   std::function<double(int part, int row, double drawn)> lse_of = [](int, int, double drawn) {
     return drawn;
   };
@@ -40,7 +40,7 @@ void check_layout(const MergeCase &c) {
   const int rows = c.tokens * c.heads;
   const int64_t head = c.dim + c.gap, token = c.heads * head, part = c.tokens * token + c.gap;
   const uint32_t partial_bytes = bytes_of(c.partial), o_bytes = bytes_of(c.o);
-  // Gaps are NaN; what is not written must stay.
+  // Gaps are NaN; elements that are not written must keep their values.
   Visible<uint8_t> partial(std::vector<uint8_t>(
       size_t((c.parts - 1) * part + (c.tokens - 1) * token + (c.heads - 1) * head + c.dim) * partial_bytes,
       0xff));
@@ -122,7 +122,7 @@ void check_layout(const MergeCase &c) {
     }
   }
   CHECK(wrong == 0);
-  // Inputs and everything between the rows of O are as they were.
+  // Inputs and everything between the rows of O are unchanged.
   int touched = 0;
   std::vector<uint8_t> may(partial_before.size(), 0), o_may(o.size(), 0);
   for (int row = 0; row < rows; ++row)
@@ -140,7 +140,7 @@ void check_layout(const MergeCase &c) {
   if (!c.lse) CHECK(lse.copy() == std::vector<float>(size_t(rows), 77.0f));
 }
 
-/// Few parts that lie side by side are read at once, others step by step.
+/// Few adjacent parts are read at once, others step by step.
 void check_merge(MergeCase c) {
   check_layout(c);
   if (c.gap != 0) return;
@@ -148,8 +148,8 @@ void check_merge(MergeCase c) {
   check_layout(c);
 }
 
-/// O, in F32, and LSE of two rows in `all` parts, of which only the first `counting` ones count. They are the
-/// same in all calls with equal widths. Between the parts there are `gap` elements of O and of LSE.
+/// O, in F32, and LSE of two rows in `all` parts, of which only the first `counting` count. They are the same
+/// in all calls with equal widths. There are `gap` elements of O and of LSE between the parts.
 std::pair<std::vector<uint8_t>, std::vector<float>> merge_first(int counting, int all, int dim, int gap = 0) {
   Numbers numbers{uint64_t(dim)};
   const int rows = 2;
@@ -231,7 +231,7 @@ TEST_CASE("parts that do not count, whatever they hold", "[merge]") {
   c.parts = 6;
   c.heads = 4;
   c.lse_of = [](int part, int row, double drawn) {
-    // Row 0: all but one; rows 5, 9 and 13: none at all; the others: some.
+    // Row 0: all but one; rows 5, 9 and 13: none; the others: some.
     if (row == 5 || row == 9 || row == 13 || (row == 0 && part != 3) || (part + row) % 3 == 0)
       return -infinity;
     return drawn;
@@ -304,7 +304,7 @@ TEST_CASE("rows of all widths", "[merge]") {
       c.parts = 2;
       check_merge(c);
     }
-  // A workgroup has 2048 elements of a row at a time.
+  // A workgroup processes 2048 elements of a row at a time.
   for (const int dim : {2048, 2056, 4104})
     for (const int parts : {1, 6}) {
       MergeCase c;
@@ -328,7 +328,7 @@ TEST_CASE("as many parts as there may be", "[merge]") {
 }
 
 TEST_CASE("bits do not depend on how many parts follow without a weight", "[merge]") {
-  // The parts of a batch-invariant plan are as many as its bound on the keys allows.
+  // A batch-invariant plan has as many splits as its bound on the keys allows.
   for (const int dim : {8, 64, 128, 512})
     for (const int parts : {1, 2, 3, 4, 5, 7, 9, 17, 33, 70}) {
       std::vector<uint8_t> expected_o;

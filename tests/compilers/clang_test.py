@@ -2,9 +2,9 @@
 """Builds src/ with Clang, warnings as errors, in a build folder of its own.
 
 usage: clang_test.py files|all SOURCE WORK CLANG CLANGXX [LAUNCHER]
-files: compiles, without optimisation, the files with code that compilers see differently (pragmas, built-in functions,
-attributes, assembly). all: builds everything in src/ as it is built with GCC, and runs the emulator's tests of
-arithmetic, whose results are bits, with it.
+files: compiles, without optimisation, the files with compiler-specific code (pragmas, built-in functions, attributes,
+assembly). all: builds everything in src/ as it is built with GCC, and runs the emulator's tests of arithmetic with it,
+which compare bits.
 """
 import concurrent.futures
 import json
@@ -18,7 +18,7 @@ import sys
 SPECIFIC = re.compile(r"^\s*#\s*pragma (?!once)|\b__builtin_|__attribute__|\b_Pragma\b|<immintrin\.h>|\basm\b|\[\[gnu::",
                       re.MULTILINE)
 INCLUDED = re.compile(r'^\s*#\s*include "([^"]+)"', re.MULTILINE)
-# Every instruction set of vectors against plain code or a model, to the bit.
+# Every vector instruction set against plain code or a model, to the bit.
 TESTS = ["emulator_mfma_test", "isa_lanes_test", "isa_matrix_test", "isa_scalar_test", "isa_valu_float_test",
          "isa_valu_integer_test", "isa_valu_mode_test", "isa_valu_modifiers_test", "isa_valu_noise_test"]
 
@@ -41,7 +41,7 @@ def configure(source, work, clang, clangxx, launchers):
 
 
 def is_specific(source, path, seen):
-    """Whether a file, or one of src/ that it includes as part of itself (.inc), has such code; headers have few."""
+    """Whether a file, or a .inc of src/ that it includes, has such code; headers have little."""
     if path in seen or not path.is_file():
         return False
     seen.add(path)

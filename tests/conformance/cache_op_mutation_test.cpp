@@ -1,7 +1,7 @@
-//===- cache_op_mutation_test.cpp - a defect of one append or merge kernel alone is noticed -------------===//
+//===- cache_op_mutation_test.cpp - a defect of a single append or merge kernel is noticed --------------===//
 //
-// As kernel_mutation_test.cpp has it of attention: for each kernel of the library and each defect some case
-// that runs on this kernel must show it.
+// Like kernel_mutation_test.cpp for attention: for each kernel of the library and each defect, some case that
+// runs on this kernel must show it.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "append_case.h"
@@ -25,7 +25,7 @@ const Target &target() {
   return one;
 }
 
-/// The caches as a kernel without any defect leaves them.
+/// The caches as a kernel without defects leaves them.
 void write_perfect(const AppendCase &c, const std::vector<StoredElement> &expected, AppendMemory &memory) {
   for (const StoredElement &element : expected)
     store(memory.buffers[size_t(element.buffer)], c.cache, element.at, element.value);
@@ -59,7 +59,7 @@ template <typename Change> AppendMutant slots_of(const char *name, Finding findi
           }};
 }
 
-/// Each row in the slot beside its own.
+/// Each row in the slot next to its own.
 void miss_slots(AppendCase &c, AppendInputs &in) {
   for (std::optional<Slot> &slot : in.slots)
     if (slot) slot->row = (slot->row + 1) % c.page_size;
@@ -156,7 +156,7 @@ const std::vector<AppendMutant> &append_mutants() {
   return all;
 }
 
-/// What a change does to the LSEs of some parts.
+/// The effect of a change on the LSEs of some parts.
 template <typename Change> void change_parts(const MergeCase &c, MergeInputs &in, Change change) {
   const size_t rows = size_t(c.tokens) * size_t(c.heads);
   for (size_t at = 0; at < in.lse.size(); ++at)

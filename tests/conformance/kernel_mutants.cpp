@@ -1,4 +1,4 @@
-//===- kernel_mutants.cpp - small defects that one kernel alone might have ------------------------------===//
+//===- kernel_mutants.cpp - small defects that a single kernel might have -------------------------------===//
 
 #include "kernel_mutants.h"
 
@@ -53,7 +53,7 @@ template <typename Hide> void hide_keys(Case &c, Inputs &in, Hide hide) {
   });
 }
 
-/// Each head has what another has.
+/// Each head gets the data of another.
 template <typename Head> void mix_heads(std::vector<double> &of_heads, Head head) {
   const std::vector<double> before = of_heads;
   for (size_t h = 0; h < of_heads.size(); ++h)
@@ -106,7 +106,7 @@ void swap_keys(const Case &c, std::vector<double> &tensor, int head_size, int a,
   }
 }
 
-/// Elements in the order that a mistake in their place gives them.
+/// Elements in the order that a mistaken index gives.
 template <typename Place> void move_elements(std::vector<double> &tensor, int head_size, Place place) {
   const std::vector<double> before = tensor;
   for (size_t i = 0; i < tensor.size(); ++i) {
@@ -173,7 +173,7 @@ void lose_last_key(Case &c, Inputs &in, const Kernel &) {
   hide_keys(c, in, [](int j, int keys) { return j == keys - 1; });
 }
 
-/// The second page in place of the first.
+/// The second page instead of the first.
 void read_other_page(Case &c, Inputs &in, const Kernel &) {
   for (std::vector<double> *tensor : {&in.k, &in.v}) {
     const ptrdiff_t token = ptrdiff_t(c.kv_heads) * (tensor == &in.k ? c.head_size.qk : c.head_size.v);
@@ -189,7 +189,7 @@ void read_other_page(Case &c, Inputs &in, const Kernel &) {
 
 const std::vector<Mutant> &mutants() {
   static const std::vector<Mutant> all = {
-      // What every kernel does.
+      // Defects that every kernel may have.
       {"the last key of a sequence is lost", "", any, lose_last_key},
       {"the last tile of keys is lost", "", any,
        [](Case &c, Inputs &in, const Kernel &kernel) {
@@ -227,13 +227,13 @@ const std::vector<Mutant> &mutants() {
       {"the first tile is not made relative to a larger maximum", "",
        [](const Case &c) { return c.pattern == Pattern::rising; },
        [](Case &c, Inputs &in, const Kernel &kernel) {
-         // As much as scores rise from the last key of the tile to that of all.
+         // The rise of the scores from the last key of the tile to the last of all.
          const double rise =
              256 / std::sqrt(c.head_size.qk) * (1 - double(kernel.tile_kv) / double(c.kv_len));
          add_to_scores(c, in, [&](int, int, int, int j) { return j < kernel.tile_kv ? rise : 0.0; });
        }},
 
-      // What a row sees.
+      // Which keys a row sees.
       {"no causal mask", "causal", causal, [](Case &c, Inputs &, const Kernel &) { c.mask = Mask::none; }},
       {"a causal mask that is off by one", "causal", causal,
        [](Case &c, Inputs &, const Kernel &) {
@@ -286,7 +286,7 @@ const std::vector<Mutant> &mutants() {
       {"bits of another row", "mask", bits, matrix_repeats<&Inputs::bits, 2>},
       {"bits of another key", "mask", bits, matrix_repeats<&Inputs::bits, 3>},
 
-      // What becomes of its scores.
+      // How its scores are processed.
       {"no soft cap", "soft_cap", [](const Case &c) { return c.soft_cap != 0; },
        [](Case &c, Inputs &, const Kernel &) { c.soft_cap = 0; }},
       {"another soft cap", "soft_cap", [](const Case &c) { return c.soft_cap != 0; },
@@ -352,7 +352,7 @@ const std::vector<Mutant> &mutants() {
       {"no scale of V", "scales", has_factors<&Case::v_scale>,
        [](Case &, Inputs &in, const Kernel &) { std::ranges::fill(in.v_scale, 1.0); }},
 
-      // Where keys and values are.
+      // The places of keys and values.
       {"the last key of a sequence with a length is lost", "lengths", lengths, lose_last_key},
       {"the last key of a ragged sequence is lost", "ragged", ragged, lose_last_key},
       {"another page", "paged", paged, read_other_page},

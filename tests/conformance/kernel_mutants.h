@@ -1,4 +1,4 @@
-//===- kernel_mutants.h - small defects that one kernel alone might have --------------------------------===//
+//===- kernel_mutants.h - small defects that a single kernel might have ---------------------------------===//
 #pragma once
 
 #include "inputs.h"
@@ -8,14 +8,14 @@
 
 namespace sluice::test {
 
-/// A defect as a case and inputs for which what is right is what the kernel would give.
+/// A defect, as a case and inputs whose correct result is what the defective kernel would compute.
 struct Mutant {
   const char *name;
-  const char *claim; // the kernels that have what is defective; "" for all
+  const char *claim; // the kernels that have the defective part; "" for all
   /// Where the defect could show at all.
   bool (*shows)(const Case &);
   void (*change)(Case &, Inputs &, const Kernel &);
-  bool may_lack = false; // some kernels have no case where it could show, as no plan has them so
+  bool may_lack = false; // some kernels have no case where it could show, as no plan uses them that way
 };
 
 const std::vector<Mutant> &mutants();

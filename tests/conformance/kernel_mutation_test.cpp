@@ -1,8 +1,8 @@
-//===- kernel_mutation_test.cpp - a defect of one kernel alone is noticed -------------------------------===//
+//===- kernel_mutation_test.cpp - a defect of a single kernel is noticed --------------------------------===//
 //
-// For each kernel of the library and each defect (kernel_mutants.cpp) some case that runs on this kernel must
-// show it: computed by the oracle as the defective kernel would, and compared as its result. All other
-// kernels are right.
+// For each kernel of the library and each defect (kernel_mutants.cpp), some case that runs on this kernel
+// must show it: the oracle computes the defective kernel's result, and the comparison takes it as that of the
+// kernel. All other kernels are correct.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "kernel_cases.h"
@@ -26,12 +26,12 @@ const Target &target() {
   return one;
 }
 
-/// A case with all that is right of it.
+/// A case with its correct results.
 class Right {
 public:
   explicit Right(Case of) : c(std::move(of)), in(make_inputs(c)), expected(compute_expected(c, in)) {}
 
-  /// Whether the comparison notices the kernel that is so.
+  /// Whether the comparison notices the defective kernel.
   bool shows(const Mutant &mutant, const Kernel &kernel) const {
     Case changed = c;
     Inputs changed_in = in;
@@ -42,7 +42,7 @@ public:
   }
 
 private:
-  /// Beside a prefill kernel, sequences of as few rows as fit a wave of a decode one are that one's.
+  /// Beside a decode kernel, a prefill kernel does not get sequences whose rows fit a wave of that.
   void keep_sequences_of_others(const Kernel &kernel, Outputs &outputs) const {
     if (!kernel.prefill) return;
     const Sequences sequences(c);
@@ -69,13 +69,13 @@ int64_t work_of(const Case &c) {
   return int64_t(c.batch) * c.q_len * c.q_heads * (c.window_left < 0 ? c.kv_len : c.window_left);
 }
 
-/// At the full level by cases of one feature alone, at the quick one by those of everything together.
+/// At the full level by cases of one feature each, at the quick one by those of all features together.
 void check(const Kernel &kernel, Level level) {
   std::vector<Case> cases = cases_of_kernel(target(), kernel, level);
   if (level == Level::full)
     for (const Case &c : cases_of_kernel(target(), kernel, Level::quick))
       std::erase(cases, c);
-  // Those that take least time first.
+  // The fastest first.
   std::ranges::stable_sort(cases, {}, work_of);
   std::vector<std::optional<Right>> rights(cases.size());
   for (const Mutant &mutant : mutants()) {
@@ -146,7 +146,7 @@ TEST_CASE("a case fails if another kernel than its own is launched") {
   CHECK(results.at(1).reason == "the library ran " + right.kernel + " instead of " + wrong.kernel);
 }
 
-// One for many rows, the other for few, and the one that most calls of many rows take.
+// One for many rows, one for few, and the one that most calls of many rows use.
 constexpr std::array some_kernels = {"attn_fwd_f16_d64_q128_kv32_w4", "attn_fwd_bf16_d64_q16_kv32_w4_decode",
                                      "attn_fwd_f16_d128_q256_kv64_w8"};
 
@@ -158,7 +158,7 @@ TEST_CASE("each defect of some kernels is noticed, and at the quick level what i
   }
 }
 
-// Three parts, for as many processes.
+// Three shards, for as many processes.
 TEST_CASE("each defect of every kernel is noticed: first third", "[.full]") {
   check_some(0, 3);
 }

@@ -1,7 +1,7 @@
-//===- memory_self_test.cpp - ragged sequences and pages lie where the header says ----------------------===//
+//===- memory_self_test.cpp - ragged sequences and pages are where the header says ----------------------===//
 //
-// Elements are found again through the structs of the C ABI alone, by the header's own rules; all else must
-// be poison, and numbers of pages that no sequence needs must lead nowhere.
+// The test locates elements through the structs of the C ABI only, by the header's own rules; everything else
+// must be poison, and page numbers that no sequence needs must be invalid.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "call.h"
@@ -104,7 +104,7 @@ TEST_CASE("keys and values are found by the header's rules, and nothing else is 
           for (int e = 0; e < 48 && c.v_in_k; ++e)
             REQUIRE(call.in.v[token * 48 + e] == call.in.k[token * 80 + e]);
         }
-    // What is left of the buffers of K and V.
+    // The rest of the buffers of K and V.
     size_t numbers = 0;
     for (int buffer :
          std::set<int>{call.memory.k.buffer, c.v_in_k ? call.memory.k.buffer : call.memory.v.buffer}) {
@@ -142,7 +142,7 @@ TEST_CASE("entries of a page table that no sequence needs lead out of the cache"
       }
       CHECK(within == needed.size());
       CHECK(entries > needed.size());
-      // Shuffled: not one page behind the other.
+      // Shuffled: the pages do not follow one another.
       CHECK(*needed.rbegin() + 1 - *needed.begin() >= int64_t(needed.size()));
       CHECK(call.page(0, 4) != call.page(0, 0) + 1);
     }

@@ -1,7 +1,7 @@
 //===- mutation_self_test.cpp - every small defect of a feature is noticed ------------------------------===//
 //
-// For each feature, what a kernel would give that does it slightly wrong: computed by the oracle for a case
-// or inputs which differ in that one respect, and compared as that kernel's result.
+// For each feature, the result of a kernel that gets it slightly wrong: the oracle computes it for a case or
+// inputs which differ in that one respect, and the comparison takes it as the kernel's result.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "perfect.h"
@@ -16,7 +16,7 @@ using namespace sluice::test;
 
 namespace {
 
-/// What the comparison says about a kernel that computes what `change` makes of a case and its inputs.
+/// The comparison's verdict on a kernel that computes the case and inputs that `change` produces.
 template <typename Change> size_t wrong_elements(const Case &c, Change change) {
   const Inputs in = make_inputs(c);
   const Expected expected = compute_expected(c, in);
@@ -90,7 +90,7 @@ TEST_CASE("a change of the scores that is left out or misplaced is noticed") {
     CHECK(wrong_elements(bias, [](Case &c, Inputs &) { c.bias = {}; }) > 0);
     for (size_t dim = 0; dim < 4; ++dim)
       CHECK(wrong_elements(bias, [&](Case &, Inputs &in) { in.bias.extent[dim] = 1; }) > 0);
-    // Before the cap instead of behind it.
+    // Before the cap instead of after it.
     const Case both =
         with(dtype, {.pattern = Pattern::uniform, .soft_cap = 2, .bias = {.type = BiasType::f16}});
     CHECK(wrong_elements(both, [](Case &c, Inputs &in) {
@@ -132,7 +132,7 @@ TEST_CASE("a sink logit that is forgotten or counted twice is noticed") {
       CHECK(wrong_elements(sinks,
                            [](Case &, Inputs &in) { std::swap(in.sink_logits[0], in.sink_logits[3]); }) > 0);
     }
-  // A row without a visible key is the sink alone.
+  // The result of a row without a visible key is the sink only.
   const Case nothing = named({.q_len = 4, .kv_len = 2, .mask = Mask::bottom_right, .sink_logits = true});
   const Inputs in = make_inputs(nothing);
   const Expected expected = compute_expected(nothing, in);
@@ -147,7 +147,7 @@ TEST_CASE("a sink logit that is forgotten or counted twice is noticed") {
 TEST_CASE("a factor that is left out or another head's is noticed") {
   for (Dtype dtype : {Dtype::f16, Dtype::bf16})
     for (Cache cache : {Cache::same, Cache::e4m3fnuz, Cache::e4m3fnuz_as_q}) {
-      // O of few keys is not small beside its terms, of which P of FP8 leaves four bits.
+      // O of few keys is not small relative to its terms, of which FP8 P keeps four bits.
       const Pattern pattern = cache == Cache::e4m3fnuz_as_q ? Pattern::peaked : Pattern::normal;
       const Case scaled = with(dtype, {.pattern = pattern,
                                        .cache = cache,
@@ -175,7 +175,7 @@ TEST_CASE("FP8 of another kind is noticed") {
                 for (double &value : in.*tensor)
                   value *= 2;
               }) > 0);
-      // The largest numbers limited to less: only one pattern has them.
+      // The largest numbers clamped to less: only one pattern has them.
       if (pattern == Pattern::codes)
         CHECK(wrong_elements(fp8, [](Case &, Inputs &in) {
                 for (double &value : in.v)
@@ -214,7 +214,7 @@ TEST_CASE("NaN is found where it must be, and nowhere else") {
     bad.lse[39] = std::nan("");
     CHECK(compare(c, expected, bad, Judge::kernel).wrong == 1);
 
-    // Bits and a bias of -infinity hide keys as their place does.
+    // Bits and a bias of -infinity hide keys as their position does.
     for (const bool by_bias : {false, true}) {
       Case hiding{.dtype = dtype, .q_len = 3, .kv_len = 20};
       hiding.bits.given = !by_bias;
@@ -233,7 +233,7 @@ TEST_CASE("NaN is found where it must be, and nowhere else") {
       }
     }
 
-    // A key whose score is -infinity: the reference lets its V show, kernels need not.
+    // A key whose score is -infinity: in the reference its V affects the result, in kernels it need not.
     Case hole{.dtype = dtype, .q_len = 2, .kv_len = 3};
     hole = named(hole);
     Inputs hole_in = make_inputs(hole);
@@ -255,7 +255,7 @@ TEST_CASE("NaN is found where it must be, and nowhere else") {
     CHECK(compare(hole, of_hole, nans, Judge::reference).wrong == 0);
     CHECK(compare(hole, of_hole, ones, Judge::reference).wrong == 2);
 
-    // A key that is NaN makes NaN of all that rows which see it have, and of no more.
+    // A NaN key makes every element of the rows that see it NaN, and of no other row.
     Inputs key = make_inputs(c);
     key.k[20 * d + 5] = std::nan("");
     const Expected of_key = compute_expected(c, key);
@@ -274,7 +274,7 @@ TEST_CASE("LSE to the other base, and one key too many or too few of a sequence,
     CHECK(wrong_elements(with(dtype, {}), [](Case &c, Inputs &) { c.lse_base_2 = true; }) > 0);
     CHECK(wrong_elements(with(dtype, {.lse_base_2 = true}), [](Case &c, Inputs &) { c.lse_base_2 = false; }) >
           0);
-    // Of one sequence alone: its last key hidden.
+    // In a single sequence: its last key hidden.
     const Case ragged = with(dtype, {.batch = 3, .mode = Mode::ragged, .lengths = Lengths::mixed});
     const Sequences sequences(ragged);
     for (int b = 0; b < ragged.batch; ++b) {
@@ -286,7 +286,7 @@ TEST_CASE("LSE to the other base, and one key too many or too few of a sequence,
               in.bits.values[size_t(b) * c.kv_len + sequences.kv_lengths[size_t(b)] - 1] = 0;
             }) > 0);
     }
-    // Two keys exchanged, as through a wrong page: V's, and K's.
+    // Two keys swapped, as through a wrong page: V's, and K's.
     const Case paged = with(dtype, {.mode = Mode::paged, .pages = {.size = 1}});
     for (std::vector<double> Inputs::*tensor : {&Inputs::k, &Inputs::v})
       CHECK(wrong_elements(paged, [&](Case &c, Inputs &in) {

@@ -1,4 +1,4 @@
-//===- perfect.h - for the suite's own tests: what a kernel without any defect would give ---------------===//
+//===- perfect.h - for the suite's own tests: the results of a kernel without defects -------------------===//
 #pragma once
 
 #include "compare.h"
@@ -7,13 +7,13 @@
 
 namespace sluice::test {
 
-/// With its name.
+/// The case, with its name.
 inline Case named(Case c) {
   c.name = make_name(c);
   return c;
 }
 
-/// As the case's O has it.
+/// The number as the case's type of O stores it.
 inline double stored_as_o(const Case &c, double o) {
   const NumberFormat &format = c.dtype == Dtype::f16 ? f16_format : bf16_format;
   return c.o_f32 ? double(float(o)) : decode(format, encode(format, o));

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What sluice-conformance writes about a run: text, JUnit's XML and JSON, and its exit status.
+"""Tests the reports of sluice-conformance: text, JUnit XML and JSON, and its exit status.
 
 usage: reports_test.py SLUICE_CONFORMANCE WRONG_KERNELS PACK
 WRONG_KERNELS writes packs whose kernels compute something else, or list no features.
@@ -21,7 +21,7 @@ SMALL = ["--part", "dense", "--filter", "f16_d64_*_q17_kv17_*", "--filter", "bf1
 
 
 def documented_members():
-    """{member: names in the second column} of the JSON, as the page for users says it."""
+    """{member: names in the second column} of the JSON, as documented on the page for users."""
     page = (pathlib.Path(__file__).parents[2] / "docs/howto/run_the_conformance_kit.md").read_text()
     table = re.search(r"^\| member \|.*?\n\|.*?\n(.*?)\n\n", page, re.DOTALL | re.MULTILINE).group(1)
     rows = [row.strip("|").split("|", 1) for row in table.splitlines()]
@@ -49,7 +49,7 @@ class InFolder(unittest.TestCase):
         return done.stdout, root.find("testsuite"), data
 
     def check_agreement(self, text, root, data):
-        """The three say the same, and the XML has what JUnit's schema asks for, in its order."""
+        """The three agree, and the XML has the elements of JUnit's schema, in its order."""
         self.assertEqual((root.tag, [child.tag for child in root]), ("testsuites", ["testsuite"]))
         suite = root[0]
         self.assertEqual(re.sub("(testcase)+", "testcase", "".join(child.tag for child in suite)),
@@ -115,7 +115,7 @@ class Reports(InFolder):
         self.assertGreater(data["counts"]["failed"], 1)
         whole = run("--device", "emulated", "--list", *SMALL).stdout.split()
         self.assertEqual(len(data["cases"]), len(whole))
-        # Another pack has another id; it is the pack that ran which is named.
+        # Another pack has another id; the report names the pack that ran.
         right = self.report("--device", "reference", *SMALL, status=0)[2]
         self.assertNotEqual(data["library"]["pack_id"], right["library"]["pack_id"])
         for case, junit in zip(data["cases"], suite.findall("testcase")):
@@ -126,7 +126,7 @@ class Reports(InFolder):
             self.assertEqual(failure.text, f"{case['reason']}\nreproduce: {case['reproduce']}")
             self.assertIn(case["reproduce"], text)
             self.assertIn(f"FAIL {case['name']}", text)
-        # The command line is the case again, whatever a file is called.
+        # The command line reproduces the case, whatever the name of the file.
         failed = next(case for case in data["cases"] if case["outcome"] == "failed")
         again = subprocess.run(failed["reproduce"], shell=True, capture_output=True, text=True)
         self.assertEqual(again.returncode, 1, again.stderr)
@@ -143,7 +143,7 @@ class Reports(InFolder):
             self.assertEqual(case["kernel"], case["name"].split("@")[1])
             self.assertEqual(case["outcome"], "failed" if case["kernel"] == wrong else "passed", case["name"])
         self.assertEqual(data["counts"]["failed"], data["counts"]["passed"])
-        # A case that only the full level has is run again at that level.
+        # A case that only the full level has is rerun at that level.
         alone = f"f16_d128_*_full_*_normal_alibi_plan*@{wrong}"
         case, = self.report("--device", "emulated", "--pack", pack, "--level", "full", "--filter", alone, status=1)[2]["cases"]
         again = subprocess.run(case["reproduce"], shell=True, capture_output=True, text=True)
@@ -206,7 +206,7 @@ class Files(InFolder):
         self.assertIn(name, run("--device", "emulated", "--list").stdout.split())
 
     def test_what_cannot_be_written_after_all_fails_and_leaves_the_other(self):
-        """A disk that is full by then: the run was not in vain, and was not the command line's fault."""
+        """A disk that is full by then: the run's results are not lost, and the command line is not blamed."""
         for full, other in (("--junit", "--json"), ("--json", "--junit")):
             kept = self.folder / f"kept{other}"
             done = run("--device", "reference", *SMALL, full, "/dev/full", other, kept)

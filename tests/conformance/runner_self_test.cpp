@@ -1,4 +1,4 @@
-//===- runner_self_test.cpp - the run of a case notices what the numbers do not say ---------------------===//
+//===- runner_self_test.cpp - the run of a case notices what the numbers do not show --------------------===//
 
 #include "perfect.h"
 #include "runner.h"
@@ -15,7 +15,7 @@ namespace {
 /// Computes as the oracle does, with a defect.
 class Defective : public Executor {
 public:
-  /// What happens behind the n-th run, from 0, which was of sequence `only` or all.
+  /// What happens after the n-th run, from 0, which was of sequence `only` or of all.
   using Defect = std::function<void(int n, std::optional<int> only, const Case &c, Memory &memory)>;
   explicit Defective(Defect of_runs) : defect(std::move(of_runs)) {}
 
@@ -90,7 +90,7 @@ void flip(Memory &memory) {
 
 TEST_CASE("a case passes if all that is asked of it holds") {
   CHECK(outcome_of([](auto...) {}) == Outcome::passed);
-  // One bit is within the tolerance, and so it passes if it is always there.
+  // One bit is within the tolerance, so it passes if it is always there.
   CHECK(outcome_of([](int, auto only, const Case &, Memory &memory) {
           if (only.value_or(0) == 0) flip(memory);
         }) == Outcome::passed);
@@ -103,7 +103,7 @@ TEST_CASE("O as F32 is read as such") {
   CHECK(outcome_of([](auto...) {}, c) == Outcome::passed);
   CHECK(outcome_of(
             [](int, auto, const Case &of, Memory &memory) {
-              // The upper halves alone, as if it were BF16.
+              // Only the upper halves, as if it were BF16.
               std::vector<std::byte> &o = memory.buffers[size_t(memory.o.buffer)];
               for (size_t i = 0; i < o.size(); i += 4)
                 o[i / 2] = o[i + 2], o[i / 2 + 1] = o[i + 3];
@@ -123,7 +123,7 @@ TEST_CASE("other bits the second time, or for a sequence alone, are noticed") {
               if (n == 1) flip(memory);
             },
             fast) == Outcome::failed);
-  // Not asked for, not looked at.
+  // Not requested, not checked.
   CHECK(outcome_of([](int, auto only, const Case &, Memory &) { CHECK(!only); }, fast) == Outcome::passed);
   Case bounded = fast;
   bounded.bounded = true;
@@ -152,7 +152,7 @@ TEST_CASE("a refusal has its field, and fails only where it is asked to") {
     CHECK(refused.refused_field == "bias_type");
     CHECK(refused.reason == "not yet");
   }
-  // Not if the call itself was done.
+  // Not if the call itself succeeded.
   const Result late = results_of({some_case()}, [](int n, auto, const Case &, Memory &) {
                         if (n > 0) throw Refused("max_batch", "not then");
                       }).at(0);

@@ -1,4 +1,4 @@
-//===- self_test.cpp - the suite must be right, and must notice -----------------------------------------===//
+//===- self_test.cpp - the suite must be right, and must notice errors ----------------------------------===//
 //
 // The oracle against closed forms, and the comparison against results with a known small defect each.
 //
@@ -128,7 +128,7 @@ TEST_CASE("the comparison passes what is right and notices what is not") {
     CHECK(wrong([&](Outputs &o) { o.o[last] += 4 * expected.o_tolerance[last]; }) == 1);
     CHECK(wrong([&](Outputs &o) { o.lse.back() = std::nan(""); }) == 1);
     CHECK(wrong([&](Outputs &o) { o.lse.back() += 2 * expected.lse_tolerance.back(); }) == 1);
-    // Rows 0 to 29 see no key: nothing but 0 and -inf will do.
+    // Rows 0 to 29 see no key: only 0 and -inf are accepted.
     CHECK(wrong([&](Outputs &o) { o.o[0] = 1e-30; }) == 1);
     CHECK(wrong([&](Outputs &o) { o.o[0] = std::nan(""); }) == 1);
     CHECK(wrong([&](Outputs &o) { o.lse[0] = -1e38; }) == 1);
@@ -151,10 +151,10 @@ TEST_CASE("O as F32 is not rounded: a tolerance less that rounding, which it wou
     for (size_t i = 0; i < less.o.size(); ++i)
       REQUIRE(more.o_tolerance[i] - less.o_tolerance[i] ==
               Approx(r * (std::fabs(less.o[i]) + less.o_tolerance[i]) + s).epsilon(1e-6));
-    // Errors of P hide the rounding of a kernel, but not that it is everywhere.
+    // Errors of P hide a kernel's rounding error, but not if it is everywhere.
     CHECK(compare(c, less, perfect(c, less), Judge::kernel).wrong == 0);
     CHECK(compare(c, less, perfect(rounded, less), Judge::kernel).wrong == 1);
-    // The reference has no error but that of its own type.
+    // The reference has only the error of its own type.
     CHECK(compare(c, less, perfect(c, less), Judge::reference).wrong == 0);
     CHECK(compare(c, less, perfect(rounded, less), Judge::reference).wrong > less.o.size() / 2);
   }
@@ -193,7 +193,7 @@ TEST_CASE("memory holds each layout, poisons the rest, and stray writes are foun
                             .o_f32 = o_f32});
       const Inputs in = make_inputs(c);
       const Memory memory = make_memory(c, in);
-      // No element of Q lies where another does, and each holds its value.
+      // No two elements of Q overlap, and each holds its value.
       std::set<int64_t> places;
       const auto *const q = reinterpret_cast<const uint16_t *>(memory.buffers[memory.q.buffer].data());
       size_t i = 0;

@@ -1,8 +1,8 @@
 //===- simulation_self_test.cpp - a kernel's arithmetic stays within the bound --------------------------===//
 //
-// Attention in f32 as a kernel computes it: scores to base 2, an online softmax over tiles of keys,
-// weights rounded to the operand's type, keys split into parts that are merged. Its results must pass, or the
-// suite would fail kernels that do nothing wrong; and its scores are changed as carelessly as is allowed.
+// Attention in F32 as a kernel computes it: scores to base 2, an online softmax over tiles of keys, weights
+// rounded to the operand's type, keys divided into splits that are merged. Its results must pass, or the
+// suite would fail correct kernels; and its scores are perturbed by as much as is allowed.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "perfect.h"
@@ -29,7 +29,7 @@ float cut(const NumberFormat &format, float value) {
 
 class Kernel {
 public:
-  /// Tiles of so many keys, parts of so many tiles.
+  /// Keys per tile, tiles per split.
   Kernel(const Case &of, const Inputs &numbers, int keys_per_tile, int tiles_per_split)
       : c(of), in(numbers), sequences(c), tile(keys_per_tile), keys_per_split(tiles_per_split * tile) {}
 
@@ -56,7 +56,7 @@ private:
     float lse = -infinity;
   };
 
-  /// Exponentials are this much larger than P, so that cutting them rounds P without bias.
+  /// Exponentials are larger than P by this factor, so that truncating them rounds P without bias.
   double factor_of_p() const {
     if (has_fp8_queries(c)) return 1;
     return 1 + (c.dtype == Dtype::f16 ? 0x1p-11 : 0x1p-8) / 1.44;
@@ -180,7 +180,7 @@ TEST_CASE("a kernel's arithmetic stays within the bound in every part of the fea
   const std::vector<Case> cases = feature_cases(shapes);
   double largest_o = 0, largest_lse = 0;
   for (size_t i = 0; i < cases.size(); i += 3) {
-    if (cases[i].pattern > Pattern::codes) continue; // nothing there is a matter of rounding
+    if (cases[i].pattern > Pattern::codes) continue; // nothing there depends on rounding
     CAPTURE(cases[i].name);
     const Comparison result = simulated(cases[i], i % 2 ? 16 : 64, 1 + int(i / 3 % 3));
     CHECK(result.wrong == 0);
@@ -188,7 +188,7 @@ TEST_CASE("a kernel's arithmetic stays within the bound in every part of the fea
     largest_lse = std::max(largest_lse, result.lse_ratio);
   }
   INFO(largest_o << " " << largest_lse);
-  // And the bound is no more than some times what really happens.
+  // And the bound is only a few times the actual error.
   CHECK(largest_o > 0.3);
   CHECK(largest_lse > 0.05);
 }

@@ -1,9 +1,9 @@
-//===- wrong_kernels.cpp - a kernel pack that is whole, and not what it should be -----------------------===//
+//===- wrong_kernels.cpp - writes valid kernel packs whose kernels are wrong ----------------------------===//
 //
 //   usage: wrong_kernels WHAT PACK OUT [KERNEL]
 //
 // `undivided`: in every attention kernel, each v_rcp_f32 becomes a v_mov_b32, and rows are not divided by the
-// sum of their weights. `plain`: kernels list no feature but lse. With KERNEL, that one alone is so.
+// sum of their weights. `plain`: kernels list no feature but lse. With KERNEL, only that kernel is changed.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "package/offload_bundle.h"

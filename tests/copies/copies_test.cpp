@@ -1,9 +1,9 @@
 //===- copies_test.cpp - copies into LDS on the emulator: gathers, tails, distances ---------------------===//
 //
-// A source's rows are scattered over 160 GiB of address space of which only the bytes a copy needs exist for
-// the device: each valid row and the needed entries of the page table are registered by themselves, byte for
-// byte, and surrounded by NaN. An access to anything else is an error of the emulator; a wrong one inside
-// gives wrong values, because every row has values of its own.
+// A source's rows are scattered over 160 GiB of address space, of which only the bytes that a copy needs
+// exist for the device: each valid row and each needed entry of the page table is registered separately, byte
+// for byte, and surrounded by NaN. Any other access is an error of the emulator; a wrong access inside gives
+// wrong values, because every row has distinct values.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "copies/copy_kernel.h"
@@ -69,7 +69,7 @@ uint16_t value(int64_t row, unsigned column) {
   return uint16_t((uint64_t(row) * 0x9e3779b97f4a7c15u + column * 0x2545f491u) >> 17) | 1;
 }
 
-/// The bits in memory: of a source that is converted, any byte there is.
+/// The bits in memory: for a source that is converted, any byte.
 uint16_t source_value(const KernelShape &shape, int64_t row, unsigned column) {
   const uint16_t bits = value(row, column);
   return shape.converts() ? bits >> 8 : shape.element_bytes() == 1 ? bits & 0xff : bits;
@@ -83,7 +83,7 @@ uint16_t widened(uint8_t byte, const std::string &element) {
   if (byte == 0x80) return is_f16 ? 0x7e00 : 0x7fc0;
   unsigned exponent = byte >> 3 & 15, mantissa = byte & 7;
   if (exponent == 0 && mantissa == 0) return 0;
-  int scale = exponent == 0 ? 1 - 8 : int(exponent) - 8; // of the bit in front of the mantissa
+  int scale = exponent == 0 ? 1 - 8 : int(exponent) - 8; // of the bit before the mantissa
   if (exponent != 0) mantissa |= 8;
   while (mantissa < 8) {
     mantissa *= 2;
@@ -118,7 +118,7 @@ unsigned source_columns(const KernelShape &shape, const CopyArguments &arguments
                             : shape.columns;
 }
 
-/// Runs the kernel; what is below the limits must arrive as it is, or converted, everything else as zeros.
+/// Runs the kernel; elements below the limits must arrive unchanged, or converted, everything else as zeros.
 void check_copy(const CopyKernel &kernel, const CopyArguments &arguments) {
   const CopyKernel::Result result = kernel.run(arguments);
   CHECK(result.error == 0);
@@ -137,7 +137,7 @@ void check_copy(const CopyKernel &kernel, const CopyArguments &arguments) {
 
 struct GatherCase {
   int32_t page_rows, first, limit;
-  int64_t page_stride = (int64_t(1) << 28) + 64; // elements: 512 MiB and a bit
+  int64_t page_stride = (int64_t(1) << 28) + 64; // elements: just over 512 MiB
   int64_t row_stride = 0;                        // 0: rows with a gap of 24 elements
   uint64_t first_page = 0;                       // numbers of pages begin here
   bool wide = false;                             // entries have 64 bits
@@ -183,7 +183,7 @@ void check_gather(const CopyKernel &kernel, const GatherCase &c) {
   arguments.hole_end = c.hole_end;
   arguments.pack_log2 = c.pack_log2;
   arguments.pack_stride = c.pack_stride;
-  // The table lies in a page of its own between the rows.
+  // The table is in a page of its own between the rows.
   const uint64_t table = space.begin() + space_bytes / 2 + 300 * page_bytes;
   arguments.table = table;
   const int64_t rows = kernel.shape.rows, end = std::min<int64_t>(c.limit, c.first + rows * c.tiles);
@@ -291,7 +291,7 @@ TEST_CASE("lanes look rows up together", "[copies]") {
       ++found;
     return found;
   };
-  // Eight loads of one row each, or four of two rows: a wave has them, and one of the entries of all.
+  // A wave has eight loads of one row each, or four of two rows, and one of the entries of all.
   const std::string one = CopyKernel({.columns = 128, .gather = true}).disassembly();
   CHECK(count(one, "buffer_load_dword ") == 8 + 1);
   CHECK(count(one, "global_load_lds_dword") == 0);
@@ -315,7 +315,7 @@ TEST_CASE("gathers over distances that 32 bits cannot hold", "[copies]") {
                    {.page_rows = 4, .first = 3, .limit = 30, .page_stride = 4096, .first_page = 0xffffff00});
       check_gather(*kernel,
                    {.page_rows = 4, .first = 3, .limit = 30, .page_stride = 4096, .first_page = 0x7fffff80});
-      // Pages and rows that go down, and rows of one page that lie further apart than 4 GiB.
+      // Descending pages and rows, and rows of one page that are more than 4 GiB apart.
       check_gather(*kernel, {.page_rows = 3, .first = 2, .limit = 40, .page_stride = -(int64_t(1) << 28)});
       check_gather(
           *kernel,
@@ -340,12 +340,12 @@ TEST_CASE("contiguous rows over distances that 32 bits cannot hold", "[copies]")
   for (int32_t limit : {0, 61, 80, 91, 1000}) {
     check_contiguous(one_row, {.stride = 136, .first = 60, .limit = limit});
     check_contiguous(one_row,
-                     {.stride = (int64_t(1) << 29) + 8, .first = 60, .limit = limit}); // 1 GiB and a bit
+                     {.stride = (int64_t(1) << 29) + 8, .first = 60, .limit = limit}); // just over 1 GiB
     check_contiguous(one_row, {.stride = -(int64_t(1) << 29) - 8, .first = 60, .limit = limit});
     check_contiguous(two_rows, {.stride = 64, .first = 60, .limit = limit});
     check_contiguous(two_rows, {.stride = (int64_t(1) << 29) - 8, .first = 60, .limit = limit});
   }
-  // Two rows per instruction as far apart as the 32 bits of a descriptor's extent reach.
+  // Two rows per instruction, as far apart as the 32 bits of a descriptor's extent allow.
   check_contiguous(two_rows, {.stride = (int64_t(1) << 31) - 128, .first = 2, .limit = 33});
   // One row per instruction: 5 GiB from row to row.
   check_contiguous(one_row, {.stride = int64_t(5) << 29, .first = 0, .limit = 31});
@@ -361,8 +361,8 @@ TEST_CASE("rows longer than a wave reaches", "[copies]") {
 }
 
 TEST_CASE("tiles of 16 rows", "[copies]") {
-  // Rows of the source are shorter than the tile's, follow each other with little between them, and end
-  // within the tile.
+  // Rows of the source are shorter than the tile's, follow each other with small gaps, and end within the
+  // tile.
   for (const char *element : {"f16", "i8", "f8E4M3FNUZ"})
     for (unsigned columns : {16, 32, 64, 128, 256, 512})
       for (unsigned waves : {1, 4}) {
@@ -403,7 +403,7 @@ TEST_CASE("columns at or past their limit are zeros", "[copies]") {
       paged.gather = true;
       const CopyKernel apart_kernel(shape), close_kernel(close), paged_kernel(paged);
       for (int32_t column_limit : {0, 8, 40, 56, 64, 72, 120, 1 << 30}) {
-        // The next row begins where this one ends: columns past the limit exist, but are not this row's.
+        // The next row begins where this one ends: columns past the limit exist, but belong to the next row.
         const int64_t stride = std::clamp(column_limit, 8, int32_t(columns));
         for (int32_t limit : {0, 3, 20, 40}) {
           check_contiguous(apart_kernel, {stride, 3, limit, column_limit});
@@ -415,7 +415,7 @@ TEST_CASE("columns at or past their limit are zeros", "[copies]") {
                                       .column_limit = column_limit});
         }
       }
-      // Offsets of nearly 4 GiB, which wrap where they are added to anything.
+      // Offsets of nearly 4 GiB, which wrap if anything is added to them.
       check_contiguous(close_kernel, {(int64_t(1) << 32) / 32 / shape.element_bytes() - 64, 0, 31, 40});
     }
 }
@@ -463,7 +463,7 @@ TEST_CASE("copies through registers, as they are and converted", "[copies]") {
 TEST_CASE("rows in registers land behind the reads of those before", "[copies]") {
   struct Width {
     const char *element, *from, *swizzle;
-    const char *load, *write; // of 8 columns; of bytes two writes are one instruction
+    const char *load, *write; // of 8 columns; for bytes two writes are one instruction
   };
   for (const Width &width :
        {Width{"f16", "f8E4M3FNUZ", ", xor<8, 8>", "global_load_dwordx2 ", "ds_write_b128 "},
@@ -559,8 +559,8 @@ TEST_CASE("pipelined gathers overlap, and their waits are exact", "[copies]") {
       KernelShape shape{.columns = columns, .stages = stages, .gather = true};
       const CopyKernel kernel(shape);
       // A wave has 8 or 4 instructions per tile, and one for the entries of the next; with n stages it waits
-      // with the copies of n - 2 tiles in flight, and the look-ups behind them and behind the tile. The
-      // stores of a tile lie between mark and wait, and make no wait weaker: they are not counted.
+      // with the copies of n - 2 tiles in flight, and the look-ups that follow them and the tile. The stores
+      // of a tile are between mark and wait, and make no wait weaker: they are not counted.
       const unsigned loads = 32 * columns * 2 / (4 * 256);
       if (stages >= 2)
         CHECK(kernel.disassembly().find("s_waitcnt vmcnt(" + std::to_string((loads + 1) * (stages - 2) + 1) +
@@ -595,7 +595,7 @@ TEST_CASE("reads of a swizzled tile meet no bank conflict", "[copies]") {
         Row{128, Reads::fragments, "K", ", xor<16, 8>", true, "f8E4M3FNUZ"},
         Row{128, Reads::columns, "V", "", true, "f8E4M3FNUZ"},
         Row{128, Reads::fragments, "K", "", false, "f8E4M3FNUZ"},
-        // What goes through registers lanes write to LDS themselves.
+        // For copies through registers the lanes write to LDS themselves.
         Row{64, Reads::fragments, "K", ", xor<8, 8>", true, "f16", "f8E4M3FNUZ"},
         Row{128, Reads::fragments, "K", ", xor<8, 8>", true, "f16", "f8E4M3FNUZ"},
         Row{64, Reads::columns, "V", "", true, "f16", "f8E4M3FNUZ"},

@@ -47,7 +47,7 @@ struct KernelShape {
   Reads reads = Reads::rows;
   bool gather = false;                      // through a page table; otherwise rows are contiguous
   bool column_limit = false, close = false; // an operand and an attribute of the copy
-  // Operands of gathers: entries may be wide, the division is prepared, rows have a hole, columns lie in
+  // Operands of gathers: entries may be wide, the division is prepared, rows have a hole, columns are in
   // packs.
   bool wide = false, magic = false, hole = false, packs = false;
   std::string from = ""; // the source's type of a copy through registers
@@ -57,7 +57,7 @@ struct KernelShape {
   unsigned source_bytes() const { return converts() ? 1 : element_bytes(); } // of an element
 };
 
-/// The kernel's parameters, as they lie in the kernarg segment.
+/// The kernel's parameters, laid out as in the kernarg segment.
 struct CopyArguments {
   uint64_t base = 0, table = 0, out = 0;
   int64_t stride = 0, page_stride = 0, pack_stride = 0;
@@ -75,7 +75,7 @@ inline std::string copy_kernel_text(const KernelShape &shape) {
                           : shape.reads == Reads::fragments
                               ? 16 / shape.element_bytes()
                               : std::min(shape.rows * shape.columns / threads, 8u);
-  // LLVM stores no floats of 8 bits.
+  // LLVM does not store 8-bit floats.
   const std::string stored = shape.element_bytes() == 1 ? "i8" : shape.element;
   const std::string vector = "vector<" + number(length) + "x" + shape.element + ">",
                     stored_vector = "vector<" + number(length) + "x" + stored + ">";

@@ -48,7 +48,7 @@ struct Tiles {
 using Pair = NestedLayout::Pair;
 
 /// Enumerates what all lanes of all waves move. Every cell once; and every wave instruction contiguous in
-/// LDS, lane after lane, which is all that a direct-to-LDS load can write.
+/// LDS, lane after lane, since a direct-to-LDS load cannot write anything else.
 void check_cover(const NestedLayout &layout, LdsTileType tile, unsigned waves) {
   std::vector<unsigned> moved(tile.getRows() * tile.getColumns());
   bool contiguous = true, inside = true;
@@ -78,7 +78,7 @@ TEST_CASE("the levels of a layout fill as documented", "[nested_layout]") {
   CHECK(t.layout(t.tile(64, 128, 16), 8, dword) == NestedLayout{{1, 2}, {1, 64}, {8, 1}, {8, 1}, 4});
   // 128-byte rows: lanes fill the row and go on to the next one.
   CHECK(t.layout(t.tile(64, 64, 16), 8, dword) == NestedLayout{{1, 2}, {2, 32}, {8, 1}, {4, 1}, 4});
-  // 1 KiB rows and fewer rows than waves: what the rows do not take, the columns get.
+  // 1 KiB rows and fewer rows than waves: the remaining waves divide the columns.
   CHECK(t.layout(t.tile(2, 512, 16), 4, dword) == NestedLayout{{1, 2}, {1, 64}, {2, 2}, {1, 2}, 4});
   // 16 bytes a lane where the chip has them, 12 where rows of 192 bytes rule out 16.
   CHECK(t.layout(t.tile(64, 128, 16), 8, wide) == NestedLayout{{1, 8}, {4, 16}, {8, 1}, {2, 1}, 16});
@@ -145,7 +145,7 @@ TEST_CASE("every cell is moved exactly once", "[nested_layout]") {
             INFO(rows << " x " << columns << " of " << bits << " bits, " << waves << " waves, "
                       << layout->elementBytes << " bytes");
             check_cover(*layout, tile, waves);
-            // No wider load would have done.
+            // No wider load would have worked.
             for (unsigned width : chip)
               if (width > layout->elementBytes)
                 CHECK(mlir::failed(computeNestedLayout(tile, waves, chip_with({width}), 0, reason)));

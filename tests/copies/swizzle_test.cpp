@@ -1,7 +1,7 @@
-//===- swizzle_test.cpp - the swizzle is a bijection, and readers meet no conflict ----------------------===//
+//===- swizzle_test.cpp - the swizzle is a bijection, and readers have no bank conflicts ----------------===//
 //
-// The bank model here is a table of which lanes LDS serves together, written down from measurements published
-// for MI300X and MI355X; it shares nothing with the emulator's, which copies_test.cpp counts with.
+// The bank model here is a table of the lanes that LDS serves together, from measurements published for
+// MI300X and MI355X; it shares nothing with the emulator's model, which copies_test.cpp counts with.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "dialect/Sluice.h"
@@ -68,7 +68,7 @@ unsigned conflicts(unsigned banks, unsigned bytes, const std::function<unsigned(
   return extra;
 }
 
-/// What the kernels do to a tile of 64 rows: K as fragments, 16 bytes of a row per lane...
+/// The kernels' accesses to a tile of 64 rows: K as fragments, 16 bytes of a row per lane...
 unsigned k_read_conflicts(unsigned columns, unsigned banks, XorSwizzle swizzle, unsigned element_bytes = 2) {
   const unsigned length = 16 / element_bytes;
   unsigned sum = 0;
@@ -93,7 +93,7 @@ unsigned v_read_conflicts(unsigned columns, unsigned banks, XorSwizzle swizzle) 
   return sum;
 }
 
-/// What `value` comes to, which sums, products and bit operations make of constants.
+/// The value of `value`, a chain of sums, products and bit operations on constants.
 uint32_t value_of(mlir::Value value) {
   if (const auto constant = mlir::getConstantIntValue(value)) return uint32_t(*constant);
   mlir::Operation *op = value.getDefiningOp();
@@ -218,7 +218,7 @@ TEST_CASE("constants are looked at apart in a tile by columns", "[swizzle]") {
           };
           const unsigned expected = ColumnLayout{columns, tile.getElementBytes()}.offset(row, 8 * lane + n);
           different += folded(sum(constant(row % 32), row / 32 * 32), sum(product(lane, 8), n)) != expected;
-          // Too large to be apart.
+          // Too large to be disjoint.
           different += folded(constant(row), sum(product(2 * lane + n / 4, 4), n % 4)) != expected;
           different += folded(constant(row), sum(product(8 * lane, 1), n)) != expected;
         }
@@ -245,7 +245,7 @@ TEST_CASE("accesses to a tile by columns meet no bank conflict", "[swizzle]") {
         CHECK(conflicts(32, 4, [&](unsigned lane) {
                 return layout.offset(lane / 8 % 4 * 8, (lane % 8 + lane / 32 * 8) * of_lane + n);
               }) == 0);
-    // Of two bytes, 8 bytes at once.
+    // Two-byte elements, 8 bytes at once.
     const ColumnLayout halves{columns, 2};
     for (unsigned tile = 0; tile < columns / 32; ++tile)
       CHECK(conflicts(32, 16, [&](unsigned lane) {
@@ -271,7 +271,7 @@ TEST_CASE("the swizzle chosen for column reads", "[swizzle]") {
   CHECK(is(XorSwizzle::forColumnReads(128, 1, 16, 32), 16, 8, 1));
   CHECK(is(XorSwizzle::forColumnReads(64, 1, 16, 32), 16, 4, 2));
   CHECK(is(XorSwizzle::forColumnReads(32, 1, 16, 32), 16, 2, 4));
-  // A pitch that is odd in units of 16 bytes spreads the rows by itself.
+  // A pitch that is odd in units of 16 bytes spreads the rows without a swizzle.
   CHECK(XorSwizzle::forColumnReads(72, 2, 16, 32).isIdentity());
 }
 
@@ -282,7 +282,7 @@ TEST_CASE("the kernels' reads of LDS meet no bank conflict", "[swizzle]") {
       const XorSwizzle policy = XorSwizzle::forColumnReads(columns, 2, 16, banks);
       CHECK(k_read_conflicts(columns, banks, policy) == 0);
       // Not by luck: without the swizzle, with half its phases, and with its phases a row off, there are
-      // some.
+      // conflicts.
       CHECK(k_read_conflicts(columns, banks, {}) > 0);
       CHECK(k_read_conflicts(columns, banks, {policy.chunk, policy.period / 2, policy.rowsPerPhase}) > 0);
       CHECK(k_read_conflicts(columns, banks, {policy.chunk, policy.period, policy.rowsPerPhase * 4}) > 0);

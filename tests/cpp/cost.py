@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""A loop of runs through sluice.hpp has the machine code of the same loop in C: as many calls and instructions, or fewer.
+"""Checks that a loop of runs through sluice.hpp compiles to as many calls and instructions as the same loop in C, or
+fewer.
 
 usage: cost.py CXX INCLUDE_FOLDER
 """

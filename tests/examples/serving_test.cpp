@@ -1,7 +1,7 @@
-//===- serving_test.cpp - texts served at once with a paged cache, against texts alone with a dense one -===//
+//===- serving_test.cpp - texts served at once with a paged cache, against single dense runs ------------===//
 //
-// All on the emulated device. The yardstick is the dense cache of the same example, which expected.json holds
-// to a float32 implementation of the model.
+// All on the emulated device. The baseline is the dense cache of the same example, which expected.json checks
+// against a float32 implementation of the model.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "serving.h"
@@ -20,7 +20,7 @@ using Catch::Matchers::Contains;
 
 namespace {
 
-/// More than there are places; prompts shorter than a page, of several pages, and one that ends with a page.
+/// More requests than places; prompts of less than a page, of several, and one that exactly fills pages.
 const std::vector<Request> requests = {
     {"A hacker is ", 30},
     {"The first computer bug was a moth in ", 24},
@@ -44,9 +44,9 @@ public:
 protected:
   const Config &config() const { return model.configuration(); }
 
-  /// What a server with an FP8 cache makes of the request, one layer after the other. Raises `largest` to the
-  /// distance of a layer's result from that of an F16 cache with rounded keys and values, relative to the one
-  /// that is allowed.
+  /// The completion of the request by a server with an FP8 cache, one layer after the other. Raises `largest`
+  /// to the distance of a layer's result from that of an F16 cache with rounded keys and values, as a
+  /// fraction of the allowed distance.
   Completion stepped_completion(const Request &request, const CacheScales &scales, double &largest);
 
   Device device;
@@ -64,14 +64,14 @@ void check_identical(const std::vector<Completion> &a, const std::vector<Complet
   }
 }
 
-/// The nearest number of E4M3FNUZ: 3 bits behind the leading one, from 2^-7 on evenly spaced, at most 240.
+/// The nearest number of E4M3FNUZ: 3 bits after the leading one, evenly spaced from 2^-7 down, at most 240.
 double rounded_to_fp8(double x) {
   if (x == 0) return 0;
   const double unit = std::ldexp(1.0, std::max(std::ilogb(x), -7) - 3);
   return std::clamp(std::nearbyint(x / unit) * unit, -240.0, 240.0);
 }
 
-/// What an FP8 cache makes of rows [row, head, head_dim].
+/// Rows [row, head, head_dim] as an FP8 cache stores them.
 void pass_through_fp8(std::vector<float> &rows, const float *scales, int heads, int head_dim) {
   for (size_t i = 0; i < rows.size(); ++i) {
     const double scale = scales[i / head_dim % heads];
@@ -79,7 +79,7 @@ void pass_through_fp8(std::vector<float> &rows, const float *scales, int heads, 
   }
 }
 
-/// Powers of 2, so that scaled FP8 numbers fit an F16 cache; of neighbouring heads and layers not the same
+/// Powers of 2, so that scaled FP8 numbers fit an F16 cache; neighbouring heads and layers have different
 /// ones.
 CacheScales powers_of_two(CacheScales scales) {
   for (std::vector<float> *const kind : {&scales.k, &scales.v})
@@ -97,10 +97,10 @@ void note_largest(std::vector<float> &largest, const std::vector<float> &rows, i
 }
 
 /// How far two results of attention with the same F16 queries and the same keys and values may be apart, as a
-/// multiple of the largest |v|. Each is a mean of values, whose weights P are rounded to F16, which keeps
-/// 11 bits: by 2^-10 of themselves at most, or, 2^-14 below the largest and smaller, by 2^-24 of it. Each is
-/// then rounded to F16 itself. Sums and exponents in F32 add 2^-24 for each key, and for each unit of the
-/// largest exponent, 64 at most in this model; scores are sums of equal products.
+/// multiple of the largest |v|. Each is a mean of values, whose weights P are rounded to F16, which keeps 11
+/// bits: by 2^-10 of themselves at most; weights 2^-14 below the largest and smaller, by 2^-24 of it. Each
+/// result is then rounded to F16 itself. Sums and exponents in F32 add 2^-24 for each key, and for each unit
+/// of the largest exponent, at most 64 in this model; scores are sums of equal products.
 double allowed_distance(int keys) {
   const double weight = std::exp2(-10), smallest = std::exp2(-24), f16 = std::exp2(-11), f32 = std::exp2(-24);
   return 2 * (weight + keys * smallest + f16 + (keys + 64) * f32);
@@ -155,7 +155,7 @@ Completion Served::stepped_completion(const Request &request, const CacheScales 
         const double distance = std::fabs(double(found[j]) - rounded[j]);
         const double relative =
             distance / (allowed_distance(keys) * largest_v[layer][j / head_dim / group % heads]);
-        // No comparison notices a NaN.
+        // Comparisons do not notice a NaN.
         largest = std::isnan(relative) ? INFINITY : std::max(largest, relative);
       }
       model.complete(layer, found, x);
@@ -180,14 +180,14 @@ TEST_CASE_METHOD(Served, "a paged cache gives the texts of a dense one", "[servi
     CHECK(difference.equal_bytes == difference.bytes);
     CHECK(difference.largest_logits <= 5e-3f);
   }
-  // The first two need 3 + 4 pages and the third 1; the fourth has to wait for what they leave.
+  // The first two need 3 + 4 pages and the third 1; the fourth has to wait for pages that they free.
   CHECK(server.counts().most_at_once == 3);
   CHECK(server.counts().pages_handed_out > 9);
 }
 
 TEST_CASE_METHOD(Served, "a text does not depend on who else is served", "[serving]") {
-  // A plan that may look at its bounds divides the keys of the last text among workgroups where the batch is
-  // one, but not where the batch alone has four workgroups for each of 304 compute units.
+  // A plan that may use its bounds splits the last text's keys among workgroups if it is the only one of the
+  // batch, but not if the batch already has four workgroups for each of 304 compute units.
   const std::vector<Request> several = {
       {"A hacker is ", 6}, {"foo: ", 3}, {"A", 5}, {std::string(270, 'x'), 4}};
   Server server(device, model, {.max_batch = 608, .max_prompt = 270, .max_length = 288, .pages = 64});
@@ -207,12 +207,12 @@ TEST_CASE_METHOD(Served, "a graph, captured once, gives what calls one by one gi
   check_identical(completions, without.serve(requests));
   CHECK(with.counts().steps == without.counts().steps);
   CHECK(with.counts().captures == 1);
-  // Four prompts begin in the first step and one when another ends. The sixth is one byte, as all else is.
+  // Four prompts begin in the first step, and another when one ends. The sixth is one byte, like the rest.
   CHECK(with.counts().graph_launches == with.counts().steps - 2);
   CHECK(without.counts().captures == 0);
   CHECK(without.counts().graph_launches == 0);
 
-  // It serves the next texts as well.
+  // It also serves the next texts.
   check_identical(with.serve(requests), completions);
   CHECK(with.counts().captures == 1);
 }
@@ -220,7 +220,7 @@ TEST_CASE_METHOD(Served, "a graph, captured once, gives what calls one by one gi
 TEST_CASE_METHOD(Served, "a capture that fails leaves its stream of use", "[serving]") {
   Stream stream(device);
   CHECK_THROWS_WITH(stream.capture([] { throw std::runtime_error("no such layer"); }), "no such layer");
-  // A stream that is still being captured refuses to be waited for.
+  // Waiting for a stream that is still being captured is refused.
   CHECK_NOTHROW(stream.synchronise());
 }
 
@@ -232,9 +232,9 @@ TEST_CASE_METHOD(Served, "a prompt of one byte may come first", "[serving]") {
   CHECK(server.counts().graph_launches == 2);
 }
 
-// Compared layer by layer: both kinds of cache get what the layers before made of the FP8 cache. Were each
-// left to its own layers, a key half-way between two FP8 numbers would be rounded to one here and to the
-// other there, for the last bit of an F16 result before it, and differ by a whole step of FP8.
+// Compared layer by layer: both kinds of cache get the output that earlier layers computed with the FP8
+// cache. If each used its own layers, a key half-way between two FP8 numbers would be rounded to one here and
+// to the other there, because of the last bit of an earlier F16 result, and differ by a whole step of FP8.
 TEST_CASE_METHOD(Served, "an FP8 cache gives what rounded keys and values give", "[serving]") {
   const CacheScales scales = powers_of_two(measured_scales(model, attention, requests[1].prompt));
   Server server(device, model, {.cache = CacheType::fp8, .scales = scales});

@@ -9,7 +9,7 @@ namespace {
 
 constexpr uint64_t calls = 90;
 
-/// Rounding P, which to FP8 is by up to 2^-4, and O to its own type; V is at most 1.5 here.
+/// Errors of rounding P, which for FP8 is by up to 2^-4, and O to its own type; V is at most 1.5 here.
 double o_tolerance(const RandomCall &call) {
   const sluice_problem &problem = call.problem;
   const double of_fp8 = problem.q_type == SLUICE_E4M3FNUZ ? 1.5 * 0x1p-4 : 0;
@@ -28,7 +28,7 @@ void check(RandomCall &call, uint64_t seed) {
   CHECK(difference.lse <= 1e-4);
 }
 
-/// One seed alone, to look into it.
+/// A single seed, to debug it.
 uint64_t first_seed() {
   const char *seed = std::getenv("SLUICE_TEST_SEED");
   return seed ? std::strtoull(seed, nullptr, 10) : 0;

@@ -1,8 +1,8 @@
 //===- large_scores_test.cpp - scores whose product with the scale has no digits left -------------------===//
 //
-// All scores are 2^20 and some eighths, exact in F32, so that their differences are what the weights follow
-// from, whatever the scale makes of them. The largest score grows from tile to tile: an error of an offset
-// that all keys of a row share would cancel.
+// All scores are 2^20 and some eighths, exact in F32, so that the weights follow from their differences,
+// whatever the scale. The largest score grows from tile to tile: an error of an offset that all keys of a row
+// share would cancel.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "bounds/batch.h"
@@ -93,7 +93,7 @@ void check(const Call &call) {
   problem.max_q_len = call.rows; // the plan has one kernel, which is the one it names
   const PlanHandle plan = plan_of(problem);
   REQUIRE(std::string(describe(plan).kernel).find(call.kernel) != std::string::npos);
-  // Logits of 2^20 to 2^40: from weights that differ by little to those of the largest scores alone.
+  // Logits of 2^20 to 2^40: from weights that differ little to only the largest scores.
   for (const float scale : {1.0f, 0.7f, 16.0f, 1024.0f, 1048576.0f}) {
     Batch batch(problem, {{call.rows, call.keys, 3}});
     batch.args.scale = scale;

@@ -1,8 +1,8 @@
 //===- non_finite_test.cpp - infinity and NaN stay with the rows that see their key ---------------------===//
 //
-// Every KV head has one such element at a key of its own, so that one call has them at every offset of a
-// tile. Rows that do not see the key have the bits of a call without it, and so do all other elements of O.
-// Which rows see it is said here once more, by the header's words.
+// Every KV head has one such element at a different key, so that one call has them at every offset of a tile.
+// Rows that do not see the key have the bits of a call without it, and so do all other elements of O. The
+// test computes which rows see it independently, by the header's words.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "bounds/batch.h"
@@ -64,7 +64,7 @@ sluice_problem problem_of_call(const Call &call) {
   return problem;
 }
 
-/// The call with memory, and with what hides keys by their numbers.
+/// The call with memory, and with everything that hides keys by their numbers.
 class Run {
 public:
   explicit Run(const Call &call)
@@ -132,9 +132,9 @@ void place(Batch &batch, const Call &call, bool in_k, Special special) {
 
 /// Rows that are wrong, of each kind.
 struct Wrong {
-  int hidden = 0;    // that do not see the key, and show it
-  int lost = 0;      // that see it, and do not show it, or as something else
-  int elsewhere = 0; // that show it where it is not
+  int hidden = 0;    // do not see the key, but show it
+  int lost = 0;      // see it, but do not show it, or show something else
+  int elsewhere = 0; // show it at the wrong place
   int lse = 0;
   bool operator==(const Wrong &) const = default;
 };
@@ -159,7 +159,7 @@ Wrong compare(const Call &call, const Run &clean, const Run &run, bool in_k, Spe
       }
       if (in_k) {
         if (!seen) wrong.hidden += !others || !same_lse;
-        // Infinite elements make scores of either sign, and those of -infinity have no weight.
+        // Infinite elements give scores of either sign, and keys with a score of -infinity have no weight.
         if (seen && special == Special::nan) wrong.lost += !has_nan || !std::isnan(lse_after[at]);
         continue;
       }
@@ -210,7 +210,7 @@ TEST_CASE("at every offset of a diagonal tile, 32 rows a wave", "[non-finite]") 
   for (const uint32_t type : {SLUICE_F16, SLUICE_BF16})
     for (const int32_t head_dim : {64, 128}) {
       const char *kernel = head_dim == 64 ? "_d64_q128_kv32_w4" : "_d128_q256_kv64_w8";
-      // A ragged chunk of the newest rows, and the first rows of more keys.
+      // A ragged chunk of the newest rows, and the first rows with more keys.
       check({kernel, shape(type, head_dim, 64), 150, 171, 64});
       check({.kernel = kernel,
              .shape = shape(type, head_dim, 64),

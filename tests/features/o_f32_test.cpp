@@ -1,7 +1,7 @@
 //===- o_f32_test.cpp - O as F32 is what O of 16 bits is rounded from -----------------------------------===//
 //
-// And parts of the keys whose O was not rounded become the whole in sluice_merge_states, which the suite's
-// own bound for split keys judges.
+// And parts of the keys whose O was not rounded merge into the whole in sluice_merge_states, within the
+// suite's own bound for split keys.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "cache_ops/device.h"
@@ -36,7 +36,7 @@ Case named(Case c) {
 
 constexpr Cache caches[] = {Cache::same, Cache::e4m3fnuz, Cache::e4m3fnuz_as_q};
 
-/// Of `whole`, which has one sequence, with its numbers.
+/// The keys `first` to `end` of `whole`, which has one sequence, with their numbers.
 struct Keys {
   Case c;
   Inputs in;
@@ -88,7 +88,7 @@ TEST_CASE("O as F32, rounded, is O of 16 bits", "[o_f32]") {
   for (const Dtype dtype : {Dtype::f16, Dtype::bf16})
     for (const Cache cache : caches)
       for (const Mode mode : {Mode::dense, Mode::ragged, Mode::paged})
-        // One row of few and of many keys, which have parts; some rows; many, which a prefill kernel takes.
+        // One row of few and of many keys, which are split; some rows; many, which a prefill kernel takes.
         for (const auto &[rows, keys] : {std::pair{1, 70}, {1, 1200}, {20, 200}, {300, 100}}) {
           const Case rounded = named({.dtype = dtype,
                                       .head_size = rows == 20 ? 128 : 64,
@@ -148,7 +148,7 @@ TEST_CASE("parts of the keys, with O as F32, become the whole", "[o_f32]") {
           const Comparison compared = compare(whole, expected, merged(whole, parts), Judge::kernel);
           INFO(compared.details);
           CHECK(compared.wrong == 0);
-          // A part that is left out shows.
+          // Leaving out a part is noticed.
           parts.front().lse.assign(parts.front().lse.size(), -INFINITY);
           if (ends.front() == 150)
             CHECK(compare(whole, expected, merged(whole, parts), Judge::kernel).wrong != 0);

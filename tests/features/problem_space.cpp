@@ -27,7 +27,7 @@ Values flag(int32_t bit) {
   return {{"-", nothing}, {"on", [](P &p, int32_t n) { p.flags |= uint32_t(n); }, bit}};
 }
 
-/// Multiples of 8 up to more than any kernel has, and what is no such multiple.
+/// Multiples of 8 up to more than any kernel has, and numbers that are not multiples of 8.
 Values head_sizes() {
   Values out = {{"-", nothing}};
   const auto both = [](P &p, int32_t n) { p.head_dim_qk = p.head_dim_v = n; };
@@ -124,7 +124,7 @@ Values bounds() {
           {"-1 of all", all, -1}};
 }
 
-/// 0 would do nothing: 8 is 0.
+/// 0 would change nothing: 8 is 0.
 constexpr int32_t missing = 8;
 constexpr uint32_t type_of(int32_t n) {
   return n == missing ? 0 : uint32_t(n);
@@ -229,7 +229,7 @@ const std::vector<ProblemDimension> &problem_space() {
 #undef SLUICE_SETTER
 
 Point Point::random(Numbers &numbers) {
-  // Half of the values are the first ones, so that what is asked for is often enough supported.
+  // Half of the values are the first ones, so that enough of the problems are supported.
   Point point;
   for (size_t d = 0; d < point.places.size(); ++d)
     if (numbers.below(2)) point.places[d] = numbers.below(uint32_t(problem_space()[d].values.size()));

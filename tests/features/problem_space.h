@@ -1,8 +1,8 @@
 //===- problem_space.h - everything that a problem can ask for, a value at a time -----------------------===//
 //
 // A dimension is a field of sluice_problem, or fields that go together, with values that are usual, at the
-// ends of what is legal, and illegal. The first value of each changes nothing, and so does a problem made of
-// first values say what a plain one does. What is supported stands nowhere here: the library is asked.
+// ends of what is legal, and illegal. The first value of each changes nothing, so a problem of first values
+// is the plain one. This file does not know what is supported: the library is asked.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once

@@ -10,7 +10,7 @@ namespace sluice::test {
 namespace {
 
 constexpr int32_t far_page =
-    0x00ffffff; // behind what a table needs: reading the page is an error of the device
+    0x00ffffff; // after the entries that a table needs: reading the page is an error of the device
 
 const NumberFormat &format_of(uint32_t type) {
   return type == SLUICE_F16 ? f16_format : bf16_format;
@@ -116,7 +116,7 @@ RandomCall::RandomCall(uint64_t seed, const Largest &largest) : random(seed) {
   if (one_in(8)) problem.flags |= SLUICE_V_IN_K;
   const bool has_fp8_kernel = problem.head_dim_qk <= 256 || problem.flags & SLUICE_V_IN_K;
   if (problem.k_type == SLUICE_E4M3FNUZ && has_fp8_kernel && one_in(2)) problem.q_type = SLUICE_E4M3FNUZ;
-  // P is rounded as for 16 bits, of which the type of Q says which.
+  // P is rounded as for 16 bits; the type of Q says which.
   if (one_in(4)) problem.o_type = SLUICE_F32;
   draw_lengths(largest);
 }
@@ -164,7 +164,7 @@ void RandomCall::prepare() {
   draw_scores();
 }
 
-/// Q, O and LSE: with starts, sequences with gaps between them; without, room behind each of them.
+/// Q, O and LSE: with starts, sequences with gaps between them; without, gaps after each of them.
 void RandomCall::draw_rows() {
   const int32_t batch = args.batch, heads = problem.q_heads;
   const int32_t room = args.q_len + int32_t(random.below(3));
@@ -195,7 +195,7 @@ void RandomCall::draw_rows() {
   if (q_lengths_given) args.q_lengths = q_lens.emplace(q_lengths).data();
 }
 
-/// K and V, likewise, or in pages.
+/// K and V, in the same way, or in pages.
 void RandomCall::draw_keys() {
   const bool paged = problem.mode == SLUICE_MODE_PAGED, ragged = problem.mode == SLUICE_MODE_RAGGED;
   const int32_t batch = args.batch, heads = problem.kv_heads, page_size = std::max(problem.page_size, 1);
@@ -203,7 +203,7 @@ void RandomCall::draw_keys() {
   std::vector<int32_t> starts = {int32_t(random.below(3))};
   for (int32_t length : kv_lengths)
     starts.push_back(starts.back() + length + (kv_lengths_given ? int32_t(random.below(3)) : 0));
-  // Pages in random order, some of them nobody's; tables go on behind what is needed.
+  // Pages in random order, some of them unused; tables continue after the needed entries.
   std::vector<int32_t> pages_of(kv_lengths.size());
   int32_t page_count = 2, stride = 1;
   for (size_t b = 0; b < pages_of.size(); ++b) {
@@ -336,7 +336,7 @@ void RandomCall::with_plan(
   sluice_plan_info info;
   sluice_plan_info_init(&info, sizeof info);
   REQUIRE(sluice_plan_describe(created, &info, nullptr) == SLUICE_OK);
-  // Workspace is exactly as large as the plan says; nothing is zero in it.
+  // The workspace is exactly as large as the plan says; it is not cleared.
   Visible<uint8_t> workspace(info.workspace_bytes, 0xff);
   sluice_launch where;
   sluice_launch_init(&where, sizeof where);

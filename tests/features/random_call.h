@@ -1,8 +1,8 @@
 //===- random_call.h - a random call of everything the header knows -------------------------------------===//
 //
-// Shapes, lengths, masks and numbers are drawn; what lies outside of the sequences is NaN. The same call can
-// be made on the device and of sluice_reference, and what both leave in memory is compared, what neither may
-// write included.
+// Shapes, lengths, masks and numbers are random; everything outside the sequences is NaN. The same call can
+// be made on the device and of sluice_reference, and all memory is compared, including what neither may
+// write.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -26,7 +26,7 @@ public:
   static bool knows(uint32_t type);
   void set(size_t place, double value);
   double get(size_t place) const { return number(type, memory.data(), place); }
-  /// That of any memory.
+  /// An element of any memory.
   static double number(uint32_t type, const uint8_t *bytes, size_t place);
 
   void fill_with_nan();
@@ -41,11 +41,11 @@ private:
   Visible<uint8_t> memory;
 };
 
-/// What O and LSE hold before a call.
+/// The contents of O and LSE before a call.
 inline constexpr uint8_t untouched_byte = 0x5a;
 inline constexpr float untouched_lse = -12345;
 
-/// What lengths are drawn up to, where the problem has no lower bounds.
+/// The upper limits of random lengths, where the problem has no lower bounds.
 struct Largest {
   uint32_t batch = 3, q_len = 149, kv_len = 299;
 };
@@ -53,19 +53,19 @@ struct Largest {
 class RandomCall {
 public:
   explicit RandomCall(uint64_t seed, const Largest &largest = {});
-  /// Of a given problem.
+  /// For a given problem.
   RandomCall(uint64_t seed, const sluice_problem &problem, const Largest &largest);
 
-  /// Changes to what was drawn, before prepare().
+  /// Changes to the random values, before prepare().
   sluice_problem problem;
   std::vector<int32_t> q_lengths, kv_lengths; // of each sequence
   bool q_lengths_given = false, q_starts_given = false, kv_lengths_given = false;
 
-  /// Draws memory for the problem and lengths as they are.
+  /// Draws memory for the current problem and lengths.
   void prepare();
 
-  /// Overwrites lengths, starts and page numbers with numbers of all kinds. Where `counted`, the call says
-  /// how many rows and pages there are.
+  /// Overwrites lengths, starts and page numbers with arbitrary numbers. If `counted`, the call says how many
+  /// rows and pages there are.
   void make_wild(bool counted);
   /// Says how many rows and pages there are.
   void count_all();
@@ -76,13 +76,13 @@ public:
 
   /// Runs on the device, with workspace as large as the plan says.
   void run();
-  /// Likewise, whatever the device may see. Reports, as JSON.
+  /// The same, whatever the device reports. Returns the reports, as JSON.
   std::string run_wild();
-  /// What has changed that is neither a row of O or LSE that the call may write; empty if nothing has.
+  /// Changes outside the rows of O and LSE that the call may write; empty if there are none.
   std::string find_stray_store() const;
   /// The same on the host.
   void refer();
-  /// The largest differences that both outputs show; places that may not be written must be as they were.
+  /// The largest differences between both outputs; elements that may not be written must be unchanged.
   struct Difference {
     double o = 0, lse = 0;
     std::string where;
@@ -95,14 +95,14 @@ public:
 
 private:
   double number(double spread) { return random.between(-spread, spread); }
-  /// Makes a plan, and has `launch` run it with its workspace.
+  /// Creates a plan, and has `launch` run it with its workspace.
   void with_plan(const std::function<void(const sluice_plan *plan, const sluice_launch &where)> &launch);
   std::vector<std::vector<uint8_t>> inputs() const;
   void draw_lengths(const Largest &largest);
   void draw_rows();
   void draw_keys();
   void draw_scores();
-  /// Where a key of a sequence is among the rows of a cache.
+  /// The place of a key of a sequence among the rows of a cache.
   using RowOf = std::function<size_t(int32_t sequence, int32_t key)>;
   sluice_tensor fill_packed(std::optional<Elements> &tensor, size_t rows, const RowOf &row_of);
 

@@ -1,4 +1,4 @@
-//===- refusal.cpp - taking the advice of a refusal -----------------------------------------------------===//
+//===- refusal.cpp - following the advice of a refusal --------------------------------------------------===//
 #include "features/refusal.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace {
 using P = sluice_problem;
 using Field = std::string_view;
 
-// Enumerations too: what they are called is in the message with its number.
+// Enumerations too: the message has their names with their numbers.
 struct NamedField {
   Field name;
   bool is_number; // values in between mean something
@@ -131,7 +131,7 @@ std::optional<P> nearest_supported(P problem, Field field, const std::string &me
   return problem;
 }
 
-/// What the header asks of the field.
+/// The header's requirement on the field.
 std::optional<P> legal(P p, Field field) {
   const bool paged = p.mode == SLUICE_MODE_PAGED;
   if (field == "flags") {

@@ -1,4 +1,4 @@
-//===- refusal.h - taking the advice of a refusal -------------------------------------------------------===//
+//===- refusal.h - following the advice of a refusal ----------------------------------------------------===//
 #pragma once
 
 #include <sluice/sluice.h>
@@ -7,8 +7,8 @@
 
 namespace sluice::test {
 
-/// The problem with what the refusal calls the nearest supported value, or a legal one where a rule was
-/// broken. Nothing if the refusal gives no advice that can be understood.
+/// The problem with the refusal's nearest supported value, or with a legal one if a rule was broken. Empty if
+/// the refusal gives no advice that can be understood.
 std::optional<sluice_problem> advised(const sluice_problem &problem, const sluice_error &refusal);
 
 /// A field that is a number, by name, so that others can be tried for it.

@@ -1,8 +1,8 @@
-//===- support_answers_test.cpp - what the library says it supports is so -------------------------------===//
+//===- support_answers_test.cpp - the library supports what it says it supports -------------------------===//
 //
-// A question has one answer, from whichever function and context. Yes means that a plan is made, and that
-// calls of it give what the reference gives. No names a field, and the value that is called the nearest
-// supported one is.
+// A question has one answer, from every function and context. "Yes" means that a plan can be made, and that
+// calls of it give the reference's results. "No" names a field, and the value that it calls the nearest
+// supported one is supported.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "features/problem_space.h"
@@ -17,12 +17,12 @@ using namespace sluice::test;
 
 namespace {
 
-/// Of the sanity of a run: what takes longer or more memory says nothing more.
+/// Limits of a run: calls that take longer or more memory add nothing.
 constexpr int32_t most_heads = 64, most_page_rows = 4096;
 constexpr uint64_t most_workspace = 64 << 20;
-// A refusal names one field at a time; no problem here is wrong in more.
+// A refusal names one field at a time; no problem here has more errors than this.
 constexpr int most_refusals = 24;
-// Numbers that are tried between what was asked for and what is nearest, from both ends.
+// Numbers that are tried between the requested and the nearest value, from both ends.
 constexpr int64_t most_tried = 60;
 
 sluice_context *target() {
@@ -90,24 +90,24 @@ Answer planned(sluice_context *context, const sluice_problem &problem) {
   return answer;
 }
 
-/// Compares quickly; says what differs only where something does.
+/// Compares quickly; describes the difference only if there is one.
 void require_same(const Answer &answer, const Answer &other, const char *of) {
   if (answer == other) return;
   FAIL("sluice_query_support says " << answer.text() << "; " << of << " says " << other.text());
 }
 
-/// What is nearest is supported, and nothing that is nearer.
+/// The nearest value is supported, and no nearer one is.
 void check_nearest(const sluice_problem &problem, const Answer &refused, const sluice_problem &nearest) {
   const std::optional<NumberField> field = number_field(refused.field.c_str());
   if (refused.status != SLUICE_UNSUPPORTED || !field) return;
   const int64_t wanted = field->get(problem), named = field->get(nearest), step = wanted < named ? 1 : -1;
-  // As far on the other side, too, where that is a number of its kind.
+  // The value at the same distance on the other side, too, if it is a number of its kind.
   const int64_t distance = std::abs(wanted - named);
   const auto must_be_refused = [&](int64_t value) {
     sluice_problem nearer = problem;
     field->set(nearer, value);
     const Answer answer = asked(target(), nearer);
-    // That it breaks a rule of the header with another field is no support either.
+    // Breaking a rule of the header with another field does not count as support either.
     if (answer.status == SLUICE_OK || (answer.status == SLUICE_UNSUPPORTED && answer.field != refused.field))
       FAIL(refused.text() << " but " << value << " is nearer, and has the answer " << answer.text());
   };
@@ -117,7 +117,7 @@ void check_nearest(const sluice_problem &problem, const Answer &refused, const s
   }
 }
 
-/// Follows what refusals say to a supported problem; none may lead back to itself.
+/// Follows the advice of refusals to a supported problem; no refusal may lead back to itself.
 void check_advice(sluice_problem problem, Answer answer) {
   std::string way;
   for (int refusals = 0; answer.status != SLUICE_OK; ++refusals) {
@@ -128,8 +128,7 @@ void check_advice(sluice_problem problem, Answer answer) {
     const std::optional<sluice_problem> next = advised(problem, answer.error);
     if (!next) FAIL("no advice that can be followed:" << way);
     const Answer changed = asked(target(), *next);
-    // Of one rule for the type of a field there may follow another; the same value must not be the advice
-    // again.
+    // One rule for the type of a field may follow another; the same value must not be advised again.
     if (changed == answer) FAIL("the advice changes nothing:" << way);
     const bool is_value = answer.message.find("nearest supported") != std::string::npos;
     if (is_value && changed.status != SLUICE_OK && changed.field == answer.field && answer.field != "flags")
@@ -160,9 +159,9 @@ bool is_small(const sluice_problem &problem, const Answer &answer) {
          answer.workspace_bytes <= most_workspace;
 }
 
-/// Calls of a supported problem give what the reference gives.
+/// Calls of a supported problem give the reference's results.
 void check_run(const sluice_problem &problem, uint64_t seed) {
-  // A wide row makes as much work as several narrow ones; some calls have more tiles than others.
+  // A wide row is as much work as several narrow ones; some calls have more tiles than others.
   const bool wide = problem.head_dim_qk > 128 || problem.q_heads > 8;
   const Largest sizes[] = {{2, 5, 40}, {2, 20, 100}, {3, 70, 300}};
   RandomCall call(seed, problem, sizes[(wide ? 0 : 1) + (seed % 8 == 0 ? 1 : 0)]);
@@ -174,14 +173,14 @@ void check_run(const sluice_problem &problem, uint64_t seed) {
   call.refer();
   const RandomCall::Difference difference = call.compare();
   INFO(difference.where);
-  // Rounding P and O, and what the kernels' tanh may move a score by; V is at most 1.5.
+  // Errors of rounding P and O, and of a score by the kernels' tanh; V is at most 1.5.
   const double moved = std::min(0x1p-20 * double{problem.soft_cap}, 0x1p-4);
   const double of_p = problem.q_type == SLUICE_E4M3FNUZ ? 1.5 * 0x1p-4 : 0;
   CHECK(difference.o <= of_p + (problem.o_type == SLUICE_F16 ? 4e-3 : 2e-2) + 3 * moved);
   CHECK(difference.lse <= 1e-4 + 1.5 * moved);
 }
 
-/// The places of a dimension that are not the first.
+/// The indices of a dimension's values other than the first.
 template <typename Visit> void for_each_value(Visit visit) {
   for (size_t d = 0; d < problem_space().size(); ++d)
     for (size_t place = 1; place < problem_space()[d].values.size(); ++place)
@@ -193,7 +192,7 @@ template <typename Visit> void for_each_pair(Visit visit) {
   for_each_value([&](size_t d, size_t place) {
     const Point first = Point().with(d, place);
     for_each_value([&](size_t other, size_t other_place) {
-      // Head sizes are what most pairs would be about: every fifth of them.
+      // Head sizes would take up most pairs: every fifth of them.
       if (other <= d || (problem_space()[d].name == "head size" && place % 5 != 0 && place <= 80)) return;
       const Point point = first.with(other, other_place);
       INFO(point.text());
@@ -202,11 +201,11 @@ template <typename Visit> void for_each_pair(Visit visit) {
   });
 }
 
-/// Drawn problems until `wanted` of them have run.
+/// Random problems until `wanted` of them have run.
 void run_sample(uint64_t seed, int wanted) {
   Numbers numbers(seed);
   for (int runs = 0; runs < wanted;) {
-    // Values of a few dimensions, so that most are supported and several kinds of work meet.
+    // Values of a few dimensions, so that most problems are supported and several kinds of work meet.
     Point point;
     const uint32_t changes = 2 + numbers.below(6);
     for (uint32_t n = 0; n < changes; ++n) {
@@ -232,7 +231,7 @@ TEST_CASE("every value alone: one answer, and what is supported runs", "[support
     const sluice_problem problem = point.problem();
     const Answer answer = check_answers(problem);
     ++(answer.status == SLUICE_OK ? supported : refused);
-    // Every third head size: they are many, and others come with every seed of the samples.
+    // Every third head size: there are many, and every seed of the samples brings others.
     const bool skipped = problem_space()[d].name == "head size" && place % 3 != 1;
     if (answer.status == SLUICE_OK && is_small(problem, answer) && !skipped) check_run(problem, place);
   });

@@ -1,4 +1,4 @@
-//===- wild_call.cpp - a random call whose lengths, starts and tables hold anything ---------------------===//
+//===- wild_call.cpp - a random call with arbitrary lengths, starts and tables --------------------------===//
 #include "features/random_call.h"
 #include "features/wild_numbers.h"
 

@@ -1,4 +1,4 @@
-//===- wild_numbers.h - numbers that no length, start or page should be ---------------------------------===//
+//===- wild_numbers.h - numbers that are invalid as lengths, starts and pages ---------------------------===//
 #pragma once
 
 #include "cache_ops/device.h"
@@ -8,8 +8,8 @@
 
 namespace sluice::test {
 
-/// Makes about half of an array's elements anything: both ends of the type, numbers around 0 and around what
-/// would be usual, and any bits.
+/// Overwrites about half of an array's elements with arbitrary numbers: both ends of the type, numbers around
+/// 0 and around the usual ones, and random bits.
 template <typename Element> void make_some_wild(Numbers &random, Visible<Element> &array, int64_t usual) {
   const auto near = [&](int64_t number) { return number + int64_t(random.below(5)) - 2; };
   const auto wild = [&]() -> int64_t {
@@ -35,20 +35,20 @@ template <typename Element> void make_some_wild(Numbers &random, Visible<Element
   }
 }
 
-/// Two sequences may get the same rows: the workgroups race for them, and that is no harm here.
+/// Two sequences may get the same rows: the workgroups race for them, which is allowed here.
 inline void set_up_for_wild_calls(const char *instruction_budget) {
   REQUIRE(sluice_emulator_configure("global_races", "off") == SLUICE_EMULATOR_OK);
   REQUIRE(sluice_emulator_configure("instruction_budget", instruction_budget) == SLUICE_EMULATOR_OK);
 }
 
-/// What the emulator has reported, as JSON; behind it the device is as new.
+/// The emulator's reports, as JSON; afterwards the device is as new.
 inline std::string take_reports_and_recover() {
   std::string reports = take_reports();
   REQUIRE(sluice_emulator_configure("clear_fault", "1") == SLUICE_EMULATOR_OK);
   return reports;
 }
 
-/// Whether one of the reports is of anything but loads that no memory answers.
+/// Whether any report is about something other than loads from unmapped memory.
 inline bool has_more_than_loads(const std::string &reports) {
   for (const char *word : {"store", "atomic", "budget_exhausted"}) {
     if (reports.find(word) != std::string::npos) return true;

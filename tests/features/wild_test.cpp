@@ -1,7 +1,8 @@
-//===- wild_test.cpp - calls whose lengths, starts and tables hold anything -----------------------------===//
+//===- wild_test.cpp - calls with arbitrary lengths, starts and tables ----------------------------------===//
 //
-// The header says what that may lead to: wrong rows of the call's own O and LSE, and loads of what is not
-// there where nothing says how much there is. Never a store anywhere else, and never a run without an end.
+// The header says what these may lead to: wrong rows of the call's own O and LSE, and loads from unmapped
+// memory if the call does not say how much there is. Never a store anywhere else, and never a run that does
+// not end.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "features/random_call.h"
@@ -29,21 +30,21 @@ void check_wild_calls(uint64_t first, uint64_t end) {
     }
     INFO("seed " << seed << ": " << call.text());
     call.prepare();
-    // Only what is counted is checked of rows: starts that nobody counts lead anywhere, as the header says.
+    // Rows are only checked if the call gives their number: without it starts may lead anywhere (header).
     const bool counted = call.q_starts_given || seed % 4 != 0;
     call.make_wild(counted);
     const std::string reports = call.run_wild();
     const std::string stray = call.find_stray_store();
     INFO(reports);
     INFO(stray);
-    // A table's end is known to nobody: starts of a CSR table lead beyond it.
+    // The end of the table is unknown: starts of a CSR table lead beyond it.
     const bool may_fault = !counted || call.problem.page_table_kind == SLUICE_PAGE_TABLE_CSR;
     REQUIRE((may_fault ? !has_more_than_loads(reports) : reports == "[]"));
     REQUIRE(stray.empty());
   }
 }
 
-/// A call of one kind, with contents that are set by hand.
+/// A call of one kind, with contents set by the test.
 struct Case {
   const char *name;
   uint32_t mode;
@@ -125,7 +126,7 @@ TEST_CASE("a page that is none, or a negative one, is read as zeros", "[wild]") 
     call.q_lengths_given = call.q_starts_given = false;
     call.prepare();
     call.count_all();
-    call.clear_page_of(0); // on the host, where the number stays what it is
+    call.clear_page_of(0); // on the host, where the number stays unchanged
     call.refer();
     call.set_wild("page_table", 0, is_negative ? -1 : 1 << 24);
     CHECK(call.run_wild() == "[]");

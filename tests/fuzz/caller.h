@@ -1,6 +1,6 @@
 //===- caller.h - a caller of the C ABI that a fuzzer's bytes describe ----------------------------------===//
 //
-// Structs of every size, in memory that ends where struct_size says; and what holds for the answer to any
+// Structs of every size, in memory that ends where struct_size says; and properties of the answer to any
 // call.
 //
 //===----------------------------------------------------------------------------------------------------===//
@@ -26,7 +26,7 @@ inline void require(bool holds, const std::string &what) {
   std::abort();
 }
 
-/// What callers get wrong, and what is right more often than by chance.
+/// Common mistakes of callers; values are right more often than by chance.
 inline uint32_t some_word(FuzzedDataProvider &bytes) {
   static constexpr uint32_t usual[] = {
       0,    1,     2,     3,          4,          5,          6,          7,          8,          9,
@@ -36,7 +36,7 @@ inline uint32_t some_word(FuzzedDataProvider &bytes) {
   return bytes.PickValueInArray(usual);
 }
 
-/// Overwrites a few words behind struct_size, or none: most of what is damaged is refused early.
+/// Overwrites a few words after struct_size, or none: most damaged structs are refused early.
 template <typename Struct> void damage(FuzzedDataProvider &bytes, Struct &value) {
   if (bytes.ConsumeIntegralInRange(0, 2) != 0) return;
   for (int edits = bytes.ConsumeIntegralInRange(1, 4); edits > 0; --edits) {
@@ -46,11 +46,11 @@ template <typename Struct> void damage(FuzzedDataProvider &bytes, Struct &value)
   }
 }
 
-/// A struct as an older, a newer or a broken caller has it.
+/// A struct as an older, a newer or a broken caller passes it.
 template <typename Struct> class Given {
 public:
   Given(FuzzedDataProvider &bytes, const Struct &value) {
-    constexpr uint32_t most = 65536; // of any version there will be: beyond, nothing else may be read
+    constexpr uint32_t most = 65536; // more than any version has: beyond it, nothing else may be read
     uint32_t size = sizeof(Struct);
     uint8_t tail = 0;
     switch (bytes.ConsumeIntegralInRange(0, 15)) {
@@ -87,8 +87,8 @@ struct Answer {
   sluice_error error;
 };
 
-/// Whatever is asked: a refusal has its code, field and message, a success leaves the error alone, and the
-/// same question has the same answer.
+/// For every question: a refusal has its code, field and message, a success leaves the error unchanged, and
+/// the same question has the same answer.
 template <typename Call> Answer ask(const char *name, Call call) {
   Answer answers[2];
   sluice_error untouched;

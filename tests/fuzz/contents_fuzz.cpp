@@ -1,9 +1,9 @@
-//===- contents_fuzz.cpp - calls on the emulated device whose arrays hold anything ----------------------===//
+//===- contents_fuzz.cpp - calls on the emulated device whose arrays hold arbitrary numbers -------------===//
 //
-// Runs and appends are legal, and small; their lengths, starts, slots and tables come from the fuzzer.
-// Nothing but O, LSE and caches may change, no kernel may run on without an end, and where the call says how
-// much there is, no kernel may leave it. How many instructions a call took counts as coverage: the emulator
-// is not instrumented.
+// Runs and appends are legal, and small; their lengths, starts, slots and tables come from the fuzzer. Only
+// O, LSE and caches may change, every kernel must end, and no kernel may leave its memory if the call says
+// how much there is. The number of instructions of a call counts as coverage: the emulator is not
+// instrumented.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "caller.h"
@@ -30,7 +30,7 @@ template <typename... Parameters> int hip(const char *name, Parameters... parame
   return reinterpret_cast<int (*)(Parameters...)>(sluice_emulator_symbol(name))(parameters...);
 }
 
-/// A block of the device's memory of its own: what lies around it belongs to nobody.
+/// A separate block of device memory: the bytes around it belong to no block.
 class Block {
 public:
   explicit Block(size_t bytes, uint8_t byte) : initial(bytes, byte) {
@@ -126,7 +126,7 @@ void *workspace_of(const sluice_plan *plan, uint64_t &bytes) {
   return bytes == 0 ? nullptr : workspace->get<void>();
 }
 
-/// Half of the numbers are near what they should be.
+/// Half of the numbers are near valid ones.
 template <typename Number>
 void fill(FuzzedDataProvider &bytes, Block &array, size_t count, int32_t usual_step) {
   std::vector<Number> numbers(count);
@@ -213,7 +213,7 @@ std::string take_reports() {
   return text.c_str();
 }
 
-/// Starts of CSR tables may lead beyond the table, and nobody knows its end: only loads may.
+/// Starts of CSR tables may lead beyond the table, whose end is unknown: only loads may go there.
 void check_reports(Kind kind) {
   const std::string reports = take_reports();
   if (reports == "[]") return;

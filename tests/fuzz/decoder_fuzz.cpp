@@ -25,7 +25,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     }
     std::memcpy(dwords, rest.data(), instruction->bytes);
     const DecodedOp op = decoder.decode(*instruction, {dwords, instruction->bytes / 4}, uint32_t(offset / 4));
-    // There is something to run in either case; a refusal says why.
+    // There is an operation to run in either case; a refusal gives its reason.
     if (!op.fast.run || !op.strict.run || instruction->text.empty()) std::abort();
     offset += instruction->bytes;
   }

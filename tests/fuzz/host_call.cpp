@@ -1,4 +1,4 @@
-//===- host_call.cpp - calls of sluice_reference on memory that is as large as they say -----------------===//
+//===- host_call.cpp - calls of sluice_reference with exactly the memory that they describe -------------===//
 
 #include "host_call.h"
 
@@ -34,7 +34,7 @@ size_t bytes_of(uint32_t type) {
   return type == SLUICE_F32 ? 4 : type == SLUICE_F16 || type == SLUICE_BF16 ? 2 : 1;
 }
 
-/// Elements from the first to the last; 0 if that is more than there may be.
+/// The extent from the first element to the last; 0 if it is more than allowed.
 size_t reach(const sluice_tensor &tensor, std::array<int64_t, 4> extents) {
   int64_t last = 0;
   for (size_t i = 0; i < 4; ++i) {
@@ -83,7 +83,7 @@ sluice_problem some_problem(FuzzedDataProvider &bytes) {
   return problem;
 }
 
-/// [a][b][c][d] in one piece, or with its tokens and heads in turns.
+/// [a][b][c][d] in one piece, or with tokens and heads interleaved.
 void set_strides(FuzzedDataProvider &bytes, sluice_tensor &tensor, int64_t tokens, int64_t heads,
                  int64_t dims, bool has_batch) {
   const bool heads_outside = bytes.ConsumeBool();
@@ -98,7 +98,7 @@ int32_t bounded(int32_t value, int32_t bound) {
   return value == 0 ? bound : value;
 }
 
-/// Whether nothing is larger than this can give memory to. What is no number of things at all may stay: it is
+/// Whether all extents are small enough to get memory. Extents that are not valid counts may stay: they are
 /// refused.
 bool is_small(const sluice_problem &problem, const sluice_args &args) {
   const int64_t q_len = bounded(args.q_len, problem.max_q_len),
@@ -148,7 +148,7 @@ public:
     if (!is_small(problem, args) || !give_memory()) return;
     Given<sluice_problem> given_problem(bytes, problem);
     Given<sluice_args> given_args(bytes, args);
-    if (given_args.get()->struct_size < sizeof args) return; // less is given than the problem asks memory for
+    if (given_args.get()->struct_size < sizeof args) return; // less than the problem requires
     std::vector<uint8_t> results[2];
     for (std::vector<uint8_t> &result : results) {
       const Answer answer = ask("sluice_reference", [&](sluice_error *error) {
@@ -168,7 +168,7 @@ private:
     return numbers;
   }
 
-  /// Lengths or starts, most of them legal; what is not is refused before anything is read through it.
+  /// Lengths or starts, most of them legal; illegal ones are refused before anything is read through them.
   const int32_t *numbers(bool wanted, int32_t count, int32_t most, bool rising) {
     if (wanted != is_likely(bytes)) return nullptr;
     auto *const out = memory.make<int32_t>(bytes, size_t(std::max(count, 1)));
@@ -187,7 +187,7 @@ private:
   bool give(sluice_tensor &tensor, uint32_t type, std::array<int64_t, 4> extents, int64_t run = 1) {
     const size_t elements = reach(tensor, extents);
     if (elements == 0) return false;
-    // Alignment is the allocator's.
+    // The allocator guarantees alignment.
     tensor.data = memory.make<uint8_t>(bytes, (elements + size_t(run) - 1) * bytes_of(type));
     return true;
   }

@@ -1,4 +1,4 @@
-//===- host_call.h - calls of sluice_reference on memory that is as large as they say -------------------===//
+//===- host_call.h - calls of sluice_reference with exactly the memory that they describe ---------------===//
 #pragma once
 
 #include "caller.h"
@@ -6,7 +6,7 @@
 namespace sluice::fuzz {
 
 /// Makes a call of small tensors, damages it, and gives each of its pointers exactly the memory that sluice.h
-/// lets the call touch; the address sanitizer sees what goes beyond.
+/// lets the call touch; the address sanitizer reports accesses beyond it.
 void try_reference(FuzzedDataProvider &bytes);
 
 } // namespace sluice::fuzz

@@ -1,6 +1,6 @@
 //===- loader_fuzz.cpp - any bytes as a code object -----------------------------------------------------===//
 //
-// Whatever the file says, loading it gives a program or an error.
+// Loading any file gives a program or an error.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include <stdexcept>

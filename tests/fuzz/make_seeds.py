@@ -23,6 +23,6 @@ for file in files:
         if kind == 1 and flags & 1:
             (directory / "decoder" / file.name).write_bytes(elf[offset:offset + size])
         if kind == 4:
-            # A note's name, "AMDGPU", takes eight bytes behind the header of twelve.
+            # A note's name, "AMDGPU", takes eight bytes after the header of twelve.
             length, = struct.unpack_from("<I", elf, offset + 4)
             (directory / "metadata" / file.name).write_bytes(elf[offset + 20:offset + 20 + length])

@@ -1,4 +1,4 @@
-//===- pack_bytes.cpp - a kernel pack taken apart and put together with right checksums -----------------===//
+//===- pack_bytes.cpp - takes a kernel pack apart and rebuilds it with correct checksums ----------------===//
 
 #include "pack_bytes.h"
 
@@ -23,7 +23,7 @@ using Bytes = std::vector<uint8_t>;
 using Strings = std::vector<std::string>;
 
 constexpr size_t header_bytes = 48;
-constexpr size_t most_bundle = 1 << 20; // more finds nothing more
+constexpr size_t most_bundle = 1 << 20; // larger inputs find nothing new
 
 struct Kernel {
   std::string name;
@@ -154,7 +154,7 @@ Bytes seal(uint32_t version, uint32_t kernels, const Bytes &manifest, const Byte
   return out.out;
 }
 
-/// What the manifest says is left to `change`: it may end anywhere, and name what is not there.
+/// `change` sets the manifest's contents: it may end anywhere, and name things that do not exist.
 Bytes put_together(const Pack &pack, const std::function<void(Bytes &)> &change) {
   Writer manifest;
   manifest.string(pack.generator);
@@ -189,7 +189,7 @@ class Mutator {
 public:
   Mutator(unsigned seed, Mutate other) : random(seed), mutate(other) {}
 
-  /// As any bytes.
+  /// As arbitrary bytes.
   void change(Bytes &manifest) { change_bytes(manifest, manifest.size() + 16); }
 
   void change(Pack &pack) {
@@ -229,7 +229,7 @@ public:
       pack.kernels.erase(pack.kernels.begin() + ptrdiff_t(chosen));
       break;
     default:
-      // Names say most of what the library computes with; those of attention have the numbers.
+      // Names contain most of the facts that the library computes with; attention's have the numbers.
       for (Kernel &one : pack.kernels)
         if (below(pack.kernels.size()) == 0 || &one == &kernel) change_number_in(one.name);
       break;
@@ -240,7 +240,7 @@ public:
 private:
   size_t below(size_t end) { return random() % end; }
 
-  /// As this library has them: a pack of another layout is refused, and nothing behind that is reached.
+  /// The values of this library: a pack of another layout is refused, and later checks are not reached.
   static void set_kernargs(Kernel &kernel) {
     if (kernel.name.starts_with("kv_append")) {
       kernel.kernarg_bytes = sizeof(package::AppendKernargs);
@@ -300,7 +300,7 @@ private:
     Bytes bundle(std::min<uint64_t>(kernel.bundle_bytes, most_bundle));
     const size_t size = ZSTD_decompress(bundle.data(), bundle.size(), kernel.code.data(), kernel.code.size());
     bundle.resize(ZSTD_isError(size) ? 0 : size);
-    // Most of a bundle is code, which nothing here looks into.
+    // Most of a bundle is code, which this test never examines.
     Bytes start(bundle.begin(), bundle.begin() + ptrdiff_t(std::min<size_t>(bundle.size(), 256)));
     change_bytes(start, start.size() + 8);
     bundle.erase(bundle.begin(), bundle.begin() + ptrdiff_t(std::min<size_t>(bundle.size(), 256)));
@@ -318,7 +318,7 @@ private:
 } // namespace
 
 size_t mutate_pack(std::span<uint8_t> bytes, size_t most, unsigned seed, Mutate mutate) {
-  // One time in sixteen as any bytes, with the checksums as they come; as often the manifest alone is.
+  // One time in sixteen all bytes are mutated and checksums left alone; as often, only the manifest.
   std::optional<Pack> pack = seed % 16 == 0 ? std::nullopt : take_apart(bytes);
   if (!pack) return mutate(bytes.data(), bytes.size(), most);
   Mutator mutator(seed / 16, mutate);

@@ -1,6 +1,6 @@
-//===- pack_bytes.h - a kernel pack taken apart and put together with right checksums -------------------===//
+//===- pack_bytes.h - takes a kernel pack apart and rebuilds it with correct checksums ------------------===//
 //
-// Written from docs/formats/pack.md, apart from src/package.
+// Written from docs/formats/pack.md, independently of src/package.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -11,11 +11,12 @@
 
 namespace sluice::fuzz {
 
-/// Changes the bytes in place, as LLVMFuzzerMutate does, and returns how many there are then.
+/// Changes the bytes in place, as LLVMFuzzerMutate does, and returns the new size.
 using Mutate = size_t (*)(uint8_t *data, size_t size, size_t most);
 
-/// Mutates one part of a pack (a field of its manifest, a kernel's code before or behind its compression, or
-/// all bytes alike) and corrects the lengths and checksums around it. What is no pack is mutated as it is.
+/// Mutates one part of a pack (a field of its manifest, a kernel's code before or after compression, or all
+/// bytes alike) and corrects the lengths and checksums around it. Bytes that are not a pack are mutated as
+/// well.
 size_t mutate_pack(std::span<uint8_t> pack, size_t most, unsigned seed, Mutate mutate);
 
 } // namespace sluice::fuzz

@@ -1,8 +1,8 @@
 //===- pack_fuzz.cpp - any bytes as a kernel pack -------------------------------------------------------===//
 //
 // Contexts of a target and of a HIP device that runs nothing: the pack is refused, or its kernels can be
-// listed, asked for and loaded. A mutator of its own keeps lengths and checksums right, so that what they
-// protect is reached.
+// listed, asked for and loaded. A custom mutator keeps lengths and checksums correct, so that the fuzzer
+// reaches the data that they protect.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "caller.h"
@@ -18,7 +18,7 @@ extern "C" size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t most);
 
 namespace {
 
-/// Whatever the pack's kernels claim, problems get an answer.
+/// Problems get an answer, whatever the pack's kernels claim.
 void ask_for_plans(sluice_context *context) {
   uint32_t count = 0;
   require(sluice_list_kernels(context, 0, nullptr, &count, nullptr) == SLUICE_OK,

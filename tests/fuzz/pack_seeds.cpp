@@ -2,8 +2,8 @@
 //
 //   usage: pack_seeds PACK DIRECTORY
 //
-// The smallest kernel of each operation and form, each in a pack of its own; and the smallest that can divide
-// the keys of a row, with the kernels that merge the parts.
+// The smallest kernel of each operation and form, each in a pack of its own; and the smallest kernel that can
+// split the keys of a row, with the kernels that merge the splits.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "package/offload_bundle.h"

@@ -31,7 +31,7 @@ sluice_context *target() {
   return context;
 }
 
-/// Of device memory, which nothing here may follow.
+/// In device memory, which no function here may dereference.
 template <typename Pointer> void point(FuzzedDataProvider &bytes, Pointer &pointer, bool wanted = true) {
   if (wanted) pointer = reinterpret_cast<Pointer>(uint64_t{bytes.ConsumeIntegral<uint16_t>()} * 4096);
 }
@@ -43,7 +43,7 @@ void some_tensor(FuzzedDataProvider &bytes, sluice_tensor &tensor, int64_t token
   std::copy(strides, strides + 4, tensor.stride);
 }
 
-/// One that has a kernel, unless the features drawn exclude each other.
+/// A problem that has a kernel, unless the features drawn exclude each other.
 sluice_problem some_problem(FuzzedDataProvider &bytes) {
   sluice_problem problem;
   sluice_problem_init(&problem, sizeof problem);
@@ -107,7 +107,7 @@ sluice_args some_args(FuzzedDataProvider &bytes, const sluice_problem &problem) 
   return args;
 }
 
-/// With dependencies that are really there: of all pointers these alone are the host's.
+/// With valid dependencies: of all pointers only these are to host memory.
 struct Launch {
   explicit Launch(FuzzedDataProvider &bytes) {
     sluice_launch_init(&value, sizeof value);
@@ -136,7 +136,7 @@ void try_run(FuzzedDataProvider &bytes, const sluice_plan *plan, const sluice_pr
   Launch launch(bytes);
   Given<sluice_args> given_args(bytes, args);
   Given<sluice_launch> given_launch(bytes, launch.value);
-  // In an older caller's struct the pointer may be cut off: there is none, or all of it is there.
+  // In an older caller's struct the pointer may be cut off: it is either absent or complete.
   const Answer answer = ask("sluice_run", [&](sluice_error *error) {
     return sluice_run(plan, given_args.get(), given_launch.get(), error);
   });
@@ -253,7 +253,7 @@ void try_context(FuzzedDataProvider &bytes) {
   sluice_context_desc_init(&desc, sizeof desc);
   desc.kind = SLUICE_DEVICE_TARGET;
   damage(bytes, desc);
-  // No library is looked for: whatever HIP this machine may have is none of ours.
+  // No library is searched for: the fuzzer must not depend on this machine's HIP.
   if (desc.kind == SLUICE_DEVICE_EMULATED) desc.kind = SLUICE_DEVICE_TARGET;
   if (desc.kind == SLUICE_DEVICE_HIP || desc.hip_resolver != nullptr) desc.hip_resolver = no_symbol;
   std::string name = bytes.ConsumeBool() ? "gfx942:" + bytes.ConsumeRandomLengthString(12)

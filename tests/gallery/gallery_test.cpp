@@ -1,7 +1,7 @@
 //===- gallery_test.cpp - the bug gallery: every mistake is found, every twin is silent -----------------===//
 //
-// The head of a program says what is to be reported, whether that is a warning, and at which instruction. It
-// must be reported, and nothing else, in whatever order loads complete, waves run and workgroups start; and
+// The head of a program says which report is expected, whether it is a warning, and at which instruction.
+// Exactly this must be reported, in every order in which loads complete, waves run and workgroups start; and
 // not when the check is off.
 //
 //===----------------------------------------------------------------------------------------------------===//
@@ -27,7 +27,7 @@ struct GalleryProgram {
   std::map<std::string, std::string> head; // "report", "level", "severity", "at", "other", "launch"
 
   bool warns() const { return head.contains("severity") && head.at("severity") == "warning"; }
-  /// Of a hazard.
+  /// The level of a hazard.
   std::string level() const { return head.contains("level") ? head.at("level") : "required"; }
 
   uint32_t number(const std::string &key, uint32_t otherwise) const {
@@ -105,9 +105,9 @@ std::vector<Options> all_orders() {
   return orders;
 }
 
-/// Reports that no switch turns off: the wave cannot go on.
+/// Reports that no switch turns off: the wave cannot continue.
 const std::set<std::string> fatal{"budget_exhausted", "invalid_pc", "misaligned"};
-/// Those of the check that cannot only warn.
+/// Reports of the check that cannot be set to only warn.
 const std::set<std::string> refused_by_memory{"global_out_of_bounds", "global_read_only",
                                               "scratch_out_of_bounds"};
 
@@ -124,7 +124,7 @@ TEST_CASE("every mistake of the gallery is found", "[gallery]") {
                         << "\n"
                         << all_text(result));
       REQUIRE(!result.reports.empty());
-      // Of two accesses in no order either may come first, and each order has a report of its own.
+      // If two accesses are not ordered, either may come first, and each order has a report of its own.
       const bool race = program.head.at("report").ends_with("_race");
       const std::string &at = program.head.at("at");
       const std::string other = program.head.contains("other") ? program.head.at("other") : "";
@@ -154,7 +154,7 @@ TEST_CASE("only a mistake that is no warning fails the launch", "[gallery]") {
   for (const GalleryProgram &program : all_programs()) {
     INFO(program.name);
     CHECK((run(program, 1, strictest()).failure() == nullptr) == program.warns());
-    // All that can be are warnings, or none: the reports stay the same.
+    // If all reports that can be warnings are, the reports stay the same.
     Options options = strictest();
     options.warnings = emulator::parse_warnings("all");
     const LaunchResult warned = run(program, 1, options);
@@ -170,7 +170,7 @@ TEST_CASE("a check that is off does not report", "[gallery]") {
   std::set<std::string> needed;
   for (const GalleryProgram &program : all_programs()) {
     if (fatal.contains(program.head.at("report"))) continue;
-    // Exactly one check is what finds it.
+    // Exactly one check finds it.
     std::vector<std::string> finders;
     for (std::string_view name : emulator::check_names()) {
       Options options = strictest();
@@ -181,7 +181,7 @@ TEST_CASE("a check that is off does not report", "[gallery]") {
     REQUIRE(finders.size() == 1);
     needed.insert(finders[0]);
   }
-  // And each check has a program that needs it, but for those of what streams run and of what libraries ask.
+  // And each check has a program that needs it, except for those of streams and of library calls.
   for (std::string_view name : emulator::check_names()) {
     if (name == "stream_races" || name == "contents") continue;
     INFO(name);

@@ -1,4 +1,4 @@
-// Work-items on their own: wide integers, floating point, memory of their own, control flow that differs.
+// Independent work-items: wide integers, floating point, private memory, divergent control flow.
 #include "device.h"
 
 #define SELF (blockIdx.x * blockDim.x + threadIdx.x)
@@ -83,7 +83,7 @@ KERNEL(64) structs(float *out, Scene scene, const Packed *packed) {
   out[SELF] = sum * float(scene.scale);
 }
 
-// With optimisation in registers that are chosen at run time, without it in scratch.
+// With optimisation in registers that are indexed at run time, without it in scratch.
 KERNEL(64) local_array(uint32 *out, const uint32 *in) {
   uint32 sorted[24];
   for (int i = 0; i < 24; ++i) {
@@ -123,7 +123,7 @@ KERNEL(64) interpreter(uint32 *out, const uint8 *programs, uint32 length) {
   out[SELF] = stack[top & 15] * 31 + steps;
 }
 
-// Loops inside loops, left in every way there is.
+// Nested loops with every kind of exit.
 KERNEL(256) divergence(uint32 *out, const uint32 *in) {
   uint32 x = in[SELF], sum = 0;
   for (uint32 i = 0; i < (x & 7); ++i) {

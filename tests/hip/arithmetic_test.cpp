@@ -1,4 +1,4 @@
-//===- arithmetic_test.cpp - work-items on their own, against the host ----------------------------------===//
+//===- arithmetic_test.cpp - independent work-items, against the host -----------------------------------===//
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -194,7 +194,7 @@ TEST_CASE("lanes that interpret different programs", "[hip][arithmetic]") {
       const uint32_t op = programs[item * length + pc++];
       const uint32_t above = (top + 1) % 16, below = (top + 15) % 16;
       const uint32_t a = ring[top % 16], b = ring[below];
-      // What a two-operand instruction leaves in place of both.
+      // The result that a two-operand instruction puts in place of both.
       const auto replace = [&](uint32_t value) { ring[below] = value, top = below; };
       const uint32_t code = op % 12;
       if (code == 0) ring[above] = op, top = above;
@@ -223,7 +223,7 @@ TEST_CASE("loops that are left in every way", "[hip][arithmetic]") {
   const auto in = device<uint32_t>(memory, 256), out = device<uint32_t>(memory, 256);
   std::mt19937 random(7);
   std::generate(in.begin(), in.end(), [&] { return uint32_t(random()) >> random() % 20; });
-  // The same steps as a function with returns in place of jumps.
+  // The same steps as a function with returns instead of jumps.
   const auto one = [](uint32_t x) -> uint32_t {
     uint32_t sum = 0;
     for (uint32_t i = 0; i < x % 8; ++i) {

@@ -1,5 +1,5 @@
-// Calls that the compiler cannot see through: recursion, pointers to functions, virtual functions, stacks whose
-// size is known at run time only.
+// Calls that the compiler cannot see through: recursion, pointers to functions, virtual functions, stacks
+// whose size is only known at run time.
 #include "device.h"
 
 #define SELF (blockIdx.x * blockDim.x + threadIdx.x)

@@ -3,7 +3,7 @@
 
 extern __shared__ char dynamic_lds[];
 
-// A tree in LDS of dynamic size; the last block to come adds up what all have left.
+// A tree in LDS of dynamic size; the last block to arrive adds up the results of all blocks.
 template <class T>
 __device__ void reduce(T *result, T *partial, uint32 *arrived, const T *in, uint32 n) {
   T *tree = reinterpret_cast<T *>(dynamic_lds);
@@ -74,7 +74,7 @@ KERNEL(128) scan(uint32 *out, const uint32 *in, uint32 *sums, uint32 *ready, uin
   if (i < n) out[i] = before + part[at][t];
 }
 
-// Tiles with a column to spare, so that columns lie in different banks; blocks of 32 x 8.
+// Tiles with a spare column, so that columns are in different banks; blocks of 32 x 8.
 KERNEL(256) transpose(float *out, const float *in, uint32 rows, uint32 columns) {
   __shared__ float tile[32][33];
   const uint32 row0 = blockIdx.y * 32, column0 = blockIdx.x * 32;
@@ -99,7 +99,7 @@ KERNEL(256) histogram(uint32 *bins, uint32 *largest, const uint8 *in, uint32 n) 
   atomicMax(largest, mine[threadIdx.x]);
 }
 
-// A product built from compare-and-swap: it has no atomic of its own.
+// A product built from compare-and-swap: it has no atomic instruction.
 KERNEL(64) multiply_all(uint32 *product, const uint32 *in) {
   uint32 seen = *static_cast<volatile uint32 *>(product);
   for (;;) {

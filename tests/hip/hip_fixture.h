@@ -1,7 +1,7 @@
 //===- hip_fixture.h - compiled HIP programs on the machine ---------------------------------------------===//
 //
 // Every program is compiled at -O0, -O1 and -O3 and runs with all checks under each order of completion, and
-// without checks on several threads. It may not be reported for anything.
+// without checks on several threads. There may be no report.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -56,7 +56,7 @@ template <class T> std::span<T> device(Memory &memory, size_t count) {
   return {data, count};
 }
 
-/// Arguments as the host of a HIP program packs them: each at its own alignment.
+/// Arguments as the host code of a HIP program packs them: each at its own alignment.
 class Arguments {
 public:
   template <class... T> explicit Arguments(const T &...values) { (append(values), ...); }
@@ -94,7 +94,7 @@ inline void run_everywhere(std::span<const Build> builds, const Launch &launch, 
     }
 }
 
-/// True when both have the same bits, so that NaN and -0 count; tells where they differ.
+/// True if both have the same bits, so that NaN and -0 count; reports where they differ.
 template <class A, class B> bool same(const A &got, const B &expected) {
   REQUIRE(got.size() == expected.size());
   for (size_t i = 0; i < got.size(); ++i) {

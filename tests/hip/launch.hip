@@ -1,4 +1,4 @@
-// What compilers take from the launch: coordinates, sizes, windows of the address space, arguments in registers.
+// Values that compilers take from the launch: coordinates, sizes, address windows, arguments in registers.
 #include "device.h"
 
 struct Seen {

@@ -1,4 +1,4 @@
-//===- launch_test.cpp - what compilers take from the launch, and lines of the source -------------------===//
+//===- launch_test.cpp - launch values that compilers use, and lines of the source ----------------------===//
 #include <fstream>
 #include <set>
 
@@ -111,7 +111,7 @@ LaunchResult run_race(std::span<const std::byte> elf) {
                           options);
 }
 
-/// The race as the load meets it; the store meets it, too.
+/// The race as the load sees it; the store sees it, too.
 Report race_at_load(const LaunchResult &result) {
   for (const Report &report : result.reports)
     if (report.kind == ReportKind::lds_race && report.disassembly.starts_with("ds_read") && report.other)
@@ -142,7 +142,7 @@ TEST_CASE("without debug information no line is named", "[hip][lines]") {
 TEST_CASE("broken debug information costs the line, not the report", "[hip][lines]") {
   const std::vector<std::byte> whole = read_file(SLUICE_CODE_OBJECT_HIP_RACE_NOWHERE);
   std::mt19937 random(1);
-  // Behind the loaded segments come the sections with debug information.
+  // The sections with debug information follow the loaded segments.
   size_t loaded_end = 0;
   const package::CodeObject object = package::CodeObject::parse(whole);
   for (const package::Segment &segment : object.segments())
@@ -153,7 +153,7 @@ TEST_CASE("broken debug information costs the line, not the report", "[hip][line
       elf[loaded_end + random() % (elf.size() - loaded_end - 64 * 32)] = std::byte(random());
     try {
       CHECK_FALSE(run_race(elf).ok());
-    } catch (const package::CodeObjectError &) { // the change was to what a loader reads
+    } catch (const package::CodeObjectError &) { // the change was to bytes that a loader reads
     }
   }
 }

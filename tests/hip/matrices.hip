@@ -69,7 +69,7 @@ KERNEL(64) mfma_f32(float *c, const float *a, const float *b, int m, int n, int 
   for (int r = 0; r < 4; ++r) c[(row0 + 4 * (lane / 16) + r) * n + column0 + lane % 16] = result.of[r];
 }
 
-// A row per block: largest and sum over the lanes of each wave, then over the waves.
+// A row per block: maximum and sum over the lanes of each wave, then over the waves.
 KERNEL(256) softmax(float *out, const float *in, int columns) {
   __shared__ float part[4];
   const float *row = in + blockIdx.x * uint32(columns);

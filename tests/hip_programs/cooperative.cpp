@@ -1,5 +1,5 @@
-// Kernels whose workgroups wait for one another: with the barrier of cooperative groups, and with one that is
-// made of atomics; and grids that are too large for that.
+// Kernels whose workgroups wait for one another: with the barrier of cooperative groups, and with one built
+// from atomics; and grids that are too large for that.
 #include "program.h"
 
 #include <hip/hip_cooperative_groups.h>
@@ -21,7 +21,7 @@ __global__ void sum_in_rounds(float *partial, const float *values, int count, in
   }
 }
 
-/// Passes when all workgroups have come `round` times.
+/// Passes when all workgroups have arrived `round` times.
 __device__ void meet(unsigned *arrived, unsigned round) {
   __syncthreads();
   if (threadIdx.x == 0) {
@@ -34,7 +34,7 @@ __device__ void meet(unsigned *arrived, unsigned round) {
   __syncthreads();
 }
 
-/// Each workgroup adds what its neighbour had in the round before.
+/// Each workgroup adds the value that its neighbour had in the round before.
 __global__ void pass_around(unsigned *one, unsigned *other, unsigned *arrived, unsigned rounds) {
   const unsigned neighbour = (blockIdx.x + 1) % gridDim.x;
   for (unsigned round = 0; round < rounds; ++round) {

@@ -1,4 +1,4 @@
-// What is refused, and that the device goes on afterwards.
+// Calls that are refused, after which the device continues to work.
 #include "program.h"
 
 __global__ __launch_bounds__(128) void bounded(int *out) {

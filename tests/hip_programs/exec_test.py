@@ -1,4 +1,4 @@
-"""What `sluice-emu exec` makes of a program: its status, its reports, its settings; and bundles as files.
+"""Tests how `sluice-emu exec` runs a program: status, reports, settings; and bundles as files.
 
 usage: exec_test.py SLUICE_EMU FOLDER_OF_PROGRAMS [unittest arguments]
 """
@@ -47,7 +47,7 @@ class ExecTest(unittest.TestCase):
             self.assertRegex(result.stderr, r"stream_race: in stream \d+ ")
             self.assertIn("copy of 1024 bytes", result.stderr)
             self.assertIn("and neither waits for the other", result.stderr)
-            # The same one is told once, and is no launch: three kernels in one of two orders each.
+            # The same race is reported once, and does not count as a launch: three kernels in one of two orders each.
             self.assertRegex(result.stderr, r"sluice-emu: 3 launches, 12 workgroups, .*; [12] reports?\n$")
         self.status(0, "--check", "pending,global_races", race)
         found = json.loads(self.status(1, "--json", race).stdout)
@@ -64,7 +64,7 @@ class ExecTest(unittest.TestCase):
     def test_the_status_is_the_programs(self):
         self.status(17, "sh", "-c", "exit 17")
         self.status(128 + 9, "sh", "-c", "kill -9 $$")
-        # Reports are there however the program ended.
+        # Reports are written however the program ended.
         result = self.status(128 + 9, "sh", "-c", f"{WRONG}; kill -9 $$")
         self.assertIn("lds_race: ", result.stderr)
 

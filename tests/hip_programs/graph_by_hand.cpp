@@ -1,5 +1,5 @@
-// A graph made node by node: a histogram with its bins cleared by the graph, its kernels named as the program
-// names them; then with other parameters, as a clone, and updated from another graph.
+// A graph built node by node: a histogram with its bins cleared by the graph, its kernels named as the
+// program names them; then with other parameters, as a clone, and updated from another graph.
 #include "program.h"
 
 constexpr unsigned bins = 64;
@@ -86,7 +86,7 @@ int main() {
     run(exec, 3);
   EXPECT(calls == 3);
 
-  // Of the graph that was instantiated, not of the one it was made from.
+  // A node of the instantiated graph, not of the one it was made from.
   weight = 7;
   parameters = kernel(weigh_stub, 1, bins, weigh_arguments);
   HIP(hipGraphExecKernelNodeSetParams(exec, weighed, &parameters));
@@ -108,7 +108,7 @@ int main() {
   run(cloned, 11);
   run(exec, 7);
 
-  // What the clone does now, the first one does too.
+  // The first one must do what the clone does now.
   hipGraphNode_t error_node;
   hipGraphExecUpdateResult result;
   HIP(hipGraphExecUpdate(exec, clone, &error_node, &result));

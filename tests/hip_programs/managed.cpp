@@ -1,4 +1,4 @@
-// Variables that host and device share.
+// Variables shared by host and device.
 #include "program.h"
 
 __managed__ int counters[4] = {10, 20, 30, 40};

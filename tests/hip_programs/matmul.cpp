@@ -1,4 +1,4 @@
-// C = A B in f16 with MFMAs of 32 x 32 x 8: a wave makes one tile of C.
+// C = A B in F16 with MFMAs of 32 x 32 x 8: a wave computes one tile of C.
 #include "program.h"
 
 using half4 = _Float16 __attribute__((ext_vector_type(4)));

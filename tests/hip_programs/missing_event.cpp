@@ -1,5 +1,5 @@
-// Has a mistake: a stream copies what a kernel of another stream writes, without waiting for it. And it
-// counts its devices, for the tests of how many there are.
+// Has a mistake: a stream copies data that a kernel of another stream writes, without waiting for it. It also
+// counts its devices, for the tests of the number of devices.
 #include "program.h"
 
 __global__ void number(int *values) {

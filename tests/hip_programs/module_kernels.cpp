@@ -1,4 +1,4 @@
-// What module.cpp loads.
+// The kernels that module.cpp loads.
 #include <hip/hip_runtime.h>
 
 extern "C" {

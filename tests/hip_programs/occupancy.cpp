@@ -1,4 +1,4 @@
-// What a program asks of the device and of its kernels before it launches.
+// Queries of a program about the device and its kernels before it launches.
 #include "program.h"
 
 #include <algorithm>

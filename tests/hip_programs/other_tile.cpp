@@ -1,4 +1,4 @@
-// Of transpose.cpp: a second fat binary, with a kernel of a name that the first has too.
+// Second fat binary of transpose.cpp, with a kernel whose name the first has too.
 #include "program.h"
 
 static __global__ void tile_size(int *out) {

@@ -1,5 +1,5 @@
-// What the programs here share: HIP's own header, and how they end. A program returns 0 when its results are
-// those of the host, 1 when they are not, and 3 when a call fails.
+// Shared by these programs: HIP's own header, and how they end. A program returns 0 if its results are those
+// of the host, 1 if they are not, and 3 if a call fails.
 #pragma once
 
 #include <hip/hip_runtime.h>
@@ -10,7 +10,7 @@
 #include <vector>
 
 #ifdef __HIP_DEVICE_COMPILE__
-// What the barriers and fences of HIP 5's headers call, from a device library that came with HIP.
+// Functions that the barriers and fences of HIP 5's headers call, from a device library that came with HIP.
 extern "C" __device__ __attribute__((weak)) void
 __atomic_work_item_fence(__cl_mem_fence_flags, __memory_order order, __memory_scope scope) {
   const bool workgroup = scope == __memory_scope_work_group;

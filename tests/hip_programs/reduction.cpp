@@ -1,5 +1,5 @@
-// A sum in one launch: lanes of a wave by shuffles, waves of a workgroup through LDS, and workgroups by the
-// last one that arrives at a counter.
+// A sum in one launch: over the lanes of a wave with shuffles, over the waves of a workgroup through LDS, and
+// over workgroups by the last one that arrives at a counter.
 #include "program.h"
 
 constexpr int block = 256;

@@ -1,5 +1,5 @@
-// A host that brings machine code of its own: it registers the images named on the command line as a
-// compiler's start-up code would, asks for kernels by the addresses it registered, and launches them with a
+// A host program that brings its own machine code: it registers the images named on the command line as a
+// compiler's start-up code would, finds kernels by the addresses it registered, and launches them with a
 // block of arguments that is larger than the kernel declares. The first image is padded.s as a raw ELF, the
 // others are module_kernels.cpp in all forms.
 #include "program.h"
@@ -14,7 +14,7 @@ void **__hipRegisterFatBinary(const void *wrapper);
 void __hipUnregisterFatBinary(void **binary);
 void __hipRegisterFunction(void **binary, const void *kernel, char *host_name, const char *device_name,
                            unsigned threads, void *, void *, void *, void *, int *);
-// Since HIP 6.2, which is later than the header here.
+// New in HIP 6.2, which is later than this header.
 hipError_t hipGetFuncBySymbol(hipFunction_t *function, const void *kernel);
 }
 
@@ -34,7 +34,7 @@ std::vector<char> read_image(const char *path) {
   return image;
 }
 
-/// A registered image, and a kernel of it whose address on the host is this object's.
+/// A registered image, and one of its kernels, whose address on the host is this object's.
 class Registered {
 public:
   Registered(const std::vector<char> &image, const char *kernel) : wrapper{.image = image.data()} {
@@ -69,7 +69,7 @@ void check_padded(const std::vector<char> &image, const char *kernel, size_t dec
   const Registered registered(image, kernel);
   const std::vector<float> x = random_floats(64, 1);
   float *device_x = to_device(x), *device_y = to_device(std::vector<float>(64));
-  // The block serves several kernels, and this one declares the beginning of it.
+  // The block serves several kernels, and this one declares only its beginning.
   alignas(16) char arguments[512];
   std::memset(arguments, 0x5a, sizeof arguments);
   const float factor = 3.0f;
@@ -88,8 +88,8 @@ void check_padded(const std::vector<char> &image, const char *kernel, size_t dec
   HIP(hipFree(device_y));
 }
 
-/// What lies beyond the block's arguments does not get into those that the compiler adds: the kernel finds
-/// the size of its workgroup there.
+/// Bytes beyond the block's arguments must not reach those that the compiler adds: the kernel finds the size
+/// of its workgroup there.
 void check_compiled(const std::vector<char> &image) {
   const Registered registered(image, "axpy");
   const int elements = 777;

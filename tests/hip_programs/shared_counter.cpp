@@ -1,4 +1,4 @@
-// Two streams add to the same counters, which needs no order between them.
+// Two streams add to the same counters, which does not require an order between them.
 #include "program.h"
 
 __global__ void count(unsigned *counters, unsigned step) {

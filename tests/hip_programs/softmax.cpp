@@ -1,4 +1,4 @@
-// The softmax of rows, with the device library's expf and LDS whose size the launch gives.
+// The softmax of rows, with the device library's expf and LDS whose size the launch sets.
 #include "program.h"
 
 extern __shared__ float row_values[];

@@ -24,12 +24,12 @@ class Installation:
         for library in ("lib/libsluice.so", "lib/libsluice.a"):
             if ".debug_" in run("readelf", "--section-headers", "--wide", first / library):
                 sys.exit(f"{library} is installed with debug information")
-        # Nothing tells on whose machine it was built, and so nothing differs between machines for that.
+        # No file reveals the machine that built it, so builds of different machines do not differ for that reason.
         for file in first.rglob("*"):
             for folder in (source, build):
                 if file.is_file() and str(folder).encode() in file.read_bytes():
                     sys.exit(f"{file} has {folder} in it")
-        # Whatever remembers where it was installed is found out now.
+        # Any file that remembers where it was installed is found now.
         self.prefix = work / "moved here"
         first.rename(self.prefix)
         for file in ("hello.c", "mean.cpp"):
@@ -37,7 +37,7 @@ class Installation:
         shutil.copy(source / "tests/install/consumer/CMakeLists.txt", work)
 
     def environment(self, **more):
-        # The emulator lies beside libsluice.so; a program with the library inside is told where.
+        # The emulator is beside libsluice.so; a program with the library inside is told its place.
         return os.environ | {"PKG_CONFIG_PATH": f"{self.prefix}/lib/pkgconfig",
                              "LD_LIBRARY_PATH": f"{self.prefix}/lib"} | more
 
@@ -69,7 +69,7 @@ def cmake_programs(installation, name, *settings, languages=("c", "cpp")):
     for language in languages:
         for kind in ("shared", "static"):
             installation.expect_result(build / f"{language}_{kind}")
-    # What is inside a library is its own, and none of its users' who may have another release.
+    # The contents of a library are private, since its users may link another release.
     shown = run("nm", "--dynamic", "--defined-only", build / "libplugin.so")
     if "sluice_" in shown:
         sys.exit(f"libplugin.so shows what is inside it:\n{shown}")
@@ -95,7 +95,7 @@ def find_package(installation):
 
 
 def fetch_content(installation):
-    """The same programs in a project that contains this one, and has settings of its own."""
+    """The same programs in a project that contains this one, and has its own settings."""
     cmake_programs(installation, "fetched", f"-DFETCH={installation.source}", "-DSLUICE_BUILD_KERNELS=OFF",
                    "-DSLUICE_BUILD_EMULATOR=OFF", "-DSLUICE_BUILD_TOOLS=OFF",
                    f"-DSLUICE_KERNEL_PACK={pack_of(installation.build)}", "-DBUILD_SHARED_LIBS=ON",
@@ -124,7 +124,7 @@ def vendored(installation):
 
 
 def commit_of(installation, name, sources):
-    """What a build of these sources says of itself, without its changes."""
+    """The version that a build of these sources reports, without its changes."""
     build = installation.work / name
     run("cmake", "-G", "Ninja", "-S", sources, "-B", build, "-DSLUICE_BUILD_KERNELS=OFF", "-DSLUICE_BUILD_EMULATOR=OFF",
         "-DSLUICE_BUILD_TOOLS=OFF", "-DSLUICE_BUILD_TESTS=OFF", "-DSLUICE_BUILD_EXAMPLES=OFF")
@@ -142,11 +142,11 @@ def pack_of(build):
 def pkg_config(installation):
     """The C program by pkg-config, without CMake."""
     flags = run("pkg-config", "--cflags", "--libs", "sluice", env=installation.environment())
-    # Its output is for a shell.
+    # pkg-config's output is meant for a shell.
     program = installation.work / "by_pkg_config"
     run("sh", "-c", f"cc '{installation.work}/hello.c' -o '{program}' {flags}")
     installation.expect_result(program)
-    # Where there is no libsluice.so to link, -lsluice is libsluice.a, which needs more.
+    # Without a libsluice.so to link, -lsluice is libsluice.a, which needs more libraries.
     (installation.prefix / "lib/libsluice.so").unlink()
     flags = run("pkg-config", "--static", "--cflags", "--libs", "sluice", env=installation.environment())
     run("sh", "-c", f"cc '{installation.work}/hello.c' -o '{program}' {flags}")
@@ -156,7 +156,7 @@ def pkg_config(installation):
 
 
 def check_with_lintian(folder):
-    """Debian's own checks find no errors, where lintian is."""
+    """Debian's own checks find no errors, if lintian is installed."""
     lintian = shutil.which("lintian")
     if lintian is None:
         print("skipped: lintian is not installed")
@@ -167,7 +167,7 @@ def check_with_lintian(folder):
 
 
 def debian(installation):
-    """The C program with what the Debian packages bring, unpacked somewhere."""
+    """The C program with the contents of the Debian packages, unpacked somewhere."""
     folder, root = installation.work / "packages", installation.work / "debian root"
     run("cpack", "--config", installation.build / "CPackConfig.cmake", "-G", "DEB", "-B", folder)
     owners, control = {}, installation.work / "control"
@@ -194,7 +194,7 @@ def debian(installation):
     if "@" in (root / "usr/share/doc/sluice/sluice.spdx.json").read_text():
         sys.exit("the bill of materials is not filled in")
     check_with_lintian(folder)
-    # From this dpkg-shlibdeps knows what a package needs whose program was linked with the library.
+    # From this file dpkg-shlibdeps knows the dependencies of a package whose program was linked with the library.
     shlibs = (control / "libsluice1/shlibs").read_text()
     if not re.fullmatch(r"libsluice 1 libsluice1 \(>= 1\.\d+\)\n", shlibs):
         sys.exit(f"the shlibs of libsluice1 are {shlibs!r}")
@@ -219,7 +219,7 @@ def emulator(installation):
 
 
 def conformance(installation):
-    """The conformance kit on the emulator, with what the prefix alone holds."""
+    """The conformance kit on the emulator, with only the contents of the prefix."""
     program, report = installation.prefix / "bin/sluice-conformance", installation.work / "report.json"
     run(program, "--device", "emulated", "--part", "dense", "--filter", "f16_*_q17_kv17_causal_*", "--json", report,
         env={"PATH": "/usr/bin:/bin"})
@@ -246,7 +246,7 @@ def rust(installation):
 
 def go(installation):
     """A module that requires the Go package, which finds the library with pkg-config."""
-    # Go 1.19 divides what pkg-config says of libraries at every space, escaped or not.
+    # Go 1.19 splits pkg-config's list of libraries at every space, escaped or not.
     installation.prefix = installation.prefix.rename(installation.work / "moved")
     module = installation.work / "module"
     module.mkdir()
@@ -262,7 +262,7 @@ def go(installation):
 
 
 def toolchain(program):
-    """Debian's, which is the oldest that must do, else the one of the PATH."""
+    """Debian's, which is the oldest that is supported, else the one on the PATH."""
     found = shutil.which(program, path="/usr/bin") or shutil.which(program)
     if not found:
         sys.exit(f"there is no {program}: ./dev test installs it")

@@ -8,7 +8,7 @@ function(check what is wanted)
   endif()
 endfunction()
 
-# The folder of libraries, from that of programs.
+# The folder of libraries, relative to that of programs.
 function(check_path libdir full from wanted)
   set(CMAKE_INSTALL_LIBDIR ${libdir})
   set(CMAKE_INSTALL_FULL_LIBDIR ${full})

@@ -9,10 +9,10 @@
 
 namespace sluice::test {
 
-/// The code of `source`, labels resolved. Throws std::runtime_error with the assembler's messages.
+/// The code of `source`, with labels resolved. Throws std::runtime_error with the assembler's messages.
 std::vector<uint32_t> assemble(std::string_view source);
 
-/// Those of the lines, of one instruction each, that the assembler takes.
+/// The code of those lines, of one instruction each, that the assembler accepts.
 std::vector<std::string> assembling_lines(std::span<const std::string> lines);
 
 } // namespace sluice::test

@@ -1,7 +1,7 @@
-//===- atomic_model.h - what atomics do, by the manual's formulas ---------------------------------------===//
+//===- atomic_model.h - atomics by the manual's formulas ------------------------------------------------===//
 //
 // An independent reading of the ISA manual: "tmp" is the value in memory, "data" and "data2" the operands in
-// the order of the DS instructions. 16-bit floats are rounded by looking for the nearest one.
+// the order of the DS instructions. 16-bit floats are rounded by searching for the nearest one.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -29,7 +29,7 @@ inline double small_value(uint16_t bits, int mantissa) {
                                : std::ldexp(fraction + (1 << mantissa), exponent - bias - mantissa));
 }
 
-/// The nearest one, the even one of two; for sums in range. Magnitudes are in the order of their bits.
+/// The nearest number, ties to even; for sums in range. Magnitudes are in the order of their bits.
 inline uint16_t nearest_small(double value, int mantissa) {
   const uint32_t infinity = 0x7fffu >> mantissa << mantissa;
   const double magnitude = std::fabs(value);

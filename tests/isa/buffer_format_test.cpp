@@ -1,7 +1,7 @@
 //===- buffer_format_test.cpp - buffer instructions that convert ----------------------------------------===//
 //
 // The model reads a format's widths from its name in the manual (highest bits first), takes components out
-// bit by bit, and finds what a store writes by looking for the nearest value among all that a component can
+// bit by bit, and finds the value that a store writes by searching for the nearest one that a component can
 // hold.
 //
 //===----------------------------------------------------------------------------------------------------===//
@@ -53,7 +53,7 @@ uint32_t component_bits(const uint8_t *element, const std::vector<uint32_t> &wid
   return bits;
 }
 
-/// The number that a component's bits are.
+/// The number that a component's bits represent.
 double number_of(uint32_t bits, uint32_t width, Number number) {
   const double all = std::ldexp(1, int(width)) - 1, half = std::ldexp(1, int(width) - 1);
   const double with_sign = bits >= half ? bits - 2 * half : bits;
@@ -79,7 +79,7 @@ double number_of(uint32_t bits, uint32_t width, Number number) {
   }
 }
 
-/// All numbers that a width can hold, and the least and the largest of them.
+/// All numbers that a width can hold, and the minimum and maximum of them.
 struct Values {
   double low = INFINITY, high = -INFINITY;
   std::vector<double> all;
@@ -96,7 +96,7 @@ const Values &values_of(uint32_t width, Number number) {
   return values;
 }
 
-/// What a register gets; `half`: a D16 instruction.
+/// The bits that a register gets; `half`: a D16 instruction.
 uint32_t expected_register(uint32_t bits, uint32_t width, Number number, bool half) {
   if (width == 32 && !half) return bits;
   if (number == uint) return width == 32 ? std::min(bits, 0xffffu) : bits;
@@ -212,7 +212,7 @@ TEST_CASE("typed buffer stores write the nearest value of every format", "[isa][
           }
           if (std::isnan(value)) value = 0;
           if (number == uscaled || number == sscaled) value = std::trunc(value);
-          // An infinity stands for what lies half a step and more beyond the largest number.
+          // Numbers at least half a step beyond the largest number become infinity.
           const auto &[low, high, all] = values_of(width, number);
           if (number == floating) {
             const double step =
@@ -227,8 +227,8 @@ TEST_CASE("typed buffer stores write the nearest value of every format", "[isa][
             }
           }
           value = std::clamp(value, low, high);
-          // No other is nearer; of two the one with an even step is taken. Of the many values of 16 bits some
-          // lanes are enough.
+          // No other number is nearer; of two, the one with an even step is taken. Some lanes are enough for
+          // the many 16-bit values.
           if (width == 16 && lane % 8 != 0) continue;
           const double distance = std::fabs(all[got] - value);
           for (uint32_t bits = 0; bits < 1u << width; ++bits) {
@@ -301,7 +301,7 @@ TEST_CASE("formatted buffer instructions take format and order from the resource
   const uint32_t flags = 10u << 15 | uint32_t(uint) << 12 | selects;
   for (uint32_t components : {1u, 2u, 3u, 4u}) {
     const std::string name = "buffer_load_format_" + std::string("xyzw").substr(0, components);
-    // 48 elements are in range; the others read 0, but for the 1.
+    // 48 elements are in range; the others read 0, except for the 1.
     const MemoryRun run(resource(flags, 48 * 4) +
                         "v_mov_b32_e32 v20, -1\n v_mov_b32_e32 v21, -1\n"
                         "v_mov_b32_e32 v22, -1\n v_mov_b32_e32 v23, -1\n" +
@@ -321,7 +321,7 @@ TEST_CASE("formatted buffer instructions take format and order from the resource
                        wait_all + "global_store_dwordx2 v3, v[20:21], s[12:13]\n");
   CHECK(half.output[0] == 0x3c000000);
   CHECK(half.output[1] == 0x3f800000);
-  // A store goes the other way: memory's R takes the register that selects R.
+  // A store works in reverse: memory's R takes the register that selects R.
   const MemoryRun stored(
       "s_movk_i32 s14, 0x1000\n s_mov_b32 s15, " +
       std::to_string(10u << 15 | uint32_t(uint) << 12 | 5 | 4 << 3 | 7 << 6 | 6 << 9) +
@@ -362,7 +362,7 @@ TEST_CASE("formats that do not exist stop the wave", "[isa][formats][checks]") {
   CHECK(message(typed +
                 "store_format_x v20, off, s[8:11], 0 format:[BUF_DATA_FORMAT_8_8,BUF_NUM_FORMAT_UINT]\n") ==
         "the store gives fewer components than the format has");
-  // In a resource they are found when a wave comes to use them.
+  // In a resource they are found when a wave uses them.
   for (const uint32_t flags : {15u << 15 | 4u << 12, 4u << 15 | 6u << 12, 10u << 15 | 7u << 12})
     CHECK(message(resource(flags) + "buffer_load_format_x v20, off, s[8:11], 0\n") ==
           "the machine does not run this form");
@@ -394,7 +394,7 @@ TEST_CASE("formatted loads are loads for the checks", "[isa][formats][checks]") 
 }
 
 TEST_CASE("memory that was never written is undefined in every component", "[isa][formats][checks]") {
-  // Only the second dword of each element is missing; any component used as an address shows it.
+  // Only the second dword of each element is missing; using any component as an address shows it.
   for (const std::string use : {"v20", "v21", "v23"})
     for (bool whole : {false, true}) {
       Memory memory;

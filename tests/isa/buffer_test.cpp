@@ -44,7 +44,7 @@ TEST_CASE("a raw buffer adds the three offsets", "[isa][buffer]") {
       // Without a stride an index adds nothing.
       {"v_mov_b32_e32 v30, 5\n v_mov_b32_e32 v31, v1\n", "v[30:31], s[8:11], 0 idxen offen",
        [](uint32_t lane) { return 4 * lane; }},
-      // The two low bits of the address do not count.
+      // The two low bits of the address are ignored.
       {"v_add_u32_e32 v30, 3, v1\n", "v30, s[8:11], 0 offen offset:4",
        [](uint32_t lane) { return 4 * lane + 4; }},
   };
@@ -54,7 +54,7 @@ TEST_CASE("a raw buffer adds the three offsets", "[isa][buffer]") {
     for (uint32_t lane = 0; lane < 64; ++lane)
       CHECK(run.out<uint32_t>(16 * lane) == run.in<uint32_t>(row.address(lane)));
   }
-  // Smaller accesses may be anywhere.
+  // Smaller accesses need no alignment.
   const MemoryRun odd = load(resource(8192), "buffer_load_ushort", "v1, s[8:11], 0 offen offset:1");
   for (uint32_t lane = 0; lane < 64; ++lane)
     CHECK(odd.out<uint32_t>(16 * lane) == odd.in<uint16_t>(4 * lane + 1));
@@ -72,13 +72,13 @@ TEST_CASE("a raw buffer ends at its bytes, component by component", "[isa][buffe
         CHECK(run.out<uint32_t>(16 * lane + 4 * d) == (at + 4 <= 132 ? run.in<uint32_t>(at) : 0));
       }
   }
-  // A scalar offset beyond all records, and an offset that is huge, are out of range too.
+  // A scalar offset beyond all records, and a huge offset, are out of range too.
   for (const std::string operands : {"off, s[8:11], s5", "v30, s[8:11], 0 offen offset:16"}) {
     const MemoryRun beyond = load(resource(132) + "s_movk_i32 s5, 0x400\n v_mov_b32_e32 v30, -16\n",
                                   "buffer_load_dword", operands);
     CHECK(beyond.output[0] == 0);
   }
-  // What a store has beyond the end vanishes.
+  // The part of a store beyond the end is dropped.
   const MemoryRun stored(
       "global_load_dwordx4 v[4:7], v2, s[8:9]\n s_movk_i32 s14, 0x108\n s_mov_b32 s15, 0x27000\n" + wait_all +
       "buffer_store_dwordx4 v[4:7], v2, s[12:15], 0 offen\n"
@@ -90,7 +90,7 @@ TEST_CASE("a raw buffer ends at its bytes, component by component", "[isa][buffe
 }
 
 TEST_CASE("a structured buffer counts records", "[isa][buffer]") {
-  // 40 records of 24 bytes; the offset may leave the record, the index not the buffer.
+  // 40 records of 24 bytes; the offset may exceed the record, the index may not exceed the buffer.
   const MemoryRun run = load(resource(40, 24), "buffer_load_dwordx2", "v0, s[8:11], 0 idxen offset:20", 2);
   for (uint32_t lane = 0; lane < 64; ++lane)
     for (uint32_t d = 0; d < 2; ++d)
@@ -113,7 +113,7 @@ TEST_CASE("a swizzled buffer interleaves the elements of records", "[isa][buffer
                offset % element;
       };
       INFO(index_stride << " " << element);
-      // Two dwords: each is swizzled on its own if an element holds no more. The destination is the address.
+      // Two dwords: each is swizzled separately if an element holds no more. The destination is the address.
       const MemoryRun run("v_mov_b32_e32 v20, v0\n v_mov_b32_e32 v21, 8\n" +
                           resource(60, stride, flags, true) +
                           "buffer_load_dwordx2 v[20:21], v[20:21], s[8:11], 4 idxen offen offset:8\n" +
@@ -123,14 +123,14 @@ TEST_CASE("a swizzled buffer interleaves the elements of records", "[isa][buffer
           const uint32_t at = element >= 8 ? address(lane, 16) + 4 * d : address(lane, 16 + 4 * d);
           CHECK(run.out<uint32_t>(16 * lane + 4 * d) == (lane < 60 ? run.in<uint32_t>((at + 4) & ~3u) : 0));
         }
-      // Nor may the offset leave the record.
+      // Nor may the offset exceed the record.
       const MemoryRun beyond =
           load(resource(64, stride, flags, true) + "v_mov_b32_e32 v30, v0\n v_mov_b32_e32 v31, 24\n",
                "buffer_load_dwordx4", "v[30:31], s[8:11], 0 idxen offen", 4);
       for (uint32_t d = 0; d < 4; ++d)
         CHECK((beyond.out<uint32_t>(4 * d) == 0) == (d >= 2));
     }
-  // Stores go the same ways.
+  // Stores use the same addresses.
   const MemoryRun stored(
       "global_load_dwordx2 v[4:5], v3, s[8:9]\n s_or_b32 s13, s13, 0x80100000\n s_mov_b32 s14, 64\n"
       "s_mov_b32 s15, 0xa7000\n" +
@@ -142,7 +142,7 @@ TEST_CASE("a swizzled buffer interleaves the elements of records", "[isa][buffer
 }
 
 TEST_CASE("the lane's number may be the index", "[isa][buffer]") {
-  // Bits 15 to 18 are the upper bits of the stride then; without an index there is no range.
+  // Bits 15 to 18 are then the upper bits of the stride; without an index there is no range.
   const uint32_t flags = 0x00800000 | 7u << 12;
   const MemoryRun run = load(resource(0, 12, flags), "buffer_load_dword", "off, s[8:11], 0 offset:8");
   for (uint32_t lane = 0; lane < 64; ++lane)
@@ -211,7 +211,7 @@ TEST_CASE("copies into LDS: M0, the offset on both sides, lanes by number", "[is
     else
       CHECK(run.output[lane] == (from < 56 ? run.in<uint32_t>(8 * from + 64) : 0));
   }
-  // Lanes beyond the records bring zeros; the last sixteen lanes land in the next row.
+  // Lanes beyond the records bring zeros; the last sixteen lanes write to the next row.
   for (uint32_t lane = 0; lane < 16; ++lane)
     CHECK(run.output[64 + lane] == (48 + lane < 56 ? run.in<uint32_t>(8 * (48 + lane) + 64) : 0));
   CHECK(run.output[64 + 16] == 0x77);
@@ -237,7 +237,7 @@ TEST_CASE("copies into LDS of parts of a dword, and of a converted component", "
     uint32_t flags;
     std::function<uint32_t(const MemoryRun &, uint32_t)> value;
   };
-  // buffer_load_format_x takes the component that DST_SEL_X says: 8_8_8_8, unorm, the third.
+  // buffer_load_format_x takes the component that DST_SEL_X selects: 8_8_8_8, unorm, the third.
   const Row rows[] = {
       {"ubyte", plain_flags, [](const MemoryRun &r, uint32_t at) { return uint32_t(r.in<uint8_t>(at)); }},
       {"sbyte", plain_flags,

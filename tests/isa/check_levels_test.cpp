@@ -1,7 +1,7 @@
 //===- check_levels_test.cpp - errors and warnings, and how many are kept -------------------------------===//
 //
-// What production code does on purpose is told apart from what is wrong, in both directions: the one is a
-// warning or nothing, the other stays an error. No noisy rule hides another.
+// Deliberate patterns of production code are told apart from mistakes, in both directions: the former are
+// warnings or not reported, the latter remain errors. No noisy rule hides another.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include <catch2/catch.hpp>
@@ -59,7 +59,7 @@ Options hazards_only() {
 //===--- Hazards ----------------------------------------------------------------------------------------===//
 
 TEST_CASE("of two hazards at one instruction the more serious one is reported", "[isa][checks]") {
-  // The half of v8 is of the level compiler and comes first, the dot product in v9 is required.
+  // The half of v8 has the level `compiler` and comes first, the dot product in v9 is `required`.
   const std::string source =
       "v_mov_b32_e32 v4, 0\n v_mov_b32_e32 v5, 0\n s_nop 1\n v_dot2_f32_f16 v9, v4, v5, v4\n"
       "v_add_u32_sdwa v8, v4, v5 dst_sel:WORD_1 dst_unused:UNUSED_PAD src0_sel:DWORD src1_sel:DWORD\n"
@@ -67,7 +67,7 @@ TEST_CASE("of two hazards at one instruction the more serious one is reported", 
   const Report report = only(run(source + end, {}, hazards_only()), ReportKind::hazard);
   CHECK(report.level == HazardLevel::required);
   CHECK_THAT(report.message, Catch::Contains("dot product") && Catch::Contains("CDNA3 ISA table 37, DL ops"));
-  // With that level off the other one comes to light.
+  // With that level off the other one is reported.
   Options options = hazards_only();
   options.checks.hazards = false;
   const Report milder = only(run(source + end, {}, options), ReportKind::hazard);
@@ -76,7 +76,7 @@ TEST_CASE("of two hazards at one instruction the more serious one is reported", 
 }
 
 TEST_CASE("a pair that is missed by count on one path is required on another", "[isa][checks]") {
-  // The first time round the branch is not taken, the second time it is.
+  // The branch is not taken the first time, but the second.
   const std::string source = "v_mov_b32_e32 v4, 0\n s_mov_b32 s6, 0\n"
                              "again:\n v_exp_f32_e32 v3, v4\n s_cmp_eq_u32 s6, 1\n s_cbranch_scc1 early\n"
                              "early:\n v_add_f32_e32 v5, v3, v3\n";
@@ -126,7 +126,7 @@ TEST_CASE("of a pair of f32 the dwords count that op_sel and op_sel_hi choose", 
     const std::string high = " op_sel:[0,1" + std::string(third.empty() ? "" : ",0") + "]";
     CHECK(undefined("v16", line + low).empty());
     CHECK(undefined("v17", line + high).empty());
-    // Both results of what was never written: the low one is found first.
+    // Both results come from registers that were never written: the low one is found first.
     REQUIRE(undefined("v17", line + low).size() == 1);
     CHECK_THAT(undefined("v17", line + low)[0].message,
                Catch::Contains("comes from v16, which was never written"));
@@ -229,7 +229,7 @@ TEST_CASE("stores of equal values are told from stores of different ones", "[isa
         "v_mov_b32_e32 v8, v2\n v_lshl_or_b32 v8, v2, 16, v2\n " + width + " v6, v8\n";
     only(run(setup + per_wave + wait_lds + end, two), ReportKind::lds_race);
   }
-  // Of 16 bytes the last four differ: that is not hidden by the twelve before.
+  // Of 16 bytes the last four differ: the first twelve do not hide that.
   const std::string wide = "v_mov_b32_e32 v8, 1\n v_mov_b32_e32 v9, 2\n v_mov_b32_e32 v10, 3\n"
                            "v_lshlrev_b32_e32 v12, 4, v7\n v_mov_b32_e32 v11, ";
   only(run(setup + wide + "4\n ds_write_b128 v12, v[8:11]\n" + wait_lds + end, two),
@@ -257,7 +257,7 @@ TEST_CASE("who stored what others stored as well may read it, others may not", "
 }
 
 TEST_CASE("an equal store that may come before an older value was seen is a race", "[isa][checks]") {
-  // Wave 0 runs `first`, wave 1 stores the same as it at the end. v8: an older value.
+  // Wave 0 runs `first`, wave 1 stores the same value at the end. v8: an older value.
   const auto after = [](const std::string &first, emulator::WaveSchedule schedule,
                         const std::string &before = "") {
     Options options;
@@ -282,14 +282,14 @@ TEST_CASE("an equal store that may come before an older value was seen is a race
       REQUIRE(race.failure() != nullptr);
       CHECK(race.failure()->kind == ReportKind::lds_race);
     }
-    // Nobody sees another value than the one that both store.
+    // No wave sees a value other than the one that both store.
     for (const std::string &first : {store, store + store, store + read, store + read + store}) {
       INFO(first);
       const LaunchResult equal = after(first, schedule);
       INFO(all_text(equal));
       CHECK_FALSE(only(equal, ReportKind::lds_equal_stores).fails);
     }
-    // What was read before the barrier was read before the other wave's store.
+    // A read before the barrier precedes the other wave's store.
     CHECK(after(store, schedule, "ds_read_b32 v9, v6\n").failure() == nullptr);
     CHECK(only(after("", schedule, read + store), ReportKind::lds_equal_stores).other->wave == 0);
   }
@@ -300,7 +300,7 @@ TEST_CASE("an equal store that may come before an older value was seen is a race
 }
 
 TEST_CASE("a store after a read in flight is told from one in no order with it", "[isa][checks]") {
-  // Each wave reads its own dwords and then stores to those of the other one.
+  // Each wave reads its own dwords and then stores to the other wave's.
   const std::string head = setup +
                            "v_xor_b32_e32 v3, 0x100, v1\n v_mov_b32_e32 v4, -1\n ds_write_b32 v1, v0\n" +
                            wait_lds + "ds_read_b32 v5, v1\n";
@@ -313,7 +313,7 @@ TEST_CASE("a store after a read in flight is told from one in no order with it",
   // Without a barrier either may come first, waited for or not.
   CHECK(run(head + store, two).failure() != nullptr);
   CHECK(run(head + wait_lds + store, two).failure() != nullptr);
-  // A second read after the barrier, by the same wave and of the same bytes, is in no order with the store.
+  // A second read after the barrier, by the same wave and of the same bytes, is not ordered with the store.
   Options ready;
   ready.wave_schedule = emulator::WaveSchedule::round_robin;
   const LaunchResult again = run(head + "s_barrier\n ds_read_b32 v8, v1\n s_nop 7\n" + store, two, ready);
@@ -348,14 +348,14 @@ TEST_CASE("no rule's places leave out another rule's", "[isa][checks]") {
   CHECK(std::ranges::count(kept, 3u, &ReportSink::Entry::count) == 2); // the noisy ones, with their counts
   CHECK(std::ranges::count(kept, 1u, &ReportSink::Entry::count) == 2);
 
-  // Warnings do not make a launch give up, and do not end one that is to stop at its first report.
+  // Warnings neither make a launch give up nor end one that is to stop at its first report.
   ReportSink patient(2, true);
   for (uint32_t i = 0; i < 1 << 17; ++i)
     find(patient, noisy, 0);
   CHECK_FALSE(patient.gave_up());
   find(patient, race, 1);
   CHECK(patient.gave_up());
-  find(patient, race, 2); // on the way to its end
+  find(patient, race, 2); // before it ends
   CHECK(patient.take().size() == 2);
   ReportSink strict(2, false);
   for (uint32_t i = 0; i < (1 << 16) - 1; ++i)

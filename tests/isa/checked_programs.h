@@ -1,4 +1,4 @@
-//===- checked_programs.h - programs of which a report is expected, or none -------------------*- C++ -*-===//
+//===- checked_programs.h - programs for which a report is expected, or none ----------------------------===//
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -20,7 +20,7 @@ struct Buffers {
   std::array<uint64_t, 8> arguments() const { return {reinterpret_cast<uint64_t>(data)}; }
 };
 
-/// Runs under every order of completion and expects the one report, at the instruction whose text starts so.
+/// Runs under every order of completion and expects exactly one report, at the instruction with this prefix.
 inline Report expect_report(const std::string &source, ReportKind kind, std::string_view instruction,
                             std::string_view other = "", LaunchShape shape = {}) {
   const TestKernel kernel(source);
@@ -34,7 +34,7 @@ inline Report expect_report(const std::string &source, ReportKind kind, std::str
     last = only(result, kind);
     CHECK(last.kernel == shape.kernel);
     CHECK_THAT(last.disassembly, Catch::StartsWith(std::string(instruction)));
-    // The PC is that of the instruction named.
+    // The PC is that of the given instruction.
     const std::string listing = kernel.program.disassemble(shape.kernel);
     char line[64];
     std::snprintf(line, sizeof line, "%06llx: ", static_cast<unsigned long long>(last.pc));

@@ -39,7 +39,7 @@ TEST_CASE("another wave sees a copy only behind a barrier", "[isa][checks]") {
 
 TEST_CASE("a read that was not waited for before a barrier races with the next write", "[isa][checks]") {
   const std::string write_own = "v_mov_b32_e32 v4, 7\n ds_write_b32 v1, v4\n" + wait_lds + "s_barrier\n";
-  // Each wave reads the other's part, and after the barrier writes its own anew.
+  // Each wave reads the other's part, and after the barrier overwrites its own.
   const std::string read_other = "v_xor_b32_e32 v5, 0x100, v1\n ds_read_b32 v3, v5\n";
   const std::string write_again = "ds_write_b32 v1, v4 offset:0\n" + wait_lds + end;
   const LaunchShape two{.waves = 2};
@@ -55,8 +55,8 @@ TEST_CASE("a read that was not waited for before a barrier races with the next w
 TEST_CASE("a copy must not overtake reads of the bytes it overwrites", "[isa][checks]") {
   const std::string first = setup + copy + wait_copy + "s_barrier\n";
   const LaunchShape two{.waves = 2, .lds_bytes = 256};
-  // Both waves read what both copied (same M0): wave 1's copy is in conflict with wave 0's, so only wave 0
-  // copies.
+  // Both waves read the bytes that both copied (same M0): wave 1's copy conflicts with wave 0's, so only wave
+  // 0 copies.
   const std::string only_first =
       "s_cmp_eq_u32 s5, 0\n s_cbranch_scc0 skip%\n" + copy + wait_copy + "skip%:\n s_barrier\n";
   auto numbered = [&](const char *number) {
@@ -134,7 +134,7 @@ TEST_CASE("registers of loads in flight must not be touched", "[isa][checks]") {
   const std::string lds_load = setup + copy + wait_copy + read;
   expect_report(lds_load + "v_mov_b32_e32 v4, v3\n" + wait_lds + end, ReportKind::pending_register,
                 "v_mov_b32", "ds_read_b32");
-  // A second load of the same kind into the register is in order behind the first.
+  // A second load of the same kind into the register follows the first in order.
   expect_silence(load + "global_load_dword v3, v1, s[8:9] offset:4\n" + wait_copy + "v_mov_b32_e32 v4, v3\n" +
                  end);
 }
@@ -149,10 +149,10 @@ TEST_CASE("the result of a flat load is there when both counters say so", "[isa]
                 "flat_load_dword");
   expect_silence(load + wait_copy + wait_lds + use + end);
   expect_silence(load + wait_lds + wait_copy + use + end);
-  // A load behind a flat store is counted by vmcnt alone.
+  // Only vmcnt counts a load after a flat store.
   expect_silence(head + "flat_store_dword v[10:11], v1\n global_load_dword v3, v1, s[8:9] offset:1024\n" +
                  wait_copy + use + wait_lds + end);
-  // A count tells the load from what came later.
+  // A count distinguishes the load from later ones.
   const std::string later = load + "global_load_dword v5, v1, s[8:9]\n";
   expect_report(later + "s_waitcnt vmcnt(1) lgkmcnt(0)\n v_mov_b32_e32 v4, v5\n" + wait_copy + end,
                 ReportKind::pending_register, "v_mov_b32", "global_load_dword");
@@ -166,7 +166,7 @@ TEST_CASE("a count of lgkmcnt says nothing about scalar loads", "[isa][checks]")
 }
 
 TEST_CASE("until the wait, a late load leaves the register as it was", "[isa][checks]") {
-  // With the check off the value itself shows when the load arrives.
+  // With the check off, the value itself shows when the load arrives.
   const TestKernel kernel(setup +
                           "v_mov_b32_e32 v4, 0x55\n global_load_dword v4, v1, s[8:9] offset:4\n"
                           "v_mov_b32_e32 v5, v4\n s_waitcnt vmcnt(0)\n v_lshlrev_b32_e32 v2, 3, v0\n"
@@ -285,7 +285,7 @@ TEST_CASE("values that were never written are reported where they matter", "[isa
                 "s_cbranch_scc1", "s_cmp_eq_u32");
   expect_report(setup + "global_store_dword v1, v9, s[8:9]\n" + end, ReportKind::register_uninitialised,
                 "global_store_dword");
-  // Functions save what their callers hold, whatever it is.
+  // Functions save their callers' registers, written or not.
   expect_silence("scratch_store_dword off, v9, off\n" + end);
   // Written in the lanes that matter.
   expect_silence(setup + "s_mov_b64 exec, 0xff\n v_mov_b32_e32 v9, 1\n global_store_dword v1, v9, s[8:9]\n" +
@@ -295,7 +295,7 @@ TEST_CASE("values that were never written are reported where they matter", "[isa
                     "global_store_dword v1, v9, s[8:9]\n" +
                     end,
                 ReportKind::register_uninitialised, "global_store_dword");
-  // Chosen from two, of which one is undefined.
+  // Selected from two values, one of which is undefined.
   expect_silence(setup +
                  "s_mov_b64 vcc, -1\n s_nop 4\n v_cndmask_b32_e32 v9, v20, v1, vcc\n"
                  "global_store_dword v1, v9, s[8:9]\n" +
@@ -391,7 +391,7 @@ TEST_CASE("bank conflicts are counted by the groups in which LDS serves lanes", 
   CHECK(conflicts("v_mov_b32_e32 v3, 0\n", "ds_write_b32 v3, v4\n") == 0);
   CHECK(conflicts("v_lshlrev_b32_e32 v3, 1, v1\n", "ds_write_b64 v3, v[4:5]\n") == 0);
   CHECK(conflicts("v_lshlrev_b32_e32 v3, 2, v1\n", "ds_write_b128 v3, v[4:7]\n") == 0);
-  // Rows of 64 bytes: in each group of eight lanes two and two meet on the same four banks, four deep.
+  // Rows of 64 bytes: in each group of eight lanes pairs of lanes share the same four banks, four deep.
   CHECK(conflicts("v_lshlrev_b32_e32 v3, 4, v1\n", "ds_write_b128 v3, v[4:7]\n") == 8 * 3);
 }
 

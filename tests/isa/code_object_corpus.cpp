@@ -1,6 +1,6 @@
 //===- code_object_corpus.cpp - the instructions of compiled programs -----------------------------------===//
 //
-// Another corpus for the same tests: what compilers make, of test programs and of the kernels that ship.
+// Another corpus for the same tests: compiled code, of test programs and of the shipped kernels.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include <cstring>
@@ -32,11 +32,11 @@ private:
     std::vector<uint32_t> code(bytes.size() / 4);
     std::memcpy(code.data(), bytes.data(), code.size() * 4);
     const size_t end = code.size();
-    code.resize(end + 2); // LLVM looks at what follows
+    code.resize(end + 2); // LLVM looks at the instructions that follow
     for (size_t at = 0; at < end;) {
       std::optional<Encoding> encoding = codec.encode_again(std::span(code).subspan(at));
       if (!encoding) throw std::runtime_error("a compiled program has bytes that are no instruction");
-      // As it stands there: a compiler's choice of encodings is LLVM's as well.
+      // Unchanged: a compiler's choice of encodings is LLVM's as well.
       const size_t count = encoding->dwords.size();
       if (!std::equal(encoding->dwords.begin(), encoding->dwords.end(), code.begin() + ptrdiff_t(at)))
         throw std::runtime_error("a compiled program has an encoding of its own: " + encoding->text);

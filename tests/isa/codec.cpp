@@ -53,7 +53,7 @@ const llvm::Target &amdgpu() {
   return *target;
 }
 
-/// What every tool of LLVM's machine-code layer starts from.
+/// The starting point of every tool of LLVM's machine-code layer.
 struct Tables {
   llvm::MCTargetOptions options;
   std::unique_ptr<llvm::MCRegisterInfo> registers{amdgpu().createMCRegInfo(triple)};
@@ -62,7 +62,7 @@ struct Tables {
   std::unique_ptr<llvm::MCInstrInfo> instructions{amdgpu().createMCInstrInfo()};
 };
 
-/// LLVM decodes constants where only registers can be (v_accvgpr_mov_b32), and does not survive encoding
+/// LLVM decodes constants where only registers are possible (v_accvgpr_mov_b32), and crashes when it encodes
 /// them.
 bool operands_fit(const llvm::MCInst &inst, const llvm::MCInstrDesc &description) {
   for (uint32_t i = 0; i < description.getNumOperands() && i < inst.getNumOperands(); ++i)
@@ -71,8 +71,8 @@ bool operands_fit(const llvm::MCInst &inst, const llvm::MCInstrDesc &description
   return true;
 }
 
-/// Of a float constant that LLVM decodes for a 16-bit integer, its encoder makes a literal. VOP3 has none,
-/// and LLVM does not survive decoding it.
+/// LLVM's encoder turns a float constant that LLVM decodes for a 16-bit integer into a literal. VOP3 has no
+/// literals, and LLVM crashes when it decodes one.
 bool has_vop3_literal(std::span<const uint32_t> dwords) {
   if (dwords[0] >> 26 != 0x34) return false;
   for (uint32_t i = 0; i < 3; ++i)
@@ -90,7 +90,7 @@ std::vector<uint32_t> encode(const llvm::MCCodeEmitter &emitter, const llvm::MCI
   return dwords;
 }
 
-/// Takes each parsed instruction to the line it stands in.
+/// Maps each parsed instruction to its line.
 class LineStreamer : public llvm::MCStreamer {
 public:
   LineStreamer(llvm::MCContext &context, const llvm::SourceMgr &text, const llvm::MCCodeEmitter &code,

@@ -22,11 +22,11 @@ public:
   Codec();
   ~Codec();
 
-  /// The instruction at the start of `dwords`, encoded anew: what LLVM's decoder does not look at is as
-  /// LLVM's encoder writes it. Nothing when LLVM decodes or encodes no such instruction.
+  /// The instruction at the start of `dwords`, re-encoded: bits that LLVM's decoder ignores are as LLVM's
+  /// encoder writes them. Empty if LLVM does not decode or encode such an instruction.
   std::optional<Encoding> encode_again(std::span<const uint32_t> dwords);
 
-  /// What LLVM's assembler makes of each line; empty where it refuses the line.
+  /// The encoding of each line by LLVM's assembler; empty if it refuses the line.
   static std::vector<std::vector<uint32_t>> assemble_each(std::span<const Encoding> lines);
   /// An ELF file with the instructions one after the other.
   static std::string object_file(std::span<const Encoding> code);

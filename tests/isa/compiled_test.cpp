@@ -1,4 +1,4 @@
-//===- compiled_test.cpp - what compilers make, the machine executes ------------------------------------===//
+//===- compiled_test.cpp - the machine executes what compilers generate ---------------------------------===//
 #include "isa/decoded_corpus.h"
 
 namespace sluice::test {

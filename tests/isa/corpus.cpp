@@ -1,9 +1,8 @@
 //===- corpus.cpp - gfx942 instructions of every kind ---------------------------------------------------===//
 //
-// Encodings of all formats, opcodes and modifiers, drawn at random with a fixed seed. An encoding is kept
-// when LLVM decodes it and makes the same bytes of the text that it prints for it: there is no doubt what it
-// is. One function per format writes the fields of its encoding, each with the values that mean something to
-// it.
+// Encodings of all formats, opcodes and modifiers, drawn at random with a fixed seed. An encoding is kept if
+// LLVM decodes it and assembles the text that it prints back to the same bytes, so its meaning is
+// unambiguous. One function per format writes the fields of its encoding, each with its meaningful values.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "isa/corpus.h"
@@ -16,7 +15,7 @@ namespace sluice::test {
 
 namespace {
 
-// Operand codes at which the assembler's syntax or LLVM's decoder treats operands in a way of their own.
+// Operand codes with special treatment in the assembler's syntax or LLVM's decoder.
 constexpr uint32_t code_literal = 255, code_dpp = 250, code_sdwa = 249, code_first_vgpr = 256;
 constexpr uint32_t code_m0 = 124, code_exec = 126, code_vcc = 106;
 constexpr uint32_t literals[] = {0x12345678, 0x40c00001, 0xffff8000, 0x00003e80};
@@ -33,9 +32,9 @@ public:
   uint32_t modifier(uint32_t width) { return below(3) == 0 ? field(width) : 0; }
   bool rarely() { return below(4) == 0; }
 
-  /// A VGPR; mostly one at which a tuple may begin.
+  /// A VGPR; usually one at which a tuple may begin.
   uint32_t vgpr() { return rarely() ? field(8) : field(6) * 4; }
-  /// 0 where an instruction has no such operand: of memory instructions LLVM's decoder insists on it.
+  /// 0 if an instruction does not have this operand: LLVM's decoder requires it for memory instructions.
   uint32_t vgpr_or_none() { return below(2) ? vgpr() : 0; }
   uint32_t sgpr() {
     switch (below(8)) {
@@ -94,7 +93,7 @@ Dwords sopc(Draw &draw, uint32_t op) {
 }
 
 Dwords sopk(Draw &draw, uint32_t op) {
-  // As hwreg(...): rarely another register than MODE means something.
+  // As hwreg(...): registers other than MODE are rarely meaningful.
   const uint32_t imm = draw.below(2) ? draw.field(16) : (draw.field(10) << 6 | 1);
   return {0xb0000000 | op << 23 | draw.sgpr() << 16 | imm, draw.literal()};
 }
@@ -124,7 +123,7 @@ uint32_t dpp(Draw &draw) {
          draw.vgpr();
 }
 
-// Selections 0 to 6, UNUSED 0 to 2: LLVM does not survive the others.
+// Selections 0 to 6, UNUSED 0 to 2: LLVM crashes on the others.
 uint32_t sdwa(Draw &draw, bool compare) {
   const bool scalar0 = draw.rarely();
   const uint32_t source0 = scalar0 ? draw.sgpr() : draw.vgpr();
@@ -136,13 +135,13 @@ uint32_t sdwa(Draw &draw, bool compare) {
          draw.below(7) << 16 | destination | source0;
 }
 
-/// Source 0 of the 32-bit formats, and what it puts into the second dword.
+/// Source 0 of the 32-bit formats, and the second dword that it needs.
 Dwords with_source0(Draw &draw, uint32_t first, bool compare) {
   switch (draw.below(4)) {
   case 0:
     return {first | code_dpp, dpp(draw)};
   case 1: {
-    // SDWA alone lets a scalar register take the place of the VGPR that is source 1.
+    // Only SDWA lets a scalar register replace the VGPR that is source 1.
     const uint32_t x = sdwa(draw, compare);
     return {first | code_sdwa, draw.rarely() ? x | 1u << 31 : x};
   }
@@ -163,7 +162,7 @@ Dwords vopc(Draw &draw, uint32_t op) {
   return with_source0(draw, 0x7c000000 | op << 17 | draw.vgpr() << 9, true);
 }
 
-/// SRC0 to SRC2, at their places in the second dword. More than one scalar operand is mostly too many.
+/// SRC0 to SRC2, at their places in the second dword. More than one scalar operand is usually too many.
 uint32_t three_sources(Draw &draw) {
   const uint32_t scalars = draw.below(9); // one bit per source; 0 or 8: none
   uint32_t word = 0;
@@ -173,11 +172,11 @@ uint32_t three_sources(Draw &draw) {
 }
 
 Dwords vop3(Draw &draw, uint32_t op) {
-  // Comparisons and lane reads have a scalar destination. Of a comparison LLVM does not survive 255.
+  // Comparisons and lane reads have a scalar destination. LLVM crashes on 255 as that of a comparison.
   const bool scalar = op < 0x100 || op == 0x289;
   const uint32_t destination = scalar ? draw.below(51) * 2 : draw.vgpr();
   if (draw.below(3) == 0) return {0xd0000000 | op << 16 | destination, three_sources(draw)};
-  // Of VOP3B, ABS and OP_SEL are SDST.
+  // In VOP3B, ABS and OP_SEL are SDST.
   const uint32_t middle = draw.below(2) ? draw.modifier(3) | draw.modifier(4) << 3 : draw.below(51) * 2;
   return {0xd0000000 | op << 16 | draw.modifier(1) << 15 | middle << 8 | destination,
           draw.modifier(3) << 29 | draw.modifier(2) << 27 | three_sources(draw)};
@@ -262,7 +261,7 @@ std::vector<Encoding> draw_corpus() {
   };
   for (const FormatDraws &format : formats)
     for (uint32_t op = format.first_op; op < format.end_op; ++op) {
-      // What has no operands insists on zeros.
+      // Instructions without operands require zeros.
       const uint32_t first = format.marker | op << format.op_shift;
       add({first});
       Draw draw(first);

@@ -1,7 +1,7 @@
 //===- corpus.h - gfx942 instructions to test the decoder with ------------------------------------------===//
 //
-// Two sources, of which a test links one: corpus.cpp draws encodings of every kind, code_object_corpus.cpp
-// takes those of compiled programs.
+// A test links one of two sources: corpus.cpp draws encodings of every kind, code_object_corpus.cpp takes
+// those of compiled programs.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once

@@ -35,7 +35,7 @@ TEST_CASE("an opcode of a format has one mnemonic", "[isa][corpus]") {
   for (const Encoding &encoding : corpus()) {
     const Fields f = emulator::split_fields(encoding.dwords);
     const std::string mnemonic = parse_instruction(encoding.text).plain_mnemonic();
-    // SEG of FLAT, and LDS of MUBUF, choose among instructions too.
+    // SEG of FLAT, and LDS of MUBUF, also select instructions.
     const auto [found, is_new] = mnemonic_of.insert({{f.format, f.op, f.lds, f.segment}, mnemonic});
     CHECK(found->second == mnemonic);
   }

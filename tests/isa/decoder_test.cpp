@@ -1,6 +1,6 @@
 //===- decoder_test.cpp - decoded operations name the right registers -----------------------------------===//
 //
-// What an operation names as its operands must be the registers that LLVM says the instruction reads and
+// The operands of an operation must be the registers that, according to LLVM, the instruction reads and
 // writes.
 //
 //===----------------------------------------------------------------------------------------------------===//
@@ -64,7 +64,7 @@ Registers without_exec(Registers registers) {
   return registers;
 }
 
-/// Each register that LLVM names is an operand, and each operand that is a register is one LLVM names. The
+/// Each register that LLVM names is an operand, and each register operand is one that LLVM names. The
 /// register numbers of fields that an instruction does not have are 0.
 std::string operand_mistake(const Decoded &d) {
   const emulator::Op &op = d.op.strict;
@@ -81,7 +81,7 @@ std::string operand_mistake(const Decoded &d) {
   for (uint32_t number : llvm)
     if (!ours.contains(number) && !is_implicit(number))
       return "LLVM's operand " + std::to_string(number) + " is not one of" + text_of(ours);
-  // What it writes is a destination.
+  // A register that it writes is a destination.
   for (uint32_t number : firsts(d.instruction.writes))
     if (!is_implicit(number) && number != op.dst && number != op.mask &&
         !(d.instruction.mnemonic == "v_swap_b32" && number == op.src[0]))
@@ -100,7 +100,7 @@ size_t constants_in(const std::string &line) {
   }));
 }
 
-/// Of the vector unit, whose rows know how wide their operands are, every register.
+/// Checks every register of vector operations, whose rows know how wide their operands are.
 std::string vector_mistake(const Decoded &d) {
   const emulator::Op &op = d.op.fast;
   Registers reads, writes, destination;
@@ -116,7 +116,7 @@ std::string vector_mistake(const Decoded &d) {
   writes = destination;
   add(writes, op.mask, 2);
   if (d.instruction.mnemonic == "v_swap_b32") add(writes, op.src[0], 1);
-  // A destination of which part is kept is read, in LLVM's view or in ours.
+  // A partly preserved destination is read, in LLVM's view or in this decoder's.
   Registers llvm_reads = all(d.instruction.reads);
   for (uint32_t number : destination)
     if (!reads.contains(number))
@@ -131,7 +131,7 @@ std::string vector_mistake(const Decoded &d) {
   return "";
 }
 
-/// Of memory, what the checks look at before an access.
+/// For memory instructions, the operands that the checks look at before an access.
 std::string address_mistake(const Decoded &d) {
   const Registers reads = all(d.instruction.reads);
   Registers ours;

@@ -11,7 +11,7 @@ namespace sluice::test {
 
 namespace {
 
-/// Words with one space between them, up to the comment that objdump puts behind a line.
+/// Words separated by one space, up to the comment that objdump appends to a line.
 std::string words_of(std::string_view line) {
   std::string words;
   for (char c : line.substr(0, line.find("//")))
@@ -32,7 +32,7 @@ std::vector<std::string> objdump(const std::string &file) {
   REQUIRE(std::system(command.c_str()) == 0);
   std::vector<std::string> lines;
   std::ifstream text(out);
-  // Instructions stand behind a tab, headings and labels do not.
+  // Instruction lines begin with a tab, headings and labels do not.
   for (std::string line; std::getline(text, line);)
     if (line.starts_with('\t')) lines.push_back(words_of(line));
   return lines;

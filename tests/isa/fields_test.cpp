@@ -78,7 +78,7 @@ std::string differences(const Fields &ours, const Fields &llvm) {
   };
   for (const Member &member : members)
     compare(member.name, member.value(ours), member.value(llvm));
-  // Without a literal the dword is something else, or is not there.
+  // Without a literal the dword is something else, or does not exist.
   if (llvm.literal != 0) compare("literal", ours.literal, llvm.literal);
   return text;
 }

@@ -26,7 +26,7 @@ struct Form {
   bool lane_stride;  // lanes are 16 bytes apart
 };
 
-/// All ways to say "16 bytes of lane i", which hold bytes 16 * i to 16 * i + 15 of the input.
+/// All ways to address "16 bytes of lane i", which hold bytes 16 * i to 16 * i + 15 of the input.
 std::vector<Form> forms() {
   const std::string to_lds =
       "global_load_dwordx4 v[4:7], v2, s[8:9]\n" + wait_all + "ds_write_b128 v2, v[4:7]\n" + wait_all;
@@ -95,7 +95,7 @@ TEST_CASE("loads of every width, by every form of address", "[isa][flat]") {
     for (const Row &row : rows) {
       const std::string line = line_of(form, row.name, row_range(20, row.dwords), false);
       INFO(form.name << ": " << line);
-      // Lane 7 does not take part.
+      // Lane 7 is inactive.
       const MemoryRun run(form.before +
                           "v_mov_b32_e32 v20, -1\n v_mov_b32_e32 v21, -1\n v_mov_b32_e32 v22, -1\n"
                           "v_mov_b32_e32 v23, -1\n s_mov_b32 exec_lo, 0xffffff7f\n" +
@@ -127,7 +127,7 @@ TEST_CASE("stores of every width, by every form of address", "[isa][flat]") {
                           "s_mov_b32 exec_lo, 0xffffff7f\n" + line + wait_all + "s_mov_b64 exec, -1\n" +
                           line_of(form, "load_dwordx4", "v[24:27]", false) + wait_all +
                           "global_store_dwordx4 v2, v[24:27], s[12:13]\n");
-      // Input: what the place held before, unless the store went there.
+      // Input: the place's former contents, unless the store went there.
       std::vector<uint8_t> before(MemoryRun::bytes);
       MemoryRun::fill_with_noise(before.data());
       for (uint32_t lane = 0; lane < 64; ++lane)
@@ -178,7 +178,7 @@ void check_memory_atomic(const Target &target, const AtomicCase &row, const std:
     if (returns) line.replace(line.find('$'), 1, buffer ? "" : row_range(20, dwords) + ", ");
     line += std::string(returns ? " sc0" : "") + "\n";
     INFO(target.name << ": " << line);
-    // What is swapped in comes before what is compared with.
+    // The new value comes before the value compared with.
     const std::string first = buffer ? "20" : "16", second = std::to_string((buffer ? 20 : 16) + dwords);
     const std::string load = dwords == 2 ? "global_load_dwordx2 " : "global_load_dword ";
     const std::string operands =
@@ -234,7 +234,7 @@ TEST_CASE("integer atomics in memory, with and without the old value", "[isa][fl
 }
 
 TEST_CASE("float atomics in memory: f32 sums flush denormals, whatever MODE says", "[isa][flat][atomics]") {
-  // MODE keeps denormals or flushes them; in LDS that counts for a flat atomic.
+  // MODE keeps denormals or flushes them; for a flat atomic this matters in LDS.
   for (bool keeps : {false, true}) {
     const std::string mode =
         "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 8), " + std::to_string(keeps ? 0xff : 0x0f) + "\n";
@@ -311,7 +311,7 @@ TEST_CASE("flat instructions are counted twice, and wait for both", "[isa][flat]
       CHECK(only(result, ReportKind::pending_register).other->disassembly + "\n" == line);
       CHECK(run_checked(address + line + wait_all + use).ok());
     }
-  // Global ones by vmcnt alone, returning atomics included.
+  // Only vmcnt counts global ones, including returning atomics.
   CHECK(run_checked("global_atomic_add v20, v1, v0, s[8:9] sc0\n s_waitcnt vmcnt(0)\n" + use).ok());
   const LaunchResult early =
       run_checked("global_atomic_add v20, v1, v0, s[8:9] sc0\n s_waitcnt lgkmcnt(0)\n" + use + wait_all);
@@ -331,7 +331,7 @@ TEST_CASE("flat accesses of LDS race like those of DS instructions", "[isa][flat
             .message.find("wrote") != std::string::npos);
   // Both store the same.
   only(run_checked(head + "flat_store_dword v[30:31], v4\n" + wait_all, two), ReportKind::lds_equal_stores);
-  // A flat read and a store of LDS come different ways: a barrier between their issues orders nothing.
+  // A flat read and a store of LDS take different paths: a barrier between their issues does not order them.
   CHECK(
       run_checked(head +
                       "s_cmp_eq_u32 s6, 0\n s_cbranch_scc0 other\n flat_load_dword v5, v[30:31]\n s_barrier\n"
@@ -339,7 +339,7 @@ TEST_CASE("flat accesses of LDS race like those of DS instructions", "[isa][flat
                       wait_all,
                   two)
           .failure() != nullptr);
-  // Nor between a read of LDS and a flat store, even if it stores what the reading wave stores as well.
+  // Nor between a read of LDS and a flat store, even if it stores the same value as the reading wave.
   const std::string read_and_pass = "s_cmp_eq_u32 s6, 0\n s_cbranch_scc0 other\n ds_read_b32 v5, v30\n";
   const std::string other = "s_branch done\n other:\n s_barrier\n s_nop 7\n flat_store_dword v[30:31], v30\n";
   for (const std::string again : {"", "ds_write_b32 v30, v30\n"}) {
@@ -351,7 +351,7 @@ TEST_CASE("flat accesses of LDS race like those of DS instructions", "[isa][flat
   }
   CHECK(
       run_checked(head + read_and_pass + wait_all + "s_barrier\n" + other + "done:\n" + wait_all, two).ok());
-  // Wave 0 combines, and does not wait before the barrier behind which wave 1 reads.
+  // Wave 0 combines, and does not wait before the barrier after which wave 1 reads.
   auto pass_on = [&](const std::string &line, const std::string &wait) {
     return head + "s_cmp_eq_u32 s6, 0\n s_cbranch_scc0 other\n" + line + wait +
            "s_barrier\n s_branch done\n other:\n s_barrier\n ds_read_b32 v5, v30\n done:\n" + wait_all;
@@ -400,7 +400,7 @@ TEST_CASE("what misses its window is reported", "[isa][flat][checks]") {
   CHECK(only(run_checked(scratch + "flat_load_dword v20, v[30:31]\n" + wait_all),
              ReportKind::scratch_out_of_bounds)
             .address == 0xfe);
-  // No global instruction reaches the windows, and no address outside every block is taken for zero.
+  // Global instructions do not reach the windows, and an address outside every block does not read as zero.
   const std::string zero = "v_mov_b32_e32 v30, 0\n v_mov_b32_e32 v31, 0\n";
   for (const std::string &place : {window("src_shared_base"), zero})
     CHECK(only(run_checked(place + "global_load_dword v20, v[30:31], off\n" + wait_all),

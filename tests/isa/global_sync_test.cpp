@@ -13,8 +13,8 @@ namespace {
 
 constexpr uint32_t groups = 7;
 
-// s[4:5]: the memory; s2: the workgroup; v1: 4 times that; v3: its neighbour's; v2: what makes a barrier of
-// all.
+// s[4:5]: the memory; s2: the workgroup; v1: 4 times that; v3: its neighbour's; v2: the operand that makes a
+// barrier of all workgroups.
 const std::string setup = R"(
   s_load_dwordx2 s[4:5], s[0:1], 0x0
   s_mov_b32 m0, 0
@@ -90,7 +90,7 @@ TEST_CASE("behind a barrier of all workgroups each sees what the others wrote", 
 }
 
 TEST_CASE("a barrier is good for many rounds", "[isa][global_sync]") {
-  // A number goes round: after as many rounds as there are workgroups, all have what was their own.
+  // A number goes round: after as many rounds as there are workgroups, each has its own number again.
   std::string body = store_own;
   for (uint32_t round = 0; round < groups; ++round)
     body += write_back + wait + barrier + invalidate + load_next + barrier +
@@ -110,7 +110,7 @@ TEST_CASE("a barrier orders what was written back and what is invalidated", "[is
   CHECK(only_kind(store_own + write_back + barrier + invalidate + load_next) == ReportKind::global_race);
   CHECK(only_kind(store_own + write_back + wait + barrier + load_next) == ReportKind::stale_cache);
   CHECK(only_kind(store_own + write_back + wait + invalidate + load_next) == ReportKind::global_race);
-  // As HIP's grid.sync has it: dropped before the barrier, and not used since.
+  // Like HIP's grid.sync: dropped before the barrier, and not used since.
   expect_neighbours(run(store_own + write_back + wait + invalidate + barrier + load_next + store_found, 1));
   CHECK(only_kind(store_own + write_back + wait + invalidate + "global_load_dword v6, v1, s[4:5]\n" + wait +
                   barrier + load_next) == ReportKind::stale_cache);
@@ -137,7 +137,7 @@ TEST_CASE("waves of a workgroup go on when the one that met the others comes bac
   };
   CHECK(all_text(launch(write_back + wait + invalidate, "")) == "");
   CHECK(all_text(launch(write_back + wait, invalidate)) == "");
-  // One wave has not dropped what it may have loaded.
+  // One wave has not dropped the lines that it may have loaded.
   const LaunchResult stale =
       launch(write_back + wait + "s_cmp_eq_u32 s12, 0\n s_cbranch_scc0 keep\n" + invalidate + "keep:\n", "");
   REQUIRE(!stale.ok());
@@ -181,7 +181,7 @@ TEST_CASE("a resource is named by M0 and the offset, its waves by the first acti
     expect_neighbours(
         run(lanes + prepare + store_own + write_back + wait + meet + invalidate + load_next + store_found,
             threads));
-  // Numbers go round at 64.
+  // Numbers wrap at 64.
   expect_neighbours(run("s_mov_b32 m0, 0x3f0000\n s_nop 0\n" + store_own + write_back + wait +
                             "ds_gws_barrier v2 offset:1 gds\n s_waitcnt lgkmcnt(0)\n" + invalidate +
                             load_next + store_found,
@@ -190,13 +190,13 @@ TEST_CASE("a resource is named by M0 and the offset, its waves by the first acti
 
 TEST_CASE("what can never come to an end is found out", "[isa][global_sync]") {
   for (uint32_t threads : {1u, 2u}) {
-    // The last workgroup does not come.
+    // The last workgroup does not arrive.
     const LaunchResult result =
         run("s_cmp_eq_u32 s2, 6\n s_cbranch_scc1 leave\n" + barrier + "leave:\n", threads).result;
     const Report report = only(result, ReportKind::barrier_deadlock);
     CHECK(report.disassembly.starts_with("ds_gws_barrier"));
     CHECK(report.message == "waits for waves of other workgroups, and those that are left wait, too");
-    // One comes once more than the others.
+    // One workgroup arrives once more than the others.
     only(run(barrier + "s_cmp_eq_u32 s2, 6\n s_cbranch_scc0 leave\n" + barrier + "leave:\n", threads).result,
          ReportKind::barrier_deadlock);
   }
@@ -232,7 +232,7 @@ TEST_CASE("the checks know global wave sync", "[isa][global_sync]") {
 }
 
 TEST_CASE("workgroups of a cooperative launch run side by side", "[isa][global_sync]") {
-  // Each counts itself and spins, without sleeping, until all have: none gets far alone.
+  // Each counts itself and spins, without sleeping, until all have: none gets far on its own.
   const std::string spin = R"(
     v_mov_b32_e32 v6, 1
     v_mov_b32_e32 v7, 0
@@ -246,7 +246,8 @@ TEST_CASE("workgroups of a cooperative launch run side by side", "[isa][global_s
   )";
   for (uint32_t threads : {1u, 2u}) {
     Options options;
-    options.instruction_budget = 100'000; // alone, one would spin for ten million before another one starts
+    options.instruction_budget =
+        100'000; // on its own, one would spin for ten million before another one starts
     options.checks = Checks::none();
     options.completion = CompletionOrder::early;
     const Launched launched = run(spin, threads, options, 1500); // more than take turns elsewhere

@@ -58,7 +58,7 @@ TEST_CASE("the operands that M0 names are moved, the others are not", "[isa][gpr
     t.run("s_set_gpr_idx_on s4, gpr_idx(SRC0)\n v_add_u32 v1, v2, v3\n v_add_u32 v10, s4, v3\n "
           "s_set_gpr_idx_off");
     CHECK(t.v(1) == 107 + 103);
-    CHECK(t.v(10) == 5 + 103); // a scalar is no vector register
+    CHECK(t.v(10) == 5 + 103); // a scalar is not a vector register
     t.run("s_set_gpr_idx_on s4, gpr_idx(SRC1)\n v_add_u32 v1, v2, v3\n s_set_gpr_idx_off");
     CHECK(t.v(1) == 102 + 108);
     t.run("s_set_gpr_idx_on s4, gpr_idx(SRC2)\n v_add3_u32 v1, v2, v3, v4\n s_set_gpr_idx_off");
@@ -67,7 +67,7 @@ TEST_CASE("the operands that M0 names are moved, the others are not", "[isa][gpr
     t.run("s_set_gpr_idx_on s4, gpr_idx(DST)\n v_add_u32 v1, v2, v3\n s_set_gpr_idx_off");
     CHECK(t.v(1) == 101);
     CHECK(t.v(6) == 205);
-    // Comparisons, pairs of registers, exchanges, bits and what accumulates into the destination.
+    // Comparisons, pairs of registers, exchanges, bits and accumulation into the destination.
     reset();
     t.fill(7, 7u);
     t.run("s_set_gpr_idx_on s4, gpr_idx(SRC1)\n v_cmp_eq_u32 vcc, 7, v2\n s_set_gpr_idx_off");
@@ -83,7 +83,7 @@ TEST_CASE("the operands that M0 names are moved, the others are not", "[isa][gpr
     t.fill(14, 2.0f), t.fill(2, 3.0f), t.fill(3, 5.0f);
     t.run("s_set_gpr_idx_on s4, gpr_idx(DST)\n v_fmac_f32 v10, v2, v3\n s_set_gpr_idx_off");
     CHECK(t.f(14) == 17.0f);
-    // Off again, and on by MODE alone.
+    // Off again, and on by MODE only.
     reset();
     t.run("v_mov_b32 v1, v2\n s_setreg_imm32_b32 hwreg(HW_REG_MODE, 27, 1), 1\n s_set_gpr_idx_mode "
           "gpr_idx(SRC0)\n"
@@ -126,7 +126,7 @@ TEST_CASE("what M0 chooses is checked", "[isa][gpr_index]") {
   const Report report = only(TestKernel(on + "v_mov_b32 v2, 9\n" + end).run(Memory(), {}, small),
                              ReportKind::register_out_of_range);
   CHECK_THAT(report.message, Catch::Contains("M0 makes it use v42"));
-  // A load in flight into the register that is really meant.
+  // A load in flight into the register that the index selects.
   const std::string load =
       "s_load_dwordx2 s[90:91], s[0:1], 0x0\n v_mov_b32_e32 v50, 0\n s_waitcnt lgkmcnt(0)\n";
   std::array<uint32_t, 64> data_in{};

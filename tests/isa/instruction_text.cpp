@@ -1,4 +1,4 @@
-//===- instruction_text.cpp - reading what LLVM prints --------------------------------------------------===//
+//===- instruction_text.cpp - parses LLVM's text --------------------------------------------------------===//
 #include "isa/instruction_text.h"
 
 #include <bit>
@@ -162,7 +162,7 @@ void Reader::read_scalar_memory() {
   f.srsrc = uint16_t(take().sgpr());
   const Operand operand = parse_operand(text.operands.at(next));
   if (operand.code < 128) {
-    // A register alone may stand in either place; an offset beside it may be 0 and not be shown.
+    // A register without an offset may be in either place; an offset beside it may be 0 and not be shown.
     f.soffset = uint16_t(take().sgpr());
     f.soffset_enable = split.soffset_enable;
     f.imm_enable = split.soffset_enable && split.imm_enable;
@@ -222,7 +222,7 @@ void Reader::read_vector() {
     if (name_has("_co_")) take_if("vcc"); // carry out
     bool fused_literal = name_has("mk_f") || name_has("ak_f");
     while (left() > 0) {
-      // The literal of v_fmamk and v_madmk stands in the middle, that of v_fmaak and v_madak at the end.
+      // The literal of v_fmamk and v_madmk is in the middle, that of v_fmaak and v_madak at the end.
       if (fused_literal && sources == (name_has("mk_f") ? 1 : 2)) {
         f.literal = uint32_t(integer(take_text()));
         fused_literal = false;
@@ -287,7 +287,7 @@ void Reader::read_packed() {
   const std::optional<std::string> low = value("op_sel"), high = value("op_sel_hi");
   if (low) f.op_sel = uint8_t(list_bits(*low));
   f.op_sel_hi = uint8_t(high ? list_bits(*high) : mix ? 0 : all);
-  f.op_sel_hi = uint8_t(f.op_sel_hi | (7 & ~all)); // of a source that is not there it is set
+  f.op_sel_hi = uint8_t(f.op_sel_hi | (7 & ~all)); // for a source that does not exist it is set
   if (const auto negated = value("neg_lo")) f.negate = uint8_t(list_bits(*negated));
   // The mixes have an absolute value where the others have this.
   if (const auto negated = value("neg_hi")) f.negate_high = uint8_t(list_bits(*negated));
@@ -299,7 +299,7 @@ void Reader::read_matrix() {
   const Operand destination = take();
   f.dst = uint16_t(destination.vgpr());
   if (name.starts_with("v_accvgpr_")) {
-    // In truth VOP3P: all of OP_SEL_HI is set, which is where the others have ABID and ACC.
+    // Actually VOP3P: all of OP_SEL_HI is set, where the others have ABID and ACC.
     f.src[0] = uint16_t(take().code);
     f.abid = 8;
     f.acc = 3;
@@ -337,7 +337,7 @@ void Reader::read_lds() {
     f.offset0 = uint8_t(number("offset0", 0));
     f.offset1 = uint8_t(number("offset1", 0));
   }
-  if (name.starts_with("ds_gws_")) flag("gds"); // there is no other
+  if (name.starts_with("ds_gws_")) flag("gds"); // the only one
 }
 
 /// MUBUF and MTBUF.

@@ -1,7 +1,7 @@
-//===- instruction_text.h - reading what LLVM prints ----------------------------------------------------===//
+//===- instruction_text.h - parses LLVM's text ----------------------------------------------------------===//
 //
-// Takes a line of gfx942 assembly apart and says, from the line alone, what the fields of its encoding must
-// hold. Shares nothing with the decoder that it is there to check but the structure the fields are put into.
+// Parses a line of gfx942 assembly and derives, from the line only, the values of its encoding's fields.
+// Shares nothing with the decoder under test except the structure that holds the fields.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -26,8 +26,8 @@ struct InstructionText {
 
 InstructionText parse_instruction(std::string_view line);
 
-/// What split_fields() must give for the line. `split` is what it gave: where encodings differ in bits that
-/// the text does not show, it tells which was used. Throws std::runtime_error at text it does not understand.
+/// The expected result of split_fields() for the line. `split` is the actual one, used only where encodings
+/// differ in bits that the text does not show. Throws std::runtime_error at text it does not understand.
 emulator::Fields fields_of_text(const InstructionText &text, const emulator::Fields &split);
 
 } // namespace sluice::test

@@ -1,7 +1,7 @@
-//===- isa_table.cpp - which instructions the machine executes ------------------------------------------===//
+//===- isa_table.cpp - prints which instructions the machine executes -----------------------------------===//
 //
-// Prints the table of docs/reference/instructions.md: by format, what is executed and what the machine stops
-// at, over all that the corpus holds.
+// Prints the table of docs/reference/instructions.md: by format, the instructions that the machine executes
+// and those at which it stops, over the whole corpus.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include <cstdio>
@@ -29,7 +29,7 @@ struct FormatRows {
 };
 using Formats = std::map<emulator::Format, FormatRows>;
 
-/// A reason that stops so many instructions in some forms is about operands or modifiers that all can have.
+/// A reason that stops this many instructions in some forms is about operands or modifiers that all can have.
 constexpr size_t many_instructions = 100;
 
 /// Numbers in a reason are those of one encoding: one line serves for all.
@@ -37,7 +37,7 @@ std::string without_numbers(const std::string &reason) {
   return std::regex_replace(reason, std::regex("\\b[0-9]+(x[0-9]+)*"), "N");
 }
 
-/// MAI is a part of VOP3P to the manual, and its own thing to a reader.
+/// MAI is a part of VOP3P in the manual, but separate for readers.
 std::string heading(emulator::Format format) {
   return format == emulator::Format::mai ? "VOP3P-MAI" : std::string(emulator::format_name(format));
 }
@@ -61,7 +61,7 @@ Formats decode_corpus() {
   return formats;
 }
 
-/// Takes out the reasons that are not about single instructions, and prints them.
+/// Removes the reasons that are not about single instructions, and prints them.
 void print_general_stops(Formats &formats) {
   struct Count {
     size_t encodings = 0, instructions = 0;

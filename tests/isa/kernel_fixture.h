@@ -1,7 +1,7 @@
 //===- kernel_fixture.h - short programs on the whole machine -------------------------------------------===//
 //
-// Puts assembled instructions into the room of slot.s and launches it. The arguments are eight 64-bit words,
-// at s[0:1].
+// Puts assembled instructions into the reserved space of slot.s and launches it. The arguments are eight
+// 64-bit words, at s[0:1].
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -67,7 +67,7 @@ public:
   emulator::Program program;
 };
 
-/// The report of a kind; fails when there is not exactly one.
+/// The report of a kind; fails unless there is exactly one.
 inline Report only(const LaunchResult &result, ReportKind kind) {
   std::string all;
   const Report *found = nullptr;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint32_t untouched = 0xdeadbeef;
 
-/// v_mov_b32_dpp of lane numbers: each lane must get the number `source` gives, or keep what it had.
+/// v_mov_b32_dpp of lane numbers: each lane must get the number `source` gives, or keep its old value.
 void check_dpp(const std::string &control, const std::function<std::optional<uint32_t>(uint32_t)> &source,
                uint64_t exec = emulator::all_lanes) {
   for (emulator::SimdPath path : simd_paths()) {
@@ -50,14 +50,14 @@ TEST_CASE("DPP moves lanes within rows and across them", "[isa][dpp]") {
             [](uint32_t i) -> Lane { return i < 16 ? std::nullopt : Lane((i & 48) - 1); });
   check_dpp("row_bcast:31" + all, [](uint32_t i) -> Lane { return i < 32 ? std::nullopt : Lane(31); });
   check_dpp("row_newbcast:6" + all, [](uint32_t i) -> Lane { return (i & 48) | 6; });
-  // Lanes without a source get 0 with bound_ctrl; 64 stands for that here.
+  // Lanes without a source get 0 with bound_ctrl; here 64 means no source.
   check_dpp("row_shl:3" + all + " bound_ctrl:0",
             [](uint32_t i) -> Lane { return i % 16 + 3 < 16 ? i + 3 : 64; });
   check_dpp("row_mirror row_mask:0xa bank_mask:0xf",
             [](uint32_t i) -> Lane { return (i / 16) % 2 == 1 ? Lane(i ^ 15) : std::nullopt; });
   check_dpp("row_mirror row_mask:0xf bank_mask:0x3",
             [](uint32_t i) -> Lane { return i % 16 < 8 ? Lane(i ^ 15) : std::nullopt; });
-  // An inactive lane is no source.
+  // An inactive lane is not a source.
   constexpr uint64_t exec = 0x00ff'ffff'f0f0'ffff;
   check_dpp(
       "row_mirror" + all,
@@ -147,7 +147,7 @@ TEST_CASE("single lanes are read and written whatever EXEC says", "[isa][lanes]"
     t.wave.set_exec(0xff00);
     t.run("v_readfirstlane_b32 s4, v1");
     CHECK(t.s(4) == 108);
-    // Without any active lane it is lane 0; numbers of lanes go round at 64.
+    // Without any active lane it is lane 0; lane numbers wrap at 64.
     t.wave.set_exec(0);
     t.s(8) = 64 + 6;
     t.run("v_readfirstlane_b32 s4, v1\n v_readlane_b32 s5, v1, 63\n v_readlane_b32 s6, v1, s8\n "
@@ -169,7 +169,7 @@ TEST_CASE("exchanges through the LDS network", "[isa][lds]") {
     CHECK(t.v(3, lane) == 500 + (lane * 7 + 3) % 64);
     CHECK(t.v(4, (lane * 7 + 3) % 64) == 500 + lane);
   }
-  // The offset counts; a lane that is off gives 0; addresses go round.
+  // The offset counts; an inactive lane gives 0; addresses wrap.
   t.fill_lanes(2, [](uint32_t lane) { return lane * 4 + 256; });
   t.wave.set_exec(~uint64_t(2));
   t.run("ds_bpermute_b32 v3, v2, v1 offset:4");

@@ -1,7 +1,7 @@
-//===- launch_test.cpp - what a wave starts with, and launches that are refused -------------------------===//
+//===- launch_test.cpp - the initial state of a wave, and launches that are refused ---------------------===//
 //
-// Layouts are written down from AMDGPUUsage ("Kernel Descriptor", "Initial Kernel Execution State") and from
-// the HSA packet format.
+// Layouts follow AMDGPUUsage ("Kernel Descriptor", "Initial Kernel Execution State") and the HSA packet
+// format.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include <catch2/catch.hpp>
@@ -123,7 +123,7 @@ TEST_CASE("MODE, work-item ids and work-group ids are as the descriptor says", "
   struct Case {
     const char *kernel;
     uint32_t mode; // round 32 [1:0], 16/64 [3:2], denormals 32 [5:4], 16/64 [7:6], DX10 8, IEEE 9, OVFL 23
-    uint32_t axes; // that v0 has
+    uint32_t axes; // the register of v0
   };
   for (const Case &c : {Case{"mode_defaults", 3u << 6 | 1u << 8 | 1u << 9, 1},
                         Case{"mode_rounding", 1u | 2u << 2 | 3u << 4 | 3u << 6 | 1u << 9, 2},
@@ -157,14 +157,14 @@ TEST_CASE("sizes come from the metadata where the descriptor has none", "[isa][l
   CHECK(sizes->kernarg_bytes == 8);
   CHECK(sizes->lds_bytes == 2048);
   CHECK(sizes->scratch_bytes == 16);
-  CHECK(sizes->max_workgroup_threads == 1024); // said to be 0
+  CHECK(sizes->max_workgroup_threads == 1024); // declared as 0
   Memory memory;
   const std::span<uint32_t> out = device<uint32_t>(memory, 1);
   const LaunchResult result = run(kernels(), "sizes", {1, 1, 1}, {1024, 1, 1}, Pointer{out.data()}, memory);
   INFO(all_text(result));
   CHECK(result.ok());
-  CHECK(out[0] == 0xffffffff); // scratch holds nothing of use before it is written
-  // Nothing says what the arguments are: the caller gives all of them.
+  CHECK(out[0] == 0xffffffff); // scratch is undefined before it is written
+  // The metadata do not describe the arguments: the caller passes all of them.
   CHECK_THROWS_WITH(emulator::launch(kernels(), "sizes", {1, 1, 1}, {64, 1, 1}, 0, {}, memory),
                     Catch::Contains("0 bytes of kernel arguments, but the kernel takes 8"));
 }
@@ -254,7 +254,7 @@ TEST_CASE("an instruction whose end is missing is none", "[isa][launch]") {
   CHECK_FALSE(disassembler.decode(bytes.first(4), 0));
   CHECK(disassembler.decode(bytes.subspan(8), 0)->bytes == 8);
   CHECK_FALSE(disassembler.decode(bytes.subspan(8, 4), 0));
-  // Nor what LLVM cannot take: reading a lane into a literal, and v_madmk_f16 and v_madak_f16 with 255.
+  // Nor what LLVM does not accept: reading a lane into a literal, v_madmk_f16 and v_madak_f16 with 255.
   const uint32_t beyond[][2] = {
       {0xd28900ff, 0x00000101}, {0xd14200ff, 0x00000101}, {0x49400101, 255}, {0x4b400101, 255}};
   for (const uint32_t (&words)[2] : beyond)
@@ -265,7 +265,7 @@ TEST_CASE("a program cut short or with bytes changed is refused or decoded", "[i
   const std::vector<std::byte> whole = launch_elf();
   for (size_t size = 0; size < whole.size(); size += size < 512 ? 1 : 61)
     CHECK_THROWS_AS(emulator::Program(std::span(whole).first(size)), package::CodeObjectError);
-  // What is not code or not even an object for this chip is said so.
+  // The error says if something is not code, or not an object for this chip.
   std::vector<std::byte> other = whole;
   other[48] = std::byte{0x3f}; // gfx90a
   CHECK_THROWS_WITH(emulator::Program(other), Catch::Contains("not gfx942"));

@@ -6,7 +6,7 @@ namespace sluice::test {
 
 namespace {
 
-/// The first 1 KiB of the input goes to LDS as it is.
+/// Copies the first 1 KiB of the input to LDS.
 const std::string input_to_lds =
     "global_load_dwordx4 v[4:7], v2, s[8:9]\n" + wait_all + "ds_write_b128 v2, v[4:7]\n" + wait_all;
 /// And back to the second KiB of the output.
@@ -80,7 +80,7 @@ TEST_CASE("LDS reads of every width, aligned or not", "[isa][lds]") {
       const std::string line =
           std::string(row.name) + " " + row_range(20, row.dwords) + ", v3 offset:" + std::to_string(offset);
       INFO(line);
-      // M0 does not bound the access.
+      // M0 does not limit the access.
       const MemoryRun run(input_to_lds + "s_mov_b32 m0, 0\n v_mov_b32_e32 v20, -1\n" + line + "\n" +
                           wait_all + "global_store_" +
                           (row.dwords == 1 ? "dword" : "dwordx" + std::to_string(row.dwords)) + " v2, " +
@@ -166,7 +166,7 @@ TEST_CASE("two equal offsets are one access, of the first data", "[isa][lds]") {
 }
 
 TEST_CASE("reads and writes at M0 by the number of the lane", "[isa][lds]") {
-  // M0's low half counts, with the offset.
+  // M0's low half is added, with the offset.
   const MemoryRun run("global_load_dword v4, v1, s[8:9]\n s_mov_b32 m0, 0x550100\n" + wait_all +
                       "ds_write_addtid_b32 v4 offset:64\n" + wait_all +
                       "ds_read_b32 v5, v1 offset:320\n s_mov_b32 m0, 0x104\n s_nop 0\n" + wait_all +
@@ -217,7 +217,7 @@ TEST_CASE("LDS exchanges of two values", "[isa][lds][atomics]") {
   struct Row {
     const char *name;
     uint32_t dwords;
-    uint32_t unit; // bytes that the offsets count
+    uint32_t unit; // unit of the offsets, in bytes
   };
   for (const Row &row : {Row{"ds_wrxchg2_rtn_b32", 1, 4}, Row{"ds_wrxchg2st64_rtn_b32", 1, 256},
                          Row{"ds_wrxchg2_rtn_b64", 2, 8}, Row{"ds_wrxchg2st64_rtn_b64", 2, 512}}) {
@@ -302,7 +302,7 @@ TEST_CASE("swizzles rotate and reorder as the manual's examples do", "[isa][lds]
        {0x1f, 0x2,  0x1,  0x4,  0x3,  0x6,  0x5,  0x8,  0x7,  0xa,  0x9,  0xc,  0xb,  0xe,  0xd,  0x10,
         0xf,  0x12, 0x11, 0x14, 0x13, 0x16, 0x15, 0x18, 0x17, 0x1a, 0x19, 0x1c, 0x1b, 0x1e, 0x1d, 0x20}},
   };
-  // Lane 5 is inactive: others get 0 from it, and it keeps what it has.
+  // Lane 5 is inactive: others get 0 from it, and it keeps its value.
   for (const Row &row : rows) {
     INFO(row.pattern);
     const MemoryRun run("v_add_u32_e32 v4, 1, v0\n v_mov_b32_e32 v5, 99\n s_mov_b32 exec_lo, 0xffffffdf\n"
@@ -330,7 +330,7 @@ TEST_CASE("permutations leave out inactive lanes on both sides", "[isa][lds][lan
     CHECK(run.output[lane] == (!active ? 7 : before >= 8 && before < 16 ? 0 : 100 + before));
     CHECK(run.output[64 + lane] == (!active ? 7 : after >= 8 && after < 16 ? 0 : 100 + after));
   }
-  // Of several that send to one lane the highest wins; the others get 0.
+  // If several send to one lane, the highest wins; the others get 0.
   const MemoryRun many("v_mov_b32_e32 v4, 12\n ds_permute_b32 v5, v4, v0\n" + wait_all +
                        "global_store_dword v1, v5, s[12:13]\n");
   for (uint32_t lane = 0; lane < 64; ++lane)
@@ -363,7 +363,7 @@ TEST_CASE("LDS instructions that find their address in M0 check it", "[isa][lds]
         run_checked(written + "s_movk_i32 m0, 0x2000\n s_nop 0\n" + line + "\n" + wait_all);
     CHECK(only(beyond, ReportKind::lds_out_of_bounds).disassembly == line);
   }
-  // The lane's number is added by a path that a scalar write of M0 must not be close before.
+  // The lane's number is added on a path that a scalar write of M0 must not closely precede.
   const LaunchResult close = run_checked(written + "s_mov_b32 m0, 0\n ds_read_addtid_b32 v8\n" + wait_all);
   CHECK(only(close, ReportKind::hazard).disassembly == "ds_read_addtid_b32 v8");
   CHECK(run_checked(written + "s_mov_b32 m0, 0\n ds_append v8\n" + wait_all).ok());
@@ -401,7 +401,7 @@ TEST_CASE("results of DS instructions arrive when lgkmcnt says so", "[isa][lds][
 
 TEST_CASE("LDS atomics that were not waited for before a barrier race with what follows",
           "[isa][lds][checks]") {
-  // Wave 0 combines, wave 1 reads behind the barrier.
+  // Wave 0 combines, wave 1 reads after the barrier.
   auto program = [](const std::string &line, const std::string &wait) {
     return "v_readfirstlane_b32 s5, v0\n v_mov_b32_e32 v4, 0\n v_and_b32_e32 v6, 0xff, v1\n s_mov_b32 m0, 0\n"
            "v_mov_b32_e32 v5, 0\n s_cmp_eq_u32 s5, 0\n s_cbranch_scc0 other\n ds_write_b32 v1, v4\n" +

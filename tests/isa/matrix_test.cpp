@@ -1,7 +1,8 @@
 //===- matrix_test.cpp - MFMA and SMFMAC as instructions of a wave --------------------------------------===//
 //
-// What the matrix core computes is held against a model in tests/unit/emulator; here it is the way there:
-// register files, modifiers, constants, MODE, EXEC, and the wait states to the instructions around.
+// Tests in tests/unit/emulator compare the matrix core's results with a model; this file tests the rest of
+// the instructions: register files, modifiers, constants, MODE, EXEC, and the wait states to neighbouring
+// instructions.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include <catch2/catch.hpp>
@@ -150,7 +151,7 @@ TEST_CASE("modifiers reach the matrix core", "[isa][matrix]") {
 }
 
 TEST_CASE("operands that the matrix core cannot take are refused", "[isa][matrix]") {
-  // v_mfma_f32_16x16x16_f16 and v_smfmac_f32_16x16x32_f16: the assembler knows better, so as bits.
+  // v_mfma_f32_16x16x16_f16 and v_smfmac_f32_16x16x32_f16 as bits: the assembler would refuse them.
   auto refusal = [](uint32_t opcode, uint32_t d, uint32_t a, uint32_t b, uint32_t c) {
     const uint32_t code[] = {0xd3800000 | opcode << 16 | d, a | b << 9 | c << 18};
     emulator::Disassembler disassembler;
@@ -238,7 +239,7 @@ namespace {
 
 //===--- Wait states ------------------------------------------------------------------------------------===//
 
-/// Wait states that LLVM's hazard recogniser puts between a matrix instruction and what comes after.
+/// Wait states that LLVM's hazard recogniser inserts between a matrix instruction and later instructions.
 struct Waits {
   MatrixUnit unit;
   uint32_t passes;
@@ -246,7 +247,7 @@ struct Waits {
   uint32_t memory;          // a memory instruction reads the result
   uint32_t part_for_xdl;    // an MFMA's addend overlaps it
   uint32_t part_for_others; // the same, for f32 and f64
-  uint32_t whole;           // an MFMA's addend is the very result
+  uint32_t whole;           // an MFMA's addend is exactly the result
   uint32_t addend;          // a vector or memory instruction writes the addend
 };
 constexpr Waits waits[] = {
@@ -301,7 +302,7 @@ struct Step {
   }
 };
 
-/// The fewest wait states between the two about which the tracker is silent; it must have asked for as many.
+/// The fewest wait states between the two with which the tracker is silent; it must have asked for as many.
 uint32_t states_between(const Step &first, const Step &second) {
   static emulator::HazardTracker tracker;
   emulator::OpInfo nop;
@@ -355,7 +356,7 @@ TEST_CASE("wait states between matrix and other instructions are those of LLVM",
         CHECK(after("global_load_dword " + addend + ", v[200:201], off") == want.addend);
       }
       CHECK(after("v_mov_b32_e32 v100, v200") == 0); // A has been read
-      // Whatever the registers.
+      // For all registers.
       CHECK(after("v_fma_f64 v[210:211], v[212:213], v[212:213], v[212:213]") == (dgemm ? 2 : 0));
       CHECK(after("v_fmac_f64_e32 v[210:211], v[212:213], v[212:213]") == (dgemm ? 2 : 0));
       CHECK(after("v_mul_f64 v[210:211], v[212:213], v[212:213]") == 0);

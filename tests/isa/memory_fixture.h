@@ -1,6 +1,6 @@
 //===- memory_fixture.h - programs between two buffers --------------------------------------------------===//
 //
-// A short program runs with every check and with none: it must find nothing wrong and do the same twice.
+// A short program runs with every check and with none: there must be no report, and the same result twice.
 // s[8:9] is the input, s[12:13] the output; v0 the lane, v1 = 4 * lane, v2 = 16 * lane, v3 = 8 * lane.
 //
 //===----------------------------------------------------------------------------------------------------===//
@@ -83,7 +83,7 @@ private:
   }
 };
 
-/// Everything a program reports, as text; it is launched with all checks.
+/// Everything that is reported for a program, as text; it is launched with all checks.
 inline LaunchResult run_checked(const std::string &body, LaunchShape shape = {.lds_bytes = 8192}) {
   Memory memory;
   auto *input = static_cast<uint8_t *>(memory.allocate(MemoryRun::bytes));

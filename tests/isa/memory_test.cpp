@@ -6,8 +6,8 @@
 namespace sluice::test {
 
 TEST_CASE("a wave starts as the dispatcher says", "[isa][launch]") {
-  // Each work-item stores its packed id and the workgroup's at a place of its own: block 8 x 4 x 3, grid 2 x
-  // 2 x 1.
+  // Each work-item stores its packed id and the workgroup's at its own place: block 8 x 4 x 3, grid 2 x 2 x
+  // 1.
   const TestKernel kernel(
       "s_load_dwordx2 s[8:9], s[0:1], 0x8\n v_and_b32_e32 v1, 0x3ff, v0\n v_bfe_u32 v2, v0, 10, 10\n"
       "v_bfe_u32 v3, v0, 20, 10\n v_lshl_add_u32 v4, v2, 3, v1\n v_lshl_add_u32 v4, v3, 5, v4\n"
@@ -121,7 +121,7 @@ TEST_CASE("device memory", "[isa][memory]") {
   const emulator::MemoryBlock *old = memory.snapshot()->find(reinterpret_cast<uint64_t>(first), 4);
   CHECK((old == nullptr || old->bytes != 1000));
 
-  // Whoever holds a table may touch what it names, freed or not, and the map of what was written there.
+  // Holders of a table may touch what it names, freed or not, and the map of what was written there.
   void *const held = memory.allocate(128 << 10, Memory::Contents::undefined);
   std::memset(held, 7, 128 << 10);
   const std::shared_ptr<const emulator::BlockTable> table = memory.snapshot();

@@ -1,4 +1,4 @@
-//===- operand_text.cpp - reading the operands of LLVM's text -------------------------------------------===//
+//===- operand_text.cpp - parses the operands of LLVM's text --------------------------------------------===//
 #include "isa/operand_text.h"
 
 #include <algorithm>
@@ -131,7 +131,7 @@ Operand parse_operand(std::string_view text) {
   return operand;
 }
 
-//===--- Operands with a syntax of their own ------------------------------------------------------------===//
+//===--- Operands with special syntax -------------------------------------------------------------------===//
 
 uint32_t parse_hwreg(std::string_view text) {
   static const std::map<std::string_view, uint32_t> named = {{"HW_REG_MODE", 1},

@@ -1,4 +1,4 @@
-//===- operand_text.h - reading the operands of LLVM's text ---------------------------------------------===//
+//===- operand_text.h - parses the operands of LLVM's text ----------------------------------------------===//
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ using Names = std::span<const std::string_view>;
 
 [[noreturn]] void not_understood(std::string_view text);
 int64_t integer(std::string_view text);
-/// What stands between the brackets of "name(...)" or "[...]", by commas.
+/// The text between the brackets of "name(...)" or "[...]", split at commas.
 std::vector<std::string> list(std::string_view text);
 size_t index_of(Names names, std::string_view name);
 /// "name(A,B)": bit i for the name at place i of `names`.
@@ -42,12 +42,12 @@ struct Operand {
 };
 
 Operand parse_operand(std::string_view text);
-/// Of s_getreg_b32 and its kind: register, offset, width less one.
+/// Parses the operand of s_getreg_b32 and similar ones: register, offset, width less one.
 uint32_t parse_hwreg(std::string_view text);
 uint32_t parse_message(std::string_view text);
-/// "vmcnt(1)" and so on; a counter that is not named is at its largest.
+/// "vmcnt(1)" and so on; a counter that is not named has its maximum.
 uint32_t parse_wait(const std::vector<std::string> &parts);
-/// Of ds_swizzle_b32, as its 16 bits of offset.
+/// Parses the operand of ds_swizzle_b32, as its 16 bits of offset.
 uint32_t parse_swizzle(std::string_view text);
 
 } // namespace sluice::test

@@ -1,8 +1,7 @@
-//===- order_test.cpp - what orders accesses of different workgroups ------------------------------------===//
+//===- order_test.cpp - the order of accesses of different workgroups -----------------------------------===//
 //
-// The rules of AMDGPUUsage, "Memory Model gfx942", on waves that exist only here: an access is seen by
-// another workgroup if it is done, written back, released, acquired, and the reader has invalidated its
-// caches.
+// The rules of AMDGPUUsage, "Memory Model gfx942", on simulated waves: an access is visible to another
+// workgroup if it is done, written back, released, acquired, and the reader has invalidated its caches.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include <catch2/catch.hpp>
@@ -271,7 +270,7 @@ TEST_CASE("loads of two workgroups are remembered", "[isa][order]") {
 TEST_CASE("every workgroup and every wave runs, whatever the schedule", "[isa][order]") {
   using emulator::WaveSchedule;
   using emulator::WorkgroupSchedule;
-  // Takes a ticket, and stores it where the workgroup's waves have their place.
+  // Takes a ticket, and stores it at the place of the workgroup's waves.
   const TestKernel kernel(
       "s_load_dwordx4 s[8:11], s[0:1], 0x0\n v_and_b32 v0, 0x3ff, v0\n"
       "v_lshrrev_b32 v1, 6, v0\n s_nop 0\n v_readfirstlane_b32 s12, v1\n"

@@ -1,4 +1,4 @@
-// Programs as a compiler writes them, at -O3, without any library: each has a counterpart on the host in
+// Programs as a compiler generates them, at -O3, without any library: each has a counterpart on the host in
 // programs_test.cpp.
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable
 

@@ -109,7 +109,7 @@ TEST_CASE("lanes that loop for different lengths", "[isa][programs]") {
   Memory memory;
   const std::span<uint32_t> start = device<uint32_t>(memory, 128), steps = device<uint32_t>(memory, 128);
   for (uint32_t i = 0; i < 128; ++i)
-    start[i] = i == 77 ? 0 : i * 1237 + 27; // 0 never ends: the break does
+    start[i] = i == 77 ? 0 : i * 1237 + 27; // 0 is endless: the break ends it
   in_every_mode([&](const Options &options) {
     struct {
       uint32_t *steps;
@@ -368,7 +368,7 @@ TEST_CASE("single precision", "[isa][programs]") {
     run("singles", {2, 1, 1}, 64, arguments, memory, options);
     for (uint32_t i = 0; i < 128; ++i) {
       const float a = in[2 * i], b = in[2 * i + 1];
-      // OpenCL asks for 2.5 units in the last place of a quotient.
+      // OpenCL allows 2.5 units in the last place for a quotient.
       CHECK(std::fabs(out[5 * i] - a / b) <= 2.5f * std::ldexp(std::fabs(a / b), -23));
       CHECK(out[5 * i + 2] == float(int(a)) + float(unsigned(std::fabs(b))) + std::nearbyint(a));
       CHECK(out[5 * i + 3] == (std::isnan(a) || a > b ? std::fmin(a, b) : std::fmax(a, -b)));

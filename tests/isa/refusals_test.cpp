@@ -1,4 +1,4 @@
-//===- refusals_test.cpp - what the machine stops at ----------------------------------------------------===//
+//===- refusals_test.cpp - instructions at which the machine stops --------------------------------------===//
 #include <catch2/catch.hpp>
 
 #include <set>
@@ -11,9 +11,9 @@ namespace {
 
 struct Refused {
   std::string_view mnemonics; // one, or several: "s_atomic_*"
-  std::string_view reason;    // part of what the machine says
+  std::string_view reason;    // part of the machine's message
 };
-/// What the machine stops at: always, or in some forms only.
+/// Instructions at which the machine stops: always, or in some forms only.
 constexpr Refused refused[] = {
     // The scalar unit
     {"s_rfe_*", "belongs to a trap handler"},
@@ -52,7 +52,7 @@ constexpr Refused refused[] = {
     {"tbuffer_store_*", "fewer components than the format"},
 };
 
-/// A star at the end stands for anything.
+/// A star at the end matches any text.
 bool matches(std::string_view pattern, std::string_view mnemonic) {
   if (!pattern.ends_with('*')) return pattern == mnemonic;
   pattern.remove_suffix(1);

@@ -22,10 +22,10 @@ constexpr uint32_t row_source(uint32_t k) {
 struct RowForm {
   std::string ending;                // "_e64", "_dpp", "_sdwa"
   std::array<std::string, 3> before; // of each source: "-", "|", "-|", "sext("
-  std::string modifiers;             // behind the operands
+  std::string modifiers;             // after the operands
 };
 
-/// The sources that are written in the instruction.
+/// The explicit sources of the instruction.
 inline uint32_t written_sources(const emulator::ValuRow &row) {
   return row.form == emulator::ValuForm::accumulate ? row.sources - 1u : row.sources;
 }

@@ -36,7 +36,7 @@ TEST_CASE("scalar loads of every size, by every form of offset", "[isa][smem]") 
     const char *before, *offset;
     uint32_t at, scratch_at; // scratch loads count the register in 64 bytes
   };
-  // The low bits of each part do not count.
+  // The low bits of each part are ignored.
   const Row rows[] = {
       {"", "0x24", 0x24, 0x24},
       {"s_movk_i32 s5, 0x43\n", "s5", 0x40, 0x40 * 64},
@@ -177,7 +177,7 @@ TEST_CASE("scalar stores and atomics are checked", "[isa][smem][checks]") {
   const LaunchResult early = run_checked(value + line + "s_mov_b32 s17, s16\n" + wait_all);
   CHECK(only(early, ReportKind::pending_register).other->disassembly + "\n" == line);
   CHECK(run_checked(value + line + wait_all + "s_mov_b32 s17, s16\n").ok());
-  // Nothing comes back from a store.
+  // A store returns nothing.
   CHECK(run_checked(value + "s_store_dword s16, s[12:13], 0x10\n s_mov_b32 s17, s16\n" + wait_all).ok());
 
   CHECK(only(run_checked(value + "s_store_dword s16, s[12:13], 0x4000\n" + wait_all),

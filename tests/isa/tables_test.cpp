@@ -1,7 +1,7 @@
 //===- tables_test.cpp - every row against LLVM ---------------------------------------------------------===//
 //
-// Each row of the tables is written as assembly, assembled and decoded again: the mnemonic must exist, come
-// back to its row, and read and write the very registers that LLVM says the instruction does.
+// Each row of the tables is written as assembly, assembled and decoded again: the mnemonic must exist, decode
+// to its row, and read and write exactly the registers that LLVM says the instruction does.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include <catch2/catch.hpp>
@@ -57,7 +57,7 @@ uint32_t rows(OperandType type) {
   return rows_of(type);
 }
 
-/// Without what is not written in the instruction: EXEC, and MODE, which LLVM does not number.
+/// Without implicit operands: EXEC, and MODE, which LLVM does not number.
 Registers without_exec(Registers registers) {
   registers.erase(emulator::first_sgpr + emulator::sgpr_exec);
   registers.erase(emulator::first_sgpr + emulator::sgpr_exec + 1);
@@ -130,7 +130,7 @@ TEST_CASE("every row of the vector unit is an instruction, with LLVM's operands"
         add(reads, op.src[k], rows(op.valu.source_types[k]));
       if (op.mask_in != emulator::no_operand) add(reads, op.mask_in, 2);
       Registers llvm_reads = without_exec(registers_of(d.instruction.reads));
-      // A destination that is also a source, which LLVM names or not, is checked below.
+      // A destination that is also a source, whether or not LLVM names it, is checked below.
       if (op.dst != emulator::no_operand && row.form != ValuForm::accumulate) {
         for (uint32_t i = 0; i < 2; ++i)
           if (!reads.contains(op.dst + i)) llvm_reads.erase(op.dst + i);
@@ -432,7 +432,7 @@ TEST_CASE("memory instructions touch the registers that LLVM says", "[isa][table
       add(writes, op.dst, m.dwords);
       CHECK(writes == llvm_writes);
     }
-    // Addresses and stored data that the checks look at are read by the instruction.
+    // The instruction reads the addresses and stored data that the checks look at.
     for (uint32_t i = 0; i < d.op.info.address.count; ++i)
       CHECK(llvm_reads.contains(d.op.info.address.first + i));
     for (uint32_t i = 0; i < d.op.info.stored.count; ++i)

@@ -1,7 +1,6 @@
 //===- valu_float_test.cpp - floating-point instructions, lane by lane ----------------------------------===//
 //
-// Expectations come from the host's arithmetic in a wider type, rounded once; every NaN is as good as
-// another.
+// Expected results come from the host's arithmetic in a wider type, rounded once; all NaNs are equal.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include <catch2/catch.hpp>
@@ -89,7 +88,7 @@ float flushed(float x) {
   return std::fpclassify(x) == FP_SUBNORMAL ? std::copysign(0.0f, x) : x;
 }
 
-/// Halves, by way of a second implementation of the format.
+/// Halves, through a second implementation of the format.
 using ExpectHalf = std::function<double(double, double, double)>;
 void check_half(const std::string &instruction, const ExpectHalf &expect) {
   for (emulator::SimdPath path : simd_paths()) {
@@ -507,7 +506,7 @@ TEST_CASE("segments of 2 / pi reduce any angle", "[isa][valu]") {
   const long double sum = static_cast<long double>(t.d(4)) + t.d(6) + t.d(8);
   CHECK(std::fabs(double(sum - 0.636619772367581343075535053490057448L)) < 1e-19);
   CHECK(t.d(6) < 0x1p-53);
-  // For large angles the leading bits, which make whole turns, are left out; very large ones are scaled.
+  // For large angles the leading bits, which are whole turns, are left out; very large ones are scaled.
   t.fill(2, 0x1p60); // exponent field 1083, six more than where that starts
   t.run("v_trig_preop_f64 v[4:5], v[2:3], v10");
   const double two_over_pi = 0.636619772367581343;

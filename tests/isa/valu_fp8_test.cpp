@@ -1,7 +1,7 @@
 //===- valu_fp8_test.cpp - conversions between f32, f16 and 8-bit floats, exhaustively ------------------===//
 //
-// The second implementation knows a format as the sorted list of its values, made by the formula of the
-// manual in doubles. Rounding is a search in that list: nothing in it looks like the bodies.
+// The second implementation represents a format as the sorted list of its values, computed by the manual's
+// formula in doubles. Rounding is a search in that list, which has nothing in common with the bodies.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include <catch2/catch.hpp>
@@ -46,7 +46,7 @@ const ValueList half = value_list(10, 15, 0x7c00);
 
 enum class Rounding : uint32_t { nearest, up, down, to_zero };
 
-/// The code of a magnitude; one more than the largest where it is beyond.
+/// The code of a magnitude; one more than the largest if it is beyond.
 uint32_t nearest_code(const ValueList &list, double magnitude, Rounding rounding, bool negative) {
   const auto above = std::upper_bound(list.values.begin(), list.values.end(), magnitude);
   const uint32_t low = uint32_t(above - list.values.begin()) - 1;
@@ -90,7 +90,7 @@ uint16_t half_of(float x, Rounding rounding) {
   return uint16_t(sign | nearest_code(half, magnitude, rounding, sign != 0));
 }
 
-/// Every f32 that lies on or beside a value of a format, or halfway between two.
+/// Every f32 that is equal or next to a value of a format, or halfway between two.
 std::vector<float> critical_numbers(const ValueList &list) {
   std::vector<float> numbers;
   auto add = [&](double x) {

@@ -1,7 +1,7 @@
 //===- valu_integer_test.cpp - integer and bit instructions, lane by lane -------------------------------===//
 //
 // Each instruction runs on every compiled form of the vector unit, on numbers near the edges and on random
-// ones, with all lanes and with some; the expectation is the manual's sentence in 64-bit arithmetic.
+// ones, with all lanes and with some; the expected result is the manual's sentence in 64-bit arithmetic.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include <catch2/catch.hpp>
@@ -581,7 +581,7 @@ TEST_CASE("CLAMP of whole numbers stops at the bounds of their type", "[isa][val
     const Wide sum = Wide(int32_t(a)) * int32_t(b) + int64_t(c);
     return uint64_t(int64_t(std::clamp<Wide>(sum, INT64_MIN, INT64_MAX)));
   });
-  // Where nothing can overflow the bit changes nothing.
+  // Where nothing can overflow the bit has no effect.
   check("v_cvt_i32_f32_e64 v4, v1 clamp", [](auto a, auto, auto) {
     const double x = double(std::bit_cast<float>(a));
     return x != x ? 0 : uint32_t(int32_t(std::clamp(x, -2147483648.0, 2147483647.0)));

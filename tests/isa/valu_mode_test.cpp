@@ -1,8 +1,8 @@
-//===- valu_mode_test.cpp - what the MODE register does to float instructions ---------------------------===//
+//===- valu_mode_test.cpp - the effect of the MODE register on float instructions -----------------------===//
 //
-// Rounding is checked against exact arithmetic in 113 bits, cut by a rule of its own. Subnormals, OMOD, CLAMP
-// and FP16_OVFL change what goes in or what comes out: every row is run plain on changed operands and its
-// result changed by the manual's rule.
+// Rounding is checked against exact arithmetic in 113 bits, truncated by a separate rule. Subnormals, OMOD,
+// CLAMP and FP16_OVFL change inputs or results: every row is run plain on changed operands and its result
+// changed by the manual's rule.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include <catch2/catch.hpp>
@@ -150,7 +150,7 @@ const RoundingCase rounding_cases[] = {
 
 //===--- Every row --------------------------------------------------------------------------------------===//
 
-/// Rows that round as MODE says; the manual's list of those that do not is longer.
+/// Rows that round by MODE; the manual's list of those that do not is longer.
 bool rounds(std::string_view name) {
   for (std::string_view kind :
        {"v_add_f",       "v_sub_f",       "v_subrev_f",     "v_mul_f",       "v_mul_legacy_f",
@@ -162,7 +162,7 @@ bool rounds(std::string_view name) {
   return false;
 }
 
-/// Rows that move bits or have rules of their own.
+/// Rows that move bits or have their own rules.
 bool ignores_denormal_mode(std::string_view name) {
   return name == "v_cndmask_b32" || name.starts_with("v_cmp_class") || name.starts_with("v_dot2") ||
          name == "v_pk_mov_b32";
@@ -325,7 +325,7 @@ std::vector<RowCode> float_rows(TestWave &t, const std::string &modifier = "") {
   return result;
 }
 
-/// All registers and VCC, NaNs of the result being equal.
+/// All registers and VCC; NaNs of the result are equal.
 std::string difference(TestWave &got, TestWave &expected, const ValuRow &row) {
   if (row.mask_out && got.vcc() != expected.vcc()) return "the mask differs";
   if (row.result_type == OperandType::mask) return "";
@@ -407,8 +407,8 @@ void flush_result(const ValuRow &row, TestWave &t, const Mode &mode) {
 } // namespace
 
 TEST_CASE("a fused half is rounded once, however small the part that decides", "[isa][valu][mode]") {
-  // 99 * 331 is 2^15 + 1: with the factors at 2^-8 the product lies 2^-16 above one half, which no float
-  // beside 1024 can tell from it, and which decides what 1024.5 becomes.
+  // 99 * 331 is 2^15 + 1: with the factors at 2^-8 the product is 2^-16 above one half, which no float next
+  // to 1024 can distinguish from it, and which decides how 1024.5 is rounded.
   for (emulator::SimdPath path : simd_paths()) {
     TestWave t(path);
     const auto code = t.prepare("v_fma_f16 v8, v2, v4, v6\n v_pk_fma_f16 v9, v2, v4, v6");

@@ -1,9 +1,8 @@
 //===- valu_modifiers_test.cpp - every row with every modifier ------------------------------------------===//
 //
-// A modifier changes what goes into an instruction or what becomes of its result, never the instruction
-// itself. So each row is run twice: with the modifier, and plain on operands that the test has changed by the
-// manual's rule for one lane; what comes out is put together by such a rule again. The assembler decides
-// which forms are legal.
+// A modifier changes the operands of an instruction or its result, never the instruction itself. So each row
+// is run twice: with the modifier, and plain on operands that the test has changed by the manual's rule for
+// one lane; another such rule then changes the result. The assembler decides which forms are legal.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include <catch2/catch.hpp>
@@ -130,13 +129,13 @@ void add_op_sel_forms(std::vector<Form> &forms, const ValuRow &row) {
 
 void add_packed_forms(std::vector<Form> &forms, const ValuRow &row) {
   const uint32_t sources = written_sources(row);
-  // The assembler takes op_sel with v_pk_fmac_f16, which has no room for it.
+  // The assembler accepts op_sel with v_pk_fmac_f16, which has no room for it.
   if (!any_packed(row) || row.mnemonic == "v_pk_mov_b32" || row.mnemonic == "v_pk_fmac_f16") return;
   const uint32_t all = (1u << sources) - 1;
   for (uint32_t bit = 0; bit < sources; ++bit) {
     const uint32_t one = 1u << bit;
     if (!is_packed(row.source_types[bit])) {
-      // f32 with two halves as companions: only its sign can change.
+      // f32 with two halves as other operands: only its sign can change.
       Form form{&row, row_text(row, {"", {}, bit_list("neg_lo", one, sources)})};
       form.negate = one;
       forms.push_back(form);
@@ -190,7 +189,7 @@ void add_sdwa_forms(std::vector<Form> &forms, const ValuRow &row, std::mt19937 &
     }
     written.modifiers += selects;
     form.text = row_text(row, written);
-    // Conversions from fp8 have no selection of the destination.
+    // Conversions from fp8 cannot select a part of the destination.
     RowForm shorter = written;
     shorter.modifiers = selects;
     forms.push_back(form);
@@ -303,7 +302,7 @@ uint32_t place_result(const Form &form, uint32_t result, uint32_t old) {
   return part | (negative ? above : 0);
 }
 
-/// Empty if the form does what it should.
+/// Empty if the form works as it should.
 std::string check_form(const Form &form, TestWave &modified, TestWave &plain, const TestWave::Prepared &with,
                        const TestWave::Prepared &without, std::mt19937 &random) {
   const ValuRow &row = *form.row;
@@ -340,7 +339,7 @@ std::string check_form(const Form &form, TestWave &modified, TestWave &plain, co
   return "";
 }
 
-/// What the assembler takes and the manual gives no meaning.
+/// Forms that the assembler accepts and the manual gives no meaning.
 bool meaningless(const Form &form) {
   const std::string name = plain_mnemonic(*form.row);
   const bool whole_result = rows_of(form.row->result_type) == 1 &&

@@ -115,7 +115,7 @@ TEST_CASE("NaNs get payloads at random and stay quiet", "[isa][noise]") {
       CHECK((t.v(5, lane) & 0x7e007e00) == 0x7e007e00);
       CHECK((t.vv(8, lane) & 0x7ff8000000000000) == 0x7ff8000000000000);
       CHECK(t.f(10, lane) == 1.0f);
-      CHECK(t.v(11, lane) == std::bit_cast<uint32_t>(NAN)); // moves are no arithmetic
+      CHECK(t.v(11, lane) == std::bit_cast<uint32_t>(NAN)); // moves are not arithmetic
       CHECK(t.v(12, lane) == std::bit_cast<uint32_t>(NAN));
       singles.insert(t.v(4, lane));
       lows.insert(t.v(5, lane) & 0xffff);

@@ -66,7 +66,7 @@ TEST_CASE("wait states that the hardware does not enforce", "[isa][checks]") {
       {"v_readfirstlane_b32 s9, v13\n", "global_load_dword v2, v1, s[8:9]\n s_waitcnt vmcnt(0)\n", 5},
       {"v_add_u32_sdwa v2, v4, v5 dst_sel:WORD_1 dst_unused:UNUSED_PAD src0_sel:DWORD src1_sel:DWORD\n",
        "v_mov_b32_e32 v3, v2\n", 1},
-      // The half lands late for what overwrites it too.
+      // The half also arrives late for an instruction that overwrites it.
       {"v_add_u32_sdwa v2, v4, v5 dst_sel:WORD_1 dst_unused:UNUSED_PAD src0_sel:DWORD src1_sel:DWORD\n",
        "v_mov_b32_e32 v2, 0\n", 1, compiler},
       {"v_mad_u16 v2, v4, v5, v6 op_sel:[0,0,0,1]\n", "v_mov_b32_e32 v3, v2\n", 1},
@@ -147,7 +147,7 @@ TEST_CASE("wait states that AMD's own code does without are found by a check tha
   CHECK_THAT(found[0].other->disassembly, Catch::StartsWith("s_movk_i32"));
   CHECK(emulator::static_reports(kernel.program).empty());
   CHECK(emulator::static_reports(kernel.program, /*with_waived=*/true).size() == 1);
-  // By count too, it stays one of these.
+  // By count too, it remains one of these.
   const TestKernel behind_a_barrier(
       setup + "v_cmp_eq_u32_e32 vcc, 0, v1\n s_barrier\n v_cndmask_b32_e32 v2, v1, v1, vcc\n" + end);
   CHECK(emulator::static_reports(behind_a_barrier.program).empty());
@@ -168,12 +168,12 @@ TEST_CASE("wait states are missed on paths that no wave takes", "[isa][checks]")
   CHECK_THAT(found[0].disassembly, Catch::StartsWith("v_add_f32"));
   CHECK_THAT(found[0].other->disassembly, Catch::StartsWith("v_mfma"));
   CHECK_THAT(found[0].message, Catch::Contains("written by the matrix core 2 wait states before, but 11"));
-  // What lies behind a jump does not follow it.
+  // Instructions after a jump do not follow it.
   const std::string jump = "v_mov_b32_e32 v4, 0\n v_mov_b32_e32 v5, 0\n s_nop 1\n"
                            "v_mfma_f32_32x32x8_f16 v[8:23], v[4:5], v[4:5], 0\n s_branch over\n"
                            "v_add_f32_e32 v3, v8, v8\n over:\n s_nop 15\n";
   CHECK(emulator::static_reports(TestKernel(jump + end).program).empty());
-  // Round a loop: the end of the body before its start.
+  // Around a loop: the end of the body before its start.
   const std::string loop = "s_mov_b32 s6, 1\n v_mov_b32_e32 v3, 0\n again:\n v_add_f32_e32 v4, v3, v3\n"
                            "s_sub_u32 s6, s6, 1\n s_cmp_lg_u32 s6, 0\n v_exp_f32_e32 v3, v4\n";
   CHECK(emulator::static_reports(TestKernel(loop + "s_cbranch_scc1 again\n" + end).program).empty());
@@ -195,14 +195,14 @@ TEST_CASE("of each s_nop the wait states that some path needs are known", "[isa]
   const std::string use = "v_add_f32_e32 v3, v8, v8\n";
   CHECK(states(sources + "s_nop 1\n" + mfma) == Expected{{2, 2}});
   CHECK(states(sources + "s_nop 5\n v_add_f32_e32 v3, v4, v4\n") == Expected{{6, 0}});
-  // 11 wait states between the product and its use, of which what lies between is a part.
+  // 11 wait states between the product and its use; the instructions between them count.
   CHECK(states(sources + "s_nop 1\n" + mfma + "s_nop 15\n" + use) == Expected{{2, 2}, {16, 11}});
   CHECK(states(sources + "s_nop 1\n" + mfma + "v_mov_b32_e32 v3, 0\n s_nop 15\n" + use) ==
         Expected{{2, 2}, {16, 10}});
-  // The first is cut down as far as the second, as it stands, allows; the second gives the rest.
+  // The first is reduced as far as the second, unchanged, allows; the second supplies the rest.
   CHECK(states(sources + "s_nop 1\n" + mfma + "s_nop 7\n s_nop 7\n" + use) ==
         Expected{{2, 2}, {8, 3}, {8, 8}});
-  // The way through the branch alone needs it, or the way round a loop.
+  // Only the path through the branch needs it, or only the path around a loop.
   CHECK(states(sources + "s_nop 1\n" + mfma + "s_cbranch_scc1 late\n s_endpgm\n late:\n s_nop 15\n" + use) ==
         Expected{{2, 2}, {16, 10}});
   CHECK(states(sources + "s_mov_b32 s6, 1\n s_nop 1\n" + mfma +
@@ -212,14 +212,13 @@ TEST_CASE("of each s_nop the wait states that some path needs are known", "[isa]
   CHECK(states("s_mov_b32 s6, 1\n again:\n s_nop 3\n v_add_f32_e32 v6, v24, v24\n s_sub_u32 s6, s6, 1\n"
                "s_cmp_lg_u32 s6, 0\n s_cbranch_scc1 again\n v_exp_f32_e32 v24, v7\n s_nop 4\n"
                "v_add_f32_e32 v6, v24, v24\n") == Expected{{4, 0}, {5, 1}});
-  // Only LLVM asks for wait states in front of a mask, and the manual asks for none. Only LLVM asks for them
-  // in front of a load over a result, too, but there the manual is silent.
+  // Only LLVM requires wait states before a mask, and the manual requires none. Only LLVM requires them
+  // before a load over a result, too, but there the manual is silent.
   const std::string masked = "v_cmp_eq_u32_e32 vcc, 0, v1\n s_nop 3\n v_cndmask_b32_e32 v3, v4, v5, vcc\n";
   CHECK(states(sources + masked) == Expected{{4, 0}});
   CHECK(states(sources + "s_nop 1\n" + mfma + "s_nop 15\n ds_read_b32 v8, v1\n") ==
         Expected{{2, 2}, {16, 11}});
-  // A hazard that the code has already does not keep other s_nop from being cut down. Unreachable code is
-  // left out.
+  // A hazard that the code already has does not prevent reducing other s_nop. Unreachable code is left out.
   CHECK(states(sources + mfma + "s_nop 15\n" + use) == Expected{{16, 11}});
   CHECK(states("s_branch over\n s_nop 3\n over:\n") == Expected{});
 }

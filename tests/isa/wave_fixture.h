@@ -1,7 +1,7 @@
 //===- wave_fixture.h - single instructions on a wave ---------------------------------------------------===//
 //
-// Assembles instructions, decodes them as a program's code is decoded and runs them one after another on the
-// registers of one wave, without a kernel around.
+// Assembles instructions, decodes them like a program's code and runs them one after another on the registers
+// of one wave, without a kernel.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -62,7 +62,7 @@ public:
     }
     return result;
   }
-  /// Throws when the instruction is refused, with the reason.
+  /// Throws if the instruction is refused, with the reason.
   void run(const Prepared &instruction) {
     if (!instruction.refusal.empty()) throw std::runtime_error(instruction.text + ": " + instruction.refusal);
     wave.constants = decoder.constants().rows().data();

@@ -1,4 +1,4 @@
-//===- barrier_counterparts.cpp - at which barriers the waves of a workgroup meet -----------------------===//
+//===- barrier_counterparts.cpp - the barriers at which the waves of a workgroup meet -------------------===//
 #include "barrier_counterparts.h"
 
 #include <algorithm>
@@ -23,13 +23,13 @@ public:
     }
   }
 
-  /// The number of instructions where the paths meet at the end of the kernel only.
+  /// The number of instructions if the paths meet only at the end of the kernel.
   size_t of(size_t index) const { return nearest[index]; }
 
 private:
   static constexpr size_t unknown = ~size_t(0);
 
-  /// Each instruction behind one that follows it; sets the places, which fall along that order.
+  /// Each instruction after one that follows it; sets the places, which decrease along that order.
   std::vector<size_t> from_the_end() {
     std::vector<size_t> last;
     for (size_t index = 0; index < end; ++index)
@@ -83,7 +83,7 @@ private:
   std::vector<size_t> nearest;
 };
 
-/// The first barriers on the paths from `starts` that do not come by `end`.
+/// The first barriers on the paths from `starts` that do not pass `end`.
 std::set<size_t> first_barriers(const MachineCode &code, std::vector<size_t> starts, size_t end) {
   std::set<size_t> seen, barriers;
   while (!starts.empty()) {
@@ -118,7 +118,7 @@ std::vector<std::set<size_t>> barrier_counterparts(const MachineCode &code) {
     const size_t meeting = meetings.of(branch);
     std::set<size_t> one = first_barriers(code, {ways[0]}, meeting);
     std::set<size_t> other = first_barriers(code, {ways[1]}, meeting);
-    // A loop between the two has its barriers again and again.
+    // A loop between the two passes its barriers again and again.
     std::set<std::pair<std::set<size_t>, std::set<size_t>>> met;
     while (!one.empty() && !other.empty() && met.insert({one, other}).second) {
       for (size_t a : one)

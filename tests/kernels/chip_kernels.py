@@ -4,8 +4,8 @@
 usage: chip_kernels.py SLUICE LLVM_BIN PACK
 
 For every kernel: its fat binary has one entry per chip that has its types, each an ELF file of the right machine; no
-chip goes through scratch, spills more than that kind of kernel may, or needs more LDS than it has; and copies are as
-wide as the chip allows.
+chip uses scratch, spills more than that kind of kernel may, or needs more LDS than it has; and copies are as wide as
+the chip allows.
 """
 import pathlib
 import re
@@ -22,9 +22,9 @@ CHIPS = {
     "gfx942": (0x4c, 65536, 1),
     "gfx950": (0x4f, 163840, 4),
 }
-# Those whose matrix cores read E4M3FNUZ: elsewhere its bytes are other numbers.
+# Chips whose matrix cores read E4M3FNUZ: elsewhere its bytes are other numbers.
 FNUZ_CHIPS = ("gfx942",)
-# What the register allocator sets aside in memory once it has spilled to lanes, and never touches: one dword, aligned.
+# The memory that the register allocator sets aside once it has spilled to lanes, and never touches: one dword, aligned.
 UNUSED_SLOT_BYTES = 20
 problems = []
 
@@ -55,14 +55,14 @@ def check_spills(kernel, chip, figures):
     if re.search(r"_w8$", kernel):
         limits = 0, 0, 0
     elif re.search(r"_w4$", kernel):
-        # They read masks and biases as well, on their detour for V that is not finite once more: what that takes too
-        # much lies in scratch, beside the usual way.
+        # They also read masks and biases again, on their detour for V that is not finite: registers that this path
+        # needs in addition are in scratch, outside the common path.
         limits = few, few, 4 * few
     elif chip != "gfx942" and kernel.endswith("_q128_kv16_w4_mla"):
-        # Two blocks of rows take all registers of gfx942, whose instructions their shape is for.
+        # Two blocks of rows take all registers of gfx942, for whose instructions their shape is chosen.
         limits = few, unlimited, 4 * few + UNUSED_SLOT_BYTES
     else:
-        # They look up pages or gather rows: scalar registers go to lanes of vector registers.
+        # They look up pages or gather rows: scalar registers are spilled to lanes of vector registers.
         limits = 0, unlimited, UNUSED_SLOT_BYTES
     for what, seen, limit in zip(("VGPR spills", "SGPR spills", "bytes of scratch"), (vgprs, sgprs, private), limits):
         require(limit is unlimited or seen <= limit, kernel, chip, f"{seen} {what}, more than {limit}")
@@ -70,13 +70,13 @@ def check_spills(kernel, chip, figures):
 
 
 def way_of_keys(kernel):
-    """How K and V come to the products: with copies into LDS, through registers into LDS, or in registers."""
+    """How K and V reach the products: with copies into LDS, through registers into LDS, or in registers."""
     head_dim = int(re.search(r"_d(\d+)", kernel)[1])
     if re.search(r"_q16_kv\d+_w4_decode$", kernel):
         return "in registers"
     if re.match(r"attn_fwd_b?f16_e4m3fnuz_", kernel):
         return "through registers"  # which convert them
-    # Four waves of 32 rows each, whose rows of O leave registers for that.
+    # Four waves of 32 rows each, whose rows of O leave enough registers for that.
     is_prefill = re.search(r"_q128_kv\d+_w4(?:_paged)?$", kernel)
     widest = 192 if "_e4m3fnuz_to_" in kernel else 256
     return "through registers" if is_prefill and head_dim <= widest else "copied"
@@ -95,7 +95,7 @@ def check_copies(kernel, chip, code):
         return f"K and V {way}"
     width, waves = (int(re.search(pattern, kernel)[1]) for pattern in (r"_d(\d+)", r"_w(\d)"))
     rows = int(re.search(r"_kv(\d+)", kernel)[1])
-    # All lanes copy alike: what their widest copies leave of a tile, they copy in narrower ones.
+    # All lanes copy alike: the rest of a tile after their widest copies, they copy in narrower ones.
     tile_bytes, lanes_bytes = rows * width * (1 if "_e4m3fnuz_to_" in kernel else 2), waves * 64 * 4 * widest
     wide, narrow = widest in copies, any(dwords < widest for dwords in copies)
     require(wide == (tile_bytes >= lanes_bytes) and (not narrow or tile_bytes % lanes_bytes != 0), kernel, chip,

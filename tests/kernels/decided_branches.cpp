@@ -1,4 +1,4 @@
-//===- decided_branches.cpp - where a path decides a branch before it gets there ------------------------===//
+//===- decided_branches.cpp - branches that a path has already decided ----------------------------------===//
 #include "decided_branches.h"
 
 #include "emulator/exec/op.h"
@@ -30,7 +30,7 @@ bool shows_active_lane(const Instruction &branch, size_t next) {
          (branch.is("s_cbranch_execnz") && next == branch.next[1]);
 }
 
-/// What the scalar `name` was set to on the one path that leads to the edge from `from`.
+/// The value of the scalar `name` on the one path that leads to the edge from `from`.
 std::optional<std::string> number_of(const MachineCode &code, size_t from, const RegisterRange &scalar,
                                      const std::string &name) {
   for (size_t looked_at = 0; looked_at < code.instructions().size(); ++looked_at) {
@@ -47,7 +47,7 @@ std::optional<std::string> number_of(const MachineCode &code, size_t from, const
   return std::nullopt;
 }
 
-/// What `pair`, which is `name` in text, says about vcc on the edge: 0, or not 0. Looks back along the one
+/// What `pair`, which is `name` in text, implies for vcc on the edge: 0, or not 0. Looks back along the one
 /// path that leads there.
 std::optional<bool> is_zero(const MachineCode &code, size_t from, size_t to, const RegisterRange &pair,
                             const std::string &name) {
@@ -75,7 +75,7 @@ std::optional<bool> is_zero(const MachineCode &code, size_t from, size_t to, con
 
 using Decided = std::map<std::pair<size_t, size_t>, size_t>;
 
-/// By the number that a scalar has: "s_cmp_lg_u32 s42, 1".
+/// By the number in a scalar: "s_cmp_lg_u32 s42, 1".
 void decide_number(const MachineCode &code, size_t index, Decided &decided) {
   const Instruction &instruction = code.instructions()[index];
   const bool asks_equal = instruction.is("s_cmp_eq_u32");

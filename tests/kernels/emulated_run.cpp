@@ -1,4 +1,4 @@
-//===- emulated_run.cpp - attention launches on the emulator, and what it reports -----------------------===//
+//===- emulated_run.cpp - attention launches on the emulator, and its reports ---------------------------===//
 #include "emulated_run.h"
 
 #include "package/rounds.h"
@@ -140,7 +140,7 @@ AttentionRun::AttentionRun(const package::KernelEntry &kernel, const Problem &pr
   if (has(Problem::rounds)) package::use_rounds(kernel, 2, launch.arguments, launch.grid);
 }
 
-/// What has no element still has an address.
+/// Empty arrays still have an address.
 std::byte *AttentionRun::reserve(size_t bytes) {
   void *block = memory.allocate(std::max<size_t>(bytes, 1));
   if (!block) throw std::bad_alloc();
@@ -176,7 +176,7 @@ void AttentionRun::Tensor::fill(uint32_t seed, float spread) const {
 
 void AttentionRun::shape_values() {
   if (problem.values == Problem::growing) {
-    // The score of a key is its number, by way of the first component.
+    // The score of a key is its number, through the first component.
     for (size_t row = 0; row < q_len * problem.q_heads; ++row)
       q.set(row * d_qk, std::sqrt(float(d_qk)));
     for (size_t row = 0; row < size_t(problem.kv_len) * problem.kv_heads; ++row)
@@ -255,7 +255,7 @@ void AttentionRun::place_extras(package::AttentionKernargs &args) {
   }
 }
 
-/// The sequence has its pages from the last one of memory down.
+/// The sequence's pages are in descending order from the last one of memory.
 void AttentionRun::place_pages(package::AttentionKernargs &args) {
   package::set_page_rows(args, page_rows);
   args.k_batch_stride = args.k_token_stride * page_rows;
@@ -311,7 +311,7 @@ emulator::LaunchResult AttentionRun::run(const emulator::Program &program, const
   return emulator::launch(program, c.kernel, c.grid, c.block, 0, c.kernarg(), memory, options);
 }
 
-/// What a run does not write must not look as if it had.
+/// Memory that a run does not write must not look as if it had.
 void AttentionRun::clear_output() {
   std::ranges::fill(o, uint16_t(0xa5a5));
   std::ranges::fill(lse, uint16_t(0xa5a5));

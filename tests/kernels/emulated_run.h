@@ -1,4 +1,4 @@
-//===- emulated_run.h - attention launches on the emulator, and what it reports -------------------------===//
+//===- emulated_run.h - attention launches on the emulator, and its reports -----------------------------===//
 #pragma once
 
 #include "emulator/machine/machine.h"
@@ -14,8 +14,8 @@
 
 namespace sluice::test {
 
-/// What is computed, as far as it decides which paths a kernel takes. Query lengths are full tiles and a
-/// rest, so that a problem has as many workgroups with every kernel.
+/// The problem, as far as it decides which paths a kernel takes. Query lengths are full tiles and a
+/// remainder, so that a problem has the same number of workgroups with every kernel.
 struct Problem {
   const char *name;
   uint32_t q_tiles, q_rest;
@@ -31,12 +31,12 @@ struct Problem {
     level,     // all scores are the same large number, and V adds up to zero
   } values;
   emulator::CompletionOrder completion;
-  /// What else there is, as bits.
+  /// Other features, as bits.
   enum Extra : uint32_t {
     lengths = 1 << 0,        // of the sequence, and where it starts, in device memory
     factors = 1 << 1,        // of Q, K and V, for each head
     sinks = 1 << 2,          // a logit for each head
-    soft_cap = 1 << 3,       // from here on what changes scores
+    soft_cap = 1 << 3,       // features from here on change scores
     alibi = 1 << 4,          //
     mask_bits = 1 << 5,      //
     bias_f32 = 1 << 6,       //
@@ -47,19 +47,19 @@ struct Problem {
     parts = 1 << 11,         // of the keys, with a result for each
     window = 1 << 12,        // of keys, and first keys beside it
     bias_of_rows = 1 << 13,  // one for all keys of a row
-    few_columns = 1 << 14,   // of O, so that some lanes have none
+    few_columns = 1 << 14,   // of O, so that some lanes have no columns
     infinite_keys = 1 << 15, // every 24th row of K begins with infinity, so that its scores are infinite
     output_f32 = 1 << 16,    // O as F32
-    rounds = 1 << 17,        // two compute units, whose workgroups know of rounds
+    rounds = 1 << 17,        // two compute units, whose workgroups take several rounds
   };
   uint32_t extras = 0;
 };
 
-/// Problems that between them take every path of a kernel; the first one alone takes most of those that
-/// plain attention takes.
+/// Problems that together take every path of a kernel; the first one takes most of the paths of plain
+/// attention.
 std::vector<Problem> path_problems(const package::KernelName &kernel);
 
-/// A problem with its tensors in memory of its own: instances may run at the same time.
+/// A problem with its tensors in its own memory: instances may run at the same time.
 class AttentionRun {
 public:
   AttentionRun(const package::KernelEntry &kernel, const Problem &problem);
@@ -101,7 +101,7 @@ private:
   const size_t d_qk, d_v, q_len, page_count, kv_capacity; // kv_capacity: rows of K and V that memory holds
   emulator::Memory memory;
   Tensor q, k, v;
-  std::span<uint16_t> o, lse; // F32 takes two; lse is empty where there is none
+  std::span<uint16_t> o, lse; // F32 takes two; lse is empty if the problem has none
   package::AttentionLaunch launch;
 };
 

@@ -1,4 +1,4 @@
-//===- kernel_budgets.cpp - what every shipped kernel must keep to, read off its machine code -----------===//
+//===- kernel_budgets.cpp - limits of every shipped kernel, read off its machine code -------------------===//
 //
 //   kernel_budgets PACK | CODE-OBJECT KERNEL-NAME
 //
@@ -50,7 +50,7 @@ private:
   std::string kernel;
 };
 
-/// What every kernel keeps to.
+/// Limits of every kernel.
 void check_any(const ShippedKernel &kernel, const json &stats, Verdict &verdict) {
   verdict.require(stats["target"] == "gfx942", "the target leaves xnack and sramecc unspecified",
                   stats["target"]);
@@ -69,20 +69,20 @@ void check_any(const ShippedKernel &kernel, const json &stats, Verdict &verdict)
   verdict.require(nops == 0, "no s_nop with more wait states than a path needs", nops);
 }
 
-/// What those keep to that neither look up pages nor need more registers than two waves of a SIMD share:
-/// elsewhere scalar registers are spilled to lanes of vector registers.
+/// Limits of kernels that neither look up pages nor need more registers than two waves of a SIMD share: other
+/// kernels spill scalar registers to lanes of vector registers.
 void check_plain(const json &stats, Verdict &verdict) {
   verdict.require(stats["sgpr_spills"] == 0, "no SGPR spills", stats["sgpr_spills"]);
   verdict.require(stats["scratch_bytes"] == 0, "no scratch", stats["scratch_bytes"]);
   verdict.require(stats["agprs"] == 0, "no AccVGPRs", stats["agprs"]);
 }
 
-/// Cache operations wait for memory; waves hide the wait.
+/// Cache operations wait for memory; other waves hide the latency.
 bool keeps_cache_op_budgets(const ShippedKernel &kernel) {
   const json stats = stats_of(kernel);
   Verdict verdict(kernel.name);
   check_any(kernel, stats, verdict);
-  // Merges of 16-bit parts have those parts and what they become.
+  // Merges of 16-bit parts hold those parts and their conversions.
   const package::KernelName &name = kernel.entry.name;
   const int most = name.operation == "merge_states" && name.dtype != "f32" ? 80 : 72;
   verdict.require(stats["vgprs_allocated"] <= most, "6 or 7 waves per SIMD, so at most 80 or 72 VGPRs",
@@ -94,15 +94,15 @@ bool keeps_cache_op_budgets(const ShippedKernel &kernel) {
   return !verdict.failed;
 }
 
-/// Waves that divide the keys have K and V in registers, and LDS only to join their results. Two workgroups
-/// of them fit a compute unit up to head size 128; larger tiles take the registers of a SIMD for one wave.
+/// Waves that divide the keys have K and V in registers, and use LDS only to join their results. Two of their
+/// workgroups fit a compute unit up to head size 128; larger tiles take the registers of a SIMD for one wave.
 void check_decode(const package::KernelName &name, const json &stats, Verdict &verdict) {
   verdict.require(stats["lds_bytes"] <= 16384, "at most 16 KiB of LDS to join waves", stats["lds_bytes"]);
   verdict.require(name.head_dim_qk > 128 || stats["vgprs_allocated"] <= 256,
                   "two waves of a SIMD, so at most 256 VGPRs", stats["vgprs_allocated"]);
 }
 
-/// Loads that no wave waits for, of the rows of Q of the next workgroup, come to a register of their own.
+/// Loads that no wave waits for, of the rows of Q of the next workgroup, use separate registers.
 void check_rounds(const ShippedKernel &kernel, Verdict &verdict) {
   static const std::regex touch(R"(global_load_dword v255, )"), named(R"(\bv255\b|\bv\[\d+:255\])");
   size_t touches = 0, others = 0;
@@ -128,7 +128,7 @@ bool keeps_budgets(const ShippedKernel &kernel) {
   const size_t spills = scalar_spills_on_usual_way(kernel);
   verdict.require(spills == 0, "no scalar register saved or restored on the usual way", spills);
   const size_t waits = waits_for_all_copies_on_usual_way(kernel);
-  // Heads of 512 leave LDS for one slot: tiles are copied in turns, and awaited in turns.
+  // Heads of 512 leave LDS for one slot: tiles are copied alternately, and awaited alternately.
   const bool takes_turns = kernel.entry.name.head_dim_qk == 512;
   verdict.require(waits == 0 || takes_turns || !kernel.entry.name.is_prefill(),
                   "copies stay in flight on the usual way: no vmcnt(0)", waits);

@@ -1,11 +1,10 @@
-//===- lds_overlap.cpp - tiles in the same bytes, rightly and wrongly -----------------------------------===//
+//===- lds_overlap.cpp - correct and incorrect tiles in the same bytes of LDS ---------------------------===//
 //
 //   lds_overlap INTACT.co UNGUARDED.co OVERLAPPING.co
 //
-// All three hold the kernels of lds_overlap.mlir. INTACT.co is what the passes make of them: the emulator
-// must be silent and the output right. In UNGUARDED.co the barrier is missing where the first tile's bytes
-// become the second's, in OVERLAPPING.co tiles that are live together have the same bytes: the emulator must
-// report races.
+// All three hold the kernels of lds_overlap.mlir. INTACT.co is the passes' output: the emulator must be
+// silent and the output right. UNGUARDED.co lacks the barrier where the second tile reuses the first tile's
+// bytes; in OVERLAPPING.co tiles that are live at the same time share bytes: the emulator must report races.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "emulator/machine/machine.h"
@@ -40,7 +39,7 @@ Run run(const char *path, const char *kernel) {
     ++(report.kind == emulator::ReportKind::lds_race ? summary.races : summary.other_reports);
   for (unsigned thread = 0; thread < threads; ++thread)
     for (unsigned n = 0; n < 8; ++n) {
-      // What the other wave has written: its thread's number, in the second tile one more.
+      // The values that the other wave has written: its thread's number, in the second tile one more.
       const unsigned expected = (thread ^ 64) + n / 4;
       summary.output_is_right &= out[thread * 8 + n] == support::f16_from_float(float(expected));
     }

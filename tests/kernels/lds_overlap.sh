@@ -1,6 +1,6 @@
 #!/bin/sh
 # lds_overlap.sh BIN-FOLDER KERNELS.mlir: builds the kernels as reuse-lds leaves them, without its barrier, and with
-# offsets that it would never give; runs all three.
+# offsets that it would never assign; runs all three.
 set -eu
 bin=$1
 work=$(mktemp -d)

@@ -1,4 +1,4 @@
-//===- lds_ranges.cpp - which bytes of LDS an instruction may touch, on any path ------------------------===//
+//===- lds_ranges.cpp - the bytes of LDS that an instruction may touch, on any path ---------------------===//
 #include "lds_ranges.h"
 
 #include "emulator/exec/op.h"
@@ -41,7 +41,7 @@ Interval constant(uint64_t value) {
   return {value, value, value == 0 ? 32 : std::countr_zero(value)};
 }
 
-/// The sum or product as 32-bit arithmetic has it.
+/// The sum or product in 32-bit arithmetic.
 Interval wrapped(uint64_t low, uint64_t high, int zeros) {
   if (low / two_32 != high / two_32) return {};
   return {low % two_32, high % two_32, std::min(zeros, 32)};
@@ -65,7 +65,7 @@ Interval bit_and(Interval a, Interval b) {
   const int zeros = std::max(a.zeros, b.zeros);
   return {0, std::min(a.high, b.high) & ~low_bits(zeros), zeros};
 }
-/// Neither has a bit above those of both, or one that both have not; and neither is more than the sum.
+/// Neither has a bit above those of both, or one that both lack; and neither is more than the sum.
 Interval bit_xor(Interval a, Interval b) {
   const int zeros = std::min(a.zeros, b.zeros);
   const uint64_t bits = std::bit_ceil(std::max(a.high, b.high) + 1) - 1;
@@ -78,7 +78,7 @@ Interval bit_or(Interval a, Interval b) {
 
 struct State {
   std::array<Interval, 640> registers; // by operand number
-  // Scalars that were put aside in one lane of a vector register, by register and lane.
+  // Scalars saved in one lane of a vector register, by register and lane.
   std::map<std::pair<uint16_t, uint64_t>, Interval> lanes;
   bool all_lanes = true;                 // EXEC is as it was at the start ...
   std::optional<uint16_t> all_lanes_are; // ... which this pair of scalars, by its first, has saved
@@ -138,7 +138,7 @@ std::optional<std::pair<uint16_t, uint64_t>> lane_of(const Instruction &instruct
   return std::pair(*where, *lane);
 }
 
-/// The result of an instruction with one 32-bit destination; any number for what is not known.
+/// The result of an instruction with one 32-bit destination; any number if it is unknown.
 Interval result_of(const Instruction &instruction, const State &state) {
   const std::vector<std::string_view> operands = operands_of(instruction);
   std::vector<Interval> in;
@@ -183,7 +183,7 @@ Interval result_of(const Instruction &instruction, const State &state) {
   return {};
 }
 
-/// The pair of scalars that s_and_saveexec writes or s_or reads beside EXEC.
+/// The pair of scalars that s_and_saveexec writes or s_or reads together with EXEC.
 std::optional<uint16_t> pair_beside_exec(const std::vector<emulator::RegisterRange> &ranges) {
   for (const emulator::RegisterRange &range : ranges)
     if (range.count == 2 && range.first >= first_sgpr && range.first < first_sgpr + sgpr_vcc)
@@ -220,14 +220,14 @@ void step(const Instruction &instruction, State &state) {
     for (uint16_t n = range.first; n < range.first + range.count && n < state.registers.size(); ++n) {
       std::erase_if(state.lanes, [&](const auto &lane) { return lane.first.first == n; });
       const Interval result = target == n ? result_of(instruction, state) : Interval{};
-      // A lane that does not take part keeps what it had.
+      // An inactive lane keeps its value.
       const bool keeps = n < first_sgpr && !state.all_lanes && instruction.mnemonic != "v_readfirstlane_b32";
       state.registers[n] = keeps ? state.registers[n].joined(result) : result;
     }
   follow_exec(instruction, state);
 }
 
-/// "... offset:8": the number behind a modifier, else `otherwise`.
+/// "... offset:8": the number after a modifier, else `otherwise`.
 uint64_t modifier(const Instruction &instruction, std::string_view name, uint64_t otherwise) {
   const size_t at = instruction.text.find(" " + std::string(name) + ":");
   if (at == std::string::npos) return otherwise;
@@ -290,7 +290,7 @@ std::vector<LdsRange> lds_ranges(const MachineCode &code, uint32_t threads) {
   while (!pending.empty()) {
     const size_t index = *pending.begin();
     pending.erase(pending.begin());
-    // What still grows after a few rounds of a loop has no bound that we would find.
+    // A range that still grows after a few rounds of a loop is treated as unbounded.
     constexpr unsigned enough = 4;
     const bool give_up = ++visits[index] > enough;
     State state = before[index];

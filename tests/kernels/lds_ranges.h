@@ -1,7 +1,7 @@
-//===- lds_ranges.h - which bytes of LDS an instruction may touch, on any path --------------------------===//
+//===- lds_ranges.h - the bytes of LDS that an instruction may touch, on any path -----------------------===//
 //
-// Intervals of unsigned numbers for all registers, followed over all paths of the machine code. An operation
-// that is not known here, and a number that may wrap, gives "any number": ranges are never too small.
+// Intervals of unsigned numbers for all registers, followed over all paths of the machine code. An unknown
+// operation, and a number that may wrap, gives "any number": ranges are never too small.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -18,8 +18,8 @@ struct LdsRange {
   bool overlaps(const LdsRange &other) const { return begin < other.end && other.begin < end; }
 };
 
-/// By instruction; what touches no LDS has the whole range as well. `threads`: of a workgroup in one
-/// dimension, whose number a wave starts with in v0.
+/// By instruction; instructions that do not touch LDS have the whole range as well. `threads`: the size of a
+/// workgroup in one dimension; a wave starts with its thread number in v0.
 std::vector<LdsRange> lds_ranges(const MachineCode &code, uint32_t threads);
 
 } // namespace sluice::test

@@ -7,7 +7,7 @@
 namespace sluice::test {
 namespace {
 
-/// The bytes that the instruction behind `setup` may touch, with 256 threads.
+/// The bytes that the instruction after `setup` may touch, with 256 threads.
 LdsRange range_of(const std::string &setup, const std::string &access) {
   const MachineCode code = assembled(setup + access + "\ns_endpgm\n");
   const std::vector<LdsRange> ranges = lds_ranges(code, 256);
@@ -68,7 +68,7 @@ TEST_CASE("scalars that are put aside in lanes of a vector register", "[kernels]
                     back = "v_readlane_b32 s5, v9, 3\ns_mov_b32 m0, s5\n",
                     copy = "buffer_load_dword v1, s[8:11], 0 offen lds";
   check_range(aside + back, copy, 0x400, 0x500);
-  // Another lane, a lane by a register's number, and all lanes written since.
+  // Another lane, a lane given by a register, and all lanes written since.
   check_unknown(aside + "v_readlane_b32 s5, v9, 4\ns_mov_b32 m0, s5\n", copy);
   check_unknown(aside + "v_readlane_b32 s5, v9, s4\ns_mov_b32 m0, s5\n", copy);
   check_range(aside + "v_mov_b32 v9, 64\n" + back, copy, 64, 320);
@@ -82,7 +82,7 @@ TEST_CASE("bits of addresses", "[kernels]") {
   check_range("v_and_b32 v1, 7, v0\nv_xor_b32 v1, 5, v1\n", "ds_read_u8 v4, v1", 0, 8);
   check_range("v_bfe_u32 v1, v0, 4, 3\nv_lshl_or_b32 v1, v1, 8, 64\n", "ds_read_u8 v4, v1", 64,
               7 * 256 + 64 + 1);
-  // Multiples of 16 stay such.
+  // Multiples of 16 remain multiples of 16.
   check_range("v_and_b32 v1, 7, v0\nv_lshlrev_b32 v1, 4, v1\nv_xor_b32 v1, 32, v1\n",
               "ds_read_b128 v[4:7], v1", 0, 128);
   check_range("v_and_b32 v1, 3, v0\nv_lshl_add_u32 v1, v1, 4, 32\nv_add_u32 v1, -16, v1\n",
@@ -105,7 +105,7 @@ TEST_CASE("behind a condition all lanes take part again", "[kernels]") {
                     access = "ds_read_b32 v4, v1";
   check_range(before + restored + after, access, 0, 4);
   check_range(before + after, access, 0, 68);
-  // Not what was saved, no more what was saved, saved inside another condition, or on one path only.
+  // Not saved, no longer saved, saved inside another condition, or on one path only.
   check_range(before + "s_or_b64 exec, exec, s[4:5]\n" + after, access, 0, 68);
   check_range(before + "s_mov_b32 s3, 0\n" + restored + after, access, 0, 68);
   check_range(before + "s_and_saveexec_b64 s[2:3], vcc\n" + restored + after, access, 0, 68);

@@ -4,7 +4,7 @@
 //
 // All scores of a row are one large number, so that its product with the scale is rounded, and V is 1 in the
 // first half of the keys and -1 in the second. O is then exactly 0: a factor that is not exactly 1 where the
-// maximum stays would, tile after tile, favour one half.
+// maximum stays the same would favour one half, tile after tile.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "emulated_run.h"

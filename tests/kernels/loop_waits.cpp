@@ -1,12 +1,12 @@
-//===- loop_waits.cpp - no copy is waited for in the loop that has just issued it -----------------------===//
+//===- loop_waits.cpp - no loop waits for a copy that it has just issued --------------------------------===//
 //
 //   loop_waits PACK | CODE-OBJECT KERNEL-NAME
 //
 // A pipelined loop copies tiles into LDS for later iterations, directly, or through registers by loads and
-// LDS writes. A vmcnt(0) in it, which the backend inserts in front of workgroup fences and where it cannot
-// tell LDS tiles apart, waits for those copies too, and the pipeline is none. Loops are those of the
-// control-flow graph (its strongly connected components), whatever the layout. Prints what each loop holds;
-// fails when a loop with copies and MFMAs waits for vmcnt(0), or when a kernel has no such loop.
+// LDS writes. A vmcnt(0) in it, which the backend inserts before workgroup fences and where it cannot tell
+// LDS tiles apart, also waits for those copies, and defeats the pipeline. Loops are those of the control-flow
+// graph (its strongly connected components), whatever the layout. Prints the contents of each loop; fails if
+// a loop with copies and MFMAs waits for vmcnt(0), or if a kernel does not have such a loop.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "machine_code.h"
@@ -21,7 +21,7 @@ using namespace sluice::test;
 namespace {
 
 /// Strongly connected components with more than one instruction or an edge to itself (Tarjan's algorithm,
-/// with a stack of our own).
+/// with an explicit stack).
 class Loops {
 public:
   explicit Loops(const MachineCode &code)
@@ -125,8 +125,8 @@ bool keeps_copies_in_flight(const ShippedKernel &kernel) {
     const bool through_registers = statistics.loads != 0 && statistics.lds_writes != 0;
     if ((statistics.copies == 0 && !through_registers) || statistics.mfmas == 0) continue;
     ++pipelined;
-    // A loop that loads into registers, be it K and V or bias and mask, waits for what came before as well.
-    // (What it waits for on the usual way has a budget: kernel_budgets.)
+    // A loop that loads into registers, be it K and V or bias and mask, also waits for everything before.
+    // (kernel_budgets limits the waits on the common path.)
     if (statistics.loads != 0 || !statistics.worst || statistics.least_vmcnt > 0) continue;
     std::printf("FAILED %s: the pipelined loop waits for all copies: %s\n", kernel.name.c_str(),
                 describe(*statistics.worst).c_str());

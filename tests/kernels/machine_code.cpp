@@ -1,4 +1,4 @@
-//===- machine_code.cpp - the instructions of a kernel, the paths between them, and how to damage them --===//
+//===- machine_code.cpp - a kernel's instructions, the paths between them, and mutations ----------------===//
 #include "machine_code.h"
 
 #include "package/code_object.h"
@@ -44,7 +44,7 @@ bool jumps_indirectly(const Instruction &instruction) {
   return false;
 }
 
-/// Addresses of what may run next. Branch offsets are the low half of the word, in dwords.
+/// Addresses of the instructions that may run next. Branch offsets are the low half of the word, in dwords.
 std::vector<uint64_t> successors(const Instruction &instruction, uint32_t bytes) {
   if (instruction.starts_with("s_endpgm") || instruction.is("s_trap")) return {};
   const uint64_t behind = instruction.pc + bytes;

@@ -1,4 +1,4 @@
-//===- machine_code.h - the instructions of a kernel, the paths between them, and how to damage them ----===//
+//===- machine_code.h - a kernel's instructions, the paths between them, and mutations ------------------===//
 #pragma once
 
 #include "emulator/isa/disassembler.h"
@@ -37,18 +37,18 @@ struct Wait {
   unsigned &operator[](Counter counter);
   unsigned operator[](Counter counter) const { return Wait(*this)[counter]; }
 };
-/// What a field holds that does not wait: as many as the counter can count.
+/// The value of a field that does not wait: the maximum of the counter.
 unsigned no_wait(Counter counter);
 
 inline constexpr uint32_t s_nop_0 = 0xbf800000;
 inline constexpr uint32_t s_trap_2 = 0xbf920002;
 inline constexpr uint32_t s_waitcnt_opcode = 0xbf8c0000;
 
-/// A kernel's machine code inside its ELF file: all that can be reached from its entry.
+/// A kernel's machine code inside its ELF file: everything reachable from its entry.
 class MachineCode {
 public:
-  /// Throws std::runtime_error for no such kernel, and for code whose paths cannot be told (indirect jumps,
-  /// bytes that are no instruction).
+  /// Throws std::runtime_error if there is no such kernel, and for code whose paths are unknown (indirect
+  /// jumps, bytes that are not an instruction).
   MachineCode(std::vector<std::byte> elf, const std::string &kernel);
 
   /// By address; the first one is the entry.
@@ -65,7 +65,7 @@ private:
   size_t file_offset(uint64_t pc) const;
 
   std::vector<std::byte> elf;
-  std::vector<CodeRange> ranges; // what the file has of the image
+  std::vector<CodeRange> ranges; // the part of the image that is in the file
   std::vector<Instruction> listing;
 };
 

@@ -1,10 +1,10 @@
-//===- misplaced_tiles.cpp - whether the emulator notices that two LDS tiles share bytes ----------------===//
+//===- misplaced_tiles.cpp - the emulator notices if two LDS tiles share bytes --------------------------===//
 //
 //   misplaced_tiles KERNEL-NAME INTACT.co BROKEN.co...
 //
 // All are the same kernel; in a BROKEN.co two tiles that are in use at the same time share bytes of LDS. The
 // intact one must run without a report, and each broken one must be reported as a race on LDS by the first
-// problem. Some share bytes in order, without a race; the results must then be others. So it is with one
+// problem. Some share bytes in order, without a race; their results must then differ. This happens with one
 // wave, whose copies complete each other in order once they fill the counter; with copies through registers,
 // where a wave writes the same places of tiles of the same width; and with parked rows of Q, which are
 // written before the first barrier and only read from then on. With several waves, at least one broken kernel

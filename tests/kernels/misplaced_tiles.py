@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 """Places an LDS tile of a kernel wrongly, and expects the emulator to notice.
 
-The kernel is taken apart where its tiles have become offsets into one array; waits, barriers and alias scopes stay
-as they are. For each two places of tiles, the tiles of the higher one move onto the lower one; and the tiles
-of each place move down by 256 bytes, so that they share the last bytes of what lies before them.
+The kernel is taken apart where its tiles have become offsets into one array; waits, barriers and alias scopes stay as
+they are. For each two places of tiles, the tiles of the higher one move onto the lower one; and the tiles of each place
+move down by 256 bytes, so that they share the last bytes of the tiles before them.
 
 usage: misplaced_tiles.py BIN-FOLDER [KERNEL...]      all kernels, if none is named
 """
@@ -24,7 +24,7 @@ def moved(text, arena, old, new):
 
 
 def mutations(text):
-    """(name, text) of each wrong placement. There are none where tiles follow one another at a single place."""
+    """(name, text) of each wrong placement; none if all tiles follow one another at a single place."""
     arenas = re.findall(r"(%\w+) = llvm\.mlir\.addressof @\w+_lds :", text)
     if len(arenas) != 1:
         raise RuntimeError(f"expected one array of LDS, not {len(arenas)}")

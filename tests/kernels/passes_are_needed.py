@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""What each pass of the kernel pipeline is good for: the pipeline without it, run by run.
+"""Checks that each pass of the kernel pipeline is needed, by running the pipeline without it.
 
 Without a pass, generation must fail or the machine code must differ, for at least one shipped kernel; a pass that
-changes nothing for any of them has no place in the pipeline. The passes and the kernels come from the generator.
-Prints a table; --first stops at the first kernel that notices, else the kernels, all if none is named, are generated
+changes nothing for any of them does not belong in the pipeline. The passes and the kernels come from the generator.
+Prints a table; --first stops at the first kernel that changes, else the kernels, all if none is named, are generated
 without each pass.
 
 usage: passes_are_needed.py KERNELGEN OBJDUMP [--first | KERNEL...]
@@ -48,7 +48,7 @@ class Generator:
 
 
 def compare(intact, code, error):
-    """What leaving the pass out does to a kernel, in words; nothing if it does nothing."""
+    """The effect of leaving the pass out on a kernel, in words; empty if there is none."""
     if error is not None:
         return f"fails: {error}"
     if code == intact:

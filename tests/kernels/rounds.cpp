@@ -1,16 +1,16 @@
-//===- rounds.cpp - launches whose workgroups know of rounds --------------------------------------------===//
+//===- rounds.cpp - launches whose workgroups take several rounds ---------------------------------------===//
 //
 //   rounds PACK
 //
-// For every kernel of the pack that has rounds, launches of several sequences and heads on devices of so many
-// compute units that 1, 2 or 3 rows of the grid are halved:
+// For every kernel of the pack that has rounds, launches of several sequences and heads on devices with a
+// number of compute units at which 1, 2 or 3 rows of the grid are halved:
 //
 //   with all workgroups, O and LSE have the bits of the launch with whole tiles;
-//   without the layers of upper halves, exactly the rows of these are not written.
+//   without the layers of upper halves, exactly their rows are not written.
 //
-// And on devices of more and fewer compute units: beyond what a launch without rounds loads of Q, each wave
-// with rows loads one word of each line of the rows that this wave has of the workgroup a round further, if
-// there is one, and nothing else.
+// Also on devices of more and fewer compute units: in addition to the loads of Q of a launch without rounds,
+// each wave with rows loads one word of each line of its rows of the workgroup one round later, if there is
+// one, and nothing else.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "shipped_kernels.h"
@@ -40,7 +40,7 @@ constexpr package::AttentionShape sequences(int32_t q_len) {
   return {.batch = 4, .q_len = q_len, .kv_len = 150, .q_heads = 4, .kv_heads = 2};
 }
 
-/// A launch in memory of its own, of small numbers.
+/// A launch in its own memory, with small numbers.
 class Run {
 public:
   Run(const ShippedKernel &kernel, const package::AttentionShape &shape)
@@ -116,7 +116,7 @@ private:
   std::span<std::byte> query, o, lse;
 };
 
-/// Clears what workgroups of upper halves write: of the last `halved` rows of the grid.
+/// Clears the rows that workgroups of upper halves write: those of the last `halved` rows of the grid.
 void clear_upper_halves(std::vector<std::byte> &written, const package::KernelName &name,
                         const package::AttentionShape &shape, uint32_t halved) {
   const uint32_t group = shape.q_heads / shape.kv_heads;
@@ -137,7 +137,7 @@ void clear_upper_halves(std::vector<std::byte> &written, const package::KernelNa
   }
 }
 
-/// With tokens for one tile and a rest of two: less than half a tile, or more.
+/// With tokens for one tile and a remainder of two: less than half a tile, or more.
 bool has_same_bits(const ShippedKernel &kernel, int32_t rest) {
   const package::AttentionShape shape = sequences(int32_t(kernel.entry.name.tile_q) / 2 + rest);
   Run run(kernel, shape);
@@ -162,7 +162,7 @@ bool has_same_bits(const ShippedKernel &kernel, int32_t rest) {
   return good;
 }
 
-/// The words that waves load for the workgroups after them, as often as they do.
+/// The words that waves load for later workgroups, as often as they do.
 std::vector<uint32_t> expected_loads(const package::KernelName &name, const package::AttentionShape &shape,
                                      uint32_t columns, uint64_t places) {
   constexpr uint32_t word_bytes = 4, line_bytes = 128, element_bytes = 2;

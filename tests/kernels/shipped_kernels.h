@@ -16,15 +16,15 @@ struct ShippedKernel {
   std::vector<std::byte> elf; // for gfx942
 };
 
-/// Those that compute attention on contiguous tensors, with tiles of rows of one head.
+/// Kernels that compute attention on contiguous tensors, with tiles of rows of one head.
 std::vector<ShippedKernel> read_kernels(const std::string &pack_path);
-/// All that compute attention.
+/// All attention kernels.
 std::vector<ShippedKernel> read_all_attention_kernels(const std::string &pack_path);
 /// The others.
 std::vector<ShippedKernel> read_cache_op_kernels(const std::string &pack_path);
-/// A code object on its own, with what the kernel's name says of it.
+/// A single code object, with the facts in the kernel's name.
 ShippedKernel read_code_object(const std::string &path, const std::string &kernel);
-/// What a program's arguments name: a pack, or a code object and the name of its kernel.
+/// The kernels that a program's arguments name: a pack, or a code object and the name of its kernel.
 std::vector<ShippedKernel> read_arguments(const std::vector<std::string> &files);
 
 } // namespace sluice::test

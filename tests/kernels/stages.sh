@@ -1,5 +1,5 @@
 #!/bin/sh
-# Pipelines of 1, 3 and 4 stages, which no shipped kernel has, compute the same: kernels with that many LDS slots
+# Pipelines of 1, 3 and 4 stages, which no shipped kernel has, give the same results: kernels with that many LDS slots
 # for each tile, with a page table and without, pass a part of the conformance suite, with all checks on.
 #   usage: stages.sh BIN
 set -eu

@@ -7,7 +7,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 for kernel in "$@"; do
   "$bin/sluice-kernelgen" --variant "$kernel" -o "$work/intact.co"
-  # Behind the tile pipeline the copies have their addresses; a tile's type only says how it is read.
+  # After the tile pipeline the copies have their addresses; a tile's type only says how it is read.
   "$bin/sluice-kernelgen" --variant "$kernel" --emit input | "$bin/sluice-opt" --sluice-tile-pipeline > "$work/tiles.mlir"
   grep -q 'xor<8, 8>>' "$work/tiles.mlir"
   sed 's/, xor<8, 8>>/>/g' "$work/tiles.mlir" | "$bin/sluice-opt" --sluice-lowering-pipeline > "$work/broken.mlir"

@@ -3,24 +3,24 @@
 //   synchronisation_mutations (PACK | CODE-OBJECT KERNEL-NAME) [--kernel NAME] [--quick] [--threads N]
 //   [--list]
 //
-// For every kernel on contiguous tensors with tiles of one head's rows in the pack, and the first of each
-// kind of code of the other forms: the kernel as it is runs all problems without a report, and on no path
+// For every kernel in the pack on contiguous tensors with tiles of one head's rows, and the first of each
+// kind of code of the other forms: the unchanged kernel runs all problems without a report, and on no path
 // does it touch a register that is still to be written. Then, one at a time in the machine code, every
-// barrier is removed, and every s_waitcnt, whoever inserted it, is weakened by one and removed, each of its
-// counters by itself. Of each mutant
+// barrier is removed, and every s_waitcnt, no matter which pass inserted it, is weakened by one and removed,
+// each of its counters separately. For each mutant
 //
 //   the emulator reports the missing synchronisation in one of the problems,       "reported"
 //   or the proofs of wait_proofs.h show that something else synchronises already;  "redundant"
 //   it then runs the problems without a report and with the same output.
 //
-// A problem in which the kernel does not come by a wait says nothing about it, and is left out. A mutant that
-// neither happens to is a survivor, or not reached if no problem comes by; the test fails then, and when
-// proof and emulator contradict each other.
+// A problem in which the kernel does not reach a wait says nothing about it, and is left out. A mutant that
+// is neither reported nor redundant is a survivor, or not reached if no problem reaches it; the test fails
+// then, and when proof and emulator contradict each other.
 //
 // --quick takes the first of each kind of code of the kernels on contiguous tensors too, runs redundant
-// mutants on the shortest problem only, and takes the barriers and the waits with a barrier behind them from
-// all kernels but the first on contiguous tensors and the first whose waves divide the keys. --list prints
-// the mutants that were reported as well.
+// mutants on the shortest problem only, and takes only barriers and waits before a barrier from all kernels
+// but the first on contiguous tensors and the first whose waves divide the keys. --list also prints the
+// mutants that were reported.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "emulated_run.h"
@@ -48,11 +48,11 @@ using emulator::ReportKind;
 
 namespace {
 
-/// What kernels have in common if they are made of the same kind of code: the form, which decides whether V
-/// is in the rows of K, the waves, and whether K and V are of the type of Q, converted, or all of them FP8.
-/// Of those with 32 rows to a wave also the keys of a step; of few rows and four waves how many of them there
-/// are to a wave (less than its 16: waves share them; more: blocks of 16), and whether the columns of K take
-/// one tile of LDS or two.
+/// Properties that kernels share if they are the same kind of code: the form, which decides whether V is in
+/// the rows of K, the waves, and whether K and V have the type of Q, are converted, or are all FP8. For
+/// kernels with 32 rows per wave also the keys of a step; for kernels of few rows and four waves the keys per
+/// wave (fewer than 16: waves share them; more: blocks of 16), and whether the columns of K take one tile of
+/// LDS or two.
 std::string kind_of(const package::KernelName &name) {
   const std::string kind = name.form + " " + std::to_string(name.waves) + " ";
   const std::string types =
@@ -72,9 +72,9 @@ struct Arguments {
 
 struct Mutant {
   size_t index;                   // of the instruction
-  std::optional<Counter> counter; // none: a barrier
+  std::optional<Counter> counter; // empty for a barrier
   std::string what;
-  uint32_t word; // what replaces it
+  uint32_t word; // the replacement
   Proof redundant;
 
   enum Verdict : uint8_t { reported, is_redundant, not_reached, survived, contradicted } verdict = survived;
@@ -111,14 +111,14 @@ bool is_followed_by_barrier(const MachineCode &code, const Mutant &mutant) {
          (instruction.next.size() == 1 && code.instructions()[instruction.next[0]].is("s_barrier"));
 }
 
-/// Of a missing wait or barrier, and of nothing else.
+/// Whether reports of this kind can only come from a missing wait or barrier.
 bool is_of_synchronisation(ReportKind kind) {
   return kind == ReportKind::pending_register || kind == ReportKind::lds_race ||
          kind == ReportKind::lds_equal_stores || kind == ReportKind::lds_write_after_read ||
          kind == ReportKind::lds_uninitialised || kind == ReportKind::lds_copy_at_end;
 }
 
-/// What the kernel as it is does with one problem.
+/// The behaviour of the unchanged kernel in one problem.
 struct Original : emulator::Tracer {
   std::set<uint64_t> executed_at; // addresses
   uint64_t instructions = 0;
@@ -131,7 +131,7 @@ struct Original : emulator::Tracer {
   }
 };
 
-/// What one thread needs to run the problems.
+/// Everything that one thread needs to run the problems.
 class Bench {
 public:
   explicit Bench(const package::KernelEntry &kernel) : problems(path_problems(kernel.name)) {
@@ -139,7 +139,7 @@ public:
       runs.push_back(std::make_unique<AttentionRun>(kernel, problem));
   }
 
-  /// By problem. Throws std::runtime_error with what is wrong with the kernel as it is.
+  /// By problem. Throws std::runtime_error with the defect of the unchanged kernel.
   std::vector<Original> run_original(std::span<const std::byte> elf) {
     const emulator::Program program(elf);
     std::vector<Original> originals(runs.size());
@@ -156,7 +156,7 @@ public:
   void judge(const MachineCode &code, std::span<const Original> originals, Mutant &mutant,
              size_t most_if_redundant) {
     const Instruction &instruction = code.instructions()[mutant.index];
-    // Elsewhere the mutant is the original. The shortest is first: it is likely to be enough.
+    // In other problems the mutant is the original. The shortest is first: it is likely to be enough.
     std::vector<size_t> reaching;
     for (size_t n = 0; n < runs.size(); ++n)
       if (originals[n].executed_at.contains(instruction.pc)) reaching.push_back(n);
@@ -193,8 +193,8 @@ private:
 struct Tally {
   std::string kernel;
   size_t waits = 0, barriers = 0, mutants = 0, verdicts[5] = {};
-  std::vector<std::string> redundant; // table rows: what, and why
-  bool sound = false;                 // the kernel as it is
+  std::vector<std::string> redundant; // table rows: mutant, and reason
+  bool sound = false;                 // the unchanged kernel
 
   bool passed() const {
     return sound && verdicts[Mutant::reported] > 0 && verdicts[Mutant::not_reached] == 0 &&
@@ -256,7 +256,7 @@ Tally examine(const ShippedKernel &kernel, bool barriers_only, const Arguments &
                     mutant.detail.c_str());
       break;
     case Mutant::is_redundant: {
-      // A wait that may go may be weaker as well: the next mutant says it all.
+      // A wait that may be removed may also be weaker: the next mutant covers both.
       const bool goes = n + 1 < mutants.size() && mutants[n + 1].verdict == Mutant::is_redundant &&
                         mutants[n + 1].index == mutant.index && mutants[n + 1].counter == mutant.counter;
       if (!goes) tally.redundant.push_back(where + " | " + mutant.what + " | " + mutant.detail);

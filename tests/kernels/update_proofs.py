@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Runs the tools behind docs/concepts/proofs.md and writes their tables between its markers: of the kernels that
-synchronisation_mutations takes.
+"""Runs the tools behind docs/concepts/proofs.md and writes their tables, of the kernels that synchronisation_mutations
+takes, between its markers.
 
 usage: update_proofs.py BUILD-FOLDER
 """
@@ -18,7 +18,7 @@ def output_of(*command):
 
 
 def table(output, header):
-    """The lines of the table that begins so."""
+    """The lines of the table with this beginning."""
     start = output.index(header)
     return output[start:].split("\n\n")[0].rstrip("\n") + "\n"
 
@@ -39,7 +39,7 @@ def main(build):
     mutations = output_of(build / "bin" / "synchronisation_mutations", pack, "--quick")
     mutants = table(mutations, "| kernel | waits |")
     kernels = re.findall(r"^\| (attn_\w+)", mutants, re.MULTILINE)
-    # Each as soon as it is there: they take long.
+    # Writes each result as soon as it is there: they take long.
     write(page, "mutants", mutants)
     write(page, "redundant", table(mutations, "| kernel | redundant"))
     write(page, "loops", table(output_of(build / "bin" / "loop_waits", pack), "| kernel | loop at |"))

@@ -1,4 +1,4 @@
-//===- usual_way.cpp - what a kernel's main loop does where nothing unusual happens ---------------------===//
+//===- usual_way.cpp - the common path around a kernel's main loop --------------------------------------===//
 #include "usual_way.h"
 
 #include "emulator/stats/control_flow.h"

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""A line of the kernel table is all that a kernel needs, and a changed line makes its kernels only.
+"""Checks that a new kernel needs only a line of the kernel table, and that a changed line rebuilds only its kernels.
 
 usage: variants_as_data.py BIN TABLE KERNEL_PACK_CMAKE PACK
 BIN holds sluice-kernelgen, sluice-kernelfigures, sluice and sluice-conformance; PACK is the pack of TABLE for gfx942.
@@ -50,7 +50,7 @@ class NewRow(InFolder):
         kernelgen("--merge", "--pack", extended, PACK, part)
         listed = re.findall(r"(?m)^(?:attn|kv|merge)_\w+", run(BIN / "sluice", "inspect", extended))
         self.assertEqual(sorted(listed), sorted(shipped + [NEW_KERNEL]))
-        # Dispatch chooses it where it is the best, and the conformance suite meets it.
+        # Dispatch chooses it where it is the best, and the conformance suite covers it.
         ran = run(BIN / "sluice-conformance", "--device", "emulated", "--pack", extended, "--case", "f16_d64_*_h1x1_q100_kv100_*")
         self.assertIn(f" {NEW_KERNEL} ", ran)
 
@@ -68,7 +68,7 @@ class NewRow(InFolder):
 
 
 class Table(InFolder):
-    """What the table's one reader, a function of CMake, makes of it."""
+    """The values that the table's only reader, a CMake function, gets from it."""
 
     def read(self, text, status=0):
         table, script = self.folder / "Table.inc", self.folder / "read.cmake"
@@ -139,7 +139,7 @@ attn_fwd
 
 
 class Rebuild(InFolder):
-    """A project of its own with the build's function, two kernels and two chips."""
+    """A separate project with the build's function, two kernels and two chips."""
 
     def setUp(self):
         super().setUp()
@@ -182,7 +182,7 @@ sluice_add_kernel_pack(pack OUTPUT ${{CMAKE_BINARY_DIR}}/all.pack TABLE "{self.t
         self.assertTrue(packed)
         self.assertNotEqual(self.build("a", 2), first)
         self.assertEqual(self.would_generate("a"), ([], False))
-        # A new generator may make every kernel differently.
+        # A new generator may generate every kernel differently.
         later = time.time() + 5
         os.utime(self.generator, (later, later))
         self.assertEqual(len(self.would_generate("a")[0]), 4)

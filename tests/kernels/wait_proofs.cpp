@@ -1,4 +1,4 @@
-//===- wait_proofs.cpp - which waits and barriers a kernel could do without, proven over all its paths --===//
+//===- wait_proofs.cpp - waits and barriers that a kernel does not need, proven on all paths ------------===//
 #include "wait_proofs.h"
 
 #include <algorithm>
@@ -19,9 +19,9 @@ struct WaitProofs::Search {
   Question question;
   std::vector<State> before; // by instruction
   std::vector<bool> reached;
-  std::set<size_t> pending;                     // instructions to go on from
+  std::set<size_t> pending;                     // instructions to continue from
   std::map<size_t, std::set<size_t>> elsewhere; // by barrier: operations that crossed a counterpart late
-  std::string objection;                        // who cares about a late operation
+  std::string objection;                        // instructions that notice a late operation
   bool any_late = false;                        // the weaker wait leaves something in flight at all
   bool counter_was_full = false;                // and completed a late operation
   std::set<size_t> completed;                   // late operations ...
@@ -208,7 +208,7 @@ WaitProofs::Search WaitProofs::search(const Question &question) const {
   while (!pending.empty() && search.objection.empty()) {
     size_t index = *pending.begin();
     pending.erase(pending.begin());
-    // Along a straight line nothing is joined; of its states only the first and those at barriers are kept.
+    // A straight line has no joins; of its states only the first and those at barriers are kept.
     State state = search.before[index];
     while (search.objection.empty()) {
       if (at(index).is("s_barrier")) {
@@ -325,7 +325,7 @@ Proof WaitProofs::may_drop_barrier(size_t index) const {
   if (!counterparts[index].empty())
     return {false,
             "waves that come by " + describe(at(*counterparts[index].begin())) + " have one barrier more"};
-  // Operations up to the nearest other barriers. The paths go on through this one: it is gone every time.
+  // Operations up to the nearest other barriers. The paths continue through this one, which is removed.
   const auto region = [&](auto neighbours, std::set<size_t> &barriers) {
     std::set<size_t> seen, found;
     std::vector<size_t> pending(neighbours(index));
@@ -346,7 +346,7 @@ Proof WaitProofs::may_drop_barrier(size_t index) const {
       region([&](size_t n) -> const std::vector<size_t> & { return at(n).previous; }, barriers_before);
   const std::set<size_t> behind =
       region([&](size_t n) -> const std::vector<size_t> & { return at(n).next; }, barriers_behind);
-  // What is in flight at a barrier before is not ordered by it.
+  // This barrier does not order operations in flight at an earlier barrier.
   const Search states = search({});
   for (size_t barrier : barriers_before)
     for (size_t n = 0; states.reached[barrier] && n < operations.size(); ++n)

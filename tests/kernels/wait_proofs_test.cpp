@@ -1,6 +1,6 @@
-//===- wait_proofs_test.cpp - what the proofs accept and what they refuse, on short programs ------------===//
+//===- wait_proofs_test.cpp - short programs that the proofs accept and refuse --------------------------===//
 //
-// Each refusal stands beside a program that differs in one thing and is accepted.
+// For each refusal, a program that differs in one point is accepted.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include <catch2/catch.hpp>
@@ -64,13 +64,13 @@ TEST_CASE("a register is used behind a wait for its load, on every path", "[kern
   CHECK_FALSE(registers_are_waited_for(load + "v_mov_b32 v2, 0\n" + end));
   CHECK(registers_are_waited_for(load + load_3 + "s_waitcnt vmcnt(1)\n" + use + end));
   CHECK_FALSE(registers_are_waited_for(load + load_3 + "s_waitcnt vmcnt(1)\n" + use_3 + end));
-  // Loads come in order: the second one's result is there last. What a read of LDS gives may come before.
+  // Loads arrive in order: the second one's result arrives last. The result of an LDS read may be earlier.
   CHECK(registers_are_waited_for(load + load + "s_waitcnt vmcnt(0)\n" + use + end));
   CHECK_FALSE(registers_are_waited_for(load + load + "s_waitcnt vmcnt(1)\n" + use + end));
   CHECK_FALSE(registers_are_waited_for(load + "ds_read_b32 v2, v8\n" + wait_copy + wait_lds + use + end));
   // A branch around the wait.
   CHECK_FALSE(registers_are_waited_for(load + "s_cbranch_scc0 1\n" + wait_copy + use + end));
-  // Once round the loop: the load at its end is in flight at its start.
+  // Once around the loop: the load at its end is in flight at its start.
   CHECK_FALSE(registers_are_waited_for(use + load + "s_cbranch_scc0 -4\n" + wait_copy + end));
   CHECK(registers_are_waited_for(wait_copy + use + load + "s_cbranch_scc0 -5\n" + end));
   // Scalar loads complete in any order.
@@ -121,7 +121,7 @@ TEST_CASE("other waves count on a copy behind the barrier until the next one", "
   };
   CHECK_FALSE(may_remove_vm(program(read_low, end)));
   CHECK(may_remove_vm(program(read_high, end)));
-  // Its own wave has waited, but a wave ahead of it reads what nobody has told it of.
+  // Its own wave has waited, but a wave ahead of it reads bytes without any synchronisation.
   CHECK_FALSE(may_remove_vm(program("", read_low + end)));
   CHECK(may_remove_vm(program("", barrier + read_low + end)));
 }
@@ -166,7 +166,7 @@ TEST_CASE("a store is waited for before a barrier", "[kernels]") {
   const std::string store = "global_store_dword v[0:1], v2, off\n";
   CHECK_FALSE(may_remove_vm(store + wait_copy + barrier + end));
   CHECK(may_remove_vm(store + wait_copy + end));
-  // A kernel reads nothing that it writes.
+  // A kernel never reads memory that it writes.
   CHECK(may_remove_vm(store + wait_copy + load + end));
   CHECK(may_remove_vm(load + wait_copy + barrier + end));
   CHECK(may_remove_vm(copy_low + wait_copy + store + wait_copy + end));
@@ -184,15 +184,15 @@ TEST_CASE("a barrier that orders no two accesses of the same bytes is redundant"
   CHECK(may_drop_barrier(store + wait_copy + barrier + load + end));
   // LSE and O.
   CHECK(may_drop_barrier(store + wait_copy + barrier + "global_store_dwordx4 v[0:1], v[4:7], off\n" + end));
-  // LLVM has copied a barrier to both sides of a condition that differs between waves: none goes alone.
+  // LLVM has copied a barrier to both sides of a condition that differs between waves: both are needed.
   CHECK_FALSE(may_drop_barrier("s_cbranch_scc0 2\n" + barrier + "s_branch 1\n" + barrier + end));
   CHECK_FALSE(
       may_drop_barrier("s_cbranch_scc0 2\n" + barrier + "s_branch 2\n" + barrier + "s_nop 0\n" + end));
   CHECK(may_drop_barrier("s_cbranch_scc0 2\n" + barrier + "s_branch 1\n" + barrier + barrier + end, 2));
-  // The second one tells of a copy that was in flight at the first.
+  // The second one covers a copy that was in flight at the first.
   const MachineCode code = assembled(addresses + copy_low + barrier + wait_copy + barrier + read_low + end);
   CHECK_FALSE(WaitProofs(code, 64).may_drop_barrier(index_of(code, "s_barrier", 1)).holds);
-  // Once round the loop: without it there is none between the read and the write.
+  // Once around the loop: without it no barrier separates the read and the write.
   CHECK_FALSE(may_drop_barrier(addresses + barrier + write_low + wait_lds + "s_cbranch_scc0 -5\n" + end));
   CHECK_FALSE(may_drop_barrier(addresses + "s_branch 3\n" + write_low + wait_lds + barrier + read_low +
                                wait_lds + "s_cbranch_scc0 -8\n" + end));
@@ -205,7 +205,7 @@ TEST_CASE("waves that take the other way from a branch count on a copy too", "[k
   };
   CHECK_FALSE(may_remove_vm(program(read_low, "")));
   CHECK(may_remove_vm(program(read_high, "")));
-  // Behind the next barrier they do, as those on the same way.
+  // After the next barrier they do, like those on the same path.
   CHECK_FALSE(may_remove_vm(program(read_high, barrier + read_low + wait_lds)));
   CHECK(may_remove_vm(program(read_high, wait_copy + barrier + read_low + wait_lds)));
 }
@@ -223,23 +223,23 @@ TEST_CASE("barriers in the same place on the ways from a branch are counterparts
     return occurrences;
   };
   using Occurrences = std::vector<size_t>;
-  // Two barriers on either way, one behind the ways.
+  // Two barriers on either path, one after the join.
   const std::string two_and_two = "s_cbranch_scc0 4\n" + barrier + wait_copy + barrier + "s_branch 2\n" +
                                   barrier + barrier + barrier + end;
   CHECK(counterparts(two_and_two, 0) == Occurrences{2});
   CHECK(counterparts(two_and_two, 1) == Occurrences{3});
   CHECK(counterparts(two_and_two, 4).empty());
-  // Going round the loop again is not another way to what follows it.
+  // Another iteration of the loop is not another path to the code after it.
   const std::string loop = barrier + barrier + "s_cbranch_scc0 -3\n" + barrier + end;
   for (size_t n : {0, 1, 2})
     CHECK(counterparts(loop, n).empty());
-  // Both ways meet at the end only.
+  // The two paths meet only at the end.
   const std::string apart = "s_cbranch_scc0 2\n" + barrier + end + barrier + end;
   CHECK(counterparts(apart, 0) == Occurrences{1});
 }
 
 TEST_CASE("a path is not followed through a branch that its own side decides", "[kernels]") {
-  // One side waits for the load; the other one waits behind the join, which the first does not come by.
+  // One side waits for the load; the other one waits after the join, where the first does not pass.
   const auto program = [](const std::string &one, const std::string &between, const std::string &other,
                           const std::string &guard) {
     const std::string side = wait_copy + "s_mov_b64 s[14:15], " + other + "\n";
@@ -254,22 +254,22 @@ TEST_CASE("a path is not followed through a branch that its own side decides", "
         .holds;
   };
   const std::string none;
-  // Behind it a lane is active.
+  // After it a lane is active.
   const auto guarded = [&](const std::string &one, const std::string &between, const std::string &other) {
     return program(one, between, other, "s_cbranch_execnz 1\n" + end);
   };
   CHECK(may_remove_last(guarded("-1", none, "0")));
   CHECK(may_remove_last(guarded("-1", "s_mov_b64 s[16:17], 0\n", "0")));
-  // The unwaited side passes the wait by, or may.
+  // The unwaited side bypasses the wait, or may.
   CHECK_FALSE(may_remove_last(guarded("0", none, "0")));
   CHECK_FALSE(may_remove_last(guarded("-1", "s_mov_b32 s15, s2\n", "0")));
   CHECK_FALSE(
       may_remove_last(guarded("-1", "s_load_dwordx2 s[14:15], s[0:1], 0x0\ns_waitcnt lgkmcnt(0)\n", "0")));
-  // No lane may be active: vcc is 0 whatever the pair is.
+  // Possibly no lane is active: vcc is 0 whatever the pair is.
   CHECK_FALSE(may_remove_last(program("-1", none, "0", none)));
   CHECK_FALSE(may_remove_last(guarded("-1", "s_and_saveexec_b64 s[16:17], s[18:19]\n", "0")));
   CHECK_FALSE(may_remove_last(guarded("-1", "v_cmpx_gt_u32_e32 vcc, v3, v4\n", "0")));
-  // The question itself may not touch a register in flight.
+  // The test itself may not touch a register in flight.
   CHECK(registers_are_waited_for(guarded("-1", none, "0")));
   CHECK_FALSE(registers_are_waited_for(guarded("-1", "s_load_dwordx2 vcc, s[0:1], 0x0\n", "0")));
 }

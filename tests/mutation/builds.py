@@ -1,7 +1,7 @@
-"""Test programs with mutated files in them, beside those of the build and made by its own commands.
+"""Builds test programs that contain mutated files, next to those of the build and with its own commands.
 
-Nothing in the tree of the sources or of the build is written: mutated files, their objects and what is linked of them are
-in a folder of their own, which goes away with the run.
+Nothing in the source tree or build tree is written: mutated files, their objects and the programs linked from them are in
+a separate folder, which is deleted after the run.
 """
 import json
 import os
@@ -24,7 +24,7 @@ def output_of(command):
 
 
 class Build:
-    """A configured build tree: what compiles a file, what links a program."""
+    """A configured build tree: how it compiles a file and links a program."""
 
     def __init__(self, folder):
         self.folder = pathlib.Path(folder).resolve()
@@ -63,7 +63,7 @@ class Build:
                     archives[words[at + 1]] = words[at + 2:]
                 elif "-o" in words and "-c" not in words:
                     links[output_of(words)] = words
-        # Programs that only make what the build needs are none of the tests'.
+        # Programs that only generate inputs of the build are not test programs.
         inside, left = set(), [self.real_name(target) for target in targets]
         while left:
             name = left.pop()
@@ -90,14 +90,14 @@ class Build:
 
 
 def targets_of(build, command):
-    """What of a test's command is built, by its name in the build tree."""
+    """The built files in a test's command, by their names in the build tree."""
     inside = str(build.folder) + "/"
     words = [word[len(inside):] for word in command if word.startswith(inside)]
     return [word for word in words if re.match(r"(bin|lib)/", word)]
 
 
 def faulty_lines(errors, file):
-    """The lines of a file that errors are about. Where a constant is missed, the notes tell which one no longer is."""
+    """The lines of a file that errors are about. If a constant is missed, the notes tell which one no longer is."""
     lines, blamed, line = set(), set(), None
     for number, kind, text in re.findall(re.escape(str(file)) + r":(\d+):\d+: (error|note): (.*)", errors):
         if kind == "error":
@@ -132,7 +132,7 @@ class MutatedPrograms:
         return self.build.includers(self.path, sources)
 
     def find(self):
-        """The mutants, before any is thrown out because it does not compile."""
+        """All mutants, before those that do not compile are removed."""
         if not self.units:
             return []
         source = self.units[0]
@@ -143,7 +143,7 @@ class MutatedPrograms:
         return mutants.find_mutants(self.path, str(self.path.relative_to(self.root)), self.source, trees)
 
     def compile(self, found):
-        """Compiles the schema; mutants of lines that do not compile are left out. The mutants that are in it."""
+        """Compiles the schema, leaving out mutants of lines that do not compile. Returns the mutants that are in it."""
         overlay = self.folder / "overlay"
         place = overlay / self.path.relative_to(self.root / "src" if self.path.suffix == ".h" else self.root)
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -172,8 +172,8 @@ class MutatedPrograms:
                 words[words.index("-o") + 1] = str(target)
                 if source == str(self.path):
                     words[words.index(source)] = str(place)
-                # The other includes are found where they were; the first one of the selector leaves a precompiled
-                # header its place.
+                # The other includes are found where they were; the selector's first include leaves room for a
+                # precompiled header.
                 words[1:1] = ["-iquote", str(self.path.parent)] + (["-I" + str(overlay)] if self.path.suffix == ".h" else [])
                 words += ["-include", str(selector), "-w", "-Wno-error"]
                 result = run(words, self.build.folder)
@@ -182,7 +182,7 @@ class MutatedPrograms:
         return None
 
     def link(self):
-        """Links what has a mutated object or a mutated library in it, libraries before programs."""
+        """Links everything that contains a mutated object or a mutated library, libraries before programs."""
         self.programs = {}
         libraries = self.folder / "linked" / "lib"
         paths = {f"-Wl,-rpath,{self.build.folder / 'lib'}": f"-Wl,-rpath,{libraries}"}
@@ -206,7 +206,7 @@ class MutatedPrograms:
                 self.link_names()
 
     def parted(self, words):
-        """With the parts of libsluice.so for libsluice.a, which is one object made of them."""
+        """With the parts of libsluice.so instead of libsluice.a, which is one object linked from them."""
         if "lib/libsluice.a" not in words:
             return list(words)
         at = words.index("lib/libsluice.a")
@@ -214,7 +214,7 @@ class MutatedPrograms:
         return [*words[:at], *(word for word in shared if word.endswith((".o", ".a"))), *words[at + 1:]]
 
     def link_names(self):
-        """A mutated libsluice.so under its other names, and beside it the emulator, which is found there."""
+        """A mutated libsluice.so under its other names, and beside it the emulator, where it is looked for."""
         library = self.folder / "linked" / "lib"
         for name in os.listdir(self.build.folder / "lib"):
             if not (library / name).exists() and ".so" in name:
@@ -223,6 +223,6 @@ class MutatedPrograms:
                 (library / name).symlink_to(original.resolve().name if is_alias else original)
 
     def commands(self):
-        """(name, command, folder) of each test that has a mutant in it, with the mutated programs."""
+        """(name, command, folder) of each test that contains a mutant, with the mutated programs."""
         return [(name, [self.programs.get(word, word) for word in command], folder)
                 for name, command, folder in self.tests if any(word in self.programs for word in command)]

@@ -1,11 +1,11 @@
-"""What can be changed in a file, and the file with all changes in it behind a number.
+"""The possible changes of a file, and the file with all of them, each selected by a number.
 
 A site is a piece of text with alternatives. In the schema, the file that is compiled, it is
 
     (sluice_mutation::chosen == 7 ? (a <= b) : (a < b))
 
 and the environment variable SLUICE_MUTANT chooses one alternative of the whole file: one build, many mutants. An
-alternative is made of the original text, since no two mutants are ever alive together.
+alternative is built from the original text, since no two mutants are ever active together.
 """
 import re
 
@@ -30,7 +30,7 @@ FUNCTIONS = {"FunctionDecl", "CXXMethodDecl", "CXXConstructorDecl", "CXXDestruct
 CALLS = {"CallExpr", "CXXMemberCallExpr", "CXXOperatorCallExpr"}
 WRAPPERS = {"ExprWithCleanups", "ImplicitCastExpr", "CXXBindTemporaryExpr", "MaterializeTemporaryExpr", "ParenExpr",
             "CXXRewrittenBinaryOperator"}
-# What the compiler computes, and what stands for text that is somewhere else.
+# Values that the compiler computes, and copies of text from elsewhere.
 NEVER = {"ConstantExpr", "StaticAssertDecl", "EnumConstantDecl", "TemplateArgument", "CXXDefaultArgExpr",
          "CXXDefaultInitExpr", "ConceptDecl", "RequiresExpr", "FullComment", "TemplateTypeParmDecl",
          "NonTypeTemplateParmDecl", "UnaryExprOrTypeTraitExpr", "CXXNoexceptExpr"}
@@ -38,7 +38,7 @@ BUILTIN = re.compile(r"(unsigned |signed )?(char|short|int|long|long long)|bool|
 
 
 def plain(text):
-    """One line without comments: a // would swallow what follows, and lines keep their numbers."""
+    """One line without comments: a // would comment out the rest, and lines keep their numbers."""
     parts = re.split(r'("(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\')', text)
     parts[::2] = [re.sub(r"\s+", " ", re.sub(r"//[^\n]*|/\*.*?\*/", " ", part, flags=re.DOTALL)) for part in parts[::2]]
     return "".join(parts).strip()
@@ -47,12 +47,12 @@ def plain(text):
 class Site:
     def __init__(self, begin, end, function, is_constexpr):
         self.begin, self.end, self.function, self.is_constexpr = begin, end, function, is_constexpr
-        self.wrap = ""  # what the value is converted to, so that a constant may become a variable
+        self.wrap = ""  # the type the value is converted to, so that a constant may become a variable
         self.alternatives = {}  # shown -> text
 
 
 class Mutant:
-    """`key` names it as long as its function and its line stay what they are, wherever they move to."""
+    """`key` identifies it as long as its function and its line stay the same, wherever they move to."""
 
     def __init__(self, number, site, lines, text, key):
         self.number, self.site, self.text, self.key = number, site, text, key
@@ -70,7 +70,7 @@ class Finder:
         self.sites = {}
         self.skipped = set()
         self.noreturn = set()
-        self.is_constexpr = True  # of the function that is visited; so may be what is in none
+        self.is_constexpr = True  # whether the visited function is, or code outside functions may be
 
     def text(self, node):
         return plain(self.source[node.begin:node.end].decode())
@@ -99,7 +99,7 @@ class Finder:
             function = node.data.get("name", "")
             outside, self.is_constexpr = self.is_constexpr, bool(node.data.get("constexpr"))
             if any(child.kind == "CXX11NoReturnAttr" for child in node.children):
-                self.noreturn.add(function)  # without its one statement it would have no behaviour at all
+                self.noreturn.add(function)  # without its one statement it would not do anything
         if self.is_here(node):
             self.expression(node, function, parent)
         self.statements(node, function)
@@ -152,7 +152,7 @@ class Finder:
             self.add(node, function, shown, wrap=to)
 
     def negate(self, node, function):
-        """A condition that is no comparison; of those the opposite is made anyway."""
+        """A condition that is not a comparison; comparisons are inverted anyway."""
         if not self.is_here(node) or self.unwrapped(node).kind in ("IntegerLiteral", "CXXBoolLiteralExpr"):
             return
         inner = self.unwrapped(node)
@@ -162,7 +162,7 @@ class Finder:
             left, right = sorted(operands, key=lambda operand: operand.begin)
             if self.between(left, right) in OPPOSITE:
                 return
-        # Of && and || either side alone is tried, and of !x there is x.
+        # For && and || each side is tried on its own, and for !x, x.
         if inner.data.get("opcode") in ("!", "&&", "||"):
             return
         self.add(node, function, f"!({self.text(node)})")
@@ -174,7 +174,7 @@ class Finder:
         return node
 
     def statements(self, node, function):
-        """What may be left out, and checks that may be."""
+        """Statements that may be left out, and checks that may be."""
         if node.kind == "IfStmt" and not node.data.get("isConstexpr"):
             parts = list(node.children)
             if node.data.get("hasInit"):
@@ -186,7 +186,7 @@ class Finder:
                 self.negate(condition, function)
                 self.add(condition, function, "false")
             for branch in branches:
-                # An if of nothing but a call, without an else, is that call left out.
+                # An `if` with only a call and without an else counts as that call left out.
                 alone = len(branches) == 1
                 if branch.kind != "CompoundStmt" and not alone:
                     self.leave_out(branch, function)
@@ -231,7 +231,7 @@ def find_mutants(path, shown_path, source, trees):
         site = finder.sites[place]
         original = plain(source[site.begin:site.end].decode())
         ends = [source.count(b"\n", 0, end) + 1 for end in (site.begin, site.end)]
-        # A number alone says little.
+        # A number without its line says little.
         around = f"  in  {lines[ends[0] - 1].strip()}" if len(original) < 8 else ""
         for shown, text in site.alternatives.items():
             key = f"{shown_path}: {site.function}: {original}  ->  {shown}{around}"
@@ -250,7 +250,7 @@ def schema(source, mutants):
     order = sorted(sites, key=lambda key: (key[0], -key[1]))
 
     def render(begin, end, inside):
-        """The text from begin to end, with the sites `inside`, which are sorted and lie in it."""
+        """The text from begin to end, with the sites `inside`, which are sorted and within it."""
         out, at = [], begin
         while inside:
             key = inside[0]

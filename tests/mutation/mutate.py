@@ -1,14 +1,14 @@
 #!/usr/bin/python3
 """Mutation testing: changes src/abi, src/runtime and src/package in small ways and reports what no test notices.
 
-Each mutant is one change: another comparison or sign, a constant one more or less, one side of && or || alone, a condition
+Each mutant is one change: another comparison or sign, a constant one more or less, only one side of && or ||, a condition
 negated or a check left out, a statement left out, true for false. All mutants of a file are compiled into one copy of it,
-behind an environment variable, so that a mutant costs a run of the tests and no build. The tests are quick ones that cover
-the folder, cheapest first; one that fails, or runs much longer than usual, kills the mutant.
+selected by an environment variable, so that a mutant costs a run of the tests but not a build. The tests are quick ones
+that cover the folder, cheapest first; one that fails, or runs much longer than usual, kills the mutant.
 
 Prints survivors, and how many mutants there are, were killed, survived, and change nothing (equivalent.txt beside this
-script says why). Exits with 1 if there are survivors. What a macro, a
-constexpr variable or a member's default says is not mutated.
+script says why). Exits with 1 if there are survivors. Macros, constexpr variables and default member initialisers are not
+mutated.
 
 usage: mutate.py [options] [FILE or FOLDER]...
 """
@@ -36,7 +36,7 @@ TESTS = {
     "src/package": ["package_test", "package_code_object_test", "pack_page_reader", "pack_page", "runtime_test", "abi_test"],
     "src/runtime": ["runtime_test", "abi_test", "abi_launch_order_test", "abi_memory_test"],
 }
-# Of files that these do not cover, or that others cover alone.
+# For files that these tests do not cover, or that only other tests cover.
 FILE_TESTS = {
     "src/abi/context.cpp": ["abi_test", "abi_memory_test", "abi_finds_hip", "abi_finds_emulator"],
     "src/package/code_object.cpp": ["package_code_object_test"],
@@ -49,7 +49,7 @@ MEMORY_BYTES = 8 << 30
 
 
 def read_equivalents(path):
-    """{mutant: reason}: a line with the mutant, then one with the reason behind a tab."""
+    """{mutant: reason}: a line with the mutant, then one with a tab and the reason."""
     equivalents, mutant = {}, None
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         if not line.strip() or line.startswith("#"):
@@ -72,7 +72,7 @@ def limit():
 
 
 def passes(command, folder, number, seconds):
-    """Whether a test passes in time with this mutant; all that it started ends with it."""
+    """Whether a test passes in time with this mutant; all processes that it started end with it."""
     nothing = subprocess.DEVNULL
     process = subprocess.Popen(command, cwd=folder, env={**os.environ, "SLUICE_MUTANT": str(number)}, stdin=nothing,
                                stdout=nothing, stderr=nothing, start_new_session=True, preexec_fn=limit)
@@ -136,7 +136,7 @@ class FileRun:
             return False
         if self.options.match and not re.search(self.options.match, str(mutant)):
             return False
-        # By what a mutant is, not by where it stands: a line above it changes nothing.
+        # By the mutant's text, not by its place: a new line above it does not matter.
         digest = int.from_bytes(hashlib.sha256(mutant.key.encode()).digest()[:4], "big")
         return digest % 100 < self.options.share
 
@@ -184,7 +184,7 @@ def read_options():
 
 
 def main():
-    # The folder of the mutants goes away then too.
+    # This also deletes the folder of the mutants.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("mutate.py: stopped"))
     options = read_options()
     files = files_of(options.paths or [ROOT / folder for folder in TESTS])

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""That mutate.py finds the mutants of a small file, tells those that a test notices from the others, and leaves no trace.
+"""Tests that mutate.py finds the mutants of a small file, distinguishes those that a test notices, and leaves no files.
 
 usage: mutate_test.py COMPILER
 """
@@ -39,7 +39,7 @@ bool is_small(int value) {
 
 } // namespace sluice_sample
 """
-# Neither 4 nor what is between the two is tried.
+# Neither 4 nor the numbers between the two are tried.
 TEST = """\
 namespace sluice_sample {
 int steps(int value);
@@ -101,7 +101,7 @@ class Sample(unittest.TestCase):
                        "is_small: value < Number<limit>::value  ->  false", "is_small: true  ->  false  in  if (value < Number<limit>::value) return true;",
                        "is_small: false  ->  true  in  return false;"):
             self.assertIn("src/sample.cpp: " + killed, ran - survivors)
-        # What would not compile with the others is left out of the run, and known all the same.
+        # Mutants that would not compile are left out of the run, but still known.
         constant = ("src/sample.cpp: is_small: 2 + 2  ->  2 - 2  in  const int limit = 2 + 2; "
                     "// a variable is no argument of a template")
         self.assertIn(constant, keys - ran)

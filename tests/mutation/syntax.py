@@ -1,7 +1,8 @@
 """The syntax tree of a C++ file, as clang prints it: nodes with their kind, their place and their children.
 
-Clang leaves out of a place what it has said before (the file), and says both ends of what a macro makes. Here every node
-has either the range of offsets in one file that its text takes, or none: what a macro makes has none.
+Clang omits the parts of a location that it has printed before (the file), and prints two locations for the result of a
+macro. Here every node has either the range of offsets in one file that its text takes, or none: results of macros have
+none.
 """
 import json
 import shutil
@@ -12,7 +13,7 @@ sys.setrecursionlimit(100000)
 
 
 class Node:
-    """`begin` and `end` are offsets in `file`, or None where the text is not simply there."""
+    """`begin` and `end` are offsets in `file`, or None if the text is not in the file."""
 
     def __init__(self, data, file, begin, end, children):
         self.data, self.kind = data, data.get("kind")
@@ -36,10 +37,10 @@ class Reader:
     def place(self, data):
         """(file, offset, bytes of the token) of a place, or None."""
         if "expansionLoc" in data:
-            # In the order in which they were printed, because of the files that are left out.
+            # In the order in which they were printed, because repeated files are omitted.
             places = {key: self.place(data[key]) for key in data if key in ("spellingLoc", "expansionLoc")}
             at = places["expansionLoc"]
-            # A macro without arguments is one token. The text of others goes on behind its name.
+            # A macro without arguments is one token. The text of other macros continues after their name.
             if at is None or self.text_of(at[0])[at[1] + at[2]:].lstrip()[:1] == b"(":
                 return None
             return at + (True,)
@@ -84,7 +85,7 @@ def find_clang():
 
 
 def read_trees(source, flags):
-    """The declarations of a project's file and of what it includes. Some may be there twice."""
+    """The declarations of a project's file and of its includes. Some may occur twice."""
     nodes, reader = [], Reader()
     # All of a file would be mostly the standard library.
     for names in ("sluice", "(anonymous"):

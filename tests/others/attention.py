@@ -7,7 +7,7 @@ LEAST_SUBNORMAL = {"f16": 2.0**-24, "bf16": 2.0**-133}
 
 
 def to_bits(numbers, dtype):
-    """Rounded to nearest even, as a .npy file holds it: NumPy has no bf16, which travels as uint16."""
+    """Rounded to nearest even, as stored in a .npy file: NumPy lacks bf16, which is stored as uint16."""
     if dtype == "f16":
         return numbers.astype(np.float16)
     bits = numbers.astype(np.float32).view(np.uint32)
@@ -21,7 +21,7 @@ def to_numbers(bits, dtype):
 
 
 def queries_for(random, k, targets):
-    """Q rows that attend mostly to one key each: to leave it out, or to let in one that is masked, shows.
+    """Q rows that attend mostly to one key each: leaving it out, or including one that is masked, is noticed.
 
     k [key, head, dim]; targets [query, query head]: places of keys.
     """
@@ -48,15 +48,15 @@ def reference(q, k, v, keep):
 
 
 def tolerance(o, o_of_sizes, score_sizes, largest_v, dtype, length, head_dim, scale_dtype):
-    """What the roundings of a flash attention kernel add up to at most, element by element.
+    """The largest sum of the rounding errors of a flash attention kernel, element by element.
 
     With u of the type of the tensors and e of f32:
     scores     are sums of head_dim products in f32 on numbers that the scale, in `scale_dtype`, was rounded into
                at most twice: they are off by (head_dim e + 2 u_scale) sum |q||k| scale, and weights relatively by as
                much, in the numerator and in the denominator;
-    weights    are rounded to u for the second product, and a few times to e: exponent, exp2, rescaling;
-    sums       over `length` keys in f32 add e each, in both;
-    f16        has no weights below its subnormal numbers: half of the least of them, for each key;
+    weights are rounded to u for the second product, and a few times to e: exponent, exp2, rescaling; sums over `length`
+    keys in f32 add e each, in both;
+    f16        has no weights below its subnormal numbers: half of the smallest, for each key;
     O          is rounded to u.
     """
     u = UNIT_ROUNDOFF[dtype]

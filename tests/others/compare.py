@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""Times others' attention kernels on the timing model beside what a plan of ours launches: a table for a page.
+"""Times other attention kernels and a Sluice plan's launches on the timing model: a table for a page.
 
 usage: compare.py SLUICE SLUICE_EMU WORK
 
-All figures are modelled, none is measured. Ours are those of `sluice bench`: the plan's choice of kernels and split of the
-keys. Both have the same sample: five compute units with 16 workgroups each for prefill, all of an XCD for decode.
+All figures are modelled, none is measured. Sluice's are those of `sluice bench`: the plan's choice of kernels and split of
+the keys. Both have the same sample: five compute units with 16 workgroups each for prefill, all of an XCD for decode.
 """
 
 import json
@@ -101,7 +101,7 @@ def clk_text(launches):
 
 
 def error_text(launches):
-    """One standard error of the sum, in per cent, as far as the samples tell."""
+    """One standard error of the sum, in per cent, as far as it follows from the samples."""
     if any(launch["error_percent"] is None for launch in launches):
         return "unknown"
     square = sum((launch["error_percent"] * launch["clk"]) ** 2 for launch in launches)
@@ -126,7 +126,7 @@ def print_row(compiler, ours, theirs):
     model = ours["model"]
     launches, hbm_share = model["launches"], model["hbm_share_percent"]
     ratio = sum(launch["clk"] for launch in launches) / sum(launch["clk"] for launch in theirs)
-    # The bytes of the share are those that both have to move.
+    # The bytes in the share are those that both have to move.
     cells = [ours["work"], compiler, *figures(theirs, hbm_share * ratio), model["kernel"], *figures(launches, hbm_share)]
     print(f"| {' | '.join(cells)} | {ratio:.2f} |", flush=True)
 

@@ -1,11 +1,11 @@
 #!/usr/bin/python3
-"""Runs others' attention kernels on the emulator, with all checks, against attention in double precision.
+"""Runs other attention kernels on the emulator, with all checks, against attention in double precision.
 
 usage: correct.py {triton,iree} SLUICE_EMU WORK
 
-Each launch runs twice: with loads as late as is legal, and with everything in an order that is drawn. Both must have
-nothing to report but warnings of what is by design, the same result to the last bit, and every element within the
-tolerance of attention.py. That the tolerance would show one key too many or too few is checked with the reference itself.
+Each launch runs twice: with loads as late as is legal, and with everything in a random order. Both may have only warnings
+of deliberate behaviour, the same result to the last bit, and every element within the tolerance of attention.py. The
+reference itself is used to check that the tolerance reveals one key too many or too few.
 """
 
 import math
@@ -22,7 +22,7 @@ HEAD_DIM = 128
 
 
 class Test:
-    """Launches, and comparison of what they compute."""
+    """Launches, and comparison of their results."""
 
     def __init__(self, emulator, work):
         self.emulator = emulator
@@ -31,7 +31,7 @@ class Test:
         self.cases = 0
 
     def launch(self, kernel, grid, arguments, output_places, by_design=()):
-        """The outputs of a launch; what is wrong with it is noted. `by_design`: kinds of warnings that it may have."""
+        """The outputs of a launch; its errors are recorded. `by_design`: kinds of warnings that it may have."""
         for report in self.emulator.check(kernel.code):
             self.note_report(f"{kernel.code.name}, on some path", report)
         results = {}
@@ -49,11 +49,11 @@ class Test:
         return first
 
     def compare(self, label, o, dtype, scale_dtype, sequences):
-        """o: what the kernel wrote; sequences: (rows of o, q, k, v, keep, a wrong keep) as numbers."""
+        """o: the kernel's output; sequences: (rows of o, q, k, v, keep, a wrong keep) as numbers."""
         import numpy as np
         from attention import reference, tolerance
         self.cases += 1
-        largest = 0.0  # error, as a part of what it may be
+        largest = 0.0  # error, as a fraction of the tolerance
         noticed = False
         for rows, q, k, v, keep, wrong_keep in sequences:
             expected, of_sizes, score_sizes = reference(q, k, v, keep)
@@ -82,7 +82,7 @@ def rows_of_sequences(random, dtype, batch, length, q_heads, kv_heads, head_dim)
     from attention import queries_for, to_bits, to_numbers
     k, v = (to_bits(random.uniform(-1, 1, (batch, length, kv_heads, head_dim)), dtype) for _ in "kv")
     row = np.arange(length)
-    # The diagonal, behind it, the first key and the last.
+    # The diagonal, the key after it, the first key and the last.
     places = np.stack([row, row + 1, np.zeros_like(row), np.full_like(row, length - 1)], 1)
     targets = places[:, np.arange(q_heads) % 4]
     q = np.stack([to_bits(queries_for(random, to_numbers(keys, dtype), targets), dtype) for keys in k])
@@ -90,7 +90,7 @@ def rows_of_sequences(random, dtype, batch, length, q_heads, kv_heads, head_dim)
 
 
 def as_sequences(dtype, q, k, v, causal):
-    """What `compare` takes; the wrong mask is one key off."""
+    """The arguments of `compare`; the wrong mask is one key off."""
     import numpy as np
     from attention import to_numbers
     length = q.shape[1]
@@ -129,10 +129,10 @@ def triton_decode(test, triton, random, dtype):
     shape = batch * most_pages + 5, page, kv_heads, HEAD_DIM
     k, v = (to_bits(random.uniform(-1, 1, shape), dtype) for _ in "kv")
 
-    def keys_of(cache, i):  # those of its last page that it does not have too
+    def keys_of(cache, i):  # including the unused ones of its last page
         return to_numbers(cache[pages[i]].reshape(-1, kv_heads, HEAD_DIM), dtype)
 
-    def targets(length):  # the first key, the last, behind it, and where a part begins
+    def targets(length):  # the first key, the last, the one after it, and the start of a part
         places = np.array([0, length - 1, length, min(part_keys, length - 1)])
         return places[np.arange(q_heads) % 4][None]
 
@@ -145,7 +145,7 @@ def triton_decode(test, triton, random, dtype):
     partial = test.launch(triton.decode(dtype, group), (kv_heads, parts, batch), arguments, [5, 6, 7])
     arguments = save(test.work, partial=partial[5], maxima=partial[6], totals=partial[7]) + [
         f"size:{q.nbytes}:type=u16", f"i32:{parts}"]
-    # Its waves compute the weights of the parts alike, and all of them store them in LDS.
+    # All its waves compute the same weights of the parts, and store them in LDS.
     bits = test.launch(triton.merge(dtype), (q_heads, batch), arguments, [3], by_design={"lds_equal_stores"})[3]
 
     def sequences():

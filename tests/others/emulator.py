@@ -1,4 +1,4 @@
-"""Launches of `sluice-emu run`, and what they give back."""
+"""Launches of `sluice-emu run`, and their results."""
 
 import json
 import pathlib

@@ -1,4 +1,4 @@
-"""A Python that has the packages of packages.txt, in a virtual environment that is made once."""
+"""A Python that has the packages of packages.txt, in a virtual environment that is created once."""
 
 import fcntl
 import os
@@ -23,7 +23,7 @@ def last_line(text):
 
 
 def install(folder):
-    """Makes the environment, or skips: where pip reaches nothing, there is nothing to test."""
+    """Creates the environment, or skips: if pip cannot reach the network, there is nothing to test."""
     made = subprocess.run([sys.executable, "-m", "venv", "--clear", folder], capture_output=True, text=True)
     if made.returncode != 0:
         skip(f"{sys.executable} makes no virtual environment (Debian's package python3-venv): "
@@ -39,8 +39,8 @@ def install(folder):
 
 
 def enter(work):
-    """Goes on in the environment in `work`, where the caller's script starts again."""
-    folder = pathlib.Path(work).resolve() / f"packages-{platform.python_version()}"  # no Python clears another's
+    """Continues in the environment in `work`, where the caller's script starts again."""
+    folder = pathlib.Path(work).resolve() / f"packages-{platform.python_version()}"  # so that one Python does not delete another's
     if pathlib.Path(sys.prefix) == folder:
         return
     folder.mkdir(parents=True, exist_ok=True)

@@ -70,7 +70,7 @@ class Triton:
             waves=4, num_stages=1, waves_per_eu=2, matrix_instr_nonkdim=32)
 
     def decode(self, dtype, group):
-        """Of the tiles of 16 to 128 keys, 1 to 4 waves and 1 or 2 stages the fastest on the timing model."""
+        """The fastest on the timing model among tiles of 16 to 128 keys, 1 to 4 waves and 1 or 2 stages."""
         pointer = "*" + self.TYPES[dtype]
         return self.compile(
             f"decode_{dtype}", self.kernels.decode_part,

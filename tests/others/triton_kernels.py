@@ -27,7 +27,7 @@ def attention_rows(q_pointer, k_pointer, v_pointer, o_pointer, length, q_heads, 
                    HEAD_DIM: tl.constexpr, TILE_Q: tl.constexpr, TILE_KV: tl.constexpr, CAUSAL: tl.constexpr):
     """Grid: query heads, tiles of TILE_Q query rows, sequences. As many queries as keys.
 
-    Key heads come first in the grid: an XCD gets every eighth workgroup, and so few key heads for its L2.
+    Key heads come first in the grid: an XCD gets every eighth workgroup, so its L2 serves few key heads.
     """
     kv_head = tl.program_id(0) % kv_heads
     head = kv_head * (q_heads // kv_heads) + tl.program_id(0) // kv_heads
@@ -51,7 +51,7 @@ def attention_rows(q_pointer, k_pointer, v_pointer, o_pointer, length, q_heads, 
     maximum = tl.full((TILE_Q,), float("-inf"), tl.float32)
     total = tl.zeros((TILE_Q,), tl.float32)
 
-    # Tiles that every row sees whole, then those that need a mask: of the diagonal, and the last.
+    # Tiles that every row sees completely, then those that need a mask: on the diagonal, and the last.
     end = tl.minimum(first_row + TILE_Q, length) if CAUSAL else length
     whole_end = (tl.minimum(first_row + 1, length) if CAUSAL else length) // TILE_KV * TILE_KV
     for start in range(0, whole_end, TILE_KV):
@@ -81,7 +81,7 @@ def decode_part(q_pointer, k_pointer, v_pointer, pages_pointer, lengths_pointer,
                 TILE_Q: tl.constexpr, TILE_KV: tl.constexpr, PAGE: tl.constexpr):
     """One query row per head over one part of a sequence's keys; the query heads of a key head are one tile.
 
-    Grid: key heads, parts, sequences. Writes O of the part before it is divided, its maximum and its total.
+    Grid: key heads, parts, sequences. Writes the undivided O of the part, its maximum and its total.
     """
     kv_head = tl.program_id(0)
     part = tl.program_id(1)

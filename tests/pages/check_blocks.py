@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The code that pages show is code that is built and run.
+"""Checks that the code that pages show is built and run.
 
 usage: check_blocks.py [--fix] ROOT
 A block of C or C++ in README.md or under docs/ has a comment in the line above it that names its file and, if it is not
@@ -9,7 +9,7 @@ the whole file, a region of it:
 
 Lines between "// <questions>" and "// </questions>" of that file are the region; regions may contain others. The one
 exception is a file of a session: a block under a line that ends with "`NAME`:", in a page with blocks of "console" that
-tests/unit/tools runs. Regions of docs/examples that no page shows are wrong, too. --fix writes what should be there.
+tests/unit/tools runs. Regions of docs/examples that no page shows are errors, too. --fix corrects the pages.
 """
 import argparse
 import pathlib
@@ -33,7 +33,7 @@ def region_of(text, name):
 
 
 def check_page(root, page, text, sessions):
-    """(what is wrong, the page as it should be)"""
+    """(errors, the corrected page)"""
     problems = []
     is_session = "```console\n" in text
     if is_session and f"{page}" not in sessions:
@@ -64,7 +64,7 @@ def check_page(root, page, text, sessions):
 
 
 def unshown(root, texts):
-    """Regions of the examples that no page shows, as what is wrong."""
+    """Regions of the examples that no page shows, as errors."""
     shown = {(source["path"], source["region"]) for text in texts for source in SOURCE.finditer(text)}
     return [f"no page shows the region '{name}' of {path.relative_to(root)}"
             for path in sorted((root / "docs/examples").rglob("*")) if path.suffix in (".c", ".cpp", ".h")

@@ -1,11 +1,10 @@
 #!/usr/bin/python3
-"""Commands that pages show are commands that our programs have.
+"""Checks that the project's programs support the commands that pages show.
 
 usage: check_commands.py ROOT NAME=PROGRAM...
-Of every line of code, and all code between backticks, that begins with the name of a program: the subcommand is one that
-the program's --help lists, and each option that begins with two dashes is one that the help of it lists. What follows a
-program that another one is told to run is that program's. A script of the tree that is shown with arguments can be run as it
-stands there.
+It checks every line of code, and all code between backticks, that begins with the name of a program: the program's --help
+lists the subcommand, and the subcommand's help lists each option that begins with two dashes. If a program is an argument of
+another one, the arguments after it belong to it. A script of the tree that is shown with arguments can be run as shown.
 """
 import os
 import pathlib
@@ -33,12 +32,12 @@ class Programs:
         self.texts = {}
 
     def help(self, name, subcommand=None):
-        """What --help prints, or what is printed instead: a program that does not know --help shows how it is used."""
+        """The output of --help, or the output instead of it: a program without --help shows its usage."""
         key = name, subcommand
         if key not in self.texts:
             command = [self.paths[name], *([subcommand] if subcommand else [])]
             self.texts[key] = printed(*command, "--help")
-            # LLVM's way to keep options of developers out of the way.
+            # LLVM's way to hide developers' options.
             if "--help-hidden" in self.texts[key]:
                 self.texts[key] = printed(*command, "--help-hidden")
         return self.texts[key]
@@ -63,13 +62,13 @@ def commands_of(text):
 
 
 def program_of(command):
-    """The name of a command's program, and what follows it. `./dev demo` hands its arguments on."""
+    """The name of a command's program, and its arguments. `./dev demo` passes its arguments on."""
     name, _, rest = re.sub(r"^\./dev demo\b", "jargon_lm", command).partition(" ")
     return name if name == "./dev" else pathlib.PurePath(name).name, rest
 
 
 def wrong_with(command, programs):
-    """What is wrong with a command of ours; None if nothing is, or if it is not ours."""
+    """The error in a command of the project; None if it is correct, or if it is not of the project."""
     name, rest = program_of(command)
     words = [name, *rest.split()]
     if name not in programs.paths or len(words) == 1:
@@ -92,7 +91,7 @@ def wrong_with(command, programs):
 
 
 def wrong_with_script(command, root):
-    """What is wrong with a command that runs a script of the tree; None if nothing is, or if it is no such command."""
+    """The error in a command that runs a script of the tree; None if it is correct, or not such a command."""
     name, _, rest = command.partition(" ")
     if not SCRIPT.fullmatch(name) or not rest or os.access(root / name, os.X_OK):
         return None

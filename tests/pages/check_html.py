@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""Links and pictures of the pages that Doxygen made lead to files, and to places in them.
+"""Checks that links and pictures in Doxygen's pages lead to files, and to anchors in them.
 
 usage: check_html.py FOLDER
-Addresses of the web are not looked at.
+Web addresses are not checked.
 """
 import html
 import pathlib

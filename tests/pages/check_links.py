@@ -1,13 +1,14 @@
 #!/usr/bin/python3
-"""What pages point to is there.
+"""Checks that link targets and names on pages exist.
 
 usage: check_links.py ROOT
-Of every .md file that is part of the tree:
-- links and pictures lead to files of the tree, and to headings of theirs;
+In every .md file that is part of the tree:
+- links and pictures lead to files of the tree, and to headings in them;
 - \\ref names a page's identifier;
-- a path of the tree in backticks exists, and so does what is called a test: `..._test`, or the names behind "test";
+- a path of the tree in backticks exists, and so does everything that is called a test: `..._test`, or the names after
+"test";
 - a page of docs/ is in the index, docs/README.md, or is one of an example's.
-Addresses of the web are not looked at.
+Web addresses are not checked.
 """
 import pathlib
 import re
@@ -26,13 +27,13 @@ REGISTERED = re.compile(r"(?:add_test\(\s*NAME|sluice_add_unit_test\(|sluice_add
 
 
 def pages_of(root):
-    """Everything but what builds and tools leave."""
+    """Everything except output of builds and tools."""
     return [path for path in sorted(root.rglob("*.md"))
             if path.relative_to(root).parts[0] not in ("build", ".git")]
 
 
 def anchors_of(text):
-    """Those that headings get where Markdown is shown, and the identifiers that they are given."""
+    """The anchors that headings get where Markdown is rendered, and their explicit identifiers."""
     anchors = set(IDENTIFIER.findall(text))
     for heading in HEADING.findall(FENCE.sub("", text)):
         title = IDENTIFIER.sub("", heading).strip().lower()
@@ -45,7 +46,7 @@ def tests_of(root):
     files = "".join(path.read_text(encoding="utf-8") for path in root.rglob("CMakeLists.txt")
                     if path.relative_to(root).parts[0] != "build")
     stems = {path.stem for path in (root / "tests").rglob("*_test.*")}
-    # Names with variables in them stand for several, unless there is nothing else.
+    # A name with variables in it matches several names, unless it contains nothing else.
     patterns = [re.sub(r"\$\{[^}]*\}", r"\\w+", name) for name in REGISTERED.findall(files)
                 if re.sub(r"\$\{[^}]*\}", "", name)]
     registered = re.compile("|".join(patterns) or "(?!)")

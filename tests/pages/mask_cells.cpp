@@ -1,6 +1,5 @@
-// Compares masks that are given on stdin, as docs/pictures/draw.py --masks prints them, with what
-// sluice_reference sees: all scores are equal and row j of V is 1 in element j alone, so that O has a number
-// where a key is visible.
+// Compares masks from stdin, as docs/pictures/draw.py --masks prints them, with sluice_reference: all scores
+// are equal and row j of V is 1 only in element j, so that O is nonzero where a key is visible.
 #include <sluice/sluice.hpp>
 
 #include <iostream>

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""The pictures that docs/pictures/draw.py draws can be read: on any ground, in full, and no text over another.
+"""The pictures that docs/pictures/draw.py draws are legible: on any background, without clipping, and without
+overlapping text.
 
 usage: pictures_test.py FOLDER [UNITTEST ARGUMENTS]
 """
@@ -10,12 +11,12 @@ import unittest
 import xml.etree.ElementTree as ElementTree
 
 SVG = "{http://www.w3.org/2000/svg}"
-# Of a letter of a sans-serif font, in sizes; wider than most.
+# For a letter of a sans-serif font, in font sizes; wider than most.
 LETTER_WIDTH = 0.6
 
 
 def luminance(colour):
-    """As WCAG 2 defines it, of "#rrggbb"."""
+    """The luminance, as WCAG 2 defines it, of "#rrggbb"."""
     channels = [int(colour[i:i + 2], 16) / 255 for i in (1, 3, 5)]
     linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
     return sum(weight * channel for weight, channel in zip((0.2126, 0.7152, 0.0722), linear))

@@ -5,8 +5,8 @@ set -euo pipefail
 source=$1 preset=$2 pack=$3 labels=$4
 cd "$source"
 
-# LLVM's own libraries are not instrumented, so a container that they grew looks wrong to ours. Neither are the programs
-# that `sluice-emu exec` runs: there the sanitizer comes with our library, late.
+# LLVM's own libraries are not instrumented, so a container that they grew looks wrong to the instrumented code. Neither
+# are the programs that `sluice-emu exec` runs: there libsluice loads the sanitizer late.
 export ASAN_OPTIONS=detect_container_overflow=0:detect_stack_use_after_return=1:verify_asan_link_order=0
 export UBSAN_OPTIONS=print_stacktrace=1
 export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1

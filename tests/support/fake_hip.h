@@ -1,8 +1,8 @@
 //===- fake_hip.h - a HIP table that counts and runs nothing --------------------------------------------===//
 //
-// For what the library asks of HIP: which calls, in which order, with which arguments, and what happens when
-// one fails. HIP functions have no user pointer, so there is one FakeHip at a time, found through a global. A
-// call records itself without allocating.
+// For tests of how the library uses HIP: which calls, in which order, with which arguments, and what happens
+// when one fails. HIP functions have no user pointer, so there is one FakeHip at a time, found through a
+// global. A call records itself without allocating.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -48,25 +48,25 @@ public:
   FakeHip &operator=(const FakeHip &) = delete;
   ~FakeHip() { current = nullptr; }
 
-  // What the device is like.
+  // The properties of the device.
   int device_count = 1;
   int current_device = 0;
   std::string arch = "gfx942:sramecc+:xnack-";
-  std::map<int, int> attributes = {{63, 304}, {74, 65536}, {87, 64}}; // of others it says nothing
+  std::map<int, int> attributes = {{63, 304}, {74, 65536}, {87, 64}}; // others are unknown
   std::set<void *> capturing;
   std::set<std::string, std::less<>> missing;      // entry points that do not exist
   std::map<std::string, int, std::less<>> failing; // entry points that return this error
   bool keeps_function_names = true;                // that allocates
 
-  // What has happened.
+  // Records of the calls.
   std::array<Call, 256> calls = {};
   size_t call_count = 0;
-  Launch launch = {};                 // the last
-  Launch attention = {};              // the last of attention
+  Launch launch = {};                 // the last one
+  Launch attention = {};              // the last one of attention
   std::vector<std::string> functions; // names asked for, in order
   size_t function_count = 0;          // handles count from 1
   size_t loaded_modules = 0;
-  std::array<std::byte, 64> loaded_image = {}; // the beginning of the last
+  std::array<std::byte, 64> loaded_image = {}; // the beginning of the last one
 
   void forget_calls() { call_count = 0; }
 

@@ -1,9 +1,9 @@
-//===- faulty_hip.h - the emulator's HIP table with a failure where a test wants one --------------------===//
+//===- faulty_hip.h - the emulator's HIP table with failures where a test wants them --------------------===//
 //
-// Stands between the library and the emulator: counts the calls of the library's table and lets one of them
-// fail, or that one and all behind it. A call that fails is not made, but one that releases something is: a
-// failure to release in HIP says nothing about what was released. One table per process, as HIP functions
-// have no user pointer.
+// It is between the library and the emulator: counts the calls of the library's table and makes one of them
+// fail, or that one and all later ones. A failing call is not passed on, unless it releases something: a
+// failed release in HIP does not tell whether it was released. One table per process, as HIP functions have
+// no user pointer.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -22,15 +22,15 @@ namespace sluice::test {
 struct HipFault {
   std::optional<size_t> at = std::nullopt; // the number of the call that fails
   int error = 999;
-  bool sticks = false;       // all calls behind it fail likewise
-  bool optional_too = false; // calls of the table's optional entry points count and fail as others do
+  bool sticks = false;       // all later calls fail, too
+  bool optional_too = false; // calls of the table's optional entry points count and fail like others
 };
 
 class FaultyHip {
 public:
-  static constexpr int error = 999; // what a fault has unless another one is wanted: hipErrorUnknown
+  static constexpr int error = 999; // the error of a fault by default: hipErrorUnknown
 
-  /// Counts from 0 again.
+  /// Restarts counting from 0.
   static void start(const HipFault &wanted) {
     fault = wanted;
     made.clear();
@@ -39,7 +39,7 @@ public:
   static size_t call_count() { return made.size(); }
   /// The entry points called since the start, in order.
   static const std::vector<const char *> &calls() { return made; }
-  /// The entry point that failed first since the start, or nothing.
+  /// The entry point that failed first since the start, or an empty string.
   static const std::string &failed_call() { return failed; }
   /// Modules that were loaded and not unloaded, since the process began.
   static size_t live_modules() { return modules; }
@@ -63,7 +63,7 @@ private:
   SLUICE_HIP_OPTIONAL(SLUICE_ENTRY)
 #undef SLUICE_ENTRY
 
-  /// Counts a call; whether it fails.
+  /// Counts a call; returns whether it fails.
   static bool fails(const char *name, bool is_optional) {
     if (is_optional && !fault.optional_too) return false;
     const size_t number = made.size();

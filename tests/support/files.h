@@ -10,7 +10,7 @@
 
 namespace sluice::test {
 
-/// Throws when there is no such file, or nothing in it.
+/// Throws if the file does not exist or is empty.
 inline std::vector<std::byte> read_file(const std::string &path) {
   std::ifstream file(path, std::ios::binary);
   const std::vector<char> bytes((std::istreambuf_iterator<char>(file)), {});

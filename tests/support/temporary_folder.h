@@ -1,4 +1,4 @@
-//===- temporary_folder.h - a folder that goes away with the test ---------------------------------------===//
+//===- temporary_folder.h - a folder that is deleted at the end of the test -----------------------------===//
 #pragma once
 
 #include <cstdlib>

@@ -1,4 +1,4 @@
-//===- test_pack.h - a kernel pack without kernels that could run ---------------------------------------===//
+//===- test_pack.h - a kernel pack whose kernels cannot run ---------------------------------------------===//
 //
 // The entries are those of real kernels; the machine code is a few bytes, enough for a HIP table that does
 // not run it.
@@ -18,7 +18,7 @@
 
 namespace sluice::test {
 
-/// All that a kernel may list.
+/// All features that a kernel may list.
 inline std::vector<std::string> all_features() {
   return {"causal",        "lse",    "lse_base_2",  "ragged", "paged",  "csr",
           "page_index_64", "k_pack", "v_in_k",      "window", "mask",   "soft_cap",
@@ -44,7 +44,8 @@ inline package::KernelEntry kernel_entry(const std::string &dtype, uint32_t head
   return entry;
 }
 
-/// Bytes that compress, but not to nothing, and differ from kernel to kernel; they begin as an ELF file does.
+/// Bytes that compress, but not to almost nothing, and differ from kernel to kernel; they begin like an ELF
+/// file.
 inline std::vector<std::byte> fake_code(size_t size, uint32_t seed) {
   std::vector<std::byte> code(size);
   for (std::byte &byte : code) {
@@ -80,7 +81,7 @@ inline package::KernelEntry cache_op_entry(const std::string &operation, const s
   return entry;
 }
 
-/// f16 and bf16, head dims 64 and 128, 4 and 8 waves, for gfx942.
+/// F16 and BF16, head dims 64 and 128, 4 and 8 waves, for gfx942.
 inline std::vector<std::byte> test_pack(const std::vector<std::string> &features = {"causal", "lse"}) {
   package::PackWriter writer("test", "22.1.8");
   for (const char *dtype : {"f16", "bf16"}) {

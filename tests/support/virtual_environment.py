@@ -1,4 +1,4 @@
-"""Virtual environments of Python for tests, with packages from PyPI. Where pip reaches nothing, tests are skipped."""
+"""Virtual environments of Python for tests, with packages from PyPI. If pip cannot reach PyPI, tests are skipped."""
 
 import hashlib
 import subprocess

@@ -1,4 +1,4 @@
-//===- calibration.h - published measurements beside what the model says --------------------------------===//
+//===- calibration.h - published measurements and the model's results -----------------------------------===//
 #pragma once
 
 #include <span>
@@ -22,7 +22,7 @@ struct CalibrationRow {
 /// Runs all of them.
 std::vector<CalibrationRow> calibration_rows();
 
-/// The mean of the absolute errors of rows that are no input.
+/// The mean of the absolute errors of rows that are not inputs of the model.
 double mean_error_percent(std::span<const CalibrationRow> rows);
 
 /// The tables of the documentation.

@@ -133,7 +133,7 @@ void add_matrix_rows(Rows &r) {
       {"f64", "v_mfma_f64_16x16x4_f64 v[4:11], v[12:13], v[14:15], v[4:11]\n", 158},
   };
   for (const Type &type : types) {
-    // Enough of it that the launch does not count.
+    // Enough of it that the launch is negligible.
     const TimingResult result =
         time_program("s_movk_i32 s8, 100\n" + aligned + "loop:\n" + repeat(32, type.instruction) +
                          "s_sub_i32 s8, s8, 1\n s_cmp_lg_u32 s8, 0\n s_cbranch_scc1 loop\n s_endpgm\n",
@@ -162,7 +162,7 @@ void add_lds_rows(Rows &r) {
   const std::string b128 = "v_lshlrev_b32_e32 v1, 4, v0\n" + aligned;
   r.add("ds_read_b128, throughput of 1 wave", "clk", 16,
         clk_each(b128, "ds_read_b128 v[4:7], v1\n", end_program, shape), pyhip);
-  // Relative to 32 ways, whose clk the bank's rate of one dword a clk gives.
+  // Relative to 32 ways, whose clk follow from the bank's rate of one dword a clk.
   const std::pair<uint32_t, double> strides[] = {{1, 358}, {2, 474}, {4, 907}, {8, 1806}, {16, 3601}};
   const auto read = [&](uint32_t dwords) {
     return clk_each(stride(dwords), "ds_read_b32 v2, v1\n", end_program, {.waves = 16, .lds_bytes = 65536});
@@ -196,7 +196,7 @@ double chase(uint32_t lines, uint32_t from, uint32_t to) {
   return double(run(to) - run(from)) / (to - from);
 }
 
-/// Terabytes a second that all compute units read when each reads `set` bytes again and again.
+/// Terabytes per second that all compute units read if each reads `set` bytes again and again.
 double read_again(uint32_t set) {
   Memory memory;
   const std::array<uint64_t, 8> arguments{reinterpret_cast<uint64_t>(memory.allocate(set)), 0, set - 1};
@@ -215,7 +215,7 @@ double read_again(uint32_t set) {
   return bytes / clk * timing::clock_mhz * timing::device_xcds * timing::xcd_compute_units * 1e-6;
 }
 
-/// Terabytes a second from HBM when each thread reads one double, with so many threads on a compute unit.
+/// Terabytes per second from HBM if each thread reads one double, with this many threads on a compute unit.
 double stream(uint32_t threads) {
   constexpr uint32_t rounds = 24;
   const uint32_t in_workgroup = threads > 1024 ? threads / 2 : threads;

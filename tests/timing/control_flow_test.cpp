@@ -19,7 +19,7 @@ struct Flow : ControlFlow {
     ControlFlow::operator=(
         emulator::timing::control_flow(code, code.ops_of(*code.object.find_kernel("small"))));
   }
-  /// The first blocks; behind the program the slot is full of s_endpgm.
+  /// The first blocks; after the program the slot is full of s_endpgm.
   Ops ops(size_t count) const {
     Ops all;
     for (size_t i = 0; i < count; ++i)
@@ -57,7 +57,7 @@ TEST_CASE("loops lie in loops", "[timing]") {
 }
 
 TEST_CASE("a branch back is no loop of its own where another way leads in", "[timing]") {
-  // The cold part behind the end returns into the loop: its blocks belong to the loop, the end does not.
+  // The cold part after the end returns into the loop: its blocks belong to the loop, the end does not.
   const Flow flow("again:\n s_cmp_eq_u32 s8, 0\n s_cbranch_scc1 cold\n back:\n s_sub_u32 s8, s8, 1\n"
                   "s_cbranch_scc1 again\n s_endpgm\n cold:\n s_nop 0\n s_branch back\n");
   REQUIRE(flow.loops.size() == 1);

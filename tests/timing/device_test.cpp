@@ -25,7 +25,7 @@ TEST_CASE("a launch takes as many rounds as workgroups need", "[timing]") {
   const auto device_clk = [](uint32_t workgroups, uint32_t lds_bytes) {
     return double(time_program(nops, {.workgroups = workgroups, .lds_bytes = lds_bytes}).device_clk);
   };
-  // One on a compute unit at a time: 304 of them.
+  // One at a time on a compute unit: 304 of them.
   CHECK(device_clk(1, 65536) == start_clk + nops_clk);
   CHECK(device_clk(304, 65536) == start_clk + nops_clk);
   CHECK(device_clk(305, 65536) == about(2 * (start_clk + nops_clk), 2));
@@ -55,7 +55,7 @@ TEST_CASE("what fits on a compute unit starts together", "[timing]") {
 }
 
 TEST_CASE("a wave starts on the SIMD with the fewest", "[timing]") {
-  // Of the four workgroups that start together the last one ends at once: the fifth takes its SIMD.
+  // The last of the four workgroups that start together ends at once: the fifth takes its SIMD.
   const std::string source = "s_cmp_eq_u32 s2, 912\n s_cbranch_scc1 end\n" +
                              repeat(500, "v_add_f32_e32 v1, v2, v2\n") + "end:\n s_endpgm\n";
   const TimingResult result = time_program(source, {.workgroups = 1217, .lds_bytes = 16384}, {}, {.xcds = 1});

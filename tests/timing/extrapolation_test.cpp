@@ -1,6 +1,6 @@
-//===- extrapolation_test.cpp - which workgroups are simulated, and what they say of the others ---------===//
+//===- extrapolation_test.cpp - the simulated workgroups, and estimates for the others ------------------===//
 //
-// What is expected of a sample is what the simulation of a whole XCD finds.
+// The expected result of a sample is that of simulating a whole XCD.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include <catch2/catch.hpp>
@@ -49,20 +49,20 @@ TEST_CASE("durations follow the coordinate that the work follows", "[timing]") {
       {"y", "s_add_u32 s9, s3, 1\n", {16, 24, 3}},
       {"y", "s_sub_u32 s9, 24, s3\n", {16, 24, 3}},
       {"z", "s_add_u32 s9, s4, 1\n", {16, 3, 24}},
-      // The square: straight lines between samples are only near it.
+      // The square: linear interpolation between samples only comes near it.
       {"y", "s_mul_i32 s9, s3, s3\n s_lshr_b32 s9, s9, 3\n s_add_u32 s9, s9, 1\n", {16, 24, 3}},
       {"number",
        "s_lshl_b32 s9, s4, 3\n s_add_u32 s9, s9, s3\n s_add_u32 s9, s9, 1\n",
        {16, 8, 9},
-       0.05}, // no sample stands at its end
+       0.05}, // no sample is at its end
       {"none", "s_mov_b32 s9, 12\n", {16, 24, 3}},
-      // Chance: up to seven more, by a product of x, y and z.
+      // Pseudo-random: up to seven more, by a product of x, y and z.
       {"none",
        "s_mul_i32 s9, s2, 40503\n s_mul_i32 s10, s3, 30011\n s_add_u32 s9, s9, s10\n s_mul_i32 s10, s4, "
        "20011\n"
        "s_add_u32 s9, s9, s10\n s_lshr_b32 s9, s9, 7\n s_and_b32 s9, s9, 7\n s_add_u32 s9, s9, 50\n",
        {15, 24, 3},
-       0.1}, // the last to end takes longer than the mean
+       0.1}, // the last one takes longer than the mean
   };
   for (const Case &c : cases) {
     CAPTURE(c.along, c.count);
@@ -136,7 +136,7 @@ TEST_CASE("XCDs that get other workgroups end at other times, and the launch wit
   double mean = 0;
   for (size_t i = 0; i < 8; ++i) {
     CHECK(result.xcds[i].workgroups == 152);
-    // Four on a compute unit at a time, which only wait.
+    // Four at a time on a compute unit, which only wait.
     CHECK(result.xcds[i].end_clk == Approx(188 + 664.0 * double(i + 1)).epsilon(0.02));
     mean += result.xcds[i].end_clk / 8;
   }
@@ -156,7 +156,7 @@ TEST_CASE("a sampled workgroup has the company it would have", "[timing]") {
       clk.push_back(length(time));
     return clk;
   };
-  for (const uint64_t clk : lengths(304 * 8)) // which runs alone while the next one starts
+  for (const uint64_t clk : lengths(304 * 8)) // which runs on its own while the next one starts
     CHECK(double(clk + 188) == Approx(2 * 200 * 16).epsilon(0.02));
   for (const uint64_t clk : lengths(304)) // one for each compute unit
     CHECK(double(clk) == Approx(200 * 16).epsilon(0.02));
@@ -167,7 +167,7 @@ TEST_CASE("no place is empty until the last sample has ended", "[timing]") {
   const TimingResult result =
       time_program(source, {.workgroups = 304 * 8, .lds_bytes = 32768}, {}, {.workgroups = 3});
   REQUIRE(result.simulated.size() == 3);
-  // Two came before; beside the last sample runs another, until a little before its own end.
+  // Two came before; another runs beside the last sample, until shortly before its own end.
   CHECK(result.wave_instructions > 5 * 101 + 90);
   CHECK(result.wave_instructions < 6 * 101);
 }
@@ -203,7 +203,7 @@ TEST_CASE("compute units of a sample do not keep step", "[timing]") {
 }
 
 TEST_CASE("a launch of one round lasts as long as the youngest wave of a compute unit", "[timing]") {
-  // Eight waves of each SIMD want the port all the time, and the oldest has it: the first workgroup ends
+  // Eight waves of each SIMD need the port all the time, and the oldest gets it: the first workgroup ends
   // after an eighth of the time that the last one needs.
   const std::string source = repeat(200, "v_exp_f32_e32 v3, v2\n") + end_program;
   const TimedShape shape{.waves = 4, .workgroups = 304 * 8};
@@ -225,7 +225,7 @@ TEST_CASE("all XCDs are simulated where the first does not stand for them", "[ti
 }
 
 TEST_CASE("a whole XCD gives a free compute unit the next workgroup", "[timing]") {
-  // Workgroup 0 takes as long as hundred others.
+  // Workgroup 0 takes as long as a hundred others.
   const std::string count = "s_movk_i32 s9, 100\n s_cmp_eq_u32 s2, 0\n s_cselect_b32 s9, s9, 1\n";
   const TimingResult result =
       time_program(work(count), {.workgroups = 608, .lds_bytes = 65536}, {}, whole_xcd);

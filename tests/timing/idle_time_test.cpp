@@ -1,4 +1,4 @@
-//===- idle_time_test.cpp - what matrix cores wait for --------------------------------------------------===//
+//===- idle_time_test.cpp - why matrix cores wait -------------------------------------------------------===//
 #include <catch2/catch.hpp>
 
 #include <numeric>
@@ -37,7 +37,7 @@ uint64_t all_of(const InstructionTime &time) {
 } // namespace
 
 TEST_CASE("idle time goes to what the next user of the matrix core did", "[timing]") {
-  // An MFMA may follow 16 clk after another; each of these comes later for a reason of its own.
+  // An MFMA may follow 16 clk after another; each of these is later for a different reason.
   const InstructionTime waited = idle(time_program(aligned + mfma + "s_nop 15\n" + mfma + end_program));
   CHECK(clk(waited, Stall::nop) == 4 + 64 - 16);
   CHECK(all_of(waited) == 4 + 64 - 16);
@@ -60,7 +60,7 @@ TEST_CASE("idle time goes to what the next user of the matrix core did", "[timin
 }
 
 TEST_CASE("a wave that fills another's gap takes it away", "[timing]") {
-  // The first wave waits for 256 clk between its MFMAs; the other's MFMAs stand in between.
+  // The first wave waits for 256 clk between its MFMAs; the other's MFMAs run in between.
   const TimingResult alone =
       time_program(two_waves(mfma + repeat(4, "s_nop 15\n") + mfma, ""), {.waves = 8, .kernel = "small"});
   const TimingResult both = time_program(two_waves(mfma + repeat(4, "s_nop 15\n") + mfma, repeat(15, mfma)),
@@ -75,7 +75,7 @@ TEST_CASE("before a wave's first MFMA its workgroup starts", "[timing]") {
   CHECK(result.idle.start == 188);
   CHECK(result.idle.before_first == 10 * 4);
   CHECK(all_of(idle(result)) == 0);
-  // All of the SIMD's time is accounted for: the second workgroup's start and beginning, too.
+  // All of the SIMD's time is accounted for, including the second workgroup's start and beginning.
   const TimingResult two =
       time_program(aligned + repeat(10, "v_add_f32_e32 v1, v2, v2\n") + mfma + end_program,
                    {.waves = 4, .workgroups = 305, .lds_bytes = 65536}, {}, {.xcds = 1});

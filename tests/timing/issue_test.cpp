@@ -1,4 +1,4 @@
-//===- issue_test.cpp - who issues when -----------------------------------------------------------------===//
+//===- issue_test.cpp - which wave issues when ----------------------------------------------------------===//
 //
 // Expected clk are counted by hand from the constants: turns of four clk, what each instruction occupies, and
 // the four clk of the s_endpgm at the end.
@@ -31,7 +31,7 @@ TEST_CASE("an instruction waits for the pipe of its SIMD", "[timing]") {
   CHECK(clk_from_start("") == 4);
   CHECK(clk_from_start(repeat(3, add)) == 3 * 4 + 4);
   CHECK(clk_from_start(repeat(3, "s_mov_b32 s8, 0\n")) == 3 * 4 + 4);
-  // The next may issue a turn after the second: the port is not what it needs.
+  // The next one may issue a turn after the second: it does not need the port.
   CHECK(clk_from_start(exponential + exponential) == 16 + 4 + 4);
   CHECK(clk_from_start(exponential + add) == 16 + 4 + 4);
   CHECK(clk_from_start(exponential + "s_mov_b32 s8, 0\n") == 4 + 4 + 4);
@@ -68,13 +68,13 @@ TEST_CASE("packed f32 never runs beside the matrix core", "[timing]") {
 
 TEST_CASE("waves of a SIMD share its slots, oldest first", "[timing]") {
   const TimedShape two{.waves = 8};
-  // The vector port is taken each turn: twice the time. Scalar and vector go side by side.
+  // The vector port is used each turn: twice the time. Scalar and vector instructions run in parallel.
   CHECK(clk_each(aligned, add, end_program, two) == 8);
   const std::string scalar = "s_mov_b32 s9, 0\n";
   const uint64_t vector_only = clk_of(two_waves(repeat(64, add), ""), two);
   CHECK(clk_of(two_waves(repeat(64, add), repeat(60, scalar)), two) == vector_only);
   CHECK(clk_of(two_waves(repeat(64, scalar), repeat(60, scalar)), two) > vector_only + 59 * 4);
-  // The other three SIMDs have turns of their own.
+  // The other three SIMDs have separate turns.
   CHECK(clk_each(aligned, add, end_program, {.waves = 4}) == 4);
 
   SECTION("the older one goes on as if it were alone") {
@@ -106,7 +106,7 @@ TEST_CASE("an instruction in two fetches comes a turn later", "[timing]") {
   CHECK(clk_each(aligned, long_add, end_program) == 4);
   CHECK(clk_each(misaligned, long_add, end_program) == 5);
   CHECK(clk_each(misaligned, add, end_program) == 4);
-  // Behind an exponential nobody sees it.
+  // After an exponential it is hidden.
   CHECK(clk_each(misaligned, exponential + long_add, end_program) == 20);
   const TimingResult result = time_program(misaligned + repeat(64, long_add) + end_program);
   CHECK(result.stall_clk[size_t(Stall::fetch)] == 16 * 4);
@@ -123,11 +123,11 @@ TEST_CASE("a barrier lets waves go some clk after the last one's arrival", "[tim
                                "s_cbranch_scc0 meet\n" +
                                repeat(10, "s_nop 15\n") + "meet:\n s_barrier\n";
   const TimingResult result = time_program(all_meet + end_program, {.waves = 4});
-  // Three waves take the branch (16) and wait for the fourth, which runs ten s_nop (640) after it (4).
-  // Up to 3 clk a wave are its SIMD's turn.
+  // Three waves take the branch (16) and wait for the fourth, which runs ten s_nop (640) after it (4). Each
+  // wave may wait up to 3 clk for its SIMD's turn.
   CHECK(double(result.stall_clk[size_t(Stall::barrier)]) ==
         Approx(3 * (4 + 640 - 16) + 4 * (20 - 4)).margin(7 * 3));
-  // A wave that has ended is not waited for: before the others arrive, or after.
+  // The barrier does not wait for a wave that has ended: before the others arrive, or after.
   CHECK(clk_of(two_waves("s_barrier\n", busy), two) > 40 * 64);
   CHECK(clk_of(two_waves("s_barrier\n", "s_barrier\n"), two) < 200);
 }

@@ -1,4 +1,4 @@
-//===- levels_test.cpp - what follows the engine's clock, and what does not -----------------------------===//
+//===- levels_test.cpp - times that follow the engine's clock, and times that do not --------------------===//
 #include <catch2/catch.hpp>
 
 #include "timing/timed_kernel.h"
@@ -20,7 +20,7 @@ const std::string load_and_wait =
     "s_memtime s[12:13]\n s_waitcnt lgkmcnt(0)\n s_sub_u32 s10, s12, s10\n"
     "v_mov_b32_e32 v3, s10\n global_store_dword v2, v3, s[8:9] offset:8\n s_endpgm\n";
 
-/// What the kernel sees of a load from HBM.
+/// The latency of a load from HBM as the kernel sees it.
 uint32_t load_clk(const Device &device) {
   Memory memory;
   auto *data = static_cast<uint32_t *>(memory.allocate(4096));
@@ -66,7 +66,7 @@ TEST_CASE("a compute unit may run ahead of its share for the same time", "[timin
 }
 
 TEST_CASE("a kernel that reads HBM takes as long at a lower clock", "[timing]") {
-  // 512 threads read 1 MiB a workgroup: at either clock it is the bandwidth that counts.
+  // 512 threads read 1 MiB per workgroup: at either clock the bandwidth is the limit.
   Memory memory;
   constexpr uint64_t bytes = 1 << 20;
   auto *data = static_cast<std::byte *>(memory.allocate(16 * bytes)); // no two simulated ones share one

@@ -67,7 +67,7 @@ TEST_CASE("two SIMDs share an LDS port, and the ports share the banks", "[timing
   };
   CHECK(each(1, setup, read) == 16);
   CHECK(each(4, setup, read) == 32);
-  // Waves 0 and 2 alone, on SIMDs of different ports.
+  // Only waves 0 and 2, on SIMDs of different ports.
   const std::string even =
       "v_readfirstlane_b32 s8, v0\n s_bitcmp1_b32 s8, 6\n s_cbranch_scc0 go\n s_endpgm\n go:\n";
   CHECK(each(4, even + setup, read) == 16);
@@ -78,7 +78,7 @@ TEST_CASE("two SIMDs share an LDS port, and the ports share the banks", "[timing
 TEST_CASE("LDS takes on so much work, and lgkmcnt so many instructions", "[timing]") {
   const TimingResult result =
       time_program(lds_addresses(32) + repeat(8, "ds_read_b32 v2, v1\n") + end_program, with_lds);
-  // Each takes 64 clk; the second issues at once, and the others when the one before the last has its turn.
+  // Each takes 64 clk; the second issues at once, and the others when the one before the last gets its turn.
   CHECK(result.stall_clk[size_t(Stall::queue)] > 5 * 60);
   CHECK(result.busy_clk[size_t(Pipe::lds)] == 8 * 64);
 }
@@ -91,7 +91,7 @@ TEST_CASE("vector memory takes on so much work, and counters so many instruction
   // 64 clk of the path each.
   CHECK(queued(2, "global_load_dword v5, v4, s[8:9]\n") == 0);
   CHECK(queued(8, "global_load_dword v5, v4, s[8:9]\n") >= 5 * 60);
-  // One line, which is there after 860 clk.
+  // One line, which arrives after 860 clk.
   CHECK(queued(63, "global_load_dword v5, v2, s[8:9]\n") == 0);
   CHECK(queued(64, "global_load_dword v5, v2, s[8:9]\n") >= 860 - 64 * 4);
   CHECK(queued(15, "s_load_dword s12, s[8:9], 0x0\n") == 0);
@@ -115,7 +115,7 @@ TEST_CASE("the least recently used line of a set leaves the vector cache", "[tim
   for (uint32_t line : {0, 1, 2, 3, 0, 4})
     all += touch(line);
   const uint64_t before = buffer.clk(all);
-  // A move, which may lie in two fetches, and the load.
+  // A move, which may be in two fetches, and the load.
   CHECK(double(buffer.clk(all + touch(0)) - before) == Approx(116 + 4).margin(4));
   CHECK(double(buffer.clk(all + touch(1)) - before) == Approx(208 + 4).margin(4));
 }
@@ -129,7 +129,7 @@ TEST_CASE("a compute unit that was quiet may run ahead of its share", "[timing]"
 
 TEST_CASE("a share is never exceeded from the launch's start on", "[timing]") {
   using emulator::timing::Queue;
-  // Quiet for a while before the launch is no credit; within it, so much of it is.
+  // Idle time before the launch gives no credit; idle time within it does.
   for (const double start : {0.0, 100.0, 430.0, 5000.0}) {
     Queue queue(2, 430);
     double asked = 0;
@@ -178,7 +178,7 @@ TEST_CASE("s_waitcnt waits for as many as it says", "[timing]") {
   // Issued a turn apart: hit at 116, miss at 4 + 860.
   CHECK(buffer.clk(near + wait + near + far + "s_waitcnt vmcnt(1)\n") == warm + 116);
   CHECK(buffer.clk(near + wait + near + far + wait) == warm + 4 + 860);
-  // vmcnt counts in order: the hit behind the miss does not help.
+  // vmcnt counts in order: the hit after the miss does not help.
   CHECK(buffer.clk(near + wait + far + near + "s_waitcnt vmcnt(1)\n") == warm + 860);
   const TimingResult result = buffer.time(near + wait);
   CHECK(result.stall_clk[size_t(Stall::vmcnt)] == 860 - 8);

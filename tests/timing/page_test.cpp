@@ -1,4 +1,4 @@
-//===- page_test.cpp - what docs/concepts/timing.md says is what the model does -------------------------===//
+//===- page_test.cpp - docs/concepts/timing.md agrees with the model ------------------------------------===//
 #include <catch2/catch.hpp>
 
 #include "support/files.h"

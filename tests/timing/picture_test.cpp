@@ -1,7 +1,7 @@
 //===- picture_test.cpp - pictures of timelines and launches --------------------------------------------===//
 //
 // The SVG is read by an XML library and measured: a row of the picture is as wide as its part of the window,
-// and what stands where in it follows from clk that are counted by hand.
+// and the expected positions follow from clk that are counted by hand.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include <catch2/catch.hpp>
@@ -29,7 +29,7 @@ const std::string add = "v_add_f32_e32 v1, v2, v2\n";
 const std::string exponential = "v_exp_f32_e32 v3, v2\n";
 const std::string overlap = mfma16 + add + exponential + mfma16 + end_program;
 
-/// A parsed picture. Throws what is no XML.
+/// A parsed picture. Throws if it is not XML.
 class Drawing {
 public:
   explicit Drawing(const std::string &svg)
@@ -73,7 +73,7 @@ private:
   std::unique_ptr<xmlDoc, void (*)(xmlDoc *)> document;
 };
 
-/// Where a bar stands in its row: clk since the row's begin, and shares of the row's height.
+/// The place of a bar in its row: clk since the row's beginning, and shares of the row's height.
 struct Place {
   std::string kind;
   double begin, end;
@@ -133,7 +133,7 @@ TEST_CASE("bars of a wave are as long as what they take", "[timing]") {
                                                    {"internal", 28, 32, 2. / 3, 1}});
   check_places(places(drawing, "matrix-0-0", 40), {{"matrix", 0, 16, 0, 1}, {"matrix", 24, 40, 0, 1}});
   CHECK(places(drawing, "matrix-1-0", 40).empty());
-  // Beside the rows, what they were busy.
+  // Beside the rows, the share of time that they were busy.
   CHECK(drawing.nodes("//s:text[text()='80.0 %']").size() == 1);
   // A bar says which instruction it is.
   xmlNode *const tip = drawing.only("//s:g[@id='wave-0-0-0']/s:rect[@class='transcendental']/s:title");
@@ -151,8 +151,8 @@ TEST_CASE("bars end with the window", "[timing]") {
 TEST_CASE("what waves share stands in rows of its own", "[timing]") {
   const std::string reads =
       "v_lshlrev_b32_e32 v0, 4, v0\n ds_read_b128 v[4:7], v0\n ds_read_b128 v[4:7], v0\n" + end_program;
-  // Four waves; SIMDs 0 and 1 share a port, and all share the banks, which are as busy with each read of a
-  // wave as a port is.
+  // Four waves; SIMDs 0 and 1 share a port, and all share the banks; a wave's read keeps the banks busy for
+  // as long as a port.
   const Drawing drawing(draw(reads, start, start + 400, {.waves = 4, .lds_bytes = 4096}).svg(true));
   for (const char *row : {"lds-0-0", "lds-1-0"}) {
     const std::vector<Place> bars = places(drawing, row, 400);
@@ -233,7 +233,7 @@ TEST_CASE("a timeline in letters", "[timing]") {
     return all;
   };
   const Timeline timeline = draw(overlap, start, start + 40).timeline;
-  // Ten columns would be too few to read: there are 20 at least, of two clk each.
+  // Ten columns would be too few to read: there are at least 20, of two clk each.
   const std::vector<std::string> narrow = lines(timeline, {.columns = 10, .colours = false});
   CHECK(narrow[1] == "clk 188 to 228, 2.0 clk a column");
   CHECK(narrow[2] == "SIMD 0 matrix core    ########....########");
@@ -332,9 +332,7 @@ TEST_CASE("a roofline's ceilings and points are where the axes say", "[timing]")
   };
   const auto x = axis("@text-anchor='middle'", "x");
   const auto y_of_text = axis("@text-anchor='end'", "y");
-  const auto y = [&](double value) {
-    return y_of_text(value) - 4;
-  }; // numbers stand a little below their lines
+  const auto y = [&](double value) { return y_of_text(value) - 4; }; // numbers are slightly below their lines
 
   auto centre = [](xmlNode *polygon) {
     std::istringstream points(Drawing::attribute(polygon, "points"));
@@ -366,7 +364,7 @@ TEST_CASE("a roofline's ceilings and points are where the axes say", "[timing]")
     xmlNode *const line = drawing.nodes(std::string("//s:line[@class='") + name + "']").at(0);
     CHECK(Drawing::number(line, "x2") == Approx(x(peak / terabytes)).margin(0.3));
     CHECK(Drawing::number(line, "y2") == Approx(y(peak)).margin(0.3));
-    // One more point of it: where it leaves the picture.
+    // Another point of it: where it leaves the picture.
     const double low_x = Drawing::number(line, "x1"), low_y = Drawing::number(line, "y1");
     const double rise = (y(peak) - low_y) / (Drawing::number(line, "x2") - low_x);
     const double decade = (y(1000) - y(100)) / (x(1000) - x(100));
@@ -434,7 +432,7 @@ TEST_CASE("each type that is multiplied has its peak", "[timing]") {
   std::map<std::string, double> peaks;
   for (const timing_report::MatrixPeak &peak : roofline.peaks)
     peaks[peak.type] = std::round(peak.tflops);
-  // The data sheet's: f16 and bf16 1307, fp8 2615, f32 163. What did not run is not there.
+  // The data sheet's: f16 and bf16 1307, fp8 2615, f32 163. Types that did not run are not shown.
   CHECK(peaks ==
         std::map<std::string, double>{{"bf16", 1307}, {"f16", 1307}, {"f32", 163}, {"fp8_fp8", 2615}});
 }

@@ -157,11 +157,11 @@ TEST_CASE("a listing reads by block and loop", "[timing]") {
   const std::string text = timing_report::listing(program, time_program(nested));
   const std::vector<std::string> lines = lines_of(text);
   INFO(text);
-  // Lost: 12 clk by each second exponential, 12 by each branch that is taken: 3 and 2 times, and 3 * 6.
+  // Lost: 12 clk for each second exponential, 12 for each taken branch: 3 and 2 times, and 3 * 6.
   CHECK(lines[0].starts_with("small: 44 instructions issued, after which waves lost "));
   const uint64_t all = 6 * 12 + (3 + 2) * 12;
   CHECK(lines[0] == "small: 44 instructions issued, after which waves lost " + std::to_string(all) + " clk");
-  // Loops stand before their first block, outer ones first.
+  // Loops are listed before their first block, outer ones first.
   const std::string *const outer = line_with(lines, "| loop ");
   const std::string *const inner = line_with(lines, "| | loop ");
   REQUIRE(outer);
@@ -183,7 +183,7 @@ TEST_CASE("a listing reads by block and loop", "[timing]") {
   // The second exponential: six times, 12 clk each, 72 of 132.
   CHECK(line_with(lines, "| |      6        12.0  54.55 %  pipe_busy 100 %"));
   CHECK(line_with(lines, "pipe_busy 100 %")->ends_with(": v_exp_f32_e32 v3, v2"));
-  // Columns are where they are in any depth.
+  // Columns have the same place at any depth.
   size_t column = 0;
   for (const std::string &line : lines) {
     const size_t at = line.find(": s_");

@@ -1,4 +1,4 @@
-//===- sample_test.cpp - what a sample may say of a launch, and what it says of itself ------------------===//
+//===- sample_test.cpp - estimates from a sample of a launch, and their stated error --------------------===//
 #include <catch2/catch.hpp>
 
 #include "emulator/machine/program.h"
@@ -27,7 +27,7 @@ std::string streams(uint32_t sources) {
          "s_cbranch_scc1 again\n s_waitcnt vmcnt(0)\n s_endpgm\n";
 }
 
-/// How many workgroups come before this one decides what `body` does with s10.
+/// The number of earlier workgroups decides what `body` does with s10.
 std::string with_ticket(const std::string &body) {
   return "s_load_dwordx2 s[8:9], s[0:1], 0x0\n v_mov_b32_e32 v1, 0\n v_mov_b32_e32 v2, 1\n"
          "s_waitcnt lgkmcnt(0)\n s_movk_i32 s12, 5\n again:\n s_mov_b64 exec, 1\n"
@@ -56,7 +56,7 @@ TEST_CASE("a sample of what is read once reads it from HBM", "[timing]") {
   constexpr uint32_t workgroups = 4096;
   const std::array<uint64_t, 8> arguments{
       reinterpret_cast<uint64_t>(memory.allocate(workgroups * bytes_each))};
-  // Two on a compute unit: 14 rounds, of which a sample can be.
+  // Two on a compute unit: 14 rounds, enough for a sample.
   const TimedShape shape{.waves = 4, .workgroups = workgroups, .lds_bytes = 32768};
   const TimingResult all = time_program(streams(workgroups), shape, arguments, whole_device, memory);
   REQUIRE(all.is_complete);
@@ -85,7 +85,7 @@ TEST_CASE("no level moves more than its limit over a launch", "[timing]") {
     std::string source;
     uint32_t workgroups, lds_bytes;
   };
-  // Each of its own, of a few, of one for all: HBM, MALL, L2 and the vector cache are the limit in turn.
+  // Memory of one workgroup, of a few, or of all: HBM, MALL, L2 and the vector cache are the limit in turn.
   const Case cases[] = {{"HBM", streams(4096), 4096, 0},
                         {"L2 and MALL", streams(256), 4096, 0},
                         {"vector cache", streams(1), 4096, 0},
@@ -154,7 +154,7 @@ TEST_CASE("loops that a counter in memory ends are refused by name", "[timing]")
 }
 
 TEST_CASE("a launch that is simulated whole may take its work from a counter", "[timing]") {
-  // Every workgroup runs without an option: one alone, and one on each XCD.
+  // Every workgroup runs without an option: a single one, and one on each XCD.
   for (const uint32_t workgroups : {1u, 8u}) {
     CAPTURE(workgroups);
     const TimingResult result = time_with_counter(takes_tiles, {}, workgroups);
@@ -164,7 +164,7 @@ TEST_CASE("a launch that is simulated whole may take its work from a counter", "
 }
 
 TEST_CASE("a counter that decides no loop does not stop the timing", "[timing]") {
-  // The last workgroup to come merges what all have left, in a loop of its own.
+  // The last workgroup to arrive merges the results of all, in a separate loop.
   const std::string last_merges = with_ticket(
       "v_readfirstlane_b32 s10, v3\n s_cmpk_lg_u32 s10, 303\n s_cbranch_scc1 end\n"
       "merge:\n" +
@@ -177,7 +177,7 @@ TEST_CASE("a counter that decides no loop does not stop the timing", "[timing]")
       "v_cmp_eq_u32_e32 vcc, 0, v7\n loop:\n s_cbranch_vccnz end\n" +
       work + "s_sub_u32 s10, s10, 1\n s_cmp_lg_u32 s10, 0\n s_cbranch_scc1 loop\n end:\n s_endpgm\n");
   CHECK_NOTHROW(time_with_counter(forgotten));
-  // An addition that retries until no other wave has come in between.
+  // An addition that retries until no other wave has interfered.
   CHECK_NOTHROW(time_with_counter(
       "s_load_dwordx2 s[8:9], s[0:1], 0x0\n v_mov_b32_e32 v1, 0\n v_mov_b32_e32 v5, 0\n"
       "s_waitcnt lgkmcnt(0)\n again:\n v_add_u32_e32 v4, 1, v5\n s_mov_b64 exec, 1\n"
@@ -186,7 +186,7 @@ TEST_CASE("a counter that decides no loop does not stop the timing", "[timing]")
 }
 
 TEST_CASE("a sample says how far off it may be", "[timing]") {
-  // 1 to 64 times 640 clk, by a product of the number: no coordinate says which.
+  // 1 to 64 times 640 clk, by a product of the number: coordinates do not predict it.
   const std::string source = "s_mul_i32 s9, s2, 40503\n s_lshr_b32 s9, s9, 7\n s_and_b32 s9, s9, 63\n "
                              "s_add_u32 s9, s9, 1\n loop:\n" +
                              work +
@@ -267,7 +267,7 @@ TEST_CASE("a launch is timed at the clock that belongs to it", "[timing]") {
   *data = 7;
   const auto timed = [&](const std::string &source) {
     return emulator::timing::time_at_published_clock(memory, [&](uint32_t mhz) {
-      CHECK(*data == 7); // what a pass has written is not there for the next
+      CHECK(*data == 7); // the output of a pass is not visible to the next
       return time_program(source, {.waves = 4, .workgroups = 304}, {reinterpret_cast<uint64_t>(data)},
                           {.device = {.clock_mhz = mhz}}, memory);
     });
@@ -295,7 +295,7 @@ TEST_CASE("a launch that no clock belongs to carries a warning", "[timing]") {
   uint32_t passes = 0;
   const TimingResult result = emulator::timing::time_at_published_clock(memory, [&](uint32_t mhz) {
     ++passes;
-    // Idle at a low clock, busy at a high one: no pass agrees with the one before.
+    // Idle at a low clock, busy at a high one: no pass agrees with the previous one.
     TimingResult pass;
     pass.device.clock_mhz = mhz;
     pass.device_clk = 1000;

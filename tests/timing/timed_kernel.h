@@ -21,8 +21,8 @@ struct TimedShape {
   uint32_t workgroups = 1;
   uint32_t lds_bytes = 0;
   std::string_view kernel = "small"; // eight waves on a SIMD; "slot": one
-  uint32_t threads = 0;              // of a workgroup, where that is no whole number of waves
-  std::array<uint32_t, 3> grid{};    // where it is no row of `workgroups`
+  uint32_t threads = 0;              // of a workgroup, if that is not a whole number of waves
+  std::array<uint32_t, 3> grid{};    // if it is not a row of `workgroups`
 };
 
 inline TimingResult time_program(std::string_view source, const TimedShape &shape = {},
@@ -61,7 +61,7 @@ inline uint64_t clk_of(std::string_view source, const TimedShape &shape = {}) {
   return result.simulated.at(0).end - result.simulated.at(0).start;
 }
 
-/// What one more repetition of `body` costs. `before` and `after` stand around all of them.
+/// The cost of one more repetition of `body`. `before` and `after` enclose all of them.
 inline double clk_each(const std::string &before, std::string_view body, const std::string &after,
                        const TimedShape &shape = {}, uint32_t times = 64) {
   const uint64_t once = clk_of(before + repeat(times, body) + after, shape);
@@ -69,13 +69,13 @@ inline double clk_each(const std::string &before, std::string_view body, const s
   return double(twice - once) / times;
 }
 
-/// Bodies start where fetches do.
+/// Bodies start at the beginning of a fetch.
 inline const std::string aligned = ".p2align 5\n";
-/// ... or four bytes later, so that every fourth instruction of eight bytes lies in two fetches.
+/// ... or four bytes later, so that every fourth instruction of eight bytes spans two fetches.
 inline const std::string misaligned = aligned + "s_nop 0\n";
 inline const std::string end_program = "s_endpgm\n";
 
-/// Two waves of one SIMD with a program each, in a workgroup of eight; the other waves end.
+/// Two waves of one SIMD with a separate program each, in a workgroup of eight; the other waves end.
 inline std::string two_waves(const std::string &first, const std::string &second) {
   return "v_readfirstlane_b32 s8, v0\n s_lshr_b32 s8, s8, 6\n s_cmp_eq_u32 s8, 0\n s_cbranch_scc1 first\n"
          "s_cmp_eq_u32 s8, 4\n s_cbranch_scc1 second\n s_endpgm\n" +

@@ -1,6 +1,6 @@
 //===- timeline_test.cpp - what waves do, clk by clk ----------------------------------------------------===//
 //
-// Clk are counted by hand: the first workgroup starts at 188, and its first wave, on SIMD 0, issues then.
+// Clk are counted by hand: the first workgroup starts at 188, when its first wave, on SIMD 0, issues.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include <algorithm>
@@ -33,7 +33,7 @@ TimelineRequest window(uint64_t begin, uint64_t end) {
   return {.iteration = {}, .window = std::pair(begin, end)};
 }
 
-/// The clk at which instructions of a pipe were issued by a wave of the workgroup.
+/// The clk at which a wave of the workgroup issued instructions of a pipe.
 std::vector<uint64_t> issues(const Timeline &timeline, uint32_t wave, Pipe pipe) {
   std::vector<uint64_t> clk;
   for (const IssuedBar &bar : timeline.issued)
@@ -75,7 +75,7 @@ TEST_CASE("a timeline has what a wave issues and waits for", "[timing]") {
 
 TEST_CASE("a timeline has only what reaches into its window", "[timing]") {
   const std::string source = mfma16 + add + add + mfma16 + end_program;
-  // Of the first MFMA the pipe's time is in it, though not the issue.
+  // The pipe's time of the first MFMA is included, though not the issue.
   const Timeline timeline = timeline_of(source, window(start + 12, start + 16));
   REQUIRE(timeline.issued.size() == 1);
   CHECK(timeline.issued[0].clk == start);
@@ -163,7 +163,7 @@ TEST_CASE("an iteration is found from the program", "[timing]") {
     CHECK(timeline_of(six_iterations, {}).iteration->number == 3);
   }
   SECTION("by default one as long as the median") {
-    // The fourth of six, with s8 at 3, is longer by far.
+    // The fourth of six, with s8 at 3, is much longer.
     const std::string source = "s_mov_b32 s8, 6\n again:\n s_cmp_lg_u32 s8, 3\n s_cbranch_scc1 usual\n" +
                                repeat(8, "s_nop 15\n") + "usual:\n" + again + end_program;
     const Timeline usual = timeline_of(source, {});
@@ -174,7 +174,7 @@ TEST_CASE("an iteration is found from the program", "[timing]") {
     const Timeline middle =
         timeline_of(six_iterations, {}, {.workgroups = 2000, .lds_bytes = 65536}, {}, {.workgroups = 5});
     CHECK(middle.iteration->workgroup == 1000);
-    // It also ran before, so that places were taken; these iterations are none of the six.
+    // It also ran before, so that places were taken; these iterations are not among the six.
     CHECK(middle.iteration->count == 6);
   }
   SECTION("of the first wave that enters the loop") {
@@ -198,7 +198,7 @@ TEST_CASE("of several loops the innermost with most issues is taken", "[timing]"
     CHECK(timeline.iteration->count == 3 * 7);
     CHECK(issues(timeline, 0, Pipe::salu).size() == 2);
   }
-  // A loop inside that never runs does not make the outer one less of an innermost.
+  // An inner loop that never runs does not keep the outer one from being innermost.
   const std::string skipping = loop(
       "outer", "s9", 3, "s_cmp_eq_u32 0, 0\n s_cbranch_scc1 past\n" + loop("inner", "s8", 7, "") + "past:\n");
   CHECK(timeline_of(skipping + end_program, {}).iteration->count == 3);

@@ -1,7 +1,7 @@
 //===- timing_pictures.cpp - the pictures of docs/concepts/timing.md ------------------------------------===//
 //
 //   timing_pictures PACK FOLDER            writes them
-//   timing_pictures PACK FOLDER --check    fails unless the folder has them as they would be written
+//   timing_pictures PACK FOLDER --check    fails unless the folder has the same pictures
 //
 // Kernels of the pack on 1024 tokens of 64 heads, without a mask.
 //

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What the page of features names as tests is there: the patterns match cases, the tests are registered.
+"""Checks that the tests named on the page of features exist: the patterns match cases, the tests are registered.
 
 usage: check_features.py PAGE CONFORMANCE BUILD_FOLDER
 A row that is supported names a pattern.
@@ -13,7 +13,7 @@ import sys
 
 
 def problems(page, cases, tests):
-    """What is wrong, a sentence each."""
+    """The errors, a sentence each."""
     found = []
     table = page[page.index("| feature |"):].split("\n\n")[0]
     rows = [[cell.strip() for cell in line.strip("|\n ").split(" | ")] for line in table.splitlines()[2:]]

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""A page shows the table that a command prints, between two comments that name it.
+"""Checks that a page shows the table that a command prints, between two comments that name it.
 
 usage: check_table.py [--rows] [--fix] PAGE NAME COMMAND...
---rows: the first column is compared only: figures that a compiler's next release may change are dated, not wrong.
---fix writes what should be there.
+--rows: only the first column is compared: figures that a compiler's next release may change are dated, not wrong. --fix
+corrects the page.
 """
 import argparse
 import pathlib

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 """Enforces the tree: which folder may include what, and what the root may hold.
 
-The rules are the table between the "folder rules" markers of docs/concepts/architecture.md, so that the page
-cannot drift from what is enforced. A folder without a row, a header that belongs to no known group and an
-include that leads nowhere are all violations: nothing passes for lack of a rule.
+The rules are the table between the "folder rules" markers of docs/concepts/architecture.md, so that the page cannot
+drift from the enforced rules. A folder without a row, a header of no known group and an include that does not resolve
+are all violations: nothing passes for lack of a rule.
 
 usage: check_tree.py ROOT
 """
@@ -28,7 +28,7 @@ INCLUDE = re.compile(r'^[ \t]*(?:#[ \t]*)?include[ \t]+(?:<([^>]+)>|"([^"]+)")',
 
 
 def read_rules(text):
-    """{folder: (set of our folders, set of others)} from the marked table."""
+    """{folder: (set of the project's folders, set of others)} from the marked table."""
     match = re.search(r"<!-- folder rules: begin -->\n(.*?)<!-- folder rules: end -->", text, re.DOTALL)
     if not match:
         raise ValueError("the page has no table between its 'folder rules' markers")
@@ -51,7 +51,7 @@ def target_of(root, file, spelled, quoted):
     """The group an include belongs to: ('ours', folder), ('other', name), ('standard', '') or ('unknown', '')."""
     if quoted and (root / file.parent / spelled).is_file():
         return "ours", folder_of((root / file.parent / spelled).resolve().relative_to(root.resolve()))
-    # A generated table sits in the build tree at the path of the .td file beside it.
+    # A generated table is in the build tree at the path of the .td file beside it.
     stem = re.sub(r"\.(h|cpp)\.inc$", "", spelled)
     for base in ("include", "src", "kernels"):
         if (root / base / spelled).is_file():

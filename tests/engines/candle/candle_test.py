@@ -3,8 +3,8 @@
 
 usage: candle_test.py LIBRARY WORK
 
-LIBRARY is a build folder of Sluice, WORK a folder for all that cargo makes. cargo is the one on the PATH. Ends with status 77
-where it is missing or too old, or where the crates cannot be fetched.
+LIBRARY is a build folder of Sluice, WORK a folder for cargo's output. cargo is the one on the PATH. Exits with status 77 if
+it is missing or too old, or if the crates cannot be fetched.
 """
 import os
 import pathlib
@@ -17,7 +17,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 FOLDER = ROOT / "docs/examples/candle"
 LIBRARY_ON_PAGE = "$PWD/build/dev"
 SKIPPED = 77
-# Commands, each with the output that the page shows of it, if it does.
+# Commands, each with the output that the page shows for it, if any.
 COMMAND = re.compile(r"```sh\n(?P<command>.*?)```(?:(?:(?!```).)*?It prints\n\n```text\n(?P<output>.*?)```)?", re.DOTALL)
 
 
@@ -40,7 +40,7 @@ def check_toolchain():
 
 
 def fetch(environment):
-    """Cargo.lock says which crates. One that does not fit Cargo.toml is a failure, whatever the network does."""
+    """Cargo.lock pins the crates. If it does not match Cargo.toml, the test fails, whatever the network does."""
     command = ["cargo", "fetch", "--locked", "--manifest-path", str(FOLDER / "Cargo.toml")]
     fetched = subprocess.run(command, capture_output=True, text=True, env=environment)
     if "--locked" in fetched.stderr:
@@ -50,7 +50,7 @@ def fetch(environment):
 
 
 def comparable(text):
-    """The last places of the difference of logits depend on the host's vector instructions."""
+    """The last digits of the difference of logits depend on the host's vector instructions."""
     return re.sub(r"(?<=first logits )0\.\d{5}", "0.#####", text)
 
 

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""The commands of docs/examples/llama_cpp/README.md, run as they stand there, and what they print.
+"""The commands of docs/examples/llama_cpp/README.md, run as written, and their output.
 
 usage: llama_cpp_test.py SOURCE BUILD WORK CASE
 
-WORK gets what the page's reader has: docs/ and build/. Of the commands, the first two, which build and install Sluice, are replaced by
-an installation of BUILD. Those that fetch run once. Where they reach nothing, the exit status is 77: skipped, with the reason.
+WORK gets what the page's reader has: docs/ and build/. An installation of BUILD replaces the first two commands, which build and
+install Sluice. Commands that fetch run once. If they cannot reach the network, the exit status is 77: skipped, with the reason.
 """
 import hashlib
 import json
@@ -84,7 +84,7 @@ def expect(is_so, what, *texts):
 
 
 def text(page, folder):
-    """The text is the stored one, byte by byte, and Sluice has computed all attention; without it the CPU's backend has."""
+    """The text is the stored one, byte for byte, and Sluice has computed all attention, or else the CPU backend."""
     command = page.block("commands")[-1]
     expected = json.loads((folder.work / "docs/examples/jargon_lm/model/expected.json").read_text(encoding="utf-8"))
     config = json.loads((folder.work / "docs/examples/jargon_lm/model/config.json").read_text(encoding="utf-8"))
@@ -119,7 +119,7 @@ def attention(page, folder):
 
 
 def failures(page, folder):
-    """What goes wrong is a status and a message."""
+    """Every failure gives a status and a message."""
     line = page.block("check")[0].replace("check_attention", "check_failures")
     print(folder.must(line).stdout, end="")
     done = folder.must(page.block("commands")[-1].replace("DEVICE=emulated", "DEVICE=emulator"))

@@ -1,9 +1,9 @@
-"""Makes a Python with ONNX Runtime, builds the execution provider, and runs a test program with both.
+"""Sets up a Python with ONNX Runtime, builds the execution provider, and runs a test program with both.
 
 usage: environment.py BUILD WORK PROGRAM...
 
-BUILD is the build folder with libsluice.so, WORK a folder for what is made. The program finds the provider's library in
-SLUICE_ONNXRUNTIME. Where packages cannot be fetched, the exit status is 77: skipped, with the reason.
+BUILD is the build folder with libsluice.so, WORK a folder for the output. The program finds the provider's library in
+SLUICE_ONNXRUNTIME. If packages cannot be fetched, the exit status is 77: skipped, with the reason.
 """
 
 import fcntl
@@ -27,7 +27,7 @@ HEADERS_SUM = "h1:c1YSgDNtpf0WGtxj3YeRIb8VC5LmM1J+Ve3uHdteC1U="
 
 
 def headers():
-    """The folder with ONNX Runtime's headers, or skips."""
+    """The folder with ONNX Runtime's headers; skips the test without them."""
     if not shutil.which("go"):
         skip("there is no go, which fetches ONNX Runtime's headers")
     fetched = run(["go", "mod", "download", "-json", HEADERS], cwd=HERE, env={**os.environ, "GO111MODULE": "on"})

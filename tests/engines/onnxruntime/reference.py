@@ -8,7 +8,7 @@ import dataclasses
 import numpy as np
 
 U = 2.0 ** -24
-# p, a, r and s of the table there, by the type of Q and O. Of float32 only U counts.
+# p, a, r and s of the table there, by the type of Q and O. For float32 only U counts.
 ROUNDINGS = {"float16": (0.653 * 2.0 ** -10, 2.0 ** -24, 2.0 ** -11, 2.0 ** -25),
              "bfloat16": (0.653 * 2.0 ** -7, 2.0 ** -126, 2.0 ** -8, 2.0 ** -134),
              "float32": (U, 2.0 ** -149, U, 2.0 ** -149)}
@@ -30,7 +30,7 @@ class Problem:
 
 
 def attention(problem, dtype):
-    """O in double precision, and the bound of each element's error if O and Q are of that type."""
+    """O in double precision, and the bound of each element's error if O and Q have that type."""
     q, k, v = (x.astype(np.float64) for x in (problem.q, problem.k, problem.v))
     group, d = q.shape[1] // k.shape[1], q.shape[3]
     k, v = np.repeat(k, group, axis=1), np.repeat(v, group, axis=1)
@@ -82,7 +82,7 @@ def attention(problem, dtype):
 
 
 def score_shift(problem, relative):
-    """What O may change by if Q and K each change by that much of each element: a bound to first order, doubled."""
+    """How much O may change if each element of Q and K changes by that much: a bound to first order, doubled."""
     q, k, v = (np.abs(x.astype(np.float64)) for x in (problem.q, problem.k, problem.v))
     group = q.shape[1] // k.shape[1]
     scores = (problem.scale or q.shape[3] ** -0.5) * q @ np.repeat(k, group, axis=1).swapaxes(2, 3)

@@ -21,7 +21,7 @@ def devices():
 
 
 def session(model, **options):
-    """Of Sluice's provider, on the emulator unless the options say something else."""
+    """A session with Sluice's provider, on the emulator unless the options say otherwise."""
     settings = onnxruntime.SessionOptions()
     settings.log_severity_level = 4
     settings.add_provider_for_devices(devices(), {"device": "emulated", **options})
@@ -29,7 +29,7 @@ def session(model, **options):
 
 
 def plain_session(model):
-    """Of ONNX Runtime's own kernels."""
+    """A session with ONNX Runtime's own kernels."""
     settings = onnxruntime.SessionOptions()
     settings.log_severity_level = 4
     return onnxruntime.InferenceSession(model.SerializeToString(), settings, providers=["CPUExecutionProvider"])
@@ -61,8 +61,8 @@ class Traced:
 def model_of_node(operator, attributes, inputs, outputs, dtype, opset=23, domain=""):
     """A model whose inputs are arrays (or None where one is missing) and whose outputs are float32.
 
-    Inputs of float32 are cast to `dtype` in front of the node, and outputs back behind it, so that models of all types
-    take and give the same arrays. A pair (array, type) is an input of that type.
+    Inputs of float32 are cast to `dtype` before the node, and outputs back after it, so that models of all types take
+    and give the same arrays. A pair (array, type) is an input of that type.
     """
     nodes, infos, names = [], [], []
     for i, value in enumerate(inputs):
@@ -96,5 +96,5 @@ def feeds_of(inputs):
 
 
 def rounded(array, dtype):
-    """As float32, what the type can hold."""
+    """The values rounded to the type, as float32."""
     return np.asarray(array).astype(NUMPY_TYPES[dtype]).astype(np.float32)

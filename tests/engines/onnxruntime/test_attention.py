@@ -1,4 +1,4 @@
-"""Attention of ONNX by Sluice, beside attention in double precision, ONNX's own reference and ONNX Runtime's kernel."""
+"""Attention of ONNX by Sluice, against double precision, ONNX's own reference and ONNX Runtime's kernel."""
 
 import dataclasses
 import unittest
@@ -37,7 +37,7 @@ class Case:
     seed: int = 0
 
 
-# What ONNX Runtime's own kernel of this version refuses.
+# Cases that ONNX Runtime's own kernel of this version refuses.
 NOT_ITS_OWN = {"mask of each sequence", "mask of keys", "short mask", "short mask of float16",
                "short mask of bfloat16", "short mask of float", "short mask and lengths"}
 
@@ -195,7 +195,7 @@ class Calls(unittest.TestCase):
                 self.compare(data, results, case.dtype, factor=1)
 
     def test_reference(self):
-        """The reference is what ONNX's own computes in double precision."""
+        """The reference equals ONNX's own in double precision."""
         for name, case in CASES.items():
             with self.subTest(name):
                 data = Data(case)
@@ -211,7 +211,7 @@ class Calls(unittest.TestCase):
                 self.assertLess(np.max(np.abs(o - wanted) / bound), 1)
 
     def test_own_kernel_of_float32(self):
-        """ONNX Runtime's kernel agrees, where it takes the case."""
+        """ONNX Runtime's kernel agrees in the cases that it accepts."""
         for name, case in CASES.items():
             with self.subTest(name):
                 data = Data(case)

@@ -1,4 +1,4 @@
-"""GroupQueryAttention by Sluice, beside attention in double precision and ONNX Runtime's own kernel in float32."""
+"""GroupQueryAttention by Sluice, against attention in double precision and ONNX Runtime's own kernel in float32."""
 
 import dataclasses
 import unittest
@@ -75,7 +75,7 @@ CASES = {
 
 
 class Data:
-    """The inputs of a case, and what it is to come to."""
+    """The inputs of a case, and the expected results."""
 
     def __init__(self, case):
         self.case = case
@@ -170,7 +170,7 @@ class Data:
 
 class Calls(unittest.TestCase):
     def compare(self, data, results, dtype, factor, shift=0.0):
-        """`factor` times the bound of that type is what there may be between results and the reference."""
+        """Results and reference may differ by `factor` times the bound of that type."""
         case = data.case
         o, present_k, present_v = results
         capacity = max(case.past_capacity or 0, data.total)
@@ -207,7 +207,7 @@ class Calls(unittest.TestCase):
                                  shift=2.0 ** -11 if case.pairs else 0)
 
     def test_reference(self):
-        """The reference is what ONNX Runtime's own kernel computes, but for rotations that it does not round."""
+        """The reference equals ONNX Runtime's own kernel, except for rotations, which it does not round."""
         for name, case in CASES.items():
             with self.subTest(name):
                 data = Data(case)

@@ -1,4 +1,4 @@
-"""The small language model as an ONNX model: what it generates, and that its attention is Sluice's."""
+"""The small language model as an ONNX model: its generated text, and that Sluice computes its attention."""
 
 import json
 import os
@@ -26,7 +26,7 @@ class Text(unittest.TestCase):
         self.assertGreaterEqual(calls, 100 * 3)  # of three layers; split keys take one more kernel
 
     def test_as_on_a_gpu(self):
-        """Through the HIP runtime that a process finds by its name: the emulator's, whose checks find nothing."""
+        """Through the HIP runtime that a process finds by its name: the emulator's, whose checks find no errors."""
         tool = pathlib.Path(os.environ["SLUICE_DIR"]) / "bin" / "sluice-emu"
         if not tool.exists():
             self.skipTest("this build has no sluice-emu")

@@ -1,4 +1,4 @@
-"""The provider itself: what it takes and refuses, its options, its plans and memory, threads, and caches in place."""
+"""The provider itself: accepted and refused nodes, options, plans and memory, threads, and caches in place."""
 
 import concurrent.futures
 import ctypes
@@ -42,7 +42,7 @@ def attention(inputs=None, outputs=(True,), dtype="float16", opset=25, **attribu
     return sessions.model_of_node("Attention", attributes, given, outputs, dtype, opset), given
 
 
-# What a session refuses when it is made: the node, and what the message says.
+# Refusals when a session is created: the node, and words of the message.
 REFUSED_NODES = [
     (group_query(dtype="float32"), r"GroupQueryAttention 'node': query is tensor\(float\); it is tensor\(float16\) or"),
     (group_query(num_heads=3), "num_heads is 3 and kv_num_heads 2; both are positive, and the first is a multiple"),
@@ -77,7 +77,7 @@ REFUSED_NODES = [
     (attention({0: np.ones((1, 4, 4, 1024), F32), 1: np.ones((1, 2, 4, 1024), F32)}), "head_dim_qk is 1024"),
 ]
 
-# What a call refuses, of a model that does not know its shapes.
+# Refusals of a call, in a model with unknown shapes.
 REFUSED_CALLS = [
     (group_query({0: np.ones((1, 4, 4 * 64 + 2), F32)}), "query has the shape .1, 4, 258.; its last dimension is a multiple"),
     (group_query({0: Q[0]}), "query has the shape .4, 256.; it is .batch, tokens, elements., and none of them is 0"),
@@ -150,7 +150,7 @@ class Refusals(unittest.TestCase):
                     made.run(None, sessions.feeds_of(inputs))
 
     def test_after_a_refusal(self):
-        """A session goes on as if the call had not been."""
+        """A session continues as if the call had not happened."""
         model, inputs = group_query()
         made = sessions.session(without_shapes(model))
         wanted = made.run(None, sessions.feeds_of(inputs))
@@ -162,7 +162,7 @@ class Refusals(unittest.TestCase):
 
 class MissingOutputs(unittest.TestCase):
     def test_results_are_the_same(self):
-        """Of whatever outputs the operators allow to leave out."""
+        """Of all outputs that the operators allow to omit."""
         for make, given, choices in (
                 (group_query, {3: PAST, 4: PAST}, [(True, False, False), (True, False, True), (True, True, False)]),
                 (attention, {4: Y, 5: Y}, [(True, False, False)])):

@@ -1,4 +1,4 @@
-"""The page's commands and its program run, and print what it says."""
+"""The page's commands and its program run, and print what the page says."""
 
 import os
 import pathlib
@@ -39,7 +39,7 @@ class Readme(unittest.TestCase):
         self.assertEqual(bytes(jargon_lm.generate(names["session"], b"Compare ", 3)), b"{bl")
 
     def test_versions(self):
-        """The page names what the tests install."""
+        """The page names the packages that the tests install."""
         import environment
 
         for pinned in [*environment.PACKAGES[:2], environment.HEADERS]:

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""docs/examples/parallel in C++ over several ranks: results, bytes, overlap, and what happens when a rank goes wrong.
+"""docs/examples/parallel in C++ over several ranks: results, bytes, overlap, and failing ranks.
 
 usage: test_parallel_mpi.py MPIRUN PROGRAM SLUICE_HIP CLASS
 SLUICE_HIP is the folder with libamdhip64 over the emulator. Without a working Open MPI the exit status is 77: skipped.
@@ -15,7 +15,7 @@ import tempfile
 import unittest
 
 PAGE = pathlib.Path(__file__).resolve().parents[3] / "docs" / "examples" / "parallel" / "parallel.md"
-# Ranks of one machine with few cores, whoever the user is.
+# Several ranks on one machine with few cores, and as root if need be.
 SETTINGS = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1",
             "OMPI_MCA_hwloc_base_binding_policy": "none", "OMPI_MCA_btl": "self,vader"}
 SKIPPED = 77
@@ -23,9 +23,9 @@ WAYS = ("prefill by heads", "prefill as a ring", "decode")
 
 
 def mpirun(ranks, *command, timeout=60, **environment):
-    """(status, what was printed). A job that hangs is ended, and fails the test."""
+    """(status, output). A job that hangs is killed, and fails the test."""
     words = [MPIRUN, "-n", str(ranks), *map(str, command)]
-    # Jobs of a user share a folder, and remove it, unless each has its own.
+    # The jobs of a user share a folder, and remove it, unless each has its own.
     with tempfile.TemporaryDirectory() as own:
         environment = {**os.environ, **SETTINGS, "OMPI_MCA_orte_tmpdir_base": own, **environment}
         job = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
@@ -40,7 +40,7 @@ def mpirun(ranks, *command, timeout=60, **environment):
 
 class Case(unittest.TestCase):
     def check_equal(self, ranks, *options, ways=WAYS, timeout=60, **environment):
-        """All ranks have one device's result and the formula's bytes; returns what was printed."""
+        """All ranks have one device's result and the formula's bytes; returns the output."""
         status, said = mpirun(ranks, PROGRAM, *options, timeout=timeout, **environment)
         self.assertEqual(status, 0, said)
         for way in ways:
@@ -68,7 +68,7 @@ class Page(Case):
         words = [PROGRAM if word == "build/dev/bin/sluice_parallel" else word for word in words]
         status, said = mpirun(4, *words[3:])
         self.assertEqual(status, 0, said)
-        # How many messages are early is up to the machine.
+        # How many messages are early depends on the machine.
         own = re.sub(r"\d+ of (\d+) messages", r"so many of \1 messages", "".join(re.findall(r"rank 0 .*\n", said)))
         shown = re.sub(r"\d+ of (\d+) messages", r"so many of \1 messages", block[2])
         self.assertEqual(own, shown)
@@ -96,11 +96,11 @@ class Results(Case):
         self.assertEqual(said.count("sent 0 bytes (formula 0)"), 3, said)
 
     def test_messages_do_not_wait_for_the_run_beside_them(self):
-        # The runs wait for the messages: were it also the other way round, the job would not end.
+        # The runs wait for the messages: if messages also waited for runs, the job would not end.
         for buffers in ("host", "device"):
             said = self.check_equal(4, "--prefill", 128, "--hold-runs", "on", "--buffers", buffers, ways=WAYS[:2])
             self.assertEqual(said.count("; 3 of 3 messages were there before the run"), 4, said)
-        # Rank 1 has no tokens, and so no run that could last longer than its messages: it is the hold that does.
+        # Rank 1 has no tokens, and so no run that could last longer than its messages: only the hold does.
         said = self.check_equal(3, "--prefill", 2, "--heads", 3, "--kv-heads", 3, "--hold-runs", "on", ways=WAYS[:2])
         self.assertIn("rank 1 of 3, prefill as a ring: 0 scores a head; 2 of 2 messages", said)
 
@@ -158,7 +158,7 @@ class Failures(Case):
 
 class Large(Case):
     def test_the_page_of_python(self):
-        # The same line as that of parallel.py. On two cores it takes minutes.
+        # The same line as parallel.py prints. On two cores it takes minutes.
         said = self.check_equal(4, "--prefill", 8192, "--decode", 32768, timeout=2700)
         print("\n".join(re.findall(r"rank 0 .*", said)))
 

@@ -1,4 +1,4 @@
-/* A third-party program, in the C that is C++ as well, which opens the emulator and asks for its devices. */
+/* A third-party program, in C that is also C++, which opens the emulator and asks for its devices. */
 #include <dlfcn.h>
 #include <sluice/emulator.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@ typedef void *(*symbol_function)(const char *name);
 typedef int (*counters_function)(sluice_emulator_counters_t *out, size_t size);
 typedef int (*device_count_function)(int *count);
 
-/* That these are the header's types; nothing is linked. */
+/* Checks that these are the header's types; nothing is linked. */
 enum {
   checked = sizeof(1 ? (symbol_function)0 : sluice_emulator_symbol) +
             sizeof(1 ? (counters_function)0 : sluice_emulator_counters)

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 """Runs the diamond of kernels through sluice-mlir-run, in many orders of its streams, damaged, and with failures.
 
-The order of the kernels is proven by what happens without it: with any one of the four dependencies taken away
-there is an order that HIP allows and that ends in other numbers, while with all of them every order ends in the
-right ones. Then every HIP call of the program fails once: the tool says which, and nothing stays alive. Last
-come launches inside control flow, programs that do something wrong, and command lines that are refused.
+The order of the kernels is proven by removing it: without any one of the four dependencies HIP allows an order that
+gives wrong numbers, while with all of them every order gives the right ones. Then every HIP call of the program fails
+once: the tool says which, and nothing stays alive. The last tests are launches inside control flow, incorrect programs,
+and command lines that are refused.
 
 usage: check_launches.py TOOL order|failures|programs
 """
@@ -17,7 +17,7 @@ import tempfile
 HERE = pathlib.Path(__file__).parent
 DIAMOND = HERE / "diamond.mlir"
 SEEDS = range(8)
-# What each damage takes away: the text in the program and what stands there instead.
+# Each damage: the text in the program that it removes, and the replacement.
 DEPENDENCIES = {
     "B on A": ("%b = gpu.launch_func async [%a]", "%b = gpu.launch_func async"),
     "C on A": ("%c = gpu.launch_func async [%ea]", "%c = gpu.launch_func async"),
@@ -52,7 +52,7 @@ def check_right(tool, program):
 
 
 def damage(folder, text, instead):
-    """The diamond with another text in place of one that stands in it once."""
+    """The diamond with one text, which occurs once in it, replaced by another."""
     program = DIAMOND.read_text(encoding="utf-8")
     if program.count(text) != 1:
         sys.exit(f"'{text}' does not stand in the program once")
@@ -102,7 +102,7 @@ def check_programs(tool):
     with tempfile.TemporaryDirectory() as folder:
         expect(run(tool, damage(folder, "func.call @drop(%md) : (memref<64xi32>) -> ()", "")), 3,
                "^sluice-mlir-run: the program has left 0 streams, 0 events and 1 registered memories$")
-        # Threads past the end of the memory: the kernel's fault comes out of the next wait, with its report.
+        # Threads past the end of the memory: the next wait returns the kernel's fault, with its report.
         wide = damage(folder, "%d = gpu.launch_func async [%b, %c] @kernels::@subtract blocks in (%c1, %c1, %c1) "
                       "threads in (%c64, %c1, %c1)", "%c128 = arith.constant 128 : index %d = gpu.launch_func async "
                       "[%b, %c] @kernels::@subtract blocks in (%c1, %c1, %c1) threads in (%c128, %c1, %c1)")

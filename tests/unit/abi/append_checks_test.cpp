@@ -1,6 +1,6 @@
-//===- append_checks_test.cpp - what an append may still have, and what is one too much -----------------===//
+//===- append_checks_test.cpp - appends at the limit of each rule, and beyond ---------------------------===//
 //
-// What breaks a rule altogether is in tests/abi/cache_ops_test.cpp.
+// tests/abi/cache_ops_test.cpp has appends that break a rule entirely.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "abi/cache_op_checks.h"
@@ -38,7 +38,7 @@ sluice_append by_slots() {
   return append;
 }
 
-/// Likewise into an x-packed cache of FP8: [page][head][pack][row][pack elements].
+/// The same into an x-packed cache of FP8: [page][head][pack][row][pack elements].
 sluice_append packed(int32_t pack) {
   sluice_append append = by_slots();
   append.cache_type = SLUICE_E4M3FNUZ;
@@ -81,7 +81,7 @@ TEST_CASE("rows of an append have at most 2^31 - 1 elements", "[append]") {
   ++append.kv_heads;
   CHECK(refusal(append) == "unsupported kv_heads: kv_heads is 16777216, which makes rows of 2147483648 "
                            "elements; nearest supported: 16777215");
-  // Of V too.
+  // The same for V.
   append.head_dim_qk = 8;
   append.head_dim_v = 128;
   CHECK(refusal(append) == "unsupported kv_heads: kv_heads is 16777216, which makes rows of 2147483648 "
@@ -130,13 +130,13 @@ TEST_CASE("rows and caches of an append end before addresses do", "[append]") {
   CHECK(refusal(append) == "");
   append.v.data = at(UINT64_MAX - 5 * 128 * 2 + 1);
   CHECK(refusal(append) == "v.stride: v would reach beyond the address space");
-  // Of pages there are two at least.
+  // At least two pages.
   append = by_slots();
   append.k_cache.data = at(UINT64_MAX - 2 * 16 * 256 * 2 - 15);
   CHECK(refusal(append) == "");
   append.k_cache.data = at(UINT64_MAX - 2 * 16 * 256 * 2 + 1);
   CHECK(refusal(append) == "k_cache.stride: k_cache would reach beyond the address space");
-  // A cache of FP8 has elements of one byte.
+  // An FP8 cache has elements of one byte.
   append.cache_type = SLUICE_E4M3FNUZ;
   CHECK(refusal(append) == "");
   append.k_cache.data = at(UINT64_MAX - 2 * 16 * 256 - 15);
@@ -146,7 +146,7 @@ TEST_CASE("rows and caches of an append end before addresses do", "[append]") {
 }
 
 TEST_CASE("every stride of an x-packed cache is a multiple of its pack", "[append]") {
-  // Of 32, which the addresses of the caches are no multiples of.
+  // Packs of 32, which does not divide the addresses of the caches.
   const sluice_append good = [] {
     sluice_append append = packed(32);
     append.k_cache.data = at(0x3010);
@@ -161,7 +161,7 @@ TEST_CASE("every stride of an x-packed cache is a multiple of its pack", "[appen
     CHECK(refusal(append) == field + ": " + field + " is " + std::to_string(append.k_cache.stride[i]) +
                                  "; it must be a multiple of k_pack, which is 32");
   }
-  // One pack less than what rows, packs, heads and pages take.
+  // One pack less than the space of rows, packs, heads and pages.
   for (const size_t i : {size_t{0}, size_t{2}, size_t{3}}) {
     sluice_append append = good;
     append.k_cache.stride[i] -= 32;

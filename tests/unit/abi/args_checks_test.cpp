@@ -1,6 +1,6 @@
-//===- args_checks_test.cpp - what a call may still have, and what is one too much ----------------------===//
+//===- args_checks_test.cpp - calls at the limit of each rule, and beyond -------------------------------===//
 //
-// What breaks a rule altogether is in tests/abi/args_test.cpp.
+// tests/abi/args_test.cpp has calls that break a rule entirely.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "abi/checks.h"
@@ -23,7 +23,7 @@ void *at(uint64_t address) {
 
 /// F16, 10 query heads on 2 KV heads of dim 64, with LSE; 3 sequences of 4 rows and 9 keys.
 struct Call {
-  // A kernel with one row per workgroup: its limits are the nearest.
+  // A kernel with one row per workgroup: its limits are the tightest.
   abi::TensorRules rules = {16, 8, true, 1};
   sluice_problem problem = {};
   sluice_args args = {};
@@ -65,11 +65,11 @@ Call packed() {
   call.args.k.stride[1] = 32;
   call.args.k.stride[2] = 64 * 16;
   call.args.k.stride[3] = 32 * 16;
-  call.args.v.data = at(0x3010); // behind the strides of k
+  call.args.v.data = at(0x3010); // after the strides of k
   return call;
 }
 
-/// Whether a tensor of so many bytes may end at this address and not behind it.
+/// Whether a tensor of this many bytes may end at this address but not after it.
 void check_end(Call call, sluice_tensor sluice_args::*tensor, uint64_t bytes, uint64_t end, uint64_t step) {
   (call.args.*tensor).data = at(end - bytes);
   CHECK(call.refusal() == "");
@@ -187,7 +187,7 @@ TEST_CASE("rows of K and V, and packs of K, are close enough for a kernel", "[ar
     far.rules.tile_q = 0;
     CHECK(far.refusal() == "");
   }
-  // Without packs the last stride is no distance of packs, and of the host's any number.
+  // Without packs the last stride is not a distance of packs, and may be any number of the host's.
   call.rules = {0, 1, false, 0};
   call.args.k.stride[3] = 1 << 22;
   CHECK(call.refusal() == "");

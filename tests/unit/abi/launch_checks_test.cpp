@@ -15,7 +15,7 @@ alignas(512) unsigned char memory[1024];
 
 /// Dependencies on an event and on a stream, in this order.
 struct Dependent {
-  int event = 0, stream = 0; // whose addresses stand for handles
+  int event = 0, stream = 0; // whose addresses are used as handles
   std::array<sluice_dependency, 2> dependencies = {
       sluice_dependency{SLUICE_DEPENDS_ON_EVENT, 0, &event, nullptr},
       sluice_dependency{SLUICE_DEPENDS_ON_STREAM, 0, &event, &stream},
@@ -40,7 +40,7 @@ TEST_CASE("a workspace is refused for its size, then its pointer, then its align
   };
   CHECK(refusal(0) == "");
   CHECK(refusal(1) == "workspace_too_small workspace_bytes: workspace_bytes is 0; the plan needs 1");
-  // A workspace that nobody asks for is one all the same.
+  // A workspace that the plan does not need is checked all the same.
   launch.workspace_bytes = 1;
   CHECK(refusal(0) == "workspace: workspace is NULL, but workspace_bytes is 1");
   launch.workspace = memory + 128;
@@ -73,7 +73,7 @@ TEST_CASE("as many dependencies are read as are counted", "[launch]") {
   with.dependencies[0].event = nullptr;
   CHECK(with.refusal() == "dependencies[0].event: dependencies[0].event is NULL; both kinds of dependency "
                           "need an event of the caller's");
-  // An array with no elements may be given or not.
+  // An array without elements may be NULL or not.
   with.launch.dependency_count = 0;
   CHECK(with.refusal() == "");
   with.launch.dependencies = nullptr;

@@ -1,6 +1,6 @@
-//===- merge_checks_test.cpp - what a merge may still have, and what is one too much --------------------===//
+//===- merge_checks_test.cpp - merges at the limit of each rule, and beyond -----------------------------===//
 //
-// What breaks a rule altogether is in tests/abi/cache_ops_test.cpp.
+// tests/abi/cache_ops_test.cpp has merges that break a rule entirely.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "abi/cache_op_checks.h"
@@ -43,7 +43,7 @@ std::string refusal(const sluice_merge &merge) {
   return refused([&] { abi::check_merge(merge); });
 }
 
-/// Whether a tensor of so many bytes may end with the last address and not behind it.
+/// Whether a tensor of this many bytes may end with the last address but not after it.
 template <typename Data> void check_end(sluice_merge merge, Data &&data_of, uint64_t bytes, uint64_t step) {
   data_of(merge).data = at(UINT64_MAX - bytes - step + 1);
   CHECK(refusal(merge) == "");

@@ -1,6 +1,6 @@
-//===- problem_checks_test.cpp - what a problem may still have, and what is one too much ----------------===//
+//===- problem_checks_test.cpp - problems at the limit of each rule, and beyond -------------------------===//
 //
-// What breaks a rule altogether is in tests/abi/problem_test.cpp.
+// tests/abi/problem_test.cpp has problems that break a rule entirely.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "abi/checks.h"
@@ -83,7 +83,7 @@ TEST_CASE("types are the eight there are, and of O those of 16 bits and more", "
   CHECK(refusal(problem) == "unsupported o_type: o_type is e4m3fnuz; nearest supported: f16");
   problem.q_type = SLUICE_BF16;
   CHECK(refusal(problem) == "unsupported o_type: o_type is e4m3fnuz; nearest supported: bf16");
-  // The first that is missing is named.
+  // The first missing one is named.
   problem = {};
   CHECK(refusal(problem) == is_missing("q_type"));
   problem.q_type = SLUICE_F16;

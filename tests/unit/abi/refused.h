@@ -1,4 +1,4 @@
-//===- refused.h - what a check says --------------------------------------------------------------------===//
+//===- refused.h - the refusal of a check ---------------------------------------------------------------===//
 #pragma once
 
 #include "support/failure.h"
@@ -7,7 +7,7 @@
 
 namespace sluice::test {
 
-/// "field: message" of an invalid argument, with the status in front of any other; "" if nothing is refused.
+/// "field: message" of an invalid argument, after the status if it is any other; "" if nothing is refused.
 template <typename Call> std::string refused(Call &&call) {
   try {
     call();

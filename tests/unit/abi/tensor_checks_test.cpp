@@ -85,7 +85,7 @@ TEST_CASE("offsets neither wrap as elements, nor as bytes, nor as addresses", "[
   // As a product, and as a sum.
   CHECK(reach({at(0), {0, most / 2 + 1, 0, 0}}, {1, 3, 1, 1}) == wraps(1, most / 2 + 1));
   CHECK(reach({at(0), {most, 0, 0, 1}}, {2, 1, 1, 2}) == wraps(3, 1));
-  // 2^63 elements, which their last number is not; 2^63 bytes; 2^64 bytes above the address.
+  // 2^63 elements, though the last one's index is below; 2^63 bytes; 2^64 bytes above the address.
   const std::string beyond = "k.stride: k would reach beyond the address space";
   CHECK(reach({at(0), {0, 0, 0, most}}, {1, 1, 1, 2}) == beyond);
   CHECK(reach({at(0), {0, 0, 0, most / 2}}, {1, 1, 1, 2}) == beyond);
@@ -103,14 +103,14 @@ TEST_CASE("elements of an output have places of their own, in whatever order of 
   CHECK(disjoint({nullptr, {1, 2, 6, 24}}, {2, 3, 4, 5}) == "");
   CHECK(disjoint({nullptr, {20, 40, 1, 4}}, {2, 3, 4, 5}) == "");
   CHECK(disjoint({nullptr, {5, 1, 120, 24}}, {2, 3, 4, 5}) == "");
-  // Gaps are allowed, and one less than none is not.
+  // Gaps are allowed, overlaps by one are not.
   CHECK(disjoint({nullptr, {61, 20, 5, 1}}, {2, 3, 4, 5}) == "");
   CHECK(disjoint({nullptr, {59, 20, 5, 1}}, {2, 3, 4, 5}) == overlap(0, 59));
   CHECK(disjoint({nullptr, {60, 19, 5, 1}}, {2, 3, 4, 5}) == overlap(1, 19));
   CHECK(disjoint({nullptr, {60, 20, 4, 1}}, {2, 3, 4, 5}) == overlap(2, 4));
   CHECK(disjoint({nullptr, {60, 20, 5, 0}}, {2, 3, 4, 5}) == overlap(3, 0));
   CHECK(disjoint({nullptr, {1, 2, 5, 24}}, {2, 3, 4, 5}) == overlap(2, 5));
-  // Where there is one, its stride is never used.
+  // With a single one, its stride is never used.
   CHECK(disjoint({nullptr, {0, 20, 5, 1}}, {1, 3, 4, 5}) == "");
   CHECK(disjoint({nullptr, {15, 0, 5, 1}}, {2, 1, 3, 5}) == "");
 }

@@ -1,4 +1,4 @@
-//===- wall_test.cpp - what exceptions become -----------------------------------------------------------===//
+//===- wall_test.cpp - exceptions become statuses -------------------------------------------------------===//
 #include "abi/wall.h"
 
 #include <catch2/catch.hpp>

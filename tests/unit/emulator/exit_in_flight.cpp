@@ -1,7 +1,7 @@
 //===- exit_in_flight.cpp - a process that ends, or closes the library, while a kernel runs -------------===//
 //
-// usage: exit_in_flight LIBRARY CODE_OBJECT exit|close. Ends with 0; a crash in a stream's thread would show
-// as a signal. Reaches the library as a program does that has only its name.
+// usage: exit_in_flight LIBRARY CODE_OBJECT exit|close. Exits with 0; a crash in a stream's thread would be a
+// signal. Opens the library like a program that only knows its name.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include <chrono>

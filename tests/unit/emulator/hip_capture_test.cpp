@@ -1,4 +1,4 @@
-//===- hip_capture_test.cpp - streams that capture, and what is illegal meanwhile -----------------------===//
+//===- hip_capture_test.cpp - streams that capture, and calls that are illegal meanwhile ----------------===//
 
 #include <catch2/catch.hpp>
 #include <thread>
@@ -47,8 +47,8 @@ struct Capturing {
   hipError_t host_call(hipStream_t stream) const {
     return hip.hipLaunchHostFunc(stream, [](void *) {}, nullptr);
   }
-  /// A call was refused with `error`; the capture is invalid, says so at further work, and ends without a
-  /// graph.
+  /// A call was refused with `error`; the capture is invalid, refuses further work with an error, and ends
+  /// without a graph.
   void refused(hipError_t error, hipError_t expected) const {
     CHECK(error == expected);
     CHECK(status(first) == hipStreamCaptureStatusInvalidated);
@@ -71,7 +71,7 @@ TEST_CASE("a capture begins and ends, and its streams tell", "[hip][capture]") {
   CHECK(hip.hipStreamEndCapture(c.second, &graph) == hipErrorIllegalState);
   CHECK(hip.hipStreamEndCapture(c.first, nullptr) == hipErrorInvalidValue);
 
-  // Work becomes nodes, each behind the one before.
+  // Work becomes nodes, each after the one before.
   hipStreamCaptureStatus status{};
   unsigned long long id = 0, same = 0;
   const hipGraphNode_t *last = nullptr;
@@ -88,7 +88,7 @@ TEST_CASE("a capture begins and ends, and its streams tell", "[hip][capture]") {
   CHECK(hip.hipStreamGetCaptureInfo(c.first, &status, &same) == hipSuccess);
   CHECK(same == id);
 
-  // Nodes added by hand, which the stream then stands behind.
+  // Nodes added by hand, after which the stream continues.
   hipGraphNode_t empty = nullptr;
   CHECK(hip.hipGraphAddEmptyNode(&empty, graph, &node, 1) == hipSuccess);
   CHECK(hip.hipStreamUpdateCaptureDependencies(c.first, &empty, 1, hipStreamSetCaptureDependencies) ==
@@ -122,7 +122,7 @@ TEST_CASE("a stream joins a capture through an event, and has to be joined again
     CHECK(hip.hipStreamWaitEvent(c.first, c.join, 0) == hipSuccess);
     CHECK(hip.hipStreamEndCapture(c.second, &graph) == hipErrorStreamCaptureUnmatched);
     CHECK(c.end() == hipSuccess);
-    // An event of the capture has nothing that could be waited for.
+    // An event of the capture cannot be waited for.
     CHECK(hip.hipEventQuery(c.join) == hipErrorCapturedEvent);
     CHECK(hip.hipStreamWaitEvent(c.first, c.join, 0) == hipErrorCapturedEvent);
     CHECK(hip.hipEventRecord(c.join, c.first) == hipSuccess);

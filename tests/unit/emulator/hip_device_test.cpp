@@ -70,7 +70,7 @@ TEST_CASE("the device describes itself as an MI300X", "[hip]") {
   CHECK(small[3] == 1);
   CHECK(hip.hipDeviceGetName(nullptr, 3, 0) == hipErrorInvalidValue);
 
-  // As a caller without HIP's headers reads it: by offset.
+  // Read by offset, like a caller without HIP's headers.
   std::array<unsigned char, 1472 + 16> raw;
   raw.fill(0xee);
   CHECK(hip.hipGetDevicePropertiesR0600(reinterpret_cast<hipDeviceProp_t *>(raw.data()), 0) == hipSuccess);
@@ -151,7 +151,7 @@ TEST_CASE("settings are taken by name, and refused by name", "[hip]") {
   sluice_emulator_counters_t counters;
   CHECK(sluice_emulator_counters(nullptr, sizeof counters) == SLUICE_EMULATOR_BAD_VALUE);
   CHECK(sluice_emulator_counters(&counters, sizeof counters + 1) == SLUICE_EMULATOR_BAD_VALUE);
-  // A caller that knows fewer counters gets no more than those.
+  // A caller that knows fewer counters gets only those.
   counters.launches = 12345;
   CHECK(sluice_emulator_counters(&counters, offsetof(sluice_emulator_counters_t, launches)) ==
         SLUICE_EMULATOR_OK);

@@ -1,7 +1,7 @@
 //===- hip_dropin_check.cpp - libamdhip64 over the emulator, as the dynamic linker sees it --------------===//
 //
-// usage: hip_dropin_check LIBRARY MAJOR. Every function is there, those that HIP's own libraries have under
-// the versions that programs linked with them ask for; and the device is the emulated one.
+// usage: hip_dropin_check LIBRARY MAJOR. Checks that every function exists, those of HIP's own libraries with
+// the versions that programs linked with them ask for; and that the device is the emulated one.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "emulator/hip/functions.h"
@@ -79,7 +79,7 @@ int main(int count, char **arguments) {
   void *device = nullptr, *host = nullptr;
   EXPECT(function<decltype(hipMalloc)>("hipMalloc")(&device, 64) == hipSuccess);
   EXPECT(function<decltype(hipHostMalloc)>("hipHostMalloc")(&host, 64, 0) == hipSuccess);
-  // HIP 6 put "unregistered" before the host's memory.
+  // HIP 6 inserted "unregistered" before host memory.
   const bool old = std::strcmp(arguments[2], "5") == 0;
   const auto get = function<decltype(hipPointerGetAttributes)>("hipPointerGetAttributes");
   hipPointerAttribute_t attributes;

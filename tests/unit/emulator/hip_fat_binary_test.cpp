@@ -14,7 +14,7 @@ std::vector<std::byte> bundle() {
   return sluice::package::write_bundle({&entry, 1});
 }
 
-/// Compressed by hand: the header is written out here from LLVM's documentation of the format.
+/// Compressed by hand: the header follows LLVM's documentation of the format.
 std::vector<std::byte> compress(std::span<const std::byte> plain, uint16_t version) {
   std::vector<std::byte> frame(ZSTD_compressBound(plain.size()));
   frame.resize(ZSTD_compress(frame.data(), frame.size(), plain.data(), plain.size(), 3));
@@ -77,13 +77,13 @@ TEST_CASE("damaged bundles are invalid images", "[hip]") {
     CHECK(load(with(image, 8, 7, width)) == hipErrorInvalidImage);                        // bytes of all
     CHECK(load(with(image, 8, image.size() - 100, width)) == hipErrorInvalidImage);       // cut short
     CHECK(load(with(image, 8 + width, plain.size() + 1, width)) == hipErrorInvalidImage); // of the bundle
-    CHECK(load(with(image, 8 + width, plain.size() - 1, width)) == hipErrorInvalidImage); // likewise
+    CHECK(load(with(image, 8 + width, plain.size() - 1, width)) == hipErrorInvalidImage); // the same
     CHECK(load(with(image, 8 + 2 * width + 8, 0, 4)) == hipErrorInvalidImage);            // zstd's magic
     CHECK(load(with(image, image.size() - 40, 0x0123456789abcdef, 8)) != hipSuccess);     // its data
   }
-  // More memory than anybody has.
+  // More memory than any machine has.
   CHECK(load(with(compress(plain, 3), 16, (uint64_t{1} << 36) - 1, 8)) == hipErrorInvalidImage);
   CHECK(load(with(compress(plain, 3), 16, uint64_t{1} << 60, 8)) == hipErrorInvalidImage);
   CHECK(load(compress(std::span(plain).first(20), 3)) == hipErrorInvalidImage);
-  CHECK(load(compress(two_kernels(), 3)) == hipErrorInvalidImage); // no bundle inside
+  CHECK(load(compress(two_kernels(), 3)) == hipErrorInvalidImage); // does not contain a bundle
 }

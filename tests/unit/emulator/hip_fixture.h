@@ -1,6 +1,6 @@
-//===- hip_fixture.h - what the tests of the HIP functions share ----------------------------------------===//
+//===- hip_fixture.h - shared by the tests of the HIP functions -----------------------------------------===//
 //
-// Every function as a pointer of the right type, reached by name as a program would, and a module with a
+// Every function as a pointer of the right type, looked up by name as a program would, and a module with a
 // kernel to launch.
 //
 //===----------------------------------------------------------------------------------------------------===//

@@ -55,7 +55,7 @@ template <typename Build> std::set<std::string> orders(Build &&build) {
     CHECK(hip.hipLaunchHostFunc(l.stream, Letters::write<'<'>, &l.order) == hipSuccess);
     CHECK(hip.hipGraphLaunch(exec, l.stream) == hipSuccess);
     CHECK(hip.hipLaunchHostFunc(l.stream, Letters::write<'>'>, &l.order) == hipSuccess);
-    CHECK(hip.hipGraphExecDestroy(exec) == hipSuccess); // the launch under way keeps it
+    CHECK(hip.hipGraphExecDestroy(exec) == hipSuccess); // the launch in flight keeps it
     CHECK(l.order.empty());
     CHECK(hip.hipDeviceSynchronize() == hipSuccess);
     seen.insert(l.order);
@@ -187,7 +187,7 @@ TEST_CASE("a graph tells of its nodes and edges", "[hip][graph]") {
   CHECK(hip.hipGraphNodeGetType(c, &type) == hipSuccess);
   CHECK(type == hipGraphNodeTypeEmpty);
 
-  // What is no edge or no node.
+  // Invalid edges and nodes.
   hipGraphNode_t node = nullptr;
   const Nodes twice{a, a};
   CHECK(hip.hipGraphAddEmptyNode(&node, l.graph, twice.data(), 2) == hipErrorInvalidValue);
@@ -202,7 +202,7 @@ TEST_CASE("a graph tells of its nodes and edges", "[hip][graph]") {
   CHECK(hip.hipGraphDestroy(other) == hipSuccess);
   CHECK(hip.hipGraphDestroy(other) == hipErrorInvalidValue);
 
-  // A circle is found when it is instantiated.
+  // A cycle is found at instantiation.
   hipGraphExec_t exec = nullptr;
   CHECK(hip.hipGraphAddDependencies(l.graph, &c, &a, 1) == hipSuccess);
   CHECK(hip.hipGraphInstantiate(&exec, l.graph, nullptr, nullptr, 0) == hipErrorInvalidValue);
@@ -227,7 +227,7 @@ TEST_CASE("graphs are cloned and edited", "[hip][graph]") {
   CHECK(hip.hipGraphNodeFindInClone(&other, twin, clone) == hipErrorInvalidValue);
   CHECK(hip.hipGraphClone(nullptr, l.graph) == hipErrorInvalidValue);
 
-  // Nodes that come after one, and that one gone with its edges: c may run first now.
+  // The dependents of a node, one of which is destroyed with its edges: c may run first now.
   size_t count = 1;
   CHECK(hip.hipGraphNodeGetDependentNodes(a, &other, &count) == hipSuccess);
   CHECK((count == 1 && other == b));
@@ -248,7 +248,7 @@ TEST_CASE("graphs are cloned and edited", "[hip][graph]") {
   CHECK(hip.hipGraphGetEdges(l.graph, nullptr, nullptr, &count) == hipSuccess);
   CHECK(count == 0);
 
-  // The clone is as it was, whatever became of the first; its nodes take other work of their kind.
+  // The clone stays unchanged, whatever happens to the first; its nodes take other work of their kind.
   l.order.clear();
   const hipHostNodeParams d{Letters::write<'d'>, &l.order};
   CHECK(hip.hipGraphHostNodeSetParams(twin, &d) == hipSuccess);
@@ -341,7 +341,7 @@ TEST_CASE("kernels, copies and fills are nodes, and take other arguments later",
   CHECK(fixture.contents()[199] == 0x01020102);
   CHECK(fixture.contents()[200] == 0);
 
-  // What was launched keeps what it was launched with.
+  // A launch keeps the parameters that it was launched with.
   REQUIRE(sluice_emulator_configure("stream_order", "1") == SLUICE_EMULATOR_OK);
   CHECK(hip.hipGraphLaunch(exec, l.stream) == hipSuccess);
   CHECK(hip.hipGraphExecKernelNodeSetParams(exec, kernel_node, &kernel) == hipSuccess);

@@ -1,4 +1,4 @@
-//===- hip_launch_test.cpp - modules, launches and what kernels do wrong --------------------------------===//
+//===- hip_launch_test.cpp - modules, launches and errors of kernels ------------------------------------===//
 
 #include <array>
 #include <catch2/catch.hpp>
@@ -146,7 +146,7 @@ TEST_CASE("what a kernel does wrong sticks to the device until it is cleared", "
   Fixture fixture;
   hipStream_t stream = nullptr;
   REQUIRE(hip.hipStreamCreateWithFlags(&stream, hipStreamNonBlocking) == hipSuccess);
-  // 1,001 elements into 1,000: the launch is accepted, the fault comes with the next synchronisation.
+  // 1,001 elements into 1,000: the launch is accepted, the next synchronisation returns the fault.
   CHECK(fixture.launch(1, Fixture::elements + 1, stream) == hipSuccess);
   CHECK(hip.hipStreamSynchronize(stream) == hipErrorIllegalAddress);
   CHECK(hip.hipGetLastError() == hipErrorIllegalAddress);
@@ -162,7 +162,7 @@ TEST_CASE("what a kernel does wrong sticks to the device until it is cleared", "
   CHECK(hip.hipEventRecord(event, stream) == hipErrorIllegalAddress);
   CHECK(hip.hipEventDestroy(event) == hipSuccess);
 
-  // Too small a buffer leaves the reports where they are.
+  // If the buffer is too small, the reports are kept.
   char small[8] = "xxxxxxx";
   const size_t needed = sluice_emulator_take_reports(small, sizeof small);
   CHECK(needed > sizeof small);
@@ -280,7 +280,7 @@ TEST_CASE("modules give their kernels and variables", "[hip]") {
   CHECK(blocks(fixture.fill, 256, 0) == 8);        // 32 waves
   CHECK(blocks(fixture.fill, 256, 15 << 10) == 4); // 16 KiB each
   CHECK(blocks(fixture.fill, 257, 0) == 0);        // more than it was compiled for
-  CHECK(blocks(fixture.nothing, 256, 0) == 2);     // 200 registers: two waves a SIMD
+  CHECK(blocks(fixture.nothing, 256, 0) == 2);     // 200 registers: two waves per SIMD
   CHECK(blocks(fixture.fill, 64, 64 << 10) == 0);
 }
 
@@ -360,7 +360,7 @@ TEST_CASE("a launch by work-items, with events around it", "[hip]") {
   CHECK(hip.hipEventElapsedTime(&milliseconds, start, stop) == hipSuccess);
   CHECK(milliseconds >= 0);
   CHECK(fixture.contents()[127] == 131);
-  CHECK(launch(100, 64, nullptr, nullptr, 0) == hipErrorInvalidValue); // no whole workgroups
+  CHECK(launch(100, 64, nullptr, nullptr, 0) == hipErrorInvalidValue); // not whole workgroups
   CHECK(launch(128, 0, nullptr, nullptr, 0) == hipErrorInvalidConfiguration);
   CHECK(launch(128, 64, nullptr, nullptr, 2) == hipErrorInvalidValue);
   CHECK(launch(128, 64, reinterpret_cast<hipEvent_t>(&value), nullptr, 0) == hipErrorInvalidHandle);
@@ -380,7 +380,7 @@ TEST_CASE("the block that fills a compute unit best", "[hip]") {
   CHECK(best(0, 100) == hipSuccess); // 32 workgroups of one wave, rather than 16 of 100 work-items
   CHECK(block == 64);
   CHECK(grid == 32 * 304);
-  CHECK(best(60 << 10, 0) == hipSuccess); // one workgroup alone
+  CHECK(best(60 << 10, 0) == hipSuccess); // a single workgroup
   CHECK(grid == 304);
   CHECK(best(65 << 10, 0) == hipErrorInvalidValue);
   CHECK(best(0, -1) == hipErrorInvalidValue);

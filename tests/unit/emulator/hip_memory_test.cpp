@@ -111,7 +111,7 @@ TEST_CASE("host memory is pinned, registered and told from device memory", "[hip
 
 TEST_CASE("ranges that wrap, or leave the address space, are refused", "[hip]") {
   Fixture fixture;
-  // Its code object says nothing of arguments: it would get all of them.
+  // Its code object does not describe its arguments: it would get all of them.
   const std::vector<std::byte> elf = read_file(SLUICE_CODE_OBJECT_MANY_HAZARDS);
   hipModule_t module = nullptr;
   hipFunction_t undescribed = nullptr;
@@ -162,7 +162,7 @@ TEST_CASE("ranges that wrap, or leave the address space, are refused", "[hip]") 
   CHECK(hip.hipMemcpy3D(&slices) == hipErrorInvalidValue);
   slices.srcPos = {0, 0, 0};
   CHECK(hip.hipMemcpy3D(&slices) == hipSuccess);
-  // What the host has no memory for.
+  // More memory than the host has.
   const long page = sysconf(_SC_PAGESIZE);
   void *const pages =
       mmap(nullptr, size_t(2 * page), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -316,7 +316,7 @@ TEST_CASE("a graph's copies and fills go to what is at their addresses when it i
   CHECK(hip.hipFree(memory) == hipSuccess);
 
   REQUIRE(hip.hipMalloc(&again, bytes) == hipSuccess);
-  if (again == memory) { // as the host's kernel pleases
+  if (again == memory) { // as the host's kernel decides
     CHECK(hip.hipMemset(fixture.buffer, 0, 16) == hipSuccess);
     CHECK(hip.hipGraphLaunch(exec, stream) == hipSuccess);
     CHECK(hip.hipStreamSynchronize(stream) == hipSuccess);

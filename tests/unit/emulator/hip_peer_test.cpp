@@ -9,7 +9,7 @@ using namespace sluice::test;
 
 namespace {
 
-/// So many devices, with a module, a stream and a buffer on each.
+/// This many devices, with a module, a stream and a buffer on each.
 struct Devices {
   static constexpr int count = 3;
   static constexpr size_t bytes = 4000;
@@ -101,7 +101,7 @@ TEST_CASE("memory, streams, pools and modules belong to a device", "[hip][peer]"
     CHECK(hip.hipMemGetInfo(&free_bytes, &total) == hipSuccess);
     CHECK(total - free_bytes == Devices::bytes + size_t(device));
   }
-  // Memory of a stream is its device's, not the current one's.
+  // Memory of a stream is on its device, not the current one.
   void *pooled = nullptr;
   hipPointerAttribute_t attributes;
   CHECK(hip.hipMallocAsync(&pooled, 64, d.stream[1]) == hipSuccess);
@@ -120,7 +120,7 @@ TEST_CASE("memory, streams, pools and modules belong to a device", "[hip][peer]"
   REQUIRE(hip.hipEventCreate(&event) == hipSuccess);
   CHECK(hip.hipEventRecord(event, d.stream[0]) == hipErrorInvalidHandle);
   CHECK(hip.hipEventRecord(event, d.stream[2]) == hipSuccess);
-  CHECK(hip.hipStreamWaitEvent(d.stream[0], event, 0) == hipSuccess); // waiting is for all
+  CHECK(hip.hipStreamWaitEvent(d.stream[0], event, 0) == hipSuccess); // all wait
   CHECK(hip.hipStreamSynchronize(d.stream[0]) == hipSuccess);
   CHECK(hip.hipEventDestroy(event) == hipSuccess);
 }
@@ -144,14 +144,14 @@ TEST_CASE("a kernel reaches another device's memory only with peer access", "[hi
   CHECK(back[63] == 93);
   CHECK(take_reports() == "[]");
 
-  // Copies need none.
+  // Copies do not need access.
   CHECK(hip.hipMemcpyPeer(d.buffer[2], 2, d.buffer[1], 1, 256) == hipSuccess);
   CHECK(hip.hipMemcpyPeerAsync(d.buffer[0], 0, d.buffer[2], 2, 256, d.stream[0]) == hipSuccess);
   CHECK(hip.hipMemcpyPeer(d.buffer[2], 3, d.buffer[1], 1, 256) == hipErrorInvalidDevice);
   CHECK(hip.hipMemcpyAsync(back.data(), d.buffer[0], 256, hipMemcpyDeviceToHost, d.stream[0]) == hipSuccess);
   CHECK(back[0] == 30);
 
-  // The other way, and once it is closed again, it is a fault.
+  // The other direction, and after access is disabled again, it is a fault.
   const bool closed = GENERATE(true, false);
   if (closed) CHECK(hip.hipDeviceDisablePeerAccess(1) == hipSuccess);
   if (closed) CHECK(hip.hipDeviceDisablePeerAccess(1) == hipErrorPeerAccessNotEnabled);
@@ -189,7 +189,7 @@ TEST_CASE("a fault sticks to the device it happened on", "[hip][peer]") {
   CHECK(d.launch(1, d.buffer[1], d.stream[1]) == hipErrorIllegalAddress);
   CHECK(hip.hipStreamQuery(d.stream[1]) == hipErrorIllegalAddress);
 
-  // The others work, and know nothing of it.
+  // The other devices work, and are not affected.
   for (int device : {0, 2}) {
     REQUIRE(hip.hipSetDevice(device) == hipSuccess);
     CHECK(d.launch(device, d.buffer[device], d.stream[device], 40) == hipSuccess);

@@ -55,7 +55,7 @@ TEST_CASE("a pool counts what is allocated from it", "[hip][pool]") {
   CHECK(reuse == 1);
   CHECK(hip.hipMemPoolTrimTo(pool, 0) == hipSuccess);
 
-  // The current pool serves hipMallocAsync; a destroyed one still owns what it gave.
+  // The current pool serves hipMallocAsync; a destroyed one still owns its allocations.
   hipMemPool_t standard = nullptr;
   hipMemPool_t current = nullptr;
   CHECK(hip.hipDeviceGetDefaultMemPool(&standard, 0) == hipSuccess);

@@ -1,6 +1,6 @@
-//===- hip_registration_test.cpp - what the start-up code of compiled programs calls --------------------===//
+//===- hip_registration_test.cpp - functions that the start-up code of compiled programs calls ----------===//
 //
-// As clang emits it for a program with a kernel and a variable, written by hand.
+// Called as in clang's code for a program with a kernel and a variable, written by hand.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "unit/emulator/hip_fixture.h"
@@ -24,7 +24,7 @@ struct Wrapper {
   void *unused = nullptr;
 };
 
-// Their addresses stand for the kernels and variables.
+// Their addresses identify the kernels and variables.
 char fill_stub, missing_stub, unknown_stub;
 
 struct Binary {
@@ -86,7 +86,7 @@ TEST_CASE("registered kernels launch until they are unregistered", "[hip]") {
     CHECK(hip.hipGetSymbolSize(&size, &fill_stub) == hipErrorInvalidSymbol);
   }
   CHECK(launch(&fill_stub, fixture.buffer, 1) == hipErrorInvalidDeviceFunction);
-  registration::__hipUnregisterFatBinary(nullptr); // which is no handle
+  registration::__hipUnregisterFatBinary(nullptr); // which is not a handle
 }
 
 TEST_CASE("what is wrong with a fat binary is the error of its first use", "[hip]") {

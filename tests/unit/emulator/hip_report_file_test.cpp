@@ -1,4 +1,4 @@
-//===- hip_report_file_test.cpp - what launches found, in a file ----------------------------------------===//
+//===- hip_report_file_test.cpp - the findings of launches, in a file -----------------------------------===//
 #include "support/temporary_folder.h"
 #include "unit/emulator/hip_fixture.h"
 

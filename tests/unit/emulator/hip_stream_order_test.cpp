@@ -1,7 +1,7 @@
 //===- hip_stream_order_test.cpp - the shuffled order of streams ----------------------------------------===//
 //
-// Four pieces of work on two streams write their letter. Over many seeds every order that HIP allows must
-// appear and no other: the allowed orders are written out here.
+// Four pieces of work on two streams each write their letter. Over many seeds every order that HIP allows
+// must appear and no other: the test lists the allowed orders.
 //
 //===----------------------------------------------------------------------------------------------------===//
 
@@ -107,7 +107,7 @@ TEST_CASE("in a shuffled order waiting runs what is waited for, and asking runs 
   streams.write<'a'>(streams.first);
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   CHECK(streams.order.empty());
-  CHECK(hip.hipStreamSynchronize(streams.second) == hipSuccess); // has nothing to do
+  CHECK(hip.hipStreamSynchronize(streams.second) == hipSuccess); // has no work
   CHECK(streams.order.empty());
   CHECK(hip.hipStreamSynchronize(streams.first) == hipSuccess);
   CHECK(streams.order == "a");
@@ -129,7 +129,7 @@ TEST_CASE("in a shuffled order waiting runs what is waited for, and asking runs 
   CHECK(inner == hipErrorIllegalState);
   hip.hipGetLastError();
 
-  // A copy at once is behind the null stream's earlier work; a fault passes over what is behind it.
+  // A synchronous copy follows the null stream's earlier work; a fault skips everything after it.
   CHECK(fixture.launch(5, 10) == hipSuccess);
   CHECK(fixture.contents()[0] == 5);
   CHECK(fixture.launch(1, Fixture::elements + 64, streams.first) == hipSuccess);

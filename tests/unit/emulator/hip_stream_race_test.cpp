@@ -1,7 +1,7 @@
-//===- hip_stream_race_test.cpp - work of streams on the same memory, in an order and in none -----------===//
+//===- hip_stream_race_test.cpp - work of streams on the same memory, ordered and unordered -------------===//
 //
-// Each case runs with the streams' own threads and in several drawn orders: what is reported must not depend
-// on it.
+// Each case runs with the streams' own threads and in several random orders: the reports must not depend on
+// the order.
 //
 //===----------------------------------------------------------------------------------------------------===//
 
@@ -40,7 +40,7 @@ struct Racing : Fixture {
                               stream);
   }
   static std::string reports() {
-    CHECK(hip.hipDeviceSynchronize() == hipSuccess); // a race is no fault
+    CHECK(hip.hipDeviceSynchronize() == hipSuccess); // a race is not a fault
     return take_reports();
   }
   static bool raced(const std::string &one, const std::string &other) {
@@ -87,7 +87,7 @@ TEST_CASE_METHOD(Racing, "two that read are no race", "[hip][races]") {
 }
 
 TEST_CASE_METHOD(Racing, "what orders work ends a race", "[hip][races]") {
-  // With other streams at work, too: what the host has seen is not forgotten then.
+  // With other streams at work, too: the emulator must not forget then what the host has synchronised with.
   hipStream_t busy = nullptr;
   REQUIRE(hip.hipStreamCreateWithFlags(&busy, hipStreamNonBlocking) == hipSuccess);
   const int pieces = GENERATE(0, 200);
@@ -199,7 +199,7 @@ TEST_CASE_METHOD(Racing, "branches of a graph race unless an edge orders them", 
   hipGraphExec_t exec = nullptr;
   CHECK(hip.hipGraphInstantiate(&exec, graph, nullptr, nullptr, 0) == hipSuccess);
   CHECK(hip.hipGraphLaunch(exec, first) == hipSuccess);
-  CHECK(launch(1, 100, first) == hipSuccess); // behind all of the graph
+  CHECK(launch(1, 100, first) == hipSuccess); // after the whole graph
   CHECK(raced("kernel fill", "copy of 400 bytes") == !ordered);
   CHECK(hip.hipGraphExecDestroy(exec) == hipSuccess);
   CHECK(hip.hipGraphDestroy(graph) == hipSuccess);
@@ -226,7 +226,7 @@ TEST_CASE_METHOD(Racing, "memory that is freed while another stream uses it", "[
 }
 
 TEST_CASE_METHOD(Racing, "a graph stands behind its stream's work and its own last launch", "[hip][races]") {
-  // Two roots: one of them is in a lane of its own.
+  // Two roots: one of them has a separate lane.
   hipGraph_t graph = nullptr;
   hipGraphNode_t one = nullptr, other = nullptr;
   REQUIRE(hip.hipGraphCreate(&graph, 0) == hipSuccess);
@@ -316,12 +316,12 @@ TEST_CASE_METHOD(Racing, "order is passed on from stream to stream", "[hip][race
   CHECK(hip.hipEventRecord(event, second) == hipSuccess);
   CHECK(hip.hipStreamWaitEvent(blocking, event, 0) == hipSuccess);
   CHECK(hip.hipMemsetAsync(buffer + 501, 0, 4, blocking) == hipSuccess);
-  CHECK(copy_out(nullptr) == hipSuccess); // behind `blocking`
+  CHECK(copy_out(nullptr) == hipSuccess); // after `blocking`
   CHECK(reports() == "[]");
 }
 
 TEST_CASE_METHOD(Racing, "a process may make many streams", "[hip][races]") {
-  // So many that what the host has seen is forgotten from time to time.
+  // So many that the emulator discards from time to time the work that the host has synchronised with.
   const auto make_many = [&](int *out) {
     for (int round = 0; round < 100; ++round) {
       hipStream_t stream = nullptr;
@@ -333,7 +333,7 @@ TEST_CASE_METHOD(Racing, "a process may make many streams", "[hip][races]") {
   };
   make_many(buffer);
   CHECK(reports() == "[]");
-  // But not while there is work that the host has not seen.
+  // But not while there is work that the host has not synchronised with.
   CHECK(launch(5, 100, first) == hipSuccess);
   CHECK(hip.hipEventRecord(event, first) == hipSuccess);
   CHECK(hip.hipStreamWaitEvent(second, event, 0) == hipSuccess);
@@ -348,7 +348,7 @@ TEST_CASE_METHOD(Racing, "a process may make many streams", "[hip][races]") {
 }
 
 TEST_CASE_METHOD(Racing, "large memory that is freed while another stream uses it", "[hip][races]") {
-  // Larger than the quarantine: once it is freed, nothing is there any more.
+  // Larger than the quarantine: once it is freed, its addresses are unmapped.
   constexpr size_t bytes = (64 << 20) + 4096;
   const bool free_first = GENERATE(true, false);
   void *memory = nullptr;
@@ -359,13 +359,13 @@ TEST_CASE_METHOD(Racing, "large memory that is freed while another stream uses i
   const int use = GENERATE(0, 1, 2);
   const auto work = [&] {
     if (use == 0) return hip.hipMemsetAsync(memory, 1, bytes, second);
-    // Which side is the device's has to be said: an address that is nobody's any more could be the host's.
+    // The direction must say which side is the device's: a freed address could be the host's.
     if (use == 1) return hip.hipMemcpyAsync(pinned, memory, 400, hipMemcpyDeviceToHost, second);
     return hip.hipMemcpyAsync(memory, pinned, 400, hipMemcpyHostToDevice, second);
   };
   if (!free_first) CHECK(work() == hipSuccess);
   CHECK(hip.hipFreeAsync(memory, first) == hipSuccess);
-  // What is freed when it is asked for is refused at once.
+  // A call on memory that is already freed is refused at once.
   const hipError_t asked = free_first ? work() : hipSuccess;
   const std::string text = reports();
   INFO(text);

@@ -137,7 +137,7 @@ TEST_CASE("the null stream waits for blocking streams and they for it", "[hip]")
   CHECK(hip.hipStreamSynchronize(nullptr) == hipSuccess);
   CHECK(order == "abcd");
 
-  // Each thread has a stream of its own behind one handle.
+  // Each thread has its own stream under one handle.
   const auto own = reinterpret_cast<hipStream_t>(2);
   CHECK(fixture.launch(3, 10, own) == hipSuccess);
   CHECK(hip.hipStreamSynchronize(own) == hipSuccess);

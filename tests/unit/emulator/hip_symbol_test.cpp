@@ -44,7 +44,7 @@ TEST_CASE("every function is found by its name", "[hip][symbol]") {
 #define SLUICE_NAME(name, parameters) names.insert(#name);
   SLUICE_HIP_FUNCTIONS(SLUICE_NAME)
 #undef SLUICE_NAME
-  names.erase("hipGetDeviceProperties"); // stands for another one
+  names.erase("hipGetDeviceProperties"); // an alias of another one
   for (const std::string &name : names) {
     INFO(name);
     const Found found = find(name.c_str());

@@ -1,4 +1,4 @@
-//===- hip_warnings_test.cpp - which reports leave the device usable ------------------------------------===//
+//===- hip_warnings_test.cpp - reports that leave the device usable -------------------------------------===//
 #include "unit/emulator/hip_fixture.h"
 
 #include <nlohmann/json.hpp>
@@ -46,7 +46,7 @@ public:
             hipSuccess);
     return hip.hipDeviceSynchronize();
   }
-  /// The last of the dwords, as a program fetches its results.
+  /// The last of the dwords, as a program reads its results.
   hipError_t fetch(int &last) { return hip.hipMemcpy(&last, out + 63, sizeof last, hipMemcpyDeviceToHost); }
 
 private:
@@ -105,7 +105,7 @@ TEST_CASE("what memory refuses and what never ends are always errors", "[hip]") 
 TEST_CASE("the same mistake of many launches is one report, and leaves room for others", "[hip]") {
   HoleInTheInput kernel;
   REQUIRE(configure("warnings", "all") == SLUICE_EMULATOR_OK);
-  constexpr int launches = 1500; // more than are kept of a kind
+  constexpr int launches = 1500; // more than are kept of each kind
   for (int i = 0; i < launches; ++i)
     REQUIRE(kernel.run() == hipSuccess);
   Fixture fixture;
@@ -148,7 +148,7 @@ TEST_CASE("places that are left out are counted", "[hip]") {
   Fixture fixture;
   REQUIRE(configure("reset_counters", "1") == SLUICE_EMULATOR_OK);
   CHECK(counters().reports_dropped == 0);
-  // Fills beyond 1030 different ends of a block: one more piece of work each that says it in its own words.
+  // Fills beyond 1030 different ends of a block: each is more work, with a report of its own wording.
   hipStream_t one = nullptr, two = nullptr;
   REQUIRE(hip.hipStreamCreateWithFlags(&one, hipStreamNonBlocking) == hipSuccess);
   REQUIRE(hip.hipStreamCreateWithFlags(&two, hipStreamNonBlocking) == hipSuccess);

@@ -37,7 +37,7 @@ struct Watched {
   }
 };
 
-/// What one wave of the kernel does.
+/// The counts of one wave of the kernel.
 void expect(std::vector<uint32_t> &loads, std::vector<uint32_t> &stores) {
   loads.assign(dwords, 0);
   stores.assign(dwords, 0);
@@ -97,7 +97,7 @@ TEST_CASE("a part of what an access touches may be watched, and either kind alon
 
 TEST_CASE("accesses of many waves at once are all counted", "[hip][races]") {
   Watched w;
-  // They store the same bytes, which is a race of its own.
+  // They store the same bytes, which is also a race.
   REQUIRE(sluice_emulator_configure("global_races", "off") == SLUICE_EMULATOR_OK);
   REQUIRE(sluice_emulator_watch(w.memory, dwords * 4, w.loads.data(), nullptr) == SLUICE_EMULATOR_OK);
   w.launch(8000);

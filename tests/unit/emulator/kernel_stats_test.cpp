@@ -1,4 +1,4 @@
-//===- kernel_stats_test.cpp - static figures against counts written down by hand -----------------------===//
+//===- kernel_stats_test.cpp - static figures against counts made by hand -------------------------------===//
 
 #include "emulator/stats/bound.h"
 #include "emulator/stats/instruction_mix.h"
@@ -111,9 +111,9 @@ TEST_CASE("a kernel's figures are those of its descriptor, metadata and code", "
   CHECK(inner["mfma_clk"] == 96);
   CHECK(inner["mfma_of_unknown_rate"] == 0);
   CHECK(inner["issue_clk"] == 4 * (3 + 3 + 1 + 1) + 16 * 2);
-  CHECK(!inner.contains("bound_percent")); // of a way in order only
+  CHECK(!inner.contains("bound_percent")); // of a path in order only
 
-  // The usual way around skips what a branch can skip, and keeps all MFMAs.
+  // The common path skips everything that a branch can skip, but keeps all MFMAs.
   const Json &way = stats["way"];
   CHECK(way["first"] == outer["first"]);
   CHECK(way["instructions"]["total"] == 33);
@@ -136,7 +136,7 @@ TEST_CASE("the usual way is beside detours with loops, wherever its blocks are",
 
 namespace {
 
-/// A way around a loop of these instructions, one of 4 bytes after another; `words` of the waits and nops.
+/// A path around a loop of these instructions, all of 4 bytes; `words` of the waits and nops.
 struct Way {
   std::vector<CodeInstruction> code;
   void add(std::string mnemonic, uint32_t word = 0, uint32_t times = 1) {
@@ -199,7 +199,7 @@ TEST_CASE("a wave with few beside it is bound by its own instructions and waits"
   for (Way *way : {&plain, &loads, &lds, &memory, &nops})
     way->add(mfma);
   plain.add("s_add_u32", 0, 10);
-  // Scalar loads that are waited for on the spot: 64 clk each.
+  // Scalar loads that are waited for immediately: 64 clk each.
   for (int i = 0; i < 5; ++i) {
     loads.add("s_load_dword");
     loads.add("s_waitcnt", lgkm_0);
@@ -218,7 +218,7 @@ TEST_CASE("a wave with few beside it is bound by its own instructions and waits"
   CHECK(alone(nops) == 4 + 4 * 16 * turn + 15 * turn + taken);
   CHECK(loads.bound(1, 4).binds == BoundSlot::wave);
   CHECK(loads.bound(1, 4).percent == Approx(100 * 32 / alone(loads)));
-  // Four waves fill the gaps of one another.
+  // Four waves fill one another's gaps.
   CHECK(loads.bound(4, 4).percent == Approx(4 * 100 * 32 / alone(loads)));
   CHECK(loads.bound(4, 4).binds == BoundSlot::wave);
   SECTION("and a SIMD without a wave has an idle matrix core") {

@@ -1,4 +1,4 @@
-//===- mfma_layout.h - where elements lie, written down as AMD's matrix calculator prints them ----------===//
+//===- mfma_layout.h - places of elements, as AMD's matrix calculator prints them -----------------------===//
 #pragma once
 
 #include <cstdint>
@@ -67,8 +67,8 @@ inline At c_at(const MfmaShape &s, uint32_t block, uint32_t i, uint32_t j) {
   return {32 * (i / 4 % 2) + j, 16 * block + 4 * (i / 8) + i % 4};
 }
 
-/// Four bits of an index register say which two of four consecutive k of row i are stored. `four` counts
-/// those fours. The set of indices comes on top.
+/// Four bits of an index register say which two of four consecutive k of row i are stored. `four` is the
+/// index of that group. The offset of the set of indices is added.
 struct IndexAt {
   uint32_t lane;
   uint32_t bit;
@@ -88,7 +88,7 @@ inline uint64_t bits_at(const std::vector<uint32_t> &registers, uint32_t width, 
   return word >> (at.element % per_word * width) & ((uint64_t(1) << width) - 1);
 }
 
-/// Into registers that are zero there.
+/// Writes into registers that are zero there.
 inline void put(std::vector<uint32_t> &registers, uint32_t width, At at, uint64_t bits) {
   if (width == 64) {
     registers[2 * at.element * 64 + at.lane] = uint32_t(bits);
@@ -117,7 +117,7 @@ inline void draw_index(Registers &in, std::mt19937 &random) {
   }
 }
 
-/// The k that the `stored`-th element of row i of A stands for.
+/// The k of the `stored`-th element of row i of A.
 inline uint32_t k_of(const MfmaShape &s, const Registers &in, uint32_t set, uint32_t i, uint32_t stored) {
   if (!s.sparse) return stored;
   const IndexAt at = index_at(s, i, stored / 2);

@@ -13,7 +13,7 @@ using namespace sluice::test;
 
 namespace {
 
-/// Where an element of B comes from when BLGP is set, by the manual's table.
+/// The source of an element of B when BLGP is set, by the manual's table.
 uint32_t blgp_lane(uint32_t blgp, uint32_t lane) {
   const uint32_t table[8][4] = {{0, 1, 2, 3}, {0, 1, 0, 1}, {2, 3, 2, 3}, {1, 2, 3, 0},
                                 {0, 0, 0, 0}, {1, 1, 1, 1}, {2, 2, 2, 2}, {3, 3, 3, 3}};
@@ -254,7 +254,7 @@ TEST_CASE("CBSZ of SMFMAC selects the first set of indices, ABID any", "[mfma]")
     for (uint8_t cbsz = 1; cbsz < 4; ++cbsz)
       CHECK(run(MfmaPath::portable, s, in, {.modifiers = {.cbsz = cbsz, .abid = 1}}) == first);
 
-    // Each pair of the set in use must ascend; the other sets do not matter.
+    // Each pair of the set in use must ascend; the other sets are ignored.
     const uint32_t set_bits = width_of(s.input) == 16 ? 8 : 16;
     CHECK(mfma_index_valid(s, {}, in.index.data()));
     for (uint32_t bit = 0; bit < 32; bit += 4)

@@ -1,7 +1,7 @@
 //===- mfma_model.h - an independent model of the matrix core's sums ------------------------------------===//
 //
-// Shares nothing with the machine's: it takes values apart with frexp and adds them as fixed-point integers
-// wide enough for every exponent, so that nothing is rounded but where the model says so.
+// Shares no code with the machine: it decomposes values with frexp and adds them as fixed-point integers wide
+// enough for every exponent, so that values are only rounded where the model says so.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -163,7 +163,7 @@ inline double to_double(MfmaInput input, uint64_t bits) {
   return negative ? -value : value;
 }
 
-/// Exponent as the summation counts it: of the leading digit, but not below the format's smallest.
+/// The exponent used by the summation: that of the leading digit, but not below the format's smallest.
 inline int counted_exponent(double value, MfmaInput input) {
   return std::max(std::ilogb(value), 1 - format_of(input).bias);
 }
@@ -173,7 +173,7 @@ struct ModelSum {
   int largest = 0;
   bool any = false;
 };
-/// Products first, first + stride, ... cut at 24 places below the largest exponent.
+/// Products first, first + stride, ... truncated at 24 places below the largest exponent.
 inline ModelSum cut_sum(const MfmaShape &shape, const std::vector<double> &a, const std::vector<double> &b,
                         size_t first, size_t stride) {
   ModelSum result;

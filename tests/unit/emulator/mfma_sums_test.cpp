@@ -45,12 +45,12 @@ int largest_exponent(MfmaInput input) {
   return (1 << (format.width - 1 - format.digits)) - 1 - format.bias - (format.infinities ? 1 : 0);
 }
 
-/// A number with this exponent, or the closest there is; below the smallest a subnormal.
+/// A number with this exponent, or the closest one that exists; below the smallest a subnormal.
 uint64_t encode(MfmaInput input, uint64_t sign, int exponent, uint64_t fraction) {
   const InputFormat format = format_of(input);
   const uint64_t field = uint64_t(std::clamp(exponent, -format.bias, largest_exponent(input)) + format.bias);
   const uint64_t bits = field << format.digits | (fraction & ((uint64_t(1) << format.digits) - 1));
-  // What would be minus zero is the NaN of a format without infinities.
+  // The pattern of minus zero is the NaN of a format without infinities.
   return (format.infinities || bits != 0 ? sign << (format.width - 1) : 0) | bits;
 }
 
@@ -94,7 +94,7 @@ uint64_t cancelling(MfmaInput input, std::mt19937_64 &random) {
   return encode(input, random() & 1, int(random() % 2) * (largest_exponent(input) / 4), random() % 2);
 }
 
-/// Mostly numbers, now and then an infinity or a NaN.
+/// Mostly numbers, sometimes an infinity or a NaN.
 uint64_t special(MfmaInput input, std::mt19937_64 &random) {
   if (random() % 32 != 0) return near_one(input, random);
   const InputFormat format = format_of(input);
@@ -112,8 +112,8 @@ void fill(std::vector<uint32_t> &registers, MfmaInput input, Draw draw, std::mt1
       put(registers, width, {lane, element}, draw(input, random));
 }
 
-/// Accumulators: around the products, far from them, zeros and powers of two (where cutting a negative number
-/// shows), subnormals, and anything.
+/// Accumulators: around the products, far from them, zeros and powers of two (where truncating a negative
+/// number is visible), subnormals, and arbitrary numbers.
 uint64_t accumulator(const MfmaShape &s, std::mt19937_64 &random) {
   const MfmaInput type = s.input == MfmaInput::f64 ? MfmaInput::f64 : MfmaInput::f32;
   const int far = largest_exponent(type) - 2;
@@ -281,16 +281,16 @@ TEST_CASE("sums that only the published model explains", "[mfma]") {
   auto element = [&](const std::vector<std::pair<double, double>> &products, float c) {
     return first_value(s, products, c);
   };
-  // A product 2^-25 below the largest is cut to nothing; 2^-24 is kept.
+  // A product 2^-25 below the largest is truncated to 0; 2^-24 is kept.
   CHECK(element({{1, 1}, {0x1p-12, 0x1p-13}, {-1, 1}}, 0) == 0);
   CHECK(element({{1, 1}, {0x1p-12, 0x1p-12}, {-1, 1}}, 0) == 0x1p-24f);
-  // A product is cut toward zero, whatever its sign; the accumulator toward minus infinity.
+  // A product is truncated toward zero, whatever its sign; the accumulator toward minus infinity.
   CHECK(element({{1, 1}, {-0x1p-12, 0x1p-13}, {-1, 1}}, 0) == 0);
   CHECK(element({{1, 1}, {-1, 1}}, 0x1p-25f) == 0);
   CHECK(element({{1, 1}, {-1, 1}}, -0x1p-60f) == -0x1p-24f);
   // Exponents add without normalising: 1.5 * 1.5 counts as 2^0, so 24 places below 2^0 are kept.
   CHECK(element({{1.5, 1.5}, {0x1p-12, 0x1p-12}, {-1.5, 1.5}}, 0) == 0x1p-24f);
-  // Nothing but zeros leaves the accumulator alone, but a minus zero becomes zero.
+  // A sum of zeros leaves the accumulator unchanged, but a minus zero becomes zero.
   CHECK(element({}, -0x1.234566p-140f) == -0x1.234566p-140f);
   CHECK(std::bit_cast<uint32_t>(element({}, -0.0f)) == 0);
   // Round to nearest even happens once per group.
@@ -303,16 +303,16 @@ TEST_CASE("even and odd products of bf8 are cut apart from each other", "[mfma]"
   auto element = [&](const std::vector<std::pair<double, double>> &products, float c) {
     return first_value(s, products, c);
   };
-  // Elements 0 and 2 are even: 2^-26 is cut below 2^0. Element 1 is odd, and its sum is kept for itself.
+  // Elements 0 and 2 are even: 2^-26 is truncated below 2^0. Element 1 is odd, and its sum is separate.
   CHECK(element({{1, 1}, {0, 0}, {0x1p-13, 0x1p-13}, {0, 0}, {-1, 1}}, 0) == 0);
   CHECK(element({{1, 1}, {0, 0}, {0x1p-12, 0x1p-12}, {0, 0}, {-1, 1}}, 0) == 0x1p-24f);
-  // The odd sum is cut toward minus infinity where the even products would be cut toward zero.
+  // The odd sum is truncated toward minus infinity where the even products would be truncated toward zero.
   CHECK(element({{1, 1}, {-0x1p-13, 0x1p-13}, {-1, 1}}, 0) == -0x1p-24f);
   CHECK(element({{1, 1}, {0x1p-13, 0x1p-13}, {-1, 1}}, 0) == 0);
-  // An accumulator 2^-26 below the largest product does not count; one of -2^-25 is cut to -2^-24.
+  // An accumulator 2^-26 below the largest product does not count; one of -2^-25 is truncated to -2^-24.
   CHECK(element({{1, 1}, {0, 0}, {-1, 1}}, -0x1p-26f) == 0);
   CHECK(element({{1, 1}, {0, 0}, {-1, 1}}, -0x1p-25f) == -0x1p-24f);
-  // Sixteen products are one group: the last is cut for the first.
+  // Sixteen products are one group: the last is truncated because of the first.
   std::vector<std::pair<double, double>> sixteen(16);
   sixteen[0] = {1, 1};
   sixteen[2] = {-1, 1};
@@ -326,13 +326,13 @@ TEST_CASE("xf32 drops thirteen bits and has groups of four", "[mfma]") {
   CHECK(first_element(s, {{one + 0x1fff, one}}, 0) == one);
   CHECK(first_element(s, {{one + 0x2000, one}}, 0) == one + 0x2000);
   CHECK(first_element(s, {{one, one + 0x3fff}}, 0) == one + 0x2000);
-  // The fifth product starts a group of its own: nothing is left to cut it.
+  // The fifth product starts a new group: nothing is left to truncate it.
   std::vector<std::pair<uint64_t, uint64_t>> products = {
       {one, one}, {one | 0x80000000, one}, {0, 0}, {0, 0}, {0x30800000, one}};
   CHECK(first_element(s, products, 0) == 0x30800000);
   std::swap(products[3], products[4]);
   CHECK(first_element(s, products, 0) == 0);
-  // The bits that are dropped still make a NaN, and no number that is left of a subnormal is lost.
+  // The dropped bits still make a NaN, and the remaining bits of a subnormal are not lost.
   CHECK(first_element(s, {{0x7f800001, one}}, 0) == 0x7fc00000);
   CHECK(first_element(s, {{0x7f800000, one}}, 0) == 0x7f800000);
   CHECK(first_element(s, {{0x00402000, one}}, 0) == 0x00402000);
@@ -352,7 +352,7 @@ TEST_CASE("infinities and NaNs come out as the sum of the products would", "[mfm
   CHECK(result(one, one, 0, 0, 0xff800000) == 0xff800000);
   CHECK(result(one, one, 0, 0, 0x7f800001) == 0x7fc00000);
   CHECK(result(one, one, 0, 0, 0xffc12345) == 0x7fc00000);
-  // A bf16 product no f32 can hold is an infinity, even if another would cancel it.
+  // A bf16 product that f32 cannot hold is an infinity, even if another would cancel it.
   CHECK(result(big, 0x4000, 0, 0, 0) == 0x7f800000);
   CHECK(result(minus_big, 0x4000, 0, 0, 0) == 0xff800000);
   CHECK(result(big, 0x4000, minus_big, 0x4000, 0) == 0x7fc00000);

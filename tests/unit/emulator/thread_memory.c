@@ -1,7 +1,7 @@
-/* The first calls of a thread that has no memory left: each returns an error, and none ends the process.
+/* The first calls of a thread when memory is exhausted: each returns an error, and none ends the process.
  *
- * usage: thread_memory LIBRARY. In C, so that the C++ library as well is one that is opened later, whose
- * thread-local variables the dynamic linker allocates on first use. */
+ * usage: thread_memory LIBRARY. In C, so that the C++ library, too, is opened later and the dynamic linker
+ * allocates its thread-local variables on first use. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <link.h>
@@ -19,7 +19,7 @@ enum { most_tls_bytes = 64 };
 static atomic_bool memory_is_out;
 static atomic_int failed_allocations;
 
-/* glibc's own names for what these do; the dynamic linker allocates with ours, too. */
+/* glibc's own names of these functions; the dynamic linker allocates with this program's, too. */
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t count, size_t size);
 void *__libc_realloc(void *pointer, size_t size);
@@ -78,7 +78,7 @@ static void *without_memory(void *first_call) {
   atomic_store(&failed_allocations, 0);
   atomic_store(&memory_is_out, 1);
   int got[7] = {0};
-  /* Each of them is once the first call of its thread. */
+  /* Each of them is the first call of its thread once. */
   for (int i = 0; i < 7; ++i) {
     const int call = (i + (int)(intptr_t)first_call) % 7;
     switch (call) {
@@ -113,7 +113,7 @@ static void *without_memory(void *first_call) {
   EXPECT(got[5] != 0 && got[6] == 0);
   EXPECT(last == hip_out_of_memory);
 
-  /* With memory again all of it works. */
+  /* With memory again everything works. */
   EXPECT(hip.get_device(&device) == hip_success && device == 0);
   EXPECT(hip.allocate(&memory, 64) == hip_success && hip.release(memory) == hip_success);
   EXPECT(hip.query(own_stream) == hip_success);
@@ -127,7 +127,7 @@ static void *without_memory(void *first_call) {
   return NULL;
 }
 
-/* What is allocated with a thread has to be small, and marked as such. */
+/* Memory allocated along with a thread must be small, and marked as such. */
 static int check_tls(struct dl_phdr_info *info, size_t size, void *name) {
   (void)size;
   if (strstr(info->dlpi_name, name) == NULL) return 0;

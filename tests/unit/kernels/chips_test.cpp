@@ -1,8 +1,8 @@
 //===- chips_test.cpp - the chip table against LLVM -----------------------------------------------------===//
 //
-// Every capability that an instruction shows is asked of LLVM's assembler for that chip: what the table
-// claims must assemble, and what it denies must not. What LLVM does not know (banks, compute units) is asked
-// nothing.
+// For every capability that an instruction reveals, LLVM's assembler is asked for that chip: instructions
+// that the table claims must assemble, and those that it denies must not. Properties that LLVM does not know
+// (banks, compute units) are not checked.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "package/chips.h"
@@ -34,7 +34,7 @@ using namespace sluice;
 
 namespace {
 
-/// Keeps the instruction that the assembler read last.
+/// Keeps the last instruction that the assembler read.
 class LastInstruction : public llvm::MCStreamer {
 public:
   explicit LastInstruction(llvm::MCContext &context) : MCStreamer(context) {}
@@ -63,7 +63,7 @@ public:
     REQUIRE(subtarget->isCPUStringValid(chip));
   }
 
-  /// Nothing for what the chip does not have.
+  /// Empty if the chip does not have it.
   std::optional<llvm::MCInst> assemble(const std::string &line) const {
     INFO(line);
     llvm::SourceMgr sources;
@@ -84,8 +84,8 @@ public:
 
   bool accepts(const std::string &line) const { return assemble(line).has_value(); }
 
-  /// How long LLVM's scheduling model says that an instruction takes its unit, in units of 4 clk: the passes
-  /// of an MFMA.
+  /// How long an instruction takes its unit according to LLVM's scheduling model, in units of 4 clk: the
+  /// passes of an MFMA.
   unsigned passes(const llvm::MCInst &instruction) const {
     const llvm::MCSchedModel &model = subtarget->getSchedModel();
     unsigned sched = instructions->get(instruction.getOpcode()).getSchedClass();
@@ -125,8 +125,8 @@ std::string range(unsigned first, unsigned count) {
   return "v[" + std::to_string(first) + ":" + std::to_string(first + count - 1) + "]";
 }
 
-/// The registers follow from the shape: 64 lanes hold rows x columns results and rows x depth operands of as
-/// many bytes as the type has.
+/// The registers follow from the shape: 64 lanes hold rows x columns results and rows x depth operands of the
+/// type's size.
 std::string mfma_with(const MfmaShape &shape, const std::string &suffix, unsigned element_bytes) {
   const unsigned results = shape.rows * shape.columns / 64;
   const unsigned operands = shape.rows * shape.depth * element_bytes / 4 / 64;
@@ -136,7 +136,7 @@ std::string mfma_with(const MfmaShape &shape, const std::string &suffix, unsigne
   return "v_mfma_f32_" + size + suffix + " " + d + ", " + a + ", " + b + ", " + d;
 }
 
-/// gfx90a spells them in another way.
+/// gfx90a spells them differently.
 std::vector<std::string> mfma(const MfmaShape &shape, const std::string &type) {
   const unsigned element_bytes = type == "fp8_fp8" ? 1 : 2;
   return {mfma_with(shape, "_" + type, element_bytes),

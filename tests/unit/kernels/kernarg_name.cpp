@@ -1,4 +1,4 @@
-//===- kernarg_name.cpp - names of kernel arguments that are there, and that are not --------------------===//
+//===- kernarg_name.cpp - valid and invalid names of kernel arguments -----------------------------------===//
 //
 // usage: kernarg_name NAME     prints the argument that the composed name finds.
 //

@@ -29,7 +29,7 @@ TEST_CASE("a name says what its kernel is like", "[variants]") {
        {"e4m3fnuz", "", "bf16", 192, 128, 64, 32, 4, 16, true, false}},
       {"attn_fwd_e4m3fnuz_to_f16_d576v512_q16_kv32_w1_mla",
        {"e4m3fnuz", "", "f16", 576, 512, 16, 32, 1, 16, true, true}},
-      // The rows of a tile are the name's, not what its waves compute.
+      // The rows of a tile are those in the name, not those that its waves compute.
       {"attn_fwd_f16_d128_q16_kv32_w4_decode", {"f16", "", "", 128, 128, 16, 32, 4, 16, true, false}},
   };
   for (const auto &[name, expected] : known) {

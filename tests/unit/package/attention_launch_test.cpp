@@ -22,7 +22,7 @@ AttentionLaunch launch(AttentionShape::Mask mask) {
   return contiguous_launch(kernel(), {3, 200, 300, 10, 2, mask}, {11, 12, 13, 14, 15});
 }
 
-/// The division that a kernel makes of such numbers: support/divisor.h.
+/// A division by such a number as kernels compute it: support/divisor.h.
 uint32_t divided(uint32_t value, uint32_t magic, uint32_t shift) {
   return uint32_t(uint64_t{2 * value} * magic >> 32) >> shift;
 }

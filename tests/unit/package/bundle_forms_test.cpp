@@ -1,4 +1,4 @@
-//===- bundle_forms_test.cpp - bundles as a pointer, compressed ones, and which entry a device takes ----===//
+//===- bundle_forms_test.cpp - bundles by pointer, compressed bundles, and a device's entry -------------===//
 #include "package/offload_bundle.h"
 
 #include "support/bytes.h"
@@ -32,7 +32,7 @@ Bytes plain() {
   return write_bundle({&entry, 1});
 }
 
-/// The same compressed, with a header of version 2 or 3, and some bytes behind it that are not its own.
+/// The same compressed, with a header of version 2 or 3, followed by some bytes that do not belong to it.
 Bytes compressed(int version) {
   const Bytes bundle = plain();
   const size_t header_bytes = version == 2 ? 24 : 32;
@@ -52,7 +52,7 @@ Bytes compressed(int version) {
   return file;
 }
 
-/// What is said of a bundle; "" if it is read.
+/// The error for a bundle; "" if it is read.
 std::string refused(const std::function<void()> &call) {
   try {
     call();
@@ -95,7 +95,7 @@ TEST_CASE("a bundle as a pointer ends with the last of its code, or its table", 
   CHECK(bundle_file_bytes(write_bundle({}).data()) == 4096);
   for (const int version : {2, 3})
     CHECK(bundle_file_bytes(compressed(version).data()) == compressed(version).size() - 3);
-  // Entries without code: the table of two ids of 27 and 31 bytes is what there is.
+  // Entries without code: the bundle is only the table of two ids of 27 and 31 bytes.
   Bytes bytes = plain();
   for (const size_t entry : {32, 32 + 24 + 27})
     put(bytes, entry, 8, 0), put(bytes, entry + 8, 8, 0);
@@ -112,7 +112,7 @@ TEST_CASE("a bundle as a pointer ends with the last of its code, or its table", 
 
 TEST_CASE("numbers that no bundle has are refused", "[offload_bundle]") {
   Bytes bytes = plain();
-  bytes.resize(4096); // and then nothing but zeros
+  bytes.resize(4096); // followed by zeros only
   bytes.resize(1 << 20);
   const Bytes good = bytes;
   put(bytes, 24, 8, 4097);
@@ -162,7 +162,7 @@ TEST_CASE("compressed bundles of both versions are decompressed", "[offload_bund
   for (const int version : {2, 3})
     CHECK(decompress_bundle(compressed(version)) == plain());
   CHECK(refused_compressed(plain()) == "offload bundle: is no compressed one");
-  // 24 bytes are a header, if of version 2 alone.
+  // 24 bytes are a header, but only of version 2.
   Bytes header = compressed(2);
   put(header, 8, 4, 24);
   header.resize(24);
@@ -221,7 +221,7 @@ TEST_CASE("a device takes code for its chip before code for the chip's family", 
   CHECK(selected({chip, family}, "gfx90a") == "none");
   CHECK(selected({chip + "0", family}, "gfx942") == family);
   CHECK(selected({chip + "0sramecc+", family}, "gfx942", {"sramecc+"}) == family);
-  CHECK(selected({bundle_id("")}, "gfx90a") == "none"); // which has no family
+  CHECK(selected({bundle_id("")}, "gfx90a") == "none"); // which does not have a family
   // An id begins with its kind.
   CHECK(selected({"-amdgcn-amd-amdhsa--gfx942", "hip-amdgcn-amd-amdhsa--gfx942"}, "gfx942") ==
         "hip-amdgcn-amd-amdhsa--gfx942");

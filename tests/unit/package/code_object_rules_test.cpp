@@ -11,7 +11,7 @@ using namespace sluice::test;
 
 namespace {
 
-/// What is said of an object; "" if it is read.
+/// The error for an object; "" if it is read.
 std::string refusal(const SmallElf &elf) {
   try {
     CodeObject::parse(elf.bytes);
@@ -26,7 +26,7 @@ std::string refusal_with(const std::function<void(SmallElf &)> &change) {
   return refusal(elf);
 }
 
-/// Of an object whose metadata is changed.
+/// The error for an object whose metadata is changed.
 std::string refusal_of(const PackedMap &kernel) {
   return refusal(SmallElf(note(metadata_of({packed_map(kernel)}))));
 }
@@ -93,7 +93,7 @@ TEST_CASE("every field of an object arrives where it belongs", "[code_object]") 
   CHECK(kernel.agpr_count == 44);
   CHECK(kernel.sgpr_spills == 5);
   CHECK(kernel.vgpr_spills == 6);
-  CHECK(kernel.dynamic_stack); // from the metadata alone
+  CHECK(kernel.dynamic_stack); // from the metadata only
   CHECK(kernel.code_bytes == 8);
 }
 
@@ -115,7 +115,7 @@ TEST_CASE("of a kernel's metadata some must be there, and the rest has defaults"
   CHECK_FALSE(kernel_of(without(".uses_dynamic_stack")).dynamic_stack);
   CHECK_FALSE(kernel_of(with(".uses_dynamic_stack", packed_flag(false))).dynamic_stack);
   CHECK_FALSE(kernel_of(with(".uses_dynamic_stack", packed_number(1))).dynamic_stack);
-  // What tools leave at 0 says nothing.
+  // A 0 that tools leave means unknown.
   CHECK(kernel_of(with(".max_flat_workgroup_size", packed_number(0))).max_workgroup_size == 1024);
   CHECK(kernel_of(with(".max_flat_workgroup_size", packed_number(1))).max_workgroup_size == 1);
   CHECK(kernel_of(with(".agpr_count", packed_number(0xffffffff))).agpr_count == 0xffffffff);
@@ -174,14 +174,14 @@ TEST_CASE("metadata is a map with an array of maps, once", "[code_object]") {
 
 TEST_CASE("notes of other names and types are passed over", "[code_object]") {
   const std::string good = note(metadata_of({packed_map(kernel_metadata())}));
-  const std::string broken = "\xc1"; // read by nobody
+  const std::string broken = "\xc1"; // never read
   const auto has_metadata = [&](const std::string &notes) {
     const SmallElf elf(notes);
     return CodeObject::parse(elf.bytes).kernels().at(0).has_metadata;
   };
   CHECK(has_metadata(good));
   CHECK_FALSE(has_metadata(""));
-  // Of every length, each padded to words.
+  // Names of every length, each padded to words.
   for (size_t bytes = 1; bytes <= 8; ++bytes) {
     CHECK(has_metadata(note(std::string(bytes, '\xc1'), std::string("GNU\0", 4), 3) + good));
     CHECK(has_metadata(note(broken, std::string(bytes, 'A'), 32) + good));
@@ -191,11 +191,11 @@ TEST_CASE("notes of other names and types are passed over", "[code_object]") {
   CHECK(has_metadata(note(broken, std::string("AMDGPX\0", 7), 32) + good));
   CHECK(has_metadata(note(broken, std::string("AMDGPUX", 7), 32) + good));
   CHECK(has_metadata(note(broken, std::string("AMDGPU\0\0", 8), 32) + good));
-  // What fills up a word behind a name is not looked at.
+  // The padding after a name is ignored.
   std::string filled = good;
   filled[12 + 7] = 'X';
   CHECK(has_metadata(filled));
-  // A note of nothing but its header.
+  // A note with only its header.
   CHECK(has_metadata(good + note("", "")));
   CHECK(refusal(SmallElf(good + std::string(11, '\0'))) == "has a note that ends inside its header");
   CHECK(refusal(SmallElf(good + std::string("\0\0\0\0\1\0\0\0\0\0\0\0", 12))) ==
@@ -209,7 +209,7 @@ TEST_CASE("each byte of the identification counts", "[code_object]") {
     CHECK(refusal_with([&](SmallElf &elf) { elf.put(at, 1, 0); }) == "does not begin with the ELF magic");
   for (const uint64_t at : {6, 20})
     CHECK(refusal_with([&](SmallElf &elf) { elf.put(at, 1, 2); }) == "has an unknown ELF version");
-  // Entries of tables that have none may be of any size.
+  // Entry sizes of empty tables are ignored.
   CHECK(refusal_with([](SmallElf &elf) { elf.put(56, 2, 0), elf.put(54, 2, 0); }) ==
         "has no program headers");
   CHECK(refusal_with([](SmallElf &elf) { elf.put(60, 2, 0), elf.put(58, 2, 0); }) ==
@@ -232,7 +232,7 @@ TEST_CASE("numbers of every width are read whole", "[code_object]") {
           elf.put(40, 8, uint64_t{0x80} << 56 | SmallElf::section_headers);
         }) == "the section header table at offset 0x8000000000000280, 320 bytes, lies outside the " +
                   std::to_string(SmallElf().bytes.size()) + " bytes of the file");
-  // A type of one byte, whatever is beside it.
+  // A type of one byte, with any neighbour.
   SmallElf elf;
   elf.put(SmallElf::symbols + 24 + 4, 2, 0xff02);
   CHECK(CodeObject::parse(elf.bytes).symbols()[1].type == 2);
@@ -259,12 +259,12 @@ TEST_CASE("segments touch and do not overlap", "[code_object]") {
   CHECK(refusal_with([&](SmallElf &elf) { elf.segment(2, 1, 6, data, 0x2000, 16, 16); }) == "");
   CHECK(refusal_with([&](SmallElf &elf) { elf.segment(2, 1, 6, data, 0x2000, 17, 16); }) ==
         "segment 2 has 17 bytes in the file but only 16 in memory");
-  // What follows the table is none.
+  // Bytes after the table are not an entry.
   CHECK(refusal_with([](SmallElf &elf) {
           elf.put(SmallElf::program_headers + 4 * 56, 4, 1);
           elf.put(SmallElf::program_headers + 4 * 56 + 8, 8, ~uint64_t{0});
         }) == "");
-  // What ends with the file is in it.
+  // A segment that ends with the file is in it.
   CHECK(refusal_with([&](SmallElf &elf) { elf.segment(2, 1, 6, elf.bytes.size() - 8, 0x2000, 8, 16); }) ==
         "");
   CHECK_THAT(refusal_with([&](SmallElf &elf) { elf.segment(2, 1, 6, elf.bytes.size() - 7, 0x2000, 8, 16); }),
@@ -280,7 +280,7 @@ TEST_CASE("sections lie in the file, but for those without contents", "[code_obj
   CHECK(section(0) == "");
   CHECK(section(1) == "section 4 at offset 0x100000, 1048576 bytes, lies outside the " +
                           std::to_string(SmallElf().bytes.size()) + " bytes of the file");
-  // What is not loaded is not applied.
+  // A relocation section that is not loaded is not applied.
   CHECK(refusal_with([](SmallElf &elf) { elf.section(3, 9, 0, SmallElf::relocations, 24, 0, 24); }) == "");
   CHECK(refusal_with([](SmallElf &elf) { elf.section(3, 9, 3, SmallElf::relocations, 24, 0, 24); }) ==
         "has dynamic relocations without addends (SHT_REL)");
@@ -303,7 +303,7 @@ TEST_CASE("symbols have their names in a table of the file", "[code_object]") {
   CHECK(refusal_with([](SmallElf &elf) { elf.symbol(4, 18, 1, 1, 0, 0); }) == "");
   CHECK(refusal_with([](SmallElf &elf) { elf.symbol(4, 19, 1, 1, 0, 0); }) ==
         "symbol 4 has its name at 19 of a string table of 19 bytes");
-  // As many as are read, all without a name.
+  // The maximum number that is read, all without a name.
   SmallElf elf;
   elf.bytes.resize(1 << 21);
   elf.section(1, 11, 2, 1 << 16, uint64_t{65536} * 24, 2, 24);
@@ -364,7 +364,7 @@ TEST_CASE("a descriptor and a kernel's first instruction lie in contents of segm
   CHECK(ends_at(SmallElf::descriptor + 64) == "");
   CHECK(ends_at(SmallElf::descriptor + 63) == "kernel descriptor 'k.kd' at address 0x140, 64 bytes, lies in "
                                               "no segment's contents");
-  // A segment that begins with the descriptor, at another place than in the file.
+  // A segment that begins with the descriptor, at an offset different from the address.
   CHECK(refusal_with([](SmallElf &elf) {
           elf.segment(0, 1, 4, SmallElf::descriptor, 0x800, 64, 64);
           elf.symbol(2, 3, 1, 1, 0x800, 64);
@@ -374,7 +374,7 @@ TEST_CASE("a descriptor and a kernel's first instruction lie in contents of segm
           elf.segment(0, 1, 4, SmallElf::descriptor, 0x840, 64, 64);
           elf.symbol(2, 3, 1, 1, 0x800, 64);
         }) == "kernel descriptor 'k.kd' at address 0x800, 64 bytes, lies in no segment's contents");
-  // Four bytes of code, and not three; and not in front of the segment.
+  // Four bytes of code are enough, three are not; and the code may not be before the segment.
   const auto code_of = [](uint64_t bytes) {
     return refusal_with(
         [&](SmallElf &elf) { elf.segment(1, 1, 5, SmallElf::code, SmallElf::code_address, bytes, 8); });
@@ -410,12 +410,12 @@ TEST_CASE("a file ends with the last of its tables, segments and sections", "[co
   CHECK(bytes_with([](SmallElf &e) { e.section(4, 0, 2, 0x9000, 8, 2, 24); }) == elf.bytes.size());
   CHECK(bytes_with([](SmallElf &e) { e.section(4, 1 << 24, 2, 0x9000, 9, 2, 24); }) == 0x9009);
   CHECK(bytes_with([](SmallElf &e) { e.section(0, 1, 2, 0x9000, 10, 2, 24); }) == 0x900a);
-  // What follows the table is none.
+  // Bytes after the table are not an entry.
   CHECK(bytes_with([](SmallElf &e) {
           e.put(SmallElf::section_headers + 5 * 64 + 4, 4, 1);
           e.put(SmallElf::section_headers + 5 * 64 + 24, 8, 0x9000);
         }) == elf.bytes.size());
-  // Neither segments nor sections: the tables, of which the one of sections is the last here.
+  // Neither segments nor sections: the tables, of which that of sections is the last here.
   const uint64_t tables = SmallElf::section_headers + 5 * 64;
   const auto empty = [](SmallElf &e) {
     for (uint64_t i = 0; i < 4; ++i)

@@ -1,4 +1,4 @@
-//===- code_object_test.cpp - real code objects, and each way one can be wrong --------------------------===//
+//===- code_object_test.cpp - real code objects, and each kind of error in them -------------------------===//
 
 #include "package/code_object.h"
 
@@ -85,7 +85,7 @@ int find_section(const Bytes &bytes, uint32_t type) {
 /// File offset of the descriptor of `fill`.
 uint64_t descriptor_at(const Bytes &bytes) {
   const CodeObject object = CodeObject::parse(bytes);
-  return object.find_kernel("fill")->descriptor_address; // .rodata lies at its own file offset
+  return object.find_kernel("fill")->descriptor_address; // .rodata is at its own file offset
 }
 
 } // namespace
@@ -286,7 +286,7 @@ TEST_CASE("sections, symbols and relocations that are wrong are named", "[code_o
                                   3 * 24,
                               4)),
                 malformed, "two descriptors of kernel 'fill'");
-  // The last bytes of the string table have no terminator once it is cut short.
+  // Once truncated, the last bytes of the string table lack a terminator.
   check_refusal(refusal_with([](Bytes &b) {
                   const uint64_t dynsym = section_header(b, find_section(b, 11));
                   const uint64_t strings = section_header(b, int(number(b, dynsym + 40, 4)));
@@ -319,7 +319,7 @@ TEST_CASE("descriptors that are wrong are named", "[code_object]") {
 }
 
 TEST_CASE("metadata that is wrong is named", "[code_object]") {
-  // Text of the same length takes the place of a key or a value, so that only one thing is wrong.
+  // A key or value is replaced by text of the same length, so that only one thing is wrong.
   auto replaced = [](const std::string &from, const std::string &to) {
     REQUIRE(from.size() == to.size());
     return refusal_with([&](Bytes &b) {
@@ -388,7 +388,7 @@ TEST_CASE("of the sizes in descriptor and metadata, the larger counts", "[code_o
   CHECK(more.private_bytes == 80);
   CHECK(more.kernarg_bytes == 32);
   CHECK(more.dynamic_stack);
-  // The hidden argument behind the others is not the caller's to give.
+  // The caller must not pass the hidden argument after the others.
   CHECK(more.explicit_kernarg_bytes() == 16);
 }
 
@@ -410,7 +410,7 @@ TEST_CASE("code for the family of a chip runs on the chip, from version 6 on", "
 TEST_CASE("a code object cut short at any length is refused", "[code_object]") {
   const Bytes &whole = two_kernels();
   for (size_t size = 0; size < whole.size(); ++size) {
-    // An own allocation of just that size, so that reading past it is seen by the sanitizer.
+    // An allocation of exactly that size, so that the sanitizer sees reads past it.
     const Bytes part(whole.begin(), whole.begin() + std::ptrdiff_t(size));
     INFO(size);
     REQUIRE_THROWS_AS(CodeObject::parse(part), CodeObjectError);

@@ -10,7 +10,7 @@ using namespace sluice::package;
 
 namespace {
 
-/// Which bits of a word a number is made of, lowest first: those that alone make it another one.
+/// The bits of a word that form a number, lowest first: those that change it when set on their own.
 std::vector<int> bits_of(int word_bits, const std::function<uint32_t(uint32_t)> &number) {
   std::vector<int> bits;
   const uint32_t none = number(0);

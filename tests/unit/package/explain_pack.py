@@ -1,11 +1,11 @@
 #!/usr/bin/python3
-"""Reads a kernel pack as docs/formats/pack.md describes it, and knows nothing else of it.
+"""Reads a kernel pack with only the knowledge in docs/formats/pack.md.
 
 usage: explain_pack.py PAGE PACK                  a table of all bytes of the header and the manifest
-       explain_pack.py --check PAGE PACK          nothing but what is wrong
+       explain_pack.py --check PAGE PACK          prints errors only
        explain_pack.py --from PAGE PROGRAM        the table of the pack that PROGRAM FILE writes
-PAGE is the description, whose grammar of names is used as it stands there. Fails unless every byte is accounted for,
-every checksum is right and every name follows the grammar.
+PAGE is the description, whose grammar of names is used as written. Fails unless every byte is accounted for, every
+checksum is right and every name follows the grammar.
 """
 import pathlib
 import re
@@ -80,7 +80,7 @@ def grammar_of(page):
 
 
 class Reader:
-    """Takes fields from front to back and remembers what they were."""
+    """Takes fields from front to back and records them."""
 
     def __init__(self, data):
         self.data, self.at, self.rows = data, 0, []

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""explain_pack.py refuses a pack with any byte altered, cut off or added.
+"""Tests that explain_pack.py refuses a pack with any byte altered, cut off or added.
 
 usage: explain_pack_test.py PAGE SMALL_PACK [UNITTEST ARGUMENTS]
 """

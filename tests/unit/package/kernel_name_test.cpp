@@ -115,18 +115,18 @@ TEST_CASE("what is not a name by the grammar is none", "[kernel_name]") {
     CHECK(!parse_kernel_name(good.substr(0, length)));
   }
   for (const char *bad : {
-           "attn_fwd_f16_d128_q256_kv64_w8_",       // something behind it
+           "attn_fwd_f16_d128_q256_kv64_w8_",       // followed by other text
            "attn_fwd_f16_d128_q256_kv64_w8 ",       //
-           " attn_fwd_f16_d128_q256_kv64_w8",       // something before it
-           "attn_bwd_f16_d128_q256_kv64_w8",        // no such operation
-           "attn_fwd_f32_d128_q256_kv64_w8",        // no such type
+           " attn_fwd_f16_d128_q256_kv64_w8",       // preceded by other text
+           "attn_bwd_f16_d128_q256_kv64_w8",        // unknown operation
+           "attn_fwd_f32_d128_q256_kv64_w8",        // unknown type
            "attn_fwd_f16_d0128_q256_kv64_w8",       // a leading zero
            "attn_fwd_f16_d0_q256_kv64_w8",          // zero
            "attn_fwd_f16_d-1_q256_kv64_w8",         // a sign
            "attn_fwd_f16_d4294967296_q256_kv64_w8", // beyond 32 bits
            "attn_fwd_f16_q256_d128_kv64_w8",        // another order
            "attn_fwd_F16_d128_q256_kv64_w8",        // upper case
-           "attn_fwd_f16_d128v_q256_kv64_w8",       // no second head dim
+           "attn_fwd_f16_d128v_q256_kv64_w8",       // the second head dim is missing
        }) {
     INFO(bad);
     CHECK(!parse_kernel_name(bad));
@@ -134,7 +134,7 @@ TEST_CASE("what is not a name by the grammar is none", "[kernel_name]") {
 }
 
 TEST_CASE("every name that parses is the one its fields make", "[kernel_name]") {
-  // All single edits of good names: a character dropped, doubled, replaced, or two exchanged.
+  // All single edits of valid names: a character dropped, doubled, replaced, or two exchanged.
   const std::string alphabet = "_0189abdfhklnqtvw -+.\n" + std::string(1, '\0');
   size_t accepted = 0, refused = 0;
   const auto check = [&](const std::string &text) {

@@ -1,4 +1,4 @@
-//===- msgpack_test.cpp - where one form of MessagePack ends and the next begins ------------------------===//
+//===- msgpack_test.cpp - the boundaries between the forms of MessagePack -------------------------------===//
 #include "package/msgpack.h"
 
 #include <catch2/catch.hpp>
@@ -10,7 +10,7 @@ using Kind = MsgpackValue::Kind;
 
 namespace {
 
-/// Of bytes that live as long as the program.
+/// A view of bytes that live as long as the program.
 MsgpackValue read(const std::string &bytes) {
   static std::vector<std::string> kept;
   kept.reserve(1000);

@@ -1,4 +1,4 @@
-//===- occupancy_test.cpp - how many workgroups share a compute unit, and what keeps one more out -------===//
+//===- occupancy_test.cpp - how many workgroups share a compute unit, and what limits them --------------===//
 #include "package/occupancy.h"
 
 #include <catch2/catch.hpp>
@@ -25,7 +25,7 @@ TEST_CASE("registers are given to a lane by eights, of 512", "[occupancy]") {
   CHECK(fits(168, 0, 256) == "3, 3, vgprs");
   CHECK(fits(169, 0, 256) == "2, 2, vgprs");
   CHECK(fits(161, 0, 256) == "3, 3, vgprs");
-  // Of few there are enough for all waves.
+  // If they use few, there are enough for all waves.
   CHECK(fits(64, 0, 256) == "8, 8, waves");
   CHECK(fits(65, 0, 256) == "7, 7, vgprs");
   CHECK(fits(0, 0, 256) == "8, 8, waves");
@@ -53,7 +53,7 @@ TEST_CASE("LDS is given in pieces of 512 bytes, of 64 KiB", "[occupancy]") {
   CHECK(fits(8, 21505, 64) == "2, 1, lds");
   CHECK(fits(8, 1, 64) == "32, 8, waves");
   CHECK(fits(8, 2049, 64) == "25, 7, lds");
-  // Of five waves one SIMD has two.
+  // With five waves one SIMD has two.
   CHECK(fits(8, 12800, 64) == "5, 2, lds");
 }
 

@@ -33,7 +33,7 @@ std::string refusal(std::span<const std::byte> pack) {
   }
 }
 
-/// A pack whose header has been changed and given its right checksum again.
+/// A pack with a changed header and the correct checksum for it.
 std::vector<std::byte> with_header(std::vector<std::byte> pack,
                                    const std::function<void(PackHeader &)> &change) {
   PackHeader header;
@@ -45,7 +45,7 @@ std::vector<std::byte> with_header(std::vector<std::byte> pack,
   return pack;
 }
 
-/// A pack whose manifest has been changed and given its right checksum again.
+/// A pack with a changed manifest and the correct checksum for it.
 std::vector<std::byte> with_manifest(std::vector<std::byte> pack,
                                      const std::function<void(std::span<std::byte>)> &change) {
   PackHeader header;
@@ -192,7 +192,7 @@ TEST_CASE("what is consistent but wrong is refused too", "[pack]") {
   CHECK_THAT(refusal(with_last_kernel(1, 1 << 20)), Catch::Contains("instead of 1048576"));
   CHECK_THAT(refusal(with_last_kernel(1, ~uint64_t{0})),
              Catch::Contains("claims 18446744073709551615 bytes"));
-  // No frame of zstd, and its checksum right.
+  // Not a zstd frame, but with a correct checksum.
   PackHeader header;
   std::memcpy(&header, pack.data(), sizeof header);
   uint64_t code_bytes;
@@ -206,7 +206,7 @@ TEST_CASE("what is consistent but wrong is refused too", "[pack]") {
                                      std::memcpy(manifest.data() + manifest.size() - 8, &damaged_checksum, 8);
                                    })),
              Catch::Contains("zstd"));
-  // Code one byte shorter, and its checksum right: the byte behind it belongs to nothing.
+  // Code one byte shorter, with a correct checksum: the byte after it belongs to nothing.
   CHECK_THAT(refusal(with_manifest(pack,
                                    [&](std::span<std::byte> manifest) {
                                      std::byte *last = manifest.data() + manifest.size() - 24;

@@ -1,4 +1,4 @@
-//===- rounds_test.cpp - what workgroups are told of their rounds ---------------------------------------===//
+//===- rounds_test.cpp - the rounds that launches tell their workgroups ---------------------------------===//
 #include "package/rounds.h"
 
 #include "package/attention_launch.h"
@@ -22,7 +22,7 @@ KernelEntry kernel_of_waves(uint32_t waves) {
   return kernel;
 }
 
-/// What becomes of a launch without a mask, or with what `change` makes of its arguments.
+/// The arguments of a launch without a mask, or of one that `change` modified.
 struct Launch {
   KernelEntry kernel = kernel_of_waves(8);
   AttentionKernargs args = plain_kernargs(kernel.name);
@@ -149,7 +149,7 @@ TEST_CASE("a launch can forget its rounds", "[rounds]") {
 }
 
 TEST_CASE("rounds at their limits", "[rounds]") {
-  CHECK(Launch({1, 1, 65534}, 13).is_halved()); // one layer more is the last there can be
+  CHECK(Launch({1, 1, 65534}, 13).is_halved()); // one layer more is the largest possible number
   CHECK(Launch({1, 9, 1}, 1).has_next());
   // A kernel that does not fit has no places.
   KernelEntry kernel = kernel_of_waves(8);

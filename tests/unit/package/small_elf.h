@@ -1,7 +1,7 @@
 //===- small_elf.h - a small code object, made by hand --------------------------------------------------===//
 //
-// One kernel, `k`, and room to be wrong everywhere. File offsets are what the names below say; the first
-// segment has the file's first bytes at address 0, so that they are addresses too.
+// One kernel, `k`, with fields that tests can make wrong everywhere. The names below are the file offsets;
+// the first segment has the file's first bytes at address 0, so that they are addresses too.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -17,7 +17,7 @@ namespace sluice::test {
 
 using Bytes = std::vector<std::byte>;
 
-// MessagePack, as far as metadata has it.
+// The part of MessagePack that metadata uses.
 inline std::string packed_number(uint64_t value) {
   std::string bytes = "\xcf";
   for (int shift = 56; shift >= 0; shift -= 8)
@@ -44,7 +44,7 @@ inline std::string packed_map(const PackedMap &entries) {
   return bytes;
 }
 
-/// What the metadata says of `k`, each number another one.
+/// The metadata of `k`, in which all numbers differ.
 inline PackedMap kernel_metadata() {
   return {{".name", packed_text("k")},
           {".symbol", packed_text("k.kd")},
@@ -79,9 +79,8 @@ inline std::string note(const std::string &data, const std::string &name = std::
 }
 
 struct SmallElf {
-  // File offsets. Program headers: load (all of the file in front of the code), load (code), load (data),
-  // note. Symbols: none, k, k.kd, other (not defined), word. Sections: none, symbols, strings, relocations,
-  // zeros.
+  // File offsets. Program headers: load (all of the file before the code), load (code), load (data), note.
+  // Symbols: none, k, k.kd, other (not defined), word. Sections: none, symbols, strings, relocations, zeros.
   static constexpr uint64_t program_headers = 0x40, descriptor = 0x140, symbols = 0x180, strings = 0x200,
                             relocations = 0x240, section_headers = 0x280, code = 0x3c0, data = 0x3e0,
                             notes = 0x400;

@@ -1,6 +1,6 @@
-//===- scores_test.cpp - what changes a score, and what joins the denominator ---------------------------===//
+//===- scores_test.cpp - modifications of a score, and terms of the denominator -------------------------===//
 //
-// With two keys O = v0 / (1 + e^(s1 - s0)) for v = {1, 0}, and LSE gives the scores back: s0 = LSE + ln O.
+// With two keys O = v0 / (1 + e^(s1 - s0)) for v = {1, 0}, and the scores follow from LSE: s0 = LSE + ln O.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "call.h"
@@ -22,7 +22,7 @@ struct TwoKeys : Call {
     v = {1, 0, 0, 1};
   }
 
-  /// Their scores, as the result has them.
+  /// Their scores, recovered from the result.
   std::vector<double> scores() {
     run();
     return {lse[0] + std::log(double(o[0])), lse[0] + std::log(double(o[1]))};
@@ -183,7 +183,7 @@ TEST_CASE("a sink takes weight and gives no value", "[reference][scores]") {
   call.run();
   CHECK(call.o[0] == Approx(3)); // (3 + 6) / (1 + 1 + 1)
   CHECK(call.lse[0] == Approx(std::log(3.0)));
-  CHECK(call.o[1] == 0); // of head 1 nothing else is left
+  CHECK(call.o[1] == 0); // nothing else is left of head 1
   CHECK(call.lse[2] == 1000);
   SECTION("alone it is the LSE") {
     call.causal(SLUICE_TOP_LEFT);

@@ -1,7 +1,7 @@
 //===- sequences_test.cpp - lengths, starts and page tables ---------------------------------------------===//
 //
-// Rows of one element and scores of 0, so that O is the mean of the values and says which ones were read.
-// Everything that no row may read is NaN, everything that must not be written is watched.
+// Rows of one element and scores of 0, so that O is the mean of the values and shows which ones were read.
+// Everything that no row may read is NaN; memory that must not be written is checked.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "call.h"
@@ -24,7 +24,7 @@ sluice_problem one_element_problem(uint32_t mode) {
 }
 
 /// Keys 10, 20, 30 in pages 5, 2 of two rows for sequence 0; none for sequence 1; key 40 in page 0 for
-/// sequence 2. All other slots are NaN, and so is what is behind the last key in its page.
+/// sequence 2. All other slots are NaN, including those after the last key in its page.
 struct PagedCall {
   sluice_problem problem = one_element_problem(SLUICE_MODE_PAGED);
   sluice_args args = {};
@@ -61,7 +61,7 @@ private:
   std::vector<float> zeros = std::vector<float>(16);
 };
 
-// Far enough to be noticed if it is read.
+// Large enough to be noticed if it is read.
 constexpr int32_t nowhere = 1 << 30;
 
 } // namespace
@@ -91,7 +91,7 @@ TEST_CASE("rows past a sequence's lengths are neither read nor written", "[refer
 TEST_CASE("ragged sequences lie between their starts", "[reference][sequences]") {
   sluice_problem problem = one_element_problem(SLUICE_MODE_RAGGED);
   sluice_args args = {};
-  // A row before the first sequence and one behind the last; sequence 1 has no rows, sequence 3 no keys.
+  // A row before the first sequence and one after the last; sequence 1 has no rows, sequence 3 no keys.
   const int32_t q_starts[] = {1, 3, 3, 5, 6}, kv_starts[] = {2, 4, 5, 8, 8};
   const float n = not_a_number, u = untouched;
   std::vector<float> q = {n, 0, 0, 0, 0, 0, n}, o(7, u), lse(7, u);

@@ -7,7 +7,7 @@ using namespace sluice::test;
 
 namespace {
 
-/// 1, 1.5 and -2 as patterns of a type, from its fields by hand.
+/// 1, 1.5 and -2 as patterns of a type, composed from its fields by hand.
 struct Type {
   uint32_t type;
   uint32_t bytes;

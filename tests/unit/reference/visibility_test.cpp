@@ -1,4 +1,4 @@
-//===- visibility_test.cpp - which keys a row sees, counted by hand -------------------------------------===//
+//===- visibility_test.cpp - the keys that a row sees, counted by hand ----------------------------------===//
 #include "call.h"
 
 #include <catch2/catch.hpp>
@@ -60,7 +60,7 @@ TEST_CASE("sink tokens stay visible to the left of the window only", "[reference
   call.problem.flags |= SLUICE_HAS_WINDOW_LEFT | SLUICE_CAUSAL;
   call.problem.sink_tokens = 2;
   CHECK(call.visible() == Bits{0b00111, 0b01011, 0b10011});
-  // More rows than keys: what causality hides stays hidden.
+  // More rows than keys: keys that causality hides stay hidden.
   BitCall prefill(4, 2);
   prefill.problem.flags = call.problem.flags;
   prefill.problem.sink_tokens = 2;
@@ -98,7 +98,7 @@ TEST_CASE("a bit of the mask is a row and a key", "[reference][visibility]") {
   constexpr int keys = 11;
   BitCall call(2, keys);
   call.problem.flags |= SLUICE_BOOL_MASK;
-  // Ones behind the last key belong to no key.
+  // Bits set after the last key do not belong to a key.
   unsigned char bytes[] = {0b10000001, 0b11111101, 0xff, 0b00000010, 0b11111000, 0xff};
   call.args.mask = {bytes, {0, 0, 3, 1}};
   CHECK(call.visible() == Bits{0b10110000001, 0b00000000010});

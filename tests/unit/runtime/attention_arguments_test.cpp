@@ -1,4 +1,4 @@
-//===- attention_arguments_test.cpp - what problems and calls become in a kernel's arguments ------------===//
+//===- attention_arguments_test.cpp - the kernel arguments of problems and calls ------------------------===//
 #include "runtime/attention_arguments.h"
 
 #include "package/attention_launch.h"
@@ -95,7 +95,7 @@ TEST_CASE("a problem's numbers are a kernel's", "[arguments]") {
   CHECK(all.two_per_cap == Approx(2.0f / 30));
   CHECK(all.lse_per_log2 == 1);
 
-  // What reaches beyond all keys is no window; the smallest cap is one.
+  // A window that covers all keys is not a window; the smallest cap is one.
   problem.window_left = problem.window_right = problem.sink_tokens = INT32_MAX;
   problem.soft_cap = 1;
   problem.k_pack = 1;
@@ -161,7 +161,7 @@ TEST_CASE("each member of a call reaches its own argument", "[arguments]") {
   CHECK(args.q_scale == 0xb00);
   CHECK(args.k_scale == 0xc00);
   CHECK(args.v_scale == 0xd00);
-  // Without packs the last stride is no argument; without a scale it follows from the head dim.
+  // Without packs the last stride is not an argument; without a scale it follows from the head dim.
   problem.k_pack = 0;
   call.scale = 0;
   fill_call(args, problem, call);
@@ -176,7 +176,7 @@ TEST_CASE("tokens and pages are bounds where they are known", "[arguments]") {
   fill_call(args, problem, call);
   CHECK(args.q_rows == INT32_MAX);
   CHECK(args.kv_rows == INT32_MAX);
-  CHECK(args.last_page_low == 0); // no page is looked for
+  CHECK(args.last_page_low == 0); // no page is looked up
   CHECK(args.last_page_high == 0);
   call.q_tokens = 20;
   call.kv_tokens = 30;
@@ -195,7 +195,7 @@ TEST_CASE("tokens and pages are bounds where they are known", "[arguments]") {
     return std::pair{uint32_t(args.last_page_low), uint32_t(args.last_page_high)};
   };
   using Words = std::pair<uint32_t, uint32_t>;
-  // A number that is negative is never a page.
+  // A negative number is never a page.
   CHECK(last(0, 0) == Words{INT32_MAX, 0});
   CHECK(last(0, SLUICE_PAGE_INDEX_64) == Words{UINT32_MAX, INT32_MAX});
   for (const uint32_t flags : {0u, uint32_t{SLUICE_PAGE_INDEX_64}}) {

@@ -1,6 +1,6 @@
 //===- cheapest_test.cpp - where the cheapest choice changes --------------------------------------------===//
 //
-// Kernels here are made as slow or as fast as a test needs them; choice_test.cpp has those of real figures.
+// Kernels here are as slow or as fast as a test needs; choice_test.cpp has kernels with real figures.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "choice_fixture.h"
@@ -15,7 +15,7 @@ using namespace sluice::test;
 
 namespace {
 
-/// Whose loop takes so many times as long for the same work.
+/// A kernel whose loop takes this many times as long for the same work.
 KernelEntry slower(KernelEntry kernel, double factor) {
   for (uint32_t *clk : {&kernel.loop_slot_clk, &kernel.loop_wave_clk})
     *clk = uint32_t(*clk * factor);
@@ -26,7 +26,7 @@ double clk_of(const KernelEntry &kernel, const sluice_problem &problem, int64_t 
   return estimate(kernel, {problem, problem.max_batch, rows, problem.max_kv_len}, splits, 304).clk();
 }
 
-/// As slow as it must be to take `clk`.
+/// As slow as necessary to take `clk`.
 KernelEntry slowed_to(double clk, const KernelEntry &kernel, const sluice_problem &problem) {
   double factor = 0.01;
   while (clk_of(slower(kernel, factor), problem, problem.max_q_len) < clk)
@@ -34,7 +34,7 @@ KernelEntry slowed_to(double clk, const KernelEntry &kernel, const sluice_proble
   return slower(kernel, factor);
 }
 
-/// So slow that memory does not count, and alone on a compute unit, so that each row tile does.
+/// So slow that memory does not matter, and one per compute unit, so that each row tile costs the same.
 KernelEntry slow_packed() {
   KernelEntry kernel = slower(sharing, 100);
   kernel.vgprs = 512;
@@ -63,7 +63,7 @@ TEST_CASE("no other number of splits is cheaper by more than a hundredth", "[che
       chosen.push_back(choice.splits);
     }
   CHECK(std::ranges::count(chosen, 1) != 0);
-  CHECK(std::ranges::count(chosen, 2) != 0); // or nothing says that two are tried
+  CHECK(std::ranges::count(chosen, 2) != 0); // or only one is tried
 }
 
 TEST_CASE("splits may have one tile", "[cheapest]") {
@@ -93,7 +93,7 @@ TEST_CASE("without a bound of rows up to 1024 are few, if that is cheaper", "[ch
   REQUIRE(choice.many != nullptr);
   CHECK(choice.few_rows == 1024);
   CHECK(choice.estimate->clk() == clk_of(slow, problem, 4096));
-  // The splits of so many rows fit the workspace, and those of twice as many would not.
+  // The splits of this many rows fit the workspace, and those of twice as many do not.
   sluice_problem few = problem;
   few.max_q_len = 2;
   const uint64_t splits = Target({sharing}).choose(few).splits;
@@ -108,7 +108,7 @@ TEST_CASE("without a bound of rows up to 1024 are few, if that is cheaper", "[ch
 }
 
 TEST_CASE("few rows are no more than the bound of rows", "[cheapest]") {
-  // A prefill tile of 96 rows: of 97 to 128 it needs two, and the decode kernel is cheaper again.
+  // A prefill tile of 96 rows: 97 to 128 rows need two, and the decode kernel is cheaper again.
   const KernelEntry slow = slow_packed();
   KernelEntry prefill = prefill_8;
   prefill.name.tile_q = 96;

@@ -14,7 +14,7 @@ namespace sluice::test {
 using package::KernelEntry;
 using runtime::Choice;
 
-/// Kernels of bf16 and head dim 128 with the figures of machine code that was once generated: they are here
+/// BF16 kernels of head dim 128 with the figures of machine code that was once generated: they are fixed here
 /// so that these tests do not change with every kernel.
 inline KernelEntry entry(uint32_t tile_q, uint32_t tile_kv, uint32_t waves, const char *form, uint32_t vgprs,
                          uint32_t lds_bytes, uint32_t matrix, uint32_t slot, uint32_t wave) {
@@ -32,7 +32,7 @@ inline KernelEntry entry(uint32_t tile_q, uint32_t tile_kv, uint32_t waves, cons
 }
 inline const KernelEntry prefill_8 = entry(256, 64, 8, "", 248, 65536, 4096, 4096, 6996);
 inline const KernelEntry prefill_4 = entry(128, 64, 4, "", 320, 65536, 4096, 4096, 7568);
-// Waves that share 16 rows and divide the keys; waves with rows of their own, 64 and 128 together.
+// Waves that share 16 rows and divide the keys; waves with separate rows, 64 and 128 together.
 inline const KernelEntry sharing = entry(16, 16, 4, "decode", 168, 18432, 256, 868, 1688);
 inline const KernelEntry four_waves = entry(64, 32, 4, "decode", 176, 32768, 1024, 2616, 5972);
 inline const KernelEntry high = entry(128, 32, 8, "decode", 152, 32768, 1024, 2104, 4708);
@@ -46,7 +46,7 @@ inline std::vector<std::byte> pack_of(const std::vector<KernelEntry> &kernels, b
   return writer.finish();
 }
 
-/// A device without HIP that has these kernels, and those that merge splits unless there are to be none.
+/// A device without HIP that has these kernels, and merge kernels unless they are excluded.
 class Target {
 public:
   explicit Target(const std::vector<KernelEntry> &kernels, bool merges = true)

@@ -1,4 +1,4 @@
-//===- choice_rules_test.cpp - which kernels serve a problem, and which of them a rule chooses ----------===//
+//===- choice_rules_test.cpp - which kernels serve a problem, and which one a rule chooses --------------===//
 #include "choice_fixture.h"
 
 #include "support/failure.h"
@@ -9,7 +9,7 @@ using namespace sluice::test;
 
 namespace {
 
-/// Without a bound of keys, so that rules choose and no estimate.
+/// Without a bound of keys, so that rules choose and not an estimate.
 Choice by_rule(const Target &device, int32_t batch, int32_t rows, int32_t q_heads = 64,
                int32_t kv_heads = 8) {
   return device.choose(problem_of(batch, rows, 0, q_heads, kv_heads));
@@ -122,7 +122,7 @@ TEST_CASE("where bits must not depend on bounds prefill tiles of other keys do n
 TEST_CASE("too few workgroups for the compute units take lower prefill tiles, if those make more",
           "[choice]") {
   const Target device({prefill_4, prefill_8});
-  // Of 256 rows and of 512: a workgroup each and two.
+  // Workgroups of 256 rows and of 512: one each, and two.
   CHECK(by_rule(device, 304, 256, 1, 1).many->entry.name == prefill_8.name);
   CHECK(by_rule(device, 303, 256, 1, 1).many->entry.name == prefill_4.name);
   CHECK(by_rule(device, 303, 256, 1, 1).reason ==
@@ -148,7 +148,7 @@ TEST_CASE("the lowest decode tile that holds the rows is the rule", "[choice]") 
   }
   CHECK(by_rule(decode, 8, 1).reason == "query tiles of 16 hold the 8 query heads of a group");
   CHECK(by_rule(decode, 8, 1, 8, 8).reason == "query tiles of 16 hold the 1 query head of a group");
-  // Bits must not depend on how many rows there may be.
+  // Bits must not depend on the maximum number of rows.
   CHECK(batch_invariant(decode, problem_of(8, 1, 4096)).few->entry.name.tile_q == 128);
   KernelEntry twin = sharing;
   twin.name.tile_kv = 32;

@@ -1,4 +1,4 @@
-//===- choice_test.cpp - what is chosen by cost, and whether the estimate is right ----------------------===//
+//===- choice_test.cpp - choices by cost, and whether the estimate is right -----------------------------===//
 #include "choice_fixture.h"
 
 #include "emulator/timing/constants.h"
@@ -18,7 +18,7 @@ using namespace sluice::test;
 
 namespace {
 
-/// Of the choice's kernel for few rows, at the problem's bounds.
+/// The choice's kernel for few rows, at the problem's bounds.
 double workgroups_of(const Choice &choice, const sluice_problem &problem) {
   const Workload work{problem, problem.max_batch, problem.max_q_len, problem.max_kv_len};
   return estimate(choice.few->entry, work, choice.splits, 304).workgroups;
@@ -41,7 +41,7 @@ TEST_CASE("the chip of the estimate is that of the timing model", "[choice]") {
   CHECK(chip::workgroup_start_clk == timing::workgroup_start_clk);
 }
 
-// What the timing model says of today's machine code, in clk: attention, then its merge. Choices trust a
+// The timing model's results for today's machine code, in clk: attention, then its merge. Choices trust a
 // difference of a tenth between estimates of two kernels, so that each may be wrong by a twentieth.
 TEST_CASE("estimates are near what the timing model says", "[choice]") {
   struct Row {
@@ -103,7 +103,7 @@ TEST_CASE("a last round that is nearly empty is dearer than none", "[choice]") {
     }
 }
 
-// 64 workgroups without splits. The timing model says 38199 clk of one split, and of two to four, with the
+// 64 workgroups without splits. The timing model gives 38199 clk for one split, and for two to four, with the
 // merge, 30107 to 30603: memory is at its limit long before each compute unit has a workgroup.
 TEST_CASE("splits fill the device at short lengths", "[choice]") {
   const sluice_problem decode = problem_of(8, 1, 1024);
@@ -117,7 +117,7 @@ TEST_CASE("splits fill the device at short lengths", "[choice]") {
     for (uint64_t splits = 1; splits <= 64; ++splits)
       CHECK(choice.estimate->clk() <= 1.01 * estimate(choice.few->entry, work, splits, 304).clk());
   }
-  // So short that there is nothing to divide.
+  // So short that there is nothing to split.
   CHECK(Target(all_kernels).choose(problem_of(8, 1, 16)).splits == 1);
 }
 
@@ -167,7 +167,7 @@ TEST_CASE("few rows go to decode kernels, and many to prefill ones", "[choice]")
       // The same rows in a plan that also has prompts.
       const Choice mixed = device.choose(problem_of(8, 4096, 4096));
       CHECK(mixed.many != nullptr);
-      CHECK(mixed.few_rows >= std::min(rows, 4)); // of more, 16 rows at a time read the keys too often
+      CHECK(mixed.few_rows >= std::min(rows, 4)); // with more, 16 rows at a time read the keys too often
       CHECK(mixed.few_rows < 4096);
       // Up to where the decode kernel with its splits is cheaper by a tenth, in steps of twice the rows.
       const auto is_cheaper = [&](int64_t count) {
@@ -220,9 +220,9 @@ TEST_CASE("waves that share rows get a tile each", "[choice]") {
   CHECK(prefill_8.name.waves_dividing_keys() == 1);
   const sluice_problem decode = problem_of(1, 1, 8192);
   const Workload work{decode, 1, 1, 8192};
-  // 512 tiles: 128 splits have one for each wave; with 256 half of the waves have none and nothing is won.
+  // 512 tiles: 128 splits have one for each wave; with 256 half of the waves have none and nothing is gained.
   CHECK(estimate(sharing, work, 128, 304).clk() < estimate(sharing, work, 256, 304).clk());
-  KernelEntry slow = sharing; // what it issues takes longer than what it reads
+  KernelEntry slow = sharing; // it takes longer to issue than to read
   slow.loop_wave_clk = 30000;
   slow.loop_slot_clk = 512;
   // Tiles beyond a multiple of the waves take as long as the next multiple.
@@ -246,13 +246,13 @@ TEST_CASE("what the estimate depends on", "[choice]") {
   SECTION("registers, by way of how many workgroups are resident") {
     KernelEntry wide = four_waves;
     wide.vgprs = 512;
-    sluice_problem bytes_of_fp8 = decode; // so few that memory is not what takes the time
+    sluice_problem bytes_of_fp8 = decode; // so few that memory is not the limit
     bytes_of_fp8.k_type = bytes_of_fp8.v_type = SLUICE_E4M3FNUZ;
     const auto clk = [&](const KernelEntry &kernel) {
       return estimate(kernel, {bytes_of_fp8, 64, 1, 8192}, 2, 304).attention_clk;
     };
-    // One workgroup at a time where there were two: twice the rounds, in which each wave has its SIMD alone.
-    // Once around the loop, it waits for HBM instead of the cache.
+    // One workgroup at a time instead of two: twice the rounds, in which each wave has its SIMD to itself.
+    // Once per iteration, it waits for HBM instead of the cache.
     const double alone = four_waves.loop_wave_clk + (860 - 116), together = alone + four_waves.loop_slot_clk;
     CHECK(clk(wide) / clk(four_waves) == Approx(2 * alone / together).epsilon(0.01));
   }
@@ -265,7 +265,7 @@ TEST_CASE("what the estimate depends on", "[choice]") {
   SECTION("the bytes of keys, and no faster than HBM") {
     KernelEntry free = sharing;
     free.loop_slot_clk = free.loop_wave_clk = 1;
-    // 57 sequences of 8 KV heads in 2 splits are three workgroups for each compute unit, all that fit.
+    // 57 sequences of 8 KV heads in 2 splits are three workgroups for each compute unit, the most that fit.
     const Workload full{decode, 57, 1, 8192};
     const double bytes = 57.0 * 8 * 8192 * 2 * 128 * 2, clk = bytes / 4.14e12 * 2.1e9;
     const double found = estimate(free, full, 2, 304).attention_clk;

@@ -1,6 +1,6 @@
-//===- cost_test.cpp - parts of the estimate that can be told exactly -----------------------------------===//
+//===- cost_test.cpp - exactly known parts of the estimate ----------------------------------------------===//
 //
-// That the whole is near what the timing model says is in choice_test.cpp.
+// choice_test.cpp checks that the whole estimate is near the timing model's.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "runtime/cost.h"
@@ -29,7 +29,7 @@ uint64_t seen(const sluice_problem &problem, int64_t rows, int64_t keys) {
   return tiles_seen(name, {problem, 1, rows, keys});
 }
 
-/// What a merge takes besides the time of its bytes; 0 without one.
+/// The cost of a merge besides the time of its bytes; 0 without one.
 double fixed_clk(int32_t dim, uint64_t splits, int64_t batch = 1) {
   package::KernelEntry kernel;
   kernel.name = {"attention_forward", "f16", uint32_t(dim), uint32_t(dim), 16, 16, 1};
@@ -88,7 +88,7 @@ TEST_CASE("results are F32 as soon as there are two splits", "[cost]") {
 TEST_CASE("what a tile sees of the keys, on average", "[cost]") {
   sluice_problem problem = problem_of(1);
   CHECK(seen(problem, 20, 1000) == 1000);
-  // The middle of 20 rows, and half a tile behind it.
+  // The middle of 20 rows, and half a tile after it.
   problem.flags = SLUICE_CAUSAL;
   CHECK(seen(problem, 20, 1000) == 1000 - 20 + 14);
   CHECK(seen(problem, 4, 1000) == 1000 - 4 + 4);

@@ -1,4 +1,4 @@
-//===- plan_test.cpp - what a plan computes without a device --------------------------------------------===//
+//===- plan_test.cpp - the parts of a plan that do not need a device ------------------------------------===//
 #include "runtime/attention_arguments.h"
 #include "runtime/plan.h"
 

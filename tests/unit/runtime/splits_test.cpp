@@ -123,7 +123,7 @@ TEST_CASE("keys are split every 2048, at whatever bounds", "[split]") {
   CHECK(Split(wanted).choice.workspace_bytes == 4 * 3 * 4 * row_bytes);
   wanted.max_q_len = 0;
   CHECK(Split(wanted).choice.workspace_bytes == 4 * 3 * 4 * row_bytes);
-  // A sink is the merge's.
+  // The merge handles sinks.
   wanted.max_kv_len = 2048;
   CHECK_FALSE(Split(wanted).choice.merges);
   CHECK(Split(wanted).choice.workspace_bytes == 0);

@@ -1,4 +1,4 @@
-//===- divisor_test.cpp - numbers that make a division a multiplication ---------------------------------===//
+//===- divisor_test.cpp - numbers that turn a division into a multiplication ----------------------------===//
 #include "support/divisor.h"
 
 #include <catch2/catch.hpp>
@@ -10,7 +10,7 @@ using sluice::support::Divisor64;
 
 namespace {
 
-/// As kernels divide.
+/// The division of the kernels.
 uint32_t quotient(uint32_t n, Divisor32 by) {
   return uint32_t((uint64_t{n << 1} * by.magic) >> 32) >> by.shift;
 }

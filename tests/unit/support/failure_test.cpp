@@ -1,4 +1,4 @@
-//===- failure_test.cpp - messages, and arithmetic that notices when it wraps ---------------------------===//
+//===- failure_test.cpp - messages, and arithmetic that detects overflow --------------------------------===//
 #include "support/checked.h"
 #include "support/failure.h"
 

@@ -1,8 +1,8 @@
 //===- fp8_test.cpp - every 8-bit float against a second method -----------------------------------------===//
 //
-// The second method counts: from the smallest subnormal on, the values of rising patterns are reached by
+// The second method counts: from the smallest subnormal on, it reaches the values of rising patterns by
 // adding a step that doubles with every new exponent. It knows neither biases nor exponent fields, only how
-// many patterns share a step and what the first step is. Landmarks are from the OCP 8-bit floating-point
+// many patterns share a step, and the first step. Landmarks are from the OCP 8-bit floating-point
 // specification (E4M3, E5M2) and the CDNA3 instruction set manual (FNUZ).
 //
 //===----------------------------------------------------------------------------------------------------===//

@@ -29,7 +29,7 @@ struct Format {
   int infinity() const { return ((1 << exponent_bits) - 1) << fraction_bits; }
 
   /// The value of a finite, non-negative pattern. The pattern of infinity counts as the next power of two, as
-  /// rounding has it.
+  /// in rounding.
   double value(int bits) const {
     const int bias = (1 << (exponent_bits - 1)) - 1;
     const int exponent = bits >> fraction_bits;
@@ -132,8 +132,8 @@ TEST_CASE("narrowing agrees with a search for the nearest value", "[half]") {
 }
 
 TEST_CASE("narrowing from double rounds once", "[half]") {
-  // Halfway between 1 and the next f16, and a little more than a float can hold: by way of float it would
-  // round to even.
+  // Halfway between 1 and the next f16, plus a little that a float cannot hold: through float it would round
+  // to even.
   CHECK(f16_from_double(1 + 0x1p-11 + 0x1p-40) == 0x3c01);
   CHECK(f16_from_double(1 + 0x1p-11) == 0x3c00);
   CHECK(bf16_from_double(1 + 0x1p-8 + 0x1p-50) == 0x3f81);

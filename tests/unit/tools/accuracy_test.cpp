@@ -130,7 +130,7 @@ namespace {
 
 constexpr uint16_t f16_one = 0x3c00, f16_infinity = 0x7c00, f16_nan = 0x7e00;
 
-/// One head of size 4: Q and K of zeros, so that visible keys weigh the same, and V of ones.
+/// One head of size 4: Q and K are zeros, so that visible keys have equal weight, and V is ones.
 CallInputs equal_weights(int64_t q_len, int64_t kv_len) {
   CallInputs inputs{.q = NpyArray(NpyType::f16, {1, q_len, 1, 4}),
                     .k = NpyArray(NpyType::f16, {1, kv_len, 1, 4}),

@@ -1,4 +1,4 @@
-"""What the tests of `sluice bench` have in common; the first argument of each is SLUICE, the program."""
+"""Shared by the tests of `sluice bench`; the first argument of each is SLUICE, the program."""
 import subprocess
 import sys
 import unittest

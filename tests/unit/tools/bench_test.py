@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""`sluice bench --kernel`: its figures against what can be counted without the model, and its refusals.
+"""`sluice bench --kernel`: its figures against counts without the model, and its refusals.
 
 usage: bench_test.py SLUICE [--whole] [unittest arguments]
---whole: nothing but the comparison with a whole XCD, of every kernel.
+--whole: only the comparison with a whole XCD, for every kernel.
 """
 import json
 import pathlib
@@ -38,7 +38,7 @@ def parts_sum(timing):
 
 
 def executed_pairs(length, causal):
-    """Tokens times keys that MFMAs are issued for, of a query head: waves of 8 tokens of the 4 heads of a group, tiles of
+    """Tokens times keys for which MFMAs are issued, per query head: waves of 8 tokens of the 4 heads of a group, tiles of
     32 keys up to the last visible one."""
     if not causal:
         return length * length
@@ -100,7 +100,7 @@ class BenchTest(BenchTestCase):
         rows = timings("--kernel", KERNEL, "--lengths", "128,256", "--causal", "on", "--heads", 16, "--kv-heads", 16)
         self.assertEqual([(row["length"], row["batch"], row["heads"], row["kv_heads"]) for row in rows],
                          [(128, 128, 16, 16), (256, 64, 16, 16)])
-        # Of a launch of many rounds: of a short one all rounds are simulated.
+        # For a launch of many rounds: all rounds of a short one are simulated.
         [one], warnings = timings_and_warnings("--kernel", KERNEL, "--lengths", 512, "--causal", "off", "--workgroups", 3,
                                                "--compute-units", 2)
         self.assertEqual((one["simulated"]["compute_units"], one["simulated"]["workgroups"]), (2, 6))
@@ -128,7 +128,7 @@ class WholeXcdTest(unittest.TestCase):
             with self.subTest(kernel=a["kernel"], causal=a["causal"]):
                 print(f"{a['kernel']} {a['length']} causal {a['causal']}: {100 * (a['clk'] / b['clk'] - 1):+.1f} %, "
                       f"{a['simulated']['workgroups']} workgroups for {b['simulated']['workgroups']}")
-                # A sample has no last round to halve and no next workgroup: it times the launch without
+                # A sample has neither a last round to halve nor a next workgroup: it times the launch without rounds
                 # (package/rounds.h), which takes longer.
                 has_rounds = a["kernel"].endswith("_w8") and not a["causal"]
                 self.assertLess(a["clk"] / b["clk"] - 1, 0.12 if has_rounds else 0.06)

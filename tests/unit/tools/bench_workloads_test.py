@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""`sluice bench` on workloads: figures against what can be counted without the model, runs on a device, refusals.
+"""`sluice bench` on workloads: figures against counts without the model, runs on a device, refusals.
 
 usage: bench_workloads_test.py SLUICE SLUICE_EMU [unittest arguments]
-The device is the emulator in the place of HIP's library: its times mean nothing, but everything else is as on a GPU.
+The device is the emulator instead of HIP's library: its times mean nothing, but everything else is as on a GPU.
 """
 import json
 import pathlib
@@ -46,8 +46,8 @@ class ModelTest(BenchTestCase):
         attention, merge = model["launches"]
         self.assertEqual(model["clk"], attention["clk"] + merge["clk"])
         self.assertTrue(merge["kernel"].startswith("merge_states_"))
-        # Arguments in registers, and splits that are read before it is known which of them count: without either
-        # it would be more.
+        # Arguments in registers, and splits that are read before it is known which of them count: otherwise it would be
+        # more.
         self.assertLess(merge["clk"], 0.1 * attention["clk"])
         self.assertEqual(attention["kernel"], model["kernel"])
         self.assertEqual(attention["workgroups"], 8 * 8 * model["splits"])
@@ -110,7 +110,7 @@ class ModelTest(BenchTestCase):
         contiguous, = timings(*DECODE, "--page-size", 0)
         self.assertEqual((contiguous["page_size"], contiguous["shuffled_pages"]), (0, False))
         self.assertNotIn("pages", contiguous["work"])
-        self.assertEqual(clk(), clk())  # nothing is drawn anew
+        self.assertEqual(clk(), clk())  # nothing is drawn again
 
     def test_a_sample_where_one_is_asked_for(self):
         work = ["--workload", "decode", "--sequences", "16x300"]

@@ -1,9 +1,8 @@
 #!/usr/bin/python3
-"""The `sluice` program as a user meets it: results, messages and exit statuses.
+"""Tests the `sluice` program as a user sees it: results, messages and exit statuses.
 
-usage: command_line_test.py SLUICE LIBRARY DATA LLVM_BIN [--emulator] [unittest arguments]
-LIBRARY is the libsluice.so in use, DATA the folder tests/data, LLVM_BIN holds llvm-objdump.
---emulator: the emulator is built, so calls can run.
+usage: command_line_test.py SLUICE LIBRARY DATA LLVM_BIN [--emulator] [unittest arguments] LIBRARY is the libsluice.so
+in use, DATA the folder tests/data, LLVM_BIN holds llvm-objdump. --emulator: the emulator is built, so calls can run.
 """
 import array
 import pathlib
@@ -114,7 +113,7 @@ class CommandLineTest(unittest.TestCase):
 
     def test_inspect_notices_damage(self):
         library = pathlib.Path(LIBRARY).read_bytes()
-        # The magic also occurs in the code that looks for it; the pack is where a version and a size follow.
+        # The magic also occurs in the code that looks for it; in the pack a version and a size follow.
         begin = -1
         while True:
             begin = library.index(b"SLUICEPK", begin + 1)
@@ -152,7 +151,7 @@ class CommandLineTest(unittest.TestCase):
         self.refuses("--elf: /dev/full cannot be written: No space left", *extract, "--elf", "/dev/full", "--bundle",
                      bundle)
         self.assertEqual(list(self.folder.iterdir()), [])
-        # A quota that the file exceeds: what was there before stays.
+        # A quota that the file exceeds: the former contents stay.
         elf.write_text("before")
         result = subprocess.run([SLUICE, *extract, "--elf", elf], capture_output=True, text=True,
                                 preexec_fn=lambda: limit_file_size(4096))
@@ -196,7 +195,7 @@ class CommandLineTest(unittest.TestCase):
         text = self.succeeds("verify", *call, "--o",
                              write_npy(self.folder / "o.npy", "<f4", (1, 256, 4, 128), good.tobytes()))
         self.assertIn(" 2 elements not judged", text)
-        # One row earlier, the infinity cannot be why.
+        # One row earlier, the infinity cannot be the reason.
         good[(254 * 4 + 2) * 128 + 127] = float("nan")
         bad = write_npy(self.folder / "o.npy", "<f4", (1, 256, 4, 128), good.tobytes())
         self.refuses("WRONG: 1 beyond tolerance", "verify", *call, "--o", bad, status=1)
@@ -264,7 +263,7 @@ class CommandLineTest(unittest.TestCase):
         self.assertEqual((header["descr"], header["shape"]), ("<f4", (1, 4, 256)))
         self.succeeds("verify", *INPUTS, "--causal", "--o", o, "--lse", lse, "--expect-o", QKV / "o.npy",
                       "--expect-lse", QKV / "lse.npy")
-        # A kernel's rounding shows: these are not the reference's own numbers.
+        # A kernel's rounding is visible: these are not the reference's own numbers.
         self.assertNotIn("max abs 0 ", self.succeeds("verify", *INPUTS, "--causal", "--o", o))
 
     @unittest.skipUnless(HAS_EMULATOR, "the emulator is not built")
@@ -293,7 +292,7 @@ class CommandLineTest(unittest.TestCase):
         q = write_npy(self.folder / "q.npy", "<f2", (1, 2048, 8, 128), bytes(2048 * 8 * 256))
         kv = write_npy(self.folder / "kv.npy", "<f2", (1, 3072, 1, 128), bytes(3072 * 256))
         call = "run", "--q", q, "--k", kv, "--v", kv, "--out", self.folder / "o.npy"
-        self.succeeds(*call)  # and writes nothing to what is no terminal
+        self.succeeds(*call)  # and writes nothing to anything but a terminal
         text, progress = run_on_a_terminal(SLUICE, *call)
         seconds = float(re.search(r", ([0-9.]+) s, ", text).group(1))
         if seconds < 2:

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The arguments and the memory that `sluice-emu run` gives to a kernel. See emu_fixture.py."""
+"""Tests the arguments and the memory that `sluice-emu run` gives to a kernel. See emu_fixture.py."""
 import bisect
 import struct
 
@@ -9,7 +9,7 @@ from npy_files import read_npy, write_npy
 ECHO_SCALARS = ["i8:-5", "u8:0xC8", "i16:-30000", "u16:60000", "f16:1.5", "bf16:-2.5", "i32:-2000000000",
                 "u32:4000000000", "f32:0.1", "i64:-9000000000000000000", "u64:18000000000000000000", "f64:-1e-300",
                 "raw:0102030405aF"]
-# As the System V ABI lays out a structure of these types, written down once more.
+# The layout of a structure of these types in the System V ABI, computed independently.
 ECHO_BYTES = struct.pack("<bBhHeHxxiIfqQd6Bxx", -5, 200, -30000, 60000, 1.5, 0xc020, -2000000000, 4000000000, 0.1,
                          -9 * 10**18, 18 * 10**18, -1e-300, 1, 2, 3, 4, 5, 0xaf)
 
@@ -42,7 +42,7 @@ class ArgumentTest(EmuTest):
                               (64, b"\x09" * 16), (80, b"\x0a" * 12), (96, b"\x0b" * 32)]:
             expected[offset:offset + len(value)] = value
         self.assertEqual(data[8:], bytes(expected[8:]))
-        # Up to 7 bytes may be missing at the end, not more; and none may be too many.
+        # Up to 7 bytes may be missing at the end, not more; and there may be no extra bytes.
         message = "the values of --arg take {} bytes; the descriptor of kernel 'bare', which has no metadata, declares 128"
         for size in (104, 136):
             self.refuses(message.format(8 + size), "run", REGISTERS, "--kernel", "bare", "--arg", "size:128", "--arg",
@@ -102,7 +102,7 @@ class ArgumentTest(EmuTest):
             "ptr:0": "argument 0 is no buffer",
             "ptr:x": "'x' is no whole number",
         }.items():
-            # None: the value is fine, and of the wrong size.
+            # None: the value is valid, but of the wrong size.
             self.refuses([f"--arg {argument} (argument 0): ", message or "has 2 bytes"], "run", REGISTERS, "--kernel",
                          "careless", "--arg", argument)
 
@@ -157,7 +157,7 @@ class PlacedArgumentTest(EmuTest):
         self.assertIn("argument at byte 0: u32 [128] written to", text)
         self.assertIn("argument at byte 16: u32 [128] written to", text)
         self.expect(7)
-        # In any order, and what is not given is 0.
+        # In any order; arguments that are not given are 0.
         self.succeeds(*self.CALL, *self.flags(reversed(self.VALUES[:-1])), *outputs)
         self.expect(0)
         result = self.json(*self.CALL, *self.flags(self.VALUES), *outputs)
@@ -247,7 +247,7 @@ class BufferTest(EmuTest):
             self.assertEqual(values[0], first)
             self.assertTrue(all(-1 <= value < 1 for value in values))
             self.assertTrue(min(values) < -0.8 and max(values) > 0.8)
-        # Types that Python has no letter for: all their numbers as the bits say, rounded to nearest even.
+        # Types that Python has no letter for: all their numbers by their bits, rounded to nearest even.
         wanted = []
         state = 7
         for _ in range(512):

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""Code objects in `sluice-emu`: which it takes, and what list, disasm and check say of them. See emu_fixture.py."""
+"""Tests code objects in `sluice-emu`: which it accepts, and the output of list, disasm and check. See
+emu_fixture.py."""
 import json
 import pathlib
 import re
@@ -85,7 +86,7 @@ class CodeFileTest(EmuTest):
                          {"invert", "places", "reverse", "spin"})
 
     def test_names_of_cplusplus(self):
-        # Symbols of the same length in place of those there are.
+        # Symbols are replaced by others of the same length.
         symbols = {b"invert": b"_Z2fov", b"places": b"_Z2fof", b"reverse": b"_Z3barj"}
         data = pathlib.Path(KERNELS).read_bytes()
         for old, new in symbols.items():
@@ -156,7 +157,7 @@ class DisasmTest(EmuTest):
                 body = re.sub(r" +<[^>]*>$", "", body, flags=re.MULTILINE)
                 theirs = self.lines(body)
                 ours = self.lines(self.succeeds("disasm", code, "--kernel", kernel))
-                theirs = theirs[:len(ours)]  # objdump goes on with what fills the space to the next kernel
+                theirs = theirs[:len(ours)]  # objdump continues with the padding before the next kernel
                 self.assertEqual([line[1:] for line in ours], [line[1:] for line in theirs])
                 self.assertTrue(ours[-1][0], "s_endpgm")
                 for mine, other in zip(ours, theirs):
@@ -171,7 +172,7 @@ class DisasmTest(EmuTest):
         self.assertEqual(back.group(1), back.group(2))
         self.assertNotEqual(back.group(1), back.group(3))
         self.assertIn(f"s_cbranch_scc1 {back.group(3)} ", text)
-        # All of it: every kernel once, and what fills the space between them summed up.
+        # All of it: every kernel once, and the padding between them summed up.
         text = self.succeeds("disasm", KERNELS)
         for kernel in ("invert", "places", "reverse", "spin"):
             self.assertEqual(text.count(f" <{kernel}>:\n"), 1)

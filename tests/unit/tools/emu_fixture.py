@@ -1,4 +1,4 @@
-"""What the tests of the `sluice-emu` program have in common: it is met as a user meets it.
+"""Shared by the tests of the `sluice-emu` program, which use it as a user would.
 
 usage of each: TEST.py SLUICE_EMU KERNELS REGISTERS LLVM_BIN [unittest arguments]
 KERNELS and REGISTERS are the code objects of emu_kernels.cl and emu_registers.s, LLVM_BIN holds llvm-objdump.
@@ -33,7 +33,7 @@ class EmuTest(unittest.TestCase):
         return result.stdout
 
     def refuses(self, text, *arguments):
-        """`text`: what stderr says, or several such."""
+        """`text`: the expected text of stderr, or several such."""
         result = emu(*arguments)
         self.assertEqual((result.returncode, result.stdout), (2, ""), result.stderr)
         for part in [text] if isinstance(text, str) else text:

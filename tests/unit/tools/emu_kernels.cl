@@ -1,4 +1,4 @@
-// Kernels that the command line of the emulator is tested with; the arguments are in the metadata.
+// Kernels for tests of the emulator's command line; the arguments are in the metadata.
 #define LANE __builtin_amdgcn_workitem_id_x()
 #define GROUP __builtin_amdgcn_workgroup_id_x()
 
@@ -8,7 +8,7 @@ kernel void invert(global uint *data, uint count) {
   if (i < count) data[i] = ~data[i];
 }
 
-// Where each work-item is, in workgroups of 4 x 2 x 2.
+// The place of each work-item, in workgroups of 4 x 2 x 2.
 kernel void places(global uint *out, uint grid_x, uint grid_y) {
   uint x = LANE, y = __builtin_amdgcn_workitem_id_y(), z = __builtin_amdgcn_workitem_id_z();
   uint gx = GROUP, gy = __builtin_amdgcn_workgroup_id_y(), gz = __builtin_amdgcn_workgroup_id_z();
@@ -22,12 +22,12 @@ kernel void reverse(global uint *data, local uint *lds) {
   data[LANE] = lds[63 - LANE];
 }
 
-// Counts to `count`, with nothing to see.
+// Counts to `count`, without a visible result.
 kernel void spin(uint count) {
   for (uint i = 0; i < count; ++i) __asm__ volatile("s_nop 0");
 }
 
-// Each argument is followed by padding up to 16 bytes, as kernels that are written in assembly have it.
+// Each argument is followed by padding up to 16 bytes, as in kernels written in assembly.
 kernel void padded(global uint *out, uint a0, uint a1, global const uint *in, uint b0, uint b1, uint count, uint c0,
                    uint c1, uint c2, uint factor, uint d0, uint d1, uint d2, global const uint *end, uint e0, uint e1,
                    uint addend, uint f0, uint f1, uint f2) {
@@ -35,7 +35,7 @@ kernel void padded(global uint *out, uint a0, uint a1, global const uint *in, ui
   if (i < count) out[i] = factor * in[i] + addend + (uint)(end - in) + (a0 | b1 | c2 | d0 | e1) + (f0 | f1 | f2);
 }
 
-// Workgroups take pieces of work from a counter until there are none.
+// Workgroups take pieces of work from a counter until none are left.
 kernel void claim(global uint *counter, uint pieces) {
   while (__scoped_atomic_fetch_add(counter, 1u, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE) < pieces)
     __builtin_amdgcn_s_sleep(1);

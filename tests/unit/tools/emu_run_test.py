@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Launches of `sluice-emu run`: their options, reports, traces and progress. See emu_fixture.py."""
+"""Tests launches of `sluice-emu run`: their options, reports, traces and progress. See emu_fixture.py."""
 import array
 import json
 import pathlib
@@ -77,7 +77,7 @@ class LaunchTest(EmuTest):
     def test_how_many_reports(self):
         self.assertEqual(self.kinds("--stop-at-report"), ["pending_register"])
         self.assertEqual(len(self.kinds("--max-reports", "2")), 2)
-        # Of each kind.
+        # The limit is per kind.
         self.assertEqual(len(self.kinds("--max-reports", "1")), 2)
         self.refuses("--max-reports", "run", REGISTERS, "--kernel", "steps", "--arg", "u32:0", "--max-reports", "0")
 
@@ -106,7 +106,7 @@ class LaunchTest(EmuTest):
         self.assertEqual((result["reports"], result["counters"]["lds_bank_conflicts"]), ([], None))
 
     def test_completion_and_seed(self):
-        # What the addition sees of the load: nothing when it is late, the value when it is early.
+        # The value that the addition reads: the old one if the load is late, the loaded one if it is early.
         def sum_of(*arguments):
             text = self.succeeds("run", REGISTERS, "--kernel", "careless", "--arg", "size:64:fill=1", "--check=none",
                                  "--trace", *arguments)
@@ -235,7 +235,7 @@ class TraceTest(EmuTest):
                      if kernel["name"] == "steps")
         self.assertEqual([step[0] for step in steps[:3]],
                          [f"0,0,0 wave 0 #{i} {entry + 4 * i:06x}" for i in range(3)])
-        # An early load is there at once.
+        # An early load arrives at once.
         steps = self.trace("--completion", "early")
         self.assertEqual([step[2] for step in steps[10:12]], [["s5 = 0x00001234"], []])
 
@@ -278,7 +278,7 @@ class TraceTest(EmuTest):
             self.assertEqual(result(*options), result(*options, "--trace=/dev/null"))
 
     def patched_steps(self, before, after):
-        """What a trace of `steps` with other code writes."""
+        """The trace of `steps` with other code."""
         code = bytearray(pathlib.Path(REGISTERS).read_bytes())
         code[(at := code.index(before)):at + len(after)] = after
         (self.folder / "a.co").write_bytes(code)
@@ -288,7 +288,7 @@ class TraceTest(EmuTest):
         # The branch around the trap is gone.
         text = self.patched_steps(struct.pack("<II", 0xbf850001, 0xbf920001), struct.pack("<I", 0xbf800000))
         self.assertRegex(text, r"\n0,0,0 wave 0 #13 \w+: s_trap 1\nsteps at 0x\w+: trap: the kernel gave up with s_trap\n")
-        # An MFMA that would broadcast more blocks than there are: it writes nothing.
+        # An MFMA that would broadcast more blocks than exist: it writes nothing.
         text = self.patched_steps(struct.pack("<II", 0xd1e80804, 0x02020004), struct.pack("<II", 0xd3cd0700, 0x04020d04))
         self.assertRegex(text, r"\n0,0,0 wave 0 #9 \w+: v_mfma_f32_16x16x16_f16 v\[0:3\], .* cbsz:7  exec 0xf{16}\nsteps at ")
 
@@ -302,7 +302,7 @@ class ProgressTest(EmuTest):
         while (seconds := self.json(*call, f"u32:{count}")["seconds"]) < 0.1:
             count *= 10
         long_call = [*call, f"u32:{int(count * 1.6 / seconds)}"]
-        # Beside it the same into a pipe: nothing but results is written.
+        # Beside it the same into a pipe: only results are written.
         with subprocess.Popen([EMU, *map(str, long_call)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                               stderr=subprocess.PIPE) as process:
             text = run_on_a_terminal(EMU, *long_call)[1]

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""`sluice-emu run --timing`: its figures, its listing and its pictures. See emu_fixture.py."""
+"""Tests `sluice-emu run --timing`: its figures, its listing and its pictures. See emu_fixture.py."""
 import fcntl
 import os
 import pathlib
@@ -145,7 +145,7 @@ class TimingTest(EmuTest):
         self.assertEqual({len(line) for line in plain.split("\r\n") if " wg 0 " in line}, {70})
 
     def test_roofline(self):
-        # `steps` with an MFMA, v[0:3] = v[4:5] * v[6:7] + v[0:3], in place of v_mad_u64_u32.
+        # `steps` with an MFMA, v[0:3] = v[4:5] * v[6:7] + v[0:3], instead of v_mad_u64_u32.
         code = bytearray(pathlib.Path(REGISTERS).read_bytes())
         before, after = struct.pack("<II", 0xd1e80804, 0x02020004), struct.pack("<II", 0xd3cd0000, 0x04020d04)
         code[(at := code.index(before)):at + len(after)] = after

@@ -1,4 +1,4 @@
-"""What `sluice-emu` says and returns where there are warnings; KERNELS is the code object of emu_masks.s."""
+"""The output and status of `sluice-emu` if there are warnings; KERNELS is the code object of emu_masks.s."""
 from emu_fixture import KERNELS as MASKS
 from emu_fixture import REGISTERS, EmuTest, main
 

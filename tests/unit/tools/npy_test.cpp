@@ -1,4 +1,4 @@
-//===- npy_test.cpp - .npy files: round trips, real files, and each way a file can be wrong -------------===//
+//===- npy_test.cpp - .npy files: round trips, real files, and each kind of error -----------------------===//
 
 #include "support/temporary_folder.h"
 #include "tools/npy.h"
@@ -57,7 +57,7 @@ TEST_CASE("an array written is the array read, for every type and rank") {
       CHECK(back.type == type);
       CHECK(back.shape == shape);
       CHECK(back.bytes == array.bytes);
-      // The elements begin at a multiple of 64 bytes, as NumPy's own files do.
+      // The elements begin at a multiple of 64 bytes, as in NumPy's own files.
       CHECK((folder.read("a.npy").size() - array.bytes.size()) % 64 == 0);
     }
 }

@@ -1,4 +1,4 @@
-//===- output_file_test.cpp - what is written where, and what stays as it was ---------------------------===//
+//===- output_file_test.cpp - which files are written, and which stay unchanged -------------------------===//
 
 #include "support/temporary_folder.h"
 #include "tools/context.h"

@@ -17,7 +17,7 @@ using namespace sluice::tools;
 
 namespace {
 
-/// Sends stderr to a file while it lives.
+/// Redirects stderr to a file while it lives.
 class StderrTo {
 public:
   explicit StderrTo(int file) : saved(dup(STDERR_FILENO)) { dup2(file, STDERR_FILENO); }
@@ -31,7 +31,7 @@ private:
   int saved;
 };
 
-/// What a second's work writes to `file`.
+/// The output of a second's work to `file`.
 void work(int file) {
   const StderrTo redirect(file);
   Progress progress("kernel");

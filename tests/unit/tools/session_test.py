@@ -3,7 +3,7 @@
 
 usage: session_test.py PROGRAM CLANG PAGE
 A line that ends with "`NAME`:" before a block of code makes the file NAME. In a block of "console", a line after "$ " is
-a command, and what follows is what it writes to stdout and stderr; "..." stands for any text.
+a command, and the lines after it are its output on stdout and stderr; "..." stands for any text.
 """
 import os
 import pathlib
@@ -19,7 +19,7 @@ MARK = "--- the next command ---"
 
 
 def commands_of(page):
-    """[(command, what it should write)]"""
+    """[(command, its expected output)]"""
     commands = []
     for block in BLOCK.findall(page):
         for command, expected in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE):
@@ -41,7 +41,7 @@ def main():
         for name, content in FILE.findall(page):
             (pathlib.Path(folder) / name).write_text(content)
         script = "".join(f"{command}\nstatus=$?; echo '{MARK}'; (exit $status)\n" for command, _ in commands)
-        # Nothing of the environment but what sanitizers are told.
+        # Only the sanitizers' settings are passed on from the environment.
         kept = {name: value for name, value in os.environ.items() if name.endswith("SAN_OPTIONS")}
         path = f"{PROGRAM.parent}:{CLANG.parent}:/usr/bin:/bin"
         result = subprocess.run(["/bin/bash", "-c", script], cwd=folder, env={"PATH": path} | kept, text=True,

@@ -1,4 +1,4 @@
-//===- support_tables_test.cpp - the tables of what is supported follow the pack ------------------------===//
+//===- support_tables_test.cpp - the tables of supported features follow the pack -----------------------===//
 
 #include "support/test_pack.h"
 #include "tools/support_questions.h"
@@ -12,7 +12,7 @@ using Catch::Contains;
 
 namespace {
 
-/// A context of kernels that do not run; the pack must outlive it.
+/// A context of kernels that cannot run; the pack must outlive it.
 ContextHandle context_of(const std::vector<std::byte> &pack) {
   static const std::string device = "gfx942:304"; // which the description points into
   sluice_context_desc desc = describe_device(device);

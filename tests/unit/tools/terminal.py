@@ -1,11 +1,11 @@
-"""What programs write to a terminal."""
+"""The output of programs on a terminal."""
 import os
 import pty
 import subprocess
 
 
 def run_on_a_terminal(*command):
-    """(what it writes to stdout, what to a terminal at stderr); fails if the command does."""
+    """(output on stdout, output on a terminal at stderr); fails if the command does."""
     ours, theirs = pty.openpty()
     with subprocess.Popen([*map(str, command)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=theirs,
                           text=True) as process:

@@ -1,4 +1,4 @@
-//===- workload_test.cpp - workloads: what a recorded plan launches, and the sample of a launch ---------===//
+//===- workload_test.cpp - workloads: the launches of a recorded plan, and samples of a launch ----------===//
 
 #include "emulator/machine/machine.h"
 #include "support/half.h"
@@ -35,7 +35,7 @@ std::vector<double> numbers(const void *data, size_t count, uint32_t dtype) {
   return values;
 }
 
-/// Runs what the plan launches on the machine, with all checks, and compares with the reference; returns the
+/// Runs the plan's launches on the machine, with all checks, and compares with the reference; returns the
 /// number of launches.
 size_t run_and_compare(const PackFile &pack, const Workload &work, double tolerance) {
   INFO(work.name());
@@ -71,7 +71,7 @@ size_t run_and_compare(const PackFile &pack, const Workload &work, double tolera
     largest = std::max(largest, std::abs(expected[i]));
   }
   CHECK(worst < tolerance);
-  CHECK(largest > 10 * tolerance); // another workload's results would not be as near
+  CHECK(largest > 10 * tolerance); // another workload's results would not be as close
   return launches.size();
 }
 
@@ -92,7 +92,7 @@ TEST_CASE("A recorded plan launches what computes the workload") {
   work.kind = WorkKind::chunk;
   work.kv_len = 1500;
   work.page_size = 16;
-  CHECK(run_and_compare(pack, work, 0.01) == 2); // few workgroups: their keys are divided
+  CHECK(run_and_compare(pack, work, 0.01) == 2); // few workgroups: their keys are split
   for (const char *type : {"f16", "bf16-f32"}) { // those of a prefill kernel, too
     Workload chunk = work;
     chunk.types = types(type);
@@ -116,7 +116,7 @@ TEST_CASE("A recorded plan launches what computes the workload") {
           .q_len = 1,
           .kv_len = 600,
           .page_size = 16};
-  CHECK(run_and_compare(pack, work, 0.01) == 2); // attention and the merge of its parts
+  CHECK(run_and_compare(pack, work, 0.01) == 2); // attention and the merge of its splits
   work.shuffled_pages = false;
   work.page_size = 24;
   CHECK(run_and_compare(pack, work, 0.01) == 2);

@@ -1,12 +1,11 @@
-//===- lds_reuse_test.cpp - random kernels, run with the bytes that reuse-lds gave their tiles ----------===//
+//===- lds_reuse_test.cpp - random kernels, run with the bytes that reuse-lds assigned ------------------===//
 //
-// An interpreter walks random paths through the kernels behind the two passes, with two memories: in one
-// every tile has bytes of its own, in the other those it was given. Reads must find the same in both,
-// whenever copies land; and between accesses to a byte through different tiles there must be a barrier, and
-// no copy in flight. A path stands for the whole workgroup: what waves do between two barriers is in no
-// order.
+// An interpreter walks random paths through the output of the two passes, with two memories: in one every
+// tile has separate bytes, in the other its assigned ones. Reads must find the same in both, whenever copies
+// land; and between accesses to a byte through different tiles there must be a barrier, and no copy in
+// flight. A path represents the whole workgroup: the work of waves between two barriers is not ordered.
 //
-// The oracle knows bytes, time and barriers; it shares nothing with the passes' idea of live ranges.
+// The oracle knows bytes, time and barriers; it shares nothing with the passes' notion of live ranges.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "transforms/Passes.h"
@@ -46,7 +45,7 @@ public:
 private:
   struct Tile {
     unsigned number, place, size;
-    std::vector<uint64_t> own; // what it holds if nobody shares its bytes; 0: nothing
+    std::vector<uint64_t> own; // its contents if no tile shares its bytes; 0: nothing
   };
   struct Cell {
     uint64_t value = 0;
@@ -99,7 +98,7 @@ private:
     ++reads;
     for (unsigned cell = 0; cell < tile.size; ++cell)
       touch(op, tile, cell);
-    // A kernel that reads what is still copied gets one or the other; that is its own mistake.
+    // A kernel that reads bytes still being copied gets either value; that is the kernel's mistake.
     for (const Copy &copy : flight)
       if (copy.tile == &tile) return;
     for (unsigned cell = 0; cell < tile.size; ++cell)
@@ -221,7 +220,7 @@ TEST_CASE("tiles that share bytes do not disturb each other", "[transforms]") {
     passed.kernel->walk([&](BarrierOp) { ++after; });
     barriers += unsigned(after - before);
   }
-  // The kernels are worth the trouble: many tiles share bytes, and many need a barrier for it.
+  // The kernels are a real test: many tiles share bytes, and many need a barrier for it.
   WARN(sharing << " of " << kernels << " kernels share bytes, with " << barriers << " barriers added; "
                << reads << " reads");
   CHECK(sharing > kernels / 3);

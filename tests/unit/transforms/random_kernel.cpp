@@ -19,7 +19,7 @@ public:
       types.push_back("!sluice.lds_tile<" + std::to_string(1 + below(4)) + "x64xf16>");
       line("%t" + std::to_string(tile) + " = sluice.lds_alloc : " + types.back());
     }
-    // What is written in front of everything may be read anywhere.
+    // Tiles written before everything else may be read anywhere.
     std::vector<bool> written(tiles);
     if (below(2)) use(below(tiles), written, 0);
     block(written, 0, 4 + below(5));
@@ -49,7 +49,7 @@ private:
     if (below(6)) line("sluice.async_mark");
   }
 
-  /// One range: some writes, whatever happens in between, and a read.
+  /// One range: some writes, anything in between, and a read.
   void use(unsigned tile, std::vector<bool> &written, unsigned depth) {
     write(tile);
     if (below(4) == 0) write(tile);
@@ -59,7 +59,7 @@ private:
     if (below(3) == 0) read(tile);
   }
 
-  /// Read what an earlier iteration or the code before has written, and write for the next iteration.
+  /// Read the values of an earlier iteration or of the code before, and write for the next iteration.
   void prefetch(unsigned tile) {
     read(tile);
     write(tile);
