@@ -233,8 +233,7 @@ typedef struct sluice_device_info {
   char chip[32];               /**< Processor without features: "gfx942". */
   char arch[64];               /**< As the runtime reports it: "gfx942:sramecc+:xnack-". */
   char name[128];              /**< Marketing name, or empty. */
-  char runtime[160];           /**< Where HIP comes from: a file name,
-"caller" or "none". */
+  char runtime[160];           /**< Where HIP comes from: a file name, "caller" or "none". */
 } sluice_device_info;
 
 /**
