@@ -35,7 +35,7 @@ func replay(runtime *hip.Runtime, plan *sluice.Plan, args *sluice.Args, lengths 
 	}
 	defer graph.Close()
 	for _, step := range steps {
-		length[0] = step // the copy reads it when it executes
+		length[0] = step // which the copy finds when it executes
 		if err := graph.Launch(stream.Handle()); err != nil {
 			return err
 		}

@@ -296,12 +296,12 @@ mod tests {
     }
 
     fn tensor<T: crate::Element>(address: usize, shape: [usize; 4]) -> Tensor<'static, Device> {
-        // SAFETY: likewise.
+        // SAFETY: as above.
         unsafe { Tensor::from_raw(address as *const T, Layout::contiguous(shape)) }.unwrap()
     }
 
     fn tensor_mut<T: crate::Element>(address: usize, shape: [usize; 4]) -> TensorMut<'static, Device> {
-        // SAFETY: likewise.
+        // SAFETY: as above.
         unsafe { TensorMut::from_raw(address as *mut T, Layout::contiguous(shape)) }.unwrap()
     }
 

@@ -272,12 +272,12 @@ mod tests {
     }
 
     fn tensor<T: Element>(address: usize, layout: Layout) -> Tensor<'static, Device> {
-        // SAFETY: likewise.
+        // SAFETY: as above.
         unsafe { Tensor::from_raw(address as *const T, layout) }.unwrap()
     }
 
     fn tensor_mut<T: Element>(address: usize, layout: Layout) -> TensorMut<'static, Device> {
-        // SAFETY: likewise.
+        // SAFETY: as above.
         unsafe { TensorMut::from_raw(address as *mut T, layout) }.unwrap()
     }
 

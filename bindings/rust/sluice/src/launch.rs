@@ -31,11 +31,11 @@ pub struct RawEvent(pub *mut c_void);
 
 // SAFETY: handles, which HIP accepts on any thread.
 unsafe impl Send for RawStream {}
-// SAFETY: likewise.
+// SAFETY: as above.
 unsafe impl Sync for RawStream {}
-// SAFETY: likewise.
+// SAFETY: as above.
 unsafe impl Send for RawEvent {}
-// SAFETY: likewise.
+// SAFETY: as above.
 unsafe impl Sync for RawEvent {}
 
 /// Something that must complete before a run starts.
@@ -45,7 +45,7 @@ pub struct Dependency(sys::sluice_dependency);
 
 // SAFETY: handles, which HIP accepts on any thread.
 unsafe impl Send for Dependency {}
-// SAFETY: likewise.
+// SAFETY: as above.
 unsafe impl Sync for Dependency {}
 
 impl Dependency {

@@ -22,7 +22,7 @@ pub struct Plan {
 
 // SAFETY: the header: plans are immutable once made, and may be shared by any number of threads.
 unsafe impl Send for Plan {}
-// SAFETY: likewise.
+// SAFETY: as above.
 unsafe impl Sync for Plan {}
 
 impl Drop for Plan {

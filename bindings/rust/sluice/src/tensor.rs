@@ -55,7 +55,7 @@ pub(crate) struct View {
 // SAFETY: an address. Access to the memory has its own contract: a borrow on the host, the Safety section of the call
 // on a device.
 unsafe impl Send for View {}
-// SAFETY: likewise.
+// SAFETY: as above.
 unsafe impl Sync for View {}
 
 /// A requirement on an extent.
@@ -191,7 +191,7 @@ pub struct Array<'a, T: Plain, M: Memory> {
 
 // SAFETY: as for View.
 unsafe impl<T: Plain, M: Memory> Send for Array<'_, T, M> {}
-// SAFETY: likewise.
+// SAFETY: as above.
 unsafe impl<T: Plain, M: Memory> Sync for Array<'_, T, M> {}
 
 impl<'a, T: Plain> Array<'a, T, Host> {

@@ -50,7 +50,7 @@ pub(crate) unsafe extern "C" fn trampoline(record: *const sys::sluice_trace_reco
             sys::SLUICE_TRACE_RUN => TraceEvent::Run,
             _ => return, // from a newer library: it has no name here
         };
-        // SAFETY: likewise.
+        // SAFETY: as above.
         let (kernel, reason) = unsafe { (CStr::from_ptr(record.kernel), CStr::from_ptr(record.reason)) };
         trace(&TraceRecord {
             event,

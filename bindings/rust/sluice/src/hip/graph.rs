@@ -15,7 +15,7 @@ pub struct Graph {
 
 // SAFETY: a handle, which HIP accepts on any thread.
 unsafe impl Send for Graph {}
-// SAFETY: likewise; what is shared is only read.
+// SAFETY: as for Send; a shared graph is only read.
 unsafe impl Sync for Graph {}
 
 impl Graph {
@@ -53,8 +53,8 @@ pub struct GraphExec {
 
 // SAFETY: a handle, which HIP accepts on any thread.
 unsafe impl Send for GraphExec {}
-// HIP does not allow two threads to launch one instance at once. `launch` takes it mutably, so a shared one cannot be
-// launched. SAFETY: likewise.
+// SAFETY: as for Send. HIP does not allow two threads to launch one instance at once, but `launch` takes it mutably, so
+// a shared one cannot be launched.
 unsafe impl Sync for GraphExec {}
 
 impl GraphExec {

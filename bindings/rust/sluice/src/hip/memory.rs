@@ -187,7 +187,7 @@ impl<T: Plain> fmt::Debug for Slice<'_, T> {
 
 // SAFETY: as for Buffer.
 unsafe impl<T: Plain> Send for Slice<'_, T> {}
-// SAFETY: likewise.
+// SAFETY: as above.
 unsafe impl<T: Plain> Sync for Slice<'_, T> {}
 
 impl<'a, T: Plain> Slice<'a, T> {

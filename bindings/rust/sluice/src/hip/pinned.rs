@@ -24,7 +24,7 @@ impl<T: Plain> fmt::Debug for Pinned<T> {
 
 // SAFETY: as Box<[T]> of elements that are Send and Sync; any thread may free it.
 unsafe impl<T: Plain> Send for Pinned<T> {}
-// SAFETY: likewise.
+// SAFETY: as above.
 unsafe impl<T: Plain> Sync for Pinned<T> {}
 
 impl<T: Plain> Pinned<T> {
@@ -51,7 +51,7 @@ impl<T: Plain> Deref for Pinned<T> {
 
 impl<T: Plain> DerefMut for Pinned<T> {
     fn deref_mut(&mut self) -> &mut [T] {
-        // SAFETY: likewise.
+        // SAFETY: as above.
         unsafe { std::slice::from_raw_parts_mut(self.data, self.len) }
     }
 }
