@@ -1,4 +1,4 @@
-/*===- calls.c - the calls of the C ABI that cgo cannot make by itself -----------------------------===*/
+/*===- calls.c - the calls of the C ABI that cgo cannot make directly ------------------------------===*/
 #include "calls.h"
 
 #include <stddef.h>

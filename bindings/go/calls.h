@@ -1,4 +1,4 @@
-/*===- calls.h - the calls of the C ABI that cgo cannot make by itself --------------------------------===
+/*===- calls.h - the calls of the C ABI that cgo cannot make directly ---------------------------------===
  *
  * Go cannot make these calls directly for three reasons. Structs with device addresses are made in memory
  * that Go's garbage collector does not scan, because a wrong address must be refused by the library, not

@@ -182,7 +182,7 @@ func TestForgottenOnAnotherDevice(t *testing.T) {
 	testForgotten(t, newForgetting(t, context))
 }
 
-// If nothing was enqueued, or Close was called, there is no wait.
+// If nothing was enqueued, or Close was called, the finalizer does not wait.
 func TestNoWaitsWithoutNeed(t *testing.T) {
 	emulator, _ := emulated(t)
 	f := newForgetting(t, emulator)

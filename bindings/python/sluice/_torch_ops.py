@@ -55,7 +55,7 @@ def _bound(number: int) -> int:
 
 
 def _o_type(q: torch.Tensor, wanted: Optional[torch.dtype]) -> torch.dtype:
-    """The requested type of O, or that of Q, except for FP8."""
+    """The requested type of O; by default that of Q, or bfloat16 for FP8."""
     return wanted or (torch.bfloat16 if q.dtype.itemsize == 1 else q.dtype)
 
 

@@ -107,7 +107,7 @@ macro_rules! encoded {
                 unsafe { std::slice::from_raw_parts(bits.as_ptr().cast(), bits.len()) }
             }
 
-            /// As `from_bits_slice`, but mutable: writing here writes the other library's numbers.
+            /// As `slice_of_bits`, but mutable: writing here writes the other library's numbers.
             pub fn slice_of_bits_mut(bits: &mut [$bits]) -> &mut [$name] {
                 // SAFETY: transparent over a number, and every bit pattern is a number.
                 unsafe { std::slice::from_raw_parts_mut(bits.as_mut_ptr().cast(), bits.len()) }

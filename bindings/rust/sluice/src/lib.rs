@@ -23,7 +23,7 @@
 //! # Ok::<(), sluice::Error>(())
 //! ```
 //!
-//! A plan is gone when it is dropped:
+//! A plan cannot be used after it is dropped:
 //!
 //! ```compile_fail,E0382
 //! # fn f(plan: sluice::Plan) {
