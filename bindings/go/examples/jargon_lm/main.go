@@ -145,7 +145,7 @@ func checkGreedy(m *model, a attention, path string, out io.Writer) error {
 	}
 	difference := 0.0
 	for i, logit := range logits {
-		// Comparisons with NaN are always false.
+		// The comparisons would not notice a NaN.
 		if d := math.Abs(float64(logit - expected.FirstLogits[i])); !(d <= difference) {
 			difference = d
 		}

@@ -79,7 +79,7 @@ fn run(options: &Options) -> Result<bool, String> {
     }
     let difference = logits.iter().zip(&first_logits).fold(0f32, |largest, (is, wanted)| {
         let difference = (is - *wanted as f32).abs();
-        // Comparisons with NaN are always false.
+        // The comparisons would not notice a NaN.
         if difference.is_nan() {
             f32::INFINITY
         } else {
