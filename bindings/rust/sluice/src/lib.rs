@@ -4,6 +4,7 @@
 //!
 //! A [`Context`] is a device and the kernels for it. It makes a [`Plan`] from a [`Problem`], and the plan runs
 //! [`Args`]. `bindings/rust/README.md` has a complete program.
+//!
 //! # Ownership
 //!
 //! A [`Context`] is reference-counted, and a [`Plan`], a [`hip::Buffer`] or a [`hip::Stream`] holds a reference too:
