@@ -117,12 +117,12 @@ typedef struct sluice_emulator_counters_t {
   uint64_t reports_dropped;      /**< reports at places beyond those that are kept */
 } sluice_emulator_counters_t;
 
-/** Returns sums over all launches that have ended; workgroups are counted as they end, so that progress is
- * visible. Writes the first `size` bytes of the struct, which grows at its end: pass the size that the caller
+/** Writes sums over all launches that have ended; workgroups are counted as they end, so that progress is
+ * visible. Fills the first `size` bytes of the struct, which grows at its end: pass the size that the caller
  * was built with. SLUICE_EMULATOR_BAD_VALUE if `size` is larger than this library's struct. */
 SLUICE_EMULATOR_API int sluice_emulator_counters(sluice_emulator_counters_t *out, size_t size);
 
-/** Returns the number of MFMAs of one kind in launches that have ended, counted as in mfma_instructions.
+/** Counts the executed MFMAs of one kind in launches that have ended, as in mfma_instructions.
  * `mnemonic` is as the assembler prints it, e.g. "v_mfma_f32_32x32x8_f16". SLUICE_EMULATOR_UNKNOWN_KEY if it
  * does not exist. */
 SLUICE_EMULATOR_API int sluice_emulator_mfma_count(const char *mnemonic, uint64_t *count);
