@@ -5,7 +5,7 @@ import "C"
 
 import "unsafe"
 
-// RotaryStyle is which elements of a row of K a rotation takes together.
+// RotaryStyle says which elements of a row of K a rotation pairs.
 type RotaryStyle uint32
 
 // The styles.
@@ -14,9 +14,9 @@ const (
 	RotaryPairs  RotaryStyle = C.SLUICE_ROTARY_PAIRS  // 2e and 2e + 1, as GPT-J does.
 )
 
-// Append is new rows of K and V on their way into a paged cache: by Slots, or by Starts, KVLengths and a page table.
-// What goes where, and which member is for which, is said at sluice_append in the header. Shapes are [1, token, head,
-// dim] of new rows and [page, row in page, head, dim] of caches.
+// Append describes new rows of K and V to be stored in a paged cache: by Slots, or by Starts, KVLengths and a page
+// table. See sluice_append in the header for where rows go and which members each way needs. Shapes are [1, token,
+// head, dim] of new rows and [page, row in page, head, dim] of caches.
 type Append struct {
 	Flags           ProblemFlags // PageIndex64, VInK (then V has no rows and no cache) or 0.
 	SourceType      DType        // Of K and V: F16 or BF16; required.
@@ -28,10 +28,10 @@ type Append struct {
 	PageTableKind   PageTableKind
 	KPack           int32         // As in Problem.
 	KScaleKind      ScaleKind     // ScaleNone, ScalePerTensor or ScalePerHead; ScaleNone unless the cache is FP8.
-	VScaleKind      ScaleKind     // Likewise.
+	VScaleKind      ScaleKind     // As KScaleKind.
 	Tokens          int32         // Rows of K and V; required.
 	Batch           int32         // Sequences; 0 with Slots.
-	RotaryDim       int32         // Elements of K that are rotated; even; 0 is none.
+	RotaryDim       int32         // Elements of K that are rotated; even; 0: no rotation.
 	RotaryStyle     RotaryStyle   // With RotaryDim.
 	K               Tensor        // New rows.
 	V               Tensor        // New rows.
@@ -39,9 +39,9 @@ type Append struct {
 	VCache          Tensor        // Where they go.
 	Slots           DevicePointer // int64 [tokens], or 0.
 	Starts          DevicePointer // int32 [batch + 1], or 0; one of Slots and Starts is given.
-	KVLengths       DevicePointer // int32 [batch], with Starts: lengths count the new keys.
+	KVLengths       DevicePointer // int32 [batch], with Starts: lengths include the new keys.
 	PageTable       DevicePointer // With Starts.
-	PageTableStride int64         // PageTableBlock: entries from one sequence's to the next one's; else 0.
+	PageTableStride int64         // PageTableBlock: entries from one sequence's first to the next one's; else 0.
 	PageStarts      DevicePointer // PageTableCSR: int32 [batch + 1].
 	KScale          DevicePointer // float32 [1] or [KVHeads].
 	VScale          DevicePointer // float32 [1] or [KVHeads].
@@ -50,7 +50,7 @@ type Append struct {
 	Positions       DevicePointer // int32 [tokens], or 0.
 }
 
-// appendNeeds is what the tensors of an append must be like.
+// appendNeeds are the requirements on the tensors of an append.
 type appendNeeds struct{ k, v, kCache, vCache need }
 
 func (a *Append) needs() appendNeeds {
@@ -72,7 +72,7 @@ func (a *Append) needs() appendNeeds {
 	return made
 }
 
-// check compares types and shapes; all else the library does.
+// check compares types and shapes; the library checks everything else.
 func (a *Append) check() error {
 	needs := a.needs()
 	return checkTensors(tensorNeed{&a.K, &needs.k}, tensorNeed{&a.V, &needs.v}, tensorNeed{&a.KCache, &needs.kCache},
@@ -117,9 +117,9 @@ func (a *Append) c() *C.sluice_append {
 }
 
 // KVAppend enqueues an append and returns without waiting; a nil launch is the default stream. It needs no workspace.
-// The first call of a context for a kernel loads it, which is not legal during stream capture; behind a Preload of nil
-// the rules of Plan.Run hold. Whatever slots, starts, lengths and page numbers on the device hold, the append stays within
-// the tensors; but page tables must have all entries that lengths ask for, and Rotary all positions.
+// A context's first call for a kernel loads it, which is not legal during stream capture; after a Preload of nil the
+// rules of Plan.Run hold. Whatever slots, starts, lengths and page numbers on the device hold, the append stays within
+// the tensors; but page tables must have all entries that lengths need, and Rotary all positions.
 func (c *Context) KVAppend(rows *Append, launch *Launch) error {
 	release, err := c.use()
 	if err != nil {

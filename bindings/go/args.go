@@ -6,28 +6,28 @@ import "C"
 import "unsafe"
 
 // Args is one call: pointers and numbers. Everything a pointer points to is in device memory, and is read when the run
-// executes, not when it is enqueued. What is where, and which member a mode needs, is said at sluice_args in the header.
-// Shapes are [batch, row, head, dim] (with starts [1, row, head, dim]), of a paged K and V [page, row in page, head,
-// dim], of LSE [batch, row, head, 1], of a bias [batch, head of Q, row, key] and of a mask the same with bytes of 8 keys.
-// Tensors may be longer than the call, but for heads and dims.
+// executes, not when it is enqueued. See sluice_args in the header for where everything is and which members a mode
+// needs. Shapes are [batch, row, head, dim] (with starts [1, row, head, dim]), of a paged K and V [page, row in page,
+// head, dim], of LSE [batch, row, head, 1], of a bias [batch, head of Q, row, key] and of a mask the same with bytes of
+// 8 keys. Tensors may be larger than the call, except in heads and dims.
 type Args struct {
 	Batch int32   // Sequences.
-	QLen  int32   // Query rows of each sequence, or the most there are; 0 is the problem's bound.
-	KVLen int32   // Keys of each sequence, or the most there are; 0 is the problem's bound.
-	Scale float32 // Factor of the scores; 0 means 1 / sqrt(HeadDimQK).
+	QLen  int32   // Query rows of each sequence, or their maximum; 0: the problem's bound.
+	KVLen int32   // Keys of each sequence, or their maximum; 0: the problem's bound.
+	Scale float32 // Scale of the scores; 0 means 1 / sqrt(HeadDimQK).
 	Q     Tensor  // Queries.
 	K     Tensor  // Keys.
 	V     Tensor  // Values; zero with VInK.
 	O     Tensor  // Result.
-	LSE   Tensor  // Logarithm of the softmax denominator, F32; zero if it is not written.
+	LSE   Tensor  // Logarithm of the softmax denominator, F32; zero without WriteLSE.
 
 	QStarts   DevicePointer // int32 [batch + 1]: rows of Q before each sequence's first.
 	KVStarts  DevicePointer // int32 [batch + 1]: rows of K and V before each sequence's first.
 	QLengths  DevicePointer // int32 [batch]: query rows of each sequence.
 	KVLengths DevicePointer // int32 [batch]: keys of each sequence.
 
-	PageTable       DevicePointer // Page numbers, int32 or with PageIndex64 int64.
-	PageTableStride int64         // PageTableBlock: entries from one sequence's to the next one's; else 0.
+	PageTable       DevicePointer // Page numbers: int32, or int64 with PageIndex64.
+	PageTableStride int64         // PageTableBlock: entries from one sequence's first to the next one's; else 0.
 	PageStarts      DevicePointer // PageTableCSR: int32 [batch + 1], entries before each sequence's first.
 
 	Bias        Tensor        // Added to the scores; zero without BiasType.
@@ -39,12 +39,12 @@ type Args struct {
 	VScale      DevicePointer // float32 [1] or [KVHeads], by VScaleKind.
 }
 
-// callNumbers is what Args and HostArgs have in common: the numbers of a call.
+// callNumbers are the numbers of a call, which Args and HostArgs share.
 type callNumbers struct {
 	batch, qLen, kvLen int32
 	scale              float32
 	pageTableStride    int64
-	packedQ, packedKV  bool // There are starts.
+	packedQ, packedKV  bool // Starts are given.
 }
 
 // count tells the library how many rows and pages all tensors have, so that starts and page numbers cannot lead out of
@@ -72,7 +72,7 @@ func (n *callNumbers) c() *C.sluice_args {
 	return made
 }
 
-// bounded is the number, or the problem's where it is 0.
+// bounded is the number, or the problem's bound if it is 0.
 func bounded(number, bound int32) int64 {
 	if number == 0 {
 		return int64(bound)
@@ -80,7 +80,7 @@ func bounded(number, bound int32) int64 {
 	return int64(number)
 }
 
-// callNeeds is what the tensors of a call must be like.
+// callNeeds are the requirements on the tensors of a call.
 type callNeeds struct{ q, k, v, o, lse, bias, mask need }
 
 func (n *callNumbers) needs(p *Problem) callNeeds {
@@ -119,7 +119,7 @@ func (n *callNumbers) needs(p *Problem) callNeeds {
 	return made
 }
 
-// putting is how tensors of rows and of keys are put into a struct.
+// putting returns the functions that put tensors of rows and of keys into a struct.
 func (n *callNumbers) putting() (ofRows, ofKeys func(*Tensor, *C.sluice_tensor)) {
 	ofRows, ofKeys = (*Tensor).put, (*Tensor).put
 	if n.packedQ {
@@ -136,8 +136,8 @@ func (a *Args) numbers() *callNumbers {
 		pageTableStride: a.PageTableStride, packedQ: a.QStarts != 0, packedKV: a.KVStarts != 0}
 }
 
-// check compares types and shapes with the problem and the call; all else the library does. What is not there is the
-// library's to miss.
+// check compares types and shapes with the problem and the call; the library checks everything else, and refuses
+// missing tensors.
 func (a *Args) check(p *Problem) error {
 	needs := a.numbers().needs(p)
 	return checkTensors(

@@ -11,7 +11,7 @@ import (
 
 const appendHeads, appendDim, appendPage, appendPages = 2, 64, 16, 5
 
-// appendTensors is new rows of K and V with a cache for each that is full of NaN.
+// appendTensors are new rows of K and V, with a cache full of NaN for each.
 func appendTensors(t *testing.T, device *hip.Runtime, tokens int, cache sluice.DType, random *rand.Rand) (k, v, kCache, vCache *tensor) {
 	for _, rows := range []**tensor{&k, &v} {
 		*rows = newTensor(t, sluice.Contiguous(sluice.F16, [4]int64{1, int64(tokens), appendHeads, appendDim}))
@@ -111,7 +111,7 @@ func TestFieldsOfAppends(t *testing.T) {
 	check(t, device.Synchronize(0))
 }
 
-// hostAppend is the call in slices, with caches of their own that are full of NaN like those of the device.
+// hostAppend is the call in slices, with separate caches full of NaN like those of the device.
 func hostAppend(t *testing.T, call *sluice.Append, k, v *tensor) (host sluice.HostAppend, kCache, vCache *tensor) {
 	shape := [4]int64{appendPages, appendPage, appendHeads, appendDim}
 	kCache, vCache = newTensor(t, sluice.Contiguous(call.CacheType, shape)), newTensor(t, sluice.Contiguous(call.CacheType, shape))
@@ -175,7 +175,7 @@ func TestReferenceAppend(t *testing.T) {
 	compareCache(t, "v", vCache, v, []int64{4*16 + 15, 1*16 + 0, 1*16 + 1, 3*16 + 1}, 0.5)
 }
 
-// What contents of slices an append refuses; it stores nothing then.
+// Contents of slices that an append refuses, storing nothing.
 func TestContentsOfHostAppends(t *testing.T) {
 	const none = 0xffff // a NaN that no append writes
 	kCache, vCache := make([]uint16, 4*16*8), make([]uint16, 3*16*8)
@@ -266,7 +266,7 @@ func TestContentsOfHostAppends(t *testing.T) {
 		{&positioned, "positions", "5", func(a *sluice.HostAppend) { a.Positions = a.Positions[:5] }},
 		{&rotatedSlots, "positions[3]", "position 19", func(a *sluice.HostAppend) { a.Positions = []int32{0, 1, 99, 19, 0, 1} }},
 		{&rotatedSlots, "positions", "NULL", func(a *sluice.HostAppend) { a.Positions = nil }},
-		{&csr, "k_scale", "1", func(a *sluice.HostAppend) { // refused before all that is wrong with its other fields
+		{&csr, "k_scale", "1", func(a *sluice.HostAppend) { // refused before the errors in its other fields
 			a.KVHeads, a.KScaleKind, a.KScale = 2, sluice.ScalePerHead, []float32{1}
 			for _, tensor := range []*sluice.HostTensor{&a.K, &a.V, &a.KCache, &a.VCache} {
 				tensor.Shape[2], tensor.Stride[2] = 2, 0

@@ -10,7 +10,7 @@ import (
 	"unsafe"
 )
 
-// Where the library calls Go. What a number stands for lives until the library has been told another one.
+// Functions that the library calls. The Go value of a number lives until the library has been given another number.
 
 //export sluiceGoLog
 func sluiceGoLog(log C.uintptr_t, level C.uint32_t, message *C.char) {
@@ -31,12 +31,12 @@ func sluiceGoResolve(resolver C.uintptr_t, name *C.char) unsafe.Pointer {
 	return cgo.Handle(resolver).Value().(HIPResolver)(C.GoString(name))
 }
 
-// endWithPanic ends the program if its function panics. Whoever recovers further up would leave the library's own
-// functions half done, with what they hold.
+// endWithPanic ends the program if its function panics. Recovering further up would leave the library's own functions
+// unfinished, with what they hold.
 func endWithPanic(function string) {
 	if value := recover(); value != nil {
 		report := fmt.Sprintf("sluice: panic in a %s: %v\n%s", function, value, debug.Stack())
 		go panic(report)
-		select {} // the library must not go on
+		select {} // the library must not continue
 	}
 }

@@ -128,7 +128,7 @@ func TestResolver(t *testing.T) {
 	refused(t, err, sluice.NoDevice, "hipInit", "hipInit")
 }
 
-// Whoever recovers above a call must not keep the program going over what the library has left half done.
+// Recovering above a call must not keep the program running after the library was left in the middle of a call.
 func TestPanicsInCallbacksEndTheProgram(t *testing.T) {
 	panics := map[string]func(){
 		"log function": func() {

@@ -1,4 +1,4 @@
-/*===- calls.c - the calls of the C ABI that cgo cannot make by itself -----------------------------===*/
+/*===- calls.c - the calls of the C ABI that cgo cannot make directly ------------------------------===*/
 #include "calls.h"
 
 #include <stddef.h>
@@ -29,8 +29,8 @@ void sluice_go_find_device(sluice_go_device *device, const sluice_context *conte
   device->ordinal = ordinal;
 }
 
-/* Returns the device that was current, or the wanted one if nothing was changed. What fails here fails again,
-   and with a message, in the call that follows. */
+/* Returns the device that was current, or the wanted one if nothing was changed. A failure here is not
+   reported: the call that follows fails too, with a message. */
 static int enter(const sluice_go_device *device) {
   int current = device->ordinal;
   if (device->get && device->set && device->get(&current) == 0 && current != device->ordinal)

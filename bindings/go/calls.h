@@ -1,12 +1,12 @@
-/*===- calls.h - the calls of the C ABI that cgo cannot make by itself --------------------------------===
+/*===- calls.h - the calls of the C ABI that cgo cannot make directly ---------------------------------===
  *
- * Three things stand between Go and a call. Structs with device addresses are made in memory that Go's
- * garbage collector does not look into, as an address that is wrong must be the library's to refuse and not
- * the collector's to stumble over: such memory arrives as `const void *`. Memory of Go must not hold pointers
- * to memory of Go when C sees it: such pointers arrive as arguments of their own and are put into the struct
- * here. And HIP's current device belongs to a thread, while a goroutine may be on any.
+ * Go cannot make these calls directly for three reasons. Structs with device addresses are made in memory
+ * that Go's garbage collector does not scan, because a wrong address must be refused by the library, not
+ * crash the collector: such memory arrives as `const void *`. Go memory that C sees must not hold pointers to
+ * Go memory: such pointers arrive as separate arguments and are put into the struct here. And HIP's current
+ * device belongs to a thread, while a goroutine may be on any thread.
  *
- * A pointer that stands for a Go value is a number (cgo.Handle), and 0 is none.
+ * A pointer that represents a Go value is a number (cgo.Handle); 0 is NULL.
  *===------------------------------------------------------------------------------------------------===*/
 #ifndef SLUICE_GO_CALLS_H
 #define SLUICE_GO_CALLS_H
@@ -15,11 +15,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* How to make a context's device the current one, to wait for it, and to ask about captures. */
+/* HIP functions that make a context's device current, wait for it, and ask about captures. */
 typedef struct sluice_go_device {
-  int (*get)(int *ordinal); /* hipGetDevice; NULL of a target, which has nothing to switch. */
+  int (*get)(int *ordinal); /* hipGetDevice; NULL for a target, which has no device to switch to. */
   int (*set)(int ordinal);  /* hipSetDevice */
-  int (*synchronize)(void); /* hipDeviceSynchronize; NULL of a target. */
+  int (*synchronize)(void); /* hipDeviceSynchronize; NULL for a target. */
   int (*capture_info)(void *stream, int *status,
                       unsigned long long *id); /* hipStreamGetCaptureInfo or NULL. */
   int ordinal;
@@ -28,7 +28,7 @@ typedef struct sluice_go_device {
 /* Fills `device` for a context. */
 void sluice_go_find_device(sluice_go_device *device, const sluice_context *context, int ordinal);
 
-/* Waits for all work of the device, of which a target has none; hipDeviceSynchronize's code. */
+/* Waits for all work of the device; returns hipDeviceSynchronize's code, 0 for a target. */
 int sluice_go_synchronize(const sluice_go_device *device);
 
 /* Whether a stream is capturing, and HIP's number for that capture. */
@@ -48,7 +48,7 @@ sluice_status sluice_go_merge_states(const sluice_go_device *device, sluice_cont
                                      const void *merge, const void *launch, const void *dependencies,
                                      sluice_error *error);
 
-/* `args` has no pointers yet; those that follow become its members of the same names. */
+/* `args` has no pointers yet; the parameters after it become its members of the same names. */
 sluice_status sluice_go_reference(const sluice_problem *problem, const void *args, uint8_t *q, uint8_t *k,
                                   uint8_t *v, uint8_t *o, uint8_t *lse, uint8_t *bias, uint8_t *mask,
                                   const int32_t *q_starts, const int32_t *kv_starts, const int32_t *q_lengths,

@@ -1,7 +1,7 @@
 #!/bin/bash
-# What the example in Go writes up to its report is what the C++ program writes, byte for byte: greedy text, logits, and
-# text sampled with the same numbers.
-# usage: compare_texts.sh GO CPP_PROGRAM MODEL, in the folder of this script
+# Checks that the Go example's output up to its report matches the C++ program's, byte for byte: greedy text, logits,
+# and text sampled with the same random numbers. usage: compare_texts.sh GO CPP_PROGRAM MODEL, in the folder of this
+# script
 set -euo pipefail
 go=$1 cpp=$2 model=$3
 written() { sed '/^== [0-9]* prompts served\|^== what ran/,$d' "$1"; }

@@ -14,7 +14,7 @@ import (
 	"github.com/sluice-attention/sluice/bindings/go/internal/captures"
 )
 
-// DeviceKind is what a context stands for.
+// DeviceKind is the kind of device that a context represents.
 type DeviceKind uint32
 
 // The kinds.
@@ -28,7 +28,7 @@ const (
 // its plans lives, in any goroutine. A panic in it ends the program.
 type HIPResolver func(name string) unsafe.Pointer
 
-// ContextDesc is what NewContext needs to know.
+// ContextDesc is the input of NewContext.
 type ContextDesc struct {
 	Kind          DeviceKind  // Required.
 	DeviceOrdinal int32       // HIP and emulated: as for hipSetDevice. Target: must be 0.
@@ -38,13 +38,13 @@ type ContextDesc struct {
 }
 
 // Context is a device, or a named target without one, and the kernels for it. Its methods may be called in any number
-// of goroutines at once, with the exception of SetTrace.
+// of goroutines at once, except for SetTrace.
 type Context struct {
 	object *object
 	state  *contextState
 }
 
-// contextState is what a context and its plans share. It goes with the last of them.
+// contextState is what a context and its plans share. It is released with the last of them.
 type contextState struct {
 	handle   *C.sluice_context
 	device   C.sluice_go_device
@@ -87,7 +87,7 @@ func NewContext(desc ContextDesc) (*Context, error) {
 	return context, nil
 }
 
-// c lacks what is a pointer, but for the pack, which it copies to memory of C that belongs to `state`.
+// c leaves out all pointers except the pack, which it copies to C memory that belongs to `state`.
 func (d *ContextDesc) c(state *contextState) *C.sluice_context_desc {
 	made := (*C.sluice_context_desc)(unsafe.Pointer(new([C.sizeof_sluice_context_desc / 8]uint64)))
 	made.struct_size = C.sizeof_sluice_context_desc
@@ -115,10 +115,10 @@ func (s *contextState) free() {
 	}
 }
 
-// waitForDevice returns when the device has nothing left to do. HIP allows no such wait while a stream captures, and makes
-// the capture invalid: captures of the package hip are waited for, and keep from beginning meanwhile. Of others nobody knows
-// before HIP refuses; then the wait is tried again some time later. What else HIP says is that the device is no longer
-// there or has stopped, and so has its work.
+// waitForDevice returns when the device is idle. HIP does not allow this wait while a stream captures, and makes the
+// capture invalid. So it first waits for captures of the package hip, and no new one begins meanwhile. Other captures
+// are unknown until HIP refuses; then it tries again later. Any other error of HIP means that the device is gone or has
+// stopped, and its work with it.
 func (s *contextState) waitForDevice() {
 	const firstOfCapture, lastOfCapture = 900, 908 // hipErrorStreamCaptureUnsupported to hipErrorStreamCaptureWrongThread
 	for pause := 10 * time.Millisecond; ; {
@@ -134,7 +134,7 @@ func (s *contextState) waitForDevice() {
 	}
 }
 
-// noteCapture has a capture of the package hip keep an object that has just enqueued, if that is where the launch went.
+// noteCapture makes a capture of the package hip keep an object that has just enqueued, if the launch went into it.
 func (s *contextState) noteCapture(of *object, launch *Launch) {
 	if !captures.Active() {
 		return
@@ -149,10 +149,10 @@ func (s *contextState) noteCapture(of *object, launch *Launch) {
 	}
 }
 
-// Close releases the context; further calls do nothing. Its plans stay valid, and what they share goes with the last
-// of them. Appends and merges must have completed; those that were captured by the package hip keep the context until their
-// graph is closed. A context that nobody closes is closed by a finalizer, which waits for all work of the device. The error
-// is always nil.
+// Close releases the context; further calls do nothing. Its plans stay valid; what they share is released with the last
+// of them. Appends and merges must have completed; those that the package hip captured keep the context until their
+// graph is closed. A finalizer closes a context that the program does not close, after waiting for all work of the
+// device. The error is always nil.
 func (c *Context) Close() error {
 	if c != nil {
 		c.object.close(false)
@@ -160,7 +160,7 @@ func (c *Context) Close() error {
 	return nil
 }
 
-// use begins a call and returns what ends it.
+// use begins a call and returns the function that ends it.
 func (c *Context) use() (func(), error) {
 	if c == nil {
 		return nil, (*object)(nil).use()
@@ -171,21 +171,21 @@ func (c *Context) use() (func(), error) {
 	return c.object.release, nil
 }
 
-// DeviceInfo is what a context is bound to.
+// DeviceInfo is the device of a context.
 type DeviceInfo struct {
 	Kind              DeviceKind // As in ContextDesc.
 	Ordinal           int32      // Device ordinal; -1 for a target.
 	ComputeUnits      uint32     // Compute units.
 	WaveSize          uint32     // Lanes of a wave.
-	LDSBytes          uint32     // LDS a workgroup can have.
-	HIPRuntimeVersion int32      // hipRuntimeGetVersion; 0 for a target or if the runtime does not say.
+	LDSBytes          uint32     // LDS bytes available to a workgroup.
+	HIPRuntimeVersion int32      // hipRuntimeGetVersion; 0 for a target or if it is unknown.
 	Chip              string     // Processor without features: "gfx942".
 	Arch              string     // As the runtime reports it: "gfx942:sramecc+:xnack-".
-	Name              string     // Marketing name, if the runtime has one.
+	Name              string     // Marketing name, or empty.
 	Runtime           string     // Where HIP comes from: a file name, "caller" or "none".
 }
 
-// Device says what the context is bound to.
+// Device describes the context's device.
 func (c *Context) Device() (DeviceInfo, error) {
 	release, err := c.use()
 	if err != nil {
@@ -215,8 +215,8 @@ func goDeviceInfo(from *C.sluice_device_info) DeviceInfo {
 	}
 }
 
-// HIPSymbol is the HIP entry point of that name in the runtime the context is bound to, real or emulated: a function of
-// C, for C to call (see the package hip). It is nil if the runtime has no such entry point and for a target.
+// HIPSymbol returns the HIP entry point of that name in the context's runtime, real or emulated: a C function for C to
+// call (see the package hip). It is nil if the runtime has no such entry point, and for a target.
 func (c *Context) HIPSymbol(name string) (unsafe.Pointer, error) {
 	release, err := c.use()
 	if err != nil {
@@ -224,7 +224,7 @@ func (c *Context) HIPSymbol(name string) (unsafe.Pointer, error) {
 	}
 	defer release()
 	if strings.IndexByte(name, 0) >= 0 {
-		return nil, nil // no name has a zero byte
+		return nil, nil // a name cannot have a zero byte
 	}
 	characters := C.CString(name)
 	defer C.free(unsafe.Pointer(characters))

@@ -1,14 +1,14 @@
 // Package sluice is attention for AMD Instinct GPUs (gfx942) from Go: the C ABI of libsluice.so, with its rules.
 //
-// Make a Context for a device, ask it whether a Problem is supported, make a Plan of it, and Run the plan as often
-// as you like. The contract, of numbers as of arguments, is that of the C header include/sluice/sluice.h, which
-// this package reads and never restates: fields have the header's names in Go's spelling (head_dim_qk is HeadDimQK,
+// Make a Context for a device, ask it whether a Problem is supported, make a Plan from it, and Run the plan as often as
+// you like. The contract, for numbers and for arguments, is that of the C header include/sluice/sluice.h, which this
+// package uses and never restates: fields have the header's names in Go's spelling (head_dim_qk is HeadDimQK,
 // SLUICE_WRITE_LSE is WriteLSE), and a test compares the two.
 //
 // # Finding the library
 //
-// By default the package asks pkg-config for "sluice". With the build tag sluice_env it asks nobody: CGO_CFLAGS and
-// CGO_LDFLAGS then say where header and library are, of a build folder for example:
+// By default the package asks pkg-config for "sluice". With the build tag sluice_env it does not: CGO_CFLAGS and
+// CGO_LDFLAGS then say where header and library are, for example in a build folder:
 //
 //	CGO_CFLAGS=-I$SOURCE/include
 //	CGO_LDFLAGS="-L$SOURCE/build/dev/lib -lsluice -Wl,-rpath,$SOURCE/build/dev/lib"
@@ -16,26 +16,26 @@
 //
 // # Memory
 //
-// What a call of a device works on is device memory, named by a DevicePointer: a number to Go, which neither moves nor
-// frees it. The package hip allocates it through the runtime that a context is bound to. Reference and
-// ReferenceAppend compute on the host, from slices. No pointer into Go's memory is kept by the library after a call.
+// A call on a device works on device memory, named by a DevicePointer: a number to Go, which neither moves nor frees
+// the memory. The package hip allocates it through a context's runtime. Reference and ReferenceAppend compute on the
+// host, from slices. The library keeps no pointer into Go's memory after a call.
 //
 // # Closing
 //
-// Contexts and plans are closed by Close, in any order and any number of times; what is used after that returns an
-// error with ErrClosed. Work of a plan that is still on the device must have completed before its Close. What is never
-// closed is closed by a finalizer, some time; Handles says how often that was necessary.
+// Close closes contexts and plans, in any order and any number of times; using them after that returns an error with
+// ErrClosed. A plan's work on the device must have completed before its Close. A finalizer eventually closes objects
+// that were never closed; Handles says how often that was necessary.
 //
-// A finalizer does not know what has completed. If anything was enqueued through what was forgotten, a goroutine waits for
-// all work of the device (hipDeviceSynchronize) and destroys it behind that; runs cost nothing more for it. HIP forbids
-// that wait while a stream captures, and makes the capture invalid. Captures of the package hip are safe from it: the wait
-// comes between them. A program that captures by other means closes its plans and contexts itself, and keeps them as
-// long as its graphs. A graph of the package hip keeps those that it launches.
+// A finalizer does not know what has completed. If work was enqueued through the forgotten object, a goroutine waits
+// for all work of the device (hipDeviceSynchronize) and then destroys the object; this adds no cost to runs. HIP
+// forbids that wait while a stream captures, and makes the capture invalid. Captures of the package hip are safe: the
+// wait happens between them. A program that captures by other means must close its plans and contexts itself, and keep
+// them as long as its graphs. A graph of the package hip keeps those that it launches.
 //
 // # Threads
 //
 // Every function and method may be called from any goroutine, and from any number at once; the exception is
-// Context.SetTrace. Closing what another goroutine uses is no error: its call completes first. HIP's current device
-// belongs to a thread and goroutines move between threads, so calls that enqueue make the context's device current
-// while they last, and then restore what was.
+// Context.SetTrace. Closing an object that another goroutine uses is allowed: its call completes first. HIP's current
+// device belongs to a thread and goroutines move between threads, so calls that enqueue make the context's device
+// current for their duration, and then restore the previous one.
 package sluice

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Everything that a program can name is explained where it is declared: by itself, or as one of a group that is.
+// Every exported name has a comment where it is declared, on itself or on its group.
 func TestEverythingIsDocumented(t *testing.T) {
 	var paths []string
 	for _, folder := range []string{"", "hip"} {
@@ -62,7 +62,7 @@ func TestEverythingIsDocumented(t *testing.T) {
 	}
 }
 
-// receiver is the type of a method, or what stands for that of a function.
+// receiver is the type of a method, or a placeholder for a function.
 func receiver(function *ast.FuncDecl) *ast.Ident {
 	if function.Recv == nil {
 		return ast.NewIdent("Exported")

@@ -9,7 +9,7 @@ import (
 	"math"
 )
 
-// Status is the result of a call, which says what the caller can do about it. It is an error by itself, for errors.Is:
+// Status is the result of a call, which says what the caller can do about it. It is itself an error, for errors.Is:
 //
 //	if errors.Is(err, sluice.Unsupported) { /* take another path */ }
 type Status int32
@@ -20,8 +20,8 @@ const (
 	InvalidArgument   Status = C.SLUICE_INVALID_ARGUMENT    // An argument breaks a documented rule: fix the call.
 	Unsupported       Status = C.SLUICE_UNSUPPORTED         // Legal, but this library cannot compute it: use another path.
 	NewerStruct       Status = C.SLUICE_NEWER_STRUCT        // A field or flag this library does not know is set: upgrade.
-	NoDevice          Status = C.SLUICE_NO_DEVICE           // No such device, HIP runtime or emulator here.
-	WrongArch         Status = C.SLUICE_WRONG_ARCH          // The device is there, but no kernels for it, or so HIP says.
+	NoDevice          Status = C.SLUICE_NO_DEVICE           // The device, HIP runtime or emulator does not exist here.
+	WrongArch         Status = C.SLUICE_WRONG_ARCH          // The pack has no kernels for the device, or HIP found no code for it.
 	HIP               Status = C.SLUICE_HIP                 // A HIP call failed; Error.HIPCode has its code.
 	PackCorrupt       Status = C.SLUICE_PACK_CORRUPT        // The kernel pack is truncated or altered: reinstall.
 	WorkspaceTooSmall Status = C.SLUICE_WORKSPACE_TOO_SMALL // Give at least WorkspaceSize bytes.
@@ -35,30 +35,30 @@ func (s Status) String() string { return C.GoString(C.sluice_status_name(C.sluic
 // Error is String.
 func (s Status) Error() string { return s.String() }
 
-// Error says what was wrong with a call. errors.Is compares its Code, errors.As reaches its Field.
+// Error describes a failed call. errors.Is compares its Code, errors.As reaches its Field.
 type Error struct {
 	Code    Status // What the call returned.
 	HIPCode int32  // The hipError_t if a HIP call failed, whatever the code; otherwise 0.
-	Field   string // The argument or field at fault in the header's spelling, e.g. "k.stride[1]"; empty if none is.
+	Field   string // The argument or field at fault in the header's spelling, e.g. "k.stride[1]", or empty.
 	Message string // One sentence: the field, its value, the rule or the nearest supported value.
 	closed  bool
 }
 
-// ErrClosed is what an error Is that comes from using a context or plan after its Close, or one that was never made.
+// ErrClosed matches, with errors.Is, errors from using a context or plan after its Close, or one that was never made.
 var ErrClosed = errors.New("sluice: used after Close")
 
 // Error is the code's name and the message.
 func (e *Error) Error() string { return e.Code.String() + ": " + e.Message }
 
-// Is reports whether target is the error's Code, or ErrClosed and that is what happened.
+// Is reports whether target is the error's Code, or is ErrClosed for an error of a closed object.
 func (e *Error) Is(target error) bool { return target == e.Code || (e.closed && target == ErrClosed) }
 
-// invalid is a refusal by this package, in the library's form.
+// invalid is an error of this package, in the library's form.
 func invalid(field, format string, values ...any) *Error {
 	return &Error{Code: InvalidArgument, Field: field, Message: fmt.Sprintf(format, values...)}
 }
 
-// closed is a refusal of what has been closed.
+// closed is the error for a closed object.
 func closed(field string) *Error {
 	refused := invalid(field, "%s is closed: it can no longer be used", field)
 	refused.closed = true
@@ -69,7 +69,7 @@ func newError() *C.sluice_error {
 	return &C.sluice_error{struct_size: C.sizeof_sluice_error}
 }
 
-// result is what a call returned, as an error.
+// result is a call's result as an error.
 func result(status C.sluice_status, from *C.sluice_error) error {
 	if Status(status) == OK {
 		return nil
@@ -82,7 +82,7 @@ func goError(from *C.sluice_error) *Error {
 		Message: text(from.message[:])}
 }
 
-// text is what an array of characters holds, up to its zero.
+// text is the text in an array of characters, up to its zero.
 func text(characters []C.char) string {
 	bytes := make([]byte, 0, len(characters))
 	for _, c := range characters {
@@ -94,7 +94,7 @@ func text(characters []C.char) string {
 	return string(bytes)
 }
 
-// elements is the product of extents that are not negative, or -1 if that is beyond an int64.
+// elements is the product of extents that are not negative, or -1 if it exceeds an int64.
 func elements(extents ...int64) int64 {
 	count := int64(1)
 	for _, extent := range extents {

@@ -9,7 +9,7 @@ import (
 	"github.com/sluice-attention/sluice/bindings/go/hip"
 )
 
-// refused expects an error of that code which names that field, and its value if the message is to have one.
+// refused expects an error with that code and field, and with its value if the message must have one.
 func refused(t *testing.T, err error, code sluice.Status, field, value string) {
 	t.Helper()
 	var failure *sluice.Error
@@ -85,7 +85,7 @@ func TestFieldsOfProblems(t *testing.T) {
 	refused(t, context.Preload(&problem), sluice.NoDevice, "context", "target")
 }
 
-// A run that is right, for one change each.
+// A correct run; each case changes one thing.
 func rightRun(t *testing.T) (*sluice.Context, *sluice.Plan, sluice.Args) {
 	context, device := emulated(t)
 	problem := simple()
@@ -115,7 +115,7 @@ func TestFieldsOfRuns(t *testing.T) {
 		code         sluice.Status
 		change       func(a *sluice.Args)
 	}{
-		// What the library says.
+		// Errors of the library.
 		{"batch", "0", invalid, func(a *sluice.Args) { a.Batch = 0 }},
 		{"q_len", "-2", invalid, func(a *sluice.Args) { a.QLen = -2 }},
 		{"kv_len", "-2", invalid, func(a *sluice.Args) { a.KVLen = -2 }},
@@ -137,9 +137,9 @@ func TestFieldsOfRuns(t *testing.T) {
 		{"q_scale", "", invalid, func(a *sluice.Args) { a.QScale = 0x1000 }},
 		{"k_scale", "", invalid, func(a *sluice.Args) { a.KScale = 0x1000 }},
 		{"v_scale", "", invalid, func(a *sluice.Args) { a.VScale = 0x1000 }},
-		// An address that is Go's own memory is a number like any other, and so is nonsense.
+		// An address in Go's own memory is a number like any other, and so is an invalid one.
 		{"q.data", "", invalid, func(a *sluice.Args) { a.Q.Data = 0xc000000001 }},
-		// What this package says.
+		// Errors of this package.
 		{"q.type", "BF16", invalid, func(a *sluice.Args) { a.Q.Type = sluice.BF16 }},
 		{"k.pack", "8", invalid, func(a *sluice.Args) { a.K.Pack = 8 }},
 		{"k.shape[0]", "0", invalid, func(a *sluice.Args) { a.K.Shape[0] = 0 }},
@@ -161,7 +161,7 @@ func TestFieldsOfRuns(t *testing.T) {
 		refused(t, plan.Run(&args, nil), c.code, c.field, c.value)
 	}
 	refused(t, plan.Run(nil, nil), invalid, "args", "nil")
-	// A tensor may be longer than the call, and an input may repeat itself.
+	// A tensor may be larger than the call, and stride 0 may repeat an input.
 	longer := right
 	longer.K.Shape, longer.KVLen = [4]int64{7, 5, 1, 128}, 3
 	longer.Q.Stride[1] = 0
@@ -297,7 +297,7 @@ func TestFieldsOfReference(t *testing.T) {
 		c.change(&args)
 		refused(t, sluice.Reference(c.problem, &args), invalid, c.field, c.value)
 	}
-	// A page in front of the window need not be there any more.
+	// A page before the window need not exist any more.
 	window, args := pages, right
 	window.Flags, window.WindowLeft = window.Flags|sluice.HasWindowLeft, 1
 	args.QLen, args.KVLen, args.KVLengths, args.PageTable, args.PageTableStride = 2, 8, []int32{8}, []int32{77, 0}, 2

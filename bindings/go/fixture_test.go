@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 }
 
 func leaks() string {
-	// A test that drops a handle for the finalizer has waited for it.
+	// A test that leaves a handle to the finalizer has waited for it.
 	if handles := sluice.Handles(); handles.Contexts != 0 || handles.Plans != 0 {
 		return fmt.Sprintf("%+v", handles)
 	}
@@ -39,7 +39,7 @@ func leaks() string {
 	if err != nil {
 		return err.Error()
 	}
-	// Refused while the library has a module loaded for a plan that nobody else knows of.
+	// Refused while the library has a module loaded for a plan that was missed.
 	if err := device.ConfigureEmulator("devices", "1"); err != nil {
 		return err.Error()
 	}
@@ -77,7 +77,7 @@ func target(t testing.TB) *sluice.Context {
 	return context
 }
 
-// onDevice is a copy of values, for one test; no values are none.
+// onDevice is a copy of values, for one test; nil without values.
 func onDevice[T hip.Element](t testing.TB, device *hip.Runtime, values []T) *hip.Memory {
 	t.Helper()
 	if len(values) == 0 {
@@ -98,13 +98,13 @@ func pointerTo[T hip.Element](t testing.TB, device *hip.Runtime, values []T) slu
 	return onDevice(t, device, values).Pointer()
 }
 
-// simple is a problem that is supported.
+// simple is a supported problem.
 func simple() sluice.Problem {
 	return sluice.Problem{QType: sluice.F16, KType: sluice.F16, VType: sluice.F16, OType: sluice.F16,
 		QHeads: 2, KVHeads: 1, HeadDimQK: 128, HeadDimV: 128}
 }
 
-// eventually waits for what a finalizer does.
+// eventually waits for the effect of a finalizer.
 func eventually(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	for i := 0; i < 200; i++ {

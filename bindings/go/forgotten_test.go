@@ -10,13 +10,13 @@ import (
 	"github.com/sluice-attention/sluice/bindings/go/internal/hiptest"
 )
 
-// forgetting is calls that write ones to a result, each through a context of its own.
+// forgetting makes calls that write ones to a result, each through a separate context.
 type forgetting struct {
-	emulator *sluice.Context // whose runtime the contexts have
+	emulator *sluice.Context // the contexts use its runtime
 	device   *hip.Runtime
 	ordinal  int32
 	stream   *hip.Stream
-	memory   *hip.Memory // zeros, ones, the result, what else is written
+	memory   *hip.Memory // zeros, ones, the result, other outputs
 	slots    sluice.DevicePointer
 	lse      sluice.Tensor
 }
@@ -49,7 +49,7 @@ func (f *forgetting) part(number int64) sluice.Tensor {
 		View: sluice.Contiguous(sluice.F16, [4]int64{1, 1, 1, 128})}
 }
 
-// context is one whose calls of HIP are counted.
+// context makes a context whose HIP calls are counted.
 func (f *forgetting) context(t *testing.T) *sluice.Context {
 	t.Helper()
 	context, err := sluice.NewContext(sluice.ContextDesc{Kind: sluice.DeviceHIP, DeviceOrdinal: f.ordinal,
@@ -102,7 +102,7 @@ func (f *forgetting) expectOnes(t *testing.T) {
 	}
 }
 
-// finalized collects garbage until as many handles more than before are closed by finalizers.
+// finalized collects garbage until finalizers have closed that many more handles.
 func finalized(t *testing.T, before sluice.HandleCounts, more int64) {
 	t.Helper()
 	eventually(t, "the finalizers", func() bool { return sluice.Handles().Finalized == before.Finalized+more })
@@ -116,7 +116,7 @@ func gone(t *testing.T, before sluice.HandleCounts) {
 	})
 }
 
-// What is forgotten with work pending stays until the work has completed; other finalizers do not wait for it.
+// An object forgotten with pending work stays until the work has completed; other finalizers do not wait for it.
 func testForgotten(t *testing.T, f *forgetting) {
 	launch := &sluice.Launch{Stream: f.stream.Handle()}
 	for _, c := range []struct {
@@ -141,7 +141,7 @@ func testForgotten(t *testing.T, f *forgetting) {
 		t.Run(c.name, func(t *testing.T) {
 			defer hiptest.LetGo()
 			f.clear(t)
-			const captureUnsupported, refusals = 900, 2 // as if a stream captured of which nobody here knows
+			const captureUnsupported, refusals = 900, 2 // as if an unknown stream were capturing
 			hiptest.Reset(refusals, captureUnsupported)
 			before := sluice.Handles()
 			check(t, hiptest.Hold(f.emulator, f.stream.Handle()))
@@ -182,7 +182,7 @@ func TestForgottenOnAnotherDevice(t *testing.T) {
 	testForgotten(t, newForgetting(t, context))
 }
 
-// Where nothing was enqueued, or somebody called Close, nobody waits.
+// If nothing was enqueued, or Close was called, the finalizer does not wait.
 func TestNoWaitsWithoutNeed(t *testing.T) {
 	emulator, _ := emulated(t)
 	f := newForgetting(t, emulator)
@@ -202,7 +202,7 @@ func TestNoWaitsWithoutNeed(t *testing.T) {
 		made.Synchronized != 0 || made.Unloaded == 0 {
 		t.Errorf("%+v after %+v, %+v", now, before, made)
 	}
-	// A plan of a target refuses every run, and has no device to wait for.
+	// A target's plan refuses every run, and has no device to wait for.
 	before = sluice.Handles()
 	func() {
 		context, err := sluice.NewContext(sluice.ContextDesc{Kind: sluice.DeviceTarget, Target: "gfx942:304"})
@@ -226,7 +226,7 @@ func TestRuntimesThatCannotWait(t *testing.T) {
 	}
 }
 
-// A graph launches what was captured, whether it was forgotten or closed since then, and lets go of it in the end.
+// A graph launches captured plans even if they were forgotten or closed since, and releases them in the end.
 func TestGraphsKeepWhatTheyLaunch(t *testing.T) {
 	emulator, _ := emulated(t)
 	f := newForgetting(t, emulator)
@@ -295,7 +295,7 @@ func TestGraphsKeepWhatTheyLaunch(t *testing.T) {
 	}
 }
 
-// What runs elsewhere while a stream captures is not the graph's, and neither are calls of a capture that fails.
+// A graph keeps neither calls on other streams during the capture, nor calls of a failed capture.
 func TestGraphsKeepNothingElse(t *testing.T) {
 	emulator, _ := emulated(t)
 	f := newForgetting(t, emulator)
@@ -340,7 +340,7 @@ func TestGraphsKeepNothingElse(t *testing.T) {
 	}
 }
 
-// A finalizer's wait for the device would spoil a capture, so it comes behind it.
+// A finalizer's wait for the device would invalidate a capture, so it comes after it.
 func TestForgottenDuringCapture(t *testing.T) {
 	emulator, _ := emulated(t)
 	f := newForgetting(t, emulator)
@@ -352,7 +352,7 @@ func TestForgottenDuringCapture(t *testing.T) {
 	before := sluice.Handles()
 	graph, err := f.stream.Capture(func() error {
 		forgotten := make(chan bool)
-		go func() { // a capture loads nothing
+		go func() { // because a capture must not load kernels
 			defer close(forgotten)
 			f.run(t, f.plan(t, context), nil)
 		}()

@@ -5,30 +5,30 @@ import (
 	"sync/atomic"
 )
 
-// object is the life of a context or plan: open until close, and there until the last of its users is done. The
-// handle itself is a user while it is open, a call is one while it lasts, a plan is one of its context, and a graph of the
-// package hip is one of each object whose calls were captured into it.
+// object is the life of a context or plan: open until close, and alive until its last user is done. Users are the
+// handle itself while it is open, a call while it lasts, for a context each of its plans, and a graph of the package
+// hip for each object whose calls were captured into it.
 //
-// Close is for a caller who knows that the work has completed. A finalizer knows nothing: it comes when the garbage
-// collector finds the last reference gone, which is any time behind the call that enqueued. So what was forgotten waits for
-// its device before it is destroyed, if anything was ever enqueued through it, in a goroutine of its own, as other
-// finalizers must not wait for the device. Runs pay for that with the note that there was one, and nothing more. Other
-// ways are worse:
+// Close is for a caller that knows that the work has completed. A finalizer does not know it: it runs when the garbage
+// collector finds the last reference gone, at any time after the call that enqueued. So a forgotten object through
+// which anything was ever enqueued waits for its device before it is destroyed, in a separate goroutine, because other
+// finalizers must not wait for the device. The only cost to runs is a flag that there was one. The alternatives are
+// worse:
 //
-//   - An event behind each run costs a call of HIP per run, and nothing may be recorded so during a capture.
-//   - The streams of the runs, remembered and then waited for, may be destroyed meanwhile. HIP lets their work go on but
-//     gives no way to wait for it, and may give the handle to another stream.
-//   - HIP does not say that hipModuleUnload waits.
+//   - An event after each run costs a HIP call per run, and cannot be recorded this way during a capture.
+//   - Streams of the runs could be remembered and waited for, but may be destroyed meanwhile. HIP lets their work go on
+//     but gives no way to wait for it, and may give the handle to another stream.
+//   - HIP does not document that hipModuleUnload waits.
 //
 // A wait for the device waits for more than the plan's work, and a stream that captures forbids it:
-// contextState.waitForDevice says what becomes of that.
+// see contextState.waitForDevice.
 type object struct {
 	name    string
 	destroy func()
-	wait    func() // until the device has nothing left to do
-	count   *int64 // of its kind
+	wait    func() // until the device is idle
+	count   *int64 // the counter of its kind
 
-	enqueued atomic.Bool // Work of it may be pending.
+	enqueued atomic.Bool // It may have pending work.
 
 	mutex     sync.Mutex
 	closed    bool
@@ -38,11 +38,11 @@ type object struct {
 
 var handles struct{ contexts, plans, finalized int64 }
 
-// HandleCounts says how many contexts and plans there are, and how many were forgotten.
+// HandleCounts are the numbers of live contexts and plans, and of forgotten ones.
 type HandleCounts struct {
-	Contexts  int64 // Made and not yet gone. A closed context is there as long as one of its plans is.
-	Plans     int64 // Made and not yet gone. A closed plan is there as long as a graph of its runs is.
-	Finalized int64 // Of both, closed by a finalizer because nobody called Close, since the program began.
+	Contexts  int64 // Live ones. A closed context lives as long as one of its plans.
+	Plans     int64 // Live ones. A closed plan lives as long as a graph of its runs.
+	Finalized int64 // Of both, closed by a finalizer instead of Close since the program began.
 }
 
 // Handles counts contexts and plans, for tests of leaks.
@@ -54,7 +54,8 @@ func Handles() HandleCounts {
 	}
 }
 
-// newObject has one user, its handle. `destroy` runs once, behind the last user, and behind `wait` if nobody called Close.
+// newObject has one user, its handle. `destroy` runs once, after the last user, and after `wait` if Close was not
+// called.
 func newObject(name string, count *int64, destroy, wait func()) *object {
 	atomic.AddInt64(count, 1)
 	return &object{name: name, destroy: destroy, wait: wait, count: count, users: 1}
@@ -76,7 +77,7 @@ func (o *object) use() error {
 	return refused
 }
 
-// hold makes a user of what has one already, for as long as that says.
+// hold adds a user to an object that already has one; the returned function removes it.
 func (o *object) hold() (release func()) {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
@@ -122,7 +123,7 @@ func (o *object) close(forgotten bool) bool {
 	return open
 }
 
-// finalize is close where nobody called Close.
+// finalize closes an object whose Close was not called.
 func (o *object) finalize() {
 	if o.close(true) {
 		atomic.AddInt64(&handles.finalized, 1)

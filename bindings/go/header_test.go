@@ -14,13 +14,13 @@ import (
 	"unsafe"
 )
 
-// The header is read as text and compared with this package: each function, struct field and constant must be there
-// under its name, or have a reason not to be.
+// The header is read as text and compared with this package: each function, struct field and constant must exist here
+// under its name, or have a reason not to.
 
 const headerPath = "../../include/sluice/sluice.h"
 
 var unreachableFunctions = map[string]string{
-	// The sources give structs their size from the header itself, and Go zeroes them.
+	// The C sources set the size of structs from the header itself, and Go zeroes them.
 	`^sluice_\w+_init$`: "structs are made by Go",
 }
 
@@ -97,7 +97,7 @@ func parsePackage(t *testing.T) []*ast.File {
 	return files
 }
 
-// ofC is x of C.x, or "".
+// ofC returns x of C.x, or "".
 func ofC(node ast.Node) string {
 	if selector, ok := node.(*ast.SelectorExpr); ok {
 		if from, ok := selector.X.(*ast.Ident); ok && from.Name == "C" {
@@ -136,7 +136,7 @@ func TestEveryConstantIsThere(t *testing.T) {
 	}
 }
 
-// What exported functions and methods reach, by the names that occur in bodies.
+// The names that exported functions and methods reach, by the names in their bodies.
 func reachable(t *testing.T) map[string]bool {
 	mentions := map[string][]string{}
 	var queue []string
@@ -225,12 +225,12 @@ func structs(t *testing.T) map[string][]string {
 	return found
 }
 
-// bytesOf is the memory behind a pointer.
+// bytesOf is the memory that a pointer points to.
 func bytesOf(pointer reflect.Value) []byte {
 	return unsafe.Slice((*byte)(pointer.UnsafePointer()), pointer.Type().Elem().Size())
 }
 
-// inputs make a struct of the header from one of Go.
+// inputs make structs of the header from Go structs.
 var inputs = map[string]struct {
 	of   any
 	make func(from any) any
@@ -245,7 +245,7 @@ var inputs = map[string]struct {
 	"sluice_tensor":       {Tensor{}, func(from any) any { return into((*Tensor).put, from) }},
 }
 
-// outputs make a struct of Go from one of the header.
+// outputs make Go structs from structs of the header.
 var outputs = map[string]any{
 	"sluice_error":        goError,
 	"sluice_build":        goBuild,
@@ -256,15 +256,15 @@ var outputs = map[string]any{
 	"sluice_trace_record": goTraceRecord,
 }
 
-// into calls a method that puts `from` into a struct of the header, which is new.
+// into calls a method that puts `from` into a new struct of the header.
 func into(method, from any) any {
 	to := reflect.New(reflect.TypeOf(method).In(1).Elem())
 	reflect.ValueOf(method).Call([]reflect.Value{reflect.ValueOf(from), to})
 	return to.Interface()
 }
 
-// fieldsOf are the fields of a struct that Go knows, each with its member's name in Go. It fails where cgo's idea of
-// the struct is not that of the header's text.
+// fieldsOf are the fields of a struct that Go has, each with its member's name in Go. It fails if cgo's struct differs
+// from the header's text.
 func fieldsOf(t *testing.T, name string, header []string, of reflect.Type, members reflect.Type) []field {
 	var fields []field
 	for i, at := 0, 0; i < of.NumField(); i++ {
@@ -300,7 +300,7 @@ func fieldsOf(t *testing.T, name string, header []string, of reflect.Type, membe
 	return fields
 }
 
-// set makes a member something that is not zero.
+// set sets a member to something other than zero.
 func set(t *testing.T, member reflect.Value) {
 	switch value := member.Addr().Interface().(type) {
 	case *Tensor:
@@ -341,7 +341,7 @@ func TestEveryFieldGoesIn(t *testing.T) {
 				if b == bytesOf(none)[i] {
 					continue
 				}
-				// The length of a pack is the one number that comes with something else.
+				// Only the length of a pack is set together with another field.
 				if uintptr(i) < c.Offset || uintptr(i) >= c.Offset+c.Type.Size() {
 					if field.name != "pack" {
 						t.Errorf("%s.%s changes byte %d of %s", members.Name(), field.goName, i, name)
@@ -364,7 +364,7 @@ func TestEveryFieldGoesIn(t *testing.T) {
 	}
 }
 
-// fill makes a field of C something that is not zero: text is "x", a number is 1, those of an array count up.
+// fill sets a C field to something other than zero: text is "x", a number is 1, those of an array count up.
 func fill(pointer unsafe.Pointer, of reflect.Type) {
 	switch of.Kind() {
 	case reflect.Array:
@@ -431,7 +431,7 @@ func TestEveryStructIsKnown(t *testing.T) {
 			t.Errorf("there is an excuse for %s, which the header does not have", excuse)
 		}
 	}
-	// HostArgs and HostAppend are Args and Append in slices.
+	// HostArgs and HostAppend are Args and Append with slices.
 	for device, host := range map[reflect.Type]reflect.Type{
 		reflect.TypeOf(Args{}): reflect.TypeOf(HostArgs{}), reflect.TypeOf(Append{}): reflect.TypeOf(HostAppend{}),
 	} {
@@ -446,7 +446,7 @@ func TestEveryStructIsKnown(t *testing.T) {
 	}
 }
 
-// The numbers of an append on the host get where those of an append on the device do.
+// The numbers of an append on the host arrive in the same fields as those on the device.
 func TestEveryNumberOfHostAppends(t *testing.T) {
 	members := reflect.TypeOf(HostAppend{})
 	for i := 0; i < members.NumField(); i++ {
@@ -459,7 +459,7 @@ func TestEveryNumberOfHostAppends(t *testing.T) {
 			to.FieldByName("View").Set(reflect.ValueOf(view))
 		default:
 			if member.Kind() == reflect.Slice {
-				continue // an argument of its own: TestReferenceAppend
+				continue // a separate argument: TestReferenceAppend
 			}
 			set(t, member)
 			set(t, to)
@@ -471,7 +471,7 @@ func TestEveryNumberOfHostAppends(t *testing.T) {
 	}
 }
 
-// The fewest rows and pages count, whichever tensor has them; tensors that are not there do not.
+// The given tensor with the fewest rows or pages determines the count.
 func TestCounts(t *testing.T) {
 	memory := make([]uint16, 1)
 	of := func(i int, extent int64) (Tensor, HostTensor) {

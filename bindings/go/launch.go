@@ -11,20 +11,20 @@ type Stream uintptr
 // Event is a hipEvent_t.
 type Event uintptr
 
-// Handles of what is gone: a stream and an event of the package hip have them behind their Close. What is given one of
-// them refuses it with ErrClosed, where 0 would be the default stream and no event.
+// Handles of closed objects: a stream and an event of the package hip have them after their Close. Calls refuse them
+// with ErrClosed; 0 would mean the default stream and no event.
 const (
 	ClosedStream = ^Stream(0)
 	ClosedEvent  = ^Event(0)
 )
 
-// DependencyKind is what a dependency is.
+// DependencyKind is the kind of a dependency.
 type DependencyKind uint32
 
 // The kinds.
 const (
 	DependsOnEvent  DependencyKind = C.SLUICE_DEPENDS_ON_EVENT  // Wait for Event, which the caller has recorded.
-	DependsOnStream DependencyKind = C.SLUICE_DEPENDS_ON_STREAM // Record Event on Stream now and wait for it: for all work there.
+	DependsOnStream DependencyKind = C.SLUICE_DEPENDS_ON_STREAM // Record Event on Stream now and wait for it, so for all work there.
 )
 
 // Dependency is something that must complete before a run starts.
@@ -34,16 +34,16 @@ type Dependency struct {
 	Stream Stream // For DependsOnStream; else 0.
 }
 
-// Launch is where and when a run happens.
+// Launch says where and when a run happens.
 type Launch struct {
 	Stream         Stream        // Of the context's device.
-	Workspace      DevicePointer // Aligned and sized as the plan says; contents are free.
+	Workspace      DevicePointer // Aligned and sized as the plan says; may hold anything.
 	WorkspaceBytes uint64        // Size of Workspace.
 	Dependencies   []Dependency  // What the run waits for.
-	SignalEvent    Event         // May be 0; recorded on Stream behind the run.
+	SignalEvent    Event         // May be 0; recorded on Stream after the run.
 }
 
-// check refuses handles that are closed; all else the library does.
+// check refuses closed handles; the library checks everything else.
 func (l *Launch) check() error {
 	if l == nil {
 		return nil
@@ -66,7 +66,7 @@ func (l *Launch) check() error {
 	return nil
 }
 
-// c lacks the dependencies, which C gets by themselves.
+// c leaves out the dependencies, which C gets separately.
 func (l *Launch) c() *C.sluice_launch {
 	made := (*C.sluice_launch)(unsafe.Pointer(new([C.sizeof_sluice_launch / 8]uint64)))
 	made.struct_size = C.sizeof_sluice_launch

@@ -26,10 +26,11 @@ type Build struct {
 	Compiler    string // The C++ compiler that built the library.
 	LLVMVersion string // The LLVM that generated the kernels.
 	PackID      string // Checksum of the pack's manifest in hexadecimal: equal ids, equal kernels.
-	Chips       string // The chips there are kernels for, separated by commas.
+	Chips       string // Chips that the pack has kernels for, separated by commas.
 }
 
-// BuildInfo returns that. It needs no device. Errors: PackCorrupt if the embedded pack cannot be read.
+// BuildInfo describes the library and its kernels. It needs no device. Errors: PackCorrupt if the embedded pack cannot
+// be read.
 func BuildInfo() (Build, error) {
 	build := C.sluice_build{struct_size: C.sizeof_sluice_build}
 	failure := newError()

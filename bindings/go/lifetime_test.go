@@ -12,7 +12,7 @@ import (
 	"github.com/sluice-attention/sluice/bindings/go/internal/hiptest"
 )
 
-// afterClose expects ErrClosed that names what is closed.
+// afterClose expects an ErrClosed that names the closed object.
 func afterClose(t *testing.T, call string, err error, field string) {
 	t.Helper()
 	var failure *sluice.Error
@@ -63,7 +63,7 @@ func TestUseAfterClose(t *testing.T) {
 	afterClose(t, "Describe", err, "plan")
 	afterClose(t, "Run", plan.Run(&sluice.Args{}, nil), "plan")
 
-	// What nobody made is as good as closed.
+	// An object that was never made counts as closed.
 	useClosedContext(t, nil, "handle")
 	useClosedContext(t, &sluice.Context{}, "handle")
 	for _, none := range []*sluice.Plan{nil, {}} {
@@ -75,7 +75,7 @@ func TestUseAfterClose(t *testing.T) {
 	check(t, (&sluice.Context{}).Close())
 }
 
-// A closed stream is not the default one, and a closed event is not none.
+// A closed stream does not mean the default stream, and a closed event does not mean no event.
 func TestLaunchesWithWhatIsClosed(t *testing.T) {
 	context, plan, args := rightRun(t)
 	device, err := hip.Open(context)
@@ -99,7 +99,7 @@ func TestLaunchesWithWhatIsClosed(t *testing.T) {
 	}
 }
 
-// Memory that is free is not memory that is not given.
+// Freed memory does not count as memory that is not given.
 func TestRunsWithFreedMemory(t *testing.T) {
 	context, _, args := rightRun(t)
 	device, err := hip.Open(context)
@@ -123,7 +123,7 @@ func TestRunsWithFreedMemory(t *testing.T) {
 	right.V.View = right.K.View
 	right.LSE = sluice.Tensor{}
 	right.Mask = sluice.Tensor{Data: given, View: sluice.Contiguous(sluice.MaskBits, [4]int64{1, 2, 1, 1})}
-	refused(t, plan.Run(&right, nil), sluice.WorkspaceTooSmall, "workspace_bytes", "0") // and nothing else
+	refused(t, plan.Run(&right, nil), sluice.WorkspaceTooSmall, "workspace_bytes", "0") // the only error
 	for field, change := range map[string]func(a *sluice.Args){
 		"q.data":      func(a *sluice.Args) { a.Q.Data = memory.Pointer() },
 		"mask.stride": func(a *sluice.Args) { a.Mask.Data = memory.Pointer() },
@@ -183,7 +183,7 @@ func testPack(t *testing.T) []byte {
 	return pack
 }
 
-// residentBytes is what the process has in memory, that of C included.
+// residentBytes is the resident memory of the process, including C's.
 func residentBytes(t *testing.T) int64 {
 	text, err := os.ReadFile("/proc/self/statm")
 	check(t, err)
@@ -193,7 +193,7 @@ func residentBytes(t *testing.T) int64 {
 	return resident * int64(os.Getpagesize())
 }
 
-// The copy of a pack goes with the last that uses it, also where no context comes of it.
+// The copy of a pack is freed with its last user, even if making the context fails.
 func TestPacksAreFreed(t *testing.T) {
 	problem := simple()
 	contextOf := func(pack []byte) *sluice.Context {
@@ -227,7 +227,7 @@ func TestPacksAreFreed(t *testing.T) {
 		}},
 	} {
 		const times = 60
-		for i := 0; i < 4; i++ { // what grows at first and then no more
+		for i := 0; i < 4; i++ { // warm-up: memory that grows only at first
 			way.use(way.pack)
 		}
 		before := residentBytes(t)
@@ -240,7 +240,7 @@ func TestPacksAreFreed(t *testing.T) {
 	}
 }
 
-// A pack that the caller gave is copied: the slice can be used for other things at once.
+// The caller's pack is copied: the slice can be reused at once.
 func TestPacksAreCopied(t *testing.T) {
 	pack := testPack(t)
 	context, err := sluice.NewContext(sluice.ContextDesc{Kind: sluice.DeviceEmulated, Pack: pack})
@@ -270,7 +270,7 @@ func TestForgottenHandlesAreCountedAndClosed(t *testing.T) {
 		now := sluice.Handles()
 		return now.Contexts == before.Contexts && now.Plans == before.Plans && now.Finalized == before.Finalized+2
 	})
-	// Closed in time, there is nothing left for a finalizer to do.
+	// After Close, a finalizer has nothing left to do.
 	before = sluice.Handles()
 	context, err := sluice.NewContext(sluice.ContextDesc{Kind: sluice.DeviceTarget, Target: "gfx942:304"})
 	check(t, err)

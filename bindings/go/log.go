@@ -16,7 +16,7 @@ const (
 	LogError   LogLevel = C.SLUICE_LOG_ERROR   // Something failed in a way that a status cannot say (a Close, for example).
 	LogWarning LogLevel = C.SLUICE_LOG_WARNING // Worth knowing.
 	LogInfo    LogLevel = C.SLUICE_LOG_INFO    // What was found and chosen, when contexts and plans are made.
-	LogDebug   LogLevel = C.SLUICE_LOG_DEBUG   // Every step of that.
+	LogDebug   LogLevel = C.SLUICE_LOG_DEBUG   // Every step of finding and choosing.
 )
 
 // LogFunc receives a log line, without a line end. It may be called in any goroutine that calls the library, in
@@ -28,9 +28,9 @@ var logging struct {
 	current cgo.Handle
 }
 
-// SetLog sets the process's log function and the most verbose level it gets; nil switches the log off, as at start.
-// Plan.Run never logs. Once SetLog returns, the previous function is not called. It may be called in any goroutine at
-// any time, but not by a log function.
+// SetLog sets the process's log function and the most verbose level it gets; nil, the initial state, switches the log
+// off. Plan.Run never logs. Once SetLog returns, the previous function is not called. It may be called in any goroutine
+// at any time, but not by a log function.
 func SetLog(log LogFunc, maxLevel LogLevel) {
 	logging.mutex.Lock()
 	defer logging.mutex.Unlock()

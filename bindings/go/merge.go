@@ -5,8 +5,9 @@ import "C"
 
 import "unsafe"
 
-// Merge is results of attention over parts of the keys, to be made one. The formula is at sluice_merge in the header.
-// Shapes are [part, token, head, dim] of parts and [1, token, head, dim] of the result; of LSEs the last index is 1.
+// Merge describes results of attention over parts of the keys, to be merged into one. See sluice_merge in the header
+// for the formula. Shapes are [part, token, head, dim] of parts and [1, token, head, dim] of the result; of LSEs the
+// last index is 1.
 type Merge struct {
 	PartialType DType         // F32, F16 or BF16; required.
 	OType       DType         // F16 or BF16, or F32; required.
@@ -18,11 +19,11 @@ type Merge struct {
 	Partial     Tensor        // Normalised results of the parts.
 	PartialLSE  Tensor        // F32.
 	O           Tensor        // Result.
-	LSE         Tensor        // F32; zero if it is not wanted.
+	LSE         Tensor        // F32; zero if LSE is not wanted.
 	SinkLogits  DevicePointer // float32 [Heads], to base e, or 0: counted once.
 }
 
-// check compares types and shapes; all else the library does.
+// check compares types and shapes; the library checks everything else.
 func (m *Merge) check() error {
 	of := func(field string, dtype DType, first extent, dim extent) need {
 		return need{field: field, dtype: dtype,

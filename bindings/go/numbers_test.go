@@ -7,9 +7,9 @@ import (
 	sluice "github.com/sluice-attention/sluice/bindings/go"
 )
 
-// Numbers of tensors, by type: those a test makes are exact in every type, so that nothing is rounded on the way in.
+// Numbers of tensors, by type: the tests' numbers are exact in every type, so that storing them does not round.
 
-// decode is what an element's bits mean.
+// decode is the value of an element's bits.
 func decode(dtype sluice.DType, bits uint32) float64 {
 	switch dtype {
 	case sluice.F32:
@@ -46,7 +46,7 @@ func small(bits uint32, exponentBits, fractionBits uint, bias int, infinities bo
 	return value
 }
 
-// exact has three significant bits and lies between -2 and 2.
+// exact has three significant bits and is between -2 and 2.
 func exact(random *rand.Rand) float64 {
 	value := float64(8+random.Intn(8)) / 8 / float64(int(1)<<random.Intn(4))
 	if random.Intn(2) == 0 {
@@ -85,7 +85,7 @@ type array struct {
 	bits32 []float32
 }
 
-// newArray is full of NaN: who reads an element that no call may read will show it.
+// newArray is full of NaN, which shows when a call reads an element that it must not read.
 func newArray(dtype sluice.DType, count int64) *array {
 	a := &array{dtype: dtype}
 	switch dtype.Size() {

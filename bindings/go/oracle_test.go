@@ -6,10 +6,10 @@ import (
 	sluice "github.com/sluice-attention/sluice/bindings/go"
 )
 
-// An attention of its own, in double precision, from sequences that know nothing of layouts; with it the error that a
-// kernel and the library's reference may have. The formulas are those of docs/concepts/numerics.md.
+// An independent attention in double precision, on sequences without layouts, with the error that a kernel and the
+// library's reference may have. The formulas are those of docs/concepts/numerics.md.
 
-// sequence is one of a batch: rows of q, rows of k and v, all [row][head][element], and what changes its scores.
+// sequence is one of a batch: rows of q, rows of k and v, all [row][head][element], and modifiers of its scores.
 type sequence struct {
 	qLen, kvLen int
 	q, k, v     []float64
@@ -17,7 +17,7 @@ type sequence struct {
 	masked      func(i, j int) bool // The mask hides it.
 }
 
-// factors are what a call multiplies with, and other numbers per head.
+// factors are the scales of a call, and other numbers per head.
 type factors struct {
 	q, k, v       []float64 // By head; nil is 1.
 	slopes, sinks []float64

@@ -9,7 +9,7 @@ import (
 	"github.com/sluice-attention/sluice/bindings/go/hip"
 )
 
-// tensor is memory for a view on both sides, NaN where `set` says nothing.
+// tensor is memory for a view on both sides, NaN where `set` stored nothing.
 type tensor struct {
 	view   sluice.View
 	array  *array
@@ -42,7 +42,7 @@ func (s *tensor) host() sluice.HostTensor {
 	return s.array.onHost(s.view)
 }
 
-// device is a copy there of what has been set by now.
+// device is a device copy of what has been set so far.
 func (s *tensor) device(t *testing.T, device *hip.Runtime) sluice.Tensor {
 	if s == nil {
 		return sluice.Tensor{}
@@ -69,7 +69,7 @@ func (s *tensor) fromDevice(t *testing.T) *tensor {
 	return copied
 }
 
-// spaced is a view with a gap behind each row of heads.
+// spaced is a view with a gap after each row of heads.
 func spaced(dtype sluice.DType, shape [4]int64) sluice.View {
 	view := sluice.Contiguous(dtype, shape)
 	view.Stride[1] += 8
@@ -164,7 +164,7 @@ func place(t *testing.T, device *hip.Runtime, c *runCase, sequences []sequence, 
 		made.host.QLengths, made.host.KVLengths = qLengths, kvLengths
 	}
 
-	// Where key j of sequence b lies, and how K and V are cut.
+	// Where key j of sequence b is, and how K and V are divided.
 	key := func(b, j int) (int, int) { return b, j }
 	kvShape := [2]int{batch, kvLen}
 	switch p.Mode {
@@ -260,7 +260,7 @@ func largest(a, b int) int {
 	return b
 }
 
-// pagesOf is two more than a case needs.
+// pagesOf is two pages more than a case needs.
 func pagesOf(c *runCase) int {
 	pages := 2
 	for _, length := range c.lengths {
@@ -269,7 +269,7 @@ func pagesOf(c *runCase) int {
 	return pages
 }
 
-// placePages hands out pages in a random order and returns where keys lie.
+// placePages assigns pages in a random order and returns where keys are.
 func placePages(c *runCase, made *placed, kvLen int, random *rand.Rand) func(b, j int) (int, int) {
 	size := int(c.problem.PageSize)
 	free := random.Perm(pagesOf(c))

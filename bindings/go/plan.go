@@ -9,7 +9,7 @@ import (
 )
 
 // Plan is a problem with its kernel chosen and loaded. Its methods may be called in any number of goroutines at once;
-// runs at the same time need workspaces of their own, if the plan needs one at all.
+// concurrent runs need different workspaces, if the plan needs one at all.
 type Plan struct {
 	object  *object
 	handle  *C.sluice_plan
@@ -17,9 +17,9 @@ type Plan struct {
 	problem Problem
 }
 
-// NewPlan chooses the kernel for a problem and loads it onto the context's device, so that Plan.Run has nothing left
-// to do but launch. It enqueues nothing. Close the plan; the context may be closed before. Not for use during stream
-// capture. Errors: as of QuerySupport; HIP, PackCorrupt, OutOfMemory.
+// NewPlan chooses the kernel for a problem and loads it onto the context's device, so that Plan.Run only has to launch
+// it. It enqueues nothing. Close the plan; the context may be closed before. Not for use during stream capture. Errors:
+// as of QuerySupport; HIP, PackCorrupt, OutOfMemory.
 func (c *Context) NewPlan(problem *Problem) (*Plan, error) {
 	release, err := c.use()
 	if err != nil {
@@ -33,7 +33,7 @@ func (c *Context) NewPlan(problem *Problem) (*Plan, error) {
 	}
 	plan.problem = *problem
 	handle := plan.handle
-	// The plan goes on using the context until it is gone itself.
+	// The plan uses the context until it is destroyed itself.
 	plan.object = newObject("plan", &handles.plans, func() {
 		C.sluice_plan_destroy(handle)
 		release()
@@ -42,9 +42,9 @@ func (c *Context) NewPlan(problem *Problem) (*Plan, error) {
 	return plan, nil
 }
 
-// Close releases the plan; further calls do nothing. The work it enqueued must have completed; runs that were captured by
-// the package hip keep the plan until their graph is closed. A plan that nobody closes is closed by a finalizer, which waits
-// for all work of the device. The error is always nil.
+// Close releases the plan; further calls do nothing. The work it enqueued must have completed; runs that the package
+// hip captured keep the plan until their graph is closed. A finalizer closes a plan that the program does not close,
+// after waiting for all work of the device. The error is always nil.
 func (p *Plan) Close() error {
 	if p != nil {
 		p.object.close(false)
@@ -62,24 +62,24 @@ func (p *Plan) use() (func(), error) {
 	return p.object.release, nil
 }
 
-// Problem is what the plan was made for.
+// Problem is the problem that the plan was made for.
 func (p *Plan) Problem() Problem { return p.problem }
 
-// PlanInfo is what a plan does.
+// PlanInfo is the description of a plan.
 type PlanInfo struct {
-	TileQ              uint32    // Rows per workgroup, those of all heads of a group.
+	TileQ              uint32    // Rows per workgroup, over all heads of a group.
 	TileKV             uint32    // Keys per loop iteration.
 	Waves              uint32    // Waves per workgroup.
 	LDSBytes           uint32    // LDS per workgroup.
-	WorkspaceAlignment uint32    // Bytes Launch.Workspace must be aligned to.
-	WorkspaceBytes     uint64    // Device memory a run needs; 0 is none.
-	MaxGrid            [3]uint32 // Workgroups at the problem's bounds; 0 where a bound is missing.
+	WorkspaceAlignment uint32    // Required alignment of Launch.Workspace in bytes.
+	WorkspaceBytes     uint64    // Device memory that a run needs; may be 0.
+	MaxGrid            [3]uint32 // Workgroups at the problem's bounds; 0 if a bound is missing.
 	Block              [3]uint32 // Lanes per workgroup.
 	Kernel             string    // Name of the kernel.
-	Reason             string    // Why this kernel, in a sentence: by estimate, its cost and the next best.
+	Reason             string    // Why this kernel, in a sentence: its estimated cost and that of the next best.
 }
 
-// Describe says what the plan does.
+// Describe describes the plan.
 func (p *Plan) Describe() (PlanInfo, error) {
 	release, err := p.use()
 	if err != nil {
@@ -111,8 +111,8 @@ func goPlanInfo(from *C.sluice_plan_info) PlanInfo {
 	return info
 }
 
-// Preload loads the kernel for a problem, or with nil every kernel of the context, and keeps it loaded while the
-// context or one of its plans lives. Plans made later then load nothing. A target has nothing to load onto: NoDevice.
+// Preload loads the kernel for a problem (every kernel of the context if it is nil) and keeps it loaded while the
+// context or one of its plans lives. Plans made later then load nothing. A target has no device to load onto: NoDevice.
 func (c *Context) Preload(problem *Problem) error {
 	release, err := c.use()
 	if err != nil {
@@ -124,11 +124,11 @@ func (c *Context) Preload(problem *Problem) error {
 }
 
 // Run enqueues one call of the plan and returns without waiting; a nil launch is the default stream without
-// workspace. It is legal during stream capture. What arguments point to is read when the work executes, and must stay
-// until then; faults of the device appear where the caller synchronises. Beyond what the library checks, types and
-// shapes of tensors are compared with the problem and the call. Whatever starts, lengths and page numbers on the device
-// hold, the run stays within Q, K, V, O and LSE, whose rows and pages the library gets; but page tables must have all
-// entries that lengths ask for.
+// workspace. It is legal during stream capture. The memory of the arguments is read when the work executes, and must
+// stay valid until then; faults of the device appear where the caller synchronises. Beyond what the library checks,
+// types and shapes of tensors are compared with the problem and the call. Whatever starts, lengths and page numbers on
+// the device hold, the run stays within Q, K, V, O and LSE, because the library gets their numbers of rows and pages;
+// but page tables must have all entries that lengths need.
 //
 // An error means that nothing was enqueued: InvalidArgument, Unsupported, NewerStruct, WorkspaceTooSmall, NoDevice for
 // a plan of a target, HIP. The exceptions are those of sluice_run.

@@ -3,7 +3,7 @@ package sluice
 // #include <sluice/sluice.h>
 import "C"
 
-// Mode is how sequences lie in memory.
+// Mode is the layout of sequences in memory.
 type Mode uint32
 
 // The modes.
@@ -20,8 +20,8 @@ type ProblemFlags uint32
 const (
 	Causal         ProblemFlags = C.SLUICE_CAUSAL           // Keys after the row's own position are invisible; see MaskAlignment.
 	WriteLSE       ProblemFlags = C.SLUICE_WRITE_LSE        // Also write the logarithm of the softmax denominator.
-	HasWindowLeft  ProblemFlags = C.SLUICE_HAS_WINDOW_LEFT  // WindowLeft counts.
-	HasWindowRight ProblemFlags = C.SLUICE_HAS_WINDOW_RIGHT // WindowRight counts; not together with Causal, which is 0.
+	HasWindowLeft  ProblemFlags = C.SLUICE_HAS_WINDOW_LEFT  // WindowLeft applies.
+	HasWindowRight ProblemFlags = C.SLUICE_HAS_WINDOW_RIGHT // WindowRight applies; not with Causal, which implies 0.
 	Alibi          ProblemFlags = C.SLUICE_ALIBI            // Subtract slope * distance from the scores; Args.AlibiSlopes.
 	SinkLogits     ProblemFlags = C.SLUICE_SINK_LOGITS      // A learned logit per query head joins the denominator.
 	BoolMask       ProblemFlags = C.SLUICE_BOOL_MASK        // A bit per row and key says whether it is visible; Args.Mask.
@@ -29,7 +29,7 @@ const (
 	VInK           ProblemFlags = C.SLUICE_V_IN_K           // V is the first HeadDimV elements of each row of K, and Args.V is zero.
 )
 
-// MaskAlignment is which corner of the score matrix the diagonal of the mask touches.
+// MaskAlignment says which corner of the score matrix the diagonal of the mask touches.
 type MaskAlignment uint32
 
 // The corners.
@@ -41,10 +41,10 @@ const (
 // ScaleKind is the granularity of the scales that values are multiplied with.
 type ScaleKind uint32
 
-// The kinds. Args has no place for scales per token or page yet: Unsupported.
+// The kinds. Args has no fields for scales per token or page yet: Unsupported.
 const (
-	ScaleNone      ScaleKind = C.SLUICE_SCALE_NONE       // Values count as stored.
-	ScalePerTensor ScaleKind = C.SLUICE_SCALE_PER_TENSOR // One factor.
+	ScaleNone      ScaleKind = C.SLUICE_SCALE_NONE       // Values are used as stored.
+	ScalePerTensor ScaleKind = C.SLUICE_SCALE_PER_TENSOR // One scale.
 	ScalePerHead   ScaleKind = C.SLUICE_SCALE_PER_HEAD   // One per head of the tensor.
 	ScalePerToken  ScaleKind = C.SLUICE_SCALE_PER_TOKEN  // One per token and head.
 	ScalePerPage   ScaleKind = C.SLUICE_SCALE_PER_PAGE   // One per page and head.
@@ -57,10 +57,10 @@ type PageTableKind uint32
 const (
 	PageTableNone  PageTableKind = C.SLUICE_PAGE_TABLE_NONE  // No pages.
 	PageTableBlock PageTableKind = C.SLUICE_PAGE_TABLE_BLOCK // [batch, pages] page numbers.
-	PageTableCSR   PageTableKind = C.SLUICE_PAGE_TABLE_CSR   // Page numbers in a row, and where those of each sequence start.
+	PageTableCSR   PageTableKind = C.SLUICE_PAGE_TABLE_CSR   // One list of page numbers, and where each sequence's begin.
 )
 
-// LSEBase is the base of the logarithm in LSE; without WriteLSE it means nothing.
+// LSEBase is the base of the logarithm in LSE; ignored without WriteLSE.
 type LSEBase uint32
 
 // The bases.
@@ -69,7 +69,7 @@ const (
 	LSEBase2 LSEBase = C.SLUICE_LSE_BASE_2 // Logarithm to base 2.
 )
 
-// Determinism is what may influence the bits of a result.
+// Determinism says what may influence the bits of a result.
 type Determinism uint32
 
 // The choices.
@@ -81,9 +81,9 @@ const (
 	DeterminismBatchInvariant Determinism = C.SLUICE_DETERMINISM_BATCH_INVARIANT
 )
 
-// Problem is a class of attention calls: everything that selects a kernel, nothing that changes from call to call. The
-// numerical contract is at sluice_problem in the header. A zero field means the default; where there is none (types,
-// heads, head dims), it is missing and refused.
+// Problem is a class of attention calls: everything that selects a kernel, nothing that changes from call to call. See
+// sluice_problem in the header for the numerical contract. A zero field means the default. Fields without a default
+// (types, heads, head dims) are required: zero is refused.
 type Problem struct {
 	Flags     ProblemFlags
 	Mode      Mode
@@ -96,20 +96,20 @@ type Problem struct {
 	HeadDimQK int32 // Elements of a row of Q and K; required.
 	HeadDimV  int32 // Elements of a row of V and O; required.
 
-	// Upper bounds of the calls that a plan will serve; 0 is no bound. Plan.Run refuses a call beyond them. They
-	// choose between kernels and fix the workspace.
+	// Upper bounds of the calls that a plan will serve; 0 means unbounded. Plan.Run refuses a call that exceeds them. They
+	// influence the choice of kernel and fix the size of the workspace.
 	MaxBatch   int32 // Sequences per call.
 	MaxQLen    int32 // Query rows per sequence.
 	MaxKVLen   int32 // Keys per sequence.
-	MaxQTokens int64 // Rows of Q per call: batch * QLen, or with QStarts QStarts[batch].
+	MaxQTokens int64 // Rows of Q per call: batch * QLen, or QStarts[batch] if given.
 
-	MaskAlignment MaskAlignment // Of Causal, windows and Alibi.
+	MaskAlignment MaskAlignment // For Causal, windows and Alibi.
 	WindowLeft    int32         // Keys visible before the diagonal; >= 0, needs HasWindowLeft.
 	WindowRight   int32         // Keys visible after the diagonal; >= 0, needs HasWindowRight.
-	SinkTokens    int32         // First keys that WindowLeft does not hide; 0 is none; needs the window.
+	SinkTokens    int32         // First keys that WindowLeft does not hide; needs the window.
 
-	SoftCap  float32 // c > 0 replaces S by c * tanh(S / c); 0 is none.
-	BiasType DType   // Type of a matrix added to the scores: F32, F16 or BF16; 0 is none.
+	SoftCap  float32 // c > 0 replaces S by c * tanh(S / c); 0: no cap.
+	BiasType DType   // Type of a matrix added to the scores: F32, F16 or BF16; 0: no bias.
 
 	QScaleKind ScaleKind // Of Q.
 	KScaleKind ScaleKind // Of K.
@@ -117,12 +117,12 @@ type Problem struct {
 
 	PageSize      int32         // Tokens per page; required in ModePaged, else 0.
 	PageTableKind PageTableKind // Required in ModePaged, else 0.
-	KPack         int32         // Elements per pack of an x-packed K cache, ModePaged only; divides HeadDimQK; 0 is none.
+	KPack         int32         // Elements per pack of an x-packed K cache, ModePaged only; divides HeadDimQK; 0: none.
 
 	LSEBase     LSEBase
 	Determinism Determinism
 
-	WorkspaceCeilingBytes uint64 // Choose no kernel that needs more; 0 is no ceiling.
+	WorkspaceCeilingBytes uint64 // Use only kernels that need at most this; 0: any.
 }
 
 func (p *Problem) c() *C.sluice_problem {

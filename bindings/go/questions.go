@@ -3,12 +3,12 @@ package sluice
 // #include <sluice/sluice.h>
 import "C"
 
-// Support is what QuerySupport found.
+// Support is the result of QuerySupport.
 type Support struct {
-	WorkspaceAlignment uint32 // Bytes Launch.Workspace must be aligned to.
-	WorkspaceBytes     uint64 // Device memory a run needs; 0 is none.
-	PointerAlignment   uint32 // Bytes that Q, K, V and O must be aligned to.
-	StrideMultiple     uint32 // Elements that the strides of Q, K, V and O must be multiples of.
+	WorkspaceAlignment uint32 // Required alignment of Launch.Workspace in bytes.
+	WorkspaceBytes     uint64 // Device memory that a run needs; may be 0.
+	PointerAlignment   uint32 // Required alignment of Q, K, V and O in bytes.
+	StrideMultiple     uint32 // Strides of Q, K, V and O must be multiples of this, in elements.
 	Kernel             string // Name of the kernel that a plan would use.
 }
 
@@ -39,7 +39,7 @@ func goSupport(from *C.sluice_support) Support {
 	}
 }
 
-// WorkspaceSize is the WorkspaceBytes of QuerySupport alone.
+// WorkspaceSize returns only the WorkspaceBytes of QuerySupport.
 func (c *Context) WorkspaceSize(problem *Problem) (uint64, error) {
 	release, err := c.use()
 	if err != nil {
@@ -54,23 +54,23 @@ func (c *Context) WorkspaceSize(problem *Problem) (uint64, error) {
 
 // KernelInfo is one kernel of a context.
 type KernelInfo struct {
-	DType        DType  // Of Q; for cache operations, of what is read.
+	DType        DType  // Of Q; for cache operations, of their input.
 	HeadDimQK    int32  // Elements of a row of Q and K; 0 for cache operations, which take any.
-	HeadDimV     int32  // Elements of a row of V and O; likewise.
-	TileQ        uint32 // Rows per workgroup, those of all heads of a group; likewise.
-	TileKV       uint32 // Keys per loop iteration; likewise.
+	HeadDimV     int32  // Elements of a row of V and O; 0 for cache operations.
+	TileQ        uint32 // Rows per workgroup, over all heads of a group; 0 for cache operations.
+	TileKV       uint32 // Keys per loop iteration; 0 for cache operations.
 	Waves        uint32 // Waves per workgroup.
 	Threads      uint32 // Lanes per workgroup.
 	LDSBytes     uint32 // LDS per workgroup.
 	KernargBytes uint32 // Size of the kernel's argument block.
 	Name         string // E.g. "attn_fwd_f16_d128_q256_kv64_w8": operation, type, head dim, tiles, waves.
 	Operation    string // "attention_forward", "kv_append" or "merge_states".
-	Features     string // What the kernel can do, separated by commas: "causal,lse".
+	Features     string // Features of the kernel, separated by commas: "causal,lse".
 	PRounding    string // How P is rounded to the type of Q: "centred_cut" or "nearest_even", see sluice.h; else "".
-	Chips        string // Chips there is machine code for, separated by commas.
+	Chips        string // Chips that it has machine code for, separated by commas.
 }
 
-// KernelCount is how many kernels there are for the context's chip.
+// KernelCount is the number of kernels for the context's chip.
 func (c *Context) KernelCount() (uint32, error) {
 	release, err := c.use()
 	if err != nil {
@@ -99,7 +99,7 @@ func (c *Context) Kernel(index uint32) (KernelInfo, error) {
 	return goKernelInfo(&info), nil
 }
 
-// Kernels are all of them.
+// Kernels returns all of them.
 func (c *Context) Kernels() ([]KernelInfo, error) {
 	count, err := c.KernelCount()
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The README's programs are those that are built and run: an example as it is, and a function of another one.
+// The README's programs are built and run: one is an example, the other a function of another example.
 func TestReadmeShowsTheExamples(t *testing.T) {
 	read := func(path string) string {
 		text, err := os.ReadFile(path)

@@ -8,16 +8,16 @@ import "unsafe"
 // HostTensor is a tensor in a slice. One that a call does not have is all zero.
 type HostTensor struct {
 	View
-	memory unsafe.Pointer // nil if there is no slice
+	memory unsafe.Pointer // nil without a slice
 	size   int64          // of an element of the slice
 	count  int64          // of elements
 }
 
-// HostElement is what slices of tensors hold: the bits of 8-bit and 16-bit floats, and float32.
+// HostElement is the element type of tensors' slices: the bits of 8-bit and 16-bit floats, and float32.
 type HostElement interface{ ~uint8 | ~uint16 | ~float32 }
 
-// OnHost is the tensor in `values` that `view` describes. Whether the view's type has elements of that size, and the
-// slice enough of them, is checked by the call.
+// OnHost is the tensor in `values` that `view` describes. The call checks that the view's type has elements of that
+// size, and that the slice has enough of them.
 func OnHost[T HostElement](values []T, view View) HostTensor {
 	var element T
 	tensor := HostTensor{View: view, size: int64(unsafe.Sizeof(element)), count: int64(len(values))}
@@ -52,7 +52,8 @@ func (t *HostTensor) check(n *need) error {
 	return nil
 }
 
-// HostArgs is Args in the memory of the host, for Reference. Of PageTable and PageTable64 one is given, by PageIndex64.
+// HostArgs is Args in the memory of the host, for Reference. One of PageTable and PageTable64 is given, depending on
+// PageIndex64.
 type HostArgs struct {
 	Batch int32
 	QLen  int32
@@ -83,9 +84,9 @@ type HostArgs struct {
 	VScale      []float32 // [1] or [KVHeads]
 }
 
-// Reference computes a call on the host with plain loops in double precision: the yardstick for results, never chosen
-// silently. It computes what Problem and Args describe, of any types in any mixture, and any strides. Lengths, starts
-// and page numbers are checked like all else, and every slice against what the call reads of it. Errors:
+// Reference computes a call on the host with plain loops in double precision: the reference for results, never chosen
+// silently. It computes what Problem and Args describe, with any types in any mixture, and any strides. Lengths, starts
+// and page numbers are checked like everything else, and the size of every slice against what the call reads. Errors:
 // InvalidArgument, Unsupported, NewerStruct, OutOfMemory.
 func Reference(problem *Problem, args *HostArgs) error {
 	if problem == nil {
@@ -127,7 +128,7 @@ func floats(values []float32) *C.float {
 	return (*C.float)(&values[0])
 }
 
-// hostTable is a page table in slices, of which one is given.
+// hostTable is a page table in one of several slices.
 type hostTable struct {
 	numbers32 []int32
 	numbers64 []int64
@@ -146,7 +147,7 @@ func (t *hostTable) bytes() *C.uint8_t {
 	return nil
 }
 
-// checkWidth refuses numbers that C would read as others.
+// checkWidth refuses numbers of a width that C would misread.
 func (t *hostTable) checkWidth(flags ProblemFlags) error {
 	if (len(t.numbers32) > 0 && flags&PageIndex64 != 0) || (len(t.numbers64) > 0 && flags&PageIndex64 == 0) {
 		return invalid("page_table", "page_table has %d numbers of 32 bits and %d of 64; the flag SLUICE_PAGE_INDEX_64 says "+
@@ -155,13 +156,13 @@ func (t *hostTable) checkWidth(flags ProblemFlags) error {
 	return nil
 }
 
-// missing is whether the library will find that something is not there, or not what it can be, before it reads the table.
+// missing reports whether the library will find something missing or invalid before it reads the table.
 func (t *hostTable) missing() bool {
 	return len(t.numbers32)+len(t.numbers64) == 0 || t.stride < 0 || (t.csr && len(t.starts) == 0)
 }
 
-// checkEntries refuses a table that ends before the first `needed` entries of sequence b do. The pages that they name, the
-// library compares with those there are.
+// checkEntries refuses a table that ends before the first `needed` entries of sequence b do. The library checks the
+// page numbers in them.
 func (t *hostTable) checkEntries(b, needed int64) error {
 	first := elements(b, t.stride)
 	if t.csr {
@@ -180,7 +181,7 @@ func (a *HostArgs) numbers() *callNumbers {
 		pageTableStride: a.PageTableStride, packedQ: len(a.QStarts) > 0, packedKV: len(a.KVStarts) > 0}
 }
 
-// c lacks all pointers, which C gets by themselves.
+// c leaves out all pointers, which C gets separately.
 func (a *HostArgs) c(p *Problem) *C.sluice_args {
 	numbers := a.numbers()
 	made := numbers.c()
@@ -199,8 +200,8 @@ func (a *HostArgs) c(p *Problem) *C.sluice_args {
 	return made
 }
 
-// check makes sure that the library stays within the slices. Where it checks a value itself before it reads by it, that
-// is left to it.
+// check makes sure that the library stays within the slices. It does not repeat checks that the library makes before it
+// uses a value.
 func (a *HostArgs) check(p *Problem) error {
 	needs := a.numbers().needs(p)
 	for _, pair := range []struct {
@@ -236,7 +237,7 @@ func (a *HostArgs) check(p *Problem) error {
 	return nil
 }
 
-// arrayNeed is how long an array must be if it is there.
+// arrayNeed is the length that an array must have if it is given.
 type arrayNeed struct {
 	field       string
 	length, has int64
@@ -266,7 +267,7 @@ func (a *HostArgs) table(p *Problem) *hostTable {
 		csr: p.PageTableKind == PageTableCSR, starts: a.PageStarts}
 }
 
-// checkPages makes sure that each entry that is needed is there.
+// checkPages makes sure that every needed entry exists.
 func (a *HostArgs) checkPages(p *Problem) error {
 	table := a.table(p)
 	if err := table.checkWidth(p.Flags); err != nil {
@@ -284,8 +285,9 @@ func (a *HostArgs) checkPages(p *Problem) error {
 	return nil
 }
 
-// HostAppend is Append in the memory of the host, for ReferenceAppend. Of PageTable and PageTable64 one is given, by
-// PageIndex64. As on a device, tensors begin at addresses that are multiples of 16, as larger slices do.
+// HostAppend is Append in the memory of the host, for ReferenceAppend. One of PageTable and PageTable64 is given,
+// depending on PageIndex64. As on a device, tensors begin at addresses that are multiples of 16, which larger slices do
+// anyway.
 type HostAppend struct {
 	Flags           ProblemFlags
 	SourceType      DType
@@ -320,10 +322,10 @@ type HostAppend struct {
 	Positions       []int32 // [tokens]
 }
 
-// ReferenceAppend does an append on the host, in plain loops: the yardstick for what a device stores. Contents are checked
-// before anything is stored, as is every slice against what the call reads of it. A device skips rows with a wrong place;
-// here they are refused, but for negative slots and rows without a sequence. Errors: InvalidArgument, Unsupported,
-// NewerStruct, OutOfMemory.
+// ReferenceAppend performs an append on the host with plain loops: the reference for what a device stores. Contents are
+// checked before anything is stored, and so is the size of every slice against what the call reads. A device skips rows
+// with a wrong place; ReferenceAppend refuses them, except negative slots and rows without a sequence. Errors:
+// InvalidArgument, Unsupported, NewerStruct, OutOfMemory.
 func ReferenceAppend(rows *HostAppend) error {
 	if rows == nil {
 		return invalid("append", "append is nil; it says which rows go where")
@@ -347,7 +349,7 @@ func (a *HostAppend) without() *Append {
 		VCache: Tensor{View: a.VCache.View}, PageTableStride: a.PageTableStride, RotaryStride: a.RotaryStride}
 }
 
-// c lacks all pointers, which C gets by themselves.
+// c leaves out all pointers, which C gets separately.
 func (a *HostAppend) c() *C.sluice_append {
 	made := a.without().c()
 	made.page_count = fewest(0, &a.KCache, &a.VCache)
@@ -359,8 +361,8 @@ func (a *HostAppend) table() *hostTable {
 		csr: a.PageTableKind == PageTableCSR, starts: a.PageStarts}
 }
 
-// check makes sure that the library stays within the slices. Where it checks a value itself before it reads by it, that
-// is left to it.
+// check makes sure that the library stays within the slices. It does not repeat checks that the library makes before it
+// uses a value.
 func (a *HostAppend) check() error {
 	needs := a.without().needs()
 	for _, pair := range []struct {
@@ -394,15 +396,15 @@ func (a *HostAppend) check() error {
 	case len(a.Slots) > 0:
 		return a.checkSlots()
 	case a.Batch < 1 || len(a.Starts) == 0 || len(a.KVLengths) == 0 || table.missing():
-		return nil // likewise
+		return nil // refused by the library before it reads
 	}
 	return a.checkSequences(table)
 }
 
-// checkSlots looks at the positions of rows that have a slot.
+// checkSlots checks the positions of rows that have a slot.
 func (a *HostAppend) checkSlots() error {
 	if len(a.Positions) == 0 {
-		return nil // needed by a rotation, as the library says
+		return nil // the library refuses a rotation without it
 	}
 	for t, slot := range a.Slots[:a.Tokens] {
 		if slot < 0 {
@@ -420,14 +422,14 @@ func (a *HostAppend) checkSequences(table *hostTable) error {
 	before := int32(0)
 	for _, start := range a.Starts[:a.Batch+1] {
 		if start < before || start > a.Tokens {
-			return nil // refused by the library before it goes by it
+			return nil // refused by the library before it uses it
 		}
 		before = start
 	}
 	for b := 0; b < int(a.Batch); b++ {
 		first, end, keys := a.Starts[b], a.Starts[b+1], a.KVLengths[b]
 		if first == end || keys < end-first {
-			continue // likewise
+			continue // refused by the library before it uses it
 		}
 		if err := table.checkEntries(int64(b), (int64(keys)-1)/int64(a.PageSize)+1); err != nil {
 			return err
@@ -447,7 +449,7 @@ func (a *HostAppend) checkSequences(table *hostTable) error {
 	return nil
 }
 
-// checkPosition leaves what is no position to the library; field[i] is where it comes from.
+// checkPosition leaves invalid positions to the library; field[i] is where it comes from.
 func (a *HostAppend) checkPosition(field string, i int, position int64) error {
 	if position < 0 || a.RotaryDim < 1 || a.RotaryStride < 0 || len(a.Rotary) == 0 {
 		return nil

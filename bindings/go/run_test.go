@@ -13,7 +13,7 @@ import (
 type runCase struct {
 	name    string
 	problem sluice.Problem
-	lengths [][2]int // Of each sequence: rows, keys.
+	lengths [][2]int // For each sequence: rows, keys.
 	packedQ bool     // With pages: rows of all sequences one after the other.
 }
 
@@ -71,7 +71,7 @@ var runCases = []runCase{
 	}), [][2]int{{1, 33}}, false},
 }
 
-// compare checks rows of o and lse, and that nothing else of o was written.
+// compare checks rows of o and lse, and that no other element of o was written.
 func compare(t *testing.T, what string, c *runCase, made *placed, o, lse *tensor, expected [][]row, of func(b bounded) float64) {
 	t.Helper()
 	p := &c.problem

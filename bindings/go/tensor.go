@@ -9,7 +9,7 @@ import (
 	"unsafe"
 )
 
-// DType is an element type. The FP8 encodings are different types: FNUZ is CDNA3's, the others are OCP's.
+// DType is an element type. The FP8 encodings are different types: FNUZ is CDNA3's, the other two are OCP's.
 type DType uint32
 
 // The types.
@@ -34,7 +34,7 @@ var dtypes = map[DType]struct {
 	E4M3FNUZ: {"E4M3FNUZ", 1}, E4M3FN: {"E4M3FN", 1}, E5M2FNUZ: {"E5M2FNUZ", 1}, E5M2: {"E5M2", 1},
 }
 
-// Size is the bytes of an element; 0 of an unknown type.
+// Size is the bytes of an element; 0 for an unknown type.
 func (d DType) Size() int64 { return dtypes[d].size }
 
 // String is the type's name.
@@ -48,21 +48,21 @@ func (d DType) String() string {
 // DevicePointer is an address in the memory of a device. To Go it is a number: it keeps nothing alive.
 type DevicePointer uintptr
 
-// FreedMemory is where memory of the package hip is behind its Free: at no address. Calls refuse it, as it is aligned to
-// nothing and beyond all memory, where 0 would be an array that is not given.
+// FreedMemory is the address of memory of the package hip after its Free. Calls refuse it, because it is unaligned and
+// beyond all memory; 0 would mean an array that is not given.
 const FreedMemory = ^DevicePointer(0)
 
-// put writes an address into a struct for C. It goes around the type of the field, since the collector takes
-// what is written to a pointer for the address of something.
+// put writes an address into a struct for C. It bypasses the type of the field, because the garbage collector takes
+// anything written to a pointer for an address.
 func put(field unsafe.Pointer, address DevicePointer) { *(*uintptr)(field) = uintptr(address) }
 
-// View says how the elements of a tensor lie: [a][b][c][d] is at a * Stride[0] + b * Stride[1] + c * Stride[2] + d *
+// View is the layout of a tensor's elements: [a][b][c][d] is at a * Stride[0] + b * Stride[1] + c * Stride[2] + d *
 // Stride[3] elements from the first one, and with Pack at ... + d / Pack * Stride[3] + d % Pack.
 type View struct {
 	Type   DType
 	Shape  [4]int64
-	Stride [4]int64 // In elements, each >= 0; an input may repeat itself with stride 0.
-	Pack   int64    // Elements per pack of an x-packed K cache; 0 is none.
+	Stride [4]int64 // In elements, each >= 0; stride 0 repeats an input.
+	Pack   int64    // Elements per pack of an x-packed K cache; 0: none.
 }
 
 // Contiguous is the view of elements without gaps, the last index running fastest.
@@ -85,8 +85,8 @@ func (v View) Permuted(order [4]int) View {
 	return permuted
 }
 
-// Elements is how many elements memory must have, from the first one to the last that the view reaches. Errors name the
-// shape or stride that makes no sense.
+// Elements is the number of elements that memory must have, from the first to the last one that the view reaches.
+// Errors name the invalid shape or stride.
 func (v View) Elements() (int64, error) { return v.elements("view") }
 
 func (v View) elements(field string) (int64, error) {
@@ -129,8 +129,8 @@ func (t *Tensor) put(to *C.sluice_tensor) {
 	}
 }
 
-// putRows is put for a tensor of which a call has one batch: the first stride is never multiplied by anything but 0, and
-// the library wants it to be 0.
+// putRows is put for a tensor with a single batch: the first stride is only ever multiplied by 0, and the library
+// requires it to be 0.
 func (t *Tensor) putRows(to *C.sluice_tensor) {
 	t.put(to)
 	to.stride[0] = 0
@@ -138,16 +138,16 @@ func (t *Tensor) putRows(to *C.sluice_tensor) {
 
 func (t *Tensor) present() bool { return t.Data != 0 }
 
-// sized is a tensor on the host or on the device, one that is there or not.
+// sized is a tensor on the host or on the device, present or not.
 type sized interface {
 	present() bool
 	extent(i int) int64
 }
 
-// extent is one of the shape.
+// extent is one extent of the shape.
 func (v *View) extent(i int) int64 { return v.Shape[i] }
 
-// fewest is the least extent i of the tensors that are there; 0 if none is.
+// fewest is the smallest extent i of the given tensors; 0 without any.
 func fewest(i int, tensors ...sized) C.int64_t {
 	count := int64(0)
 	for _, tensor := range tensors {
@@ -158,22 +158,22 @@ func fewest(i int, tensors ...sized) C.int64_t {
 	return C.int64_t(count)
 }
 
-// extent is what a call asks of one index of a tensor.
+// extent is a call's requirement on one index of a tensor.
 type extent struct {
 	count int64  // How many it reads or writes.
-	exact bool   // The tensor has as many; else it may have more.
-	what  string // That there are as many of.
+	exact bool   // The tensor has exactly as many; else it may have more.
+	what  string // What is counted.
 }
 
 func exactly(count int32, what string) extent { return extent{int64(count), true, what} }
 func atLeast(count int64, what string) extent { return extent{count, false, what} }
 
-// need is what a call asks of a tensor.
+// need is a call's requirement on a tensor.
 type need struct {
 	field   string
 	dtype   DType
 	extents [4]extent
-	repeats bool  // An index whose stride is 0 stands for all.
+	repeats bool  // An index whose stride is 0 counts for all.
 	pack    int32 // Of the problem.
 }
 

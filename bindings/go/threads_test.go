@@ -11,7 +11,7 @@ import (
 	"github.com/sluice-attention/sluice/bindings/go/hip"
 )
 
-// Many goroutines run one plan at once, each on a stream of its own and with a result of its own.
+// Many goroutines run one plan at once, each on its own stream and with its own result.
 func TestRunsAtOnce(t *testing.T) {
 	context, device := emulated(t)
 	c := &runCase{problem: problemOf(sluice.F16, 2, 1, 64, nil), lengths: [][2]int{{5, 40}}}
@@ -81,7 +81,7 @@ func runAlone(device *hip.Runtime, plan *sluice.Plan, first *placed, wanted *ten
 			return err
 		}
 		for i, bits := range wanted.array.bits16 {
-			if bits != 0x7e00 && got[i] != bits { // what no row has is NaN
+			if bits != 0x7e00 && got[i] != bits { // elements outside all rows are NaN
 				return fmt.Errorf("element %d is 0x%04x, not 0x%04x", i, got[i], bits)
 			}
 		}
@@ -89,8 +89,8 @@ func runAlone(device *hip.Runtime, plan *sluice.Plan, first *placed, wanted *ten
 	return nil
 }
 
-// A run on one stream reads what a run on another one writes. The emulator runs nothing before somebody waits, and
-// then in an order that it draws: without the dependency some order is wrong.
+// A run on one stream reads what a run on another one writes. The emulator runs work only when the program waits, in a
+// random order: without the dependency some order is wrong.
 func TestDependencies(t *testing.T) {
 	context, device := emulated(t)
 	problem := simple()
@@ -123,7 +123,7 @@ func TestDependencies(t *testing.T) {
 			check(t, device.ConfigureEmulator("stream_order", "concurrent"))
 			got := make([]uint16, len(values))
 			check(t, hip.Download(got, outputMemory, 0))
-			// Attention to one key is a copy of its value, exactly so where the score is 0.
+			// Attention to one key is a copy of its value, exactly so if the score is 0.
 			for i := range got {
 				if got[i] != values[i] {
 					t.Fatalf("kind %d, seed %d: element %d is 0x%04x, not 0x%04x", kind, seed, i, got[i], values[i])
@@ -165,15 +165,15 @@ func copyThrough(t *testing.T, device *hip.Runtime, plan *sluice.Plan, kind slui
 	check(t, writer.Synchronize())
 }
 
-// HIP's current device is the thread's, and a goroutine may be on any: a context's calls go to its own device wherever
-// they are made, and leave the thread as it was.
+// HIP's current device belongs to a thread, and a goroutine may be on any thread: a context's calls always go to its
+// own device, and restore the thread's.
 func TestDevicesOfThreads(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	zero, device := emulated(t)
 	check(t, device.ConfigureEmulator("devices", "2"))
 	defer func() { check(t, device.ConfigureEmulator("devices", "1")) }()
-	func() { // all of it is gone before there is one device again
+	func() { // everything is destroyed before the emulator has one device again
 		context, err := sluice.NewContext(sluice.ContextDesc{Kind: sluice.DeviceEmulated, DeviceOrdinal: 1})
 		check(t, err)
 		defer context.Close()

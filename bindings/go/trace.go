@@ -5,7 +5,7 @@ import "C"
 
 import "runtime/cgo"
 
-// TraceEvent is when a trace record is made.
+// TraceEvent is an event that makes a trace record.
 type TraceEvent uint32
 
 // The events.
@@ -14,10 +14,10 @@ const (
 	TraceRun  TraceEvent = C.SLUICE_TRACE_RUN  // A run is about to be launched.
 )
 
-// TraceRecord is what the library chose and does.
+// TraceRecord describes one plan or run.
 type TraceRecord struct {
 	Event          TraceEvent
-	Grid           [3]uint32 // Workgroups: of this run, or at the bounds of the plan (0 where there is none).
+	Grid           [3]uint32 // Workgroups of this run, or at the plan's bounds (0 if a bound is missing).
 	Block          [3]uint32 // Lanes per workgroup.
 	LDSBytes       uint32    // LDS per workgroup.
 	Waves          uint32    // Waves per workgroup.
@@ -30,9 +30,9 @@ type TraceRecord struct {
 // plans. A panic in it ends the program.
 type TraceFunc func(record *TraceRecord)
 
-// SetTrace sets the function that sees every plan and run of the context, also behind the context's Close; nil
-// switches tracing off, as at start. A run without it pays nothing for it. Not while another goroutine uses the
-// context or one of its plans.
+// SetTrace sets the function that sees every plan and run of the context, even after the context's Close; nil, the
+// initial state, switches tracing off. Without a function, a run has no tracing cost. It must not be called while
+// another goroutine uses the context or one of its plans.
 func (c *Context) SetTrace(trace TraceFunc) error {
 	release, err := c.use()
 	if err != nil {

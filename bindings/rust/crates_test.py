@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Packages both crates, and uses what is in the packages as others would: in a crate outside of the workspace.
+"""Packages both crates, and uses the packages like a user would: in a crate outside the workspace.
 
 usage: crates_test.py CARGO LIBRARY WORK [CASE...]
 
-CARGO is a cargo, LIBRARY a build folder or prefix of Sluice and WORK a folder for all that is made. RUSTC and RUSTDOC are
-passed on. Nothing is fetched, but by the case `half`: without a network it ends with status 77.
+CARGO is a cargo, LIBRARY a build folder or prefix of Sluice and WORK a folder for all output. RUSTC and RUSTDOC are
+passed on. Only the case `half` fetches anything: without a network it ends with status 77.
 """
 import os
 import pathlib
@@ -17,7 +17,7 @@ import tarfile
 HERE = pathlib.Path(__file__).resolve().parent
 RESULT = "the mean of 0, 1, 2, 3 is 0x3e00 in binary16\n"
 CRATES = {"sluice-attention-sys": "sluice-sys", "sluice-attention": "sluice"}
-HALF = "2.2.1"  # of the versions that Rust 1.63 compiles, the last
+HALF = "2.2.1"  # the last version that Rust 1.63 compiles
 SKIPPED = 77
 
 
@@ -34,10 +34,10 @@ class Test:
         shutil.rmtree(work, ignore_errors=True)
         (work / "home").mkdir(parents=True)
         version = re.search(r"cargo ([0-9]+)\.([0-9]+)", run(cargo, "--version"))
-        # From then on, cargo takes packages that are packaged together for published.
+        # Since this version, cargo treats packages that are packaged together as published.
         self.packages_workspaces = (int(version[1]), int(version[2])) >= (1, 90)
         self.version = re.search(r'\nversion = "(.*)"', (HERE / "sluice/Cargo.toml").read_text())[1]
-        # A home without a registry, and no way to the library but the one that a case gives.
+        # A home without a registry, and no way to the library except the one that a case gives.
         kept = {name: value for name, value in os.environ.items()
                 if not name.startswith(("SLUICE_", "CARGO_", "DEP_")) and name not in ("DOCS_RS", "LD_LIBRARY_PATH")}
         self.environment = kept | {"CARGO_HOME": str(work / "home"), "CARGO_TARGET_DIR": str(work / "target"),
@@ -48,8 +48,8 @@ class Test:
         return run(self.cargo, *arguments, "--offline", cwd=folder, env=self.environment | more)
 
     def unpacked(self):
-        """The folders of both crates as packages have them. Cargo that cannot package the second before the first is
-        published leaves it to what `cargo package --list` names."""
+        """The folders of both crates as in the packages. For a cargo that cannot package the second before the first is
+        published, copies the files that `cargo package --list` names."""
         folders = {}
         for crate, folder in CRATES.items():
             there = self.work / "unpacked" / f"{crate}-{self.version}"
@@ -93,13 +93,13 @@ class Test:
 
     @staticmethod
     def pack():
-        """Of a build folder whose library has no kernels inside."""
+        """For a build folder whose library contains no kernels."""
         pack = os.environ.get("SLUICE_KERNEL_PACK")
         return {"SLUICE_KERNEL_PACK": pack} if pack else {}
 
 
 def package(test):
-    """Both crates are packaged, with their licence, and what is in the packages compiles."""
+    """Both crates are packaged with their licence, and the packages compile."""
     if test.packages_workspaces:
         test.cargo_in(HERE, "package", "--workspace", "--locked", "--allow-dirty", **test.with_library)
     else:
@@ -126,7 +126,7 @@ def rpath(test):
 
 
 def static(test):
-    """With the feature `static`, a program has the library inside."""
+    """With the feature `static`, a program contains the library."""
     crate = test.consumer("static", (HERE / "sluice/examples/hello.rs").read_text(), features='"static"')
     test.cargo_in(crate, "build", **test.with_library)
     program = test.work / "target/debug/consumer"
@@ -136,7 +136,7 @@ def static(test):
 
 
 def docs(test):
-    """Where crates are documented there is no library: a crate that depends on these is documented all the same."""
+    """docs.rs has no library, but a crate that depends on these can still be documented."""
     crate = test.consumer("docs", "//! Nothing.\nfn main() {}\n")
     refused = subprocess.run([test.cargo, "doc", "--offline"], cwd=crate, env=test.environment, capture_output=True,
                              text=True)

@@ -1,29 +1,29 @@
 /*===- sluice.h - attention for AMD Instinct GPUs, the C ABI ------------------------------------------===
  *
- * The one header of libsluice.so. Describe a problem, ask whether it is supported and what it needs,
- * make a plan, run it as often as you like. Kernels are inside the library; HIP is found in the process
- * at run time, so there is nothing else to install, and without a GPU the same machine code runs on the
- * bundled gfx942 emulator.
+ * The only header of libsluice.so. Describe a problem, ask whether it is supported and what it needs, make a
+ * plan, and run it as often as you like. The library contains its kernels and finds HIP in the process at run
+ * time, so there is nothing else to install. Without a GPU, the same machine code runs on the bundled gfx942
+ * emulator.
  *
- * Rules that hold everywhere:
+ * General rules:
  *
  * - A request is computed correctly or refused with a reason. No field is ever accepted and ignored.
  * - Every function that can refuse takes a nullable `sluice_error *` and returns a `sluice_status`. The
  *   library never prints, aborts, throws, or installs handlers.
  * - Sized structs begin with `struct_size`, which the caller sets to sizeof of the struct it compiled
  *   against; the sluice_*_init functions do that and zero the rest. Structs only grow, at their end. A
- *   library that knows fewer fields than the caller refuses with SLUICE_NEWER_STRUCT if an unknown
- *   field is not zero; a `reserved` one is such a field.
- * - A zero field means the default; where there is none (types, heads, head dims, extents), it is
- *   missing and refused.
+ *   library that knows fewer fields than the caller returns SLUICE_NEWER_STRUCT if an unknown field is not
+ *   zero; `reserved` fields count as unknown.
+ * - A zero field means the default. Fields without a default (types, heads, head dims, extents) are required:
+ *   zero is refused.
  * - Strides count elements, never bytes.
- * - Pointers to memory are the caller's; the library keeps none after a call returns unless the
- *   function says so.
- * - Contexts and plans are immutable once made (sluice_set_trace excepted) and may be shared by any
- *   number of threads. Destroying an object while another thread uses it is the caller's error; it may be
- *   destroyed on any thread, and contexts and their plans on different ones at the same time.
- * - A forked process has no device if the one it comes from had used it; `docs/concepts/ownership.md` has
- *   the rules for fork, and for unloading the library with dlclose.
+ * - The caller owns the memory that pointers point to; the library keeps no pointer after a call returns
+ *   unless the function says so.
+ * - Contexts and plans are immutable once made (except for sluice_set_trace) and may be shared by any number
+ *   of threads. The caller must not destroy an object while another thread uses it. Any thread may destroy
+ *   it, and different threads may destroy a context and its plans at the same time.
+ * - A forked process cannot use a device that its parent had used. `docs/concepts/ownership.md` has the rules
+ *   for fork, and for unloading the library with dlclose.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *===------------------------------------------------------------------------------------------------===*/
@@ -32,7 +32,7 @@
 
 /**
  * @file
- * @brief The C ABI of libsluice.so. The header's opening comment states the rules that hold everywhere.
+ * @brief The C ABI of libsluice.so. The header's opening comment states the general rules.
  */
 
 #include <stddef.h>
@@ -52,8 +52,8 @@ extern "C" {
 #endif
 
 /**
- * ABI generation: SONAME `libsluice.so.1`, symbol version node `SLUICE_1`. Within a generation nothing
- * is removed and nothing changes its meaning: `docs/concepts/abi.md`.
+ * ABI generation: SONAME `libsluice.so.1`, symbol version node `SLUICE_1`. Within a generation nothing is
+ * removed and nothing changes its meaning; see `docs/concepts/abi.md`.
  */
 #define SLUICE_ABI_MAJOR 1
 /** Counts additions to the ABI within its generation. */
@@ -70,8 +70,8 @@ enum sluice_status_code {
   SLUICE_INVALID_ARGUMENT = 1,    /**< An argument breaks a documented rule: fix the call. */
   SLUICE_UNSUPPORTED = 2,         /**< Legal, but this library cannot compute it: use another path. */
   SLUICE_NEWER_STRUCT = 3,        /**< A field or flag this library does not know is set: upgrade. */
-  SLUICE_NO_DEVICE = 4,           /**< No such device, HIP runtime or emulator here. */
-  SLUICE_WRONG_ARCH = 5,          /**< The device is there, but no kernels for it, or so HIP says. */
+  SLUICE_NO_DEVICE = 4,           /**< The device, HIP runtime or emulator does not exist here. */
+  SLUICE_WRONG_ARCH = 5,          /**< The pack has no kernels for the device, or HIP found no code for it. */
   SLUICE_HIP = 6,                 /**< A HIP call failed; sluice_error::hip_code has its code. */
   SLUICE_PACK_CORRUPT = 7,        /**< The kernel pack is truncated or altered: reinstall. */
   SLUICE_WORKSPACE_TOO_SMALL = 8, /**< Give at least sluice_workspace_size bytes. */
@@ -80,18 +80,17 @@ enum sluice_status_code {
 };
 
 /**
- * Where a call says what was wrong. Caller-owned, nullable everywhere, written only when the call
- * fails.
+ * Details of a failed call. Owned by the caller, nullable everywhere, written only when the call fails.
  *
  * Set struct_size (sluice_error_init does) before the first use; the struct can then be used for any
- * number of calls. A struct_size smaller than this version's, or beyond any (65536), makes the call itself
- * fail with SLUICE_INVALID_ARGUMENT and leaves the struct untouched.
+ * number of calls. If struct_size is smaller than this version's, or larger than 65536, the call itself fails
+ * with SLUICE_INVALID_ARGUMENT and leaves the struct untouched.
  */
 typedef struct sluice_error {
   uint32_t struct_size; /**< sizeof(sluice_error). */
   sluice_status code;   /**< What the call returned. */
   int32_t hip_code;     /**< The hipError_t if a HIP call failed, whatever the code; otherwise 0. */
-  char field[52];       /**< The argument or field at fault, e.g. "k.stride[1]"; empty if none is. */
+  char field[52];       /**< The argument or field at fault, e.g. "k.stride[1]", or empty. */
   char message[448];    /**< One sentence: the field, its value, the rule or the nearest supported value. */
 } sluice_error;
 
@@ -101,7 +100,7 @@ typedef struct sluice_error {
  */
 SLUICE_API sluice_status sluice_error_init(sluice_error *error, size_t size) SLUICE_NOEXCEPT;
 
-/** "SLUICE_OK" and so on; "unknown status" for a value that is none. Static storage, never NULL. */
+/** "SLUICE_OK" and so on; "unknown status" for any other value. Static storage, never NULL. */
 SLUICE_API const char *sluice_status_name(sluice_status status) SLUICE_NOEXCEPT;
 
 /* ----------------------------------------------------------------------------------------- library --- */
@@ -121,7 +120,7 @@ typedef struct sluice_build {
   char compiler[64];   /**< The C++ compiler that built the library. */
   char llvm_version[32]; /**< The LLVM that generated the kernels. */
   char pack_id[32];      /**< Checksum of the pack's manifest in hexadecimal: equal ids, equal kernels. */
-  char chips[64];        /**< The chips there are kernels for, separated by commas. */
+  char chips[64];        /**< Chips that the pack has kernels for, separated by commas. */
 } sluice_build;
 
 /**
@@ -141,19 +140,19 @@ enum sluice_log_level {
   SLUICE_LOG_ERROR = 1,   /**< Something failed in a way that a status cannot say (a destroy, for example). */
   SLUICE_LOG_WARNING = 2, /**< Worth knowing. */
   SLUICE_LOG_INFO = 3,    /**< What was found and chosen, when contexts and plans are made. */
-  SLUICE_LOG_DEBUG = 4    /**< Every step of that. */
+  SLUICE_LOG_DEBUG = 4    /**< Every step of finding and choosing. */
 };
 
 /**
- * Receives a log line, without a line end. May be called on any thread that calls the library; must not
- * call it.
+ * Receives a log line, without a line end. It may be called on any thread that calls the library, and must
+ * not call the library itself.
  */
 typedef void (*sluice_log_fn)(uint32_t level, const char *message, void *user);
 
 /**
- * Sets the process's log function and the most verbose level it gets; NULL switches the log off, as at
- * start. sluice_run never logs. Threads: may be called at any time; once it returns, the previous
- * function is not called.
+ * Sets the process's log function and the most verbose level it gets; NULL, the initial state, switches the
+ * log off. sluice_run never logs. Threads: may be called at any time; once it returns, the previous function
+ * is not called.
  */
 SLUICE_API void sluice_set_log(sluice_log_fn log, void *user, uint32_t max_level) SLUICE_NOEXCEPT;
 
@@ -162,7 +161,7 @@ SLUICE_API void sluice_set_log(sluice_log_fn log, void *user, uint32_t max_level
 /** A device, or a named target without one, and the kernels for it. */
 typedef struct sluice_context sluice_context;
 
-/** What a context stands for. */
+/** The kind of device that a context represents. */
 enum sluice_device_kind {
   SLUICE_DEVICE_HIP = 1,      /**< A GPU, through the HIP runtime of the process. */
   SLUICE_DEVICE_EMULATED = 2, /**< The bundled gfx942 emulator: same machine code, same calls. */
@@ -172,7 +171,7 @@ enum sluice_device_kind {
 /** Returns the HIP entry point of that name, or NULL. Must answer for as long as the context lives. */
 typedef void *(*sluice_hip_resolver)(const char *name, void *user);
 
-/** What sluice_context_create needs to know. */
+/** Input of sluice_context_create. */
 typedef struct sluice_context_desc {
   uint32_t struct_size;             /**< sizeof(sluice_context_desc). */
   uint32_t kind;                    /**< sluice_device_kind; required. */
@@ -195,17 +194,18 @@ SLUICE_API sluice_status sluice_context_desc_init(sluice_context_desc *desc, siz
  * Makes a context.
  *
  * HIP: entry points come from desc->hip_resolver; else from the libamdhip64 that the process has
- * already loaded; else from libamdhip64.so.7, .6 or .5, whichever the system finds first. There is
- * never a second HIP runtime, and no path is assumed. The HIP runtime is initialised (hipInit); the
- * calling thread's current device is unchanged.
- * EMULATED: opens libsluice_emulator.so.1 by name, else from the folder of the file that the kernel has
- * mapped libsluice.so from; a program with libsluice.a in it finds it by name only. A program that runs with
- * more rights than its user (AT_SECURE: setuid, file capabilities) gets SLUICE_NO_DEVICE.
+ * already loaded; else from libamdhip64.so.7, .6 or .5, whichever the system finds first. The library never
+ * loads a second HIP runtime and assumes no path. It initialises the HIP runtime (hipInit) and leaves the
+ * calling thread's current device unchanged.
+ *
+ * EMULATED: opens libsluice_emulator.so.1 by name, else from the folder of the file that libsluice.so is
+ * mapped from; a program linked with libsluice.a finds it by name only. A program that runs with more rights
+ * than its user (AT_SECURE: setuid, file capabilities) gets SLUICE_NO_DEVICE.
  *
  * TARGET: touches no device and no library.
  *
- * @param desc   what the context stands for
- * @param out    receives the context; NULL on failure. The caller's: sluice_context_destroy.
+ * @param desc   the device, or the target
+ * @param out    receives the context; NULL on failure. The caller owns it: sluice_context_destroy.
  * @param error  nullable
  * @return SLUICE_OK; SLUICE_INVALID_ARGUMENT; SLUICE_NEWER_STRUCT; SLUICE_NO_DEVICE (no runtime, a
  *         missing entry point, no such ordinal; the message names it); SLUICE_WRONG_ARCH; SLUICE_HIP;
@@ -215,24 +215,24 @@ SLUICE_API sluice_status sluice_context_create(const sluice_context_desc *desc, 
                                                sluice_error *error) SLUICE_NOEXCEPT;
 
 /**
- * Releases a context; NULL is allowed. Plans made with it stay valid: what they share goes with the
+ * Releases a context; NULL is allowed. Plans made with it stay valid: what they share is released with the
  * last of them.
  */
 SLUICE_API void sluice_context_destroy(sluice_context *context) SLUICE_NOEXCEPT;
 
-/** What a context is bound to. */
+/** The device of a context. */
 typedef struct sluice_device_info {
   uint32_t struct_size;        /**< sizeof(sluice_device_info). */
   uint32_t kind;               /**< sluice_device_kind. */
   int32_t ordinal;             /**< Device ordinal; -1 for a target. */
   uint32_t compute_units;      /**< Compute units. */
   uint32_t wave_size;          /**< Lanes of a wave. */
-  uint32_t lds_bytes;          /**< LDS a workgroup can have. */
-  int32_t hip_runtime_version; /**< hipRuntimeGetVersion; 0 for a target or if the runtime does not say. */
+  uint32_t lds_bytes;          /**< LDS bytes available to a workgroup. */
+  int32_t hip_runtime_version; /**< hipRuntimeGetVersion; 0 for a target or if it is unknown. */
   uint32_t reserved;           /**< 0. */
   char chip[32];               /**< Processor without features: "gfx942". */
   char arch[64];               /**< As the runtime reports it: "gfx942:sramecc+:xnack-". */
-  char name[128];              /**< Marketing name, if the runtime has one. */
+  char name[128];              /**< Marketing name, or empty. */
   char runtime[160];           /**< Where HIP comes from: a file name, "caller" or "none". */
 } sluice_device_info;
 
@@ -247,23 +247,22 @@ SLUICE_API sluice_status sluice_context_device(const sluice_context *context, sl
                                                sluice_error *error) SLUICE_NOEXCEPT;
 
 /**
- * The HIP entry point of that name in the runtime the context is bound to, real or emulated: what an
- * engine needs to allocate, copy and synchronise on the same runtime without linking HIP. Cast it to
- * the HIP function's type.
+ * Returns the HIP entry point of that name in the context's runtime, real or emulated. With it an engine can
+ * allocate, copy and synchronise on the same runtime without linking HIP. Cast it to the HIP function's type.
  * @return NULL if the runtime has no such entry point, for a target, or for a NULL argument
  */
 SLUICE_API void *sluice_context_hip_symbol(const sluice_context *context, const char *name) SLUICE_NOEXCEPT;
 
 /* ----------------------------------------------------------------------------------------- problem --- */
 
-/** How sequences lie in memory. */
+/** Layout of sequences in memory. */
 enum sluice_mode {
   SLUICE_MODE_DENSE = 0,  /**< Every sequence has the same lengths: tensors [batch, token, head, dim]. */
   SLUICE_MODE_RAGGED = 1, /**< Sequences packed one after the other: tensors [token, head, dim]. */
   SLUICE_MODE_PAGED = 2   /**< K and V in pages, [page, token in page, head, dim], found through a table. */
 };
 
-/** Element types. The FP8 encodings are different types: FNUZ is CDNA3's, the others are OCP's. */
+/** Element types. The FP8 encodings are different types: FNUZ is CDNA3's, the other two are OCP's. */
 enum sluice_dtype {
   SLUICE_F16 = 1,      /**< IEEE binary16. */
   SLUICE_BF16 = 2,     /**< bfloat16. */
@@ -278,8 +277,8 @@ enum sluice_dtype {
 enum sluice_problem_flag {
   SLUICE_CAUSAL = 1 << 0,    /**< Keys after the row's own position are invisible; see mask_alignment. */
   SLUICE_WRITE_LSE = 1 << 1, /**< Also write the logarithm of the softmax denominator. */
-  SLUICE_HAS_WINDOW_LEFT = 1 << 2,  /**< window_left counts. */
-  SLUICE_HAS_WINDOW_RIGHT = 1 << 3, /**< window_right counts; not together with SLUICE_CAUSAL, which is 0. */
+  SLUICE_HAS_WINDOW_LEFT = 1 << 2,  /**< window_left applies. */
+  SLUICE_HAS_WINDOW_RIGHT = 1 << 3, /**< window_right applies; not with SLUICE_CAUSAL, which implies 0. */
   SLUICE_ALIBI = 1 << 4,       /**< Subtract slope * distance from the scores; sluice_args::alibi_slopes. */
   SLUICE_SINK_LOGITS = 1 << 5, /**< A learned logit per query head joins the denominator. */
   SLUICE_BOOL_MASK = 1 << 6,   /**< A bit per row and key says whether it is visible; sluice_args::mask. */
@@ -298,10 +297,10 @@ enum sluice_mask_alignment {
 
 /**
  * Granularity of the scales that values are multiplied with. FP8 needs them; values of any type may have
- * them. sluice_args has no place for scales per token or page yet: SLUICE_UNSUPPORTED.
+ * them. sluice_args has no fields for scales per token or page yet: SLUICE_UNSUPPORTED.
  */
 enum sluice_scale_kind {
-  SLUICE_SCALE_NONE = 0,       /**< Values count as stored. */
+  SLUICE_SCALE_NONE = 0,       /**< Values are used as stored. */
   SLUICE_SCALE_PER_TENSOR = 1, /**< One scale. */
   SLUICE_SCALE_PER_HEAD = 2,   /**< One per head of the tensor. */
   SLUICE_SCALE_PER_TOKEN = 3,  /**< One per token and head. */
@@ -312,10 +311,10 @@ enum sluice_scale_kind {
 enum sluice_page_table_kind {
   SLUICE_PAGE_TABLE_NONE = 0,  /**< No pages. */
   SLUICE_PAGE_TABLE_BLOCK = 1, /**< [batch, pages] page numbers. */
-  SLUICE_PAGE_TABLE_CSR = 2    /**< Page numbers in a row, and where those of each sequence start. */
+  SLUICE_PAGE_TABLE_CSR = 2    /**< One list of page numbers, and where each sequence's begin. */
 };
 
-/** Base of the logarithm in LSE; without SLUICE_WRITE_LSE it means nothing. */
+/** Base of the logarithm in LSE; ignored without SLUICE_WRITE_LSE. */
 enum sluice_lse_base {
   SLUICE_LSE_BASE_E = 0, /**< Natural logarithm. */
   SLUICE_LSE_BASE_2 = 1  /**< Logarithm to base 2. */
@@ -326,9 +325,9 @@ enum sluice_determinism {
   /** The fastest choice. Equal calls with one plan give equal bits. */
   SLUICE_DETERMINISM_FAST = 0,
   /** Also, a sequence's result depends neither on the batch size, nor on the other sequences in the batch,
-     nor on the problem's bounds. Keys are split at fixed places, which takes workspace: max_batch and
-     max_kv_len are required, and so is max_q_len where no kernel of these types and head dims takes many
-     rows of one query head (SLUICE_UNSUPPORTED names what is missing). */
+     nor on the problem's bounds. Keys are split at fixed places, which takes workspace. max_batch and
+     max_kv_len are required; max_q_len is required if these types and head dims have no kernel that takes
+     many rows of one query head (the refusal with SLUICE_UNSUPPORTED names the missing field). */
   SLUICE_DETERMINISM_BATCH_INVARIANT = 1
 };
 
@@ -337,7 +336,7 @@ enum sluice_determinism {
  *
  * Numerical contract. For row i and key j of one sequence, where query head h reads KV head
  * h / (q_heads / kv_heads) and shift is kv_len - q_len of the sequence for SLUICE_BOTTOM_RIGHT, 0 for
- * SLUICE_TOP_LEFT, the score is made in this order:
+ * SLUICE_TOP_LEFT, the score is computed in this order:
  *
  *     S = scale * q_scale * k_scale * dot(q_i, k_j)
  *     S = soft_cap * tanh(S / soft_cap)                  if soft_cap is not 0
@@ -352,40 +351,39 @@ enum sluice_determinism {
  *
  * Key j is visible to row i if and only if 0 <= j < kv_len, and with d = j - i - shift
  *
- *     d <= window_right       where it counts; SLUICE_CAUSAL is a window_right of 0
+ *     d <= window_right       if it applies; SLUICE_CAUSAL is a window_right of 0
  *     d >= -window_left or j < sink_tokens               with SLUICE_HAS_WINDOW_LEFT
  *     the mask's bit is 1                                with SLUICE_BOOL_MASK
  *     bias[i][j] * log2(e) in F32 is not -infinity       with a bias
  *
- * - A row without a visible key has O = 0 and LSE = -infinity, or the sink logit with SLUICE_SINK_LOGITS. So
- *   have all rows of a sequence with kv_len 0. A sequence with q_len 0 has no rows. Keys whose score is
- *   -infinity, as infinity in K can make it, have no weight, and a row that sees no other is like a row
- *   without a visible key.
+ * - A row without a visible key has O = 0 and LSE = -infinity, or the sink logit with SLUICE_SINK_LOGITS.
+ *   This includes all rows of a sequence with kv_len 0. A sequence with q_len 0 has no rows. Keys whose score
+ *   is -infinity, which infinity in K can cause, have no weight; a row that sees only such keys is treated as
+ *   a row without a visible key.
  * - Products of Q and K and of P and V are accumulated in F32, as are the maximum and the sum of the
- *   softmax. Before the second product P, relative to a running maximum of the row, is rounded to the
- *   type of Q, F16 or BF16: by at most 0.70 of its last place, exactly if P is a number of that type, and
- *   with nearly no bias. With Q of E4M3FNUZ, 2^7 P is rounded, to nearest even: P has 4 significant bits down
- *   to 2^-14, and weights of 2^-18 and below are lost. O is rounded to nearest even, and as F32 it is what
- *   was summed.
+ *   softmax. Before the second product, P, relative to a running maximum of the row, is rounded to the type
+ *   of Q, F16 or BF16. The error is at most 0.70 of its last place and has nearly no bias; a P that the type
+ *   represents exactly is unchanged. With Q of E4M3FNUZ, 2^7 P is rounded to nearest even: P has 4
+ *   significant bits down to 2^-14, and weights of 2^-18 and below are lost. O is rounded to nearest even; an
+ *   O of F32 is the sum, unrounded.
  * - A sum of P times V beyond the range of F32 is infinite, even where O would not be. P is at most 1 with Q
- *   of E4M3FNUZ and 2^8 otherwise, so only |V| above 2^120 / keys, of BF16, can lead there.
- * - Memory at and past a sequence's lengths never influences a result, whatever it holds, and is never
- *   written: rows of padding, unused slots of pages, what lies between and behind sequences. sluice_args says
- *   which entries of a page table are read.
+ *   of E4M3FNUZ and 2^8 otherwise, so only BF16 values with |V| above 2^120 / keys can cause this.
+ * - Memory at and past a sequence's lengths (padding rows, unused slots of pages, gaps between and after
+ *   sequences) never influences a result and is never written. sluice_args says which entries of a page table
+ *   are read.
  * - NaN or infinity in a query row stays in its row, and in K or V at key j reaches only the rows that see j.
- *   In V it reaches all of them whose score is above -infinity, as NaN or infinity in the same element of O,
- *   and may reach the others. LSE knows nothing of V.
+ *   In V it reaches those rows whose score is above -infinity, as NaN or infinity in the same element of O,
+ *   and may reach the others. V never affects LSE.
  * - Scales are not negative.
  *
- * What this version computes: all three modes, with tables of both kinds and pages of any size; Q F16 or
- * BF16, K and V of that type or both E4M3FNUZ, and O of that type or F32, or Q, K and V E4M3FNUZ and O F16,
- * BF16 or F32; head dims that are multiples of 8 up to 512, with Q of E4M3FNUZ up to 256, different ones for
- * K and V too, and with SLUICE_V_IN_K head_dim_qk up to 576 and head_dim_v up to 512; any q_heads up to
- * 32768 that kv_heads divides; everything that flags, windows, bias_type, scales, lse_base and determinism
- * ask for; k_pack a power of two from 8 on; soft_cap from 1e-30 to 65536. All else is refused with
- * SLUICE_UNSUPPORTED.
- * `docs/reference/features.md` is what the library itself says of all this. sluice_query_support answers for
- * one problem, sluice_list_kernels lists what there is.
+ * This version computes all three modes, with tables of both kinds and pages of any size; Q of F16 or BF16
+ * with K and V of that type or both E4M3FNUZ, and O of that type or F32; Q, K and V of E4M3FNUZ with O of
+ * F16, BF16 or F32; head dims that are multiples of 8 up to 512 (256 with Q of E4M3FNUZ), which may differ
+ * for K and V, and with SLUICE_V_IN_K head_dim_qk up to 576 and head_dim_v up to 512; any q_heads up to 32768
+ * that kv_heads divides; all flags, windows, bias types, scales, LSE bases and kinds of determinism; k_pack a
+ * power of two from 8 up; soft_cap from 1e-30 to 65536. Everything else is refused with SLUICE_UNSUPPORTED.
+ * `docs/reference/features.md` lists all features, as the library reports them. sluice_query_support answers
+ * for one problem; sluice_list_kernels lists the kernels.
  */
 typedef struct sluice_problem {
   uint32_t struct_size; /**< sizeof(sluice_problem). */
@@ -400,20 +398,20 @@ typedef struct sluice_problem {
   int32_t head_dim_qk;  /**< Elements of a row of Q and K; required. */
   int32_t head_dim_v;   /**< Elements of a row of V and O; required. */
 
-  /* Upper bounds of the calls that a plan will serve; 0 is no bound. sluice_run refuses a call beyond them.
-     They choose between kernels and fix the workspace. */
+  /* Upper bounds of the calls that a plan will serve; 0 means unbounded. sluice_run refuses a call that
+     exceeds them. They influence the choice of kernel and fix the size of the workspace. */
   int32_t max_batch;    /**< Sequences per call. */
   int32_t max_q_len;    /**< Query rows per sequence. */
   int32_t max_kv_len;   /**< Keys per sequence. */
-  int64_t max_q_tokens; /**< Rows of q per call: batch * q_len, or with q_starts q_starts[batch]. */
+  int64_t max_q_tokens; /**< Rows of q per call: batch * q_len, or q_starts[batch] if given. */
 
   uint32_t mask_alignment; /**< sluice_mask_alignment of SLUICE_CAUSAL, windows and SLUICE_ALIBI. */
   int32_t window_left;     /**< Keys visible before the diagonal; >= 0, needs SLUICE_HAS_WINDOW_LEFT. */
   int32_t window_right;    /**< Keys visible after the diagonal; >= 0, needs SLUICE_HAS_WINDOW_RIGHT. */
-  int32_t sink_tokens;     /**< First keys that window_left does not hide; 0 is none; needs the window. */
+  int32_t sink_tokens;     /**< First keys that window_left does not hide; needs the window. */
 
-  float soft_cap;     /**< c > 0 replaces S by c * tanh(S / c); 0 is none. */
-  uint32_t bias_type; /**< Type of a matrix added to the scores: F32, F16 or BF16; 0 is none. */
+  float soft_cap;     /**< c > 0 replaces S by c * tanh(S / c); 0: no cap. */
+  uint32_t bias_type; /**< Type of a matrix added to the scores: F32, F16 or BF16; 0: no bias. */
 
   uint32_t q_scale_kind; /**< sluice_scale_kind of Q. */
   uint32_t k_scale_kind; /**< sluice_scale_kind of K. */
@@ -421,13 +419,13 @@ typedef struct sluice_problem {
 
   int32_t page_size;        /**< Tokens per page; required in SLUICE_MODE_PAGED, else 0. */
   uint32_t page_table_kind; /**< sluice_page_table_kind; required in SLUICE_MODE_PAGED, else 0. */
-  /** Elements per pack of an x-packed K cache, SLUICE_MODE_PAGED only; divides head_dim_qk; 0 is none. */
+  /** Elements per pack of an x-packed K cache, SLUICE_MODE_PAGED only; divides head_dim_qk; 0: none. */
   int32_t k_pack;
 
   uint32_t lse_base;    /**< sluice_lse_base. */
   uint32_t determinism; /**< sluice_determinism. */
 
-  uint64_t workspace_ceiling_bytes; /**< Choose no kernel that needs more; 0 is no ceiling. */
+  uint64_t workspace_ceiling_bytes; /**< Use only kernels that need at most this; 0: any. */
 } sluice_problem;
 
 /**
@@ -438,13 +436,13 @@ SLUICE_API sluice_status sluice_problem_init(sluice_problem *problem, size_t siz
 
 /* --------------------------------------------------------------------------------------- questions --- */
 
-/** What sluice_query_support found. */
+/** Result of sluice_query_support. */
 typedef struct sluice_support {
   uint32_t struct_size;         /**< sizeof(sluice_support). */
-  uint32_t workspace_alignment; /**< Bytes sluice_launch::workspace must be aligned to. */
-  uint64_t workspace_bytes;     /**< Device memory a run needs; 0 is none. */
-  uint32_t pointer_alignment;   /**< Bytes that q, k, v and o must be aligned to. */
-  uint32_t stride_multiple;     /**< Elements that the strides of q, k, v and o must be multiples of. */
+  uint32_t workspace_alignment; /**< Required alignment of sluice_launch::workspace in bytes. */
+  uint64_t workspace_bytes;     /**< Device memory that a run needs; may be 0. */
+  uint32_t pointer_alignment;   /**< Required alignment of q, k, v and o in bytes. */
+  uint32_t stride_multiple;     /**< Strides of q, k, v and o must be multiples of this, in elements. */
   char kernel[96];              /**< Name of the kernel that a plan would use. */
 } sluice_support;
 
@@ -455,10 +453,10 @@ typedef struct sluice_support {
 SLUICE_API sluice_status sluice_support_init(sluice_support *support, size_t size) SLUICE_NOEXCEPT;
 
 /**
- * Says whether a plan for this problem can be made, and what it needs. Pure: touches no device.
+ * Says whether a plan for this problem can be made, and what it needs. Touches no device.
  *
  * @param context  any kind
- * @param problem  the question
+ * @param problem  the problem to ask about
  * @param support  nullable; filled on SLUICE_OK
  * @param error    nullable; on refusal names the field, the value asked for and the nearest supported
  *                 value
@@ -467,28 +465,28 @@ SLUICE_API sluice_status sluice_support_init(sluice_support *support, size_t siz
 SLUICE_API sluice_status sluice_query_support(const sluice_context *context, const sluice_problem *problem,
                                               sluice_support *support, sluice_error *error) SLUICE_NOEXCEPT;
 
-/** The workspace_bytes of sluice_query_support alone. @return as sluice_query_support */
+/** Returns only the workspace_bytes of sluice_query_support. @return as sluice_query_support */
 SLUICE_API sluice_status sluice_workspace_size(const sluice_context *context, const sluice_problem *problem,
                                                uint64_t *bytes, sluice_error *error) SLUICE_NOEXCEPT;
 
 /** One kernel of a context. */
 typedef struct sluice_kernel_info {
   uint32_t struct_size;   /**< sizeof(sluice_kernel_info). */
-  uint32_t dtype;         /**< sluice_dtype of Q; for cache operations, of what is read. */
+  uint32_t dtype;         /**< sluice_dtype of Q; for cache operations, of their input. */
   int32_t head_dim_qk;    /**< Elements of a row of Q and K; 0 for cache operations, which take any. */
-  int32_t head_dim_v;     /**< Elements of a row of V and O; likewise. */
-  uint32_t tile_q;        /**< Rows per workgroup, those of all heads of a group; likewise. */
-  uint32_t tile_kv;       /**< Keys per loop iteration; likewise. */
+  int32_t head_dim_v;     /**< Elements of a row of V and O; 0 for cache operations. */
+  uint32_t tile_q;        /**< Rows per workgroup, over all heads of a group; 0 for cache operations. */
+  uint32_t tile_kv;       /**< Keys per loop iteration; 0 for cache operations. */
   uint32_t waves;         /**< Waves per workgroup. */
   uint32_t threads;       /**< Lanes per workgroup. */
   uint32_t lds_bytes;     /**< LDS per workgroup. */
   uint32_t kernarg_bytes; /**< Size of the kernel's argument block. */
   char name[96];       /**< E.g. "attn_fwd_f16_d128_q256_kv64_w8": operation, type, head dim, tiles, waves. */
   char operation[32];  /**< "attention_forward", "kv_append" or "merge_states". */
-  char features[128];  /**< What the kernel can do, separated by commas: "causal,lse". */
+  char features[128];  /**< Features of the kernel, separated by commas: "causal,lse". */
   char p_rounding[16]; /**< How P is rounded to the type of Q: "centred_cut" (to F16 and BF16, by at most 0.70
                           of its last place, see sluice_problem) or "nearest_even"; else "". */
-  char chips[64];      /**< Chips there is machine code for, separated by commas. */
+  char chips[64];      /**< Chips that it has machine code for, separated by commas. */
 } sluice_kernel_info;
 
 /**
@@ -498,7 +496,7 @@ typedef struct sluice_kernel_info {
 SLUICE_API sluice_status sluice_kernel_info_init(sluice_kernel_info *info, size_t size) SLUICE_NOEXCEPT;
 
 /**
- * The kernels of a context's chip, by index, in the order of their names.
+ * Returns one of the kernels for a context's chip, by index in the order of their names.
  *
  * @param context  any kind
  * @param index    which kernel; ignored if info is NULL
@@ -517,13 +515,13 @@ SLUICE_API sluice_status sluice_list_kernels(const sluice_context *context, uint
 typedef struct sluice_plan sluice_plan;
 
 /**
- * Chooses the kernel for a problem and loads it onto the context's device, so that sluice_run has
- * nothing left to do but launch. Enqueues nothing. Legal during stream capture only if sluice_preload has
- * loaded the kernels before: loading one allocates.
+ * Chooses the kernel for a problem and loads it onto the context's device, so that sluice_run only has to
+ * launch it. Enqueues nothing. Legal during stream capture only if sluice_preload has loaded the kernels
+ * before, because loading one allocates.
  *
  * @param context  any kind; a plan of a target can be described but not run
  * @param problem  what the calls will look like
- * @param out      receives the plan; NULL on failure. The caller's: sluice_plan_destroy.
+ * @param out      receives the plan; NULL on failure. The caller owns it: sluice_plan_destroy.
  * @param error    nullable
  * @return as sluice_query_support; SLUICE_HIP; SLUICE_WRONG_ARCH; SLUICE_PACK_CORRUPT; SLUICE_OUT_OF_MEMORY
  */
@@ -533,19 +531,19 @@ SLUICE_API sluice_status sluice_plan_create(sluice_context *context, const sluic
 /** Releases a plan; NULL is allowed. The work it enqueued must have completed. */
 SLUICE_API void sluice_plan_destroy(sluice_plan *plan) SLUICE_NOEXCEPT;
 
-/** What a plan does. */
+/** Description of a plan. */
 typedef struct sluice_plan_info {
   uint32_t struct_size;         /**< sizeof(sluice_plan_info). */
-  uint32_t tile_q;              /**< Rows per workgroup, those of all heads of a group. */
+  uint32_t tile_q;              /**< Rows per workgroup, over all heads of a group. */
   uint32_t tile_kv;             /**< Keys per loop iteration. */
   uint32_t waves;               /**< Waves per workgroup. */
   uint32_t lds_bytes;           /**< LDS per workgroup. */
-  uint32_t workspace_alignment; /**< Bytes sluice_launch::workspace must be aligned to. */
-  uint64_t workspace_bytes;     /**< Device memory a run needs; 0 is none. */
-  uint32_t max_grid[3];         /**< Workgroups at the problem's bounds; 0 where a bound is missing. */
+  uint32_t workspace_alignment; /**< Required alignment of sluice_launch::workspace in bytes. */
+  uint64_t workspace_bytes;     /**< Device memory that a run needs; may be 0. */
+  uint32_t max_grid[3];         /**< Workgroups at the problem's bounds; 0 if a bound is missing. */
   uint32_t block[3];            /**< Lanes per workgroup. */
   char kernel[96];              /**< Name of the kernel. */
-  char reason[208]; /**< Why this kernel, in a sentence: by estimate, its cost and the next best. */
+  char reason[208]; /**< Why this kernel, in a sentence: its estimated cost and that of the next best. */
 } sluice_plan_info;
 
 /**
@@ -559,9 +557,9 @@ SLUICE_API sluice_status sluice_plan_describe(const sluice_plan *plan, sluice_pl
                                               sluice_error *error) SLUICE_NOEXCEPT;
 
 /**
- * Loads the kernel for a problem, or with a NULL problem every kernel of the context, and keeps it
- * loaded while the context or one of its plans lives. Plans made later then load nothing.
- * @return as sluice_plan_create; a target has nothing to load onto and returns SLUICE_NO_DEVICE
+ * Loads the kernel for a problem (every kernel of the context if problem is NULL) and keeps it loaded while
+ * the context or one of its plans lives. Plans made later then load nothing.
+ * @return as sluice_plan_create; SLUICE_NO_DEVICE for a target, which has no device to load onto
  */
 SLUICE_API sluice_status sluice_preload(sluice_context *context, const sluice_problem *problem,
                                         sluice_error *error) SLUICE_NOEXCEPT;
@@ -570,19 +568,18 @@ SLUICE_API sluice_status sluice_preload(sluice_context *context, const sluice_pr
 
 /**
  * A tensor in memory: element [a][b][c][d] is at data + a * stride[0] + b * stride[1] + c * stride[2] +
- * d * stride[3] elements. In SLUICE_MODE_DENSE the indices are batch, token, head, dim, whatever the
- * order in memory: BSHD and BHSD are just strides. It has no struct_size: it is part of others and never
- * grows.
+ * d * stride[3] elements. In SLUICE_MODE_DENSE the indices are batch, token, head, dim in any memory order:
+ * BSHD and BHSD differ only in strides. This struct has no struct_size: it is part of others and never grows.
  */
 typedef struct sluice_tensor {
   void *data;        /**< Element [0][0][0][0]. */
-  int64_t stride[4]; /**< In elements, each >= 0; an input may repeat itself with stride 0. */
+  int64_t stride[4]; /**< In elements, each >= 0; stride 0 repeats an input. */
 } sluice_tensor;
 
 /**
- * One call: pointers and numbers. Everything a pointer points to is in device memory (for sluice_reference
- * in host memory), and is read when the run executes, not when it is enqueued: a captured run replays with
- * the lengths and tables that are there then.
+ * One call: pointers and numbers. All pointers are to device memory (host memory for sluice_reference), which
+ * is read when the run executes, not when it is enqueued: a captured run replays with the lengths and tables
+ * found there at that time.
  *
  * Sequence b has q_len[b] query rows and kv_len[b] keys:
  *
@@ -598,8 +595,8 @@ typedef struct sluice_tensor {
  *                         page_table[b * page_table_stride + n], or page_table[page_starts[b] + n] for CSR
  *     bias, mask  [b][h of Q][i][j]
  *
- * and in its row element e at e * stride[3], which is 1. An x-packed K cache has element e of a row at
- * e / k_pack * stride[3] + e % k_pack.
+ * Element e of a row is at e * stride[3], with stride[3] = 1. In an x-packed K cache, element e of a row is
+ * at e / k_pack * stride[3] + e % k_pack.
  *
  * | member                   | DENSE    | RAGGED   | PAGED                                  |
  * | ------------------------ | -------- | -------- | -------------------------------------- |
@@ -610,81 +607,80 @@ typedef struct sluice_tensor {
  * | page_table               | NULL     | NULL     | required                               |
  * | page_starts              | NULL     | NULL     | required for CSR, NULL for BLOCK       |
  *
- * Of the page table, entries are read for pages 0 to (kv_len[b] - 1) / page_size of sequence b and no others.
- * With SLUICE_HAS_WINDOW_LEFT and SLUICE_BOTTOM_RIGHT, those of pages in front of the window are not read
- * either: entry n is not if both
+ * Only the page table entries for pages 0 to (kv_len[b] - 1) / page_size of sequence b are read. With
+ * SLUICE_HAS_WINDOW_LEFT and SLUICE_BOTTOM_RIGHT, entries of pages before the window are not read either:
+ * entry n is not read if both
  *
  *     n * page_size       >= sink_tokens
  *     (n + 1) * page_size <= kv_len[b] - q_len[b] - window_left
  *
- * Row 0 has the window that begins first, so no row of the sequence sees a key of this page. The page is not
- * touched either: it may belong to another sequence by now, and its entry may be -1 or any number.
+ * The window of row 0 begins first, so no row of the sequence sees a key of this page. The page is not
+ * touched either: it may already belong to another sequence, and its entry may be -1 or any number.
  *
- * Lengths are 0 or more and at most q_len and kv_len of the call, and where starts are given too, at most
- * what lies between the two starts. Starts are 0 or more, do not fall and end within the tensors; entries
- * that are read are numbers of pages; and for CSR the entries from one start to the next are enough for the
- * keys. A run cannot refuse what is in device memory, and breaking this is the caller's error;
- * sluice_reference checks it. What it can lead to is limited:
+ * Lengths are at least 0 and at most q_len and kv_len of the call; if starts are given too, they are at most
+ * the difference of the two starts. Starts are at least 0, do not decrease, and end within the tensors.
+ * Entries that are read are page numbers, and for CSR each sequence has enough entries for its keys. A run
+ * cannot check device memory, so the caller must ensure all this; sluice_reference checks it. The
+ * consequences of breaking it are limited:
  *
- * - A negative length counts as 0, and a longer one as the most there may be. A negative start counts as 0,
- *   one that falls as the one before, and one beyond q_tokens, max_q_tokens or kv_tokens as that. So results
- *   are wrong, but they are stored to the call's own rows of o and lse, and to nothing else. Only where
- * neither q_tokens nor max_q_tokens is given do starts beyond the tensors lead to stores beyond them.
- * - A page whose number is negative, or not below page_count, reads as zeros. Without page_count, other
- *   numbers of no page are read wherever that leads. So are keys past the end of k and v without kv_tokens,
- *   and entries past the end of a table. These reads may fault; they store nothing.
+ * - A negative length counts as 0, and one that is too long as the maximum. A negative start counts as 0, one
+ *   that decreases as the one before it, and one beyond q_tokens, max_q_tokens or kv_tokens as that number.
+ *   Results are then wrong, but they are stored only to the call's own rows of o and lse, unless neither
+ *   q_tokens nor max_q_tokens is given: starts beyond the tensors then lead to stores beyond them.
+ * - A page whose number is negative, or not below page_count, reads as zeros. Without page_count, a number
+ *   that is too large is read out of bounds, and so are keys past the end of k and v without kv_tokens, and
+ *   entries past the end of a table. These reads may fault; they store nothing.
  *
  *     q [batch, q_len, q_heads, head_dim_qk]      k [batch, kv_len, kv_heads, head_dim_qk]
  *     o [batch, q_len, q_heads, head_dim_v]       v [batch, kv_len, kv_heads, head_dim_v]
- *     lse [batch, q_len, q_heads], F32; stride[3] is 0 or 1 and means nothing
+ *     lse [batch, q_len, q_heads], F32; stride[3] is 0 or 1 and has no effect
  *
  * Rules, each checked:
- * - batch is at least 1. q_len and kv_len are at least 1, or 0 for the problem's bound, which there must be
- *   then; they are within the bounds of the plan. batch is at most 65535, and so is the number of tiles that
- *   q_len * q_heads / kv_heads rows make (of tile_q, see sluice_plan_info); q_len + kv_len is at most
- *   2^31 - 512 (else SLUICE_UNSUPPORTED).
- * - q, k, v and o: data is 16-byte aligned, stride[3] is 1, or with k_pack that of k a multiple of 8; the
+ * - batch is at least 1. q_len and kv_len are at least 1, or 0 for the problem's bound, which must then be
+ *   set; they are within the bounds of the plan. batch is at most 65535, and so is the number of tiles (of
+ *   tile_q rows, see sluice_plan_info) in q_len * q_heads / kv_heads rows; q_len + kv_len is at most 2^31 -
+ *   512 (else SLUICE_UNSUPPORTED).
+ * - q, k, v and o: data is 16-byte aligned; stride[3] is 1, but that of k with k_pack is a multiple of 8; the
  *   other strides are multiples of 8 elements. stride[1] of k and v is less than 2^25, and with k_pack
- *   stride[3] of k less than 2^22 (else SLUICE_UNSUPPORTED). In sluice_run all of a tensor lies below
- *   address 2^48. stride[0] is 0 for q, o and lse with q_starts, and for k and v with kv_starts.
- * - page_count, q_tokens and kv_tokens are not negative, and 0 where they have no meaning. page_count is at
+ *   stride[3] of k less than 2^22 (else SLUICE_UNSUPPORTED). In sluice_run the whole tensor is below address
+ *   2^48. stride[0] is 0 for q, o and lse with q_starts, and for k and v with kv_starts.
+ * - page_count, q_tokens and kv_tokens are not negative, and 0 where they do not apply. page_count is at
  *   most 2^32 (else SLUICE_UNSUPPORTED).
  * - Arrays are aligned to their elements: 4 bytes, and 8 for a page table with SLUICE_PAGE_INDEX_64.
  *   page_table_stride is not negative. With several sequences it is enough for the pages of kv_len keys, or 0
- *   for one table that all of them have.
+ *   for one table shared by all of them.
  * - lse: data is 4-byte aligned and not NULL if and only if the plan has SLUICE_WRITE_LSE.
- * - bias, mask, alibi_slopes, sink_logits and the scales are given if and only if the problem says so; a
- *   dimension of bias and mask whose stride is 0 is the same for all its indices. stride[3] of bias is 0 or
- *   1, that of mask is 1.
- * - The elements of o, and of lse, do not overlap each other. With q_starts and without q_tokens, where only
- *   the device knows how many rows there are, two rows stand for all. That they overlap no input is the
- *   caller's to see to.
+ * - bias, mask, alibi_slopes, sink_logits and the scales are given if and only if the problem says so. A
+ *   stride of 0 broadcasts a dimension of bias or mask. stride[3] of bias is 0 or 1, that of mask is 1.
+ * - The elements of o, and of lse, do not overlap each other. With q_starts and without q_tokens, only the
+ *   device knows the number of rows, and the check covers two rows. The caller must ensure that they overlap
+ *   no input; this is not checked.
  * - scale is finite and not negative (refused with SLUICE_UNSUPPORTED), and so is scale * log2(e) in F32; 0
  *   means 1 / sqrt(head_dim_qk).
  *
- * q_lengths, kv_lengths outside of SLUICE_MODE_PAGED, and q_starts in it, are no part of the problem: where
- * the plan's kernel cannot read them, sluice_run refuses them with SLUICE_UNSUPPORTED.
+ * The problem does not say whether a call has q_lengths, q_starts in SLUICE_MODE_PAGED, or kv_lengths in
+ * other modes: if the plan's kernel cannot read them, sluice_run refuses them with SLUICE_UNSUPPORTED.
  */
 typedef struct sluice_args {
   uint32_t struct_size; /**< sizeof(sluice_args). */
   uint32_t flags;       /**< Must be 0. */
   int32_t batch;        /**< Sequences. */
-  int32_t q_len;        /**< Query rows of each sequence, or the most there are; 0 is the problem's bound. */
-  int32_t kv_len;       /**< Keys of each sequence, or the most there are; 0 is the problem's bound. */
-  float scale;          /**< Factor of the scores. */
+  int32_t q_len;        /**< Query rows of each sequence, or their maximum; 0: the problem's bound. */
+  int32_t kv_len;       /**< Keys of each sequence, or their maximum; 0: the problem's bound. */
+  float scale;          /**< Scale of the scores. */
   sluice_tensor q;      /**< Queries. */
   sluice_tensor k;      /**< Keys. */
   sluice_tensor v;      /**< Values; all zero with SLUICE_V_IN_K. */
   sluice_tensor o;      /**< Result. */
-  sluice_tensor lse;    /**< Logarithm of the softmax denominator; data is NULL if it is not written. */
+  sluice_tensor lse;    /**< Logarithm of the softmax denominator; data is NULL without SLUICE_WRITE_LSE. */
 
   const int32_t *q_starts;   /**< [batch + 1]: rows of q before each sequence's first. */
   const int32_t *kv_starts;  /**< [batch + 1]: rows of k and v before each sequence's first. */
   const int32_t *q_lengths;  /**< [batch]: query rows of each sequence. */
   const int32_t *kv_lengths; /**< [batch]: keys of each sequence. */
 
-  const void *page_table;     /**< Page numbers, int32_t or with SLUICE_PAGE_INDEX_64 int64_t. */
-  int64_t page_table_stride;  /**< BLOCK: entries from one sequence's to the next one's; else 0. */
+  const void *page_table;     /**< Page numbers: int32_t, or int64_t with SLUICE_PAGE_INDEX_64. */
+  int64_t page_table_stride;  /**< BLOCK: entries from one sequence's first to the next one's; else 0. */
   const int32_t *page_starts; /**< CSR, [batch + 1]: entries before each sequence's first. */
 
   sluice_tensor bias;        /**< Added to the scores; all zero without bias_type. */
@@ -695,7 +691,7 @@ typedef struct sluice_args {
   const float *k_scale;      /**< [1] or [kv_heads], by k_scale_kind. */
   const float *v_scale;      /**< [1] or [kv_heads], by v_scale_kind. */
 
-  int64_t page_count; /**< PAGED: pages of the cache; 0: unknown. Since ABI 1.1, as what follows. */
+  int64_t page_count; /**< PAGED: pages of the cache; 0: unknown. From here on: since ABI 1.1. */
   int64_t q_tokens;   /**< With q_starts: rows of q, o and lse; 0: unknown. */
   int64_t kv_tokens;  /**< With kv_starts: rows of k and v; 0: unknown. */
 } sluice_args;
@@ -706,18 +702,18 @@ typedef struct sluice_args {
  */
 SLUICE_API sluice_status sluice_args_init(sluice_args *args, size_t size) SLUICE_NOEXCEPT;
 
-/** What a dependency is. */
+/** Kind of a dependency. */
 enum sluice_dependency_kind {
   SLUICE_DEPENDS_ON_EVENT = 1, /**< Wait for `event`, which the caller has recorded. */
-  SLUICE_DEPENDS_ON_STREAM = 2 /**< Record `event` on `stream` now and wait for it: for all work there. */
+  SLUICE_DEPENDS_ON_STREAM = 2 /**< Record `event` on `stream` now and wait for it, so for all work there. */
 };
 
-/** Something that must complete before a run starts. A fixed struct, as elements of an array are. */
+/** Something that must complete before a run starts. An array element, so it never grows. */
 typedef struct sluice_dependency {
   uint32_t kind;     /**< sluice_dependency_kind. */
   uint32_t reserved; /**< Must be 0. */
   void *event;       /**< hipEvent_t of the caller; required for both kinds: the library creates no events. */
-  void *stream; /**< hipStream_t for SLUICE_DEPENDS_ON_STREAM, NULL being the default stream; else NULL. */
+  void *stream;      /**< hipStream_t for SLUICE_DEPENDS_ON_STREAM (NULL: the default stream); else NULL. */
 } sluice_dependency;
 
 /** Where and when a run happens. */
@@ -725,10 +721,10 @@ typedef struct sluice_launch {
   uint32_t struct_size;      /**< sizeof(sluice_launch). */
   uint32_t dependency_count; /**< Elements of `dependencies`. */
   void *stream;              /**< hipStream_t of the context's device; NULL is the default stream. */
-  void *workspace;           /**< Device memory, aligned and sized as the plan says; contents are free. */
+  void *workspace;           /**< Device memory, aligned and sized as the plan says; may hold anything. */
   uint64_t workspace_bytes;  /**< Size of `workspace`. */
-  const sluice_dependency *dependencies; /**< What the run waits for; NULL if there is nothing. */
-  void *signal_event;                    /**< Nullable hipEvent_t, recorded on `stream` behind the run. */
+  const sluice_dependency *dependencies; /**< What the run waits for; NULL if the count is 0. */
+  void *signal_event;                    /**< Nullable hipEvent_t, recorded on `stream` after the run. */
 } sluice_launch;
 
 /**
@@ -740,61 +736,59 @@ SLUICE_API sluice_status sluice_launch_init(sluice_launch *launch, size_t size) 
 /**
  * Enqueues one call of a plan on launch->stream and returns without waiting.
  *
- * Makes one kernel launch; two where only the device knows which sequences are short enough for another
- * kernel; and one more where keys are split over workgroups and the parts merged (the plan then needs
- * workspace). Beside them hipStreamWaitEvent, hipEventRecord and hipStreamIsCapturing as far as dependencies
- * and signal_event ask for them. It does not allocate, lock, load, log, or query or synchronise the device,
- * and it is legal during stream capture, the first run included. A captured run keeps the lengths, strides
- * and pointers of its call. A dependency on a stream that is not capturing is refused while launch->stream
- * is.
+ * Launches one kernel; two if only the device knows which sequences are short enough for another kernel; and
+ * one more if keys are split over workgroups and the splits merged (the plan then needs workspace). Besides
+ * these it calls hipStreamWaitEvent, hipEventRecord and hipStreamIsCapturing if dependencies or signal_event
+ * need them. It does not allocate, lock, load, log, or query or synchronise the device, and it is legal
+ * during stream capture, including the first run. A captured run keeps the lengths, strides and pointers of
+ * its call. While launch->stream is capturing, a dependency on a stream that is not capturing is refused.
  *
- * Device       the calling thread's current device must be the context's; the run does not look
- * Ordering     behind what is on the stream and behind the dependencies
+ * Device       the calling thread's current device must be the context's; this is not checked
+ * Ordering     after the work on the stream and after the dependencies
  * Threads      any number at once with one plan, given different workspaces (if the plan needs one at
  *              all)
  * Faults       of the device appear where the caller synchronises, as with any HIP work
  *
  * @param plan    made for a HIP or emulated device
  * @param args    copied; pointers in it are device pointers
- * @param launch  copied; NULL is the default stream, without workspace, dependencies and signal_event
+ * @param launch  copied; NULL is the default stream, without workspace, dependencies or signal_event
  * @param error   nullable
  * @return SLUICE_OK: enqueued. Otherwise nothing is enqueued: SLUICE_INVALID_ARGUMENT;
  *         SLUICE_UNSUPPORTED; SLUICE_NEWER_STRUCT; SLUICE_WORKSPACE_TOO_SMALL; SLUICE_NO_DEVICE for a
- *         plan of a target; SLUICE_HIP, or SLUICE_WRONG_ARCH where HIP's code is hipErrorNoBinaryForGpu.
- *         All but the last two are found before the first HIP call. If a
- *         later launch of several fails, the ones before it are enqueued; o and lse are not complete then. If
- *         recording signal_event fails, the code is SLUICE_HIP with field "signal_event", and the run
- *         itself is enqueued.
+ *         plan of a target; SLUICE_HIP, or SLUICE_WRONG_ARCH if HIP returned hipErrorNoBinaryForGpu. All but
+ *         the last two are found before the first HIP call. If a later launch of several fails, the ones
+ *         before it are enqueued, and o and lse are incomplete. If recording signal_event fails, the code is
+ *         SLUICE_HIP with field "signal_event", and the run itself is enqueued.
  */
 SLUICE_API sluice_status sluice_run(const sluice_plan *plan, const sluice_args *args,
                                     const sluice_launch *launch, sluice_error *error) SLUICE_NOEXCEPT;
 
 /* ------------------------------------------------------------------------------ cache operations --- */
 
-/** Which elements of a row of K a rotation takes together. */
+/** Which elements of a row of K a rotation pairs. */
 enum sluice_rotary_style {
   SLUICE_ROTARY_HALVES = 0, /**< e and e + rotary_dim / 2, as GPT-NeoX and Llama do. */
   SLUICE_ROTARY_PAIRS = 1   /**< 2e and 2e + 1, as GPT-J does. */
 };
 
 /**
- * New rows of K and V on their way into a paged cache.
+ * New rows of K and V, to be stored in a paged cache.
  *
- * Row t of k and v, t < tokens, goes to a slot of the cache, which is a page and a row in it:
+ * Row t of k and v, t < tokens, goes to a slot of the cache, that is, to a row of a page:
  *
  * - with `slots`: page slots[t] / page_size, row slots[t] % page_size; a negative slot is skipped.
  * - with `starts`: t is a new row of the sequence b with starts[b] <= t < starts[b + 1], and becomes its key
- *   kv_lengths[b] - starts[b + 1] + t: lengths count the new keys. Its page comes from the table as in
- *   sluice_args. Rows in front of starts[0] and from starts[batch] on are skipped.
+ *   kv_lengths[b] - starts[b + 1] + t: lengths include the new keys. Its page comes from the table as in
+ *   sluice_args. Rows before starts[0] and from starts[batch] on are skipped.
  *
  * A page whose number is negative, or not below page_count, is skipped too. So are rows between starts that
- * fall, the rows of a sequence whose kv_lengths[b] is less than its new rows, and a row whose page is not
- * among the sequence's entries: page_table_stride of them, where that is not 0 and there are several
- * sequences, and for CSR those up to page_starts[b + 1]. So whatever the arrays hold, an append with
- * page_count stores to pages of the caches and to nothing else. Without page_count, numbers of no page lead
- * to stores where no page is. Entries past the end of a table, and positions past the end of `rotary`, are
- * read wherever that leads, and may fault. sluice_reference_append refuses what is skipped here, but for
- * negative slots and rows without a sequence.
+ * decrease, the rows of a sequence whose kv_lengths[b] is less than its new rows, and a row whose page is not
+ * among the sequence's entries: page_table_stride of them, if that is not 0 and there are several sequences,
+ * and for CSR those up to page_starts[b + 1]. So with page_count an append stores only to pages of the
+ * caches, whatever the arrays hold. Without page_count, page numbers that are too large lead to stores out of
+ * bounds. Entries past the end of a table, and positions past the end of `rotary`, are read out of bounds and
+ * may fault. sluice_reference_append refuses what is skipped here, except negative slots and rows without a
+ * sequence.
  *
  *     k [0][tokens][kv_heads][head_dim_qk]        k_cache [page][row][kv_heads][head_dim_qk]
  *     v [0][tokens][kv_heads][head_dim_v]         v_cache [page][row][kv_heads][head_dim_v]
@@ -805,20 +799,20 @@ enum sluice_rotary_style {
  * rotary_stride + e] and sin = rotary[p * rotary_stride + rotary_dim / 2 + e], in F32. The position p is
  * positions[t], or the key's number if positions is NULL (which needs `starts`).
  *
- * Two rows for one slot leave one of them there. All pointers are to device memory and read when the work
- * executes.
+ * If two rows go to one slot, it ends up with one of them. All pointers are to device memory, which is read
+ * when the work executes.
  *
  * Rules, each checked:
- * - k, v and the caches: data is 16-byte aligned; strides are multiples of 8 elements, of an x-packed cache
- *   multiples of k_pack; but stride[3] is 1, except of an x-packed cache. stride[0] of k and v is 0. With
+ * - k, v and the caches: data is 16-byte aligned; strides are multiples of 8 elements (of k_pack in an
+ *   x-packed cache), but stride[3] is 1 except in an x-packed cache. stride[0] of k and v is 0. With
  *   SLUICE_V_IN_K, head_dim_v is 0, and v and v_cache are all zero.
- * - The elements of a cache, in whatever pages, do not overlap. That they overlap no input is the caller's to
- *   see to.
+ * - The elements of a cache, in any of its pages, do not overlap. The caller must ensure that they overlap no
+ *   input; this is not checked.
  * - k_pack divides head_dim_qk; it is a multiple of 8 (else SLUICE_UNSUPPORTED), usually 8, or 16 for FP8.
- * - kv_heads * head_dim is at most 2^31 - 1, of K and of V (else SLUICE_UNSUPPORTED).
- * - Exactly what a member's comment asks for is given: with slots neither batch, kv_lengths, page_table nor
- *   SLUICE_PAGE_INDEX_64, page_starts for CSR only; scales if their kind is not NONE; rotary, rotary_stride
- *   and rotary_style with rotary_dim only. Arrays are aligned to their elements.
+ * - kv_heads * head_dim is at most 2^31 - 1, for K and for V (else SLUICE_UNSUPPORTED).
+ * - A member is given exactly when its comment asks for it: with slots neither batch, kv_lengths, page_table
+ *   nor SLUICE_PAGE_INDEX_64; page_starts only for CSR; scales if their kind is not NONE; rotary,
+ *   rotary_stride and rotary_style only with rotary_dim. Arrays are aligned to their elements.
  */
 typedef struct sluice_append {
   uint32_t struct_size; /**< sizeof(sluice_append). */
@@ -832,10 +826,10 @@ typedef struct sluice_append {
   uint32_t page_table_kind;   /**< sluice_page_table_kind; NONE with slots. */
   int32_t k_pack;             /**< As in sluice_problem. */
   uint32_t k_scale_kind;      /**< NONE, PER_TENSOR or PER_HEAD; NONE unless the cache is FP8. */
-  uint32_t v_scale_kind;      /**< Likewise. */
+  uint32_t v_scale_kind;      /**< As k_scale_kind. */
   int32_t tokens;             /**< Rows of k and v; required. */
   int32_t batch;              /**< Sequences; 0 with slots. */
-  int32_t rotary_dim;         /**< Elements of K that are rotated; even; 0 is none. */
+  int32_t rotary_dim;         /**< Elements of K that are rotated; even; 0: no rotation. */
   uint32_t rotary_style;      /**< sluice_rotary_style. */
   sluice_tensor k;            /**< New rows. */
   sluice_tensor v;            /**< New rows. */
@@ -845,7 +839,7 @@ typedef struct sluice_append {
   const int32_t *starts;      /**< [batch + 1], or NULL; one of slots and starts is given. */
   const int32_t *kv_lengths;  /**< [batch], with starts. */
   const void *page_table;     /**< With starts. */
-  int64_t page_table_stride;  /**< BLOCK: entries from one sequence's to the next one's; else 0. */
+  int64_t page_table_stride;  /**< BLOCK: entries from one sequence's first to the next one's; else 0. */
   const int32_t *page_starts; /**< CSR, [batch + 1]. */
   const float *k_scale;       /**< [1] or [kv_heads]. */
   const float *v_scale;       /**< [1] or [kv_heads]. */
@@ -862,33 +856,33 @@ typedef struct sluice_append {
 SLUICE_API sluice_status sluice_append_init(sluice_append *append, size_t size) SLUICE_NOEXCEPT;
 
 /**
- * Enqueues an append on launch->stream, with NULL for launch on the default stream, and returns without
- * waiting. Needs no workspace: launch->workspace_bytes is ignored. The first call of a context for a kernel
- * loads it, which is not legal during stream capture; behind sluice_preload with a NULL problem the rules of
- * sluice_run hold.
+ * Enqueues an append on launch->stream (the default stream if launch is NULL) and returns without waiting.
+ * Needs no workspace: launch->workspace_bytes is ignored. A context's first call for a kernel loads it, which
+ * is not legal during stream capture; after sluice_preload with a NULL problem the rules of sluice_run hold.
  * @return as sluice_run
  */
 SLUICE_API sluice_status sluice_kv_append(sluice_context *context, const sluice_append *append,
                                           const sluice_launch *launch, sluice_error *error) SLUICE_NOEXCEPT;
 
 /**
- * Results of attention over parts of the keys, to be made one.
+ * Results of attention over parts of the keys, to be merged into one.
  *
  *     partial     [part][token][head][head_dim_v], partial_type   with partial_lse [part][token][head], F32
  *     o           [0][token][head][head_dim_v], o_type            lse [0][token][head], F32, data may be NULL
  *
  *     LSE = ln (sum_p exp(partial_lse[p]) + exp(sink))       O = sum_p exp(partial_lse[p] - LSE) * partial[p]
  *
- * A part whose LSE is -infinity does not count, whatever its rows hold; if none counts, O = 0 and LSE =
- * -infinity, or the sink. A NaN in a row or LSE that counts stays in its row; an LSE of +infinity is as NaN.
- * o may be the memory of one of the parts, and lse that of its LSEs, if types and strides are theirs.
+ * A part whose LSE is -infinity does not count, whatever its rows hold; if no part counts, O = 0 and LSE =
+ * -infinity, or the sink. A NaN in a row or LSE that counts stays in its row; an LSE of +infinity counts as
+ * NaN. o may be the memory of one of the parts, and lse that of its LSEs, if they have the same types and
+ * strides.
  *
  * Rules, each checked:
  * - partial and o: data is 16-byte aligned, stride[3] is 1, the other strides are multiples of 8 elements.
  *   partial_lse and lse: data is 4-byte aligned.
  * - The elements of o, and of lse, do not overlap each other.
- * - o_type is partial_type, or anything for F32; parts is at most 65536 and tokens * heads at most 2^31 - 1
- *   (else SLUICE_UNSUPPORTED).
+ * - o_type is partial_type, or any of the three if partial_type is F32; parts is at most 65536 and tokens *
+ *   heads at most 2^31 - 1 (else SLUICE_UNSUPPORTED).
  */
 typedef struct sluice_merge {
   uint32_t struct_size;      /**< sizeof(sluice_merge). */
@@ -902,9 +896,9 @@ typedef struct sluice_merge {
   uint32_t lse_base;         /**< sluice_lse_base of partial_lse and lse. */
   uint32_t reserved;         /**< Must be 0. */
   sluice_tensor partial;     /**< Normalised results of the parts. */
-  sluice_tensor partial_lse; /**< stride[3] is 0 or 1 and means nothing. */
+  sluice_tensor partial_lse; /**< stride[3] is 0 or 1 and has no effect. */
   sluice_tensor o;           /**< stride[0] is 0. */
-  sluice_tensor lse;         /**< Likewise; all zero if it is not wanted. */
+  sluice_tensor lse;         /**< stride[0] is 0; all zero if LSE is not wanted. */
   const float *sink_logits;  /**< [heads], to base e, nullable: counted once. */
 } sluice_merge;
 
@@ -922,16 +916,16 @@ SLUICE_API sluice_status sluice_merge_states(sluice_context *context, const slui
 /* -------------------------------------------------------------------------------------------- host --- */
 
 /**
- * Computes a call on the host with plain loops in double precision: the yardstick for results, never
- * chosen silently.
+ * Computes a call on the host with plain loops in double precision: the reference for results, never chosen
+ * silently.
  *
- * Same structs as for a plan and a run, but all pointers are host pointers, aligned to their element;
- * strides need no multiple, stride[3] need not be 1, and there are no limits for the device's sake.
- * Computes all that sluice_problem and sluice_args describe, except scales per token or page and a negative
- * scale: every mode, mask and change of the scores; Q, K and V of any types in any mixture; any head dims. P
- * is not rounded, O once, to nearest even; LSE is F32. NaN or infinity in a value reaches exactly the rows
- * that see the key, whatever its score, and in a key only those. Lengths, starts and page numbers are checked
- * like all else.
+ * Takes the structs of a plan and a run, but all pointers are host pointers, aligned to their element;
+ * strides can have any value, stride[3] need not be 1, and the limits of the device do not apply. Computes
+ * all that sluice_problem and sluice_args describe, except scales per token or page and a negative scale:
+ * every mode, mask and change of the scores; Q, K and V of any types in any mixture; any head dims. P is not
+ * rounded; O is rounded once, to nearest even; LSE is F32. NaN or infinity in a value reaches exactly the
+ * rows that see the key, whatever its score, and in a key only those. Lengths, starts and page numbers are
+ * checked like everything else.
  *
  * @return SLUICE_OK: o (and lse) are written; SLUICE_INVALID_ARGUMENT; SLUICE_UNSUPPORTED;
  *         SLUICE_NEWER_STRUCT; SLUICE_OUT_OF_MEMORY
@@ -940,12 +934,13 @@ SLUICE_API sluice_status sluice_reference(const sluice_problem *problem, const s
                                           sluice_error *error) SLUICE_NOEXCEPT;
 
 /**
- * Does an append on the host, in plain loops: the yardstick for what a device stores.
+ * Performs an append on the host with plain loops: the reference for what a device stores.
  *
- * Same struct and rules as for sluice_kv_append, but all pointers are host pointers. Elements are rotated in
- * double precision and rounded once to the source's type, or divided by their scale and rounded once to FP8.
- * Starts, lengths, slots and page numbers are checked first: what would be skipped on a device is refused,
- * but for negative slots and rows without a sequence. Nothing is stored then. Positions are not negative.
+ * Takes the struct of sluice_kv_append, with the same rules, but all pointers are host pointers. Elements are
+ * rotated in double precision and rounded once to the source's type, or divided by their scale and rounded
+ * once to FP8. Starts, lengths, slots and page numbers are checked first: what a device would skip is
+ * refused, except negative slots and rows without a sequence, and nothing is stored. Positions are not
+ * negative.
  *
  * @return SLUICE_OK: the caches are written; SLUICE_INVALID_ARGUMENT, with the array's element as the field;
  *         SLUICE_UNSUPPORTED; SLUICE_NEWER_STRUCT; SLUICE_OUT_OF_MEMORY
@@ -955,32 +950,32 @@ SLUICE_API sluice_status sluice_reference_append(const sluice_append *append,
 
 /* --------------------------------------------------------------------------------------- observing --- */
 
-/** When a trace record is made. */
+/** Events that make a trace record. */
 enum sluice_trace_event {
   SLUICE_TRACE_PLAN = 1, /**< A plan was made. */
   SLUICE_TRACE_RUN = 2   /**< A run is about to be launched. */
 };
 
-/** What the library chose and does. Valid during the callback. */
+/** One plan or run. Valid during the callback. */
 typedef struct sluice_trace_record {
-  uint32_t struct_size; /**< Size of the record that the library wrote. */
-  uint32_t event;       /**< sluice_trace_event. */
-  uint32_t grid[3];     /**< Workgroups: of this run, or at the bounds of the plan (0 where there is none). */
-  uint32_t block[3];    /**< Lanes per workgroup. */
-  uint32_t lds_bytes;   /**< LDS per workgroup. */
-  uint32_t waves;       /**< Waves per workgroup. */
+  uint32_t struct_size;     /**< Size of the record that the library wrote. */
+  uint32_t event;           /**< sluice_trace_event. */
+  uint32_t grid[3];         /**< Workgroups of this run, or at the plan's bounds (0 if a bound is missing). */
+  uint32_t block[3];        /**< Lanes per workgroup. */
+  uint32_t lds_bytes;       /**< LDS per workgroup. */
+  uint32_t waves;           /**< Waves per workgroup. */
   uint64_t workspace_bytes; /**< Device memory that a run needs. */
   const char *kernel;       /**< Name of the kernel. */
   const char *reason;       /**< Why it was chosen. */
 } sluice_trace_record;
 
-/** Receives a record, on the thread that makes the plan or the run. */
+/** Receives a record on the thread that makes the plan or the run. */
 typedef void (*sluice_trace_fn)(const sluice_trace_record *record, void *user);
 
 /**
- * Sets the function that sees every plan and run of a context; NULL switches tracing off, as at start.
- * A run without it pays nothing for it. Threads: not while another thread uses the context or one of
- * its plans.
+ * Sets the function that sees every plan and run of a context; NULL, the initial state, switches tracing off.
+ * Without a function, a run has no tracing cost. Threads: must not be called while another thread uses the
+ * context or one of its plans.
  * @return SLUICE_OK; SLUICE_INVALID_ARGUMENT
  */
 SLUICE_API sluice_status sluice_set_trace(sluice_context *context, sluice_trace_fn trace, void *user,

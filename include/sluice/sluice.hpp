@@ -1,15 +1,15 @@
 //===- sluice.hpp - the C ABI as C++17 types ------------------------------------------------------------===//
 //
-// Header only: every call here is the call of sluice.h with the same name, and what is said there holds.
-// Added are owners that release what they hold, results that cannot be taken without a look at whether there
-// is one, and tensors that know their shape.
+// Header only: every call here is the call of sluice.h with the same name and behaves as documented there.
+// This header adds owners that release what they hold, results that must be checked before the value is
+// taken, and tensors that know their shape.
 //
 //     sluice::ContextDesc desc(SLUICE_DEVICE_EMULATED);
 //     sluice::Context context = sluice::Context::create(desc).value();       // throws sluice::Exception
 //     if (auto plan = context.plan(problem)) plan->run(args, launch).value(); // or ask first
 //     else report(plan.error().message());
 //
-// Nothing here throws but Result::value(), which a program compiled without exceptions does not have.
+// Only Result::value() throws; programs compiled without exceptions do not have it.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------------------------------------===//
@@ -38,15 +38,15 @@ namespace sluice {
 
 /* ------------------------------------------------------------------------------------------- errors --- */
 
-/** What a call said was wrong. Written only when a call fails. */
+/** Details of a failed call. Written only when a call fails. */
 class Error {
 public:
   /** No error yet. */
-  Error() noexcept { // only what a call needs to find: the rest is for failures
+  Error() noexcept { // calls need only these two fields; failures set the rest
     raw.struct_size = sizeof raw;
     raw.code = SLUICE_OK;
   }
-  /** Of a wrapper's own check. */
+  /** For a wrapper's own check. */
   Error(sluice_status code, const char *field, const char *message) noexcept : Error() {
     raw.code = code;
     raw.hip_code = 0;
@@ -62,7 +62,7 @@ public:
   const char *code_name() const noexcept { return sluice_status_name(raw.code); }
   /** The hipError_t if a HIP call failed, whatever the code; otherwise 0. */
   int32_t hip_code() const noexcept { return raw.code == SLUICE_OK ? 0 : raw.hip_code; }
-  /** The argument at fault, e.g. "k.stride[1]"; empty if none is. Lives as long as this. */
+  /** The argument at fault, e.g. "k.stride[1]", or empty. Lives as long as this. */
   std::string_view field() const noexcept { return raw.code == SLUICE_OK ? "" : raw.field; }
   /** One sentence. Lives as long as this. */
   std::string_view message() const noexcept { return raw.code == SLUICE_OK ? "" : raw.message; }
@@ -80,14 +80,14 @@ public:
   explicit Exception(const Error &error) noexcept : what_failed(error) {}
   /** The message. */
   const char *what() const noexcept override { return what_failed.message().data(); }
-  /** All that is known. */
+  /** The error itself. */
   const Error &error() const noexcept { return what_failed; }
 
 private:
   Error what_failed;
 };
 
-/** A value, or why there is none. Move-only if T is. */
+/** A value or an error. Move-only if T is. */
 template <class T> class [[nodiscard]] Result {
 public:
   /** Success. */
@@ -97,34 +97,34 @@ public:
 
   /** Whether there is a value. */
   explicit operator bool() const noexcept { return content.has_value(); }
-  /** Why there is none. */
+  /** Why the call failed. */
   const Error &error() const noexcept { return failure; }
-  /** The value, which must be there. */
+  /** The value, which must exist. */
   T &operator*() noexcept {
     assert(content.has_value());
     return *content;
   }
-  /** The value, which must be there. */
+  /** The value, which must exist. */
   const T &operator*() const noexcept {
     assert(content.has_value());
     return *content;
   }
-  /** The value, which must be there. */
+  /** The value, which must exist. */
   T *operator->() noexcept { return &**this; }
-  /** The value, which must be there. */
+  /** The value, which must exist. */
   const T *operator->() const noexcept { return &**this; }
 #if defined(__cpp_exceptions)
-  /** The value. @throws Exception if there is none */
+  /** The value. @throws Exception if the call failed */
   T value() && {
     if (!content) throw Exception(failure);
     return std::move(*content);
   }
-  /** The value. @throws Exception if there is none */
+  /** The value. @throws Exception if the call failed */
   T &value() & {
     if (!content) throw Exception(failure);
     return *content;
   }
-  /** The value. @throws Exception if there is none */
+  /** The value. @throws Exception if the call failed */
   const T &value() const & {
     if (!content) throw Exception(failure);
     return *content;
@@ -136,18 +136,18 @@ private:
   Error failure;
 };
 
-/** Done, or why not. */
+/** Success or an error. */
 template <> class [[nodiscard]] Result<void> {
 public:
-  /** Runs a call of the C ABI, given where to put its error. */
+  /** Makes a call of the C ABI, which gets the sluice_error to write to. */
   template <class Call, class = decltype(std::declval<Call>()(static_cast<sluice_error *>(nullptr)))>
   explicit Result(Call call) noexcept : failure(), status(call(failure.c())) {}
-  /** Failure: what a function of several calls returns where an earlier one failed. */
+  /** Failure: for functions that make several calls, when an earlier one failed. */
   Result(const Error &error) noexcept : failure(error), status(error.code()) {}
 
   /** Whether the call succeeded. */
   explicit operator bool() const noexcept { return status == SLUICE_OK; }
-  /** Why it did not. */
+  /** Why it failed. */
   const Error &error() const noexcept { return failure; }
 #if defined(__cpp_exceptions)
   /** Nothing. @throws Exception if the call failed */
@@ -157,39 +157,39 @@ public:
 #endif
 
 private:
-  Error failure; // before the status, whose call writes it
+  Error failure; // declared before the status, because the call that makes the status writes it
   sluice_status status;
 };
 
 /* -------------------------------------------------------------------------------------- sized structs --- */
 
-/** A struct of the C ABI, zeroed, with its size set: as sluice_*_init leaves it. */
+/** A struct of the C ABI, zeroed, with its size set, as by sluice_*_init. */
 template <class T> struct Sized : T {
   Sized() noexcept : T{} { this->struct_size = sizeof(T); }
 };
 
-/** What calls have in common; fields as in sluice_problem. */
+/** A class of calls; fields as in sluice_problem. */
 using Problem = Sized<sluice_problem>;
-/** One call; fields as in sluice_args, which views are assigned to: `args.q = view`. */
+/** One call; fields as in sluice_args. Views can be assigned to them: `args.q = view`. */
 using Args = Sized<sluice_args>;
 /** Where and when; fields as in sluice_launch. */
 using Launch = Sized<sluice_launch>;
 /** New rows for a cache; fields as in sluice_append. */
 using Append = Sized<sluice_append>;
-/** Results to be made one; fields as in sluice_merge. */
+/** Results to be merged; fields as in sluice_merge. */
 using Merge = Sized<sluice_merge>;
-/** What sluice_query_support found. */
+/** Result of sluice_query_support. */
 using Support = Sized<sluice_support>;
 /** One kernel. */
 using KernelInfo = Sized<sluice_kernel_info>;
-/** What a plan does. */
+/** Description of a plan. */
 using PlanInfo = Sized<sluice_plan_info>;
-/** What a context is bound to. */
+/** The device of a context. */
 using DeviceInfo = Sized<sluice_device_info>;
 /** Where the library comes from. */
 using BuildInfo = Sized<sluice_build>;
 
-/** What a context is to stand for; fields as in sluice_context_desc. */
+/** Describes a context; fields as in sluice_context_desc. */
 struct ContextDesc : Sized<sluice_context_desc> {
   /** A device by its ordinal: SLUICE_DEVICE_HIP or SLUICE_DEVICE_EMULATED. */
   explicit ContextDesc(sluice_device_kind device, int32_t ordinal = 0) noexcept {
@@ -205,7 +205,7 @@ struct ContextDesc : Sized<sluice_context_desc> {
 
 /* ---------------------------------------------------------------------------------------------- views --- */
 
-/** Bytes of an element; 0 for a number that is no sluice_dtype. */
+/** Bytes of an element; 0 for a number that is not a sluice_dtype. */
 constexpr uint32_t element_bytes(uint32_t dtype) noexcept {
   return dtype == SLUICE_F32                           ? 4
          : dtype == SLUICE_F16 || dtype == SLUICE_BF16 ? 2
@@ -216,13 +216,13 @@ constexpr uint32_t element_bytes(uint32_t dtype) noexcept {
 }
 
 /**
- * A tensor in memory that is not its own: element [a][b][c][d] lies sum(index * stride) elements behind
- * data. Four dimensions, in the order of the C ABI: [batch, token, head, dim], or with pages [page, token in
- * page, head, dim].
+ * A tensor in memory that it does not own: element [a][b][c][d] is at data + sum(index * stride) elements.
+ * Four dimensions, in the order of the C ABI: [batch, token, head, dim], or with pages [page, token in page,
+ * head, dim].
  */
 struct TensorView {
   void *data = nullptr;            /**< Element [0][0][0][0]. */
-  uint32_t dtype = 0;              /**< sluice_dtype; 0 of the bytes of a mask. */
+  uint32_t dtype = 0;              /**< sluice_dtype; 0 for the bytes of a mask. */
   std::array<int64_t, 4> extent{}; /**< Elements in each dimension. */
   std::array<int64_t, 4> stride{}; /**< Elements from one index to the next. */
 
@@ -236,7 +236,7 @@ struct TensorView {
                                    int64_t dim) noexcept {
     return {data, dtype, {batch, tokens, heads, dim}, {tokens * heads * dim, dim, tokens * dim, 1}};
   }
-  /** Sequences packed one behind the other: [token, head, dim]; stride 0 of the batch, as the C ABI asks. */
+  /** Sequences packed one after the other: [token, head, dim]; the C ABI requires stride 0 of the batch. */
   static constexpr TensorView packed(void *data, uint32_t dtype, int64_t tokens, int64_t heads,
                                      int64_t dim) noexcept {
     return {data, dtype, {1, tokens, heads, dim}, {0, heads * dim, dim, 1}};
@@ -258,7 +258,7 @@ struct TensorView {
 
   /**
    * The part [first, first + count) of a dimension, 0 to 3.
-   * @pre the part lies within the extent, and dtype is a sluice_dtype or 0
+   * @pre the part is within the extent, and dtype is a sluice_dtype or 0
    */
   TensorView slice(std::size_t dimension, int64_t first, int64_t count) const noexcept {
     assert(dimension < 4 && first >= 0 && count >= 0 && first <= extent[dimension] - count);
@@ -270,20 +270,20 @@ struct TensorView {
     return part;
   }
 
-  /** As the C ABI takes it. */
+  /** The struct of the C ABI. */
   constexpr operator sluice_tensor() const noexcept {
     return {data, {stride[0], stride[1], stride[2], stride[3]}};
   }
 };
 
 namespace detail {
-/** An extent as the C ABI counts it. One that it cannot count stays too large, for the library to refuse. */
+/** An extent as int32_t. One that does not fit stays too large, so that the library refuses it. */
 constexpr int32_t count_of(int64_t extent) noexcept {
   return extent > INT32_MAX ? INT32_MAX : extent < 0 ? -1 : int32_t(extent);
 }
 } // namespace detail
 
-/** What dense calls with tensors like these have in common: types, heads and head dims. */
+/** The problem of dense calls with such tensors: their types, heads and head dims. */
 inline Problem dense_problem(const TensorView &q, const TensorView &k, const TensorView &v,
                              const TensorView &o) noexcept {
   Problem problem;
@@ -299,8 +299,8 @@ inline Problem dense_problem(const TensorView &q, const TensorView &k, const Ten
 }
 
 /**
- * A dense call with these tensors: batch and lengths are their extents. The C ABI sees no extents, so that
- * they agree is checked here.
+ * A dense call with these tensors: batch and lengths are their extents. The C ABI does not see extents, so
+ * this function checks that they agree.
  * @return the call, or SLUICE_INVALID_ARGUMENT with a field such as "v.extent[1]"
  */
 inline Result<Args> dense_args(const TensorView &q, const TensorView &k, const TensorView &v,
@@ -342,7 +342,7 @@ inline Result<Args> dense_args(const TensorView &q, const TensorView &k, const T
 /* --------------------------------------------------------------------------------------------- owners --- */
 
 namespace detail {
-/** The one owner of a handle. */
+/** The only owner of a handle. */
 template <class T, void (*release)(T *)> class Owner {
 public:
   Owner() noexcept = default;
@@ -375,8 +375,8 @@ inline void release_context(sluice_context *context) noexcept {
 } // namespace detail
 
 /**
- * A problem with its kernel chosen and loaded. Stays valid when the context goes. Threads as for sluice_run:
- * any number at once. Destroyed (or assigned to) when the work it enqueued has completed.
+ * A problem with its kernel chosen and loaded. Stays valid when the context is destroyed. Threads as for
+ * sluice_run: any number at once. Destroy it (or assign to it) only after the work it enqueued has completed.
  */
 class Plan {
 public:
@@ -394,9 +394,9 @@ public:
     if (sluice_plan_describe(c(), &info, error.c()) != SLUICE_OK) return error;
     return info;
   }
-  /** For functions of the C ABI; still this object's. */
+  /** For functions of the C ABI; this object still owns it. */
   sluice_plan *c() const noexcept { return owner.get(); }
-  /** The handle, which is the caller's from now on. */
+  /** Releases the handle: the caller owns it from now on. */
   sluice_plan *let_go() noexcept { return owner.let_go(); }
 
 private:
@@ -462,7 +462,7 @@ public:
     if (sluice_context_device(c(), &info, error.c()) != SLUICE_OK) return error;
     return info;
   }
-  /** How many kernels kernel() knows. */
+  /** Number of kernels that kernel() can return. */
   Result<uint32_t> kernel_count() const noexcept {
     uint32_t count = 0;
     Error error;
@@ -487,9 +487,9 @@ public:
   Result<void> set_trace(sluice_trace_fn trace, void *user) const noexcept {
     return Result<void>([&](sluice_error *error) { return sluice_set_trace(c(), trace, user, error); });
   }
-  /** For functions of the C ABI; still this object's. */
+  /** For functions of the C ABI; this object still owns it. */
   sluice_context *c() const noexcept { return owner.get(); }
-  /** The handle, which is the caller's from now on. */
+  /** Releases the handle: the caller owns it from now on. */
   sluice_context *let_go() noexcept { return owner.let_go(); }
 
 private:

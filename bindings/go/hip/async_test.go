@@ -54,7 +54,7 @@ func isDone(t *testing.T, what string, query func() (bool, error), wanted bool) 
 	}
 }
 
-// Copies wait for nothing, and find in pinned memory what is there when they execute.
+// Enqueueing a copy does not wait, and the copy reads pinned memory when it executes.
 func TestAsyncCopies(t *testing.T) {
 	context, r := openCounted(t)
 	stream := newStream(t, r)
@@ -83,7 +83,7 @@ func TestAsyncCopies(t *testing.T) {
 		if zeros[i] != 0 {
 			t.Fatalf("element %d of fresh memory is %d", i, zeros[i])
 		}
-		zeros[i] = ^uint64(0) // for whoever gets the memory next
+		zeros[i] = ^uint64(0) // for the next owner of the memory
 	}
 	check(t, fresh.Free())
 	check(t, fresh.Free())

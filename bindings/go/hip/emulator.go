@@ -9,7 +9,7 @@ import (
 	"unsafe"
 )
 
-// EmulatorCounters are sums over all launches of the emulated device that have ended, and what is alive there.
+// EmulatorCounters are sums over all launches of the emulated device that have ended, and live objects there.
 type EmulatorCounters struct {
 	WaveInstructions      uint64
 	Waves                 uint64
@@ -19,11 +19,11 @@ type EmulatorCounters struct {
 	Launches              uint64
 	LiveStreams           uint64 // Created and not destroyed.
 	LiveEvents            uint64 // Created and not destroyed.
-	BusyStreamsDestroyed  uint64 // Destroyed with work left, which HIP does not promise to run.
+	BusyStreamsDestroyed  uint64 // Destroyed with work left, which HIP may not run.
 	BufferLanesOutOfRange uint64 // They read 0 or store nothing.
 }
 
-// EmulatorCounters reads them; false if the runtime is no emulator.
+// EmulatorCounters reads them; false if the runtime is not an emulator.
 func (r *Runtime) EmulatorCounters() (EmulatorCounters, bool) {
 	var counters EmulatorCounters
 	if r.counters == nil {
@@ -34,7 +34,7 @@ func (r *Runtime) EmulatorCounters() (EmulatorCounters, bool) {
 	return counters, read == 0
 }
 
-// ConfigureEmulator chooses how launches of the emulated device run, for the whole process; the settings are those of
+// ConfigureEmulator sets how launches of the emulated device run, for the whole process; the settings are those of
 // sluice_emulator_configure.
 func (r *Runtime) ConfigureEmulator(key, value string) error {
 	if r.configure == nil {

@@ -13,24 +13,23 @@ import (
 )
 
 // Graph is captured work that can be launched any number of times (hipGraphExec_t). It keeps the plans and contexts whose
-// calls it launches: if they are closed, or forgotten, they go behind the graph. Memory that it uses, workspaces included,
-// is the caller's to keep. Close it: nothing else does.
+// calls it launches: if they are closed, or forgotten, they are destroyed after the graph. The caller must keep the
+// memory that it uses, including workspaces. Only Close closes it.
 type Graph struct {
 	runtime *Runtime
 	handle  handle
 	kept    *captures.Capture
 }
 
-// Capture makes a graph of what `enqueue` puts onto the stream, which does not run meanwhile: runs, appends, merges,
-// asynchronous copies, and the same on other streams that come to wait for events of this one (and this one must wait for
-// them before the function returns). The first error is returned: that of `enqueue`, or HIP's, which makes a capture
-// invalid where something illegal was called during it. An error, or a panic of `enqueue`, leaves no graph and ends the
-// capture.
+// Capture makes a graph of what `enqueue` puts onto the stream, without running it: runs, appends, merges, asynchronous
+// copies, and the same on other streams that wait for events of this one (and this one must wait for them before the
+// function returns). It returns the first error: that of `enqueue`, or HIP's, which makes a capture invalid if
+// something illegal was called during it. An error or a panic of `enqueue` ends the capture without a graph.
 //
-// Legal are calls that enqueue and do not wait, load or allocate; KVAppend and MergeStates only behind a Preload of nil.
-// The capture's mode is HIP's thread-local one: `enqueue` runs on a locked thread, and what is illegal counts for calls of
-// that thread only, so that other goroutines may allocate, load and close meanwhile. It must enqueue in the goroutine it is
-// called in.
+// Only calls that enqueue and do not wait, load or allocate are legal; KVAppend and MergeStates only after a Preload of
+// nil. The capture's mode is HIP's thread-local one: `enqueue` runs on a locked thread, and the restrictions apply only
+// to calls of that thread, so other goroutines may allocate, load and close meanwhile. It must enqueue in the goroutine
+// it is called in.
 //
 // Capture waits while a finalizer of sluice waits for the device (see the documentation of sluice), and such finalizers
 // wait for captures. The stream cannot be closed, nor captured again, before Capture returns.
@@ -45,7 +44,7 @@ func (s *Stream) Capture(enqueue func() error) (graph *Graph, err error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	hip := &s.runtime.functions
-	stream := C.uintptr_t(s.handle.value) // held, it does not change
+	stream := C.uintptr_t(s.handle.value) // does not change while it is held
 	capture, err := captures.Begin(func() (uint64, error) {
 		var id C.uint64_t
 		err := s.runtime.check("hipStreamBeginCapture", C.go_hip_begin_capture(hip, stream, &id))
@@ -54,7 +53,7 @@ func (s *Stream) Capture(enqueue func() error) (graph *Graph, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { // also behind a panic
+	defer func() { // also after a panic
 		if graph == nil {
 			capture.Release()
 		}
@@ -71,7 +70,7 @@ func (s *Stream) Capture(enqueue func() error) (graph *Graph, err error) {
 	return &Graph{s.runtime, handle{name: "graph", value: uintptr(made)}, capture}, nil
 }
 
-// endCapture calls `enqueue` and ends the capture, however that returned.
+// endCapture calls `enqueue` and ends the capture, even after an error or a panic.
 func (s *Stream) endCapture(capture *captures.Capture, enqueue func() error) (graph C.uintptr_t, err error) {
 	enqueued := false
 	defer func() {
@@ -90,8 +89,8 @@ func (s *Stream) endCapture(capture *captures.Capture, enqueue func() error) (gr
 	return 0, err
 }
 
-// Launch enqueues all work of the graph on a stream, behind what is there, and returns without waiting; 0 is the default
-// stream. Launches of one graph run one after the other. Within Capture the graph becomes part of the one that is made,
+// Launch enqueues all work of the graph on a stream, after the work there, and returns without waiting; 0 is the
+// default stream. Launches of one graph run one after the other. Within Capture the graph becomes part of the new one,
 // which then keeps what this one keeps.
 func (g *Graph) Launch(stream sluice.Stream) error {
 	if stream == sluice.ClosedStream {
@@ -109,8 +108,8 @@ func (g *Graph) Launch(stream sluice.Stream) error {
 	})
 }
 
-// Close destroys the graph, when its launches have completed, and lets go of the plans and contexts that it keeps; further
-// calls do nothing. A call that another goroutine is at completes first.
+// Close destroys the graph, whose launches must have completed, and releases the plans and contexts that it keeps;
+// further calls do nothing. A running call of another goroutine completes first.
 func (g *Graph) Close() error {
 	return g.handle.close(&live.Graphs, func(graph C.uintptr_t) error {
 		err := g.runtime.check("hipGraphExecDestroy", C.go_hip_graph_exec_destroy(&g.runtime.functions, graph))

@@ -11,7 +11,7 @@ import (
 	"github.com/sluice-attention/sluice/bindings/go/internal/captures"
 )
 
-// A graph does nothing while it is captured, and each launch finds what is in memory then.
+// A graph does nothing while it is captured, and each launch reads what is in memory at that time.
 func TestGraphs(t *testing.T) {
 	_, r := openCounted(t)
 	stream, other := newStream(t, r), newStream(t, r)
@@ -56,7 +56,7 @@ func TestGraphs(t *testing.T) {
 	}
 }
 
-// The capture spreads to a stream that waits for an event of it, and needs it back.
+// The capture spreads to a stream that waits for an event of it, and must join it again.
 func TestCapturesOfTwoStreams(t *testing.T) {
 	_, r := openCounted(t)
 	stream, other := newStream(t, r), newStream(t, r)
@@ -94,7 +94,7 @@ func TestCapturesOfTwoStreams(t *testing.T) {
 	}
 }
 
-// However a capture fails, it has ended, and the stream can be used and captured as before.
+// A failed capture has always ended, and the stream can be used and captured as before.
 func TestCapturesThatFail(t *testing.T) {
 	_, r := openCounted(t)
 	stream := newStream(t, r)

@@ -3,7 +3,7 @@
 
 enum { host_to_device = 1, device_to_host = 2, non_blocking = 1, disable_timing = 2, thread_local_mode = 1 };
 
-/* What fails here fails again in the call that follows. */
+/* A failure here is not reported: the call that follows fails too. */
 static int enter(const go_hip *hip) {
   int current = hip->ordinal;
   if (hip->get_device(&current) == 0 && current != hip->ordinal) hip->set_device(hip->ordinal);

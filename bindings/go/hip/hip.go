@@ -1,11 +1,11 @@
-// Package hip is the little of HIP that calls of sluice need: device memory, copies, streams, events and graphs, through
-// the runtime that a context is bound to, a GPU's or the emulator's. Nothing is linked; functions are found by name.
+// Package hip is the small part of HIP that calls of sluice need: device memory, copies, streams, events and graphs,
+// through a context's runtime, a GPU's or the emulator's. Nothing is linked; functions are looked up by name.
 //
-// A program that has device memory by other means needs none of this: sluice.DevicePointer, sluice.Stream and
+// A program that gets device memory by other means does not need this package: sluice.DevicePointer, sluice.Stream and
 // sluice.Event are HIP's own addresses and handles.
 //
-// Everything may be called in any goroutine and in any number at once; what closes or frees waits for the calls that use
-// it. The context's device is current while a call lasts.
+// Everything may be called in any goroutine and in any number at once; calls that close or free wait for the calls that
+// use the object. The context's device is current during a call.
 package hip
 
 // #include "hip.h"
@@ -22,21 +22,21 @@ import (
 // Runtime is the HIP runtime of a context, with its device. It need not be closed, and outlives the context.
 type Runtime struct {
 	functions C.go_hip
-	configure unsafe.Pointer // of the emulator, else nil
-	counters  unsafe.Pointer // likewise
+	configure unsafe.Pointer // the emulator's function, else nil
+	counters  unsafe.Pointer // the emulator's function, else nil
 }
 
-// Error is a HIP function that did not return 0.
+// Error describes a HIP function that did not return 0.
 type Error struct {
 	Call string // E.g. "hipMalloc".
 	Code int    // hipError_t.
-	Text string // hipGetErrorString of it.
+	Text string // hipGetErrorString of the code.
 }
 
-// Error is the three in a sentence.
+// Error is a sentence of the three.
 func (e *Error) Error() string { return fmt.Sprintf("%s: %s (%d)", e.Call, e.Text, e.Code) }
 
-// Open finds the functions of a context's runtime. A target has none.
+// Open looks up the functions of a context's runtime. A target does not have one.
 func Open(context *sluice.Context) (*Runtime, error) {
 	device, err := context.Device()
 	if err != nil {
@@ -105,21 +105,21 @@ func (r *Runtime) check(call string, code C.int) error {
 	return &Error{Call: call, Code: int(code), Text: text}
 }
 
-// CurrentDevice is the device that is current on the thread of this goroutine (hipGetDevice), whatever the context's is.
+// CurrentDevice is the device that is current on the thread of this goroutine (hipGetDevice), not the context's.
 func (r *Runtime) CurrentDevice() (int, error) {
 	var ordinal C.int
 	err := r.check("hipGetDevice", C.go_hip_current_device(&r.functions, &ordinal))
 	return int(ordinal), err
 }
 
-// MemoryInfo is how much of the device's memory is free, and how much there is (hipMemGetInfo).
+// MemoryInfo is the free and the total memory of the device (hipMemGetInfo).
 func (r *Runtime) MemoryInfo() (free, total uint64, err error) {
 	var freeBytes, totalBytes C.size_t
 	err = r.check("hipMemGetInfo", C.go_hip_mem_get_info(&r.functions, &freeBytes, &totalBytes))
 	return uint64(freeBytes), uint64(totalBytes), err
 }
 
-// ready is what a query returned: whether the work is done.
+// ready turns a query's code into whether the work is done.
 func (r *Runtime) ready(call string, code C.int) (bool, error) {
 	const notReady = 600 // hipErrorNotReady
 	if code == notReady {
@@ -128,7 +128,7 @@ func (r *Runtime) ready(call string, code C.int) (bool, error) {
 	return code == 0, r.check(call, code)
 }
 
-// Synchronize waits for all work of a stream (hipStreamSynchronize). Faults of kernels show here.
+// Synchronize waits for all work of a stream (hipStreamSynchronize). It reports faults of kernels.
 func (r *Runtime) Synchronize(stream sluice.Stream) error {
 	if stream == sluice.ClosedStream {
 		return errClosed("stream")
@@ -136,12 +136,12 @@ func (r *Runtime) Synchronize(stream sluice.Stream) error {
 	return r.check("hipStreamSynchronize", C.go_hip_stream_synchronize(&r.functions, C.uintptr_t(stream)))
 }
 
-// Counts is what this package made and nobody has closed.
+// Counts are the numbers of open objects of this package.
 type Counts struct{ Memories, HostMemories, Streams, Events, Graphs int64 }
 
 var live Counts
 
-// Live counts that, for tests of leaks.
+// Live returns them, for tests of leaks.
 func Live() Counts {
 	return Counts{atomic.LoadInt64(&live.Memories), atomic.LoadInt64(&live.HostMemories), atomic.LoadInt64(&live.Streams),
 		atomic.LoadInt64(&live.Events), atomic.LoadInt64(&live.Graphs)}

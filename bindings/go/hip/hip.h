@@ -1,7 +1,7 @@
 /*===- hip.h - calls of HIP functions that were found by name -------------------------------------------===
  *
- * Each call makes the device of its context current on the thread that it happens to be on, and then restores
- * what was. Addresses of the device, streams and events are numbers.
+ * Each call makes the device of its context current on the calling thread, and then restores the previous
+ * one. Device addresses, streams and events are numbers.
  *===------------------------------------------------------------------------------------------------===*/
 #ifndef SLUICE_GO_HIP_H
 #define SLUICE_GO_HIP_H
@@ -49,7 +49,7 @@ int go_hip_host_malloc(const go_hip *hip, void **memory, size_t bytes);
 int go_hip_host_free(const go_hip *hip, void *memory);
 int go_hip_upload(const go_hip *hip, uintptr_t to, const uint8_t *from, size_t bytes);
 int go_hip_download(const go_hip *hip, uint8_t *to, uintptr_t from, size_t bytes);
-/* `from` and `to` of the host are pinned memory of C: HIP reads and writes them after the call. */
+/* `from` and `to` on the host are pinned C memory: HIP reads and writes them after the call. */
 int go_hip_upload_async(const go_hip *hip, uintptr_t to, const void *from, size_t bytes, uintptr_t stream);
 int go_hip_download_async(const go_hip *hip, void *to, uintptr_t from, size_t bytes, uintptr_t stream);
 int go_hip_memset(const go_hip *hip, uintptr_t memory, int value, size_t bytes);
@@ -67,11 +67,11 @@ int go_hip_event_query(const go_hip *hip, uintptr_t event);
 
 /* Whether a stream is capturing, and HIP's number for that capture. */
 bool go_hip_capture_of(const go_hip *hip, uintptr_t stream, uint64_t *id);
-/* A capture that only calls of this thread can spoil; `id` as of go_hip_capture_of. */
+/* Begins a capture that only calls of this thread can invalidate; `id` as from go_hip_capture_of. */
 int go_hip_begin_capture(const go_hip *hip, uintptr_t stream, uint64_t *id);
-/* On the same thread. `graph` is 0 if there is none. */
+/* On the same thread. `graph` is 0 if the capture failed. */
 int go_hip_end_capture(const go_hip *hip, uintptr_t stream, uintptr_t *graph);
-/* Makes what can be launched, and destroys the graph it is made of. */
+/* Makes an instance that can be launched, and destroys the graph. */
 int go_hip_graph_instantiate(const go_hip *hip, uintptr_t graph, uintptr_t *executable);
 int go_hip_graph_destroy(const go_hip *hip, uintptr_t graph);
 int go_hip_graph_launch(const go_hip *hip, uintptr_t executable, uintptr_t stream);
@@ -79,7 +79,7 @@ int go_hip_graph_exec_destroy(const go_hip *hip, uintptr_t executable);
 
 const char *go_hip_error_string(const go_hip *hip, int code);
 
-/* The emulator's own functions, of include/sluice/emulator.h. */
+/* The emulator's own functions, from include/sluice/emulator.h. */
 int go_hip_emulator_counters(void *function, uint64_t *counters, size_t bytes);
 int go_hip_emulator_configure(void *function, const char *key, const char *value);
 

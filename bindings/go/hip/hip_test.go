@@ -31,7 +31,7 @@ func open(t *testing.T) (*sluice.Context, *Runtime) {
 	return context, r
 }
 
-// openCounted opens a runtime whose calls hiptest counts. What the test makes through them is gone at its end.
+// openCounted opens a runtime whose calls hiptest counts. At the end of the test nothing made through them may be left.
 func openCounted(t *testing.T) (*sluice.Context, *Runtime) {
 	t.Helper()
 	emulator, _ := open(t)
@@ -155,7 +155,7 @@ func TestStreamsAndEvents(t *testing.T) {
 	}
 }
 
-// Closing while others call: each call is complete or refused, and the runtime never sees what is gone.
+// Closing while others call: each call is complete or refused, and the runtime never sees destroyed objects.
 func TestCloseBesideCalls(t *testing.T) {
 	_, r := open(t)
 	for round := 0; round < 20; round++ {
@@ -198,7 +198,7 @@ func TestCloseBesideCalls(t *testing.T) {
 	}
 }
 
-// What a kernel does wrong comes out where somebody waits.
+// A kernel's fault is reported by the call that waits.
 func TestFaults(t *testing.T) {
 	context, r := open(t)
 	plan, err := context.NewPlan(&sluice.Problem{QType: sluice.F16, KType: sluice.F16, VType: sluice.F16, OType: sluice.F16,

@@ -12,16 +12,15 @@ import (
 	sluice "github.com/sluice-attention/sluice/bindings/go"
 )
 
-// HostMemory is pinned memory of the host (hipHostMalloc): the only memory of the host that asynchronous copies read and
-// write. HIP goes on using it after the call that enqueues a copy, which memory of Go does not allow: the garbage
-// collector may move and free that. This memory is C's and stays where it is. Values is what it holds, as a slice.
-// Free it: nothing else does.
+// HostMemory is pinned memory of the host (hipHostMalloc): the only host memory that asynchronous copies accept. HIP
+// uses it after the call that enqueues a copy, which Go memory does not allow: the garbage collector may move and free
+// it. This memory is C's and stays where it is. Values returns its contents as a slice. Only Free frees it.
 type HostMemory struct {
 	runtime *Runtime
 	bytes   int64
 
-	mutex   sync.RWMutex   // Read while a call uses the memory: it is freed behind that.
-	pointer unsafe.Pointer // nil once it is free
+	mutex   sync.RWMutex   // Read-locked while a call uses the memory, which delays Free.
+	pointer unsafe.Pointer // nil after Free
 }
 
 // HostMalloc allocates at least one byte, zeroed. Not for use during capture.
@@ -41,8 +40,8 @@ func (r *Runtime) HostMalloc(bytes int64) (*HostMemory, error) {
 	return &HostMemory{runtime: r, bytes: bytes, pointer: pointer}, nil
 }
 
-// Free releases the memory, when copies from and to it have completed; further calls do nothing. Slices that Values
-// returned are of memory that is gone then: reading or writing them is an error that nobody notices in time.
+// Free releases the memory, whose copies must have completed; further calls do nothing. Slices that Values returned are
+// then invalid: reading or writing them is an error that is not detected.
 func (m *HostMemory) Free() error {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -71,11 +70,10 @@ func (m *HostMemory) use(name string, offset, bytes int64, call func(unsafe.Poin
 	return call(unsafe.Add(m.pointer, offset))
 }
 
-// Values is `count` elements of pinned memory from byte `offset` on, as a slice of that memory itself: what a copy from
-// the device brings appears in it, and a copy to the device takes what is in it when the copy executes. Between enqueueing
-// a copy and its completion the elements are the device's: wait for the stream or an event behind the copy before you
-// write what is to be copied, or read what has been. The slice is good until Free. The offset is a multiple of an
-// element's size.
+// Values is `count` elements of pinned memory from byte `offset` on, as a slice of that memory itself: a copy from the
+// device writes to it, and a copy to the device reads it when the copy executes. Between enqueueing a copy and its
+// completion the elements belong to the device: wait for the stream or an event after the copy before you overwrite
+// what is copied, or read the result. The slice is valid until Free. The offset is a multiple of an element's size.
 func Values[T Element](of *HostMemory, offset, count int64) ([]T, error) {
 	var element T
 	size := int64(unsafe.Sizeof(element))
@@ -93,19 +91,19 @@ func Values[T Element](of *HostMemory, offset, count int64) ([]T, error) {
 	return values, err
 }
 
-// UploadAsync enqueues a copy of `bytes` bytes, from byte `fromOffset` of pinned memory on to byte `offset` of the device's
-// on, and returns without waiting. It executes behind what is on the stream; 0 is the default stream. Both memories must
-// stay, and the bytes of the host as they are, until it has completed. It is legal during capture: each replay copies what
-// is there then.
+// UploadAsync enqueues a copy of `bytes` bytes from byte `fromOffset` of pinned memory to byte `offset` of device
+// memory, and returns without waiting. It executes after the work on the stream; 0 is the default stream. Until it has
+// completed, both memories must stay valid and the host's bytes must not change. It is legal during capture: each
+// replay copies the bytes of that time.
 func (m *Memory) UploadAsync(offset int64, from *HostMemory, fromOffset, bytes int64, stream sluice.Stream) error {
 	return m.copyAsync(offset, from, fromOffset, bytes, stream, func(device C.uintptr_t, host unsafe.Pointer) C.int {
 		return C.go_hip_upload_async(&m.runtime.functions, device, host, C.size_t(bytes), C.uintptr_t(stream))
 	})
 }
 
-// DownloadAsync enqueues a copy of `bytes` bytes, from byte `offset` of the device's memory on to byte `toOffset` of pinned
-// memory on, and returns without waiting. Rules as for UploadAsync; the bytes of the host are not to be read before the
-// copy has completed.
+// DownloadAsync enqueues a copy of `bytes` bytes from byte `offset` of device memory to byte `toOffset` of pinned
+// memory, and returns without waiting. Rules as for UploadAsync; the host's bytes must not be read before the copy has
+// completed.
 func (m *Memory) DownloadAsync(offset int64, to *HostMemory, toOffset, bytes int64, stream sluice.Stream) error {
 	return m.copyAsync(offset, to, toOffset, bytes, stream, func(device C.uintptr_t, host unsafe.Pointer) C.int {
 		return C.go_hip_download_async(&m.runtime.functions, host, device, C.size_t(bytes), C.uintptr_t(stream))

@@ -12,13 +12,13 @@ import (
 	sluice "github.com/sluice-attention/sluice/bindings/go"
 )
 
-// Memory is memory of the device (hipMalloc). Free it: nothing else does.
+// Memory is memory of the device (hipMalloc). Only Free frees it.
 type Memory struct {
 	runtime *Runtime
 	bytes   int64
 
-	mutex   sync.RWMutex         // Read while a call uses the memory: it is freed behind that.
-	pointer sluice.DevicePointer // 0 once it is free
+	mutex   sync.RWMutex         // Read-locked while a call uses the memory, which delays Free.
+	pointer sluice.DevicePointer // 0 after Free
 }
 
 // Malloc allocates at least one byte.
@@ -34,8 +34,8 @@ func (r *Runtime) Malloc(bytes int64) (*Memory, error) {
 	return &Memory{runtime: r, bytes: bytes, pointer: sluice.DevicePointer(pointer)}, nil
 }
 
-// Free releases the memory, when work on it has completed; further calls do nothing. A copy that another goroutine is at
-// completes first.
+// Free releases the memory; work on it must have completed. Further calls do nothing. A running copy of another
+// goroutine completes first.
 func (m *Memory) Free() error {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -51,7 +51,7 @@ func (m *Memory) Free() error {
 // Bytes is the memory's size.
 func (m *Memory) Bytes() int64 { return m.bytes }
 
-// Pointer is its first byte's address; sluice.FreedMemory once the memory is free.
+// Pointer is its first byte's address; sluice.FreedMemory after Free.
 func (m *Memory) Pointer() sluice.DevicePointer {
 	m.mutex.RLock()
 	defer m.mutex.RUnlock()
@@ -61,7 +61,8 @@ func (m *Memory) Pointer() sluice.DevicePointer {
 	return m.pointer
 }
 
-// Tensor is the tensor that `view` describes, its first element `offset` bytes into the memory. It must lie within.
+// Tensor is the tensor that `view` describes, its first element `offset` bytes into the memory. It must be within the
+// memory.
 func (m *Memory) Tensor(offset int64, view sluice.View) (sluice.Tensor, error) {
 	elements, err := view.Elements()
 	if err != nil {
@@ -78,8 +79,8 @@ func (m *Memory) Tensor(offset int64, view sluice.View) (sluice.Tensor, error) {
 	return tensor, err
 }
 
-// use calls a function with the address of bytes that must lie within the memory, and keeps the memory while that lasts.
-// The bytes are those of the argument `name`.
+// use calls a function with the address of bytes that must be within the memory, and keeps the memory during the call.
+// `name` is the argument that the bytes belong to.
 func (m *Memory) use(name string, offset, bytes int64, call func(C.uintptr_t) error) error {
 	m.mutex.RLock()
 	defer m.mutex.RUnlock()
@@ -96,7 +97,7 @@ func errFreed(what string) error {
 	return fmt.Errorf("hip: the %s is free: it can no longer be used", what)
 }
 
-// checkRange refuses bytes that do not lie within memory.
+// checkRange refuses bytes outside the memory.
 func checkRange(name string, offset, bytes, memory int64) error {
 	if offset < 0 || offset > memory || bytes > memory-offset {
 		return fmt.Errorf("hip: %s has %d bytes from offset %d on; the memory has %d", name, bytes, offset, memory)
@@ -104,7 +105,7 @@ func checkRange(name string, offset, bytes, memory int64) error {
 	return nil
 }
 
-// Element is what can be copied as it is.
+// Element is a type that can be copied as it is.
 type Element interface {
 	~uint8 | ~int8 | ~uint16 | ~int16 | ~uint32 | ~int32 | ~uint64 | ~int64 | ~float32 | ~float64
 }
@@ -116,7 +117,7 @@ func bytesOf[T Element](values []T) (*C.uint8_t, int64) {
 	return (*C.uint8_t)(unsafe.Pointer(&values[0])), int64(len(values)) * int64(unsafe.Sizeof(values[0]))
 }
 
-// Upload copies values to the memory, from byte `offset` on, behind all that is on blocking streams, and waits for that.
+// Upload copies values to the memory, from byte `offset` on, after all work on blocking streams, and waits for it.
 func Upload[T Element](to *Memory, offset int64, values []T) error {
 	from, bytes := bytesOf(values)
 	return to.use("values", offset, bytes, func(address C.uintptr_t) error {
@@ -127,7 +128,7 @@ func Upload[T Element](to *Memory, offset int64, values []T) error {
 	})
 }
 
-// Download copies from the memory likewise.
+// Download copies from the memory with the same rules.
 func Download[T Element](values []T, from *Memory, offset int64) error {
 	to, bytes := bytesOf(values)
 	return from.use("values", offset, bytes, func(address C.uintptr_t) error {

@@ -11,15 +11,15 @@ import (
 	sluice "github.com/sluice-attention/sluice/bindings/go"
 )
 
-// handle is the life of a stream or event: open until close, which waits for the calls that use it.
+// handle is the life of a stream or event: open until close, which waits for calls that use it.
 type handle struct {
 	name  string
-	mutex sync.RWMutex // Read while a call uses it.
+	mutex sync.RWMutex // Read-locked while a call uses it.
 	value uintptr      // 0 once it is closed
 	held  string       // Why it cannot be closed now; empty if it can.
 }
 
-// get is the value, or what stands for that of something closed.
+// get is the value, or the one that marks a closed object.
 func (h *handle) get(closed uintptr) uintptr {
 	h.mutex.RLock()
 	defer h.mutex.RUnlock()
@@ -46,7 +46,7 @@ func (h *handle) errHeld() error {
 	return fmt.Errorf("hip: the %s can neither be closed nor captured: %s", h.name, h.held)
 }
 
-// hold keeps the handle open until unhold, without keeping calls that use it away. One at a time can.
+// hold keeps the handle open until unhold, without blocking calls that use it. Only one holder at a time.
 func (h *handle) hold(why string) error {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
@@ -66,7 +66,7 @@ func (h *handle) unhold() {
 	h.held = ""
 }
 
-// close destroys what is open and counts it.
+// close destroys an open object and counts it.
 func (h *handle) close(count *int64, destroy func(C.uintptr_t) error) error {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
@@ -98,7 +98,7 @@ func (r *Runtime) NewStream() (*Stream, error) {
 	return &Stream{r, handle{name: "stream", value: uintptr(made)}}, nil
 }
 
-// Handle is for sluice.Launch; sluice.ClosedStream once the stream is closed.
+// Handle is for sluice.Launch; sluice.ClosedStream after Close.
 func (s *Stream) Handle() sluice.Stream {
 	return sluice.Stream(s.handle.get(uintptr(sluice.ClosedStream)))
 }
@@ -108,7 +108,7 @@ func (s *Stream) Synchronize() error {
 	return s.handle.use(func(stream C.uintptr_t) error { return s.runtime.Synchronize(sluice.Stream(stream)) })
 }
 
-// Query reports whether all work of the stream is done (hipStreamQuery); it waits for nothing.
+// Query reports whether all work of the stream is done (hipStreamQuery); it does not wait.
 func (s *Stream) Query() (done bool, err error) {
 	err = s.handle.use(func(stream C.uintptr_t) error {
 		done, err = s.runtime.ready("hipStreamQuery", C.go_hip_stream_query(&s.runtime.functions, stream))
@@ -117,8 +117,8 @@ func (s *Stream) Query() (done bool, err error) {
 	return done, err
 }
 
-// WaitFor lets the work that comes onto the stream from now on wait for an event (hipStreamWaitEvent): for what it was
-// recorded behind last. The caller does not wait. An event that was never recorded is nothing to wait for.
+// WaitFor makes work that is enqueued on the stream from now on wait for an event (hipStreamWaitEvent), as it was last
+// recorded. The caller does not wait. An event that was never recorded counts as complete.
 func (s *Stream) WaitFor(event sluice.Event) error {
 	if event == sluice.ClosedEvent {
 		return errClosed("event")
@@ -129,8 +129,8 @@ func (s *Stream) WaitFor(event sluice.Event) error {
 	})
 }
 
-// Close destroys the stream, when its work has completed; further calls do nothing. A call that another goroutine is at
-// completes first.
+// Close destroys the stream, whose work must have completed; further calls do nothing. A running call of another
+// goroutine completes first.
 func (s *Stream) Close() error {
 	return s.handle.close(&live.Streams, func(stream C.uintptr_t) error {
 		return s.runtime.check("hipStreamDestroy", C.go_hip_stream_destroy(&s.runtime.functions, stream))
@@ -153,10 +153,10 @@ func (r *Runtime) NewEvent() (*Event, error) {
 	return &Event{r, handle{name: "event", value: uintptr(made)}}, nil
 }
 
-// Handle is for sluice.Launch and sluice.Dependency; sluice.ClosedEvent once the event is closed.
+// Handle is for sluice.Launch and sluice.Dependency; sluice.ClosedEvent after Close.
 func (e *Event) Handle() sluice.Event { return sluice.Event(e.handle.get(uintptr(sluice.ClosedEvent))) }
 
-// Record records the event behind the work that is on a stream now.
+// Record records the event after the work that is on a stream now.
 func (e *Event) Record(stream sluice.Stream) error {
 	if stream == sluice.ClosedStream {
 		return errClosed("stream")
@@ -167,15 +167,15 @@ func (e *Event) Record(stream sluice.Stream) error {
 	})
 }
 
-// Synchronize waits for what it was recorded behind.
+// Synchronize waits for the work before its last record.
 func (e *Event) Synchronize() error {
 	return e.handle.use(func(event C.uintptr_t) error {
 		return e.runtime.check("hipEventSynchronize", C.go_hip_event_synchronize(&e.runtime.functions, event))
 	})
 }
 
-// Query reports whether what it was recorded behind is done (hipEventQuery), true if it was never recorded; it waits for
-// nothing.
+// Query reports whether the work before its last record is done (hipEventQuery), true if it was never recorded; it does
+// not wait.
 func (e *Event) Query() (done bool, err error) {
 	err = e.handle.use(func(event C.uintptr_t) error {
 		done, err = e.runtime.ready("hipEventQuery", C.go_hip_event_query(&e.runtime.functions, event))
@@ -184,7 +184,7 @@ func (e *Event) Query() (done bool, err error) {
 	return done, err
 }
 
-// Close destroys the event; further calls do nothing. A call that another goroutine is at completes first.
+// Close destroys the event; further calls do nothing. A running call of another goroutine completes first.
 func (e *Event) Close() error {
 	return e.handle.close(&live.Events, func(event C.uintptr_t) error {
 		return e.runtime.check("hipEventDestroy", C.go_hip_event_destroy(&e.runtime.functions, event))

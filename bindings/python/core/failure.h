@@ -7,12 +7,12 @@
 
 namespace sluice_python {
 
-/// What a call of the library returned, on its way to the translator that makes an exception of it.
+/// The result of a library call, on its way to the translator that turns it into an exception.
 struct Failure {
   sluice_error error;
 };
 
-/// Registers the translator, and the function that hands the module the class to raise.
+/// Registers the translator, and the function that gives the module the class to raise.
 void bind_failures(nanobind::module_ &module);
 
 /// Calls the library without Python's lock; throws Failure unless the status is SLUICE_OK.

@@ -52,8 +52,8 @@ public:
   sluice_context *get() const { return handle; }
   void note_work() { has_work.store(true, std::memory_order_relaxed); }
 
-  /// Waits for what was enqueued, which must be done before a plan goes. A device that has failed is waited
-  /// for in vain, and that is all that can be done.
+  /// Waits for enqueued work, which must be done before a plan is destroyed. Errors are ignored: the wait for
+  /// a failed device fails, and nothing else can be done.
   void finish() {
     if (!has_work.exchange(false)) return;
     sluice_device_info device;
@@ -73,8 +73,8 @@ public:
   }
 
 private:
-  // What the library reads and calls for as long as the context lives, also while the interpreter ends and
-  // collects in an order of its own.
+  // The library reads and calls these as long as the context lives, even while the interpreter ends and
+  // collects objects in any order.
   std::optional<nb::bytes> pack;
   nb::object resolver_owner;
   sluice_context *handle = nullptr;
@@ -112,7 +112,7 @@ private:
   sluice_plan *handle = nullptr;
 };
 
-/// A launch with its dependencies, for the length of a call.
+/// A launch with its dependencies, for the duration of a call.
 class Launch {
 public:
   Launch(const sluice_launch &launch, const std::vector<Dependency> &wanted) : whole(launch) {

@@ -1,6 +1,6 @@
 //===- module.cpp - the C ABI of libsluice.so as the Python module sluice._core -------------------------===//
 //
-// One function or class for each of sluice.h; the package around it has what users see.
+// One function or class for each of sluice.h; the package around it is the interface for users.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "failure.h"
@@ -13,7 +13,7 @@ namespace nb = nanobind;
 using namespace sluice_python;
 
 NB_MODULE(_core, module) {
-  // A program may well end while a global of it has a context.
+  // A program may end while a global variable still holds a context.
   nb::set_leak_warnings(false);
   bind_failures(module);
   bind_structs(module);

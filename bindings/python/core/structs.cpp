@@ -1,6 +1,6 @@
 //===- structs.cpp - the structs of the C ABI as Python classes -----------------------------------------===//
 //
-// Fields have the names of sluice.h. Pointers are integers, 0 being NULL, and a tensor is a tuple of its
+// Fields have the names of sluice.h. Pointers are integers (0 is NULL), and a tensor is a tuple of its
 // address and four strides in elements. Nothing here keeps memory alive.
 //
 //===----------------------------------------------------------------------------------------------------===//

@@ -5,7 +5,8 @@
 
 namespace sluice_python {
 
-/// Problem, Args, Append, Merge and Launch, each field by its name, and what the library fills in.
+/// Problem, Args, Append, Merge and Launch, each field by its name, and the structs that the library fills
+/// in.
 void bind_structs(nanobind::module_ &module);
 
 } // namespace sluice_python

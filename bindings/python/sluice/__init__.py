@@ -12,7 +12,7 @@
     plan.run(q, k, v, o)
     print(o.numpy()[0, 0, 0, :4])
 
-Names and rules are those of sluice.h, which this package calls.
+Names and rules are those of sluice.h, whose functions this package calls.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Appends to paged caches, and merges of partial results: their arrays become structs.
+"""Appends to paged caches, and merges of partial results: makes their structs from arrays.
 
-Everything but the caller's choices follows from the arrays, and is compared with them.
+Everything except the caller's choices is derived from the arrays and checked against them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def _with_dimensions(array: Any, field: str, counts: Tuple[int, ...]) -> Tensor:
 
 
 def _dtype(tensor: Tensor) -> DType:
-    assert tensor.dtype is not None  # looked at above
+    assert tensor.dtype is not None  # checked above
     return tensor.dtype
 
 
@@ -135,8 +135,8 @@ def reference_append(k: Any, v: Any, k_cache: Any, v_cache: Any, *, slots: Any =
                      kv_lengths: Any = None, page_table: Any = None, page_starts: Any = None, k_scale: Any = None,
                      v_scale: Any = None, rotary: Any = None, rotary_style: RotaryStyle = RotaryStyle.HALVES,
                      positions: Optional[Any] = None) -> None:
-    """Does an append on the host: the yardstick for what a device stores, and a check of its tables. Arrays as for
-    Context.append, all of them in host memory."""
+    """Performs an append on the host: the reference for what a device stores, and a check of its tables. Arrays as for
+    Context.append, all in host memory."""
     _core.reference_append(append_struct("host", k, v, k_cache, v_cache, slots=slots, starts=starts, kv_lengths=kv_lengths,
                                          page_table=page_table, page_starts=page_starts, k_scale=k_scale, v_scale=v_scale,
                                          rotary=rotary, rotary_style=rotary_style, positions=positions))

@@ -1,6 +1,6 @@
-"""The arrays of a call become its struct, and are compared with what the call needs.
+"""Makes a call's struct from its arrays, and checks them against what the call needs.
 
-The library checks alignment, strides and numbers; it cannot see how long arrays are, so that is checked here.
+The library checks alignment, strides and numbers; it cannot see how long arrays are, so this module checks that.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ._problem import Problem, type_of
 from ._tensor import Tensor, tensor_of
 from ._types import DType, Mode, PageTableKind, ScaleKind
 
-# (extent, what it is, whether more will do)
+# (extent, what it is, whether more is allowed)
 Extent = Tuple[int, str, bool]
 Arrays = Mapping[str, Any]
 
@@ -29,7 +29,7 @@ def at_least(extent: int, what: str) -> Extent:
 
 def checked(array: Any, field: str, place: str, dtype: Optional[DType], itemsize: int, extents: Sequence[Extent],
             repeats: bool = False) -> Tensor:
-    """An array with these types and extents; `repeats`: an extent of 1 stands for as many as are wanted."""
+    """An array with these types and extents; `repeats`: an extent of 1 counts as any number."""
     tensor = tensor_of(array, field)
     if tensor.place != place:
         raise InvalidArgument(f"{field} is in {tensor.place} memory; it must be in {place} memory", field)
@@ -48,7 +48,7 @@ def checked(array: Any, field: str, place: str, dtype: Optional[DType], itemsize
 
 
 def c_tensor(tensor: Tensor, extents: int = 4, repeats: bool = False) -> Tuple[int, int, int, int, int]:
-    """As the library has it. Rows of several sequences have no batch; what repeats itself has strides of 0."""
+    """The library's form. Rows of several sequences have no batch dimension; repeated dimensions have strides of 0."""
     strides = [0 if repeats and extent == 1 else step for extent, step in zip(tensor.shape, tensor.strides)]
     strides = [0] * (extents - len(strides)) + strides
     if len(strides) < 4:
@@ -78,7 +78,7 @@ def block_table(array: Any, place: str, itemsize: int, batch: int, pages: Extent
 
 @dataclasses.dataclass
 class CallShape:
-    """How many sequences, rows and keys a call has. What is None follows from the arrays, or else from the bounds."""
+    """Numbers of sequences, rows and keys of a call. None means: from the arrays, or else from the bounds."""
 
     batch: Optional[int] = None
     q_len: Optional[int] = None

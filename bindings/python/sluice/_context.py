@@ -32,13 +32,13 @@ def _device_of(device: str) -> Tuple[int, int, Optional[str]]:
 
 @dataclasses.dataclass(frozen=True)
 class Wait:
-    """Something that must be done before a run starts: what `event` stands for, or with `stream` all work that is on
-    that stream now, for which the event is recorded there."""
+    """Something that must complete before a run starts: the work before `event`, or with `stream` all work that is on
+    that stream now, after which the event is recorded there."""
 
     event: Any
     stream: Any = None
     on_stream: bool = False
-    """Whether `stream` counts: None is the default stream then."""
+    """Whether `stream` applies; None is then the default stream."""
 
     def _c(self) -> Tuple[int, int, int]:
         is_stream = self.on_stream or self.stream is not None
@@ -54,11 +54,11 @@ class Context:
         pack: a kernel pack to use instead of the library's own: its bytes, or the path of a file.
         hip_resolver: the address of a sluice_hip_resolver that every HIP function comes from; for "hip" only.
 
-    Threads may use a context at once. Plans are made once for each problem and live as long as the context; it waits for
-    the device's work before they go.
+    Threads may use a context at once. Plans are made once for each problem and live as long as the context, which waits
+    for the device's work before it destroys them.
 
     Raises:
-        NoDevice: no such device, runtime or emulator. WrongArch: no kernels for it. PackCorrupt.
+        NoDevice: the device, runtime or emulator does not exist. WrongArch: no kernels for it. PackCorrupt.
     """
 
     def __init__(self, device: str = "hip:0", *, pack: Union[bytes, str, "os.PathLike[str]", None] = None,
@@ -74,7 +74,7 @@ class Context:
 
     @property
     def device(self) -> Any:
-        """What the context is bound to: kind, ordinal, compute_units, chip, arch, name, runtime and more."""
+        """The device of the context: kind, ordinal, compute_units, chip, arch, name, runtime and more."""
         return self._core.device()
 
     def kernels(self) -> List[Any]:
@@ -83,7 +83,7 @@ class Context:
 
     def query_support(self, problem: Problem) -> Any:
         """What a plan would use and need: kernel, workspace_bytes, alignments. Raises Unsupported with the nearest
-        supported value if there is none. Touches no device."""
+        supported value if no kernel fits. Touches no device."""
         return self._core.query_support(problem._c())
 
     def plan(self, problem: Problem) -> "Plan":
@@ -95,23 +95,23 @@ class Context:
             return found
 
     def preload(self, problem: Optional[Problem] = None) -> None:
-        """Loads the kernels of a problem, or all there are, so that nothing is loaded while a graph is captured."""
+        """Loads the kernels of a problem, or all kernels, so that nothing is loaded while a graph is captured."""
         self._core.preload(None if problem is None else problem._c())
 
     def append(self, k: Any, v: Any, k_cache: Any, v_cache: Any, *, slots: Any = None, starts: Any = None,
                kv_lengths: Any = None, page_table: Any = None, page_starts: Any = None, k_scale: Any = None,
                v_scale: Any = None, rotary: Any = None, rotary_style: RotaryStyle = RotaryStyle.HALVES,
                positions: Any = None, stream: Any = None, wait: Sequence["Wait"] = (), signal: Any = None) -> None:
-        """Enqueues the storing of new rows of K and V in a paged cache, rotated and scaled on the way.
+        """Enqueues an append of new rows of K and V to a paged cache, with rotation and scaling.
 
-            k, v              [tokens, kv_heads, dim], F16 or BF16; v and v_cache are None where V is in K
+            k, v              [tokens, kv_heads, dim], F16 or BF16; v and v_cache are None if V is in K
             k_cache, v_cache  [pages, page_size, kv_heads, dim], of that type or E4M3FNUZ; an x-packed k_cache is
                               [pages, page_size, kv_heads, dim / k_pack, k_pack], whatever its order in memory
             slots             [tokens], int64: page * page_size + row; a negative one is skipped. Or:
             starts            [batch + 1], int32: new rows before each sequence's first, with
-            kv_lengths        [batch], int32: keys of each sequence, the new ones included, and
+            kv_lengths        [batch], int32: keys of each sequence, including the new ones, and
             page_table        [batch, pages], int32 or int64, or with page_starts [batch + 1] the entries of all
-            k_scale, v_scale  [1] or [kv_heads], F32: what an FP8 cache multiplies with
+            k_scale, v_scale  [1] or [kv_heads], F32: the scales of an FP8 cache
             rotary            [positions, rotary_dim], F32: cosines, then sines
             positions         [tokens], int32; without them a row's position is the number of its key
 
@@ -123,7 +123,7 @@ class Context:
 
     def merge(self, partial: Any, partial_lse: Any, o: Any, *, lse: Any = None, sink_logits: Any = None,
               lse_base: LseBase = LseBase.E, stream: Any = None, wait: Sequence["Wait"] = (), signal: Any = None) -> None:
-        """Enqueues making one result of attention over parts of the keys.
+        """Enqueues a merge of results of attention over parts of the keys.
 
             partial   [parts, tokens, heads, dim], F32, F16 or BF16    partial_lse [parts, tokens, heads], F32
             o         [tokens, heads, dim]                             lse [tokens, heads], F32, or None
@@ -132,7 +132,7 @@ class Context:
         struct = merge_struct("device", partial, partial_lse, o, lse=lse, sink_logits=sink_logits, lse_base=lse_base)
         self._core.merge(struct, launch_of(stream, None, signal), [one._c() for one in wait])
 
-    # What follows is for programs without a runtime of their own.
+    # From here on: for programs without their own runtime.
 
     def bind_thread(self) -> None:
         """Makes the context's device the calling thread's current one, as runs and memory need it."""
@@ -163,8 +163,8 @@ class Context:
         return Event(self._hip)
 
     def reports(self) -> List[Any]:
-        """What the emulator has found wrong since the last time, a dictionary each, as sluice/emulator.h has it: an
-        access out of bounds, a race, a value read before it was written. Of a GPU nothing."""
+        """The emulator's reports since the last call, as dictionaries, see sluice/emulator.h: an access out of bounds,
+        a race, a value read before it was written. Empty for a GPU."""
         return self._hip.reports()
 
     def configure(self, key: str, value: str) -> None:
@@ -172,7 +172,7 @@ class Context:
         self._hip.configure(key, value)
 
     def synchronize(self) -> None:
-        """Waits for all work of the device; raises what a kernel has failed with."""
+        """Waits for all work of the device; raises the error of a failed kernel."""
         self.bind_thread()
         self._hip.call("hipDeviceSynchronize")
 
@@ -208,7 +208,7 @@ class Plan:
 
         Arrays are Tensors, Buffers, torch tensors, or anything with DLPack or __cuda_array_interface__, in the memory of
         the context's device, which must be the calling thread's current one. Their memory must live until the run is
-        done. Shapes, with [total rows, ...] in place of [batch, rows, ...] where there are starts:
+        done. Shapes, with [total rows, ...] instead of [batch, rows, ...] if there are starts:
 
             q    [batch, rows, q_heads, head_dim_qk]    k [batch, keys, kv_heads, head_dim_qk]
             o    [batch, rows, q_heads, head_dim_v]     v [batch, keys, kv_heads, head_dim_v]; None with v_in_k
@@ -220,16 +220,16 @@ class Plan:
             starts [batch + 1], lengths [batch]         int32; page_table [batch, pages], or for CSR [entries]
 
         Args:
-            batch, q_len, kv_len: sequences, and the most rows and keys of each. By default what the arrays have; with
-                starts and for pages, the problem's bounds.
-            scale: factor of the scores; 0 is 1 / sqrt(head_dim_qk).
+            batch, q_len, kv_len: sequences, and the maximum of rows and keys of each. By default those of the arrays;
+                with starts and for pages, the problem's bounds.
+            scale: scale of the scores; 0 is 1 / sqrt(head_dim_qk).
             stream: a Stream, a torch stream, or a hipStream_t as an integer; None is the default stream.
             workspace: memory of info.workspace_bytes or more, aligned to info.workspace_alignment.
-            wait: what must be done before.
-            signal: an event to record behind the run.
+            wait: what must complete before.
+            signal: an event to record after the run.
 
         Raises:
-            InvalidArgument, Unsupported, WorkspaceTooSmall, HipError; nothing is enqueued then.
+            InvalidArgument, Unsupported, WorkspaceTooSmall, HipError; then nothing is enqueued.
         """
         arrays = {"q": q, "k": k, "v": v, "o": o, "lse": lse, "q_starts": q_starts, "kv_starts": kv_starts,
                   "q_lengths": q_lengths, "kv_lengths": kv_lengths, "page_table": page_table, "page_starts": page_starts,
@@ -256,8 +256,8 @@ def launch_of(stream: Any, workspace: Any, signal: Any) -> Any:
 
 def reference(problem: Problem, q: Any, k: Any, v: Any, o: Any, *, batch: Optional[int] = None,
               q_len: Optional[int] = None, kv_len: Optional[int] = None, scale: float = 0.0, **arrays: Any) -> None:
-    """Computes a call on the host in double precision: the yardstick for results. Arrays as for Plan.run, all of them in
-    host memory."""
+    """Computes a call on the host in double precision: the reference for results. Arrays as for Plan.run, all in host
+    memory."""
     everything = {"q": q, "k": k, "v": v, "o": o, **arrays}
     args = call_args(problem, everything, CallShape(batch, q_len, kv_len), scale, "host")
     _core.reference(problem._c(), args)

@@ -1,4 +1,4 @@
-"""What the library refuses, as exceptions."""
+"""The library's errors as exceptions."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from . import _core
 
 
 class Error(Exception):
-    """A call that did not succeed.
+    """A failed call.
 
     Attributes:
         code: the number of the status, as in sluice.h.
         name: its name, "SLUICE_UNSUPPORTED".
-        field: the argument or field at fault, "k.stride[1]"; "" if none is.
+        field: the argument or field at fault, "k.stride[1]", or "".
         message: one sentence: the field, its value, and the rule or the nearest supported value.
         hip_code: the hipError_t if a HIP call failed, else 0.
     """
@@ -50,13 +50,13 @@ class NewerStruct(Error):
 
 
 class NoDevice(Error):
-    """There is no such device, HIP runtime or emulator."""
+    """The device, HIP runtime or emulator does not exist here."""
 
     code = 4
 
 
 class WrongArch(Error):
-    """The device is there, but there are no kernels for it."""
+    """The pack has no kernels for the device."""
 
     code = 5
 

@@ -47,7 +47,7 @@ class Hip:
         return found
 
     def reports(self) -> List[Any]:
-        """What the emulator has found since the last time; of a GPU nothing."""
+        """The emulator's reports since the last call; empty for a GPU."""
         address = self._core.hip_symbol("sluice_emulator_take_reports")
         if address == 0:
             return []
@@ -92,7 +92,7 @@ class Event:
         self.handle = made.value or 0
 
     def record(self, stream: Optional["Stream"] = None) -> None:
-        """Stands for the work that is on the stream now; None is the default stream."""
+        """Records the event after the work that is on the stream now; None is the default stream."""
         self._hip.call("hipEventRecord", ctypes.c_void_p(self.handle), ctypes.c_void_p(stream_handle(stream)))
 
     def synchronize(self) -> None:
@@ -121,7 +121,7 @@ class Stream:
         self.handle = made.value or 0
 
     def synchronize(self) -> None:
-        """Waits for its work; raises what a kernel of it has failed with."""
+        """Waits for its work; raises the error of a failed kernel."""
         self._hip.call("hipStreamSynchronize", ctypes.c_void_p(self.handle))
 
     def __del__(self) -> None:
@@ -131,7 +131,7 @@ class Stream:
 
 
 def stream_handle(stream: Any) -> int:
-    """Of a Stream, of torch's (cuda_stream), or a number; None is the default stream."""
+    """The handle of a Stream, of torch's stream (cuda_stream), or a number; None is the default stream."""
     if stream is None:
         return 0
     if isinstance(stream, int):
@@ -146,7 +146,8 @@ def stream_handle(stream: Any) -> int:
 class Buffer:
     """Device memory of the context, with a shape. The context makes it: Context.empty() and Context.array().
 
-    Copies wait for all work of the device. The memory is freed with the last reference, once the device's work is done.
+    Copies wait for all work of the device. The memory is freed with the last reference, after the device's work is
+    done.
     """
 
     def __init__(self, hip: Hip, shape: Sequence[int], itemsize: int, dtype: Optional[DType], numpy_type: str) -> None:
@@ -170,7 +171,7 @@ class Buffer:
         return self.__sluice_tensor__().permute(*order)
 
     def copy_from(self, values: "numpy.ndarray") -> None:
-        """Takes values of the same shape, rounded to the buffer's type to nearest even."""
+        """Stores values of the same shape, rounded to nearest even in the buffer's type."""
         import numpy
 
         from ._values import bits_of
@@ -182,11 +183,11 @@ class Buffer:
         self._copy(self.address, bits.ctypes.data, _TO_DEVICE)
 
     def copy_bits_from(self, array: Any) -> None:
-        """Takes the elements of a host array of the same shape and type, without gaps, as they are."""
+        """Stores the elements of a host array of the same shape and type, without gaps, as they are."""
         self._copy(self.address, self._like(array), _TO_DEVICE)
 
     def copy_bits_to(self, array: Any) -> None:
-        """Gives its elements to such an array."""
+        """Copies its elements to such an array."""
         self._copy(self._like(array), self.address, _TO_HOST)
 
     def _like(self, array: Any) -> int:
@@ -204,7 +205,7 @@ class Buffer:
                        ctypes.c_int(kind))
 
     def bits(self) -> "numpy.ndarray":
-        """What is stored, as numpy has it: F16, F32 and integers as they are, BF16 as uint16 and FP8 as uint8."""
+        """The stored elements as a numpy array: F16, F32 and integers as they are, BF16 as uint16 and FP8 as uint8."""
         import numpy
 
         out = numpy.empty(self.shape, self._numpy_type)
@@ -212,7 +213,7 @@ class Buffer:
         return out
 
     def numpy(self) -> "numpy.ndarray":
-        """The values: BF16 and FP8 as float32, which holds all of them; all else as it is stored."""
+        """The values: BF16 and FP8 as float32, which represents them all exactly; other types as stored."""
         from ._values import values_of
 
         return values_of(self.bits(), self.dtype)

@@ -47,7 +47,7 @@ class Problem:
     v_in_k: bool = False
     mask_alignment: MaskAlignment = MaskAlignment.BOTTOM_RIGHT
     window_left: Optional[int] = None
-    """Keys visible before the diagonal; None is no window on this side."""
+    """Keys visible before the diagonal; None: no window on this side."""
     window_right: Optional[int] = None
     sink_tokens: int = 0
     soft_cap: float = 0.0
@@ -62,7 +62,7 @@ class Problem:
     determinism: Determinism = Determinism.FAST
 
     max_batch: int = 0
-    """Sequences per call; 0 is no bound, here and below. Bounds choose kernels and fix the workspace."""
+    """Sequences per call; 0 means unbounded, here and below. Bounds influence the kernel and fix the workspace."""
     max_q_len: int = 0
     max_kv_len: int = 0
     max_q_tokens: int = 0
@@ -96,7 +96,7 @@ class Problem:
 
 
 def type_of(problem: Problem, name: str) -> DType:
-    """One of the problem's types, which its construction has made a DType."""
+    """One of the problem's types, which the constructor has made a DType."""
     value = getattr(problem, name)
     assert isinstance(value, DType)
     return value

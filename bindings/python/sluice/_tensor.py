@@ -1,4 +1,4 @@
-"""Tensors: where elements of others' memory are."""
+"""Tensors: views of memory that others own."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ class Tensor:
     """Elements at an address, by shape and strides.
 
     Attributes:
-        address: of element [0, 0, ...].
+        address: the address of element [0, 0, ...].
         shape: extents.
         strides: in elements, each >= 0, one for each extent.
-        dtype: a DType, or None for what has none of the library's types (integers, bits of a mask).
+        dtype: a DType, or None for other types (integers, bits of a mask).
         itemsize: bytes of an element.
         place: "device" or "host".
-        owner: what keeps the memory alive for as long as this does; may be None.
+        owner: keeps the memory alive as long as this; may be None.
     """
 
     address: int
@@ -37,7 +37,7 @@ class Tensor:
     @staticmethod
     def at(address: int, shape: Sequence[int], dtype: DTypeLike, strides: Optional[Sequence[int]] = None,
            owner: Any = None) -> "Tensor":
-        """Device memory that somebody else has; without strides its elements lie side by side."""
+        """Device memory that others own; without strides its elements are contiguous."""
         kind = dtype_of(dtype)
         steps = contiguous_strides(shape) if strides is None else tuple(strides)
         return Tensor(address, tuple(shape), steps, kind, kind.bytes, _DEVICE, owner)
@@ -52,7 +52,7 @@ class Tensor:
 
 
 def contiguous_strides(shape: Sequence[int]) -> Tuple[int, ...]:
-    """Of elements without gaps, the last index running fastest."""
+    """Strides of contiguous elements, with the last index running fastest."""
     strides, stride = [], 1
     for extent in reversed(shape):
         strides.append(stride)
@@ -61,7 +61,7 @@ def contiguous_strides(shape: Sequence[int]) -> Tuple[int, ...]:
 
 
 def has_no_gaps(tensor: Tensor) -> bool:
-    """Whether its elements lie side by side; the stride of an extent of 1 means nothing."""
+    """Whether its elements are contiguous; the stride of an extent of 1 has no effect."""
     plain = contiguous_strides(tensor.shape)
     return 0 in tensor.shape or all(extent == 1 or stride == wanted
                                     for extent, stride, wanted in zip(tensor.shape, tensor.strides, plain))
@@ -73,7 +73,7 @@ _INTERFACE_TYPES = {"f2": DType.F16, "f4": DType.F32}
 
 
 def _of_interface(array: Any, interface: Any, place: str, field: str) -> Tensor:
-    """Of __array_interface__ or __cuda_array_interface__."""
+    """From __array_interface__ or __cuda_array_interface__."""
     typestr, shape = str(interface["typestr"]), tuple(interface["shape"])
     itemsize = int(typestr[2:])
     if typestr[0] == ">":
@@ -103,11 +103,11 @@ class _DLTensor(ctypes.Structure):
                 ("strides", ctypes.POINTER(ctypes.c_int64)), ("byte_offset", ctypes.c_uint64)]
 
 
-# Code and bits of DLPack 1.1. Integers have none of the library's types.
+# Code and bits of DLPack 1.1. Integers are not among the library's types.
 _DL_TYPES = {(2, 16): DType.F16, (2, 32): DType.F32, (4, 16): DType.BF16, (10, 8): DType.E4M3FN,
              (11, 8): DType.E4M3FNUZ, (12, 8): DType.E5M2, (13, 8): DType.E5M2FNUZ}
 _DL_INTEGERS = (0, 1, 6)
-_DL_HOST = (1, 3, 11)  # memory of the CPU, of it for CUDA and for ROCm
+_DL_HOST = (1, 3, 11)  # CPU memory, and pinned CPU memory of CUDA and of ROCm
 
 _capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
 _capsule_pointer.restype = ctypes.c_void_p
@@ -116,7 +116,7 @@ _capsule_pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
 
 def _of_dlpack(array: Any, field: str) -> Tensor:
     device = array.__dlpack_device__()
-    # -1: whoever orders work says so with streams and events, and nothing is waited for here.
+    # -1: do not synchronise; the caller orders work with streams and events.
     capsule = array.__dlpack__() if device[0] == 1 else array.__dlpack__(stream=-1)
     found = _DLTensor.from_address(_capsule_pointer(capsule, b"dltensor"))
     shape = tuple(found.shape[:found.ndim])
@@ -126,7 +126,7 @@ def _of_dlpack(array: Any, field: str) -> Tensor:
         raise InvalidArgument(f"{field} has elements of DLPack's type {found.dtype.code} with {found.dtype.bits} bits;"
                               " the library has none like it", field)
     place = _HOST if found.device_type in _DL_HOST else _DEVICE
-    # The capsule keeps the memory, and gives it back when it goes without having been used up.
+    # The capsule keeps the memory, and releases it when it is destroyed without having been consumed.
     return Tensor((found.data or 0) + found.byte_offset, shape, strides, kind, found.dtype.bits // 8, place, capsule)
 
 

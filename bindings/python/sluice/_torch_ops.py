@@ -1,7 +1,7 @@
 """Attention as operators of torch.library, on ROCm's devices and, through the emulator, on the CPU.
 
-An operator's tensors are as FlashAttention has them: [batch, tokens, heads, dim], and rows of several sequences [tokens,
-heads, dim]. Each has a fake kernel, so that graphs with them are compiled and exported whole.
+An operator's tensors are laid out as in FlashAttention: [batch, tokens, heads, dim], and rows of several sequences
+[tokens, heads, dim]. Each operator has a fake kernel, so that graphs with it are compiled and exported whole.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from ._problem import Problem
 from ._types import DType, MaskAlignment, Mode, PageTableKind, ScaleKind, dtype_of
 
 _contexts: Dict[Tuple[str, int], Context] = {}
-atexit.register(_contexts.clear)  # while there still is an interpreter to wait for their work in
+atexit.register(_contexts.clear)  # waiting for their work needs a live interpreter
 
 
 def context_of(device: torch.device) -> Context:
-    """The context of a device: a GPU's own, and for the CPU the emulator's."""
+    """The context of a device: a GPU's own, or the emulator's for the CPU."""
     key = (device.type, device.index or 0)
     found = _contexts.get(key)
     if found is None:
@@ -38,7 +38,7 @@ def context_of(device: torch.device) -> Context:
 
 
 def set_context(device: torch.device, context: Optional[Context]) -> None:
-    """Uses this context for a device's tensors from now on; None: the device's own again."""
+    """Uses this context for a device's tensors from now on; None restores the device's own."""
     key = (device.type, device.index or 0)
     if context is None:
         _contexts.pop(key, None)
@@ -50,12 +50,12 @@ _Arrays = Dict[str, Any]
 
 
 def _bound(number: int) -> int:
-    """The next power of two: few plans serve all lengths, and none has more than twice the workspace it needs."""
+    """The next power of two: few plans serve all lengths, and each has at most twice the workspace it needs."""
     return 1 << max(number - 1, 0).bit_length()
 
 
 def _o_type(q: torch.Tensor, wanted: Optional[torch.dtype]) -> torch.dtype:
-    """The wanted type of O, or that of Q; FP8 has none like it."""
+    """The requested type of O; by default that of Q, or bfloat16 for FP8."""
     return wanted or (torch.bfloat16 if q.dtype.itemsize == 1 else q.dtype)
 
 
@@ -66,7 +66,7 @@ def _scale_kind(scale: Optional[torch.Tensor]) -> ScaleKind:
 
 
 class Options(NamedTuple):
-    """The arguments that every operator has after its own tensors. Scales are F32, [1] or [heads]."""
+    """The arguments that follow every operator's own tensors. Scales are F32, [1] or [heads]."""
 
     scale: float
     causal: bool
@@ -127,7 +127,7 @@ def _copy_back(buffer: Buffer, tensor: torch.Tensor) -> None:
 
 
 def _run_on_emulator(context: Context, plan: Plan, arrays: _Arrays, numbers: Dict[str, Any]) -> None:
-    """Through memory of the emulated device."""
+    """Runs a call with copies in memory of the emulated device."""
     buffers = _buffers(context, arrays)
     workspace = None
     if plan.info.workspace_bytes:
@@ -161,7 +161,7 @@ def _run(problem: Problem, arrays: _Arrays, **numbers: Any) -> Tuple[torch.Tenso
 
 
 def _run_into(problem: Problem, arrays: _Arrays, numbers: Dict[str, Any]) -> None:
-    """With the results among the arrays."""
+    """Runs a call with the results among the arrays."""
     context = context_of(_one_device(arrays))
     plan = context.plan(problem)
     if _is_emulated(arrays["q"]):
@@ -179,8 +179,8 @@ _OPTIONS = ("float scale, bool causal, bool top_left, int window_left, int windo
 
 
 def _operator(name: str, schema: str) -> Callable[[Callable[..., Any]], Any]:
-    """Defines an operator for the CPU and ROCm's devices, and as its fake the shapes of its results. The argument after V
-    is the type of O, where the caller may choose it."""
+    """Defines an operator for the CPU and ROCm's devices, with the shapes of its results as its fake kernel. The
+    argument after V is the type of O, if the caller may choose it."""
 
     def define(function: Callable[..., Any]) -> Any:
         made = torch.library.custom_op(f"sluice::{name}", function, mutates_args=(), device_types=("cpu", "cuda"),

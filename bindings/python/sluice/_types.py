@@ -9,7 +9,7 @@ from ._errors import InvalidArgument
 
 
 class DType(enum.IntEnum):
-    """Element types. The FP8 encodings are different types: FNUZ is CDNA3's, the others are OCP's."""
+    """Element types. The FP8 encodings are different types: FNUZ is CDNA3's, the other two are OCP's."""
 
     F16 = 1
     BF16 = 2
@@ -26,7 +26,7 @@ class DType(enum.IntEnum):
 
 
 class Mode(enum.IntEnum):
-    """How sequences lie in memory."""
+    """Layout of sequences in memory."""
 
     DENSE = 0
     RAGGED = 1
@@ -73,7 +73,7 @@ class Determinism(enum.IntEnum):
 
 
 class RotaryStyle(enum.IntEnum):
-    """Which elements of a row of K a rotation takes together."""
+    """Which elements of a row of K a rotation pairs."""
 
     HALVES = 0
     PAIRS = 1
@@ -81,7 +81,7 @@ class RotaryStyle(enum.IntEnum):
 
 DTypeLike = Union[DType, str, Any]
 
-# By the names that numpy, torch, ml_dtypes and sluice itself have for them.
+# By their names in numpy, torch, ml_dtypes and sluice.
 _DTYPES = {
     "f16": DType.F16, "float16": DType.F16, "half": DType.F16,
     "bf16": DType.BF16, "bfloat16": DType.BF16,
@@ -94,7 +94,7 @@ _DTYPES = {
 
 
 def dtype_of(value: DTypeLike, field: str = "dtype") -> DType:
-    """The type that a DType, a name, or a numpy or torch type stands for."""
+    """The DType of a DType, a name, or a numpy or torch type."""
     if isinstance(value, int):
         try:
             return DType(value)

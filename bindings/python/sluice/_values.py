@@ -1,4 +1,4 @@
-"""Values of the element types, as numpy has them."""
+"""Values of the element types as numpy arrays."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy
 from ._errors import InvalidArgument
 from ._types import DType
 
-# (exponent bits, mantissa bits, bias, whether the exponent of ones is for infinity and NaN, largest value)
+# (exponent bits, mantissa bits, bias, whether the exponent of all ones is for infinity and NaN, largest value)
 _FP8 = {
     DType.E4M3FNUZ: (4, 3, 8, False, 240.0),
     DType.E4M3FN: (4, 3, 7, False, 448.0),
@@ -40,7 +40,7 @@ def _fp8_values(dtype: DType) -> "numpy.ndarray":
 
 
 def _to_fp8(values: "numpy.ndarray", dtype: DType) -> "numpy.ndarray":
-    """Rounded to nearest even, and limited to the largest finite value; NaN stays NaN."""
+    """Rounds to nearest even, and limits to the largest finite value; NaN stays NaN."""
     table = _fp8_values(dtype)[:128]
     codes = numpy.flatnonzero(numpy.isfinite(table))
     finite = table[codes].astype(numpy.float64)
@@ -58,7 +58,7 @@ def _to_fp8(values: "numpy.ndarray", dtype: DType) -> "numpy.ndarray":
 
 
 def bits_of(values: Any, dtype: Optional[DType], numpy_type: str) -> "numpy.ndarray":
-    """Values as they are stored, rounded to nearest even; NaN stays NaN."""
+    """Stored form of values, rounded to nearest even; NaN stays NaN."""
     array = numpy.asarray(values)
     if dtype is None:
         if array.dtype.kind not in "iub":
@@ -78,7 +78,7 @@ def bits_of(values: Any, dtype: Optional[DType], numpy_type: str) -> "numpy.ndar
 
 
 def values_of(bits: "numpy.ndarray", dtype: Optional[DType]) -> "numpy.ndarray":
-    """The inverse."""
+    """Values of their stored form."""
     if dtype == DType.BF16:
         return (bits.astype(numpy.uint32) << 16).view(numpy.float32)
     if dtype in _FP8:

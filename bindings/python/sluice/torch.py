@@ -1,10 +1,10 @@
 """Attention for torch, with the signatures of torch and of FlashAttention.
 
-Tensors are on a ROCm device, where nothing is copied, or on the CPU, where the emulator computes. Inference only: there is
-no backward pass. What the library cannot do raises sluice.Unsupported with the field and the nearest supported value.
+Tensors are on a ROCm device, where nothing is copied, or on the CPU, where the emulator computes. Inference only,
+without a backward pass. Unsupported calls raise sluice.Unsupported with the field and the nearest supported value.
 
-q_descale, k_descale and v_descale belong to tensors of float8_e4m3fnuz: F32, one for the tensor or one for each head. The
-kernels multiply with them. O of FP8 queries is bfloat16.
+q_descale, k_descale and v_descale belong to tensors of float8_e4m3fnuz: F32, one for the tensor or one for each head.
+The kernels multiply by them. O of FP8 queries is bfloat16.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _Results = Union[torch.Tensor, Tuple[torch.Tensor, torch.Tensor]]
 
 
 def _descale(scale: Optional[torch.Tensor]) -> Optional[torch.Tensor]:
-    """A scale without dimensions is one for the tensor."""
+    """A scale without dimensions applies to the whole tensor."""
     return scale.reshape(1) if scale is not None and scale.dim() == 0 else scale
 
 
@@ -80,9 +80,9 @@ def flash_attn_func(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, dropout_p
                     return_attn_probs: bool = False, out_dtype: Optional[torch.dtype] = None,
                     q_descale: Optional[torch.Tensor] = None,
                     k_descale: Optional[torch.Tensor] = None, v_descale: Optional[torch.Tensor] = None) -> _Results:
-    """As flash_attn_func, for tensors [batch, tokens, heads, dim]. return_attn_probs adds the LSE [batch, heads, tokens],
-    and no probabilities. Results are deterministic either way. out_dtype may be torch.float32: results as they were
-    summed, for merge_states."""
+    """As flash_attn_func, for tensors [batch, tokens, heads, dim]. return_attn_probs adds the LSE [batch, heads,
+    tokens], but no probabilities. Results are always deterministic. out_dtype may be torch.float32: the unrounded sums,
+    for merge_states."""
     _no_dropout(dropout_p)
     options = _options(softmax_scale, causal, window_size, softcap, alibi_slopes, None, q_descale, k_descale, v_descale)
     o, lse = ops.attention(q, k, v, out_dtype, None, None, *options)
@@ -96,7 +96,7 @@ def flash_attn_varlen_func(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, cu
                            return_attn_probs: bool = False, q_descale: Optional[torch.Tensor] = None,
                            k_descale: Optional[torch.Tensor] = None, v_descale: Optional[torch.Tensor] = None) -> _Results:
     """As flash_attn_varlen_func, for sequences one after the other, [tokens, heads, dim]; cu_seqlens are int32 [batch + 1].
-    return_attn_probs adds the LSE [heads, tokens], and no probabilities."""
+    return_attn_probs adds the LSE [heads, tokens], but no probabilities."""
     _no_dropout(dropout_p)
     options = _options(softmax_scale, causal, window_size, softcap, alibi_slopes, None, q_descale, k_descale, v_descale)
     o, lse = ops.attention_varlen(q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, *options)
@@ -109,9 +109,9 @@ def flash_attn_with_kvcache(q: torch.Tensor, k_cache: torch.Tensor, v_cache: tor
                             alibi_slopes: Optional[torch.Tensor] = None, sinks: Optional[torch.Tensor] = None,
                             return_softmax_lse: bool = False, q_descale: Optional[torch.Tensor] = None,
                             k_descale: Optional[torch.Tensor] = None, v_descale: Optional[torch.Tensor] = None) -> _Results:
-    """As flash_attn_with_kvcache over a paged cache that has the new keys already: q [batch, tokens, heads, dim], caches
-    [pages, page_size, kv_heads, dim], block_table [batch, pages of a sequence], cache_seqlens int32 [batch]. sinks has a
-    logit per head that joins the denominator."""
+    """As flash_attn_with_kvcache over a paged cache that already has the new keys: q [batch, tokens, heads, dim],
+    caches [pages, page_size, kv_heads, dim], block_table [batch, pages of a sequence], cache_seqlens int32 [batch].
+    sinks has a logit per head that joins the denominator."""
     options = _options(softmax_scale, causal, window_size, softcap, alibi_slopes, sinks, q_descale, k_descale, v_descale)
     o, lse = ops.attention_paged(q, k_cache, v_cache, block_table, cache_seqlens, *options)
     return (o, lse.transpose(1, 2)) if return_softmax_lse else o
@@ -119,8 +119,9 @@ def flash_attn_with_kvcache(q: torch.Tensor, k_cache: torch.Tensor, v_cache: tor
 
 def merge_states(partial: torch.Tensor, partial_lse: torch.Tensor,
                  out_dtype: torch.dtype) -> Tuple[torch.Tensor, torch.Tensor]:
-    """One result of attention over parts of the keys: partial [parts, tokens, heads, dim] with LSE [parts, tokens, heads]
-    becomes O [tokens, heads, dim] and LSE [tokens, heads]. A part that has seen no key has an LSE of -infinity."""
+    """Merges results of attention over parts of the keys: partial [parts, tokens, heads, dim] with LSE [parts, tokens,
+    heads] becomes O [tokens, heads, dim] and LSE [tokens, heads]. A part that has seen no key has an LSE of
+    -infinity."""
     o, lse = ops.merge(partial, partial_lse, out_dtype)
     return o, lse
 
@@ -141,9 +142,9 @@ def flash_attn_varlen_paged(q: torch.Tensor, k_cache: torch.Tensor, v_cache: tor
                             sinks: Optional[torch.Tensor] = None, return_softmax_lse: bool = False,
                             out: Optional[torch.Tensor] = None, q_descale: Optional[torch.Tensor] = None,
                             k_descale: Optional[torch.Tensor] = None, v_descale: Optional[torch.Tensor] = None) -> _Results:
-    """Prompts, chunks and tokens of several sequences in one call: q [tokens, heads, dim], one sequence after the other, over
-    a paged cache that has the new keys already. With `out` results go there, and there is no LSE. Other arguments as for
-    flash_attn_with_kvcache."""
+    """Prompts, chunks and tokens of several sequences in one call: q [tokens, heads, dim], one sequence after the
+    other, over a paged cache that already has the new keys. With `out` results are stored there, without LSE. Other
+    arguments as for flash_attn_with_kvcache."""
     options = _options(softmax_scale, causal, window_size, softcap, alibi_slopes, sinks, q_descale, k_descale, v_descale)
     call = (q, k_cache, v_cache, cu_seqlens_q, max_seqlen_q, block_table, cache_seqlens, max_seqlen_k, *options)
     if out is not None:

@@ -2,7 +2,7 @@
 
 usage: environment.py [--torch] BUILD WORK PROGRAM...
 
-BUILD is the build folder with libsluice.so, WORK a folder for wheels and environment. Where pip reaches nothing, the exit
+BUILD is the build folder with libsluice.so, WORK a folder for wheels and environment. If pip reaches no index, the exit
 status is 77: skipped, with the reason.
 """
 
@@ -27,7 +27,7 @@ class Environment(VirtualEnvironment):
         self.build, self.work = build, work
 
     def inputs(self):
-        """What the wheels are made of."""
+        """The sources of the wheels."""
         digest = hashlib.sha256()
         files = [PACKAGE / "LICENSE", PACKAGE / "README.md", *PACKAGE.glob("*.t*"), *PACKAGE.glob("core/*"),
                  *PACKAGE.glob("sluice/*.py"), *PACKAGE.glob("emulator/*"), *(self.build / "lib").glob("libsluice*.so.1")]
@@ -36,7 +36,7 @@ class Environment(VirtualEnvironment):
         return digest.hexdigest()
 
     def install(self):
-        """Builds both wheels and installs them, if what is in them has changed."""
+        """Builds both wheels and installs them, if their contents have changed."""
         stamp, wanted = self.folder / "wheels.txt", self.inputs()
         if stamp.exists() and stamp.read_text(encoding="utf-8") == wanted:
             return
@@ -60,7 +60,7 @@ def main():
     work.mkdir(parents=True, exist_ok=True)
     environment = Environment(pathlib.Path(build).resolve(), work)
     with open(work / "lock", "w", encoding="utf-8") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # tests run side by side
+        fcntl.flock(lock, fcntl.LOCK_EX)  # tests run in parallel
         environment.need(TOOLS)
         if with_torch:
             environment.need(["torch"])

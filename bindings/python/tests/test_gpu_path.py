@@ -1,4 +1,4 @@
-"""What a run asks of HIP: counted by a HIP of our own, in which every function is written here and nothing runs."""
+"""The HIP calls of a run, counted by a fake HIP whose functions are written here and run nothing."""
 
 import contextlib
 import ctypes
@@ -94,7 +94,8 @@ class Zero(unittest.TestCase):
         self.assertEqual(self.addresses(), (0x10000, 0x20000, 0x30000, 0x40000))
 
     def test_the_end_of_the_interpreter(self):
-        """A context with work that is left to the last collection still finds HIP's functions, which are Python's here."""
+        """A context with work that the last collection destroys still finds HIP's functions, which are Python's
+        here."""
         program = ("import sys; sys.path.insert(0, sys.argv[1])\n"
                    "import sluice, test_gpu_path as t\n"
                    "hip = t.CountingHip()\n"
@@ -134,7 +135,7 @@ class Zero(unittest.TestCase):
             made.append(results(*arguments))
             return made[-1]
 
-        # There is no GPU here: torch's tensors of the CPU stand for a device's.
+        # Without a GPU, torch's CPU tensors take the place of a device's.
         stream = types.SimpleNamespace(cuda_stream=0x77)
         st.set_context(torch.device("cpu"), self.context)
         try:

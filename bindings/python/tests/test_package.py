@@ -1,4 +1,4 @@
-"""The package on the emulator: results beside a reference, and what is refused."""
+"""The package on the emulator: results against a reference, and errors."""
 
 import gc
 import importlib.metadata
@@ -23,7 +23,7 @@ def zeros(*shape, dtype="bf16"):
 
 
 def reference(problem, o_shape, **arrays):
-    """The library's own, on values that the device has, with O as F32."""
+    """The library's own reference, on the device's values, with O as F32."""
     plain = sluice.Problem("f32", problem.q_heads, problem.kv_heads, problem.head_dim_qk, problem.head_dim_v,
                            mode=problem.mode, causal=problem.causal, page_size=problem.page_size,
                            page_table_kind=problem.page_table_kind, v_in_k=problem.v_in_k, write_lse="lse" in arrays,
@@ -76,7 +76,7 @@ class Runs(unittest.TestCase):
                        v_scale=scale, **arrays)
         host = [numpy.zeros((pages, page_size, 2, 64), numpy.uint8) for _ in range(2)]
         bf16 = [context.array(x, "bf16") for x in (k, v)]
-        # Host arrays of BF16 have no type of numpy's: views say what they are.
+        # numpy has no BF16: views give host arrays their type.
         views = [sluice.Tensor(b.ctypes.data, b.shape, (128, 64, 1), sluice.DType.BF16, 2, "host", b)
                  for b in (x.bits() for x in bf16)]
         caches = [sluice.Tensor(c.ctypes.data, c.shape, (16 * 128, 128, 64, 1), sluice.DType.E4M3FNUZ, 1, "host", c)
@@ -163,7 +163,7 @@ class Runs(unittest.TestCase):
 
 
 class Values(unittest.TestCase):
-    """Conversions, beside the definition of each type."""
+    """Conversions, against the definition of each type."""
 
     def test_fp8_values_come_back(self):
         for dtype, largest, count in (("e4m3fnuz", 240.0, 255), ("e4m3fn", 448.0, 254), ("e5m2fnuz", 57344.0, 255)):

@@ -1,9 +1,9 @@
-"""Pages lead from nothing to a result: their commands run in an empty virtual environment.
+"""Checks that pages lead from nothing to a result: runs their commands in an empty virtual environment.
 
 usage: test_pages.py BUILD WORK PAGE...
 
-BUILD is the build folder that stands for build/dev, WORK a folder for the environment. The exit status is 77 where pip makes no
-environment or reaches nothing.
+BUILD is the build folder that takes the place of build/dev, WORK a folder for the environment. The exit status is 77 if
+the environment cannot be made or pip reaches no index.
 """
 
 import os
@@ -27,7 +27,7 @@ def commands(page):
 
 
 def checkout(folder, build):
-    """A folder that looks like the checkout, where commands may leave what they make."""
+    """A folder that looks like the checkout, where commands may leave files."""
     shutil.rmtree(folder, ignore_errors=True)
     (folder / "build").mkdir(parents=True)
     (folder / "build" / "dev").symlink_to(build)

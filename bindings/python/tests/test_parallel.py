@@ -1,4 +1,4 @@
-"""docs/examples/parallel over four ranks with a device each: results, bytes, and what happens when a rank goes wrong."""
+"""docs/examples/parallel over four ranks with a device each: results, bytes, and the failure of a rank."""
 
 import pathlib
 import re
@@ -56,7 +56,7 @@ class Parallel(unittest.TestCase):
         self.check_failure("error", "ring, step 0: rank 3 failed: ValueError: this device computes no more", range(RANKS))
 
     def test_a_rank_that_leaves_is_missed(self):
-        # Whoever hears of it first ends, and the launcher ends the rest.
+        # The first rank that notices ends, and the launcher ends the rest.
         self.check_failure("exit", "ring: a rank has gone", ())
         _, said = run("--fail", "exit", "--timeout", "60")
         self.assertRegex(said, r"rank [012]: ring: a rank has gone")

@@ -1,4 +1,4 @@
-"""Attention in torch, on the CPU through the emulator, beside torch's own."""
+"""Attention in torch, on the CPU through the emulator, against torch's own."""
 
 import itertools
 import unittest
@@ -19,7 +19,7 @@ FP8 = torch.float8_e4m3fnuz
 
 
 def tolerance(value):
-    """Of an element of O. Beside roundings, sums in F32 of as many terms as there are keys and dims."""
+    """The bound for an element of O. Besides roundings, it covers F32 sums over keys and over dims."""
     largest = value.float().abs().max().item()
     keys_and_dim = value.shape[-3] + value.shape[-1]
     return largest * (2 * LAST_PLACE[value.dtype] + keys_and_dim * 2.0 ** -23)
@@ -30,14 +30,14 @@ def normal(*shape, dtype=torch.bfloat16, seed=0):
 
 
 def sdpa(q, k, v, **options):
-    """Torch's, in double precision, for [batch, tokens, heads, dim]."""
+    """Torch's attention in double precision, for [batch, tokens, heads, dim]."""
     o = F.scaled_dot_product_attention(q.double().transpose(1, 2), k.double().transpose(1, 2), v.double().transpose(1, 2),
                                        enable_gqa=True, **options)
     return o.transpose(1, 2)
 
 
 def in_fp8(x, scale):
-    """What float8_e4m3fnuz makes of x / scale, rounded once: 4 significant bits, but no step below 2^-10."""
+    """x / scale rounded once to float8_e4m3fnuz: 4 significant bits, but no step below 2^-10."""
     quotient = x.double() / scale.double().reshape(-1, 1)
     step = torch.exp2(torch.frexp(quotient).exponent.clamp(min=-6).double() - 4)
     return (quotient / step).round() * step
@@ -65,7 +65,7 @@ class Case(unittest.TestCase):
 
 
 class ScaledDotProductAttention(Case):
-    """The configurations are the products below: 216 of them."""
+    """The 216 configurations are the products below."""
 
     TYPES = (torch.float16, torch.bfloat16)
     HEADS = ((4, 4), (4, 2), (3, 1))
@@ -155,7 +155,7 @@ class FlashAttention(Case):
                 self.check(o[i:i + 1], sdpa(q[i:i + 1], k, v, attn_mask=diagonal(2, length, causal=True)), v)
 
     def test_append_then_varlen_over_pages(self):
-        """As a serving engine steps: a prompt, a chunk and a token in one call."""
+        """A serving engine's step: a prompt, a chunk and a token in one call."""
         page_size, pages = 16, 12
         keys, values = (torch.zeros(pages, page_size, 2, 64, dtype=torch.bfloat16) for _ in range(2))
         table = torch.tensor([[4, 9, 0], [1, 7, 2], [11, 3, 5]], dtype=torch.int32)
@@ -196,7 +196,7 @@ class FlashAttention(Case):
         self.assertLess((lse.T - whole[0]).abs().max().item(), 1e-4)
 
     def test_append_to_views(self):
-        caches = torch.zeros(4, 2, 16, 2, 64, dtype=torch.bfloat16)  # K and V of a page side by side
+        caches = torch.zeros(4, 2, 16, 2, 64, dtype=torch.bfloat16)  # K and V of a page next to each other
         k, v = normal(2, 2, 64, seed=1), normal(2, 2, 64, seed=2)
         st.append_kv(k, v, caches[:, 0], caches[:, 1], torch.tensor([17, -1]))
         self.assertTrue(torch.equal(caches[1, 0, 1], k[0]))
@@ -204,7 +204,7 @@ class FlashAttention(Case):
         self.assertEqual(caches.count_nonzero(), k[0].count_nonzero() + v[0].count_nonzero())
 
     def test_fp8(self):
-        """Queries of FP8 too, with scales of the tensor and of each head."""
+        """FP8 queries too, with scales per tensor and per head."""
         scales = (torch.tensor(0.5), torch.tensor([0.02, 0.03]), torch.tensor([0.05, 0.02]))
         plain = [normal(1, rows, heads, 64, dtype=torch.float32, seed=seed)
                  for rows, heads, seed in ((19, 4, 1), (50, 2, 2), (50, 2, 3))]
@@ -252,7 +252,7 @@ class FlashAttention(Case):
 
 
 class Graphs(unittest.TestCase):
-    """Compiled and exported graphs give the bits of eager calls."""
+    """Compiled and exported graphs give the same bits as eager calls."""
 
     def setUp(self):
         self.q, self.k, self.v = normal(2, 19, 4, 64, seed=1), normal(2, 50, 2, 64, seed=2), normal(2, 50, 2, 64, seed=3)

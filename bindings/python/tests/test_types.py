@@ -1,4 +1,4 @@
-"""The package's types, as mypy sees them in what is installed."""
+"""The installed package's types, as mypy sees them."""
 
 import os
 import pathlib
@@ -9,7 +9,7 @@ import unittest
 
 class Types(unittest.TestCase):
     def check(self, *words):
-        # Beside the installed package, or mypy would read the sources, which have no _core.
+        # Run next to the installed package; else mypy would read the sources, which have no _core.
         folder = pathlib.Path(sys.prefix)
         checked = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--cache-dir", folder / "mypy", *words],
                                  cwd=folder, capture_output=True, text=True, check=False,
@@ -17,7 +17,7 @@ class Types(unittest.TestCase):
         return checked.returncode, checked.stdout + checked.stderr
 
     def test_the_package_is_typed(self):
-        # torch need not be there.
+        # torch need not be installed.
         code, said = self.check("-p", "sluice", "--ignore-missing-imports", "--no-warn-return-any")
         self.assertEqual(code, 0, said)
 

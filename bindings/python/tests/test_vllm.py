@@ -40,7 +40,7 @@ class Request:
 
 
 class Runner:
-    """Steps as vLLM's model runner makes them, with tensors that are padded behind the actual tokens."""
+    """Steps as vLLM's model runner makes them, with tensors that are padded after the actual tokens."""
 
     def __init__(self, layers):
         self.impls = [SluiceBackend.get_impl_cls()(HEADS, DIM, DIM ** -0.5, KV_HEADS, **layer) for layer in layers]
@@ -96,12 +96,12 @@ class Runner:
 
 
 def in_fp8(x, scale):
-    """What a cache of FP8 has of x."""
+    """x as an FP8 cache stores it."""
     return (x.float() / scale).to(torch.float8_e4m3fnuz).float() * scale
 
 
 def wanted(request, i, window=None, soft_cap=None, slopes=None, sinks=None, fp8=False):
-    """Of the whole sequence at once, in double precision."""
+    """Attention of the whole sequence at once, in double precision."""
     q = request.q[i].double().transpose(0, 1)
     k, v = request.k[i], request.v[i]
     if fp8:

@@ -1,4 +1,4 @@
-"""Names of vLLM's attention interface, where vLLM is not installed: no more than a backend is made of."""
+"""Names of vLLM's attention interface for when vLLM is not installed: only what a backend needs."""
 
 import dataclasses
 import enum
@@ -50,7 +50,7 @@ class CommonAttentionMetadata:
 
 
 def install():
-    """Puts the module where a backend imports it from."""
+    """Registers the module under the name that a backend imports."""
     path = "vllm.v1.attention.backend"
     parts = path.split(".")
     for i in range(1, len(parts) + 1):

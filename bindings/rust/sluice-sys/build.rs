@@ -1,5 +1,5 @@
 //! Finds `libsluice.so`, or `libsluice.a` for the feature `static`: `SLUICE_DIR`, else pkg-config, else a build from
-//! source; nothing where `DOCS_RS` says that documentation is all there will be. README.md has the details.
+//! source; nothing if `DOCS_RS` says that only documentation is built. README.md has the details.
 //! `tests/find.rs` includes this file and tries each way and each failure.
 
 use std::env;
@@ -11,13 +11,13 @@ use std::process::Command;
 /// What the build needs to know of the library that it links.
 #[derive(Debug, PartialEq)]
 pub struct Library {
-    /// The folder of its file.
+    /// The folder that contains it.
     pub lib_dir: PathBuf,
-    /// Which file it is.
+    /// The file itself.
     pub kind: Kind,
-    /// The folder of `sluice/sluice.h`, where the library comes with one.
+    /// The folder of `sluice/sluice.h`, if the library comes with one.
     pub include_dir: Option<PathBuf>,
-    /// The project that it was built from here, whose changes build it again.
+    /// The project that this script built it from; changes there build it again.
     pub source: Option<PathBuf>,
 }
 
@@ -37,7 +37,7 @@ impl Kind {
     }
 }
 
-/// The variables that change the answer. Cargo runs the script again by itself when a feature changes.
+/// The variables that change the answer. Cargo runs the script again anyway when a feature changes.
 pub const VARIABLES: [&str; 9] = [
     "DOCS_RS",
     "SLUICE_DIR",
@@ -52,7 +52,7 @@ pub const VARIABLES: [&str; 9] = [
 
 type Variables<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// The library, or what was tried and what to do; none where documentation is all that is wanted. `source` is the folder
+/// Returns the library, or what was tried and what to do; None if only documentation is wanted. `source` is the folder
 /// that would be the project in a checkout.
 pub fn find(variable: Variables, source: &Path, out: &Path) -> Result<Option<Library>, String> {
     if variable("DOCS_RS").is_some() {
@@ -81,7 +81,7 @@ fn find_file(kind: Kind, variable: Variables, source: &Path, out: &Path) -> Resu
     Err(tried)
 }
 
-/// Cargo runs this in the folder of the crate, and not where its user is.
+/// Cargo runs this in the folder of the crate, not in the user's current folder.
 fn absolute_of<'a>(name: &str, path: &'a str) -> Result<&'a Path, String> {
     match Path::new(path) {
         path if path.is_absolute() => Ok(path),
@@ -89,7 +89,7 @@ fn absolute_of<'a>(name: &str, path: &'a str) -> Result<&'a Path, String> {
     }
 }
 
-/// A prefix (`lib*/` and `include/`), or a folder that CMake built in, whose header is in its source.
+/// Checks a prefix (`lib*/` and `include/`), or a CMake build folder, whose header is in its source folder.
 fn in_folder(kind: Kind, folder: &Path) -> Result<Library, String> {
     let mut candidates = vec![folder.join("lib")];
     let entries =
@@ -98,7 +98,7 @@ fn in_folder(kind: Kind, folder: &Path) -> Result<Library, String> {
         path.file_name().map_or(false, |name| name.to_string_lossy().starts_with("lib")) && path.is_dir()
     }));
     candidates[1..].sort();
-    // Debian keeps libraries one folder deeper, by architecture.
+    // Debian keeps libraries one folder deeper, per architecture.
     let deeper = fs::read_dir(folder.join("lib")).into_iter().flatten().flatten().map(|entry| entry.path());
     candidates.extend(deeper.filter(|path| path.is_dir()));
     let lib_dir = candidates.into_iter().find(|path| path.join(kind.file()).is_file()).ok_or_else(|| {
@@ -192,11 +192,11 @@ fn run(command: &mut Command) -> Result<(), String> {
     Err(format!("{command:?} failed:\n{}", String::from_utf8_lossy(&text)))
 }
 
-/// What libsluice.a needs beside itself, as `Libs.private` of sluice.pc has it.
+/// Libraries that libsluice.a needs, as in `Libs.private` of sluice.pc.
 const NEEDED_BY_STATIC: [&str; 4] = ["zstd", "dl", "stdc++", "m"];
 
-/// What cargo is told. The library's folder goes to the crates that depend on this one as `DEP_SLUICE_LIB_DIR`: an
-/// rpath does not travel by itself.
+/// Instructions for cargo. Crates that depend on this one get the library's folder as `DEP_SLUICE_LIB_DIR`, because
+/// cargo does not pass an rpath on.
 pub fn instructions(library: &Option<Library>) -> String {
     let mut text = String::new();
     for name in VARIABLES {
@@ -224,7 +224,7 @@ pub fn instructions(library: &Option<Library>) -> String {
             }
         }
     }
-    // Of a static library, too: it opens the emulator, which lies in the same folder, by its name alone.
+    // Also for a static library: it opens the emulator, which is in the same folder, only by name.
     writeln!(text, "cargo:rustc-link-arg=-Wl,-rpath,{lib_dir}").unwrap();
     writeln!(text, "cargo:lib_dir={lib_dir}").unwrap();
     if let Some(include_dir) = &library.include_dir {

@@ -6,14 +6,14 @@ import (
 )
 
 // Attention of one text with a paged cache: KVAppend puts new rows of K and V into pages, Run attends to them. The text
-// gets its pages in an order that is not theirs, as it would where many texts share a pool.
+// gets its pages out of order, as it would if many texts shared a pool.
 
 const pageSize = 16
 
 type device struct {
 	context *sluice.Context
 	runtime *hip.Runtime
-	runs    map[string]int // By the kernel's name.
+	runs    map[string]int // By kernel name.
 }
 
 func openDevice(desc sluice.ContextDesc) (*device, error) {
@@ -62,7 +62,7 @@ func newAttention(d *device, shape config) (a *pagedAttention, err error) {
 		QHeads: int32(shape.NumHeads), KVHeads: int32(shape.NumKVHeads),
 		HeadDimQK: int32(shape.HeadDim), HeadDimV: int32(shape.HeadDim),
 		MaxBatch: 1, MaxQLen: int32(shape.MaxPositions), MaxKVLen: int32(shape.MaxPositions),
-		// The same text whatever the bounds of the plan, and as a contiguous cache gives it.
+		// The text does not depend on the bounds of the plan, and is the same as with a contiguous cache.
 		Determinism: sluice.DeterminismBatchInvariant,
 		// Bottom-right alignment, the default: the last new row sees the whole cache.
 		Flags: sluice.Causal,
@@ -117,7 +117,7 @@ func (a *pagedAttention) length() int      { return a.positions }
 func (a *pagedAttention) advance(rows int) { a.positions += rows }
 func (a *pagedAttention) clear()           { a.positions = 0 }
 
-// rows is new rows of one sequence in memory: [1, row, head, dim].
+// rows are new rows of one sequence in memory: [1, row, head, dim].
 func (a *pagedAttention) rows(memory *hip.Memory, rows, heads int) (sluice.Tensor, error) {
 	return memory.Tensor(0, sluice.Contiguous(sluice.F16, [4]int64{1, int64(rows), int64(heads), int64(a.shape.HeadDim)}))
 }
@@ -150,7 +150,7 @@ func (a *pagedAttention) run(layer int, q, k, v []float32) ([]float32, error) {
 		return nil, err
 	}
 
-	// Both on the default stream: the run finds what the append has written.
+	// Both on the default stream: the run sees what the append has written.
 	err := a.device.context.KVAppend(&sluice.Append{
 		SourceType: sluice.F16, CacheType: sluice.F16,
 		KVHeads: int32(a.shape.NumKVHeads), HeadDimQK: int32(a.shape.HeadDim), HeadDimV: int32(a.shape.HeadDim),
@@ -182,7 +182,7 @@ func (a *pagedAttention) run(layer int, q, k, v []float32) ([]float32, error) {
 	return o, nil
 }
 
-// close is for everything, behind the last run.
+// close closes everything after the last run.
 func (a *pagedAttention) close() error {
 	err := a.plan.Close()
 	for _, memory := range a.memories {

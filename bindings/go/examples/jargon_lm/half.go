@@ -2,7 +2,7 @@ package main
 
 import "math"
 
-// Device memory holds Q, K, V and O as IEEE binary16, which Go has no type for.
+// Device memory holds Q, K, V and O as IEEE binary16, a type that Go does not have.
 
 func fromHalf(half uint16) float32 {
 	sign := uint32(half&0x8000) << 16
@@ -16,7 +16,7 @@ func fromHalf(half uint16) float32 {
 	return math.Float32frombits(sign | (exponent+112)<<23 | fraction<<13)
 }
 
-// toHalf rounds to nearest, ties to even; what is too large becomes infinity.
+// toHalf rounds to nearest, ties to even; too large values become infinity.
 func toHalf(value float32) uint16 {
 	sign := uint16(math.Float32bits(value) >> 16 & 0x8000)
 	magnitude := math.Abs(float64(value))
@@ -35,6 +35,6 @@ func toHalf(value float32) uint16 {
 		unit = -24
 	}
 	units := int(math.RoundToEven(math.Ldexp(magnitude, -unit)))
-	// units is the fraction with its leading one; adding it to the exponent field carries where it rounds up.
+	// units is the fraction with its leading one; adding it to the exponent field carries if it rounds up.
 	return sign | uint16((unit+24)<<10+units)
 }

@@ -1,7 +1,7 @@
-// jargon_lm generates text with a small language model, all attention on the device: the Go form of
-// docs/examples/jargon_lm, whose README describes the model. First the check: the logits after the prompt and the greedy
-// bytes must be those that expected.json stores. Then sampled text, as it appears. Then what ran. It ends with a status
-// other than 0 when anything differs that may not.
+// jargon_lm generates text with a small language model, with all attention on the device: the Go version of
+// docs/examples/jargon_lm, whose README describes the model. First it checks that the logits after the prompt and the
+// greedy bytes are those stored in expected.json. Then it streams sampled text, and lists what ran. It ends with a
+// status other than 0 if a check fails.
 package main
 
 import (
@@ -42,7 +42,7 @@ func main() {
 	}
 }
 
-// describe is the context that a device's name stands for.
+// describe is the context description for a device's name.
 func describe(name string) (sluice.ContextDesc, error) {
 	if name == "emulated" {
 		return sluice.ContextDesc{Kind: sluice.DeviceEmulated}, nil
@@ -145,7 +145,7 @@ func checkGreedy(m *model, a attention, path string, out io.Writer) error {
 	}
 	difference := 0.0
 	for i, logit := range logits {
-		// No comparison notices a NaN.
+		// The comparisons would not notice a NaN.
 		if d := math.Abs(float64(logit - expected.FirstLogits[i])); !(d <= difference) {
 			difference = d
 		}

@@ -85,7 +85,7 @@ func TestHalves(t *testing.T) {
 		if back := toHalf(value); back != uint16(bits) && !(math.IsNaN(float64(value)) && back&0x7fff == 0x7e00) {
 			t.Fatalf("0x%04x is %g, which is 0x%04x", bits, value, back)
 		}
-		// Halfway to the next one goes to the even one of the two, and anything beyond to the next one.
+		// Halfway to the next one rounds to the even one of the two, and anything beyond to the next one.
 		next := fromHalf(uint16(bits + 1))
 		if bits&0x7fff >= 0x7bff {
 			continue

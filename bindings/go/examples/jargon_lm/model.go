@@ -8,8 +8,8 @@ import (
 )
 
 // The decoder: everything but attention, on the host, in float32. Activations are row-major [row, feature] slices. Each
-// product is rounded by a conversion of its own, as Go may otherwise fuse it with the sum behind it on some machines,
-// and then the text would depend on the machine.
+// product is rounded by an explicit conversion, because Go may otherwise fuse it with the following sum on some
+// machines, and the text would depend on the machine.
 
 type config struct {
 	VocabSize    int     `json:"vocab_size"`
@@ -32,11 +32,11 @@ type model struct {
 	layers      []layer
 }
 
-// attention is what runs on the device: Q, K and V of new rows go in, O comes out.
+// attention runs on the device: Q, K and V of new rows go in, O comes out.
 type attention interface {
 	run(layer int, q, k, v []float32) ([]float32, error)
 	length() int      // Positions in the cache.
-	advance(rows int) // Behind the last layer.
+	advance(rows int) // After the last layer.
 }
 
 func loadModel(folder string) (*model, error) {
@@ -121,7 +121,7 @@ func (m *model) normalised(x, weight []float32) []float32 {
 	return y
 }
 
-// rotate has half-split rotary positions: feature i turns with feature i + HeadDim / 2.
+// rotate applies half-split rotary positions: feature i is rotated with feature i + HeadDim / 2.
 func (m *model) rotate(heads []float32, headCount, first int) {
 	half := m.HeadDim / 2
 	for row := 0; row < len(heads)/(headCount*m.HeadDim); row++ {

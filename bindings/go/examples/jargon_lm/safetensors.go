@@ -8,7 +8,7 @@ import (
 	"os"
 )
 
-// The file is a 64-bit length, a JSON header that says where each tensor lies, and the tensors. Every offset comes from
+// The file is a 64-bit length, a JSON header that says where each tensor is, and the tensors. Every offset comes from
 // the file, so every offset is checked before it is used.
 
 type storedTensor struct {

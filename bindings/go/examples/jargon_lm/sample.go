@@ -2,7 +2,7 @@ package main
 
 import "math"
 
-// mt19937 is the generator that C++ calls std::mt19937_64, so that a seed gives the text that it gives there.
+// mt19937 is the generator that C++ calls std::mt19937_64, so that a seed gives the same text as there.
 type mt19937 struct {
 	state [312]uint64
 	next  int

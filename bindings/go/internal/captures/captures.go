@@ -1,8 +1,8 @@
-// Package captures is what captures of the package hip and handles of the package sluice have to know of each other.
+// Package captures connects captures of the package hip with handles of the package sluice.
 //
-// A graph launches kernels of the plans and contexts whose calls were captured into it, so they must be there as long as
-// it is: Keep. And while any stream captures, HIP allows nobody to wait for the device, which would spoil the capture:
-// WhileNone.
+// A graph launches kernels of the plans and contexts whose calls were captured into it, so they must live as long as
+// the graph: Keep. And while any stream captures, HIP does not allow waiting for the device, which would invalidate the
+// capture: WhileNone.
 package captures
 
 import (
@@ -10,23 +10,23 @@ import (
 	"sync/atomic"
 )
 
-// Capture is one that is under way, and then what its graph needs.
+// Capture is a running capture, and after it what its graph needs.
 type Capture struct {
 	id    uint64
 	kept  map[any]func()
-	users atomic.Int32 // Its graph, and captures of launches of that.
+	users atomic.Int32 // Its graph, and captures of the graph's launches.
 }
 
 var (
 	mutex   sync.Mutex
 	changed = sync.NewCond(&mutex)
 	open    = map[*Capture]bool{} // guarded by the mutex
-	waiting int                   // calls of WhileNone that are at it; guarded by the mutex
+	waiting int                   // running calls of WhileNone; guarded by the mutex
 	active  atomic.Int32          // len(open), to be read without the mutex
 )
 
-// Begin opens a capture, with `begin`, which returns HIP's number for it. It waits for a call of WhileNone that is under
-// way, but not for one that waits for captures: one capture may begin while another is open.
+// Begin opens a capture, with `begin`, which returns HIP's number for it. It waits for a running call of WhileNone, but
+// not for one that waits for captures: a capture may begin while another is open.
 func Begin(begin func() (id uint64, err error)) (*Capture, error) {
 	mutex.Lock()
 	for waiting > 0 {
@@ -48,7 +48,7 @@ func Begin(begin func() (id uint64, err error)) (*Capture, error) {
 	return made, nil
 }
 
-// End says that HIP's capture has ended. What it keeps is still kept.
+// End marks HIP's capture as ended. What it keeps is still kept.
 func (c *Capture) End() {
 	mutex.Lock()
 	defer mutex.Unlock()
@@ -57,13 +57,13 @@ func (c *Capture) End() {
 	changed.Broadcast()
 }
 
-// Hold is for another capture that is to keep what this one keeps.
+// Hold is for another capture that keeps what this one keeps.
 func (c *Capture) Hold() (release func()) {
 	c.users.Add(1)
 	return c.Release
 }
 
-// Release is for the graph, and for each Hold: behind the last one, what the capture keeps is let go.
+// Release is for the graph, and for each Hold: the last one releases what the capture keeps.
 func (c *Capture) Release() {
 	if c.users.Add(-1) == 0 {
 		for _, release := range c.kept {
@@ -75,8 +75,8 @@ func (c *Capture) Release() {
 // Active reports whether any capture is open.
 func Active() bool { return active.Load() != 0 }
 
-// Keep has the capture with HIP's number `id` keep an object: `hold` is called, unless the capture has it already, and what
-// it returns when the graph is gone.
+// Keep makes the capture with HIP's number `id` keep an object: it calls `hold` unless the capture already has the
+// object, and calls the function that `hold` returned when the graph is destroyed.
 func Keep(id uint64, object any, hold func() (release func())) {
 	mutex.Lock()
 	defer mutex.Unlock()
@@ -87,7 +87,7 @@ func Keep(id uint64, object any, hold func() (release func())) {
 	}
 }
 
-// WhileNone makes a call while no capture is open, and none begins.
+// WhileNone makes a call while no capture is open or begins.
 func WhileNone(call func()) {
 	mutex.Lock()
 	for len(open) > 0 {

@@ -57,7 +57,7 @@ func TestCapturesThatDoNotBegin(t *testing.T) {
 	}
 }
 
-// Nobody waits for the device while a capture is open, and no capture begins while somebody does.
+// A wait for the device and an open capture exclude each other.
 func TestWhileNone(t *testing.T) {
 	const soon = 20 * time.Millisecond
 	first := begin(t, 1)
@@ -75,7 +75,7 @@ func TestWhileNone(t *testing.T) {
 		}
 	}
 	never("a capture is open", called)
-	second := begin(t, 2) // which the one that waits does not keep away
+	second := begin(t, 2) // the waiting one does not block it
 	first.End()
 	never("the second capture is open", called)
 	second.End()

@@ -55,7 +55,7 @@ go_hiptest_live go_hiptest_read_live(void) {
   return (go_hiptest_live){graphs, executables, host_memories};
 }
 
-/* One more or less of something, if a call has made or destroyed one. */
+/* Adjusts a count if a call has made or destroyed an object. */
 static int count(_Atomic int64_t *live, int change, int code) {
   if (code == 0) *live += change;
   return code;
@@ -88,7 +88,7 @@ static int host_free(void *memory) {
 void *go_hiptest_replace(const char *name, void *real) {
   const struct {
     const char *name;
-    void *real, *replacement; /* `real` is where the replacement looks. */
+    void *real, *replacement; /* the replacement finds the real function in `real` */
   } all[] = {
       {"hipDeviceSynchronize", &real_synchronize, (void *)synchronize},
       {"hipModuleUnload", &real_unload, (void *)unload},

@@ -1,5 +1,5 @@
-// Package hiptest is for tests alone: work that stays pending until they say so, and what HIP is asked for meanwhile.
-// There is one of it in a process.
+// Package hiptest is only for tests: it keeps work pending until they release it, and counts calls of HIP meanwhile.
+// Its state is per process.
 package hiptest
 
 // #include "between.h"
@@ -13,11 +13,11 @@ import (
 	sluice "github.com/sluice-attention/sluice/bindings/go"
 )
 
-// Calls counts the calls of HIP of contexts that have a Resolver, since the last Reset.
+// Calls counts HIP calls of contexts that have a Resolver, since the last Reset.
 type Calls struct {
 	Synchronized int // Calls of hipDeviceSynchronize that have begun.
 	Unloaded     int // Modules.
-	UnloadedHeld int // Modules that were unloaded while work was held.
+	UnloadedHeld int // Modules unloaded while work was held.
 }
 
 // Made returns them.
@@ -26,7 +26,7 @@ func Made() Calls {
 	return Calls{int(made.synchronized), int(made.unloaded), int(made.unloaded_held)}
 }
 
-// Lives counts what was made through the calls of contexts that have a Resolver, and is not destroyed.
+// Lives counts live objects made through calls of contexts that have a Resolver.
 type Lives struct{ Graphs, Executables, HostMemories int }
 
 // Live returns them.
@@ -35,10 +35,11 @@ func Live() Lives {
 	return Lives{int(live.graphs), int(live.executables), int(live.host_memories)}
 }
 
-// Reset forgets calls, and has the next `refusals` of hipDeviceSynchronize return a code at once.
+// Reset clears the counts, and makes the next `refusals` calls of hipDeviceSynchronize return a code at once.
 func Reset(refusals, code int) { C.go_hiptest_reset(C.int64_t(refusals), C.int(code)) }
 
-// Resolver gives the functions of a context's runtime, and counts calls. It has no function of the names `without`.
+// Resolver gives the functions of a context's runtime, and counts calls. It leaves out functions with the names
+// `without`.
 func Resolver(of *sluice.Context, without ...string) sluice.HIPResolver {
 	return func(name string) unsafe.Pointer {
 		for _, missing := range without {
@@ -68,5 +69,5 @@ func Hold(runtime *sluice.Context, stream sluice.Stream) error {
 	return nil
 }
 
-// LetGo ends what Hold put onto streams. Without that it does nothing.
+// LetGo ends the work of Hold. Without any it does nothing.
 func LetGo() { C.go_hiptest_let_go() }

@@ -1,8 +1,7 @@
-//! `include/sluice/sluice.h`, and nothing else: the structs, constants and functions of `libsluice.so` under
-//! their C names. The header is the documentation; what stands here is the first sentence of each. The crate
-//! `sluice` makes a safe interface of it.
+//! Only `include/sluice/sluice.h`: the structs, constants and functions of `libsluice.so` under their C names. The
+//! header is the documentation; comments here are its first sentences. The crate `sluice` is a safe interface to it.
 //!
-//! `tests/layout.rs` compares every struct, field, constant and function with the header, sentences included.
+//! `tests/layout.rs` compares every struct, field, constant, function and comment with the header.
 #![allow(non_camel_case_types)]
 
 use core::marker::{PhantomData, PhantomPinned};
@@ -24,9 +23,9 @@ pub const SLUICE_INVALID_ARGUMENT: sluice_status = 1;
 pub const SLUICE_UNSUPPORTED: sluice_status = 2;
 /// A field or flag this library does not know is set: upgrade.
 pub const SLUICE_NEWER_STRUCT: sluice_status = 3;
-/// No such device, HIP runtime or emulator here.
+/// The device, HIP runtime or emulator does not exist here.
 pub const SLUICE_NO_DEVICE: sluice_status = 4;
-/// The device is there, but no kernels for it, or so HIP says.
+/// The pack has no kernels for the device, or HIP found no code for it.
 pub const SLUICE_WRONG_ARCH: sluice_status = 5;
 /// A HIP call failed; sluice_error::hip_code has its code.
 pub const SLUICE_HIP: sluice_status = 6;
@@ -39,7 +38,7 @@ pub const SLUICE_OUT_OF_MEMORY: sluice_status = 9;
 /// A defect of the library: report it with the message.
 pub const SLUICE_INTERNAL: sluice_status = 10;
 
-/// Where a call says what was wrong.
+/// Details of a failed call.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct sluice_error {
@@ -49,7 +48,7 @@ pub struct sluice_error {
     pub code: sluice_status,
     /// The hipError_t if a HIP call failed, whatever the code; otherwise 0.
     pub hip_code: i32,
-    /// The argument or field at fault, e.g. "k.stride\[1\]"; empty if none is.
+    /// The argument or field at fault, e.g. "k.stride\[1\]", or empty.
     pub field: [c_char; 52],
     /// One sentence: the field, its value, the rule or the nearest supported value.
     pub message: [c_char; 448],
@@ -73,7 +72,7 @@ pub struct sluice_build {
     pub llvm_version: [c_char; 32],
     /// Checksum of the pack's manifest in hexadecimal: equal ids, equal kernels.
     pub pack_id: [c_char; 32],
-    /// The chips there are kernels for, separated by commas.
+    /// Chips that the pack has kernels for, separated by commas.
     pub chips: [c_char; 64],
 }
 
@@ -84,7 +83,7 @@ pub const SLUICE_LOG_ERROR: u32 = 1;
 pub const SLUICE_LOG_WARNING: u32 = 2;
 /// What was found and chosen, when contexts and plans are made.
 pub const SLUICE_LOG_INFO: u32 = 3;
-/// Every step of that.
+/// Every step of finding and choosing.
 pub const SLUICE_LOG_DEBUG: u32 = 4;
 
 /// Receives a log line, without a line end.
@@ -97,7 +96,7 @@ pub struct sluice_context {
     _marker: PhantomData<(*mut u8, PhantomPinned)>,
 }
 
-// sluice_device_kind: What a context stands for.
+// sluice_device_kind: The kind of device that a context represents.
 /// A GPU, through the HIP runtime of the process.
 pub const SLUICE_DEVICE_HIP: u32 = 1;
 /// The bundled gfx942 emulator: same machine code, same calls.
@@ -109,7 +108,7 @@ pub const SLUICE_DEVICE_TARGET: u32 = 3;
 pub type sluice_hip_resolver =
     Option<unsafe extern "C" fn(name: *const c_char, user: *mut c_void) -> *mut c_void>;
 
-/// What sluice_context_create needs to know.
+/// Input of sluice_context_create.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct sluice_context_desc {
@@ -133,7 +132,7 @@ pub struct sluice_context_desc {
     pub pack_bytes: u64,
 }
 
-/// What a context is bound to.
+/// The device of a context.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct sluice_device_info {
@@ -147,9 +146,9 @@ pub struct sluice_device_info {
     pub compute_units: u32,
     /// Lanes of a wave.
     pub wave_size: u32,
-    /// LDS a workgroup can have.
+    /// LDS bytes available to a workgroup.
     pub lds_bytes: u32,
-    /// hipRuntimeGetVersion; 0 for a target or if the runtime does not say.
+    /// hipRuntimeGetVersion; 0 for a target or if it is unknown.
     pub hip_runtime_version: i32,
     /// 0.
     pub reserved: u32,
@@ -157,13 +156,13 @@ pub struct sluice_device_info {
     pub chip: [c_char; 32],
     /// As the runtime reports it: "gfx942:sramecc+:xnack-".
     pub arch: [c_char; 64],
-    /// Marketing name, if the runtime has one.
+    /// Marketing name, or empty.
     pub name: [c_char; 128],
     /// Where HIP comes from: a file name, "caller" or "none".
     pub runtime: [c_char; 160],
 }
 
-// sluice_mode: How sequences lie in memory.
+// sluice_mode: Layout of sequences in memory.
 /// Every sequence has the same lengths: tensors \[batch, token, head, dim\].
 pub const SLUICE_MODE_DENSE: u32 = 0;
 /// Sequences packed one after the other: tensors \[token, head, dim\].
@@ -192,9 +191,9 @@ pub const SLUICE_E5M2: u32 = 7;
 pub const SLUICE_CAUSAL: u32 = 1 << 0;
 /// Also write the logarithm of the softmax denominator.
 pub const SLUICE_WRITE_LSE: u32 = 1 << 1;
-/// window_left counts.
+/// window_left applies.
 pub const SLUICE_HAS_WINDOW_LEFT: u32 = 1 << 2;
-/// window_right counts; not together with SLUICE_CAUSAL, which is 0.
+/// window_right applies; not with SLUICE_CAUSAL, which implies 0.
 pub const SLUICE_HAS_WINDOW_RIGHT: u32 = 1 << 3;
 /// Subtract slope * distance from the scores; sluice_args::alibi_slopes.
 pub const SLUICE_ALIBI: u32 = 1 << 4;
@@ -213,10 +212,10 @@ pub const SLUICE_BOTTOM_RIGHT: u32 = 0;
 /// Row 0 sees key 0.
 pub const SLUICE_TOP_LEFT: u32 = 1;
 
-// sluice_scale_kind: Granularity of the scales that FP8 values are multiplied with.
-/// Values count as stored.
+// sluice_scale_kind: Granularity of the scales that values are multiplied with.
+/// Values are used as stored.
 pub const SLUICE_SCALE_NONE: u32 = 0;
-/// One factor.
+/// One scale.
 pub const SLUICE_SCALE_PER_TENSOR: u32 = 1;
 /// One per head of the tensor.
 pub const SLUICE_SCALE_PER_HEAD: u32 = 2;
@@ -230,10 +229,10 @@ pub const SLUICE_SCALE_PER_PAGE: u32 = 4;
 pub const SLUICE_PAGE_TABLE_NONE: u32 = 0;
 /// \[batch, pages\] page numbers.
 pub const SLUICE_PAGE_TABLE_BLOCK: u32 = 1;
-/// Page numbers in a row, and where those of each sequence start.
+/// One list of page numbers, and where each sequence's begin.
 pub const SLUICE_PAGE_TABLE_CSR: u32 = 2;
 
-// sluice_lse_base: Base of the logarithm in LSE; without SLUICE_WRITE_LSE it means nothing.
+// sluice_lse_base: Base of the logarithm in LSE; ignored without SLUICE_WRITE_LSE.
 /// Natural logarithm.
 pub const SLUICE_LSE_BASE_E: u32 = 0;
 /// Logarithm to base 2.
@@ -278,7 +277,7 @@ pub struct sluice_problem {
     pub max_q_len: i32,
     /// Keys per sequence.
     pub max_kv_len: i32,
-    /// Rows of q per call: batch * q_len, or with q_starts q_starts\[batch\].
+    /// Rows of q per call: batch * q_len, or q_starts\[batch\] if given.
     pub max_q_tokens: i64,
     /// sluice_mask_alignment of SLUICE_CAUSAL, windows and SLUICE_ALIBI.
     pub mask_alignment: u32,
@@ -286,11 +285,11 @@ pub struct sluice_problem {
     pub window_left: i32,
     /// Keys visible after the diagonal; >= 0, needs SLUICE_HAS_WINDOW_RIGHT.
     pub window_right: i32,
-    /// First keys that window_left does not hide; 0 is none; needs the window.
+    /// First keys that window_left does not hide; needs the window.
     pub sink_tokens: i32,
-    /// c > 0 replaces S by c * tanh(S / c); 0 is none.
+    /// c > 0 replaces S by c * tanh(S / c); 0: no cap.
     pub soft_cap: f32,
-    /// Type of a matrix added to the scores: F32, F16 or BF16; 0 is none.
+    /// Type of a matrix added to the scores: F32, F16 or BF16; 0: no bias.
     pub bias_type: u32,
     /// sluice_scale_kind of Q.
     pub q_scale_kind: u32,
@@ -302,29 +301,29 @@ pub struct sluice_problem {
     pub page_size: i32,
     /// sluice_page_table_kind; required in SLUICE_MODE_PAGED, else 0.
     pub page_table_kind: u32,
-    /// Elements per pack of an x-packed K cache, SLUICE_MODE_PAGED only; divides head_dim_qk; 0 is none.
+    /// Elements per pack of an x-packed K cache, SLUICE_MODE_PAGED only; divides head_dim_qk; 0: none.
     pub k_pack: i32,
     /// sluice_lse_base.
     pub lse_base: u32,
     /// sluice_determinism.
     pub determinism: u32,
-    /// Choose no kernel that needs more; 0 is no ceiling.
+    /// Use only kernels that need at most this; 0: any.
     pub workspace_ceiling_bytes: u64,
 }
 
-/// What sluice_query_support found.
+/// Result of sluice_query_support.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct sluice_support {
     /// sizeof(sluice_support).
     pub struct_size: u32,
-    /// Bytes sluice_launch::workspace must be aligned to.
+    /// Required alignment of sluice_launch::workspace in bytes.
     pub workspace_alignment: u32,
-    /// Device memory a run needs; 0 is none.
+    /// Device memory that a run needs; may be 0.
     pub workspace_bytes: u64,
-    /// Bytes that q, k, v and o must be aligned to.
+    /// Required alignment of q, k, v and o in bytes.
     pub pointer_alignment: u32,
-    /// Elements that the strides of q, k, v and o must be multiples of.
+    /// Strides of q, k, v and o must be multiples of this, in elements.
     pub stride_multiple: u32,
     /// Name of the kernel that a plan would use.
     pub kernel: [c_char; 96],
@@ -336,15 +335,15 @@ pub struct sluice_support {
 pub struct sluice_kernel_info {
     /// sizeof(sluice_kernel_info).
     pub struct_size: u32,
-    /// sluice_dtype of Q; for cache operations, of what is read.
+    /// sluice_dtype of Q; for cache operations, of their input.
     pub dtype: u32,
     /// Elements of a row of Q and K; 0 for cache operations, which take any.
     pub head_dim_qk: i32,
-    /// Elements of a row of V and O; likewise.
+    /// Elements of a row of V and O; 0 for cache operations.
     pub head_dim_v: i32,
-    /// Rows per workgroup, those of all heads of a group; likewise.
+    /// Rows per workgroup, over all heads of a group; 0 for cache operations.
     pub tile_q: u32,
-    /// Keys per loop iteration; likewise.
+    /// Keys per loop iteration; 0 for cache operations.
     pub tile_kv: u32,
     /// Waves per workgroup.
     pub waves: u32,
@@ -358,12 +357,12 @@ pub struct sluice_kernel_info {
     pub name: [c_char; 96],
     /// "attention_forward", "kv_append" or "merge_states".
     pub operation: [c_char; 32],
-    /// What the kernel can do, separated by commas: "causal,lse".
+    /// Features of the kernel, separated by commas: "causal,lse".
     pub features: [c_char; 128],
     /// How P is rounded to the type of Q: "centred_cut" (to F16 and BF16, by at most 0.70 of its last place,
     /// see sluice_problem) or "nearest_even"; else "".
     pub p_rounding: [c_char; 16],
-    /// Chips there is machine code for, separated by commas.
+    /// Chips that it has machine code for, separated by commas.
     pub chips: [c_char; 64],
 }
 
@@ -374,13 +373,13 @@ pub struct sluice_plan {
     _marker: PhantomData<(*mut u8, PhantomPinned)>,
 }
 
-/// What a plan does.
+/// Description of a plan.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct sluice_plan_info {
     /// sizeof(sluice_plan_info).
     pub struct_size: u32,
-    /// Rows per workgroup, those of all heads of a group.
+    /// Rows per workgroup, over all heads of a group.
     pub tile_q: u32,
     /// Keys per loop iteration.
     pub tile_kv: u32,
@@ -388,17 +387,17 @@ pub struct sluice_plan_info {
     pub waves: u32,
     /// LDS per workgroup.
     pub lds_bytes: u32,
-    /// Bytes sluice_launch::workspace must be aligned to.
+    /// Required alignment of sluice_launch::workspace in bytes.
     pub workspace_alignment: u32,
-    /// Device memory a run needs; 0 is none.
+    /// Device memory that a run needs; may be 0.
     pub workspace_bytes: u64,
-    /// Workgroups at the problem's bounds; 0 where a bound is missing.
+    /// Workgroups at the problem's bounds; 0 if a bound is missing.
     pub max_grid: [u32; 3],
     /// Lanes per workgroup.
     pub block: [u32; 3],
     /// Name of the kernel.
     pub kernel: [c_char; 96],
-    /// Why this kernel, in a sentence: by estimate, its cost and the next best.
+    /// Why this kernel, in a sentence: its estimated cost and that of the next best.
     pub reason: [c_char; 208],
 }
 
@@ -409,7 +408,7 @@ pub struct sluice_plan_info {
 pub struct sluice_tensor {
     /// Element \[0\]\[0\]\[0\]\[0\].
     pub data: *mut c_void,
-    /// In elements, each >= 0; an input may repeat itself with stride 0.
+    /// In elements, each >= 0; stride 0 repeats an input.
     pub stride: [i64; 4],
 }
 
@@ -423,11 +422,11 @@ pub struct sluice_args {
     pub flags: u32,
     /// Sequences.
     pub batch: i32,
-    /// Query rows of each sequence, or the most there are; 0 is the problem's bound.
+    /// Query rows of each sequence, or their maximum; 0: the problem's bound.
     pub q_len: i32,
-    /// Keys of each sequence, or the most there are; 0 is the problem's bound.
+    /// Keys of each sequence, or their maximum; 0: the problem's bound.
     pub kv_len: i32,
-    /// Factor of the scores.
+    /// Scale of the scores.
     pub scale: f32,
     /// Queries.
     pub q: sluice_tensor,
@@ -437,7 +436,7 @@ pub struct sluice_args {
     pub v: sluice_tensor,
     /// Result.
     pub o: sluice_tensor,
-    /// Logarithm of the softmax denominator; data is NULL if it is not written.
+    /// Logarithm of the softmax denominator; data is NULL without SLUICE_WRITE_LSE.
     pub lse: sluice_tensor,
     /// \[batch + 1\]: rows of q before each sequence's first.
     pub q_starts: *const i32,
@@ -447,9 +446,9 @@ pub struct sluice_args {
     pub q_lengths: *const i32,
     /// \[batch\]: keys of each sequence.
     pub kv_lengths: *const i32,
-    /// Page numbers, int32_t or with SLUICE_PAGE_INDEX_64 int64_t.
+    /// Page numbers: int32_t, or int64_t with SLUICE_PAGE_INDEX_64.
     pub page_table: *const c_void,
-    /// BLOCK: entries from one sequence's to the next one's; else 0.
+    /// BLOCK: entries from one sequence's first to the next one's; else 0.
     pub page_table_stride: i64,
     /// CSR, \[batch + 1\]: entries before each sequence's first.
     pub page_starts: *const i32,
@@ -475,10 +474,10 @@ pub struct sluice_args {
     pub kv_tokens: i64,
 }
 
-// sluice_dependency_kind: What a dependency is.
+// sluice_dependency_kind: Kind of a dependency.
 /// Wait for `event`, which the caller has recorded.
 pub const SLUICE_DEPENDS_ON_EVENT: u32 = 1;
-/// Record `event` on `stream` now and wait for it: for all work there.
+/// Record `event` on `stream` now and wait for it, so for all work there.
 pub const SLUICE_DEPENDS_ON_STREAM: u32 = 2;
 
 /// Something that must complete before a run starts.
@@ -491,7 +490,7 @@ pub struct sluice_dependency {
     pub reserved: u32,
     /// hipEvent_t of the caller; required for both kinds: the library creates no events.
     pub event: *mut c_void,
-    /// hipStream_t for SLUICE_DEPENDS_ON_STREAM, NULL being the default stream; else NULL.
+    /// hipStream_t for SLUICE_DEPENDS_ON_STREAM (NULL: the default stream); else NULL.
     pub stream: *mut c_void,
 }
 
@@ -505,23 +504,23 @@ pub struct sluice_launch {
     pub dependency_count: u32,
     /// hipStream_t of the context's device; NULL is the default stream.
     pub stream: *mut c_void,
-    /// Device memory, aligned and sized as the plan says; contents are free.
+    /// Device memory, aligned and sized as the plan says; may hold anything.
     pub workspace: *mut c_void,
     /// Size of `workspace`.
     pub workspace_bytes: u64,
-    /// What the run waits for; NULL if there is nothing.
+    /// What the run waits for; NULL if the count is 0.
     pub dependencies: *const sluice_dependency,
-    /// Nullable hipEvent_t, recorded on `stream` behind the run.
+    /// Nullable hipEvent_t, recorded on `stream` after the run.
     pub signal_event: *mut c_void,
 }
 
-// sluice_rotary_style: Which elements of a row of K a rotation takes together.
+// sluice_rotary_style: Which elements of a row of K a rotation pairs.
 /// e and e + rotary_dim / 2, as GPT-NeoX and Llama do.
 pub const SLUICE_ROTARY_HALVES: u32 = 0;
 /// 2e and 2e + 1, as GPT-J does.
 pub const SLUICE_ROTARY_PAIRS: u32 = 1;
 
-/// New rows of K and V on their way into a paged cache.
+/// New rows of K and V, to be stored in a paged cache.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct sluice_append {
@@ -547,13 +546,13 @@ pub struct sluice_append {
     pub k_pack: i32,
     /// NONE, PER_TENSOR or PER_HEAD; NONE unless the cache is FP8.
     pub k_scale_kind: u32,
-    /// Likewise.
+    /// As k_scale_kind.
     pub v_scale_kind: u32,
     /// Rows of k and v; required.
     pub tokens: i32,
     /// Sequences; 0 with slots.
     pub batch: i32,
-    /// Elements of K that are rotated; even; 0 is none.
+    /// Elements of K that are rotated; even; 0: no rotation.
     pub rotary_dim: i32,
     /// sluice_rotary_style.
     pub rotary_style: u32,
@@ -573,7 +572,7 @@ pub struct sluice_append {
     pub kv_lengths: *const i32,
     /// With starts.
     pub page_table: *const c_void,
-    /// BLOCK: entries from one sequence's to the next one's; else 0.
+    /// BLOCK: entries from one sequence's first to the next one's; else 0.
     pub page_table_stride: i64,
     /// CSR, \[batch + 1\].
     pub page_starts: *const i32,
@@ -591,7 +590,7 @@ pub struct sluice_append {
     pub page_count: i64,
 }
 
-/// Results of attention over parts of the keys, to be made one.
+/// Results of attention over parts of the keys, to be merged into one.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct sluice_merge {
@@ -617,23 +616,23 @@ pub struct sluice_merge {
     pub reserved: u32,
     /// Normalised results of the parts.
     pub partial: sluice_tensor,
-    /// stride\[3\] is 0 or 1 and means nothing.
+    /// stride\[3\] is 0 or 1 and has no effect.
     pub partial_lse: sluice_tensor,
     /// stride\[0\] is 0.
     pub o: sluice_tensor,
-    /// Likewise; all zero if it is not wanted.
+    /// stride\[0\] is 0; all zero if LSE is not wanted.
     pub lse: sluice_tensor,
     /// \[heads\], to base e, nullable: counted once.
     pub sink_logits: *const f32,
 }
 
-// sluice_trace_event: When a trace record is made.
+// sluice_trace_event: Events that make a trace record.
 /// A plan was made.
 pub const SLUICE_TRACE_PLAN: u32 = 1;
 /// A run is about to be launched.
 pub const SLUICE_TRACE_RUN: u32 = 2;
 
-/// What the library chose and does.
+/// One plan or run.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct sluice_trace_record {
@@ -641,7 +640,7 @@ pub struct sluice_trace_record {
     pub struct_size: u32,
     /// sluice_trace_event.
     pub event: u32,
-    /// Workgroups: of this run, or at the bounds of the plan (0 where there is none).
+    /// Workgroups of this run, or at the plan's bounds (0 if a bound is missing).
     pub grid: [u32; 3],
     /// Lanes per workgroup.
     pub block: [u32; 3],
@@ -657,7 +656,7 @@ pub struct sluice_trace_record {
     pub reason: *const c_char,
 }
 
-/// Receives a record, on the thread that makes the plan or the run.
+/// Receives a record on the thread that makes the plan or the run.
 pub type sluice_trace_fn =
     Option<unsafe extern "C" fn(record: *const sluice_trace_record, user: *mut c_void)>;
 
@@ -665,7 +664,7 @@ extern "C" {
     /// Zeroes the struct and sets struct_size.
     pub fn sluice_error_init(error: *mut sluice_error, size: usize) -> sluice_status;
 
-    /// "SLUICE_OK" and so on; "unknown status" for a value that is none.
+    /// "SLUICE_OK" and so on; "unknown status" for any other value.
     pub fn sluice_status_name(status: sluice_status) -> *const c_char;
 
     /// SLUICE_ABI_MAJOR \<\< 16 | SLUICE_ABI_MINOR of the library at run time.
@@ -680,8 +679,8 @@ extern "C" {
     /// Fills `build`.
     pub fn sluice_build_info(build: *mut sluice_build, error: *mut sluice_error) -> sluice_status;
 
-    /// Sets the process's log function and the most verbose level it gets; NULL switches the log off, as at
-    /// start.
+    /// Sets the process's log function and the most verbose level it gets; NULL, the initial state, switches the log
+    /// off.
     pub fn sluice_set_log(log: sluice_log_fn, user: *mut c_void, max_level: u32);
 
     /// Zeroes the struct and sets struct_size.
@@ -707,8 +706,7 @@ extern "C" {
         error: *mut sluice_error,
     ) -> sluice_status;
 
-    /// The HIP entry point of that name in the runtime the context is bound to, real or emulated: what an
-    /// engine needs to allocate, copy and synchronise on the same runtime without linking HIP.
+    /// Returns the HIP entry point of that name in the context's runtime, real or emulated.
     pub fn sluice_context_hip_symbol(context: *const sluice_context, name: *const c_char) -> *mut c_void;
 
     /// Zeroes the struct and sets struct_size.
@@ -725,7 +723,7 @@ extern "C" {
         error: *mut sluice_error,
     ) -> sluice_status;
 
-    /// The workspace_bytes of sluice_query_support alone.
+    /// Returns only the workspace_bytes of sluice_query_support.
     pub fn sluice_workspace_size(
         context: *const sluice_context,
         problem: *const sluice_problem,
@@ -736,7 +734,7 @@ extern "C" {
     /// Zeroes the struct and sets struct_size.
     pub fn sluice_kernel_info_init(info: *mut sluice_kernel_info, size: usize) -> sluice_status;
 
-    /// The kernels of a context's chip, by index, in the order of their names.
+    /// Returns one of the kernels for a context's chip, by index in the order of their names.
     pub fn sluice_list_kernels(
         context: *const sluice_context,
         index: u32,
@@ -745,8 +743,8 @@ extern "C" {
         error: *mut sluice_error,
     ) -> sluice_status;
 
-    /// Chooses the kernel for a problem and loads it onto the context's device, so that sluice_run has
-    /// nothing left to do but launch.
+    /// Chooses the kernel for a problem and loads it onto the context's device, so that sluice_run only has
+    /// to launch it.
     pub fn sluice_plan_create(
         context: *mut sluice_context,
         problem: *const sluice_problem,
@@ -767,8 +765,8 @@ extern "C" {
         error: *mut sluice_error,
     ) -> sluice_status;
 
-    /// Loads the kernel for a problem, or with a NULL problem every kernel of the context, and keeps it
-    /// loaded while the context or one of its plans lives.
+    /// Loads the kernel for a problem (every kernel of the context if problem is NULL) and keeps it loaded
+    /// while the context or one of its plans lives.
     pub fn sluice_preload(
         context: *mut sluice_context,
         problem: *const sluice_problem,
@@ -792,7 +790,8 @@ extern "C" {
     /// Zeroes the struct and sets struct_size.
     pub fn sluice_append_init(append: *mut sluice_append, size: usize) -> sluice_status;
 
-    /// Enqueues an append on launch->stream, with NULL for launch on the default stream, and returns without waiting.
+    /// Enqueues an append on launch->stream (the default stream if launch is NULL) and returns without
+    /// waiting.
     pub fn sluice_kv_append(
         context: *mut sluice_context,
         append: *const sluice_append,
@@ -811,7 +810,7 @@ extern "C" {
         error: *mut sluice_error,
     ) -> sluice_status;
 
-    /// Computes a call on the host with plain loops in double precision: the yardstick for results, never
+    /// Computes a call on the host with plain loops in double precision: the reference for results, never
     /// chosen silently.
     pub fn sluice_reference(
         problem: *const sluice_problem,
@@ -819,10 +818,11 @@ extern "C" {
         error: *mut sluice_error,
     ) -> sluice_status;
 
-    /// Does an append on the host, in plain loops: the yardstick for what a device stores.
+    /// Performs an append on the host with plain loops: the reference for what a device stores.
     pub fn sluice_reference_append(append: *const sluice_append, error: *mut sluice_error) -> sluice_status;
 
-    /// Sets the function that sees every plan and run of a context; NULL switches tracing off, as at start.
+    /// Sets the function that sees every plan and run of a context; NULL, the initial state, switches tracing
+    /// off.
     pub fn sluice_set_trace(
         context: *mut sluice_context,
         trace: sluice_trace_fn,

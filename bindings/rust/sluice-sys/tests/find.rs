@@ -1,4 +1,4 @@
-//! The ways in which the build script finds the library, and what it says when it does not.
+//! How the build script finds the library, and what it says when it does not.
 
 #[path = "../build.rs"]
 mod build;
@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// An empty folder of this test.
+/// Makes an empty folder for this test.
 fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("find").join(name);
     let _ = fs::remove_dir_all(&folder);
@@ -21,8 +21,8 @@ fn write(path: PathBuf, text: &str) {
     fs::write(path, text).unwrap();
 }
 
-/// A process that another test starts meanwhile has what this one has open, and what somebody has open to be written cannot
-/// be run: so it is another program that writes the file.
+/// A process that another test starts meanwhile inherits this one's open files, and a file that is open for writing
+/// cannot be run. So another program writes the file.
 fn program(path: &Path, text: &str) -> String {
     let written = path.with_extension("text");
     write(written.clone(), &format!("#!/bin/sh\n{text}"));
@@ -30,7 +30,7 @@ fn program(path: &Path, text: &str) -> String {
     path.display().to_string()
 }
 
-/// `find` where only these variables are set.
+/// Calls `find` with only these variables set.
 fn find_with(variables: &[(&str, &str)], source: &Path, out: &Path) -> Result<Library, String> {
     let variable =
         |name: &str| variables.iter().find(|(n, _)| *n == name).map(|(_, value)| value.to_string());
@@ -202,7 +202,7 @@ fn the_static_library_is_another_file() {
     }
 }
 
-/// Where crates are documented there is no library, and nothing that could look for one.
+/// When docs.rs builds documentation, neither the library nor a program that could find it exists.
 #[test]
 fn documentation_needs_no_library() {
     let nowhere = Path::new("/nowhere");

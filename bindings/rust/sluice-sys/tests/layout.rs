@@ -1,6 +1,6 @@
-//! The declarations of this crate against those of `sluice.h`. What there is to compare is read from the header, so
-//! that nothing can be left out: numbers (sizes, offsets, values) from a C program compiled with it, types and
-//! signatures from its text.
+//! Compares the declarations of this crate with those of `sluice.h`. The list of what to compare is read from the
+//! header, so that nothing can be left out: numbers (sizes, offsets, values) from a C program compiled with it, types
+//! and signatures from its text.
 
 mod header;
 
@@ -15,7 +15,7 @@ use std::ptr::addr_of;
 /// constant -> value.
 type Numbers = BTreeMap<String, i64>;
 
-/// The numbers of structs. A field that is not named here, or that there is not, does not compile.
+/// The numbers of structs. A field that is missing here, or that does not exist, does not compile.
 macro_rules! layouts {
     ($($name:ident { $($field:ident),* })*) => {{
         let mut numbers = Numbers::new();
@@ -23,7 +23,7 @@ macro_rules! layouts {
             numbers.insert(stringify!($name).into(), size_of::<$name>() as i64);
             let memory = MaybeUninit::<$name>::zeroed();
             let base = memory.as_ptr();
-            // SAFETY: all zero is a value of every struct of the header, and the pointers stay inside of it.
+            // SAFETY: all zero is a value of every struct of the header, and the pointers stay inside it.
             unsafe {
                 let $name { $($field: _),* } = &*base;
                 $(
@@ -225,7 +225,7 @@ fn differences(c: &Numbers, rust: &Numbers) -> Vec<String> {
     found
 }
 
-/// src/lib.rs without comments, its white space single, and without the commas that end a list of lines.
+/// src/lib.rs without comments, with single spaces, and without trailing commas of lists.
 fn declarations() -> String {
     let lines = include_str!("../src/lib.rs").lines().filter(|line| !line.trim_start().starts_with("//"));
     let words: Vec<&str> = lines.flat_map(str::split_whitespace).collect();
@@ -325,7 +325,7 @@ fn the_library_is_of_this_header() {
     assert!((SLUICE_ABI_MINOR..).contains(&(version & 0xffff)), "the library is older than the header");
 }
 
-/// Comments of this crate are sentences of the header. One that was changed there and not here is named.
+/// Comments of this crate are sentences of the header. Reports those that were changed only there.
 #[test]
 fn what_is_said_is_what_the_header_says() {
     let said = header::comments();
@@ -335,7 +335,7 @@ fn what_is_said_is_what_the_header_says() {
         if let Some(text) = line.strip_prefix("///") {
             comment = comment + text.trim_start() + " ";
         } else if !comment.is_empty() {
-            // Markdown would take these for its own.
+            // Markdown needs these escapes.
             let sentence = comment.trim_end().replace('\\', "");
             count += 1;
             if !said.contains(&sentence) {

@@ -12,25 +12,25 @@ use Extent::{AtLeast, Exactly};
 /// Numbers of pages, in one of two widths.
 #[derive(Clone, Copy, Debug)]
 pub enum PageNumbers<'a, M: Memory> {
-    /// The usual ones.
+    /// The usual width.
     I32(Array<'a, i32, M>),
     /// With [`ProblemBuilder::page_index_64`](crate::ProblemBuilder::page_index_64).
     I64(Array<'a, i64, M>),
 }
 
-/// Which pages a sequence has.
+/// Which pages each sequence has.
 #[derive(Clone, Copy, Debug)]
 pub enum PageTable<'a, M: Memory> {
     /// \[batch, pages\].
     Block {
-        /// Of all sequences.
+        /// Page numbers of all sequences.
         pages: PageNumbers<'a, M>,
-        /// Entries from one sequence's to the next one's.
+        /// Entries from one sequence's first to the next one's.
         stride: usize,
     },
-    /// One after the other.
+    /// One list for all sequences.
     Csr {
-        /// Of all sequences.
+        /// Page numbers of all sequences.
         pages: PageNumbers<'a, M>,
         /// \[batch + 1\]: entries before each sequence's first.
         starts: Array<'a, i32, M>,
@@ -50,7 +50,7 @@ impl<M: Memory> PageNumbers<'_, M> {
     }
 }
 
-/// What three structs of the header have in common: table, stride and starts.
+/// Table, stride and starts, as in three structs of the header.
 pub(crate) struct RawTable {
     pub(crate) pages: *const c_void,
     pub(crate) stride: i64,
@@ -84,23 +84,23 @@ impl<'a, M: Memory> PageTable<'a, M> {
     }
 }
 
-/// One call of a [`Plan`](crate::Plan), or of [`reference()`]: what is in the header's `sluice_args`. Extents and types
-/// of all that is named are checked against the problem when the call is made.
+/// One call of a [`Plan`](crate::Plan), or of [`reference()`]; the header's `sluice_args`. Extents and types of all
+/// tensors are checked against the problem when the call is made.
 #[derive(Debug)]
 pub struct Args<'a, M: Memory> {
     /// Sequences.
     pub batch: usize,
-    /// Query rows of each sequence, or the most there are; 0 is the problem's bound.
+    /// Query rows of each sequence, or their maximum; 0: the problem's bound.
     pub q_len: usize,
-    /// Keys of each sequence, or the most there are; 0 is the problem's bound.
+    /// Keys of each sequence, or their maximum; 0: the problem's bound.
     pub kv_len: usize,
-    /// Factor of the scores; 0 means 1 / sqrt(head_dim_qk).
+    /// Scale of the scores; 0 means 1 / sqrt(head_dim_qk).
     pub scale: f32,
     /// Queries, \[batch, q_len, q_heads, head_dim_qk\]; with `q_starts` \[1, rows, q_heads, head_dim_qk\].
     pub q: Tensor<'a, M>,
     /// Keys, \[batch, kv_len, kv_heads, head_dim_qk\]; ragged \[1, rows, ...\]; paged \[page, page_size, ...\].
     pub k: Tensor<'a, M>,
-    /// Values, likewise; None if V is in K.
+    /// Values, laid out as the keys; None if V is in K.
     pub v: Option<Tensor<'a, M>>,
     /// Result, with rows as in `q`.
     pub o: TensorMut<'a, M>,
@@ -114,7 +114,7 @@ pub struct Args<'a, M: Memory> {
     pub q_lengths: Option<Array<'a, i32, M>>,
     /// \[batch\]: keys of each sequence.
     pub kv_lengths: Option<Array<'a, i32, M>>,
-    /// Which pages a sequence has.
+    /// Which pages each sequence has.
     pub page_table: Option<PageTable<'a, M>>,
     /// Added to the scores, \[batch, q_heads, q_len, kv_len\].
     pub bias: Option<Tensor<'a, M>>,
@@ -133,7 +133,7 @@ pub struct Args<'a, M: Memory> {
 }
 
 impl<'a, M: Memory> Args<'a, M> {
-    /// The least that a call has: as many rows and keys as the problem's bounds, nothing optional.
+    /// A minimal call: as many rows and keys as the problem's bounds, nothing optional.
     pub fn new(
         batch: usize,
         q: Tensor<'a, M>,
@@ -166,8 +166,8 @@ impl<'a, M: Memory> Args<'a, M> {
         }
     }
 
-    /// Checks types, extents and counts, so that the library, which has pointers only, stays within them. What starts and
-    /// page tables lead to is counted for it: rows and pages that all tensors have.
+    /// Checks types, extents and counts, so that the library, which gets only pointers, stays within the tensors. Tells
+    /// it how many rows and pages all tensors have, to limit starts and page tables.
     pub(crate) fn to_raw(&self, problem: &Problem) -> Result<sys::sluice_args> {
         let p = problem.raw();
         let batch = self.batch;
@@ -197,7 +197,7 @@ impl<'a, M: Memory> Args<'a, M> {
         raw.k = self.k.view.checked("k", Dtype::from_raw(p.k_type), p.k_pack as usize, keys(dim_qk))?;
         raw.o = self.o.view.checked("o", Dtype::from_raw(p.o_type), 0, rows(q_heads, Exactly(dim_v)))?;
         if let Some(v) = &self.v {
-            // Where there may be none, the library says so.
+            // If it must be absent, the library refuses it.
             raw.v = match problem.has(sys::SLUICE_V_IN_K) {
                 true => v.view.raw(),
                 false => v.view.checked("v", Dtype::from_raw(p.v_type), 0, keys(dim_v))?,
@@ -219,7 +219,7 @@ impl<'a, M: Memory> Args<'a, M> {
         let scores = |keys| [AtLeast(batch), AtLeast(q_heads), AtLeast(q_len), AtLeast(keys)];
         if let Some(bias) = &self.bias {
             raw.bias = match Dtype::from_raw(p.bias_type) {
-                None => bias.view.raw(), // likewise
+                None => bias.view.raw(), // refused by the library if it must be absent
                 dtype => bias.view.checked("bias", dtype, 0, scores(kv_len))?,
             };
         }
@@ -255,10 +255,10 @@ impl<'a, M: Memory> Args<'a, M> {
     }
 }
 
-/// Computes a call on the host with plain loops in double precision: the yardstick for results.
+/// Computes a call on the host with plain loops in double precision: the reference for results.
 ///
-/// Beside types and extents, what starts and page tables hold is checked: it must stay within the memory of K, V, Q
-/// and O. `docs/concepts/numerics.md` says how far a kernel may be from this.
+/// Besides types and extents, the contents of starts and page tables are checked: they must stay within the memory of
+/// K, V, Q and O. `docs/concepts/numerics.md` says how far a kernel may be from this.
 ///
 /// ```
 /// use sluice::{reference, Args, Dtype, Layout, Problem, Tensor, TensorMut};
@@ -276,9 +276,9 @@ impl<'a, M: Memory> Args<'a, M> {
 /// ```
 pub fn reference(problem: &Problem, args: &mut Args<Host>) -> Result<()> {
     let raw = args.to_raw(problem)?;
-    // SAFETY: all memory is borrowed until the call returns, what is written mutably; to_raw has compared its extents
-    // with the problem and looked at what page tables are read by. With the counts that it sets, the library checks the
-    // contents of starts and page tables before it goes by them.
+    // SAFETY: all memory is borrowed until the call returns, mutably if it is written. to_raw has compared its extents
+    // with the problem and checked the entries that page tables are read at. With the counts that it sets, the library
+    // checks the contents of starts and page tables before it uses them.
     call(|error| unsafe { sys::sluice_reference(problem.raw(), &raw, error) })
 }
 
@@ -291,17 +291,17 @@ mod tests {
     use crate::tensor::Device;
 
     fn array<T: crate::Plain>(address: usize, len: usize) -> Option<Array<'static, T, Device>> {
-        // SAFETY: nobody looks there.
+        // SAFETY: the memory is never accessed.
         Some(unsafe { Array::from_raw(address as *const T, len) })
     }
 
     fn tensor<T: crate::Element>(address: usize, shape: [usize; 4]) -> Tensor<'static, Device> {
-        // SAFETY: likewise.
+        // SAFETY: as above.
         unsafe { Tensor::from_raw(address as *const T, Layout::contiguous(shape)) }.unwrap()
     }
 
     fn tensor_mut<T: crate::Element>(address: usize, shape: [usize; 4]) -> TensorMut<'static, Device> {
-        // SAFETY: likewise.
+        // SAFETY: as above.
         unsafe { TensorMut::from_raw(address as *mut T, Layout::contiguous(shape)) }.unwrap()
     }
 
@@ -334,7 +334,7 @@ mod tests {
         args.q_scale = array(14, 1);
         args.k_scale = array(15, 1);
         args.v_scale = array(16, 1);
-        // Without `..`: a field that the header gets needs a number here.
+        // No `..` here: a new field of the header must get a number here.
         let sys::sluice_args {
             struct_size,
             flags,
@@ -387,7 +387,7 @@ mod tests {
         assert_eq!((raw.page_starts as usize, raw.page_table_stride, raw.q_starts as usize), (17, 0, 18));
     }
 
-    /// The fewest rows and pages count, whichever tensor has them.
+    /// The tensor with the fewest rows or pages determines the count.
     #[test]
     fn rows_and_pages_are_counted_by_the_smallest_tensor() {
         let counts = |[q, o, lse]: [usize; 3], [k, v]: [usize; 2], paged: bool| {

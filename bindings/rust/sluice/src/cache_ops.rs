@@ -1,4 +1,4 @@
-//! New rows into a paged cache, and results of several parts into one.
+//! Appends of new rows to a paged cache, and merges of partial results.
 
 use crate::args::{PageTable, RawTable};
 use crate::contents;
@@ -14,29 +14,29 @@ use Extent::{AtLeast, Exactly};
 pub enum Place<'a, M: Memory = Device> {
     /// \[tokens\]: page * page_size + row of the page; a negative slot is skipped.
     Slots(Array<'a, i64, M>),
-    /// To the end of sequences, as attention finds it.
+    /// At the end of sequences, where attention finds them.
     Sequences {
         /// Sequences.
         batch: usize,
         /// \[batch + 1\]: new rows before each sequence's first.
         starts: Array<'a, i32, M>,
-        /// \[batch\]: keys of each sequence, the new ones included.
+        /// \[batch\]: keys of each sequence, including the new ones.
         kv_lengths: Array<'a, i32, M>,
-        /// Which pages a sequence has.
+        /// Which pages each sequence has.
         page_table: PageTable<'a, M>,
     },
 }
 
-/// What values of an FP8 cache are divided by.
+/// Scales that values are divided by for an FP8 cache.
 #[derive(Clone, Copy, Debug)]
 pub enum AppendScale<'a, M: Memory = Device> {
-    /// One factor.
+    /// One scale.
     PerTensor(Array<'a, f32, M>),
     /// \[kv_heads\].
     PerHead(Array<'a, f32, M>),
 }
 
-/// Which elements of a row of K a rotation takes together.
+/// Which elements of a row of K a rotation pairs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum RotaryStyle {
@@ -51,7 +51,7 @@ pub enum RotaryStyle {
 pub struct Rotary<'a, M: Memory = Device> {
     /// Elements of a row that are rotated; even.
     pub dim: usize,
-    /// Which of them belong together.
+    /// Which of them form pairs.
     pub style: RotaryStyle,
     /// \[positions\]\[dim\]: cosines, then sines.
     pub table: Array<'a, f32, M>,
@@ -61,9 +61,9 @@ pub struct Rotary<'a, M: Memory = Device> {
     pub positions: Option<Array<'a, i32, M>>,
 }
 
-/// New rows of K and V on their way into a paged cache, by [`Context::kv_append`](crate::Context::kv_append) or on the host
-/// by [`reference_append`]; the header's `sluice_append`. Types, heads, dims, pages and the number of rows are those of the
-/// tensors.
+/// New rows of K and V to be stored in a paged cache, by [`Context::kv_append`](crate::Context::kv_append) or on the
+/// host by [`reference_append`]; the header's `sluice_append`. Types, heads, dims, pages and the number of rows come
+/// from the tensors.
 #[derive(Debug)]
 pub struct Append<'a, M: Memory = Device> {
     /// New rows, \[1, tokens, kv_heads, head_dim_qk\].
@@ -76,9 +76,9 @@ pub struct Append<'a, M: Memory = Device> {
     pub v_cache: Option<TensorMut<'a, M>>,
     /// Which slots they go to.
     pub place: Place<'a, M>,
-    /// Of an FP8 cache.
+    /// For an FP8 cache.
     pub k_scale: Option<AppendScale<'a, M>>,
-    /// Of an FP8 cache.
+    /// For an FP8 cache.
     pub v_scale: Option<AppendScale<'a, M>>,
     /// None leaves K as it is.
     pub rotary: Option<Rotary<'a, M>>,
@@ -92,8 +92,8 @@ fn number(view: &View, name: &str) -> Result<Dtype> {
 }
 
 impl<'a, M: Memory> Append<'a, M> {
-    /// The least that an append has: rows as they are, without scales and rotation. `v` and `v_cache` come together;
-    /// both are None if V is in K.
+    /// A minimal append: rows are stored as they are, without scales or rotation. `v` and `v_cache` are both None if V
+    /// is in K, else both are given.
     pub fn new(
         k: Tensor<'a, M>,
         v: Option<Tensor<'a, M>>,
@@ -177,12 +177,12 @@ fn scale<M: Memory>(scale: &Option<AppendScale<M>>, name: &str, heads: usize) ->
     })
 }
 
-/// Does an append on the host, in plain loops: the yardstick for what a device stores.
+/// Performs an append on the host with plain loops: the reference for what a device stores.
 ///
-/// Beside types and extents, contents are checked before anything is stored: slots and page numbers must be of pages that
-/// there are, page tables have the entries that are read, and the table of a rotation all positions. A device skips rows
-/// with a wrong place; here they are refused, but for negative slots and rows without a sequence. As on a device, tensors
-/// begin at addresses that are multiples of 16, as those of larger vectors do.
+/// Besides types and extents, contents are checked before anything is stored: slots and page numbers must be of
+/// existing pages, page tables must have the entries that are read, and the table of a rotation all positions. A device
+/// skips rows with a wrong place; this function refuses them, except negative slots and rows without a sequence. As on
+/// a device, tensors begin at addresses that are multiples of 16, which larger vectors do anyway.
 ///
 /// ```
 /// use sluice::{reference_append, Append, Array, Layout, Place, Tensor, TensorMut, F16};
@@ -202,14 +202,14 @@ fn scale<M: Memory>(scale: &Option<AppendScale<M>>, name: &str, heads: usize) ->
 /// ```
 pub fn reference_append(append: &mut Append<Host>) -> Result<()> {
     let raw = append.to_raw()?;
-    // SAFETY: all memory is borrowed until the call returns, what is written mutably; to_raw has compared its extents with
-    // each other and looked at what page table and rotation are read by. With the counts that it sets, the library checks
-    // all other contents before it goes by them.
+    // SAFETY: all memory is borrowed until the call returns, mutably if it is written. to_raw has compared its extents
+    // with each other and checked the indices that page table and rotation are read at. With the counts that it sets,
+    // the library checks all other contents before it uses them.
     call(|error| unsafe { sys::sluice_reference_append(&raw, error) })
 }
 
-/// Results of attention over parts of the keys, to be made one; the header's `sluice_merge`. Types and extents are those
-/// of the tensors.
+/// Results of attention over parts of the keys, to be merged into one; the header's `sluice_merge`. Types and extents
+/// come from the tensors.
 #[derive(Debug)]
 pub struct Merge<'a> {
     /// Normalised results of the parts, \[part, token, head, head_dim_v\].
@@ -220,14 +220,14 @@ pub struct Merge<'a> {
     pub o: TensorMut<'a, Device>,
     /// \[1, token, head, 1\] in F32.
     pub lse: Option<TensorMut<'a, Device>>,
-    /// Of `partial_lse` and `lse`.
+    /// Base of `partial_lse` and `lse`.
     pub lse_base: LseBase,
     /// \[heads\], to base e: counted once.
     pub sink_logits: Option<Array<'a, f32, Device>>,
 }
 
 impl<'a> Merge<'a> {
-    /// The least that a merge has: LSEs to base e, which are read and not written, and no sinks.
+    /// A minimal merge: LSEs to base e, which are read but not written, and no sinks.
     pub fn new(
         partial: Tensor<'a, Device>,
         partial_lse: Tensor<'a, Device>,
@@ -267,17 +267,17 @@ mod tests {
     use crate::PageNumbers;
 
     fn array<T: Plain>(address: usize, len: usize) -> Array<'static, T, Device> {
-        // SAFETY: nobody looks there.
+        // SAFETY: the memory is never accessed.
         unsafe { Array::from_raw(address as *const T, len) }
     }
 
     fn tensor<T: Element>(address: usize, layout: Layout) -> Tensor<'static, Device> {
-        // SAFETY: likewise.
+        // SAFETY: as above.
         unsafe { Tensor::from_raw(address as *const T, layout) }.unwrap()
     }
 
     fn tensor_mut<T: Element>(address: usize, layout: Layout) -> TensorMut<'static, Device> {
-        // SAFETY: likewise.
+        // SAFETY: as above.
         unsafe { TensorMut::from_raw(address as *mut T, layout) }.unwrap()
     }
 
@@ -307,7 +307,7 @@ mod tests {
                 positions: Some(array(12, 7)),
             }),
         };
-        // Without `..`: a field that the header gets needs a number here.
+        // No `..` here: a new field of the header must get a number here.
         let sys::sluice_append {
             struct_size,
             flags,

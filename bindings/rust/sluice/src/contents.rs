@@ -1,17 +1,17 @@
-//! What lengths, starts and positions hold, where it can be read: nothing in them may lead out of a page table or out of
-//! the table of a rotation, since the library does not know where these end. All other rules it checks itself: that starts
-//! do not fall, and by the counts of rows and pages what starts, slots and page numbers lead to.
+//! Checks lengths, starts and positions whose contents are readable: they must not lead out of a page table or of the
+//! table of a rotation, because the library does not know where these end. The library itself checks all other rules:
+//! that starts do not decrease, and, with the counts of rows and pages, starts, slots and page numbers.
 
 use crate::args::{Args, PageNumbers, PageTable};
 use crate::cache_ops::{Append, Place, Rotary};
 use crate::error::{Error, Result};
 use crate::tensor::Memory;
 
-/// What leads a call out of its page table. `page_size` is not 0.
+/// Refuses a call that reads past the end of its page table. `page_size` is not 0.
 pub(crate) fn check_pages<M: Memory>(args: &Args<M>, page_size: usize) -> Result<()> {
     let (lengths, table) = match (&args.kv_lengths, &args.page_table) {
         (Some(lengths), Some(table)) => (lengths, table),
-        _ => return Ok(()), // the library says which is missing
+        _ => return Ok(()), // the library names the missing one
     };
     let lengths = lengths.contents().unwrap_or(&[]);
     for (b, length) in lengths.iter().enumerate().take(args.batch) {
@@ -21,12 +21,12 @@ pub(crate) fn check_pages<M: Memory>(args: &Args<M>, page_size: usize) -> Result
     Ok(())
 }
 
-/// Refuses a table that ends before the first `needed` entries of sequence b do. The pages that they name, the library
-/// compares with those there are.
+/// Refuses a table that ends before the first `needed` entries of sequence b do. The library checks the page numbers in
+/// them.
 fn check_entries<M: Memory>(table: &PageTable<M>, b: usize, needed: usize) -> Result<()> {
     let first = match table {
         PageTable::Block { stride, .. } => b.saturating_mul(*stride),
-        // Negative ones are refused by the library before it reads what they lead to.
+        // The library refuses negative ones before it uses them.
         PageTable::Csr { starts, .. } => {
             starts.contents().map_or(0, |starts| usize::try_from(starts[b]).unwrap_or(0))
         }
@@ -43,7 +43,7 @@ fn check_entries<M: Memory>(table: &PageTable<M>, b: usize, needed: usize) -> Re
     Ok(())
 }
 
-/// What leads an append out of a page table, or of the table of its rotation. `page_size` is not 0.
+/// Refuses an append that reads past the end of a page table, or of the table of its rotation. `page_size` is not 0.
 pub(crate) fn check_append<M: Memory>(append: &Append<M>, tokens: usize, page_size: usize) -> Result<()> {
     let rotary = append.rotary.as_ref();
     let positions = rotary.and_then(|rotary| rotary.positions).and_then(|positions| positions.contents());
@@ -62,13 +62,13 @@ pub(crate) fn check_append<M: Memory>(append: &Append<M>, tokens: usize, page_si
             };
             let within = |start: &i32| usize::try_from(*start).map_or(false, |start| start <= tokens);
             if !starts.iter().all(within) || starts.windows(2).any(|pair| pair[0] > pair[1]) {
-                return Ok(()); // the library refuses them before it goes by them
+                return Ok(()); // the library refuses them before it uses them
             }
             for (b, keys) in lengths.iter().enumerate().take(*batch) {
                 let rows = starts[b] as usize..starts[b + 1] as usize;
                 let keys = usize::try_from(*keys).unwrap_or(0);
                 if rows.is_empty() || keys < rows.len() {
-                    continue; // likewise
+                    continue; // the library refuses it
                 }
                 check_entries(page_table, b, (keys - 1) / page_size + 1)?;
                 match positions {
@@ -85,7 +85,7 @@ pub(crate) fn check_append<M: Memory>(append: &Append<M>, tokens: usize, page_si
     Ok(())
 }
 
-/// `name[i]` is where the position comes from. Negative ones are the library's to refuse.
+/// `name[i]` is where the position comes from. The library refuses negative ones.
 fn check_position<M: Memory>(rotary: Option<&Rotary<M>>, name: &str, i: usize, position: i64) -> Result<()> {
     let (rotary, position) = match (rotary, usize::try_from(position)) {
         (Some(rotary), Ok(position)) => (rotary, position),

@@ -1,4 +1,4 @@
-//! Devices, named targets, and what they answer.
+//! Devices, named targets, and queries to them.
 
 use crate::element::Dtype;
 use crate::error::{call, init, Error, Result};
@@ -15,30 +15,30 @@ use std::os::raw::{c_char, c_void};
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 
-/// A device, or a named target without one, and the kernels for it. A counted reference: a clone is the same context.
+/// A device, or a named target without one, and the kernels for it. Reference-counted: a clone is the same context.
 #[derive(Clone, Debug)]
 pub struct Context {
     shared: Arc<Shared>,
 }
 
-/// What plans need too.
+/// Shared with plans.
 pub(crate) struct Shared {
     raw: NonNull<sys::sluice_context>,
-    // All are used by the context until it is destroyed, at addresses that stay.
+    // The context uses all of these until it is destroyed, so their addresses must not change.
     _trace: Option<Arc<TraceFn>>,
     _resolver: Option<Arc<ResolverFn>>,
     _pack: Option<Arc<[u8]>>,
 }
 
-// SAFETY: the header: contexts are immutable once made, and may be shared by any number of threads; sluice_set_trace
-// is excepted, and called before anybody shares. What the trace function holds is Send and Sync by its type.
+// SAFETY: the header: contexts are immutable once made, and may be shared by any number of threads; sluice_set_trace is
+// the exception, and is called before the context is shared. The type of the trace function is Send and Sync.
 unsafe impl Send for Shared {}
-// SAFETY: likewise.
+// SAFETY: as for Send.
 unsafe impl Sync for Shared {}
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        // SAFETY: made by sluice_context_create and destroyed here only; nobody uses it, as users hold a reference.
+        // SAFETY: made by sluice_context_create and destroyed only here; it is unused, because users hold a reference.
         unsafe { sys::sluice_context_destroy(self.raw.as_ptr()) }
     }
 }
@@ -52,14 +52,14 @@ impl fmt::Debug for Shared {
 type ResolverFn = Box<dyn Fn(&CStr) -> *mut c_void + Send + Sync>;
 
 /// # Safety
-/// As the library calls it: a string, and the `user` that was given with this function, a `ResolverFn`.
+/// Called as by the library: with a string, and the `user` that was given with this function, a `ResolverFn`.
 unsafe extern "C" fn resolve(name: *const c_char, user: *mut c_void) -> *mut c_void {
-    // SAFETY: as the caller says.
+    // SAFETY: by this function's contract.
     let find = || unsafe { (*(user as *const ResolverFn))(CStr::from_ptr(name)) };
     contain(find).unwrap_or(ptr::null_mut())
 }
 
-/// What a context stands for.
+/// The kind of device that a context represents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DeviceKind {
@@ -71,11 +71,11 @@ pub enum DeviceKind {
     Target,
 }
 
-/// What a context is bound to.
+/// The device of a context.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DeviceInfo {
-    /// What it stands for.
+    /// Its kind.
     pub kind: DeviceKind,
     /// Device ordinal; None for a target.
     pub ordinal: Option<usize>,
@@ -83,15 +83,15 @@ pub struct DeviceInfo {
     pub compute_units: u32,
     /// Lanes of a wave.
     pub wave_size: u32,
-    /// LDS that a workgroup can have.
+    /// LDS bytes available to a workgroup.
     pub lds_bytes: u32,
-    /// hipRuntimeGetVersion; 0 for a target or if the runtime does not say.
+    /// hipRuntimeGetVersion; 0 for a target or if it is unknown.
     pub hip_runtime_version: i32,
     /// Processor without features: "gfx942".
     pub chip: String,
     /// As the runtime reports it: "gfx942:sramecc+:xnack-".
     pub arch: String,
-    /// Marketing name, if the runtime has one.
+    /// Marketing name, or empty.
     pub name: String,
     /// Where HIP comes from: a file name, "caller" or "none".
     pub runtime: String,
@@ -101,13 +101,13 @@ pub struct DeviceInfo {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Support {
-    /// Bytes that the workspace must be aligned to.
+    /// Required alignment of the workspace in bytes.
     pub workspace_alignment: u32,
-    /// Device memory that a run needs; 0 is none.
+    /// Device memory that a run needs; may be 0.
     pub workspace_bytes: u64,
-    /// Bytes that Q, K, V and O must be aligned to.
+    /// Required alignment of Q, K, V and O in bytes.
     pub pointer_alignment: u32,
-    /// Elements that the strides of Q, K, V and O must be multiples of.
+    /// Strides of Q, K, V and O must be multiples of this, in elements.
     pub stride_multiple: u32,
     /// Name of the kernel that a plan would use.
     pub kernel: String,
@@ -117,15 +117,15 @@ pub struct Support {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct KernelInfo {
-    /// Type of Q; for cache operations, of what is read. None for one that this crate does not know.
+    /// Type of Q; for cache operations, of their input. None for a type that this crate does not know.
     pub dtype: Option<Dtype>,
     /// Elements of a row of Q and K; 0 for cache operations, which take any.
     pub head_dim_qk: usize,
-    /// Elements of a row of V and O; likewise.
+    /// Elements of a row of V and O; 0 for cache operations.
     pub head_dim_v: usize,
-    /// Rows per workgroup, those of all heads of a group; likewise.
+    /// Rows per workgroup, over all heads of a group; 0 for cache operations.
     pub tile_q: u32,
-    /// Keys per loop iteration; likewise.
+    /// Keys per loop iteration; 0 for cache operations.
     pub tile_kv: u32,
     /// Waves per workgroup.
     pub waves: u32,
@@ -139,16 +139,16 @@ pub struct KernelInfo {
     pub name: String,
     /// "attention_forward", "kv_append" or "merge_states".
     pub operation: String,
-    /// What the kernel can do, separated by commas.
+    /// Features of the kernel, separated by commas.
     pub features: String,
     /// How P is rounded to the type of Q: "centred_cut" (to F16 and BF16, by at most 0.70 of its last place,
     /// see sluice_problem) or "nearest_even"; else "".
     pub p_rounding: String,
-    /// Chips that there is machine code for, separated by commas.
+    /// Chips that it has machine code for, separated by commas.
     pub chips: String,
 }
 
-/// Says what a [`Context`] stands for.
+/// Describes a [`Context`].
 #[must_use]
 pub struct ContextBuilder {
     kind: u32,
@@ -181,18 +181,18 @@ impl ContextBuilder {
         self
     }
 
-    /// A function that sees every plan and run of the context, on the thread that makes it. It must not call the
-    /// library, and its panics end in it.
+    /// Sets a function that sees every plan and run of the context, on the thread that makes it. It must not call the
+    /// library; its panics do not leave it.
     pub fn trace(mut self, trace: impl Fn(&TraceRecord) + Send + Sync + 'static) -> Self {
         self.trace = Some(Box::new(trace));
         self
     }
 
-    /// Takes every HIP entry point from this function, which returns NULL for a name that it does not know. Of a GPU only.
+    /// Takes every HIP entry point from this function, which returns NULL for an unknown name. Only for a GPU.
     ///
     /// # Safety
-    /// What it returns are functions with the types and the meaning that HIP gives their names, for as long as the context
-    /// and its plans live.
+    /// It must return functions with the types and the behaviour of HIP's functions of these names, valid as long as
+    /// the context and its plans live.
     pub unsafe fn hip_resolver(
         mut self,
         resolver: impl Fn(&CStr) -> *mut c_void + Send + Sync + 'static,
@@ -224,14 +224,15 @@ impl ContextBuilder {
             desc.hip_resolver_user = Arc::as_ptr(resolver) as *mut c_void;
         }
         let mut raw = ptr::null_mut();
-        // SAFETY: what the description points to lives until the call returns, pack and resolver as long as the context.
+        // SAFETY: everything that the description points to lives until the call returns, and pack and resolver as long
+        // as the context.
         call(|error| unsafe { sys::sluice_context_create(&desc, &mut raw, error) })?;
         let trace = self.trace.map(Arc::new);
         let user = trace.as_ref().map(|trace| Arc::as_ptr(trace) as *mut c_void);
         let raw = NonNull::new(raw).expect("a context that was made");
         let shared = Shared { raw, _trace: trace, _resolver: resolver, _pack: self.pack };
         if let Some(user) = user {
-            // SAFETY: nobody else has the context yet, and the function lives as long as it.
+            // SAFETY: the context is not shared yet, and the function lives as long as it.
             call(|error| unsafe { sys::sluice_set_trace(raw.as_ptr(), Some(trampoline), user, error) })?;
         }
         Ok(Context { shared: Arc::new(shared) })
@@ -249,7 +250,7 @@ impl Context {
         Context::emulated_at(0)
     }
 
-    /// One of several devices of the emulator, as it has them by its setting `devices`.
+    /// One of several devices of the emulator; its setting `devices` says how many it has.
     pub fn emulated_at(ordinal: u16) -> ContextBuilder {
         ContextBuilder::new(sys::SLUICE_DEVICE_EMULATED, ordinal, None)
     }
@@ -299,8 +300,8 @@ impl Context {
         }
     }
 
-    /// The HIP entry point of that name in the runtime that the context is bound to, real or emulated; None if there
-    /// is none, and for a target. The module [`hip`](crate::hip) wraps a few of them.
+    /// The HIP entry point of that name in the context's runtime, real or emulated; None if it does not exist, and for
+    /// a target. The module [`hip`](crate::hip) wraps a few of them.
     pub fn hip_symbol(&self, name: &str) -> Option<NonNull<c_void>> {
         let name = CString::new(name).ok()?;
         // SAFETY: a context and a string.
@@ -321,7 +322,7 @@ impl Context {
         })
     }
 
-    /// Device memory that a run needs; 0 is none.
+    /// Device memory that a run needs; may be 0.
     pub fn workspace_size(&self, problem: &Problem) -> Result<u64> {
         let mut bytes = 0;
         // SAFETY: a context, a struct made by its init function and a number.
@@ -361,7 +362,7 @@ impl Context {
         })
     }
 
-    /// Chooses the kernel for a problem and loads it. The plan holds on to what it needs of the context.
+    /// Chooses the kernel for a problem and loads it. The plan keeps what it needs of the context.
     pub fn plan(&self, problem: &Problem) -> Result<Plan> {
         Plan::new(self, problem)
     }
@@ -374,34 +375,36 @@ impl Context {
 
     /// Loads every kernel of the context.
     pub fn preload_all(&self) -> Result<()> {
-        // SAFETY: a context; a NULL problem stands for all.
+        // SAFETY: a context; a NULL problem means all.
         call(|error| unsafe { sys::sluice_preload(self.raw(), ptr::null(), error) })
     }
 
     /// Enqueues an append of new rows to a paged cache and returns without waiting.
     ///
     /// # Safety
-    /// Until the work has completed, what `append` and `launch` name must stay, nobody else may write it, and nobody
-    /// read the cache; handles are of live objects, and the calling thread's current device is the context's.
+    /// Until the work has completed, everything that `append` and `launch` name must stay valid, no other code may
+    /// write it, and no code may read the cache. Handles are of live objects, and the calling thread's current device
+    /// is the context's.
     ///
-    /// When the work executes, page tables in device memory have all entries that starts and lengths ask for, as in the
-    /// header's `sluice_append`, and no position is negative or beyond the table of the rotation. Whatever else slots,
-    /// starts, lengths and page numbers hold, the append stays within the tensors: the library gets the pages that the
-    /// caches have, and skips rows with a place that there is not.
+    /// When the work executes, page tables in device memory must have all entries that starts and lengths need, as in
+    /// the header's `sluice_append`, and no position may be negative or beyond the table of the rotation. Whatever else
+    /// slots, starts, lengths and page numbers hold, the append stays within the tensors: the library knows the number
+    /// of pages of the caches, and skips rows whose place does not exist.
     pub unsafe fn kv_append(&self, append: &Append, launch: &Launch) -> Result<()> {
         let (append, launch) = (append.to_raw()?, launch.to_raw()?);
-        // SAFETY: structs that were filled in by their rules; for what they point to, as the caller says.
+        // SAFETY: structs filled in by their rules; the caller vouches for what they point to.
         call(|error| unsafe { sys::sluice_kv_append(self.raw(), &append, &launch, error) })
     }
 
     /// Enqueues a merge of results over parts of the keys and returns without waiting.
     ///
     /// # Safety
-    /// Until the work has completed, what `merge` and `launch` name must stay, nobody else may write it, and nobody
-    /// read what it writes; handles are of live objects, and the calling thread's current device is the context's.
+    /// Until the work has completed, everything that `merge` and `launch` name must stay valid, no other code may write
+    /// it, and no code may read what it writes. Handles are of live objects, and the calling thread's current device is
+    /// the context's.
     pub unsafe fn merge_states(&self, merge: &Merge, launch: &Launch) -> Result<()> {
         let (merge, launch) = (merge.to_raw()?, launch.to_raw()?);
-        // SAFETY: structs that were filled in by their rules; for what they point to, as the caller says.
+        // SAFETY: structs filled in by their rules; the caller vouches for what they point to.
         call(|error| unsafe { sys::sluice_merge_states(self.raw(), &merge, &launch, error) })
     }
 }

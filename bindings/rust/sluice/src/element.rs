@@ -2,7 +2,7 @@
 
 use sluice_sys as sys;
 
-/// Element types; the header's `sluice_dtype`. The FP8 encodings are different types: FNUZ is CDNA3's, the others
+/// Element types; the header's `sluice_dtype`. The FP8 encodings are different types: FNUZ is CDNA3's, the other two
 /// are OCP's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
@@ -27,7 +27,7 @@ impl Dtype {
     const ALL: [Dtype; 7] =
         [Dtype::F16, Dtype::Bf16, Dtype::F32, Dtype::E4m3Fnuz, Dtype::E4m3Fn, Dtype::E5m2Fnuz, Dtype::E5m2];
 
-    /// Of a number of the header; None for one that this crate does not know.
+    /// From a number of the header; None for one that this crate does not know.
     pub(crate) fn from_raw(raw: u32) -> Option<Dtype> {
         Dtype::ALL.into_iter().find(|dtype| *dtype as u32 == raw)
     }
@@ -42,15 +42,15 @@ impl Dtype {
     }
 }
 
-/// What can be copied to and from a device as it is.
+/// A type that can be copied to and from a device as it is.
 ///
 /// # Safety
-/// The type has at least one byte and no padding, and every pattern of bits is a value of it.
+/// The type has at least one byte and no padding, and every bit pattern is a value of it.
 pub unsafe trait Plain: Copy + Send + Sync + 'static {}
 
 /// An element of a tensor.
 ///
-/// Memory is taken for elements of the type that this names, so only who answers for it can do so:
+/// Memory is read as elements of the type that this names, so an implementation must vouch for it:
 ///
 /// ```compile_fail,E0200
 /// #[derive(Clone, Copy)]
@@ -58,14 +58,14 @@ pub unsafe trait Plain: Copy + Send + Sync + 'static {}
 /// struct Byte(u8);
 /// // SAFETY: transparent over a number.
 /// unsafe impl sluice::Plain for Byte {}
-/// // requires an `unsafe impl` declaration: a slice of these is a quarter of what would be read of it
+/// // requires an `unsafe impl` declaration: F32 would read four times the bytes of such a slice
 /// impl sluice::Element for Byte {
 ///     const DTYPE: Option<sluice::Dtype> = Some(sluice::Dtype::F32);
 /// }
 /// ```
 ///
 /// # Safety
-/// A value has as many bytes as an element of `DTYPE` has, and where that is None, one.
+/// A value has as many bytes as an element of `DTYPE`, or one if that is None.
 pub unsafe trait Element: Plain {
     /// None for the bytes of a mask.
     const DTYPE: Option<Dtype>;
@@ -100,16 +100,16 @@ macro_rules! encoded {
         );
 
         impl $name {
-            /// Numbers that others have as bits, without a copy: those of the crate `half`, say, whose slices
-            /// `reinterpret_cast` makes these bits.
+            /// Views numbers of another library as these, given as bits and without a copy, for example slices of the
+            /// crate `half` after its `reinterpret_cast`.
             pub fn slice_of_bits(bits: &[$bits]) -> &[$name] {
                 // SAFETY: transparent over a number.
                 unsafe { std::slice::from_raw_parts(bits.as_ptr().cast(), bits.len()) }
             }
 
-            /// Likewise, to be written: what is downloaded here is there.
+            /// As `slice_of_bits`, but mutable: writing here writes the other library's numbers.
             pub fn slice_of_bits_mut(bits: &mut [$bits]) -> &mut [$name] {
-                // SAFETY: transparent over a number, of which every pattern of bits is one.
+                // SAFETY: transparent over a number, and every bit pattern is a number.
                 unsafe { std::slice::from_raw_parts_mut(bits.as_mut_ptr().cast(), bits.len()) }
             }
 
@@ -123,7 +123,7 @@ macro_rules! encoded {
         // SAFETY: transparent over a number.
         unsafe impl Plain for $name {}
 
-        // SAFETY: as many bytes as its number, which is that of the type's name.
+        // SAFETY: it has the size of its number, which is the size in the type's name.
         unsafe impl Element for $name {
             const DTYPE: Option<Dtype> = Some(Dtype::$name);
         }
@@ -140,7 +140,7 @@ encoded! {
 }
 
 impl F16 {
-    /// Rounds to nearest, ties to even; what is too large becomes infinity.
+    /// Rounds to nearest, ties to even; too large values become infinity.
     pub fn from_f32(value: f32) -> F16 {
         let bits = value.to_bits();
         let sign = (bits >> 16) as u16 & 0x8000;
@@ -153,7 +153,7 @@ impl F16 {
         }
         let exponent = (magnitude >> 23) as i32 - 127;
         if exponent >= -14 {
-            // The carry of a fraction that rounds up goes into the exponent, as it should.
+            // The carry of a fraction that rounds up correctly goes into the exponent.
             let rebased = magnitude - (112 << 23);
             return F16(sign | rounded(rebased, 13) as u16);
         }
@@ -191,7 +191,7 @@ impl Bf16 {
     }
 }
 
-/// `bits` without the lowest `drop` of them, to nearest, ties to even.
+/// `bits` without its lowest `drop` bits, rounded to nearest, ties to even.
 fn rounded(bits: u32, drop: u32) -> u32 {
     let half = 1u64 << (drop - 1);
     let kept = u64::from(bits) >> drop;

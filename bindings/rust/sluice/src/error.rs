@@ -1,10 +1,10 @@
-//! Refusals.
+//! Errors of calls.
 
 use crate::text;
 use sluice_sys as sys;
 use std::mem::{size_of, MaybeUninit};
 
-/// What the caller can do about a refusal; the header's `sluice_status_code`.
+/// What the caller can do about an error; the header's `sluice_status_code`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Code {
@@ -14,9 +14,9 @@ pub enum Code {
     Unsupported,
     /// A field or flag that the library does not know is set: upgrade.
     NewerStruct,
-    /// No such device, HIP runtime or emulator here.
+    /// The device, HIP runtime or emulator does not exist here.
     NoDevice,
-    /// The device is there, but no kernels for it, or so HIP says.
+    /// The pack has no kernels for the device, or HIP found no code for it.
     WrongArch,
     /// A HIP call failed; [`Error::hip_code`] has its code.
     Hip,
@@ -50,7 +50,7 @@ impl Code {
         CODES.iter().find(|(raw, _)| *raw == status).map_or(Code::Other(status), |(_, code)| *code)
     }
 
-    /// The status as the header has it.
+    /// The header's status.
     pub fn raw(self) -> i32 {
         match self {
             Code::Other(status) => status,
@@ -65,13 +65,13 @@ impl Code {
     }
 }
 
-/// Why a call was refused, by the library or by this crate on its way there.
+/// Why a call failed, in the library or in this crate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Error {
     /// What the caller can do about it.
     pub code: Code,
-    /// The argument or field at fault, e.g. "k.stride\[1\]"; empty if none is.
+    /// The argument or field at fault, e.g. "k.stride\[1\]", or empty.
     pub field: String,
     /// One sentence: the field, its value, the rule or the nearest supported value.
     pub message: String,
@@ -79,7 +79,7 @@ pub struct Error {
     pub hip_code: i32,
 }
 
-/// What fallible functions of this crate return.
+/// The result of fallible functions of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl std::fmt::Display for Error {
@@ -91,13 +91,13 @@ impl std::fmt::Display for Error {
 impl std::error::Error for Error {}
 
 impl Error {
-    /// A refusal of this crate's own.
+    /// An error of this crate itself.
     pub(crate) fn invalid(field: impl Into<String>, message: impl Into<String>) -> Error {
         Error { code: Code::InvalidArgument, field: field.into(), message: message.into(), hip_code: 0 }
     }
 }
 
-/// Calls the library and makes its refusal an [`Error`].
+/// Calls the library and turns its failure into an [`Error`].
 pub(crate) fn call(function: impl FnOnce(*mut sys::sluice_error) -> sys::sluice_status) -> Result<()> {
     let mut error: sys::sluice_error = init(sys::sluice_error_init);
     let status = function(&mut error);
@@ -115,8 +115,8 @@ pub(crate) fn call(function: impl FnOnce(*mut sys::sluice_error) -> sys::sluice_
 /// A sized struct as its init function makes it.
 pub(crate) fn init<T: Copy>(function: unsafe extern "C" fn(*mut T, usize) -> sys::sluice_status) -> T {
     let mut value = MaybeUninit::<T>::zeroed();
-    // SAFETY: the pointer is to that many bytes. The structs of the header are numbers, arrays of them and nullable
-    // pointers, of which all zero is a value.
+    // SAFETY: the pointer is to that many bytes. The structs of the header consist of numbers, arrays of numbers and
+    // nullable pointers, for which all zero is a value.
     let (status, value) = unsafe { (function(value.as_mut_ptr(), size_of::<T>()), value.assume_init()) };
     assert_eq!(status, sys::SLUICE_OK, "the library is older than this crate");
     value

@@ -1,12 +1,11 @@
-//! Memory, streams, events and graphs of the HIP runtime that a context is bound to, real or emulated: enough to use
-//! this crate without linking HIP. An engine that has its own makes views of its pointers instead, by the `from_raw`
-//! functions.
+//! Memory, streams, events and graphs of a context's HIP runtime, real or emulated: enough to use this crate without
+//! linking HIP. An engine that has its own instead makes views of its pointers with the `from_raw` functions.
 //!
-//! A [`Buffer`] is memory, and a [`Slice`] or [`SliceMut`] some of it, from an offset on. Their copies go through the
-//! null stream and wait: behind work of a [`Stream`] made here, which is a blocking one, and of the null stream itself.
-//! Those whose names end in `async` are enqueued on a stream, and are `unsafe`: the caller keeps the memory of both
-//! sides until they are done. HIP may wait for them all the same, unless the memory of the host is [`Pinned`].
-//! [`Stream::capture`] makes a [`Graph`] of what is enqueued.
+//! A [`Buffer`] is memory, and a [`Slice`] or [`SliceMut`] is a range of it. Their copies go through the null stream
+//! and wait: after work of a [`Stream`] made here, which is a blocking one, and of the null stream itself. Copies whose
+//! names end in `async` are enqueued on a stream, and are `unsafe`: the caller must keep the memory of both sides until
+//! they are done. HIP may still wait for them, unless the host memory is [`Pinned`]. [`Stream::capture`] makes a
+//! [`Graph`] of what is enqueued.
 //!
 //! Memory belongs to the device that is current for the calling thread; [`Hip::new`] makes the context's device
 //! current, and [`Hip::bind_thread`] does so for another thread. Any thread may use any of these objects.
@@ -54,7 +53,7 @@ macro_rules! functions {
                 Ok(Functions { $($field),* })
             }
 
-            /// Whether they are functions of one runtime, so that each takes the handles of the other.
+            /// Whether both are functions of one runtime, so that each accepts the other's handles.
             fn are(&self, other: &Functions) -> bool {
                 $(self.$field as usize == other.$field as usize)&&*
             }
@@ -122,14 +121,14 @@ impl Runtime {
     }
 }
 
-/// The HIP runtime of a context. A counted reference.
+/// The HIP runtime of a context. Reference-counted.
 #[derive(Clone, Debug)]
 pub struct Hip {
     runtime: Arc<Runtime>,
 }
 
 impl Hip {
-    /// Finds the functions, and makes the context's device current for the calling thread. A target has no runtime:
+    /// Looks up the functions, and makes the context's device current for the calling thread. A target has no runtime:
     /// [`Code::NoDevice`].
     pub fn new(context: &Context) -> Result<Hip> {
         let device = context.device();
@@ -155,7 +154,7 @@ impl Hip {
             .check("hipSetDevice", unsafe { (self.runtime.functions.set_device)(self.runtime.ordinal) })
     }
 
-    /// Refuses what is of another runtime, whose handles and addresses mean something else here or nothing.
+    /// Refuses objects of another runtime, whose handles and addresses are invalid here.
     fn check_same(&self, name: &str, other: &Hip) -> Result<()> {
         if self.runtime.functions.are(&other.runtime.functions) {
             return Ok(());
@@ -183,7 +182,7 @@ impl Hip {
         Ok(buffer)
     }
 
-    /// Memory of the host for `len` elements, all bits 0, which copies with a device need not wait for.
+    /// Host memory for `len` elements, all bits 0; copies between it and a device need not wait.
     pub fn pinned<T: Plain>(&self, len: usize) -> Result<Pinned<T>> {
         Pinned::zeroed(self, len)
     }
@@ -193,7 +192,7 @@ impl Hip {
         Stream::new(self)
     }
 
-    /// An event, which has happened until it is recorded.
+    /// An event. Until it is recorded, it counts as complete.
     pub fn event(&self) -> Result<Event> {
         Event::new(self)
     }

@@ -7,8 +7,8 @@ use std::marker::PhantomData;
 use std::os::raw::c_void;
 use std::ptr;
 
-/// A `hipStream_t` of whoever made it. Anybody may hold a handle; it is used by `unsafe` calls only, whose callers
-/// see to it that the stream is still there.
+/// A `hipStream_t`, owned by the code that created it. A handle may be kept anywhere; only `unsafe` calls use it, and
+/// their callers ensure that the stream still exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct RawStream(pub *mut c_void);
@@ -24,18 +24,18 @@ impl Default for RawStream {
     }
 }
 
-/// A `hipEvent_t` of whoever made it.
+/// A `hipEvent_t`, owned by the code that created it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct RawEvent(pub *mut c_void);
 
-// SAFETY: handles, which HIP takes on any thread.
+// SAFETY: handles, which HIP accepts on any thread.
 unsafe impl Send for RawStream {}
-// SAFETY: likewise.
+// SAFETY: as above.
 unsafe impl Sync for RawStream {}
-// SAFETY: likewise.
+// SAFETY: as above.
 unsafe impl Send for RawEvent {}
-// SAFETY: likewise.
+// SAFETY: as above.
 unsafe impl Sync for RawEvent {}
 
 /// Something that must complete before a run starts.
@@ -43,9 +43,9 @@ unsafe impl Sync for RawEvent {}
 #[repr(transparent)]
 pub struct Dependency(sys::sluice_dependency);
 
-// SAFETY: handles, which HIP takes on any thread.
+// SAFETY: handles, which HIP accepts on any thread.
 unsafe impl Send for Dependency {}
-// SAFETY: likewise.
+// SAFETY: as above.
 unsafe impl Sync for Dependency {}
 
 impl Dependency {
@@ -59,7 +59,7 @@ impl Dependency {
         })
     }
 
-    /// Record `event` on `stream` when the call is made and wait for it: for all work there.
+    /// Record `event` on `stream` when the call is made and wait for it, so for all work there.
     pub fn on_stream(stream: RawStream, event: RawEvent) -> Dependency {
         Dependency(sys::sluice_dependency {
             kind: sys::SLUICE_DEPENDS_ON_STREAM,
@@ -70,7 +70,7 @@ impl Dependency {
     }
 }
 
-/// Device memory that a run may do with as it likes. Two runs at once need two: it can go to another thread, but
+/// Scratch device memory of a run. Two runs at once need two workspaces: a workspace can move to another thread, but
 /// threads cannot share it.
 #[derive(Debug)]
 pub struct Workspace<'a> {
@@ -79,29 +79,29 @@ pub struct Workspace<'a> {
     memory: PhantomData<(&'a mut (), Cell<()>)>,
 }
 
-// SAFETY: an address that one thread at a time has, and whoever has it enqueues by an unsafe call.
+// SAFETY: an address that one thread has at a time, and which is only used by unsafe calls.
 unsafe impl Send for Workspace<'_> {}
 
 impl<'a> Workspace<'a> {
-    /// Of memory that another allocator gave. [`hip::Buffer::workspace`](crate::hip::Buffer::workspace) is safe.
+    /// From memory of another allocator. [`hip::Buffer::workspace`](crate::hip::Buffer::workspace) is safe.
     ///
     /// # Safety
-    /// `data` points to `bytes` bytes of the device, for as long as `'a`.
+    /// `data` points to `bytes` bytes of device memory for the lifetime `'a`.
     pub unsafe fn from_raw(data: *mut c_void, bytes: usize) -> Workspace<'a> {
         Workspace { data, bytes, memory: PhantomData }
     }
 }
 
-/// Where and when a run happens. The default is the null stream, without workspace and dependencies.
+/// Where and when a run happens. The default is the null stream, without workspace or dependencies.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Launch<'a> {
     /// A stream of the context's device.
     pub stream: RawStream,
-    /// For plans that need it.
+    /// For plans that need one.
     pub workspace: Option<&'a Workspace<'a>>,
     /// What the run waits for.
     pub dependencies: &'a [Dependency],
-    /// Recorded behind the run.
+    /// Recorded after the run.
     pub signal_event: Option<RawEvent>,
 }
 
@@ -136,7 +136,7 @@ mod tests {
             Dependency::on_event(RawEvent(handle(16))),
             Dependency::on_stream(RawStream(handle(32)), RawEvent(handle(48))),
         ];
-        // SAFETY: nobody looks there.
+        // SAFETY: the memory is never accessed.
         let workspace = unsafe { Workspace::from_raw(handle(64), 80) };
         let launch = Launch {
             stream: RawStream(handle(96)),
@@ -144,7 +144,7 @@ mod tests {
             dependencies: &dependencies,
             signal_event: Some(RawEvent(handle(112))),
         };
-        // Without `..`: a field that the header gets needs a number here.
+        // No `..` here: a new field of the header must get a number here.
         let sys::sluice_launch {
             struct_size,
             dependency_count,

@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 /// Extents and strides of a tensor with four dimensions, in elements. Element \[a\]\[b\]\[c\]\[d\] is at
 /// `a * stride[0] + b * stride[1] + c * stride[2] + d * stride[3]`.
 ///
-/// An input may repeat itself along a dimension whose stride is 0.
+/// A stride of 0 repeats an input along that dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     shape: [usize; 4],
@@ -22,19 +22,19 @@ impl Layout {
     }
 
     /// Sequences one after the other, \[token\]\[head\]\[dim\]: the first of the four dimensions is 1, with stride 0
-    /// as calls with starts ask for.
+    /// as calls with starts require.
     pub fn rows(shape: [usize; 3]) -> Layout {
         let [tokens, heads, dim] = shape;
         let Layout { shape, stride: [_, b, c, d], pack } = Layout::contiguous([1, tokens, heads, dim]);
         Layout { shape, stride: [0, b, c, d], pack }
     }
 
-    /// With strides of one's own.
+    /// With explicit strides.
     pub fn strided(shape: [usize; 4], stride: [i64; 4]) -> Layout {
         Layout { shape, stride, pack: 0 }
     }
 
-    /// Of an x-packed K cache: element e of a row is at `e / pack * stride[3] + e % pack`.
+    /// For an x-packed K cache: element e of a row is at `e / pack * stride[3] + e % pack`.
     pub fn packed(self, pack: usize) -> Layout {
         Layout { pack, ..self }
     }
@@ -67,7 +67,7 @@ impl Layout {
             return Err(Error::invalid(format!("stride[{i}]"), message));
         }
         let dim = self.shape[3];
-        // Steps along the last dimension, and what follows the last of them.
+        // Steps along the last dimension, and the elements after the last step.
         let (steps, rest) = match self.pack {
             0 => (dim - 1, 0),
             pack if dim % pack == 0 => (dim / pack - 1, pack - 1),
@@ -109,7 +109,7 @@ impl Layout {
 mod tests {
     use super::*;
 
-    /// By asking every element.
+    /// By checking every element.
     fn reach_of_all(layout: &Layout) -> usize {
         let mut largest = 0;
         let [a, b, c, d] = layout.shape;

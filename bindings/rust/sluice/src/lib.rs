@@ -1,17 +1,17 @@
-//! Attention for AMD Instinct GPUs (gfx942), or for the emulator that runs the same machine code without one: a
-//! safe interface to `libsluice.so`. The header `include/sluice/sluice.h` has the numerical contract and every
-//! rule of a call; what is here says how Rust sees it.
+//! Attention for AMD Instinct GPUs (gfx942), or for the emulator that runs the same machine code without one: a safe
+//! interface to `libsluice.so`. The header `include/sluice/sluice.h` has the numerical contract and every rule of a
+//! call; this documentation covers only the Rust side.
 //!
-//! A [`Context`] is a device and the kernels for it. It makes a [`Plan`] of a [`Problem`], and the plan runs
+//! A [`Context`] is a device and the kernels for it. It makes a [`Plan`] from a [`Problem`], and the plan runs
 //! [`Args`]. `bindings/rust/README.md` has a complete program.
 //!
-//! # Who keeps what alive
+//! # Ownership
 //!
-//! A [`Context`] is a counted reference, and a [`Plan`], a [`hip::Buffer`] or a [`hip::Stream`] holds one too: what
-//! they need goes with the last of them, in whatever order they are dropped. Lifetimes would say the same, but an
-//! engine keeps contexts, plans and buffers in one struct, and a struct cannot borrow from itself.
+//! A [`Context`] is reference-counted, and a [`Plan`], a [`hip::Buffer`] or a [`hip::Stream`] holds a reference too:
+//! they can be dropped in any order, and the last one releases what they share. Lifetimes could express this too, but
+//! an engine keeps contexts, plans and buffers in one struct, and a struct cannot borrow from itself.
 //!
-//! What a call works on is borrowed instead: views of memory ([`Tensor`], [`TensorMut`], [`Array`], [`Workspace`])
+//! The data of a call is borrowed instead: views of memory ([`Tensor`], [`TensorMut`], [`Array`], [`Workspace`])
 //! cannot outlive it.
 //!
 //! ```compile_fail,E0597
@@ -24,7 +24,7 @@
 //! # Ok::<(), sluice::Error>(())
 //! ```
 //!
-//! A plan is gone when it is dropped:
+//! A plan cannot be used after it is dropped:
 //!
 //! ```compile_fail,E0382
 //! # fn f(plan: sluice::Plan) {
@@ -33,7 +33,7 @@
 //! # }
 //! ```
 //!
-//! and a buffer cannot go while a view of it is in use:
+//! and a buffer cannot be dropped while a view of it is in use:
 //!
 //! ```compile_fail,E0505
 //! # fn f(mut buffer: sluice::hip::Buffer<sluice::F16>) -> Result<(), sluice::Error> {
@@ -46,9 +46,9 @@
 //! # Threads
 //!
 //! Contexts and plans are immutable once made and any number of threads may use them at once, so they are `Send`
-//! and `Sync`. The one function that would break this, `sluice_set_trace`, is called while a context is made and by
-//! nobody else: [`ContextBuilder::trace`]. Runs of one plan at once need different workspaces, so a [`Workspace`]
-//! may go to another thread, but two cannot use it:
+//! and `Sync`. The one function that would break this, `sluice_set_trace`, is only called while a context is made:
+//! [`ContextBuilder::trace`]. Concurrent runs of one plan need different workspaces, so a [`Workspace`] may move to
+//! another thread, but two threads cannot use it:
 //!
 //! ```compile_fail,E0277
 //! # fn f(plan: &sluice::Plan, args: &sluice::Args<sluice::Device>, workspace: sluice::Workspace) {
@@ -65,10 +65,10 @@
 //!
 //! # What is `unsafe`
 //!
-//! Whatever enqueues work on device memory ([`Plan::run`], [`Context::kv_append`], [`Context::merge_states`],
+//! Functions that enqueue work on device memory ([`Plan::run`], [`Context::kv_append`], [`Context::merge_states`],
 //! [`hip::GraphExec::launch`], and the copies of [`hip::Slice`] and [`hip::SliceMut`] whose names end in `async`) or
-//! makes a view of it from a bare pointer: nobody but the caller knows what the device does with the memory, and
-//! when. Everything else is safe, [`reference()`] and [`reference_append`] included.
+//! make a view of it from a bare pointer: only the caller knows what the device does with the memory, and when.
+//! Everything else is safe, including [`reference()`] and [`reference_append`].
 #![deny(missing_debug_implementations, missing_docs, unsafe_op_in_unsafe_fn)]
 
 mod args;

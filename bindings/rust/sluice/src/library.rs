@@ -1,4 +1,4 @@
-//! What is known without a device, and the log.
+//! Version, build information and the log; none of these needs a device.
 
 use crate::error::{call, init, Result};
 use crate::text;
@@ -38,7 +38,7 @@ pub struct BuildInfo {
     pub llvm_version: String,
     /// Checksum of the pack's manifest in hexadecimal: equal ids, equal kernels.
     pub pack_id: String,
-    /// The chips there are kernels for, separated by commas.
+    /// Chips that the pack has kernels for, separated by commas.
     pub chips: String,
 }
 
@@ -68,34 +68,34 @@ pub enum LogLevel {
     Warning = sys::SLUICE_LOG_WARNING,
     /// What was found and chosen, when contexts and plans are made.
     Info = sys::SLUICE_LOG_INFO,
-    /// Every step of that.
+    /// Every step of finding and choosing.
     Debug = sys::SLUICE_LOG_DEBUG,
 }
 
 type LogFn = Box<dyn Fn(LogLevel, &str) + Send + Sync>;
 
-/// The function that the library has, at an address that stays. Locked while it is exchanged, so that what the
-/// library gets and what is kept are the same one.
+/// The function that the library calls, at a stable address. Locked while it is exchanged, so that the library and this
+/// static hold the same one.
 static LOG: Mutex<Option<Arc<LogFn>>> = Mutex::new(None);
 
-/// Sets the process's log function and the most verbose level that it gets. It may be called on any thread that
-/// calls the library, must not call the library itself, and its panics end in it.
+/// Sets the process's log function and the most verbose level that it gets. It may be called on any thread that calls
+/// the library and must not call the library itself; its panics do not leave it.
 pub fn set_log(max_level: LogLevel, log: impl Fn(LogLevel, &str) + Send + Sync + 'static) {
     let function: Arc<LogFn> = Arc::new(Box::new(log));
     let user = Arc::as_ptr(&function) as *mut c_void;
     let mut kept = LOG.lock().unwrap_or_else(PoisonError::into_inner);
-    // SAFETY: `user` is what the trampoline takes, and lives until another call has taken its place: once that
-    // returns, the library does not use it any more.
+    // SAFETY: `user` has the type that the trampoline expects, and lives until another call replaces it; once that call
+    // returns, the library no longer uses it.
     unsafe { sys::sluice_set_log(Some(log_trampoline), user, max_level as u32) };
     let previous = kept.replace(function);
     drop(kept);
     drop(previous);
 }
 
-/// Switches the log off, as at start. The function is dropped.
+/// Switches the log off, which is the initial state, and drops the function.
 pub fn clear_log() {
     let mut kept = LOG.lock().unwrap_or_else(PoisonError::into_inner);
-    // SAFETY: no function and nothing for it.
+    // SAFETY: neither a function nor data for it.
     unsafe { sys::sluice_set_log(None, ptr::null_mut(), 0) };
     let previous = kept.take();
     drop(kept);
@@ -103,10 +103,10 @@ pub fn clear_log() {
 }
 
 /// # Safety
-/// As the library calls it: a string, and the `user` of [`set_log`].
+/// Called as by the library: with a string, and the `user` of [`set_log`].
 unsafe extern "C" fn log_trampoline(level: u32, message: *const c_char, user: *mut c_void) {
     contain(|| {
-        // SAFETY: as the caller says.
+        // SAFETY: by this function's contract.
         let (log, message) = unsafe { (&*(user as *const LogFn), CStr::from_ptr(message)) };
         let level = match level {
             sys::SLUICE_LOG_ERROR => LogLevel::Error,
@@ -118,8 +118,8 @@ unsafe extern "C" fn log_trampoline(level: u32, message: *const c_char, user: *m
     });
 }
 
-/// Calls what C must not see panic; None if it did. The panic has been reported by its hook; the payload is not
-/// dropped, since that could panic again.
+/// Calls a function whose panic must not reach C; None if it panicked. The panic hook has already reported it; the
+/// payload is leaked, because dropping it could panic again.
 pub(crate) fn contain<T>(function: impl FnOnce() -> T) -> Option<T> {
     catch_unwind(AssertUnwindSafe(function)).map_err(std::mem::forget).ok()
 }

@@ -1,4 +1,4 @@
-//! Problems with their kernel chosen and loaded.
+//! Plans: problems with their kernel chosen and loaded.
 
 use crate::args::Args;
 use crate::context::{Context, Shared};
@@ -16,28 +16,28 @@ use std::sync::Arc;
 pub struct Plan {
     raw: NonNull<sys::sluice_plan>,
     problem: Problem,
-    // Dropped behind the plan: a pack and a trace function must be there as long as it is.
+    // Dropped after the plan, because a pack and a trace function must outlive it.
     _context: Arc<Shared>,
 }
 
 // SAFETY: the header: plans are immutable once made, and may be shared by any number of threads.
 unsafe impl Send for Plan {}
-// SAFETY: likewise.
+// SAFETY: as above.
 unsafe impl Sync for Plan {}
 
 impl Drop for Plan {
     fn drop(&mut self) {
-        // SAFETY: made by sluice_plan_create and destroyed here only. That its work has completed, the callers of
-        // `run` have promised.
+        // SAFETY: made by sluice_plan_create and destroyed only here. The callers of `run` guarantee that its work has
+        // completed.
         unsafe { sys::sluice_plan_destroy(self.raw.as_ptr()) }
     }
 }
 
-/// What a plan does.
+/// Description of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PlanInfo {
-    /// Rows per workgroup, those of all heads of a group.
+    /// Rows per workgroup, over all heads of a group.
     pub tile_q: u32,
     /// Keys per loop iteration.
     pub tile_kv: u32,
@@ -45,17 +45,17 @@ pub struct PlanInfo {
     pub waves: u32,
     /// LDS per workgroup.
     pub lds_bytes: u32,
-    /// Bytes that the workspace must be aligned to.
+    /// Required alignment of the workspace in bytes.
     pub workspace_alignment: u32,
-    /// Device memory that a run needs; 0 is none.
+    /// Device memory that a run needs; may be 0.
     pub workspace_bytes: u64,
-    /// Workgroups at the problem's bounds; 0 where a bound is missing.
+    /// Workgroups at the problem's bounds; 0 if a bound is missing.
     pub max_grid: [u32; 3],
     /// Lanes per workgroup.
     pub block: [u32; 3],
     /// Name of the kernel.
     pub kernel: String,
-    /// Why this kernel, in a sentence: by estimate, its cost and the next best.
+    /// Why this kernel, in a sentence: its estimated cost and that of the next best.
     pub reason: String,
 }
 
@@ -68,12 +68,12 @@ impl Plan {
         Ok(Plan { raw, problem: *problem, _context: context.shared() })
     }
 
-    /// What the plan was made for.
+    /// The problem that the plan was made for.
     pub fn problem(&self) -> &Problem {
         &self.problem
     }
 
-    /// What the plan does.
+    /// Describes the plan.
     pub fn info(&self) -> PlanInfo {
         let mut raw: sys::sluice_plan_info = init(sys::sluice_plan_info_init);
         // SAFETY: a plan and structs made by their init functions.
@@ -93,21 +93,21 @@ impl Plan {
         }
     }
 
-    /// Enqueues one call on the launch's stream and returns without waiting. Types, extents and counts of all that
-    /// `args` names are checked against the problem first.
+    /// Enqueues one call on the launch's stream and returns without waiting. Types, extents and counts of everything in
+    /// `args` are checked against the problem first.
     ///
     /// # Safety
-    /// Until the work has completed, the plan and what `args` and `launch` name must stay, nobody else may write it,
-    /// and nobody read `o` and `lse`; no other run has the same workspace at once. Handles are of live objects, and
-    /// the calling thread's current device is the context's.
+    /// Until the work has completed, the plan and everything that `args` and `launch` name must stay valid, no other
+    /// code may write it, and no code may read `o` and `lse`; no other run uses the same workspace meanwhile. Handles
+    /// are of live objects, and the calling thread's current device is the context's.
     ///
-    /// When the work executes, page tables in device memory have all entries that lengths and starts ask for, as in the
-    /// header's `sluice_args`. Whatever else lengths, starts and page tables hold, the run stays within `q`, `k`, `v`, `o`
-    /// and `lse`: the library gets the rows and pages that these have, limits starts to them, and takes a page that is
-    /// not there for zeros. If contents break the rules, only results are wrong.
+    /// When the work executes, page tables in device memory must have all entries that lengths and starts need, as in
+    /// the header's `sluice_args`. Whatever else lengths, starts and page tables hold, the run stays within `q`, `k`,
+    /// `v`, `o` and `lse`: the library knows their numbers of rows and pages, limits starts to them, and reads a page
+    /// that does not exist as zeros. If contents break the rules, only the results are wrong.
     pub unsafe fn run(&self, args: &Args<Device>, launch: &Launch) -> Result<()> {
         let (args, launch) = (args.to_raw(&self.problem)?, launch.to_raw()?);
-        // SAFETY: structs that were filled in by their rules; for what they point to, as the caller says.
+        // SAFETY: structs filled in by their rules; the caller vouches for what they point to.
         call(|error| unsafe { sys::sluice_run(self.raw.as_ptr(), &args, &launch, error) })
     }
 }

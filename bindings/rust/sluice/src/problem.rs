@@ -18,9 +18,9 @@ pub enum MaskAlignment {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum ScaleKind {
-    /// Values count as stored. The default.
+    /// Values are used as stored. The default.
     None = sys::SLUICE_SCALE_NONE,
-    /// One factor.
+    /// One scale.
     PerTensor = sys::SLUICE_SCALE_PER_TENSOR,
     /// One per head of the tensor.
     PerHead = sys::SLUICE_SCALE_PER_HEAD,
@@ -36,7 +36,7 @@ pub enum ScaleKind {
 pub enum PageTableKind {
     /// \[batch, pages\] page numbers.
     Block = sys::SLUICE_PAGE_TABLE_BLOCK,
-    /// Page numbers in a row, and where those of each sequence start.
+    /// One list of page numbers, and where each sequence's begin.
     Csr = sys::SLUICE_PAGE_TABLE_CSR,
 }
 
@@ -56,7 +56,7 @@ pub enum LseBase {
 pub enum Determinism {
     /// The fastest choice. Equal calls with one plan give equal bits. The default.
     Fast = sys::SLUICE_DETERMINISM_FAST,
-    /// A sequence's result does not depend on what else is in the batch either, nor on the problem's bounds. Needs
+    /// Also, a sequence's result depends neither on the rest of the batch nor on the problem's bounds. Needs
     /// [`max_batch`](ProblemBuilder::max_batch) and [`max_kv_len`](ProblemBuilder::max_kv_len), and a workspace.
     BatchInvariant = sys::SLUICE_DETERMINISM_BATCH_INVARIANT,
 }
@@ -69,8 +69,8 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// Dense attention, not causal, without bounds: Q, K, V and O of one type, K and V with rows of one size. Whether
-    /// a library computes what a builder describes, [`Context::query_support`](crate::Context::query_support) says.
+    /// Dense attention, not causal, without bounds: Q, K, V and O of one type, K and V with rows of one size.
+    /// [`Context::query_support`](crate::Context::query_support) says whether a library can compute it.
     ///
     /// ```
     /// use sluice::{Dtype, LseBase, Problem};
@@ -123,17 +123,17 @@ impl ProblemBuilder {
         self.set(|raw| raw.flags |= flag)
     }
 
-    /// K and V of another type than Q and O: a cache in FP8.
+    /// K and V have another type than Q and O: an FP8 cache.
     pub fn kv_type(self, dtype: Dtype) -> Self {
         self.set(|raw| (raw.k_type, raw.v_type) = (dtype as u32, dtype as u32))
     }
 
-    /// V of another type than K.
+    /// V has another type than K.
     pub fn v_type(self, dtype: Dtype) -> Self {
         self.set(|raw| raw.v_type = dtype as u32)
     }
 
-    /// O of another type than Q.
+    /// O has another type than Q.
     pub fn o_type(self, dtype: Dtype) -> Self {
         self.set(|raw| raw.o_type = dtype as u32)
     }
@@ -147,12 +147,12 @@ impl ProblemBuilder {
         )
     }
 
-    /// Sequences packed one after the other.
+    /// Sequences are packed one after the other.
     pub fn ragged(self) -> Self {
         self.set(|raw| raw.mode = sys::SLUICE_MODE_RAGGED)
     }
 
-    /// K and V in pages of so many tokens.
+    /// K and V are in pages of this many tokens.
     pub fn paged(self, page_size: usize, table: PageTableKind) -> Self {
         self.int("page_size", page_size, |raw, value| raw.page_size = value).set(|raw| {
             raw.mode = sys::SLUICE_MODE_PAGED;
@@ -175,22 +175,22 @@ impl ProblemBuilder {
         self.flag(sys::SLUICE_V_IN_K)
     }
 
-    /// At most so many sequences per call.
+    /// Maximum number of sequences per call.
     pub fn max_batch(self, sequences: usize) -> Self {
         self.int("max_batch", sequences, |raw, value| raw.max_batch = value)
     }
 
-    /// At most so many query rows per sequence.
+    /// Maximum number of query rows per sequence.
     pub fn max_q_len(self, rows: usize) -> Self {
         self.int("max_q_len", rows, |raw, value| raw.max_q_len = value)
     }
 
-    /// At most so many keys per sequence.
+    /// Maximum number of keys per sequence.
     pub fn max_kv_len(self, keys: usize) -> Self {
         self.int("max_kv_len", keys, |raw, value| raw.max_kv_len = value)
     }
 
-    /// At most so many rows of Q per call.
+    /// Maximum number of rows of Q per call.
     pub fn max_q_tokens(self, rows: u32) -> Self {
         self.set(|raw| raw.max_q_tokens = rows.into())
     }
@@ -200,23 +200,23 @@ impl ProblemBuilder {
         self.flag(sys::SLUICE_CAUSAL)
     }
 
-    /// So many keys before the diagonal are visible.
+    /// Number of keys visible before the diagonal.
     pub fn window_left(self, keys: usize) -> Self {
         self.flag(sys::SLUICE_HAS_WINDOW_LEFT).int("window_left", keys, |raw, value| raw.window_left = value)
     }
 
-    /// So many keys after the diagonal are visible.
+    /// Number of keys visible after the diagonal.
     pub fn window_right(self, keys: usize) -> Self {
         self.flag(sys::SLUICE_HAS_WINDOW_RIGHT)
             .int("window_right", keys, |raw, value| raw.window_right = value)
     }
 
-    /// So many first keys are not hidden by the window to the left.
+    /// Sink tokens: the number of first keys that the left window does not hide.
     pub fn sink_tokens(self, keys: usize) -> Self {
         self.int("sink_tokens", keys, |raw, value| raw.sink_tokens = value)
     }
 
-    /// Where the diagonal is.
+    /// Alignment of the diagonal.
     pub fn mask_alignment(self, alignment: MaskAlignment) -> Self {
         self.set(|raw| raw.mask_alignment = alignment as u32)
     }
@@ -246,17 +246,17 @@ impl ProblemBuilder {
         self.set(|raw| raw.soft_cap = cap)
     }
 
-    /// Factors of Q.
+    /// Scales of Q.
     pub fn q_scale(self, kind: ScaleKind) -> Self {
         self.set(|raw| raw.q_scale_kind = kind as u32)
     }
 
-    /// Factors of K.
+    /// Scales of K.
     pub fn k_scale(self, kind: ScaleKind) -> Self {
         self.set(|raw| raw.k_scale_kind = kind as u32)
     }
 
-    /// Factors of V.
+    /// Scales of V.
     pub fn v_scale(self, kind: ScaleKind) -> Self {
         self.set(|raw| raw.v_scale_kind = kind as u32)
     }
@@ -271,7 +271,7 @@ impl ProblemBuilder {
         self.set(|raw| raw.determinism = determinism as u32)
     }
 
-    /// Choose no kernel that needs a larger workspace.
+    /// Use only kernels that need at most this much workspace.
     pub fn workspace_ceiling_bytes(self, bytes: u64) -> Self {
         self.set(|raw| raw.workspace_ceiling_bytes = bytes)
     }
@@ -319,7 +319,7 @@ mod tests {
             .workspace_ceiling_bytes(61)
             .build()
             .unwrap();
-        // Without `..`: a field that the header gets needs a number here.
+        // No `..` here: a new field of the header must get a number here.
         let sys::sluice_problem {
             struct_size,
             flags,

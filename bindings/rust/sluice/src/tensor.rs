@@ -1,4 +1,4 @@
-//! Views of memory that calls work on.
+//! Views of the memory that calls use.
 
 use crate::element::{Dtype, Element, Plain};
 use crate::error::{Error, Result};
@@ -13,14 +13,14 @@ mod sealed {
 
 /// Where memory is: [`Host`] or [`Device`].
 pub trait Memory: sealed::Sealed + Copy + std::fmt::Debug + 'static {
-    /// The elements of an array, where they can be read.
+    /// The elements of an array, if they can be read here.
     #[doc(hidden)]
     fn contents<'a, T: Plain>(array: &Array<'a, T, Self>) -> Option<&'a [T]>
     where
         Self: Sized;
 }
 
-/// Memory of the host, which [`reference`](crate::reference()) and [`reference_append`](crate::reference_append) work on.
+/// Memory of the host, for [`reference`](crate::reference()) and [`reference_append`](crate::reference_append).
 #[derive(Clone, Copy, Debug)]
 pub enum Host {}
 
@@ -33,7 +33,7 @@ impl sealed::Sealed for Device {}
 
 impl Memory for Host {
     fn contents<'a, T: Plain>(array: &Array<'a, T, Host>) -> Option<&'a [T]> {
-        // SAFETY: an array of the host is made of a slice with that lifetime.
+        // SAFETY: an array of the host is made from a slice with that lifetime.
         Some(unsafe { std::slice::from_raw_parts(array.data, array.len) })
     }
 }
@@ -44,7 +44,7 @@ impl Memory for Device {
     }
 }
 
-/// What there is to know of a tensor, whatever may be done with it.
+/// The properties of a tensor, read or written.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct View {
     data: *mut c_void,
@@ -52,13 +52,13 @@ pub(crate) struct View {
     pub(crate) layout: Layout,
 }
 
-// SAFETY: an address. Who reads or writes what is there has a contract of its own: a borrow on the host, the
-// Safety section of the call on a device.
+// SAFETY: an address. Access to the memory has its own contract: a borrow on the host, the Safety section of the call
+// on a device.
 unsafe impl Send for View {}
-// SAFETY: likewise.
+// SAFETY: as above.
 unsafe impl Sync for View {}
 
-/// What is asked of an extent.
+/// A requirement on an extent.
 #[derive(Clone, Copy)]
 pub(crate) enum Extent {
     Exactly(usize),
@@ -141,7 +141,7 @@ impl<'a, M: Memory> TensorMut<'a, M> {
 }
 
 impl<'a> Tensor<'a, Host> {
-    /// Of elements on the host, which there must be as many of as the layout reaches.
+    /// From elements on the host; there must be as many as the layout reaches.
     pub fn new<T: Element>(elements: &'a [T], layout: Layout) -> Result<Self> {
         layout.check_fits(elements.len())?;
         let data = elements.as_ptr() as *mut c_void;
@@ -150,7 +150,7 @@ impl<'a> Tensor<'a, Host> {
 }
 
 impl<'a> TensorMut<'a, Host> {
-    /// Of elements on the host, which there must be as many of as the layout reaches.
+    /// From elements on the host; there must be as many as the layout reaches.
     pub fn new<T: Element>(elements: &'a mut [T], layout: Layout) -> Result<Self> {
         layout.check_fits(elements.len())?;
         let data = elements.as_mut_ptr().cast();
@@ -159,10 +159,10 @@ impl<'a> TensorMut<'a, Host> {
 }
 
 impl<'a> Tensor<'a, Device> {
-    /// Of memory that another allocator gave. [`hip::Buffer::tensor`](crate::hip::Buffer::tensor) is safe.
+    /// From memory of another allocator. [`hip::Buffer::tensor`](crate::hip::Buffer::tensor) is safe.
     ///
     /// # Safety
-    /// `data` points to memory of the device that holds what the layout reaches, for as long as `'a`.
+    /// `data` points to device memory that holds everything the layout reaches, for the lifetime `'a`.
     pub unsafe fn from_raw<T: Element>(data: *const T, layout: Layout) -> Result<Self> {
         layout.reach()?;
         let view = View { data: data as *mut c_void, dtype: T::DTYPE, layout };
@@ -171,10 +171,10 @@ impl<'a> Tensor<'a, Device> {
 }
 
 impl<'a> TensorMut<'a, Device> {
-    /// Of memory that another allocator gave. [`hip::Buffer::tensor_mut`](crate::hip::Buffer::tensor_mut) is safe.
+    /// From memory of another allocator. [`hip::Buffer::tensor_mut`](crate::hip::Buffer::tensor_mut) is safe.
     ///
     /// # Safety
-    /// `data` points to memory of the device that holds what the layout reaches, for as long as `'a`.
+    /// `data` points to device memory that holds everything the layout reaches, for the lifetime `'a`.
     pub unsafe fn from_raw<T: Element>(data: *mut T, layout: Layout) -> Result<Self> {
         layout.reach()?;
         Ok(TensorMut { view: View { data: data.cast(), dtype: T::DTYPE, layout }, memory: PhantomData })
@@ -191,33 +191,33 @@ pub struct Array<'a, T: Plain, M: Memory> {
 
 // SAFETY: as for View.
 unsafe impl<T: Plain, M: Memory> Send for Array<'_, T, M> {}
-// SAFETY: likewise.
+// SAFETY: as above.
 unsafe impl<T: Plain, M: Memory> Sync for Array<'_, T, M> {}
 
 impl<'a, T: Plain> Array<'a, T, Host> {
-    /// Of numbers on the host.
+    /// From numbers on the host.
     pub fn new(numbers: &'a [T]) -> Self {
         Array { data: numbers.as_ptr(), len: numbers.len(), memory: PhantomData }
     }
 }
 
 impl<'a, T: Plain> Array<'a, T, Device> {
-    /// Of memory that another allocator gave. [`hip::Buffer::array`](crate::hip::Buffer::array) is safe.
+    /// From memory of another allocator. [`hip::Buffer::array`](crate::hip::Buffer::array) is safe.
     ///
     /// # Safety
-    /// `data` points to memory of the device that holds `len` numbers, for as long as `'a`.
+    /// `data` points to device memory that holds `len` numbers, for the lifetime `'a`.
     pub unsafe fn from_raw(data: *const T, len: usize) -> Self {
         Array { data, len, memory: PhantomData }
     }
 }
 
 impl<'a, T: Plain, M: Memory> Array<'a, T, M> {
-    /// How many numbers there are.
+    /// Number of elements.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are none.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -240,13 +240,13 @@ impl<'a, T: Plain, M: Memory> Array<'a, T, M> {
     }
 }
 
-/// The least that these tensors have of a dimension; 0 if there is none of them.
+/// The smallest extent of these tensors in a dimension; 0 without tensors.
 pub(crate) fn fewest<'a>(dimension: usize, views: impl IntoIterator<Item = Option<&'a View>>) -> i64 {
     let extents = views.into_iter().flatten().map(|view| view.layout.shape()[dimension]);
     extents.min().map_or(0, |extent| i64::try_from(extent).unwrap_or(i64::MAX))
 }
 
-/// The address of an array that may be left out.
+/// The address of an optional array.
 pub(crate) fn optional<T: Plain, M: Memory>(
     array: &Option<Array<T, M>>,
     name: &str,

@@ -1,20 +1,20 @@
-//! Strings of C.
+//! C strings.
 
 use std::ffi::CStr;
 use std::os::raw::c_char;
 
-/// An array that ends with 0, or is full.
+/// Text of an array that ends with 0 or is full.
 pub(crate) fn of_array(characters: &[c_char]) -> String {
     let bytes: Vec<u8> = characters.iter().map(|c| *c as u8).take_while(|byte| *byte != 0).collect();
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// A string of the library that is never freed.
+/// A string that the library never frees.
 ///
 /// # Safety
 /// `text` is such a string, in UTF-8.
 pub(crate) unsafe fn of_static(text: *const c_char) -> &'static str {
-    // SAFETY: as the caller says.
+    // SAFETY: by this function's contract.
     unsafe { CStr::from_ptr(text) }.to_str().expect("strings of the library are ASCII")
 }
 

@@ -1,11 +1,11 @@
-//! What the library chose and does.
+//! Records of plans and runs.
 
 use crate::library::contain;
 use sluice_sys as sys;
 use std::ffi::CStr;
 use std::os::raw::c_void;
 
-/// When a record is made.
+/// Events that make a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TraceEvent {
@@ -15,13 +15,13 @@ pub enum TraceEvent {
     Run,
 }
 
-/// What the library chose and does; see [`ContextBuilder::trace`](crate::ContextBuilder::trace).
+/// Records of plans and runs; see [`ContextBuilder::trace`](crate::ContextBuilder::trace).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TraceRecord<'a> {
     /// What happened.
     pub event: TraceEvent,
-    /// Workgroups: of this run, or at the bounds of the plan (0 where there is none).
+    /// Workgroups of this run, or at the plan's bounds (0 if a bound is missing).
     pub grid: [u32; 3],
     /// Lanes per workgroup.
     pub block: [u32; 3],
@@ -40,17 +40,17 @@ pub struct TraceRecord<'a> {
 pub(crate) type TraceFn = Box<dyn Fn(&TraceRecord) + Send + Sync>;
 
 /// # Safety
-/// As the library calls it: a record, and the `user` that was given with this function, a `TraceFn`.
+/// Called as by the library: with a record, and the `user` that was given with this function, a `TraceFn`.
 pub(crate) unsafe extern "C" fn trampoline(record: *const sys::sluice_trace_record, user: *mut c_void) {
     contain(|| {
-        // SAFETY: as the caller says; strings and record are valid during the call.
+        // SAFETY: by this function's contract; strings and record are valid during the call.
         let (trace, record) = unsafe { (&*(user as *const TraceFn), &*record) };
         let event = match record.event {
             sys::SLUICE_TRACE_PLAN => TraceEvent::Plan,
             sys::SLUICE_TRACE_RUN => TraceEvent::Run,
-            _ => return, // of a newer library: there is no name for it here
+            _ => return, // from a newer library: it has no name here
         };
-        // SAFETY: likewise.
+        // SAFETY: as above.
         let (kernel, reason) = unsafe { (CStr::from_ptr(record.kernel), CStr::from_ptr(record.reason)) };
         trace(&TraceRecord {
             event,

@@ -1,4 +1,4 @@
-//! What is answered without a device, and about one.
+//! Queries without a device, and about one.
 
 mod common;
 

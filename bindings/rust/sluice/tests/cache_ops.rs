@@ -77,7 +77,7 @@ fn rows_go_to_their_slots() -> Result<()> {
     Ok(())
 }
 
-/// The last page of the memory is not the views', and nothing gets there.
+/// The last page of the memory is outside the views, and nothing is written there.
 #[test]
 fn rows_without_a_page_are_skipped() -> Result<()> {
     let context = emulator();
@@ -106,19 +106,19 @@ fn rows_without_a_page_are_skipped() -> Result<()> {
     Ok(())
 }
 
-/// New rows of two sequences, K rotated and both into FP8, to where the table says.
+/// New rows of two sequences, with K rotated, stored as FP8 in the table's pages.
 #[test]
 fn rows_go_to_the_end_of_their_sequences_rotated_and_in_fp8() -> Result<()> {
     let context = emulator();
     let hip = Hip::new(&context)?;
-    // Exact in FP8 with these factors, so that there is one right answer.
+    // Exact in FP8 with these scales, so that only one answer is right.
     let factors = [0.5f32, 2.0];
     let number = |i: usize| F16::from_f32((i % 13) as f32 * factors[i / DIM % HEADS]);
     let rows: Vec<F16> = (0..TOKENS * HEADS * DIM).map(number).collect();
     let source = hip.buffer(&rows)?;
     let mut k_cache = hip.zeroed::<E4m3Fnuz>(PAGES * PAGE_SIZE * HEADS * DIM)?;
     let mut v_cache = hip.zeroed::<E4m3Fnuz>(PAGES * PAGE_SIZE * HEADS * DIM)?;
-    // Two of the first sequence, which has 18 keys then; four of the second, which has 4.
+    // Two rows of the first sequence, which then has 18 keys; four of the second, which then has 4.
     let host = (vec![0i32, 2, 6], vec![18i32, 4], vec![4i32, 2, 1, 0], factors.to_vec(), vec![0.5f32]);
     let (starts, lengths, table) = (hip.buffer(&host.0)?, hip.buffer(&host.1)?, hip.buffer(&host.2)?);
     let (k_factors, v_factor) = (hip.buffer(&host.3)?, hip.buffer(&host.4)?);
@@ -240,7 +240,7 @@ fn two_parts_become_one() -> Result<()> {
     // SAFETY: all buffers stay until the device has been waited for.
     unsafe { context.merge_states(&merge, &Launch::default()) }?;
     hip.synchronize()?;
-    // A few dozen roundings of F32, of numbers around 1 and LSEs around 3.
+    // A few dozen roundings in F32, of numbers around 1 and LSEs around 3.
     let close = |is: &[f32], wanted: &[f32]| is.iter().zip(wanted).all(|(a, b)| (a - b).abs() <= 1e-5);
     assert!(close(&downloaded(&o)?, &whole.0) && close(&downloaded(&lse)?, &whole.1));
     Ok(())

@@ -1,4 +1,4 @@
-//! Several devices. One test in a program of its own: the emulator has as many as its setting says, for all who use it.
+//! Several devices. This test has its own program, because the emulator's setting of their number is per process.
 
 mod common;
 
@@ -39,7 +39,8 @@ fn a_context_is_of_the_device_that_was_asked_for() -> Result<()> {
         let view = input.tensor(row)?;
         let mut args = Args::new(1, view, view, Some(view), o.tensor_mut(row)?);
         (args.q_len, args.kv_len) = (1, 1);
-        // SAFETY: all memory stays until the device has been waited for. A kernel of another device would not run.
+        // SAFETY: all memory stays until the device has been waited for. A kernel loaded on another device would not
+        // run.
         unsafe { plan.run(&args, &Launch::default()) }?;
         hip.synchronize()?;
         let mut result = vec![F16::default(); 64];

@@ -1,4 +1,4 @@
-//! Parts of buffers, asynchronous copies, events and graphs, on the emulated device.
+//! Ranges of buffers, asynchronous copies, events and graphs, on the emulated device.
 
 mod common;
 
@@ -16,11 +16,11 @@ use std::sync::{mpsc, Mutex, MutexGuard, PoisonError};
 
 const DIM: usize = 64;
 
-/// The emulator's settings are those of the process, so that tests take turns.
+/// The emulator's settings are per process, so tests take turns.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// An emulator whose streams do as `order` says: "concurrent", or a number, with which nothing runs before somebody waits
-/// and the order is drawn from all that waits and events allow.
+/// An emulator whose streams run in `order`: "concurrent", or a number, with which work runs only when the program
+/// waits, in an order drawn from those that waits and events allow.
 fn emulator_with(order: &str) -> (MutexGuard<'static, ()>, Context) {
     let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let context = emulator();
@@ -82,7 +82,7 @@ fn parts_of_a_buffer_begin_where_they_say() -> Result<()> {
     Ok(())
 }
 
-/// One allocation has Q, K, V and O, and workspace as well.
+/// One allocation holds Q, K, V, O and the workspace.
 #[test]
 fn a_call_may_live_in_one_buffer() -> Result<()> {
     let (_turn, context) = emulator_with("concurrent");
@@ -115,7 +115,7 @@ fn copies_keep_the_order_of_their_stream() -> Result<()> {
     let numbers: Vec<u32> = (0..1000).collect();
     let (mut first, mut second) = (hip.zeroed::<u32>(1000)?, hip.zeroed::<u32>(1000)?);
     let mut back = vec![0; 500];
-    // SAFETY: all memory stays until the event has been waited for, and nobody else uses it.
+    // SAFETY: all memory stays valid until the event has been waited for, and no other code uses it.
     unsafe {
         first.slice_mut(..)?.upload_async(&numbers, &stream)?;
         second.slice_mut(250..)?.copy_async(first.slice(100..600)?, &stream)?;
@@ -139,7 +139,7 @@ fn copies_keep_the_order_of_their_stream() -> Result<()> {
     Ok(())
 }
 
-/// Copies with pinned memory, which the runtime knows to be of the host.
+/// Copies with pinned memory, which the runtime recognises as host memory.
 #[test]
 fn pinned_memory_is_a_slice() -> Result<()> {
     let (_turn, context) = emulator_with("concurrent");
@@ -148,7 +148,7 @@ fn pinned_memory_is_a_slice() -> Result<()> {
     let (mut there, mut back) = (hip.pinned::<u32>(6)?, hip.pinned::<u32>(4)?);
     assert_eq!(there[..], [0; 6]);
     there.copy_from_slice(&[1, 2, 3, 4, 5, 6]);
-    // SAFETY: all memory stays until the stream has been waited for, and nobody else uses it.
+    // SAFETY: all memory stays valid until the stream has been waited for, and no other code uses it.
     unsafe {
         buffer.slice_mut(..)?.upload_async(&there, &stream)?;
         buffer.slice(2..)?.download_async(&mut back, &stream)?;
@@ -160,10 +160,10 @@ fn pinned_memory_is_a_slice() -> Result<()> {
     let function = context.hip_symbol("hipPointerGetAttributes").unwrap();
     // SAFETY: the type is that of HIP's function, whose struct is smaller than these numbers.
     let get_attributes = unsafe { transmute::<*mut c_void, GetAttributes>(function.as_ptr()) };
-    // What kind of memory there is: the first of the attributes.
+    // The kind of memory is the first of the attributes.
     let kind = |address: *const u32| {
         let mut attributes = [0; 64];
-        // SAFETY: numbers to be written, and an address that nothing is read of.
+        // SAFETY: numbers to write to, and an address that is not read.
         assert_eq!(unsafe { get_attributes(&mut attributes, address.cast()) }, 0);
         attributes[0]
     };
@@ -180,7 +180,7 @@ fn pinned_memory_is_a_slice() -> Result<()> {
     Ok(())
 }
 
-/// Of two streams, the second waits for the event of the first.
+/// The second of two streams waits for the first one's event.
 #[test]
 fn events_order_streams() -> Result<()> {
     for seed in 0..8u32 {
@@ -190,7 +190,7 @@ fn events_order_streams() -> Result<()> {
         let numbers = vec![seed + 1; 64];
         let mut buffer = hip.zeroed::<u32>(64)?;
         let mut back = vec![0; 64];
-        // SAFETY: all memory stays until both streams have been waited for; the event keeps the copies apart.
+        // SAFETY: all memory stays valid until both streams have been waited for; the event orders the copies.
         unsafe {
             buffer.slice_mut(..)?.upload_async(&numbers, &writer)?;
             event.record(&writer)?;
@@ -207,7 +207,7 @@ fn events_order_streams() -> Result<()> {
 #[test]
 fn an_event_can_be_asked() -> Result<()> {
     unsafe extern "C" fn wait_for_sender(receiver: *mut c_void) {
-        // SAFETY: the receiver of the test, which waits for this before it goes.
+        // SAFETY: the receiver of the test, which waits for this before it is dropped.
         let receiver = &*(receiver as *const mpsc::Receiver<()>);
         let _ = receiver.recv();
     }
@@ -220,7 +220,7 @@ fn an_event_can_be_asked() -> Result<()> {
     assert!(event.query()?, "an event that was never recorded has happened");
     let (sender, receiver) = mpsc::channel::<()>();
     let function = context.hip_symbol("hipLaunchHostFunc").unwrap();
-    // SAFETY: the type is that of HIP's function; the receiver stays until the event has been waited for.
+    // SAFETY: the type is that of HIP's function; the receiver stays valid until the event has been waited for.
     let code = unsafe {
         let launch = transmute::<*mut c_void, LaunchHostFunc>(function.as_ptr());
         launch(stream.raw().0, wait_for_sender, &receiver as *const _ as *mut c_void)
@@ -235,7 +235,7 @@ fn an_event_can_be_asked() -> Result<()> {
     Ok(())
 }
 
-/// A step of decoding: an append and a run, captured once and launched with other contents of the same memory.
+/// A decoding step: an append and a run, captured once and launched with changing contents of the same memory.
 #[test]
 fn a_graph_runs_again_with_what_is_in_memory_then() -> Result<()> {
     let (_turn, context) = emulator_with("concurrent");
@@ -260,17 +260,17 @@ fn a_graph_runs_again_with_what_is_in_memory_then() -> Result<()> {
             Some(v_cache.tensor_mut(pages)?),
             Place::Slots(slot.array()),
         );
-        // SAFETY: all memory and the plan stay until the stream has been waited for, and nobody else uses them: of what
-        // is captured, that is the contract of the launches below.
+        // SAFETY: all memory and the plan stay valid until the stream has been waited for, and no other code uses them;
+        // for captured work, that is the contract of the launches below.
         unsafe { context.kv_append(&append, &launch) }?;
         let mut args =
             Args::new(1, new, k_cache.tensor(pages)?, Some(v_cache.tensor(pages)?), o.tensor_mut(row)?);
         (args.q_len, args.kv_len, args.kv_lengths) = (1, 16, Some(lengths.array()));
         args.page_table = Some(PageTable::Block { pages: PageNumbers::I32(table.array()), stride: 1 });
-        // SAFETY: likewise.
+        // SAFETY: as above.
         unsafe { plan.run(&args, &launch) }
     };
-    step()?; // loads the kernel that appends, which is not legal in a capture
+    step()?; // loads the append kernel, which is not legal in a capture
     stream.synchronize()?;
     let graph = stream.capture(&mut step)?;
     hip.synchronize()?;
@@ -283,7 +283,7 @@ fn a_graph_runs_again_with_what_is_in_memory_then() -> Result<()> {
     for value in [3.0, -0.5] {
         let new = vec![F16::from_f32(value); DIM];
         input.upload(&new)?;
-        // SAFETY: all memory and the plan stay until the stream has been waited for, and nobody else uses them.
+        // SAFETY: all memory and the plan stay valid until the stream has been waited for, and no other code uses them.
         unsafe { exec.launch(&stream) }?;
         stream.synchronize()?;
         o.download(&mut found)?;
@@ -291,7 +291,7 @@ fn a_graph_runs_again_with_what_is_in_memory_then() -> Result<()> {
     }
     // The slot is read when the graph runs.
     slot.upload(&[5])?;
-    // SAFETY: likewise.
+    // SAFETY: as above.
     unsafe { exec.launch(&stream) }?;
     stream.synchronize()?;
     k_cache.slice(5 * DIM..)?.download(&mut found)?;
@@ -315,11 +315,11 @@ fn a_capture_ends_however_its_work_does() -> Result<()> {
     }));
     assert!(panicked.is_err());
 
-    // Waiting for a stream that captures ends the capture without a graph.
+    // Waiting for a capturing stream ends the capture without a graph.
     let error = stream.capture(|| stream.synchronize().or(Ok(()))).map(drop).unwrap_err();
     assert_eq!((error.code, error.field.as_str()), (Code::Hip, "hipStreamEndCapture"), "{error}");
 
-    // The stream is as it was.
+    // The stream works as before.
     // SAFETY: all memory stays until the stream has been waited for.
     unsafe { buffer.slice_mut(..)?.upload_async(&[1, 2, 3, 4], &stream) }?;
     stream.synchronize()?;
@@ -329,7 +329,7 @@ fn a_capture_ends_however_its_work_does() -> Result<()> {
     Ok(())
 }
 
-/// Other threads go on meanwhile: one allocates, which the thread that captures must not.
+/// Other threads are unaffected: one allocates, which the capturing thread must not do.
 #[test]
 fn a_capture_is_of_its_thread() -> Result<()> {
     let (_turn, context) = emulator_with("concurrent");
@@ -339,7 +339,7 @@ fn a_capture_is_of_its_thread() -> Result<()> {
     let function = context.hip_symbol("hipMalloc").unwrap();
     // SAFETY: the type is that of HIP's function.
     let malloc = unsafe { transmute::<*mut c_void, Malloc>(function.as_ptr()) };
-    // SAFETY: an address to be written; what is allocated goes with the process.
+    // SAFETY: an address to write to; the allocation is freed with the process.
     let allocate = move || unsafe { malloc(&mut std::ptr::null_mut(), 16) };
     let mut codes = [1, 0];
     stream.capture(|| {
@@ -367,10 +367,10 @@ unsafe extern "C" fn destroy_exec(_: *mut c_void) -> c_int {
     0
 }
 
-/// The emulator with functions of a caller, two of which only count their calls.
+/// The emulator with the caller's functions, two of which only count their calls.
 fn runtime_of_a_caller(emulator: &Context) -> Result<Context> {
     let functions = emulator.clone();
-    // SAFETY: they are HIP's functions, and the closure keeps the library that has them.
+    // SAFETY: they are HIP's functions, and the closure keeps their library loaded.
     unsafe {
         Context::hip(0).hip_resolver(move |name| match name.to_str().unwrap() {
             "hipGraphDestroy" => destroy_graph as *mut c_void,
@@ -401,7 +401,7 @@ fn graphs_are_destroyed_once() -> Result<()> {
     Ok(())
 }
 
-/// Handles of one runtime are nothing to another.
+/// Handles of one runtime are refused by another.
 #[test]
 fn what_is_of_another_runtime_is_refused() -> Result<()> {
     let (_turn, emulator) = emulator_with("concurrent");
@@ -425,6 +425,6 @@ fn what_is_of_another_runtime_is_refused() -> Result<()> {
         refused(buffer.slice_mut(..)?.copy_async(theirs.slice(..)?, &our_stream), "from", &from_is);
         refused(exec.launch(&stream), "stream", &stream_is);
     }
-    // Contexts of one runtime share what they make.
+    // Contexts of one runtime share their objects.
     our_event.record(&Hip::new(&common::emulator())?.stream()?)
 }

@@ -1,6 +1,6 @@
-//! The readers of the language model's files: what they take, and what they refuse.
+//! The readers of the language model's files: accepted and refused files.
 
-#[allow(dead_code)] // the example uses what is not used here
+#[allow(dead_code)] // the example uses the rest
 #[path = "../examples/jargon_lm/json.rs"]
 mod json;
 #[path = "../examples/jargon_lm/safetensors.rs"]
@@ -38,7 +38,7 @@ fn what_is_no_json_is_refused() {
     assert_eq!(Json::parse("{}").unwrap().get("a").unwrap_err(), "there is no member 'a'");
 }
 
-/// Loads a file with this header and these bytes behind it.
+/// Loads a file with this header, followed by these bytes.
 fn load(name: &str, size: u64, header: &str, data: &[u8]) -> Result<Vec<f32>, String> {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     std::fs::write(&path, [&size.to_le_bytes()[..], header.as_bytes(), data].concat()).unwrap();

@@ -1,4 +1,4 @@
-//! The log and the trace: what they get, that their panics end in them, and that they are dropped.
+//! The functions of log and trace: what they get, that their panics do not leave them, and that they are dropped.
 
 mod common;
 
@@ -10,7 +10,7 @@ fn problem() -> Problem {
     Problem::builder(Dtype::F16, 8, 2, 128).build().unwrap()
 }
 
-/// One test, as there is one log in the process.
+/// One test, because the log is per process.
 #[test]
 fn the_log_gets_lines_until_another_one_takes_its_place() {
     let lines = Arc::new(Mutex::new(Vec::new()));

@@ -1,4 +1,4 @@
-//! What outlives what, and threads.
+//! Lifetimes of objects, and threads.
 
 mod common;
 
@@ -21,7 +21,7 @@ fn builder() -> sluice::ProblemBuilder {
     Problem::builder(Dtype::F16, 1, 1, DIM).causal()
 }
 
-/// One run of a plan with `rows` as Q, K and V, on a stream and with memory of its own.
+/// One run of a plan with `rows` as Q, K and V, on its own stream and with its own memory.
 fn run(plan: &Plan, hip: &Hip, rows: &[F16]) -> Result<Vec<F16>> {
     hip.bind_thread()?;
     let (input, stream) = (hip.buffer(rows)?, hip.stream()?);
@@ -52,7 +52,7 @@ fn what_the_header_lets_threads_share_they_may() {
     both::<(Graph, GraphExec, Pinned<F16>, Slice<F16>, SliceMut<F16>)>();
     both::<(Dependency, sluice::hip::Buffer<u16>)>();
     both::<(Tensor<Device>, TensorMut<Device>, Array<i32, Device>, Args<Device>, Args<Host>)>();
-    send::<Workspace>(); // that it is not Sync, a doctest of the crate shows
+    send::<Workspace>(); // a doctest of the crate shows that it is not Sync
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn functions_may_come_from_the_caller() -> Result<()> {
     let emulator = emulator();
     let kept = Arc::new(());
     let (functions, held) = (emulator.clone(), kept.clone());
-    // SAFETY: they are HIP's functions, and the closure keeps the library that has them.
+    // SAFETY: they are HIP's functions, and the closure keeps their library loaded.
     let builder_with_functions = unsafe {
         Context::hip(0).hip_resolver(move |name| {
             let _ = &held;
@@ -108,7 +108,7 @@ fn functions_may_come_from_the_caller() -> Result<()> {
 
 #[test]
 fn a_pack_is_kept_as_long_as_it_is_used() -> Result<()> {
-    // Of a build folder; an installed library has its pack inside.
+    // For a build folder; an installed library contains its pack.
     let pack: Arc<[u8]> = match std::env::var_os("SLUICE_KERNEL_PACK") {
         Some(path) => std::fs::read(path).expect("SLUICE_KERNEL_PACK is a file").into(),
         None => return Ok(()),
@@ -178,7 +178,7 @@ fn a_run_waits_for_what_it_depends_on() -> Result<()> {
             dependencies: &dependencies,
             signal_event: Some(done.raw()),
         };
-        // SAFETY: likewise.
+        // SAFETY: as above.
         unsafe { plan.run(&args, &launch) }?;
         done.synchronize()?;
         let mut result = vec![F16::default(); o.len()];

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// An example that cargo has built for the tests: beside the folder of this program.
+/// An example that cargo has built for the tests, next to the folder of this program.
 fn example(name: &str) -> PathBuf {
     let this = std::env::current_exe().unwrap();
     let path = this.parent().unwrap().parent().unwrap().join("examples").join(name);
@@ -31,7 +31,7 @@ fn the_program_of_the_readme() {
 fn the_language_model_writes_the_expected_text() {
     let (status, output, errors) = run("jargon_lm", &[]);
     assert_eq!((status, errors.as_str()), (Some(0), ""), "{output}");
-    // Of docs/examples/jargon_lm/model/expected.json, whose escapes are those of Rust here.
+    // From docs/examples/jargon_lm/model/expected.json, with its escapes as Rust's.
     let text =
         "Compare {blitter}.\n:shell story: /si:'berkool/, n.\n[from the original term for a program that is \
                 not a progr\n";

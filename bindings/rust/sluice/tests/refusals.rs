@@ -1,4 +1,4 @@
-//! What is refused, by the library or on the way there, and that its field arrives by name.
+//! Errors of the library and of the crate, and that they name the field.
 
 mod common;
 
@@ -88,7 +88,7 @@ impl Memory {
     }
 }
 
-/// What is left of the memory when arguments have been made of it.
+/// The memory that is left after making arguments from it.
 struct Others<'a> {
     small: &'a Buffer<i32>,
     factors: &'a Buffer<f32>,
@@ -96,7 +96,7 @@ struct Others<'a> {
     lse: &'a mut Buffer<f32>,
 }
 
-/// What the arguments, changed by `change`, are refused with.
+/// The error of the arguments after `change`.
 fn refused(
     builder: ProblemBuilder,
     code: Code,
@@ -164,9 +164,9 @@ fn arguments_that_the_types_or_extents_rule_out() {
     refused(packed, Code::InvalidArgument, "k.pack", "k.pack is 0; the call needs 8", |_, _| {});
 }
 
-/// A view of no memory.
+/// A view without memory.
 fn nowhere(layout: Layout) -> sluice::Tensor<'static, Device> {
-    // SAFETY: the arguments are refused, and nobody looks there.
+    // SAFETY: the arguments are refused, and the memory is never accessed.
     unsafe { sluice::Tensor::from_raw(256 as *const F16, layout) }.unwrap()
 }
 
@@ -224,11 +224,11 @@ fn appends_and_merges() -> Result<()> {
     });
     let fewer = rows.tensor(Layout::rows([3, 2, 64]))?;
     refused(&mut caches, InvalidArgument, "v.shape[1]", "is 3", &|append| {
-        // SAFETY: likewise.
+        // SAFETY: as above.
         append.v = unsafe { sluice::Tensor::from_raw(rows.as_ptr(), fewer.layout()) }.ok()
     });
     refused(&mut caches, InvalidArgument, "k.stride[0]", "k.stride[0]", &|append| {
-        // SAFETY: likewise.
+        // SAFETY: as above.
         append.k =
             unsafe { sluice::Tensor::from_raw(rows.as_ptr(), Layout::contiguous([1, 3, 2, 64])) }.unwrap();
         append.v = Some(append.k);
@@ -254,7 +254,7 @@ fn appends_and_merges() -> Result<()> {
     Ok(())
 }
 
-/// The reference runs in this process: nothing that it is told may lead it out of what it was given.
+/// The reference runs in this process: no argument may make it leave its memory.
 #[test]
 fn contents_that_lead_out_of_the_memory() {
     fn run(problem: &Problem, change: impl for<'a> FnOnce(&mut Args<'a, Host>)) -> Result<()> {
@@ -318,7 +318,7 @@ fn contents_that_lead_out_of_the_memory() {
     );
     check(with_table(&[0, 1, 3, 2, -4, 2], 3), InvalidArgument, "page_table[4]", "-4");
 
-    // The first sequence has 39 keys that its one row does not see, in two pages that need not be there any more.
+    // The first sequence has 39 keys that its only row does not see, in two pages that need not exist any more.
     let window = base().paged(16, PageTableKind::Block).window_left(0).build().unwrap();
     let behind_window = run(&window, |args| {
         args.q_starts = Some(Array::new(&GOOD));
@@ -355,7 +355,7 @@ fn contents_that_lead_out_of_the_memory() {
     check(short, InvalidArgument, "kv_lengths", "has 1 elements; this call needs 2");
 }
 
-/// Likewise of an append, which stores nothing then.
+/// The same for an append, which then stores nothing.
 #[test]
 fn contents_that_lead_an_append_out_of_the_memory() {
     const STARTS: [i32; 3] = [1, 2, 5];
@@ -470,7 +470,7 @@ fn contents_that_lead_an_append_out_of_the_memory() {
     );
     check(rotated(3, 4, None, false), InvalidArgument, "rotary", "needs 4");
     assert_eq!(rotated(4, 0, None, false), Ok(()));
-    // Rows 0 and 5 are of no sequence, and row 2 has no slot.
+    // Rows 0 and 5 belong to no sequence, and row 2 has no slot.
     assert_eq!(rotated(76, 4, Some(&[99, 18, 0, 1, 18, 99]), false), Ok(()));
     check(rotated(76, 4, Some(&[0, 0, 0, 0, 19, 0]), false), InvalidArgument, "positions[4]", "position 19");
     check(rotated(76, 4, Some(&[0, -1, 0, 0, 0, 0]), false), InvalidArgument, "positions[1]", "-1");

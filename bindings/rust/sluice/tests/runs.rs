@@ -1,5 +1,5 @@
-//! Calls on the emulated device against the reference on the host: each kind of problem once. How far they may be
-//! apart is the bound of docs/concepts/numerics.md, with the largest numbers of the whole call for those of a row.
+//! Compares calls on the emulated device with the reference on the host: each kind of problem once. The tolerance is
+//! the bound of docs/concepts/numerics.md, with the largest numbers of the whole call in place of a row's.
 
 mod common;
 
@@ -37,7 +37,7 @@ struct Case<T, C> {
     v_scale: Option<Vec<f32>>,
 }
 
-/// The arguments of a case whose memory is `$m`: vectors, or what `upload` makes of them.
+/// The arguments of a case whose memory is `$m`: vectors, or the buffers that `upload` makes from them.
 macro_rules! args {
     ($case:expr, $m:expr, $v:expr, $o:expr, $lse:expr) => {{
         let case = $case;
@@ -170,7 +170,7 @@ impl<T: Number, C: Number> Case<T, C> {
         }
     }
 
-    /// A pool of pages in an order of its own, with one page more than are used.
+    /// A shuffled pool of pages, with one unused page.
     fn paged(dim: usize, describe: impl FnOnce(ProblemBuilder) -> ProblemBuilder) -> Case<T, C> {
         let mut case = Case::new(dim, describe);
         let pages = BATCH * PAGES_EACH + 1;
@@ -209,7 +209,7 @@ impl<T: Number, C: Number> Case<T, C> {
         let stream = hip.stream()?;
         let args = args!(self, memory, v, o, lse);
         let launch = Launch { stream: stream.raw(), workspace: Some(&workspace), ..Launch::default() };
-        // SAFETY: everything stays until the stream has been waited for, and lengths and tables are in order: the
+        // SAFETY: everything stays valid until the stream has been waited for, and lengths and tables are valid: the
         // reference has checked them.
         unsafe { plan.run(&args, &launch) }?;
         stream.synchronize()?;
@@ -219,7 +219,7 @@ impl<T: Number, C: Number> Case<T, C> {
         Ok((o_rows, lse_rows))
     }
 
-    /// What the numerics page says of this call.
+    /// The numerics page's bound for this call.
     fn limits(&self) -> Limits {
         fn max_of(numbers: impl Iterator<Item = f32>) -> f64 {
             numbers.fold(0f64, |a, b| a.max(f64::from(b.abs())))
@@ -227,7 +227,7 @@ impl<T: Number, C: Number> Case<T, C> {
         let largest = |numbers: Option<&Vec<f32>>| max_of(numbers.into_iter().flatten().copied());
         let p = self.problem.raw();
         let u = 2f64.powi(-24);
-        let (d, n) = (f64::from(p.head_dim_qk), self.kv_len as f64 + 1.0); // a sink logit is one more
+        let (d, n) = (f64::from(p.head_dim_qk), self.kv_len as f64 + 1.0); // a sink logit counts as one more
         let (t, g) = ((n / 16.0).ceil() + 2.0, n);
         let q = max_of(self.q.0.iter().map(|x| x.decode()));
         let k = max_of(self.k.0.iter().map(|x| x.decode()));
@@ -264,7 +264,7 @@ impl<T: Number, C: Number> Case<T, C> {
         }
     }
 
-    /// The largest part of the bound that an error takes, of O and of LSE.
+    /// The largest ratio of error to bound, for O and for LSE.
     fn worst(&self, o: &[T], lse: &[f32], expected: &(Vec<T>, Vec<f32>), magnitudes: &[T]) -> (f64, f64) {
         let (dim, limits) = (self.o_layout.shape()[3], self.limits());
         let (mut worst, mut worst_lse) = (0f64, 0f64);
@@ -288,7 +288,7 @@ impl<T: Number, C: Number> Case<T, C> {
         (worst, worst_lse)
     }
 
-    /// The device agrees with the reference, and would not if keys had each other's values or rows each other's LSE.
+    /// The device agrees with the reference, and would not if the values of keys or the LSEs of rows were swapped.
     fn check(&self) -> Result<()> {
         let expected = self.host(&self.v.0)?;
         let magnitudes: Vec<C> = self.v.0.iter().map(|x| C::encode(x.decode().abs())).collect();
@@ -310,7 +310,7 @@ impl<T: Number, C: Number> Case<T, C> {
     }
 }
 
-/// The bound as a function of what a row has.
+/// The bound as a function of a row's numbers.
 struct Limits {
     per_magnitude: f64,
     constant: f64,
@@ -329,7 +329,7 @@ impl Limits {
         e + 2.0 * (self.r * (o + e) + self.s)
     }
 
-    /// The reference is rounded to F32 too; to base 2 there is one product more.
+    /// The reference is rounded to F32 too; base 2 adds one product.
     fn of_lse(&self, lse: f32) -> f64 {
         self.base * self.lse + 4.0 * 2f64.powi(-24) * f64::from(lse.abs())
     }
@@ -418,8 +418,8 @@ fn paged_batch_invariant_with_a_table_in_csr_of_64_bits() -> Result<()> {
     case.check()
 }
 
-/// Starts and page numbers that lead out of the views give wrong numbers and nothing worse: what lies behind the views
-/// stays as it is, and pages that are not there count as zeros.
+/// Starts and page numbers that lead out of the views only give wrong numbers: memory after the views is unchanged, and
+/// missing pages read as zeros.
 #[test]
 fn contents_do_not_lead_out_of_the_views() -> Result<()> {
     let context = emulator();
@@ -428,7 +428,7 @@ fn contents_do_not_lead_out_of_the_views() -> Result<()> {
     let (q, kv) = (hip.buffer(&[one; 8 * 64])?, hip.buffer(&vec![one; 4 * 16 * 64])?);
     let starts = [hip.buffer(&[0i32, 2, 8])?, hip.buffer(&[0i32, 16, 5000])?];
     let (lengths, table) = (hip.buffer(&[16i32, 32])?, hip.buffer(&[1i32, 0, 0, 1 << 30])?);
-    // The last four rows of O and of the LSE are nobody's.
+    // The last four rows of O and of the LSE belong to no sequence.
     let run = |problem: ProblemBuilder, paged: bool| -> Result<Vec<f32>> {
         let (mut o, mut lse) = (hip.buffer(&[F16::from_f32(-5.0); 8 * 64])?, hip.buffer(&[-5.0f32; 8])?);
         let keys = if paged { Layout::contiguous([2, 16, 1, 64]) } else { Layout::rows([2 * 16, 1, 64]) };
@@ -464,7 +464,8 @@ fn contents_do_not_lead_out_of_the_views() -> Result<()> {
     };
     let base = || Problem::builder(Dtype::F16, 1, 1, 64);
     assert_eq!(run(base().ragged(), false)?, [1.0, 1.0, 1.0, 1.0, -5.0, -5.0, -5.0, -5.0]);
-    // Half of what the second sequence sees has V = 1; the other half has scores of 0, and the weight exp(-8).
+    // Half of the keys that the second sequence sees have V = 1; the other half have scores of 0, and the weight
+    // exp(-8).
     let rows = run(base().paged(16, PageTableKind::Block), true)?;
     assert_eq!((&rows[..2], &rows[4..]), (&[1.0; 2][..], &[-5.0; 4][..]));
     let weight = 1.0 / (1.0 + (-8f32).exp());

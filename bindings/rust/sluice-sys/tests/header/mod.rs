@@ -1,5 +1,5 @@
-//! Reads `sluice.h`: what it declares, in the words of Rust. Knows the C that the header uses, and refuses what it
-//! does not understand, so that nothing is passed over.
+//! Reads the declarations of `sluice.h` as Rust. Knows the C that the header uses, and refuses everything else, so that
+//! nothing is skipped.
 
 use std::path::{Path, PathBuf};
 
@@ -22,16 +22,16 @@ pub struct Function {
 
 pub struct Header {
     pub structs: Vec<Struct>,
-    /// Structs without a body.
+    /// Opaque structs.
     pub handles: Vec<String>,
-    /// Of all enums, and the `#define`s with a number.
+    /// Constants of all enums, and `#define`s with a number.
     pub constants: Vec<String>,
     pub functions: Vec<Function>,
-    /// Types of pointers to functions.
+    /// Function pointer types.
     pub callbacks: Vec<Function>,
 }
 
-/// The folder of the header: that of the library which was found, else that of the checkout.
+/// The header's folder: that of the library which was found, else that of the checkout.
 pub fn include_dir() -> PathBuf {
     match option_env!("SLUICE_SYS_INCLUDE_DIR") {
         Some(folder) => folder.into(),
@@ -52,7 +52,7 @@ fn text() -> String {
 pub fn comments() -> String {
     let text = text();
     let inside = text.split("/*").skip(1).map(|part| part.split_once("*/").expect("a comment that ends").0);
-    // Stars begin lines, and `/**<` leaves `*<`.
+    // Lines begin with stars, and `/**<` leaves `*<`.
     let lines = inside
         .flat_map(|comment| comment.lines())
         .map(|line| line.trim_start().trim_start_matches(['*', '<']));
@@ -93,13 +93,13 @@ fn without_comments(text: &str) -> String {
     kept
 }
 
-/// What ends with a semicolon outside of braces, with single spaces.
+/// Text that ends with a semicolon outside braces, with single spaces.
 fn declarations(code: &str) -> Vec<String> {
     let (mut all, mut current, mut depth) = (vec![], String::new(), 0);
     for character in code.chars() {
         match character {
             '{' => depth += 1,
-            // The one that closes extern "C" opened nothing here.
+            // This one closes extern "C", whose opening brace was removed.
             '}' if depth == 0 => continue,
             '}' => depth -= 1,
             ';' if depth == 0 => {

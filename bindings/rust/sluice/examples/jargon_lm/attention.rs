@@ -1,5 +1,5 @@
-//! The part of the engine that calls Sluice: a paged cache per layer, to which a step appends the new rows of K and
-//! V, and whose new queries then see everything up to themselves. One plan serves prompts, another single bytes.
+//! The part of the engine that calls Sluice: a paged cache per layer. A step appends the new rows of K and V, and the
+//! new queries then see everything up to themselves. One plan serves prompts, another single bytes.
 
 use sluice::hip::{Buffer, Hip, Stream};
 use sluice::{
@@ -24,14 +24,14 @@ pub struct Attention {
     prompt_plan: Plan,
     token_plan: Plan,
     workspace: Buffer<u8>,
-    /// By layer, \[page, PAGE_SIZE, kv_heads, head_dim\].
+    /// Per layer, \[page, PAGE_SIZE, kv_heads, head_dim\].
     k_pool: Vec<Buffer<F16>>,
     v_pool: Vec<Buffer<F16>>,
     q: Buffer<F16>,
     k: Buffer<F16>,
     v: Buffer<F16>,
     o: Buffer<F16>,
-    /// Which page has which positions, 0 and the new rows, and how many keys there are: read by the device.
+    /// Page numbers by position, starts (0 and the number of new rows), and the number of keys; the device reads them.
     table: Buffer<i32>,
     starts: Buffer<i32>,
     lengths: Buffer<i32>,
@@ -59,7 +59,7 @@ impl Attention {
         let (q_row, kv_row) = (shape.q_heads * shape.head_dim, shape.kv_heads * shape.head_dim);
         let pool =
             || (0..shape.layers).map(|_| hip.zeroed(pages * PAGE_SIZE * kv_row)).collect::<Result<Vec<_>>>();
-        // The pages of the text in an order that is none, as they are in a server after a while.
+        // The pages of the text are out of order, as in a server after a while.
         let table: Vec<i32> = (0..pages as i32).rev().collect();
         Ok(Attention {
             context: context.clone(),
@@ -82,17 +82,17 @@ impl Attention {
         })
     }
 
-    /// Positions in the cache; the next row has this position.
+    /// Number of positions in the cache, which is the next row's position.
     pub fn length(&self) -> usize {
         self.positions
     }
 
-    /// What kernels the plans for prompts and for bytes have.
+    /// Kernels of the plans for prompts and for bytes.
     pub fn kernels(&self) -> [String; 2] {
         [self.prompt_plan.info().kernel, self.token_plan.info().kernel]
     }
 
-    /// To be called before the layers of a step, each of which has this many new rows.
+    /// Call this before the layers of a step; each layer has this many new rows.
     pub fn begin_step(&mut self, rows: usize) -> Result<()> {
         self.rows = rows;
         self.positions += rows;
@@ -101,7 +101,7 @@ impl Attention {
     }
 
     /// Appends the rows of K and V to the layer's cache and returns attention of the queries. All are
-    /// \[rows, heads, head_dim\]; the device gets and gives them as 16-bit floats.
+    /// \[rows, heads, head_dim\]; the device reads and writes them as 16-bit floats.
     pub fn run(&mut self, layer: usize, q: &[f32], k: &[f32], v: &[f32]) -> Result<Vec<f32>> {
         self.q.upload(&to_halves(q))?;
         self.k.upload(&to_halves(k))?;
@@ -116,7 +116,7 @@ impl Attention {
         let (starts, kv_lengths): (Array<_, Device>, _) = (self.starts.array(), self.lengths.array());
         let stream = self.stream.raw();
 
-        // The model has rotated K.
+        // The model has already rotated K.
         let append = Append::new(
             self.k.tensor(kv_rows)?,
             Some(self.v.tensor(kv_rows)?),
@@ -140,7 +140,7 @@ impl Attention {
         args.kv_lengths = Some(kv_lengths);
         args.page_table = Some(table);
         let plan = if self.rows == 1 { &self.token_plan } else { &self.prompt_plan };
-        // SAFETY: likewise; the lengths are those of the cache.
+        // SAFETY: as above; the lengths are those of the cache.
         unsafe { plan.run(&args, &Launch { stream, workspace: Some(&workspace), ..Launch::default() }) }?;
         self.stream.synchronize()?;
 

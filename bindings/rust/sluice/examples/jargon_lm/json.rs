@@ -1,4 +1,4 @@
-//! As much of JSON as the model's files need: everything but escapes beyond those of two characters.
+//! The subset of JSON that the model's files need: everything except escapes of more than two characters.
 
 use std::iter::Peekable;
 use std::str::Chars;
@@ -15,7 +15,7 @@ pub enum Json {
 }
 
 impl Json {
-    /// The value that `text` is.
+    /// Parses `text`.
     pub fn parse(text: &str) -> Result<Json, String> {
         let mut reader = Reader { text: text.chars().peekable(), depth: 0 };
         let value = reader.value()?;
@@ -74,7 +74,7 @@ impl Json {
     }
 }
 
-/// How deep values may be in one another: nesting is recursion here.
+/// Maximum nesting depth, because nested values are parsed recursively.
 const DEEPEST: usize = 64;
 
 struct Reader<'a> {
@@ -169,7 +169,7 @@ impl Reader<'_> {
             "null" => Ok(Json::Null),
             "true" => Ok(Json::Bool(true)),
             "false" => Ok(Json::Bool(false)),
-            // Rust's numbers include names, as "inf".
+            // Rust also parses names such as "inf" as numbers.
             number if number.starts_with(|c: char| c == '-' || c.is_ascii_digit()) => {
                 number.parse().map(Json::Number).map_err(|_| format!("'{number}' is no number"))
             }

@@ -1,6 +1,6 @@
-//! Generates text with the language model of docs/examples/jargon_lm, all attention on the device, with a paged KV
+//! Generates text with the language model of docs/examples/jargon_lm, with all attention on the device and a paged KV
 //! cache. The logits after the prompt and the greedy bytes must be those that expected.json stores. Ends with a status
-//! other than 0 when anything differs.
+//! other than 0 if anything differs.
 
 mod attention;
 mod json;
@@ -56,7 +56,7 @@ fn show(byte: u8) {
     let _ = std::io::stdout().flush();
 }
 
-/// Whether all was as expected.
+/// Returns whether everything was as expected.
 fn run(options: &Options) -> Result<bool, String> {
     let expected = read_json(&options.model.join("expected.json"))?;
     let prompt = expected.get("prompt")?.text()?.as_bytes();
@@ -79,7 +79,7 @@ fn run(options: &Options) -> Result<bool, String> {
     }
     let difference = logits.iter().zip(&first_logits).fold(0f32, |largest, (is, wanted)| {
         let difference = (is - *wanted as f32).abs();
-        // No comparison notices a NaN.
+        // The comparisons would not notice a NaN.
         if difference.is_nan() {
             f32::INFINITY
         } else {

@@ -127,7 +127,7 @@ impl Model {
         y
     }
 
-    /// Half-split rotary positions: feature i turns with feature i + head_dim / 2.
+    /// Half-split rotary positions: feature i is rotated with feature i + head_dim / 2.
     fn rotate(&self, heads: &mut [f32], head_count: usize, first_position: usize) {
         let half = self.config.head_dim / 2;
         let row_size = head_count * self.config.head_dim;
@@ -185,7 +185,7 @@ fn take(tensors: &mut BTreeMap<String, Tensor>, name: String, shape: &[usize]) -
     Ok(tensor.values)
 }
 
-/// The byte with the largest logit; of several, the first.
+/// The byte with the largest logit; the first of several.
 pub fn most_likely(logits: &[f32]) -> u8 {
     let larger = |best: usize, i: usize| if logits[i] > logits[best] { i } else { best };
     (0..logits.len()).fold(0, larger) as u8

@@ -5,30 +5,30 @@ use crate::error::Result;
 use std::os::raw::c_void;
 use std::ptr;
 
-/// What a stream was given while it captured: [`Stream::capture`]. Destroyed when it is dropped; what was instantiated of
-/// it stays.
+/// The work that a stream got while it was capturing: [`Stream::capture`]. Destroyed when it is dropped; its instances
+/// stay valid.
 #[derive(Debug)]
 pub struct Graph {
     hip: Hip,
     raw: *mut c_void,
 }
 
-// SAFETY: a handle, which HIP takes on any thread.
+// SAFETY: a handle, which HIP accepts on any thread.
 unsafe impl Send for Graph {}
-// SAFETY: likewise; what is shared is only read.
+// SAFETY: as for Send; a shared graph is only read.
 unsafe impl Sync for Graph {}
 
 impl Graph {
-    /// Of a graph that nobody else destroys.
+    /// Takes over a graph; no other code destroys it.
     pub(super) fn new(hip: &Hip, raw: *mut c_void) -> Graph {
         Graph { hip: hip.clone(), raw }
     }
 
-    /// Makes something that can be launched, any number of times. One graph may be instantiated several times.
+    /// Makes an instance that can be launched any number of times. One graph may be instantiated several times.
     pub fn instantiate(&self) -> Result<GraphExec> {
         let runtime = &self.hip.runtime;
         let mut exec = ptr::null_mut();
-        // SAFETY: a pointer to be written and a graph that is there; of an error, the code is all that is asked for.
+        // SAFETY: a pointer to write to and a live graph; of an error, only the code is requested.
         let code = unsafe {
             (runtime.functions.graph_instantiate)(&mut exec, self.raw, ptr::null_mut(), ptr::null_mut(), 0)
         };
@@ -39,35 +39,35 @@ impl Graph {
 
 impl Drop for Graph {
     fn drop(&mut self) {
-        // SAFETY: made by hipStreamEndCapture and destroyed here only.
+        // SAFETY: made by hipStreamEndCapture and destroyed only here.
         unsafe { (self.hip.runtime.functions.graph_destroy)(self.raw) };
     }
 }
 
-/// A graph to be launched, destroyed when it is dropped.
+/// An instance of a graph that can be launched; destroyed when it is dropped.
 #[derive(Debug)]
 pub struct GraphExec {
     hip: Hip,
     raw: *mut c_void,
 }
 
-// SAFETY: a handle, which HIP takes on any thread.
+// SAFETY: a handle, which HIP accepts on any thread.
 unsafe impl Send for GraphExec {}
-// HIP does not let two threads launch one at a time, and launch takes it mutably: shared, it can do nothing.
-// SAFETY: likewise.
+// SAFETY: as for Send. HIP does not allow two threads to launch one instance at once, but `launch` takes it mutably, so
+// a shared one cannot be launched.
 unsafe impl Sync for GraphExec {}
 
 impl GraphExec {
-    /// Enqueues all that was captured, behind what is on the stream and behind the last launch of this. The work reads
-    /// lengths, page tables and slots when it runs, so that they may change between launches.
+    /// Enqueues all captured work, after the work on the stream and after the last launch of this instance. The work
+    /// reads lengths, page tables and slots when it runs, so they may change between launches.
     ///
     /// # Safety
-    /// The contracts of the captured calls hold once more: until the work is done, their memory, workspaces, plans and
-    /// events stay, and nobody else uses the memory. `self` must not be dropped before that either.
+    /// The contracts of the captured calls apply again: until the work is done, their memory, workspaces, plans and
+    /// events must stay valid, and no other code may use the memory. `self` must not be dropped before that either.
     pub unsafe fn launch(&mut self, stream: &Stream) -> Result<()> {
         self.hip.check_same("stream", stream.hip())?;
         let runtime = &self.hip.runtime;
-        // SAFETY: both are there, and of this runtime; the rest is what the caller promises.
+        // SAFETY: both are live objects of this runtime; the caller guarantees the rest.
         let code = unsafe { (runtime.functions.graph_launch)(self.raw, stream.raw().0) };
         runtime.check("hipGraphLaunch", code)
     }
@@ -75,8 +75,8 @@ impl GraphExec {
 
 impl Drop for GraphExec {
     fn drop(&mut self) {
-        // SAFETY: made by hipGraphInstantiate and destroyed here only. That no launch is under way, who launched has
-        // promised.
+        // SAFETY: made by hipGraphInstantiate and destroyed only here. The callers of `launch` guarantee that no launch
+        // is running.
         unsafe { (self.hip.runtime.functions.graph_exec_destroy)(self.raw) };
     }
 }

@@ -1,4 +1,4 @@
-//! Memory of a device, and parts of it.
+//! Device memory, and ranges of it.
 
 use super::{Hip, Stream};
 use crate::element::{Element, Plain};
@@ -13,12 +13,12 @@ use std::ops::{Bound, Range, RangeBounds};
 use std::os::raw::{c_int, c_void};
 use std::ptr;
 
-/// With the values of hipMemcpyKind.
+/// Values of hipMemcpyKind.
 const HOST_TO_DEVICE: c_int = 1;
 const DEVICE_TO_HOST: c_int = 2;
 const DEVICE_TO_DEVICE: c_int = 3;
 
-/// How many bytes `len` elements have, which must be some.
+/// Bytes of `len` elements, which must not be 0.
 pub(super) fn bytes_for<T>(len: usize) -> Result<usize> {
     len.checked_mul(size_of::<T>()).filter(|bytes| *bytes > 0).ok_or_else(|| {
         let limit = usize::MAX / size_of::<T>();
@@ -40,14 +40,15 @@ impl<T: Plain> fmt::Debug for Buffer<T> {
     }
 }
 
-// SAFETY: an address on the device, and functions of HIP, which any thread may call. Elements are Send and Sync.
+// SAFETY: an address on the device, and HIP functions, which any thread may call. Elements are Send and Sync.
 unsafe impl<T: Plain> Send for Buffer<T> {}
-// SAFETY: likewise; what is shared is only read.
+// SAFETY: as for Send; shared buffers are only read.
 unsafe impl<T: Plain> Sync for Buffer<T> {}
 
 impl<T: Plain> Drop for Buffer<T> {
     fn drop(&mut self) {
-        // SAFETY: allocated by hipMalloc and freed here only. That no work uses it, who enqueued it has promised.
+        // SAFETY: allocated by hipMalloc and freed only here. The code that enqueued work guarantees that it no longer
+        // uses the memory.
         unsafe { (self.hip.runtime.functions.free)(self.data.cast()) };
     }
 }
@@ -57,7 +58,7 @@ impl<T: Plain> Buffer<T> {
         let bytes = bytes_for::<T>(len)?;
         let mut data = ptr::null_mut();
         let functions = &hip.runtime.functions;
-        // SAFETY: a pointer to be written.
+        // SAFETY: a pointer to write to.
         hip.runtime.check("hipMalloc", unsafe { (functions.malloc)(&mut data, bytes) })?;
         let buffer = Buffer { hip: hip.clone(), data: data.cast(), len, elements: PhantomData };
         // SAFETY: that many bytes were allocated.
@@ -65,12 +66,12 @@ impl<T: Plain> Buffer<T> {
         Ok(buffer)
     }
 
-    /// How many elements there are.
+    /// Number of elements.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Never: a buffer has an element.
+    /// Always false: a buffer has at least one element.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -88,13 +89,13 @@ impl<T: Plain> Buffer<T> {
         SliceMut { part: Slice { hip: &self.hip, data: self.data, len: self.len, memory: PhantomData } }
     }
 
-    /// Some of the elements, `first..end` of them, to be read. A range that leaves the buffer is refused.
+    /// The elements `first..end`, for reading. A range that exceeds the buffer is refused.
     pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<Slice<'_, T>> {
         let range = within(range, self.len)?;
         Ok(self.whole().part(range))
     }
 
-    /// Some of the elements, to be written. [`SliceMut::split_at`] makes several of it.
+    /// The elements of a range, for writing. [`SliceMut::split_at`] divides it.
     pub fn slice_mut(&mut self, range: impl RangeBounds<usize>) -> Result<SliceMut<'_, T>> {
         let range = within(range, self.len)?;
         Ok(SliceMut { part: self.whole().part(range) })
@@ -117,12 +118,12 @@ impl<T: Plain> Buffer<T> {
 }
 
 impl<T: Element> Buffer<T> {
-    /// A view to be read, whose first element is the buffer's.
+    /// A view for reading, whose first element is the buffer's.
     pub fn tensor(&self, layout: Layout) -> Result<Tensor<'_, Device>> {
         self.whole().tensor(layout)
     }
 
-    /// A view to be written, whose first element is the buffer's.
+    /// A view for writing, whose first element is the buffer's.
     pub fn tensor_mut(&mut self, layout: Layout) -> Result<TensorMut<'_, Device>> {
         self.whole_mut().into_tensor(layout)
     }
@@ -135,7 +136,7 @@ impl Buffer<u8> {
     }
 }
 
-/// The elements that a range names of `len`.
+/// The elements of `len` that a range names.
 fn within(range: impl RangeBounds<usize>, len: usize) -> Result<Range<usize>> {
     let first = match range.start_bound() {
         Bound::Included(first) => Some(*first),
@@ -162,7 +163,7 @@ fn within(range: impl RangeBounds<usize>, len: usize) -> Result<Range<usize>> {
     }
 }
 
-/// Some of a buffer's elements, to be read. It cannot outlive the buffer.
+/// A range of a buffer's elements, for reading. It cannot outlive the buffer.
 pub struct Slice<'a, T: Plain> {
     hip: &'a Hip,
     data: *mut T,
@@ -186,13 +187,13 @@ impl<T: Plain> fmt::Debug for Slice<'_, T> {
 
 // SAFETY: as for Buffer.
 unsafe impl<T: Plain> Send for Slice<'_, T> {}
-// SAFETY: likewise.
+// SAFETY: as above.
 unsafe impl<T: Plain> Sync for Slice<'_, T> {}
 
 impl<'a, T: Plain> Slice<'a, T> {
     /// `range` is within this slice.
     fn part(self, range: Range<usize>) -> Slice<'a, T> {
-        // SAFETY: the address is within what was allocated, or just behind it.
+        // SAFETY: the address is within the allocation, or just past its end.
         Slice { data: unsafe { self.data.add(range.start) }, len: range.len(), ..self }
     }
 
@@ -203,12 +204,12 @@ impl<'a, T: Plain> Slice<'a, T> {
         Ok(len * size_of::<T>())
     }
 
-    /// How many elements there are.
+    /// Number of elements.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are none.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -229,14 +230,15 @@ impl<'a, T: Plain> Slice<'a, T> {
         runtime.check("hipMemcpy", code)
     }
 
-    /// Enqueues a copy of the first elements to `elements`, behind what is on the stream.
+    /// Enqueues a copy of the first elements to `elements`, after the work on the stream.
     ///
     /// # Safety
-    /// Until the copy is done, `elements` and the buffer stay, nobody reads or writes `elements`, and nobody writes
-    /// these elements of the buffer; where the stream is capturing, that holds for every launch of the graph.
+    /// Until the copy is done, `elements` and the buffer must stay valid, no code may read or write `elements`, and no
+    /// code may write these elements of the buffer; if the stream is capturing, this applies to every launch of the
+    /// graph.
     pub unsafe fn download_async(&self, elements: &mut [T], stream: &Stream) -> Result<()> {
         let bytes = self.bytes_of(elements.len())?;
-        // SAFETY: both sides have that many bytes; the rest is what the caller promises.
+        // SAFETY: both sides have that many bytes; the caller guarantees the rest.
         unsafe { self.enqueue(elements.as_mut_ptr().cast(), self.data.cast(), bytes, DEVICE_TO_HOST, stream) }
     }
 
@@ -252,20 +254,20 @@ impl<'a, T: Plain> Slice<'a, T> {
     ) -> Result<()> {
         self.hip.check_same("stream", stream.hip())?;
         let runtime = &self.hip.runtime;
-        // SAFETY: as the caller says; the stream is there, and of this runtime.
+        // SAFETY: by this function's contract; the stream is a live one of this runtime.
         let code = unsafe { (runtime.functions.memcpy_async)(to, from, bytes, kind, stream.raw().0) };
         runtime.check("hipMemcpyAsync", code)
     }
 
     /// The elements as an array.
     pub fn array(&self) -> Array<'a, T, Device> {
-        // SAFETY: there are that many.
+        // SAFETY: it has that many elements.
         unsafe { Array::from_raw(self.data, self.len) }
     }
 }
 
 impl<'a, T: Element> Slice<'a, T> {
-    /// A view to be read, whose first element is the slice's.
+    /// A view for reading, whose first element is the slice's.
     pub fn tensor(&self, layout: Layout) -> Result<Tensor<'a, Device>> {
         layout.check_fits(self.len)?;
         // SAFETY: the layout fits.
@@ -273,7 +275,7 @@ impl<'a, T: Element> Slice<'a, T> {
     }
 }
 
-/// Some of a buffer's elements, to be written. It cannot outlive the buffer, and nothing else has these elements
+/// A range of a buffer's elements, for writing. It cannot outlive the buffer, and no other view has these elements
 /// meanwhile:
 ///
 /// ```compile_fail,E0499
@@ -289,12 +291,12 @@ pub struct SliceMut<'a, T: Plain> {
 }
 
 impl<'a, T: Plain> SliceMut<'a, T> {
-    /// How many elements there are.
+    /// Number of elements.
     pub fn len(&self) -> usize {
         self.part.len
     }
 
-    /// Whether there are none.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.part.len == 0
     }
@@ -304,7 +306,7 @@ impl<'a, T: Plain> SliceMut<'a, T> {
         self.part.data
     }
 
-    /// The same elements, to be read.
+    /// The same elements, for reading.
     pub fn as_slice(&self) -> Slice<'_, T> {
         self.part
     }
@@ -330,32 +332,33 @@ impl<'a, T: Plain> SliceMut<'a, T> {
         runtime.check("hipMemcpy", code)
     }
 
-    /// Enqueues a copy of `elements` to the beginning, behind what is on the stream.
+    /// Enqueues a copy of `elements` to the beginning, after the work on the stream.
     ///
     /// # Safety
-    /// Until the copy is done, `elements` and the buffer stay, nobody writes `elements`, and nobody else reads or
-    /// writes these elements of the buffer; where the stream is capturing, that holds for every launch of the graph.
+    /// Until the copy is done, `elements` and the buffer must stay valid, no code may write `elements`, and no other
+    /// code may read or write these elements of the buffer; if the stream is capturing, this applies to every launch of
+    /// the graph.
     pub unsafe fn upload_async(&mut self, elements: &[T], stream: &Stream) -> Result<()> {
         let (to, bytes) = (self.part.data.cast(), self.part.bytes_of(elements.len())?);
-        // SAFETY: both sides have that many bytes; the rest is what the caller promises.
+        // SAFETY: both sides have that many bytes; the caller guarantees the rest.
         unsafe { self.part.enqueue(to, elements.as_ptr().cast(), bytes, HOST_TO_DEVICE, stream) }
     }
 
-    /// Enqueues a copy of all of `from` to the beginning, behind what is on the stream.
+    /// Enqueues a copy of all of `from` to the beginning, after the work on the stream.
     ///
     /// # Safety
-    /// Until the copy is done, both buffers stay, nobody writes the elements of `from`, and nobody else reads or writes
-    /// these; where the stream is capturing, that holds for every launch of the graph.
+    /// Until the copy is done, both buffers must stay valid, no code may write the elements of `from`, and no other
+    /// code may read or write these; if the stream is capturing, this applies to every launch of the graph.
     pub unsafe fn copy_async(&mut self, from: Slice<'_, T>, stream: &Stream) -> Result<()> {
         self.part.hip.check_same("from", from.hip)?;
         let (to, bytes) = (self.part.data.cast(), self.part.bytes_of(from.len)?);
-        // SAFETY: both sides have that many bytes; the rest is what the caller promises.
+        // SAFETY: both sides have that many bytes; the caller guarantees the rest.
         unsafe { self.part.enqueue(to, from.data.cast(), bytes, DEVICE_TO_DEVICE, stream) }
     }
 }
 
 impl<'a, T: Element> SliceMut<'a, T> {
-    /// A view to be written, whose first element is the slice's.
+    /// A view for writing, whose first element is the slice's.
     pub fn into_tensor(self, layout: Layout) -> Result<TensorMut<'a, Device>> {
         layout.check_fits(self.part.len)?;
         // SAFETY: the layout fits.
@@ -366,7 +369,7 @@ impl<'a, T: Element> SliceMut<'a, T> {
 impl<'a> SliceMut<'a, u8> {
     /// All of it as a workspace.
     pub fn into_workspace(self) -> Workspace<'a> {
-        // SAFETY: there are that many bytes.
+        // SAFETY: it has that many bytes.
         unsafe { Workspace::from_raw(self.part.data.cast(), self.part.len) }
     }
 }

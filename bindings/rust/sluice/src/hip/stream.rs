@@ -9,7 +9,7 @@ use std::ptr;
 
 /// hipErrorNotReady.
 const NOT_READY: c_int = 600;
-/// hipStreamCaptureModeThreadLocal: what other threads do meanwhile does not end a capture.
+/// hipStreamCaptureModeThreadLocal: calls of other threads do not end a capture.
 const CAPTURE_THREAD_LOCAL: c_int = 1;
 
 /// A stream, destroyed when it is dropped.
@@ -22,7 +22,7 @@ pub struct Stream {
 impl Stream {
     pub(super) fn new(hip: &Hip) -> Result<Stream> {
         let mut stream = ptr::null_mut();
-        // SAFETY: a pointer to be written.
+        // SAFETY: a pointer to write to.
         hip.runtime
             .check("hipStreamCreate", unsafe { (hip.runtime.functions.stream_create)(&mut stream) })?;
         Ok(Stream { hip: hip.clone(), raw: RawStream(stream) })
@@ -40,30 +40,29 @@ impl Stream {
     /// Waits for all work of the stream.
     pub fn synchronize(&self) -> Result<()> {
         let runtime = &self.hip.runtime;
-        // SAFETY: a stream that is there.
+        // SAFETY: a live stream.
         runtime.check("hipStreamSynchronize", unsafe { (runtime.functions.stream_synchronize)(self.raw.0) })
     }
 
-    /// Holds back what is enqueued from now on until the event has happened, as it was last recorded. It returns at
-    /// once.
+    /// Makes work that is enqueued from now on wait for the event's last record. Returns at once.
     pub fn wait(&self, event: &Event) -> Result<()> {
         self.hip.check_same("event", &event.hip)?;
         let runtime = &self.hip.runtime;
-        // SAFETY: both are there, and of this runtime; there are no flags.
+        // SAFETY: both are live objects of this runtime; no flags.
         let code = unsafe { (runtime.functions.stream_wait_event)(self.raw.0, event.raw.0, 0) };
         runtime.check("hipStreamWaitEvent", code)
     }
 
-    /// Calls `work`, and makes a graph of what it enqueues on this stream, or on others that wait for events of it and
-    /// that this one has waited for at the end. Nothing of it runs yet.
+    /// Calls `work`, and makes a graph of what it enqueues on this stream, or on other streams that wait for its events
+    /// and that this stream waits for before the end. None of it runs yet.
     ///
-    /// While it lasts, this thread must not allocate, copy without a stream, wait, or load kernels: HIP refuses that, and
-    /// the capture fails with it. A plan has loaded its kernels when it is made; those of appends and
-    /// merges, [`Context::preload_all`](crate::Context::preload_all) loads. An error of `work` ends the capture and
-    /// comes back.
+    /// During the capture, this thread must not allocate, copy without a stream, wait, or load kernels: HIP refuses
+    /// that, and the capture fails. A plan loads its kernels when it is made;
+    /// [`Context::preload_all`](crate::Context::preload_all) loads those of appends and merges. An error of `work` ends
+    /// the capture and is returned.
     pub fn capture(&self, work: impl FnOnce() -> Result<()>) -> Result<Graph> {
         let runtime = &self.hip.runtime;
-        // SAFETY: a stream that is there.
+        // SAFETY: a live stream.
         let code = unsafe { (runtime.functions.stream_begin_capture)(self.raw.0, CAPTURE_THREAD_LOCAL) };
         runtime.check("hipStreamBeginCapture", code)?;
         let capturing = Capturing(self);
@@ -74,7 +73,7 @@ impl Stream {
     }
 }
 
-/// A capture that ends in any case, so that its stream can be used again: when `work` panics, too.
+/// A capture that always ends, even when `work` panics, so that its stream can be used again.
 struct Capturing<'a>(&'a Stream);
 
 impl Capturing<'_> {
@@ -98,20 +97,20 @@ impl Drop for Capturing<'_> {
 
 fn end_capture(stream: &Stream) -> (c_int, *mut c_void) {
     let mut graph = ptr::null_mut();
-    // SAFETY: a stream that is there, and a pointer to be written.
+    // SAFETY: a live stream, and a pointer to write to.
     let code = unsafe { (stream.hip.runtime.functions.stream_end_capture)(stream.raw.0, &mut graph) };
     (code, graph)
 }
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        // SAFETY: made by hipStreamCreate and destroyed here only.
+        // SAFETY: made by hipStreamCreate and destroyed only here.
         unsafe { (self.hip.runtime.functions.stream_destroy)(self.raw.0) };
     }
 }
 
-/// An event, destroyed when it is dropped. It is a point in the work of the stream that it was last recorded on, by
-/// [`Event::record`] or by a call that got it; one that was never recorded has happened.
+/// An event, destroyed when it is dropped. It marks a point in the work of the stream that it was last recorded on, by
+/// [`Event::record`] or by a call that got it. An event that was never recorded counts as complete.
 #[derive(Debug)]
 pub struct Event {
     hip: Hip,
@@ -121,7 +120,7 @@ pub struct Event {
 impl Event {
     pub(super) fn new(hip: &Hip) -> Result<Event> {
         let mut event = ptr::null_mut();
-        // SAFETY: a pointer to be written, and no flags.
+        // SAFETY: a pointer to write to, and no flags.
         let code = unsafe { (hip.runtime.functions.event_create)(&mut event, 0) };
         hip.runtime.check("hipEventCreateWithFlags", code)?;
         Ok(Event { hip: hip.clone(), raw: RawEvent(event) })
@@ -132,37 +131,37 @@ impl Event {
         self.raw
     }
 
-    /// Records the event behind all that is on the stream now. It returns at once; who waits for an earlier record goes
-    /// on to wait for that one.
+    /// Records the event after all work on the stream so far. Returns at once; waits for an earlier record still wait
+    /// for that one.
     pub fn record(&self, stream: &Stream) -> Result<()> {
         self.hip.check_same("stream", &stream.hip)?;
         let runtime = &self.hip.runtime;
-        // SAFETY: both are there, and of this runtime.
+        // SAFETY: both are live objects of this runtime.
         let code = unsafe { (runtime.functions.event_record)(self.raw.0, stream.raw.0) };
         runtime.check("hipEventRecord", code)
     }
 
-    /// Whether the event has happened. It does not wait; a fault of the work before it is an error.
+    /// Whether the event is complete. Does not wait; a fault of the work before it is an error.
     pub fn query(&self) -> Result<bool> {
         let runtime = &self.hip.runtime;
-        // SAFETY: an event that is there.
+        // SAFETY: a live event.
         match unsafe { (runtime.functions.event_query)(self.raw.0) } {
             NOT_READY => Ok(false),
             code => runtime.check("hipEventQuery", code).map(|()| true),
         }
     }
 
-    /// Waits until the event has happened.
+    /// Waits until the event is complete.
     pub fn synchronize(&self) -> Result<()> {
         let runtime = &self.hip.runtime;
-        // SAFETY: an event that is there.
+        // SAFETY: a live event.
         runtime.check("hipEventSynchronize", unsafe { (runtime.functions.event_synchronize)(self.raw.0) })
     }
 }
 
 impl Drop for Event {
     fn drop(&mut self) {
-        // SAFETY: made by hipEventCreateWithFlags and destroyed here only.
+        // SAFETY: made by hipEventCreateWithFlags and destroyed only here.
         unsafe { (self.hip.runtime.functions.event_destroy)(self.raw.0) };
     }
 }

@@ -1,4 +1,4 @@
-//! What the tests share: numbers, and views of vectors as buffers give them.
+//! Shared by the tests: numbers, and views of vectors like those of buffers.
 #![allow(dead_code)] // no test uses all of it
 
 use sluice::{Array, Bf16, Context, E4m3Fnuz, Element, Host, Layout, Plain, Result, Tensor, TensorMut, F16};
@@ -8,12 +8,12 @@ pub fn emulator() -> Context {
     Context::emulated().build().expect("libsluice_emulator.so.1 lies beside libsluice.so")
 }
 
-/// A context that only answers.
+/// A context that only answers questions.
 pub fn target() -> Context {
     Context::target("gfx942:304").build().unwrap()
 }
 
-/// Numbers that look random, and are the same ones each time.
+/// Pseudo-random numbers, the same each time.
 pub struct Random(pub u64);
 
 impl Random {
@@ -32,7 +32,7 @@ impl Random {
     }
 }
 
-/// Elements that tests calculate with.
+/// Elements that tests compute with.
 pub trait Number: Element + Default {
     fn encode(value: f32) -> Self;
     fn decode(self) -> f32;
@@ -66,12 +66,12 @@ impl Number for f32 {
 }
 
 impl Number for E4m3Fnuz {
-    /// The nearest one; of positive numbers, bits and values have the same order.
+    /// The nearest one; bits and values of positive numbers have the same order.
     fn encode(value: f32) -> Self {
         let above = (1..0x7f).find(|bits| E4m3Fnuz(*bits).decode() >= value.abs()).unwrap_or(0x7f);
         let distance = |bits: u8| (E4m3Fnuz(bits).decode() - value.abs()).abs();
         let nearest = if distance(above - 1) <= distance(above) { above - 1 } else { above };
-        // There is no negative zero: its bits are NaN.
+        // Negative zero does not exist: its bits are NaN.
         E4m3Fnuz(if value < 0.0 && nearest != 0 { nearest | 0x80 } else { nearest })
     }
     fn decode(self) -> f32 {
@@ -86,7 +86,7 @@ impl Number for E4m3Fnuz {
     }
 }
 
-/// Gives vectors the functions that buffers have, so that one text makes the arguments of both.
+/// Gives vectors the functions of buffers, so that the same code makes the arguments of both.
 pub trait Views {
     type Element: Plain;
     fn array(&self) -> Array<'_, Self::Element, Host>;
