@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Draws the pictures of docs/concepts/structs.md.
+"""Draws the pictures of README.md and docs/concepts/structs.md.
 
 usage: draw.py [--check] FOLDER     writes them, or fails unless they are there as they would be written
        draw.py --masks              prints the masks of the picture, cell by cell
@@ -231,7 +231,38 @@ def split_keys():
     return picture.done()
 
 
-PICTURES = {"layouts.svg": layouts, "pages.svg": pages, "masks.svg": masks, "split_keys.svg": split_keys}
+# ------------------------------------------------------------------------------------------- architecture
+
+def architecture():
+    picture = Picture(720, 300, "How kernels get into the library, and how a call reaches the device")
+
+    def box(x, y, width, height, lines, fill):
+        picture.box(x, y, width, height, fill)
+        for i, line in enumerate(lines):
+            picture.text(x + width / 2, y + height / 2 + 4 + 15 * (i - (len(lines) - 1) / 2), line, "middle",
+                         weight="normal" if i else "bold")
+
+    picture.text(20, 24, "build time", colour=GREY)
+    for i, lines in enumerate((("variant table", "kernels/attention"), ("sluice dialect", "and its passes"),
+                               ("MLIR, LLVM, lld", "gfx942 machine code"), ("kernel pack", "one file"))):
+        box(20 + 172 * i, 36, 150, 50, lines, COLOURS[1])
+        if i < 3:
+            picture.line(172 + 172 * i, 61, 190 + 172 * i, 61, GREY, arrow=True)
+    picture.line(611, 88, 611, 106, GREY)
+    picture.line(611, 106, 360, 106, GREY)
+    picture.line(360, 106, 360, 128, GREY, arrow=True)
+    picture.text(20, 124, "run time", colour=GREY)
+    box(20, 136, 150, 50, ("your engine", "C, C++, Rust, Go, Python"), COLOURS[2])
+    picture.line(172, 161, 198, 161, GREY, arrow=True)
+    box(204, 132, 312, 58, ("libsluice.so", "arguments checked, kernel chosen, one launch enqueued"), COLOURS[0])
+    picture.line(280, 192, 190, 226, GREY, arrow=True)
+    picture.line(440, 192, 530, 226, GREY, arrow=True)
+    box(70, 232, 240, 50, ("HIP runtime of the process", "AMD Instinct GPU"), COLOURS[3])
+    box(410, 232, 240, 50, ("libsluice_emulator.so", "the same machine code, on any CPU"), COLOURS[3])
+    return picture.done()
+
+
+PICTURES = {"architecture.svg": architecture, "layouts.svg": layouts, "pages.svg": pages, "masks.svg": masks, "split_keys.svg": split_keys}
 
 
 def main():
