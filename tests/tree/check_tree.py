@@ -11,8 +11,9 @@ import pathlib
 import re
 import sys
 
-ROOT_ENTRIES = {"CMakeLists.txt", "CMakePresets.json", "LICENSE", "README.md", "bindings", "build", "dev", "docs",
-                "include", "kernels", "src", "tests"}
+# LICENSES and REUSE.toml are in the root because the REUSE specification wants them there.
+ROOT_ENTRIES = {"CMakeLists.txt", "CMakePresets.json", "LICENSE", "LICENSES", "README.md", "REUSE.toml", "bindings", "build",
+                "dev", "docs", "include", "kernels", "src", "tests"}
 SOURCE_SUFFIXES = {".c", ".cpp", ".go", ".h", ".hpp", ".inc", ".td"}
 C_HEADERS = {"assert.h", "ctype.h", "errno.h", "fenv.h", "float.h", "inttypes.h", "limits.h", "locale.h", "math.h",
              "setjmp.h", "signal.h", "stdalign.h", "stdarg.h", "stdatomic.h", "stdbool.h", "stddef.h", "stdint.h",
