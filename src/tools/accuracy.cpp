@@ -174,7 +174,7 @@ Reference compute_reference(const CallOptions &options, const CallInputs &inputs
   Reference out;
   out.o.assign(o.begin(), o.end());
   out.lse.assign(lse.begin(), lse.end());
-  Bound(options, inputs, q, k, v, out);
+  const Bound bound(options, inputs, q, k, v, out); // fills in the bounds of `out`
   return out;
 }
 
