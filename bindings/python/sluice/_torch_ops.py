@@ -263,18 +263,23 @@ class _PagedRows(NamedTuple):
 
 _PAGED_ROWS = ("Tensor q, Tensor k_cache, Tensor v_cache, Tensor cu_seqlens_q, SymInt max_seqlen_q, Tensor block_table,"
                " Tensor cache_seqlens, SymInt max_seqlen_k")
-_PAGED_ROWS_COUNT = len(_PagedRows._fields)
+
+
+def _paged_call(arguments: Tuple[Any, ...]) -> Tuple[_PagedRows, Options]:
+    """The arguments of an operator on paged rows."""
+    count = len(_PagedRows._fields)
+    return _PagedRows(*arguments[:count]), Options(*arguments[count:])
 
 
 @_operator("attention_paged_varlen", _PAGED_ROWS)
 def attention_paged_varlen(*arguments: Any) -> Tuple[torch.Tensor, torch.Tensor]:
     """O and LSE [tokens, heads] of new rows of several sequences, one after the other, over a cache in pages."""
-    call, given = _PagedRows(*arguments[:_PAGED_ROWS_COUNT]), Options(*arguments[_PAGED_ROWS_COUNT:])
+    call, given = _paged_call(arguments)
     return _run(call.problem(given, write_lse=True), call.arrays(given), **call.numbers(given))
 
 
 def _paged_varlen_into(out: torch.Tensor, *arguments: Any) -> None:
-    call, given = _PagedRows(*arguments[:_PAGED_ROWS_COUNT]), Options(*arguments[_PAGED_ROWS_COUNT:])
+    call, given = _paged_call(arguments)
     _run_into(call.problem(given, write_lse=False), {**call.arrays(given), "o": out}, call.numbers(given))
 
 

@@ -14,7 +14,9 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-SKIPPED = 77
+sys.path.insert(0, str(ROOT / "tests" / "support"))
+
+from virtual_environment import skip  # noqa: E402
 
 
 def commands(page):
@@ -42,13 +44,11 @@ def main():
     for page in pages:
         made = subprocess.run([sys.executable, "-m", "venv", "--clear", folder / "venv"], check=False)
         if made.returncode != 0:
-            print(f"SKIPPED: {sys.executable} makes no virtual environment", file=sys.stderr)
-            sys.exit(SKIPPED)
+            skip(f"{sys.executable} makes no virtual environment")
         probe = subprocess.run([folder / "venv" / "bin" / "pip", "download", "--quiet", "--no-deps", "--retries", "1",
                                 "-d", folder / "probe", "nanobind"], check=False)
         if probe.returncode != 0:
-            print("SKIPPED: pip reaches no index", file=sys.stderr)
-            sys.exit(SKIPPED)
+            skip("pip reaches no index")
         environment = {**os.environ, "PATH": f"{folder / 'venv' / 'bin'}:{os.environ['PATH']}",
                        "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PYTHONDONTWRITEBYTECODE": "1"}
         print(f"== {page}", flush=True)

@@ -48,7 +48,7 @@ func Begin(begin func() (id uint64, err error)) (*Capture, error) {
 	return made, nil
 }
 
-// End marks HIP's capture as ended. What it keeps is still kept.
+// End marks HIP's capture as ended. The capture still keeps what it was given.
 func (c *Capture) End() {
 	mutex.Lock()
 	defer mutex.Unlock()
