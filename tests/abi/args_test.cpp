@@ -301,7 +301,7 @@ TEST_CASE("a device counts pages up to 2^32", "[args]") {
                 SLUICE_UNSUPPORTED, "page_count", "nearest supported: 4294967296");
 }
 
-TEST_CASE("of pages a call uses any one, and all of it", "[args]") {
+TEST_CASE("a call may use any page, and any byte of it", "[args]") {
   FakeHip hip;
   const ContextHandle context = able_context(SLUICE_DEVICE_HIP);
   const sluice_launch launch = good_launch();

@@ -196,7 +196,7 @@ TEST_CASE("an append by tables, rotated and scaled", "[cache_ops]") {
   CHECK(out.k_cache_pack_stride == 16 * 16);
 }
 
-TEST_CASE("an append fills the device a few times over and goes round for the rest", "[cache_ops]") {
+TEST_CASE("an append fills the device a few times over and loops over the rest", "[cache_ops]") {
   Device device;
   sluice_append call = good_append();
   // 304 compute units, 16 workgroups each, for K and for V; 8 rows per workgroup.
@@ -225,7 +225,7 @@ TEST_CASE("an append fills the device a few times over and goes round for the re
   CHECK(device.append(call).token_step == 76);
 }
 
-TEST_CASE("an append has a workgroup at least", "[cache_ops]") {
+TEST_CASE("an append has at least one workgroup", "[cache_ops]") {
   FakeHip hip;
   hip.attributes[63] = 1; // compute unit
   const ContextHandle context = cache_op_context();
@@ -329,7 +329,7 @@ TEST_CASE("lanes of a merge are divided among chunks, parts and rows", "[cache_o
   CHECK(divided_for(3, 4096) == Division{8, 0, 4, 0});
 }
 
-TEST_CASE("a merge of few parts that lie side by side takes them at once", "[cache_ops]") {
+TEST_CASE("a merge of few adjacent parts reads them at once", "[cache_ops]") {
   using namespace sluice::package;
   Device device;
   const auto mode = [&](const sluice_merge &call) { return device.merge(call).mode; };

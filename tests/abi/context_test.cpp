@@ -43,7 +43,7 @@ TEST_CASE("a target is a chip by name, without any device", "[context]") {
   CHECK(sluice_context_hip_symbol(context.get(), "hipMalloc") == nullptr);
 }
 
-TEST_CASE("targets that are none are refused", "[context]") {
+TEST_CASE("malformed targets are refused", "[context]") {
   sluice_context_desc desc = context_desc(SLUICE_DEVICE_TARGET);
   for (const char *target : {"gfx942", "gfx942:", "gfx942:0", "gfx942:-1", "gfx942:304x", ":304", ""}) {
     desc.target = target;
@@ -77,7 +77,7 @@ TEST_CASE("a HIP device is described as its runtime reports it", "[context]") {
   CHECK(hip.count("hipSetDevice") == 0);
 }
 
-TEST_CASE("the old layout of device properties is read where there is no new one", "[context]") {
+TEST_CASE("the old layout of device properties is read if the runtime lacks the new one", "[context]") {
   FakeHip hip;
   hip.missing = {"hipDeviceGetName", "hipRuntimeGetVersion", "hipGetErrorName"};
   const std::vector<const char *> in_turn = {"hipGetDevicePropertiesR0600", "hipGetDevicePropertiesR0000",
@@ -98,7 +98,7 @@ TEST_CASE("the old layout of device properties is read where there is no new one
   }
 }
 
-TEST_CASE("every required entry point that is missing is NO_DEVICE naming it", "[context]") {
+TEST_CASE("a missing required entry point is NO_DEVICE, and the message names it", "[context]") {
   FakeHip hip;
   const sluice_context_desc desc = context_desc(SLUICE_DEVICE_HIP);
   for (const char *name :
@@ -113,7 +113,7 @@ TEST_CASE("every required entry point that is missing is NO_DEVICE naming it", "
                        "has no entry point hipGetDeviceProperties");
 }
 
-TEST_CASE("attributes that no device can have are refused, though HIP succeeds", "[context]") {
+TEST_CASE("impossible attributes are refused, though HIP succeeds", "[context]") {
   FakeHip hip;
   const sluice_context_desc desc = context_desc(SLUICE_DEVICE_HIP);
   const auto real = hip.attributes;
@@ -138,7 +138,7 @@ TEST_CASE("a device of one compute unit is one", "[context]") {
   CHECK(device_of(fake_context()).compute_units == 1);
 }
 
-TEST_CASE("what a chip has is asked of chips that are known", "[context]") {
+TEST_CASE("capabilities are required only of known chips", "[context]") {
   FakeHip hip;
   hip.arch = "gfx999";
   hip.attributes[87] = 32;
@@ -149,8 +149,7 @@ TEST_CASE("what a chip has is asked of chips that are known", "[context]") {
   CHECK(device_of(make_context(desc)).wave_size == 32);
 }
 
-TEST_CASE("a device of the right chip that is less than the chip is WRONG_ARCH, with the reason",
-          "[context]") {
+TEST_CASE("a device with less than its chip has is WRONG_ARCH, with the reason", "[context]") {
   FakeHip hip;
   const sluice_context_desc desc = context_desc(SLUICE_DEVICE_HIP);
   const auto real = hip.attributes;
@@ -315,7 +314,7 @@ TEST_CASE("only the kernels of the device's chip count", "[context]") {
   CHECK(count == 1);
 }
 
-TEST_CASE("a device gets the code of its own chip, whatever its features", "[context]") {
+TEST_CASE("a device gets the code of its own chip, with any features", "[context]") {
   FakeHip hip;
   sluice::package::PackWriter writer("test", "22.1.8");
   const std::string chips[] = {"gfx90a", "gfx942", "gfx950"};
@@ -429,7 +428,7 @@ TEST_CASE("preloading one problem loads its kernel; a target has nothing to load
                 "there is no device to load kernels onto");
 }
 
-TEST_CASE("a kernel that HIP does not load is an error, and leaves nothing behind", "[context]") {
+TEST_CASE("a kernel that HIP does not load is an error, and leaks nothing", "[context]") {
   FakeHip hip;
   const ContextHandle context = fake_context();
   const sluice_problem problem = good_problem();

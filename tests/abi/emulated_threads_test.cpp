@@ -117,7 +117,7 @@ private:
 
 } // namespace
 
-TEST_CASE("threads run one plan on their own streams, and each gets the bits of one thread alone",
+TEST_CASE("threads run one plan on their own streams, and each gets the bits of a single thread",
           "[threads]") {
   constexpr int thread_count = 6, rounds = 3;
   for (const CallKind kind : kinds) {
@@ -176,8 +176,7 @@ TEST_CASE("contexts and plans come and go on all threads while the log changes",
   CHECK(emulator_counters().live_events == before.live_events);
 }
 
-TEST_CASE("plans of one context end on other threads than it, the last of them with the modules",
-          "[threads]") {
+TEST_CASE("plans outlive their context on other threads, and the last one unloads the modules", "[threads]") {
   constexpr int thread_count = 4;
   const std::vector<unsigned char> good = expected(CallKind::dense, 9);
   for (int round = 0; round < 4; ++round) {

@@ -148,7 +148,7 @@ TEST_CASE("the kernel with the feature is chosen among those without", "[feature
   CHECK(std::string(support.kernel) == "attn_fwd_f16_d128_q128_kv64_w4");
 }
 
-TEST_CASE("what only a call asks for is refused where the kernel cannot do it", "[features]") {
+TEST_CASE("features that only a call asks for are refused if the kernel lacks them", "[features]") {
   FakeHip hip;
   const int32_t *array = reinterpret_cast<const int32_t *>(device_memory);
   const sluice_launch launch = good_launch();
@@ -191,7 +191,7 @@ TEST_CASE("what only a call asks for is refused where the kernel cannot do it", 
   }
 }
 
-TEST_CASE("a kernel that can do everything lists it all", "[features]") {
+TEST_CASE("a kernel with all features lists all of them", "[features]") {
   const std::vector<std::byte> pack = test_pack(all_features());
   sluice_context_desc desc = context_desc(SLUICE_DEVICE_TARGET, pack);
   const ContextHandle context = make_context(desc);

@@ -23,7 +23,7 @@ TEST_CASE("status codes have their names", "[library]") {
   CHECK(std::string(sluice_status_name(-1)) == "unknown status");
 }
 
-TEST_CASE("the library says its version", "[library]") {
+TEST_CASE("the library reports its version", "[library]") {
   CHECK(sluice_abi_version() == (SLUICE_ABI_MAJOR << 16 | SLUICE_ABI_MINOR));
   CHECK(std::string(sluice_version()) == SLUICE_EXPECTED_VERSION);
   CHECK_THAT(sluice_version(), Catch::StartsWith(std::to_string(SLUICE_ABI_MAJOR) + "." +
@@ -103,7 +103,7 @@ TEST_CASE("the trace sees every plan and run until it is switched off", "[librar
                 "context is NULL");
 }
 
-TEST_CASE("the log tells what was found and chosen, and nothing about runs", "[library]") {
+TEST_CASE("the log reports what was found and chosen, and nothing about runs", "[library]") {
   FakeHip hip;
   std::vector<std::string> messages;
   sluice_set_log([](uint32_t, const char *message,
@@ -158,7 +158,7 @@ struct HostCall {
 
 } // namespace
 
-TEST_CASE("the host reference computes what the header says", "[library]") {
+TEST_CASE("the host reference computes what the header specifies", "[library]") {
   HostCall call;
   REQUIRE(sluice_reference(&call.problem, &call.args, nullptr) == SLUICE_OK);
   const double weight = std::exp(1.0) / (1 + std::exp(1.0));
@@ -167,7 +167,7 @@ TEST_CASE("the host reference computes what the header says", "[library]") {
   CHECK(call.lse[1] == Approx(std::log(1 + std::exp(2.0))));
 }
 
-TEST_CASE("the host reference refuses what it does not compute, and writes nothing", "[library]") {
+TEST_CASE("the host reference refuses unsupported calls, and writes nothing", "[library]") {
   const auto check = [](void (*change)(HostCall &), sluice_status status, const char *field,
                         const char *message) {
     HostCall call;

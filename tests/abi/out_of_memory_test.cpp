@@ -53,7 +53,7 @@ size_t fail_in_context(const sluice_context_desc &desc,
 
 } // namespace
 
-TEST_CASE("a context that runs out of memory leaves nothing behind", "[out_of_memory]") {
+TEST_CASE("a context that runs out of memory leaks nothing", "[out_of_memory]") {
   FakeHip hip;
   const sluice_context_desc desc = context_desc(SLUICE_DEVICE_HIP);
   sluice_context *context = nullptr;
@@ -67,7 +67,7 @@ TEST_CASE("a context that runs out of memory leaves nothing behind", "[out_of_me
   CHECK(failed > 10);
 }
 
-TEST_CASE("a plan that runs out of memory leaves nothing behind", "[out_of_memory]") {
+TEST_CASE("a plan that runs out of memory leaks nothing", "[out_of_memory]") {
   FakeHip hip;
   hip.keeps_function_names = false;
   // One plan with a kernel, and one with kernels of both forms and a merge.
@@ -151,7 +151,7 @@ TEST_CASE("a question that runs out of memory has no answer and no effect", "[ou
                              build_status) > 0);
 }
 
-TEST_CASE("what is known already needs no memory", "[out_of_memory]") {
+TEST_CASE("cached answers need no memory", "[out_of_memory]") {
   FakeHip hip;
   const ContextHandle context = cache_op_context(), attention = fake_context();
   const PlanHandle plan = make_plan(attention, good_problem());
@@ -179,7 +179,7 @@ TEST_CASE("what is known already needs no memory", "[out_of_memory]") {
   needs_none([&] { return sluice_set_trace(context.get(), nullptr, nullptr, nullptr); });
 }
 
-TEST_CASE("the host reference that runs out of memory leaves nothing behind", "[out_of_memory]") {
+TEST_CASE("a host reference that runs out of memory leaks nothing", "[out_of_memory]") {
   float q[2] = {1, 2}, k[2] = {0, 1}, v[2] = {10, 20}, o[2] = {-1, -1};
   sluice_problem problem;
   sluice_problem_init(&problem, sizeof problem);
@@ -197,7 +197,7 @@ TEST_CASE("the host reference that runs out of memory leaves nothing behind", "[
         0);
 }
 
-TEST_CASE("destroying without memory unloads all modules, whatever HIP says", "[out_of_memory]") {
+TEST_CASE("destroying without memory unloads all modules, even if HIP fails", "[out_of_memory]") {
   for (const char *failing : {"", "hipGetDevice", "hipSetDevice", "hipModuleUnload"}) {
     FakeHip hip;
     hip.device_count = 2;

@@ -122,7 +122,7 @@ void *resolve_but_one(const char *name, void *user) {
 
 } // namespace
 
-TEST_CASE("what a caller's HIP leaves unwritten is nothing", "[context]") {
+TEST_CASE("values that the caller's HIP leaves unwritten count as zero", "[context]") {
   FakeHip hip;
   char count[] = "hipGetDeviceCount", attribute[] = "hipDeviceGetAttribute",
        version[] = "hipRuntimeGetVersion";
@@ -147,7 +147,7 @@ TEST_CASE("what a caller's HIP leaves unwritten is nothing", "[context]") {
   CHECK(make_context(context_desc(SLUICE_DEVICE_HIP)) != nullptr);
 }
 
-TEST_CASE("a record of an append says all of its launch", "[cache_ops]") {
+TEST_CASE("a record of an append describes all of its launch", "[cache_ops]") {
   FakeHip hip;
   const ContextHandle context = cache_op_context();
   static sluice_trace_record seen;

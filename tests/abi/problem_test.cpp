@@ -177,7 +177,7 @@ TEST_CASE("every problem that cannot be computed is refused by name", "[problem]
   }
 }
 
-TEST_CASE("what the header says is supported is supported", "[problem]") {
+TEST_CASE("problems that the header calls supported are supported", "[problem]") {
   const ContextHandle context = target_context();
   for (const uint32_t type : {SLUICE_F16, SLUICE_BF16}) {
     for (const int32_t head_dim : {64, 128}) {

@@ -36,7 +36,7 @@ TEST_CASE("a run makes one HIP call, allocates nothing and takes no lock", "[run
   }
 }
 
-TEST_CASE("a call with everything there is costs no more", "[run_counts]") {
+TEST_CASE("a call with all options costs no more", "[run_counts]") {
   FakeHip hip;
   // Only such kernels support V in K and packs.
   package::KernelEntry mla = kernel_entry("f16", 128, 8);
@@ -137,7 +137,7 @@ TEST_CASE("prefill, decode and merged runs cost their launches and nothing else"
   }
 }
 
-TEST_CASE("behind a preload a plan makes no HIP call, and its first run launches only", "[run_counts]") {
+TEST_CASE("after a preload a plan makes no HIP call, and its first run only launches", "[run_counts]") {
   for (const bool everything : {false, true}) {
     FakeHip hip;
     const ContextHandle context = split_context(SLUICE_DEVICE_HIP);

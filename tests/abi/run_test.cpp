@@ -453,7 +453,7 @@ TEST_CASE("a stream outside a capture cannot be joined into it", "[run]") {
   CHECK(sluice_run(plan.get(), &args, &launch, nullptr) == SLUICE_OK);
 }
 
-TEST_CASE("errors of HIP come back with their code, and nothing is launched behind them", "[run]") {
+TEST_CASE("errors of HIP come back with their code, and nothing is launched after them", "[run]") {
   FakeHip hip;
   const ContextHandle context = fake_context();
   const PlanHandle plan = make_plan(context, good_problem());

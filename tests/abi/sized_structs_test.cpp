@@ -152,7 +152,7 @@ TEST_CASE("structs that the library reads follow the rules of struct_size", "[si
       true);
 }
 
-TEST_CASE("so do those of appends and merges", "[sized]") {
+TEST_CASE("structs of appends and merges follow the rules of struct_size", "[sized]") {
   FakeHip hip;
   const ContextHandle context = cache_op_context();
   const sluice_append append = good_append();
@@ -178,7 +178,7 @@ TEST_CASE("so do those of appends and merges", "[sized]") {
       true);
 }
 
-TEST_CASE("so do those of the host reference", "[sized]") {
+TEST_CASE("structs of the host reference follow the rules of struct_size", "[sized]") {
   float one[5] = {1, 1, 1, 1, 1};
   const auto element = [&](int i) { return sluice_tensor{&one[i], {1, 1, 1, 1}}; };
   sluice_problem problem = good_problem();
@@ -234,7 +234,7 @@ TEST_CASE("structs that the library fills follow the rules of struct_size", "[si
       false);
 }
 
-TEST_CASE("an error is optional, may be newer, and must have a size that a version can have", "[sized]") {
+TEST_CASE("an error is optional, may be newer, and must have the size of some version", "[sized]") {
   const ContextHandle context = target_context();
   sluice_problem problem = good_problem();
   problem.q_heads = 7;

@@ -65,14 +65,14 @@ TEST_CASE("few rows go to a decode kernel, and their keys to several workgroups"
       CHECK(supported(context.get(), open).kernel == std::string(decode));
     }
   }
-  SECTION("where bits do not depend on bounds four rows of four heads fill 16; more go to a prefill kernel") {
+  SECTION("with batch invariance four rows of four heads fill 16; more go to a prefill kernel") {
     problem.determinism = SLUICE_DETERMINISM_BATCH_INVARIANT;
     problem.max_q_len = 4;
     CHECK(supported(context.get(), problem).kernel == std::string(decode));
     problem.max_q_len = 5;
     CHECK(supported(context.get(), problem).kernel == std::string("attn_fwd_f16_d128_q128_kv64_w4"));
   }
-  SECTION("else five are, with few workgroups, and a prompt of many sequences is not") {
+  SECTION("otherwise five do with few workgroups, and a prompt of many sequences does not") {
     problem.max_q_len = 5;
     CHECK(supported(context.get(), problem).kernel == std::string("attn_fwd_f16_d128_q64_kv16_w4_decode"));
     problem.max_q_len = 4096;

@@ -129,7 +129,7 @@ TEST_CASE("a captured run replays with all lengths within its bounds", "[bounds]
     }
 }
 
-TEST_CASE("behind a preload the first plan and run may be made while a stream captures", "[bounds]") {
+TEST_CASE("after a preload the first plan and run may be made while a stream captures", "[bounds]") {
   sluice_context_desc desc;
   sluice_context_desc_init(&desc, sizeof desc);
   desc.kind = SLUICE_DEVICE_EMULATED;

@@ -82,7 +82,7 @@ constexpr uint32_t determinisms[] = {SLUICE_DETERMINISM_FAST, SLUICE_DETERMINISM
 
 } // namespace
 
-TEST_CASE("workspace of decode is what the page says", "[bounds]") {
+TEST_CASE("decode needs as much workspace as the page says", "[bounds]") {
   sluice_context_desc desc;
   sluice_context_desc_init(&desc, sizeof desc);
   desc.kind = SLUICE_DEVICE_TARGET;

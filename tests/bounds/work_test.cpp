@@ -114,7 +114,7 @@ TEST_CASE("one token never runs in a tile of more than 16 rows", "[bounds]") {
       }
 }
 
-TEST_CASE("of a mixed batch each sequence runs in its own kind of tile", "[bounds]") {
+TEST_CASE("each sequence of a mixed batch runs in its own kind of tile", "[bounds]") {
   for (const uint32_t mode : modes)
     for (const int32_t group : groups) {
       INFO("mode " << mode << ", group " << group);
@@ -137,7 +137,7 @@ TEST_CASE("of a mixed batch each sequence runs in its own kind of tile", "[bound
     }
 }
 
-TEST_CASE("where Q, K and V are FP8, so is every product", "[bounds]") {
+TEST_CASE("every product is FP8 if Q, K and V are", "[bounds]") {
   for (const uint32_t mode : modes)
     for (const int32_t group : groups) {
       INFO("mode " << mode << ", group " << group);

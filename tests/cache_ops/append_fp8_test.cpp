@@ -57,7 +57,7 @@ void check_all_numbers(uint32_t source, float scale, bool with_scale) {
 
 } // namespace
 
-TEST_CASE("the oracle's FP8 is what its definition says", "[append_fp8]") {
+TEST_CASE("the oracle's FP8 follows its definition", "[append_fp8]") {
   CHECK(decode_fp8(0x7f) == 240);
   CHECK(decode_fp8(0x01) == std::ldexp(1, -10));
   CHECK(decode_fp8(0x08) == std::ldexp(1, -7));
@@ -80,7 +80,7 @@ TEST_CASE("every number is rounded once, to nearest even, and limited", "[append
   }
 }
 
-TEST_CASE("scales that are no numbers to divide by", "[append_fp8]") {
+TEST_CASE("scales that cannot be divisors", "[append_fp8]") {
   // The NaN has all its bits set: rounding them up would make a number of it.
   float nan_scale;
   const uint32_t nan_bits = 0x7fffffff;

@@ -267,7 +267,7 @@ TEST_CASE("rows of bad slots, starts, lengths and pages are skipped, and the hos
   }
 }
 
-TEST_CASE("a page that is none, or a negative one, is skipped, and the host refuses it", "[append]") {
+TEST_CASE("an invalid or negative page is skipped, and the host refuses it", "[append]") {
   set_up_for_wild_calls(instruction_budget);
   for (uint64_t seed = 0; seed < 40; ++seed) {
     WildAppend append(seed);

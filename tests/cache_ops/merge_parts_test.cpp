@@ -176,7 +176,7 @@ TEST_CASE("sequences that all have as many rows", "[merge_parts]") {
         check_parts({.parts = 2, .batch = 5, .rows = rows, .heads = heads, .dim = dim, .max_rows = rows});
 }
 
-TEST_CASE("ragged sequences lie one behind the other", "[merge_parts]") {
+TEST_CASE("ragged sequences follow one another", "[merge_parts]") {
   check_all_ways({.batch = 5, .starts = {0, 3, 3, 7, 8, 12}});
 }
 
@@ -190,7 +190,7 @@ TEST_CASE("padded sequences", "[merge_parts]") {
   check_parts({.batch = 3, .max_rows = 9, .lengths = {9, 2, 4}});
 }
 
-TEST_CASE("sequences with too many rows are left alone", "[merge_parts]") {
+TEST_CASE("sequences with too many rows are unchanged", "[merge_parts]") {
   // Prefills among decodes: given by starts, and by lengths.
   check_all_ways({.batch = 5, .starts = {0, 2, 40, 44, 49, 50}});
   check_all_ways({.batch = 4, .max_rows = 2, .starts = {0, 4, 6, 9, 11}});

@@ -226,7 +226,7 @@ TEST_CASE("all types, both bases, with sinks and without", "[merge]") {
   check_all_ways({});
 }
 
-TEST_CASE("parts that do not count, whatever they hold", "[merge]") {
+TEST_CASE("parts that do not count may hold anything", "[merge]") {
   MergeCase c;
   c.parts = 6;
   c.heads = 4;
@@ -269,7 +269,7 @@ TEST_CASE("LSEs far from 0 and from one another", "[merge]") {
   }
 }
 
-TEST_CASE("one part alone is copied", "[merge]") {
+TEST_CASE("a single part is copied", "[merge]") {
   MergeCase c;
   c.partial = c.o = SLUICE_F32;
   c.parts = 4;

@@ -279,7 +279,7 @@ TEST_CASE("each defect of every merge kernel is noticed") {
     }
 }
 
-TEST_CASE("a write beside what an append or a merge writes is noticed") {
+TEST_CASE("a write outside the output of an append or a merge is noticed") {
   for (const AppendCase &c : append_cases(target(), Level::quick)) {
     if (!c.apart) continue;
     const AppendInputs in = make_inputs(c);

@@ -101,7 +101,7 @@ TEST_CASE("every two choices that can be together are, and each is in the sample
     }
 }
 
-TEST_CASE("a shape that is new gets every choice, with two head sizes as with one") {
+TEST_CASE("a new shape gets every choice, with two head sizes as with one") {
   const Shapes shapes = {{{Dtype::f16, 128}, {Dtype::bf16, {192, 128}}, {Dtype::f16, {576, 512}}}};
   const std::vector<Case> cases = feature_cases(shapes);
   for (const Shapes::Shape &shape : shapes.all)
@@ -113,7 +113,7 @@ TEST_CASE("a shape that is new gets every choice, with two head sizes as with on
     }
 }
 
-TEST_CASE("of many shapes, each gets some cases in every mode, and every choice some shapes") {
+TEST_CASE("each of many shapes gets some cases in every mode, and every choice some shapes") {
   Shapes shapes;
   for (Dtype dtype : {Dtype::f16, Dtype::bf16})
     for (int head_size : {32, 64, 80, 96, 112, 128, 160, 192, 256})
@@ -136,7 +136,7 @@ TEST_CASE("of many shapes, each gets some cases in every mode, and every choice 
   }
 }
 
-TEST_CASE("kernels which read V from K have cases of that alone") {
+TEST_CASE("kernels which read V from K have cases of nothing else") {
   const Shapes shapes = {{{Dtype::f16, 128}, {Dtype::f16, {576, 512}, true}}};
   size_t mla = 0;
   for (const Case &c : feature_cases(shapes))
@@ -150,7 +150,7 @@ TEST_CASE("kernels which read V from K have cases of that alone") {
   CHECK(dense_cases({{{Dtype::f16, {576, 512}, true}}}).empty());
 }
 
-TEST_CASE("a name says whatever a case has, and no two choices the same") {
+TEST_CASE("a name states all choices of a case, and no two names are the same") {
   for (Mode mode : {Mode::dense, Mode::ragged, Mode::paged}) {
     const Case plain = meaningful({.batch = 3, .q_heads = 2, .q_len = 4, .kv_len = 20, .mode = mode});
     std::vector<Case> cases = {plain};
@@ -167,7 +167,7 @@ TEST_CASE("a name says whatever a case has, and no two choices the same") {
   }
 }
 
-TEST_CASE("where sequences decode, each has one row, whatever says so") {
+TEST_CASE("decoding sequences have one row each, however it is given") {
   size_t found = 0;
   for (const Case &c : feature_cases(shipped_shapes))
     if (c.lengths == Lengths::decode) {

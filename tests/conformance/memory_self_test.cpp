@@ -177,7 +177,7 @@ TEST_CASE("entries of pages in front of all windows lead nowhere, but those of s
       }
 }
 
-TEST_CASE("rows between and behind sequences are no elements of an output") {
+TEST_CASE("rows between and after sequences are not elements of an output") {
   for (Mode mode : {Mode::ragged, Mode::paged, Mode::dense}) {
     const Case c = named(meaningful({.batch = 4,
                                      .q_heads = 2,
@@ -205,7 +205,7 @@ TEST_CASE("rows between and behind sequences are no elements of an output") {
   }
 }
 
-TEST_CASE("what a bias or a mask says for no row and key of a sequence is poison") {
+TEST_CASE("elements of a bias or a mask outside the sequences are poison") {
   const Case c = named(meaningful({.batch = 3,
                                    .q_heads = 2,
                                    .q_len = 7,
@@ -239,7 +239,7 @@ TEST_CASE("what a bias or a mask says for no row and key of a sequence is poison
   CHECK(zeros == hidden);
 }
 
-TEST_CASE("a sequence alone is the same memory") {
+TEST_CASE("a single sequence uses the same memory") {
   for (Mode mode : {Mode::dense, Mode::ragged, Mode::paged}) {
     const Case c = named(meaningful({.batch = 4,
                                      .q_heads = 2,
@@ -273,7 +273,7 @@ TEST_CASE("a sequence alone is the same memory") {
   }
 }
 
-TEST_CASE("tensors are aligned as the header asks of those of a device, for each sequence alone too") {
+TEST_CASE("tensors are aligned as the header asks of a device's, also for single sequences") {
   const std::vector<Case> cases = feature_cases({{{Dtype::f16, 64}, {Dtype::bf16, {192, 128}}}});
   for (size_t n = 0; n < cases.size(); n += 4) {
     const Case &c = cases[n];

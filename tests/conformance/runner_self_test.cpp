@@ -88,7 +88,7 @@ void flip(Memory &memory) {
 
 } // namespace
 
-TEST_CASE("a case passes if all that is asked of it holds") {
+TEST_CASE("a case passes if all its checks hold") {
   CHECK(outcome_of([](auto...) {}) == Outcome::passed);
   // One bit is within the tolerance, so it passes if it is always there.
   CHECK(outcome_of([](int, auto only, const Case &, Memory &memory) {
@@ -112,7 +112,7 @@ TEST_CASE("O as F32 is read as such") {
             c) == Outcome::failed);
 }
 
-TEST_CASE("other bits the second time, or for a sequence alone, are noticed") {
+TEST_CASE("other bits the second time, or for a single sequence, are noticed") {
   CHECK(outcome_of([](int, auto only, const Case &, Memory &memory) {
           if (only == 0) flip(memory);
         }) == Outcome::failed);
@@ -130,7 +130,7 @@ TEST_CASE("other bits the second time, or for a sequence alone, are noticed") {
   CHECK(outcome_of([](int n, auto, const Case &, Memory &) { CHECK(n == 0); }, bounded) == Outcome::passed);
 }
 
-TEST_CASE("each sequence alone has a plan with other bounds") {
+TEST_CASE("each single sequence has a plan with other bounds") {
   CHECK(outcome_of([](int, auto only, const Case &c, Memory &) { CHECK(c.bounded == only.has_value()); }) ==
         Outcome::passed);
 }
@@ -160,7 +160,7 @@ TEST_CASE("a refusal has its field, and fails only where it is asked to") {
   CHECK(late.refused_field.empty());
 }
 
-TEST_CASE("an error fails its case; what follows the loss of the device is skipped") {
+TEST_CASE("an error fails its case; cases after the loss of the device are skipped") {
   const std::vector<Case> three(3, some_case());
   const auto fail = [](auto...) { throw std::runtime_error("no"); };
   for (const Result &result : results_of(three, fail)) {

@@ -101,7 +101,7 @@ TEST_CASE("the masks are those of the header") {
   CHECK(rows.o[128 + 5] == 0);
 }
 
-TEST_CASE("the comparison passes what is right and notices what is not") {
+TEST_CASE("the comparison passes correct results and notices wrong ones") {
   for (Dtype dtype : {Dtype::f16, Dtype::bf16}) {
     const Case c = named({.dtype = dtype,
                           .q_heads = 2,
@@ -138,7 +138,7 @@ TEST_CASE("the comparison passes what is right and notices what is not") {
   }
 }
 
-TEST_CASE("O as F32 is not rounded: a tolerance less that rounding, which it would show alone") {
+TEST_CASE("O as F32 is not rounded: its tolerance leaves out that rounding") {
   for (Dtype dtype : {Dtype::f16, Dtype::bf16}) {
     const Case rounded = named({.dtype = dtype, .q_len = 20, .kv_len = 100});
     Case c = rounded;
@@ -225,7 +225,7 @@ TEST_CASE("memory holds each layout, poisons the rest, and stray writes are foun
     }
 }
 
-TEST_CASE("the suite covers what it promises") {
+TEST_CASE("the suite has the coverage that it promises") {
   const std::vector<Case> cases = dense_cases(shipped_shapes);
   CHECK(cases.size() >= 1800);
   std::set<std::string> names;
@@ -262,7 +262,7 @@ TEST_CASE("the suite covers what it promises") {
   CHECK(some([](const Case &c) { return visible_keys(c, 0) == 0; }));
 }
 
-TEST_CASE("a kernel of a new shape gets cases, and only kernels there are get any") {
+TEST_CASE("a kernel of a new shape gets cases, and only existing kernels do") {
   const Shapes shapes = {{{Dtype::bf16, 96}, {Dtype::f16, 128}}};
   std::set<int> lengths_of_new;
   for (const Case &c : dense_cases(shapes)) {

@@ -141,7 +141,7 @@ TEST_CASE("a swizzle permutes each row and undoes itself", "[swizzle]") {
     }
 }
 
-TEST_CASE("what passes build is what hosts evaluate", "[swizzle]") {
+TEST_CASE("passes build the same swizzle that hosts evaluate", "[swizzle]") {
   mlir::MLIRContext context;
   context.loadDialect<SluiceDialect, mlir::arith::ArithDialect>();
   mlir::OpBuilder builder(&context);

@@ -185,7 +185,7 @@ TEST_CASE_METHOD(Served, "a paged cache gives the texts of a dense one", "[servi
   CHECK(server.counts().pages_handed_out > 9);
 }
 
-TEST_CASE_METHOD(Served, "a text does not depend on who else is served", "[serving]") {
+TEST_CASE_METHOD(Served, "a text does not depend on the other requests", "[serving]") {
   // A plan that may use its bounds splits the last text's keys among workgroups if it is the only one of the
   // batch, but not if the batch already has four workgroups for each of 304 compute units.
   const std::vector<Request> several = {
@@ -273,7 +273,7 @@ TEST_CASE_METHOD(Served, "scales are twice what the text needs, by layer and hea
   CHECK(scales.v[1] == Approx(2 * largest / 240));
 }
 
-TEST_CASE_METHOD(Served, "what can never be served is refused before anything is", "[serving]") {
+TEST_CASE_METHOD(Served, "a request that can never be served is refused before any is served", "[serving]") {
   Server server(device, model, {.max_prompt = 8, .max_length = 40, .pages = 2});
   const auto serve = [&](const Request &request) {
     const Request both[] = {{"a", 1}, request};

@@ -234,7 +234,7 @@ TEST_CASE("at every offset of a window's edge, beside first keys that stay visib
              .sink_tokens = 5});
 }
 
-TEST_CASE("behind mask bits and a bias of -infinity", "[non-finite]") {
+TEST_CASE("hidden by mask bits and a bias of -infinity", "[non-finite]") {
   for (const uint32_t type : {SLUICE_F16, SLUICE_BF16}) {
     check({.kernel = "_d128_q128_kv32_w4",
            .shape = shape(type, 128, 64, 1, 0),

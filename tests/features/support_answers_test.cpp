@@ -223,7 +223,7 @@ void run_sample(uint64_t seed, int wanted) {
 
 } // namespace
 
-TEST_CASE("every value alone: one answer, and what is supported runs", "[support]") {
+TEST_CASE("every single value has one answer, and supported problems run", "[support]") {
   int supported = 0, refused = 0;
   for_each_value([&](size_t d, size_t place) {
     const Point point = Point().with(d, place);
@@ -243,7 +243,7 @@ TEST_CASE("every two values together have one answer", "[support]") {
   for_each_pair([](const Point &point, uint64_t) { check_answers(point.problem()); });
 }
 
-TEST_CASE("head sizes of K and of V, alone and in one row", "[support]") {
+TEST_CASE("head sizes of K and of V, separately and in one row", "[support]") {
   for (int32_t qk = 8; qk <= 640; qk += 8)
     for (int32_t v = 8; v <= 640; v += 24)
       for (uint32_t flags : {0u, uint32_t(SLUICE_V_IN_K)}) {
@@ -258,7 +258,7 @@ TEST_CASE("head sizes of K and of V, alone and in one row", "[support]") {
       }
 }
 
-TEST_CASE("what decides on workspace has one answer in all combinations", "[support]") {
+TEST_CASE("all combinations of values that affect the workspace have one answer", "[support]") {
   const auto dimension = [](std::string_view name) {
     const auto &space = problem_space();
     const auto found =

@@ -117,7 +117,7 @@ TEST_CASE("lengths, starts and pages that break the rules store nothing elsewher
   }
 }
 
-TEST_CASE("a page that is none, or a negative one, is read as zeros", "[wild]") {
+TEST_CASE("an invalid or negative page is read as zeros", "[wild]") {
   set_up_for_wild_calls(instruction_budget);
   for (const bool is_negative : {false, true}) {
     RandomCall call(3, problem_of({"", SLUICE_MODE_PAGED, 1, 2, nullptr}), small);

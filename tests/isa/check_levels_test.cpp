@@ -58,7 +58,7 @@ Options hazards_only() {
 
 //===--- Hazards ----------------------------------------------------------------------------------------===//
 
-TEST_CASE("of two hazards at one instruction the more serious one is reported", "[isa][checks]") {
+TEST_CASE("the more serious of two hazards at one instruction is reported", "[isa][checks]") {
   // The half of v8 has the level `compiler` and comes first, the dot product in v9 is `required`.
   const std::string source =
       "v_mov_b32_e32 v4, 0\n v_mov_b32_e32 v5, 0\n s_nop 1\n v_dot2_f32_f16 v9, v4, v5, v4\n"
@@ -108,7 +108,7 @@ TEST_CASE("a barrier takes time where waves have to meet", "[isa][checks]") {
 
 //===--- Pairs of f32 -----------------------------------------------------------------------------------===//
 
-TEST_CASE("of a pair of f32 the dwords count that op_sel and op_sel_hi choose", "[isa][checks]") {
+TEST_CASE("op_sel and op_sel_hi choose the dwords of a pair of f32 that are checked", "[isa][checks]") {
   // v6 is written and v7 is not, or the other way round.
   const auto undefined = [](const std::string &written, const std::string &instruction) {
     const LaunchResult result = run(
@@ -205,7 +205,7 @@ TEST_CASE("a dword that a pair of f32 leaves out needs no wait states", "[isa][c
 
 //===--- LDS --------------------------------------------------------------------------------------------===//
 
-TEST_CASE("stores of equal values are told from stores of different ones", "[isa][checks]") {
+TEST_CASE("stores of equal values are distinguished from stores of different ones", "[isa][checks]") {
   const std::string same = setup + "ds_write_b32 v6, v7\n" + wait_lds;
   const LaunchResult equal = run(same + end, two);
   CHECK_FALSE(only(equal, ReportKind::lds_equal_stores).fails);
@@ -237,7 +237,7 @@ TEST_CASE("stores of equal values are told from stores of different ones", "[isa
   only(run(setup + wide + "v2\n ds_write_b128 v12, v[8:11]\n" + wait_lds + end, two), ReportKind::lds_race);
 }
 
-TEST_CASE("who stored what others stored as well may read it, others may not", "[isa][checks]") {
+TEST_CASE("a wave may read a value that it and others stored; other waves may not", "[isa][checks]") {
   const std::string same = setup + "ds_write_b32 v6, v7\n" + wait_lds;
   const std::string read = "ds_read_b32 v8, v6\n" + wait_lds;
   for (const emulator::WaveSchedule schedule :
@@ -299,7 +299,7 @@ TEST_CASE("an equal store that may come before an older value was seen is a race
   CHECK_FALSE(only(one_place, ReportKind::lds_equal_stores).fails);
 }
 
-TEST_CASE("a store after a read in flight is told from one in no order with it", "[isa][checks]") {
+TEST_CASE("a store after a read in flight is distinguished from an unordered one", "[isa][checks]") {
   // Each wave reads its own dwords and then stores to the other wave's.
   const std::string head = setup +
                            "v_xor_b32_e32 v3, 0x100, v1\n v_mov_b32_e32 v4, -1\n ds_write_b32 v1, v0\n" +
@@ -387,7 +387,7 @@ TEST_CASE("a kernel full of warnings runs to its end and shows its one error", "
 
 //===--- Settings ---------------------------------------------------------------------------------------===//
 
-TEST_CASE("a limit on instructions is none unless it is set", "[isa][checks]") {
+TEST_CASE("instructions are not limited by default", "[isa][checks]") {
   const TestKernel kernel(end);
   const Memory memory;
   const std::array<uint64_t, 8> arguments{};
@@ -426,7 +426,7 @@ TEST_CASE("lists of checks and warnings are read, and refused by name", "[isa][c
   CHECK_THROWS_WITH(parse_warnings("typo"), Catch::Contains("it is default, all, none or a list of"));
 }
 
-TEST_CASE("a report has its severity and a hazard its level in text and JSON", "[isa][checks]") {
+TEST_CASE("text and JSON show the severity of a report and the level of a hazard", "[isa][checks]") {
   const LaunchResult result =
       run("v_mov_b32_e32 v4, 0\n v_cmp_eq_u32_e32 vcc, 0, v4\n"
           "v_cndmask_b32_e32 v2, v4, v4, vcc\n v_exp_f32_e32 v3, v4\n v_mov_b32_e32 v5, v3\n" +

@@ -233,7 +233,7 @@ TEST_CASE("integer atomics in memory, with and without the old value", "[isa][fl
   CHECK(count == 5 * 26);
 }
 
-TEST_CASE("float atomics in memory: f32 sums flush denormals, whatever MODE says", "[isa][flat][atomics]") {
+TEST_CASE("float atomics in memory: f32 sums flush denormals in every MODE", "[isa][flat][atomics]") {
   // MODE keeps denormals or flushes them; for a flat atomic this matters in LDS.
   for (bool keeps : {false, true}) {
     const std::string mode =
@@ -391,7 +391,7 @@ TEST_CASE("the value that an atomic compares with must have been written", "[isa
   }
 }
 
-TEST_CASE("what misses its window is reported", "[isa][flat][checks]") {
+TEST_CASE("an access outside its window is reported", "[isa][flat][checks]") {
   // LDS has 8 KiB here, a lane 256 bytes of scratch.
   const std::string lds = window("src_shared_base") + "v_mov_b32_e32 v30, 0x1ffe\n";
   CHECK(only(run_checked(lds + "flat_store_dword v[30:31], v0\n" + wait_all), ReportKind::lds_out_of_bounds)

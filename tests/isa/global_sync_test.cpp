@@ -73,7 +73,7 @@ ReportKind only_kind(const std::string &body, Options options = {}) {
 
 } // namespace
 
-TEST_CASE("behind a barrier of all workgroups each sees what the others wrote", "[isa][global_sync]") {
+TEST_CASE("after a barrier of all workgroups each sees what the others wrote", "[isa][global_sync]") {
   for (uint32_t threads : {1u, 2u, 3u})
     for (int order = 0; order < 4; ++order) {
       Options options;
@@ -188,7 +188,7 @@ TEST_CASE("a resource is named by M0 and the offset, its waves by the first acti
                         1));
 }
 
-TEST_CASE("what can never come to an end is found out", "[isa][global_sync]") {
+TEST_CASE("a barrier that can never complete is reported", "[isa][global_sync]") {
   for (uint32_t threads : {1u, 2u}) {
     // The last workgroup does not arrive.
     const LaunchResult result =

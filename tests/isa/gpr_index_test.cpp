@@ -109,7 +109,7 @@ TEST_CASE("a source beyond the registers is v0, a destination there is not writt
   CHECK(t.v(32) == 132);
 }
 
-TEST_CASE("what M0 chooses is checked", "[isa][gpr_index]") {
+TEST_CASE("registers that M0 selects are checked", "[isa][gpr_index]") {
   const std::string on = "s_mov_b32 s4, 40\n s_set_gpr_idx_on s4, gpr_idx(DST)\n";
   const auto data = stored(on + "v_mov_b32 v2, 9\n s_set_gpr_idx_off\n v_mov_b32 v1, v42\n");
   CHECK(data[63] == 9);
@@ -196,7 +196,7 @@ TEST_CASE("the branch stack runs both sides and joins them", "[isa][branch_stack
              Catch::StartsWith("the branch stack"));
 }
 
-TEST_CASE("hardware registers tell where a workgroup runs and what it has", "[isa][hwreg]") {
+TEST_CASE("hardware registers show where a workgroup runs and what it has", "[isa][hwreg]") {
   TestWave t;
   t.wave.id = 6;
   t.run("s_getreg_b32 s4, hwreg(HW_REG_HW_ID, 0, 6)\n s_getreg_b32 s5, hwreg(HW_REG_XCC_ID)\n s_getreg_b32 "
@@ -228,7 +228,7 @@ TEST_CASE("hardware registers tell where a workgroup runs and what it has", "[is
   CHECK(t.s(4) == (1 | 1 << 9 | 1 << 10 | 1 << 16));
 }
 
-TEST_CASE("what needs a debugger goes on without one, and VSKIP stops", "[isa][scalar]") {
+TEST_CASE("instructions for a debugger continue without one, and VSKIP stops", "[isa][scalar]") {
   const auto data = stored("v_mov_b32 v1, 3\n s_cbranch_cdbgsys out\n s_cbranch_cdbguser out\n s_setkill 0\n"
                            "v_mov_b32 v1, 4\n out:\n s_trap 3\n");
   CHECK(data[5] == 4);

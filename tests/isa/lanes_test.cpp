@@ -140,7 +140,7 @@ TEST_CASE("SDWA selects parts of sources and places the result", "[isa][sdwa]") 
   }
 }
 
-TEST_CASE("single lanes are read and written whatever EXEC says", "[isa][lanes]") {
+TEST_CASE("single lanes are read and written with any EXEC", "[isa][lanes]") {
   for (emulator::SimdPath path : simd_paths()) {
     TestWave t(path);
     t.fill_lanes(1, [](uint32_t lane) { return 100 + lane; });

@@ -151,7 +151,7 @@ TEST_CASE("a wave has scratch only when its descriptor enables it", "[isa][launc
   CHECK(only(off, ReportKind::scratch_out_of_bounds).disassembly.starts_with("scratch_store_dword"));
 }
 
-TEST_CASE("sizes come from the metadata where the descriptor has none", "[isa][launch]") {
+TEST_CASE("sizes come from the metadata if the descriptor lacks them", "[isa][launch]") {
   const emulator::KernelInfo *sizes = kernels().kernel("sizes");
   REQUIRE(sizes);
   CHECK(sizes->kernarg_bytes == 8);
@@ -169,7 +169,7 @@ TEST_CASE("sizes come from the metadata where the descriptor has none", "[isa][l
                     Catch::Contains("0 bytes of kernel arguments, but the kernel takes 8"));
 }
 
-TEST_CASE("hidden arguments say where the queue and the windows are", "[isa][launch]") {
+TEST_CASE("hidden arguments give the addresses of the queue and the windows", "[isa][launch]") {
   Memory memory;
   const std::span<uint32_t> out = device<uint32_t>(memory, 5);
   const LaunchResult result = run(kernels(), "hidden", {1, 1, 1}, {64, 1, 1}, Pointer{out.data()}, memory);
@@ -193,7 +193,7 @@ TEST_CASE("accum_offset bounds the ArchVGPRs of kernels that have AccVGPRs", "[i
              Catch::Contains("uses v16") && Catch::Contains("grants 16"));
 }
 
-TEST_CASE("what a descriptor asks for and the machine lacks is refused", "[isa][launch]") {
+TEST_CASE("a descriptor that asks for more than the machine has is refused", "[isa][launch]") {
   struct Case {
     size_t at;
     uint32_t bits;
@@ -246,7 +246,7 @@ TEST_CASE("grids, blocks and arguments out of range are refused", "[isa][launch]
   CHECK_THROWS_WITH(launch("nowhere", {1, 1, 1}, {64, 1, 1}, 0, 8), Catch::Contains("no kernel \"nowhere\""));
 }
 
-TEST_CASE("an instruction whose end is missing is none", "[isa][launch]") {
+TEST_CASE("an instruction whose end is missing is not decoded", "[isa][launch]") {
   emulator::Disassembler disassembler;
   const std::vector<uint32_t> code = assemble("v_mul_f32_e32 v1, 0x12345678, v1\n ds_read_b32 v1, v2");
   const std::span bytes = std::as_bytes(std::span(code));

@@ -214,7 +214,7 @@ TEST_CASE("MODE decides about subnormal f32 inputs, not about others", "[isa][ma
   t.run("s_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 1), 1\n");
 }
 
-TEST_CASE("what the matrix core does not do exactly stops the wave with a reason", "[isa][matrix]") {
+TEST_CASE("matrix operations that are not modelled exactly stop the wave with a reason", "[isa][matrix]") {
   auto report_of = [](const std::string &source) {
     const TestKernel kernel(source + "s_endpgm\n");
     const Memory memory;

@@ -79,7 +79,7 @@ TEST_CASE("a workgroup may wait for one that starts later", "[isa][launch]") {
   }
 }
 
-TEST_CASE("launches that no driver would accept", "[isa][launch]") {
+TEST_CASE("launches that every driver refuses", "[isa][launch]") {
   const TestKernel kernel("s_endpgm");
   const Memory memory;
   const std::array<uint64_t, 8> arguments{};

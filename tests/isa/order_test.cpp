@@ -101,7 +101,7 @@ TEST_CASE("a write-back that is not waited for has not happened", "[isa][order]"
   CHECK(d.reader.access(d.shadow, data, false) == AccessOrder::not_written_back);
 }
 
-TEST_CASE("what comes after the release is not ordered by it", "[isa][order]") {
+TEST_CASE("a release does not order later accesses", "[isa][order]") {
   Device d;
   d.writer.write_back();
   d.writer.wait();
@@ -245,7 +245,7 @@ TEST_CASE("order is passed on from workgroup to workgroup", "[isa][order]") {
   }
 }
 
-TEST_CASE("bytes of a dword are told apart", "[isa][order]") {
+TEST_CASE("bytes of a dword are tracked separately", "[isa][order]") {
   Device d;
   auto enter = [&](TestWaveOrder &wave, uint64_t address, uint32_t bytes, bool store) {
     return d.shadow.enter(wave.pages, wave.order, 1, &address, 1, bytes, {!store, store, false, false, 3})
@@ -267,7 +267,7 @@ TEST_CASE("loads of two workgroups are remembered", "[isa][order]") {
   CHECK(d.reader.access(d.shadow, data, true) == AccessOrder::none);
 }
 
-TEST_CASE("every workgroup and every wave runs, whatever the schedule", "[isa][order]") {
+TEST_CASE("every workgroup and every wave runs under every schedule", "[isa][order]") {
   using emulator::WaveSchedule;
   using emulator::WorkgroupSchedule;
   // Takes a ticket, and stores it at the place of the workgroup's waves.

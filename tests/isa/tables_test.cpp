@@ -285,7 +285,7 @@ TEST_CASE("every shape of the matrix core decodes to itself", "[isa][tables]") {
   }
 }
 
-TEST_CASE("memory instructions touch the registers that LLVM says", "[isa][tables]") {
+TEST_CASE("memory instructions touch the registers that LLVM lists", "[isa][tables]") {
   // Data registers start at 20; one is in the accumulation file.
   const char *lines[] = {
       "ds_read_u8 v20, v2",
@@ -442,7 +442,7 @@ TEST_CASE("memory instructions touch the registers that LLVM says", "[isa][table
   }
 }
 
-TEST_CASE("every memory instruction that LLVM knows is run, but for global wave sync", "[isa][tables]") {
+TEST_CASE("every memory instruction of LLVM but global wave sync is executed", "[isa][tables]") {
   // All opcodes of each format, with registers in their fields or without.
   std::set<std::string> run, refused;
   emulator::Disassembler disassembler;
@@ -529,7 +529,7 @@ TEST_CASE("any bytes decode to an operation or to a reason", "[isa][tables]") {
   CHECK(refused > 0);
 }
 
-TEST_CASE("what the machine does not do exactly it refuses, with a reason", "[isa][tables]") {
+TEST_CASE("the machine refuses, with a reason, what it does not model exactly", "[isa][tables]") {
   const char *lines[] = {"s_rfe_b64 s[2:3]",
                          "s_rfe_restore_b64 s[2:3], s4",
                          "s_endpgm_saved",

@@ -375,7 +375,7 @@ TEST_CASE("f64", "[isa][valu]") {
   }
 }
 
-TEST_CASE("float comparisons tell NaN from numbers", "[isa][valu]") {
+TEST_CASE("float comparisons distinguish NaN from numbers", "[isa][valu]") {
   struct Row {
     const char *name;
     std::function<bool(float, float)> holds;

@@ -63,7 +63,7 @@ TEST_CASE("transcendentals move by one unit in the last place, or stay", "[isa][
     }
 }
 
-TEST_CASE("what the manual fixes stays, and so does what is exact", "[isa][noise]") {
+TEST_CASE("results that the manual fixes and exact results do not move", "[isa][noise]") {
   for (emulator::SimdPath path : simd_paths()) {
     TestWave t(path);
     set_noise(t, moving);

@@ -180,7 +180,7 @@ TEST_CASE("wait states are missed on paths that no wave takes", "[isa][checks]")
   CHECK(emulator::static_reports(TestKernel(loop + "v_add_f32_e32 v5, v3, v3\n" + end).program).size() == 1);
 }
 
-TEST_CASE("of each s_nop the wait states that some path needs are known", "[isa][checks]") {
+TEST_CASE("the wait states that some path needs are known for each s_nop", "[isa][checks]") {
   using Expected = std::vector<std::pair<uint32_t, uint32_t>>; // given and needed
   auto states = [](const std::string &source) {
     Expected result;

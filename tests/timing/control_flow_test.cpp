@@ -41,7 +41,7 @@ TEST_CASE("blocks end at branches and begin at their targets", "[timing]") {
   CHECK(flow.block_of(1000000) == nullptr);
 }
 
-TEST_CASE("loops lie in loops", "[timing]") {
+TEST_CASE("loops contain loops", "[timing]") {
   // Blocks: 0; 1 outer; 2 inner; 3 the outer one's branch; 4 the end.
   const Flow flow("s_mov_b32 s8, 3\n outer:\n s_mov_b32 s9, 4\n inner:\n s_sub_u32 s9, s9, 1\n"
                   "s_cbranch_scc1 inner\n s_sub_u32 s8, s8, 1\n s_cbranch_scc1 outer\n s_endpgm\n");
@@ -56,7 +56,7 @@ TEST_CASE("loops lie in loops", "[timing]") {
   CHECK(flow.blocks[4].loops.empty());
 }
 
-TEST_CASE("a branch back is no loop of its own where another way leads in", "[timing]") {
+TEST_CASE("a branch back is not a separate loop if another path leads in", "[timing]") {
   // The cold part after the end returns into the loop: its blocks belong to the loop, the end does not.
   const Flow flow("again:\n s_cmp_eq_u32 s8, 0\n s_cbranch_scc1 cold\n back:\n s_sub_u32 s8, s8, 1\n"
                   "s_cbranch_scc1 again\n s_endpgm\n cold:\n s_nop 0\n s_branch back\n");
@@ -89,7 +89,7 @@ TEST_CASE("a call returns", "[timing]") {
   CHECK(flow.loops[0].blocks == Numbers{0, 1});
 }
 
-TEST_CASE("what nothing leads to is no part of a loop", "[timing]") {
+TEST_CASE("unreachable code is not part of a loop", "[timing]") {
   // Blocks: 0 jumps over 1, which jumps into the loop 2.
   const Flow flow("s_branch again\n s_branch again\n again:\n s_cbranch_scc1 again\n s_endpgm\n");
   REQUIRE(flow.loops.size() == 1);

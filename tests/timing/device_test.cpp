@@ -34,7 +34,7 @@ TEST_CASE("a launch takes as many rounds as workgroups need", "[timing]") {
   CHECK(device_clk(608, 32768) == about(start_clk + nops_clk, 1));
 }
 
-TEST_CASE("the tail is what places lack of workgroups", "[timing]") {
+TEST_CASE("the tail counts the places without workgroups", "[timing]") {
   const auto tail_percent = [](uint32_t workgroups) {
     return time_program(nops, {.workgroups = workgroups, .lds_bytes = 65536}).tail_percent();
   };
@@ -42,7 +42,7 @@ TEST_CASE("the tail is what places lack of workgroups", "[timing]") {
   CHECK(tail_percent(305) == about(100.0 * 303 / 608, 1));
 }
 
-TEST_CASE("what fits on a compute unit starts together", "[timing]") {
+TEST_CASE("workgroups that fit on a compute unit start together", "[timing]") {
   const TimingResult small = time_program(nops, {.waves = 4, .workgroups = 304 * 8}, {}, {.xcds = 1});
   CHECK(small.workgroups_per_cu == 8);
   CHECK(small.waves_per_simd == 8);
@@ -99,7 +99,7 @@ TEST_CASE("the same launch takes the same time", "[timing]") {
   CHECK(timing_report::to_json(first) == timing_report::to_json(time_program(source, shape)));
 }
 
-TEST_CASE("what cannot be timed is refused", "[timing]") {
+TEST_CASE("launches that cannot be timed are refused", "[timing]") {
   CHECK_THROWS_AS(time_program(end_program, {}, {}, {.compute_units = 0}), std::invalid_argument);
   CHECK_THROWS_AS(time_program(end_program, {}, {}, {.compute_units = 39}), std::invalid_argument);
   CHECK_THROWS_AS(time_program(end_program, {}, {}, {.compute_unit_stride = 0}), std::invalid_argument);

@@ -82,7 +82,7 @@ TEST_CASE("durations follow the coordinate that the work follows", "[timing]") {
   }
 }
 
-TEST_CASE("a sample stands evenly along each axis", "[timing]") {
+TEST_CASE("a sample is spread evenly along each axis", "[timing]") {
   // 304 * 10 workgroups and more: a sample of the middle.
   const TimingResult result =
       time_program(end_program, {.kernel = "slot", .grid = {10, 64, 7}}, {}, {.workgroups = 4});
@@ -110,7 +110,7 @@ TEST_CASE("simulated compute units have the dispatcher's neighbours", "[timing]"
     CHECK(sample.simulated[i].number == 31 + 64 * (31 + i));
 }
 
-TEST_CASE("without a sample the whole grid is simulated, not what one XCD has of it", "[timing]") {
+TEST_CASE("without a sample the whole grid is simulated, not one XCD's share", "[timing]") {
   // The tile of queries along x: with 16 of them XCD 0 has the tiles 0 and 8, and its first compute unit tile
   // 0 only.
   for (const uint32_t tiles : {4u, 16u, 19u}) {
@@ -172,7 +172,7 @@ TEST_CASE("no place is empty until the last sample has ended", "[timing]") {
   CHECK(result.wave_instructions < 6 * 101);
 }
 
-TEST_CASE("a sample does not pay for the first touch of what all read", "[timing]") {
+TEST_CASE("a sample does not pay for the first touch of shared data", "[timing]") {
   // A quarter of a megabyte, line by line: 850 clk each the first time, 208 later.
   Memory memory;
   const std::array<uint64_t, 8> arguments{reinterpret_cast<uint64_t>(memory.allocate(1 << 18))};
@@ -215,7 +215,7 @@ TEST_CASE("a launch of one round lasts as long as the youngest wave of a compute
   }
 }
 
-TEST_CASE("all XCDs are simulated where the first does not stand for them", "[timing]") {
+TEST_CASE("all XCDs are simulated if the first is not representative", "[timing]") {
   const TimedShape shape{.workgroups = 608, .lds_bytes = 65536};
   const auto simulated = [&](const std::string &count) {
     return time_program(work(count), shape, {}, {.compute_units = 38}).simulated.size();

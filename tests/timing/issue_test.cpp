@@ -77,7 +77,7 @@ TEST_CASE("waves of a SIMD share its slots, oldest first", "[timing]") {
   // The other three SIMDs have separate turns.
   CHECK(clk_each(aligned, add, end_program, {.waves = 4}) == 4);
 
-  SECTION("the older one goes on as if it were alone") {
+  SECTION("the older one continues as if it were the only one") {
     const TimingResult result = time_program(two_waves(repeat(64, exponential), repeat(64, add)), two);
     // The younger one gets nothing until the older one ends: 64 * 16, then 64 * 4.
     const uint64_t clk = result.simulated[0].end - result.simulated[0].start;
@@ -93,7 +93,7 @@ TEST_CASE("waves of a SIMD share its slots, oldest first", "[timing]") {
   }
 }
 
-TEST_CASE("what holds a wave back itself", "[timing]") {
+TEST_CASE("a wave held back by its own instructions", "[timing]") {
   CHECK(clk_from_start("s_nop 0\n" + add) == 4 + 4 + 4);
   CHECK(clk_from_start("s_nop 10\n" + add) == 44 + 4 + 4);
   CHECK(clk_from_start("s_sleep 2\n" + add) == 4 + 2 * 64 + 4 + 4);
@@ -132,7 +132,7 @@ TEST_CASE("a barrier lets waves go some clk after the last one's arrival", "[tim
   CHECK(clk_of(two_waves("s_barrier\n", "s_barrier\n"), two) < 200);
 }
 
-TEST_CASE("pipes are busy for what was issued", "[timing]") {
+TEST_CASE("pipes are busy with the issued instructions", "[timing]") {
   const TimingResult result = time_program(repeat(5, mfma16) + repeat(7, add) + exponential + end_program);
   CHECK(result.busy_clk[size_t(Pipe::matrix)] == 5 * 16);
   CHECK(result.busy_clk[size_t(Pipe::valu)] == 7 * 4);

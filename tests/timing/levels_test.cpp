@@ -41,7 +41,7 @@ TEST_CASE("bandwidths up to L2 follow the clock, and those beyond do not", "[tim
   CHECK(terabytes(Level::lds, full) == Approx(128 * 304 * 2.1e-3));
 }
 
-TEST_CASE("fewer compute units have larger shares of what they share", "[timing]") {
+TEST_CASE("fewer compute units have larger shares of shared bandwidth", "[timing]") {
   const Device half{.compute_units = 152};
   CHECK(share(Level::hbm, half) == Approx(2 * share(Level::hbm, {})));
   CHECK(share(Level::l2, half) == Approx(2 * share(Level::l2, {})));
@@ -49,7 +49,7 @@ TEST_CASE("fewer compute units have larger shares of what they share", "[timing]
   CHECK(terabytes(Level::lds, half) == Approx(terabytes(Level::lds, {}) / 2));
 }
 
-TEST_CASE("of a latency what lies beyond L2 takes the same time at each clock", "[timing]") {
+TEST_CASE("the part of a latency beyond L2 takes the same time at each clock", "[timing]") {
   CHECK(latency_clk(Level::hbm, {}) == 860);
   // 208 clk to L2 and back, and 652 at 2100 MHz.
   CHECK(latency_clk(Level::hbm, {.clock_mhz = 1050}) == 208 + 326);
@@ -109,7 +109,7 @@ TEST_CASE("the bytes that lanes move in LDS are counted", "[timing]") {
   CHECK(lds_bytes(place + "s_mov_b64 exec, 7\n ds_bpermute_b32 v1, v0, v2\n") == 3 * 4);
 }
 
-TEST_CASE("a device that cannot be is refused", "[timing]") {
+TEST_CASE("an impossible device is refused", "[timing]") {
   auto time = [](const Device &device, uint32_t simulated = 1) {
     time_program(end_program, {}, {}, {.compute_units = simulated, .device = device});
   };

@@ -75,7 +75,7 @@ TEST_CASE("two SIMDs share an LDS port, and the ports share the banks", "[timing
   CHECK(each(4, even + conflicts, "ds_read_b32 v2, v1\n") == 128);
 }
 
-TEST_CASE("LDS takes on so much work, and lgkmcnt so many instructions", "[timing]") {
+TEST_CASE("LDS queues limited work, and lgkmcnt limited instructions", "[timing]") {
   const TimingResult result =
       time_program(lds_addresses(32) + repeat(8, "ds_read_b32 v2, v1\n") + end_program, with_lds);
   // Each takes 64 clk; the second issues at once, and the others when the one before the last gets its turn.
@@ -83,7 +83,7 @@ TEST_CASE("LDS takes on so much work, and lgkmcnt so many instructions", "[timin
   CHECK(result.busy_clk[size_t(Pipe::lds)] == 8 * 64);
 }
 
-TEST_CASE("vector memory takes on so much work, and counters so many instructions", "[timing]") {
+TEST_CASE("vector memory queues limited work, and counters limited instructions", "[timing]") {
   Buffer buffer;
   const auto queued = [&](uint32_t times, const std::string &load) {
     return buffer.time(repeat(times, load)).stall_clk[size_t(Stall::queue)];
@@ -170,7 +170,7 @@ TEST_CASE("loads arrive after the latency of where the data is", "[timing]") {
   }
 }
 
-TEST_CASE("s_waitcnt waits for as many as it says", "[timing]") {
+TEST_CASE("s_waitcnt waits for its count", "[timing]") {
   Buffer buffer;
   const std::string near = "global_load_dword v5, v2, s[8:9]\n";
   const std::string far = "global_load_dword v6, v2, s[8:9] offset:256\n";

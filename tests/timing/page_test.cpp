@@ -15,11 +15,11 @@ std::string page() {
 
 } // namespace
 
-TEST_CASE("the page has the constants of the model", "[timing]") {
+TEST_CASE("the page shows the constants of the model", "[timing]") {
   CHECK(page().find(constants_table()) != std::string::npos);
 }
 
-TEST_CASE("the model is as far from published measurements as the page says", "[timing]") {
+TEST_CASE("the errors against published measurements are those on the page", "[timing]") {
   const std::vector<CalibrationRow> rows = calibration_rows();
   CHECK(page().find(calibration_table(rows)) != std::string::npos);
   CHECK(mean_error_percent(rows) <= 10);

@@ -122,7 +122,7 @@ Drawn draw(const std::string &source, uint64_t begin, uint64_t end, const TimedS
 
 //===--- Timelines --------------------------------------------------------------------------------------===//
 
-TEST_CASE("bars of a wave are as long as what they take", "[timing]") {
+TEST_CASE("bars of a wave are as long as their instructions take", "[timing]") {
   // At 0 the MFMA, at 4 the addition, at 8 the exponential, at 24 the second MFMA, at 28 the end.
   const Drawing drawing(draw(overlap, start, start + 40).svg(true));
   check_places(places(drawing, "wave-0-0-0", 40), {{"wait_pipe_busy", 12, 24, 0, 1},
@@ -148,7 +148,7 @@ TEST_CASE("bars end with the window", "[timing]") {
   CHECK(drawing.nodes("//s:text[text()='60.0 %']").size() == 1);
 }
 
-TEST_CASE("what waves share stands in rows of its own", "[timing]") {
+TEST_CASE("shared resources have separate rows", "[timing]") {
   const std::string reads =
       "v_lshlrev_b32_e32 v0, 4, v0\n ds_read_b128 v[4:7], v0\n ds_read_b128 v[4:7], v0\n" + end_program;
   // Four waves; SIMDs 0 and 1 share a port, and all share the banks; a wave's read keeps the banks busy for
@@ -283,7 +283,7 @@ struct Reading {
 
 } // namespace
 
-TEST_CASE("a launch stands in the roofline where its figures say", "[timing]") {
+TEST_CASE("a launch is placed in the roofline by its figures", "[timing]") {
   const Reading launch;
   Roofline roofline;
   roofline.add("a", launch.program, launch.result);
@@ -302,7 +302,7 @@ TEST_CASE("a launch stands in the roofline where its figures say", "[timing]") {
   }
 }
 
-TEST_CASE("a roofline's ceilings and points are where the axes say", "[timing]") {
+TEST_CASE("a roofline's ceilings and points match its axes", "[timing]") {
   Roofline roofline;
   roofline.title = "a & b";
   const Reading launch;
@@ -400,7 +400,7 @@ TEST_CASE("ceilings of a roofline are those of its device", "[timing]") {
     CHECK(drawing.nodes(std::string("//s:text[text()='") + text + "']").size() == 1);
 }
 
-TEST_CASE("a roofline of what it cannot show is refused", "[timing]") {
+TEST_CASE("a roofline of unsupported data is refused", "[timing]") {
   Roofline roofline;
   CHECK_THROWS_WITH(timing_report::roofline_svg(roofline), Catch::Contains("one launch at least"));
   const emulator::Program program(code_object_of(add + end_program));

@@ -207,7 +207,7 @@ TEST_CASE("a listing has the two main reasons of a wait", "[timing]") {
   CHECK(line_with(lines_of(timing_report::listing(program, result)), "barrier 60 %, queue 30 %   "));
 }
 
-TEST_CASE("a listing has what runs beyond the kernel", "[timing]") {
+TEST_CASE("a listing includes code outside the kernel", "[timing]") {
   const std::string source = exponential + end_program;
   const emulator::Program program(code_object_of(source));
   TimingResult result = time_program(source);

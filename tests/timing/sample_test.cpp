@@ -51,7 +51,7 @@ TimingResult time_with_counter(const std::string &source, const TimingOptions &o
 
 } // namespace
 
-TEST_CASE("a sample of what is read once reads it from HBM", "[timing]") {
+TEST_CASE("a sample of data that is read once reads it from HBM", "[timing]") {
   Memory memory;
   constexpr uint32_t workgroups = 4096;
   const std::array<uint64_t, 8> arguments{
@@ -124,7 +124,7 @@ TEST_CASE("stores run ahead of memory by no more than L2 holds", "[timing]") {
   CHECK(double(result.device_clk) <= bytes / share(Level::hbm, {}) + 2000);
 }
 
-TEST_CASE("loops that a counter in memory ends are refused by name", "[timing]") {
+TEST_CASE("loops that end by a counter in memory are refused by name", "[timing]") {
   using Catch::Contains;
   CHECK_THROWS_AS(time_with_counter(takes_tiles), emulator::timing::GlobalCounterError);
   CHECK_THROWS_WITH(time_with_counter(takes_tiles, usual_sample),
@@ -137,7 +137,7 @@ TEST_CASE("loops that a counter in memory ends are refused by name", "[timing]")
     CHECK(all.device_clk > 10 * 640);
     CHECK(all.device_clk < 15 * 1000);
   }
-  SECTION("by way of LDS") {
+  SECTION("through LDS") {
     const std::string source =
         with_ticket("s_mov_b64 exec, 1\n v_mov_b32_e32 v5, 0x40\n ds_write_b32 v5, v3\n s_mov_b64 exec, -1\n"
                     "s_waitcnt lgkmcnt(0)\n v_mov_b32_e32 v6, 0x40\n ds_read_b32 v7, v6\n"
@@ -153,7 +153,7 @@ TEST_CASE("loops that a counter in memory ends are refused by name", "[timing]")
   }
 }
 
-TEST_CASE("a launch that is simulated whole may take its work from a counter", "[timing]") {
+TEST_CASE("a launch simulated as a whole may take its work from a counter", "[timing]") {
   // Every workgroup runs without an option: a single one, and one on each XCD.
   for (const uint32_t workgroups : {1u, 8u}) {
     CAPTURE(workgroups);
@@ -185,7 +185,7 @@ TEST_CASE("a counter that decides no loop does not stop the timing", "[timing]")
       "v_cmp_ne_u32_e32 vcc, v3, v5\n v_mov_b32_e32 v5, v3\n s_cbranch_vccnz again\n s_endpgm\n"));
 }
 
-TEST_CASE("a sample says how far off it may be", "[timing]") {
+TEST_CASE("a sample states its possible error", "[timing]") {
   // 1 to 64 times 640 clk, by a product of the number: coordinates do not predict it.
   const std::string source = "s_mul_i32 s9, s2, 40503\n s_lshr_b32 s9, s9, 7\n s_and_b32 s9, s9, 63\n "
                              "s_add_u32 s9, s9, 1\n loop:\n" +
@@ -208,7 +208,7 @@ TEST_CASE("a sample says how far off it may be", "[timing]") {
     CHECK(result.warnings.size() == (*result.error_percent > 5 ? 1 : 0));
   }
   CHECK(before < 8);
-  SECTION("a sample of nothing but one workgroup says so") {
+  SECTION("a sample of a single workgroup says so") {
     const TimingResult one = time_program(source, shape, {}, {.workgroups = 1});
     CHECK(!one.error_percent);
     REQUIRE(one.warnings.size() == 1);
@@ -221,7 +221,7 @@ TEST_CASE("a sample says how far off it may be", "[timing]") {
     REQUIRE(two.warnings.size() == 1);
     CHECK(two.warnings[0].find("the sample is too small: an error of") == 0);
   }
-  SECTION("where all workgroups are alike there is no error") {
+  SECTION("equal workgroups have zero error") {
     const TimingResult alike =
         time_program(work + "s_endpgm\n", shape, {}, {.compute_units = 2, .workgroups = 8});
     CHECK(*alike.error_percent < 1);
@@ -229,7 +229,7 @@ TEST_CASE("a sample says how far off it may be", "[timing]") {
   }
 }
 
-TEST_CASE("loops that an instruction cache does not hold are found by what of them ran", "[timing]") {
+TEST_CASE("loops larger than the instruction cache are found by the part that ran", "[timing]") {
   // 100 instructions of 8 bytes and three of 4, beside 100 that are never reached.
   const std::string source =
       "s_mov_b32 s8, 2\n s_mov_b32 s9, 0\n again:\n" + repeat(100, "v_add_f32_e64 v1, v2, v2\n") +
@@ -289,7 +289,7 @@ TEST_CASE("a launch is timed at the clock that belongs to it", "[timing]") {
   CHECK(busy.microseconds() == Approx(double(busy.device_clk) / busy.device.clock_mhz));
 }
 
-TEST_CASE("a launch that no clock belongs to carries a warning", "[timing]") {
+TEST_CASE("a launch without a matching clock carries a warning", "[timing]") {
   using emulator::timing::most_clock_passes;
   Memory memory;
   uint32_t passes = 0;

@@ -43,7 +43,7 @@ std::vector<uint64_t> issues(const Timeline &timeline, uint32_t wave, Pipe pipe)
 
 } // namespace
 
-TEST_CASE("a timeline has what a wave issues and waits for", "[timing]") {
+TEST_CASE("a timeline shows what a wave issues and waits for", "[timing]") {
   const Timeline timeline = timeline_of(mfma16 + add + add + mfma16 + end_program, window(start, start + 24));
   REQUIRE(timeline.waves.size() == 1);
   CHECK(timeline.waves[0].workgroup == 0);
@@ -73,7 +73,7 @@ TEST_CASE("a timeline has what a wave issues and waits for", "[timing]") {
   CHECK(timeline.waiting[0].end == start + 16);
 }
 
-TEST_CASE("a timeline has only what reaches into its window", "[timing]") {
+TEST_CASE("a timeline shows only what overlaps its window", "[timing]") {
   const std::string source = mfma16 + add + add + mfma16 + end_program;
   // The pipe's time of the first MFMA is included, though not the issue.
   const Timeline timeline = timeline_of(source, window(start + 12, start + 16));
@@ -183,7 +183,7 @@ TEST_CASE("an iteration is found from the program", "[timing]") {
   }
 }
 
-TEST_CASE("of several loops the innermost with most issues is taken", "[timing]") {
+TEST_CASE("the innermost loop with the most issues is chosen", "[timing]") {
   auto loop = [](const std::string &name, const std::string &counter, uint32_t times,
                  const std::string &body) {
     return "s_mov_b32 " + counter + ", " + std::to_string(times) + "\n " + name + ":\n" + body +
@@ -220,7 +220,7 @@ TEST_CASE("each simulation of a timeline finds the memory as it was", "[timing]"
   CHECK(*count == 2);
 }
 
-TEST_CASE("who watches changes nothing", "[timing]") {
+TEST_CASE("watching changes nothing", "[timing]") {
   const emulator::Program program(code_object_of(six_iterations));
   const std::array<uint64_t, 8> arguments{};
   const Memory memory;
@@ -230,7 +230,7 @@ TEST_CASE("who watches changes nothing", "[timing]") {
         timing_report::to_json(time_program(six_iterations, {.waves = 4, .workgroups = 3})));
 }
 
-TEST_CASE("a timeline that there is not is refused", "[timing]") {
+TEST_CASE("a missing timeline is refused", "[timing]") {
   auto refusal = [](const std::string &source, const TimelineRequest &request) -> std::string {
     try {
       timeline_of(source, request);
@@ -260,7 +260,7 @@ TEST_CASE("a timeline that there is not is refused", "[timing]") {
       Contains("workgroup 999 does not enter the loop"));
 }
 
-TEST_CASE("reports of a launch come in place of its timeline", "[timing]") {
+TEST_CASE("reports of a launch replace its timeline", "[timing]") {
   const emulator::Program program(code_object_of("s_trap 2\n s_endpgm\n"));
   const std::array<uint64_t, 8> arguments{};
   const Memory memory;

@@ -1,4 +1,4 @@
-// What the pages of rows, a look-up of them, the addresses of their rows and a copy may say.
+// The rules for pages of rows, their look-ups, the addresses of their rows, and copies.
 // RUN: sluice-opt %s --split-input-file --verify-diagnostics
 
 func.func @page_rows() {

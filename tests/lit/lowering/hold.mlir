@@ -4,8 +4,8 @@
 // RUN: sluice-opt %s --allow-unregistered-dialect --pass-pipeline='builtin.module(gpu.module(lower-sluice-to-rocdl{chip=gfx950}))' | FileCheck %s --check-prefix=GFX950
 
 gpu.module @m {
-  // Two wait states are between what computes an operand and the first MFMA that reads it. An MFMA behind two others
-  // has them.
+  // The chip needs two wait states between an instruction that computes an operand and the first MFMA that reads it.
+  // An MFMA after two others already has them.
   // CHECK-LABEL: gpu.func @kernel
   // CHECK:         %[[C:.*]] = llvm.inline_asm "", "=a,0" %{{.*}} : (vector<16xf32>) -> vector<16xf32>
   // CHECK:         %[[A:.*]] = llvm.inline_asm "s_nop 1\0Av_mfma_f32_32x32x8_f16 $0, $1, $2, $0", "=a,v,v,0" %{{.*}}, %{{.*}}, %[[C]]
@@ -13,10 +13,10 @@ gpu.module @m {
   // CHECK:         llvm.inline_asm "v_mfma_f32_32x32x8_f16
   // CHECK:         arith.mulf
   // CHECK:         llvm.inline_asm "s_nop 1\0Av_mfma_f32_32x32x8_f16
-  // Others are as they were.
+  // Other accumulators do not change.
   // CHECK:         amdgpu.mfma
   // CHECK:         llvm.inline_asm "s_nop 10", "=a,0" %[[A]]
-  // Names and wait states are the chip's.
+  // Names and wait states come from the chip.
   // GFX90A-LABEL: gpu.func @kernel
   // GFX90A:         llvm.inline_asm "s_nop 1\0Av_mfma_f32_32x32x8f16 $0, $1, $2, $0"
   // GFX90A:         llvm.inline_asm "s_nop 15\0As_nop 2", "=a,0"

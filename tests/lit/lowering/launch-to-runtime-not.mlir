@@ -1,5 +1,5 @@
-// What is no launch with tokens stays as it is: device code, a launch that was given its stream by others, and
-// everything in a module without launches.
+// The pass only changes launches with tokens. Device code, a launch whose stream was given to it, and modules without
+// launches do not change.
 // RUN: sluice-opt %s --launch-to-runtime | FileCheck %s
 
 // CHECK-LABEL: module

@@ -3,8 +3,9 @@
 module attributes {gpu.container_module} {
   gpu.binary @k [#gpu.object<#rocdl.target<chip = "gfx942">, bin = "ELF">]
 
-  // The code object stands under its module's name, the kernel's name beside it. No dependency and a token: a new
-  // stream, which is completed and destroyed at the end of the block although nobody waits for the token.
+  // The code object has its module's name, and the kernel's name is next to it. A token without dependencies gets a
+  // new stream. The stream is completed and destroyed at the end of the block, although no operation waits for the
+  // token.
   // CHECK-LABEL: module
   // CHECK-DAG:   llvm.mlir.global internal constant @k("ELF") {addr_space = 0 : i32, alignment = 4096 : i64}
   // CHECK-DAG:   llvm.mlir.global internal constant @kernel_name_a("a\00")
@@ -28,8 +29,8 @@ module attributes {gpu.container_module} {
     return
   }
 
-  // One dependency: its stream goes on, nothing is created. A host wait is a synchronisation, and does not end the
-  // stream's life.
+  // One dependency: the launch continues its stream, and creates nothing. A host wait is a synchronisation, and does
+  // not end the stream's life.
   // CHECK-LABEL: func.func @one
   // CHECK:         %[[STREAM:.*]] = llvm.call @sluiceRtStreamCreate()
   // CHECK-NOT:     sluiceRtStreamCreate
@@ -46,8 +47,8 @@ module attributes {gpu.container_module} {
     return
   }
 
-  // Two streams: the first goes on; an event is recorded on the second right behind the token's definition, so that the
-  // launch in between is not waited for; it dies right behind the wait.
+  // Two streams: the launch continues the first. An event is recorded on the second right after the token's
+  // definition, so that the wait does not include the launch in between. The event is destroyed right after the wait.
   // CHECK-LABEL: func.func @two
   // CHECK:         %[[A:.*]] = llvm.call @sluiceRtStreamCreate()
   // CHECK:         llvm.call @sluiceRtLaunch({{.*}}, %[[A]], %{{.*}})
@@ -72,8 +73,8 @@ module attributes {gpu.container_module} {
     return
   }
 
-  // Streams and events mixed: an event is waited for as it is, and is never the stream that goes on, even when it
-  // comes first.
+  // Streams and events mixed: the launch waits for an event directly, and never continues an event's stream, even if
+  // the event comes first.
   // CHECK-LABEL: func.func @mixed
   // CHECK:         %[[A:.*]] = llvm.call @sluiceRtStreamCreate()
   // CHECK:         %[[EA:.*]] = llvm.call @sluiceRtEventCreate()
@@ -100,7 +101,8 @@ module attributes {gpu.container_module} {
     return
   }
 
-  // Only events: no stream to continue, so a new one. The same event twice is waited for once.
+  // Only events: without a stream to continue, the launch gets a new one. It waits once for an event that is given
+  // twice.
   // CHECK-LABEL: func.func @only_events
   // CHECK:         %[[A:.*]] = llvm.call @sluiceRtStreamCreate()
   // CHECK:         %[[EVENT:.*]] = llvm.call @sluiceRtEventCreate()
@@ -115,8 +117,8 @@ module attributes {gpu.container_module} {
     return
   }
 
-  // Three dependencies, two of them the same stream: its own order is enough. One event serves both launches that
-  // depend on %c, and lives until the second.
+  // Three dependencies, two of them on the same stream: the stream's own order is enough. One event serves both
+  // launches that depend on %c, and lives until the second.
   // CHECK-LABEL: func.func @same_stream
   // CHECK:         %[[A:.*]] = llvm.call @sluiceRtStreamCreate()
   // CHECK:         %[[C:.*]] = llvm.call @sluiceRtStreamCreate()
@@ -138,8 +140,8 @@ module attributes {gpu.container_module} {
     return
   }
 
-  // In a loop: the event of a token from outside serves all iterations and dies behind the loop; a stream of the
-  // loop's body dies with the iteration. The argument block is allocated once, before the loop.
+  // In a loop: the event of a token from outside serves all iterations and is destroyed after the loop. A stream of
+  // the loop's body is destroyed with the iteration. The argument block is allocated once, before the loop.
   // CHECK-LABEL: func.func @loop
   // CHECK:         llvm.alloca
   // CHECK:         llvm.alloca
@@ -164,7 +166,8 @@ module attributes {gpu.container_module} {
     return
   }
 
-  // gpu.wait async makes a stream of its own behind all its dependencies. A launch without a token is waited for.
+  // gpu.wait async makes a separate stream that waits for all its dependencies. The host waits for a launch without a
+  // token.
   // CHECK-LABEL: func.func @waits
   // CHECK-SAME:    (%{{.*}}: index, %[[LDS:.*]]: i32)
   // CHECK:         %[[A:.*]] = llvm.call @sluiceRtStreamCreate()

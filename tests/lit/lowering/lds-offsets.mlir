@@ -3,7 +3,7 @@
 !a = !sluice.lds_tile<4x64xf16>
 !b = !sluice.lds_tile<2x64xf16>
 
-// Tiles lie at the offsets they have. %a and %b share bytes: each is noalias with %c only, and %c with both.
+// Tiles are at their given offsets. %a and %b share bytes: each is noalias with %c only, and %c with both.
 // CHECK:       llvm.mlir.global internal @kernel_lds() {{.*}} : !llvm.array<768 x i8>
 // CHECK-LABEL: gpu.func @kernel
 // CHECK-NOT:     sluice

@@ -1,11 +1,11 @@
-// simm16 of s_waitcnt: vmcnt in [15:14][3:0], expcnt 7 and lgkmcnt 15 mean no wait: 3952 (0xf70) is vmcnt(0) alone.
+// simm16 of s_waitcnt: vmcnt in [15:14][3:0]; expcnt 7 and lgkmcnt 15 mean no wait. 3952 (0xf70) is only vmcnt(0).
 // RUN: sluice-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(lower-async-marks)))' | FileCheck %s
 
 !tile = !sluice.lds_tile<16x128xf16>
 !rsrc = !llvm.ptr<8>
 
 gpu.module @m {
-  // Two loads after the mark that is waited for may stay: vmcnt(2).
+  // Two loads after the awaited mark may stay in flight: vmcnt(2).
   // CHECK-LABEL: gpu.func @straight
   // CHECK-NOT:   sluice.async_mark
   // CHECK:       rocdl.s.waitcnt 3954
@@ -20,7 +20,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // Loads behind the youngest mark are younger than every mark: they stay as well.
+  // Loads after the youngest mark are younger than every mark: they stay in flight as well.
   // CHECK-LABEL: gpu.func @unmarked_tail
   // CHECK:       rocdl.s.waitcnt 3953
   gpu.func @unmarked_tail(%r: !rsrc, %o: i32, %tile_offset: i32) kernel {
@@ -32,7 +32,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // One branch issues a load, the other does not: only what is certain counts. vmcnt(0).
+  // One branch issues a load, the other does not: only certain loads count. vmcnt(0).
   // CHECK-LABEL: gpu.func @joined
   // CHECK:       rocdl.s.waitcnt 3952
   gpu.func @joined(%r: !rsrc, %o: i32, %tile_offset: i32, %c: i1) kernel {
@@ -46,8 +46,8 @@ gpu.module @m {
     gpu.return
   }
 
-  // Around the back edge: the first iteration waits for the prologue's group behind which nothing was issued, so
-  // the wait in the loop is vmcnt(0) although later iterations could allow one.
+  // Around the back edge: the first iteration waits for the prologue's group, after which nothing was issued. So the
+  // wait in the loop is vmcnt(0), although later iterations could allow one load.
   // CHECK-LABEL: gpu.func @loop_minimum
   // CHECK:       scf.for
   // CHECK:         rocdl.s.waitcnt 3952
@@ -66,7 +66,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // More marks than the analysis keeps: the oldest one it knows stands for those before it. vmcnt(15), not no wait.
+  // More marks than the analysis keeps: the oldest mark it keeps represents those before it. vmcnt(15), not no wait.
   // CHECK-LABEL: gpu.func @beyond_the_depth
   // CHECK:       rocdl.s.waitcnt 3967
   gpu.func @beyond_the_depth(%r: !rsrc, %o: i32, %tile_offset: i32) kernel {
@@ -111,7 +111,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // No mark was ever made: nothing to wait for, vmcnt(63).
+  // Without any mark the wait is for nothing, vmcnt(63).
   // CHECK-LABEL: gpu.func @nothing_marked
   // CHECK:       rocdl.s.waitcnt 53119
   gpu.func @nothing_marked() kernel {
@@ -134,8 +134,9 @@ gpu.module @m {
     gpu.return
   }
 
-  // One with whose value a loop begins may be sunk behind a wait in front of it: vmcnt(1), of the second copy. In the loop it
-  // is there: vmcnt(3) for the first round, which is the one with the fewest instructions behind the second copy's mark.
+  // LLVM may sink a load whose value enters a loop past a wait before the loop: vmcnt(1), of the second copy. In the
+  // loop it has been issued: vmcnt(3) for the first round, which has the fewest instructions after the second copy's
+  // mark.
   // CHECK-LABEL: gpu.func @load_of_a_loop
   // CHECK:       rocdl.s.waitcnt 3953
   // CHECK:       scf.for
@@ -161,8 +162,8 @@ gpu.module @m {
     gpu.return
   }
 
-  // Else only direct-to-LDS loads count, in every form. What else touches memory between a mark and its wait may become any
-  // number of instructions: vmcnt(4), which waits for those too if they are there.
+  // Otherwise only direct-to-LDS loads count, in every form. Other memory accesses between a mark and its wait may
+  // become any number of instructions: vmcnt(4), which waits for those too if they exist.
   // CHECK-LABEL: gpu.func @other_accesses
   // CHECK:       rocdl.s.waitcnt 3956
   gpu.func @other_accesses(%r: !rsrc, %o: i32, %p: !llvm.ptr<1>, %l: !llvm.ptr<3>) kernel {
@@ -182,7 +183,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // A loop whose condition is a region of its own: it may run never, and both regions issue. vmcnt(1).
+  // A loop whose condition is a separate region: it may never run, and both regions issue loads. vmcnt(1).
   // CHECK-LABEL: gpu.func @while_loop
   // CHECK:       rocdl.s.waitcnt 3953
   gpu.func @while_loop(%r: !rsrc, %o: i32, %c: i1) kernel {

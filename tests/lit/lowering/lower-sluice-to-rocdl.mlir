@@ -3,7 +3,7 @@
 !a = !sluice.lds_tile<4x64xf16, xor<8, 4>>
 !b = !sluice.lds_tile<4x64xf16>
 
-// Two tiles of 512 bytes share one array. Each has a scope of its own; a read is noalias with the other tile only.
+// Two tiles of 512 bytes share one array. Each has its own scope; a read is noalias with the other tile only.
 // CHECK-DAG:   #[[SA:.*]] = #llvm.alias_scope<id = distinct[[A:.*]]<>, domain
 // CHECK-DAG:   #[[SB:.*]] = #llvm.alias_scope<id = distinct[[B:.*]]<>, domain
 // CHECK:       llvm.mlir.global internal @kernel_lds() {addr_space = 3 : i32, alignment = 128 : i64} : !llvm.array<1024 x i8>
@@ -11,12 +11,12 @@
 // CHECK:         rocdl.raw.ptr.buffer.load.lds {{.*}} {alias_scopes = [#[[LOADED:.*]]], noalias_scopes = [#[[OTHER:.*]]]}
 // CHECK:         fence
 // CHECK-SAME:    syncscope("wavefront")
-// lgkmcnt(0) alone: the copy stays in flight.
+// Only lgkmcnt(0): the copy stays in flight.
 // CHECK:         rocdl.s.waitcnt 49279
 // CHECK-NEXT:    rocdl.s.barrier
 // CHECK:         arith.xori
 // CHECK:         llvm.load {{.*}} {alias_scopes = [#[[LOADED]]], alignment = 16 : i64, noalias_scopes = [#[[OTHER]]]} : !llvm.ptr<3> -> vector<8xf16>
-// The second tile lies 512 bytes on and is not swizzled.
+// The second tile starts 512 bytes later and is not swizzled.
 // CHECK-NOT:     arith.xori
 // CHECK:         llvm.getelementptr inbounds {{.*}}[512]
 // CHECK:         llvm.load {{.*}} {alias_scopes = [#[[OTHER]]], alignment = 8 : i64, noalias_scopes = [#[[LOADED]]]}
@@ -33,8 +33,8 @@ gpu.module @m {
   }
 }
 
-// An address per lane: no LDS access may be in flight when it is issued (49279 is lgkmcnt(0) alone) nor move up over it.
-// One array of zeros per kernel, as long as the longest asked for.
+// An address per lane: no LDS access may be in flight when the load is issued (49279 is only lgkmcnt(0)), nor move up
+// over it. A kernel has one array of zeros, as long as the longest request.
 // CHECK:       llvm.mlir.global internal constant @gathers_zeros() {addr_space = 1 : i32, alignment = 16 : i64} : !llvm.array<128 x i8>
 // CHECK-LABEL: gpu.func @gathers
 // CHECK-COUNT-2: llvm.mlir.addressof @gathers_zeros : !llvm.ptr<1>
@@ -52,7 +52,8 @@ gpu.module @gather {
   }
 }
 
-// A write goes where a read of the same element looks, in the scope of its tile, and is noalias with other tiles only.
+// A write uses the address at which a read of the same element looks, in the scope of its tile. It is noalias with
+// other tiles only.
 // CHECK-LABEL: gpu.func @writes
 // CHECK-SAME:    %[[ROW:[a-z0-9]+]]: i32, %[[COLUMN:[a-z0-9]+]]: i32, %[[VALUE:[a-z0-9]+]]: vector<8xf16>
 // CHECK:         %[[PHASE:.*]] = arith.andi %[[ROW]], %c3
@@ -64,7 +65,7 @@ gpu.module @gather {
 // CHECK:         %[[START:.*]] = llvm.getelementptr inbounds %{{.*}}[0]
 // CHECK:         %[[PLACE:.*]] = llvm.getelementptr inbounds %[[START]][%[[OFFSET]]]
 // CHECK-NEXT:    llvm.store %[[VALUE]], %[[PLACE]] {alias_scopes = [#[[FIRST:.*]]], alignment = 16 : i64, noalias_scopes = [#[[SECOND:.*]]]} : vector<8xf16>, !llvm.ptr<3>
-// lgkmcnt(0) alone, and no barrier.
+// Only lgkmcnt(0), and no barrier.
 // CHECK-NEXT:    llvm.fence syncscope("wavefront") acq_rel
 // CHECK-NEXT:    rocdl.s.waitcnt 49279
 // CHECK-NEXT:    llvm.fence syncscope("wavefront") acq_rel
@@ -104,8 +105,8 @@ gpu.module @bytes {
   }
 }
 
-// An atomic load: LLVM neither merges nor moves nor drops it, though nothing uses the second. It goes through the
-// resource, whose range check gives lanes beyond it 0.
+// An atomic load: LLVM does not merge, move or drop it, though the second one is unused. It uses the resource, whose
+// range check gives lanes beyond it 0.
 // CHECK-LABEL: gpu.func @counted_loads
 // CHECK-SAME:    %[[RESOURCE:[a-z0-9]+]]: !llvm.ptr<8>, %[[OFFSET:[a-z0-9]+]]: i32
 // CHECK:         %[[ZERO:.*]] = arith.constant 0 : i32
@@ -121,7 +122,7 @@ gpu.module @counted {
   }
 }
 
-// Columns that lie whole phases apart share what the swizzle makes of them: 40 is 32 and a chunk of the swizzle.
+// Columns a whole number of phases apart share their swizzled part: 40 is 32 and a chunk of the swizzle.
 // CHECK-LABEL: gpu.func @phases
 // CHECK:         %[[REST:.*]] = arith.addi %c8_i32{{.*}}, %{{.*}} : i32
 // CHECK:         %[[STORED:.*]] = arith.xori %[[REST]]

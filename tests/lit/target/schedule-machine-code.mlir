@@ -1,4 +1,4 @@
-// The last word on the order of instructions, of the code generator's own ones too.
+// The pass decides the final order of instructions, including those that the code generator adds.
 // RUN: sluice-kernelgen --compile %s -o %t.elf
 // RUN: llvm-objdump -d --no-show-raw-insn %t.elf | FileCheck %s
 // RUN: sluice-kernelgen --compile %s --emit llvm -o %t.ll
@@ -10,10 +10,9 @@
 gpu.module @kernels attributes {llvm.data_layout = "e-p:64:64-p1:64:64-p2:32:32-p3:32:32-p4:64:64-p5:32:32-p6:32:32-p7:160:256:256:32-p8:128:128:128:48-p9:192:256:256:32-i64:64-v16:16-v24:32-v32:32-v48:64-v96:128-v192:256-v256:256-v512:512-v1024:1024-v2048:2048-n32:64-S32-A5-G1-ni:7:8:9"} {
   llvm.mlir.global internal @lds() {addr_space = 3 : i32, alignment = 128 : i64} : !llvm.array<32768 x i8>
 
-  // Of the two waits for what LDS reads, which follow each other at once, the first is for both reads: they were issued
-  // long ago. LLVM alone has a wait state between the write of M0 and the copy that addresses LDS with it; an
-  // instruction from behind the copy does as well, and all of it comes before the second MFMA, while the matrix core
-  // is busy.
+  // Two waits for LDS reads follow each other at once. The first covers both reads: they were issued long ago. LLVM
+  // puts only a wait state between the write of M0 and the copy that addresses LDS with it; an instruction from after
+  // the copy takes its place. All of it comes before the second MFMA, while the matrix core is busy.
   // CHECK-LABEL: <order>:
   // CHECK:         ds_read_b128
   // CHECK-NEXT:    ds_read_b128
@@ -78,7 +77,7 @@ gpu.module @kernels attributes {llvm.data_layout = "e-p:64:64-p1:64:64-p2:32:32-
     llvm.return
   }
 
-  // The second read has only just been issued where the first is needed: it keeps a wait of its own, behind an MFMA.
+  // The second read has only just been issued when the first is needed: it keeps a separate wait, after an MFMA.
   // CHECK-LABEL: <soon>:
   // CHECK:         ds_read_b128
   // CHECK-NEXT:    ds_read_b128
@@ -87,7 +86,7 @@ gpu.module @kernels attributes {llvm.data_layout = "e-p:64:64-p1:64:64-p2:32:32-
   // CHECK:         s_waitcnt lgkmcnt(0)
   // CHECK:         v_mfma_f32_32x32x8_f16
   // CHECK:         s_endpgm
-  // A function that chooses so waits for both at once.
+  // A function with this attribute waits for both at once.
   // OWN-LABEL: <soon>:
   // OWN:         ds_read_b128
   // OWN-NEXT:    ds_read_b128

@@ -47,7 +47,7 @@ gpu.module @m {
 
 // -----
 
-// In the first iteration there is no previous one.
+// The first iteration has no previous one.
 !tile = !sluice.lds_tile<64x128xf16>
 gpu.module @m {
   gpu.func @read_of_the_previous_iteration(%v: vector<4xf16>, %n: i32) kernel {

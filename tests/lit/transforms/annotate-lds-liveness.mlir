@@ -35,8 +35,8 @@ gpu.func @two_ranges(%k: !llvm.ptr<1>, %n: i32, %s: i64) kernel {
   gpu.return
 }
 
-// Rows that land are written by each wave for itself, like any part: around a loop their tile stays live, so that no
-// other takes its bytes between the last read and the next landing.
+// Each wave writes its own landing rows, like any part. Around a loop their tile stays live, so that no other tile
+// takes its bytes between the last read and the next landing.
 // CHECK-LABEL: gpu.func @landings
 // CHECK:         %[[A:.*]] = sluice.lds_alloc
 // CHECK-NEXT:    sluice.live_in %[[A]]
@@ -60,7 +60,7 @@ gpu.func @landings(%rows: vector<4xi32>, %n: i32) kernel {
   gpu.return
 }
 
-// Writes of waves in a row are one range: none of them is known to fill the tile.
+// Consecutive writes by waves are one range: no single write is known to fill the tile.
 // CHECK-LABEL: gpu.func @writes_of_parts
 // CHECK:         %[[A:.*]] = sluice.lds_alloc
 // CHECK-NEXT:    sluice.live_in %[[A]]
@@ -81,7 +81,7 @@ gpu.func @writes_of_parts(%v: vector<4xf16>, %n: i32) kernel {
   gpu.return
 }
 
-// Read in one branch only: dead from the start of the other.
+// Only one branch reads the tile: it is dead from the start of the other branch.
 // CHECK-LABEL: gpu.func @branches
 // CHECK:         %[[A:.*]] = sluice.lds_alloc
 // CHECK:         sluice.live_in %[[A]]
@@ -94,7 +94,7 @@ gpu.func @writes_of_parts(%v: vector<4xf16>, %n: i32) kernel {
 // CHECK-NEXT:        sluice.live_out %[[A]]
 // CHECK-NEXT:        "test.mark"
 // CHECK-NEXT:      }
-// Not taken: dead behind the branch.
+// If the branch is not taken, the tile is dead after it.
 // CHECK-NEXT:      sluice.live_out %[[A]]
 // CHECK-NEXT:    } else {
 // CHECK-NEXT:      sluice.live_out %[[A]]
@@ -118,7 +118,7 @@ gpu.func @branches(%k: !llvm.ptr<1>, %n: i32, %s: i64, %p: i1, %q: i1) kernel {
   gpu.return
 }
 
-// Nobody knows which waves take the branch, so it is one step: %b is live from before it to behind it, and %a, which
+// The waves that take the branch are unknown, so it is one step: %b is live from before it to after it, and %a, which
 // only the branch reads, is live to its end.
 // CHECK-LABEL: gpu.func @branch_of_some_waves
 // CHECK:         %[[A:.*]] = sluice.lds_alloc
@@ -146,8 +146,9 @@ gpu.func @branch_of_some_waves(%v: vector<4xf16>, %n: i32, %p: i1) kernel {
   gpu.return
 }
 
-// Written before the loop and read in it: live until the loop has ended. Read at the head of an iteration and
-// copied anew at its end: live around the back edge, dead in between, and in flight when the loop ends.
+// The first tile is written before the loop and read in it: it is live until the loop has ended. The second is read
+// at the head of an iteration and copied again at its end: it is live around the back edge, dead in between, and in
+// flight when the loop ends.
 // CHECK-LABEL: gpu.func @around_the_back_edge
 // CHECK:         %[[Q:.*]] = sluice.lds_alloc
 // CHECK:         %[[K:.*]] = sluice.lds_alloc
@@ -193,8 +194,8 @@ gpu.func @around_the_back_edge(%k: !llvm.ptr<1>, %n: i32, %s: i64) kernel {
   gpu.return
 }
 
-// Copies land in the order of their groups. The wait that leaves one group in flight ends the first copy into %b, which
-// nobody reads. It leaves %a alone, and so does every wait the copy into %a that no mark closes.
+// Copies land in the order of their groups. The wait that leaves one group in flight ends the first copy into %b,
+// which is never read. It does not end the copy into %a. No wait ends the copy into %a that no mark closes.
 // CHECK-LABEL: gpu.func @groups_in_flight
 // CHECK:         %[[A:.*]] = sluice.lds_alloc
 // CHECK:         %[[B:.*]] = sluice.lds_alloc
@@ -242,8 +243,8 @@ gpu.func @groups_in_flight(%k: !llvm.ptr<1>, %n: i32, %s: i64, %v: vector<4xf16>
   gpu.return
 }
 
-// A part written in the loop may be read in the next iteration. On entry nothing is there, so the first write has
-// the mark; behind the loop it is dead.
+// The next iteration may read a part written in the loop. On entry nothing is there, so the first write has the mark;
+// after the loop the tile is dead.
 // CHECK-LABEL: gpu.func @part_in_loop
 // CHECK:         %[[A:.*]] = sluice.lds_alloc
 // CHECK-NEXT:    scf.while
@@ -272,7 +273,7 @@ gpu.func @part_in_loop(%v: vector<4xf16>, %n: i32) kernel {
   gpu.return
 }
 
-// The condition of a while is run before every iteration: what it reads is live around the loop.
+// The condition of a while runs before every iteration: a tile that it reads is live around the loop.
 // CHECK-LABEL: gpu.func @read_in_condition
 // CHECK:         sluice.live_in %[[A:.*]] :
 // CHECK-NEXT:    sluice.lds_write
@@ -297,7 +298,7 @@ gpu.func @read_in_condition(%v: vector<4xf16>, %n: i32) kernel {
   gpu.return
 }
 
-// Waves that meet further inside have come there together: a tile may have its place in the branch.
+// Waves that meet inside a branch have entered it together: a tile may begin and end in the branch.
 // CHECK-LABEL: gpu.func @meeting_further_inside
 // CHECK:         scf.if
 // CHECK-NEXT:      %[[A:.*]] = sluice.lds_alloc

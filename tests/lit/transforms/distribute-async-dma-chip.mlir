@@ -1,7 +1,7 @@
 // RUN: sluice-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(distribute-async-dma{chip=gfx950})))' | FileCheck %s
 
-// Loads of 16 bytes, where the chip has them. With a column limit, which counts in 8 elements, a lane has no more of
-// them than that: 16 bytes of f16, 4 of i8.
+// Loads of 16 bytes, on chips that have them. With a column limit, which counts in 8 elements, a lane's load has at
+// most 8 elements: 16 bytes of f16, 4 of i8.
 !halves = !sluice.lds_tile<64x128xf16>
 !bytes = !sluice.lds_tile<64x128xi8>
 gpu.module @m {

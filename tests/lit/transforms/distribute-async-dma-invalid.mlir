@@ -39,7 +39,7 @@ gpu.module @m {
 
 // -----
 
-// Contiguous rows may be more, and a gather may have 64.
+// Contiguous rows may be more than 64; a gather may have 64.
 !tile = !sluice.lds_tile<128x64xf16>
 !wave = !sluice.lds_tile<64x64xf16>
 gpu.module @m {
@@ -96,7 +96,7 @@ gpu.module @m {
 
 // -----
 
-// Of elements of 16 bits, each load brings four dwords.
+// Each load of 16-bit elements brings four dwords.
 !tile = !sluice.lds_tile<32x128xf16>
 gpu.module @m {
   gpu.func @bytes_of_others(%rows: vector<4xi32>) kernel attributes {known_block_size = array<i32: 256, 1, 1>} {

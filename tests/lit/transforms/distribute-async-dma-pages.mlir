@@ -1,4 +1,4 @@
-// Rows of a page table: the lanes find them, a row each, and the loads of a tile take them from the lanes.
+// Rows of a page table: each lane finds one row, and the loads of a tile take the rows from the lanes.
 // RUN: sluice-opt %s --allow-unregistered-dialect --pass-pipeline='builtin.module(gpu.module(gpu.func(distribute-async-dma,canonicalize,cse)))' | FileCheck %s
 
 !row_per_instruction = !sluice.lds_tile<16x128xf16, xor<8, 8>>
@@ -68,8 +68,8 @@ gpu.module @m {
     gpu.return
   }
 
-  // Entries that may be wide: twice the distance where they are, and a second load of the upper halves, which is out
-  // of range where they are not. Both are issued either way, so that marks count two.
+  // Entries may be wide: then the distance doubles, and a second load reads the upper halves. For narrow entries the
+  // second load is out of range. Both loads are always issued, so marks count two.
   // CHECK-LABEL: gpu.func @wide
   // CHECK-SAME:    %[[TABLE:[a-z0-9]+]]: !llvm.ptr<1>, {{.*}}, %[[WIDE:[a-z0-9]+]]: i1)
   // CHECK:         %[[EXISTS:.*]] = arith.cmpi sgt
@@ -95,7 +95,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // An entry beyond the last page, or with a half that is, leads to zeros as a missing one does.
+  // An entry beyond the last page, or with an upper half beyond it, leads to zeros like a missing one.
   // CHECK-LABEL: gpu.func @last
   // CHECK-SAME:    %[[LAST_LOW:[a-z0-9]+]]: i32, %[[LAST_HIGH:[a-z0-9]+]]: i32)
   // CHECK:         %[[ZEROS:.*]] = sluice.zeros 160
@@ -168,10 +168,10 @@ gpu.module @m {
     gpu.return
   }
 
-  // One row per instruction. Its address, which is null where there is no row, is read from the lane that has found it,
-  // the wave's for its first load and the lane 8 on for its second; a null one makes an empty descriptor. The second
-  // is read after the first load: an assembly without instructions, whose side effects keep it there, passes the lane
-  // on. Nothing is divided more than once, whatever page_rows is.
+  // One row per instruction. Its address, which is null for a missing row, is read from the lane that has found it:
+  // the wave's lane for the first load, and the lane 8 further for the second. A null address makes an empty
+  // descriptor. The second address is read after the first load: an assembly without instructions, whose side effects
+  // keep it there, passes the lane on. Nothing is divided more than once, for every page_rows.
   // CHECK-LABEL: gpu.func @one_row
   // CHECK:         %[[WAVE:.*]] = rocdl.readfirstlane
   // CHECK:         %[[EXISTS:.*]] = arith.cmpi sgt
@@ -208,8 +208,8 @@ gpu.module @m {
     gpu.return
   }
 
-  // Two rows per instruction, each lane with the address of its own, from the lane that has found it: wave * 2, or one
-  // more for the upper half of the lanes. Where there is no row they read zeros.
+  // Two rows per instruction. Each lane reads its own address from the lane that has found it: wave * 2, or one more
+  // for the upper half of the lanes. Lanes of a missing row read zeros.
   // CHECK-LABEL: gpu.func @two_rows
   // CHECK:         %[[WAVE:.*]] = rocdl.readfirstlane
   // CHECK:         %[[HALF:.*]] = arith.divui %{{.*}}, %c32_i32
@@ -259,7 +259,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // Addresses of their own: lanes at or past the limit read zeros.
+  // An address per lane: lanes at or past the limit read zeros.
   // CHECK-LABEL: gpu.func @columns_of_two_rows
   // CHECK-SAME:    i32, %[[COLUMNS:[a-z0-9]+]]: i32, %{{[a-z0-9]+}}: i64
   // CHECK:         %[[ZEROS:.*]] = sluice.zeros 128
@@ -276,8 +276,8 @@ gpu.module @m {
     gpu.return
   }
 
-  // Column c is at (c >> log2) * stride + c % 2^log2. Packs are anywhere within 2 GiB, so the extent cannot end with the
-  // limit: lanes past it get an offset that no extent covers.
+  // Column c is at (c >> log2) * stride + c % 2^log2. Packs are anywhere within 2 GiB, so the extent cannot end with
+  // the limit: lanes past the limit get an offset that no extent covers.
   // CHECK-LABEL: gpu.func @packs_of_a_row
   // CHECK-SAME:    i32, %[[COLUMNS:[a-z0-9]+]]: i32, %{{[a-z0-9]+}}: i64, {{.*}}, %[[LOG2:[a-z0-9]+]]: i32, %[[STRIDE:[a-z0-9]+]]: i64)
   // CHECK:         %[[THERE:.*]] = arith.cmpi ne
@@ -304,7 +304,8 @@ gpu.module @m {
     gpu.return
   }
 
-  // Packs go beyond the zeros: a lane whose row is missing reads them from their start, like one past the limit.
+  // Packs extend beyond the zeros: a lane whose row is missing reads the zeros from their start, like a lane past the
+  // limit.
   // CHECK-LABEL: gpu.func @packs_of_two_rows
   // CHECK-SAME:    i32, %[[COLUMNS:[a-z0-9]+]]: i32, %{{[a-z0-9]+}}: i64, {{.*}}, %[[LOG2:[a-z0-9]+]]: i32, %[[STRIDE:[a-z0-9]+]]: i64)
   // CHECK:         %[[NULL:.*]] = llvm.inttoptr %c0_i64

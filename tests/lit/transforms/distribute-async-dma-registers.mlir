@@ -1,5 +1,5 @@
-// Copies through registers: each lane loads 8 columns of its row, converts them if they are of another type, and writes
-// them where the swizzle wants them.
+// Copies through registers: each lane loads 8 columns of its row, converts them if the types differ, and writes them
+// where the swizzle places them.
 // RUN: sluice-opt %s --allow-unregistered-dialect --pass-pipeline='builtin.module(gpu.module(gpu.func(distribute-async-dma,canonicalize,cse)))' | FileCheck %s
 
 !tile = !sluice.lds_tile<32x128xf16, xor<8, 8>>
@@ -9,8 +9,9 @@
 !halves = !sluice.lds_tile<64x128xf16, by_columns>
 
 gpu.module @m {
-  // 16 lanes have a row, a wave 4 of them, 4 waves 16: two loads. Strides, extents and offsets are in bytes. A lane whose
-  // columns are at or past their limit is beyond every extent, with all of its 8 bytes. The fence keeps the loads here.
+  // 16 lanes share a row, so a wave copies 4 rows and 4 waves 16: two loads. Strides, extents and offsets are in
+  // bytes. A lane whose columns are at or past their limit is beyond every extent, with all of its 8 bytes. The fence
+  // keeps the loads here.
   // CHECK-LABEL: gpu.func @fetch
   // CHECK-SAME:    %[[BASE:[a-z0-9]+]]: !llvm.ptr<1>, %[[FIRST:[a-z0-9]+]]: i32, %[[LIMIT:[a-z0-9]+]]: i32, %[[COLUMNS:[a-z0-9]+]]: i32, %[[STRIDE:[a-z0-9]+]]: i64
   // CHECK-DAG:     %[[IN_ROW:.*]] = arith.muli %{{.*}}, %c8_i32
@@ -37,7 +38,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // Rows of pages: an address per lane, and zeros of the code object where there is none.
+  // Rows of pages: an address per lane, and zeros of the code object for a missing row.
   // CHECK-LABEL: gpu.func @gather
   // CHECK:         sluice.zeros 128
   // CHECK-COUNT-2: rocdl.ds_bpermute
@@ -86,7 +87,8 @@ gpu.module @m {
     gpu.return
   }
 
-  // Without a pipeline rows land at once, and the wait is for the other waves. Nothing is in flight: there is no mark.
+  // Without a pipeline rows land at once, and the wait is for the other waves. Nothing is in flight, so the pass adds
+  // no mark.
   // CHECK-LABEL: gpu.func @unpipelined
   // CHECK:         rocdl.raw.ptr.buffer.load
   // CHECK:         llvm.fence
@@ -104,8 +106,8 @@ gpu.module @m {
     gpu.return
   }
 
-  // A tile by columns: each lane loads 8 columns of four rows, makes the four elements of a column one dword, and writes
-  // eight of them.
+  // A tile by columns: each lane loads 8 columns of four rows, packs the four elements of a column into one dword,
+  // and writes eight dwords.
   // CHECK-LABEL: gpu.func @by_columns
   // CHECK:         %[[BUFFER:.*]] = rocdl.make.buffer.rsrc
   // CHECK:         %[[R0:.*]] = rocdl.raw.ptr.buffer.load %[[BUFFER]], {{.*}} : vector<2xi32>
@@ -128,7 +130,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // Of two bytes, 512 lanes load 4 columns of four rows each, and a column is two dwords.
+  // With elements of two bytes, each of 512 lanes loads 4 columns of four rows, and a column is two dwords.
   // CHECK-LABEL: gpu.func @halves_by_columns
   // CHECK:         %[[BUFFER:.*]] = rocdl.make.buffer.rsrc
   // CHECK:         %[[R0:.*]] = rocdl.raw.ptr.buffer.load %[[BUFFER]], {{.*}} : vector<2xi32>
@@ -154,7 +156,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // 8 columns of the tile's own type are 16 bytes, and all of them are beyond every extent where the lane has no column.
+  // 8 columns of the tile's own type are 16 bytes, and all of them are beyond every extent if the lane has no column.
   // CHECK-LABEL: gpu.func @fetch_same
   // CHECK-SAME:    %[[BASE:[a-z0-9]+]]: !llvm.ptr<1>, %[[FIRST:[a-z0-9]+]]: i32, %[[LIMIT:[a-z0-9]+]]: i32, %[[COLUMNS:[a-z0-9]+]]: i32, %[[STRIDE:[a-z0-9]+]]: i64
   // CHECK:         %[[IN_ROW:.*]] = arith.muli %{{.*}}, %c8_i32
@@ -194,7 +196,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // What was loaded is written as it is.
+  // Loaded values are written without a change.
   // CHECK-LABEL: gpu.func @land_same
   // CHECK-SAME:    %[[ROWS:[a-z0-9]+]]: vector<8xi32>
   // CHECK-NOT:     rocdl.cvt

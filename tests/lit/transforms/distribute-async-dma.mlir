@@ -20,7 +20,7 @@ gpu.module @m {
   // CHECK:         sluice.load_to_lds {{.*}} {bytes = 4 : i32}
   // CHECK:         sluice.load_to_lds {{.*}} {bytes = 4 : i32}
   // CHECK-NOT:     sluice.load_to_lds
-  // Without a pipeline the wait is for everything, and for everybody.
+  // Without a pipeline the wait is for all copies of all waves.
   // CHECK:         sluice.async_mark
   // CHECK-NEXT:    sluice.wait_marks 0
   // CHECK-NEXT:    sluice.barrier
@@ -48,9 +48,9 @@ gpu.module @m {
   }
 
   // Close rows: one descriptor serves the two loads of a wave, rows 8 apart. It covers the rows from the wave's first
-  // to its last below the limit, and the tile's first row comes last into what it follows from: all before that leaves
-  // a loop. The lanes' offset steps by 8 strides from one load to the next. Sums saturate: what is behind every extent
-  // stays there. LLVM is kept from computing each offset from the first, in registers of its own.
+  // to its last below the limit. The tile's first row is added last, so that all arithmetic before it can leave a
+  // loop. The lanes' offset steps by 8 strides from one load to the next. Sums saturate: an offset past every extent
+  // stays there. LLVM is kept from computing each offset from the first, in separate registers.
   // CHECK-LABEL: gpu.func @close
   // CHECK-SAME:    %[[BASE:[a-z0-9]+]]: !llvm.ptr<1>, %[[FIRST:[a-z0-9]+]]: i32, %[[LIMIT:[a-z0-9]+]]: i32, %[[STRIDE:[a-z0-9]+]]: i64
   // CHECK:         %[[WAVE:.*]] = rocdl.readfirstlane
@@ -86,7 +86,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // Rows of one instruction each: their extent ends with the column limit, and nothing else is needed.
+  // Each instruction loads one row: its extent ends with the column limit, and nothing else is needed.
   // CHECK-LABEL: gpu.func @columns
   // CHECK-SAME:    i32, %[[COLUMNS:[a-z0-9]+]]: i32, %{{[a-z0-9]+}}: i64)
   // CHECK:         %[[COUNT:.*]] = arith.minsi %[[COLUMNS]], %c128_i32
@@ -104,8 +104,8 @@ gpu.module @m {
     gpu.return
   }
 
-  // Two rows in one descriptor: behind the limit of the first begins the second, so the lanes there get an offset that
-  // no extent covers, and that stays the largest when the row's is added.
+  // Two rows in one descriptor: the second row begins after the limit of the first. Lanes past the limit get an
+  // offset that no extent covers, and that stays the largest when the row's offset is added.
   // CHECK-LABEL: gpu.func @columns_of_two_rows
   // CHECK-SAME:    i32, %[[COLUMNS:[a-z0-9]+]]: i32, %{{[a-z0-9]+}}: i64)
   // CHECK:         %[[INSIDE:.*]] = arith.cmpi slt, %{{.*}}, %[[COLUMNS]]
@@ -120,7 +120,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // Close rows, many in one descriptor: likewise, for the whole sum, from which the rows below step on.
+  // Close rows, many in one descriptor: the same holds for the whole sum, from which the later rows step on.
   // CHECK-LABEL: gpu.func @close_columns
   // CHECK-SAME:    i32, %[[COLUMNS:[a-z0-9]+]]: i32, %{{[a-z0-9]+}}: i64)
   // CHECK:         %[[INSIDE:.*]] = arith.cmpi slt, %{{.*}}, %[[COLUMNS]]
@@ -158,7 +158,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // A wave's number is found where the kernel begins, so that what follows from it alone can leave a loop.
+  // A wave's number is found at the start of the kernel, so that values computed only from it can leave a loop.
   // CHECK-LABEL: gpu.func @wave_in_front
   // CHECK:         rocdl.readfirstlane
   // CHECK:         scf.for
@@ -176,7 +176,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // Where there are no registers for that, it is found at each copy.
+  // Without registers to spare, it is found at each copy.
   // CHECK-LABEL: gpu.func @no_addresses
   // CHECK-NOT:     rocdl.readfirstlane
   // CHECK:         scf.for

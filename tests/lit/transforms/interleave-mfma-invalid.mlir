@@ -1,4 +1,4 @@
-// MFMAs that the chip does not have: of a shape, of a type.
+// MFMAs that the chip lacks: by shape, by type.
 // RUN: sluice-opt %s --split-input-file --verify-diagnostics --pass-pipeline='builtin.module(gpu.module(gpu.func(interleave-mfma{chip=gfx90a})))'
 
 gpu.module @m {

@@ -1,12 +1,12 @@
-// A block is one piece across its waits and barriers: reads and copies keep to their side of them, all else passes.
+// A block is one piece across its waits and barriers: reads and copies stay on their side of them, everything else
+// passes.
 // RUN: sluice-opt %s --allow-unregistered-dialect --pass-pipeline='builtin.module(gpu.module(gpu.func(interleave-mfma)))' | FileCheck %s
 
 !tile = !sluice.lds_tile<64x128xf16>
 
 gpu.module @m {
-  // A barrier in the middle of a block rises over the MFMAs of its phase, to where the reads in front of it are
-  // answered. So the read behind it is taken up eight MFMAs ahead of the one that needs it, between MFMAs of the phase
-  // before.
+  // A barrier in the middle of a block rises over the MFMAs of its phase, to where the reads before it are answered.
+  // So the read after it is issued eight MFMAs before the one that needs it, between MFMAs of the previous phase.
   // CHECK-LABEL: gpu.func @rises
   // CHECK:         sluice.lds_read {{.*}} {id = 0 : i64}
   // CHECK-NEXT:    amdgpu.mfma {{.*}} {id = 10 : i64}
@@ -47,9 +47,9 @@ gpu.module @m {
     gpu.return
   }
 
-  // Here the last read has its place from the fourth MFMA, and the barrier comes late. MFMAs and arithmetic of the next
-  // phase pass it. The next phase's copy and read could be issued long before, and are not: not until the barrier has
-  // every wave read what the copy overwrites, and is what the read is to find in its place.
+  // Here the last read has its place from the fourth MFMA, and the barrier comes late. MFMAs and arithmetic of the
+  // next phase pass it. The next phase's copy and read could be issued long before, but wait for the barrier: only
+  // then has every wave read the data that the copy overwrites, and the data for the read is in place.
   // CHECK-LABEL: gpu.func @behind_a_late_barrier
   // CHECK:         amdgpu.mfma {{.*}} {id = 10 : i64}
   // CHECK-NEXT:    arith.mulf {{.*}} {id = 0 : i64}
@@ -93,7 +93,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // Copies are spread over the MFMAs of their own phase: those behind the barrier do not follow it when it has risen.
+  // Copies are spread over the MFMAs of their own phase: copies after the barrier do not follow it when it has risen.
   // CHECK-LABEL: gpu.func @copies_of_phases
   // CHECK:         amdgpu.mfma {{.*}} {id = 10 : i64}
   // CHECK-NEXT:    sluice.load_to_lds {{.*}} {bytes = 4 : i32, id = 0 : i64}
@@ -147,8 +147,8 @@ gpu.module @m {
     gpu.return
   }
 
-  // What is due first comes first, whether an MFMA needs it or not: a long chain has to begin at once to be done when
-  // the last MFMA issues, and what that MFMA needs has time.
+  // The order is by due time, for operands of MFMAs and everything else: a long chain has to begin at once to be done
+  // when the last MFMA issues, and the operands of that MFMA have time.
   // CHECK-LABEL: gpu.func @due
   // CHECK-NEXT:    amdgpu.mfma {{.*}} {id = 10 : i64}
   // CHECK-NEXT:    llvm.call_intrinsic "llvm.amdgcn.exp2"({{.*}}) {id = 0 : i64}
@@ -205,7 +205,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // With few registers nothing is begun early: a barrier in the middle of a block parts it.
+  // With few registers nothing begins early: a barrier in the middle of a block splits it.
   // CHECK-LABEL: gpu.func @rises_few
   // CHECK:         sluice.lds_read {{.*}} {id = 0 : i64}
   // CHECK-NEXT:    amdgpu.mfma {{.*}} {id = 10 : i64}
@@ -246,7 +246,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // And what feeds MFMAs comes first, since what it takes registers for ends there.
+  // With few registers operands of MFMAs come first, since their registers are free again after the MFMA.
   // CHECK-LABEL: gpu.func @due_few
   // CHECK-NEXT:    amdgpu.mfma {{.*}} {id = 10 : i64}
   // CHECK-NEXT:    arith.mulf {{.*}} {id = 20 : i64}

@@ -1,4 +1,4 @@
-// An MFMA leaves to others as many turns as it has passes, less its own. How many those are, the chip table says.
+// An MFMA leaves other instructions as many turns as it has passes, less its own. The chip table gives the passes.
 // RUN: sluice-opt %s --allow-unregistered-dialect --pass-pipeline='builtin.module(gpu.module(gpu.func(interleave-mfma)))' | FileCheck %s --check-prefix=GFX942
 // RUN: sluice-opt %s --allow-unregistered-dialect --pass-pipeline='builtin.module(gpu.module(gpu.func(interleave-mfma{chip=gfx90a})))' | FileCheck %s --check-prefix=GFX90A
 
@@ -75,8 +75,8 @@ gpu.module @m {
     gpu.return
   }
 
-  // The vector unit can read a result 3 turns after the last pass: 4 + 3 turns of other work lie between the last MFMA
-  // and what uses it, on gfx90a 8 + 3.
+  // The vector unit can read a result 3 turns after the last pass. So 4 + 3 turns of other work are between the last
+  // MFMA and its user, and 8 + 3 on gfx90a.
   // GFX942-LABEL: gpu.func @result
   // GFX942:        amdgpu.mfma {{.*}} {id = 11 : i64}
   // GFX942-COUNT-7: arith.mulf

@@ -3,7 +3,7 @@
 !tile = !sluice.lds_tile<64x128xf16>
 
 gpu.module @m {
-  // Reads first, whatever stands before them; the vector work of others fills the time until they answer.
+  // Reads come first, before all earlier work; vector work that does not need them fills the time until they answer.
   // CHECK-LABEL: gpu.func @softmax_between
   // CHECK:         %[[R0:.*]] = sluice.lds_read %{{.*}}[%{{.*}}, %c0_i32]
   // CHECK-NEXT:    %[[R1:.*]] = sluice.lds_read %{{.*}}[%{{.*}}, %c4_i32]
@@ -29,8 +29,8 @@ gpu.module @m {
     gpu.return
   }
 
-  // What an MFMA needs comes before other vector work. Seven turns lie between two MFMAs of 8 passes; the rest follows
-  // the last.
+  // Operands of an MFMA come before other vector work. Seven turns fit between two MFMAs of 8 passes; the rest
+  // follows the last.
   // CHECK-LABEL: gpu.func @feeding
   // CHECK-NEXT:    amdgpu.mfma {{.*}} {id = 10 : i64}
   // CHECK-NEXT:    %[[FED:.*]] = arith.mulf {{.*}} {id = 20 : i64}
@@ -62,7 +62,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // A read is taken up eight MFMAs ahead of the one that needs it, no earlier: it holds registers.
+  // A read is issued eight MFMAs before the one that needs it, not earlier: it holds registers.
   // CHECK-LABEL: gpu.func @read_ahead
   // CHECK:         sluice.lds_read %{{.*}} {id = 20 : i64}
   // CHECK-NEXT:    amdgpu.mfma {{.*}} {id = 0 : i64}
@@ -85,8 +85,8 @@ gpu.module @m {
     gpu.return
   }
 
-  // A write and a nested region: neither reads nor arithmetic cross them, and what stands between two of them is
-  // ordered on its own, inside the region too. Of these, a barrier and a wait part reads alone.
+  // Reads and arithmetic do not cross a write or a nested region. Work between two of them is ordered separately,
+  // also inside the region. A barrier and a wait separate only reads.
   // CHECK-LABEL: gpu.func @walls
   // CHECK-NEXT:    sluice.lds_alloc
   // CHECK-NEXT:    amdgpu.mfma {{.*}} {id = 10 : i64}
@@ -170,8 +170,8 @@ gpu.module @m {
     gpu.return
   }
 
-  // Copies are spread, one after every second MFMA; they keep their order and stay in front of their mark. They pass
-  // reads and MFMAs, never a barrier or a wait. What only a copy needs comes with it.
+  // Copies are spread, one after every second MFMA; they keep their order and stay before their mark. They pass reads
+  // and MFMAs, never a barrier or a wait. Operations that only a copy needs move with it.
   // CHECK-LABEL: gpu.func @copies
   // CHECK:         amdgpu.mfma {{.*}} {id = 10 : i64}
   // CHECK-NEXT:    sluice.barrier
@@ -245,7 +245,7 @@ gpu.module @m {
   }
 
   // A wait and a barrier at the end of a block rise over the last MFMAs, to where all copies are issued and all reads
-  // answered.
+  // are answered.
   // CHECK-LABEL: gpu.func @last_barrier
   // CHECK:         sluice.load_to_lds
   // CHECK:         sluice.lds_read
@@ -280,7 +280,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // One MFMA leaves nothing to fill: the block stays as it is.
+  // One MFMA has nothing to fill: the block does not change.
   // CHECK-LABEL: gpu.func @one
   // CHECK-NEXT:    sluice.lds_alloc
   // CHECK-NEXT:    arith.mulf

@@ -1,13 +1,14 @@
-// Iterations in which every marked branch goes its usual way have a copy of the body without those branches.
+// Iterations in which every marked branch goes its usual way get a copy of the body without those branches.
 // RUN: sluice-opt %s --allow-unregistered-dialect --pass-pipeline='builtin.module(gpu.module(gpu.func(peel-usual-way)))' | FileCheck %s
 
 !tile = !sluice.lds_tile<64x128xf16>
 
 gpu.module @m {
-  // The usual sides, one of them the second, stand in a row with what lay between them: what is behind a branch cannot
-  // begin in front of it. What they yield is used in its place, in the copy and as the result of the iteration. A
-  // branch without a mark says nothing: it stays in both copies, and so does what has the condition of a marked one,
-  // which is known by then. Only the old body says what is live: in the copy that would part what stands around it.
+  // The usual sides, one of them the second, follow each other with the operations between them: operations after a
+  // branch cannot begin before it. The values they yield replace the branch's results, in the copy and as the result
+  // of the iteration. A branch without a mark promises nothing and stays in both copies. So does a branch with the
+  // condition of a marked one, which is known by then. Only the old body has liveness marks: in the copy they would
+  // divide the operations around them.
   // CHECK-LABEL: gpu.func @two_branches
   // CHECK:         scf.for %[[I:.*]] = %{{.*}} to %{{.*}} step %{{.*}} iter_args(%[[SUM:.*]] = %{{.*}}) -> (f32)
   // CHECK-NEXT:      %[[HOLDS:.*]] = arith.cmpi slt, %[[I]], %{{.*}} : i32
@@ -82,9 +83,9 @@ gpu.module @m {
     gpu.return
   }
 
-  // Each tile of an iteration has a promise of its own, that of the second inside the branch that asks whether there is
-  // a second. All must hold, and that is known where the iteration begins: what they follow from is computed there, from
-  // the number of the iteration, and once. What an unusual side promises counts for nothing.
+  // Each tile of an iteration has its own promise; that of the second is inside the branch that asks whether there is
+  // a second. All promises must hold, and this is known at the start of the iteration: the values that they depend on
+  // are computed there, once, from the number of the iteration. A promise inside an unusual side does not count.
   // CHECK-LABEL: gpu.func @stages
   // CHECK:         scf.for %[[I:.*]] = %{{.*}} to %{{.*}} step %[[STEP:.*]] iter_args(%[[BEFORE:.*]] = %{{.*}}) -> (f32)
   // CHECK-NEXT:      %[[FIRST:.*]] = arith.cmpi slt, %[[I]], %[[WHOLE:.*]] : i32
@@ -136,7 +137,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // A second body has registers of its own: kernels that have none to spare keep one. What was promised goes.
+  // A second body needs more registers: kernels with none to spare keep one body. The pass removes the promises.
   // CHECK-LABEL: gpu.func @few_registers
   // CHECK:         scf.for
   // CHECK-NEXT:      arith.cmpi
@@ -160,7 +161,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // Nobody says when a loop's branches go their usual way: it keeps them. A promise outside of all loops goes.
+  // Without a promise a loop keeps its branches. The pass removes a promise outside of all loops.
   // CHECK-LABEL: gpu.func @no_promise
   // CHECK-NEXT:    scf.for
   // CHECK-NEXT:      scf.if
@@ -182,7 +183,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // A loop that carries nothing.
+  // A loop without carried values.
   // CHECK-LABEL: gpu.func @no_results
   // CHECK-NEXT:    scf.for
   // CHECK-NEXT:      %[[HOLDS:.*]] = arith.cmpi

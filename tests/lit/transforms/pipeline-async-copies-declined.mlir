@@ -1,4 +1,4 @@
-// Loops the pipeline leaves as they are. Each keeps its copies and waits, and a remark says why.
+// Loops that the pipeline does not change. Each keeps its copies and waits, and a remark gives the reason.
 // RUN: sluice-opt %s --split-input-file --verify-diagnostics --pass-pipeline='builtin.module(gpu.module(gpu.func(pipeline-async-copies)))' | FileCheck %s
 
 !tile = !sluice.lds_tile<64x128xf16>
@@ -66,7 +66,7 @@ gpu.module @m {
 // -----
 
 !tile = !sluice.lds_tile<64x128xf16>
-// The tile is still wanted after the loop: its last slot would not be the one that is read.
+// The tile is read after the loop: its last slot would not be the one that is read.
 // CHECK-LABEL: gpu.func @used_after
 // CHECK-NOT:   async_mark
 // CHECK:       gpu.return
@@ -111,7 +111,7 @@ gpu.module @m {
 // -----
 
 !tile = !sluice.lds_tile<64x128xf16>
-// What else uses the entries would get those of another iteration.
+// Other users of the entries would get those of another iteration.
 // CHECK-LABEL: gpu.func @entries_for_more
 // CHECK-NOT:   async_mark
 // CHECK:       gpu.return
@@ -136,7 +136,7 @@ gpu.module @m {
 // -----
 
 !tile = !sluice.lds_tile<64x128xf16>
-// Which pages are looked up is only known after the previous iteration.
+// The pages to look up are only known after the previous iteration.
 // CHECK-LABEL: gpu.func @carried_pages
 // CHECK-NOT:   async_mark
 // CHECK:       gpu.return

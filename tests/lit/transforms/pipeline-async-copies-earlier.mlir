@@ -1,4 +1,4 @@
-// Copies that stand before the loop: one mark and one wait for each group of them, before whatever needs them first.
+// Copies before the loop: each group of them gets one mark and one wait, before its first user.
 // RUN: sluice-opt %s --allow-unregistered-dialect --pass-pipeline='builtin.module(gpu.module(gpu.func(pipeline-async-copies{stages=1})))' | FileCheck %s --check-prefix=ONE
 // RUN: sluice-opt %s --allow-unregistered-dialect --pass-pipeline='builtin.module(gpu.module(gpu.func(pipeline-async-copies{stages=2})))' | FileCheck %s --check-prefixes=CHECK,TWO
 // RUN: sluice-opt %s --allow-unregistered-dialect --pass-pipeline='builtin.module(gpu.module(gpu.func(pipeline-async-copies{stages=3})))' | FileCheck %s --check-prefixes=CHECK,THREE
@@ -7,8 +7,8 @@
 !tile = !sluice.lds_tile<64x128xf16>
 
 gpu.module @m {
-  // The copy is waited for where its tile is read. One, two or three copies of the pipeline are on their way with it, and
-  // the wait leaves exactly those in flight. The copy's own wait is gone.
+  // The wait for the copy is before the read of its tile. One, two or three copies of the pipeline are in flight at
+  // the same time, and the wait leaves exactly those in flight. The copy's own wait is removed.
   // CHECK-LABEL: gpu.func @read
   // CHECK-SAME:    sluice.pipeline = [{drains = 1 : i32, earlier_copies = 1 : i32, groups = ["K"],
   // TWO-SAME:      stages = 2 : i32}]
@@ -46,7 +46,7 @@ gpu.module @m {
   // CHECK-NOT:     sluice.
   // CHECK:         scf.for
 
-  // One stage leaves all of it alone, and says nothing about pipelines.
+  // With one stage the pass does not change it, and reports nothing about pipelines.
   // ONE-NOT:     sluice.pipeline
   // ONE-LABEL:   gpu.func @read
   // ONE:           sluice.async_dma
@@ -74,7 +74,8 @@ gpu.module @m {
     gpu.return
   }
 
-  // A barrier that is there already makes the copy everybody's: the wait goes before it, and the read needs no other.
+  // An existing barrier already shows the copy to all waves: the wait goes before it, and the read needs no other
+  // barrier.
   // CHECK-LABEL: gpu.func @barrier
   // CHECK:         sluice.async_dma
   // CHECK-NEXT:    sluice.async_mark
@@ -114,7 +115,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // A read inside a condition counts, and the wait is outside: all waves have to meet at its barrier.
+  // A read inside a condition counts, and the wait is outside of it: all waves have to meet at its barrier.
   // CHECK-LABEL: gpu.func @nested_read
   // CHECK:         scf.if
   // CHECK-NEXT:      "test.other"
@@ -148,7 +149,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // Two copies that nothing separates share a mark, a wait and a barrier.
+  // Two copies without anything between them share a mark, a wait and a barrier.
   // CHECK-LABEL: gpu.func @shared
   // CHECK-SAME:    drains = 1 : i32, earlier_copies = 2 : i32
   // CHECK:         sluice.async_dma
@@ -226,7 +227,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // Nothing before the loop needs the copy: it is waited for before the loop.
+  // The copy has no user before the loop: the wait for it is right before the loop.
   // CHECK-LABEL: gpu.func @loop_needs_it
   // CHECK:         "test.other"
   // TWO-NEXT:      sluice.wait_marks 1
@@ -259,8 +260,8 @@ gpu.module @m {
 }
 
 gpu.module @order {
-  // Two copied tiles: twice as many groups in flight. Inside the loop each has a wait of its own, with one group less.
-  // Constants that stand behind the copy are repeated before the pipeline's copies; one tile has no label.
+  // Two copied tiles: twice as many groups are in flight. Inside the loop each has its own wait, with one group less.
+  // Constants after the copy are repeated before the pipeline's copies; one tile has no label.
   // CHECK-LABEL: gpu.func @two_groups
   // CHECK-SAME:    groups = ["0", "V"]
   // CHECK:         %[[Q:.*]] = sluice.lds_alloc :
@@ -319,7 +320,8 @@ gpu.module @order {
     gpu.return
   }
 
-  // The pipeline's first row is known too late: its copies are issued before the loop, behind a wait for everything.
+  // The pipeline's first row is known too late: its copies are issued right before the loop, after a wait for
+  // everything.
   // CHECK-LABEL: gpu.func @not_available
   // CHECK:         %[[Q:.*]] = sluice.lds_alloc
   // CHECK:         sluice.async_dma {{.*}} into %[[Q]]
@@ -357,7 +359,7 @@ gpu.module @order {
     gpu.return
   }
 
-  // The copies of the first loop's pipeline, and those it waited for, are no business of the second loop.
+  // The copies of the first loop's pipeline, and those it waited for, do not concern the second loop.
   // CHECK-LABEL: gpu.func @two_loops
   // CHECK-SAME:    [{drains = 1 : i32, earlier_copies = 1 : i32, groups = ["K"], {{[^}]*}}}, {drains = 0 : i32, earlier_copies = 0 : i32, groups = ["V"],
   // CHECK:         %[[K0:.*]] = sluice.lds_alloc {label = "K.0"}

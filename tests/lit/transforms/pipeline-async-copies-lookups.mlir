@@ -5,8 +5,8 @@
 !tile = !sluice.lds_tile<64x128xf16>
 
 gpu.module @m {
-  // The loop carries the entries for its next copies. Those for the copies after them are looked up behind the first
-  // copy that uses up the old ones, with the first row of the iteration after, and K and V have the same.
+  // The loop carries the entries for its next copies. The entries for the copies after those are looked up after the
+  // first copy that uses the old ones, with the first row of the iteration after the next. K and V share them.
   // CHECK-LABEL: gpu.func @shared
   // CHECK-SAME:    %[[K:[a-z0-9]+]]: !llvm.ptr<1>, %[[V:[a-z0-9]+]]: !llvm.ptr<1>, %[[TABLE:[a-z0-9]+]]: !llvm.ptr<1>,
   // CHECK-DAG:     %[[ZERO:.*]] = arith.constant 0 : i32
@@ -45,7 +45,7 @@ gpu.module @m {
   // CHECK-NEXT:      }
   // CHECK-NEXT:      scf.yield %[[LAST]] : vector<2xi32>
 
-  // Two tiles in front of the loop: the prologue too looks each tile up one iteration ahead.
+  // Two tiles before the loop: the prologue too looks up each tile one iteration ahead.
   // THREE-LABEL: gpu.func @shared
   // THREE-SAME:    %[[K:[a-z0-9]+]]: !llvm.ptr<1>, %[[V:[a-z0-9]+]]: !llvm.ptr<1>,
   // THREE:         %[[E0:.*]] = sluice.page_lookup
@@ -85,7 +85,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // A look-up for each copy: two are carried, each behind the copy of its own.
+  // A look-up for each copy: the loop carries two, and each follows its own copy.
   // CHECK-LABEL: gpu.func @apart
   // CHECK:         scf.for {{.*}} iter_args(%[[OF_K:.*]] = %{{.*}}, %[[OF_V:.*]] = %{{.*}}) -> (vector<2xi32>, vector<2xi32>)
   // CHECK:           sluice.async_dma {{.*}} gather %[[OF_K]]
@@ -113,8 +113,8 @@ gpu.module @m {
     gpu.return
   }
 
-  // The prologue goes behind a copy in front of the loop, its look-ups with it, in front of the wait that both share.
-  // Carried values of the loop come before the entries, and what the loop gives is its own.
+  // The prologue and its look-ups go after a copy before the loop, and before the wait that both share. The loop's
+  // own carried values come before the entries, and the loop yields only its own.
   // CHECK-LABEL: gpu.func @behind_an_earlier_copy
   // CHECK:         %[[EARLIER:.*]] = sluice.page_lookup
   // CHECK-NEXT:    sluice.async_dma {{.*}} gather %[[EARLIER]]
@@ -155,7 +155,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // What a look-up needs is only there behind the copies in front of the loop: so is the prologue.
+  // An operand of a look-up is only known after the copies before the loop, so the prologue follows them.
   // CHECK-LABEL: gpu.func @limit_from_behind
   // CHECK:         sluice.async_dma
   // CHECK-NEXT:    sluice.async_mark
@@ -182,7 +182,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // Entries from in front of the loop are like any other operand.
+  // Entries from before the loop are like any other operand.
   // CHECK-LABEL: gpu.func @one_for_all
   // CHECK:         %[[E:.*]] = sluice.page_lookup
   // CHECK:         sluice.async_dma {{.*}} gather %[[E]]

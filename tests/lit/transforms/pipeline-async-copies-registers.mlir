@@ -1,12 +1,13 @@
-// Copies through registers: the next rows are there, and land behind the barrier in front of the one that tells of them.
+// Copies through registers: the next rows have arrived, and land after the barrier before the one that announces
+// them.
 // RUN: sluice-opt %s --allow-unregistered-dialect --split-input-file --verify-diagnostics --pass-pipeline='builtin.module(gpu.module(gpu.func(pipeline-async-copies{stages=2})))' | FileCheck %s
 // RUN: sluice-opt %s --allow-unregistered-dialect --split-input-file --verify-diagnostics --pass-pipeline='builtin.module(gpu.module(gpu.func(pipeline-async-copies{stages=3})))' | FileCheck %s
 
 !tile = !sluice.lds_tile<64x128xf16>
 
 gpu.module @m {
-  // As in attention: a tile of K in front of the loop; K and V in it, in one tile each, however many stages there are.
-  // All rows are fetched together. V's land in the iteration behind. Nothing is marked, or waited for by marks.
+  // As in attention: a tile of K before the loop, and K and V in it, in one tile each, for any number of stages. All
+  // rows are fetched together. V's rows land one iteration later. The pass adds no marks, and no waits for marks.
   // CHECK-LABEL: gpu.func @attention
   // CHECK-SAME:    %[[K:[a-z0-9]+]]: !llvm.ptr<1>, %[[V:[a-z0-9]+]]: !llvm.ptr<1>,
   // CHECK-SAME:    stages = 2 : i32
@@ -62,7 +63,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // Elements that stay what they are land the same way, four dwords of 8 columns.
+  // Elements that are not converted land the same way, four dwords of 8 columns.
   // CHECK-LABEL: gpu.func @same_elements
   // CHECK-SAME:    stages = 2 : i32
   // CHECK-COUNT-1: sluice.lds_alloc
@@ -92,8 +93,8 @@ gpu.module @m {
     gpu.return
   }
 
-  // What only the next iteration needs is carried in other registers than what this one uses up: two iterations follow each
-  // other. Behind the last one it is not needed. There is still one tile in LDS.
+  // Values that only the next iteration needs are carried in other registers than those that this one uses: two
+  // iterations overlap. After the last iteration they are not needed. LDS still holds one tile.
   // CHECK-LABEL: gpu.func @scores
   // CHECK-COUNT-1: sluice.lds_alloc
   // CHECK-NOT:     sluice.lds_alloc
@@ -129,7 +130,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // A tile that is read to the end has a barrier behind its reads.
+  // A tile that is read until the end of the iteration has a barrier after its reads.
   // CHECK-LABEL: gpu.func @read_to_the_end
   // CHECK:         sluice.land_rows
   // CHECK-NEXT:    sluice.barrier
@@ -155,7 +156,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // Parts of a row whose barrier is one: what lands is what was fetched an iteration ago, of both.
+  // Parts of a row share one barrier: the rows of both parts that were fetched an iteration ago land.
   // CHECK-LABEL: gpu.func @parts
   // CHECK:         scf.for {{.*}} iter_args(%[[A:.*]] = %{{.*}}, %[[B:.*]] = %{{.*}})
   // CHECK-NEXT:      sluice.land_rows %[[A]]
@@ -192,7 +193,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // A direct copy in front of the loop has its mark, and its wait leaves nothing of the pipeline's out.
+  // A direct copy before the loop has its mark, and its wait covers all of the pipeline's loads.
   // CHECK-LABEL: gpu.func @direct_before
   // CHECK:         sluice.async_dma
   // CHECK-NEXT:    sluice.async_mark

@@ -4,8 +4,8 @@
 !tile = !sluice.lds_tile<32x512xf16>
 
 gpu.module @m {
-  // V's copy follows the barrier behind which nobody reads the V before, and K's follows the next. Nothing younger is in
-  // flight when either is waited for. In front of the loop there is K alone.
+  // V's copy follows the barrier after which no wave reads the previous V, and K's copy follows the next barrier.
+  // Nothing younger is in flight at the wait for either. Before the loop only K is copied.
   // CHECK-LABEL: gpu.func @direct
   // CHECK-COUNT-2: sluice.lds_alloc
   // CHECK-NOT:     sluice.lds_alloc
@@ -45,7 +45,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // Rows in registers are there for one turn, and the loop carries none.
+  // Rows in registers last for one turn, and the loop carries none.
   // CHECK-LABEL: gpu.func @through_registers
   // CHECK-SAME:    %[[K:[a-z0-9]+]]: !llvm.ptr<1>, %[[V:[a-z0-9]+]]: !llvm.ptr<1>,
   // CHECK:         %[[K0:.*]] = sluice.fetch_rows %[[K]]
@@ -81,7 +81,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // A copy would overwrite what is still read.
+  // A copy would overwrite a tile that is still read.
   gpu.func @read_late(%k: !llvm.ptr<1>, %v: !llvm.ptr<1>, %n: i32, %tiles: i32, %stride: i64) kernel
       attributes {sluice.tiles_take_turns} {
     %c0 = arith.constant 0 : i32
@@ -102,7 +102,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // Entries for V(t) and for K(t + 1) would be needed at a time.
+  // Entries for V(t) and for K(t + 1) would be needed at the same time.
   gpu.func @shared_lookup(%k: !llvm.ptr<1>, %v: !llvm.ptr<1>, %table: !llvm.ptr<1>, %n: i32, %tiles: i32, %stride: i64,
                           %rows: i32) kernel attributes {sluice.tiles_take_turns} {
     %pages = sluice.pages of %rows

@@ -4,9 +4,9 @@
 
 !tile = !sluice.lds_tile<64x128xf16>
 
-// Two tiles, two stages. Behind each wait stands a barrier, and behind it the copy for the next iteration into
-// the other slot. When a tile is waited for, the copy of the other tile is younger and stays in flight: one mark.
-// The first wait and barrier of an iteration end the one before; those of the first stand before the loop.
+// Two tiles, two stages. A barrier follows each wait, and after it comes the copy for the next iteration into the
+// other slot. At the wait for a tile, the copy of the other tile is younger and stays in flight: one mark. The first
+// wait and barrier of an iteration end the previous iteration; those of the first iteration are before the loop.
 // TWO-LABEL: gpu.func @two_tiles
 // TWO:         %[[K0:.*]] = sluice.lds_alloc
 // TWO-NEXT:    %[[K1:.*]] = sluice.lds_alloc
@@ -28,7 +28,7 @@
 // TWO:           sluice.async_dma {{.*}} into %[[V1]]
 // TWO-NEXT:      sluice.async_mark
 // TWO:           sluice.lds_read %[[V0]]
-// The barrier that ended the body is subsumed: one alone is left before the second half.
+// The barrier that ended the body is subsumed: only one is left before the second half.
 // TWO-NEXT:      "test.use"
 // TWO-NEXT:      sluice.wait_marks 1
 // TWO-NEXT:      sluice.barrier
@@ -45,7 +45,7 @@
 // TWO-NEXT:        sluice.wait_marks 1
 // TWO-NEXT:        sluice.barrier
 // TWO-NOT:         sluice.barrier
-// What was issued past the end lands before the LDS is given back.
+// Copies issued past the end land before the LDS is released.
 // TWO:         sluice.wait_marks 0
 // TWO-NEXT:    gpu.return
 
@@ -63,7 +63,7 @@
 // THREE-COUNT-2:   sluice.wait_marks 3
 // THREE:       sluice.wait_marks 0
 
-// One stage leaves the loop alone.
+// With one stage the pass does not change the loop.
 // ONE-LABEL:   gpu.func @two_tiles
 // ONE-COUNT-2: sluice.lds_alloc
 // ONE-NOT:     sluice.async_mark
@@ -89,8 +89,8 @@ gpu.module @m {
     gpu.return
   }
 
-  // Two parts of a row, which are read together: the wait for the second one completes the first as well. Each
-  // keeps its barrier, in front of the copy that overwrites its other slot.
+  // Two parts of a row, which are read together: the wait for the second one completes the first as well. Each keeps
+  // its barrier, before the copy that overwrites its other slot.
   // TWO-LABEL: gpu.func @read_together
   // TWO-COUNT-2:  sluice.async_mark
   // TWO:          scf.for
@@ -137,8 +137,8 @@ gpu.module @m {
     gpu.return
   }
 
-  // Twice, as with parts of the rows of K and of V: each pair's last barrier has ended the reads of the other pair
-  // everywhere, so that their first tiles need none of their own.
+  // Two pairs, as with parts of the rows of K and of V: each pair's last barrier has ended all reads of the other
+  // pair, so that the first tiles need no barrier of their own.
   // TWO-LABEL: gpu.func @pairs_read_together
   // TWO:          scf.for
   // TWO-NOT:        sluice.barrier

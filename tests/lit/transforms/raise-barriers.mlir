@@ -1,10 +1,10 @@
-// A barrier behind branches that multiply goes to their ends, once on every path.
+// A barrier after branches that multiply goes to their ends, once on every path.
 // RUN: sluice-opt %s --allow-unregistered-dialect --pass-pipeline='builtin.module(gpu.module(gpu.func(raise-barriers)))' | FileCheck %s
 
 !tile = !sluice.lds_tile<64x128xf16>
 
 gpu.module @m {
-  // Into the innermost branches that end with it; what is live is no obstacle.
+  // It moves into the innermost branches that end with it; liveness marks do not stop it.
   // CHECK-LABEL: gpu.func @nested
   // CHECK:         scf.if
   // CHECK-NEXT:      scf.if
@@ -40,7 +40,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // It passes no read, neither between the branch and itself nor behind a branch inside; and no path goes without.
+  // It does not pass a read, neither between the branch and itself nor after a branch inside, and every path has it.
   // CHECK-LABEL: gpu.func @walls
   // CHECK:         scf.if
   // CHECK:         }
@@ -85,8 +85,8 @@ gpu.module @m {
     gpu.return
   }
 
-  // At the start of both ways of a branch it moves in front, past what does not know LDS; not past a read, and not
-  // if one way has none.
+  // At the start of both sides of a branch it moves before the branch, past operations that do not use LDS. It does
+  // not pass a read, and stays if only one side has it.
   // CHECK-LABEL: gpu.func @both_ways
   // CHECK:         sluice.barrier
   // CHECK-NEXT:    scf.if

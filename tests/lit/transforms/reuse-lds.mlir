@@ -35,7 +35,7 @@ gpu.func @one_after_the_other(%v: vector<4xf16>, %n: i32) kernel {
   gpu.return
 }
 
-// Both are live at once: nothing to save, no remark, no barrier.
+// Both are live at once: the pass saves nothing, and adds neither a remark nor a barrier.
 // CHECK-LABEL: gpu.func @at_once
 // CHECK-SAME:    arena_bytes = 32768
 // CHECK-NOT:     sluice.barrier
@@ -50,7 +50,7 @@ gpu.func @at_once(%v: vector<4xf16>, %n: i32) kernel {
   gpu.return
 }
 
-// The barrier that is there is enough on the path through the branch, but not on the other.
+// The existing barrier is enough on the path through the branch, but not on the other.
 // REMARK: remark: barrier_on_one_path: 16384 bytes of LDS, 16384 saved by reuse
 // CHECK-LABEL: gpu.func @barrier_on_one_path
 // CHECK:         scf.if
@@ -95,7 +95,7 @@ gpu.func @barrier_on_every_path(%v: vector<4xf16>, %n: i32, %p: i1) kernel {
   gpu.return
 }
 
-// A barrier before the wait does not tell that the copies of other waves have landed.
+// A barrier before the wait does not show that the copies of other waves have landed.
 // REMARK: remark: landing: 16384 bytes of LDS, 16384 saved by reuse
 // CHECK-LABEL: gpu.func @landing
 // CHECK:         sluice.lds_read
@@ -127,8 +127,8 @@ gpu.func @landing(%k: !llvm.ptr<1>, %n: i32, %s: i64, %v: vector<4xf16>) kernel 
   gpu.return
 }
 
-// Around a loop %a is taken over by %b and %b by %a. The barrier after the reads of %b covers the back edge; the one
-// between is missing.
+// Around a loop %b takes over %a's bytes, and %a takes over %b's. The barrier after the reads of %b covers the back
+// edge; the one in between is missing.
 // REMARK: remark: around_a_loop: 16384 bytes of LDS, 16384 saved by reuse
 // CHECK-LABEL: gpu.func @around_a_loop
 // CHECK:         scf.for
@@ -188,8 +188,8 @@ gpu.func @over_the_back_edge(%k: !llvm.ptr<1>, %n: i32, %s: i64) kernel {
 
 // The shape of an attention kernel: a first tile of keys, read while the first copies of the loop are in flight; two
 // slots each of K and V; the output, staged after the loop. %first shares with a slot that is first copied into
-// inside the loop, behind its barrier; the output takes all bytes, behind a new barrier, because the copies have
-// only just landed.
+// inside the loop, after its barrier. The output takes all bytes, after a new barrier, because the copies have only
+// just landed.
 // REMARK: remark: attention: 65536 bytes of LDS, 81920 saved by reuse
 // CHECK-LABEL: gpu.func @attention
 // CHECK-SAME:    arena_bytes = 65536 : i32, bytes_without_reuse = 147456 : i32
@@ -283,7 +283,7 @@ gpu.func @sizes(%v: vector<4xf16>, %n: i32) kernel {
   gpu.return
 }
 
-// Without tiles there is nothing to say; what is not a kernel has no LDS of its own.
+// Without tiles the pass reports nothing; a function that is not a kernel has no LDS of its own.
 // CHECK-LABEL: gpu.func @no_tiles() kernel {
 // CHECK-LABEL: gpu.func @not_a_kernel({{.*}}) {
 // CHECK:         sluice.lds_alloc :

@@ -1,10 +1,10 @@
-// Copies in front of branches that multiply go into them, once on every path.
+// Copies before branches that multiply go into them, once on every path.
 // RUN: sluice-opt %s --allow-unregistered-dialect --pass-pipeline='builtin.module(gpu.module(gpu.func(sink-copies)))' | FileCheck %s
 
 !tile = !sluice.lds_tile<64x128xf16>
 
 gpu.module @m {
-  // What only the copies need goes with them, in its order; the first copy's place stands in front of the first MFMA.
+  // Operations that only the copies need move with them, in order; the first copy's place is before the first MFMA.
   // CHECK-LABEL: gpu.func @branches
   // CHECK:         sluice.barrier
   // CHECK-NEXT:    %[[SHARED:.*]] = arith.muli
@@ -46,7 +46,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // Into the innermost branches, behind those without MFMAs and those with MFMAs in a loop alone.
+  // Copies move into the innermost branches, past branches without MFMAs and branches with MFMAs only in a loop.
   // CHECK-LABEL: gpu.func @nested
   // CHECK:         sluice.barrier
   // CHECK-NEXT:    scf.if
@@ -100,8 +100,8 @@ gpu.module @m {
     gpu.return
   }
 
-  // Halves of copies through registers: rows come out of all branches around them, and what is made of them with them.
-  // The fence that kept them in their place goes.
+  // Halves of copies through registers: rows leave all branches around them, and so do values computed from them. The
+  // fence that kept them in their place is removed.
   // CHECK-LABEL: gpu.func @halves
   // CHECK:         sluice.barrier
   // CHECK-NEXT:    %[[OUTER:.*]]:2 = scf.if %{{.*}} -> (vector<16xf32>, i32) {
@@ -145,7 +145,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // A look-up stays, in front of the copies, which it is not part of.
+  // A look-up stays before the copies: it is not part of them.
   // CHECK-LABEL: gpu.func @look_up
   // CHECK:         sluice.barrier
   // CHECK-NEXT:    sluice.counted_load
@@ -168,7 +168,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // Nothing passes a barrier, a wait or a write, and no path may go without.
+  // Copies do not pass a barrier, a wait or a write, and every path must have them.
   // CHECK-LABEL: gpu.func @walls
   // CHECK:         sluice.load_to_lds
   // CHECK-NEXT:    sluice.async_mark

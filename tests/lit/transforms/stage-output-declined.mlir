@@ -1,10 +1,10 @@
-// Output tiles that lanes store from registers, each with a remark that says why.
+// Output tiles that lanes store from registers, each with a remark that gives the reason.
 // RUN: sluice-opt %s --split-input-file --verify-diagnostics --pass-pipeline='builtin.module(gpu.module(gpu.func(stage-output)))' | FileCheck %s
 
-// 96 columns are 12 pieces of 16 bytes: 64 lanes are no multiple of 12.
+// 96 columns are 12 pieces of 16 bytes: 64 lanes are not a multiple of 12.
 // CHECK-LABEL: gpu.func @columns
 // CHECK-NOT:     sluice.
-// Each value is stored behind its row's check, with the alignment of its 8 bytes.
+// Each value is stored after its row's check, with the alignment of its 8 bytes.
 // CHECK:         scf.if
 // CHECK-COUNT-2:   llvm.store %{{.*}} {alignment = 8 : i64} : vector<4xf16>, !llvm.ptr<1>
 // CHECK-NOT:     sluice.
@@ -20,7 +20,7 @@ gpu.module @m {
 
 // -----
 
-// A row that is no whole number of pieces.
+// A row that is not a whole number of pieces.
 // CHECK-LABEL: gpu.func @pieces
 // CHECK-NOT:     sluice.
 // CHECK:         gpu.return
@@ -78,7 +78,7 @@ gpu.module @m {
 
 // -----
 
-// How many waves there are is not known.
+// The number of waves is not known.
 // CHECK-LABEL: gpu.func @no_waves
 // CHECK-NOT:     sluice.
 // CHECK:         gpu.return
@@ -110,8 +110,8 @@ gpu.module @m {
 // -----
 
 !tile = !sluice.lds_tile<64x128xf16>
-// The registers are those of three waves per SIMD, so that three of the four workgroups have room: not with
-// 32768 bytes each.
+// The registers are those of three waves per SIMD, so three of the four workgroups have room, but not with 32768
+// bytes each.
 // CHECK-LABEL: gpu.func @fewer_workgroups_than_registers_leave
 // CHECK-NOT:     lds_write
 // CHECK:         gpu.return
@@ -128,7 +128,7 @@ gpu.module @m {
 // -----
 
 !tile = !sluice.lds_tile<64x128xf16>
-// What reuse-lds has found counts, not the sum of the tiles, which would leave room here.
+// The LDS size that reuse-lds has found counts, not the sum of the tiles, which would leave room here.
 // CHECK-LABEL: gpu.func @fewer_workgroups_than_reuse_leaves
 // CHECK-NOT:     lds_write
 // CHECK:         gpu.return
@@ -145,7 +145,7 @@ gpu.module @m {
 
 // -----
 
-// 128 KiB are more than gfx942 has, though no tile is in the way.
+// 128 KiB are more than gfx942 has, even without tiles in the way.
 // CHECK-LABEL: gpu.func @too_large
 // CHECK-NOT:     lds_write
 // CHECK:         gpu.return

@@ -14,7 +14,7 @@ gpu.module @m {
   // CHECK:         %[[ROW_OF_LANE:.*]] = arith.divui %[[LANE]], %c8
   // CHECK:         %[[PIECE:.*]] = arith.remui %[[LANE]], %c8
   // CHECK:         %[[COLUMN:.*]] = arith.muli %[[PIECE]], %c8
-  // Where the row begins, the lane of the row says.
+  // The lane of the row gives the start of the row.
   // CHECK:         %[[OWNER0:.*]] = arith.shli %[[ROW_OF_LANE]], %c2
   // CHECK:         %[[LOW0:.*]] = rocdl.ds_bpermute %[[OWNER0]],
   // CHECK:         %[[HIGH0:.*]] = rocdl.ds_bpermute %[[OWNER0]],
@@ -41,7 +41,7 @@ gpu.module @m {
   // CHECK:         arith.cmpi slt, %[[ROW1]], %[[LIMIT]]
   // CHECK:         scf.if
   // CHECK:           llvm.store %[[X1]], %{{.*}} {alignment = 16 : i64} : vector<8xf16>
-  // The second one, 64 columns further.
+  // The second panel, 64 columns further.
   // CHECK:         %[[IN_PANEL:.*]] = arith.subi %[[D]], %c64
   // CHECK:         sluice.lds_write %[[W]], %[[TILE]][%[[ROW]], %[[IN_PANEL]]]
   // CHECK-COUNT-2: sluice.lds_read
@@ -72,7 +72,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // 32768 bytes leave two workgroups, as many as the tiles of the kernel allow: they take 32768 bytes together.
+  // 32768 bytes leave two workgroups, as many as the tiles of the kernel allow: both take 32768 bytes.
   // CHECK-LABEL: gpu.func @beside_tiles
   // CHECK:         sluice.lds_alloc {label = "output"}
   // CHECK-COUNT-8: sluice.lds_read
@@ -85,7 +85,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // Likewise where reuse-lds has found that they take 32768 bytes, though the tile that is left has half of that.
+  // The same holds if reuse-lds has found that they take 32768 bytes, though the remaining tile has half of that.
   // CHECK-LABEL: gpu.func @as_reuse_found
   // CHECK:         sluice.lds_alloc {label = "output"}
   // CHECK-COUNT-8: sluice.lds_read
@@ -97,8 +97,8 @@ gpu.module @m {
     gpu.return
   }
 
-  // Four workgroups have room beside tiles of 16384 bytes, and two with the output: as many as the registers of
-  // two waves per SIMD leave.
+  // Four workgroups have room with tiles of 16384 bytes, and two with the output: as many as the registers of two
+  // waves per SIMD leave.
   // CHECK-LABEL: gpu.func @as_many_as_registers_leave
   // CHECK:         sluice.lds_alloc {label = "output"}
   gpu.func @as_many_as_registers_leave(%o: !llvm.ptr<1>, %n: i32, %row: i32, %a: i32, %x: vector<4xf16>) kernel

@@ -79,7 +79,7 @@ void check_end(Call call, sluice_tensor sluice_args::*tensor, uint64_t bytes, ui
 
 } // namespace
 
-TEST_CASE("an extent that is missing is told from one that is wrong", "[args]") {
+TEST_CASE("missing extents and wrong ones get different messages", "[args]") {
   Call call;
   CHECK(call.refusal() == "");
   call.args.kv_len = 0;
@@ -149,7 +149,7 @@ TEST_CASE("tensors of a device end at 2^48, those of the host where addresses do
   check_end(call, &sluice_args::lse, 3 * 40 * 4, UINT64_MAX - 3, 4);
 }
 
-TEST_CASE("of keys in packs every stride is a multiple, and only of those", "[args]") {
+TEST_CASE("every stride of keys in packs, and only of those, is a multiple", "[args]") {
   Call call = packed();
   CHECK(call.refusal() == "");
   for (size_t i = 0; i < 4; ++i) {

@@ -35,7 +35,7 @@ Status refusal(const std::function<void()> &call) {
 
 } // namespace
 
-TEST_CASE("what an older caller lacks counts as zero", "[sized]") {
+TEST_CASE("fields that an older caller lacks count as zero", "[sized]") {
   const versioned given = {8, 1, 2, 3};
   versioned copy = {99, 99, 99, 99};
   const versioned &oldest = abi::view(&given, "x", copy);

@@ -82,7 +82,7 @@ TEST_CASE("as many dependencies are read as are counted", "[launch]") {
   CHECK(with.refusal() == "dependencies: dependencies is NULL, but dependency_count is 1");
 }
 
-TEST_CASE("a dependency is of a kind there is", "[launch]") {
+TEST_CASE("a dependency has a known kind", "[launch]") {
   Dependent with;
   with.dependencies[1].kind = 0;
   CHECK(with.refusal() == "dependencies[1].kind: dependencies[1].kind is 0; it is SLUICE_DEPENDS_ON_EVENT "
@@ -92,7 +92,7 @@ TEST_CASE("a dependency is of a kind there is", "[launch]") {
                           "this version knows is SLUICE_DEPENDS_ON_STREAM (2)");
 }
 
-TEST_CASE("what a dependency does not have is zero", "[launch]") {
+TEST_CASE("unused fields of a dependency are zero", "[launch]") {
   Dependent with;
   with.dependencies[0].stream = &with.stream;
   CHECK(with.refusal() == "dependencies[0].stream: dependencies[0].stream is given; it must be NULL for "

@@ -53,7 +53,7 @@ std::string is_unknown(const std::string &field, const std::string &value, const
 
 } // namespace
 
-TEST_CASE("every flag there is may be set, and no other", "[problem]") {
+TEST_CASE("every known flag may be set, and no other", "[problem]") {
   sluice_problem problem = good();
   problem.flags = SLUICE_CAUSAL | SLUICE_WRITE_LSE | SLUICE_HAS_WINDOW_LEFT | SLUICE_ALIBI |
                   SLUICE_SINK_LOGITS | SLUICE_BOOL_MASK | SLUICE_V_IN_K;

@@ -54,7 +54,7 @@ TEST_CASE("a far stride is refused with the nearest multiple of 8", "[tensor]") 
         "unsupported k.stride[1]: k.stride[1] is 33554432; nearest supported: 32");
 }
 
-TEST_CASE("no stride is negative, whatever its extent", "[tensor]") {
+TEST_CASE("no stride is negative, with any extent", "[tensor]") {
   for (size_t i = 0; i < 4; ++i) {
     sluice_tensor tensor = {at(16), {}};
     tensor.stride[i] = -1;
@@ -94,7 +94,7 @@ TEST_CASE("offsets neither wrap as elements, nor as bytes, nor as addresses", "[
   CHECK(reach({at(UINT64_MAX - 3), {0, 0, 0, 1}}, {1, 1, 1, 2}) == beyond);
 }
 
-TEST_CASE("elements of an output have places of their own, in whatever order of strides", "[tensor]") {
+TEST_CASE("elements of an output do not overlap, in any order of strides", "[tensor]") {
   const auto overlap = [](size_t i, int64_t stride) {
     const std::string field = "o.stride[" + std::to_string(i) + "]";
     return field + ": " + field + " is " + std::to_string(stride) + "; elements of an output would overlap";
@@ -115,7 +115,7 @@ TEST_CASE("elements of an output have places of their own, in whatever order of 
   CHECK(disjoint({nullptr, {15, 0, 5, 1}}, {2, 1, 3, 5}) == "");
 }
 
-TEST_CASE("what is not asked for is zero", "[tensor]") {
+TEST_CASE("unused tensors are zero", "[tensor]") {
   CHECK(refused([] { abi::check_absent("starts", nullptr, "why"); }) == "");
   CHECK(refused([] { abi::check_absent("starts", at(4), "why"); }) == "starts: starts is given, but why");
   sluice_tensor tensor = {};

@@ -23,7 +23,7 @@ sluice_error error_of(void (*body)(), sluice_status expected) {
 
 } // namespace
 
-TEST_CASE("an exception becomes a status and what is known of it", "[wall]") {
+TEST_CASE("an exception becomes a status and its known details", "[wall]") {
   const sluice_error failure =
       error_of([] { throw Failure(Status::hip, "field", "message", 719); }, SLUICE_HIP);
   CHECK(failure.code == SLUICE_HIP);

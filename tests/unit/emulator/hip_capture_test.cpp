@@ -60,7 +60,7 @@ struct Capturing {
 
 } // namespace
 
-TEST_CASE("a capture begins and ends, and its streams tell", "[hip][capture]") {
+TEST_CASE("a capture begins and ends, and its streams report it", "[hip][capture]") {
   Capturing c(global);
   CHECK(c.status(c.first) == hipStreamCaptureStatusActive);
   CHECK(c.status(c.second) == hipStreamCaptureStatusNone);

@@ -152,7 +152,7 @@ TEST_CASE("branches of a graph run at the same time", "[hip][graph]") {
   CHECK(hip.hipStreamDestroy(other) == hipSuccess);
 }
 
-TEST_CASE("a graph tells of its nodes and edges", "[hip][graph]") {
+TEST_CASE("a graph lists its nodes and edges", "[hip][graph]") {
   Letters l;
   const auto a = l.add<'a'>({});
   const auto b = l.add<'b'>({a});

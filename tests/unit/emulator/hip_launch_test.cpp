@@ -46,7 +46,7 @@ TEST_CASE("a kernel runs, its arguments given either way", "[hip]") {
   CHECK(counters().waves == 16);
 }
 
-TEST_CASE("arguments that runtimes add are added, whatever the caller put there", "[hip]") {
+TEST_CASE("hidden arguments are added over anything the caller put there", "[hip]") {
   const std::vector<std::byte> elf = read_file(SLUICE_CODE_OBJECT_HIDDEN_ARGUMENTS);
   hipModule_t module = nullptr;
   hipFunction_t hidden = nullptr;
@@ -126,7 +126,7 @@ TEST_CASE("launches that HIP refuses are refused with HIP's codes", "[hip]") {
   CHECK(fixture.contents() == std::vector<int>(Fixture::elements, 0));
 }
 
-TEST_CASE("the machine says why it refuses a launch that HIP accepts", "[hip]") {
+TEST_CASE("the machine gives the reason if it refuses a launch that HIP accepts", "[hip]") {
   Fixture fixture; // which clears the fault
   const std::vector<std::byte> elf = read_file(SLUICE_CODE_OBJECT_REFUSED_KERNEL);
   hipModule_t module = nullptr;
@@ -142,7 +142,7 @@ TEST_CASE("the machine says why it refuses a launch that HIP accepts", "[hip]") 
   CHECK(hip.hipModuleUnload(module) == hipSuccess);
 }
 
-TEST_CASE("what a kernel does wrong sticks to the device until it is cleared", "[hip]") {
+TEST_CASE("a kernel's error sticks to the device until it is cleared", "[hip]") {
   Fixture fixture;
   hipStream_t stream = nullptr;
   REQUIRE(hip.hipStreamCreateWithFlags(&stream, hipStreamNonBlocking) == hipSuccess);
@@ -183,7 +183,7 @@ TEST_CASE("what a kernel does wrong sticks to the device until it is cleared", "
   CHECK(hip.hipStreamDestroy(stream) == hipSuccess);
 }
 
-TEST_CASE("modules load from ELF and bundle, and refuse what is not for this device", "[hip]") {
+TEST_CASE("modules load from ELF and bundle, and refuse code for other devices", "[hip]") {
   using sluice::package::BundleEntry;
   hipModule_t module = nullptr;
   const std::vector<std::byte> &elf = two_kernels();
@@ -284,7 +284,7 @@ TEST_CASE("modules give their kernels and variables", "[hip]") {
   CHECK(blocks(fixture.fill, 64, 64 << 10) == 0);
 }
 
-TEST_CASE("an unloaded module's functions are gone, its queued launches are not", "[hip]") {
+TEST_CASE("an unloaded module's functions are gone, but queued launches run", "[hip]") {
   hipModule_t module = nullptr;
   hipFunction_t fill = nullptr;
   int *buffer = nullptr;

@@ -75,7 +75,7 @@ TEST_CASE("memory is allocated, copied, set and freed", "[hip]") {
   hip.hipGetLastError();
 }
 
-TEST_CASE("host memory is pinned, registered and told from device memory", "[hip]") {
+TEST_CASE("host memory is pinned, registered and distinguished from device memory", "[hip]") {
   void *pinned = nullptr;
   void *device = nullptr;
   REQUIRE(hip.hipHostMalloc(&pinned, 8192, 0) == hipSuccess);
@@ -207,7 +207,7 @@ TEST_CASE("copies from memory that is not pinned leave it free at once", "[hip]"
   CHECK(hip.hipStreamDestroy(stream) == hipSuccess);
 }
 
-TEST_CASE("reading memory that nobody has written is reported, whatever way it came", "[hip]") {
+TEST_CASE("reading uninitialised memory is reported, wherever it came from", "[hip]") {
   const std::vector<std::byte> elf = read_file(SLUICE_CODE_OBJECT_COPY_WORDS);
   hipModule_t module = nullptr;
   hipFunction_t copy_words = nullptr;
@@ -245,7 +245,7 @@ TEST_CASE("reading memory that nobody has written is reported, whatever way it c
     CHECK(hip.hipMemcpyHtoDAsync(in + bytes / 2, host.data(), bytes / 2, nullptr) == hipSuccess);
     CHECK(copies(in));
   }
-  SECTION("copied on the device, with what was never written") {
+  SECTION("copied on the device, with parts never written") {
     CHECK(hip.hipMemset(in, 0, bytes) == hipSuccess);
     CHECK(copies(in));
     CHECK(hip.hipMemcpyDtoD(in + 64, other, 4) == hipSuccess);

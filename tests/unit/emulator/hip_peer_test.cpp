@@ -209,7 +209,7 @@ TEST_CASE("a fault sticks to the device it happened on", "[hip][peer]") {
   CHECK(hip.hipEventDestroy(event) == hipSuccess);
 }
 
-TEST_CASE("a null stream orders the streams of its device alone", "[hip][peer][races]") {
+TEST_CASE("a null stream orders only the streams of its device", "[hip][peer][races]") {
   Devices d;
   void *pinned = nullptr;
   REQUIRE(hip.hipHostMalloc(&pinned, 256, 0) == hipSuccess);

@@ -114,7 +114,7 @@ TEST_CASE("managed memory is reached by both sides", "[hip]") {
   CHECK(hip.hipFree(both) == hipErrorInvalidValue);
 }
 
-TEST_CASE("rows are copied and filled, and what lies between them is left", "[hip]") {
+TEST_CASE("rows are copied and filled, and bytes between them are unchanged", "[hip]") {
   Fixture fixture;
   hipStream_t stream = nullptr;
   REQUIRE(hip.hipStreamCreate(&stream) == hipSuccess);

@@ -89,7 +89,7 @@ TEST_CASE("registered kernels launch until they are unregistered", "[hip]") {
   registration::__hipUnregisterFatBinary(nullptr); // which is not a handle
 }
 
-TEST_CASE("what is wrong with a fat binary is the error of its first use", "[hip]") {
+TEST_CASE("a fat binary's fault is the error of its first use", "[hip]") {
   std::vector<std::byte> other = two_kernels();
   other[48] = std::byte{0x3f}; // gfx90a
   {

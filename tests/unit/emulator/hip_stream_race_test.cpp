@@ -77,7 +77,7 @@ TEST_CASE_METHOD(Racing, "the bytes that are touched count, not the block", "[hi
   CHECK(raced("kernel fill", "fill of 4 bytes"));
 }
 
-TEST_CASE_METHOD(Racing, "two that read are no race", "[hip][races]") {
+TEST_CASE_METHOD(Racing, "two reads are not a race", "[hip][races]") {
   void *other = nullptr;
   REQUIRE(hip.hipHostMalloc(&other, 400, 0) == hipSuccess);
   CHECK(copy_out(first) == hipSuccess);
@@ -134,14 +134,14 @@ TEST_CASE_METHOD(Racing, "what orders work ends a race", "[hip][races]") {
     CHECK(copy_out(nullptr) == hipSuccess);
     CHECK(launch(6, 100, blocking) == hipSuccess);
   }
-  SECTION("the null stream, behind a stream that is gone") {
+  SECTION("the null stream, after a destroyed stream") {
     hipStream_t gone = nullptr;
     REQUIRE(hip.hipStreamCreate(&gone) == hipSuccess);
     CHECK(launch(5, 100, gone) == hipSuccess);
     CHECK(hip.hipStreamDestroy(gone) == hipSuccess);
     CHECK(copy_out(nullptr) == hipSuccess);
   }
-  SECTION("a device wait, behind a stream that is gone") {
+  SECTION("a device wait, after a destroyed stream") {
     hipStream_t gone = nullptr;
     REQUIRE(hip.hipStreamCreateWithFlags(&gone, hipStreamNonBlocking) == hipSuccess);
     CHECK(launch(5, 100, gone) == hipSuccess);
@@ -225,7 +225,7 @@ TEST_CASE_METHOD(Racing, "memory that is freed while another stream uses it", "[
   if (joined) CHECK(text == "[]");
 }
 
-TEST_CASE_METHOD(Racing, "a graph stands behind its stream's work and its own last launch", "[hip][races]") {
+TEST_CASE_METHOD(Racing, "a graph waits for its stream's work and its own last launch", "[hip][races]") {
   // Two roots: one of them has a separate lane.
   hipGraph_t graph = nullptr;
   hipGraphNode_t one = nullptr, other = nullptr;
@@ -251,7 +251,7 @@ TEST_CASE_METHOD(Racing, "a graph stands behind its stream's work and its own la
     CHECK(hip.hipGraphLaunch(exec, first) == hipSuccess);
     CHECK(launch(5, 100, second) == hipSuccess);
   }
-  SECTION("an event behind it") {
+  SECTION("an event after it") {
     CHECK(hip.hipGraphLaunch(exec, first) == hipSuccess);
     CHECK(hip.hipEventRecord(event, first) == hipSuccess);
     CHECK(hip.hipStreamWaitEvent(second, event, 0) == hipSuccess);

@@ -11,7 +11,7 @@
 
 using namespace sluice::test;
 
-TEST_CASE("work behind a fault is passed over, but waits still end", "[hip]") {
+TEST_CASE("work after a fault is skipped, but waits still end", "[hip]") {
   Fixture fixture;
   hipStream_t stream = nullptr;
   REQUIRE(hip.hipStreamCreate(&stream) == hipSuccess);
@@ -149,7 +149,7 @@ TEST_CASE("the null stream waits for blocking streams and they for it", "[hip]")
   CHECK(hip.hipStreamDestroy(blocking) == hipSuccess);
 }
 
-TEST_CASE("a host function that waits for its own device is refused, not stuck", "[hip]") {
+TEST_CASE("a host function that waits for its own device is refused and does not hang", "[hip]") {
   struct Seen {
     hipError_t wait, copy;
     int configure;

@@ -76,7 +76,7 @@ TEST_CASE("a caller finds what its version of HIP has", "[hip][symbol]") {
   CHECK(find("hipGetDevicePropertiesR0600", 599).status == HIP_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT);
 }
 
-TEST_CASE("what is no function of HIP, or of the emulator's, is not found", "[hip][symbol]") {
+TEST_CASE("unknown functions of HIP and of the emulator are not found", "[hip][symbol]") {
   for (const char *name :
        {"hipNoSuchFunction", "hipmalloc", "hipTexObjectCreate", "sluice_emulator_configure"}) {
     INFO(name);

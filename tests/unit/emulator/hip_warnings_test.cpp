@@ -83,7 +83,7 @@ TEST_CASE("after a warning the results can be copied, after an error they cannot
   CHECK(kernel.run() == hipErrorLaunchFailure);
 }
 
-TEST_CASE("what memory refuses and what never ends are always errors", "[hip]") {
+TEST_CASE("refused accesses and endless kernels are always errors", "[hip]") {
   Fixture fixture;
   REQUIRE(configure("warnings", "all") == SLUICE_EMULATOR_OK);
   CHECK(fixture.launch(5, Fixture::elements + 1) == hipSuccess);

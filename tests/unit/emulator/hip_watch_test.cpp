@@ -80,7 +80,7 @@ TEST_CASE("accesses to watched memory are counted dword by dword", "[hip]") {
   CHECK(w.stores == stores);
 }
 
-TEST_CASE("a part of what an access touches may be watched, and either kind alone", "[hip]") {
+TEST_CASE("part of an access may be watched, and only loads or only stores", "[hip]") {
   Watched w;
   REQUIRE(sluice_emulator_watch(w.memory + 257, 4, w.loads.data() + 257, nullptr) == SLUICE_EMULATOR_OK);
   REQUIRE(sluice_emulator_watch(w.memory + 130, 8, nullptr, w.stores.data() + 130) == SLUICE_EMULATOR_OK);

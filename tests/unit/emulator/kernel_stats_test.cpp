@@ -128,7 +128,7 @@ TEST_CASE("a kernel's figures are those of its descriptor, metadata and code", "
         Approx(100 * 112 / way["slot_clk"]["memory"].get<double>()).margin(0.1));
 }
 
-TEST_CASE("the usual way is beside detours with loops, wherever its blocks are", "[stats]") {
+TEST_CASE("the usual way excludes detours with loops, wherever its blocks are", "[stats]") {
   const Json way = Json::parse(json(loops(), "detour"))["way"];
   CHECK(way["instructions"]["MFMA"] == 4); // 1, 1 out of line and 2, not the 6 of the detour
   CHECK(way["instructions"]["total"] == 11);

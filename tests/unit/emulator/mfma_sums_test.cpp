@@ -359,7 +359,7 @@ TEST_CASE("infinities and NaNs come out as the sum of the products would", "[mfm
   CHECK(result(big, one, 0, 0, 0) == 0x7f000000);
 }
 
-TEST_CASE("subnormals of A and B count as zeros for f32 alone, and only if asked", "[mfma]") {
+TEST_CASE("subnormals of A and B count as zeros only for f32, and only if asked", "[mfma]") {
   std::mt19937_64 random(12);
   for (const MfmaInstruction &instruction : mfma_instructions()) {
     const MfmaShape &s = instruction.shape;

@@ -18,7 +18,7 @@ static std::string refusal(llvm::StringRef name) {
   return parsed ? "" : llvm::toString(parsed.takeError());
 }
 
-TEST_CASE("a name says what its kernel is like", "[variants]") {
+TEST_CASE("a name describes its kernel", "[variants]") {
   const std::pair<const char *, AttentionVariant> known[] = {
       {"attn_fwd_f16_d128_q256_kv64_w8", {"f16", "", "", 128, 128, 256, 64, 8, 32, false, false}},
       {"attn_fwd_bf16_d64_q128_kv64_w4_paged", {"bf16", "", "", 64, 64, 128, 64, 4, 32, true, false}},
@@ -40,7 +40,7 @@ TEST_CASE("a name says what its kernel is like", "[variants]") {
   CHECK((append.operation == "kv_append" && append.from == "bf16" && append.to == "e4m3fnuz"));
 }
 
-TEST_CASE("what is not a name is refused from where it stops to be one", "[variants]") {
+TEST_CASE("an invalid name is refused from its first wrong character", "[variants]") {
   const std::pair<const char *, const char *> wrong[] = {
       {"", ""},
       {"attn_bwd_f16_d64_q128_kv64_w4", "attn_bwd_f16_d64_q128_kv64_w4"},

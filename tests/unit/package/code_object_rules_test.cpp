@@ -97,7 +97,7 @@ TEST_CASE("every field of an object arrives where it belongs", "[code_object]") 
   CHECK(kernel.code_bytes == 8);
 }
 
-TEST_CASE("of a kernel's metadata some must be there, and the rest has defaults", "[code_object]") {
+TEST_CASE("some of a kernel's metadata is required, and the rest has defaults", "[code_object]") {
   CHECK(refusal_of(without(".name")) == "metadata: a kernel has no string .name");
   CHECK(refusal_of(with(".name", packed_number(1))) == "metadata: a kernel has no string .name");
   CHECK(refusal_of(without(".symbol")) == "metadata: kernel 'k' has no string .symbol");
@@ -151,7 +151,7 @@ TEST_CASE("an argument has a kind, an offset and a size in the kernarg segment",
         "metadata: kernel 'k' argument 0 is not a map");
 }
 
-TEST_CASE("a kernel asks for its explicit arguments, or for the whole segment where nobody says",
+TEST_CASE("a kernel needs its explicit arguments, or the whole segment if they are not listed",
           "[code_object]") {
   Kernel kernel;
   kernel.kernarg_bytes = 40;
@@ -172,7 +172,7 @@ TEST_CASE("metadata is a map with an array of maps, once", "[code_object]") {
   CHECK(refusal(SmallElf(note(metadata_of({})) + note(metadata_of({kernel})))) == "");
 }
 
-TEST_CASE("notes of other names and types are passed over", "[code_object]") {
+TEST_CASE("notes of other names and types are skipped", "[code_object]") {
   const std::string good = note(metadata_of({packed_map(kernel_metadata())}));
   const std::string broken = "\xc1"; // never read
   const auto has_metadata = [&](const std::string &notes) {
@@ -272,7 +272,7 @@ TEST_CASE("segments touch and do not overlap", "[code_object]") {
   CHECK(refusal_with([&](SmallElf &elf) { elf.segment(2, 1, 6, elf.bytes.size(), 0x2000, 0, 16); }) == "");
 }
 
-TEST_CASE("sections lie in the file, but for those without contents", "[code_object]") {
+TEST_CASE("sections with contents are inside the file", "[code_object]") {
   CHECK(refusal(SmallElf()) == "");
   const auto section = [](uint64_t type) {
     return refusal_with([&](SmallElf &elf) { elf.section(4, type, 2, 1 << 20, 1 << 20, 0, 0); });
@@ -312,7 +312,7 @@ TEST_CASE("symbols have their names in a table of the file", "[code_object]") {
   CHECK(refusal(elf) == "has 65537 symbols; at most 65536 are read");
 }
 
-TEST_CASE("defined symbols lie in the image, others anywhere", "[code_object]") {
+TEST_CASE("defined symbols are inside the image, others anywhere", "[code_object]") {
   const uint64_t end = SmallElf::data_address + 16;
   CHECK(refusal_with([&](SmallElf &elf) { elf.symbol(4, 14, 1, 1, end - 8, 8); }) == "");
   CHECK(refusal_with([&](SmallElf &elf) { elf.symbol(4, 14, 1, 1, end - 7, 8); }) ==
@@ -320,7 +320,7 @@ TEST_CASE("defined symbols lie in the image, others anywhere", "[code_object]") 
   CHECK(refusal_with([&](SmallElf &elf) { elf.symbol(3, 8, 0, 0, end, 8); }) == "");
 }
 
-TEST_CASE("relocated words lie in segments, up to the last byte", "[code_object]") {
+TEST_CASE("relocated words are inside segments, up to the last byte", "[code_object]") {
   const auto relocated = [](uint64_t address, uint64_t type = 13, uint64_t symbol = 0) {
     return refusal_with([&](SmallElf &elf) { elf.relocation(0, address, type, symbol, 0); });
   };
@@ -356,7 +356,7 @@ TEST_CASE("a relocated word has all its bytes, and the image only what belongs i
   CHECK(image[SmallElf::data_address - 1] == std::byte{0});
 }
 
-TEST_CASE("a descriptor and a kernel's first instruction lie in contents of segments", "[code_object]") {
+TEST_CASE("a descriptor and a kernel's first instruction are in the contents of segments", "[code_object]") {
   // The descriptor's segment ends with it, or one byte too early.
   const auto ends_at = [](uint64_t end) {
     return refusal_with([&](SmallElf &elf) { elf.segment(0, 1, 4, 0, 0, end, SmallElf::code); });

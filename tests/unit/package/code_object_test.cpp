@@ -367,7 +367,7 @@ TEST_CASE("an object without metadata still has its kernels, from the descriptor
   CHECK(fill->arguments.empty());
 }
 
-TEST_CASE("of the sizes in descriptor and metadata, the larger counts", "[code_object]") {
+TEST_CASE("the larger size in descriptor and metadata counts", "[code_object]") {
   const uint64_t descriptor = descriptor_at(two_kernels());
   auto changed = [&](const std::function<void(Bytes &)> &change) {
     Bytes bytes = two_kernels();
@@ -417,7 +417,7 @@ TEST_CASE("a code object cut short at any length is refused", "[code_object]") {
   }
 }
 
-TEST_CASE("any change of bytes is read or refused, never more", "[code_object]") {
+TEST_CASE("any change of bytes is read or refused, without other effects", "[code_object]") {
   std::mt19937 random(3);
   const Bytes &whole = two_kernels();
   int accepted = 0;

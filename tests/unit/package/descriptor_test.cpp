@@ -98,7 +98,7 @@ TEST_CASE("numbers of a descriptor are put together in order", "[code_object]") 
   CHECK(descriptor.wave32());
 }
 
-TEST_CASE("a kernel that nothing describes has what AMDGPUUsage says of such", "[code_object]") {
+TEST_CASE("a kernel without a description has AMDGPUUsage's defaults", "[code_object]") {
   const Kernel kernel;
   CHECK(kernel.code_bytes == 0);
   CHECK(kernel.kernarg_bytes == 0);

@@ -9,7 +9,7 @@
 
 using namespace sluice::package;
 
-TEST_CASE("a name says what it stands for", "[kernel_name]") {
+TEST_CASE("a name encodes its fields", "[kernel_name]") {
   const auto name = parse_kernel_name("attn_fwd_f16_d128_q256_kv64_w8");
   REQUIRE(name);
   CHECK(name->operation == "attention_forward");
@@ -82,7 +82,7 @@ TEST_CASE("types that differ have places of their own", "[kernel_name]") {
   }
 }
 
-TEST_CASE("a second head dim is there only if it differs", "[kernel_name]") {
+TEST_CASE("a second head dim appears only if it differs", "[kernel_name]") {
   const auto name = parse_kernel_name("attn_fwd_bf16_d192v128_q128_kv32_w4");
   REQUIRE(name);
   CHECK(name->dtype == "bf16");
@@ -107,7 +107,7 @@ TEST_CASE("formatting and parsing are inverses, and names are distinct", "[kerne
   }
 }
 
-TEST_CASE("what is not a name by the grammar is none", "[kernel_name]") {
+TEST_CASE("names outside the grammar are refused", "[kernel_name]") {
   const std::string good = "attn_fwd_f16_d128_q256_kv64_w8";
   REQUIRE(parse_kernel_name(good));
   for (size_t length = 0; length < good.size(); ++length) {

@@ -57,7 +57,7 @@ TEST_CASE("LDS is given in pieces of 512 bytes, of 64 KiB", "[occupancy]") {
   CHECK(fits(8, 12800, 64) == "5, 2, lds");
 }
 
-TEST_CASE("what is named first is LDS, then waves", "[occupancy]") {
+TEST_CASE("LDS is named before waves", "[occupancy]") {
   CHECK(fits(64, 8192, 256) == "8, 8, lds");
   CHECK(fits(128, 0, 128) == "8, 4, vgprs");
   CHECK(fits(128, 8192, 128) == "8, 4, lds");

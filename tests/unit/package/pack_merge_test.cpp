@@ -93,7 +93,7 @@ TEST_CASE("the figures of the chip whose code was measured are the kernel's", "[
   CHECK(merge({gfx942, gfx90a}) == whole);
 }
 
-TEST_CASE("how a pack is divided and ordered does not show", "[pack_merge]") {
+TEST_CASE("dividing and ordering the input does not change the pack", "[pack_merge]") {
   const std::vector<std::byte> f16_a = part("f16", {{"gfx90a", 1}}), f16_b = part("f16", {{"gfx942", 2}}),
                                both = part("f16", {{"gfx942", 2}, {"gfx90a", 1}}),
                                bf16 = part("bf16", {{"gfx942", 3}});
@@ -104,7 +104,7 @@ TEST_CASE("how a pack is divided and ordered does not show", "[pack_merge]") {
   CHECK(merge({whole}) == whole);
 }
 
-TEST_CASE("what does not belong together is refused", "[pack_merge]") {
+TEST_CASE("mismatched packs are refused", "[pack_merge]") {
   const std::vector<std::byte> good = part("f16", {{"gfx942", 1}});
   CHECK_THROWS_WITH(merge({}), Catch::Contains("no packs to merge"));
   CHECK_THROWS_WITH(merge({good, good}), Catch::Contains("two code objects for gfx942"));
@@ -125,7 +125,7 @@ TEST_CASE("what does not belong together is refused", "[pack_merge]") {
         Catch::Contains("attn_fwd_f16_d128_q256_kv64_w8 for gfx950 differs from that for gfx942"));
 }
 
-TEST_CASE("the largest LDS of a kernel's chips is the kernel's, wherever it stands", "[pack_merge]") {
+TEST_CASE("the largest LDS of a kernel's chips is the kernel's, on any chip", "[pack_merge]") {
   const auto larger_lds = [](KernelEntry &entry) {
     entry.lds_bytes = 81920;
     entry.lds_bytes_without_reuse = 163840;

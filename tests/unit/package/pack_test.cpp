@@ -86,7 +86,7 @@ TEST_CASE("a pack gives back what was added, sorted by name", "[pack]") {
   CHECK(std::vector<std::byte>(entries[2].code.begin(), entries[2].code.end()) == code_950);
 }
 
-TEST_CASE("equal input gives an equal file in whatever order it is added", "[pack]") {
+TEST_CASE("equal input gives an equal file in any order", "[pack]") {
   const auto write = [](bool reversed) {
     PackWriter writer("g", "l");
     for (const uint32_t waves : {reversed ? 8u : 4u, reversed ? 4u : 8u}) {
@@ -167,7 +167,7 @@ TEST_CASE("a pack cut short or grown is refused", "[pack]") {
   CHECK_THAT(refusal(pack), Catch::Contains("bytes instead of"));
 }
 
-TEST_CASE("what is consistent but wrong is refused too", "[pack]") {
+TEST_CASE("consistent but wrong input is refused too", "[pack]") {
   const std::vector<std::byte> pack = test::test_pack();
   CHECK(refusal(with_header(pack, [](PackHeader &) {})) == "");
   CHECK_THAT(refusal(with_header(pack, [](PackHeader &h) { h.version = 1; })), Catch::Contains("version 1"));

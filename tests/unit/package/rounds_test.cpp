@@ -51,7 +51,7 @@ TEST_CASE("eight waves of 16 rows, and four of 32, share a compute unit and have
   }
 }
 
-TEST_CASE("the last round is halved where half of the places are enough", "[rounds]") {
+TEST_CASE("the last round is halved if half of the places are enough", "[rounds]") {
   // 512 workgroups: in rounds of 80 they leave 32.
   const Launch launch({8, 16, 4}, 80);
   CHECK(launch.args.grid_tiles == 16);

@@ -182,7 +182,7 @@ TEST_CASE("types are widened exactly and the result is rounded once", "[referenc
   CHECK(result(SLUICE_BF16) == support::bf16_from_double(-2.0 / 3));
 }
 
-TEST_CASE("without WRITE_LSE none is written", "[reference]") {
+TEST_CASE("without WRITE_LSE no LSE is written", "[reference]") {
   Call call(1, 2, 2, 1, 1, 1, 1);
   call.problem.flags = 0;
   call.run();

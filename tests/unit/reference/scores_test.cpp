@@ -124,7 +124,7 @@ TEST_CASE("a bias has each type and any dimension may be one for all", "[referen
     call.run();
     check(1, 1, 0);
   }
-  SECTION("one for all keys changes LSE alone") {
+  SECTION("one for all keys changes only LSE") {
     call.args.bias.stride[3] = 0;
     call.run();
     CHECK(call.o[7] == Approx(0.5));
@@ -185,7 +185,7 @@ TEST_CASE("a sink takes weight and gives no value", "[reference][scores]") {
   CHECK(call.lse[0] == Approx(std::log(3.0)));
   CHECK(call.o[1] == 0); // nothing else is left of head 1
   CHECK(call.lse[2] == 1000);
-  SECTION("alone it is the LSE") {
+  SECTION("as the only key it is the LSE") {
     call.causal(SLUICE_TOP_LEFT);
     call.args.kv_len = 1;
     const int32_t no_keys = 0;
@@ -194,14 +194,14 @@ TEST_CASE("a sink takes weight and gives no value", "[reference][scores]") {
     CHECK(call.o == std::vector<float>{0, 0, 0, 0});
     CHECK(call.lse == std::vector<float>{0, 0, 1000, 1000});
   }
-  SECTION("at -infinity there is none") {
+  SECTION("at -infinity it has no effect") {
     const float none[] = {-infinity, -infinity};
     call.args.sink_logits = none;
     call.run();
     CHECK(call.o[0] == Approx(4.5));
     CHECK(call.lse[0] == Approx(std::log(2.0)));
   }
-  SECTION("it is to base e whatever the base of LSE") {
+  SECTION("it is to base e with every base of LSE") {
     call.problem.lse_base = SLUICE_LSE_BASE_2;
     call.run();
     CHECK(call.o[0] == Approx(3));

@@ -88,7 +88,7 @@ TEST_CASE("rows past a sequence's lengths are neither read nor written", "[refer
   CHECK(std::count(call.lse.begin(), call.lse.end(), -infinity) == 4);
 }
 
-TEST_CASE("ragged sequences lie between their starts", "[reference][sequences]") {
+TEST_CASE("ragged sequences are between their starts", "[reference][sequences]") {
   sluice_problem problem = one_element_problem(SLUICE_MODE_RAGGED);
   sluice_args args = {};
   // A row before the first sequence and one after the last; sequence 1 has no rows, sequence 3 no keys.

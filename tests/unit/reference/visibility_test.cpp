@@ -106,7 +106,7 @@ TEST_CASE("a bit of the mask is a row and a key", "[reference][visibility]") {
     bytes[3] = 0;
     CHECK(call.visible() == Bits{0b10110000001, 0});
   }
-  SECTION("it only ever hides") {
+  SECTION("it only hides") {
     call.causal(SLUICE_TOP_LEFT);
     CHECK(call.visible() == Bits{0b1, 0b10});
   }
@@ -129,7 +129,7 @@ TEST_CASE("masks are those of their batch and query head", "[reference][visibili
   CHECK(call.o == std::vector<float>{1, 1, 8, 8});
 }
 
-TEST_CASE("what a row does not see has no influence, whatever it is", "[reference][visibility]") {
+TEST_CASE("hidden keys and values have no influence, even if they are NaN", "[reference][visibility]") {
   BitCall call(3, 4);
   call.problem.flags |= SLUICE_HAS_WINDOW_LEFT | SLUICE_HAS_WINDOW_RIGHT;
   for (const float poison : {not_a_number, infinity}) {

@@ -40,7 +40,7 @@ template <typename Element> const Element *at(uint64_t address) {
 
 } // namespace
 
-TEST_CASE("each thing that changes scores has its flags, and no others", "[arguments]") {
+TEST_CASE("each change of the scores has its flags, and no others", "[arguments]") {
   using namespace package;
   CHECK(flags_of([](sluice_problem &) {}) == 0);
   CHECK(flags_of([](sluice_problem &p) { p.mask_alignment = SLUICE_TOP_LEFT; }) == score_top_left);

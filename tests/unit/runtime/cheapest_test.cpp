@@ -74,7 +74,7 @@ TEST_CASE("splits may have one tile", "[cheapest]") {
   CHECK(choice.estimate->clk() == clk_of(slow, problem, 1, 7));
 }
 
-TEST_CASE("the next one is named with its splits", "[cheapest]") {
+TEST_CASE("the runner-up is named with its splits", "[cheapest]") {
   for (const int32_t keys : {32, 64}) {
     const Target device({sharing, slower(high, 5)});
     const Choice choice = device.choose(problem_of(1, 1, keys));
@@ -133,7 +133,7 @@ TEST_CASE("a decode kernel whose tile does not hold the rows has to be cheaper b
   }
 }
 
-TEST_CASE("what fills a wave goes to a decode kernel even where a prefill kernel is faster", "[cheapest]") {
+TEST_CASE("rows that fill a wave go to a decode kernel even if a prefill kernel is faster", "[cheapest]") {
   const Target device({slower(prefill_8, 0.001), slower(sharing, 100)});
   CHECK(device.choose(problem_of(8, 2, 4096)).few->entry.name == sharing.name);
   CHECK(device.choose(problem_of(8, 2, 4096)).many == nullptr);

@@ -49,7 +49,7 @@ const KernelEntry prefill_6 = entry(192, 64, 6, "", 248, 65536, 4096, 4096, 6996
 
 } // namespace
 
-TEST_CASE("kernels for pages serve pages alone", "[choice]") {
+TEST_CASE("kernels for pages serve only pages", "[choice]") {
   const KernelEntry paged = with_form(prefill_8, "paged"), plain = with_form(prefill_4, "");
   const Target both({paged, plain}), one({paged});
   CHECK(both.choose(problem_of(0, 0, 0)).many->entry.name == plain.name);
@@ -58,7 +58,7 @@ TEST_CASE("kernels for pages serve pages alone", "[choice]") {
   CHECK(refusal(one, problem_of(0, 0, 0)) == "mode is 0; nearest supported: SLUICE_MODE_PAGED (2)");
 }
 
-TEST_CASE("kernels for V in K serve nothing else, and they alone know V in packs", "[choice]") {
+TEST_CASE("kernels for V in K serve nothing else, and only they know V in packs", "[choice]") {
   const KernelEntry mla = with_form(sharing, "mla"), decode = with_form(four_waves, "decode");
   const Target both({mla, decode}), first({mla}), second({decode});
   const sluice_problem plain = paged_problem();
@@ -83,7 +83,7 @@ TEST_CASE("cache operations are neither a choice nor a hint", "[choice]") {
   CHECK(refusal(Target({}), problem) == "the kernel pack has no attention kernels");
 }
 
-TEST_CASE("of two head dims that are as near the first by name is named", "[choice]") {
+TEST_CASE("the first by name of two equally near head dims is named", "[choice]") {
   std::vector<KernelEntry> kernels(2, prefill_8);
   kernels[0].name.head_dim_qk = kernels[0].name.head_dim_v = 56;
   kernels[1].name.head_dim_qk = kernels[1].name.head_dim_v = 64;
@@ -94,7 +94,7 @@ TEST_CASE("of two head dims that are as near the first by name is named", "[choi
   CHECK(refusal(Target(kernels), problem) == "head_dim_qk is 2147483647; nearest supported: 64");
 }
 
-TEST_CASE("the highest prefill tile is the rule, of equals the first by name", "[choice]") {
+TEST_CASE("the rule is the highest prefill tile, and the first by name among equals", "[choice]") {
   const Target device({prefill_2, prefill_4, prefill_8});
   CHECK(by_rule(device, 0, 0).many->entry.name == prefill_8.name);
   KernelEntry twin = prefill_8;

@@ -156,7 +156,7 @@ TEST_CASE("splits of a prefill kernel are for one sequence or long chunks, besid
     }
 }
 
-TEST_CASE("few rows go to decode kernels, and many to prefill ones", "[choice]") {
+TEST_CASE("few rows go to decode kernels, many to prefill kernels", "[choice]") {
   for (const std::vector<KernelEntry> &kernels : {all_kernels, {prefill_8, sharing, four_waves}}) {
     const Target device(kernels);
     for (const int32_t rows : {1, 2, 3, 4, 8}) {
@@ -186,7 +186,7 @@ TEST_CASE("few rows go to decode kernels, and many to prefill ones", "[choice]")
   }
 }
 
-TEST_CASE("of two decode kernels the one is chosen that is estimated to cost less", "[choice]") {
+TEST_CASE("the decode kernel with the lower estimate is chosen", "[choice]") {
   const Target device({sharing, four_waves});
   const Choice choice = device.choose(problem_of(8, 1, 4096));
   INFO(choice.reason);
@@ -202,7 +202,7 @@ TEST_CASE("of two decode kernels the one is chosen that is estimated to cost les
   CHECK(other.choose(problem_of(8, 1, 4096)).few->entry.name == four_waves.name); // though 16 rows would do
 }
 
-TEST_CASE("rows that one tile holds are read for once", "[choice]") {
+TEST_CASE("rows of one tile read the keys once", "[choice]") {
   const Target device(all_kernels);
   for (const auto &[rows, tile_q] :
        {std::pair{1, 16u}, {2, 16u}, {3, 64u}, {8, 64u}, {9, 128u}, {16, 128u}}) {
@@ -239,7 +239,7 @@ TEST_CASE("waves that share rows get a tile each", "[choice]") {
   CHECK(choice.min_split_tiles >= 4);
 }
 
-TEST_CASE("what the estimate depends on", "[choice]") {
+TEST_CASE("the estimate depends on", "[choice]") {
   const sluice_problem decode = problem_of(64, 1, 8192);
   const Workload work{decode, 64, 1, 8192};
   const double base = estimate(four_waves, work, 2, 304).attention_clk;
@@ -339,7 +339,7 @@ TEST_CASE("the smallest head dims that hold the problem's are filled with zeros,
   }
 }
 
-TEST_CASE("O as F32 is a matter of every kernel, and its splits are merged to F32", "[choice]") {
+TEST_CASE("every kernel can write O as F32, and its splits are merged to F32", "[choice]") {
   const Target device(all_kernels);
   for (const int32_t rows : {1, 512}) {
     sluice_problem problem = problem_of(1, rows, 131072, 8, 1);
@@ -362,7 +362,7 @@ TEST_CASE("O as F32 is a matter of every kernel, and its splits are merged to F3
   CHECK(clk(f32) - clk(bf16) == Approx(bytes / 4.14e12 * 2.1e9).epsilon(0.01));
 }
 
-TEST_CASE("of kernels that differ in what they round O to one is enough where it is F32", "[choice]") {
+TEST_CASE("one kernel is enough for O as F32 if kernels differ only in what they round O to", "[choice]") {
   std::vector<KernelEntry> kernels;
   for (const char *type : {"f16", "bf16"})
     for (KernelEntry kernel : all_kernels) {
@@ -419,7 +419,7 @@ TEST_CASE("batch-invariant choices depend on nothing but the rules", "[choice]")
       }
 }
 
-TEST_CASE("every problem gets a kernel, whatever its bounds", "[choice]") {
+TEST_CASE("every problem gets a kernel, with any bounds", "[choice]") {
   const Target today(all_kernels), decode({sharing}), prefill({prefill_4});
   for (const int32_t batch : {0, 1, 100, INT32_MAX})
     for (const int32_t rows : {0, 1, 5, 100000, INT32_MAX})

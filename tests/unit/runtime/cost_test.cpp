@@ -61,7 +61,7 @@ TEST_CASE("a tile of a kernel without figures takes its MFMAs", "[cost]") {
   CHECK(clk(1600) - clk(160) == Approx(90 * 2.0 * 16 * 16 * 256 / chip::matrix_flop_16_bit));
 }
 
-TEST_CASE("a kernel that does not fit is estimated as if one did", "[cost]") {
+TEST_CASE("a kernel that does not fit is estimated as if one workgroup did", "[cost]") {
   package::KernelEntry kernel = four_decode_waves();
   const sluice_problem problem = problem_of(1);
   const auto clk = [&] { return estimate(kernel, {problem, 304, 1, 160}, 1, 304).clk(); };
@@ -85,7 +85,7 @@ TEST_CASE("results are F32 as soon as there are two splits", "[cost]") {
   CHECK(clk(rounded, 3) == clk(not_rounded, 3));
 }
 
-TEST_CASE("what a tile sees of the keys, on average", "[cost]") {
+TEST_CASE("the number of keys that a tile sees, on average", "[cost]") {
   sluice_problem problem = problem_of(1);
   CHECK(seen(problem, 20, 1000) == 1000);
   // The middle of 20 rows, and half a tile after it.
@@ -106,7 +106,7 @@ TEST_CASE("rows of several heads are fewer tokens", "[cost]") {
   CHECK(seen(problem, 20, 1000) == 1000 - 20 + 11); // 10.5
 }
 
-TEST_CASE("a window that ends on both sides bounds what is seen", "[cost]") {
+TEST_CASE("a window with two ends bounds the visible keys", "[cost]") {
   sluice_problem problem = problem_of(1);
   problem.window_left = 100;
   problem.window_right = 30;
@@ -122,7 +122,7 @@ TEST_CASE("a window that ends on both sides bounds what is seen", "[cost]") {
   CHECK(seen(problem, 20, 50) == 44);
 }
 
-TEST_CASE("a merge reads few splits and bytes at once, and goes round for many", "[cost]") {
+TEST_CASE("a merge reads few splits and bytes at once, and loops over many", "[cost]") {
   CHECK(fixed_clk(64, 1) == 0);
   CHECK(fixed_clk(64, 2) == Approx(merge_at_once_clk));
   CHECK(fixed_clk(64, 64) == Approx(merge_at_once_clk));

@@ -7,7 +7,7 @@
 
 using namespace sluice::runtime;
 
-TEST_CASE("a type and its name are each other's", "[dtype]") {
+TEST_CASE("types and names are inverses", "[dtype]") {
   const std::string names[] = {"f16", "bf16", "f32", "e4m3fnuz", "e4m3fn", "e5m2fnuz", "e5m2"};
   for (uint32_t type = SLUICE_F16; type <= SLUICE_E5M2; ++type) {
     CHECK(dtype_name(type) == names[type - 1]);

@@ -90,8 +90,7 @@ TEST_CASE("every element type has a name, and a name one type", "[dtype]") {
   CHECK(dtype_of_name("f64") == 0);
 }
 
-TEST_CASE("the current device is put back, also behind an exception, and left alone if it is right",
-          "[device]") {
+TEST_CASE("the current device is restored, also after an exception, and not set if it is right", "[device]") {
   test::FakeHip hip;
   hip.device_count = 3;
   hip.current_device = 2;

@@ -49,7 +49,7 @@ const std::string invariant = "with SLUICE_DETERMINISM_BATCH_INVARIANT the neare
 
 } // namespace
 
-TEST_CASE("splits lie side by side, and their LSEs behind them", "[split]") {
+TEST_CASE("splits are contiguous, and their LSEs follow them", "[split]") {
   const SplitLayout layout = split_layout(problem(), 5, 3, 2);
   CHECK(layout.lse_token_stride == 8);
   CHECK(layout.lse_batch_stride == 2 * 8);
@@ -61,7 +61,7 @@ TEST_CASE("splits lie side by side, and their LSEs behind them", "[split]") {
   CHECK(layout.bytes == 5 * 3 * 2 * row_bytes);
 }
 
-TEST_CASE("a ceiling allows so many splits, but one at least and 65536 at most", "[split]") {
+TEST_CASE("a ceiling limits splits to what fits, from 1 to 65536", "[split]") {
   sluice_problem wanted = problem();
   const uint64_t split_bytes = 3 * 2 * row_bytes;
   CHECK(most_splits(wanted, 2) == (uint64_t{256} << 20) / split_bytes);
@@ -107,7 +107,7 @@ TEST_CASE("one split needs neither merge nor workspace", "[split]") {
   CHECK(one.workspace_bytes == 0);
 }
 
-TEST_CASE("keys are split every 2048, at whatever bounds", "[split]") {
+TEST_CASE("keys are split every 2048, with any bounds", "[split]") {
   sluice_problem wanted = problem();
   const Split four(wanted);
   CHECK(four.refusal == "");
@@ -132,7 +132,7 @@ TEST_CASE("keys are split every 2048, at whatever bounds", "[split]") {
   CHECK(Split(wanted).choice.workspace_bytes == 3 * 4 * row_bytes);
 }
 
-TEST_CASE("what fixed places need is asked for", "[split]") {
+TEST_CASE("fixed places require bounds", "[split]") {
   const auto no_bound = [](const std::string &field) {
     return field + ": " + field +
            " is 0, which is no bound; with SLUICE_DETERMINISM_BATCH_INVARIANT keys are split at fixed "
@@ -148,7 +148,7 @@ TEST_CASE("what fixed places need is asked for", "[split]") {
   CHECK(Split(wanted).refusal == no_bound("max_batch"));
 }
 
-TEST_CASE("what fixed places make too much of is refused with the nearest", "[split]") {
+TEST_CASE("bounds that need too much at fixed places are refused with the nearest", "[split]") {
   sluice_problem wanted = problem();
   wanted.q_heads = wanted.kv_heads = wanted.max_batch = 1;
   wanted.max_q_len = INT32_MAX - 1;

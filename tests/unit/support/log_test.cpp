@@ -22,7 +22,7 @@ struct Seen {
 
 } // namespace
 
-TEST_CASE("the log is off, takes what is severe enough, and goes off again", "[log]") {
+TEST_CASE("the log is off by default, filters by severity, and can be turned off again", "[log]") {
   CHECK(!logs(LogLevel::error));
   Seen seen;
   set_log(Seen::add, &seen, uint32_t(LogLevel::warning));

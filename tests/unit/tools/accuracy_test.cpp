@@ -15,7 +15,7 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 
 } // namespace
 
-TEST_CASE("error figures are what they are called") {
+TEST_CASE("error figures match their names") {
   const std::array got = {1.0, 2.5, -3.0, 0.0};
   const std::array expected = {1.0, 2.0, -4.0, 0.25};
   const std::array tolerance = {0.0, 1.0, 0.5, 1.0};
@@ -69,7 +69,7 @@ TEST_CASE("where V may reach, NaN is not judged, and everything else is") {
   CHECK(figures(NAN, NAN).not_judged == 0); // judged: right
 }
 
-TEST_CASE("being within a tolerance that says nothing is no success") {
+TEST_CASE("staying within an unbounded tolerance is not a success") {
   const std::array<uint8_t, 2> limits = {0, unbounded};
   const ErrorFigures figures =
       measure(std::array{1.0, 1.0}, std::array{1.0, 1.0}, std::array{0.1, 9.0}, limits);
@@ -103,7 +103,7 @@ TEST_CASE("numbers of every element type that attention has are read") {
   CHECK_THROWS_WITH(to_numbers(NpyArray(NpyType::i32, {1})), "attention has no tensors of i32 ('<i4')");
 }
 
-TEST_CASE("the reference of a call knows closed forms, and allows only rounding") {
+TEST_CASE("the reference of a call matches closed forms, and allows only rounding") {
   // K = 0: every weight is 1/3, O is the mean of V.
   CallInputs inputs{.q = NpyArray(NpyType::f16, {1, 2, 2, 64}),
                     .k = NpyArray(NpyType::f16, {1, 3, 1, 64}),
@@ -149,7 +149,7 @@ CallOptions causal(const std::string &alignment) {
 
 } // namespace
 
-TEST_CASE("what is not finite in V loosens nothing but its own column in the rows that see it") {
+TEST_CASE("a non-finite value in V loosens only its own column in the rows that see it") {
   CallInputs inputs = equal_weights(70, 200);
   inputs.v.elements<uint16_t>()[35 * 4 + 2] = f16_infinity;
   inputs.v.elements<uint16_t>()[66 * 4 + 1] = f16_nan;
@@ -180,7 +180,7 @@ TEST_CASE("a tolerance comes from the keys that the row sees") {
   CHECK(reference.o_tolerance[5] < 0.002); // another column
 }
 
-TEST_CASE("a row that is NaN is expected to be NaN, and its neighbours are judged as ever") {
+TEST_CASE("a NaN row is expected to be NaN, and its neighbours are judged as usual") {
   CallInputs inputs = equal_weights(3, 5);
   inputs.q.elements<uint16_t>()[4] = f16_nan; // row 1
   const Reference reference = compute_reference({}, inputs);
@@ -195,7 +195,7 @@ TEST_CASE("a row that is NaN is expected to be NaN, and its neighbours are judge
   }
 }
 
-TEST_CASE("the bound admits where it says nothing") {
+TEST_CASE("the bound shows where it is not finite") {
   CallInputs inputs = equal_weights(1, 3);
   for (uint16_t &element : inputs.q.elements<uint16_t>())
     element = f16_one;

@@ -51,7 +51,7 @@ TEST_CASE("a name changes only when its file is published") {
   CHECK(entries(folder) == 1);
 }
 
-TEST_CASE("other files of the folder are left alone") {
+TEST_CASE("other files of the folder are unchanged") {
   TemporaryFolder folder;
   folder.write("a.partial", "mine");
   folder.write(".sluice-" + std::to_string(getpid()) + "-0.partial", "mine, too");
@@ -62,7 +62,7 @@ TEST_CASE("other files of the folder are left alone") {
   CHECK(entries(folder) == 3);
 }
 
-TEST_CASE("symbolic links stay, and what they lead to is written") {
+TEST_CASE("symbolic links stay, and their targets are written") {
   TemporaryFolder folder;
   fs::create_directory(folder.path("inner"));
   folder.write("inner/file", "before");

@@ -69,7 +69,7 @@ TEST_CASE("progress shows on a terminal after a second, and goes again") {
   close(ours);
 }
 
-TEST_CASE("where there is no terminal there is no progress to see") {
+TEST_CASE("progress is not shown without a terminal") {
   const sluice::test::TemporaryFolder folder;
   const int file = open(folder.path("stderr").c_str(), O_CREAT | O_WRONLY | O_TRUNC, 0600);
   work(file);

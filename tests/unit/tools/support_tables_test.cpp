@@ -84,7 +84,7 @@ TEST_CASE("kernels whose O has another type than Q are a row of their own") {
   CHECK_THAT(tables, Contains("BF16, BF16 to F32, E4M3FNUZ to BF16, E4M3FNUZ to F32:\n\n| head size |"));
 }
 
-TEST_CASE("a feature of some types only is counted") {
+TEST_CASE("a feature of only some types is counted") {
   package::KernelEntry more = test::kernel_entry("bf16", 64, 4);
   more.features.push_back("alibi");
   const std::vector<std::byte> pack = finished({test::kernel_entry("f16", 64, 4), more});
