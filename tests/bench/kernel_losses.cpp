@@ -41,7 +41,7 @@ Wanted find(const std::vector<ShippedKernel> &kernels, const std::string &argume
   const size_t plus = argument.find('+');
   const std::string name = argument.substr(0, plus);
   if (plus != std::string::npos && argument.substr(plus) != "+causal")
-    throw std::runtime_error("\"" + argument + "\": behind a kernel's name only \"+causal\" may stand");
+    throw std::runtime_error("\"" + argument + "\": only \"+causal\" may follow a kernel's name");
   for (const ShippedKernel &kernel : kernels)
     if (kernel.name == name) return {kernel, plus != std::string::npos};
   throw std::runtime_error("the pack has no kernel \"" + name + "\"");
@@ -119,7 +119,7 @@ private:
   package::AttentionLaunch call;
 };
 
-enum class Where { before, loop, behind };
+enum class Where { before, loop, after };
 
 /// For each instruction by index, from the addresses; the loop is every path from a barrier back to it.
 std::vector<Where> places(const ShippedKernel &kernel, const emulator::ProgramImpl &program) {
@@ -149,7 +149,7 @@ std::vector<Where> places(const ShippedKernel &kernel, const emulator::ProgramIm
       const bool inside = after[i] && before[i];
       entered |= inside;
       where[size_t(program.op_at_address(listing[i].pc))] = inside    ? Where::loop
-                                                            : entered ? Where::behind
+                                                            : entered ? Where::after
                                                                       : Where::before;
     }
     return where;
@@ -171,15 +171,15 @@ auto uses(Pipe pipe) {
 auto does(Effect effect) {
   return [effect](const OpTiming &timing) { return timing.effect == effect; };
 }
-bool is_no_mfma(const OpTiming &timing) {
+bool is_not_mfma(const OpTiming &timing) {
   return timing.pipe != Pipe::matrix;
 }
 
 const WhatIf what_ifs[] = {
     {"before the loop: loads and their waits", Where::before,
      [](const OpTiming &t) { return t.pipe == Pipe::vmem || t.effect == Effect::wait_counts; }},
-    {"before the loop: the rest but MFMAs", Where::before, is_no_mfma},
-    {"behind the loop", Where::behind, is_no_mfma},
+    {"before the loop: the rest but MFMAs", Where::before, is_not_mfma},
+    {"after the loop", Where::after, is_not_mfma},
     {"barriers", Where::loop, does(Effect::barrier)},
     {"copies into LDS", Where::loop, uses(Pipe::vmem)},
     {"scalar instructions", Where::loop, uses(Pipe::salu)},
@@ -214,10 +214,10 @@ Share share_of(const TimingResult &result) {
 
 struct Row {
   std::string name;
-  Share together, alone;
+  Share together, separate;
 };
 
-std::vector<Row> what_if_rows(const Wanted &wanted, bool alone_too) {
+std::vector<Row> what_if_rows(const Wanted &wanted, bool separate_too) {
   Bench usual(wanted, Problem::usual), steady(wanted, Problem::zero_keys);
   const std::vector<Where> where = places(wanted.kernel, usual.code());
   const std::vector<OpTiming> original = op_timings(usual.code());
@@ -226,10 +226,10 @@ std::vector<Row> what_if_rows(const Wanted &wanted, bool alone_too) {
   std::vector<OpTiming> together = original;
   for (const WhatIf &what : what_ifs) {
     make_free(together, where, what);
-    std::vector<OpTiming> alone = original;
-    make_free(alone, where, what);
-    rows.push_back(
-        {what.name, share_of(steady.time(together)), alone_too ? share_of(steady.time(alone)) : Share{}});
+    std::vector<OpTiming> separate = original;
+    make_free(separate, where, what);
+    rows.push_back({what.name, share_of(steady.time(together)),
+                    separate_too ? share_of(steady.time(separate)) : Share{}});
   }
   return rows;
 }
@@ -240,15 +240,16 @@ void print_what_ifs(const std::vector<Wanted> &wanted) {
   for (const Wanted &one : wanted)
     all.push_back(what_if_rows(one, wanted.size() == 1));
   if (wanted.size() == 1) {
-    std::printf("| free as well | clk of a workgroup | saved | MFMA busy | saved alone | MFMA busy alone |\n"
-                "| --- | ---: | ---: | ---: | ---: | ---: |\n");
+    std::printf(
+        "| also free | clk of a workgroup | saved | MFMA busy | saved separately | MFMA busy separately |\n"
+        "| --- | ---: | ---: | ---: | ---: | ---: |\n");
     for (size_t i = 0; i < all[0].size(); ++i) {
       const Row &row = all[0][i];
       const double before = all[0][i == 0 ? 0 : i - 1].together.clk;
-      const double before_alone = all[0][i < 2 ? 0 : 1].alone.clk;
+      const double before_separate = all[0][i < 2 ? 0 : 1].separate.clk;
       std::printf("| %s | %.0f | %.0f | %.1f %% | %.0f | %.1f %% |\n", row.name.c_str(), row.together.clk,
-                  before - row.together.clk, row.together.percent(), before_alone - row.alone.clk,
-                  row.alone.percent());
+                  before - row.together.clk, row.together.percent(), before_separate - row.separate.clk,
+                  row.separate.percent());
     }
     return;
   }

@@ -1,4 +1,4 @@
-// A register that a load will write is overwritten before it has
+// A register is overwritten before a pending load writes it
 // report: pending_register
 // at: v_mov_b32_e32 v3
 // other: global_load_dword v3

@@ -1,4 +1,4 @@
-// A buffer holds one element less than is read: the last lane gets 0
+// A buffer is one element shorter than the read: the last lane gets 0
 // report: buffer_out_of_range
 // at: buffer_load_dword
 .include "kernel.inc"

@@ -1,4 +1,4 @@
-// The wave ends while its copy into LDS is in flight: it lands in another workgroup's LDS
+// The wave ends while its copy into LDS is in flight: the copy lands in another workgroup's LDS
 // report: lds_copy_at_end
 // at: buffer_load_dword
 .include "kernel.inc"

@@ -1,4 +1,4 @@
-// A DPP instruction reads what was written one instruction before
+// A DPP instruction reads a register that was written one instruction before
 // report: hazard
 // at: v_mov_b32_dpp
 // other: v_mov_b32_e32 v3

@@ -1,4 +1,4 @@
-// A flag is read from memory that nobody has written, and a branch depends on it
+// A branch depends on a flag that is read from uninitialised memory
 // report: register_uninitialised
 // at: s_cbranch_scc1
 // other: s_load_dword s16

@@ -1,4 +1,4 @@
-// A jump through a register that holds no address of an instruction
+// A jump through a register that does not hold the address of an instruction
 // report: invalid_pc
 // at: s_setpc_b64
 .include "kernel.inc"

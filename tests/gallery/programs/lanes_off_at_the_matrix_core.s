@@ -1,4 +1,4 @@
-// The matrix core computes all lanes, whatever EXEC says
+// Lanes are off at an MFMA, but the matrix core ignores EXEC
 // report: exec_at_mfma
 // at: v_mfma_f32_32x32x8_f16
 .include "kernel.inc"

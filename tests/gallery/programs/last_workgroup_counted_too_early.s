@@ -1,4 +1,4 @@
-// The last workgroup sums what all wrote, but they count themselves before their stores are done
+// The last workgroup sums the parts of all, but the others count themselves before their stores are done
 // report: global_race
 // at: global_load_dwordx4
 // other: global_store_dword

@@ -1,4 +1,4 @@
-// The last workgroup sums what all wrote, but its own caches may hold what was there before
+// The last workgroup sums the parts of all, but its own caches may hold older data
 // report: stale_cache
 // at: global_load_dwordx4
 // other: global_store_dword

@@ -1,4 +1,4 @@
-// LDS holds anything when a workgroup starts
+// LDS is read before it is written: it is undefined when a workgroup starts
 // report: lds_uninitialised
 // at: ds_read_b32
 .include "kernel.inc"

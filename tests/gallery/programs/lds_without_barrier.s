@@ -1,4 +1,4 @@
-// A wave reads what another writes to LDS, with no barrier in between
+// A wave reads LDS that another wave writes, without a barrier in between
 // report: lds_race
 // at: ds_read_b32
 // other: ds_write_b32 v1

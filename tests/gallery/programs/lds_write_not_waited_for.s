@@ -1,4 +1,4 @@
-// The barrier is there, but the write before it was not waited for
+// The barrier does not wait for the write before it
 // report: lds_race
 // at: ds_read_b32
 // other: ds_write_b32

@@ -1,4 +1,4 @@
-// A value is used before the load that brings it was waited for
+// A value is used without a wait for its load
 // report: pending_register
 // at: v_add_u32_e32 v3
 // other: global_load_dword v3

@@ -1,4 +1,4 @@
-// A load overwrites a result that the matrix core is still to write: the manual's rows name vector instructions only
+// A load overwrites a result that the matrix core has not written yet: the manual's rows name only vector instructions
 // report: hazard
 // level: compiler
 // severity: warning

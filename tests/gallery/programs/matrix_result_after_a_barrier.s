@@ -1,4 +1,4 @@
-// A result of the matrix core is read too early by count, but waves have met at a barrier meanwhile
+// A result of the matrix core is read too early by count, but a barrier is in between
 // report: hazard
 // level: by_count
 // severity: warning

@@ -1,4 +1,4 @@
-// A result of the matrix core is read too early by count, but a branch was taken meanwhile
+// A result of the matrix core is read too early by count, but a taken branch is in between
 // report: hazard
 // level: by_count
 // severity: warning

@@ -1,4 +1,4 @@
-// op_sel makes both results of a packed sum of a dword that a load is still to bring; the other one is there
+// op_sel makes a packed sum use one dword twice, and its load is still pending; the other dword has arrived
 // report: pending_register
 // at: v_pk_add_f32
 // other: global_load_dword v7

@@ -1,4 +1,4 @@
-// op_sel makes both results of a packed multiplication of a dword that was never written; the other one was
+// op_sel makes a packed multiplication use one dword twice, and it was never written; the other dword was
 // report: register_uninitialised
 // at: global_store_dwordx2
 // other: v_pk_mul_f32

@@ -1,4 +1,4 @@
-// Scalar loads return in any order: waiting for all but one of them tells nothing
+// Scalar loads return in any order: waiting for all but one of them does not show which have arrived
 // report: pending_register
 // at: s_add_u32 s16
 // other: s_load_dwordx2 s[4:5]

@@ -1,4 +1,4 @@
-// A loop that nothing ends
+// A loop that never ends
 // report: budget_exhausted
 // at: s_branch
 .include "kernel.inc"

@@ -1,4 +1,4 @@
-// A read is still in flight when its wave arrives at the barrier after which another wave stores there
+// A wave arrives at a barrier with a read in flight, and another wave stores there after the barrier
 // report: lds_write_after_read
 // severity: warning
 // at: ds_write_b32 v3, v4

@@ -1,4 +1,4 @@
-// Two waves store the same value to the same dword of LDS in no order, as compiled code does where all have it
+// Two waves store the same value to the same dword of LDS unordered, as compiled code does with uniform values
 // report: lds_equal_stores
 // severity: warning
 // at: ds_write_b32

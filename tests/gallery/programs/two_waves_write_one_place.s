@@ -1,4 +1,4 @@
-// Two waves write the same dword of LDS in no order
+// Two waves write the same dword of LDS unordered
 // report: lds_race
 // at: ds_write_b32
 // other: ds_write_b32

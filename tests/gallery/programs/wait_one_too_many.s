@@ -1,4 +1,4 @@
-// Two loads are in flight and the wait lets one too many stay there
+// Two loads are in flight, and the wait lets one too many stay in flight
 // report: pending_register
 // at: v_add_u32_e32 v5
 // other: global_load_dword v4
