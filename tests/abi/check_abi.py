@@ -122,7 +122,7 @@ def symbols(header, library):
     nodes = {f"SLUICE_{major}"} | {f"SLUICE_{major}.{number}" for number in range(1, minor + 1)}
     for symbol in exported:
         if symbol.split("@@")[-1] not in nodes:
-            sys.exit(f"{symbol} has none of the version nodes that SLUICE_ABI_MINOR {minor} makes: {sorted(nodes)}")
+            sys.exit(f"{symbol} has a version node outside those of SLUICE_ABI_MINOR {minor}: {sorted(nodes)}")
     return "\n".join(exported) + "\n"
 
 
@@ -138,7 +138,7 @@ def compare(name, actual, update):
     if update:
         path.write_text(actual)
     elif actual != expected:
-        sys.exit("additions that nobody wrote down, which --update does:\n" + "\n".join(difflib.unified_diff(
+        sys.exit("additions that are not recorded; --update records them:\n" + "\n".join(difflib.unified_diff(
             expected.splitlines(), actual.splitlines(), name, "now", lineterm="")))
     print(f"as in {name}: {len(actual.splitlines())} lines")
 

@@ -57,7 +57,7 @@ def check_hip(program, folder):
         for number in ("7", "6", "5"):
             (pathlib.Path(broken) / f"libamdhip64.so.{number}").write_text("no library")
         status, field, message, _ = probe([program, "hip"], [broken])
-        expect("of three that are none", (status, field), ("SLUICE_NO_DEVICE", "libamdhip64"))
+        expect("with three invalid files", (status, field), ("SLUICE_NO_DEVICE", "libamdhip64"))
         said = [rf"{re.escape(broken)}/libamdhip64\.so\.{number}: [^;]+" for number in ("7", "6", "5")]
         if not re.fullmatch("no HIP runtime is loaded, and none can be opened: " + "; ".join(said), message):
             sys.exit(f"unclear message: {message}")
@@ -144,8 +144,8 @@ def check_more_rights(work, theirs, static_program):
 def check_emulator(program, library, folder, static_program):
     soname = "libsluice_emulator.so.1"
     with tempfile.TemporaryDirectory() as work:
-        alone, beside, wrong = (pathlib.Path(work) / name for name in ("alone", "beside", "wrong"))
-        for place in (alone, beside, wrong):
+        apart, beside, wrong = (pathlib.Path(work) / name for name in ("apart", "beside", "wrong"))
+        for place in (apart, beside, wrong):
             place.mkdir()
             shutil.copy(library, place / "libsluice.so.1")
             shutil.copy(program, place / "probe")
@@ -155,12 +155,12 @@ def check_emulator(program, library, folder, static_program):
         status, _, message, runtime = probe([beside / "probe", "emulated"], [], beside / "libsluice.so.1")
         expect("beside the library", (status, message, runtime), ("SLUICE_OK", "", [soname]))
         # By soname.
-        status, _, message, runtime = probe([alone / "probe", "emulated"], [alone, pathlib.Path(folder) / "emulator"])
+        status, _, message, runtime = probe([apart / "probe", "emulated"], [apart, pathlib.Path(folder) / "emulator"])
         expect("in the search path", (status, message, runtime), ("SLUICE_OK", "", [soname]))
         # Not found: the message names the file and the places that were searched.
-        status, field, message, _ = probe([alone / "probe", "emulated"], [alone])
+        status, field, message, _ = probe([apart / "probe", "emulated"], [apart])
         expect("nowhere", (status, field), ("SLUICE_NO_DEVICE", soname))
-        for place in (f": {soname}: ", f"; {alone}/{soname}: "):
+        for place in (f": {soname}: ", f"; {apart}/{soname}: "):
             if place not in message:
                 sys.exit(f"the message does not say where it looked: {message}")
         # A file of that name that is something else.

@@ -4,10 +4,9 @@
 // the program fail
 //
 // The library runs on the emulator through a table in which each call fails in turn, by number, with one
-// error after another. These checks are made every time, whatever the outcome: status, error struct and
-// message agree and name the call; after a failure only releasing functions of HIP were called; the same call
-// succeeds when HIP does again and computes what it should; and in the end nothing that the library made is
-// left.
+// error after another. Each time, the test checks that status, error struct and message agree and name
+// the call; that only releasing functions of HIP are called after a failure; that the same call succeeds once
+// HIP works again, with the right result; and that nothing that the library made is left in the end.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "emulated_calls.h"
@@ -74,7 +73,7 @@ public:
   Subject &operator=(const Subject &) = delete;
   virtual ~Subject() { set_device(0); }
   virtual sluice_status act(sluice_error *error) = 0;
-  /// The result of all that was enqueued, as bytes; empty if there is no result.
+  /// The result of all that was enqueued, as bytes; empty without a result.
   virtual std::vector<unsigned char> result() { return {}; }
 };
 
@@ -341,7 +340,7 @@ Outcome outcome_of(const Function &function, size_t at, int code, bool sticks, b
     if (outcome.status != SLUICE_OK) {
       check_error(outcome.status, error, noticed == at ? failed : "hip", code);
       for (size_t i = noticed + 1; i < calls.size(); ++i)
-        expect(puts_back(calls[i]), std::string("behind the failure comes ") + calls[i]);
+        expect(puts_back(calls[i]), std::string("after the failure comes ") + calls[i]);
       outcome.field = std::string(error.field).starts_with("attn_") ||
                               std::string(error.field).starts_with("kv_append_") ||
                               std::string(error.field).starts_with("merge_states_")

@@ -203,7 +203,7 @@ TEST_CASE("structs that the library fills follow the rules of struct_size", "[si
   const ContextHandle context = target_context();
   const PlanHandle plan = make_plan(context, good_problem());
   const sluice_problem problem = good_problem();
-#if SLUICE_HAS_KERNELS // otherwise there is no pack to describe
+#if SLUICE_HAS_KERNELS // without kernels the pack is missing
   check_output<sluice_build>(
       "build", [&](sluice_build *build, sluice_error *error) { return sluice_build_info(build, error); },
       false);

@@ -53,9 +53,9 @@ TEST_CASE("batch-invariant results do not depend on the rest of the batch", "[bo
         const Bits bits = bits_of(together, i);
         CHECK(bits == bits_of(among, mixed.size() - 1 - 2 * i));
         // Each on its own, at its own bounds.
-        Batch alone(invariant(problem, 1, watched[i].rows, watched[i].keys), {watched[i]});
-        alone.run();
-        CHECK(bits == bits_of(alone, 0));
+        Batch single(invariant(problem, 1, watched[i].rows, watched[i].keys), {watched[i]});
+        single.run();
+        CHECK(bits == bits_of(single, 0));
       }
       together.compare_with_reference();
     }

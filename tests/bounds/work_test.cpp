@@ -126,8 +126,8 @@ TEST_CASE("each sequence of a mixed batch runs in its own kind of tile", "[bound
       std::vector<Sequence> mixed = {{1, 300, 1}, {few, 100, 2}};
       mixed.insert(mixed.end(), many.begin(), many.end());
       mixed.push_back({few, 33, 3});
-      Batch alone(problem, many), together(problem, mixed);
-      const Work of_many = work_of(alone), all = work_of(together);
+      Batch large(problem, many), together(problem, mixed);
+      const Work of_many = work_of(large), all = work_of(together);
       CHECK(of_many.decode == 0);
       CHECK(of_many.prefill > 0);
       CHECK(all.prefill == of_many.prefill);

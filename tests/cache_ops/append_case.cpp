@@ -261,7 +261,7 @@ void check_append(const AppendCase &c) {
             allowed[at * cache_bytes + byte] = 1;
           const double number = read_cache(c.cache, found);
           bool good;
-          if (margin == 0 && !is_fp8) // a copy, whatever the bits
+          if (margin == 0 && !is_fp8) // a copy of the bits
             good = found == rows[size_t(t * side.rows[1] + h * side.rows[2] + e)];
           else if (std::isnan(value))
             good = std::isnan(number);

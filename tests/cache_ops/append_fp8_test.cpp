@@ -81,7 +81,7 @@ TEST_CASE("every number is rounded once, to nearest even, and limited", "[append
 }
 
 TEST_CASE("scales that cannot be divisors", "[append_fp8]") {
-  // The NaN has all its bits set: rounding them up would make a number of it.
+  // The NaN has all its bits set: rounding them up would turn it into a number.
   float nan_scale;
   const uint32_t nan_bits = 0x7fffffff;
   std::memcpy(&nan_scale, &nan_bits, sizeof nan_scale);

@@ -94,7 +94,7 @@ inline sluice_context *device() {
   return context.get();
 }
 
-/// What the emulator has reported since the last time, as JSON.
+/// The emulator's reports since the last time, as JSON.
 inline std::string take_reports() {
   std::string reports(sluice_emulator_take_reports(nullptr, 0), '\0');
   sluice_emulator_take_reports(reports.data(), reports.size());

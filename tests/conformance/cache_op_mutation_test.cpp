@@ -177,9 +177,9 @@ const std::vector<MergeMutant> &merge_mutants() {
        [](MergeCase &c, MergeInputs &in) {
          change_parts(c, in, [&](int part, double lse) { return part == c.parts - 1 ? -infinity : lse; });
        }},
-      {"parts behind one of a lane are lost", lose_parts<4>},
-      {"parts behind one of each slot are lost", lose_parts<16>},
-      {"parts behind all that are read at once are lost", lose_parts<64>},
+      {"parts after the first of a lane are lost", lose_parts<4>},
+      {"parts after the first of each slot are lost", lose_parts<16>},
+      {"parts after those that are read at once are lost", lose_parts<64>},
       {"a part counts twice",
        [](MergeCase &c, MergeInputs &in) {
          change_parts(c, in, [](int part, double lse) { return part == 1 ? lse + std::log(2.0) : lse; });

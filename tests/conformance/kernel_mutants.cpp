@@ -266,7 +266,7 @@ const std::vector<Mutant> &mutants() {
       {"the whole tile of the sink tokens is seen where not causal", "window",
        [](const Case &c) { return sink_tokens(c) && !is_causal(c); },
        [](Case &c, Inputs &, const Kernel &kernel) { c.sink_tokens = kernel.tile_kv; }},
-      {"the tile behind that of the sink tokens is seen", "window", sink_tokens,
+      {"the tile after that of the sink tokens is seen", "window", sink_tokens,
        [](Case &c, Inputs &in, const Kernel &kernel) {
          Case more = c;
          more.sink_tokens = 2 * kernel.tile_kv;
@@ -277,7 +277,7 @@ const std::vector<Mutant> &mutants() {
          });
          c = more;
        }},
-      {"the first key is seen whatever the window", "window",
+      {"the first key is seen outside the window", "window",
        [](const Case &c) { return c.window_left >= 0 && c.sink_tokens == 0; },
        [](Case &c, Inputs &, const Kernel &) { c.sink_tokens = 1; }},
       {"no bits", "mask", bits, [](Case &c, Inputs &, const Kernel &) { c.bits = {}; }},

@@ -253,21 +253,21 @@ TEST_CASE("a single sequence uses the same memory") {
                                      .bias = {.type = BiasType::f16}}));
     const Call call(c);
     for (int b = 0; b < c.batch; ++b) {
-      const sluice_args alone = make_args(c, call.memory, call.bases, b);
-      CHECK(alone.batch == 1);
+      const sluice_args single = make_args(c, call.memory, call.bases, b);
+      CHECK(single.batch == 1);
       const auto address = [](const sluice_tensor &t, int64_t sequence, int64_t row, int bytes) {
         return static_cast<const char *>(t.data) + (sequence * t.stride[0] + row * t.stride[1]) * bytes;
       };
       const bool starts = call.args.q_starts != nullptr;
-      CHECK(address(alone.q, 0, starts ? alone.q_starts[0] : 0, 2) ==
+      CHECK(address(single.q, 0, starts ? single.q_starts[0] : 0, 2) ==
             address(call.args.q, starts ? 0 : b, starts ? call.args.q_starts[b] : 0, 2));
-      CHECK(address(alone.o, 0, 0, 2) == address(call.args.o, starts ? 0 : b, 0, 2));
-      CHECK(address(alone.bias, 0, 0, 2) == address(call.args.bias, b, 0, 2));
-      CHECK(address(alone.mask, 0, 0, 1) == address(call.args.mask, b, 0, 1));
-      CHECK(alone.kv_lengths[0] == call.args.kv_lengths[b]);
+      CHECK(address(single.o, 0, 0, 2) == address(call.args.o, starts ? 0 : b, 0, 2));
+      CHECK(address(single.bias, 0, 0, 2) == address(call.args.bias, b, 0, 2));
+      CHECK(address(single.mask, 0, 0, 1) == address(call.args.mask, b, 0, 1));
+      CHECK(single.kv_lengths[0] == call.args.kv_lengths[b]);
       if (mode == Mode::paged) {
-        CHECK(alone.k.data == call.args.k.data);
-        CHECK(static_cast<const int64_t *>(alone.page_table)[0] == call.page(b, 0));
+        CHECK(single.k.data == call.args.k.data);
+        CHECK(static_cast<const int64_t *>(single.page_table)[0] == call.page(b, 0));
       }
     }
   }

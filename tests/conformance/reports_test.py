@@ -126,7 +126,7 @@ class Reports(InFolder):
             self.assertEqual(failure.text, f"{case['reason']}\nreproduce: {case['reproduce']}")
             self.assertIn(case["reproduce"], text)
             self.assertIn(f"FAIL {case['name']}", text)
-        # The command line reproduces the case, whatever the name of the file.
+        # The command line reproduces the case under any name of the file.
         failed = next(case for case in data["cases"] if case["outcome"] == "failed")
         again = subprocess.run(failed["reproduce"], shell=True, capture_output=True, text=True)
         self.assertEqual(again.returncode, 1, again.stderr)
@@ -143,9 +143,9 @@ class Reports(InFolder):
             self.assertEqual(case["kernel"], case["name"].split("@")[1])
             self.assertEqual(case["outcome"], "failed" if case["kernel"] == wrong else "passed", case["name"])
         self.assertEqual(data["counts"]["failed"], data["counts"]["passed"])
-        # A case that only the full level has is rerun at that level.
-        alone = f"f16_d128_*_full_*_normal_alibi_plan*@{wrong}"
-        case, = self.report("--device", "emulated", "--pack", pack, "--level", "full", "--filter", alone, status=1)[2]["cases"]
+        # A case of only the full level is rerun at that level.
+        full_only = f"f16_d128_*_full_*_normal_alibi_plan*@{wrong}"
+        case, = self.report("--device", "emulated", "--pack", pack, "--level", "full", "--filter", full_only, status=1)[2]["cases"]
         again = subprocess.run(case["reproduce"], shell=True, capture_output=True, text=True)
         self.assertEqual(again.returncode, 1, again.stderr)
         self.assertIn(f"FAIL {case['name']}", again.stdout)
@@ -205,7 +205,7 @@ class Files(InFolder):
         name = re.fullmatch("sluice-conformance: the process ends in the case (.+)", told).group(1)
         self.assertIn(name, run("--device", "emulated", "--list").stdout.split())
 
-    def test_what_cannot_be_written_after_all_fails_and_leaves_the_other(self):
+    def test_a_late_write_error_fails_and_keeps_the_other_file(self):
         """A disk that is full by then: the run's results are not lost, and the command line is not blamed."""
         for full, other in (("--junit", "--json"), ("--json", "--junit")):
             kept = self.folder / f"kept{other}"
@@ -221,7 +221,7 @@ class Files(InFolder):
         self.assertIn("the standard output cannot be written", done.stderr)
         self.assertIn("f16_d64_", self.json.read_text())
 
-    def test_what_cannot_be_written_is_found_before_the_run(self):
+    def test_unwritable_files_are_found_before_the_run(self):
         for option in ("--junit", "--json"):
             done = run("--device", "reference", *SMALL, option, self.folder / "nowhere" / "report")
             self.assertEqual((done.returncode, done.stdout), (2, ""))

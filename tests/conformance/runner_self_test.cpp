@@ -15,7 +15,7 @@ namespace {
 /// Computes as the oracle does, with a defect.
 class Defective : public Executor {
 public:
-  /// What happens after the n-th run, from 0, which was of sequence `only` or of all.
+  /// Changes the memory after the n-th run, from 0, of sequence `only` or of all sequences.
   using Defect = std::function<void(int n, std::optional<int> only, const Case &c, Memory &memory)>;
   explicit Defective(Defect of_runs) : defect(std::move(of_runs)) {}
 

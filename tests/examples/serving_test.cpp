@@ -194,11 +194,11 @@ TEST_CASE_METHOD(Served, "a text does not depend on the other requests", "[servi
   const std::vector<Completion> together = server.serve(several);
   CHECK(server.counts().most_at_once == 4);
   Server single(device, model, {.max_batch = 1, .max_prompt = 270, .max_length = 288, .pages = 18});
-  std::vector<Completion> alone;
+  std::vector<Completion> one_by_one;
   for (const Request &request : several)
-    alone.push_back(single.serve({&request, 1}).front());
+    one_by_one.push_back(single.serve({&request, 1}).front());
   CHECK(single.counts().most_at_once == 1);
-  check_identical(together, alone);
+  check_identical(together, one_by_one);
 }
 
 TEST_CASE_METHOD(Served, "a graph, captured once, gives what calls one by one give", "[serving]") {

@@ -1,7 +1,7 @@
 //===- large_scores_test.cpp - scores whose product with the scale has no digits left -------------------===//
 //
-// All scores are 2^20 and some eighths, exact in F32, so that the weights follow from their differences,
-// whatever the scale. The largest score grows from tile to tile: an error of an offset that all keys of a row
+// All scores are 2^20 and some eighths, exact in F32, so that the weights follow from their differences at
+// any scale. The largest score grows from tile to tile, because an error in an offset that all keys of a row
 // share would cancel.
 //
 //===----------------------------------------------------------------------------------------------------===//

@@ -68,7 +68,7 @@ Values windows() {
           {"both 30", both, 30},
           {"causal left 30", causal_left, 30},
           {"causal right", [](P &p, int32_t) { p.flags |= SLUICE_CAUSAL | SLUICE_HAS_WINDOW_RIGHT; }},
-          {"width alone", SLUICE_SETTER(window_left), 9}};
+          {"only a width", SLUICE_SETTER(window_left), 9}};
 }
 
 Values heads() {
@@ -110,8 +110,8 @@ Values bounds() {
           {"prefill", prefill, 300},
           {"decode", decode, 4000},
           {"decode of many keys", decode, largest},
-          {"keys alone", SLUICE_SETTER(max_kv_len), 5000},
-          {"batch alone", SLUICE_SETTER(max_batch), 2},
+          {"only keys", SLUICE_SETTER(max_kv_len), 5000},
+          {"only a batch", SLUICE_SETTER(max_batch), 2},
           {"no rows",
            [](P &p, int32_t) {
              p.max_batch = 2;
@@ -165,7 +165,7 @@ Values modes() {
   out.push_back({"paged, CSR", paged, SLUICE_PAGE_TABLE_CSR});
   out.push_back({"paged, no table", paged, SLUICE_PAGE_TABLE_NONE});
   out.push_back({"paged, table 3", paged, 3});
-  out.push_back({"a table alone", SLUICE_SETTER(page_table_kind), SLUICE_PAGE_TABLE_CSR});
+  out.push_back({"only a table", SLUICE_SETTER(page_table_kind), SLUICE_PAGE_TABLE_CSR});
   return out;
 }
 

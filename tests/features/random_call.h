@@ -76,9 +76,9 @@ public:
 
   /// Runs on the device, with workspace as large as the plan says.
   void run();
-  /// The same, whatever the device reports. Returns the reports, as JSON.
+  /// The same, and permits reports of the device. Returns them as JSON.
   std::string run_wild();
-  /// Changes outside the rows of O and LSE that the call may write; empty if there are none.
+  /// Changes outside the rows of O and LSE that the call may write, or an empty string.
   std::string find_stray_store() const;
   /// The same on the host.
   void refer();

@@ -94,7 +94,7 @@ std::optional<double> value_of(const std::string &text) {
   return value;
 }
 
-std::string behind(const std::string &message, std::string_view words) {
+std::string text_after(const std::string &message, std::string_view words) {
   const size_t at = message.find(words);
   return at == std::string::npos ? "" : message.substr(at + words.size());
 }
@@ -114,9 +114,9 @@ std::optional<P> without_flag(P problem, const std::string &message, const std::
 }
 
 std::optional<P> nearest_supported(P problem, Field field, const std::string &message) {
-  std::string advice = behind(message, "nearest supported: ");
-  if (advice.empty()) advice = behind(message, "nearest supported is ");
-  if (advice.empty()) advice = behind(message, "the last value that this version knows is ");
+  std::string advice = text_after(message, "nearest supported: ");
+  if (advice.empty()) advice = text_after(message, "nearest supported is ");
+  if (advice.empty()) advice = text_after(message, "the last value that this version knows is ");
   if (advice.empty()) return std::nullopt;
   if (field == "flags") return without_flag(problem, message, advice);
   const std::optional<double> value = value_of(advice);

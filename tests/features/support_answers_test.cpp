@@ -122,7 +122,7 @@ void check_advice(sluice_problem problem, Answer answer) {
   std::string way;
   for (int refusals = 0; answer.status != SLUICE_OK; ++refusals) {
     way += "\n  " + answer.text();
-    if (refusals == most_refusals) FAIL("the advice of refusals leads nowhere:" << way);
+    if (refusals == most_refusals) FAIL("the advice of refusals never reaches a supported problem:" << way);
     if (answer.field.empty() || answer.message.find(answer.field) == std::string::npos)
       FAIL("the refusal does not name its field:" << way);
     const std::optional<sluice_problem> next = advised(problem, answer.error);

@@ -93,7 +93,7 @@ TEST_CASE("lengths, starts and pages that break the rules store nothing elsewher
        [](RandomCall &call) { call.set_wild("kv_starts", 1, 1 << 20); }},
       {"negative starts of keys", SLUICE_MODE_RAGGED, 1, 4,
        [](RandomCall &call) { call.set_wild("kv_starts", 0, -1000000); }},
-      {"a page that is none", SLUICE_MODE_PAGED, 1, 1,
+      {"an invalid page", SLUICE_MODE_PAGED, 1, 1,
        [](RandomCall &call) { call.set_wild("page_table", 0, 1 << 20); }},
       {"a negative page", SLUICE_MODE_PAGED, 1, 8,
        [](RandomCall &call) { call.set_wild("page_table", 1, -1); }},

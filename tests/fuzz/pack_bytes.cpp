@@ -318,7 +318,8 @@ private:
 } // namespace
 
 size_t mutate_pack(std::span<uint8_t> bytes, size_t most, unsigned seed, Mutate mutate) {
-  // One time in sixteen all bytes are mutated and checksums left alone; as often, only the manifest.
+  // One time in sixteen all bytes are mutated and checksums stay wrong; as often, only the manifest is
+  // mutated.
   std::optional<Pack> pack = seed % 16 == 0 ? std::nullopt : take_apart(bytes);
   if (!pack) return mutate(bytes.data(), bytes.size(), most);
   Mutator mutator(seed / 16, mutate);

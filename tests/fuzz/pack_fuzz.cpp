@@ -18,7 +18,7 @@ extern "C" size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t most);
 
 namespace {
 
-/// Problems get an answer, whatever the pack's kernels claim.
+/// Problems get an answer for any claims of the pack's kernels.
 void ask_for_plans(sluice_context *context) {
   uint32_t count = 0;
   require(sluice_list_kernels(context, 0, nullptr, &count, nullptr) == SLUICE_OK,

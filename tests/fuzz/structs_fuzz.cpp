@@ -25,7 +25,7 @@ sluice_context *target() {
     desc.kind = SLUICE_DEVICE_TARGET;
     desc.target = "gfx942:304";
     sluice_context *made = nullptr;
-    require(sluice_context_create(&desc, &made, nullptr) == SLUICE_OK, "there are no kernels for gfx942");
+    require(sluice_context_create(&desc, &made, nullptr) == SLUICE_OK, "the pack has no kernels for gfx942");
     return made;
   }();
   return context;

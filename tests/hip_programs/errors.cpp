@@ -37,7 +37,8 @@ int main() {
   int local = 0;
   EXPECT(hipFree(&local) == hipErrorInvalidValue);
   hipModule_t module;
-  EXPECT(hipModuleLoadData(&module, "this is no code object, however long it is") == hipErrorInvalidImage);
+  EXPECT(hipModuleLoadData(&module, "this is not a code object, although it is long enough") ==
+         hipErrorInvalidImage);
   (void)hipGetLastError();
 
   HIP(hipMalloc(reinterpret_cast<void **>(&out), 128 * sizeof(int)));

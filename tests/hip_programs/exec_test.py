@@ -106,7 +106,7 @@ class ExecTest(unittest.TestCase):
             self.assertEqual((result.returncode, result.stderr), (0, ""))
             self.assertIn("axpy", result.stdout)
 
-    def test_what_cannot_be_done(self):
+    def test_refusals(self):
         for arguments, text in (
                 (["/none/such"], "/none/such: No such file or directory"),
                 ([], "a program is required"),

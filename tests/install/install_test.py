@@ -265,7 +265,7 @@ def toolchain(program):
     """Debian's, which is the oldest that is supported, else the one on the PATH."""
     found = shutil.which(program, path="/usr/bin") or shutil.which(program)
     if not found:
-        sys.exit(f"there is no {program}: ./dev test installs it")
+        sys.exit(f"{program} is missing: ./dev test installs it")
     return found
 
 

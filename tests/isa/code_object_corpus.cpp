@@ -35,11 +35,12 @@ private:
     code.resize(end + 2); // LLVM looks at the instructions that follow
     for (size_t at = 0; at < end;) {
       std::optional<Encoding> encoding = codec.encode_again(std::span(code).subspan(at));
-      if (!encoding) throw std::runtime_error("a compiled program has bytes that are no instruction");
+      if (!encoding) throw std::runtime_error("a compiled program has bytes that are not an instruction");
       // Unchanged: a compiler's choice of encodings is LLVM's as well.
       const size_t count = encoding->dwords.size();
       if (!std::equal(encoding->dwords.begin(), encoding->dwords.end(), code.begin() + ptrdiff_t(at)))
-        throw std::runtime_error("a compiled program has an encoding of its own: " + encoding->text);
+        throw std::runtime_error("LLVM encodes an instruction of a compiled program differently: " +
+                                 encoding->text);
       at += count;
       if (seen.insert(encoding->dwords).second) result.push_back(std::move(*encoding));
     }

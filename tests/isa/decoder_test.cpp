@@ -81,11 +81,11 @@ std::string operand_mistake(const Decoded &d) {
   for (uint32_t number : llvm)
     if (!ours.contains(number) && !is_implicit(number))
       return "LLVM's operand " + std::to_string(number) + " is not one of" + text_of(ours);
-  // A register that it writes is a destination.
+  // Every register that an instruction writes is a destination.
   for (uint32_t number : firsts(d.instruction.writes))
     if (!is_implicit(number) && number != op.dst && number != op.mask &&
         !(d.instruction.mnemonic == "v_swap_b32" && number == op.src[0]))
-      return "register " + std::to_string(number) + " is written, but is no destination";
+      return "register " + std::to_string(number) + " is written, but is not a destination";
   return "";
 }
 

@@ -43,7 +43,7 @@ std::vector<Form> forms() {
       {"flat in scratch",
        to_scratch + "s_mov_b64 s[4:5], src_private_base\n v_mov_b32_e32 v31, s5\n v_mov_b32_e32 v30, 32\n",
        "flat_", "v[30:31]", "", false},
-      {"scratch by the offset alone", to_scratch, "scratch_", "off, ", "off offset:32", false},
+      {"scratch by the offset only", to_scratch, "scratch_", "off, ", "off offset:32", false},
       {"scratch by a scalar", to_scratch + "s_mov_b32 s4, 40\n", "scratch_", "off, ", "s4 offset:-8", false},
       {"scratch by a vector", to_scratch + "v_mov_b32_e32 v30, 24\n", "scratch_", "v30, ", "off offset:8",
        false},

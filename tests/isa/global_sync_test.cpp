@@ -205,8 +205,8 @@ TEST_CASE("a barrier that can never complete is reported", "[isa][global_sync]")
 TEST_CASE("global wave sync is refused where it may hang", "[isa][global_sync]") {
   Memory memory;
   const TestKernel kernel(setup + barrier + end);
-  const Report alone = only(kernel.run(memory, {}, {}), ReportKind::unknown_instruction);
-  CHECK(alone.message == "global wave sync is for cooperative launches, whose workgroups are all resident");
+  const Report plain = only(kernel.run(memory, {}, {}), ReportKind::unknown_instruction);
+  CHECK(plain.message == "global wave sync is for cooperative launches, whose workgroups are all resident");
   const Report lanes =
       only(run("s_mov_b64 exec, 0\n" + barrier, 1, {}, 1).result, ReportKind::unknown_instruction);
   CHECK(lanes.message == "EXEC is 0: global wave sync may hang without an active lane");
@@ -217,13 +217,13 @@ TEST_CASE("global wave sync is refused where it may hang", "[isa][global_sync]")
 
 TEST_CASE("the checks know global wave sync", "[isa][global_sync]") {
   // M0 is read one wait state too early; the number was never written; and lgkmcnt counts.
-  const std::string alone = "v_mov_b32_e32 v2, 0\n";
-  CHECK(only(run(alone + "s_mov_b32 m0, 0\n" + barrier, 1, {}, 1).result, ReportKind::hazard)
+  const std::string value = "v_mov_b32_e32 v2, 0\n";
+  CHECK(only(run(value + "s_mov_b32 m0, 0\n" + barrier, 1, {}, 1).result, ReportKind::hazard)
             .disassembly.starts_with("ds_gws_barrier"));
   CHECK(only(run("ds_gws_barrier v20 gds\n", 1, {}, 1).result, ReportKind::register_uninitialised)
             .disassembly.starts_with("ds_gws_barrier"));
   const std::string read =
-      alone + "v_mov_b32_e32 v9, 0\n ds_write_b32 v9, v9\n s_waitcnt lgkmcnt(0)\n ds_read_b32 v10, v9\n";
+      value + "v_mov_b32_e32 v9, 0\n ds_write_b32 v9, v9\n s_waitcnt lgkmcnt(0)\n ds_read_b32 v10, v9\n";
   const std::string use = "v_add_u32_e32 v10, v10, v10\n s_waitcnt lgkmcnt(0)\n";
   CHECK(all_text(run(read + "ds_gws_barrier v2 gds\n s_waitcnt lgkmcnt(1)\n" + use, 1, {}, 1).result) == "");
   only(run(read + "ds_gws_barrier v2 gds\n s_waitcnt lgkmcnt(2)\n" + use, 1, {}, 1).result,

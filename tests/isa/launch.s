@@ -33,7 +33,7 @@
 // first in a grid of 2 x 2 x 2): s0 to s19, the dispatch packet, the windows' upper halves from the queue.
 begin every_register
   s_nop 0
-  .fill 63, 4, 0xbf800000 // arguments are preloaded: the machine enters behind these 256 bytes
+  .fill 63, 4, 0xbf800000 // arguments are preloaded: the machine enters after these 256 bytes
   s_load_dwordx2 s[20:21], s[4:5], 0x0
   s_load_dwordx16 s[24:39], s[0:1], 0x0
   s_load_dwordx2 s[40:41], s[2:3], 0x40
@@ -137,7 +137,7 @@ end \name
 scratch_kernel scratch_off, 0
 scratch_kernel scratch_on, 1
 
-// A descriptor that leaves all sizes to the metadata. Stores what is in scratch that nobody has written.
+// A descriptor that leaves all sizes to the metadata. Stores uninitialised scratch.
 begin sizes
   s_load_dwordx2 s[4:5], s[0:1], 0x0
   v_mov_b32_e32 v0, 0

@@ -32,11 +32,11 @@ struct Operand {
   std::optional<uint32_t> literal;
 
   uint32_t vgpr() const {
-    if (!vector) throw std::runtime_error("an operand is no vector register");
+    if (!vector) throw std::runtime_error("an operand is not a vector register");
     return code - 256;
   }
   uint32_t sgpr() const {
-    if (code >= 128) throw std::runtime_error("an operand is no scalar register");
+    if (code >= 128) throw std::runtime_error("an operand is not a scalar register");
     return code;
   }
 };

@@ -25,7 +25,7 @@ small:
   .p2align 8
   .type preloaded,@function
 preloaded:
-  // For firmware that does not preload; the machine enters behind these 256 bytes.
+  // For firmware that does not preload; the machine enters after these 256 bytes.
   s_trap 2
   .fill 63, 4, 0xbf800000 // s_nop 0
   v_mov_b32_e32 v1, 0

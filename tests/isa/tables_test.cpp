@@ -519,7 +519,7 @@ TEST_CASE("any bytes decode to an operation or to a reason", "[isa][tables]") {
     REQUIRE(op.strict.run != nullptr);
     ++(op.refusal.empty() ? run : refused);
     if (!op.refusal.empty()) continue;
-    // Registers stay within the files, whatever the fields say.
+    // Registers stay within the files for all values of the fields.
     for (const auto *ranges : {&instruction->reads, &instruction->writes})
       for (const emulator::RegisterRange &range : *ranges)
         REQUIRE(range.first + range.count <= emulator::first_sgpr + emulator::sgpr_count);

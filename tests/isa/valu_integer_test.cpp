@@ -401,7 +401,7 @@ TEST_CASE("exchanges between lanes and scalars", "[isa][valu]") {
     t.run("v_readlane_b32 s4, v1, s6\n v_readfirstlane_b32 s5, v1\n v_writelane_b32 v2, 21, 3");
     CHECK(t.s(4) == 109);
     CHECK(t.s(5) == 104);
-    CHECK(t.v(2, 3) == 21); // whatever EXEC says
+    CHECK(t.v(2, 3) == 21); // with any EXEC
     t.wave.set_exec(0);
     t.run("v_readfirstlane_b32 s5, v1");
     CHECK(t.s(5) == 100);
@@ -581,7 +581,7 @@ TEST_CASE("CLAMP of whole numbers stops at the bounds of their type", "[isa][val
     const Wide sum = Wide(int32_t(a)) * int32_t(b) + int64_t(c);
     return uint64_t(int64_t(std::clamp<Wide>(sum, INT64_MIN, INT64_MAX)));
   });
-  // Where nothing can overflow the bit has no effect.
+  // The bit has no effect on results that cannot overflow.
   check("v_cvt_i32_f32_e64 v4, v1 clamp", [](auto a, auto, auto) {
     const double x = double(std::bit_cast<float>(a));
     return x != x ? 0 : uint32_t(int32_t(std::clamp(x, -2147483648.0, 2147483647.0)));

@@ -187,10 +187,10 @@ class Finder:
                 self.add(condition, function, "false")
             for branch in branches:
                 # An `if` with only a call and without an else counts as that call left out.
-                alone = len(branches) == 1
-                if branch.kind != "CompoundStmt" and not alone:
+                only_one = len(branches) == 1
+                if branch.kind != "CompoundStmt" and not only_one:
                     self.leave_out(branch, function)
-                elif branch.kind == "CompoundStmt" and alone and len(branch.children) == 1:
+                elif branch.kind == "CompoundStmt" and only_one and len(branch.children) == 1:
                     self.skipped.add(id(branch))
         elif node.kind in ("CompoundStmt", "CaseStmt", "DefaultStmt"):
             if id(node) not in self.skipped:

@@ -162,7 +162,7 @@ def files_of(paths):
         files += sorted(p for p in path.iterdir() if p.suffix in (".cpp", ".h")) if path.is_dir() else [path]
     for file in files:
         if not file.is_file() or str(file.parent.relative_to(ROOT)) not in TESTS:
-            sys.exit(f"mutate.py: {file} is no file of {', '.join(TESTS)}")
+            sys.exit(f"mutate.py: {file} is not in {', '.join(TESTS)}")
     return files
 
 

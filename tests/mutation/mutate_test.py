@@ -32,7 +32,7 @@ int steps(int value) {
 }
 
 bool is_small(int value) {
-  const int limit = 2 + 2; // a variable is no argument of a template
+  const int limit = 2 + 2; // a variable is not an argument of a template
   if (value < Number<limit>::value) return true;
   return false;
 }
@@ -103,7 +103,7 @@ class Sample(unittest.TestCase):
             self.assertIn("src/sample.cpp: " + killed, ran - survivors)
         # Mutants that would not compile are left out of the run, but still known.
         constant = ("src/sample.cpp: is_small: 2 + 2  ->  2 - 2  in  const int limit = 2 + 2; "
-                    "// a variable is no argument of a template")
+                    "// a variable is not an argument of a template")
         self.assertIn(constant, keys - ran)
         self.assertEqual(self.source.read_text(), SOURCE)
 

@@ -27,7 +27,7 @@ def problems(folder):
             target = (path.parent / file).resolve() if file else path
             pictures += file.endswith(".svg") and "doxygen" not in file
             if not target.exists():
-                found.add(f"{path.name}: there is no {file}")
+                found.add(f"{path.name}: {file} does not exist")
             elif place and target in places and place not in places[target]:
                 found.add(f"{path.name}: {target.name} has no place '{place}'")
     if pictures < 5:

@@ -75,7 +75,7 @@ def check(root):
             file, _, anchor = match[1].partition("#")
             target = (path.parent / file).resolve() if file else path
             if not target.exists() or not target.is_relative_to(root):
-                wrong(match, f"the link leads nowhere: {match[1]}")
+                wrong(match, f"the link has no target: {match[1]}")
             elif anchor and anchor not in anchors_of(target.read_text(encoding="utf-8")):
                 wrong(match, f"{target.relative_to(root)} has no heading '{anchor}'")
         for match in REFERENCE.finditer(text):
@@ -85,7 +85,7 @@ def check(root):
             if PATH.fullmatch(match[1]) and not (root / match[1]).exists():
                 # Pages of kernels/ and src/ name files from there.
                 if not (path.parent / match[1]).exists():
-                    wrong(match, f"there is no {match[1]}")
+                    wrong(match, f"{match[1]} does not exist")
             elif TEST.fullmatch(match[1]) and not is_test(match[1]):
                 wrong(match, f"no test is called {match[1]}")
         for match in TESTS.finditer(text):

@@ -28,12 +28,12 @@ class BlocksTest(unittest.TestCase):
         self.assertEqual(len(problems), 1, problems)
         self.assertIn(text, problems[0])
 
-    def test_what_is_the_same_is_no_problem(self):
+    def test_equal_text_passes(self):
         self.assertEqual(self.check(self.PAGE), ([], self.PAGE))
         whole = "<!-- docs/x.cpp -->\n```cpp\nint a;\n  int b;\n  int c;\n```\n"
         self.assertEqual(self.check(whole), ([], whole))
 
-    def test_what_differs_is_found_and_mended(self):
+    def test_differences_are_found_and_fixed(self):
         page = self.PAGE.replace("int c", "int d")
         problems, mended = self.check(page)
         self.assertIn("docs/page.md:4: the block is not what docs/x.cpp has", problems[0])
@@ -82,17 +82,17 @@ class LinksTest(unittest.TestCase):
         self.assertEqual(len(problems), 1, problems)
         self.assertIn(text, problems[0])
 
-    def test_what_is_there_is_no_problem(self):
+    def test_existing_targets_pass(self):
         self.assertEqual(self.problems("[a](other.md) [b](other.md#a-part-of-it) [c](#here) [d](other.md#other) `src/half.h` "
                                        "`half_test`, the tests `run_far` and `half_test` \\ref other [web](https://example.org/none)\n\n# Here\n"), [])
 
-    def test_what_is_not_is_found(self):
-        self.expect_one("[a](none.md)\n", "docs/page.md:1: the link leads nowhere: none.md")
-        self.expect_one("![a](none.svg)\n", "leads nowhere")
+    def test_missing_targets_are_found(self):
+        self.expect_one("[a](none.md)\n", "docs/page.md:1: the link has no target: none.md")
+        self.expect_one("![a](none.svg)\n", "the link has no target")
         self.expect_one("[a](other.md#no-part)\n", "docs/other.md has no heading 'no-part'")
-        self.expect_one("[a](../../outside.md)\n", "leads nowhere")
-        self.expect_one("\\ref nobody\n", "no page is called 'nobody'")
-        self.expect_one("`src/none.h`\n", "there is no src/none.h")
+        self.expect_one("[a](../../outside.md)\n", "the link has no target")
+        self.expect_one("\\ref lost\n", "no page is called 'lost'")
+        self.expect_one("`src/none.h`\n", "src/none.h does not exist")
         self.expect_one("`none_test`\n", "no test is called none_test")
         self.expect_one("the test `walk_far`\n", "no test is called walk_far")
         self.expect_one("tests `run_far`,\n`half_test` and `walk`\n", "no test is called walk")
@@ -120,11 +120,11 @@ class HtmlTest(unittest.TestCase):
             (root / "other.html").write_text('<a id="there"/>')
             return check_html.problems(root)
 
-    def test_what_is_there_is_no_problem(self):
+    def test_existing_targets_pass(self):
         self.assertEqual(self.problems(), [])
 
-    def test_what_is_not_is_found(self):
-        self.assertEqual(self.problems(self.PAGE + '<img src="p.svg"/>'), ["page.html: there is no p.svg"])
+    def test_missing_targets_are_found(self):
+        self.assertEqual(self.problems(self.PAGE + '<img src="p.svg"/>'), ["page.html: p.svg does not exist"])
         self.assertEqual(self.problems(self.PAGE.replace("#there", "#their")), ["page.html: other.html has no place 'their'"])
         self.assertEqual(self.problems(self.PAGE.replace("#here", "#hear")), ["page.html: page.html has no place 'hear'"])
         self.assertEqual(len(self.problems("no picture")), 1)

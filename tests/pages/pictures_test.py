@@ -52,7 +52,7 @@ def problems(svg):
     rects = [(node, rect_box(node)) for node in root.iter(f"{SVG}rect")]
     found = [] if texts else ["no text: nothing would be checked"]
     if not rects or rects[0][1] != (0, 0, width, height):
-        found.append("no ground of its own behind all of the picture")
+        found.append("no background of its own under all of the picture")
     for node, box in texts:
         if box[0] < 0 or box[1] < 0 or box[2] > width or box[3] > height:
             found.append(f"'{node.text}' leaves the picture")
@@ -72,7 +72,7 @@ class PicturesTest(unittest.TestCase):
             with self.subTest(name):
                 self.assertEqual(problems((FOLDER / f"{name}.svg").read_text(encoding="utf-8")), [])
 
-    def test_what_cannot_be_read_is_found(self):
+    def test_unreadable_text_is_found(self):
         ground = '<rect width="100" height="50" fill="#ffffff"/>'
         text = '<text x="10" y="20" text-anchor="start" font-size="12" fill="{}">word</text>'
 

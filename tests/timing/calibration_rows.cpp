@@ -37,7 +37,7 @@ double per_instruction(const std::string &start, const std::string &body, uint32
   return clk_each(start, body, end_program, {.waves = waves}) / (per_simd * instructions);
 }
 
-double alone(const std::string &body) {
+double one_wave(const std::string &body) {
   return clk_each(aligned, body, end_program);
 }
 
@@ -62,17 +62,18 @@ void add_vector_rows(Rows &r) {
   r.add("v_fma_f32, 2 waves on a SIMD", "clk", 4.378, per_instruction(misaligned, fma, 8), sc25);
   r.add("v_fma_f32, 4 waves on a SIMD", "clk", 4.201, per_instruction(misaligned, fma, 16), sc25);
   r.add("v_fmac_f32", "clk", 4.01, per_instruction(aligned, "v_fmac_f32_e32 v1, v2, v2\n", 1), sc25);
-  r.add("v_pk_fma_f32 in a chain, 1 wave", "clk", 8.03, alone(packed_fma), sc25, true);
+  r.add("v_pk_fma_f32 in a chain, 1 wave", "clk", 8.03, one_wave(packed_fma), sc25, true);
   r.add("v_pk_fma_f32 in a chain, 2 waves on a SIMD", "clk", 4.01, per_instruction(aligned, packed_fma, 8),
         sc25);
   r.add("v_pk_add_f32, 4 chains, 1 wave", "clk", 4.008,
-        alone("v_pk_add_f32 v[2:3], v[2:3], v[10:11]\n v_pk_add_f32 v[4:5], v[4:5], v[10:11]\n"
-              "v_pk_add_f32 v[6:7], v[6:7], v[10:11]\n v_pk_add_f32 v[8:9], v[8:9], v[10:11]\n") /
+        one_wave("v_pk_add_f32 v[2:3], v[2:3], v[10:11]\n v_pk_add_f32 v[4:5], v[4:5], v[10:11]\n"
+                 "v_pk_add_f32 v[6:7], v[6:7], v[10:11]\n v_pk_add_f32 v[8:9], v[8:9], v[10:11]\n") /
             4,
         pyhip);
-  r.add("v_pk_mul_f32 in a chain, 1 wave", "clk", 8.02, alone("v_pk_mul_f32 v[2:3], v[2:3], v[4:5]\n"), sc25);
-  r.add("v_exp_f32", "clk", 16.0, alone(exponential), pyhip, true);
-  r.add("v_exp_f32 and v_add_f32, 1 wave", "clk", 20.04, alone(exponential + add), pyhip);
+  r.add("v_pk_mul_f32 in a chain, 1 wave", "clk", 8.02, one_wave("v_pk_mul_f32 v[2:3], v[2:3], v[4:5]\n"),
+        sc25);
+  r.add("v_exp_f32", "clk", 16.0, one_wave(exponential), pyhip, true);
+  r.add("v_exp_f32 and v_add_f32, 1 wave", "clk", 20.04, one_wave(exponential + add), pyhip);
   r.add("v_exp_f32 and v_add_f32, a wave each", "clk", 20.01, together(exponential, add), pyhip);
   r.add("v_add_f32 of 8 bytes, PC % 8 = 4", "clk", 4 * 1.262639, per_instruction(misaligned, add_8_bytes, 1),
         pyhip, true);
@@ -84,12 +85,12 @@ void add_vector_rows(Rows &r) {
 //===--- The matrix core --------------------------------------------------------------------------------===//
 
 void add_matrix_rows(Rows &r) {
-  r.add("MFMA 16x16x16 bf16, 1 wave", "clk", 16.026, alone(mfma16), pyhip, true);
+  r.add("MFMA 16x16x16 bf16, 1 wave", "clk", 16.026, one_wave(mfma16), pyhip, true);
   r.add("MFMA 16x16x16 bf16, 4 waves", "clk", 16.0, per_instruction(aligned, mfma16, 4), sc25);
-  r.add("MFMA 16x16x4 f32", "clk", 32.0, alone("v_mfma_f32_16x16x4_f32 v[4:7], v8, v9, v[4:7]\n"), sc25,
+  r.add("MFMA 16x16x4 f32", "clk", 32.0, one_wave("v_mfma_f32_16x16x4_f32 v[4:7], v8, v9, v[4:7]\n"), sc25,
         true);
   r.add("MFMA 16x16x4 f64", "clk", 32.0,
-        alone("v_mfma_f64_16x16x4_f64 v[4:11], v[12:13], v[14:15], v[4:11]\n"), sc25, true);
+        one_wave("v_mfma_f64_16x16x4_f64 v[4:11], v[12:13], v[14:15], v[4:11]\n"), sc25, true);
   const auto count = [](uint32_t n) { return std::to_string(n); };
   const double with_vector[] = {16.046, 16.046, 16.056, 20.056};
   const double beside_vector[] = {16.016, 16.016, 16.016, 19.996};
@@ -97,8 +98,8 @@ void add_matrix_rows(Rows &r) {
   const double with_packed[] = {28.026, 32.026, 36.026, 40.026};
   const double beside_packed[] = {21.026, 26.026, 31.026, 36.026};
   for (uint32_t n = 1; n <= 4; ++n)
-    r.add("MFMA16 and " + count(n) + " v_add_f32", "clk", with_vector[n - 1], alone(mfma16 + repeat(n, add)),
-          pyhip);
+    r.add("MFMA16 and " + count(n) + " v_add_f32", "clk", with_vector[n - 1],
+          one_wave(mfma16 + repeat(n, add)), pyhip);
   for (uint32_t n = 1; n <= 4; ++n)
     r.add("MFMA16 beside " + count(n) + " v_add_f32 of another wave", "clk", beside_vector[n - 1],
           together(mfma16, repeat(n, add)), pyhip);
@@ -106,17 +107,17 @@ void add_matrix_rows(Rows &r) {
         together(mfma16, repeat(4, add_8_bytes)), pyhip);
   for (uint32_t n = 1; n <= 4; ++n)
     r.add("MFMA16 and " + count(n) + " v_exp_f32", "clk", with_exponential[n - 1],
-          alone(mfma16 + repeat(n, exponential)), pyhip);
+          one_wave(mfma16 + repeat(n, exponential)), pyhip);
   for (uint32_t n = 1; n <= 4; ++n)
     r.add("MFMA16 and " + count(n) + " v_pk_add_f32", "clk", with_packed[n - 1],
-          alone(mfma16 + repeat(n, packed_add)), pyhip, n == 1);
+          one_wave(mfma16 + repeat(n, packed_add)), pyhip, n == 1);
   for (uint32_t n = 1; n <= 4; ++n)
     r.add("MFMA16 beside " + count(n) + " v_pk_add_f32 of another wave", "clk", beside_packed[n - 1],
           together(mfma16, repeat(n, packed_add)), pyhip);
   r.add("MFMA16, 3 v_add_f32, MFMA16, v_exp_f32", "clk", 36.05,
-        alone(mfma16 + repeat(3, add) + mfma16 + exponential), pyhip);
+        one_wave(mfma16 + repeat(3, add) + mfma16 + exponential), pyhip);
   r.add("MFMA16, MFMA16, 3 v_add_f32, v_exp_f32", "clk", 48.05,
-        alone(mfma16 + mfma16 + repeat(3, add) + exponential), pyhip);
+        one_wave(mfma16 + mfma16 + repeat(3, add) + exponential), pyhip);
 
   struct Type {
     const char *name;

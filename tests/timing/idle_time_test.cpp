@@ -61,11 +61,11 @@ TEST_CASE("idle time is charged to what the next user of the matrix core did", "
 
 TEST_CASE("a wave that fills another's gap takes it away", "[timing]") {
   // The first wave waits for 256 clk between its MFMAs; the other's MFMAs run in between.
-  const TimingResult alone =
+  const TimingResult one =
       time_program(two_waves(mfma + repeat(4, "s_nop 15\n") + mfma, ""), {.waves = 8, .kernel = "small"});
   const TimingResult both = time_program(two_waves(mfma + repeat(4, "s_nop 15\n") + mfma, repeat(15, mfma)),
                                          {.waves = 8, .kernel = "small"});
-  CHECK(clk(idle(alone), Stall::nop) > 230);
+  CHECK(clk(idle(one), Stall::nop) > 230);
   CHECK(all_of(idle(both)) < 40);
 }
 

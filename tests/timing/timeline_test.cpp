@@ -192,7 +192,7 @@ TEST_CASE("the innermost loop with the most issues is chosen", "[timing]") {
   };
   const std::string few = loop("few", "s10", 5, "");
   const std::string nested = loop("outer", "s9", 3, repeat(40, add) + loop("inner", "s8", 7, ""));
-  const std::string cold = "s_branch behind\n" + loop("cold", "s11", 9, repeat(9, add)) + "behind:\n";
+  const std::string cold = "s_branch after\n" + loop("cold", "s11", 9, repeat(9, add)) + "after:\n";
   for (const std::string &source : {few + nested, nested + few, cold + few + nested}) {
     const Timeline timeline = timeline_of(source + end_program, {});
     CHECK(timeline.iteration->count == 3 * 7);

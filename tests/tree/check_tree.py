@@ -88,7 +88,7 @@ def check_includes(root, rules):
             kind, name = target_of(root, file, spelled, quoted)
             where = f"{file}:{text.count(chr(10), 0, match.start()) + 1}"
             if kind == "unknown":
-                problems.append(f"{where}: '{spelled}' is no file of ours and belongs to no group the check knows")
+                problems.append(f"{where}: '{spelled}' is neither a file of the project nor in a known group")
             elif kind == "ours" and name != folder and name not in ours:
                 problems.append(f"{where}: {folder} may not include {name} ('{spelled}')")
             elif kind == "other" and name not in others:

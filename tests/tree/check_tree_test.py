@@ -103,16 +103,16 @@ class FeaturesTest(unittest.TestCase):
     def problems(self, page, cases=("f16_lse",), tests=("some_test",)):
         return check_features.problems(page, cases, tests)
 
-    def test_what_is_there_is_no_problem(self):
+    def test_existing_cases_and_tests_pass(self):
         self.assertEqual(self.problems(self.PAGE), [])
 
-    def test_what_is_missing_is(self):
+    def test_missing_cases_and_tests_are_found(self):
         self.assertIn("no case of the suite is like '*_lse*'", self.problems(self.PAGE, cases=("f16",))[0])
         self.assertIn("no test is called 'some_test'", self.problems(self.PAGE, tests=())[0])
         self.assertIn("'LSE' is supported, but no cases", self.problems(self.PAGE.replace("`*_lse*`", ""))[0])
 
     def test_empty_pages_prove_nothing(self):
-        self.assertIn("names no tests", self.problems(self.PAGE.replace("`some_test`", "nobody"))[0])
+        self.assertIn("names no tests", self.problems(self.PAGE.replace("`some_test`", "none"))[0])
         bare = "Run by `some_test`.\n\n| feature | tested by |\n| --- | --- |\n\n"
         self.assertIn("no rows", self.problems(bare)[0])
 

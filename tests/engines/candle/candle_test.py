@@ -32,7 +32,7 @@ def number_of(version):
 
 def check_toolchain():
     if not shutil.which("cargo") or not shutil.which("rustc"):
-        skip("there is no cargo on the PATH")
+        skip("cargo or rustc is not on the PATH")
     rust = subprocess.run(["rustc", "--version"], capture_output=True, text=True, check=True).stdout.strip()
     needed = re.search(r'^rust-version = "(.*)"', (FOLDER / "Cargo.toml").read_text(), re.MULTILINE)[1]
     if number_of(rust) < number_of(needed):
@@ -40,7 +40,7 @@ def check_toolchain():
 
 
 def fetch(environment):
-    """Cargo.lock pins the crates. If it does not match Cargo.toml, the test fails, whatever the network does."""
+    """Cargo.lock pins the crates. If it does not match Cargo.toml, the test fails, with or without a network."""
     command = ["cargo", "fetch", "--locked", "--manifest-path", str(FOLDER / "Cargo.toml")]
     fetched = subprocess.run(command, capture_output=True, text=True, env=environment)
     if "--locked" in fetched.stderr:

@@ -29,7 +29,7 @@ HEADERS_SUM = "h1:c1YSgDNtpf0WGtxj3YeRIb8VC5LmM1J+Ve3uHdteC1U="
 def headers():
     """The folder with ONNX Runtime's headers; skips the test without them."""
     if not shutil.which("go"):
-        skip("there is no go, which fetches ONNX Runtime's headers")
+        skip("go, which fetches ONNX Runtime's headers, is missing")
     fetched = run(["go", "mod", "download", "-json", HEADERS], cwd=HERE, env={**os.environ, "GO111MODULE": "on"})
     module = json.loads(fetched.stdout or "{}")
     if fetched.returncode != 0:

@@ -22,7 +22,7 @@ class Case:
     head_size: int = 64
     v_head_size: int = 0  # 0 is head_size
     flat: bool = False  # Q, K and V have 3 dimensions
-    past: int | None = None  # keys of past_key; None is no past_key
+    past: int | None = None  # keys of past_key; None: without past_key
     present: bool = False
     causal: bool = False
     scale: float = 0.0

@@ -17,11 +17,11 @@ class Case:
     heads: int = 4
     kv_heads: int = 2
     head_size: int = 64
-    past_capacity: int | None = None  # of past_key; None is no past_key
+    past_capacity: int | None = None  # of past_key; None: without past_key
     total: int | None = None  # total_sequence_length, if it is not the longest sequence
     query_seqlens: tuple[int, ...] | None = None
     packed: bool = False
-    pairs: int = 0  # of rotary; 0 is none
+    pairs: int = 0  # of rotary; 0: without rotary
     interleaved: bool = False
     position_ids: bool = False
     causal: bool = True

@@ -69,8 +69,8 @@ class Page(Case):
         status, said = mpirun(4, *words[3:])
         self.assertEqual(status, 0, said)
         # How many messages are early depends on the machine.
-        own = re.sub(r"\d+ of (\d+) messages", r"so many of \1 messages", "".join(re.findall(r"rank 0 .*\n", said)))
-        shown = re.sub(r"\d+ of (\d+) messages", r"so many of \1 messages", block[2])
+        own = re.sub(r"\d+ of (\d+) messages", r"some of \1 messages", "".join(re.findall(r"rank 0 .*\n", said)))
+        shown = re.sub(r"\d+ of (\d+) messages", r"some of \1 messages", block[2])
         self.assertEqual(own, shown)
 
 
@@ -136,7 +136,7 @@ class Failures(Case):
         self.assertNotEqual(status, 0)
         self.assertIn("rank 3 ends the program: no step of all ranks has caught this", said)
 
-    def test_what_does_not_fit_the_ranks(self):
+    def test_options_that_do_not_fit_the_ranks(self):
         self.check_failure(2, "--prefill", 64, "--heads", 3,
                            sentence="prefill: rank 0: --heads is 3 and --kv-heads 4; dividing by heads needs multiples of 2, .*")
 

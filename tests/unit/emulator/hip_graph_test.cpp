@@ -248,7 +248,7 @@ TEST_CASE("graphs are cloned and edited", "[hip][graph]") {
   CHECK(hip.hipGraphGetEdges(l.graph, nullptr, nullptr, &count) == hipSuccess);
   CHECK(count == 0);
 
-  // The clone stays unchanged, whatever happens to the first; its nodes take other work of their kind.
+  // The clone does not change with the original; its nodes take other work of their kind.
   l.order.clear();
   const hipHostNodeParams d{Letters::write<'d'>, &l.order};
   CHECK(hip.hipGraphHostNodeSetParams(twin, &d) == hipSuccess);

@@ -229,7 +229,7 @@ TEST_CASE("modules load from ELF and bundle, and refuse code for other devices",
   other = elf;
   other[16] = std::byte{1}; // an object file
   CHECK(hip.hipModuleLoadData(&module, other.data()) == hipErrorInvalidImage);
-  const char text[64] = "this is no image of any kind";
+  const char text[64] = "this is not an image of any kind";
   CHECK(hip.hipModuleLoadData(&module, text) == hipErrorInvalidImage);
   CHECK(hip.hipModuleLoadData(&module, nullptr) == hipErrorInvalidValue);
   CHECK(hip.hipModuleLoadData(nullptr, elf.data()) == hipErrorInvalidValue);

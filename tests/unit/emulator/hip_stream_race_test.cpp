@@ -321,7 +321,7 @@ TEST_CASE_METHOD(Racing, "order is passed on from stream to stream", "[hip][race
 }
 
 TEST_CASE_METHOD(Racing, "a process may make many streams", "[hip][races]") {
-  // So many that the emulator discards from time to time the work that the host has synchronised with.
+  // From time to time the emulator discards the work that the host has synchronised with.
   const auto make_many = [&](int *out) {
     for (int round = 0; round < 100; ++round) {
       hipStream_t stream = nullptr;

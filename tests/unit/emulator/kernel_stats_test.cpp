@@ -210,16 +210,16 @@ TEST_CASE("a wave with few beside it is bound by its own instructions and waits"
   }
   nops.add("s_nop", 15, 5);
   const double turn = 4, taken = 16;
-  const auto alone = [](const Way &way) { return way.bound(1, 4).alone_clk; };
-  CHECK(alone(plain) == 10 * turn + taken);
-  CHECK(alone(loads) == 4 + 5 * 64 + 4 * turn + taken);
-  CHECK(alone(lds) == 4 + 5 * (48 + 16) + 4 * turn + taken);
-  CHECK(alone(memory) == 4 + 5 * 116 + 4 * turn + taken);
-  CHECK(alone(nops) == 4 + 4 * 16 * turn + 15 * turn + taken);
+  const auto one_wave_clk = [](const Way &way) { return way.bound(1, 4).alone_clk; };
+  CHECK(one_wave_clk(plain) == 10 * turn + taken);
+  CHECK(one_wave_clk(loads) == 4 + 5 * 64 + 4 * turn + taken);
+  CHECK(one_wave_clk(lds) == 4 + 5 * (48 + 16) + 4 * turn + taken);
+  CHECK(one_wave_clk(memory) == 4 + 5 * 116 + 4 * turn + taken);
+  CHECK(one_wave_clk(nops) == 4 + 4 * 16 * turn + 15 * turn + taken);
   CHECK(loads.bound(1, 4).binds == BoundSlot::wave);
-  CHECK(loads.bound(1, 4).percent == Approx(100 * 32 / alone(loads)));
+  CHECK(loads.bound(1, 4).percent == Approx(100 * 32 / one_wave_clk(loads)));
   // Four waves fill one another's gaps.
-  CHECK(loads.bound(4, 4).percent == Approx(4 * 100 * 32 / alone(loads)));
+  CHECK(loads.bound(4, 4).percent == Approx(4 * 100 * 32 / one_wave_clk(loads)));
   CHECK(loads.bound(4, 4).binds == BoundSlot::wave);
   SECTION("and a SIMD without a wave has an idle matrix core") {
     Way busy;

@@ -284,7 +284,7 @@ TEST_CASE("sums that only the published model explains", "[mfma]") {
   // A product 2^-25 below the largest is truncated to 0; 2^-24 is kept.
   CHECK(element({{1, 1}, {0x1p-12, 0x1p-13}, {-1, 1}}, 0) == 0);
   CHECK(element({{1, 1}, {0x1p-12, 0x1p-12}, {-1, 1}}, 0) == 0x1p-24f);
-  // A product is truncated toward zero, whatever its sign; the accumulator toward minus infinity.
+  // A product of either sign is truncated toward zero; the accumulator toward minus infinity.
   CHECK(element({{1, 1}, {-0x1p-12, 0x1p-13}, {-1, 1}}, 0) == 0);
   CHECK(element({{1, 1}, {-1, 1}}, 0x1p-25f) == 0);
   CHECK(element({{1, 1}, {-1, 1}}, -0x1p-60f) == -0x1p-24f);

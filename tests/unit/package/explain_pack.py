@@ -130,7 +130,7 @@ def read(data, grammar):
     for _ in range(kernels):
         name = reader.string("name")
         must(grammar.fullmatch(name) and all(int(n) < 1 << 32 for n in re.findall("[0-9]+", name)),
-             f"{name} is no name by the grammar")
+             f"{name} is not a name by the grammar")
         must(name > previous, "names are out of order")
         previous = name
         for field in ("threads", "`lds_bytes`", "`kernarg_bytes`"):
@@ -147,12 +147,12 @@ def read(data, grammar):
         measured = name.startswith("attn_fwd_") and "gfx942" in chips
         must(8 <= vgprs <= 512 and 0 < matrix <= slot and wave >= matrix if measured else True,
              f"the machine code of {name} was not measured")
-        must(chips == sorted(chips) and chips, "chips are out of order, or none")
+        must(chips == sorted(chips) and chips, "chips are out of order or missing")
         compressed = reader.number(64, "`compressed_bytes`")
         must(reader.number(64, "`bundle_bytes`") < 1 << 28, "bundle_bytes is too large")
         must(reader.checksum("checksum of the code") == xxh64(data[code:code + compressed]),
              f"the checksum of {name}'s code is wrong")
-        must(data[code:code + 4] == bytes.fromhex("28b52ffd"), f"the code of {name} is no zstd frame")
+        must(data[code:code + 4] == bytes.fromhex("28b52ffd"), f"the code of {name} is not a zstd frame")
         code += compressed
     must(reader.at == 48 + manifest_bytes, "the manifest does not end where the header says")
     must(code == len(data), "the code does not end where the pack does")

@@ -202,7 +202,7 @@ TEST_CASE("the bound shows where it is not finite") {
   for (uint16_t &element : inputs.k.elements<uint16_t>())
     element = f16_one;
   for (size_t j = 0; j < 3; ++j)
-    inputs.v.elements<uint16_t>()[j * 4 + 3] = 0; // 0 whatever the weights are
+    inputs.v.elements<uint16_t>()[j * 4 + 3] = 0; // 0 with any weights
   const auto limits = [&](float scale) {
     CallOptions options;
     options.scale = scale;

@@ -107,7 +107,7 @@ class CommandLineTest(unittest.TestCase):
                      "gfx90a", "--elf", self.folder / "x")
         self.refuses("cannot be opened: No such file", "inspect", self.folder / "none.pack")
         self.refuses("holds no kernel pack", "inspect", SLUICE)
-        (self.folder / "text").write_text("this is no pack, however long it is " * 10)
+        (self.folder / "text").write_text("this is not a pack, although it is long enough " * 10)
         self.refuses("text: ", "inspect", self.folder / "text")
         self.refuses("cannot be written", "inspect", "--extract", KERNEL, "--elf", self.folder / "no/such/folder")
 
