@@ -142,7 +142,7 @@ TEST_CASE("a swizzled buffer interleaves the elements of records", "[isa][buffer
 }
 
 TEST_CASE("the lane's number may be the index", "[isa][buffer]") {
-  // Bits 15 to 18 are then the upper bits of the stride; without an index they have no effect on the range.
+  // Bits 15 to 18 are then the upper bits of the stride; without an index the range is not checked.
   const uint32_t flags = 0x00800000 | 7u << 12;
   const MemoryRun run = load(resource(0, 12, flags), "buffer_load_dword", "off, s[8:11], 0 offset:8");
   for (uint32_t lane = 0; lane < 64; ++lane)

@@ -76,7 +76,7 @@ class TreeTest(unittest.TestCase):
                             "bindings/go/hip/hip.go:2: bindings/go may not include src/support")
 
     def test_unknown_header(self):
-        self.expect_one({"src/support/half.cpp": "#include <boost/any.hpp>\n"}, "belongs to no group")
+        self.expect_one({"src/support/half.cpp": "#include <boost/any.hpp>\n"}, "nor in a known group")
 
     def test_folder_without_a_rule(self):
         self.expect_one({"src/surprise/x.cpp": "#include <vector>\n"}, "'src/surprise' has no row")
