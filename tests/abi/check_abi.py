@@ -101,7 +101,7 @@ def breaks(old, new):
         if moved:
             found.append(f"{name}: '{moved[0][1]}' where '{moved[0][0]}' was")
         elif members and not members[0].startswith("struct_size: 0,") and (value, members) != now[name]:
-            found.append(f"{name} is {new_value} and was {value}, without a struct_size that tells")
+            found.append(f"{name} is {new_value} and was {value}, without a struct_size that shows it")
         elif len(new_members) > len(members):
             offset = int(re.search(r": (\d+),", new_members[len(members)]).group(1))
             if offset < int(value.split()[0]):

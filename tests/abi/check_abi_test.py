@@ -57,7 +57,7 @@ class Breaks(unittest.TestCase):
     def test_a_struct_without_struct_size_does_not_grow(self):
         self.assertEqual(self.changed(("sluice_fixed: 8", "sluice_fixed: 16"),
                                       ("  data: 0, 8 bytes\n", "  data: 0, 8 bytes\n  more: 8, 8 bytes\n")),
-                         ["sluice_fixed is 16 bytes and was 8 bytes, without a struct_size that tells"])
+                         ["sluice_fixed is 16 bytes and was 8 bytes, without a struct_size that shows it"])
 
     def test_an_addition_is_behind_the_old_end(self):
         self.assertEqual(self.changed(("  data: 8, 8 bytes\n", "  data: 8, 8 bytes\n  more: 12, 4 bytes\n")),

@@ -3,8 +3,8 @@
 //   emulator_bench [PACK]
 //   emulator_bench --timing PACK
 //
-// Loops of one kind of instruction each, and with a pack the attention kernels in it: checks off and on, on
-// one thread and on two. With --timing, the kernels on the timing model, which has one thread.
+// Measures loops of one kind of instruction each, and with a pack its attention kernels, with checks off and
+// on, on one thread and on two. --timing measures the kernels on the timing model, which has one thread.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include <algorithm>

@@ -1,7 +1,7 @@
 //===- first_result.cpp - from dlopen to the first result, step by step ---------------------------------===//
 //
-// Measures how long a program waits that loads libsluice.so when it needs it: prints the microseconds of each
-// step, and the total. The call is that of docs/examples/hello, on the emulated device; the program fails on
+// Measures how long a program that loads libsluice.so on demand waits: prints the microseconds of each step,
+// and the total. The call is that of docs/examples/hello, on the emulated device; the program fails on
 // a wrong result, and if the library stays in the process after it is closed.
 //
 // usage: first_result LIBRARY

@@ -1,6 +1,6 @@
 //===- hip_bench.cpp - what launches and graphs cost on the emulated HIP runtime ------------------------===//
 //
-// The kernel does nothing, so that only the runtime and the start of a wave are measured. Prints the median
+// The kernel is empty, so that only the runtime and the start of a wave are measured. Prints the median
 // and the spread of five runs; no test depends on them.
 //
 //===----------------------------------------------------------------------------------------------------===//

@@ -113,7 +113,7 @@ void check_append(const AppendCase &c) {
   if (has_slots) {
     REQUIRE(tokens <= c.pages * c.page_size);
     for (int t = 0; t < tokens; ++t) {
-      // Every fourth row is skipped, the smallest number there is among them.
+      // Every fourth row is skipped; one of them has the smallest slot that int64_t holds.
       if (t % 4 == 2) {
         slots.push_back(t == 2 ? std::numeric_limits<int64_t>::min() : -1 - t);
         continue;

@@ -42,7 +42,8 @@ public:
   }
 
 private:
-  /// Beside a decode kernel, a prefill kernel does not get sequences whose rows fit a wave of that.
+  /// In a plan with a decode kernel, the prefill kernel gets no sequences whose rows fit a decode kernel's
+  /// wave.
   void keep_sequences_of_others(const Kernel &kernel, Outputs &outputs) const {
     if (!kernel.prefill) return;
     const Sequences sequences(c);
@@ -69,7 +70,7 @@ int64_t work_of(const Case &c) {
   return int64_t(c.batch) * c.q_len * c.q_heads * (c.window_left < 0 ? c.kv_len : c.window_left);
 }
 
-/// At the full level by cases of one feature each, at the quick one by those of all features together.
+/// The full level uses cases of one feature each, the quick level cases of all features together.
 void check(const Kernel &kernel, Level level) {
   std::vector<Case> cases = cases_of_kernel(target(), kernel, level);
   if (level == Level::full)

@@ -1,5 +1,5 @@
-// A kernel as they are written by hand for a host that fills a structure: each argument in 16 bytes of its own, of
-// which the metadata calls the rest padding. One workgroup of 64 work-items.
+// A kernel as written by hand for a host that fills a structure: each argument has 16 bytes, and the metadata calls
+// the rest of them padding. One workgroup of 64 work-items.
 //
 //   padded(y, x, factor)   y[i] = factor * x[i] for 64 floats
 //   unlisted               the same without metadata and without a size of its arguments

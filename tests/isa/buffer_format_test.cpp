@@ -227,8 +227,8 @@ TEST_CASE("typed buffer stores write the nearest value of every format", "[isa][
             }
           }
           value = std::clamp(value, low, high);
-          // No other number is nearer; of two, the one with an even step is taken. Some lanes are enough for
-          // the many 16-bit values.
+          // No other number is nearer; among two equally near ones, the one with an even step is taken. Some
+          // lanes are enough for the many 16-bit values.
           if (width == 16 && lane % 8 != 0) continue;
           const double distance = std::fabs(all[got] - value);
           for (uint32_t bits = 0; bits < 1u << width; ++bits) {

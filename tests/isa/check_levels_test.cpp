@@ -1,7 +1,7 @@
 //===- check_levels_test.cpp - errors and warnings, and how many are kept -------------------------------===//
 //
-// Deliberate patterns of production code are told apart from mistakes, in both directions: the former are
-// warnings or not reported, the latter remain errors. No noisy rule hides another.
+// The checks distinguish deliberate patterns of production code, which are warnings or not reported, from
+// mistakes, which remain errors. No noisy rule hides another.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include <catch2/catch.hpp>

@@ -247,10 +247,10 @@ TEST_CASE("workgroups of a cooperative launch run side by side", "[isa][global_s
   for (uint32_t threads : {1u, 2u}) {
     Options options;
     options.instruction_budget =
-        100'000; // on its own, one would spin for ten million before another one starts
+        100'000; // a workgroup on its own would spin for ten million before the next one starts
     options.checks = Checks::none();
     options.completion = CompletionOrder::early;
-    const Launched launched = run(spin, threads, options, 1500); // more than take turns elsewhere
+    const Launched launched = run(spin, threads, options, 1500); // more than run at once in ordinary launches
     INFO(all_text(launched.result));
     CHECK(launched.result.ok());
     CHECK(launched.values[512] == 1500);

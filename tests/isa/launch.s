@@ -1,8 +1,8 @@
-// Kernels that write down what they start with, and kernels whose descriptors say unusual things.
+// Kernels that store their initial state, and kernels with unusual descriptors.
 
   .amdgcn_target "amdgcn-amd-amdhsa--gfx942"
 
-// Stores s\first to s\last at s[\to:\to+1], the lanes all the same. Spoils v1 and v2.
+// Stores s\first to s\last at s[\to:\to+1]; all lanes store the same. Overwrites v1 and v2.
 .macro store_sgprs first, last, to
   v_mov_b32_e32 v1, 0
   .set .Li, \first
@@ -78,7 +78,7 @@ end every_register
     .amdhsa_accum_offset 8
   .end_amdhsa_kernel
 
-// What is off leaves no hole: y and z follow the arguments' address. The workgroup with y = 1 and z = 2 stores
+// Disabled registers leave no gap: y and z follow the arguments' address. The workgroup with y = 1 and z = 2 stores
 // MODE, and v0 of each x at 64.
 .macro mode_kernel name, workitem, round32, round64, denormal32, denormal64, dx10, ieee, ovfl
 begin \name
@@ -119,7 +119,7 @@ mode_kernel mode_defaults, 0, 0, 0, 0, 3, 1, 1, 0
 mode_kernel mode_rounding, 1, 1, 2, 3, 3, 0, 1, 0
 mode_kernel mode_denormals, 2, 0, 3, 2, 1, 1, 0, 1
 
-// The same code with a descriptor that has left its scratch off, and one that has it on.
+// The same code with a descriptor that disables scratch, and one that enables it.
 .macro scratch_kernel name, enable
 begin \name
   v_mov_b32_e32 v1, 7
@@ -156,7 +156,7 @@ end sizes
     .amdhsa_accum_offset 8
   .end_amdhsa_kernel
 
-// Stores what runtimes add to the arguments: the apertures in the queue, those in the arguments, and the dimensions.
+// Stores the arguments that runtimes add: the apertures in the queue, those in the arguments, and the dimensions.
 begin hidden
   s_load_dwordx4 s[4:7], s[0:1], 0x0
   s_load_dwordx4 s[8:11], s[0:1], 0x10

@@ -121,7 +121,7 @@ TEST_CASE("device memory", "[isa][memory]") {
   const emulator::MemoryBlock *old = memory.snapshot()->find(reinterpret_cast<uint64_t>(first), 4);
   CHECK((old == nullptr || old->bytes != 1000));
 
-  // Holders of a table may touch what it names, freed or not, and the map of what was written there.
+  // Holders of a table may access its blocks, freed or not, and the map of their written bytes.
   void *const held = memory.allocate(128 << 10, Memory::Contents::undefined);
   std::memset(held, 7, 128 << 10);
   const std::shared_ptr<const emulator::BlockTable> table = memory.snapshot();

@@ -97,7 +97,7 @@ def targets_of(build, command):
 
 
 def faulty_lines(errors, file):
-    """The lines of a file that errors are about. If a constant is missed, the notes tell which one no longer is."""
+    """The lines of a file with errors. If a value is no longer a constant, the notes name it."""
     lines, blamed, line = set(), set(), None
     for number, kind, text in re.findall(re.escape(str(file)) + r":(\d+):\d+: (error|note): (.*)", errors):
         if kind == "error":

@@ -231,7 +231,7 @@ def find_mutants(path, shown_path, source, trees):
         site = finder.sites[place]
         original = plain(source[site.begin:site.end].decode())
         ends = [source.count(b"\n", 0, end) + 1 for end in (site.begin, site.end)]
-        # A number without its line says little.
+        # A number without its line is not enough to find it.
         around = f"  in  {lines[ends[0] - 1].strip()}" if len(original) < 8 else ""
         for shown, text in site.alternatives.items():
             key = f"{shown_path}: {site.function}: {original}  ->  {shown}{around}"

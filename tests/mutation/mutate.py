@@ -6,8 +6,8 @@ negated or a check left out, a statement left out, true for false. All mutants o
 selected by an environment variable, so that a mutant costs a run of the tests but not a build. The tests are quick ones
 that cover the folder, cheapest first; one that fails, or runs much longer than usual, kills the mutant.
 
-Prints survivors, and how many mutants there are, were killed, survived, and change nothing (equivalent.txt beside this
-script says why). Exits with 1 if there are survivors. Macros, constexpr variables and default member initialisers are not
+Prints survivors, and the numbers of mutants in total, killed, surviving and equivalent (equivalent.txt next to this
+script gives the reasons). Exits with 1 if there are survivors. Macros, constexpr variables and default member initialisers are not
 mutated.
 
 usage: mutate.py [options] [FILE or FOLDER]...

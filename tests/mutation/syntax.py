@@ -81,7 +81,7 @@ def find_clang():
     for name in ("clang++-22", "clang++"):
         if shutil.which(name):
             return name
-    sys.exit("mutate.py: neither clang++-22 nor clang++ is there to read C++ with; Debian's package is clang-22")
+    sys.exit("mutate.py: clang++-22 or clang++ is needed to parse C++; Debian's package is clang-22")
 
 
 def read_trees(source, flags):

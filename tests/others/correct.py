@@ -205,7 +205,7 @@ def main():
         iree_attention(test, iree, random, "f16", 256, HEAD_DIM, causal=True)
         iree_attention(test, iree, random, "f16", 256, 64)
     if test.wrong:
-        sys.exit(f"{len(test.wrong)} things are wrong")
+        sys.exit(f"{len(test.wrong)} checks failed")
     print(f"{test.cases} cases, nothing to report")
 
 

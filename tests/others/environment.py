@@ -26,16 +26,16 @@ def install(folder):
     """Creates the environment, or skips: if pip cannot reach the network, there is nothing to test."""
     made = subprocess.run([sys.executable, "-m", "venv", "--clear", folder], capture_output=True, text=True)
     if made.returncode != 0:
-        skip(f"{sys.executable} makes no virtual environment (Debian's package python3-venv): "
+        skip(f"{sys.executable} cannot create a virtual environment (Debian's package python3-venv): "
              f"{last_line(made.stdout + made.stderr)}")
     command = [folder / "bin" / "pip", "--disable-pip-version-check", "install", "--no-input", "--quiet",
                "--timeout", "20", "--retries", "1", "-r", PACKAGES]
     try:
         installed = subprocess.run(command, capture_output=True, text=True, timeout=INSTALL_SECONDS)
     except subprocess.TimeoutExpired:
-        skip(f"pip did not install {PACKAGES.name} within {INSTALL_SECONDS} s")
+        skip(f"pip could not install {PACKAGES.name} within {INSTALL_SECONDS} s")
     if installed.returncode != 0:
-        skip(f"pip does not install {PACKAGES.name}: {last_line(installed.stderr)}")
+        skip(f"pip could not install {PACKAGES.name}: {last_line(installed.stderr)}")
 
 
 def enter(work):

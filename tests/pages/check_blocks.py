@@ -48,7 +48,7 @@ def check_page(root, page, text, sessions):
             return match[0]
         source = SOURCE.fullmatch(above)
         if not source:
-            problems.append(f"{page}:{line}: the line above a block of {match['language']} names no file")
+            problems.append(f"{page}:{line}: the line above a block of {match['language']} must name its file")
             return match[0]
         try:
             file = (root / source["path"]).read_text(encoding="utf-8")
@@ -57,7 +57,7 @@ def check_page(root, page, text, sessions):
             problems.append(f"{page}:{line}: {source['path']} {error}")
             return match[0]
         if match["code"] != wanted:
-            problems.append(f"{page}:{line}: the block is not what {source['path']} has; --fix writes it")
+            problems.append(f"{page}:{line}: the block differs from {source['path']}; --fix corrects it")
         return f"{above}```{match['language']}\n{wanted}```"
 
     return problems, BLOCK.sub(replaced, text)

@@ -108,7 +108,7 @@ def check(root, programs):
             checked.add(program_of(command)[0])
     for name in programs.paths:
         if name not in checked:
-            problems.append(f"no page shows a command of {name}: nothing of it would be checked")
+            problems.append(f"no page shows a command of {name}: the check would be empty")
     return problems
 
 

@@ -36,12 +36,12 @@ class BlocksTest(unittest.TestCase):
     def test_differences_are_found_and_fixed(self):
         page = self.PAGE.replace("int c", "int d")
         problems, mended = self.check(page)
-        self.assertIn("docs/page.md:4: the block is not what docs/x.cpp has", problems[0])
+        self.assertIn("docs/page.md:4: the block differs from docs/x.cpp", problems[0])
         self.assertEqual(mended, self.PAGE)
 
     def test_code_from_nowhere(self):
-        self.expect_one("Text.\n\n```c\nint b;\n```\n", "names no file")
-        self.expect_one("```c\nint b;\n```\n", "names no file")
+        self.expect_one("Text.\n\n```c\nint b;\n```\n", "must name its file")
+        self.expect_one("```c\nint b;\n```\n", "must name its file")
         self.expect_one(self.PAGE.replace("x.cpp", "y.cpp"), "No such file")
         self.expect_one(self.PAGE.replace(": one", ": three"), "has 0 regions 'three'")
         self.expect_one(self.PAGE, "has 2 regions 'one'", source=self.SOURCE * 2)
@@ -60,7 +60,7 @@ class BlocksTest(unittest.TestCase):
         self.assertEqual(self.check(session, sessions="docs/page.md")[0], [])
         self.expect_one(session, "does not run it", sessions="docs/other.md")
         problems, _ = self.check(session.replace("```console", "```text"))
-        self.assertIn("names no file", problems[0])
+        self.assertIn("must name its file", problems[0])
 
 
 class LinksTest(unittest.TestCase):

@@ -2,7 +2,7 @@
 //
 // It is between the library and the emulator: counts the calls of the library's table and makes one of them
 // fail, or that one and all later ones. A failing call is not passed on, unless it releases something: a
-// failed release in HIP does not tell whether it was released. One table per process, as HIP functions have
+// failed release in HIP does not show whether it was released. One table per process, as HIP functions have
 // no user pointer.
 //
 //===----------------------------------------------------------------------------------------------------===//

@@ -45,8 +45,8 @@ class VirtualEnvironment:
         if not self.python.exists():
             made = run([sys.executable, "-m", "venv", "--clear", self.folder])
             if made.returncode != 0:
-                skip(f"{sys.executable} makes no virtual environment: {last_line(made.stdout + made.stderr)}")
+                skip(f"{sys.executable} cannot create a virtual environment: {last_line(made.stdout + made.stderr)}")
         installed = run(self.pip("install", "--no-input", "--quiet", "--timeout", "20", "--retries", "1", *packages))
         if installed.returncode != 0:
-            skip(f"pip does not install {' '.join(packages)}: {last_line(installed.stderr)}")
+            skip(f"pip could not install {' '.join(packages)}: {last_line(installed.stderr)}")
         stamp.touch()

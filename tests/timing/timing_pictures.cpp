@@ -92,8 +92,7 @@ int main(int argc, char **argv) try {
       if (!(std::ofstream(path, std::ios::binary) << picture.svg))
         throw std::runtime_error("cannot write " + path);
     } else if (!is_fresh(path, picture.svg)) {
-      std::fprintf(stderr,
-                   "%s is not what the model says today; timing_pictures PACK FOLDER writes it anew\n",
+      std::fprintf(stderr, "%s differs from the model today; timing_pictures PACK FOLDER writes it again\n",
                    path.c_str());
       fresh = false;
     }

@@ -1,4 +1,4 @@
-// The last workgroup invalidates its caches before the atomic that tells it that it is the last has returned
+// The last workgroup invalidates its caches before the atomic that identifies it as the last has returned
 // report: stale_cache
 // at: global_load_dwordx4
 // other: global_store_dword

@@ -1,4 +1,4 @@
-// Stores what the runtime adds to a kernel's arguments: out[0..2] = workgroups in x, work-items of a workgroup in x
+// Stores the arguments that the runtime adds: out[0..2] = workgroups in x, work-items of a workgroup in x
 // (16 bits), dynamic LDS bytes. Only the first workgroup stores. The kernel's own argument comes before them.
 
   .amdgcn_target "amdgcn-amd-amdhsa--gfx942"

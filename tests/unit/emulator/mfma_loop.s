@@ -54,7 +54,7 @@ loops:
 .Lend:
   .size loops, .Lend-loops
 
-// A loop whose usual way leads over a block out of line, with a detour in which there is a loop.
+// A loop whose usual way includes a block out of line, and whose detour contains a loop.
   .globl detour
   .protected detour
   .p2align 8

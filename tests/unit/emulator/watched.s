@@ -1,4 +1,4 @@
-// watched(memory): touches dwords in every way there is, and multiplies matrices. 64 work-items.
+// watched(memory): touches dwords in every possible way, and multiplies matrices. 64 work-items.
 
   .amdgcn_target "amdgcn-amd-amdhsa--gfx942"
   .text

@@ -1,6 +1,6 @@
 //===- small_elf.h - a small code object, made by hand --------------------------------------------------===//
 //
-// One kernel, `k`, with fields that tests can make wrong everywhere. The names below are the file offsets;
+// One kernel, `k`, with fields that tests can corrupt everywhere. The names below are the file offsets;
 // the first segment has the file's first bytes at address 0, so that they are addresses too.
 //
 //===----------------------------------------------------------------------------------------------------===//

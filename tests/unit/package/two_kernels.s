@@ -1,4 +1,4 @@
-// Two kernels, a variable, and words that hold addresses: what a loader has to get right.
+// Two kernels, a variable, and words that hold addresses, which a loader must relocate.
 //
 //   fill(int *out, int value, int count)   out[i] = value + i for i < count
 //   nothing()                              no arguments

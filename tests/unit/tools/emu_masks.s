@@ -1,8 +1,8 @@
-// Kernels of which the command line of the emulator has warnings, and one that never ends.
+// Kernels for which the emulator's command line prints warnings, and one that never ends.
 //
 //   masks()    three comparisons that are the mask of the next instruction
 //   waits()    an s_nop larger than needed, and one that is not needed
-//   endless()  a loop that nothing ends
+//   endless()  a loop that never ends
 
   .amdgcn_target "amdgcn-amd-amdhsa--gfx942"
   .text

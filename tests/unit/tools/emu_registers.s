@@ -1,4 +1,4 @@
-// Kernels whose registers and argument bytes the command line of the emulator is tested with.
+// Kernels that test how the emulator's command line handles registers and argument bytes.
 //
 //   echo(out, ...)   writes the first 128 bytes of its arguments to out; one argument of every size
 //   bare(out, ...)   the same, without metadata
