@@ -126,13 +126,13 @@ void check_advice(sluice_problem problem, Answer answer) {
     if (answer.field.empty() || answer.message.find(answer.field) == std::string::npos)
       FAIL("the refusal does not name its field:" << way);
     const std::optional<sluice_problem> next = advised(problem, answer.error);
-    if (!next) FAIL("no advice that can be followed:" << way);
+    if (!next) FAIL("advice that cannot be followed:" << way);
     const Answer changed = asked(target(), *next);
     // One rule for the type of a field may follow another; the same value must not be advised again.
     if (changed == answer) FAIL("the advice changes nothing:" << way);
     const bool is_value = answer.message.find("nearest supported") != std::string::npos;
     if (is_value && changed.status != SLUICE_OK && changed.field == answer.field && answer.field != "flags")
-      FAIL("what is called supported is refused:" << way << "\n  " << changed.text());
+      FAIL("the advised problem is refused:" << way << "\n  " << changed.text());
     check_nearest(problem, answer, *next);
     problem = *next;
     answer = changed;

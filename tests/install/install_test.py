@@ -72,7 +72,7 @@ def cmake_programs(installation, name, *settings, languages=("c", "cpp")):
     # The contents of a library are private, since its users may link another release.
     shown = run("nm", "--dynamic", "--defined-only", build / "libplugin.so")
     if "sluice_" in shown:
-        sys.exit(f"libplugin.so shows what is inside it:\n{shown}")
+        sys.exit(f"libplugin.so exports private symbols:\n{shown}")
 
 
 def find_package(installation):
@@ -119,7 +119,7 @@ def vendored(installation):
     if (installation.source / ".git").exists():
         ours = run("git", "-C", installation.source, "describe", "--always", "--abbrev=12", "--exclude=*").strip()
     if told != ["unknown", ours]:
-        sys.exit(f"the commits are said to be {told} and are unknown and {ours}")
+        sys.exit(f"the reported commits are {told}, expected 'unknown' and {ours}")
     print(f"commits: {', '.join(told)}")
 
 

@@ -73,8 +73,9 @@ void print_general_stops(Formats &formats) {
         if (mnemonic.executed != 0) counts[reason].encodings += encodings, ++counts[reason].instructions;
   std::erase_if(counts, [](const auto &count) { return count.second.instructions < many_instructions; });
   if (counts.empty()) return;
-  std::printf("Operands and modifiers of many instructions at which the machine stops, not counted below:\n\n"
-              "| because | encodings | instructions |\n| --- | ---: | ---: |\n");
+  std::printf("The machine stops at these operands and modifiers of many instructions; the counts below omit "
+              "them:\n\n"
+              "| reason | encodings | instructions |\n| --- | ---: | ---: |\n");
   for (const auto &[reason, count] : counts)
     std::printf("| %s | %zu | %zu |\n", reason.c_str(), count.encodings, count.instructions);
   std::printf("\n");
@@ -86,7 +87,7 @@ void print_general_stops(Formats &formats) {
 
 void print_counts(const Formats &formats) {
   std::set<std::string> known, executed, partly;
-  std::printf("| format | encodings tried | mnemonics | executed | in some forms | not |\n"
+  std::printf("| format | encodings tried | mnemonics | executed | in some forms | not executed |\n"
               "| --- | ---: | ---: | ---: | ---: | ---: |\n");
   for (const auto &[format, rows] : formats) {
     size_t whole = 0, part = 0;
@@ -101,7 +102,7 @@ void print_counts(const Formats &formats) {
     std::printf("| %s | %zu | %zu | %zu | %zu | %zu |\n", heading(format).c_str(), rows.encodings, count,
                 whole, part, count - whole - part);
   }
-  std::printf("\nOf %zu mnemonics %zu are executed, %zu of them in some forms only.\n", known.size(),
+  std::printf("\nOf %zu mnemonics %zu are executed, %zu of them only in some forms.\n", known.size(),
               executed.size(), partly.size());
 }
 
@@ -116,7 +117,7 @@ void print_format(emulator::Format format, const FormatRows &rows) {
   }
   std::printf("Executed:%s\n", executed.empty() ? " none" : executed.c_str());
   if (stops.empty()) return;
-  std::printf("\n| the machine stops, because | at |\n| --- | --- |\n");
+  std::printf("\n| the machine stops because | instructions |\n| --- | --- |\n");
   for (const auto &[key, names] : stops)
     std::printf("| %s |%s%s |\n", key.first.c_str(), key.second ? " some forms of" : "", names.c_str());
 }

@@ -100,7 +100,7 @@ def text(page, folder):
     expect(ours.stderr.startswith(f"attention by Sluice: {config['num_layers'] * count} nodes, 2 plans, "), ours.stderr)
     expect(cpu.stderr == "attention without Sluice\n", cpu.stderr)
     shown = "\n".join(page.block("text")) + "\n"
-    expect(ours.stdout + ours.stderr == shown, "the page shows something else than", ours.stdout + ours.stderr)
+    expect(ours.stdout + ours.stderr == shown, "the page does not show", ours.stdout + ours.stderr)
 
 
 def attention(page, folder):
@@ -115,7 +115,7 @@ def attention(page, folder):
     for row, errors in zip(("Q rounded in the reference too", "Q as it is"), zip(*rows)):
         line = f"| {row} | {min(errors, key=float)} to {max(errors, key=float)} |"
         expect(line in page.text, "the page does not say", line)
-    expect(f"of the {len(rows)} nodes of F16" in page.text, "the page does not say how many nodes are of F16:", str(len(rows)))
+    expect(f"of the {len(rows)} nodes of F16" in page.text, "the page does not give the number of F16 nodes:", str(len(rows)))
 
 
 def failures(page, folder):

@@ -33,7 +33,7 @@ def headers():
     fetched = run(["go", "mod", "download", "-json", HEADERS], cwd=HERE, env={**os.environ, "GO111MODULE": "on"})
     module = json.loads(fetched.stdout or "{}")
     if fetched.returncode != 0:
-        skip(f"go does not download {HEADERS}: {module.get('Error') or last_line(fetched.stderr)}")
+        skip(f"go could not download {HEADERS}: {module.get('Error') or last_line(fetched.stderr)}")
     if module["Sum"] != HEADERS_SUM:
         sys.exit(f"{HEADERS} has the sum {module['Sum']}, not {HEADERS_SUM}")
     return module["Dir"]
