@@ -270,7 +270,7 @@ TEST_CASE("q_len and kv_len may be left to the problem's bounds", "[args]") {
   }
 }
 
-TEST_CASE("with starts only the device knows how many rows there are", "[args]") {
+TEST_CASE("only the device knows the number of rows if a call has starts", "[args]") {
   FakeHip hip;
   const ContextHandle context = able_context(SLUICE_DEVICE_HIP);
   const sluice_launch launch = good_launch();
@@ -325,8 +325,7 @@ TEST_CASE("a call may use any page, and any byte of it", "[args]") {
                 "k.stride", "beyond the address space");
 }
 
-TEST_CASE("a table of pages that all sequences have, or that is the only one, has no end that a call knows",
-          "[args]") {
+TEST_CASE("a call does not know the end of a page table that is shared or the only one", "[args]") {
   FakeHip hip;
   const ContextHandle context = able_context(SLUICE_DEVICE_HIP);
   const sluice_launch launch = good_launch();
@@ -512,7 +511,7 @@ TEST_CASE("entries of a table that no key needs may be anything", "[args]") {
   CHECK(status == SLUICE_OK);
 }
 
-TEST_CASE("the host reference takes what only a device limits", "[args]") {
+TEST_CASE("the host reference accepts calls that only a device limits", "[args]") {
   HostCall call(SLUICE_MODE_RAGGED, 0);
   call.problem.max_q_len = 3;
   call.problem.max_kv_len = 4;

@@ -100,7 +100,7 @@ sluice_merge dense_merge(int32_t parts, int32_t tokens, int32_t heads, int32_t d
 
 } // namespace
 
-TEST_CASE("an append by slots: rows, caches and where rows go", "[cache_ops]") {
+TEST_CASE("an append by slots: rows, caches and the places of rows", "[cache_ops]") {
   Device device;
   const sluice_append call = good_append();
   const AppendKernargs out = device.append(call);
@@ -377,7 +377,7 @@ TEST_CASE("a merge of few adjacent parts reads them at once", "[cache_ops]") {
   CHECK(mode(without) == (merge_at_once | merge_to_plain_rows));
 }
 
-TEST_CASE("a merge's rows go along x, and along y where x would be too long", "[cache_ops]") {
+TEST_CASE("a merge's rows go along x, and along y if x would be too long", "[cache_ops]") {
   Device device;
   const auto grid = [&](int32_t tokens) {
     const MergeKernargs out = device.merge(dense_merge(3, tokens, 1, 64)); // 8 rows a workgroup
@@ -396,7 +396,7 @@ TEST_CASE("a merge's rows go along x, and along y where x would be too long", "[
   CHECK(last.grid == std::array<unsigned, 3>{32769, 65535, 1});
 }
 
-TEST_CASE("the parts of a run are merged where the workspace has them", "[split]") {
+TEST_CASE("the parts of a run are merged in the workspace", "[split]") {
   using namespace sluice::package;
   FakeHip hip;
   sluice_context_desc desc = context_desc(SLUICE_DEVICE_HIP, split_pack());

@@ -238,7 +238,7 @@ TEST_CASE("every merge that breaks a rule is refused by name, and enqueues nothi
   check_breaches(merge_breaches, good_merge, sluice_merge_states);
 }
 
-TEST_CASE("what the rules allow is enqueued", "[cache_ops]") {
+TEST_CASE("calls that follow the rules are enqueued", "[cache_ops]") {
   FakeHip hip;
   const ContextHandle context = cache_op_context();
   const sluice_launch launch = good_launch();

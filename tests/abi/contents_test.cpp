@@ -97,7 +97,7 @@ TEST_CASE("bad lengths of a run are reported when it executes, and its kernels d
   CHECK(paged.call.result() != paged.untouched);
 }
 
-TEST_CASE("as a warning, or off, bad lengths let the kernels run", "[contents]") {
+TEST_CASE("bad lengths let the kernels run if the check only warns or is off", "[contents]") {
   configure("defaults", "1");
   PagedCall paged;
   DeviceStream stream;
@@ -137,7 +137,7 @@ TEST_CASE("a captured run checks the contents of each replay", "[contents]") {
   hip_call<void *>("hipGraphDestroy", graph);
 }
 
-TEST_CASE("the check waits for what the call depends on", "[contents]") {
+TEST_CASE("the check waits for the call's dependencies", "[contents]") {
   configure("defaults", "1");
   PagedCall paged; // with a bad length, until the other stream has written a good one
   DeviceStream stream, other;

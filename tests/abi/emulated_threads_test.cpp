@@ -200,7 +200,7 @@ TEST_CASE("plans outlive their context on other threads, and the last one unload
   }
 }
 
-TEST_CASE("first appends on many threads load their kernel once and write what is theirs", "[threads]") {
+TEST_CASE("first appends on many threads load their kernel once and write only their own rows", "[threads]") {
   constexpr int thread_count = 6, row = call_heads * call_dim;
   sluice_context *context = make_context();
   std::atomic<int> wrong = 0;

@@ -101,7 +101,7 @@ sluice_problem plain_problem() {
 
 } // namespace
 
-TEST_CASE("a kernel serves a problem once it lists what the problem needs", "[features]") {
+TEST_CASE("a kernel serves a problem if it lists all features that the problem needs", "[features]") {
   for (const Ability &ability : abilities) {
     sluice_problem problem = plain_problem();
     ability.ask(problem);
@@ -121,7 +121,7 @@ TEST_CASE("a kernel serves a problem once it lists what the problem needs", "[fe
   }
 }
 
-TEST_CASE("without an LSE its base needs nothing", "[features]") {
+TEST_CASE("a base of LSE needs no feature without an LSE", "[features]") {
   sluice_problem problem = plain_problem();
   problem.lse_base = SLUICE_LSE_BASE_2;
   CHECK(sluice_query_support(target_context().get(), &problem, nullptr, nullptr) == SLUICE_OK);

@@ -78,8 +78,7 @@ TEST_CASE("soft caps are of numbers that arithmetic in F32 can divide by", "[nea
   CHECK(refusal_of_cap(65537) == "soft_cap is 65537; nearest supported: 65536");
 }
 
-TEST_CASE("there are 32768 heads at most, and the nearest number is a multiple of the KV heads",
-          "[nearest]") {
+TEST_CASE("the maximum is 32768 heads, and the nearest number is a multiple of the KV heads", "[nearest]") {
   CHECK(refusal_of_heads(32768, 32768) == "");
   CHECK(refusal_of_heads(32769, 32769) == "kv_heads is 32769; nearest supported: 32768");
   CHECK(refusal_of_heads(32770, 10) == "q_heads is 32770; nearest supported: 32760");

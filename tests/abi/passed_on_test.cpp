@@ -4,7 +4,7 @@
 
 using namespace sluice::test;
 
-TEST_CASE("a caller's resolver gets the caller's pointer, whenever it is asked", "[context]") {
+TEST_CASE("a caller's resolver gets the caller's pointer in every call", "[context]") {
   FakeHip hip;
   struct Caller {
     int asked = 0;
@@ -23,7 +23,7 @@ TEST_CASE("a caller's resolver gets the caller's pointer, whenever it is asked",
   CHECK(caller.asked == asked + 1);
 }
 
-TEST_CASE("a plan's description has the workspace that support is asked for", "[problem]") {
+TEST_CASE("a plan's description has the same workspace as the answer about support", "[problem]") {
   const ContextHandle context = split_context(SLUICE_DEVICE_TARGET);
   const sluice_problem problem = decode_problem();
   sluice_support support;

@@ -91,7 +91,7 @@ void check_output(const std::string &argument, Call call, bool nullable) {
 
 } // namespace
 
-TEST_CASE("the init functions zero what the caller has and stamp its size", "[sized]") {
+TEST_CASE("the init functions zero the caller's struct and set its size", "[sized]") {
   check_init<sluice_error>(sluice_error_init);
   check_init<sluice_build>(sluice_build_init);
   check_init<sluice_context_desc>(sluice_context_desc_init);

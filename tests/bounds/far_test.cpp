@@ -182,7 +182,7 @@ void check_far(const FarCase &c, int32_t rows, bool splits) {
 
 } // namespace
 
-TEST_CASE("caches beyond 4 GiB and 2^32 elements give what the reference gives", "[bounds]") {
+TEST_CASE("caches beyond 4 GiB and 2^32 elements match the reference", "[bounds]") {
   constexpr int64_t far = int64_t{1} << 32; // elements: 8 GiB
   constexpr int64_t row = int64_t{head_dim} * kv_heads;
   const FarCase cases[] = {

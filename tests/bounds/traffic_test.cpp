@@ -203,7 +203,7 @@ TEST_CASE("entries of pages in front of a window are not loaded", "[bounds]") {
       }
 }
 
-TEST_CASE("several tokens of decode share what they read", "[bounds]") {
+TEST_CASE("several tokens of decode share their reads", "[bounds]") {
   for (const int32_t group : {1, 4}) {
     INFO("group " << group);
     sluice_problem problem = problem_of({.mode = SLUICE_MODE_PAGED, .group = group, .head_dim = 64});

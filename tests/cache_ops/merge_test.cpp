@@ -315,7 +315,7 @@ TEST_CASE("rows of all widths", "[merge]") {
     }
 }
 
-TEST_CASE("as many parts as there may be", "[merge]") {
+TEST_CASE("the maximum number of parts", "[merge]") {
   MergeCase c;
   c.parts = 65536;
   c.tokens = c.heads = 1;

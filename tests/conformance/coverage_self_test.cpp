@@ -46,7 +46,7 @@ bool can_meet(Choice a, Choice b) {
 
 } // namespace
 
-TEST_CASE("there are at least 900 feature cases, each name once, each of a small size") {
+TEST_CASE("the suite has at least 900 feature cases with unique names and small sizes") {
   const std::vector<Case> cases = feature_cases(shipped_shapes);
   CHECK(cases.size() >= 1100);
   std::set<std::string> names;

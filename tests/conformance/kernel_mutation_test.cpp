@@ -151,7 +151,7 @@ TEST_CASE("a case fails if another kernel than its own is launched") {
 constexpr std::array some_kernels = {"attn_fwd_f16_d64_q128_kv32_w4", "attn_fwd_bf16_d64_q16_kv32_w4_decode",
                                      "attn_fwd_f16_d128_q256_kv64_w8"};
 
-TEST_CASE("each defect of some kernels is noticed, and at the quick level what its cases have") {
+TEST_CASE("each defect of some kernels is noticed, at the quick level those that its cases can show") {
   for (const Kernel &kernel : target().attention_kernels()) {
     if (std::ranges::find(some_kernels, kernel.name) == some_kernels.end()) continue;
     check(kernel, Level::full);

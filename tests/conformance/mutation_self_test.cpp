@@ -184,7 +184,7 @@ TEST_CASE("FP8 of another kind is noticed") {
     }
 }
 
-TEST_CASE("NaN is found where it must be, and nowhere else") {
+TEST_CASE("NaN appears where it must, and nowhere else") {
   for (Dtype dtype : {Dtype::f16, Dtype::bf16}) {
     // Row i sees keys 0 to i.
     Case c{.dtype = dtype, .batch = 1, .q_len = 40, .kv_len = 150, .mask = Mask::top_left};

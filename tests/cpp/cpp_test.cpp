@@ -59,7 +59,7 @@ double number(uint16_t half) { // a normal or zero, not negative
 
 } // namespace
 
-TEST_CASE("A dense call through views gives what the reference gives", "[cpp]") {
+TEST_CASE("A dense call through views matches the reference", "[cpp]") {
   const sluice::Context context = emulated();
   constexpr int64_t batch = 2, rows = 5, keys = 19, q_heads = 4, kv_heads = 2, dim = 64;
   Buffer q(context, batch * rows * q_heads * dim), k(context, batch * keys * kv_heads * dim),
@@ -102,7 +102,7 @@ TEST_CASE("A dense call through views gives what the reference gives", "[cpp]") 
   CHECK(number(o.host[0]) > 0.2); // an O of zeros would agree with zeros
 }
 
-TEST_CASE("An append through views stores what the reference stores", "[cpp]") {
+TEST_CASE("An append through views stores the same as the reference", "[cpp]") {
   const sluice::Context context = emulated();
   constexpr int64_t tokens = 3, pages = 4, page_size = 16, heads = 2, dim = 64;
   Buffer k(context, tokens * heads * dim), k_cache(context, pages * page_size * heads * dim);
@@ -140,7 +140,7 @@ TEST_CASE("An append through views stores what the reference stores", "[cpp]") {
   CHECK(sluice::reference_append(append).error().field() == "slots[1]");
 }
 
-TEST_CASE("A failed call says why, as a value and as an exception", "[cpp]") {
+TEST_CASE("A failed call gives the reason, as a value and as an exception", "[cpp]") {
   const sluice::Context context = emulated();
   sluice::Problem problem;
   problem.q_type = problem.k_type = problem.v_type = problem.o_type = SLUICE_F16;
@@ -254,7 +254,7 @@ TEST_CASE("What has been moved from refuses its calls", "[cpp]") {
   CHECK(context.hip<int()>("hipInit") == nullptr);
 }
 
-TEST_CASE("Views know where their elements are", "[cpp]") {
+TEST_CASE("Views compute the addresses of their elements", "[cpp]") {
   float memory[2 * 3 * 4 * 8];
   const TensorView bshd = TensorView::bshd(memory, SLUICE_F32, 2, 3, 4, 8);
   const TensorView bhsd = TensorView::bhsd(memory, SLUICE_F32, 2, 3, 4, 8);

@@ -201,7 +201,7 @@ TEST_CASE_METHOD(Served, "a text does not depend on the other requests", "[servi
   check_identical(together, one_by_one);
 }
 
-TEST_CASE_METHOD(Served, "a graph, captured once, gives what calls one by one give", "[serving]") {
+TEST_CASE_METHOD(Served, "a graph, captured once, gives the same results as single calls", "[serving]") {
   Server with(device, model, {.graph = true}), without(device, model, {.graph = false});
   const std::vector<Completion> completions = with.serve(requests);
   check_identical(completions, without.serve(requests));
@@ -235,7 +235,7 @@ TEST_CASE_METHOD(Served, "a prompt of one byte may come first", "[serving]") {
 // Compared layer by layer: both kinds of cache get the output that earlier layers computed with the FP8
 // cache. If each used its own layers, a key half-way between two FP8 numbers would be rounded to one here and
 // to the other there, because of the last bit of an earlier F16 result, and differ by a whole step of FP8.
-TEST_CASE_METHOD(Served, "an FP8 cache gives what rounded keys and values give", "[serving]") {
+TEST_CASE_METHOD(Served, "an FP8 cache gives the same results as rounded keys and values", "[serving]") {
   const CacheScales scales = powers_of_two(measured_scales(model, attention, requests[1].prompt));
   Server server(device, model, {.cache = CacheType::fp8, .scales = scales});
   const std::vector<Completion> completions = server.serve(requests);
@@ -247,7 +247,7 @@ TEST_CASE_METHOD(Served, "an FP8 cache gives what rounded keys and values give",
   check_identical(completions, stepped);
 }
 
-TEST_CASE_METHOD(Served, "an FP8 cache gives about what an F16 cache gives", "[serving]") {
+TEST_CASE_METHOD(Served, "an FP8 cache gives nearly the same results as an F16 cache", "[serving]") {
   const CacheScales scales = powers_of_two(measured_scales(model, attention, requests[1].prompt));
   Server server(device, model, {.cache = CacheType::fp8, .scales = scales});
   const std::vector<Completion> completions = server.serve(requests);

@@ -39,14 +39,14 @@ uint64_t end_seed() {
 
 } // namespace
 
-TEST_CASE("random calls give what the reference gives", "[features]") {
+TEST_CASE("random calls match the reference", "[features]") {
   for (uint64_t seed = first_seed(); seed < end_seed(); ++seed) {
     RandomCall call(seed);
     check(call, seed);
   }
 }
 
-TEST_CASE("random calls of plans with bounds, which split keys, too", "[features]") {
+TEST_CASE("random calls of plans with bounds, which split keys, match the reference", "[features]") {
   for (uint64_t seed = first_seed(); seed < end_seed(); ++seed) {
     RandomCall call(1000 + seed);
     call.problem.max_batch = 3;

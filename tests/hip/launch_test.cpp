@@ -131,7 +131,7 @@ TEST_CASE("reports name the line of both instructions", "[hip][lines]") {
                                           Catch::Contains("\"source\": \"" + report.other->source + "\""));
 }
 
-TEST_CASE("without debug information no line is named", "[hip][lines]") {
+TEST_CASE("reports name no line without debug information", "[hip][lines]") {
   const LaunchResult result = run_race(read_file(SLUICE_CODE_OBJECT_HIP_RACE_PLAIN));
   const Report report = race_at_load(result);
   CHECK(report.source.empty());

@@ -98,7 +98,7 @@ TEST_CASE("a pair that is missed by count on one path is required on another", "
   CHECK(on_any_path[0].level == HazardLevel::required);
 }
 
-TEST_CASE("a barrier takes time where waves have to meet", "[isa][checks]") {
+TEST_CASE("a barrier takes time if waves have to meet", "[isa][checks]") {
   const std::string source = "v_mov_b32_e32 v4, 0\n v_mov_b32_e32 v5, 0\n s_nop 1\n"
                              "v_mfma_f32_32x32x8_f16 v[8:23], v[4:5], v[4:5], 0\n s_barrier\n"
                              "v_add_f32_e32 v3, v8, v8\n";

@@ -145,7 +145,7 @@ std::string address_mistake(const Decoded &d) {
 
 } // namespace
 
-TEST_CASE("operations name the registers that LLVM says instructions use", "[isa][corpus]") {
+TEST_CASE("operations name the same registers as LLVM's instructions", "[isa][corpus]") {
   for_each_instruction([](const Decoded &d) -> std::string {
     if (!d.op.refusal.empty()) return "";
     switch (d.format) {

@@ -85,7 +85,7 @@ std::string differences(const Fields &ours, const Fields &llvm) {
 
 } // namespace
 
-TEST_CASE("the fields of an encoding are what LLVM's text says", "[isa][corpus]") {
+TEST_CASE("the fields of an encoding match LLVM's text", "[isa][corpus]") {
   size_t wrong = 0;
   for (const Encoding &encoding : corpus()) {
     const Fields ours = emulator::split_fields(encoding.dwords);

@@ -105,7 +105,7 @@ TEST_CASE("a barrier is good for many rounds", "[isa][global_sync]") {
   }
 }
 
-TEST_CASE("a barrier orders what was written back and what is invalidated", "[isa][global_sync]") {
+TEST_CASE("a barrier orders data that was written back before and invalidated after", "[isa][global_sync]") {
   CHECK(only_kind(store_own + wait + barrier + invalidate + load_next) == ReportKind::stale_cache);
   CHECK(only_kind(store_own + write_back + barrier + invalidate + load_next) == ReportKind::global_race);
   CHECK(only_kind(store_own + write_back + wait + barrier + load_next) == ReportKind::stale_cache);
@@ -116,7 +116,7 @@ TEST_CASE("a barrier orders what was written back and what is invalidated", "[is
                   barrier + load_next) == ReportKind::stale_cache);
 }
 
-TEST_CASE("waves of a workgroup go on when the one that met the others comes back", "[isa][global_sync]") {
+TEST_CASE("waves of a workgroup continue when the one that met the others returns", "[isa][global_sync]") {
   // Two waves: both store, the first one meets the other workgroups for both, the second one reads.
   const std::string part =
       "v_lshrrev_b32_e32 v7, 6, v0\n s_nop 4\n v_readfirstlane_b32 s12, v7\n s_mov_b64 exec, 1\n"

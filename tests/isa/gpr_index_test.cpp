@@ -93,7 +93,8 @@ TEST_CASE("the operands that M0 names are moved, the others are not", "[isa][gpr
   }
 }
 
-TEST_CASE("a source beyond the registers is v0, a destination there is not written", "[isa][gpr_index]") {
+TEST_CASE("a source beyond the registers is v0, a destination beyond them is not written",
+          "[isa][gpr_index]") {
   TestWave t;
   t.wave.vgpr_limit = 32;
   for (uint32_t r = 0; r < 64; ++r)

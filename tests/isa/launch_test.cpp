@@ -119,7 +119,7 @@ TEST_CASE("without preloading, a kernel enters at its compatibility prologue", "
   CHECK(report.pc == kernel.program.kernel("preloaded")->entry);
 }
 
-TEST_CASE("MODE, work-item ids and work-group ids are as the descriptor says", "[isa][launch]") {
+TEST_CASE("MODE, work-item ids and work-group ids follow the descriptor", "[isa][launch]") {
   struct Case {
     const char *kernel;
     uint32_t mode; // round 32 [1:0], 16/64 [3:2], denormals 32 [5:4], 16/64 [7:6], DX10 8, IEEE 9, OVFL 23

@@ -180,7 +180,7 @@ TEST_CASE("reads and writes at M0 by the number of the lane", "[isa][lds]") {
   }
 }
 
-TEST_CASE("without active lanes nothing in LDS changes, and no register", "[isa][lds]") {
+TEST_CASE("neither LDS nor registers change without active lanes", "[isa][lds]") {
   const MemoryRun run(input_to_lds +
                       "v_mov_b32_e32 v8, 1\n v_mov_b32_e32 v9, 2\n s_mov_b32 m0, 0\n s_nop 0\n"
                       "s_mov_b64 exec, 0\n ds_write_b32 v1, v8\n ds_add_u32 v1, v8\n ds_append v9\n"
@@ -383,7 +383,7 @@ TEST_CASE("both operands of DS instructions must have been written", "[isa][lds]
   }
 }
 
-TEST_CASE("results of DS instructions arrive when lgkmcnt says so", "[isa][lds][checks]") {
+TEST_CASE("results of DS instructions arrive when lgkmcnt drops", "[isa][lds][checks]") {
   const std::string written = "v_mov_b32_e32 v4, 0\n v_mov_b32_e32 v5, 0\n ds_write_b64 v3, v[4:5]\n"
                               "s_mov_b32 m0, 0\n" +
                               wait_all;
@@ -399,7 +399,7 @@ TEST_CASE("results of DS instructions arrive when lgkmcnt says so", "[isa][lds][
   }
 }
 
-TEST_CASE("LDS atomics that were not waited for before a barrier race with what follows",
+TEST_CASE("LDS atomics that were not waited for before a barrier race with later accesses",
           "[isa][lds][checks]") {
   // Wave 0 combines, wave 1 reads after the barrier.
   auto program = [](const std::string &line, const std::string &wait) {

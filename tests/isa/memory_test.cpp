@@ -5,7 +5,7 @@
 
 namespace sluice::test {
 
-TEST_CASE("a wave starts as the dispatcher says", "[isa][launch]") {
+TEST_CASE("a wave starts in the state that the dispatcher sets", "[isa][launch]") {
   // Each work-item stores its packed id and the workgroup's at its own place: block 8 x 4 x 3, grid 2 x 2 x
   // 1.
   const TestKernel kernel(

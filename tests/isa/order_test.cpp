@@ -169,7 +169,7 @@ TEST_CASE("scalar loads are waited for on their own", "[isa][order]") {
   }
 }
 
-TEST_CASE("the last workgroup may overwrite what all have loaded into scalars", "[isa][order]") {
+TEST_CASE("the last workgroup may overwrite data that all have loaded into scalars", "[isa][order]") {
   for (bool waited : {true, false}) {
     const TestKernel kernel(
         std::string("s_load_dwordx4 s[8:11], s[0:1], 0x0\n v_mov_b32 v2, 0\n v_mov_b32 v3, 1\n"
@@ -210,7 +210,7 @@ TEST_CASE("a load in parts acquires at each of them", "[isa][order]") {
   CHECK(result.ok());
 }
 
-TEST_CASE("a barrier passes on what one wave of a workgroup knows", "[isa][order]") {
+TEST_CASE("a barrier passes on the order that one wave of a workgroup has seen", "[isa][order]") {
   for (bool barriers : {false, true}) {
     Device d;
     d.writers_neighbour.access(d.shadow, data, true);

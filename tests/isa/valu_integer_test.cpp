@@ -422,7 +422,7 @@ TEST_CASE("exchanges between lanes and scalars", "[isa][valu]") {
   }
 }
 
-TEST_CASE("accumulation registers are registers of their own", "[isa][valu]") {
+TEST_CASE("accumulation registers are separate registers", "[isa][valu]") {
   TestWave t;
   t.fill(1, 11u);
   t.run(

@@ -129,7 +129,7 @@ TEST_CASE("NaNs get payloads at random and stay quiet", "[isa][noise]") {
   }
 }
 
-TEST_CASE("a launch is asked for noise by its options", "[isa][noise]") {
+TEST_CASE("a launch's options enable noise", "[isa][noise]") {
   const TestKernel kernel(
       "s_load_dwordx2 s[8:9], s[0:1], 0x0\n v_lshlrev_b32_e32 v1, 2, v0\n v_cvt_f32_u32_e32 v2, v0\n"
       "v_add_f32_e32 v2, 0.5, v2\n v_rcp_f32_e32 v2, v2\n v_mov_b32_e32 v3, -1\n v_add_f32_e32 v3, v3, v3\n"

@@ -36,7 +36,7 @@ uint64_t all_of(const InstructionTime &time) {
 
 } // namespace
 
-TEST_CASE("idle time is charged to what the next user of the matrix core did", "[timing]") {
+TEST_CASE("idle time is charged to the activity of the next user of the matrix core", "[timing]") {
   // An MFMA may follow 16 clk after another; each of these is later for a different reason.
   const InstructionTime waited = idle(time_program(aligned + mfma + "s_nop 15\n" + mfma + end_program));
   CHECK(clk(waited, Stall::nop) == 4 + 64 - 16);

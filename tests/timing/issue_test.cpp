@@ -85,7 +85,7 @@ TEST_CASE("waves of a SIMD share its slots, oldest first", "[timing]") {
     CHECK(clk <= 64 * 16 + 64 * 4 + 64);
     CHECK(result.stall_clk[size_t(Stall::pipe_busy)] >= 63 * 12 + 62 * 16);
   }
-  SECTION("s_setprio goes before age") {
+  SECTION("s_setprio has priority over age") {
     const std::string adds = repeat(64, add);
     const uint64_t older_first = clk_of(two_waves(adds + "s_nop 15\n", adds), two);
     const uint64_t younger_first = clk_of(two_waves(adds + "s_nop 15\n", "s_setprio 3\n" + adds), two);

@@ -85,7 +85,7 @@ TEST_CASE("a kernel that reads HBM takes as long at a lower clock", "[timing]") 
   CHECK(double(slow.device_clk) == Approx(double(fast.device_clk) * 1200 / 2100).epsilon(0.03));
 }
 
-TEST_CASE("a launch is dealt to the compute units that there are", "[timing]") {
+TEST_CASE("a launch is distributed to the existing compute units", "[timing]") {
   const std::string source = repeat(100, "s_nop 15\n") + end_program;
   const TimedShape shape{.waves = 16, .workgroups = 304 * 2 * 10};
   const TimingResult full = time_program(source, shape);

@@ -98,7 +98,7 @@ TEST_CASE("vector memory queues limited work, and counters limited instructions"
   CHECK(queued(16, "s_load_dword s12, s[8:9], 0x0\n") >= 860 - 16 * 4);
 }
 
-TEST_CASE("scalar loads have a cache of their own", "[timing]") {
+TEST_CASE("scalar loads have a separate cache", "[timing]") {
   Buffer buffer;
   const std::string scalar_wait = "s_waitcnt lgkmcnt(0)\n";
   CHECK(buffer.clk("s_load_dword s12, s[0:1], 0x0\n" + scalar_wait) == 64); // the arguments were read before
@@ -147,7 +147,7 @@ TEST_CASE("a share is never exceeded from the launch's start on", "[timing]") {
   CHECK(queue.serve(5000, 100) == 5050);
 }
 
-TEST_CASE("loads arrive after the latency of where the data is", "[timing]") {
+TEST_CASE("loads arrive after the latency of the level that has the data", "[timing]") {
   Buffer buffer;
   const std::string load = "global_load_dword v5, v2, s[8:9]\n";
   CHECK(buffer.clk(load + wait) == 860);
@@ -194,7 +194,7 @@ TEST_CASE("a pass over the path takes a clk for 64 bytes of a line", "[timing]")
   CHECK(busy("global_load_dwordx4 v[8:11], v3, s[8:9]\n") == 16);
   CHECK(busy("global_load_dword v5, v4, s[8:9]\n") == 64);
   CHECK(busy("s_mov_b32 m0, 0\n s_nop 0\n global_load_lds_dword v1, s[8:9]\n") == 11);
-  SECTION("of all lanes, those that EXEC has") {
+  SECTION("only lanes that EXEC enables") {
     CHECK(busy("s_mov_b64 exec, 0xff\n global_load_dword v5, v4, s[8:9]\n") == 8);
   }
   SECTION("buffers and scratch have addresses, too") {

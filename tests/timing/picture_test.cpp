@@ -182,7 +182,7 @@ TEST_CASE("a long window is drawn in strips", "[timing]") {
   CHECK(drawing.nodes("//s:g[starts-with(@id, 'strip-')]//s:text[text()='3000']").size() >= 1);
 }
 
-TEST_CASE("without tips the same is painted in fewer bytes", "[timing]") {
+TEST_CASE("without tips the same picture takes fewer bytes", "[timing]") {
   const Drawn drawn = draw(two_waves(repeat(9, mfma16 + exponential + add), repeat(40, add)), start,
                            start + 600, {.waves = 8});
   const std::string with = drawn.svg(true), without = drawn.svg(false);

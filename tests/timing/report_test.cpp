@@ -107,7 +107,7 @@ TEST_CASE("a timing as JSON", "[timing]") {
   CHECK(r["xcd_imbalance_percent"] == Approx(0).margin(0.01));
 }
 
-TEST_CASE("JSON has what each level moved", "[timing]") {
+TEST_CASE("JSON has the bytes that each level moved", "[timing]") {
   Memory memory;
   auto *data = static_cast<std::byte *>(memory.allocate(4096));
   const std::string source =

@@ -121,7 +121,7 @@ TEST_CASE("a younger wave works beside the matrix instructions of an older one",
   }
 }
 
-TEST_CASE("work for a port or path begins when what came before it is done", "[timing]") {
+TEST_CASE("work for a port or path begins when the earlier work is done", "[timing]") {
   Memory memory;
   auto *data = static_cast<std::byte *>(memory.allocate(4096));
   // Both reads take the port for 16 clk; both loads of 16 bytes a lane the path for 16.

@@ -130,7 +130,7 @@ TEST_CASE("q_len and kv_len together are at most 2^31 - 512", "[args]") {
         "unsupported kv_len: kv_len is 2147483133 and q_len 4; nearest supported: 2147483132");
 }
 
-TEST_CASE("tensors of a device end at 2^48, those of the host where addresses do", "[args]") {
+TEST_CASE("tensors of a device end at 2^48, those of the host at the end of addresses", "[args]") {
   const uint64_t q_bytes = 3 * 4 * 640 * 2, k_bytes = 3 * 9 * 128 * 2;
   Call call;
   check_end(call, &sluice_args::q, q_bytes, device_end, 16);
@@ -242,7 +242,7 @@ TEST_CASE("bias and mask end where tensors do", "[args]") {
   check_end(call, &sluice_args::mask, 3 * 80 - 1, UINT64_MAX, 1);
 }
 
-TEST_CASE("only what a call leaves open comes from the problem", "[args]") {
+TEST_CASE("only extents that a call leaves open come from the problem", "[args]") {
   Call call;
   call.problem.max_q_len = 50;
   call.problem.max_kv_len = 70;

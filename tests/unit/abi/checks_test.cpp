@@ -68,7 +68,7 @@ TEST_CASE("a size between two versions was never published", "[sized]") {
   }
 }
 
-TEST_CASE("an older caller's struct is filled as far as it goes", "[sized]") {
+TEST_CASE("an older caller's struct is filled up to its size", "[sized]") {
   versioned out = {16, 0, 0, 99};
   abi::fill(&out, versioned{0, 1, 2, 3});
   CHECK(out.struct_size == 16);
@@ -87,7 +87,7 @@ TEST_CASE("text is cut to its field and always terminated", "[sized]") {
   CHECK(field[0] == '\0');
 }
 
-TEST_CASE("a workspace is as large as the plan says, aligned, and there", "[checks]") {
+TEST_CASE("a workspace is present, aligned and as large as the plan says", "[checks]") {
   alignas(256) static unsigned char memory[1024];
   sluice_launch launch = {};
   CHECK(refusal([&] { abi::check_launch(0, 256, launch); }) == Status::ok);

@@ -62,7 +62,7 @@ TEST_CASE("a launch without need of a workspace has its dependencies checked too
         "dependencies: dependencies is NULL, but dependency_count is 2");
 }
 
-TEST_CASE("as many dependencies are read as are counted", "[launch]") {
+TEST_CASE("exactly the counted dependencies are read", "[launch]") {
   Dependent with;
   CHECK(with.refusal() == "");
   with.dependencies[1].event = nullptr;

@@ -66,7 +66,7 @@ TEST_CASE("every known flag may be set, and no other", "[problem]") {
                             "older than the caller's header");
 }
 
-TEST_CASE("types are the eight there are, and of O those of 16 bits and more", "[problem]") {
+TEST_CASE("types are the eight known ones, and for O those of 16 bits and more", "[problem]") {
   for (uint32_t sluice_problem::*type :
        {&sluice_problem::q_type, &sluice_problem::k_type, &sluice_problem::v_type}) {
     sluice_problem problem = good();
@@ -132,7 +132,7 @@ TEST_CASE("bounds are at least 1, or 0", "[problem]") {
   CHECK(refusal(problem) == refused_as("max_batch"));
 }
 
-TEST_CASE("windows have widths of 0 and more, and only where they count", "[problem]") {
+TEST_CASE("windows have widths of 0 and more, and only if their flags are set", "[problem]") {
   sluice_problem problem = good();
   problem.mask_alignment = SLUICE_TOP_LEFT;
   CHECK(refusal(problem) == "");
@@ -204,7 +204,7 @@ TEST_CASE("scales are of a tensor or its heads", "[problem]") {
   }
 }
 
-TEST_CASE("pages are described where there are any", "[problem]") {
+TEST_CASE("only problems with pages describe pages", "[problem]") {
   sluice_problem problem = paged();
   CHECK(refusal(problem) == "");
   problem.page_table_kind = SLUICE_PAGE_TABLE_CSR;

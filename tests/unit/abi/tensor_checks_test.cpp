@@ -65,7 +65,7 @@ TEST_CASE("no stride is negative, with any extent", "[tensor]") {
   }
 }
 
-TEST_CASE("a tensor ends where its last element does", "[tensor]") {
+TEST_CASE("a tensor ends with its last element", "[tensor]") {
   // Elements 0 to 1 * 100 + 2 * 10 + 3 * 4 + 4 * 1 = 136, of 2 bytes: 274 bytes.
   const sluice_tensor tensor = {at(1000), {100, 10, 4, 1}};
   const std::string beyond = "k.stride: k would reach beyond the address space";

@@ -441,7 +441,8 @@ TEST_CASE("a graph records events and waits for them", "[hip][graph]") {
   CHECK(hip.hipEventDestroy(after) == hipSuccess);
 }
 
-TEST_CASE("a graph takes over another of the same shape, or says what differs", "[hip][graph]") {
+TEST_CASE("a graph is updated from another of the same shape, or the difference is reported",
+          "[hip][graph]") {
   Letters l;
   const auto a = l.add<'a'>({});
   l.add<'b'>({a});

@@ -294,7 +294,7 @@ TEST_CASE("work on memory that is freed before it runs is a fault", "[hip]") {
   CHECK(hip.hipStreamDestroy(stream) == hipSuccess);
 }
 
-TEST_CASE("a graph's copies and fills go to what is at their addresses when it is launched", "[hip]") {
+TEST_CASE("a graph's copies and fills use the memory at their addresses at launch", "[hip]") {
   Fixture fixture;
   hipStream_t stream = nullptr;
   REQUIRE(hip.hipStreamCreate(&stream) == hipSuccess);
@@ -338,7 +338,7 @@ TEST_CASE("a graph's copies and fills go to what is at their addresses when it i
   CHECK(hip.hipStreamDestroy(stream) == hipSuccess);
 }
 
-TEST_CASE("work on memory that was freed leaves what is at its address now", "[hip]") {
+TEST_CASE("work on freed memory does not change new memory at its address", "[hip]") {
   Fixture fixture;
   constexpr size_t bytes = (64 << 20) + 4096; // no quarantine: the address is free again
   int used_again = 0;

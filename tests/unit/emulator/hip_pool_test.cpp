@@ -17,7 +17,7 @@ uint64_t attribute(hipMemPool_t pool, hipMemPoolAttr which) {
 
 } // namespace
 
-TEST_CASE("a pool counts what is allocated from it", "[hip][pool]") {
+TEST_CASE("a pool counts its allocations", "[hip][pool]") {
   hipMemPoolProps properties{};
   properties.allocType = hipMemAllocationTypePinned;
   properties.location = {hipMemLocationTypeDevice, 0};

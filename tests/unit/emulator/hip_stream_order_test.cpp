@@ -97,7 +97,7 @@ TEST_CASE("a shuffled order keeps the null stream's rule", "[hip][stream_order]"
   CHECK(seen == std::set<std::string>{"abcd", "bacd"});
 }
 
-TEST_CASE("in a shuffled order waiting runs what is waited for, and asking runs something",
+TEST_CASE("in a shuffled order a wait runs the awaited work, and a query runs some work",
           "[hip][stream_order]") {
   CHECK(sluice_emulator_configure("stream_order", "soon") == SLUICE_EMULATOR_BAD_VALUE);
   CHECK(sluice_emulator_configure("stream_order", "-1") == SLUICE_EMULATOR_BAD_VALUE);
@@ -148,7 +148,7 @@ TEST_CASE("in a shuffled order waiting runs what is waited for, and asking runs 
   CHECK(other == hipSuccess);
 }
 
-TEST_CASE("the counters know live streams and events, and streams destroyed with work left",
+TEST_CASE("the counters include live streams and events, and streams destroyed with work left",
           "[hip][stream_order]") {
   sluice_emulator_configure("reset_counters", "1");
   const sluice_emulator_counters_t before = counters();

@@ -86,7 +86,7 @@ TEST_CASE_METHOD(Racing, "two reads are not a race", "[hip][races]") {
   CHECK(hip.hipHostFree(other) == hipSuccess);
 }
 
-TEST_CASE_METHOD(Racing, "what orders work ends a race", "[hip][races]") {
+TEST_CASE_METHOD(Racing, "calls that order work prevent a race", "[hip][races]") {
   // With other streams at work, too: the emulator must not forget then what the host has synchronised with.
   hipStream_t busy = nullptr;
   REQUIRE(hip.hipStreamCreateWithFlags(&busy, hipStreamNonBlocking) == hipSuccess);
@@ -153,7 +153,7 @@ TEST_CASE_METHOD(Racing, "what orders work ends a race", "[hip][races]") {
   CHECK(hip.hipStreamDestroy(busy) == hipSuccess);
 }
 
-TEST_CASE_METHOD(Racing, "what does not order work does not end a race", "[hip][races]") {
+TEST_CASE_METHOD(Racing, "calls that do not order work do not prevent a race", "[hip][races]") {
   SECTION("an event recorded before") {
     CHECK(hip.hipEventRecord(event, first) == hipSuccess);
     CHECK(launch(5, 100, first) == hipSuccess);

@@ -224,7 +224,7 @@ TEST_CASE("many threads use the device at once", "[hip]") {
   CHECK(failures == 0);
 }
 
-TEST_CASE("callbacks are told of the fault before them", "[hip]") {
+TEST_CASE("callbacks get the fault before them", "[hip]") {
   Fixture fixture;
   struct Told {
     hipStream_t stream = nullptr;

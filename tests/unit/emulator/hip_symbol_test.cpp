@@ -54,7 +54,7 @@ TEST_CASE("every function is found by its name", "[hip][symbol]") {
   }
 }
 
-TEST_CASE("a caller finds what its version of HIP has", "[hip][symbol]") {
+TEST_CASE("a caller finds the functions of its version of HIP", "[hip][symbol]") {
   for (const auto &[name, since] : std::vector<std::pair<const char *, int>>{{"hipMalloc", 402},
                                                                              {"hipStreamBeginCapture", 403},
                                                                              {"hipMallocAsync", 501},

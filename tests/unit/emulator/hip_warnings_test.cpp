@@ -144,7 +144,7 @@ TEST_CASE("a rule that fills its places on the device leaves another rule's free
   CHECK(hip.hipModuleUnload(module) == hipSuccess);
 }
 
-TEST_CASE("places that are left out are counted", "[hip]") {
+TEST_CASE("omitted places are counted", "[hip]") {
   Fixture fixture;
   REQUIRE(configure("reset_counters", "1") == SLUICE_EMULATOR_OK);
   CHECK(counters().reports_dropped == 0);

@@ -149,7 +149,7 @@ template <typename Range, typename Value> bool holds(const Range &range, const V
 
 } // namespace
 
-TEST_CASE("the table names what LLVM knows", "[chips]") {
+TEST_CASE("the table has LLVM's names", "[chips]") {
   REQUIRE(allChips().size() == 3);
   for (const Chip &chip : allChips()) {
     INFO(chip.name.str());

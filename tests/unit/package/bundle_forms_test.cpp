@@ -79,7 +79,7 @@ std::string selected(const std::vector<std::string> &ids, std::string_view chip,
 
 } // namespace
 
-TEST_CASE("a bundle's first bytes say its form", "[offload_bundle]") {
+TEST_CASE("a bundle's first bytes show its form", "[offload_bundle]") {
   CHECK(bundle_form(plain().data()) == BundleForm::plain);
   CHECK(bundle_form(compressed(2).data()) == BundleForm::compressed);
   Bytes other = plain();

@@ -47,7 +47,7 @@ Kernel kernel_of(const PackedMap &kernel) {
 
 } // namespace
 
-TEST_CASE("every field of an object arrives where it belongs", "[code_object]") {
+TEST_CASE("every field of an object is read into its member", "[code_object]") {
   SmallElf elf;
   elf.put(SmallElf::descriptor + 44, 4, 0x11111111);
   elf.put(SmallElf::descriptor + 48, 4, 0x22222222);
@@ -338,7 +338,7 @@ TEST_CASE("relocated words are inside segments, up to the last byte", "[code_obj
         "relocation 0 is relocation type 15; R_AMDGPU_RELATIVE64 and R_AMDGPU_ABS64 are applied");
 }
 
-TEST_CASE("a relocated word has all its bytes, and the image only what belongs in it", "[code_object]") {
+TEST_CASE("a relocated word has all its bytes, and gaps of the image are zero", "[code_object]") {
   SmallElf elf;
   elf.put(SmallElf::data, 8, ~uint64_t{0});
   elf.relocation(0, SmallElf::data_address, 3, 4, 5);

@@ -56,7 +56,7 @@ TEST_CASE("prefill kernels are those of attention with 32 rows of a wave", "[ker
     CHECK(parse_kernel_name(name)->is_prefill() == prefill);
 }
 
-TEST_CASE("waves of a decode kernel without rows of their own divide the keys", "[kernel_name]") {
+TEST_CASE("waves of a decode kernel without separate rows divide the keys", "[kernel_name]") {
   for (const auto &[name, waves] : {std::pair{"attn_fwd_f16_d128_q16_kv64_w4_decode", 4u},
                                     {"attn_fwd_f16_d128_q32_kv64_w4_decode", 2u},
                                     {"attn_fwd_f16_d128_q64_kv64_w4_decode", 1u},
@@ -66,7 +66,7 @@ TEST_CASE("waves of a decode kernel without rows of their own divide the keys", 
     CHECK(parse_kernel_name(name)->waves_dividing_keys() == waves);
 }
 
-TEST_CASE("types that differ have places of their own", "[kernel_name]") {
+TEST_CASE("types that differ have separate places", "[kernel_name]") {
   const auto cache = parse_kernel_name("attn_fwd_bf16_e4m3fnuz_d128_q16_kv16_w1_decode");
   REQUIRE(cache);
   CHECK((cache->dtype == "bf16" && cache->kv_dtype == "e4m3fnuz" && cache->o_dtype.empty()));

@@ -44,7 +44,7 @@ TEST_CASE("a bundle has the bytes that HIP's loader expects", "[offload_bundle]"
   CHECK(bundle[4096 + 8192] == std::byte{2});
 }
 
-TEST_CASE("reading a bundle gives what was written", "[offload_bundle]") {
+TEST_CASE("reading a bundle gives the written code", "[offload_bundle]") {
   const std::vector<std::byte> code = code_of(4096, 7);
   const BundleEntry entry = {bundle_id("gfx942"), code};
   const std::vector<std::byte> bundle = write_bundle({&entry, 1});

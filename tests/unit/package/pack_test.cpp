@@ -57,7 +57,7 @@ std::vector<std::byte> with_manifest(std::vector<std::byte> pack,
 
 } // namespace
 
-TEST_CASE("a pack gives back what was added, sorted by name", "[pack]") {
+TEST_CASE("a pack gives back the added kernels, sorted by name", "[pack]") {
   PackWriter writer("generator 1", "22.1.8");
   const std::vector<std::byte> code_942 = test::fake_code(5000, 1), code_950 = test::fake_code(700, 2);
   KernelEntry entry = test::kernel_entry("f16", 128, 8);
@@ -112,7 +112,7 @@ TEST_CASE("the id changes with any kernel", "[pack]") {
   CHECK(id(1, 100) != id(1, 101));
 }
 
-TEST_CASE("the writer refuses what the format does not allow", "[pack]") {
+TEST_CASE("the writer refuses input that the format does not allow", "[pack]") {
   PackWriter writer("g", "l");
   const std::vector<std::byte> code = test::fake_code(100, 1);
   const ChipCode object = {"gfx942", code}, empty = {"gfx942", {}};

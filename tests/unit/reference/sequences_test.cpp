@@ -185,7 +185,7 @@ TEST_CASE("queries over pages may be packed", "[reference][sequences]") {
   CHECK(call.o == std::vector<float>{15, 20, 40});
 }
 
-TEST_CASE("packed keys have their elements where packs put them", "[reference][sequences]") {
+TEST_CASE("elements of packed keys are at their places in the packs", "[reference][sequences]") {
   // One page of two rows and two heads, rows of four elements in packs of two: [head][pack][row][2]. Element
   // e of the row of key j and head h is 100 h + 10 j + e.
   sluice_problem problem = one_element_problem(SLUICE_MODE_PAGED);

@@ -169,7 +169,7 @@ TEST_CASE("each member of a call reaches its own argument", "[arguments]") {
   CHECK(args.scale_log2e == Approx(1.442695f / 10.954451f));
 }
 
-TEST_CASE("tokens and pages are bounds where they are known", "[arguments]") {
+TEST_CASE("tokens and pages are bounds if they are known", "[arguments]") {
   sluice_problem problem = plain();
   sluice_args call = {};
   package::AttentionKernargs args = {};
@@ -207,7 +207,7 @@ TEST_CASE("tokens and pages are bounds where they are known", "[arguments]") {
   CHECK(last(int64_t{1} << 32, SLUICE_PAGE_INDEX_64) == Words{UINT32_MAX, 0});
 }
 
-TEST_CASE("V in K is read where K is", "[arguments]") {
+TEST_CASE("V in K is read from K's addresses", "[arguments]") {
   sluice_problem problem = plain();
   sluice_args call = {};
   call.k = {const_cast<int32_t *>(at<int32_t>(0x100)), {1, 2, 3, 1}};

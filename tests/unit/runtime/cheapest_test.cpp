@@ -85,7 +85,7 @@ TEST_CASE("the runner-up is named with its splits", "[cheapest]") {
   }
 }
 
-TEST_CASE("without a bound of rows up to 1024 are few, if that is cheaper", "[cheapest]") {
+TEST_CASE("up to 1024 rows are few without a bound of rows, if that is cheaper", "[cheapest]") {
   sluice_problem problem = problem_of(1, 0, 4096);
   problem.workspace_ceiling_bytes = uint64_t{1} << 40;
   const KernelEntry slow = slower(prefill_8, 100);
@@ -141,7 +141,8 @@ TEST_CASE("rows that fill a wave go to a decode kernel even if a prefill kernel 
   CHECK(device.choose(problem_of(8, 3, 4096)).few_rows == 2);
 }
 
-TEST_CASE("a prefill kernel beside a decode one has no splits, and its estimate none either", "[cheapest]") {
+TEST_CASE("a prefill kernel in a plan with a decode kernel has no splits, nor does its estimate",
+          "[cheapest]") {
   const KernelEntry slow = slower(sharing, 100);
   const sluice_problem problem = problem_of(3, 20, 131072, 8, 1);
   const Choice choice = Target({prefill_8, slow}).choose(problem);

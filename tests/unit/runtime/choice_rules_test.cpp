@@ -110,7 +110,7 @@ TEST_CASE("rows that fit a lower prefill tile take it", "[choice]") {
   CHECK(by_rule(device, 0, 64, 16, 8).many->entry.name.tile_q == 128); // of two heads
 }
 
-TEST_CASE("where bits must not depend on bounds prefill tiles of other keys do not take turns", "[choice]") {
+TEST_CASE("with batch invariance a lower prefill tile must have the same keys", "[choice]") {
   KernelEntry other = prefill_4;
   other.name.tile_kv = 32;
   const sluice_problem few = problem_of(0, 100, 0, 8, 8);

@@ -43,7 +43,7 @@ TEST_CASE("the chip of the estimate is that of the timing model", "[choice]") {
 
 // The timing model's results for today's machine code, in clk: attention, then its merge. Choices trust a
 // difference of a tenth between estimates of two kernels, so that each may be wrong by a twentieth.
-TEST_CASE("estimates are near what the timing model says", "[choice]") {
+TEST_CASE("estimates are near the timing model's", "[choice]") {
   struct Row {
     const KernelEntry &kernel;
     int32_t batch, keys;
@@ -401,7 +401,7 @@ TEST_CASE("a ceiling holds for splits and for decode kernels", "[choice]") {
   CHECK(device.choose(problem_of(4, 4096, 32768)).workspace_bytes <= usual_workspace_ceiling);
 }
 
-TEST_CASE("batch-invariant choices depend on nothing but the rules", "[choice]") {
+TEST_CASE("batch-invariant choices depend only on the rules", "[choice]") {
   const Target device(all_kernels);
   const auto chosen = [&](int32_t batch, int32_t rows, int32_t keys) {
     sluice_problem problem = problem_of(batch, rows, keys);

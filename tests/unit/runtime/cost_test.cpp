@@ -71,7 +71,7 @@ TEST_CASE("a kernel that does not fit is estimated as if one workgroup did", "[c
   CHECK(clk() == one);
 }
 
-TEST_CASE("results are F32 as soon as there are two splits", "[cost]") {
+TEST_CASE("results are F32 with two splits or more", "[cost]") {
   package::KernelEntry kernel;
   kernel.name = {"attention_forward", "f16", 128, 128, 256, 16, 8};
   kernel.threads = 512;

@@ -18,7 +18,7 @@ TEST_CASE("XXH64 gives the published values", "[checksum]") {
   CHECK(hash("abc") == 0x44bc2cf5ad770999);
 }
 
-TEST_CASE("the low half of XXH64 is what zstd appends to a frame, at every length", "[checksum]") {
+TEST_CASE("zstd appends the low half of XXH64 to a frame, at every length", "[checksum]") {
   ZSTD_CCtx *context = ZSTD_createCCtx();
   ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1);
   std::vector<std::byte> input;

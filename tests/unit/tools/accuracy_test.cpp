@@ -30,7 +30,7 @@ TEST_CASE("error figures match their names") {
   CHECK_FALSE(figures.passed());
 }
 
-TEST_CASE("NaN and infinity are equal to nothing but the same") {
+TEST_CASE("NaN and infinity are equal only to themselves") {
   const std::array tolerance = {1e9};
   auto passes = [&](double got, double expected) {
     return measure(std::array{got}, std::array{expected}, tolerance).passed();
@@ -50,7 +50,7 @@ TEST_CASE("NaN and infinity are equal to nothing but the same") {
   CHECK_FALSE(measure(std::array{1e-300}, std::array{0.0}, std::array{0.0}).passed());
 }
 
-TEST_CASE("where V may reach, NaN is not judged, and everything else is") {
+TEST_CASE("NaN is not judged where V may reach, and everything else is") {
   const std::array<uint8_t, 1> limits = {may_be_nan};
   auto figures = [&](double got, double expected) {
     return measure(std::array{got}, std::array{expected}, std::array{0.1}, limits);
@@ -171,7 +171,7 @@ TEST_CASE("a non-finite value in V loosens only its own column in the rows that 
     CHECK(int(limit) == 0);
 }
 
-TEST_CASE("a tolerance comes from the keys that the row sees") {
+TEST_CASE("a tolerance depends on the keys that the row sees") {
   CallInputs inputs = equal_weights(2, 2);
   inputs.v.elements<uint16_t>()[4] = 0x7bff; // 65504, at key 1
   const Reference reference = compute_reference(causal("bottom-right"), inputs);

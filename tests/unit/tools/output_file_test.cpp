@@ -121,7 +121,7 @@ TEST_CASE("names that cannot be written are refused at once") {
   CHECK_THROWS_AS(OutputFile("--out", folder.path("loop")), ToolError);
 }
 
-TEST_CASE("two outputs need two files, however they are spelled") {
+TEST_CASE("two outputs need two files, in any spelling") {
   TemporaryFolder folder;
   folder.write("old", "x");
   fs::create_hard_link(folder.path("old"), folder.path("same"));

@@ -52,7 +52,7 @@ TEST_CASE("the progress bar") {
   CHECK(progress_bar(-1, 4) == "[>   ]");
 }
 
-TEST_CASE("progress shows on a terminal after a second, and goes again") {
+TEST_CASE("progress appears on a terminal after a second, and disappears at the end") {
   const int ours = posix_openpt(O_RDWR | O_NOCTTY);
   REQUIRE(ours >= 0);
   REQUIRE(grantpt(ours) == 0);

@@ -74,7 +74,7 @@ TEST_CASE("decode kernels bring head sizes that are filled up, and caches of ano
   CHECK_THAT(tables, Contains("| scales per token | `k_scale_kind` | no |"));
 }
 
-TEST_CASE("kernels whose O has another type than Q are a row of their own") {
+TEST_CASE("kernels whose O has another type than Q have a separate row") {
   package::KernelEntry kernel = packed_kernel("e4m3fnuz", 64, "");
   kernel.name.o_dtype = "bf16";
   const std::vector<std::byte> pack = finished({packed_kernel("bf16", 64, ""), kernel});

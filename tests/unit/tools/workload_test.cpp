@@ -77,7 +77,7 @@ size_t run_and_compare(const PackFile &pack, const Workload &work, double tolera
 
 } // namespace
 
-TEST_CASE("A recorded plan launches what computes the workload") {
+TEST_CASE("A recorded plan's launches compute the workload") {
   const PackFile pack("");
   Workload work{.kind = WorkKind::prefill,
                 .types = types("f16"),
@@ -185,7 +185,7 @@ TEST_CASE("A refused workload leaves the thread free for the next plan") {
   CHECK_NOTHROW(RecordedPlan(pack, 304, work.problem()));
 }
 
-TEST_CASE("Neighbours of a sample read the same keys where the grid has such") {
+TEST_CASE("Neighbours in a sample read the same keys if those in the grid do") {
   const auto stride = [](std::array<uint32_t, 3> grid) {
     return sample_of(grid, {5, 8}).compute_unit_stride;
   };
