@@ -160,7 +160,7 @@ const Breach<A> fp8_breaches[] = {
        a.head_dim_v = 0;
        a.v = a.v_cache = {};
      }},
-    {"cache_type", unsupported, "no kernel", [](A &) {}}, // the pack of these tests has none
+    {"cache_type", unsupported, "no kernel", [](A &) {}}, // the pack of these tests lacks it
 };
 
 using M = sluice_merge;

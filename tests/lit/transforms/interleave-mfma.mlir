@@ -3,7 +3,7 @@
 !tile = !sluice.lds_tile<64x128xf16>
 
 gpu.module @m {
-  // Reads come first, before all earlier work; vector work that does not need them fills the time until they answer.
+  // Reads move to the front; vector work that does not need them fills the time until they answer.
   // CHECK-LABEL: gpu.func @softmax_between
   // CHECK:         %[[R0:.*]] = sluice.lds_read %{{.*}}[%{{.*}}, %c0_i32]
   // CHECK-NEXT:    %[[R1:.*]] = sluice.lds_read %{{.*}}[%{{.*}}, %c4_i32]

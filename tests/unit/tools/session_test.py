@@ -3,7 +3,7 @@
 
 usage: session_test.py PROGRAM CLANG PAGE
 A line that ends with "`NAME`:" before a block of code makes the file NAME. In a block of "console", a line after "$ " is
-a command, and the lines after it are its output on stdout and stderr; "..." stands for any text.
+a command, and the lines after it are its output on stdout and stderr; "..." matches any text.
 """
 import os
 import pathlib
