@@ -172,7 +172,7 @@ TEST_CASE("the bound counts every slot, and names the one that binds", "[stats]"
   };
   for (const Case &c :
        {Case{"v_add_f32", 30, BoundSlot::vector, 30 * 4 + 4},
-        Case{"v_exp_f32_e32", 10, BoundSlot::vector, 10 * 16 + 4},
+        Case{"v_exp_f32", 10, BoundSlot::vector, 10 * 16 + 4},
         Case{"v_mul_lo_u32", 10, BoundSlot::vector, 10 * 16 + 4},
         Case{"s_add_u32", 30, BoundSlot::scalar, 30 * 4}, Case{"s_load_dword", 30, BoundSlot::scalar, 30 * 4},
         Case{"ds_read_b128", 10, BoundSlot::lds, 10 * 16 * 2},
