@@ -8,12 +8,11 @@
 #include "package/code_object.h"
 
 #include <algorithm>
-#include <cinttypes>
-#include <cstdio>
 #include <cstring>
 #include <set>
 
 #include "package/msgpack.h"
+#include "support/hex.h"
 
 namespace sluice::package {
 
@@ -54,12 +53,6 @@ constexpr const char *relocation_names[] = {
 }
 [[noreturn]] void malformed(const std::string &what) {
   fail(CodeObjectFault::malformed, what);
-}
-
-std::string hex(uint64_t value) {
-  char text[24];
-  std::snprintf(text, sizeof text, "0x%" PRIx64, value);
-  return text;
 }
 
 bool fits(uint64_t offset, uint64_t size, uint64_t total) {
@@ -131,7 +124,7 @@ private:
 
   Record record(uint64_t offset, uint64_t size, const std::string &what) const {
     if (!fits(offset, size, file.size()))
-      malformed(what + " at offset " + hex(offset) + ", " + std::to_string(size) +
+      malformed(what + " at offset " + support::hex(offset) + ", " + std::to_string(size) +
                 " bytes, lies outside the " + std::to_string(file.size()) + " bytes of the file");
     return {file.data() + offset};
   }
@@ -146,7 +139,7 @@ private:
     for (const Segment &segment : result.loaded)
       if (address >= segment.address && fits(address - segment.address, size, segment.file.size()))
         return {segment.file.data() + (address - segment.address)};
-    malformed(what + " at address " + hex(address) + ", " + std::to_string(size) +
+    malformed(what + " at address " + support::hex(address) + ", " + std::to_string(size) +
               " bytes, lies in no segment's contents");
   }
 
@@ -173,9 +166,9 @@ private:
     const bool generic = machine == wanted.generic_elf_machine && machine != 0 && abi >= 4;
     result.made_for = generic ? wanted.generic_name : wanted.name;
     if (machine != wanted.elf_machine && !generic)
-      fail(CodeObjectFault::wrong_machine, "is for AMDGPU machine " + hex(machine) + ", not " +
-                                               std::string(wanted.name) + " (" + hex(wanted.elf_machine) +
-                                               ")");
+      fail(CodeObjectFault::wrong_machine, "is for AMDGPU machine " + support::hex(machine) + ", not " +
+                                               std::string(wanted.name) + " (" +
+                                               support::hex(wanted.elf_machine) + ")");
     result.xnack_setting = feature(flags >> 8);
     result.sramecc_setting = feature(flags >> 10);
   }
@@ -203,8 +196,9 @@ private:
         malformed(what + " has " + std::to_string(file_bytes) + " bytes in the file but only " +
                   std::to_string(segment.memory_bytes) + " in memory");
       if (!fits(segment.address, segment.memory_bytes, largest_image_bytes))
-        malformed(what + " at address " + hex(segment.address) + ", " + std::to_string(segment.memory_bytes) +
-                  " bytes, ends beyond " + std::to_string(largest_image_bytes) + " bytes");
+        malformed(what + " at address " + support::hex(segment.address) + ", " +
+                  std::to_string(segment.memory_bytes) + " bytes, ends beyond " +
+                  std::to_string(largest_image_bytes) + " bytes");
       segment.file = file.subspan(offset, file_bytes);
       const uint32_t flags = entry.u32(4);
       segment.executable = (flags & 1) != 0;
@@ -213,8 +207,8 @@ private:
       for (const Segment &other : result.loaded)
         if (segment.address < other.address + other.memory_bytes &&
             other.address < segment.address + segment.memory_bytes)
-          malformed(what + " at address " + hex(segment.address) + " overlaps the one at " +
-                    hex(other.address));
+          malformed(what + " at address " + support::hex(segment.address) + " overlaps the one at " +
+                    support::hex(other.address));
       result.extent = std::max(result.extent, segment.address + segment.memory_bytes);
       result.loaded.push_back(segment);
     }
@@ -262,7 +256,7 @@ private:
       symbol.address = entry.u64(8);
       symbol.size = entry.u64(16);
       if (symbol.defined && !fits(symbol.address, symbol.size, result.extent))
-        malformed("symbol '" + symbol.name + "' at address " + hex(symbol.address) + ", " +
+        malformed("symbol '" + symbol.name + "' at address " + support::hex(symbol.address) + ", " +
                   std::to_string(symbol.size) + " bytes, lies outside the image of " +
                   std::to_string(result.extent) + " bytes");
       result.dynamic_symbols.push_back(std::move(symbol));
@@ -312,7 +306,7 @@ private:
           std::any_of(result.loaded.begin(), result.loaded.end(), [&](const Segment &segment) {
             return address >= segment.address && fits(address - segment.address, 8, segment.memory_bytes);
           });
-      if (!inside) malformed(what + " at address " + hex(address) + " lies in no segment");
+      if (!inside) malformed(what + " at address " + support::hex(address) + " lies in no segment");
       result.relocations.push_back({address, value});
     }
   }
@@ -426,7 +420,7 @@ private:
     if (symbol.size != descriptor_bytes)
       malformed(what + " has " + std::to_string(symbol.size) + " bytes instead of 64");
     if (symbol.address % descriptor_bytes != 0)
-      malformed(what + " at address " + hex(symbol.address) + " is not aligned to 64");
+      malformed(what + " at address " + support::hex(symbol.address) + " is not aligned to 64");
     const Record bytes = loaded(symbol.address, descriptor_bytes, what);
     KernelDescriptor descriptor;
     descriptor.lds_bytes = bytes.u32(0);
@@ -465,10 +459,10 @@ private:
                    fits(kernel.entry_address - segment.address, 4, segment.file.size());
           });
       if (!executable)
-        malformed("kernel '" + name + "' enters at address " + hex(kernel.entry_address) +
+        malformed("kernel '" + name + "' enters at address " + support::hex(kernel.entry_address) +
                   ", which no executable segment holds");
       if (kernel.entry_address % 256 != 0)
-        malformed("kernel '" + name + "' enters at address " + hex(kernel.entry_address) +
+        malformed("kernel '" + name + "' enters at address " + support::hex(kernel.entry_address) +
                   ", not aligned to 256");
       if (const Symbol *function = result.find_symbol(name);
           function && function->address == kernel.entry_address)
@@ -548,7 +542,7 @@ uint64_t elf_file_bytes(const std::byte *image) {
   uint64_t end = elf_header_bytes;
   auto include = [&end](uint64_t offset, uint64_t size, const char *what) {
     if (!fits(offset, size, largest_image_bytes))
-      malformed(std::string(what) + " at offset " + hex(offset) + ", " + std::to_string(size) +
+      malformed(std::string(what) + " at offset " + support::hex(offset) + ", " + std::to_string(size) +
                 " bytes, ends beyond " + std::to_string(largest_image_bytes) + " bytes");
     end = std::max(end, offset + size);
   };

@@ -1,7 +1,7 @@
 //===- workload_tensors.h - the tensors of a workload ---------------------------------------------------===//
 #pragma once
 
-#include "emulator/machine/memory.h"
+#include "emulator/memory/memory.h"
 #include "tools/context.h"
 #include "tools/workload.h"
 

@@ -8,8 +8,8 @@
 
 #include <functional>
 
-#include "emulator/exec/wave.h"
 #include "emulator/isa/disassembler.h"
+#include "emulator/isa/wave.h"
 #include "isa/kernel_fixture.h"
 
 namespace sluice::test {

@@ -14,8 +14,8 @@
 #include <string_view>
 #include <vector>
 
-#include "emulator/exec/wave.h"
 #include "emulator/isa/disassembler.h"
+#include "emulator/isa/wave.h"
 #include "emulator/machine/decoder.h"
 #include "isa/assembler.h"
 #include "support/half.h"

@@ -1,7 +1,7 @@
 //===- decided_branches.cpp - branches that a path has already decided ----------------------------------===//
 #include "decided_branches.h"
 
-#include "emulator/exec/op.h"
+#include "emulator/isa/op.h"
 
 #include <algorithm>
 #include <cctype>

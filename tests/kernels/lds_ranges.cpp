@@ -1,7 +1,7 @@
 //===- lds_ranges.cpp - the bytes of LDS that an instruction may touch, on any path ---------------------===//
 #include "lds_ranges.h"
 
-#include "emulator/exec/op.h"
+#include "emulator/isa/op.h"
 
 #include <algorithm>
 #include <array>

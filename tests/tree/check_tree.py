@@ -43,24 +43,29 @@ def read_rules(text):
     return rules
 
 
-def folder_of(path):
-    """include/sluice, src/runtime, kernels/target ...: the two leading components; a file in src/ itself is 'src'."""
-    return "/".join(path.parts[:-1][:2])
+def folder_of(path, rules):
+    """The longest leading part of the path that has a row: src/runtime, src/emulator/isa. Without one, the two leading
+    components; a file in src/ itself is 'src'."""
+    folders = path.parts[:-1]
+    for count in range(len(folders), 2, -1):
+        if "/".join(folders[:count]) in rules:
+            return "/".join(folders[:count])
+    return "/".join(folders[:2])
 
 
-def target_of(root, file, spelled, quoted):
+def target_of(root, file, spelled, quoted, rules):
     """The group an include belongs to: ('ours', folder), ('other', name), ('standard', '') or ('unknown', '')."""
     if quoted and (root / file.parent / spelled).is_file():
-        return "ours", folder_of((root / file.parent / spelled).resolve().relative_to(root.resolve()))
+        return "ours", folder_of((root / file.parent / spelled).resolve().relative_to(root.resolve()), rules)
     # A generated table is in the build tree at the path of the .td file beside it.
     stem = re.sub(r"\.(h|cpp)\.inc$", "", spelled)
     for base in ("include", "src", "kernels"):
         if (root / base / spelled).is_file():
-            return "ours", folder_of(pathlib.PurePath(base) / spelled)
+            return "ours", folder_of(pathlib.PurePath(base) / spelled, rules)
         if stem != spelled and any((root / base / stem).parent.glob("*.td")):
-            return "ours", folder_of(pathlib.PurePath(base) / spelled)
+            return "ours", folder_of(pathlib.PurePath(base) / spelled, rules)
     if stem != spelled and "/" not in spelled and any((root / file.parent).glob("*.td")):
-        return "ours", folder_of(file)
+        return "ours", folder_of(file, rules)
     for prefix, name in OTHERS:
         if spelled.startswith(prefix):
             return "other", name
@@ -77,7 +82,7 @@ def check_includes(root, rules):
         problems.append(f"{root}: no source files found: the check would prove nothing")
     for path in files:
         file = path.relative_to(root)
-        folder = folder_of(file)
+        folder = folder_of(file, rules)
         if folder not in rules:
             problems.append(f"{file}: the folder '{folder}' has no row in the folder rules")
             continue
@@ -85,7 +90,7 @@ def check_includes(root, rules):
         text = path.read_text(encoding="utf-8")
         for match in (GO_INCLUDE if file.suffix == ".go" else INCLUDE).finditer(text):
             spelled, quoted = match.group(1) or match.group(2), match.group(2) is not None
-            kind, name = target_of(root, file, spelled, quoted)
+            kind, name = target_of(root, file, spelled, quoted, rules)
             where = f"{file}:{text.count(chr(10), 0, match.start()) + 1}"
             if kind == "unknown":
                 problems.append(f"{where}: '{spelled}' is neither a file of the project nor in a known group")

@@ -15,6 +15,8 @@ RULES = """# page
 | `src/support` | numbers | | |
 | `src/runtime` | plans | `include/sluice` `src/support` | `posix` |
 | `kernels/dialect` | dialect | | `mlir` `llvm` |
+| `src/machine/low` | ground floor | | |
+| `src/machine/high` | next floor | `src/machine/low` | |
 | `bindings/go` | Go | `include/sluice` | |
 <!-- folder rules: end -->
 """
@@ -25,6 +27,8 @@ CLEAN = {
     "src/runtime/plan.cpp": '#include "plan.h"\n#include "support/half.h"\n#include <sluice/sluice.h>\n'
                             "#include <dlfcn.h>\n#include <vector>\n",
     "src/runtime/plan.h": '#include "runtime/plan.cpp"\n',
+    "src/machine/low/row.h": "",
+    "src/machine/high/deep/step.cpp": '#include "machine/low/row.h"\n',
     "kernels/dialect/Ops.td": 'include "mlir/IR/OpBase.td"\n',
     "bindings/go/sluice.go": "package sluice\n\n// #include <sluice/sluice.h>\n// #include <stdlib.h>\nimport \"C\"\n",
     "kernels/dialect/Ops.cpp": '#include "dialect/Ops.h.inc"\n#include "llvm/ADT/STLExtras.h"\n',
@@ -50,6 +54,11 @@ class TreeTest(unittest.TestCase):
 
     def test_include_against_the_arrows(self):
         self.expect_one({"src/support/half.cpp": '#include "runtime/plan.h"\n'}, "src/support may not include src/runtime")
+
+    def test_rows_of_folders_in_folders(self):
+        self.expect_one({"src/machine/low/row.cpp": '#include "machine/high/step.h"\n', "src/machine/high/step.h": ""},
+                        "src/machine/low may not include src/machine/high")
+        self.expect_one({"src/machine/other.cpp": ""}, "the folder 'src/machine' has no row")
 
     def test_include_through_a_relative_path(self):
         self.expect_one({"src/support/half.cpp": '\n#include "../runtime/plan.h"\n'},

@@ -13,7 +13,7 @@
 #include <memory>
 #include <vector>
 
-#include "emulator/exec/op.h"
+#include "emulator/isa/op.h"
 
 namespace sluice::emulator {
 

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "emulator/check/happens_before.h"
-#include "emulator/machine/machine.h"
+#include "emulator/memory/memory.h"
 
 namespace sluice::emulator {
 

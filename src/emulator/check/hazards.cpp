@@ -253,7 +253,7 @@ void HazardTracker::check_scalar_source(const Op &op, const OpInfo &info, uint16
   const bool constant = is_source(op, operand);
   if (operand == exec_operand || operand == exec_operand + 1) {
     if (info.dpp) need(HazardRule::exec_to_dpp, scalar.vector_write, exec_to_dpp_wait, operand, scalar.op);
-    if (info.lane_access)
+    if (is_lane_access(info.role()))
       need(HazardRule::exec_to_lane_access, scalar.vector_write, exec_to_lane_access_wait, operand,
            scalar.op);
     if (constant)
@@ -261,9 +261,9 @@ void HazardTracker::check_scalar_source(const Op &op, const OpInfo &info, uint16
     return;
   }
   const bool vcc = operand == vcc_operand || operand == vcc_operand + 1;
-  if (info.lane_access && operand == op.src[1])
+  if (is_lane_access(info.role()) && operand == op.src[1])
     need(HazardRule::lane_select, scalar.vector_write, scalar_to_lane_select_wait, operand, scalar.op);
-  else if (vcc && info.div_fmas)
+  else if (vcc && info.role() == Role::div_fmas)
     need(HazardRule::vcc_to_div_fmas, scalar.vector_write, vcc_to_div_fmas_wait, operand, scalar.op);
   else
     need(constant ? HazardRule::scalar_constant : HazardRule::carry_in, scalar.vector_write,
@@ -274,7 +274,7 @@ void HazardTracker::check_vector(const Op &op, const OpInfo &info, const OpInfos
   for_each_operand(infos, info.reads_begin, info.reads_end, [&](uint16_t operand) {
     if (operand >= first_sgpr) return check_scalar_source(op, info, operand);
     const Row &row = rows[operand];
-    if (row.transcendental && !info.transcendental)
+    if (row.transcendental && info.facts->pipe != Pipe::transcendental)
       need(HazardRule::transcendental, row.vector_write, transcendental_wait, operand, row.vector_op);
     if (row.dot != 0 && (row.dot != info.dot || operand == op.src[0] || operand == op.src[1]))
       need(HazardRule::dot_result, row.vector_write, dot_wait, operand, row.vector_op);
@@ -282,7 +282,7 @@ void HazardTracker::check_vector(const Op &op, const OpInfo &info, const OpInfos
     if (info.dpp && operand == op.src[0])
       need(HazardRule::vector_to_dpp, row.vector_write, vector_to_dpp_wait, operand, row.vector_op);
     // v_writelane reads its destination, too, but not as a lane
-    if (info.lane_access && operand == op.src[0])
+    if (is_lane_access(info.role()) && operand == op.src[0])
       need(HazardRule::vector_to_readlane, row.vector_write, vector_to_readlane_wait, operand, row.vector_op);
     need(HazardRule::matrix_result, row.matrix_write, result_wait(row.matrix), operand, row.matrix_op);
   });
@@ -297,7 +297,7 @@ void HazardTracker::check_vector(const Op &op, const OpInfo &info, const OpInfos
     need(HazardRule::store_data, row.store_read, store_wait, operand, row.store_op);
     check_overwrite(operand, info.dot, false);
   });
-  if (info.fma_f64)
+  if (info.role() == Role::fma_f64)
     need(HazardRule::fma_after_dgemm, last_dgemm, dgemm_to_fma_f64_wait, op.dst, last_dgemm_op);
 }
 
@@ -371,13 +371,13 @@ void HazardTracker::enter(const Op &op, const OpInfo &info, const OpInfos &infos
       row.vector_write = now;
       row.vector_op = op.index;
       row.matrix_write = never;
-      row.transcendental = info.transcendental;
+      row.transcendental = info.facts->pipe == Pipe::transcendental;
       row.half = info.half_write;
       row.dot = info.dot;
     });
     return;
   }
-  if (info.writes_mode) {
+  if (writes_hardware_register(info.role())) {
     mode_write = now;
     mode_op = op.index;
   }
@@ -424,7 +424,7 @@ std::optional<HazardFound> HazardTracker::step(const Op &op, const OpInfo &info,
     break;
   }
   enter(op, info, infos);
-  if (info.barrier && !one_wave) interrupted = now;
+  if (info.role() == Role::barrier && !one_wave) interrupted = now;
   now += info.wait_states;
   return found;
 }

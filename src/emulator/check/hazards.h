@@ -16,8 +16,8 @@
 #include <optional>
 #include <string>
 
-#include "emulator/check/op_info.h"
-#include "emulator/machine/machine.h"
+#include "emulator/check/report.h"
+#include "emulator/isa/op_info.h"
 
 namespace sluice::emulator {
 

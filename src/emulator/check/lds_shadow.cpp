@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "emulator/exec/op.h"
+#include "emulator/isa/op.h"
 
 namespace sluice::emulator {
 

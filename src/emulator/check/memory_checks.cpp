@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "emulator/check/wave_checks.h"
-#include "emulator/machine/hex.h"
+#include "support/hex.h"
 
 namespace sluice::emulator {
 
@@ -16,7 +16,7 @@ bool overlaps(uint32_t a, uint32_t a_bytes, uint32_t b, uint32_t b_bytes) {
 
 void WaveChecks::watch(const Op &op, const uint64_t *addresses, uint64_t lanes, uint32_t bytes, bool write) {
   if (launch.watch == nullptr) return;
-  const bool combines = launch.ops->infos[op.index].atomic == AtomicKind::combine;
+  const bool combines = combines_with_memory(launch.ops->infos[op.index].role());
   launch.watch->enter(addresses, lanes, bytes, !write || combines, write);
 }
 
@@ -40,8 +40,8 @@ uint64_t WaveChecks::allowed_lanes(Wave &w, const Op &op, const uint64_t *addres
   }
   const MemoryBlock *&hint = last_block[op.index];
   const OpInfo &info = launch.ops->infos[op.index];
-  const bool atomic = info.atomic != AtomicKind::none;
-  const GlobalAccess access{!write || info.atomic == AtomicKind::combine, write, atomic || op.memory.sc1,
+  const bool atomic = info.is_atomic();
+  const GlobalAccess access{!write || combines_with_memory(info.role()), write, atomic || op.memory.sc1,
                             false, op.index};
   auto enter = [&](const MemoryBlock *block, uint64_t lanes) {
     const bool tracks_contents = checks.uninitialised && block->written;
@@ -80,8 +80,8 @@ uint64_t WaveChecks::allowed_lanes(Wave &w, const Op &op, const uint64_t *addres
                             : block->freed   ? ReportKind::global_freed
                                              : ReportKind::global_read_only;
     report(w, op, kind, int32_t(lane), address, std::nullopt, [&] {
-      std::string text =
-          std::string(write ? "stores " : "loads ") + std::to_string(bytes) + " bytes at " + hex(address);
+      std::string text = std::string(write ? "stores " : "loads ") + std::to_string(bytes) + " bytes at " +
+                         support::hex(address);
       if (kind == ReportKind::no_peer_access) return text + ", memory of a device without peer access";
       if (kind == ReportKind::global_freed) return text + ", in a block that was freed";
       if (kind == ReportKind::global_read_only) return text + ", which kernels may only read";
@@ -103,7 +103,7 @@ void WaveChecks::enter_contents(Wave &w, const Op &op, const MemoryBlock &block,
   if (access.load && !is_written(block, address, bytes)) {
     if (access.store) {
       report(w, op, ReportKind::memory_uninitialised, int32_t(lane), address, std::nullopt, [&] {
-        return "combines with " + std::to_string(bytes) + " bytes at " + hex(address) +
+        return "combines with " + std::to_string(bytes) + " bytes at " + support::hex(address) +
                ", which were never written";
       });
     } else {
@@ -160,7 +160,7 @@ void WaveChecks::report_conflict(Wave &w, const Op &op, uint32_t lane, uint64_t 
   const uint32_t waves = w.workgroup->waves;
   report(w, op, race ? ReportKind::global_race : ReportKind::stale_cache, int32_t(lane), address,
          LdsOther{conflict.op, conflict.wave % waves}, [&] {
-           const std::string text = std::string(access.store ? "writes " : "reads ") + hex(address) +
+           const std::string text = std::string(access.store ? "writes " : "reads ") + support::hex(address) +
                                     ", which wave " + std::to_string(conflict.wave % waves) +
                                     " of workgroup number " + std::to_string(conflict.wave / waves) +
                                     (conflict.with_store ? " writes" : " reads");
@@ -232,9 +232,8 @@ bool WaveChecks::is_allowed(Wave &w, const Op &op, uint64_t address, uint32_t by
   const MemoryBlock *&hint = last_block[op.index];
   if (!hint || !hint->contains(address, bytes)) hint = launch.memory->find(address, bytes);
   if (hint && !hint->freed && (hint->writable || !write)) {
-    const AtomicKind atomic = launch.ops->infos[op.index].atomic;
-    const GlobalAccess access{!write || atomic == AtomicKind::combine, write, atomic != AtomicKind::none,
-                              true, op.index};
+    const Role role = launch.ops->infos[op.index].role();
+    const GlobalAccess access{!write || combines_with_memory(role), write, is_atomic(role), true, op.index};
     if (launch.shadow && access.atomic) settle_order();
     if (checks.uninitialised && hint->written) enter_contents(w, op, *hint, 0, address, bytes, access);
     if (launch.shadow && hint->writable) enter_shadow(w, op, &address, 1, bytes, access);
@@ -246,7 +245,8 @@ bool WaveChecks::is_allowed(Wave &w, const Op &op, uint64_t address, uint32_t by
                           : hint->freed   ? ReportKind::global_freed
                                           : ReportKind::global_read_only;
   report(w, op, kind, -1, address, std::nullopt, [&] {
-    return std::string(write ? "stores " : "loads ") + std::to_string(bytes) + " bytes at " + hex(address) +
+    return std::string(write ? "stores " : "loads ") + std::to_string(bytes) + " bytes at " +
+           support::hex(address) +
            (!hint           ? ", in no allocation"
             : hint->foreign ? ", memory of a device without peer access"
             : hint->freed   ? ", in a block that was freed"
@@ -257,8 +257,9 @@ bool WaveChecks::is_allowed(Wave &w, const Op &op, uint64_t address, uint32_t by
 
 void WaveChecks::report_misaligned(Wave &w, const Op &op, int32_t lane, uint64_t address,
                                    uint32_t alignment) {
-  report(w, op, ReportKind::misaligned, lane, address, std::nullopt,
-         [&] { return "address " + hex(address) + " is not a multiple of " + std::to_string(alignment); });
+  report(w, op, ReportKind::misaligned, lane, address, std::nullopt, [&] {
+    return "address " + support::hex(address) + " is not a multiple of " + std::to_string(alignment);
+  });
 }
 
 void WaveChecks::report_lds_bounds(Wave &w, const Op &op, uint32_t lane, uint64_t address, uint32_t bytes) {

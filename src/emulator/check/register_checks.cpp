@@ -3,8 +3,8 @@
 
 #include "emulator/check/register_name.h"
 #include "emulator/check/wave_checks.h"
-#include "emulator/exec/gpr_index.h"
-#include "emulator/machine/hex.h"
+#include "emulator/isa/gpr_index.h"
+#include "support/hex.h"
 
 namespace sluice::emulator {
 
@@ -108,8 +108,9 @@ void WaveChecks::report_registers(Wave &w, const Op &op, const OpInfo &info) {
 }
 
 void WaveChecks::report_exec(Wave &w, const Op &op) {
-  report(w, op, ReportKind::exec_at_mfma, -1, w.exec(), std::nullopt,
-         [&] { return "EXEC is " + hex(w.exec()) + ": the matrix core ignores it and computes all lanes"; });
+  report(w, op, ReportKind::exec_at_mfma, -1, w.exec(), std::nullopt, [&] {
+    return "EXEC is " + support::hex(w.exec()) + ": the matrix core ignores it and computes all lanes";
+  });
 }
 
 void WaveChecks::report_hazard(Wave &w, const Op &op, const HazardFound &found) {
@@ -159,7 +160,7 @@ void WaveChecks::check_defined(Wave &w, const Op &op, const OpInfo &info) {
     // Functions save registers of their callers in scratch, even if those are undefined.
     if (info.stored.first >= first_sgpr)
       scalars(info.stored, "stored register");
-    else if (!info.scratch)
+    else if (!info.facts->has(Fact::scratch))
       rows(info.stored, w.exec(), "stored register");
     rows(info.second_stored, w.exec(), "stored register");
     for (uint32_t i = info.reads_begin; i < info.reads_end; ++i) {

@@ -1,7 +1,7 @@
 //===- register_name.cpp - registers as people write them -----------------------------------------------===//
 #include "emulator/check/register_name.h"
 
-#include "emulator/exec/op.h"
+#include "emulator/isa/op.h"
 
 namespace sluice::emulator {
 

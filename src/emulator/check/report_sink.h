@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "emulator/machine/machine.h"
+#include "emulator/check/report.h"
 
 namespace sluice::emulator {
 

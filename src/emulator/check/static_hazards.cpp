@@ -41,8 +41,8 @@ private:
       }
       states += info.wait_states;
       if (states > HazardTracker::longest_wait) return;
-      if (info.branch && ops[op].value >= 0) along(uint32_t(ops[op].value), states, tracker);
-      if (!info.falls_through) return;
+      if (info.jumps() && ops[op].value >= 0) along(uint32_t(ops[op].value), states, tracker);
+      if (!info.falls_through()) return;
       ++op;
     }
   }
@@ -60,8 +60,8 @@ std::vector<std::vector<uint32_t>> predecessors(const std::vector<Op> &ops, cons
                                                 uint32_t end) {
   std::vector<std::vector<uint32_t>> result(end + 1);
   for (uint32_t op = 0; op < end; ++op) {
-    if (infos.infos[op].falls_through) result[op + 1].push_back(op);
-    if (infos.infos[op].branch && ops[op].value >= 0 && uint32_t(ops[op].value) < end)
+    if (infos.infos[op].falls_through()) result[op + 1].push_back(op);
+    if (infos.infos[op].jumps() && ops[op].value >= 0 && uint32_t(ops[op].value) < end)
       result[uint32_t(ops[op].value)].push_back(op);
   }
   return result;
@@ -109,8 +109,8 @@ std::vector<bool> reachable(const std::vector<Op> &ops, const OpInfos &infos, ui
     entries.pop_back();
     if (op >= end || result[op]) continue;
     result[op] = true;
-    if (infos.infos[op].falls_through) entries.push_back(op + 1);
-    if (infos.infos[op].branch && ops[op].value >= 0) entries.push_back(uint32_t(ops[op].value));
+    if (infos.infos[op].falls_through()) entries.push_back(op + 1);
+    if (infos.infos[op].jumps() && ops[op].value >= 0) entries.push_back(uint32_t(ops[op].value));
   }
   return result;
 }

@@ -11,13 +11,6 @@
 
 namespace sluice::emulator {
 
-namespace {
-
-constexpr uint32_t most_vector_operations = 63; // limit of the counter
-constexpr uint32_t most_lgkm_operations = 15;
-
-} // namespace
-
 //===--- Waves ------------------------------------------------------------------------------------------===//
 
 WaveChecks::WaveChecks(const LaunchChecks &launch, LdsShadow &lds)
@@ -138,8 +131,8 @@ void WaveChecks::issue(Wave &w, AsyncOperation &operation) {
   }
   if (now) deliver(w, operation);
   mark_pending(operation, 1);
-  if (vector_queue.size() > most_vector_operations) complete(w, vector_queue, 0);
-  if (lgkm_queue.size() > most_lgkm_operations) complete(w, lgkm_queue, 0);
+  if (vector_queue.size() > most_vector_count) complete(w, vector_queue, 0);
+  if (lgkm_queue.size() > most_lgkm_count) complete(w, lgkm_queue, 0);
 }
 
 void WaveChecks::deliver(Wave &w, AsyncOperation &operation) {

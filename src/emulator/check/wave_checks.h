@@ -20,10 +20,10 @@
 #include "emulator/check/global_shadow.h"
 #include "emulator/check/hazards.h"
 #include "emulator/check/lds_shadow.h"
-#include "emulator/check/memory_watch.h"
-#include "emulator/check/op_info.h"
 #include "emulator/check/report_sink.h"
-#include "emulator/exec/wave.h"
+#include "emulator/isa/op_info.h"
+#include "emulator/isa/wave.h"
+#include "emulator/memory/memory_watch.h"
 
 namespace sluice::emulator {
 
@@ -36,7 +36,7 @@ using OperandSet = std::bitset<1024>;
 
 /// State that the waves of a launch share.
 struct LaunchChecks {
-  const Options *options;
+  const CheckOptions *options;
   ReportSink *sink;
   const OpInfos *ops;
   const BlockTable *memory;

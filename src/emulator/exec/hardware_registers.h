@@ -1,7 +1,7 @@
 //===- hardware_registers.h - the hardware registers of a wave ------------------------------------------===//
 #pragma once
 
-#include "emulator/exec/wave.h"
+#include "emulator/isa/wave.h"
 
 namespace sluice::emulator {
 

@@ -2,7 +2,7 @@
 #include "emulator/exec/matrix.h"
 
 #include "emulator/exec/mfma.h"
-#include "emulator/exec/wave.h"
+#include "emulator/isa/wave.h"
 
 namespace sluice::emulator {
 

@@ -1,7 +1,7 @@
 //===- matrix.h - MFMA as an instruction of a wave ------------------------------------------------------===//
 #pragma once
 
-#include "emulator/exec/op.h"
+#include "emulator/isa/op.h"
 
 namespace sluice::emulator {
 

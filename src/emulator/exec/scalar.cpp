@@ -14,9 +14,9 @@
 #include <unordered_map>
 
 #include "emulator/check/wave_checks.h"
-#include "emulator/exec/gpr_index.h"
 #include "emulator/exec/hardware_registers.h"
-#include "emulator/exec/wave.h"
+#include "emulator/isa/gpr_index.h"
+#include "emulator/isa/wave.h"
 
 namespace sluice::emulator {
 
@@ -320,9 +320,8 @@ Step join(Wave &w, uint32_t first) {
 
 Step wait(Wave &w, const Op &op) {
   if (w.checks) {
-    // vmcnt [15:14][3:0], lgkmcnt [11:8]
-    const uint32_t code = uint32_t(op.value) & 0xffff;
-    w.checks->wait(w, (code & 15) | (code >> 14 & 3) << 4, code >> 8 & 15);
+    const WaitCounts counts = wait_counts(uint32_t(op.value));
+    w.checks->wait(w, counts.vector, counts.lgkm);
   }
   return Step::next;
 }

@@ -9,8 +9,8 @@
 #include <span>
 #include <string_view>
 
-#include "emulator/exec/op.h"
 #include "emulator/isa/encoding.h"
+#include "emulator/isa/op.h"
 
 namespace sluice::emulator {
 

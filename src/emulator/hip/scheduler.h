@@ -27,7 +27,7 @@
 
 #include "emulator/hip/stream_races.h"
 #include "emulator/hip/types.h"
-#include "emulator/machine/memory.h"
+#include "emulator/memory/memory.h"
 
 namespace sluice::emulator::hip {
 

@@ -30,8 +30,8 @@
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/TargetParser/Triple.h>
 
-#include "emulator/exec/op.h"
 #include "emulator/isa/encoding.h"
+#include "emulator/isa/op.h"
 
 // Exported by libLLVM, but declared only in the target's internal headers.
 extern "C" void LLVMInitializeAMDGPUTargetInfo();
@@ -199,6 +199,7 @@ std::optional<Instruction> Disassembler::decode(std::span<const std::byte> code,
   state->printer->printInst(&inst, address, "", *state->subtarget, stream);
   result.text = tidy(text);
   result.mnemonic = plain_mnemonic(result.text);
+  if (const InstructionFacts *facts = instruction_facts(result.mnemonic)) result.facts = facts;
 
   const llvm::MCInstrDesc &description = state->instructions->get(inst.getOpcode());
   auto add = [&](std::vector<RegisterRange> &list, uint32_t number) {

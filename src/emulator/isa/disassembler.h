@@ -14,6 +14,8 @@
 #include <string>
 #include <vector>
 
+#include "emulator/isa/instructions.h"
+
 namespace sluice::emulator {
 
 /// Consecutive registers of one file, by operand number (exec/op.h).
@@ -29,6 +31,7 @@ struct Instruction {
   std::string name;     // LLVM's name of the opcode
   std::string mnemonic; // as printed, without _e32, _e64, _dpp and _sdwa
   std::string text;     // the whole line
+  const InstructionFacts *facts = &no_instruction;
   std::vector<RegisterRange> reads;
   std::vector<RegisterRange> writes;
 };

@@ -11,8 +11,8 @@
 
 #include "emulator/exec/matrix.h"
 #include "emulator/exec/memory/buffer_format.h"
-#include "emulator/exec/mfma.h"
-#include "emulator/exec/wave.h"
+#include "emulator/isa/mfma_shapes.h"
+#include "emulator/isa/wave.h"
 #include "support/half.h"
 
 namespace sluice::emulator {
@@ -83,56 +83,30 @@ bool is_packed_type(OperandType type) {
          type == OperandType::packed_f32;
 }
 
-bool is_transcendental(std::string_view mnemonic) {
-  for (std::string_view prefix : {"v_exp_", "v_log_", "v_rcp_", "v_rsq_", "v_sqrt_", "v_sin_", "v_cos_"})
-    if (mnemonic.starts_with(prefix)) return true;
-  return false;
-}
+/// Instructions of gfx942 that this machine leaves out on purpose.
+struct LeftOut {
+  std::string_view mnemonic;
+  std::string_view reason;
+};
+constexpr std::string_view trap_handler = "it belongs to a trap handler, and the machine has none";
+constexpr std::string_view barriers_only = "of global wave sync there are only barriers here";
+constexpr LeftOut left_out[] = {
+    {"s_rfe_b64", trap_handler},
+    {"s_rfe_restore_b64", trap_handler},
+    {"s_endpgm_saved", trap_handler},
+    {"s_sendmsghalt", "it halts the wave for a debugger, and the machine has none"},
+    {"s_setvskip", "the machine does not skip vector instructions by MODE.VSKIP"},
+    {"s_endpgm_ordered_ps_done", "it ends a pixel shader"},
+    {"v_screen_partition_4se_b32", "its table is not documented"},
+    {"v_clrexcp", "it clears exceptions for a trap handler, and the machine has none"},
+    {"ds_gws_sema_br", barriers_only},
+    {"ds_gws_sema_p", barriers_only},
+    {"ds_gws_sema_v", barriers_only},
+};
 
-bool starts_with_any(std::string_view mnemonic, std::span<const std::string_view> prefixes) {
-  for (std::string_view prefix : prefixes)
-    if (mnemonic.starts_with(prefix)) return true;
-  return false;
-}
-
-/// Whether MODE's rounding matters; for conversions to float the width of the result decides.
-bool rounds_by_mode(std::string_view mnemonic) {
-  constexpr std::string_view prefixes[] = {"v_add_",     "v_sub",      "v_mul_",     "v_fma",
-                                           "v_mad",      "v_mac_",     "v_ldexp_",   "v_cvt_f16_",
-                                           "v_cvt_f32_", "v_cvt_f64_", "v_pk_add_f", "v_pk_mul_f",
-                                           "v_pk_fma_",  "v_pk_fmac_", "v_div_fmas_"};
-  return starts_with_any(mnemonic, prefixes);
-}
-
-/// Whether an instruction with float operands does no arithmetic that MODE could affect: moves, classes, and
-/// the dot products, which have rules of their own.
-bool keeps_bits(std::string_view mnemonic) {
-  constexpr std::string_view prefixes[] = {"v_cndmask_", "v_cmp_class_", "v_cmpx_class_", "v_dot2",
-                                           "v_pk_mov_"};
-  return starts_with_any(mnemonic, prefixes);
-}
-
-bool is_minimum_or_maximum(std::string_view mnemonic) {
-  constexpr std::string_view prefixes[] = {"v_min", "v_max", "v_med3_", "v_pk_min_", "v_pk_max_"};
-  return starts_with_any(mnemonic, prefixes);
-}
-
-/// Whether CLAMP changes nothing: conversions to integers always stop at the bounds of their type, and in
-/// comparisons the bit is about exceptions.
-bool saturates_anyway(std::string_view mnemonic) {
-  constexpr std::string_view prefixes[] = {"v_cvt_", "v_cmp_"};
-  return starts_with_any(mnemonic, prefixes);
-}
-
-/// Instructions of gfx942 that this machine leaves out on purpose, with the reason.
-std::string_view left_out(std::string_view mnemonic) {
-  if (mnemonic.starts_with("s_rfe_") || mnemonic == "s_endpgm_saved")
-    return "it belongs to a trap handler, and the machine has none";
-  if (mnemonic == "s_sendmsghalt") return "it halts the wave for a debugger, and the machine has none";
-  if (mnemonic == "s_setvskip") return "the machine does not skip vector instructions by MODE.VSKIP";
-  if (mnemonic == "s_endpgm_ordered_ps_done") return "it ends a pixel shader";
-  if (mnemonic == "v_screen_partition_4se_b32") return "its table is not documented";
-  if (mnemonic == "v_clrexcp") return "it clears exceptions for a trap handler, and the machine has none";
+std::string_view reason_without_row(std::string_view mnemonic) {
+  for (const LeftOut &instruction : left_out)
+    if (instruction.mnemonic == mnemonic) return instruction.reason;
   return "the machine has no such instruction";
 }
 
@@ -145,7 +119,6 @@ std::optional<MemoryRow> memory_row(std::string_view mnemonic, const Fields &f) 
   switch (f.format) {
   case Format::ds: {
     if (std::optional<MemoryRow> row = global_sync_row(mnemonic)) return row;
-    if (mnemonic.starts_with("ds_gws_")) throw Refusal{"of global wave sync there are only barriers here"};
     std::optional<MemoryRow> row = lds_row(mnemonic);
     return row ? row : lane_exchange_row(mnemonic);
   }
@@ -234,34 +207,32 @@ void Decoder::decode_scalar(const ScalarRow &row, const Fields &f, uint32_t posi
   if (has_dst) op.dst = uint16_t(first_sgpr + f.dst);
   for (uint32_t k = 0; k < 2; ++k)
     if (row.source_types[k] != OperandType::none) op.src[k] = operand(f.src[k], row.source_types[k], f);
-  const std::string_view name = row.mnemonic;
+  OpInfo &info = result.info;
+  const Role role = info.role();
   const uint32_t hardware_register = uint32_t(f.imm) & 63;
-  if (name == "s_getreg_b32" && (readable_registers >> hardware_register & 1) == 0)
+  if (role == Role::get_register && (readable_registers >> hardware_register & 1) == 0)
     throw Refusal{"the machine has nothing to show in this hardware register"};
-  if (name.starts_with("s_setreg_") && hardware_register != register_mode)
+  if (writes_hardware_register(role) && hardware_register != register_mode)
     throw Refusal{"the machine lets programs write no hardware register but MODE"};
-  if (name == "s_sethalt" && (f.imm & 1) != 0)
+  if (role == Role::halt && (f.imm & 1) != 0)
     throw Refusal{"it halts the wave for a debugger, and the machine has none"};
   // The bits of the field, not an operand, say which operands are indexed.
-  if (name == "s_set_gpr_idx_on") op.value = f.src[1] & 15;
-  if (name == "s_setreg_imm32_b32") op.src[0] = pool.operand(f.literal, 0);
-  const bool branch = name == "s_branch" || name.starts_with("s_cbranch_") || name == "s_call_b64";
-  if (branch) op.value = int32_t(position) + 1 + f.imm; // as a dword; the program turns it into an index
-  result.info.kind = name.starts_with("s_cbranch_") ? OpKind::branch : OpKind::scalar;
-  result.info.branch = branch;
-  result.info.falls_through = name != "s_branch" && name != "s_call_b64" && name != "s_setpc_b64" &&
-                              name != "s_swappc_b64" && !name.starts_with("s_endpgm");
-  if (name.starts_with("s_movrel") || name == "s_sendmsg") result.info.m0_wait = M0Wait::required;
-  if (name == "s_ttracedata") result.info.m0_wait = M0Wait::trace;
-  result.info.barrier = name == "s_barrier";
-  result.info.writes_mode = name.starts_with("s_setreg_");
-  result.info.reads_mode =
-      result.info.writes_mode || (name == "s_getreg_b32" && hardware_register == register_mode);
-  if (name == "s_nop") result.info.wait_states = uint8_t((f.imm & 15) + 1);
+  if (role == Role::index_on) op.value = f.src[1] & 15;
+  if (role == Role::set_register_literal) op.src[0] = pool.operand(f.literal, 0);
+  // As a dword; the program turns it into an index.
+  if (info.jumps()) op.value = int32_t(position) + 1 + f.imm;
+  info.kind = role == Role::conditional_jump ? OpKind::branch : OpKind::scalar;
+  if (info.facts->has(Fact::reads_m0)) info.m0_wait = M0Wait::required;
+  if (role == Role::trace_data) info.m0_wait = M0Wait::trace;
+  info.reads_mode =
+      writes_hardware_register(role) || (role == Role::get_register && hardware_register == register_mode);
+  if (role == Role::nop) info.wait_states = uint8_t((f.imm & 15) + 1);
   result.fast = result.strict = op;
 }
 
-void Decoder::decode_valu(const ValuRow &row, const Fields &f, DecodedOp &result) {
+void Decoder::decode_valu(const ValuRow &row, bool has_clamp_form, const Fields &f, DecodedOp &result) {
+  const InstructionFacts &facts = *result.info.facts;
+  const Role role = facts.role;
   const bool vop3 = f.format == Format::vop3;
   const bool compare = row.result_type == OperandType::mask;
   const bool vop3b = vop3 && row.mask_out && !compare;
@@ -273,10 +244,10 @@ void Decoder::decode_valu(const ValuRow &row, const Fields &f, DecodedOp &result
   op.valu.keeps_half = row.form == ValuForm::keeps_half;
   op.valu.accumulates = row.form == ValuForm::accumulate;
 
-  op.valu.rounds = rounds_by_mode(row.mnemonic);
-  op.valu.keeps_bits = keeps_bits(row.mnemonic);
-  op.valu.transcendental = result.info.transcendental;
-  op.valu.quiets = is_minimum_or_maximum(row.mnemonic);
+  op.valu.rounds = facts.has(Fact::rounds);
+  op.valu.keeps_bits = facts.has(Fact::keeps_bits);
+  op.valu.transcendental = facts.pipe == Pipe::transcendental;
+  op.valu.quiets = facts.has(Fact::quiets);
 
   // Sources
   uint16_t codes[3] = {f.src[0], f.src[1], f.src[2]};
@@ -293,17 +264,16 @@ void Decoder::decode_valu(const ValuRow &row, const Fields &f, DecodedOp &result
   }
 
   // Destination
-  const std::string_view name = row.mnemonic;
   if (compare) {
     op.mask = scalar_register(vop3 ? f.dst : f.sdwa_has_sdst ? f.sdst : sgpr_vcc);
-  } else if (name == "v_readfirstlane_b32" || name == "v_readlane_b32") {
+  } else if (role == Role::read_first_lane || role == Role::read_lane) {
     op.dst = scalar_register(f.dst);
-  } else if (name != "v_nop") {
+  } else if (role != Role::vector_nop) {
     op.dst = f.dst;
   }
-  if (name == "v_accvgpr_write_b32" || name == "v_accvgpr_mov_b32") op.dst += first_agpr;
+  if (role == Role::acc_write || role == Role::acc_move) op.dst += first_agpr;
   // The names of the moves say which side is an AccVGPR; their ACC bits mean nothing.
-  if (name == "v_accvgpr_mov_b32" || name == "v_accvgpr_read_b32") {
+  if (role == Role::acc_move || role == Role::acc_read) {
     if (op.src[0] >= first_agpr) throw Refusal{"the source is no register of the accumulation file"};
     op.src[0] += first_agpr;
   }
@@ -315,7 +285,7 @@ void Decoder::decode_valu(const ValuRow &row, const Fields &f, DecodedOp &result
 
   // Modifiers
   ValuModifiers &m = op.valu.modifiers;
-  const bool fused_mix = name.starts_with("v_fma_mix");
+  const bool fused_mix = role == Role::mixed_fma;
   m.negate = f.negate;
   m.absolute = vop3b ? 0 : f.absolute;
   m.output_scale = f.output_scale;
@@ -347,8 +317,7 @@ void Decoder::decode_valu(const ValuRow &row, const Fields &f, DecodedOp &result
         throw Refusal{"op_sel chooses the half of an operand that has none"};
     }
   }
-  if (m.clamp && !is_float(row.result_type) && !name.ends_with(" clamp") && !saturates_anyway(name) &&
-      !fused_mix)
+  if (m.clamp && !is_float(row.result_type) && !has_clamp_form && !facts.has(Fact::saturates) && !fused_mix)
     throw Refusal{"clamp is not supported with this instruction"};
   if (f.is_dpp) {
     m.lane_control = lane_control_dpp;
@@ -358,7 +327,7 @@ void Decoder::decode_valu(const ValuRow &row, const Fields &f, DecodedOp &result
     op.valu.sdwa = {f.sdwa_dst, f.sdwa_unused, f.sdwa_src0, f.sdwa_src1, f.sdwa_sext0, f.sdwa_sext1};
   }
   const bool converts = row.form == ValuForm::keeps_part;
-  if (row.run && ((m.clamp && !fused_mix && !name.ends_with(" clamp")) || m.output_scale != 0 ||
+  if (row.run && ((m.clamp && !fused_mix && !has_clamp_form) || m.output_scale != 0 ||
                   ((m.negate | m.absolute) != 0 && !fused_mix && !converts)))
     throw Refusal{"neg, abs, clamp and omod are not supported with this instruction"};
   if (row.run && m.lane_control != 0) throw Refusal{"DPP and SDWA are not supported with this instruction"};
@@ -367,7 +336,7 @@ void Decoder::decode_valu(const ValuRow &row, const Fields &f, DecodedOp &result
   if (row.run) {
     op.run = row.run;
   } else if (compare) {
-    op.run = result.info.writes_exec ? valu.run_compare_exec : valu.run_compare;
+    op.run = role == Role::compare_exec ? valu.run_compare_exec : valu.run_compare;
   } else {
     bool simple = m.none() && !row.mask_in && !row.mask_out && !op.valu.keeps_half && row.sources > 0 &&
                   !is_two_rows(row.result_type);
@@ -380,11 +349,7 @@ void Decoder::decode_valu(const ValuRow &row, const Fields &f, DecodedOp &result
   result.info.dpp = f.is_dpp;
   const uint32_t result_select = row.form == ValuForm::keeps_part ? 12 : 8;
   result.info.half_write = (f.is_sdwa && f.sdwa_dst != 6) || (m.select_high & result_select) != 0;
-  result.info.lane_access =
-      name == "v_readlane_b32" || name == "v_readfirstlane_b32" || name == "v_writelane_b32";
-  result.info.div_fmas = name.starts_with("v_div_fmas_");
-  if (name.starts_with("v_dot")) result.info.dot = uint16_t(uint32_t(f.format) << 10 | f.op);
-  result.info.fma_f64 = name == "v_fma_f64" || name == "v_fmac_f64";
+  if (role == Role::dot) result.info.dot = uint16_t(uint32_t(f.format) << 10 | f.op);
   result.fast = result.strict = op;
 }
 
@@ -513,7 +478,6 @@ void Decoder::decode_memory(const MemoryRow &row, const Fields &f, DecodedOp &re
   info.address_in_m0 = info.m0_wait != M0Wait::none || row.m0 == UseOfM0::address || op.src[2] == m0 ||
                        op.mask_in == m0 || (f.format == Format::smem && op.src[1] == m0);
   if (stores) info.stored = {f.format == Format::smem ? op.dst : op.src[1], stored};
-  info.scratch = f.format == Format::flat && m.mode == AddressMode::scratch;
   info.data_read_late =
       info.kind == OpKind::vector_memory && info.stored.count > 2 && !(buffer && f.soffset < 128);
   result.fast = result.strict = op;
@@ -526,8 +490,7 @@ DecodedOp Decoder::decode(const Instruction &instruction, std::span<const uint32
   const Fields f = split_fields(dwords);
   const std::string &name = instruction.mnemonic;
   DecodedOp result;
-  result.info.transcendental = is_transcendental(name);
-  result.info.writes_exec = name.starts_with("v_cmpx_");
+  result.info.facts = instruction.facts;
   try {
     for (const RegisterRange &range : instruction.writes)
       if (range.first >= first_sgpr + sgpr_ttmp0 && range.first < first_sgpr + sgpr_m0)
@@ -544,7 +507,7 @@ DecodedOp Decoder::decode(const Instruction &instruction, std::span<const uint32
       }
       break;
     case Format::mai:
-      if (name.starts_with("v_mfma") || name.starts_with("v_smfmac")) {
+      if (instruction.facts->pipe == Pipe::matrix) {
         decode_mfma(instruction, f, result);
         return result;
       }
@@ -554,11 +517,15 @@ DecodedOp Decoder::decode(const Instruction &instruction, std::span<const uint32
     case Format::vopc:
     case Format::vop3:
     case Format::vop3p: {
-      const std::string key = result.info.writes_exec ? "v_cmp_" + name.substr(7) : name;
-      const ValuRow *row = f.clamp ? valu.find(key + " clamp") : nullptr;
-      if (!row) row = valu.find(key);
-      if (row) {
-        decode_valu(*row, f, result);
+      // Both kinds of comparison have the row of v_cmp.
+      const std::string key =
+          instruction.facts->role == Role::compare_exec ? "v_cmp_" + name.substr(7) : name;
+      if (const ValuRow *row = f.clamp ? valu.find(key + " clamp") : nullptr) {
+        decode_valu(*row, true, f, result);
+        return result;
+      }
+      if (const ValuRow *row = valu.find(key)) {
+        decode_valu(*row, false, f, result);
         return result;
       }
       break;
@@ -570,9 +537,6 @@ DecodedOp Decoder::decode(const Instruction &instruction, std::span<const uint32
     case Format::smem:
       if (const std::optional<MemoryRow> row = memory_row(name, f)) {
         decode_memory(*row, f, result);
-        if (row->kind == MemoryKind::atomic)
-          result.info.atomic =
-              name.find("_swap") != std::string::npos ? AtomicKind::exchange : AtomicKind::combine;
         return result;
       }
       break;
@@ -583,7 +547,7 @@ DecodedOp Decoder::decode(const Instruction &instruction, std::span<const uint32
   } catch (Refusal &refusal) {
     return refuse(std::move(refusal.reason));
   }
-  return refuse(std::string(left_out(name)));
+  return refuse(std::string(reason_without_row(name)));
 }
 
 } // namespace sluice::emulator

@@ -6,13 +6,13 @@
 #include <utility>
 #include <vector>
 
-#include "emulator/check/op_info.h"
 #include "emulator/exec/memory/memory_rows.h"
-#include "emulator/exec/op.h"
 #include "emulator/exec/scalar.h"
 #include "emulator/exec/valu/table.h"
 #include "emulator/isa/disassembler.h"
 #include "emulator/isa/encoding.h"
+#include "emulator/isa/op.h"
+#include "emulator/isa/op_info.h"
 
 namespace sluice::emulator {
 
@@ -48,7 +48,8 @@ public:
 private:
   uint16_t operand(uint16_t code, OperandType type, const Fields &fields);
   void decode_scalar(const ScalarRow &row, const Fields &f, uint32_t position, DecodedOp &result);
-  void decode_valu(const ValuRow &row, const Fields &f, DecodedOp &result);
+  /// `has_clamp_form`: the row is that of the instruction with CLAMP.
+  void decode_valu(const ValuRow &row, bool has_clamp_form, const Fields &f, DecodedOp &result);
   void decode_mfma(const Instruction &instruction, const Fields &f, DecodedOp &result);
   void decode_memory(const MemoryRow &row, const Fields &f, DecodedOp &result);
 

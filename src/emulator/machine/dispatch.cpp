@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "emulator/exec/wave.h"
+#include "emulator/isa/wave.h"
 
 namespace sluice::emulator {
 

@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-#include "emulator/machine/memory.h"
+#include "emulator/memory/memory.h"
 #include "package/code_object.h"
 
 namespace sluice::emulator {

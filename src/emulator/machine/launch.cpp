@@ -161,4 +161,22 @@ LaunchResult launch(const Program &program, std::string_view kernel, std::array<
   return result;
 }
 
+const Report *LaunchResult::failure() const {
+  const auto found = std::ranges::find_if(reports, &Report::fails);
+  return found == reports.end() ? nullptr : &*found;
+}
+
+Counters &Counters::operator+=(const Counters &other) {
+  wave_instructions += other.wave_instructions;
+  waves += other.waves;
+  workgroups += other.workgroups;
+  mfma_instructions += other.mfma_instructions;
+  for (size_t kind = 0; kind < mfma_by_kind.size(); ++kind)
+    mfma_by_kind[kind] += other.mfma_by_kind[kind];
+  lds_bank_conflicts += other.lds_bank_conflicts;
+  buffer_lanes_out_of_range += other.buffer_lanes_out_of_range;
+  launches += other.launches;
+  return *this;
+}
+
 } // namespace sluice::emulator

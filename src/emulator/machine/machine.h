@@ -18,18 +18,15 @@
 #include <string_view>
 #include <vector>
 
-#include "emulator/check/memory_watch.h"
-#include "emulator/exec/mfma.h"
-#include "emulator/machine/memory.h"
+#include "emulator/check/report.h"
+#include "emulator/isa/mfma_shapes.h"
 #include "emulator/machine/trace.h"
+#include "emulator/memory/memory.h"
+#include "emulator/memory/memory_watch.h"
 
 namespace sluice::emulator {
 
 //===--- Options ----------------------------------------------------------------------------------------===//
-
-/// When the result of a load or a copy into LDS arrives. All three are legal for the hardware: `late` is the
-/// last moment before a wait forces it, `early` is at once, `random` decides per instruction.
-enum class CompletionOrder : uint8_t { late, early, random };
 
 /// Which wave of a workgroup runs next. All are legal for the hardware: a program must not depend on it.
 enum class WaveSchedule : uint8_t {
@@ -45,71 +42,7 @@ enum class WorkgroupSchedule : uint8_t {
   random, // drawn with the seed
 };
 
-/// How certain it is that missing wait states give wrong results.
-enum class HazardLevel : uint8_t {
-  required, // AMD's CDNA3 ISA manual asks for them
-  compiler, // only LLVM's hazard recogniser asks for them
-  by_count, // too few by count, but a taken branch or a barrier was in between, which takes some time as well
-  waived,   // only LLVM asks for them, and the manual says 0 there, or AMD's own assembly does without
-};
-inline constexpr size_t hazard_levels = 4;
-std::string_view hazard_level_name(HazardLevel level);
-
-/// Checks cost nothing only if all are off. All are on except the last two, which report behaviour that the
-/// ISA defines and many kernels rely on.
-struct Checks {
-  bool pending = true;              // registers touched before the wait for the load that writes them
-  bool lds_races = true;            // conflicting LDS accesses not separated by waits and a barrier
-  bool lds_equal_stores = true;     // ... that are stores of the same value
-  bool lds_write_after_read = true; // ... a store after a barrier and a read that was issued before it
-  bool lds_bounds = true;           // LDS accesses beyond the workgroup's allocation
-  bool global_bounds = true;        // memory outside every block, freed, or read-only
-  bool uninitialised = true;        // LDS bytes and registers read before written
-  bool registers = true;            // registers beyond what the descriptor declares
-  bool exec_at_mfma = true;         // MFMA ignores EXEC: a partial EXEC there is a mistake
-  bool global_races = true;         // conflicting accesses of memory by workgroups that no atomic orders
-  bool stale_caches = true;         // ... that an atomic orders, but a cache may still hold old data
-  bool stream_races = true;         // work of several streams on the same memory, unordered (HIP surface)
-  bool hazards = true;              // missing wait states that the manual requires
-  bool hazards_compiler = true;     // ... of HazardLevel::compiler
-  bool hazards_by_count = true;     // ... of HazardLevel::by_count
-  bool hazards_waived = false;      // ... of HazardLevel::waived
-  bool contents = false;            // contents of arrays in memory that a library's call reads (HIP surface)
-  bool buffer_range = false; // buffer accesses beyond the resource's range, which read 0 and store nothing
-
-  /// All that are on by default.
-  static constexpr Checks all() { return {}; }
-  static constexpr Checks none() {
-    return {false, false, false, false, false, false, false, false, false,
-            false, false, false, false, false, false, false, false, false};
-  }
-  /// Checks whose reports are warnings by default: as far as is known, their findings give right results on
-  /// the hardware.
-  static constexpr Checks warned_of() {
-    Checks checks = none();
-    checks.lds_equal_stores = checks.lds_write_after_read = true;
-    checks.hazards_compiler = checks.hazards_by_count = checks.hazards_waived = true;
-    return checks;
-  }
-  friend bool operator==(const Checks &, const Checks &) = default;
-};
-
-/// The names of the switches, as users spell them, and a check by its name (null if there is none).
-std::span<const std::string_view> check_names();
-bool *check_by_name(Checks &checks, std::string_view name);
-
-// Both throw std::invalid_argument, with the reason.
-/// "all" (all that are on by default), "none", or names separated by commas.
-Checks parse_checks(std::string_view text);
-/// Which checks only warn: "default", "all" that can, "none", or names separated by commas.
-Checks parse_warnings(std::string_view text);
-/// False for accesses that memory refuses, which are always errors.
-bool may_warn(std::string_view check);
-
-struct Options {
-  Checks checks;
-  Checks warnings = Checks::warned_of(); // whose reports do not fail the launch; see report_fails
-  CompletionOrder completion = CompletionOrder::late;
+struct Options : CheckOptions {
   WaveSchedule wave_schedule = WaveSchedule::greedy;
   WorkgroupSchedule workgroup_schedule = WorkgroupSchedule::ascending;
   uint64_t seed = 1; // for everything that is `random`
@@ -122,7 +55,6 @@ struct Options {
   uint64_t instruction_budget = 0;  // instructions after which a wave is stopped; 0: never
   uint32_t max_reports = 32;        // places kept per launch, of each kind and rule; others are only counted
   bool stop_at_report = false;      // the first error ends the launch
-  bool count_bank_conflicts = true; // with any check on; without checks they are never counted
   uint8_t reachable_devices = 0xff; // one bit per device whose memory the launching device may access
   bool preload_kernargs = true; // false: like firmware that enters kernels at their compatibility prologue
   std::atomic<uint64_t> *workgroups_ended = nullptr; // nullable: counts each workgroup as it ends
@@ -133,75 +65,6 @@ struct Options {
 };
 
 //===--- Results ----------------------------------------------------------------------------------------===//
-
-enum class ReportKind : uint8_t {
-  launch_refused,        // nothing ran: the kernel needs a feature that the machine lacks (HIP launches only)
-  unknown_instruction,   // no such instruction on this machine: the wave stops
-  invalid_pc,            // jump to an address that holds no instruction: the wave stops
-  budget_exhausted,      // the wave ran longer than the instruction budget
-  trap,                  // s_trap
-  barrier_deadlock,      // all waves wait at barriers that no other wave can reach
-  pending_register,      // missing wait: a register whose load is in flight
-  lds_race,              // two unordered LDS accesses, one a write
-  lds_equal_stores,      // two unordered stores of the same value
-  lds_write_after_read,  // ... a store after a barrier, and a read issued before it that was not waited for
-  lds_out_of_bounds,     // beyond the workgroup's allocation
-  lds_uninitialised,     // LDS read before any write
-  lds_copy_at_end,       // the wave ends while a copy into LDS is in flight
-  global_out_of_bounds,  // address in no block
-  global_freed,          // address in a freed block
-  no_peer_access,        // memory of another device that was not opened to this one
-  scratch_out_of_bounds, // beyond the lane's scratch
-  buffer_out_of_range,   // beyond the resource's records
-  global_race,           // two workgroups access memory without an order, one writes
-  stale_cache,           // ordered, but a cache was not written back or not invalidated
-  memory_uninitialised,  // an atomic on memory that was never written
-  global_read_only,      // store to kernel arguments, constants or code
-  misaligned,            // address not aligned as the instruction requires
-  register_out_of_range, // register beyond the descriptor's
-  register_uninitialised, // an address, branch or matrix operand that was never written
-  exec_at_mfma,           // EXEC not full at an MFMA
-  stream_race,            // work of two streams uses memory without an order, one writes
-  freed_in_use,           // ... one frees it
-  bad_contents,           // a library's call would read numbers that break its rules
-  hazard,                 // too few wait states between two instructions
-};
-std::string_view report_kind_name(ReportKind kind);
-/// Whether a report fails its launch. Faults that end a wave and accesses that memory refuses always do.
-/// Findings of other checks do unless the check is among the warnings.
-bool report_fails(ReportKind kind, HazardLevel level, const Checks &warnings);
-
-struct Report {
-  /// The earlier access, where two conflict (races, pending registers, hazards).
-  struct Other {
-    uint64_t pc = 0;
-    std::string disassembly;
-    uint32_t wave = 0;
-    std::string source;
-  };
-
-  ReportKind kind{};
-  HazardLevel level = HazardLevel::required; // for a hazard
-  uint8_t rule = 0;                          // for a hazard: a number, different for each rule
-  bool fails = true;                         // false: a warning, the launch may still succeed
-  std::string kernel;
-  std::string message;     // one sentence
-  uint64_t pc = 0;         // address in the code object, as a disassembler shows it
-  std::string disassembly; // of the instruction at pc
-  std::string source;      // "file:line" and the lines it was inlined at; empty without debug information
-  std::array<uint32_t, 3> workgroup{};
-  uint32_t wave = 0;
-  int32_t lane = -1;    // -1: the whole wave
-  uint64_t address = 0; // device address, LDS byte, or register number, depending on the kind
-  std::optional<Other> other;
-  uint64_t count = 1; // times it happened in the launch, at this pair of instructions
-};
-/// The kind as shown in text: "lds_race", "hazard (required)", "warning: lds_equal_stores".
-std::string kind_text(const Report &report);
-/// "kernel+pc: kind: message" with the place and the other access, over several lines.
-std::string to_text(const Report &report);
-/// A JSON array.
-std::string to_json(std::span<const Report> reports);
 
 struct Counters {
   uint64_t wave_instructions = 0;
@@ -214,15 +77,6 @@ struct Counters {
   uint64_t launches = 0;
 
   Counters &operator+=(const Counters &other);
-};
-
-/// Bytes of one block that a piece of work has touched.
-struct MemoryUse {
-  enum class Kind : uint8_t { read, write, atomic, release };
-  uint64_t start;
-  uint64_t end;
-  uint64_t block; // its serial number
-  Kind kind;
 };
 
 struct LaunchResult {

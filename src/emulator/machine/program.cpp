@@ -139,7 +139,7 @@ void decode_code(ProgramImpl &program, const package::Segment &segment) {
 
   // Branch targets were dwords; now they are instructions.
   for (size_t i = 0; i < program.fast.size(); ++i) {
-    if (!program.infos.infos[i].branch) continue;
+    if (!program.infos.infos[i].jumps()) continue;
     const int64_t dword = program.fast[i].value;
     const bool inside = dword >= 0 && size_t(dword) < program.op_at.size();
     program.fast[i].value = program.strict[i].value = inside ? program.op_at[size_t(dword)] : -1;

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "emulator/check/op_info.h"
-#include "emulator/exec/op.h"
-#include "emulator/exec/wave.h"
+#include "emulator/isa/op.h"
+#include "emulator/isa/op_info.h"
+#include "emulator/isa/wave.h"
 #include "emulator/machine/machine.h"
 #include "package/code_object.h"
 

@@ -57,7 +57,7 @@ std::vector<NopStates> nop_states(const Program &program) {
     if (const int32_t entry = p.op_at_address(kernel.entry); entry >= 0) entries.push_back(uint32_t(entry));
   const std::vector<bool> is_reached = reachable(p.strict, p.infos, end, std::move(entries));
   for (uint32_t op = 0; op < end; ++op)
-    if (is_reached[op] && p.text(op).starts_with("s_nop ")) nops.push_back(op);
+    if (is_reached[op] && p.infos.infos[op].role() == Role::nop) nops.push_back(op);
   const std::vector<uint8_t> needed = needed_wait_states(p.strict, p.infos, end, nops, levels(false));
   std::vector<NopStates> result;
   for (size_t n = 0; n < nops.size(); ++n)

@@ -7,7 +7,6 @@
 #include "emulator/stats/bound.h"
 
 #include <algorithm>
-#include <initializer_list>
 #include <vector>
 
 #include "emulator/timing/constants.h"
@@ -21,24 +20,13 @@ using enum InstructionClass;
 
 constexpr uint32_t lanes = 64;
 
-/// Bits that an LDS access or a load moves per lane: 128 for "ds_read2_b64".
-uint32_t lane_bits(std::string_view name) {
-  const uint32_t accesses =
-      name.find("read2") != std::string_view::npos || name.find("write2") != std::string_view::npos ? 2 : 1;
-  for (const auto &[text, bits] :
-       std::initializer_list<std::pair<std::string_view, uint32_t>>{{"128", 128},
-                                                                    {"dwordx4", 128},
-                                                                    {"b96", 96},
-                                                                    {"dwordx3", 96},
-                                                                    {"b64", 64},
-                                                                    {"f64", 64},
-                                                                    {"dwordx2", 64}})
-    if (name.find(text) != std::string_view::npos) return accesses * bits;
-  return accesses * 32;
+/// What an LDS access or a load moves.
+uint32_t wave_bytes(const CodeInstruction &instruction) {
+  return lanes * instruction.facts->lane_dwords * 4;
 }
 
 uint32_t lds_clk(const CodeInstruction &instruction) {
-  const uint32_t bytes = lanes * lane_bits(instruction.mnemonic) / 8;
+  const uint32_t bytes = wave_bytes(instruction);
   if (instruction.instruction_class == lds_write)
     return std::max(lds_write_clk, (bytes + lds_port_write_bytes - 1) / lds_port_write_bytes);
   return instruction.instruction_class == lds_read ? bytes / lds_port_read_bytes : turn_clk;
@@ -46,7 +34,7 @@ uint32_t lds_clk(const CodeInstruction &instruction) {
 
 uint32_t memory_clk(const CodeInstruction &instruction) {
   if (instruction.instruction_class == memory_to_lds) return lds_copy_clk;
-  return std::max(vector_path_clk, lanes * lane_bits(instruction.mnemonic) / 8 / vector_path_bytes);
+  return std::max(vector_path_clk, wave_bytes(instruction) / vector_path_bytes);
 }
 
 bool is_lds(InstructionClass kind) {
@@ -58,7 +46,7 @@ bool is_vector_memory(InstructionClass kind) {
 
 uint32_t port_clk(const CodeInstruction &instruction) {
   if (instruction.instruction_class == transcendental) return transcendental_clk;
-  return is_quarter_rate(instruction.mnemonic) ? quarter_rate_clk : vector_clk;
+  return instruction.facts->has(Fact::quarter_rate) ? quarter_rate_clk : vector_clk;
 }
 
 /// A single wave without others, instruction after instruction.
@@ -69,7 +57,7 @@ public:
     switch (kind) {
     case matrix: {
       now = std::max({now, port_free, matrix_free});
-      matrix_free = now + std::max(mfma_clk(instruction.mnemonic), vector_clk);
+      matrix_free = now + std::max(mfma_clk(instruction.facts->mnemonic), vector_clk);
       port_free = now + vector_clk;
       break;
     }
@@ -101,13 +89,13 @@ public:
       break;
     }
     case wait:
-      if (instruction.mnemonic == "s_waitcnt") wait_for(instruction.word & 0xffff);
+      wait_for(wait_counts(instruction.word));
       break;
     case barrier:
       now += barrier_clk;
       break;
     case nop:
-      if (instruction.mnemonic == "s_nop") now += (instruction.word & 15) * turn_clk;
+      if (instruction.facts->role == Role::nop) now += (instruction.word & 15) * turn_clk;
       break;
     default:
       break;
@@ -119,8 +107,8 @@ public:
   uint64_t clk() const { return now; }
 
 private:
-  void wait_for(uint32_t counts) {
-    const size_t vector = (counts & 15) | (counts >> 14 & 3) << 4, lgkm = counts >> 8 & 15;
+  void wait_for(WaitCounts counts) {
+    const auto [vector, lgkm] = counts;
     if (in_memory.size() > vector) {
       now = std::max(now, in_memory[in_memory.size() - vector - 1]);
       in_memory.erase(in_memory.begin(), in_memory.end() - ptrdiff_t(vector));
@@ -170,7 +158,7 @@ Bound bound_of(std::span<const CodeInstruction> code, const ControlFlow::Indices
     const CodeInstruction &instruction = code[i];
     const InstructionClass kind = instruction.instruction_class;
     if (kind == matrix) {
-      add(BoundSlot::matrix, mfma_clk(instruction.mnemonic));
+      add(BoundSlot::matrix, mfma_clk(instruction.facts->mnemonic));
       add(BoundSlot::vector, vector_clk);
     } else if (kind == acc_move || kind == valu || kind == packed_f32 || kind == transcendental) {
       add(BoundSlot::vector, port_clk(instruction));

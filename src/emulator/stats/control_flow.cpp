@@ -11,6 +11,7 @@
 #include <numeric>
 
 #include "emulator/isa/disassembler.h"
+#include "emulator/isa/encoding.h"
 
 namespace sluice::emulator {
 
@@ -29,7 +30,7 @@ bool is_branch(const CodeInstruction &instruction) {
 
 /// Whether the next instruction in the code runs after it, or may run.
 bool goes_on(const CodeInstruction &instruction) {
-  return instruction.mnemonic != "s_branch" && instruction.mnemonic != "s_endpgm";
+  return falls_through(instruction.facts->role) || is_call(instruction.facts->role);
 }
 
 } // namespace
@@ -39,11 +40,11 @@ std::vector<CodeInstruction> decode_code(std::span<const std::byte> code, uint64
   std::vector<CodeInstruction> result;
   while (code.size() >= 4) {
     const auto instruction = disassembler.decode(code, address);
-    CodeInstruction decoded{address, 4, word_at(code), {}, InstructionClass::unknown};
+    CodeInstruction decoded{address, 4, word_at(code), &no_instruction, InstructionClass::unknown};
     if (instruction) {
       decoded.bytes = instruction->bytes;
-      decoded.mnemonic = instruction->mnemonic;
-      decoded.instruction_class = classify(instruction->mnemonic, instruction->text);
+      decoded.facts = instruction->facts;
+      decoded.instruction_class = classify(*instruction->facts, split_fields({&decoded.word, 1}).lds);
     }
     const uint32_t bytes = decoded.bytes;
     result.push_back(std::move(decoded));

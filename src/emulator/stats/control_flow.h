@@ -16,7 +16,7 @@ struct CodeInstruction {
   uint64_t address;
   uint32_t bytes;
   uint32_t word; // the first dword of the encoding
-  std::string mnemonic;
+  const InstructionFacts *facts;
   InstructionClass instruction_class;
 };
 

@@ -1,6 +1,6 @@
 //===- instruction_mix.h - classes of instructions by the resource they use -----------------------------===//
 //
-// Instruction classes by mnemonic, counts by class, and the time on the vector port: bound.h has the other
+// Instruction classes, counts by class, and the time on the vector port: bound.h has the other
 // slots.
 //
 //===----------------------------------------------------------------------------------------------------===//
@@ -12,6 +12,8 @@
 #include <map>
 #include <string>
 #include <string_view>
+
+#include "emulator/isa/instructions.h"
 
 namespace sluice::emulator {
 
@@ -41,8 +43,8 @@ inline constexpr size_t instruction_class_count = size_t(InstructionClass::unkno
 /// "MFMA", "VALU", "LDS_rd", ...
 std::string_view class_name(InstructionClass instruction_class);
 
-/// By mnemonic without its encoding's suffix, and the printed line.
-InstructionClass classify(std::string_view mnemonic, std::string_view text);
+/// `to_lds`: a buffer load whose encoding has the LDS bit.
+InstructionClass classify(const InstructionFacts &facts, bool to_lds);
 
 struct InstructionMix {
   std::array<uint32_t, instruction_class_count> count{};
@@ -53,16 +55,13 @@ struct InstructionMix {
   bool waits_for_all_memory = false;    // contains an s_waitcnt with vmcnt(0)
 
   uint32_t operator[](InstructionClass instruction_class) const { return count[size_t(instruction_class)]; }
-  void add(InstructionClass instruction_class, const std::string &mnemonic);
+  void add(InstructionClass instruction_class, const InstructionFacts &facts);
   void add(const InstructionMix &other);
   uint32_t total() const;
   /// The time that one wave needs the issue port of its SIMD: 4 clk per instruction of the vector kinds, 16
   /// per transcendental or 32-bit integer product.
   uint32_t issue_clk() const;
 };
-
-/// Integer products that the vector port executes at a quarter of its rate.
-bool is_quarter_rate(std::string_view mnemonic);
 
 /// The clk that an MFMA keeps the matrix core busy; 0 if unknown.
 uint32_t mfma_clk(std::string_view mnemonic);

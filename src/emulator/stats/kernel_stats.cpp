@@ -11,20 +11,20 @@
 #include <stdexcept>
 
 #include "emulator/stats/control_flow.h"
+#include "support/hex.h"
 
 namespace sluice::emulator {
 
 namespace {
 
-/// vmcnt is split: bits 15:14 above bits 3:0.
 bool waits_for_all_memory(const CodeInstruction &instruction) {
-  return instruction.mnemonic == "s_waitcnt" && (instruction.word & 0xc00f) == 0;
+  return instruction.facts->role == Role::wait_counts && wait_counts(instruction.word).vector == 0;
 }
 
 InstructionMix mix_of(std::span<const CodeInstruction> code, const ControlFlow::Indices &chosen) {
   InstructionMix mix;
   for (const size_t i : chosen) {
-    mix.add(code[i].instruction_class, code[i].mnemonic);
+    mix.add(code[i].instruction_class, *code[i].facts);
     mix.waits_for_all_memory = mix.waits_for_all_memory || waits_for_all_memory(code[i]);
   }
   return mix;
@@ -60,9 +60,7 @@ std::vector<LoopStats> loops_of(std::span<const CodeInstruction> code, const Con
 // ---- JSON ------------------------------------------------------------------------------------------------
 
 std::string hex(uint64_t value) {
-  char text[24];
-  std::snprintf(text, sizeof text, "\"0x%llx\"", static_cast<unsigned long long>(value));
-  return text;
+  return '"' + support::hex(value) + '"';
 }
 
 std::string mix_json(const InstructionMix &mix) {

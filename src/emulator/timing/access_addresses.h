@@ -7,7 +7,7 @@
 
 #include <array>
 
-#include "emulator/exec/wave.h"
+#include "emulator/isa/wave.h"
 
 namespace sluice::emulator::timing {
 

@@ -11,6 +11,8 @@
 #include <span>
 #include <string_view>
 
+#include "emulator/isa/instructions.h"
+
 // clang-format off
 #define SLUICE_TIMING_CONSTANTS(X) \
   X(uint32_t, clock_mhz, 2100, "MHz", "MI300X data sheet, peak engine clock") \
@@ -30,8 +32,8 @@
   X(uint32_t, branch_clk, 16, "clk", "assumed: a taken branch refills the wave's instruction buffer in four turns") \
   X(uint32_t, barrier_clk, 20, "clk", "assumed: 20 to 40 from the last wave's arrival") \
   X(uint32_t, sleep_unit_clk, 64, "clk", "CDNA3 ISA manual, S_SLEEP") \
-  X(uint32_t, most_vector_memory, 63, "", "CDNA3 ISA manual: vmcnt has 6 bits") \
-  X(uint32_t, most_lgkm, 15, "", "CDNA3 ISA manual: lgkmcnt has 4 bits") \
+  X(uint32_t, most_vector_memory, most_vector_count, "", "CDNA3 ISA manual: vmcnt has 6 bits") \
+  X(uint32_t, most_lgkm, most_lgkm_count, "", "CDNA3 ISA manual: lgkmcnt has 4 bits") \
   X(uint32_t, lds_ports, 2, "", "pyhip bank-conflict: SIMDs 0 and 1, 2 and 3") \
   X(uint32_t, lds_port_read_bytes, 64, "B/clk", "pyhip mem_latency: ds_read_b128 16 clk with one wave") \
   X(uint32_t, lds_port_write_bytes, 37, "B/clk", "pyhip mem_latency: ds_write_b128, per port") \

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <set>
-#include <string_view>
 
 namespace sluice::emulator::timing {
 
@@ -12,8 +11,7 @@ namespace {
 constexpr uint32_t none = UINT32_MAX;
 
 bool is_call(const ProgramImpl &program, uint32_t op) {
-  const std::string_view text = program.texts[op];
-  return text.starts_with("s_call") || text.starts_with("s_swappc");
+  return emulator::is_call(program.infos.infos[op].role());
 }
 
 /// Dominators and natural loops, by the algorithm of Cooper, Harvey and Kennedy.
@@ -57,8 +55,8 @@ private:
     std::set<uint32_t> starts{ops.first};
     for (uint32_t i = ops.first; i < ops.last; ++i) {
       const OpInfo &info = program.infos.infos[i];
-      if (info.branch && inside(program.fast[i].value)) starts.insert(uint32_t(program.fast[i].value));
-      if ((info.branch || !info.falls_through) && i + 1 < ops.last) starts.insert(i + 1);
+      if (info.jumps() && inside(program.fast[i].value)) starts.insert(uint32_t(program.fast[i].value));
+      if ((info.jumps() || !info.falls_through()) && i + 1 < ops.last) starts.insert(i + 1);
     }
     for (auto start = starts.begin(); start != starts.end(); ++start)
       blocks.push_back({*start, std::next(start) == starts.end() ? ops.last : *std::next(start)});
@@ -76,8 +74,8 @@ private:
     for (uint32_t i = 0; i < blocks.size(); ++i) {
       const uint32_t last = blocks[i].last - 1;
       const OpInfo &info = program.infos.infos[last];
-      if (info.branch) connect(i, program.fast[last].value);
-      if (info.falls_through || is_call(program, last)) connect(i, int64_t(last) + 1);
+      if (info.jumps()) connect(i, program.fast[last].value);
+      if (info.falls_through() || is_call(program, last)) connect(i, int64_t(last) + 1);
     }
   }
 

@@ -2,7 +2,6 @@
 #include "emulator/timing/counter_watch.h"
 
 #include <algorithm>
-#include <string_view>
 
 #include "emulator/timing/access_addresses.h"
 #include "emulator/timing/control_flow.h"
@@ -12,29 +11,28 @@ namespace sluice::emulator::timing {
 namespace {
 
 constexpr uint32_t exec_register = first_sgpr + sgpr_exec;
-constexpr uint32_t vcc_register = first_sgpr + sgpr_vcc;
 
 bool is_exec(const RegisterRange &range) {
   return range.first == exec_register || range.first == exec_register + 1;
 }
 
 /// A compare-and-swap returns whether another wave has interfered; its loop ends when none has.
-bool answers_from_counter(const OpInfo &info, const Op &op, std::string_view text) {
-  return info.kind == OpKind::vector_memory && info.atomic != AtomicKind::none && op.memory.return_old &&
-         text.find("_cmpswap") == std::string_view::npos;
+bool answers_from_counter(const OpInfo &info, const Op &op) {
+  return info.kind == OpKind::vector_memory && info.is_atomic() && op.memory.return_old &&
+         info.role() != Role::atomic_compare;
 }
 
 /// Instructions that access LDS at addresses in a register.
-bool touches_lds(const OpInfo &info, const Op &op, std::string_view text) {
+bool touches_lds(const OpInfo &info, const Op &op) {
   return info.kind == OpKind::lds && op.src[0] != no_operand &&
-         (text.starts_with("ds_read") || text.starts_with("ds_write"));
+         (info.role() == Role::load || info.role() == Role::store);
 }
 
 } // namespace
 
 bool CounterWatch::is_needed(const ProgramImpl &program) {
   for (uint32_t i = 0; i < program.infos.infos.size(); ++i)
-    if (answers_from_counter(program.infos.infos[i], program.fast[i], program.texts[i])) return true;
+    if (answers_from_counter(program.infos.infos[i], program.fast[i])) return true;
   return false;
 }
 
@@ -48,7 +46,7 @@ CounterWatch::CounterWatch(const ProgramImpl &program, OpRange kernel)
   for (const Block &block : flow.blocks) {
     const uint32_t last = block.ops.last - 1;
     const OpInfo &info = program.infos.infos[last];
-    if (!info.branch || !info.falls_through) continue;
+    if (!info.jumps() || !info.falls_through()) continue;
     for (const uint32_t loop : block.loops)
       if (lies_in(program.fast[last].value, loop) != lies_in(int64_t(last) + 1, loop))
         leaves_loop[last] = true;
@@ -82,7 +80,7 @@ void CounterWatch::mark(Marks &marks, const OpInfo &info, bool value, bool all_l
   };
   for (uint32_t i = info.writes_begin; i < info.writes_end; ++i)
     set(program.infos.ranges[i]);
-  if (info.writes_exec) set({exec_register, 2});
+  if (info.role() == Role::compare_exec) set({exec_register, 2});
 }
 
 void CounterWatch::access_lds(Wave &wave, const Op &op, const OpInfo &info, Marks &marks) {
@@ -109,20 +107,18 @@ void CounterWatch::access_lds(Wave &wave, const Op &op, const OpInfo &info, Mark
 
 void CounterWatch::check_branch(const Marks &marks, const Op &op) {
   if (found || !leaves_loop[op.index]) return;
-  const std::string_view text = program.texts[op.index];
-  RegisterRange condition{uint16_t(scc_operand), 1};
-  if (text.starts_with("s_cbranch_vcc")) condition = {uint16_t(vcc_register), 2};
-  if (text.starts_with("s_cbranch_exec")) condition = {uint16_t(exec_register), 2};
-  if (marked(marks, condition)) found = {marks.atomic, op.index};
+  const OpInfo &info = program.infos.infos[op.index];
+  for (uint32_t i = info.reads_begin; i < info.reads_end; ++i)
+    if (marked(marks, program.infos.ranges[i])) found = {marks.atomic, op.index};
 }
 
 void CounterWatch::before(Wave &wave, const Op &op) {
   if (op.index >= program.infos.infos.size()) return;
   const OpInfo &info = program.infos.infos[op.index];
   Marks &marks = waves[&wave];
-  if (info.branch) return check_branch(marks, op);
-  if (touches_lds(info, op, program.texts[op.index])) return access_lds(wave, op, info, marks);
-  const bool answers = answers_from_counter(info, op, program.texts[op.index]);
+  if (info.jumps()) return check_branch(marks, op);
+  if (touches_lds(info, op)) return access_lds(wave, op, info, marks);
+  const bool answers = answers_from_counter(info, op);
   if (answers) marks.atomic = op.index;
   mark(marks, info, answers || reads_marked(marks, info), wave.exec() == all_lanes);
 }

@@ -1,47 +1,30 @@
 //===- op_timing.cpp - the resources an instruction occupies, and for how long --------------------------===//
 #include "emulator/timing/op_timing.h"
 
-#include <algorithm>
-#include <initializer_list>
-
-#include "emulator/exec/mfma.h"
-#include "emulator/stats/instruction_mix.h"
+#include "emulator/isa/mfma_shapes.h"
 #include "emulator/timing/constants.h"
 
 namespace sluice::emulator::timing {
 
 namespace {
 
-std::string_view mnemonic_of(const std::string &text) {
-  return std::string_view(text).substr(0, text.find(' '));
-}
-
-bool is_packed_f32(std::string_view name) {
-  return name.starts_with("v_pk_") && name.find("_f32") != std::string_view::npos;
-}
-
-bool is_any(std::string_view name, std::initializer_list<std::string_view> prefixes) {
-  return std::any_of(prefixes.begin(), prefixes.end(),
-                     [&](std::string_view prefix) { return name.starts_with(prefix); });
-}
-
-void time_vector(OpTiming &t, const OpInfo &info, std::string_view name, const OpInfos &all) {
+void time_vector(OpTiming &t, const OpInfo &info, const OpInfos &all) {
   t.slot = Slot::vector;
-  if (info.transcendental) {
-    t.pipe = Pipe::transcendental;
+  switch (t.pipe) {
+  case Pipe::transcendental:
     t.port_clk = transcendental_clk;
-  } else if (is_packed_f32(name)) {
-    t.pipe = Pipe::packed_f32;
+    break;
+  case Pipe::packed_f32:
     t.port_clk = vector_clk;
     if (info.writes_begin != info.writes_end) t.packed_result = all.ranges[info.writes_begin];
-  } else {
-    t.pipe = Pipe::valu;
-    t.port_clk = is_quarter_rate(name) ? quarter_rate_clk : vector_clk;
+    break;
+  default:
+    t.port_clk = info.facts->has(Fact::quarter_rate) ? quarter_rate_clk : vector_clk;
+    break;
   }
 }
 
 void time_matrix(OpTiming &t, const Op &op, const OpInfo &info) {
-  t.pipe = Pipe::matrix;
   t.slot = Slot::vector;
   t.matrix_clk = uint16_t(info.matrix.passes * pass_clk);
   // Single and double precision leave no issue time to the VALU.
@@ -51,59 +34,62 @@ void time_matrix(OpTiming &t, const Op &op, const OpInfo &info) {
   t.flops = 2 * mfma_instructions()[op.mfma.shape].shape.multiply_adds();
 }
 
-void time_scalar(OpTiming &t, const Op &op, const OpInfo &info, std::string_view name) {
-  const uint32_t immediate = uint32_t(op.value) & 0xffff;
-  if (name == "s_waitcnt") {
+void time_scalar(OpTiming &t, const Op &op, const OpInfo &info) {
+  if (t.pipe == Pipe::branch) t.slot = Slot::branch;
+  if (t.pipe == Pipe::salu) t.slot = Slot::scalar;
+  switch (info.role()) {
+  case Role::wait_counts: {
+    const WaitCounts counts = wait_counts(uint32_t(op.value));
     t.effect = Effect::wait_counts;
-    t.vector_count = uint8_t((immediate & 15) | (immediate >> 14 & 3) << 4);
-    t.lgkm_count = uint8_t(immediate >> 8 & 15);
-  } else if (name == "s_barrier") {
+    t.vector_count = uint8_t(counts.vector);
+    t.lgkm_count = uint8_t(counts.lgkm);
+    break;
+  }
+  case Role::barrier:
     t.effect = Effect::barrier;
-  } else if (name == "s_setprio") {
+    break;
+  case Role::priority:
     t.effect = Effect::priority;
-  } else if (name == "s_nop") {
+    break;
+  case Role::nop:
     t.hold_clk = info.wait_states * turn_clk;
-  } else if (name == "s_sleep") {
-    t.hold_clk = turn_clk + (immediate & 0x7f) * sleep_unit_clk;
-  } else if (is_any(name, {"s_branch", "s_cbranch", "s_setpc", "s_swappc", "s_call", "s_sendmsg"})) {
-    t.pipe = Pipe::branch;
-    t.slot = Slot::branch;
-  } else if (name != "s_endpgm") {
-    t.pipe = Pipe::salu;
-    t.slot = Slot::scalar;
+    break;
+  case Role::sleep:
+    t.hold_clk = turn_clk + (uint32_t(op.value) & 0x7f) * sleep_unit_clk;
+    break;
+  default:
+    break;
   }
 }
 
-Transfer transfer_of(const Op &op, const OpInfo &info, std::string_view name) {
-  if (name == "buffer_inv") return Transfer::invalidate;
+Transfer transfer_of(const Op &op, const OpInfo &info) {
+  const Role role = info.role();
+  if (role == Role::invalidate) return Transfer::invalidate;
   if (info.kind == OpKind::lds_copy) return Transfer::copy_to_lds;
-  if (info.atomic != AtomicKind::none) return Transfer::atomic;
-  if (is_any(name, {"ds_bpermute", "ds_permute", "ds_swizzle", "ds_append", "ds_consume", "ds_read_addtid",
-                    "ds_write_addtid"}))
+  if (is_atomic(role)) return Transfer::atomic;
+  const bool without_address = info.kind == OpKind::lds && info.address.count == 0;
+  if (role == Role::lane_exchange || ((role == Role::load || role == Role::store) && without_address))
     return Transfer::lane_exchange;
   if (info.stored.count != 0) return Transfer::store;
   return op.memory.bytes + op.memory.dwords == 0 ? Transfer::none : Transfer::load;
 }
 
-void time_memory(OpTiming &t, const Op &op, const OpInfo &info, std::string_view name) {
-  t.transfer = transfer_of(op, info, name);
+void time_memory(OpTiming &t, const Op &op, const OpInfo &info) {
+  t.transfer = transfer_of(op, info);
   switch (info.kind) {
   case OpKind::scalar_memory:
-    t.pipe = Pipe::smem;
     t.slot = Slot::scalar;
     t.counts_lgkm = true;
-    if (name == "s_memtime") t.effect = Effect::read_clock;
+    if (info.role() == Role::read_clock) t.effect = Effect::read_clock;
     break;
   case OpKind::lds:
-    t.pipe = Pipe::lds;
     t.slot = Slot::lds;
     t.counts_lgkm = true;
     break;
   default:
-    t.pipe = Pipe::vmem;
     t.slot = Slot::memory;
     t.counts_vector = true;
-    t.counts_lgkm = op.memory.mode == AddressMode::flat && name.starts_with("flat_");
+    t.counts_lgkm = info.facts->has(Fact::flat);
     break;
   }
 }
@@ -116,11 +102,11 @@ std::vector<OpTiming> op_timings(const ProgramImpl &program) {
     OpTiming &t = all[i];
     const Op &op = program.fast[i];
     const OpInfo &info = program.infos.infos[i];
-    const std::string_view name = mnemonic_of(program.texts[i]);
+    t.pipe = info.facts->pipe;
     t.hold_clk = turn_clk;
     switch (info.kind) {
     case OpKind::valu:
-      time_vector(t, info, name, program.infos);
+      time_vector(t, info, program.infos);
       break;
     case OpKind::mfma:
       time_matrix(t, op, info);
@@ -129,12 +115,12 @@ std::vector<OpTiming> op_timings(const ProgramImpl &program) {
     case OpKind::lds_copy:
     case OpKind::vector_memory:
     case OpKind::scalar_memory:
-      time_memory(t, op, info, name);
+      time_memory(t, op, info);
       break;
     case OpKind::scalar:
     case OpKind::branch:
     case OpKind::other:
-      time_scalar(t, op, info, name);
+      time_scalar(t, op, info);
       break;
     }
     const uint64_t first = program.address_of(i);

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "emulator/machine/machine.h"
-#include "emulator/machine/memory.h"
+#include "emulator/memory/memory.h"
 
 namespace sluice::emulator::timing {
 

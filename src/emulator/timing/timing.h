@@ -17,25 +17,14 @@
 #include <string_view>
 #include <vector>
 
+#include "emulator/isa/instructions.h"
 #include "emulator/machine/machine.h"
 #include "emulator/timing/levels.h"
 
 namespace sluice::emulator::timing {
 
-/// The resource that an instruction occupies.
-enum class Pipe : uint8_t {
-  matrix,
-  valu,
-  transcendental,
-  packed_f32,
-  salu,
-  smem,
-  vmem,
-  lds,
-  branch,
-  internal, // s_nop, s_waitcnt, s_barrier and similar
-};
-inline constexpr size_t pipe_count = size_t(Pipe::internal) + 1;
+using emulator::Pipe;
+using emulator::pipe_count;
 std::string_view pipe_name(Pipe pipe);
 
 /// Why a wave did not issue.

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
-#include "emulator/machine/memory.h"
+#include "emulator/memory/memory.h"
 #include "package/code_object.h"
 #include "tools/emu/argument.h"
 #include "tools/npy.h"

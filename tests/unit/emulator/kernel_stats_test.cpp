@@ -136,12 +136,20 @@ TEST_CASE("the usual way excludes detours with loops, wherever its blocks are", 
 
 namespace {
 
+const InstructionFacts &facts_of(std::string_view mnemonic) {
+  const InstructionFacts *facts = instruction_facts(mnemonic);
+  INFO(mnemonic);
+  REQUIRE(facts != nullptr);
+  return *facts;
+}
+
 /// A path around a loop of these instructions, all of 4 bytes; `words` of the waits and nops.
 struct Way {
   std::vector<CodeInstruction> code;
-  void add(std::string mnemonic, uint32_t word = 0, uint32_t times = 1) {
+  void add(std::string_view mnemonic, uint32_t word = 0, uint32_t times = 1) {
+    const InstructionFacts &facts = facts_of(mnemonic);
     for (uint32_t i = 0; i < times; ++i)
-      code.push_back({4 * code.size(), 4, word, mnemonic, classify(mnemonic, mnemonic)});
+      code.push_back({4 * code.size(), 4, word, &facts, classify(facts, false)});
   }
   Bound bound(uint32_t workgroups, uint32_t waves) const {
     ControlFlow::Indices all(code.size());
@@ -163,8 +171,8 @@ TEST_CASE("the bound counts every slot, and names the one that binds", "[stats]"
     double clk; // of a SIMD, with all four at work
   };
   for (const Case &c :
-       {Case{"v_add_f32_e32", 30, BoundSlot::vector, 30 * 4 + 4},
-        Case{"v_exp_f32_e32", 10, BoundSlot::vector, 10 * 16 + 4},
+       {Case{"v_add_f32", 30, BoundSlot::vector, 30 * 4 + 4},
+        Case{"v_exp_f32", 10, BoundSlot::vector, 10 * 16 + 4},
         Case{"v_mul_lo_u32", 10, BoundSlot::vector, 10 * 16 + 4},
         Case{"s_add_u32", 30, BoundSlot::scalar, 30 * 4}, Case{"s_load_dword", 30, BoundSlot::scalar, 30 * 4},
         Case{"ds_read_b128", 10, BoundSlot::lds, 10 * 16 * 2},
@@ -188,7 +196,7 @@ TEST_CASE("the bound counts every slot, and names the one that binds", "[stats]"
   }
   Way way;
   way.add(mfma, 0, 4);
-  way.add("v_add_f32_e32", 0, 20);
+  way.add("v_add_f32", 0, 20);
   const Bound bound = way.bound(2, 4);
   CHECK(bound.binds == BoundSlot::matrix);
   CHECK(bound.percent == 100);
@@ -240,26 +248,37 @@ TEST_CASE("the matrix core is busy four clk a pass, in every type", "[stats]") {
   CHECK(mfma_clk("v_mfma_f32_16x16x32_f16") == 0); // of a later chip
 }
 
-TEST_CASE("instructions are sorted into classes by mnemonic", "[stats]") {
-  CHECK(class_name(classify("v_mfma_f32_16x16x16_f16", "")) == "MFMA");
-  CHECK(class_name(classify("v_smfmac_f32_16x16x32_f16", "")) == "MFMA");
-  CHECK(class_name(classify("v_exp_f32", "")) == "TRANS");
-  CHECK(class_name(classify("v_sqrt_f64", "")) == "TRANS");
-  CHECK(class_name(classify("v_expansion_of_nothing", "")) == "VALU");
-  CHECK(class_name(classify("v_pk_fma_f32", "")) == "PK32");
-  CHECK(class_name(classify("v_pk_fma_f16", "")) == "VALU");
-  CHECK(class_name(classify("v_readlane_b32", "")) == "VALU");
-  CHECK(class_name(classify("buffer_load_dword", "buffer_load_dword v0, s[0:3], 0 offen lds")) == "VM_lds");
-  CHECK(class_name(classify("buffer_load_dword", "buffer_load_dword v0, v1, s[0:3], 0 offen")) == "VM_ld");
-  CHECK(class_name(classify("global_load_lds_dword", "")) == "VM_lds");
-  CHECK(class_name(classify("global_atomic_add", "")) == "VM_st");
-  CHECK(class_name(classify("buffer_store_dword", "")) == "VM_st");
-  CHECK(class_name(classify("ds_read2_b64", "")) == "LDS_rd");
-  CHECK(class_name(classify("ds_add_u32", "")) == "LDS_x");
-  CHECK(class_name(classify("s_waitcnt_depctr", "")) == "wait");
-  CHECK(class_name(classify("s_buffer_load_dwordx4", "")) == "SMEM");
-  CHECK(class_name(classify("s_cbranch_execz", "")) == "branch");
-  CHECK(class_name(classify("s_endpgm", "")) == "SALU");
+TEST_CASE("instructions are sorted into classes by their facts", "[stats]") {
+  const auto name = [](std::string_view mnemonic, bool to_lds = false) {
+    return class_name(classify(facts_of(mnemonic), to_lds));
+  };
+  CHECK(name("v_mfma_f32_16x16x16_f16") == "MFMA");
+  CHECK(name("v_smfmac_f32_16x16x32_f16") == "MFMA");
+  CHECK(name("v_accvgpr_read_b32") == "ACCMOV");
+  CHECK(name("v_exp_f32") == "TRANS");
+  CHECK(name("v_sqrt_f64") == "TRANS");
+  CHECK(name("v_exp_legacy_f32") == "TRANS");
+  CHECK(name("v_pk_fma_f32") == "PK32");
+  CHECK(name("v_pk_fma_f16") == "VALU");
+  CHECK(name("v_readlane_b32") == "VALU");
+  CHECK(name("buffer_load_dword", true) == "VM_lds");
+  CHECK(name("buffer_load_dword") == "VM_ld");
+  CHECK(name("tbuffer_load_format_x") == "VM_ld");
+  CHECK(name("global_load_lds_dword") == "VM_lds");
+  CHECK(name("scratch_load_dword") == "SCRATCH");
+  CHECK(name("global_atomic_add") == "VM_st");
+  CHECK(name("buffer_store_dword") == "VM_st");
+  CHECK(name("ds_read2_b64") == "LDS_rd");
+  CHECK(name("ds_write_b8") == "LDS_wr");
+  CHECK(name("ds_add_u32") == "LDS_x");
+  CHECK(name("s_waitcnt") == "wait");
+  CHECK(name("s_barrier") == "barrier");
+  CHECK(name("s_setprio") == "setprio");
+  CHECK(name("s_sleep") == "nop");
+  CHECK(name("s_buffer_load_dwordx4") == "SMEM");
+  CHECK(name("s_memtime") == "SMEM");
+  CHECK(name("s_cbranch_execz") == "branch");
+  CHECK(name("s_endpgm") == "SALU");
 }
 
 TEST_CASE("failures come as an error in the JSON", "[stats]") {

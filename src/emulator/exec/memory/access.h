@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "emulator/exec/op.h"
+#include "emulator/isa/op.h"
 
 namespace sluice::emulator {
 

@@ -9,8 +9,8 @@
 #include <optional>
 #include <string_view>
 
-#include "emulator/exec/op.h"
-#include "emulator/exec/wave.h"
+#include "emulator/isa/op.h"
+#include "emulator/isa/wave.h"
 
 namespace sluice::emulator {
 

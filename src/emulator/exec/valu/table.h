@@ -9,17 +9,9 @@
 #include <span>
 #include <string_view>
 
-#include "emulator/exec/op.h"
+#include "emulator/isa/op.h"
 
 namespace sluice::emulator {
-
-/// How much of the result is defined if part of the sources was never written.
-enum class Definedness : uint8_t {
-  all,    // a lane of the result is defined if it is in all sources
-  any,    // ... if it is in any source: instructions that combine parts of values
-  select, // ... if it is in the source that the mask chooses
-  always, // lanes are exchanged: not tracked
-};
 
 /// How an instruction's operands differ from the usual form.
 enum class ValuForm : uint8_t {

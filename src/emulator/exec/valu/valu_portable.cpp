@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "emulator/exec/gpr_index.h"
 #include "emulator/exec/valu/paths.h"
-#include "emulator/exec/wave.h"
+#include "emulator/isa/gpr_index.h"
+#include "emulator/isa/wave.h"
 
 #define SLUICE_SIMD_NAMESPACE portable
 #define SLUICE_SIMD_LEVEL 0

@@ -1,9 +1,9 @@
 //===- report.cpp - names, text and JSON of reports -----------------------------------------------------===//
-#include <algorithm>
+#include "emulator/check/report.h"
+
 #include <cstdio>
 
-#include "emulator/machine/hex.h"
-#include "emulator/machine/machine.h"
+#include "support/hex.h"
 
 namespace sluice::emulator {
 
@@ -129,17 +129,17 @@ std::string to_text(const Report &report) {
     const std::string times =
         report.count > 1 ? " (and " + std::to_string(report.count - 1) + " times more)" : "";
     return report.kernel + ": " + kind_text(report) + ": " + report.message +
-           (report.address != 0 ? ", at " + hex(report.address) : "") + times + "\n";
+           (report.address != 0 ? ", at " + support::hex(report.address) : "") + times + "\n";
   }
-  std::string text = report.kernel + " at " + hex(report.pc) + ": " + kind_text(report) + ": " +
+  std::string text = report.kernel + " at " + support::hex(report.pc) + ": " + kind_text(report) + ": " +
                      report.message + "\n  instruction  " + report.disassembly + source_text(report.source) +
                      "\n  where        workgroup " + workgroup_text(report) + ", wave " +
                      std::to_string(report.wave);
   if (report.lane >= 0) text += ", lane " + std::to_string(report.lane);
   if (report.count > 1) text += " (and " + std::to_string(report.count - 1) + " times more)";
   if (report.other)
-    text += "\n  other        " + hex(report.other->pc) + ": " + report.other->disassembly + ", wave " +
-            std::to_string(report.other->wave) + source_text(report.other->source);
+    text += "\n  other        " + support::hex(report.other->pc) + ": " + report.other->disassembly +
+            ", wave " + std::to_string(report.other->wave) + source_text(report.other->source);
   return text + "\n";
 }
 
@@ -175,24 +175,6 @@ std::string to_json(std::span<const Report> reports) {
     out += "}";
   }
   return out + (reports.empty() ? "]" : "\n]");
-}
-
-const Report *LaunchResult::failure() const {
-  const auto found = std::ranges::find_if(reports, &Report::fails);
-  return found == reports.end() ? nullptr : &*found;
-}
-
-Counters &Counters::operator+=(const Counters &other) {
-  wave_instructions += other.wave_instructions;
-  waves += other.waves;
-  workgroups += other.workgroups;
-  mfma_instructions += other.mfma_instructions;
-  for (size_t kind = 0; kind < mfma_by_kind.size(); ++kind)
-    mfma_by_kind[kind] += other.mfma_by_kind[kind];
-  lds_bank_conflicts += other.lds_bank_conflicts;
-  buffer_lanes_out_of_range += other.buffer_lanes_out_of_range;
-  launches += other.launches;
-  return *this;
 }
 
 } // namespace sluice::emulator

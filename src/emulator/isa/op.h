@@ -74,6 +74,14 @@ constexpr bool is_16_bit(OperandType type) {
   return type == OperandType::b16 || type == OperandType::f16;
 }
 
+/// How much of the result is defined if part of the sources was never written.
+enum class Definedness : uint8_t {
+  all,    // a lane of the result is defined if it is in all sources
+  any,    // ... if it is in any source: instructions that combine parts of values
+  select, // ... if it is in the source that the mask chooses
+  always, // lanes are exchanged: not tracked
+};
+
 constexpr uint32_t wave_lanes = 64;
 constexpr uint64_t all_lanes = ~uint64_t(0);
 

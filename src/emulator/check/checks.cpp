@@ -1,8 +1,10 @@
 //===- checks.cpp - the checks by name, and which of their reports fail a launch ------------------------===//
 #include <algorithm>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
-#include "emulator/machine/machine.h"
+#include "emulator/check/report.h"
 
 namespace sluice::emulator {
 

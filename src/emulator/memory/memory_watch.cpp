@@ -1,5 +1,5 @@
 //===- memory_watch.cpp - how often launches touch the dwords of chosen ranges --------------------------===//
-#include "emulator/check/memory_watch.h"
+#include "emulator/memory/memory_watch.h"
 
 #include <algorithm>
 #include <atomic>

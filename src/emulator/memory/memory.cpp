@@ -1,5 +1,5 @@
 //===- memory.cpp - device memory of the emulated machine -----------------------------------------------===//
-#include "emulator/machine/memory.h"
+#include "emulator/memory/memory.h"
 
 #include <algorithm>
 #include <atomic>

@@ -10,8 +10,8 @@
 #include <cstdint>
 #include <cstring>
 
-#include "emulator/exec/mfma.h"
-#include "emulator/exec/op.h"
+#include "emulator/isa/mfma_shapes.h"
+#include "emulator/isa/op.h"
 
 namespace sluice::emulator {
 

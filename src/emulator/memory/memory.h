@@ -89,6 +89,15 @@ private:
   HeldPages held;
 };
 
+/// Bytes of one block that a piece of work has touched.
+struct MemoryUse {
+  enum class Kind : uint8_t { read, write, atomic, release };
+  uint64_t start;
+  uint64_t end;
+  uint64_t block; // its serial number
+  Kind kind;
+};
+
 /// All functions are thread-safe.
 class Memory {
 public:

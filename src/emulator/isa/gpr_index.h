@@ -8,7 +8,7 @@
 
 #include <optional>
 
-#include "emulator/exec/op.h"
+#include "emulator/isa/op.h"
 
 namespace sluice::emulator {
 

@@ -5,14 +5,12 @@
 #include <optional>
 #include <vector>
 
-#include "emulator/exec/mfma.h"
-#include "emulator/exec/valu/table.h"
 #include "emulator/isa/disassembler.h"
+#include "emulator/isa/instructions.h"
+#include "emulator/isa/mfma_shapes.h"
+#include "emulator/isa/op.h"
 
 namespace sluice::emulator {
-
-/// What an atomic does with the value that memory holds.
-enum class AtomicKind : uint8_t { none, exchange, combine };
 
 /// Instructions that may need a wait state between a scalar write of M0 and their early read: one of the
 /// manual's instructions, s_ttracedata, or a copy of a buffer into LDS.
@@ -41,25 +39,16 @@ struct MatrixInfo {
 };
 
 struct OpInfo {
+  const InstructionFacts *facts = &no_instruction; // of an instruction that the machine runs
   OpKind kind = OpKind::other;
   Definedness definedness = Definedness::all;
-  bool transcendental = false;
   bool dpp = false;
-  bool half_write = false;  // SDWA or op_sel: the result is part of a register
-  bool lane_access = false; // v_readlane and similar
-  bool div_fmas = false;
+  bool half_write = false;     // SDWA or op_sel: the result is part of a register
   bool data_read_late = false; // a store of more than 64 bits, whose data is read after it has issued
-  bool writes_mode = false;    // s_setreg
   bool reads_mode = false;     // s_getreg of MODE, and s_setreg
-  bool fma_f64 = false;        // v_fma_f64 and its accumulating form
   uint16_t dot = 0;            // for a dot product: which one; else 0
   MatrixInfo matrix;
   uint8_t wait_states = 1; // s_nop has more
-  bool writes_exec = false;
-  bool barrier = false;      // s_barrier
-  bool branch = false;       // Op::value is a target
-  bool falls_through = true; // the next instruction may run after it
-  AtomicKind atomic = AtomicKind::none;
   // First and one past the last range in OpInfos::ranges.
   uint32_t reads_begin = 0, reads_end = 0;
   uint32_t writes_begin = 0, writes_end = 0;
@@ -71,7 +60,13 @@ struct OpInfo {
   RegisterRange second_stored{0, 0}; // second data of DS
   bool address_in_m0 = false;        // the address, or the number of a resource
   M0Wait m0_wait = M0Wait::none;
-  bool scratch = false; // a scratch instruction
+
+  Role role() const { return facts->role; }
+  /// Whether Op::value is the target of a jump.
+  bool jumps() const { return is_relative_jump(role()); }
+  /// Whether the next instruction may run after it.
+  bool falls_through() const { return emulator::falls_through(role()); }
+  bool is_atomic() const { return emulator::is_atomic(role()); }
 };
 
 /// The dword of source k, a pair of f32, for the low result (by op_sel) or the high one (by op_sel_hi).

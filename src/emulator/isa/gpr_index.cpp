@@ -1,9 +1,9 @@
 //===- gpr_index.cpp - registers relative to M0 ---------------------------------------------------------===//
-#include "emulator/exec/gpr_index.h"
+#include "emulator/isa/gpr_index.h"
 
 #include <algorithm>
 
-#include "emulator/exec/wave.h"
+#include "emulator/isa/wave.h"
 
 namespace sluice::emulator {
 

@@ -1,11 +1,11 @@
-//===- hex.h - numbers as reports show them -------------------------------------------------------------===//
+//===- hex.h - numbers as messages show them ------------------------------------------------------------===//
 #pragma once
 
 #include <cstdint>
 #include <cstdio>
 #include <string>
 
-namespace sluice::emulator {
+namespace sluice::support {
 
 inline std::string hex(uint64_t value) {
   char text[32];
@@ -13,4 +13,4 @@ inline std::string hex(uint64_t value) {
   return text;
 }
 
-} // namespace sluice::emulator
+} // namespace sluice::support

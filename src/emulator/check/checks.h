@@ -1,0 +1,73 @@
+//===- checks.h - which checks a launch makes -----------------------------------------------------------===//
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace sluice::emulator {
+
+/// Checks cost nothing only if all are off. All are on except the last two, which report behaviour that the
+/// ISA defines and many kernels rely on.
+struct Checks {
+  bool pending = true;              // registers touched before the wait for the load that writes them
+  bool lds_races = true;            // conflicting LDS accesses not separated by waits and a barrier
+  bool lds_equal_stores = true;     // ... that are stores of the same value
+  bool lds_write_after_read = true; // ... a store after a barrier and a read that was issued before it
+  bool lds_bounds = true;           // LDS accesses beyond the workgroup's allocation
+  bool global_bounds = true;        // memory outside every block, freed, or read-only
+  bool uninitialised = true;        // LDS bytes and registers read before written
+  bool registers = true;            // registers beyond what the descriptor declares
+  bool exec_at_mfma = true;         // MFMA ignores EXEC: a partial EXEC there is a mistake
+  bool global_races = true;         // conflicting accesses of memory by workgroups that no atomic orders
+  bool stale_caches = true;         // ... that an atomic orders, but a cache may still hold old data
+  bool stream_races = true;         // work of several streams on the same memory, unordered (HIP surface)
+  bool hazards = true;              // missing wait states that the manual requires
+  bool hazards_compiler = true;     // ... of HazardLevel::compiler
+  bool hazards_by_count = true;     // ... of HazardLevel::by_count
+  bool hazards_waived = false;      // ... of HazardLevel::waived
+  bool contents = false;            // contents of arrays in memory that a library's call reads (HIP surface)
+  bool buffer_range = false; // buffer accesses beyond the resource's range, which read 0 and store nothing
+
+  /// All that are on by default.
+  static constexpr Checks all() { return {}; }
+  static constexpr Checks none() {
+    return {false, false, false, false, false, false, false, false, false,
+            false, false, false, false, false, false, false, false, false};
+  }
+  /// Checks whose reports are warnings by default: as far as is known, their findings give right results on
+  /// the hardware.
+  static constexpr Checks warned_of() {
+    Checks checks = none();
+    checks.lds_equal_stores = checks.lds_write_after_read = true;
+    checks.hazards_compiler = checks.hazards_by_count = checks.hazards_waived = true;
+    return checks;
+  }
+  friend bool operator==(const Checks &, const Checks &) = default;
+};
+
+/// The names of the switches, as users spell them, and a check by its name (null if there is none).
+std::span<const std::string_view> check_names();
+bool *check_by_name(Checks &checks, std::string_view name);
+
+// Both throw std::invalid_argument, with the reason.
+/// "all" (all that are on by default), "none", or names separated by commas.
+Checks parse_checks(std::string_view text);
+/// Which checks only warn: "default", "all" that can, "none", or names separated by commas.
+Checks parse_warnings(std::string_view text);
+/// False for accesses that memory refuses, which are always errors.
+bool may_warn(std::string_view check);
+
+/// When the result of a load or a copy into LDS arrives. All three are legal for the hardware: `late` is the
+/// last moment before a wait forces it, `early` is at once, `random` decides per instruction.
+enum class CompletionOrder : uint8_t { late, early, random };
+
+/// What the checks need to know of a launch's options.
+struct CheckOptions {
+  Checks checks;
+  Checks warnings = Checks::warned_of(); // whose reports do not fail the launch; see report_fails
+  CompletionOrder completion = CompletionOrder::late;
+  bool count_bank_conflicts = true; // with any check on; without checks they are never counted
+};
+
+} // namespace sluice::emulator

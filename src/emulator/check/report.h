@@ -1,0 +1,95 @@
+//===- report.h - the mistakes that the machine finds in a kernel ---------------------------------------===//
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "emulator/check/checks.h"
+
+namespace sluice::emulator {
+
+/// How certain it is that missing wait states give wrong results.
+enum class HazardLevel : uint8_t {
+  required, // AMD's CDNA3 ISA manual asks for them
+  compiler, // only LLVM's hazard recogniser asks for them
+  by_count, // too few by count, but a taken branch or a barrier was in between, which takes some time as well
+  waived,   // only LLVM asks for them, and the manual says 0 there, or AMD's own assembly does without
+};
+inline constexpr size_t hazard_levels = 4;
+std::string_view hazard_level_name(HazardLevel level);
+
+enum class ReportKind : uint8_t {
+  launch_refused,        // nothing ran: the kernel needs a feature that the machine lacks (HIP launches only)
+  unknown_instruction,   // no such instruction on this machine: the wave stops
+  invalid_pc,            // jump to an address that holds no instruction: the wave stops
+  budget_exhausted,      // the wave ran longer than the instruction budget
+  trap,                  // s_trap
+  barrier_deadlock,      // all waves wait at barriers that no other wave can reach
+  pending_register,      // missing wait: a register whose load is in flight
+  lds_race,              // two unordered LDS accesses, one a write
+  lds_equal_stores,      // two unordered stores of the same value
+  lds_write_after_read,  // ... a store after a barrier, and a read issued before it that was not waited for
+  lds_out_of_bounds,     // beyond the workgroup's allocation
+  lds_uninitialised,     // LDS read before any write
+  lds_copy_at_end,       // the wave ends while a copy into LDS is in flight
+  global_out_of_bounds,  // address in no block
+  global_freed,          // address in a freed block
+  no_peer_access,        // memory of another device that was not opened to this one
+  scratch_out_of_bounds, // beyond the lane's scratch
+  buffer_out_of_range,   // beyond the resource's records
+  global_race,           // two workgroups access memory without an order, one writes
+  stale_cache,           // ordered, but a cache was not written back or not invalidated
+  memory_uninitialised,  // an atomic on memory that was never written
+  global_read_only,      // store to kernel arguments, constants or code
+  misaligned,            // address not aligned as the instruction requires
+  register_out_of_range, // register beyond the descriptor's
+  register_uninitialised, // an address, branch or matrix operand that was never written
+  exec_at_mfma,           // EXEC not full at an MFMA
+  stream_race,            // work of two streams uses memory without an order, one writes
+  freed_in_use,           // ... one frees it
+  bad_contents,           // a library's call would read numbers that break its rules
+  hazard,                 // too few wait states between two instructions
+};
+std::string_view report_kind_name(ReportKind kind);
+/// Whether a report fails its launch. Faults that end a wave and accesses that memory refuses always do.
+/// Findings of other checks do unless the check is among the warnings.
+bool report_fails(ReportKind kind, HazardLevel level, const Checks &warnings);
+
+struct Report {
+  /// The earlier access, where two conflict (races, pending registers, hazards).
+  struct Other {
+    uint64_t pc = 0;
+    std::string disassembly;
+    uint32_t wave = 0;
+    std::string source;
+  };
+
+  ReportKind kind{};
+  HazardLevel level = HazardLevel::required; // for a hazard
+  uint8_t rule = 0;                          // for a hazard: a number, different for each rule
+  bool fails = true;                         // false: a warning, the launch may still succeed
+  std::string kernel;
+  std::string message;     // one sentence
+  uint64_t pc = 0;         // address in the code object, as a disassembler shows it
+  std::string disassembly; // of the instruction at pc
+  std::string source;      // "file:line" and the lines it was inlined at; empty without debug information
+  std::array<uint32_t, 3> workgroup{};
+  uint32_t wave = 0;
+  int32_t lane = -1;    // -1: the whole wave
+  uint64_t address = 0; // device address, LDS byte, or register number, depending on the kind
+  std::optional<Other> other;
+  uint64_t count = 1; // times it happened in the launch, at this pair of instructions
+};
+/// The kind as shown in text: "lds_race", "hazard (required)", "warning: lds_equal_stores".
+std::string kind_text(const Report &report);
+/// "kernel+pc: kind: message" with the place and the other access, over several lines.
+std::string to_text(const Report &report);
+/// A JSON array.
+std::string to_json(std::span<const Report> reports);
+
+} // namespace sluice::emulator

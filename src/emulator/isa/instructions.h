@@ -1,0 +1,162 @@
+//===- instructions.h - the facts about each instruction ------------------------------------------------===//
+//
+// There is one row per instruction of gfx942, in the *_instructions.cpp files and, for the matrix core, in
+// mfma_shapes.cpp. The rows say what the instruction is to the machine, its checks and the timing model; how it is
+// executed is in exec/. Nobody else asks what a mnemonic looks like.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace sluice::emulator {
+
+/// The resource that an instruction occupies.
+enum class Pipe : uint8_t {
+  matrix,
+  valu,
+  transcendental, // not exact in hardware
+  packed_f32,
+  salu,
+  smem,
+  vmem,
+  lds,
+  branch,
+  internal, // s_nop, s_waitcnt, s_barrier and similar
+};
+inline constexpr size_t pipe_count = size_t(Pipe::internal) + 1;
+
+/// What an instruction does that others do not, as far as anybody but its own routine must know.
+enum class Role : uint8_t {
+  plain,
+  // SOPP, SOPK
+  wait_counts, // s_waitcnt
+  barrier,
+  priority,
+  nop,
+  sleep,
+  halt,
+  end,
+  trace_data,
+  get_register, // hardware registers
+  set_register,
+  set_register_literal,
+  // Control flow: to an offset, unless it is indirect
+  jump,
+  conditional_jump,
+  call,
+  indirect_jump,
+  indirect_call,
+  // Vector instructions
+  index_on, // s_set_gpr_idx_on
+  compare,
+  compare_exec,
+  read_first_lane,
+  read_lane,
+  write_lane,
+  acc_read,
+  acc_write,
+  acc_move,
+  vector_nop,
+  mixed_fma,
+  dot,
+  div_fmas,
+  fma_f64,
+  // Memory and LDS
+  load,
+  store,
+  atomic,         // combines what memory holds with its operand
+  atomic_compare, // stores if memory holds what it expects
+  atomic_swap,    // stores regardless of what memory holds
+  copy_to_lds,    // by its name; the buffer loads say it by a bit of the encoding
+  lane_exchange,
+  global_sync,
+  invalidate,
+  write_back,
+  read_clock,
+};
+
+enum class Fact : uint16_t {
+  none = 0,
+  rounds = 1 << 0,       // the result is rounded according to MODE
+  keeps_bits = 1 << 1,   // no arithmetic that MODE could affect: moves, classes, and the dot products of floats
+  quiets = 1 << 2,       // a minimum or maximum: MODE.IEEE decides about signalling NaNs
+  saturates = 1 << 3,    // always stops at the bounds of its type; in comparisons CLAMP is about exceptions
+  quarter_rate = 1 << 4, // takes four times as long as others on the vector ALU
+  reads_m0 = 1 << 5,     // early: a scalar write of M0 needs a wait state before it
+  flat = 1 << 6,         // an address may be in LDS or scratch
+  scratch = 1 << 7,
+};
+constexpr Fact operator|(Fact a, Fact b) {
+  return Fact(uint16_t(a) | uint16_t(b));
+}
+
+struct InstructionFacts {
+  std::string_view mnemonic; // without _e32, _e64, _dpp and _sdwa
+  Pipe pipe = Pipe::internal;
+  Role role = Role::plain;
+  Fact facts = Fact::none;
+  uint8_t lane_dwords = 1; // of vector memory and LDS: what a lane moves, rounded up to dwords
+
+  constexpr bool has(Fact fact) const { return (uint16_t(facts) & uint16_t(fact)) != 0; }
+};
+
+/// For bytes that are not an instruction.
+inline constexpr InstructionFacts no_instruction{};
+
+/// Null if gfx942 has no such instruction.
+const InstructionFacts *instruction_facts(std::string_view mnemonic);
+/// All of them: scalar, vector, comparison, memory, matrix.
+std::span<const std::span<const InstructionFacts>> all_instruction_facts();
+
+constexpr bool is_transfer_of_control(Role role) {
+  return role >= Role::jump && role <= Role::indirect_call;
+}
+/// Whether the target is in the encoding.
+constexpr bool is_relative_jump(Role role) {
+  return role == Role::jump || role == Role::conditional_jump || role == Role::call;
+}
+constexpr bool is_call(Role role) {
+  return role == Role::call || role == Role::indirect_call;
+}
+/// Whether the next instruction may run after this one.
+constexpr bool falls_through(Role role) {
+  return role != Role::end && (!is_transfer_of_control(role) || role == Role::conditional_jump);
+}
+constexpr bool is_atomic(Role role) {
+  return role == Role::atomic || role == Role::atomic_compare || role == Role::atomic_swap;
+}
+/// An atomic whose result depends on what memory held.
+constexpr bool combines_with_memory(Role role) {
+  return role == Role::atomic || role == Role::atomic_compare;
+}
+constexpr bool writes_hardware_register(Role role) {
+  return role == Role::set_register || role == Role::set_register_literal;
+}
+constexpr bool is_lane_access(Role role) {
+  return role == Role::read_first_lane || role == Role::read_lane || role == Role::write_lane;
+}
+
+/// The counters of s_waitcnt: vmcnt is split over bits 3:0 and 15:14, lgkmcnt is bits 11:8. (CDNA3 ISA manual,
+/// S_WAITCNT; expcnt means nothing on this chip.)
+struct WaitCounts {
+  uint32_t vector;
+  uint32_t lgkm;
+};
+constexpr uint32_t most_vector_count = 63;
+constexpr uint32_t most_lgkm_count = 15;
+constexpr WaitCounts wait_counts(uint32_t simm16) {
+  return {(simm16 & 15) | (simm16 >> 14 & 3) << 4, simm16 >> 8 & 15};
+}
+
+namespace detail {
+std::span<const InstructionFacts> scalar_instructions();
+std::span<const InstructionFacts> vector_instructions();
+std::span<const InstructionFacts> comparison_instructions();
+std::span<const InstructionFacts> memory_instructions();
+} // namespace detail
+
+} // namespace sluice::emulator
