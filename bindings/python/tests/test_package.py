@@ -277,7 +277,7 @@ class Refusals(unittest.TestCase):
     def test_other_arguments(self):
         self.refused(sluice.InvalidArgument, "q_type", "q_type is 'int7'; it must be one of F16, BF16", sluice.Problem, "int7",
                      1, 1, 64)
-        self.refused(sluice.InvalidArgument, "device", "behind the colon", sluice.Context, "hip:first")
+        self.refused(sluice.InvalidArgument, "device", "after the colon", sluice.Context, "hip:first")
         self.refused(sluice.InvalidArgument, "starts", "starts is None", CONTEXT.append, CONTEXT.empty((1, 1, 64), "f16"),
                      CONTEXT.empty((1, 1, 64), "f16"), CONTEXT.empty((1, 16, 1, 64), "f16"),
                      CONTEXT.empty((1, 16, 1, 64), "f16"), kv_lengths=CONTEXT.empty((1,), "int32"))

@@ -111,7 +111,7 @@ fn pkg_config_comes_next() {
 
     fs::remove_file(prefix.join("libs/libsluice.so")).unwrap();
     let message = find_with(&variables[..2], Path::new("/nowhere"), Path::new("/nowhere")).unwrap_err();
-    assert!(message.contains("where there is no libsluice.so"), "{message}");
+    assert!(message.contains("which does not contain libsluice.so"), "{message}");
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn a_build_from_source_comes_last_and_passes_options_on() {
     let message = find_with(&variables, &source, &out).unwrap_err();
     assert!(message.contains("failing") && message.contains("the reason"), "{message}");
     let message = find_with(&variables, Path::new("/nowhere"), &out).unwrap_err();
-    assert!(message.contains("'/nowhere' is no checkout"), "{message}");
+    assert!(message.contains("'/nowhere' is not a checkout"), "{message}");
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn the_static_library_is_another_file() {
     write(prefix.join("lib64/libsluice.so"), "");
     let variables = [("SLUICE_DIR", prefix.to_str().unwrap()), ("CARGO_FEATURE_STATIC", "1")];
     let message = find_with(&variables, nowhere, nowhere).unwrap_err();
-    assert!(message.contains("there is no libsluice.a in"), "{message}");
+    assert!(message.contains("libsluice.a is missing in"), "{message}");
     write(prefix.join("lib/libsluice.a"), "");
     let found = find_with(&variables, nowhere, nowhere).unwrap();
     assert_eq!((&found.lib_dir, found.kind), (&prefix.join("lib"), Kind::Static));
@@ -187,7 +187,7 @@ fn the_static_library_is_another_file() {
     let variables = [("PKG_CONFIG", &*pkg_config), ("CARGO_FEATURE_STATIC", "1")];
     let message = find_with(&variables, nowhere, nowhere).unwrap_err();
     assert!(message.starts_with("libsluice.a was not found"), "{message}");
-    assert!(message.contains("/lib64', where there is no libsluice.a"), "{message}");
+    assert!(message.contains("/lib64', which does not contain libsluice.a"), "{message}");
 
     let text = instructions(&Some(found));
     let linked: Vec<&str> = text.lines().filter(|line| line.starts_with("cargo:rustc-link-lib")).collect();

@@ -66,7 +66,7 @@ fn parts_of_a_buffer_begin_where_they_say() -> Result<()> {
     buffer.download(&mut all)?;
     assert_eq!(all, [0, 10, 20, 31, 40, 5, 6, 7]);
 
-    let rule = "it must not end before it begins, nor behind the 8 elements of the buffer";
+    let rule = "it must not end before it begins, nor after the 8 elements of the buffer";
     refused(buffer.slice(..9), "range", &format!("range goes from 0 to 9; {rule}"));
     refused(buffer.slice_mut(9..), "range", &format!("range goes from 9 to 8; {rule}"));
 
@@ -230,7 +230,7 @@ fn an_event_can_be_asked() -> Result<()> {
     let happened = event.query();
     sender.send(()).unwrap();
     stream.synchronize()?;
-    assert_eq!((recorded, happened), (Ok(()), Ok(false)), "what it was recorded behind had not happened");
+    assert_eq!((recorded, happened), (Ok(()), Ok(false)), "the work before the event had not happened");
     assert!(event.query()?);
     Ok(())
 }
@@ -410,9 +410,9 @@ fn what_is_of_another_runtime_is_refused() -> Result<()> {
     let (our_stream, our_event) = (here.stream()?, here.event()?);
     let (stream, event) = (there.stream()?, there.event()?);
     let runtime = emulator.device().runtime;
-    let stream_is = format!("stream is of the runtime 'caller'; it must be of the same one, '{runtime}'");
+    let stream_is = format!("stream is of the runtime 'caller'; it must be of this runtime, '{runtime}'");
     refused(our_event.record(&stream), "stream", &stream_is);
-    let event_is = format!("event is of the runtime 'caller'; it must be of the same one, '{runtime}'");
+    let event_is = format!("event is of the runtime 'caller'; it must be of this runtime, '{runtime}'");
     refused(our_stream.wait(&event), "event", &event_is);
     let mut buffer = here.zeroed::<u32>(4)?;
     let mut exec = our_stream.capture(|| Ok(()))?.instantiate()?;
@@ -420,7 +420,7 @@ fn what_is_of_another_runtime_is_refused() -> Result<()> {
     unsafe {
         refused(buffer.slice_mut(..)?.upload_async(&[1], &stream), "stream", &stream_is);
         refused(buffer.slice(..)?.download_async(&mut [1], &stream), "stream", &stream_is);
-        let from_is = format!("from is of the runtime 'caller'; it must be of the same one, '{runtime}'");
+        let from_is = format!("from is of the runtime 'caller'; it must be of this runtime, '{runtime}'");
         let theirs = there.zeroed::<u32>(4)?;
         refused(buffer.slice_mut(..)?.copy_async(theirs.slice(..)?, &our_stream), "from", &from_is);
         refused(exec.launch(&stream), "stream", &stream_is);

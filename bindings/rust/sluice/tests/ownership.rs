@@ -133,13 +133,13 @@ fn threads_share_a_plan() -> Result<()> {
     assert!(plan.info().workspace_bytes > 0);
     let hip = Hip::new(&context)?;
     let rows: Vec<Vec<F16>> = (0..3).map(|seed| Random(seed).vector(ROWS * DIM)).collect();
-    let alone = rows.iter().map(|rows| run(&plan, &hip, rows)).collect::<Result<Vec<_>>>()?;
+    let one_by_one = rows.iter().map(|rows| run(&plan, &hip, rows)).collect::<Result<Vec<_>>>()?;
     let together: Vec<Result<Vec<F16>>> = std::thread::scope(|scope| {
         let threads: Vec<_> = rows.iter().map(|rows| scope.spawn(|| run(&plan, &hip, rows))).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
-    assert_eq!(together.into_iter().collect::<Result<Vec<_>>>()?, alone);
-    assert!(alone[0] != alone[1] && alone[1] != alone[2]);
+    assert_eq!(together.into_iter().collect::<Result<Vec<_>>>()?, one_by_one);
+    assert!(one_by_one[0] != one_by_one[1] && one_by_one[1] != one_by_one[2]);
     Ok(())
 }
 

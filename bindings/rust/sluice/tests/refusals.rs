@@ -215,8 +215,10 @@ fn appends_and_merges() -> Result<()> {
     };
     use Code::InvalidArgument;
     refused(&mut caches, InvalidArgument, "slots", "has 3 elements; this call needs 4", &|_| {});
-    refused(&mut caches, InvalidArgument, "v_cache", "they come together", &|append| append.v_cache = None);
-    refused(&mut caches, InvalidArgument, "v", "v is missing; v_cache is there", &|append| append.v = None);
+    refused(&mut caches, InvalidArgument, "v_cache", "both or neither", &|append| append.v_cache = None);
+    refused(&mut caches, InvalidArgument, "v", "v is missing, but v_cache is given", &|append| {
+        append.v = None
+    });
     let bf16 = other_rows.tensor(Layout::rows([4, 2, 64]))?;
     refused(&mut caches, InvalidArgument, "v.dtype", "v holds Bf16", &|append| {
         // SAFETY: the memory lives as long as this test.
