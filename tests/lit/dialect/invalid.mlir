@@ -73,7 +73,7 @@ gpu.module @m {
 
 gpu.module @m {
   gpu.func @wave_rows() kernel {
-    // expected-error@+1 {{wave_rows is 24; it is 16 or 32}}
+    // expected-error@+1 {{wave_rows is 24; it must be 16 or 32}}
     sluice.attention {element_type = f16, head_dim_qk = 64 : i32, head_dim_v = 64 : i32, tile_q = 96 : i32, tile_kv = 64 : i32, waves = 4 : i32, wave_rows = 24 : i32}
     gpu.return
   }
@@ -83,7 +83,7 @@ gpu.module @m {
 
 gpu.module @m {
   gpu.func @waves() kernel {
-    // expected-error@+1 {{waves is 17; a workgroup has 1 to 16}}
+    // expected-error@+1 {{waves is 17; it must be 1 to 16}}
     sluice.attention {element_type = f16, head_dim_qk = 64 : i32, head_dim_v = 64 : i32, tile_q = 272 : i32, tile_kv = 64 : i32, waves = 17 : i32, wave_rows = 16 : i32}
     gpu.return
   }
@@ -103,7 +103,7 @@ gpu.module @m {
 
 gpu.module @m {
   gpu.func @no_waves() kernel {
-    // expected-error@+1 {{waves is 0; a workgroup has 1 to 16}}
+    // expected-error@+1 {{waves is 0; it must be 1 to 16}}
     sluice.attention {element_type = f16, head_dim_qk = 64 : i32, head_dim_v = 64 : i32, tile_q = 0 : i32, tile_kv = 64 : i32, waves = 0 : i32, wave_rows = 16 : i32}
     gpu.return
   }
