@@ -179,7 +179,7 @@ const WhatIf what_ifs[] = {
     {"before the loop: loads and their waits", Where::before,
      [](const OpTiming &t) { return t.pipe == Pipe::vmem || t.effect == Effect::wait_counts; }},
     {"before the loop: the rest but MFMAs", Where::before, is_no_mfma},
-    {"behind the loop", Where::behind, is_no_mfma},
+    {"after the loop", Where::behind, is_no_mfma},
     {"barriers", Where::loop, does(Effect::barrier)},
     {"copies into LDS", Where::loop, uses(Pipe::vmem)},
     {"scalar instructions", Where::loop, uses(Pipe::salu)},
@@ -240,7 +240,8 @@ void print_what_ifs(const std::vector<Wanted> &wanted) {
   for (const Wanted &one : wanted)
     all.push_back(what_if_rows(one, wanted.size() == 1));
   if (wanted.size() == 1) {
-    std::printf("| free as well | clk of a workgroup | saved | MFMA busy | saved alone | MFMA busy alone |\n"
+    std::printf("| free as well | clk of a workgroup | saved | MFMA busy | saved, only this | MFMA busy, "
+                "only this |\n"
                 "| --- | ---: | ---: | ---: | ---: | ---: |\n");
     for (size_t i = 0; i < all[0].size(); ++i) {
       const Row &row = all[0][i];

@@ -51,7 +51,8 @@ std::string calibration_table(std::span<const CalibrationRow> rows) {
   for (const CalibrationRow &row : rows)
     if (!row.why.empty()) text += "\n" + row.stream + ": " + row.why + ".\n";
   char mean[64];
-  std::snprintf(mean, sizeof mean, "\nMean error of what is no input: %.1f %%.\n", mean_error_percent(rows));
+  std::snprintf(mean, sizeof mean, "\nMean error of the rows that are not inputs: %.1f %%.\n",
+                mean_error_percent(rows));
   return text + mean;
 }
 

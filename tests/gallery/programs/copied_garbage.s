@@ -1,4 +1,4 @@
-// LDS is filled from memory that nobody has written, and then read
+// LDS is filled from memory that was never written, and then read
 // report: lds_uninitialised
 // at: ds_read_b32
 // other: buffer_load_dword

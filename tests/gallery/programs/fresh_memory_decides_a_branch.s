@@ -1,4 +1,4 @@
-// A flag is read from memory that nobody has written, and a branch depends on it
+// A flag is read from memory that was never written, and a branch depends on it
 // report: register_uninitialised
 // at: s_cbranch_scc1
 // other: s_load_dword s16

@@ -1,4 +1,4 @@
-// Part of a matrix operand was loaded from memory that nobody has written
+// Part of a matrix operand was loaded from memory that was never written
 // report: register_uninitialised
 // at: v_mfma_f32_32x32x8_f16
 // other: global_load_dwordx2 v[4:5]

@@ -1,4 +1,4 @@
-// An atomic adds to memory that nobody has cleared
+// An atomic adds to memory that was never cleared
 // report: memory_uninitialised
 // at: global_atomic_add
 .include "kernel.inc"

@@ -1,4 +1,4 @@
-// The last workgroup sums what all wrote, but the parts may still lie in the caches of those who wrote them
+// The last workgroup sums what all wrote, but the parts may still be in the caches of the workgroups that wrote them
 // report: stale_cache
 // at: global_load_dwordx4
 // other: global_store_dword

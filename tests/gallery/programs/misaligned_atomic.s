@@ -1,4 +1,4 @@
-// An atomic on an address that is no multiple of its size
+// An atomic on an address that is not a multiple of its size
 // report: misaligned
 // at: global_atomic_add
 .include "kernel.inc"

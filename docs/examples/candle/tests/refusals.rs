@@ -1,4 +1,4 @@
-//! What the operator does not compute, it refuses with the tensor, what it is and what it must be.
+//! The operator refuses what it does not compute, with the tensor, what it is and what it must be.
 
 mod common;
 
