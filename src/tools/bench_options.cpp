@@ -41,8 +41,8 @@ void add_work(CLI::App *command, WorkloadOptions &work, CLI::Option *kernel) {
       ->delimiter(',');
   plan_only(command->add_option("--type", work.types,
                                 "f16, bf16 (default), f16+fp8 and bf16+fp8 (K and V), fp8 (Q, K and V; O is\n"
-                                "bf16), fp8-f16 (O is f16), each but this one with -f32 behind it (O is\n"
-                                "f32, as bf16-f32), or all there are kernels for"))
+                                "bf16), fp8-f16 (O is f16), each but this one also followed by -f32 (O\n"
+                                "is f32, as bf16-f32), or all (every type with kernels)"))
       ->delimiter(',');
   plan_only(command->add_option("--head-dim", work.head_dims,
                                 "128 (default), or of K and V as 192/128, or all there are kernels for;\n"
@@ -59,7 +59,7 @@ void add_work(CLI::App *command, WorkloadOptions &work, CLI::Option *kernel) {
       ->delimiter(',')
       ->check(CLI::Range(1, most_length));
   plan_only(command->add_option("--sequences", work.sequences,
-                                "so many sequences of so many keys, as 8x1024,64x8192"))
+                                "SEQUENCESxKEYS: numbers of sequences and of their keys, as 8x1024,64x8192"))
       ->delimiter(',')
       ->excludes(batch)
       ->excludes(lengths)

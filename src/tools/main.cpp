@@ -53,7 +53,7 @@ int main(int count, char **arguments) {
 
   FeaturesOptions features;
   command = app.add_subcommand("features",
-                               "what can be asked for, as tables in markdown: the library's own answers");
+                               "the features of problems, as tables in Markdown: the library's own answers");
   command->add_option("--device", features.device,
                       "a target such as gfx942:304 (default), emulated or hip:N");
   command->callback([&] { status = features_command(features); });
@@ -69,8 +69,8 @@ int main(int count, char **arguments) {
   command = app.add_subcommand("verify",
                                "run, and compare with the double-precision reference or with given files");
   add_call_options(command, verify.call);
-  add_file(command, "--o", verify.o_file, "judge this O instead of running");
-  add_file(command, "--lse", verify.lse_file, "judge this LSE, too");
+  add_file(command, "--o", verify.o_file, "check this O instead of running");
+  add_file(command, "--lse", verify.lse_file, "check this LSE, too");
   add_file(command, "--expect-o", verify.expect_o_file, "compare with this O instead of the reference's");
   add_file(command, "--expect-lse", verify.expect_lse_file,
            "compare with this LSE instead of the reference's");

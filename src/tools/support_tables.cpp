@@ -21,7 +21,7 @@ constexpr int32_t largest_head_size = 1024;
 
 package::KernelName parsed(const std::string &kernel) {
   const std::optional<package::KernelName> name = package::parse_kernel_name(kernel);
-  if (!name) throw ToolError(fmt::format("{} is no kernel name", kernel));
+  if (!name) throw ToolError(fmt::format("{} is not a kernel name", kernel));
   return *name;
 }
 

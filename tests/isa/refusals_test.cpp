@@ -27,12 +27,12 @@ constexpr Refused refused[] = {
     // Operands
     {"*", "VCCZ and EXECZ"},
     {"*", "only a trap handler writes the trap registers"},
-    {"v_readfirstlane_b32", "the destination is no scalar register"},
+    {"v_readfirstlane_b32", "the destination is not a scalar register"},
     // The vector unit
     {"v_screen_partition_4se_b32", "not documented"},
     {"v_clrexcp", "for a trap handler"},
     {"v_*", "clamp is not supported"},
-    {"v_*", "op_sel chooses the half of an operand that has none"},
+    {"v_*", "op_sel selects a half of an operand that has no halves"},
     {"v_pk_fmac_f16", "a meaning in VOP3P only"},
     {"v_pk_mov_b32", "neg, abs, clamp and omod are not supported"},
     {"v_dot2c_f32_f16", "a meaning in VOP3P only"},

@@ -127,12 +127,13 @@ bool saturates_anyway(std::string_view mnemonic) {
 /// Instructions of gfx942 that this machine leaves out on purpose, with the reason.
 std::string_view left_out(std::string_view mnemonic) {
   if (mnemonic.starts_with("s_rfe_") || mnemonic == "s_endpgm_saved")
-    return "it belongs to a trap handler, and the machine has none";
-  if (mnemonic == "s_sendmsghalt") return "it halts the wave for a debugger, and the machine has none";
+    return "it belongs to a trap handler, which the machine does not have";
+  if (mnemonic == "s_sendmsghalt") return "it halts the wave for a debugger, which the machine does not have";
   if (mnemonic == "s_setvskip") return "the machine does not skip vector instructions by MODE.VSKIP";
   if (mnemonic == "s_endpgm_ordered_ps_done") return "it ends a pixel shader";
   if (mnemonic == "v_screen_partition_4se_b32") return "its table is not documented";
-  if (mnemonic == "v_clrexcp") return "it clears exceptions for a trap handler, and the machine has none";
+  if (mnemonic == "v_clrexcp")
+    return "it clears exceptions for a trap handler, which the machine does not have";
   return "the machine has no such instruction";
 }
 
@@ -145,7 +146,8 @@ std::optional<MemoryRow> memory_row(std::string_view mnemonic, const Fields &f) 
   switch (f.format) {
   case Format::ds: {
     if (std::optional<MemoryRow> row = global_sync_row(mnemonic)) return row;
-    if (mnemonic.starts_with("ds_gws_")) throw Refusal{"of global wave sync there are only barriers here"};
+    if (mnemonic.starts_with("ds_gws_"))
+      throw Refusal{"of global wave sync only the barriers are implemented"};
     std::optional<MemoryRow> row = lds_row(mnemonic);
     return row ? row : lane_exchange_row(mnemonic);
   }
@@ -172,7 +174,7 @@ uint16_t matrix_register(uint32_t number, uint32_t rows, bool accumulation) {
 }
 
 uint16_t scalar_register(uint32_t number) {
-  if (number >= 128) throw Refusal{"the destination is no scalar register"};
+  if (number >= 128) throw Refusal{"the destination is not a scalar register"};
   return uint16_t(first_sgpr + number);
 }
 
@@ -237,11 +239,11 @@ void Decoder::decode_scalar(const ScalarRow &row, const Fields &f, uint32_t posi
   const std::string_view name = row.mnemonic;
   const uint32_t hardware_register = uint32_t(f.imm) & 63;
   if (name == "s_getreg_b32" && (readable_registers >> hardware_register & 1) == 0)
-    throw Refusal{"the machine has nothing to show in this hardware register"};
+    throw Refusal{"the machine does not model this hardware register"};
   if (name.starts_with("s_setreg_") && hardware_register != register_mode)
-    throw Refusal{"the machine lets programs write no hardware register but MODE"};
+    throw Refusal{"programs may write only the hardware register MODE"};
   if (name == "s_sethalt" && (f.imm & 1) != 0)
-    throw Refusal{"it halts the wave for a debugger, and the machine has none"};
+    throw Refusal{"it halts the wave for a debugger, which the machine does not have"};
   // The bits of the field, not an operand, say which operands are indexed.
   if (name == "s_set_gpr_idx_on") op.value = f.src[1] & 15;
   if (name == "s_setreg_imm32_b32") op.src[0] = pool.operand(f.literal, 0);
@@ -289,7 +291,7 @@ void Decoder::decode_valu(const ValuRow &row, const Fields &f, DecodedOp &result
     packed = packed || is_packed_type(row.source_types[k]);
     op.src[k] = operand(codes[k], row.source_types[k], f);
     if (row.source_types[k] == OperandType::b128 && op.src[k] >= first_sgpr)
-      throw Refusal{"four dwords that are no vector registers are not supported"};
+      throw Refusal{"four dwords that are not vector registers are not supported"};
   }
 
   // Destination
@@ -304,7 +306,7 @@ void Decoder::decode_valu(const ValuRow &row, const Fields &f, DecodedOp &result
   if (name == "v_accvgpr_write_b32" || name == "v_accvgpr_mov_b32") op.dst += first_agpr;
   // The names of the moves say which side is an AccVGPR; their ACC bits mean nothing.
   if (name == "v_accvgpr_mov_b32" || name == "v_accvgpr_read_b32") {
-    if (op.src[0] >= first_agpr) throw Refusal{"the source is no register of the accumulation file"};
+    if (op.src[0] >= first_agpr) throw Refusal{"the source is not an accumulation register"};
     op.src[0] += first_agpr;
   }
   if (row.mask_out && !compare) op.mask = uint16_t(first_sgpr + (vop3 ? f.sdst : sgpr_vcc));
@@ -331,7 +333,7 @@ void Decoder::decode_valu(const ValuRow &row, const Fields &f, DecodedOp &result
       throw Refusal{"op_sel and neg are not supported with this instruction"};
     for (uint32_t k = 0; k < row.sources; ++k)
       if (packed && !is_packed_type(row.source_types[k]) && ((f.op_sel | f.negate_high) >> k & 1) != 0)
-        throw Refusal{"op_sel and neg_hi mean nothing for a source that is not packed"};
+        throw Refusal{"op_sel and neg_hi have no meaning for a source that is not packed"};
   } else {
     if (packed) {
       m.select_high_for_high = 7;
@@ -344,7 +346,7 @@ void Decoder::decode_valu(const ValuRow &row, const Fields &f, DecodedOp &result
                                : k == 3        ? row.result_type
                                                : OperandType::none;
       if ((m.select_high >> k & 1) != 0 && !is_16_bit(type))
-        throw Refusal{"op_sel chooses the half of an operand that has none"};
+        throw Refusal{"op_sel selects a half of an operand that has no halves"};
     }
   }
   if (m.clamp && !is_float(row.result_type) && !name.ends_with(" clamp") && !saturates_anyway(name) &&
@@ -531,7 +533,7 @@ DecodedOp Decoder::decode(const Instruction &instruction, std::span<const uint32
   try {
     for (const RegisterRange &range : instruction.writes)
       if (range.first >= first_sgpr + sgpr_ttmp0 && range.first < first_sgpr + sgpr_m0)
-        throw Refusal{"only a trap handler writes the trap registers, and the machine has none"};
+        throw Refusal{"only a trap handler, which the machine does not have, writes the trap registers"};
     switch (f.format) {
     case Format::sop1:
     case Format::sop2:

@@ -43,7 +43,7 @@ LoopOps busiest_loop(const ProgramImpl &program, const package::Kernel &kernel, 
     if (ran(loop) && is_innermost(loop) && (!best || issued(loop) > issued(*best))) best = &loop;
   if (!best)
     throw std::invalid_argument("no loop of kernel \"" + result.kernel +
-                                "\" was run, and so there is no iteration of one; choose a window of clk");
+                                "\" was executed, so no iteration can be shown; choose a window of clk");
   LoopOps ops{best->header, std::vector<bool>(program.fast.size())};
   for (uint32_t block : best->blocks)
     for (uint32_t op = flow.blocks[block].ops.first; op < flow.blocks[block].ops.last; ++op)

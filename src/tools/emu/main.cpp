@@ -28,12 +28,12 @@ constexpr const char *argument_help =
   f16: bf16: f32: f64:     a floating-point number
   raw:HEX                  bytes, lowest address first, for arguments that are structs
   ptr:I[+OFFSET]           an address in the memory of argument I, counted from 0
-Sizes of --arg must be those of the kernel's metadata. Without metadata they lie one after the other, aligned to
+Sizes of --arg must be those of the kernel's metadata. Without metadata they follow one another, aligned to
 the largest power of two up to 16 that divides their size. With --arg-at the argument I of ptr: and --out is the one
 that begins at byte I. Hidden arguments are filled in.
 
-Exit status: 0 the kernel ran and there are no reports, or warnings only, 1 there are errors, 2 something could not
-be done.)";
+Exit status: 0: the kernel ran without reports or with warnings only; 1: errors were reported; 2: the command
+failed.)";
 
 constexpr const char *exec_help =
     R"(The program and its arguments follow the options. It finds the emulator's libamdhip64.so.5, .so.6 and .so.7
@@ -55,7 +55,7 @@ public:
 
 CLI::Option *add_file(CLI::App *command, const char *name, std::string &file, const char *help) {
   return command->add_option(name, file, help)->check([](const std::string &value) {
-    return value.empty() ? "is empty; it is the name of a file" : "";
+    return value.empty() ? "is empty; it must be the name of a file" : "";
   });
 }
 
@@ -69,12 +69,12 @@ void add_code_file(CLI::App *command, std::string &file) {
 }
 
 CLI::App *add_run(CLI::App &app, RunOptions &run) {
-  CLI::App *command = app.add_subcommand("run", "launch a kernel, and say what is wrong with it");
+  CLI::App *command = app.add_subcommand("run", "launch a kernel, and report its errors");
   command->footer(argument_help);
   add_code_file(command, run.code_file);
   command->add_option("--kernel", run.kernel, "its name")->required();
   command->add_option("--grid", run.grid, "workgroups: X, X,Y or X,Y,Z (default 1)");
-  command->add_option("--block", run.block, "work-items of a workgroup, likewise (default 64)");
+  command->add_option("--block", run.block, "work-items of a workgroup: X, X,Y or X,Y,Z (default 64)");
   command->add_option("--lds-bytes", run.lds_bytes, "LDS beyond what the kernel declares (default 0)");
   CLI::Option *const arguments =
       add_list(command, "--arg", run.arguments, "the next argument of the kernel: KIND:VALUE, see below");
@@ -85,11 +85,11 @@ CLI::App *add_run(CLI::App &app, RunOptions &run) {
            "other bytes are those of --kernarg-file, or 0")
       ->excludes(arguments);
   add_list(command, "--out", run.outputs,
-           "I=FILE: afterwards write the memory of argument I as .npy, whatever the reports");
+           "I=FILE: afterwards write the memory of argument I as .npy, even if there are reports");
 
   command->add_option("--check", run.checks, "all (default), none, or a list such as pending,lds_races");
   command->add_option("--warn", run.warnings,
-                      "checks whose reports are warnings, which fail nothing: default, all, none or a list");
+                      "checks whose reports are warnings, not errors: default, all, none or a list");
   command->add_option("--completion", run.completion,
                       "when loads complete: late (default; when a wait forces them), early or random");
   command->add_option("--waves", run.waves,
@@ -97,18 +97,18 @@ CLI::App *add_run(CLI::App &app, RunOptions &run) {
   command->add_option("--workgroups", run.workgroups,
                       "the order in which they start: ascending (default), descending, by_xcd or random");
   command->add_flag("--perturb-transcendentals", run.perturb_transcendentals,
-                    "v_exp, v_rcp and their like are off by one unit in the last place at random");
-  command->add_flag("--scramble-nans", run.scramble_nans, "NaNs that are made get payloads at random");
+                    "v_exp, v_rcp and similar instructions are randomly off by one unit in the last place");
+  command->add_flag("--scramble-nans", run.scramble_nans, "new NaNs get random payloads");
   command->add_flag("--no-preload", run.no_preload,
                     "enter kernels that preload arguments as old firmware does, at their prologue");
-  command->add_option("--seed", run.seed, "of all that is random but fill (default 1)");
+  command->add_option("--seed", run.seed, "of all random choices except fill (default 1)");
   command->add_option("--threads", run.threads, "of the host (default: its processors; with --trace one)")
       ->check(CLI::Range(1, 1024));
   command->add_option("--budget", run.budget,
                       "instructions after which a wave is stopped (default 2^30; 0: never)");
   command
       ->add_option("--max-reports", run.max_reports,
-                   "places kept of each kind of report, and of each hazard rule (default 32)")
+                   "places kept for each kind of report, and for each hazard rule (default 32)")
       ->check(CLI::Range(1, 1 << 20));
   command->add_flag("--stop-at-report", run.stop_at_report, "the first error ends the launch");
 
@@ -122,7 +122,7 @@ CLI::App *add_run(CLI::App &app, RunOptions &run) {
       ->needs(trace);
   CLI::Option *const timing = command->add_flag(
       "--timing", run.timing,
-      "say how long the launch would take on the chip; runs some of its workgroups, unchecked");
+      "estimate how long the launch takes on the chip; runs some of its workgroups, unchecked");
   // Options that have no meaning here.
   for (const char *other : {"--out", "--check", "--warn", "--completion", "--waves", "--workgroups",
                             "--threads", "--trace", "--perturb-transcendentals", "--scramble-nans",
@@ -144,14 +144,14 @@ CLI::App *add_run(CLI::App &app, RunOptions &run) {
       ->needs(timing);
   command
       ->add_option("--timing-xcds", run.timing_xcds,
-                   "number of XCDs to simulate, each with --timing-compute-units (default: as many as stand "
-                   "for the launch)")
+                   "number of XCDs to simulate, each with --timing-compute-units (default: as many as "
+                   "represent the launch)")
       ->check(CLI::Range(1, 8))
       ->needs(timing);
   command
       ->add_option("--compute-unit-stride", run.compute_unit_stride,
-                   "simulate every Nth compute unit of an XCD (default 1): with a stride that leads to "
-                   "workgroups that read the same data they share as all would")
+                   "simulate every Nth compute unit of an XCD (default 1): choose a stride that "
+                   "keeps together workgroups that read the same data")
       ->check(CLI::Range(1, 38))
       ->needs(timing);
   CLI::Option *const clock =
@@ -199,12 +199,12 @@ CLI::App *add_run(CLI::App &app, RunOptions &run) {
 CLI::App *add_exec(CLI::App &app, ExecOptions &exec) {
   const auto choice = [](std::vector<std::string> names) { return CLI::IsMember(std::move(names)); };
   CLI::App *command = app.add_subcommand(
-      "exec", "run a HIP program as it is on the emulator, and say what is wrong with its kernels");
+      "exec", "run an unmodified HIP program on the emulator, and report errors in its kernels");
   command->footer(exec_help);
   command->prefix_command();
   command->add_option("--check", exec.checks, "all (default), none, or a list such as pending,lds_races");
   command->add_option("--warn", exec.warnings,
-                      "checks whose reports are warnings, which fail nothing: default, all, none or a list");
+                      "checks whose reports are warnings, not errors: default, all, none or a list");
   command->add_option("--completion", exec.completion, "when loads complete: late (default), early or random")
       ->check(choice({"late", "early", "random"}));
   command
@@ -224,16 +224,16 @@ CLI::App *add_exec(CLI::App &app, ExecOptions &exec) {
         return value == "concurrent" || number ? "" : "is neither 'concurrent' nor a number";
       });
   command->add_flag("--perturb-transcendentals", exec.perturb_transcendentals,
-                    "v_exp, v_rcp and their like are off by one unit in the last place at random");
-  command->add_flag("--scramble-nans", exec.scramble_nans, "NaNs that are made get payloads at random");
-  command->add_option("--seed", exec.seed, "of all that is random (default 1)");
+                    "v_exp, v_rcp and similar instructions are randomly off by one unit in the last place");
+  command->add_flag("--scramble-nans", exec.scramble_nans, "new NaNs get random payloads");
+  command->add_option("--seed", exec.seed, "of all random choices (default 1)");
   command->add_option("--threads", exec.threads, "of the host (default: its processors)")
       ->check(CLI::Range(1, 1024));
   command->add_option("--budget", exec.budget,
                       "instructions after which a wave is stopped (default 2^30; 0: never)");
   command
       ->add_option("--max-reports", exec.max_reports,
-                   "places of a launch kept of each kind of report, and of each hazard rule (default 32)")
+                   "places of a launch kept for each kind of report, and for each hazard rule (default 32)")
       ->check(CLI::Range(1, 1 << 20));
   command->add_option("--devices", exec.devices, "that the program finds (default 1)")
       ->check(CLI::Range(1, 8));
@@ -273,7 +273,7 @@ int main(int count, char **arguments) {
   command
       ->add_option(
           "--fail-on", check.fail_on,
-          "the level from which on reports make the exit status 1: required (default), compiler (and "
+          "the lowest level of reports that make the exit status 1: required (default), compiler (and "
           "required), by_count (all that are shown), waived (which it shows too)")
       ->check(CLI::IsMember({"required", "compiler", "by_count", "waived"}));
   CLI::Option *const json = command->add_flag("--json", check.json, "the reports as JSON");

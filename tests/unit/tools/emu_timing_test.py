@@ -48,7 +48,7 @@ class TimingTest(EmuTest):
         for stride in (1, 8):
             numbers = [w["number"] for w in self.json(*call, f"--compute-unit-stride={stride}")["simulated"]["workgroup_times"]]
             self.assertEqual([n - numbers[0] for n in numbers], [0, 8 * stride, 16 * stride])
-        self.refuses("compute_unit_stride is 30; with it 3 compute units must lie among the 38", *call,
+        self.refuses("compute_unit_stride is 30; with it 3 compute units must be among the 38", *call,
                      "--compute-unit-stride=30")
         self.refuses("--compute-unit-stride", *call, "--compute-unit-stride=0")
         self.refuses("--timing", *call[:-3], "--compute-unit-stride=2")
@@ -105,7 +105,7 @@ class TimingTest(EmuTest):
         for option in ("--check=none", "--trace", "--waves=greedy", "--completion=early", "--seed=2", "--no-preload"):
             self.refuses(["--timing", option.split("=")[0]], *call, option)
         self.refuses("--timing-timeline - and --json", *call, "--timing-timeline=-", "--json")
-        self.refuses("--timing-window is '7': has one number; it is BEGIN,END", *call, "--timing-timeline=-", "--timing-window=7")
+        self.refuses("--timing-window is '7': has one number; it must be BEGIN,END", *call, "--timing-timeline=-", "--timing-window=7")
         self.refuses("--timing-window is '7,x'", *call, "--timing-timeline=-", "--timing-window=7,x")
         self.refuses("7 to 7 clk", *call, "--timing-timeline=-", "--timing-window=7,7")
         self.refuses("--timing-timeline", *call, "--timing-window=7,8")
@@ -113,8 +113,8 @@ class TimingTest(EmuTest):
         self.refuses("--timing", *call[:-1], "--timing-timeline=-")
         self.refuses("--timing", *call[:-1], "--clock-mhz=1200")
         self.refuses("--clock-mhz", *call, "--clock-mhz=0")
-        self.refuses("the device has 12 compute units; it is a multiple of 8", *call, "--device-compute-units=12")
-        self.refuses("2 compute units to be simulated together; it is one to 1", *call, "--device-compute-units=8",
+        self.refuses("the device has 12 compute units; it must be a multiple of 8", *call, "--device-compute-units=12")
+        self.refuses("2 compute units to be simulated together; it must be one to 1", *call, "--device-compute-units=8",
                      "--timing-compute-units=2")
         self.refuses("--timing", *call[:-1], "--timing-listing")
         self.refuses("--timing-compute-units", *call, "--timing-compute-units", "39")
