@@ -183,7 +183,7 @@ func TestForgottenOnAnotherDevice(t *testing.T) {
 }
 
 // If nothing was enqueued, or Close was called, the finalizer does not wait.
-func TestNoWaitsWithoutNeed(t *testing.T) {
+func TestNoUnneededWaits(t *testing.T) {
 	emulator, _ := emulated(t)
 	f := newForgetting(t, emulator)
 	hiptest.Reset(0, 0)

@@ -76,7 +76,7 @@ func TestUseAfterClose(t *testing.T) {
 }
 
 // A closed stream does not mean the default stream, and a closed event does not mean no event.
-func TestLaunchesWithWhatIsClosed(t *testing.T) {
+func TestLaunchesWithClosedHandles(t *testing.T) {
 	context, plan, args := rightRun(t)
 	device, err := hip.Open(context)
 	check(t, err)

@@ -22,7 +22,7 @@ func counted(count *int) func() func() {
 	}
 }
 
-func TestWhatIsKept(t *testing.T) {
+func TestKeptHandles(t *testing.T) {
 	if Active() {
 		t.Fatal("a capture is open before any began")
 	}

@@ -72,7 +72,7 @@ fn a_build_folder_has_its_header_in_its_source() {
 }
 
 #[test]
-fn a_folder_that_is_named_is_the_only_one_looked_at() {
+fn only_the_named_folder_is_searched() {
     let prefix = folder("empty-prefix");
     let message = find_in(&prefix).unwrap_err();
     assert!(message.contains(&format!("SLUICE_DIR is '{}'", prefix.display())), "{message}");
@@ -81,7 +81,7 @@ fn a_folder_that_is_named_is_the_only_one_looked_at() {
 }
 
 #[test]
-fn a_path_from_where_the_user_is_is_refused() {
+fn a_relative_path_is_refused() {
     let message = find_in(Path::new("build/dev")).unwrap_err();
     assert_eq!(message, "SLUICE_DIR is 'build/dev'; it must be an absolute path, such as \"$PWD/build/dev\"");
     let (source, out) = (folder("relative-source"), folder("relative-out"));
@@ -155,7 +155,7 @@ fn a_build_from_source_comes_last_and_passes_options_on() {
 }
 
 #[test]
-fn what_was_tried_is_said() {
+fn the_error_lists_what_was_tried() {
     let nowhere = Path::new("/nowhere");
     let message = find_with(&[NO_PKG_CONFIG], nowhere, nowhere).unwrap_err();
     for part in [

@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_memory_can_hold_is_refused() {
+    fn tensors_larger_than_memory_are_refused() {
         let field = |layout: Layout| layout.check_fits(100).unwrap_err().field;
         assert_eq!(field(Layout::contiguous([2, 0, 4, 8])), "shape[1]");
         assert_eq!(field(Layout::strided([1, 1, 2, 8], [0, 0, -8, 1])), "stride[2]");

@@ -237,7 +237,7 @@ fn an_event_can_be_asked() -> Result<()> {
 
 /// A decoding step: an append and a run, captured once and launched with changing contents of the same memory.
 #[test]
-fn a_graph_runs_again_with_what_is_in_memory_then() -> Result<()> {
+fn a_graph_runs_again_with_the_current_contents_of_memory() -> Result<()> {
     let (_turn, context) = emulator_with("concurrent");
     let hip = Hip::new(&context)?;
     let stream = hip.stream()?;
@@ -300,7 +300,7 @@ fn a_graph_runs_again_with_what_is_in_memory_then() -> Result<()> {
 }
 
 #[test]
-fn a_capture_ends_however_its_work_does() -> Result<()> {
+fn a_capture_ends_even_if_its_work_fails() -> Result<()> {
     let (_turn, context) = emulator_with("concurrent");
     let hip = Hip::new(&context)?;
     let stream = hip.stream()?;
@@ -331,7 +331,7 @@ fn a_capture_ends_however_its_work_does() -> Result<()> {
 
 /// Other threads are unaffected: one allocates, which the capturing thread must not do.
 #[test]
-fn a_capture_is_of_its_thread() -> Result<()> {
+fn a_capture_belongs_to_its_thread() -> Result<()> {
     let (_turn, context) = emulator_with("concurrent");
     let hip = Hip::new(&context)?;
     let stream = hip.stream()?;
@@ -403,7 +403,7 @@ fn graphs_are_destroyed_once() -> Result<()> {
 
 /// Handles of one runtime are refused by another.
 #[test]
-fn what_is_of_another_runtime_is_refused() -> Result<()> {
+fn handles_of_another_runtime_are_refused() -> Result<()> {
     let (_turn, emulator) = emulator_with("concurrent");
     let other = runtime_of_a_caller(&emulator)?;
     let (here, there) = (Hip::new(&emulator)?, Hip::new(&other)?);

@@ -25,7 +25,7 @@ fn json_is_read() {
 }
 
 #[test]
-fn what_is_no_json_is_refused() {
+fn invalid_json_is_refused() {
     for text in
         ["", "{", "[1,]", "[1 2]", "{\"a\" 1}", "\"a", "\"\\q\"", "1 2", "inf", "nul", "1.2.3", "{a: 1}"]
     {
@@ -49,7 +49,7 @@ fn load(name: &str, size: u64, header: &str, data: &[u8]) -> Result<Vec<f32>, St
 }
 
 #[test]
-fn tensors_are_read_from_where_they_lie() {
+fn tensors_are_read_at_their_offsets() {
     let header = |entry: &str| format!(r#"{{"__metadata__": {{"a": "b"}}, "w": {entry}}}"#);
     let with =
         |name: &str, entry: &str| load(name, header(entry).len() as u64, &header(entry), &[0, 0x3c, 0, 0xc0]);

@@ -41,7 +41,7 @@ fn run(plan: &Plan, hip: &Hip, rows: &[F16]) -> Result<Vec<F16>> {
 }
 
 #[test]
-fn what_the_header_lets_threads_share_they_may() {
+fn threads_may_share_what_the_header_allows() {
     fn both<T: Send + Sync>() {}
     fn send<T: Send>() {}
     both::<Context>();
@@ -56,7 +56,7 @@ fn what_the_header_lets_threads_share_they_may() {
 }
 
 #[test]
-fn children_outlive_the_name_of_their_parent() -> Result<()> {
+fn children_keep_their_parent_alive() -> Result<()> {
     let rows = Random(1).vector::<F16>(ROWS * DIM);
     let context = emulator();
     let plan = context.plan(&builder().build()?)?;

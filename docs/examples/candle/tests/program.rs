@@ -62,7 +62,7 @@ fn another_logit_is_a_failure() {
 }
 
 #[test]
-fn what_it_cannot_use_is_named() {
+fn errors_name_what_it_cannot_use() {
     for (arguments, message) in [
         (["--device", "tpu"], "--device is 'tpu'; it must be 'emulated' or 'hip:N'"),
         (["--cache", "fp8"], "unknown option --cache"),
