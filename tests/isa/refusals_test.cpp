@@ -22,11 +22,11 @@ constexpr Refused refused[] = {
     {"s_sendmsghalt", "for a debugger"},
     {"s_sethalt", "for a debugger"},
     {"s_setvskip", "MODE.VSKIP"},
-    {"s_setreg_*", "no hardware register but MODE"},
-    {"s_getreg_b32", "nothing to show in this hardware register"},
+    {"s_setreg_*", "only the hardware register MODE"},
+    {"s_getreg_b32", "does not model this hardware register"},
     // Operands
     {"*", "VCCZ and EXECZ"},
-    {"*", "only a trap handler writes the trap registers"},
+    {"*", "writes the trap registers"},
     {"v_readfirstlane_b32", "the destination is not a scalar register"},
     // The vector unit
     {"v_screen_partition_4se_b32", "not documented"},
@@ -37,18 +37,18 @@ constexpr Refused refused[] = {
     {"v_pk_mov_b32", "neg, abs, clamp and omod are not supported"},
     {"v_dot2c_f32_f16", "a meaning in VOP3P only"},
     {"v_dot*", "op_sel and neg are not supported"},
-    {"v_dot2_f32_f16", "mean nothing for a source that is not packed"},
+    {"v_dot2_f32_f16", "have no meaning for a source that is not packed"},
     // The matrix core
     {"v_mfma_*", "more blocks than can share A"},
-    {"v_mfma_*", "none of the blocks that share A"},
+    {"v_mfma_*", "not one of the blocks that share A"},
     {"v_mfma_*", "is not defined for this shape"},
     {"v_smfmac_*", "is not defined for SMFMAC"},
     {"v_smfmac_*", "beyond the sets of an index register"},
     // Memory
-    {"ds_gws_sema_*", "only barriers"},
-    {"tbuffer_*", "no buffer data format"},
-    {"tbuffer_*", "no buffer number format"},
-    {"tbuffer_*", "no floats in buffer data format"},
+    {"ds_gws_sema_*", "only the barriers"},
+    {"tbuffer_*", "does not have buffer data format"},
+    {"tbuffer_*", "does not have buffer number format"},
+    {"tbuffer_*", "float is not a number format of buffer data format"},
     {"tbuffer_store_*", "fewer components than the format"},
 };
 

@@ -211,7 +211,7 @@ gpu.module @m {
 
 gpu.module @m {
   gpu.func @fp8_without_type_of_o() kernel {
-    // expected-error@+1 {{o_type is <<NULL ATTRIBUTE>> with elements of 'f8E4M3FNUZ'; of f8E4M3FNUZ it is f16 or bf16, else there is none}}
+    // expected-error@+1 {{o_type is <<NULL ATTRIBUTE>> with elements of 'f8E4M3FNUZ'; with f8E4M3FNUZ it must be f16 or bf16, with other types it must be absent}}
     sluice.attention {element_type = f8E4M3FNUZ, head_dim_qk = 64 : i32, head_dim_v = 64 : i32, tile_q = 16 : i32, tile_kv = 32 : i32, waves = 1 : i32, wave_rows = 16 : i32}
     gpu.return
   }
@@ -221,7 +221,7 @@ gpu.module @m {
 
 gpu.module @m {
   gpu.func @type_of_o() kernel {
-    // expected-error@+1 {{o_type is bf16 with elements of 'f16'; of f8E4M3FNUZ it is f16 or bf16, else there is none}}
+    // expected-error@+1 {{o_type is bf16 with elements of 'f16'; with f8E4M3FNUZ it must be f16 or bf16, with other types it must be absent}}
     sluice.attention {element_type = f16, o_type = bf16, head_dim_qk = 64 : i32, head_dim_v = 64 : i32, tile_q = 16 : i32, tile_kv = 16 : i32, waves = 1 : i32, wave_rows = 16 : i32}
     gpu.return
   }

@@ -362,8 +362,8 @@ TEST_CASE("a descriptor and a kernel's first instruction lie in contents of segm
     return refusal_with([&](SmallElf &elf) { elf.segment(0, 1, 4, 0, 0, end, SmallElf::code); });
   };
   CHECK(ends_at(SmallElf::descriptor + 64) == "");
-  CHECK(ends_at(SmallElf::descriptor + 63) == "kernel descriptor 'k.kd' at address 0x140, 64 bytes, lies in "
-                                              "no segment's contents");
+  CHECK(ends_at(SmallElf::descriptor + 63) == "kernel descriptor 'k.kd' at address 0x140, 64 bytes, is not "
+                                              "within a segment's contents");
   // A segment that begins with the descriptor, at an offset different from the address.
   CHECK(refusal_with([](SmallElf &elf) {
           elf.segment(0, 1, 4, SmallElf::descriptor, 0x800, 64, 64);

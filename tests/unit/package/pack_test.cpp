@@ -227,8 +227,7 @@ TEST_CASE("what is consistent but wrong is refused too", "[pack]") {
     });
   };
   CHECK(refusal(with_first_head_dim('1')) == "");
-  CHECK_THAT(refusal(with_first_head_dim('9')),
-             Catch::Contains("is out of order behind attn_fwd_bf16_d928_"));
+  CHECK_THAT(refusal(with_first_head_dim('9')), Catch::Contains("is out of order after attn_fwd_bf16_d928_"));
   CHECK_THAT(refusal(with_manifest(pack,
                                    [](std::span<std::byte> manifest) {
                                      for (std::byte &byte : manifest) {

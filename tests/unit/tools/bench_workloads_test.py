@@ -140,7 +140,7 @@ class ModelTest(BenchTestCase):
         self.assertTrue(bench("--timing", *DECODE).stdout.splitlines()[1].startswith(row["work"]))
 
     def test_refusals(self):
-        self.refuses("bench needs --timing, the model of the chip, or --device hip:N, a GPU")
+        self.refuses("bench needs --timing for the model of the chip, or --device hip:N for a GPU")
         for text, *options in (
                 ("--workload is 'train'; it must be 'prefill', 'decode', 'chunk' or 'draft'", "--workload", "train"),
                 ("--type is 'f32'; it must be 'f16', 'bf16', ", "--type", "f32"),

@@ -141,7 +141,7 @@ class CommandLineTest(unittest.TestCase):
         large = self.folder / "large.pack"
         with open(large, "wb") as file:
             file.truncate((1 << 30) + 1)
-        self.refuses("large.pack: is larger than the 1073741824 bytes", "inspect", large)
+        self.refuses("large.pack: is larger than 1073741824 bytes", "inspect", large)
 
     def test_inspect_writes_all_or_nothing(self):
         elf, bundle = self.folder / "a.co", self.folder / "a.hipfb"
@@ -200,7 +200,7 @@ class CommandLineTest(unittest.TestCase):
         bad = write_npy(self.folder / "o.npy", "<f4", (1, 256, 4, 128), good.tobytes())
         self.refuses("WRONG: 1 beyond tolerance", "verify", *call, "--o", bad, status=1)
         zero = write_npy(self.folder / "zero.npy", "<f4", (1, 256, 4, 128), bytes(4 * 131072))
-        self.refuses("the bound says nothing", "verify", *INPUTS, "--scale", "30000", "--o", zero, status=1)
+        self.refuses("the bound does not check them", "verify", *INPUTS, "--scale", "30000", "--o", zero, status=1)
 
     @unittest.skipUnless(HAS_EMULATOR, "the emulator is not built")
     def test_verify_accepts_rows_that_are_nan(self):
