@@ -41,8 +41,7 @@ void check(const Options &options) {
   if (options.all_kernels && options.device == "reference")
     throw UsageError("--all-kernels needs a device with kernels; --device reference uses none");
   if (options.device == "reference" && (options.part == "kernels" || options.part == "cache"))
-    throw UsageError("--part is '" + options.part +
-                     "', which is about kernels; --device reference uses none");
+    throw UsageError("--part is '" + options.part + "', which needs kernels; --device reference uses none");
   if (options.list && !(options.junit.empty() && options.json.empty()))
     throw UsageError("--list runs nothing that --junit or --json could report");
 }
@@ -56,18 +55,18 @@ const char *const usage = R"(usage: sluice-conformance --device emulated|hip:N|r
                         kernel also every feature that it lists on its own, and large appends and merges
   --part PART           dense: plain dense attention; features: every other kind of attention; sample:
                         a third of the features' cases, with every choice in every mode; rest: the
-                        others of them; kernels: features on each kernel, as the level has them;
-                        cache:  appends and merges
+                        other two thirds; kernels: features on each kernel, according to the level;
+                        cache: appends and merges
   --shard I/N           every N-th case, from the I-th on (I from 0)
-  --seed N              other numbers in the same cases; 0 without it
+  --seed N              other numbers in the same cases (default 0)
   --emulator KEY=VALUE  a setting of the emulator, e.g. completion=random; may be repeated
-  --pack FILE           the kernels of this pack instead of the library's own
+  --pack FILE           use the kernels of this pack instead of the library's own
   --all-kernels         it is an error if a kernel was used by no case
   --refused-fails       it is an error if the library refuses a case with SLUICE_UNSUPPORTED
-  --junit FILE          also write what became of every case as JUnit's XML
+  --junit FILE          also write the result of every case as JUnit's XML
   --json FILE           also write it as JSON
-  --list                print the names of the cases, run nothing
-Exit status: 0 nothing failed, 1 something did, 2 the command line is wrong, 3 the device is not there.
+  --list                print the names of the cases and run nothing
+Exit status: 0: no case failed; 1: a case failed; 2: the command line is wrong; 3: the device does not exist.
 )";
 
 Options parse_options(int count, char **arguments) {
