@@ -1,7 +1,7 @@
 //===- main.cpp - the command line ----------------------------------------------------------------------===//
 //
-// Declares the options and dispatches. Exit status: 0, 1 if a comparison found a difference, 2 if something
-// could not be done.
+// Declares the options and dispatches. Exit status: 0, 1 if a comparison found a difference, 2 if the command
+// failed.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "tools/bench_options.h"

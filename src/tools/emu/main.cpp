@@ -1,7 +1,7 @@
 //===- main.cpp - the command line of the emulator ------------------------------------------------------===//
 //
-// Declares the options and dispatches. Exit status: 0, 1 if the machine reported an error, 2 if something
-// could not be done.
+// Declares the options and dispatches. Exit status: 0, 1 if the machine reported an error, 2 if the command
+// failed.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "tools/emu/commands.h"
