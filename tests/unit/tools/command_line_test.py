@@ -78,7 +78,7 @@ class CommandLineTest(unittest.TestCase):
     def test_features(self):
         text = self.succeeds("features")
         self.assertEqual(text, self.succeeds("features", "--device", "gfx942:38"))
-        self.assertIn("| feature | asked for by | supported |", text)
+        self.assertIn("| feature | requested by | supported |", text)
         self.refuses("gfx1100", "features", "--device", "gfx1100:96")
 
     def test_inspect_lists_and_extracts(self):

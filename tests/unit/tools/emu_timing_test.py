@@ -85,7 +85,7 @@ class TimingTest(EmuTest):
         self.assertIn("s_cbranch", "".join(root.itertext()))
         self.json(*call, "--timing-timeline", file)
         os.remove(file)
-        self.refuses("iteration 100000 is asked for", *call, "--timing-timeline", file, "--timing-iteration=100000")
+        self.refuses("iteration 100000 does not exist", *call, "--timing-timeline", file, "--timing-iteration=100000")
         self.assertFalse(os.path.exists(file))
         self.refuses("spin\" ran no MFMA", *call, "--timing-roofline", file)
         self.assertFalse(os.path.exists(file))
