@@ -1,6 +1,7 @@
 //===- main.cpp - runs the conformance suite on one executor --------------------------------------------===//
 //
-// Exit status: 0 nothing failed, 1 something failed, 2 the command line is wrong, 3 the device is missing.
+// Exit status: 0: no case failed; 1: a case failed; 2: the command line is wrong; 3: the device does not
+// exist.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "options.h"
