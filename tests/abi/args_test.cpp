@@ -165,12 +165,12 @@ const Refusal refusals[] = {
     {ragged, SLUICE_SET(q_tokens, int64_t{1} << 50), "q.stride", "beyond the address space"},
     {ragged, SLUICE_SET(kv_tokens, int64_t{1} << 50), "k.stride", "beyond the address space"},
     // With starts the batch dimension does not exist.
-    {ragged, SLUICE_SET(q.stride[0], 8), "q.stride[0]", "q.stride[0] is 8; it must be 0 where starts"},
-    {ragged, SLUICE_SET(k.stride[0], 8), "k.stride[0]", "it must be 0 where starts"},
-    {ragged, SLUICE_SET(v.stride[0], 8), "v.stride[0]", "it must be 0 where starts"},
-    {ragged, SLUICE_SET(o.stride[0], 8), "o.stride[0]", "it must be 0 where starts"},
-    {ragged, SLUICE_SET(lse.stride[0], 8), "lse.stride[0]", "it must be 0 where starts"},
-    {paged, SLUICE_SET(q_starts, array()), "q.stride[0]", "it must be 0 where starts"},
+    {ragged, SLUICE_SET(q.stride[0], 8), "q.stride[0]", "q.stride[0] is 8; it must be 0 with starts"},
+    {ragged, SLUICE_SET(k.stride[0], 8), "k.stride[0]", "it must be 0 with starts"},
+    {ragged, SLUICE_SET(v.stride[0], 8), "v.stride[0]", "it must be 0 with starts"},
+    {ragged, SLUICE_SET(o.stride[0], 8), "o.stride[0]", "it must be 0 with starts"},
+    {ragged, SLUICE_SET(lse.stride[0], 8), "lse.stride[0]", "it must be 0 with starts"},
+    {paged, SLUICE_SET(q_starts, array()), "q.stride[0]", "it must be 0 with starts"},
     {ragged, SLUICE_SET(o.stride[1], 0), "o.stride[1]", "elements of an output would overlap"},
     {ragged, SLUICE_SET(lse.stride[1], 0), "lse.stride[1]", "elements of an output would overlap"},
     // Extent, as far as the call says: a page, a row, a pack.

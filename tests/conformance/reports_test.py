@@ -256,7 +256,7 @@ class Usage(unittest.TestCase):
         self.refuses("unknown option --devices", "--devices", "reference")
         self.refuses("--all-kernels needs a device with kernels", "--device", "reference", "--all-kernels")
         self.refuses("--list runs nothing", "--list", "--json", "x.json")
-        self.refuses("--pack is '/nowhere'; that cannot be read", "--device", "emulated", "--pack", "/nowhere")
+        self.refuses("--pack is '/nowhere'; the file cannot be read", "--device", "emulated", "--pack", "/nowhere")
         self.refuses("--emulator is 'seed'; it must be KEY=VALUE", "--device", "emulated", "--emulator", "seed")
 
     def test_bad_devices_and_settings(self):
