@@ -118,8 +118,8 @@ func (a *Append) c() *C.sluice_append {
 
 // KVAppend enqueues an append and returns without waiting; a nil launch is the default stream. It needs no workspace.
 // A context's first call for a kernel loads it, which is not legal during stream capture; after a Preload of nil the
-// rules of Plan.Run hold. Whatever slots, starts, lengths and page numbers on the device hold, the append stays within
-// the tensors; but page tables must have all entries that lengths need, and Rotary all positions.
+// rules of Plan.Run hold. The append stays within the tensors for any slots, starts, lengths and page numbers on the
+// device; but page tables must have all entries that lengths need, and Rotary all positions.
 func (c *Context) KVAppend(rows *Append, launch *Launch) error {
 	release, err := c.use()
 	if err != nil {
@@ -127,7 +127,7 @@ func (c *Context) KVAppend(rows *Append, launch *Launch) error {
 	}
 	defer release()
 	if rows == nil {
-		return invalid("append", "append is nil; it says which rows go where")
+		return invalid("append", "append is nil; it must say which rows go where")
 	}
 	if err := rows.check(); err != nil {
 		return err

@@ -34,11 +34,11 @@ func TestLibrary(t *testing.T) {
 	for i, kernel := range kernels {
 		known = known || kernel.Name == support.Kernel
 		if i > 0 && kernels[i-1].Name >= kernel.Name {
-			t.Errorf("kernel %d: %s behind %s", i, kernel.Name, kernels[i-1].Name)
+			t.Errorf("kernel %d: %s after %s", i, kernel.Name, kernels[i-1].Name)
 		}
 	}
 	if !known {
-		t.Errorf("%s is none of the kernels", support.Kernel)
+		t.Errorf("%s is not one of the kernels", support.Kernel)
 	}
 }
 

@@ -57,7 +57,7 @@ type contextState struct {
 // point, no such ordinal; the message names it), WrongArch, HIP, PackCorrupt, OutOfMemory.
 func NewContext(desc ContextDesc) (*Context, error) {
 	if at := strings.IndexByte(desc.Target, 0); at >= 0 {
-		return nil, invalid("target", "target has a zero byte at %d; it is a chip and its compute units, as \"gfx942:304\"", at)
+		return nil, invalid("target", "target has a zero byte at %d; it must be a chip and its compute units, as \"gfx942:304\"", at)
 	}
 	state := &contextState{}
 	made := desc.c(state)
@@ -80,7 +80,7 @@ func NewContext(desc ContextDesc) (*Context, error) {
 	if desc.Kind != DeviceTarget && state.device.synchronize == nil {
 		state.destroy()
 		return nil, &Error{Code: NoDevice, Field: "hipDeviceSynchronize",
-			Message: "the HIP runtime has no hipDeviceSynchronize, with which finalizers of plans and contexts wait"}
+			Message: "the HIP runtime has no hipDeviceSynchronize, which finalizers of plans and contexts need to wait"}
 	}
 	context := &Context{newObject("context", &handles.contexts, state.destroy, state.waitForDevice), state}
 	runtime.SetFinalizer(context, func(c *Context) { c.object.finalize() })

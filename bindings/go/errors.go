@@ -38,7 +38,7 @@ func (s Status) Error() string { return s.String() }
 // Error describes a failed call. errors.Is compares its Code, errors.As reaches its Field.
 type Error struct {
 	Code    Status // What the call returned.
-	HIPCode int32  // The hipError_t if a HIP call failed, whatever the code; otherwise 0.
+	HIPCode int32  // The hipError_t if a HIP call failed, for any code; otherwise 0.
 	Field   string // The argument or field at fault in the header's spelling, e.g. "k.stride[1]", or empty.
 	Message string // One sentence: the field, its value, the rule or the nearest supported value.
 	closed  bool

@@ -14,7 +14,7 @@ func refused(t *testing.T, err error, code sluice.Status, field, value string) {
 	t.Helper()
 	var failure *sluice.Error
 	if !errors.As(err, &failure) {
-		t.Errorf("%s: the error is %v, no *sluice.Error", field, err)
+		t.Errorf("%s: the error is %v, not a *sluice.Error", field, err)
 		return
 	}
 	if !errors.Is(err, code) || failure.Code != code || failure.Field != field || !strings.Contains(failure.Message, value) {
@@ -356,7 +356,7 @@ func TestTargets(t *testing.T) {
 	check(t, err)
 	defer plan.Close()
 	if plan.Problem() != problem {
-		t.Error("a plan has forgotten its problem")
+		t.Error("a plan lost its problem")
 	}
 	_, _, args := rightRun(t)
 	refused(t, plan.Run(&args, nil), sluice.NoDevice, "plan", "")

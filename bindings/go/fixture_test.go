@@ -11,12 +11,12 @@ import (
 	"github.com/sluice-attention/sluice/bindings/go/hip"
 )
 
-// TestMain fails the run if something is left behind: handles of the library, or streams, events and memory of the
+// TestMain fails the run if something is not released: handles of the library, or streams, events and memory of the
 // emulated device.
 func TestMain(m *testing.M) {
 	status := m.Run()
 	if left := leaks(); left != "" {
-		fmt.Println("left behind:", left)
+		fmt.Println("not released:", left)
 		status = 1
 	}
 	os.Exit(status)

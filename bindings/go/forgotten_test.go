@@ -130,9 +130,9 @@ func testForgotten(t *testing.T, f *forgetting) {
 			check(t, context.Close())
 			f.run(t, plan, launch)
 		}},
-		{"a context behind an append", 1, func(context *sluice.Context) { f.append(t, context, launch) }},
-		{"a context behind a merge", 1, func(context *sluice.Context) { f.merge(t, context, launch) }},
-		{"a context behind a merge, with a closed plan", 1, func(context *sluice.Context) {
+		{"a context after an append", 1, func(context *sluice.Context) { f.append(t, context, launch) }},
+		{"a context after a merge", 1, func(context *sluice.Context) { f.merge(t, context, launch) }},
+		{"a context after a merge, with a closed plan", 1, func(context *sluice.Context) {
 			plan := f.plan(t, context)
 			f.merge(t, context, launch)
 			check(t, plan.Close())
@@ -159,7 +159,7 @@ func testForgotten(t *testing.T, f *forgetting) {
 			hiptest.LetGo()
 			gone(t, before)
 			if made := hiptest.Made(); made.Unloaded == 0 || made.UnloadedHeld != 0 {
-				t.Errorf("%+v behind the work", made)
+				t.Errorf("%+v after the work", made)
 			}
 			f.expectOnes(t)
 		})
@@ -183,7 +183,7 @@ func TestForgottenOnAnotherDevice(t *testing.T) {
 }
 
 // If nothing was enqueued, or Close was called, the finalizer does not wait.
-func TestNoWaitsWithoutNeed(t *testing.T) {
+func TestNoUnneededWaits(t *testing.T) {
 	emulator, _ := emulated(t)
 	f := newForgetting(t, emulator)
 	hiptest.Reset(0, 0)
@@ -289,7 +289,7 @@ func TestGraphsKeepWhatTheyLaunch(t *testing.T) {
 			check(t, graph.Close())
 			gone(t, before)
 			if made := hiptest.Made(); made.Unloaded == 0 || (made.Synchronized != 0) != forget {
-				t.Errorf("%s, forgotten %v: %+v behind the graph", name, forget, made)
+				t.Errorf("%s, forgotten %v: %+v after the graph", name, forget, made)
 			}
 		}
 	}
@@ -311,7 +311,7 @@ func TestGraphsKeepNothingElse(t *testing.T) {
 	check(t, f.device.Synchronize(0))
 	check(t, second.Close())
 	if now := sluice.Handles(); now.Plans != before.Plans+1 {
-		t.Errorf("%+v after %+v, behind the Close of a plan that is in no graph", now, before)
+		t.Errorf("%+v, before %+v, after the Close of a plan that is in no graph", now, before)
 	}
 	// A graph that launches the first one keeps the same.
 	outer, err := f.stream.Capture(func() error { return graph.Launch(f.stream.Handle()) })
@@ -336,7 +336,7 @@ func TestGraphsKeepNothingElse(t *testing.T) {
 	check(t, third.Close())
 	check(t, context.Close())
 	if now := sluice.Handles(); now.Plans != before.Plans || now.Contexts != before.Contexts {
-		t.Errorf("%+v after %+v, behind a capture that failed", now, before)
+		t.Errorf("%+v, before %+v, after a capture that failed", now, before)
 	}
 }
 
@@ -368,7 +368,7 @@ func TestForgottenDuringCapture(t *testing.T) {
 	check(t, err)
 	gone(t, before)
 	if made := hiptest.Made(); made.Synchronized != 1 {
-		t.Errorf("%+v behind the capture", made)
+		t.Errorf("%+v after the capture", made)
 	}
 	f.clear(t)
 	check(t, graph.Launch(f.stream.Handle()))

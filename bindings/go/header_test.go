@@ -132,7 +132,7 @@ func TestEveryConstantIsThere(t *testing.T) {
 		delete(found, name)
 	}
 	for name := range found {
-		t.Errorf("%s is no constant that this test finds in the header", name)
+		t.Errorf("this test does not find the constant %s in the header", name)
 	}
 }
 
@@ -205,7 +205,7 @@ func TestEveryFunctionIsReachable(t *testing.T) {
 		}
 	}
 	if len(used) != len(unreachableFunctions) {
-		t.Error("an excuse is of no function")
+		t.Error("an excuse names a function that does not exist")
 	}
 }
 
@@ -294,7 +294,7 @@ func fieldsOf(t *testing.T, name string, header []string, of reflect.Type, membe
 	for i := 0; i < members.NumField(); i++ {
 		member := members.Field(i).Name
 		if _, excused := otherMembers[members.Name()+"."+member]; !excused && !known[member] {
-			t.Errorf("%s.%s is of no field of %s", members.Name(), member, name)
+			t.Errorf("%s.%s is not a field of %s", members.Name(), member, name)
 		}
 	}
 	return fields
@@ -422,7 +422,7 @@ func TestEveryStructIsKnown(t *testing.T) {
 		_, in := inputs[name]
 		_, out := outputs[name]
 		if !in && !out {
-			t.Errorf("%s is of no type of Go", name)
+			t.Errorf("%s is not a type of Go", name)
 		}
 	}
 	for excuse := range absentFields {

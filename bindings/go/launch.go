@@ -30,16 +30,16 @@ const (
 // Dependency is something that must complete before a run starts.
 type Dependency struct {
 	Kind   DependencyKind
-	Event  Event  // Of the caller; required for both kinds: the library creates no events.
+	Event  Event  // The caller's event; required for both kinds: the library creates no events.
 	Stream Stream // For DependsOnStream; else 0.
 }
 
 // Launch says where and when a run happens.
 type Launch struct {
-	Stream         Stream        // Of the context's device.
+	Stream         Stream        // A stream of the context's device.
 	Workspace      DevicePointer // Aligned and sized as the plan says; may hold anything.
 	WorkspaceBytes uint64        // Size of Workspace.
-	Dependencies   []Dependency  // What the run waits for.
+	Dependencies   []Dependency  // Work that the run waits for.
 	SignalEvent    Event         // May be 0; recorded on Stream after the run.
 }
 

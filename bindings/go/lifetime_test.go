@@ -76,7 +76,7 @@ func TestUseAfterClose(t *testing.T) {
 }
 
 // A closed stream does not mean the default stream, and a closed event does not mean no event.
-func TestLaunchesWithWhatIsClosed(t *testing.T) {
+func TestLaunchesWithClosedHandles(t *testing.T) {
 	context, plan, args := rightRun(t)
 	device, err := hip.Open(context)
 	check(t, err)
@@ -165,7 +165,7 @@ func TestPlansKeepTheirContext(t *testing.T) {
 	check(t, second.Run(&args, nil))
 	check(t, device.Synchronize(0))
 	if traced != 1 {
-		t.Errorf("%d records of a run behind the context's Close", traced)
+		t.Errorf("%d records of a run after the context's Close", traced)
 	}
 	check(t, second.Close())
 	if now = sluice.Handles(); now.Contexts != before.Contexts+1 || now.Plans != before.Plans+1 {
@@ -218,7 +218,7 @@ func TestPacksAreFreed(t *testing.T) {
 			refused(t, err, sluice.NoDevice, "hipDeviceSynchronize", "")
 		}},
 		{"closed", pack, func(pack []byte) { check(t, contextOf(pack).Close()) }},
-		{"closed behind a plan's context", pack, func(pack []byte) {
+		{"closed after a plan's context", pack, func(pack []byte) {
 			context := contextOf(pack)
 			plan, err := context.NewPlan(&problem)
 			check(t, err)
@@ -235,7 +235,7 @@ func TestPacksAreFreed(t *testing.T) {
 			way.use(way.pack)
 		}
 		if grown, all := residentBytes(t)-before, int64(times*len(pack)); grown > all/2 {
-			t.Errorf("%s: %d bytes more behind %d packs of %d bytes", way.name, grown, times, len(pack))
+			t.Errorf("%s: %d bytes more after %d packs of %d bytes", way.name, grown, times, len(pack))
 		}
 	}
 }

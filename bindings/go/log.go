@@ -15,7 +15,7 @@ type LogLevel uint32
 const (
 	LogError   LogLevel = C.SLUICE_LOG_ERROR   // Something failed in a way that a status cannot say (a Close, for example).
 	LogWarning LogLevel = C.SLUICE_LOG_WARNING // Worth knowing.
-	LogInfo    LogLevel = C.SLUICE_LOG_INFO    // What was found and chosen, when contexts and plans are made.
+	LogInfo    LogLevel = C.SLUICE_LOG_INFO    // Devices found and kernels chosen when contexts and plans are made.
 	LogDebug   LogLevel = C.SLUICE_LOG_DEBUG   // Every step of finding and choosing.
 )
 

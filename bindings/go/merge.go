@@ -63,7 +63,7 @@ func (c *Context) MergeStates(merge *Merge, launch *Launch) error {
 	}
 	defer release()
 	if merge == nil {
-		return invalid("merge", "merge is nil; it says which parts become one")
+		return invalid("merge", "merge is nil; it must say which parts become one")
 	}
 	if err := merge.check(); err != nil {
 		return err

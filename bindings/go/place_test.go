@@ -164,7 +164,7 @@ func place(t *testing.T, device *hip.Runtime, c *runCase, sequences []sequence, 
 		made.host.QLengths, made.host.KVLengths = qLengths, kvLengths
 	}
 
-	// Where key j of sequence b is, and how K and V are divided.
+	// The place of key j of sequence b, and how K and V are divided.
 	key := func(b, j int) (int, int) { return b, j }
 	kvShape := [2]int{batch, kvLen}
 	switch p.Mode {

@@ -126,8 +126,8 @@ func (c *Context) Preload(problem *Problem) error {
 // Run enqueues one call of the plan and returns without waiting; a nil launch is the default stream without
 // workspace. It is legal during stream capture. The memory of the arguments is read when the work executes, and must
 // stay valid until then; faults of the device appear where the caller synchronises. Beyond what the library checks,
-// types and shapes of tensors are compared with the problem and the call. Whatever starts, lengths and page numbers on
-// the device hold, the run stays within Q, K, V, O and LSE, because the library gets their numbers of rows and pages;
+// types and shapes of tensors are compared with the problem and the call. The run stays within Q, K, V, O and LSE for
+// any starts, lengths and page numbers on the device, because the library gets their numbers of rows and pages;
 // but page tables must have all entries that lengths need.
 //
 // An error means that nothing was enqueued: InvalidArgument, Unsupported, NewerStruct, WorkspaceTooSmall, NoDevice for

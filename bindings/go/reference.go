@@ -90,7 +90,7 @@ type HostArgs struct {
 // InvalidArgument, Unsupported, NewerStruct, OutOfMemory.
 func Reference(problem *Problem, args *HostArgs) error {
 	if problem == nil {
-		return invalid("problem", "problem is nil; it says what to compute")
+		return invalid("problem", "problem is nil; it must say what to compute")
 	}
 	if args == nil {
 		return invalid("args", "args is nil; a call needs tensors and lengths")
@@ -328,7 +328,7 @@ type HostAppend struct {
 // InvalidArgument, Unsupported, NewerStruct, OutOfMemory.
 func ReferenceAppend(rows *HostAppend) error {
 	if rows == nil {
-		return invalid("append", "append is nil; it says which rows go where")
+		return invalid("append", "append is nil; it must say which rows go where")
 	}
 	if err := rows.check(); err != nil {
 		return err

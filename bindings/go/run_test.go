@@ -101,7 +101,7 @@ func compare(t *testing.T, what string, c *runCase, made *placed, o, lse *tensor
 	}
 	for at := int64(0); at < int64(len(o.array.bits16)); at++ {
 		if !written[at] && !math.IsNaN(o.array.value(at)) {
-			t.Fatalf("%s: element %d of o is written, which is of no row", what, at)
+			t.Fatalf("%s: element %d of o is written, but belongs to no row", what, at)
 		}
 	}
 	t.Logf("%s: the largest error is %.3f of what is allowed", what, worst)

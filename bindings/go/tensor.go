@@ -94,10 +94,10 @@ func (v View) elements(field string) (int64, error) {
 	last := pack - 1
 	for i, extent := range v.Shape {
 		if extent < 1 {
-			return 0, invalid(index(field+".shape", i), "%s is %d; extents are at least 1", index(field+".shape", i), extent)
+			return 0, invalid(index(field+".shape", i), "%s is %d; it must be at least 1", index(field+".shape", i), extent)
 		}
 		if v.Stride[i] < 0 {
-			return 0, invalid(index(field+".stride", i), "%s is %d; strides are not negative", index(field+".stride", i),
+			return 0, invalid(index(field+".stride", i), "%s is %d; it must not be negative", index(field+".stride", i),
 				v.Stride[i])
 		}
 		steps := extent - 1
@@ -106,7 +106,7 @@ func (v View) elements(field string) (int64, error) {
 		}
 		way := elements(steps, v.Stride[i])
 		if way < 0 || last > math.MaxInt64/8-way {
-			return 0, invalid(index(field+".stride", i), "%s is %d, and of %d elements the last is beyond all memory",
+			return 0, invalid(index(field+".stride", i), "%s is %d; with %d elements, the last one would be outside the address space",
 				index(field+".stride", i), v.Stride[i], extent)
 		}
 		last += way
@@ -174,7 +174,7 @@ type need struct {
 	dtype   DType
 	extents [4]extent
 	repeats bool  // An index whose stride is 0 counts for all.
-	pack    int32 // Of the problem.
+	pack    int32 // The problem's.
 }
 
 func (n *need) check(v *View) error {

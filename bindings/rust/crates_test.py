@@ -145,7 +145,7 @@ def docs(test):
     test.cargo_in(crate, "doc", DOCS_RS="1", RUSTDOCFLAGS="-D warnings")
     for page in ("sluice/hip/index.html", "sluice_sys/index.html"):
         if not (test.work / "target/doc" / page).is_file():
-            sys.exit(f"there is no {page}")
+            sys.exit(f"{page} does not exist")
         print(page)
 
 

@@ -4,7 +4,7 @@
 usage: draw.py [--check] FOLDER     writes them, or fails unless they are there as they would be written
        draw.py --masks              prints the masks of the picture, cell by cell
 
-What is drawn is computed: places from strides, pages from tables, masks from the formula of sluice_problem.
+The pictures are computed: places from strides, pages from tables, masks from the formula of sluice_problem.
 """
 import pathlib
 import sys
@@ -54,13 +54,13 @@ BATCH, TOKENS, HEADS, DIM = 2, 3, 2, 8
 
 
 def layouts():
-    """Each box is one row of a head: DIM elements. Its place follows from the strides alone."""
+    """Each box is one row of a head: DIM elements. Its place follows only from the strides."""
     dense = [(b, t, h) for b in range(BATCH) for t in range(TOKENS) for h in range(HEADS)]
     packed = [(0, t, h) for t in range(BATCH * TOKENS) for h in range(HEADS)]
     rows = [("BSHD", (TOKENS * HEADS * DIM, HEADS * DIM, DIM, 1), dense, "[batch, token, head, dim]"),
             ("BHSD", (HEADS * TOKENS * DIM, DIM, TOKENS * DIM, 1), dense, "[batch, head, token, dim]"),
             ("packed", (0, HEADS * DIM, DIM, 1), packed, "[token, head, dim], q_starts = {0, 4, 6}")]
-    picture = Picture(860, 430, "Where the rows of a tensor lie in memory")
+    picture = Picture(860, 430, "Places of the rows of a tensor in memory")
     left, width = 30, 56
     for number, (name, stride, cells, order) in enumerate(rows):
         y = 30 + 135 * number
@@ -219,14 +219,14 @@ def split_keys():
         picture.line(middle, 74, middle, 96, GREY, arrow=True)
         picture.box(middle - 105, 100, 210, 50, COLOURS[part])
         picture.text(middle, 120, f"workgroup {part}", "middle")
-        picture.text(middle, 139, f"O[{part}], LSE[{part}] of its keys alone, F32", "middle", 11)
+        picture.text(middle, 139, f"O[{part}], LSE[{part}] of its keys only, F32", "middle", 11)
         picture.line(middle, 152, left + width / 2 + (part - 1) * 60, 196, GREY, arrow=True)
     picture.text(left, 178, "workspace", colour=GREY, size=11)
     picture.box(left + 110, 200, 500, 66, COLOURS[3])
     picture.text(left + width / 2, 222, "merge", "middle", weight="bold")
     picture.text(left + width / 2, 240, "LSE = ln(exp LSE[0] + exp LSE[1] + exp LSE[2] + exp sink)", "middle", 11)
     picture.text(left + width / 2, 257, "O = sum over parts of exp(LSE[p] - LSE) * O[p], rounded once", "middle", 11)
-    picture.text(left, 290, "sluice_merge_states does the last step alone, for parts that the caller has", colour=GREY,
+    picture.text(left, 290, "sluice_merge_states does only the last step, for parts that the caller has", colour=GREY,
                  size=11)
     return picture.done()
 
@@ -281,7 +281,7 @@ def main():
         if not check:
             (folder / name).write_text(draw(), encoding="utf-8")
         elif not (folder / name).exists() or (folder / name).read_text(encoding="utf-8") != draw():
-            sys.exit(f"{folder / name} is not what would be drawn; run {sys.argv[0]} {folder}")
+            sys.exit(f"{folder / name} differs from its picture as drawn now; run {sys.argv[0]} {folder}")
 
 
 if __name__ == "__main__":

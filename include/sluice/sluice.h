@@ -89,7 +89,7 @@ enum sluice_status_code {
 typedef struct sluice_error {
   uint32_t struct_size; /**< sizeof(sluice_error). */
   sluice_status code;   /**< What the call returned. */
-  int32_t hip_code;     /**< The hipError_t if a HIP call failed, whatever the code; otherwise 0. */
+  int32_t hip_code;     /**< The hipError_t if a HIP call failed, for any code; otherwise 0. */
   char field[52];       /**< The argument or field at fault, e.g. "k.stride[1]", or empty. */
   char message[448];    /**< One sentence: the field, its value, the rule or the nearest supported value. */
 } sluice_error;
@@ -139,7 +139,7 @@ SLUICE_API sluice_status sluice_build_info(sluice_build *build, sluice_error *er
 enum sluice_log_level {
   SLUICE_LOG_ERROR = 1,   /**< Something failed in a way that a status cannot say (a destroy, for example). */
   SLUICE_LOG_WARNING = 2, /**< Worth knowing. */
-  SLUICE_LOG_INFO = 3,    /**< What was found and chosen, when contexts and plans are made. */
+  SLUICE_LOG_INFO = 3,    /**< Devices found and kernels chosen when contexts and plans are made. */
   SLUICE_LOG_DEBUG = 4    /**< Every step of finding and choosing. */
 };
 
@@ -723,7 +723,7 @@ typedef struct sluice_launch {
   void *stream;              /**< hipStream_t of the context's device; NULL is the default stream. */
   void *workspace;           /**< Device memory, aligned and sized as the plan says; may hold anything. */
   uint64_t workspace_bytes;  /**< Size of `workspace`. */
-  const sluice_dependency *dependencies; /**< What the run waits for; NULL if the count is 0. */
+  const sluice_dependency *dependencies; /**< Work that the run waits for; NULL if the count is 0. */
   void *signal_event;                    /**< Nullable hipEvent_t, recorded on `stream` after the run. */
 } sluice_launch;
 
@@ -785,10 +785,10 @@ enum sluice_rotary_style {
  * decrease, the rows of a sequence whose kv_lengths[b] is less than its new rows, and a row whose page is not
  * among the sequence's entries: page_table_stride of them, if that is not 0 and there are several sequences,
  * and for CSR those up to page_starts[b + 1]. So with page_count an append stores only to pages of the
- * caches, whatever the arrays hold. Without page_count, page numbers that are too large lead to stores out of
- * bounds. Entries past the end of a table, and positions past the end of `rotary`, are read out of bounds and
- * may fault. sluice_reference_append refuses what is skipped here, except negative slots and rows without a
- * sequence.
+ * caches, for any contents of the arrays. Without page_count, page numbers that are too large lead to stores
+ * out of bounds. Entries past the end of a table, and positions past the end of `rotary`, are read out of
+ * bounds and may fault. sluice_reference_append refuses what is skipped here, except negative slots and rows
+ * without a sequence.
  *
  *     k [0][tokens][kv_heads][head_dim_qk]        k_cache [page][row][kv_heads][head_dim_qk]
  *     v [0][tokens][kv_heads][head_dim_v]         v_cache [page][row][kv_heads][head_dim_v]
@@ -872,7 +872,7 @@ SLUICE_API sluice_status sluice_kv_append(sluice_context *context, const sluice_
  *
  *     LSE = ln (sum_p exp(partial_lse[p]) + exp(sink))       O = sum_p exp(partial_lse[p] - LSE) * partial[p]
  *
- * A part whose LSE is -infinity does not count, whatever its rows hold; if no part counts, O = 0 and LSE =
+ * A part whose LSE is -infinity does not count, even if its rows hold NaN; if no part counts, O = 0 and LSE =
  * -infinity, or the sink. A NaN in a row or LSE that counts stays in its row; an LSE of +infinity counts as
  * NaN. o may be the memory of one of the parts, and lse that of its LSEs, if they have the same types and
  * strides.
@@ -924,7 +924,7 @@ SLUICE_API sluice_status sluice_merge_states(sluice_context *context, const slui
  * all that sluice_problem and sluice_args describe, except scales per token or page and a negative scale:
  * every mode, mask and change of the scores; Q, K and V of any types in any mixture; any head dims. P is not
  * rounded; O is rounded once, to nearest even; LSE is F32. NaN or infinity in a value reaches exactly the
- * rows that see the key, whatever its score, and in a key only those. Lengths, starts and page numbers are
+ * rows that see the key, for any score, and in a key only those. Lengths, starts and page numbers are
  * checked like everything else.
  *
  * @return SLUICE_OK: o (and lse) are written; SLUICE_INVALID_ARGUMENT; SLUICE_UNSUPPORTED;

@@ -60,7 +60,7 @@ public:
   sluice_status code() const noexcept { return raw.code; }
   /** The name of code(). */
   const char *code_name() const noexcept { return sluice_status_name(raw.code); }
-  /** The hipError_t if a HIP call failed, whatever the code; otherwise 0. */
+  /** The hipError_t if a HIP call failed, for any code; otherwise 0. */
   int32_t hip_code() const noexcept { return raw.code == SLUICE_OK ? 0 : raw.hip_code; }
   /** The argument at fault, e.g. "k.stride[1]", or empty. Lives as long as this. */
   std::string_view field() const noexcept { return raw.code == SLUICE_OK ? "" : raw.field; }
@@ -186,7 +186,7 @@ using KernelInfo = Sized<sluice_kernel_info>;
 using PlanInfo = Sized<sluice_plan_info>;
 /** The device of a context. */
 using DeviceInfo = Sized<sluice_device_info>;
-/** Where the library comes from. */
+/** The version and build of the library. */
 using BuildInfo = Sized<sluice_build>;
 
 /** Describes a context; fields as in sluice_context_desc. */

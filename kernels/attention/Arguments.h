@@ -45,7 +45,7 @@ public:
     return b.isFalse(b.equal(b.bitAnd(late("score_flags"), b.i32(int32_t(bit))), b.i32(0)));
   }
 
-  /// value * factor[head], or factor[0] if `perHead` is not set; `value` if there is no such factor.
+  /// value * factor[head], or factor[0] if `perHead` is not set; `value` without such a factor.
   Value scaled(Value value, Name factor, package::ScoreFlag perHead, Value head) const;
 
   /// An element of an array, or `otherwise` if the array is missing. All wave-uniform.
@@ -66,8 +66,8 @@ struct Sequence {
   mlir::Value keys;
 };
 
-/// Reads starts and lengths from memory if there are any. Whatever their values, the rows and keys are among
-/// the tensors' rows, and no more than q_len and kv_len.
+/// Reads starts and lengths from memory if there are any. For any values, the rows and keys are among the
+/// tensors' rows, and no more than q_len and kv_len.
 Sequence readSequence(Emitter &b, const Arguments &arguments, mlir::Value batch);
 
 } // namespace sluice

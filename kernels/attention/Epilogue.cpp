@@ -139,7 +139,7 @@ void Epilogue::finish(Value maximum, Value sum, const KeyRange &keys, StoresLse 
     });
   };
   if (storesLse.isFirst) finishLse();
-  // A split without keys has no weight in the merge, whatever its row of O contains.
+  // A split without keys has no weight in the merge, even if its row of O is garbage.
   Value hasKeys = b.less(b.i32(0), keys.keyLimit); // in a register
   b.when(b.isFalse(b.both(partial, b.isFalse(hasKeys))), [&] {
     Value offset = addresses.offsetOfRow("o", firstRow);

@@ -53,7 +53,7 @@ private:
   void finish(Value maximum, Value sum, const KeyRange &keys, StoresLse storesLse,
               llvm::function_ref<void(Value row, Value weight, mlir::Type type)> store) const;
   Value chunkOf(llvm::ArrayRef<Value> elements, mlir::Type type) const;
-  /// The sink's logit of this lane's head; meaningless if there are no sinks.
+  /// The sink's logit of this lane's head; meaningless without sinks.
   Value sinkOfHead(Value sinks) const;
   Value withScale(Value weight) const;
   void storeLse(Value lse, Value place) const;

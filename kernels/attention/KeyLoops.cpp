@@ -143,8 +143,8 @@ static void setScores(AheadState &state, const ScoreRules::Applied &applied) {
   state.hidden = applied.hidden;
 }
 
-/// Completes `state`, whose scores are new, with the maximum and the values derived from it. If there are no
-/// scores because the wave is done, the maximum stays.
+/// Completes `state`, whose scores are new, with the maximum and the values derived from it. Without
+/// scores, because the wave is done, the maximum stays.
 static void includeScores(const LoopParts &parts, AheadState &state, Value maximumBefore, Value any) {
   Emitter &b = parts.b;
   const Softmax &softmax = parts.softmax.front();

@@ -31,8 +31,8 @@ private:
   Value table, wide, pages;
 };
 
-/// Where a column of a row of K begins, in elements from the row's start: columns are in packs, or one pack
-/// holds them all.
+/// The beginning of a column of a row of K, in elements from the row's start: columns are in packs, or one
+/// pack holds them all.
 mlir::Value packedColumn(Emitter &b, const Arguments &arguments, mlir::Value column);
 
 } // namespace sluice

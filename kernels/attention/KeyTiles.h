@@ -21,7 +21,7 @@ class KeyCopies {
 public:
   using Value = mlir::Value;
 
-  /// Keys at or past the range's keyLimit become zeros and are not read. `pages`: null if there is no page
+  /// Keys at or past the range's keyLimit become zeros and are not read. `pages`: null without a page
   /// table. Every reference must outlive this.
   KeyCopies(Emitter &b, const Arguments &arguments, const KeyRange &keys, const KeyPages *pages)
       : b(b), arguments(arguments), keys(keys), pages(pages) {}

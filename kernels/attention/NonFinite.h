@@ -80,7 +80,7 @@ private:
   Emitter &b;
   TileMath &math;
   mlir::Type element;
-  unsigned infinity; // its bits; FP8 has none
+  unsigned infinity; // its bits; FP8 has no infinity
 };
 
 } // namespace sluice

@@ -201,9 +201,9 @@ TileMath::Result TileMath::finish(Value maximum, Value factor, Value sum, Value 
         Value weight = b.exp2(b.subF(keys, reference));
         Value total = b.fma(sum, weight, b.exp2(b.subF(sink, reference)));
         // Without visible keys, the sink is the result, to the last bit.
-        Value alone = b.select(b.equalF(lsePerLog2, b.f32(1)), sink, logit);
+        Value emptyLse = b.select(b.equalF(lsePerLog2, b.f32(1)), sink, logit);
         Value lse = b.mulF(b.addF(reference, b.log2(total)), lsePerLog2);
-        return SmallVector<Value>{b.mulF(weight, inverse(total)), b.select(empty, alone, lse)};
+        return SmallVector<Value>{b.mulF(weight, inverse(total)), b.select(empty, emptyLse, lse)};
       },
       [&] {
         Value log2 = b.select(empty, none, b.fma(maximum, factor, b.log2(sum)));

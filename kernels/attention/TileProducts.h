@@ -29,8 +29,8 @@ public:
   using Read = llvm::function_ref<Value(unsigned panel, unsigned columns, Value key, Value column)>;
 
   /// lane, laneRow and laneGroup: see LaneRows. `columns` must outlive this. `firstColumn`: where the wave's
-  /// part of the columns of V begins; null if it has all. `isFull`: there are no registers for the addresses
-  /// of all reads of a tile, so each tile computes them again.
+  /// part of the columns of V begins; null if it has all. `isFull`: the registers do not suffice for the
+  /// addresses of all reads of a tile, so each tile computes them again.
   TileProducts(Emitter &b, TileMath &math, mlir::Type element, const HeadColumns &columns, unsigned tileKv,
                Value lane, Value laneRow, Value laneGroup, Value firstColumn, bool isFull)
       : b(b), math(math), nonFinite(b, math, element), columns(columns), tileKv(tileKv), lane(lane),

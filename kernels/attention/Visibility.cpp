@@ -80,7 +80,7 @@ SmallVector<Value> Visibility::hide(ArrayRef<Value> blocks, Value tileKey, const
     }
     return masked;
   };
-  SmallVector<Value> behind = b.rarely(
+  SmallVector<Value> causal = b.rarely(
       hidesBehind(tileKey, rows),
       [&] {
         Value limit = b.behindProducts(b.sub(rows.laneLast, ofLane));
@@ -91,10 +91,10 @@ SmallVector<Value> Visibility::hide(ArrayRef<Value> blocks, Value tileKey, const
       hidesBefore(tileKey, rows),
       [&] {
         Value limit = b.behindProducts(b.sub(rows.laneFirst, ofLane)), sinks = b.sub(sinkTokens, ofLane);
-        return each(behind,
+        return each(causal,
                     [&](Value key) { return b.both(b.less(key, limit), b.isFalse(b.less(key, sinks))); });
       },
-      [&] { return behind; });
+      [&] { return causal; });
 }
 
 } // namespace sluice

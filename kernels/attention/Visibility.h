@@ -28,7 +28,7 @@ public:
   Value firstKey(Value row) const;
   Value lastKey(Value row) const;
 
-  /// Chooses the tiles that the rows from `first` to `last` need. Before the call, there are no tiles.
+  /// Chooses the tiles that the rows from `first` to `last` need. Before the call, no tile is chosen.
   void chooseTiles(Value first, Value last);
   Value tileCount() const { return count; }
   /// The first key of the tile with that number.

@@ -3,7 +3,7 @@
 // A group of 2^lanes_log2 lanes handles one token; each lane handles chunks of 8 elements of its row of K
 // (grid z = 0) or V (z = 1): 16 bytes read, 16 or 8 written. Every lane of a token finds the token's slot
 // separately: they all read the same words, at the cost of a single lane's reads. Offsets of rows and pages
-// have 64 bits, whatever the distance; divisions are multiplications (support/divisor.h).
+// have 64 bits, for any distance; divisions are multiplications (support/divisor.h).
 //
 // A rotation needs a pair of elements. In the pairs style both are in the chunk; in the halves style the
 // other one is rotary_dim / 2 away, and if chunks and halves align (rotary_dim % 16 == 0), the other elements

@@ -10,7 +10,7 @@
 // - m) and the place of the result are computed while the rows that they do not depend on are in flight.
 // Instructions keep the order in which they are built here.
 //
-// Parts that do not count are not added, whatever they contain. Tokens that a sequence does not have, and
+// Parts that do not count are not added, even if they contain NaN. Tokens that a sequence does not have, and
 // sequences that are not to be merged, are not written. Step by step, only their LSEs are read.
 //
 // The order in which parts are added depends only on their numbers and the row's width: more slots than
@@ -403,7 +403,7 @@ private:
   /// are relative to.
   Value findOffset(Value ofLane, Value sink) {
     Value maximum = division.join(b, ofLane, [&](Value x, Value y) { return b.maxF(x, y); })[0];
-    // NaN by itself is not a maximum, and +infinity is not a number.
+    // NaN is never a maximum, and +infinity is not a number.
     maximum = b.maxF(b.maxF(maximum, sink), b.f32(negativeInfinity));
     // If no part counts, exponents are relative to 0, which gives 0; relative to -infinity they would be NaN.
     offset = b.select(b.equalF(maximum, b.f32(negativeInfinity)), b.f32(0), maximum);

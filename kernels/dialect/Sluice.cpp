@@ -119,12 +119,12 @@ LogicalResult AttentionOp::verify() {
                          << "; kernels exist for f16, bf16 and f8E4M3FNUZ";
   if (isFp8 != getOType().has_value() || (isFp8 && !getOType()->isF16() && !getOType()->isBF16()))
     return emitOpError() << "o_type is " << getOTypeAttr() << " with elements of " << getElementType()
-                         << "; of f8E4M3FNUZ it is f16 or bf16, else there is none";
+                         << "; with f8E4M3FNUZ it must be f16 or bf16, with other types it must be absent";
   unsigned rows = getWaveRows(), waves = getWaves();
-  if (rows != 16 && rows != 32) return emitOpError() << "wave_rows is " << rows << "; it is 16 or 32";
+  if (rows != 16 && rows != 32) return emitOpError() << "wave_rows is " << rows << "; it must be 16 or 32";
   constexpr unsigned mostWaves = 16; // of a workgroup, which has at most 1024 lanes
   if (waves == 0 || waves > mostWaves)
-    return emitOpError() << "waves is " << waves << "; a workgroup has 1 to " << mostWaves;
+    return emitOpError() << "waves is " << waves << "; it must be 1 to " << mostWaves;
   unsigned rowsAtATime = waves * rows;
   if (getTileQ() == 0 || getTileQ() % rows != 0 ||
       (rowsAtATime % getTileQ() != 0 && (!getVInK() || getTileQ() != 2 * rowsAtATime)))
@@ -133,7 +133,8 @@ LogicalResult AttentionOp::verify() {
                          << (getVInK() ? ", or twice as many" : "");
   constexpr unsigned readColumns = 32; // of Q, by the lanes of a wave together
   if (rowBlocks() != 1 && getHeadDimQk() % readColumns != 0)
-    return emitOpError() << "head_dim_qk is " << getHeadDimQk() << "; with two blocks of rows a wave it is a "
+    return emitOpError() << "head_dim_qk is " << getHeadDimQk()
+                         << "; with two blocks of rows a wave it must be a "
                          << "multiple of " << readColumns;
   // Joining gives a wave one of four registers, which are neighbouring columns.
   constexpr unsigned joiningWaves = 4;
@@ -173,20 +174,21 @@ static LogicalResult verifyAccess(Operation *op, StringRef verb, LdsTileType til
     return op->emitOpError() << verb << ' ' << length << " elements across swizzle chunks of " << chunk;
   unsigned ofUnit = ColumnLayout::unitBytes / tile.getElementBytes();
   if (tile.getByColumns() && length != 1 && length != ColumnLayout::quadRows && length != ofUnit)
-    return op->emitOpError() << verb << ' ' << length << " elements of a tile by columns; they are 1, "
+    return op->emitOpError() << verb << ' ' << length
+                             << " elements of a tile by columns; the number must be 1, "
                              << ColumnLayout::quadRows << " or " << ofUnit;
   return success();
 }
 
 LogicalResult PagesOp::verify() {
   if (bool(getMagic()) != bool(getShift()))
-    return emitOpError() << "has one of magic and shift; both make a division";
+    return emitOpError() << "has one of magic and shift; a division needs both";
   if (bool(getHoleBegin()) != bool(getHoleEnd()))
-    return emitOpError() << "has one of hole_begin and hole_end; a hole has both";
+    return emitOpError() << "has one of hole_begin and hole_end; a hole needs both";
   if (bool(getLastLow()) != bool(getLastHigh()))
-    return emitOpError() << "has one of last_low and last_high; an entry has both halves";
+    return emitOpError() << "has one of last_low and last_high; an entry needs both halves";
   if (std::optional<int64_t> rows = getConstantIntValue(getRows()); rows && *rows < 1)
-    return emitOpError() << "rows is " << *rows << "; a page has at least one row";
+    return emitOpError() << "rows is " << *rows << "; it must be at least 1";
   return success();
 }
 
@@ -213,7 +215,7 @@ template <typename Op> static LogicalResult verifyRows(Op op, LdsTileType tile, 
   if (Value limit = op.getColumnLimit())
     if (std::optional<int64_t> columns = getConstantIntValue(limit);
         columns && (*columns < 0 || *columns % granule != 0))
-      return op.emitOpError() << "column_limit is " << *columns << "; it is a multiple of " << granule
+      return op.emitOpError() << "column_limit is " << *columns << "; it must be a multiple of " << granule
                               << " and not negative";
   if (tile.getByColumns() && !(isFetched && (op.isGather() || op.getCloseRows())))
     return op.emitOpError()
@@ -224,11 +226,11 @@ template <typename Op> static LogicalResult verifyRows(Op op, LdsTileType tile, 
     return success();
   }
   if (op.getCloseRows())
-    return op.emitOpError() << "promises close rows of a gather, whose pages lie anywhere";
+    return op.emitOpError() << "promises close rows of a gather, whose pages may be anywhere";
   if (!op.getPages() || !op.getPageStride())
     return op.emitOpError() << "gathers without pages or page_stride";
   if (bool(op.getPackLog2()) != bool(op.getPackStride()))
-    return op.emitOpError() << "has one of pack_log2 and pack_stride; packs have both";
+    return op.emitOpError() << "has one of pack_log2 and pack_stride; packs need both";
   return verifyPagedRows(op, op.getFirstRow(), op.getPages());
 }
 
@@ -254,7 +256,7 @@ static LogicalResult verifyFetched(Operation *op, Value rows, Type source) {
   unsigned dwords = dwordsOfLoad(source);
   auto type = cast<VectorType>(rows.getType());
   if (!type.getElementType().isInteger(32) || type.getRank() != 1 || type.getNumElements() % dwords != 0)
-    return op->emitOpError() << "has rows of type " << type << "; they are dwords, " << dwords
+    return op->emitOpError() << "has rows of type " << type << "; they must be dwords, " << dwords
                              << " for each load of a lane";
   return success();
 }

@@ -54,7 +54,7 @@ struct XorSwizzle {
   /// The swizzle with which any line / readBytes consecutive rows hold one column in different banks, where a
   /// line is what all banks deliver in one cycle: lanes that each read `readBytes` at one column of these
   /// rows do not conflict. Rows whose pitch already moves them to other banks share a phase; the phases
-  /// permute the rest. The identity if the pitch alone suffices.
+  /// permute the rest. The identity if the pitch suffices.
   static constexpr XorSwizzle forColumnReads(unsigned columns, unsigned elementBytes, unsigned readBytes,
                                              unsigned banks) {
     const unsigned line = banks * 4;

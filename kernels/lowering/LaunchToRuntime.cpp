@@ -90,7 +90,7 @@ LogicalResult checkLaunch(gpu::LaunchFuncOp launch, const LLVMTypeConverter &typ
   if (!codeObjectOf(binary))
     return launch.emitError() << "needs a gpu.binary with exactly one object, compiled to a binary or a fat "
                                  "binary";
-  if (launch.hasClusterSize()) return launch.emitError() << "has clusters, which AMD GPUs have not";
+  if (launch.hasClusterSize()) return launch.emitError() << "has clusters, which AMD GPUs do not have";
   for (Value operand : launch.getKernelOperands())
     if (!types.convertType(operand.getType()))
       return launch.emitError() << "has an argument of type " << operand.getType()

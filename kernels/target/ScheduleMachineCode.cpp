@@ -109,7 +109,7 @@ public:
                       : code.nameOf(instruction).starts_with("S_") ? Counter::scalar
                                                                    : Counter::vector;
     for (auto &[unit, load] : loads)
-      if (load.counter == counter) load.behind = std::min(load.behind + 1, most);
+      if (load.counter == counter) load.later = std::min(load.later + 1, most);
     // LLVM does not regard exchanging values between lanes through LDS as a load.
     if (kind != Kind::lds && !instruction.mayLoad()) return;
     for (const MachineOperand &def : instruction.all_defs())
@@ -123,8 +123,8 @@ public:
     bool changed = false;
     for (const auto &[unit, load] : other.loads) {
       auto [mine, isNew] = loads.try_emplace(unit, load);
-      changed |= isNew || load.behind < mine->second.behind;
-      mine->second.behind = std::min(mine->second.behind, load.behind);
+      changed |= isNew || load.later < mine->second.later;
+      mine->second.later = std::min(mine->second.later, load.later);
     }
     return changed;
   }
@@ -136,15 +136,15 @@ private:
   static constexpr unsigned most = 64; // more than any counter counts
   struct Load {
     Counter counter;
-    unsigned behind;
+    unsigned later;
   };
 
   void wait(int64_t immediate, Retired retired) {
     unsigned vm = Wait::vm(immediate), lgkm = Wait::lgkm(immediate);
     SmallVector<MCRegUnit> done;
     for (const auto &[unit, load] : loads)
-      if (load.counter == Counter::vector ? load.behind >= vm
-          : load.counter == Counter::lds  ? load.behind >= lgkm
+      if (load.counter == Counter::vector ? load.later >= vm
+          : load.counter == Counter::lds  ? load.later >= lgkm
                                           : lgkm == 0)
         done.push_back(unit);
     for (MCRegUnit unit : done) {
@@ -242,7 +242,7 @@ private:
         ordered = n;
       }
       if (nodes[n].kind == Kind::wait) lastWait = n;
-      auto behindWait = [&](MCRegUnit unit, const Access &access) {
+      auto afterWait = [&](MCRegUnit unit, const Access &access) {
         if (access.wait) depend(*access.wait, n, 1);
         if (lastWait && inFlight.contains(unit)) depend(*lastWait, n, 1);
       };
@@ -251,7 +251,7 @@ private:
         for (MCRegUnit unit : registers.regunits(operand.getReg())) {
           Access &access = accesses[unit];
           if (access.def) depend(*access.def, n, latency(nodes[*access.def], nodes[n], access.written));
-          behindWait(unit, access);
+          afterWait(unit, access);
           access.uses.push_back(n);
         }
       }
@@ -260,7 +260,7 @@ private:
         for (MCRegUnit unit : registers.regunits(operand.getReg())) {
           Access &access = accesses[unit];
           if (access.def) depend(*access.def, n, 1);
-          behindWait(unit, access);
+          afterWait(unit, access);
           for (unsigned use : access.uses)
             depend(use, n, 1);
           access = {n, std::nullopt, operand.getReg().asMCReg(), {}};
@@ -384,11 +384,11 @@ public:
     for (bool changed = true; changed;) {
       changed = false;
       for (const MachineBasicBlock &block : function) {
-        InFlight behind = inFlight[&block];
+        InFlight after = inFlight[&block];
         for (const MachineInstr &instruction : block)
-          behind.pass(instruction, code, [](MCRegUnit) {});
+          after.pass(instruction, code, [](MCRegUnit) {});
         for (const MachineBasicBlock *next : block.successors())
-          changed |= inFlight[next].meet(behind);
+          changed |= inFlight[next].meet(after);
       }
     }
     StringRef own = function.getFunction().getFnAttribute(ScheduleChoices::attribute).getValueAsString();
@@ -415,7 +415,7 @@ char ScheduleMachineCode::ID = 0;
 void addScheduleMachineCode(llvm::TargetPassConfig &config) {
   const llvm::PassInfo *inFront =
       llvm::PassRegistry::getPassRegistry()->getPassInfo(StringRef("si-pre-emit-peephole"));
-  if (!inFront) llvm::report_fatal_error("LLVM 22 has a pass si-pre-emit-peephole; this one has none");
+  if (!inFront) llvm::report_fatal_error("the pass si-pre-emit-peephole of LLVM 22 is missing in this LLVM");
   config.insertPass(inFront->getTypeInfo(), llvm::IdentifyingPassPtr(new ScheduleMachineCode()));
 }
 

@@ -45,8 +45,8 @@ cl::opt<bool> merge("merge", cl::desc("Make the pack from other packs instead"),
 cl::list<std::string> parts(cl::Positional, cl::desc("[packs to merge]"), cl::cat(category));
 cl::opt<std::string> variant("variant", cl::desc("Generate this variant only"), cl::value_desc("name"),
                              cl::cat(category));
-cl::opt<std::string> explain("explain", cl::desc("Show how this variant comes about"), cl::value_desc("name"),
-                             cl::cat(category));
+cl::opt<std::string> explain("explain", cl::desc("Show how this variant is built, stage by stage"),
+                             cl::value_desc("name"), cl::cat(category));
 cl::opt<std::string> compile("compile", cl::desc("Compile a module in the LLVM and ROCDL dialects"),
                              cl::value_desc("file.mlir"), cl::cat(category));
 cl::opt<std::string> emit("emit", cl::desc("input, mlir (LLVM and ROCDL dialects), llvm, asm or elf"),
@@ -150,7 +150,7 @@ int run(const Request &request, const char *program) {
   if (request.merge != !request.parts.empty()) return fail("--merge and packs to merge go together");
   if (request.merge) return mergeParts(request);
   if (!llvm::is_contained({"input", "mlir", "llvm", "asm", "elf"}, request.emit))
-    return fail("--emit is '" + request.emit + "'; it is input, mlir, llvm, asm or elf");
+    return fail("--emit is '" + request.emit + "'; it must be input, mlir, llvm, asm or elf");
   llvm::SmallVector<const Chip *> targets;
   for (llvm::StringRef name : request.chips.empty() ? std::vector<std::string>{"gfx942"} : request.chips) {
     const Chip *chip = findChip(name);
@@ -164,7 +164,7 @@ int run(const Request &request, const char *program) {
   if (!request.schedule.empty()) {
     auto choices = ScheduleChoices::parse(request.schedule);
     if (!choices)
-      return fail("--schedule is '" + request.schedule + "'; it is three numbers, the first not 0");
+      return fail("--schedule is '" + request.schedule + "'; it must be three numbers, the first not 0");
     schedules->clear();
     for (llvm::StringRef name : {request.variant, request.row})
       if (!name.empty()) schedules->try_emplace(name, *choices);
@@ -194,7 +194,7 @@ int run(const Request &request, const char *program) {
                             : !request.variant.empty() ? request.variant
                                                        : request.row;
   if (name.empty())
-    return fail("nothing to generate: --variant, --row, --explain, --compile, --pack or --list says what");
+    return fail("nothing to generate: give --variant, --row, --explain, --compile, --pack or --list");
   auto known = parseVariant(name);
   if (!known) return fail(llvm::toString(known.takeError()) + "; --list prints the names of those that ship");
   if (request.listPasses) {

@@ -107,9 +107,9 @@ std::pair<runtime::Device, runtime::HipSource> openDevice(const Settings &settin
   int32_t ordinal;
   if (!name.consume_front("hip:") || name.getAsInteger(10, ordinal))
     throw Failure(Status::invalid_argument, "device",
-                  text("--device is '", settings.device, "'; it is emulated or hip:N"));
+                  text("--device is '", settings.device, "'; it must be emulated or hip:N"));
   if (!settings.emulator.empty())
-    throw Failure(Status::invalid_argument, "emulator", "--emulator is about --device emulated");
+    throw Failure(Status::invalid_argument, "emulator", "--emulator needs --device emulated");
   runtime::HipSource source = runtime::find_hip();
   return {runtime::open_device(SLUICE_DEVICE_HIP, ordinal, source), source};
 }

@@ -55,8 +55,8 @@ public:
   Value fromByte(Value value, Value address) {
     return mlir::ROCDL::DsBpermuteOp::create(*this, getI32Type(), address, value);
   }
-  /// The same wave-uniform value, but not known before this point: whatever depends on it stays after the
-  /// memory operations and barriers above. Emits no instruction.
+  /// The same wave-uniform value, but not known before this point: everything that depends on it stays after
+  /// the memory operations and barriers above. Emits no instruction.
   Value inOrder(Value a) {
     return mlir::LLVM::InlineAsmOp::create(*this, a.getType(), a, /*asm_string=*/"", "=s,0",
                                            /*has_side_effects=*/true, /*is_align_stack=*/false,

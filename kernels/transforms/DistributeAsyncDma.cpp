@@ -28,10 +28,10 @@
 //
 //   one row per instruction        v_readlane, and a descriptor as above; its extent is 0 for a missing row
 //   several rows per instruction   ds_bpermute, and gather_to_lds: each lane with its row's 64-bit address.
-//                                  There is no range check: missing rows, and columns at or past their limit,
+//                                  Ranges are not checked: missing rows, and columns at or past their limit,
 //                                  are read from zeros in the code object's constant data.
 //
-// Either way a batch is one vector-memory instruction, whatever the limit is, so that marks stay exact and
+// Either way a batch is one vector-memory instruction, for any limit, so that marks stay exact and
 // reads of zeros are ordered like every other copy.
 //
 // page_lookup becomes loads of the table, which marks count as well. Their results arrive in the order of all
@@ -523,7 +523,7 @@ struct DistributeAsyncDmaPass : impl::DistributeAsyncDmaBase<DistributeAsyncDmaP
     }
   }
 
-  /// The layout, or an error that says why there is none.
+  /// The layout, or an error that says why it does not exist.
   static FailureOr<NestedLayout> layoutOf(Operation *op, unsigned waves, const Chip &chip) {
     if (auto copy = dyn_cast<AsyncDmaOp>(op)) {
       LdsTileType tile = copy.getTile().getType();

@@ -74,7 +74,7 @@ struct Node {
   unsigned ready = 0;    // turn at which all scheduled operands are ready
   unsigned phase = 0;    // how many barriers precede it in the source
   unsigned feeds = none; // number of the first MFMA of its phase that needs it
-  unsigned behind = 0;   // how many MFMAs come before it
+  unsigned after = 0;    // how many MFMAs come before it
   int due = 0;           // turn by which it should be scheduled, if MFMAs follow each other without a gap
   SmallVector<unsigned> users;
 };
@@ -241,7 +241,7 @@ private:
       unsigned count = copies.size(), usable = end - first - std::min(end - first, last);
       unsigned span = std::min(copyDistance * count, usable);
       for (auto [index, copy] : llvm::enumerate(copies))
-        nodes[copy].behind = first + index * span / count;
+        nodes[copy].after = first + index * span / count;
       first = end;
     }
     // Instructions that only copies need have time until then.
@@ -249,8 +249,8 @@ private:
       if (isCopy(node.op) || node.users.empty()) continue;
       unsigned first = none;
       for (unsigned user : node.users)
-        first = std::min(first, nodes[user].behind);
-      node.behind = first;
+        first = std::min(first, nodes[user].after);
+      node.after = first;
     }
   }
 
@@ -258,7 +258,7 @@ private:
     int passes = matrices.empty() ? 0 : nodes[matrices.front()].passes;
     for (Node &node : llvm::reverse(nodes)) {
       node.due = node.matrix()     ? int(node.feeds) * passes
-                 : isCopy(node.op) ? int(node.behind) * passes
+                 : isCopy(node.op) ? int(node.after) * passes
                                    : int(matrices.size()) * passes;
       for (unsigned user : node.users)
         node.due = std::min(node.due, nodes[user].due - int(node.latency));
@@ -294,7 +294,7 @@ private:
     std::pair<unsigned, int> bestClass(none, 0);
     for (auto it = candidates.begin(); it != candidates.end(); ++it) {
       const Node &node = nodes[*it];
-      if (node.ready > now || node.behind > nextMatrix) continue;
+      if (node.ready > now || node.after > nextMatrix) continue;
       if (node.port != 0 && portFree > now) continue;
       unsigned ahead = node.feeds == none ? 0 : node.feeds - std::min(node.feeds, nextMatrix);
       if (node.feeds != none && ahead >= (node.read ? readAhead : feedAhead)) continue;

@@ -14,7 +14,7 @@ namespace {
 // Every lane of a direct-to-LDS load gets a dword of LDS, however little it loads.
 constexpr unsigned ldsBytesPerLane = 4;
 
-/// The layout with loads of `width` bytes per lane, or the reason why there is none.
+/// The layout with loads of `width` bytes per lane, or the reason why it does not exist.
 FailureOr<NestedLayout> layoutOfWidth(unsigned width, LdsTileType tile, unsigned waves, unsigned waveSize,
                                       unsigned columnGranule, std::string &reason) {
   auto fail = [&](const llvm::Twine &why) {

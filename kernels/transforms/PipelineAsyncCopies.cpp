@@ -34,7 +34,7 @@
 // not carry them on. If two iterations shared registers, each would have to move them.
 //
 // Copies through registers (fetch_rows, land_rows) have their second slot in registers: there is one slot in
-// LDS whatever N is, and the loop is unrolled only for values that only the next iteration needs. Rows for
+// LDS for any N, and the loop is unrolled only for values that only the next iteration needs. Rows for
 // iteration t + 1 are fetched after the barrier that makes tile t readable, and land after the barrier before
 // the one that makes them readable. sink-copies moves both into the work that follows.
 //

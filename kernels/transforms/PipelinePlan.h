@@ -45,9 +45,9 @@ struct PipelinePlan {
   bool takesTurns = false;             // one slot each in LDS: tiles are copied while others are read
   unsigned barriers = 0;               // of an iteration
   mlir::SmallVector<Lookup> lookups;
-  bool waitsAhead = false;         // an iteration ends with the first wait of the next one
-  BarrierOp trailingBarrier;       // frees the tiles for the next iteration; null if the loop has none
-  mlir::SmallVector<Drain> drains; // in program order
+  bool waitsAhead = false;                   // an iteration ends with the first wait of the next one
+  BarrierOp trailingBarrier;                 // frees the tiles for the next iteration; null if it is missing
+  mlir::SmallVector<Drain> drains;           // in program order
   mlir::Operation *prologueBehind = nullptr; // the copy after which the prologue goes; null: before the loop
 };
 

@@ -15,7 +15,7 @@
 //
 // Before a tile takes over bytes, every wave must be done with the tile that had them: at the new tile's
 // live_in, on every path, a barrier must have happened since the last access to the old tile, and the landing
-// of a copy is an access. Existing barriers count; where there is none, one is inserted before the live_in.
+// of a copy is an access. Existing barriers count; where one is missing, it is inserted before the live_in.
 // (A copy still in flight at that point means a wrong mark, and is an error: no barrier waits for it.)
 //
 // Safe direction: too much interference costs LDS, too many barriers cost time; too little of either is a

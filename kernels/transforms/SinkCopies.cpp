@@ -14,7 +14,7 @@
 //
 // Loads and LDS writes of copies through registers go the same way, and the branches yield the loaded values.
 //
-// All waves copy a tile together, whatever else they do. So every path gets every copy and every mark exactly
+// All waves copy a tile together, on every path. So every path gets every copy and every mark exactly
 // once, in their order: at the start of a branch without MFMAs; in a branch with MFMAs, before the first, or
 // in the branches of the nested operation that has them. Operations that only copies need go with them. Loads
 // of page tables stay, and are in flight before the copies.

@@ -176,7 +176,8 @@ struct StageOutputPass : impl::StageOutputBase<StageOutputPass> {
     unsigned elementBytes = element.getIntOrFloatBitWidth() / 8, waves = wavesOf(kernel, chip);
     unsigned chunk = storeBytes / elementBytes, columns = store.getPanelColumns(), rows = store.getTileRows();
     if (columns % chunk != 0 || chip.waveSize % (columns / chunk) != 0)
-      return decline("a row of " + llvm::Twine(columns) + " elements is no power of two of 16-byte pieces");
+      return decline("a row of " + llvm::Twine(columns) +
+                     " elements is not a power of two of 16-byte pieces");
     auto isWide = [&](Type type) { return chunk % cast<VectorType>(type).getNumElements() != 0; };
     if (llvm::any_of(store.getValues().getTypes(), isWide))
       return decline("lanes hold more than 16 neighbouring bytes at a time");

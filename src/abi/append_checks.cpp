@@ -45,11 +45,11 @@ void check_flags(uint32_t flags) {
 }
 
 void check_types(const sluice_append &append) {
-  if (append.source_type == 0) invalid("source_type", "source_type is missing; it is a sluice_dtype");
+  if (append.source_type == 0) invalid("source_type", "source_type is missing; it must be a sluice_dtype");
   if (append.source_type != SLUICE_F16 && append.source_type != SLUICE_BF16) {
     unsupported("source_type", dtype_text(append.source_type), "f16 or bf16");
   }
-  if (append.cache_type == 0) invalid("cache_type", "cache_type is missing; it is a sluice_dtype");
+  if (append.cache_type == 0) invalid("cache_type", "cache_type is missing; it must be a sluice_dtype");
   if (append.cache_type != append.source_type && append.cache_type != SLUICE_E4M3FNUZ) {
     // The nearest one-byte type is e4m3fnuz, the nearest wider one the source's.
     const bool is_wide = runtime::dtype_bytes(append.cache_type) > 1;
@@ -84,7 +84,7 @@ void check_extents(const sluice_append &append) {
   check_positive("tokens", append.tokens);
   if (append.k_pack < 0 || (append.k_pack > 0 && append.head_dim_qk % append.k_pack != 0)) {
     invalid("k_pack", text("k_pack is ", append.k_pack, "; it must divide head_dim_qk, which is ",
-                           append.head_dim_qk, ", or be 0 for none"));
+                           append.head_dim_qk, ", or be 0 for no packs"));
   }
   if (append.k_pack % chunk != 0) unsupported("k_pack", append.k_pack, "multiples of 8");
 }
@@ -101,7 +101,7 @@ void check_given(std::string_view field, const void *pointer, uint32_t alignment
                  std::string_view when) {
   if ((pointer != nullptr) != wanted) {
     invalid(std::string(field), wanted ? text(field, " is NULL; it is required ", when)
-                                       : text(field, " is given; it is for calls ", when));
+                                       : text(field, " is given; it must be NULL except in calls ", when));
   }
   check_array(field, pointer, alignment);
 }
@@ -113,8 +113,8 @@ void check_zero(std::string_view field, int64_t value, std::string_view when) {
 void check_places(const sluice_append &append) {
   const bool has_starts = append.starts != nullptr;
   if ((append.slots != nullptr) == has_starts) {
-    invalid("slots", has_starts ? "slots and starts are both given; rows get their place from one of them"
-                                : "slots and starts are both NULL; rows get their place from one of them");
+    invalid("slots", has_starts ? "slots and starts are both given; exactly one of them must be given"
+                                : "slots and starts are both NULL; exactly one of them must be given");
   }
   check_array("slots", append.slots, sizeof(int64_t));
   check_array("starts", append.starts, sizeof(int32_t));
@@ -122,7 +122,7 @@ void check_places(const sluice_append &append) {
   if (kind > SLUICE_PAGE_TABLE_CSR) unsupported("page_table_kind", kind, "SLUICE_PAGE_TABLE_CSR (2)");
   if ((kind != SLUICE_PAGE_TABLE_NONE) != has_starts) {
     invalid("page_table_kind",
-            text("page_table_kind is ", kind, "; it is ",
+            text("page_table_kind is ", kind, "; it must be ",
                  has_starts ? "SLUICE_PAGE_TABLE_BLOCK (1) or SLUICE_PAGE_TABLE_CSR (2) with starts"
                             : "SLUICE_PAGE_TABLE_NONE (0) with slots"));
   }
@@ -131,7 +131,8 @@ void check_places(const sluice_append &append) {
   else
     check_zero("batch", append.batch, "with slots");
   const bool wide = append.flags & SLUICE_PAGE_INDEX_64;
-  if (wide && !has_starts) invalid("flags", "flags has SLUICE_PAGE_INDEX_64, but there is no page table");
+  if (wide && !has_starts)
+    invalid("flags", "flags has SLUICE_PAGE_INDEX_64, but page_table is not used: rows are placed by slots");
   check_given("kv_lengths", append.kv_lengths, sizeof(int32_t), has_starts, "with starts");
   check_given("page_table", append.page_table, wide ? sizeof(int64_t) : sizeof(int32_t), has_starts,
               "with starts");
@@ -143,7 +144,7 @@ void check_places(const sluice_append &append) {
   }
   if (append.page_count < 0) {
     invalid("page_count",
-            text("page_count is ", append.page_count, "; it must not be negative, and 0 is unknown"));
+            text("page_count is ", append.page_count, "; it must not be negative; 0 means unknown"));
   }
   if (kind != SLUICE_PAGE_TABLE_BLOCK)
     check_zero("page_table_stride", append.page_table_stride, "without SLUICE_PAGE_TABLE_BLOCK");

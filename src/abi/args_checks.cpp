@@ -39,10 +39,10 @@ constexpr int64_t pack_stride_end = int64_t{1} << 22;
 
 void check_extent(std::string_view field, int32_t value, int64_t bound) {
   if (value <= 0) {
-    invalid(std::string(field),
-            text(field, " is ", value, "; it must be at least 1",
-                 value < 0 || field == "batch" ? ""
-                                               : ", or 0 for the problem's bound, and the problem has none"));
+    invalid(std::string(field), text(field, " is ", value, "; it must be at least 1",
+                                     value < 0 || field == "batch"
+                                         ? ""
+                                         : ", or 0 for the problem's bound, but the problem has no bound"));
   }
   if (bound != 0 && value > bound) {
     invalid(std::string(field), text(field, " is ", value, "; the problem's max_", field, " is ", bound));
@@ -127,9 +127,9 @@ void check_sequences(const sluice_problem &problem, const sluice_args &args) {
   }
   const bool block = paged && !csr;
   if (args.page_table_stride < 0 || (!block && args.page_table_stride != 0)) {
-    invalid("page_table_stride", text("page_table_stride is ", args.page_table_stride,
-                                      block ? "; it must not be negative"
-                                            : "; it must be 0: there is no SLUICE_PAGE_TABLE_BLOCK"));
+    invalid("page_table_stride",
+            text("page_table_stride is ", args.page_table_stride,
+                 block ? "; it must not be negative" : "; it must be 0 without SLUICE_PAGE_TABLE_BLOCK"));
   }
   // With a stride of 0 all sequences share one table, and the last sequence's entries may extend past any
   // stride.
@@ -182,7 +182,7 @@ void check_tensor(const Shape &shape, const TensorRules &rules, bool has_starts,
   const auto &stride = shape.tensor.stride;
   if (rules.unit_dim_stride && !is_packed && stride[3] != 1) bad_stride(shape, 3, "it must be 1");
   if (has_starts && stride[0] != 0) {
-    bad_stride(shape, 0, "it must be 0 where starts say where sequences begin");
+    bad_stride(shape, 0, "it must be 0 with starts");
   }
   check_reach(shape, rules.tile_q != 0 ? device_address_end : UINT64_MAX);
   for (size_t i = 0; i < (is_packed ? 4 : 3); ++i) {
@@ -258,7 +258,7 @@ void check_mask(const sluice_problem &problem, const sluice_args &args, uint64_t
   const Shape shape = {
       "mask", args.mask, {args.batch, problem.q_heads, args.q_len, divide_up(args.kv_len, 8)}, 1};
   check_pointer(shape, 1);
-  if (args.mask.stride[3] != 1) bad_stride(shape, 3, "it must be 1: the bits of a row lie together");
+  if (args.mask.stride[3] != 1) bad_stride(shape, 3, "it must be 1: the bits of a row are contiguous");
   check_reach(shape, address_end);
 }
 

@@ -25,7 +25,7 @@ void check_desc(const sluice_context_desc &desc) {
         text("flags is ", support::hexadecimal(desc.flags), "; this library knows no flags of a context"));
   }
   const bool is_target = desc.kind == SLUICE_DEVICE_TARGET;
-  if (desc.kind == 0) invalid("kind", "kind is missing; it is a sluice_device_kind");
+  if (desc.kind == 0) invalid("kind", "kind is missing; it must be a sluice_device_kind");
   if (desc.kind > SLUICE_DEVICE_TARGET) {
     throw Failure(Status::unsupported, "kind",
                   text("kind is ", desc.kind, "; nearest supported: SLUICE_DEVICE_TARGET (3)"));
@@ -35,7 +35,8 @@ void check_desc(const sluice_context_desc &desc) {
   if (!is_target && desc.target != nullptr)
     invalid("target", "target is given; only SLUICE_DEVICE_TARGET has one");
   if (is_target && desc.device_ordinal != 0) {
-    invalid("device_ordinal", text("device_ordinal is ", desc.device_ordinal, "; a target has no devices"));
+    invalid("device_ordinal",
+            text("device_ordinal is ", desc.device_ordinal, "; it must be 0: a target has no devices"));
   }
   if (desc.hip_resolver != nullptr && desc.kind != SLUICE_DEVICE_HIP) {
     invalid("hip_resolver", "hip_resolver is given; only SLUICE_DEVICE_HIP takes one");

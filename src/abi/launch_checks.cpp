@@ -48,17 +48,17 @@ void check_dependencies(const sluice_launch &launch) {
       refuse(Status::invalid_argument, field, message...);
     };
     if (dependency.kind == 0)
-      bad("kind", " is 0; it is SLUICE_DEPENDS_ON_EVENT (1) or SLUICE_DEPENDS_ON_STREAM (2)");
+      bad("kind", " is 0; it must be SLUICE_DEPENDS_ON_EVENT (1) or SLUICE_DEPENDS_ON_STREAM (2)");
     if (dependency.kind > SLUICE_DEPENDS_ON_STREAM) {
       refuse(Status::unsupported, "kind", " is ", dependency.kind,
              "; the last value that this version knows is SLUICE_DEPENDS_ON_STREAM (2)");
     }
     if (dependency.reserved != 0) {
       refuse(Status::newer_struct, "reserved", " is ", dependency.reserved,
-             "; to this library it means nothing yet, and must be 0");
+             "; it is reserved in this version, and must be 0");
     }
     if (dependency.event == nullptr)
-      bad("event", " is NULL; both kinds of dependency need an event of the caller's");
+      bad("event", " is NULL; both kinds of dependency need an event from the caller");
     if (dependency.kind == SLUICE_DEPENDS_ON_EVENT && dependency.stream != nullptr) {
       bad("stream", " is given; it must be NULL for SLUICE_DEPENDS_ON_EVENT");
     }

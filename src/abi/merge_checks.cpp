@@ -24,7 +24,7 @@ void check_positive(std::string_view field, int32_t value) {
 }
 
 void check_type(std::string_view field, uint32_t type) {
-  if (type == 0) invalid(std::string(field), text(field, " is missing; it is a sluice_dtype"));
+  if (type == 0) invalid(std::string(field), text(field, " is missing; it must be a sluice_dtype"));
   if (type > SLUICE_F32) {
     throw Failure(Status::unsupported, std::string(field),
                   text(field, " is ", runtime::dtype_text(type), "; nearest supported: bf16"));
@@ -95,9 +95,8 @@ void check_merge(const sluice_merge &merge) {
         text("flags is ", support::hexadecimal(merge.flags), "; this library knows no flags of a merge"));
   }
   if (merge.reserved != 0) {
-    throw Failure(
-        Status::newer_struct, "reserved",
-        text("reserved is ", merge.reserved, "; to this library it means nothing yet, and must be 0"));
+    throw Failure(Status::newer_struct, "reserved",
+                  text("reserved is ", merge.reserved, "; it is reserved in this version, and must be 0"));
   }
   check_types(merge);
   check_extents(merge);

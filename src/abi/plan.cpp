@@ -84,7 +84,7 @@ sluice_status sluice_preload(sluice_context *context, const sluice_problem *prob
     if (!shared.device().hip) {
       throw Failure(
           Status::no_device, "context",
-          text("context is the target ", shared.device().arch, ": there is no device to load kernels onto"));
+          text("context is the target ", shared.device().arch, ", which has no device to load kernels onto"));
     }
     if (problem != nullptr) {
       sluice_problem copy;

@@ -36,7 +36,7 @@ constexpr uint32_t known_flags = SLUICE_CAUSAL | SLUICE_WRITE_LSE | SLUICE_HAS_W
 }
 
 void check_type(std::string_view field, uint32_t type) {
-  if (type == 0) invalid(field, text(field, " is missing; it is a sluice_dtype"));
+  if (type == 0) invalid(field, text(field, " is missing; it must be a sluice_dtype"));
   if (type > SLUICE_E5M2) unknown(field, type, "SLUICE_E5M2 (7)");
 }
 
@@ -45,7 +45,7 @@ void check_positive(std::string_view field, int32_t value) {
 }
 
 void check_bound(std::string_view field, int64_t value) {
-  if (value < 0) invalid(field, text(field, " is ", value, "; a bound is at least 1, or 0 for none"));
+  if (value < 0) invalid(field, text(field, " is ", value, "; it must be at least 1, or 0 for no bound"));
 }
 
 void check_types(const sluice_problem &problem) {
@@ -76,7 +76,7 @@ void check_width(const sluice_problem &problem, std::string_view field, int32_t 
   if (!(problem.flags & flag) && width != 0) {
     invalid(field, text(field, " is ", width, ", but flags lacks ", flag_name));
   }
-  if (width < 0) invalid(field, text(field, " is ", width, "; a width is at least 0"));
+  if (width < 0) invalid(field, text(field, " is ", width, "; it must be at least 0"));
 }
 
 void check_mask(const sluice_problem &problem) {
@@ -85,13 +85,13 @@ void check_mask(const sluice_problem &problem) {
   }
   if (problem.flags & SLUICE_CAUSAL && problem.flags & SLUICE_HAS_WINDOW_RIGHT) {
     invalid("flags", "flags has SLUICE_CAUSAL and SLUICE_HAS_WINDOW_RIGHT; it must have at most one of them: "
-                     "SLUICE_CAUSAL is a window_right of 0");
+                     "SLUICE_CAUSAL means a window_right of 0");
   }
   check_width(problem, "window_left", problem.window_left, SLUICE_HAS_WINDOW_LEFT, "SLUICE_HAS_WINDOW_LEFT");
   check_width(problem, "window_right", problem.window_right, SLUICE_HAS_WINDOW_RIGHT,
               "SLUICE_HAS_WINDOW_RIGHT");
   if (problem.sink_tokens < 0) {
-    invalid("sink_tokens", text("sink_tokens is ", problem.sink_tokens, "; it is at least 0"));
+    invalid("sink_tokens", text("sink_tokens is ", problem.sink_tokens, "; it must be at least 0"));
   }
   if (problem.sink_tokens != 0 && !(problem.flags & SLUICE_HAS_WINDOW_LEFT)) {
     invalid("sink_tokens",
@@ -101,12 +101,12 @@ void check_mask(const sluice_problem &problem) {
 
 void check_scores(const sluice_problem &problem) {
   if (!std::isfinite(problem.soft_cap) || problem.soft_cap < 0) {
-    invalid("soft_cap", text("soft_cap is ", problem.soft_cap, "; it is finite and at least 0"));
+    invalid("soft_cap", text("soft_cap is ", problem.soft_cap, "; it must be finite and at least 0"));
   }
   if (problem.bias_type > SLUICE_E5M2) unknown("bias_type", problem.bias_type, "SLUICE_F32 (3)");
   if (problem.bias_type > SLUICE_F32) {
     invalid("bias_type", text("bias_type is ", dtype_text(problem.bias_type),
-                              "; it must be f32, f16 or bf16, or 0 for none"));
+                              "; it must be f32, f16 or bf16, or 0 for no bias"));
   }
 }
 
@@ -136,7 +136,7 @@ void check_no_pages(const sluice_problem &problem) {
 void check_pages(const sluice_problem &problem) {
   check_positive("page_size", problem.page_size);
   if (problem.page_table_kind == SLUICE_PAGE_TABLE_NONE) {
-    invalid("page_table_kind", "page_table_kind is missing; with SLUICE_MODE_PAGED it is "
+    invalid("page_table_kind", "page_table_kind is missing; with SLUICE_MODE_PAGED it must be "
                                "SLUICE_PAGE_TABLE_BLOCK (1) or SLUICE_PAGE_TABLE_CSR (2)");
   }
   if (problem.page_table_kind > SLUICE_PAGE_TABLE_CSR) {
@@ -144,7 +144,7 @@ void check_pages(const sluice_problem &problem) {
   }
   if (problem.k_pack < 0 || (problem.k_pack != 0 && problem.head_dim_qk % problem.k_pack != 0)) {
     invalid("k_pack", text("k_pack is ", problem.k_pack, "; it must divide head_dim_qk, which is ",
-                           problem.head_dim_qk, ", or be 0 for none"));
+                           problem.head_dim_qk, ", or be 0 for no packs"));
   }
 }
 

@@ -209,7 +209,7 @@ private:
     check(symbol<int(void *, const void *, size_t, int)>("hipMemcpy")(to, from, bytes, kind), "hipMemcpy");
   }
 
-  /// The emulator's check reports since the last call, each for one run; empty if there are none.
+  /// The emulator's check reports since the last call, each for one run; empty without reports.
   std::string reports() const {
     if (!emulated) return "";
     auto *const take = symbol<size_t(char *, size_t)>("sluice_emulator_take_reports");
@@ -243,7 +243,7 @@ std::unique_ptr<Executor> make_executor(const std::string &name, const EmulatorS
   const bool hip = name.starts_with("hip:") && name.size() > 4 && name.size() < 10 &&
                    name.find_first_not_of("0123456789", 4) == std::string::npos;
   if (name != "emulated" && !hip)
-    throw UsageError("--device is '" + name + "'; it is 'emulated', 'hip:N' or 'reference'");
+    throw UsageError("--device is '" + name + "'; it must be 'emulated', 'hip:N' or 'reference'");
   return std::make_unique<DeviceExecutor>(name, settings, pack);
 }
 

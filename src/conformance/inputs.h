@@ -28,8 +28,8 @@ struct Inputs {
   std::vector<double> k, v;                      // [batch][key][KV head][element]
   Matrix bias;                                   // only if the case has one
   Matrix bits;                                   // only if given; 1 is visible
-  std::vector<double> alibi_slopes, sink_logits; // [query head]; 0 and -infinity if the case has none
-  std::vector<double> q_scale;                   // [query head]; 1 if the case has none
+  std::vector<double> alibi_slopes, sink_logits; // [query head]; 0 and -infinity if the case lacks them
+  std::vector<double> q_scale;                   // [query head]; 1 if the case lacks them
   std::vector<double> k_scale, v_scale;          // [KV head]
 };
 

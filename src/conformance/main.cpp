@@ -1,6 +1,7 @@
 //===- main.cpp - runs the conformance suite on one executor --------------------------------------------===//
 //
-// Exit status: 0 nothing failed, 1 something failed, 2 the command line is wrong, 3 the device is missing.
+// Exit status: 0: no case failed; 1: a case failed; 2: the command line is wrong; 3: the device does not
+// exist.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "options.h"
@@ -168,7 +169,7 @@ int run(const Options &options, const std::vector<std::string> &words) {
     add_closing_results(options, *executor, report);
     status = report.count(Outcome::failed) == 0 ? exit_passed : exit_failed;
   } else {
-    std::printf("SKIPPED: %s is not here: %s\n", options.device.c_str(), not_here.c_str());
+    std::printf("SKIPPED: %s is not available: %s\n", options.device.c_str(), not_here.c_str());
     for (const AnyCase &c : cases)
       report.results.push_back({.name = name_of(c), .outcome = Outcome::skipped, .reason = not_here});
   }
@@ -183,7 +184,7 @@ int run(const Options &options, const std::vector<std::string> &words) {
 /// HIP aborts the process if a kernel faults: then only this handler can name the case.
 void tell_case(int signal) {
   if (const char *name = running_case())
-    for (const char *part : {"sluice-conformance: the process ends in the case ", name, "\n"})
+    for (const char *part : {"sluice-conformance: the process ended in the case ", name, "\n"})
       if (::write(STDERR_FILENO, part, std::strlen(part)) < 0) break;
   ::raise(signal);
 }

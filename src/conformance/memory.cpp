@@ -261,7 +261,7 @@ std::string find_stray_write(const Case &c, const Memory &before, const Memory &
                (is_o     ? "O's"
                 : is_lse ? "LSE's"
                          : "an input's") +
-               " buffer was overwritten, which is no element of " +
+               " buffer was overwritten, which is not an element of " +
                (is_o     ? "O"
                 : is_lse ? "LSE"
                          : "an output");

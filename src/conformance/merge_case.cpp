@@ -236,7 +236,7 @@ Comparison compare(const MergeCase &c, const MergeExpected &expected, const Merg
                     (int(buffer) == before.o.buffer     ? "O's"
                      : int(buffer) == before.lse.buffer ? "LSE's"
                                                         : "an input's") +
-                    " buffer was overwritten, which is no element of an output");
+                    " buffer was overwritten, which is not an element of an output");
   return result;
 }
 

@@ -13,7 +13,7 @@ namespace sluice::test {
 struct Options {
   std::string device, part;
   Level level = Level::quick;
-  std::vector<std::string> patterns; // a case matches one of them; all do if there is none
+  std::vector<std::string> patterns; // a case matches one of them; all do if the list is empty
   EmulatorSettings settings;
   std::string pack_file;
   Pack pack;

@@ -11,7 +11,7 @@
 
 namespace sluice::test {
 
-/// Every sequence has q_len rows; those past its length are 0. Where an element is NaN or infinite, the
+/// Every sequence has q_len rows; those past its length are 0. If an element is NaN or infinite, the
 /// result must be one of the two.
 struct Expected {
   std::vector<double> o;             // [batch, q_len, q_heads, head_size.v]

@@ -18,11 +18,11 @@ bool is_repeatable(const Case &c, Executor &executor, const Memory &before, cons
 
 /// Sequence by sequence, through plans with other bounds.
 bool is_batch_invariant(const Case &c, Executor &executor, const Memory &before, const Memory &after) {
-  Case alone = c;
-  alone.bounded = !c.bounded;
+  Case other = c;
+  other.bounded = !c.bounded;
   Memory again = before;
   for (int b = 0; b < c.batch; ++b)
-    executor.run(alone, again, b);
+    executor.run(other, again, b);
   return again.buffers == after.buffers;
 }
 
@@ -63,9 +63,9 @@ void run_case(const Case &c, Executor &executor, Result &result) {
   const std::string stray = find_stray_write(c, before, memory);
   if (!stray.empty()) add_line(result.reason, stray);
   if (!c.bounded && !passes([&] { return is_repeatable(c, executor, before, memory); }))
-    add_line(result.reason, "a second run gave other bits");
+    add_line(result.reason, "a second run gave different bits");
   if (c.batch_invariant && !passes([&] { return is_batch_invariant(c, executor, before, memory); }))
-    add_line(result.reason, "its sequences one by one gave other bits");
+    add_line(result.reason, "its sequences, run one by one, gave different bits");
 }
 
 void run_case(const AppendCase &c, Executor &executor, Result &result) {

@@ -11,7 +11,7 @@ struct Sequences {
   explicit Sequences(const Case &c);
 
   std::vector<int> q_lengths, kv_lengths;
-  std::vector<int> q_starts, kv_starts; // empty if the call has none
+  std::vector<int> q_starts, kv_starts; // empty if the call lacks them
   int q_rows = 0, kv_rows = 0;          // rows of the tensors: of all sequences with starts, else of each
 
   /// The first two indices of a row in memory, except in pages.

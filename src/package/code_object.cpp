@@ -125,7 +125,7 @@ private:
   Record record(uint64_t offset, uint64_t size, const std::string &what) const {
     if (!fits(offset, size, file.size()))
       malformed(what + " at offset " + support::hex(offset) + ", " + std::to_string(size) +
-                " bytes, lies outside the " + std::to_string(file.size()) + " bytes of the file");
+                " bytes, is outside the " + std::to_string(file.size()) + " bytes of the file");
     return {file.data() + offset};
   }
 
@@ -140,7 +140,7 @@ private:
       if (address >= segment.address && fits(address - segment.address, size, segment.file.size()))
         return {segment.file.data() + (address - segment.address)};
     malformed(what + " at address " + support::hex(address) + ", " + std::to_string(size) +
-              " bytes, lies in no segment's contents");
+              " bytes, is not within a segment's contents");
   }
 
   void read_header() {
@@ -257,7 +257,7 @@ private:
       symbol.size = entry.u64(16);
       if (symbol.defined && !fits(symbol.address, symbol.size, result.extent))
         malformed("symbol '" + symbol.name + "' at address " + support::hex(symbol.address) + ", " +
-                  std::to_string(symbol.size) + " bytes, lies outside the image of " +
+                  std::to_string(symbol.size) + " bytes, is outside the image of " +
                   std::to_string(result.extent) + " bytes");
       result.dynamic_symbols.push_back(std::move(symbol));
     }
@@ -306,7 +306,7 @@ private:
           std::any_of(result.loaded.begin(), result.loaded.end(), [&](const Segment &segment) {
             return address >= segment.address && fits(address - segment.address, 8, segment.memory_bytes);
           });
-      if (!inside) malformed(what + " at address " + support::hex(address) + " lies in no segment");
+      if (!inside) malformed(what + " at address " + support::hex(address) + " is not within a segment");
       result.relocations.push_back({address, value});
     }
   }
@@ -397,7 +397,7 @@ private:
     const MsgpackValue *arguments = map.find(".args");
     if (!arguments) return kernel;
     if (arguments->kind != MsgpackValue::Kind::array)
-      malformed("metadata: " + where + " has .args that are no array");
+      malformed("metadata: " + where + " has .args that are not an array");
     for (const MsgpackValue &entry : arguments->elements) {
       const std::string which = where + " argument " + std::to_string(kernel.arguments.size());
       if (entry.kind != MsgpackValue::Kind::map) malformed("metadata: " + which + " is not a map");
@@ -408,7 +408,7 @@ private:
       argument.size = number(entry, ".size", which);
       if (!fits(argument.offset, argument.size, kernel.kernarg_bytes))
         malformed("metadata: " + which + " at offset " + std::to_string(argument.offset) + ", " +
-                  std::to_string(argument.size) + " bytes, lies outside the kernarg segment of " +
+                  std::to_string(argument.size) + " bytes, is outside the kernarg segment of " +
                   std::to_string(kernel.kernarg_bytes) + " bytes");
       kernel.arguments.push_back(std::move(argument));
     }

@@ -97,7 +97,7 @@ struct Kernel {
   std::string name;
   uint64_t descriptor_address = 0;
   uint64_t entry_address = 0;
-  uint64_t code_bytes = 0; // size of the function's symbol; 0 when it has none
+  uint64_t code_bytes = 0; // size of the function's symbol; 0 without a symbol
   KernelDescriptor descriptor;
 
   /// From the metadata; for sizes that the descriptor has too, the larger one, since tools leave either at 0.

@@ -31,14 +31,14 @@ constexpr uint32_t kernarg_bytes(KernargKind kind) {
 //                       stride that between the rows of a page
 //   lse                 null: not written
 //   q_rows, kv_rows     of q, o and lse, and of k and v, where there are starts; INT32_MAX if that is unknown
-//   q_starts ... page_starts   of sluice_args, each may be null; without page_table there are no pages
+//   q_starts ... page_starts   of sluice_args, each may be null; without page_table, K and V are contiguous
 //   bias, mask, alibi_slopes, sink_logits, q_scale, k_scale, v_scale   the same
 //   o_split_stride, lse_split_stride   between the results of splits of the keys
 //   k_pack_stride       between packs of 2^k_pack_log2 elements of a row of k
 //   scale_log2e         scale * log2(e), finite, >= 0
 //   cap_log2e           soft_cap * log2(e), 0 for none; two_per_cap is 2 / soft_cap
 //   lse_per_log2        ln(2), or 1 for an LSE to base 2
-//   window_left, window_right   of each row; sink_tokens first keys are visible whatever window_left is.
+//   window_left, window_right   of each row; sink_tokens first keys are visible for any window_left.
 //                       No window is one of kernarg_no_window
 //   group               query heads that share a KV head
 //   splits              workgroups among which the keys of a row are split ...

@@ -1,6 +1,6 @@
 //===- msgpack.cpp - a reader of MessagePack ------------------------------------------------------------===//
 //
-// One pass over the bytes; extension types are refused, since code objects have none.
+// One pass over the bytes; extension types are refused, since code objects do not use them.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "package/msgpack.h"

@@ -159,7 +159,7 @@ uint64_t bundle_file_bytes(const std::byte *image) {
 std::vector<std::byte> decompress_bundle(std::span<const std::byte> compressed) {
   constexpr size_t shortest_header = 24;
   if (compressed.size() < shortest_header || bundle_form(compressed.data()) != BundleForm::compressed)
-    corrupt("is no compressed one");
+    corrupt("is not a compressed bundle");
   const CompressedHeader header = read_compressed_header(compressed.data());
   if (header.file_bytes > compressed.size())
     corrupt(support::text(compressed.size(), " bytes of ", header.file_bytes));

@@ -58,7 +58,7 @@ void add(Merged &merged, const KernelEntry &entry, std::vector<std::byte> bundle
 } // namespace
 
 std::vector<std::byte> merge_packs(std::span<const PackReader> parts) {
-  if (parts.empty()) refuse("there are no packs to merge");
+  if (parts.empty()) refuse("the list of packs to merge is empty");
   const Manifest &first = parts.front().manifest();
   std::map<std::string, Merged> kernels;
   for (const PackReader &part : parts) {

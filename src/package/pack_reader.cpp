@@ -76,7 +76,7 @@ KernelEntry read_entry(Cursor &cursor) {
   KernelEntry entry;
   const std::string name = cursor.string();
   const std::optional<KernelName> parsed = parse_kernel_name(name);
-  if (!parsed) corrupt(support::text("'", name, "' is no kernel name by the grammar"));
+  if (!parsed) corrupt(support::text("'", name, "' does not match the grammar of kernel names"));
   entry.name = *parsed;
   entry.threads = cursor.number<uint32_t>();
   entry.lds_bytes = cursor.number<uint32_t>();
@@ -112,7 +112,7 @@ PackReader::PackReader(std::span<const std::byte> pack) : bytes(pack) {
     PackedKernel kernel = {read_entry(cursor), offset, cursor.number<uint64_t>(), cursor.number<uint64_t>(),
                            cursor.number<uint64_t>()};
     const std::string name = format_kernel_name(kernel.entry.name);
-    if (name <= previous) corrupt(support::text(name, " is out of order behind ", previous));
+    if (name <= previous) corrupt(support::text(name, " is out of order after ", previous));
     previous = name;
     if (kernel.compressed_bytes > bytes.size() - offset) {
       corrupt(support::text("the code of ", name, " is outside the pack"));
@@ -123,8 +123,8 @@ PackReader::PackReader(std::span<const std::byte> pack) : bytes(pack) {
     offset += kernel.compressed_bytes;
     contents.kernels.push_back(std::move(kernel));
   }
-  if (!cursor.at_end()) corrupt("the manifest goes on after its last kernel");
-  if (offset != bytes.size()) corrupt("there are bytes after the last kernel");
+  if (!cursor.at_end()) corrupt("the manifest continues after its last kernel");
+  if (offset != bytes.size()) corrupt("bytes follow the last kernel");
 }
 
 const PackedKernel *PackReader::find(std::string_view kernel) const {

@@ -59,7 +59,7 @@ PackWriter::PackWriter(std::string generator_, std::string llvm_version_)
 void PackWriter::add(KernelEntry entry, std::span<const ChipCode> code) {
   const std::string name = format_kernel_name(entry.name);
   if (parse_kernel_name(name) != entry.name) {
-    refuse("name", support::text("'", name, "' is no kernel name by the grammar"));
+    refuse("name", support::text("'", name, "' does not match the grammar of kernel names"));
   }
   std::vector<ChipCode> sorted(code.begin(), code.end());
   std::sort(sorted.begin(), sorted.end(), [](const auto &a, const auto &b) { return a.chip < b.chip; });
@@ -81,7 +81,7 @@ void PackWriter::add(KernelEntry entry, std::span<const ChipCode> code) {
         return format_kernel_name(kernel.entry.name) < n;
       });
   if (at != kernels.end() && at->entry.name == entry.name)
-    refuse("name", support::text(name, " is there twice"));
+    refuse("name", support::text(name, " was added twice"));
   const std::vector<std::byte> bundle = write_bundle(bundle_entries);
   if (bundle.size() >= bundle_bytes_limit) {
     refuse("code", support::text(name, " has a bundle of ", bundle.size(), " bytes; the limit is ",

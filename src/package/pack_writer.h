@@ -1,6 +1,7 @@
 //===- pack_writer.h - writes kernel packs --------------------------------------------------------------===//
 //
-// Build time only. Equal input gives an equal file, byte for byte, in whatever order the kernels are added.
+// Build time only. Equal input gives an equal file, byte for byte, for any order in which the kernels are
+// added.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once

@@ -28,7 +28,7 @@ void check_starts(std::string_view name, const int32_t *starts, int64_t batch,
   if (starts[0] < 0) invalid(name, 0, starts[0], "it must not be negative");
   for (int64_t b = 1; b <= batch; ++b) {
     if (starts[b] < starts[b - 1]) {
-      invalid(name, b, starts[b], text("starts must not fall, and the one before is ", starts[b - 1]));
+      invalid(name, b, starts[b], text("starts must not decrease, and the previous one is ", starts[b - 1]));
     }
   }
   if (tokens != 0 && starts[batch] > tokens) {

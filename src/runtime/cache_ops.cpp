@@ -72,7 +72,7 @@ void trace(const Context &context, const CacheOpKernel &kernel, const Grid &grid
   record.lds_bytes = kernel.packed->entry.lds_bytes;
   record.waves = cache_op_threads / wave_lanes;
   record.kernel = kernel.name.c_str();
-  record.reason = "there is one kernel for its types";
+  record.reason = "the only kernel for its types";
   context.trace(&record, context.trace_user);
 }
 

@@ -118,8 +118,8 @@ void choose_by_cost(Choice &choice, const Kernels &prefill, const Kernels &decod
   const bool has_splits = problem.max_batch == 1 || rows * group >= least_chunk_rows;
   std::vector<Candidate> candidates = by_cost(decode, work, splits_of(rows), compute_units);
   if (may_be_prefill) {
-    const auto alone = by_cost(prefill, work, has_splits ? splits_of(rows) : 1, compute_units);
-    candidates.insert(candidates.end(), alone.begin(), alone.end());
+    const auto prefills = by_cost(prefill, work, has_splits ? splits_of(rows) : 1, compute_units);
+    candidates.insert(candidates.end(), prefills.begin(), prefills.end());
     std::ranges::stable_sort(candidates, {}, [](const Candidate &one) { return one.estimate.clk(); });
   }
   const double prefill_clk =

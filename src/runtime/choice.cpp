@@ -99,7 +99,7 @@ void keep_forms(Kernels &kernels, const sluice_problem &problem) {
   if (kernels.empty())
     refuse("mode", text("mode is ", problem.mode, "; nearest supported: SLUICE_MODE_PAGED (2)"));
   if (!(problem.flags & SLUICE_V_IN_K)) leave_out("mla");
-  if (kernels.empty()) refuse("flags", "flags has not SLUICE_V_IN_K; nearest supported: with it");
+  if (kernels.empty()) refuse("flags", "flags lacks SLUICE_V_IN_K; nearest supported: with it");
 }
 
 void keep_feature(Kernels &kernels, const sluice_problem &problem, const Feature &feature) {

@@ -12,8 +12,8 @@
 
 namespace sluice::runtime {
 
-/// The kernels of a plan. A sequence of at most `few_rows` query rows goes to `few`, whatever else is in the
-/// batch; a longer one goes to `many`. One of the two may be missing: then no call has sequences for it.
+/// The kernels of a plan. A sequence of at most `few_rows` query rows goes to `few`, in every batch; a longer
+/// one goes to `many`. One of the two may be missing: then no call has sequences for it.
 struct Choice {
   const package::PackedKernel *many = nullptr; // prefill, without splits of its keys
   const package::PackedKernel *few = nullptr;  // decode; prefill only if it is the only kernel of the plan

@@ -38,7 +38,7 @@ bool has_legal_threads(const package::KernelEntry &entry) {
   return entry.threads != 0 && entry.threads <= 1024 && entry.threads % entry.name.waves == 0;
 }
 
-/// What the arithmetic of choices and grids assumes; no kernel is near these limits.
+/// Limits that the arithmetic of choices and grids assumes; no kernel is near them.
 bool has_legal_tiles(const package::KernelName &name) {
   constexpr uint32_t max_head_dim = 4096, max_tile_q = 4096;
   const auto is_head_dim = [](uint32_t dim) { return dim % 8 == 0 && dim <= max_head_dim; };
@@ -78,7 +78,7 @@ std::span<const std::byte> code_for(const std::string &chip, std::span<const std
   for (const package::BundleEntry &entry : package::read_bundle(bundle))
     if (entry.id == package::bundle_id(chip)) return entry.code;
   throw Failure(Status::pack_corrupt, "pack",
-                text("kernel pack: ", kernel, " should have code for ", chip, ", but its bundle has none"));
+                text("kernel pack: ", kernel, " should have code for ", chip, ", but its bundle does not"));
 }
 
 } // namespace

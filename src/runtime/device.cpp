@@ -56,7 +56,7 @@ uint32_t read_attribute(const HipTable &hip, int attribute, int ordinal) {
 void check_present(const HipTable &hip, HipError error, std::string_view call, std::string_view origin) {
   if (error == hip_no_device || error == hip_invalid_device) {
     throw Failure(Status::no_device, "device_ordinal",
-                  text("there is no HIP device: ", call, " of ", origin, " returned ", error), error);
+                  text("HIP found no such device: ", call, " of ", origin, " returned ", error), error);
   }
   check_hip(hip, error, call);
 }
@@ -108,9 +108,9 @@ Device named_target(std::string_view target) {
   Device device;
   const auto [end, error] = std::from_chars(units.data(), units.data() + units.size(), device.compute_units);
   if (error != std::errc() || end != units.data() + units.size() || device.compute_units == 0) {
-    throw Failure(
-        Status::invalid_argument, "target",
-        text("target is '", target, "'; it is a chip and its number of compute units, as in gfx942:304"));
+    throw Failure(Status::invalid_argument, "target",
+                  text("target is '", target,
+                       "'; it must be a chip and its number of compute units, as in gfx942:304"));
   }
   device.kind = SLUICE_DEVICE_TARGET;
   device.chip = device.arch = target.substr(0, colon);
@@ -138,7 +138,7 @@ CurrentDevice::CurrentDevice(const Device &device) : hip(*device.hip) {
 CurrentDevice::~CurrentDevice() {
   // The work on the device is already done, so a failure here does not fail the call.
   if (changed) {
-    report_failure("the thread's own device is not current again",
+    report_failure("the thread's device could not be made current again",
                    [&] { check_hip(hip, hip.hipSetDevice(previous), "hipSetDevice"); });
   }
 }

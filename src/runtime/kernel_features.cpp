@@ -103,7 +103,7 @@ void check_call_features(const package::KernelEntry &kernel, const sluice_proble
     if (!feature.is_needed(problem, args) || has_feature(kernel, feature.name)) continue;
     throw support::Failure(support::Status::unsupported, std::string(feature.field),
                            text(feature.field, " is given, but ", package::format_kernel_name(kernel.name),
-                                " has not the feature ", feature.name, "; nearest supported: NULL"));
+                                " does not have the feature ", feature.name, "; nearest supported: NULL"));
   }
 }
 

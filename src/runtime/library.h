@@ -18,8 +18,8 @@ struct HipSource {
   std::string origin;
 };
 
-/// The libamdhip64 that is already in the process, whatever its version; else libamdhip64.so.7, .6 or .5 by
-/// soname. Throws support::Failure (no_device) if there is none.
+/// The libamdhip64 that is already in the process, of any version; else libamdhip64.so.7, .6 or .5 by
+/// soname. Throws support::Failure (no_device) if none is found.
 HipSource find_hip();
 
 /// libsluice_emulator.so.1 by soname, else beside the file of libsluice.so; only by soname in a program that

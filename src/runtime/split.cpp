@@ -24,10 +24,10 @@ int32_t rows_of(const Choice &choice, int32_t q_len) {
 
 void check_bound(const char *field, int64_t bound) {
   if (bound != 0) return;
-  throw Failure(Status::unsupported, field,
-                text(field,
-                     " is 0, which is no bound; with SLUICE_DETERMINISM_BATCH_INVARIANT keys are split at "
-                     "fixed places, and the splits need workspace; nearest supported: 1 or more"));
+  throw Failure(
+      Status::unsupported, field,
+      text(field, " is 0, which means unbounded; with SLUICE_DETERMINISM_BATCH_INVARIANT keys are split at "
+                  "fixed places, and the splits need workspace; nearest supported: 1 or more"));
 }
 
 uint64_t bytes_of(const sluice_problem &problem, uint64_t splits, int64_t rows) {

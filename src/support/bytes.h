@@ -9,7 +9,8 @@
 
 namespace sluice::support {
 
-static_assert(std::endian::native == std::endian::little, "byte buffers are read and written as they lie");
+static_assert(std::endian::native == std::endian::little,
+              "byte buffers are read and written in the byte order of the host");
 
 template <typename Number> Number load_little(const std::byte *from) {
   Number value;

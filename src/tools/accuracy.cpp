@@ -252,12 +252,12 @@ std::string describe(const std::string &name, const ErrorFigures &figures, std::
     text += figures.passed() ? "  ok" : "  UNDECIDED";
   if (figures.unbounded != 0)
     text += fmt::format(
-        "\n    {} elements have a tolerance larger than anything they could be: with scores of this "
-        "size, rounding alone can change the result completely, and the bound says nothing",
+        "\n    {} elements have a tolerance larger than any value they can have: with scores of this "
+        "size, rounding errors can change the result completely, so the bound does not check them",
         figures.unbounded);
   if (figures.not_judged != 0)
     text +=
-        fmt::format("\n    {} elements not judged: they are NaN, and a NaN or infinity in V may reach them",
+        fmt::format("\n    {} elements not checked: they are NaN, and a NaN or infinity in V may reach them",
                     figures.not_judged);
   return text;
 }

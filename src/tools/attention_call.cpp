@@ -23,7 +23,7 @@ uint32_t dtype_of(const CallOptions &options) {
 
 int32_t as_extent(int64_t extent, const char *argument, const char *what) {
   if (extent < 1 || extent > std::numeric_limits<int32_t>::max())
-    throw NpyError(fmt::format("{}: its {} is {}; 1 to {} are possible", argument, what, extent,
+    throw NpyError(fmt::format("{}: its {} is {}; it must be 1 to {}", argument, what, extent,
                                std::numeric_limits<int32_t>::max()));
   return int32_t(extent);
 }
@@ -39,7 +39,8 @@ float parse_scale(const std::string &text) {
   char *end = nullptr;
   errno = 0;
   const double value = std::strtod(text.c_str(), &end);
-  if (text.empty() || *end != '\0') throw ToolError(fmt::format("--scale is '{}'; it is a number", text));
+  if (text.empty() || *end != '\0')
+    throw ToolError(fmt::format("--scale is '{}'; it must be a number", text));
   const float scale = float(value);
   if (errno == ERANGE || std::isinf(scale) != std::isinf(value) || (scale == 0) != (value == 0))
     throw ToolError(fmt::format("--scale is {}; it does not fit a float", text));
@@ -82,9 +83,9 @@ sluice_problem make_problem(const CallOptions &options, const CallInputs &inputs
       problem.mask_alignment = SLUICE_TOP_LEFT;
     else if (options.alignment != "bottom-right")
       throw ToolError(
-          fmt::format("--alignment is '{}'; it is 'bottom-right' or 'top-left'", options.alignment));
+          fmt::format("--alignment is '{}'; it must be 'bottom-right' or 'top-left'", options.alignment));
   } else if (options.alignment != "bottom-right") {
-    throw ToolError("--alignment says how a causal mask lies; it needs --causal");
+    throw ToolError("--alignment aligns a causal mask; it needs --causal");
   }
   return problem;
 }

@@ -102,19 +102,19 @@ std::optional<TimedDevice> open_device(const BenchOptions &options, const PackFi
   if (desc.kind == SLUICE_DEVICE_EMULATED)
     throw ToolError(
         "--device is 'emulated'; a launch there takes as long as this machine needs to emulate it, "
-        "which says nothing of a GPU: --timing is its model, and 'hip:N' a GPU");
+        "not as long as on a GPU; use --timing for the model of the chip, or 'hip:N' for a GPU");
   if (desc.kind == SLUICE_DEVICE_TARGET)
     throw ToolError(
-        fmt::format("--device is '{}', which has nothing to run on; 'hip:N' is a GPU, and --timing "
-                    "models a gfx942:{}",
+        fmt::format("--device is '{}', a target without a device; use 'hip:N' for a GPU, or --timing for "
+                    "the model of a gfx942:{}",
                     options.device, modelled_compute_units));
   TimedDevice device{make_context(options.device, pack.content()), {}};
   device.info = device_info(device.context.get());
   if (!options.no_model &&
       (std::string_view(device.info.chip) != "gfx942" || device.info.compute_units != modelled_compute_units))
     throw ToolError(
-        fmt::format("{} is a {} with {} compute units, and the model a gfx942 with {}; --no-model "
-                    "times it alone",
+        fmt::format("{} is a {} with {} compute units, and the model is a gfx942 with {}; --no-model "
+                    "only times it",
                     options.device, device.info.chip, device.info.compute_units, modelled_compute_units));
   return device;
 }
@@ -145,7 +145,7 @@ int bench_workloads(const BenchOptions &options, const PackFile &pack, std::opti
                device->info.arch, device->info.compute_units, device->info.runtime, options.runs.repetitions,
                options.runs.warm_up);
     if (is_emulated(device->info))
-      fmt::print("The device is emulated: its times are those of this machine and say nothing of a GPU.\n");
+      fmt::print("The device is emulated: its times are those of this machine, not of a GPU.\n");
     fmt::print("\n");
   }
   fmt::print("{}", table.head());
@@ -172,9 +172,8 @@ int bench_workloads(const BenchOptions &options, const PackFile &pack, std::opti
 int bench_command(const BenchOptions &options) {
   if (!options.timing && options.device.empty())
     throw ToolError(
-        "bench needs --timing, the model of the chip, or --device hip:N, a GPU. A launch on the "
-        "emulated device takes as long as this machine needs to emulate it, which says nothing of "
-        "a GPU");
+        "bench needs --timing for the model of the chip, or --device hip:N for a GPU. A launch on the "
+        "emulated device takes as long as this machine needs to emulate it, not as long as on a GPU");
   const PackFile pack(options.pack_file);
   std::optional<OutputFile> json;
   if (!options.json_file.empty()) json.emplace("--json", options.json_file);

@@ -12,16 +12,16 @@ namespace {
 constexpr int most_length = 1 << 20, most_count = 1 << 16;
 
 void add_work(CLI::App *command, WorkloadOptions &work, CLI::Option *kernel) {
-  command->add_option("--heads", work.heads, "of queries (default 64)")
+  command->add_option("--heads", work.heads, "heads of queries (default 64)")
       ->delimiter(',')
       ->check(CLI::Range(1, most_count));
-  command->add_option("--kv-heads", work.kv_heads, "of keys and values (default 8; 1 where V is in K)")
+  command->add_option("--kv-heads", work.kv_heads, "heads of keys and values (default 8; 1 if V is in K)")
       ->check(CLI::Range(1, most_count));
   CLI::Option *const batch =
       command
           ->add_option(
               "--batch", work.batch,
-              "sequences (default: as many as make 16384 tokens, 32 of decode and draft, 1 of chunk)")
+              "sequences (default: as many as make 16384 tokens; 32 for decode and draft, 1 for chunk)")
           ->check(CLI::Range(1, most_count));
   CLI::Option *const lengths =
       command->add_option("--lengths", work.lengths, "tokens of a prefill (default 1024,4096,16384)")
@@ -29,7 +29,7 @@ void add_work(CLI::App *command, WorkloadOptions &work, CLI::Option *kernel) {
           ->check(CLI::Range(1, most_length));
   command
       ->add_option("--causal", work.causal,
-                   "on, off or both (default: both of prefill, off of decode, else on)")
+                   "on, off or both (default: both for prefill, off for decode, else on)")
       ->check(CLI::IsMember({"on", "off", "both"}));
 
   // Without a plan a kernel is timed on prefill of contiguous tensors of its own types.
@@ -41,33 +41,34 @@ void add_work(CLI::App *command, WorkloadOptions &work, CLI::Option *kernel) {
       ->delimiter(',');
   plan_only(command->add_option("--type", work.types,
                                 "f16, bf16 (default), f16+fp8 and bf16+fp8 (K and V), fp8 (Q, K and V; O is\n"
-                                "bf16), fp8-f16 (O is f16), each but this one with -f32 behind it (O is\n"
-                                "f32, as bf16-f32), or all there are kernels for"))
+                                "bf16), fp8-f16 (O is f16), all but the last also with -f32 (O is f32,\n"
+                                "as bf16-f32), or all (every type that has kernels)"))
       ->delimiter(',');
-  plan_only(command->add_option("--head-dim", work.head_dims,
-                                "128 (default), or of K and V as 192/128, or all there are kernels for;\n"
-                                "where K has more than 512, as in 576/512, V is the front of its rows"))
+  plan_only(
+      command->add_option("--head-dim", work.head_dims,
+                          "128 (default), or of K and V as 192/128, or all (every size that has\n"
+                          "kernels); if K has more than 512, as in 576/512, V is the front of its rows"))
       ->delimiter(',');
   CLI::Option *const kv_len =
       plan_only(command->add_option("--kv-len", work.kv_lens,
-                                    "keys of a decode, chunk or draft (default 4096, of a chunk 16384)"))
+                                    "keys of a decode, chunk or draft (default 4096, for a chunk 16384)"))
           ->delimiter(',')
           ->check(CLI::Range(1, most_length));
   plan_only(command->add_option("--q-len", work.q_lens,
                                 "rows of a draft, 2 to 16 (default 2,4,8,16), or of a chunk (default 512);\n"
-                                "defaults are at most as many as there are keys"))
+                                "defaults never exceed the number of keys"))
       ->delimiter(',')
       ->check(CLI::Range(1, most_length));
   plan_only(command->add_option("--sequences", work.sequences,
-                                "so many sequences of so many keys, as 8x1024,64x8192"))
+                                "SEQUENCESxKEYS: numbers of sequences and of their keys, as 8x1024,64x8192"))
       ->delimiter(',')
       ->excludes(batch)
       ->excludes(lengths)
       ->excludes(kv_len);
   plan_only(command->add_option("--page-size", work.page_size,
-                                "rows of a page, 0: contiguous (default 16, of prefill 0)"))
+                                "rows of a page, 0: contiguous (default 16, for prefill 0)"))
       ->check(CLI::Range(0, most_length));
-  plan_only(command->add_option("--pages", work.pages, "shuffled (default) or in-order"))
+  plan_only(command->add_option("--pages", work.pages, "order of the pages: shuffled (default) or in-order"))
       ->check(CLI::IsMember({"shuffled", "in-order"}));
 }
 
@@ -86,7 +87,7 @@ void add_device(CLI::App *command, BenchOptions &bench, CLI::Option *timing, CLI
                    "memory filled before each run, which empties the caches (default 512); 0: none")
       ->check(CLI::Range(0, 1 << 14))
       ->needs(device);
-  command->add_flag("--no-model", bench.no_model, "without the model's figure beside the device's")
+  command->add_flag("--no-model", bench.no_model, "omit the model's figure beside the device's")
       ->needs(device)
       ->excludes(timing);
 }
@@ -95,8 +96,8 @@ void add_device(CLI::App *command, BenchOptions &bench, CLI::Option *timing, CLI
 
 void add_bench(CLI::App &app, BenchOptions &bench) {
   CLI::App *const command =
-      app.add_subcommand("bench", "how fast attention is, on the model of the chip or on a GPU");
-  CLI::Option *const timing = command->add_flag("--timing", bench.timing, "on the timing model");
+      app.add_subcommand("bench", "measure how fast attention is, on the model of the chip or on a GPU");
+  CLI::Option *const timing = command->add_flag("--timing", bench.timing, "use the timing model");
   CLI::Option *const kernel = command->add_option(
       "--kernel,--filter", bench.kernel_filter,
       "prefill with each kernel whose name matches, with * and ?, in place of those that\n"
@@ -105,18 +106,19 @@ void add_bench(CLI::App &app, BenchOptions &bench) {
   add_device(command, bench, timing, kernel);
   command
       ->add_option("--workgroups", bench.workgroups,
-                   "simulated on each simulated compute unit; 0: all it would get. Without this and\n"
-                   "--compute-units, all workgroups of the launch or of an XCD where they are few, else 8\n"
-                   "on each of 5; with --kernel always that")
+                   "workgroups simulated on each compute unit; 0: all that it would get. Default, without\n"
+                   "--compute-units: all workgroups of the launch or of an XCD if they are few, else 8 on\n"
+                   "each of 5 compute units; with --kernel always the latter")
       ->check(CLI::Range(0, 1 << 20));
   command
       ->add_option("--compute-units", bench.compute_units,
-                   "simulated together, at most: neighbours that read the same keys; 38 with\n"
-                   "--workgroups 0: all that an XCD does")
+                   "compute units simulated together, at most: neighbours that read the same keys; 38\n"
+                   "with --workgroups 0: the whole of an XCD")
       ->check(CLI::Range(1, 38));
-  add_file(command, "--json", bench.json_file, "write all figures here, too");
-  command->add_flag("--markdown", bench.markdown, "tables for a page");
-  command->add_flag("--parts", bench.parts, "where the time of the matrix cores goes, in parts that add up")
+  add_file(command, "--json", bench.json_file, "also write all figures to this file");
+  command->add_flag("--markdown", bench.markdown, "print tables for a page");
+  command
+      ->add_flag("--parts", bench.parts, "show where the time of the matrix cores goes, in parts that add up")
       ->needs(kernel);
   add_file(command, "--pack", bench.pack_file,
            "a pack, or a library with one inside (default: the library in use)");

@@ -38,13 +38,14 @@ sluice_context_desc describe_device(const std::string &device) {
     const auto [end, code] =
         std::from_chars(ordinal.data(), ordinal.data() + ordinal.size(), desc.device_ordinal);
     if (code != std::errc() || end != ordinal.data() + ordinal.size() || desc.device_ordinal < 0)
-      throw ToolError(fmt::format("--device is '{}'; after 'hip:' comes the number of a device", device));
+      throw ToolError(
+          fmt::format("--device is '{}'; 'hip:' must be followed by the number of a device", device));
   } else if (device.starts_with("gfx")) {
     desc.kind = SLUICE_DEVICE_TARGET;
     desc.target = device.c_str();
   } else {
-    throw ToolError(
-        fmt::format("--device is '{}'; it is 'emulated', 'hip:N' or a target such as 'gfx942:304'", device));
+    throw ToolError(fmt::format(
+        "--device is '{}'; it must be 'emulated', 'hip:N' or a target such as 'gfx942:304'", device));
   }
   return desc;
 }

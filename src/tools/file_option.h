@@ -10,7 +10,7 @@ namespace sluice::tools {
 /// not given.
 inline CLI::Option *add_file(CLI::App *command, const char *name, std::string &file, const char *help) {
   return command->add_option(name, file, help)->check([](const std::string &value) {
-    return value.empty() ? "is empty; it is the name of a file" : "";
+    return value.empty() ? "is empty; it must be the name of a file" : "";
   });
 }
 

@@ -30,7 +30,7 @@ std::vector<std::byte> read_file(const std::string &file, std::string_view neede
     return ToolError(fmt::format("{}: {}: {}", file, what, std::strerror(error)));
   };
   const ToolError too_large(
-      fmt::format("{}: is larger than the {} bytes of the largest file read", file, max_file_bytes));
+      fmt::format("{}: is larger than {} bytes, the limit for files to read", file, max_file_bytes));
   const std::unique_ptr<std::FILE, CloseFile> stream(std::fopen(file.c_str(), "rb"));
   struct stat there{};
   if (!stream || fstat(fileno(stream.get()), &there) != 0) throw fail("cannot be opened", errno);

@@ -219,7 +219,7 @@ NpyArray read_npy(const std::string &path) {
   std::array<unsigned char, 8> start{};
   read_exactly(file.get(), start.data(), start.size(), path, "first 8 header bytes");
   if (std::memcmp(start.data(), magic.data(), magic.size()) != 0)
-    throw NpyError(fmt::format("{}: is no .npy file: it does not begin with \\x93NUMPY", path));
+    throw NpyError(fmt::format("{}: is not a .npy file: it does not begin with \\x93NUMPY", path));
   const int version = start[6];
   if (version < 1 || version > 3)
     throw NpyError(

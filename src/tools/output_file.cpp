@@ -56,7 +56,8 @@ int write_all(int file, std::initializer_list<std::span<const std::byte>> parts)
 
 OutputFile::OutputFile(std::string argument, std::string name)
     : argument(std::move(argument)), path(std::move(name)) {
-  if (path.empty()) throw ToolError(fmt::format("{} is empty; it is the name of a file", this->argument));
+  if (path.empty())
+    throw ToolError(fmt::format("{} is empty; it must be the name of a file", this->argument));
   struct stat there{};
   const bool exists = ::stat(path.c_str(), &there) == 0;
   if (!exists && errno != ENOENT) fail(errno);

@@ -35,7 +35,7 @@ struct PlanTiming {
   std::vector<LaunchTiming> launches; // attention, then the merge of its splits, if any
 
   uint64_t clk() const;
-  /// Of the launches after the first.
+  /// The time of the launches after the first.
   uint64_t merge_clk() const;
   double microseconds() const;
   /// One standard error of clk(), in per cent; nothing if a launch's sample is too small to tell.

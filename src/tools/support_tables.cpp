@@ -21,7 +21,7 @@ constexpr int32_t largest_head_size = 1024;
 
 package::KernelName parsed(const std::string &kernel) {
   const std::optional<package::KernelName> name = package::parse_kernel_name(kernel);
-  if (!name) throw ToolError(fmt::format("{} is no kernel name", kernel));
+  if (!name) throw ToolError(fmt::format("{} is not a kernel name", kernel));
   return *name;
 }
 
@@ -174,7 +174,7 @@ std::string short_feature_table(const sluice_context *context) {
 
 std::string long_feature_table(const sluice_context *context) {
   std::string table =
-      "| feature | asked for by | supported | first kernel that serves it, or the refusal | kernels "
+      "| feature | requested by | supported | first kernel that serves it, or the refusal | kernels "
       "that list it | tested by |\n| --- | --- | --- | --- | --- | --- |\n";
   for (const Question &question : questions()) {
     const Answers answers = answers_of(context, question);
@@ -220,7 +220,7 @@ void check_complete(const sluice_context *context) {
       rest.remove_prefix(std::min(rest.size(), feature.size() + 1));
       if (!known.contains(feature))
         throw ToolError(
-            fmt::format("{} has the feature {}, which no row of the table asks for", kernel.name, feature));
+            fmt::format("{} has the feature {}, which no row of the table requests", kernel.name, feature));
     }
   }
 }

@@ -120,10 +120,10 @@ sluice_problem Workload::problem() const {
 void check_size(const Workload &work) {
   const uint64_t bytes = work.tensor_bytes();
   if (bytes > most_bytes)
-    throw ToolError(fmt::format(
-        "{} sequences of {} tokens, {} heads of queries and {} of keys have {} bytes; {} is "
-        "the most: choose less of --batch, --lengths, --kv-len, --sequences, --heads or --kv-heads",
-        work.batch, work.kv_len, work.q_heads, work.kv_heads, bytes, most_bytes));
+    throw ToolError(
+        fmt::format("{} sequences of {} tokens, {} heads of queries and {} of keys have {} bytes; {} is "
+                    "the most: reduce --batch, --lengths, --kv-len, --sequences, --heads or --kv-heads",
+                    work.batch, work.kv_len, work.q_heads, work.kv_heads, bytes, most_bytes));
 }
 
 } // namespace sluice::tools

@@ -65,7 +65,7 @@ struct Workload {
   /// The least that must be read and written: K and V once, Q, and O.
   double needed_bytes() const;
   uint64_t pages_per_sequence() const; // 0 without pages
-  /// Of all tensors.
+  /// The bytes of all tensors.
   uint64_t tensor_bytes() const;
 
   /// The bounds are the workload's own extents.

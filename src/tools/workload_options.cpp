@@ -35,7 +35,8 @@ std::vector<WorkKind> kinds_of(const WorkloadOptions &options) {
     const auto found = std::find_if(std::begin(work_kinds), std::end(work_kinds),
                                     [&](WorkKind kind) { return work_kind_name(kind) == name; });
     if (found == std::end(work_kinds))
-      throw ToolError(fmt::format("--workload is '{}'; it is 'prefill', 'decode', 'chunk' or 'draft'", name));
+      throw ToolError(
+          fmt::format("--workload is '{}'; it must be 'prefill', 'decode', 'chunk' or 'draft'", name));
     kinds.push_back(*found);
   }
   return kinds;
@@ -47,8 +48,8 @@ HeadDims dims_of(const std::string &text) {
   const auto v = slash == text.npos ? qk : number(std::string_view(text).substr(slash + 1), most_length);
   if (!qk || !v)
     throw ToolError(
-        fmt::format("--head-dim is '{}'; it is the elements of a row of K and V, as 128, those of "
-                    "K and those of V, as 192/128, or, only one, 'all'",
+        fmt::format("--head-dim is '{}'; it must be the elements of a row of K and V, as 128, of K and "
+                    "of V, as 192/128, or only 'all'",
                     text));
   return {*qk, *v, *qk > most_separate_dim};
 }
@@ -64,7 +65,7 @@ ElementTypes types_named(const std::string &name) {
   std::string names;
   for (const ElementTypes &types : element_types())
     names += fmt::format("'{}', ", types.name);
-  throw ToolError(fmt::format("--type is '{}'; it is {}or, only one, 'all'", name, names));
+  throw ToolError(fmt::format("--type is '{}'; it must be {}or only 'all'", name, names));
 }
 
 /// Whether a kernel was made for these types and head dims. Every kernel can return O as F32; none is made
@@ -120,7 +121,7 @@ std::vector<TypesAndDims> types_and_dims(const WorkloadOptions &options, const p
       if (!(all_dims || all_types) || has_kernel(kernels, one_types, one_dims))
         both.push_back({one_types, one_dims});
   if (both.empty())
-    throw ToolError(fmt::format("no kernel of the pack is made for --type {} and --head-dim {}",
+    throw ToolError(fmt::format("the pack has no kernel for --type {} and --head-dim {}",
                                 fmt::join(options.types, ","), fmt::join(options.head_dims, ",")));
   return both;
 }
@@ -137,10 +138,9 @@ std::vector<Sequences> sequences_of(const WorkloadOptions &options, WorkKind kin
     const auto length =
         by == text.npos ? std::nullopt : number(std::string_view(text).substr(by + 1), most_length);
     if (!batch || !length)
-      throw ToolError(
-          fmt::format("--sequences is '{}'; it is so many sequences of so many keys, as 8x4096, with "
-                      "1 to {} sequences and 1 to {} keys",
-                      text, most_sequences, most_length));
+      throw ToolError(fmt::format("--sequences is '{}'; it must be SEQUENCESxKEYS, as 8x4096, with "
+                                  "1 to {} sequences and 1 to {} keys",
+                                  text, most_sequences, most_length));
     all.push_back({*batch, *length});
   }
   if (!all.empty()) return all;
@@ -212,15 +212,14 @@ void check_use(const WorkloadOptions &options, const std::vector<WorkKind> &kind
   };
   const auto is_prefill = [](WorkKind kind) { return kind == WorkKind::prefill; };
   if (!options.lengths.empty() && std::none_of(kinds.begin(), kinds.end(), is_prefill))
-    throw ToolError(fmt::format("--lengths is for prefill, and --workload is {}; the keys of other work are "
+    throw ToolError(fmt::format("--lengths is for prefill, but --workload is {}; the keys of other work are "
                                 "--kv-len",
                                 given()));
   if (!options.kv_lens.empty() && std::all_of(kinds.begin(), kinds.end(), is_prefill))
-    throw ToolError(
-        "--kv-len is for decode, chunk and draft, and --workload is prefill; its tokens are --lengths");
+    throw ToolError("--kv-len is for decode, chunk and draft, but --workload is prefill: use --lengths");
   if (!options.q_lens.empty() &&
       (kinds.size() != 1 || (kinds[0] != WorkKind::chunk && kinds[0] != WorkKind::draft)))
-    throw ToolError(fmt::format("--q-len is for one of chunk and draft, and --workload is {}", given()));
+    throw ToolError(fmt::format("--q-len is for a chunk or a draft, but --workload is {}", given()));
 }
 
 } // namespace

@@ -37,7 +37,7 @@ uint8_t fp8_from_float(float number) {
   auto at = std::lower_bound(magnitudes.begin(), magnitudes.end(), magnitude);
   if (at == magnitudes.end() || (at != magnitudes.begin() && magnitude - at[-1] < *at - magnitude)) --at;
   const auto bits = uint8_t(at - magnitudes.begin());
-  return number < 0 && bits != 0 ? bits | 0x80 : bits; // there is no negative zero
+  return number < 0 && bits != 0 ? bits | 0x80 : bits; // E4M3FNUZ has no negative zero
 }
 
 std::vector<std::byte> pattern_of(uint64_t elements, uint32_t dtype, uint32_t seed) {

@@ -144,7 +144,7 @@ const Refusal refusals[] = {
     {paged, SLUICE_SET(page_starts, array()), "page_starts", "page_table_kind is SLUICE_PAGE_TABLE_BLOCK"},
     {csr, SLUICE_SET(page_starts, nullptr), "page_starts", "page_starts is NULL"},
     {csr, SLUICE_SET(page_starts, SLUICE_ODD(int32_t)), "page_starts", "it must be aligned to 4 bytes"},
-    {csr, SLUICE_SET(page_table_stride, 4), "page_table_stride", "there is no SLUICE_PAGE_TABLE_BLOCK"},
+    {csr, SLUICE_SET(page_table_stride, 4), "page_table_stride", "must be 0 without SLUICE_PAGE_TABLE_BLOCK"},
     // The numbers of pages and rows.
     {dense, SLUICE_SET(page_count, 1), "page_count",
      "page_count is 1; it must be 0: the problem's mode is not"},
@@ -165,12 +165,12 @@ const Refusal refusals[] = {
     {ragged, SLUICE_SET(q_tokens, int64_t{1} << 50), "q.stride", "beyond the address space"},
     {ragged, SLUICE_SET(kv_tokens, int64_t{1} << 50), "k.stride", "beyond the address space"},
     // With starts the batch dimension does not exist.
-    {ragged, SLUICE_SET(q.stride[0], 8), "q.stride[0]", "q.stride[0] is 8; it must be 0 where starts"},
-    {ragged, SLUICE_SET(k.stride[0], 8), "k.stride[0]", "it must be 0 where starts"},
-    {ragged, SLUICE_SET(v.stride[0], 8), "v.stride[0]", "it must be 0 where starts"},
-    {ragged, SLUICE_SET(o.stride[0], 8), "o.stride[0]", "it must be 0 where starts"},
-    {ragged, SLUICE_SET(lse.stride[0], 8), "lse.stride[0]", "it must be 0 where starts"},
-    {paged, SLUICE_SET(q_starts, array()), "q.stride[0]", "it must be 0 where starts"},
+    {ragged, SLUICE_SET(q.stride[0], 8), "q.stride[0]", "q.stride[0] is 8; it must be 0 with starts"},
+    {ragged, SLUICE_SET(k.stride[0], 8), "k.stride[0]", "it must be 0 with starts"},
+    {ragged, SLUICE_SET(v.stride[0], 8), "v.stride[0]", "it must be 0 with starts"},
+    {ragged, SLUICE_SET(o.stride[0], 8), "o.stride[0]", "it must be 0 with starts"},
+    {ragged, SLUICE_SET(lse.stride[0], 8), "lse.stride[0]", "it must be 0 with starts"},
+    {paged, SLUICE_SET(q_starts, array()), "q.stride[0]", "it must be 0 with starts"},
     {ragged, SLUICE_SET(o.stride[1], 0), "o.stride[1]", "elements of an output would overlap"},
     {ragged, SLUICE_SET(lse.stride[1], 0), "lse.stride[1]", "elements of an output would overlap"},
     // Extent, as far as the call says: a page, a row, a pack.
@@ -262,7 +262,7 @@ TEST_CASE("q_len and kv_len may be left to the problem's bounds", "[args]") {
     check_refusal(
         sluice_run(make_plan(context, call.problem).get(), &call.args, &launch, &error), error,
         SLUICE_INVALID_ARGUMENT, "q_len",
-        "q_len is 0; it must be at least 1, or 0 for the problem's bound, and the problem has none");
+        "q_len is 0; it must be at least 1, or 0 for the problem's bound, but the problem has no bound");
     call.args.q_len = 5;
     call.problem.max_kv_len = 0;
     check_refusal(sluice_run(make_plan(context, call.problem).get(), &call.args, &launch, &error), error,
@@ -428,9 +428,9 @@ const ContentRefusal content_refusals[] = {
     {SLUICE_MODE_RAGGED, 0, [](HostCall &c) { c.q_starts[0] = -1; }, "q_starts[0]",
      "q_starts[0] is -1; it must not be negative"},
     {SLUICE_MODE_RAGGED, 0, [](HostCall &c) { c.q_starts[2] = 1; }, "q_starts[2]",
-     "q_starts[2] is 1; starts must not fall, and the one before is 2"},
+     "q_starts[2] is 1; starts must not decrease, and the previous one is 2"},
     {SLUICE_MODE_RAGGED, 0, [](HostCall &c) { c.kv_starts[3] = 3; }, "kv_starts[3]",
-     "starts must not fall, and the one before is 4"},
+     "starts must not decrease, and the previous one is 4"},
     {SLUICE_MODE_RAGGED, 0, [](HostCall &c) { c.q_starts[3] = 6; }, "q_starts[3]",
      "q_starts[3] is 6; the sequence before it has 4 rows, and q_len is 3"},
     {SLUICE_MODE_RAGGED, 0, [](HostCall &c) { c.kv_starts[3] = 9; }, "kv_starts[3]",
@@ -477,7 +477,7 @@ const ContentRefusal content_refusals[] = {
     {SLUICE_MODE_PAGED, SLUICE_PAGE_TABLE_CSR, [](HostCall &c) { c.page_starts[1] = 1; }, "page_starts[1]",
      "page_starts[1] is 1; sequence 0 starts at 0 and needs 2 pages"},
     {SLUICE_MODE_PAGED, SLUICE_PAGE_TABLE_CSR, [](HostCall &c) { c.page_starts[2] = 1; }, "page_starts[2]",
-     "starts must not fall"},
+     "starts must not decrease"},
 };
 
 } // namespace

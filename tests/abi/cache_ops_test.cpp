@@ -28,7 +28,7 @@ constexpr sluice_status invalid = SLUICE_INVALID_ARGUMENT, unsupported = SLUICE_
 const Breach<A> append_breaches[] = {
     {"flags", SLUICE_NEWER_STRUCT, "0x200", [](A &a) { a.flags = 1 << 9; }},
     {"flags", invalid, "0x1", [](A &a) { a.flags = SLUICE_CAUSAL; }},
-    {"flags", invalid, "no page table", [](A &a) { a.flags = SLUICE_PAGE_INDEX_64; }},
+    {"flags", invalid, "page_table is not used", [](A &a) { a.flags = SLUICE_PAGE_INDEX_64; }},
     {"source_type", invalid, "missing", [](A &a) { a.source_type = 0; }},
     {"source_type", unsupported, "source_type is f32; nearest supported: f16 or bf16",
      [](A &a) { a.source_type = SLUICE_F32; }},

@@ -78,7 +78,7 @@ def check_no_gpu(program):
     status, field, message, _ = probe([program, "hip"], [])
     expect("status", status, "SLUICE_NO_DEVICE")
     expect("field", field, "device_ordinal")
-    if "there is no HIP device" not in message:
+    if "HIP found no such device" not in message:
         sys.exit(f"unclear message: {message}")
 
 

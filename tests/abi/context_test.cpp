@@ -425,7 +425,7 @@ TEST_CASE("preloading one problem loads its kernel; a target has nothing to load
   CHECK(hip.functions == std::vector<std::string>{"attn_fwd_f16_d128_q256_kv64_w8"});
   Error error;
   check_refusal(sluice_preload(target_context().get(), nullptr, &error), error, SLUICE_NO_DEVICE, "context",
-                "there is no device to load kernels onto");
+                "which has no device to load kernels onto");
 }
 
 TEST_CASE("a kernel that HIP does not load is an error, and leaks nothing", "[context]") {

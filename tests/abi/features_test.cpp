@@ -166,7 +166,7 @@ TEST_CASE("features that only a call asks for are refused if the kernel lacks th
     sluice_args args = good_args();
     args.q_lengths = array;
     check_refusal(run({"causal", "lse"}, good_problem(), args, error), error, SLUICE_UNSUPPORTED, "q_lengths",
-                  "q_lengths is given, but attn_fwd_f16_d128_q256_kv64_w8 has not the feature lengths; "
+                  "q_lengths is given, but attn_fwd_f16_d128_q256_kv64_w8 does not have the feature lengths; "
                   "nearest supported: NULL");
     CHECK(hip.count("hipModuleLaunchKernel") == 0);
     args.q_lengths = nullptr;
@@ -186,7 +186,7 @@ TEST_CASE("features that only a call asks for are refused if the kernel lacks th
     args.q_starts = array;
     args.q.stride[0] = args.o.stride[0] = args.lse.stride[0] = 0;
     check_refusal(run({"causal", "lse", "paged"}, problem, args, error), error, SLUICE_UNSUPPORTED,
-                  "q_starts", "has not the feature ragged");
+                  "q_starts", "does not have the feature ragged");
     CHECK(run({"causal", "lse", "paged", "ragged"}, problem, args, error) == SLUICE_OK);
   }
 }

@@ -166,5 +166,5 @@ TEST_CASE("a record of an append describes all of its launch", "[cache_ops]") {
   }
   CHECK(seen.lds_bytes == cache_op_entry("kv_append", "f16", "f16").lds_bytes);
   CHECK(seen.workspace_bytes == 0);
-  CHECK(reason == "there is one kernel for its types");
+  CHECK(reason == "the only kernel for its types");
 }

@@ -89,12 +89,12 @@ const Refusal refusals[] = {
        problem.flags = SLUICE_HAS_WINDOW_RIGHT;
        problem.window_right = -1;
      },
-     SLUICE_INVALID_ARGUMENT, "window_right", "window_right is -1; a width is at least 0"},
+     SLUICE_INVALID_ARGUMENT, "window_right", "window_right is -1; it must be at least 0"},
     {[](sluice_problem &problem) {
        problem.flags |= SLUICE_HAS_WINDOW_LEFT;
        problem.window_left = -1;
      },
-     SLUICE_INVALID_ARGUMENT, "window_left", "window_left is -1; a width is at least 0"},
+     SLUICE_INVALID_ARGUMENT, "window_left", "window_left is -1; it must be at least 0"},
     {SLUICE_SET(sink_tokens, 4), SLUICE_INVALID_ARGUMENT, "sink_tokens",
      "sink_tokens is 4, but flags lacks SLUICE_HAS_WINDOW_LEFT"},
     {[](sluice_problem &problem) {

@@ -202,7 +202,7 @@ class Files(InFolder):
         told = running.communicate()[1].splitlines()[-1]
         self.assertEqual(running.returncode, -signal.SIGABRT)
         self.assertFalse(self.json.exists())
-        name = re.fullmatch("sluice-conformance: the process ends in the case (.+)", told).group(1)
+        name = re.fullmatch("sluice-conformance: the process ended in the case (.+)", told).group(1)
         self.assertIn(name, run("--device", "emulated", "--list").stdout.split())
 
     def test_a_late_write_error_fails_and_keeps_the_other_file(self):
@@ -244,23 +244,23 @@ class Usage(unittest.TestCase):
         # One that matches does not hide one that does not.
         self.refuses("--filter is 'f17_*'; no case", "--device", "reference", "--case", "f16_*", "--case", "f17_*")
         self.refuses("--shard is '99998/99999'; no case is in it", "--device", "reference", "--shard", "99998/99999")
-        self.refuses("--shard is '3/3'; it is I/N with I < N", "--device", "reference", "--shard", "3/3")
-        self.refuses("--shard is '1'; it is I/N", "--device", "reference", "--shard", "1")
-        self.refuses("--seed is '-1'; it is a number", "--device", "reference", "--seed", "-1")
-        self.refuses("--seed is '1x'; it is a number", "--device", "reference", "--seed", "1x")
-        self.refuses("--part is 'all'; it is dense, features, sample, rest, kernels or cache", "--device", "reference", "--part", "all")
-        self.refuses("--part is 'cache', which is about kernels", "--device", "reference", "--part", "cache")
-        self.refuses("--level is 'all'; it is quick or full", "--device", "reference", "--level", "all")
+        self.refuses("--shard is '3/3'; it must be I/N with I < N", "--device", "reference", "--shard", "3/3")
+        self.refuses("--shard is '1'; it must be I/N", "--device", "reference", "--shard", "1")
+        self.refuses("--seed is '-1'; it must be a number", "--device", "reference", "--seed", "-1")
+        self.refuses("--seed is '1x'; it must be a number", "--device", "reference", "--seed", "1x")
+        self.refuses("--part is 'all'; it must be dense, features, sample, rest, kernels or cache", "--device", "reference", "--part", "all")
+        self.refuses("--part is 'cache', which needs kernels", "--device", "reference", "--part", "cache")
+        self.refuses("--level is 'all'; it must be quick or full", "--device", "reference", "--level", "all")
         self.refuses("--device is missing", "--part", "dense")
         self.refuses("--device needs a value", "--device")
-        self.refuses("there is no option --devices", "--devices", "reference")
-        self.refuses("--all-kernels is about the kernels of a device", "--device", "reference", "--all-kernels")
+        self.refuses("unknown option --devices", "--devices", "reference")
+        self.refuses("--all-kernels needs a device with kernels", "--device", "reference", "--all-kernels")
         self.refuses("--list runs nothing", "--list", "--json", "x.json")
-        self.refuses("--pack is '/nowhere'; that cannot be read", "--device", "emulated", "--pack", "/nowhere")
-        self.refuses("--emulator is 'seed'; it is KEY=VALUE", "--device", "emulated", "--emulator", "seed")
+        self.refuses("--pack is '/nowhere'; the file cannot be read", "--device", "emulated", "--pack", "/nowhere")
+        self.refuses("--emulator is 'seed'; it must be KEY=VALUE", "--device", "emulated", "--emulator", "seed")
 
     def test_bad_devices_and_settings(self):
-        self.refuses("--device is 'gpu'; it is 'emulated', 'hip:N' or 'reference'", "--device", "gpu", *SMALL)
+        self.refuses("--device is 'gpu'; it must be 'emulated', 'hip:N' or 'reference'", "--device", "gpu", *SMALL)
         self.refuses("--emulator needs --device emulated", "--device", "reference", *SMALL, "--emulator", "seed=1")
         self.refuses("--emulator is 'colour=blue'; the emulator has no such setting", "--device", "emulated", *SMALL,
                      "--emulator", "colour=blue")
@@ -268,7 +268,7 @@ class Usage(unittest.TestCase):
     def test_help(self):
         done = run("--help")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
-        self.assertIn("Exit status: 0 nothing failed", done.stdout)
+        self.assertIn("Exit status: 0: no case failed", done.stdout)
 
     def test_filters_add_up(self):
         one, other = (set(run("--list", "--filter", pattern).stdout.split()) for pattern in ("f16_d64_*", "bf16_d64_*"))

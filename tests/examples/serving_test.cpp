@@ -291,11 +291,11 @@ TEST_CASE_METHOD(Served, "a request that can never be served is refused before a
 
 TEST_CASE_METHOD(Served, "a server's options are checked", "[serving]") {
   const auto make = [&](const ServerOptions &options) { Server(device, model, options); };
-  CHECK_THROWS_WITH(make({.max_batch = 0}), "max_batch is 0; it is at least 1");
-  CHECK_THROWS_WITH(make({.max_prompt = 0}), "max_prompt is 0; it is at least 1");
-  CHECK_THROWS_WITH(make({.max_length = -1}), "max_length is -1; it is at least 1");
-  CHECK_THROWS_WITH(make({.page_size = 0}), "page_size is 0; it is at least 1");
-  CHECK_THROWS_WITH(make({.pages = 0}), "pages is 0; it is at least 1");
+  CHECK_THROWS_WITH(make({.max_batch = 0}), "max_batch is 0; it must be at least 1");
+  CHECK_THROWS_WITH(make({.max_prompt = 0}), "max_prompt is 0; it must be at least 1");
+  CHECK_THROWS_WITH(make({.max_length = -1}), "max_length is -1; it must be at least 1");
+  CHECK_THROWS_WITH(make({.page_size = 0}), "page_size is 0; it must be at least 1");
+  CHECK_THROWS_WITH(make({.pages = 0}), "pages is 0; it must be at least 1");
   CHECK_THROWS_WITH(make({.max_length = 1025}), "max_length is 1025; the model has 1024 positions");
 }
 

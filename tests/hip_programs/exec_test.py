@@ -112,7 +112,7 @@ class ExecTest(unittest.TestCase):
                 ([], "a program is required"),
                 (["--completion", "never", GOOD], "never"),
                 (["--streams", "some", GOOD], "is neither 'concurrent' nor a number"),
-                (["--check", "pending,some", GOOD], "there is no check 'some'"),
+                (["--check", "pending,some", GOOD], "unknown check 'some'"),
                 (["--json=/none/such", GOOD], "/none/such"),
         ):
             result = self.status(2, *arguments)

@@ -86,7 +86,7 @@ def find_package(installation):
     newer = f"1.{int(re.search(r'#define SLUICE_ABI_MINOR ([0-9]+)', header)[1]) + 1}"
     for request, why in ((newer, f'requested version "{newer}"'), ("2.0", 'requested version "2.0"'),
                          ("0.9", 'requested version "0.9"'), (f"{newer}...1.9", f'requested version range "{newer}...1.9"'),
-                         ("1.0 COMPONENTS emulator", "there is no component emulator")):
+                         ("1.0 COMPONENTS emulator", "unknown component emulator")):
         refused = subprocess.run([str(part) for part in configure(installation, "refused", here, "-DC_ONLY=ON",
                                                                   f"-DREQUEST={request}")],
                                  capture_output=True, text=True)

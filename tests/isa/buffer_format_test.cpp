@@ -349,16 +349,16 @@ TEST_CASE("formats that do not exist stop the wave", "[isa][formats][checks]") {
   };
   const std::string typed = resource(0x27000) + "v_mov_b32_e32 v20, 0\n tbuffer_";
   CHECK(message(typed + "load_format_x v20, off, s[8:11], 0 format:0\n") ==
-        "there is no buffer data format 0");
+        "gfx942 does not have buffer data format 0");
   CHECK(message(typed + "load_format_x v20, off, s[8:11], 0 format:15\n") ==
-        "there is no buffer data format 15");
+        "gfx942 does not have buffer data format 15");
   CHECK(message(typed +
                 "load_format_x v20, off, s[8:11], 0 format:[BUF_DATA_FORMAT_8,BUF_NUM_FORMAT_FLOAT]\n") ==
-        "there are no floats in buffer data format 1");
+        "float is not a number format of buffer data format 1");
   CHECK(
       message(typed +
               "load_format_x v20, off, s[8:11], 0 format:[BUF_DATA_FORMAT_8,BUF_NUM_FORMAT_RESERVED_6]\n") ==
-      "there is no buffer number format 6");
+      "gfx942 does not have buffer number format 6");
   CHECK(message(typed +
                 "store_format_x v20, off, s[8:11], 0 format:[BUF_DATA_FORMAT_8_8,BUF_NUM_FORMAT_UINT]\n") ==
         "the store gives fewer components than the format has");

@@ -94,12 +94,14 @@ TEST_CASE("the scalar registers that a fact implies are those that LLVM names", 
     INFO(encoding.text);
     if (i.facts->has(emulator::Fact::reads_m0)) CHECK(touches(i.reads, emulator::sgpr_m0));
     if (i.facts->role == Role::compare_exec) CHECK(touches(i.writes, emulator::sgpr_exec));
-    if (i.facts->role == Role::compare && !touches(i.writes, emulator::sgpr_exec)) CHECK(vector_registers(i.writes) == 0);
+    if (i.facts->role == Role::compare && !touches(i.writes, emulator::sgpr_exec))
+      CHECK(vector_registers(i.writes) == 0);
     if (i.facts->role == Role::div_fmas) CHECK(touches(i.reads, emulator::sgpr_vcc));
   });
 }
 
-TEST_CASE("a load moves as many dwords as LLVM says it writes, and a store as many as the load", "[isa][facts]") {
+TEST_CASE("a load moves as many dwords as LLVM says it writes, and a store as many as the load",
+          "[isa][facts]") {
   for_each_instruction([](const Instruction &i, const Encoding &encoding) {
     const bool to_lds = emulator::split_fields(encoding.dwords).lds || i.facts->role == Role::copy_to_lds;
     const bool vector = i.facts->pipe == Pipe::vmem || i.facts->pipe == Pipe::lds;
@@ -112,7 +114,8 @@ TEST_CASE("a load moves as many dwords as LLVM says it writes, and a store as ma
     for (const InstructionFacts &row : part) {
       if (row.role != Role::store || row.pipe == Pipe::smem) continue;
       const std::string name(row.mnemonic);
-      const std::string load = row.pipe == Pipe::lds ? replaced(name, "ds_write", "ds_read") : replaced(name, "_store", "_load");
+      const std::string load =
+          row.pipe == Pipe::lds ? replaced(name, "ds_write", "ds_read") : replaced(name, "_store", "_load");
       const InstructionFacts *other = emulator::instruction_facts(load);
       INFO(name);
       if (!other) {

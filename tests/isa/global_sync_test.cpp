@@ -195,7 +195,7 @@ TEST_CASE("a barrier that can never complete is reported", "[isa][global_sync]")
         run("s_cmp_eq_u32 s2, 6\n s_cbranch_scc1 leave\n" + barrier + "leave:\n", threads).result;
     const Report report = only(result, ReportKind::barrier_deadlock);
     CHECK(report.disassembly.starts_with("ds_gws_barrier"));
-    CHECK(report.message == "waits for waves of other workgroups, and those that are left wait, too");
+    CHECK(report.message == "waits for waves of other workgroups, but all remaining waves wait, too");
     // One workgroup arrives once more than the others.
     only(run(barrier + "s_cmp_eq_u32 s2, 6\n s_cbranch_scc0 leave\n" + barrier + "leave:\n", threads).result,
          ReportKind::barrier_deadlock);
@@ -212,7 +212,7 @@ TEST_CASE("global wave sync is refused where it may hang", "[isa][global_sync]")
   CHECK(lanes.message == "EXEC is 0: global wave sync may hang without an active lane");
   const Report ready =
       only(run("ds_gws_barrier v2 offset:9 gds\n", 1, {}, 1).result, ReportKind::unknown_instruction);
-  CHECK(ready.message == "no ds_gws_init has said how many waves meet at this barrier");
+  CHECK(ready.message == "no ds_gws_init has set how many waves meet at this barrier");
 }
 
 TEST_CASE("the checks know global wave sync", "[isa][global_sync]") {

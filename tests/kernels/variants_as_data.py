@@ -113,9 +113,9 @@ attn_fwd
     def test_what_is_wrong_is_said_with_its_line(self):
         block = "attn_fwd\n  forms contiguous\n  types f16\n  dims d64\n  tiles q128_kv64_w4\n"
         for text, line, message in [
-                ("attn_bwd\n  types f16\n", 1, "'attn_bwd' is no operation; they are: attn_fwd, kv_append, merge_states"),
-                ("  types f16\n", 1, "'types' is no axis of ''"),
-                ("kv_append\n  dims d64\n", 2, "'dims' is no axis of 'kv_append', which has: types"),
+                ("attn_bwd\n  types f16\n", 1, "'attn_bwd' is not an operation; the operations are: attn_fwd, kv_append, merge_states"),
+                ("  types f16\n", 1, "'types' is not an axis of ''"),
+                ("kv_append\n  dims d64\n", 2, "'dims' is not an axis of 'kv_append', which has: types"),
                 ("kv_append f16_f16\n", 1, "'f16_f16' after 'kv_append'; its axes are indented lines of their own"),
                 ("\nkv_append\n\nmerge_states\n  types f32_f32\n", 2, "'kv_append' has no 'types'"),
                 (block.replace("  dims d64\n", ""), 1, "'attn_fwd' has no 'dims'"),
@@ -127,7 +127,7 @@ attn_fwd
                 (block.replace("_kv64", ""), 5, "tiles has 'q128_w4', which is not of the form"),
                 (block.replace("f16", "16"), 3, "types has '16', which is not of the form"),
                 (block.replace("contiguous", "in_pages"), 2, "forms has 'in_pages', which is not of the form"),
-                (block.replace("f16", "f16,bf16"), 3, "',' belongs to no word of a kernel table"),
+                (block.replace("f16", "f16,bf16"), 3, "',' is not part of a word of a kernel table"),
                 (block.replace("d64", "d64 d64"), 1, "'attn_fwd_f16_d64_q128_kv64_w4' is in the block at line 1 already"),
                 (block + block, 6, "'attn_fwd_f16_d64_q128_kv64_w4' is in the block at line 1 already")]:
             with self.subTest(text):

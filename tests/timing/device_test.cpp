@@ -104,7 +104,7 @@ TEST_CASE("launches that cannot be timed are refused", "[timing]") {
   CHECK_THROWS_AS(time_program(end_program, {}, {}, {.compute_units = 39}), std::invalid_argument);
   CHECK_THROWS_AS(time_program(end_program, {}, {}, {.compute_unit_stride = 0}), std::invalid_argument);
   CHECK_THROWS_WITH(time_program(end_program, {}, {}, {.compute_units = 5, .compute_unit_stride = 10}),
-                    "compute_unit_stride is 10; with it 5 compute units must lie among the 38 of an XCD");
+                    "compute_unit_stride is 10; with it 5 compute units must be among the 38 of an XCD");
   CHECK_NOTHROW(time_program(end_program, {}, {}, {.compute_units = 5, .compute_unit_stride = 9}));
   CHECK_THROWS_WITH(time_program(end_program, {}, {}, {.xcds = 9}),
                     "9 XCDs to be simulated; the device has 8");

@@ -213,8 +213,7 @@ TEST_CASE("a sample states its possible error", "[timing]") {
     CHECK(!one.error_percent);
     REQUIRE(one.warnings.size() == 1);
     CHECK(one.warnings[0] ==
-          "the sample is too small: from 1 of 12160 workgroups nothing says how far off the "
-          "time is");
+          "the sample is too small: 1 of 12160 workgroups do not show how accurate the time is");
   }
   SECTION("and so does one of two parts") {
     const TimingResult two = time_program(source, shape, {}, {.workgroups = 2});

@@ -243,7 +243,7 @@ TEST_CASE("a missing timeline is refused", "[timing]") {
   CHECK_THAT(refusal(six_iterations, {.iteration = 6, .window = {}}),
              Contains("iteration 6") && Contains("has 6"));
   CHECK_THAT(refusal(six_iterations, {.iteration = 1, .window = std::pair<uint64_t, uint64_t>(1, 2)}),
-             Contains("both an iteration and a window"));
+             Contains("an iteration and a window are both given"));
   CHECK_THAT(refusal(six_iterations, window(7, 7)), Contains("7 to 7"));
   CHECK_THAT(refusal(six_iterations, window(0, 65537)), Contains("0 to 65537") && Contains("65536"));
   CHECK(refusal(six_iterations, window(0, 65536)).empty());

@@ -95,7 +95,7 @@ func TestAsyncArguments(t *testing.T) {
 	host, _ := pinned(t, r, []int32{1, 2, 3})
 	for _, bytes := range []int64{0, -1} {
 		_, err := r.HostMalloc(bytes)
-		refused(t, err, "bytes is", "at least one")
+		refused(t, err, "bytes is", "at least 1")
 	}
 	_, err := r.HostMalloc(1 << 60)
 	refused(t, err, "hipHostMalloc")
@@ -151,9 +151,9 @@ func TestQueriesAndWaits(t *testing.T) {
 	isDone(t, "event", event.Query, false)
 	hiptest.LetGo()
 	check(t, second.Synchronize())
-	isDone(t, "event behind the wait", event.Query, true)
-	isDone(t, "second stream behind the wait", second.Query, true)
-	expect(t, "a copy behind the event", result, 5)
+	isDone(t, "event after the wait", event.Query, true)
+	isDone(t, "second stream after the wait", second.Query, true)
+	expect(t, "a copy after the event", result, 5)
 	check(t, event.Close())
 	refused(t, second.WaitFor(event.Handle()), "event is closed")
 	_, err = event.Query()

@@ -38,7 +38,7 @@ func (r *Runtime) EmulatorCounters() (EmulatorCounters, bool) {
 // sluice_emulator_configure.
 func (r *Runtime) ConfigureEmulator(key, value string) error {
 	if r.configure == nil {
-		return fmt.Errorf("hip: the runtime is no emulator: there is no setting %q", key)
+		return fmt.Errorf("hip: setting %q needs the emulator, and the runtime is not the emulator", key)
 	}
 	keyCharacters, valueCharacters := C.CString(key), C.CString(value)
 	defer C.free(unsafe.Pointer(keyCharacters))

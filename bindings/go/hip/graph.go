@@ -35,7 +35,7 @@ type Graph struct {
 // wait for captures. The stream cannot be closed, nor captured again, before Capture returns.
 func (s *Stream) Capture(enqueue func() error) (graph *Graph, err error) {
 	if enqueue == nil {
-		return nil, fmt.Errorf("hip: enqueue is nil; it is the function whose work becomes the graph")
+		return nil, fmt.Errorf("hip: enqueue is nil; it must be the function whose work becomes the graph")
 	}
 	if err := s.handle.hold("it is being captured"); err != nil {
 		return nil, err

@@ -24,7 +24,7 @@ func TestGraphs(t *testing.T) {
 	})
 	check(t, err)
 	check(t, stream.Synchronize())
-	expect(t, "behind the capture", result, 9)
+	expect(t, "after the capture", result, 9)
 	if Live().Graphs != 1 || captures.Active() {
 		t.Errorf("%+v, a capture is open: %v", Live(), captures.Active())
 	}

@@ -15,7 +15,7 @@ import (
 func TestMain(m *testing.M) {
 	status := m.Run()
 	if handles := sluice.Handles(); Live() != (Counts{}) || handles.Contexts != 0 {
-		fmt.Printf("left behind: %+v, %+v\n", Live(), handles)
+		fmt.Printf("not released: %+v, %+v\n", Live(), handles)
 		status = 1
 	}
 	os.Exit(status)
@@ -37,7 +37,7 @@ func openCounted(t *testing.T) (*sluice.Context, *Runtime) {
 	emulator, _ := open(t)
 	t.Cleanup(func() {
 		if live := hiptest.Live(); live != (hiptest.Lives{}) {
-			t.Errorf("left behind: %+v", live)
+			t.Errorf("not released: %+v", live)
 		}
 	})
 	context, err := sluice.NewContext(sluice.ContextDesc{Kind: sluice.DeviceHIP, HIPResolver: hiptest.Resolver(emulator)})

@@ -26,7 +26,7 @@ type HostMemory struct {
 // HostMalloc allocates at least one byte, zeroed. Not for use during capture.
 func (r *Runtime) HostMalloc(bytes int64) (*HostMemory, error) {
 	if bytes < 1 {
-		return nil, fmt.Errorf("hip: bytes is %d; memory has at least one", bytes)
+		return nil, fmt.Errorf("hip: bytes is %d; it must be at least 1", bytes)
 	}
 	var pointer unsafe.Pointer
 	if err := r.check("hipHostMalloc", C.go_hip_host_malloc(&r.functions, &pointer, C.size_t(bytes))); err != nil {
@@ -78,7 +78,7 @@ func Values[T Element](of *HostMemory, offset, count int64) ([]T, error) {
 	var element T
 	size := int64(unsafe.Sizeof(element))
 	if offset%size != 0 {
-		return nil, fmt.Errorf("hip: offset is %d; it is a multiple of the %d bytes of an element", offset, size)
+		return nil, fmt.Errorf("hip: offset is %d; it must be a multiple of the %d bytes of an element", offset, size)
 	}
 	if count < 0 || count > of.bytes/size {
 		return nil, fmt.Errorf("hip: count is %d; the memory of %d bytes has 0 to %d elements", count, of.bytes, of.bytes/size)
@@ -113,7 +113,7 @@ func (m *Memory) DownloadAsync(offset int64, to *HostMemory, toOffset, bytes int
 func (m *Memory) copyAsync(offset int64, host *HostMemory, hostOffset, bytes int64, stream sluice.Stream,
 	enqueue func(device C.uintptr_t, host unsafe.Pointer) C.int) error {
 	if bytes < 0 {
-		return fmt.Errorf("hip: bytes is %d; a copy has 0 or more", bytes)
+		return fmt.Errorf("hip: bytes is %d; it must not be negative", bytes)
 	}
 	if stream == sluice.ClosedStream {
 		return errClosed("stream")

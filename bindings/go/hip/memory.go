@@ -24,7 +24,7 @@ type Memory struct {
 // Malloc allocates at least one byte.
 func (r *Runtime) Malloc(bytes int64) (*Memory, error) {
 	if bytes < 1 {
-		return nil, fmt.Errorf("hip: bytes is %d; memory has at least one", bytes)
+		return nil, fmt.Errorf("hip: bytes is %d; it must be at least 1", bytes)
 	}
 	var pointer C.uintptr_t
 	if err := r.check("hipMalloc", C.go_hip_malloc(&r.functions, &pointer, C.size_t(bytes))); err != nil {
@@ -69,7 +69,7 @@ func (m *Memory) Tensor(offset int64, view sluice.View) (sluice.Tensor, error) {
 		return sluice.Tensor{}, err
 	}
 	if view.Type.Size() == 0 {
-		return sluice.Tensor{}, fmt.Errorf("hip: view.type is %v, which is no type", view.Type)
+		return sluice.Tensor{}, fmt.Errorf("hip: view.type is %v, which is not a type", view.Type)
 	}
 	tensor := sluice.Tensor{View: view}
 	err = m.use("view", offset, elements*view.Type.Size(), func(address C.uintptr_t) error {

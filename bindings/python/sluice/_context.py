@@ -25,7 +25,7 @@ def _device_of(device: str) -> Tuple[int, int, Optional[str]]:
     name, _, number = device.partition(":")
     if name in ("hip", "emulated"):
         if number and not number.isdigit():
-            raise InvalidArgument(f"device is {device!r}; behind the colon it must have the number of a device", "device")
+            raise InvalidArgument(f"device is {device!r}; after the colon it must have the number of a device", "device")
         return (_HIP if name == "hip" else _EMULATED), int(number or 0), None
     return _TARGET, 0, device
 
@@ -106,7 +106,7 @@ class Context:
 
             k, v              [tokens, kv_heads, dim], F16 or BF16; v and v_cache are None if V is in K
             k_cache, v_cache  [pages, page_size, kv_heads, dim], of that type or E4M3FNUZ; an x-packed k_cache is
-                              [pages, page_size, kv_heads, dim / k_pack, k_pack], whatever its order in memory
+                              [pages, page_size, kv_heads, dim / k_pack, k_pack], in any order in memory
             slots             [tokens], int64: page * page_size + row; a negative one is skipped. Or:
             starts            [batch + 1], int32: new rows before each sequence's first, with
             kv_lengths        [batch], int32: keys of each sequence, including the new ones, and

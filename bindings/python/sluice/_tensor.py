@@ -124,7 +124,7 @@ def _of_dlpack(array: Any, field: str) -> Tensor:
     kind = _DL_TYPES.get((found.dtype.code, found.dtype.bits))
     if found.dtype.lanes != 1 or (kind is None and found.dtype.code not in _DL_INTEGERS):
         raise InvalidArgument(f"{field} has elements of DLPack's type {found.dtype.code} with {found.dtype.bits} bits;"
-                              " the library has none like it", field)
+                              " the library has no such type", field)
     place = _HOST if found.device_type in _DL_HOST else _DEVICE
     # The capsule keeps the memory, and releases it when it is destroyed without having been consumed.
     return Tensor((found.data or 0) + found.byte_offset, shape, strides, kind, found.dtype.bits // 8, place, capsule)

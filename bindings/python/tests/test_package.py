@@ -187,7 +187,7 @@ class Values(unittest.TestCase):
             values = numpy.array([1 + step / 2, 1 + 3 * step / 2, 1 + step * 0.51, -1 - step / 2])
             numpy.testing.assert_array_equal(CONTEXT.array(values, dtype).numpy(), [1, 1 + 2 * step, 1 + step, -1])
 
-    def test_what_fp8_cannot_hold(self):
+    def test_values_beyond_fp8(self):
         values = numpy.array([1e9, -1e9, numpy.nan, 0.0, -0.0])
         found = CONTEXT.array(values, "e4m3fnuz").numpy()
         numpy.testing.assert_array_equal(found, [240, -240, numpy.nan, 0, 0])
@@ -195,7 +195,7 @@ class Values(unittest.TestCase):
 
 
 class Reports(unittest.TestCase):
-    def test_what_the_emulator_finds_is_told(self):
+    def test_findings_of_the_emulator_are_reported(self):
         context = sluice.Context("emulated")
         problem = sluice.Problem("bf16", q_heads=1, kv_heads=1, head_dim_qk=64)
         never_written = context.empty((1, 5, 1, 64), "bf16")
@@ -277,7 +277,7 @@ class Refusals(unittest.TestCase):
     def test_other_arguments(self):
         self.refused(sluice.InvalidArgument, "q_type", "q_type is 'int7'; it must be one of F16, BF16", sluice.Problem, "int7",
                      1, 1, 64)
-        self.refused(sluice.InvalidArgument, "device", "behind the colon", sluice.Context, "hip:first")
+        self.refused(sluice.InvalidArgument, "device", "after the colon", sluice.Context, "hip:first")
         self.refused(sluice.InvalidArgument, "starts", "starts is None", CONTEXT.append, CONTEXT.empty((1, 1, 64), "f16"),
                      CONTEXT.empty((1, 1, 64), "f16"), CONTEXT.empty((1, 16, 1, 64), "f16"),
                      CONTEXT.empty((1, 16, 1, 64), "f16"), kv_lengths=CONTEXT.empty((1,), "int32"))

@@ -49,13 +49,13 @@ class Parallel(unittest.TestCase):
         for rank in ranks:
             self.assertRegex(said, rf"rank {rank}: {sentence}")
 
-    def test_another_shape_is_told_by_all(self):
+    def test_all_ranks_report_another_shape(self):
         self.check_failure("shape", r"ring: rank 3 has bfloat16 \[64, 4, 72\].*; rank 0 has bfloat16 \[64, 4, 64\]", range(RANKS))
 
-    def test_a_failure_is_told_by_all(self):
+    def test_all_ranks_report_a_failure(self):
         self.check_failure("error", "ring, step 0: rank 3 failed: ValueError: this device computes no more", range(RANKS))
 
-    def test_a_rank_that_leaves_is_missed(self):
+    def test_the_loss_of_a_rank_is_noticed(self):
         # The first rank that notices ends, and the launcher ends the rest.
         self.check_failure("exit", "ring: a rank has gone", ())
         _, said = run("--fail", "exit", "--timeout", "60")

@@ -142,7 +142,7 @@ class Steps(unittest.TestCase):
                 largest = request.v[i].float().abs().max().item()
                 self.assertLess(error, largest * 2 * 2.0 ** -8, f"layer {i}")
 
-    def test_what_it_says_of_itself(self):
+    def test_the_description_of_itself(self):
         self.assertEqual(SluiceBackend.get_name(), "SLUICE")
         self.assertEqual([SluiceBackend.supports_head_size(size) for size in (64, 100, 512, 520)], [True, False, True, False])
         self.assertIs(SluiceBackend.get_builder_cls()._cudagraph_support, AttentionCGSupport.ALWAYS)

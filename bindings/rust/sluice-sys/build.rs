@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What the build needs to know of the library that it links.
+/// The library that the build links.
 #[derive(Debug, PartialEq)]
 pub struct Library {
     /// The folder that contains it.
@@ -21,7 +21,7 @@ pub struct Library {
     pub source: Option<PathBuf>,
 }
 
-/// Which of the two files is linked.
+/// The file that is linked.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
     Shared,
@@ -103,7 +103,7 @@ fn in_folder(kind: Kind, folder: &Path) -> Result<Library, String> {
     candidates.extend(deeper.filter(|path| path.is_dir()));
     let lib_dir = candidates.into_iter().find(|path| path.join(kind.file()).is_file()).ok_or_else(|| {
         format!(
-            "SLUICE_DIR is '{0}', but there is no {1} in {0}/lib* or {0}/lib/*; it must be a prefix or \
+            "SLUICE_DIR is '{0}', but {1} is missing in {0}/lib* and {0}/lib/*; it must be a prefix or \
              a build folder",
             folder.display(),
             kind.file()
@@ -141,7 +141,7 @@ fn from_pkg_config(kind: Kind, variable: Variables) -> Result<Library, String> {
     let lib_dir = PathBuf::from(ask("--variable=libdir")?);
     if !lib_dir.join(kind.file()).is_file() {
         return Err(format!(
-            "package 'sluice' has libdir '{}', where there is no {}",
+            "package 'sluice' has libdir '{}', which does not contain {}",
             lib_dir.display(),
             kind.file()
         ));
@@ -154,7 +154,7 @@ fn from_source(kind: Kind, variable: Variables, source: &Path, out: &Path) -> Re
     let header = source.join("include/sluice/sluice.h");
     if !header.is_file() || !source.join("CMakeLists.txt").is_file() {
         return Err(format!(
-            "SLUICE_BUILD_FROM_SOURCE is 1, but '{}' is no checkout of Sluice",
+            "SLUICE_BUILD_FROM_SOURCE is 1, but '{}' is not a checkout of Sluice",
             source.display()
         ));
     }

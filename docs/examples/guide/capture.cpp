@@ -102,20 +102,20 @@ int main() try {
   hip<void **, unsigned>(context, "hipEventCreateWithFlags", &done, 2u);
   hip<void *, void (*)(void *), void *>(context, "hipLaunchHostFunc", other, &take_a_while, nullptr);
   hip<void *, int, size_t, void *>(context, "hipMemsetAsync", v.device(), 0, v.host.size() * 2, other);
-  sluice_dependency behind = {};
-  behind.kind = SLUICE_DEPENDS_ON_STREAM; // all that is on the other stream by now
-  behind.event = event;                   // the caller's: the library makes none
-  behind.stream = other;
-  launch.dependencies = &behind;
+  sluice_dependency after = {};
+  after.kind = SLUICE_DEPENDS_ON_STREAM; // all work that is on the other stream now
+  after.event = event;                   // the caller's: the library creates no events
+  after.stream = other;
+  launch.dependencies = &after;
   launch.dependency_count = 1;
-  launch.signal_event = done; // recorded behind the run, for whoever waits for it
+  launch.signal_event = done; // recorded after the run, for others to wait for
   plan.run(args, launch).value();
   hip<void *>(context, "hipEventSynchronize", done);
   // </depend>
   o.download();
   if (guide::difference(o.host, std::vector<uint16_t>(o.host.size())) != 0)
     throw std::runtime_error("the run did not wait for the other stream");
-  std::printf("behind the other stream: all zeros\n");
+  std::printf("after the other stream: all zeros\n");
 
   hip<void *>(context, "hipGraphExecDestroy", executable);
   hip<void *>(context, "hipGraphDestroy", graph);

@@ -1,4 +1,4 @@
-// Where a tensor's elements lie, for each of the layouts of docs/concepts/structs.md. Needs no device.
+// The places of a tensor's elements, for each of the layouts of docs/concepts/structs.md. Needs no device.
 #include <sluice/sluice.hpp>
 
 #include <cstdint>
@@ -9,7 +9,7 @@ namespace {
 
 using sluice::TensorView;
 
-/// Which element of memory [a][b][c][d] is.
+/// The element of memory that is [a][b][c][d].
 int64_t place(const sluice_tensor &tensor, int64_t a, int64_t b, int64_t c, int64_t d) {
   return a * tensor.stride[0] + b * tensor.stride[1] + c * tensor.stride[2] + d * tensor.stride[3];
 }

@@ -1,5 +1,5 @@
-// What bounds, determinism and a ceiling on the workspace do to a plan. Needs no device: the context is a
-// chip by its name.
+// The effects of bounds, determinism and a ceiling on the workspace on a plan. Needs no device: the context
+// is a chip by its name.
 #include <sluice/sluice.hpp>
 
 #include <cstdio>

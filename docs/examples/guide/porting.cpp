@@ -8,14 +8,14 @@
 namespace {
 
 // <flash_attention>
-/// causal and window_size of flash_attn_func and its kin, where -1 is no bound.
+/// causal and window_size of flash_attn_func and related functions; -1 means no bound.
 void set_flash_attention_mask(sluice_problem &problem, bool causal, int left, int right) {
   if (left >= 0) {
     problem.flags |= SLUICE_HAS_WINDOW_LEFT;
     problem.window_left = left;
   }
   if (causal) {
-    problem.flags |= SLUICE_CAUSAL; // whatever `right` is
+    problem.flags |= SLUICE_CAUSAL; // for every `right`
   } else if (right >= 0) {
     problem.flags |= SLUICE_HAS_WINDOW_RIGHT;
     problem.window_right = right;
@@ -89,7 +89,7 @@ void check(bool holds, const char *what) {
   if (!holds) throw std::runtime_error(std::string("wrong: ") + what);
 }
 
-/// Whether row i sees key j: scores are equal, and row j of V is 1 in element j alone.
+/// Whether row i sees key j: scores are equal, and row j of V is 1 only in element j.
 std::vector<std::vector<bool>> visible(sluice_problem problem, int rows, int keys) {
   problem.q_type = problem.k_type = problem.v_type = problem.o_type = SLUICE_F32;
   problem.q_heads = problem.kv_heads = 1;
@@ -171,7 +171,8 @@ void check_vllm() {
 }
 
 void check_aotriton() {
-  // Its kernels take a left value that is no number as seqlen_q, and a right one as 0 or seqlen_k - seqlen_q.
+  // Its kernels take a left value that is not a number as seqlen_q, and a right one as 0 or seqlen_k -
+  // seqlen_q.
   const int rows = 4, keys = 7;
   for (const int32_t left : {top_left_aligned, bottom_right_aligned, 0, 1, 3})
     for (const int32_t right : {top_left_aligned, bottom_right_aligned, 0, 2}) {
@@ -180,8 +181,8 @@ void check_aotriton() {
       check(has_equivalent == !(left >= 0 && right == bottom_right_aligned), "a window without equivalent");
       if (!has_equivalent) continue;
       const int before = left < 0 ? rows : left;
-      const int behind = right == top_left_aligned ? 0 : right == bottom_right_aligned ? keys - rows : right;
-      check(agrees(problem, rows, keys, [&](int i, int j) { return i - before <= j && j <= i + behind; }),
+      const int after = right == top_left_aligned ? 0 : right == bottom_right_aligned ? keys - rows : right;
+      check(agrees(problem, rows, keys, [&](int i, int j) { return i - before <= j && j <= i + after; }),
             "a window of aotriton");
     }
   sluice::Problem problem;

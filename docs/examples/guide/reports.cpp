@@ -19,7 +19,7 @@ int main() try {
 
   Array<uint16_t> q(context, guide::numbers(dim, 1)), o(context, std::vector<uint16_t>(dim));
   Array<uint16_t> pool(context, guide::numbers(pages * page_size * dim, 2));
-  Array<int32_t> table(context, {1, 40000}), lengths(context, {32}); // there is no page 40000
+  Array<int32_t> table(context, {1, 40000}), lengths(context, {32}); // page 40000 does not exist
   sluice::Args args;
   args.batch = 1;
   args.q_len = 1;

@@ -21,7 +21,7 @@ public:
   Buffer(const Buffer &) = delete;
   ~Buffer() { context.hip<int(void *)>("hipFree")(device); }
 
-  const std::vector<uint16_t> &download() { // behind all that is on the default stream
+  const std::vector<uint16_t> &download() { // after all work on the default stream
     copy(host.data(), device, 2);
     return host;
   }

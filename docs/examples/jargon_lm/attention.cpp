@@ -50,7 +50,7 @@ Attention::Plan Attention::make_plan(int max_rows) {
   problem.max_batch = 1;
   problem.max_q_len = max_rows;
   problem.max_kv_len = shape.max_positions;
-  // The same text whatever the bounds of the plan, and as a paged cache gives it.
+  // The same text for all bounds of the plan, and the same as with a paged cache.
   problem.determinism = SLUICE_DETERMINISM_BATCH_INVARIANT;
   // Bottom-right alignment, the default: the last new row sees the whole cache.
   problem.flags = SLUICE_CAUSAL;

@@ -35,7 +35,7 @@ Device::Device(const std::string &name) {
     desc.kind = SLUICE_DEVICE_HIP;
     desc.device_ordinal = std::stoi(name.substr(4));
   } else {
-    throw std::runtime_error("--device is '" + name + "'; it is 'emulated' or 'hip:N'");
+    throw std::runtime_error("--device is '" + name + "'; it must be 'emulated' or 'hip:N'");
   }
   sluice_error error = make_error();
   sluice_context *created = nullptr;

@@ -22,7 +22,7 @@ void check(sluice_status status, const sluice_error &error);
 
 sluice_error make_error();
 
-/// What the emulator's function sluice_emulator_counters fills in; a GPU has no such function.
+/// Filled in by the emulator's function sluice_emulator_counters; a GPU has no such function.
 struct EmulatorCounters {
   uint64_t wave_instructions;
   uint64_t waves;
@@ -62,7 +62,7 @@ public:
   void call(const char *name, Arguments... arguments) const {
     check_hip(symbol<Function>(name)(arguments...), name);
   }
-  /// The same for destructors, which have nobody to tell.
+  /// The same for destructors, which cannot report errors.
   template <typename Function, typename... Arguments>
   void call_quietly(const char *name, Arguments... arguments) const noexcept {
     static_cast<void>(symbol<Function>(name)(arguments...));

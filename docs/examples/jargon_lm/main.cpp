@@ -2,8 +2,8 @@
 //
 // First the check: the logits after the prompt and the greedy bytes must be those that expected.json stores,
 // which a float32 implementation of the same model computed. Then sampled text, as it appears. Then several
-// prompts at once by the server, whose texts must be those that each gets alone with a dense cache. Then what
-// ran. Ends with a status other than 0 when anything differs that may not.
+// prompts at once by the server, whose texts must be those of each prompt on its own with a dense cache. Then
+// what ran. Ends with a status other than 0 when anything differs that may not.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "attention.h"
@@ -49,7 +49,7 @@ constexpr std::string_view usage =
 /// Whether an option's value is the second of the two it can have.
 bool is_second(const std::string &name, const std::string &value, const char *first, const char *second) {
   if (value != first && value != second)
-    throw std::runtime_error(name + " is '" + value + "'; it is '" + first + "' or '" + second + "'");
+    throw std::runtime_error(name + " is '" + value + "'; it must be '" + first + "' or '" + second + "'");
   return value == second;
 }
 
@@ -76,7 +76,7 @@ Options parse_options(int count, char **arguments) {
     else if (name == "--graph")
       options.graph = is_second(name, value, "off", "on");
     else
-      throw std::runtime_error("there is no option " + name);
+      throw std::runtime_error("unknown option " + name);
   }
   if (options.prompt.empty())
     throw std::runtime_error("--prompt is empty; the model continues at least one byte");

@@ -33,7 +33,7 @@ struct Config {
 
 Config load_config(const std::string &path);
 
-/// What attention of a layer is computed from: [row, heads, head_dim], Q and K rotated to their positions.
+/// The inputs of a layer's attention: [row, heads, head_dim], Q and K rotated to their positions.
 struct Projections {
   std::vector<float> q, k, v;
 };
@@ -54,7 +54,7 @@ public:
   Projections project(int layer, std::span<const float> x, std::span<const int32_t> positions) const;
   /// `heads` is the result of attention, [row, num_heads, head_dim].
   void complete(int layer, std::span<const float> heads, std::vector<float> &x) const;
-  /// Of one row of x behind the last layer.
+  /// The logits of one row of x after the last layer.
   std::vector<float> logits(std::span<const float> row) const;
 
 private:

@@ -1,6 +1,6 @@
 //===- paged_attention.h - attention of many sequences at once, with a paged KV cache -------------------===//
 //
-// The part of the server that calls Sluice. K and V of all sequences lie in one pool of pages per layer; a
+// The part of the server that calls Sluice. K and V of all sequences are in one pool of pages per layer; a
 // table on the device says which pages a sequence has. A step has some new rows of each sequence, packed one
 // after the other: many of a prompt, one of a text that is being continued, none of a place in the batch that
 // is empty. One plan serves them all, because its bounds hold for every step and the lengths are on the
@@ -20,7 +20,7 @@ namespace jargon {
 
 enum class CacheType { f16, fp8 };
 
-/// What values of an FP8 cache are multiplied with: [layer][kv_head].
+/// Factors of the values of an FP8 cache: [layer][kv_head].
 struct CacheScales {
   std::vector<float> k, v;
 };

@@ -42,7 +42,7 @@ Tensors load_safetensors(const std::string &path) {
       if (extent < 0 || __builtin_mul_overflow(count, uint64_t(extent), &count))
         throw std::runtime_error(path + ": " + name + " has an impossible shape");
     if (begin > end || end > data_bytes || end - begin != count * sizeof(Half) || count > data_bytes)
-      throw std::runtime_error(path + ": " + name + " does not lie within the file");
+      throw std::runtime_error(path + ": " + name + " is not within the file");
     std::vector<Half> halves(count);
     std::memcpy(halves.data(), data + begin, end - begin);
     tensor.values.reserve(count);

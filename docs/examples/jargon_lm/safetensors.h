@@ -1,6 +1,6 @@
 //===- safetensors.h - loads a safetensors file ---------------------------------------------------------===//
 //
-// The file is a 64-bit length, a JSON header that says where each tensor lies, and the tensors. Weights stay
+// The file is a 64-bit length, a JSON header that says where each tensor is, and the tensors. Weights stay
 // what they were stored as, 16-bit floats, but are held as float for the arithmetic on the host.
 //
 //===----------------------------------------------------------------------------------------------------===//

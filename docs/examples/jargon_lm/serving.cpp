@@ -19,7 +19,8 @@ PagedShape shape_of(const Config &model, const ServerOptions &options) {
                                                  {"pages", options.pages}};
   for (const auto &[name, count] : counts)
     if (count < 1)
-      throw std::runtime_error(std::string(name) + " is " + std::to_string(count) + "; it is at least 1");
+      throw std::runtime_error(std::string(name) + " is " + std::to_string(count) +
+                               "; it must be at least 1");
   if (options.max_length > model.max_positions)
     throw std::runtime_error("max_length is " + std::to_string(options.max_length) + "; the model has " +
                              std::to_string(model.max_positions) + " positions");
@@ -56,11 +57,12 @@ void Server::check(const Request &request) const {
                              rule + " " + std::to_string(limit));
   };
   const int64_t prompt = int64_t(request.prompt.size()), length = prompt + request.bytes;
-  if (prompt < 1) refuse("a prompt of length", prompt, "it has at least", 1);
-  if (prompt > options.max_prompt) refuse("a prompt of length", prompt, "it has at most", options.max_prompt);
-  if (request.bytes < 1) refuse("bytes", request.bytes, "there is at least", 1);
+  if (prompt < 1) refuse("a prompt of length", prompt, "it must be at least", 1);
+  if (prompt > options.max_prompt)
+    refuse("a prompt of length", prompt, "it must be at most", options.max_prompt);
+  if (request.bytes < 1) refuse("bytes", request.bytes, "it must be at least", 1);
   if (length > options.max_length)
-    refuse("prompt and continuation of length", length, "they have at most", options.max_length);
+    refuse("prompt and continuation of length", length, "it must be at most", options.max_length);
   if (pages_of(int(length)) > options.pages)
     refuse("a need of pages of", pages_of(int(length)), "the pool has", options.pages);
 }
@@ -93,8 +95,7 @@ std::vector<Completion> Server::serve(std::span<const Request> requests) {
   return completions;
 }
 
-// Nobody is admitted whose text could run out of pages before it is complete: a text that has begun is
-// finished.
+// Admits only requests whose texts cannot run out of pages: a text that has begun is finished.
 void Server::admit(std::deque<std::pair<const Request *, Completion *>> &waiting) {
   for (Place &place : places) {
     if (place.completion || waiting.empty()) continue;

@@ -71,7 +71,7 @@ private:
     int length = 0;               // positions in the cache
     std::vector<int32_t> pages;
   };
-  /// What a function on the host needs to know, at an address that stays.
+  /// The arguments of a function on the host, at an address that stays.
   struct HostTask {
     Server *server;
     int layer;

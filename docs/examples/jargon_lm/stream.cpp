@@ -41,7 +41,7 @@ std::unique_ptr<Graph> Stream::capture(const std::function<void()> &enqueue) {
   try {
     enqueue();
   } catch (...) {
-    // The stream is of no use before its capture has ended. That it is not complete is no news.
+    // The stream cannot be used before its capture has ended. The error says only that it is incomplete.
     device.call_quietly<int(void *, void **)>("hipStreamEndCapture", stream, &graph);
     if (graph) device.call_quietly<int(void *)>("hipGraphDestroy", graph);
     throw;

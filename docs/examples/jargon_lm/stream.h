@@ -60,14 +60,14 @@ public:
   /// For sluice_launch::stream.
   void *handle() const { return stream; }
 
-  // Each of these enqueues and returns. Of a Mirror, `count` elements from the first one on.
+  // Each of these enqueues and returns. They copy the first `count` elements of a Mirror.
   template <typename T> void upload(const Mirror<T> &array, size_t count) {
     copy(array.on_device(), array.host().first(count).data(), count * sizeof(T), true);
   }
   template <typename T> void download(const Mirror<T> &array, size_t count) {
     copy(array.host().first(count).data(), array.on_device(), count * sizeof(T), false);
   }
-  /// Calls function(user) on the host, behind all that is on the stream. It must call nothing of HIP and
+  /// Calls function(user) on the host, after all work on the stream. It must call nothing of HIP and
   /// throw nothing.
   void run_on_host(void (*function)(void *), void *user);
   void launch(const Graph &graph);

@@ -10,7 +10,7 @@
 
 namespace jargon {
 
-/// The request, served by a dense cache alone.
+/// The request, served only by a dense cache.
 Completion dense_completion(const Model &model, Attention &attention, const Request &request);
 
 /// Scales for an FP8 cache: twice the largest value that each layer and head has in `text` still fits.

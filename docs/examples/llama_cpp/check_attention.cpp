@@ -23,7 +23,7 @@ constexpr Case cases[] = {
     {"one token", 128, 128, 4, 4, 1, 300, 1},
     {"one token, 8 heads on 2", 128, 128, 8, 2, 1, 700, 1},
     {"prompt, causal", 128, 128, 4, 2, 37, 37, 1, GGML_TYPE_F16, Mask::causal},
-    {"prompt behind a cache", 64, 64, 4, 4, 19, 200, 1, GGML_TYPE_F16, Mask::causal},
+    {"prompt after a cache", 64, 64, 4, 4, 19, 200, 1, GGML_TYPE_F16, Mask::causal},
     {"prompt of 300", 64, 64, 2, 1, 300, 300, 1, GGML_TYPE_F16, Mask::causal},
     {"padded keys", 128, 128, 4, 2, 9, 256, 1, GGML_TYPE_F16, Mask::padded},
     {"rows without a key", 64, 64, 2, 2, 40, 12, 1, GGML_TYPE_F16, Mask::causal},

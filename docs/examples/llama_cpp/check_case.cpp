@@ -70,13 +70,13 @@ std::vector<float> stored_mask(const Case &of) {
   for (int64_t plane = 0; plane < heads * sequences; ++plane)
     for (int64_t row = 0; row < of.rows; ++row)
       for (int64_t key = 0; key < of.keys; ++key) {
-        const int64_t behind = row + live - of.rows - key; // how far the key is behind the row's own
+        const int64_t distance = row + live - of.rows - key; // from the key to the row's own key
         const float number = random();
         if (of.mask >= Mask::numbers) {
           mask.push_back(number > 1.5f ? hidden : number);
         } else {
-          const bool seen = behind >= 0 && (of.mask != Mask::window || behind <= 20);
-          mask.push_back(!seen ? hidden : of.mask == Mask::distance ? -float(behind) : 0);
+          const bool seen = distance >= 0 && (of.mask != Mask::window || distance <= 20);
+          mask.push_back(!seen ? hidden : of.mask == Mask::distance ? -float(distance) : 0);
         }
       }
   round_to(mask, GGML_TYPE_F16);
@@ -134,7 +134,7 @@ ggml_tensor *Graph::rows_of_heads(ggml_type type, int64_t elements, int64_t head
   return ggml_permute(context.get(), view, 0, 2, 1, 3);
 }
 
-/// Writes [sequence, head, row, element] to where the tensor has them, and NaN to what lies between.
+/// Writes [sequence, head, row, element] to where the tensor has them, and NaN to the gaps.
 void Graph::place(ggml_tensor *tensor, const std::vector<float> &numbers) {
   ggml_tensor *const whole = tensor->view_src ? tensor->view_src : tensor;
   std::memset(whole->data, 0xff, ggml_nbytes(whole));

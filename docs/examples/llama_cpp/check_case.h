@@ -12,7 +12,7 @@ namespace check {
 enum class Mask {
   none,
   causal,      ///< -infinity where a key comes after the row
-  padded,      ///< causal, and the last third of the keys belongs to nobody
+  padded,      ///< causal, and the last third of the keys is padding
   window,      ///< causal, and 20 keys back
   distance,    ///< causal, and minus the distance, as llama.cpp makes it for ALiBi
   numbers,     ///< any number
@@ -21,7 +21,7 @@ enum class Mask {
   per_sequence ///< other numbers for each sequence
 };
 
-/// How tensors lie in memory.
+/// Memory layouts of tensors.
 enum class Layout {
   dense, ///< in the order of ggml's indices
   cache, ///< as llama.cpp's: rows hold all heads, and the cache has more rows than there are keys
@@ -39,7 +39,7 @@ struct Case {
   bool sinks = false;
   float scale = 0; ///< 0: 1 / sqrt of the head size
   bool served = true;
-  bool v_is_bf16 = false; ///< whatever K is
+  bool v_is_bf16 = false; ///< for any K
 
   ggml_type v_type() const { return v_is_bf16 ? GGML_TYPE_BF16 : kv_type; }
 };

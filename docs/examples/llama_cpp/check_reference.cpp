@@ -28,7 +28,7 @@ double rounded(float value, ggml_type type) {
                                 : ggml_fp16_to_fp32(ggml_fp32_to_fp16(value));
 }
 
-/// One row of one head, with the quantities that the bound is made of, by their names in
+/// One row of one head, with the quantities of the bound, by their names in
 /// docs/concepts/numerics.md.
 struct Row {
   std::vector<double> x; // scores; -infinity of hidden keys

@@ -41,7 +41,7 @@ std::string text_of(const llama_vocab *vocab, llama_token token) {
   return std::string(piece, size);
 }
 
-/// The most likely token behind these, which join the cache.
+/// The most likely token after these, which join the cache.
 llama_token next_token(llama_context *context, std::vector<llama_token> &tokens, int vocab_size) {
   if (const int status = llama_decode(context, llama_batch_get_one(tokens.data(), int(tokens.size()))))
     throw std::runtime_error("llama_decode returned " + std::to_string(status));

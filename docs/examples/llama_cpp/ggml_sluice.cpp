@@ -119,7 +119,7 @@ bool supports_op(ggml_backend_dev_t, const ggml_tensor *node) {
   if (why.empty())
     if (const auto support = global->device.context().support(problem_of(attention)); !support)
       why = support.error().message();
-  if (!why.empty()) GGML_LOG_DEBUG("%s: '%s' is left to others: %s\n", name, node->name, why.c_str());
+  if (!why.empty()) GGML_LOG_DEBUG("%s: '%s' is left to other backends: %s\n", name, node->name, why.c_str());
   return why.empty();
 }
 
@@ -164,7 +164,7 @@ constexpr ggml_backend_reg_i registration_functions = {
 
 } // namespace ggml_sluice
 
-/// What ggml_backend_load looks for. NULL, which ggml reports, if there is no such device.
+/// The entry point that ggml_backend_load looks for. NULL, which ggml reports, if the device does not exist.
 extern "C" __attribute__((visibility("default"))) ggml_backend_reg_t ggml_backend_init() {
   using namespace ggml_sluice;
   const char *const device_name = std::getenv(device_variable);
@@ -172,7 +172,7 @@ extern "C" __attribute__((visibility("default"))) ggml_backend_reg_t ggml_backen
     if (!global) global = std::make_unique<Global>(device_name ? device_name : "hip:0");
   } catch (const std::exception &error) {
     GGML_LOG_ERROR("%s: %s (%s is %s)\n", name, error.what(), device_variable,
-                   device_name ? device_name : "not set, and so hip:0; 'emulated' needs no GPU");
+                   device_name ? device_name : "not set, so hip:0 is used; 'emulated' needs no GPU");
     return nullptr;
   }
   static ggml_backend_reg registration = {GGML_BACKEND_API_VERSION, registration_functions, nullptr};

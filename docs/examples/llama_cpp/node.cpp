@@ -45,14 +45,14 @@ std::string stride_refusal(const char *name, const ggml_tensor &tensor) {
   const auto size = ggml_type_size(tensor.type);
   if (tensor.nb[0] != size)
     return std::string(name) + "->nb[0] is " + std::to_string(tensor.nb[0]) +
-           "; elements of a row lie together";
+           "; it must be the size of an element";
   for (int dimension = 1; dimension < GGML_MAX_DIMS; ++dimension)
     if (tensor.ne[dimension] > 1 && tensor.nb[dimension] % (stride_multiple * size) != 0)
       return std::string(name) + "->nb[" + std::to_string(dimension) + "] is " +
-             std::to_string(tensor.nb[dimension]) + "; it is a multiple of " +
+             std::to_string(tensor.nb[dimension]) + "; it must be a multiple of " +
              std::to_string(stride_multiple * size);
   if (stride_of(tensor, 1) >= row_stride_end)
-    return std::string(name) + "->nb[1] is " + std::to_string(tensor.nb[1]) + "; it is less than " +
+    return std::string(name) + "->nb[1] is " + std::to_string(tensor.nb[1]) + "; it must be less than " +
            std::to_string(row_stride_end * int64_t(size));
   return {};
 }
@@ -64,11 +64,11 @@ std::string mask_refusal(const Attention &attention) {
     return "the mask is not contiguous or its type is not F16";
   if (mask.ne[0] < attention.keys() || mask.ne[1] < attention.rows())
     return "mask->ne is [" + std::to_string(mask.ne[0]) + ", " + std::to_string(mask.ne[1]) +
-           ", ...]; it covers keys and rows";
+           ", ...]; it must cover all keys and rows";
   if (mask.ne[2] != 1 && mask.ne[2] != attention.q_heads())
-    return "mask->ne[2] is " + std::to_string(mask.ne[2]) + "; it is 1 or the number of heads of Q";
+    return "mask->ne[2] is " + std::to_string(mask.ne[2]) + "; it must be 1 or the number of heads of Q";
   if (mask.ne[3] != 1 && mask.ne[3] != attention.sequences())
-    return "mask->ne[3] is " + std::to_string(mask.ne[3]) + "; it is 1 or the number of sequences";
+    return "mask->ne[3] is " + std::to_string(mask.ne[3]) + "; it must be 1 or the number of sequences";
   return {};
 }
 
@@ -92,30 +92,30 @@ bool Attention::v_is_in_k() const {
 
 std::string refusal(const Attention &attention) {
   const ggml_tensor &q = *attention.q, &k = *attention.k, &v = *attention.v;
-  if (q.type != GGML_TYPE_F32) return std::string("Q is of ") + ggml_type_name(q.type) + "; it is of F32";
+  if (q.type != GGML_TYPE_F32) return std::string("Q is of ") + ggml_type_name(q.type) + "; it must be F32";
   if (dtype_of(k.type) == 0 || v.type != k.type)
     return std::string("K is of ") + ggml_type_name(k.type) + " and V of " + ggml_type_name(v.type) +
-           "; both are of F16 or both of BF16";
+           "; both must be F16 or both BF16";
   for (const ggml_tensor *tensor : {&q, &k, &v})
     for (int64_t extent : tensor->ne)
       if (extent < 1 || extent > INT32_MAX) return "an extent is " + std::to_string(extent);
   if (v.ne[1] != k.ne[1] || v.ne[2] != k.ne[2] || k.ne[3] != q.ne[3] || v.ne[3] != q.ne[3])
     return "K and V differ in keys or heads, or from Q in sequences";
   if (q.nb[0] != sizeof(float))
-    return "q->nb[0] is " + std::to_string(q.nb[0]) + "; elements of a row lie together";
+    return "q->nb[0] is " + std::to_string(q.nb[0]) + "; it must be the size of an element";
   if (auto why = stride_refusal("k", k); !why.empty()) return why;
   if (auto why = stride_refusal("v", v); !why.empty()) return why;
   if (attention.mask)
     if (auto why = mask_refusal(attention); !why.empty()) return why;
   if (attention.has_slopes() && !attention.mask) return "max_bias is given without a mask";
   if (attention.sinks && (attention.sinks->type != GGML_TYPE_F32 || attention.sinks->ne[0] != q.ne[2]))
-    return "sinks are an F32 per head of Q";
+    return "sinks must be one F32 per head of Q";
   // A scale of 0 would be the default to Sluice.
   if (!(attention.scale > 0) || !std::isfinite(attention.scale))
-    return "the scale is " + std::to_string(attention.scale) + "; it is finite and above 0";
+    return "the scale is " + std::to_string(attention.scale) + "; it must be finite and above 0";
   if (attention.sequences() > max_sequences ||
       attention.rows() * (attention.q_heads() / attention.kv_heads()) > max_tiles * lowest_tile_rows)
-    return "there are more rows or sequences than a launch has workgroups";
+    return "there are more rows or sequences than a launch can have workgroups";
   return {};
 }
 

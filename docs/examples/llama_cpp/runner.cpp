@@ -17,7 +17,8 @@ sluice::ContextDesc desc_of(const std::string &name) {
   if (name == "emulated") return sluice::ContextDesc(SLUICE_DEVICE_EMULATED);
   if (name.size() == 5 && name.starts_with("hip:") && name[4] >= '0' && name[4] <= '9')
     return sluice::ContextDesc(SLUICE_DEVICE_HIP, name[4] - '0');
-  throw std::runtime_error("the device is '" + name + "'; it is 'emulated', or 'hip:N' with N from 0 to 9");
+  throw std::runtime_error("the device is '" + name +
+                           "'; it must be 'emulated', or 'hip:N' with N from 0 to 9");
 }
 
 } // namespace

@@ -55,7 +55,7 @@ public:
   Memory &operator=(const Memory &) = delete;
   ~Memory() { release(); }
 
-  /// At least so many bytes, with any contents.
+  /// At least `bytes` bytes, with any contents.
   void *reserve(size_t bytes);
   /// The memory with a copy of these bytes of the host.
   void *upload(const void *from, size_t bytes);

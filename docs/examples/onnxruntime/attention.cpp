@@ -2,7 +2,7 @@
 //
 // Row i of a call sees key j <= i + offset if is_causal is set, and windows count from i + offset too. The
 // offset is the keys before the call's own: those of past_key, or nonpad_kv_seqlen minus the rows, or 0.
-// Where it is kv minus q length, that is Sluice's bottom-right alignment, and where it is 0 top-left.
+// An offset of kv minus q length is Sluice's bottom-right alignment, and an offset of 0 its top-left one.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "attention_mask.h"
@@ -63,19 +63,21 @@ Attention::Attention(const Node &node, Device &device)
       joins_caches(node.has_input(past_key) || node.has_output(present_key) ||
                    node.has_output(present_value)),
       mask_may_be_shorter(node.since_version() >= 24), type(half_type(node.input_type(q_input), "Q")) {
-  require(node.real("scale").value_or(1) != 0, "scale is 0; it is positive"); // to Sluice 0 is the default
+  require(node.real("scale").value_or(1) != 0,
+          "scale is 0; it must be positive"); // to Sluice 0 is the default
   for (const auto &[input, name] : {std::pair(k_input, "K"), std::pair(v_input, "V")})
     require(node.input_type(input) == node.input_type(q_input),
-            std::string(name) + " is " + type_name(node.input_type(input)) + "; it is of Q's type, " +
+            std::string(name) + " is " + type_name(node.input_type(input)) + "; it must be of Q's type, " +
                 type_name(node.input_type(q_input)));
-  require(!node.has_output(qk_matmul_output), "qk_matmul_output is asked for; this output is not supported");
+  require(!node.has_output(qk_matmul_output), "qk_matmul_output is requested; this output is not supported");
   // Softmax is computed in F32, which is at least as precise as every type but this.
   require(node.integer("softmax_precision", 1) != ONNX_TENSOR_ELEMENT_DATA_TYPE_DOUBLE,
           "softmax_precision is 11 (double); Sluice computes in float (1)");
   require(node.has_input(past_key) == node.has_input(past_value),
-          "past_key and past_value are given both or not at all");
+          "past_key and past_value must be given together");
   require(!node.has_input(nonpad_kv_seqlen) || !joins_caches,
-          "nonpad_kv_seqlen is given; then past_key, past_value, present_key and present_value are not");
+          "nonpad_kv_seqlen is given; then past_key, past_value, present_key and present_value must not be "
+          "given");
   if (node.has_input(attn_mask)) {
     if (node.input_type(attn_mask) == ONNX_TENSOR_ELEMENT_DATA_TYPE_BOOL)
       mask_flag = SLUICE_BOOL_MASK;
@@ -120,7 +122,7 @@ void Attention::align(sluice::Problem &problem, const Step &step) const {
   if (!aligned || !step.lengths.empty() || step.k.tokens == step.q.tokens)
     return; // bottom-right, the default
   require(step.past_keys == 0, "K has the length " + to_string(step.k.tokens) +
-                                   "; with is_causal or a window and " + "past_key it is that of Q, " +
+                                   "; with is_causal or a window and " + "past_key it must be that of Q, " +
                                    to_string(step.q.tokens));
   problem.mask_alignment = SLUICE_TOP_LEFT;
 }

@@ -15,7 +15,7 @@ Mask::Mask(const Tensor &given, const Shape &wanted, bool may_be_shorter)
     fits = shape[i] == 1 || shape[i] == wanted[i];
   const int64_t keys = wanted[3];
   fits = fits && (shape[3] == keys || (may_be_shorter && shape[3] < keys));
-  require(fits, "attn_mask has the shape " + shape_text(given.shape) + "; it is " + shape_text(wanted) +
+  require(fits, "attn_mask has the shape " + shape_text(given.shape) + "; it must be " + shape_text(wanted) +
                     ", with all but the last dimension repeated where it is 1" +
                     (may_be_shorter ? " and fewer keys allowed" : ""));
   if (is_bits)

@@ -35,7 +35,7 @@ struct Step {
 };
 
 /// Reads the inputs of a call but for the mask. Throws Refusal where one breaks a rule. The heads are the
-/// attributes, or 0 if there are none.
+/// attributes, or 0 if they are absent.
 Step checked_step(const Call &call, int64_t q_heads, int64_t kv_heads);
 
 } // namespace sluice_ort::onnx_attention

@@ -21,7 +21,7 @@ int ordinal_of(const std::string &device) {
   int ordinal = -1;
   if (device.starts_with("hip:")) std::from_chars(device.data() + 4, device.data() + device.size(), ordinal);
   if (ordinal < 0 || device != "hip:" + std::to_string(ordinal))
-    throw Refusal("the option device is '" + device + "'; it is 'emulated' or 'hip:N'");
+    throw Refusal("the option device is '" + device + "'; it must be 'emulated' or 'hip:N'");
   return ordinal;
 }
 

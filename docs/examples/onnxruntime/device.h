@@ -19,7 +19,7 @@ namespace sluice_ort {
 /// What the provider's options say.
 struct Options {
   std::string device = "hip:0"; ///< "emulated" or "hip:N"
-  std::string trace;            ///< a file that gets a line per plan, run and allocation; empty is none
+  std::string trace;            ///< a file that gets a line per plan, run and allocation; empty: no trace
   bool leave_float32 = false;   ///< nodes of float32 go to other providers instead of being refused
 };
 

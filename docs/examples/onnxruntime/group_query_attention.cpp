@@ -1,6 +1,6 @@
 //===- group_query_attention.cpp - com.microsoft.GroupQueryAttention ------------------------------------===//
 //
-// New keys are rotated and stored behind the old ones on the host, in present_key and present_value. Sluice
+// New keys are rotated and stored after the old ones on the host, in present_key and present_value. Sluice
 // then computes attention of each sequence's new rows over all its keys, aligned at the bottom right.
 //
 //===----------------------------------------------------------------------------------------------------===//
@@ -16,7 +16,7 @@ namespace {
 using namespace group_query;
 using std::to_string;
 
-/// What the operator has and Sluice does not compute.
+/// Refuses features of the operator that Sluice does not compute.
 void refuse_unsupported(const Node &node) {
   for (const char *attribute : {"sliding_window_cache", "qk_output", "kv_cache_bit_width"}) {
     const int64_t found = node.integer(attribute, 0);
@@ -35,7 +35,7 @@ void refuse_unsupported(const Node &node) {
                 {k_norm_weight, "k_norm_weight"}};
   for (const auto &[input, name] : inputs)
     require(!node.has_input(input), std::string(name) + " is given; this input is not supported");
-  require(!node.has_output(output_qk), "output_qk is asked for; this output is not supported");
+  require(!node.has_output(output_qk), "output_qk is requested; this output is not supported");
 }
 
 class GroupQueryAttention final : public Kernel {
@@ -66,17 +66,18 @@ GroupQueryAttention::GroupQueryAttention(const Node &node, Device &device)
   refuse_unsupported(node);
   require(layout.kv_heads > 0 && layout.heads > 0 && layout.heads % layout.kv_heads == 0,
           "num_heads is " + to_string(layout.heads) + " and kv_num_heads " + to_string(layout.kv_heads) +
-              "; both are positive, and the first is a multiple of the second");
+              "; both must be positive, and the first must be a multiple of the second");
   require(window == -1 || (window > 0 && causal),
-          "local_window_size is " + to_string(window) + "; it is -1, or with causal = 1 a positive number");
-  require(node.has_input(key) == node.has_input(value), "key and value are given both or not at all");
+          "local_window_size is " + to_string(window) +
+              "; it must be -1, or with causal = 1 a positive number");
+  require(node.has_input(key) == node.has_input(value), "key and value must be given together");
   require(node.has_input(past_key) == node.has_input(past_value),
-          "past_key and past_value are given both or not at all");
+          "past_key and past_value must be given together");
   require(!layout.has_rotary || (node.has_input(cos_cache) && node.has_input(sin_cache)),
-          "do_rotary is 1; then cos_cache and sin_cache are given");
+          "do_rotary is 1; then cos_cache and sin_cache must be given");
   if (node.has_input(past_key))
     require(node.input_type(past_key) == node.input_type(query),
-            "past_key is " + type_name(node.input_type(past_key)) + "; it is of query's type, " +
+            "past_key is " + type_name(node.input_type(past_key)) + "; it must be of query's type, " +
                 type_name(node.input_type(query)));
   const Shape shape = node.input_shape(query);
   const int64_t heads = node.has_input(key) ? layout.heads : layout.heads + 2 * layout.kv_heads;
@@ -138,7 +139,7 @@ std::vector<float> sink_logits(const Tensor &sinks, uint32_t type, int64_t heads
   std::vector<float> logits(heads);
   if (!sinks.is_given()) return logits;
   require(sinks.shape == Shape{heads},
-          "head_sink has the shape " + shape_text(sinks.shape) + "; it is " + shape_text({heads}));
+          "head_sink has the shape " + shape_text(sinks.shape) + "; it must be " + shape_text({heads}));
   for (int64_t head = 0; head < heads; ++head)
     logits[head] = to_float(type, sinks.as<const uint16_t>()[head]);
   return logits;
@@ -155,7 +156,7 @@ void GroupQueryAttention::compute(const Call &call) const {
     require(bias.shape.size() == 4 && bias && (bias.shape[0] == 1 || bias.shape[0] == step.batch) &&
                 (bias.shape[1] == 1 || bias.shape[1] == layout.heads) && bias.shape[2] == step.rows &&
                 bias.shape[3] == total,
-            "attention_bias has the shape " + shape_text(bias.shape) + "; it is " +
+            "attention_bias has the shape " + shape_text(bias.shape) + "; it must be " +
                 shape_text({step.batch, layout.heads, step.rows, total}) +
                 ", of which the first two may be 1");
     args.bias = repeated(bias.data, bias.shape);

@@ -13,19 +13,19 @@ namespace {
 using std::to_string;
 
 void check_shape(const Tensor &tensor, const char *name, const Shape &wanted) {
-  require(tensor.shape == wanted,
-          std::string(name) + " has the shape " + shape_text(tensor.shape) + "; it is " + shape_text(wanted));
+  require(tensor.shape == wanted, std::string(name) + " has the shape " + shape_text(tensor.shape) +
+                                      "; it must be " + shape_text(wanted));
 }
 
 /// Q, K and V: of three tensors, or of one whose rows have the heads of all.
 void read_rows(Step &step, const Layout &layout, const Call &call) {
   const Tensor q = call.input(query), k = call.input(key), v = call.input(value);
   require(q.shape.size() == 3 && q, "query has the shape " + shape_text(q.shape) +
-                                        "; it is (batch, tokens, elements), and none of them is 0");
+                                        "; it must be (batch, tokens, elements), and none of them is 0");
   const bool packed = !k.is_given();
   const int64_t heads = packed ? layout.heads + 2 * layout.kv_heads : layout.heads;
   require(q.shape[2] % heads == 0, "query has the shape " + shape_text(q.shape) +
-                                       "; its last dimension is a multiple of the heads in a row, " +
+                                       "; its last dimension must be a multiple of the heads in a row, " +
                                        to_string(heads));
   step.batch = q.shape[0];
   step.rows = q.shape[1];
@@ -48,24 +48,24 @@ void read_lengths(Step &step, const Call &call) {
   const Tensor last = call.input(seqlens_k), total = call.input(total_sequence_length),
                valid = call.input(query_seqlens);
   require(elements_of(last.shape) == step.batch, "seqlens_k has the shape " + shape_text(last.shape) +
-                                                     "; it has one element for each of " +
+                                                     "; it must have one element for each of " +
                                                      to_string(step.batch) + " sequences");
   require(elements_of(total.shape) == 1,
-          "total_sequence_length has the shape " + shape_text(total.shape) + "; it has one element");
+          "total_sequence_length has the shape " + shape_text(total.shape) + "; it must have one element");
   if (valid.is_given()) check_shape(valid, "query_seqlens", {step.batch});
   const int32_t most_keys = *total.as<const int32_t>();
   require(most_keys >= step.rows, "total_sequence_length is " + to_string(most_keys) +
-                                      "; it is at least the rows of query, " + to_string(step.rows));
+                                      "; it must be at least the rows of query, " + to_string(step.rows));
   for (int64_t b = 0; b < step.batch; ++b) {
     const std::string at = to_string(b) + "] is ";
     const int32_t last_key = last.as<const int32_t>()[b];
     require(last_key >= 0 && last_key < most_keys,
             "seqlens_k[" + at + to_string(last_key) +
-                "; it is not negative and less than total_sequence_length, " + to_string(most_keys));
+                "; it must be at least 0 and less than total_sequence_length, " + to_string(most_keys));
     const int32_t most_rows = int32_t(std::min<int64_t>(step.rows, last_key + 1));
     const int32_t new_rows = valid ? valid.as<const int32_t>()[b] : most_rows;
     require(new_rows >= 0 && new_rows <= most_rows, "query_seqlens[" + at + to_string(new_rows) +
-                                                        "; it is not negative and at most " +
+                                                        "; it must be at least 0 and at most " +
                                                         to_string(most_rows));
     step.new_rows.push_back(new_rows);
     step.keys.push_back(last_key + 1);
@@ -76,7 +76,7 @@ void read_caches(Step &step, const Layout &layout, const Call &call) {
   const Tensor k = call.input(past_key), v = call.input(past_value);
   if (k.is_given()) {
     require(k.shape.size() == 4,
-            "past_key has the shape " + shape_text(k.shape) + "; it is (batch, heads, keys, head size)");
+            "past_key has the shape " + shape_text(k.shape) + "; it must be (batch, heads, keys, head size)");
     step.past_capacity = k.shape[2];
     const Shape wanted = {step.batch, layout.kv_heads, step.past_capacity, step.head_size};
     check_shape(k, "past_key", wanted);
@@ -92,14 +92,14 @@ void read_caches(Step &step, const Layout &layout, const Call &call) {
                 " keys before this call; past_key has room for " + to_string(step.past_capacity));
 }
 
-/// A row's position is what position_ids say, or else its place among the keys. Of a first prompt the
-/// operator reads the first of the ids only.
+/// A row's position comes from position_ids, or else is its place among the keys. In a first prompt the
+/// operator reads only the first of the ids.
 void read_positions(Step &step, const Layout &layout, const Call &call) {
   if (!layout.has_rotary) return;
   const Tensor cosines = call.input(cos_cache), sines = call.input(sin_cache), ids = call.input(position_ids);
   require(cosines.shape.size() == 2 && cosines && 2 * cosines.shape[1] <= step.head_size,
           "cos_cache has the shape " + shape_text(cosines.shape) +
-              "; it is (positions, pairs), with at most " + to_string(step.head_size / 2) + " pairs");
+              "; it must be (positions, pairs), with at most " + to_string(step.head_size / 2) + " pairs");
   check_shape(sines, "sin_cache", cosines.shape);
   step.rotary = {layout.type,
                  cosines.as<const uint16_t>(),

@@ -1,6 +1,6 @@
 //===- group_query_step.h - one call of GroupQueryAttention, checked ------------------------------------===//
 //
-// When a call is done, sequence b has T = seqlens_k[b] + 1 keys. Of its rows the first Q are new tokens, the
+// When a call is done, sequence b has T = seqlens_k[b] + 1 keys. The first Q of its rows are new tokens, the
 // others padding: Q is query_seqlens[b], or else min(rows, T). The P = T - Q keys before are in the past
 // cache.
 //
@@ -56,7 +56,7 @@ struct Step {
   std::vector<std::vector<int64_t>> positions; // of each sequence's new rows, with rotary
   const uint16_t *q = nullptr;
   NewRows k{}, v{};
-  const uint16_t *past_k = nullptr, *past_v = nullptr; // null if there are no keys
+  const uint16_t *past_k = nullptr, *past_v = nullptr; // null if the cache is empty
   Rotary rotary;
 
   int64_t past_rows(int64_t b) const { return keys[b] - new_rows[b]; }

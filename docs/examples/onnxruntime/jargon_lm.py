@@ -126,7 +126,7 @@ def main():
     provider, device = pathlib.Path(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else "emulated"
     onnxruntime.register_execution_provider_library("sluice", str(provider.resolve()))  # relative is to its own folder
     options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3  # that other nodes than attention are another provider's is no warning here
+    options.log_severity_level = 3  # no warning that another provider runs the other nodes
     options.add_provider_for_devices(
         [found for found in onnxruntime.get_ep_devices() if found.ep_name == "SluiceExecutionProvider"], {"device": device})
     session = onnxruntime.InferenceSession(load().SerializeToString(), options)

@@ -14,7 +14,7 @@ uint32_t half_type(ElementType type, const char *input) {
   if (type == ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT16) return SLUICE_F16;
   if (type == ONNX_TENSOR_ELEMENT_DATA_TYPE_BFLOAT16) return SLUICE_BF16;
   throw Refusal(std::string(input) + " is " + type_name(type) +
-                "; it is tensor(float16) or tensor(bfloat16)");
+                "; it must be tensor(float16) or tensor(bfloat16)");
 }
 
 uint32_t bias_type(ElementType type, const char *input) {
@@ -22,19 +22,19 @@ uint32_t bias_type(ElementType type, const char *input) {
   if (type == ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT16) return SLUICE_F16;
   if (type == ONNX_TENSOR_ELEMENT_DATA_TYPE_BFLOAT16) return SLUICE_BF16;
   throw Refusal(std::string(input) + " is " + type_name(type) +
-                "; it is tensor(bool), tensor(float16), tensor(bfloat16) or tensor(float)");
+                "; it must be tensor(bool), tensor(float16), tensor(bfloat16) or tensor(float)");
 }
 
 float soft_cap_of(const Node &node) {
   const float cap = node.real("softcap").value_or(0);
   require(std::isfinite(cap) && cap >= 0,
-          "softcap is " + std::to_string(cap) + "; it is finite and not negative");
+          "softcap is " + std::to_string(cap) + "; it must be finite and not negative");
   return cap;
 }
 
 float checked_scale(float scale) {
   require(std::isfinite(scale) && scale >= 0,
-          "scale is " + std::to_string(scale) + "; it is finite and not negative");
+          "scale is " + std::to_string(scale) + "; it must be finite and not negative");
   return scale;
 }
 

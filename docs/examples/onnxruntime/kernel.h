@@ -29,7 +29,7 @@ uint32_t half_type(ElementType type, const char *input);
 /// sluice_dtype of what is added to scores; throws Refusal for others.
 uint32_t bias_type(ElementType type, const char *input);
 
-/// softcap, which both operators have; 0 is none.
+/// softcap, which both operators have; 0 means no cap.
 float soft_cap_of(const Node &node);
 /// A scale as sluice_args has it: 0 is 1 / sqrt(head size).
 float checked_scale(float scale);

@@ -47,9 +47,10 @@ Options options_of(const OrtSessionOptions *session) {
     else if (key == "float32" && (value == "refuse" || value == "leave"))
       options.leave_float32 = value == "leave";
     else if (key == "float32")
-      throw Refusal("the option float32 is '" + value + "'; it is 'refuse' or 'leave'");
+      throw Refusal("the option float32 is '" + value + "'; it must be 'refuse' or 'leave'");
     else
-      throw Refusal("the option '" + std::string(key) + "' is unknown; there are device, float32 and trace");
+      throw Refusal("the option '" + std::string(key) +
+                    "' is unknown; the options are device, float32 and trace");
   }
   return options;
 }
@@ -166,7 +167,7 @@ OrtStatus *Provider::make_kernel(void *entry, const OrtKernelInfo *info, OrtKern
   });
 }
 
-/// Of the process: makes providers.
+/// Makes providers; one per process.
 struct Factory : OrtEpFactory {
   Factory() : OrtEpFactory{} {
     ort_version_supported = ORT_API_VERSION;
@@ -217,11 +218,11 @@ CreateEpFactories(const char *, const OrtApiBase *base, const OrtLogger *, OrtEp
   api = base->GetApi(ORT_API_VERSION);
   if (!api) { // older than the headers: the first version of the table has all that is needed to say so
     return base->GetApi(1)->CreateStatus(ORT_FAIL,
-                                         "Sluice: this ONNX Runtime is too old; it is 1.24 or later");
+                                         "Sluice: this ONNX Runtime is too old; it must be 1.24 or later");
   }
   ep_api = api->GetEpApi();
   return guarded(provider_name, [&] {
-    if (capacity < 1) throw Refusal("there is no room for a factory");
+    if (capacity < 1) throw Refusal("the array has no room for a factory");
     factories[0] = new Factory;
     *count = 1;
   });

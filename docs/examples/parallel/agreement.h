@@ -1,6 +1,6 @@
 //===- agreement.h - the ranks agree that all is well, or on what is not --------------------------------===//
 //
-// A rank that fails alone leaves the others waiting for messages that will not come. So before data are
+// If one rank fails, the others would wait for messages that will not come. So before data are
 // exchanged, and after each step, all ranks say whether they are well. If one is not, every rank throws
 // Failed with the same sentence. A rank that dies says nothing: mpirun notices, and ends the rest.
 //
@@ -32,7 +32,7 @@ public:
     if (!good()) return;
     try {
       std::forward<Work>(work)();
-    } catch (const std::exception &error) { // whatever it is, the others must hear of it
+    } catch (const std::exception &error) { // of any type: the others must know of it
       reason = *error.what() ? error.what() : "an exception without a message";
     }
   }

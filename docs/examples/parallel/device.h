@@ -133,7 +133,7 @@ public:
   /// Enqueues a copy of `rows` rows of `width_bytes`, within the device.
   void copy_rows(void *to, size_t to_pitch_bytes, const void *from, size_t from_pitch_bytes,
                  size_t width_bytes, size_t rows) const;
-  /// What is enqueued from now on begins when the gate is open.
+  /// Work that is enqueued from now on begins when the gate is open.
   void hold(Gate &gate) const;
   /// Whether all is done. Throws if the device has failed.
   bool is_done() const;

@@ -64,7 +64,7 @@ void run_beside(Exchange &exchange, const Stream &computing, Outcome &outcome, C
                 const std::function<void()> &arrived) {
   bool is_computing = true, is_sending = true;
   while (is_computing || is_sending) {
-    // Whatever has become of the computing, the other ranks wait for these messages.
+    // Even if the computing has failed, the other ranks wait for these messages.
     if (is_sending && exchange.is_done()) {
       is_sending = false;
       if (!exchange.is_empty()) {

@@ -49,7 +49,7 @@ int main(int count, char **arguments) {
     } catch (const Failed &failed) { // all ranks are here
       std::fprintf(stderr, "rank %d: %s\n", ranks.rank(), failed.what());
       status = 1;
-    } catch (const std::exception &error) { // this rank is alone: the others would wait for it
+    } catch (const std::exception &error) { // only this rank failed: the others would wait for it
       std::fprintf(stderr, "rank %d ends the program: %s\n", ranks.rank(), error.what());
       MPI_Abort(MPI_COMM_WORLD, 1);
     }

@@ -12,7 +12,7 @@ namespace {
 
 uint16_t to_bf16(float number) {
   const uint32_t bits = std::bit_cast<uint32_t>(number);
-  return uint16_t((bits + 0x7fff + (bits >> 16 & 1)) >> 16); // to nearest even; there is no NaN here
+  return uint16_t((bits + 0x7fff + (bits >> 16 & 1)) >> 16); // to nearest even; NaN does not occur
 }
 
 /// Sums of four even numbers, which are nearly normal.
@@ -83,7 +83,7 @@ double tolerance(const Sizes &sizes) {
   const double split = u * (11 * (x + std::log(n)) + 10 + 32 * std::log(2) + 2 * t);
   const double e = sizes.most_value * (p + weight + u * (8 + 3 * t * 2) + split + sum + 3 * u);
   const double one = e + r * (sizes.most_value + e);
-  // What parts weigh is known by their LSEs, and rounded in the merge.
+  // The weights of parts come from their LSEs, and are rounded in the merge.
   const double lse = sum + split + u * (5 * (x + std::log(n)) + 26);
   const double merge = sizes.merges * 2 * (lse + u * (18 + 8 * (x + std::log(n)))) * sizes.most_value;
   return 2 * one + merge;

@@ -32,7 +32,7 @@ int64_t number_of(const std::string &name, std::string_view value) {
   int64_t number = 0;
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
   if (error != std::errc() || end != value.data() + value.size() || number < 1 || number > (1 << 24))
-    throw std::runtime_error(name + " is '" + std::string(value) + "'; it is a number from 1 to " +
+    throw std::runtime_error(name + " is '" + std::string(value) + "'; it must be a number from 1 to " +
                              std::to_string(1 << 24));
   return number;
 }
@@ -46,7 +46,7 @@ T choice_of(const std::string &name, std::string_view value,
     if (value == called) return choice;
     all += std::string(all.empty() ? "" : ", ") + called;
   }
-  throw std::runtime_error(name + " is '" + std::string(value) + "'; it is one of " + all);
+  throw std::runtime_error(name + " is '" + std::string(value) + "'; it must be one of " + all);
 }
 
 } // namespace
@@ -55,7 +55,7 @@ Options parse(int count, char **arguments) {
   Options options;
   for (int i = 1; i < count; i += 2) {
     const std::string name = arguments[i];
-    if (i + 1 == count) throw std::runtime_error(name + " has no value\n" + usage);
+    if (i + 1 == count) throw std::runtime_error(name + " needs a value\n" + usage);
     const std::string_view value = arguments[i + 1];
     if (name == "--prefill")
       options.prefill = number_of(name, value);
@@ -85,7 +85,7 @@ Options parse(int count, char **arguments) {
                                          {"exit", Failure::exit},
                                          {"throw", Failure::throws}});
     else
-      throw std::runtime_error("there is no option " + name + "\n" + usage);
+      throw std::runtime_error("unknown option " + name + "\n" + usage);
   }
   if (!options.prefill && !options.decode && options.fail == Failure::none)
     throw std::runtime_error(std::string("nothing to do: give --prefill, --decode or --fail\n") + usage);

@@ -5,7 +5,7 @@
 
 namespace parallel {
 
-/// What the last rank does wrong, to see what becomes of the others.
+/// The error of the last rank, to see what the others do.
 enum class Failure { none, shape, error, fault, exit, throws };
 
 struct Options {

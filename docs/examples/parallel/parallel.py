@@ -23,7 +23,7 @@ Parts = Tuple[torch.Tensor, torch.Tensor]  # O [tokens, heads, dim] in F32 and L
 
 
 class Failed(RuntimeError):
-    """What one of the ranks said."""
+    """The answer of one of the ranks."""
 
 
 class Peers:
@@ -35,7 +35,7 @@ class Peers:
 
     def agree(self, step: str, facts: object, error: Optional[Exception] = None) -> None:
         """All ranks say what they have. If one has failed, or something else than the first, every rank raises Failed with
-        the same sentence: nobody waits for a message that will not come."""
+        the same sentence: no rank waits for a message that will not come."""
         said: List[object] = [None] * self.size
         try:
             dist.all_gather_object(said, (facts, None if error is None else f"{type(error).__name__}: {error}"))
@@ -86,7 +86,7 @@ def guarded(peers: Peers, step: str, compute: Callable[[], object]) -> object:
     result, error = None, None
     try:
         result = compute()
-    except Exception as caught:  # whatever it is, the others must hear of it
+    except Exception as caught:  # of any type: the others must know of it
         error = caught
     peers.agree(step, None, error)
     return result
@@ -207,7 +207,7 @@ def begin(timeout_seconds: int) -> torch.device:
 
 
 def report(peers: Peers, name: str, result: torch.Tensor, wanted: torch.Tensor, formula: int) -> None:
-    """The largest difference to one device's result must be what rounding to the type of O can make of it."""
+    """The largest difference to one device's result must be within the rounding to the type of O."""
     error = (result.float() - wanted.float()).abs().max().item()
     bound = 2 * wanted.float().abs().max().item() * 2.0 ** -8
     sent, peers.sent_bytes = peers.sent_bytes, 0
@@ -218,7 +218,7 @@ def report(peers: Peers, name: str, result: torch.Tensor, wanted: torch.Tensor, 
 
 
 def of_one_device(peers: Peers, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, causal: bool) -> torch.Tensor:
-    """What rank 0 computes alone, for all to compare with."""
+    """The result of rank 0 on its own, for all to compare with."""
     o = guarded(peers, "one device", lambda: attend(q, k, v, causal)[0].to(q.dtype) if peers.rank == 0 else torch.empty_like(q))
     assert isinstance(o, torch.Tensor)
     dist.broadcast(o, 0)

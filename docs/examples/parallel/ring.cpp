@@ -1,7 +1,7 @@
 //===- ring.cpp - a causal prompt divided by keys: K and V go round, in zigzag order --------------------===//
 //
-// In step s this rank has the keys of rank r - s. In zigzag order one run computes all that its rows see of
-// them, whoever they come from:
+// In step s this rank has the keys of rank r - s. In zigzag order one run computes everything that its rows
+// see of them, from any rank:
 //
 //     its own keys            both pieces of rows see both of keys, under a causal mask
 //     of a rank before it     both pieces of rows see the front piece, and all of it

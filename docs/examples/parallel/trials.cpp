@@ -53,10 +53,11 @@ struct Share {
   Tensor q, k, v;
 };
 
-/// What the ranks have to find together: rank 0 computes it alone, on its device or in double precision.
+/// The result that the ranks must reach together: computed only by rank 0, on its device or in double
+/// precision.
 std::vector<uint16_t> wanted_of(const Member &member, const Options &options, Sequence &all, bool causal) {
   std::vector<uint16_t> result(all.q.size());
-  member.ranks.together("rank 0 alone", [&] {
+  member.ranks.together("only rank 0", [&] {
     check_message(result.size() * sizeof result[0]);
     if (member.ranks.rank() != 0) return;
     const auto on_host = [&](std::vector<uint16_t> &values, int64_t heads) {

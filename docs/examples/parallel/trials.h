@@ -9,7 +9,7 @@ namespace parallel {
 /// A causal prompt by heads and as a ring. Throws Failed on every rank if a result or the bytes are wrong.
 void prefill(Member &member, const Options &options);
 
-/// A step of decoding with the keys divided. Throws likewise.
+/// A step of decoding with the keys divided. Throws like prefill.
 void decode(Member &member, const Options &options);
 
 /// A ring in which the last rank does something wrong.

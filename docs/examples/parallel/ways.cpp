@@ -86,7 +86,7 @@ Memory decode_by_keys(Member &member, const TensorView &q, const TensorView &k, 
       attention.emplace(member.device, q, k, v, o, false);
       attention->run(*stream, q, k, v, o, lse);
     } else {
-      // A part with this LSE does not count, whatever its O holds.
+      // A part with this LSE does not count, even if its O is garbage.
       const std::vector<float> none(size_t(rows * heads), -std::numeric_limits<float>::infinity());
       const Memory source(member.device, none);
       stream->copy(lse.data, source.bytes(), lse_bytes);

@@ -134,7 +134,7 @@ class SluiceImpl(AttentionImpl):
 
     def do_kv_cache_update(self, layer: Any, key: torch.Tensor, value: torch.Tensor, kv_cache: torch.Tensor,
                            slot_mapping: torch.Tensor) -> None:
-        # The mapping has an entry for each actual token; keys may be padded behind them.
+        # The mapping has an entry for each actual token; keys may be padded after them.
         tokens = slot_mapping.shape[0]
         k_cache, v_cache, k_scale, v_scale = self._cache(layer, kv_cache)
         sluice.torch.append_kv(key[:tokens], value[:tokens], k_cache, v_cache, slot_mapping, k_scale, v_scale)

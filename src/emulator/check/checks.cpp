@@ -50,7 +50,7 @@ Checks parse_list(std::string_view text, const char *also) {
     const std::string_view name = text.substr(0, comma);
     bool *const check = check_by_name(checks, name);
     if (!check)
-      throw std::invalid_argument("there is no check '" + std::string(name) + "'; it is " + also +
+      throw std::invalid_argument("unknown check '" + std::string(name) + "'; it must be " + also +
                                   " or a list of " + names_text());
     *check = true;
     if (comma == text.size()) return checks;

@@ -225,9 +225,9 @@ void Device::add_result(const LaunchResult &result) {
 void Device::add_report(Report report) {
   const std::lock_guard lock(mutex);
   if (!keep(report)) return;
-  LaunchResult alone; // belongs to no launch
-  alone.reports.push_back(std::move(report));
-  report_file.append(alone);
+  LaunchResult no_launch; // for a report that belongs to no launch
+  no_launch.reports.push_back(std::move(report));
+  report_file.append(no_launch);
 }
 
 uint64_t Device::reports_dropped() {

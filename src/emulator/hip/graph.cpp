@@ -20,7 +20,7 @@ template <typename... Bodies> struct Overloaded : Bodies... {
   using Bodies::operator()...;
 };
 
-/// Appends the entries, with child graphs expanded: an empty entry stands for a child's end.
+/// Appends the entries, with child graphs expanded: an empty entry marks a child's end.
 void append_flat(const NodeList &graph, const std::vector<size_t> &before_all, NodeList &flat) {
   std::vector<size_t> place; // by entry: its index in `flat`
   for (const NodeList::Entry &entry : graph.entries) {

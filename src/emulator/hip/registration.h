@@ -34,7 +34,7 @@ public:
 
   /// Throws Failure(hipErrorInvalidDeviceFunction) if the address is not a kernel's.
   hipFunction_t function(const void *kernel);
-  /// True if the address stands for a kernel.
+  /// True if the address names a kernel.
   bool has_kernel(const void *kernel);
 
   struct Variable {

@@ -1,6 +1,6 @@
 //===- registration_functions.cpp - the functions that compiled HIP programs call -----------------------===//
 //
-// Each finds the kernel or variable that a host address stands for; HIP's module functions do the rest.
+// Each finds the kernel or variable that a host address names; HIP's module functions do the rest.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include <algorithm>
@@ -166,7 +166,7 @@ hipError_t hipFuncGetAttributes(hipFuncAttributes *attributes, const void *kerne
   });
 }
 
-// A kernel may always use all of LDS, and there is no carve-out to choose.
+// A kernel may always use all of LDS, and a carve-out cannot be chosen.
 hipError_t hipFuncSetAttribute(const void *kernel, hipFunction_attribute attribute, int value) {
   return call([&] {
     const hipFunction_t function = Registry::get().function(kernel);

@@ -1,8 +1,8 @@
 //===- instructions.h - the facts about each instruction ------------------------------------------------===//
 //
 // There is one row per instruction of gfx942, in the *_instructions.cpp files and, for the matrix core, in
-// mfma_shapes.cpp. The rows say what the instruction is to the machine, its checks and the timing model; how it is
-// executed is in exec/. Nobody else asks what a mnemonic looks like.
+// mfma_shapes.cpp. The rows say what the instruction is to the machine, its checks and the timing model; how
+// it is executed is in exec/. Nobody else asks what a mnemonic looks like.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -81,10 +81,10 @@ enum class Role : uint8_t {
 
 enum class Fact : uint16_t {
   none = 0,
-  rounds = 1 << 0,       // the result is rounded according to MODE
-  keeps_bits = 1 << 1,   // no arithmetic that MODE could affect: moves, classes, and the dot products of floats
-  quiets = 1 << 2,       // a minimum or maximum: MODE.IEEE decides about signalling NaNs
-  saturates = 1 << 3,    // always stops at the bounds of its type; in comparisons CLAMP is about exceptions
+  rounds = 1 << 0,     // the result is rounded according to MODE
+  keeps_bits = 1 << 1, // no arithmetic that MODE could affect: moves, classes, and the dot products of floats
+  quiets = 1 << 2,     // a minimum or maximum: MODE.IEEE decides about signalling NaNs
+  saturates = 1 << 3,  // always stops at the bounds of its type; in comparisons CLAMP is about exceptions
   quarter_rate = 1 << 4, // takes four times as long as others on the vector ALU
   reads_m0 = 1 << 5,     // early: a scalar write of M0 needs a wait state before it
   flat = 1 << 6,         // an address may be in LDS or scratch
@@ -140,8 +140,8 @@ constexpr bool is_lane_access(Role role) {
   return role == Role::read_first_lane || role == Role::read_lane || role == Role::write_lane;
 }
 
-/// The counters of s_waitcnt: vmcnt is split over bits 3:0 and 15:14, lgkmcnt is bits 11:8. (CDNA3 ISA manual,
-/// S_WAITCNT; expcnt means nothing on this chip.)
+/// The counters of s_waitcnt: vmcnt is split over bits 3:0 and 15:14, lgkmcnt is bits 11:8. (CDNA3 ISA
+/// manual, S_WAITCNT; expcnt means nothing on this chip.)
 struct WaitCounts {
   uint32_t vector;
   uint32_t lgkm;

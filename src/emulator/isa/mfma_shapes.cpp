@@ -139,7 +139,7 @@ std::string mfma_refusal(const MfmaShape &shape, const MfmaModifiers &modifiers)
                         (shape.input == i8 && shape.blocks > 1);
   if (cbsz != 0 && (negates || (1u << cbsz) > shape.blocks))
     return refusal("cbsz", cbsz, "asks for more blocks than can share A in this shape");
-  if (abid >= 1u << cbsz) return refusal("abid", abid, "is none of the blocks that share A");
+  if (abid >= 1u << cbsz) return refusal("abid", abid, "is not one of the blocks that share A");
   if (blgp != 0 && !patterns && !negates) return refusal("blgp", blgp, "is not defined for this shape");
   return {};
 }

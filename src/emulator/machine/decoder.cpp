@@ -88,17 +88,17 @@ struct LeftOut {
   std::string_view mnemonic;
   std::string_view reason;
 };
-constexpr std::string_view trap_handler = "it belongs to a trap handler, and the machine has none";
-constexpr std::string_view barriers_only = "of global wave sync there are only barriers here";
+constexpr std::string_view trap_handler = "it belongs to a trap handler, which the machine does not have";
+constexpr std::string_view barriers_only = "of global wave sync only the barriers are implemented";
 constexpr LeftOut left_out[] = {
     {"s_rfe_b64", trap_handler},
     {"s_rfe_restore_b64", trap_handler},
     {"s_endpgm_saved", trap_handler},
-    {"s_sendmsghalt", "it halts the wave for a debugger, and the machine has none"},
+    {"s_sendmsghalt", "it halts the wave for a debugger, which the machine does not have"},
     {"s_setvskip", "the machine does not skip vector instructions by MODE.VSKIP"},
     {"s_endpgm_ordered_ps_done", "it ends a pixel shader"},
     {"v_screen_partition_4se_b32", "its table is not documented"},
-    {"v_clrexcp", "it clears exceptions for a trap handler, and the machine has none"},
+    {"v_clrexcp", "it clears exceptions for a trap handler, which the machine does not have"},
     {"ds_gws_sema_br", barriers_only},
     {"ds_gws_sema_p", barriers_only},
     {"ds_gws_sema_v", barriers_only},
@@ -145,7 +145,7 @@ uint16_t matrix_register(uint32_t number, uint32_t rows, bool accumulation) {
 }
 
 uint16_t scalar_register(uint32_t number) {
-  if (number >= 128) throw Refusal{"the destination is no scalar register"};
+  if (number >= 128) throw Refusal{"the destination is not a scalar register"};
   return uint16_t(first_sgpr + number);
 }
 
@@ -211,11 +211,11 @@ void Decoder::decode_scalar(const ScalarRow &row, const Fields &f, uint32_t posi
   const Role role = info.role();
   const uint32_t hardware_register = uint32_t(f.imm) & 63;
   if (role == Role::get_register && (readable_registers >> hardware_register & 1) == 0)
-    throw Refusal{"the machine has nothing to show in this hardware register"};
+    throw Refusal{"the machine does not model this hardware register"};
   if (writes_hardware_register(role) && hardware_register != register_mode)
-    throw Refusal{"the machine lets programs write no hardware register but MODE"};
+    throw Refusal{"programs may write only the hardware register MODE"};
   if (role == Role::halt && (f.imm & 1) != 0)
-    throw Refusal{"it halts the wave for a debugger, and the machine has none"};
+    throw Refusal{"it halts the wave for a debugger, which the machine does not have"};
   // The bits of the field, not an operand, say which operands are indexed.
   if (role == Role::index_on) op.value = f.src[1] & 15;
   if (role == Role::set_register_literal) op.src[0] = pool.operand(f.literal, 0);
@@ -260,7 +260,7 @@ void Decoder::decode_valu(const ValuRow &row, bool has_clamp_form, const Fields 
     packed = packed || is_packed_type(row.source_types[k]);
     op.src[k] = operand(codes[k], row.source_types[k], f);
     if (row.source_types[k] == OperandType::b128 && op.src[k] >= first_sgpr)
-      throw Refusal{"four dwords that are no vector registers are not supported"};
+      throw Refusal{"four dwords that are not vector registers are not supported"};
   }
 
   // Destination
@@ -274,7 +274,7 @@ void Decoder::decode_valu(const ValuRow &row, bool has_clamp_form, const Fields 
   if (role == Role::acc_write || role == Role::acc_move) op.dst += first_agpr;
   // The names of the moves say which side is an AccVGPR; their ACC bits mean nothing.
   if (role == Role::acc_move || role == Role::acc_read) {
-    if (op.src[0] >= first_agpr) throw Refusal{"the source is no register of the accumulation file"};
+    if (op.src[0] >= first_agpr) throw Refusal{"the source is not an accumulation register"};
     op.src[0] += first_agpr;
   }
   if (row.mask_out && !compare) op.mask = uint16_t(first_sgpr + (vop3 ? f.sdst : sgpr_vcc));
@@ -301,7 +301,7 @@ void Decoder::decode_valu(const ValuRow &row, bool has_clamp_form, const Fields 
       throw Refusal{"op_sel and neg are not supported with this instruction"};
     for (uint32_t k = 0; k < row.sources; ++k)
       if (packed && !is_packed_type(row.source_types[k]) && ((f.op_sel | f.negate_high) >> k & 1) != 0)
-        throw Refusal{"op_sel and neg_hi mean nothing for a source that is not packed"};
+        throw Refusal{"op_sel and neg_hi have no meaning for a source that is not packed"};
   } else {
     if (packed) {
       m.select_high_for_high = 7;
@@ -314,7 +314,7 @@ void Decoder::decode_valu(const ValuRow &row, bool has_clamp_form, const Fields 
                                : k == 3        ? row.result_type
                                                : OperandType::none;
       if ((m.select_high >> k & 1) != 0 && !is_16_bit(type))
-        throw Refusal{"op_sel chooses the half of an operand that has none"};
+        throw Refusal{"op_sel selects a half of an operand that has no halves"};
     }
   }
   if (m.clamp && !is_float(row.result_type) && !has_clamp_form && !facts.has(Fact::saturates) && !fused_mix)
@@ -494,7 +494,7 @@ DecodedOp Decoder::decode(const Instruction &instruction, std::span<const uint32
   try {
     for (const RegisterRange &range : instruction.writes)
       if (range.first >= first_sgpr + sgpr_ttmp0 && range.first < first_sgpr + sgpr_m0)
-        throw Refusal{"only a trap handler writes the trap registers, and the machine has none"};
+        throw Refusal{"only a trap handler, which the machine does not have, writes the trap registers"};
     switch (f.format) {
     case Format::sop1:
     case Format::sop2:

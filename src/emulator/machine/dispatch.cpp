@@ -48,7 +48,7 @@ void check_descriptor(const package::Kernel &kernel, uint32_t lds_bytes) {
   if (d.private_segment_buffer() || d.flat_scratch_init())
     refuse("asks for the address of its scratch in user SGPRs, but the chip itself keeps it in FLAT_SCRATCH");
   if (d.wave32() || kernel.wavefront_size != wave_lanes) refuse("is for waves of 32 lanes; the chip has 64");
-  if (d.exceptions() != 0) refuse("enables exceptions, for which the machine has no trap handler");
+  if (d.exceptions() != 0) refuse("enables exceptions, but the machine has no trap handler");
   if (d.split_workgroups() && lds_bytes != 0)
     refuse("splits workgroups over compute units (TG_SPLIT) and has LDS, which they cannot share");
   const uint32_t enabled = enabled_user_sgprs(d);

@@ -125,7 +125,7 @@ void decode_code(ProgramImpl &program, const package::Segment &segment) {
     const std::optional<Instruction> instruction = disassembler.decode(rest, segment.address + offset);
     if (!instruction || instruction->bytes > rest.size()) {
       std::memcpy(dwords, rest.data(), 4);
-      add(Decoder::refuse("the bytes are no instruction of gfx942"), uint32_t(offset), "", nullptr);
+      add(Decoder::refuse("the bytes are not an instruction of gfx942"), uint32_t(offset), "", nullptr);
       offset += 4;
       continue;
     }

@@ -26,17 +26,18 @@ struct StopReason {
 StopReason describe(Fault fault) {
   switch (fault) {
   case Fault::trap:
-    return {ReportKind::trap, "the kernel gave up with s_trap"};
+    return {ReportKind::trap, "the kernel stopped with s_trap"};
   case Fault::invalid_pc:
     return {ReportKind::invalid_pc, "jumps to an address where no instruction starts"};
   case Fault::branch_stack:
-    return {ReportKind::invalid_pc, "the branch stack has no room left, or nothing to go back to"};
+    return {ReportKind::invalid_pc, "the branch stack is full or empty"};
   case Fault::matrix_overflow_mode:
     return {ReportKind::unknown_instruction,
             "MODE.FP16_OVFL is set: the machine does not clamp what the matrix core computes"};
   case Fault::matrix_index_mode:
-    return {ReportKind::unknown_instruction,
-            "registers are relative to M0 (GPR_IDX_EN): nobody says which ones the matrix core would take"};
+    return {
+        ReportKind::unknown_instruction,
+        "registers are relative to M0 (GPR_IDX_EN): no document says which ones the matrix core would use"};
   case Fault::sparse_index:
     return {ReportKind::unknown_instruction, "a pair of sparse indices is not in ascending order"};
   case Fault::global_sync_alone:
@@ -45,7 +46,7 @@ StopReason describe(Fault fault) {
   case Fault::global_sync_exec:
     return {ReportKind::unknown_instruction, "EXEC is 0: global wave sync may hang without an active lane"};
   case Fault::global_sync_not_ready:
-    return {ReportKind::unknown_instruction, "no ds_gws_init has said how many waves meet at this barrier"};
+    return {ReportKind::unknown_instruction, "no ds_gws_init has set how many waves meet at this barrier"};
   case Fault::none:
   case Fault::unknown_instruction:
     break;
@@ -277,7 +278,7 @@ void Workgroup::report_deadlock() {
   for (const auto &slot : slots)
     if (slot->state == WaveState::at_global_barrier)
       return report_stop(slot->wave, slot->wave.pc - 1, ReportKind::barrier_deadlock,
-                         "waits for waves of other workgroups, and those that are left wait, too");
+                         "waits for waves of other workgroups, but all remaining waves wait, too");
 }
 
 bool Workgroup::take_turn(Slot &slot, uint64_t limit) {

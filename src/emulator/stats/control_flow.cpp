@@ -79,7 +79,7 @@ ControlFlow::ControlFlow(std::span<const CodeInstruction> instructions) : block_
     block_of[i] = blocks.size() - 1;
   }
   const auto connect = [this](size_t from, size_t to) {
-    blocks[from].behind.push_back(to);
+    blocks[from].after.push_back(to);
     blocks[to].before.push_back(from);
   };
   for (size_t block = 0; block < blocks.size(); ++block) {
@@ -108,7 +108,7 @@ std::vector<bool> ControlFlow::reached(size_t start, Edges edges, size_t end) co
 
 ControlFlow::Indices ControlFlow::loop(size_t target, size_t branch) const {
   const size_t head = block_of[target], tail = block_of[branch];
-  std::vector<bool> forth = reached(head, &Block::behind);
+  std::vector<bool> forth = reached(head, &Block::after);
   if (head != tail && !forth[tail]) return {};
   std::vector<bool> back(blocks.size());
   if (head != tail) {
@@ -122,16 +122,16 @@ ControlFlow::Indices ControlFlow::loop(size_t target, size_t branch) const {
   return body;
 }
 
-/// Where the loop with the most MFMAs is entered from outside. A loop is a set of blocks that reach each
+/// The entry, from outside, of the loop with the most MFMAs. A loop is a set of blocks that reach each
 /// other.
 std::optional<size_t> ControlFlow::main_loop() const {
-  const std::vector<bool> executed = reached(0, &Block::behind);
+  const std::vector<bool> executed = reached(0, &Block::after);
   std::optional<size_t> head;
   uint32_t most = 0;
   std::vector<bool> done(blocks.size());
   for (size_t block = 0; block < blocks.size(); ++block) {
     if (done[block] || !executed[block]) continue;
-    const std::vector<bool> forth = reached(block, &Block::behind);
+    const std::vector<bool> forth = reached(block, &Block::after);
     const std::vector<bool> back = reached(block, &Block::before);
     if (!forth[block]) continue;
     Indices entries;
@@ -155,7 +155,7 @@ std::optional<ControlFlow::Indices> ControlFlow::usual_way() const {
   if (!head) return std::nullopt;
   std::vector<bool> inner(blocks.size());
   for (size_t block = 0; block < blocks.size(); ++block)
-    inner[block] = block != *head && reached(block, &Block::behind, *head)[block];
+    inner[block] = block != *head && reached(block, &Block::after, *head)[block];
   if (std::optional<Indices> beside = way_around(*head, inner)) return beside;
   return way_around(*head, std::vector<bool>(blocks.size()));
 }
@@ -173,7 +173,7 @@ std::optional<ControlFlow::Indices> ControlFlow::way_around(size_t head,
     Rest &best = rests[block];
     if (best.is_known || closed[block]) return best;
     best.is_known = true;
-    for (const size_t next : blocks[block].behind) {
+    for (const size_t next : blocks[block].after) {
       const Rest rest = next == head ? Rest{true, true} : again(again, next);
       if (!rest.is_found) continue;
       const uint32_t matrix = blocks[block].matrix + rest.matrix;

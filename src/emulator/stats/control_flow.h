@@ -50,7 +50,7 @@ private:
   struct Block {
     size_t first = 0, count = 0; // instructions
     uint32_t matrix = 0;         // MFMAs among them
-    Indices before, behind;      // blocks
+    Indices before, after;       // blocks
   };
   using Edges = Indices Block::*;
 

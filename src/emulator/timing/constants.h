@@ -25,7 +25,7 @@
   X(uint32_t, pass_clk, 4, "clk", "matrix instruction calculator: a pass of the matrix core") \
   X(uint32_t, sparse_issue_clk, 8, "clk", "matrix instruction calculator: 24 of SMFMAC's 32 clk are left to the VALU") \
   X(uint32_t, packed_f32_result_clk, 8, "clk", "SC25 artifact, v_pk_fma_f32 in a dependent chain: 8.03") \
-  X(uint32_t, matrix_drain_clk, 8, "clk", "pyhip mfma-valu-coissue, one v_pk_add_f32 behind an MFMA: +12") \
+  X(uint32_t, matrix_drain_clk, 8, "clk", "pyhip mfma-valu-coissue, one v_pk_add_f32 after an MFMA: +12") \
   X(uint32_t, fetch_bytes, 32, "B", "pyhip PMC table: 252,006 fetches for 1M instructions of 8 bytes") \
   X(uint32_t, fetch_split_clk, 4, "clk", "pyhip PMC table: 252,006 fetches, 250,000 turns more") \
   X(uint32_t, instruction_cache_bytes, 65536, "B", "CDNA3 white paper, of two compute units: longer loops are named, their misses not timed") \

@@ -1,7 +1,7 @@
 //===- counter_watch.h - loops that end by a counter in memory ------------------------------------------===//
 //
 // A persistent kernel takes its work from a counter that all workgroups share: an atomic instruction returns
-// the old value, and a loop ends depending on it. What some workgroups of such a launch do says nothing about
+// the old value, and a loop ends depending on it. Some workgroups of such a launch do not represent
 // the others, so it cannot be extrapolated. The watch follows the results of atomic instructions through
 // registers and LDS to the branches that leave loops. Branches that use them for another decision, such as
 // whether a workgroup is the last and merges the others' results, do not count. Nor does the retry of a

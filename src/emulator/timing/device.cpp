@@ -52,9 +52,8 @@ std::string address_of(const ProgramImpl &program, uint32_t op) {
                            address_of(program, finding.branch) + " (" + program.text(finding.branch) +
                            ") leaves a loop by what the instruction at " +
                            address_of(program, finding.atomic) + " (" + program.text(finding.atomic) +
-                           ") answered. What some workgroups do says nothing of the others then: simulate "
-                           "all of them, which is all "
-                           "compute units of eight XCDs, without a sample");
+                           ") returned, so a sample of workgroups does not represent the others: "
+                           "simulate all of them, on all compute units of eight XCDs");
 }
 
 /// Simulates the given selection, or the one that the options make. Adds instructions, traffic and workgroups
@@ -78,7 +77,7 @@ Selection simulate(const Call &call, const TimingOptions &options, const std::op
   result.waves_per_simd = fits.waves_per_simd;
   result.occupancy_limit = fits.limit;
   if (fits.workgroups_per_cu == 0)
-    throw std::invalid_argument("not one workgroup of kernel \"" + std::string(call.kernel) +
+    throw std::invalid_argument("no workgroup of kernel \"" + std::string(call.kernel) +
                                 "\" fits on a compute unit: " + fits.limit);
   const uint32_t places = used_places(result.workgroups, fits.workgroups_per_cu, options.device);
   const Selection selection = selected ? *selected : select_workgroups(call.grid, options, places);
@@ -145,16 +144,15 @@ void warn_of_sample(TimingResult &result) {
   const auto simulated = static_cast<unsigned long long>(result.simulated.size());
   const auto workgroups = static_cast<unsigned long long>(result.workgroups);
   if (!result.error_percent) {
-    std::snprintf(
-        text, sizeof text,
-        "the sample is too small: from %llu of %llu workgroups nothing says how far off the time is",
-        simulated, workgroups);
+    std::snprintf(text, sizeof text,
+                  "the sample is too small: %llu of %llu workgroups do not show how accurate the time is",
+                  simulated, workgroups);
     result.warnings.emplace_back(text);
   } else if (parts < least_parts) {
     std::snprintf(
         text, sizeof text,
         "the sample is too small: an error of %.1f %% from %zu parts of it, %llu of %llu workgroups, "
-        "says little",
+        "is uncertain",
         *result.error_percent, parts, simulated, workgroups);
     result.warnings.emplace_back(text);
   } else if (*result.error_percent > large_error_percent) {
@@ -172,7 +170,7 @@ void warn_of_loops(const Call &call, TimingResult &result) {
     result.warnings.push_back(
         "the loop at " + address_of(program, loop.header) + " runs " + std::to_string(loop.bytes) +
         " bytes of instructions, and the instruction cache of " + "two compute units holds " +
-        std::to_string(instruction_cache_bytes) + ": its misses are not in the time");
+        std::to_string(instruction_cache_bytes) + ": the time does not include its misses");
 }
 
 } // namespace

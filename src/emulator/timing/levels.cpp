@@ -19,11 +19,11 @@ double same_time(double clk, const Device &device) {
 } // namespace
 
 void Device::expect_valid() const {
-  if (clock_mhz == 0) throw std::invalid_argument("the clock is 0 MHz; it is at least 1 MHz");
+  if (clock_mhz == 0) throw std::invalid_argument("the clock is 0 MHz; it must be at least 1 MHz");
   constexpr uint32_t most = device_xcds * xcd_compute_units;
   if (compute_units == 0 || compute_units > most || compute_units % device_xcds != 0)
     throw std::invalid_argument("the device has " + std::to_string(compute_units) +
-                                " compute units; it is a multiple of " + std::to_string(device_xcds) +
+                                " compute units; it must be a multiple of " + std::to_string(device_xcds) +
                                 ", one at least for each XCD, and " + std::to_string(most) + " at most");
 }
 

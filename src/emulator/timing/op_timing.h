@@ -12,7 +12,7 @@ namespace sluice::emulator::timing {
 /// In a turn of its SIMD a wave issues one instruction. Each slot takes one per turn, from different waves.
 enum class Slot : uint8_t { vector, scalar, memory, lds, branch, none };
 
-/// What the wave does in addition to running the instruction.
+/// Actions of the wave in addition to running the instruction.
 enum class Effect : uint8_t { none, wait_counts, barrier, priority, read_clock };
 
 /// What a memory instruction moves. LDS instructions that need no address register count as exchanges between

@@ -43,7 +43,7 @@ LoopOps busiest_loop(const ProgramImpl &program, const package::Kernel &kernel, 
     if (ran(loop) && is_innermost(loop) && (!best || issued(loop) > issued(*best))) best = &loop;
   if (!best)
     throw std::invalid_argument("no loop of kernel \"" + result.kernel +
-                                "\" was run, and so there is no iteration of one; choose a window of clk");
+                                "\" was executed, so no iteration can be shown; choose a window of clk");
   LoopOps ops{best->header, std::vector<bool>(program.fast.size())};
   for (uint32_t block : best->blocks)
     for (uint32_t op = flow.blocks[block].ops.first; op < flow.blocks[block].ops.last; ++op)
@@ -168,7 +168,7 @@ TimedLaunch time_launch_with_timeline(const Program &program, std::string_view k
                                       const TimelineRequest &request) {
   if (request.window) {
     if (request.iteration)
-      throw std::invalid_argument("both an iteration and a window are asked for; a timeline has one of them");
+      throw std::invalid_argument("an iteration and a window are both given; a timeline shows one of them");
     expect_window(request.window->first, request.window->second, "the window");
   }
   const SavedMemory before(memory);
@@ -204,8 +204,8 @@ TimedLaunch time_launch_with_timeline(const Program &program, std::string_view k
     const uint64_t iteration = request.iteration.value_or(finder.median());
     if (iteration >= finder.count())
       throw std::invalid_argument("iteration " + std::to_string(iteration) +
-                                  " is asked for; counted from 0, the loop has " +
-                                  std::to_string(finder.count()));
+                                  " does not exist; the loop has " + std::to_string(finder.count()) +
+                                  ", counted from 0");
     std::tie(timeline.begin, timeline.end) = finder.window(iteration);
     expect_window(timeline.begin, timeline.end, "the iteration");
     timeline.iteration = {program.impl().address_of(loop.header), middle.number, finder.wave(), iteration,

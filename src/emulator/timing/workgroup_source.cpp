@@ -148,13 +148,13 @@ Selection select_workgroups(std::array<uint32_t, 3> grid, const TimingOptions &o
   const uint32_t most = options.device.compute_units_of_xcd();
   if (options.compute_units == 0 || options.compute_units > most)
     throw std::invalid_argument(std::to_string(options.compute_units) +
-                                " compute units to be simulated together; it is one to " +
+                                " compute units to be simulated together; it must be one to " +
                                 std::to_string(most));
   if (options.compute_unit_stride == 0 ||
       (options.compute_units - 1) * uint64_t(options.compute_unit_stride) >= most)
     throw std::invalid_argument("compute_unit_stride is " + std::to_string(options.compute_unit_stride) +
                                 "; with it " + std::to_string(options.compute_units) +
-                                " compute units must lie among the " + std::to_string(most) + " of an XCD");
+                                " compute units must be among the " + std::to_string(most) + " of an XCD");
   if (options.xcds > device_xcds)
     throw std::invalid_argument(std::to_string(options.xcds) + " XCDs to be simulated; the device has " +
                                 std::to_string(device_xcds));

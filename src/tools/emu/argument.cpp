@@ -41,7 +41,8 @@ template <typename T> Value integer(std::string_view text) {
   const bool negative = text.starts_with('-');
   bool fits = false;
   const std::optional<uint64_t> magnitude = read_digits(text.substr(negative ? 1 : 0), fits);
-  if (!magnitude) throw ToolError(fmt::format("'{}' is no whole number, decimal or after 0x", text));
+  if (!magnitude)
+    throw ToolError(fmt::format("'{}' is not a whole number, decimal or hexadecimal after 0x", text));
   const uint64_t most = negative ? uint64_t(0) - uint64_t(int64_t(Limits::min())) : uint64_t(Limits::max());
   if (!fits || *magnitude > most)
     throw ToolError(fmt::format("{} is not within {} and {}", text, Limits::min(), Limits::max()));
@@ -54,7 +55,7 @@ template <typename T> T floating(std::string_view text, std::string_view type) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error == std::errc::result_out_of_range) throw ToolError(fmt::format("{} does not fit {}", text, type));
   if (error != std::errc() || end != text.data() + text.size())
-    throw ToolError(fmt::format("'{}' is no number; they look like 1.5, -2e-3, inf or nan", text));
+    throw ToolError(fmt::format("'{}' is not a number such as 1.5, -2e-3, inf or nan", text));
   return value;
 }
 
@@ -102,8 +103,8 @@ void read_fill(SizedBuffer &buffer, std::string_view text) {
   bool fits = false;
   const std::optional<uint64_t> byte = read_digits(text, fits);
   if (!byte || !fits || *byte > 255)
-    throw ToolError(
-        fmt::format("fill is '{}'; it is undefined, a byte from 0 to 255, random or random(SEED)", text));
+    throw ToolError(fmt::format(
+        "fill is '{}'; it must be undefined, a byte from 0 to 255, random or random(SEED)", text));
   buffer.fill = SizedBuffer::Fill::byte;
   buffer.byte = std::byte(*byte);
 }
@@ -122,10 +123,10 @@ SizedBuffer sized_buffer(std::string_view text) {
       buffer.type = element_type_by_keyword(setting.substr(5));
       if (!buffer.type)
         throw ToolError(
-            fmt::format("type is '{}'; it is one of {}", setting.substr(5), element_type_keywords()));
+            fmt::format("type is '{}'; it must be one of {}", setting.substr(5), element_type_keywords()));
     } else {
       throw ToolError(
-          fmt::format("'{}' is no setting of a buffer; there are fill=... and type=...", setting));
+          fmt::format("'{}' is not a setting of a buffer; the settings are fill=... and type=...", setting));
     }
   }
   if (buffer.bytes % buffer.type->bytes() != 0)
@@ -176,7 +177,8 @@ constexpr Kind kinds[] = {
 uint64_t parse_unsigned(std::string_view text) {
   bool fits = false;
   const std::optional<uint64_t> value = read_digits(text, fits);
-  if (!value) throw ToolError(fmt::format("'{}' is no whole number, decimal or after 0x", text));
+  if (!value)
+    throw ToolError(fmt::format("'{}' is not a whole number, decimal or hexadecimal after 0x", text));
   if (!fits) throw ToolError(fmt::format("{} is beyond 64 bits", text));
   return *value;
 }
@@ -196,7 +198,8 @@ PlacedArgument parse_placed_argument(std::string_view text) {
   const size_t equals = text.find('=');
   // A buffer's settings also contain that sign.
   if (equals == std::string_view::npos || equals > text.find(':'))
-    throw ToolError("it is OFFSET=VALUE, with OFFSET the byte of the arguments at which the value begins");
+    throw ToolError(
+        "it must be OFFSET=VALUE, with OFFSET the byte of the arguments at which the value begins");
   return {parse_unsigned(text.substr(0, equals)), parse_argument(text.substr(equals + 1))};
 }
 

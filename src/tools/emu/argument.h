@@ -7,7 +7,7 @@
 //   f16 bf16 f32 f64:X                  a floating-point number, rounded to nearest even
 //   raw:HEX                             bytes as they are, lowest address first
 //   ptr:I[+OFFSET]                      an address in the memory of argument I: of --arg counted from 0, of
-//                                       --arg-at the byte at which it is
+//                                       --arg-at the byte at which it begins
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once

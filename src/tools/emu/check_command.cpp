@@ -51,7 +51,7 @@ int check_command(const CheckOptions &options) {
   if (options.json) {
     fmt::print("{}\n", emulator::to_json(reports));
   } else {
-    // Not like a launch's reports: there are no workgroups and waves.
+    // Unlike a launch's reports, without workgroups and waves.
     for (const emulator::Report &report : reports) {
       fmt::print("{} at {:#x}: {}: {}\n  instruction  {}{}\n", report.kernel, report.pc,
                  emulator::kind_text(report), report.message, report.disassembly, source_text(report.source));

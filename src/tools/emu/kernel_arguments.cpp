@@ -108,7 +108,7 @@ KernelArguments::KernelArguments(const package::Kernel &kernel, const std::strin
                                     counted(value.size(), "byte"), limit,
                                     !kernarg_file.empty() ? "--kernarg-file has"
                                     : declares            ? fmt::format("kernel '{}' takes", kernel.name)
-                                                          : "there may be of a kernel that declares none"));
+                                                          : "a kernel may have that declares no arguments"));
       for (const auto &[begin, end] : ends)
         if (offset < end && begin < offset + value.size())
           throw ToolError(fmt::format("its bytes {} to {} are also those of the value at {}", offset,
@@ -134,7 +134,7 @@ void KernelArguments::make_buffer(uint64_t number, const Argument &argument, emu
     using Contents = emulator::Memory::Contents;
     buffer.memory = static_cast<std::byte *>(
         memory.allocate(buffer.bytes, undefined ? Contents::undefined : Contents::defined));
-    if (!buffer.memory) throw ToolError(fmt::format("there is no memory for {} bytes", buffer.bytes));
+    if (!buffer.memory) throw ToolError(fmt::format("{} bytes of memory cannot be allocated", buffer.bytes));
     if (file)
       std::copy(array.bytes.begin(), array.bytes.end(), buffer.memory);
     else
@@ -153,7 +153,7 @@ std::vector<std::byte> KernelArguments::value_of(uint64_t number, const Argument
 std::vector<std::byte> KernelArguments::address_of(const BufferAddress &address) const {
   const auto found = buffers.find(address.argument);
   if (found == buffers.end())
-    throw ToolError(fmt::format("{} is no buffer (buf: or size:)", name(address.argument)));
+    throw ToolError(fmt::format("{} is not a buffer (buf: or size:)", name(address.argument)));
   const Buffer &buffer = found->second;
   // Kernels may be given the address one past the end, as a limit.
   if (address.offset > buffer.bytes)
@@ -184,7 +184,7 @@ void KernelArguments::place(const package::Kernel &kernel, size_t index, std::sp
 
 void KernelArguments::expect_buffer(uint64_t number, const std::string &option) const {
   if (!buffers.contains(number))
-    throw ToolError(fmt::format("{}: {} is no buffer (buf: or size:)", option, name(number)));
+    throw ToolError(fmt::format("{}: {} is not a buffer (buf: or size:)", option, name(number)));
 }
 
 NpyArray KernelArguments::contents(uint64_t number) const {

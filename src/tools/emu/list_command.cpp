@@ -48,7 +48,7 @@ void print_text(const package::Kernel &kernel, const emulator::KernelInfo &info)
     fmt::print("  {:>8}  {}\n",
                is_address(fact) ? fmt::format("{:#x}", fact.value) : std::to_string(fact.value), fact.text);
   if (!kernel.has_metadata) {
-    fmt::print("  no metadata: nothing is known of the arguments\n");
+    fmt::print("  no metadata: the arguments are unknown\n");
     return;
   }
   size_t index = 0;

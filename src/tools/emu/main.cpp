@@ -1,7 +1,7 @@
 //===- main.cpp - the command line of the emulator ------------------------------------------------------===//
 //
-// Declares the options and dispatches. Exit status: 0, 1 if the machine reported an error, 2 if something
-// could not be done.
+// Declares the options and dispatches. Exit status: 0, 1 if the machine reported an error, 2 if the command
+// failed.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "tools/emu/commands.h"
@@ -28,20 +28,20 @@ constexpr const char *argument_help =
   f16: bf16: f32: f64:     a floating-point number
   raw:HEX                  bytes, lowest address first, for arguments that are structs
   ptr:I[+OFFSET]           an address in the memory of argument I, counted from 0
-Sizes of --arg must be those of the kernel's metadata. Without metadata they lie one after the other, aligned to
+Sizes of --arg must be those of the kernel's metadata. Without metadata they follow one another, aligned to
 the largest power of two up to 16 that divides their size. With --arg-at the argument I of ptr: and --out is the one
 that begins at byte I. Hidden arguments are filled in.
 
-Exit status: 0 the kernel ran and there are no reports, or warnings only, 1 there are errors, 2 something could not
-be done.)";
+Exit status: 0: the kernel ran without reports or with warnings only; 1: errors were reported; 2: the command
+failed.)";
 
 constexpr const char *exec_help =
-    R"(The program and its arguments follow the options. It finds the emulator's libamdhip64.so.5, .so.6 and .so.7
-through LD_LIBRARY_PATH; one that names another library by an absolute path or by DT_RPATH does not. Reports go to
-stderr when it has ended.
+    R"(The program and its arguments follow the options. The program finds the emulator's libamdhip64.so.5, .so.6 and
+.so.7 through LD_LIBRARY_PATH; one that names another library by an absolute path or by DT_RPATH does not. Reports go to
+stderr when the program has ended.
 
-Exit status: the program's (128 and the signal where one ended it); 1 if that is 0 and there are errors; 2 if
-something could not be done.)";
+Exit status: that of the program (128 plus the signal, if a signal ended it); 1 if that is 0 and errors were
+reported; 2 if the command failed.)";
 
 /// CLI11 writes a flag with an optional value as "--trace{-}".
 class Formatter : public CLI::Formatter {
@@ -55,7 +55,7 @@ public:
 
 CLI::Option *add_file(CLI::App *command, const char *name, std::string &file, const char *help) {
   return command->add_option(name, file, help)->check([](const std::string &value) {
-    return value.empty() ? "is empty; it is the name of a file" : "";
+    return value.empty() ? "is empty; it must be the name of a file" : "";
   });
 }
 
@@ -69,12 +69,12 @@ void add_code_file(CLI::App *command, std::string &file) {
 }
 
 CLI::App *add_run(CLI::App &app, RunOptions &run) {
-  CLI::App *command = app.add_subcommand("run", "launch a kernel, and say what is wrong with it");
+  CLI::App *command = app.add_subcommand("run", "launch a kernel, and report its errors");
   command->footer(argument_help);
   add_code_file(command, run.code_file);
-  command->add_option("--kernel", run.kernel, "its name")->required();
+  command->add_option("--kernel", run.kernel, "the name of the kernel")->required();
   command->add_option("--grid", run.grid, "workgroups: X, X,Y or X,Y,Z (default 1)");
-  command->add_option("--block", run.block, "work-items of a workgroup, likewise (default 64)");
+  command->add_option("--block", run.block, "work-items of a workgroup: X, X,Y or X,Y,Z (default 64)");
   command->add_option("--lds-bytes", run.lds_bytes, "LDS beyond what the kernel declares (default 0)");
   CLI::Option *const arguments =
       add_list(command, "--arg", run.arguments, "the next argument of the kernel: KIND:VALUE, see below");
@@ -85,44 +85,46 @@ CLI::App *add_run(CLI::App &app, RunOptions &run) {
            "other bytes are those of --kernarg-file, or 0")
       ->excludes(arguments);
   add_list(command, "--out", run.outputs,
-           "I=FILE: afterwards write the memory of argument I as .npy, whatever the reports");
+           "I=FILE: afterwards write the memory of argument I as .npy, even if there are reports");
 
   command->add_option("--check", run.checks, "all (default), none, or a list such as pending,lds_races");
   command->add_option("--warn", run.warnings,
-                      "checks whose reports are warnings, which fail nothing: default, all, none or a list");
+                      "checks whose reports are warnings, not errors: default, all, none or a list");
   command->add_option("--completion", run.completion,
                       "when loads complete: late (default; when a wait forces them), early or random");
   command->add_option("--waves", run.waves,
                       "which wave of a workgroup runs next: greedy (default), round_robin or random");
-  command->add_option("--workgroups", run.workgroups,
-                      "the order in which they start: ascending (default), descending, by_xcd or random");
+  command->add_option(
+      "--workgroups", run.workgroups,
+      "the order in which workgroups start: ascending (default), descending, by_xcd or random");
   command->add_flag("--perturb-transcendentals", run.perturb_transcendentals,
-                    "v_exp, v_rcp and their like are off by one unit in the last place at random");
-  command->add_flag("--scramble-nans", run.scramble_nans, "NaNs that are made get payloads at random");
+                    "v_exp, v_rcp and similar instructions are randomly off by one unit in the last place");
+  command->add_flag("--scramble-nans", run.scramble_nans, "new NaNs get random payloads");
   command->add_flag("--no-preload", run.no_preload,
-                    "enter kernels that preload arguments as old firmware does, at their prologue");
-  command->add_option("--seed", run.seed, "of all that is random but fill (default 1)");
-  command->add_option("--threads", run.threads, "of the host (default: its processors; with --trace one)")
+                    "enter kernels that preload arguments at their prologue, as old firmware does");
+  command->add_option("--seed", run.seed, "seed of all random choices except fill (default 1)");
+  command->add_option("--threads", run.threads, "host threads (default: one per processor; one with --trace)")
       ->check(CLI::Range(1, 1024));
   command->add_option("--budget", run.budget,
                       "instructions after which a wave is stopped (default 2^30; 0: never)");
   command
       ->add_option("--max-reports", run.max_reports,
-                   "places kept of each kind of report, and of each hazard rule (default 32)")
+                   "places kept for each kind of report, and for each hazard rule (default 32)")
       ->check(CLI::Range(1, 1 << 20));
-  command->add_flag("--stop-at-report", run.stop_at_report, "the first error ends the launch");
+  command->add_flag("--stop-at-report", run.stop_at_report, "end the launch at the first error");
 
-  CLI::Option *const trace =
-      command->add_flag("--trace{-}", run.trace, "each instruction as it is executed, to stdout or a file");
-  command->add_option("--trace-workgroup", run.trace_workgroup, "only this one: X, X,Y or X,Y,Z")
+  CLI::Option *const trace = command->add_flag(
+      "--trace{-}", run.trace, "write each instruction as it is executed, to stdout or a file");
+  command->add_option("--trace-workgroup", run.trace_workgroup, "trace only this workgroup: X, X,Y or X,Y,Z")
       ->needs(trace);
-  command->add_option("--trace-wave", run.trace_wave, "only this wave of a workgroup")->needs(trace);
-  command->add_option("--trace-lanes", run.trace_lanes, "lanes shown of vector registers (default 4)")
+  command->add_option("--trace-wave", run.trace_wave, "trace only this wave of a workgroup")->needs(trace);
+  command
+      ->add_option("--trace-lanes", run.trace_lanes, "number of lanes shown of vector registers (default 4)")
       ->check(CLI::Range(0, 64))
       ->needs(trace);
   CLI::Option *const timing = command->add_flag(
       "--timing", run.timing,
-      "say how long the launch would take on the chip; runs some of its workgroups, unchecked");
+      "estimate how long the launch takes on the chip; runs some of its workgroups, unchecked");
   // Options that have no meaning here.
   for (const char *other : {"--out", "--check", "--warn", "--completion", "--waves", "--workgroups",
                             "--threads", "--trace", "--perturb-transcendentals", "--scramble-nans",
@@ -130,11 +132,11 @@ CLI::App *add_run(CLI::App &app, RunOptions &run) {
     timing->excludes(command->get_option(other));
   command
       ->add_flag("--timing-listing", run.timing_listing,
-                 "and where in the program its waves lose time; with --json, all instructions")
+                 "show where in the program waves lose time; with --json, for all instructions")
       ->needs(timing);
   command
       ->add_option("--timing-compute-units", run.timing_compute_units,
-                   "simulated together, sharing what they read (default 1)")
+                   "number of compute units simulated together, sharing what they read (default 1)")
       ->check(CLI::Range(1, 38))
       ->needs(timing);
   command
@@ -144,14 +146,14 @@ CLI::App *add_run(CLI::App &app, RunOptions &run) {
       ->needs(timing);
   command
       ->add_option("--timing-xcds", run.timing_xcds,
-                   "number of XCDs to simulate, each with --timing-compute-units (default: as many as stand "
-                   "for the launch)")
+                   "number of XCDs to simulate, each with --timing-compute-units (default: as many as "
+                   "represent the launch)")
       ->check(CLI::Range(1, 8))
       ->needs(timing);
   command
       ->add_option("--compute-unit-stride", run.compute_unit_stride,
-                   "simulate every Nth compute unit of an XCD (default 1): with a stride that leads to "
-                   "workgroups that read the same data they share as all would")
+                   "simulate every Nth compute unit of an XCD (default 1): choose a stride that "
+                   "keeps together workgroups that read the same data")
       ->check(CLI::Range(1, 38))
       ->needs(timing);
   CLI::Option *const clock =
@@ -162,49 +164,49 @@ CLI::App *add_run(CLI::App &app, RunOptions &run) {
           ->needs(timing);
   command
       ->add_flag("--clock-curve", run.clock_curve,
-                 "the clock that published counters show where matrix cores are as busy, in place of "
+                 "use the clock that published counters show for equally busy matrix cores, in place of "
                  "--clock-mhz")
       ->needs(timing)
       ->excludes(clock);
   command
       ->add_option("--device-compute-units", run.device_compute_units,
-                   "of the device, on eight XCDs (default 304)")
+                   "number of compute units of the device, on eight XCDs (default 304)")
       ->check(CLI::Range(8, 304))
       ->needs(timing);
   CLI::Option *const timeline =
       command
-          ->add_option(
-              "--timing-timeline", run.timing_timeline,
-              "what all waves of a compute unit do in an iteration of the busiest loop: an SVG file, "
-              "or - for the terminal")
+          ->add_option("--timing-timeline", run.timing_timeline,
+                       "show what all waves of a compute unit do in an iteration of the busiest loop: an SVG "
+                       "file, or - for the terminal")
           ->needs(timing);
   CLI::Option *const iteration =
       command
           ->add_option("--timing-iteration", run.timing_iteration,
-                       "which one, counted from 0 (default: one as long as the median)")
+                       "number of the iteration, from 0 (default: one as long as the median)")
           ->needs(timeline);
   command
       ->add_option("--timing-window", run.timing_window,
-                   "BEGIN,END: these clk of the launch in place of an iteration")
+                   "BEGIN,END: show these clk of the launch in place of an iteration")
       ->needs(timeline)
       ->excludes(iteration);
   command
       ->add_option("--timing-roofline", run.timing_roofline,
-                   "an SVG file: its matrix FLOPS below what the device could do")
+                   "an SVG file: the matrix FLOPS of the launch below the limits of the device")
       ->needs(timing);
-  command->add_flag("--json", run.json, "reports, counters and outputs as JSON; with --timing, the timing");
+  command->add_flag("--json", run.json,
+                    "print reports, counters and outputs as JSON; with --timing, the timing");
   return command;
 }
 
 CLI::App *add_exec(CLI::App &app, ExecOptions &exec) {
   const auto choice = [](std::vector<std::string> names) { return CLI::IsMember(std::move(names)); };
   CLI::App *command = app.add_subcommand(
-      "exec", "run a HIP program as it is on the emulator, and say what is wrong with its kernels");
+      "exec", "run an unmodified HIP program on the emulator, and report errors in its kernels");
   command->footer(exec_help);
   command->prefix_command();
   command->add_option("--check", exec.checks, "all (default), none, or a list such as pending,lds_races");
   command->add_option("--warn", exec.warnings,
-                      "checks whose reports are warnings, which fail nothing: default, all, none or a list");
+                      "checks whose reports are warnings, not errors: default, all, none or a list");
   command->add_option("--completion", exec.completion, "when loads complete: late (default), early or random")
       ->check(choice({"late", "early", "random"}));
   command
@@ -213,7 +215,7 @@ CLI::App *add_exec(CLI::App &app, ExecOptions &exec) {
       ->check(choice({"greedy", "round_robin", "random"}));
   command
       ->add_option("--workgroups", exec.workgroups,
-                   "the order in which they start: ascending (default), descending, by_xcd or random")
+                   "the order in which workgroups start: ascending (default), descending, by_xcd or random")
       ->check(choice({"ascending", "descending", "by_xcd", "random"}));
   command
       ->add_option("--streams", exec.streams,
@@ -224,27 +226,28 @@ CLI::App *add_exec(CLI::App &app, ExecOptions &exec) {
         return value == "concurrent" || number ? "" : "is neither 'concurrent' nor a number";
       });
   command->add_flag("--perturb-transcendentals", exec.perturb_transcendentals,
-                    "v_exp, v_rcp and their like are off by one unit in the last place at random");
-  command->add_flag("--scramble-nans", exec.scramble_nans, "NaNs that are made get payloads at random");
-  command->add_option("--seed", exec.seed, "of all that is random (default 1)");
-  command->add_option("--threads", exec.threads, "of the host (default: its processors)")
+                    "v_exp, v_rcp and similar instructions are randomly off by one unit in the last place");
+  command->add_flag("--scramble-nans", exec.scramble_nans, "new NaNs get random payloads");
+  command->add_option("--seed", exec.seed, "seed of all random choices (default 1)");
+  command->add_option("--threads", exec.threads, "host threads (default: one per processor)")
       ->check(CLI::Range(1, 1024));
   command->add_option("--budget", exec.budget,
                       "instructions after which a wave is stopped (default 2^30; 0: never)");
   command
       ->add_option("--max-reports", exec.max_reports,
-                   "places of a launch kept of each kind of report, and of each hazard rule (default 32)")
+                   "places of a launch kept for each kind of report, and for each hazard rule (default 32)")
       ->check(CLI::Range(1, 1 << 20));
-  command->add_option("--devices", exec.devices, "that the program finds (default 1)")
+  command->add_option("--devices", exec.devices, "number of devices that the program finds (default 1)")
       ->check(CLI::Range(1, 8));
-  command->add_flag("--json{-}", exec.json, "reports and counters as JSON at the end, to stdout or a file");
+  command->add_flag("--json{-}", exec.json,
+                    "write reports and counters as JSON at the end, to stdout or a file");
   return command;
 }
 
 } // namespace
 
 int main(int count, char **arguments) {
-  CLI::App app("Runs gfx942 machine code on the emulator: no GPU and no HIP are needed", "sluice-emu");
+  CLI::App app("Runs gfx942 machine code on the emulator, without a GPU or HIP", "sluice-emu");
   app.formatter(std::make_shared<Formatter>());
   app.require_subcommand(1);
   int status = 0;
@@ -261,30 +264,33 @@ int main(int count, char **arguments) {
   });
 
   DisasmOptions disasm;
-  command = app.add_subcommand("disasm", "machine code as text, and what the machine refuses to run");
+  command =
+      app.add_subcommand("disasm", "print machine code as text, and mark what the machine refuses to run");
   add_code_file(command, disasm.code_file);
   command->add_option("--kernel", disasm.kernel, "only this kernel");
   command->callback([&] { status = disasm_command(disasm); });
 
   CheckOptions check;
-  command =
-      app.add_subcommand("check", "wait states that are missing on some path, without running anything");
+  command = app.add_subcommand("check",
+                               "report wait states that are missing on some path, without running anything");
   add_code_file(command, check.code_file);
   command
       ->add_option(
           "--fail-on", check.fail_on,
-          "the level from which on reports make the exit status 1: required (default), compiler (and "
+          "the lowest level of reports that make the exit status 1: required (default), compiler (and "
           "required), by_count (all that are shown), waived (which it shows too)")
       ->check(CLI::IsMember({"required", "compiler", "by_count", "waived"}));
-  CLI::Option *const json = command->add_flag("--json", check.json, "the reports as JSON");
-  command->add_flag("--nops", check.nops, "also s_nop instructions with more wait states than any path needs")
+  CLI::Option *const json = command->add_flag("--json", check.json, "print the reports as JSON");
+  command
+      ->add_flag("--nops", check.nops,
+                 "also report s_nop instructions with more wait states than any path needs")
       ->excludes(json);
   command->callback([&] { status = check_command(check); });
 
   ListOptions list;
-  command = app.add_subcommand("list", "the kernels of a code object: registers, LDS, arguments");
+  command = app.add_subcommand("list", "list the kernels of a code object: registers, LDS, arguments");
   add_code_file(command, list.code_file);
-  command->add_flag("--json", list.json, "as JSON");
+  command->add_flag("--json", list.json, "print JSON");
   command->callback([&] { status = list_command(list); });
 
   try {

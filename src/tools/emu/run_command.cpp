@@ -48,7 +48,7 @@ Extents parse_extents(const std::string &option, const std::string &text, uint32
       if (axis == 3) throw ToolError("has more than three numbers");
       value = parse_unsigned(left.substr(0, comma));
     } catch (const ToolError &error) {
-      throw ToolError(fmt::format("{} is '{}': {}; it is X, X,Y or X,Y,Z", option, text, error.what()));
+      throw ToolError(fmt::format("{} is '{}': {}; it must be X, X,Y or X,Y,Z", option, text, error.what()));
     }
     if (value < least || value > most_u32)
       throw ToolError(fmt::format("{} is '{}': its {} is not within {} and {}", option, text, "xyz"[axis],
@@ -98,7 +98,7 @@ template <typename T> T choose(const std::string &option, const std::string &tex
     if (name == text) return value;
     names += fmt::format("{}{}", names.empty() ? "" : ", ", name);
   }
-  throw ToolError(fmt::format("{} is '{}'; it is one of {}", option, text, names));
+  throw ToolError(fmt::format("{} is '{}'; it must be one of {}", option, text, names));
 }
 
 emulator::Options machine_options(const RunOptions &options) {
@@ -168,10 +168,10 @@ std::vector<Output> parse_outputs(const RunOptions &options, const KernelArgumen
     const std::string option = "--out " + text;
     const size_t equals = text.find('=');
     if (equals == std::string::npos)
-      throw ToolError(
-          fmt::format("{}: it is I=FILE, with I the number of an argument, counted from 0, or after --arg-at "
-                      "the byte at which it is",
-                      option));
+      throw ToolError(fmt::format(
+          "{}: it must be I=FILE, with I the number of an argument, counted from 0, or after --arg-at "
+          "the byte at which it begins",
+          option));
     Output output;
     try {
       output.argument = parse_unsigned(std::string_view(text).substr(0, equals));

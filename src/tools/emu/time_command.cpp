@@ -32,7 +32,7 @@ std::pair<uint64_t, uint64_t> parse_window(const std::string &text) {
     const std::string_view view = text;
     return {parse_unsigned(view.substr(0, comma)), parse_unsigned(view.substr(comma + 1))};
   } catch (const ToolError &error) {
-    throw ToolError(fmt::format("--timing-window is '{}': {}; it is BEGIN,END", text, error.what()));
+    throw ToolError(fmt::format("--timing-window is '{}': {}; it must be BEGIN,END", text, error.what()));
   }
 }
 

@@ -123,7 +123,7 @@ def failures(page, folder):
     line = page.block("check")[0].replace("check_attention", "check_failures")
     print(folder.must(line).stdout, end="")
     done = folder.must(page.block("commands")[-1].replace("DEVICE=emulated", "DEVICE=emulator"))
-    expect("the device is 'emulator'; it is 'emulated', or 'hip:N'" in done.stderr, "a device that does not exist:", done.stderr)
+    expect("the device is 'emulator'; it must be 'emulated', or 'hip:N'" in done.stderr, "a device that does not exist:", done.stderr)
     expect("attention without Sluice" in done.stderr, "a device that does not exist:", done.stderr)
     print(done.stderr, end="")
 

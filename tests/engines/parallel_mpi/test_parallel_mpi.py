@@ -142,11 +142,11 @@ class Failures(Case):
 
     def test_bad_options(self):
         for options, sentence in (
-                (["--prefill", "0"], r"--prefill is '0'; it is a number from 1 to \d+"),
-                (["--decode", "12x"], r"--decode is '12x'; it is a number from 1 to \d+"),
-                (["--buffers", "gpu"], "--buffers is 'gpu'; it is one of host, device"),
-                (["--prefil", "64"], "there is no option --prefil"),
-                (["--prefill"], "--prefill has no value"),
+                (["--prefill", "0"], r"--prefill is '0'; it must be a number from 1 to \d+"),
+                (["--decode", "12x"], r"--decode is '12x'; it must be a number from 1 to \d+"),
+                (["--buffers", "gpu"], "--buffers is 'gpu'; it must be one of host, device"),
+                (["--prefil", "64"], "unknown option --prefil"),
+                (["--prefill"], "--prefill needs a value"),
                 ([], "nothing to do: give --prefill, --decode or --fail")):
             with self.subTest(options=options):
                 # Without mpirun it is the only rank.

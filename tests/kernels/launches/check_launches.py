@@ -114,7 +114,7 @@ def check_programs(tool):
         expect(run(tool, damage(folder, "gpu.wait [%d]", "gpu.dealloc [%d] %md : memref<64xi32>"), clean=[]), 2,
                "takes an async token, but only gpu.launch_func, gpu.wait and sluice.record_event")
     expect(run(tool, DIAMOND, "--chip", "gfx1100", clean=[]), 2, "chip 'gfx1100' is not in the chip table")
-    expect(run(tool, DIAMOND, "--device", "gpu", clean=[]), 3, "--device is 'gpu'; it is emulated or hip:N")
+    expect(run(tool, DIAMOND, "--device", "gpu", clean=[]), 3, "--device is 'gpu'; it must be emulated or hip:N")
     expect(run(tool, DIAMOND, "--emulator", "speed=1", clean=[]), 3, "the emulator has no setting speed=1")
 
 

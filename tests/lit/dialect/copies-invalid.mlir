@@ -3,7 +3,7 @@
 
 func.func @page_rows() {
   %zero = arith.constant 0 : i32
-  // expected-error@+1 {{'sluice.pages' op rows is 0; a page has at least one row}}
+  // expected-error@+1 {{'sluice.pages' op rows is 0; it must be at least 1}}
   %pages = sluice.pages of %zero
   return
 }
@@ -11,7 +11,7 @@ func.func @page_rows() {
 // -----
 
 func.func @magic_without_shift(%n: i32) {
-  // expected-error@+1 {{has one of magic and shift; both make a division}}
+  // expected-error@+1 {{has one of magic and shift; a division needs both}}
   %pages = "sluice.pages"(%n, %n) {operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0>} : (i32, i32) -> !sluice.pages
   return
 }
@@ -19,7 +19,7 @@ func.func @magic_without_shift(%n: i32) {
 // -----
 
 func.func @shift_without_magic(%n: i32) {
-  // expected-error@+1 {{has one of magic and shift; both make a division}}
+  // expected-error@+1 {{has one of magic and shift; a division needs both}}
   %pages = "sluice.pages"(%n, %n) {operandSegmentSizes = array<i32: 1, 0, 1, 0, 0, 0, 0>} : (i32, i32) -> !sluice.pages
   return
 }
@@ -27,7 +27,7 @@ func.func @shift_without_magic(%n: i32) {
 // -----
 
 func.func @begin_of_a_hole(%n: i32) {
-  // expected-error@+1 {{has one of hole_begin and hole_end; a hole has both}}
+  // expected-error@+1 {{has one of hole_begin and hole_end; a hole needs both}}
   %pages = "sluice.pages"(%n, %n) {operandSegmentSizes = array<i32: 1, 0, 0, 1, 0, 0, 0>} : (i32, i32) -> !sluice.pages
   return
 }
@@ -35,7 +35,7 @@ func.func @begin_of_a_hole(%n: i32) {
 // -----
 
 func.func @end_of_a_hole(%n: i32) {
-  // expected-error@+1 {{has one of hole_begin and hole_end; a hole has both}}
+  // expected-error@+1 {{has one of hole_begin and hole_end; a hole needs both}}
   %pages = "sluice.pages"(%n, %n) {operandSegmentSizes = array<i32: 1, 0, 0, 0, 1, 0, 0>} : (i32, i32) -> !sluice.pages
   return
 }
@@ -157,7 +157,7 @@ func.func @no_pages(%p: !llvm.ptr<1>, %n: i32, %s: i64, %e: vector<2xi32>, %tile
 !tile = !sluice.lds_tile<16x128xf16>
 func.func @pack_without_stride(%p: !llvm.ptr<1>, %n: i32, %s: i64, %e: vector<2xi32>, %tile: !tile) {
   %pages = sluice.pages of %n
-  // expected-error@+1 {{has one of pack_log2 and pack_stride; packs have both}}
+  // expected-error@+1 {{has one of pack_log2 and pack_stride; packs need both}}
   %token = "sluice.async_dma"(%p, %n, %n, %s, %tile, %e, %pages, %s, %n) {operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 0>} : (!llvm.ptr<1>, i32, i32, i64, !tile, vector<2xi32>, !sluice.pages, i64, i32) -> !sluice.token
   return
 }
@@ -167,7 +167,7 @@ func.func @pack_without_stride(%p: !llvm.ptr<1>, %n: i32, %s: i64, %e: vector<2x
 !tile = !sluice.lds_tile<16x128xf16>
 func.func @close_rows_of_a_gather(%p: !llvm.ptr<1>, %n: i32, %s: i64, %e: vector<2xi32>, %tile: !tile) {
   %pages = sluice.pages of %n
-  // expected-error@+1 {{promises close rows of a gather, whose pages lie anywhere}}
+  // expected-error@+1 {{promises close rows of a gather, whose pages may be anywhere}}
   %token = sluice.async_dma %p[%n] limit %n stride %s gather %e in %pages stride %s into %tile {close_rows} : !tile
   return
 }
@@ -177,7 +177,7 @@ func.func @close_rows_of_a_gather(%p: !llvm.ptr<1>, %n: i32, %s: i64, %e: vector
 !tile = !sluice.lds_tile<16x128xf16>
 func.func @columns(%p: !llvm.ptr<1>, %n: i32, %s: i64, %e: vector<2xi32>, %tile: !tile) {
   %limit = arith.constant 12 : i32
-  // expected-error@+1 {{column_limit is 12; it is a multiple of 8 and not negative}}
+  // expected-error@+1 {{column_limit is 12; it must be a multiple of 8 and not negative}}
   %token = sluice.async_dma %p[%n] limit %n columns %limit stride %s into %tile : !tile
   return
 }
@@ -187,7 +187,7 @@ func.func @columns(%p: !llvm.ptr<1>, %n: i32, %s: i64, %e: vector<2xi32>, %tile:
 !tile = !sluice.lds_tile<16x128xf16>
 func.func @negative_columns(%p: !llvm.ptr<1>, %n: i32, %s: i64, %e: vector<2xi32>, %tile: !tile) {
   %limit = arith.constant -8 : i32
-  // expected-error@+1 {{column_limit is -8; it is a multiple of 8 and not negative}}
+  // expected-error@+1 {{column_limit is -8; it must be a multiple of 8 and not negative}}
   %token = sluice.async_dma %p[%n] limit %n columns %limit stride %s into %tile : !tile
   return
 }
@@ -249,7 +249,7 @@ func.func @fetched_source(%p: !llvm.ptr<1>, %n: i32, %s: i64) {
 // -----
 
 func.func @half_a_load(%p: !llvm.ptr<1>, %n: i32, %s: i64) {
-  // expected-error@+1 {{'sluice.fetch_rows' op has rows of type 'vector<2xi32>'; they are dwords, 4 for each load of a lane}}
+  // expected-error@+1 {{'sluice.fetch_rows' op has rows of type 'vector<2xi32>'; they must be dwords, 4 for each load of a lane}}
   %rows = sluice.fetch_rows %p[%n] limit %n stride %s for !sluice.lds_tile<16x128xf16> from f16 : vector<2xi32>
   return
 }
@@ -257,7 +257,7 @@ func.func @half_a_load(%p: !llvm.ptr<1>, %n: i32, %s: i64) {
 // -----
 
 func.func @fetched_rows(%p: !llvm.ptr<1>, %n: i32, %s: i64) {
-  // expected-error@+1 {{'sluice.fetch_rows' op has rows of type 'vector<8xi8>'; they are dwords, 2 for each load of a lane}}
+  // expected-error@+1 {{'sluice.fetch_rows' op has rows of type 'vector<8xi8>'; they must be dwords, 2 for each load of a lane}}
   %rows = sluice.fetch_rows %p[%n] limit %n stride %s for !sluice.lds_tile<16x128xf16> from f8E4M3FNUZ : vector<8xi8>
   return
 }
@@ -266,7 +266,7 @@ func.func @fetched_rows(%p: !llvm.ptr<1>, %n: i32, %s: i64) {
 
 func.func @fetched_columns(%p: !llvm.ptr<1>, %n: i32, %s: i64) {
   %limit = arith.constant 12 : i32
-  // expected-error@+1 {{'sluice.fetch_rows' op column_limit is 12; it is a multiple of 8 and not negative}}
+  // expected-error@+1 {{'sluice.fetch_rows' op column_limit is 12; it must be a multiple of 8 and not negative}}
   %rows = sluice.fetch_rows %p[%n] limit %n columns %limit stride %s for !sluice.lds_tile<16x128xf16> from f8E4M3FNUZ : vector<2xi32>
   return
 }
@@ -274,7 +274,7 @@ func.func @fetched_columns(%p: !llvm.ptr<1>, %n: i32, %s: i64) {
 // -----
 
 func.func @landed_rows(%rows: vector<3xi32>, %tile: !sluice.lds_tile<16x128xf16>) {
-  // expected-error@+1 {{'sluice.land_rows' op has rows of type 'vector<3xi32>'; they are dwords, 2 for each load of a lane}}
+  // expected-error@+1 {{'sluice.land_rows' op has rows of type 'vector<3xi32>'; they must be dwords, 2 for each load of a lane}}
   sluice.land_rows %rows into %tile from f8E4M3FNUZ : vector<3xi32>, !sluice.lds_tile<16x128xf16>
   return
 }
@@ -335,7 +335,7 @@ func.func @far_rows_by_columns(%p: !llvm.ptr<1>, %n: i32, %s: i64) {
 // -----
 
 func.func @read_by_columns(%tile: !sluice.lds_tile<32x128xi8, by_columns>, %n: i32) {
-  // expected-error@+1 {{'sluice.lds_read' op reads 8 elements of a tile by columns; they are 1, 4 or 16}}
+  // expected-error@+1 {{'sluice.lds_read' op reads 8 elements of a tile by columns; the number must be 1, 4 or 16}}
   %value = sluice.lds_read %tile[%n, %n] : !sluice.lds_tile<32x128xi8, by_columns>, vector<8xi8>
   return
 }
@@ -343,7 +343,7 @@ func.func @read_by_columns(%tile: !sluice.lds_tile<32x128xi8, by_columns>, %n: i
 // -----
 
 func.func @read_two_bytes_by_columns(%tile: !sluice.lds_tile<16x128xf16, by_columns>, %n: i32) {
-  // expected-error@+1 {{'sluice.lds_read' op reads 16 elements of a tile by columns; they are 1, 4 or 8}}
+  // expected-error@+1 {{'sluice.lds_read' op reads 16 elements of a tile by columns; the number must be 1, 4 or 8}}
   %value = sluice.lds_read %tile[%n, %n] : !sluice.lds_tile<16x128xf16, by_columns>, vector<16xf16>
   return
 }

@@ -73,7 +73,7 @@ gpu.module @m {
 
 gpu.module @m {
   gpu.func @wave_rows() kernel {
-    // expected-error@+1 {{wave_rows is 24; it is 16 or 32}}
+    // expected-error@+1 {{wave_rows is 24; it must be 16 or 32}}
     sluice.attention {element_type = f16, head_dim_qk = 64 : i32, head_dim_v = 64 : i32, tile_q = 96 : i32, tile_kv = 64 : i32, waves = 4 : i32, wave_rows = 24 : i32}
     gpu.return
   }
@@ -83,7 +83,7 @@ gpu.module @m {
 
 gpu.module @m {
   gpu.func @waves() kernel {
-    // expected-error@+1 {{waves is 17; a workgroup has 1 to 16}}
+    // expected-error@+1 {{waves is 17; it must be 1 to 16}}
     sluice.attention {element_type = f16, head_dim_qk = 64 : i32, head_dim_v = 64 : i32, tile_q = 272 : i32, tile_kv = 64 : i32, waves = 17 : i32, wave_rows = 16 : i32}
     gpu.return
   }
@@ -103,7 +103,7 @@ gpu.module @m {
 
 gpu.module @m {
   gpu.func @no_waves() kernel {
-    // expected-error@+1 {{waves is 0; a workgroup has 1 to 16}}
+    // expected-error@+1 {{waves is 0; it must be 1 to 16}}
     sluice.attention {element_type = f16, head_dim_qk = 64 : i32, head_dim_v = 64 : i32, tile_q = 0 : i32, tile_kv = 64 : i32, waves = 0 : i32, wave_rows = 16 : i32}
     gpu.return
   }
@@ -211,7 +211,7 @@ gpu.module @m {
 
 gpu.module @m {
   gpu.func @fp8_without_type_of_o() kernel {
-    // expected-error@+1 {{o_type is <<NULL ATTRIBUTE>> with elements of 'f8E4M3FNUZ'; of f8E4M3FNUZ it is f16 or bf16, else there is none}}
+    // expected-error@+1 {{o_type is <<NULL ATTRIBUTE>> with elements of 'f8E4M3FNUZ'; with f8E4M3FNUZ it must be f16 or bf16, with other types it must be absent}}
     sluice.attention {element_type = f8E4M3FNUZ, head_dim_qk = 64 : i32, head_dim_v = 64 : i32, tile_q = 16 : i32, tile_kv = 32 : i32, waves = 1 : i32, wave_rows = 16 : i32}
     gpu.return
   }
@@ -221,7 +221,7 @@ gpu.module @m {
 
 gpu.module @m {
   gpu.func @type_of_o() kernel {
-    // expected-error@+1 {{o_type is bf16 with elements of 'f16'; of f8E4M3FNUZ it is f16 or bf16, else there is none}}
+    // expected-error@+1 {{o_type is bf16 with elements of 'f16'; with f8E4M3FNUZ it must be f16 or bf16, with other types it must be absent}}
     sluice.attention {element_type = f16, o_type = bf16, head_dim_qk = 64 : i32, head_dim_v = 64 : i32, tile_q = 16 : i32, tile_kv = 16 : i32, waves = 1 : i32, wave_rows = 16 : i32}
     gpu.return
   }

@@ -68,7 +68,7 @@ module attributes {gpu.container_module} {
 module attributes {gpu.container_module} {
   gpu.binary @k [#gpu.object<#rocdl.target<chip = "gfx942">, bin = "ELF">]
   func.func @clusters(%n: index) {
-    // expected-error@+1 {{has clusters, which AMD GPUs have not}}
+    // expected-error@+1 {{has clusters, which AMD GPUs do not have}}
     %a = gpu.launch_func async @k::@a clusters in (%n, %n, %n) blocks in (%n, %n, %n) threads in (%n, %n, %n)
     return
   }

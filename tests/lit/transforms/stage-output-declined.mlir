@@ -12,7 +12,7 @@
 gpu.module @m {
   gpu.func @columns(%o: !llvm.ptr<1>, %n: i32, %row: i32, %a: i32, %b: i32, %x: vector<4xf16>, %y: vector<4xf16>) kernel
       attributes {known_block_size = array<i32: 128, 1, 1>} {
-    // expected-remark@+1 {{stored from registers: a row of 96 elements is no power of two of 16-byte pieces}}
+    // expected-remark@+1 {{stored from registers: a row of 96 elements is not a power of two of 16-byte pieces}}
     sluice.store_tile %o row %row limit %n columns(%a, %b) limit %n values(%x, %y : vector<4xf16>, vector<4xf16>) {tile_rows = 64 : i32, panel_columns = 96 : i32, panel_values = array<i32: 2>}
     gpu.return
   }
@@ -27,7 +27,7 @@ gpu.module @m {
 gpu.module @m {
   gpu.func @pieces(%o: !llvm.ptr<1>, %n: i32, %row: i32, %a: i32, %x: vector<4xf16>) kernel
       attributes {known_block_size = array<i32: 128, 1, 1>} {
-    // expected-remark@+1 {{stored from registers: a row of 68 elements is no power of two of 16-byte pieces}}
+    // expected-remark@+1 {{stored from registers: a row of 68 elements is not a power of two of 16-byte pieces}}
     sluice.store_tile %o row %row limit %n columns(%a) limit %n values(%x : vector<4xf16>) {tile_rows = 64 : i32, panel_columns = 68 : i32, panel_values = array<i32: 1>}
     gpu.return
   }

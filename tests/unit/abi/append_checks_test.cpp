@@ -175,7 +175,7 @@ TEST_CASE("a pack is a multiple of 8 that divides the row", "[append]") {
   CHECK(refusal(append) == "");
   append.k_pack = 256;
   CHECK(refusal(append) ==
-        "k_pack: k_pack is 256; it must divide head_dim_qk, which is 128, or be 0 for none");
+        "k_pack: k_pack is 256; it must divide head_dim_qk, which is 128, or be 0 for no packs");
   append.k_pack = 1;
   CHECK(refusal(append) == "unsupported k_pack: k_pack is 1; nearest supported: multiples of 8");
 }

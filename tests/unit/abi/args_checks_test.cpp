@@ -83,8 +83,8 @@ TEST_CASE("missing extents and wrong ones get different messages", "[args]") {
   Call call;
   CHECK(call.refusal() == "");
   call.args.kv_len = 0;
-  CHECK(call.refusal() == "kv_len: kv_len is 0; it must be at least 1, or 0 for the problem's bound, and the "
-                          "problem has none");
+  CHECK(call.refusal() == "kv_len: kv_len is 0; it must be at least 1, or 0 for the problem's bound, but the "
+                          "problem has no bound");
   call.args.kv_len = -1;
   CHECK(call.refusal() == "kv_len: kv_len is -1; it must be at least 1");
   call.args.batch = 0;
@@ -220,7 +220,7 @@ TEST_CASE("the last stride of LSE and of bias is 0 or 1, that of a mask 1", "[ar
   CHECK(call.refusal() == "");
   call.args.mask.stride[3] = 0;
   CHECK(call.refusal() ==
-        "mask.stride[3]: mask.stride[3] is 0; it must be 1: the bits of a row lie together");
+        "mask.stride[3]: mask.stride[3] is 0; it must be 1: the bits of a row are contiguous");
 }
 
 TEST_CASE("bias and mask end where tensors do", "[args]") {

@@ -67,12 +67,12 @@ TEST_CASE("exactly the counted dependencies are read", "[launch]") {
   CHECK(with.refusal() == "");
   with.dependencies[1].event = nullptr;
   CHECK(with.refusal() == "dependencies[1].event: dependencies[1].event is NULL; both kinds of dependency "
-                          "need an event of the caller's");
+                          "need an event from the caller");
   with.launch.dependency_count = 1;
   CHECK(with.refusal() == "");
   with.dependencies[0].event = nullptr;
   CHECK(with.refusal() == "dependencies[0].event: dependencies[0].event is NULL; both kinds of dependency "
-                          "need an event of the caller's");
+                          "need an event from the caller");
   // An array without elements may be NULL or not.
   with.launch.dependency_count = 0;
   CHECK(with.refusal() == "");
@@ -85,8 +85,9 @@ TEST_CASE("exactly the counted dependencies are read", "[launch]") {
 TEST_CASE("a dependency has a known kind", "[launch]") {
   Dependent with;
   with.dependencies[1].kind = 0;
-  CHECK(with.refusal() == "dependencies[1].kind: dependencies[1].kind is 0; it is SLUICE_DEPENDS_ON_EVENT "
-                          "(1) or SLUICE_DEPENDS_ON_STREAM (2)");
+  CHECK(with.refusal() ==
+        "dependencies[1].kind: dependencies[1].kind is 0; it must be SLUICE_DEPENDS_ON_EVENT "
+        "(1) or SLUICE_DEPENDS_ON_STREAM (2)");
   with.dependencies[1].kind = 3;
   CHECK(with.refusal() == "unsupported dependencies[1].kind: dependencies[1].kind is 3; the last value that "
                           "this version knows is SLUICE_DEPENDS_ON_STREAM (2)");
@@ -102,6 +103,6 @@ TEST_CASE("unused fields of a dependency are zero", "[launch]") {
   with.dependencies[1].stream = nullptr;
   CHECK(with.refusal() == "");
   with.dependencies[0].reserved = 1;
-  CHECK(with.refusal() == "newer_struct dependencies[0].reserved: dependencies[0].reserved is 1; to this "
-                          "library it means nothing yet, and must be 0");
+  CHECK(with.refusal() == "newer_struct dependencies[0].reserved: dependencies[0].reserved is 1; it is "
+                          "reserved in this version, and must be 0");
 }

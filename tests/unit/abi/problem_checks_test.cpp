@@ -39,7 +39,7 @@ std::string refusal(const sluice_problem &problem) {
 }
 
 std::string is_missing(const std::string &field) {
-  return field + ": " + field + " is missing; it is a sluice_dtype";
+  return field + ": " + field + " is missing; it must be a sluice_dtype";
 }
 
 std::string is_small(const std::string &field, const std::string &value) {
@@ -120,7 +120,7 @@ TEST_CASE("bounds are at least 1, or 0", "[problem]") {
   problem.max_q_tokens = 1;
   CHECK(refusal(problem) == "");
   const auto refused_as = [](const std::string &field) {
-    return field + ": " + field + " is -1; a bound is at least 1, or 0 for none";
+    return field + ": " + field + " is -1; it must be at least 1, or 0 for no bound";
   };
   problem.max_q_tokens = -1;
   CHECK(refusal(problem) == refused_as("max_q_tokens"));
@@ -147,9 +147,9 @@ TEST_CASE("windows have widths of 0 and more, and only if their flags are set", 
   problem.window_right = 1;
   CHECK(refusal(problem) == "");
   problem.window_right = -1;
-  CHECK(refusal(problem) == "window_right: window_right is -1; a width is at least 0");
+  CHECK(refusal(problem) == "window_right: window_right is -1; it must be at least 0");
   problem.window_left = -1;
-  CHECK(refusal(problem) == "window_left: window_left is -1; a width is at least 0");
+  CHECK(refusal(problem) == "window_left: window_left is -1; it must be at least 0");
   problem.flags = 0;
   CHECK(refusal(problem) == "window_left: window_left is -1, but flags lacks SLUICE_HAS_WINDOW_LEFT");
   problem.window_left = 0;
@@ -157,11 +157,11 @@ TEST_CASE("windows have widths of 0 and more, and only if their flags are set", 
   problem.window_right = 0;
   CHECK(refusal(problem) == "sink_tokens: sink_tokens is 1, but flags lacks SLUICE_HAS_WINDOW_LEFT");
   problem.sink_tokens = -1;
-  CHECK(refusal(problem) == "sink_tokens: sink_tokens is -1; it is at least 0");
+  CHECK(refusal(problem) == "sink_tokens: sink_tokens is -1; it must be at least 0");
   problem.flags = SLUICE_CAUSAL | SLUICE_HAS_WINDOW_RIGHT;
   CHECK(refusal(problem) ==
         "flags: flags has SLUICE_CAUSAL and SLUICE_HAS_WINDOW_RIGHT; it must have at most "
-        "one of them: SLUICE_CAUSAL is a window_right of 0");
+        "one of them: SLUICE_CAUSAL means a window_right of 0");
 }
 
 TEST_CASE("a soft cap is finite and not negative, a bias has a type that bias can have", "[problem]") {
@@ -170,16 +170,17 @@ TEST_CASE("a soft cap is finite and not negative, a bias has a type that bias ca
   CHECK(refusal(problem) == "");
   problem.soft_cap = -std::numeric_limits<float>::denorm_min();
   CHECK_THAT(refusal(problem),
-             Catch::StartsWith("soft_cap: ") && Catch::EndsWith("it is finite and at least 0"));
+             Catch::StartsWith("soft_cap: ") && Catch::EndsWith("it must be finite and at least 0"));
   problem.soft_cap = std::numeric_limits<float>::infinity();
-  CHECK(refusal(problem) == "soft_cap: soft_cap is inf; it is finite and at least 0");
+  CHECK(refusal(problem) == "soft_cap: soft_cap is inf; it must be finite and at least 0");
   problem = good();
   problem.bias_type = SLUICE_F32;
   CHECK(refusal(problem) == "");
   problem.bias_type = SLUICE_E4M3FNUZ;
-  CHECK(refusal(problem) == "bias_type: bias_type is e4m3fnuz; it must be f32, f16 or bf16, or 0 for none");
+  CHECK(refusal(problem) ==
+        "bias_type: bias_type is e4m3fnuz; it must be f32, f16 or bf16, or 0 for no bias");
   problem.bias_type = SLUICE_E5M2;
-  CHECK(refusal(problem) == "bias_type: bias_type is e5m2; it must be f32, f16 or bf16, or 0 for none");
+  CHECK(refusal(problem) == "bias_type: bias_type is e5m2; it must be f32, f16 or bf16, or 0 for no bias");
   problem.bias_type = SLUICE_E5M2 + 1;
   CHECK(refusal(problem) == is_unknown("bias_type", "8", "SLUICE_F32 (3)"));
 }
@@ -212,7 +213,7 @@ TEST_CASE("only problems with pages describe pages", "[problem]") {
   problem.page_table_kind = 3;
   CHECK(refusal(problem) == is_unknown("page_table_kind", "3", "SLUICE_PAGE_TABLE_CSR (2)"));
   problem.page_table_kind = 0;
-  CHECK(refusal(problem) == "page_table_kind: page_table_kind is missing; with SLUICE_MODE_PAGED it is "
+  CHECK(refusal(problem) == "page_table_kind: page_table_kind is missing; with SLUICE_MODE_PAGED it must be "
                             "SLUICE_PAGE_TABLE_BLOCK (1) or SLUICE_PAGE_TABLE_CSR (2)");
   problem.page_size = 0;
   CHECK(refusal(problem) == is_small("page_size", "0"));
@@ -224,7 +225,7 @@ TEST_CASE("only problems with pages describe pages", "[problem]") {
   for (const int32_t pack : {-1, 3, 256}) {
     problem.k_pack = pack;
     CHECK(refusal(problem) == "k_pack: k_pack is " + std::to_string(pack) +
-                                  "; it must divide head_dim_qk, which is 128, or be 0 for none");
+                                  "; it must divide head_dim_qk, which is 128, or be 0 for no packs");
   }
   problem.mode = 3;
   CHECK(refusal(problem) == is_unknown("mode", "3", "SLUICE_MODE_PAGED (2)"));

@@ -137,7 +137,7 @@ TEST_CASE("the machine gives the reason if it refuses a launch that HIP accepts"
   CHECK(hip.hipDeviceSynchronize() == hipErrorLaunchFailure);
   const std::string reports = take_reports();
   CHECK_THAT(reports, Catch::Contains("\"kind\": \"launch_refused\", \"kernel\": \"with_exceptions\""));
-  CHECK_THAT(reports, Catch::Contains("enables exceptions, for which the machine has no trap handler"));
+  CHECK_THAT(reports, Catch::Contains("enables exceptions, but the machine has no trap handler"));
   CHECK(sluice_emulator_configure("clear_fault", "1") == SLUICE_EMULATOR_OK);
   CHECK(hip.hipModuleUnload(module) == hipSuccess);
 }

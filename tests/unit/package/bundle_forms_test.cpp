@@ -161,14 +161,14 @@ TEST_CASE("an entry's code is at a multiple of 4096, however long the table is",
 TEST_CASE("compressed bundles of both versions are decompressed", "[offload_bundle]") {
   for (const int version : {2, 3})
     CHECK(decompress_bundle(compressed(version)) == plain());
-  CHECK(refused_compressed(plain()) == "offload bundle: is no compressed one");
+  CHECK(refused_compressed(plain()) == "offload bundle: is not a compressed bundle");
   // 24 bytes are a header, but only of version 2.
   Bytes header = compressed(2);
   put(header, 8, 4, 24);
   header.resize(24);
   CHECK(refused_compressed(header) == "offload bundle: its header and its zstd frame differ in size");
   header.resize(23);
-  CHECK(refused_compressed(header) == "offload bundle: is no compressed one");
+  CHECK(refused_compressed(header) == "offload bundle: is not a compressed bundle");
   for (const int version : {1, 4})
     CHECK(refused_compressed([&] {
             Bytes bytes = compressed(2);

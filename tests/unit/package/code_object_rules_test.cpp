@@ -143,10 +143,10 @@ TEST_CASE("an argument has a kind, an offset and a size in the kernarg segment",
   }
   PackedMap argument = good;
   argument[".size"] = packed_number(9);
-  CHECK(refusal_of_argument(argument) ==
-        "metadata: kernel 'k' argument 0 at offset 16, 9 bytes, lies outside "
-        "the kernarg segment of 24 bytes");
-  CHECK(refusal_of(with(".args", packed_number(1))) == "metadata: kernel 'k' has .args that are no array");
+  CHECK(refusal_of_argument(argument) == "metadata: kernel 'k' argument 0 at offset 16, 9 bytes, is outside "
+                                         "the kernarg segment of 24 bytes");
+  CHECK(refusal_of(with(".args", packed_number(1))) ==
+        "metadata: kernel 'k' has .args that are not an array");
   CHECK(refusal_of(with(".args", packed_array({packed_number(1)}))) ==
         "metadata: kernel 'k' argument 0 is not a map");
 }
@@ -230,7 +230,7 @@ TEST_CASE("numbers of every width are read whole", "[code_object]") {
   CHECK(refusal_with([](SmallElf &elf) { elf.put(20, 4, 0x80000001); }) == "has an unknown ELF version");
   CHECK(refusal_with([](SmallElf &elf) {
           elf.put(40, 8, uint64_t{0x80} << 56 | SmallElf::section_headers);
-        }) == "the section header table at offset 0x8000000000000280, 320 bytes, lies outside the " +
+        }) == "the section header table at offset 0x8000000000000280, 320 bytes, is outside the " +
                   std::to_string(SmallElf().bytes.size()) + " bytes of the file");
   // A type of one byte, with any neighbour.
   SmallElf elf;
@@ -268,7 +268,7 @@ TEST_CASE("segments touch and do not overlap", "[code_object]") {
   CHECK(refusal_with([&](SmallElf &elf) { elf.segment(2, 1, 6, elf.bytes.size() - 8, 0x2000, 8, 16); }) ==
         "");
   CHECK_THAT(refusal_with([&](SmallElf &elf) { elf.segment(2, 1, 6, elf.bytes.size() - 7, 0x2000, 8, 16); }),
-             Catch::StartsWith("segment 2 at offset ") && Catch::Contains("lies outside the"));
+             Catch::StartsWith("segment 2 at offset ") && Catch::Contains("is outside the"));
   CHECK(refusal_with([&](SmallElf &elf) { elf.segment(2, 1, 6, elf.bytes.size(), 0x2000, 0, 16); }) == "");
 }
 
@@ -278,7 +278,7 @@ TEST_CASE("sections with contents are inside the file", "[code_object]") {
     return refusal_with([&](SmallElf &elf) { elf.section(4, type, 2, 1 << 20, 1 << 20, 0, 0); });
   };
   CHECK(section(0) == "");
-  CHECK(section(1) == "section 4 at offset 0x100000, 1048576 bytes, lies outside the " +
+  CHECK(section(1) == "section 4 at offset 0x100000, 1048576 bytes, is outside the " +
                           std::to_string(SmallElf().bytes.size()) + " bytes of the file");
   // A relocation section that is not loaded is not applied.
   CHECK(refusal_with([](SmallElf &elf) { elf.section(3, 9, 0, SmallElf::relocations, 24, 0, 24); }) == "");
@@ -316,7 +316,7 @@ TEST_CASE("defined symbols are inside the image, others anywhere", "[code_object
   const uint64_t end = SmallElf::data_address + 16;
   CHECK(refusal_with([&](SmallElf &elf) { elf.symbol(4, 14, 1, 1, end - 8, 8); }) == "");
   CHECK(refusal_with([&](SmallElf &elf) { elf.symbol(4, 14, 1, 1, end - 7, 8); }) ==
-        "symbol 'word' at address 0x2009, 8 bytes, lies outside the image of 8208 bytes");
+        "symbol 'word' at address 0x2009, 8 bytes, is outside the image of 8208 bytes");
   CHECK(refusal_with([&](SmallElf &elf) { elf.symbol(3, 8, 0, 0, end, 8); }) == "");
 }
 
@@ -326,8 +326,8 @@ TEST_CASE("relocated words are inside segments, up to the last byte", "[code_obj
   };
   CHECK(relocated(SmallElf::data_address) == "");
   CHECK(relocated(SmallElf::data_address + 8) == "");
-  CHECK(relocated(SmallElf::data_address + 9) == "relocation 0 at address 0x2009 lies in no segment");
-  CHECK(relocated(SmallElf::data_address - 1) == "relocation 0 at address 0x1fff lies in no segment");
+  CHECK(relocated(SmallElf::data_address + 9) == "relocation 0 at address 0x2009 is not within a segment");
+  CHECK(relocated(SmallElf::data_address - 1) == "relocation 0 at address 0x1fff is not within a segment");
   CHECK(relocated(SmallElf::data_address, 3, 4) == "");
   CHECK(relocated(SmallElf::data_address, 3, 5) == "relocation 0 names symbol 5 of 5");
   CHECK(relocated(SmallElf::data_address, 3, 3) ==
@@ -362,8 +362,8 @@ TEST_CASE("a descriptor and a kernel's first instruction are in the contents of 
     return refusal_with([&](SmallElf &elf) { elf.segment(0, 1, 4, 0, 0, end, SmallElf::code); });
   };
   CHECK(ends_at(SmallElf::descriptor + 64) == "");
-  CHECK(ends_at(SmallElf::descriptor + 63) == "kernel descriptor 'k.kd' at address 0x140, 64 bytes, lies in "
-                                              "no segment's contents");
+  CHECK(ends_at(SmallElf::descriptor + 63) == "kernel descriptor 'k.kd' at address 0x140, 64 bytes, is not "
+                                              "within a segment's contents");
   // A segment that begins with the descriptor, at an offset different from the address.
   CHECK(refusal_with([](SmallElf &elf) {
           elf.segment(0, 1, 4, SmallElf::descriptor, 0x800, 64, 64);
@@ -373,7 +373,7 @@ TEST_CASE("a descriptor and a kernel's first instruction are in the contents of 
   CHECK(refusal_with([](SmallElf &elf) {
           elf.segment(0, 1, 4, SmallElf::descriptor, 0x840, 64, 64);
           elf.symbol(2, 3, 1, 1, 0x800, 64);
-        }) == "kernel descriptor 'k.kd' at address 0x800, 64 bytes, lies in no segment's contents");
+        }) == "kernel descriptor 'k.kd' at address 0x800, 64 bytes, is not within a segment's contents");
   // Four bytes of code are enough, three are not; and the code may not be before the segment.
   const auto code_of = [](uint64_t bytes) {
     return refusal_with(

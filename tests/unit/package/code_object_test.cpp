@@ -236,8 +236,8 @@ TEST_CASE("segments that are wrong are named", "[code_object]") {
     return refusal_with(
         [=](Bytes &b) { put(b, program_header(find_program_header(b, 1, skip)) + field, count, value); });
   };
-  check_refusal(segment(1, 8, 8, ~uint64_t(0)), malformed, "lies outside");
-  check_refusal(segment(1, 32, 8, uint64_t(1) << 63), malformed, "lies outside");
+  check_refusal(segment(1, 8, 8, ~uint64_t(0)), malformed, "is outside");
+  check_refusal(segment(1, 32, 8, uint64_t(1) << 63), malformed, "is outside");
   check_refusal(segment(1, 40, 8, 1), malformed, "in memory");
   check_refusal(segment(1, 40, 8, uint64_t(1) << 40), malformed, "ends beyond");
   check_refusal(segment(1, 16, 8, ~uint64_t(0) - 7), malformed, "ends beyond");
@@ -303,8 +303,8 @@ TEST_CASE("sections, symbols and relocations that are wrong are named", "[code_o
   check_refusal(relocation(0, 8, 4, 6), unsupported, "R_AMDGPU_ABS32;");
   check_refusal(relocation(0, 8, 4, 8), unsupported, "R_AMDGPU_GOTPCREL32_LO");
   check_refusal(relocation(0, 8, 4, 77), unsupported, "relocation type 77");
-  check_refusal(relocation(0, 0, 8, 1 << 20), malformed, "in no segment");
-  check_refusal(relocation(0, 0, 8, ~uint64_t(0) - 3), malformed, "in no segment");
+  check_refusal(relocation(0, 0, 8, 1 << 20), malformed, "is not within a segment");
+  check_refusal(relocation(0, 0, 8, ~uint64_t(0) - 3), malformed, "is not within a segment");
   check_refusal(relocation(1, 12, 4, 1000), malformed, "symbol 1000");
 }
 

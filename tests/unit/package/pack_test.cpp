@@ -120,12 +120,13 @@ TEST_CASE("the writer refuses input that the format does not allow", "[pack]") {
   const KernelEntry entry = test::kernel_entry("f16", 64, 4);
   KernelEntry bad_name = entry;
   bad_name.name.dtype = "f32";
-  CHECK_THROWS_WITH(writer.add(bad_name, {&object, 1}), Catch::Contains("no kernel name by the grammar"));
+  CHECK_THROWS_WITH(writer.add(bad_name, {&object, 1}),
+                    Catch::Contains("does not match the grammar of kernel names"));
   CHECK_THROWS_WITH(writer.add(entry, {}), Catch::Contains("has no code object"));
   CHECK_THROWS_WITH(writer.add(entry, {&empty, 1}), Catch::Contains("empty code object"));
   CHECK_THROWS_WITH(writer.add(entry, twice), Catch::Contains("two code objects for gfx942"));
   writer.add(entry, {&object, 1});
-  CHECK_THROWS_WITH(writer.add(entry, {&object, 1}), Catch::Contains("is there twice"));
+  CHECK_THROWS_WITH(writer.add(entry, {&object, 1}), Catch::Contains("was added twice"));
   // Code follows the first 4096 bytes of a bundle.
   const std::vector<std::byte> much(bundle_bytes_limit - 4096);
   const ChipCode large = {"gfx942", much};
@@ -174,7 +175,7 @@ TEST_CASE("consistent but wrong input is refused too", "[pack]") {
   CHECK_THAT(refusal(with_header(pack, [](PackHeader &h) { ++h.kernel_count; })),
              Catch::Contains("ends inside a field"));
   CHECK_THAT(refusal(with_header(pack, [](PackHeader &h) { --h.kernel_count; })),
-             Catch::Contains("goes on after its last kernel"));
+             Catch::Contains("continues after its last kernel"));
   CHECK_THAT(refusal(with_header(pack, [](PackHeader &h) { h.manifest_bytes = ~uint64_t{0}; })),
              Catch::Contains("longer than the pack"));
   CHECK_THAT(refusal(with_header(pack, [](PackHeader &h) { --h.manifest_bytes; })),
@@ -218,7 +219,7 @@ TEST_CASE("consistent but wrong input is refused too", "[pack]") {
                                      std::memcpy(last, &size, sizeof size);
                                      std::memcpy(last + 16, &checksum, sizeof checksum);
                                    })),
-             Catch::Contains("bytes after the last kernel"));
+             Catch::Contains("bytes follow the last kernel"));
   const auto with_first_head_dim = [&](char digit) {
     return with_manifest(pack, [&](std::span<std::byte> manifest) {
       const std::string_view text(reinterpret_cast<const char *>(manifest.data()), manifest.size());
@@ -226,15 +227,14 @@ TEST_CASE("consistent but wrong input is refused too", "[pack]") {
     });
   };
   CHECK(refusal(with_first_head_dim('1')) == "");
-  CHECK_THAT(refusal(with_first_head_dim('9')),
-             Catch::Contains("is out of order behind attn_fwd_bf16_d928_"));
+  CHECK_THAT(refusal(with_first_head_dim('9')), Catch::Contains("is out of order after attn_fwd_bf16_d928_"));
   CHECK_THAT(refusal(with_manifest(pack,
                                    [](std::span<std::byte> manifest) {
                                      for (std::byte &byte : manifest) {
                                        if (byte == std::byte{'q'}) byte = std::byte{'x'};
                                      }
                                    })),
-             Catch::Contains("no kernel name by the grammar"));
+             Catch::Contains("does not match the grammar of kernel names"));
 }
 
 TEST_CASE("sizes and names of a pack at their limits", "[pack]") {
@@ -257,7 +257,7 @@ TEST_CASE("sizes and names of a pack at their limits", "[pack]") {
     });
   };
   CHECK_THAT(refusal(with_text("_d129_", "_d128_")),
-             Catch::Contains("_d128_q256_kv64_w8 is out of order behind attn_fwd_f16_d128_q256_kv64_w8"));
+             Catch::Contains("_d128_q256_kv64_w8 is out of order after attn_fwd_f16_d128_q256_kv64_w8"));
   const auto with_last_kernel = [&](size_t field, uint64_t value) {
     return with_manifest(pack, [&](std::span<std::byte> manifest) {
       std::memcpy(manifest.data() + manifest.size() - 24 + 8 * field, &value, sizeof value);

@@ -135,7 +135,7 @@ TEST_CASE("keys are split every 2048, with any bounds", "[split]") {
 TEST_CASE("fixed places require bounds", "[split]") {
   const auto no_bound = [](const std::string &field) {
     return field + ": " + field +
-           " is 0, which is no bound; with SLUICE_DETERMINISM_BATCH_INVARIANT keys are split at fixed "
+           " is 0, which means unbounded; with SLUICE_DETERMINISM_BATCH_INVARIANT keys are split at fixed "
            "places, "
            "and the splits need workspace; nearest supported: 1 or more";
   };

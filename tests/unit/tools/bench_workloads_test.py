@@ -140,15 +140,15 @@ class ModelTest(BenchTestCase):
         self.assertTrue(bench("--timing", *DECODE).stdout.splitlines()[1].startswith(row["work"]))
 
     def test_refusals(self):
-        self.refuses("bench needs --timing, the model of the chip, or --device hip:N, a GPU")
+        self.refuses("bench needs --timing for the model of the chip, or --device hip:N for a GPU")
         for text, *options in (
-                ("--workload is 'train'; it is 'prefill', 'decode', 'chunk' or 'draft'", "--workload", "train"),
-                ("--type is 'f32'; it is 'f16', 'bf16', ", "--type", "f32"),
-                ("--head-dim is '128/'; it is ", "--head-dim", "128/"),
-                ("--head-dim is 'x'; it is ", "--head-dim", "x"),
-                ("--sequences is '8'; it is ", "--sequences", "8"),
-                ("--sequences is '0x16'; it is ", "--sequences", "0x16"),
-                ("--sequences is '8x16x'; it is ", "--sequences", "8x16x"),
+                ("--workload is 'train'; it must be 'prefill', 'decode', 'chunk' or 'draft'", "--workload", "train"),
+                ("--type is 'f32'; it must be 'f16', 'bf16', ", "--type", "f32"),
+                ("--head-dim is '128/'; it must be ", "--head-dim", "128/"),
+                ("--head-dim is 'x'; it must be ", "--head-dim", "x"),
+                ("--sequences is '8'; it must be ", "--sequences", "8"),
+                ("--sequences is '0x16'; it must be ", "--sequences", "0x16"),
+                ("--sequences is '8x16x'; it must be ", "--sequences", "8x16x"),
                 ("--batch excludes --sequences", "--sequences", "8x16", "--batch", "2"),
                 ("--kv-len excludes --sequences", "--sequences", "8x16", "--kv-len", "2"),
                 ("--q-len is 17; a draft has 2 to 16 rows", "--workload", "draft", "--q-len", "17"),
@@ -159,10 +159,10 @@ class ModelTest(BenchTestCase):
                 ("--kv-len is 12; a chunk has at least 17 rows, all of them among its keys", "--kv-len", "12"),
                 ("the number of keys of --sequences is 1; a draft has at least 2 rows", "--workload", "draft",
                  "--sequences", "4x1"),
-                ("--q-len is for one of chunk and draft, and --workload is decode", "--workload", "decode", "--q-len", "4"),
-                ("--q-len is for one of chunk and draft, and --workload is prefill,decode,chunk,draft", "--q-len", "4"),
-                ("--lengths is for prefill, and --workload is decode", "--workload", "decode", "--lengths", "64"),
-                ("--kv-len is for decode, chunk and draft, and --workload is prefill", "--workload", "prefill",
+                ("--q-len is for a chunk or a draft, but --workload is decode", "--workload", "decode", "--q-len", "4"),
+                ("--q-len is for a chunk or a draft, but --workload is prefill,decode,chunk,draft", "--q-len", "4"),
+                ("--lengths is for prefill, but --workload is decode", "--workload", "decode", "--lengths", "64"),
+                ("--kv-len is for decode, chunk and draft, but --workload is prefill", "--workload", "prefill",
                  "--kv-len", "64"),
                 ("--heads is 12 and --kv-heads 8; the heads of keys must divide", "--heads", "12"),
                 ("--page-size", "--page-size", "-1"),
@@ -172,7 +172,7 @@ class ModelTest(BenchTestCase):
                 ("sequences of 1048576 tokens", "--workload", "decode", "--sequences", "65535x1048576"),
                 ("decode fp8 d512, 64/8 heads, 32 x 4096 keys, pages of 16: SLUICE_UNSUPPORTED: head_dim_qk is 512",
                  "--workload", "decode", "--type", "fp8", "--head-dim", "512"),
-                ("no kernel of the pack is made for --type all and --head-dim 136", "--type", "all", "--head-dim", "136"),
+                ("the pack has no kernel for --type all and --head-dim 136", "--type", "all", "--head-dim", "136"),
                 ("--kernel excludes --type", "--kernel", "*", "--type", "f16"),
                 ("--parts requires --kernel", "--parts"),
                 ("--warm-up requires --device", "--warm-up", "1"),
@@ -183,7 +183,7 @@ class ModelTest(BenchTestCase):
 
     def test_devices_that_have_no_time(self):
         self.refuses("--device is 'emulated'; a launch there takes as long as this machine needs", "--device", "emulated")
-        self.refuses("--device is 'gfx942:304', which has nothing to run on", "--device", "gfx942:304")
+        self.refuses("--device is 'gfx942:304', a target without a device", "--device", "gfx942:304")
         self.refuses("--device is 'gpu'", "--device", "gpu")
         self.refuses("--kernel excludes --device", "--device", "hip:0", "--kernel", "*")
 
@@ -195,7 +195,7 @@ class DeviceTest(unittest.TestCase):
         text, result = with_json(bench_on_device, *self.SMALL, "--workload", "decode,prefill", "--sequences", "1x300",
                                  "--causal", "on", "--head-dim", "64")
         self.assertTrue(text.startswith("AMD Instinct MI300X (emulated) (gfx942:"), text)
-        self.assertIn("The device is emulated: its times are those of this machine and say nothing of a GPU.", text)
+        self.assertIn("The device is emulated: its times are those of this machine, not of a GPU.", text)
         self.assertEqual((result["format"], result["format_version"]), ("sluice-bench", 2))
         self.assertEqual((result["device"]["chip"], result["device"]["compute_units"], result["device"]["emulated"]),
                          ("gfx942", 304, True))

@@ -78,7 +78,7 @@ class CommandLineTest(unittest.TestCase):
     def test_features(self):
         text = self.succeeds("features")
         self.assertEqual(text, self.succeeds("features", "--device", "gfx942:38"))
-        self.assertIn("| feature | asked for by | supported |", text)
+        self.assertIn("| feature | requested by | supported |", text)
         self.refuses("gfx1100", "features", "--device", "gfx1100:96")
 
     def test_inspect_lists_and_extracts(self):
@@ -141,7 +141,7 @@ class CommandLineTest(unittest.TestCase):
         large = self.folder / "large.pack"
         with open(large, "wb") as file:
             file.truncate((1 << 30) + 1)
-        self.refuses("large.pack: is larger than the 1073741824 bytes", "inspect", large)
+        self.refuses("large.pack: is larger than 1073741824 bytes", "inspect", large)
 
     def test_inspect_writes_all_or_nothing(self):
         elf, bundle = self.folder / "a.co", self.folder / "a.hipfb"
@@ -194,13 +194,13 @@ class CommandLineTest(unittest.TestCase):
             good[(255 * 4 + head) * 128 + 127] = float("nan")
         text = self.succeeds("verify", *call, "--o",
                              write_npy(self.folder / "o.npy", "<f4", (1, 256, 4, 128), good.tobytes()))
-        self.assertIn(" 2 elements not judged", text)
+        self.assertIn(" 2 elements not checked", text)
         # One row earlier, the infinity cannot be the reason.
         good[(254 * 4 + 2) * 128 + 127] = float("nan")
         bad = write_npy(self.folder / "o.npy", "<f4", (1, 256, 4, 128), good.tobytes())
         self.refuses("WRONG: 1 beyond tolerance", "verify", *call, "--o", bad, status=1)
         zero = write_npy(self.folder / "zero.npy", "<f4", (1, 256, 4, 128), bytes(4 * 131072))
-        self.refuses("the bound says nothing", "verify", *INPUTS, "--scale", "30000", "--o", zero, status=1)
+        self.refuses("the bound does not check them", "verify", *INPUTS, "--scale", "30000", "--o", zero, status=1)
 
     @unittest.skipUnless(HAS_EMULATOR, "the emulator is not built")
     def test_verify_accepts_rows_that_are_nan(self):
@@ -209,7 +209,7 @@ class CommandLineTest(unittest.TestCase):
         values[5 * 512] = 0x7e00  # row 5 of head 0
         q = write_npy(self.folder / "q.npy", "<f2", (1, 256, 4, 128), values.tobytes())
         text = self.succeeds("verify", "--q", q, *INPUTS[2:], "--causal")
-        self.assertNotIn("not judged", text)
+        self.assertNotIn("not checked", text)
 
     def test_wrong_files_and_options(self):
         out = ["--out", self.folder / "o.npy"]
@@ -234,9 +234,9 @@ class CommandLineTest(unittest.TestCase):
         for scale in ("1e39", "-1e39", "1e-60", "1e999", "1e-999"):
             self.refuses(f"--scale is {scale}; it does not fit a float", "run", *INPUTS, "--scale", scale, *out)
         for scale in ("abc", "1x", ""):
-            self.refuses(f"--scale is '{scale}'; it is a number", "run", *INPUTS, "--scale", scale, *out)
+            self.refuses(f"--scale is '{scale}'; it must be a number", "run", *INPUTS, "--scale", scale, *out)
         for option in ("--out", "--lse"):
-            self.refuses(f"{option}: is empty; it is the name of a file", "run", *INPUTS, *out, option, "")
+            self.refuses(f"{option}: is empty; it must be the name of a file", "run", *INPUTS, *out, option, "")
         self.refuses("--o: is empty", "verify", *INPUTS, "--o", "")
         self.refuses("--out: " + str(self.folder / "no/such"), "run", *INPUTS, "--out", self.folder / "no/such")
         self.refuses("are the same file; each needs its own", "run", *INPUTS, *out, "--lse", self.folder / "o.npy")

@@ -63,11 +63,11 @@ class ArgumentTest(EmuTest):
             "7": "an argument begins with one of buf: size: i8: u8: i16: u16: i32: u32: i64: u64: f16: bf16: f32: f64: "
                  "raw: ptr:",
             "u128:7": "an argument begins with one of",
-            "u32:": "'' is no whole number, decimal or after 0x",
-            "u32:1x": "'1x' is no whole number",
-            "u32:0x": "'0x' is no whole number",
-            "u32:+1": "'+1' is no whole number",
-            "i32:--1": "'--1' is no whole number",
+            "u32:": "'' is not a whole number, decimal or hexadecimal after 0x",
+            "u32:1x": "'1x' is not a whole number",
+            "u32:0x": "'0x' is not a whole number",
+            "u32:+1": "'+1' is not a whole number",
+            "i32:--1": "'--1' is not a whole number",
             "u8:256": "256 is not within 0 and 255",
             "u8:-1": "-1 is not within 0 and 255",
             "i8:128": "128 is not within -128 and 127",
@@ -75,8 +75,8 @@ class ArgumentTest(EmuTest):
             "u32:0x100000000": "0x100000000 is not within 0 and 4294967295",
             "i64:9223372036854775808": "is not within -9223372036854775808 and 9223372036854775807",
             "u64:18446744073709551616": "is not within 0 and 18446744073709551615",
-            "f32:one": "'one' is no number; they look like 1.5, -2e-3, inf or nan",
-            "f32:1.5f": "'1.5f' is no number",
+            "f32:one": "'one' is not a number such as 1.5, -2e-3, inf or nan",
+            "f32:1.5f": "'1.5f' is not a number",
             "f32:1e39": "1e39 does not fit f32",
             "f64:1e999": "1e999 does not fit f64",
             "f16:65520": "65520 does not fit f16",
@@ -88,19 +88,19 @@ class ArgumentTest(EmuTest):
             "raw:0g": "two hexadecimal digits each",
             "buf:": "after 'buf:' comes the name of a .npy file",
             "buf:none.npy": "none.npy: cannot be opened: No such file",
-            "size:": "'' is no whole number",
-            "size:many": "'many' is no whole number",
+            "size:": "'' is not a whole number",
+            "size:many": "'many' is not a whole number",
             "size:99999999999999999999": "99999999999999999999 is beyond 64 bits",
-            "size:1000000000000000": "there is no memory for 1000000000000000 bytes",
-            "size:64:fill=256": "fill is '256'; it is undefined, a byte from 0 to 255, random or random(SEED)",
-            "size:64:fill=random(x)": "'x' is no whole number",
+            "size:1000000000000000": "1000000000000000 bytes of memory cannot be allocated",
+            "size:64:fill=256": "fill is '256'; it must be undefined, a byte from 0 to 255, random or random(SEED)",
+            "size:64:fill=random(x)": "'x' is not a whole number",
             "size:64:fill=": "fill is ''",
-            "size:64:type=f8": "type is 'f8'; it is one of bool, i8, u8, i16,",
+            "size:64:type=f8": "type is 'f8'; it must be one of bool, i8, u8, i16,",
             "size:62:type=f32": "62 bytes are not a whole number of elements of f32",
-            "size:64:zero": "'zero' is no setting of a buffer; there are fill=... and type=...",
-            "ptr:1": "argument 1 is no buffer (buf: or size:)",
-            "ptr:0": "argument 0 is no buffer",
-            "ptr:x": "'x' is no whole number",
+            "size:64:zero": "'zero' is not a setting of a buffer; the settings are fill=... and type=...",
+            "ptr:1": "argument 1 is not a buffer (buf: or size:)",
+            "ptr:0": "argument 0 is not a buffer",
+            "ptr:x": "'x' is not a whole number",
         }.items():
             # None: the value is valid, but of the wrong size.
             self.refuses([f"--arg {argument} (argument 0): ", message or "has 2 bytes"], "run", REGISTERS, "--kernel",
@@ -183,10 +183,10 @@ class PlacedArgumentTest(EmuTest):
 
     def test_wrong_values(self):
         for values, message in (
-                (["7"], "--arg-at 7: it is OFFSET=VALUE, with OFFSET the byte of the arguments at which the value begins"),
-                (["size:64:fill=1"], "--arg-at size:64:fill=1: it is OFFSET=VALUE"),
-                (["=u32:1"], "--arg-at =u32:1: '' is no whole number"),
-                (["-4=u32:1"], "--arg-at -4=u32:1: '-4' is no whole number"),
+                (["7"], "--arg-at 7: it must be OFFSET=VALUE, with OFFSET the byte of the arguments at which the value begins"),
+                (["size:64:fill=1"], "--arg-at size:64:fill=1: it must be OFFSET=VALUE"),
+                (["=u32:1"], "--arg-at =u32:1: '' is not a whole number"),
+                (["-4=u32:1"], "--arg-at -4=u32:1: '-4' is not a whole number"),
                 (["0=u33:1"], "--arg-at 0=u33:1: an argument begins with one of buf: size:"),
                 (["96=u32:1"], "--arg-at 96=u32:1: its 4 bytes end beyond the 96 of arguments that kernel 'padded' takes"),
                 (["94=u32:1"], "--arg-at 94=u32:1: its 4 bytes end beyond the 96 of"),
@@ -194,11 +194,11 @@ class PlacedArgumentTest(EmuTest):
                 (["0=u64:1", "4=u32:1"], "--arg-at 4=u32:1: its bytes 4 to 7 are also those of the value at 0"),
                 (["4=u32:1", "0=u64:1"], "--arg-at 0=u64:1: its bytes 0 to 7 are also those of the value at 4"),
                 (["0=size:4", "0=size:4"], "--arg-at 0=size:4: there is a value at this byte already"),
-                (["0=ptr:16"], "--arg-at 0=ptr:16: argument at byte 16 is no buffer (buf: or size:)"),
+                (["0=ptr:16"], "--arg-at 0=ptr:16: argument at byte 16 is not a buffer (buf: or size:)"),
                 (["0=size:4", "16=ptr:0+5"], "--arg-at 16=ptr:0+5: offset 5 is beyond the 4 bytes of argument at byte 0"),
         ):
             self.refuses(message, *self.CALL, *self.flags(values))
-        self.refuses("--out 8=o.npy: argument at byte 8 is no buffer", *self.CALL, "--arg-at", "0=size:4", "--out",
+        self.refuses("--out 8=o.npy: argument at byte 8 is not a buffer", *self.CALL, "--arg-at", "0=size:4", "--out",
                      "8=o.npy")
         self.refuses("excludes", *self.CALL, "--arg", "u32:1", "--arg-at", "0=u32:1")
         self.refuses("--out 0=o.npy needs the --arg or --arg-at that makes the memory", *self.CALL, "--out", "0=o.npy")
@@ -297,7 +297,7 @@ class BufferTest(EmuTest):
                          f"buf:{path}", "--arg", "u32:0")
         bad = self.folder / "bad.npy"
         bad.write_bytes(b"PK\3\4 an archive")
-        refused("is no .npy file", bad)
+        refused("is not a .npy file", bad)
         write_npy(bad, "<f4", (3,), bytes(11))
         refused("is truncated: shape [3] of f32 ('<f4') needs 12 bytes, 11 are there", bad)
         write_npy(bad, ">f4", (3,), bytes(12))
@@ -305,13 +305,13 @@ class BufferTest(EmuTest):
 
     def test_wrong_outputs(self):
         call = ["run", KERNELS, "--kernel", "invert", "--arg", "size:256:fill=0", "--arg", "u32:0"]
-        self.refuses("--out o.npy: it is I=FILE, with I the number of an argument, counted from 0, or after --arg-at the "
-                     "byte at which it is", *call, "--out",
+        self.refuses("--out o.npy: it must be I=FILE, with I the number of an argument, counted from 0, or after --arg-at the "
+                     "byte at which it begins", *call, "--out",
                      "o.npy")
-        self.refuses("--out x=o.npy: 'x' is no whole number", *call, "--out", "x=o.npy")
-        self.refuses("--out 1=o.npy: argument 1 is no buffer (buf: or size:)", *call, "--out", "1=o.npy")
-        self.refuses("--out 2=o.npy: argument 2 is no buffer", *call, "--out", "2=o.npy")
-        self.refuses("--out 0 is empty; it is the name of a file", *call, "--out", "0=")
+        self.refuses("--out x=o.npy: 'x' is not a whole number", *call, "--out", "x=o.npy")
+        self.refuses("--out 1=o.npy: argument 1 is not a buffer (buf: or size:)", *call, "--out", "1=o.npy")
+        self.refuses("--out 2=o.npy: argument 2 is not a buffer", *call, "--out", "2=o.npy")
+        self.refuses("--out 0 is empty; it must be the name of a file", *call, "--out", "0=")
         self.refuses("--out 0: /dev/full cannot be written: No space left", *call, "--out", "0=/dev/full")
         self.refuses("no/such/o.npy cannot be written", *call, "--out", f"0={self.folder}/no/such/o.npy")
         self.refuses("are the same file; each needs its own", *call, "--out", f"0={self.out}", "--out", f"0={self.out}")

@@ -25,7 +25,7 @@ class GeneralTest(EmuTest):
         self.refuses("A subcommand is required")
         self.refuses("A subcommand is required", "walk")
         self.refuses("code is required", "list")
-        self.refuses("code: is empty; it is the name of a file", "list", "")
+        self.refuses("code: is empty; it must be the name of a file", "list", "")
         self.refuses("--kernel is required", "run", KERNELS)
         self.refuses("--loud", "list", KERNELS, "--loud")
 
@@ -189,7 +189,7 @@ class DisasmTest(EmuTest):
         struct.pack_into("<I", code, at, 0xffffffff)
         (self.folder / "a.co").write_bytes(code)
         self.assertRegex(self.succeeds("disasm", self.folder / "a.co", "--kernel", "steps"),
-                         r"\t\.long 0xFFFFFFFF .*\(not executed: the bytes are no instruction of gfx942\)\n")
+                         r"\t\.long 0xFFFFFFFF .*\(not executed: the bytes are not an instruction of gfx942\)\n")
 
 
 class CheckTest(EmuTest):

@@ -29,8 +29,8 @@ class LaunchTest(EmuTest):
     def test_wrong_grids_and_blocks(self):
         call = ["run", KERNELS, "--kernel", "spin", "--arg", "u32:0"]
         for option in ("--grid", "--block"):
-            for text, rule in {"x": "'x' is no whole number", "1,,1": "'' is no whole number",
-                               "1,2,3,4": "has more than three numbers", "-1": "'-1' is no whole number",
+            for text, rule in {"x": "'x' is not a whole number", "1,,1": "'' is not a whole number",
+                               "1,2,3,4": "has more than three numbers", "-1": "'-1' is not a whole number",
                                "0": "its x is not within 1 and 4294967295", "1,0": "its y is not within",
                                "1,1,4294967296": "its z is not within"}.items():
                 self.refuses(f"{option} is '{text}': {rule}", *call, f"{option}={text}")
@@ -70,9 +70,9 @@ class LaunchTest(EmuTest):
         self.assertEqual(self.kinds("--check=pending"), both[:1])
         self.assertEqual(self.kinds("--check", "uninitialised,hazards"), both[1:])
         call = ["run", REGISTERS, "--kernel", "careless", "--arg", "size:64"]
-        self.refuses("--check is 'pending,typos': there is no check 'typos'; it is all, none or a list of pending, "
+        self.refuses("--check is 'pending,typos': unknown check 'typos'; it must be all, none or a list of pending, "
                      "lds_races, ", *call, "--check=pending,typos")
-        self.refuses("--check is 'pending,': there is no check ''", *call, "--check=pending,")
+        self.refuses("--check is 'pending,': unknown check ''", *call, "--check=pending,")
 
     def test_how_many_reports(self):
         self.assertEqual(self.kinds("--stop-at-report"), ["pending_register"])
@@ -117,7 +117,7 @@ class LaunchTest(EmuTest):
         seen = [sum_of("--completion", "random", "--seed", str(seed)) for seed in range(8)]
         self.assertEqual(set(seen), {"0x00000001", "0x01010102"})
         self.assertEqual(seen[3], sum_of("--completion", "random", "--seed", "3"))
-        self.refuses("--completion is 'eventually'; it is one of late, early, random", "run", REGISTERS, "--kernel",
+        self.refuses("--completion is 'eventually'; it must be one of late, early, random", "run", REGISTERS, "--kernel",
                      "steps", "--arg", "u32:0", "--completion", "eventually")
 
     def order(self, *arguments, block="64"):
@@ -143,8 +143,8 @@ class LaunchTest(EmuTest):
         self.assertEqual(drawn[1], drawn[4])
         self.assertGreater(len(set(map(tuple, drawn))), 1)
         call = ["run", REGISTERS, "--kernel", "steps", "--arg", "u32:0"]
-        self.refuses("--waves is 'fair'; it is one of greedy, round_robin, random", *call, "--waves", "fair")
-        self.refuses("--workgroups is 'up'; it is one of ascending, descending, by_xcd, random", *call, "--workgroups",
+        self.refuses("--waves is 'fair'; it must be one of greedy, round_robin, random", *call, "--waves", "fair")
+        self.refuses("--workgroups is 'up'; it must be one of ascending, descending, by_xcd, random", *call, "--workgroups",
                      "up")
 
     def numbers(self, *arguments):
@@ -256,7 +256,7 @@ class TraceTest(EmuTest):
         self.assertEqual(len(self.trace(*shape, "--trace-workgroup", "1", "--trace-wave", "1")), 15)
         call = [*self.STEPS, *shape, "--trace"]
         self.refuses("--trace-workgroup is '0,3'; the grid has 3 in y", *call, "--trace-workgroup", "0,3")
-        self.refuses("--trace-workgroup is 'all': 'all' is no whole number", *call, "--trace-workgroup", "all")
+        self.refuses("--trace-workgroup is 'all': 'all' is not a whole number", *call, "--trace-workgroup", "all")
         self.refuses("--trace-wave is 3; a workgroup has 3 waves", *call, "--trace-wave", "3")
         self.refuses("--trace-wave requires --trace", *self.STEPS, "--trace-wave", "0")
 
@@ -287,7 +287,7 @@ class TraceTest(EmuTest):
     def test_a_stop_is_the_last_line(self):
         # The branch around the trap is gone.
         text = self.patched_steps(struct.pack("<II", 0xbf850001, 0xbf920001), struct.pack("<I", 0xbf800000))
-        self.assertRegex(text, r"\n0,0,0 wave 0 #13 \w+: s_trap 1\nsteps at 0x\w+: trap: the kernel gave up with s_trap\n")
+        self.assertRegex(text, r"\n0,0,0 wave 0 #13 \w+: s_trap 1\nsteps at 0x\w+: trap: the kernel stopped with s_trap\n")
         # An MFMA that would broadcast more blocks than exist: it writes nothing.
         text = self.patched_steps(struct.pack("<II", 0xd1e80804, 0x02020004), struct.pack("<II", 0xd3cd0700, 0x04020d04))
         self.assertRegex(text, r"\n0,0,0 wave 0 #9 \w+: v_mfma_f32_16x16x16_f16 v\[0:3\], .* cbsz:7  exec 0xf{16}\nsteps at ")

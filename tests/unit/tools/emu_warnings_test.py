@@ -19,7 +19,7 @@ class WarningsTest(EmuTest):
         careless = ["run", REGISTERS, "--kernel", "careless", "--arg", "size:64:fill=1"]
         self.assertRegex(self.succeeds(*careless, "--warn", "all"), r"\n2 reports, all of them warnings\n$")
         self.assertRegex(self.succeeds(*careless, "--warn", "pending", status=1), r"\n2 reports, 1 of them a warning\n$")
-        self.refuses("--warn is 'typo': there is no check 'typo'; it is default, all, none or a list of", *masks, "--warn",
+        self.refuses("--warn is 'typo': unknown check 'typo'; it must be default, all, none or a list of", *masks, "--warn",
                      "typo")
         self.refuses("--warn is 'global_bounds': global_bounds cannot only warn", *masks, "--warn", "global_bounds")
 

@@ -108,7 +108,7 @@ TEST_CASE("each wrong file is refused with its own reason") {
   CHECK_THAT(error_of(folder.path("none.npy")), Contains("none.npy: cannot be opened: No such file"));
   CHECK_THAT(error_of(folder.path("")), Contains("cannot be read: Is a directory"));
   CHECK_THAT(error(""), Contains("is truncated: 0 of the 8 bytes"));
-  CHECK_THAT(error("PK\x03\x04 a zip archive"), Contains("is no .npy file"));
+  CHECK_THAT(error("PK\x03\x04 a zip archive"), Contains("is not a .npy file"));
   CHECK_THAT(error(file_of(good, std::string(12, 'x'), 9)), Contains("has .npy version 9.0"));
   CHECK_THAT(error(file_of(good, "").substr(0, 30)),
              Contains("is truncated: 20 of the 60 bytes of its header"));

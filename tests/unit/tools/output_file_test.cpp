@@ -111,7 +111,7 @@ TEST_CASE("a file keeps its access rights, and a new one gets the usual ones") {
 
 TEST_CASE("names that cannot be written are refused at once") {
   TemporaryFolder folder;
-  CHECK_THROWS_WITH(OutputFile("--out", ""), "--out is empty; it is the name of a file");
+  CHECK_THROWS_WITH(OutputFile("--out", ""), "--out is empty; it must be the name of a file");
   CHECK_THROWS_WITH(OutputFile("--out", folder.path("")),
                     Catch::Matchers::EndsWith("cannot be written: Is a directory"));
   CHECK_THROWS_WITH(OutputFile("--lse", folder.path("no/such")),

@@ -49,7 +49,7 @@ func describe(name string) (sluice.ContextDesc, error) {
 	}
 	ordinal, err := strconv.ParseUint(strings.TrimPrefix(name, "hip:"), 10, 31)
 	if err != nil || !strings.HasPrefix(name, "hip:") {
-		return sluice.ContextDesc{}, fmt.Errorf("-device is %q; it is emulated or hip:N", name)
+		return sluice.ContextDesc{}, fmt.Errorf("-device is %q; it must be emulated or hip:N", name)
 	}
 	return sluice.ContextDesc{Kind: sluice.DeviceHIP, DeviceOrdinal: int32(ordinal)}, nil
 }

@@ -58,10 +58,10 @@ func TestGreedyText(t *testing.T) {
 	}
 
 	if handles := sluice.Handles(); handles.Contexts != 0 || handles.Plans != 0 || handles.Finalized != 0 {
-		t.Errorf("left behind: %+v", handles)
+		t.Errorf("not released: %+v", handles)
 	}
 	if live := hip.Live(); live != (hip.Counts{}) {
-		t.Errorf("left behind: %+v", live)
+		t.Errorf("not released: %+v", live)
 	}
 }
 
@@ -142,7 +142,7 @@ func TestSafetensors(t *testing.T) {
 		"invalid character": file("{x", 0),
 		"not F16":           file(entry("F32", "[1]", "[0,2]"), 2),
 		"impossible":        file(entry("F16", "[4294967296,4294967296]", "[0,2]"), 2),
-		"not lie within":    file(entry("F16", "[2]", "[0,4]"), 3),
+		"not within":        file(entry("F16", "[2]", "[0,4]"), 3),
 	} {
 		if _, err := load(bytes); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)

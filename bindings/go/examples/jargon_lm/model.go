@@ -141,7 +141,7 @@ func (m *model) rotate(heads []float32, headCount, first int) {
 // forward appends bytes to the text of `a` and returns the logits of the last of them.
 func (m *model) forward(bytes []byte, a attention) ([]float32, error) {
 	if len(bytes) == 0 || a.length()+len(bytes) > m.MaxPositions {
-		return nil, fmt.Errorf("%d bytes behind %d: the text would leave positions 1 to %d", len(bytes), a.length(),
+		return nil, fmt.Errorf("%d bytes after %d: the text would leave positions 1 to %d", len(bytes), a.length(),
 			m.MaxPositions)
 	}
 	var x []float32

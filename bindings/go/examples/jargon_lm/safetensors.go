@@ -59,7 +59,7 @@ func loadSafetensors(path string) (map[string]storedTensor, error) {
 		}
 		begin, end := entry.Offsets[0], entry.Offsets[1]
 		if begin > end || end > uint64(len(data)) || end-begin != 2*count {
-			return nil, fmt.Errorf("%s: %s does not lie within the file", path, name)
+			return nil, fmt.Errorf("%s: %s is not within the file", path, name)
 		}
 		tensor := storedTensor{shape: entry.Shape, values: make([]float32, count)}
 		for i := range tensor.values {

@@ -22,7 +22,7 @@ func counted(count *int) func() func() {
 	}
 }
 
-func TestWhatIsKept(t *testing.T) {
+func TestKeptHandles(t *testing.T) {
 	if Active() {
 		t.Fatal("a capture is open before any began")
 	}
@@ -42,11 +42,11 @@ func TestWhatIsKept(t *testing.T) {
 	first.Release()
 	second.End()
 	if kept != 1 || other != 1 || Active() {
-		t.Errorf("%d and %d are kept behind the end", kept, other)
+		t.Errorf("%d and %d are kept after the end", kept, other)
 	}
 	second.Release()
 	if kept != 0 || other != 0 {
-		t.Errorf("%d and %d are kept behind the last release", kept, other)
+		t.Errorf("%d and %d are kept after the last release", kept, other)
 	}
 }
 

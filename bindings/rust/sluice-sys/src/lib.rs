@@ -46,7 +46,7 @@ pub struct sluice_error {
     pub struct_size: u32,
     /// What the call returned.
     pub code: sluice_status,
-    /// The hipError_t if a HIP call failed, whatever the code; otherwise 0.
+    /// The hipError_t if a HIP call failed, for any code; otherwise 0.
     pub hip_code: i32,
     /// The argument or field at fault, e.g. "k.stride\[1\]", or empty.
     pub field: [c_char; 52],
@@ -81,7 +81,7 @@ pub struct sluice_build {
 pub const SLUICE_LOG_ERROR: u32 = 1;
 /// Worth knowing.
 pub const SLUICE_LOG_WARNING: u32 = 2;
-/// What was found and chosen, when contexts and plans are made.
+/// Devices found and kernels chosen when contexts and plans are made.
 pub const SLUICE_LOG_INFO: u32 = 3;
 /// Every step of finding and choosing.
 pub const SLUICE_LOG_DEBUG: u32 = 4;
@@ -508,7 +508,7 @@ pub struct sluice_launch {
     pub workspace: *mut c_void,
     /// Size of `workspace`.
     pub workspace_bytes: u64,
-    /// What the run waits for; NULL if the count is 0.
+    /// Work that the run waits for; NULL if the count is 0.
     pub dependencies: *const sluice_dependency,
     /// Nullable hipEvent_t, recorded on `stream` after the run.
     pub signal_event: *mut c_void,

@@ -72,7 +72,7 @@ fn a_build_folder_has_its_header_in_its_source() {
 }
 
 #[test]
-fn a_folder_that_is_named_is_the_only_one_looked_at() {
+fn only_the_named_folder_is_searched() {
     let prefix = folder("empty-prefix");
     let message = find_in(&prefix).unwrap_err();
     assert!(message.contains(&format!("SLUICE_DIR is '{}'", prefix.display())), "{message}");
@@ -81,7 +81,7 @@ fn a_folder_that_is_named_is_the_only_one_looked_at() {
 }
 
 #[test]
-fn a_path_from_where_the_user_is_is_refused() {
+fn a_relative_path_is_refused() {
     let message = find_in(Path::new("build/dev")).unwrap_err();
     assert_eq!(message, "SLUICE_DIR is 'build/dev'; it must be an absolute path, such as \"$PWD/build/dev\"");
     let (source, out) = (folder("relative-source"), folder("relative-out"));
@@ -111,7 +111,7 @@ fn pkg_config_comes_next() {
 
     fs::remove_file(prefix.join("libs/libsluice.so")).unwrap();
     let message = find_with(&variables[..2], Path::new("/nowhere"), Path::new("/nowhere")).unwrap_err();
-    assert!(message.contains("where there is no libsluice.so"), "{message}");
+    assert!(message.contains("which does not contain libsluice.so"), "{message}");
 }
 
 #[test]
@@ -151,11 +151,11 @@ fn a_build_from_source_comes_last_and_passes_options_on() {
     let message = find_with(&variables, &source, &out).unwrap_err();
     assert!(message.contains("failing") && message.contains("the reason"), "{message}");
     let message = find_with(&variables, Path::new("/nowhere"), &out).unwrap_err();
-    assert!(message.contains("'/nowhere' is no checkout"), "{message}");
+    assert!(message.contains("'/nowhere' is not a checkout"), "{message}");
 }
 
 #[test]
-fn what_was_tried_is_said() {
+fn the_error_lists_what_was_tried() {
     let nowhere = Path::new("/nowhere");
     let message = find_with(&[NO_PKG_CONFIG], nowhere, nowhere).unwrap_err();
     for part in [
@@ -177,7 +177,7 @@ fn the_static_library_is_another_file() {
     write(prefix.join("lib64/libsluice.so"), "");
     let variables = [("SLUICE_DIR", prefix.to_str().unwrap()), ("CARGO_FEATURE_STATIC", "1")];
     let message = find_with(&variables, nowhere, nowhere).unwrap_err();
-    assert!(message.contains("there is no libsluice.a in"), "{message}");
+    assert!(message.contains("libsluice.a is missing in"), "{message}");
     write(prefix.join("lib/libsluice.a"), "");
     let found = find_with(&variables, nowhere, nowhere).unwrap();
     assert_eq!((&found.lib_dir, found.kind), (&prefix.join("lib"), Kind::Static));
@@ -187,7 +187,7 @@ fn the_static_library_is_another_file() {
     let variables = [("PKG_CONFIG", &*pkg_config), ("CARGO_FEATURE_STATIC", "1")];
     let message = find_with(&variables, nowhere, nowhere).unwrap_err();
     assert!(message.starts_with("libsluice.a was not found"), "{message}");
-    assert!(message.contains("/lib64', where there is no libsluice.a"), "{message}");
+    assert!(message.contains("/lib64', which does not contain libsluice.a"), "{message}");
 
     let text = instructions(&Some(found));
     let linked: Vec<&str> = text.lines().filter(|line| line.starts_with("cargo:rustc-link-lib")).collect();

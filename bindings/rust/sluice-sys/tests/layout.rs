@@ -327,7 +327,7 @@ fn the_library_is_of_this_header() {
 
 /// Comments of this crate are sentences of the header. Reports those that were changed only there.
 #[test]
-fn what_is_said_is_what_the_header_says() {
+fn comments_are_those_of_the_header() {
     let said = header::comments();
     let mut comment = String::new();
     let (mut count, mut wrong) = (0, vec![]);

@@ -26,7 +26,7 @@ fn main() -> Result<()> {
     let rows = Layout::contiguous([1, KEYS, 1, HEAD_SIZE]);
     let mut args = Args::new(1, q.tensor(row)?, k.tensor(rows)?, Some(v.tensor(rows)?), o.tensor_mut(row)?);
     (args.q_len, args.kv_len) = (1, KEYS);
-    // SAFETY: all memory stays until the device has been waited for, and nobody else uses it.
+    // SAFETY: all memory stays until the device has been waited for, and no other code uses it.
     unsafe { plan.run(&args, &Launch::default()) }?;
     hip.synchronize()?;
 

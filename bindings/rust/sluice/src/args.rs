@@ -18,7 +18,7 @@ pub enum PageNumbers<'a, M: Memory> {
     I64(Array<'a, i64, M>),
 }
 
-/// Which pages each sequence has.
+/// The pages of each sequence.
 #[derive(Clone, Copy, Debug)]
 pub enum PageTable<'a, M: Memory> {
     /// \[batch, pages\].
@@ -114,7 +114,7 @@ pub struct Args<'a, M: Memory> {
     pub q_lengths: Option<Array<'a, i32, M>>,
     /// \[batch\]: keys of each sequence.
     pub kv_lengths: Option<Array<'a, i32, M>>,
-    /// Which pages each sequence has.
+    /// The pages of each sequence.
     pub page_table: Option<PageTable<'a, M>>,
     /// Added to the scores, \[batch, q_heads, q_len, kv_len\].
     pub bias: Option<Tensor<'a, M>>,

@@ -22,7 +22,7 @@ pub enum Place<'a, M: Memory = Device> {
         starts: Array<'a, i32, M>,
         /// \[batch\]: keys of each sequence, including the new ones.
         kv_lengths: Array<'a, i32, M>,
-        /// Which pages each sequence has.
+        /// The pages of each sequence.
         page_table: PageTable<'a, M>,
     },
 }
@@ -86,9 +86,8 @@ pub struct Append<'a, M: Memory = Device> {
 
 /// The type of a tensor of numbers.
 fn number(view: &View, name: &str) -> Result<Dtype> {
-    view.dtype.ok_or_else(|| {
-        Error::invalid(format!("{name}.dtype"), format!("{name} holds bytes, and not numbers"))
-    })
+    view.dtype
+        .ok_or_else(|| Error::invalid(format!("{name}.dtype"), format!("{name} holds bytes, not numbers")))
 }
 
 impl<'a, M: Memory> Append<'a, M> {
@@ -132,7 +131,8 @@ impl<'a, M: Memory> Append<'a, M> {
             (None, None) => raw.flags |= sys::SLUICE_V_IN_K,
             (v, _) => {
                 let (given, missing) = if v.is_some() { ("v", "v_cache") } else { ("v_cache", "v") };
-                let message = format!("{missing} is missing; {given} is there, and they come together");
+                let message =
+                    format!("{missing} is missing, but {given} is given; the call needs both or neither");
                 return Err(Error::invalid(missing, message));
             }
         }

@@ -95,7 +95,7 @@ fn check_position<M: Memory>(rotary: Option<&Rotary<M>>, name: &str, i: usize, p
     if needed > rotary.table.len() {
         let field = format!("{name}[{i}]");
         let message = format!(
-            "{field} leads to position {position} of rotary, which needs {needed} elements; there are {}",
+            "{field} leads to position {position} of rotary, which needs {needed} elements; it has {}",
             rotary.table.len()
         );
         return Err(Error::invalid(field, message));

@@ -207,7 +207,7 @@ impl ContextBuilder {
             let at = error.nul_position();
             Error::invalid(
                 "target",
-                format!("target has a zero byte at {at}; it is a name like \"gfx942:304\""),
+                format!("target has a zero byte at {at}; it must be a name like \"gfx942:304\""),
             )
         })?;
         let mut desc: sys::sluice_context_desc = init(sys::sluice_context_desc_init);
@@ -276,7 +276,7 @@ impl Context {
         self.shared.clone()
     }
 
-    /// What the context is bound to.
+    /// The device that the context is bound to.
     pub fn device(&self) -> DeviceInfo {
         let mut raw: sys::sluice_device_info = init(sys::sluice_device_info_init);
         // SAFETY: a context and structs made by their init functions.
@@ -387,8 +387,8 @@ impl Context {
     /// is the context's.
     ///
     /// When the work executes, page tables in device memory must have all entries that starts and lengths need, as in
-    /// the header's `sluice_append`, and no position may be negative or beyond the table of the rotation. Whatever else
-    /// slots, starts, lengths and page numbers hold, the append stays within the tensors: the library knows the number
+    /// the header's `sluice_append`, and no position may be negative or beyond the table of the rotation. The append
+    /// stays within the tensors for all other slots, starts, lengths and page numbers: the library knows the number
     /// of pages of the caches, and skips rows whose place does not exist.
     pub unsafe fn kv_append(&self, append: &Append, launch: &Launch) -> Result<()> {
         let (append, launch) = (append.to_raw()?, launch.to_raw()?);

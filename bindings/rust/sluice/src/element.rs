@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_between_goes_to_the_nearer_and_ties_to_even() {
+    fn numbers_are_rounded_to_nearest_and_ties_to_even() {
         for low in (0..0x7bff).chain(0x8000..0xfbff) {
             let (a, b) = (F16(low).to_f32(), F16(low + 1).to_f32());
             let middle = (a + b) / 2.0; // exact: one bit more

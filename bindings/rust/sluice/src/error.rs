@@ -75,7 +75,7 @@ pub struct Error {
     pub field: String,
     /// One sentence: the field, its value, the rule or the nearest supported value.
     pub message: String,
-    /// The `hipError_t` if a HIP call failed, whatever the code; otherwise 0.
+    /// The `hipError_t` if a HIP call failed, for any code; otherwise 0.
     pub hip_code: i32,
 }
 

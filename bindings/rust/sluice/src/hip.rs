@@ -160,7 +160,7 @@ impl Hip {
             return Ok(());
         }
         let [here, there] = [self, other].map(|hip| hip.runtime.context.device().runtime);
-        let message = format!("{name} is of the runtime '{there}'; it must be of the same one, '{here}'");
+        let message = format!("{name} is of the runtime '{there}'; it must be of this runtime, '{here}'");
         Err(Error::invalid(name, message))
     }
 

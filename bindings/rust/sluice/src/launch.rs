@@ -99,7 +99,7 @@ pub struct Launch<'a> {
     pub stream: RawStream,
     /// For plans that need one.
     pub workspace: Option<&'a Workspace<'a>>,
-    /// What the run waits for.
+    /// Work that the run waits for.
     pub dependencies: &'a [Dependency],
     /// Recorded after the run.
     pub signal_event: Option<RawEvent>,
@@ -158,8 +158,8 @@ mod tests {
         assert_eq!((stream, workspace, workspace_bytes), (handle(96), handle(64), 80));
         assert_eq!((signal_event, dependency_count), (handle(112), 2));
         assert_eq!(listed.cast(), dependencies.as_ptr());
-        let [event, behind] = dependencies.map(|dependency| dependency.0);
+        let [event, stream] = dependencies.map(|dependency| dependency.0);
         assert_eq!((event.kind, event.event, event.stream), (1, handle(16), handle(0)));
-        assert_eq!((behind.kind, behind.event, behind.stream), (2, handle(48), handle(32)));
+        assert_eq!((stream.kind, stream.event, stream.stream), (2, handle(48), handle(32)));
     }
 }

@@ -1,4 +1,4 @@
-//! Where the elements of a tensor are.
+//! The places of the elements of a tensor.
 
 use crate::error::{Error, Result};
 
@@ -59,11 +59,11 @@ impl Layout {
         if let Some(i) = self.shape.iter().position(|extent| *extent == 0) {
             return Err(Error::invalid(
                 format!("shape[{i}]"),
-                format!("shape[{i}] is 0; extents are at least 1"),
+                format!("shape[{i}] is 0; it must be at least 1"),
             ));
         }
         if let Some(i) = self.stride.iter().position(|stride| *stride < 0) {
-            let message = format!("stride[{i}] is {}; strides are not negative", self.stride[i]);
+            let message = format!("stride[{i}] is {}; it must not be negative", self.stride[i]);
             return Err(Error::invalid(format!("stride[{i}]"), message));
         }
         let dim = self.shape[3];
@@ -84,7 +84,7 @@ impl Layout {
         }
         usize::try_from(last).ok().and_then(|last| last.checked_add(1)).ok_or_else(|| {
             let message = format!(
-                "shape {:?} with stride {:?} reaches farther than any memory",
+                "shape {:?} with stride {:?} reaches outside the address space",
                 self.shape, self.stride
             );
             Error::invalid("shape", message)
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_memory_can_hold_is_refused() {
+    fn tensors_larger_than_memory_are_refused() {
         let field = |layout: Layout| layout.check_fits(100).unwrap_err().field;
         assert_eq!(field(Layout::contiguous([2, 0, 4, 8])), "shape[1]");
         assert_eq!(field(Layout::strided([1, 1, 2, 8], [0, 0, -8, 1])), "stride[2]");

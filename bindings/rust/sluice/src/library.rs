@@ -66,7 +66,7 @@ pub enum LogLevel {
     Error = sys::SLUICE_LOG_ERROR,
     /// Worth knowing.
     Warning = sys::SLUICE_LOG_WARNING,
-    /// What was found and chosen, when contexts and plans are made.
+    /// Devices found and kernels chosen when contexts and plans are made.
     Info = sys::SLUICE_LOG_INFO,
     /// Every step of finding and choosing.
     Debug = sys::SLUICE_LOG_DEBUG,

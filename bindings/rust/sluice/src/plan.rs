@@ -102,7 +102,7 @@ impl Plan {
     /// are of live objects, and the calling thread's current device is the context's.
     ///
     /// When the work executes, page tables in device memory must have all entries that lengths and starts need, as in
-    /// the header's `sluice_args`. Whatever else lengths, starts and page tables hold, the run stays within `q`, `k`,
+    /// the header's `sluice_args`. For all other lengths, starts and page tables, the run stays within `q`, `k`,
     /// `v`, `o` and `lse`: the library knows their numbers of rows and pages, limits starts to them, and reads a page
     /// that does not exist as zeros. If contents break the rules, only the results are wrong.
     pub unsafe fn run(&self, args: &Args<Device>, launch: &Launch) -> Result<()> {

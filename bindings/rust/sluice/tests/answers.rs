@@ -65,7 +65,7 @@ fn the_workspace_is_the_same_in_every_answer() {
 }
 
 #[test]
-fn a_target_has_nothing_to_load_onto_and_no_functions() {
+fn a_target_has_no_device_and_no_functions() {
     let context = target();
     let problem = Problem::builder(Dtype::F16, 8, 2, 128).write_lse(LseBase::E).build().unwrap();
     assert_eq!(context.preload(&problem).unwrap_err().code, Code::NoDevice);
@@ -87,7 +87,7 @@ fn the_emulator_loads_kernels_and_has_functions() {
 }
 
 #[test]
-fn contexts_that_cannot_be_are_refused() {
+fn impossible_contexts_are_refused() {
     let error = Context::target("gfx9000").build().unwrap_err();
     assert_eq!(error.field, "target");
     let error = Context::target("gfx\0").build().unwrap_err();

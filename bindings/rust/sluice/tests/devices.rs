@@ -20,7 +20,7 @@ fn configure(context: &Context, key: &CStr, value: &str) {
 }
 
 #[test]
-fn a_context_is_of_the_device_that_was_asked_for() -> Result<()> {
+fn a_context_uses_the_requested_device() -> Result<()> {
     let first = emulator();
     assert_eq!(first.device().ordinal, Some(0));
     let error = Context::emulated_at(1).build().unwrap_err();

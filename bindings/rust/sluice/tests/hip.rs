@@ -66,7 +66,7 @@ fn parts_of_a_buffer_begin_where_they_say() -> Result<()> {
     buffer.download(&mut all)?;
     assert_eq!(all, [0, 10, 20, 31, 40, 5, 6, 7]);
 
-    let rule = "it must not end before it begins, nor behind the 8 elements of the buffer";
+    let rule = "it must not end before it begins, nor after the 8 elements of the buffer";
     refused(buffer.slice(..9), "range", &format!("range goes from 0 to 9; {rule}"));
     refused(buffer.slice_mut(9..), "range", &format!("range goes from 9 to 8; {rule}"));
 
@@ -230,14 +230,14 @@ fn an_event_can_be_asked() -> Result<()> {
     let happened = event.query();
     sender.send(()).unwrap();
     stream.synchronize()?;
-    assert_eq!((recorded, happened), (Ok(()), Ok(false)), "what it was recorded behind had not happened");
+    assert_eq!((recorded, happened), (Ok(()), Ok(false)), "the work before the event had not happened");
     assert!(event.query()?);
     Ok(())
 }
 
 /// A decoding step: an append and a run, captured once and launched with changing contents of the same memory.
 #[test]
-fn a_graph_runs_again_with_what_is_in_memory_then() -> Result<()> {
+fn a_graph_runs_again_with_the_current_contents_of_memory() -> Result<()> {
     let (_turn, context) = emulator_with("concurrent");
     let hip = Hip::new(&context)?;
     let stream = hip.stream()?;
@@ -300,7 +300,7 @@ fn a_graph_runs_again_with_what_is_in_memory_then() -> Result<()> {
 }
 
 #[test]
-fn a_capture_ends_however_its_work_does() -> Result<()> {
+fn a_capture_ends_even_if_its_work_fails() -> Result<()> {
     let (_turn, context) = emulator_with("concurrent");
     let hip = Hip::new(&context)?;
     let stream = hip.stream()?;
@@ -331,7 +331,7 @@ fn a_capture_ends_however_its_work_does() -> Result<()> {
 
 /// Other threads are unaffected: one allocates, which the capturing thread must not do.
 #[test]
-fn a_capture_is_of_its_thread() -> Result<()> {
+fn a_capture_belongs_to_its_thread() -> Result<()> {
     let (_turn, context) = emulator_with("concurrent");
     let hip = Hip::new(&context)?;
     let stream = hip.stream()?;
@@ -403,16 +403,16 @@ fn graphs_are_destroyed_once() -> Result<()> {
 
 /// Handles of one runtime are refused by another.
 #[test]
-fn what_is_of_another_runtime_is_refused() -> Result<()> {
+fn handles_of_another_runtime_are_refused() -> Result<()> {
     let (_turn, emulator) = emulator_with("concurrent");
     let other = runtime_of_a_caller(&emulator)?;
     let (here, there) = (Hip::new(&emulator)?, Hip::new(&other)?);
     let (our_stream, our_event) = (here.stream()?, here.event()?);
     let (stream, event) = (there.stream()?, there.event()?);
     let runtime = emulator.device().runtime;
-    let stream_is = format!("stream is of the runtime 'caller'; it must be of the same one, '{runtime}'");
+    let stream_is = format!("stream is of the runtime 'caller'; it must be of this runtime, '{runtime}'");
     refused(our_event.record(&stream), "stream", &stream_is);
-    let event_is = format!("event is of the runtime 'caller'; it must be of the same one, '{runtime}'");
+    let event_is = format!("event is of the runtime 'caller'; it must be of this runtime, '{runtime}'");
     refused(our_stream.wait(&event), "event", &event_is);
     let mut buffer = here.zeroed::<u32>(4)?;
     let mut exec = our_stream.capture(|| Ok(()))?.instantiate()?;
@@ -420,7 +420,7 @@ fn what_is_of_another_runtime_is_refused() -> Result<()> {
     unsafe {
         refused(buffer.slice_mut(..)?.upload_async(&[1], &stream), "stream", &stream_is);
         refused(buffer.slice(..)?.download_async(&mut [1], &stream), "stream", &stream_is);
-        let from_is = format!("from is of the runtime 'caller'; it must be of the same one, '{runtime}'");
+        let from_is = format!("from is of the runtime 'caller'; it must be of this runtime, '{runtime}'");
         let theirs = there.zeroed::<u32>(4)?;
         refused(buffer.slice_mut(..)?.copy_async(theirs.slice(..)?, &our_stream), "from", &from_is);
         refused(exec.launch(&stream), "stream", &stream_is);

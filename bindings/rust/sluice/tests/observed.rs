@@ -45,7 +45,7 @@ fn the_log_gets_lines_until_another_one_takes_its_place() {
 }
 
 #[test]
-fn the_trace_sees_plans_and_lives_as_long_as_they() {
+fn the_trace_sees_plans_and_lives_as_long_as_they_do() {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let kept = seen.clone();
     let context = Context::target("gfx942:304")

@@ -41,7 +41,7 @@ fn run(plan: &Plan, hip: &Hip, rows: &[F16]) -> Result<Vec<F16>> {
 }
 
 #[test]
-fn what_the_header_lets_threads_share_they_may() {
+fn threads_may_share_what_the_header_allows() {
     fn both<T: Send + Sync>() {}
     fn send<T: Send>() {}
     both::<Context>();
@@ -56,7 +56,7 @@ fn what_the_header_lets_threads_share_they_may() {
 }
 
 #[test]
-fn children_outlive_the_name_of_their_parent() -> Result<()> {
+fn children_keep_their_parent_alive() -> Result<()> {
     let rows = Random(1).vector::<F16>(ROWS * DIM);
     let context = emulator();
     let plan = context.plan(&builder().build()?)?;
@@ -133,13 +133,13 @@ fn threads_share_a_plan() -> Result<()> {
     assert!(plan.info().workspace_bytes > 0);
     let hip = Hip::new(&context)?;
     let rows: Vec<Vec<F16>> = (0..3).map(|seed| Random(seed).vector(ROWS * DIM)).collect();
-    let alone = rows.iter().map(|rows| run(&plan, &hip, rows)).collect::<Result<Vec<_>>>()?;
+    let one_by_one = rows.iter().map(|rows| run(&plan, &hip, rows)).collect::<Result<Vec<_>>>()?;
     let together: Vec<Result<Vec<F16>>> = std::thread::scope(|scope| {
         let threads: Vec<_> = rows.iter().map(|rows| scope.spawn(|| run(&plan, &hip, rows))).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
-    assert_eq!(together.into_iter().collect::<Result<Vec<_>>>()?, alone);
-    assert!(alone[0] != alone[1] && alone[1] != alone[2]);
+    assert_eq!(together.into_iter().collect::<Result<Vec<_>>>()?, one_by_one);
+    assert!(one_by_one[0] != one_by_one[1] && one_by_one[1] != one_by_one[2]);
     Ok(())
 }
 

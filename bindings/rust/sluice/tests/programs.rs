@@ -45,7 +45,7 @@ fn bad_options_are_named() {
     let (status, _, errors) = run("jargon_lm", &["--device", "tpu"]);
     assert_eq!(
         (status, errors.as_str()),
-        (Some(2), "jargon_lm: --device is 'tpu'; it is 'emulated' or 'hip:N'\n")
+        (Some(2), "jargon_lm: --device is 'tpu'; it must be 'emulated' or 'hip:N'\n")
     );
     let (status, _, errors) = run("jargon_lm", &["--model", "/nowhere"]);
     assert_eq!(status, Some(2));

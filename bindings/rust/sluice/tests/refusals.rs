@@ -114,7 +114,7 @@ fn refused(
 }
 
 #[test]
-fn arguments_that_the_types_or_extents_rule_out() {
+fn arguments_with_wrong_types_or_extents() {
     let is = |field: &str, part: &str, change: &dyn for<'a> Fn(&mut Args<'a, Device>, Others<'a>)| {
         refused(base(), Code::InvalidArgument, field, part, |args, others| change(args, others));
     };
@@ -171,7 +171,7 @@ fn nowhere(layout: Layout) -> sluice::Tensor<'static, Device> {
 }
 
 #[test]
-fn arguments_that_the_library_rules_out() {
+fn arguments_that_the_library_refuses() {
     use Code::InvalidArgument;
     refused(base(), InvalidArgument, "batch", "at least 1", |args, _| args.batch = 0);
     refused(base(), InvalidArgument, "q_len", "q_len", |args, _| args.q_len = 0);
@@ -215,8 +215,10 @@ fn appends_and_merges() -> Result<()> {
     };
     use Code::InvalidArgument;
     refused(&mut caches, InvalidArgument, "slots", "has 3 elements; this call needs 4", &|_| {});
-    refused(&mut caches, InvalidArgument, "v_cache", "they come together", &|append| append.v_cache = None);
-    refused(&mut caches, InvalidArgument, "v", "v is missing; v_cache is there", &|append| append.v = None);
+    refused(&mut caches, InvalidArgument, "v_cache", "both or neither", &|append| append.v_cache = None);
+    refused(&mut caches, InvalidArgument, "v", "v is missing, but v_cache is given", &|append| {
+        append.v = None
+    });
     let bf16 = other_rows.tensor(Layout::rows([4, 2, 64]))?;
     refused(&mut caches, InvalidArgument, "v.dtype", "v holds Bf16", &|append| {
         // SAFETY: the memory lives as long as this test.
@@ -256,7 +258,7 @@ fn appends_and_merges() -> Result<()> {
 
 /// The reference runs in this process: no argument may make it leave its memory.
 #[test]
-fn contents_that_lead_out_of_the_memory() {
+fn contents_outside_the_memory_are_refused() {
     fn run(problem: &Problem, change: impl for<'a> FnOnce(&mut Args<'a, Host>)) -> Result<()> {
         let elements = vec![0.0f32; 4 * 16 * 8];
         let (mut o, mut lse) = (vec![0.0f32; 4 * 8], vec![0.0f32; 4]);
@@ -357,7 +359,7 @@ fn contents_that_lead_out_of_the_memory() {
 
 /// The same for an append, which then stores nothing.
 #[test]
-fn contents_that_lead_an_append_out_of_the_memory() {
+fn contents_of_an_append_outside_the_memory_are_refused() {
     const STARTS: [i32; 3] = [1, 2, 5];
     const KEYS: [i32; 2] = [17, 19];
     const PAGES: [i32; 5] = [0, 1, 77, 3, 2];

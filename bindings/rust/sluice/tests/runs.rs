@@ -421,7 +421,7 @@ fn paged_batch_invariant_with_a_table_in_csr_of_64_bits() -> Result<()> {
 /// Starts and page numbers that lead out of the views only give wrong numbers: memory after the views is unchanged, and
 /// missing pages read as zeros.
 #[test]
-fn contents_do_not_lead_out_of_the_views() -> Result<()> {
+fn no_contents_reach_outside_the_views() -> Result<()> {
     let context = emulator();
     let hip = Hip::new(&context)?;
     let one = F16::from_f32(1.0);

@@ -22,7 +22,7 @@ pub struct Options {
     pub window_left: Option<usize>,
     /// How many keys after a row's own position are visible; None is all.
     pub window_right: Option<usize>,
-    /// c replaces a score s by c * tanh(s / c); 0 is no cap.
+    /// c replaces a score s by c * tanh(s / c); 0 means no cap.
     pub soft_cap: f32,
 }
 

@@ -62,10 +62,10 @@ fn another_logit_is_a_failure() {
 }
 
 #[test]
-fn what_it_cannot_use_is_named() {
+fn errors_name_what_it_cannot_use() {
     for (arguments, message) in [
-        (["--device", "tpu"], "--device is 'tpu'; it is 'emulated' or 'hip:N'"),
-        (["--cache", "fp8"], "there is no option --cache"),
+        (["--device", "tpu"], "--device is 'tpu'; it must be 'emulated' or 'hip:N'"),
+        (["--cache", "fp8"], "unknown option --cache"),
         (["--model", "/nowhere"], "path: \"/nowhere/expected.json\" No such file or directory"),
     ] {
         let (status, _, errors) = run(&arguments);

@@ -1,4 +1,4 @@
-//! What the operator does not compute, it refuses with the tensor, what it is and what it must be.
+//! The operator refuses what it does not compute, with the tensor, what it is and what it must be.
 
 mod common;
 
@@ -78,7 +78,7 @@ fn the_page_shows_refusals() -> Result<()> {
 }
 
 #[test]
-fn a_device_that_is_not_there() {
+fn a_device_that_does_not_exist() {
     let error = message(Sluice::hip(77));
     assert!(error.starts_with("sluice-attention: SLUICE_NO_DEVICE ("), "{error}");
 }

@@ -71,11 +71,11 @@ const BufferFormat &buffer_format(uint8_t data_format) {
 
 std::string buffer_format_refusal(uint8_t data_format, NumberFormat number, uint32_t components, bool store) {
   const BufferFormat &format = formats[data_format];
-  if (format.bytes == 0) return "there is no buffer data format " + std::to_string(data_format);
-  if (number == NumberFormat::reserved) return "there is no buffer number format 6";
+  if (format.bytes == 0) return "gfx942 does not have buffer data format " + std::to_string(data_format);
+  if (number == NumberFormat::reserved) return "gfx942 does not have buffer number format 6";
   const uint8_t width = format.bits[0];
   if (number == NumberFormat::floating && (width == 8 || width == 2 || format.bits[3] == 2))
-    return "there are no floats in buffer data format " + std::to_string(data_format);
+    return "float is not a number format of buffer data format " + std::to_string(data_format);
   if (store && components < format.components) return "the store gives fewer components than the format has";
   return {};
 }

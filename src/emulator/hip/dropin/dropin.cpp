@@ -60,7 +60,7 @@ void configure(std::string_view settings) {
     const std::string key = setting.substr(0, equals);
     const std::string value = equals == setting.size() ? "" : setting.substr(equals + 1);
     if (sluice_emulator_configure(key.c_str(), value.c_str()) != SLUICE_EMULATOR_OK)
-      stop(std::string(settings_variable) + ": '" + setting + "' is no setting");
+      stop(std::string(settings_variable) + ": '" + setting + "' is not a setting of the emulator");
     settings.remove_prefix(std::min(end + 1, settings.size()));
   }
 }

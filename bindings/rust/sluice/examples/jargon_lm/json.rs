@@ -31,13 +31,13 @@ impl Json {
             Json::Object(members) => members.iter().find(|(n, _)| n == name).map(|(_, value)| value),
             _ => None,
         }
-        .ok_or_else(|| format!("there is no member '{name}'"))
+        .ok_or_else(|| format!("member '{name}' is missing"))
     }
 
     pub fn number(&self) -> Result<f64, String> {
         match self {
             Json::Number(number) => Ok(*number),
-            other => Err(format!("{other:?} is no number")),
+            other => Err(format!("{other:?} is not a number")),
         }
     }
 
@@ -48,28 +48,28 @@ impl Json {
         if number.fract() == 0.0 && (0.0..9e15).contains(&number) {
             Ok(number as usize)
         } else {
-            Err(format!("{number} is no count"))
+            Err(format!("{number} is not a count"))
         }
     }
 
     pub fn text(&self) -> Result<&str, String> {
         match self {
             Json::Text(text) => Ok(text),
-            other => Err(format!("{other:?} is no text")),
+            other => Err(format!("{other:?} is not a string")),
         }
     }
 
     pub fn list(&self) -> Result<&[Json], String> {
         match self {
             Json::List(list) => Ok(list),
-            other => Err(format!("{other:?} is no list")),
+            other => Err(format!("{other:?} is not an array")),
         }
     }
 
     pub fn members(&self) -> Result<&[(String, Json)], String> {
         match self {
             Json::Object(members) => Ok(members),
-            other => Err(format!("{other:?} is no object")),
+            other => Err(format!("{other:?} is not an object")),
         }
     }
 }
@@ -90,7 +90,7 @@ impl Reader<'_> {
     fn expect(&mut self, wanted: char) -> Result<(), String> {
         match self.text.next() {
             Some(character) if character == wanted => Ok(()),
-            other => Err(format!("{other:?} is where '{wanted}' should be")),
+            other => Err(format!("{other:?} is in the place of '{wanted}'")),
         }
     }
 
@@ -122,7 +122,7 @@ impl Reader<'_> {
     ) -> Result<Vec<T>, String> {
         self.depth += 1;
         if self.depth > DEEPEST {
-            return Err(format!("values are more than {DEEPEST} deep in one another"));
+            return Err(format!("values are nested more than {DEEPEST} deep"));
         }
         self.expect(open)?;
         let mut items = vec![];
@@ -152,10 +152,10 @@ impl Reader<'_> {
                     Some('t') => '\t',
                     Some('r') => '\r',
                     Some(same @ ('"' | '\\' | '/')) => same,
-                    other => return Err(format!("the escape {other:?} is not understood")),
+                    other => return Err(format!("the escape {other:?} is not known")),
                 }),
                 Some(character) => text.push(character),
-                None => return Err("a text does not end".into()),
+                None => return Err("a string does not end".into()),
             }
         }
     }
@@ -171,9 +171,9 @@ impl Reader<'_> {
             "false" => Ok(Json::Bool(false)),
             // Rust also parses names such as "inf" as numbers.
             number if number.starts_with(|c: char| c == '-' || c.is_ascii_digit()) => {
-                number.parse().map(Json::Number).map_err(|_| format!("'{number}' is no number"))
+                number.parse().map(Json::Number).map_err(|_| format!("'{number}' is not a number"))
             }
-            other => Err(format!("'{other}' is no value")),
+            other => Err(format!("'{other}' is not a value")),
         }
     }
 }

@@ -35,7 +35,7 @@ fn options() -> Result<Option<Options>, String> {
         match name.as_str() {
             "--device" => options.device = value,
             "--model" => options.model = value.into(),
-            _ => return Err(format!("there is no option {name}")),
+            _ => return Err(format!("unknown option {name}")),
         }
     }
     Ok(Some(options))
@@ -45,7 +45,7 @@ fn context(device: &str) -> Result<Context, String> {
     let builder = match (device, device.strip_prefix("hip:").map(str::parse)) {
         ("emulated", _) => Context::emulated(),
         (_, Some(Ok(ordinal))) => Context::hip(ordinal),
-        _ => return Err(format!("--device is '{device}'; it is 'emulated' or 'hip:N'")),
+        _ => return Err(format!("--device is '{device}'; it must be 'emulated' or 'hip:N'")),
     };
     builder.build().map_err(|error| error.to_string())
 }
@@ -75,7 +75,7 @@ fn run(options: &Options) -> Result<bool, String> {
     println!("== greedy text, compared with expected.json");
     let mut logits = model.forward(prompt, &mut attention)?;
     if logits.len() != first_logits.len() {
-        return Err(format!("there are {} logits, and {} are expected", logits.len(), first_logits.len()));
+        return Err(format!("there are {} logits, but {} are expected", logits.len(), first_logits.len()));
     }
     let difference = logits.iter().zip(&first_logits).fold(0f32, |largest, (is, wanted)| {
         let difference = (is - *wanted as f32).abs();

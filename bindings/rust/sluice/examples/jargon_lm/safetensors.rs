@@ -23,7 +23,7 @@ fn parse(bytes: &[u8]) -> Result<BTreeMap<String, Tensor>, String> {
     let end = usize::try_from(size).ok().and_then(|size| size.checked_add(8)).unwrap_or(usize::MAX);
     let header = bytes.get(8..end).ok_or("its header is longer than the file")?;
     let data = &bytes[end..];
-    let header = std::str::from_utf8(header).map_err(|_| "its header is no text")?;
+    let header = std::str::from_utf8(header).map_err(|_| "its header is not UTF-8")?;
     let mut tensors = BTreeMap::new();
     for (name, entry) in Json::parse(header)?.members()? {
         if name != "__metadata__" {
@@ -37,7 +37,7 @@ fn parse(bytes: &[u8]) -> Result<BTreeMap<String, Tensor>, String> {
 fn tensor(entry: &Json, data: &[u8]) -> Result<Tensor, String> {
     let dtype = entry.get("dtype")?.text()?;
     if dtype != "F16" {
-        return Err(format!("is {dtype}, and not F16"));
+        return Err(format!("is {dtype}, not F16"));
     }
     let counts = |name| entry.get(name)?.list()?.iter().map(Json::count).collect::<Result<Vec<_>, String>>();
     let (shape, offsets) = (counts("shape")?, counts("data_offsets")?);
@@ -51,6 +51,6 @@ fn tensor(entry: &Json, data: &[u8]) -> Result<Tensor, String> {
             let half = |pair: &[u8]| F16(u16::from_le_bytes([pair[0], pair[1]])).to_f32();
             Ok(Tensor { shape, values: bytes.chunks_exact(2).map(half).collect() })
         }
-        _ => Err("does not lie within the file".into()),
+        _ => Err("is not within the file".into()),
     }
 }

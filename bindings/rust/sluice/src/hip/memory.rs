@@ -151,9 +151,10 @@ fn within(range: impl RangeBounds<usize>, len: usize) -> Result<Range<usize>> {
     match (first, end) {
         (Some(first), Some(end)) if first <= end && end <= len => Ok(first..end),
         (first, end) => {
-            let say = |bound: Option<usize>| bound.map_or("more than there can be".into(), |b| b.to_string());
+            let say =
+                |bound: Option<usize>| bound.map_or("more than usize can hold".into(), |b| b.to_string());
             let message = format!(
-                "range goes from {} to {}; it must not end before it begins, nor behind the {len} elements of the \
+                "range goes from {} to {}; it must not end before it begins, nor after the {len} elements of the \
                  buffer",
                 say(first),
                 say(end)
@@ -394,7 +395,7 @@ mod tests {
         assert!(message((Included(9), Unbounded)).starts_with("range goes from 9 to 8; "));
         assert!(message((Included(5), Excluded(4))).starts_with("range goes from 5 to 4; "));
         assert!(message((Included(0), Excluded(9))).starts_with("range goes from 0 to 9; "));
-        assert!(message((Unbounded, Included(usize::MAX))).contains(" to more than there can be; "));
-        assert!(message((Excluded(usize::MAX), Unbounded)).contains("from more than there can be to 8; "));
+        assert!(message((Unbounded, Included(usize::MAX))).contains(" to more than usize can hold; "));
+        assert!(message((Excluded(usize::MAX), Unbounded)).contains("from more than usize can hold to 8; "));
     }
 }

@@ -5,7 +5,7 @@ use sluice::{Array, Bf16, Context, E4m3Fnuz, Element, Host, Layout, Plain, Resul
 
 /// A context of the emulator.
 pub fn emulator() -> Context {
-    Context::emulated().build().expect("libsluice_emulator.so.1 lies beside libsluice.so")
+    Context::emulated().build().expect("libsluice_emulator.so.1 is in the folder of libsluice.so")
 }
 
 /// A context that only answers questions.

@@ -30,7 +30,7 @@ fn options() -> Result<Option<Options>> {
             return Ok(None);
         }
         if name != "--device" && name != "--model" {
-            bail!("there is no option {name}\n{USAGE}");
+            bail!("unknown option {name}\n{USAGE}");
         }
         let Some(value) = arguments.next() else { bail!("{name} needs a value\n{USAGE}") };
         match name.as_str() {
@@ -45,7 +45,7 @@ fn device(name: &str) -> Result<Sluice> {
     match (name, name.strip_prefix("hip:").map(str::parse)) {
         ("emulated", _) => Sluice::emulated(),
         (_, Some(Ok(ordinal))) => Sluice::hip(ordinal),
-        _ => bail!("--device is '{name}'; it is 'emulated' or 'hip:N'"),
+        _ => bail!("--device is '{name}'; it must be 'emulated' or 'hip:N'"),
     }
 }
 
@@ -76,7 +76,7 @@ fn run(options: &Options) -> Result<bool> {
     let mut model = Model::load(&options.model, sluice.clone())?;
     let mut logits = model.forward(prompt)?;
     if logits.len() != expected.first_logits.len() {
-        bail!("there are {} logits, and {} are expected", logits.len(), expected.first_logits.len());
+        bail!("there are {} logits, but {} are expected", logits.len(), expected.first_logits.len());
     }
     let difference = largest_difference(&logits, &expected.first_logits);
 

@@ -30,7 +30,7 @@ pub struct Expected {
     pub bounds: Vec<f64>,
 }
 
-/// A tensor's numbers in the order of its indices, whatever its strides are.
+/// A tensor's numbers in the order of its indices, for any strides.
 fn numbers(tensor: &Tensor) -> Result<Vec<f64>> {
     tensor.to_dtype(DType::F64)?.flatten_all()?.to_vec1()
 }
@@ -45,7 +45,7 @@ fn visible_keys(i: usize, q_len: usize, kv_len: usize, options: &Options) -> Vec
     (0..kv_len).filter(sees).collect()
 }
 
-/// How many parts of so many keys, from key 0 on, hold one of these.
+/// How many parts of `size` keys, counted from key 0, hold one of these.
 fn tiles(keys: &[usize], size: usize) -> f64 {
     let mut tiles: Vec<usize> = keys.iter().map(|key| key / size).collect();
     tiles.dedup();
