@@ -71,7 +71,7 @@ const Chip *findChip(llvm::StringRef name);
 /// All chips, for error messages.
 llvm::ArrayRef<Chip> allChips();
 
-/// The table as docs/concepts/chips.md shows it, in markdown.
+/// The table as docs/reference/chips.md shows it, in markdown.
 std::string chipTable();
 
 } // namespace sluice

@@ -55,7 +55,7 @@ void check_lengths(const Lengths &of, int64_t batch) {
   for (int64_t b = 0; b < batch; ++b) {
     const int64_t rows = of.starts != nullptr ? int64_t{of.starts[b + 1]} - of.starts[b] : 0;
     if (of.lengths == nullptr) {
-      if (rows > of.bound) {
+      if (of.starts != nullptr && rows > of.bound) {
         invalid(of.starts_name, b + 1, of.starts[b + 1],
                 text("the sequence before it has ", rows, " rows, and ", of.bound_name, " is ", of.bound));
       }

@@ -42,7 +42,8 @@ std::vector<std::byte> read_file(const std::string &file, std::string_view neede
   std::vector<std::byte> bytes;
   if (S_ISREG(there.st_mode)) bytes.reserve(size_t(there.st_size));
   std::array<std::byte, 1 << 16> chunk;
-  while (const size_t got = std::fread(chunk.data(), 1, chunk.size(), stream.get())) {
+  while (!std::feof(stream.get()) && !std::ferror(stream.get())) {
+    const size_t got = std::fread(chunk.data(), 1, chunk.size(), stream.get());
     // A pipe's size cannot be queried.
     if (got > max_file_bytes - bytes.size()) throw too_large;
     bytes.insert(bytes.end(), chunk.begin(), chunk.begin() + got);

@@ -4,6 +4,7 @@
 #include "emulator/hip/types.h"
 #include "package/rounds.h"
 
+#include <cassert>
 #include <cstdio>
 #include <cstring>
 #include <stdexcept>
@@ -34,6 +35,7 @@ std::vector<std::byte> kernarg_of(void **extra) {
     if (extra[0] == handle(launch_buffer_pointer)) from = static_cast<const std::byte *>(extra[1]);
     if (extra[0] == handle(launch_buffer_size)) bytes = *static_cast<const size_t *>(extra[1]);
   }
+  assert(from || bytes == 0);
   return {from, from + bytes};
 }
 

@@ -111,11 +111,14 @@ class LinksTest(unittest.TestCase):
 class HtmlTest(unittest.TestCase):
     PAGE = '<a href="other.html#there">x</a> <a href="#here" id="here">x</a>' + '<img src="../p.svg"/>' * 5
 
-    def problems(self, page=PAGE):
+    TREE = 'var NAVTREE = [\n' + '[ "a", "other.html#there", null ],\n' * 5 + '[ "a", null, [\n] ]'
+
+    def problems(self, page=PAGE, tree=TREE):
         with tempfile.TemporaryDirectory() as folder:
             root = pathlib.Path(folder) / "html"
             root.mkdir()
             (root.parent / "p.svg").write_text("")
+            (root / "navtreedata.js").write_text(tree)
             (root / "page.html").write_text(page)
             (root / "other.html").write_text('<a id="there"/>')
             return check_html.problems(root)
@@ -128,6 +131,17 @@ class HtmlTest(unittest.TestCase):
         self.assertEqual(self.problems(self.PAGE.replace("#there", "#their")), ["page.html: other.html has no place 'their'"])
         self.assertEqual(self.problems(self.PAGE.replace("#here", "#hear")), ["page.html: page.html has no place 'hear'"])
         self.assertEqual(len(self.problems("no picture")), 1)
+
+    def test_the_navigation_leads_somewhere(self):
+        self.assertEqual(self.problems(tree=self.TREE.replace("other.html#there", "others.html", 1)),
+                         ["navtreedata.js: there is no others.html"])
+        self.assertEqual(self.problems(tree=self.TREE.replace("#there", "#their", 1)),
+                         ["navtreedata.js: other.html has no place 'their'"])
+        self.assertEqual(len(self.problems(tree="var NAVTREE = [ ]")), 1)
+
+    def test_code_spans_are_recognised(self):
+        self.assertEqual(self.problems(self.PAGE + "<code>`date`</code> <pre class='fragment'>`date`</pre>"), [])
+        self.assertEqual(self.problems(self.PAGE + "<p>the ` of a span</p>"), ["page.html: a code span is not recognised"])
 
 
 class CommandsTest(unittest.TestCase):

@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
+#include <cassert>
+
 #include "emulator/exec/mfma.h"
 
 namespace sluice::emulator::detail {
@@ -48,6 +50,7 @@ inline ElementPlace input_place(const MfmaShape &shape, uint32_t run, uint32_t b
 
 /// An element of 8, 16 or 32 bits.
 inline uint32_t element_bits(const uint32_t *registers, ElementPlace at, uint32_t bits) {
+  assert(bits == 8 || bits == 16 || bits == 32);
   const uint32_t first = at.element * bits;
   return registers[first / 32 * 64 + at.lane] >> (first % 32) & (~0u >> (32 - bits));
 }

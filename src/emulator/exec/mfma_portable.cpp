@@ -210,10 +210,12 @@ uint32_t dense_k(const MfmaShape &shape, const MfmaOperands &o, uint32_t i, uint
   return k / 2 * 4 + (o.index[at.lane] >> (o.index_shift + 2 * at.element) & 3);
 }
 
-/// Decodes the rows and columns of a block, then calls sum(row, column, i, j) for each element of D.
+/// Decodes the rows and columns of a block, then calls sum(row, column, count, i, j) for each element of D,
+/// with the number of elements of its row and column.
 template <class T, class Decode, class Sum>
 void for_each_element(const MfmaShape &shape, const MfmaOperands &o, uint32_t block, Decode &&decode_element,
                       Sum &&sum) {
+  const uint32_t stored = shape.stored_k();
   T columns[max_columns][max_k];
   for (uint32_t j = 0; j < shape.n; ++j)
     for (uint32_t k = 0; k < shape.k; ++k)
@@ -221,27 +223,27 @@ void for_each_element(const MfmaShape &shape, const MfmaOperands &o, uint32_t bl
   for (uint32_t i = 0; i < shape.m; ++i) {
     T row[max_k];
     uint32_t place[max_k];
-    for (uint32_t k = 0; k < shape.stored_k(); ++k) {
+    for (uint32_t k = 0; k < stored; ++k) {
       row[k] = decode_element(shape.input, o.a, input_place(shape, a_run(shape), block, i, k));
       place[k] = dense_k(shape, o, i, k);
     }
     for (uint32_t j = 0; j < shape.n; ++j) {
       T column[max_k];
-      for (uint32_t k = 0; k < shape.stored_k(); ++k)
+      for (uint32_t k = 0; k < stored; ++k)
         column[k] = columns[j][place[k]];
-      sum(row, column, i, j);
+      sum(row, column, stored, i, j);
     }
   }
 }
 
-/// For the shapes with 32-bit C and D: sum(row, column, c) is the new element.
+/// For the shapes with 32-bit C and D: sum(row, column, count, c) is the new element.
 template <class T, class Decode, class Sum>
 void for_each_word(const MfmaShape &shape, const MfmaOperands &o, Decode &&decode_element, Sum &&sum) {
   for (uint32_t block = 0; block < shape.blocks; ++block)
     for_each_element<T>(shape, o, block, decode_element,
-                        [&](const T *row, const T *column, uint32_t i, uint32_t j) {
+                        [&](const T *row, const T *column, uint32_t count, uint32_t i, uint32_t j) {
                           const uint32_t at = c_row(shape, block, i) + j;
-                          o.d[at] = sum(row, column, o.c ? o.c[at] : uint32_t(o.c_constant));
+                          o.d[at] = sum(row, column, count, o.c ? o.c[at] : uint32_t(o.c_constant));
                         });
 }
 
@@ -257,8 +259,8 @@ void grouped(const MfmaShape &shape, const MfmaOperands &o) {
       [](MfmaInput input, const uint32_t *registers, ElementPlace at) {
         return decode(input, bits_at(input, registers, at));
       },
-      [&](const Element *row, const Element *column, uint32_t c) {
-        for (uint32_t k = 0; k < shape.stored_k(); k += size)
+      [&](const Element *row, const Element *column, uint32_t count, uint32_t c) {
+        for (uint32_t k = 0; k < count; k += size)
           c = eight_bit ? group_sum_8_bit(shape, row + k, column + k, size, c)
                         : group_sum(shape.input, row + k, column + k, size, c);
         return c;
@@ -271,9 +273,9 @@ void single(const MfmaShape &shape, const MfmaOperands &o) {
       [](MfmaInput input, const uint32_t *registers, ElementPlace at) {
         return std::bit_cast<float>(bits_at(input, registers, at));
       },
-      [&](const float *row, const float *column, uint32_t c) {
+      [&](const float *row, const float *column, uint32_t count, uint32_t c) {
         float sum = std::bit_cast<float>(c);
-        for (uint32_t k = 0; k < shape.k; ++k)
+        for (uint32_t k = 0; k < count; ++k)
           sum = std::fma(row[k], column[k], sum);
         return std::isnan(sum) ? canonical_nan : std::bit_cast<uint32_t>(sum);
       });
@@ -285,8 +287,8 @@ void integer(const MfmaShape &shape, const MfmaOperands &o) {
       [](MfmaInput input, const uint32_t *registers, ElementPlace at) {
         return int32_t(int8_t(bits_at(input, registers, at)));
       },
-      [&](const int32_t *row, const int32_t *column, uint32_t c) {
-        for (uint32_t k = 0; k < shape.stored_k(); ++k)
+      [&](const int32_t *row, const int32_t *column, uint32_t count, uint32_t c) {
+        for (uint32_t k = 0; k < count; ++k)
           c += uint32_t(row[k] * column[k]);
         return c;
       });
@@ -305,11 +307,11 @@ void double_precision(const MfmaShape &shape, const MfmaOperands &o) {
         [](MfmaInput, const uint32_t *registers, ElementPlace at) {
           return double_at(registers, at.lane, at.element);
         },
-        [&](const double *row, const double *column, uint32_t i, uint32_t j) {
+        [&](const double *row, const double *column, uint32_t count, uint32_t i, uint32_t j) {
           const uint32_t lane = shape.n * (block + shape.blocks * (i % 4)) + j;
           const uint32_t element = i / 4;
           double sum = o.c ? double_at(o.c, lane, element) : std::bit_cast<double>(o.c_constant);
-          for (uint32_t k = 0; k < shape.k; ++k)
+          for (uint32_t k = 0; k < count; ++k)
             sum = std::fma(row[k], column[k], sum);
           const uint64_t bits = std::isnan(sum) ? nan : std::bit_cast<uint64_t>(sum);
           uint32_t *low = o.d + 2 * element * 64 + lane;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cassert>
 
 #include "emulator/exec/memory/vector_access.h"
 
@@ -88,6 +89,7 @@ void place_buffer(Wave &w, const Op &op, const BufferResource &r, const BufferPa
   const MemoryControl &m = op.memory;
   const uint32_t scalar_offset = w.scalar(op.mask_in);
   const uint32_t *row = op.src[0] == no_operand ? nullptr : w.row(op.src[0]);
+  assert(row || (!m.index_enable && !m.offset_enable));
   const uint32_t *offsets = m.offset_enable ? row + (m.index_enable ? wave_lanes : 0) : nullptr;
   const uint64_t address_bits = (part.bytes >= 4 ? ~uint64_t(3) : ~uint64_t(0)) & 0x0000ffffffffffff;
   const BufferRange range(r, m.index_enable, scalar_offset);

@@ -67,7 +67,8 @@ template <bool strict> Step run_read_at(Wave &w, const Op &op, const uint32_t *b
   const MemoryControl &m = op.memory;
   const uint64_t exec = w.exec();
   LdsAddresses parts[2];
-  for (uint32_t part = 0; part < m.parts; ++part)
+  const uint32_t count = m.parts;
+  for (uint32_t part = 0; part < count; ++part)
     parts[part] = addresses_of<strict>(w, op, base, part_offset(m, part));
 
   AsyncOperation *operation = nullptr;
@@ -80,7 +81,7 @@ template <bool strict> Step run_read_at(Wave &w, const Op &op, const uint32_t *b
   }
   const uint32_t part_rows = (m.bytes + 3u) / 4;
   // The first read may overwrite the address register of the second: all addresses have been computed by now.
-  for (uint32_t part = 0; part < m.parts; ++part) {
+  for (uint32_t part = 0; part < count; ++part) {
     if constexpr (strict) {
       w.checks->enter_lds(w, op, LdsAccess::read, parts[part].at, parts[part].inside, m.bytes);
       operation->add_lds_part(parts[part].at, parts[part].inside, m.bytes, false);
@@ -102,7 +103,7 @@ template <bool strict> Step run_write_at(Wave &w, const Op &op, const uint32_t *
   AsyncOperation *operation = nullptr;
   if constexpr (strict) operation = &w.checks->new_operation(w, op, AsyncKind::lds_write);
   // Two equal offsets make one access, with the first data.
-  const uint32_t parts = m.parts == 2 && part_offset(m, 0) == part_offset(m, 1) ? 1 : m.parts;
+  const uint32_t parts = m.parts == 2 && part_offset(m, 0) != part_offset(m, 1) ? 2 : 1;
   const uint32_t shift = m.half == HalfSelect::high ? 16 : 0;
   for (uint32_t part = 0; part < parts; ++part) {
     const LdsAddresses to = addresses_of<strict>(w, op, base, part_offset(m, part));
@@ -183,7 +184,7 @@ template <bool strict> Step run_atomic(Wave &w, const Op &op) {
     const uint32_t *row = w.row(op.src[source]);
     return row[lane] | (width == 2 ? uint64_t(row[wave_lanes + lane]) << 32 : 0);
   };
-  const uint32_t written = m.parts == 2 && part_offset(m, 0) == part_offset(m, 1) ? 1 : m.parts;
+  const uint32_t written = m.parts == 2 && part_offset(m, 0) != part_offset(m, 1) ? 2 : 1;
   for (uint64_t lanes = w.exec(); lanes != 0; lanes &= lanes - 1) {
     const uint32_t lane = uint32_t(std::countr_zero(lanes));
     uint64_t old[2] = {};
