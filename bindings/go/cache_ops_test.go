@@ -240,7 +240,7 @@ func TestContentsOfHostAppends(t *testing.T) {
 		{&block, "batch", "-1", func(a *sluice.HostAppend) { a.Batch = -1 }},
 		{&block, "starts", "2", func(a *sluice.HostAppend) { a.Starts = a.Starts[:2] }},
 		{&block, "starts[2]", "7", func(a *sluice.HostAppend) { a.Starts = []int32{1, 2, 7} }},
-		{&block, "starts[2]", "fall", func(a *sluice.HostAppend) { a.Starts = []int32{1, 2, 1} }},
+		{&block, "starts[2]", "decrease", func(a *sluice.HostAppend) { a.Starts = []int32{1, 2, 1} }},
 		{&block, "starts[0]", "-1", func(a *sluice.HostAppend) { a.Starts = []int32{-1, 2, 5} }},
 		{&block, "kv_lengths", "1", func(a *sluice.HostAppend) { a.KVLengths = a.KVLengths[:1] }},
 		{&block, "kv_lengths[1]", "2", func(a *sluice.HostAppend) { a.KVLengths = []int32{17, 2} }},

@@ -232,7 +232,7 @@ func TestFieldsOfReference(t *testing.T) {
 		{&dense, "q.data", "1023", func(a *sluice.HostArgs) { a.Q = sluice.OnHost(q[1:], a.Q.View) }},
 		{&dense, "k.data", "512", func(a *sluice.HostArgs) { a.K.Stride[1]++ }},
 		{&dense, "k.stride[1]", "-1", func(a *sluice.HostArgs) { a.K.Stride[1] = -1 }},
-		{&dense, "v.stride[1]", "beyond", func(a *sluice.HostArgs) { a.V.Stride[1] = 1 << 62 }},
+		{&dense, "v.stride[1]", "outside the address space", func(a *sluice.HostArgs) { a.V.Stride[1] = 1 << 62 }},
 		{&dense, "v.shape[1]", "3", func(a *sluice.HostArgs) { a.V.Shape[1] = 3 }},
 		{&dense, "o.type", "2 bytes", func(a *sluice.HostArgs) { a.O = sluice.OnHost(make([]uint8, 4096), a.O.View) }},
 		{&dense, "lse.data", "8", func(a *sluice.HostArgs) { a.LSE.Stride[0], a.LSE.Stride[1] = 0, 3 }},

@@ -299,7 +299,7 @@ fn contents_outside_the_memory_are_refused() {
         "kv_starts[2]",
         "is 65; it must be at most kv_tokens, which is 64",
     );
-    check(with_starts(&GOOD, &[0, 40, 39]), InvalidArgument, "kv_starts[2]", "fall");
+    check(with_starts(&GOOD, &[0, 40, 39]), InvalidArgument, "kv_starts[2]", "decrease");
     check(with_starts(&[-1, 1, 4], &[0, 40, 64]), InvalidArgument, "q_starts[0]", "-1");
 
     let block = base().paged(16, PageTableKind::Block).build().unwrap();
@@ -436,7 +436,7 @@ fn contents_of_an_append_outside_the_memory_are_refused() {
     check(with(&STARTS, &KEYS[..1], &PAGES, None), InvalidArgument, "kv_lengths", "needs 2");
     check(with(&STARTS[..2], &KEYS, &PAGES, None), InvalidArgument, "starts", "needs 3");
     check(with(&[1, 2, 7], &[17, 90], &PAGES, None), InvalidArgument, "starts[2]", "tokens, which is 6");
-    check(with(&[1, 2, 1], &KEYS, &PAGES, None), InvalidArgument, "starts[2]", "fall");
+    check(with(&[1, 2, 1], &KEYS, &PAGES, None), InvalidArgument, "starts[2]", "decrease");
     check(with(&[-1, 2, 5], &KEYS, &PAGES, None), InvalidArgument, "starts[0]", "-1");
     // A sequence without new rows has no entries that are read.
     assert_eq!(with(&[1, 2, 2], &[17, i32::MAX], &PAGES[..2], None), Ok(()));
