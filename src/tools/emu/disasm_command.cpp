@@ -71,7 +71,7 @@ private:
 
   /// -1: not a branch, or a branch out of the code.
   int32_t target_of(uint32_t op) const {
-    return program.infos.infos[op].branch ? program.fast[op].value : -1;
+    return program.infos.infos[op].jumps() ? program.fast[op].value : -1;
   }
 
   std::string text_of(uint32_t op, const std::string &dwords) const {
