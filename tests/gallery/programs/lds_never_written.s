@@ -1,6 +1,7 @@
 // LDS holds anything when a workgroup starts
 // report: lds_uninitialised
 // at: ds_read_b32
+// lane: 0
 .include "kernel.inc"
 
 kernel_begin
