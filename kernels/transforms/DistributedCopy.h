@@ -1,7 +1,7 @@
 //===- DistributedCopy.h - a wave's part of a copy, once the copy has a layout ----------------*- C++ -*-===//
 //
-// The pass distribute-async-dma decides on the layouts of all copies of a kernel. Each copy is then replaced by what a wave
-// does of it.
+// The pass distribute-async-dma decides on the layouts of all copies of a kernel. Each copy is then replaced
+// by what a wave does of it.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -62,7 +62,7 @@ struct LanePlace {
 
   CopyBuilder &b;
   NestedLayout layout;
-  bool byColumns;            // whether the tile is stored by columns: see ColumnLayout.h
+  bool byColumns;                  // whether the tile is stored by columns: see ColumnLayout.h
   mlir::Value laneRow, laneColumn; // in its wave's instruction
   mlir::Value waveRow, waveColumn; // of the wave, in a batch
 };

@@ -1,10 +1,11 @@
 //===- LandRows.cpp - rows in registers are written to LDS ----------------------------------------------===//
 //
 //   before: land_rows %rows into %tile from type
-//   after:  for each batch: convert 8 columns of the lane's row if needed ; lds_write      eight lanes fill all banks
+//   after:  for each batch: convert 8 columns of the lane's row if needed ; lds_write      eight lanes fill
+//   all banks
 //
-// A lane writes its columns where the swizzle wants them. In a tile by columns it first turns four rows of some columns into
-// four elements of each column.
+// A lane writes its columns where the swizzle wants them. In a tile by columns it first turns four rows of
+// some columns into four elements of each column.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "dialect/Transpose.h"
