@@ -11,7 +11,7 @@
 #include <limits>
 #include <numeric>
 
-namespace sluice::test {
+namespace sluice::conformance {
 
 namespace {
 
@@ -159,7 +159,7 @@ public:
 
 private:
   template <typename Number, typename Values> int add_array(const Values &values) {
-    return test::add_array<Number>(memory.buffers, values);
+    return conformance::add_array<Number>(memory.buffers, values);
   }
   int add_factors(Scale scale, std::vector<double> values) {
     if (scale == Scale::tensor) values.resize(1);
@@ -348,4 +348,4 @@ Comparison compare(const AppendCase &c, const std::vector<StoredElement> &expect
   return result;
 }
 
-} // namespace sluice::test
+} // namespace sluice::conformance

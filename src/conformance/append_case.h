@@ -11,7 +11,7 @@
 
 #include <optional>
 
-namespace sluice::test {
+namespace sluice::conformance {
 
 /// How a call locates new rows.
 enum class Finding : uint8_t { slots, block, csr };
@@ -89,4 +89,4 @@ std::vector<StoredElement> compute_expected(const AppendCase &c, const AppendInp
 Comparison compare(const AppendCase &c, const std::vector<StoredElement> &expected,
                    const AppendMemory &before, const AppendMemory &after);
 
-} // namespace sluice::test
+} // namespace sluice::conformance

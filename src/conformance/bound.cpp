@@ -6,7 +6,7 @@
 #include <cmath>
 #include <numbers>
 
-namespace sluice::test {
+namespace sluice::conformance {
 
 namespace {
 
@@ -95,4 +95,4 @@ double tolerance_in_base_2(double lse, double tolerance) {
   return std::numbers::log2e * (tolerance + 2 * u * std::fabs(lse));
 }
 
-} // namespace sluice::test
+} // namespace sluice::conformance

@@ -8,7 +8,7 @@
 
 #include "cases.h"
 
-namespace sluice::test {
+namespace sluice::conformance {
 
 /// The largest magnitudes among the keys of a row that have a weight, and the number of these keys.
 struct RowMagnitudes {
@@ -55,4 +55,4 @@ private:
 /// The bound of an LSE to base 2, from the LSE to base e and its bound.
 double tolerance_in_base_2(double lse, double tolerance);
 
-} // namespace sluice::test
+} // namespace sluice::conformance

@@ -10,7 +10,7 @@
 #include <cstdio>
 #include <stdexcept>
 
-namespace sluice::test {
+namespace sluice::conformance {
 
 namespace {
 
@@ -240,4 +240,4 @@ std::vector<MergeCase> merge_cases(const Target &target, Level level) {
   return all;
 }
 
-} // namespace sluice::test
+} // namespace sluice::conformance

@@ -2,7 +2,7 @@
 
 #include "call.h"
 
-namespace sluice::test {
+namespace sluice::conformance {
 
 namespace {
 
@@ -142,4 +142,4 @@ sluice_args make_args(const Case &c, const Memory &memory, const std::vector<voi
   return args;
 }
 
-} // namespace sluice::test
+} // namespace sluice::conformance

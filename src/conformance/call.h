@@ -7,7 +7,7 @@
 #include <optional>
 #include <sluice/sluice.h>
 
-namespace sluice::test {
+namespace sluice::conformance {
 
 /// Values of sluice_scale_kind and sluice_dtype.
 uint32_t scale_kind(Scale scale);
@@ -19,4 +19,4 @@ sluice_problem make_problem(const Case &c);
 sluice_args make_args(const Case &c, const Memory &memory, const std::vector<void *> &bases,
                       std::optional<int> only = {});
 
-} // namespace sluice::test
+} // namespace sluice::conformance

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace sluice::test {
+namespace sluice::conformance {
 
 /// splitmix64 from an FNV-1a hash, the same on every machine.
 class Random {
@@ -51,4 +51,4 @@ inline std::vector<int64_t> shuffled(int64_t count, Random random) {
   return numbers;
 }
 
-} // namespace sluice::test
+} // namespace sluice::conformance

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-namespace sluice::test {
+namespace sluice::conformance {
 
 /// The type of O unless it is F32, and of Q, K and V unless they are FP8.
 enum class Dtype : uint8_t { f16, bf16 };
@@ -206,4 +206,4 @@ std::vector<Case> feature_cases(const Shapes &shapes);
 /// The part of feature_cases with single features of each shape.
 std::vector<Case> single_feature_cases(const Shapes &shapes);
 
-} // namespace sluice::test
+} // namespace sluice::conformance

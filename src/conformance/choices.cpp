@@ -2,7 +2,7 @@
 
 #include "choices.h"
 
-namespace sluice::test {
+namespace sluice::conformance {
 
 namespace {
 
@@ -141,4 +141,4 @@ bool has(const Case &c, Choice choice) {
   return chosen == c;
 }
 
-} // namespace sluice::test
+} // namespace sluice::conformance

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-namespace sluice::test {
+namespace sluice::conformance {
 
 /// Makes one choice in a case.
 using Choice = void (*)(Case &);
@@ -21,4 +21,4 @@ const std::vector<Feature> &features();
 /// Whether the choice has been made in a meaningful case and still has an effect in it.
 bool has(const Case &c, Choice choice);
 
-} // namespace sluice::test
+} // namespace sluice::conformance

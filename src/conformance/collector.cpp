@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <functional>
 
-namespace sluice::test {
+namespace sluice::conformance {
 
 void Collector::add(Case c) {
   // No kernel has this shape: use one of the same type, else any.
@@ -39,4 +39,4 @@ std::vector<HeadSizes> Shapes::head_sizes() const {
   return {found.begin(), found.end()};
 }
 
-} // namespace sluice::test
+} // namespace sluice::conformance

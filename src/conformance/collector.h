@@ -5,7 +5,7 @@
 
 #include <set>
 
-namespace sluice::test {
+namespace sluice::conformance {
 
 class Collector {
 public:
@@ -29,4 +29,4 @@ private:
   std::set<std::string> names;
 };
 
-} // namespace sluice::test
+} // namespace sluice::conformance

@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <limits>
 
-namespace sluice::test {
+namespace sluice::conformance {
 
 namespace {
 
@@ -112,4 +112,4 @@ Comparison compare(const Case &c, const Expected &expected, const Outputs &outpu
   return result;
 }
 
-} // namespace sluice::test
+} // namespace sluice::conformance

@@ -4,7 +4,7 @@
 #include "elements.h"
 #include "memory.h"
 
-namespace sluice::test {
+namespace sluice::conformance {
 
 /// Whose rounding errors are allowed.
 enum class Judge : uint8_t {
@@ -30,4 +30,4 @@ double rounded_error_ratio(Element element, double got, double value, double mar
 
 Comparison compare(const Case &c, const Expected &expected, const Outputs &outputs, Judge judge);
 
-} // namespace sluice::test
+} // namespace sluice::conformance

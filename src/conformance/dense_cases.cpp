@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <array>
 
-namespace sluice::test {
+namespace sluice::conformance {
 
 namespace {
 
@@ -207,4 +207,4 @@ std::vector<Case> dense_cases(const Shapes &shapes) {
   return std::move(out.cases);
 }
 
-} // namespace sluice::test
+} // namespace sluice::conformance

@@ -4,7 +4,7 @@
 
 #include <array>
 
-namespace sluice::test {
+namespace sluice::conformance {
 
 namespace {
 
@@ -281,4 +281,4 @@ std::vector<Case> edge_cases(const Collector &shapes) {
   return std::move(out.cases);
 }
 
-} // namespace sluice::test
+} // namespace sluice::conformance

@@ -3,9 +3,9 @@
 
 #include "collector.h"
 
-namespace sluice::test {
+namespace sluice::conformance {
 
 /// Shapes rotate.
 std::vector<Case> edge_cases(const Collector &shapes);
 
-} // namespace sluice::test
+} // namespace sluice::conformance

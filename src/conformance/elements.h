@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstring>
 
-namespace sluice::test {
+namespace sluice::conformance {
 
 enum class Element : uint8_t { f16, bf16, f32, fp8 };
 
@@ -78,4 +78,4 @@ int add_array(std::vector<std::vector<std::byte>> &buffers, const Values &values
   return int(buffers.size()) - 1;
 }
 
-} // namespace sluice::test
+} // namespace sluice::conformance

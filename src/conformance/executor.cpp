@@ -11,7 +11,7 @@
 #include <set>
 #include <sluice/sluice.h>
 
-namespace sluice::test {
+namespace sluice::conformance {
 
 namespace {
 
@@ -247,4 +247,4 @@ std::unique_ptr<Executor> make_executor(const std::string &name, const EmulatorS
   return std::make_unique<DeviceExecutor>(name, settings, pack);
 }
 
-} // namespace sluice::test
+} // namespace sluice::conformance

@@ -20,7 +20,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace sluice::test {
+namespace sluice::conformance {
 
 /// The executor is not available on this machine; the message says why.
 class NotHere : public std::runtime_error {
@@ -65,4 +65,4 @@ using EmulatorSettings = std::vector<std::pair<std::string, std::string>>;
 std::unique_ptr<Executor> make_executor(const std::string &name, const EmulatorSettings &settings,
                                         const Pack &pack);
 
-} // namespace sluice::test
+} // namespace sluice::conformance

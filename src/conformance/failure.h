@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace sluice::test {
+namespace sluice::conformance {
 
 /// The library returned SLUICE_UNSUPPORTED.
 class Refused : public std::runtime_error {
@@ -33,4 +33,4 @@ inline sluice_error make_error() {
   fail(what, status, error);
 }
 
-} // namespace sluice::test
+} // namespace sluice::conformance

@@ -13,7 +13,7 @@
 #include <array>
 #include <utility>
 
-namespace sluice::test {
+namespace sluice::conformance {
 
 namespace {
 
@@ -253,4 +253,4 @@ std::vector<Case> feature_cases(const Shapes &shapes) {
   return std::move(out.cases);
 }
 
-} // namespace sluice::test
+} // namespace sluice::conformance

@@ -10,7 +10,7 @@
 #include <cmath>
 #include <limits>
 
-namespace sluice::test {
+namespace sluice::conformance {
 
 namespace {
 
@@ -175,4 +175,4 @@ Inputs make_inputs(const Case &c) {
   return in;
 }
 
-} // namespace sluice::test
+} // namespace sluice::conformance

@@ -6,7 +6,7 @@
 #include <array>
 #include <cstddef>
 
-namespace sluice::test {
+namespace sluice::conformance {
 
 /// [batch][query head][row][key]; a dimension that repeats has extent 1.
 struct Matrix {
@@ -35,4 +35,4 @@ struct Inputs {
 
 Inputs make_inputs(const Case &c);
 
-} // namespace sluice::test
+} // namespace sluice::conformance

@@ -6,7 +6,7 @@
 #include <array>
 #include <optional>
 
-namespace sluice::test {
+namespace sluice::conformance {
 
 namespace {
 
@@ -240,4 +240,4 @@ std::vector<Case> kernel_cases(const Target &target, Level level) {
   return all;
 }
 
-} // namespace sluice::test
+} // namespace sluice::conformance

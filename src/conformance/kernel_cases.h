@@ -8,7 +8,7 @@
 
 #include "kernels.h"
 
-namespace sluice::test {
+namespace sluice::conformance {
 
 /// The features with which a kernel is tested, on finite inputs.
 struct KernelFeature {
@@ -26,4 +26,4 @@ std::vector<Case> cases_of_kernel(const Target &target, const Kernel &kernel, Le
 
 std::vector<Case> kernel_cases(const Target &target, Level level);
 
-} // namespace sluice::test
+} // namespace sluice::conformance

@@ -9,7 +9,7 @@
 #include <sstream>
 #include <stdexcept>
 
-namespace sluice::test {
+namespace sluice::conformance {
 
 namespace {
 
@@ -125,4 +125,4 @@ Shapes Target::shapes() const {
   return shapes;
 }
 
-} // namespace sluice::test
+} // namespace sluice::conformance

@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-namespace sluice::test {
+namespace sluice::conformance {
 
 /// A kernel pack in place of the library's own; empty for the library's.
 using Pack = std::vector<std::byte>;
@@ -74,4 +74,4 @@ std::vector<sluice_kernel_info> list_kernels(const sluice_context *context);
 /// A description with a pack in it, which must outlive the context.
 sluice_context_desc context_desc(uint32_t kind, const Pack &pack);
 
-} // namespace sluice::test
+} // namespace sluice::conformance

@@ -27,7 +27,7 @@
 
 namespace {
 
-using namespace sluice::test;
+using namespace sluice::conformance;
 using sluice::tools::OutputFile;
 
 // Of an MI300X: assumed for lists, and for reports about a device that is not present.

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace sluice::test {
+namespace sluice::conformance {
 
 namespace {
 
@@ -65,4 +65,4 @@ Case meaningful(Case c) {
   return c;
 }
 
-} // namespace sluice::test
+} // namespace sluice::conformance

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <limits>
 
-namespace sluice::test {
+namespace sluice::conformance {
 
 namespace {
 
@@ -52,7 +52,7 @@ private:
     return last_buffer();
   }
   template <typename Number, typename Values> int add_array(const Values &values) {
-    return test::add_array<Number>(memory.buffers, values);
+    return conformance::add_array<Number>(memory.buffers, values);
   }
   int last_buffer() const { return int(memory.buffers.size()) - 1; }
 
@@ -269,4 +269,4 @@ std::string find_stray_write(const Case &c, const Memory &before, const Memory &
   return "";
 }
 
-} // namespace sluice::test
+} // namespace sluice::conformance

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-namespace sluice::test {
+namespace sluice::conformance {
 
 struct Memory {
   Placement q, k, v, o, lse;
@@ -53,4 +53,4 @@ Outputs read_outputs(const Case &c, const Memory &memory);
 /// Empty if `after` differs from `before` only in bytes of O and LSE; else where and how.
 std::string find_stray_write(const Case &c, const Memory &before, const Memory &after);
 
-} // namespace sluice::test
+} // namespace sluice::conformance

@@ -10,7 +10,7 @@
 #include <limits>
 #include <numbers>
 
-namespace sluice::test {
+namespace sluice::conformance {
 
 namespace {
 
@@ -240,4 +240,4 @@ Comparison compare(const MergeCase &c, const MergeExpected &expected, const Merg
   return result;
 }
 
-} // namespace sluice::test
+} // namespace sluice::conformance

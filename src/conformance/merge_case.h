@@ -9,7 +9,7 @@
 #include "elements.h"
 #include "kernels.h"
 
-namespace sluice::test {
+namespace sluice::conformance {
 
 /// The distribution of the parts' LSEs.
 enum class Weights : uint8_t {
@@ -63,4 +63,4 @@ MergeExpected compute_expected(const MergeCase &c, const MergeInputs &in);
 Comparison compare(const MergeCase &c, const MergeExpected &expected, const MergeMemory &before,
                    const MergeMemory &after);
 
-} // namespace sluice::test
+} // namespace sluice::conformance

@@ -8,7 +8,7 @@
 
 #include <cstdio>
 
-namespace sluice::test {
+namespace sluice::conformance {
 
 namespace {
 
@@ -96,4 +96,4 @@ std::string make_name(const Case &c) {
   return result;
 }
 
-} // namespace sluice::test
+} // namespace sluice::conformance

@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <limits>
 
-namespace sluice::test {
+namespace sluice::conformance {
 
 struct NumberFormat {
   int significand_bits; // including the hidden one
@@ -88,4 +88,4 @@ inline uint8_t encode_fp8(double value) {
   return uint8_t(best == 0 ? 0 : best | (std::signbit(value) ? 0x80 : 0));
 }
 
-} // namespace sluice::test
+} // namespace sluice::conformance

@@ -11,7 +11,7 @@
 #include <span>
 #include <string_view>
 
-namespace sluice::test {
+namespace sluice::conformance {
 
 namespace {
 
@@ -140,4 +140,4 @@ std::string command_of(const std::string &program, const Options &options, const
   return shell_line(words);
 }
 
-} // namespace sluice::test
+} // namespace sluice::conformance

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace sluice::test {
+namespace sluice::conformance {
 
 struct Options {
   std::string device, part;
@@ -31,4 +31,4 @@ Options parse_options(int count, char **arguments);
 /// The command line that reruns one case of such a run.
 std::string command_of(const std::string &program, const Options &options, const std::string &case_name);
 
-} // namespace sluice::test
+} // namespace sluice::conformance

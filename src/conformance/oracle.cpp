@@ -9,7 +9,7 @@
 #include <limits>
 #include <numbers>
 
-namespace sluice::test {
+namespace sluice::conformance {
 
 namespace {
 
@@ -201,4 +201,4 @@ Expected compute_expected(const Case &c, const Inputs &inputs) {
   return Attention(c, inputs).run();
 }
 
-} // namespace sluice::test
+} // namespace sluice::conformance

@@ -9,7 +9,7 @@
 #include "inputs.h"
 #include "sequences.h"
 
-namespace sluice::test {
+namespace sluice::conformance {
 
 /// Every sequence has q_len rows; those past its length are 0. If an element is NaN or infinite, the
 /// result must be one of the two.
@@ -29,4 +29,4 @@ bool is_visible(const Case &c, const Sequences &sequences, const Inputs &inputs,
 
 Expected compute_expected(const Case &c, const Inputs &inputs);
 
-} // namespace sluice::test
+} // namespace sluice::conformance

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <numeric>
 
-namespace sluice::test {
+namespace sluice::conformance {
 
 namespace {
 
@@ -68,4 +68,4 @@ PageTable::PageTable(const Case &c, const Sequences &sequences) {
   }
 }
 
-} // namespace sluice::test
+} // namespace sluice::conformance

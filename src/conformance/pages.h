@@ -10,7 +10,7 @@
 
 #include "sequences.h"
 
-namespace sluice::test {
+namespace sluice::conformance {
 
 struct PageTable {
   PageTable(const Case &c, const Sequences &sequences);
@@ -27,4 +27,4 @@ struct PageTable {
   bool has_page(int b, int n) const { return page(b, n) >= 0 && page(b, n) < pages_in_all; }
 };
 
-} // namespace sluice::test
+} // namespace sluice::conformance

@@ -2,7 +2,7 @@
 
 #include "placement.h"
 
-namespace sluice::test {
+namespace sluice::conformance {
 
 namespace {
 
@@ -76,4 +76,4 @@ Placed place_matrix(const std::array<int, 4> &extent, int64_t columns) {
   return placed;
 }
 
-} // namespace sluice::test
+} // namespace sluice::conformance

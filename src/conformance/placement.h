@@ -6,7 +6,7 @@
 
 #include <array>
 
-namespace sluice::test {
+namespace sluice::conformance {
 
 /// Element [a][b][c][d] is at offset + a * stride[0] + b * stride[1] + c * stride[2] + d * stride[3]; with
 /// packs, d counts them, and the elements of one are adjacent.
@@ -52,4 +52,4 @@ Placed place_lse(const Extents &e, Layout layout);
 /// adjacent.
 Placed place_matrix(const std::array<int, 4> &extent, int64_t columns);
 
-} // namespace sluice::test
+} // namespace sluice::conformance

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-namespace sluice::test {
+namespace sluice::conformance {
 
 namespace {
 
@@ -89,4 +89,4 @@ std::string shell_line(const std::vector<std::string> &words) {
   return line;
 }
 
-} // namespace sluice::test
+} // namespace sluice::conformance

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace sluice::test {
+namespace sluice::conformance {
 
 enum class Outcome : uint8_t { passed, failed, refused, skipped };
 
@@ -63,4 +63,4 @@ std::string json_text(const Report &report);
 /// The words as a line that a shell splits into them again.
 std::string shell_line(const std::vector<std::string> &words);
 
-} // namespace sluice::test
+} // namespace sluice::conformance

@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include <utility>
 
-namespace sluice::test {
+namespace sluice::conformance {
 
 namespace {
 
@@ -138,4 +138,4 @@ std::string json_text(const Report &report) {
   return out.dump(1, ' ', true, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
-} // namespace sluice::test
+} // namespace sluice::conformance

@@ -6,7 +6,7 @@
 #include <atomic>
 #include <chrono>
 
-namespace sluice::test {
+namespace sluice::conformance {
 
 namespace {
 
@@ -142,4 +142,4 @@ std::vector<Result> run_cases(const std::vector<AnyCase> &cases, Executor &execu
   return results;
 }
 
-} // namespace sluice::test
+} // namespace sluice::conformance

@@ -12,7 +12,7 @@
 
 #include <cstdio>
 
-namespace sluice::test {
+namespace sluice::conformance {
 
 /// One result per case, in order. Prints a line or more per case to `log`. With `refused_fails`, refused
 /// cases count as failed. Once the device is lost, the case that lost it has failed and the rest are skipped.
@@ -22,4 +22,4 @@ std::vector<Result> run_cases(const std::vector<AnyCase> &cases, Executor &execu
 /// The name of the case that run_cases is running or ran last, or null outside of it. For signal handlers.
 const char *running_case() noexcept;
 
-} // namespace sluice::test
+} // namespace sluice::conformance

@@ -7,7 +7,7 @@
 #include <set>
 #include <utility>
 
-namespace sluice::test {
+namespace sluice::conformance {
 
 std::vector<bool> sample_of(const std::vector<Case> &cases) {
   std::vector<bool> chosen(cases.size());
@@ -29,4 +29,4 @@ std::vector<bool> sample_of(const std::vector<Case> &cases) {
   return chosen;
 }
 
-} // namespace sluice::test
+} // namespace sluice::conformance

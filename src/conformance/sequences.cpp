@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace sluice::test {
+namespace sluice::conformance {
 
 namespace {
 
@@ -78,4 +78,4 @@ Sequences::Sequences(const Case &c) {
   }
 }
 
-} // namespace sluice::test
+} // namespace sluice::conformance

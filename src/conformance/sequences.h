@@ -5,7 +5,7 @@
 
 #include <array>
 
-namespace sluice::test {
+namespace sluice::conformance {
 
 struct Sequences {
   explicit Sequences(const Case &c);
@@ -25,4 +25,4 @@ private:
   }
 };
 
-} // namespace sluice::test
+} // namespace sluice::conformance

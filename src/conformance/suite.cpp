@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <iterator>
 
-namespace sluice::test {
+namespace sluice::conformance {
 
 namespace {
 
@@ -67,4 +67,4 @@ std::vector<AnyCase> suite(const Target &target, const std::string &part, Level 
   return all;
 }
 
-} // namespace sluice::test
+} // namespace sluice::conformance

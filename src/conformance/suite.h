@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-namespace sluice::test {
+namespace sluice::conformance {
 
 /// A case of attention, of an append or of a merge.
 using AnyCase = std::variant<Case, AppendCase, MergeCase>;
@@ -24,4 +24,4 @@ extern const std::vector<std::string> parts;
 /// which do not depend on kernels, and some with shapes that no kernel has.
 std::vector<AnyCase> suite(const Target &target, const std::string &part, Level level, bool host_only);
 
-} // namespace sluice::test
+} // namespace sluice::conformance

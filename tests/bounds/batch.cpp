@@ -7,6 +7,9 @@
 #include <cmath>
 
 namespace sluice::test {
+
+using namespace conformance;
+
 namespace {
 
 constexpr uint16_t untouched = 0x5a5a;

@@ -13,6 +13,7 @@
 #include <cmath>
 #include <set>
 
+using namespace sluice::conformance;
 using namespace sluice::test;
 
 namespace {

@@ -10,6 +10,8 @@
 
 namespace sluice::test {
 
+using namespace conformance;
+
 namespace {
 
 const NumberFormat &format_of(uint32_t type) {

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <limits>
 
+using namespace sluice::conformance;
 using namespace sluice::test;
 
 namespace {

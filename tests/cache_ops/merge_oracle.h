@@ -33,7 +33,7 @@ inline double read_element(uint32_t type, const uint8_t *from) {
   }
   uint16_t bits;
   std::memcpy(&bits, from, sizeof bits);
-  return decode(type == SLUICE_F16 ? f16_format : bf16_format, bits);
+  return conformance::decode(type == SLUICE_F16 ? conformance::f16_format : conformance::bf16_format, bits);
 }
 inline void write_element(uint32_t type, uint8_t *to, double value) {
   if (type == SLUICE_F32) {
@@ -41,7 +41,8 @@ inline void write_element(uint32_t type, uint8_t *to, double value) {
     std::memcpy(to, &number, sizeof number);
     return;
   }
-  const uint16_t bits = encode(type == SLUICE_F16 ? f16_format : bf16_format, value);
+  const uint16_t bits =
+      conformance::encode(type == SLUICE_F16 ? conformance::f16_format : conformance::bf16_format, value);
   std::memcpy(to, &bits, sizeof bits);
 }
 

@@ -14,7 +14,7 @@
 #include <limits>
 #include <map>
 
-using namespace sluice::test;
+using namespace sluice::conformance;
 
 namespace {
 

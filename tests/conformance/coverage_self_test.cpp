@@ -8,7 +8,7 @@
 #include <catch2/catch.hpp>
 #include <set>
 
-using namespace sluice::test;
+using namespace sluice::conformance;
 
 namespace {
 

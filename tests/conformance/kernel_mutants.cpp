@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <limits>
 
-namespace sluice::test {
+namespace sluice::conformance {
 
 namespace {
 
@@ -371,4 +371,4 @@ const std::vector<Mutant> &mutants() {
   return all;
 }
 
-} // namespace sluice::test
+} // namespace sluice::conformance

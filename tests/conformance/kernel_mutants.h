@@ -6,7 +6,7 @@
 
 #include <vector>
 
-namespace sluice::test {
+namespace sluice::conformance {
 
 /// A defect, as a case and inputs whose correct result is what the defective kernel would compute.
 struct Mutant {
@@ -20,4 +20,4 @@ struct Mutant {
 
 const std::vector<Mutant> &mutants();
 
-} // namespace sluice::test
+} // namespace sluice::conformance

@@ -17,7 +17,7 @@
 #include <memory>
 #include <optional>
 
-using namespace sluice::test;
+using namespace sluice::conformance;
 
 namespace {
 

@@ -11,7 +11,7 @@
 #include <cmath>
 #include <set>
 
-using namespace sluice::test;
+using namespace sluice::conformance;
 
 namespace {
 

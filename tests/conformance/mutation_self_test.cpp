@@ -12,7 +12,7 @@
 #include <limits>
 #include <utility>
 
-using namespace sluice::test;
+using namespace sluice::conformance;
 
 namespace {
 

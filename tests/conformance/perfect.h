@@ -5,7 +5,7 @@
 
 #include "conformance/numbers.h"
 
-namespace sluice::test {
+namespace sluice::conformance {
 
 /// The case, with its name.
 inline Case named(Case c) {
@@ -29,4 +29,4 @@ inline Outputs perfect(const Case &c, const Expected &expected) {
   return out;
 }
 
-} // namespace sluice::test
+} // namespace sluice::conformance

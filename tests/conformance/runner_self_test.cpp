@@ -8,7 +8,7 @@
 #include <functional>
 #include <limits>
 
-using namespace sluice::test;
+using namespace sluice::conformance;
 
 namespace {
 

@@ -13,7 +13,7 @@
 #include <limits>
 #include <set>
 
-using namespace sluice::test;
+using namespace sluice::conformance;
 
 namespace {
 

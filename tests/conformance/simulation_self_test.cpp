@@ -13,7 +13,7 @@
 #include <limits>
 #include <numbers>
 
-using namespace sluice::test;
+using namespace sluice::conformance;
 
 namespace {
 

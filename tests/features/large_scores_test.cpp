@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cmath>
 
+using namespace sluice::conformance;
 using namespace sluice::test;
 
 namespace {

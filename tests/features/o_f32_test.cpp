@@ -12,6 +12,7 @@
 
 #include <catch2/catch.hpp>
 
+using namespace sluice::conformance;
 using namespace sluice::test;
 
 namespace {

@@ -7,6 +7,9 @@
 #include <numeric>
 
 namespace sluice::test {
+
+using namespace conformance;
+
 namespace {
 
 constexpr int32_t far_page =

@@ -1,4 +1,4 @@
-//===- check_levels_test.cpp - errors and warnings, and how many are kept -------------------------------===//
+//===- check_levels_test.cpp - errors and warnings, how many are kept, and how they are set -------------===//
 //
 // The checks distinguish deliberate patterns of production code, which are warnings or not reported, from
 // mistakes, which remain errors. No noisy rule hides another.
@@ -29,6 +29,8 @@ const std::string setup = R"(
   s_waitcnt lgkmcnt(0)
 )";
 const std::string wait_lds = "s_waitcnt lgkmcnt(0)\n";
+/// A read of LDS that nothing has written.
+const std::string never_written = "ds_read_b32 v8, v1\n" + wait_lds;
 const std::string end = "s_endpgm\n";
 const LaunchShape two{.waves = 2};
 
@@ -323,6 +325,35 @@ TEST_CASE("a store after a read in flight is distinguished from an unordered one
 
 //===--- How many are kept ------------------------------------------------------------------------------===//
 
+TEST_CASE("one mistake is one report, with a count", "[isa][checks]") {
+  const LaunchResult result = run(setup + never_written + end, {.waves = 2, .grid = {3, 1, 1}});
+  CHECK(only(result, ReportKind::lds_uninitialised).count == 3 * 2 * 64);
+  CHECK_THAT(emulator::to_json(result.reports), Catch::Contains("\"kind\": \"lds_uninitialised\"") &&
+                                                    Catch::Contains("\"kernel\": \"slot\"") &&
+                                                    Catch::Contains("ds_read_b32 v8, v1"));
+}
+
+TEST_CASE("a launch stops when one mistake goes on and on", "[isa][checks]") {
+  Options options;
+  options.instruction_budget = 1 << 24; // so that a launch that did not stop would end with another report
+  const LaunchResult result = run(setup +
+                                      "s_add_u32 s8, s8, 0xff04\n s_addc_u32 s9, s9, 0\n"
+                                      "again:\n global_load_dword v3, v1, s[8:9]\n"
+                                      "s_waitcnt vmcnt(0)\n s_branch again\n" +
+                                      end,
+                                  {}, options);
+  CHECK(only(result, ReportKind::global_out_of_bounds).count >= 1 << 16);
+}
+
+TEST_CASE("a launch stops at its first report if asked to", "[isa][checks]") {
+  Options options;
+  for (bool stop : {true, false}) {
+    options.stop_at_report = stop;
+    const LaunchResult result = run(setup + never_written + "s_barrier\n" + never_written + end, {}, options);
+    CHECK(result.reports.size() == (stop ? 1 : 2));
+  }
+}
+
 TEST_CASE("no rule's places leave out another rule's", "[isa][checks]") {
   using emulator::Finding;
   using emulator::ReportSink;
@@ -386,6 +417,17 @@ TEST_CASE("a kernel full of warnings runs to its end and shows its one error", "
 }
 
 //===--- Settings ---------------------------------------------------------------------------------------===//
+
+TEST_CASE("a check is set by its name, and off it is silent", "[isa][checks]") {
+  CHECK(emulator::check_names().size() == 18);
+  Options options;
+  CHECK(emulator::check_by_name(options.checks, "no such check") == nullptr);
+  CHECK(*emulator::check_by_name(options.checks, "uninitialised"));
+  only(run(setup + never_written + end, {}, options), ReportKind::lds_uninitialised);
+  *emulator::check_by_name(options.checks, "uninitialised") = false;
+  CHECK_FALSE(options.checks.uninitialised);
+  CHECK(run(setup + never_written + end, {}, options).ok());
+}
 
 TEST_CASE("instructions are not limited by default", "[isa][checks]") {
   const TestKernel kernel(end);

@@ -337,6 +337,33 @@ TEST_CASE("permutations leave out inactive lanes on both sides", "[isa][lds][lan
     CHECK(many.output[lane] == (lane == 3 ? 63 : 0));
 }
 
+//===--- Bank conflicts ---------------------------------------------------------------------------------===//
+
+TEST_CASE("bank conflicts are counted by the groups in which LDS serves lanes", "[isa][lds]") {
+  auto conflicts = [](const std::string &address, const std::string &access) {
+    const LaunchResult result =
+        run_checked(address +
+                        "v_mov_b32_e32 v4, 0\n v_mov_b32_e32 v5, 0\n v_mov_b32_e32 v6, 0\n"
+                        "v_mov_b32_e32 v7, 0\n" +
+                        access + wait_all,
+                    {.lds_bytes = 65536});
+    INFO(all_text(result));
+    CHECK(result.ok());
+    return result.counters.lds_bank_conflicts;
+  };
+  CHECK(conflicts("v_mov_b32_e32 v3, v1\n", "ds_write_b32 v3, v4\n") == 0);
+  // Stride of two dwords: two lanes on a bank in each group of 32.
+  CHECK(conflicts("v_lshlrev_b32_e32 v3, 1, v1\n", "ds_write_b32 v3, v4\n") == 2);
+  // Stride of 32 dwords: all lanes on one bank.
+  CHECK(conflicts("v_lshlrev_b32_e32 v3, 5, v1\n", "ds_write_b32 v3, v4\n") == 2 * 31);
+  // All lanes at one address: served at once.
+  CHECK(conflicts("v_mov_b32_e32 v3, 0\n", "ds_write_b32 v3, v4\n") == 0);
+  CHECK(conflicts("v_lshlrev_b32_e32 v3, 1, v1\n", "ds_write_b64 v3, v[4:5]\n") == 0);
+  CHECK(conflicts("v_lshlrev_b32_e32 v3, 2, v1\n", "ds_write_b128 v3, v[4:7]\n") == 0);
+  // Rows of 64 bytes: in each group of eight lanes pairs of lanes share the same four banks, four deep.
+  CHECK(conflicts("v_lshlrev_b32_e32 v3, 4, v1\n", "ds_write_b128 v3, v[4:7]\n") == 8 * 3);
+}
+
 //===--- Mistakes ---------------------------------------------------------------------------------------===//
 
 TEST_CASE("LDS atomics that are not aligned are reported and left out", "[isa][lds][checks]") {

@@ -1,7 +1,5 @@
 //===- memory_test.cpp - launches, and the memory they work on ------------------------------------------===//
-#include <catch2/catch.hpp>
-
-#include "isa/kernel_fixture.h"
+#include "isa/memory_fixture.h"
 
 namespace sluice::test {
 
@@ -97,6 +95,57 @@ TEST_CASE("launches that every driver refuses", "[isa][launch]") {
   CHECK_THROWS_WITH(launch("slot", {1, 1, 1}, {64, 1, 1}, 65537, 64), Catch::Contains("65537 bytes of LDS"));
   CHECK_THROWS_WITH(launch("slot", {1, 1, 1}, {64, 1, 1}, 0, 60),
                     Catch::Contains("60 bytes of kernel arguments"));
+}
+
+TEST_CASE("until the wait, a late load leaves the register as it was", "[isa][memory]") {
+  // With the check off, the value itself shows when the load arrives.
+  const TestKernel kernel(memory_setup + "v_mov_b32_e32 v4, 0x55\n global_load_dword v4, v1, s[8:9]\n"
+                                         "v_mov_b32_e32 v5, v4\n s_waitcnt vmcnt(0)\n"
+                                         "global_store_dwordx2 v3, v[4:5], s[12:13]\n s_endpgm\n");
+  for (CompletionOrder order : {CompletionOrder::late, CompletionOrder::early}) {
+    Memory memory;
+    auto *input = static_cast<uint32_t *>(memory.allocate(64 * 4));
+    auto *output = static_cast<uint32_t *>(memory.allocate(64 * 8));
+    for (uint32_t i = 0; i < 64; ++i)
+      input[i] = 1000 + i;
+    Options options;
+    options.checks = Checks::none();
+    options.completion = order;
+    CHECK(
+        kernel
+            .run(memory, {reinterpret_cast<uint64_t>(input), reinterpret_cast<uint64_t>(output)}, {}, options)
+            .ok());
+    CHECK(output[2 * 63] == 1063);
+    CHECK(output[2 * 63 + 1] == (order == CompletionOrder::late ? 0x55 : 1063));
+  }
+}
+
+TEST_CASE("a load out of bounds gives 0, and the others are as always", "[isa][memory]") {
+  const TestKernel kernel(memory_setup + "global_load_dword v4, v1, s[8:9] offset:128\n" + wait_all +
+                          "global_store_dword v1, v4, s[12:13]\n s_endpgm\n");
+  Memory memory;
+  auto *input = static_cast<uint32_t *>(memory.allocate(64 * 4));
+  auto *output = static_cast<uint32_t *>(memory.allocate(64 * 4));
+  for (uint32_t i = 0; i < 64; ++i)
+    input[i] = 1000 + i;
+  only(kernel.run(memory, {reinterpret_cast<uint64_t>(input), reinterpret_cast<uint64_t>(output)}),
+       ReportKind::global_out_of_bounds);
+  CHECK(output[31] == 1063);
+  CHECK(output[32] == 0);
+}
+
+TEST_CASE("loads through null and freed pointers are reported", "[isa][memory]") {
+  const TestKernel kernel(memory_setup + "global_load_dword v4, v1, s[8:9]\n" + wait_all + "s_endpgm\n");
+  Memory memory;
+  void *const data = memory.allocate(64 * 4);
+  std::memset(data, 0, 64 * 4);
+  const std::array<uint64_t, 8> arguments{reinterpret_cast<uint64_t>(data)};
+  CHECK(kernel.run(memory, arguments).ok());
+  REQUIRE(memory.release(data));
+  for (const auto &[kind, pointers] :
+       {std::pair(ReportKind::global_freed, arguments),
+        std::pair(ReportKind::global_out_of_bounds, std::array<uint64_t, 8>{})})
+    CHECK_THAT(only(kernel.run(memory, pointers), kind).disassembly, Catch::StartsWith("global_load_dword"));
 }
 
 TEST_CASE("device memory", "[isa][memory]") {

@@ -3,9 +3,52 @@
 // A missing wait state must be reported at the instruction that comes too early; the twin must stay silent.
 //
 //===----------------------------------------------------------------------------------------------------===//
-#include "isa/checked_programs.h"
+#include <catch2/catch.hpp>
+
+#include "isa/kernel_fixture.h"
 
 namespace sluice::test {
+
+namespace {
+
+struct Buffers {
+  Memory memory;
+  uint32_t *data = static_cast<uint32_t *>(memory.allocate(64 << 10));
+  Buffers() {
+    for (uint32_t i = 0; i < (64 << 10) / 4; ++i)
+      data[i] = i;
+  }
+  std::array<uint64_t, 8> arguments() const { return {reinterpret_cast<uint64_t>(data)}; }
+};
+
+/// Runs under every order of completion.
+void expect_silence(const std::string &source) {
+  const TestKernel kernel(source);
+  for (CompletionOrder order : {CompletionOrder::late, CompletionOrder::early, CompletionOrder::random}) {
+    Buffers buffers;
+    Options options;
+    options.completion = order;
+    const LaunchResult result = kernel.run(buffers.memory, buffers.arguments(), {}, options);
+    INFO(source << all_text(result));
+    CHECK(result.ok());
+  }
+}
+
+/// s[8:11]: a buffer resource over the data; v1: the work-item times 4.
+const std::string setup = R"(
+  s_load_dwordx2 s[8:9], s[0:1], 0x0
+  s_mov_b32 s10, 0x10000
+  s_mov_b32 s11, 0x00027000
+  v_and_b32_e32 v0, 0x3ff, v0
+  v_lshlrev_b32_e32 v1, 2, v0
+  s_mov_b32 m0, 0
+  s_waitcnt lgkmcnt(0)
+)";
+const std::string end = "s_endpgm\n";
+const std::string copy = "buffer_load_dword v1, s[8:11], 0 offen lds\n";
+const std::string wait_copy = "s_waitcnt vmcnt(0)\n";
+
+} // namespace
 
 TEST_CASE("wait states that the hardware does not enforce", "[isa][checks]") {
   const std::string zeros =

@@ -2,6 +2,8 @@
 // report: lds_race
 // at: ds_read_b32
 // other: buffer_load_dword
+// lane: 0
+// message: reads LDS byte 0,
 .include "kernel.inc"
 
 kernel_begin

@@ -1,6 +1,7 @@
 // LDS is read before it is written: it is undefined when a workgroup starts
 // report: lds_uninitialised
 // at: ds_read_b32
+// lane: 0
 .include "kernel.inc"
 
 kernel_begin
