@@ -22,7 +22,7 @@
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "lowering/Passes.h"
-#include "lowering/WaitCounters.h"
+#include "target/WaitCounters.h"
 
 namespace sluice {
 #define GEN_PASS_DEF_LOWERASYNCMARKS
@@ -52,7 +52,7 @@ struct MarkState {
 
   void issue() {
     for (unsigned &count : issuedSince)
-      count = std::min(count + 1, maxVmcnt);
+      count = std::min(count + 1, WaitCounters::maxVmcnt);
   }
   void mark() {
     issuedSince.insert(issuedSince.begin(), 0);
@@ -69,7 +69,7 @@ struct MarkState {
 
   unsigned vmcntFor(unsigned outstanding) const {
     if (issuedSince.size() == depth) outstanding = std::min<unsigned>(outstanding, depth - 1);
-    return outstanding < issuedSince.size() ? issuedSince[outstanding] : maxVmcnt;
+    return outstanding < issuedSince.size() ? issuedSince[outstanding] : WaitCounters::maxVmcnt;
   }
 };
 
@@ -136,7 +136,8 @@ struct LowerAsyncMarksPass : impl::LowerAsyncMarksBase<LowerAsyncMarksPass> {
                                               llvm::Twine(analysis.vmcnt[wait]) + ")"));
         // The fences keep LDS reads after the wait.
         createWaveFence(builder, wait.getLoc());
-        ROCDL::SWaitcntOp::create(builder, wait.getLoc(), encodeWaitcnt(analysis.vmcnt[wait], maxLgkmcnt));
+        ROCDL::SWaitcntOp::create(builder, wait.getLoc(),
+                                  WaitCounters{.vmcnt = analysis.vmcnt[wait]}.encode());
         createWaveFence(builder, wait.getLoc());
         done.push_back(wait);
       } else if (isa<AsyncMarkOp>(op)) {

@@ -26,8 +26,8 @@
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "lowering/Passes.h"
-#include "lowering/WaitCounters.h"
 #include "target/RequireChip.h"
+#include "target/WaitCounters.h"
 
 #include "mlir/Dialect/AMDGPU/IR/AMDGPUDialect.h"
 #include "llvm/ADT/MapVector.h"
@@ -246,7 +246,7 @@ private:
     constexpr int32_t letArithmeticCross = 0x2 | 0x8 | 0x400;
     Location loc = op.getLoc();
     Value place = pointer(builder, loc, op.getTile(), op.getLdsOffset());
-    ROCDL::SWaitcntOp::create(builder, loc, encodeWaitcnt(maxVmcnt, 0));
+    ROCDL::SWaitcntOp::create(builder, loc, WaitCounters{.lgkmcnt = 0}.encode());
     auto load =
         ROCDL::GlobalLoadLDSOp::create(builder, loc, op.getAddress(), place, /*size=*/op.getBytes(),
                                        /*offset=*/0, /*aux=*/0, ArrayAttr(), ArrayAttr(), ArrayAttr());
@@ -329,7 +329,7 @@ private:
 
   static void completeLds(OpBuilder &builder, Location loc, llvm::function_ref<void()> then) {
     createWaveFence(builder, loc);
-    ROCDL::SWaitcntOp::create(builder, loc, encodeWaitcnt(maxVmcnt, 0));
+    ROCDL::SWaitcntOp::create(builder, loc, WaitCounters{.lgkmcnt = 0}.encode());
     then();
     createWaveFence(builder, loc);
   }

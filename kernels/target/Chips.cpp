@@ -2,8 +2,9 @@
 //
 // Sources of the facts:
 //
-//   compute units   AMD's data sheets: MI250 (one of its two dies), MI300X, MI355X
-//   LDS bytes       LLVM's AMDGPU features, addressablelocalmemorysize*
+//   name, wave,     the loader's table, src/package/chips.h
+//   compute units,
+//   LDS bytes
 //   VGPRs           LLVM's AMDGPUUsage: 512 per lane of a SIMD, divided between its waves
 //   LDS banks       AMD Instinct MI200 and MI300 ISA manuals; for gfx950 published measurements (HipKittens)
 //
@@ -14,6 +15,8 @@
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "target/Chips.h"
+
+#include "package/chips.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -33,46 +36,44 @@ static constexpr Mfma upToEightPerLane[] = {
     {{16, 16, 16}, 4}, {{16, 16, 32}, 4}, {{32, 32, 8}, 8}, {{32, 32, 16}, 8}};
 static constexpr Mfma eightBytesPerLane[] = {{{16, 16, 32}, 4}, {{32, 32, 16}, 8}};
 
+/// A row: the loader's table has some of its facts, and `chip` the others.
+static Chip extended(std::string_view name, Chip chip) {
+  const package::Chip *loaded = package::find_chip(name);
+  chip.name = llvm::StringRef(loaded->name);
+  chip.computeUnits = loaded->compute_units;
+  chip.waveSize = loaded->wave_size;
+  chip.ldsBytes = loaded->lds_bytes;
+  return chip;
+}
+
 static const Chip chips[] = {
-    {.name = "gfx90a",
-     .computeUnits = 104,
-     .waveSize = 64,
-     .ldsBytes = 64 * 1024,
-     .vgprs = 512,
-     .directToLdsBytes = upToDword,
-     .ldsReadBanks = banks32,
-     .mfmas = halfRate,
-     .f16MfmaSuffix = "f16",
-     .bf16MfmaSuffix = "bf16_1k",
-     .fp8 = Fp8Flavour::None,
-     .transposingLdsReads = false,
-     .packedBf16Conversion = false},
-    {.name = "gfx942",
-     .computeUnits = 304,
-     .waveSize = 64,
-     .ldsBytes = 64 * 1024,
-     .vgprs = 512,
-     .directToLdsBytes = upToDword,
-     .ldsReadBanks = banks32,
-     .mfmas = fourPerLane,
-     .fp8Mfmas = eightBytesPerLane,
-     .fp8 = Fp8Flavour::Fnuz,
-     .transposingLdsReads = false,
-     .packedBf16Conversion = false,
-     .hasHazardRules = true},
-    {.name = "gfx950",
-     .computeUnits = 256,
-     .waveSize = 64,
-     .ldsBytes = 160 * 1024,
-     .vgprs = 512,
-     .directToLdsBytes = upToFourDwords,
-     .ldsReadBanks = banks64,
-     .mfmas = upToEightPerLane,
-     .fp8Mfmas = eightBytesPerLane,
-     .fp8 = Fp8Flavour::Ocp,
-     .transposingLdsReads = true,
-     .packedBf16Conversion = true,
-     .waitStatesBehindMfma = 4},
+    extended("gfx90a", {.vgprs = 512,
+                        .directToLdsBytes = upToDword,
+                        .ldsReadBanks = banks32,
+                        .mfmas = halfRate,
+                        .f16MfmaSuffix = "f16",
+                        .bf16MfmaSuffix = "bf16_1k",
+                        .fp8 = Fp8Flavour::None,
+                        .transposingLdsReads = false,
+                        .packedBf16Conversion = false}),
+    extended("gfx942", {.vgprs = 512,
+                        .directToLdsBytes = upToDword,
+                        .ldsReadBanks = banks32,
+                        .mfmas = fourPerLane,
+                        .fp8Mfmas = eightBytesPerLane,
+                        .fp8 = Fp8Flavour::Fnuz,
+                        .transposingLdsReads = false,
+                        .packedBf16Conversion = false,
+                        .hasHazardRules = true}),
+    extended("gfx950", {.vgprs = 512,
+                        .directToLdsBytes = upToFourDwords,
+                        .ldsReadBanks = banks64,
+                        .mfmas = upToEightPerLane,
+                        .fp8Mfmas = eightBytesPerLane,
+                        .fp8 = Fp8Flavour::Ocp,
+                        .transposingLdsReads = true,
+                        .packedBf16Conversion = true,
+                        .waitStatesBehindMfma = 4}),
 };
 
 unsigned Chip::mfmaPasses(MfmaShape shape, unsigned elementBytes) const {

@@ -1,6 +1,7 @@
 //===- Chips.h - what each chip can do --------------------------------------------------------*- C++ -*-===//
 //
-// The only place that knows chips. Passes and builders ask for a capability, never for a name.
+// The only place, besides the loader's shorter table, that knows chips. Passes and builders ask for a
+// capability, never for a name.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -37,10 +38,12 @@ enum class Fp8Flavour { None, Fnuz, Ocp };
 constexpr unsigned simdsPerComputeUnit = 4;
 
 struct Chip {
-  llvm::StringRef name;
-  unsigned computeUnits; // of one device as HIP counts devices
-  unsigned waveSize;
-  unsigned ldsBytes;                         // per workgroup
+  // As in the loader's table, src/package/chips.h.
+  llvm::StringRef name = {};
+  unsigned computeUnits = 0; // of one device as HIP counts devices
+  unsigned waveSize = 0;
+  unsigned ldsBytes = 0; // per workgroup
+
   unsigned vgprs;                            // per lane and SIMD, ArchVGPR and AccVGPR together
   llvm::ArrayRef<unsigned> directToLdsBytes; // per lane and instruction, ascending
   llvm::ArrayRef<LdsReadBanks> ldsReadBanks = {};

@@ -21,7 +21,9 @@
 //===----------------------------------------------------------------------------------------------------===//
 #include "target/ScheduleMachineCode.h"
 
+#include "target/Chips.h"
 #include "target/ScheduleChoices.h"
+#include "target/WaitCounters.h"
 
 #include "llvm/CodeGen/MachineFunctionPass.h"
 #include "llvm/CodeGen/TargetInstrInfo.h"
@@ -37,9 +39,8 @@ namespace {
 
 using namespace llvm;
 
-// In turns of 4 clk. The vector unit can read an MFMA's result `matrixLatency` turns after its issue (8
-// passes).
-constexpr unsigned matrixPasses = 8, matrixLatency = 12, transcendentalTurns = 4;
+// In turns of 4 clk, which are the passes of MFMAs and the units of wait states.
+constexpr unsigned transcendentalTurns = 4;
 // Wait states that the hardware requires, plus a turn: after a transcendental; from the vector unit to the
 // matrix core; for a scalar that the vector unit has written; for M0, before an instruction that addresses
 // LDS with it.
@@ -54,18 +55,14 @@ struct Node {
   SmallVector<std::pair<unsigned, unsigned>, 8> users = {}; // and after how many turns
 };
 
-/// The counters of s_waitcnt on gfx9 (ISA manual, S_WAITCNT).
-struct Wait {
-  static constexpr int64_t lgkmShift = 8, lgkmMask = 0xf;
-  static unsigned vm(int64_t immediate) { return unsigned((immediate & 0xf) | (immediate >> 14 & 0x3) << 4); }
-  static unsigned lgkm(int64_t immediate) { return unsigned(immediate >> lgkmShift & lgkmMask); }
-  static int64_t withLgkm(int64_t immediate, unsigned count) {
-    return (immediate & ~(lgkmMask << lgkmShift)) | int64_t(count) << lgkmShift;
-  }
-  static bool isForLgkmOnly(int64_t immediate) {
-    constexpr int64_t others = 0xc07f; // vmcnt and expcnt: waits for neither
-    return (immediate & others) == others;
-  }
+/// What an MFMA costs. All count as one of 32x32x8, which most are.
+struct MatrixCosts {
+  static constexpr MfmaShape shape = {32, 32, 8};
+  explicit MatrixCosts(const Chip &chip)
+      : passes(chip.mfmaPasses(shape, 2)), latency(chip.mfmaResultWaitStates(shape) + 1) {}
+
+  unsigned passes;  // until the matrix core is free
+  unsigned latency; // until the vector unit can read the result
 };
 
 /// Classifies a function's instructions.
@@ -140,12 +137,12 @@ private:
   };
 
   void wait(int64_t immediate, Retired retired) {
-    unsigned vm = Wait::vm(immediate), lgkm = Wait::lgkm(immediate);
+    WaitCounters counters = WaitCounters::decode(immediate);
     SmallVector<MCRegUnit> done;
     for (const auto &[unit, load] : loads)
-      if (load.counter == Counter::vector ? load.later >= vm
-          : load.counter == Counter::lds  ? load.later >= lgkm
-                                          : lgkm == 0)
+      if (load.counter == Counter::vector ? load.later >= counters.vmcnt
+          : load.counter == Counter::lds  ? load.later >= counters.lgkmcnt
+                                          : counters.lgkmcnt == 0)
         done.push_back(unit);
     for (MCRegUnit unit : done) {
       loads.erase(unit);
@@ -158,10 +155,10 @@ private:
 
 class BlockScheduler {
 public:
-  BlockScheduler(MachineBasicBlock &block, const Code &code, const ScheduleChoices &choices,
-                 InFlight inFlight)
-      : block(block), code(code), choices(choices), registers(code.registers), inFlight(std::move(inFlight)) {
-  }
+  BlockScheduler(MachineBasicBlock &block, const Code &code, const MatrixCosts &matrix,
+                 const ScheduleChoices &choices, InFlight inFlight)
+      : block(block), code(code), matrix(matrix), choices(choices), registers(code.registers),
+        inFlight(std::move(inFlight)) {}
 
   void run() {
     SmallVector<MachineInstr *> region;
@@ -207,7 +204,7 @@ private:
   unsigned latency(const Node &def, const Node &use, MCRegister written) const {
     switch (def.kind) {
     case Kind::matrix:
-      return use.kind == Kind::matrix ? 1 : matrixLatency;
+      return use.kind == Kind::matrix ? 1 : matrix.latency;
     case Kind::transcendental:
       return use.kind == Kind::matrix ? toMatrix : afterTranscendental;
     case Kind::vector:
@@ -301,7 +298,7 @@ private:
       Node &node = nodes[*chosen];
       issued[*chosen] = true;
       block.splice(end, &block, node.instruction->getIterator());
-      if (node.kind == Kind::matrix) matrixFree = now + matrixPasses;
+      if (node.kind == Kind::matrix) matrixFree = now + matrix.passes;
       if (node.kind == Kind::transcendental)
         portFree = now + transcendentalTurns;
       else if (node.kind == Kind::matrix || node.kind == Kind::vector)
@@ -339,17 +336,18 @@ private:
       else if (endsRegion(instruction) || nameOf(instruction) == "S_BARRIER")
         earlier = nullptr;
       if (kind != Kind::wait) continue;
-      int64_t immediate = instruction.getOperand(0).getImm();
-      if (!Wait::isForLgkmOnly(immediate)) {
+      const WaitCounters counters = WaitCounters::decode(instruction.getOperand(0).getImm());
+      if (!counters.isForLgkmcntOnly()) {
         earlier = nullptr;
         continue;
       }
-      if (earlier && since <= choices.waitsApart && Wait::lgkm(immediate) >= issuedSince) {
+      if (earlier && since <= choices.waitsApart && counters.lgkmcnt >= issuedSince) {
         MachineOperand &operand = earlier->getOperand(0);
-        unsigned both = std::min(Wait::lgkm(operand.getImm()), Wait::lgkm(immediate) - issuedSince);
+        const unsigned both =
+            std::min(WaitCounters::decode(operand.getImm()).lgkmcnt, counters.lgkmcnt - issuedSince);
         unsigned before = reads.size() - issuedSince;
         if (before <= both || reads[before - both - 1] + choices.readsBefore <= earlierPlace) {
-          operand.setImm(Wait::withLgkm(operand.getImm(), both));
+          operand.setImm(WaitCounters{.lgkmcnt = both}.encode());
           instruction.eraseFromParent();
           continue;
         }
@@ -362,6 +360,7 @@ private:
 
   MachineBasicBlock &block;
   const Code &code;
+  const MatrixCosts &matrix;
   const ScheduleChoices &choices;
   const TargetRegisterInfo &registers;
   InFlight inFlight; // where the region begins, then after each of its instructions
@@ -379,6 +378,9 @@ public:
   }
   bool runOnMachineFunction(MachineFunction &function) override {
     const Code code(function);
+    const Chip *chip = findChip(function.getSubtarget().getCPU());
+    if (!chip) llvm::report_fatal_error("the chip is not in the chip table");
+    const MatrixCosts matrix(*chip);
     // At the start of each block.
     llvm::DenseMap<const MachineBasicBlock *, InFlight> inFlight;
     for (bool changed = true; changed;) {
@@ -399,7 +401,7 @@ public:
       for (MachineInstr &instruction : make_early_inc_range(block))
         if (instruction.isImplicitDef()) instruction.eraseFromParent();
     for (MachineBasicBlock &block : function) {
-      BlockScheduler scheduler(block, code, choices, inFlight[&block]);
+      BlockScheduler scheduler(block, code, matrix, choices, inFlight[&block]);
       if (!scheduler.multiplies()) continue;
       scheduler.run();
       changed = true;

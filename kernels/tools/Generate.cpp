@@ -3,6 +3,7 @@
 
 #include "attention/Kernel.h"
 #include "cache_ops/CacheOps.h"
+#include "package/feature_names.h"
 #include "package/kernargs.h"
 #include "package/pack_merge.h"
 #include "package/pack_writer.h"
@@ -23,28 +24,34 @@ namespace sluice {
 namespace {
 
 package::KernelEntry packageEntry(const AttentionVariant &variant, unsigned waveSize) {
+  namespace names = package::feature_names;
   package::KernelEntry entry;
   entry.threads = variant.waves * waveSize;
   entry.kernarg_bytes = sizeof(package::AttentionKernargs);
   entry.kernarg_hash = package::attention_kernarg_hash();
-  entry.features = {"causal", "window", "mask",       "soft_cap", "bias",   "alibi", "sink_logits",
-                    "scales", "lse",    "lse_base_2", "lengths",  "ragged", "v_in_k"};
-  if (variant.paged) entry.features.insert(entry.features.end(), {"paged", "csr", "page_index_64", "k_pack"});
+  entry.features = {names::causal,  names::window,      names::mask,   names::soft_cap, names::bias,
+                    names::alibi,   names::sink_logits, names::scales, names::lse,      names::lse_base_2,
+                    names::lengths, names::ragged,      names::v_in_k};
+  if (variant.paged)
+    entry.features.insert(entry.features.end(),
+                          {names::paged, names::csr, names::page_index_64, names::k_pack});
   entry.p_rounding = variant.dtype == "f16" || variant.dtype == "bf16" ? "centred_cut" : "nearest_even";
   return entry;
 }
 
 package::KernelEntry packageEntry(const CacheOpVariant &variant, unsigned) {
   ArrayRef<package::KernargField> fields = kernargFields(variant);
+  namespace names = package::feature_names;
   package::KernelEntry entry;
   entry.threads = package::cache_op_threads;
   entry.kernarg_bytes = fields.back().offset + package::kernarg_bytes(fields.back().kind);
   entry.kernarg_hash = package::kernarg_hash(fields);
   if (variant.operation == "merge_states")
-    entry.features = {"lse", "lse_base_2", "sink_logits"};
+    entry.features = {names::lse, names::lse_base_2, names::sink_logits};
   else
-    entry.features = {"slots", "block", "csr", "page_index_64", "x_packed", "rotary"};
-  if (variant.to == "e4m3fnuz") entry.features.push_back("scale");
+    entry.features = {names::slots,         names::block,    names::csr,
+                      names::page_index_64, names::x_packed, names::rotary};
+  if (variant.to == "e4m3fnuz") entry.features.push_back(names::scale);
   return entry;
 }
 

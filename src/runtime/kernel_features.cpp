@@ -1,6 +1,7 @@
 //===- kernel_features.cpp - features of kernels beyond plain attention ---------------------------------===//
 #include "runtime/kernel_features.h"
 
+#include "package/feature_names.h"
 #include "support/failure.h"
 
 #include <algorithm>
@@ -11,6 +12,7 @@ namespace sluice::runtime {
 namespace {
 
 using Problem = sluice_problem;
+namespace names = package::feature_names;
 using support::text;
 
 #define SLUICE_FLAG_FEATURE(name, flag)                                                                      \
@@ -31,27 +33,27 @@ std::string window(const Problem &p) {
 }
 
 constexpr Feature table[] = {
-    SLUICE_FIELD_FEATURE("ragged", mode, p.mode == SLUICE_MODE_RAGGED, "SLUICE_MODE_DENSE (0)"),
-    SLUICE_FIELD_FEATURE("paged", mode, p.mode == SLUICE_MODE_PAGED, "SLUICE_MODE_DENSE (0)"),
-    SLUICE_FIELD_FEATURE("csr", page_table_kind, p.page_table_kind == SLUICE_PAGE_TABLE_CSR,
+    SLUICE_FIELD_FEATURE(names::ragged, mode, p.mode == SLUICE_MODE_RAGGED, "SLUICE_MODE_DENSE (0)"),
+    SLUICE_FIELD_FEATURE(names::paged, mode, p.mode == SLUICE_MODE_PAGED, "SLUICE_MODE_DENSE (0)"),
+    SLUICE_FIELD_FEATURE(names::csr, page_table_kind, p.page_table_kind == SLUICE_PAGE_TABLE_CSR,
                          "SLUICE_PAGE_TABLE_BLOCK (1)"),
-    SLUICE_FLAG_FEATURE("page_index_64", SLUICE_PAGE_INDEX_64),
-    SLUICE_FIELD_FEATURE("k_pack", k_pack, p.k_pack != 0, "0"),
-    SLUICE_FLAG_FEATURE("v_in_k", SLUICE_V_IN_K),
-    SLUICE_FLAG_FEATURE("causal", SLUICE_CAUSAL),
-    {"window", "flags",
+    SLUICE_FLAG_FEATURE(names::page_index_64, SLUICE_PAGE_INDEX_64),
+    SLUICE_FIELD_FEATURE(names::k_pack, k_pack, p.k_pack != 0, "0"),
+    SLUICE_FLAG_FEATURE(names::v_in_k, SLUICE_V_IN_K),
+    SLUICE_FLAG_FEATURE(names::causal, SLUICE_CAUSAL),
+    {names::window, "flags",
      [](const Problem &p) { return (p.flags & (SLUICE_HAS_WINDOW_LEFT | SLUICE_HAS_WINDOW_RIGHT)) != 0; },
      window, "no window"},
-    SLUICE_FLAG_FEATURE("mask", SLUICE_BOOL_MASK),
-    SLUICE_FIELD_FEATURE("soft_cap", soft_cap, p.soft_cap != 0, "0"),
-    SLUICE_FIELD_FEATURE("bias", bias_type, p.bias_type != 0, "0 (no bias)"),
-    SLUICE_FLAG_FEATURE("alibi", SLUICE_ALIBI),
-    SLUICE_FLAG_FEATURE("sink_logits", SLUICE_SINK_LOGITS),
-    SLUICE_FIELD_FEATURE("scales", q_scale_kind, p.q_scale_kind != 0, "SLUICE_SCALE_NONE (0)"),
-    SLUICE_FIELD_FEATURE("scales", k_scale_kind, p.k_scale_kind != 0, "SLUICE_SCALE_NONE (0)"),
-    SLUICE_FIELD_FEATURE("scales", v_scale_kind, p.v_scale_kind != 0, "SLUICE_SCALE_NONE (0)"),
-    SLUICE_FLAG_FEATURE("lse", SLUICE_WRITE_LSE),
-    SLUICE_FIELD_FEATURE("lse_base_2", lse_base,
+    SLUICE_FLAG_FEATURE(names::mask, SLUICE_BOOL_MASK),
+    SLUICE_FIELD_FEATURE(names::soft_cap, soft_cap, p.soft_cap != 0, "0"),
+    SLUICE_FIELD_FEATURE(names::bias, bias_type, p.bias_type != 0, "0 (no bias)"),
+    SLUICE_FLAG_FEATURE(names::alibi, SLUICE_ALIBI),
+    SLUICE_FLAG_FEATURE(names::sink_logits, SLUICE_SINK_LOGITS),
+    SLUICE_FIELD_FEATURE(names::scales, q_scale_kind, p.q_scale_kind != 0, "SLUICE_SCALE_NONE (0)"),
+    SLUICE_FIELD_FEATURE(names::scales, k_scale_kind, p.k_scale_kind != 0, "SLUICE_SCALE_NONE (0)"),
+    SLUICE_FIELD_FEATURE(names::scales, v_scale_kind, p.v_scale_kind != 0, "SLUICE_SCALE_NONE (0)"),
+    SLUICE_FLAG_FEATURE(names::lse, SLUICE_WRITE_LSE),
+    SLUICE_FIELD_FEATURE(names::lse_base_2, lse_base,
                          p.flags & SLUICE_WRITE_LSE && p.lse_base == SLUICE_LSE_BASE_2,
                          "SLUICE_LSE_BASE_E (0)"),
 };
@@ -67,9 +69,10 @@ struct CallFeature {
 };
 
 constexpr CallFeature call_table[] = {
-    {"ragged", "q_starts", [](const Problem &, const sluice_args &a) { return a.q_starts != nullptr; }},
-    {"lengths", "q_lengths", [](const Problem &, const sluice_args &a) { return a.q_lengths != nullptr; }},
-    {"lengths", "kv_lengths",
+    {names::ragged, "q_starts", [](const Problem &, const sluice_args &a) { return a.q_starts != nullptr; }},
+    {names::lengths, "q_lengths",
+     [](const Problem &, const sluice_args &a) { return a.q_lengths != nullptr; }},
+    {names::lengths, "kv_lengths",
      [](const Problem &p, const sluice_args &a) {
        return a.kv_lengths != nullptr && p.mode != SLUICE_MODE_PAGED; // if they are not part of the mode
      }},
@@ -83,7 +86,7 @@ consteval size_t bytes_of_all_names() {
     if (feature.name != previous) bytes += feature.name.size() + 1;
     previous = feature.name;
   }
-  return bytes + std::string_view("lengths").size();
+  return bytes + std::string_view(names::lengths).size();
 }
 static_assert(bytes_of_all_names() < sizeof(sluice_kernel_info::features), "a kernel can list all it can do");
 

@@ -1,12 +1,16 @@
 //===- support_questions.cpp - the support of a context, asked one question at a time -------------------===//
 #include "tools/support_questions.h"
 
+#include "package/feature_names.h"
+
 #include <set>
 #include <string_view>
 
 namespace sluice::tools {
 
 namespace {
+
+namespace names = package::feature_names;
 
 void make_paged(sluice_problem &problem) {
   problem.mode = SLUICE_MODE_PAGED;
@@ -15,90 +19,94 @@ void make_paged(sluice_problem &problem) {
 }
 
 constexpr Question list[] = {
-    {"LSE", "`SLUICE_WRITE_LSE`", "lse", [](sluice_problem &p) { p.flags |= SLUICE_WRITE_LSE; }, "*_full_*"},
-    {"LSE to base 2", "`lse_base`", "lse_base_2",
+    {"LSE", "`SLUICE_WRITE_LSE`", names::lse, [](sluice_problem &p) { p.flags |= SLUICE_WRITE_LSE; },
+     "*_full_*"},
+    {"LSE to base 2", "`lse_base`", names::lse_base_2,
      [](sluice_problem &p) {
        p.flags |= SLUICE_WRITE_LSE;
        p.lse_base = SLUICE_LSE_BASE_2;
      },
      "*_lse2*"},
     {"grouped heads", "`kv_heads`", "", [](sluice_problem &p) { p.kv_heads = 1; }, "*_h8x2_*"},
-    {"ragged", "`mode`", "ragged", [](sluice_problem &p) { p.mode = SLUICE_MODE_RAGGED; }, "ragged_*"},
-    {"lengths of sequences", "`q_lengths`, `kv_lengths`", "lengths", nullptr, "*_lengths*"},
-    {"paged", "`mode`", "paged", make_paged, "paged_*"},
-    {"pages of any size", "`page_size`", "paged",
+    {"ragged", "`mode`", names::ragged, [](sluice_problem &p) { p.mode = SLUICE_MODE_RAGGED; }, "ragged_*"},
+    {"lengths of sequences", "`q_lengths`, `kv_lengths`", names::lengths, nullptr, "*_lengths*"},
+    {"paged", "`mode`", names::paged, make_paged, "paged_*"},
+    {"pages of any size", "`page_size`", names::paged,
      [](sluice_problem &p) {
        make_paged(p);
        p.page_size = 3;
      },
      "paged_*_p3[!0-9]*"},
-    {"page table in CSR", "`page_table_kind`", "csr",
+    {"page table in CSR", "`page_table_kind`", names::csr,
      [](sluice_problem &p) {
        make_paged(p);
        p.page_table_kind = SLUICE_PAGE_TABLE_CSR;
      },
      "paged_*csr*"},
-    {"64-bit page numbers", "`SLUICE_PAGE_INDEX_64`", "page_index_64",
+    {"64-bit page numbers", "`SLUICE_PAGE_INDEX_64`", names::page_index_64,
      [](sluice_problem &p) {
        make_paged(p);
        p.flags |= SLUICE_PAGE_INDEX_64;
      },
      "paged_*wide*"},
-    {"x-packed K", "`k_pack`", "k_pack",
+    {"x-packed K", "`k_pack`", names::k_pack,
      [](sluice_problem &p) {
        make_paged(p);
        p.k_pack = 8;
      },
      "paged_*xpack*"},
-    {"V in K", "`SLUICE_V_IN_K`", "v_in_k", [](sluice_problem &p) { p.flags |= SLUICE_V_IN_K; }, "*_vink*"},
-    {"causal, bottom-right", "`SLUICE_CAUSAL`", "causal", [](sluice_problem &p) { p.flags |= SLUICE_CAUSAL; },
-     "*_causal_*"},
-    {"causal, top-left", "`mask_alignment`", "causal",
+    {"V in K", "`SLUICE_V_IN_K`", names::v_in_k, [](sluice_problem &p) { p.flags |= SLUICE_V_IN_K; },
+     "*_vink*"},
+    {"causal, bottom-right", "`SLUICE_CAUSAL`", names::causal,
+     [](sluice_problem &p) { p.flags |= SLUICE_CAUSAL; }, "*_causal_*"},
+    {"causal, top-left", "`mask_alignment`", names::causal,
      [](sluice_problem &p) {
        p.flags |= SLUICE_CAUSAL;
        p.mask_alignment = SLUICE_TOP_LEFT;
      },
      "*_topleft_*"},
-    {"window to the left", "`window_left`", "window",
+    {"window to the left", "`window_left`", names::window,
      [](sluice_problem &p) {
        p.flags |= SLUICE_HAS_WINDOW_LEFT;
        p.window_left = 128;
      },
      "*_left*"},
-    {"window to the right", "`window_right`", "window",
+    {"window to the right", "`window_right`", names::window,
      [](sluice_problem &p) {
        p.flags |= SLUICE_HAS_WINDOW_RIGHT;
        p.window_right = 128;
      },
      "*_right*"},
-    {"sink tokens always visible", "`sink_tokens`", "window",
+    {"sink tokens always visible", "`sink_tokens`", names::window,
      [](sluice_problem &p) {
        p.flags |= SLUICE_HAS_WINDOW_LEFT;
        p.window_left = 128;
        p.sink_tokens = 4;
      },
      "*_keep*"},
-    {"mask of bits", "`SLUICE_BOOL_MASK`", "mask", [](sluice_problem &p) { p.flags |= SLUICE_BOOL_MASK; },
-     "*_bits*"},
-    {"soft cap", "`soft_cap`", "soft_cap", [](sluice_problem &p) { p.soft_cap = 30; }, "*_cap[0-9]*"},
-    {"bias of F32", "`bias_type`", "bias", [](sluice_problem &p) { p.bias_type = SLUICE_F32; }, "*_biasf32*"},
-    {"bias of F16", "`bias_type`", "bias", [](sluice_problem &p) { p.bias_type = SLUICE_F16; }, "*_biasf16*"},
-    {"bias of BF16", "`bias_type`", "bias", [](sluice_problem &p) { p.bias_type = SLUICE_BF16; },
+    {"mask of bits", "`SLUICE_BOOL_MASK`", names::mask,
+     [](sluice_problem &p) { p.flags |= SLUICE_BOOL_MASK; }, "*_bits*"},
+    {"soft cap", "`soft_cap`", names::soft_cap, [](sluice_problem &p) { p.soft_cap = 30; }, "*_cap[0-9]*"},
+    {"bias of F32", "`bias_type`", names::bias, [](sluice_problem &p) { p.bias_type = SLUICE_F32; },
+     "*_biasf32*"},
+    {"bias of F16", "`bias_type`", names::bias, [](sluice_problem &p) { p.bias_type = SLUICE_F16; },
+     "*_biasf16*"},
+    {"bias of BF16", "`bias_type`", names::bias, [](sluice_problem &p) { p.bias_type = SLUICE_BF16; },
      "*_biasbf16*"},
-    {"ALiBi", "`SLUICE_ALIBI`", "alibi", [](sluice_problem &p) { p.flags |= SLUICE_ALIBI; }, "*_alibi*"},
-    {"sink logits", "`SLUICE_SINK_LOGITS`", "sink_logits",
+    {"ALiBi", "`SLUICE_ALIBI`", names::alibi, [](sluice_problem &p) { p.flags |= SLUICE_ALIBI; }, "*_alibi*"},
+    {"sink logits", "`SLUICE_SINK_LOGITS`", names::sink_logits,
      [](sluice_problem &p) { p.flags |= SLUICE_SINK_LOGITS; }, "*_sinks*"},
-    {"scale of Q", "`q_scale_kind`", "scales",
+    {"scale of Q", "`q_scale_kind`", names::scales,
      [](sluice_problem &p) { p.q_scale_kind = SLUICE_SCALE_PER_TENSOR; }, "*_qtensor*"},
-    {"scale of K", "`k_scale_kind`", "scales",
+    {"scale of K", "`k_scale_kind`", names::scales,
      [](sluice_problem &p) { p.k_scale_kind = SLUICE_SCALE_PER_TENSOR; }, "*_ktensor*"},
-    {"scale of V", "`v_scale_kind`", "scales",
+    {"scale of V", "`v_scale_kind`", names::scales,
      [](sluice_problem &p) { p.v_scale_kind = SLUICE_SCALE_PER_TENSOR; }, "*_vtensor*"},
-    {"scales of Q per head", "`q_scale_kind`", "scales",
+    {"scales of Q per head", "`q_scale_kind`", names::scales,
      [](sluice_problem &p) { p.q_scale_kind = SLUICE_SCALE_PER_HEAD; }, "*_qhead*"},
-    {"scales of K per head", "`k_scale_kind`", "scales",
+    {"scales of K per head", "`k_scale_kind`", names::scales,
      [](sluice_problem &p) { p.k_scale_kind = SLUICE_SCALE_PER_HEAD; }, "*_khead*"},
-    {"scales of V per head", "`v_scale_kind`", "scales",
+    {"scales of V per head", "`v_scale_kind`", names::scales,
      [](sluice_problem &p) { p.v_scale_kind = SLUICE_SCALE_PER_HEAD; }, "*_vhead*"},
     {"scales per token", "`k_scale_kind`", "",
      [](sluice_problem &p) { p.k_scale_kind = SLUICE_SCALE_PER_TOKEN; }, ""},
@@ -126,8 +134,8 @@ std::span<const Question> questions() {
 }
 
 const char *type_name(uint32_t type) {
-  constexpr const char *names[] = {"", "F16", "BF16", "F32", "E4M3FNUZ", "E4M3FN", "E5M2FNUZ", "E5M2"};
-  return names[type];
+  constexpr const char *type_names[] = {"", "F16", "BF16", "F32", "E4M3FNUZ", "E4M3FN", "E5M2FNUZ", "E5M2"};
+  return type_names[type];
 }
 
 std::string text_of(const Types &types) {

@@ -18,17 +18,19 @@
 #include "emulator/hip/report_file.h"
 #include "emulator/hip/types.h"
 #include "emulator/machine/machine.h"
+#include "package/chips.h"
 
 namespace sluice::emulator::hip {
 
 // MI300X, as reported by its HIP runtime.
 inline constexpr const char *device_name = "AMD Instinct MI300X (emulated)";
 inline constexpr const char *device_target = "gfx942:sramecc+:xnack-";
-inline constexpr int compute_units = 304;
+inline constexpr const package::Chip &described_chip = *package::find_chip("gfx942");
+inline constexpr int compute_units = int(described_chip.compute_units);
 inline constexpr int least_stream_priority = 1;
 inline constexpr int greatest_stream_priority = -1;
-inline constexpr int wave_lanes = 64;
-inline constexpr int lds_bytes = 64 << 10;
+inline constexpr int wave_lanes = int(described_chip.wave_size);
+inline constexpr int lds_bytes = int(described_chip.lds_bytes);
 inline constexpr int max_workgroup_threads = 1024;
 inline constexpr int hip_version = 70000000; // HIP 7.0.0
 

@@ -5,9 +5,13 @@
 #include <stdexcept>
 #include <string>
 
+#include "package/chips.h"
+
 namespace sluice::emulator::timing {
 
 namespace {
+
+static_assert(device_xcds * xcd_compute_units == package::find_chip("gfx942")->compute_units);
 
 constexpr Device reference; // the device on which the constants were measured
 

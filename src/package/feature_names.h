@@ -1,0 +1,37 @@
+//===- feature_names.h - names of what kernels can do beyond their plain operation ----------------------===//
+//
+// The generator writes the names of a kernel's features into its manifest entry; the runtime compares them
+// with what a problem or a call needs, and passes them on in sluice_kernel_info::features.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+namespace sluice::package::feature_names {
+
+// Attention; some of them also cache operations.
+inline constexpr char causal[] = "causal";
+inline constexpr char window[] = "window";
+inline constexpr char mask[] = "mask";
+inline constexpr char soft_cap[] = "soft_cap";
+inline constexpr char bias[] = "bias";
+inline constexpr char alibi[] = "alibi";
+inline constexpr char sink_logits[] = "sink_logits";
+inline constexpr char scales[] = "scales";
+inline constexpr char lse[] = "lse";
+inline constexpr char lse_base_2[] = "lse_base_2";
+inline constexpr char lengths[] = "lengths";
+inline constexpr char ragged[] = "ragged";
+inline constexpr char v_in_k[] = "v_in_k";
+inline constexpr char paged[] = "paged";
+inline constexpr char csr[] = "csr";
+inline constexpr char page_index_64[] = "page_index_64";
+inline constexpr char k_pack[] = "k_pack";
+
+// Cache operations only.
+inline constexpr char slots[] = "slots";
+inline constexpr char block[] = "block";
+inline constexpr char x_packed[] = "x_packed";
+inline constexpr char rotary[] = "rotary";
+inline constexpr char scale[] = "scale";
+
+} // namespace sluice::package::feature_names
