@@ -36,8 +36,8 @@ endfunction()
 function(sluice_set_rpath target)
   set(paths ${ARGN})
   if(LLVM_LIBRARY_DIR)
-    find_file(SLUICE_SYSTEM_LLVM libLLVM.so.${LLVM_VERSION_MAJOR}.${LLVM_VERSION_MINOR}
-              PATHS ${CMAKE_C_IMPLICIT_LINK_DIRECTORIES} NO_DEFAULT_PATH)
+    find_file(SLUICE_SYSTEM_LLVM libLLVM.so.${LLVM_VERSION_MAJOR}.${LLVM_VERSION_MINOR} PATHS ${CMAKE_C_IMPLICIT_LINK_DIRECTORIES}
+              NO_DEFAULT_PATH)
     mark_as_advanced(SLUICE_SYSTEM_LLVM)
     if(NOT SLUICE_SYSTEM_LLVM)
       list(APPEND paths ${LLVM_LIBRARY_DIR})

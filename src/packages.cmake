@@ -57,7 +57,7 @@ foreach(pair "runtime libsluice libsluice1" "emulator libsluice_emulator sluice-
   list(GET pair 1 library)
   list(GET pair 2 package)
   file(WRITE ${control}/${component}/shlibs
-    "${library} ${PROJECT_VERSION_MAJOR} ${package} (>= ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})\n")
+       "${library} ${PROJECT_VERSION_MAJOR} ${package} (>= ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})\n")
   string(TOUPPER ${component} name)
   set(CPACK_DEBIAN_${name}_PACKAGE_CONTROL_EXTRA ${control}/${component}/shlibs ${PROJECT_SOURCE_DIR}/src/debian/triggers)
 endforeach()
@@ -65,8 +65,14 @@ endforeach()
 # The pages, and what the files contain (SPDX 2.3).
 set(doc_folder ${CMAKE_INSTALL_DATADIR}/doc/sluice)
 install(FILES ${PROJECT_SOURCE_DIR}/README.md DESTINATION ${doc_folder} COMPONENT doc)
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs/ DESTINATION ${doc_folder}/docs COMPONENT doc
-  FILES_MATCHING PATTERN "*.md" PATTERN "*.svg" PATTERN examples EXCLUDE)
+install(
+  DIRECTORY ${PROJECT_SOURCE_DIR}/docs/
+  DESTINATION ${doc_folder}/docs
+  COMPONENT doc
+  FILES_MATCHING
+  PATTERN "*.md"
+  PATTERN "*.svg"
+  PATTERN examples EXCLUDE)
 find_package(CLI11 QUIET)
 find_package(fmt QUIET)
 find_package(nlohmann_json QUIET)
@@ -82,11 +88,11 @@ install(FILES ${control}/sluice.spdx.json DESTINATION ${doc_folder} COMPONENT do
 
 # Where Debian looks for them, in every package; an installation without packages has the library's licence.
 find_program(SLUICE_GZIP gzip REQUIRED)
-execute_process(COMMAND ${SLUICE_GZIP} -9nc ${PROJECT_SOURCE_DIR}/src/debian/changelog
-                OUTPUT_FILE ${control}/changelog.gz COMMAND_ERROR_IS_FATAL ANY)
+execute_process(COMMAND ${SLUICE_GZIP} -9nc ${PROJECT_SOURCE_DIR}/src/debian/changelog OUTPUT_FILE ${control}/changelog.gz
+                                                                                                   COMMAND_ERROR_IS_FATAL ANY)
 foreach(component ${CPACK_COMPONENTS_ALL})
   string(TOUPPER ${component} name)
   install(FILES ${PROJECT_SOURCE_DIR}/src/debian/copyright ${control}/changelog.gz COMPONENT ${component} EXCLUDE_FROM_ALL
-    DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${CPACK_DEBIAN_${name}_PACKAGE_NAME})
+          DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${CPACK_DEBIAN_${name}_PACKAGE_NAME})
 endforeach()
 include(CPack)

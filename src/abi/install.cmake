@@ -16,15 +16,14 @@ set(parts sluice_abi_checks sluice_reference sluice_runtime sluice_package sluic
 foreach(target sluice ${parts})
   # Unique symbols would stay global and keep a library from being unloaded. Objects left for the linker to compile
   # cannot be joined.
-  target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fno-gnu-unique>
-                         $<$<COMPILE_LANGUAGE:CXX>:-fno-lto>)
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fno-gnu-unique> $<$<COMPILE_LANGUAGE:CXX>:-fno-lto>)
 endforeach()
 list(TRANSFORM parts REPLACE "(.+)" "$<TARGET_FILE:\\1>" OUTPUT_VARIABLE part_files)
 set(archive ${CMAKE_ARCHIVE_OUTPUT_DIRECTORY}/libsluice.a)
 add_custom_command(
   OUTPUT ${archive}
-  COMMAND ${CMAKE_LINKER} -r --force-group-allocation -o ${joined} $<TARGET_OBJECTS:sluice>
-          --whole-archive ${part_files} --no-whole-archive
+  COMMAND ${CMAKE_LINKER} -r --force-group-allocation -o ${joined} $<TARGET_OBJECTS:sluice> --whole-archive ${part_files}
+          --no-whole-archive
   COMMAND ${CMAKE_OBJCOPY} --strip-debug --keep-global-symbols=${names} ${joined} ${one}
   COMMAND ${CMAKE_COMMAND} -E rm -f ${archive}
   COMMAND ${CMAKE_AR} qcs ${archive} ${one}
@@ -45,18 +44,21 @@ if(NOT SLUICE_INSTALL)
   return()
 endif()
 set(config_folder ${CMAKE_INSTALL_LIBDIR}/cmake/sluice)
-install(TARGETS sluice EXPORT sluiceTargets
+install(
+  TARGETS sluice
+  EXPORT sluiceTargets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime NAMELINK_COMPONENT dev
-  INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+  INCLUDES
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT sluiceTargets NAMESPACE sluice:: DESTINATION ${config_folder} COMPONENT dev)
 install(FILES ${archive} DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT dev)
 install(FILES ${PROJECT_SOURCE_DIR}/include/sluice/sluice.h ${PROJECT_SOURCE_DIR}/include/sluice/sluice.hpp
-  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/sluice COMPONENT dev)
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/sluice COMPONENT dev)
 configure_package_config_file(sluiceConfig.cmake.in sluiceConfig.cmake INSTALL_DESTINATION ${config_folder}
-  PATH_VARS CMAKE_INSTALL_LIBDIR CMAKE_INSTALL_INCLUDEDIR)
+                              PATH_VARS CMAKE_INSTALL_LIBDIR CMAKE_INSTALL_INCLUDEDIR)
 write_basic_package_version_file(sluiceConfigVersion.cmake COMPATIBILITY SameMajorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/sluiceConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/sluiceConfigVersion.cmake
-  DESTINATION ${config_folder} COMPONENT dev)
+        DESTINATION ${config_folder} COMPONENT dev)
 set(pc_folder ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 sluice_pkg_config_paths(pc_)
 configure_file(sluice.pc.in sluice.pc @ONLY)

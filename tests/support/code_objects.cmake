@@ -10,8 +10,8 @@ function(sluice_add_code_object name)
   set(source ${CMAKE_CURRENT_SOURCE_DIR}/${ARG_SOURCE})
   add_custom_command(
     OUTPUT ${output}
-    COMMAND ${SLUICE_CLANG} -target amdgcn-amd-amdhsa -mcpu=gfx942 -mcode-object-version=5 ${ARG_FLAGS}
-            -I ${CMAKE_CURRENT_SOURCE_DIR} -o ${output} ${source}
+    COMMAND ${SLUICE_CLANG} -target amdgcn-amd-amdhsa -mcpu=gfx942 -mcode-object-version=5 ${ARG_FLAGS} -I
+            ${CMAKE_CURRENT_SOURCE_DIR} -o ${output} ${source}
     DEPENDS ${source} ${ARG_INCLUDES}
     COMMENT "Assembling ${name}.co"
     VERBATIM)
