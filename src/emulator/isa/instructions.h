@@ -1,8 +1,9 @@
 //===- instructions.h - the facts about each instruction ------------------------------------------------===//
 //
 // There is one row per instruction of gfx942, in the *_instructions.cpp files and, for the matrix core, in
-// mfma_shapes.cpp. The rows say what the instruction is to the machine, its checks and the timing model; how
-// it is executed is in exec/. Nobody else asks what a mnemonic looks like.
+// mfma_shapes.cpp. The row has what the decoder, the checks, the static figures and the timing model need to
+// know about the instruction; exec/ has its effect. Only exec/memory looks into mnemonics, which spell the
+// operation and the width of an access.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -29,7 +30,7 @@ enum class Pipe : uint8_t {
 };
 inline constexpr size_t pipe_count = size_t(Pipe::internal) + 1;
 
-/// What an instruction does that others do not, as far as anybody but its own routine must know.
+/// The instruction's own effect, where code other than its routine depends on it.
 enum class Role : uint8_t {
   plain,
   // SOPP, SOPK
