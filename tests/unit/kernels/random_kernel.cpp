@@ -1,5 +1,5 @@
 //===- random_kernel.cpp - small kernels over LDS tiles, as text ----------------------------------------===//
-#include "unit/transforms/random_kernel.h"
+#include "unit/kernels/random_kernel.h"
 
 #include <random>
 #include <vector>

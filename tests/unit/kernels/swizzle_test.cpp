@@ -1,7 +1,7 @@
 //===- swizzle_test.cpp - the swizzle is a bijection, and readers have no bank conflicts ----------------===//
 //
 // The bank model here is a table of the lanes that LDS serves together, from measurements published for
-// MI300X and MI355X; it shares nothing with the emulator's model, which copies_test.cpp counts with.
+// MI300X and MI355X; it shares nothing with the emulator's model, which tests/copies counts with.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "dialect/Sluice.h"

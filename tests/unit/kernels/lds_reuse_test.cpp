@@ -9,7 +9,7 @@
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "transforms/Passes.h"
-#include "unit/transforms/random_kernel.h"
+#include "unit/kernels/random_kernel.h"
 
 #include "mlir/InitAllDialects.h"
 #include "mlir/Parser/Parser.h"
