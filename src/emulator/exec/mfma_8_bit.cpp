@@ -194,6 +194,8 @@ template <uint32_t n> SLUICE_INLINE bool integer_rows(const MfmaShape &shape, co
       alignas(64) int32_t sum[n] = {};
       for (uint32_t k = block * shape.k; k < (block + 1u) * shape.k; k += 2)
         for (uint32_t j = 0; j < n; ++j)
+          // decode() has written the k of all blocks; the analyzer cannot multiply.
+          // NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult)
           sum[j] += x.value[k * n + 2 * i] * y.value[k * n + 2 * j] +
                     x.value[k * n + 2 * i + 1] * y.value[k * n + 2 * j + 1];
       for (uint32_t j = 0; j < n; ++j)

@@ -7,6 +7,7 @@
 #include "emulator/hip/scheduler.h"
 
 #include <algorithm>
+#include <cassert>
 #include <thread>
 
 #include "emulator/hip/error.h"
@@ -234,7 +235,9 @@ Ticket Scheduler::enqueue_graph(const std::shared_ptr<Stream> &stream,
   const Lock lock(mutex);
   const size_t lanes = shuffle ? side_streams.size() : std::min(side_streams.size(), most_graph_threads);
   auto stream_of = [&](const Piece &piece) -> const std::shared_ptr<Stream> & {
-    return piece.lane == 0 ? stream : side_streams[(piece.lane - 1) % lanes];
+    if (piece.lane == 0) return stream;
+    assert(lanes != 0);
+    return side_streams[(piece.lane - 1) % lanes];
   };
   Ticket start;
   if (lanes != 0) {

@@ -70,7 +70,7 @@ void configure(std::string_view settings) {
 hipError_t pointer_attributes(hipPointerAttribute_t *attributes, const void *pointer) {
   static const auto get =
       reinterpret_cast<decltype(&hipPointerGetAttributes)>(sluice_emulator_symbol("hipPointerGetAttributes"));
-  hipPointerAttribute_t found;
+  hipPointerAttribute_t found{};
   const hipError_t error = get(attributes == nullptr ? nullptr : &found, pointer);
   if (error != hipSuccess) return error;
   if (found.type == hipMemoryTypeUnregistered) return hipErrorInvalidValue;
