@@ -33,7 +33,7 @@ inline constexpr size_t pipe_count = size_t(Pipe::internal) + 1;
 /// The instruction's own effect, where code other than its routine depends on it.
 enum class Role : uint8_t {
   plain,
-  // SOPP, SOPK
+  // Of the scalar unit
   wait_counts, // s_waitcnt
   barrier,
   priority,
@@ -45,6 +45,7 @@ enum class Role : uint8_t {
   get_register, // hardware registers
   set_register,
   set_register_literal,
+  index_on, // s_set_gpr_idx_on
   // Control flow: to an offset, unless it is indirect
   jump,
   conditional_jump,
@@ -52,8 +53,6 @@ enum class Role : uint8_t {
   indirect_jump,
   indirect_call,
   // Vector instructions
-  index_on, // s_set_gpr_idx_on
-  compare,
   compare_exec,
   read_first_lane,
   read_lane,
@@ -74,9 +73,7 @@ enum class Role : uint8_t {
   atomic_swap,    // stores regardless of what memory holds
   copy_to_lds,    // by its name; the buffer loads say it by a bit of the encoding
   lane_exchange,
-  global_sync,
   invalidate,
-  write_back,
   read_clock,
 };
 
