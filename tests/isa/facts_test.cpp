@@ -43,6 +43,12 @@ template <typename Check> void for_each_instruction(Check check) {
   }
 }
 
+std::set<std::string> without(std::set<std::string> names, const std::set<std::string> &others) {
+  for (const std::string &name : others)
+    names.erase(name);
+  return names;
+}
+
 std::string replaced(std::string text, std::string_view from, std::string_view to) {
   const size_t at = text.find(from);
   return at == std::string::npos ? std::string() : text.replace(at, from.size(), to);
@@ -60,7 +66,8 @@ TEST_CASE("there are facts about each instruction that LLVM has, once, and about
       in_table.insert(std::string(row.mnemonic));
       ++rows;
     }
-  CHECK(in_table == in_llvm);
+  CHECK(without(in_llvm, in_table) == std::set<std::string>());
+  CHECK(without(in_table, in_llvm) == std::set<std::string>());
   CHECK(rows == in_table.size());
 }
 
