@@ -134,7 +134,7 @@ class HtmlTest(unittest.TestCase):
 
     def test_the_navigation_leads_somewhere(self):
         self.assertEqual(self.problems(tree=self.TREE.replace("other.html#there", "others.html", 1)),
-                         ["navtreedata.js: there is no others.html"])
+                         ["navtreedata.js: others.html does not exist"])
         self.assertEqual(self.problems(tree=self.TREE.replace("#there", "#their", 1)),
                          ["navtreedata.js: other.html has no place 'their'"])
         self.assertEqual(len(self.problems(tree="var NAVTREE = [ ]")), 1)

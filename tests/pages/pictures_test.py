@@ -81,7 +81,7 @@ class PicturesTest(unittest.TestCase):
 
         dark = text.format("#1c1c1c")
         self.assertEqual(found(ground + dark), "")
-        self.assertIn("no ground", found(dark))
+        self.assertIn("no background", found(dark))
         self.assertIn("cannot be read on #ffffff", found(ground + text.format("#bbbbbb")))
         self.assertIn("overlap", found(ground + dark + dark.replace("word", "other")))
         self.assertIn("leaves the picture", found(ground + dark.replace("word", "word " * 9)))
