@@ -46,10 +46,9 @@ std::vector<CodeInstruction> decode_code(std::span<const std::byte> code, uint64
       decoded.facts = instruction->facts;
       decoded.instruction_class = classify(*instruction->facts, split_fields({&decoded.word, 1}).lds);
     }
-    const uint32_t bytes = decoded.bytes;
-    result.push_back(std::move(decoded));
-    code = code.subspan(bytes);
-    address += bytes;
+    result.push_back(decoded);
+    code = code.subspan(decoded.bytes);
+    address += decoded.bytes;
   }
   return result;
 }
