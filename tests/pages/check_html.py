@@ -16,7 +16,7 @@ PLACE = re.compile(r'\b(?:id|name)="([^"]*)"')
 # An entry of the navigation in navtreedata.js: [ "title", "page.html#place", ... Lists of members are in files of their own, in
 # which Doxygen 1.9.4 names the header's page for what is on the namespace's.
 ENTRY = re.compile(r'\[ "[^"\n]*", "([^"\n]+\.html[^"\n]*)"')
-# Code keeps its backticks, and tags are no text.
+# Code keeps its backticks, and tags are not text.
 CODE = re.compile(r'<!--.*?-->|<(code|pre|script|style)\b.*?</\1>|<div class="fragment">.*?</div><!-- fragment -->', re.DOTALL)
 TAG = re.compile(r"<[^>]*>")
 
