@@ -286,25 +286,35 @@ enum sluice_problem_flag {
   SLUICE_PAGE_INDEX_64 = 1 << 7,
   /** V is the first head_dim_v elements of each row of K, and sluice_args::v is zero. Then v_type is k_type
      and head_dim_v at most head_dim_qk. */
-  SLUICE_V_IN_K = 1 << 8
+  SLUICE_V_IN_K = 1 << 8,
+  /** With SLUICE_BOOL_MASK: the mask covers only the newest q_len[b] keys, and the keys before them are not
+     masked (drafts as a tree). This and the bits below: since ABI 1.1. */
+  SLUICE_MASK_NEW_ROWS = 1 << 9,
+  /** Spans of keys that see each other in both directions (images in text); sluice_args::spans. */
+  SLUICE_SPANS = 1 << 11,
+  /** Each sequence says whether it is causal; sluice_args::causal. Not with SLUICE_CAUSAL. */
+  SLUICE_CAUSAL_BY_SEQUENCE = 1 << 12,
+  /** With bias_type: the bias is multiplied by a factor per query head; sluice_args::bias_scale. */
+  SLUICE_BIAS_SCALE = 1 << 14
 };
 
-/** Which corner of the score matrix the diagonal of the mask touches. */
+/** Where the diagonal of the mask is. */
 enum sluice_mask_alignment {
-  SLUICE_BOTTOM_RIGHT = 0, /**< The last row sees the last key: rows are the newest tokens. */
-  SLUICE_TOP_LEFT = 1      /**< Row 0 sees key 0. */
+  SLUICE_BOTTOM_RIGHT = 0,  /**< The last row sees the last key: rows are the newest tokens. */
+  SLUICE_TOP_LEFT = 1,      /**< Row 0 sees key 0. */
+  SLUICE_GIVEN_DIAGONAL = 2 /**< Each sequence says at which key; sluice_args::diagonals. Since ABI 1.1. */
 };
 
 /**
  * Granularity of the scales that values are multiplied with. FP8 needs them; values of any type may have
- * them. sluice_args has no fields for scales per token or page yet: SLUICE_UNSUPPORTED.
+ * them. Q has no scales per token or page, and O, whose values are divided by theirs, neither.
  */
 enum sluice_scale_kind {
   SLUICE_SCALE_NONE = 0,       /**< Values are used as stored. */
   SLUICE_SCALE_PER_TENSOR = 1, /**< One scale. */
   SLUICE_SCALE_PER_HEAD = 2,   /**< One per head of the tensor. */
-  SLUICE_SCALE_PER_TOKEN = 3,  /**< One per token and head. */
-  SLUICE_SCALE_PER_PAGE = 4    /**< One per page and head. */
+  SLUICE_SCALE_PER_TOKEN = 3,  /**< One per token and head: k_scales and v_scales of sluice_args. */
+  SLUICE_SCALE_PER_PAGE = 4    /**< One per page and head, in the same arrays; SLUICE_MODE_PAGED only. */
 };
 
 /** How a paged KV cache names its pages. */
@@ -336,25 +346,27 @@ enum sluice_determinism {
  *
  * Numerical contract. For row i and key j of one sequence, where query head h reads KV head
  * h / (q_heads / kv_heads) and shift is kv_len - q_len of the sequence for SLUICE_BOTTOM_RIGHT, 0 for
- * SLUICE_TOP_LEFT, the score is computed in this order:
+ * SLUICE_TOP_LEFT and diagonals[b] for SLUICE_GIVEN_DIAGONAL, the score is computed in this order:
  *
  *     S = scale * q_scale * k_scale * dot(q_i, k_j)
  *     S = soft_cap * tanh(S / soft_cap)                  if soft_cap is not 0
- *     S = S + bias[i][j]                                 if bias_type is not 0
+ *     S = S + bias_scale[h] * bias[i][j]                 if bias_type is not 0
  *     S = S - alibi_slopes[h] * |i + shift - j|          with SLUICE_ALIBI
  *
  * and with sums over the visible keys:
  *
  *     D[i]    = sum_j exp(S[i][j]) + (SLUICE_SINK_LOGITS ? exp(sink_logits[h]) : 0)
  *     LSE[i]  = ln D[i]                                  log2 D[i] for SLUICE_LSE_BASE_2
- *     O[i]    = sum_j exp(S[i][j]) / D[i] * v_scale * v_j
+ *     O[i]    = sum_j exp(S[i][j]) / D[i] * v_scale * v_j / o_scale
  *
  * Key j is visible to row i if and only if 0 <= j < kv_len, and with d = j - i - shift
  *
- *     d <= window_right       if it applies; SLUICE_CAUSAL is a window_right of 0
+ *     d <= window_right       if it applies; SLUICE_CAUSAL, or causal[b], is a window_right of 0
  *     d >= -window_left or j < sink_tokens               with SLUICE_HAS_WINDOW_LEFT
  *     the mask's bit is 1                                with SLUICE_BOOL_MASK
  *     bias[i][j] * log2(e) in F32 is not -infinity       with a bias
+ *
+ * With SLUICE_SPANS, the first two do not apply if i + shift and j are in the same span.
  *
  * - A row without a visible key has O = 0 and LSE = -infinity, or the sink logit with SLUICE_SINK_LOGITS.
  *   This includes all rows of a sequence with kv_len 0. A sequence with q_len 0 has no rows. Keys whose score
@@ -365,7 +377,9 @@ enum sluice_determinism {
  *   of Q, F16 or BF16. The error is at most 0.70 of its last place and has nearly no bias; a P that the type
  *   represents exactly is unchanged. With Q of E4M3FNUZ, 2^7 P is rounded to nearest even: P has 4
  *   significant bits down to 2^-14, and weights of 2^-18 and below are lost. O is rounded to nearest even; an
- *   O of F32 is the sum, unrounded.
+ *   O of F32 is the sum, unrounded; an O of E4M3FNUZ is limited to +-240, and its NaN stays NaN.
+ * - With scales of V per token or page, P includes them: it is relative to a running maximum of
+ *   exp(S) * v_scale. Such a scale below 2^-60 counts as 2^-60.
  * - A sum of P times V beyond the range of F32 is infinite, even where O would not be. P is at most 1 with Q
  *   of E4M3FNUZ and 2^8 otherwise, so only BF16 values with |V| above 2^120 / keys can cause this.
  * - Memory at and past a sequence's lengths (padding rows, unused slots of pages, gaps between and after
@@ -374,16 +388,17 @@ enum sluice_determinism {
  * - NaN or infinity in a query row stays in its row, and in K or V at key j reaches only the rows that see j.
  *   In V it reaches those rows whose score is above -infinity, as NaN or infinity in the same element of O,
  *   and may reach the others. V never affects LSE.
- * - Scales are not negative.
+ * - Scales are not negative. Those per token or page are finite, and so is bias_scale; o_scale is above
+ * 2^-126.
  *
  * This version computes all three modes, with tables of both kinds and pages of any size; Q of F16 or BF16
- * with K and V of that type or both E4M3FNUZ, and O of that type or F32; Q, K and V of E4M3FNUZ with O of
- * F16, BF16 or F32; head dims that are multiples of 8 up to 512 (256 with Q of E4M3FNUZ), which may differ
- * for K and V, and with SLUICE_V_IN_K head_dim_qk up to 576 and head_dim_v up to 512; any q_heads up to 32768
- * that kv_heads divides; all flags, windows, bias types, scales, LSE bases and kinds of determinism; k_pack a
- * power of two from 8 up; soft_cap from 1e-30 to 65536. Everything else is refused with SLUICE_UNSUPPORTED.
- * `docs/reference/features.md` lists all features, as the library reports them. sluice_query_support answers
- * for one problem; sluice_list_kernels lists the kernels.
+ * with K and V of that type or both E4M3FNUZ, and O of that type, F32 or E4M3FNUZ; Q, K and V of E4M3FNUZ
+ * with O of F16, BF16, F32 or E4M3FNUZ; head dims that are multiples of 8 up to 512 (256 with Q of E4M3FNUZ),
+ * which may differ for K and V, and with SLUICE_V_IN_K head_dim_qk up to 576 and head_dim_v up to 512; any
+ * q_heads up to 32768 that kv_heads divides; all flags, windows, bias types, scales, LSE bases and kinds of
+ * determinism; k_pack a power of two from 8 up; soft_cap from 1e-30 to 65536. Everything else is refused with
+ * SLUICE_UNSUPPORTED. `docs/reference/features.md` lists all features, as the library reports them.
+ * sluice_query_support answers for one problem; sluice_list_kernels lists the kernels.
  */
 typedef struct sluice_problem {
   uint32_t struct_size; /**< sizeof(sluice_problem). */
@@ -392,7 +407,7 @@ typedef struct sluice_problem {
   uint32_t q_type;      /**< sluice_dtype of Q; required. */
   uint32_t k_type;      /**< sluice_dtype of K; required. */
   uint32_t v_type;      /**< sluice_dtype of V; required. */
-  uint32_t o_type;      /**< sluice_dtype of O: F16, BF16 or F32; required. */
+  uint32_t o_type;      /**< sluice_dtype of O: F16, BF16, F32 or E4M3FNUZ; required. */
   int32_t q_heads;      /**< Query heads, a multiple of kv_heads; required. */
   int32_t kv_heads;     /**< KV heads; required. */
   int32_t head_dim_qk;  /**< Elements of a row of Q and K; required. */
@@ -426,6 +441,9 @@ typedef struct sluice_problem {
   uint32_t determinism; /**< sluice_determinism. */
 
   uint64_t workspace_ceiling_bytes; /**< Use only kernels that need at most this; 0: any. */
+
+  uint32_t o_scale_kind; /**< NONE, PER_TENSOR or PER_HEAD (of Q); NONE unless O is FP8. Since ABI 1.1. */
+  uint32_t reserved;     /**< Must be 0. */
 } sluice_problem;
 
 /**
@@ -487,6 +505,7 @@ typedef struct sluice_kernel_info {
   char p_rounding[16]; /**< How P is rounded to the type of Q: "centred_cut" (to F16 and BF16, by at most 0.70
                           of its last place, see sluice_problem) or "nearest_even"; else "". */
   char chips[64];      /**< Chips that it has machine code for, separated by commas. */
+  char more_features[256]; /**< Features that `features` has no room for: those since ABI 1.1. */
 } sluice_kernel_info;
 
 /**
@@ -615,7 +634,9 @@ typedef struct sluice_tensor {
  *     (n + 1) * page_size <= kv_len[b] - q_len[b] - window_left
  *
  * The window of row 0 begins first, so no row of the sequence sees a key of this page. The page is not
- * touched either: it may already belong to another sequence, and its entry may be -1 or any number.
+ * touched either: it may already belong to another sequence, and its entry may be -1 or any number. The same
+ * holds for SLUICE_GIVEN_DIAGONAL, with diagonals[b] in place of kv_len[b] - q_len[b]. If row 0 is in a span,
+ * its window begins no later than the span.
  *
  * Lengths are at least 0 and at most q_len and kv_len of the call; if starts are given too, they are at most
  * the difference of the two starts. Starts are at least 0, do not decrease, and end within the tensors.
@@ -634,6 +655,13 @@ typedef struct sluice_tensor {
  *     q [batch, q_len, q_heads, head_dim_qk]      k [batch, kv_len, kv_heads, head_dim_qk]
  *     o [batch, q_len, q_heads, head_dim_v]       v [batch, kv_len, kv_heads, head_dim_v]
  *     lse [batch, q_len, q_heads], F32; stride[3] is 0 or 1 and has no effect
+ *     k_scales, v_scales  F32, one for each row of a head of k and v, found like the row; stride[3] is 0 or 1
+ *                         and has no effect, and stride[1] is 0 for SLUICE_SCALE_PER_PAGE
+ *     spans [batch][span_count][2]: the first key of a span, and the one after its last
+ *
+ * The spans of a sequence are in ascending order and do not overlap; one that ends where it begins, or
+ * before, is empty. A run cannot check that: spans that break it give wrong results, and no access out of
+ * bounds.
  *
  * Rules, each checked:
  * - batch is at least 1. q_len and kv_len are at least 1, or 0 for the problem's bound, which must then be
@@ -650,8 +678,13 @@ typedef struct sluice_tensor {
  *   page_table_stride is not negative. With several sequences it is enough for the pages of kv_len keys, or 0
  *   for one table shared by all of them.
  * - lse: data is 4-byte aligned and not NULL if and only if the plan has SLUICE_WRITE_LSE.
- * - bias, mask, alibi_slopes, sink_logits and the scales are given if and only if the problem says so. A
- *   stride of 0 broadcasts a dimension of bias or mask. stride[3] of bias is 0 or 1, that of mask is 1.
+ * - bias, bias_scale, mask, alibi_slopes, sink_logits, the scales, diagonals, causal and spans are given if
+ * and only if the problem says so; k_scale and v_scale for scales per tensor or head, k_scales and v_scales
+ * for those per token or page. A stride of 0 broadcasts a dimension of bias, mask, k_scales or v_scales, or
+ * the sequences' alibi_slopes or bias_scale. stride[3] of bias is 0 or 1, that of mask is 1. With
+ *   SLUICE_MASK_NEW_ROWS, mask is [b][h of Q][i][j - kv_len[b] + q_len[b]].
+ * - span_count is from 1 to 2^20 with SLUICE_SPANS, else 0. diagonals[b] is between -2^30 and 2^30, and with
+ * them q_len is at most 2^30 (else SLUICE_UNSUPPORTED).
  * - The elements of o, and of lse, do not overlap each other. With q_starts and without q_tokens, only the
  *   device knows the number of rows, and the check covers two rows. The caller must ensure that they overlap
  *   no input; this is not checked.
@@ -694,6 +727,17 @@ typedef struct sluice_args {
   int64_t page_count; /**< PAGED: pages of the cache; 0: unknown. From here on: since ABI 1.1. */
   int64_t q_tokens;   /**< With q_starts: rows of q, o and lse; 0: unknown. */
   int64_t kv_tokens;  /**< With kv_starts: rows of k and v; 0: unknown. */
+
+  sluice_tensor k_scales;     /**< Scales of K per token or page; else all zero. */
+  sluice_tensor v_scales;     /**< Scales of V per token or page; else all zero. */
+  const float *o_scale;       /**< [1] or [q_heads], by o_scale_kind: O is divided by it. */
+  const float *bias_scale;    /**< [q_heads], with SLUICE_BIAS_SCALE. */
+  const int32_t *diagonals;   /**< [batch]: the key on row 0's diagonal, with SLUICE_GIVEN_DIAGONAL. */
+  const int32_t *causal;      /**< [batch]: not 0 for causal sequences, with SLUICE_CAUSAL_BY_SEQUENCE. */
+  const int32_t *spans;       /**< With SLUICE_SPANS. */
+  int64_t span_count;         /**< Spans of each sequence. */
+  int64_t alibi_batch_stride; /**< From one sequence's alibi_slopes to the next one's; 0: shared. */
+  int64_t bias_scale_batch_stride; /**< The same for bias_scale. */
 } sluice_args;
 
 /**
@@ -921,11 +965,10 @@ SLUICE_API sluice_status sluice_merge_states(sluice_context *context, const slui
  *
  * Takes the structs of a plan and a run, but all pointers are host pointers, aligned to their element;
  * strides can have any value, stride[3] need not be 1, and the limits of the device do not apply. Computes
- * all that sluice_problem and sluice_args describe, except scales per token or page and a negative scale:
- * every mode, mask and change of the scores; Q, K and V of any types in any mixture; any head dims. P is not
- * rounded; O is rounded once, to nearest even; LSE is F32. NaN or infinity in a value reaches exactly the
- * rows that see the key, for any score, and in a key only those. Lengths, starts and page numbers are
- * checked like everything else.
+ * all that sluice_problem and sluice_args describe, except a negative scale: every mode, mask and change of
+ * the scores; Q, K and V of any types in any mixture; any head dims. P is not rounded; O is rounded once, to
+ * nearest even; LSE is F32. NaN or infinity in a value reaches exactly the rows that see the key, for any
+ * score, and in a key only those. Lengths, starts and page numbers are checked like everything else.
  *
  * @return SLUICE_OK: o (and lse) are written; SLUICE_INVALID_ARGUMENT; SLUICE_UNSUPPORTED;
  *         SLUICE_NEWER_STRUCT; SLUICE_OUT_OF_MEMORY

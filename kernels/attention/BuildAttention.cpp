@@ -174,7 +174,7 @@ public:
       SmallVector<Softmax> softmax;
       SmallVector<Addresses> addresses;
       for (auto [index, ofBlock] : llvm::enumerate(blocks)) {
-        changes.emplace_back(b, arguments, ofBlock, [&, index](Value changing) {
+        changes.emplace_back(b, arguments, ofBlock, keys, [&, index](Value changing) {
           return map.locateLane(workgroup, b.opaque(thread, changing))[index];
         });
         rules.emplace_back(b, changes.back(), visibility, waveKeys.rows[index], layout, ofBlock.laneGroup);

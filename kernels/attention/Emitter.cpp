@@ -44,10 +44,14 @@ Value Emitter::isNull(Value pointer) {
   return equal(LLVM::PtrToIntOp::create(*this, getI64Type(), pointer), i64(0));
 }
 
-Value Emitter::fromLane(Value value, Value lane, unsigned flip) {
-  Value address = shiftLeft(bitXor(lane, i32(flip)), i32(2));
+Value Emitter::ofLane(Value value, Value lane) {
+  Value address = shiftLeft(lane, i32(2));
   Value word = bitcast(getI32Type(), value);
   return bitcast(value.getType(), ROCDL::DsBpermuteOp::create(*this, getI32Type(), address, word));
+}
+
+Value Emitter::fromLane(Value value, Value lane, unsigned flip) {
+  return ofLane(value, bitXor(lane, i32(flip)));
 }
 
 Value Emitter::pointerOfLane(Value pointer, Value lane) {
@@ -87,6 +91,10 @@ Value Emitter::opaque(Value a, Value changing) {
 
 Value Emitter::opaqueScalar(Value a, Value changing) {
   return emptyAssembly({a, changing}, "=s,0,s");
+}
+
+Value Emitter::after(Value a, Value before) {
+  return emptyAssembly({a, before}, "=v,0,v");
 }
 
 void Emitter::touch(Value pointer) {

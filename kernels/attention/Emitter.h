@@ -70,6 +70,8 @@ public:
   Value waveUniform(Value a) { return mlir::ROCDL::ReadfirstlaneOp::create(*this, a.getType(), a); }
   /// The value of lane `lane ^ flip`.
   Value fromLane(Value value, Value lane, unsigned flip);
+  /// The value of lane `lane`.
+  Value ofLane(Value value, Value lane);
   /// The pointer that lane `lane` holds.
   Value pointerOfLane(Value pointer, Value lane);
   /// Whether the condition holds in any active lane, as a wave-uniform i1.
@@ -83,6 +85,10 @@ public:
   /// changes; outside it would occupy registers throughout the loop.
   Value opaque(Value a, Value changing);
   Value opaqueScalar(Value a, Value changing);
+
+  /// The same value; code that depends on it comes after the code that computes `before`, a value of a lane.
+  /// Where many results would otherwise be in registers at once, this makes them follow one another.
+  Value after(Value a, Value before);
 
   /// Loads a word of global memory that no instruction waits for, to bring its line into a cache. The word
   /// goes to the last of 256 VGPRs, which must have no other use: a kernel that calls this has at least as

@@ -1,6 +1,8 @@
 //===- Epilogue.cpp - O and LSE of the rows when all keys are done --------------------------------------===//
 #include "attention/Epilogue.h"
 
+#include "attention/Fp8Math.h"
+
 #include <algorithm>
 
 using namespace mlir;
@@ -21,13 +23,39 @@ Value Epilogue::withScale(Value weight) const {
   return arguments.scaled(weight, "v_scale", package::score_v_scale_heads, rows.kvHead);
 }
 
+Value Epilogue::overScaleOfO(Value weight) const {
+  Value scales = arguments.late("o_scale");
+  return b.branch(
+      b.isNull(scales), [&] { return SmallVector<Value>{weight}; },
+      [&] {
+        Value index = b.select(arguments.flag(package::score_o_scale_heads), rows.qHead, b.i32(0));
+        Value place = b.advance(scales, b.getF32Type(), b.zeroExtend(index));
+        Value scale = LLVM::LoadOp::create(b, b.getF32Type(), place, /*alignment=*/4);
+        return SmallVector<Value>{b.mulF(weight, b.reciprocal(scale))};
+      })[0];
+}
+
 void Epilogue::storeLse(Value lse, Value place) const {
   LLVM::StoreOp::create(b, lse, place, /*alignment=*/4);
 }
 
+/// Looks different for each type. Otherwise LLVM compares columns with it once for all types, and keeps the
+/// results in scalar registers that it does not have.
+Value Epilogue::columnLimit(Type type) const {
+  return b.opaqueScalar(arguments.late("head_dim_v"), b.i32(type.getIntOrFloatBitWidth()));
+}
+
 Value Epilogue::chunkOf(ArrayRef<Value> elements, Type type) const {
+  if (type.isInteger(8)) return fp8::rounded(b, elements);
   Value chunk = b.pack(VectorType::get(elements.size(), b.getF32Type()), elements);
   return type.isF32() ? chunk : arith::TruncFOp::create(b, VectorType::get(elements.size(), type), chunk);
+}
+
+/// A register of a chunk of bytes.
+static Value wordOf(Emitter &b, Value chunk) {
+  unsigned bytes = cast<VectorType>(chunk.getType()).getNumElements();
+  Value words = b.bitcast(VectorType::get(bytes / 4, b.getI32Type()), chunk);
+  return b.extract(words, bytes / 4 - 1);
 }
 
 void Epilogue::eachChunk(ArrayRef<Value> output, Value weight, Type type, Store store) const {
@@ -41,10 +69,15 @@ void Epilogue::eachChunk(ArrayRef<Value> output, Value weight, Type type, Store 
       SmallVector<Value> elements;
       for (unsigned r = 0; r < 4; ++r)
         for (unsigned m = 0; m < read.columns; ++m)
-          elements.push_back(b.mulF(b.extract(output[tile + m], 4 * group + r), weight));
+          elements.push_back(b.extract(output[tile + m], 4 * group + r));
       unsigned atATime = std::min<unsigned>(16 * 8 / type.getIntOrFloatBitWidth(), elements.size());
       for (unsigned first = 0; first < elements.size(); first += atATime) {
-        Value chunk = chunkOf(ArrayRef<Value>(elements).slice(first, atATime), type);
+        SmallVector<Value> weighted;
+        for (Value element : ArrayRef<Value>(elements).slice(first, atATime))
+          weighted.push_back(b.mulF(element, weight));
+        Value chunk = chunkOf(weighted, type);
+        // Conversions to FP8 compare: chunk by chunk, or there are not enough scalar registers.
+        if (type.isInteger(8)) weight = b.after(weight, wordOf(b, chunk));
         Value column = b.add(b.i32(firstOfChunk + first), b.mul(rows.laneGroup, b.i32(4 * read.columns)));
         store(firstOfChunk + first, firstColumn ? b.add(column, firstColumn) : column, chunk);
       }
@@ -55,10 +88,15 @@ void Epilogue::eachChunk(ArrayRef<Value> output, Value weight, Type type, Store 
 
 void Epilogue::storeTile(const RowState &state, const KeyRange &keys, unsigned tileQ) const {
   unsigned neighbours = 0; // columns of all lane groups together
-  for (const ColumnRead &read : columns)
+  unsigned all = 0;
+  for (const ColumnRead &read : columns) {
     neighbours = std::max(neighbours, 4 * math.layout.groups() * read.columns);
+    all = std::max(all, read.headColumn + math.layout.rows * read.columns);
+  }
   auto store = [&](Value row, Value weight, Type type) {
-    unsigned panelColumns = std::max(lineBytes * 8 / type.getIntOrFloatBitWidth(), neighbours);
+    // A line, if the head fills it: the first panel is full.
+    unsigned ofLine = lineBytes * 8 / type.getIntOrFloatBitWidth();
+    unsigned panelColumns = std::max(std::min(ofLine, llvm::bit_floor(all)), neighbours);
     SmallVector<Value> firstColumns, chunks;
     SmallVector<int32_t> ofPanels;
     eachChunk(state.output, weight, type, [&](unsigned first, Value column, Value chunk) {
@@ -70,8 +108,8 @@ void Epilogue::storeTile(const RowState &state, const KeyRange &keys, unsigned t
     // Computed from the wave's number: computed as a difference of rows, its range would not be visible in
     // the machine code.
     Value inTile = b.add(b.mul(rows.wave, b.i32(math.layout.rows)), rows.laneRow);
-    StoreTileOp::create(b, row, inTile, b.sub(rows.end, rows.first), arguments.late("head_dim_v"),
-                        firstColumns, chunks, tileQ, panelColumns, ofPanels);
+    StoreTileOp::create(b, row, inTile, b.sub(rows.end, rows.first), columnLimit(type), firstColumns, chunks,
+                        tileQ, panelColumns, ofPanels);
   };
   finish(state.maximum, sumOfGroups(state), keys, {b.boolean(true), math.holdsOutput()}, store);
 }
@@ -104,7 +142,7 @@ void Epilogue::storeRows(const JoinedState &state, const KeyRange &keys) const {
 void Epilogue::storeRows(Value maximum, Value sum, const KeyRange &keys, StoresLse storesLse,
                          EachChunk eachChunk) const {
   auto store = [&](Value row, Value weight, Type type) {
-    Value limit = arguments.late("head_dim_v");
+    Value limit = columnLimit(type);
     b.when(b.less(rows.row, rows.end), [&] {
       eachChunk(weight, type, [&](unsigned, Value column, Value chunk) {
         b.when(b.less(column, limit), [&] {
@@ -144,14 +182,20 @@ void Epilogue::finish(Value maximum, Value sum, const KeyRange &keys, StoresLse 
   b.when(b.isFalse(b.both(partial, b.isFalse(hasKeys))), [&] {
     Value offset = addresses.offsetOfRow("o", firstRow);
     offset = b.add(offset, addresses.offsetOfSplit("o"));
-    auto storeAs = [&](Type type) {
-      return [&, type] {
-        store(b.advance(arguments.late("o"), type, offset), weight, type);
-        return SmallVector<Value>();
-      };
+    auto storeAs = [&](Type type, Value weightOfType) {
+      store(b.advance(arguments.late("o"), type, offset), weightOfType, type);
+      return SmallVector<Value>();
     };
     Value isWide = b.either(partial, arguments.flag(package::score_o_f32));
-    b.branch(isWide, storeAs(b.getF32Type()), storeAs(result));
+    b.branch(
+        isWide, [&] { return storeAs(b.getF32Type(), weight); },
+        [&] {
+          if (!math.hasE4m3Fnuz()) return storeAs(result, weight);
+          return b.branch(
+              arguments.flag(package::score_o_fp8),
+              [&] { return storeAs(b.getI8Type(), overScaleOfO(weight)); },
+              [&] { return storeAs(result, weight); });
+        });
   });
   if (!storesLse.isFirst) finishLse();
 }

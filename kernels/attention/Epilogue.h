@@ -1,8 +1,8 @@
 //===- Epilogue.h - O and LSE of the rows when all keys are done ------------------------------*- C++ -*-===//
 //
 // Adds up the sums of the lane groups, adds the sink's logit to the denominator and multiplies the weight of
-// O by V's scale. O is stored in its type, or in F32 if the caller asks for it or O is of a split, in one of
-// two ways:
+// O by V's scale. O is stored in its type, in F32 if the caller asks for it or O is of a split, or as
+// E4M3FNUZ, divided by its own scale, in one of two ways:
 //
 //   tile   of many rows: stage-output moves them through LDS, from which consecutive lanes store whole lines
 //   rows   each lane stores columns of its own row
@@ -52,7 +52,9 @@ private:
   /// `store` gets the offset of this lane's row of O.
   void finish(Value maximum, Value sum, const KeyRange &keys, StoresLse storesLse,
               llvm::function_ref<void(Value row, Value weight, mlir::Type type)> store) const;
+  Value columnLimit(mlir::Type type) const;
   Value chunkOf(llvm::ArrayRef<Value> elements, mlir::Type type) const;
+  Value overScaleOfO(Value weight) const;
   /// The sink's logit of this lane's head; meaningless without sinks.
   Value sinkOfHead(Value sinks) const;
   Value withScale(Value weight) const;

@@ -23,6 +23,29 @@ Value fromProbabilities(Emitter &b, ArrayRef<Value> eight) {
   return operand(b, word(0), word(4));
 }
 
+Value rounded(Emitter &b, ArrayRef<Value> numbers) {
+  constexpr double largest = 240;
+  SmallVector<Value> limited;
+  for (Value number : numbers) {
+    Value within = b.minF(b.maxF(number, b.f32(-largest)), b.f32(largest));
+    Value isNan = arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, number, number);
+    limited.push_back(b.select(isNan, number, within));
+  }
+  auto pair = [&](unsigned first, Value other, bool isHigh) -> Value {
+    Value second = limited[std::min<size_t>(first + 1, limited.size() - 1)];
+    return ROCDL::CvtPkFp8F32Op::create(b, b.getI32Type(), limited[first], second, other, isHigh);
+  };
+  auto bytes = VectorType::get(numbers.size(), b.getI8Type());
+  if (numbers.size() < 4) {
+    auto type = b.getIntegerType(8 * numbers.size());
+    return b.bitcast(bytes, arith::TruncIOp::create(b, type, pair(0, b.i32(0), false)));
+  }
+  SmallVector<Value> words;
+  for (unsigned first = 0; first < numbers.size(); first += 4)
+    words.push_back(pair(first + 2, pair(first, b.i32(0), false), true));
+  return b.bitcast(bytes, b.pack(VectorType::get(words.size(), b.getI32Type()), words));
+}
+
 static SmallVector<Value> transposeColumn(Emitter &b, ArrayRef<Value> rows) {
   auto word = [&](ArrayRef<Value> four) {
     Value bytes = b.i32(0);

@@ -16,6 +16,10 @@ constexpr double factorOfP = 128;
 /// Eight probabilities as an operand, rounded to nearest even. NaN stays NaN.
 mlir::Value fromProbabilities(Emitter &b, llvm::ArrayRef<mlir::Value> eight);
 
+/// F32 numbers as a vector of bytes, rounded to nearest even and limited to the largest E4M3FNUZ number. NaN
+/// stays NaN. One number, two, or a multiple of four.
+mlir::Value rounded(Emitter &b, llvm::ArrayRef<mlir::Value> numbers);
+
 /// Eight rows of n bytes, n a multiple of 4 or 1, to n operands, each the bytes of one column.
 llvm::SmallVector<mlir::Value> transpose(Emitter &b, llvm::ArrayRef<mlir::Value> rows);
 

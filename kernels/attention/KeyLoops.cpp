@@ -65,8 +65,8 @@ SmallVector<RowState> plainKeyLoop(const LoopParts &parts, ArrayRef<Query> queri
               ArrayRef(scores).slice(block * products.scoreBlocks(), products.scoreBlocks());
           ScoreRules::Applied applied = rules[block].apply(raw, tileKey);
           hidden = b.bitOr(hidden, applied.hidden);
-          Softmax::Included included =
-              softmax[block].include(states[block].maximum, states[block].sum, applied.scores);
+          Softmax::Included included = softmax[block].include(
+              states[block].maximum, states[block].sum, applied.scores, rules[block].denominators(tileKey));
           of.append({included.maximum, included.sum, included.factor});
           llvm::append_range(probabilities, included.probabilities);
         }
@@ -177,9 +177,10 @@ static void adjust(const LoopParts &parts, AheadState &state) {
 }
 
 /// The sum with the tile of `state`, the next tile's raw scores, and the fragments of P^T.
-static Values exponentiate(const LoopParts &parts, const AheadState &state, ArrayRef<Value> nextScores) {
+static Values exponentiate(const LoopParts &parts, const AheadState &state,
+                           const Softmax::Denominator &denominator, ArrayRef<Value> nextScores) {
   Value sum = state.sum;
-  Values fragments = parts.softmax.front().exponentiate(state.scores, state.offset, sum);
+  Values fragments = parts.softmax.front().exponentiate(state.scores, state.offset, sum, denominator);
   return joined(joined({sum}, nextScores), fragments);
 }
 
@@ -213,6 +214,7 @@ RowState aheadKeyLoop(const LoopParts &parts, const Query &query, const KeyCopie
   AheadState state = AheadState::from(loop.getRegionIterArgs(), blocks);
   state.output = math.held(state.output);
   adjust(parts, state);
+  Softmax::Denominator denominator = rules.denominators(tileKey)(state.sum, state.scores, state.offset);
 
   waitFor(b, kCopies);
   // The new sum, the next scores, the fragments of P^T.
@@ -223,14 +225,16 @@ RowState aheadKeyLoop(const LoopParts &parts, const Query &query, const KeyCopie
         UsualWayOp::create(b, b.both(b.isFalse(b.less(tile, usual.first)), b.less(tile, usual.end)));
         return b.usually(
             nextActive,
-            [&] { return exponentiate(parts, state, products.scores(query, tileKey, readerOf(k))); },
+            [&] {
+              return exponentiate(parts, state, denominator, products.scores(query, tileKey, readerOf(k)));
+            },
             [&] {
               // The last tile of the wave. An offset that looks different keeps the code generator from
               // sharing the exponents of both sides before the branch, where no MFMA hides them.
               atLastTile(nextKey);
               AheadState last = state;
               last.offset = b.opaque(state.offset);
-              return exponentiate(parts, last, noScores);
+              return exponentiate(parts, last, denominator, noScores);
             });
       },
       [&] {

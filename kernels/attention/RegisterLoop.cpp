@@ -74,7 +74,8 @@ RowState registerKeyLoop(const LoopParts &parts, const Query &query, const KeyPa
   next.k = registers.loadKeys(nextKey, now.entries);
   keepLoads(b);
   ScoreRules::Applied applied = rules.front().apply(scores, tileKey);
-  Softmax::Included included = softmax.include(now.state.maximum, now.state.sum, applied.scores);
+  Softmax::Included included =
+      softmax.include(now.state.maximum, now.state.sum, applied.scores, rules.front().denominators(tileKey));
   auto readV = readIn(now.v);
   auto readAgain = [&](unsigned panel, unsigned wide, Value key, Value column) {
     Value ofHead = b.add(b.i32(columns.valuePanels[panel].first), column);

@@ -85,14 +85,19 @@ WaveKeys RowMap::chooseTiles(ArrayRef<LaneRows> blocks, Visibility &visibility) 
   // works.
   Value lastRow = b.sub(rows.end, b.i32(1));
   auto lastOf = [&](Value first, unsigned count) { return b.minS(b.add(first, b.i32(count - 1)), lastRow); };
-  visibility.chooseTiles(tokenOf(rows.first), tokenOf(lastOf(rows.first, tileQ)));
-  Value firstToken = tokenOf(b.minS(rows.waveFirst, lastRow));
-  Value lastToken = tokenOf(lastOf(rows.waveFirst, rowBlocks * layout.rows));
-  SmallVector<Visibility::Rows> seen;
+  SmallVector<Value> tokens{tokenOf(rows.first), tokenOf(lastOf(rows.first, tileQ)),
+                            tokenOf(b.minS(rows.waveFirst, lastRow)),
+                            tokenOf(lastOf(rows.waveFirst, rowBlocks * layout.rows))};
   for (const LaneRows &ofBlock : blocks)
-    seen.push_back(visibility.rowsOf(firstToken, lastToken, ofBlock.token));
+    tokens.push_back(ofBlock.token);
+  SmallVector<Visibility::Range> ranges = visibility.rangesOf(tokens);
+  visibility.chooseTiles(ranges[0], ranges[1]);
+  const Visibility::Range &firstOfWave = ranges[2], &lastOfWave = ranges[3];
+  SmallVector<Visibility::Rows> seen;
+  for (const Visibility::Range &ofLane : ArrayRef(ranges).drop_front(4))
+    seen.push_back(Visibility::rowsOf(firstOfWave, lastOfWave, ofLane));
   if (rowBlocks * layout.rows == tileQ) return {seen, Value()};
-  Value endIfAny = b.add(visibility.lastKey(lastToken), b.i32(1));
+  Value endIfAny = b.add(lastOfWave.last, b.i32(1));
   return {seen, b.select(b.less(rows.waveFirst, rows.end), endIfAny, b.i32(0))};
 }
 
@@ -111,7 +116,7 @@ KeyRange RowMap::chooseSplit(const LaneRows &rows, const Visibility &visibility,
   Value endOfTiles = b.add(visibility.keyOfTile(b.sub(range.endTile, b.i32(1))), b.i32(tileKv));
   range.keyLimit = b.minS(rows.sequence.keys, endOfTiles);
   range.holeBegin = arguments["sink_tokens"];
-  range.holeEnd = visibility.firstKey(tokenOf(rows.first));
+  range.holeEnd = visibility.firstKeyOfTiles();
   range.keyLimit = b.select(b.less(range.firstTile, range.endTile), range.keyLimit, b.i32(0));
   return range;
 }

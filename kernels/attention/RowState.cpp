@@ -59,14 +59,22 @@ Value Softmax::needsAdjusting(Value factor, Value offset) const {
   return b.select(b.anyLane(b.either(math.isChange(factor), math.isLarge(offset))), b.i32(1), b.i32(0));
 }
 
-Softmax::Included Softmax::include(Value maximum, Value sum, Values scores) const {
+SmallVector<Value> Softmax::exponentiate(ArrayRef<Value> scores, Value offset, Value &sum,
+                                         const Denominator &given) const {
+  Values fragments = math.exponentiate(scores, scoreFactor, offset, sum);
+  sum = b.select(b.equal(given.isGiven, b.i32(0)), sum, given.sum);
+  return fragments;
+}
+
+Softmax::Included Softmax::include(Value maximum, Value sum, Values scores, Denominators denominators) const {
   Included result;
   result.maximum = raised(maximum, maximumOf(scores));
   Value ofTile = reference(result.maximum);
   result.factor = factor(maximum, ofTile);
   Value ofExponents = centre(scores, offset(ofTile), ofTile);
   result.sum = b.mulF(sum, result.factor);
-  result.probabilities = exponentiate(scores, ofExponents, result.sum);
+  result.probabilities =
+      exponentiate(scores, ofExponents, result.sum, denominators(result.sum, scores, ofExponents));
   return result;
 }
 

@@ -63,10 +63,15 @@ public:
   /// i32, wave-uniform: whether, for any row of the wave, values relative to the old maximum must be
   /// multiplied by `factor` or scores must be centred.
   Value needsAdjusting(Value factor, Value offset) const;
-  /// Fragments of P^T; adds them to `sum`, which is relative to the same maximum.
-  Values exponentiate(llvm::ArrayRef<Value> scores, Value offset, Value &sum) const {
-    return math.exponentiate(scores, scoreFactor, offset, sum);
-  }
+  /// The denominator after a tile whose terms are not its exponentials; otherwise `isGiven`, i32 and
+  /// wave-uniform, is 0.
+  struct Denominator {
+    Value sum, isGiven;
+  };
+  /// Makes one of the denominator before the tile, its scores and their offset.
+  using Denominators = llvm::function_ref<Denominator(Value sum, llvm::ArrayRef<Value> scores, Value offset)>;
+  /// Fragments of P^T; adds them to `sum`, which is relative to the same maximum, or takes `given`.
+  Values exponentiate(llvm::ArrayRef<Value> scores, Value offset, Value &sum, const Denominator &given) const;
 
   /// All steps: maximum and sum including a tile's scores, the factor for values relative to the old maximum,
   /// and the fragments of P^T.
@@ -74,7 +79,7 @@ public:
     Value maximum, sum, factor;
     Values probabilities;
   };
-  Included include(Value maximum, Value sum, Values scores) const;
+  Included include(Value maximum, Value sum, Values scores, Denominators denominators) const;
 
 private:
   bool isFp8() const { return math.layout.elementBytes == 1; }

@@ -9,8 +9,9 @@ using namespace mlir;
 
 namespace sluice {
 
-ScoreChanges::ScoreChanges(Emitter &b, const Arguments &arguments, const LaneRows &rows, Locate locate)
-    : b(b), arguments(arguments), sequence(rows.sequence), locate(std::move(locate)) {
+ScoreChanges::ScoreChanges(Emitter &b, const Arguments &arguments, const LaneRows &rows, const KeyRange &keys,
+                           Locate locate)
+    : b(b), arguments(arguments), sequence(rows.sequence), keys(keys), locate(std::move(locate)) {
   Value product =
       arguments.scaled(arguments["scale_log2e"], "q_scale", package::score_q_scale_heads, rows.qHead);
   product = arguments.scaled(product, "k_scale", package::score_k_scale_heads, rows.kvHead);
@@ -34,6 +35,41 @@ Value ScoreChanges::capped(Value score, Value twoPerCap, Value cap) const {
   Value power = b.exp2(b.mulF(score, twoPerCap));
   Value tanh = b.fma(b.f32(-2), b.reciprocal(b.addF(power, b.f32(1))), b.f32(1));
   return b.mulF(tanh, cap);
+}
+
+/// A scale of V for each key, loaded by the lane with the key's number. Exponents have room for the scales
+/// from the least on; smaller ones count as it.
+Value ScoreChanges::scaleOfValue(const LaneRows &rows, Value tileKey) const {
+  constexpr double least = 0x1p-60;
+  return b.maxF(loadKeyScale(b, arguments, rows, keys, "v", tileKey), b.f32(least));
+}
+
+Softmax::Denominator ScoreChanges::denominator(Value sum, ArrayRef<Value> blocks, Value offset, Value tileKey,
+                                               MfmaLayout layout) const {
+  Softmax::Denominator none{b.undef(b.getF32Type()), b.i32(0)};
+  SmallVector<Value> results = b.rarely(
+      changed,
+      [&] {
+        Value scales = arguments.inLoop(tileKey).late("v_scales");
+        return b.branch(
+            b.isNull(scales), [&] { return SmallVector<Value>{none.sum, none.isGiven}; },
+            [&] {
+              LaneRows rows = locate(tileKey);
+              Value inverse = b.reciprocal(scaleOfValue(rows, tileKey)), total = sum;
+              Value first = b.mul(rows.laneGroup, b.i32(4));
+              for (auto [index, block] : llvm::enumerate(blocks)) {
+                for (unsigned r = 0; r < layout.results(); ++r) {
+                  if (r % 4 == 0) first = b.after(first, total);
+                  Value p = b.exp2(b.addF(b.extract(block, r), offset));
+                  Value key = b.add(first, b.i32(layout.rows * index + layout.rowOf(r)));
+                  total = b.fma(p, b.ofLane(inverse, key), total);
+                }
+              }
+              return SmallVector<Value>{total, b.i32(1)};
+            });
+      },
+      [&] { return SmallVector<Value>{none.sum, none.isGiven}; });
+  return {results[0], results[1]};
 }
 
 ScoreChanges::Changed ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey, Value isNeeded,
@@ -63,7 +99,14 @@ ScoreChanges::Changed ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey,
     return b.add(offset, b.mul(b.zeroExtend(row), arguments.late((matrix + "_row_stride").str())));
   };
 
+  // An element of an array with one for each query head, or several such arrays.
+  auto ofHead = [&](Value array, StringRef batchStride) -> Value {
+    Value place = b.add(b.mul(b.zeroExtend(sequence.batch), arguments.late(batchStride)), b.zeroExtend(head));
+    return LLVM::LoadOp::create(b, b.getF32Type(), b.advance(array, b.getF32Type(), place), /*alignment=*/4);
+  };
+
   auto change = [&] {
+    Arguments ofTile = arguments.inLoop(tileKey);
     LaneRows rows = locate(tileKey);
     ofLane = b.add(tileKey, b.mul(rows.laneGroup, b.i32(4)));
     head = rows.qHead;
@@ -74,7 +117,26 @@ ScoreChanges::Changed ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey,
     // little, and with V in K they have no registers for the loaded values.
     Value isWhole = b.isFalse(b.less(sequence.keys, b.add(tileKey, b.i32(layout.rows * blocks.size()))));
     Value scale = b.behindProducts(b.opaque(scaleLog2e, tileKey));
-    SmallVector<Value> scores = each(blocks, [&](Value score, Value) { return b.mulF(score, scale); });
+    // Each score with the value that the lane with its key's number has made: four at a time.
+    auto eachOfKey = [&](ArrayRef<Value> scores, Value ofLanes,
+                         llvm::function_ref<Value(Value score, Value ofKey)> combine) {
+      Value first = b.mul(rows.laneGroup, b.i32(4)), last;
+      unsigned number = 0;
+      return each(scores, [&](Value score, Value) {
+        if (number % 4 == 0 && last) first = b.after(first, last);
+        unsigned block = number / layout.results(), r = number % layout.results();
+        ++number;
+        Value key = b.add(first, b.i32(layout.rows * block + layout.rowOf(r)));
+        return last = combine(score, b.ofLane(ofLanes, key));
+      });
+    };
+    auto scaled = [&] { return each(blocks, [&](Value score, Value) { return b.mulF(score, scale); }); };
+    SmallVector<Value> scores =
+        are == Scores::Zero ? scaled() : b.branch(b.isNull(ofTile.late("k_scales")), scaled, [&] {
+          Value ofKey = loadKeyScale(b, arguments, rows, keys, "k", tileKey);
+          return eachOfKey(blocks, ofKey,
+                           [&](Value score, Value ofScore) { return b.mulF(score, b.mulF(scale, ofScore)); });
+        });
     Value cap = arguments.late("cap_log2e");
     scores = eachIf(b.isFalse(b.equalF(cap, b.f32(0))), scores, [&] {
       Value twoPerCap = arguments.late("two_per_cap");
@@ -83,6 +145,13 @@ ScoreChanges::Changed ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey,
     Value bias = arguments.late("bias");
     scores = eachIf(b.isFalse(b.isNull(bias)), scores, [&] {
       Value first = rowOf("bias"), none = b.f32(-std::numeric_limits<double>::infinity());
+      Value factors = arguments.late("bias_scale");
+      Value factor = b.branch(
+          b.isNull(factors), [&] { return SmallVector<Value>{b.f32(std::numbers::log2e)}; },
+          [&] {
+            return SmallVector<Value>{
+                b.mulF(ofHead(factors, "bias_scale_batch_stride"), b.f32(std::numbers::log2e))};
+          })[0];
       Value isDense = b.equal(arguments.late("bias_key_stride"), b.i64(1)); // else all keys share an element
       Value isWide = isPrefill(layout) ? b.both(isDense, isWhole) : b.boolean(false);
       auto biased = [&](ArrayRef<Value> values) {
@@ -90,21 +159,25 @@ ScoreChanges::Changed ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey,
           unsigned number = 0;
           return each(scores, [&](Value score, Value) {
             Value value = values[number++];
-            Value sum = b.fma(value, b.f32(std::numbers::log2e), score);
+            Value sum = b.fma(value, factor, score);
             if (!hidesAll) return sum;
             return b.select(b.atMostF(value, b.f32(-infiniteBias())), none, sum);
           });
         };
-        // A bias that is -infinity, in units of exponents, hides all scores. The sum achieves that for scores
-        // below 2^64, far less than the distance from the largest number to the smallest such bias; larger
-        // scores are rare.
+        // A bias that is -infinity, in units of exponents, hides all scores. Without factors, the sum
+        // achieves that for scores below 2^64, far less than the distance from the largest number to the
+        // smallest such bias; larger scores are rare.
         if (!isPrefill(layout)) return sums(true);
-        if (are == Scores::Zero) return sums(false);
+        Value hasFactors = b.isFalse(b.isNull(factors));
+        if (are == Scores::Zero)
+          return b.branch(hasFactors, [&] { return sums(true); }, [&] { return sums(false); });
         Value rest = b.f32(0);
         each(scores, [&](Value score, Value) { return rest = b.fma(score, b.f32(0x1p64), rest); });
         Value isLarge = arith::CmpFOp::create(b, arith::CmpFPredicate::UEQ, math::AbsFOp::create(b, rest),
                                               b.f32(std::numeric_limits<double>::infinity()));
-        return b.branch(b.anyLane(isLarge), [&] { return sums(true); }, [&] { return sums(false); });
+        return b.branch(
+            b.either(b.anyLane(isLarge), hasFactors), [&] { return sums(true); },
+            [&] { return sums(false); });
       };
       // Once for all types, since the code is long in prefill kernels; others have no registers for that.
       auto biasedOfType = [&](ArrayRef<Value> values) {
@@ -202,12 +275,8 @@ ScoreChanges::Changed ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey,
     });
     Value slopes = arguments.late("alibi_slopes");
     scores = eachIf(b.isFalse(b.isNull(slopes)), scores, [&] {
-      Value place = b.advance(slopes, b.getF32Type(), b.zeroExtend(head));
-      Value slope = b.mulF(LLVM::LoadOp::create(b, b.getF32Type(), place, /*alignment=*/4),
-                           b.f32(-std::numbers::log2e));
-      Value shift =
-          b.select(arguments.flag(package::score_top_left), b.i32(0), b.sub(sequence.keys, sequence.rows));
-      Value diagonal = b.add(row, shift);
+      Value slope = b.mulF(ofHead(slopes, "alibi_batch_stride"), b.f32(-std::numbers::log2e));
+      Value diagonal = b.add(row, shiftOf(b, arguments, sequence));
       return each(scores, [&](Value score, Value key) {
         Value distance = b.maxS(b.sub(diagonal, key), b.sub(key, diagonal));
         Value length = arith::SIToFPOp::create(b, b.getF32Type(), distance);
@@ -249,8 +318,38 @@ ScoreChanges::Changed ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey,
           return masked(score, b.bitAnd(b.shiftRight(bits, b.bitAnd(key, b.i32(7))), b.i32(1)));
         });
       };
-      return isPrefill(layout) ? b.branch(isWhole, ofWhole, ofEnd) : ofEnd();
+      // The mask's first key may be any if it covers only the newest: a byte for each key.
+      Value ofNewRows = arguments.flag(package::score_mask_new_rows);
+      auto ofAnyKeys = [&] {
+        Value firstKey = b.select(ofNewRows, b.sub(sequence.keys, sequence.rows), b.i32(0));
+        Value last;
+        unsigned number = 0;
+        return each(scores, [&](Value score, Value key) {
+          // As for a bias: no more than four addresses at a time.
+          if (number++ % 4 == 0 && last) firstKey = b.after(firstKey, last);
+          Value place = b.sub(b.minS(key, lastKey), firstKey), covered = b.maxS(place, b.i32(0));
+          Value at = b.advance(ofRow, b.getI8Type(), b.zeroExtend(b.shiftRight(covered, b.i32(3))));
+          Value loaded = LLVM::LoadOp::create(b, b.getI8Type(), at, /*alignment=*/1);
+          Value bits = arith::ExtUIOp::create(b, b.getI32Type(), loaded);
+          Value bit = b.bitAnd(b.shiftRight(bits, b.bitAnd(covered, b.i32(7))), b.i32(1));
+          return last = masked(score, b.select(b.less(place, b.i32(0)), b.i32(1), bit));
+        });
+      };
+      if (isPrefill(layout)) {
+        return b.branch(b.both(isWhole, b.isFalse(ofNewRows)), ofWhole, [&] {
+          // Tiles of older keys only.
+          Value end = b.add(tileKey, b.i32(layout.rows * blocks.size()));
+          Value isOld = b.isFalse(b.less(b.sub(sequence.keys, sequence.rows), end));
+          return b.branch(b.both(ofNewRows, isOld), [&] { return scores; }, ofAnyKeys);
+        });
+      }
+      return b.branch(ofNewRows, ofAnyKeys, ofEnd);
     });
+    if (are != Scores::Zero)
+      scores = eachIf(b.isFalse(b.isNull(ofTile.late("v_scales"))), scores, [&] {
+        Value exponent = b.log2(scaleOfValue(rows, tileKey));
+        return eachOfKey(scores, exponent, [&](Value score, Value ofKey) { return b.addF(score, ofKey); });
+      });
     if (isPrefill(layout)) {
       Value least = b.f32(std::numeric_limits<double>::infinity());
       each(scores, [&](Value score, Value) { return least = b.minF(least, score); });

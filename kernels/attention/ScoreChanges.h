@@ -1,8 +1,12 @@
 //===- ScoreChanges.h - changes to scores before the softmax ----------------------------------*- C++ -*-===//
 //
-// In the order of sluice.h: scale, soft cap, bias, ALiBi, mask bits. All are in one branch, which a call
+// In the order of sluice.h: scales, soft cap, bias, ALiBi, mask bits. All are in one branch, which a call
 // without any of them does not take. Changed scores are multiplied by log2(e), so that the softmax, which
 // uses base 2, takes them as they are; it multiplies others by `factor()`.
+//
+// A scale for each key of V would multiply P, whose type may not have the range for that. So it is part of
+// the exponent: log2(scale) is added to the score, and the running maximum is that of the sums. The
+// denominator has no such scale; its terms are the exponentials divided by their keys' scales.
 //
 //   soft cap   c * tanh(x / c) = c * (1 - 2 / (exp2(x * log2(e) * 2 / c) + 1)): an error of some units in the
 //              last place of c
@@ -14,7 +18,8 @@
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
-#include "attention/RowMap.h"
+#include "attention/KeyScales.h"
+#include "attention/RowState.h"
 #include "package/kernel_name.h"
 
 #include <functional>
@@ -30,7 +35,8 @@ public:
   using Locate = std::function<LaneRows(Value changing)>;
 
   /// `rows` are those of the block.
-  ScoreChanges(Emitter &b, const Arguments &arguments, const LaneRows &rows, Locate locate);
+  ScoreChanges(Emitter &b, const Arguments &arguments, const LaneRows &rows, const KeyRange &keys,
+               Locate locate);
 
   /// Whether apply() changes any score; the same for the whole launch.
   Value any() const { return changed; }
@@ -53,13 +59,19 @@ public:
     return isPrefill(layout) ? b.isFalse(b.equal(hidden, b.i32(0))) : changed;
   }
 
+  /// The denominator of exponentials exp2(score + offset) of changed scores, if V has a scale for each key.
+  Softmax::Denominator denominator(Value sum, llvm::ArrayRef<Value> blocks, Value offset, Value tileKey,
+                                   MfmaLayout layout) const;
+
 private:
   static bool isPrefill(MfmaLayout layout) { return layout.rows == package::prefill_rows_of_wave; }
   Value capped(Value score, Value twoPerCap, Value cap) const;
+  Value scaleOfValue(const LaneRows &rows, Value tileKey) const;
 
   Emitter &b;
   const Arguments &arguments;
   Sequence sequence;
+  KeyRange keys;
   Locate locate;
   Value scaleLog2e, changed, exponentFactor;
 };

@@ -36,6 +36,13 @@ public:
     return apply(zeros, tileKey, b.boolean(true), ScoreChanges::Scores::Zero).scores;
   }
 
+  /// Makes the denominator of a tile's scores, which apply() returned.
+  auto denominators(Value tileKey) const {
+    return [this, tileKey](Value sum, llvm::ArrayRef<Value> scores, Value offset) {
+      return changes.denominator(sum, scores, offset, tileKey, layout);
+    };
+  }
+
   /// Whether apply(), which returned `hidden`, may have hidden keys of the tile from some row of the wave;
   /// wave-uniform.
   Value mayHide(Value tileKey, Value hidden) const {

@@ -38,6 +38,7 @@ public:
   /// once.
   Values held(llvm::ArrayRef<Value> output, bool settles = false);
   bool holdsOutput() const { return outputIsHeld; }
+  bool hasE4m3Fnuz() const { return chip.fp8 == Fp8Flavour::Fnuz; }
   /// A tile of O^T, the result of an MFMA, which can be read at once.
   Value settledOutput(Value tile) {
     return (outputIsHeld ? held(tile, /*settles=*/true) : settle(tile)).front();

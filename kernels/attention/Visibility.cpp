@@ -9,26 +9,80 @@ using namespace mlir;
 
 namespace sluice {
 
+Value shiftOf(Emitter &b, const Arguments &arguments, const Sequence &sequence) {
+  Value shift =
+      b.select(arguments.flag(package::score_top_left), b.i32(0), b.sub(sequence.keys, sequence.rows));
+  return b.rarely(
+      arguments.flag(package::score_of_sequence),
+      [&] {
+        // A row's number can be added without overflow.
+        Value given = arguments.elementOr("diagonals", b.getI32Type(), sequence.batch, shift);
+        return SmallVector<Value>{
+            b.clamp(given, b.i32(-package::kernarg_most_diagonal), b.i32(package::kernarg_most_diagonal))};
+      },
+      [&] { return SmallVector<Value>{shift}; })[0];
+}
+
 Visibility::Visibility(Emitter &b, const Arguments &arguments, const Sequence &sequence, unsigned tileKv)
-    : b(b), tileKv(tileKv), keys(sequence.keys), windowLeft(arguments["window_left"]),
-      windowRight(arguments["window_right"]), sinkTokens(arguments["sink_tokens"]) {
-  shift = b.select(arguments.flag(package::score_top_left), b.i32(0), b.sub(sequence.keys, sequence.rows));
+    : b(b), arguments(arguments), tileKv(tileKv), sequence(sequence), shift(shiftOf(b, arguments, sequence)),
+      windowLeft(arguments["window_left"]), sinkTokens(arguments["sink_tokens"]) {
+  Value ofLaunch = arguments["window_right"];
+  windowRight = b.rarely(
+      arguments.flag(package::score_of_sequence),
+      [&] {
+        Value causal = arguments.elementOr("causal", b.getI32Type(), sequence.batch, b.i32(0));
+        return SmallVector<Value>{b.select(b.equal(causal, b.i32(0)), ofLaunch, b.i32(0))};
+      },
+      [&] { return SmallVector<Value>{ofLaunch}; })[0];
 }
 
-Value Visibility::firstKey(Value row) const {
-  return b.sub(b.maxS(b.add(row, shift), windowLeft), windowLeft);
+SmallVector<Visibility::Range> Visibility::rangesOf(ArrayRef<Value> rows) const {
+  Value lastKey = b.sub(sequence.keys, b.i32(1)), end = b.sub(lastKey, windowRight);
+  SmallVector<Value> usual;
+  for (Value row : rows) {
+    Value key = b.add(row, shift);
+    usual.push_back(b.sub(b.maxS(key, windowLeft), windowLeft));
+    usual.push_back(b.add(b.minS(key, end), windowRight));
+  }
+  Value spans = arguments.late("spans");
+  SmallVector<Value> ends = b.rarely(
+      b.isFalse(b.isNull(spans)),
+      [&] {
+        Value stride = arguments.late("span_stride");
+        Value ofSequence = b.advance(spans, b.getI32Type(), b.mul(b.zeroExtend(sequence.batch), stride));
+        Value count = arith::TruncIOp::create(b, b.getI32Type(), b.shiftRight(stride, b.i64(1)));
+        auto loop = scf::ForOp::create(b, b.i32(0), count, b.i32(1), usual);
+        OpBuilder::InsertionGuard guard(b);
+        b.setInsertionPointToStart(loop.getBody());
+        Value place = b.zeroExtend(b.shiftLeft(loop.getInductionVar(), b.i32(1)));
+        Value begin = b.maxS(b.loadScalar(b.getI32Type(), ofSequence, place), b.i32(0));
+        Value last = b.minS(b.sub(b.loadScalar(b.getI32Type(), ofSequence, b.add(place, b.i64(1))), b.i32(1)),
+                            lastKey);
+        SmallVector<Value> widened;
+        for (auto [index, row] : llvm::enumerate(rows)) {
+          Value key = b.add(row, shift);
+          Value isIn = b.isFalse(b.either(b.less(key, begin), b.less(last, key)));
+          Value ofRow = loop.getRegionIterArgs()[2 * index],
+                lastOfRow = loop.getRegionIterArgs()[2 * index + 1];
+          widened.push_back(b.select(isIn, b.minS(ofRow, begin), ofRow));
+          widened.push_back(b.select(isIn, b.maxS(lastOfRow, last), lastOfRow));
+        }
+        scf::YieldOp::create(b, widened);
+        return SmallVector<Value>(loop.getResults());
+      },
+      [&] { return usual; });
+  SmallVector<Range> ranges;
+  for (unsigned index = 0; index < rows.size(); ++index)
+    ranges.push_back({ends[2 * index], ends[2 * index + 1]});
+  return ranges;
 }
 
-Value Visibility::lastKey(Value row) const {
-  Value end = b.sub(b.sub(keys, b.i32(1)), windowRight);
-  return b.add(b.minS(b.add(row, shift), end), windowRight);
-}
-
-void Visibility::chooseTiles(Value first, Value last) {
+void Visibility::chooseTiles(const Range &first, const Range &last) {
   Value bits = b.i32(llvm::Log2_32(tileKv));
   auto roundedUp = [&](Value n) { return b.shiftRight(b.add(n, b.i32(tileKv - 1)), bits); };
-  Value end = roundedUp(b.maxS(b.add(lastKey(last), b.i32(1)), b.i32(0)));
-  Value windowTile = b.shiftRight(firstKey(first), bits);
+  Value end = roundedUp(b.maxS(b.add(last.last, b.i32(1)), b.i32(0)));
+  firstKey = first.first;
+  Value windowTile = b.shiftRight(firstKey, bits);
   sinkTiles = b.minS(roundedUp(sinkTokens), end);
   Value rest = b.maxS(windowTile, sinkTiles);
   gap = b.sub(rest, sinkTiles);
@@ -46,10 +100,6 @@ Visibility::Tiles Visibility::openTiles(const Rows &rows, Value waveEnd) const {
   Value first = number(b.shiftRight(b.add(rows.allFirst, b.i32(tileKv - 1)), bits));
   Value seen = b.maxS(b.minS(b.add(rows.allLast, b.i32(1)), waveEnd), b.i32(0));
   return {b.maxS(first, sinkTiles), b.sub(number(b.shiftRight(seen, bits)), b.i32(1))};
-}
-
-Visibility::Rows Visibility::rowsOf(Value first, Value last, Value laneRow) const {
-  return {firstKey(laneRow), lastKey(laneRow), firstKey(last), lastKey(first)};
 }
 
 Value Visibility::hidesBehind(Value tileKey, const Rows &rows) const {

@@ -4,6 +4,8 @@
 //
 //   max(x - window_left, 0) <= j <= x + window_right     or, instead of the first, j < sink_tokens
 //
+// and if x is in a span, also the keys of the span. The two ranges overlap in x, so together they are one.
+//
 // Both ends grow with i, so the first and the last of a range of rows determine which tiles the range needs:
 // first the tiles of the sink tokens, then, numbered without a gap, those of the windows.
 //
@@ -25,11 +27,17 @@ public:
   Visibility(Emitter &b, const Arguments &arguments, const Sequence &sequence, unsigned tileKv);
 
   /// The range of keys that a row sees, without sink tokens; last < first if it is empty.
-  Value firstKey(Value row) const;
-  Value lastKey(Value row) const;
+  struct Range {
+    Value first, last;
+  };
+  /// Those of several rows, all wave-uniform or of a lane.
+  llvm::SmallVector<Range> rangesOf(llvm::ArrayRef<Value> rows) const;
 
-  /// Chooses the tiles that the rows from `first` to `last` need. Before the call, no tile is chosen.
-  void chooseTiles(Value first, Value last);
+  /// Chooses the tiles of rows whose first one sees the keys of `first`, and whose last one those of `last`.
+  /// Before the call, no tile is chosen.
+  void chooseTiles(const Range &first, const Range &last);
+  /// The first key that any of these rows sees, without sink tokens.
+  Value firstKeyOfTiles() const { return firstKey; }
   Value tileCount() const { return count; }
   /// The first key of the tile with that number.
   Value keyOfTile(Value tile) const;
@@ -45,10 +53,12 @@ public:
   /// Hides keys of a tile from the rows of a wave. `blocks`: scores, one row per lane, a block for every
   /// layout.rows() keys from `tileKey` on; laneGroup = lane / layout.rows().
   struct Rows {
-    Value laneFirst, laneLast; // firstKey and lastKey of this lane's row
+    Value laneFirst, laneLast; // the range of this lane's row
     Value allFirst, allLast;   // between them, all rows of the wave see all keys
   };
-  Rows rowsOf(Value first, Value last, Value laneRow) const;
+  static Rows rowsOf(const Range &first, const Range &last, const Range &ofLane) {
+    return {ofLane.first, ofLane.last, last.first, first.last};
+  }
   llvm::SmallVector<Value> hide(llvm::ArrayRef<Value> blocks, Value tileKey, const Rows &rows,
                                 MfmaLayout layout, Value laneGroup) const;
   /// Whether there may be keys of the tile that some row of the wave does not see; wave-uniform.
@@ -59,9 +69,14 @@ private:
   Value hidesBefore(Value tileKey, const Rows &rows) const;
 
   Emitter &b;
+  const Arguments &arguments;
   unsigned tileKv;
-  Value shift, keys, windowLeft, windowRight, sinkTokens;
-  Value sinkTiles, gap, count;
+  Sequence sequence;
+  Value shift, windowLeft, windowRight, sinkTokens;
+  Value firstKey, sinkTiles, gap, count;
 };
+
+/// The key of row 0, on the diagonal of causal masks, windows and ALiBi. Wave-uniform.
+mlir::Value shiftOf(Emitter &b, const Arguments &arguments, const Sequence &sequence);
 
 } // namespace sluice

@@ -4,7 +4,7 @@
 //
 //   name, wave,     the loader's table, src/package/chips.h
 //   compute units,
-//   LDS bytes
+//   LDS bytes, FNUZ
 //   VGPRs           LLVM's AMDGPUUsage: 512 per lane of a SIMD, divided between its waves
 //   LDS banks       AMD Instinct MI200 and MI300 ISA manuals; for gfx950 published measurements (HipKittens)
 //
@@ -43,6 +43,7 @@ static Chip extended(std::string_view name, Chip chip) {
   chip.computeUnits = loaded->compute_units;
   chip.waveSize = loaded->wave_size;
   chip.ldsBytes = loaded->lds_bytes;
+  if (loaded->e4m3fnuz) chip.fp8 = Fp8Flavour::Fnuz;
   return chip;
 }
 
@@ -53,7 +54,6 @@ static const Chip chips[] = {
                         .mfmas = halfRate,
                         .f16MfmaSuffix = "f16",
                         .bf16MfmaSuffix = "bf16_1k",
-                        .fp8 = Fp8Flavour::None,
                         .transposingLdsReads = false,
                         .packedBf16Conversion = false}),
     extended("gfx942", {.vgprs = 512,
@@ -61,7 +61,6 @@ static const Chip chips[] = {
                         .ldsReadBanks = banks32,
                         .mfmas = fourPerLane,
                         .fp8Mfmas = eightBytesPerLane,
-                        .fp8 = Fp8Flavour::Fnuz,
                         .transposingLdsReads = false,
                         .packedBf16Conversion = false,
                         .hasHazardRules = true}),

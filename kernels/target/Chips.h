@@ -51,10 +51,10 @@ struct Chip {
   /// The endings of these instructions' assembler names, after v_mfma_f32_32x32x8.
   llvm::StringRef f16MfmaSuffix = "_f16", bf16MfmaSuffix = "_bf16";
   llvm::ArrayRef<Mfma> fp8Mfmas = {}; // of E4M3, in the chip's flavour
-  Fp8Flavour fp8 = Fp8Flavour::None;
-  bool transposingLdsReads = false;  // ds_read_b64_tr_b16 and similar
-  bool packedBf16Conversion = false; // v_cvt_pk_bf16_f32
-  bool hasHazardRules = false;       // the emulator's checks follow this chip's manual
+  Fp8Flavour fp8 = Fp8Flavour::None;  // Fnuz is as in the loader's table
+  bool transposingLdsReads = false;   // ds_read_b64_tr_b16 and similar
+  bool packedBf16Conversion = false;  // v_cvt_pk_bf16_f32
+  bool hasHazardRules = false;        // the emulator's checks follow this chip's manual
   /// Wait states between an MFMA and a vector instruction that reads its result, in addition to its passes.
   unsigned waitStatesBehindMfma = 3;
 

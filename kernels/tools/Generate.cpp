@@ -29,9 +29,26 @@ package::KernelEntry packageEntry(const AttentionVariant &variant, unsigned wave
   entry.threads = variant.waves * waveSize;
   entry.kernarg_bytes = sizeof(package::AttentionKernargs);
   entry.kernarg_hash = package::attention_kernarg_hash();
-  entry.features = {names::causal,  names::window,      names::mask,   names::soft_cap, names::bias,
-                    names::alibi,   names::sink_logits, names::scales, names::lse,      names::lse_base_2,
-                    names::lengths, names::ragged,      names::v_in_k};
+  entry.features = {names::causal,
+                    names::window,
+                    names::mask,
+                    names::soft_cap,
+                    names::bias,
+                    names::alibi,
+                    names::sink_logits,
+                    names::scales,
+                    names::lse,
+                    names::lse_base_2,
+                    names::lengths,
+                    names::ragged,
+                    names::v_in_k,
+                    names::key_scales,
+                    names::mask_new_rows,
+                    names::spans,
+                    names::causal_by_sequence,
+                    names::given_diagonal,
+                    names::bias_scale,
+                    names::alibi_by_sequence};
   if (variant.paged)
     entry.features.insert(entry.features.end(),
                           {names::paged, names::csr, names::page_index_64, names::k_pack});

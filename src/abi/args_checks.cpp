@@ -37,6 +37,10 @@ constexpr int64_t max_pages = int64_t{1} << 32;
 // Kernels reach the packs of a row of K with 31-bit offsets from its start.
 constexpr int64_t pack_stride_end = int64_t{1} << 22;
 
+// Kernels add the number of a row to that of a key on the diagonal, which is at most as large.
+constexpr int32_t most_rows_with_diagonal = 1 << 30;
+constexpr int64_t most_spans = 1 << 20;
+
 void check_extent(std::string_view field, int32_t value, int64_t bound) {
   if (value <= 0) {
     invalid(std::string(field), text(field, " is ", value, "; it must be at least 1",
@@ -255,19 +259,25 @@ void check_bias(const sluice_problem &problem, const sluice_args &args, uint64_t
 }
 
 void check_mask(const sluice_problem &problem, const sluice_args &args, uint64_t address_end) {
-  const Shape shape = {
-      "mask", args.mask, {args.batch, problem.q_heads, args.q_len, divide_up(args.kv_len, 8)}, 1};
+  const int32_t keys = problem.flags & SLUICE_MASK_NEW_ROWS ? args.q_len : args.kv_len;
+  const Shape shape = {"mask", args.mask, {args.batch, problem.q_heads, args.q_len, divide_up(keys, 8)}, 1};
   check_pointer(shape, 1);
   if (args.mask.stride[3] != 1) bad_stride(shape, 3, "it must be 1: the bits of a row are contiguous");
   check_reach(shape, address_end);
 }
 
-void check_given(std::string_view field, const float *pointer, bool is_asked, std::string_view why_not) {
+void check_given(std::string_view field, const void *pointer, bool is_asked, std::string_view why_not) {
   if (is_asked) {
-    check_pointer(field, pointer, sizeof(float));
+    check_pointer(field, pointer, sizeof(float)); // or int32_t
   } else {
     check_absent(field, pointer, why_not);
   }
+}
+
+void check_batch_stride(std::string_view field, int64_t stride, const float *array, std::string_view name) {
+  if (stride < 0) invalid(std::string(field), text(field, " is ", stride, "; it must not be negative"));
+  if (stride != 0 && array == nullptr)
+    invalid(std::string(field), text(field, " is ", stride, ", but ", name, " is NULL"));
 }
 
 void check_scores(const sluice_problem &problem, const TensorRules &rules, const sluice_args &args) {
@@ -286,12 +296,64 @@ void check_scores(const sluice_problem &problem, const TensorRules &rules, const
               "the problem's flags lack SLUICE_ALIBI");
   check_given("sink_logits", args.sink_logits, problem.flags & SLUICE_SINK_LOGITS,
               "the problem's flags lack SLUICE_SINK_LOGITS");
-  check_given("q_scale", args.q_scale, problem.q_scale_kind != SLUICE_SCALE_NONE,
-              "the problem's q_scale_kind is SLUICE_SCALE_NONE");
-  check_given("k_scale", args.k_scale, problem.k_scale_kind != SLUICE_SCALE_NONE,
-              "the problem's k_scale_kind is SLUICE_SCALE_NONE");
-  check_given("v_scale", args.v_scale, problem.v_scale_kind != SLUICE_SCALE_NONE,
-              "the problem's v_scale_kind is SLUICE_SCALE_NONE");
+  check_given("bias_scale", args.bias_scale, problem.flags & SLUICE_BIAS_SCALE,
+              "the problem's flags lack SLUICE_BIAS_SCALE");
+  check_batch_stride("alibi_batch_stride", args.alibi_batch_stride, args.alibi_slopes, "alibi_slopes");
+  check_batch_stride("bias_scale_batch_stride", args.bias_scale_batch_stride, args.bias_scale, "bias_scale");
+}
+
+/// The scales of K or V for each key, found like the rows of k and v.
+void check_key_scales(const sluice_problem &problem, const sluice_args &args, uint64_t address_end,
+                      std::string_view name, const sluice_tensor &scales, uint32_t kind,
+                      std::string_view why_not) {
+  if (kind <= SLUICE_SCALE_PER_HEAD) return check_absent(name, scales, why_not);
+  const auto [outer, inner] = kv_rows(problem, args);
+  const Shape shape = {name, scales, {outer, inner, problem.kv_heads, 1}, sizeof(float)};
+  check_pointer(shape, sizeof(float));
+  if (scales.stride[3] != 0 && scales.stride[3] != 1) bad_stride(shape, 3, "it must be 0 or 1");
+  if (args.kv_starts != nullptr && scales.stride[0] != 0) bad_stride(shape, 0, "it must be 0 with starts");
+  if (kind == SLUICE_SCALE_PER_PAGE && scales.stride[1] != 0)
+    bad_stride(shape, 1, "it must be 0 for a scale per page");
+  check_reach(shape, address_end);
+}
+
+void check_scales(const sluice_problem &problem, const TensorRules &rules, const sluice_args &args) {
+  const auto has_few = [](uint32_t kind) {
+    return kind == SLUICE_SCALE_PER_TENSOR || kind == SLUICE_SCALE_PER_HEAD;
+  };
+  constexpr std::string_view q_has_none = "the problem's q_scale_kind is SLUICE_SCALE_NONE";
+  constexpr std::string_view k_has_none = "the problem's k_scale_kind is not PER_TENSOR or PER_HEAD";
+  constexpr std::string_view v_has_none = "the problem's v_scale_kind is not PER_TENSOR or PER_HEAD";
+  constexpr std::string_view o_has_none = "the problem's o_scale_kind is SLUICE_SCALE_NONE";
+  check_given("q_scale", args.q_scale, has_few(problem.q_scale_kind), q_has_none);
+  check_given("k_scale", args.k_scale, has_few(problem.k_scale_kind), k_has_none);
+  check_given("v_scale", args.v_scale, has_few(problem.v_scale_kind), v_has_none);
+  check_given("o_scale", args.o_scale, has_few(problem.o_scale_kind), o_has_none);
+  const uint64_t address_end = rules.tile_q != 0 ? device_address_end : UINT64_MAX;
+  check_key_scales(problem, args, address_end, "k_scales", args.k_scales, problem.k_scale_kind,
+                   "the problem's k_scale_kind is not PER_TOKEN or PER_PAGE");
+  check_key_scales(problem, args, address_end, "v_scales", args.v_scales, problem.v_scale_kind,
+                   "the problem's v_scale_kind is not PER_TOKEN or PER_PAGE");
+}
+
+/// What a mask needs to know of each sequence.
+void check_sequence_masks(const sluice_problem &problem, const TensorRules &rules, const sluice_args &args) {
+  const bool has_diagonals = problem.mask_alignment == SLUICE_GIVEN_DIAGONAL;
+  check_given("diagonals", args.diagonals, has_diagonals,
+              "the problem's mask_alignment is not SLUICE_GIVEN_DIAGONAL");
+  if (rules.tile_q != 0 && has_diagonals && args.q_len > most_rows_with_diagonal) {
+    unsupported("q_len", text("q_len is ", args.q_len,
+                              " with SLUICE_GIVEN_DIAGONAL; nearest supported: ", most_rows_with_diagonal));
+  }
+  check_given("causal", args.causal, problem.flags & SLUICE_CAUSAL_BY_SEQUENCE,
+              "the problem's flags lack SLUICE_CAUSAL_BY_SEQUENCE");
+  check_given("spans", args.spans, problem.flags & SLUICE_SPANS, "the problem's flags lack SLUICE_SPANS");
+  if (problem.flags & SLUICE_SPANS && (args.span_count < 1 || args.span_count > most_spans))
+    invalid("span_count",
+            text("span_count is ", args.span_count, "; with SLUICE_SPANS it must be from 1 to ", most_spans));
+  if (!(problem.flags & SLUICE_SPANS) && args.span_count != 0)
+    invalid("span_count",
+            text("span_count is ", args.span_count, ", but the problem's flags lack SLUICE_SPANS"));
 }
 
 } // namespace
@@ -317,6 +379,8 @@ void check_args(const sluice_problem &problem, const TensorRules &rules, const s
   check_tensors(problem, rules, args);
   check_lse(problem, args);
   check_scores(problem, rules, args);
+  check_scales(problem, rules, args);
+  check_sequence_masks(problem, rules, args);
 }
 
 } // namespace sluice::abi

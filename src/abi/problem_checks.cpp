@@ -16,9 +16,10 @@ using support::Failure;
 using support::Status;
 using support::text;
 
-constexpr uint32_t known_flags = SLUICE_CAUSAL | SLUICE_WRITE_LSE | SLUICE_HAS_WINDOW_LEFT |
-                                 SLUICE_HAS_WINDOW_RIGHT | SLUICE_ALIBI | SLUICE_SINK_LOGITS |
-                                 SLUICE_BOOL_MASK | SLUICE_PAGE_INDEX_64 | SLUICE_V_IN_K;
+constexpr uint32_t known_flags =
+    SLUICE_CAUSAL | SLUICE_WRITE_LSE | SLUICE_HAS_WINDOW_LEFT | SLUICE_HAS_WINDOW_RIGHT | SLUICE_ALIBI |
+    SLUICE_SINK_LOGITS | SLUICE_BOOL_MASK | SLUICE_PAGE_INDEX_64 | SLUICE_V_IN_K | SLUICE_MASK_NEW_ROWS |
+    SLUICE_SPANS | SLUICE_CAUSAL_BY_SEQUENCE | SLUICE_BIAS_SCALE;
 
 [[noreturn]] void invalid(std::string_view field, std::string message) {
   throw Failure(Status::invalid_argument, std::string(field), std::move(message));
@@ -53,7 +54,7 @@ void check_types(const sluice_problem &problem) {
   check_type("k_type", problem.k_type);
   check_type("v_type", problem.v_type);
   check_type("o_type", problem.o_type);
-  if (problem.o_type > SLUICE_F32) {
+  if (problem.o_type > SLUICE_E4M3FNUZ) {
     throw Failure(Status::unsupported, "o_type",
                   text("o_type is ", dtype_text(problem.o_type), "; nearest supported: ",
                        dtype_text(problem.q_type == SLUICE_BF16 ? SLUICE_BF16 : SLUICE_F16)));
@@ -80,12 +81,19 @@ void check_width(const sluice_problem &problem, std::string_view field, int32_t 
 }
 
 void check_mask(const sluice_problem &problem) {
-  if (problem.mask_alignment > SLUICE_TOP_LEFT) {
-    unsupported("mask_alignment", problem.mask_alignment, "SLUICE_TOP_LEFT (1)");
+  if (problem.mask_alignment > SLUICE_GIVEN_DIAGONAL) {
+    unknown("mask_alignment", problem.mask_alignment, "SLUICE_GIVEN_DIAGONAL (2)");
   }
   if (problem.flags & SLUICE_CAUSAL && problem.flags & SLUICE_HAS_WINDOW_RIGHT) {
     invalid("flags", "flags has SLUICE_CAUSAL and SLUICE_HAS_WINDOW_RIGHT; it must have at most one of them: "
                      "SLUICE_CAUSAL means a window_right of 0");
+  }
+  if (problem.flags & SLUICE_CAUSAL && problem.flags & SLUICE_CAUSAL_BY_SEQUENCE) {
+    invalid("flags",
+            "flags has SLUICE_CAUSAL and SLUICE_CAUSAL_BY_SEQUENCE; it must have at most one of them");
+  }
+  if (problem.flags & SLUICE_MASK_NEW_ROWS && !(problem.flags & SLUICE_BOOL_MASK)) {
+    invalid("flags", "flags has SLUICE_MASK_NEW_ROWS, but lacks SLUICE_BOOL_MASK");
   }
   check_width(problem, "window_left", problem.window_left, SLUICE_HAS_WINDOW_LEFT, "SLUICE_HAS_WINDOW_LEFT");
   check_width(problem, "window_right", problem.window_right, SLUICE_HAS_WINDOW_RIGHT,
@@ -108,15 +116,30 @@ void check_scores(const sluice_problem &problem) {
     invalid("bias_type", text("bias_type is ", dtype_text(problem.bias_type),
                               "; it must be f32, f16 or bf16, or 0 for no bias"));
   }
+  if (problem.flags & SLUICE_BIAS_SCALE && problem.bias_type == 0)
+    invalid("flags", "flags has SLUICE_BIAS_SCALE, but bias_type is 0");
 }
 
-void check_scale_kind(std::string_view field, uint32_t kind) {
+/// Of K or V, which may have a scale for each key, if `has_keys`.
+void check_scale_kind(const sluice_problem &problem, std::string_view field, uint32_t kind, bool has_keys) {
   if (kind <= SLUICE_SCALE_PER_HEAD) return;
   if (kind > SLUICE_SCALE_PER_PAGE) unknown(field, kind, "SLUICE_SCALE_PER_PAGE (4)");
-  throw Failure(Status::unsupported, std::string(field),
-                text(field, " is ", kind,
-                     "; sluice_args has no place for scales per token or page; nearest supported: "
-                     "SLUICE_SCALE_PER_HEAD (2)"));
+  if (!has_keys) unsupported(field, kind, "SLUICE_SCALE_PER_HEAD (2)");
+  if (kind == SLUICE_SCALE_PER_PAGE && problem.mode != SLUICE_MODE_PAGED) {
+    invalid(field, text(field, " is SLUICE_SCALE_PER_PAGE (4), but mode is ", problem.mode,
+                        " and not SLUICE_MODE_PAGED (2)"));
+  }
+}
+
+void check_scales(const sluice_problem &problem) {
+  check_scale_kind(problem, "q_scale_kind", problem.q_scale_kind, false);
+  check_scale_kind(problem, "k_scale_kind", problem.k_scale_kind, true);
+  check_scale_kind(problem, "v_scale_kind", problem.v_scale_kind, true);
+  check_scale_kind(problem, "o_scale_kind", problem.o_scale_kind, false);
+  if (problem.o_scale_kind != SLUICE_SCALE_NONE && problem.o_type != SLUICE_E4M3FNUZ) {
+    invalid("o_scale_kind", text("o_scale_kind is ", problem.o_scale_kind,
+                                 "; it must be SLUICE_SCALE_NONE (0) ", "unless o_type is e4m3fnuz"));
+  }
 }
 
 void check_no_pages(const sluice_problem &problem) {
@@ -131,6 +154,14 @@ void check_no_pages(const sluice_problem &problem) {
     invalid("flags", text("flags has SLUICE_PAGE_INDEX_64, but mode is ", problem.mode,
                           " and not SLUICE_MODE_PAGED (2)"));
   }
+}
+
+void check_reserved(const sluice_problem &problem) {
+  if (problem.reserved == 0) return;
+  throw Failure(Status::newer_struct, "reserved",
+                text("reserved is ", problem.reserved,
+                     "; it must be 0: this library is older than the caller's "
+                     "header"));
 }
 
 void check_pages(const sluice_problem &problem) {
@@ -177,9 +208,8 @@ void check_problem(const sluice_problem &problem) {
   check_bound("max_q_tokens", problem.max_q_tokens);
   check_mask(problem);
   check_scores(problem);
-  check_scale_kind("q_scale_kind", problem.q_scale_kind);
-  check_scale_kind("k_scale_kind", problem.k_scale_kind);
-  check_scale_kind("v_scale_kind", problem.v_scale_kind);
+  check_scales(problem);
+  check_reserved(problem);
   if (problem.mode == SLUICE_MODE_PAGED) {
     check_pages(problem);
   } else {

@@ -4,6 +4,7 @@
 #include "abi/wall.h"
 #include "runtime/choice.h"
 #include "runtime/dtype.h"
+#include "runtime/kernel_features.h"
 
 using namespace sluice;
 using support::Failure;
@@ -82,7 +83,8 @@ sluice_status sluice_list_kernels(const sluice_context *context, uint32_t index,
       out.kernarg_bytes = entry.kernarg_bytes;
       abi::copy_text(out.name, package::format_kernel_name(entry.name));
       abi::copy_text(out.operation, entry.name.operation);
-      abi::copy_text(out.features, runtime::join(entry.features));
+      abi::copy_text(out.features, runtime::join(runtime::features_of(entry, /*newer=*/false)));
+      abi::copy_text(out.more_features, runtime::join(runtime::features_of(entry, /*newer=*/true)));
       abi::copy_text(out.p_rounding, entry.p_rounding);
       abi::copy_text(out.chips, runtime::join(entry.chips));
       abi::fill(info, out);

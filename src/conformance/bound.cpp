@@ -25,8 +25,9 @@ double score_error(const Case &c, const RowMagnitudes &row) {
   double error = row.products * sum_error(c, c.head_size.qk / (has_fp8_queries(c) ? 16.0 : 8.0)) +
                  10 * row.score + 2 * scales * row.raw;
   if (c.soft_cap != 0) error += 2 * row.raw + 12 * c.soft_cap;
-  if (c.bias.type != BiasType::none) error += 2 * row.bias + row.terms;
+  if (c.bias.type != BiasType::none) error += (c.bias.scaled ? 4 : 2) * row.bias + row.terms;
   if (c.alibi) error += 3 * row.alibi + row.terms;
+  if (is_per_key(c.v_scale)) error += 4 * row.v_exponent + row.score + 4;
   return u * error;
 }
 
@@ -66,6 +67,10 @@ RowBound::Roundings RowBound::roundings_of(const Case &c) {
     roundings.o = 0;
     roundings.o_absolute = 0x1p-134;
   }
+  if (c.o_fp8) {
+    roundings.o = 0x1p-4;
+    roundings.o_absolute = 0x1p-11;
+  }
   return roundings;
 }
 
@@ -81,7 +86,7 @@ RowBound::RowBound(const Case &c, const RowMagnitudes &row, double l, double lse
   // Subnormal FP8 numbers, P's and V's, are aligned as if they were up to 8 times as large.
   const double subnormals = has_fp8_queries(c) ? 64 : 1;
   of_weight = weight + u * subnormals * sum_error(c, row.groups) + merge;
-  of_result = sum + u * (c.v_scale != Scale::none ? 5 : 3);
+  of_result = sum + u * ((c.v_scale != Scale::none ? 5 : 3) + (c.o_scale != Scale::none ? 3 : 0));
   of_lse = sum + merge + u * (4 * X + 4 * (1 + excess + std::log(l)) + std::fabs(lse));
 }
 

@@ -12,12 +12,13 @@ namespace sluice::conformance {
 
 /// The largest magnitudes among the keys of a row that have a weight, and the number of these keys.
 struct RowMagnitudes {
-  double products = 0; // A: sum |q k|, with all scales
-  double raw = 0;      // R: of the scores before they are changed
-  double score = 0;    // X: of the scores, changed or not, and of the sink logit
-  double terms = 0;    // Z: of |capped score| + |bias| + |ALiBi's part|
-  double bias = 0;     // B
-  double alibi = 0;    // L
+  double products = 0;   // A: sum |q k|, with all scales
+  double raw = 0;        // R: of the scores before they are changed
+  double score = 0;      // X: of the scores, changed or not, and of the sink logit
+  double terms = 0;      // Z: of |capped score| + |bias| + |ALiBi's part|
+  double bias = 0;       // B
+  double alibi = 0;      // L
+  double v_exponent = 0; // E: of the logarithms of V's scales per key
 
   int keys = 0;   // n
   int tiles = 0;  // t: tiles of 16 keys that contain one of them

@@ -17,6 +17,10 @@ uint32_t flags_of(const Case &c) {
   if (c.bits.given) flags |= SLUICE_BOOL_MASK;
   if (c.pages.wide) flags |= SLUICE_PAGE_INDEX_64;
   if (c.v_in_k) flags |= SLUICE_V_IN_K;
+  if (c.bits.new_rows) flags |= SLUICE_MASK_NEW_ROWS;
+  if (c.spans) flags |= SLUICE_SPANS;
+  if (c.causal_by_sequence) flags |= SLUICE_CAUSAL_BY_SEQUENCE;
+  if (c.bias.scaled) flags |= SLUICE_BIAS_SCALE;
   return flags;
 }
 
@@ -46,7 +50,8 @@ void set_wide_bounds(const Case &c, sluice_problem &problem) {
 } // namespace
 
 uint32_t scale_kind(Scale scale) {
-  constexpr uint32_t kinds[] = {SLUICE_SCALE_NONE, SLUICE_SCALE_PER_TENSOR, SLUICE_SCALE_PER_HEAD};
+  constexpr uint32_t kinds[] = {SLUICE_SCALE_NONE, SLUICE_SCALE_PER_TENSOR, SLUICE_SCALE_PER_HEAD,
+                                SLUICE_SCALE_PER_TOKEN, SLUICE_SCALE_PER_PAGE};
   return kinds[size_t(scale)];
 }
 
@@ -64,7 +69,7 @@ sluice_problem make_problem(const Case &c) {
   const uint32_t dtype = c.dtype == Dtype::f16 ? SLUICE_F16 : SLUICE_BF16;
   problem.q_type = has_fp8_queries(c) ? uint32_t(SLUICE_E4M3FNUZ) : dtype;
   problem.k_type = problem.v_type = has_fp8_cache(c) ? uint32_t(SLUICE_E4M3FNUZ) : dtype;
-  problem.o_type = c.o_f32 ? uint32_t(SLUICE_F32) : dtype;
+  problem.o_type = c.o_f32 ? uint32_t(SLUICE_F32) : c.o_fp8 ? uint32_t(SLUICE_E4M3FNUZ) : dtype;
   problem.q_heads = c.q_heads;
   problem.kv_heads = c.kv_heads;
   problem.head_dim_qk = c.head_size.qk;
@@ -77,7 +82,9 @@ sluice_problem make_problem(const Case &c) {
     set_bounds(c, problem);
   else if (c.batch_invariant)
     set_wide_bounds(c, problem);
-  problem.mask_alignment = is_top_left(c) ? SLUICE_TOP_LEFT : SLUICE_BOTTOM_RIGHT;
+  problem.mask_alignment = is_top_left(c)     ? SLUICE_TOP_LEFT
+                           : has_diagonals(c) ? SLUICE_GIVEN_DIAGONAL
+                                              : SLUICE_BOTTOM_RIGHT;
   if (c.window_left >= 0) problem.window_left = c.window_left;
   if (c.window_right >= 0) problem.window_right = c.window_right;
   problem.sink_tokens = c.sink_tokens;
@@ -86,6 +93,7 @@ sluice_problem make_problem(const Case &c) {
   problem.q_scale_kind = scale_kind(c.q_scale);
   problem.k_scale_kind = scale_kind(c.k_scale);
   problem.v_scale_kind = scale_kind(c.v_scale);
+  problem.o_scale_kind = scale_kind(c.o_scale);
   if (c.mode == Mode::paged) {
     problem.page_size = c.pages.size;
     problem.page_table_kind = c.pages.csr ? SLUICE_PAGE_TABLE_CSR : SLUICE_PAGE_TABLE_BLOCK;
@@ -134,7 +142,17 @@ sluice_args make_args(const Case &c, const Memory &memory, const std::vector<voi
   args.page_starts = array(memory.page_starts, int32, first);
   if (c.bias.type != BiasType::none) args.bias = tensor(memory.bias, bias_bytes(c));
   if (c.bits.given) args.mask = tensor(memory.mask, 1);
-  args.alibi_slopes = array(memory.alibi_slopes, f32, 0);
+  if (c.by_sequence && c.alibi) args.alibi_batch_stride = c.q_heads;
+  if (c.by_sequence && c.bias.scaled) args.bias_scale_batch_stride = c.q_heads;
+  args.alibi_slopes = array(memory.alibi_slopes, f32, first * args.alibi_batch_stride);
+  args.bias_scale = array(memory.bias_scale, f32, first * args.bias_scale_batch_stride);
+  args.diagonals = array(memory.diagonals, int32, first);
+  args.causal = array(memory.causal, int32, first);
+  if (c.spans) args.span_count = spans_per_sequence;
+  args.spans = array(memory.spans, int32, 2 * spans_per_sequence * first);
+  if (is_per_key(c.k_scale)) args.k_scales = tensor(memory.k_scales, 4, keys_by_sequence);
+  if (is_per_key(c.v_scale)) args.v_scales = tensor(memory.v_scales, 4, keys_by_sequence);
+  args.o_scale = array(memory.o_scale, f32, 0);
   args.sink_logits = array(memory.sink_logits, f32, 0);
   args.q_scale = array(memory.q_scale, f32, 0);
   args.k_scale = array(memory.k_scale, f32, 0);

@@ -28,7 +28,14 @@ struct HeadSizes {
 };
 
 /// Which keys come after the row's own, and from which corner the diagonal starts.
-enum class Mask : uint8_t { none, bottom_right, top_left, none_top_left }; // none: not causal
+enum class Mask : uint8_t { // none: not causal; given: each sequence has its own diagonal
+  none,
+  bottom_right,
+  top_left,
+  none_top_left,
+  given,
+  none_given
+};
 
 enum class Mode : uint8_t { dense, ragged, paged };
 
@@ -90,18 +97,20 @@ enum class BiasType : uint8_t { none, f16, bf16, f32 };
 
 struct Bias {
   BiasType type = BiasType::none;
-  uint8_t shared = 0; // Sharing
-  bool holes = false; // -infinity among the elements
+  uint8_t shared = 0;  // Sharing
+  bool holes = false;  // -infinity among the elements
+  bool scaled = false; // a factor for each query head
   bool operator==(const Bias &) const = default;
 };
 
 struct Bits {
   bool given = false;
-  uint8_t shared = 0; // Sharing, without share_column
+  uint8_t shared = 0;    // Sharing, without share_column
+  bool new_rows = false; // only the newest keys, as many as there are rows
   bool operator==(const Bits &) const = default;
 };
 
-enum class Scale : uint8_t { none, tensor, head };
+enum class Scale : uint8_t { none, tensor, head, token, page }; // the last two only of K and V
 
 /// Bounds of a plan; 0: not given.
 struct PlanBounds {
@@ -137,17 +146,22 @@ struct Case {
   int window_right = -1;
   int sink_tokens = 0;
   Bits bits = {};
+  bool spans = false;              // of keys that see each other
+  bool causal_by_sequence = false; // some sequences are causal
 
   // Changes to its scores and its result.
   double soft_cap = 0; // 0: none
   Bias bias = {};
   bool alibi = false;
+  bool by_sequence = false; // slopes of ALiBi and factors of a bias for each sequence
   bool sink_logits = false;
   Scale q_scale = Scale::none;
   Scale k_scale = Scale::none;
   Scale v_scale = Scale::none;
   bool lse_base_2 = false;
   bool o_f32 = false;
+  bool o_fp8 = false;
+  Scale o_scale = Scale::none;
   bool batch_invariant = false;
 
   // For a case about one kernel: this kernel must run. The plan's bounds then select it.
@@ -161,7 +175,14 @@ struct Case {
 };
 
 inline bool is_causal(const Case &c) {
-  return c.mask == Mask::bottom_right || c.mask == Mask::top_left;
+  return c.mask == Mask::bottom_right || c.mask == Mask::top_left || c.mask == Mask::given;
+}
+inline bool has_diagonals(const Case &c) {
+  return c.mask == Mask::given || c.mask == Mask::none_given;
+}
+/// A scale for each key.
+inline bool is_per_key(Scale scale) {
+  return scale == Scale::token || scale == Scale::page;
 }
 inline bool is_top_left(const Case &c) {
   return c.mask == Mask::top_left || c.mask == Mask::none_top_left;

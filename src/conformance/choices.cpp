@@ -43,6 +43,30 @@ template <int keys> void keep(Case &c) {
 template <uint8_t shared> void set_bits(Case &c) {
   c.bits = {.given = true, .shared = shared};
 }
+template <uint8_t shared> void set_new_bits(Case &c) {
+  c.bits = {.given = true, .shared = shared, .new_rows = true};
+}
+template <Mask mask> void span(Case &c) {
+  c.spans = true;
+  c.mask = mask;
+}
+template <bool by_sequence> void scale_bias(Case &c) {
+  c.bias.scaled = true;
+  if (by_sequence) c.by_sequence = true;
+  if (c.bias.type == BiasType::none) c.bias.type = BiasType::f16;
+}
+void slope_by_sequence(Case &c) {
+  c.alibi = c.by_sequence = true;
+}
+template <Scale Case::*member> void scale_pages(Case &c) {
+  c.*member = Scale::page;
+  c.mode = Mode::paged;
+}
+template <Scale scale> void store_fp8(Case &c) {
+  c.o_fp8 = true;
+  c.o_f32 = false;
+  c.o_scale = scale;
+}
 template <int tenths> void cap(Case &c) {
   c.soft_cap = tenths / 10.0;
 }
@@ -103,13 +127,18 @@ const std::vector<Feature> &features() {
       {"packs of K", {set_page<&Pages::k_pack>}},
       {"cache", {store_as<Cache::e4m3fnuz>, store_as<Cache::e4m3fnuz_as_q>}},
       {"V in K", {set<&Case::v_in_k>}},
-      {"mask", {cut<Mask::bottom_right>, cut<Mask::top_left>, cut<Mask::none_top_left>}},
+      {"mask",
+       {cut<Mask::bottom_right>, cut<Mask::top_left>, cut<Mask::none_top_left>, cut<Mask::given>,
+        cut<Mask::none_given>}},
+      {"spans", {span<Mask::bottom_right>, span<Mask::top_left>, span<Mask::given>}},
+      {"causal sequences", {set<&Case::causal_by_sequence>}},
       {"window left", {window_left<0>, window_left<11>, window_left<64>, window_left<100>}},
       {"window right", {window_right<0>, window_right<7>, window_right<65>}},
       {"sink tokens", {keep<1>, keep<4>, keep<70>}},
       {"bits",
        {set_bits<0>, set_bits<share_head>, set_bits<share_batch | share_head>,
         set_bits<share_batch | share_head | share_row>}},
+      {"bits of new rows", {set_new_bits<0>, set_new_bits<share_head>}},
       {"soft cap", {cap<15>, cap<300>}},
       {"bias", {add_bias<BiasType::f16>, add_bias<BiasType::bf16>, add_bias<BiasType::f32>}},
       {"shared bias",
@@ -117,14 +146,19 @@ const std::vector<Feature> &features() {
         share_bias<share_batch | share_head>, share_bias<share_batch | share_head | share_row>,
         share_bias<share_batch | share_head | share_row | share_column>}},
       {"holes in the bias", {make_holes}},
-      {"ALiBi", {set<&Case::alibi>}},
+      {"factors of the bias", {scale_bias<false>, scale_bias<true>}},
+      {"ALiBi", {set<&Case::alibi>, slope_by_sequence}},
       {"sink logits", {set<&Case::sink_logits>}},
       {"scales of Q", {set_scale<&Case::q_scale, Scale::tensor>, set_scale<&Case::q_scale, Scale::head>}},
-      {"scales of K", {set_scale<&Case::k_scale, Scale::tensor>, set_scale<&Case::k_scale, Scale::head>}},
-      {"scales of V", {set_scale<&Case::v_scale, Scale::tensor>, set_scale<&Case::v_scale, Scale::head>}},
+      {"scales of K",
+       {set_scale<&Case::k_scale, Scale::tensor>, set_scale<&Case::k_scale, Scale::head>,
+        set_scale<&Case::k_scale, Scale::token>, scale_pages<&Case::k_scale>}},
+      {"scales of V",
+       {set_scale<&Case::v_scale, Scale::tensor>, set_scale<&Case::v_scale, Scale::head>,
+        set_scale<&Case::v_scale, Scale::token>, scale_pages<&Case::v_scale>}},
       {"scale", {give_scale}},
       {"LSE", {write_no_lse, write_lse_2}},
-      {"O", {set<&Case::o_f32>}},
+      {"O", {set<&Case::o_f32>, store_fp8<Scale::none>, store_fp8<Scale::tensor>, store_fp8<Scale::head>}},
       {"determinism", {set<&Case::batch_invariant>}},
       {"heads", {group<1, 1>, group<4, 1>, group<4, 4>, group<6, 3>, group<8, 1>}},
       {"pattern",

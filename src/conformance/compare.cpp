@@ -22,7 +22,9 @@ double error_ratio(double got, double expected, double tolerance) {
 }
 
 // NaN and infinity have no distance: they match or they do not.
-double o_error_ratio(double got, double expected, double tolerance, bool may_show) {
+double o_error_ratio(const Case &c, double got, double expected, double tolerance, bool may_show) {
+  // FP8 has no infinity: the largest number is in its place.
+  if (c.o_fp8 && !std::isnan(expected) && std::isinf(expected)) expected = std::copysign(240, expected);
   if (!std::isfinite(expected)) return std::isfinite(got) ? std::numeric_limits<double>::infinity() : 0;
   if (may_show && !std::isfinite(got)) return 0;
   return error_ratio(got, expected, tolerance);
@@ -36,6 +38,7 @@ double reference_tolerance(const Case &c, double o) {
   // Half a unit in the last place, and some slack for two different orders of summation in double.
   constexpr double orders = 1e-12;
   if (c.o_f32) return std::fabs(o) * 0x1p-24 + 0x1p-150 + orders;
+  if (c.o_fp8) return std::fabs(o) * 0x1p-4 + 0x1p-11 + orders;
   const bool f16 = c.dtype == Dtype::f16;
   return std::fabs(o) * (f16 ? 0x1p-11 : 0x1p-8) + (f16 ? 0x1p-25 : 0x1p-134) + orders;
 }
@@ -92,7 +95,7 @@ Comparison compare(const Case &c, const Expected &expected, const Outputs &outpu
           const double tolerance = expected.o_tolerance[i] == 0 ? 0
                                    : judge == Judge::kernel     ? expected.o_tolerance[i]
                                                                 : reference_tolerance(c, want);
-          const double ratio = o_error_ratio(outputs.o[i], want, tolerance, expected.o_of_weightless[i]);
+          const double ratio = o_error_ratio(c, outputs.o[i], want, tolerance, expected.o_of_weightless[i]);
           result.o_ratio = std::max(result.o_ratio, ratio);
           if (ratio > 1) note("O", b, row, h, column, outputs.o[i], want, tolerance);
         }

@@ -96,10 +96,10 @@ void make_tensors(const Case &c, Inputs &in) {
     }
 }
 
-Matrix make_matrix(const Case &c, uint8_t shared) {
+Matrix make_matrix(const Case &c, uint8_t shared, int keys) {
   Matrix matrix;
   matrix.extent = {shared & share_batch ? 1 : c.batch, shared & share_head ? 1 : c.q_heads,
-                   shared & share_row ? 1 : c.q_len, shared & share_column ? 1 : c.kv_len};
+                   shared & share_row ? 1 : c.q_len, shared & share_column ? 1 : keys};
   size_t count = 1;
   for (int extent : matrix.extent)
     count *= size_t(extent);
@@ -109,7 +109,7 @@ Matrix make_matrix(const Case &c, uint8_t shared) {
 
 void make_bias(const Case &c, Inputs &in) {
   if (c.bias.type == BiasType::none) return;
-  in.bias = make_matrix(c, c.bias.shared);
+  in.bias = make_matrix(c, c.bias.shared, c.kv_len);
   Random random = random_of(c, " bias");
   for (double &value : in.bias.values) {
     value = 2 * random.normal();
@@ -126,7 +126,7 @@ void make_bias(const Case &c, Inputs &in) {
 /// Two keys in three are visible, none in one row of eight and in some runs of 32 keys.
 void make_bits(const Case &c, Inputs &in) {
   if (!c.bits.given) return;
-  in.bits = make_matrix(c, c.bits.shared);
+  in.bits = make_matrix(c, c.bits.shared, c.bits.new_rows ? c.q_len : c.kv_len);
   Random random = random_of(c, " bits");
   const auto keys = size_t(in.bits.extent[3]);
   bool row_hidden = false, run_hidden = false;
@@ -138,18 +138,46 @@ void make_bits(const Case &c, Inputs &in) {
 }
 
 void make_heads(const Case &c, Inputs &in) {
-  Random slopes = random_of(c, " slopes"), sinks = random_of(c, " sinks");
-  for (int h = 0; h < c.q_heads; ++h) {
-    // ALiBi's slopes, one in four with the opposite sign, and never quite a power of two.
-    const double slope = float((h % 4 == 3 ? -0.02 : 1.0 / double(2 << h % 8)) * (1 + slopes.uniform() / 4));
-    in.alibi_slopes.push_back(c.alibi ? slope : 0);
+  Random slopes = random_of(c, " slopes"), sinks = random_of(c, " sinks"), factors = random_of(c, " factors");
+  for (int h = 0; h < c.q_heads; ++h)
     in.sink_logits.push_back(c.sink_logits ? float(3 * sinks.normal()) : -infinity);
+  const auto heads = size_t(c.q_heads);
+  for (size_t n = 0; n < size_t(c.batch) * heads; ++n) {
+    const size_t h = n % heads;
+    if (n >= heads && !c.by_sequence) {
+      in.alibi_slopes.push_back(in.alibi_slopes[h]);
+      in.bias_scale.push_back(in.bias_scale[h]);
+      continue;
+    }
+    // ALiBi's slopes, one in four with the opposite sign, and never quite a power of two.
+    const double slope = float((n % 4 == 3 ? -0.02 : 1.0 / double(2 << h % 8)) * (1 + slopes.uniform() / 4));
+    in.alibi_slopes.push_back(c.alibi ? slope : 0);
+    const double factor = float((n % 3 == 1 ? -0.5 : 0.75) * (1 + factors.uniform()));
+    in.bias_scale.push_back(!c.bias.scaled ? 1 : n % 5 == 4 ? 0 : factor);
   }
+  // Scales of neighbours differ by two fifths or more, which no rounding of P hides.
+  constexpr std::array bands = {0.5, 1.25, 0.875, 1.625};
+  auto per_key = [&](Scale scale, Random random) {
+    std::vector<double> values;
+    const bool shared = c.layout == Layout::broadcast;
+    const auto of_batch = size_t(c.kv_len) * size_t(c.kv_heads);
+    for (size_t n = 0; n < size_t(c.batch) * of_batch; ++n) {
+      const size_t head = n % size_t(c.kv_heads), key = n % of_batch / size_t(c.kv_heads);
+      const size_t in_page = scale == Scale::page ? key % size_t(c.pages.size) : 0;
+      const double jitter = 0.375 * random.uniform();
+      if (shared && n >= of_batch)
+        values.push_back(values[n - of_batch]);
+      else if (in_page != 0)
+        values.push_back(values[n - size_t(c.kv_heads)]);
+      else
+        values.push_back(float(bands[(head + key) % bands.size()] + jitter));
+    }
+    return values;
+  };
   auto scales = [&](Scale scale, int heads, const char *what) {
     Random random = random_of(c, what);
+    if (is_per_key(scale)) return per_key(scale, random);
     std::vector<double> values;
-    // Scales of neighbours differ by two fifths or more, which no rounding of P hides.
-    constexpr std::array bands = {0.5, 1.25, 0.875, 1.625};
     for (int h = 0; h < heads; ++h) {
       if (scale == Scale::head || h == 0)
         values.push_back(float(bands[size_t(h) % bands.size()] + 0.375 * random.uniform()));
@@ -162,6 +190,11 @@ void make_heads(const Case &c, Inputs &in) {
   in.q_scale = scales(c.q_scale, c.q_heads, " q_scale");
   in.k_scale = scales(c.k_scale, c.kv_heads, " k_scale");
   in.v_scale = scales(c.v_scale, c.kv_heads, " v_scale");
+  // Most of O is within the range of FP8, and some of it is not.
+  in.o_scale = scales(c.o_scale, c.q_heads, " o_scale");
+  if (c.o_scale != Scale::none)
+    for (double &scale : in.o_scale)
+      scale = float(scale / 128);
 }
 
 } // namespace

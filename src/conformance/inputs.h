@@ -24,13 +24,14 @@ struct Matrix {
 
 /// Every sequence has q_len rows and kv_len keys; elements past its own lengths have no effect.
 struct Inputs {
-  std::vector<double> q;                         // [batch][row][query head][element]
-  std::vector<double> k, v;                      // [batch][key][KV head][element]
-  Matrix bias;                                   // only if the case has one
-  Matrix bits;                                   // only if given; 1 is visible
-  std::vector<double> alibi_slopes, sink_logits; // [query head]; 0 and -infinity if the case lacks them
-  std::vector<double> q_scale;                   // [query head]; 1 if the case lacks them
-  std::vector<double> k_scale, v_scale;          // [KV head]
+  std::vector<double> q;                        // [batch][row][query head][element]
+  std::vector<double> k, v;                     // [batch][key][KV head][element]
+  Matrix bias;                                  // only if the case has one
+  Matrix bits;                                  // only if given; 1 is visible
+  std::vector<double> sink_logits;              // [query head]; -infinity if the case lacks them
+  std::vector<double> alibi_slopes, bias_scale; // [batch][query head]; 0 and 1 if the case lacks them
+  std::vector<double> q_scale, o_scale;         // [query head]; 1 if the case lacks them
+  std::vector<double> k_scale, v_scale;         // [KV head], or [batch][key][KV head] if they are per key
 };
 
 Inputs make_inputs(const Case &c);

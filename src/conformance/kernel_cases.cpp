@@ -88,6 +88,35 @@ void divide_keys(Case &c, const Kernel &kernel) {
   c.kv_len = 20 * kernel.tile_kv + 3;
 }
 
+template <Scale scale> void give_scales_of_keys(Case &c, const Kernel &kernel) {
+  if (scale == Scale::page && kernel.claims.contains("paged")) page<16>(c, kernel);
+  c.k_scale = c.v_scale = scale;
+  if (has_fp8_queries(c)) c.pattern = Pattern::peaked;
+}
+void give_new_bits(Case &c, const Kernel &) {
+  c.bits = {.given = true, .new_rows = true};
+}
+template <bool window> void give_spans(Case &c, const Kernel &kernel) {
+  c.mask = Mask::bottom_right;
+  c.spans = true;
+  if (window) c.window_left = kernel.tile_kv / 2 + 3;
+}
+void cut_some(Case &c, const Kernel &) {
+  c.batch = 3;
+  c.causal_by_sequence = true;
+}
+void scale_bias(Case &c, const Kernel &) {
+  c.bias = {.type = BiasType::f32, .holes = true, .scaled = true};
+  c.by_sequence = true;
+}
+void slope_by_sequence(Case &c, const Kernel &) {
+  c.alibi = c.by_sequence = true;
+}
+void store_fp8(Case &c, const Kernel &) {
+  c.o_fp8 = true;
+  c.o_scale = Scale::head;
+}
+
 void set_scores(Case &c) {
   c.alibi = c.sink_logits = true;
   c.q_scale = c.k_scale = c.v_scale = Scale::head;
@@ -215,6 +244,16 @@ const std::vector<KernelFeature> &kernel_features() {
       {"entries of 64 bits", "page_index_64", page_with<&Pages::wide>},
       {"packs of K", "k_pack", page_with<&Pages::k_pack>},
       {"V in K", "v_in_k", set<&Case::v_in_k>},
+      {"scales per token", "key_scales", give_scales_of_keys<Scale::token>},
+      {"scales per page", "key_scales", give_scales_of_keys<Scale::page>},
+      {"bits of new rows", "mask_new_rows", give_new_bits},
+      {"spans", "spans", give_spans<false>},
+      {"spans and a window", "spans", give_spans<true>},
+      {"some causal sequences", "causal_by_sequence", cut_some},
+      {"given diagonals", "given_diagonal", cut<Mask::given>},
+      {"factors of a bias", "bias_scale", scale_bias},
+      {"slopes of each sequence", "alibi_by_sequence", slope_by_sequence},
+      {"O as FP8", "", store_fp8},
       {"keys in parts", "", divide_keys, Level::full, true},
   };
   return all;

@@ -37,7 +37,7 @@ Kernel kernel_of(const sluice_kernel_info &info) {
   kernel.paged = kernel.name.ends_with("_paged");
   kernel.mla = kernel.name.ends_with("_mla");
   kernel.prefill = !kernel.mla && !kernel.name.ends_with("_decode");
-  std::istringstream features(info.features);
+  std::istringstream features(std::string(info.features) + "," + info.more_features);
   for (std::string feature; std::getline(features, feature, ',');)
     kernel.claims.insert(feature);
   return kernel;

@@ -48,12 +48,20 @@ void place_tensors(Case &c) {
 }
 
 void see_and_score(Case &c) {
-  if (is_causal(c)) c.window_right = -1;
+  if (is_causal(c)) {
+    c.window_right = -1;
+    c.causal_by_sequence = false;
+  }
   if (c.window_left < 0) c.sink_tokens = 0;
   if (!c.bits.given) c.bits = {};
   c.bits.shared &= ~share_column;
   if (c.bias.type == BiasType::none) c.bias = {};
+  if (!c.alibi && !c.bias.scaled) c.by_sequence = false;
+  for (Scale *scale : {&c.k_scale, &c.v_scale})
+    if (*scale == Scale::page && c.mode != Mode::paged) *scale = Scale::token;
   if (!c.lse) c.lse_base_2 = false;
+  if (c.o_f32) c.o_fp8 = false;
+  if (!c.o_fp8) c.o_scale = Scale::none;
 }
 
 } // namespace

@@ -3,6 +3,7 @@
 #include "memory.h"
 
 #include "elements.h"
+#include "oracle.h"
 #include "pages.h"
 
 #include <algorithm>
@@ -23,7 +24,7 @@ Element cache_element(const Case &c) {
 }
 
 Element output_element(const Case &c) {
-  return c.o_f32 ? Element::f32 : element_of(c.dtype);
+  return c.o_f32 ? Element::f32 : c.o_fp8 ? Element::fp8 : element_of(c.dtype);
 }
 
 class Builder {
@@ -79,6 +80,8 @@ private:
       take(memory.q, place(q, c.layout), query_element(c));
       place_keys_and_values(k, v);
     }
+    if (is_per_key(c.k_scale)) place_scales(memory.k_scales, k, c.k_scale);
+    if (is_per_key(c.v_scale)) place_scales(memory.v_scales, k, c.v_scale);
     const Placed placed_o = place(o, c.layout), lse = place_lse(q, c.layout);
     memory.o = placed_o.placement;
     memory.o.buffer = add_output(placed_o.buffer_elements, output_bytes(c));
@@ -86,7 +89,8 @@ private:
     memory.lse.buffer = add_output(lse.buffer_elements, 4);
     // A tensor that all sequences share, or whose sequences have starts, has no step between sequences.
     if (c.mode != Mode::paged && (c.layout == Layout::broadcast || !sequences.kv_starts.empty()))
-      memory.k.stride[0] = memory.v.stride[0] = 0;
+      for (Placement *of_keys : {&memory.k, &memory.v, &memory.k_scales, &memory.v_scales})
+        of_keys->stride[0] = 0;
     if (!sequences.q_starts.empty()) memory.q.stride[0] = memory.o.stride[0] = memory.lse.stride[0] = 0;
   }
 
@@ -102,6 +106,12 @@ private:
     }
     take(memory.k, k_pack(c) != 0 ? place_x_packed(k, k_pack(c), c.layout) : place(k, c.layout), element);
     if (!c.v_in_k) take(memory.v, place(v, c.layout), element);
+  }
+
+  void place_scales(Placement &target, Extents keys, Scale scale) {
+    if (scale == Scale::page) keys.rows = 1;
+    take(target, place_lse(keys, c.layout), Element::f32);
+    if (scale == Scale::page) target.stride[1] = 0;
   }
 
   void take(Placement &target, const Placed &placed, Element element) {
@@ -132,6 +142,10 @@ private:
         const int64_t token = int64_t(b) * c.kv_len + j;
         store_row(memory.k, cache, row, in.k, token, c.kv_heads, c.head_size.qk);
         if (!c.v_in_k) store_row(memory.v, cache, row, in.v, token, c.kv_heads, c.head_size.v);
+        if (is_per_key(c.k_scale))
+          store_row(memory.k_scales, Element::f32, row, in.k_scale, token, c.kv_heads, 1);
+        if (is_per_key(c.v_scale))
+          store_row(memory.v_scales, Element::f32, row, in.v_scale, token, c.kv_heads, 1);
       }
     }
   }
@@ -145,6 +159,20 @@ private:
   }
 
   void add_sequences() {
+    if (has_diagonals(c)) memory.diagonals = add_array<int32_t>(sequences.shifts);
+    if (c.causal_by_sequence) {
+      // Any number but 0 is true.
+      std::vector<int> causal;
+      for (size_t b = 0; b < sequences.causal.size(); ++b)
+        causal.push_back(sequences.causal[b] ? 1 - 3 * int(b) : 0);
+      memory.causal = add_array<int32_t>(causal);
+    }
+    if (c.spans) {
+      std::vector<int> ends;
+      for (const Span &span : sequences.spans)
+        ends.insert(ends.end(), {span.first, span.end});
+      memory.spans = add_array<int32_t>(ends);
+    }
     if (!sequences.q_starts.empty()) memory.q_starts = add_array<int32_t>(sequences.q_starts);
     if (!sequences.kv_starts.empty()) memory.kv_starts = add_array<int32_t>(sequences.kv_starts);
     const bool lengths = c.rows == Rows::lengths || c.rows == Rows::gaps;
@@ -177,28 +205,35 @@ private:
       });
     }
     if (c.bits.given) {
-      const Placed placed = place_matrix(in.bits.extent, (c.kv_len + 7) / 8);
+      const Placed placed = place_matrix(in.bits.extent, (in.bits.extent[3] + 7) / 8);
       memory.mask = placed.placement;
       memory.mask.stride[3] = 1;
       memory.buffers.emplace_back(size_t(placed.buffer_elements), std::byte(0xff));
       memory.mask.buffer = last_buffer();
       for_each_used([&](int b, int h, int i, int j) {
-        if (in.bits.at(b, h, i, j) == 0)
-          memory.buffers.back()[size_t(memory.mask.at(b, h, i, j / 8))] &= ~std::byte(1 << j % 8);
+        const int column = j - first_masked_key(c, sequences, b);
+        if (column >= 0 && in.bits.at(b, h, i, column) == 0)
+          memory.buffers.back()[size_t(memory.mask.at(b, h, i, column / 8))] &= ~std::byte(1 << column % 8);
       });
     }
   }
 
   void add_heads() {
-    if (c.alibi) memory.alibi_slopes = add_array<float>(in.alibi_slopes);
+    auto add_by_head = [&](const std::vector<double> &values) {
+      const auto end = values.begin() + (c.by_sequence ? ptrdiff_t(values.size()) : c.q_heads);
+      return add_array<float>(std::vector<double>(values.begin(), end));
+    };
+    if (c.alibi) memory.alibi_slopes = add_by_head(in.alibi_slopes);
+    if (c.bias.scaled) memory.bias_scale = add_by_head(in.bias_scale);
     if (c.sink_logits) memory.sink_logits = add_array<float>(in.sink_logits);
     auto add_scale = [&](Scale scale, const std::vector<double> &values) {
-      if (scale == Scale::none) return -1;
+      if (scale == Scale::none || is_per_key(scale)) return -1;
       return scale == Scale::head ? add_array<float>(values) : add_array<float>(std::array{values.front()});
     };
     memory.q_scale = add_scale(c.q_scale, in.q_scale);
     memory.k_scale = add_scale(c.k_scale, in.k_scale);
     memory.v_scale = add_scale(c.v_scale, in.v_scale);
+    memory.o_scale = add_scale(c.o_scale, in.o_scale);
   }
 
   const Case &c;

@@ -18,12 +18,14 @@ namespace sluice::conformance {
 
 struct Memory {
   Placement q, k, v, o, lse;
+  Placement k_scales, v_scales;
   Placement bias, mask; // [batch][head][row][column]; the mask's column is a byte
   int64_t page_table_stride = 0;
   /// Buffer numbers; -1: absent.
   int q_starts = -1, kv_starts = -1, q_lengths = -1, kv_lengths = -1;
   int page_table = -1, page_starts = -1;
-  int alibi_slopes = -1, sink_logits = -1, q_scale = -1, k_scale = -1, v_scale = -1;
+  int alibi_slopes = -1, sink_logits = -1, q_scale = -1, k_scale = -1, v_scale = -1, o_scale = -1;
+  int bias_scale = -1, diagonals = -1, causal = -1, spans = -1;
   std::vector<std::vector<std::byte>> buffers;
 };
 
@@ -35,7 +37,7 @@ inline size_t query_bytes(const Case &c) {
   return has_fp8_queries(c) ? 1 : 2;
 }
 inline size_t output_bytes(const Case &c) {
-  return c.o_f32 ? 4 : 2;
+  return c.o_f32 ? 4 : c.o_fp8 ? 1 : 2;
 }
 inline size_t bias_bytes(const Case &c) {
   return c.bias.type == BiasType::f32 ? 4 : 2;

@@ -19,14 +19,14 @@ template <typename Enum, size_t count> const char *text(Enum value, const char *
 constexpr const char *modes[] = {"", "ragged_", "paged_"};
 constexpr const char *dtypes[] = {"f16", "bf16"};
 constexpr const char *caches[] = {"", "-e4m3fnuz", "-all-e4m3fnuz"};
-constexpr const char *masks[] = {"full", "causal", "topleft", "fulltopleft"};
+constexpr const char *masks[] = {"full", "causal", "topleft", "fulltopleft", "diagonal", "fulldiagonal"};
 constexpr const char *layouts[] = {"bshd", "bhsd", "sbhd", "packed", "padded", "capacity", "broadcast"};
 constexpr const char *patterns[] = {"normal", "peaked", "rising", "falling", "uniform",
                                     "tiny",   "codes",  "nanq",   "nank",    "nanv"};
 constexpr const char *lengths[] = {"", "_mixed", "_chunked", "_decode", "_serving"};
 constexpr const char *rows[] = {"", "_lengths", "_starts", "_gaps"};
 constexpr const char *bias_types[] = {"", "_biasf16", "_biasbf16", "_biasf32"};
-constexpr const char *scales[] = {"", "tensor", "head"};
+constexpr const char *scales[] = {"", "tensor", "head", "token", "page"};
 
 template <typename... Values> std::string format(const char *pattern, Values... values) {
   char part[256];
@@ -52,7 +52,9 @@ std::string visible_text(const Case &c) {
   if (c.window_left >= 0) result += format("_left%d", c.window_left);
   if (c.window_right >= 0) result += format("_right%d", c.window_right);
   if (c.sink_tokens != 0) result += format("_keep%d", c.sink_tokens);
-  if (c.bits.given) result += "_bits" + shared_text(c.bits.shared);
+  if (c.bits.given) result += (c.bits.new_rows ? "_newbits" : "_bits") + shared_text(c.bits.shared);
+  if (c.spans) result += "_spans";
+  if (c.causal_by_sequence) result += "_somecausal";
   return result;
 }
 
@@ -61,7 +63,9 @@ std::string scores_text(const Case &c) {
   if (c.soft_cap != 0) result += format("_cap%g", c.soft_cap);
   result += text(c.bias.type, bias_types) + shared_text(c.bias.shared);
   if (c.bias.holes) result += "_holes";
+  if (c.bias.scaled) result += "_scaled";
   if (c.alibi) result += "_alibi";
+  if (c.by_sequence) result += "_each";
   if (c.sink_logits) result += "_sinks";
   if (c.q_scale != Scale::none) result += format("_q%s", text(c.q_scale, scales));
   if (c.k_scale != Scale::none) result += format("_k%s", text(c.k_scale, scales));
@@ -89,6 +93,7 @@ std::string make_name(const Case &c) {
   if (!c.lse) result += "_nolse";
   if (c.lse_base_2) result += "_lse2";
   if (c.o_f32) result += "_of32";
+  if (c.o_fp8) result += format("_ofp8%s", text(c.o_scale, scales));
   if (c.batch_invariant) result += "_invariant";
   if (!c.bounded) result += "_open";
   if (!c.kernel.empty())

@@ -40,9 +40,8 @@ std::vector<double> as_aligned(const double *row, int count) {
 }
 
 /// How many keys the key is after the row's own place.
-int distance(const Case &c, const Sequences &sequences, int b, int i, int j) {
-  const int shift = is_top_left(c) ? 0 : sequences.kv_lengths[size_t(b)] - sequences.q_lengths[size_t(b)];
-  return j - i - shift;
+int distance(const Sequences &sequences, int b, int i, int j) {
+  return j - i - sequences.shifts[size_t(b)];
 }
 
 class Attention {
@@ -71,6 +70,11 @@ public:
   }
 
 private:
+  double scale_of_key(Scale scale, const std::vector<double> &scales, int b, int j) const {
+    if (!is_per_key(scale)) return scales[size_t(kv_head)];
+    return scales[(size_t(b) * c.kv_len + j) * c.kv_heads + kv_head];
+  }
+
   const double *kv_row(const std::vector<double> &tensor, int b, int j, int size) const {
     return &tensor[((size_t(b) * c.kv_len + j) * c.kv_heads + kv_head) * size];
   }
@@ -78,10 +82,11 @@ private:
   /// Fills keys, x and the magnitudes; leaves out keys whose score is -infinity, which have no weight.
   void score_row(int b, int h, int i) {
     const int d = c.head_size.qk;
-    const double scale = (c.scale != 0 ? double(float(c.scale)) : 1 / std::sqrt(double(d))) *
-                         in.q_scale[size_t(h)] * in.k_scale[size_t(kv_head)];
+    const double scale =
+        (c.scale != 0 ? double(float(c.scale)) : 1 / std::sqrt(double(d))) * in.q_scale[size_t(h)];
     const double cap = double(float(c.soft_cap));
-    const double slope = in.alibi_slopes[size_t(h)];
+    const double slope = in.alibi_slopes[size_t(b) * c.q_heads + h];
+    const double bias_scale = in.bias_scale[size_t(b) * c.q_heads + h];
     const double *const q = &in.q[((size_t(b) * c.q_len + i) * c.q_heads + h) * d];
     keys.clear();
     weightless.clear();
@@ -90,10 +95,11 @@ private:
     for (int j = 0; j < sequences.kv_lengths[size_t(b)]; ++j) {
       if (!is_visible(c, sequences, in, b, h, i, j)) continue;
       const double *const k = kv_row(in.k, b, j, d);
-      const double raw = scale * dot(q, k, d);
+      const double of_key = scale_of_key(c.k_scale, in.k_scale, b, j);
+      const double raw = scale * of_key * dot(q, k, d);
       const double capped = cap != 0 ? cap * std::tanh(raw / cap) : raw;
-      const double bias = c.bias.type != BiasType::none ? in.bias.at(b, h, i, j) : 0;
-      const double alibi = slope * std::abs(distance(c, sequences, b, i, j));
+      const double bias = c.bias.type != BiasType::none ? bias_scale * in.bias.at(b, h, i, j) : 0;
+      const double alibi = slope * std::abs(distance(sequences, b, i, j));
       const double changed = capped + bias - alibi;
       if (changed == -infinity) {
         weightless.push_back(j);
@@ -103,12 +109,17 @@ private:
       x.push_back(changed);
       const double products = has_fp8_queries(c) ? dot(as_aligned(q, d).data(), as_aligned(k, d).data(), d)
                                                  : absolute_dot(q, k, d);
-      row.products = std::max(row.products, scale * products);
+      row.products = std::max(row.products, scale * of_key * products);
       row.raw = std::max(row.raw, std::fabs(raw));
       row.score = std::max({row.score, std::fabs(raw), std::fabs(changed)});
       row.terms = std::max(row.terms, std::fabs(capped) + std::fabs(bias) + std::fabs(alibi));
       row.bias = std::max(row.bias, std::fabs(bias));
       row.alibi = std::max(row.alibi, std::fabs(alibi));
+      if (is_per_key(c.v_scale)) {
+        const double exponent = std::log(scale_of_key(c.v_scale, in.v_scale, b, j));
+        row.v_exponent = std::max(row.v_exponent, std::fabs(exponent));
+        row.score = std::max(row.score, std::fabs(changed + exponent));
+      }
     }
     row.count_keys(keys);
   }
@@ -133,24 +144,33 @@ private:
     std::fill(weighted.begin(), weighted.end(), 0.0);
     std::fill(weighted_magnitude.begin(), weighted_magnitude.end(), 0.0);
     std::fill(magnitude.begin(), magnitude.end(), 0.0);
-    const double v_scale = in.v_scale[size_t(kv_head)];
+    const bool per_key = is_per_key(c.v_scale);
+    double largest_weight = 0; // of P with the scale of V
     for (size_t n = 0; n < keys.size(); ++n) {
       const double p = std::exp(x[n] - largest);
       const double *const v = kv_row(in.v, b, keys[n], c.head_size.v);
+      const double v_scale = scale_of_key(c.v_scale, in.v_scale, b, keys[n]);
+      largest_weight = std::max(largest_weight, p * v_scale);
       l += p;
       for (size_t e = 0; e < weighted.size(); ++e) {
         weighted[e] += p * v_scale * v[e];
         weighted_magnitude[e] += p * std::fabs(v_scale * v[e]);
-        magnitude[e] += std::fabs(v_scale * v[e]);
+        magnitude[e] += std::fabs((per_key ? 1 : v_scale) * v[e]);
       }
     }
+    // The weight that P is relative to includes the scale.
+    if (per_key)
+      for (double &sum : magnitude)
+        sum *= largest_weight;
+    const double o_scale = in.o_scale[size_t(h)];
     const double lse = largest + std::log(l);
     const RowBound bound(c, row, l, lse);
     set_lse(lse_at, lse, bound.lse());
     for (size_t e = 0; e < weighted.size(); ++e) {
-      const double o = weighted[e] / l;
-      out.o[o_at + e] = o;
-      out.o_tolerance[o_at + e] = bound.o(o, weighted_magnitude[e] / l, magnitude[e] / l);
+      const double o = weighted[e] / l / o_scale;
+      constexpr double largest_fp8 = 240;
+      out.o[o_at + e] = c.o_fp8 && !std::isnan(o) ? std::clamp(o, -largest_fp8, largest_fp8) : o;
+      out.o_tolerance[o_at + e] = bound.o(o, weighted_magnitude[e] / l / o_scale, magnitude[e] / l / o_scale);
     }
     see_weightless(b, o_at);
   }
@@ -184,9 +204,16 @@ private:
 
 } // namespace
 
+int first_masked_key(const Case &c, const Sequences &sequences, int b) {
+  return c.bits.new_rows ? sequences.kv_lengths[size_t(b)] - sequences.q_lengths[size_t(b)] : 0;
+}
+
 bool is_in_place(const Case &c, const Sequences &sequences, int b, int i, int j) {
-  const int d = distance(c, sequences, b, i, j);
+  const int d = distance(sequences, b, i, j);
+  const Span span = sequences.span_of(b, i + sequences.shifts[size_t(b)]);
+  if (span.first <= j && j < span.end) return true;
   if (is_causal(c) && d > 0) return false;
+  if (c.causal_by_sequence && sequences.causal[size_t(b)] && d > 0) return false;
   if (c.window_right >= 0 && d > c.window_right) return false;
   if (c.window_left >= 0 && d < -c.window_left && j >= c.sink_tokens) return false;
   return true;
@@ -194,7 +221,10 @@ bool is_in_place(const Case &c, const Sequences &sequences, int b, int i, int j)
 
 bool is_visible(const Case &c, const Sequences &sequences, const Inputs &in, int b, int h, int i, int j) {
   if (c.bias.type != BiasType::none && in.bias.at(b, h, i, j) == -infinity) return false;
-  return is_in_place(c, sequences, b, i, j) && (!c.bits.given || in.bits.at(b, h, i, j) != 0);
+  if (!is_in_place(c, sequences, b, i, j)) return false;
+  if (!c.bits.given) return true;
+  const int first = first_masked_key(c, sequences, b);
+  return j < first || in.bits.at(b, h, i, j - first) != 0;
 }
 
 Expected compute_expected(const Case &c, const Inputs &inputs) {

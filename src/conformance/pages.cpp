@@ -17,7 +17,8 @@ constexpr int unowned_pages = 3;
 /// row, which begins before those of all others, begins after it.
 bool is_before_window(const Case &c, const Sequences &sequences, size_t b, int n) {
   if (c.window_left < 0 || is_top_left(c)) return false;
-  const int first_seen = sequences.kv_lengths[b] - sequences.q_lengths[b] - c.window_left;
+  const int shift = sequences.shifts[b];
+  const int first_seen = std::min(shift - c.window_left, sequences.span_of(int(b), shift).first);
   return n * c.pages.size >= c.sink_tokens && (n + 1) * c.pages.size <= first_seen;
 }
 

@@ -2,6 +2,8 @@
 
 #include "sequences.h"
 
+#include "case_random.h"
+
 #include <algorithm>
 
 namespace sluice::conformance {
@@ -55,13 +57,45 @@ Starts make_starts(const std::vector<int> &lengths, bool gaps) {
   return result;
 }
 
+/// In each third of the keys, one span or an empty one; sometimes two spans touch.
+void add_spans(std::vector<Span> &spans, int keys, Random &random) {
+  int begin = 0;
+  for (int n = 0; n < spans_per_sequence; ++n) {
+    const int end = keys * (n + 1) / spans_per_sequence;
+    const int width = end - begin;
+    if (width < 1 || random.below(5) == 0) {
+      spans.push_back({begin, begin});
+      continue;
+    }
+    const int first = begin + (random.below(4) == 0 ? 0 : int(random.below(size_t(width))));
+    spans.push_back({first, first + 1 + int(random.below(size_t(end - first)))});
+    begin = spans.back().end;
+  }
+}
+
 } // namespace
+
+Span Sequences::span_of(int b, int key) const {
+  for (int n = 0; n < spans_per_sequence && !spans.empty(); ++n) {
+    const Span span = spans[size_t(b * spans_per_sequence + n)];
+    if (span.first <= key && key < span.end) return span;
+  }
+  return {key, key};
+}
 
 Sequences::Sequences(const Case &c) {
   for (int b = 0; b < c.batch; ++b) {
     const Pair lengths = lengths_of(c, b);
     q_lengths.push_back(c.rows == Rows::bounds ? c.q_len : lengths.q);
     kv_lengths.push_back(lengths.kv);
+  }
+  Random random = random_of(c, " spans");
+  for (size_t b = 0; b < q_lengths.size(); ++b) {
+    const int newest = kv_lengths[b] - q_lengths[b];
+    constexpr int moved[] = {-7, 5, 0, -40, 1};
+    shifts.push_back(is_top_left(c) ? 0 : has_diagonals(c) ? newest + moved[b % 5] : newest);
+    causal.push_back(b % 2 == 0);
+    if (c.spans) add_spans(spans, kv_lengths[b], random);
   }
   q_rows = c.q_len;
   kv_rows = c.kv_len;

@@ -7,12 +7,25 @@
 
 namespace sluice::conformance {
 
+/// Some of them may be empty.
+inline constexpr int spans_per_sequence = 3;
+
+struct Span {
+  int first, end;
+};
+
 struct Sequences {
   explicit Sequences(const Case &c);
 
   std::vector<int> q_lengths, kv_lengths;
   std::vector<int> q_starts, kv_starts; // empty if the call lacks them
+  std::vector<int> shifts;              // the key on the diagonal of row 0
+  std::vector<int> causal;              // whether causal_by_sequence has chosen the sequence
+  std::vector<Span> spans;              // [sequence][spans_per_sequence], or empty
   int q_rows = 0, kv_rows = 0;          // rows of the tensors: of all sequences with starts, else of each
+
+  /// The span that has the key, or an empty one there.
+  Span span_of(int b, int key) const;
 
   /// The first two indices of a row in memory, except in pages.
   std::array<int64_t, 2> q_row(int b, int i) const { return row(q_starts, b, i); }

@@ -21,14 +21,15 @@ struct Chip {
   uint32_t compute_units; // of one device as HIP counts devices
   uint32_t wave_size;
   uint32_t lds_bytes;               // that a workgroup can have
+  bool e4m3fnuz = false;            // its 8-bit numbers are these
   uint32_t generic_elf_machine = 0; // EF_AMDGPU_MACH of the chip's generic target; 0 without one
   std::string_view generic_name = {};
 };
 
 inline constexpr std::array chips = {
     Chip{"gfx90a", 0x3f, 104, 64, 64 * 1024},
-    Chip{"gfx942", 0x4c, 304, 64, 64 * 1024, 0x5f, "gfx9-4-generic"},
-    Chip{"gfx950", 0x4f, 256, 64, 160 * 1024, 0x5f, "gfx9-4-generic"},
+    Chip{"gfx942", 0x4c, 304, 64, 64 * 1024, true, 0x5f, "gfx9-4-generic"},
+    Chip{"gfx950", 0x4f, 256, 64, 160 * 1024, false, 0x5f, "gfx9-4-generic"},
 };
 
 /// nullptr for a chip that is not in the table.

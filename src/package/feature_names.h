@@ -27,6 +27,15 @@ inline constexpr char csr[] = "csr";
 inline constexpr char page_index_64[] = "page_index_64";
 inline constexpr char k_pack[] = "k_pack";
 
+// The same since ABI 1.1: sluice_kernel_info::more_features.
+inline constexpr char key_scales[] = "key_scales";
+inline constexpr char mask_new_rows[] = "mask_new_rows";
+inline constexpr char spans[] = "spans";
+inline constexpr char causal_by_sequence[] = "causal_by_sequence";
+inline constexpr char given_diagonal[] = "given_diagonal";
+inline constexpr char bias_scale[] = "bias_scale";
+inline constexpr char alibi_by_sequence[] = "alibi_by_sequence";
+
 // Cache operations only.
 inline constexpr char slots[] = "slots";
 inline constexpr char block[] = "block";

@@ -32,7 +32,10 @@ constexpr uint32_t kernarg_bytes(KernargKind kind) {
 //   lse                 null: not written
 //   q_rows, kv_rows     of q, o and lse, and of k and v, where there are starts; INT32_MAX if that is unknown
 //   q_starts ... page_starts   of sluice_args, each may be null; without page_table, K and V are contiguous
-//   bias, mask, alibi_slopes, sink_logits, q_scale, k_scale, v_scale   the same
+//   bias, mask, alibi_slopes, sink_logits, q_scale, k_scale, v_scale, o_scale   the same
+//   k_scales, v_scales  a scale for each key, or null; strides as those of k and v
+//   bias_scale, diagonals, causal   of sluice_args, each may be null
+//   spans               null, or span_stride / 2 pairs of keys for each sequence
 //   o_split_stride, lse_split_stride   between the results of splits of the keys
 //   k_pack_stride       between packs of 2^k_pack_log2 elements of a row of k
 //   scale_log2e         scale * log2(e), finite, >= 0
@@ -83,11 +86,20 @@ constexpr uint32_t kernarg_bytes(KernargKind kind) {
   FIELD(uint64_t, pointer, q_scale)                                                                          \
   FIELD(uint64_t, pointer, k_scale)                                                                          \
   FIELD(uint64_t, pointer, v_scale)                                                                          \
+  FIELD(uint64_t, pointer, o_scale)                                                                          \
+  FIELD(uint64_t, pointer, k_scales)                                                                         \
+  FIELD(uint64_t, pointer, v_scales)                                                                         \
+  FIELD(uint64_t, pointer, bias_scale)                                                                       \
+  FIELD(uint64_t, pointer, diagonals)                                                                        \
+  FIELD(uint64_t, pointer, causal)                                                                           \
+  FIELD(uint64_t, pointer, spans)                                                                            \
   SLUICE_ATTENTION_SIDE_STRIDES(FIELD, q)                                                                    \
   SLUICE_ATTENTION_SIDE_STRIDES(FIELD, k)                                                                    \
   SLUICE_ATTENTION_SIDE_STRIDES(FIELD, v)                                                                    \
   SLUICE_ATTENTION_SIDE_STRIDES(FIELD, o)                                                                    \
   SLUICE_ATTENTION_SIDE_STRIDES(FIELD, lse)                                                                  \
+  SLUICE_ATTENTION_SIDE_STRIDES(FIELD, k_scales)                                                             \
+  SLUICE_ATTENTION_SIDE_STRIDES(FIELD, v_scales)                                                             \
   FIELD(int64_t, i64, o_split_stride)                                                                        \
   FIELD(int64_t, i64, lse_split_stride)                                                                      \
   FIELD(int64_t, i64, page_table_stride)                                                                     \
@@ -99,6 +111,9 @@ constexpr uint32_t kernarg_bytes(KernargKind kind) {
   FIELD(int64_t, i64, mask_batch_stride)                                                                     \
   FIELD(int64_t, i64, mask_head_stride)                                                                      \
   FIELD(int64_t, i64, mask_row_stride)                                                                       \
+  FIELD(int64_t, i64, alibi_batch_stride)                                                                    \
+  FIELD(int64_t, i64, bias_scale_batch_stride)                                                               \
+  FIELD(int64_t, i64, span_stride)                                                                           \
   FIELD(float, f32, scale_log2e)                                                                             \
   FIELD(float, f32, cap_log2e)                                                                               \
   FIELD(float, f32, two_per_cap)                                                                             \
@@ -141,15 +156,19 @@ constexpr uint32_t kernarg_bytes(KernargKind kind) {
 /// Bits of score_flags.
 enum ScoreFlag : uint32_t {
   score_top_left = 1 << 0,      // row i is token i of the keys; else the last row is the last key
-  score_changed = 1 << 1,       // there is a soft cap, bias, mask or ALiBi
+  score_changed = 1 << 1,       // there is a soft cap, bias, mask, ALiBi or a scale for each key
   score_bias_f16 = 1 << 2,      // type of bias; else F32
   score_bias_bf16 = 1 << 3,     //
   score_q_scale_heads = 1 << 4, // a scale for each head; else one
   score_k_scale_heads = 1 << 5, //
   score_v_scale_heads = 1 << 6, //
   score_partial = 1 << 7, // o is F32, and it and lse are [split, batch, token, q_heads, d] without starts
-  score_page_index_64 = 1 << 8, // page_table holds 64-bit numbers
-  score_o_f32 = 1 << 9,         // o is F32
+  score_page_index_64 = 1 << 8,  // page_table holds 64-bit numbers
+  score_o_f32 = 1 << 9,          // o is F32
+  score_o_fp8 = 1 << 10,         // o is E4M3FNUZ
+  score_o_scale_heads = 1 << 11, // a scale of o for each head; else one
+  score_mask_new_rows = 1 << 12, // mask has the newest keys only, as many as the sequence has rows
+  score_of_sequence = 1 << 13,   // there are diagonals, or a mask that is causal for some sequences
 };
 
 /// Whether a workgroup has a compute unit to itself, so that it begins when another has ended: eight waves,
@@ -163,6 +182,9 @@ inline constexpr int32_t kernarg_no_grid = 1 << 30;
 
 /// A window that hides nothing. Kernels add lengths to it without overflow.
 inline constexpr int32_t kernarg_no_window = INT32_MAX - 511;
+
+/// The largest distance of a diagonal from the first key. Kernels add the numbers of rows to it.
+inline constexpr int32_t kernarg_most_diagonal = 1 << 30;
 
 struct AttentionKernargs {
 #define SLUICE_FIELD(type, kind, name) type name;
@@ -198,7 +220,7 @@ constexpr uint64_t kernarg_hash(std::span<const KernargField> fields) {
 }
 /// Incremented whenever the same fields change their meaning, so that a pack with other meanings is refused
 /// like one with other fields.
-inline constexpr uint64_t attention_kernarg_meaning = 2;
+inline constexpr uint64_t attention_kernarg_meaning = 3;
 constexpr uint64_t attention_kernarg_hash() {
   return kernarg_hash(attention_kernarg_fields) + attention_kernarg_meaning;
 }

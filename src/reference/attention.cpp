@@ -31,7 +31,7 @@ void attend(const sluice_problem &problem, const sluice_args &args, const Sequen
   const std::vector<double> q = sequence.load_q(q_head);
   const std::vector<double> k = sequence.load_k(kv_head);
   const std::vector<double> v = sequence.load_v(kv_head);
-  const double v_scale = scale_of(problem.v_scale_kind, args.v_scale, kv_head);
+  const double o_scale = scale_of(problem.o_scale_kind, args.o_scale, q_head);
   const bool has_sink = problem.flags & SLUICE_SINK_LOGITS;
   const double sink = has_sink ? double{args.sink_logits[q_head]} : -infinity;
   std::vector<int64_t> visible;
@@ -57,6 +57,7 @@ void attend(const sluice_problem &problem, const sluice_args &args, const Sequen
       const double weight = std::exp(scores[n] - base);
       denominator += weight;
       const std::span<const double> value = row_of(v, visible[n], dims_v);
+      const double v_scale = sequence.v_scale(visible[n], kv_head);
       for (size_t dim = 0; dim < sums.size(); ++dim)
         sums[dim] += weight * (v_scale * value[dim]);
     }
@@ -66,7 +67,7 @@ void attend(const sluice_problem &problem, const sluice_args &args, const Sequen
       const double sum = sums[size_t(dim)];
       // Without weights the sum is 0, or NaN from a value that the row sees: it is the result.
       store(args.o.data, problem.o_type, index_of(args.o, row.outer, row.inner, q_head, dim),
-            denominator == 0 ? sum : sum / denominator);
+            (denominator == 0 ? sum : sum / denominator) / o_scale);
     }
     if (problem.flags & SLUICE_WRITE_LSE) {
       const double lse = denominator == 0 ? -infinity : base + std::log(denominator);

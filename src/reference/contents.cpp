@@ -110,6 +110,32 @@ void check_new_rows(const sluice_append &call, int64_t b) {
     check_page(table.place(b, n), table.page(table.place(b, n)), call.page_count);
 }
 
+void check_diagonals(const sluice_args &args) {
+  constexpr int32_t most = 1 << 30;
+  for (int64_t b = 0; args.diagonals != nullptr && b < args.batch; ++b) {
+    if (args.diagonals[b] < -most || args.diagonals[b] > most)
+      invalid("diagonals", b, args.diagonals[b], "it must be between -2^30 and 2^30");
+  }
+}
+
+/// Spans are in order; empty ones may be anywhere.
+void check_spans(const sluice_args &args) {
+  for (int64_t b = 0; b < args.batch; ++b) {
+    int32_t end = 0; // of the spans so far
+    for (int64_t n = 0; n < args.span_count; ++n) {
+      const int64_t at = 2 * (b * args.span_count + n);
+      if (args.spans[at] >= args.spans[at + 1]) continue;
+      if (args.spans[at] < end) {
+        invalid(
+            "spans", at, args.spans[at],
+            text("the spans of a sequence must be in ascending order and not overlap: it must be at least ",
+                 end));
+      }
+      end = args.spans[at + 1];
+    }
+  }
+}
+
 } // namespace
 
 void check_contents(const sluice_problem &problem, const sluice_args &args) {
@@ -120,6 +146,8 @@ void check_contents(const sluice_problem &problem, const sluice_args &args) {
   check_lengths({"q_lengths", args.q_lengths, "q_starts", args.q_starts, "q_len", args.q_len}, args.batch);
   check_lengths({"kv_lengths", args.kv_lengths, "kv_starts", args.kv_starts, "kv_len", args.kv_len},
                 args.batch);
+  check_diagonals(args);
+  check_spans(args);
   if (problem.mode == SLUICE_MODE_PAGED) check_pages(problem, args);
 }
 

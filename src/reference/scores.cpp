@@ -21,14 +21,19 @@ double score(const sluice_problem &problem, const sluice_args &args, const Seque
   for (size_t dim = 0; dim < q.size(); ++dim)
     dot += q[dim] * k[dim];
 
-  double s = scale * scale_of(problem.q_scale_kind, args.q_scale, q_head) *
-             scale_of(problem.k_scale_kind, args.k_scale, kv_head) * dot;
+  double s =
+      scale * scale_of(problem.q_scale_kind, args.q_scale, q_head) * sequence.k_scale(j, kv_head) * dot;
   if (problem.soft_cap != 0) s = problem.soft_cap * std::tanh(s / problem.soft_cap);
   if (problem.bias_type != 0) {
-    s += load(args.bias.data, problem.bias_type, index_of(args.bias, sequence.number(), q_head, i, j));
+    const bool has_factors = problem.flags & SLUICE_BIAS_SCALE;
+    const double factor =
+        has_factors ? args.bias_scale[sequence.number() * args.bias_scale_batch_stride + q_head] : 1;
+    s += factor *
+         load(args.bias.data, problem.bias_type, index_of(args.bias, sequence.number(), q_head, i, j));
   }
   if (problem.flags & SLUICE_ALIBI) {
-    s -= args.alibi_slopes[q_head] * std::fabs(double(distance(problem, sequence, i, j)));
+    const double slope = args.alibi_slopes[sequence.number() * args.alibi_batch_stride + q_head];
+    s -= slope * std::fabs(double(distance(sequence, i, j)));
   }
   return s;
 }

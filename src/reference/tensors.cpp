@@ -4,6 +4,7 @@
 #include "support/fp8.h"
 #include "support/half.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <limits>
 
@@ -97,8 +98,26 @@ int64_t Sequence::page(int64_t n) const {
 bool Sequence::is_page_before_window(int64_t n) const {
   const bool from_bottom = problem.mask_alignment != SLUICE_TOP_LEFT;
   if (!(problem.flags & SLUICE_HAS_WINDOW_LEFT) || !from_bottom) return false;
-  const int64_t first_seen = keys - q_rows - problem.window_left; // by row 0, and no row sees keys before it
+  // By row 0; no row sees keys before it.
+  const int64_t first_seen = std::min(shift() - problem.window_left, span_of(shift()).first);
   return n * problem.page_size >= problem.sink_tokens && (n + 1) * problem.page_size <= first_seen;
+}
+
+int64_t Sequence::shift() const {
+  if (problem.mask_alignment == SLUICE_TOP_LEFT) return 0;
+  return problem.mask_alignment == SLUICE_GIVEN_DIAGONAL ? args.diagonals[b] : keys - q_rows;
+}
+
+bool Sequence::is_causal() const {
+  return problem.flags & SLUICE_CAUSAL || (problem.flags & SLUICE_CAUSAL_BY_SEQUENCE && args.causal[b] != 0);
+}
+
+Sequence::Span Sequence::span_of(int64_t j) const {
+  for (int64_t n = 0; n < args.span_count; ++n) {
+    const int32_t *const span = args.spans + 2 * (b * args.span_count + n);
+    if (span[0] <= j && j < span[1]) return {span[0], span[1]};
+  }
+  return {j, j};
 }
 
 Row Sequence::kv_row(int64_t j) const {
@@ -141,6 +160,23 @@ std::vector<double> Sequence::load_v(int64_t head) const {
     const Row row = kv_row(j);
     return load(args.v.data, problem.v_type, index_of(args.v, row.outer, row.inner, head, dim));
   });
+}
+
+double Sequence::key_scale(uint32_t kind, const float *few, const sluice_tensor &scales, int64_t j,
+                           int64_t head) const {
+  if (kind == SLUICE_SCALE_NONE) return 1;
+  if (kind == SLUICE_SCALE_PER_TENSOR) return few[0];
+  if (kind == SLUICE_SCALE_PER_HEAD) return few[head];
+  const Row row = kv_row(j);
+  return load(scales.data, SLUICE_F32, index_of(scales, row.outer, row.inner, head, 0));
+}
+
+double Sequence::k_scale(int64_t j, int64_t head) const {
+  return key_scale(problem.k_scale_kind, args.k_scale, args.k_scales, j, head);
+}
+
+double Sequence::v_scale(int64_t j, int64_t head) const {
+  return key_scale(problem.v_scale_kind, args.v_scale, args.v_scales, j, head);
 }
 
 } // namespace sluice::reference

@@ -59,6 +59,15 @@ public:
   int64_t page_entry(int64_t n) const;
   /// Whether page n is before the window of all rows and has no sink tokens: its entry may be anything.
   bool is_page_before_window(int64_t n) const;
+  /// The key on the diagonal of row 0, and whether a mask to the right applies.
+  int64_t shift() const;
+  bool is_causal() const;
+  /// The span that has key j; the empty one at j if none has.
+  struct Span {
+    int64_t first, end;
+  };
+  Span span_of(int64_t j) const;
+
   /// Row i of q, o and lse.
   Row q_row(int64_t i) const;
   /// Key j of k and v.
@@ -69,8 +78,13 @@ public:
   std::vector<double> load_q(int64_t head) const;
   std::vector<double> load_k(int64_t head) const;
   std::vector<double> load_v(int64_t head) const;
+  /// The scale of key j of a head by its kind.
+  double k_scale(int64_t j, int64_t head) const;
+  double v_scale(int64_t j, int64_t head) const;
 
 private:
+  double key_scale(uint32_t kind, const float *few, const sluice_tensor &scales, int64_t j,
+                   int64_t head) const;
   PageTable table() const;
   template <typename Element> std::vector<double> load_keys(int64_t dims, const Element &element) const;
   int64_t k_index(int64_t j, int64_t head, int64_t dim) const;

@@ -7,6 +7,7 @@
 namespace sluice::reference {
 namespace {
 
+/// `j` of the mask.
 bool mask_bit(const sluice_args &args, const Sequence &sequence, int64_t q_head, int64_t i, int64_t j) {
   const int64_t byte = index_of(args.mask, sequence.number(), q_head, i, j / 8);
   return static_cast<const uint8_t *>(args.mask.data)[byte] >> (j % 8) & 1;
@@ -23,19 +24,26 @@ bool bias_hides(const sluice_problem &problem, const sluice_args &args, const Se
 
 } // namespace
 
-int64_t distance(const sluice_problem &problem, const Sequence &sequence, int64_t i, int64_t j) {
-  const int64_t shift = problem.mask_alignment == SLUICE_TOP_LEFT ? 0 : sequence.kv_len() - sequence.q_len();
-  return j - i - shift;
+int64_t distance(const Sequence &sequence, int64_t i, int64_t j) {
+  return j - i - sequence.shift();
 }
 
 bool is_visible(const sluice_problem &problem, const sluice_args &args, const Sequence &sequence,
                 int64_t q_head, int64_t i, int64_t j) {
-  const int64_t d = distance(problem, sequence, i, j);
-  if (problem.flags & SLUICE_CAUSAL && d > 0) return false;
-  if (problem.flags & SLUICE_HAS_WINDOW_RIGHT && d > problem.window_right) return false;
-  if (problem.flags & SLUICE_HAS_WINDOW_LEFT && d < -int64_t{problem.window_left} && j >= problem.sink_tokens)
+  const int64_t d = distance(sequence, i, j);
+  const Sequence::Span span = sequence.span_of(i + sequence.shift());
+  if (j < span.first || j >= span.end) {
+    if (sequence.is_causal() && d > 0) return false;
+    if (problem.flags & SLUICE_HAS_WINDOW_RIGHT && d > problem.window_right) return false;
+    if (problem.flags & SLUICE_HAS_WINDOW_LEFT && d < -int64_t{problem.window_left} &&
+        j >= problem.sink_tokens)
+      return false;
+  }
+  const int64_t first_masked =
+      problem.flags & SLUICE_MASK_NEW_ROWS ? sequence.kv_len() - sequence.q_len() : 0;
+  if (problem.flags & SLUICE_BOOL_MASK && j >= first_masked &&
+      !mask_bit(args, sequence, q_head, i, j - first_masked))
     return false;
-  if (problem.flags & SLUICE_BOOL_MASK && !mask_bit(args, sequence, q_head, i, j)) return false;
   return problem.bias_type == 0 || !bias_hides(problem, args, sequence, q_head, i, j);
 }
 

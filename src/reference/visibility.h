@@ -10,7 +10,7 @@
 namespace sluice::reference {
 
 /// The distance of key j after the diagonal of row i, d = j - i - shift; ALiBi uses its magnitude.
-int64_t distance(const sluice_problem &problem, const Sequence &sequence, int64_t i, int64_t j);
+int64_t distance(const Sequence &sequence, int64_t i, int64_t j);
 
 /// Whether row i of a query head sees key j < kv_len.
 bool is_visible(const sluice_problem &problem, const sluice_args &args, const Sequence &sequence,

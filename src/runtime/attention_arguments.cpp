@@ -20,7 +20,9 @@ uint32_t score_flags(const sluice_problem &problem) {
   uint32_t flags = 0;
   const auto set = [&flags](bool condition, uint32_t bit) { flags |= condition ? bit : 0; };
   set(problem.mask_alignment == SLUICE_TOP_LEFT, package::score_top_left);
-  set(problem.soft_cap != 0 || problem.bias_type != 0 || problem.flags & (SLUICE_ALIBI | SLUICE_BOOL_MASK),
+  const auto has_keys = [](uint32_t kind) { return kind > SLUICE_SCALE_PER_HEAD; };
+  set(problem.soft_cap != 0 || problem.bias_type != 0 || problem.flags & (SLUICE_ALIBI | SLUICE_BOOL_MASK) ||
+          has_keys(problem.k_scale_kind) || has_keys(problem.v_scale_kind),
       package::score_changed);
   set(problem.bias_type == SLUICE_F16, package::score_bias_f16);
   set(problem.bias_type == SLUICE_BF16, package::score_bias_bf16);
@@ -29,6 +31,11 @@ uint32_t score_flags(const sluice_problem &problem) {
   set(problem.v_scale_kind == SLUICE_SCALE_PER_HEAD, package::score_v_scale_heads);
   set(problem.flags & SLUICE_PAGE_INDEX_64, package::score_page_index_64);
   set(problem.o_type == SLUICE_F32, package::score_o_f32);
+  set(problem.o_type == SLUICE_E4M3FNUZ, package::score_o_fp8);
+  set(problem.o_scale_kind == SLUICE_SCALE_PER_HEAD, package::score_o_scale_heads);
+  set(problem.flags & SLUICE_MASK_NEW_ROWS, package::score_mask_new_rows);
+  set(problem.flags & SLUICE_CAUSAL_BY_SEQUENCE || problem.mask_alignment == SLUICE_GIVEN_DIAGONAL,
+      package::score_of_sequence);
   return flags;
 }
 
@@ -79,6 +86,8 @@ void fill_call(package::AttentionKernargs &out, const sluice_problem &problem, c
   SLUICE_FILL(v, v);
   SLUICE_FILL(o, call.o);
   SLUICE_FILL(lse, call.lse);
+  SLUICE_FILL(k_scales, call.k_scales);
+  SLUICE_FILL(v_scales, call.v_scales);
 #undef SLUICE_FILL
   out.q_starts = address_of(call.q_starts);
   out.kv_starts = address_of(call.kv_starts);
@@ -111,6 +120,14 @@ void fill_call(package::AttentionKernargs &out, const sluice_problem &problem, c
   out.q_scale = address_of(call.q_scale);
   out.k_scale = address_of(call.k_scale);
   out.v_scale = address_of(call.v_scale);
+  out.o_scale = address_of(call.o_scale);
+  out.bias_scale = address_of(call.bias_scale);
+  out.bias_scale_batch_stride = call.bias_scale_batch_stride;
+  out.alibi_batch_stride = call.alibi_batch_stride;
+  out.diagonals = address_of(call.diagonals);
+  out.causal = address_of(call.causal);
+  out.spans = address_of(call.spans);
+  out.span_stride = 2 * call.span_count;
 }
 
 } // namespace sluice::runtime

@@ -1,6 +1,7 @@
 //===- choice.cpp - which kernels serve a problem -------------------------------------------------------===//
 #include "runtime/choice.h"
 
+#include "package/chips.h"
 #include "runtime/cheapest.h"
 #include "runtime/dtype.h"
 #include "runtime/kernel_features.h"
@@ -75,6 +76,11 @@ template <typename Get> void keep_type(Kernels &kernels, std::string_view field,
     refuse(field, text(field, " is ", dtype_name(wanted), "; nearest supported: ", nearest));
 }
 
+/// Whether O is of a type that every kernel stores, whatever type it is named for.
+bool stores_any(uint32_t o_type) {
+  return o_type == SLUICE_F32 || o_type == SLUICE_E4M3FNUZ;
+}
+
 void keep_types(Kernels &kernels, const sluice_problem &problem) {
   const auto of_queries = [](const package::KernelName &name) -> std::string_view { return name.dtype; };
   const auto of_keys = [](const package::KernelName &name) -> std::string_view {
@@ -86,8 +92,8 @@ void keep_types(Kernels &kernels, const sluice_problem &problem) {
   keep_type(kernels, "q_type", problem.q_type, of_queries);
   keep_type(kernels, "k_type", problem.k_type, of_keys);
   keep_type(kernels, "v_type", problem.v_type, of_keys);
-  // All kernels can store O in F32, without rounding.
-  if (problem.o_type != SLUICE_F32) keep_type(kernels, "o_type", problem.o_type, of_results);
+  // All kernels can store O in F32, without rounding, and in the chip's FP8.
+  if (!stores_any(problem.o_type)) keep_type(kernels, "o_type", problem.o_type, of_results);
 }
 
 /// Kernels for pages or for V in K serve nothing else.
@@ -220,6 +226,12 @@ Choice choose_kernel(const Context &context, const sluice_problem &problem) {
   std::erase_if(kernels,
                 [](const auto *kernel) { return kernel->entry.name.operation != "attention_forward"; });
   if (kernels.empty()) refuse("mode", "the kernel pack has no attention kernels");
+  const package::Chip *const chip = package::find_chip(context.device().chip);
+  if (problem.o_type == SLUICE_E4M3FNUZ && (chip == nullptr || !chip->e4m3fnuz)) {
+    refuse("o_type",
+           text("o_type is e4m3fnuz, which ", context.device().chip, " does not have; nearest supported: ",
+                dtype_name(problem.q_type == SLUICE_BF16 ? SLUICE_BF16 : SLUICE_F16)));
+  }
   keep_types(kernels, problem);
   keep_forms(kernels, problem);
   keep_dim(kernels, "head_dim_qk", problem.head_dim_qk, [](const auto &name) { return name.head_dim_qk; });
@@ -230,8 +242,8 @@ Choice choose_kernel(const Context &context, const sluice_problem &problem) {
   if (problem.flags & SLUICE_V_IN_K && problem.k_pack != 0) keep_packs_of_v(kernels, problem);
   check_numbers(problem);
 
-  // With O in F32, kernels that differ only in the 16-bit type of O are equivalent.
-  if (problem.o_type == SLUICE_F32) {
+  // With O in F32 or FP8, kernels that differ only in the 16-bit type of O are equivalent.
+  if (stores_any(problem.o_type)) {
     std::erase_if(kernels, [&, first = kernels.front()](const auto *kernel) {
       return kernel->entry.name.o_dtype != first->entry.name.o_dtype;
     });

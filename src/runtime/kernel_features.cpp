@@ -32,6 +32,11 @@ std::string window(const Problem &p) {
               ")");
 }
 
+/// A scale for each key: per token or page.
+constexpr bool is_per_key(uint32_t scale_kind) {
+  return scale_kind == SLUICE_SCALE_PER_TOKEN || scale_kind == SLUICE_SCALE_PER_PAGE;
+}
+
 constexpr Feature table[] = {
     SLUICE_FIELD_FEATURE(names::ragged, mode, p.mode == SLUICE_MODE_RAGGED, "SLUICE_MODE_DENSE (0)"),
     SLUICE_FIELD_FEATURE(names::paged, mode, p.mode == SLUICE_MODE_PAGED, "SLUICE_MODE_DENSE (0)"),
@@ -50,12 +55,24 @@ constexpr Feature table[] = {
     SLUICE_FLAG_FEATURE(names::alibi, SLUICE_ALIBI),
     SLUICE_FLAG_FEATURE(names::sink_logits, SLUICE_SINK_LOGITS),
     SLUICE_FIELD_FEATURE(names::scales, q_scale_kind, p.q_scale_kind != 0, "SLUICE_SCALE_NONE (0)"),
-    SLUICE_FIELD_FEATURE(names::scales, k_scale_kind, p.k_scale_kind != 0, "SLUICE_SCALE_NONE (0)"),
-    SLUICE_FIELD_FEATURE(names::scales, v_scale_kind, p.v_scale_kind != 0, "SLUICE_SCALE_NONE (0)"),
+    SLUICE_FIELD_FEATURE(names::scales, k_scale_kind, p.k_scale_kind != 0 && !is_per_key(p.k_scale_kind),
+                         "SLUICE_SCALE_NONE (0)"),
+    SLUICE_FIELD_FEATURE(names::scales, v_scale_kind, p.v_scale_kind != 0 && !is_per_key(p.v_scale_kind),
+                         "SLUICE_SCALE_NONE (0)"),
     SLUICE_FLAG_FEATURE(names::lse, SLUICE_WRITE_LSE),
     SLUICE_FIELD_FEATURE(names::lse_base_2, lse_base,
                          p.flags & SLUICE_WRITE_LSE && p.lse_base == SLUICE_LSE_BASE_2,
                          "SLUICE_LSE_BASE_E (0)"),
+    SLUICE_FIELD_FEATURE(names::key_scales, k_scale_kind, is_per_key(p.k_scale_kind),
+                         "SLUICE_SCALE_PER_HEAD (2)"),
+    SLUICE_FIELD_FEATURE(names::key_scales, v_scale_kind, is_per_key(p.v_scale_kind),
+                         "SLUICE_SCALE_PER_HEAD (2)"),
+    SLUICE_FLAG_FEATURE(names::mask_new_rows, SLUICE_MASK_NEW_ROWS),
+    SLUICE_FLAG_FEATURE(names::spans, SLUICE_SPANS),
+    SLUICE_FLAG_FEATURE(names::causal_by_sequence, SLUICE_CAUSAL_BY_SEQUENCE),
+    SLUICE_FIELD_FEATURE(names::given_diagonal, mask_alignment, p.mask_alignment == SLUICE_GIVEN_DIAGONAL,
+                         "SLUICE_TOP_LEFT (1)"),
+    SLUICE_FLAG_FEATURE(names::bias_scale, SLUICE_BIAS_SCALE),
 };
 
 #undef SLUICE_FLAG_FEATURE
@@ -76,24 +93,46 @@ constexpr CallFeature call_table[] = {
      [](const Problem &p, const sluice_args &a) {
        return a.kv_lengths != nullptr && p.mode != SLUICE_MODE_PAGED; // if they are not part of the mode
      }},
+    {names::alibi_by_sequence, "alibi_batch_stride",
+     [](const Problem &, const sluice_args &a) { return a.alibi_batch_stride != 0; }},
 };
 
+/// Since ABI 1.1. The first version has room for the others' names only.
+constexpr std::string_view newer_names[] = {
+    names::key_scales,         names::mask_new_rows,  names::spans,
+    names::causal_by_sequence, names::given_diagonal, names::bias_scale,
+    names::alibi_by_sequence};
+
+constexpr bool is_newer(std::string_view name) {
+  return std::find(std::begin(newer_names), std::end(newer_names), name) != std::end(newer_names);
+}
+
 /// Length of all names, each once, with commas between.
-consteval size_t bytes_of_all_names() {
+consteval size_t bytes_of_all_names(bool newer) {
   size_t bytes = 0;
   std::string_view previous;
   for (const Feature &feature : table) {
-    if (feature.name != previous) bytes += feature.name.size() + 1;
+    if (feature.name != previous && is_newer(feature.name) == newer) bytes += feature.name.size() + 1;
     previous = feature.name;
   }
-  return bytes + std::string_view(names::lengths).size();
+  return bytes + std::string_view(newer ? names::alibi_by_sequence : names::lengths).size();
 }
-static_assert(bytes_of_all_names() < sizeof(sluice_kernel_info::features), "a kernel can list all it can do");
+static_assert(bytes_of_all_names(false) < sizeof(sluice_kernel_info::features),
+              "a kernel can list all it can do");
+static_assert(bytes_of_all_names(true) < sizeof(sluice_kernel_info::more_features),
+              "a kernel can list all it can do");
 
 } // namespace
 
 std::span<const Feature> features() {
   return table;
+}
+
+std::vector<std::string> features_of(const package::KernelEntry &kernel, bool newer) {
+  std::vector<std::string> listed;
+  for (const std::string &name : kernel.features)
+    if (is_newer(name) == newer) listed.push_back(name);
+  return listed;
 }
 
 bool has_feature(const package::KernelEntry &kernel, std::string_view name) {

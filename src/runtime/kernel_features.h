@@ -13,6 +13,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace sluice::runtime {
 
@@ -26,6 +27,9 @@ struct Feature {
 };
 
 std::span<const Feature> features();
+
+/// The names that a kernel lists: those since ABI 1.1, or the others.
+std::vector<std::string> features_of(const package::KernelEntry &kernel, bool newer);
 
 bool has_feature(const package::KernelEntry &kernel, std::string_view name);
 
