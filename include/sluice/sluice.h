@@ -270,7 +270,8 @@ enum sluice_dtype {
   SLUICE_E4M3FNUZ = 4, /**< FP8, bias 8, maximum 240, one NaN, no infinity. */
   SLUICE_E4M3FN = 5,   /**< OCP FP8, bias 7, maximum 448. */
   SLUICE_E5M2FNUZ = 6, /**< FP8, bias 16, maximum 57344, one NaN, no infinity. */
-  SLUICE_E5M2 = 7      /**< OCP FP8, bias 15, maximum 57344, with infinities. */
+  SLUICE_E5M2 = 7,     /**< OCP FP8, bias 15, maximum 57344, with infinities. */
+  SLUICE_I8 = 8        /**< Signed 8-bit integer; K and V only. Since ABI 1.1. */
 };
 
 /** Bits of sluice_problem::flags. An unknown bit is refused with SLUICE_NEWER_STRUCT. */

@@ -144,7 +144,7 @@ public:
   AttentionBuilder(gpu::GPUFuncOp kernel, AttentionOp op, const Chip &chip)
       : op(op), chip(chip), b(op.getLoc(), op), arguments(kernel, b), element(op.getElementType()),
         result(op.getOType().value_or(element)), queries(inMemory(element)), tileKv(op.getTileKv()),
-        storage(KeyStorage::of(op.getKvType().value_or(queries), queries,
+        storage(KeyStorage::of(op.getKvType().value_or(Type()), queries,
                                /*copiesConvert=*/!op.wavesDivideKeys(), copiesThroughRegisters(op),
                                hasValuesByColumns(op), tileKv)),
         layout{op.getWaveRows(), element.getIntOrFloatBitWidth() / 8},
@@ -256,7 +256,7 @@ private:
     KeyPages pages(b, arguments, rows.sequence, parts.keys);
     KeyRegisters::Source source{ofKeys(addresses, "k"), ofKeys(addresses, "v"), arguments["head_dim_qk"],
                                 arguments["head_dim_v"]};
-    KeyRegisters registers(b, math, arguments, pages, rows, columns, source, storage.type, storage.isWidened,
+    KeyRegisters registers(b, math, arguments, pages, rows, columns, source, storage.type, storage.widened,
                            tileKv);
     RowState state = registerKeyLoop(parts, query, pages, registers, columns, rows.wave, op.getWaves());
     return joinWaves(b, math, parts.softmax.front(), rows, state, op.getWaves());

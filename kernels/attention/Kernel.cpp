@@ -58,11 +58,12 @@ OwningOpRef<ModuleOp> buildKernelModule(MLIRContext &context, StringRef name, co
   Location loc = builder.getUnknownLoc();
   auto typeOf = [&](StringRef name) -> Type {
     if (name == "e4m3fnuz") return Float8E4M3FNUZType::get(&context);
+    if (name == "e5m2fnuz") return Float8E5M2FNUZType::get(&context);
+    if (name == "i8") return builder.getI8Type();
     return name == "f16" ? Type(builder.getF16Type()) : Type(builder.getBF16Type());
   };
   Type element = typeOf(variant.dtype);
-  // Converted elements are bytes to everything except the conversion.
-  TypeAttr stored = variant.kvDtype.empty() ? TypeAttr() : TypeAttr::get(builder.getI8Type());
+  TypeAttr stored = variant.kvDtype.empty() ? TypeAttr() : TypeAttr::get(typeOf(variant.kvDtype));
   TypeAttr result = variant.oDtype.empty() ? TypeAttr() : TypeAttr::get(typeOf(variant.oDtype));
   AttentionOp::create(builder, loc, element, stored, result, variant.headDimQk, variant.headDimV,
                       variant.tileQ, variant.tileKv, variant.waves, variant.waveRows, variant.paged,

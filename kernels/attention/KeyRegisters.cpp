@@ -11,9 +11,9 @@ static unsigned bytesOf(Type type) {
 
 KeyRegisters::KeyRegisters(Emitter &b, TileMath &math, const Arguments &arguments, const KeyPages &pages,
                            const LaneRows &rows, const HeadColumns &columns, const Source &source,
-                           Type stored, bool isWidened, unsigned tileKv)
+                           Type stored, Type widened, unsigned tileKv)
     : b(b), math(math), arguments(arguments), pages(pages), rows(rows), columns(columns), source(source),
-      stored(stored), isWidened(isWidened), tileKv(tileKv) {
+      stored(stored), widened(widened), tileKv(tileKv) {
   auto rowBytes = [&](ArrayRef<ColumnRead> reads, unsigned lanes) {
     unsigned end = 0;
     for (const ColumnRead &read : reads)
@@ -34,7 +34,7 @@ Value KeyRegisters::load(Value address, unsigned columns) const {
 
 Value KeyRegisters::asElements(Value loaded, unsigned columns) const {
   Value elements = b.bitcast(VectorType::get(columns, stored), loaded);
-  return isWidened ? math.widen(elements) : elements;
+  return widened ? math.widen(elements, widened) : elements;
 }
 
 Value KeyRegisters::zeros(unsigned bytes) const {

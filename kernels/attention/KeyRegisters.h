@@ -25,10 +25,10 @@ public:
   struct Source {
     Value k, v, columnsQk, columnsV;
   };
-  /// Every reference must outlive this. `stored`: the type in memory; `isWidened` as in KeyStorage.
+  /// Every reference must outlive this. `stored`: the type in memory; `widened` as in KeyStorage.
   KeyRegisters(Emitter &b, TileMath &math, const Arguments &arguments, const KeyPages &pages,
                const LaneRows &rows, const HeadColumns &columns, const Source &source, mlir::Type stored,
-               bool isWidened, unsigned tileKv);
+               mlir::Type widened, unsigned tileKv);
 
   /// Loads K of the tile from `firstKey` on, with the entries of its keys.
   Values loadKeys(Value firstKey, Value entries) const;
@@ -54,7 +54,7 @@ private:
   const HeadColumns &columns;
   Source source;
   mlir::Type stored;
-  bool isWidened;
+  mlir::Type widened;
   unsigned tileKv, rowBytesQk, rowBytesV;
 };
 

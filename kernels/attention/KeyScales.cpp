@@ -17,7 +17,9 @@ Value loadKeyScale(Emitter &b, const Arguments &everywhere, const LaneRows &rows
   auto stride = [&](StringRef dimension) {
     return arguments.late((side + "_scales_" + dimension + "_stride").str());
   };
-  auto times = [&](Value count, StringRef dimension) { return b.mul(b.zeroExtend(count), stride(dimension)); };
+  auto times = [&](Value count, StringRef dimension) {
+    return b.mul(b.zeroExtend(count), stride(dimension));
+  };
   Value scales = arguments.late((side + "_scales").str());
   Value ofHead = times(rows.kvHead, "head");
   Value lastKey = b.sub(sequence.keys, b.i32(1)), key = b.minS(b.add(firstKey, rows.lane), lastKey);
@@ -51,9 +53,7 @@ Value loadKeyScale(Emitter &b, const Arguments &everywhere, const LaneRows &rows
               Value low = b.add(entry, entry);
               return SmallVector<Value>{load32(low), load32(b.add(low, b.i64(1)))};
             },
-            [&] {
-              return SmallVector<Value>{load32(entry), b.i32(0)};
-            });
+            [&] { return SmallVector<Value>{load32(entry), b.i32(0)}; });
         auto isAtMost = [&](Value half, Value most) -> Value {
           return arith::CmpIOp::create(b, arith::CmpIPredicate::ule, half, most);
         };

@@ -69,7 +69,7 @@ SmallVector<Value> KeyTiles::copy(const KeyCopies::Rows &rows) const {
 
 Value KeyTiles::read(unsigned panel, unsigned elements, Value key, Value column) const {
   Value value = LdsReadOp::create(b, VectorType::get(elements, storage.inTiles), tiles[panel], key, column);
-  return storage.isWidened ? math.widen(value) : value;
+  return storage.widened ? math.widen(value, storage.widened) : value;
 }
 
 } // namespace sluice

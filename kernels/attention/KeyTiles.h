@@ -49,20 +49,24 @@ private:
 struct KeyStorage {
   mlir::Type type;    // in memory
   mlir::Type inTiles; // in LDS: if it is not `type`, copies convert
-  bool isWidened;     // bytes, converted to elements of the arithmetic when they are read
+  mlir::Type
+      widened; // of bytes that are converted to elements of the arithmetic when they are read; else null
   mlir::Type fetched; // elements in memory, to copies through registers; null: copies are direct
   bool byColumns;     // V in LDS: see ColumnLayout.h
   unsigned tileKv;    // rows of a tile
 
-  /// Elements of the arithmetic come from memory unchanged, directly or through registers; or as bytes that
-  /// copies convert in registers; or all waves convert the bytes that they read.
-  static KeyStorage of(mlir::Type inMemory, mlir::Type arithmetic, bool copiesConvert, bool throughRegisters,
+  /// Elements of the arithmetic come from memory unchanged, directly or through registers; or as bytes of
+  /// `numbers`, if that is not null, which copies convert in registers or all waves when they read them.
+  static KeyStorage of(mlir::Type numbers, mlir::Type arithmetic, bool copiesConvert, bool throughRegisters,
                        bool byColumns, unsigned tileKv) {
-    bool isOther = inMemory != arithmetic;
+    if (!numbers) {
+      mlir::Type fetched = throughRegisters || byColumns ? arithmetic : mlir::Type();
+      return {arithmetic, arithmetic, mlir::Type(), fetched, byColumns, tileKv};
+    }
+    mlir::Type bytes = mlir::IntegerType::get(numbers.getContext(), 8);
+    if (copiesConvert) return {bytes, arithmetic, mlir::Type(), numbers, byColumns, tileKv};
     mlir::Type fetched = throughRegisters || byColumns ? arithmetic : mlir::Type();
-    if (isOther && copiesConvert) fetched = mlir::Float8E4M3FNUZType::get(inMemory.getContext());
-    return {inMemory, copiesConvert ? arithmetic : inMemory, isOther && !copiesConvert, fetched, byColumns,
-            tileKv};
+    return {bytes, bytes, numbers, fetched, byColumns, tileKv};
   }
 
   unsigned bytes() const { return inTiles.getIntOrFloatBitWidth() / 8; } // of an element in LDS

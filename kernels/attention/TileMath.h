@@ -82,8 +82,8 @@ public:
   Values rescale(llvm::ArrayRef<Value> output, Value factor);
   Value isChange(Value factor) { return b.isFalse(b.equalF(factor, b.f32(1))); }
 
-  /// E4M3FNUZ bytes as numbers of the element type, exactly.
-  Value widen(Value bytes) { return widenFp8(b, bytes, element); }
+  /// Bytes of `type` as numbers of the element type, exactly.
+  Value widen(Value bytes, mlir::Type type) { return widenBytes(b, bytes, type, element); }
 
   /// Derived from the sums of a row after all keys.
   struct Result {

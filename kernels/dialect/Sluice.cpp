@@ -112,6 +112,11 @@ void LdsTileType::print(AsmPrinter &printer) const {
   printer << '>';
 }
 
+/// Bytes that K and V may consist of, and that are converted.
+static bool isByteNumber(Type type) {
+  return isa<Float8E4M3FNUZType, Float8E5M2FNUZType>(type) || type.isInteger(8);
+}
+
 LogicalResult AttentionOp::verify() {
   bool isFp8 = isa<Float8E4M3FNUZType>(getElementType());
   if (!getElementType().isF16() && !getElementType().isBF16() && !isFp8)
@@ -160,6 +165,8 @@ LogicalResult AttentionOp::verify() {
   unsigned keys = isFp8 ? 32 : rows;
   if (getTileKv() == 0 || getTileKv() % keys != 0)
     return emitOpError() << "tile_kv is " << getTileKv() << ", not a multiple of " << keys;
+  if (std::optional<Type> type = getKvType(); type && !isByteNumber(*type))
+    return emitOpError() << "has a kv_type of " << *type << "; it must be f8E4M3FNUZ, f8E5M2FNUZ or i8";
   if (isFp8 && getKvType()) return emitOpError() << "has elements of f8E4M3FNUZ; kv_type is for wider ones";
   if (!(*this)->getParentOfType<gpu::GPUFuncOp>()) return emitOpError() << "must be inside a gpu.func";
   return success();
@@ -239,11 +246,12 @@ static LogicalResult verifyElements(Operation *op, Type source, LdsTileType tile
   Type element = tile.getElementType();
   // 8 columns of wider elements are more than one load can fetch.
   bool isCopied = source == element && tile.getElementBytes() <= 2;
-  bool isConverted = isa<Float8E4M3FNUZType>(source) && (element.isF16() || element.isBF16());
+  bool isConverted = isByteNumber(source) && (element.isF16() || element.isBF16());
   if (!isCopied && !isConverted)
-    return op->emitOpError() << "goes through registers from " << source << " into a tile of " << element
-                             << "; elements of 1 or 2 bytes do into a tile of their own type, and f8E4M3FNUZ "
-                                "into one of f16 or bf16";
+    return op->emitOpError()
+           << "goes through registers from " << source << " into a tile of " << element
+           << "; elements of 1 or 2 bytes do into a tile of their own type, and f8E4M3FNUZ, "
+              "f8E5M2FNUZ and i8 into one of f16 or bf16";
   return success();
 }
 

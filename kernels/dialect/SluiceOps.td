@@ -104,8 +104,8 @@ def Sluice_AttentionOp : Sluice_Op<"attention"> {
     rows, they divide the keys between them, and a step belongs to one wave. With `v_in_k`, waves that have the same
     rows divide the columns of V and O between them, and each computes the scores itself.
 
-    Q, K and V have elements of `element_type`, in which products are computed; or K and V have `kv_type` bytes that
-    are converted to it. O has the same elements, or those of `o_type`, which f8E4M3FNUZ needs. `paged`: K and V may
+    Q, K and V have elements of `element_type`, in which products are computed; or K and V have bytes of `kv_type`
+    that are converted to it: f8E4M3FNUZ, f8E5M2FNUZ, or i8, which is signed. O has the same elements, or those of `o_type`, which f8E4M3FNUZ needs. `paged`: K and V may
     be in pages. `v_in_k`: V is the first `head_dim_v` elements of the rows of K.
   }];
   let arguments = (ins TypeAttr:$element_type, OptionalAttr<TypeAttr>:$kv_type,

@@ -1,4 +1,4 @@
-//===- Widen.cpp - bytes of E4M3FNUZ to F16 or BF16 -----------------------------------------------------===//
+//===- Widen.cpp - bytes of E4M3FNUZ, E5M2FNUZ or integers to F16 or BF16 -------------------------------===//
 #include "dialect/Widen.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -10,7 +10,7 @@ using namespace mlir;
 
 namespace sluice {
 
-Value widenFp8(ImplicitLocOpBuilder &b, Value bytes, Type element) {
+Value widenBytes(ImplicitLocOpBuilder &b, Value bytes, Type type, Type element) {
   auto bitcast = [&](Type type, Value a) -> Value { return LLVM::BitcastOp::create(b, type, a); };
   auto extract = [&](Value vector, unsigned index) -> Value {
     return vector::ExtractOp::create(b, vector, index);
@@ -26,10 +26,30 @@ Value widenFp8(ImplicitLocOpBuilder &b, Value bytes, Type element) {
     auto integer = IntegerType::get(b.getContext(), 8 * count);
     words.push_back(arith::ExtUIOp::create(b, b.getI32Type(), bitcast(integer, bytes)));
   }
+  // Numbers 2n and 2n + 1 as F32.
+  auto pairOf = [&](unsigned n) -> std::pair<Value, Value> {
+    if (type.isInteger(8)) {
+      auto integer = [&](unsigned place) -> Value {
+        auto constant = [&](int32_t value) -> Value {
+          return arith::ConstantOp::create(b, b.getI32IntegerAttr(value));
+        };
+        // The byte, with its sign.
+        Value upper = arith::ShLIOp::create(b, words[n / 2], constant(24 - 8 * int32_t(place)));
+        Value extended = arith::ShRSIOp::create(b, upper, constant(24));
+        return arith::SIToFPOp::create(b, b.getF32Type(), extended);
+      };
+      unsigned first = n % 2 * 2;
+      return {integer(first), integer(first + 1)};
+    }
+    bool isHigh = n % 2 == 1;
+    Value pair = isa<Float8E5M2FNUZType>(type)
+                     ? ROCDL::CvtPkF32Bf8Op::create(b, two, words[n / 2], isHigh).getResult()
+                     : ROCDL::CvtPkF32Fp8Op::create(b, two, words[n / 2], isHigh).getResult();
+    return {extract(pair, 0), extract(pair, 1)};
+  };
   SmallVector<Value> halves;
   for (unsigned n = 0; n < (count + 1) / 2; ++n) {
-    Value pair = ROCDL::CvtPkF32Fp8Op::create(b, two, words[n / 2], /*wordSel=*/n % 2 == 1);
-    Value first = extract(pair, 0), second = extract(pair, 1);
+    auto [first, second] = pairOf(n);
     if (element.isF16()) {
       halves.push_back(
           bitcast(b.getI32Type(), ROCDL::CvtPkRtz::create(b, VectorType::get(2, element), first, second)));

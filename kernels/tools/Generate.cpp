@@ -81,7 +81,7 @@ OwningOpRef<ModuleOp> buildModule(MLIRContext &context, const Variant &variant, 
 
 /// FP8 bytes mean other numbers on a chip of another flavour.
 bool isFor(const Variant &variant, const Chip &chip) {
-  auto isFp8 = [](StringRef type) { return type == "e4m3fnuz"; };
+  auto isFp8 = [](StringRef type) { return type == "e4m3fnuz" || type == "e5m2fnuz"; };
   bool usesFp8;
   if (const auto *cacheOp = std::get_if<CacheOpVariant>(&variant.kind)) {
     usesFp8 = isFp8(cacheOp->to);

@@ -71,7 +71,8 @@ void landRows(LandRowsOp land, const NestedLayout &layout, unsigned lanes, Value
       return vector::BitCastOp::create(b, VectorType::get(columns, type), ofLane);
     };
     bool converts = land.getSourceType() != element;
-    Value elements = converts ? widenFp8(b, asElements(b.getI8Type()), element) : asElements(element);
+    Value elements = converts ? widenBytes(b, asElements(b.getI8Type()), land.getSourceType(), element)
+                              : asElements(element);
     writeHalf(b, elements, land.getTile(), place.row(instruction / layout.batch.columns),
               place.column(instruction % layout.batch.columns));
   }

@@ -38,7 +38,7 @@ constexpr uint32_t known_flags =
 
 void check_type(std::string_view field, uint32_t type) {
   if (type == 0) invalid(field, text(field, " is missing; it must be a sluice_dtype"));
-  if (type > SLUICE_E5M2) unknown(field, type, "SLUICE_E5M2 (7)");
+  if (type > SLUICE_I8) unknown(field, type, "SLUICE_I8 (8)");
 }
 
 void check_positive(std::string_view field, int32_t value) {

@@ -16,6 +16,7 @@ constexpr std::array operations = {Operation{"attention_forward", "attn_fwd"},
                                    Operation{"merge_states", "merge_states"}};
 constexpr std::array<std::string_view, 2> dtypes = {"bf16", "f16"};
 constexpr std::string_view fp8 = "e4m3fnuz";
+constexpr std::array<std::string_view, 3> kv_dtypes = {fp8, "e5m2fnuz", "i8"};
 constexpr std::array<std::string_view, 3> forms = {"paged", "decode", "mla"};
 constexpr std::array<std::string_view, 4> cache_op_dtypes = {"bf16", "f16", "f32", "e4m3fnuz"};
 
@@ -57,8 +58,10 @@ bool take_name(std::string_view &rest, KernelName &name) {
   if (wide.empty()) return false;
   if (is_fp8) {
     name.dtype = fp8;
-  } else if (take(rest, "_" + std::string(fp8))) {
-    name.kv_dtype = fp8;
+  } else {
+    for (std::string_view dtype : kv_dtypes) {
+      if (name.kv_dtype.empty() && take(rest, "_" + std::string(dtype))) name.kv_dtype = dtype;
+    }
   }
   if (!take(rest, "_d") || !take_number(rest, name.head_dim_qk)) return false;
   name.head_dim_v = name.head_dim_qk;

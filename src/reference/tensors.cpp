@@ -45,6 +45,8 @@ double load(const void *data, uint32_t type, int64_t index) {
     return support::e5m2fnuz_to_float(static_cast<const uint8_t *>(data)[index]);
   case SLUICE_E5M2:
     return support::e5m2_to_float(static_cast<const uint8_t *>(data)[index]);
+  case SLUICE_I8:
+    return static_cast<const int8_t *>(data)[index];
   default:
     return static_cast<const float *>(data)[index];
   }

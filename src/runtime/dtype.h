@@ -27,6 +27,8 @@ constexpr std::string_view dtype_name(uint32_t type) {
     return "e5m2fnuz";
   case SLUICE_E5M2:
     return "e5m2";
+  case SLUICE_I8:
+    return "i8";
   default:
     return {};
   }
@@ -54,7 +56,7 @@ constexpr uint32_t dtype_distance(uint32_t wanted, uint32_t other) {
 
 /// The inverse of dtype_name; 0 for an unknown name.
 constexpr uint32_t dtype_of_name(std::string_view name) {
-  for (uint32_t type = SLUICE_F16; type <= SLUICE_E5M2; ++type) {
+  for (uint32_t type = SLUICE_F16; type <= SLUICE_I8; ++type) {
     if (dtype_name(type) == name) return type;
   }
   return 0;

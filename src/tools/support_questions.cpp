@@ -86,6 +86,18 @@ constexpr Question list[] = {
      "*_keep*"},
     {"mask of bits", "`SLUICE_BOOL_MASK`", names::mask,
      [](sluice_problem &p) { p.flags |= SLUICE_BOOL_MASK; }, "*_bits*"},
+    {"mask of the new rows only", "`SLUICE_MASK_NEW_ROWS`", names::mask_new_rows,
+     [](sluice_problem &p) { p.flags |= SLUICE_BOOL_MASK | SLUICE_MASK_NEW_ROWS; }, "*_newbits*"},
+    {"causal, with a diagonal per sequence", "`mask_alignment`", names::given_diagonal,
+     [](sluice_problem &p) {
+       p.flags |= SLUICE_CAUSAL;
+       p.mask_alignment = SLUICE_GIVEN_DIAGONAL;
+     },
+     "*_diagonal_*"},
+    {"causal for some sequences", "`SLUICE_CAUSAL_BY_SEQUENCE`", names::causal_by_sequence,
+     [](sluice_problem &p) { p.flags |= SLUICE_CAUSAL_BY_SEQUENCE; }, "*_somecausal*"},
+    {"spans visible in both directions", "`SLUICE_SPANS`", names::spans,
+     [](sluice_problem &p) { p.flags |= SLUICE_CAUSAL | SLUICE_SPANS; }, "*_spans*"},
     {"soft cap", "`soft_cap`", names::soft_cap, [](sluice_problem &p) { p.soft_cap = 30; }, "*_cap[0-9]*"},
     {"bias of F32", "`bias_type`", names::bias, [](sluice_problem &p) { p.bias_type = SLUICE_F32; },
      "*_biasf32*"},
@@ -93,6 +105,13 @@ constexpr Question list[] = {
      "*_biasf16*"},
     {"bias of BF16", "`bias_type`", names::bias, [](sluice_problem &p) { p.bias_type = SLUICE_BF16; },
      "*_biasbf16*"},
+    {"factors of a bias", "`SLUICE_BIAS_SCALE`", names::bias_scale,
+     [](sluice_problem &p) {
+       p.bias_type = SLUICE_F16;
+       p.flags |= SLUICE_BIAS_SCALE;
+     },
+     "*_scaled*"},
+    {"ALiBi slopes per sequence", "`alibi_batch_stride`", names::alibi_by_sequence, nullptr, "*_alibi_each*"},
     {"ALiBi", "`SLUICE_ALIBI`", names::alibi, [](sluice_problem &p) { p.flags |= SLUICE_ALIBI; }, "*_alibi*"},
     {"sink logits", "`SLUICE_SINK_LOGITS`", names::sink_logits,
      [](sluice_problem &p) { p.flags |= SLUICE_SINK_LOGITS; }, "*_sinks*"},
@@ -108,15 +127,36 @@ constexpr Question list[] = {
      [](sluice_problem &p) { p.k_scale_kind = SLUICE_SCALE_PER_HEAD; }, "*_khead*"},
     {"scales of V per head", "`v_scale_kind`", names::scales,
      [](sluice_problem &p) { p.v_scale_kind = SLUICE_SCALE_PER_HEAD; }, "*_vhead*"},
-    {"scales per token", "`k_scale_kind`", "",
-     [](sluice_problem &p) { p.k_scale_kind = SLUICE_SCALE_PER_TOKEN; }, ""},
-    {"scales per page", "`k_scale_kind`", "",
+    {"scales of K per token", "`k_scale_kind`", names::key_scales,
+     [](sluice_problem &p) { p.k_scale_kind = SLUICE_SCALE_PER_TOKEN; }, "*_ktoken*"},
+    {"scales of V per token", "`v_scale_kind`", names::key_scales,
+     [](sluice_problem &p) { p.v_scale_kind = SLUICE_SCALE_PER_TOKEN; }, "*_vtoken*"},
+    {"scales of K per page", "`k_scale_kind`", names::key_scales,
      [](sluice_problem &p) {
        make_paged(p);
        p.k_scale_kind = SLUICE_SCALE_PER_PAGE;
      },
-     ""},
+     "paged_*_kpage*"},
+    {"scales of V per page", "`v_scale_kind`", names::key_scales,
+     [](sluice_problem &p) {
+       make_paged(p);
+       p.v_scale_kind = SLUICE_SCALE_PER_PAGE;
+     },
+     "paged_*_vpage*"},
     {"O as F32", "`o_type`", "", [](sluice_problem &p) { p.o_type = SLUICE_F32; }, "*_of32*"},
+    {"O as E4M3FNUZ", "`o_type`", "", [](sluice_problem &p) { p.o_type = SLUICE_E4M3FNUZ; }, "*_ofp8*"},
+    {"scale of O", "`o_scale_kind`", "",
+     [](sluice_problem &p) {
+       p.o_type = SLUICE_E4M3FNUZ;
+       p.o_scale_kind = SLUICE_SCALE_PER_TENSOR;
+     },
+     "*_ofp8tensor*"},
+    {"scales of O per head", "`o_scale_kind`", "",
+     [](sluice_problem &p) {
+       p.o_type = SLUICE_E4M3FNUZ;
+       p.o_scale_kind = SLUICE_SCALE_PER_HEAD;
+     },
+     "*_ofp8head*"},
     {"batch-invariant", "`determinism`", "",
      [](sluice_problem &p) {
        p.determinism = SLUICE_DETERMINISM_BATCH_INVARIANT;

@@ -100,6 +100,42 @@ Call with_arrays() {
   return call;
 }
 
+Call with_key_scales() {
+  Call call = paged();
+  call.problem.k_scale_kind = SLUICE_SCALE_PER_TOKEN;
+  call.problem.v_scale_kind = SLUICE_SCALE_PER_PAGE;
+  call.args.k_scales = {device_memory, {64, 4, 1, 0}};
+  call.args.v_scales = {device_memory, {4, 0, 1, 0}};
+  return call;
+}
+
+Call with_factors() {
+  Call call = with_bias();
+  call.problem.flags |= SLUICE_BIAS_SCALE | SLUICE_ALIBI;
+  call.args.alibi_slopes = call.args.bias_scale = floats();
+  call.args.alibi_batch_stride = call.args.bias_scale_batch_stride = 4;
+  return call;
+}
+
+/// What masks need to know of each sequence.
+Call with_sequence_masks() {
+  Call call;
+  call.problem.flags |= SLUICE_CAUSAL_BY_SEQUENCE | SLUICE_SPANS;
+  call.problem.flags &= ~uint32_t(SLUICE_CAUSAL);
+  call.problem.mask_alignment = SLUICE_GIVEN_DIAGONAL;
+  call.args.diagonals = call.args.causal = call.args.spans = array();
+  call.args.span_count = 3;
+  return call;
+}
+
+Call to_fp8() {
+  Call call;
+  call.problem.o_type = SLUICE_E4M3FNUZ;
+  call.problem.o_scale_kind = SLUICE_SCALE_PER_HEAD;
+  call.args.o_scale = floats();
+  return call;
+}
+
 struct Refusal {
   Call (*good)();
   std::function<void(Call &)> change;
@@ -214,6 +250,50 @@ const Refusal refusals[] = {
     {with_arrays, SLUICE_SET(q_scale, floats(2)), "q_scale", "it must be aligned to 4 bytes"},
     {with_arrays, SLUICE_SET(k_scale, floats(2)), "k_scale", "it must be aligned to 4 bytes"},
     {with_arrays, SLUICE_SET(v_scale, floats(2)), "v_scale", "it must be aligned to 4 bytes"},
+    {with_arrays, SLUICE_SET(alibi_batch_stride, -1), "alibi_batch_stride", "is -1; it must not be negative"},
+    {dense, SLUICE_SET(alibi_batch_stride, 4), "alibi_batch_stride", "is 4, but alibi_slopes is NULL"},
+    {dense, SLUICE_SET(bias_scale, floats()), "bias_scale", "the problem's flags lack SLUICE_BIAS_SCALE"},
+    {dense, SLUICE_SET(bias_scale_batch_stride, 4), "bias_scale_batch_stride",
+     "is 4, but bias_scale is NULL"},
+    {with_factors, SLUICE_SET(bias_scale, nullptr), "bias_scale", "bias_scale is NULL"},
+    {with_factors, SLUICE_SET(bias_scale, floats(2)), "bias_scale", "it must be aligned to 4 bytes"},
+    {with_factors, SLUICE_SET(bias_scale_batch_stride, -4), "bias_scale_batch_stride",
+     "must not be negative"},
+    {dense, SLUICE_SET(o_scale, floats()), "o_scale", "the problem's o_scale_kind is SLUICE_SCALE_NONE"},
+    {to_fp8, SLUICE_SET(o_scale, nullptr), "o_scale", "o_scale is NULL"},
+    {to_fp8, SLUICE_SET(o_scale, floats(2)), "o_scale", "it must be aligned to 4 bytes"},
+    // Scales of keys.
+    {dense, SLUICE_SET(k_scales.data, device_memory), "k_scales.data",
+     "k_scale_kind is not PER_TOKEN or PER_PAGE"},
+    {with_arrays, SLUICE_SET(v_scales.stride[1], 4), "v_scales.stride[1]",
+     "it must be 0: the problem's v_scale_kind is not PER_TOKEN or PER_PAGE"},
+    {with_key_scales, SLUICE_SET(k_scale, floats()), "k_scale", "k_scale_kind is not PER_TENSOR or PER_HEAD"},
+    {with_key_scales, SLUICE_SET(v_scale, floats()), "v_scale", "v_scale_kind is not PER_TENSOR or PER_HEAD"},
+    {with_key_scales, SLUICE_SET(k_scales.data, nullptr), "k_scales.data", "k_scales.data is NULL"},
+    {with_key_scales, SLUICE_SET(v_scales.data, device_memory + 2), "v_scales.data",
+     "it must be aligned to 4 bytes"},
+    {with_key_scales, SLUICE_SET(k_scales.stride[3], 2), "k_scales.stride[3]", "is 2; it must be 0 or 1"},
+    {with_key_scales, SLUICE_SET(k_scales.stride[1], -1), "k_scales.stride[1]", "it must not be negative"},
+    {with_key_scales, SLUICE_SET(k_scales.stride[2], int64_t{1} << 50), "k_scales.stride",
+     "beyond the address space"},
+    {with_key_scales, SLUICE_SET(v_scales.stride[1], 1), "v_scales.stride[1]",
+     "v_scales.stride[1] is 1; it must be 0 for a scale per page"},
+    // Masks of sequences.
+    {dense, SLUICE_SET(diagonals, array()), "diagonals", "mask_alignment is not SLUICE_GIVEN_DIAGONAL"},
+    {dense, SLUICE_SET(causal, array()), "causal", "the problem's flags lack SLUICE_CAUSAL_BY_SEQUENCE"},
+    {dense, SLUICE_SET(spans, array()), "spans", "the problem's flags lack SLUICE_SPANS"},
+    {dense, SLUICE_SET(span_count, 1), "span_count",
+     "span_count is 1, but the problem's flags lack SLUICE_SPANS"},
+    {with_sequence_masks, SLUICE_SET(diagonals, nullptr), "diagonals", "diagonals is NULL"},
+    {with_sequence_masks, SLUICE_SET(causal, nullptr), "causal", "causal is NULL"},
+    {with_sequence_masks, SLUICE_SET(spans, nullptr), "spans", "spans is NULL"},
+    {with_sequence_masks, SLUICE_SET(diagonals, SLUICE_ODD(int32_t)), "diagonals", "aligned to 4 bytes"},
+    {with_sequence_masks, SLUICE_SET(causal, SLUICE_ODD(int32_t)), "causal", "aligned to 4 bytes"},
+    {with_sequence_masks, SLUICE_SET(spans, SLUICE_ODD(int32_t)), "spans", "aligned to 4 bytes"},
+    {with_sequence_masks, SLUICE_SET(span_count, 0), "span_count",
+     "span_count is 0; with SLUICE_SPANS it must be from 1 to 1048576"},
+    {with_sequence_masks, SLUICE_SET(span_count, (1 << 20) + 1), "span_count",
+     "it must be from 1 to 1048576"},
 };
 
 /// A context whose kernels can do everything.

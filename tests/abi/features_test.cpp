@@ -91,6 +91,34 @@ const Ability abilities[] = {
      [](sluice_problem &p) { p.v_scale_kind = SLUICE_SCALE_PER_HEAD; },
      "v_scale_kind",
      "v_scale_kind is 2; nearest supported: SLUICE_SCALE_NONE (0)"},
+    {{"key_scales"},
+     [](sluice_problem &p) { p.k_scale_kind = SLUICE_SCALE_PER_TOKEN; },
+     "k_scale_kind",
+     "k_scale_kind is 3; nearest supported: SLUICE_SCALE_PER_HEAD (2)"},
+    {{"key_scales"},
+     [](sluice_problem &p) { p.v_scale_kind = SLUICE_SCALE_PER_TOKEN; },
+     "v_scale_kind",
+     "v_scale_kind is 3; nearest supported: SLUICE_SCALE_PER_HEAD (2)"},
+    {{"mask", "mask_new_rows"},
+     [](sluice_problem &p) { p.flags |= SLUICE_BOOL_MASK | SLUICE_MASK_NEW_ROWS; },
+     "flags",
+     "flags has SLUICE_BOOL_MASK"},
+    {{"spans"}, [](sluice_problem &p) { p.flags |= SLUICE_SPANS; }, "flags", "flags has SLUICE_SPANS"},
+    {{"causal_by_sequence"},
+     [](sluice_problem &p) { p.flags |= SLUICE_CAUSAL_BY_SEQUENCE; },
+     "flags",
+     "flags has SLUICE_CAUSAL_BY_SEQUENCE"},
+    {{"given_diagonal"},
+     [](sluice_problem &p) { p.mask_alignment = SLUICE_GIVEN_DIAGONAL; },
+     "mask_alignment",
+     "mask_alignment is 2; nearest supported: SLUICE_TOP_LEFT (1)"},
+    {{"bias", "bias_scale"},
+     [](sluice_problem &p) {
+       p.bias_type = SLUICE_F32;
+       p.flags |= SLUICE_BIAS_SCALE;
+     },
+     "bias_type",
+     "bias_type is 3; nearest supported: 0 (no bias)"},
 };
 
 sluice_problem plain_problem() {

@@ -179,8 +179,8 @@ TEST_CASE("the host reference refuses unsupported calls, and writes nothing", "[
   };
   check([](HostCall &c) { c.problem.o_type = SLUICE_E5M2; }, SLUICE_UNSUPPORTED, "o_type",
         "nearest supported: f16");
-  check([](HostCall &c) { c.problem.k_scale_kind = SLUICE_SCALE_PER_TOKEN; }, SLUICE_UNSUPPORTED,
-        "k_scale_kind", "no place for scales per token or page");
+  check([](HostCall &c) { c.problem.q_scale_kind = SLUICE_SCALE_PER_TOKEN; }, SLUICE_UNSUPPORTED,
+        "q_scale_kind", "nearest supported: SLUICE_SCALE_PER_HEAD (2)");
   check([](HostCall &c) { c.problem.soft_cap = -3; }, SLUICE_INVALID_ARGUMENT, "soft_cap", "soft_cap is -3");
   check([](HostCall &c) { c.problem.q_heads = 3, c.problem.kv_heads = 2; }, SLUICE_INVALID_ARGUMENT,
         "q_heads", "multiple");

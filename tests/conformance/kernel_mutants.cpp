@@ -38,8 +38,7 @@ template <typename Add> void add_to_scores(Case &c, Inputs &in, Add add) {
 template <typename Distance> void change_distance(Case &c, Inputs &in, Distance distance) {
   const Sequences sequences(c);
   add_to_scores(c, in, [&](int b, int h, int i, int j) {
-    const int shift = is_top_left(c) ? 0 : sequences.kv_lengths[size_t(b)] - sequences.q_lengths[size_t(b)];
-    return -in.alibi_slopes[size_t(h)] * distance(i + shift, j, i);
+    return -in.alibi_slopes[size_t(b) * c.q_heads + h] * distance(i + sequences.shifts[size_t(b)], j, i);
   });
   c.alibi = false;
   std::ranges::fill(in.alibi_slopes, 0.0);
@@ -77,6 +76,37 @@ template <std::vector<double> Inputs::*of_heads> void by_place_in_group(Case &c,
 template <std::vector<double> Inputs::*of_heads> void by_first_head(Case &, Inputs &in, const Kernel &) {
   mix_heads(in.*of_heads, [](int) { return 0; });
 }
+/// The same for data of each head of each sequence.
+template <std::vector<double> Inputs::*of_heads>
+void by_kv_head_of_sequence(Case &c, Inputs &in, const Kernel &) {
+  const std::vector<double> before = in.*of_heads;
+  for (size_t n = 0; n < before.size(); ++n)
+    (in.*of_heads)[n] = before[n - n % size_t(c.q_heads) + n % size_t(c.q_heads) / size_t(group(c))];
+}
+template <std::vector<double> Inputs::*of_heads> void by_first_sequence(Case &c, Inputs &in, const Kernel &) {
+  for (size_t n = size_t(c.q_heads); n < (in.*of_heads).size(); ++n)
+    (in.*of_heads)[n] = (in.*of_heads)[n % size_t(c.q_heads)];
+}
+template <std::vector<double> Inputs::*of_keys> void by_next_key(Case &c, Inputs &in, const Kernel &) {
+  std::ranges::rotate(in.*of_keys, (in.*of_keys).begin() + c.kv_heads);
+}
+
+/// Spans that begin or end a key further out.
+template <int further> void see_more_of_spans(Case &c, Inputs &in, const Kernel &) {
+  const Sequences sequences(c);
+  Case all = c;
+  all.mask = Mask::none;
+  all.spans = false;
+  all.window_left = -1;
+  add_to_scores(all, in, [&](int b, int, int i, int j) {
+    const Span span = sequences.span_of(b, i + sequences.shifts[size_t(b)]);
+    const bool is_in_span = span.first != span.end;
+    const bool is_beside = is_in_span && j == (further > 0 ? span.end : span.first - 1);
+    return is_beside || is_in_place(c, sequences, b, i, j) ? 0.0 : -infinity;
+  });
+  c = all;
+}
+
 template <Matrix Inputs::*matrix> void matrix_by_kv_head(Case &c, Inputs &in, const Kernel &) {
   mix_heads(in.*matrix, [&](int h) { return h / group(c); });
 }
@@ -163,6 +193,10 @@ bool ragged(const Case &c) {
 }
 template <Scale Case::*member> bool has_factors(const Case &c) {
   return c.*member == Scale::head;
+}
+
+bool scales_of_keys(const Case &c) {
+  return is_per_key(c.v_scale);
 }
 
 void lose_bias(Case &c, Inputs &, const Kernel &) {
@@ -351,6 +385,67 @@ const std::vector<Mutant> &mutants() {
        by_first_head<&Inputs::v_scale>},
       {"no scale of V", "scales", has_factors<&Case::v_scale>,
        [](Case &, Inputs &in, const Kernel &) { std::ranges::fill(in.v_scale, 1.0); }},
+
+      // Scales of each key.
+      {"the scale of K of the next key", "key_scales", scales_of_keys, by_next_key<&Inputs::k_scale>},
+      {"the scale of V of the next key", "key_scales", scales_of_keys, by_next_key<&Inputs::v_scale>},
+      {"the scale of V of the other head", "key_scales", scales_of_keys,
+       [](Case &c, Inputs &in, const Kernel &) {
+         for (size_t at = 0; at + 1 < in.v_scale.size(); at += size_t(c.kv_heads))
+           std::swap(in.v_scale[at], in.v_scale[at + 1]);
+       }},
+      {"scales of V of keys in the denominator, too", "key_scales",
+       [](const Case &c) { return scales_of_keys(c) && c.lse; },
+       [](Case &c, Inputs &in, const Kernel &) {
+         add_to_scores(c, in, [&](int b, int h, int, int j) {
+           return std::log(in.v_scale[(size_t(b) * c.kv_len + j) * c.kv_heads + h / group(c)]);
+         });
+         c.v_scale = Scale::none;
+         in.v_scale.assign(size_t(c.kv_heads), 1);
+       }},
+
+      // Masks of sequences and rows.
+      {"bits of the new rows taken for those of the first keys", "mask_new_rows",
+       [](const Case &c) { return c.bits.new_rows; },
+       [](Case &c, Inputs &in, const Kernel &) {
+         add_to_scores(c, in, [&](int b, int h, int i, int j) {
+           return j < c.q_len && in.bits.at(b, h, i, j) == 0 ? -infinity : 0.0;
+         });
+         c.bits = {};
+       }},
+      {"bits of the new rows, one key later", "mask_new_rows", [](const Case &c) { return c.bits.new_rows; },
+       [](Case &c, Inputs &in, const Kernel &) {
+         const Sequences sequences(c);
+         add_to_scores(c, in, [&](int b, int h, int i, int j) {
+           const int column = j - first_masked_key(c, sequences, b) - 1;
+           return column >= 0 && in.bits.at(b, h, i, column) == 0 ? -infinity : 0.0;
+         });
+         c.bits = {};
+       }},
+      {"no spans", "spans", [](const Case &c) { return c.spans; },
+       [](Case &c, Inputs &, const Kernel &) { c.spans = false; }},
+      {"spans that end a key later", "spans", [](const Case &c) { return c.spans; }, see_more_of_spans<1>},
+      {"spans that begin a key earlier within a window", "spans",
+       [](const Case &c) { return c.spans && left(c); }, see_more_of_spans<-1>},
+      {"all sequences are causal", "causal_by_sequence", [](const Case &c) { return c.causal_by_sequence; },
+       [](Case &c, Inputs &, const Kernel &) {
+         c.causal_by_sequence = false;
+         c.mask = Mask::bottom_right;
+       }},
+      {"no sequence is causal", "causal_by_sequence", [](const Case &c) { return c.causal_by_sequence; },
+       [](Case &c, Inputs &, const Kernel &) { c.causal_by_sequence = false; }},
+      {"the diagonal of the newest rows", "given_diagonal", has_diagonals,
+       [](Case &c, Inputs &, const Kernel &) { c.mask = Mask::bottom_right; }},
+      {"the factor of a bias of the KV head", "bias_scale", [](const Case &c) { return c.bias.scaled; },
+       by_kv_head_of_sequence<&Inputs::bias_scale>},
+      {"the factor of a bias of the first sequence", "bias_scale",
+       [](const Case &c) { return c.bias.scaled && c.by_sequence; }, by_first_sequence<&Inputs::bias_scale>},
+      {"ALiBi with the slopes of the first sequence", "alibi_by_sequence",
+       [](const Case &c) { return c.alibi && c.by_sequence; }, by_first_sequence<&Inputs::alibi_slopes>},
+      {"O as FP8 with the scale of the KV head", "", [](const Case &c) { return c.o_scale == Scale::head; },
+       by_kv_head<&Inputs::o_scale>},
+      {"O as FP8 without a scale", "", [](const Case &c) { return c.o_scale == Scale::head; },
+       [](Case &, Inputs &in, const Kernel &) { std::ranges::fill(in.o_scale, 1.0 / 128); }},
 
       // The places of keys and values.
       {"the last key of a sequence with a length is lost", "lengths", lengths, lose_last_key},

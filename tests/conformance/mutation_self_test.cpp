@@ -144,6 +144,42 @@ TEST_CASE("a sink logit that is forgotten or counted twice is noticed") {
         }) > 0);
 }
 
+TEST_CASE("a scale of another key, and one that is left out, is noticed") {
+  for (Dtype dtype : {Dtype::f16, Dtype::bf16})
+    for (Cache cache : {Cache::same, Cache::e4m3fnuz, Cache::e4m3fnuz_as_q}) {
+      const Pattern pattern = cache == Cache::e4m3fnuz_as_q ? Pattern::peaked : Pattern::normal;
+      const Case scaled =
+          with(dtype, {.pattern = pattern, .cache = cache, .k_scale = Scale::token, .v_scale = Scale::token});
+      for (std::vector<double> Inputs::*scales : {&Inputs::k_scale, &Inputs::v_scale}) {
+        CHECK(wrong_elements(scaled, [&](Case &, Inputs &in) { std::ranges::fill(in.*scales, 1.0); }) > 0);
+        CHECK(wrong_elements(scaled, [&](Case &c, Inputs &in) {
+                std::ranges::rotate(in.*scales, (in.*scales).begin() + c.kv_heads);
+              }) > 0);
+      }
+    }
+}
+
+TEST_CASE("a mask of sequences or new rows that is off by one is noticed") {
+  for (Dtype dtype : {Dtype::f16, Dtype::bf16}) {
+    const Case spans = with(dtype, {.mask = Mask::bottom_right, .spans = true});
+    CHECK(wrong_elements(spans, [](Case &c, Inputs &) { c.spans = false; }) > 0);
+    const Case some = with(dtype, {.batch = 2, .causal_by_sequence = true});
+    CHECK(wrong_elements(some, [](Case &c, Inputs &) { c.causal_by_sequence = false; }) > 0);
+    CHECK(wrong_elements(some, [](Case &c, Inputs &) { c.mask = Mask::bottom_right; }) > 0);
+    const Case given = with(dtype, {.mask = Mask::given});
+    CHECK(wrong_elements(given, [](Case &c, Inputs &) { c.mask = Mask::bottom_right; }) > 0);
+    const Case bits = with(dtype, {.bits = {.given = true, .new_rows = true}});
+    CHECK(wrong_elements(bits, [](Case &c, Inputs &) { c.bits = {}; }) > 0);
+    CHECK(wrong_elements(bits, [](Case &, Inputs &in) {
+            std::ranges::rotate(in.bits.values, in.bits.values.begin() + 1);
+          }) > 0);
+    const Case factors = with(dtype, {.bias = {.type = BiasType::f32, .scaled = true}});
+    CHECK(wrong_elements(factors, [](Case &, Inputs &in) { std::ranges::fill(in.bias_scale, 1.0); }) > 0);
+    const Case fp8 = with(dtype, {.o_fp8 = true, .o_scale = Scale::head});
+    CHECK(wrong_elements(fp8, [](Case &, Inputs &in) { std::swap(in.o_scale[0], in.o_scale[1]); }) > 0);
+  }
+}
+
 TEST_CASE("a factor that is left out or another head's is noticed") {
   for (Dtype dtype : {Dtype::f16, Dtype::bf16})
     for (Cache cache : {Cache::same, Cache::e4m3fnuz, Cache::e4m3fnuz_as_q}) {

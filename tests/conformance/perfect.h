@@ -15,6 +15,7 @@ inline Case named(Case c) {
 
 /// The number as the case's type of O stores it.
 inline double stored_as_o(const Case &c, double o) {
+  if (c.o_fp8) return decode_fp8(encode_fp8(o));
   const NumberFormat &format = c.dtype == Dtype::f16 ? f16_format : bf16_format;
   return c.o_f32 ? double(float(o)) : decode(format, encode(format, o));
 }

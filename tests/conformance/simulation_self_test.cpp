@@ -62,6 +62,15 @@ private:
     return 1 + (c.dtype == Dtype::f16 ? 0x1p-11 : 0x1p-8) / 1.44;
   }
 
+  float scale_of_key(Scale scale, const std::vector<double> &scales, int b, int kv_head, int j) const {
+    if (!is_per_key(scale)) return float(scales[size_t(kv_head)]);
+    return float(scales[(size_t(b) * c.kv_len + j) * c.kv_heads + kv_head]);
+  }
+
+  float v_scale(int b, int h, int j) const {
+    return scale_of_key(c.v_scale, in.v_scale, b, h / (c.q_heads / c.kv_heads), j);
+  }
+
   /// To base 2.
   float score(int b, int h, int i, int j) const {
     const int d = c.head_size.qk, kv_head = h / (c.q_heads / c.kv_heads);
@@ -75,7 +84,8 @@ private:
       dot = float(dot + group);
     }
     const float scale = c.scale != 0 ? float(c.scale) : 1 / std::sqrt(float(d));
-    const float factor = scale * float(in.q_scale[size_t(h)]) * float(in.k_scale[size_t(kv_head)]);
+    const float factor =
+        scale * float(in.q_scale[size_t(h)]) * scale_of_key(c.k_scale, in.k_scale, b, kv_head, j);
     float s = dot * (factor * log2e);
     if (c.soft_cap != 0) {
       const auto cap = float(c.soft_cap);
@@ -83,10 +93,11 @@ private:
       const float tanh = 1 - 2 * (1 / (1 + std::exp2(2 * log2e * y)));
       s = tanh * (cap * log2e);
     }
-    if (c.bias.type != BiasType::none) s = std::fma(float(in.bias.at(b, h, i, j)), log2e, s);
+    if (c.bias.type != BiasType::none)
+      s = std::fma(float(in.bias.at(b, h, i, j)), float(in.bias_scale[size_t(b) * c.q_heads + h]) * log2e, s);
     if (c.alibi) {
-      const int shift = is_top_left(c) ? 0 : sequences.kv_lengths[size_t(b)] - sequences.q_lengths[size_t(b)];
-      s = s - float(in.alibi_slopes[size_t(h)]) * log2e * float(std::abs(j - i - shift));
+      const int distance = std::abs(j - i - sequences.shifts[size_t(b)]);
+      s = s - float(in.alibi_slopes[size_t(b) * c.q_heads + h]) * log2e * float(distance);
     }
     return s;
   }
@@ -97,7 +108,9 @@ private:
     for (int j = begin; j < end; ++j)
       if (is_visible(c, sequences, in, b, h, i, j)) {
         keys.push_back(j);
-        scores.push_back(score(b, h, i, j));
+        // A scale of V per key is part of the exponent.
+        const float of_v = is_per_key(c.v_scale) ? std::log2(v_scale(b, h, j)) : 0;
+        scores.push_back(score(b, h, i, j) + of_v);
       }
     if (keys.empty()) return;
     const float m = std::max(state.m, *std::max_element(scores.begin(), scores.end()));
@@ -111,7 +124,7 @@ private:
     const auto log2_factor = float(std::log2(factor_of_p()));
     for (size_t n = 0; n < keys.size(); ++n) {
       const float p = std::exp2(scores[n] - m + log2_factor);
-      state.l += p;
+      state.l += is_per_key(c.v_scale) ? p * (1 / v_scale(b, h, keys[n])) : p;
       const float operand = has_fp8_queries(c) ? float(decode_fp8(encode_fp8(0x1p7 * p)) * 0x1p-7)
                                                : cut(c.dtype == Dtype::f16 ? f16_format : bf16_format, p);
       const double *const v =
@@ -155,7 +168,7 @@ private:
         result.o[e] += weight * part.o[e];
     }
     for (float &o : result.o)
-      o *= 1 / sum * float(in.v_scale[size_t(h / (c.q_heads / c.kv_heads))]);
+      o *= 1 / sum * (is_per_key(c.v_scale) ? 1 : v_scale(b, h, 0)) * (1 / float(in.o_scale[size_t(h)]));
     result.lse = m + std::log2(sum);
     if (!c.lse_base_2) result.lse *= ln2;
     return result;

@@ -252,7 +252,7 @@ gpu.module @m {
 gpu.module @m {
   gpu.func @fp8_cache() kernel {
     // expected-error@+1 {{has elements of f8E4M3FNUZ; kv_type is for wider ones}}
-    sluice.attention {element_type = f8E4M3FNUZ, kv_type = i8, o_type = f16, head_dim_qk = 64 : i32, head_dim_v = 64 : i32, tile_q = 16 : i32, tile_kv = 32 : i32, waves = 1 : i32, wave_rows = 16 : i32}
+    sluice.attention {element_type = f8E4M3FNUZ, kv_type = f8E4M3FNUZ, o_type = f16, head_dim_qk = 64 : i32, head_dim_v = 64 : i32, tile_q = 16 : i32, tile_kv = 32 : i32, waves = 1 : i32, wave_rows = 16 : i32}
     gpu.return
   }
 }

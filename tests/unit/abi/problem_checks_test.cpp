@@ -185,20 +185,22 @@ TEST_CASE("a soft cap is finite and not negative, a bias has a type that bias ca
   CHECK(refusal(problem) == is_unknown("bias_type", "8", "SLUICE_F32 (3)"));
 }
 
-TEST_CASE("scales are of a tensor or its heads", "[problem]") {
-  const std::pair<uint32_t sluice_problem::*, std::string> kinds[] = {
-      {&sluice_problem::q_scale_kind, "q_scale_kind"},
-      {&sluice_problem::k_scale_kind, "k_scale_kind"},
-      {&sluice_problem::v_scale_kind, "v_scale_kind"}};
-  for (const auto &[kind, field] : kinds) {
-    sluice_problem problem = good();
+TEST_CASE("scales are of a tensor, of its heads, or of the keys of K and V", "[problem]") {
+  const std::tuple<uint32_t sluice_problem::*, std::string, bool> kinds[] = {
+      {&sluice_problem::q_scale_kind, "q_scale_kind", false},
+      {&sluice_problem::o_scale_kind, "o_scale_kind", false},
+      {&sluice_problem::k_scale_kind, "k_scale_kind", true},
+      {&sluice_problem::v_scale_kind, "v_scale_kind", true}};
+  for (const auto &[kind, field, of_keys] : kinds) {
+    sluice_problem problem = paged();
+    problem.o_type = SLUICE_E4M3FNUZ;
     problem.*kind = SLUICE_SCALE_PER_HEAD;
     CHECK(refusal(problem) == "");
-    for (const uint32_t unplaced : {SLUICE_SCALE_PER_TOKEN, SLUICE_SCALE_PER_PAGE}) {
-      problem.*kind = unplaced;
-      CHECK(refusal(problem) == "unsupported " + field + ": " + field + " is " + std::to_string(unplaced) +
-                                    "; sluice_args has no place for scales per token or page; nearest "
-                                    "supported: SLUICE_SCALE_PER_HEAD (2)");
+    for (const uint32_t per_key : {SLUICE_SCALE_PER_TOKEN, SLUICE_SCALE_PER_PAGE}) {
+      problem.*kind = per_key;
+      const std::string refused = "unsupported " + field + ": " + field + " is " + std::to_string(per_key) +
+                                  "; nearest supported: SLUICE_SCALE_PER_HEAD (2)";
+      CHECK(refusal(problem) == (of_keys ? "" : refused));
     }
     problem.*kind = 5;
     CHECK(refusal(problem) == is_unknown(field, "5", "SLUICE_SCALE_PER_PAGE (4)"));

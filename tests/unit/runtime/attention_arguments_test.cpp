@@ -59,6 +59,18 @@ TEST_CASE("each change of the scores has its flags, and no others", "[arguments]
         }) == 0);
   CHECK(flags_of([](sluice_problem &p) { p.flags = SLUICE_PAGE_INDEX_64; }) == score_page_index_64);
   CHECK(flags_of([](sluice_problem &p) { p.o_type = SLUICE_F32; }) == score_o_f32);
+  CHECK(flags_of([](sluice_problem &p) { p.o_type = SLUICE_E4M3FNUZ; }) == score_o_fp8);
+  CHECK(flags_of([](sluice_problem &p) {
+          p.o_type = SLUICE_E4M3FNUZ;
+          p.o_scale_kind = SLUICE_SCALE_PER_HEAD;
+        }) == (score_o_fp8 | score_o_scale_heads));
+  CHECK(flags_of([](sluice_problem &p) { p.k_scale_kind = SLUICE_SCALE_PER_TOKEN; }) == score_changed);
+  CHECK(flags_of([](sluice_problem &p) { p.v_scale_kind = SLUICE_SCALE_PER_PAGE; }) == score_changed);
+  CHECK(flags_of([](sluice_problem &p) { p.flags = SLUICE_BOOL_MASK | SLUICE_MASK_NEW_ROWS; }) ==
+        (score_changed | score_mask_new_rows));
+  CHECK(flags_of([](sluice_problem &p) { p.flags = SLUICE_CAUSAL_BY_SEQUENCE; }) == score_of_sequence);
+  CHECK(flags_of([](sluice_problem &p) { p.mask_alignment = SLUICE_GIVEN_DIAGONAL; }) == score_of_sequence);
+  CHECK(flags_of([](sluice_problem &p) { p.flags = SLUICE_SPANS; }) == 0);
 }
 
 TEST_CASE("a problem's numbers are a kernel's", "[arguments]") {

@@ -71,7 +71,7 @@ TEST_CASE("decode kernels bring head sizes that are filled up, and caches of ano
   CHECK_THAT(
       tables,
       Contains("| 8 to 24 | filled up to 32 |\n| 32 | exact |\n| 40 | filled up to 48 |\n| 48 | exact |"));
-  CHECK_THAT(tables, Contains("| scales per token | `k_scale_kind` | no |"));
+  CHECK_THAT(tables, Contains("| scales of K per token | `k_scale_kind` | no |"));
 }
 
 TEST_CASE("kernels whose O has another type than Q have a separate row") {
