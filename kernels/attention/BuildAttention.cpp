@@ -113,7 +113,9 @@ bool hasFewRegisters(AttentionOp op) {
 
 /// Whether a wave has registers to keep the addresses of its part of each copy throughout the loop.
 bool keepsAddresses(AttentionOp op) {
-  return !hasFewRegisters(op) && registersOfRows(op) <= 160;
+  // Conversions take registers, and so do pages.
+  bool isConverted = op.getKvType() && op.getPaged() && op.getWaves() == 8;
+  return !hasFewRegisters(op) && registersOfRows(op) <= 160 && !isConverted;
 }
 
 /// Whether O of a wave of many rows takes all its AccVGPRs. The other half holds Q and the data of a tile,

@@ -23,50 +23,58 @@ Value loadKeyScale(Emitter &b, const Arguments &everywhere, const LaneRows &rows
   Value scales = arguments.late((side + "_scales").str());
   Value ofHead = times(rows.kvHead, "head");
   Value lastKey = b.sub(sequence.keys, b.i32(1)), key = b.minS(b.add(firstKey, rows.lane), lastKey);
-  Value isHole = b.both(b.less(key, keys.holeEnd), b.isFalse(b.less(key, keys.holeBegin)));
-  key = b.maxS(b.select(isHole, lastKey, key), b.i32(0));
+  auto isHole = [&](Value ofKey) {
+    return b.both(b.less(ofKey, keys.holeEnd), b.isFalse(b.less(ofKey, keys.holeBegin)));
+  };
+  // Without a last key that some row may see, there is no scale to read: the tile is one that no row sees.
+  Value hasKeys = b.isFalse(b.either(b.less(lastKey, b.i32(0)), isHole(lastKey)));
+  key = b.select(isHole(key), lastKey, key);
   Value table = arguments.late("page_table");
-  return b.branch(
-      b.isNull(table),
-      [&] {
-        Value row = times(b.add(sequence.firstKey, key), "token");
-        return SmallVector<Value>{load(b, scales, b.add(b.add(times(sequence.batch, "batch"), row), ofHead))};
-      },
-      [&] {
-        Emitter::Division place = b.divide(key, arguments.late("page_rows"), arguments.late("page_magic"),
-                                           arguments.late("page_shift"));
-        Value first = b.mul(b.zeroExtend(sequence.batch), arguments.late("page_table_stride"));
-        Value starts = arguments.late("page_starts");
-        first = b.branch(
-            b.isNull(starts), [&] { return SmallVector<Value>{first}; },
-            [&] {
-              Value start = b.loadScalar(b.getI32Type(), starts, b.zeroExtend(sequence.batch));
-              return SmallVector<Value>{b.zeroExtend(start)};
-            })[0];
-        Value entry = b.add(first, b.zeroExtend(place.quotient));
-        auto load32 = [&](Value index) -> Value {
-          return LLVM::LoadOp::create(b, b.getI32Type(), b.advance(table, b.getI32Type(), index), 4);
-        };
-        SmallVector<Value> halves = b.branch(
-            arguments.flag(package::score_page_index_64),
-            [&] {
-              Value low = b.add(entry, entry);
-              return SmallVector<Value>{load32(low), load32(b.add(low, b.i64(1)))};
-            },
-            [&] { return SmallVector<Value>{load32(entry), b.i32(0)}; });
-        auto isAtMost = [&](Value half, Value most) -> Value {
-          return arith::CmpIOp::create(b, arith::CmpIPredicate::ule, half, most);
-        };
-        Value isThere = b.both(isAtMost(halves[0], arguments.late("last_page_low")),
-                               isAtMost(halves[1], arguments.late("last_page_high")));
-        auto pair = VectorType::get(2, b.getI32Type());
-        Value page = b.select(isThere, b.bitcast(b.getI64Type(), b.pack(pair, halves)), b.i64(0));
-        Value offset = b.add(b.mul(page, stride("batch")), times(place.rest, "token"));
-        SmallVector<Value> scale = b.branch(
-            isThere, [&] { return SmallVector<Value>{load(b, scales, b.add(offset, ofHead))}; },
-            [&] { return SmallVector<Value>{b.f32(0)}; });
-        return scale;
-      })[0];
+  auto find = [&] {
+    return b.branch(
+        b.isNull(table),
+        [&] {
+          Value row = times(b.add(sequence.firstKey, key), "token");
+          return SmallVector<Value>{
+              load(b, scales, b.add(b.add(times(sequence.batch, "batch"), row), ofHead))};
+        },
+        [&] {
+          Emitter::Division place = b.divide(key, arguments.late("page_rows"), arguments.late("page_magic"),
+                                             arguments.late("page_shift"));
+          Value first = b.mul(b.zeroExtend(sequence.batch), arguments.late("page_table_stride"));
+          Value starts = arguments.late("page_starts");
+          first = b.branch(
+              b.isNull(starts), [&] { return SmallVector<Value>{first}; },
+              [&] {
+                Value start = b.loadScalar(b.getI32Type(), starts, b.zeroExtend(sequence.batch));
+                return SmallVector<Value>{b.zeroExtend(start)};
+              })[0];
+          Value entry = b.add(first, b.zeroExtend(place.quotient));
+          auto load32 = [&](Value index) -> Value {
+            return LLVM::LoadOp::create(b, b.getI32Type(), b.advance(table, b.getI32Type(), index), 4);
+          };
+          SmallVector<Value> halves = b.branch(
+              arguments.flag(package::score_page_index_64),
+              [&] {
+                Value low = b.add(entry, entry);
+                return SmallVector<Value>{load32(low), load32(b.add(low, b.i64(1)))};
+              },
+              [&] { return SmallVector<Value>{load32(entry), b.i32(0)}; });
+          auto isAtMost = [&](Value half, Value most) -> Value {
+            return arith::CmpIOp::create(b, arith::CmpIPredicate::ule, half, most);
+          };
+          Value isThere = b.both(isAtMost(halves[0], arguments.late("last_page_low")),
+                                 isAtMost(halves[1], arguments.late("last_page_high")));
+          auto pair = VectorType::get(2, b.getI32Type());
+          Value page = b.select(isThere, b.bitcast(b.getI64Type(), b.pack(pair, halves)), b.i64(0));
+          Value offset = b.add(b.mul(page, stride("batch")), times(place.rest, "token"));
+          SmallVector<Value> scale = b.branch(
+              isThere, [&] { return SmallVector<Value>{load(b, scales, b.add(offset, ofHead))}; },
+              [&] { return SmallVector<Value>{b.f32(0)}; });
+          return scale;
+        });
+  };
+  return b.branch(hasKeys, find, [&] { return SmallVector<Value>{b.f32(0)}; })[0];
 }
 
 } // namespace sluice

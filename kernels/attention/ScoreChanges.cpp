@@ -99,26 +99,31 @@ ScoreChanges::Changed ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey,
     return b.add(offset, b.mul(b.zeroExtend(row), arguments.late((matrix + "_row_stride").str())));
   };
 
-  // An element of an array with one for each query head, or several such arrays.
-  auto ofHead = [&](Value array, StringRef batchStride) -> Value {
-    Value place = b.add(b.mul(b.zeroExtend(sequence.batch), arguments.late(batchStride)), b.zeroExtend(head));
-    return LLVM::LoadOp::create(b, b.getF32Type(), b.advance(array, b.getF32Type(), place), /*alignment=*/4);
-  };
-
   auto change = [&] {
     Arguments ofTile = arguments.inLoop(tileKey);
-    LaneRows rows = locate(tileKey);
-    ofLane = b.add(tileKey, b.mul(rows.laneGroup, b.i32(4)));
-    head = rows.qHead;
-    row = rows.token;
-    rowGroup = rows.laneGroup;
-    lane = rows.lane;
+    // An element of an array with one for each query head, or several such arrays.
+    auto ofHead = [&](Value array, StringRef batchStride) -> Value {
+      Value place = b.add(b.mul(b.zeroExtend(sequence.batch), ofTile.late(batchStride)), b.zeroExtend(head));
+      return LLVM::LoadOp::create(b, b.getF32Type(), b.advance(array, b.getF32Type(), place),
+                                  /*alignment=*/4);
+    };
+    // Located again behind the scales, so that the rows' places do not take registers before.
+    auto find = [&](Value changing) {
+      LaneRows rows = locate(changing);
+      ofLane = b.add(tileKey, b.mul(rows.laneGroup, b.i32(4)));
+      head = rows.qHead;
+      row = rows.token;
+      rowGroup = rows.laneGroup;
+      lane = rows.lane;
+      return rows;
+    };
+    LaneRows rows = find(tileKey);
     // A matrix that has all keys of the tile is read in wide loads, except by waves of 16 rows: these gain
     // little, and with V in K they have no registers for the loaded values.
     Value isWhole = b.isFalse(b.less(sequence.keys, b.add(tileKey, b.i32(layout.rows * blocks.size()))));
     Value scale = b.behindProducts(b.opaque(scaleLog2e, tileKey));
     // Each score with the value that the lane with its key's number has made: four at a time.
-    auto eachOfKey = [&](ArrayRef<Value> scores, Value ofLanes,
+    auto eachOfKey = [&](ArrayRef<Value> scores, const LaneRows &rows, Value ofLanes,
                          llvm::function_ref<Value(Value score, Value ofKey)> combine) {
       Value first = b.mul(rows.laneGroup, b.i32(4)), last;
       unsigned number = 0;
@@ -134,9 +139,10 @@ ScoreChanges::Changed ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey,
     SmallVector<Value> scores =
         are == Scores::Zero ? scaled() : b.branch(b.isNull(ofTile.late("k_scales")), scaled, [&] {
           Value ofKey = loadKeyScale(b, arguments, rows, keys, "k", tileKey);
-          return eachOfKey(blocks, ofKey,
+          return eachOfKey(blocks, rows, ofKey,
                            [&](Value score, Value ofScore) { return b.mulF(score, b.mulF(scale, ofScore)); });
         });
+    find(b.opaqueScalar(tileKey));
     Value cap = arguments.late("cap_log2e");
     scores = eachIf(b.isFalse(b.equalF(cap, b.f32(0))), scores, [&] {
       Value twoPerCap = arguments.late("two_per_cap");
@@ -145,16 +151,16 @@ ScoreChanges::Changed ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey,
     Value bias = arguments.late("bias");
     scores = eachIf(b.isFalse(b.isNull(bias)), scores, [&] {
       Value first = rowOf("bias"), none = b.f32(-std::numeric_limits<double>::infinity());
-      Value factors = arguments.late("bias_scale");
-      Value factor = b.branch(
-          b.isNull(factors), [&] { return SmallVector<Value>{b.f32(std::numbers::log2e)}; },
-          [&] {
-            return SmallVector<Value>{
-                b.mulF(ofHead(factors, "bias_scale_batch_stride"), b.f32(std::numbers::log2e))};
-          })[0];
+      Value factors = ofTile.late("bias_scale");
       Value isDense = b.equal(arguments.late("bias_key_stride"), b.i64(1)); // else all keys share an element
       Value isWide = isPrefill(layout) ? b.both(isDense, isWhole) : b.boolean(false);
       auto biased = [&](ArrayRef<Value> values) {
+        Value factor = b.branch(
+            b.isNull(factors), [&] { return SmallVector<Value>{b.f32(std::numbers::log2e)}; },
+            [&] {
+              return SmallVector<Value>{
+                  b.mulF(ofHead(factors, "bias_scale_batch_stride"), b.f32(std::numbers::log2e))};
+            })[0];
         auto sums = [&](bool hidesAll) {
           unsigned number = 0;
           return each(scores, [&](Value score, Value) {
@@ -276,7 +282,7 @@ ScoreChanges::Changed ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey,
     Value slopes = arguments.late("alibi_slopes");
     scores = eachIf(b.isFalse(b.isNull(slopes)), scores, [&] {
       Value slope = b.mulF(ofHead(slopes, "alibi_batch_stride"), b.f32(-std::numbers::log2e));
-      Value diagonal = b.add(row, shiftOf(b, arguments, sequence));
+      Value diagonal = b.add(row, shiftOf(b, ofTile, sequence));
       return each(scores, [&](Value score, Value key) {
         Value distance = b.maxS(b.sub(diagonal, key), b.sub(key, diagonal));
         Value length = arith::SIToFPOp::create(b, b.getF32Type(), distance);
@@ -319,14 +325,13 @@ ScoreChanges::Changed ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey,
         });
       };
       // The mask's first key may be any if it covers only the newest: a byte for each key.
-      Value ofNewRows = arguments.flag(package::score_mask_new_rows);
+      Value ofNewRows = ofTile.flag(package::score_mask_new_rows);
       auto ofAnyKeys = [&] {
         Value firstKey = b.select(ofNewRows, b.sub(sequence.keys, sequence.rows), b.i32(0));
         Value last;
-        unsigned number = 0;
         return each(scores, [&](Value score, Value key) {
-          // As for a bias: no more than four addresses at a time.
-          if (number++ % 4 == 0 && last) firstKey = b.after(firstKey, last);
+          // One address at a time: see ofEnd of the bias.
+          if (last) firstKey = b.after(firstKey, last);
           Value place = b.sub(b.minS(key, lastKey), firstKey), covered = b.maxS(place, b.i32(0));
           Value at = b.advance(ofRow, b.getI8Type(), b.zeroExtend(b.shiftRight(covered, b.i32(3))));
           Value loaded = LLVM::LoadOp::create(b, b.getI8Type(), at, /*alignment=*/1);
@@ -347,8 +352,10 @@ ScoreChanges::Changed ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey,
     });
     if (are != Scores::Zero)
       scores = eachIf(b.isFalse(b.isNull(ofTile.late("v_scales"))), scores, [&] {
-        Value exponent = b.log2(scaleOfValue(rows, tileKey));
-        return eachOfKey(scores, exponent, [&](Value score, Value ofKey) { return b.addF(score, ofKey); });
+        LaneRows ofValues = locate(b.opaqueScalar(b.opaqueScalar(tileKey)));
+        Value exponent = b.log2(scaleOfValue(ofValues, tileKey));
+        return eachOfKey(scores, ofValues, exponent,
+                         [&](Value score, Value ofKey) { return b.addF(score, ofKey); });
       });
     if (isPrefill(layout)) {
       Value least = b.f32(std::numeric_limits<double>::infinity());
