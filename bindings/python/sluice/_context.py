@@ -217,8 +217,8 @@ class Plan:
             lse  [batch, rows, q_heads], F32
             k, v in pages                               [pages, page_size, kv_heads, dim]; with k_pack K is
                                                         [pages, page_size, kv_heads, dim / k_pack, k_pack]
-            bias, mask                                  [batch, q_heads, rows, keys, or bytes of 8 keys]; an extent of 1 is
-                                                        the same for all
+            bias, mask                                  [batch, q_heads, rows, keys, or bytes of 8 keys]; an extent of 1
+                                                        (but not of bytes) is the same for all
             k_scales, v_scales                          F32, [batch, keys, kv_heads]; in pages [pages, page_size, kv_heads],
                                                         and per page [pages, kv_heads]
             alibi_slopes, bias_scale                    F32, [q_heads], or [batch, q_heads]
