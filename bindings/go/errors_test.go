@@ -266,6 +266,12 @@ func TestFieldsOfReference(t *testing.T) {
 		a.O = sluice.OnHost(make([]uint16, 2*4*2*128), sluice.Contiguous(sluice.F16, [4]int64{2, 4, 2, 128}))
 		a.LSE = sluice.OnHost(make([]float32, 16), sluice.Contiguous(sluice.F32, [4]int64{2, 4, 2, 1}))
 	}
+	thrice := func(a *sluice.HostArgs) {
+		a.Batch = 3
+		for _, tensor := range []*sluice.HostTensor{&a.Q, &a.K, &a.V, &a.O, &a.LSE} {
+			tensor.Shape[0], tensor.Stride[0] = 3, 0
+		}
+	}
 	oneBias := sluice.OnHost(make([]float32, 1), sluice.View{Type: sluice.F32, Shape: [4]int64{1, 1, 1, 1}})
 	invalid := sluice.InvalidArgument
 	for _, c := range []struct {
@@ -335,10 +341,12 @@ func TestFieldsOfReference(t *testing.T) {
 			a.Bias, a.BiasScale, a.BiasScaleBatchStride = oneBias, eight[:7], 6
 		}},
 		{&factors, "bias_scale", "9223372036854775807", func(a *sluice.HostArgs) {
-			a.Batch, a.Bias, a.BiasScale, a.BiasScaleBatchStride = 3, oneBias, eight, 1<<62
-			for _, tensor := range []*sluice.HostTensor{&a.Q, &a.K, &a.V, &a.O, &a.LSE} {
-				tensor.Shape[0], tensor.Stride[0] = 3, 0
-			}
+			thrice(a)
+			a.Bias, a.BiasScale, a.BiasScaleBatchStride = oneBias, eight, 1<<62
+		}},
+		{&factors, "bias_scale", "9223372036854775807", func(a *sluice.HostArgs) {
+			thrice(a)
+			a.Bias, a.BiasScale, a.BiasScaleBatchStride = oneBias, eight, 1<<62-1
 		}},
 		{&factors, "bias_scale", "", func(a *sluice.HostArgs) { a.Bias = oneBias }},
 		{&spans, "spans", "it must have 4", func(a *sluice.HostArgs) { a.Causal, a.Spans, a.SpanCount = []int32{1}, []int32{0, 1, 2}, 2 }},
