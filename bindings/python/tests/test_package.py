@@ -208,6 +208,22 @@ class MasksAndScales(unittest.TestCase):
         self.check(lambda b, h: self.attend(b, h, self.ALL, lambda s: s * k_scales[b, :, h // 2], v_scales[b, :, h // 2]),
                    {"k_scale_kind": token, "v_scale_kind": token}, {"k_scales": k_scales, "v_scales": v_scales})
 
+    def test_scales_of_tokens_of_sequences_one_after_the_other(self):
+        token = sluice.ScaleKind.PER_TOKEN
+        q, k, v = normal(2, 3, 2, 8), normal(2, 5, 1, 8, seed=1), normal(2, 5, 1, 8, seed=2)
+        scales = numpy.abs(normal(2, 5, 1, seed=3))
+        results = []
+        for mode, rows, starts in ((sluice.Mode.DENSE, lambda x: x, {}), (
+                sluice.Mode.RAGGED, lambda x: x.reshape(-1, *x.shape[2:]),
+                {"q_starts": numpy.array([0, 3, 6], numpy.int32), "kv_starts": numpy.array([0, 5, 10], numpy.int32)})):
+            problem = sluice.Problem("f32", 2, 1, 8, mode=mode, k_scale_kind=token, v_scale_kind=token, max_q_len=3, max_kv_len=5)
+            o = rows(numpy.zeros((2, 3, 2, 8), numpy.float32))
+            sluice.reference(problem, rows(q), rows(k), rows(v), o, k_scales=rows(scales), v_scales=rows(scales[:, ::-1].copy()),
+                             **starts)
+            results.append(o.reshape(2, 3, 2, 8))
+        numpy.testing.assert_array_equal(*results)
+        self.assertGreater(numpy.abs(results[0]).min(), 0)
+
     def test_scales_of_pages(self):
         page = sluice.ScaleKind.PER_PAGE
         table, lengths = numpy.array([[2, 0, 5], [4, 1, 3]], numpy.int32), numpy.array([40, 33], numpy.int32)
