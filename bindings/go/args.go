@@ -9,7 +9,7 @@ import "unsafe"
 // executes, not when it is enqueued. See sluice_args in the header for where everything is and which members a mode
 // needs. Shapes are [batch, row, head, dim] (with starts [1, row, head, dim]), of a paged K and V [page, row in page,
 // head, dim], of LSE [batch, row, head, 1], of a bias [batch, head of Q, row, key] and of a mask the same with bytes of
-// 8 keys. Tensors may be larger than the call, except in heads and dims.
+// 8 keys. Scales of keys are F32 of the shape of K with rows of one element, and per page [page, 1, head, 1]. Tensors may be larger than the call, except in heads and dims.
 type Args struct {
 	Batch int32   // Sequences.
 	QLen  int32   // Query rows of each sequence, or their maximum; 0: the problem's bound.
@@ -37,6 +37,17 @@ type Args struct {
 	QScale      DevicePointer // float32 [1] or [QHeads], by QScaleKind.
 	KScale      DevicePointer // float32 [1] or [KVHeads], by KScaleKind.
 	VScale      DevicePointer // float32 [1] or [KVHeads], by VScaleKind.
+
+	KScales              Tensor        // Scales of K per token or page; else zero.
+	VScales              Tensor        // Scales of V per token or page; else zero.
+	OScale               DevicePointer // float32 [1] or [QHeads], by OScaleKind: O is divided by it.
+	BiasScale            DevicePointer // float32 [QHeads], with BiasScale.
+	Diagonals            DevicePointer // int32 [batch]: the key on row 0's diagonal, with GivenDiagonal.
+	Causal               DevicePointer // int32 [batch]: not 0 for causal sequences, with CausalBySequence.
+	Spans                DevicePointer // int32 [batch, SpanCount, 2]: the first key of a span, and the one after its last.
+	SpanCount            int64         // Spans of each sequence.
+	AlibiBatchStride     int64         // From one sequence's AlibiSlopes to the next one's; 0: shared.
+	BiasScaleBatchStride int64         // The same for BiasScale.
 }
 
 // callNumbers are the numbers of a call, which Args and HostArgs share.
@@ -44,20 +55,23 @@ type callNumbers struct {
 	batch, qLen, kvLen int32
 	scale              float32
 	pageTableStride    int64
+	spanCount          int64
+	alibiBatchStride   int64
+	biasBatchStride    int64
 	packedQ, packedKV  bool // Starts are given.
 }
 
 // count tells the library how many rows and pages all tensors have, so that starts and page numbers cannot lead out of
 // them.
-func (n *callNumbers) count(to *C.sluice_args, p *Problem, q, k, v, o, lse sized) {
+func (n *callNumbers) count(to *C.sluice_args, p *Problem, ofRows, ofKeys []sized) {
 	if n.packedQ {
-		to.q_tokens = fewest(1, q, o, lse)
+		to.q_tokens = fewest(1, ofRows...)
 	}
 	switch {
 	case p.Mode == ModePaged:
-		to.page_count = fewest(0, k, v)
+		to.page_count = fewest(0, ofKeys...)
 	case n.packedKV:
-		to.kv_tokens = fewest(1, k, v)
+		to.kv_tokens = fewest(1, ofKeys...)
 	}
 }
 
@@ -69,6 +83,9 @@ func (n *callNumbers) c() *C.sluice_args {
 	made.kv_len = C.int32_t(n.kvLen)
 	made.scale = C.float(n.scale)
 	made.page_table_stride = C.int64_t(n.pageTableStride)
+	made.span_count = C.int64_t(n.spanCount)
+	made.alibi_batch_stride = C.int64_t(n.alibiBatchStride)
+	made.bias_scale_batch_stride = C.int64_t(n.biasBatchStride)
 	return made
 }
 
@@ -81,7 +98,7 @@ func bounded(number, bound int32) int64 {
 }
 
 // callNeeds are the requirements on the tensors of a call.
-type callNeeds struct{ q, k, v, o, lse, bias, mask need }
+type callNeeds struct{ q, k, v, o, lse, bias, mask, kScales, vScales need }
 
 func (n *callNumbers) needs(p *Problem) callNeeds {
 	batch, qLen, kvLen := int64(n.batch), bounded(n.qLen, p.MaxQLen), bounded(n.kvLen, p.MaxKVLen)
@@ -106,6 +123,17 @@ func (n *callNumbers) needs(p *Problem) callNeeds {
 		return need{field: field, dtype: dtype, repeats: true,
 			extents: [4]extent{atLeast(batch, "batch"), atLeast(int64(p.QHeads), "q_heads"), atLeast(qLen, "rows"), last}}
 	}
+	ofScales := func(field string, kind ScaleKind) need {
+		made := ofKeys(field, F32, exactly(1, "scale of a row and head"))
+		if kind == ScalePerPage {
+			made.extents[1] = exactly(1, "scale of a page and head")
+		}
+		return made
+	}
+	masked := kvLen
+	if p.Flags&MaskNewRows != 0 {
+		masked = qLen
+	}
 	made := callNeeds{
 		q:    ofRows("q", p.QType, exactly(p.HeadDimQK, "head_dim_qk")),
 		k:    ofKeys("k", p.KType, exactly(p.HeadDimQK, "head_dim_qk")),
@@ -113,7 +141,10 @@ func (n *callNumbers) needs(p *Problem) callNeeds {
 		o:    ofRows("o", p.OType, exactly(p.HeadDimV, "head_dim_v")),
 		lse:  ofRows("lse", F32, exactly(1, "value of a row and head")),
 		bias: ofScores("bias", p.BiasType, atLeast(kvLen, "keys")),
-		mask: ofScores("mask", MaskBits, atLeast((kvLen+7)/8, "bytes of 8 keys")),
+		mask: ofScores("mask", MaskBits, atLeast((masked+7)/8, "bytes of 8 keys")),
+
+		kScales: ofScales("k_scales", p.KScaleKind),
+		vScales: ofScales("v_scales", p.VScaleKind),
 	}
 	made.k.pack = p.KPack
 	return made
@@ -131,9 +162,19 @@ func (n *callNumbers) putting() (ofRows, ofKeys func(*Tensor, *C.sluice_tensor))
 	return ofRows, ofKeys
 }
 
+// putScales puts scales of keys. A page's only scale is for all of its rows, so its stride is 0.
+func (n *callNumbers) putScales(tensor *Tensor, kind ScaleKind, to *C.sluice_tensor) {
+	_, ofKeys := n.putting()
+	ofKeys(tensor, to)
+	if kind == ScalePerPage {
+		to.stride[1] = 0
+	}
+}
+
 func (a *Args) numbers() *callNumbers {
 	return &callNumbers{batch: a.Batch, qLen: a.QLen, kvLen: a.KVLen, scale: a.Scale,
-		pageTableStride: a.PageTableStride, packedQ: a.QStarts != 0, packedKV: a.KVStarts != 0}
+		pageTableStride: a.PageTableStride, spanCount: a.SpanCount, alibiBatchStride: a.AlibiBatchStride,
+		biasBatchStride: a.BiasScaleBatchStride, packedQ: a.QStarts != 0, packedKV: a.KVStarts != 0}
 }
 
 // check compares types and shapes with the problem and the call; the library checks everything else, and refuses
@@ -142,7 +183,8 @@ func (a *Args) check(p *Problem) error {
 	needs := a.numbers().needs(p)
 	return checkTensors(
 		tensorNeed{&a.Q, &needs.q}, tensorNeed{&a.K, &needs.k}, tensorNeed{&a.V, &needs.v}, tensorNeed{&a.O, &needs.o},
-		tensorNeed{&a.LSE, &needs.lse}, tensorNeed{&a.Bias, &needs.bias}, tensorNeed{&a.Mask, &needs.mask})
+		tensorNeed{&a.LSE, &needs.lse}, tensorNeed{&a.Bias, &needs.bias}, tensorNeed{&a.Mask, &needs.mask},
+		tensorNeed{&a.KScales, &needs.kScales}, tensorNeed{&a.VScales, &needs.vScales})
 }
 
 type tensorNeed struct {
@@ -183,6 +225,13 @@ func (a *Args) c(p *Problem) *C.sluice_args {
 	put(unsafe.Pointer(&made.q_scale), a.QScale)
 	put(unsafe.Pointer(&made.k_scale), a.KScale)
 	put(unsafe.Pointer(&made.v_scale), a.VScale)
-	numbers.count(made, p, &a.Q, &a.K, &a.V, &a.O, &a.LSE)
+	numbers.putScales(&a.KScales, p.KScaleKind, &made.k_scales)
+	numbers.putScales(&a.VScales, p.VScaleKind, &made.v_scales)
+	put(unsafe.Pointer(&made.o_scale), a.OScale)
+	put(unsafe.Pointer(&made.bias_scale), a.BiasScale)
+	put(unsafe.Pointer(&made.diagonals), a.Diagonals)
+	put(unsafe.Pointer(&made.causal), a.Causal)
+	put(unsafe.Pointer(&made.spans), a.Spans)
+	numbers.count(made, p, []sized{&a.Q, &a.O, &a.LSE}, []sized{&a.K, &a.V, &a.KScales, &a.VScales})
 	return made
 }

@@ -119,7 +119,9 @@ sluice_status sluice_go_reference(const sluice_problem *problem, const void *arg
                                   const int32_t *kv_lengths, const uint8_t *page_table,
                                   const int32_t *page_starts, const float *alibi_slopes,
                                   const float *sink_logits, const float *q_scale, const float *k_scale,
-                                  const float *v_scale, sluice_error *error) {
+                                  const float *v_scale, uint8_t *k_scales, uint8_t *v_scales,
+                                  const float *o_scale, const float *bias_scale, const int32_t *diagonals,
+                                  const int32_t *causal, const int32_t *spans, sluice_error *error) {
   sluice_args made = *(const sluice_args *)args;
   made.q.data = q;
   made.k.data = k;
@@ -139,6 +141,13 @@ sluice_status sluice_go_reference(const sluice_problem *problem, const void *arg
   made.q_scale = q_scale;
   made.k_scale = k_scale;
   made.v_scale = v_scale;
+  made.k_scales.data = k_scales;
+  made.v_scales.data = v_scales;
+  made.o_scale = o_scale;
+  made.bias_scale = bias_scale;
+  made.diagonals = diagonals;
+  made.causal = causal;
+  made.spans = spans;
   return sluice_reference(problem, &made, error);
 }
 

@@ -62,6 +62,13 @@ func TestFieldsOfProblems(t *testing.T) {
 		{"k_pack", "8", invalid, func(p *sluice.Problem) { p.KPack = 8 }},
 		{"lse_base", "9", unsupported, func(p *sluice.Problem) { p.LSEBase = 9 }},
 		{"determinism", "9", unsupported, func(p *sluice.Problem) { p.Determinism = 9 }},
+		{"o_scale_kind", "99", unsupported, func(p *sluice.Problem) { p.OScaleKind = 99 }},
+		{"o_scale_kind", "2", invalid, func(p *sluice.Problem) { p.OScaleKind = sluice.ScalePerHead }},
+		{"q_scale_kind", "3", unsupported, func(p *sluice.Problem) { p.QScaleKind = sluice.ScalePerToken }},
+		{"k_scale_kind", "SLUICE_MODE_PAGED", invalid, func(p *sluice.Problem) { p.KScaleKind = sluice.ScalePerPage }},
+		{"flags", "SLUICE_CAUSAL_BY_SEQUENCE", invalid, func(p *sluice.Problem) { p.Flags = sluice.Causal | sluice.CausalBySequence }},
+		{"flags", "SLUICE_BOOL_MASK", invalid, func(p *sluice.Problem) { p.Flags = sluice.MaskNewRows }},
+		{"flags", "bias_type", invalid, func(p *sluice.Problem) { p.Flags = sluice.BiasScale }},
 		{"workspace_ceiling_bytes", "1", unsupported, func(p *sluice.Problem) {
 			p.Determinism, p.MaxBatch, p.MaxKVLen, p.WorkspaceCeilingBytes = sluice.DeterminismBatchInvariant, 8, 4096, 1
 		}},
@@ -137,6 +144,16 @@ func TestFieldsOfRuns(t *testing.T) {
 		{"q_scale", "", invalid, func(a *sluice.Args) { a.QScale = 0x1000 }},
 		{"k_scale", "", invalid, func(a *sluice.Args) { a.KScale = 0x1000 }},
 		{"v_scale", "", invalid, func(a *sluice.Args) { a.VScale = 0x1000 }},
+		{"k_scales.data", "", invalid, func(a *sluice.Args) { a.KScales = scalesLike(a.K) }},
+		{"v_scales.data", "", invalid, func(a *sluice.Args) { a.VScales = scalesLike(a.K) }},
+		{"o_scale", "", invalid, func(a *sluice.Args) { a.OScale = 0x1000 }},
+		{"bias_scale", "", invalid, func(a *sluice.Args) { a.BiasScale = 0x1000 }},
+		{"diagonals", "", invalid, func(a *sluice.Args) { a.Diagonals = 0x1000 }},
+		{"causal", "", invalid, func(a *sluice.Args) { a.Causal = 0x1000 }},
+		{"spans", "", invalid, func(a *sluice.Args) { a.Spans = 0x1000 }},
+		{"span_count", "3", invalid, func(a *sluice.Args) { a.SpanCount = 3 }},
+		{"alibi_batch_stride", "-4", invalid, func(a *sluice.Args) { a.AlibiBatchStride = -4 }},
+		{"bias_scale_batch_stride", "4", invalid, func(a *sluice.Args) { a.BiasScaleBatchStride = 4 }},
 		// An address in Go's own memory is a number like any other, and so is an invalid one.
 		{"q.data", "", invalid, func(a *sluice.Args) { a.Q.Data = 0xc000000001 }},
 		// Errors of this package.
@@ -153,6 +170,10 @@ func TestFieldsOfRuns(t *testing.T) {
 			a.KVLen, a.K.Shape[1], a.V.Shape[1] = 9, 9, 9
 			a.Mask = sluice.Tensor{Data: a.O.Data, View: sluice.Contiguous(sluice.MaskBits, [4]int64{1, 2, 4, 1})}
 		}},
+		{"k_scales.type", "F16", invalid, func(a *sluice.Args) { a.KScales = a.K }},
+		{"k_scales.shape[1]", "3", invalid, func(a *sluice.Args) { a.KScales = scalesLike(a.K); a.KScales.Shape[1] = 3 }},
+		{"v_scales.shape[2]", "2", invalid, func(a *sluice.Args) { a.VScales = scalesLike(a.Q) }},
+		{"v_scales.shape[3]", "2", invalid, func(a *sluice.Args) { a.VScales = scalesLike(a.K); a.VScales.Shape[3] = 2 }},
 		{"q.shape[0]", "2", invalid, func(a *sluice.Args) { a.QStarts, a.Q.Shape[0] = 0x1000, 2 }},
 		{"k.shape[0]", "2", invalid, func(a *sluice.Args) { a.KVStarts, a.K.Shape[0] = 0x1000, 2 }},
 	} {
@@ -171,6 +192,9 @@ func TestFieldsOfRuns(t *testing.T) {
 func lseLike(o sluice.Tensor) sluice.Tensor {
 	return sluice.Tensor{Data: o.Data, View: sluice.Contiguous(sluice.F32, [4]int64{o.Shape[0], o.Shape[1], o.Shape[2], 1})}
 }
+
+// scalesLike is a tensor with a scale for each row and head of K or V.
+func scalesLike(k sluice.Tensor) sluice.Tensor { return lseLike(k) }
 
 func TestFieldsOfLaunches(t *testing.T) {
 	_, plan, args := rightRun(t)
@@ -220,7 +244,35 @@ func TestFieldsOfReference(t *testing.T) {
 	scaled := dense
 	scaled.KScaleKind, scaled.QScaleKind, scaled.Flags = sluice.ScalePerHead, sluice.ScalePerHead,
 		scaled.Flags|sluice.Alibi|sluice.SinkLogits
-	two := []float32{1, 1}
+	slopes, factors, spans, given, perToken, perPage, fp8, newRows := dense, dense, dense, dense, dense, pages, dense, dense
+	slopes.Flags |= sluice.Alibi
+	factors.Flags |= sluice.BiasScale
+	factors.BiasType = sluice.F32
+	spans.Flags |= sluice.Spans | sluice.CausalBySequence
+	given.MaskAlignment = sluice.GivenDiagonal
+	perToken.KScaleKind, perToken.VScaleKind = sluice.ScalePerToken, sluice.ScalePerToken
+	perPage.KScaleKind, perPage.VScaleKind = sluice.ScalePerPage, sluice.ScalePerToken
+	fp8.OType, fp8.OScaleKind = sluice.E4M3FNUZ, sluice.ScalePerHead
+	newRows.Flags |= sluice.BoolMask | sluice.MaskNewRows
+	two, eight := []float32{1, 1}, make([]float32, 8)
+	scales := func(shape ...int64) sluice.HostTensor {
+		return sluice.OnHost(eight, sluice.Contiguous(sluice.F32, [4]int64{shape[0], shape[1], shape[2], 1}))
+	}
+	twice := func(a *sluice.HostArgs) {
+		a.Batch = 2
+		for _, tensor := range []*sluice.HostTensor{&a.Q, &a.K, &a.V, &a.LSE} {
+			tensor.Shape[0], tensor.Stride[0] = 2, 0
+		}
+		a.O = sluice.OnHost(make([]uint16, 2*4*2*128), sluice.Contiguous(sluice.F16, [4]int64{2, 4, 2, 128}))
+		a.LSE = sluice.OnHost(make([]float32, 16), sluice.Contiguous(sluice.F32, [4]int64{2, 4, 2, 1}))
+	}
+	thrice := func(a *sluice.HostArgs) {
+		a.Batch = 3
+		for _, tensor := range []*sluice.HostTensor{&a.Q, &a.K, &a.V, &a.O, &a.LSE} {
+			tensor.Shape[0], tensor.Stride[0] = 3, 0
+		}
+	}
+	oneBias := sluice.OnHost(make([]float32, 1), sluice.View{Type: sluice.F32, Shape: [4]int64{1, 1, 1, 1}})
 	invalid := sluice.InvalidArgument
 	for _, c := range []struct {
 		problem      *sluice.Problem
@@ -279,6 +331,64 @@ func TestFieldsOfReference(t *testing.T) {
 		{&scaled, "sink_logits", "1", func(a *sluice.HostArgs) { a.AlibiSlopes, a.SinkLogits, a.QScale, a.KScale = two, two[:1], two, two }},
 		{&scaled, "q_scale", "1", func(a *sluice.HostArgs) { a.AlibiSlopes, a.SinkLogits, a.QScale, a.KScale = two, two, two[:1], two }},
 		{&scaled, "k_scale", "", func(a *sluice.HostArgs) { a.AlibiSlopes, a.SinkLogits, a.QScale = two, two, two }},
+		{&slopes, "alibi_slopes", "it must have 8", func(a *sluice.HostArgs) {
+			twice(a)
+			a.AlibiSlopes, a.AlibiBatchStride = eight[:7], 6
+		}},
+		{&slopes, "alibi_batch_stride", "-6", func(a *sluice.HostArgs) { a.AlibiSlopes, a.AlibiBatchStride = two, -6 }},
+		{&factors, "bias_scale", "it must have 8", func(a *sluice.HostArgs) {
+			twice(a)
+			a.Bias, a.BiasScale, a.BiasScaleBatchStride = oneBias, eight[:7], 6
+		}},
+		{&factors, "bias_scale", "9223372036854775807", func(a *sluice.HostArgs) {
+			thrice(a)
+			a.Bias, a.BiasScale, a.BiasScaleBatchStride = oneBias, eight, 1<<62
+		}},
+		{&factors, "bias_scale", "9223372036854775807", func(a *sluice.HostArgs) {
+			thrice(a)
+			a.Bias, a.BiasScale, a.BiasScaleBatchStride = oneBias, eight, 1<<62-1
+		}},
+		{&factors, "bias_scale", "", func(a *sluice.HostArgs) { a.Bias = oneBias }},
+		{&spans, "spans", "it must have 4", func(a *sluice.HostArgs) { a.Causal, a.Spans, a.SpanCount = []int32{1}, []int32{0, 1, 2}, 2 }},
+		{&spans, "span_count", "-1", func(a *sluice.HostArgs) { a.Causal, a.Spans, a.SpanCount = []int32{1}, []int32{0, 1, 2}, -1 }},
+		{&spans, "span_count", "4611686018427387904", func(a *sluice.HostArgs) {
+			a.Causal, a.Spans, a.SpanCount = []int32{1}, []int32{0, 1, 2}, 1<<62
+		}},
+		{&spans, "spans[2]", "1", func(a *sluice.HostArgs) { a.Causal, a.Spans, a.SpanCount = []int32{1}, []int32{0, 2, 1, 3}, 2 }},
+		{&spans, "causal", "", func(a *sluice.HostArgs) { a.Spans, a.SpanCount = []int32{0, 1}, 1 }},
+		{&spans, "causal", "it must have 2", func(a *sluice.HostArgs) {
+			twice(a)
+			a.Causal, a.Spans, a.SpanCount = []int32{1}, make([]int32, 4), 1
+		}},
+		{&given, "diagonals", "it must have 2", func(a *sluice.HostArgs) { twice(a); a.Diagonals = []int32{1} }},
+		{&given, "diagonals[0]", "1073741825", func(a *sluice.HostArgs) { a.Diagonals = []int32{1<<30 + 1} }},
+		{&perToken, "k_scales.shape[1]", "3", func(a *sluice.HostArgs) { a.KScales, a.VScales = scales(1, 3, 1), scales(1, 4, 1) }},
+		{&perToken, "v_scales.data", "8", func(a *sluice.HostArgs) {
+			a.KScales, a.VScales = scales(1, 4, 1), scales(1, 4, 1)
+			a.VScales.Stride[1] = 3
+		}},
+		{&perToken, "v_scales.data", "NULL", func(a *sluice.HostArgs) { a.KScales = scales(1, 4, 1) }},
+		{&perPage, "k_scales.shape[1]", "4", func(a *sluice.HostArgs) {
+			a.KVLengths, a.PageTable, a.PageTableStride = []int32{4}, []int32{0}, 1
+			a.KScales, a.VScales = scales(1, 4, 1), scales(1, 4, 1)
+		}},
+		{&perPage, "page_table[0]", "page_count, which is 1", func(a *sluice.HostArgs) {
+			a.KVLengths, a.PageTable, a.PageTableStride = []int32{4}, []int32{1}, 1
+			a.K.Shape[0], a.K.Stride[0], a.V.Shape[0], a.V.Stride[0] = 2, 0, 2, 0
+			a.KScales, a.VScales = scales(1, 1, 1), scales(2, 4, 1)
+		}},
+		{&perPage, "page_table[0]", "page_count, which is 1", func(a *sluice.HostArgs) {
+			a.KVLengths, a.PageTable, a.PageTableStride = []int32{4}, []int32{1}, 1
+			a.K.Shape[0], a.K.Stride[0], a.V.Shape[0], a.V.Stride[0] = 2, 0, 2, 0
+			a.KScales, a.VScales = scales(2, 1, 1), scales(1, 4, 1)
+		}},
+		{&fp8, "o_scale", "it must have 2", func(a *sluice.HostArgs) {
+			a.O = sluice.OnHost(make([]uint8, 4*2*128), sluice.Contiguous(sluice.E4M3FNUZ, [4]int64{1, 4, 2, 128}))
+			a.OScale = two[:1]
+		}},
+		{&newRows, "mask.data", "3", func(a *sluice.HostArgs) {
+			a.Mask = sluice.OnHost(make([]uint8, 3), sluice.View{Type: sluice.MaskBits, Shape: [4]int64{1, 1, 4, 1}, Stride: [4]int64{0, 0, 1, 1}})
+		}},
 		{&pages, "k.shape[1]", "5", func(a *sluice.HostArgs) { a.K.Shape[1] = 5 }},
 		{&pages, "page_table[0]", "1", func(a *sluice.HostArgs) { a.KVLengths, a.PageTable, a.PageTableStride = []int32{4}, []int32{1}, 1 }},
 		{&pages, "page_table[0]", "-1", func(a *sluice.HostArgs) { a.KVLengths, a.PageTable, a.PageTableStride = []int32{4}, []int32{-1}, 1 }},

@@ -486,6 +486,8 @@ func TestCounts(t *testing.T) {
 		mode      Mode
 		q, o, lse int64
 		k, v      int64
+		kScales   int64
+		vScales   int64
 		starts    bool
 		wants     counts
 	}{
@@ -497,6 +499,8 @@ func TestCounts(t *testing.T) {
 		{mode: ModePaged, q: 9, o: 8, k: 6, v: 5, wants: counts{0, 0, 5}},
 		{mode: ModePaged, q: 9, o: 8, k: 6, wants: counts{0, 0, 6}},
 		{mode: ModeDense, q: 9, o: 8, k: 6, v: 5, wants: counts{0, 0, 0}},
+		{mode: ModeRagged, q: 9, o: 8, k: 6, v: 5, kScales: 4, vScales: 7, starts: true, wants: counts{8, 4, 0}},
+		{mode: ModePaged, q: 9, o: 8, k: 6, v: 5, kScales: 7, vScales: 3, wants: counts{0, 0, 3}},
 	} {
 		keys := 1
 		if c.mode == ModePaged {
@@ -509,6 +513,8 @@ func TestCounts(t *testing.T) {
 		device.LSE, host.LSE = of(1, c.lse)
 		device.K, host.K = of(keys, c.k)
 		device.V, host.V = of(keys, c.v)
+		device.KScales, host.KScales = of(keys, c.kScales)
+		device.VScales, host.VScales = of(keys, c.vScales)
 		if c.starts {
 			device.QStarts, host.QStarts = 0x1000, []int32{0}
 			if c.mode == ModeRagged {

@@ -103,6 +103,9 @@ func newArray(dtype sluice.DType, count int64) *array {
 	return a
 }
 
+// length is the number of elements.
+func (a *array) length() int64 { return int64(len(a.bits8) + len(a.bits16) + len(a.bits32)) }
+
 func (a *array) set(i int64, bits uint32) {
 	switch a.dtype.Size() {
 	case 1:

@@ -62,7 +62,7 @@ func (s *tensor) device(t *testing.T, device *hip.Runtime) sluice.Tensor {
 
 // fromDevice is the array as the device has it.
 func (s *tensor) fromDevice(t *testing.T) *tensor {
-	copied := &tensor{view: s.view, array: newArray(s.view.Type, int64(len(s.array.bits8)+len(s.array.bits16)+len(s.array.bits32)))}
+	copied := &tensor{view: s.view, array: newArray(s.view.Type, s.array.length())}
 	check(t, hip.Download(copied.array.bits8, s.memory, 0))
 	check(t, hip.Download(copied.array.bits16, s.memory, 0))
 	check(t, hip.Download(copied.array.bits32, s.memory, 0))
@@ -106,27 +106,62 @@ func randomSequences(c *runCase, random *rand.Rand) ([]sequence, factors) {
 		sequences = append(sequences, s)
 	}
 	var f factors
-	positive := func(count int32) []float64 {
-		made := values(int(count))
+	positive := func(count int) []float64 {
+		made := values(count)
 		for i := range made {
 			made[i] = math.Abs(made[i])
 		}
 		return made
 	}
+	qHeads, kvHeads := int(p.QHeads), int(p.KVHeads)
 	if p.QScaleKind == sluice.ScalePerTensor {
 		f.q = positive(1)
 	}
 	if p.KScaleKind == sluice.ScalePerHead {
-		f.k = positive(p.KVHeads)
+		f.k = positive(kvHeads)
 	}
 	if p.VScaleKind == sluice.ScalePerHead {
-		f.v = positive(p.KVHeads)
+		f.v = positive(kvHeads)
 	}
+	var slopes []float64
 	if p.Flags&sluice.Alibi != 0 {
-		f.slopes = positive(p.QHeads)
+		slopes = positive(qHeads)
 	}
 	if p.Flags&sluice.SinkLogits != 0 {
-		f.sinks = values(int(p.QHeads))
+		f.sinks = values(qHeads)
+	}
+	if p.OScaleKind == sluice.ScalePerHead {
+		f.o = positive(qHeads)
+		for h := range f.o {
+			f.o[h] /= 64
+		}
+	}
+	for b := range sequences {
+		s := &sequences[b]
+		s.slopes = slopes
+		if p.Flags&sluice.BiasScale != 0 { // each sequence has its own factors, and its own slopes
+			s.biasScale, s.slopes = values(qHeads), positive(qHeads)
+		}
+		ofKeys := func(kind sluice.ScaleKind) []float64 {
+			if kind != sluice.ScalePerToken && kind != sluice.ScalePerPage {
+				return nil
+			}
+			made := positive(s.kvLen * kvHeads)
+			for j := 0; kind == sluice.ScalePerPage && j < s.kvLen; j++ {
+				first := j / int(p.PageSize) * int(p.PageSize)
+				copy(made[j*kvHeads:(j+1)*kvHeads], made[first*kvHeads:])
+			}
+			return made
+		}
+		s.kScales, s.vScales = ofKeys(p.KScaleKind), ofKeys(p.VScaleKind)
+		s.diagonal, s.causal = 3-7*b, p.Flags&sluice.CausalBySequence != 0 && b%2 == 0
+		if p.MaskAlignment == sluice.GivenDiagonal {
+			s.diagonal += s.kvLen / 2
+		}
+		if p.Flags&sluice.Spans != 0 {
+			third := s.kvLen / 3
+			s.spans = [][2]int{{1, third}, {third, third}, {third + b, s.kvLen - 2}}
+		}
 	}
 	return sequences, f
 }
@@ -153,8 +188,9 @@ func place(t *testing.T, device *hip.Runtime, c *runCase, sequences []sequence, 
 	}
 	made := &placed{row: func(b, i int) (int, int) { return b, i }}
 	made.host = sluice.HostArgs{Batch: int32(batch), QLen: int32(qLen), KVLen: int32(kvLen),
-		AlibiSlopes: float32s(f.slopes), SinkLogits: float32s(f.sinks), QScale: float32s(f.q), KScale: float32s(f.k),
-		VScale: float32s(f.v)}
+		SinkLogits: float32s(f.sinks), QScale: float32s(f.q), KScale: float32s(f.k), VScale: float32s(f.v),
+		OScale: float32s(f.o)}
+	placeMasks(p, &made.host, sequences)
 	qShape := [2]int{batch, qLen}
 	if c.packedQ {
 		made.host.QStarts = qStarts
@@ -189,7 +225,10 @@ func place(t *testing.T, device *hip.Runtime, c *runCase, sequences []sequence, 
 		kView.Stride = [4]int64{int64(p.KVHeads*p.HeadDimQK) * size, pack, int64(p.HeadDimQK) * size, size * pack}
 	}
 	k := newTensor(t, kView)
-	var v, bias, mask *tensor
+	var v, bias, mask, kScales, vScales *tensor
+	if p.KScaleKind == sluice.ScalePerToken || p.KScaleKind == sluice.ScalePerPage {
+		kScales, vScales = newScales(t, p, p.KScaleKind, kvShape), newScales(t, p, p.VScaleKind, kvShape)
+	}
 	if p.Flags&sluice.VInK == 0 {
 		v = newTensor(t, sluice.Contiguous(p.VType, shape(kvShape, p.KVHeads, p.HeadDimV)))
 	}
@@ -201,10 +240,14 @@ func place(t *testing.T, device *hip.Runtime, c *runCase, sequences []sequence, 
 		bias = newTensor(t, sluice.Contiguous(p.BiasType, scores))
 	}
 	var maskBytes []uint8
+	masked := kvLen
+	if p.Flags&sluice.MaskNewRows != 0 {
+		masked = qLen
+	}
 	if p.Flags&sluice.BoolMask != 0 { // the same for all heads
-		mask = &tensor{view: sluice.Contiguous(sluice.MaskBits, [4]int64{int64(batch), 1, int64(qLen), int64(kvLen+7) / 8})}
+		mask = &tensor{view: sluice.Contiguous(sluice.MaskBits, [4]int64{int64(batch), 1, int64(qLen), int64(masked+7) / 8})}
 		mask.view.Stride[1] = 0
-		maskBytes = make([]uint8, batch*qLen*((kvLen+7)/8))
+		maskBytes = make([]uint8, batch*qLen*((masked+7)/8))
 		mask.array = &array{dtype: sluice.MaskBits, bits8: maskBytes}
 	}
 	for b, s := range sequences {
@@ -215,7 +258,7 @@ func place(t *testing.T, device *hip.Runtime, c *runCase, sequences []sequence, 
 				for h := 0; bias != nil && h < int(p.QHeads); h++ {
 					bias.set(b, h, i, j, s.bias(h, i, j))
 				}
-				if mask != nil && !s.masked(i, j) {
+				if mask != nil && j < masked && !s.masked(i, j) {
 					maskBytes[mask.at(b, 0, i, j/8)] |= 1 << (j % 8)
 				}
 			}
@@ -225,6 +268,10 @@ func place(t *testing.T, device *hip.Runtime, c *runCase, sequences []sequence, 
 			each(p.KVHeads, p.HeadDimQK, func(h, e, at int) { k.set(first, second, h, e, s.k[j*int(p.KVHeads*p.HeadDimQK)+at]) })
 			if v != nil {
 				each(p.KVHeads, p.HeadDimV, func(h, e, at int) { v.set(first, second, h, e, s.v[j*int(p.KVHeads*p.HeadDimV)+at]) })
+			}
+			for h := 0; kScales != nil && h < int(p.KVHeads); h++ {
+				kScales.setScale(first, second, h, s.scaleOf(s.kScales, j, h))
+				vScales.setScale(first, second, h, s.scaleOf(s.vScales, j, h))
 			}
 		}
 	}
@@ -239,10 +286,55 @@ func place(t *testing.T, device *hip.Runtime, c *runCase, sequences []sequence, 
 		PageTableStride: h.PageTableStride, PageStarts: pointerTo(t, device, h.PageStarts),
 		AlibiSlopes: pointerTo(t, device, h.AlibiSlopes), SinkLogits: pointerTo(t, device, h.SinkLogits),
 		QScale: pointerTo(t, device, h.QScale), KScale: pointerTo(t, device, h.KScale),
-		VScale: pointerTo(t, device, h.VScale)}
+		VScale:  pointerTo(t, device, h.VScale),
+		KScales: kScales.device(t, device), VScales: vScales.device(t, device), OScale: pointerTo(t, device, h.OScale),
+		BiasScale: pointerTo(t, device, h.BiasScale), Diagonals: pointerTo(t, device, h.Diagonals),
+		Causal: pointerTo(t, device, h.Causal), Spans: pointerTo(t, device, h.Spans), SpanCount: h.SpanCount,
+		AlibiBatchStride: h.AlibiBatchStride, BiasScaleBatchStride: h.BiasScaleBatchStride}
 	h.Q, h.K, h.V, h.O, h.LSE = q.host(), k.host(), v.host(), made.o.host(), made.lse.host()
-	h.Bias, h.Mask = bias.host(), mask.host()
+	h.Bias, h.Mask, h.KScales, h.VScales = bias.host(), mask.host(), kScales.host(), vScales.host()
 	return made
+}
+
+// newScales is a tensor for scales per token or page.
+func newScales(t *testing.T, p *sluice.Problem, kind sluice.ScaleKind, kvShape [2]int) *tensor {
+	rows := kvShape[1]
+	if kind == sluice.ScalePerPage {
+		rows = 1
+	}
+	return newTensor(t, sluice.Contiguous(sluice.F32, [4]int64{int64(kvShape[0]), int64(rows), int64(p.KVHeads), 1}))
+}
+
+// setScale sets the scale of a row, or of all rows if they have one.
+func (s *tensor) setScale(a, b, head int, value float64) {
+	s.set(a, b%int(s.view.Shape[1]), head, 0, value)
+}
+
+// placeMasks puts what each sequence says of its mask, and its slopes and factors, into arrays.
+func placeMasks(p *sluice.Problem, host *sluice.HostArgs, sequences []sequence) {
+	for b, s := range sequences {
+		if p.Flags&sluice.BiasScale != 0 {
+			host.AlibiBatchStride, host.BiasScaleBatchStride = int64(p.QHeads), int64(p.QHeads)+1
+			host.AlibiSlopes = append(host.AlibiSlopes, float32s(s.slopes)...)
+			host.BiasScale = append(append(host.BiasScale, float32s(s.biasScale)...), -77)
+		} else if b == 0 {
+			host.AlibiSlopes = float32s(s.slopes)
+		}
+		if p.MaskAlignment == sluice.GivenDiagonal {
+			host.Diagonals = append(host.Diagonals, int32(s.diagonal))
+		}
+		if p.Flags&sluice.CausalBySequence != 0 {
+			causal := int32(0)
+			if s.causal {
+				causal = 2
+			}
+			host.Causal = append(host.Causal, causal)
+		}
+		host.SpanCount = int64(len(s.spans))
+		for _, span := range s.spans {
+			host.Spans = append(host.Spans, int32(span[0]), int32(span[1]))
+		}
+	}
 }
 
 func each(heads, dim int32, do func(head, element, at int)) {

@@ -27,27 +27,34 @@ const (
 	BoolMask       ProblemFlags = C.SLUICE_BOOL_MASK        // A bit per row and key says whether it is visible; Args.Mask.
 	PageIndex64    ProblemFlags = C.SLUICE_PAGE_INDEX_64    // The page table holds 64-bit numbers; ModePaged only.
 	VInK           ProblemFlags = C.SLUICE_V_IN_K           // V is the first HeadDimV elements of each row of K, and Args.V is zero.
+	// MaskNewRows, with BoolMask: the mask covers only a sequence's newest keys, as many as it has rows, and the keys
+	// before them are not masked.
+	MaskNewRows      ProblemFlags = C.SLUICE_MASK_NEW_ROWS
+	Spans            ProblemFlags = C.SLUICE_SPANS              // Spans of keys that see each other in both directions; Args.Spans.
+	CausalBySequence ProblemFlags = C.SLUICE_CAUSAL_BY_SEQUENCE // Each sequence says whether it is causal; Args.Causal. Not with Causal.
+	BiasScale        ProblemFlags = C.SLUICE_BIAS_SCALE         // With BiasType: the bias is multiplied by Args.BiasScale.
 )
 
-// MaskAlignment says which corner of the score matrix the diagonal of the mask touches.
+// MaskAlignment says where the diagonal of the mask is.
 type MaskAlignment uint32
 
-// The corners.
+// The places.
 const (
-	BottomRight MaskAlignment = C.SLUICE_BOTTOM_RIGHT // The last row sees the last key: rows are the newest tokens.
-	TopLeft     MaskAlignment = C.SLUICE_TOP_LEFT     // Row 0 sees key 0.
+	BottomRight   MaskAlignment = C.SLUICE_BOTTOM_RIGHT   // The last row sees the last key: rows are the newest tokens.
+	TopLeft       MaskAlignment = C.SLUICE_TOP_LEFT       // Row 0 sees key 0.
+	GivenDiagonal MaskAlignment = C.SLUICE_GIVEN_DIAGONAL // Each sequence says at which key; Args.Diagonals.
 )
 
 // ScaleKind is the granularity of the scales that values are multiplied with.
 type ScaleKind uint32
 
-// The kinds. Args has no fields for scales per token or page yet: Unsupported.
+// The kinds. Q and O have no scales per token or page.
 const (
 	ScaleNone      ScaleKind = C.SLUICE_SCALE_NONE       // Values are used as stored.
 	ScalePerTensor ScaleKind = C.SLUICE_SCALE_PER_TENSOR // One scale.
 	ScalePerHead   ScaleKind = C.SLUICE_SCALE_PER_HEAD   // One per head of the tensor.
-	ScalePerToken  ScaleKind = C.SLUICE_SCALE_PER_TOKEN  // One per token and head.
-	ScalePerPage   ScaleKind = C.SLUICE_SCALE_PER_PAGE   // One per page and head.
+	ScalePerToken  ScaleKind = C.SLUICE_SCALE_PER_TOKEN  // One per token and head: Args.KScales and Args.VScales.
+	ScalePerPage   ScaleKind = C.SLUICE_SCALE_PER_PAGE   // One per page and head, in the same tensors; ModePaged only.
 )
 
 // PageTableKind is how a paged KV cache names its pages.
@@ -90,7 +97,7 @@ type Problem struct {
 	QType     DType // Required.
 	KType     DType // Required.
 	VType     DType // Required.
-	OType     DType // F16, BF16 or F32; required.
+	OType     DType // F16, BF16, F32 or E4M3FNUZ; required.
 	QHeads    int32 // Query heads, a multiple of KVHeads; required.
 	KVHeads   int32 // KV heads; required.
 	HeadDimQK int32 // Elements of a row of Q and K; required.
@@ -123,6 +130,8 @@ type Problem struct {
 	Determinism Determinism
 
 	WorkspaceCeilingBytes uint64 // Use only kernels that need at most this; 0: any.
+
+	OScaleKind ScaleKind // Of O: ScaleNone, ScalePerTensor or ScalePerHead; ScaleNone unless O is FP8.
 }
 
 func (p *Problem) c() *C.sluice_problem {
@@ -160,5 +169,6 @@ func (p *Problem) c() *C.sluice_problem {
 		lse_base:                C.uint32_t(p.LSEBase),
 		determinism:             C.uint32_t(p.Determinism),
 		workspace_ceiling_bytes: C.uint64_t(p.WorkspaceCeilingBytes),
+		o_scale_kind:            C.uint32_t(p.OScaleKind),
 	}
 }

@@ -68,6 +68,7 @@ type KernelInfo struct {
 	Features     string // Features of the kernel, separated by commas: "causal,lse".
 	PRounding    string // How P is rounded to the type of Q: "centred_cut" or "nearest_even", see sluice.h; else "".
 	Chips        string // Chips that it has machine code for, separated by commas.
+	MoreFeatures string // More features, separated by commas: those since ABI 1.1.
 }
 
 // KernelCount is the number of kernels for the context's chip.
@@ -130,5 +131,6 @@ func goKernelInfo(from *C.sluice_kernel_info) KernelInfo {
 		Features:     text(from.features[:]),
 		PRounding:    text(from.p_rounding[:]),
 		Chips:        text(from.chips[:]),
+		MoreFeatures: text(from.more_features[:]),
 	}
 }

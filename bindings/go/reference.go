@@ -3,7 +3,10 @@ package sluice
 // #include "calls.h"
 import "C"
 
-import "unsafe"
+import (
+	"math"
+	"unsafe"
+)
 
 // HostTensor is a tensor in a slice. One that a call does not have is all zero.
 type HostTensor struct {
@@ -77,11 +80,22 @@ type HostArgs struct {
 
 	Bias        HostTensor
 	Mask        HostTensor
-	AlibiSlopes []float32 // [QHeads]
+	AlibiSlopes []float32 // [QHeads], of each sequence if they are apart
 	SinkLogits  []float32 // [QHeads]
 	QScale      []float32 // [1] or [QHeads]
 	KScale      []float32 // [1] or [KVHeads]
 	VScale      []float32 // [1] or [KVHeads]
+
+	KScales              HostTensor
+	VScales              HostTensor
+	OScale               []float32 // [1] or [QHeads]
+	BiasScale            []float32 // [QHeads], of each sequence if they are apart
+	Diagonals            []int32   // [batch]
+	Causal               []int32   // [batch]
+	Spans                []int32   // [batch, SpanCount, 2]
+	SpanCount            int64
+	AlibiBatchStride     int64
+	BiasScaleBatchStride int64
 }
 
 // Reference computes a call on the host with plain loops in double precision: the reference for results, never chosen
@@ -104,7 +118,8 @@ func Reference(problem *Problem, args *HostArgs) error {
 		int32s(args.QStarts), int32s(args.KVStarts), int32s(args.QLengths), int32s(args.KVLengths),
 		args.table(problem).bytes(), int32s(args.PageStarts),
 		floats(args.AlibiSlopes), floats(args.SinkLogits), floats(args.QScale), floats(args.KScale), floats(args.VScale),
-		failure), failure)
+		args.KScales.bytes(), args.VScales.bytes(), floats(args.OScale), floats(args.BiasScale), int32s(args.Diagonals),
+		int32s(args.Causal), int32s(args.Spans), failure), failure)
 }
 
 func int32s(values []int32) *C.int32_t {
@@ -178,7 +193,8 @@ func (t *hostTable) checkEntries(b, needed int64) error {
 
 func (a *HostArgs) numbers() *callNumbers {
 	return &callNumbers{batch: a.Batch, qLen: a.QLen, kvLen: a.KVLen, scale: a.Scale,
-		pageTableStride: a.PageTableStride, packedQ: len(a.QStarts) > 0, packedKV: len(a.KVStarts) > 0}
+		pageTableStride: a.PageTableStride, spanCount: a.SpanCount, alibiBatchStride: a.AlibiBatchStride,
+		biasBatchStride: a.BiasScaleBatchStride, packedQ: len(a.QStarts) > 0, packedKV: len(a.KVStarts) > 0}
 }
 
 // c leaves out all pointers, which C gets separately.
@@ -196,7 +212,9 @@ func (a *HostArgs) c(p *Problem) *C.sluice_args {
 	strides(ofRows, &a.LSE, &made.lse)
 	strides((*Tensor).put, &a.Bias, &made.bias)
 	strides((*Tensor).put, &a.Mask, &made.mask)
-	numbers.count(made, p, &a.Q, &a.K, &a.V, &a.O, &a.LSE)
+	numbers.putScales(&Tensor{View: a.KScales.View}, p.KScaleKind, &made.k_scales)
+	numbers.putScales(&Tensor{View: a.VScales.View}, p.VScaleKind, &made.v_scales)
+	numbers.count(made, p, []sized{&a.Q, &a.O, &a.LSE}, []sized{&a.K, &a.V, &a.KScales, &a.VScales})
 	return made
 }
 
@@ -208,7 +226,7 @@ func (a *HostArgs) check(p *Problem) error {
 		tensor *HostTensor
 		need   *need
 	}{{&a.Q, &needs.q}, {&a.K, &needs.k}, {&a.V, &needs.v}, {&a.O, &needs.o}, {&a.LSE, &needs.lse},
-		{&a.Bias, &needs.bias}, {&a.Mask, &needs.mask}} {
+		{&a.Bias, &needs.bias}, {&a.Mask, &needs.mask}, {&a.KScales, &needs.kScales}, {&a.VScales, &needs.vScales}} {
 		if err := pair.tensor.check(pair.need); err != nil {
 			return err
 		}
@@ -223,11 +241,17 @@ func (a *HostArgs) check(p *Problem) error {
 		{"q_lengths", batch, int64(len(a.QLengths)), "batch"},
 		{"kv_lengths", batch, int64(len(a.KVLengths)), "batch"},
 		{"page_starts", batch + 1, int64(len(a.PageStarts)), "batch + 1"},
-		{"alibi_slopes", int64(p.QHeads), int64(len(a.AlibiSlopes)), "q_heads"},
+		{"alibi_slopes", ofSequences(batch, a.AlibiBatchStride, p.QHeads), int64(len(a.AlibiSlopes)), "q_heads of all sequences"},
 		{"sink_logits", int64(p.QHeads), int64(len(a.SinkLogits)), "q_heads"},
 		{"q_scale", perHead(p.QScaleKind, p.QHeads), int64(len(a.QScale)), "number of scales"},
 		{"k_scale", perHead(p.KScaleKind, p.KVHeads), int64(len(a.KScale)), "number of scales"},
 		{"v_scale", perHead(p.VScaleKind, p.KVHeads), int64(len(a.VScale)), "number of scales"},
+		{"o_scale", perHead(p.OScaleKind, p.QHeads), int64(len(a.OScale)), "number of scales"},
+		{"bias_scale", ofSequences(batch, a.BiasScaleBatchStride, p.QHeads), int64(len(a.BiasScale)), "q_heads of all sequences"},
+		{"diagonals", batch, int64(len(a.Diagonals)), "batch"},
+		{"causal", batch, int64(len(a.Causal)), "batch"},
+		// -1 for a count that the library refuses.
+		{"spans", elements(batch, a.SpanCount, 2), int64(len(a.Spans)), "ends of all spans"},
 	}); err != nil {
 		return err
 	}
@@ -260,6 +284,16 @@ func perHead(kind ScaleKind, heads int32) int64 {
 		return int64(heads)
 	}
 	return 1
+}
+
+// ofSequences is the length of an array with numbers of `heads` heads for each sequence, `stride` elements apart; one
+// that no array has if it does not fit.
+func ofSequences(batch, stride int64, heads int32) int64 {
+	before := elements(batch-1, maximum(stride, 0)) // the library refuses a negative one before it reads
+	if before < 0 || before > math.MaxInt64-math.MaxInt32 {
+		return math.MaxInt64
+	}
+	return before + int64(heads)
 }
 
 func (a *HostArgs) table(p *Problem) *hostTable {

@@ -69,6 +69,29 @@ var runCases = []runCase{
 		p.HeadDimV = 512
 		paged(p, sluice.PageTableBlock, 16)
 	}), [][2]int{{1, 33}}, false},
+	{"dense_scales_per_token", problemOf(sluice.F16, 4, 2, 64, func(p *sluice.Problem) {
+		p.KScaleKind, p.VScaleKind = sluice.ScalePerToken, sluice.ScalePerToken
+	}), [][2]int{{9, 50}, {9, 50}}, false},
+	{"ragged_scales_per_token", problemOf(sluice.BF16, 4, 2, 64, func(p *sluice.Problem) {
+		p.Mode, p.KType, p.VType = sluice.ModeRagged, sluice.E4M3FNUZ, sluice.E4M3FNUZ
+		p.KScaleKind, p.VScaleKind = sluice.ScalePerToken, sluice.ScalePerToken
+	}), [][2]int{{5, 20}, {3, 47}}, true},
+	{"paged_scales_per_page_fp8_result", problemOf(sluice.F16, 4, 2, 128, func(p *sluice.Problem) {
+		paged(p, sluice.PageTableBlock, 16)
+		p.KType, p.VType, p.OType = sluice.E4M3FNUZ, sluice.E4M3FNUZ, sluice.E4M3FNUZ
+		p.KScaleKind, p.VScaleKind, p.OScaleKind = sluice.ScalePerPage, sluice.ScalePerPage, sluice.ScalePerHead
+	}), [][2]int{{4, 41}, {4, 18}}, false},
+	{"ragged_spans_diagonals", problemOf(sluice.F16, 2, 1, 64, func(p *sluice.Problem) {
+		p.Mode, p.MaskAlignment = sluice.ModeRagged, sluice.GivenDiagonal
+		p.Flags |= sluice.Spans | sluice.CausalBySequence
+	}), [][2]int{{20, 45}, {11, 30}, {33, 60}}, true},
+	{"dense_new_rows", problemOf(sluice.F16, 2, 1, 64, func(p *sluice.Problem) {
+		p.Flags |= sluice.BoolMask | sluice.MaskNewRows
+	}), [][2]int{{13, 40}, {9, 55}}, false},
+	{"dense_factors_slopes", problemOf(sluice.BF16, 4, 2, 64, func(p *sluice.Problem) {
+		p.Flags |= sluice.BiasScale | sluice.Alibi
+		p.BiasType = sluice.F16
+	}), [][2]int{{12, 33}, {12, 33}}, false},
 }
 
 // compare checks rows of o and lse, and that no other element of o was written.
@@ -99,7 +122,7 @@ func compare(t *testing.T, what string, c *runCase, made *placed, o, lse *tensor
 			near("lse", lse.array.value(lse.at(first, second, head, 0)), r.lse)
 		}
 	}
-	for at := int64(0); at < int64(len(o.array.bits16)); at++ {
+	for at := int64(0); at < o.array.length(); at++ {
 		if !written[at] && !math.IsNaN(o.array.value(at)) {
 			t.Fatalf("%s: element %d of o is written, but belongs to no row", what, at)
 		}

@@ -255,6 +255,10 @@ struct TensorView {
   static constexpr TensorView lse(float *data, int64_t batch, int64_t tokens, int64_t heads) noexcept {
     return {data, SLUICE_F32, {batch, tokens, heads, 1}, {tokens * heads, heads, 1, 0}};
   }
+  /** Scales of a paged K or V, F32, one per page and head: memory order [page, head]. */
+  static constexpr TensorView page_scales(float *data, int64_t pages, int64_t heads) noexcept {
+    return {data, SLUICE_F32, {pages, 1, heads, 1}, {heads, 0, 1, 0}};
+  }
 
   /**
    * The part [first, first + count) of a dimension, 0 to 3.

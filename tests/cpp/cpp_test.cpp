@@ -3,7 +3,10 @@
 
 #include <catch2/catch.hpp>
 
+#include <array>
+#include <cmath>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -140,6 +143,83 @@ TEST_CASE("An append through views stores the same as the reference", "[cpp]") {
   CHECK(sluice::reference_append(append).error().field() == "slots[1]");
 }
 
+TEST_CASE("A paged call with scales per page and spans of keys is computed as plain loops do", "[cpp]") {
+  const sluice::Context context = emulated();
+  constexpr int rows = 5, keys = 40, pages = 4, page_size = 16, heads = 2, dim = 64;
+  Buffer q(context, rows * heads * dim), k(context, pages * page_size * heads * dim),
+      v(context, pages * page_size * heads * dim), o(context, rows * heads * dim);
+  fill(q.host, 1), fill(k.host, 2), fill(v.host, 3);
+  const auto given = [&](auto numbers) { // float or int32_t
+    auto buffer = std::make_unique<Buffer>(context, sizeof numbers / 2);
+    std::memcpy(buffer->host.data(), &numbers, sizeof numbers);
+    buffer->upload();
+    return buffer;
+  };
+  const std::array<float, pages * heads> k_scales = {0.5F, 1, 0.25F, 2, 1.5F, 0.75F, 1, 1};
+  const std::array<float, pages * heads> v_scales = {2, 1, 0.5F, 3, 4, 0.25F, 1, 1};
+  const std::array<int32_t, 3> table = {2, 0, 1};
+  const std::array<int32_t, 4> spans = {0, 2, 36, 39};
+  const auto of_k = given(k_scales), of_v = given(v_scales), numbers = given(table), ends = given(spans),
+             length = given(int32_t(keys));
+  for (Buffer *buffer : {&q, &k, &v, &o})
+    buffer->upload();
+
+  sluice::Problem problem;
+  problem.flags = SLUICE_CAUSAL | SLUICE_SPANS;
+  problem.mode = SLUICE_MODE_PAGED;
+  problem.q_type = problem.k_type = problem.v_type = problem.o_type = SLUICE_F16;
+  problem.q_heads = problem.kv_heads = heads;
+  problem.head_dim_qk = problem.head_dim_v = dim;
+  problem.page_size = page_size;
+  problem.page_table_kind = SLUICE_PAGE_TABLE_BLOCK;
+  problem.k_scale_kind = problem.v_scale_kind = SLUICE_SCALE_PER_PAGE;
+  const auto call = [&](auto memory) {
+    sluice::Args args;
+    args.batch = 1;
+    args.q_len = rows;
+    args.kv_len = keys;
+    args.q = TensorView::bshd(memory(q), SLUICE_F16, 1, rows, heads, dim);
+    args.k = TensorView::pages_hnd(memory(k), SLUICE_F16, pages, page_size, heads, dim);
+    args.v = TensorView::pages_hnd(memory(v), SLUICE_F16, pages, page_size, heads, dim);
+    args.o = TensorView::bshd(memory(o), SLUICE_F16, 1, rows, heads, dim);
+    args.k_scales = TensorView::page_scales(static_cast<float *>(memory(*of_k)), pages, heads);
+    args.v_scales = TensorView::page_scales(static_cast<float *>(memory(*of_v)), pages, heads);
+    args.page_table = memory(*numbers);
+    args.page_table_stride = 3;
+    args.page_count = pages;
+    args.kv_lengths = static_cast<const int32_t *>(memory(*length));
+    args.spans = static_cast<const int32_t *>(memory(*ends));
+    args.span_count = 2;
+    return args;
+  };
+  context.plan(problem).value().run(call([](Buffer &buffer) { return buffer.device; })).value();
+  REQUIRE(context.hip<int(void *)>("hipStreamSynchronize")(nullptr) == 0);
+  o.download();
+  const std::vector<uint16_t> from_device = o.host;
+  sluice::reference(problem, call([](Buffer &buffer) -> void * { return buffer.host.data(); })).value();
+
+  size_t wrong = 0;
+  for (size_t at = 0; at < o.host.size(); ++at) {
+    const size_t i = at / dim / heads, h = at / dim % heads, e = at % dim;
+    double sum = 0, weighted = 0;
+    for (size_t j = 0; j < keys; ++j) {
+      const size_t own = keys - rows + i;
+      if (j > own && !(own >= 36 && j < 39)) continue;
+      const auto page = size_t(table[j / page_size]);
+      const size_t first = ((page * heads + h) * page_size + j % page_size) * dim;
+      double dot = 0;
+      for (size_t d = 0; d < dim; ++d)
+        dot += number(q.host[(i * heads + h) * dim + d]) * number(k.host[first + d]);
+      const double weight = std::exp(dot / 8 * double(k_scales[page * heads + h]));
+      sum += weight;
+      weighted += weight * double(v_scales[page * heads + h]) * number(v.host[first + e]);
+    }
+    wrong += std::abs(number(o.host[at]) - weighted / sum) > 0x1p-11 * weighted / sum * 1.000001;
+    wrong += std::abs(number(from_device[at]) - weighted / sum) > 0x1p-8;
+  }
+  CHECK(wrong == 0);
+}
+
 TEST_CASE("A failed call gives the reason, as a value and as an exception", "[cpp]") {
   const sluice::Context context = emulated();
   sluice::Problem problem;
@@ -270,6 +350,7 @@ TEST_CASE("Views compute the addresses of their elements", "[cpp]") {
   CHECK(TensorView::pages_nhd(memory, SLUICE_F32, 2, 3, 4, 8).stride == bshd.stride);
   CHECK(TensorView::pages_hnd(memory, SLUICE_F32, 2, 3, 4, 8).stride == bhsd.stride);
   CHECK(TensorView::lse(memory, 2, 3, 4).stride == std::array<int64_t, 4>{12, 4, 1, 0});
+  CHECK(TensorView::page_scales(memory, 5, 4).stride == std::array<int64_t, 4>{4, 0, 1, 0});
   CHECK(TensorView::bshd(memory, SLUICE_E5M2, 1, 2, 1, 8).slice(1, 1, 1).data ==
         reinterpret_cast<char *>(memory) + 8);
   const TensorView mask = {memory, 0, {2, 4, 3, 8}, {96, 24, 8, 1}}; // bytes
@@ -326,6 +407,7 @@ TEST_CASE("Kernels, devices and builds describe themselves", "[cpp]") {
   const uint32_t count = context.kernel_count().value();
   CHECK(count == sluice::build_info().value().kernel_count);
   CHECK(context.kernel(count - 1).value().name[0] != '\0');
+  CHECK(context.kernel(0).value().more_features[0] != '\0');
   CHECK(context.hip<int()>("hipNoSuchFunction") == nullptr);
   int plans = 0;
   context.set_trace([](const sluice_trace_record *, void *user) { ++*static_cast<int *>(user); }, &plans)

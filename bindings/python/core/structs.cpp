@@ -96,6 +96,7 @@ void bind_problem(nb::module_ &module) {
   SLUICE_FIELD(lse_base);
   SLUICE_FIELD(determinism);
   SLUICE_FIELD(workspace_ceiling_bytes);
+  SLUICE_FIELD(o_scale_kind);
 }
 
 void bind_args(nb::module_ &module) {
@@ -127,6 +128,16 @@ void bind_args(nb::module_ &module) {
   SLUICE_FIELD(page_count);
   SLUICE_FIELD(q_tokens);
   SLUICE_FIELD(kv_tokens);
+  SLUICE_FIELD(k_scales);
+  SLUICE_FIELD(v_scales);
+  SLUICE_FIELD(o_scale);
+  SLUICE_FIELD(bias_scale);
+  SLUICE_FIELD(diagonals);
+  SLUICE_FIELD(causal);
+  SLUICE_FIELD(spans);
+  SLUICE_FIELD(span_count);
+  SLUICE_FIELD(alibi_batch_stride);
+  SLUICE_FIELD(bias_scale_batch_stride);
 }
 
 void bind_launch(nb::module_ &module) {
@@ -243,6 +254,7 @@ void bind_answers(nb::module_ &module) {
     SLUICE_TEXT(features);
     SLUICE_TEXT(p_rounding);
     SLUICE_TEXT(chips);
+    SLUICE_TEXT(more_features);
   }
   {
     using Struct = sluice_plan_info;

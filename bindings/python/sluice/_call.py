@@ -11,7 +11,7 @@ from typing import Any, Mapping, Optional, Sequence, Tuple
 from . import _core
 from ._errors import InvalidArgument
 from ._problem import Problem, type_of
-from ._tensor import Tensor, tensor_of
+from ._tensor import Tensor, has_no_gaps, tensor_of
 from ._types import DType, Mode, PageTableKind, ScaleKind
 
 # (extent, what it is, whether more is allowed)
@@ -28,8 +28,8 @@ def at_least(extent: int, what: str) -> Extent:
 
 
 def checked(array: Any, field: str, place: str, dtype: Optional[DType], itemsize: int, extents: Sequence[Extent],
-            repeats: bool = False) -> Tensor:
-    """An array with these types and extents; `repeats`: an extent of 1 counts as any number."""
+            repeats: int = 0) -> Tensor:
+    """An array with these types and extents; `repeats`: in so many of the first ones, 1 counts as any number."""
     tensor = tensor_of(array, field)
     if tensor.place != place:
         raise InvalidArgument(f"{field} is in {tensor.place} memory; it must be in {place} memory", field)
@@ -40,7 +40,7 @@ def checked(array: Any, field: str, place: str, dtype: Optional[DType], itemsize
     if len(tensor.shape) != len(extents):
         raise InvalidArgument(f"{field} has {len(tensor.shape)} dimensions; it must have {len(extents)}", field)
     for i, (extent, (least, what, more)) in enumerate(zip(tensor.shape, extents)):
-        if extent == least or (more and extent > least) or (repeats and extent == 1):
+        if extent == least or (more and extent > least) or (i < repeats and extent == 1):
             continue
         raise InvalidArgument(f"{field}.shape[{i}] is {extent}; it must be {'at least ' if more else ''}{least} ({what})",
                               field)
@@ -168,6 +168,17 @@ class _Filler:
             extents.append(v.shape[0])
         elif self.arrays.get("v") is not None:
             raise InvalidArgument("v is given, but the problem has v_in_k; it must be None", "v")
+        for name in ("k", "v"):
+            field = f"{name}_scales"
+            if self.arrays.get(field) is None:
+                continue
+            if getattr(problem, f"{name}_scale_kind") == ScaleKind.PER_PAGE:
+                scales = self._tensor(field, DType.F32, [first[0], heads])
+                setattr(args, field, (scales.address, scales.strides[0], 0, scales.strides[1], 0))
+            else:
+                scales = self._tensor(field, DType.F32, [*first, heads])
+                setattr(args, field, c_tensor(scales, 3))
+            extents.append(scales.shape[0])
         if paged:
             args.page_count = min(extents)
         elif packed:
@@ -179,11 +190,12 @@ class _Filler:
         if given("bias") is not None:
             dtype = type_of(self.problem, "bias_type") if self.problem.bias_type is not None else DType.F32
             bias = checked(given("bias"), "bias", self.place, dtype, dtype.bytes,
-                           [*extents, at_least(self.kv_len, "keys")], repeats=True)
+                           [*extents, at_least(self.kv_len, "keys")], repeats=4)
             self.args.bias = c_tensor(bias, repeats=True)
         if given("mask") is not None:
+            keys = self.q_len if self.problem.mask_new_rows else self.kv_len
             mask = checked(given("mask"), "mask", self.place, None, 1,
-                           [*extents, at_least((self.kv_len + 7) // 8, "bytes of 8 keys")], repeats=True)
+                           [*extents, at_least((keys + 7) // 8, "bytes of 8 keys")], repeats=3)
             address, a, b, c, _ = c_tensor(mask, repeats=True)
             self.args.mask = (address, a, b, c, 1)
 
@@ -200,9 +212,13 @@ class _Filler:
         put("q_lengths", None, 4, lengths)
         put("kv_lengths", None, 4, lengths)
         q_heads, kv_heads = exactly(problem.q_heads, "q_heads"), exactly(problem.kv_heads, "kv_heads")
-        put("alibi_slopes", DType.F32, 4, q_heads)
+        args.alibi_slopes, args.alibi_batch_stride = self._of_heads("alibi_slopes")
+        args.bias_scale, args.bias_scale_batch_stride = self._of_heads("bias_scale")
         put("sink_logits", DType.F32, 4, q_heads)
-        for name, heads in (("q", q_heads), ("k", kv_heads), ("v", kv_heads)):
+        put("diagonals", None, 4, lengths)
+        put("causal", None, 4, lengths)
+        self._spans()
+        for name, heads in (("q", q_heads), ("k", kv_heads), ("v", kv_heads), ("o", q_heads)):
             kind = getattr(problem, f"{name}_scale_kind")
             put(f"{name}_scale", DType.F32, 4, heads if kind == ScaleKind.PER_HEAD else exactly(1, "one for the tensor"))
         table = self.arrays.get("page_table")
@@ -215,6 +231,25 @@ class _Filler:
         pages = -(-self.kv_len // problem.page_size) if problem.page_size else 0
         args.page_table, args.page_table_stride = block_table(table, self.place, itemsize, self.batch,
                                                               at_least(pages, "pages of kv_len keys"))
+
+    def _of_heads(self, field: str) -> Tuple[int, int]:
+        """Address and batch stride of numbers [q_heads], or [batch, q_heads] if sequences have their own."""
+        array, heads = self.arrays.get(field), exactly(self.problem.q_heads, "q_heads")
+        if array is None or len(tensor_of(array, field).shape) != 2:
+            return array_of(array, field, self.place, DType.F32, 4, heads), 0
+        found = checked(array, field, self.place, DType.F32, 4, [at_least(self.batch, "batch"), heads])
+        if found.strides[1] != 1 and found.shape[1] > 1:
+            raise InvalidArgument(f"{field} has a stride of {found.strides[1]} elements between heads; it must be 1", field)
+        return found.address, found.strides[0]
+
+    def _spans(self) -> None:
+        if self.arrays.get("spans") is None:
+            return
+        spans = checked(self.arrays["spans"], "spans", self.place, None, 4,
+                        [at_least(self.batch, "batch"), at_least(0, "spans"), exactly(2, "first key and end")])
+        if not has_no_gaps(spans):
+            raise InvalidArgument(f"spans has strides of {spans.strides} elements; they must have no gaps", "spans")
+        self.args.spans, self.args.span_count = spans.address, spans.shape[1]
 
 
 def call_args(problem: Problem, arrays: Arrays, shape: CallShape, scale: float, place: str) -> Any:

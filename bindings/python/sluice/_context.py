@@ -202,8 +202,10 @@ class Plan:
             q_len: Optional[int] = None, kv_len: Optional[int] = None, scale: float = 0.0, q_starts: Any = None,
             kv_starts: Any = None, q_lengths: Any = None, kv_lengths: Any = None, page_table: Any = None,
             page_starts: Any = None, bias: Any = None, mask: Any = None, alibi_slopes: Any = None,
-            sink_logits: Any = None, q_scale: Any = None, k_scale: Any = None, v_scale: Any = None, stream: Any = None,
-            workspace: Any = None, wait: Sequence[Wait] = (), signal: Any = None) -> None:
+            sink_logits: Any = None, q_scale: Any = None, k_scale: Any = None, v_scale: Any = None, k_scales: Any = None,
+            v_scales: Any = None, o_scale: Any = None, bias_scale: Any = None, diagonals: Any = None, causal: Any = None,
+            spans: Any = None, stream: Any = None, workspace: Any = None, wait: Sequence[Wait] = (),
+            signal: Any = None) -> None:
         """Enqueues one call and returns without waiting; nothing is copied and nothing allocated on the device.
 
         Arrays are Tensors, Buffers, torch tensors, or anything with DLPack or __cuda_array_interface__, in the memory of
@@ -215,8 +217,14 @@ class Plan:
             lse  [batch, rows, q_heads], F32
             k, v in pages                               [pages, page_size, kv_heads, dim]; with k_pack K is
                                                         [pages, page_size, kv_heads, dim / k_pack, k_pack]
-            bias, mask                                  [batch, q_heads, rows, keys, or bytes of 8 keys]; an extent of 1 is
-                                                        the same for all
+            bias, mask                                  [batch, q_heads, rows, keys, or bytes of 8 keys]; an extent of 1
+                                                        (but not of bytes) is the same for all
+            k_scales, v_scales                          F32, [batch, keys, kv_heads]; in pages [pages, page_size, kv_heads],
+                                                        and per page [pages, kv_heads]
+            alibi_slopes, bias_scale                    F32, [q_heads], or [batch, q_heads]
+            q_scale, k_scale, v_scale, o_scale          F32, [1] or [heads]; sink_logits [q_heads]
+            diagonals, causal                           int32, [batch]
+            spans                                       int32, [batch, spans, 2]: first key, and the one after the last
             starts [batch + 1], lengths [batch]         int32; page_table [batch, pages], or for CSR [entries]
 
         Args:
@@ -234,7 +242,8 @@ class Plan:
         arrays = {"q": q, "k": k, "v": v, "o": o, "lse": lse, "q_starts": q_starts, "kv_starts": kv_starts,
                   "q_lengths": q_lengths, "kv_lengths": kv_lengths, "page_table": page_table, "page_starts": page_starts,
                   "bias": bias, "mask": mask, "alibi_slopes": alibi_slopes, "sink_logits": sink_logits,
-                  "q_scale": q_scale, "k_scale": k_scale, "v_scale": v_scale}
+                  "q_scale": q_scale, "k_scale": k_scale, "v_scale": v_scale, "k_scales": k_scales, "v_scales": v_scales,
+                  "o_scale": o_scale, "bias_scale": bias_scale, "diagonals": diagonals, "causal": causal, "spans": spans}
         args = call_args(self.problem, arrays, CallShape(batch, q_len, kv_len), scale, "device")
         self._core.run(args, launch_of(stream, workspace, signal), [one._c() for one in wait])
 

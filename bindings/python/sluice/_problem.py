@@ -16,6 +16,10 @@ _FLAGS = {
     "bool_mask": 1 << 6,
     "page_index_64": 1 << 7,
     "v_in_k": 1 << 8,
+    "mask_new_rows": 1 << 9,
+    "spans": 1 << 11,
+    "causal_by_sequence": 1 << 12,
+    "bias_scale": 1 << 14,
 }
 _HAS_WINDOW_LEFT, _HAS_WINDOW_RIGHT = 1 << 2, 1 << 3
 
@@ -67,6 +71,17 @@ class Problem:
     max_kv_len: int = 0
     max_q_tokens: int = 0
     workspace_ceiling_bytes: int = 0
+
+    mask_new_rows: bool = False
+    """With bool_mask: it covers only a sequence's newest keys, as many as it has rows; those before are not masked."""
+    spans: bool = False
+    """Spans of keys see each other in both directions."""
+    causal_by_sequence: bool = False
+    """Each sequence says whether it is causal; not with causal."""
+    bias_scale: bool = False
+    """With bias_type: the bias is multiplied by a factor per query head."""
+    o_scale_kind: ScaleKind = ScaleKind.NONE
+    """Of the scales that an FP8 O is divided by."""
 
     def __post_init__(self) -> None:
         set_field = object.__setattr__

@@ -34,14 +34,15 @@ class Mode(enum.IntEnum):
 
 
 class MaskAlignment(enum.IntEnum):
-    """Which corner of the score matrix the diagonal of the mask touches."""
+    """Where the diagonal of the mask is."""
 
     BOTTOM_RIGHT = 0
     TOP_LEFT = 1
+    GIVEN_DIAGONAL = 2
 
 
 class ScaleKind(enum.IntEnum):
-    """Granularity of the scales that values are multiplied with."""
+    """Granularity of the scales that values are multiplied with. Q and O have none per token or page."""
 
     NONE = 0
     PER_TENSOR = 1

@@ -3,8 +3,9 @@
 Tensors are on a ROCm device, where nothing is copied, or on the CPU, where the emulator computes. Inference only,
 without a backward pass. Unsupported calls raise sluice.Unsupported with the field and the nearest supported value.
 
-q_descale, k_descale and v_descale belong to tensors of float8_e4m3fnuz: F32, one for the tensor or one for each head.
-The kernels multiply by them. O of FP8 queries is bfloat16.
+alibi_slopes are F32, [heads] or [batch, heads]. q_descale, k_descale and v_descale belong to tensors of
+float8_e4m3fnuz: F32, one for the tensor or one for each head. The kernels multiply by them. O of FP8 queries is
+bfloat16.
 """
 
 from __future__ import annotations

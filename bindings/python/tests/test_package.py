@@ -162,6 +162,190 @@ class Runs(unittest.TestCase):
         numpy.testing.assert_array_equal(o.bits(), wanted.bits())
 
 
+class MasksAndScales(unittest.TestCase):
+    """What problems have since ABI 1.1: the device and the library's reference, against loops in double precision."""
+
+    BATCH, ROWS, KEYS, HEADS, KV_HEADS, DIM = 2, 9, 40, 4, 2, 64
+    ALL = numpy.ones((ROWS, KEYS), bool)
+
+    def attend(self, b, h, sees, score=lambda s: s, of_v=1.0):
+        """O [rows, dim] of a head: `score` changes the scores [rows, keys], and `of_v` are scales of V's rows."""
+        q, k, v = (x[b, :, h * x.shape[2] // self.HEADS].astype(numpy.float64) for x in self.values)
+        weight = numpy.where(sees, numpy.exp(score(q @ k.T / numpy.sqrt(self.DIM))), 0)
+        return weight @ (v * numpy.reshape(of_v, (-1, 1))) / weight.sum(1, keepdims=True)
+
+    def check(self, wanted, problem, arrays, o_type="f16", last_place=2.0 ** -11):
+        """Runs a call on both sides; `wanted` is O of a sequence and head."""
+        shapes = [(self.ROWS, self.HEADS), (self.KEYS, self.KV_HEADS), (self.KEYS, self.KV_HEADS)]
+        on_device = [CONTEXT.array(normal(self.BATCH, *shape, self.DIM, seed=i), "f16") for i, shape in enumerate(shapes)]
+        self.values = [x.numpy() for x in on_device]
+        problem = sluice.Problem("f16", self.HEADS, self.KV_HEADS, self.DIM, o_type=o_type, **problem)
+        o, of_host = (CONTEXT.empty((self.BATCH, self.ROWS, self.HEADS, self.DIM), o_type) for _ in range(2))
+        types = {"f": "f32", "i": "int32", "u": "uint8"}
+        CONTEXT.plan(problem).run(*on_device, o, **{
+            name: CONTEXT.array(array, types[array.dtype.kind]) for name, array in arrays.items()})
+        bits = o.bits().copy()  # of the right type; all of it is overwritten
+        plain = sluice.Tensor(bits.ctypes.data, bits.shape, tuple(step // bits.itemsize for step in bits.strides),
+                              problem.o_type, bits.itemsize, "host", bits)
+        bits.fill(0)
+        sluice.reference(problem, *self.values, plain, **arrays)
+        of_host.copy_bits_from(plain)
+        wanted = numpy.stack([numpy.stack([wanted(b, h) for h in range(self.HEADS)], 1) for b in range(self.BATCH)])
+        wanted = numpy.clip(wanted, -240, 240) if o_type == "e4m3fnuz" else wanted
+        rounding = last_place * numpy.abs(wanted) * 1.000001
+        # Half of the last place of the smallest numbers. P is rounded too, by at most 2^-10 of a sum of |P V|.
+        for found, allowed in ((of_host, 2.0 ** -11 if o_type == "e4m3fnuz" else 2.0 ** -24), (o, self.largest(wanted))):
+            error = numpy.abs(found.numpy().astype(numpy.float64) - wanted)
+            self.assertTrue((error <= rounding + allowed).all(), (error - rounding).max())
+
+    def largest(self, wanted):
+        """The most that rounding P may change of each head."""
+        return 2.0 ** -8 * numpy.abs(wanted).max((0, 1, 3), keepdims=True)
+
+    def test_scales_of_tokens(self):
+        token = sluice.ScaleKind.PER_TOKEN
+        k_scales, v_scales = (numpy.abs(normal(self.BATCH, self.KEYS, self.KV_HEADS, seed=i)) + 0.25 for i in (5, 6))
+        self.check(lambda b, h: self.attend(b, h, self.ALL, lambda s: s * k_scales[b, :, h // 2], v_scales[b, :, h // 2]),
+                   {"k_scale_kind": token, "v_scale_kind": token}, {"k_scales": k_scales, "v_scales": v_scales})
+
+    def test_scales_of_tokens_of_sequences_one_after_the_other(self):
+        token = sluice.ScaleKind.PER_TOKEN
+        q, k, v = normal(2, 3, 2, 8), normal(2, 5, 1, 8, seed=1), normal(2, 5, 1, 8, seed=2)
+        scales = numpy.abs(normal(2, 5, 1, seed=3))
+        results = []
+        for mode, rows, starts in ((sluice.Mode.DENSE, lambda x: x, {}), (
+                sluice.Mode.RAGGED, lambda x: x.reshape(-1, *x.shape[2:]),
+                {"q_starts": numpy.array([0, 3, 6], numpy.int32), "kv_starts": numpy.array([0, 5, 10], numpy.int32)})):
+            problem = sluice.Problem("f32", 2, 1, 8, mode=mode, k_scale_kind=token, v_scale_kind=token, max_q_len=3, max_kv_len=5)
+            o = rows(numpy.zeros((2, 3, 2, 8), numpy.float32))
+            sluice.reference(problem, rows(q), rows(k), rows(v), o, k_scales=rows(scales), v_scales=rows(scales[:, ::-1].copy()),
+                             **starts)
+            results.append(o.reshape(2, 3, 2, 8))
+        numpy.testing.assert_array_equal(*results)
+        self.assertGreater(numpy.abs(results[0]).min(), 0)
+
+    def test_scales_of_pages(self):
+        page = sluice.ScaleKind.PER_PAGE
+        table, lengths = numpy.array([[2, 0, 5], [4, 1, 3]], numpy.int32), numpy.array([40, 33], numpy.int32)
+        problem = sluice.Problem("bf16", 4, 2, 64, k_type="e4m3fnuz", mode=sluice.Mode.PAGED, page_size=16, max_kv_len=48,
+                                 page_table_kind=sluice.PageTableKind.BLOCK, k_scale_kind=page, v_scale_kind=page)
+        q = CONTEXT.array(normal(2, 3, 4, 64), "bf16")
+        k, v = (CONTEXT.array(normal(6, 16, 2, 64, seed=i), "e4m3fnuz") for i in (1, 2))
+        k_scales, v_scales = (CONTEXT.array(numpy.abs(normal(6, 2, seed=i)) + 0.25, "f32") for i in (3, 4))
+        o = CONTEXT.empty((2, 3, 4, 64), "bf16")
+        CONTEXT.plan(problem).run(q, k, v, o, page_table=CONTEXT.array(table, "int32"), k_scales=k_scales,
+                                  v_scales=v_scales, kv_lengths=CONTEXT.array(lengths, "int32"))
+        for b, length in enumerate(lengths):
+            keys, values = ((x.numpy() * scales.numpy()[:, None, :, None])[table[b]].reshape(48, 2, 64)[:length]
+                            for x, scales in ((k, k_scales), (v, v_scales)))
+            for h in range(4):
+                weight = numpy.exp(q.numpy()[b, :, h].astype(numpy.float64) @ keys[:, h // 2].T / 8)
+                wanted = weight @ values[:, h // 2] / weight.sum(1, keepdims=True)
+                self.assertLess(numpy.abs(o.numpy()[b, :, h] - wanted).max(), 2.0 ** -7 * numpy.abs(wanted).max())
+
+    def test_an_fp8_result_with_scales(self):
+        o_scale = numpy.array([0.25, 0.01, 0.001, 1], numpy.float32)
+        self.check(lambda b, h: self.attend(b, h, self.ALL) / o_scale[h], {"o_scale_kind": sluice.ScaleKind.PER_HEAD},
+                   {"o_scale": o_scale}, "e4m3fnuz", 2.0 ** -4)
+
+    def test_diagonals_and_spans_of_causal_sequences(self):
+        diagonals, causal = numpy.array([5, 20], numpy.int32), numpy.array([1, 0], numpy.int32)
+        spans = numpy.array([[[2, 9], [11, 30]], [[0, 0], [15, 26]]], numpy.int32)
+
+        def sees(b):
+            place, key = diagonals[b] + numpy.arange(self.ROWS)[:, None], numpy.arange(self.KEYS)[None, :]
+            together = numpy.zeros((self.ROWS, self.KEYS), bool)
+            for first, end in spans[b]:
+                together |= (first <= place) & (place < end) & (first <= key) & (key < end)
+            in_place = (key >= place - 3) & ((key <= place) if causal[b] else True)
+            return in_place | together
+
+        self.check(lambda b, h: self.attend(b, h, sees(b)),
+                   {"mask_alignment": sluice.MaskAlignment.GIVEN_DIAGONAL, "spans": True, "causal_by_sequence": True,
+                    "window_left": 3}, {"diagonals": diagonals, "causal": causal, "spans": spans})
+
+    def test_a_mask_of_new_rows(self):
+        bits = numpy.random.default_rng(8).integers(0, 256, (self.BATCH, 1, self.ROWS, 2)).astype(numpy.uint8)
+        sees = numpy.ones((self.BATCH, self.ROWS, self.KEYS), bool)
+        sees[:, :, -self.ROWS:] = numpy.unpackbits(bits[:, 0], axis=2, bitorder="little")[:, :, :self.ROWS]
+        self.check(lambda b, h: self.attend(b, h, sees[b]), {"bool_mask": True, "mask_new_rows": True}, {"mask": bits})
+
+    def test_factors_and_slopes(self):
+        distance = numpy.abs(numpy.arange(self.KEYS - self.ROWS, self.KEYS)[:, None] - numpy.arange(self.KEYS)[None, :])
+        bias = normal(1, 1, self.ROWS, self.KEYS, seed=9)
+        for shape in ((self.BATCH, self.HEADS), (self.HEADS,)):
+            factors, slopes = normal(*shape, seed=10), numpy.abs(normal(*shape, seed=11)) / 8
+            factor, slope = (numpy.broadcast_to(x, (self.BATCH, self.HEADS)) for x in (factors, slopes))
+
+            def wanted(b, h, factor=factor, slope=slope):
+                return self.attend(b, h, self.ALL, lambda s: s + factor[b, h] * bias[0, 0] - slope[b, h] * distance)
+
+            self.check(wanted, {"bias_type": "f32", "bias_scale": True, "alibi": True},
+                       {"bias": bias, "bias_scale": factors, "alibi_slopes": slopes})
+
+    def test_refusals(self):
+        page, token, head = sluice.ScaleKind.PER_PAGE, sluice.ScaleKind.PER_TOKEN, sluice.ScaleKind.PER_HEAD
+        invalid = sluice.InvalidArgument
+        for fields, kind, field, message in (
+                ({"k_scale_kind": page}, invalid, "k_scale_kind", "SLUICE_MODE_PAGED"),
+                ({"q_scale_kind": token}, sluice.Unsupported, "q_scale_kind", "q_scale_kind is 3"),
+                ({"o_scale_kind": head}, invalid, "o_scale_kind", "unless o_type is e4m3fnuz"),
+                ({"mask_new_rows": True}, invalid, "flags", "lacks SLUICE_BOOL_MASK"),
+                ({"causal": True, "causal_by_sequence": True}, invalid, "flags", "at most one"),
+                ({"bias_scale": True}, invalid, "flags", "bias_type is 0")):
+            with self.subTest(message), self.assertRaisesRegex(kind, message) as caught:
+                CONTEXT.query_support(sluice.Problem("f16", 4, 2, 64, **fields))
+            self.assertEqual(caught.exception.field, field)
+
+        def floats(*shape):
+            return CONTEXT.array(numpy.ones(shape), "f32")
+
+        def ints(*shape):
+            return CONTEXT.array(numpy.zeros(shape, numpy.int32), "int32")
+
+        scaled = {"k_scale_kind": token}
+        for fields, arrays, field, message in (
+                (scaled, {}, "k_scales.data", "k_scales.data is NULL"),
+                (scaled, {"k_scales": floats(2, 39, 2)}, "k_scales", "k_scales.shape[1] is 39; it must be at least 40"),
+                (scaled, {"k_scales": floats(2, 40, 4)}, "k_scales", "k_scales.shape[2] is 4; it must be 2 (kv_heads)"),
+                (scaled, {"k_scales": zeros(2, 40, 2)}, "k_scales", "k_scales is of BF16; it must be of F32"),
+                ({}, {"v_scales": floats(2, 40, 2)}, "v_scales.data", "v_scale_kind is not PER_TOKEN or PER_PAGE"),
+                ({}, {"diagonals": ints(2)}, "diagonals", "mask_alignment"),
+                ({}, {"causal": ints(1)}, "causal", "causal.shape[0] is 1; it must be at least 2 (batch)"),
+                ({}, {"spans": ints(2, 3)}, "spans", "spans has 2 dimensions; it must have 3"),
+                ({}, {"spans": ints(2, 3, 3)}, "spans", "spans.shape[2] is 3; it must be 2"),
+                ({"spans": True}, {"spans": ints(1, 3, 2)}, "spans", "spans.shape[0] is 1; it must be at least 2 (batch)"),
+                ({"spans": True}, {"spans": ints(2, 2, 3).permute(0, 2, 1)}, "spans", "they must have no gaps"),
+                ({"spans": True}, {}, "spans", "spans is NULL"),
+                ({"alibi": True}, {"alibi_slopes": floats(1, 4)}, "alibi_slopes", "must be at least 2 (batch)"),
+                ({"alibi": True}, {"alibi_slopes": floats(2, 3)}, "alibi_slopes", "must be 4 (q_heads)"),
+                ({"alibi": True}, {"alibi_slopes": floats(4, 2).permute(1, 0)}, "alibi_slopes", "between heads; it must be 1"),
+                ({}, {"bias_scale": floats(4)}, "bias_scale", "lack SLUICE_BIAS_SCALE"),
+                ({}, {"o_scale": floats(1)}, "o_scale", "o_scale_kind is SLUICE_SCALE_NONE"),
+                ({"bool_mask": True, "mask_new_rows": True}, {"mask": CONTEXT.empty((2, 1, 9, 1), "uint8")}, "mask",
+                 "mask.shape[3] is 1; it must be at least 2")):
+            with self.subTest(message), self.assertRaises(invalid) as caught:
+                problem = sluice.Problem("bf16", 4, 2, 64, **fields)
+                CONTEXT.plan(problem).run(zeros(2, 9, 4, 64), zeros(2, 40, 2, 64), zeros(2, 40, 2, 64), zeros(2, 9, 4, 64),
+                                          **arrays)
+            self.assertEqual(caught.exception.field, field)
+            self.assertIn(message, str(caught.exception))
+
+    def test_page_numbers_stay_within_scales(self):
+        """Scales count as pages: no page number leads out of them."""
+        page = sluice.ScaleKind.PER_PAGE
+        problem = sluice.Problem("f32", 1, 1, 8, mode=sluice.Mode.PAGED, page_size=16, max_kv_len=16,
+                                 page_table_kind=sluice.PageTableKind.BLOCK, k_scale_kind=page)
+        arrays = {"page_table": numpy.array([[1]], numpy.int32), "kv_lengths": numpy.array([3], numpy.int32)}
+        rows, pages = numpy.ones((1, 1, 1, 8), numpy.float32), numpy.ones((2, 16, 1, 8), numpy.float32)
+        sluice.reference(problem, rows, pages, pages, rows.copy(), k_scales=numpy.ones((2, 1), numpy.float32), **arrays)
+        with self.assertRaisesRegex(sluice.InvalidArgument, "page_count, which is 1"):
+            sluice.reference(problem, rows, pages, pages, rows.copy(), k_scales=numpy.ones((1, 1), numpy.float32), **arrays)
+
+    def test_kernels_list_these_features(self):
+        self.assertTrue(any("spans" in kernel.more_features for kernel in CONTEXT.kernels()))
+
+
 class Values(unittest.TestCase):
     """Conversions, against the definition of each type."""
 

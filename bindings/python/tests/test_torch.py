@@ -129,6 +129,11 @@ class FlashAttention(Case):
         distance = (torch.arange(9)[:, None] + 21 - torch.arange(30)[None, :]).abs()
         wanted = torch.einsum("bhij,bjhd->bihd", (scores - slopes[:, None, None] * distance).softmax(-1), v.double())
         self.check(st.flash_attn_func(q, k, v, alibi_slopes=slopes), wanted, v)
+        # Sequences with their own slopes.
+        q, k, v, scores = (torch.cat([x, x]) for x in (q, k, v, scores))
+        slopes = torch.tensor([[0.5, 0.125], [0.0625, 0.75]])
+        wanted = torch.einsum("bhij,bjhd->bihd", (scores - slopes[..., None, None] * distance).softmax(-1), v.double())
+        self.check(st.flash_attn_func(q, k, v, alibi_slopes=slopes), wanted, v)
 
     def test_varlen(self):
         q_lengths, k_lengths = (5, 1, 40), (30, 64, 40)

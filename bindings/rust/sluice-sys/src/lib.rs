@@ -205,12 +205,23 @@ pub const SLUICE_BOOL_MASK: u32 = 1 << 6;
 pub const SLUICE_PAGE_INDEX_64: u32 = 1 << 7;
 /// V is the first head_dim_v elements of each row of K, and sluice_args::v is zero.
 pub const SLUICE_V_IN_K: u32 = 1 << 8;
+/// With SLUICE_BOOL_MASK: the mask covers only the newest q_len\[b\] keys, and the keys before them are not
+/// masked (drafts as a tree).
+pub const SLUICE_MASK_NEW_ROWS: u32 = 1 << 9;
+/// Spans of keys that see each other in both directions (images in text); sluice_args::spans.
+pub const SLUICE_SPANS: u32 = 1 << 11;
+/// Each sequence says whether it is causal; sluice_args::causal.
+pub const SLUICE_CAUSAL_BY_SEQUENCE: u32 = 1 << 12;
+/// With bias_type: the bias is multiplied by a factor per query head; sluice_args::bias_scale.
+pub const SLUICE_BIAS_SCALE: u32 = 1 << 14;
 
-// sluice_mask_alignment: Which corner of the score matrix the diagonal of the mask touches.
+// sluice_mask_alignment: Where the diagonal of the mask is.
 /// The last row sees the last key: rows are the newest tokens.
 pub const SLUICE_BOTTOM_RIGHT: u32 = 0;
 /// Row 0 sees key 0.
 pub const SLUICE_TOP_LEFT: u32 = 1;
+/// Each sequence says at which key; sluice_args::diagonals.
+pub const SLUICE_GIVEN_DIAGONAL: u32 = 2;
 
 // sluice_scale_kind: Granularity of the scales that values are multiplied with.
 /// Values are used as stored.
@@ -219,9 +230,9 @@ pub const SLUICE_SCALE_NONE: u32 = 0;
 pub const SLUICE_SCALE_PER_TENSOR: u32 = 1;
 /// One per head of the tensor.
 pub const SLUICE_SCALE_PER_HEAD: u32 = 2;
-/// One per token and head.
+/// One per token and head: k_scales and v_scales of sluice_args.
 pub const SLUICE_SCALE_PER_TOKEN: u32 = 3;
-/// One per page and head.
+/// One per page and head, in the same arrays; SLUICE_MODE_PAGED only.
 pub const SLUICE_SCALE_PER_PAGE: u32 = 4;
 
 // sluice_page_table_kind: How a paged KV cache names its pages.
@@ -261,7 +272,7 @@ pub struct sluice_problem {
     pub k_type: u32,
     /// sluice_dtype of V; required.
     pub v_type: u32,
-    /// sluice_dtype of O: F16, BF16 or F32; required.
+    /// sluice_dtype of O: F16, BF16, F32 or E4M3FNUZ; required.
     pub o_type: u32,
     /// Query heads, a multiple of kv_heads; required.
     pub q_heads: i32,
@@ -309,6 +320,10 @@ pub struct sluice_problem {
     pub determinism: u32,
     /// Use only kernels that need at most this; 0: any.
     pub workspace_ceiling_bytes: u64,
+    /// NONE, PER_TENSOR or PER_HEAD (of Q); NONE unless O is FP8.
+    pub o_scale_kind: u32,
+    /// Must be 0.
+    pub reserved: u32,
 }
 
 /// Result of sluice_query_support.
@@ -364,6 +379,8 @@ pub struct sluice_kernel_info {
     pub p_rounding: [c_char; 16],
     /// Chips that it has machine code for, separated by commas.
     pub chips: [c_char; 64],
+    /// Features that `features` has no room for: those since ABI 1.1.
+    pub more_features: [c_char; 256],
 }
 
 /// A problem with its kernel chosen and loaded.
@@ -472,6 +489,26 @@ pub struct sluice_args {
     pub q_tokens: i64,
     /// With kv_starts: rows of k and v; 0: unknown.
     pub kv_tokens: i64,
+    /// Scales of K per token or page; else all zero.
+    pub k_scales: sluice_tensor,
+    /// Scales of V per token or page; else all zero.
+    pub v_scales: sluice_tensor,
+    /// \[1\] or \[q_heads\], by o_scale_kind: O is divided by it.
+    pub o_scale: *const f32,
+    /// \[q_heads\], with SLUICE_BIAS_SCALE.
+    pub bias_scale: *const f32,
+    /// \[batch\]: the key on row 0's diagonal, with SLUICE_GIVEN_DIAGONAL.
+    pub diagonals: *const i32,
+    /// \[batch\]: not 0 for causal sequences, with SLUICE_CAUSAL_BY_SEQUENCE.
+    pub causal: *const i32,
+    /// With SLUICE_SPANS.
+    pub spans: *const i32,
+    /// Spans of each sequence.
+    pub span_count: i64,
+    /// From one sequence's alibi_slopes to the next one's; 0: shared.
+    pub alibi_batch_stride: i64,
+    /// The same for bias_scale.
+    pub bias_scale_batch_stride: i64,
 }
 
 // sluice_dependency_kind: Kind of a dependency.

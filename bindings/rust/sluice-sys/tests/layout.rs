@@ -64,14 +64,15 @@ fn rust_layouts() -> Numbers {
             struct_size, flags, mode, q_type, k_type, v_type, o_type, q_heads, kv_heads, head_dim_qk,
             head_dim_v, max_batch, max_q_len, max_kv_len, max_q_tokens, mask_alignment, window_left,
             window_right, sink_tokens, soft_cap, bias_type, q_scale_kind, k_scale_kind, v_scale_kind,
-            page_size, page_table_kind, k_pack, lse_base, determinism, workspace_ceiling_bytes
+            page_size, page_table_kind, k_pack, lse_base, determinism, workspace_ceiling_bytes,
+            o_scale_kind, reserved
         }
         sluice_support {
             struct_size, workspace_alignment, workspace_bytes, pointer_alignment, stride_multiple, kernel
         }
         sluice_kernel_info {
             struct_size, dtype, head_dim_qk, head_dim_v, tile_q, tile_kv, waves, threads, lds_bytes,
-            kernarg_bytes, name, operation, features, p_rounding, chips
+            kernarg_bytes, name, operation, features, p_rounding, chips, more_features
         }
         sluice_plan_info {
             struct_size, tile_q, tile_kv, waves, lds_bytes, workspace_alignment, workspace_bytes, max_grid,
@@ -81,7 +82,9 @@ fn rust_layouts() -> Numbers {
         sluice_args {
             struct_size, flags, batch, q_len, kv_len, scale, q, k, v, o, lse, q_starts, kv_starts,
             q_lengths, kv_lengths, page_table, page_table_stride, page_starts, bias, mask, alibi_slopes,
-            sink_logits, q_scale, k_scale, v_scale, page_count, q_tokens, kv_tokens
+            sink_logits, q_scale, k_scale, v_scale, page_count, q_tokens, kv_tokens, k_scales, v_scales,
+            o_scale, bias_scale, diagonals, causal, spans, span_count, alibi_batch_stride,
+            bias_scale_batch_stride
         }
         sluice_dependency { kind, reserved, event, stream }
         sluice_launch {
@@ -144,8 +147,13 @@ fn rust_constants() -> Numbers {
         SLUICE_BOOL_MASK,
         SLUICE_PAGE_INDEX_64,
         SLUICE_V_IN_K,
+        SLUICE_MASK_NEW_ROWS,
+        SLUICE_SPANS,
+        SLUICE_CAUSAL_BY_SEQUENCE,
+        SLUICE_BIAS_SCALE,
         SLUICE_BOTTOM_RIGHT,
         SLUICE_TOP_LEFT,
+        SLUICE_GIVEN_DIAGONAL,
         SLUICE_SCALE_NONE,
         SLUICE_SCALE_PER_TENSOR,
         SLUICE_SCALE_PER_HEAD,

@@ -50,6 +50,39 @@ impl<M: Memory> PageNumbers<'_, M> {
     }
 }
 
+/// A tensor that a call does not have.
+const NO_TENSOR: sys::sluice_tensor = sys::sluice_tensor { data: std::ptr::null_mut(), stride: [0; 4] };
+
+/// A number that the header has as int64_t.
+fn int_64(field: &str, value: usize) -> Result<i64> {
+    i64::try_from(value)
+        .map_err(|_| Error::invalid(field, format!("{field} is {value}; it must be at most {}", i64::MAX)))
+}
+
+/// Scales of K or V, one for each row of a head or for all rows of a page. `keys` are the extents of rows with one
+/// element.
+fn key_scales<M: Memory>(
+    name: &str,
+    scales: &Option<Tensor<M>>,
+    kind: u32,
+    keys: [Extent; 4],
+) -> Result<sys::sluice_tensor> {
+    let view = match scales {
+        None => return Ok(NO_TENSOR),
+        Some(scales) => &scales.view,
+    };
+    let [outer, inner, heads, one] = keys;
+    match kind {
+        sys::SLUICE_SCALE_PER_TOKEN => view.checked(name, Some(Dtype::F32), 0, [outer, inner, heads, one]),
+        sys::SLUICE_SCALE_PER_PAGE => {
+            let mut raw = view.checked(name, Some(Dtype::F32), 0, [outer, one, heads, one])?;
+            raw.stride[1] = 0; // all rows of a page share the only one
+            Ok(raw)
+        }
+        _ => Ok(view.raw()), // refused by the library
+    }
+}
+
 /// Table, stride and starts, as in three structs of the header.
 pub(crate) struct RawTable {
     pub(crate) pages: *const c_void,
@@ -69,10 +102,7 @@ impl<'a, M: Memory> PageTable<'a, M> {
         let pages = self.pages().raw();
         match self {
             PageTable::Block { stride, .. } => {
-                let stride = i64::try_from(*stride).map_err(|_| {
-                    let message = format!("page_table_stride is {stride}; it must be at most {}", i64::MAX);
-                    Error::invalid("page_table_stride", message)
-                })?;
+                let stride = int_64("page_table_stride", *stride)?;
                 Ok(RawTable { pages, stride, starts: std::ptr::null() })
             }
             PageTable::Csr { starts, .. } => Ok(RawTable {
@@ -130,6 +160,26 @@ pub struct Args<'a, M: Memory> {
     pub k_scale: Option<Array<'a, f32, M>>,
     /// \[1\] or \[kv_heads\].
     pub v_scale: Option<Array<'a, f32, M>>,
+    /// Scales of K per token, F32, laid out as K with rows of one element; per page \[page, 1, kv_heads, 1\].
+    pub k_scales: Option<Tensor<'a, M>>,
+    /// Scales of V per token or page, laid out as `k_scales`.
+    pub v_scales: Option<Tensor<'a, M>>,
+    /// \[1\] or \[q_heads\]: O is divided by it.
+    pub o_scale: Option<Array<'a, f32, M>>,
+    /// \[q_heads\]: the bias is multiplied by it.
+    pub bias_scale: Option<Array<'a, f32, M>>,
+    /// \[batch\]: the key on row 0's diagonal.
+    pub diagonals: Option<Array<'a, i32, M>>,
+    /// \[batch\]: not 0 for causal sequences.
+    pub causal: Option<Array<'a, i32, M>>,
+    /// \[batch, span_count, 2\]: the first key of a span, and the one after its last.
+    pub spans: Option<Array<'a, i32, M>>,
+    /// Spans of each sequence.
+    pub span_count: usize,
+    /// Elements from one sequence's `alibi_slopes` to the next one's; 0: all sequences share them.
+    pub alibi_batch_stride: usize,
+    /// The same for `bias_scale`.
+    pub bias_scale_batch_stride: usize,
 }
 
 impl<'a, M: Memory> Args<'a, M> {
@@ -163,6 +213,16 @@ impl<'a, M: Memory> Args<'a, M> {
             q_scale: None,
             k_scale: None,
             v_scale: None,
+            k_scales: None,
+            v_scales: None,
+            o_scale: None,
+            bias_scale: None,
+            diagonals: None,
+            causal: None,
+            spans: None,
+            span_count: 0,
+            alibi_batch_stride: 0,
+            bias_scale_batch_stride: 0,
         }
     }
 
@@ -206,14 +266,17 @@ impl<'a, M: Memory> Args<'a, M> {
         if let Some(lse) = &self.lse {
             raw.lse = lse.view.checked("lse", Some(Dtype::F32), 0, rows(q_heads, AtLeast(1)))?;
         }
-        let v = self.v.as_ref().map(|v| &v.view);
+        raw.k_scales = key_scales("k_scales", &self.k_scales, p.k_scale_kind, keys(1))?;
+        raw.v_scales = key_scales("v_scales", &self.v_scales, p.v_scale_kind, keys(1))?;
+        let of_keys = [Some(&self.k), self.v.as_ref(), self.k_scales.as_ref(), self.v_scales.as_ref()]
+            .map(|tensor| tensor.map(|tensor| &tensor.view));
         if self.q_starts.is_some() {
             let lse = self.lse.as_ref().map(|lse| &lse.view);
             raw.q_tokens = fewest(1, [Some(&self.q.view), Some(&self.o.view), lse]);
         }
         match p.mode {
-            sys::SLUICE_MODE_RAGGED => raw.kv_tokens = fewest(1, [Some(&self.k.view), v]),
-            sys::SLUICE_MODE_PAGED => raw.page_count = fewest(0, [Some(&self.k.view), v]),
+            sys::SLUICE_MODE_RAGGED => raw.kv_tokens = fewest(1, of_keys),
+            sys::SLUICE_MODE_PAGED => raw.page_count = fewest(0, of_keys),
             _ => {}
         }
         let scores = |keys| [AtLeast(batch), AtLeast(q_heads), AtLeast(q_len), AtLeast(keys)];
@@ -224,7 +287,8 @@ impl<'a, M: Memory> Args<'a, M> {
             };
         }
         if let Some(mask) = &self.mask {
-            raw.mask = mask.view.checked("mask", None, 0, scores(kv_len.saturating_add(7) / 8))?;
+            let masked = if problem.has(sys::SLUICE_MASK_NEW_ROWS) { q_len } else { kv_len };
+            raw.mask = mask.view.checked("mask", None, 0, scores(masked.saturating_add(7) / 8))?;
         }
 
         let starts = batch.saturating_add(1);
@@ -243,11 +307,22 @@ impl<'a, M: Memory> Args<'a, M> {
                 (table.pages, table.stride, table.starts);
         }
         let factors = |kind: u32, heads: usize| if kind == sys::SLUICE_SCALE_PER_HEAD { heads } else { 1 };
-        raw.alibi_slopes = optional(&self.alibi_slopes, "alibi_slopes", q_heads)?;
+        // Of all sequences, `stride` apart.
+        let of_heads = |stride: usize| batch.saturating_sub(1).saturating_mul(stride).saturating_add(q_heads);
+        raw.alibi_batch_stride = int_64("alibi_batch_stride", self.alibi_batch_stride)?;
+        raw.alibi_slopes = optional(&self.alibi_slopes, "alibi_slopes", of_heads(self.alibi_batch_stride))?;
+        raw.bias_scale_batch_stride = int_64("bias_scale_batch_stride", self.bias_scale_batch_stride)?;
+        raw.bias_scale = optional(&self.bias_scale, "bias_scale", of_heads(self.bias_scale_batch_stride))?;
         raw.sink_logits = optional(&self.sink_logits, "sink_logits", q_heads)?;
         raw.q_scale = optional(&self.q_scale, "q_scale", factors(p.q_scale_kind, q_heads))?;
         raw.k_scale = optional(&self.k_scale, "k_scale", factors(p.k_scale_kind, kv_heads))?;
         raw.v_scale = optional(&self.v_scale, "v_scale", factors(p.v_scale_kind, kv_heads))?;
+        raw.o_scale = optional(&self.o_scale, "o_scale", factors(p.o_scale_kind, q_heads))?;
+        raw.diagonals = optional(&self.diagonals, "diagonals", batch)?;
+        raw.causal = optional(&self.causal, "causal", batch)?;
+        raw.span_count = int_64("span_count", self.span_count)?;
+        let ends = batch.saturating_mul(self.span_count).saturating_mul(2);
+        raw.spans = optional(&self.spans, "spans", ends)?;
         if p.mode == sys::SLUICE_MODE_PAGED {
             contents::check_pages(self, (p.page_size as usize).max(1))?;
         }
@@ -313,6 +388,8 @@ mod tests {
             .paged(16, PageTableKind::Block)
             .page_index_64()
             .bias(Dtype::F32)
+            .k_scale(ScaleKind::PerToken)
+            .v_scale(ScaleKind::PerPage)
             .write_lse(LseBase::E)
             .build()
             .unwrap();
@@ -329,11 +406,19 @@ mod tests {
         args.page_table = Some(PageTable::Block { pages, stride: 2 });
         args.bias = Some(tensor::<f32>(10, [3, 4, 5, 20]));
         args.mask = Some(tensor::<u8>(11, [3, 4, 5, 3]));
-        args.alibi_slopes = array(12, 4);
+        args.alibi_slopes = array(12, 12);
         args.sink_logits = array(13, 4);
         args.q_scale = array(14, 1);
         args.k_scale = array(15, 1);
         args.v_scale = array(16, 1);
+        args.k_scales = Some(tensor::<f32>(19, [9, 16, 2, 1]));
+        args.v_scales = Some(tensor::<f32>(20, [9, 1, 2, 1]));
+        args.o_scale = array(21, 1);
+        args.bias_scale = array(22, 18);
+        args.diagonals = array(23, 3);
+        args.causal = array(24, 3);
+        args.spans = array(25, 12);
+        (args.span_count, args.alibi_batch_stride, args.bias_scale_batch_stride) = (2, 4, 7);
         // No `..` here: a new field of the header must get a number here.
         let sys::sluice_args {
             struct_size,
@@ -364,6 +449,16 @@ mod tests {
             page_count,
             q_tokens,
             kv_tokens,
+            k_scales,
+            v_scales,
+            o_scale,
+            bias_scale,
+            diagonals,
+            causal,
+            spans,
+            span_count,
+            alibi_batch_stride,
+            bias_scale_batch_stride,
         } = args.to_raw(&problem).unwrap();
         assert_eq!((struct_size as usize, flags), (std::mem::size_of::<sys::sluice_args>(), 0));
         assert_eq!((batch, q_len, kv_len, scale), (3, 5, 20, 0.5));
@@ -376,6 +471,11 @@ mod tests {
             [12, 13, 14, 15, 16]
         );
         assert_eq!((page_count, q_tokens, kv_tokens), (8, 0, 0));
+        assert_eq!((k_scales.data as usize, k_scales.stride), (19, [32, 2, 1, 1]));
+        assert_eq!((v_scales.data as usize, v_scales.stride), (20, [2, 0, 1, 1]));
+        assert_eq!((o_scale as usize, bias_scale as usize), (21, 22));
+        assert_eq!([diagonals, causal, spans].map(|a| a as usize), [23, 24, 25]);
+        assert_eq!((span_count, alibi_batch_stride, bias_scale_batch_stride), (2, 4, 7));
 
         let pages = PageNumbers::I64(array(9, 6).unwrap());
         args.page_table = Some(PageTable::Csr { pages, starts: array(17, 4).unwrap() });
@@ -390,8 +490,9 @@ mod tests {
     /// The tensor with the fewest rows or pages determines the count.
     #[test]
     fn rows_and_pages_are_counted_by_the_smallest_tensor() {
-        let counts = |[q, o, lse]: [usize; 3], [k, v]: [usize; 2], paged: bool| {
+        let counts = |[q, o, lse]: [usize; 3], [k, v, k_scales, v_scales]: [usize; 4], paged: bool| {
             let builder = Problem::builder(Dtype::F16, 4, 2, 64).head_dims(64, 32).write_lse(LseBase::E);
+            let builder = builder.k_scale(ScaleKind::PerToken).v_scale(ScaleKind::PerToken);
             let builder = if paged { builder.paged(16, PageTableKind::Block) } else { builder.ragged() };
             let problem = builder.build().unwrap();
             let keys = |extent, dim| if paged { [extent, 16, 2, dim] } else { [1, extent, 2, dim] };
@@ -401,15 +502,20 @@ mod tests {
             (args.q_len, args.kv_len) = (20, 20);
             args.lse = Some(tensor_mut::<f32>(5, [1, lse, 4, 1]));
             args.q_starts = array(6, 4);
+            args.k_scales = Some(tensor::<f32>(7, keys(k_scales, 1)));
+            args.v_scales = Some(tensor::<f32>(8, keys(v_scales, 1)));
             let all = args.to_raw(&problem).unwrap();
-            (args.lse, args.v) = (None, None);
+            (args.lse, args.v, args.k_scales) = (None, None, None);
             let few = args.to_raw(&problem).unwrap();
             [all, few].map(|raw| (raw.q_tokens, raw.kv_tokens, raw.page_count))
         };
-        assert_eq!(counts([7, 8, 9], [5, 6], false), [(7, 5, 0), (7, 5, 0)]);
-        assert_eq!(counts([8, 7, 9], [6, 5], false), [(7, 5, 0), (7, 6, 0)]);
-        assert_eq!(counts([9, 8, 7], [5, 6], true), [(7, 0, 5), (8, 0, 5)]);
-        assert_eq!(counts([7, 7, 7], [6, 5], true), [(7, 0, 5), (7, 0, 6)]);
+        assert_eq!(counts([7, 8, 9], [5, 6, 9, 8], false), [(7, 5, 0), (7, 5, 0)]);
+        assert_eq!(counts([8, 7, 9], [6, 5, 9, 8], false), [(7, 5, 0), (7, 6, 0)]);
+        assert_eq!(counts([9, 8, 7], [5, 6, 9, 8], true), [(7, 0, 5), (8, 0, 5)]);
+        assert_eq!(counts([7, 7, 7], [6, 5, 9, 8], true), [(7, 0, 5), (7, 0, 6)]);
+        assert_eq!(counts([7, 7, 7], [6, 5, 4, 8], true), [(7, 0, 4), (7, 0, 6)]);
+        assert_eq!(counts([7, 7, 7], [6, 5, 4, 3], true), [(7, 0, 3), (7, 0, 3)]);
+        assert_eq!(counts([7, 7, 7], [6, 5, 4, 3], false), [(7, 3, 0), (7, 3, 0)]);
     }
 
     #[test]

@@ -146,6 +146,8 @@ pub struct KernelInfo {
     pub p_rounding: String,
     /// Chips that it has machine code for, separated by commas.
     pub chips: String,
+    /// More features, separated by commas: those since ABI 1.1.
+    pub more_features: String,
 }
 
 /// Describes a [`Context`].
@@ -359,6 +361,7 @@ impl Context {
             features: text::of_array(&raw.features),
             p_rounding: text::of_array(&raw.p_rounding),
             chips: text::of_array(&raw.chips),
+            more_features: text::of_array(&raw.more_features),
         })
     }
 

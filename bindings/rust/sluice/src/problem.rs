@@ -4,7 +4,7 @@ use crate::element::Dtype;
 use crate::error::{init, int, Error, Result};
 use sluice_sys as sys;
 
-/// Which corner of the score matrix the diagonal of the mask touches.
+/// Where the diagonal of the mask is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum MaskAlignment {
@@ -12,6 +12,8 @@ pub enum MaskAlignment {
     BottomRight = sys::SLUICE_BOTTOM_RIGHT,
     /// Row 0 sees key 0.
     TopLeft = sys::SLUICE_TOP_LEFT,
+    /// Each sequence says at which key: [`Args::diagonals`](crate::Args::diagonals).
+    GivenDiagonal = sys::SLUICE_GIVEN_DIAGONAL,
 }
 
 /// Granularity of the scales that values are multiplied with.
@@ -24,9 +26,9 @@ pub enum ScaleKind {
     PerTensor = sys::SLUICE_SCALE_PER_TENSOR,
     /// One per head of the tensor.
     PerHead = sys::SLUICE_SCALE_PER_HEAD,
-    /// One per token and head.
+    /// One per token and head, of K and V: [`Args::k_scales`](crate::Args::k_scales).
     PerToken = sys::SLUICE_SCALE_PER_TOKEN,
-    /// One per page and head.
+    /// One per page and head, of a paged K and V, in the same tensors.
     PerPage = sys::SLUICE_SCALE_PER_PAGE,
 }
 
@@ -226,6 +228,21 @@ impl ProblemBuilder {
         self.flag(sys::SLUICE_BOOL_MASK)
     }
 
+    /// The mask covers only a sequence's newest keys, as many as it has rows; the keys before them are not masked.
+    pub fn mask_new_rows(self) -> Self {
+        self.flag(sys::SLUICE_MASK_NEW_ROWS)
+    }
+
+    /// Spans of keys that see each other in both directions.
+    pub fn spans(self) -> Self {
+        self.flag(sys::SLUICE_SPANS)
+    }
+
+    /// Each sequence says whether it is causal; not with [`causal`](Self::causal).
+    pub fn causal_by_sequence(self) -> Self {
+        self.flag(sys::SLUICE_CAUSAL_BY_SEQUENCE)
+    }
+
     /// slope * distance is subtracted from the scores.
     pub fn alibi(self) -> Self {
         self.flag(sys::SLUICE_ALIBI)
@@ -239,6 +256,11 @@ impl ProblemBuilder {
     /// A matrix of this type is added to the scores.
     pub fn bias(self, dtype: Dtype) -> Self {
         self.set(|raw| raw.bias_type = dtype as u32)
+    }
+
+    /// The bias is multiplied by a factor per query head.
+    pub fn bias_scale(self) -> Self {
+        self.flag(sys::SLUICE_BIAS_SCALE)
     }
 
     /// c replaces S by c * tanh(S / c).
@@ -259,6 +281,11 @@ impl ProblemBuilder {
     /// Scales of V.
     pub fn v_scale(self, kind: ScaleKind) -> Self {
         self.set(|raw| raw.v_scale_kind = kind as u32)
+    }
+
+    /// Scales that an FP8 O is divided by.
+    pub fn o_scale(self, kind: ScaleKind) -> Self {
+        self.set(|raw| raw.o_scale_kind = kind as u32)
     }
 
     /// Also write the logarithm of the softmax denominator.
@@ -305,15 +332,20 @@ mod tests {
             .window_left(41)
             .window_right(42)
             .sink_tokens(43)
-            .mask_alignment(MaskAlignment::TopLeft)
+            .mask_alignment(MaskAlignment::GivenDiagonal)
             .bool_mask()
+            .mask_new_rows()
+            .spans()
+            .causal_by_sequence()
             .alibi()
             .sink_logits()
             .bias(Dtype::F32)
+            .bias_scale()
             .soft_cap(5.0)
             .q_scale(ScaleKind::PerTensor)
             .k_scale(ScaleKind::PerHead)
             .v_scale(ScaleKind::PerToken)
+            .o_scale(ScaleKind::PerHead)
             .write_lse(LseBase::Two)
             .determinism(Determinism::BatchInvariant)
             .workspace_ceiling_bytes(61)
@@ -351,15 +383,18 @@ mod tests {
             lse_base,
             determinism,
             workspace_ceiling_bytes,
+            o_scale_kind,
+            reserved,
         } = problem.raw;
-        assert_eq!((struct_size as usize, flags), (std::mem::size_of::<sys::sluice_problem>(), 0x1ff));
+        assert_eq!((struct_size as usize, flags), (std::mem::size_of::<sys::sluice_problem>(), 0x5bff));
         assert_eq!((mode, page_table_kind, page_size, k_pack), (2, 2, 16, 24));
         assert_eq!((q_type, k_type, v_type, o_type), (1, 4, 7, 2));
         assert_eq!((q_heads, kv_heads, head_dim_qk, head_dim_v), (8, 2, 192, 136));
         assert_eq!((max_batch, max_q_len, max_kv_len, max_q_tokens), (31, 32, 33, 34));
-        assert_eq!((mask_alignment, window_left, window_right, sink_tokens), (1, 41, 42, 43));
+        assert_eq!((mask_alignment, window_left, window_right, sink_tokens), (2, 41, 42, 43));
         assert_eq!((soft_cap, bias_type, q_scale_kind, k_scale_kind, v_scale_kind), (5.0, 3, 1, 2, 3));
         assert_eq!((lse_base, determinism, workspace_ceiling_bytes), (1, 1, 61));
+        assert_eq!((o_scale_kind, reserved), (2, 0));
     }
 
     #[test]

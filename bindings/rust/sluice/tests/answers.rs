@@ -42,6 +42,7 @@ fn kernels_are_listed_and_chosen_from() {
     assert_eq!((kernel.dtype, kernel.head_dim_qk, kernel.head_dim_v), (Some(Dtype::F16), 128, 128));
     assert_eq!((kernel.operation.as_str(), kernel.threads), ("attention_forward", kernel.waves * 64));
     assert!(kernel.features.contains("causal") && kernel.p_rounding == "centred_cut");
+    assert!(kernel.more_features.contains("spans") && !kernel.features.contains("spans"));
     assert_eq!((support.pointer_alignment, support.stride_multiple), (16, 8));
     for operation in ["kv_append", "merge_states"] {
         assert!(kernels.iter().any(|kernel| kernel.operation == operation));

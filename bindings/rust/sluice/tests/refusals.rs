@@ -5,9 +5,9 @@ mod common;
 use common::{emulator, target, TensorViews, Views};
 use sluice::hip::{Buffer, Hip};
 use sluice::{
-    reference, reference_append, Append, Args, Array, Bf16, Code, Determinism, Device, Dtype, Error, Host,
-    Launch, Layout, LseBase, Merge, PageNumbers, PageTable, PageTableKind, Place, Problem, ProblemBuilder,
-    Result, Rotary, RotaryStyle, ScaleKind, F16,
+    reference, reference_append, Append, Args, Array, Bf16, Code, Determinism, Device, Dtype, Element, Error,
+    Host, Launch, Layout, LseBase, MaskAlignment, Merge, PageNumbers, PageTable, PageTableKind, Place,
+    Problem, ProblemBuilder, Result, Rotary, RotaryStyle, ScaleKind, F16,
 };
 
 fn check(result: Result<()>, code: Code, field: &str, part: &str) {
@@ -39,7 +39,12 @@ fn problems() {
     refused(base().paged(0, PageTableKind::Block), InvalidArgument, "page_size", "page_size");
     refused(base().sink_tokens(4), InvalidArgument, "sink_tokens", "4");
     refused(base().soft_cap(-1.0), InvalidArgument, "soft_cap", "-1");
-    refused(base().k_scale(ScaleKind::PerToken), Unsupported, "k_scale_kind", "k_scale_kind");
+    refused(base().q_scale(ScaleKind::PerToken), Unsupported, "q_scale_kind", "is 3");
+    refused(base().v_scale(ScaleKind::PerPage), InvalidArgument, "v_scale_kind", "SLUICE_MODE_PAGED");
+    refused(base().o_scale(ScaleKind::PerHead), InvalidArgument, "o_scale_kind", "unless o_type is e4m3fnuz");
+    refused(base().causal().causal_by_sequence(), InvalidArgument, "flags", "SLUICE_CAUSAL_BY_SEQUENCE");
+    refused(base().mask_new_rows(), InvalidArgument, "flags", "lacks SLUICE_BOOL_MASK");
+    refused(base().bias_scale(), InvalidArgument, "flags", "bias_type is 0");
     refused(base().determinism(Determinism::BatchInvariant), Unsupported, "max_batch", "max_batch");
     let error = base().max_kv_len(1 << 31).build().map(drop);
     check(error, InvalidArgument, "max_kv_len", "2147483648");
@@ -51,6 +56,8 @@ struct Memory {
     o: Buffer<F16>,
     lse: Buffer<f32>,
     small: Buffer<i32>,
+    one: Buffer<i32>,
+    twelve: Buffer<f32>,
     factors: Buffer<f32>,
     bytes: Buffer<u8>,
 }
@@ -71,6 +78,8 @@ impl Memory {
             o: hip.zeroed(1 << 13).unwrap(),
             lse: hip.zeroed(1 << 10).unwrap(),
             small: hip.zeroed(2).unwrap(),
+            one: hip.zeroed(1).unwrap(),
+            twelve: hip.zeroed(12).unwrap(),
             factors: hip.zeroed(1).unwrap(),
             bytes: hip.zeroed(1 << 12).unwrap(),
         }
@@ -79,8 +88,14 @@ impl Memory {
     /// Two sequences with 8 rows and keys, of `base`.
     fn args(&mut self) -> (Args<'_, Device>, Others<'_>) {
         let kv = self.kv.tensor(keys()).unwrap();
-        let others =
-            Others { small: &self.small, factors: &self.factors, bytes: &self.bytes, lse: &mut self.lse };
+        let others = Others {
+            small: &self.small,
+            one: &self.one,
+            twelve: &self.twelve,
+            factors: &self.factors,
+            bytes: &self.bytes,
+            lse: &mut self.lse,
+        };
         let (q, o) = (self.q.tensor(rows()).unwrap(), self.o.tensor_mut(rows()).unwrap());
         let mut args = Args::new(2, q, kv, Some(kv), o);
         (args.q_len, args.kv_len) = (8, 8);
@@ -91,6 +106,8 @@ impl Memory {
 /// The memory that is left after making arguments from it.
 struct Others<'a> {
     small: &'a Buffer<i32>,
+    one: &'a Buffer<i32>,
+    twelve: &'a Buffer<f32>,
     factors: &'a Buffer<f32>,
     bytes: &'a Buffer<u8>,
     lse: &'a mut Buffer<f32>,
@@ -127,7 +144,7 @@ fn arguments_with_wrong_types_or_extents() {
     is("v.shape[2]", "must be 2", &|args, _| args.v = Some(args.q));
     is("q_starts", "has 2 elements; this call needs 3", &|args, o| {
         args.q_starts = Some(o.small.array());
-        args.q = nowhere(Layout::rows([16, 4, 64]));
+        args.q = nowhere::<F16>(Layout::rows([16, 4, 64]));
         // SAFETY: as in `nowhere`.
         args.o = unsafe { sluice::TensorMut::from_raw(256 as *mut F16, Layout::rows([16, 4, 64])) }.unwrap();
     });
@@ -141,7 +158,7 @@ fn arguments_with_wrong_types_or_extents() {
     is("mask.shape[3]", "is 1", &|args, o| {
         args.mask = Some(o.bytes.tensor(Layout::contiguous([2, 4, 8, 1])).unwrap());
         args.kv_len = 9;
-        args.k = nowhere(Layout::contiguous([2, 9, 2, 64]));
+        args.k = nowhere::<F16>(Layout::contiguous([2, 9, 2, 64]));
         args.v = Some(args.k);
     });
     let biased = base().bias(Dtype::Bf16);
@@ -152,6 +169,78 @@ fn arguments_with_wrong_types_or_extents() {
     refused(per_head, Code::InvalidArgument, "k_scale", "has 1 elements; this call needs 2", |args, o| {
         args.k_scale = Some(o.factors.array())
     });
+    let slopes = base().alibi();
+    refused(
+        slopes,
+        Code::InvalidArgument,
+        "alibi_slopes",
+        "has 12 elements; this call needs 13",
+        |args, o| {
+            (args.alibi_slopes, args.alibi_batch_stride) = (Some(o.twelve.array()), 9);
+        },
+    );
+    let factors = base().bias(Dtype::F32).bias_scale();
+    refused(
+        factors,
+        Code::InvalidArgument,
+        "bias_scale",
+        "has 12 elements; this call needs 13",
+        |args, o| {
+            (args.bias_scale, args.bias_scale_batch_stride) = (Some(o.twelve.array()), 9);
+        },
+    );
+    is("bias_scale_batch_stride", "must be at most", &|args, _| args.bias_scale_batch_stride = usize::MAX);
+    is("alibi_batch_stride", "must be at most", &|args, _| args.alibi_batch_stride = usize::MAX);
+    is("span_count", "must be at most", &|args, _| args.span_count = usize::MAX);
+    is("spans", "has 2 elements; this call needs 4", &|args, o| {
+        (args.spans, args.span_count) = (Some(o.small.array()), 1);
+    });
+    is("diagonals", "has 1 elements; this call needs 2", &|args, o| args.diagonals = Some(o.one.array()));
+    is("causal", "has 1 elements; this call needs 2", &|args, o| args.causal = Some(o.one.array()));
+    let fp8 = base().o_type(Dtype::E4m3Fnuz).o_scale(ScaleKind::PerHead);
+    refused(fp8, Code::InvalidArgument, "o_scale", "has 1 elements; this call needs 4", |args, o| {
+        // SAFETY: as in `nowhere`.
+        args.o = unsafe { sluice::TensorMut::from_raw(256 as *mut sluice::E4m3Fnuz, rows()) }.unwrap();
+        args.o_scale = Some(o.factors.array());
+    });
+    let per_token = || base().k_scale(ScaleKind::PerToken).v_scale(ScaleKind::PerToken);
+    let scales = |builder: ProblemBuilder, field: &str, part: &str, k: [usize; 4], v: [usize; 4]| {
+        refused(builder, Code::InvalidArgument, field, part, |args, _| {
+            let of = |shape| Some(nowhere::<f32>(Layout::contiguous(shape)));
+            (args.k_scales, args.v_scales) = (of(k), of(v));
+        })
+    };
+    let good = [2, 8, 2, 1];
+    scales(per_token(), "k_scales.shape[0]", "is 1; for this call it must be at least 2", [1, 8, 2, 1], good);
+    scales(per_token(), "k_scales.shape[1]", "must be at least 8", [2, 7, 2, 1], good);
+    scales(per_token(), "v_scales.shape[2]", "must be 2", good, [2, 8, 4, 1]);
+    scales(per_token(), "v_scales.shape[3]", "must be 1", good, [2, 8, 2, 2]);
+    scales(base(), "k_scales.data", "k_scale_kind is not PER_TOKEN", good, good);
+    let per_page = base().paged(8, PageTableKind::Block).v_scale(ScaleKind::PerPage);
+    scales(per_page.k_scale(ScaleKind::PerPage), "v_scales.shape[1]", "must be 1", [2, 1, 2, 1], good);
+    refused(
+        per_token(),
+        Code::InvalidArgument,
+        "k_scales.dtype",
+        "holds F16; the call needs F32",
+        |args, _| args.k_scales = Some(nowhere::<F16>(Layout::contiguous([2, 8, 2, 1]))),
+    );
+    let new_rows = base().bool_mask().mask_new_rows();
+    refused(
+        new_rows,
+        Code::InvalidArgument,
+        "mask.shape[3]",
+        "is 1; for this call it must be at least 2",
+        |args, o| {
+            args.mask = Some(o.bytes.tensor(Layout::contiguous([2, 4, 9, 1])).unwrap());
+            args.q_len = 9;
+            args.q = nowhere::<F16>(Layout::contiguous([2, 9, 4, 64]));
+            // SAFETY: as in `nowhere`.
+            args.o =
+                unsafe { sluice::TensorMut::from_raw(256 as *mut F16, Layout::contiguous([2, 9, 4, 64])) }
+                    .unwrap();
+        },
+    );
     let bf16 = Problem::builder(Dtype::Bf16, 4, 2, 64);
     refused(bf16, Code::InvalidArgument, "q.dtype", "q holds F16; the call needs Bf16", |_, _| {});
     let paged = base().paged(16, PageTableKind::Block);
@@ -165,9 +254,9 @@ fn arguments_with_wrong_types_or_extents() {
 }
 
 /// A view without memory.
-fn nowhere(layout: Layout) -> sluice::Tensor<'static, Device> {
+fn nowhere<T: Element>(layout: Layout) -> sluice::Tensor<'static, Device> {
     // SAFETY: the arguments are refused, and the memory is never accessed.
-    unsafe { sluice::Tensor::from_raw(256 as *const F16, layout) }.unwrap()
+    unsafe { sluice::Tensor::from_raw(256 as *const T, layout) }.unwrap()
 }
 
 #[test]
@@ -178,12 +267,25 @@ fn arguments_that_the_library_refuses() {
     refused(base().max_kv_len(4), InvalidArgument, "kv_len", "8", |_, _| {});
     refused(base(), Code::Unsupported, "scale", "-1", |args, _| args.scale = -1.0);
     refused(base(), InvalidArgument, "k.stride[1]", "multiple", |args, _| {
-        args.k = nowhere(Layout::strided([2, 8, 2, 64], [1096, 137, 64, 1]))
+        args.k = nowhere::<F16>(Layout::strided([2, 8, 2, 64], [1096, 137, 64, 1]))
     });
     refused(base(), InvalidArgument, "v.data", "v.data", |args, _| args.v = None);
     refused(base().write_lse(LseBase::E), InvalidArgument, "lse.data", "lse", |_, _| {});
     refused(base().sink_logits(), InvalidArgument, "sink_logits", "sink_logits", |_, _| {});
     refused(base(), InvalidArgument, "q_scale", "q_scale", |args, o| args.q_scale = Some(o.factors.array()));
+    refused(base(), InvalidArgument, "diagonals", "GIVEN", |args, o| args.diagonals = Some(o.small.array()));
+    refused(base(), InvalidArgument, "causal", "flags", |args, o| args.causal = Some(o.small.array()));
+    refused(base(), InvalidArgument, "span_count", "is 1", |args, _| args.span_count = 1);
+    refused(base().spans(), InvalidArgument, "span_count", "is 0; with SLUICE_SPANS", |args, o| {
+        args.spans = Some(o.small.array())
+    });
+    refused(base().spans(), InvalidArgument, "spans", "spans", |args, _| args.span_count = 1);
+    refused(base(), InvalidArgument, "alibi_batch_stride", "is 4", |args, _| args.alibi_batch_stride = 4);
+    refused(base(), InvalidArgument, "bias_scale_batch_stride", "is 4", |args, _| {
+        args.bias_scale_batch_stride = 4
+    });
+    let per_token = base().k_scale(ScaleKind::PerToken);
+    refused(per_token, InvalidArgument, "k_scales.data", "NULL", |_, _| {});
     let split = base().determinism(Determinism::BatchInvariant).max_batch(2).max_q_len(8).max_kv_len(8192);
     refused(split, Code::WorkspaceTooSmall, "workspace_bytes", "workspace", |_, _| {});
 }
@@ -329,6 +431,51 @@ fn contents_outside_the_memory_are_refused() {
         args.page_table = Some(PageTable::Block { pages, stride: 3 });
     });
     assert_eq!(behind_window, Ok(()));
+
+    let given = base().ragged().mask_alignment(MaskAlignment::GivenDiagonal).spans().build().unwrap();
+    let with_masks = |diagonals: &'static [i32], spans: &'static [i32], span_count| {
+        run(&given, |args| {
+            (args.q_starts, args.kv_starts) = (Some(Array::new(&GOOD)), Some(Array::new(&[0, 40, 64])));
+            (args.diagonals, args.spans) = (Some(Array::new(diagonals)), Some(Array::new(spans)));
+            args.span_count = span_count;
+        })
+    };
+    let spans = &[2, 5, 5, 9, 0, 0, 1, 1 << 30];
+    assert_eq!(with_masks(&[3, -7], spans, 2), Ok(()));
+    check(with_masks(&[3, (1 << 30) + 1], spans, 2), InvalidArgument, "diagonals[1]", "1073741825");
+    check(with_masks(&[3], spans, 2), InvalidArgument, "diagonals", "needs 2");
+    check(with_masks(&[3, -7], &[2, 5, 4, 9, 0, 0, 1, 4], 2), InvalidArgument, "spans[2]", "is 4");
+    check(with_masks(&[3, -7], spans, 3), InvalidArgument, "spans", "has 8 elements; this call needs 12");
+    check(with_masks(&[3, -7], spans, 1 << 62), InvalidArgument, "spans", "has 8 elements");
+
+    // Scales of K for three pages, of V for two: no page number leads out of them.
+    let scaled = base().paged(16, PageTableKind::Block).k_scale(ScaleKind::PerPage);
+    let scaled = scaled.v_scale(ScaleKind::PerToken).build().unwrap();
+    let with_scales = |pages: &'static [i32], of_v: &'static [f32]| {
+        run(&scaled, |args| {
+            args.q_starts = Some(Array::new(&GOOD));
+            args.kv_lengths = Some(Array::new(&KEYS));
+            args.page_table =
+                Some(PageTable::Block { pages: PageNumbers::I32(Array::new(pages)), stride: 3 });
+            let of_pages = Layout::contiguous([3, 1, 1, 1]);
+            args.k_scales = Some(sluice::Tensor::new(&[1.0f32; 3], of_pages).unwrap());
+            let of_tokens = Layout::contiguous([of_v.len() / 16, 16, 1, 1]);
+            args.v_scales = Some(sluice::Tensor::new(of_v, of_tokens).unwrap());
+        })
+    };
+    assert_eq!(with_scales(&[0, 1, 2, 2, 2, 2], &[1.0; 48]), Ok(()));
+    check(
+        with_scales(&PAGES, &[1.0; 64]),
+        InvalidArgument,
+        "page_table[2]",
+        "is 3; it must be less than page_count, which is 3",
+    );
+    check(
+        with_scales(&[0, 1, 2, 2, 2, 2], &[1.0; 32]),
+        InvalidArgument,
+        "page_table[2]",
+        "is 2; it must be less than page_count, which is 2",
+    );
 
     let csr = base().paged(16, PageTableKind::Csr).page_index_64().build().unwrap();
     let with_csr = |pages: &'static [i64], starts: &'static [i32]| {
