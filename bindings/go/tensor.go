@@ -21,6 +21,7 @@ const (
 	E4M3FN   DType = C.SLUICE_E4M3FN   // OCP FP8, bias 7, maximum 448.
 	E5M2FNUZ DType = C.SLUICE_E5M2FNUZ // FP8, bias 16, maximum 57344, one NaN, no infinity.
 	E5M2     DType = C.SLUICE_E5M2     // OCP FP8, bias 15, maximum 57344, with infinities.
+	I8       DType = C.SLUICE_I8       // Signed 8-bit integer; K and V only.
 )
 
 // MaskBits is the Type of a mask: bytes of eight keys each.
@@ -31,7 +32,7 @@ var dtypes = map[DType]struct {
 	size int64
 }{
 	MaskBits: {"bits", 1}, F16: {"F16", 2}, BF16: {"BF16", 2}, F32: {"F32", 4},
-	E4M3FNUZ: {"E4M3FNUZ", 1}, E4M3FN: {"E4M3FN", 1}, E5M2FNUZ: {"E5M2FNUZ", 1}, E5M2: {"E5M2", 1},
+	E4M3FNUZ: {"E4M3FNUZ", 1}, E4M3FN: {"E4M3FN", 1}, E5M2FNUZ: {"E5M2FNUZ", 1}, E5M2: {"E5M2", 1}, I8: {"I8", 1},
 }
 
 // Size is the bytes of an element; 0 for an unknown type.

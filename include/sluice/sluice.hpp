@@ -210,7 +210,7 @@ constexpr uint32_t element_bytes(uint32_t dtype) noexcept {
   return dtype == SLUICE_F32                           ? 4
          : dtype == SLUICE_F16 || dtype == SLUICE_BF16 ? 2
          : dtype == SLUICE_E4M3FNUZ || dtype == SLUICE_E4M3FN || dtype == SLUICE_E5M2FNUZ ||
-                 dtype == SLUICE_E5M2
+                 dtype == SLUICE_E5M2 || dtype == SLUICE_I8
              ? 1
              : 0;
 }

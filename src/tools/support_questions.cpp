@@ -174,7 +174,8 @@ std::span<const Question> questions() {
 }
 
 const char *type_name(uint32_t type) {
-  constexpr const char *type_names[] = {"", "F16", "BF16", "F32", "E4M3FNUZ", "E4M3FN", "E5M2FNUZ", "E5M2"};
+  constexpr const char *type_names[] = {"",       "F16",      "BF16", "F32", "E4M3FNUZ",
+                                        "E4M3FN", "E5M2FNUZ", "E5M2", "I8"};
   return type_names[type];
 }
 
@@ -230,7 +231,7 @@ std::vector<HeadSizes> kernel_head_sizes(const sluice_context *context) {
 std::vector<Types> supported_types(const sluice_context *context, const std::vector<HeadSizes> &sizes) {
   std::vector<Types> out;
   for (uint32_t q = SLUICE_F16; q <= SLUICE_E5M2; ++q)
-    for (uint32_t kv = SLUICE_F16; kv <= SLUICE_E5M2; ++kv)
+    for (uint32_t kv = SLUICE_F16; kv <= SLUICE_I8; ++kv)
       for (uint32_t o = SLUICE_F16; o <= SLUICE_F32; ++o) // the possible types of O
         for (const HeadSizes &size : sizes)
           if (ask(context, plain_problem({q, kv, o}, size)).supported) {

@@ -124,8 +124,8 @@ Values bounds() {
           {"-1 of all", all, -1}};
 }
 
-/// 0 would change nothing: 8 is 0.
-constexpr int32_t missing = 8;
+/// 0 would change nothing: this number is 0.
+constexpr int32_t missing = 100;
 constexpr uint32_t type_of(int32_t n) {
   return n == missing ? 0 : uint32_t(n);
 }
@@ -145,7 +145,7 @@ Values types_of_all() {
 
 Values types_of_cache() {
   Values out =
-      numbers([](P &p, int32_t n) { p.k_type = p.v_type = type_of(n); }, {1, 2, 3, 4, 5, 6, 7, missing});
+      numbers([](P &p, int32_t n) { p.k_type = p.v_type = type_of(n); }, {1, 2, 3, 4, 5, 6, 7, 8, missing});
   for (int32_t type : {1, 4, 6}) {
     out.push_back({"K " + std::to_string(type), SLUICE_SETTER(k_type), type});
     out.push_back({"V " + std::to_string(type), SLUICE_SETTER(v_type), type});
@@ -209,8 +209,12 @@ const std::vector<ProblemDimension> &problem_space() {
       {"V in K", flag(SLUICE_V_IN_K)},
       {"window", windows()},
       {"sinks", numbers(SLUICE_SETTER(sink_tokens), {4, largest, -1})},
-      {"alignment", numbers(SLUICE_SETTER(mask_alignment), {1, 2})},
+      {"alignment", numbers(SLUICE_SETTER(mask_alignment), {1, 2, 3})},
+      {"some causal", flag(SLUICE_CAUSAL_BY_SEQUENCE)},
+      {"spans", flag(SLUICE_SPANS)},
       {"mask", flag(SLUICE_BOOL_MASK)},
+      {"mask of new rows", flag(SLUICE_MASK_NEW_ROWS)},
+      {"bias scale", flag(SLUICE_BIAS_SCALE)},
       {"cap", soft_caps()},
       {"bias", numbers(SLUICE_SETTER(bias_type), {1, 2, 3, 4, 8})},
       {"alibi", flag(SLUICE_ALIBI)},
@@ -218,6 +222,7 @@ const std::vector<ProblemDimension> &problem_space() {
       {"Q scale", numbers(SLUICE_SETTER(q_scale_kind), {1, 2, 3, 4, 5})},
       {"K scale", numbers(SLUICE_SETTER(k_scale_kind), {1, 2, 3, 4, 5})},
       {"V scale", numbers(SLUICE_SETTER(v_scale_kind), {1, 2, 3, 4, 5})},
+      {"O scale", numbers(SLUICE_SETTER(o_scale_kind), {1, 2, 3})},
       {"LSE", lse()},
       {"determinism", numbers(SLUICE_SETTER(determinism), {1, 2})},
       {"bounds", bounds()},

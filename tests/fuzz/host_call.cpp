@@ -107,8 +107,7 @@ bool is_small(const sluice_problem &problem, const sluice_args &args) {
       problem.head_dim_v > most_dims || args.batch > most_batch || q_len > most_rows || kv_len > most_rows ||
       problem.page_size > most_rows || args.page_table_stride > most_stride || problem.k_pack > most_dims)
     return false;
-  if (problem.q_type > SLUICE_E5M2 || problem.k_type > SLUICE_E5M2 || problem.v_type > SLUICE_E5M2)
-    return true;
+  if (problem.q_type > SLUICE_E5M2 || problem.k_type > SLUICE_I8 || problem.v_type > SLUICE_I8) return true;
   return std::max<int64_t>(args.batch, 0) * std::max(problem.q_heads, 0) * std::max<int64_t>(q_len, 0) *
              std::max<int64_t>(kv_len, 0) *
              (std::max(problem.head_dim_qk, 0) + std::max(problem.head_dim_v, 0)) <=

@@ -18,6 +18,7 @@ class DType(enum.IntEnum):
     E4M3FN = 5
     E5M2FNUZ = 6
     E5M2 = 7
+    I8 = 8
 
     @property
     def bytes(self) -> int:
@@ -90,7 +91,7 @@ _DTYPES = {
     "e4m3fnuz": DType.E4M3FNUZ, "float8_e4m3fnuz": DType.E4M3FNUZ,
     "e4m3fn": DType.E4M3FN, "float8_e4m3fn": DType.E4M3FN,
     "e5m2fnuz": DType.E5M2FNUZ, "float8_e5m2fnuz": DType.E5M2FNUZ,
-    "e5m2": DType.E5M2, "float8_e5m2": DType.E5M2,
+    "e5m2": DType.E5M2, "float8_e5m2": DType.E5M2, "i8": DType.I8, "int8": DType.I8,
 }
 
 

@@ -185,6 +185,8 @@ pub const SLUICE_E4M3FN: u32 = 5;
 pub const SLUICE_E5M2FNUZ: u32 = 6;
 /// OCP FP8, bias 15, maximum 57344, with infinities.
 pub const SLUICE_E5M2: u32 = 7;
+/// Signed 8-bit integer; K and V only. Since ABI 1.1.
+pub const SLUICE_I8: u32 = 8;
 
 // sluice_problem_flag: Bits of sluice_problem::flags.
 /// Keys after the row's own position are invisible; see mask_alignment.

@@ -138,6 +138,7 @@ fn rust_constants() -> Numbers {
         SLUICE_E4M3FN,
         SLUICE_E5M2FNUZ,
         SLUICE_E5M2,
+        SLUICE_I8,
         SLUICE_CAUSAL,
         SLUICE_WRITE_LSE,
         SLUICE_HAS_WINDOW_LEFT,

@@ -21,11 +21,21 @@ pub enum Dtype {
     E5m2Fnuz = sys::SLUICE_E5M2FNUZ,
     /// OCP FP8, bias 15, maximum 57344, with infinities.
     E5m2 = sys::SLUICE_E5M2,
+    /// A signed 8-bit integer, for K and V only.
+    I8 = sys::SLUICE_I8,
 }
 
 impl Dtype {
-    const ALL: [Dtype; 7] =
-        [Dtype::F16, Dtype::Bf16, Dtype::F32, Dtype::E4m3Fnuz, Dtype::E4m3Fn, Dtype::E5m2Fnuz, Dtype::E5m2];
+    const ALL: [Dtype; 8] = [
+        Dtype::F16,
+        Dtype::Bf16,
+        Dtype::F32,
+        Dtype::E4m3Fnuz,
+        Dtype::E4m3Fn,
+        Dtype::E5m2Fnuz,
+        Dtype::E5m2,
+        Dtype::I8,
+    ];
 
     /// From a number of the header; None for one that this crate does not know.
     pub(crate) fn from_raw(raw: u32) -> Option<Dtype> {
