@@ -286,7 +286,10 @@ enum sluice_problem_flag {
   SLUICE_PAGE_INDEX_64 = 1 << 7,
   /** V is the first head_dim_v elements of each row of K, and sluice_args::v is zero. Then v_type is k_type
      and head_dim_v at most head_dim_qk. */
-  SLUICE_V_IN_K = 1 << 8
+  SLUICE_V_IN_K = 1 << 8,
+  /** Groups of rows see a prefix of keys before their sequence's own keys; sluice_args::prefix_q_starts. Each
+     prefix is read once for all its rows. Since ABI 1.1. */
+  SLUICE_SHARED_PREFIX = 1 << 10
 };
 
 /** Which corner of the score matrix the diagonal of the mask touches. */
@@ -356,8 +359,14 @@ enum sluice_determinism {
  *     the mask's bit is 1                                with SLUICE_BOOL_MASK
  *     bias[i][j] * log2(e) in F32 is not -infinity       with a bias
  *
+ * With SLUICE_SHARED_PREFIX the keys of a row are those of its prefix, all of them visible, followed by those
+ * of its sequence: kv_len, j, shift and SLUICE_CAUSAL above concern only the latter. So with a causal mask the
+ * rows are the newest tokens, which are all after the prefix. Sums are over the keys of both, and a sink logit
+ * counts once. A causal mask with SLUICE_TOP_LEFT, windows, a bias, SLUICE_BOOL_MASK and SLUICE_ALIBI are
+ * refused with SLUICE_UNSUPPORTED.
+ *
  * - A row without a visible key has O = 0 and LSE = -infinity, or the sink logit with SLUICE_SINK_LOGITS.
- *   This includes all rows of a sequence with kv_len 0. A sequence with q_len 0 has no rows. Keys whose score
+ *   This includes all rows of a sequence with kv_len 0 and without a prefix. A sequence with q_len 0 has no rows. Keys whose score
  *   is -infinity, which infinity in K can cause, have no weight; a row that sees only such keys is treated as
  *   a row without a visible key.
  * - Products of Q and K and of P and V are accumulated in F32, as are the maximum and the sum of the
@@ -426,6 +435,12 @@ typedef struct sluice_problem {
   uint32_t determinism; /**< sluice_determinism. */
 
   uint64_t workspace_ceiling_bytes; /**< Use only kernels that need at most this; 0: any. */
+
+  /* Bounds for SLUICE_SHARED_PREFIX, which requires them and max_q_tokens: results over the prefixes and over
+     the sequences' own keys go to workspace, which has room for max_q_tokens rows of each. Without the flag
+     both are 0. Since ABI 1.1. */
+  int32_t max_prefixes;   /**< Prefixes per call. */
+  int32_t max_prefix_len; /**< Keys per prefix. */
 } sluice_problem;
 
 /**
@@ -595,6 +610,16 @@ typedef struct sluice_tensor {
  *                         page_table[b * page_table_stride + n], or page_table[page_starts[b] + n] for CSR
  *     bias, mask  [b][h of Q][i][j]
  *
+ * With SLUICE_SHARED_PREFIX the rows of q from prefix_q_starts[p] on and before prefix_q_starts[p + 1] see
+ * prefix p; rows before the first and from the last start on see no prefix. Row i of sequence b is number
+ * q_starts[b] + i, or b * q_len + i without q_starts; then stride[0] of q is q_len * stride[1], so that rows
+ * are found by their number. A prefix need not begin or end with a sequence. Prefix p has prefix_lengths[p]
+ * keys if given, else prefix_len. Its key j is found at
+ *
+ *     PAGED            [page][j % page_size][h] of k and v, with the page's number from prefix_page_table, which
+ *                      is like page_table, with prefixes instead of sequences
+ *     DENSE, RAGGED    [p][j][h] of prefix_k and prefix_v
+ *
  * Element e of a row is at e * stride[3], with stride[3] = 1. In an x-packed K cache, element e of a row is
  * at e / k_pack * stride[3] + e % k_pack.
  *
@@ -606,6 +631,13 @@ typedef struct sluice_tensor {
  * | kv_lengths               | may be   | may be   | required                               |
  * | page_table               | NULL     | NULL     | required                               |
  * | page_starts              | NULL     | NULL     | required for CSR, NULL for BLOCK       |
+ * | prefix_q_starts          | required | required | required                               |
+ * | prefix_k, prefix_v       | required | required | all zero                               |
+ * | prefix_lengths           | may be   | may be   | required                               |
+ * | prefix_page_table        | NULL     | NULL     | required                               |
+ * | prefix_page_starts       | NULL     | NULL     | required for CSR, NULL for BLOCK       |
+ *
+ * The members whose names begin with prefix_ are zero without SLUICE_SHARED_PREFIX.
  *
  * Only the page table entries for pages 0 to (kv_len[b] - 1) / page_size of sequence b are read. With
  * SLUICE_HAS_WINDOW_LEFT and SLUICE_BOTTOM_RIGHT, entries of pages before the window are not read either:
@@ -617,7 +649,7 @@ typedef struct sluice_tensor {
  * The window of row 0 begins first, so no row of the sequence sees a key of this page. The page is not
  * touched either: it may already belong to another sequence, and its entry may be -1 or any number.
  *
- * Lengths are at least 0 and at most q_len and kv_len of the call; if starts are given too, they are at most
+ * Lengths are at least 0 and at most q_len, kv_len and prefix_len of the call; if starts are given too, they are at most
  * the difference of the two starts. Starts are at least 0, do not decrease, and end within the tensors.
  * Entries that are read are page numbers, and for CSR each sequence has enough entries for its keys. A run
  * cannot check device memory, so the caller must ensure all this; sluice_reference checks it. The
@@ -640,6 +672,11 @@ typedef struct sluice_tensor {
  *   set; they are within the bounds of the plan. batch is at most 65535, and so is the number of tiles (of
  *   tile_q rows, see sluice_plan_info) in q_len * q_heads / kv_heads rows; q_len + kv_len is at most 2^31 -
  *   512 (else SLUICE_UNSUPPORTED).
+ * - With SLUICE_SHARED_PREFIX, prefix_count is at least 1 and at most 65535 (else SLUICE_UNSUPPORTED), and
+ *   prefix_len is at least 1, or 0 for max_prefix_len; both are within the bounds of the plan. q_tokens is at
+ *   most max_q_tokens. prefix_k and prefix_v follow the rules of k and v, prefix_page_table those of
+ *   page_table with prefix_len keys of prefix_count prefixes. q has a stride[0] of q_len * stride[1] unless
+ *   q_starts is given or batch is 1.
  * - q, k, v and o: data is 16-byte aligned; stride[3] is 1, but that of k with k_pack is a multiple of 8; the
  *   other strides are multiples of 8 elements. stride[1] of k and v is less than 2^25, and with k_pack
  *   stride[3] of k less than 2^22 (else SLUICE_UNSUPPORTED). In sluice_run the whole tensor is below address
@@ -694,6 +731,17 @@ typedef struct sluice_args {
   int64_t page_count; /**< PAGED: pages of the cache; 0: unknown. From here on: since ABI 1.1. */
   int64_t q_tokens;   /**< With q_starts: rows of q, o and lse; 0: unknown. */
   int64_t kv_tokens;  /**< With kv_starts: rows of k and v; 0: unknown. */
+
+  /* SLUICE_SHARED_PREFIX; all zero without it. */
+  int32_t prefix_count;             /**< Prefixes. */
+  int32_t prefix_len;               /**< Keys of each prefix, or their maximum; 0: the problem's bound. */
+  const int32_t *prefix_q_starts;   /**< [prefix_count + 1]: rows of q before each prefix's first. */
+  const int32_t *prefix_lengths;    /**< [prefix_count]: keys of each prefix. */
+  const void *prefix_page_table;    /**< Page numbers of the same type as in page_table. */
+  int64_t prefix_page_table_stride; /**< BLOCK: entries from one prefix's first to the next one's; else 0. */
+  const int32_t *prefix_page_starts; /**< CSR, [prefix_count + 1]: entries before each prefix's first. */
+  sluice_tensor prefix_k;            /**< DENSE and RAGGED: keys of the prefixes. */
+  sluice_tensor prefix_v;            /**< DENSE and RAGGED: their values; all zero with SLUICE_V_IN_K. */
 } sluice_args;
 
 /**
@@ -736,8 +784,9 @@ SLUICE_API sluice_status sluice_launch_init(sluice_launch *launch, size_t size) 
 /**
  * Enqueues one call of a plan on launch->stream and returns without waiting.
  *
- * Launches one kernel; two if only the device knows which sequences are short enough for another kernel; and
- * one more if keys are split over workgroups and the splits merged (the plan then needs workspace). Besides
+ * Launches one kernel; two if only the device knows which sequences are short enough for another kernel; one
+ * more for the prefixes of SLUICE_SHARED_PREFIX; and one more if keys are split over workgroups and the splits
+ * merged, or the results over prefixes and own keys (the plan then needs workspace). Besides
  * these it calls hipStreamWaitEvent, hipEventRecord and hipStreamIsCapturing if dependencies or signal_event
  * need them. It does not allocate, lock, load, log, or query or synchronise the device, and it is legal
  * during stream capture, including the first run. A captured run keeps the lengths, strides and pointers of

@@ -96,6 +96,22 @@ void make_tensors(const Case &c, Inputs &in) {
     }
 }
 
+/// Numbers like those of the sequences' own keys.
+void make_prefixes(const Case &c, Inputs &in) {
+  if (c.prefixes.count == 0) return;
+  Case as_sequences = c;
+  as_sequences.prefixes = {};
+  as_sequences.batch = c.prefixes.count;
+  as_sequences.q_len = 1;
+  as_sequences.kv_len = c.prefixes.keys;
+  as_sequences.layout = Layout::bshd;
+  as_sequences.name += " prefixes";
+  Inputs of_prefixes;
+  make_tensors(as_sequences, of_prefixes);
+  in.prefix_k = std::move(of_prefixes.k);
+  in.prefix_v = std::move(of_prefixes.v);
+}
+
 Matrix make_matrix(const Case &c, uint8_t shared) {
   Matrix matrix;
   matrix.extent = {shared & share_batch ? 1 : c.batch, shared & share_head ? 1 : c.q_heads,
@@ -169,6 +185,7 @@ void make_heads(const Case &c, Inputs &in) {
 Inputs make_inputs(const Case &c) {
   Inputs in;
   make_tensors(c, in);
+  make_prefixes(c, in);
   make_bias(c, in);
   make_bits(c, in);
   make_heads(c, in);

@@ -26,6 +26,7 @@ struct Matrix {
 struct Inputs {
   std::vector<double> q;                         // [batch][row][query head][element]
   std::vector<double> k, v;                      // [batch][key][KV head][element]
+  std::vector<double> prefix_k, prefix_v;        // [prefix][key][KV head][element]
   Matrix bias;                                   // only if the case has one
   Matrix bits;                                   // only if given; 1 is visible
   std::vector<double> alibi_slopes, sink_logits; // [query head]; 0 and -infinity if the case lacks them

@@ -71,8 +71,24 @@ public:
   }
 
 private:
-  const double *kv_row(const std::vector<double> &tensor, int b, int j, int size) const {
-    return &tensor[((size_t(b) * c.kv_len + j) * c.kv_heads + kv_head) * size];
+  /// A key of the row's prefix has the numbers from 0 on, one of its sequence those from own_begin on.
+  const double *key_row(int b, int key) const {
+    return key < own_begin ? kv_row(in.prefix_k, prefix, c.prefixes.keys, key, c.head_size.qk)
+                           : kv_row(in.k, b, c.kv_len, key - own_begin, c.head_size.qk);
+  }
+  const double *value_row(int b, int key) const {
+    return key < own_begin ? kv_row(in.prefix_v, prefix, c.prefixes.keys, key, c.head_size.v)
+                           : kv_row(in.v, b, c.kv_len, key - own_begin, c.head_size.v);
+  }
+  const double *kv_row(const std::vector<double> &tensor, int outer, int rows, int j, int size) const {
+    return &tensor[((size_t(outer) * rows + j) * c.kv_heads + kv_head) * size];
+  }
+
+  /// Prefixes and sequences have tiles of their own.
+  void find_prefix(int b, int i) {
+    prefix = sequences.prefix_of(c, b, i);
+    prefix_keys = prefix < 0 ? 0 : sequences.prefix_lengths[size_t(prefix)];
+    own_begin = (prefix_keys + 63) / 64 * 64;
   }
 
   /// Fills keys, x and the magnitudes; leaves out keys whose score is -infinity, which have no weight.
@@ -87,19 +103,21 @@ private:
     weightless.clear();
     x.clear();
     row = {};
-    for (int j = 0; j < sequences.kv_lengths[size_t(b)]; ++j) {
-      if (!is_visible(c, sequences, in, b, h, i, j)) continue;
-      const double *const k = kv_row(in.k, b, j, d);
+    find_prefix(b, i);
+    for (int key = 0; key < own_begin + sequences.kv_lengths[size_t(b)]; ++key) {
+      const int j = key - own_begin;
+      if (j < 0 ? key >= prefix_keys : !is_visible(c, sequences, in, b, h, i, j)) continue;
+      const double *const k = key_row(b, key);
       const double raw = scale * dot(q, k, d);
       const double capped = cap != 0 ? cap * std::tanh(raw / cap) : raw;
       const double bias = c.bias.type != BiasType::none ? in.bias.at(b, h, i, j) : 0;
       const double alibi = slope * std::abs(distance(c, sequences, b, i, j));
       const double changed = capped + bias - alibi;
       if (changed == -infinity) {
-        weightless.push_back(j);
+        weightless.push_back(key);
         continue;
       }
-      keys.push_back(j);
+      keys.push_back(key);
       x.push_back(changed);
       const double products = has_fp8_queries(c) ? dot(as_aligned(q, d).data(), as_aligned(k, d).data(), d)
                                                  : absolute_dot(q, k, d);
@@ -136,7 +154,7 @@ private:
     const double v_scale = in.v_scale[size_t(kv_head)];
     for (size_t n = 0; n < keys.size(); ++n) {
       const double p = std::exp(x[n] - largest);
-      const double *const v = kv_row(in.v, b, keys[n], c.head_size.v);
+      const double *const v = value_row(b, keys[n]);
       l += p;
       for (size_t e = 0; e < weighted.size(); ++e) {
         weighted[e] += p * v_scale * v[e];
@@ -157,9 +175,9 @@ private:
 
   /// A key without weight is still visible: NaN and infinity of its V can show.
   void see_weightless(int b, size_t o_at) {
-    for (int j : weightless)
+    for (int key : weightless)
       for (size_t e = 0; e < weighted.size(); ++e)
-        if (!std::isfinite(kv_row(in.v, b, j, c.head_size.v)[e])) out.o_of_weightless[o_at + e] = true;
+        if (!std::isfinite(value_row(b, key)[e])) out.o_of_weightless[o_at + e] = true;
   }
 
   /// Both to base e.
@@ -175,6 +193,7 @@ private:
   Expected out;
   // State of the current row.
   int kv_head = 0;
+  int prefix = -1, prefix_keys = 0, own_begin = 0;
   std::vector<int> keys;
   std::vector<double> x;       // their scores
   std::vector<int> weightless; // keys whose score is -infinity

@@ -34,6 +34,8 @@ std::string window(const Problem &p) {
 
 constexpr Feature table[] = {
     SLUICE_FIELD_FEATURE(names::ragged, mode, p.mode == SLUICE_MODE_RAGGED, "SLUICE_MODE_DENSE (0)"),
+    SLUICE_FLAG_FEATURE(names::ragged, SLUICE_SHARED_PREFIX), // the starts and lengths of prefixes
+    SLUICE_FLAG_FEATURE(names::lengths, SLUICE_SHARED_PREFIX),
     SLUICE_FIELD_FEATURE(names::paged, mode, p.mode == SLUICE_MODE_PAGED, "SLUICE_MODE_DENSE (0)"),
     SLUICE_FIELD_FEATURE(names::csr, page_table_kind, p.page_table_kind == SLUICE_PAGE_TABLE_CSR,
                          "SLUICE_PAGE_TABLE_BLOCK (1)"),
@@ -86,7 +88,7 @@ consteval size_t bytes_of_all_names() {
     if (feature.name != previous) bytes += feature.name.size() + 1;
     previous = feature.name;
   }
-  return bytes + std::string_view(names::lengths).size();
+  return bytes - 1; // no comma at the end
 }
 static_assert(bytes_of_all_names() < sizeof(sluice_kernel_info::features), "a kernel can list all it can do");
 
