@@ -258,7 +258,8 @@ std::vector<Workload> workloads_of(const WorkloadOptions &options, const package
                             .batch = sequences.batch,
                             .q_len = rows,
                             .kv_len = sequences.length,
-                            .causal = causal};
+                            .causal = causal,
+                            .prefix_len = options.prefix_len};
               work.page_size = options.page_size.value_or(kind == WorkKind::prefill ? 0 : usual_page_size);
               work.shuffled_pages = options.pages == "shuffled";
               check_size(work);
