@@ -360,15 +360,15 @@ enum sluice_determinism {
  *     bias[i][j] * log2(e) in F32 is not -infinity       with a bias
  *
  * With SLUICE_SHARED_PREFIX the keys of a row are those of its prefix, all of them visible, followed by those
- * of its sequence: kv_len, j, shift and SLUICE_CAUSAL above concern only the latter. So with a causal mask the
- * rows are the newest tokens, which are all after the prefix. Sums are over the keys of both, and a sink logit
- * counts once. A causal mask with SLUICE_TOP_LEFT, windows, a bias, SLUICE_BOOL_MASK and SLUICE_ALIBI are
- * refused with SLUICE_UNSUPPORTED.
+ * of its sequence: kv_len, j, shift and SLUICE_CAUSAL above concern only the latter. So with a causal mask
+ * the rows are the newest tokens, which are all after the prefix. Sums are over the keys of both, and a sink
+ * logit counts once. A causal mask with SLUICE_TOP_LEFT, windows, a bias, SLUICE_BOOL_MASK and SLUICE_ALIBI
+ * are refused with SLUICE_UNSUPPORTED.
  *
  * - A row without a visible key has O = 0 and LSE = -infinity, or the sink logit with SLUICE_SINK_LOGITS.
- *   This includes all rows of a sequence with kv_len 0 and without a prefix. A sequence with q_len 0 has no rows. Keys whose score
- *   is -infinity, which infinity in K can cause, have no weight; a row that sees only such keys is treated as
- *   a row without a visible key.
+ *   This includes all rows of a sequence with kv_len 0 and without a prefix. A sequence with q_len 0 has no
+ * rows. Keys whose score is -infinity, which infinity in K can cause, have no weight; a row that sees only
+ * such keys is treated as a row without a visible key.
  * - Products of Q and K and of P and V are accumulated in F32, as are the maximum and the sum of the
  *   softmax. Before the second product, P, relative to a running maximum of the row, is rounded to the type
  *   of Q, F16 or BF16. The error is at most 0.70 of its last place and has nearly no bias; a P that the type
@@ -616,9 +616,9 @@ typedef struct sluice_tensor {
  * are found by their number. A prefix need not begin or end with a sequence. Prefix p has prefix_lengths[p]
  * keys if given, else prefix_len. Its key j is found at
  *
- *     PAGED            [page][j % page_size][h] of k and v, with the page's number from prefix_page_table, which
- *                      is like page_table, with prefixes instead of sequences
- *     DENSE, RAGGED    [p][j][h] of prefix_k and prefix_v
+ *     PAGED            [page][j % page_size][h] of k and v, with the page's number from prefix_page_table,
+ * which is like page_table, with prefixes instead of sequences DENSE, RAGGED    [p][j][h] of prefix_k and
+ * prefix_v
  *
  * Element e of a row is at e * stride[3], with stride[3] = 1. In an x-packed K cache, element e of a row is
  * at e / k_pack * stride[3] + e % k_pack.
@@ -649,10 +649,10 @@ typedef struct sluice_tensor {
  * The window of row 0 begins first, so no row of the sequence sees a key of this page. The page is not
  * touched either: it may already belong to another sequence, and its entry may be -1 or any number.
  *
- * Lengths are at least 0 and at most q_len, kv_len and prefix_len of the call; if starts are given too, they are at most
- * the difference of the two starts. Starts are at least 0, do not decrease, and end within the tensors.
- * Entries that are read are page numbers, and for CSR each sequence has enough entries for its keys. A run
- * cannot check device memory, so the caller must ensure all this; sluice_reference checks it. The
+ * Lengths are at least 0 and at most q_len, kv_len and prefix_len of the call; if starts are given too, they
+ * are at most the difference of the two starts. Starts are at least 0, do not decrease, and end within the
+ * tensors. Entries that are read are page numbers, and for CSR each sequence has enough entries for its keys.
+ * A run cannot check device memory, so the caller must ensure all this; sluice_reference checks it. The
  * consequences of breaking it are limited:
  *
  * - A negative length counts as 0, and one that is too long as the maximum. A negative start counts as 0, one
@@ -733,12 +733,12 @@ typedef struct sluice_args {
   int64_t kv_tokens;  /**< With kv_starts: rows of k and v; 0: unknown. */
 
   /* SLUICE_SHARED_PREFIX; all zero without it. */
-  int32_t prefix_count;             /**< Prefixes. */
-  int32_t prefix_len;               /**< Keys of each prefix, or their maximum; 0: the problem's bound. */
-  const int32_t *prefix_q_starts;   /**< [prefix_count + 1]: rows of q before each prefix's first. */
-  const int32_t *prefix_lengths;    /**< [prefix_count]: keys of each prefix. */
-  const void *prefix_page_table;    /**< Page numbers of the same type as in page_table. */
-  int64_t prefix_page_table_stride; /**< BLOCK: entries from one prefix's first to the next one's; else 0. */
+  int32_t prefix_count;              /**< Prefixes. */
+  int32_t prefix_len;                /**< Keys of each prefix, or their maximum; 0: the problem's bound. */
+  const int32_t *prefix_q_starts;    /**< [prefix_count + 1]: rows of q before each prefix's first. */
+  const int32_t *prefix_lengths;     /**< [prefix_count]: keys of each prefix. */
+  const void *prefix_page_table;     /**< Page numbers of the same type as in page_table. */
+  int64_t prefix_page_table_stride;  /**< BLOCK: entries from one prefix's first to the next one's; else 0. */
   const int32_t *prefix_page_starts; /**< CSR, [prefix_count + 1]: entries before each prefix's first. */
   sluice_tensor prefix_k;            /**< DENSE and RAGGED: keys of the prefixes. */
   sluice_tensor prefix_v;            /**< DENSE and RAGGED: their values; all zero with SLUICE_V_IN_K. */
@@ -785,12 +785,12 @@ SLUICE_API sluice_status sluice_launch_init(sluice_launch *launch, size_t size) 
  * Enqueues one call of a plan on launch->stream and returns without waiting.
  *
  * Launches one kernel; two if only the device knows which sequences are short enough for another kernel; one
- * more for the prefixes of SLUICE_SHARED_PREFIX; and one more if keys are split over workgroups and the splits
- * merged, or the results over prefixes and own keys (the plan then needs workspace). Besides
- * these it calls hipStreamWaitEvent, hipEventRecord and hipStreamIsCapturing if dependencies or signal_event
- * need them. It does not allocate, lock, load, log, or query or synchronise the device, and it is legal
- * during stream capture, including the first run. A captured run keeps the lengths, strides and pointers of
- * its call. While launch->stream is capturing, a dependency on a stream that is not capturing is refused.
+ * more for the prefixes of SLUICE_SHARED_PREFIX; and one more if keys are split over workgroups and the
+ * splits merged, or the results over prefixes and own keys (the plan then needs workspace). Besides these it
+ * calls hipStreamWaitEvent, hipEventRecord and hipStreamIsCapturing if dependencies or signal_event need
+ * them. It does not allocate, lock, load, log, or query or synchronise the device, and it is legal during
+ * stream capture, including the first run. A captured run keeps the lengths, strides and pointers of its
+ * call. While launch->stream is capturing, a dependency on a stream that is not capturing is refused.
  *
  * Device       the calling thread's current device must be the context's; this is not checked
  * Ordering     after the work on the stream and after the dependencies

@@ -48,7 +48,8 @@ public:
   using LoopBody = llvm::function_ref<llvm::SmallVector<Value>(Value, mlir::ValueRange)>;
   llvm::SmallVector<Value> loop(Value first, Value end, Value step, mlir::ValueRange carried, LoopBody body);
 
-  /// How many of the batch + 1 starts are at or before a row, in `steps` steps, which are the bits of batch + 1.
+  /// How many of the batch + 1 starts are at or before a row, in `steps` steps, which are the bits of batch
+  /// + 1.
   Value countStarts(Value starts, Value batch, Value steps, Value row);
 
 protected:

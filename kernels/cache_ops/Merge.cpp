@@ -13,8 +13,8 @@
 // Parts that do not count are not added, even if they contain NaN. Tokens that a sequence does not have, and
 // sequences that are not to be merged, are not written. Step by step, only their LSEs are read.
 //
-// In a cascade the last parts are over keys that several sequences share, and a row has a place among all rows
-// instead of one in its sequence. The arguments say which rows have which parts: LSEs of other parts are
+// In a cascade the last parts are over keys that several sequences share, and a row has a place among all
+// rows instead of one in its sequence. The arguments say which rows have which parts: LSEs of other parts are
 // garbage. A cascade is always merged step by step.
 //
 // The order in which parts are added depends only on their numbers and the row's width: more slots than
@@ -130,8 +130,7 @@ private:
           Value given = b.opaque(loadOfSequence(lengths, sequence, 0));
           return SmallVector<Value>{b.clamp(given, b.i32(0), found[3])};
         })[0];
-    Value isSkipped = b.both(b.less(argument("max_tokens"), tokens),
-                             b.isNull(argument("prefix_starts")));
+    Value isSkipped = b.both(b.less(argument("max_tokens"), tokens), b.isNull(argument("prefix_starts")));
     Value has = b.both(b.lessUnsigned(tokenOfSequence, tokens), b.isFalse(isSkipped));
     return {b.both(exists, has), sequence, b.add(start, tokenOfSequence), tokens};
   }
@@ -507,11 +506,11 @@ private:
   MergeLanes division;
   Value row, sequence, outputToken, tokens;
   Value ownEnd, prefixBegin; // parts of a row that is merged step by step
-  Value exists;       // the row ...
-  Value wanted;       // ... and its sequence is merged
-  Value lses, chunks; // of the lane's first part
-  Value matters;      // whether the chunk is stored
-  Value offset;       // exponents are (LSE - offset) * log2_per_unit
+  Value exists;              // the row ...
+  Value wanted;              // ... and its sequence is merged
+  Value lses, chunks;        // of the lane's first part
+  Value matters;             // whether the chunk is stored
+  Value offset;              // exponents are (LSE - offset) * log2_per_unit
 };
 
 } // namespace

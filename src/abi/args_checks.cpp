@@ -79,8 +79,8 @@ void check_prefix_extents(const sluice_problem &problem, const TensorRules &rule
   check_extent("prefix_count", "max_prefixes", args.prefix_count, problem.max_prefixes);
   check_extent("prefix_len", "max_prefix_len", args.prefix_len, problem.max_prefix_len);
   if (args.q_tokens > problem.max_q_tokens) {
-    invalid("q_tokens", text("q_tokens is ", args.q_tokens, "; the problem's max_q_tokens is ",
-                             problem.max_q_tokens));
+    invalid("q_tokens",
+            text("q_tokens is ", args.q_tokens, "; the problem's max_q_tokens is ", problem.max_q_tokens));
   }
   if (rules.tile_q == 0) return;
   if (uint32_t(args.prefix_count) > max_grid_yz) {
@@ -166,7 +166,8 @@ void check_sequences(const sluice_problem &problem, const sluice_args &args) {
                    "the problem's page_table_kind is SLUICE_PAGE_TABLE_BLOCK");
     }
   }
-  check_table_stride(problem, {"page_table_stride", args.page_table_stride, args.batch, "kv_len", args.kv_len});
+  check_table_stride(problem,
+                     {"page_table_stride", args.page_table_stride, args.batch, "kv_len", args.kv_len});
 }
 
 /// The same for prefixes, which are like sequences without starts in k and v.

@@ -16,10 +16,9 @@ using support::Failure;
 using support::Status;
 using support::text;
 
-constexpr uint32_t known_flags = SLUICE_CAUSAL | SLUICE_WRITE_LSE | SLUICE_HAS_WINDOW_LEFT |
-                                 SLUICE_HAS_WINDOW_RIGHT | SLUICE_ALIBI | SLUICE_SINK_LOGITS |
-                                 SLUICE_BOOL_MASK | SLUICE_PAGE_INDEX_64 | SLUICE_V_IN_K |
-                                 SLUICE_SHARED_PREFIX;
+constexpr uint32_t known_flags =
+    SLUICE_CAUSAL | SLUICE_WRITE_LSE | SLUICE_HAS_WINDOW_LEFT | SLUICE_HAS_WINDOW_RIGHT | SLUICE_ALIBI |
+    SLUICE_SINK_LOGITS | SLUICE_BOOL_MASK | SLUICE_PAGE_INDEX_64 | SLUICE_V_IN_K | SLUICE_SHARED_PREFIX;
 
 [[noreturn]] void invalid(std::string_view field, std::string message) {
   throw Failure(Status::invalid_argument, std::string(field), std::move(message));
@@ -192,9 +191,9 @@ void check_prefix(const sluice_problem &problem) {
                                    {SLUICE_BOOL_MASK, "SLUICE_BOOL_MASK"}};
   for (const Excluded &one : excluded) {
     if (!(problem.flags & one.flag)) continue;
-    throw Failure(Status::unsupported, "flags",
-                  text("flags has ", one.name, " and SLUICE_SHARED_PREFIX; nearest supported: without ",
-                       one.name));
+    throw Failure(
+        Status::unsupported, "flags",
+        text("flags has ", one.name, " and SLUICE_SHARED_PREFIX; nearest supported: without ", one.name));
   }
   if (problem.bias_type != 0) {
     throw Failure(Status::unsupported, "bias_type",

@@ -105,8 +105,8 @@ enum class Scale : uint8_t { none, tensor, head };
 
 /// Prefixes that rows see before their own keys. Sequences::prefix_starts says which rows see which.
 struct Prefixes {
-  int count = 0; // 0: without SLUICE_SHARED_PREFIX
-  int keys = 0;  // the most; their lengths differ, and include 0
+  int count = 0;        // 0: without SLUICE_SHARED_PREFIX
+  int keys = 0;         // the most; their lengths differ, and include 0
   bool outside = false; // some rows come before the first prefix, and some after the last
   bool operator==(const Prefixes &) const = default;
 };

@@ -19,7 +19,7 @@ namespace sluice::conformance {
 struct Memory {
   Placement q, k, v, o, lse;
   Placement prefix_k, prefix_v; // except in pages
-  Placement bias, mask; // [batch][head][row][column]; the mask's column is a byte
+  Placement bias, mask;         // [batch][head][row][column]; the mask's column is a byte
   int64_t page_table_stride = 0;
   /// Buffer numbers; -1: absent.
   int q_starts = -1, kv_starts = -1, q_lengths = -1, kv_lengths = -1;

@@ -62,8 +62,8 @@ PageTable::PageTable(const Case &c, const Sequences &sequences) {
   const int most = *std::max_element(needed.begin(), needed.end());
   const bool shared = c.layout == Layout::broadcast;
   const int pages_of_prefixes = std::accumulate(of_prefixes.begin(), of_prefixes.end(), 0);
-  pages_in_all = (shared ? most : std::accumulate(needed.begin(), needed.end(), 0)) + pages_of_prefixes +
-                 unowned_pages;
+  pages_in_all =
+      (shared ? most : std::accumulate(needed.begin(), needed.end(), 0)) + pages_of_prefixes + unowned_pages;
   const std::vector<int64_t> numbers = shuffled(pages_in_all, random_of(c, " pages"));
 
   own = places_for(c, needed, pages_of(c, c.kv_len));

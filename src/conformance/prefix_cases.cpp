@@ -13,8 +13,8 @@ namespace {
 struct Size {
   int q, kv, prefixes, prefix;
 };
-// Prefixes shorter and longer than the own keys, of one key and of many splits; fewer rows than prefixes; rows of
-// one tile and of several.
+// Prefixes shorter and longer than the own keys, of one key and of many splits; fewer rows than prefixes;
+// rows of one tile and of several.
 constexpr std::array<Size, 9> sizes = {{{1, 40, 1, 300},
                                         {3, 70, 2, 65},
                                         {20, 20, 3, 130},

@@ -112,8 +112,9 @@ enum class PageSource : uint32_t { slots = 0, block_table = 1, csr_table = 2 };
 //                          strides are then 0), and how many it has
 // prefix_starts            null, or where the tokens of each prefix begin among those of the parts, and end:
 //                          the first own_parts parts are over a sequence's own keys, and those from
-//                          first_prefix_part on over its prefix's. Parts between them do not count, nor do those
-//                          of a prefix for tokens before the first of prefix_count prefixes or after the last
+//                          first_prefix_part on over its prefix's. Parts between them do not count, nor do
+//                          those of a prefix for tokens before the first of prefix_count prefixes or after
+//                          the last
 // log2_per_unit            of the exponents: log2(e) for LSE to base e, else 1
 // unit_per_log2            its inverse
 // unit_per_nat             converts a sink's logit from base e to LSE's base
@@ -129,10 +130,12 @@ enum class PageSource : uint32_t { slots = 0, block_table = 1, csr_table = 2 };
 // tokens                   of each sequence in the parts
 // most_tokens              a sequence has q_lengths[b] tokens, else q_starts[b + 1] - q_starts[b], else
 //                          most_tokens, and never more than these; all of them are merged
-// max_tokens               ... but a sequence with more tokens than this is skipped, or with prefix_starts has
+// max_tokens               ... but a sequence with more tokens than this is skipped, or with prefix_starts
+// has
 //                          only one part over its own keys
 // q_rows                   of o and lse, with q_starts; INT32_MAX if that is unknown
-// searched_batch           0, or the tokens of the parts have the same numbers as those of o, and the sequence
+// searched_batch           0, or the tokens of the parts have the same numbers as those of o, and the
+// sequence
 //                          of each is searched among this many, by their q_starts
 //
 // sluice_merge has one sequence.

@@ -85,8 +85,8 @@ private:
   int64_t keys;
 };
 
-/// The prefixes of a call, none without SLUICE_SHARED_PREFIX, as the sequences of another call: their keys and
-/// the rows that see them.
+/// The prefixes of a call, none without SLUICE_SHARED_PREFIX, as the sequences of another call: their keys
+/// and the rows that see them.
 sluice_args prefixes_as_sequences(const sluice_args &args);
 
 /// The prefix that a row of q sees, if any.

@@ -215,8 +215,8 @@ void choose_by_rule(Choice &choice, const Kernels &prefill, const Kernels &decod
     choose_prefill(choice, prefill, problem, compute_units);
 }
 
-/// Chooses the kernel for the rows of a cascade's prefixes among all kernels, and says so first: the reason may
-/// be cut at its end.
+/// Chooses the kernel for the rows of a cascade's prefixes among all kernels, and says so first: the reason
+/// may be cut at its end.
 void choose_prefix(Choice &choice, Kernels kernels, const sluice_problem &problem, uint32_t compute_units) {
   // A prefix may have all rows: a grid must hold their tiles.
   const int64_t rows = problem.max_q_tokens * group_of(problem);
@@ -224,9 +224,9 @@ void choose_prefix(Choice &choice, Kernels kernels, const sluice_problem &proble
   for (const package::PackedKernel *kernel : kernels)
     most_rows = std::max(most_rows, max_grid_tiles * kernel->entry.name.tile_q);
   if (rows > most_rows) {
-    refuse("max_q_tokens", text("max_q_tokens is ", problem.max_q_tokens,
-                                "; with SLUICE_SHARED_PREFIX the nearest supported is ",
-                                most_rows / group_of(problem)));
+    refuse("max_q_tokens",
+           text("max_q_tokens is ", problem.max_q_tokens,
+                "; with SLUICE_SHARED_PREFIX the nearest supported is ", most_rows / group_of(problem)));
   }
   std::erase_if(kernels,
                 [&](const auto *kernel) { return rows > max_grid_tiles * kernel->entry.name.tile_q; });
@@ -241,10 +241,9 @@ void choose_prefix(Choice &choice, Kernels kernels, const sluice_problem &proble
     estimated = choose_prefix_by_cost(choice, kernels, problem, compute_units);
   }
   use_cascade_workspace(choice, problem);
-  choice.reason =
-      text("prefixes: ", package::format_kernel_name(choice.prefix.kernel->entry.name), " in ",
-           choice.prefix.splits, choice.prefix.splits == 1 ? " split" : " splits", estimated,
-           "; own keys: ", choice.reason);
+  choice.reason = text("prefixes: ", package::format_kernel_name(choice.prefix.kernel->entry.name), " in ",
+                       choice.prefix.splits, choice.prefix.splits == 1 ? " split" : " splits", estimated,
+                       "; own keys: ", choice.reason);
 }
 
 } // namespace
@@ -297,8 +296,9 @@ Choice choose_kernel(const Context &context, const sluice_problem &problem) {
                           " rows: ", package::format_kernel_name(choice.few->entry.name));
   }
   if (is_cascade(problem)) {
-    if (!can_merge) refuse("flags", "flags has SLUICE_SHARED_PREFIX, but the kernel pack has no kernel that "
-                                    "merges its results; nearest supported: without it");
+    if (!can_merge)
+      refuse("flags", "flags has SLUICE_SHARED_PREFIX, but the kernel pack has no kernel that "
+                      "merges its results; nearest supported: without it");
     Kernels all = prefill;
     all.insert(all.end(), decode.begin(), decode.end());
     choose_prefix(choice, std::move(all), problem, compute_units);

@@ -18,8 +18,8 @@ inline bool is_cascade(const sluice_problem &problem) {
   return (problem.flags & SLUICE_SHARED_PREFIX) != 0;
 }
 
-/// The kernel of a cascade's prefixes, with the splits of their keys as in Choice. Their results are parts from
-/// first_part on, after those of the own keys.
+/// The kernel of a cascade's prefixes, with the splits of their keys as in Choice. Their results are parts
+/// from first_part on, after those of the own keys.
 struct PrefixChoice {
   const package::PackedKernel *kernel = nullptr; // null without prefixes
   uint32_t splits = 1, split_tiles = 0, min_split_tiles = 1;

@@ -94,8 +94,8 @@ void Plan::enqueue(const Prepared &prepared, const sluice_args &args, package::A
                    {prepared.function, groups, prepared.entry->threads, &kernargs, sizeof kernargs}, launch);
 }
 
-/// All sequences have `rows_of_sequence` rows in a part. In a cascade with starts, rows follow one another as in
-/// q, as if there were one sequence.
+/// All sequences have `rows_of_sequence` rows in a part. In a cascade with starts, rows follow one another as
+/// in q, as if there were one sequence.
 struct Plan::Parts {
   PartsLayout layout;
   char *workspace;

@@ -66,9 +66,9 @@ FixedPlaces fixed_places(const package::KernelName &name, const char *field, int
 void check_ceiling(const sluice_problem &problem, uint64_t needed, const char *reason) {
   const uint64_t ceiling = problem.workspace_ceiling_bytes;
   if (ceiling == 0 || needed <= ceiling) return;
-  throw Failure(Status::unsupported, "workspace_ceiling_bytes",
-                text("workspace_ceiling_bytes is ", ceiling, "; with ", reason, " the nearest supported is ",
-                     needed));
+  throw Failure(
+      Status::unsupported, "workspace_ceiling_bytes",
+      text("workspace_ceiling_bytes is ", ceiling, "; with ", reason, " the nearest supported is ", needed));
 }
 
 /// The rows that a merge of splits counts, which is not a cascade's.
@@ -143,8 +143,9 @@ void split_prefixes_at_fixed_places(Choice &choice, const sluice_problem &proble
       fixed_places(choice.prefix.kernel->entry.name, "max_prefix_len", problem.max_prefix_len);
   choice.prefix.split_tiles = split_tiles;
   choice.prefix.splits = splits;
-  // The order in which a merge adds parts follows from their numbers. So that the splits of the own keys, whose
-  // number depends on a bound, do not change it, the lanes of a row take prefixes from the same part on.
+  // The order in which a merge adds parts follows from their numbers. So that the splits of the own keys,
+  // whose number depends on a bound, do not change it, the lanes of a row take prefixes from the same part
+  // on.
   constexpr uint32_t slots = 1u << package::merge_most_slots_log2;
   choice.prefix.first_part = divide_up(choice.splits, slots) * slots;
 }
