@@ -205,6 +205,8 @@ pub const SLUICE_BOOL_MASK: u32 = 1 << 6;
 pub const SLUICE_PAGE_INDEX_64: u32 = 1 << 7;
 /// V is the first head_dim_v elements of each row of K, and sluice_args::v is zero.
 pub const SLUICE_V_IN_K: u32 = 1 << 8;
+/// Groups of rows see a prefix of keys before their sequence's own keys; sluice_args::prefix_q_starts.
+pub const SLUICE_SHARED_PREFIX: u32 = 1 << 10;
 
 // sluice_mask_alignment: Which corner of the score matrix the diagonal of the mask touches.
 /// The last row sees the last key: rows are the newest tokens.
@@ -309,6 +311,10 @@ pub struct sluice_problem {
     pub determinism: u32,
     /// Use only kernels that need at most this; 0: any.
     pub workspace_ceiling_bytes: u64,
+    /// Prefixes per call.
+    pub max_prefixes: i32,
+    /// Keys per prefix.
+    pub max_prefix_len: i32,
 }
 
 /// Result of sluice_query_support.
@@ -472,6 +478,24 @@ pub struct sluice_args {
     pub q_tokens: i64,
     /// With kv_starts: rows of k and v; 0: unknown.
     pub kv_tokens: i64,
+    /// Prefixes.
+    pub prefix_count: i32,
+    /// Keys of each prefix, or their maximum; 0: the problem's bound.
+    pub prefix_len: i32,
+    /// \[prefix_count + 1\]: rows of q before each prefix's first.
+    pub prefix_q_starts: *const i32,
+    /// \[prefix_count\]: keys of each prefix.
+    pub prefix_lengths: *const i32,
+    /// Page numbers of the same type as in page_table.
+    pub prefix_page_table: *const c_void,
+    /// BLOCK: entries from one prefix's first to the next one's; else 0.
+    pub prefix_page_table_stride: i64,
+    /// CSR, \[prefix_count + 1\]: entries before each prefix's first.
+    pub prefix_page_starts: *const i32,
+    /// DENSE and RAGGED: keys of the prefixes.
+    pub prefix_k: sluice_tensor,
+    /// DENSE and RAGGED: their values; all zero with SLUICE_V_IN_K.
+    pub prefix_v: sluice_tensor,
 }
 
 // sluice_dependency_kind: Kind of a dependency.

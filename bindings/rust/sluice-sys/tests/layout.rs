@@ -64,7 +64,8 @@ fn rust_layouts() -> Numbers {
             struct_size, flags, mode, q_type, k_type, v_type, o_type, q_heads, kv_heads, head_dim_qk,
             head_dim_v, max_batch, max_q_len, max_kv_len, max_q_tokens, mask_alignment, window_left,
             window_right, sink_tokens, soft_cap, bias_type, q_scale_kind, k_scale_kind, v_scale_kind,
-            page_size, page_table_kind, k_pack, lse_base, determinism, workspace_ceiling_bytes
+            page_size, page_table_kind, k_pack, lse_base, determinism, workspace_ceiling_bytes,
+            max_prefixes, max_prefix_len
         }
         sluice_support {
             struct_size, workspace_alignment, workspace_bytes, pointer_alignment, stride_multiple, kernel
@@ -81,7 +82,9 @@ fn rust_layouts() -> Numbers {
         sluice_args {
             struct_size, flags, batch, q_len, kv_len, scale, q, k, v, o, lse, q_starts, kv_starts,
             q_lengths, kv_lengths, page_table, page_table_stride, page_starts, bias, mask, alibi_slopes,
-            sink_logits, q_scale, k_scale, v_scale, page_count, q_tokens, kv_tokens
+            sink_logits, q_scale, k_scale, v_scale, page_count, q_tokens, kv_tokens,
+            prefix_count, prefix_len, prefix_q_starts, prefix_lengths, prefix_page_table,
+            prefix_page_table_stride, prefix_page_starts, prefix_k, prefix_v
         }
         sluice_dependency { kind, reserved, event, stream }
         sluice_launch {
@@ -144,6 +147,7 @@ fn rust_constants() -> Numbers {
         SLUICE_BOOL_MASK,
         SLUICE_PAGE_INDEX_64,
         SLUICE_V_IN_K,
+        SLUICE_SHARED_PREFIX,
         SLUICE_BOTTOM_RIGHT,
         SLUICE_TOP_LEFT,
         SLUICE_SCALE_NONE,
