@@ -37,14 +37,27 @@ type Args struct {
 	QScale      DevicePointer // float32 [1] or [QHeads], by QScaleKind.
 	KScale      DevicePointer // float32 [1] or [KVHeads], by KScaleKind.
 	VScale      DevicePointer // float32 [1] or [KVHeads], by VScaleKind.
+
+	// With SharedPrefix; all zero without it.
+	PrefixCount           int32         // Prefixes.
+	PrefixLen             int32         // Keys of each prefix, or their maximum; 0: the problem's bound.
+	PrefixQStarts         DevicePointer // int32 [PrefixCount + 1]: rows of Q before each prefix's first.
+	PrefixLengths         DevicePointer // int32 [PrefixCount]: keys of each prefix.
+	PrefixPageTable       DevicePointer // ModePaged: page numbers of the same type as in PageTable.
+	PrefixPageTableStride int64         // PageTableBlock: entries from one prefix's first to the next one's; else 0.
+	PrefixPageStarts      DevicePointer // PageTableCSR: int32 [PrefixCount + 1], entries before each prefix's first.
+	PrefixK               Tensor        // Other modes: keys, [prefix, key, head, dim].
+	PrefixV               Tensor        // Other modes: values; zero with VInK.
 }
 
 // callNumbers are the numbers of a call, which Args and HostArgs share.
 type callNumbers struct {
-	batch, qLen, kvLen int32
-	scale              float32
-	pageTableStride    int64
-	packedQ, packedKV  bool // Starts are given.
+	batch, qLen, kvLen     int32
+	scale                  float32
+	pageTableStride        int64
+	packedQ, packedKV      bool // Starts are given.
+	prefixCount, prefixLen int32
+	prefixPageTableStride  int64
 }
 
 // count tells the library how many rows and pages all tensors have, so that starts and page numbers cannot lead out of
@@ -69,6 +82,9 @@ func (n *callNumbers) c() *C.sluice_args {
 	made.kv_len = C.int32_t(n.kvLen)
 	made.scale = C.float(n.scale)
 	made.page_table_stride = C.int64_t(n.pageTableStride)
+	made.prefix_count = C.int32_t(n.prefixCount)
+	made.prefix_len = C.int32_t(n.prefixLen)
+	made.prefix_page_table_stride = C.int64_t(n.prefixPageTableStride)
 	return made
 }
 
@@ -81,7 +97,7 @@ func bounded(number, bound int32) int64 {
 }
 
 // callNeeds are the requirements on the tensors of a call.
-type callNeeds struct{ q, k, v, o, lse, bias, mask need }
+type callNeeds struct{ q, k, v, o, lse, bias, mask, prefixK, prefixV need }
 
 func (n *callNumbers) needs(p *Problem) callNeeds {
 	batch, qLen, kvLen := int64(n.batch), bounded(n.qLen, p.MaxQLen), bounded(n.kvLen, p.MaxKVLen)
@@ -102,6 +118,10 @@ func (n *callNumbers) needs(p *Problem) callNeeds {
 	ofKeys := func(field string, dtype DType, dim extent) need {
 		return need{field: field, dtype: dtype, extents: [4]extent{keys[0], keys[1], exactly(p.KVHeads, "kv_heads"), dim}}
 	}
+	ofPrefixes := func(field string, dtype DType, dim extent) need {
+		return need{field: field, dtype: dtype, extents: [4]extent{atLeast(int64(n.prefixCount), "prefix_count"),
+			atLeast(bounded(n.prefixLen, p.MaxPrefixLen), "keys of each prefix"), exactly(p.KVHeads, "kv_heads"), dim}}
+	}
 	ofScores := func(field string, dtype DType, last extent) need {
 		return need{field: field, dtype: dtype, repeats: true,
 			extents: [4]extent{atLeast(batch, "batch"), atLeast(int64(p.QHeads), "q_heads"), atLeast(qLen, "rows"), last}}
@@ -114,6 +134,9 @@ func (n *callNumbers) needs(p *Problem) callNeeds {
 		lse:  ofRows("lse", F32, exactly(1, "value of a row and head")),
 		bias: ofScores("bias", p.BiasType, atLeast(kvLen, "keys")),
 		mask: ofScores("mask", MaskBits, atLeast((kvLen+7)/8, "bytes of 8 keys")),
+
+		prefixK: ofPrefixes("prefix_k", p.KType, exactly(p.HeadDimQK, "head_dim_qk")),
+		prefixV: ofPrefixes("prefix_v", p.VType, exactly(p.HeadDimV, "head_dim_v")),
 	}
 	made.k.pack = p.KPack
 	return made
@@ -133,7 +156,8 @@ func (n *callNumbers) putting() (ofRows, ofKeys func(*Tensor, *C.sluice_tensor))
 
 func (a *Args) numbers() *callNumbers {
 	return &callNumbers{batch: a.Batch, qLen: a.QLen, kvLen: a.KVLen, scale: a.Scale,
-		pageTableStride: a.PageTableStride, packedQ: a.QStarts != 0, packedKV: a.KVStarts != 0}
+		pageTableStride: a.PageTableStride, packedQ: a.QStarts != 0, packedKV: a.KVStarts != 0,
+		prefixCount: a.PrefixCount, prefixLen: a.PrefixLen, prefixPageTableStride: a.PrefixPageTableStride}
 }
 
 // check compares types and shapes with the problem and the call; the library checks everything else, and refuses
@@ -142,7 +166,8 @@ func (a *Args) check(p *Problem) error {
 	needs := a.numbers().needs(p)
 	return checkTensors(
 		tensorNeed{&a.Q, &needs.q}, tensorNeed{&a.K, &needs.k}, tensorNeed{&a.V, &needs.v}, tensorNeed{&a.O, &needs.o},
-		tensorNeed{&a.LSE, &needs.lse}, tensorNeed{&a.Bias, &needs.bias}, tensorNeed{&a.Mask, &needs.mask})
+		tensorNeed{&a.LSE, &needs.lse}, tensorNeed{&a.Bias, &needs.bias}, tensorNeed{&a.Mask, &needs.mask},
+		tensorNeed{&a.PrefixK, &needs.prefixK}, tensorNeed{&a.PrefixV, &needs.prefixV})
 }
 
 type tensorNeed struct {
@@ -183,6 +208,12 @@ func (a *Args) c(p *Problem) *C.sluice_args {
 	put(unsafe.Pointer(&made.q_scale), a.QScale)
 	put(unsafe.Pointer(&made.k_scale), a.KScale)
 	put(unsafe.Pointer(&made.v_scale), a.VScale)
+	put(unsafe.Pointer(&made.prefix_q_starts), a.PrefixQStarts)
+	put(unsafe.Pointer(&made.prefix_lengths), a.PrefixLengths)
+	put(unsafe.Pointer(&made.prefix_page_table), a.PrefixPageTable)
+	put(unsafe.Pointer(&made.prefix_page_starts), a.PrefixPageStarts)
+	a.PrefixK.put(&made.prefix_k)
+	a.PrefixV.put(&made.prefix_v)
 	numbers.count(made, p, &a.Q, &a.K, &a.V, &a.O, &a.LSE)
 	return made
 }

@@ -119,7 +119,10 @@ sluice_status sluice_go_reference(const sluice_problem *problem, const void *arg
                                   const int32_t *kv_lengths, const uint8_t *page_table,
                                   const int32_t *page_starts, const float *alibi_slopes,
                                   const float *sink_logits, const float *q_scale, const float *k_scale,
-                                  const float *v_scale, sluice_error *error) {
+                                  const float *v_scale, const int32_t *prefix_q_starts,
+                                  const int32_t *prefix_lengths, const uint8_t *prefix_page_table,
+                                  const int32_t *prefix_page_starts, uint8_t *prefix_k, uint8_t *prefix_v,
+                                  sluice_error *error) {
   sluice_args made = *(const sluice_args *)args;
   made.q.data = q;
   made.k.data = k;
@@ -139,6 +142,12 @@ sluice_status sluice_go_reference(const sluice_problem *problem, const void *arg
   made.q_scale = q_scale;
   made.k_scale = k_scale;
   made.v_scale = v_scale;
+  made.prefix_q_starts = prefix_q_starts;
+  made.prefix_lengths = prefix_lengths;
+  made.prefix_page_table = prefix_page_table;
+  made.prefix_page_starts = prefix_page_starts;
+  made.prefix_k.data = prefix_k;
+  made.prefix_v.data = prefix_v;
   return sluice_reference(problem, &made, error);
 }
 

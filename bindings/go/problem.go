@@ -27,6 +27,7 @@ const (
 	BoolMask       ProblemFlags = C.SLUICE_BOOL_MASK        // A bit per row and key says whether it is visible; Args.Mask.
 	PageIndex64    ProblemFlags = C.SLUICE_PAGE_INDEX_64    // The page table holds 64-bit numbers; ModePaged only.
 	VInK           ProblemFlags = C.SLUICE_V_IN_K           // V is the first HeadDimV elements of each row of K, and Args.V is zero.
+	SharedPrefix   ProblemFlags = C.SLUICE_SHARED_PREFIX    // Groups of rows see a prefix of keys before their sequence's own keys; Args.PrefixQStarts.
 )
 
 // MaskAlignment says which corner of the score matrix the diagonal of the mask touches.
@@ -123,6 +124,10 @@ type Problem struct {
 	Determinism Determinism
 
 	WorkspaceCeilingBytes uint64 // Use only kernels that need at most this; 0: any.
+
+	// Bounds for SharedPrefix, which requires them and MaxQTokens.
+	MaxPrefixes  int32 // Prefixes per call.
+	MaxPrefixLen int32 // Keys per prefix.
 }
 
 func (p *Problem) c() *C.sluice_problem {
@@ -160,5 +165,7 @@ func (p *Problem) c() *C.sluice_problem {
 		lse_base:                C.uint32_t(p.LSEBase),
 		determinism:             C.uint32_t(p.Determinism),
 		workspace_ceiling_bytes: C.uint64_t(p.WorkspaceCeilingBytes),
+		max_prefixes:            C.int32_t(p.MaxPrefixes),
+		max_prefix_len:          C.int32_t(p.MaxPrefixLen),
 	}
 }
