@@ -96,6 +96,8 @@ void bind_problem(nb::module_ &module) {
   SLUICE_FIELD(lse_base);
   SLUICE_FIELD(determinism);
   SLUICE_FIELD(workspace_ceiling_bytes);
+  SLUICE_FIELD(max_prefixes);
+  SLUICE_FIELD(max_prefix_len);
 }
 
 void bind_args(nb::module_ &module) {
@@ -127,6 +129,15 @@ void bind_args(nb::module_ &module) {
   SLUICE_FIELD(page_count);
   SLUICE_FIELD(q_tokens);
   SLUICE_FIELD(kv_tokens);
+  SLUICE_FIELD(prefix_count);
+  SLUICE_FIELD(prefix_len);
+  SLUICE_FIELD(prefix_q_starts);
+  SLUICE_FIELD(prefix_lengths);
+  SLUICE_FIELD(prefix_page_table);
+  SLUICE_FIELD(prefix_page_table_stride);
+  SLUICE_FIELD(prefix_page_starts);
+  SLUICE_FIELD(prefix_k);
+  SLUICE_FIELD(prefix_v);
 }
 
 void bind_launch(nb::module_ &module) {

@@ -202,8 +202,11 @@ class Plan:
             q_len: Optional[int] = None, kv_len: Optional[int] = None, scale: float = 0.0, q_starts: Any = None,
             kv_starts: Any = None, q_lengths: Any = None, kv_lengths: Any = None, page_table: Any = None,
             page_starts: Any = None, bias: Any = None, mask: Any = None, alibi_slopes: Any = None,
-            sink_logits: Any = None, q_scale: Any = None, k_scale: Any = None, v_scale: Any = None, stream: Any = None,
-            workspace: Any = None, wait: Sequence[Wait] = (), signal: Any = None) -> None:
+            sink_logits: Any = None, q_scale: Any = None, k_scale: Any = None, v_scale: Any = None,
+            prefix_q_starts: Any = None, prefix_lengths: Any = None, prefix_page_table: Any = None,
+            prefix_page_starts: Any = None, prefix_k: Any = None, prefix_v: Any = None,
+            prefix_len: Optional[int] = None, stream: Any = None, workspace: Any = None, wait: Sequence[Wait] = (),
+            signal: Any = None) -> None:
         """Enqueues one call and returns without waiting; nothing is copied and nothing allocated on the device.
 
         Arrays are Tensors, Buffers, torch tensors, or anything with DLPack or __cuda_array_interface__, in the memory of
@@ -218,10 +221,13 @@ class Plan:
             bias, mask                                  [batch, q_heads, rows, keys, or bytes of 8 keys]; an extent of 1 is
                                                         the same for all
             starts [batch + 1], lengths [batch]         int32; page_table [batch, pages], or for CSR [entries]
+            prefix_...                                  with shared_prefix: the same with prefixes instead of sequences;
+                                                        prefix_q_starts are rows of q; without pages, prefix_k and
+                                                        prefix_v are [prefixes, keys, kv_heads, dim]
 
         Args:
-            batch, q_len, kv_len: sequences, and the maximum of rows and keys of each. By default those of the arrays;
-                with starts and for pages, the problem's bounds.
+            batch, q_len, kv_len, prefix_len: sequences, and the maximum of rows and keys of each, and of keys of each
+                prefix. By default those of the arrays; with starts and for pages, the problem's bounds.
             scale: scale of the scores; 0 is 1 / sqrt(head_dim_qk).
             stream: a Stream, a torch stream, or a hipStream_t as an integer; None is the default stream.
             workspace: memory of info.workspace_bytes or more, aligned to info.workspace_alignment.
@@ -234,8 +240,10 @@ class Plan:
         arrays = {"q": q, "k": k, "v": v, "o": o, "lse": lse, "q_starts": q_starts, "kv_starts": kv_starts,
                   "q_lengths": q_lengths, "kv_lengths": kv_lengths, "page_table": page_table, "page_starts": page_starts,
                   "bias": bias, "mask": mask, "alibi_slopes": alibi_slopes, "sink_logits": sink_logits,
-                  "q_scale": q_scale, "k_scale": k_scale, "v_scale": v_scale}
-        args = call_args(self.problem, arrays, CallShape(batch, q_len, kv_len), scale, "device")
+                  "q_scale": q_scale, "k_scale": k_scale, "v_scale": v_scale, "prefix_q_starts": prefix_q_starts,
+                  "prefix_lengths": prefix_lengths, "prefix_page_table": prefix_page_table,
+                  "prefix_page_starts": prefix_page_starts, "prefix_k": prefix_k, "prefix_v": prefix_v}
+        args = call_args(self.problem, arrays, CallShape(batch, q_len, kv_len, prefix_len), scale, "device")
         self._core.run(args, launch_of(stream, workspace, signal), [one._c() for one in wait])
 
 
@@ -255,9 +263,10 @@ def launch_of(stream: Any, workspace: Any, signal: Any) -> Any:
 
 
 def reference(problem: Problem, q: Any, k: Any, v: Any, o: Any, *, batch: Optional[int] = None,
-              q_len: Optional[int] = None, kv_len: Optional[int] = None, scale: float = 0.0, **arrays: Any) -> None:
+              q_len: Optional[int] = None, kv_len: Optional[int] = None, prefix_len: Optional[int] = None,
+              scale: float = 0.0, **arrays: Any) -> None:
     """Computes a call on the host in double precision: the reference for results. Arrays as for Plan.run, all in host
     memory."""
     everything = {"q": q, "k": k, "v": v, "o": o, **arrays}
-    args = call_args(problem, everything, CallShape(batch, q_len, kv_len), scale, "host")
+    args = call_args(problem, everything, CallShape(batch, q_len, kv_len, prefix_len), scale, "host")
     _core.reference(problem._c(), args)

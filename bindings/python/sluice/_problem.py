@@ -16,6 +16,7 @@ _FLAGS = {
     "bool_mask": 1 << 6,
     "page_index_64": 1 << 7,
     "v_in_k": 1 << 8,
+    "shared_prefix": 1 << 10,
 }
 _HAS_WINDOW_LEFT, _HAS_WINDOW_RIGHT = 1 << 2, 1 << 3
 
@@ -45,6 +46,9 @@ class Problem:
     bool_mask: bool = False
     page_index_64: bool = False
     v_in_k: bool = False
+    shared_prefix: bool = False
+    """Groups of rows see a prefix of keys before their sequence's own keys; needs the last two bounds and
+    max_q_tokens."""
     mask_alignment: MaskAlignment = MaskAlignment.BOTTOM_RIGHT
     window_left: Optional[int] = None
     """Keys visible before the diagonal; None: no window on this side."""
@@ -67,6 +71,8 @@ class Problem:
     max_kv_len: int = 0
     max_q_tokens: int = 0
     workspace_ceiling_bytes: int = 0
+    max_prefixes: int = 0
+    max_prefix_len: int = 0
 
     def __post_init__(self) -> None:
         set_field = object.__setattr__
