@@ -308,7 +308,11 @@ func TestFieldsOfReference(t *testing.T) {
 			withPrefix(a)
 			a.PrefixPageTable, a.PrefixPageTable64 = nil, []int64{0, 0}
 		}},
-		{&shared, "prefix_k.data", "pages", func(a *sluice.HostArgs) { withPrefix(a); a.PrefixK = a.K; a.PrefixK.Shape[1], a.PrefixK.Stride[1] = 8, 0 }},
+		{&shared, "prefix_k.data", "pages", func(a *sluice.HostArgs) {
+			withPrefix(a)
+			a.PrefixK = a.K
+			a.PrefixK.Shape[1], a.PrefixK.Stride[1] = 8, 0
+		}},
 		{&dense, "prefix_count", "1", func(a *sluice.HostArgs) { a.PrefixCount = 1 }},
 	} {
 		args := right

@@ -92,8 +92,9 @@ private:
     return b.load(b.getI32Type(), numbers, index, 4);
   }
 
-  /// The sequence whose tokens include one of q_starts' tokens, or any sequence if none does: the last one
-  /// that starts at or before it.
+  /// In a cascade, whether the sequence of a token has to be searched ...
+  Value isSearched() { return b.less(b.i32(0), b.opaqueScalar(argument("searched_batch"))); }
+  /// ... which is the last one that starts at or before it, or any if none does.
   Value searchSequence(Value token) {
     Value batch = argument("searched_batch");
     Value steps = b.sub(b.i32(32), b.leadingZeros(b.add(batch, b.i32(1))));
@@ -101,9 +102,11 @@ private:
     return b.clamp(b.sub(count, b.i32(1)), b.i32(0), b.sub(batch, b.i32(1)));
   }
 
+  enum class Rows { ofSequences, ofCascade };
+
   /// Whether the row's sequence has such a token and should be merged; its sequence; its token in the result;
-  /// and the number of the sequence's tokens.
-  SmallVector<Value> findToken() {
+  /// and whether the sequence has more than max_tokens.
+  SmallVector<Value> findToken(Rows rows) {
     Value token = byHeads().quotient;
     CacheOpEmitter::Division place = byTokens(token);
     Value starts = argument("q_starts"), lengths = argument("q_lengths");
@@ -111,16 +114,19 @@ private:
         b.isNull(starts),
         [&] { return SmallVector<Value>{place.quotient, place.rest, b.i32(0), argument("most_tokens")}; },
         [&] {
-          Value rows = argument("q_rows"), isSearched = b.less(b.i32(0), argument("searched_batch"));
-          Value sequence = b.branch(
-              isSearched, [&] { return SmallVector<Value>{searchSequence(token)}; },
-              [&] { return SmallVector<Value>{place.quotient}; })[0];
-          Value start = b.clamp(loadOfSequence(starts, sequence, 0), b.i32(0), rows);
-          Value end = b.clamp(loadOfSequence(starts, sequence, 1), start, rows);
-          // Negative, and so not of the sequence, if the search found none.
-          Value tokenOfSequence = b.select(isSearched, b.sub(token, start), place.rest);
+          Value sequence = place.quotient, tokenOfSequence = place.rest;
+          if (rows == Rows::ofCascade)
+            sequence = b.branch(
+                isSearched(), [&] { return SmallVector<Value>{searchSequence(token)}; },
+                [&] { return SmallVector<Value>{place.quotient}; })[0];
+          Value end = argument("q_rows");
+          Value start = b.clamp(loadOfSequence(starts, sequence, 0), b.i32(0), end);
+          Value next = b.clamp(loadOfSequence(starts, sequence, 1), start, end);
+          // As an unsigned number it is too large if the search found no sequence.
+          if (rows == Rows::ofCascade)
+            tokenOfSequence = b.select(isSearched(), b.sub(token, start), place.rest);
           return SmallVector<Value>{sequence, tokenOfSequence, start,
-                                    b.minS(b.sub(end, start), argument("most_tokens"))};
+                                    b.minS(b.sub(next, start), argument("most_tokens"))};
         });
     Value sequence = found[0], tokenOfSequence = found[1], start = found[2];
     Value tokens = b.branch(
@@ -130,40 +136,45 @@ private:
           Value given = b.opaque(loadOfSequence(lengths, sequence, 0));
           return SmallVector<Value>{b.clamp(given, b.i32(0), found[3])};
         })[0];
-    Value isSkipped = b.both(b.less(argument("max_tokens"), tokens), b.isNull(argument("prefix_starts")));
+    Value isLong = b.less(argument("max_tokens"), tokens), isSkipped = isLong;
+    if (rows == Rows::ofCascade) isSkipped = b.both(isLong, b.isNull(argument("prefix_starts")));
     Value has = b.both(b.lessUnsigned(tokenOfSequence, tokens), b.isFalse(isSkipped));
-    return {b.both(exists, has), sequence, b.add(start, tokenOfSequence), tokens};
+    return {b.both(exists, has), sequence, b.add(start, tokenOfSequence), isLong};
   }
 
   /// Finds whether the row is wanted, and its place in the result.
-  void findResult() {
+  void findResult(Rows rows) {
     SmallVector<Value> found = b.branch(
         may(package::merge_to_plain_rows),
-        [&] { return SmallVector<Value>{exists, b.i32(0), b.i32(0), argument("most_tokens")}; },
-        [&] { return findToken(); });
+        [&] {
+          Value isLong = b.less(argument("max_tokens"), argument("most_tokens"));
+          return SmallVector<Value>{exists, b.i32(0), b.i32(0), isLong};
+        },
+        [&] { return findToken(rows); });
     wanted = found[0];
     sequence = found[1];
     outputToken = found[2];
-    tokens = found[3];
+    isLong = found[3];
   }
 
-  /// Finds which parts the row has: of those over its own keys as many as its sequence is split into, and
-  /// those over the keys of prefixes only if it sees one.
-  void findParts() {
-    Value prefixes = argument("prefix_starts"), parts = argument("parts");
-    SmallVector<Value> found = b.branch(
-        b.isNull(prefixes), [&] { return SmallVector<Value>{parts, parts}; },
+  /// Finds whether the row sees a prefix, and so has parts over its keys.
+  void findPrefix() {
+    Value prefixes = argument("prefix_starts");
+    seesPrefix = b.branch(
+        b.isNull(prefixes), [&] { return SmallVector<Value>{b.boolean(false)}; },
         [&] {
           Value token = byHeads().quotient;
           Value first = loadOfSequence(prefixes, b.i32(0), 0);
           Value end = loadOfSequence(prefixes, argument("prefix_count"), 0);
-          Value sees = b.both(b.isFalse(b.less(token, first)), b.less(token, end));
-          Value isLong = b.less(argument("max_tokens"), tokens);
-          return SmallVector<Value>{b.select(isLong, b.i32(1), argument("own_parts")),
-                                    b.select(sees, argument("first_prefix_part"), parts)};
-        });
-    ownEnd = found[0];
-    prefixBegin = found[1];
+          return SmallVector<Value>{b.both(b.isFalse(b.less(token, first)), b.less(token, end))};
+        })[0];
+  }
+
+  /// Whether a row has this part.
+  Value hasPart(Value part) {
+    Value isOwn = b.less(part, b.select(isLong, b.i32(1), argument("own_parts")));
+    Value isOfPrefix = b.both(seesPrefix, b.isFalse(b.less(part, argument("first_prefix_part"))));
+    return b.either(isOwn, isOfPrefix);
   }
 
   /// An index of a row, and the name of the argument that is its stride.
@@ -251,7 +262,7 @@ private:
           values.append(count, b.undef(b.chunkOf(partial)));
           return values;
         });
-    findResult();
+    findResult(Rows::ofSequences);
     matters = b.both(mine, wanted);
     Value outputs = outputRow(), sink = loadSink();
     SmallVector<Value> lses = withoutAbsent(b.i32(0), 0, ArrayRef(loaded).take_front(count));
@@ -264,8 +275,8 @@ private:
     lses = rowOf("partial_lse", b.getF32Type());
     SmallVector<Value> loaded = loadFirstLses();
     Value rows = rowOf("partial", partial), sink = loadSink();
-    findResult();
-    findParts();
+    findResult(Rows::ofCascade);
+    findPrefix();
     Value outputs = outputRow();
 
     SmallVector<Value> merged = mergeChunk(loaded, sink, division.firstChunk, rows, outputs);
@@ -345,10 +356,7 @@ private:
     SmallVector<Value> values;
     for (auto [i, lse] : llvm::enumerate(loaded)) {
       Value part = partBeforeSlot(first, begin + i), counted = isPresent(part);
-      if (ownEnd) {
-        Value number = b.add(division.slot, part);
-        counted = b.both(counted, b.either(b.less(number, ownEnd), b.isFalse(b.less(number, prefixBegin))));
-      }
+      if (seesPrefix) counted = b.both(counted, hasPart(b.add(division.slot, part)));
       values.push_back(b.select(counted, lse, b.f32(negativeInfinity)));
     }
     return values;
@@ -504,13 +512,13 @@ private:
   unsigned depth = package::merge_parts_of_lane;
   llvm::StringMap<Value> arguments;
   MergeLanes division;
-  Value row, sequence, outputToken, tokens;
-  Value ownEnd, prefixBegin; // parts of a row that is merged step by step
-  Value exists;              // the row ...
-  Value wanted;              // ... and its sequence is merged
-  Value lses, chunks;        // of the lane's first part
-  Value matters;             // whether the chunk is stored
-  Value offset;              // exponents are (LSE - offset) * log2_per_unit
+  Value row, sequence, outputToken;
+  Value isLong, seesPrefix; // i1; the latter only of a row that is merged step by step
+  Value exists;             // the row ...
+  Value wanted;             // ... and its sequence is merged
+  Value lses, chunks;       // of the lane's first part
+  Value matters;            // whether the chunk is stored
+  Value offset;             // exponents are (LSE - offset) * log2_per_unit
 };
 
 } // namespace

@@ -114,7 +114,7 @@ enum class PageSource : uint32_t { slots = 0, block_table = 1, csr_table = 2 };
 //                          the first own_parts parts are over a sequence's own keys, and those from
 //                          first_prefix_part on over its prefix's. Parts between them do not count, nor do
 //                          those of a prefix for tokens before the first of prefix_count prefixes or after
-//                          the last
+//                          the last. Without prefixes, own_parts is the number of parts
 // log2_per_unit            of the exponents: log2(e) for LSE to base e, else 1
 // unit_per_log2            its inverse
 // unit_per_nat             converts a sink's logit from base e to LSE's base

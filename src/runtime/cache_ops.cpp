@@ -209,6 +209,7 @@ Grid fill_merge(const MergeExtents &extents, const Call &call, uint32_t element_
   out.unit_per_nat = is_natural ? 1 : std::numbers::log2e_v<float>;
   const Divisor32 by_heads{extents.heads}, by_tokens{extents.tokens};
   out.parts = extents.parts;
+  if (out.prefix_starts == 0) out.own_parts = extents.parts;
   out.rows = extents.batch * extents.tokens * extents.heads;
   out.heads = extents.heads;
   out.heads_magic = by_heads.magic;

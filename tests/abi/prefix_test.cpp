@@ -153,8 +153,7 @@ constexpr sluice_status invalid = SLUICE_INVALID_ARGUMENT;
 #define SLUICE_ODD(type) reinterpret_cast<const type *>(device_memory + 2)
 
 const CallRefusal call_refusals[] = {
-    {dense, SLUICE_SET(prefix_count, 0), invalid, "prefix_count",
-     "prefix_count is 0; it must be at least 1"},
+    {dense, SLUICE_SET(prefix_count, 0), invalid, "prefix_count", "prefix_count is 0; it must be at least 1"},
     {dense, SLUICE_SET(prefix_count, -1), invalid, "prefix_count", "prefix_count is -1"},
     {dense, SLUICE_SET(prefix_count, 3), invalid, "prefix_count",
      "prefix_count is 3; the problem's max_prefixes is 2"},
@@ -164,8 +163,7 @@ const CallRefusal call_refusals[] = {
     {dense, SLUICE_SET(prefix_q_starts, nullptr), invalid, "prefix_q_starts", "prefix_q_starts is NULL"},
     {dense, SLUICE_SET(prefix_q_starts, SLUICE_ODD(int32_t)), invalid, "prefix_q_starts",
      "aligned to 4 bytes"},
-    {dense, SLUICE_SET(prefix_lengths, SLUICE_ODD(int32_t)), invalid, "prefix_lengths",
-     "aligned to 4 bytes"},
+    {dense, SLUICE_SET(prefix_lengths, SLUICE_ODD(int32_t)), invalid, "prefix_lengths", "aligned to 4 bytes"},
     {dense, SLUICE_SET(prefix_page_table, array()), invalid, "prefix_page_table",
      "is given, but the problem's mode is not SLUICE_MODE_PAGED"},
     {dense, SLUICE_SET(prefix_page_starts, array()), invalid, "prefix_page_starts",
@@ -183,8 +181,7 @@ const CallRefusal call_refusals[] = {
     {dense, SLUICE_SET(q.stride[0], 2 * 8 * 128), invalid, "q.stride[0]",
      "q.stride[0] is 2048; with SLUICE_SHARED_PREFIX and without q_starts it must be q_len * q.stride[1], "
      "which is 1 * 1024"},
-    {ragged, SLUICE_SET(q_tokens, 5), invalid, "q_tokens",
-     "q_tokens is 5; the problem's max_q_tokens is 4"},
+    {ragged, SLUICE_SET(q_tokens, 5), invalid, "q_tokens", "q_tokens is 5; the problem's max_q_tokens is 4"},
     {ragged, SLUICE_SET(prefix_k.data, nullptr), invalid, "prefix_k.data", "prefix_k.data is NULL"},
     {v_in_k, SLUICE_SET(prefix_v.data, device_memory), invalid, "prefix_v.data",
      "the problem's flags have SLUICE_V_IN_K"},
@@ -334,8 +331,8 @@ TEST_CASE("a prefix_len of 0 is the problem's bound", "[prefix]") {
 
 namespace {
 
-/// Three sequences with two rows of one element each. Rows 1 to 3 see prefix 0, row 4 sees prefix 1, rows 0 and
-/// 5 see none.
+/// Three sequences with two rows of one element each. Rows 1 to 3 see prefix 0, row 4 sees prefix 1, rows 0
+/// and 5 see none.
 struct HostCall {
   sluice_problem problem;
   sluice_args args;
@@ -343,7 +340,8 @@ struct HostCall {
   float k[12] = {0.1f, 0.2f, 0.3f, 0.4f, 0.5f, 0.6f, 0.7f, 0.8f, 0.9f, 1, 1.1f, 1.2f};
   float v[12] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
   int32_t kv_lengths[3] = {2, 1, 0}, table[6] = {0, 1, 2, 3, 4, 5};
-  int32_t starts[3] = {1, 4, 5}, lengths[2] = {3, 1}, prefix_table[4] = {3, 4, 5, 0}, page_starts[3] = {0, 2, 3};
+  int32_t starts[3] = {1, 4, 5}, lengths[2] = {3, 1}, prefix_table[4] = {3, 4, 5, 0},
+          page_starts[3] = {0, 2, 3};
 
   HostCall() {
     sluice_problem_init(&problem, sizeof problem);

@@ -122,8 +122,7 @@ impl<M: Memory> Prefixes<'_, M> {
         let keys =
             |dim| [AtLeast(self.count), AtLeast(len), Exactly(p.kv_heads as usize), Exactly(dim as usize)];
         if let Some(k) = &self.k {
-            raw.prefix_k =
-                k.view.checked("prefix_k", Dtype::from_raw(p.k_type), 0, keys(p.head_dim_qk))?;
+            raw.prefix_k = k.view.checked("prefix_k", Dtype::from_raw(p.k_type), 0, keys(p.head_dim_qk))?;
         }
         if let Some(v) = &self.v {
             raw.prefix_v = match problem.has(sys::SLUICE_V_IN_K) {

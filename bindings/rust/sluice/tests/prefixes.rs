@@ -1,8 +1,8 @@
 //! Prefixes that rows share: the same results as with the keys in one sequence, and errors that name the field.
 
 use sluice::{
-    reference, Args, Array, Code, Dtype, Host, Layout, PageNumbers, PageTable, PageTableKind, Prefixes, Problem,
-    Tensor, TensorMut,
+    reference, Args, Array, Code, Dtype, Host, Layout, PageNumbers, PageTable, PageTableKind, Prefixes,
+    Problem, Tensor, TensorMut,
 };
 
 const Q: [f32; 2] = [1.0, 2.0];
