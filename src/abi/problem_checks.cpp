@@ -183,17 +183,17 @@ void check_prefix(const sluice_problem &problem) {
   }
   struct Excluded {
     uint32_t flag;
-    std::string_view name;
+    std::string_view name, nearest;
   };
-  constexpr Excluded excluded[] = {{SLUICE_HAS_WINDOW_LEFT, "SLUICE_HAS_WINDOW_LEFT"},
-                                   {SLUICE_HAS_WINDOW_RIGHT, "SLUICE_HAS_WINDOW_RIGHT"},
-                                   {SLUICE_ALIBI, "SLUICE_ALIBI"},
-                                   {SLUICE_BOOL_MASK, "SLUICE_BOOL_MASK"}};
+  constexpr Excluded excluded[] = {{SLUICE_HAS_WINDOW_LEFT, "SLUICE_HAS_WINDOW_LEFT", "no window"},
+                                   {SLUICE_HAS_WINDOW_RIGHT, "SLUICE_HAS_WINDOW_RIGHT", "no window"},
+                                   {SLUICE_ALIBI, "SLUICE_ALIBI", "without SLUICE_ALIBI"},
+                                   {SLUICE_BOOL_MASK, "SLUICE_BOOL_MASK", "without SLUICE_BOOL_MASK"}};
   for (const Excluded &one : excluded) {
     if (!(problem.flags & one.flag)) continue;
     throw Failure(
         Status::unsupported, "flags",
-        text("flags has ", one.name, " and SLUICE_SHARED_PREFIX; nearest supported: without ", one.name));
+        text("flags has ", one.name, " and SLUICE_SHARED_PREFIX; nearest supported: ", one.nearest));
   }
   if (problem.bias_type != 0) {
     throw Failure(Status::unsupported, "bias_type",

@@ -61,7 +61,8 @@ std::string Workload::name() const {
     text += fmt::format("{} x {} keys", batch, kv_len);
   else
     text += fmt::format("{} x {} rows, {} keys", batch, q_len, kv_len);
-  if (prefix_len != 0) text += fmt::format(" after {} shared ones", prefix_len);
+  if (prefix_len != 0)
+    text += fmt::format(" after {} shared ones{}", prefix_len, cascade ? "" : " without a cascade");
   if (page_size != 0) text += fmt::format(", pages of {}{}", page_size, shuffled_pages ? "" : " in order");
   if (causal) text += ", causal";
   return text;
@@ -97,8 +98,10 @@ uint64_t Workload::tensor_bytes() const {
   bytes += elements(1, prefix_rows, kv_heads, columns) * element_bytes(types.kv);
   bytes += elements(batch, q_len, q_heads, dims.qk) * element_bytes(types.q);
   bytes += elements(batch, q_len, q_heads, dims.v) * element_bytes(types.o);
-  bytes += double(batch) * double(pages_per_sequence() + 1) * sizeof(int32_t);
-  bytes += double(pages_of_prefix()) * sizeof(int32_t);
+  const uint64_t shared_entries = pages_of_prefix();
+  bytes +=
+      double(batch) * double(pages_per_sequence() + 1 + (cascade ? 0 : shared_entries)) * sizeof(int32_t);
+  bytes += double(shared_entries) * sizeof(int32_t);
   return bytes > 1e18 ? uint64_t(1e18) : uint64_t(bytes);
 }
 
@@ -118,7 +121,8 @@ sluice_problem Workload::problem() const {
   problem.max_kv_len = int32_t(kv_len);
   if (causal) problem.flags |= SLUICE_CAUSAL;
   if (dims.v_in_k) problem.flags |= SLUICE_V_IN_K;
-  if (prefix_len != 0) {
+  if (prefix_len != 0 && !cascade) problem.max_kv_len += int32_t(prefix_len);
+  if (prefix_len != 0 && cascade) {
     problem.flags |= SLUICE_SHARED_PREFIX;
     problem.max_prefixes = 1;
     problem.max_prefix_len = int32_t(prefix_len);

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 #include <numeric>
 #include <random>
+#include <span>
 
 namespace sluice::tools {
 
@@ -149,13 +150,22 @@ sluice_args make_tensors(const Workload &work, WorkMemory &memory) {
   args.o = tensor(memory, {work.batch, work.q_len, work.q_heads, work.dims.v}, work.types.o, 0);
   if (pages != 0) {
     const std::vector<int32_t> numbers = page_numbers(all_pages, work.shuffled_pages);
-    args.page_table = array(memory, std::vector(numbers.begin(), numbers.begin() + ptrdiff_t(pages)));
-    if (prefix_pages != 0)
-      args.prefix_page_table = array(memory, std::vector(numbers.begin() + ptrdiff_t(pages), numbers.end()));
-    args.page_table_stride = int64_t(work.pages_per_sequence());
-    args.kv_lengths = array(memory, std::vector<int32_t>(work.batch, int32_t(work.kv_len)));
+    const std::span<const int32_t> own(numbers.data(), pages), shared(own.end(), prefix_pages);
+    std::vector<int32_t> table;
+    for (uint32_t b = 0; b < work.batch; ++b) {
+      if (!work.cascade) table.insert(table.end(), shared.begin(), shared.end());
+      const auto of_sequence = own.subspan(b * work.pages_per_sequence(), work.pages_per_sequence());
+      table.insert(table.end(), of_sequence.begin(), of_sequence.end());
+    }
+    args.page_table = array(memory, table);
+    if (prefix_pages != 0 && work.cascade)
+      args.prefix_page_table = array(memory, std::vector(shared.begin(), shared.end()));
+    const bool tables_share = !work.cascade && prefix_pages != 0;
+    args.kv_len += tables_share ? int32_t(work.prefix_len) : 0;
+    args.page_table_stride = int64_t(table.size() / work.batch);
+    args.kv_lengths = array(memory, std::vector<int32_t>(work.batch, args.kv_len));
   }
-  if (work.prefix_len != 0) {
+  if (work.prefix_len != 0 && work.cascade) {
     args.prefix_count = 1;
     args.prefix_len = int32_t(work.prefix_len);
     args.prefix_q_starts = array(memory, std::vector<int32_t>{0, int32_t(work.batch * work.q_len)});

@@ -121,10 +121,8 @@ const ProblemRefusal problem_refusals[] = {
     {SLUICE_P(mask_alignment, SLUICE_TOP_LEFT), SLUICE_UNSUPPORTED, "mask_alignment",
      "nearest supported: SLUICE_BOTTOM_RIGHT (0)"},
     {SLUICE_FLAG(SLUICE_HAS_WINDOW_LEFT), SLUICE_UNSUPPORTED, "flags",
-     "flags has SLUICE_HAS_WINDOW_LEFT and SLUICE_SHARED_PREFIX; nearest supported: without "
-     "SLUICE_HAS_WINDOW_LEFT"},
-    {SLUICE_FLAG(SLUICE_HAS_WINDOW_RIGHT), SLUICE_UNSUPPORTED, "flags",
-     "nearest supported: without SLUICE_HAS_WINDOW_RIGHT"},
+     "flags has SLUICE_HAS_WINDOW_LEFT and SLUICE_SHARED_PREFIX; nearest supported: no window"},
+    {SLUICE_FLAG(SLUICE_HAS_WINDOW_RIGHT), SLUICE_UNSUPPORTED, "flags", "nearest supported: no window"},
     {SLUICE_FLAG(SLUICE_ALIBI), SLUICE_UNSUPPORTED, "flags", "nearest supported: without SLUICE_ALIBI"},
     {SLUICE_FLAG(SLUICE_BOOL_MASK), SLUICE_UNSUPPORTED, "flags",
      "nearest supported: without SLUICE_BOOL_MASK"},
