@@ -219,17 +219,17 @@ void choose_by_rule(Choice &choice, const Kernels &prefill, const Kernels &decod
 /// may be cut at its end.
 void choose_prefix(Choice &choice, Kernels kernels, const sluice_problem &problem, uint32_t compute_units) {
   // A prefix may have all rows: a grid must hold their tiles.
-  const int64_t rows = problem.max_q_tokens * group_of(problem);
+  const int64_t rows = problem.max_q_tokens, group = group_of(problem);
+  const auto most_of = [&](const auto *kernel) { return max_grid_tiles * kernel->entry.name.tile_q / group; };
   int64_t most_rows = 0;
   for (const package::PackedKernel *kernel : kernels)
-    most_rows = std::max(most_rows, max_grid_tiles * kernel->entry.name.tile_q);
+    most_rows = std::max(most_rows, most_of(kernel));
+  most_rows = std::min(most_rows, most_cascade_rows(problem));
   if (rows > most_rows) {
-    refuse("max_q_tokens",
-           text("max_q_tokens is ", problem.max_q_tokens,
-                "; with SLUICE_SHARED_PREFIX the nearest supported is ", most_rows / group_of(problem)));
+    refuse("max_q_tokens", text("max_q_tokens is ", rows, " with ", problem.q_heads,
+                                " heads; with SLUICE_SHARED_PREFIX the nearest supported is ", most_rows));
   }
-  std::erase_if(kernels,
-                [&](const auto *kernel) { return rows > max_grid_tiles * kernel->entry.name.tile_q; });
+  std::erase_if(kernels, [&](const auto *kernel) { return rows > most_of(kernel); });
   std::string estimated;
   if (problem.determinism == SLUICE_DETERMINISM_BATCH_INVARIANT) {
     // The rows of a prefix are those of other sequences too, so their number must not matter.

@@ -150,13 +150,11 @@ void split_prefixes_at_fixed_places(Choice &choice, const sluice_problem &proble
   choice.prefix.first_part = divide_up(choice.splits, slots) * slots;
 }
 
+int64_t most_cascade_rows(const sluice_problem &problem) {
+  return INT32_MAX / problem.q_heads;
+}
+
 void use_cascade_workspace(Choice &choice, const sluice_problem &problem) {
-  const int64_t most_rows = INT32_MAX / problem.q_heads;
-  if (problem.max_q_tokens > most_rows) {
-    throw Failure(Status::unsupported, "max_q_tokens",
-                  text("max_q_tokens is ", problem.max_q_tokens, " with ", problem.q_heads,
-                       " heads; with SLUICE_SHARED_PREFIX the nearest supported is ", most_rows));
-  }
   choice.merges = true;
   choice.workspace_bytes = bytes_of(problem, choice.prefix.first_part + choice.prefix.splits, 0);
   check_ceiling(problem, choice.workspace_bytes, "SLUICE_SHARED_PREFIX");

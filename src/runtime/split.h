@@ -43,8 +43,10 @@ void split_at_fixed_places(Choice &choice, const sluice_problem &problem);
 /// The same for the prefixes of a cascade.
 void split_prefixes_at_fixed_places(Choice &choice, const sluice_problem &problem);
 
-/// The workspace of a cascade whose levels are chosen. Throws support::Failure (unsupported) if it has more
-/// rows than a merge can count, or is above the ceiling.
+/// The most rows of Q that a merge of a cascade can count.
+int64_t most_cascade_rows(const sluice_problem &problem);
+/// The workspace of a cascade whose levels are chosen. Throws support::Failure (unsupported) if it is above
+/// the ceiling.
 void use_cascade_workspace(Choice &choice, const sluice_problem &problem);
 
 } // namespace sluice::runtime

@@ -131,7 +131,7 @@ const ProblemRefusal problem_refusals[] = {
     {SLUICE_P(workspace_ceiling_bytes, 1000), SLUICE_UNSUPPORTED, "workspace_ceiling_bytes",
      "workspace_ceiling_bytes is 1000; with SLUICE_SHARED_PREFIX the nearest supported is 33024"},
     {SLUICE_P(max_q_tokens, int64_t{1} << 28), SLUICE_UNSUPPORTED, "max_q_tokens",
-     "max_q_tokens is 268435456; with SLUICE_SHARED_PREFIX the nearest supported is "},
+     "max_q_tokens is 268435456 with 8 heads; with SLUICE_SHARED_PREFIX the nearest supported is "},
 };
 
 #undef SLUICE_P

@@ -490,8 +490,21 @@ TEST_CASE("the tiles of a cascade's rows fit a grid", "[choice]") {
   CHECK(Target(all_kernels).choose(problem).prefix.kernel->entry.name.tile_q == 256);
   problem.max_q_tokens += 1;
   CHECK_THROWS_WITH(Target(all_kernels).choose(problem),
-                    Catch::Contains("max_q_tokens is 16776961; with SLUICE_SHARED_PREFIX the nearest "
-                                    "supported is 16776960"));
+                    Catch::Contains("max_q_tokens is 16776961 with 1 heads; with SLUICE_SHARED_PREFIX the "
+                                    "nearest supported is 16776960"));
+}
+
+TEST_CASE("a merge counts a cascade's rows of all heads in 31 bits", "[choice]") {
+  sluice_problem problem = problem_of(1, 1, 64, 1024, 1024);
+  problem.flags = SLUICE_SHARED_PREFIX;
+  problem.max_prefixes = 1;
+  problem.max_prefix_len = 64;
+  problem.max_q_tokens = INT32_MAX / 1024;
+  CHECK_NOTHROW(Target(all_kernels).choose(problem));
+  problem.max_q_tokens += 1;
+  CHECK_THROWS_WITH(Target(all_kernels).choose(problem),
+                    Catch::Contains("max_q_tokens is 2097152 with 1024 heads; with SLUICE_SHARED_PREFIX the "
+                                    "nearest supported is 2097151"));
 }
 
 TEST_CASE("a cascade needs a kernel that merges", "[choice]") {
