@@ -104,6 +104,19 @@ std::vector<Case> prefix_cases(const Collector &shapes) {
       c.batch_invariant = true;
       cases.push_back(std::move(c));
     }
+  // Sequences with splits of their own keys beside long ones without, which a prefill kernel computes.
+  for (Mode mode : modes) {
+    Case c = made.next();
+    c.mode = mode;
+    c.batch = 2;
+    c.q_heads = c.kv_heads = 1;
+    c.q_len = 20;
+    c.kv_len = 2100;
+    c.lengths = Lengths::serving;
+    c.rows = mode == Mode::dense ? Rows::lengths : Rows::gaps;
+    c.batch_invariant = true;
+    cases.push_back(std::move(c));
+  }
   return cases;
 }
 
