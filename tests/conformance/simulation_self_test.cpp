@@ -56,6 +56,14 @@ private:
     float lse = -infinity;
   };
 
+  /// The keys of a prefix, or the own keys of a sequence; the former are all visible.
+  struct Level {
+    const std::vector<double> &k, &v;
+    size_t first; // of its keys in these tensors
+    int keys;
+    bool is_own;
+  };
+
   /// Exponentials are larger than P by this factor, so that truncating them rounds P without bias.
   double factor_of_p() const {
     if (has_fp8_queries(c)) return 1;
@@ -63,10 +71,11 @@ private:
   }
 
   /// To base 2.
-  float score(int b, int h, int i, int j) const {
+  float score(const Level &level, int b, int h, int i, int j) const {
     const int d = c.head_size.qk, kv_head = h / (c.q_heads / c.kv_heads);
     const double *const q = &in.q[((size_t(b) * c.q_len + i) * c.q_heads + h) * d];
-    const double *const k = &in.k[((size_t(b) * c.kv_len + j) * c.kv_heads + kv_head) * d];
+    const double *const k =
+        &level.k[((level.first + size_t(j)) * size_t(c.kv_heads) + size_t(kv_head)) * size_t(d)];
     float dot = 0;
     for (int e = 0; e < d; e += 8) {
       double group = 0;
@@ -91,13 +100,13 @@ private:
     return s;
   }
 
-  void add_tile(State &state, int b, int h, int i, int begin, int end) const {
+  void add_tile(State &state, const Level &level, int b, int h, int i, int begin, int end) const {
     std::vector<int> keys;
     std::vector<float> scores;
     for (int j = begin; j < end; ++j)
-      if (is_visible(c, sequences, in, b, h, i, j)) {
+      if (!level.is_own || is_visible(c, sequences, in, b, h, i, j)) {
         keys.push_back(j);
-        scores.push_back(score(b, h, i, j));
+        scores.push_back(score(level, b, h, i, j));
       }
     if (keys.empty()) return;
     const float m = std::max(state.m, *std::max_element(scores.begin(), scores.end()));
@@ -115,22 +124,20 @@ private:
       const float operand = has_fp8_queries(c) ? float(decode_fp8(encode_fp8(0x1p7 * p)) * 0x1p-7)
                                                : cut(c.dtype == Dtype::f16 ? f16_format : bf16_format, p);
       const double *const v =
-          &in.v[((size_t(b) * c.kv_len + keys[n]) * c.kv_heads + kv_head) * c.head_size.v];
+          &level.v[((level.first + size_t(keys[n])) * size_t(c.kv_heads) + size_t(kv_head)) *
+                   size_t(c.head_size.v)];
       for (size_t e = 0; e < state.o.size(); ++e)
         state.o[e] = float(state.o[e] + double{operand} * v[e]);
     }
   }
 
-  State row(int b, int h, int i) const {
-    const int keys = sequences.kv_lengths[size_t(b)];
-    const float sink = c.sink_logits ? float(in.sink_logits[size_t(h)]) : -infinity;
-    std::vector<State> parts;
-    for (int begin = 0; begin < keys; begin += keys_per_split) {
+  void add_parts(std::vector<State> &parts, const Level &level, int b, int h, int i) const {
+    for (int begin = 0; begin < level.keys; begin += keys_per_split) {
       State part;
       part.o.resize(size_t(c.head_size.v));
-      const int end = std::min(keys, begin + keys_per_split);
+      const int end = std::min(level.keys, begin + keys_per_split);
       for (int key = begin; key < end; key += tile)
-        add_tile(part, b, h, i, key, std::min(end, key + tile));
+        add_tile(part, level, b, h, i, key, std::min(end, key + tile));
       if (part.m == -infinity) continue;
       part.l *= float(1 / factor_of_p());
       for (float &o : part.o)
@@ -138,6 +145,18 @@ private:
       part.lse = part.m + std::log2(part.l);
       parts.push_back(std::move(part));
     }
+  }
+
+  State row(int b, int h, int i) const {
+    const float sink = c.sink_logits ? float(in.sink_logits[size_t(h)]) : -infinity;
+    std::vector<State> parts;
+    add_parts(parts, {in.k, in.v, size_t(b) * size_t(c.kv_len), sequences.kv_lengths[size_t(b)], true}, b, h,
+              i);
+    if (const int p = sequences.prefix_of(c, b, i); p >= 0)
+      add_parts(parts,
+                {in.prefix_k, in.prefix_v, size_t(p) * size_t(c.prefixes.keys),
+                 sequences.prefix_lengths[size_t(p)], false},
+                b, h, i);
     State result;
     result.o.resize(size_t(c.head_size.v));
     if (parts.empty()) {
