@@ -48,17 +48,30 @@ type Args struct {
 	SpanCount            int64         // Spans of each sequence.
 	AlibiBatchStride     int64         // From one sequence's AlibiSlopes to the next one's; 0: shared.
 	BiasScaleBatchStride int64         // The same for BiasScale.
+
+	// With SharedPrefix; all zero without it.
+	PrefixCount           int32         // Prefixes.
+	PrefixLen             int32         // Keys of each prefix, or their maximum; 0: the problem's bound.
+	PrefixQStarts         DevicePointer // int32 [PrefixCount + 1]: rows of Q before each prefix's first.
+	PrefixLengths         DevicePointer // int32 [PrefixCount]: keys of each prefix.
+	PrefixPageTable       DevicePointer // ModePaged: page numbers of the same type as in PageTable.
+	PrefixPageTableStride int64         // PageTableBlock: entries from one prefix's first to the next one's; else 0.
+	PrefixPageStarts      DevicePointer // PageTableCSR: int32 [PrefixCount + 1], entries before each prefix's first.
+	PrefixK               Tensor        // Other modes: keys, [prefix, key, head, dim].
+	PrefixV               Tensor        // Other modes: values; zero with VInK.
 }
 
 // callNumbers are the numbers of a call, which Args and HostArgs share.
 type callNumbers struct {
-	batch, qLen, kvLen int32
-	scale              float32
-	pageTableStride    int64
-	spanCount          int64
-	alibiBatchStride   int64
-	biasBatchStride    int64
-	packedQ, packedKV  bool // Starts are given.
+	batch, qLen, kvLen     int32
+	scale                  float32
+	pageTableStride        int64
+	spanCount              int64
+	alibiBatchStride       int64
+	biasBatchStride        int64
+	packedQ, packedKV      bool // Starts are given.
+	prefixCount, prefixLen int32
+	prefixPageTableStride  int64
 }
 
 // count tells the library how many rows and pages all tensors have, so that starts and page numbers cannot lead out of
@@ -86,6 +99,9 @@ func (n *callNumbers) c() *C.sluice_args {
 	made.span_count = C.int64_t(n.spanCount)
 	made.alibi_batch_stride = C.int64_t(n.alibiBatchStride)
 	made.bias_scale_batch_stride = C.int64_t(n.biasBatchStride)
+	made.prefix_count = C.int32_t(n.prefixCount)
+	made.prefix_len = C.int32_t(n.prefixLen)
+	made.prefix_page_table_stride = C.int64_t(n.prefixPageTableStride)
 	return made
 }
 
@@ -98,7 +114,7 @@ func bounded(number, bound int32) int64 {
 }
 
 // callNeeds are the requirements on the tensors of a call.
-type callNeeds struct{ q, k, v, o, lse, bias, mask, kScales, vScales need }
+type callNeeds struct{ q, k, v, o, lse, bias, mask, kScales, vScales, prefixK, prefixV need }
 
 func (n *callNumbers) needs(p *Problem) callNeeds {
 	batch, qLen, kvLen := int64(n.batch), bounded(n.qLen, p.MaxQLen), bounded(n.kvLen, p.MaxKVLen)
@@ -118,6 +134,10 @@ func (n *callNumbers) needs(p *Problem) callNeeds {
 	}
 	ofKeys := func(field string, dtype DType, dim extent) need {
 		return need{field: field, dtype: dtype, extents: [4]extent{keys[0], keys[1], exactly(p.KVHeads, "kv_heads"), dim}}
+	}
+	ofPrefixes := func(field string, dtype DType, dim extent) need {
+		return need{field: field, dtype: dtype, extents: [4]extent{atLeast(int64(n.prefixCount), "prefix_count"),
+			atLeast(bounded(n.prefixLen, p.MaxPrefixLen), "keys of each prefix"), exactly(p.KVHeads, "kv_heads"), dim}}
 	}
 	ofScores := func(field string, dtype DType, last extent) need {
 		return need{field: field, dtype: dtype, repeats: true,
@@ -145,6 +165,9 @@ func (n *callNumbers) needs(p *Problem) callNeeds {
 
 		kScales: ofScales("k_scales", p.KScaleKind),
 		vScales: ofScales("v_scales", p.VScaleKind),
+
+		prefixK: ofPrefixes("prefix_k", p.KType, exactly(p.HeadDimQK, "head_dim_qk")),
+		prefixV: ofPrefixes("prefix_v", p.VType, exactly(p.HeadDimV, "head_dim_v")),
 	}
 	made.k.pack = p.KPack
 	return made
@@ -174,7 +197,8 @@ func (n *callNumbers) putScales(tensor *Tensor, kind ScaleKind, to *C.sluice_ten
 func (a *Args) numbers() *callNumbers {
 	return &callNumbers{batch: a.Batch, qLen: a.QLen, kvLen: a.KVLen, scale: a.Scale,
 		pageTableStride: a.PageTableStride, spanCount: a.SpanCount, alibiBatchStride: a.AlibiBatchStride,
-		biasBatchStride: a.BiasScaleBatchStride, packedQ: a.QStarts != 0, packedKV: a.KVStarts != 0}
+		biasBatchStride: a.BiasScaleBatchStride, packedQ: a.QStarts != 0, packedKV: a.KVStarts != 0,
+		prefixCount: a.PrefixCount, prefixLen: a.PrefixLen, prefixPageTableStride: a.PrefixPageTableStride}
 }
 
 // check compares types and shapes with the problem and the call; the library checks everything else, and refuses
@@ -184,7 +208,8 @@ func (a *Args) check(p *Problem) error {
 	return checkTensors(
 		tensorNeed{&a.Q, &needs.q}, tensorNeed{&a.K, &needs.k}, tensorNeed{&a.V, &needs.v}, tensorNeed{&a.O, &needs.o},
 		tensorNeed{&a.LSE, &needs.lse}, tensorNeed{&a.Bias, &needs.bias}, tensorNeed{&a.Mask, &needs.mask},
-		tensorNeed{&a.KScales, &needs.kScales}, tensorNeed{&a.VScales, &needs.vScales})
+		tensorNeed{&a.KScales, &needs.kScales}, tensorNeed{&a.VScales, &needs.vScales},
+		tensorNeed{&a.PrefixK, &needs.prefixK}, tensorNeed{&a.PrefixV, &needs.prefixV})
 }
 
 type tensorNeed struct {
@@ -232,6 +257,12 @@ func (a *Args) c(p *Problem) *C.sluice_args {
 	put(unsafe.Pointer(&made.diagonals), a.Diagonals)
 	put(unsafe.Pointer(&made.causal), a.Causal)
 	put(unsafe.Pointer(&made.spans), a.Spans)
+	put(unsafe.Pointer(&made.prefix_q_starts), a.PrefixQStarts)
+	put(unsafe.Pointer(&made.prefix_lengths), a.PrefixLengths)
+	put(unsafe.Pointer(&made.prefix_page_table), a.PrefixPageTable)
+	put(unsafe.Pointer(&made.prefix_page_starts), a.PrefixPageStarts)
+	a.PrefixK.put(&made.prefix_k)
+	a.PrefixV.put(&made.prefix_v)
 	numbers.count(made, p, []sized{&a.Q, &a.O, &a.LSE}, []sized{&a.K, &a.V, &a.KScales, &a.VScales})
 	return made
 }

@@ -113,15 +113,15 @@ sluice_status sluice_go_merge_states(const sluice_go_device *device, sluice_cont
   return status;
 }
 
-sluice_status sluice_go_reference(const sluice_problem *problem, const void *args, uint8_t *q, uint8_t *k,
-                                  uint8_t *v, uint8_t *o, uint8_t *lse, uint8_t *bias, uint8_t *mask,
-                                  const int32_t *q_starts, const int32_t *kv_starts, const int32_t *q_lengths,
-                                  const int32_t *kv_lengths, const uint8_t *page_table,
-                                  const int32_t *page_starts, const float *alibi_slopes,
-                                  const float *sink_logits, const float *q_scale, const float *k_scale,
-                                  const float *v_scale, uint8_t *k_scales, uint8_t *v_scales,
-                                  const float *o_scale, const float *bias_scale, const int32_t *diagonals,
-                                  const int32_t *causal, const int32_t *spans, sluice_error *error) {
+sluice_status sluice_go_reference(
+    const sluice_problem *problem, const void *args, uint8_t *q, uint8_t *k, uint8_t *v, uint8_t *o,
+    uint8_t *lse, uint8_t *bias, uint8_t *mask, const int32_t *q_starts, const int32_t *kv_starts,
+    const int32_t *q_lengths, const int32_t *kv_lengths, const uint8_t *page_table,
+    const int32_t *page_starts, const float *alibi_slopes, const float *sink_logits, const float *q_scale,
+    const float *k_scale, const float *v_scale, uint8_t *k_scales, uint8_t *v_scales, const float *o_scale,
+    const float *bias_scale, const int32_t *diagonals, const int32_t *causal, const int32_t *spans,
+    const int32_t *prefix_q_starts, const int32_t *prefix_lengths, const uint8_t *prefix_page_table,
+    const int32_t *prefix_page_starts, uint8_t *prefix_k, uint8_t *prefix_v, sluice_error *error) {
   sluice_args made = *(const sluice_args *)args;
   made.q.data = q;
   made.k.data = k;
@@ -148,6 +148,12 @@ sluice_status sluice_go_reference(const sluice_problem *problem, const void *arg
   made.diagonals = diagonals;
   made.causal = causal;
   made.spans = spans;
+  made.prefix_q_starts = prefix_q_starts;
+  made.prefix_lengths = prefix_lengths;
+  made.prefix_page_table = prefix_page_table;
+  made.prefix_page_starts = prefix_page_starts;
+  made.prefix_k.data = prefix_k;
+  made.prefix_v.data = prefix_v;
   return sluice_reference(problem, &made, error);
 }
 

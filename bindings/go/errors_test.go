@@ -238,9 +238,11 @@ func TestFieldsOfReference(t *testing.T) {
 	dense, ragged, pages := problem, problem, problem
 	ragged.Mode = sluice.ModeRagged
 	pages.Mode, pages.PageSize, pages.PageTableKind = sluice.ModePaged, 4, sluice.PageTableBlock
-	csr, wide := pages, pages
+	csr, wide, shared := pages, pages, pages
 	csr.PageTableKind = sluice.PageTableCSR
 	wide.Flags |= sluice.PageIndex64
+	shared.Flags |= sluice.SharedPrefix
+	shared.MaxPrefixes, shared.MaxPrefixLen, shared.MaxQTokens = 1, 8, 4
 	scaled := dense
 	scaled.KScaleKind, scaled.QScaleKind, scaled.Flags = sluice.ScalePerHead, sluice.ScalePerHead,
 		scaled.Flags|sluice.Alibi|sluice.SinkLogits
@@ -402,6 +404,26 @@ func TestFieldsOfReference(t *testing.T) {
 			a.KVLengths, a.PageTable, a.PageStarts = []int32{4}, []int32{0}, []int32{1, 2}
 		}},
 		{&csr, "page_starts", "1", func(a *sluice.HostArgs) { a.KVLengths, a.PageTable, a.PageStarts = []int32{4}, []int32{0}, []int32{0} }},
+		{&shared, "prefix_count", "0", func(a *sluice.HostArgs) { withPrefix(a); a.PrefixCount = 0 }},
+		{&shared, "prefix_q_starts", "1 elements", func(a *sluice.HostArgs) { withPrefix(a); a.PrefixQStarts = []int32{0} }},
+		{&shared, "prefix_q_starts[1]", "5", func(a *sluice.HostArgs) { withPrefix(a); a.PrefixQStarts = []int32{0, 5} }},
+		{&shared, "prefix_lengths", "NULL", func(a *sluice.HostArgs) { withPrefix(a); a.PrefixLengths = nil }},
+		{&shared, "prefix_lengths[0]", "9", func(a *sluice.HostArgs) {
+			withPrefix(a)
+			a.PrefixLengths, a.PrefixPageTable = []int32{9}, []int32{0, 0, 0}
+		}},
+		{&shared, "prefix_page_table", "1 entries; prefix 0 needs 2", func(a *sluice.HostArgs) { withPrefix(a); a.PrefixPageTable = []int32{0} }},
+		{&shared, "prefix_page_table[1]", "1", func(a *sluice.HostArgs) { withPrefix(a); a.PrefixPageTable = []int32{0, 1} }},
+		{&shared, "prefix_page_table", "64", func(a *sluice.HostArgs) {
+			withPrefix(a)
+			a.PrefixPageTable, a.PrefixPageTable64 = nil, []int64{0, 0}
+		}},
+		{&shared, "prefix_k.data", "pages", func(a *sluice.HostArgs) {
+			withPrefix(a)
+			a.PrefixK = a.K
+			a.PrefixK.Shape[1], a.PrefixK.Stride[1] = 8, 0
+		}},
+		{&dense, "prefix_count", "1", func(a *sluice.HostArgs) { a.PrefixCount = 1 }},
 	} {
 		args := right
 		c.change(&args)
@@ -414,6 +436,13 @@ func TestFieldsOfReference(t *testing.T) {
 	check(t, sluice.Reference(&window, &args))
 	refused(t, sluice.Reference(nil, &right), invalid, "problem", "nil")
 	refused(t, sluice.Reference(&dense, nil), invalid, "args", "nil")
+}
+
+// withPrefix gives a call eight keys of a prefix, twice those of its only page.
+func withPrefix(a *sluice.HostArgs) {
+	a.KVLengths, a.PageTable, a.PageTableStride = []int32{4}, []int32{0}, 1
+	a.PrefixCount, a.PrefixQStarts, a.PrefixLengths = 1, []int32{0, 4}, []int32{8}
+	a.PrefixPageTable, a.PrefixPageTableStride = []int32{0, 0}, 2
 }
 
 // repeat makes eight rows of one.

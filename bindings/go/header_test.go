@@ -440,7 +440,13 @@ func TestEveryStructIsKnown(t *testing.T) {
 				t.Errorf("%s has no %s", host.Name(), device.Field(i).Name)
 			}
 		}
-		if host.NumField() != device.NumField()+1 { // PageTable64
+		tables := 0 // PageTable64
+		for i := 0; i < host.NumField(); i++ {
+			if strings.HasSuffix(host.Field(i).Name, "PageTable64") {
+				tables++
+			}
+		}
+		if host.NumField() != device.NumField()+tables {
 			t.Errorf("%s has %d members, %s %d", host.Name(), host.NumField(), device.Name(), device.NumField())
 		}
 	}

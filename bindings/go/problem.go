@@ -33,6 +33,7 @@ const (
 	Spans            ProblemFlags = C.SLUICE_SPANS              // Spans of keys that see each other in both directions; Args.Spans.
 	CausalBySequence ProblemFlags = C.SLUICE_CAUSAL_BY_SEQUENCE // Each sequence says whether it is causal; Args.Causal. Not with Causal.
 	BiasScale        ProblemFlags = C.SLUICE_BIAS_SCALE         // With BiasType: the bias is multiplied by Args.BiasScale.
+	SharedPrefix     ProblemFlags = C.SLUICE_SHARED_PREFIX      // Groups of rows see a prefix of keys before their sequence's own keys; Args.PrefixQStarts.
 )
 
 // MaskAlignment says where the diagonal of the mask is.
@@ -132,6 +133,10 @@ type Problem struct {
 	WorkspaceCeilingBytes uint64 // Use only kernels that need at most this; 0: any.
 
 	OScaleKind ScaleKind // Of O: ScaleNone, ScalePerTensor or ScalePerHead; ScaleNone unless O is FP8.
+
+	// Bounds for SharedPrefix, which requires them and MaxQTokens.
+	MaxPrefixes  int32 // Prefixes per call.
+	MaxPrefixLen int32 // Keys per prefix.
 }
 
 func (p *Problem) c() *C.sluice_problem {
@@ -170,5 +175,7 @@ func (p *Problem) c() *C.sluice_problem {
 		determinism:             C.uint32_t(p.Determinism),
 		workspace_ceiling_bytes: C.uint64_t(p.WorkspaceCeilingBytes),
 		o_scale_kind:            C.uint32_t(p.OScaleKind),
+		max_prefixes:            C.int32_t(p.MaxPrefixes),
+		max_prefix_len:          C.int32_t(p.MaxPrefixLen),
 	}
 }

@@ -56,7 +56,7 @@ func (t *HostTensor) check(n *need) error {
 }
 
 // HostArgs is Args in the memory of the host, for Reference. One of PageTable and PageTable64 is given, depending on
-// PageIndex64.
+// PageIndex64, and the same with the pages of prefixes.
 type HostArgs struct {
 	Batch int32
 	QLen  int32
@@ -96,6 +96,17 @@ type HostArgs struct {
 	SpanCount            int64
 	AlibiBatchStride     int64
 	BiasScaleBatchStride int64
+
+	PrefixCount           int32
+	PrefixLen             int32
+	PrefixQStarts         []int32 // [PrefixCount + 1]
+	PrefixLengths         []int32 // [PrefixCount]
+	PrefixPageTable       []int32
+	PrefixPageTable64     []int64
+	PrefixPageTableStride int64
+	PrefixPageStarts      []int32 // [PrefixCount + 1]
+	PrefixK               HostTensor
+	PrefixV               HostTensor
 }
 
 // Reference computes a call on the host with plain loops in double precision: the reference for results, never chosen
@@ -119,7 +130,9 @@ func Reference(problem *Problem, args *HostArgs) error {
 		args.table(problem).bytes(), int32s(args.PageStarts),
 		floats(args.AlibiSlopes), floats(args.SinkLogits), floats(args.QScale), floats(args.KScale), floats(args.VScale),
 		args.KScales.bytes(), args.VScales.bytes(), floats(args.OScale), floats(args.BiasScale), int32s(args.Diagonals),
-		int32s(args.Causal), int32s(args.Spans), failure), failure)
+		int32s(args.Causal), int32s(args.Spans),
+		int32s(args.PrefixQStarts), int32s(args.PrefixLengths), args.prefixTable(problem).bytes(),
+		int32s(args.PrefixPageStarts), args.PrefixK.bytes(), args.PrefixV.bytes(), failure), failure)
 }
 
 func int32s(values []int32) *C.int32_t {
@@ -145,6 +158,8 @@ func floats(values []float32) *C.float {
 
 // hostTable is a page table in one of several slices.
 type hostTable struct {
+	field     string // "page_table"
+	owner     string // "sequence"
 	numbers32 []int32
 	numbers64 []int64
 	stride    int64
@@ -165,8 +180,8 @@ func (t *hostTable) bytes() *C.uint8_t {
 // checkWidth refuses numbers of a width that C would misread.
 func (t *hostTable) checkWidth(flags ProblemFlags) error {
 	if (len(t.numbers32) > 0 && flags&PageIndex64 != 0) || (len(t.numbers64) > 0 && flags&PageIndex64 == 0) {
-		return invalid("page_table", "page_table has %d numbers of 32 bits and %d of 64; the flag SLUICE_PAGE_INDEX_64 says "+
-			"which there must be", len(t.numbers32), len(t.numbers64))
+		return invalid(t.field, "%s has %d numbers of 32 bits and %d of 64; the flag SLUICE_PAGE_INDEX_64 says "+
+			"which there must be", t.field, len(t.numbers32), len(t.numbers64))
 	}
 	return nil
 }
@@ -185,7 +200,7 @@ func (t *hostTable) checkEntries(b, needed int64) error {
 	}
 	entries := int64(len(t.numbers32) + len(t.numbers64))
 	if needed > 0 && (first < 0 || first > entries-needed) {
-		return invalid("page_table", "page_table has %d entries; sequence %d needs %d from entry %d on", entries, b, needed,
+		return invalid(t.field, "%s has %d entries; %s %d needs %d from entry %d on", t.field, entries, t.owner, b, needed,
 			first)
 	}
 	return nil
@@ -194,7 +209,8 @@ func (t *hostTable) checkEntries(b, needed int64) error {
 func (a *HostArgs) numbers() *callNumbers {
 	return &callNumbers{batch: a.Batch, qLen: a.QLen, kvLen: a.KVLen, scale: a.Scale,
 		pageTableStride: a.PageTableStride, spanCount: a.SpanCount, alibiBatchStride: a.AlibiBatchStride,
-		biasBatchStride: a.BiasScaleBatchStride, packedQ: len(a.QStarts) > 0, packedKV: len(a.KVStarts) > 0}
+		biasBatchStride: a.BiasScaleBatchStride, packedQ: len(a.QStarts) > 0, packedKV: len(a.KVStarts) > 0,
+		prefixCount: a.PrefixCount, prefixLen: a.PrefixLen, prefixPageTableStride: a.PrefixPageTableStride}
 }
 
 // c leaves out all pointers, which C gets separately.
@@ -214,6 +230,8 @@ func (a *HostArgs) c(p *Problem) *C.sluice_args {
 	strides((*Tensor).put, &a.Mask, &made.mask)
 	numbers.putScales(&Tensor{View: a.KScales.View}, p.KScaleKind, &made.k_scales)
 	numbers.putScales(&Tensor{View: a.VScales.View}, p.VScaleKind, &made.v_scales)
+	strides((*Tensor).put, &a.PrefixK, &made.prefix_k)
+	strides((*Tensor).put, &a.PrefixV, &made.prefix_v)
 	numbers.count(made, p, []sized{&a.Q, &a.O, &a.LSE}, []sized{&a.K, &a.V, &a.KScales, &a.VScales})
 	return made
 }
@@ -226,7 +244,8 @@ func (a *HostArgs) check(p *Problem) error {
 		tensor *HostTensor
 		need   *need
 	}{{&a.Q, &needs.q}, {&a.K, &needs.k}, {&a.V, &needs.v}, {&a.O, &needs.o}, {&a.LSE, &needs.lse},
-		{&a.Bias, &needs.bias}, {&a.Mask, &needs.mask}, {&a.KScales, &needs.kScales}, {&a.VScales, &needs.vScales}} {
+		{&a.Bias, &needs.bias}, {&a.Mask, &needs.mask}, {&a.KScales, &needs.kScales}, {&a.VScales, &needs.vScales},
+		{&a.PrefixK, &needs.prefixK}, {&a.PrefixV, &needs.prefixV}} {
 		if err := pair.tensor.check(pair.need); err != nil {
 			return err
 		}
@@ -234,7 +253,7 @@ func (a *HostArgs) check(p *Problem) error {
 	if a.Batch < 1 {
 		return nil // refused by the library before it reads
 	}
-	batch := int64(a.Batch)
+	batch, prefixes := int64(a.Batch), int64(a.PrefixCount)
 	if err := checkArrays([]arrayNeed{
 		{"q_starts", batch + 1, int64(len(a.QStarts)), "batch + 1"},
 		{"kv_starts", batch + 1, int64(len(a.KVStarts)), "batch + 1"},
@@ -252,13 +271,19 @@ func (a *HostArgs) check(p *Problem) error {
 		{"causal", batch, int64(len(a.Causal)), "batch"},
 		// -1 for a count that the library refuses.
 		{"spans", elements(batch, a.SpanCount, 2), int64(len(a.Spans)), "ends of all spans"},
+		{"prefix_q_starts", prefixes + 1, int64(len(a.PrefixQStarts)), "prefix_count + 1"},
+		{"prefix_lengths", prefixes, int64(len(a.PrefixLengths)), "prefix_count"},
+		{"prefix_page_starts", prefixes + 1, int64(len(a.PrefixPageStarts)), "prefix_count + 1"},
 	}); err != nil {
 		return err
 	}
-	if p.Mode == ModePaged {
-		return a.checkPages(p)
+	if p.Mode != ModePaged {
+		return nil
 	}
-	return nil
+	if err := a.table(p).checkPages(p, a.KVLengths, batch); err != nil {
+		return err
+	}
+	return a.prefixTable(p).checkPages(p, a.PrefixLengths, prefixes)
 }
 
 // arrayNeed is the length that an array must have if it is given.
@@ -297,22 +322,27 @@ func ofSequences(batch, stride int64, heads int32) int64 {
 }
 
 func (a *HostArgs) table(p *Problem) *hostTable {
-	return &hostTable{numbers32: a.PageTable, numbers64: a.PageTable64, stride: a.PageTableStride,
-		csr: p.PageTableKind == PageTableCSR, starts: a.PageStarts}
+	return &hostTable{field: "page_table", owner: "sequence", numbers32: a.PageTable, numbers64: a.PageTable64,
+		stride: a.PageTableStride, csr: p.PageTableKind == PageTableCSR, starts: a.PageStarts}
 }
 
-// checkPages makes sure that every needed entry exists.
-func (a *HostArgs) checkPages(p *Problem) error {
-	table := a.table(p)
-	if err := table.checkWidth(p.Flags); err != nil {
+func (a *HostArgs) prefixTable(p *Problem) *hostTable {
+	return &hostTable{field: "prefix_page_table", owner: "prefix", numbers32: a.PrefixPageTable,
+		numbers64: a.PrefixPageTable64, stride: a.PrefixPageTableStride, csr: p.PageTableKind == PageTableCSR,
+		starts: a.PrefixPageStarts}
+}
+
+// checkPages makes sure that the entries for these numbers of keys exist.
+func (t *hostTable) checkPages(p *Problem, lengths []int32, count int64) error {
+	if err := t.checkWidth(p.Flags); err != nil {
 		return err
 	}
-	if table.missing() || len(a.KVLengths) == 0 || p.PageSize < 1 {
+	if t.missing() || len(lengths) == 0 || p.PageSize < 1 {
 		return nil // refused by the library before it reads
 	}
-	for b := int64(0); b < int64(a.Batch); b++ {
-		needed := (int64(a.KVLengths[b]) + int64(p.PageSize) - 1) / int64(p.PageSize)
-		if err := table.checkEntries(b, needed); err != nil {
+	for b := int64(0); b < count; b++ {
+		needed := (int64(lengths[b]) + int64(p.PageSize) - 1) / int64(p.PageSize)
+		if err := t.checkEntries(b, needed); err != nil {
 			return err
 		}
 	}
@@ -391,8 +421,8 @@ func (a *HostAppend) c() *C.sluice_append {
 }
 
 func (a *HostAppend) table() *hostTable {
-	return &hostTable{numbers32: a.PageTable, numbers64: a.PageTable64, stride: a.PageTableStride,
-		csr: a.PageTableKind == PageTableCSR, starts: a.PageStarts}
+	return &hostTable{field: "page_table", owner: "sequence", numbers32: a.PageTable, numbers64: a.PageTable64,
+		stride: a.PageTableStride, csr: a.PageTableKind == PageTableCSR, starts: a.PageStarts}
 }
 
 // check makes sure that the library stays within the slices. It does not repeat checks that the library makes before it

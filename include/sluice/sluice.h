@@ -296,7 +296,10 @@ enum sluice_problem_flag {
   /** Each sequence says whether it is causal; sluice_args::causal. Not with SLUICE_CAUSAL. */
   SLUICE_CAUSAL_BY_SEQUENCE = 1 << 12,
   /** With bias_type: the bias is multiplied by a factor per query head; sluice_args::bias_scale. */
-  SLUICE_BIAS_SCALE = 1 << 14
+  SLUICE_BIAS_SCALE = 1 << 14,
+  /** Groups of rows see a prefix of keys before their sequence's own keys; sluice_args::prefix_q_starts. Each
+     prefix is read once for all its rows. */
+  SLUICE_SHARED_PREFIX = 1 << 10
 };
 
 /** Where the diagonal of the mask is. */
@@ -369,10 +372,17 @@ enum sluice_determinism {
  *
  * With SLUICE_SPANS, the first two do not apply if i + shift and j are in the same span.
  *
+ * With SLUICE_SHARED_PREFIX the keys of a row are those of its prefix, all of them visible, followed by those
+ * of its sequence: kv_len, j, shift, SLUICE_CAUSAL, causal[b] and spans above concern only the latter. So
+ * with a causal mask the rows are the newest tokens, which are all after the prefix. Sums are over the keys
+ * of both, and a sink logit counts once. A mask that is causal, or is for some sequences, with
+ * SLUICE_TOP_LEFT, windows, a bias, SLUICE_BOOL_MASK, SLUICE_ALIBI, an O of E4M3FNUZ, and scales per token
+ * except in SLUICE_MODE_PAGED, are refused with SLUICE_UNSUPPORTED.
+ *
  * - A row without a visible key has O = 0 and LSE = -infinity, or the sink logit with SLUICE_SINK_LOGITS.
- *   This includes all rows of a sequence with kv_len 0. A sequence with q_len 0 has no rows. Keys whose score
- *   is -infinity, which infinity in K can cause, have no weight; a row that sees only such keys is treated as
- *   a row without a visible key.
+ *   This includes all rows of a sequence with kv_len 0 and without a prefix. A sequence with q_len 0 has no
+ *   rows. Keys whose score is -infinity, which infinity in K can cause, have no weight; a row that sees only
+ *   such keys is treated as a row without a visible key.
  * - Products of Q and K and of P and V are accumulated in F32, as are the maximum and the sum of the
  *   softmax. Before the second product, P, relative to a running maximum of the row, is rounded to the type
  *   of Q, F16 or BF16. The error is at most 0.70 of its last place and has nearly no bias; a P that the type
@@ -390,7 +400,7 @@ enum sluice_determinism {
  *   In V it reaches those rows whose score is above -infinity, as NaN or infinity in the same element of O,
  *   and may reach the others. V never affects LSE.
  * - Scales are not negative. Those per token or page are finite, and so is bias_scale; o_scale is above
- * 2^-126.
+ *   2^-126.
  *
  * This version computes all three modes, with tables of both kinds and pages of any size; Q of F16 or BF16
  * with K and V of that type or both E4M3FNUZ, and O of that type, F32 or E4M3FNUZ; Q, K and V of E4M3FNUZ
@@ -445,6 +455,12 @@ typedef struct sluice_problem {
 
   uint32_t o_scale_kind; /**< NONE, PER_TENSOR or PER_HEAD (of Q); NONE unless O is FP8. Since ABI 1.1. */
   uint32_t reserved;     /**< Must be 0. */
+
+  /* Bounds for SLUICE_SHARED_PREFIX, which requires them and max_q_tokens: results over the prefixes and over
+     the sequences' own keys go to workspace, which has room for max_q_tokens rows of each. Without the flag
+     both are 0. Since ABI 1.1. */
+  int32_t max_prefixes;   /**< Prefixes per call. */
+  int32_t max_prefix_len; /**< Keys per prefix. */
 } sluice_problem;
 
 /**
@@ -615,6 +631,16 @@ typedef struct sluice_tensor {
  *                         page_table[b * page_table_stride + n], or page_table[page_starts[b] + n] for CSR
  *     bias, mask  [b][h of Q][i][j]
  *
+ * With SLUICE_SHARED_PREFIX the rows of q from prefix_q_starts[p] on and before prefix_q_starts[p + 1] see
+ * prefix p; rows before the first and from the last start on see no prefix. Row i of sequence b is number
+ * q_starts[b] + i, or b * q_len + i without q_starts; then stride[0] of q is q_len * stride[1], so that rows
+ * are found by their number. A prefix need not begin or end with a sequence. Prefix p has prefix_lengths[p]
+ * keys if given, else prefix_len. Its key j is found at
+ *
+ *     DENSE, RAGGED    [p][j][h] of prefix_k and prefix_v
+ *     PAGED            [page][j % page_size][h] of k and v (and of k_scales and v_scales), with the page's
+ *                      number from prefix_page_table: as page_table, with prefixes instead of sequences
+ *
  * Element e of a row is at e * stride[3], with stride[3] = 1. In an x-packed K cache, element e of a row is
  * at e / k_pack * stride[3] + e % k_pack.
  *
@@ -626,6 +652,13 @@ typedef struct sluice_tensor {
  * | kv_lengths               | may be   | may be   | required                               |
  * | page_table               | NULL     | NULL     | required                               |
  * | page_starts              | NULL     | NULL     | required for CSR, NULL for BLOCK       |
+ * | prefix_q_starts          | required | required | required                               |
+ * | prefix_k, prefix_v       | required | required | all zero                               |
+ * | prefix_lengths           | may be   | may be   | required                               |
+ * | prefix_page_table        | NULL     | NULL     | required                               |
+ * | prefix_page_starts       | NULL     | NULL     | required for CSR, NULL for BLOCK       |
+ *
+ * The members whose names begin with prefix_ are zero without SLUICE_SHARED_PREFIX.
  *
  * Only the page table entries for pages 0 to (kv_len[b] - 1) / page_size of sequence b are read. With
  * SLUICE_HAS_WINDOW_LEFT and SLUICE_BOTTOM_RIGHT, entries of pages before the window are not read either:
@@ -639,10 +672,10 @@ typedef struct sluice_tensor {
  * holds for SLUICE_GIVEN_DIAGONAL, with diagonals[b] in place of kv_len[b] - q_len[b]. If row 0 is in a span,
  * its window begins no later than the span.
  *
- * Lengths are at least 0 and at most q_len and kv_len of the call; if starts are given too, they are at most
- * the difference of the two starts. Starts are at least 0, do not decrease, and end within the tensors.
- * Entries that are read are page numbers, and for CSR each sequence has enough entries for its keys. A run
- * cannot check device memory, so the caller must ensure all this; sluice_reference checks it. The
+ * Lengths are at least 0 and at most q_len, kv_len and prefix_len of the call; if starts are given too, they
+ * are at most the difference of the two starts. Starts are at least 0, do not decrease, and end within the
+ * tensors. Entries that are read are page numbers, and for CSR each sequence has enough entries for its keys.
+ * A run cannot check device memory, so the caller must ensure all this; sluice_reference checks it. The
  * consequences of breaking it are limited:
  *
  * - A negative length counts as 0, and one that is too long as the maximum. A negative start counts as 0, one
@@ -669,6 +702,11 @@ typedef struct sluice_tensor {
  *   set; they are within the bounds of the plan. batch is at most 65535, and so is the number of tiles (of
  *   tile_q rows, see sluice_plan_info) in q_len * q_heads / kv_heads rows; q_len + kv_len is at most 2^31 -
  *   512 (else SLUICE_UNSUPPORTED).
+ * - With SLUICE_SHARED_PREFIX, prefix_count is at least 1 and at most 65535 (else SLUICE_UNSUPPORTED), and
+ *   prefix_len is at least 1, or 0 for max_prefix_len; both are within the bounds of the plan. q_tokens is at
+ *   most max_q_tokens. prefix_k and prefix_v follow the rules of k and v, prefix_page_table those of
+ *   page_table with prefix_len keys of prefix_count prefixes. q has a stride[0] of q_len * stride[1] unless
+ *   q_starts is given or batch is 1.
  * - q, k, v and o: data is 16-byte aligned; stride[3] is 1, but that of k with k_pack is a multiple of 8; the
  *   other strides are multiples of 8 elements. stride[1] of k and v is less than 2^25, and with k_pack
  *   stride[3] of k less than 2^22 (else SLUICE_UNSUPPORTED). In sluice_run the whole tensor is below address
@@ -680,12 +718,12 @@ typedef struct sluice_tensor {
  *   for one table shared by all of them.
  * - lse: data is 4-byte aligned and not NULL if and only if the plan has SLUICE_WRITE_LSE.
  * - bias, bias_scale, mask, alibi_slopes, sink_logits, the scales, diagonals, causal and spans are given if
- * and only if the problem says so; k_scale and v_scale for scales per tensor or head, k_scales and v_scales
- * for those per token or page. A stride of 0 broadcasts a dimension of bias, mask, k_scales or v_scales, or
- * the sequences' alibi_slopes or bias_scale. stride[3] of bias is 0 or 1, that of mask is 1. With
+ *   and only if the problem says so; k_scale and v_scale for scales per tensor or head, k_scales and v_scales
+ *   for those per token or page. A stride of 0 broadcasts a dimension of bias, mask, k_scales or v_scales, or
+ *   the sequences' alibi_slopes or bias_scale. stride[3] of bias is 0 or 1, that of mask is 1. With
  *   SLUICE_MASK_NEW_ROWS, mask is [b][h of Q][i][j - kv_len[b] + q_len[b]].
  * - span_count is from 1 to 2^20 with SLUICE_SPANS, else 0. diagonals[b] is between -2^30 and 2^30, and with
- * them q_len is at most 2^30 (else SLUICE_UNSUPPORTED).
+ *   them q_len is at most 2^30 (else SLUICE_UNSUPPORTED).
  * - The elements of o, and of lse, do not overlap each other. With q_starts and without q_tokens, only the
  *   device knows the number of rows, and the check covers two rows. The caller must ensure that they overlap
  *   no input; this is not checked.
@@ -739,6 +777,17 @@ typedef struct sluice_args {
   int64_t span_count;         /**< Spans of each sequence. */
   int64_t alibi_batch_stride; /**< From one sequence's alibi_slopes to the next one's; 0: shared. */
   int64_t bias_scale_batch_stride; /**< The same for bias_scale. */
+
+  /* SLUICE_SHARED_PREFIX; all zero without it. */
+  int32_t prefix_count;              /**< Prefixes. */
+  int32_t prefix_len;                /**< Keys of each prefix, or their maximum; 0: the problem's bound. */
+  const int32_t *prefix_q_starts;    /**< [prefix_count + 1]: rows of q before each prefix's first. */
+  const int32_t *prefix_lengths;     /**< [prefix_count]: keys of each prefix. */
+  const void *prefix_page_table;     /**< Page numbers of the same type as in page_table. */
+  int64_t prefix_page_table_stride;  /**< BLOCK: entries from one prefix's first to the next one's; else 0. */
+  const int32_t *prefix_page_starts; /**< CSR, [prefix_count + 1]: entries before each prefix's first. */
+  sluice_tensor prefix_k;            /**< DENSE and RAGGED: keys of the prefixes. */
+  sluice_tensor prefix_v;            /**< DENSE and RAGGED: their values; all zero with SLUICE_V_IN_K. */
 } sluice_args;
 
 /**
@@ -781,12 +830,13 @@ SLUICE_API sluice_status sluice_launch_init(sluice_launch *launch, size_t size) 
 /**
  * Enqueues one call of a plan on launch->stream and returns without waiting.
  *
- * Launches one kernel; two if only the device knows which sequences are short enough for another kernel; and
- * one more if keys are split over workgroups and the splits merged (the plan then needs workspace). Besides
- * these it calls hipStreamWaitEvent, hipEventRecord and hipStreamIsCapturing if dependencies or signal_event
- * need them. It does not allocate, lock, load, log, or query or synchronise the device, and it is legal
- * during stream capture, including the first run. A captured run keeps the lengths, strides and pointers of
- * its call. While launch->stream is capturing, a dependency on a stream that is not capturing is refused.
+ * Launches one kernel; two if only the device knows which sequences are short enough for another kernel; one
+ * more for the prefixes of SLUICE_SHARED_PREFIX; and one more if keys are split over workgroups and the
+ * splits merged, or the results over prefixes and own keys (the plan then needs workspace). Besides these it
+ * calls hipStreamWaitEvent, hipEventRecord and hipStreamIsCapturing if dependencies or signal_event need
+ * them. It does not allocate, lock, load, log, or query or synchronise the device, and it is legal during
+ * stream capture, including the first run. A captured run keeps the lengths, strides and pointers of its
+ * call. While launch->stream is capturing, a dependency on a stream that is not capturing is refused.
  *
  * Device       the calling thread's current device must be the context's; this is not checked
  * Ordering     after the work on the stream and after the dependencies

@@ -94,20 +94,9 @@ private:
   /// too. Decreasing starts, and fewer keys than new rows, lead to no slot.
   SmallVector<Value> fromTable(Value token, Value source) {
     Value starts = b.argument("starts"), batch = b.argument("batch");
-    Value row = b.truncateInteger(token);
-    // Counts how many of the batch + 1 starts are at or before the token: bit by bit, from the highest on.
-    SmallVector<Value> count = b.loop(
-        b.i32(0), b.argument("search_steps"), b.i32(1), {b.i32(0)}, [&](Value step, ValueRange counts) {
-          Value bit = b.shiftLeft(b.i32(1), b.sub(b.sub(b.argument("search_steps"), step), b.i32(1)));
-          Value tried = b.add(counts[0], bit);
-          Value index = b.minS(b.sub(tried, b.i32(1)), batch);
-          Value start = b.load(b.getI32Type(), starts, b.zeroExtend(index), 4);
-          Value within =
-              b.both(b.isFalse(b.less(b.add(batch, b.i32(1)), tried)), b.isFalse(b.less(row, start)));
-          return SmallVector<Value>{b.select(within, tried, counts[0])};
-        });
-    Value sequence = b.zeroExtend(b.sub(count[0], b.i32(1)));
-    Value isFound = b.both(b.less(b.i32(0), count[0]), b.isFalse(b.less(batch, count[0])));
+    Value count = b.countStarts(starts, batch, b.argument("search_steps"), b.truncateInteger(token));
+    Value sequence = b.zeroExtend(b.sub(count, b.i32(1)));
+    Value isFound = b.both(b.less(b.i32(0), count), b.isFalse(b.less(batch, count)));
     return orNone(isFound, [&] {
       Value after = b.add(sequence, b.i64(1));
       Value start = number(starts, sequence), end = number(starts, after);

@@ -58,4 +58,16 @@ SmallVector<Value> CacheOpEmitter::loop(Value first, Value end, Value step, Valu
   return SmallVector<Value>(op.getResults());
 }
 
+Value CacheOpEmitter::countStarts(Value starts, Value batch, Value steps, Value row) {
+  // Bit by bit, from the highest on.
+  return loop(i32(0), steps, i32(1), {i32(0)}, [&](Value step, ValueRange counts) {
+    Value bit = shiftLeft(i32(1), sub(sub(steps, step), i32(1)));
+    Value tried = add(counts[0], bit);
+    Value index = minS(sub(tried, i32(1)), batch);
+    Value start = load(getI32Type(), starts, zeroExtend(index), 4);
+    Value within = both(isFalse(less(add(batch, i32(1)), tried)), isFalse(less(row, start)));
+    return SmallVector<Value>{select(within, tried, counts[0])};
+  })[0];
+}
+
 } // namespace sluice

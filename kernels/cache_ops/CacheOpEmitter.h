@@ -38,12 +38,19 @@ public:
   Value round(mlir::Type type, Value a) { return mlir::arith::TruncFOp::create(*this, type, a); }
   /// The value of the lane `count` before, wrapping around within the row of 16 lanes.
   Value rotateRow(Value value, unsigned count);
+  Value leadingZeros(Value a) {
+    return mlir::LLVM::CountLeadingZerosOp::create(*this, a.getType(), a, /*is_zero_poison=*/false);
+  }
   Value truncateInteger(Value a) { return mlir::arith::TruncIOp::create(*this, getI32Type(), a); }
 
   /// for (i = first; i < end; i += step) carried = body(i, carried), with unsigned numbers whose steps do not
   /// overflow their type.
   using LoopBody = llvm::function_ref<llvm::SmallVector<Value>(Value, mlir::ValueRange)>;
   llvm::SmallVector<Value> loop(Value first, Value end, Value step, mlir::ValueRange carried, LoopBody body);
+
+  /// How many of the batch + 1 starts are at or before a row, in `steps` steps, which are the bits of batch
+  /// + 1.
+  Value countStarts(Value starts, Value batch, Value steps, Value row);
 
 protected:
   Value argumentOf(const package::KernargField &field);

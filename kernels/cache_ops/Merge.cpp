@@ -13,6 +13,10 @@
 // Parts that do not count are not added, even if they contain NaN. Tokens that a sequence does not have, and
 // sequences that are not to be merged, are not written. Step by step, only their LSEs are read.
 //
+// In a cascade the last parts are over keys that several sequences share, and a row has a place among all
+// rows instead of one in its sequence. The arguments say which rows have which parts: LSEs of other parts are
+// garbage. A cascade is always merged step by step.
+//
 // The order in which parts are added depends only on their numbers and the row's width: more slots than
 // parts, or more parts that do not count, only add zeros. So the bits do not depend on how many parts without
 // a weight follow.
@@ -88,39 +92,89 @@ private:
     return b.load(b.getI32Type(), numbers, index, 4);
   }
 
-  /// Whether the row's sequence has such a token and should be merged; its sequence; and its token in the
-  /// result.
-  SmallVector<Value> findToken() {
-    CacheOpEmitter::Division place = byTokens(byHeads().quotient);
-    Value sequence = place.quotient, tokenOfSequence = place.rest;
+  /// In a cascade, whether the sequence of a token has to be searched ...
+  Value isSearched() { return b.less(b.i32(0), b.opaqueScalar(argument("searched_batch"))); }
+  /// ... which is the last one that starts at or before it, or any if none does.
+  Value searchSequence(Value token) {
+    Value batch = argument("searched_batch");
+    Value steps = b.sub(b.i32(32), b.leadingZeros(b.add(batch, b.i32(1))));
+    Value count = b.countStarts(argument("q_starts"), batch, steps, token);
+    return b.clamp(b.sub(count, b.i32(1)), b.i32(0), b.sub(batch, b.i32(1)));
+  }
+
+  enum class Rows { ofSequences, ofCascade };
+
+  /// Whether the row's sequence has such a token and should be merged; its sequence; its token in the result;
+  /// and whether the sequence has more than max_tokens.
+  SmallVector<Value> findToken(Rows rows) {
+    Value token = byHeads().quotient;
+    CacheOpEmitter::Division place = byTokens(token);
     Value starts = argument("q_starts"), lengths = argument("q_lengths");
     SmallVector<Value> found = b.branch(
-        b.isNull(starts), [&] { return SmallVector<Value>{b.i32(0), argument("most_tokens")}; },
+        b.isNull(starts),
+        [&] { return SmallVector<Value>{place.quotient, place.rest, b.i32(0), argument("most_tokens")}; },
         [&] {
-          Value rows = argument("q_rows");
-          Value start = b.clamp(loadOfSequence(starts, sequence, 0), b.i32(0), rows);
-          Value end = b.clamp(loadOfSequence(starts, sequence, 1), start, rows);
-          return SmallVector<Value>{start, b.minS(b.sub(end, start), argument("most_tokens"))};
+          Value sequence = place.quotient, tokenOfSequence = place.rest;
+          if (rows == Rows::ofCascade)
+            sequence = b.branch(
+                isSearched(), [&] { return SmallVector<Value>{searchSequence(token)}; },
+                [&] { return SmallVector<Value>{place.quotient}; })[0];
+          Value end = argument("q_rows");
+          Value start = b.clamp(loadOfSequence(starts, sequence, 0), b.i32(0), end);
+          Value next = b.clamp(loadOfSequence(starts, sequence, 1), start, end);
+          // As an unsigned number it is too large if the search found no sequence.
+          if (rows == Rows::ofCascade)
+            tokenOfSequence = b.select(isSearched(), b.sub(token, start), place.rest);
+          return SmallVector<Value>{sequence, tokenOfSequence, start,
+                                    b.minS(b.sub(next, start), argument("most_tokens"))};
         });
+    Value sequence = found[0], tokenOfSequence = found[1], start = found[2];
     Value tokens = b.branch(
-        b.isNull(lengths), [&] { return SmallVector<Value>{found[1]}; },
+        b.isNull(lengths), [&] { return SmallVector<Value>{found[3]}; },
         // Only lanes that load it wait for it, and not for the LSEs of all others.
         [&] {
           Value given = b.opaque(loadOfSequence(lengths, sequence, 0));
-          return SmallVector<Value>{b.clamp(given, b.i32(0), found[1])};
+          return SmallVector<Value>{b.clamp(given, b.i32(0), found[3])};
         })[0];
-    Value has = b.both(b.less(tokenOfSequence, tokens), b.isFalse(b.less(argument("max_tokens"), tokens)));
-    return {b.both(exists, has), sequence, b.add(found[0], tokenOfSequence)};
+    Value isLong = b.less(argument("max_tokens"), tokens), isSkipped = isLong;
+    if (rows == Rows::ofCascade) isSkipped = b.both(isLong, b.isNull(argument("prefix_starts")));
+    Value has = b.both(b.lessUnsigned(tokenOfSequence, tokens), b.isFalse(isSkipped));
+    return {b.both(exists, has), sequence, b.add(start, tokenOfSequence), isLong};
   }
 
   /// Finds whether the row is wanted, and its place in the result.
-  void findResult() {
+  void findResult(Rows rows) {
     SmallVector<Value> found = b.branch(
-        may(package::merge_to_plain_rows), [&] { return SmallVector<Value>{exists, b.i32(0), b.i32(0)}; },
-        [&] { return findToken(); });
+        may(package::merge_to_plain_rows),
+        [&] {
+          Value isLong = b.less(argument("max_tokens"), argument("most_tokens"));
+          return SmallVector<Value>{exists, b.i32(0), b.i32(0), isLong};
+        },
+        [&] { return findToken(rows); });
     wanted = found[0];
     sequence = found[1];
     outputToken = found[2];
+    isLong = found[3];
+  }
+
+  /// Finds whether the row sees a prefix, and so has parts over its keys.
+  void findPrefix() {
+    Value prefixes = argument("prefix_starts");
+    seesPrefix = b.branch(
+        b.isNull(prefixes), [&] { return SmallVector<Value>{b.boolean(false)}; },
+        [&] {
+          Value token = byHeads().quotient;
+          Value first = loadOfSequence(prefixes, b.i32(0), 0);
+          Value end = loadOfSequence(prefixes, argument("prefix_count"), 0);
+          return SmallVector<Value>{b.both(b.isFalse(b.less(token, first)), b.less(token, end))};
+        })[0];
+  }
+
+  /// Whether a row has this part.
+  Value hasPart(Value part) {
+    Value isOwn = b.less(part, b.select(isLong, b.i32(1), argument("own_parts")));
+    Value isOfPrefix = b.both(seesPrefix, b.isFalse(b.less(part, argument("first_prefix_part"))));
+    return b.either(isOwn, isOfPrefix);
   }
 
   /// An index of a row, and the name of the argument that is its stride.
@@ -208,7 +262,7 @@ private:
           values.append(count, b.undef(b.chunkOf(partial)));
           return values;
         });
-    findResult();
+    findResult(Rows::ofSequences);
     matters = b.both(mine, wanted);
     Value outputs = outputRow(), sink = loadSink();
     SmallVector<Value> lses = withoutAbsent(b.i32(0), 0, ArrayRef(loaded).take_front(count));
@@ -221,7 +275,8 @@ private:
     lses = rowOf("partial_lse", b.getF32Type());
     SmallVector<Value> loaded = loadFirstLses();
     Value rows = rowOf("partial", partial), sink = loadSink();
-    findResult();
+    findResult(Rows::ofCascade);
+    findPrefix();
     Value outputs = outputRow();
 
     SmallVector<Value> merged = mergeChunk(loaded, sink, division.firstChunk, rows, outputs);
@@ -295,11 +350,15 @@ private:
     return loaded;
   }
 
-  /// LSEs from number `begin` on, with -infinity for those past the last part.
+  /// LSEs from number `begin` on, with -infinity for those past the last part, and for those that a row of a
+  /// cascade does not have.
   SmallVector<Value> withoutAbsent(Value first, unsigned begin, ValueRange loaded) {
     SmallVector<Value> values;
-    for (auto [i, lse] : llvm::enumerate(loaded))
-      values.push_back(b.select(isPresent(partBeforeSlot(first, begin + i)), lse, b.f32(negativeInfinity)));
+    for (auto [i, lse] : llvm::enumerate(loaded)) {
+      Value part = partBeforeSlot(first, begin + i), counted = isPresent(part);
+      if (seesPrefix) counted = b.both(counted, hasPart(b.add(division.slot, part)));
+      values.push_back(b.select(counted, lse, b.f32(negativeInfinity)));
+    }
     return values;
   }
   SmallVector<Value> nextLses(Value first) {
@@ -454,11 +513,12 @@ private:
   llvm::StringMap<Value> arguments;
   MergeLanes division;
   Value row, sequence, outputToken;
-  Value exists;       // the row ...
-  Value wanted;       // ... and its sequence is merged
-  Value lses, chunks; // of the lane's first part
-  Value matters;      // whether the chunk is stored
-  Value offset;       // exponents are (LSE - offset) * log2_per_unit
+  Value isLong, seesPrefix; // i1; the latter only of a row that is merged step by step
+  Value exists;             // the row ...
+  Value wanted;             // ... and its sequence is merged
+  Value lses, chunks;       // of the lane's first part
+  Value matters;            // whether the chunk is stored
+  Value offset;             // exponents are (LSE - offset) * log2_per_unit
 };
 
 } // namespace

@@ -41,22 +41,22 @@ constexpr int64_t pack_stride_end = int64_t{1} << 22;
 constexpr int32_t most_rows_with_diagonal = 1 << 30;
 constexpr int64_t most_spans = 1 << 20;
 
-void check_extent(std::string_view field, int32_t value, int64_t bound) {
+void check_extent(std::string_view field, std::string_view bound_field, int32_t value, int64_t bound) {
   if (value <= 0) {
     invalid(std::string(field), text(field, " is ", value, "; it must be at least 1",
-                                     value < 0 || field == "batch"
+                                     value < 0 || field == "batch" || field == "prefix_count"
                                          ? ""
                                          : ", or 0 for the problem's bound, but the problem has no bound"));
   }
   if (bound != 0 && value > bound) {
-    invalid(std::string(field), text(field, " is ", value, "; the problem's max_", field, " is ", bound));
+    invalid(std::string(field), text(field, " is ", value, "; the problem's ", bound_field, " is ", bound));
   }
 }
 
 void check_extents(const sluice_problem &problem, const TensorRules &rules, const sluice_args &args) {
-  check_extent("batch", args.batch, problem.max_batch);
-  check_extent("q_len", args.q_len, problem.max_q_len);
-  check_extent("kv_len", args.kv_len, problem.max_kv_len);
+  check_extent("batch", "max_batch", args.batch, problem.max_batch);
+  check_extent("q_len", "max_q_len", args.q_len, problem.max_q_len);
+  check_extent("kv_len", "max_kv_len", args.kv_len, problem.max_kv_len);
   // With q_starts only the device knows how many rows there are.
   const int64_t tokens = int64_t{args.batch} * args.q_len;
   if (args.q_starts == nullptr && problem.max_q_tokens != 0 && tokens > problem.max_q_tokens) {
@@ -79,6 +79,20 @@ void check_extents(const sluice_problem &problem, const TensorRules &rules, cons
   }
 }
 
+void check_prefix_extents(const sluice_problem &problem, const TensorRules &rules, const sluice_args &args) {
+  check_extent("prefix_count", "max_prefixes", args.prefix_count, problem.max_prefixes);
+  check_extent("prefix_len", "max_prefix_len", args.prefix_len, problem.max_prefix_len);
+  if (args.q_tokens > problem.max_q_tokens) {
+    invalid("q_tokens",
+            text("q_tokens is ", args.q_tokens, "; the problem's max_q_tokens is ", problem.max_q_tokens));
+  }
+  if (rules.tile_q == 0) return;
+  if (uint32_t(args.prefix_count) > max_grid_yz) {
+    unsupported("prefix_count",
+                text("prefix_count is ", args.prefix_count, "; nearest supported: ", max_grid_yz));
+  }
+}
+
 void check_scale(float scale) {
   if (!std::isfinite(scale)) invalid("scale", text("scale is ", scale, "; it must be finite"));
   if (scale < 0) {
@@ -87,6 +101,33 @@ void check_scale(float scale) {
   }
   if (!std::isfinite(float(double{scale} * std::numbers::log2e))) {
     invalid("scale", text("scale is ", scale, "; scale * log2(e) must be finite"));
+  }
+}
+
+/// The stride of a page table, and the extents that decide how much of it is read.
+struct TableStride {
+  std::string_view field;
+  int64_t stride;
+  int32_t count; // of sequences or prefixes
+  std::string_view keys_field;
+  int32_t keys;
+};
+
+void check_table_stride(const sluice_problem &problem, const TableStride &table) {
+  const bool block = problem.page_table_kind == SLUICE_PAGE_TABLE_BLOCK;
+  if (table.stride < 0 || (!block && table.stride != 0)) {
+    invalid(std::string(table.field),
+            text(table.field, " is ", table.stride,
+                 block ? "; it must not be negative" : "; it must be 0 without SLUICE_PAGE_TABLE_BLOCK"));
+  }
+  // With a stride of 0 all sequences share one table, and the last sequence's entries may extend past any
+  // stride.
+  if (block && table.count > 1 && table.stride > 0 &&
+      divide_up(int64_t{table.keys}, int64_t{problem.page_size}) > table.stride) {
+    invalid(std::string(table.keys_field),
+            text(table.keys_field, " is ", table.keys, "; a row of the page table has ", table.stride,
+                 " entries (", table.field, ") for pages of ", problem.page_size, ", which is ",
+                 table.stride * problem.page_size, " keys"));
   }
 }
 
@@ -129,21 +170,55 @@ void check_sequences(const sluice_problem &problem, const sluice_args &args) {
                    "the problem's page_table_kind is SLUICE_PAGE_TABLE_BLOCK");
     }
   }
-  const bool block = paged && !csr;
-  if (args.page_table_stride < 0 || (!block && args.page_table_stride != 0)) {
-    invalid("page_table_stride",
-            text("page_table_stride is ", args.page_table_stride,
-                 block ? "; it must not be negative" : "; it must be 0 without SLUICE_PAGE_TABLE_BLOCK"));
+  check_table_stride(problem,
+                     {"page_table_stride", args.page_table_stride, args.batch, "kv_len", args.kv_len});
+}
+
+/// The same for prefixes, which are like sequences without starts in k and v.
+void check_prefixes(const sluice_problem &problem, const sluice_args &args) {
+  const bool paged = problem.mode == SLUICE_MODE_PAGED;
+  check_pointer("prefix_q_starts", args.prefix_q_starts, sizeof(int32_t));
+  if (paged || args.prefix_lengths != nullptr)
+    check_pointer("prefix_lengths", args.prefix_lengths, sizeof(int32_t));
+  if (!paged) {
+    constexpr std::string_view why = "the problem's mode is not SLUICE_MODE_PAGED";
+    check_absent("prefix_page_table", args.prefix_page_table, why);
+    check_absent("prefix_page_starts", args.prefix_page_starts, why);
+  } else {
+    check_pointer("prefix_page_table", args.prefix_page_table,
+                  problem.flags & SLUICE_PAGE_INDEX_64 ? sizeof(int64_t) : sizeof(int32_t));
+    if (problem.page_table_kind == SLUICE_PAGE_TABLE_CSR) {
+      check_pointer("prefix_page_starts", args.prefix_page_starts, sizeof(int32_t));
+    } else {
+      check_absent("prefix_page_starts", args.prefix_page_starts,
+                   "the problem's page_table_kind is SLUICE_PAGE_TABLE_BLOCK");
+    }
   }
-  // With a stride of 0 all sequences share one table, and the last sequence's entries may extend past any
-  // stride.
-  if (block && args.batch > 1 && args.page_table_stride > 0 &&
-      divide_up(int64_t{args.kv_len}, int64_t{problem.page_size}) > args.page_table_stride) {
-    invalid("kv_len",
-            text("kv_len is ", args.kv_len, "; a row of the page table has ", args.page_table_stride,
-                 " entries (page_table_stride) for pages of ", problem.page_size, ", which is ",
-                 args.page_table_stride * problem.page_size, " keys"));
+  check_table_stride(problem, {"prefix_page_table_stride", args.prefix_page_table_stride, args.prefix_count,
+                               "prefix_len", args.prefix_len});
+  if (args.q_starts == nullptr && args.batch > 1 &&
+      support::checked_multiply(args.q.stride[1], int64_t{args.q_len}) != args.q.stride[0]) {
+    invalid("q.stride[0]",
+            text("q.stride[0] is ", args.q.stride[0],
+                 "; with SLUICE_SHARED_PREFIX and without q_starts it must be q_len * q.stride[1], which is ",
+                 args.q_len, " * ", args.q.stride[1]));
   }
+}
+
+void check_no_prefixes(const sluice_args &args) {
+  constexpr std::string_view why = "the problem's flags lack SLUICE_SHARED_PREFIX";
+  const auto zero = [&](std::string_view field, int64_t value) {
+    if (value != 0) invalid(std::string(field), text(field, " is ", value, "; it must be 0: ", why));
+  };
+  zero("prefix_count", args.prefix_count);
+  zero("prefix_len", args.prefix_len);
+  check_absent("prefix_q_starts", args.prefix_q_starts, why);
+  check_absent("prefix_lengths", args.prefix_lengths, why);
+  check_absent("prefix_page_table", args.prefix_page_table, why);
+  zero("prefix_page_table_stride", args.prefix_page_table_stride);
+  check_absent("prefix_page_starts", args.prefix_page_starts, why);
+  check_absent("prefix_k", args.prefix_k, why);
+  check_absent("prefix_v", args.prefix_v, why);
 }
 
 void check_count(std::string_view field, int64_t value, bool has_meaning, std::string_view why_not) {
@@ -233,6 +308,32 @@ void check_tensors(const sluice_problem &problem, const TensorRules &rules, cons
     }
     check_close_rows(v);
   }
+}
+
+/// The keys of prefixes that are not in pages.
+void check_prefix_tensors(const sluice_problem &problem, const TensorRules &rules, const sluice_args &args) {
+  constexpr std::string_view in_pages = "the prefixes are in the pages of k and v";
+  if (problem.mode == SLUICE_MODE_PAGED) {
+    check_absent("prefix_k", args.prefix_k, in_pages);
+    check_absent("prefix_v", args.prefix_v, in_pages);
+    return;
+  }
+  const Shape k = {"prefix_k",
+                   args.prefix_k,
+                   {args.prefix_count, args.prefix_len, problem.kv_heads, problem.head_dim_qk},
+                   dtype_bytes(problem.k_type)};
+  const Shape v = {"prefix_v",
+                   args.prefix_v,
+                   {args.prefix_count, args.prefix_len, problem.kv_heads, problem.head_dim_v},
+                   dtype_bytes(problem.v_type)};
+  check_tensor(k, rules, false);
+  if (rules.tile_q != 0) check_close_rows(k);
+  if (problem.flags & SLUICE_V_IN_K) {
+    check_absent("prefix_v", args.prefix_v, "the problem's flags have SLUICE_V_IN_K");
+    return;
+  }
+  check_tensor(v, rules, false);
+  if (rules.tile_q != 0) check_close_rows(v);
 }
 
 void check_lse(const sluice_problem &problem, const sluice_args &args) {
@@ -359,10 +460,12 @@ void check_sequence_masks(const sluice_problem &problem, const TensorRules &rule
 } // namespace
 
 const sluice_args &with_lengths(const sluice_problem &problem, const sluice_args &args, sluice_args &copy) {
-  if (args.q_len != 0 && args.kv_len != 0) return args;
+  const bool takes_prefix_bound = problem.flags & SLUICE_SHARED_PREFIX && args.prefix_len == 0;
+  if (args.q_len != 0 && args.kv_len != 0 && !takes_prefix_bound) return args;
   copy = args;
   if (copy.q_len == 0) copy.q_len = problem.max_q_len;
   if (copy.kv_len == 0) copy.kv_len = problem.max_kv_len;
+  if (takes_prefix_bound) copy.prefix_len = problem.max_prefix_len;
   return copy;
 }
 
@@ -381,6 +484,13 @@ void check_args(const sluice_problem &problem, const TensorRules &rules, const s
   check_scores(problem, rules, args);
   check_scales(problem, rules, args);
   check_sequence_masks(problem, rules, args);
+  if (problem.flags & SLUICE_SHARED_PREFIX) {
+    check_prefix_extents(problem, rules, args);
+    check_prefixes(problem, args);
+    check_prefix_tensors(problem, rules, args);
+  } else {
+    check_no_prefixes(args);
+  }
 }
 
 } // namespace sluice::abi

@@ -24,7 +24,7 @@ struct TensorRules {
   uint32_t tile_q;            // rows per workgroup; 0 without a grid and so without a limit
 };
 
-/// The call, with the problem's bounds for a missing q_len or kv_len: `args`, or `copy`.
+/// The call, with the problem's bounds for a missing q_len, kv_len or prefix_len: `args`, or `copy`.
 const sluice_args &with_lengths(const sluice_problem &problem, const sluice_args &args, sluice_args &copy);
 
 /// For a call after with_lengths. invalid_argument, newer_struct for an unknown flag, or unsupported for a

@@ -19,7 +19,7 @@ using support::text;
 constexpr uint32_t known_flags =
     SLUICE_CAUSAL | SLUICE_WRITE_LSE | SLUICE_HAS_WINDOW_LEFT | SLUICE_HAS_WINDOW_RIGHT | SLUICE_ALIBI |
     SLUICE_SINK_LOGITS | SLUICE_BOOL_MASK | SLUICE_PAGE_INDEX_64 | SLUICE_V_IN_K | SLUICE_MASK_NEW_ROWS |
-    SLUICE_SPANS | SLUICE_CAUSAL_BY_SEQUENCE | SLUICE_BIAS_SCALE;
+    SLUICE_SPANS | SLUICE_CAUSAL_BY_SEQUENCE | SLUICE_BIAS_SCALE | SLUICE_SHARED_PREFIX;
 
 [[noreturn]] void invalid(std::string_view field, std::string message) {
   throw Failure(Status::invalid_argument, std::string(field), std::move(message));
@@ -191,6 +191,63 @@ void check_v_in_k(const sluice_problem &problem) {
   }
 }
 
+void check_no_prefix(const sluice_problem &problem) {
+  check_width(problem, "max_prefixes", problem.max_prefixes, SLUICE_SHARED_PREFIX, "SLUICE_SHARED_PREFIX");
+  check_width(problem, "max_prefix_len", problem.max_prefix_len, SLUICE_SHARED_PREFIX,
+              "SLUICE_SHARED_PREFIX");
+}
+
+/// What depends on the place of a key among all of a row's keys would need the lengths of both its prefix and
+/// its sequence.
+void check_prefix(const sluice_problem &problem) {
+  const auto required = [](std::string_view field, int64_t value) {
+    if (value <= 0)
+      invalid(field, text(field, " is ", value, "; it must be at least 1 with SLUICE_SHARED_PREFIX"));
+  };
+  required("max_prefixes", problem.max_prefixes);
+  required("max_prefix_len", problem.max_prefix_len);
+  required("max_q_tokens", problem.max_q_tokens);
+  if (problem.flags & (SLUICE_CAUSAL | SLUICE_CAUSAL_BY_SEQUENCE) &&
+      problem.mask_alignment == SLUICE_TOP_LEFT) {
+    throw Failure(Status::unsupported, "mask_alignment",
+                  text("mask_alignment is SLUICE_TOP_LEFT (1), and flags has ",
+                       problem.flags & SLUICE_CAUSAL ? "SLUICE_CAUSAL" : "SLUICE_CAUSAL_BY_SEQUENCE",
+                       " and SLUICE_SHARED_PREFIX; nearest supported: SLUICE_BOTTOM_RIGHT (0)"));
+  }
+  struct Excluded {
+    uint32_t flag;
+    std::string_view name, nearest;
+  };
+  constexpr Excluded excluded[] = {
+      {SLUICE_HAS_WINDOW_LEFT, "SLUICE_HAS_WINDOW_LEFT", "no window"},
+      {SLUICE_HAS_WINDOW_RIGHT, "SLUICE_HAS_WINDOW_RIGHT", "no window"},
+      {SLUICE_ALIBI, "SLUICE_ALIBI", "without SLUICE_ALIBI"},
+      // Before what they belong to, which cannot be left out without them.
+      {SLUICE_MASK_NEW_ROWS, "SLUICE_MASK_NEW_ROWS", "without SLUICE_MASK_NEW_ROWS"},
+      {SLUICE_BOOL_MASK, "SLUICE_BOOL_MASK", "without SLUICE_BOOL_MASK"},
+      {SLUICE_BIAS_SCALE, "SLUICE_BIAS_SCALE", "without SLUICE_BIAS_SCALE"}};
+  for (const Excluded &one : excluded) {
+    if (!(problem.flags & one.flag)) continue;
+    throw Failure(
+        Status::unsupported, "flags",
+        text("flags has ", one.name, " and SLUICE_SHARED_PREFIX; nearest supported: ", one.nearest));
+  }
+  if (problem.bias_type != 0) {
+    throw Failure(Status::unsupported, "bias_type",
+                  text("bias_type is ", dtype_text(problem.bias_type),
+                       ", and flags has SLUICE_SHARED_PREFIX; nearest supported: 0 (no bias)"));
+  }
+  const auto only_in_pages = [&](std::string_view field, uint32_t kind) {
+    if (kind != SLUICE_SCALE_PER_TOKEN || problem.mode == SLUICE_MODE_PAGED) return;
+    throw Failure(Status::unsupported, std::string(field),
+                  text(field, " is SLUICE_SCALE_PER_TOKEN (3), flags has SLUICE_SHARED_PREFIX, and mode is ",
+                       problem.mode, ": prefixes outside of pages have no such scales; nearest supported: ",
+                       "SLUICE_SCALE_PER_HEAD (2)"));
+  };
+  only_in_pages("k_scale_kind", problem.k_scale_kind);
+  only_in_pages("v_scale_kind", problem.v_scale_kind);
+}
+
 } // namespace
 
 void check_problem(const sluice_problem &problem) {
@@ -216,6 +273,11 @@ void check_problem(const sluice_problem &problem) {
     check_no_pages(problem);
   }
   if (problem.flags & SLUICE_V_IN_K) check_v_in_k(problem);
+  if (problem.flags & SLUICE_SHARED_PREFIX) {
+    check_prefix(problem);
+  } else {
+    check_no_prefix(problem);
+  }
   if (problem.lse_base > SLUICE_LSE_BASE_2) {
     unknown("lse_base", problem.lse_base, "SLUICE_LSE_BASE_2 (1)");
   }

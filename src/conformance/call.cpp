@@ -21,6 +21,7 @@ uint32_t flags_of(const Case &c) {
   if (c.spans) flags |= SLUICE_SPANS;
   if (c.causal_by_sequence) flags |= SLUICE_CAUSAL_BY_SEQUENCE;
   if (c.bias.scaled) flags |= SLUICE_BIAS_SCALE;
+  if (c.prefixes.count != 0) flags |= SLUICE_SHARED_PREFIX;
   return flags;
 }
 
@@ -45,6 +46,15 @@ void set_wide_bounds(const Case &c, sluice_problem &problem) {
   problem.max_batch = 4 * c.batch + 3;
   problem.max_q_len = 2 * c.q_len + 1;
   problem.max_kv_len = c.kv_len + 5000;
+}
+
+/// Those that a plan must have: exactly these extents, or far from them.
+void set_prefix_bounds(const Case &c, sluice_problem &problem) {
+  const Sequences sequences(c);
+  const int rows = sequences.q_starts.empty() ? c.batch * c.q_len : sequences.q_rows;
+  problem.max_prefixes = c.bounded ? c.prefixes.count : 3 * c.prefixes.count + 1;
+  problem.max_prefix_len = c.bounded ? c.prefixes.keys : c.prefixes.keys + 5000;
+  problem.max_q_tokens = c.bounded ? rows : 2 * rows + 5;
 }
 
 } // namespace
@@ -99,6 +109,7 @@ sluice_problem make_problem(const Case &c) {
     problem.page_table_kind = c.pages.csr ? SLUICE_PAGE_TABLE_CSR : SLUICE_PAGE_TABLE_BLOCK;
     problem.k_pack = k_pack(c);
   }
+  if (c.prefixes.count != 0) set_prefix_bounds(c, problem);
   problem.lse_base = c.lse_base_2 ? SLUICE_LSE_BASE_2 : SLUICE_LSE_BASE_E;
   problem.determinism = c.batch_invariant ? SLUICE_DETERMINISM_BATCH_INVARIANT : SLUICE_DETERMINISM_FAST;
   return problem;
@@ -140,6 +151,21 @@ sluice_args make_args(const Case &c, const Memory &memory, const std::vector<voi
       array(memory.page_table, bytes, first * memory.page_table_stride * (c.pages.wide ? 8 : 4));
   args.page_table_stride = memory.page_table_stride;
   args.page_starts = array(memory.page_starts, int32, first);
+  if (c.prefixes.count != 0) {
+    args.prefix_count = c.prefixes.count;
+    args.prefix_len = c.prefixes.keys;
+    const bool differs = only && memory.q_starts < 0;
+    args.prefix_q_starts =
+        array(memory.prefix_q_starts, int32, differs ? (first + 1) * (c.prefixes.count + 1) : 0);
+    args.prefix_lengths = array(memory.prefix_lengths, int32, 0);
+    args.prefix_page_table = array(memory.prefix_page_table, bytes, 0);
+    args.prefix_page_table_stride = memory.prefix_page_table_stride;
+    args.prefix_page_starts = array(memory.prefix_page_starts, int32, 0);
+    if (c.mode != Mode::paged) {
+      args.prefix_k = tensor(memory.prefix_k, cache_bytes(c), false);
+      if (!c.v_in_k) args.prefix_v = tensor(memory.prefix_v, cache_bytes(c), false);
+    }
+  }
   if (c.bias.type != BiasType::none) args.bias = tensor(memory.bias, bias_bytes(c));
   if (c.bits.given) args.mask = tensor(memory.mask, 1);
   if (c.by_sequence && c.alibi) args.alibi_batch_stride = c.q_heads;

@@ -112,6 +112,14 @@ struct Bits {
 
 enum class Scale : uint8_t { none, tensor, head, token, page }; // the last two only of K and V
 
+/// Prefixes that rows see before their own keys. Sequences::prefix_starts says which rows see which.
+struct Prefixes {
+  int count = 0;        // 0: without SLUICE_SHARED_PREFIX
+  int keys = 0;         // the most; their lengths differ, and include 0
+  bool outside = false; // some rows come before the first prefix, and some after the last
+  bool operator==(const Prefixes &) const = default;
+};
+
 /// Bounds of a plan; 0: not given.
 struct PlanBounds {
   int batch = 0, q_len = 0, kv_len = 0;
@@ -140,6 +148,7 @@ struct Case {
   Pages pages = {};
   Cache cache = Cache::same;
   bool v_in_k = false;
+  Prefixes prefixes = {};
 
   // Which keys a row sees; -1: no window.
   int window_left = -1;

@@ -2,12 +2,14 @@
 //
 // Every choice separately, for every shape or, if it has many choices, for some shapes; every pair of
 // features without others, so that a kernel that gains one or two of them has its cases; and everything
-// together, drawn so that all pairs of choices occur. Cases known to be difficult are in edge_cases.cpp.
+// together, drawn so that all pairs of choices occur. Cases known to be difficult are in edge_cases.cpp, and
+// shared prefixes, which exclude many of the choices, in prefix_cases.cpp.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "choices.h"
 #include "collector.h"
 #include "edge_cases.h"
+#include "prefix_cases.h"
 
 #include <algorithm>
 #include <array>
@@ -249,6 +251,8 @@ std::vector<Case> feature_cases(const Shapes &shapes) {
   add_pairs_of_features(out);
   add_everything_together(out);
   for (Case &c : edge_cases(out))
+    add(out, std::move(c));
+  for (Case &c : prefix_cases(out))
     add(out, std::move(c));
   return std::move(out.cases);
 }

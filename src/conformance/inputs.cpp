@@ -96,6 +96,60 @@ void make_tensors(const Case &c, Inputs &in) {
     }
 }
 
+// Scales of neighbours differ by two fifths or more, which no rounding of P hides.
+constexpr std::array scale_bands = {0.5, 1.25, 0.875, 1.625};
+
+/// [batch][key][KV head]
+std::vector<double> scales_of_keys(const Case &c, Scale scale, Random random) {
+  std::vector<double> values;
+  const bool shared = c.layout == Layout::broadcast;
+  const auto of_batch = size_t(c.kv_len) * size_t(c.kv_heads);
+  for (size_t n = 0; n < size_t(c.batch) * of_batch; ++n) {
+    const size_t head = n % size_t(c.kv_heads), key = n % of_batch / size_t(c.kv_heads);
+    const size_t in_page = scale == Scale::page ? key % size_t(c.pages.size) : 0;
+    const double jitter = 0.375 * random.uniform();
+    if (shared && n >= of_batch)
+      values.push_back(values[n - of_batch]);
+    else if (in_page != 0)
+      values.push_back(values[n - size_t(c.kv_heads)]);
+    else
+      values.push_back(float(scale_bands[(head + key) % scale_bands.size()] + jitter));
+  }
+  return values;
+}
+
+std::vector<double> make_scales(const Case &c, Scale scale, int heads, const char *what) {
+  Random random = random_of(c, what);
+  if (is_per_key(scale)) return scales_of_keys(c, scale, random);
+  std::vector<double> values;
+  for (int h = 0; h < heads; ++h) {
+    if (scale == Scale::head || h == 0)
+      values.push_back(float(scale_bands[size_t(h) % scale_bands.size()] + 0.375 * random.uniform()));
+    else
+      values.push_back(values.front());
+  }
+  if (scale == Scale::none) values.assign(size_t(heads), 1);
+  return values;
+}
+
+/// Numbers like those of the sequences' own keys.
+void make_prefixes(const Case &c, Inputs &in) {
+  if (c.prefixes.count == 0) return;
+  Case as_sequences = c;
+  as_sequences.prefixes = {};
+  as_sequences.batch = c.prefixes.count;
+  as_sequences.q_len = 1;
+  as_sequences.kv_len = c.prefixes.keys;
+  as_sequences.layout = Layout::bshd;
+  as_sequences.name += " prefixes";
+  Inputs of_prefixes;
+  make_tensors(as_sequences, of_prefixes);
+  in.prefix_k = std::move(of_prefixes.k);
+  in.prefix_v = std::move(of_prefixes.v);
+  if (is_per_key(c.k_scale)) in.prefix_k_scale = make_scales(as_sequences, c.k_scale, c.kv_heads, " k_scale");
+  if (is_per_key(c.v_scale)) in.prefix_v_scale = make_scales(as_sequences, c.v_scale, c.kv_heads, " v_scale");
+}
+
 Matrix make_matrix(const Case &c, uint8_t shared, int keys) {
   Matrix matrix;
   matrix.extent = {shared & share_batch ? 1 : c.batch, shared & share_head ? 1 : c.q_heads,
@@ -155,43 +209,11 @@ void make_heads(const Case &c, Inputs &in) {
     const double factor = float((n % 3 == 1 ? -0.5 : 0.75) * (1 + factors.uniform()));
     in.bias_scale.push_back(!c.bias.scaled ? 1 : n % 5 == 4 ? 0 : factor);
   }
-  // Scales of neighbours differ by two fifths or more, which no rounding of P hides.
-  constexpr std::array bands = {0.5, 1.25, 0.875, 1.625};
-  auto per_key = [&](Scale scale, Random random) {
-    std::vector<double> values;
-    const bool shared = c.layout == Layout::broadcast;
-    const auto of_batch = size_t(c.kv_len) * size_t(c.kv_heads);
-    for (size_t n = 0; n < size_t(c.batch) * of_batch; ++n) {
-      const size_t head = n % size_t(c.kv_heads), key = n % of_batch / size_t(c.kv_heads);
-      const size_t in_page = scale == Scale::page ? key % size_t(c.pages.size) : 0;
-      const double jitter = 0.375 * random.uniform();
-      if (shared && n >= of_batch)
-        values.push_back(values[n - of_batch]);
-      else if (in_page != 0)
-        values.push_back(values[n - size_t(c.kv_heads)]);
-      else
-        values.push_back(float(bands[(head + key) % bands.size()] + jitter));
-    }
-    return values;
-  };
-  auto scales = [&](Scale scale, int heads, const char *what) {
-    Random random = random_of(c, what);
-    if (is_per_key(scale)) return per_key(scale, random);
-    std::vector<double> values;
-    for (int h = 0; h < heads; ++h) {
-      if (scale == Scale::head || h == 0)
-        values.push_back(float(bands[size_t(h) % bands.size()] + 0.375 * random.uniform()));
-      else
-        values.push_back(values.front());
-    }
-    if (scale == Scale::none) values.assign(size_t(heads), 1);
-    return values;
-  };
-  in.q_scale = scales(c.q_scale, c.q_heads, " q_scale");
-  in.k_scale = scales(c.k_scale, c.kv_heads, " k_scale");
-  in.v_scale = scales(c.v_scale, c.kv_heads, " v_scale");
+  in.q_scale = make_scales(c, c.q_scale, c.q_heads, " q_scale");
+  in.k_scale = make_scales(c, c.k_scale, c.kv_heads, " k_scale");
+  in.v_scale = make_scales(c, c.v_scale, c.kv_heads, " v_scale");
   // Most of O is within the range of FP8, and some of it is not.
-  in.o_scale = scales(c.o_scale, c.q_heads, " o_scale");
+  in.o_scale = make_scales(c, c.o_scale, c.q_heads, " o_scale");
   if (c.o_scale != Scale::none)
     for (double &scale : in.o_scale)
       scale = float(scale / 128);
@@ -202,6 +224,7 @@ void make_heads(const Case &c, Inputs &in) {
 Inputs make_inputs(const Case &c) {
   Inputs in;
   make_tensors(c, in);
+  make_prefixes(c, in);
   make_bias(c, in);
   make_bits(c, in);
   make_heads(c, in);

@@ -32,6 +32,8 @@ struct Inputs {
   std::vector<double> alibi_slopes, bias_scale; // [batch][query head]; 0 and 1 if the case lacks them
   std::vector<double> q_scale, o_scale;         // [query head]; 1 if the case lacks them
   std::vector<double> k_scale, v_scale;         // [KV head], or [batch][key][KV head] if they are per key
+  std::vector<double> prefix_k, prefix_v;       // [prefix][key][KV head][element]
+  std::vector<double> prefix_k_scale, prefix_v_scale; // [prefix][key][KV head], only if they are per key
 };
 
 Inputs make_inputs(const Case &c);

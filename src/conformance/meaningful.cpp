@@ -47,6 +47,24 @@ void place_tensors(Case &c) {
   if (c.layout == Layout::broadcast && c.batch == 1) c.batch = 2;
 }
 
+/// With prefixes, rows of dense queries must be adjacent, only a causal mask hides keys, and scales per key
+/// are those of pages.
+void see_prefixes(Case &c) {
+  c.prefixes.keys = std::max(c.prefixes.keys, 1);
+  const bool is_adjacent =
+      c.layout == Layout::bshd || c.layout == Layout::packed || c.layout == Layout::broadcast;
+  if (c.mode != Mode::ragged && (c.rows == Rows::bounds || c.rows == Rows::lengths) && !is_adjacent)
+    c.layout = Layout::bshd;
+  if (is_top_left(c)) c.mask = is_causal(c) ? Mask::bottom_right : Mask::none;
+  c.window_left = c.window_right = -1;
+  c.bits = {};
+  c.bias = {};
+  c.alibi = false;
+  for (Scale *scale : {&c.k_scale, &c.v_scale})
+    if (is_per_key(*scale) && c.mode != Mode::paged) *scale = Scale::head;
+  c.o_fp8 = false;
+}
+
 void see_and_score(Case &c) {
   if (is_causal(c)) {
     c.window_right = -1;
@@ -69,6 +87,7 @@ void see_and_score(Case &c) {
 Case meaningful(Case c) {
   place_sequences(c);
   place_tensors(c);
+  if (c.prefixes.count != 0) see_prefixes(c);
   see_and_score(c);
   return c;
 }

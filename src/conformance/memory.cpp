@@ -92,6 +92,13 @@ private:
       for (Placement *of_keys : {&memory.k, &memory.v, &memory.k_scales, &memory.v_scales})
         of_keys->stride[0] = 0;
     if (!sequences.q_starts.empty()) memory.q.stride[0] = memory.o.stride[0] = memory.lse.stride[0] = 0;
+    if (c.prefixes.count != 0 && pages.empty()) {
+      const Extents prefix_k{c.prefixes.count, c.prefixes.keys, c.kv_heads, c.head_size.qk};
+      Extents prefix_v = prefix_k;
+      prefix_v.d = c.head_size.v;
+      take(memory.prefix_k, place(prefix_k, c.layout), cache_element(c));
+      if (!c.v_in_k) take(memory.prefix_v, place(prefix_v, c.layout), cache_element(c));
+    }
   }
 
   void place_keys_and_values(const Extents &k, const Extents &v) {
@@ -138,7 +145,7 @@ private:
         if (!pages.empty() && !pages[0].has_page(b, j / c.pages.size)) continue;
         const std::array<int64_t, 2> row =
             pages.empty() ? sequences.kv_row(b, j)
-                          : std::array<int64_t, 2>{pages[0].page(b, j / c.pages.size), j % c.pages.size};
+                          : std::array<int64_t, 2>{pages[0].own.page(b, j / c.pages.size), j % c.pages.size};
         const int64_t token = int64_t(b) * c.kv_len + j;
         store_row(memory.k, cache, row, in.k, token, c.kv_heads, c.head_size.qk);
         if (!c.v_in_k) store_row(memory.v, cache, row, in.v, token, c.kv_heads, c.head_size.v);
@@ -148,6 +155,24 @@ private:
           store_row(memory.v_scales, Element::f32, row, in.v_scale, token, c.kv_heads, 1);
       }
     }
+    const bool paged = !pages.empty();
+    for (int p = 0; p < c.prefixes.count; ++p)
+      for (int j = 0; j < sequences.prefix_lengths[size_t(p)]; ++j) {
+        const std::array<int64_t, 2> row =
+            paged ? std::array<int64_t, 2>{pages[0].prefixes.page(p, j / c.pages.size), j % c.pages.size}
+                  : std::array<int64_t, 2>{p, j};
+        const int64_t token = int64_t(p) * c.prefixes.keys + j;
+        store_row(paged ? memory.k : memory.prefix_k, cache, row, in.prefix_k, token, c.kv_heads,
+                  c.head_size.qk);
+        if (!c.v_in_k)
+          store_row(paged ? memory.v : memory.prefix_v, cache, row, in.prefix_v, token, c.kv_heads,
+                    c.head_size.v);
+        // In pages only.
+        if (is_per_key(c.k_scale))
+          store_row(memory.k_scales, Element::f32, row, in.prefix_k_scale, token, c.kv_heads, 1);
+        if (is_per_key(c.v_scale))
+          store_row(memory.v_scales, Element::f32, row, in.prefix_v_scale, token, c.kv_heads, 1);
+      }
   }
 
   void store_row(const Placement &p, Element element, const std::array<int64_t, 2> &row,
@@ -178,11 +203,32 @@ private:
     const bool lengths = c.rows == Rows::lengths || c.rows == Rows::gaps;
     if (lengths) memory.q_lengths = add_array<int32_t>(sequences.q_lengths);
     if (lengths || c.mode == Mode::paged) memory.kv_lengths = add_array<int32_t>(sequences.kv_lengths);
+    if (!pages.empty()) {
+      const TableEntries &table = pages[0].own;
+      memory.page_table = add_entries(table);
+      memory.page_table_stride = table.stride;
+      if (!table.starts.empty()) memory.page_starts = add_array<int32_t>(table.starts);
+    }
+    if (c.prefixes.count != 0) add_prefixes();
+  }
+
+  int add_entries(const TableEntries &table) {
+    return c.pages.wide ? add_array<int64_t>(table.entries) : add_array<int32_t>(table.entries);
+  }
+
+  void add_prefixes() {
+    std::vector<int> starts = sequences.prefix_starts;
+    // A call for one sequence without starts counts its rows from 0.
+    for (int b = 0; sequences.q_starts.empty() && b < c.batch; ++b)
+      for (int start : sequences.prefix_starts)
+        starts.push_back(std::clamp(start - b * c.q_len, 0, c.q_len));
+    memory.prefix_q_starts = add_array<int32_t>(starts);
+    memory.prefix_lengths = add_array<int32_t>(sequences.prefix_lengths);
     if (pages.empty()) return;
-    const PageTable &table = pages[0];
-    memory.page_table = c.pages.wide ? add_array<int64_t>(table.entries) : add_array<int32_t>(table.entries);
-    memory.page_table_stride = table.stride;
-    if (!table.starts.empty()) memory.page_starts = add_array<int32_t>(table.starts);
+    const TableEntries &table = pages[0].prefixes;
+    memory.prefix_page_table = add_entries(table);
+    memory.prefix_page_table_stride = table.stride;
+    if (!table.starts.empty()) memory.prefix_page_starts = add_array<int32_t>(table.starts);
   }
 
   /// Visits only what some row and key of a sequence needs; all else is poison.

@@ -19,13 +19,17 @@ namespace sluice::conformance {
 struct Memory {
   Placement q, k, v, o, lse;
   Placement k_scales, v_scales;
-  Placement bias, mask; // [batch][head][row][column]; the mask's column is a byte
+  Placement bias, mask;         // [batch][head][row][column]; the mask's column is a byte
+  Placement prefix_k, prefix_v; // except in pages
   int64_t page_table_stride = 0;
   /// Buffer numbers; -1: absent.
   int q_starts = -1, kv_starts = -1, q_lengths = -1, kv_lengths = -1;
   int page_table = -1, page_starts = -1;
   int alibi_slopes = -1, sink_logits = -1, q_scale = -1, k_scale = -1, v_scale = -1, o_scale = -1;
   int bias_scale = -1, diagonals = -1, causal = -1, spans = -1;
+  int64_t prefix_page_table_stride = 0;
+  int prefix_q_starts = -1; // of the call, then, if they differ, of a call for each sequence
+  int prefix_lengths = -1, prefix_page_table = -1, prefix_page_starts = -1;
   std::vector<std::vector<std::byte>> buffers;
 };
 

@@ -87,6 +87,8 @@ std::string make_name(const Case &c) {
   result += text(c.rows, rows);
   result += pages_text(c.pages);
   if (c.v_in_k) result += "_vink";
+  if (c.prefixes.count != 0)
+    result += format("_prefix%dx%d%s", c.prefixes.count, c.prefixes.keys, c.prefixes.outside ? "out" : "");
   result += visible_text(c);
   result += scores_text(c);
   if (c.scale != 0) result += format("_s%g", c.scale);

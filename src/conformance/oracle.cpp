@@ -70,13 +70,31 @@ public:
   }
 
 private:
-  double scale_of_key(Scale scale, const std::vector<double> &scales, int b, int j) const {
-    if (!is_per_key(scale)) return scales[size_t(kv_head)];
-    return scales[(size_t(b) * c.kv_len + j) * c.kv_heads + kv_head];
+  /// A key of the row's prefix has the numbers from 0 on, one of its sequence those from own_begin on.
+  const double *row_of(const std::vector<double> &of_prefixes, const std::vector<double> &own, int b, int key,
+                       int size) const {
+    return key < own_begin ? kv_row(of_prefixes, prefix, c.prefixes.keys, key, size)
+                           : kv_row(own, b, c.kv_len, key - own_begin, size);
+  }
+  const double *key_row(int b, int key) const { return row_of(in.prefix_k, in.k, b, key, c.head_size.qk); }
+  const double *value_row(int b, int key) const { return row_of(in.prefix_v, in.v, b, key, c.head_size.v); }
+  double k_scale(int b, int key) const {
+    return is_per_key(c.k_scale) ? *row_of(in.prefix_k_scale, in.k_scale, b, key, 1)
+                                 : in.k_scale[size_t(kv_head)];
+  }
+  double v_scale(int b, int key) const {
+    return is_per_key(c.v_scale) ? *row_of(in.prefix_v_scale, in.v_scale, b, key, 1)
+                                 : in.v_scale[size_t(kv_head)];
+  }
+  const double *kv_row(const std::vector<double> &tensor, int outer, int rows, int j, int size) const {
+    return &tensor[((size_t(outer) * rows + j) * c.kv_heads + kv_head) * size];
   }
 
-  const double *kv_row(const std::vector<double> &tensor, int b, int j, int size) const {
-    return &tensor[((size_t(b) * c.kv_len + j) * c.kv_heads + kv_head) * size];
+  /// Prefixes and sequences have tiles of their own.
+  void find_prefix(int b, int i) {
+    prefix = sequences.prefix_of(c, b, i);
+    prefix_keys = prefix < 0 ? 0 : sequences.prefix_lengths[size_t(prefix)];
+    own_begin = (prefix_keys + 63) / 64 * 64;
   }
 
   /// Fills keys, x and the magnitudes; leaves out keys whose score is -infinity, which have no weight.
@@ -92,20 +110,22 @@ private:
     weightless.clear();
     x.clear();
     row = {};
-    for (int j = 0; j < sequences.kv_lengths[size_t(b)]; ++j) {
-      if (!is_visible(c, sequences, in, b, h, i, j)) continue;
-      const double *const k = kv_row(in.k, b, j, d);
-      const double of_key = scale_of_key(c.k_scale, in.k_scale, b, j);
+    find_prefix(b, i);
+    for (int key = 0; key < own_begin + sequences.kv_lengths[size_t(b)]; ++key) {
+      const int j = key - own_begin;
+      if (j < 0 ? key >= prefix_keys : !is_visible(c, sequences, in, b, h, i, j)) continue;
+      const double *const k = key_row(b, key);
+      const double of_key = k_scale(b, key);
       const double raw = scale * of_key * dot(q, k, d);
       const double capped = cap != 0 ? cap * std::tanh(raw / cap) : raw;
       const double bias = c.bias.type != BiasType::none ? bias_scale * in.bias.at(b, h, i, j) : 0;
       const double alibi = slope * std::abs(distance(sequences, b, i, j));
       const double changed = capped + bias - alibi;
       if (changed == -infinity) {
-        weightless.push_back(j);
+        weightless.push_back(key);
         continue;
       }
-      keys.push_back(j);
+      keys.push_back(key);
       x.push_back(changed);
       const double products = has_fp8_queries(c) ? dot(as_aligned(q, d).data(), as_aligned(k, d).data(), d)
                                                  : absolute_dot(q, k, d);
@@ -116,7 +136,7 @@ private:
       row.bias = std::max(row.bias, std::fabs(bias));
       row.alibi = std::max(row.alibi, std::fabs(alibi));
       if (is_per_key(c.v_scale)) {
-        const double exponent = std::log(scale_of_key(c.v_scale, in.v_scale, b, j));
+        const double exponent = std::log(v_scale(b, key));
         row.v_exponent = std::max(row.v_exponent, std::fabs(exponent));
         row.score = std::max(row.score, std::fabs(changed + exponent));
       }
@@ -148,14 +168,14 @@ private:
     double largest_weight = 0; // of P with the scale of V
     for (size_t n = 0; n < keys.size(); ++n) {
       const double p = std::exp(x[n] - largest);
-      const double *const v = kv_row(in.v, b, keys[n], c.head_size.v);
-      const double v_scale = scale_of_key(c.v_scale, in.v_scale, b, keys[n]);
-      largest_weight = std::max(largest_weight, p * v_scale);
+      const double *const v = value_row(b, keys[n]);
+      const double of_value = v_scale(b, keys[n]);
+      largest_weight = std::max(largest_weight, p * of_value);
       l += p;
       for (size_t e = 0; e < weighted.size(); ++e) {
-        weighted[e] += p * v_scale * v[e];
-        weighted_magnitude[e] += p * std::fabs(v_scale * v[e]);
-        magnitude[e] += std::fabs((per_key ? 1 : v_scale) * v[e]);
+        weighted[e] += p * of_value * v[e];
+        weighted_magnitude[e] += p * std::fabs(of_value * v[e]);
+        magnitude[e] += std::fabs((per_key ? 1 : of_value) * v[e]);
       }
     }
     // The weight that P is relative to includes the scale.
@@ -177,9 +197,9 @@ private:
 
   /// A key without weight is still visible: NaN and infinity of its V can show.
   void see_weightless(int b, size_t o_at) {
-    for (int j : weightless)
+    for (int key : weightless)
       for (size_t e = 0; e < weighted.size(); ++e)
-        if (!std::isfinite(kv_row(in.v, b, j, c.head_size.v)[e])) out.o_of_weightless[o_at + e] = true;
+        if (!std::isfinite(value_row(b, key)[e])) out.o_of_weightless[o_at + e] = true;
   }
 
   /// Both to base e.
@@ -195,6 +215,7 @@ private:
   Expected out;
   // State of the current row.
   int kv_head = 0;
+  int prefix = -1, prefix_keys = 0, own_begin = 0;
   std::vector<int> keys;
   std::vector<double> x;       // their scores
   std::vector<int> weightless; // keys whose score is -infinity

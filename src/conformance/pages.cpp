@@ -22,45 +22,64 @@ bool is_before_window(const Case &c, const Sequences &sequences, size_t b, int n
   return n * c.pages.size >= c.sink_tokens && (n + 1) * c.pages.size <= first_seen;
 }
 
+int pages_of(const Case &c, int keys) {
+  return (keys + c.pages.size - 1) / c.pages.size;
+}
+
+/// Entries for sequences that need these numbers of pages, and can need `most`: all of them are nowhere.
+TableEntries places_for(const Case &c, const std::vector<int> &needed, int most) {
+  TableEntries table;
+  size_t end = 0;
+  if (c.pages.csr) {
+    table.starts.push_back(1);
+    for (size_t b = 0; b < needed.size(); ++b) {
+      end = size_t(table.starts.back() + needed[b]);
+      table.starts.push_back(int(end) + (b + 1 < needed.size() ? int(b % 2) : 0));
+    }
+  } else {
+    table.stride = most + 2;
+    end = (needed.size() - 1) * size_t(table.stride) + size_t(needed.back());
+  }
+  const int64_t nowhere = c.pages.wide ? int64_t{0x7fff'ffff'0000} : 0x7fff'0000;
+  table.entries.resize(std::max<size_t>(1, end));
+  for (size_t i = 0; i < table.entries.size(); ++i)
+    table.entries[i] = nowhere - int64_t(i);
+  return table;
+}
+
+int64_t &entry_of(TableEntries &table, size_t b, int n) {
+  const size_t first = table.starts.empty() ? b * size_t(table.stride) : size_t(table.starts[b]);
+  return table.entries[first + size_t(n)];
+}
+
 } // namespace
 
 PageTable::PageTable(const Case &c, const Sequences &sequences) {
-  const auto pages_of = [&](int keys) { return (keys + c.pages.size - 1) / c.pages.size; };
-  std::vector<int> needed;
+  std::vector<int> needed, of_prefixes;
   for (int keys : sequences.kv_lengths)
-    needed.push_back(pages_of(keys));
+    needed.push_back(pages_of(c, keys));
+  for (int keys : sequences.prefix_lengths)
+    of_prefixes.push_back(pages_of(c, keys));
   const int most = *std::max_element(needed.begin(), needed.end());
   const bool shared = c.layout == Layout::broadcast;
-  pages_in_all = (shared ? most : std::accumulate(needed.begin(), needed.end(), 0)) + unowned_pages;
+  const int pages_of_prefixes = std::accumulate(of_prefixes.begin(), of_prefixes.end(), 0);
+  pages_in_all =
+      (shared ? most : std::accumulate(needed.begin(), needed.end(), 0)) + pages_of_prefixes + unowned_pages;
   const std::vector<int64_t> numbers = shuffled(pages_in_all, random_of(c, " pages"));
 
-  // The position of each sequence's entries.
-  std::vector<size_t> places;
-  size_t end = 0;
-  if (c.pages.csr) {
-    starts.push_back(1);
-    for (int b = 0; b < c.batch; ++b) {
-      places.push_back(size_t(starts.back()));
-      end = places.back() + size_t(needed[size_t(b)]);
-      starts.push_back(int(end) + (b + 1 < c.batch ? b % 2 : 0));
-    }
-  } else {
-    stride = pages_of(c.kv_len) + 2; // enough for the most keys that the call allows
-    for (int b = 0; b < c.batch; ++b)
-      places.push_back(size_t(b * stride));
-    end = places.back() + size_t(needed.back());
-  }
-
-  const int64_t nowhere = c.pages.wide ? int64_t{0x7fff'ffff'0000} : 0x7fff'0000;
-  entries.resize(std::max<size_t>(1, end));
-  for (size_t i = 0; i < entries.size(); ++i)
-    entries[i] = nowhere - int64_t(i);
+  own = places_for(c, needed, pages_of(c, c.kv_len));
   size_t next = 0;
+  if (!of_prefixes.empty()) {
+    prefixes = places_for(c, of_prefixes, pages_of(c, c.prefixes.keys));
+    for (size_t p = 0; p < of_prefixes.size(); ++p)
+      for (int n = 0; n < of_prefixes[p]; ++n)
+        entry_of(prefixes, p, n) = numbers[next++];
+  }
   for (size_t b = 0; b < needed.size(); ++b) {
-    if (shared) next = 0;
+    if (shared) next = size_t(pages_of_prefixes);
     for (int n = 0; n < needed[b]; ++n) {
       const int64_t number = numbers[next++];
-      int64_t &entry = entries[places[b] + size_t(n)];
+      int64_t &entry = entry_of(own, b, n);
       if (!is_before_window(c, sequences, b, n))
         entry = number;
       else if (n % 2 == 1)

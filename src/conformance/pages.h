@@ -12,19 +12,25 @@
 
 namespace sluice::conformance {
 
-struct PageTable {
-  PageTable(const Case &c, const Sequences &sequences);
-
+/// The entries of sequences, or of prefixes.
+struct TableEntries {
   std::vector<int64_t> entries;
-  int64_t stride = 0;       // SLUICE_PAGE_TABLE_BLOCK
-  std::vector<int> starts;  // SLUICE_PAGE_TABLE_CSR, else empty
-  int64_t pages_in_all = 0; // of the cache
+  int64_t stride = 0;      // SLUICE_PAGE_TABLE_BLOCK
+  std::vector<int> starts; // SLUICE_PAGE_TABLE_CSR, else empty
 
   int64_t page(int b, int n) const {
     return entries[size_t(starts.empty() ? b * stride + n : starts[size_t(b)] + n)];
   }
-  /// Whether the entry names a page of the cache.
-  bool has_page(int b, int n) const { return page(b, n) >= 0 && page(b, n) < pages_in_all; }
+};
+
+struct PageTable {
+  PageTable(const Case &c, const Sequences &sequences);
+
+  TableEntries own, prefixes;
+  int64_t pages_in_all = 0; // of the cache
+
+  /// Whether the entry of a sequence names a page of the cache.
+  bool has_page(int b, int n) const { return own.page(b, n) >= 0 && own.page(b, n) < pages_in_all; }
 };
 
 } // namespace sluice::conformance

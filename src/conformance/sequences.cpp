@@ -110,6 +110,27 @@ Sequences::Sequences(const Case &c) {
     kv_starts = starts;
     kv_rows = rows;
   }
+  add_prefixes(c);
+}
+
+/// The places where rows begin to see another prefix have nothing to do with those where sequences begin.
+void Sequences::add_prefixes(const Case &c) {
+  if (c.prefixes.count == 0) return;
+  const int rows = q_starts.empty() ? c.batch * c.q_len : q_rows;
+  const int before = c.prefixes.outside ? (rows + 3) / 5 : 0, rest = rows - 2 * before;
+  for (int p = 0; p <= c.prefixes.count; ++p)
+    prefix_starts.push_back(before + std::max(rest, 0) * p / c.prefixes.count);
+  const int keys = c.prefixes.keys;
+  const int turns[] = {keys, keys / 2 + 1, 0, 1, keys - 1};
+  for (int p = 0; p < c.prefixes.count; ++p)
+    prefix_lengths.push_back(std::clamp(turns[p % 5], 0, keys));
+}
+
+int Sequences::prefix_of(const Case &c, int b, int i) const {
+  const int row = q_starts.empty() ? b * c.q_len + i : q_starts[size_t(b)] + i;
+  for (size_t p = 0; p < prefix_lengths.size(); ++p)
+    if (prefix_starts[p] <= row && row < prefix_starts[p + 1]) return int(p);
+  return -1;
 }
 
 } // namespace sluice::conformance

@@ -23,6 +23,8 @@ struct Sequences {
   std::vector<int> causal;              // whether causal_by_sequence has chosen the sequence
   std::vector<Span> spans;              // [sequence][spans_per_sequence], or empty
   int q_rows = 0, kv_rows = 0;          // rows of the tensors: of all sequences with starts, else of each
+  /// Rows are counted through all sequences, with those between them.
+  std::vector<int> prefix_starts, prefix_lengths; // empty without prefixes
 
   /// The span that has the key, or an empty one there.
   Span span_of(int b, int key) const;
@@ -30,8 +32,11 @@ struct Sequences {
   /// The first two indices of a row in memory, except in pages.
   std::array<int64_t, 2> q_row(int b, int i) const { return row(q_starts, b, i); }
   std::array<int64_t, 2> kv_row(int b, int j) const { return row(kv_starts, b, j); }
+  /// The prefix that row i of sequence b sees, or -1.
+  int prefix_of(const Case &c, int b, int i) const;
 
 private:
+  void add_prefixes(const Case &c);
   static std::array<int64_t, 2> row(const std::vector<int> &starts, int b, int i) {
     if (starts.empty()) return {b, i};
     return {0, starts[size_t(b)] + i};

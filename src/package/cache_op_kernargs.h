@@ -110,6 +110,11 @@ enum class PageSource : uint32_t { slots = 0, block_table = 1, csr_table = 2 };
 // partial ... sink_logits  as in sluice_merge; lse and sink_logits may be null
 // q_starts, q_lengths      null, or for each sequence: where its tokens begin in o and lse (whose batch
 //                          strides are then 0), and how many it has
+// prefix_starts            null, or where the tokens of each prefix begin among those of the parts, and end:
+//                          the first own_parts parts are over a sequence's own keys, and those from
+//                          first_prefix_part on over its prefix's. Parts between them do not count, nor do
+//                          those of a prefix for tokens before the first of prefix_count prefixes or after
+//                          the last. Without prefixes, own_parts is the number of parts
 // log2_per_unit            of the exponents: log2(e) for LSE to base e, else 1
 // unit_per_log2            its inverse
 // unit_per_nat             converts a sink's logit from base e to LSE's base
@@ -125,8 +130,13 @@ enum class PageSource : uint32_t { slots = 0, block_table = 1, csr_table = 2 };
 // tokens                   of each sequence in the parts
 // most_tokens              a sequence has q_lengths[b] tokens, else q_starts[b + 1] - q_starts[b], else
 //                          most_tokens, and never more than these; all of them are merged
-// max_tokens               ... but a sequence with more tokens than this is skipped
+// max_tokens               ... but a sequence with more tokens than this is skipped, or with prefix_starts
+// has
+//                          only one part over its own keys
 // q_rows                   of o and lse, with q_starts; INT32_MAX if that is unknown
+// searched_batch           0, or the tokens of the parts have the same numbers as those of o, and the
+// sequence
+//                          of each is searched among this many, by their q_starts
 //
 // sluice_merge has one sequence.
 //
@@ -145,6 +155,7 @@ enum class PageSource : uint32_t { slots = 0, block_table = 1, csr_table = 2 };
   FIELD(uint64_t, pointer, sink_logits)                                                                      \
   FIELD(uint64_t, pointer, q_starts)                                                                         \
   FIELD(uint64_t, pointer, q_lengths)                                                                        \
+  FIELD(uint64_t, pointer, prefix_starts)                                                                    \
   FIELD(int64_t, i64, partial_part_stride)                                                                   \
   FIELD(int64_t, i64, partial_token_stride)                                                                  \
   FIELD(int64_t, i64, partial_head_stride)                                                                   \
@@ -168,7 +179,11 @@ enum class PageSource : uint32_t { slots = 0, block_table = 1, csr_table = 2 };
   FIELD(uint32_t, i32, tokens_shift)                                                                         \
   FIELD(uint32_t, i32, most_tokens)                                                                          \
   FIELD(uint32_t, i32, max_tokens)                                                                           \
-  FIELD(int32_t, i32, q_rows)
+  FIELD(int32_t, i32, q_rows)                                                                                \
+  FIELD(uint32_t, i32, searched_batch)                                                                       \
+  FIELD(uint32_t, i32, prefix_count)                                                                         \
+  FIELD(uint32_t, i32, own_parts)                                                                            \
+  FIELD(uint32_t, i32, first_prefix_part)
 
 #define SLUICE_FIELD(type, kind, name) type name;
 struct AppendKernargs {

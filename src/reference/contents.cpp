@@ -36,10 +36,15 @@ void check_starts(std::string_view name, const int32_t *starts, int64_t batch,
   }
 }
 
-void check_page(int64_t entry, int64_t page, int64_t page_count) {
-  if (page < 0) invalid("page_table", entry, page, "a page number must not be negative");
+/// The names of a page table's arrays, and what it has pages of.
+struct TableNames {
+  std::string_view table = "page_table", starts = "page_starts", owner = "sequence";
+};
+
+void check_page(int64_t entry, int64_t page, int64_t page_count, const TableNames &names = {}) {
+  if (page < 0) invalid(names.table, entry, page, "a page number must not be negative");
   if (page_count != 0 && page >= page_count)
-    invalid("page_table", entry, page, text("it must be less than page_count, which is ", page_count));
+    invalid(names.table, entry, page, text("it must be less than page_count, which is ", page_count));
 }
 
 struct Lengths {
@@ -73,19 +78,33 @@ void check_lengths(const Lengths &of, int64_t batch) {
   }
 }
 
-void check_pages(const sluice_problem &problem, const sluice_args &args) {
+void check_pages(const sluice_problem &problem, const sluice_args &args, const TableNames &names = {}) {
   for (int64_t b = 0; b < args.batch; ++b) {
     const Sequence sequence(problem, args, b);
     const int64_t pages = support::divide_up(sequence.kv_len(), int64_t{problem.page_size});
     if (args.page_starts != nullptr && int64_t{args.page_starts[b + 1]} - args.page_starts[b] < pages) {
-      invalid("page_starts", b + 1, args.page_starts[b + 1],
-              text("sequence ", b, " starts at ", args.page_starts[b], " and needs ", pages, " pages"));
+      invalid(names.starts, b + 1, args.page_starts[b + 1],
+              text(names.owner, " ", b, " starts at ", args.page_starts[b], " and needs ", pages, " pages"));
     }
     for (int64_t n = 0; n < pages; ++n) {
       if (!sequence.is_page_before_window(n))
-        check_page(sequence.page_entry(n), sequence.page(n), args.page_count);
+        check_page(sequence.page_entry(n), sequence.page(n), args.page_count, names);
     }
   }
+}
+
+void check_prefixes(const sluice_problem &problem, const sluice_args &args) {
+  const int64_t count = args.prefix_count;
+  check_starts("prefix_q_starts", args.prefix_q_starts, count, "the problem's max_q_tokens",
+               problem.max_q_tokens);
+  check_starts("prefix_q_starts", args.prefix_q_starts, count, "q_tokens", args.q_tokens);
+  if (args.q_starts == nullptr)
+    check_starts("prefix_q_starts", args.prefix_q_starts, count, "batch * q_len",
+                 int64_t{args.batch} * args.q_len);
+  check_starts("prefix_page_starts", args.prefix_page_starts, count);
+  check_lengths({"prefix_lengths", args.prefix_lengths, {}, nullptr, "prefix_len", args.prefix_len}, count);
+  if (problem.mode == SLUICE_MODE_PAGED)
+    check_pages(problem, prefixes_as_sequences(args), {"prefix_page_table", "prefix_page_starts", "prefix"});
 }
 
 /// Checks the new rows of sequence b, at least one, and the pages to which they go.
@@ -149,6 +168,7 @@ void check_contents(const sluice_problem &problem, const sluice_args &args) {
   check_diagonals(args);
   check_spans(args);
   if (problem.mode == SLUICE_MODE_PAGED) check_pages(problem, args);
+  if (problem.flags & SLUICE_SHARED_PREFIX) check_prefixes(problem, args);
 }
 
 void check_contents(const sluice_append &call) {

@@ -14,15 +14,13 @@ double scale_of(uint32_t scale_kind, const float *scales, int64_t head) {
 }
 
 double score(const sluice_problem &problem, const sluice_args &args, const Sequence &sequence, int64_t q_head,
-             int64_t i, int64_t j, std::span<const double> q, std::span<const double> k) {
-  const int64_t kv_head = q_head / (problem.q_heads / problem.kv_heads);
+             int64_t i, int64_t j, std::span<const double> q, std::span<const double> k, double k_scale) {
   const double scale = args.scale != 0 ? double{args.scale} : 1 / std::sqrt(double(problem.head_dim_qk));
   double dot = 0;
   for (size_t dim = 0; dim < q.size(); ++dim)
     dot += q[dim] * k[dim];
 
-  double s =
-      scale * scale_of(problem.q_scale_kind, args.q_scale, q_head) * sequence.k_scale(j, kv_head) * dot;
+  double s = scale * scale_of(problem.q_scale_kind, args.q_scale, q_head) * k_scale * dot;
   if (problem.soft_cap != 0) s = problem.soft_cap * std::tanh(s / problem.soft_cap);
   if (problem.bias_type != 0) {
     const bool has_factors = problem.flags & SLUICE_BIAS_SCALE;

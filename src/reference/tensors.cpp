@@ -84,6 +84,10 @@ Row Sequence::q_row(int64_t i) const {
   return {b, i};
 }
 
+int64_t Sequence::q_number(int64_t i) const {
+  return args.q_starts != nullptr ? args.q_starts[b] + i : b * args.q_len + i;
+}
+
 PageTable Sequence::table() const {
   return {args.page_table, (problem.flags & SLUICE_PAGE_INDEX_64) != 0,
           problem.page_table_kind == SLUICE_PAGE_TABLE_CSR, args.page_table_stride, args.page_starts};
@@ -179,6 +183,32 @@ double Sequence::k_scale(int64_t j, int64_t head) const {
 
 double Sequence::v_scale(int64_t j, int64_t head) const {
   return key_scale(problem.v_scale_kind, args.v_scale, args.v_scales, j, head);
+}
+
+sluice_args prefixes_as_sequences(const sluice_args &args) {
+  sluice_args out = args;
+  out.batch = args.prefix_count;
+  out.kv_len = args.prefix_len;
+  out.q_starts = args.prefix_q_starts;
+  out.q_lengths = nullptr;
+  out.kv_starts = nullptr;
+  out.kv_lengths = args.prefix_lengths;
+  if (args.prefix_k.data != nullptr) { // else they are in the pages of k and v
+    out.k = args.prefix_k;
+    out.v = args.prefix_v;
+  }
+  out.page_table = args.prefix_page_table;
+  out.page_table_stride = args.prefix_page_table_stride;
+  out.page_starts = args.prefix_page_starts;
+  return out;
+}
+
+std::optional<int64_t> prefix_of(const sluice_problem &problem, const sluice_args &args, int64_t q_number) {
+  if (!(problem.flags & SLUICE_SHARED_PREFIX)) return std::nullopt;
+  for (int64_t p = 0; p < args.prefix_count; ++p) {
+    if (args.prefix_q_starts[p] <= q_number && q_number < args.prefix_q_starts[p + 1]) return p;
+  }
+  return std::nullopt;
 }
 
 } // namespace sluice::reference

@@ -8,6 +8,7 @@
 #include <sluice/sluice.h>
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace sluice::reference {
@@ -70,6 +71,8 @@ public:
 
   /// Row i of q, o and lse.
   Row q_row(int64_t i) const;
+  /// Its number among all rows of q, by which rows see prefixes.
+  int64_t q_number(int64_t i) const;
   /// Key j of k and v.
   Row kv_row(int64_t j) const;
 
@@ -95,5 +98,12 @@ private:
   int64_t q_rows;
   int64_t keys;
 };
+
+/// The prefixes of a call, none without SLUICE_SHARED_PREFIX, as the sequences of another call: their keys
+/// and the rows that see them.
+sluice_args prefixes_as_sequences(const sluice_args &args);
+
+/// The prefix that a row of q sees, if any.
+std::optional<int64_t> prefix_of(const sluice_problem &problem, const sluice_args &args, int64_t q_number);
 
 } // namespace sluice::reference

@@ -184,7 +184,7 @@ bool is_at_once(const MergeExtents &extents, const LaneDivision &division, uint3
                         out.partial_lse_token_stride == lses.token &&
                         out.partial_lse_part_stride == lses.tokens;
   const uint64_t bytes = uint64_t{extents.parts} * out.rows * extents.head_dim * element_bytes;
-  return is_dense && double(bytes) <= merge_at_once_bytes &&
+  return is_dense && out.prefix_starts == 0 && double(bytes) <= merge_at_once_bytes &&
          extents.parts <= package::merge_parts_of_lane << division.slots_log2 &&
          out.row_chunks <= 1u << division.lanes_log2;
 }
@@ -209,6 +209,7 @@ Grid fill_merge(const MergeExtents &extents, const Call &call, uint32_t element_
   out.unit_per_nat = is_natural ? 1 : std::numbers::log2e_v<float>;
   const Divisor32 by_heads{extents.heads}, by_tokens{extents.tokens};
   out.parts = extents.parts;
+  if (out.prefix_starts == 0) out.own_parts = extents.parts;
   out.rows = extents.batch * extents.tokens * extents.heads;
   out.heads = extents.heads;
   out.heads_magic = by_heads.magic;
@@ -320,6 +321,11 @@ void merge_parts(const Context &context, const CacheOpKernel &kernel, const Part
   out.q_starts = address_of(call.q_starts);
   out.q_lengths = address_of(call.q_lengths);
   out.q_rows = call.q_rows;
+  out.prefix_starts = address_of(call.prefix_starts);
+  out.prefix_count = uint32_t(call.prefix_count);
+  out.searched_batch = uint32_t(call.searched_batch);
+  out.own_parts = uint32_t(call.own_parts);
+  out.first_prefix_part = uint32_t(call.first_prefix_part);
   out.partial_lse_head_stride = 1;
   out.partial_lse_token_stride = heads;
   out.partial_lse_part_stride = int64_t{tokens} * heads;

@@ -32,6 +32,13 @@ struct PartsMerge {
   int32_t batch = 0, rows_per_sequence = 0, heads = 0; // their product is at most 2^31 - 1
   int32_t head_dim_v = 0;                              // a multiple of 8
   int32_t max_rows = 0; // skips sequences with more rows: another kernel has computed them
+
+  // Of a cascade. The parts have the rows of o, by their numbers: with q_starts they have one sequence of all
+  // rows, and `searched_batch` sequences are searched for the one of a row. The first own_parts parts are
+  // over the sequences' own keys, of which those with more than max_rows rows have one. Those from
+  // first_prefix_part on are over the keys of prefixes, and rows without a prefix have none.
+  const int32_t *prefix_starts = nullptr; // [prefix_count + 1]
+  int32_t prefix_count = 0, searched_batch = 0, own_parts = 0, first_prefix_part = 0;
 };
 
 /// Merges parts on launch.stream, after the kernels that write them, and signals launch.signal_event. The

@@ -49,14 +49,18 @@ std::string described(const Candidate &candidate) {
               uint64_t(std::llround(candidate.estimate.clk())), " clk");
 }
 
+/// The fewest tiles of a split.
+uint32_t min_split_tiles(const Candidate &candidate, const Workload &work) {
+  const package::KernelName &name = candidate.kernel->entry.name;
+  const uint64_t split_tiles = divide_up(tiles_seen(name, work), candidate.splits);
+  return uint32_t(std::min(split_tiles, std::max(usual_least_tiles, uint64_t{name.waves_dividing_keys()})));
+}
+
 void use_for_few(Choice &choice, const Candidate &candidate, const sluice_problem &problem, int64_t rows,
                  const Workload &work) {
   choice.few = candidate.kernel;
   use_splits(choice, problem, candidate.splits, rows);
-  const package::KernelName &name = candidate.kernel->entry.name;
-  const uint64_t split_tiles = divide_up(tiles_seen(name, work), candidate.splits);
-  choice.min_split_tiles =
-      uint32_t(std::min(split_tiles, std::max(usual_least_tiles, uint64_t{name.waves_dividing_keys()})));
+  choice.min_split_tiles = min_split_tiles(candidate, work);
 }
 
 /// The most rows of a sequence that the decode kernel gets, with its splits: doubled while it is cheaper than
@@ -147,6 +151,19 @@ void choose_by_cost(Choice &choice, const Kernels &prefill, const Kernels &decod
   const auto next = std::find_if(candidates.begin(), candidates.end(),
                                  [&](const Candidate &other) { return other.kernel != chosen->kernel; });
   if (next != candidates.end()) choice.reason += text("; next: ", described(*next));
+}
+
+std::string choose_prefix_by_cost(Choice &choice, const Kernels &kernels, const sluice_problem &problem,
+                                  uint32_t compute_units) {
+  sluice_problem of_prefix = problem; // which all its rows see completely
+  of_prefix.flags &= ~uint32_t{SLUICE_CAUSAL};
+  of_prefix.o_type = SLUICE_F32;
+  const Workload work{of_prefix, problem.max_prefixes,
+                      divide_up(problem.max_q_tokens, int64_t{problem.max_prefixes}), problem.max_prefix_len};
+  const uint64_t most = most_prefix_splits(problem, choice.splits);
+  const Candidate best = by_cost(kernels, work, most, compute_units).front();
+  choice.prefix = {best.kernel, uint32_t(best.splits), 0, min_split_tiles(best, work), choice.splits};
+  return text(", ", uint64_t(std::llround(best.estimate.clk())), " clk");
 }
 
 } // namespace sluice::runtime

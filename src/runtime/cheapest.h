@@ -5,6 +5,7 @@
 #include "runtime/cost.h"
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace sluice::runtime {
@@ -27,5 +28,10 @@ std::vector<Candidate> by_cost(const Kernels &kernels, const Workload &work, uin
 /// rows.
 void choose_by_cost(Choice &choice, const Kernels &prefill, const Kernels &decode,
                     const sluice_problem &problem, int64_t few_rows, bool can_merge, uint32_t compute_units);
+
+/// Chooses the kernel and splits for a cascade's prefixes, whose own keys have theirs, and returns their
+/// estimated time as text.
+std::string choose_prefix_by_cost(Choice &choice, const Kernels &kernels, const sluice_problem &problem,
+                                  uint32_t compute_units);
 
 } // namespace sluice::runtime

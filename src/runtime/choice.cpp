@@ -13,6 +13,7 @@
 #include <bit>
 #include <cstdlib>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace sluice::runtime {
@@ -23,7 +24,8 @@ using support::Failure;
 using support::Status;
 using support::text;
 
-constexpr int32_t max_q_heads = 32768; // of a grid
+constexpr int32_t max_q_heads = 32768;    // of a grid
+constexpr int64_t max_grid_tiles = 65535; // the same
 // Kernels multiply by 2 / soft_cap, which must be finite, and compute tanh with an error below 2^-20, which
 // moves a score by less than 2^-4.
 constexpr float min_soft_cap = 1e-30f, max_soft_cap = 65536;
@@ -219,6 +221,37 @@ void choose_by_rule(Choice &choice, const Kernels &prefill, const Kernels &decod
     choose_prefill(choice, prefill, problem, compute_units);
 }
 
+/// Chooses the kernel for the rows of a cascade's prefixes among all kernels, and says so first: the reason
+/// may be cut at its end.
+void choose_prefix(Choice &choice, Kernels kernels, const sluice_problem &problem, uint32_t compute_units) {
+  // A prefix may have all rows: a grid must hold their tiles.
+  const int64_t rows = problem.max_q_tokens, group = group_of(problem);
+  const auto most_of = [&](const auto *kernel) { return max_grid_tiles * kernel->entry.name.tile_q / group; };
+  int64_t most_rows = 0;
+  for (const package::PackedKernel *kernel : kernels)
+    most_rows = std::max(most_rows, most_of(kernel));
+  most_rows = std::min(most_rows, most_cascade_rows(problem));
+  if (rows > most_rows) {
+    refuse("max_q_tokens", text("max_q_tokens is ", rows, " with ", problem.q_heads,
+                                " heads; with SLUICE_SHARED_PREFIX the nearest supported is ", most_rows));
+  }
+  std::erase_if(kernels, [&](const auto *kernel) { return rows > most_of(kernel); });
+  std::string estimated;
+  if (problem.determinism == SLUICE_DETERMINISM_BATCH_INVARIANT) {
+    // The rows of a prefix are those of other sequences too, so their number must not matter.
+    choice.prefix.kernel = *std::ranges::max_element(kernels, {}, [](const auto *kernel) {
+      return std::pair(kernel->entry.name.is_prefill(), kernel->entry.name.tile_q);
+    });
+    split_prefixes_at_fixed_places(choice, problem);
+  } else {
+    estimated = choose_prefix_by_cost(choice, kernels, problem, compute_units);
+  }
+  use_cascade_workspace(choice, problem);
+  choice.reason = text("prefixes: ", package::format_kernel_name(choice.prefix.kernel->entry.name), " in ",
+                       choice.prefix.splits, choice.prefix.splits == 1 ? " split" : " splits", estimated,
+                       "; own keys: ", choice.reason);
+}
+
 } // namespace
 
 Choice choose_kernel(const Context &context, const sluice_problem &problem) {
@@ -274,6 +307,20 @@ Choice choose_kernel(const Context &context, const sluice_problem &problem) {
     choice.reason += text("; sequences of up to ", choice.few_rows,
                           " rows: ", package::format_kernel_name(choice.few->entry.name));
   }
+  if (is_cascade(problem)) {
+    if (!can_merge && problem.o_type == SLUICE_E4M3FNUZ) {
+      refuse(
+          "o_type",
+          text("o_type is e4m3fnuz with SLUICE_SHARED_PREFIX, to which no kernel merges; nearest supported: ",
+               dtype_name(problem.q_type == SLUICE_BF16 ? SLUICE_BF16 : SLUICE_F16)));
+    }
+    if (!can_merge)
+      refuse("flags", "flags has SLUICE_SHARED_PREFIX, but the kernel pack has no kernel that "
+                      "merges its results; nearest supported: without it");
+    Kernels all = prefill;
+    all.insert(all.end(), decode.begin(), decode.end());
+    choose_prefix(choice, std::move(all), problem, compute_units);
+  }
   if (choice.merges) {
     choice.merging = &merging;
     choice.reason += text("; keys in ", choice.splits, choice.splits == 1 ? " split" : " splits");
@@ -284,6 +331,7 @@ Choice choose_kernel(const Context &context, const sluice_problem &problem) {
 void load_kernels(Context &context, const Choice &choice) {
   if (choice.many != nullptr) context.function(*choice.many);
   if (choice.few != nullptr) context.function(*choice.few);
+  if (choice.prefix.kernel != nullptr) context.function(*choice.prefix.kernel);
   if (choice.merging != nullptr) context.function(*choice.merging->packed);
 }
 

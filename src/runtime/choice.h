@@ -12,6 +12,20 @@
 
 namespace sluice::runtime {
 
+/// Whether rows see prefixes before their sequence's own keys: then each level of keys has launches of its
+/// own, and their results are merged.
+inline bool is_cascade(const sluice_problem &problem) {
+  return (problem.flags & SLUICE_SHARED_PREFIX) != 0;
+}
+
+/// The kernel of a cascade's prefixes, with the splits of their keys as in Choice. Their results are parts
+/// from first_part on, after those of the own keys.
+struct PrefixChoice {
+  const package::PackedKernel *kernel = nullptr; // null without prefixes
+  uint32_t splits = 1, split_tiles = 0, min_split_tiles = 1;
+  uint32_t first_part = 0;
+};
+
 /// The kernels of a plan. A sequence of at most `few_rows` query rows goes to `few`, in every batch; a longer
 /// one goes to `many`. One of the two may be missing: then no call has sequences for it.
 struct Choice {
@@ -21,6 +35,7 @@ struct Choice {
   uint32_t splits = 1;                    // workgroups of `few` among which the keys of a row are split ...
   uint32_t split_tiles = 0;               // ... with this many tiles each, or 0: evenly ...
   uint32_t min_split_tiles = 1;           // ... but at least this many
+  PrefixChoice prefix;                    // of a cascade; all else is for the sequences' own keys
   bool merges = false;                    // splits go to workspace, and another kernel merges them:
   const CacheOpKernel *merging = nullptr; // this one
   uint64_t workspace_bytes = 0;
@@ -53,6 +68,9 @@ inline constexpr uint32_t workspace_alignment = 256; // bytes
 /// - max_q_len fits a lower tile: the rest of a higher one would compute nothing; or
 /// - at the problem's bounds there are fewer workgroups than compute units: lower tiles occupy more of them.
 ///   This depends on the batch size, so SLUICE_DETERMINISM_BATCH_INVARIANT excludes it.
+/// The prefixes of a cascade get the cheapest kernel and splits for max_q_tokens rows, divided evenly among
+/// max_prefixes; for SLUICE_DETERMINISM_BATCH_INVARIANT the highest prefill kernel.
+///
 /// SLUICE_DETERMINISM_BATCH_INVARIANT always splits keys, at places that depend on nothing else; otherwise
 /// keys are never split without bounds.
 ///

@@ -109,9 +109,9 @@ Estimate estimate(const package::KernelEntry &kernel, const Workload &work, uint
   const double keys = keys_seen(name, work);
   const double key_bytes = keys * row_bytes * double(split_tiles) / double(tiles);
   const double rows_of_tile = double(rows.count) / double(rows.tiles);
-  const double o_bytes = used_splits > 1 ? sizeof(float) : bytes_of(problem.o_type);
-  const double other_bytes =
-      rows_of_tile * (problem.head_dim_qk * bytes_of(problem.q_type) + problem.head_dim_v * o_bytes);
+  const double o_bytes =
+      rows_of_tile * problem.head_dim_v * (used_splits > 1 ? sizeof(float) : bytes_of(problem.o_type));
+  const double other_bytes = rows_of_tile * problem.head_dim_qk * bytes_of(problem.q_type) + o_bytes;
   const double hbm = bytes_per_clk(chip::hbm_terabytes) / chip::compute_units,
                mall = bytes_per_clk(chip::mall_terabytes) / chip::compute_units;
   // A decode kernel is meant to read keys once: each of its row tiles is charged for all of them.
@@ -140,9 +140,13 @@ Estimate estimate(const package::KernelEntry &kernel, const Workload &work, uint
   const double issue_clk = wave_tiles * (tile_of_wave + tile.missed);
 
   // Each round waits for its own first keys, but while it does, memory is busy with those of other
-  // workgroups.
-  result.attention_clk = chip::workgroup_start_clk + chip::hbm_latency_clk +
-                         std::max(rounds * (alone_clk + issue_clk), alone_clk + sharing_memory * memory_clk);
+  // workgroups. In a single round, all workgroups store their results when no products are left to hide it:
+  // that counts for splits of many rows.
+  const double stored_after =
+      rounds == 1 && used_splits > 1 && name.is_prefill() ? sharing_memory * o_bytes / hbm : 0;
+  result.attention_clk =
+      chip::workgroup_start_clk + chip::hbm_latency_clk +
+      std::max(rounds * (alone_clk + issue_clk) + stored_after, alone_clk + sharing_memory * memory_clk);
   if (used_splits > 1) {
     const double partial_bytes = double(work.batch) * double(work.rows) * problem.q_heads *
                                  problem.head_dim_v * sizeof(float) * double(used_splits);

@@ -39,6 +39,8 @@ constexpr bool is_per_key(uint32_t scale_kind) {
 
 constexpr Feature table[] = {
     SLUICE_FIELD_FEATURE(names::ragged, mode, p.mode == SLUICE_MODE_RAGGED, "SLUICE_MODE_DENSE (0)"),
+    SLUICE_FLAG_FEATURE(names::ragged, SLUICE_SHARED_PREFIX), // the starts and lengths of prefixes
+    SLUICE_FLAG_FEATURE(names::lengths, SLUICE_SHARED_PREFIX),
     SLUICE_FIELD_FEATURE(names::paged, mode, p.mode == SLUICE_MODE_PAGED, "SLUICE_MODE_DENSE (0)"),
     SLUICE_FIELD_FEATURE(names::csr, page_table_kind, p.page_table_kind == SLUICE_PAGE_TABLE_CSR,
                          "SLUICE_PAGE_TABLE_BLOCK (1)"),
@@ -115,7 +117,7 @@ consteval size_t bytes_of_all_names(bool newer) {
     if (feature.name != previous && is_newer(feature.name) == newer) bytes += feature.name.size() + 1;
     previous = feature.name;
   }
-  return bytes + std::string_view(newer ? names::alibi_by_sequence : names::lengths).size();
+  return bytes - 1; // no comma at the end
 }
 static_assert(bytes_of_all_names(false) < sizeof(sluice_kernel_info::features),
               "a kernel can list all it can do");

@@ -21,6 +21,7 @@ Plan::Plan(std::shared_ptr<Context> context, const sluice_problem &problem)
     : shared(std::move(context)), wanted(problem), choice(choose_kernel(*shared, problem)) {
   many = prepare(choice.many);
   few = prepare(choice.few);
+  prefix = prepare(choice.prefix.kernel);
   if (choice.few != nullptr) {
     if (choice.many != nullptr) many.arguments.min_rows = choice.few_rows + 1;
     few.arguments.max_rows = choice.few_rows;
@@ -28,7 +29,18 @@ Plan::Plan(std::shared_ptr<Context> context, const sluice_problem &problem)
     few.arguments.split_tiles = choice.split_tiles;
     few.arguments.min_split_tiles = choice.min_split_tiles;
   }
-  if (choice.merges) few.arguments.score_flags |= package::score_partial;
+  if (is_cascade(wanted)) {
+    // Rows of both levels are stored by their numbers, with starts.
+    many.arguments.score_flags |= package::score_o_f32;
+    few.arguments.score_flags |= package::score_o_f32;
+    prefix.arguments.score_flags |= package::score_o_f32;
+    prefix.arguments.window_right = package::kernarg_no_window; // all rows are after the prefix
+    package::set_splits(prefix.arguments, choice.prefix.splits);
+    prefix.arguments.split_tiles = choice.prefix.split_tiles;
+    prefix.arguments.min_split_tiles = choice.prefix.min_split_tiles;
+  } else if (choice.merges) {
+    few.arguments.score_flags |= package::score_partial;
+  }
   if (shared->device().hip) load_kernels(*shared, choice);
   if (support::logs(LogLevel::info)) {
     support::log(LogLevel::info, text("plan: ", kernel_name(), ": ", choice.reason));
@@ -82,31 +94,83 @@ void Plan::enqueue(const Prepared &prepared, const sluice_args &args, package::A
                    {prepared.function, groups, prepared.entry->threads, &kernargs, sizeof kernargs}, launch);
 }
 
-void Plan::run_few(const sluice_args &args, const sluice_launch &launch) const {
-  package::AttentionKernargs kernargs = few.arguments;
-  fill_call(kernargs, wanted, args);
-  if (!choice.merges) return enqueue(few, args, kernargs, launch);
+/// All sequences have `rows_of_sequence` rows in a part. In a cascade with starts, rows follow one another as
+/// in q, as if there were one sequence.
+struct Plan::Parts {
+  PartsLayout layout;
+  char *workspace;
+  int32_t sequences, rows_of_sequence;
 
-  const int32_t rows = std::min(args.q_len, choice.few_rows);
-  const SplitLayout splits = split_layout(wanted, choice.splits, args.batch, rows);
-  char *const workspace = static_cast<char *>(launch.workspace);
-  kernargs.o = reinterpret_cast<uint64_t>(workspace);
-  kernargs.o_batch_stride = splits.batch_stride;
-  kernargs.o_token_stride = splits.token_stride;
-  kernargs.o_head_stride = wanted.head_dim_v;
-  kernargs.o_split_stride = splits.split_stride;
-  kernargs.lse = kernargs.o + splits.lse_offset_bytes;
-  kernargs.lse_batch_stride = splits.lse_batch_stride;
-  kernargs.lse_token_stride = splits.lse_token_stride;
-  kernargs.lse_head_stride = 1;
-  kernargs.lse_split_stride = splits.lse_split_stride;
-  sluice_launch unsignalled = launch;
-  unsignalled.signal_event = nullptr;
-  enqueue(few, args, kernargs, unsignalled);
+  /// Lets a kernel store its results in the parts from `first` on.
+  void direct(package::AttentionKernargs &kernargs, const sluice_problem &problem, uint32_t first) const {
+    const int64_t rows = sequences > 1 ? rows_of_sequence : 0;
+    kernargs.o = reinterpret_cast<uint64_t>(workspace) + first * layout.part_stride * sizeof(float);
+    kernargs.o_batch_stride = layout.row_stride * rows;
+    kernargs.o_token_stride = layout.row_stride;
+    kernargs.o_head_stride = problem.head_dim_v;
+    kernargs.o_split_stride = layout.part_stride;
+    kernargs.lse = reinterpret_cast<uint64_t>(workspace) + layout.lse_offset_bytes +
+                   first * layout.lse_part_stride * sizeof(float);
+    kernargs.lse_batch_stride = layout.lse_row_stride * rows;
+    kernargs.lse_token_stride = layout.lse_row_stride;
+    kernargs.lse_head_stride = 1;
+    kernargs.lse_split_stride = layout.lse_part_stride;
+    // The merge counts it once.
+    kernargs.sink_logits = 0;
+  }
+};
 
+Plan::Parts Plan::parts_of(const sluice_args &args, void *workspace) const {
+  Parts out = {};
+  out.workspace = static_cast<char *>(workspace);
+  uint32_t parts = choice.splits;
+  if (!is_cascade(wanted)) {
+    out.sequences = args.batch;
+    out.rows_of_sequence = std::min(args.q_len, choice.few_rows);
+  } else {
+    parts = choice.prefix.first_part + choice.prefix.splits;
+    const bool has_starts = args.q_starts != nullptr;
+    out.sequences = has_starts ? 1 : args.batch;
+    out.rows_of_sequence = !has_starts          ? args.q_len
+                           : args.q_tokens != 0 ? int32_t(args.q_tokens)
+                                                : int32_t(wanted.max_q_tokens);
+  }
+  out.layout = parts_layout(wanted, parts, int64_t{out.sequences} * out.rows_of_sequence);
+  return out;
+}
+
+void Plan::run_prefixes(const sluice_args &args, const Parts &parts, const sluice_launch &launch) const {
+  sluice_args call = args;
+  call.batch = args.prefix_count;
+  call.q_len = parts.sequences * parts.rows_of_sequence;
+  call.kv_len = args.prefix_len;
+  call.q.stride[0] = 0;
+  call.q_starts = args.prefix_q_starts;
+  call.q_lengths = nullptr;
+  call.kv_starts = nullptr;
+  call.kv_lengths = args.prefix_lengths;
+  if (wanted.mode != SLUICE_MODE_PAGED) {
+    call.k = args.prefix_k;
+    call.v = args.prefix_v;
+  }
+  call.page_table = args.prefix_page_table;
+  call.page_table_stride = args.prefix_page_table_stride;
+  call.page_starts = args.prefix_page_starts;
+  call.q_tokens = call.q_len;
+  // What is said of each sequence concerns its own keys.
+  call.diagonals = call.causal = call.spans = nullptr;
+  call.span_count = 0;
+  package::AttentionKernargs kernargs = prefix.arguments;
+  fill_call(kernargs, wanted, call);
+  parts.direct(kernargs, wanted, choice.prefix.first_part);
+  kernargs.o_batch_stride = kernargs.lse_batch_stride = 0;
+  enqueue(prefix, call, kernargs, launch);
+}
+
+void Plan::merge(const sluice_args &args, const Parts &parts, const sluice_launch &launch) const {
   PartsMerge merge;
-  merge.partial = workspace;
-  merge.partial_lse = workspace + splits.lse_offset_bytes;
+  merge.partial = parts.workspace;
+  merge.partial_lse = parts.workspace + parts.layout.lse_offset_bytes;
   merge.o = args.o;
   merge.lse = args.lse;
   merge.sink_logits = args.sink_logits;
@@ -114,13 +178,21 @@ void Plan::run_few(const sluice_args &args, const sluice_launch &launch) const {
   merge.q_starts = args.q_starts;
   merge.lse_base = wanted.lse_base;
   merge.parts = int32_t(choice.splits);
-  merge.batch = args.batch;
-  merge.q_rows = kernargs.q_rows;
+  merge.batch = parts.sequences;
+  merge.q_rows = std::min(rows_or_unknown(args.q_tokens), rows_or_unknown(wanted.max_q_tokens));
   merge.most_rows = args.q_len;
-  merge.rows_per_sequence = rows;
+  merge.rows_per_sequence = parts.rows_of_sequence;
   merge.heads = wanted.q_heads;
   merge.head_dim_v = wanted.head_dim_v;
   merge.max_rows = choice.few_rows;
+  if (is_cascade(wanted)) {
+    merge.parts = int32_t(choice.prefix.first_part + choice.prefix.splits);
+    merge.prefix_starts = args.prefix_q_starts;
+    merge.prefix_count = args.prefix_count;
+    merge.searched_batch = args.q_starts != nullptr ? args.batch : 0;
+    merge.own_parts = int32_t(choice.splits);
+    merge.first_prefix_part = int32_t(choice.prefix.first_part);
+  }
   merge_parts(*shared, *choice.merging, merge, launch);
 }
 
@@ -130,14 +202,21 @@ void Plan::run(const sluice_args &args, const sluice_launch &launch) const {
   const bool mixed = args.q_starts != nullptr || args.q_lengths != nullptr;
   const bool has_many = args.q_len > choice.few_rows;
   const bool has_few = few.entry != nullptr && (mixed || !has_many);
-  if (has_many) {
-    package::AttentionKernargs kernargs = many.arguments;
+  const bool cascades = is_cascade(wanted);
+  const bool merges = cascades || (choice.merges && has_few);
+  const Parts parts = merges ? parts_of(args, launch.workspace) : Parts();
+  sluice_launch unsignalled = launch;
+  unsignalled.signal_event = nullptr;
+  if (cascades) run_prefixes(args, parts, unsignalled);
+  const auto run_own = [&](const Prepared &prepared, bool to_parts, bool is_last) {
+    package::AttentionKernargs kernargs = prepared.arguments;
     fill_call(kernargs, wanted, args);
-    sluice_launch first = launch;
-    if (has_few) first.signal_event = nullptr;
-    enqueue(many, args, kernargs, first);
-  }
-  if (has_few) run_few(args, launch);
+    if (to_parts) parts.direct(kernargs, wanted, 0);
+    enqueue(prepared, args, kernargs, is_last ? launch : unsignalled);
+  };
+  if (has_many) run_own(many, cascades, !has_few && !merges);
+  if (has_few) run_own(few, merges, !merges);
+  if (merges) merge(args, parts, launch);
 }
 
 } // namespace sluice::runtime

@@ -52,15 +52,19 @@ private:
                const sluice_launch &launch) const;
   /// Workgroups of a kernel of the choice.
   Grid grid(const Prepared &prepared, int32_t batch, int32_t q_len) const;
-  /// Runs the kernel for few rows, and the merge of its splits.
-  void run_few(const sluice_args &args, const sluice_launch &launch) const;
+  /// Where the kernels of a call store results over parts of the keys.
+  struct Parts;
+  Parts parts_of(const sluice_args &args, void *workspace) const;
+  /// Computes the prefixes of a cascade.
+  void run_prefixes(const sluice_args &args, const Parts &parts, const sluice_launch &launch) const;
+  void merge(const sluice_args &args, const Parts &parts, const sluice_launch &launch) const;
   void trace(uint32_t event, const Prepared &prepared, const Grid &grid) const;
   const Prepared &main() const { return many.entry != nullptr ? many : few; }
 
   std::shared_ptr<Context> shared;
   sluice_problem wanted;
   Choice choice;
-  Prepared many, few;
+  Prepared many, few, prefix;
 };
 
 } // namespace sluice::runtime

@@ -1,6 +1,7 @@
 //===- split.cpp - splits of a row's keys among workgroups, and their workspace -------------------------===//
 #include "runtime/split.h"
 
+#include "package/cache_op_kernargs.h"
 #include "runtime/choice.h"
 #include "support/checked.h"
 #include "support/failure.h"
@@ -30,44 +31,48 @@ void check_bound(const char *field, int64_t bound) {
                   "fixed places, and the splits need workspace; nearest supported: 1 or more"));
 }
 
-uint64_t bytes_of(const sluice_problem &problem, uint64_t splits, int64_t rows) {
-  return split_layout(problem, uint32_t(splits), problem.max_batch, int32_t(rows)).bytes;
+/// Rows in a part of the keys, with `rows` rows of each sequence. In a cascade those of q.
+int64_t rows_of_part(const sluice_problem &problem, int64_t rows) {
+  return is_cascade(problem) ? problem.max_q_tokens : rows * problem.max_batch;
 }
 
-} // namespace
-
-SplitLayout split_layout(const sluice_problem &problem, uint32_t splits, int32_t batch, int32_t rows) {
-  SplitLayout out = {};
-  out.lse_token_stride = problem.q_heads;
-  out.lse_batch_stride = out.lse_token_stride * rows;
-  out.lse_split_stride = out.lse_batch_stride * batch;
-  out.token_stride = out.lse_token_stride * problem.head_dim_v;
-  out.batch_stride = out.lse_batch_stride * problem.head_dim_v;
-  out.split_stride = out.lse_split_stride * problem.head_dim_v;
-  out.lse_offset_bytes = uint64_t(out.split_stride) * splits * sizeof(float);
-  out.bytes = out.lse_offset_bytes + uint64_t(out.lse_split_stride) * splits * sizeof(float);
-  return out;
+uint64_t bytes_of(const sluice_problem &problem, uint64_t parts, int64_t rows) {
+  return parts_layout(problem, uint32_t(parts), rows_of_part(problem, rows)).bytes;
 }
 
-uint64_t most_splits(const sluice_problem &problem, int64_t rows) {
-  // Rows of a merge are counted in 31 bits.
-  if (rows * problem.q_heads > INT32_MAX / problem.max_batch) return 1;
-  const uint64_t ceiling = problem.workspace_ceiling_bytes, of_split = bytes_of(problem, 1, rows);
-  return std::clamp<uint64_t>((ceiling != 0 ? ceiling : usual_workspace_ceiling) / of_split, 1, max_splits);
+/// The parts that the ceiling allows.
+uint64_t most_parts(const sluice_problem &problem, int64_t rows) {
+  const uint64_t ceiling = problem.workspace_ceiling_bytes, of_part = bytes_of(problem, 1, rows);
+  return std::min((ceiling != 0 ? ceiling : usual_workspace_ceiling) / of_part, max_splits);
 }
 
-void use_splits(Choice &choice, const sluice_problem &problem, uint64_t splits, int64_t rows) {
-  choice.splits = uint32_t(splits);
-  choice.merges = splits > 1;
-  if (choice.merges) choice.workspace_bytes = bytes_of(problem, splits, rows);
+/// Splits at fixed places of the most keys that a sequence or a prefix may have.
+struct FixedPlaces {
+  uint32_t split_tiles, splits;
+};
+FixedPlaces fixed_places(const package::KernelName &name, const char *field, int32_t most_keys) {
+  const uint32_t split_tiles = fixed_split_keys / name.tile_kv;
+  const uint64_t tiles = divide_up(uint64_t(most_keys), uint64_t{name.tile_kv});
+  const uint64_t splits = divide_up(tiles, uint64_t{split_tiles});
+  if (splits > max_splits) {
+    throw Failure(Status::unsupported, field,
+                  text(field, " is ", most_keys,
+                       "; with SLUICE_DETERMINISM_BATCH_INVARIANT the nearest supported is ",
+                       max_splits * fixed_split_keys));
+  }
+  return {split_tiles, uint32_t(splits)};
 }
 
-void split_at_fixed_places(Choice &choice, const sluice_problem &problem) {
-  const package::KernelName &name = choice.few->entry.name;
-  const int64_t rows = rows_of(choice, problem.max_q_len);
-  check_bound("max_batch", problem.max_batch);
-  check_bound("max_kv_len", problem.max_kv_len);
-  if (rows == INT32_MAX) check_bound("max_q_len", problem.max_q_len);
+void check_ceiling(const sluice_problem &problem, uint64_t needed, const char *reason) {
+  const uint64_t ceiling = problem.workspace_ceiling_bytes;
+  if (ceiling == 0 || needed <= ceiling) return;
+  throw Failure(
+      Status::unsupported, "workspace_ceiling_bytes",
+      text("workspace_ceiling_bytes is ", ceiling, "; with ", reason, " the nearest supported is ", needed));
+}
+
+/// The rows that a merge of splits counts, which is not a cascade's.
+void check_rows(const sluice_problem &problem, int64_t rows) {
   const int64_t rows_of_sequence = rows * problem.q_heads;
   if (rows_of_sequence > INT32_MAX) {
     throw Failure(Status::unsupported, "max_q_len",
@@ -81,28 +86,78 @@ void split_at_fixed_places(Choice &choice, const sluice_problem &problem) {
                        " heads; with SLUICE_DETERMINISM_BATCH_INVARIANT the nearest supported is ",
                        INT32_MAX / rows_of_sequence));
   }
-  const uint64_t tiles = divide_up(uint64_t(problem.max_kv_len), uint64_t{name.tile_kv});
-  choice.split_tiles = fixed_split_keys / name.tile_kv;
-  const uint64_t splits = divide_up(tiles, uint64_t{choice.split_tiles});
-  if (splits > max_splits) {
-    throw Failure(Status::unsupported, "max_kv_len",
-                  text("max_kv_len is ", problem.max_kv_len,
-                       "; with SLUICE_DETERMINISM_BATCH_INVARIANT the nearest supported is ",
-                       max_splits * fixed_split_keys));
-  }
+}
+
+} // namespace
+
+PartsLayout parts_layout(const sluice_problem &problem, uint32_t parts, int64_t rows) {
+  PartsLayout out = {};
+  out.lse_row_stride = problem.q_heads;
+  out.lse_part_stride = out.lse_row_stride * rows;
+  out.row_stride = out.lse_row_stride * problem.head_dim_v;
+  out.part_stride = out.lse_part_stride * problem.head_dim_v;
+  out.lse_offset_bytes = uint64_t(out.part_stride) * parts * sizeof(float);
+  out.bytes = out.lse_offset_bytes + uint64_t(out.lse_part_stride) * parts * sizeof(float);
+  return out;
+}
+
+uint64_t most_splits(const sluice_problem &problem, int64_t rows) {
+  if (is_cascade(problem)) return std::max<uint64_t>(most_parts(problem, rows), 2) - 1;
+  // Rows of a merge are counted in 31 bits.
+  if (rows * problem.q_heads > INT32_MAX / problem.max_batch) return 1;
+  return std::max<uint64_t>(most_parts(problem, rows), 1);
+}
+
+uint64_t most_prefix_splits(const sluice_problem &problem, uint64_t own_splits) {
+  return std::max(most_parts(problem, 0), own_splits + 1) - own_splits;
+}
+
+void use_splits(Choice &choice, const sluice_problem &problem, uint64_t splits, int64_t rows) {
   choice.splits = uint32_t(splits);
+  choice.merges = splits > 1;
+  if (choice.merges) choice.workspace_bytes = bytes_of(problem, splits, rows);
+}
+
+void split_at_fixed_places(Choice &choice, const sluice_problem &problem) {
+  const int64_t rows = rows_of(choice, problem.max_q_len);
+  check_bound("max_batch", problem.max_batch);
+  check_bound("max_kv_len", problem.max_kv_len);
+  if (!is_cascade(problem)) {
+    if (rows == INT32_MAX) check_bound("max_q_len", problem.max_q_len);
+    check_rows(problem, rows);
+  }
+  const auto [split_tiles, splits] = fixed_places(choice.few->entry.name, "max_kv_len", problem.max_kv_len);
+  choice.split_tiles = split_tiles;
+  choice.splits = splits;
+  if (is_cascade(problem)) return;
   // A sink logit joins the denominator in the merge or not at all. If bits must not depend on whether there
   // is a merge, there always is one.
   choice.merges = splits > 1 || problem.flags & SLUICE_SINK_LOGITS;
   if (!choice.merges) return;
   choice.workspace_bytes = bytes_of(problem, splits, rows);
-  const uint64_t ceiling = problem.workspace_ceiling_bytes;
-  if (ceiling != 0 && choice.workspace_bytes > ceiling) {
-    throw Failure(Status::unsupported, "workspace_ceiling_bytes",
-                  text("workspace_ceiling_bytes is ", ceiling,
-                       "; with SLUICE_DETERMINISM_BATCH_INVARIANT the nearest supported is ",
-                       choice.workspace_bytes));
-  }
+  check_ceiling(problem, choice.workspace_bytes, "SLUICE_DETERMINISM_BATCH_INVARIANT");
+}
+
+void split_prefixes_at_fixed_places(Choice &choice, const sluice_problem &problem) {
+  const auto [split_tiles, splits] =
+      fixed_places(choice.prefix.kernel->entry.name, "max_prefix_len", problem.max_prefix_len);
+  choice.prefix.split_tiles = split_tiles;
+  choice.prefix.splits = splits;
+  // The order in which a merge adds parts follows from their numbers. So that the splits of the own keys,
+  // whose number depends on a bound, do not change it, the lanes of a row take prefixes from the same part
+  // on.
+  constexpr uint32_t slots = 1u << package::merge_most_slots_log2;
+  choice.prefix.first_part = divide_up(choice.splits, slots) * slots;
+}
+
+int64_t most_cascade_rows(const sluice_problem &problem) {
+  return INT32_MAX / problem.q_heads;
+}
+
+void use_cascade_workspace(Choice &choice, const sluice_problem &problem) {
+  choice.merges = true;
+  choice.workspace_bytes = bytes_of(problem, choice.prefix.first_part + choice.prefix.splits, 0);
+  check_ceiling(problem, choice.workspace_bytes, "SLUICE_SHARED_PREFIX");
 }
 
 } // namespace sluice::runtime

@@ -65,6 +65,11 @@ void add_work(CLI::App *command, WorkloadOptions &work, CLI::Option *kernel) {
       ->excludes(batch)
       ->excludes(lengths)
       ->excludes(kv_len);
+  plan_only(command->add_option("--shared-prefix", work.prefix_len,
+                                "keys of a prefix that all sequences see before their own keys (default 0)"))
+      ->check(CLI::Range(0, most_length));
+  plan_only(command->add_flag("!--no-cascade", work.cascade,
+                              "each sequence reads the pages of --shared-prefix itself"));
   plan_only(command->add_option("--page-size", work.page_size,
                                 "rows of a page, 0: contiguous (default 16, for prefill 0)"))
       ->check(CLI::Range(0, most_length));

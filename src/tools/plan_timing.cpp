@@ -29,17 +29,18 @@ uint32_t splits_of(const RecordedLaunch &launch) {
 }
 
 /// Approximate iterations of the launch's waves over tiles of keys.
-uint64_t wave_tiles(const RecordedLaunch &launch, const package::KernelName &name, const Workload &work) {
+uint64_t wave_tiles(const RecordedLaunch &launch, const package::KernelName &name) {
   const uint64_t workgroups = uint64_t(launch.grid[0]) * launch.grid[1] * launch.grid[2];
-  if (!name.is_attention()) return workgroups; // a merge is short
-  const uint64_t tiles = work.kv_len / name.tile_kv / splits_of(launch) + 1;
+  const std::optional<package::AttentionKernargs> arguments = launch.attention_arguments();
+  if (!arguments) return workgroups; // a merge is short
+  const uint64_t tiles = uint32_t(arguments->kv_len) / name.tile_kv / arguments->splits + 1;
   return workgroups * tiles * name.waves / name.waves_dividing_keys();
 }
 
-TimingOptions options_of(const RecordedLaunch &launch, const package::KernelName &name, const Workload &work,
+TimingOptions options_of(const RecordedLaunch &launch, const package::KernelName &name,
                          uint32_t compute_units, const WantedSample &wanted) {
   const Device device = {.compute_units = compute_units};
-  const uint64_t tiles = wave_tiles(launch, name, work);
+  const uint64_t tiles = wave_tiles(launch, name);
   const SampleSize whole = {device.compute_units_of_xcd(), 0};
   const SampleSize size = wanted ? *wanted : tiles / device_xcds <= most_wave_tiles ? whole : usual_sample;
   TimingOptions options = sample_of(launch.grid, size);
@@ -49,10 +50,10 @@ TimingOptions options_of(const RecordedLaunch &launch, const package::KernelName
 }
 
 LaunchTiming time_recorded(const PackFile &pack, const RecordedLaunch &recorded, const ModelMemory &memory,
-                           const Workload &work, uint32_t compute_units, const WantedSample &wanted) {
+                           uint32_t compute_units, const WantedSample &wanted) {
   const package::PackedKernel &kernel = pack.kernel(recorded.kernel);
   const RecordedLaunch plain = recorded.without_rounds();
-  const TimingOptions options = options_of(plain, kernel.entry.name, work, compute_units, wanted);
+  const TimingOptions options = options_of(plain, kernel.entry.name, compute_units, wanted);
   const RecordedLaunch &launch = has_rounds(options) ? recorded : plain;
   const std::vector<std::byte> elf = pack.elf(kernel, "gfx942");
   const emulator::Program program{std::vector<std::byte>(elf)};
@@ -114,7 +115,7 @@ PlanTiming time_plan(const PackFile &pack, const Workload &work, uint32_t comput
   PlanTiming timing{.work = work, .kernel = plan.info().kernel, .reason = plan.info().reason, .launches = {}};
   timing.splits = splits_of(launches.front());
   for (const RecordedLaunch &launch : launches)
-    timing.launches.push_back(time_recorded(pack, launch, memory, work, compute_units, sample));
+    timing.launches.push_back(time_recorded(pack, launch, memory, compute_units, sample));
   return timing;
 }
 

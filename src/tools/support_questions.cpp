@@ -57,6 +57,14 @@ constexpr Question list[] = {
      "paged_*xpack*"},
     {"V in K", "`SLUICE_V_IN_K`", names::v_in_k, [](sluice_problem &p) { p.flags |= SLUICE_V_IN_K; },
      "*_vink*"},
+    {"shared prefixes", "`SLUICE_SHARED_PREFIX`", "",
+     [](sluice_problem &p) {
+       p.flags |= SLUICE_SHARED_PREFIX;
+       p.max_prefixes = 4;
+       p.max_prefix_len = 32768;
+       p.max_q_tokens = 64;
+     },
+     "*_prefix*"},
     {"causal, bottom-right", "`SLUICE_CAUSAL`", names::causal,
      [](sluice_problem &p) { p.flags |= SLUICE_CAUSAL; }, "*_causal_*"},
     {"causal, top-left", "`mask_alignment`", names::causal,

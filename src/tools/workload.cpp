@@ -61,19 +61,23 @@ std::string Workload::name() const {
     text += fmt::format("{} x {} keys", batch, kv_len);
   else
     text += fmt::format("{} x {} rows, {} keys", batch, q_len, kv_len);
+  if (prefix_len != 0)
+    text += fmt::format(" after {} shared ones{}", prefix_len, cascade ? "" : " without a cascade");
   if (page_size != 0) text += fmt::format(", pages of {}{}", page_size, shuffled_pages ? "" : " in order");
   if (causal) text += ", causal";
   return text;
 }
 
 double Workload::useful_flops() const {
-  const double pairs = double(q_len) * kv_len - (causal ? double(q_len) * q_len / 2 : 0);
+  const double pairs =
+      double(q_len) * (double(prefix_len) + kv_len) - (causal ? double(q_len) * q_len / 2 : 0);
   return 2.0 * (dims.qk + dims.v) * pairs * q_heads * batch;
 }
 
 double Workload::needed_bytes() const {
-  double bytes = elements(batch, kv_len, kv_heads, dims.qk) * element_bytes(types.kv);
-  if (!dims.v_in_k) bytes += elements(batch, kv_len, kv_heads, dims.v) * element_bytes(types.kv);
+  const uint32_t columns = dims.qk + (dims.v_in_k ? 0 : dims.v);
+  double bytes = elements(batch, kv_len, kv_heads, columns) * element_bytes(types.kv);
+  bytes += elements(1, prefix_len, kv_heads, columns) * element_bytes(types.kv);
   bytes += elements(batch, q_len, q_heads, dims.qk) * element_bytes(types.q);
   return bytes + elements(batch, q_len, q_heads, dims.v) * element_bytes(types.o);
 }
@@ -82,13 +86,22 @@ uint64_t Workload::pages_per_sequence() const {
   return page_size == 0 ? 0 : (uint64_t(kv_len) + page_size - 1) / page_size;
 }
 
+uint64_t Workload::pages_of_prefix() const {
+  return page_size == 0 ? 0 : (uint64_t(prefix_len) + page_size - 1) / page_size;
+}
+
 uint64_t Workload::tensor_bytes() const {
   const uint64_t rows = page_size == 0 ? kv_len : pages_per_sequence() * page_size;
-  double bytes =
-      elements(batch, rows, kv_heads, dims.qk + (dims.v_in_k ? 0 : dims.v)) * element_bytes(types.kv);
+  const uint64_t prefix_rows = page_size == 0 ? prefix_len : pages_of_prefix() * page_size;
+  const uint32_t columns = dims.qk + (dims.v_in_k ? 0 : dims.v);
+  double bytes = elements(batch, rows, kv_heads, columns) * element_bytes(types.kv);
+  bytes += elements(1, prefix_rows, kv_heads, columns) * element_bytes(types.kv);
   bytes += elements(batch, q_len, q_heads, dims.qk) * element_bytes(types.q);
   bytes += elements(batch, q_len, q_heads, dims.v) * element_bytes(types.o);
-  bytes += double(batch) * double(pages_per_sequence() + 1) * sizeof(int32_t);
+  const uint64_t shared_entries = pages_of_prefix();
+  bytes +=
+      double(batch) * double(pages_per_sequence() + 1 + (cascade ? 0 : shared_entries)) * sizeof(int32_t);
+  bytes += double(shared_entries) * sizeof(int32_t);
   return bytes > 1e18 ? uint64_t(1e18) : uint64_t(bytes);
 }
 
@@ -108,6 +121,13 @@ sluice_problem Workload::problem() const {
   problem.max_kv_len = int32_t(kv_len);
   if (causal) problem.flags |= SLUICE_CAUSAL;
   if (dims.v_in_k) problem.flags |= SLUICE_V_IN_K;
+  if (prefix_len != 0 && !cascade) problem.max_kv_len += int32_t(prefix_len);
+  if (prefix_len != 0 && cascade) {
+    problem.flags |= SLUICE_SHARED_PREFIX;
+    problem.max_prefixes = 1;
+    problem.max_prefix_len = int32_t(prefix_len);
+    problem.max_q_tokens = int64_t{batch} * q_len;
+  }
   problem.q_scale_kind = scale_kind_of(types.q);
   problem.k_scale_kind = problem.v_scale_kind = scale_kind_of(types.kv);
   if (page_size != 0) {

@@ -54,17 +54,20 @@ struct Workload {
   uint32_t batch = 1;
   uint32_t q_len = 1;
   uint32_t kv_len = 1;
-  bool causal = false;        // the last row sees the last key
-  uint32_t page_size = 0;     // otherwise in the order of the keys
+  bool causal = false;     // the last row sees the last key
+  uint32_t prefix_len = 0; // keys of a prefix that all sequences share, besides their own; 0: none
+  bool cascade = true;     // the prefix is one for the call; else each sequence's table begins with its pages
+  uint32_t page_size = 0;  // otherwise in the order of the keys
   bool shuffled_pages = true; // else in the order of the keys
 
   /// "decode bf16 d128, 64/8 heads, 8 x 1024 keys, pages of 16"
   std::string name() const;
   /// 2 (d of QK + d of V) for each row and key; with a causal mask only half of the last q_len keys count.
   double useful_flops() const;
-  /// The least that must be read and written: K and V once, Q, and O.
+  /// The least that must be read and written: K and V once, also of the prefix, Q, and O.
   double needed_bytes() const;
   uint64_t pages_per_sequence() const; // 0 without pages
+  uint64_t pages_of_prefix() const;
   /// The bytes of all tensors.
   uint64_t tensor_bytes() const;
 

@@ -258,9 +258,15 @@ std::vector<Workload> workloads_of(const WorkloadOptions &options, const package
                             .batch = sequences.batch,
                             .q_len = rows,
                             .kv_len = sequences.length,
-                            .causal = causal};
+                            .causal = causal,
+                            .prefix_len = options.prefix_len,
+                            .cascade = options.cascade};
               work.page_size = options.page_size.value_or(kind == WorkKind::prefill ? 0 : usual_page_size);
               work.shuffled_pages = options.pages == "shuffled";
+              if (!work.cascade && (work.page_size == 0 || work.prefix_len % work.page_size != 0))
+                throw ToolError(fmt::format("--shared-prefix is {} and the page size {}; with --no-cascade a "
+                                            "prefix must fill its pages",
+                                            work.prefix_len, work.page_size));
               check_size(work);
               all.push_back(work);
             }

@@ -23,6 +23,8 @@ struct WorkloadOptions {
   std::vector<uint32_t> kv_lens;                // --kv-len, of the others
   std::vector<uint32_t> q_lens;                 // --q-len, of chunks or drafts
   std::vector<std::string> sequences;           // --sequences, "8x4096", in place of the above but --q-len
+  uint32_t prefix_len = 0;                      // --shared-prefix
+  bool cascade = true;                          // --no-cascade
   std::string causal;                           // --causal: "on", "off", "both", or empty
   std::optional<uint32_t> page_size;            // --page-size; 0: contiguous
   std::string pages = "shuffled";               // --pages: or "in-order"

@@ -175,6 +175,8 @@ Json json_of(const WorkloadTiming &timing) {
               {"batch", work.batch},
               {"q_len", work.q_len},
               {"kv_len", work.kv_len},
+              {"shared_prefix", work.prefix_len},
+              {"cascade", work.prefix_len != 0 && work.cascade},
               {"causal", work.causal},
               {"page_size", work.page_size},
               {"shuffled_pages", work.page_size != 0 && work.shuffled_pages},

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 #include <numeric>
 #include <random>
+#include <span>
 
 namespace sluice::tools {
 
@@ -19,7 +20,7 @@ namespace {
 
 constexpr uint64_t block_alignment = 256;
 constexpr uint64_t pattern_elements = 1048573; // a prime: no two heads or tokens get the same numbers
-constexpr uint64_t most_blocks = 16;           // of a workload
+constexpr uint64_t most_blocks = 24;           // of a workload
 
 uint64_t rounded(uint64_t bytes, uint64_t alignment) {
   return (bytes + alignment - 1) / alignment * alignment;
@@ -139,7 +140,8 @@ sluice_args make_tensors(const Workload &work, WorkMemory &memory) {
   args.q_len = int32_t(work.q_len);
   args.kv_len = int32_t(work.kv_len);
   const uint64_t pages = work.pages_per_sequence() * work.batch;
-  const uint64_t kv_blocks = pages != 0 ? pages : work.batch;
+  const uint64_t prefix_pages = work.pages_of_prefix(), all_pages = pages + prefix_pages;
+  const uint64_t kv_blocks = pages != 0 ? all_pages : work.batch;
   const uint64_t kv_rows = pages != 0 ? work.page_size : work.kv_len;
   args.q = tensor(memory, {work.batch, work.q_len, work.q_heads, work.dims.qk}, work.types.q, 1);
   args.k = tensor(memory, {kv_blocks, kv_rows, work.kv_heads, work.dims.qk}, work.types.kv, 2);
@@ -147,9 +149,34 @@ sluice_args make_tensors(const Workload &work, WorkMemory &memory) {
     args.v = tensor(memory, {kv_blocks, kv_rows, work.kv_heads, work.dims.v}, work.types.kv, 3);
   args.o = tensor(memory, {work.batch, work.q_len, work.q_heads, work.dims.v}, work.types.o, 0);
   if (pages != 0) {
-    args.page_table = array(memory, page_numbers(pages, work.shuffled_pages));
-    args.page_table_stride = int64_t(work.pages_per_sequence());
-    args.kv_lengths = array(memory, std::vector<int32_t>(work.batch, int32_t(work.kv_len)));
+    const std::vector<int32_t> numbers = page_numbers(all_pages, work.shuffled_pages);
+    const std::span<const int32_t> own(numbers.data(), pages), shared(own.end(), prefix_pages);
+    std::vector<int32_t> table;
+    for (uint32_t b = 0; b < work.batch; ++b) {
+      if (!work.cascade) table.insert(table.end(), shared.begin(), shared.end());
+      const auto of_sequence = own.subspan(b * work.pages_per_sequence(), work.pages_per_sequence());
+      table.insert(table.end(), of_sequence.begin(), of_sequence.end());
+    }
+    args.page_table = array(memory, table);
+    if (prefix_pages != 0 && work.cascade)
+      args.prefix_page_table = array(memory, std::vector(shared.begin(), shared.end()));
+    const bool tables_share = !work.cascade && prefix_pages != 0;
+    args.kv_len += tables_share ? int32_t(work.prefix_len) : 0;
+    args.page_table_stride = int64_t(table.size() / work.batch);
+    args.kv_lengths = array(memory, std::vector<int32_t>(work.batch, args.kv_len));
+  }
+  if (work.prefix_len != 0 && work.cascade) {
+    args.prefix_count = 1;
+    args.prefix_len = int32_t(work.prefix_len);
+    args.prefix_q_starts = array(memory, std::vector<int32_t>{0, int32_t(work.batch * work.q_len)});
+    args.prefix_lengths = array(memory, std::vector<int32_t>{int32_t(work.prefix_len)});
+    if (pages != 0) {
+      args.prefix_page_table_stride = int64_t(prefix_pages);
+    } else {
+      args.prefix_k = tensor(memory, {1, work.prefix_len, work.kv_heads, work.dims.qk}, work.types.kv, 6);
+      if (!work.dims.v_in_k)
+        args.prefix_v = tensor(memory, {1, work.prefix_len, work.kv_heads, work.dims.v}, work.types.kv, 7);
+    }
   }
   const std::vector<float> one = {1.0f};
   if (work.types.q == SLUICE_E4M3FNUZ) args.q_scale = array(memory, one);

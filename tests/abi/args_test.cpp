@@ -427,7 +427,7 @@ TEST_CASE("an args struct of the first version is still a dense call", "[args]")
   constexpr uint32_t first_size = 224;
   CHECK(offsetof(sluice_args, q_starts) == first_size);
   CHECK(offsetof(sluice_args, page_count) == 400); // the end of release 1.0's
-  CHECK(sizeof(sluice_args) == 424);
+  CHECK(sizeof(sluice_args) == 696);
   // Bytes after an older caller's struct are not read.
   const auto older = [](const Call &call) {
     sluice_args args = call.args;
@@ -445,10 +445,10 @@ TEST_CASE("an args struct of the first version is still a dense call", "[args]")
   args = older(call);
   check_refusal(sluice_run(make_plan(context, call.problem).get(), &args, &launch, &error), error,
                 SLUICE_INVALID_ARGUMENT, "q_starts", "q_starts is NULL");
-  for (const uint32_t size : {223u, 225u, 399u, 401u, 423u}) {
+  for (const uint32_t size : {223u, 225u, 399u, 401u, 695u}) {
     args.struct_size = size;
     check_refusal(sluice_run(make_plan(context, call.problem).get(), &args, &launch, &error), error,
-                  SLUICE_INVALID_ARGUMENT, "args.struct_size", "sizeof(sluice_args) is 424");
+                  SLUICE_INVALID_ARGUMENT, "args.struct_size", "sizeof(sluice_args) is 696");
   }
   std::memset(&args, 0xee, sizeof args);
   CHECK(sluice_args_init(&args, first_size) == SLUICE_OK);

@@ -172,6 +172,8 @@ int check_types(const PackFile &pack, const sluice_context *context, const Types
       if (!question.ask) continue;
       sluice_problem problem = plain;
       question.ask(problem);
+      // Another call, with more keys and launches: sluice bench --shared-prefix times it.
+      if (problem.flags & SLUICE_SHARED_PREFIX) continue;
       if (!ask(context, problem).supported) continue;
       const double times = double(Call(problem).clk(pack)) / plain_clk;
       char text[16];

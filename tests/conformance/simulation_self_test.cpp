@@ -56,26 +56,35 @@ private:
     float lse = -infinity;
   };
 
+  /// The keys of a prefix, or the own keys of a sequence; the former are all visible.
+  struct Level {
+    const std::vector<double> &k, &v, &k_scale, &v_scale; // the scales only if they are per key
+    size_t first;                                         // of its keys in these tensors
+    int keys;
+    bool is_own;
+  };
+
   /// Exponentials are larger than P by this factor, so that truncating them rounds P without bias.
   double factor_of_p() const {
     if (has_fp8_queries(c)) return 1;
     return 1 + (c.dtype == Dtype::f16 ? 0x1p-11 : 0x1p-8) / 1.44;
   }
 
-  float scale_of_key(Scale scale, const std::vector<double> &scales, int b, int kv_head, int j) const {
-    if (!is_per_key(scale)) return float(scales[size_t(kv_head)]);
-    return float(scales[(size_t(b) * c.kv_len + j) * c.kv_heads + kv_head]);
+  float scale_of_key(const Level &level, const std::vector<double> &scales, int h, int j) const {
+    const int kv_head = h / (c.q_heads / c.kv_heads);
+    return float(scales[(level.first + size_t(j)) * size_t(c.kv_heads) + size_t(kv_head)]);
   }
-
-  float v_scale(int b, int h, int j) const {
-    return scale_of_key(c.v_scale, in.v_scale, b, h / (c.q_heads / c.kv_heads), j);
+  float k_scale(const Level &level, int h, int j) const {
+    return is_per_key(c.k_scale) ? scale_of_key(level, level.k_scale, h, j)
+                                 : float(in.k_scale[size_t(h / (c.q_heads / c.kv_heads))]);
   }
 
   /// To base 2.
-  float score(int b, int h, int i, int j) const {
+  float score(const Level &level, int b, int h, int i, int j) const {
     const int d = c.head_size.qk, kv_head = h / (c.q_heads / c.kv_heads);
     const double *const q = &in.q[((size_t(b) * c.q_len + i) * c.q_heads + h) * d];
-    const double *const k = &in.k[((size_t(b) * c.kv_len + j) * c.kv_heads + kv_head) * d];
+    const double *const k =
+        &level.k[((level.first + size_t(j)) * size_t(c.kv_heads) + size_t(kv_head)) * size_t(d)];
     float dot = 0;
     for (int e = 0; e < d; e += 8) {
       double group = 0;
@@ -84,8 +93,7 @@ private:
       dot = float(dot + group);
     }
     const float scale = c.scale != 0 ? float(c.scale) : 1 / std::sqrt(float(d));
-    const float factor =
-        scale * float(in.q_scale[size_t(h)]) * scale_of_key(c.k_scale, in.k_scale, b, kv_head, j);
+    const float factor = scale * float(in.q_scale[size_t(h)]) * k_scale(level, h, j);
     float s = dot * (factor * log2e);
     if (c.soft_cap != 0) {
       const auto cap = float(c.soft_cap);
@@ -102,15 +110,15 @@ private:
     return s;
   }
 
-  void add_tile(State &state, int b, int h, int i, int begin, int end) const {
+  void add_tile(State &state, const Level &level, int b, int h, int i, int begin, int end) const {
     std::vector<int> keys;
     std::vector<float> scores;
     for (int j = begin; j < end; ++j)
-      if (is_visible(c, sequences, in, b, h, i, j)) {
+      if (!level.is_own || is_visible(c, sequences, in, b, h, i, j)) {
         keys.push_back(j);
         // A scale of V per key is part of the exponent.
-        const float of_v = is_per_key(c.v_scale) ? std::log2(v_scale(b, h, j)) : 0;
-        scores.push_back(score(b, h, i, j) + of_v);
+        const float of_v = is_per_key(c.v_scale) ? std::log2(scale_of_key(level, level.v_scale, h, j)) : 0;
+        scores.push_back(score(level, b, h, i, j) + of_v);
       }
     if (keys.empty()) return;
     const float m = std::max(state.m, *std::max_element(scores.begin(), scores.end()));
@@ -124,26 +132,24 @@ private:
     const auto log2_factor = float(std::log2(factor_of_p()));
     for (size_t n = 0; n < keys.size(); ++n) {
       const float p = std::exp2(scores[n] - m + log2_factor);
-      state.l += is_per_key(c.v_scale) ? p * (1 / v_scale(b, h, keys[n])) : p;
+      state.l += is_per_key(c.v_scale) ? p * (1 / scale_of_key(level, level.v_scale, h, keys[n])) : p;
       const float operand = has_fp8_queries(c) ? float(decode_fp8(encode_fp8(0x1p7 * p)) * 0x1p-7)
                                                : cut(c.dtype == Dtype::f16 ? f16_format : bf16_format, p);
       const double *const v =
-          &in.v[((size_t(b) * c.kv_len + keys[n]) * c.kv_heads + kv_head) * c.head_size.v];
+          &level.v[((level.first + size_t(keys[n])) * size_t(c.kv_heads) + size_t(kv_head)) *
+                   size_t(c.head_size.v)];
       for (size_t e = 0; e < state.o.size(); ++e)
         state.o[e] = float(state.o[e] + double{operand} * v[e]);
     }
   }
 
-  State row(int b, int h, int i) const {
-    const int keys = sequences.kv_lengths[size_t(b)];
-    const float sink = c.sink_logits ? float(in.sink_logits[size_t(h)]) : -infinity;
-    std::vector<State> parts;
-    for (int begin = 0; begin < keys; begin += keys_per_split) {
+  void add_parts(std::vector<State> &parts, const Level &level, int b, int h, int i) const {
+    for (int begin = 0; begin < level.keys; begin += keys_per_split) {
       State part;
       part.o.resize(size_t(c.head_size.v));
-      const int end = std::min(keys, begin + keys_per_split);
+      const int end = std::min(level.keys, begin + keys_per_split);
       for (int key = begin; key < end; key += tile)
-        add_tile(part, b, h, i, key, std::min(end, key + tile));
+        add_tile(part, level, b, h, i, key, std::min(end, key + tile));
       if (part.m == -infinity) continue;
       part.l *= float(1 / factor_of_p());
       for (float &o : part.o)
@@ -151,6 +157,20 @@ private:
       part.lse = part.m + std::log2(part.l);
       parts.push_back(std::move(part));
     }
+  }
+
+  State row(int b, int h, int i) const {
+    const float sink = c.sink_logits ? float(in.sink_logits[size_t(h)]) : -infinity;
+    std::vector<State> parts;
+    add_parts(parts,
+              {in.k, in.v, in.k_scale, in.v_scale, size_t(b) * size_t(c.kv_len),
+               sequences.kv_lengths[size_t(b)], true},
+              b, h, i);
+    if (const int p = sequences.prefix_of(c, b, i); p >= 0)
+      add_parts(parts,
+                {in.prefix_k, in.prefix_v, in.prefix_k_scale, in.prefix_v_scale,
+                 size_t(p) * size_t(c.prefixes.keys), sequences.prefix_lengths[size_t(p)], false},
+                b, h, i);
     State result;
     result.o.resize(size_t(c.head_size.v));
     if (parts.empty()) {
@@ -167,8 +187,9 @@ private:
       for (size_t e = 0; e < result.o.size(); ++e)
         result.o[e] += weight * part.o[e];
     }
+    const float v_scale = is_per_key(c.v_scale) ? 1 : float(in.v_scale[size_t(h / (c.q_heads / c.kv_heads))]);
     for (float &o : result.o)
-      o *= 1 / sum * (is_per_key(c.v_scale) ? 1 : v_scale(b, h, 0)) * (1 / float(in.o_scale[size_t(h)]));
+      o *= 1 / sum * v_scale * (1 / float(in.o_scale[size_t(h)]));
     result.lse = m + std::log2(sum);
     if (!c.lse_base_2) result.lse *= ln2;
     return result;

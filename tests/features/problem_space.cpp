@@ -181,6 +181,21 @@ Values soft_caps() {
           {"NaN", [](P &p, int32_t) { p.soft_cap = std::numeric_limits<float>::quiet_NaN(); }}};
 }
 
+Values prefixes() {
+  const auto shared = [](P &p, int32_t n) {
+    p.flags |= SLUICE_SHARED_PREFIX;
+    p.max_prefixes = 3;
+    p.max_prefix_len = n;
+    p.max_q_tokens = 5000;
+  };
+  return {{"-", nothing},
+          {"of 50", shared, 50},
+          {"of 3000", shared, 3000},
+          {"without keys", shared, 0},
+          {"without bounds", [](P &p, int32_t) { p.flags |= SLUICE_SHARED_PREFIX; }},
+          {"only a bound", SLUICE_SETTER(max_prefixes), 2}};
+}
+
 Values lse() {
   Values out = flag(SLUICE_WRITE_LSE);
   out.push_back({"base 2", [](P &p, int32_t) {
@@ -223,6 +238,7 @@ const std::vector<ProblemDimension> &problem_space() {
       {"K scale", numbers(SLUICE_SETTER(k_scale_kind), {1, 2, 3, 4, 5})},
       {"V scale", numbers(SLUICE_SETTER(v_scale_kind), {1, 2, 3, 4, 5})},
       {"O scale", numbers(SLUICE_SETTER(o_scale_kind), {1, 2, 3})},
+      {"prefixes", prefixes()},
       {"LSE", lse()},
       {"determinism", numbers(SLUICE_SETTER(determinism), {1, 2})},
       {"bounds", bounds()},

@@ -122,6 +122,19 @@ RandomCall::RandomCall(uint64_t seed, const Largest &largest) : random(seed) {
   // P is rounded as for 16 bits; the type of Q says which.
   if (one_in(4)) problem.o_type = SLUICE_F32;
   draw_lengths(largest);
+  if (one_in(4)) share_prefixes();
+}
+
+void RandomCall::share_prefixes() {
+  problem.flags |= SLUICE_SHARED_PREFIX;
+  problem.flags &=
+      ~uint32_t(SLUICE_HAS_WINDOW_LEFT | SLUICE_HAS_WINDOW_RIGHT | SLUICE_ALIBI | SLUICE_BOOL_MASK);
+  problem.window_left = problem.window_right = problem.sink_tokens = 0;
+  problem.bias_type = 0;
+  if (problem.flags & SLUICE_CAUSAL) problem.mask_alignment = SLUICE_BOTTOM_RIGHT;
+  problem.max_prefixes = 4;
+  problem.max_prefix_len = 200;
+  problem.max_q_tokens = 1; // prepare() counts them
 }
 
 RandomCall::RandomCall(uint64_t seed, const sluice_problem &given, const Largest &largest)
@@ -163,14 +176,33 @@ void RandomCall::prepare() {
   args.kv_len = std::max(1, *std::max_element(kv_lengths.begin(), kv_lengths.end()));
   args.scale = random.below(2) ? 0 : 0.2f;
   draw_rows();
+  if (problem.flags & SLUICE_SHARED_PREFIX) draw_prefix_rows();
   draw_keys();
   draw_scores();
+}
+
+/// Which rows see which prefix, and how many keys it has. A run counts rows up to the bound.
+void RandomCall::draw_prefix_rows() {
+  problem.max_q_tokens = std::max<int64_t>(problem.max_q_tokens, int64_t(q_tokens));
+  const auto rows = q_starts_given ? uint32_t(q_tokens) : uint32_t(args.batch * args.q_len);
+  args.prefix_count = 1 + int32_t(random.below(uint32_t(std::min(problem.max_prefixes, 4))));
+  const int32_t most = std::min(problem.max_prefix_len, 200);
+  std::vector<int32_t> starts;
+  for (int32_t p = 0; p <= args.prefix_count; ++p)
+    starts.push_back(int32_t(random.below(rows + 1)));
+  std::sort(starts.begin(), starts.end());
+  for (int32_t p = 0; p < args.prefix_count; ++p)
+    prefix_lengths.push_back(int32_t(random.below(random.below(3) ? uint32_t(most) + 1 : 2)));
+  args.prefix_len = std::max(1, *std::max_element(prefix_lengths.begin(), prefix_lengths.end()));
+  args.prefix_q_starts = prefix_q_starts.emplace(starts).data();
+  args.prefix_lengths = prefix_lens.emplace(prefix_lengths).data();
 }
 
 /// Q, O and LSE: with starts, sequences with gaps between them; without, gaps after each of them.
 void RandomCall::draw_rows() {
   const int32_t batch = args.batch, heads = problem.q_heads;
-  const int32_t room = args.q_len + int32_t(random.below(3));
+  int32_t room = args.q_len + int32_t(random.below(3));
+  if (problem.flags & SLUICE_SHARED_PREFIX) room = args.q_len; // rows are found by their number
   std::vector<int32_t> starts = {int32_t(random.below(3))};
   for (int32_t length : q_lengths)
     starts.push_back(starts.back() + length + (q_lengths_given ? int32_t(random.below(3)) : 0));
@@ -214,6 +246,12 @@ void RandomCall::draw_keys() {
     page_count += pages_of[b];
     stride = std::max(stride, pages_of[b] + 1);
   }
+  const auto prefix_pages = [&](int32_t p) {
+    return (prefix_lengths[size_t(p)] + page_size - 1) / page_size;
+  };
+  const int32_t prefix_stride = (args.prefix_len + page_size - 1) / page_size;
+  for (int32_t p = 0; paged && p < args.prefix_count; ++p)
+    page_count += prefix_pages(p);
   pages = size_t(page_count);
   std::vector<int32_t> order(pages);
   std::iota(order.begin(), order.end(), 0);
@@ -230,6 +268,18 @@ void RandomCall::draw_keys() {
     csr_starts.push_back(int32_t(csr.size()));
   }
   csr.push_back(far_page);
+  std::vector<int32_t> prefix_block(size_t(prefix_stride) * size_t(args.prefix_count), far_page), prefix_csr,
+      prefix_csr_starts = {
+        0
+      };
+  for (int32_t p = 0; paged && p < args.prefix_count; ++p) {
+    for (int32_t n = 0; n < prefix_pages(p); ++n) {
+      prefix_block[size_t(p) * size_t(prefix_stride) + size_t(n)] = order[next];
+      prefix_csr.push_back(order[next++]);
+    }
+    prefix_csr_starts.push_back(int32_t(prefix_csr.size()));
+  }
+  prefix_csr.push_back(far_page);
 
   const RowOf row_of = [&](int32_t b, int32_t key) {
     if (paged)
@@ -241,49 +291,79 @@ void RandomCall::draw_keys() {
                       : ragged ? size_t(starts.back()) + 1
                                : size_t(room) * size_t(batch);
   kv_tokens = rows;
+  std::vector<size_t> used; // of the rows
+  for (int32_t b = 0; b < batch; ++b)
+    for (int32_t key = 0; key < kv_lengths[size_t(b)]; ++key)
+      used.push_back(row_of(b, key));
+  for (int32_t p = 0; paged && p < args.prefix_count; ++p)
+    for (int32_t key = 0; key < prefix_lengths[size_t(p)]; ++key) {
+      const int32_t page = prefix_block[size_t(p) * size_t(prefix_stride) + size_t(key / page_size)];
+      used.push_back(size_t(page) * size_t(page_size) + size_t(key % page_size));
+    }
   const auto fill = [&](std::optional<Elements> &tensor, uint32_t type, int32_t head_dim,
                         int32_t pack) -> sluice_tensor {
-    if (pack != 0) return fill_packed(tensor, rows, row_of);
+    if (pack != 0) return fill_packed(tensor, rows, used);
     const int64_t row = int64_t{head_dim} * heads + 16;
     tensor.emplace(type, rows * size_t(row)).fill_with_nan();
-    for (int32_t b = 0; b < batch; ++b)
-      for (int32_t key = 0; key < kv_lengths[size_t(b)]; ++key)
-        for (int64_t e = 0; e < int64_t{head_dim} * heads; ++e)
-          tensor->set(row_of(b, key) * size_t(row) + size_t(e), number(1));
+    for (const size_t one : used)
+      for (int64_t e = 0; e < int64_t{head_dim} * heads; ++e)
+        tensor->set(one * size_t(row) + size_t(e), number(1));
     return {tensor->data(), {paged ? page_size * row : ragged ? 0 : room * row, row, head_dim, 1}};
   };
   args.k = fill(k, problem.k_type, problem.head_dim_qk, problem.k_pack);
   if (!(problem.flags & SLUICE_V_IN_K)) args.v = fill(v, problem.v_type, problem.head_dim_v, 0);
   if (ragged) args.kv_starts = kv_starts.emplace(starts).data();
   if (kv_lengths_given) args.kv_lengths = kv_lens.emplace(kv_lengths).data();
-  if (!paged) return;
+  if (!paged) {
+    const auto fill_prefixes = [&](std::optional<Elements> &tensor, uint32_t type, int32_t head_dim) {
+      const int64_t row = int64_t{head_dim} * heads + 8, of_prefix = row * args.prefix_len;
+      tensor.emplace(type, size_t(of_prefix) * size_t(args.prefix_count)).fill_with_nan();
+      for (int32_t p = 0; p < args.prefix_count; ++p)
+        for (int32_t key = 0; key < prefix_lengths[size_t(p)]; ++key)
+          for (int64_t e = 0; e < int64_t{head_dim} * heads; ++e)
+            tensor->set(size_t(p * of_prefix + key * row + e), number(1));
+      return sluice_tensor{tensor->data(), {of_prefix, row, head_dim, 1}};
+    };
+    if (args.prefix_count == 0) return;
+    args.prefix_k = fill_prefixes(prefix_k, problem.k_type, problem.head_dim_qk);
+    if (!(problem.flags & SLUICE_V_IN_K))
+      args.prefix_v = fill_prefixes(prefix_v, problem.v_type, problem.head_dim_v);
+    return;
+  }
   const bool is_csr = problem.page_table_kind == SLUICE_PAGE_TABLE_CSR;
-  const std::vector<int32_t> &entries = is_csr ? csr : block;
-  if (problem.flags & SLUICE_PAGE_INDEX_64)
-    args.page_table = wide_table.emplace(std::vector<int64_t>(entries.begin(), entries.end())).data();
-  else
-    args.page_table = table.emplace(entries).data();
+  const auto put = [&](const std::vector<int32_t> &entries, auto &narrow, auto &wide) -> const void * {
+    if (problem.flags & SLUICE_PAGE_INDEX_64)
+      return wide.emplace(std::vector<int64_t>(entries.begin(), entries.end())).data();
+    return narrow.emplace(entries).data();
+  };
+  args.page_table = put(is_csr ? csr : block, table, wide_table);
   if (is_csr)
     args.page_starts = page_starts.emplace(csr_starts).data();
   else
     args.page_table_stride = stride;
+  if (args.prefix_count == 0) return;
+  args.prefix_page_table = put(is_csr ? prefix_csr : prefix_block, prefix_table, wide_prefix_table);
+  if (is_csr)
+    args.prefix_page_starts = prefix_page_starts.emplace(prefix_csr_starts).data();
+  else
+    args.prefix_page_table_stride = prefix_stride;
 }
 
 /// [page][head][pack][row in page][element in pack]
-sluice_tensor RandomCall::fill_packed(std::optional<Elements> &tensor, size_t rows, const RowOf &row_of) {
+sluice_tensor RandomCall::fill_packed(std::optional<Elements> &tensor, size_t rows,
+                                      const std::vector<size_t> &used) {
   const int64_t pack = problem.k_pack, pack_stride = pack * problem.page_size;
   const int64_t head_stride = pack_stride * (problem.head_dim_qk / pack);
   const int64_t page_stride = head_stride * problem.kv_heads;
   tensor.emplace(problem.k_type, rows / size_t(problem.page_size) * size_t(page_stride)).fill_with_nan();
-  for (int32_t b = 0; b < args.batch; ++b)
-    for (int32_t key = 0; key < kv_lengths[size_t(b)]; ++key) {
-      const auto row = int64_t(row_of(b, key));
-      for (int32_t head = 0; head < problem.kv_heads; ++head)
-        for (int32_t e = 0; e < problem.head_dim_qk; ++e)
-          tensor->set(size_t(row / problem.page_size * page_stride + row % problem.page_size * pack +
-                             head * head_stride + e / pack * pack_stride + e % pack),
-                      number(1));
-    }
+  for (const size_t one : used) {
+    const auto row = int64_t(one);
+    for (int32_t head = 0; head < problem.kv_heads; ++head)
+      for (int32_t e = 0; e < problem.head_dim_qk; ++e)
+        tensor->set(size_t(row / problem.page_size * page_stride + row % problem.page_size * pack +
+                           head * head_stride + e / pack * pack_stride + e % pack),
+                    number(1));
+  }
   return {tensor->data(), {page_stride, pack, head_stride, pack_stride}};
 }
 

@@ -99,20 +99,24 @@ private:
   void with_plan(const std::function<void(const sluice_plan *plan, const sluice_launch &where)> &launch);
   std::vector<std::vector<uint8_t>> inputs() const;
   void draw_lengths(const Largest &largest);
+  void share_prefixes();
   void draw_rows();
+  void draw_prefix_rows();
   void draw_keys();
   void draw_scores();
   /// The place of a key of a sequence among the rows of a cache.
   using RowOf = std::function<size_t(int32_t sequence, int32_t key)>;
-  sluice_tensor fill_packed(std::optional<Elements> &tensor, size_t rows, const RowOf &row_of);
+  sluice_tensor fill_packed(std::optional<Elements> &tensor, size_t rows, const std::vector<size_t> &used);
 
   Numbers random;
   sluice_args args;
-  std::optional<Elements> q, k, v, o, bias;
+  std::optional<Elements> q, k, v, o, bias, prefix_k, prefix_v;
   std::optional<Visible<float>> lse, alibi, sinks, q_scale, k_scale, v_scale;
   std::optional<Visible<uint8_t>> mask;
   std::optional<Visible<int32_t>> q_starts, kv_starts, q_lens, kv_lens, table, page_starts;
-  std::optional<Visible<int64_t>> wide_table;
+  std::vector<int32_t> prefix_lengths;
+  std::optional<Visible<int32_t>> prefix_q_starts, prefix_lens, prefix_table, prefix_page_starts;
+  std::optional<Visible<int64_t>> wide_table, wide_prefix_table;
   size_t q_tokens = 0, kv_tokens = 0, pages = 0; // rows of Q, of K, pages
   std::vector<std::vector<uint8_t>> inputs_before;
   std::vector<uint8_t> expected_o;

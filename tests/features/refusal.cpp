@@ -42,6 +42,7 @@ const NamedField fields[] = {
     SLUICE_FIELD(page_size, true),     SLUICE_FIELD(page_table_kind, false),
     SLUICE_FIELD(k_pack, true),        SLUICE_FIELD(lse_base, false),
     SLUICE_FIELD(determinism, false),  SLUICE_FIELD(workspace_ceiling_bytes, true),
+    SLUICE_FIELD(max_prefixes, true),  SLUICE_FIELD(max_prefix_len, true),
 };
 
 #undef SLUICE_FIELD
@@ -70,7 +71,8 @@ constexpr Named flags[] = {{"SLUICE_SPANS", SLUICE_SPANS},
                            {"SLUICE_SINK_LOGITS", SLUICE_SINK_LOGITS},
                            {"SLUICE_BOOL_MASK", SLUICE_BOOL_MASK},
                            {"SLUICE_V_IN_K", SLUICE_V_IN_K},
-                           {"SLUICE_PAGE_INDEX_64", SLUICE_PAGE_INDEX_64}};
+                           {"SLUICE_PAGE_INDEX_64", SLUICE_PAGE_INDEX_64},
+                           {"SLUICE_SHARED_PREFIX", SLUICE_SHARED_PREFIX}};
 
 /// "SLUICE_SCALE_NONE (0)", "0 (no bias)", "64", "bf16", "1 or more".
 std::optional<double> value_of(const std::string &text) {
@@ -97,7 +99,8 @@ std::optional<P> without_flag(P problem, const std::string &message, const std::
     return problem;
   }
   for (const Named &flag : flags)
-    if (message.starts_with("flags has " + std::string(flag.name)) && advice == "without it") {
+    if ((message.starts_with("flags has " + std::string(flag.name)) && advice == "without it") ||
+        advice == "without " + std::string(flag.name)) {
       problem.flags &= ~flag.value;
       return problem;
     }
@@ -149,6 +152,9 @@ std::optional<P> legal(P p, Field field) {
     p.page_table_kind = paged ? SLUICE_PAGE_TABLE_BLOCK : SLUICE_PAGE_TABLE_NONE;
   } else if (field == "soft_cap") {
     p.soft_cap = 0;
+  } else if (p.flags & SLUICE_SHARED_PREFIX &&
+             (field == "max_prefixes" || field == "max_prefix_len" || field == "max_q_tokens")) {
+    find(field)->field.set(p, 1000);
   } else if (const NamedField *const named = find(field)) {
     named->field.set(p, 0);
   } else {

@@ -26,6 +26,11 @@ void RandomCall::make_wild(bool counted) {
   overwrite(table, int64_t(pages));
   overwrite(wide_table, int64_t(pages));
   overwrite(page_starts, int64_t(pages));
+  overwrite(prefix_q_starts, int64_t(q_tokens));
+  overwrite(prefix_lens, args.prefix_len);
+  overwrite(prefix_table, int64_t(pages));
+  overwrite(wide_prefix_table, int64_t(pages));
+  overwrite(prefix_page_starts, int64_t(pages));
   if (counted) count_all();
 }
 
@@ -56,14 +61,16 @@ void RandomCall::clear_page_of(size_t entry) {
 
 std::vector<std::vector<uint8_t>> RandomCall::inputs() const {
   std::vector<std::vector<uint8_t>> out;
-  for (const auto *tensor : {&q, &k, &v, &bias})
+  for (const auto *tensor : {&q, &k, &v, &bias, &prefix_k, &prefix_v})
     add(out, *tensor);
   for (const auto *array : {&alibi, &sinks, &q_scale, &k_scale, &v_scale})
     add(out, *array);
-  for (const auto *array : {&q_starts, &kv_starts, &q_lens, &kv_lens, &table, &page_starts})
+  for (const auto *array : {&q_starts, &kv_starts, &q_lens, &kv_lens, &table, &page_starts, &prefix_q_starts,
+                            &prefix_lens, &prefix_table, &prefix_page_starts})
     add(out, *array);
   add(out, mask);
   add(out, wide_table);
+  add(out, wide_prefix_table);
   return out;
 }
 

@@ -97,6 +97,8 @@ void bind_problem(nb::module_ &module) {
   SLUICE_FIELD(determinism);
   SLUICE_FIELD(workspace_ceiling_bytes);
   SLUICE_FIELD(o_scale_kind);
+  SLUICE_FIELD(max_prefixes);
+  SLUICE_FIELD(max_prefix_len);
 }
 
 void bind_args(nb::module_ &module) {
@@ -138,6 +140,15 @@ void bind_args(nb::module_ &module) {
   SLUICE_FIELD(span_count);
   SLUICE_FIELD(alibi_batch_stride);
   SLUICE_FIELD(bias_scale_batch_stride);
+  SLUICE_FIELD(prefix_count);
+  SLUICE_FIELD(prefix_len);
+  SLUICE_FIELD(prefix_q_starts);
+  SLUICE_FIELD(prefix_lengths);
+  SLUICE_FIELD(prefix_page_table);
+  SLUICE_FIELD(prefix_page_table_stride);
+  SLUICE_FIELD(prefix_page_starts);
+  SLUICE_FIELD(prefix_k);
+  SLUICE_FIELD(prefix_v);
 }
 
 void bind_launch(nb::module_ &module) {

@@ -67,22 +67,25 @@ def array_of(array: Any, field: str, place: str, dtype: Optional[DType], itemsiz
     return tensor.address
 
 
-def block_table(array: Any, place: str, itemsize: int, batch: int, pages: Extent) -> Tuple[int, int]:
-    """Address and stride of the page numbers [batch, pages]."""
-    found = checked(array, "page_table", place, None, itemsize, [at_least(batch, "batch"), pages])
+def block_table(array: Any, place: str, itemsize: int, batch: int, pages: Extent,
+                field: str = "page_table") -> Tuple[int, int]:
+    """Address and stride of the page numbers [batch, pages], of sequences or of prefixes."""
+    owners = "batch" if field == "page_table" else "prefixes"
+    found = checked(array, field, place, None, itemsize, [at_least(batch, owners), pages])
     if found.strides[1] != 1 and found.shape[1] > 1:
-        raise InvalidArgument(f"page_table has a stride of {found.strides[1]} elements between pages; it must be 1",
-                              "page_table")
+        raise InvalidArgument(f"{field} has a stride of {found.strides[1]} elements between pages; it must be 1", field)
     return found.address, found.strides[0]
 
 
 @dataclasses.dataclass
 class CallShape:
-    """Numbers of sequences, rows and keys of a call. None means: from the arrays, or else from the bounds."""
+    """Numbers of sequences, rows, keys and keys of prefixes of a call. None means: from the arrays, or else from the
+    bounds."""
 
     batch: Optional[int] = None
     q_len: Optional[int] = None
     kv_len: Optional[int] = None
+    prefix_len: Optional[int] = None
 
 
 def _extent(array: Any, index: int, field: str) -> int:
@@ -90,6 +93,9 @@ def _extent(array: Any, index: int, field: str) -> int:
     if len(shape) <= index:
         raise InvalidArgument(f"{field} has {len(shape)} dimensions; it must have more than {index}", field)
     return shape[index]
+
+
+_PREFIX_ARRAYS = ("prefix_q_starts", "prefix_lengths", "prefix_page_table", "prefix_page_starts", "prefix_k", "prefix_v")
 
 
 class _Filler:
@@ -112,6 +118,12 @@ class _Filler:
         self._keys(packed_keys, paged)
         self._scores()
         self._arrays()
+        if problem.shared_prefix:
+            self._prefixes(shape.prefix_len)
+        else:
+            for name in _PREFIX_ARRAYS:
+                if given(name) is not None:
+                    raise InvalidArgument(f"{name} is given, but the problem lacks shared_prefix; it must be None", name)
 
     def _batch(self, ragged: bool, paged: bool) -> int:
         if ragged:
@@ -221,16 +233,40 @@ class _Filler:
         for name, heads in (("q", q_heads), ("k", kv_heads), ("v", kv_heads), ("o", q_heads)):
             kind = getattr(problem, f"{name}_scale_kind")
             put(f"{name}_scale", DType.F32, 4, heads if kind == ScaleKind.PER_HEAD else exactly(1, "one for the tensor"))
-        table = self.arrays.get("page_table")
+        args.page_table, args.page_table_stride = self._table("page_table", self.batch, self.kv_len, "kv_len")
+
+    def _table(self, field: str, count: int, keys: int, keys_name: str) -> Tuple[int, int]:
+        """Address and stride of a table for `count` sequences or prefixes; zeros without one."""
+        table, problem = self.arrays.get(field), self.problem
         if table is None:
-            return
+            return 0, 0
         itemsize = 8 if problem.page_index_64 else 4
         if problem.page_table_kind == PageTableKind.CSR:
-            put("page_table", None, itemsize, at_least(0, "entries"))
-            return
-        pages = -(-self.kv_len // problem.page_size) if problem.page_size else 0
-        args.page_table, args.page_table_stride = block_table(table, self.place, itemsize, self.batch,
-                                                              at_least(pages, "pages of kv_len keys"))
+            return array_of(table, field, self.place, None, itemsize, at_least(0, "entries")), 0
+        pages = -(-keys // problem.page_size) if problem.page_size else 0
+        return block_table(table, self.place, itemsize, count, at_least(pages, f"pages of {keys_name} keys"), field)
+
+    def _prefixes(self, length: Optional[int]) -> None:
+        problem, args = self.problem, self.args
+        if self.arrays.get("prefix_q_starts") is None:
+            raise InvalidArgument("prefix_q_starts is None; it is required with shared_prefix", "prefix_q_starts")
+        count = _extent(self.arrays["prefix_q_starts"], 0, "prefix_q_starts") - 1
+        keys = self.arrays.get("prefix_k")
+        if length is None:
+            length = problem.max_prefix_len if keys is None else _extent(keys, 1, "prefix_k")
+        args.prefix_count, args.prefix_len = count, length
+        starts = exactly(count + 1, "prefixes + 1")
+        for field, extent in (("prefix_q_starts", starts), ("prefix_page_starts", starts),
+                              ("prefix_lengths", at_least(count, "prefixes"))):
+            setattr(args, field, array_of(self.arrays.get(field), field, self.place, None, 4, extent))
+        args.prefix_page_table, args.prefix_page_table_stride = self._table("prefix_page_table", count, length,
+                                                                            "prefix_len")
+        extents = [at_least(count, "prefixes"), at_least(length, "keys of each prefix"),
+                   exactly(problem.kv_heads, "kv_heads")]
+        for field, dtype, dim in (("prefix_k", "k_type", "head_dim_qk"), ("prefix_v", "v_type", "head_dim_v")):
+            if self.arrays.get(field) is not None:
+                tensor = self._tensor(field, type_of(problem, dtype), [*extents, exactly(getattr(problem, dim), dim)])
+                setattr(args, field, c_tensor(tensor))
 
     def _of_heads(self, field: str) -> Tuple[int, int]:
         """Address and batch stride of numbers [q_heads], or [batch, q_heads] if sequences have their own."""

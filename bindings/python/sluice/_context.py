@@ -204,7 +204,9 @@ class Plan:
             page_starts: Any = None, bias: Any = None, mask: Any = None, alibi_slopes: Any = None,
             sink_logits: Any = None, q_scale: Any = None, k_scale: Any = None, v_scale: Any = None, k_scales: Any = None,
             v_scales: Any = None, o_scale: Any = None, bias_scale: Any = None, diagonals: Any = None, causal: Any = None,
-            spans: Any = None, stream: Any = None, workspace: Any = None, wait: Sequence[Wait] = (),
+            spans: Any = None, prefix_q_starts: Any = None, prefix_lengths: Any = None, prefix_page_table: Any = None,
+            prefix_page_starts: Any = None, prefix_k: Any = None, prefix_v: Any = None,
+            prefix_len: Optional[int] = None, stream: Any = None, workspace: Any = None, wait: Sequence[Wait] = (),
             signal: Any = None) -> None:
         """Enqueues one call and returns without waiting; nothing is copied and nothing allocated on the device.
 
@@ -226,10 +228,13 @@ class Plan:
             diagonals, causal                           int32, [batch]
             spans                                       int32, [batch, spans, 2]: first key, and the one after the last
             starts [batch + 1], lengths [batch]         int32; page_table [batch, pages], or for CSR [entries]
+            prefix_...                                  with shared_prefix: the same with prefixes instead of sequences;
+                                                        prefix_q_starts are rows of q; without pages, prefix_k and
+                                                        prefix_v are [prefixes, keys, kv_heads, dim]
 
         Args:
-            batch, q_len, kv_len: sequences, and the maximum of rows and keys of each. By default those of the arrays;
-                with starts and for pages, the problem's bounds.
+            batch, q_len, kv_len, prefix_len: sequences, and the maximum of rows and keys of each, and of keys of each
+                prefix. By default those of the arrays; with starts and for pages, the problem's bounds.
             scale: scale of the scores; 0 is 1 / sqrt(head_dim_qk).
             stream: a Stream, a torch stream, or a hipStream_t as an integer; None is the default stream.
             workspace: memory of info.workspace_bytes or more, aligned to info.workspace_alignment.
@@ -243,8 +248,11 @@ class Plan:
                   "q_lengths": q_lengths, "kv_lengths": kv_lengths, "page_table": page_table, "page_starts": page_starts,
                   "bias": bias, "mask": mask, "alibi_slopes": alibi_slopes, "sink_logits": sink_logits,
                   "q_scale": q_scale, "k_scale": k_scale, "v_scale": v_scale, "k_scales": k_scales, "v_scales": v_scales,
-                  "o_scale": o_scale, "bias_scale": bias_scale, "diagonals": diagonals, "causal": causal, "spans": spans}
-        args = call_args(self.problem, arrays, CallShape(batch, q_len, kv_len), scale, "device")
+                  "o_scale": o_scale, "bias_scale": bias_scale, "diagonals": diagonals, "causal": causal, "spans": spans,
+                  "prefix_q_starts": prefix_q_starts, "prefix_lengths": prefix_lengths,
+                  "prefix_page_table": prefix_page_table, "prefix_page_starts": prefix_page_starts,
+                  "prefix_k": prefix_k, "prefix_v": prefix_v}
+        args = call_args(self.problem, arrays, CallShape(batch, q_len, kv_len, prefix_len), scale, "device")
         self._core.run(args, launch_of(stream, workspace, signal), [one._c() for one in wait])
 
 
@@ -264,9 +272,10 @@ def launch_of(stream: Any, workspace: Any, signal: Any) -> Any:
 
 
 def reference(problem: Problem, q: Any, k: Any, v: Any, o: Any, *, batch: Optional[int] = None,
-              q_len: Optional[int] = None, kv_len: Optional[int] = None, scale: float = 0.0, **arrays: Any) -> None:
+              q_len: Optional[int] = None, kv_len: Optional[int] = None, prefix_len: Optional[int] = None,
+              scale: float = 0.0, **arrays: Any) -> None:
     """Computes a call on the host in double precision: the reference for results. Arrays as for Plan.run, all in host
     memory."""
     everything = {"q": q, "k": k, "v": v, "o": o, **arrays}
-    args = call_args(problem, everything, CallShape(batch, q_len, kv_len), scale, "host")
+    args = call_args(problem, everything, CallShape(batch, q_len, kv_len, prefix_len), scale, "host")
     _core.reference(problem._c(), args)

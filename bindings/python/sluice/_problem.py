@@ -20,6 +20,7 @@ _FLAGS = {
     "spans": 1 << 11,
     "causal_by_sequence": 1 << 12,
     "bias_scale": 1 << 14,
+    "shared_prefix": 1 << 10,
 }
 _HAS_WINDOW_LEFT, _HAS_WINDOW_RIGHT = 1 << 2, 1 << 3
 
@@ -82,6 +83,11 @@ class Problem:
     """With bias_type: the bias is multiplied by a factor per query head."""
     o_scale_kind: ScaleKind = ScaleKind.NONE
     """Of the scales that an FP8 O is divided by."""
+
+    shared_prefix: bool = False
+    """Groups of rows see a prefix of keys before their sequence's own keys; needs the bounds below and max_q_tokens."""
+    max_prefixes: int = 0
+    max_prefix_len: int = 0
 
     def __post_init__(self) -> None:
         set_field = object.__setattr__

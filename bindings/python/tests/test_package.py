@@ -103,6 +103,31 @@ class Runs(unittest.TestCase):
                 wanted = weight @ values[:, head // 2] / weight.sum()
                 self.assertLess(numpy.abs(o.numpy()[sequence, 0, head] - wanted).max(), 0.03)
 
+    def test_keys_of_a_prefix_come_before_those_of_a_sequence(self):
+        problem = sluice.Problem("bf16", q_heads=4, kv_heads=2, head_dim_qk=64, shared_prefix=True, max_prefixes=1,
+                                 max_prefix_len=100, max_q_tokens=6, causal=True)
+        q, k, v, prefix_k, prefix_v = (CONTEXT.array(normal(*shape, seed=i), "bf16") for i, shape in enumerate(
+            [(3, 2, 4, 64), (3, 9, 2, 64), (3, 9, 2, 64), (1, 100, 2, 64), (1, 100, 2, 64)]))
+        o, plan = CONTEXT.empty((3, 2, 4, 64), "bf16"), CONTEXT.plan(problem)
+        # The rows of the last two sequences see it.
+        arrays = {"prefix_q_starts": CONTEXT.array(numpy.array([2, 6]), "int32"), "prefix_k": prefix_k,
+                  "prefix_v": prefix_v}
+        plan.run(q, k, v, o, workspace=CONTEXT.empty((plan.info.workspace_bytes,), "uint8"), **arrays)
+        values = [numpy.ascontiguousarray(x.numpy().astype(numpy.float32)) for x in (q, k, v, prefix_k, prefix_v)]
+        joined = [numpy.concatenate([numpy.repeat(prefix, 3, 0), own], 1)
+                  for prefix, own in ((values[3], values[1]), (values[4], values[2]))]
+        plain = sluice.Problem("bf16", q_heads=4, kv_heads=2, head_dim_qk=64, causal=True)
+        own, both = (reference(plain, o.shape, q=values[0], k=k, v=v)
+                     for k, v in ((values[1], values[2]), joined))
+        self.check(o, numpy.concatenate([own[:1], both[1:]]), numpy.abs(joined[1]).max(), 2.0 ** -8)
+        for name, wrong in (("prefix_q_starts", None), ("prefix_k", k)):
+            with self.assertRaises(sluice.InvalidArgument) as caught:
+                plan.run(q, k, v, o, prefix_len=100, **{**arrays, name: wrong})
+            self.assertEqual(caught.exception.field, name)
+        with self.assertRaises(sluice.InvalidArgument) as caught:
+            CONTEXT.plan(plain).run(q, k, v, o, **arrays)
+        self.assertEqual(caught.exception.field, "prefix_q_starts")
+
     def test_merge(self):
         partial, lse = normal(3, 5, 2, 64, seed=4), normal(3, 5, 2, seed=5)
         o, merged = CONTEXT.empty((5, 2, 64), "bf16"), CONTEXT.empty((5, 2), "f32")

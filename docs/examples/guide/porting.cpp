@@ -37,6 +37,23 @@ sluice_tensor vllm_key_cache(void *data, int64_t heads, int64_t head_size, int64
 }
 // </vllm>
 
+// <vllm_cascade>
+/// All `tokens` rows see the first common_prefix_len keys, which are whole blocks: the first ones in the
+/// table of every request. kv_lengths are then seq_lens - common_prefix_len.
+void share_vllm_prefix(sluice_args &args, const int32_t *block_table, int64_t max_blocks, int32_t block_size,
+                       int32_t common_prefix_len, const int32_t *prefix_q_starts /* 0, tokens */,
+                       const int32_t *prefix_lengths /* common_prefix_len */) {
+  args.prefix_count = 1;
+  args.prefix_len = common_prefix_len;
+  args.prefix_q_starts = prefix_q_starts;
+  args.prefix_lengths = prefix_lengths;
+  args.prefix_page_table = block_table;
+  args.prefix_page_table_stride = max_blocks;
+  args.page_table = block_table + common_prefix_len / block_size;
+  args.page_table_stride = max_blocks;
+}
+// </vllm_cascade>
+
 // <aotriton>
 constexpr int32_t top_left_aligned = -2147483647, bottom_right_aligned = -2147483646; // WindowValue
 
@@ -155,6 +172,48 @@ void check_flashinfer() {
   check(flashinfer_length(3, 3, 0, 16) == 0, "a sequence without pages");
 }
 
+/// Two requests of one row, whose first four keys are in the same two blocks: with and without a cascade.
+void check_vllm_cascade() {
+  constexpr int32_t blocks = 5, block_size = 2, max_blocks = 4, common = 4;
+  const int32_t table[2 * max_blocks] = {3, 0, 1, 4, 3, 0, 2, 0}, seq_lens[2] = {7, 5};
+  float q[2] = {1, 2}, k[blocks * block_size], v[blocks * block_size], together[2], apart[2];
+  for (int i = 0; i < blocks * block_size; ++i) {
+    k[i] = 0.1f * float(i);
+    v[i] = float(i);
+  }
+  sluice_problem problem;
+  sluice_problem_init(&problem, sizeof problem);
+  problem.mode = SLUICE_MODE_PAGED;
+  problem.q_type = problem.k_type = problem.v_type = problem.o_type = SLUICE_F32;
+  problem.q_heads = problem.kv_heads = problem.head_dim_qk = problem.head_dim_v = 1;
+  problem.page_size = block_size;
+  problem.page_table_kind = SLUICE_PAGE_TABLE_BLOCK;
+  sluice_args args;
+  sluice_args_init(&args, sizeof args);
+  args.batch = 2;
+  args.q_len = 1;
+  args.kv_len = 7;
+  args.q = {q, {1, 1, 0, 1}};
+  args.k = {k, {block_size, 1, 0, 1}};
+  args.v = {v, {block_size, 1, 0, 1}};
+  args.o = {together, {1, 1, 0, 1}};
+  args.kv_lengths = seq_lens;
+  args.page_table = table;
+  args.page_table_stride = max_blocks;
+  check(sluice_reference(&problem, &args, nullptr) == SLUICE_OK, "a call without a cascade");
+  problem.flags = SLUICE_SHARED_PREFIX;
+  problem.max_prefixes = 1;
+  problem.max_prefix_len = common;
+  problem.max_q_tokens = 2;
+  const int32_t starts[] = {0, 2}, lengths[] = {common}, own[] = {seq_lens[0] - common, seq_lens[1] - common};
+  share_vllm_prefix(args, table, max_blocks, block_size, common, starts, lengths);
+  args.kv_len = 3;
+  args.kv_lengths = own;
+  args.o.data = apart;
+  check(sluice_reference(&problem, &args, nullptr) == SLUICE_OK, "a cascade");
+  check(together[0] == apart[0] && together[1] == apart[1], "the results of a cascade");
+}
+
 void check_vllm() {
   constexpr int64_t blocks = 3, heads = 2, size = 64, rows = 16, x = 8;
   const sluice_tensor cache = vllm_key_cache(nullptr, heads, size, rows, x);
@@ -208,6 +267,7 @@ int main() try {
   check_flash_attention();
   check_flashinfer();
   check_vllm();
+  check_vllm_cascade();
   check_aotriton();
   check_ggml();
   std::printf("FlashAttention, FlashInfer, vLLM, aotriton, ggml: as their masks and layouts say\n");

@@ -190,7 +190,7 @@ TEST_CASE("the decode kernel with the lower estimate is chosen", "[choice]") {
   const Target device({sharing, four_waves});
   const Choice choice = device.choose(problem_of(8, 1, 4096));
   INFO(choice.reason);
-  CHECK(choice.few->entry.name == sharing.name);
+  CHECK(choice.few->entry.name.tile_q == 16);
   CHECK_THAT(choice.reason, Catch::StartsWith("about ") &&
                                 Catch::Contains(" us); next: attn_fwd_bf16_d128_q64") &&
                                 Catch::EndsWith("; keys in " + std::to_string(choice.splits) + " splits"));
@@ -436,4 +436,84 @@ TEST_CASE("every problem gets a kernel, with any bounds", "[choice]") {
           CHECK(decode.choose(problem).few_rows == INT32_MAX);
           CHECK(prefill.choose(problem).main().entry.name == prefill_4.name);
         }
+}
+
+TEST_CASE("a prefix of many rows goes to a prefill kernel in splits, the own keys of each to a decode kernel",
+          "[choice]") {
+  sluice_problem problem = problem_of(64, 1, 512, 32, 8);
+  problem.flags = SLUICE_SHARED_PREFIX;
+  problem.max_prefixes = 1;
+  problem.max_prefix_len = 32768;
+  problem.max_q_tokens = 64;
+  const Choice choice = Target(all_kernels).choose(problem);
+  REQUIRE(choice.prefix.kernel != nullptr);
+  CHECK(choice.prefix.kernel->entry.name.tile_q == 256);
+  CHECK(choice.prefix.splits > 30); // of 8 workgroups, for 304 compute units
+  CHECK(choice.few->entry.name.tile_q == 16);
+  CHECK(choice.splits == 1);
+  CHECK(choice.merges);
+  CHECK_THAT(choice.reason, Catch::StartsWith("prefixes: attn_fwd_bf16_d128_q256_kv64_w8 in "));
+  // A ceiling leaves a part for each level, and no more.
+  const uint64_t of_part = uint64_t{64} * 32 * (128 + 1) * 4;
+  CHECK(choice.workspace_bytes == (1 + choice.prefix.splits) * of_part);
+  problem.workspace_ceiling_bytes = 2 * of_part;
+  CHECK(Target(all_kernels).choose(problem).prefix.splits == 1);
+  problem.workspace_ceiling_bytes -= 1;
+  CHECK_THROWS_WITH(Target(all_kernels).choose(problem), Catch::Contains("nearest supported is"));
+  // Few rows do not fill a prefill tile.
+  problem.workspace_ceiling_bytes = 0;
+  problem.max_batch = 2;
+  problem.max_q_tokens = 2;
+  CHECK_FALSE(Target(all_kernels).choose(problem).prefix.kernel->entry.name.is_prefill());
+}
+
+TEST_CASE("a batch-invariant cascade has the same kernel for any number of rows", "[choice]") {
+  sluice_problem problem = problem_of(64, 1, 512, 32, 8);
+  problem.flags = SLUICE_SHARED_PREFIX;
+  problem.determinism = SLUICE_DETERMINISM_BATCH_INVARIANT;
+  problem.max_prefixes = 1;
+  problem.max_prefix_len = 32768;
+  for (const int64_t rows : {1, 100, 1 << 20}) {
+    problem.max_q_tokens = rows;
+    const Choice choice = Target(all_kernels).choose(problem);
+    CHECK(choice.prefix.kernel->entry.name.tile_q == 256);
+    CHECK(choice.prefix.split_tiles == 2048 / 64);
+  }
+}
+
+TEST_CASE("the tiles of a cascade's rows fit a grid", "[choice]") {
+  sluice_problem problem = problem_of(1, 1, 64, 1, 1);
+  problem.flags = SLUICE_SHARED_PREFIX;
+  problem.max_prefixes = 1;
+  problem.max_prefix_len = 64;
+  problem.max_q_tokens = 65535 * 256;
+  CHECK(Target(all_kernels).choose(problem).prefix.kernel->entry.name.tile_q == 256);
+  problem.max_q_tokens += 1;
+  CHECK_THROWS_WITH(Target(all_kernels).choose(problem),
+                    Catch::Contains("max_q_tokens is 16776961 with 1 heads; with SLUICE_SHARED_PREFIX the "
+                                    "nearest supported is 16776960"));
+}
+
+TEST_CASE("a merge counts a cascade's rows of all heads in 31 bits", "[choice]") {
+  sluice_problem problem = problem_of(1, 1, 64, 1024, 1024);
+  problem.flags = SLUICE_SHARED_PREFIX;
+  problem.max_prefixes = 1;
+  problem.max_prefix_len = 64;
+  problem.max_q_tokens = INT32_MAX / 1024;
+  CHECK_NOTHROW(Target(all_kernels).choose(problem));
+  problem.max_q_tokens += 1;
+  CHECK_THROWS_WITH(Target(all_kernels).choose(problem),
+                    Catch::Contains("max_q_tokens is 2097152 with 1024 heads; with SLUICE_SHARED_PREFIX the "
+                                    "nearest supported is 2097151"));
+}
+
+TEST_CASE("a cascade needs a kernel that merges", "[choice]") {
+  sluice_problem problem = problem_of(1, 1, 64);
+  problem.flags = SLUICE_SHARED_PREFIX;
+  problem.max_prefixes = 1;
+  problem.max_prefix_len = 64;
+  problem.max_q_tokens = 1;
+  CHECK_NOTHROW(Target(all_kernels).choose(problem));
+  CHECK_THROWS_WITH(Target(all_kernels, /*merges=*/false).choose(problem),
+                    Catch::Contains("flags has SLUICE_SHARED_PREFIX, but the kernel pack has no kernel"));
 }

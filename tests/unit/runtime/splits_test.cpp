@@ -50,13 +50,11 @@ const std::string invariant = "with SLUICE_DETERMINISM_BATCH_INVARIANT the neare
 } // namespace
 
 TEST_CASE("splits are contiguous, and their LSEs follow them", "[split]") {
-  const SplitLayout layout = split_layout(problem(), 5, 3, 2);
-  CHECK(layout.lse_token_stride == 8);
-  CHECK(layout.lse_batch_stride == 2 * 8);
-  CHECK(layout.lse_split_stride == 3 * 2 * 8);
-  CHECK(layout.token_stride == 8 * 64);
-  CHECK(layout.batch_stride == 2 * 8 * 64);
-  CHECK(layout.split_stride == 3 * 2 * 8 * 64);
+  const PartsLayout layout = parts_layout(problem(), 5, 3 * 2);
+  CHECK(layout.lse_row_stride == 8);
+  CHECK(layout.lse_part_stride == 3 * 2 * 8);
+  CHECK(layout.row_stride == 8 * 64);
+  CHECK(layout.part_stride == 3 * 2 * 8 * 64);
   CHECK(layout.lse_offset_bytes == 5 * 3 * 2 * 8 * 64 * 4);
   CHECK(layout.bytes == 5 * 3 * 2 * row_bytes);
 }
@@ -176,4 +174,53 @@ TEST_CASE("bounds that need too much at fixed places are refused with the neares
   wanted.workspace_ceiling_bytes -= 1;
   CHECK(Split(wanted).refusal ==
         "workspace_ceiling_bytes: workspace_ceiling_bytes is 49919; " + invariant + "49920");
+}
+
+TEST_CASE("a cascade has a part of all rows for each split of both levels", "[split]") {
+  sluice_problem wanted = problem();
+  wanted.flags = SLUICE_SHARED_PREFIX;
+  wanted.max_prefixes = 1;
+  wanted.max_prefix_len = 5 * 2048;
+  wanted.max_q_tokens = 100;
+  wanted.workspace_ceiling_bytes = 7 * 100 * row_bytes;
+  CHECK(most_splits(wanted, 2) == 6); // one is left for the prefixes
+  CHECK(most_prefix_splits(wanted, 4) == 3);
+  wanted.workspace_ceiling_bytes = 1;
+  CHECK(most_splits(wanted, 2) == 1);
+  CHECK(most_prefix_splits(wanted, 4) == 1);
+
+  package::PackedKernel kernel;
+  kernel.entry.name.tile_kv = 16;
+  Choice choice;
+  choice.splits = 2;
+  choice.prefix = {&kernel, 3, 0, 1, 2};
+  wanted.workspace_ceiling_bytes = 5 * 100 * row_bytes;
+  use_cascade_workspace(choice, wanted);
+  CHECK(choice.merges);
+  CHECK(choice.workspace_bytes == wanted.workspace_ceiling_bytes);
+  wanted.workspace_ceiling_bytes -= 1;
+  CHECK_THROWS_WITH(use_cascade_workspace(choice, wanted),
+                    Catch::Contains("workspace_ceiling_bytes is 1039999; with SLUICE_SHARED_PREFIX the "
+                                    "nearest supported is 1040000"));
+  CHECK(most_cascade_rows(wanted) == INT32_MAX / 8);
+}
+
+TEST_CASE("prefixes at fixed places have the same parts for all bounds of the own keys", "[split]") {
+  sluice_problem wanted = problem();
+  wanted.flags = SLUICE_SHARED_PREFIX;
+  wanted.max_prefix_len = 5 * 2048 + 1;
+  package::PackedKernel kernel;
+  kernel.entry.name.tile_kv = 64;
+  Choice choice;
+  choice.prefix.kernel = &kernel;
+  for (const uint32_t own : {1, 16}) {
+    choice.splits = own;
+    split_prefixes_at_fixed_places(choice, wanted);
+    CHECK(choice.prefix.splits == 6);
+    CHECK(choice.prefix.split_tiles == 2048 / 64);
+    CHECK(choice.prefix.first_part == 16);
+  }
+  choice.splits = 17;
+  split_prefixes_at_fixed_places(choice, wanted);
+  CHECK(choice.prefix.first_part == 32);
 }

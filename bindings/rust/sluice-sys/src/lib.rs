@@ -216,6 +216,8 @@ pub const SLUICE_SPANS: u32 = 1 << 11;
 pub const SLUICE_CAUSAL_BY_SEQUENCE: u32 = 1 << 12;
 /// With bias_type: the bias is multiplied by a factor per query head; sluice_args::bias_scale.
 pub const SLUICE_BIAS_SCALE: u32 = 1 << 14;
+/// Groups of rows see a prefix of keys before their sequence's own keys; sluice_args::prefix_q_starts.
+pub const SLUICE_SHARED_PREFIX: u32 = 1 << 10;
 
 // sluice_mask_alignment: Where the diagonal of the mask is.
 /// The last row sees the last key: rows are the newest tokens.
@@ -326,6 +328,10 @@ pub struct sluice_problem {
     pub o_scale_kind: u32,
     /// Must be 0.
     pub reserved: u32,
+    /// Prefixes per call.
+    pub max_prefixes: i32,
+    /// Keys per prefix.
+    pub max_prefix_len: i32,
 }
 
 /// Result of sluice_query_support.
@@ -511,6 +517,24 @@ pub struct sluice_args {
     pub alibi_batch_stride: i64,
     /// The same for bias_scale.
     pub bias_scale_batch_stride: i64,
+    /// Prefixes.
+    pub prefix_count: i32,
+    /// Keys of each prefix, or their maximum; 0: the problem's bound.
+    pub prefix_len: i32,
+    /// \[prefix_count + 1\]: rows of q before each prefix's first.
+    pub prefix_q_starts: *const i32,
+    /// \[prefix_count\]: keys of each prefix.
+    pub prefix_lengths: *const i32,
+    /// Page numbers of the same type as in page_table.
+    pub prefix_page_table: *const c_void,
+    /// BLOCK: entries from one prefix's first to the next one's; else 0.
+    pub prefix_page_table_stride: i64,
+    /// CSR, \[prefix_count + 1\]: entries before each prefix's first.
+    pub prefix_page_starts: *const i32,
+    /// DENSE and RAGGED: keys of the prefixes.
+    pub prefix_k: sluice_tensor,
+    /// DENSE and RAGGED: their values; all zero with SLUICE_V_IN_K.
+    pub prefix_v: sluice_tensor,
 }
 
 // sluice_dependency_kind: Kind of a dependency.

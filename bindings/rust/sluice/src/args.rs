@@ -98,19 +98,76 @@ impl<'a, M: Memory> PageTable<'a, M> {
         }
     }
 
-    pub(crate) fn checked(&self, batch: usize) -> Result<RawTable> {
+    /// The table of a call, called `field`, for `count` sequences or prefixes.
+    fn put(&self, problem: &Problem, field: &str, starts_field: &str, count: usize) -> Result<RawTable> {
+        if self.pages().are_64() != problem.has(sys::SLUICE_PAGE_INDEX_64) {
+            let (is, wanted) = if self.pages().are_64() { ("i64", "i32") } else { ("i32", "i64") };
+            return Err(Error::invalid(field, format!("{field} holds {is}; the problem says {wanted}")));
+        }
+        self.checked(field, starts_field, count)
+    }
+
+    pub(crate) fn checked(&self, field: &str, starts_field: &str, count: usize) -> Result<RawTable> {
         let pages = self.pages().raw();
         match self {
             PageTable::Block { stride, .. } => {
-                let stride = int_64("page_table_stride", *stride)?;
+                let stride = int_64(&format!("{field}_stride"), *stride)?;
                 Ok(RawTable { pages, stride, starts: std::ptr::null() })
             }
             PageTable::Csr { starts, .. } => Ok(RawTable {
                 pages,
                 stride: 0,
-                starts: starts.checked("page_starts", batch.saturating_add(1))?,
+                starts: starts.checked(starts_field, count.saturating_add(1))?,
             }),
         }
+    }
+}
+
+/// The prefixes of a call with [`ProblemBuilder::shared_prefix`](crate::ProblemBuilder::shared_prefix): keys that rows
+/// see before their sequence's own.
+#[derive(Debug)]
+pub struct Prefixes<'a, M: Memory> {
+    /// Prefixes.
+    pub count: usize,
+    /// Keys of each prefix, or their maximum; 0: the problem's bound.
+    pub len: usize,
+    /// \[count + 1\]: rows of q before the first one that sees each prefix.
+    pub q_starts: Array<'a, i32, M>,
+    /// \[count\]: keys of each prefix.
+    pub lengths: Option<Array<'a, i32, M>>,
+    /// Paged: the pages of each prefix, in the caches `k` and `v` of the call.
+    pub page_table: Option<PageTable<'a, M>>,
+    /// Dense and ragged: keys, \[count, len, kv_heads, head_dim_qk\].
+    pub k: Option<Tensor<'a, M>>,
+    /// Dense and ragged: values, laid out as the keys; None if V is in K.
+    pub v: Option<Tensor<'a, M>>,
+}
+
+impl<M: Memory> Prefixes<'_, M> {
+    fn put(&self, problem: &Problem, raw: &mut sys::sluice_args) -> Result<()> {
+        let p = problem.raw();
+        let len = if self.len == 0 { p.max_prefix_len as usize } else { self.len };
+        raw.prefix_count = int("prefix_count", self.count)?;
+        raw.prefix_len = int("prefix_len", self.len)?;
+        let keys =
+            |dim| [AtLeast(self.count), AtLeast(len), Exactly(p.kv_heads as usize), Exactly(dim as usize)];
+        if let Some(k) = &self.k {
+            raw.prefix_k = k.view.checked("prefix_k", Dtype::from_raw(p.k_type), 0, keys(p.head_dim_qk))?;
+        }
+        if let Some(v) = &self.v {
+            raw.prefix_v = match problem.has(sys::SLUICE_V_IN_K) {
+                true => v.view.raw(), // refused by the library
+                false => v.view.checked("prefix_v", Dtype::from_raw(p.v_type), 0, keys(p.head_dim_v))?,
+            };
+        }
+        raw.prefix_q_starts = self.q_starts.checked("prefix_q_starts", self.count.saturating_add(1))?;
+        raw.prefix_lengths = optional(&self.lengths, "prefix_lengths", self.count)?;
+        if let Some(table) = &self.page_table {
+            let table = table.put(problem, "prefix_page_table", "prefix_page_starts", self.count)?;
+            (raw.prefix_page_table, raw.prefix_page_table_stride, raw.prefix_page_starts) =
+                (table.pages, table.stride, table.starts);
+        }
+        Ok(())
     }
 }
 
@@ -180,6 +237,8 @@ pub struct Args<'a, M: Memory> {
     pub alibi_batch_stride: usize,
     /// The same for `bias_scale`.
     pub bias_scale_batch_stride: usize,
+    /// Keys that rows see before their sequence's own.
+    pub prefixes: Option<Prefixes<'a, M>>,
 }
 
 impl<'a, M: Memory> Args<'a, M> {
@@ -223,6 +282,7 @@ impl<'a, M: Memory> Args<'a, M> {
             span_count: 0,
             alibi_batch_stride: 0,
             bias_scale_batch_stride: 0,
+            prefixes: None,
         }
     }
 
@@ -297,12 +357,7 @@ impl<'a, M: Memory> Args<'a, M> {
         raw.q_lengths = optional(&self.q_lengths, "q_lengths", batch)?;
         raw.kv_lengths = optional(&self.kv_lengths, "kv_lengths", batch)?;
         if let Some(table) = &self.page_table {
-            if table.pages().are_64() != problem.has(sys::SLUICE_PAGE_INDEX_64) {
-                let (is, wanted) = if table.pages().are_64() { ("i64", "i32") } else { ("i32", "i64") };
-                let message = format!("page_table holds {is}; the problem says {wanted}");
-                return Err(Error::invalid("page_table", message));
-            }
-            let table = table.checked(batch)?;
+            let table = table.put(problem, "page_table", "page_starts", batch)?;
             (raw.page_table, raw.page_table_stride, raw.page_starts) =
                 (table.pages, table.stride, table.starts);
         }
@@ -323,6 +378,9 @@ impl<'a, M: Memory> Args<'a, M> {
         raw.span_count = int_64("span_count", self.span_count)?;
         let ends = batch.saturating_mul(self.span_count).saturating_mul(2);
         raw.spans = optional(&self.spans, "spans", ends)?;
+        if let Some(prefixes) = &self.prefixes {
+            prefixes.put(problem, &mut raw)?;
+        }
         if p.mode == sys::SLUICE_MODE_PAGED {
             contents::check_pages(self, (p.page_size as usize).max(1))?;
         }
@@ -419,6 +477,16 @@ mod tests {
         args.causal = array(24, 3);
         args.spans = array(25, 12);
         (args.span_count, args.alibi_batch_stride, args.bias_scale_batch_stride) = (2, 4, 7);
+        let pages = PageNumbers::I64(array(28, 8).unwrap());
+        args.prefixes = Some(Prefixes {
+            count: 2,
+            len: 30,
+            q_starts: array(26, 3).unwrap(),
+            lengths: array(27, 2),
+            page_table: Some(PageTable::Block { pages, stride: 4 }),
+            k: Some(tensor::<E4m3Fnuz>(29, [2, 30, 2, 64])),
+            v: Some(tensor::<E4m3Fnuz>(30, [2, 30, 2, 32])),
+        });
         // No `..` here: a new field of the header must get a number here.
         let sys::sluice_args {
             struct_size,
@@ -459,6 +527,15 @@ mod tests {
             span_count,
             alibi_batch_stride,
             bias_scale_batch_stride,
+            prefix_count,
+            prefix_len,
+            prefix_q_starts,
+            prefix_lengths,
+            prefix_page_table,
+            prefix_page_table_stride,
+            prefix_page_starts,
+            prefix_k,
+            prefix_v,
         } = args.to_raw(&problem).unwrap();
         assert_eq!((struct_size as usize, flags), (std::mem::size_of::<sys::sluice_args>(), 0));
         assert_eq!((batch, q_len, kv_len, scale), (3, 5, 20, 0.5));
@@ -476,6 +553,10 @@ mod tests {
         assert_eq!((o_scale as usize, bias_scale as usize), (21, 22));
         assert_eq!([diagonals, causal, spans].map(|a| a as usize), [23, 24, 25]);
         assert_eq!((span_count, alibi_batch_stride, bias_scale_batch_stride), (2, 4, 7));
+        assert_eq!((prefix_count, prefix_len, prefix_page_table_stride), (2, 30, 4));
+        assert_eq!([prefix_q_starts, prefix_lengths, prefix_page_starts].map(|a| a as usize), [26, 27, 0]);
+        assert_eq!([prefix_page_table, prefix_k.data, prefix_v.data].map(|a| a as usize), [28, 29, 30]);
+        assert_eq!((prefix_k.stride, prefix_v.stride), ([3840, 128, 64, 1], [1920, 64, 32, 1]));
 
         let pages = PageNumbers::I64(array(9, 6).unwrap());
         args.page_table = Some(PageTable::Csr { pages, starts: array(17, 4).unwrap() });
@@ -483,7 +564,11 @@ mod tests {
         args.o = tensor_mut::<F16>(4, [1, 15, 4, 32]);
         args.lse = None;
         args.q_starts = array(18, 4);
+        let pages = PageNumbers::I64(array(28, 8).unwrap());
+        args.prefixes.as_mut().unwrap().page_table =
+            Some(PageTable::Csr { pages, starts: array(31, 3).unwrap() });
         let raw = args.to_raw(&problem).unwrap();
+        assert_eq!((raw.prefix_page_starts as usize, raw.prefix_page_table_stride), (31, 0));
         assert_eq!((raw.page_starts as usize, raw.page_table_stride, raw.q_starts as usize), (17, 0, 18));
     }
 

@@ -144,7 +144,8 @@ impl<'a, M: Memory> Append<'a, M> {
                 raw.batch = int("batch", *batch)?;
                 raw.starts = starts.checked("starts", batch.saturating_add(1))?;
                 raw.kv_lengths = kv_lengths.checked("kv_lengths", *batch)?;
-                let RawTable { pages, stride, starts } = page_table.checked(*batch)?;
+                let RawTable { pages, stride, starts } =
+                    page_table.checked("page_table", "page_starts", *batch)?;
                 (raw.page_table, raw.page_table_stride, raw.page_starts) = (pages, stride, starts);
                 raw.page_table_kind = match page_table {
                     PageTable::Block { .. } => sys::SLUICE_PAGE_TABLE_BLOCK,

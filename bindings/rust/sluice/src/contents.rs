@@ -13,17 +13,34 @@ pub(crate) fn check_pages<M: Memory>(args: &Args<M>, page_size: usize) -> Result
         (Some(lengths), Some(table)) => (lengths, table),
         _ => return Ok(()), // the library names the missing one
     };
-    let lengths = lengths.contents().unwrap_or(&[]);
-    for (b, length) in lengths.iter().enumerate().take(args.batch) {
+    check_lengths("page_table", table, lengths.contents().unwrap_or(&[]), args.batch, page_size)?;
+    match args.prefixes.as_ref().map(|prefixes| (prefixes, &prefixes.lengths, &prefixes.page_table)) {
+        Some((prefixes, Some(lengths), Some(table))) => {
+            let lengths = lengths.contents().unwrap_or(&[]);
+            check_lengths("prefix_page_table", table, lengths, prefixes.count, page_size)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a table that ends before the pages of `count` sequences or prefixes with these lengths do.
+fn check_lengths<M: Memory>(
+    field: &str,
+    table: &PageTable<M>,
+    lengths: &[i32],
+    count: usize,
+    page_size: usize,
+) -> Result<()> {
+    for (b, length) in lengths.iter().enumerate().take(count) {
         let needed = (usize::try_from(*length).unwrap_or(0) + page_size - 1) / page_size;
-        check_entries(table, b, needed)?;
+        check_entries(field, table, b, needed)?;
     }
     Ok(())
 }
 
 /// Refuses a table that ends before the first `needed` entries of sequence b do. The library checks the page numbers in
 /// them.
-fn check_entries<M: Memory>(table: &PageTable<M>, b: usize, needed: usize) -> Result<()> {
+fn check_entries<M: Memory>(field: &str, table: &PageTable<M>, b: usize, needed: usize) -> Result<()> {
     let first = match table {
         PageTable::Block { stride, .. } => b.saturating_mul(*stride),
         // The library refuses negative ones before it uses them.
@@ -37,8 +54,8 @@ fn check_entries<M: Memory>(table: &PageTable<M>, b: usize, needed: usize) -> Re
         PageNumbers::I64(numbers) => numbers.len(),
     };
     if needed > 0 && end > entries {
-        let message = format!("page_table has {entries} entries; this call needs {end}");
-        return Err(Error::invalid("page_table", message));
+        let message = format!("{field} has {entries} entries; this call needs {end}");
+        return Err(Error::invalid(field, message));
     }
     Ok(())
 }
@@ -70,7 +87,7 @@ pub(crate) fn check_append<M: Memory>(append: &Append<M>, tokens: usize, page_si
                 if rows.is_empty() || keys < rows.len() {
                     continue; // the library refuses it
                 }
-                check_entries(page_table, b, (keys - 1) / page_size + 1)?;
+                check_entries("page_table", page_table, b, (keys - 1) / page_size + 1)?;
                 match positions {
                     None => check_position(rotary, "kv_lengths", b, keys as i64 - 1)?,
                     Some(positions) => {

@@ -87,7 +87,7 @@ mod tensor;
 mod text;
 mod trace;
 
-pub use args::{reference, Args, PageNumbers, PageTable};
+pub use args::{reference, Args, PageNumbers, PageTable, Prefixes};
 pub use cache_ops::{reference_append, Append, AppendScale, Merge, Place, Rotary, RotaryStyle};
 pub use context::{Context, ContextBuilder, DeviceInfo, DeviceKind, KernelInfo, Support};
 pub use element::{Bf16, Dtype, E4m3Fn, E4m3Fnuz, E5m2, E5m2Fnuz, Element, Plain, F16};

@@ -197,6 +197,14 @@ impl ProblemBuilder {
         self.set(|raw| raw.max_q_tokens = rows.into())
     }
 
+    /// Groups of rows see up to this many prefixes of up to `keys` keys before their sequence's own keys; see
+    /// [`Prefixes`](crate::Prefixes). Needs [`max_q_tokens`](Self::max_q_tokens).
+    pub fn shared_prefix(self, prefixes: usize, keys: usize) -> Self {
+        self.flag(sys::SLUICE_SHARED_PREFIX)
+            .int("max_prefixes", prefixes, |raw, value| raw.max_prefixes = value)
+            .int("max_prefix_len", keys, |raw, value| raw.max_prefix_len = value)
+    }
+
     /// Keys after the row's own position are invisible.
     pub fn causal(self) -> Self {
         self.flag(sys::SLUICE_CAUSAL)
@@ -328,6 +336,7 @@ mod tests {
             .max_q_len(32)
             .max_kv_len(33)
             .max_q_tokens(34)
+            .shared_prefix(35, 36)
             .causal()
             .window_left(41)
             .window_right(42)
@@ -385,8 +394,10 @@ mod tests {
             workspace_ceiling_bytes,
             o_scale_kind,
             reserved,
+            max_prefixes,
+            max_prefix_len,
         } = problem.raw;
-        assert_eq!((struct_size as usize, flags), (std::mem::size_of::<sys::sluice_problem>(), 0x5bff));
+        assert_eq!((struct_size as usize, flags), (std::mem::size_of::<sys::sluice_problem>(), 0x5fff));
         assert_eq!((mode, page_table_kind, page_size, k_pack), (2, 2, 16, 24));
         assert_eq!((q_type, k_type, v_type, o_type), (1, 4, 7, 2));
         assert_eq!((q_heads, kv_heads, head_dim_qk, head_dim_v), (8, 2, 192, 136));
@@ -395,6 +406,7 @@ mod tests {
         assert_eq!((soft_cap, bias_type, q_scale_kind, k_scale_kind, v_scale_kind), (5.0, 3, 1, 2, 3));
         assert_eq!((lse_base, determinism, workspace_ceiling_bytes), (1, 1, 61));
         assert_eq!((o_scale_kind, reserved), (2, 0));
+        assert_eq!((max_prefixes, max_prefix_len), (35, 36));
     }
 
     #[test]
