@@ -573,7 +573,7 @@ SLUICE_API sluice_status sluice_preload(sluice_context *context, const sluice_pr
  */
 typedef struct sluice_tensor {
   void *data;        /**< Element [0][0][0][0]. */
-  int64_t stride[4]; /**< In elements, each >= 0; stride 0 repeats an input. */
+  int64_t stride[4]; /**< In elements, each >= 0 (sluice_merge has exceptions); 0 repeats an input. */
 } sluice_tensor;
 
 /**
@@ -864,6 +864,13 @@ SLUICE_API sluice_status sluice_append_init(sluice_append *append, size_t size) 
 SLUICE_API sluice_status sluice_kv_append(sluice_context *context, const sluice_append *append,
                                           const sluice_launch *launch, sluice_error *error) SLUICE_NOEXCEPT;
 
+/** Bits of sluice_merge::flags. An unknown bit is refused with SLUICE_NEWER_STRUCT. Since ABI 1.1. */
+enum sluice_merge_flag {
+  /** An LSE of +infinity in partial_lse also marks a part that does not count, as in FlashAttention's results
+     for rows without keys. */
+  SLUICE_MERGE_INFINITY_IS_EMPTY = 1 << 0
+};
+
 /**
  * Results of attention over parts of the keys, to be merged into one.
  *
@@ -874,19 +881,32 @@ SLUICE_API sluice_status sluice_kv_append(sluice_context *context, const sluice_
  *
  * A part whose LSE is -infinity does not count, even if its rows hold NaN; if no part counts, O = 0 and LSE =
  * -infinity, or the sink. A NaN in a row or LSE that counts stays in its row; an LSE of +infinity counts as
- * NaN. o may be the memory of one of the parts, and lse that of its LSEs, if they have the same types and
- * strides.
+ * NaN, or with SLUICE_MERGE_INFINITY_IS_EMPTY as -infinity. o may be the memory of one of the parts, and lse
+ * that of its LSEs, if they have the same types and strides.
+ *
+ * Parts may be in any order and place: part 1 may be before part 0 in memory, which makes stride[0] of
+ * partial and partial_lse negative, and with partial_list and partial_lse_list each part has pointers of its
+ * own.
+ *
+ * LSEs that are [sequence][head][token] in memory need sequence_tokens: token t = s * sequence_tokens + i has
+ * its LSEs at s * partial_lse_sequence_stride + i * stride[1] in partial_lse, and at s * lse_sequence_stride
+ * + i * stride[1] in lse. Other layouts, [token][head] and [head][token] among them, need only strides.
  *
  * Rules, each checked:
  * - partial and o: data is 16-byte aligned, stride[3] is 1, the other strides are multiples of 8 elements.
- *   partial_lse and lse: data is 4-byte aligned.
+ *   partial_lse and lse: data is 4-byte aligned. Pointers in the lists are aligned as data is.
+ * - Strides are not negative, except for stride[0] of partial and partial_lse.
  * - The elements of o, and of lse, do not overlap each other.
- * - o_type is partial_type, or any of the three if partial_type is F32; parts is at most 65536 and tokens *
- *   heads at most 2^31 - 1 (else SLUICE_UNSUPPORTED).
+ * - partial_list and partial_lse_list are both given or both NULL. With them, data and stride[0] of partial
+ *   and partial_lse are zero.
+ * - sequence_tokens is not negative and divides tokens. The sequence strides are not negative, and 0 without
+ *   sequence_tokens; lse_sequence_stride is 0 where lse.data is NULL.
+ * - o_type is partial_type, or any of the three if partial_type is F32; parts is at most 65536, and at most
+ *   16 with partial_list; tokens * heads is at most 2^31 - 1 (else SLUICE_UNSUPPORTED).
  */
 typedef struct sluice_merge {
   uint32_t struct_size;      /**< sizeof(sluice_merge). */
-  uint32_t flags;            /**< Must be 0. */
+  uint32_t flags;            /**< sluice_merge_flag bits. */
   uint32_t partial_type;     /**< sluice_dtype: F32, F16 or BF16; required. */
   uint32_t o_type;           /**< F16 or BF16, or F32; required. */
   int32_t parts;             /**< At least 1. */
@@ -900,6 +920,14 @@ typedef struct sluice_merge {
   sluice_tensor o;           /**< stride[0] is 0. */
   sluice_tensor lse;         /**< stride[0] is 0; all zero if LSE is not wanted. */
   const float *sink_logits;  /**< [heads], to base e, nullable: counted once. */
+  /** Host array [parts] of device pointers, which the call copies; nullable. Part p is at partial_list[p]
+     instead of partial.data + p * partial.stride[0]. From here on: since ABI 1.1. */
+  const void *const *partial_list;
+  const void *const *partial_lse_list; /**< The same for partial_lse. */
+  int64_t partial_lse_sequence_stride; /**< Elements from a sequence's first token to the next one's. */
+  int64_t lse_sequence_stride;         /**< The same for lse. */
+  int32_t sequence_tokens;             /**< Tokens of each sequence; 0: all are of one. */
+  uint32_t reserved2;                  /**< Must be 0. */
 } sluice_merge;
 
 /**

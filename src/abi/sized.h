@@ -41,7 +41,7 @@ SLUICE_PUBLISHED(sluice_plan_info, 360);
 SLUICE_PUBLISHED(sluice_args, 224, 400, 424);
 SLUICE_PUBLISHED(sluice_launch, 48);
 SLUICE_PUBLISHED(sluice_append, 312, 320);
-SLUICE_PUBLISHED(sluice_merge, 208);
+SLUICE_PUBLISHED(sluice_merge, 208, 248);
 
 /// Larger than any version will be: a larger struct_size was never set.
 inline constexpr uint32_t struct_bytes_limit = 65536;

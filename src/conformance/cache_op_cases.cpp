@@ -59,7 +59,8 @@ std::string make_name(const AppendCase &c) {
 }
 
 std::string make_name(const MergeCase &c) {
-  constexpr std::array weights = {"", "_some", "_far", "_notfinite"};
+  constexpr std::array weights = {"", "_some", "_far", "_notfinite", "_infinite"};
+  constexpr std::array places = {"", "_backwards", "_listed"};
   std::string name = format("merge_%s_%s_n%d_t%d_h%d_d%d", name_of(c.partial), name_of(c.o), c.parts,
                             c.tokens, c.heads, c.head_size);
   name += weights[size_t(c.weights)];
@@ -68,6 +69,8 @@ std::string make_name(const MergeCase &c) {
   if (!c.lse) name += "_nolse";
   if (c.apart) name += "_apart";
   if (c.in_place) name += "_inplace";
+  name += places[size_t(c.places)];
+  if (c.sequences != 0) name += format("_s%d", c.sequences);
   return name;
 }
 
@@ -204,6 +207,40 @@ std::vector<MergeCase> merge_cases_of(const Types &types) {
         c.parts = 7;
         c.apart = apart;
         c.in_place = true;
+      });
+  // Empty parts as FlashAttention marks them: at once with one part in each lane, and step by step.
+  for (const int parts : {2, 5, 16, 40})
+    for (const bool apart : {false, true})
+      with([&](MergeCase &c) {
+        c.parts = parts;
+        c.weights = Weights::infinite;
+        c.apart = apart;
+        c.sink_logits = parts == 5;
+        c.lse_base_2 = parts == 16;
+      });
+  // Parts in any place, with one and with several in a lane: the widest rows have one lane for all parts.
+  for (const PartPlaces places : {PartPlaces::backwards, PartPlaces::listed})
+    for (const int parts : {3, 8, 16})
+      for (const int size : {64, 1032})
+        with([&](MergeCase &c) {
+          c.parts = parts;
+          c.head_size = size;
+          c.places = places;
+          c.apart = parts != 8;
+          c.weights = size == 64 ? Weights::infinite : Weights::some;
+          c.in_place = parts == 8 && types.from == types.to;
+        });
+  // LSEs of several sequences.
+  for (const int sequences : {1, 2, 6})
+    for (const PartPlaces places : {PartPlaces::in_order, PartPlaces::listed})
+      with([&](MergeCase &c) {
+        c.parts = 6;
+        c.tokens = 12;
+        c.sequences = sequences;
+        c.places = places;
+        c.apart = places == PartPlaces::in_order;
+        c.in_place = sequences == 2 && types.from == types.to;
+        c.weights = Weights::some;
       });
   return cases;
 }

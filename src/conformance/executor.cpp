@@ -107,8 +107,9 @@ public:
         [&](const std::vector<void *> &bases) { return make_call(c, inputs, memory, bases); });
   }
   std::string merge(const MergeCase &c, MergeMemory &memory) override {
+    PartLists lists;
     return run_cache_op(c, memory.buffers, "sluice_merge_states", sluice_merge_states,
-                        [&](const std::vector<void *> &bases) { return make_call(c, memory, bases); });
+                        [&](const std::vector<void *> &bases) { return make_call(c, memory, bases, lists); });
   }
 
   std::vector<std::string> unused_kernels() const override {

@@ -24,7 +24,11 @@ inline constexpr uint32_t merge_most_parts_at_once = merge_parts_of_lane << merg
 /// has user SGPRs for, besides the address of all of them.
 inline constexpr uint32_t merge_preloaded_bytes = 56;
 
-/// Assumptions that a merge may make.
+/// The most parts that may each be at an address of their own.
+inline constexpr uint32_t merge_most_listed_parts = 16;
+
+/// Assumptions that a merge may make, and what it has to do besides. Without a bit of the first two lines it
+/// goes step by step.
 enum MergeMode : uint32_t {
   /// The parts and their LSEs have no gaps, no row has more chunks than lanes for them, and no lane more than
   /// one part, or more than it has in flight. So few parts can be read before it is known which of them
@@ -33,6 +37,15 @@ enum MergeMode : uint32_t {
   merge_several_at_once = 2,
   /// Neither o nor lse has gaps, and every row is merged.
   merge_to_plain_rows = 4,
+  /// With one of the bits after these two: in code of its own, so that no other merge gets slower.
+  merge_specially_at_once = 8,
+  merge_specially = 16,
+  /// A part whose LSE is +infinity does not count either.
+  merge_infinity_is_empty = 32,
+  /// Parts are at the distances of the kernarg table instead of strides; not at once.
+  merge_listed_parts = 64,
+  /// partial_lse_sequence_skip is not 0; not at once.
+  merge_lse_sequences = 128,
 };
 
 /// The source of a row's page number.
@@ -127,10 +140,30 @@ enum class PageSource : uint32_t { slots = 0, block_table = 1, csr_table = 2 };
 //                          most_tokens, and never more than these; all of them are merged
 // max_tokens               ... but a sequence with more tokens than this is skipped
 // q_rows                   of o and lse, with q_starts; INT32_MAX if that is unknown
+// partial_lse_sequence_skip  from where a sequence's first token would be if all tokens were of one sequence,
+//                          times the sequence's number
+// partial_distance_<p>, partial_lse_distance_<p>  of merge_listed_parts: elements from part 0 to part p
 //
-// sluice_merge has one sequence.
+// Without sequence_tokens, sluice_merge has one sequence.
 //
 // Grid, in workgroups: x = rows, y = rows beyond the largest x.
+#define SLUICE_MERGE_DISTANCES(FIELD, distance)                                                              \
+  FIELD(int64_t, i64, distance##0)                                                                           \
+  FIELD(int64_t, i64, distance##1)                                                                           \
+  FIELD(int64_t, i64, distance##2)                                                                           \
+  FIELD(int64_t, i64, distance##3)                                                                           \
+  FIELD(int64_t, i64, distance##4)                                                                           \
+  FIELD(int64_t, i64, distance##5)                                                                           \
+  FIELD(int64_t, i64, distance##6)                                                                           \
+  FIELD(int64_t, i64, distance##7)                                                                           \
+  FIELD(int64_t, i64, distance##8)                                                                           \
+  FIELD(int64_t, i64, distance##9)                                                                           \
+  FIELD(int64_t, i64, distance##10)                                                                          \
+  FIELD(int64_t, i64, distance##11)                                                                          \
+  FIELD(int64_t, i64, distance##12)                                                                          \
+  FIELD(int64_t, i64, distance##13)                                                                          \
+  FIELD(int64_t, i64, distance##14)                                                                          \
+  FIELD(int64_t, i64, distance##15)
 #define SLUICE_MERGE_KERNARGS(FIELD)                                                                         \
   FIELD(uint64_t, pointer, partial)                                                                          \
   FIELD(uint64_t, pointer, partial_lse)                                                                      \
@@ -168,7 +201,10 @@ enum class PageSource : uint32_t { slots = 0, block_table = 1, csr_table = 2 };
   FIELD(uint32_t, i32, tokens_shift)                                                                         \
   FIELD(uint32_t, i32, most_tokens)                                                                          \
   FIELD(uint32_t, i32, max_tokens)                                                                           \
-  FIELD(int32_t, i32, q_rows)
+  FIELD(int32_t, i32, q_rows)                                                                                \
+  FIELD(int64_t, i64, partial_lse_sequence_skip)                                                             \
+  SLUICE_MERGE_DISTANCES(FIELD, partial_distance_)                                                           \
+  SLUICE_MERGE_DISTANCES(FIELD, partial_lse_distance_)
 
 #define SLUICE_FIELD(type, kind, name) type name;
 struct AppendKernargs {
@@ -179,6 +215,9 @@ struct MergeKernargs {
 };
 #undef SLUICE_FIELD
 
+/// The arguments after these are of merge_specially.
+inline constexpr uint32_t merge_usual_bytes = offsetof(MergeKernargs, partial_lse_sequence_skip);
+
 #define SLUICE_FIELD(type, kind, name) KernargField{#name, KernargKind::kind, offsetof(AppendKernargs, name)},
 inline constexpr std::array append_kernarg_fields = {SLUICE_APPEND_KERNARGS(SLUICE_FIELD)};
 #undef SLUICE_FIELD
@@ -188,6 +227,11 @@ inline constexpr std::array merge_kernarg_fields = {SLUICE_MERGE_KERNARGS(SLUICE
 
 static_assert(kernargs_are_packed(append_kernarg_fields, sizeof(AppendKernargs)));
 static_assert(kernargs_are_packed(merge_kernarg_fields, sizeof(MergeKernargs)));
+// Distances of all parts follow one another.
+static_assert(offsetof(MergeKernargs, partial_lse_distance_0) - offsetof(MergeKernargs, partial_distance_0) ==
+              merge_most_listed_parts * sizeof(int64_t));
+static_assert(sizeof(MergeKernargs) - offsetof(MergeKernargs, partial_lse_distance_0) ==
+              merge_most_listed_parts * sizeof(int64_t));
 // The first that is not needed at once.
 static_assert(offsetof(MergeKernargs, sink_logits) == merge_preloaded_bytes);
 

@@ -10,7 +10,9 @@
 #include "support/failure.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <cstring>
 #include <limits>
 #include <numbers>
 
@@ -131,6 +133,25 @@ void run(Context &context, const CacheOpKernel &kernel, const Grid &grid, Kernar
     out.side##scale_stride = (factor_kind) == SLUICE_SCALE_PER_HEAD ? 1 : 0;                                 \
   } while (false)
 
+/// Where the parts of a merge are, in elements from the first one.
+struct PartPlaces {
+  uint64_t first;
+  int64_t stride;         // if has_stride
+  bool has_stride = true; // also for a list of parts that are equally far from one another
+  std::array<int64_t, package::merge_most_listed_parts> distances = {};
+
+  PartPlaces(const sluice_tensor &parts, const void *const *list, uint32_t count, uint32_t element_bytes)
+      : first(address_of(parts.data)), stride(parts.stride[0]) {
+    if (list == nullptr) return;
+    first = address_of(list[0]);
+    for (uint32_t part = 1; part < count; ++part) {
+      distances[part] = int64_t(address_of(list[part]) - first) / element_bytes;
+      has_stride = has_stride && distances[part] - distances[part - 1] == distances[1];
+    }
+    stride = distances[1];
+  }
+};
+
 struct MergeExtents {
   uint32_t parts, batch, tokens, most_tokens, max_tokens, heads, head_dim;
 };
@@ -184,7 +205,8 @@ bool is_at_once(const MergeExtents &extents, const LaneDivision &division, uint3
                         out.partial_lse_token_stride == lses.token &&
                         out.partial_lse_part_stride == lses.tokens;
   const uint64_t bytes = uint64_t{extents.parts} * out.rows * extents.head_dim * element_bytes;
-  return is_dense && double(bytes) <= merge_at_once_bytes &&
+  constexpr uint32_t other_places = package::merge_listed_parts | package::merge_lse_sequences;
+  return is_dense && (out.mode & other_places) == 0 && double(bytes) <= merge_at_once_bytes &&
          extents.parts <= package::merge_parts_of_lane << division.slots_log2 &&
          out.row_chunks <= 1u << division.lanes_log2;
 }
@@ -222,9 +244,12 @@ Grid fill_merge(const MergeExtents &extents, const Call &call, uint32_t element_
   const LaneDivision division = divide_lanes(extents.parts, out.row_chunks);
   out.lane_division =
       division.lanes_log2 | division.slots_log2 << 8 | division.slot_place << 16 | division.groups_log2 << 24;
-  if (is_at_once(extents, division, element_bytes, out))
-    out.mode |=
-        extents.parts <= 1u << division.slots_log2 ? package::merge_at_once : package::merge_several_at_once;
+  const bool is_one_each = extents.parts <= 1u << division.slots_log2,
+             at_once = is_at_once(extents, division, element_bytes, out);
+  if (out.mode != 0)
+    out.mode |= at_once && is_one_each ? package::merge_specially_at_once : package::merge_specially;
+  else if (at_once)
+    out.mode |= is_one_each ? package::merge_at_once : package::merge_several_at_once;
   const bool has_all_rows = out.q_starts == 0 && out.q_lengths == 0;
   if (has_all_rows && is_plain(call.o, extents, extents.head_dim) && is_plain(call.lse, extents, 1))
     out.mode |= package::merge_to_plain_rows;
@@ -290,23 +315,41 @@ void merge(Context &context, const sluice_merge &call, const sluice_launch &laun
   const CacheOpKernel &kernel =
       find(context, CacheOperation::merge_states, "o_type", call.partial_type, call.o_type);
   package::MergeKernargs out = {};
-  out.partial = address_of(call.partial.data);
-  out.partial_lse = address_of(call.partial_lse.data);
-  out.partial_part_stride = call.partial.stride[0];
+  const uint32_t parts = uint32_t(call.parts), element_bytes = call.partial_type == SLUICE_F32 ? 4 : 2;
+  const PartPlaces rows(call.partial, call.partial_list, parts, element_bytes),
+      lses(call.partial_lse, call.partial_lse_list, parts, sizeof(float));
+  out.partial = rows.first;
+  out.partial_lse = lses.first;
+  out.partial_part_stride = rows.stride;
   out.partial_token_stride = call.partial.stride[1];
   out.partial_head_stride = call.partial.stride[2];
-  out.partial_lse_part_stride = call.partial_lse.stride[0];
+  out.partial_lse_part_stride = lses.stride;
   out.partial_lse_token_stride = call.partial_lse.stride[1];
   out.partial_lse_head_stride = call.partial_lse.stride[2];
-  const uint32_t tokens = uint32_t(call.tokens);
-  const MergeExtents extents = {.parts = uint32_t(call.parts),
-                                .batch = 1,
+  if (!rows.has_stride || !lses.has_stride) {
+    out.mode |= package::merge_listed_parts;
+    std::memcpy(&out.partial_distance_0, rows.distances.data(), sizeof rows.distances);
+    std::memcpy(&out.partial_lse_distance_0, lses.distances.data(), sizeof lses.distances);
+  }
+  if (call.flags & SLUICE_MERGE_INFINITY_IS_EMPTY) out.mode |= package::merge_infinity_is_empty;
+  const uint32_t tokens = uint32_t(call.sequence_tokens != 0 ? call.sequence_tokens : call.tokens);
+  const MergeExtents extents = {.parts = parts,
+                                .batch = uint32_t(call.tokens) / tokens,
                                 .tokens = tokens,
                                 .most_tokens = tokens,
                                 .max_tokens = tokens,
                                 .heads = uint32_t(call.heads),
                                 .head_dim = uint32_t(call.head_dim_v)};
-  const Grid grid = fill_merge(extents, call, call.partial_type == SLUICE_F32 ? sizeof(float) : 2, out);
+  sluice_merge placed = call;
+  if (extents.batch > 1) {
+    placed.o.stride[0] = tokens * call.o.stride[1];
+    placed.lse.stride[0] = call.lse_sequence_stride;
+    // Unsigned: two sequences may be as far from each other as addresses reach.
+    out.partial_lse_sequence_skip =
+        int64_t(uint64_t(call.partial_lse_sequence_stride) - tokens * uint64_t(call.partial_lse.stride[1]));
+    if (out.partial_lse_sequence_skip != 0) out.mode |= package::merge_lse_sequences;
+  }
+  const Grid grid = fill_merge(extents, placed, element_bytes, out);
   run(context, kernel, grid, out, launch);
 }
 

@@ -37,7 +37,7 @@ void write_perfect(const MergeCase &c, const MergeExpected &expected, MergeMemor
       for (int e = 0; e < c.head_size; ++e)
         store(memory.buffers[size_t(memory.o.buffer)], c.o, memory.o.at(0, t, h, e), expected.o[i++]);
       if (c.lse)
-        store(memory.buffers[size_t(memory.lse.buffer)], Element::f32, memory.lse.at(0, t, h, 0),
+        store(memory.buffers[size_t(memory.lse.buffer)], Element::f32, memory.lse.at(0, t, h),
               expected.lse[row]);
     }
 }
@@ -204,6 +204,28 @@ const std::vector<MergeMutant> &merge_mutants() {
          const size_t rows = size_t(c.tokens) * size_t(c.heads), row = 5;
          for (size_t part = 0; c.weights == Weights::some && part < size_t(c.parts); ++part)
            in.lse[part * rows + row] = std::nan("");
+       }},
+      {"an LSE of +infinity is NaN",
+       [](MergeCase &, MergeInputs &in) {
+         for (double &lse : in.lse)
+           if (lse == infinity) lse = std::nan("");
+       }},
+      {"parts from the second on are backwards",
+       [](MergeCase &c, MergeInputs &in) {
+         if (c.places != PartPlaces::listed) return;
+         const size_t rows = size_t(c.tokens) * size_t(c.heads);
+         for (size_t part = 1; part < size_t(c.parts) - part; ++part)
+           std::swap_ranges(in.lse.begin() + int64_t(part * rows),
+                            in.lse.begin() + int64_t((part + 1) * rows),
+                            in.lse.begin() + int64_t((size_t(c.parts) - part) * rows));
+       }},
+      {"LSEs of the first sequence",
+       [](MergeCase &c, MergeInputs &in) {
+         if (c.sequences < 2) return;
+         const size_t of_sequence = size_t(c.tokens / c.sequences * c.heads),
+                      rows = size_t(c.tokens * c.heads);
+         for (size_t i = 0; i < in.lse.size(); ++i)
+           in.lse[i] = in.lse[i / rows * rows + i % of_sequence];
        }},
       {"the next row's LSE",
        [](MergeCase &, MergeInputs &in) { std::ranges::rotate(in.lse, in.lse.begin() + 1); }},
