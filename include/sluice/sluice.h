@@ -19,9 +19,9 @@
  * - Strides count elements, never bytes.
  * - The caller owns the memory that pointers point to; the library keeps no pointer after a call returns
  *   unless the function says so.
- * - Contexts and plans are immutable once made (except for sluice_set_trace) and may be shared by any number
- *   of threads. The caller must not destroy an object while another thread uses it. Any thread may destroy
- *   it, and different threads may destroy a context and its plans at the same time.
+ * - Contexts and plans are immutable once made (except for sluice_set_trace and sluice_set_ranges) and may be
+ *   shared by any number of threads. The caller must not destroy an object while another thread uses it. Any
+ *   thread may destroy it, and different threads may destroy a context and its plans at the same time.
  * - A forked process cannot use a device that its parent had used. `docs/concepts/ownership.md` has the rules
  *   for fork, and for unloading the library with dlclose.
  *
@@ -1008,6 +1008,49 @@ typedef void (*sluice_trace_fn)(const sluice_trace_record *record, void *user);
  */
 SLUICE_API sluice_status sluice_set_trace(sluice_context *context, sluice_trace_fn trace, void *user,
                                           sluice_error *error) SLUICE_NOEXCEPT;
+
+/**
+ * Encloses every sluice_run, sluice_kv_append and sluice_merge_states of a context in a range of roctx, which
+ * profilers show (enabled = 1), or no longer (0, the initial state). A range begins before the call's first
+ * work in HIP and ends with the call, also if that fails. Its text is the kernel's name and the problem in
+ * short: "attn_fwd_f16_d128_q16_kv16_w4_decode b64 q1 kv4096 h32/8 paged causal". Since ABI 1.1.
+ *
+ * The functions roctxRangePushA and roctxRangePop are those of the process; else those of
+ * librocprofiler-sdk-roctx.so.1 or libroctx64.so.4, the first that the system finds. A program that runs with
+ * more rights than its user (AT_SECURE) uses only its own. Without ranges, a call has the cost of one test.
+ *
+ * Threads: must not be called while another thread uses the context or one of its plans.
+ * @return SLUICE_OK; SLUICE_INVALID_ARGUMENT; SLUICE_UNSUPPORTED if there are no such functions: the message
+ *         names the places
+ */
+SLUICE_API sluice_status sluice_set_ranges(sluice_context *context, uint32_t enabled,
+                                           sluice_error *error) SLUICE_NOEXCEPT;
+
+/** What the calls of sluice_run with a plan have done since the plan was made. Since ABI 1.1. */
+typedef struct sluice_counters {
+  uint32_t struct_size;    /**< sizeof(sluice_counters). */
+  uint32_t reserved;       /**< 0. */
+  uint64_t runs;           /**< Calls that returned SLUICE_OK. A captured run counts once, when captured. */
+  uint64_t refused;        /**< Calls that returned anything else, a failure of HIP included. */
+  uint64_t launches;       /**< Attention kernels that were enqueued: the sum of the next two. */
+  uint64_t main_launches;  /**< ... of the kernel that sluice_plan_info names. */
+  uint64_t other_launches; /**< ... of the kernel for short sequences that a plan may have beside it. */
+  uint64_t merge_launches; /**< Merges of split keys that were enqueued. */
+} sluice_counters;
+
+/**
+ * Zeroes the struct and sets struct_size.
+ * @return SLUICE_INVALID_ARGUMENT if counters is NULL or size too small.
+ */
+SLUICE_API sluice_status sluice_counters_init(sluice_counters *counters, size_t size) SLUICE_NOEXCEPT;
+
+/**
+ * Fills `counters`. Threads: any, also while others run the plan; every counter only grows, and is exact when
+ * no run is in progress.
+ * @return SLUICE_OK; SLUICE_INVALID_ARGUMENT
+ */
+SLUICE_API sluice_status sluice_plan_counters(const sluice_plan *plan, sluice_counters *counters,
+                                              sluice_error *error) SLUICE_NOEXCEPT;
 
 #ifdef __cplusplus
 }

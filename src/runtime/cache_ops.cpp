@@ -5,6 +5,7 @@
 #include "runtime/cost.h"
 #include "runtime/dtype.h"
 #include "runtime/launch.h"
+#include "runtime/ranges.h"
 #include "support/checked.h"
 #include "support/divisor.h"
 #include "support/failure.h"
@@ -95,9 +96,9 @@ const CacheOpKernel &find(const Context &context, CacheOperation operation, std:
 
 template <typename Kernargs>
 void trace_and_enqueue(const Context &context, const CacheOpKernel &kernel, void *function, const Grid &grid,
-                       Kernargs &kernargs, const sluice_launch &launch) {
+                       Kernargs &kernargs, void *stream) {
   trace(context, kernel, grid);
-  enqueue(*context.device().hip, {function, grid, cache_op_threads, &kernargs, sizeof kernargs}, launch);
+  enqueue(*context.device().hip, {function, grid, cache_op_threads, &kernargs, sizeof kernargs}, stream);
 }
 
 template <typename Kernargs>
@@ -105,7 +106,8 @@ void run(Context &context, const CacheOpKernel &kernel, const Grid &grid, Kernar
          const sluice_launch &launch) {
   void *const function = function_of(context, kernel, launch);
   wait_for_dependencies(*context.device().hip, launch);
-  trace_and_enqueue(context, kernel, function, grid, kernargs, launch);
+  trace_and_enqueue(context, kernel, function, grid, kernargs, launch.stream);
+  signal(*context.device().hip, launch);
 }
 
 /// The kernarg table has K and V as k_... and v_..., with the same meaning.
@@ -307,6 +309,10 @@ void append(Context &context, const sluice_append &call, const sluice_launch &la
   grid[0] = row_groups(context, out.tokens, tokens_per_group, grid[1] * grid[2]);
   out.token_step = grid[0] * tokens_per_group;
   out.chunk_step = grid[1] * lanes;
+  const Range range(context, [&](RangeText &text) {
+    text << kernel.name << " t" << call.tokens << " h" << call.kv_heads << " d" << call.head_dim_qk << "/"
+         << call.head_dim_v << (call.slots != nullptr ? " slots" : " table");
+  });
   run(context, kernel, grid, out, launch);
 }
 #undef SLUICE_FILL_SIDE
@@ -350,11 +356,14 @@ void merge(Context &context, const sluice_merge &call, const sluice_launch &laun
     if (out.partial_lse_sequence_skip != 0) out.mode |= package::merge_lse_sequences;
   }
   const Grid grid = fill_merge(extents, placed, element_bytes, out);
+  const Range range(context, [&](RangeText &text) {
+    text << kernel.name << " n" << call.parts << " t" << call.tokens << " h" << call.heads << " d"
+         << call.head_dim_v;
+  });
   run(context, kernel, grid, out, launch);
 }
 
-void merge_parts(const Context &context, const CacheOpKernel &kernel, const PartsMerge &call,
-                 const sluice_launch &launch) {
+void merge_parts(const Context &context, const CacheOpKernel &kernel, const PartsMerge &call, void *stream) {
   package::MergeKernargs out = {};
   const uint32_t heads = uint32_t(call.heads),
                  tokens = uint32_t(call.batch) * uint32_t(call.rows_per_sequence);
@@ -378,7 +387,7 @@ void merge_parts(const Context &context, const CacheOpKernel &kernel, const Part
                                 .head_dim = uint32_t(call.head_dim_v)};
   const Grid grid = fill_merge(extents, call, sizeof(float), out);
   void *const function = kernel.function.load(std::memory_order_acquire);
-  trace_and_enqueue(context, kernel, function, grid, out, launch);
+  trace_and_enqueue(context, kernel, function, grid, out, stream);
 }
 
 } // namespace sluice::runtime

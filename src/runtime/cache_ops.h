@@ -34,10 +34,8 @@ struct PartsMerge {
   int32_t max_rows = 0; // skips sequences with more rows: another kernel has computed them
 };
 
-/// Merges parts on launch.stream, after the kernels that write them, and signals launch.signal_event. The
-/// kernel, which merges from F32, must be loaded. Does not wait for the launch's dependencies, allocates
-/// nothing and takes no lock. Throws support::Failure (hip).
-void merge_parts(const Context &context, const CacheOpKernel &kernel, const PartsMerge &call,
-                 const sluice_launch &launch);
+/// Merges parts on the stream, after the kernels that write them. The kernel, which merges from F32, must be
+/// loaded. Allocates nothing and takes no lock. Throws support::Failure (hip).
+void merge_parts(const Context &context, const CacheOpKernel &kernel, const PartsMerge &call, void *stream);
 
 } // namespace sluice::runtime

@@ -6,6 +6,7 @@
 #include "runtime/attention_arguments.h"
 #include "runtime/cache_ops.h"
 #include "runtime/dtype.h"
+#include "runtime/ranges.h"
 #include "support/failure.h"
 #include "support/log.h"
 
@@ -17,8 +18,28 @@ namespace sluice::runtime {
 using support::LogLevel;
 using support::text;
 
+namespace {
+
+/// The part of a problem that a profile should show beside a kernel's name and the lengths.
+std::string describe(const sluice_problem &problem) {
+  std::string out = text(" h", problem.q_heads, "/", problem.kv_heads);
+  if (problem.mode != SLUICE_MODE_DENSE) out += problem.mode == SLUICE_MODE_PAGED ? " paged" : " ragged";
+  if (problem.flags & SLUICE_CAUSAL) out += " causal";
+  if (problem.flags & (SLUICE_HAS_WINDOW_LEFT | SLUICE_HAS_WINDOW_RIGHT)) out += " window";
+  if (problem.flags & SLUICE_BOOL_MASK) out += " mask";
+  if (problem.bias_type != 0) out += " bias";
+  return out;
+}
+
+void increase(std::atomic<uint64_t> &counter) {
+  counter.fetch_add(1, std::memory_order_relaxed);
+}
+
+} // namespace
+
 Plan::Plan(std::shared_ptr<Context> context, const sluice_problem &problem)
-    : shared(std::move(context)), wanted(problem), choice(choose_kernel(*shared, problem)) {
+    : shared(std::move(context)), wanted(problem), choice(choose_kernel(*shared, problem)),
+      range_end(describe(problem)) {
   many = prepare(choice.many);
   few = prepare(choice.few);
   if (choice.few != nullptr) {
@@ -74,18 +95,19 @@ void Plan::trace(uint32_t event, const Prepared &prepared, const Grid &grid) con
 }
 
 void Plan::enqueue(const Prepared &prepared, const sluice_args &args, package::AttentionKernargs &kernargs,
-                   const sluice_launch &launch) const {
+                   void *stream) const {
   Grid groups = grid(prepared, args.batch, args.q_len);
   package::use_rounds(*prepared.entry, shared->device().compute_units, kernargs, groups);
   trace(SLUICE_TRACE_RUN, prepared, groups);
   runtime::enqueue(*shared->device().hip,
-                   {prepared.function, groups, prepared.entry->threads, &kernargs, sizeof kernargs}, launch);
+                   {prepared.function, groups, prepared.entry->threads, &kernargs, sizeof kernargs}, stream);
+  increase(&prepared == &main() ? counts.main_launches : counts.other_launches);
 }
 
 void Plan::run_few(const sluice_args &args, const sluice_launch &launch) const {
   package::AttentionKernargs kernargs = few.arguments;
   fill_call(kernargs, wanted, args);
-  if (!choice.merges) return enqueue(few, args, kernargs, launch);
+  if (!choice.merges) return enqueue(few, args, kernargs, launch.stream);
 
   const int32_t rows = std::min(args.q_len, choice.few_rows);
   const SplitLayout splits = split_layout(wanted, choice.splits, args.batch, rows);
@@ -100,9 +122,7 @@ void Plan::run_few(const sluice_args &args, const sluice_launch &launch) const {
   kernargs.lse_token_stride = splits.lse_token_stride;
   kernargs.lse_head_stride = 1;
   kernargs.lse_split_stride = splits.lse_split_stride;
-  sluice_launch unsignalled = launch;
-  unsignalled.signal_event = nullptr;
-  enqueue(few, args, kernargs, unsignalled);
+  enqueue(few, args, kernargs, launch.stream);
 
   PartsMerge merge;
   merge.partial = workspace;
@@ -121,23 +141,44 @@ void Plan::run_few(const sluice_args &args, const sluice_launch &launch) const {
   merge.heads = wanted.q_heads;
   merge.head_dim_v = wanted.head_dim_v;
   merge.max_rows = choice.few_rows;
-  merge_parts(*shared, *choice.merging, merge, launch);
+  merge_parts(*shared, *choice.merging, merge, launch.stream);
+  increase(counts.merge_launches);
 }
 
 void Plan::run(const sluice_args &args, const sluice_launch &launch) const {
-  wait_for_dependencies(*shared->device().hip, launch);
   // Without starts and lengths on the device every sequence has q_len rows, and one kernel computes them all.
   const bool mixed = args.q_starts != nullptr || args.q_lengths != nullptr;
   const bool has_many = args.q_len > choice.few_rows;
   const bool has_few = few.entry != nullptr && (mixed || !has_many);
+  const Range range(*shared, [&](RangeText &text) {
+    text << (has_many ? many : few).name;
+    if (has_many && has_few) text << " + " << few.name;
+    text << " b" << args.batch << " q" << args.q_len << " kv" << args.kv_len << range_end;
+  });
+  wait_for_dependencies(*shared->device().hip, launch);
   if (has_many) {
     package::AttentionKernargs kernargs = many.arguments;
     fill_call(kernargs, wanted, args);
-    sluice_launch first = launch;
-    if (has_few) first.signal_event = nullptr;
-    enqueue(many, args, kernargs, first);
+    enqueue(many, args, kernargs, launch.stream);
   }
   if (has_few) run_few(args, launch);
+  signal(*shared->device().hip, launch);
+}
+
+void Plan::count_run(sluice_status status) const {
+  increase(status == SLUICE_OK ? counts.runs : counts.refused);
+}
+
+sluice_counters Plan::counters() const {
+  const auto read = [](const Counter &counter) { return counter.load(std::memory_order_relaxed); };
+  sluice_counters out = {};
+  out.runs = read(counts.runs);
+  out.refused = read(counts.refused);
+  out.main_launches = read(counts.main_launches);
+  out.other_launches = read(counts.other_launches);
+  out.launches = out.main_launches + out.other_launches;
+  out.merge_launches = read(counts.merge_launches);
+  return out;
 }
 
 } // namespace sluice::runtime
