@@ -482,7 +482,7 @@ typedef struct sluice_kernel_info {
   uint32_t lds_bytes;     /**< LDS per workgroup. */
   uint32_t kernarg_bytes; /**< Size of the kernel's argument block. */
   char name[96];       /**< E.g. "attn_fwd_f16_d128_q256_kv64_w8": operation, type, head dim, tiles, waves. */
-  char operation[32];  /**< "attention_forward", "kv_append" or "merge_states". */
+  char operation[32];  /**< "attention_forward", "kv_append", "merge_states" or "kv_copy". */
   char features[128];  /**< Features of the kernel, separated by commas: "causal,lse". */
   char p_rounding[16]; /**< How P is rounded to the type of Q: "centred_cut" (to F16 and BF16, by at most 0.70
                           of its last place, see sluice_problem) or "nearest_even"; else "". */
@@ -941,6 +941,130 @@ SLUICE_API sluice_status sluice_merge_states(sluice_context *context, const slui
                                              const sluice_launch *launch,
                                              sluice_error *error) SLUICE_NOEXCEPT;
 
+/**
+ * Pages of K and V caches, to be copied to other pages, or to other caches. Since ABI 1.1.
+ *
+ *     k_source, k_target [page][row][kv_heads][head_dim_qk]     v_source, v_target
+ * [page][row][kv_heads][head_dim_v]
+ *
+ * All rows of page pairs[i][0] of the source go to page pairs[i][1] of the target; without pairs, page n goes
+ * to page n. A pair with a number that is negative, or not below page_count, is skipped. Source and target
+ * may be the same memory: to fork a sequence, or before a write to a page that several share. A page that is
+ * written twice, or that is also read, then holds rows of before or after. Without page_count, numbers that
+ * are too large lead to accesses out of bounds. Strides as in sluice_args; source and target may have
+ * different ones, and different packs of K.
+ *
+ * Equal types are copied bit by bit. From F16 or BF16 to E4M3FNUZ, elements become x / scale as in
+ * sluice_append; back, they become x * scale, rounded once to nearest even. An x * scale that is subnormal in
+ * F32 may be rounded twice.
+ *
+ * Rules, each checked:
+ * - Every cache: data is 16-byte aligned; strides are multiples of 8 elements (of its pack in an x-packed
+ *   cache), but stride[3] is 1 except in an x-packed cache. With SLUICE_V_IN_K, head_dim_v is 0, and v_source
+ * and v_target are all zero.
+ * - The elements of a target, in any of its pages, do not overlap.
+ * - Types are equal, or one is F16 or BF16 and the other E4M3FNUZ (else SLUICE_UNSUPPORTED). Scales are given
+ *   if their kind is not NONE, which it is between equal types.
+ * - Packs divide head_dim_qk; they are multiples of 8 (else SLUICE_UNSUPPORTED). kv_heads * head_dim is at
+ * most 2^31 - 1, for K and for V, and so is the number of pairs, or of pages without pairs (else
+ *   SLUICE_UNSUPPORTED).
+ * - pairs is aligned to its elements, and pair_count is at least 1 with it and 0 without. page_count is not
+ *   negative, and at least 1 without pairs.
+ */
+typedef struct sluice_page_copy {
+  uint32_t struct_size;   /**< sizeof(sluice_page_copy). */
+  uint32_t flags;         /**< SLUICE_PAGE_INDEX_64 (of pairs), SLUICE_V_IN_K (then there is only K) or 0. */
+  uint32_t source_type;   /**< sluice_dtype of the sources; required. */
+  uint32_t target_type;   /**< sluice_dtype of the targets; required. */
+  int32_t kv_heads;       /**< KV heads; required. */
+  int32_t head_dim_qk;    /**< Elements of a row of K; required; a multiple of 8. */
+  int32_t head_dim_v;     /**< Elements of a row of V; required without SLUICE_V_IN_K; a multiple of 8. */
+  int32_t page_size;      /**< Rows per page; required. */
+  int32_t source_k_pack;  /**< Elements per pack of an x-packed k_source; 0: none. */
+  int32_t target_k_pack;  /**< The same for k_target. */
+  uint32_t k_scale_kind;  /**< NONE, PER_TENSOR or PER_HEAD. */
+  uint32_t v_scale_kind;  /**< As k_scale_kind. */
+  sluice_tensor k_source; /**< Pages to read. */
+  sluice_tensor v_source; /**< Pages to read. */
+  sluice_tensor k_target; /**< Pages to write. */
+  sluice_tensor v_target; /**< Pages to write. */
+  const void *pairs;      /**< [pair_count][2]: int32_t, or int64_t with SLUICE_PAGE_INDEX_64; nullable. */
+  int64_t pair_count;     /**< Pairs; 0 without. */
+  int64_t page_count;     /**< Pages of every cache; 0: unknown. */
+  const float *k_scale;   /**< [1] or [kv_heads]. */
+  const float *v_scale;   /**< [1] or [kv_heads]. */
+} sluice_page_copy;
+
+/**
+ * Zeroes the struct and sets struct_size.
+ * @return SLUICE_INVALID_ARGUMENT if copy is NULL or size too small.
+ */
+SLUICE_API sluice_status sluice_page_copy_init(sluice_page_copy *copy, size_t size) SLUICE_NOEXCEPT;
+
+/** Enqueues a copy of pages. Rules and return values as for sluice_kv_append. */
+SLUICE_API sluice_status sluice_kv_copy(sluice_context *context, const sluice_page_copy *copy,
+                                        const sluice_launch *launch, sluice_error *error) SLUICE_NOEXCEPT;
+
+/**
+ * Keys of a paged cache, to be gathered in contiguous rows. Since ABI 1.1.
+ *
+ * Key first_keys[b] + j of sequence b, for all keys up to kv_lengths[b], goes to row out_starts[b] + j of
+ * k_out and v_out. Its page comes from the table as in sluice_args. Rows of the outputs to which no key
+ * belongs are not written: those past a sequence's keys, before out_starts[0], and from out_starts[batch] or
+ * `tokens` on. Keys that have no row, because the next sequence starts there, are left out.
+ *
+ *     k_cache [page][row][kv_heads][head_dim_qk]        k_out [0][tokens][kv_heads][head_dim_qk]
+ *     v_cache [page][row][kv_heads][head_dim_v]         v_out [0][tokens][kv_heads][head_dim_v]
+ *
+ * A page whose number is negative, or not below page_count, or whose entry is not among the sequence's (as in
+ * sluice_append), reads as zeros. Without page_count, numbers that are too large are read out of bounds. A
+ * negative first key counts as 0. Types, scales and strides as in sluice_page_copy.
+ *
+ * Rules, each checked: those of sluice_page_copy, for caches and outputs instead of sources and targets, and
+ * - stride[0] of the outputs is 0, and their elements do not overlap.
+ * - out_starts and kv_lengths are required, and page_starts exactly with SLUICE_PAGE_TABLE_CSR. Arrays are
+ *   aligned to their elements. page_table_stride and page_count are not negative.
+ */
+typedef struct sluice_gather {
+  uint32_t struct_size;       /**< sizeof(sluice_gather). */
+  uint32_t flags;             /**< SLUICE_PAGE_INDEX_64, SLUICE_V_IN_K (then there is only K) or 0. */
+  uint32_t cache_type;        /**< sluice_dtype of the caches; required. */
+  uint32_t out_type;          /**< sluice_dtype of the outputs; required. */
+  int32_t kv_heads;           /**< KV heads; required. */
+  int32_t head_dim_qk;        /**< Elements of a row of K; required; a multiple of 8. */
+  int32_t head_dim_v;         /**< Elements of a row of V; required without SLUICE_V_IN_K; a multiple of 8. */
+  int32_t page_size;          /**< Rows per page; required. */
+  uint32_t page_table_kind;   /**< sluice_page_table_kind; required. */
+  int32_t k_pack;             /**< Elements per pack of an x-packed k_cache; 0: none. */
+  uint32_t k_scale_kind;      /**< NONE, PER_TENSOR or PER_HEAD. */
+  uint32_t v_scale_kind;      /**< As k_scale_kind. */
+  int32_t batch;              /**< Sequences; required. */
+  int32_t tokens;             /**< Rows of k_out and v_out; required. */
+  sluice_tensor k_cache;      /**< Where the keys are. */
+  sluice_tensor v_cache;      /**< Where the values are. */
+  sluice_tensor k_out;        /**< Where the keys go. */
+  sluice_tensor v_out;        /**< Where the values go. */
+  const int32_t *out_starts;  /**< [batch + 1]: rows of the outputs before each sequence's first. */
+  const int32_t *kv_lengths;  /**< [batch]: keys of each sequence in the cache. */
+  const int32_t *first_keys;  /**< [batch]: the first key to gather; nullable: 0. */
+  const void *page_table;     /**< Page numbers: int32_t, or int64_t with SLUICE_PAGE_INDEX_64. */
+  int64_t page_table_stride;  /**< BLOCK: entries from one sequence's first to the next one's; else 0. */
+  const int32_t *page_starts; /**< CSR, [batch + 1]. */
+  int64_t page_count;         /**< Pages of each cache; 0: unknown. */
+  const float *k_scale;       /**< [1] or [kv_heads]. */
+  const float *v_scale;       /**< [1] or [kv_heads]. */
+} sluice_gather;
+
+/**
+ * Zeroes the struct and sets struct_size.
+ * @return SLUICE_INVALID_ARGUMENT if gather is NULL or size too small.
+ */
+SLUICE_API sluice_status sluice_gather_init(sluice_gather *gather, size_t size) SLUICE_NOEXCEPT;
+
+/** Enqueues a gather. Rules and return values as for sluice_kv_append. */
+SLUICE_API sluice_status sluice_kv_gather(sluice_context *context, const sluice_gather *gather,
+                                          const sluice_launch *launch, sluice_error *error) SLUICE_NOEXCEPT;
+
 /* -------------------------------------------------------------------------------------------- host --- */
 
 /**
@@ -974,6 +1098,24 @@ SLUICE_API sluice_status sluice_reference(const sluice_problem *problem, const s
  *         SLUICE_UNSUPPORTED; SLUICE_NEWER_STRUCT; SLUICE_OUT_OF_MEMORY
  */
 SLUICE_API sluice_status sluice_reference_append(const sluice_append *append,
+                                                 sluice_error *error) SLUICE_NOEXCEPT;
+
+/**
+ * Copies pages on the host with plain loops: the reference for sluice_kv_copy, with the same rules, but all
+ * pointers are host pointers. Numbers that are not below page_count are refused first, and nothing is stored;
+ * pairs with negative numbers are skipped. Pairs are copied in their order. Since ABI 1.1.
+ * @return SLUICE_OK: the targets are written; otherwise as sluice_reference_append
+ */
+SLUICE_API sluice_status sluice_reference_copy(const sluice_page_copy *copy,
+                                               sluice_error *error) SLUICE_NOEXCEPT;
+
+/**
+ * Gathers keys on the host with plain loops: the reference for sluice_kv_gather, with the same rules, but all
+ * pointers are host pointers. Starts, lengths, first keys and page numbers are checked first: what a device
+ * would read as zeros or leave out is refused, and nothing is stored. Since ABI 1.1.
+ * @return SLUICE_OK: the outputs are written; otherwise as sluice_reference_append
+ */
+SLUICE_API sluice_status sluice_reference_gather(const sluice_gather *gather,
                                                  sluice_error *error) SLUICE_NOEXCEPT;
 
 /* --------------------------------------------------------------------------------------- observing --- */
@@ -1010,10 +1152,10 @@ SLUICE_API sluice_status sluice_set_trace(sluice_context *context, sluice_trace_
                                           sluice_error *error) SLUICE_NOEXCEPT;
 
 /**
- * Encloses every sluice_run, sluice_kv_append and sluice_merge_states of a context in a range of roctx, which
- * profilers show (enabled = 1), or no longer (0, the initial state). A range begins before the call's first
- * work in HIP and ends with the call, also if that fails. Its text is the kernel's name and the problem in
- * short: "attn_fwd_f16_d128_q16_kv16_w4_decode b64 q1 kv4096 h32/8 paged causal". Since ABI 1.1.
+ * Encloses every sluice_run and every cache operation of a context in a range of roctx, which profilers show
+ * (enabled = 1), or no longer (0, the initial state). A range begins before the call's first work in HIP and
+ * ends with the call, also if that fails. Its text is the kernel's name and the problem in short:
+ * "attn_fwd_f16_d128_q16_kv16_w4_decode b64 q1 kv4096 h32/8 paged causal". Since ABI 1.1.
  *
  * The functions roctxRangePushA and roctxRangePop are those of the process; else those of
  * librocprofiler-sdk-roctx.so.1 or libroctx64.so.4, the first that the system finds. A program that runs with

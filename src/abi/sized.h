@@ -43,6 +43,8 @@ SLUICE_PUBLISHED(sluice_args, 224, 400, 424);
 SLUICE_PUBLISHED(sluice_launch, 48);
 SLUICE_PUBLISHED(sluice_append, 312, 320);
 SLUICE_PUBLISHED(sluice_merge, 208, 248);
+SLUICE_PUBLISHED(sluice_page_copy, 248);
+SLUICE_PUBLISHED(sluice_gather, 288);
 
 /// Larger than any version will be: a larger struct_size was never set.
 inline constexpr uint32_t struct_bytes_limit = 65536;

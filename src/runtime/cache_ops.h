@@ -1,4 +1,4 @@
-//===- cache_ops.h - appends and merges: arguments of the kernels, and their launch ---------------------===//
+//===- cache_ops.h - cache operations: arguments of the kernels, and their launch -----------------------===//
 #pragma once
 
 #include "runtime/context.h"
@@ -11,6 +11,8 @@ namespace sluice::runtime {
 /// no kernel for the types, no_device for a target, hip, or invalid_argument for a call that capture does not
 /// allow.
 void append(Context &context, const sluice_append &call, const sluice_launch &launch);
+void copy(Context &context, const sluice_page_copy &call, const sluice_launch &launch);
+void gather(Context &context, const sluice_gather &call, const sluice_launch &launch);
 void merge(Context &context, const sluice_merge &call, const sluice_launch &launch);
 
 /// The results over the splits of the keys, which a plan has written to its workspace, and the result over

@@ -38,7 +38,8 @@ private:
 class Range {
 public:
   /// `describe` writes the text, and is called only if the range is opened.
-  template <typename Describe> Range(const Context &context, const Describe &describe) : pop(context.ranges.pop) {
+  template <typename Describe>
+  Range(const Context &context, const Describe &describe) : pop(context.ranges.pop) {
     if (pop == nullptr) return;
     RangeText text;
     describe(text);

@@ -1,4 +1,5 @@
-/*===- fake_roctx.c - roctx's functions for ranges, which write down what they are called with ------------===*/
+/*===- fake_roctx.c - roctx's functions for ranges, which write down what they are called with
+ * ------------===*/
 #include <stdio.h>
 #include <string.h>
 

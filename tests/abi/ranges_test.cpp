@@ -1,6 +1,7 @@
 //===- ranges_test.cpp - the ranges of roctx around calls -----------------------------------------------===//
 //
-// This program is linked with fake_roctx.c. Where the library finds roctx's functions, check_runtimes.py tests.
+// This program is linked with fake_roctx.c. Where the library finds roctx's functions, check_runtimes.py
+// tests.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "cache_op_fixture.h"
@@ -90,8 +91,8 @@ TEST_CASE("a range's text names what a problem has", "[ranges]") {
   const sluice_status status = sluice_run(plan.get(), &args, nullptr, &error);
   INFO(error.message);
   REQUIRE(status == SLUICE_OK);
-  CHECK(take() == "(" + sluice::package::format_kernel_name(entry.name) +
-                      " b2 q5 kv7 h8/2 paged window mask bias)");
+  CHECK(take() ==
+        "(" + sluice::package::format_kernel_name(entry.name) + " b2 q5 kv7 h8/2 paged window mask bias)");
 }
 
 TEST_CASE("appends and merges are in ranges", "[ranges]") {
@@ -175,7 +176,8 @@ TEST_CASE("a plan counts its runs, and the launches of each kernel", "[counters]
   CHECK(sluice_plan_counters(other.get(), &counters, nullptr) == SLUICE_OK);
   CHECK(counters.runs + counters.refused + counters.launches == 0);
   Error error;
-  check_refusal(sluice_plan_counters(nullptr, &counters, &error), error, SLUICE_INVALID_ARGUMENT, "plan", "NULL");
-  check_refusal(sluice_plan_counters(other.get(), nullptr, &error), error, SLUICE_INVALID_ARGUMENT, "counters",
+  check_refusal(sluice_plan_counters(nullptr, &counters, &error), error, SLUICE_INVALID_ARGUMENT, "plan",
                 "NULL");
+  check_refusal(sluice_plan_counters(other.get(), nullptr, &error), error, SLUICE_INVALID_ARGUMENT,
+                "counters", "NULL");
 }
