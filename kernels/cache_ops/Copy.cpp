@@ -1,11 +1,11 @@
 //===- Copy.cpp - copying rows between pages, and gathering them from pages -----------------------------===//
 //
-// A group of 2^lanes_log2 lanes handles one row; each lane handles chunks of 8 elements of K (grid z = 0) or V
-// (z = 1), as in an append. The two operations differ in how a row's places are found: a copy of pages has all
-// rows of all pairs of pages, a gather the rows of its output. Every lane of a row finds them separately.
+// A group of 2^lanes_log2 lanes handles one row; each lane handles chunks of 8 elements of K (grid z = 0) or
+// V (z = 1), as in an append. The two operations differ in how a row's places are found: a copy of pages has
+// all rows of all pairs of pages, a gather the rows of its output. Every lane of a row finds them separately.
 //
-// Equal types are copied as the bits that they are, 16 or 8 bytes at a time; a chunk of F32 is two of F16. Other
-// types are converted (Fp8Chunks.h).
+// Equal types are copied as the bits that they are, 16 or 8 bytes at a time; a chunk of F32 is two of F16.
+// Other types are converted (Fp8Chunks.h).
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "cache_ops/CacheOpEmitter.h"
@@ -24,8 +24,7 @@ class CopyBuilder {
 public:
   using Emitter = CacheOpEmitterOf<package::copy_kernarg_fields>;
 
-  CopyBuilder(gpu::GPUFuncOp kernel, const CacheOpVariant &variant)
-      : b(kernel), table(b), variant(variant) {
+  CopyBuilder(gpu::GPUFuncOp kernel, const CacheOpVariant &variant) : b(kernel), table(b), variant(variant) {
     b.setInsertionPointToStart(&kernel.getBody().front());
   }
 
@@ -55,8 +54,8 @@ private:
   void copyRow(Value row, Value firstChunk) {
     Value isGather = b.less(b.argument("page_source"), b.i32(int32_t(package::PageSource::pairs)));
     // Whether the row is written, whether its source exists, and both places.
-    SmallVector<Value> found = b.branch(
-        isGather, [&] { return fromTable(row); }, [&] { return fromPages(row); });
+    SmallVector<Value> found =
+        b.branch(isGather, [&] { return fromTable(row); }, [&] { return fromPages(row); });
     b.when(found[0], [&] {
       b.loop(firstChunk, sideOf("chunks"), b.argument("chunk_step"), {}, [&](Value chunk, ValueRange) {
         copyChunk(found[1], {found[2], found[3]}, {found[4], found[5]}, chunk);
@@ -100,9 +99,7 @@ private:
           Value keys = table.number(b.argument("kv_lengths"), sequence);
           Value first = b.branch(
               b.isNull(firstKeys), [&] { return SmallVector<Value>{b.i64(0)}; },
-              [&] {
-                return SmallVector<Value>{b.maxS(table.number(firstKeys, sequence), b.i64(0))};
-              })[0];
+              [&] { return SmallVector<Value>{b.maxS(table.number(firstKeys, sequence), b.i64(0))}; })[0];
           Value key = b.add(first, b.sub(row, start));
           Value isWritten = b.both(b.less(row, end), b.less(key, keys));
           CacheOpEmitter::Division place = table.intoPages(key);
@@ -160,9 +157,7 @@ private:
     return isFp8(type) ? VectorType::get(2, b.getI32Type()) : b.chunkOf(b.elementType(type));
   }
 
-  Value zeros() {
-    return arith::ConstantOp::create(b, b.getZeroAttr(chunkOf(variant.to)));
-  }
+  Value zeros() { return arith::ConstantOp::create(b, b.getZeroAttr(chunkOf(variant.to))); }
 
   Value convert(Value values, Value head) {
     if (variant.from == variant.to) return values;

@@ -8,8 +8,8 @@
 // become 240 first.
 //
 // From FP8: x * scale, rounded once. The F32 product p is rounded already, so the sum p + r with
-// r = x * scale - p, which is exact, is rounded to F32 once more, towards 0, and an inexact result gets an odd
-// last bit: then no rounding to fewer bits takes it for a midpoint.
+// r = x * scale - p, which is exact, is rounded to F32 once more, towards 0, and an inexact result gets an
+// odd last bit: then no rounding to fewer bits takes it for a midpoint.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -18,8 +18,8 @@
 
 namespace sluice {
 
-/// Eight FP8 numbers in two words, from eight F32 numbers divided by scales[index]; as they are if `scales` is
-/// null.
+/// Eight FP8 numbers in two words, from eight F32 numbers divided by scales[index]; as they are if `scales`
+/// is null.
 mlir::Value encodeFp8(CacheOpEmitter &b, mlir::Value wide, mlir::Value scales, mlir::Value index);
 
 /// Eight numbers of type `to`, F16 or BF16: those of two words multiplied with scales[index].

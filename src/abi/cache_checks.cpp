@@ -55,7 +55,8 @@ void check_given(std::string_view field, const void *pointer, uint32_t alignment
   check_array(field, pointer, alignment);
 }
 
-void check_cache_op_flags(uint32_t flags, std::string_view operation, uint32_t allowed, std::string_view names) {
+void check_cache_op_flags(uint32_t flags, std::string_view operation, uint32_t allowed,
+                          std::string_view names) {
   if (flags & ~problem_flags) {
     throw Failure(Status::newer_struct, "flags",
                   text("flags has bits ", support::hexadecimal(flags & ~problem_flags),
@@ -124,10 +125,8 @@ void check_cache(std::string_view name, const sluice_tensor &cache, const CacheE
     packs.stride[i] /= pack.elements;
   }
   if (is_output) {
-    check_disjoint({name,
-                    packs,
-                    {pages, extents.page_size, extents.kv_heads, head_dim / pack.elements},
-                    element_bytes});
+    check_disjoint(
+        {name, packs, {pages, extents.page_size, extents.kv_heads, head_dim / pack.elements}, element_bytes});
   }
 }
 

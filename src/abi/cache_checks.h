@@ -1,7 +1,7 @@
 //===- cache_checks.h - what a caller can get wrong in a paged cache ------------------------------------===//
 //
-// Rules that several cache operations have. Each function throws support::Failure with the field, its value and
-// the rule; the status is invalid_argument unless stated otherwise.
+// Rules that several cache operations have. Each function throws support::Failure with the field, its value
+// and the rule; the status is invalid_argument unless stated otherwise.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -35,7 +35,8 @@ void check_given(std::string_view field, const void *pointer, uint32_t alignment
                  std::string_view when);
 
 /// Flags of an operation, whose `names` are for messages: newer_struct for those that no version has.
-void check_cache_op_flags(uint32_t flags, std::string_view operation, uint32_t allowed, std::string_view names);
+void check_cache_op_flags(uint32_t flags, std::string_view operation, uint32_t allowed,
+                          std::string_view names);
 
 /// Heads and head dims, which are 0 for V if there is only K; page_size. Also unsupported.
 struct CacheExtents {
@@ -59,7 +60,8 @@ struct Pack {
 /// A cache whose number of pages is unknown is checked as one of two pages. Elements of an output do not
 /// overlap.
 void check_cache(std::string_view name, const sluice_tensor &cache, const CacheExtents &extents,
-                 int32_t head_dim, const Pack &pack, uint32_t element_bytes, int64_t page_count, bool is_output);
+                 int32_t head_dim, const Pack &pack, uint32_t element_bytes, int64_t page_count,
+                 bool is_output);
 
 /// Rows [0][tokens][heads][head_dim].
 void check_cache_rows(const Shape &rows);

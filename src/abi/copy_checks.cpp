@@ -46,8 +46,7 @@ template <typename Call> void check_scales(const Call &call, bool is_converted) 
 }
 
 void check_count(std::string_view field, int64_t value, int64_t least) {
-  if (value < least)
-    invalid(std::string(field), text(field, " is ", value, "; it must be at least ", least));
+  if (value < least) invalid(std::string(field), text(field, " is ", value, "; it must be at least ", least));
 }
 
 void check_most(std::string_view field, int64_t value) {
@@ -139,7 +138,8 @@ void check_gather(const sluice_gather &gather) {
               gather.page_count, false);
   check_out("k_out", gather.k_out, gather.head_dim_qk);
   if (extents.has_v) {
-    check_cache("v_cache", gather.v_cache, extents, gather.head_dim_v, {}, cache_bytes, gather.page_count, false);
+    check_cache("v_cache", gather.v_cache, extents, gather.head_dim_v, {}, cache_bytes, gather.page_count,
+                false);
     check_out("v_out", gather.v_out, gather.head_dim_v);
   } else {
     check_no_v("v_cache", gather.v_cache);

@@ -55,7 +55,8 @@ void find_gathered_rows(const CopyCase &c, CopyInputs &in) {
       table.push_back(order[next++]);
     const int first = c.first_keys ? std::min(left_out[b], keys_of[b]) : 0;
     for (int key = first; key < keys_of[b]; ++key)
-      in.rows.push_back({table[size_t(key / c.page_size)], key % c.page_size, 0, in.starts.back() + key - first});
+      in.rows.push_back(
+          {table[size_t(key / c.page_size)], key % c.page_size, 0, in.starts.back() + key - first});
     in.lengths.push_back(keys_of[b]);
     in.first_keys.push_back(first);
     in.starts.push_back(in.starts.back() + keys_of[b] - first + rows_between);
@@ -182,8 +183,7 @@ sluice_tensor tensor(const Placement &p, Element element, const std::vector<void
           .stride = {p.stride[0], p.stride[1], p.stride[2], p.stride[3]}};
 }
 
-template <typename Number>
-void set_array(const Number *&to, int buffer, const std::vector<void *> &bases) {
+template <typename Number> void set_array(const Number *&to, int buffer, const std::vector<void *> &bases) {
   if (buffer >= 0) to = static_cast<const Number *>(bases[size_t(buffer)]);
 }
 
@@ -255,7 +255,8 @@ sluice_gather make_gather(const CopyCase &c, const CopyInputs &in, const CopyMem
   return call;
 }
 
-std::vector<MovedElement> compute_expected(const CopyCase &c, const CopyInputs &in, const CopyMemory &memory) {
+std::vector<MovedElement> compute_expected(const CopyCase &c, const CopyInputs &in,
+                                           const CopyMemory &memory) {
   std::vector<MovedElement> expected;
   const auto add = [&](const Placement &source, const Placement &target, int head_size,
                        const std::vector<double> &scales) {
@@ -286,11 +287,13 @@ Comparison compare(const CopyCase &c, const std::vector<MovedElement> &expected,
       allowed[size_t(element.buffer)][size_t(element.at) * bytes + i] = true;
     const std::byte *const got = after.buffers[size_t(element.buffer)].data();
     const bool is_k = element.buffer == before.k_target.buffer;
-    const std::string where = std::string(is_k ? "K" : "V") + "'s target, element " + std::to_string(element.at);
+    const std::string where =
+        std::string(is_k ? "K" : "V") + "'s target, element " + std::to_string(element.at);
     if (c.source == c.target) {
       const std::byte *const wanted = before.buffers[size_t(element.from_buffer)].data();
       if (std::memcmp(got + size_t(element.at) * bytes, wanted + size_t(element.from) * bytes, bytes) != 0)
-        result.note(where + ": its bits are not those of the source's element " + std::to_string(element.from));
+        result.note(where + ": its bits are not those of the source's element " +
+                    std::to_string(element.from));
       continue;
     }
     const double number = load(c.target, got, element.at);

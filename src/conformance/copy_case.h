@@ -21,10 +21,10 @@ struct CopyCase {
   HeadSizes head_size = {48, 24};
   bool v_in_k = false;
   int page_size = 16;
-  bool wide = false;                      // int64_t numbers of pages
+  bool wide = false;                        // int64_t numbers of pages
   int source_k_pack = 0, target_k_pack = 0; // a gather's target has none
-  bool fork = false;                      // source and target are the same memory
-  bool first_keys = false;                // a gather begins after the first keys
+  bool fork = false;                        // source and target are the same memory
+  bool first_keys = false;                  // a gather begins after the first keys
   Scale k_scale = Scale::none, v_scale = Scale::none;
   bool apart = false;      // gaps between heads and rows
   bool not_finite = false; // NaN and infinity among the source's numbers
@@ -47,10 +47,10 @@ struct MovedRow {
 struct CopyInputs {
   std::vector<MovedRow> rows;
   int64_t pages = 0, out_rows = 0;
-  std::vector<double> k_scale, v_scale;        // [head]; 1 without
-  std::vector<int64_t> pairs;                  // [pair][2]
+  std::vector<double> k_scale, v_scale;         // [head]; 1 without
+  std::vector<int64_t> pairs;                   // [pair][2]
   std::vector<int> starts, lengths, first_keys; // of a gather's sequences
-  std::vector<std::vector<int64_t>> tables;    // [sequence][page of it]
+  std::vector<std::vector<int64_t>> tables;     // [sequence][page of it]
 };
 CopyInputs make_inputs(const CopyCase &c);
 

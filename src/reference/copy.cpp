@@ -52,11 +52,11 @@ PageTable table_of(const sluice_gather &call) {
 }
 
 void copy(const sluice_page_copy &call) {
-  const Side k = {call.k_source,    call.k_target,      call.source_type,   call.target_type,
-                  call.head_dim_qk, call.source_k_pack, call.target_k_pack, call.k_scale_kind,
-                  call.k_scale};
-  const Side v = {call.v_source, call.v_target, call.source_type,  call.target_type, call.head_dim_v, 0,
-                  0,             call.v_scale_kind, call.v_scale};
+  const Side k = {call.k_source,      call.k_target,     call.source_type,
+                  call.target_type,   call.head_dim_qk,  call.source_k_pack,
+                  call.target_k_pack, call.k_scale_kind, call.k_scale};
+  const Side v = {call.v_source,     call.v_target, call.source_type, call.target_type, call.head_dim_v, 0, 0,
+                  call.v_scale_kind, call.v_scale};
   const PageTable pairs = pairs_of(call);
   const bool has_pairs = call.pairs != nullptr;
   for (int64_t i = 0; i < (has_pairs ? call.pair_count : call.page_count); ++i) {
@@ -70,10 +70,10 @@ void copy(const sluice_page_copy &call) {
 }
 
 void gather(const sluice_gather &call) {
-  const Side k = {call.k_cache, call.k_out, call.cache_type,   call.out_type, call.head_dim_qk, call.k_pack,
-                  0,            call.k_scale_kind, call.k_scale};
-  const Side v = {call.v_cache, call.v_out, call.cache_type,   call.out_type, call.head_dim_v, 0,
-                  0,            call.v_scale_kind, call.v_scale};
+  const Side k = {call.k_cache, call.k_out, call.cache_type,   call.out_type, call.head_dim_qk,
+                  call.k_pack,  0,          call.k_scale_kind, call.k_scale};
+  const Side v = {call.v_cache,      call.v_out,  call.cache_type, call.out_type, call.head_dim_v, 0, 0,
+                  call.v_scale_kind, call.v_scale};
   const PageTable table = table_of(call);
   for (int64_t b = 0; b < call.batch; ++b) {
     const int64_t first = call.first_keys != nullptr ? call.first_keys[b] : 0;
