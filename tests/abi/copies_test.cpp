@@ -325,7 +325,8 @@ TEST_CASE("null arguments, and targets, are refused", "[copies]") {
   add_fake_kernel(writer, cache_op_entry("kv_copy", "f16", "f16"));
   const std::vector<std::byte> pack = writer.finish();
   const ContextHandle target = make_context(context_desc(SLUICE_DEVICE_TARGET, pack));
-  check_refusal(sluice_kv_copy(target.get(), &copy, nullptr, &error), error, SLUICE_NO_DEVICE, "context", "gfx942");
+  check_refusal(sluice_kv_copy(target.get(), &copy, nullptr, &error), error, SLUICE_NO_DEVICE, "context",
+                "gfx942");
   check_refusal(sluice_kv_gather(target.get(), &gather, nullptr, &error), error, SLUICE_NO_DEVICE, "context",
                 "gfx942");
 }

@@ -134,8 +134,8 @@ TEST_CASE("FP8 times a scale is rounded once", "[copy]") {
       const double x = sluice::conformance::decode_fp8(uint8_t(1 + numbers.below(127)));
       const double low = sluice::conformance::decode(
           format, sluice::conformance::encode(format, std::exp2(numbers.between(-12, 12))));
-      const double high = sluice::conformance::decode(
-          format, uint16_t(sluice::conformance::encode(format, low) + 1));
+      const double high =
+          sluice::conformance::decode(format, uint16_t(sluice::conformance::encode(format, low) + 1));
       scales.push_back(float((low + high) / 2 / x));
     }
     check_conversion<uint8_t, uint16_t>(SLUICE_E4M3FNUZ, to, bytes, scales);
