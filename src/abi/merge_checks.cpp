@@ -220,12 +220,15 @@ void check_merge(const sluice_merge &merge) {
 
   const Shape partial = {
       "partial", merge.partial, {parts, tokens, heads, dim}, merge.partial_type == SLUICE_F32 ? 4u : 2u};
-  check_row_strides(partial);
-  check_parts(partial, "partial_list", merge.partial_list, pointer_alignment, check_parts_reach);
+  check_parts(partial, "partial_list", merge.partial_list, pointer_alignment, [](const Shape &rows) {
+    check_row_strides(rows);
+    check_parts_reach(rows);
+  });
   const Shape partial_lse = {"partial_lse", merge.partial_lse, {parts, lse_tokens, heads, 1}, sizeof(float)};
-  check_number_strides(partial_lse);
-  check_parts(partial_lse, "partial_lse_list", merge.partial_lse_list, sizeof(float),
-              [&](const Shape &lses) { check_ends(lses, of_parts, check_parts_reach); });
+  check_parts(partial_lse, "partial_lse_list", merge.partial_lse_list, sizeof(float), [&](const Shape &lses) {
+    check_number_strides(lses);
+    check_ends(lses, of_parts, check_parts_reach);
+  });
 
   const auto check_result_reach = [](const Shape &result) { check_reach(result, UINT64_MAX); };
   const Shape o = {"o", merge.o, {1, tokens, heads, dim}, merge.o_type == SLUICE_F32 ? 4u : 2u};

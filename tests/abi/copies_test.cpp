@@ -144,8 +144,7 @@ const Breach<C> copy_breaches[] = {
        c.source_k_pack = 16;
        c.k_source.stride[3] = 8;
      }},
-    {"k_target.stride", invalid, "address space",
-     [](C &c) { c.k_target.stride[0] = (std::numeric_limits<int64_t>::max() / 32 + 1) / 8 * 8; }},
+    {"k_target.stride", invalid, "address space", [](C &c) { c.k_target.stride[0] = int64_t{1} << 59; }},
     {"v_source", invalid, "all zero",
      [](C &c) {
        c.flags = SLUICE_V_IN_K;
