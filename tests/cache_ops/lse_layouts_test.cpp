@@ -1,7 +1,7 @@
 //===- lse_layouts_test.cpp - LSEs in the layouts of other libraries, from a run into a merge -----------===//
 //
-// Attention over two parts of the keys, whose results are in buffers of their own, merged: it is attention over
-// all of them.
+// Attention over two parts of the keys, whose results are in buffers of their own, merged: it is attention
+// over all of them.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "cache_ops/device.h"
@@ -25,9 +25,9 @@ struct Layout {
   int64_t sequence, row, head;
 };
 constexpr Layout layouts[] = {
-    {"[token][head]", rows *heads, heads, 1},              // FlashInfer
-    {"[head][token]", rows, 1, tokens},                    // FlashAttention's packed sequences
-    {"[sequence][head][token]", rows *heads, 1, rows},     // FlashAttention's dense calls
+    {"[token][head]", rows * heads, heads, 1},          // FlashInfer
+    {"[head][token]", rows, 1, tokens},                 // FlashAttention's packed sequences
+    {"[sequence][head][token]", rows * heads, 1, rows}, // FlashAttention's dense calls
 };
 
 std::vector<uint16_t> draw(size_t count, uint64_t seed) {
@@ -49,8 +49,8 @@ sluice_problem make_problem() {
   return problem;
 }
 
-sluice_args make_args(uint16_t *q, uint16_t *k, uint16_t *v, int32_t begin, int32_t count, uint16_t *o, float *lse,
-                      const Layout &layout) {
+sluice_args make_args(uint16_t *q, uint16_t *k, uint16_t *v, int32_t begin, int32_t count, uint16_t *o,
+                      float *lse, const Layout &layout) {
   constexpr int64_t q_token = heads * dim, k_token = kv_heads * dim;
   sluice_args args;
   sluice_args_init(&args, sizeof args);
@@ -84,15 +84,16 @@ TEST_CASE("a run writes LSEs in every layout, and a merge reads and writes them"
     INFO(layout.name);
     std::vector<uint16_t> all_o(o_elements);
     std::vector<float> all_lse(lse_elements);
-    const sluice_args all = make_args(q.data(), k.data(), v.data(), 0, keys, all_o.data(), all_lse.data(), layout);
+    const sluice_args all =
+        make_args(q.data(), k.data(), v.data(), 0, keys, all_o.data(), all_lse.data(), layout);
     require_ok(sluice_reference(&problem, &all, &error), error);
 
     // The second part comes first in memory; one of them holds the merge's result.
     Visible<uint16_t> o(2 * o_elements, uint16_t{0x7e00});
     Visible<float> lse(2 * lse_elements, std::nanf(""));
     const std::array parts = {
-        make_args(q.data(), k.data(), v.data(), 0, first_keys, o.data() + o_elements, lse.data() + lse_elements,
-                  layout),
+        make_args(q.data(), k.data(), v.data(), 0, first_keys, o.data() + o_elements,
+                  lse.data() + lse_elements, layout),
         make_args(q.data(), k.data(), v.data(), first_keys, keys - first_keys, o.data(), lse.data(), layout)};
     for (const sluice_args &part : parts)
       require_ok(sluice_run(plan, &part, nullptr, &error), error);
