@@ -1,10 +1,9 @@
-/*===- fake_roctx.c - roctx's functions for ranges, which write down what they are called with ----------===*/
-*-- -- -- -- -- --== = */
+/*===- fake_roctx.c - roctx's ranges, which write down what they are called with ------------------------===*/
 #include <stdio.h>
 #include <string.h>
 
-                       /* The ranges of the process since the last time, e.g. "(outer(inner))". */
-                       static char ranges[4096];
+/* The ranges of the process since the last time, e.g. "(outer(inner))". */
+static char ranges[4096];
 
 static void add(const char *text) {
   const size_t used = strlen(ranges);
