@@ -343,3 +343,77 @@ func TestMerge(t *testing.T) {
 	}
 	refused(t, context.MergeStates(nil, nil), sluice.InvalidArgument, "merge", "nil")
 }
+
+// Two parts in buffers of their own, the second of them empty, as FlashAttention says it, for all rows but the first.
+func TestMergeOfParts(t *testing.T) {
+	context, device := emulated(t)
+	const tokens, heads, dim = 4, 2, 8
+	inf := float32(math.Inf(1))
+	rows := func(value float32) sluice.DevicePointer {
+		values := make([]float32, tokens*heads*dim)
+		for i := range values {
+			values[i] = value
+		}
+		return pointerTo(t, device, values)
+	}
+	// Two sequences of two tokens: [sequence][head][token].
+	first := pointerTo(t, device, []float32{0, 0, 0, 0, 0, 0, 0, 0})
+	second := pointerTo(t, device, []float32{0, inf, inf, inf, inf, inf, inf, inf})
+	o := newTensor(t, sluice.Contiguous(sluice.F32, [4]int64{1, tokens, heads, dim}))
+	part := sluice.Contiguous(sluice.F32, [4]int64{2, tokens, heads, dim})
+	part.Stride[0] = 0
+	lses := sluice.View{Type: sluice.F32, Shape: [4]int64{2, 2, heads, 1}, Stride: [4]int64{0, 1, 2, 1}}
+	call := sluice.Merge{Flags: sluice.MergeInfinityIsEmpty, PartialType: sluice.F32, OType: sluice.F32, Parts: 2,
+		Tokens: tokens, Heads: heads, HeadDimV: dim, Partial: sluice.Tensor{View: part}, PartialLSE: sluice.Tensor{View: lses},
+		O: o.device(t, device), PartialList: []sluice.DevicePointer{rows(1), rows(3)},
+		PartialLSEList: []sluice.DevicePointer{first, second}, SequenceTokens: 2, PartialLSESequenceStride: 4}
+	check(t, context.MergeStates(&call, nil))
+	check(t, device.Synchronize(0))
+	o = o.fromDevice(t)
+	for row := 0; row < tokens; row++ {
+		for h := 0; h < heads; h++ {
+			wanted := 1.0
+			if row == 0 && h == 0 {
+				wanted = 2
+			}
+			if got := o.array.value(o.at(0, row, h, 0)); math.Abs(got-wanted) > 8*u {
+				t.Errorf("o of row %d, head %d is %g, not %g", row, h, got, wanted)
+			}
+		}
+	}
+	call.PartialLSEList = call.PartialLSEList[:1]
+	refused(t, context.MergeStates(&call, nil), sluice.InvalidArgument, "partial_lse_list", "1")
+}
+
+// A page is forked, and its keys gathered.
+func TestPagesAndKeys(t *testing.T) {
+	context, device := emulated(t)
+	const pages, size, dim = 3, 4, 8
+	cache := newTensor(t, sluice.Contiguous(sluice.F32, [4]int64{pages, size, 1, dim}))
+	for i := range cache.array.bits32 {
+		cache.array.bits32[i] = float32(i / dim)
+	}
+	there := cache.device(t, device)
+	copied := sluice.PageCopy{Flags: sluice.VInK, SourceType: sluice.F32, TargetType: sluice.F32, KVHeads: 1, HeadDimQK: dim,
+		PageSize: size, KSource: there, KTarget: there, Pairs: pointerTo(t, device, []int32{0, 2, 1, pages}), PairCount: 2}
+	check(t, context.KVCopy(&copied, nil)) // the second pair leads out of the cache, and is skipped
+	out := newTensor(t, sluice.Contiguous(sluice.F32, [4]int64{1, 5, 1, dim}))
+	gathered := sluice.Gather{Flags: sluice.VInK, CacheType: sluice.F32, OutType: sluice.F32, KVHeads: 1, HeadDimQK: dim,
+		PageSize: size, PageTableKind: sluice.PageTableBlock, PageTableStride: 2, Batch: 1, Tokens: 5, KCache: there,
+		KOut: out.device(t, device), OutStarts: pointerTo(t, device, []int32{0, 5}), KVLengths: pointerTo(t, device, []int32{7}),
+		FirstKeys: pointerTo(t, device, []int32{2}), PageTable: pointerTo(t, device, []int32{2, pages})}
+	check(t, context.KVGather(&gathered, nil))
+	check(t, device.Synchronize(0))
+	out = out.fromDevice(t)
+	for row, wanted := range []float64{2, 3, 0, 0, 0} { // of the copy of page 0, and of a page that does not exist
+		if got := out.array.value(out.at(0, row, 0, 0)); got != wanted {
+			t.Errorf("row %d is %g, not %g", row, got, wanted)
+		}
+	}
+	copied.KTarget.Shape[1] = 5
+	refused(t, context.KVCopy(&copied, nil), sluice.InvalidArgument, "k_target.shape[1]", "5")
+	gathered.OutType = sluice.F16
+	refused(t, context.KVGather(&gathered, nil), sluice.InvalidArgument, "k_out.type", "F32")
+	refused(t, context.KVCopy(nil, nil), sluice.InvalidArgument, "copy", "nil")
+	refused(t, context.KVGather(nil, nil), sluice.InvalidArgument, "gather", "nil")
+}

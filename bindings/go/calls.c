@@ -104,11 +104,33 @@ sluice_status sluice_go_kv_append(const sluice_go_device *device, sluice_context
 }
 
 sluice_status sluice_go_merge_states(const sluice_go_device *device, sluice_context *context,
-                                     const void *merge, const void *launch, const void *dependencies,
-                                     sluice_error *error) {
+                                     const void *merge, const void *partial_list,
+                                     const void *partial_lse_list, const void *launch,
+                                     const void *dependencies, sluice_error *error) {
+  const sluice_launch where = launch_of(launch, dependencies);
+  sluice_merge made = *(const sluice_merge *)merge;
+  made.partial_list = (const void *const *)partial_list;
+  made.partial_lse_list = (const void *const *)partial_lse_list;
+  const int previous = enter(device);
+  const sluice_status status = sluice_merge_states(context, &made, &where, error);
+  leave(device, previous);
+  return status;
+}
+
+sluice_status sluice_go_kv_copy(const sluice_go_device *device, sluice_context *context, const void *copy,
+                                const void *launch, const void *dependencies, sluice_error *error) {
   const sluice_launch where = launch_of(launch, dependencies);
   const int previous = enter(device);
-  const sluice_status status = sluice_merge_states(context, (const sluice_merge *)merge, &where, error);
+  const sluice_status status = sluice_kv_copy(context, (const sluice_page_copy *)copy, &where, error);
+  leave(device, previous);
+  return status;
+}
+
+sluice_status sluice_go_kv_gather(const sluice_go_device *device, sluice_context *context, const void *gather,
+                                  const void *launch, const void *dependencies, sluice_error *error) {
+  const sluice_launch where = launch_of(launch, dependencies);
+  const int previous = enter(device);
+  const sluice_status status = sluice_kv_gather(context, (const sluice_gather *)gather, &where, error);
   leave(device, previous);
   return status;
 }

@@ -45,8 +45,13 @@ sluice_status sluice_go_run(const sluice_go_device *device, const sluice_plan *p
 sluice_status sluice_go_kv_append(const sluice_go_device *device, sluice_context *context, const void *append,
                                   const void *launch, const void *dependencies, sluice_error *error);
 sluice_status sluice_go_merge_states(const sluice_go_device *device, sluice_context *context,
-                                     const void *merge, const void *launch, const void *dependencies,
-                                     sluice_error *error);
+                                     const void *merge, const void *partial_list,
+                                     const void *partial_lse_list, const void *launch,
+                                     const void *dependencies, sluice_error *error);
+sluice_status sluice_go_kv_copy(const sluice_go_device *device, sluice_context *context, const void *copy,
+                                const void *launch, const void *dependencies, sluice_error *error);
+sluice_status sluice_go_kv_gather(const sluice_go_device *device, sluice_context *context, const void *gather,
+                                  const void *launch, const void *dependencies, sluice_error *error);
 
 /* `args` has no pointers yet; the parameters after it become its members of the same names. */
 sluice_status sluice_go_reference(

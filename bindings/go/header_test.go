@@ -22,6 +22,8 @@ const headerPath = "../../include/sluice/sluice.h"
 var unreachableFunctions = map[string]string{
 	// The C sources set the size of structs from the header itself, and Go zeroes them.
 	`^sluice_\w+_init$`: "structs are made by Go",
+	// Programs in Go have slices for this.
+	`^sluice_reference_(copy|gather)$`: "copies of slices are Go's",
 }
 
 var absentFields = map[string]string{
@@ -29,7 +31,11 @@ var absentFields = map[string]string{
 	"reserved":                              "must be 0",
 	"sluice_context_desc.flags":             "must be 0",
 	"sluice_args.flags":                     "must be 0",
-	"sluice_merge.flags":                    "must be 0",
+	"sluice_merge.reserved2":                "must be 0",
+	"sluice_merge.partial_list":             "put by calls.c: TestMergeOfParts",
+	"sluice_merge.partial_lse_list":         "put by calls.c: TestMergeOfParts",
+	"sluice_page_copy.page_count":           "counted from shapes: TestPagesAndKeys",
+	"sluice_gather.page_count":              "counted from shapes: TestPagesAndKeys",
 	"sluice_context_desc.target":            "put by NewContext: TestTargets",
 	"sluice_context_desc.pack_bytes":        "the length of Pack",
 	"sluice_context_desc.hip_resolver":      "put by calls.c: TestResolver",
@@ -47,6 +53,8 @@ var otherMembers = map[string]string{
 	"ContextDesc.Target":      "put by NewContext: TestTargets",
 	"ContextDesc.HIPResolver": "put by calls.c: TestResolver",
 	"Launch.Dependencies":     "put by calls.c: TestDependencies",
+	"Merge.PartialList":       "put by calls.c: TestMergeOfParts",
+	"Merge.PartialLSEList":    "put by calls.c: TestMergeOfParts",
 	"Tensor.View":             "its strides are Stride; Type and Shape are checked by this package",
 	"Error.closed":            "tells ErrClosed",
 }
@@ -240,6 +248,8 @@ var inputs = map[string]struct {
 	"sluice_launch":       {Launch{}, func(from any) any { return from.(*Launch).c() }},
 	"sluice_append":       {Append{}, func(from any) any { return from.(*Append).c() }},
 	"sluice_merge":        {Merge{}, func(from any) any { return from.(*Merge).c() }},
+	"sluice_page_copy":    {PageCopy{}, func(from any) any { return from.(*PageCopy).c() }},
+	"sluice_gather":       {Gather{}, func(from any) any { return from.(*Gather).c() }},
 	"sluice_context_desc": {ContextDesc{}, func(from any) any { return from.(*ContextDesc).c(&contextState{}) }},
 	"sluice_dependency":   {Dependency{}, func(from any) any { return into((*Dependency).put, from) }},
 	"sluice_tensor":       {Tensor{}, func(from any) any { return into((*Tensor).put, from) }},
@@ -253,6 +263,7 @@ var outputs = map[string]any{
 	"sluice_support":      goSupport,
 	"sluice_kernel_info":  goKernelInfo,
 	"sluice_plan_info":    goPlanInfo,
+	"sluice_counters":     goCounters,
 	"sluice_trace_record": goTraceRecord,
 }
 

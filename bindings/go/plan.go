@@ -153,3 +153,40 @@ func (p *Plan) Run(args *Args, launch *Launch) error {
 	return result(C.sluice_go_run(&p.context.device, p.handle, unsafe.Pointer(args.c(&p.problem)), unsafe.Pointer(launch.c()),
 		launch.dependencies(), failure), failure)
 }
+
+// Counters are what the calls of Run with a plan have done since the plan was made. Calls that this package refuses
+// itself do not count.
+type Counters struct {
+	Runs          uint64 // Calls without an error. A captured run counts once, when captured.
+	Refused       uint64 // Calls that the library refused, and failures of HIP.
+	Launches      uint64 // Attention kernels that were enqueued: the sum of the next two.
+	MainLaunches  uint64 // ... of the kernel that PlanInfo names.
+	OtherLaunches uint64 // ... of other kernels of the plan: for short sequences, or for prefixes.
+	MergeLaunches uint64 // Merges of split keys, or of prefixes and own keys, that were enqueued.
+}
+
+// Counters counts what the plan's runs have done.
+func (p *Plan) Counters() (Counters, error) {
+	release, err := p.use()
+	if err != nil {
+		return Counters{}, err
+	}
+	defer release()
+	counters := C.sluice_counters{struct_size: C.sizeof_sluice_counters}
+	failure := newError()
+	if err := result(C.sluice_plan_counters(p.handle, &counters, failure), failure); err != nil {
+		return Counters{}, err
+	}
+	return goCounters(&counters), nil
+}
+
+func goCounters(from *C.sluice_counters) Counters {
+	return Counters{
+		Runs:          uint64(from.runs),
+		Refused:       uint64(from.refused),
+		Launches:      uint64(from.launches),
+		MainLaunches:  uint64(from.main_launches),
+		OtherLaunches: uint64(from.other_launches),
+		MergeLaunches: uint64(from.merge_launches),
+	}
+}

@@ -57,6 +57,23 @@ func (c *Context) SetTrace(trace TraceFunc) error {
 	return err
 }
 
+// SetRanges encloses runs and cache operations of the context in ranges of roctx, which profilers show, or no longer;
+// off is the initial state. Rules as for SetTrace. Error: Unsupported if the process has no roctx and none can be
+// opened.
+func (c *Context) SetRanges(enabled bool) error {
+	release, err := c.use()
+	if err != nil {
+		return err
+	}
+	defer release()
+	var number C.uint32_t
+	if enabled {
+		number = 1
+	}
+	failure := newError()
+	return result(C.sluice_set_ranges(c.state.handle, number, failure), failure)
+}
+
 func goTraceRecord(from *C.sluice_trace_record) TraceRecord {
 	record := TraceRecord{
 		Event:          TraceEvent(from.event),

@@ -19,9 +19,9 @@
  * - Strides count elements, never bytes.
  * - The caller owns the memory that pointers point to; the library keeps no pointer after a call returns
  *   unless the function says so.
- * - Contexts and plans are immutable once made (except for sluice_set_trace) and may be shared by any number
- *   of threads. The caller must not destroy an object while another thread uses it. Any thread may destroy
- *   it, and different threads may destroy a context and its plans at the same time.
+ * - Contexts and plans are immutable once made (except for sluice_set_trace and sluice_set_ranges) and may be
+ *   shared by any number of threads. The caller must not destroy an object while another thread uses it. Any
+ *   thread may destroy it, and different threads may destroy a context and its plans at the same time.
  * - A forked process cannot use a device that its parent had used. `docs/concepts/ownership.md` has the rules
  *   for fork, and for unloading the library with dlclose.
  *
@@ -517,7 +517,7 @@ typedef struct sluice_kernel_info {
   uint32_t lds_bytes;     /**< LDS per workgroup. */
   uint32_t kernarg_bytes; /**< Size of the kernel's argument block. */
   char name[96];       /**< E.g. "attn_fwd_f16_d128_q256_kv64_w8": operation, type, head dim, tiles, waves. */
-  char operation[32];  /**< "attention_forward", "kv_append" or "merge_states". */
+  char operation[32];  /**< "attention_forward", "kv_append", "merge_states" or "kv_copy". */
   char features[128];  /**< Features of the kernel, separated by commas: "causal,lse". */
   char p_rounding[16]; /**< How P is rounded to the type of Q: "centred_cut" (to F16 and BF16, by at most 0.70
                           of its last place, see sluice_problem) or "nearest_even"; else "". */
@@ -609,7 +609,7 @@ SLUICE_API sluice_status sluice_preload(sluice_context *context, const sluice_pr
  */
 typedef struct sluice_tensor {
   void *data;        /**< Element [0][0][0][0]. */
-  int64_t stride[4]; /**< In elements, each >= 0; stride 0 repeats an input. */
+  int64_t stride[4]; /**< In elements, each >= 0 (sluice_merge has exceptions); 0 repeats an input. */
 } sluice_tensor;
 
 /**
@@ -959,6 +959,13 @@ SLUICE_API sluice_status sluice_append_init(sluice_append *append, size_t size) 
 SLUICE_API sluice_status sluice_kv_append(sluice_context *context, const sluice_append *append,
                                           const sluice_launch *launch, sluice_error *error) SLUICE_NOEXCEPT;
 
+/** Bits of sluice_merge::flags. An unknown bit is refused with SLUICE_NEWER_STRUCT. Since ABI 1.1. */
+enum sluice_merge_flag {
+  /** An LSE of +infinity in partial_lse also marks a part that does not count, as in FlashAttention's results
+     for rows without keys. */
+  SLUICE_MERGE_INFINITY_IS_EMPTY = 1 << 0
+};
+
 /**
  * Results of attention over parts of the keys, to be merged into one.
  *
@@ -969,19 +976,32 @@ SLUICE_API sluice_status sluice_kv_append(sluice_context *context, const sluice_
  *
  * A part whose LSE is -infinity does not count, even if its rows hold NaN; if no part counts, O = 0 and LSE =
  * -infinity, or the sink. A NaN in a row or LSE that counts stays in its row; an LSE of +infinity counts as
- * NaN. o may be the memory of one of the parts, and lse that of its LSEs, if they have the same types and
- * strides.
+ * NaN, or with SLUICE_MERGE_INFINITY_IS_EMPTY as -infinity. o may be the memory of one of the parts, and lse
+ * that of its LSEs, if they have the same types and strides.
+ *
+ * Parts may be in any order and place: part 1 may be before part 0 in memory, which makes stride[0] of
+ * partial and partial_lse negative, and with partial_list and partial_lse_list each part has pointers of its
+ * own.
+ *
+ * LSEs that are [sequence][head][token] in memory need sequence_tokens: token t = s * sequence_tokens + i has
+ * its LSEs at s * partial_lse_sequence_stride + i * stride[1] in partial_lse, and at s * lse_sequence_stride
+ * + i * stride[1] in lse. Other layouts, [token][head] and [head][token] among them, need only strides.
  *
  * Rules, each checked:
  * - partial and o: data is 16-byte aligned, stride[3] is 1, the other strides are multiples of 8 elements.
- *   partial_lse and lse: data is 4-byte aligned.
+ *   partial_lse and lse: data is 4-byte aligned. Pointers in the lists are aligned as data is.
+ * - Strides are not negative, except for stride[0] of partial and partial_lse.
  * - The elements of o, and of lse, do not overlap each other.
- * - o_type is partial_type, or any of the three if partial_type is F32; parts is at most 65536 and tokens *
- *   heads at most 2^31 - 1 (else SLUICE_UNSUPPORTED).
+ * - partial_list and partial_lse_list are both given or both NULL. With them, data and stride[0] of partial
+ *   and partial_lse are zero.
+ * - sequence_tokens is not negative and divides tokens. The sequence strides are not negative, and 0 without
+ *   sequence_tokens; lse_sequence_stride is 0 where lse.data is NULL.
+ * - o_type is partial_type, or any of the three if partial_type is F32; parts is at most 65536, and at most
+ *   16 with partial_list; tokens * heads is at most 2^31 - 1 (else SLUICE_UNSUPPORTED).
  */
 typedef struct sluice_merge {
   uint32_t struct_size;      /**< sizeof(sluice_merge). */
-  uint32_t flags;            /**< Must be 0. */
+  uint32_t flags;            /**< sluice_merge_flag bits. */
   uint32_t partial_type;     /**< sluice_dtype: F32, F16 or BF16; required. */
   uint32_t o_type;           /**< F16 or BF16, or F32; required. */
   int32_t parts;             /**< At least 1. */
@@ -995,6 +1015,14 @@ typedef struct sluice_merge {
   sluice_tensor o;           /**< stride[0] is 0. */
   sluice_tensor lse;         /**< stride[0] is 0; all zero if LSE is not wanted. */
   const float *sink_logits;  /**< [heads], to base e, nullable: counted once. */
+  /** Host array [parts] of device pointers, which the call copies; nullable. Part p is at partial_list[p]
+     instead of partial.data + p * partial.stride[0]. From here on: since ABI 1.1. */
+  const void *const *partial_list;
+  const void *const *partial_lse_list; /**< The same for partial_lse. */
+  int64_t partial_lse_sequence_stride; /**< Elements from a sequence's first token to the next one's. */
+  int64_t lse_sequence_stride;         /**< The same for lse. */
+  int32_t sequence_tokens;             /**< Tokens of each sequence; 0: all are of one. */
+  uint32_t reserved2;                  /**< Must be 0. */
 } sluice_merge;
 
 /**
@@ -1007,6 +1035,130 @@ SLUICE_API sluice_status sluice_merge_init(sluice_merge *merge, size_t size) SLU
 SLUICE_API sluice_status sluice_merge_states(sluice_context *context, const sluice_merge *merge,
                                              const sluice_launch *launch,
                                              sluice_error *error) SLUICE_NOEXCEPT;
+
+/**
+ * Pages of K and V caches, to be copied to other pages, or to other caches. Since ABI 1.1.
+ *
+ *     k_source, k_target [page][row][kv_heads][head_dim_qk]
+ *     v_source, v_target [page][row][kv_heads][head_dim_v]
+ *
+ * All rows of page pairs[i][0] of the source go to page pairs[i][1] of the target; without pairs, page n goes
+ * to page n. A pair with a number that is negative, or not below page_count, is skipped. Source and target
+ * may be the same memory: to fork a sequence, or before a write to a page that several share. A page that is
+ * written twice, or that is also read, then holds rows of before or after. Without page_count, numbers that
+ * are too large lead to accesses out of bounds. Strides as in sluice_args; source and target may have
+ * different ones, and different packs of K.
+ *
+ * Equal types are copied bit by bit. From F16 or BF16 to E4M3FNUZ, elements become x / scale as in
+ * sluice_append; back, they become x * scale, rounded once to nearest even. An x * scale that is subnormal in
+ * F32 may be rounded twice.
+ *
+ * Rules, each checked:
+ * - Every cache: data is 16-byte aligned; strides are multiples of 8 elements (of its pack in an x-packed
+ *   cache), but stride[3] is 1 except in an x-packed cache. With SLUICE_V_IN_K, head_dim_v is 0, and v_source
+ *   and v_target are all zero.
+ * - The elements of a target, in any of its pages, do not overlap.
+ * - Types are equal, or one is F16 or BF16 and the other E4M3FNUZ (else SLUICE_UNSUPPORTED). Scales are given
+ *   if their kind is not NONE, which it is between equal types.
+ * - Packs divide head_dim_qk; they are multiples of 8 (else SLUICE_UNSUPPORTED). kv_heads * head_dim is at
+ *   most 2^31 - 1, for K and for V, and so is the number of pairs, or of pages without pairs (else
+ *   SLUICE_UNSUPPORTED).
+ * - pairs is aligned to its elements, and pair_count is at least 1 with it and 0 without. page_count is not
+ *   negative, and at least 1 without pairs.
+ */
+typedef struct sluice_page_copy {
+  uint32_t struct_size;   /**< sizeof(sluice_page_copy). */
+  uint32_t flags;         /**< SLUICE_PAGE_INDEX_64 (of pairs), SLUICE_V_IN_K (then there is only K) or 0. */
+  uint32_t source_type;   /**< sluice_dtype of the sources; required. */
+  uint32_t target_type;   /**< sluice_dtype of the targets; required. */
+  int32_t kv_heads;       /**< KV heads; required. */
+  int32_t head_dim_qk;    /**< Elements of a row of K; required; a multiple of 8. */
+  int32_t head_dim_v;     /**< Elements of a row of V; required without SLUICE_V_IN_K; a multiple of 8. */
+  int32_t page_size;      /**< Rows per page; required. */
+  int32_t source_k_pack;  /**< Elements per pack of an x-packed k_source; 0: none. */
+  int32_t target_k_pack;  /**< The same for k_target. */
+  uint32_t k_scale_kind;  /**< NONE, PER_TENSOR or PER_HEAD. */
+  uint32_t v_scale_kind;  /**< As k_scale_kind. */
+  sluice_tensor k_source; /**< Pages to read. */
+  sluice_tensor v_source; /**< Pages to read. */
+  sluice_tensor k_target; /**< Pages to write. */
+  sluice_tensor v_target; /**< Pages to write. */
+  const void *pairs;      /**< [pair_count][2]: int32_t, or int64_t with SLUICE_PAGE_INDEX_64; nullable. */
+  int64_t pair_count;     /**< Pairs; 0 without. */
+  int64_t page_count;     /**< Pages of every cache; 0: unknown. */
+  const float *k_scale;   /**< [1] or [kv_heads]. */
+  const float *v_scale;   /**< [1] or [kv_heads]. */
+} sluice_page_copy;
+
+/**
+ * Zeroes the struct and sets struct_size.
+ * @return SLUICE_INVALID_ARGUMENT if copy is NULL or size too small.
+ */
+SLUICE_API sluice_status sluice_page_copy_init(sluice_page_copy *copy, size_t size) SLUICE_NOEXCEPT;
+
+/** Enqueues a copy of pages. Rules and return values as for sluice_kv_append. */
+SLUICE_API sluice_status sluice_kv_copy(sluice_context *context, const sluice_page_copy *copy,
+                                        const sluice_launch *launch, sluice_error *error) SLUICE_NOEXCEPT;
+
+/**
+ * Keys of a paged cache, to be gathered in contiguous rows. Since ABI 1.1.
+ *
+ * Key first_keys[b] + j of sequence b, for all keys up to kv_lengths[b], goes to row out_starts[b] + j of
+ * k_out and v_out. Its page comes from the table as in sluice_args. Rows of the outputs to which no key
+ * belongs are not written: those past a sequence's keys, before out_starts[0], and from out_starts[batch] or
+ * `tokens` on. Keys that have no row, because the next sequence starts there, are left out.
+ *
+ *     k_cache [page][row][kv_heads][head_dim_qk]        k_out [0][tokens][kv_heads][head_dim_qk]
+ *     v_cache [page][row][kv_heads][head_dim_v]         v_out [0][tokens][kv_heads][head_dim_v]
+ *
+ * A page whose number is negative, or not below page_count, or whose entry is not among the sequence's (as in
+ * sluice_append), reads as zeros. Without page_count, numbers that are too large are read out of bounds. A
+ * negative first key counts as 0. Types, scales and strides as in sluice_page_copy.
+ *
+ * Rules, each checked: those of sluice_page_copy, for caches and outputs instead of sources and targets, and
+ * - stride[0] of the outputs is 0, and their elements do not overlap.
+ * - out_starts and kv_lengths are required, and page_starts exactly with SLUICE_PAGE_TABLE_CSR. Arrays are
+ *   aligned to their elements. page_table_stride and page_count are not negative.
+ */
+typedef struct sluice_gather {
+  uint32_t struct_size;       /**< sizeof(sluice_gather). */
+  uint32_t flags;             /**< SLUICE_PAGE_INDEX_64, SLUICE_V_IN_K (then there is only K) or 0. */
+  uint32_t cache_type;        /**< sluice_dtype of the caches; required. */
+  uint32_t out_type;          /**< sluice_dtype of the outputs; required. */
+  int32_t kv_heads;           /**< KV heads; required. */
+  int32_t head_dim_qk;        /**< Elements of a row of K; required; a multiple of 8. */
+  int32_t head_dim_v;         /**< Elements of a row of V; required without SLUICE_V_IN_K; a multiple of 8. */
+  int32_t page_size;          /**< Rows per page; required. */
+  uint32_t page_table_kind;   /**< sluice_page_table_kind; required. */
+  int32_t k_pack;             /**< Elements per pack of an x-packed k_cache; 0: none. */
+  uint32_t k_scale_kind;      /**< NONE, PER_TENSOR or PER_HEAD. */
+  uint32_t v_scale_kind;      /**< As k_scale_kind. */
+  int32_t batch;              /**< Sequences; required. */
+  int32_t tokens;             /**< Rows of k_out and v_out; required. */
+  sluice_tensor k_cache;      /**< Where the keys are. */
+  sluice_tensor v_cache;      /**< Where the values are. */
+  sluice_tensor k_out;        /**< Where the keys go. */
+  sluice_tensor v_out;        /**< Where the values go. */
+  const int32_t *out_starts;  /**< [batch + 1]: rows of the outputs before each sequence's first. */
+  const int32_t *kv_lengths;  /**< [batch]: keys of each sequence in the cache. */
+  const int32_t *first_keys;  /**< [batch]: the first key to gather; nullable: 0. */
+  const void *page_table;     /**< Page numbers: int32_t, or int64_t with SLUICE_PAGE_INDEX_64. */
+  int64_t page_table_stride;  /**< BLOCK: entries from one sequence's first to the next one's; else 0. */
+  const int32_t *page_starts; /**< CSR, [batch + 1]. */
+  int64_t page_count;         /**< Pages of each cache; 0: unknown. */
+  const float *k_scale;       /**< [1] or [kv_heads]. */
+  const float *v_scale;       /**< [1] or [kv_heads]. */
+} sluice_gather;
+
+/**
+ * Zeroes the struct and sets struct_size.
+ * @return SLUICE_INVALID_ARGUMENT if gather is NULL or size too small.
+ */
+SLUICE_API sluice_status sluice_gather_init(sluice_gather *gather, size_t size) SLUICE_NOEXCEPT;
+
+/** Enqueues a gather. Rules and return values as for sluice_kv_append. */
+SLUICE_API sluice_status sluice_kv_gather(sluice_context *context, const sluice_gather *gather,
+                                          const sluice_launch *launch, sluice_error *error) SLUICE_NOEXCEPT;
 
 /* -------------------------------------------------------------------------------------------- host --- */
 
@@ -1042,6 +1194,24 @@ SLUICE_API sluice_status sluice_reference(const sluice_problem *problem, const s
 SLUICE_API sluice_status sluice_reference_append(const sluice_append *append,
                                                  sluice_error *error) SLUICE_NOEXCEPT;
 
+/**
+ * Copies pages on the host with plain loops: the reference for sluice_kv_copy, with the same rules, but all
+ * pointers are host pointers. Numbers that are not below page_count are refused first, and nothing is stored;
+ * pairs with negative numbers are skipped. Pairs are copied in their order. Since ABI 1.1.
+ * @return SLUICE_OK: the targets are written; otherwise as sluice_reference_append
+ */
+SLUICE_API sluice_status sluice_reference_copy(const sluice_page_copy *copy,
+                                               sluice_error *error) SLUICE_NOEXCEPT;
+
+/**
+ * Gathers keys on the host with plain loops: the reference for sluice_kv_gather, with the same rules, but all
+ * pointers are host pointers. Starts, lengths, first keys and page numbers are checked first: what a device
+ * would read as zeros or leave out is refused, and nothing is stored. Since ABI 1.1.
+ * @return SLUICE_OK: the outputs are written; otherwise as sluice_reference_append
+ */
+SLUICE_API sluice_status sluice_reference_gather(const sluice_gather *gather,
+                                                 sluice_error *error) SLUICE_NOEXCEPT;
+
 /* --------------------------------------------------------------------------------------- observing --- */
 
 /** Events that make a trace record. */
@@ -1074,6 +1244,49 @@ typedef void (*sluice_trace_fn)(const sluice_trace_record *record, void *user);
  */
 SLUICE_API sluice_status sluice_set_trace(sluice_context *context, sluice_trace_fn trace, void *user,
                                           sluice_error *error) SLUICE_NOEXCEPT;
+
+/**
+ * Encloses every sluice_run and every cache operation of a context in a range of roctx, which profilers show
+ * (enabled = 1), or no longer (0, the initial state). A range begins before the call's first work in HIP and
+ * ends with the call, also if that fails. Its text is the kernel's name and the problem in short:
+ * "attn_fwd_f16_d128_q16_kv16_w4_decode b64 q1 kv4096 h32/8 paged causal". Since ABI 1.1.
+ *
+ * The functions roctxRangePushA and roctxRangePop are those of the process; else those of
+ * librocprofiler-sdk-roctx.so.1 or libroctx64.so.4, the first that the system finds. A program that runs with
+ * more rights than its user (AT_SECURE) uses only its own. Without ranges, a call has the cost of one test.
+ *
+ * Threads: must not be called while another thread uses the context or one of its plans.
+ * @return SLUICE_OK; SLUICE_INVALID_ARGUMENT; SLUICE_UNSUPPORTED if there are no such functions: the message
+ *         names the places
+ */
+SLUICE_API sluice_status sluice_set_ranges(sluice_context *context, uint32_t enabled,
+                                           sluice_error *error) SLUICE_NOEXCEPT;
+
+/** What the calls of sluice_run with a plan have done since the plan was made. Since ABI 1.1. */
+typedef struct sluice_counters {
+  uint32_t struct_size;    /**< sizeof(sluice_counters). */
+  uint32_t reserved;       /**< 0. */
+  uint64_t runs;           /**< Calls that returned SLUICE_OK. A captured run counts once, when captured. */
+  uint64_t refused;        /**< Calls that returned anything else, a failure of HIP included. */
+  uint64_t launches;       /**< Attention kernels that were enqueued: the sum of the next two. */
+  uint64_t main_launches;  /**< ... of the kernel that sluice_plan_info names. */
+  uint64_t other_launches; /**< ... of other kernels of the plan: for short sequences, or for prefixes. */
+  uint64_t merge_launches; /**< Merges of split keys, or of prefixes and own keys, that were enqueued. */
+} sluice_counters;
+
+/**
+ * Zeroes the struct and sets struct_size.
+ * @return SLUICE_INVALID_ARGUMENT if counters is NULL or size too small.
+ */
+SLUICE_API sluice_status sluice_counters_init(sluice_counters *counters, size_t size) SLUICE_NOEXCEPT;
+
+/**
+ * Fills `counters`. Threads: any, also while others run the plan; every counter only grows, and is exact when
+ * no run is in progress.
+ * @return SLUICE_OK; SLUICE_INVALID_ARGUMENT
+ */
+SLUICE_API sluice_status sluice_plan_counters(const sluice_plan *plan, sluice_counters *counters,
+                                              sluice_error *error) SLUICE_NOEXCEPT;
 
 #ifdef __cplusplus
 }

@@ -178,6 +178,12 @@ using Launch = Sized<sluice_launch>;
 using Append = Sized<sluice_append>;
 /** Results to be merged; fields as in sluice_merge. */
 using Merge = Sized<sluice_merge>;
+/** Pages to be copied; fields as in sluice_page_copy. */
+using PageCopy = Sized<sluice_page_copy>;
+/** Keys to be gathered; fields as in sluice_gather. */
+using Gather = Sized<sluice_gather>;
+/** What a plan's runs have done. */
+using Counters = Sized<sluice_counters>;
 /** Result of sluice_query_support. */
 using Support = Sized<sluice_support>;
 /** One kernel. */
@@ -398,6 +404,13 @@ public:
     if (sluice_plan_describe(c(), &info, error.c()) != SLUICE_OK) return error;
     return info;
   }
+  /** As sluice_plan_counters. */
+  Result<Counters> counters() const noexcept {
+    Counters counted;
+    Error error;
+    if (sluice_plan_counters(c(), &counted, error.c()) != SLUICE_OK) return error;
+    return counted;
+  }
   /** For functions of the C ABI; this object still owns it. */
   sluice_plan *c() const noexcept { return owner.get(); }
   /** Releases the handle: the caller owns it from now on. */
@@ -453,6 +466,14 @@ public:
   Result<void> kv_append(const sluice_append &append, const sluice_launch &launch = Launch()) const noexcept {
     return Result<void>([&](sluice_error *error) { return sluice_kv_append(c(), &append, &launch, error); });
   }
+  /** As sluice_kv_copy. */
+  Result<void> kv_copy(const sluice_page_copy &copy, const sluice_launch &launch = Launch()) const noexcept {
+    return Result<void>([&](sluice_error *error) { return sluice_kv_copy(c(), &copy, &launch, error); });
+  }
+  /** As sluice_kv_gather. */
+  Result<void> kv_gather(const sluice_gather &gather, const sluice_launch &launch = Launch()) const noexcept {
+    return Result<void>([&](sluice_error *error) { return sluice_kv_gather(c(), &gather, &launch, error); });
+  }
   /** As sluice_merge_states. */
   Result<void> merge_states(const sluice_merge &merge,
                             const sluice_launch &launch = Launch()) const noexcept {
@@ -487,6 +508,10 @@ public:
   template <class Function> Function *hip(const char *name) const noexcept {
     return reinterpret_cast<Function *>(sluice_context_hip_symbol(c(), name));
   }
+  /** As sluice_set_ranges. */
+  Result<void> set_ranges(bool enabled) const noexcept {
+    return Result<void>([&](sluice_error *error) { return sluice_set_ranges(c(), enabled ? 1 : 0, error); });
+  }
   /** As sluice_set_trace. */
   Result<void> set_trace(sluice_trace_fn trace, void *user) const noexcept {
     return Result<void>([&](sluice_error *error) { return sluice_set_trace(c(), trace, user, error); });
@@ -510,6 +535,16 @@ inline Result<void> reference(const sluice_problem &problem, const sluice_args &
 /** As sluice_reference_append: host pointers. */
 inline Result<void> reference_append(const sluice_append &append) noexcept {
   return Result<void>([&](sluice_error *error) { return sluice_reference_append(&append, error); });
+}
+
+/** As sluice_reference_copy: host pointers. */
+inline Result<void> reference_copy(const sluice_page_copy &copy) noexcept {
+  return Result<void>([&](sluice_error *error) { return sluice_reference_copy(&copy, error); });
+}
+
+/** As sluice_reference_gather: host pointers. */
+inline Result<void> reference_gather(const sluice_gather &gather) noexcept {
+  return Result<void>([&](sluice_error *error) { return sluice_reference_gather(&gather, error); });
 }
 
 /** As sluice_build_info. */

@@ -9,15 +9,10 @@
 // other one is rotary_dim / 2 away, and if chunks and halves align (rotary_dim % 16 == 0), the other elements
 // also form a chunk. Otherwise the elements of a chunk are rotated one by one.
 //
-// FP8 is x / scale rounded once, to nearest even. The F32 quotient q has an error of a few units, and
-// rounding it again could go wrong at the midpoint between two FP8 numbers. So it is first rounded to 12
-// bits, which represent every such midpoint; r = x - q * scale, whose sign is exact, then tells on which side
-// of q the true quotient is, and q moves by one unit of F32 to that side: away from the midpoint if it is
-// one, and past none. The chip's conversion rounds to nearest even; values beyond +-240, including infinity,
-// become 240 first.
-//
 //===----------------------------------------------------------------------------------------------------===//
 #include "cache_ops/CacheOpEmitter.h"
+#include "cache_ops/Fp8Chunks.h"
+#include "cache_ops/PageTable.h"
 
 namespace sluice {
 
@@ -26,14 +21,13 @@ using namespace mlir;
 namespace {
 
 constexpr unsigned chunkElements = package::cache_op_chunk_elements;
-constexpr double fp8Maximum = 240;
 
 class AppendBuilder {
 public:
   using Emitter = CacheOpEmitterOf<package::append_kernarg_fields>;
 
   AppendBuilder(gpu::GPUFuncOp kernel, const CacheOpVariant &variant)
-      : b(kernel), source(b.elementType(variant.from)), toFp8(variant.to != variant.from) {
+      : b(kernel), table(b), source(b.elementType(variant.from)), toFp8(variant.to != variant.from) {
     b.setInsertionPointToStart(&kernel.getBody().front());
   }
 
@@ -64,7 +58,7 @@ private:
     Value source = b.argument("page_source");
     SmallVector<Value> found = b.branch(
         b.equal(source, b.i32(int32_t(package::PageSource::slots))), [&] { return fromSlots(token); },
-        [&] { return fromTable(token, source); });
+        [&] { return fromTable(token); });
     Slot slot{found[0], found[1], found[2], found[3]};
     b.when(slot.valid, [&] {
       b.loop(firstChunk, b.sideArgument("chunks", side), b.argument("chunk_step"), {},
@@ -75,49 +69,28 @@ private:
     });
   }
 
-  CacheOpEmitter::Division intoPages(Value row) {
-    return b.divide(row, b.zeroExtend(b.argument("page_size")), b.argument("page_magic"),
-                    b.argument("page_shift"));
-  }
-
-  /// A page that the cache has, if its pages are counted.
-  Value isInCache(Value page) { return b.lessUnsigned(page, b.argument("page_count")); }
-
   SmallVector<Value> fromSlots(Value token) {
     Value slot = b.load(b.getI64Type(), b.argument("slots"), token, 8);
-    CacheOpEmitter::Division place = intoPages(slot);
-    Value valid = b.both(b.isFalse(b.less(slot, b.i64(0))), isInCache(place.quotient));
+    CacheOpEmitter::Division place = table.intoPages(slot);
+    Value valid = b.both(b.isFalse(b.less(slot, b.i64(0))), table.isInCache(place.quotient));
     return {valid, place.quotient, place.rest, b.i64(0)};
   }
 
-  /// The sequence is the last one that starts at or before the token: empty sequences before it start there
-  /// too. Decreasing starts, and fewer keys than new rows, lead to no slot.
-  SmallVector<Value> fromTable(Value token, Value source) {
-    Value starts = b.argument("starts"), batch = b.argument("batch");
-    Value count = b.countStarts(starts, batch, b.argument("search_steps"), b.truncateInteger(token));
-    Value sequence = b.zeroExtend(b.sub(count, b.i32(1)));
-    Value isFound = b.both(b.less(b.i32(0), count), b.isFalse(b.less(batch, count)));
+  /// Decreasing starts, and fewer keys than new rows, lead to no slot.
+  SmallVector<Value> fromTable(Value token) {
+    auto [isFound, sequence] = table.sequenceOf(token);
     return orNone(isFound, [&] {
+      Value starts = b.argument("starts");
       Value after = b.add(sequence, b.i64(1));
-      Value start = number(starts, sequence), end = number(starts, after);
-      Value keys = number(b.argument("kv_lengths"), sequence);
+      Value start = table.number(starts, sequence), end = table.number(starts, after);
+      Value keys = table.number(b.argument("kv_lengths"), sequence);
       Value isNew = b.both(b.less(token, end), b.isFalse(b.less(keys, b.sub(end, start))));
       Value key = b.add(b.sub(keys, end), token);
-      CacheOpEmitter::Division place = intoPages(key);
-      SmallVector<Value> table = b.branch(
-          b.equal(source, b.i32(int32_t(package::PageSource::csr_table))),
-          [&] {
-            Value first = number(b.argument("page_starts"), sequence);
-            return SmallVector<Value>{first, b.sub(number(b.argument("page_starts"), after), first)};
-          },
-          [&] {
-            return SmallVector<Value>{b.mul(sequence, b.argument("page_table_stride")),
-                                      b.argument("page_table_entries")};
-          });
-      Value hasEntry = b.both(b.isFalse(b.less(table[0], b.i64(0))), b.less(place.quotient, table[1]));
-      return orNone(b.both(isNew, hasEntry), [&] {
-        Value page = entryOf(b.add(table[0], place.quotient));
-        return SmallVector<Value>{isInCache(page), page, place.rest, key};
+      CacheOpEmitter::Division place = table.intoPages(key);
+      auto [isThere, index] = table.entryOf(sequence, place.quotient);
+      return orNone(b.both(isNew, isThere), [&] {
+        Value page = table.pageAt(index);
+        return SmallVector<Value>{table.isInCache(page), page, place.rest, key};
       });
     });
   }
@@ -126,18 +99,6 @@ private:
   SmallVector<Value> orNone(Value condition, function_ref<SmallVector<Value>()> slot) {
     return b.branch(condition, slot,
                     [&] { return SmallVector<Value>{b.boolean(false), b.i64(0), b.i64(0), b.i64(0)}; });
-  }
-
-  /// A start or a length.
-  Value number(Value array, Value index) { return b.signExtend(b.load(b.getI32Type(), array, index, 4)); }
-
-  /// An entry of the page table, as a page's number.
-  Value entryOf(Value index) {
-    Value table = b.argument("page_table");
-    return b.branch(
-        b.equal(b.argument("page_index_64"), b.i32(0)),
-        [&] { return SmallVector<Value>{number(table, index)}; },
-        [&] { return SmallVector<Value>{b.load(b.getI64Type(), table, index, 8)}; })[0];
   }
 
   Value sideOf(Emitter::Sides name) { return b.sideArgument(name, side); }
@@ -157,7 +118,9 @@ private:
     Value rotated = b.branch(
         isRotated, [&] { return SmallVector<Value>{rotate(values, row, element, token, slot)}; },
         [&] { return SmallVector<Value>{toFp8 ? b.extend(b.chunkOf(b.getF32Type()), values) : values}; })[0];
-    Value stored = toFp8 ? convert(rotated, head64) : rotated;
+    Value stored = rotated;
+    if (toFp8)
+      stored = encodeFp8(b, rotated, sideOf("scale"), b.mul(head64, b.zeroExtend(sideOf("scale_stride"))));
 
     CacheOpEmitter::Division pack =
         b.divide(head.rest, sideOf("pack_chunks"), sideOf("pack_magic"), sideOf("pack_shift"));
@@ -255,51 +218,8 @@ private:
     return b.pack(b.chunkOf(result), turned);
   }
 
-  /// Eight FP8 numbers in two words.
-  Value convert(Value wide, Value head) {
-    Value scales = sideOf("scale");
-    Value quotients = b.branch(
-        b.isNull(scales), [&] { return SmallVector<Value>{wide}; },
-        [&] {
-          Value scale = b.load(b.getF32Type(), scales, b.mul(head, b.zeroExtend(sideOf("scale_stride"))), 4);
-          Value inverse = b.reciprocal(scale);
-          SmallVector<Value> divided;
-          for (unsigned i = 0; i < chunkElements; ++i)
-            divided.push_back(divide(b.extract(wide, i), scale, inverse));
-          return SmallVector<Value>{b.pack(b.chunkOf(b.getF32Type()), divided)};
-        })[0];
-    SmallVector<Value> limited, words;
-    for (unsigned i = 0; i < chunkElements; ++i) {
-      Value value = b.extract(quotients, i);
-      Value within = b.minF(b.maxF(value, b.f32(-fp8Maximum)), b.f32(fp8Maximum));
-      limited.push_back(b.select(b.compareF(arith::CmpFPredicate::UNO, value, value), value, within));
-    }
-    for (unsigned i = 0; i < chunkElements; i += 4) {
-      Value low = ROCDL::CvtPkFp8F32Op::create(b, b.getI32Type(), limited[i], limited[i + 1], b.i32(0),
-                                               /*wordSel=*/false);
-      words.push_back(ROCDL::CvtPkFp8F32Op::create(b, b.getI32Type(), limited[i + 2], limited[i + 3], low,
-                                                   /*wordSel=*/true));
-    }
-    return b.pack(VectorType::get(2, b.getI32Type()), words);
-  }
-
-  /// A number that rounds to the same FP8 number as x / scale: see the top of the file.
-  Value divide(Value x, Value scale, Value inverse) {
-    constexpr int32_t dropped = 12; // of the 24 bits of F32
-    Value quotient = b.mulF(x, inverse);
-    Value bits = b.bitcast(b.getI32Type(), quotient);
-    Value roundedBits = b.bitAnd(b.add(bits, b.i32(1 << (dropped - 1))), b.i32(-(1 << dropped)));
-    Value rounded = b.bitcast(b.getF32Type(), roundedBits);
-    Value rest = b.fma(b.negF(rounded), scale, x);
-    // One unit up if the rest has the sign of x, otherwise down; no change if the rest is 0 or NaN.
-    Value differ = b.bitXor(b.bitcast(b.getI32Type(), rest), b.bitcast(b.getI32Type(), x));
-    Value unit = b.bitOr(b.shiftRightSigned(differ, b.i32(31)), b.i32(1));
-    Value isExact = b.isFalse(b.compareF(arith::CmpFPredicate::ONE, rest, b.f32(0)));
-    Value moved = b.bitcast(b.getF32Type(), b.add(roundedBits, b.select(isExact, b.i32(0), unit)));
-    return b.select(b.compareF(arith::CmpFPredicate::UNO, quotient, quotient), quotient, moved);
-  }
-
   Emitter b;
+  PageTable<Emitter> table;
   Type source;
   bool toFp8;
   Value side;

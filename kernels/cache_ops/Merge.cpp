@@ -15,7 +15,7 @@
 //
 // In a cascade the last parts are over keys that several sequences share, and a row has a place among all
 // rows instead of one in its sequence. The arguments say which rows have which parts: LSEs of other parts are
-// garbage. A cascade is always merged step by step.
+// garbage. A cascade is always merged step by step, and never specially.
 //
 // The order in which parts are added depends only on their numbers and the row's width: more slots than
 // parts, or more parts that do not count, only add zeros. So the bits do not depend on how many parts without
@@ -30,6 +30,7 @@
 #include "cache_ops/MergeLanes.h"
 
 #include "llvm/ADT/StringMap.h"
+#include "llvm/Support/SaveAndRestore.h"
 
 #include <limits>
 
@@ -52,12 +53,14 @@ public:
 
   void build() {
     // Loads all arguments that are not in registers at once, to wait for memory once, and last one first:
-    // code that uses the pointers at the front comes right after their load.
+    // code that uses the pointers at the front comes right after their load. Those of mergeSpecially only are
+    // loaded there.
     for (auto [field, parameter] :
          llvm::reverse(llvm::zip_equal(package::merge_kernarg_fields, kernel.getArguments())))
-      arguments[field.name] = field.offset < package::merge_preloaded_bytes
-                                  ? Value(parameter)
-                                  : b.argument(StringRef(field.name.data(), field.name.size()));
+      if (field.offset < package::merge_usual_bytes)
+        arguments[field.name] = field.offset < package::merge_preloaded_bytes
+                                    ? Value(parameter)
+                                    : b.argument(StringRef(field.name.data(), field.name.size()));
     division = MergeLanes(b, argument("lane_division"), argument("row_chunks"), partial);
     Value above = b.mul(ROCDL::BlockIdYOp::create(b, b.getI32Type()), argument("row_step"));
     Value before = b.shiftLeft(ROCDL::BlockIdXOp::create(b, b.getI32Type()), division.rowsLog2);
@@ -65,8 +68,18 @@ public:
     // Consecutive: LLVM would give branches of one condition a common end, which takes moves.
     b.when(may(package::merge_at_once), [&] { mergeAtOnce(1); });
     b.when(may(package::merge_several_at_once), [&] { mergeAtOnce(depth); });
-    b.when(b.isFalse(may(package::merge_at_once | package::merge_several_at_once)),
-           [&] { mergeStepByStep(); });
+    b.when(b.isFalse(may(package::merge_at_once | package::merge_several_at_once)), [&] {
+      b.branch(
+          may(package::merge_specially | package::merge_specially_at_once),
+          [&] {
+            mergeSpecially();
+            return SmallVector<Value>();
+          },
+          [&] {
+            mergeStepByStep();
+            return SmallVector<Value>();
+          });
+    });
   }
 
 private:
@@ -195,13 +208,28 @@ private:
     return b.advance(argument(tensor), type, b.opaque(offset));
   }
 
-  /// The first element of the row in the lane's first part, or in part 0 if it has no part.
+  /// The first element of the row in the lane's first part, or in part 0 if it has no part or parts are
+  /// listed.
   Value rowOf(StringRef tensor, Type type) {
     CacheOpEmitter::Division place = byHeads();
-    Value part = b.select(isPresent(b.i32(0)), division.slot, b.i32(0));
+    Value hasPart = isPresent(b.i32(0));
+    if (isSpecial) hasPart = b.both(hasPart, b.isFalse(may(package::merge_listed_parts)));
+    Value part = b.select(hasPart, division.slot, b.i32(0));
     return advanceBy(
         tensor, type,
         {{part, "_part_stride"}, {place.quotient, "_token_stride"}, {place.rest, "_head_stride"}});
+  }
+  Value rowOfLses() {
+    Value row = rowOf("partial_lse", b.getF32Type());
+    if (!isSpecial) return row;
+    return b.branch(
+        may(package::merge_lse_sequences),
+        [&] {
+          Value sequence = b.zeroExtend(byTokens(byHeads().quotient).quotient);
+          Value skipped = b.mul(sequence, b.argument("partial_lse_sequence_skip"));
+          return SmallVector<Value>{b.advance(row, b.getF32Type(), skipped)};
+        },
+        [&] { return SmallVector<Value>{row}; })[0];
   }
   /// The first element of the row in a tensor of the result, whose rows have `width` elements.
   Value outputRowOf(StringRef tensor, Type type, Value width) {
@@ -272,23 +300,32 @@ private:
   }
 
   void mergeStepByStep() {
-    lses = rowOf("partial_lse", b.getF32Type());
+    lses = rowOfLses();
     SmallVector<Value> loaded = loadFirstLses();
     Value rows = rowOf("partial", partial), sink = loadSink();
-    findResult(Rows::ofCascade);
-    findPrefix();
+    findResult(isSpecial ? Rows::ofSequences : Rows::ofCascade);
+    if (!isSpecial) findPrefix();
     Value outputs = outputRow();
 
     SmallVector<Value> merged = mergeChunk(loaded, sink, division.firstChunk, rows, outputs);
     // In a separate loop: LLVM computes loop invariants before a loop, at the point where rows should be
     // read. Keeping them takes registers, and long rows hide latency with their lanes.
-    depth = 2;
+    llvm::SaveAndRestore shallow(depth, 2u);
     Value lanes = b.shiftLeft(b.i32(1), division.lanesLog2), end = argument("row_chunks");
     b.loop(lanes, end, lanes, {}, [&](Value before, ValueRange) {
       mergeChunk(loadFirstLses(), sink, b.add(before, division.firstChunk), rows, outputs);
       return SmallVector<Value>();
     });
     storeLse(merged[0], merged[1]);
+  }
+
+  /// With code of its own, which asks for the bits after merge_specially. Fewer parts in flight leave the
+  /// registers of the other ways as many waves as without this one.
+  void mergeSpecially() {
+    llvm::SaveAndRestore special(isSpecial, true);
+    llvm::SaveAndRestore shallow(depth, 2u);
+    b.when(may(package::merge_specially_at_once), [&] { mergeAtOnce(1); });
+    b.when(may(package::merge_specially), [&] { mergeStepByStep(); });
   }
 
   /// The row's first lane stores it, when all have read the LSEs of the parts.
@@ -322,13 +359,41 @@ private:
 
   Value isPresent(Value part) { return b.less(b.add(division.slot, part), argument("parts")); }
 
+  /// From rowOf(tensor) to the lane's parts number `begin` to `end` - 1; to any part for those past the last.
+  SmallVector<Value> distancesOf(StringRef tensor, Value first, unsigned begin, unsigned end) {
+    auto byStride = [&] {
+      SmallVector<Value> distances;
+      for (unsigned i = begin; i < end; ++i)
+        distances.push_back(
+            b.mul(b.zeroExtend(partBeforeSlot(first, i)), argument((tensor + "_part_stride").str())));
+      return distances;
+    };
+    if (!isSpecial) return byStride();
+    return b.branch(
+        may(package::merge_listed_parts),
+        [&] {
+          SmallVector<Value> distances;
+          const package::KernargField &list =
+              *llvm::find_if(package::merge_kernarg_fields, [&](const package::KernargField &field) {
+                return StringRef(field.name.data(), field.name.size()) == (tensor + "_distance_0").str();
+              });
+          Value start = b.advance(b.kernargSegment(), b.getI8Type(), b.i32(list.offset));
+          for (unsigned i = begin; i < end; ++i) {
+            Value part = partBeforeSlot(first, i);
+            part = b.select(isPresent(part), b.add(division.slot, part), b.i32(0));
+            distances.push_back(b.load(b.getI64Type(), start, b.zeroExtend(part), 8));
+          }
+          return distances;
+        },
+        byStride);
+  }
+
   /// The LSEs of the lane's parts number `begin` to `end` - 1; undefined for those past the last part.
   SmallVector<Value> loadLses(Value first, unsigned begin, unsigned end) {
-    SmallVector<Value> distances, values;
+    SmallVector<Value> distances = distancesOf("partial_lse", first, begin, end), values;
     for (unsigned i = begin; i < end; ++i) {
-      Value part = partBeforeSlot(first, i);
-      Value distance = b.mul(b.zeroExtend(part), argument("partial_lse_part_stride"));
-      distances.push_back(b.select(isPresent(part), distance, b.i64(0)));
+      Value &distance = distances[i - begin];
+      distance = b.select(isPresent(partBeforeSlot(first, i)), distance, b.i64(0));
     }
     // Lanes without a row would read another workgroup's row, which may store its LSE meanwhile.
     return b.branch(
@@ -350,13 +415,18 @@ private:
     return loaded;
   }
 
-  /// LSEs from number `begin` on, with -infinity for those past the last part, and for those that a row of a
-  /// cascade does not have.
+  /// LSEs from number `begin` on, with -infinity for those past the last part, for those that mark empty
+  /// parts, and for those that a row of a cascade does not have.
   SmallVector<Value> withoutAbsent(Value first, unsigned begin, ValueRange loaded) {
+    Value empty = b.f32(negativeInfinity);
+    if (isSpecial) empty = b.select(may(package::merge_infinity_is_empty), b.f32(-negativeInfinity), empty);
     SmallVector<Value> values;
     for (auto [i, lse] : llvm::enumerate(loaded)) {
       Value part = partBeforeSlot(first, begin + i), counted = isPresent(part);
-      if (seesPrefix) counted = b.both(counted, hasPart(b.add(division.slot, part)));
+      if (isSpecial)
+        counted = b.both(counted, b.compareF(arith::CmpFPredicate::UNE, lse, empty));
+      else if (seesPrefix)
+        counted = b.both(counted, hasPart(b.add(division.slot, part)));
       values.push_back(b.select(counted, lse, b.f32(negativeInfinity)));
     }
     return values;
@@ -376,13 +446,11 @@ private:
   /// Chunks of the same parts, as they are in memory; undefined for those that do not count.
   SmallVector<Value> loadChunks(Value first, unsigned begin, ValueRange ofLane) {
     SmallVector<Value> values;
-    for (auto [i, lse] : llvm::enumerate(ofLane)) {
-      Value part = partBeforeSlot(first, begin + i);
-      Value distance = b.mul(b.zeroExtend(part), argument("partial_part_stride"));
+    for (auto [lse, distance] :
+         llvm::zip_equal(ofLane, distancesOf("partial", first, begin, begin + ofLane.size())))
       values.push_back(b.branch(
-          counts(lse), [&] { return SmallVector<Value>{loadChunk(chunks, distance)}; },
+          counts(lse), [&, distance = distance] { return SmallVector<Value>{loadChunk(chunks, distance)}; },
           [&] { return SmallVector<Value>{b.undef(b.chunkOf(partial))}; })[0]);
-    }
     return values;
   }
 
@@ -510,10 +578,11 @@ private:
   gpu::GPUFuncOp kernel;
   Type partial, result;
   unsigned depth = package::merge_parts_of_lane;
+  bool isSpecial = false; // whether the code is for merge_specially or merge_specially_at_once
   llvm::StringMap<Value> arguments;
   MergeLanes division;
   Value row, sequence, outputToken;
-  Value isLong, seesPrefix; // i1; the latter only of a row that is merged step by step
+  Value isLong, seesPrefix; // i1; the latter only of a row that is merged step by step, but not specially
   Value exists;             // the row ...
   Value wanted;             // ... and its sequence is merged
   Value lses, chunks;       // of the lane's first part

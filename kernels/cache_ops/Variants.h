@@ -6,8 +6,9 @@
 namespace sluice {
 
 struct CacheOpVariant {
-  std::string operation; // "kv_append" or "merge_states"
-  std::string from, to;  // element types: of new rows and the cache, or of the parts and O
+  std::string operation; // "kv_append", "kv_copy" or "merge_states"
+  std::string from,
+      to; // element types: of new rows and the cache, of source and target, or of the parts and O
 };
 
 } // namespace sluice

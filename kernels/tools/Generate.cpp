@@ -56,6 +56,11 @@ package::KernelEntry packageEntry(const AttentionVariant &variant, unsigned wave
   return entry;
 }
 
+/// Equal types are copied bit by bit.
+bool convertsFp8(const CacheOpVariant &variant) {
+  return variant.from != variant.to && (variant.from == "e4m3fnuz" || variant.to == "e4m3fnuz");
+}
+
 package::KernelEntry packageEntry(const CacheOpVariant &variant, unsigned) {
   ArrayRef<package::KernargField> fields = kernargFields(variant);
   namespace names = package::feature_names;
@@ -65,10 +70,12 @@ package::KernelEntry packageEntry(const CacheOpVariant &variant, unsigned) {
   entry.kernarg_hash = package::kernarg_hash(fields);
   if (variant.operation == "merge_states")
     entry.features = {names::lse, names::lse_base_2, names::sink_logits};
+  else if (variant.operation == "kv_copy")
+    entry.features = {names::pairs, names::block, names::csr, names::page_index_64, names::x_packed};
   else
     entry.features = {names::slots,         names::block,    names::csr,
                       names::page_index_64, names::x_packed, names::rotary};
-  if (variant.to == "e4m3fnuz") entry.features.push_back(names::scale);
+  if (convertsFp8(variant)) entry.features.push_back(names::scale);
   return entry;
 }
 
@@ -84,7 +91,7 @@ bool isFor(const Variant &variant, const Chip &chip) {
   auto isFp8 = [](StringRef type) { return type == "e4m3fnuz" || type == "e5m2fnuz"; };
   bool usesFp8;
   if (const auto *cacheOp = std::get_if<CacheOpVariant>(&variant.kind)) {
-    usesFp8 = isFp8(cacheOp->to);
+    usesFp8 = convertsFp8(*cacheOp);
   } else {
     const auto &attention = std::get<AttentionVariant>(variant.kind);
     usesFp8 = isFp8(attention.dtype) || isFp8(attention.kvDtype);

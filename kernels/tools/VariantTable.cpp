@@ -17,9 +17,13 @@ struct CacheOpTypes {
 
 constexpr std::pair<StringRef, StringRef> appendTypes[] = {
     {"f16", "f16"}, {"bf16", "bf16"}, {"f16", "e4m3fnuz"}, {"bf16", "e4m3fnuz"}};
+constexpr std::pair<StringRef, StringRef> copyTypes[] = {{"f16", "f16"},      {"e4m3fnuz", "e4m3fnuz"},
+                                                         {"f16", "e4m3fnuz"}, {"bf16", "e4m3fnuz"},
+                                                         {"e4m3fnuz", "f16"}, {"e4m3fnuz", "bf16"}};
 constexpr std::pair<StringRef, StringRef> mergeTypes[] = {
     {"f32", "f32"}, {"f32", "f16"}, {"f32", "bf16"}, {"f16", "f16"}, {"bf16", "bf16"}};
-const CacheOpTypes cacheOpTypes[] = {{"kv_append", appendTypes}, {"merge_states", mergeTypes}};
+const CacheOpTypes cacheOpTypes[] = {
+    {"kv_append", appendTypes}, {"kv_copy", copyTypes}, {"merge_states", mergeTypes}};
 
 Expected<CacheOpVariant> cacheOpVariant(const package::KernelName &name) {
   const CacheOpTypes *operation =

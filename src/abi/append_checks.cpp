@@ -1,113 +1,33 @@
 //===- append_checks.cpp - what a caller can get wrong in an append -------------------------------------===//
+#include "abi/cache_checks.h"
 #include "abi/cache_op_checks.h"
-#include "abi/tensor_checks.h"
-#include "package/cache_op_kernargs.h"
 #include "runtime/dtype.h"
-#include "support/failure.h"
-
-#include <limits>
 
 namespace sluice::abi {
 namespace {
 
 using runtime::dtype_text;
-using support::Failure;
-using support::Status;
 using support::text;
 
 constexpr uint32_t append_flags = SLUICE_PAGE_INDEX_64 | SLUICE_V_IN_K;
-constexpr uint32_t problem_flags = (SLUICE_V_IN_K << 1) - 1;
-constexpr int32_t chunk = package::cache_op_chunk_elements;
-constexpr uint32_t pointer_alignment = 16;
-// A cache whose number of pages is unknown is checked as one of two pages.
-constexpr int64_t some_pages = 2;
 
-template <typename Value>
-[[noreturn]] void unsupported(std::string_view field, const Value &value, std::string_view nearest) {
-  throw Failure(Status::unsupported, std::string(field),
-                text(field, " is ", value, "; nearest supported: ", nearest));
-}
-
-void check_positive(std::string_view field, int32_t value) {
-  if (value <= 0) invalid(std::string(field), text(field, " is ", value, "; it must be at least 1"));
-}
-
-void check_flags(uint32_t flags) {
-  if (flags & ~problem_flags) {
-    throw Failure(Status::newer_struct, "flags",
-                  text("flags has bits ", support::hexadecimal(flags & ~problem_flags),
-                       " that this library does not know: it is older than the caller's header"));
-  }
-  if (flags & ~append_flags) {
-    invalid("flags", text("flags is ", support::hexadecimal(flags),
-                          "; an append has SLUICE_PAGE_INDEX_64 and SLUICE_V_IN_K only"));
-  }
+CacheExtents extents_of(const sluice_append &append) {
+  return {append.kv_heads, append.head_dim_qk, append.head_dim_v, append.page_size,
+          !(append.flags & SLUICE_V_IN_K)};
 }
 
 void check_types(const sluice_append &append) {
   if (append.source_type == 0) invalid("source_type", "source_type is missing; it must be a sluice_dtype");
   if (append.source_type != SLUICE_F16 && append.source_type != SLUICE_BF16) {
-    unsupported("source_type", dtype_text(append.source_type), "f16 or bf16");
+    unsupported_value("source_type", dtype_text(append.source_type), "f16 or bf16");
   }
   if (append.cache_type == 0) invalid("cache_type", "cache_type is missing; it must be a sluice_dtype");
   if (append.cache_type != append.source_type && append.cache_type != SLUICE_E4M3FNUZ) {
     // The nearest one-byte type is e4m3fnuz, the nearest wider one the source's.
     const bool is_wide = runtime::dtype_bytes(append.cache_type) > 1;
-    unsupported("cache_type", dtype_text(append.cache_type),
-                dtype_text(is_wide ? append.source_type : uint32_t(SLUICE_E4M3FNUZ)));
+    unsupported_value("cache_type", dtype_text(append.cache_type),
+                      dtype_text(is_wide ? append.source_type : uint32_t(SLUICE_E4M3FNUZ)));
   }
-}
-
-void check_head_dim(std::string_view field, int32_t value) {
-  check_positive(field, value);
-  if (value % chunk != 0)
-    invalid(std::string(field), text(field, " is ", value, "; it must be a multiple of ", chunk));
-}
-
-void check_extents(const sluice_append &append) {
-  check_positive("kv_heads", append.kv_heads);
-  check_head_dim("head_dim_qk", append.head_dim_qk);
-  if (!(append.flags & SLUICE_V_IN_K)) {
-    check_head_dim("head_dim_v", append.head_dim_v);
-  } else if (append.head_dim_v != 0) {
-    invalid("head_dim_v", text("head_dim_v is ", append.head_dim_v, "; it must be 0 with SLUICE_V_IN_K"));
-  }
-  for (const int32_t dim : {append.head_dim_qk, append.head_dim_v}) {
-    const int64_t elements = int64_t{append.kv_heads} * dim;
-    if (elements > std::numeric_limits<int32_t>::max()) {
-      throw Failure(Status::unsupported, "kv_heads",
-                    text("kv_heads is ", append.kv_heads, ", which makes rows of ", elements,
-                         " elements; nearest supported: ", std::numeric_limits<int32_t>::max() / dim));
-    }
-  }
-  check_positive("page_size", append.page_size);
-  check_positive("tokens", append.tokens);
-  if (append.k_pack < 0 || (append.k_pack > 0 && append.head_dim_qk % append.k_pack != 0)) {
-    invalid("k_pack", text("k_pack is ", append.k_pack, "; it must divide head_dim_qk, which is ",
-                           append.head_dim_qk, ", or be 0 for no packs"));
-  }
-  if (append.k_pack % chunk != 0) unsupported("k_pack", append.k_pack, "multiples of 8");
-}
-
-void check_array(std::string_view field, const void *pointer, uint32_t alignment) {
-  const uint64_t address = reinterpret_cast<uint64_t>(pointer);
-  if (address % alignment != 0) {
-    invalid(std::string(field), text(field, " is ", support::hexadecimal(address), "; it must be aligned to ",
-                                     alignment, " bytes"));
-  }
-}
-
-void check_given(std::string_view field, const void *pointer, uint32_t alignment, bool wanted,
-                 std::string_view when) {
-  if ((pointer != nullptr) != wanted) {
-    invalid(std::string(field), wanted ? text(field, " is NULL; it is required ", when)
-                                       : text(field, " is given; it must be NULL except in calls ", when));
-  }
-  check_array(field, pointer, alignment);
-}
-
-void check_zero(std::string_view field, int64_t value, std::string_view when) {
-  if (value != 0) invalid(std::string(field), text(field, " is ", value, "; it must be 0 ", when));
 }
 
 void check_places(const sluice_append &append) {
@@ -119,7 +39,7 @@ void check_places(const sluice_append &append) {
   check_array("slots", append.slots, sizeof(int64_t));
   check_array("starts", append.starts, sizeof(int32_t));
   const uint32_t kind = append.page_table_kind;
-  if (kind > SLUICE_PAGE_TABLE_CSR) unsupported("page_table_kind", kind, "SLUICE_PAGE_TABLE_CSR (2)");
+  if (kind > SLUICE_PAGE_TABLE_CSR) unsupported_value("page_table_kind", kind, "SLUICE_PAGE_TABLE_CSR (2)");
   if ((kind != SLUICE_PAGE_TABLE_NONE) != has_starts) {
     invalid("page_table_kind",
             text("page_table_kind is ", kind, "; it must be ",
@@ -150,23 +70,13 @@ void check_places(const sluice_append &append) {
     check_zero("page_table_stride", append.page_table_stride, "without SLUICE_PAGE_TABLE_BLOCK");
 }
 
-void check_scale(std::string_view kind_field, uint32_t kind, std::string_view field, const float *scale,
-                 bool allowed) {
-  if (kind > SLUICE_SCALE_PER_HEAD) unsupported(kind_field, kind, "SLUICE_SCALE_PER_HEAD (2)");
-  if (kind != SLUICE_SCALE_NONE && !allowed) {
-    invalid(std::string(kind_field),
-            text(kind_field, " is ", kind, "; it must be SLUICE_SCALE_NONE (0) without a cache of FP8"));
-  }
-  check_given(field, scale, sizeof(float), kind != SLUICE_SCALE_NONE, "whose scale kind is not NONE");
-}
-
 void check_rotary(const sluice_append &append) {
   if (append.rotary_dim < 0 || append.rotary_dim % 2 != 0 || append.rotary_dim > append.head_dim_qk) {
     invalid("rotary_dim", text("rotary_dim is ", append.rotary_dim, "; it must be even and at most ",
                                "head_dim_qk, which is ", append.head_dim_qk));
   }
   if (append.rotary_style > SLUICE_ROTARY_PAIRS)
-    unsupported("rotary_style", append.rotary_style, "SLUICE_ROTARY_PAIRS (1)");
+    unsupported_value("rotary_style", append.rotary_style, "SLUICE_ROTARY_PAIRS (1)");
   const bool rotates = append.rotary_dim != 0;
   if (!rotates) check_zero("rotary_style", append.rotary_style, "without rotary_dim");
   check_given("rotary", append.rotary, sizeof(float), rotates, "with rotary_dim");
@@ -182,69 +92,32 @@ void check_rotary(const sluice_append &append) {
   check_array("positions", append.positions, sizeof(int32_t));
 }
 
-void check_multiples(const Shape &shape, size_t count) {
-  for (size_t i = 0; i < count; ++i) {
-    if (shape.tensor.stride[i] % chunk != 0) bad_stride(shape, i, "it must be a multiple of 8");
-  }
-}
-
-void check_rows(const Shape &rows) {
-  check_pointer(rows, pointer_alignment);
-  if (rows.tensor.stride[0] != 0) bad_stride(rows, 0, "it must be 0");
-  if (rows.tensor.stride[3] != 1) bad_stride(rows, 3, "it must be 1");
-  check_reach(rows, UINT64_MAX);
-  check_multiples(rows, 3);
-}
-
-/// `pack` consecutive elements are adjacent; stride[3] is the step to the next pack.
-void check_cache(std::string_view name, const sluice_tensor &cache, const sluice_append &append,
-                 int32_t head_dim, int32_t pack) {
-  const uint32_t bytes = append.cache_type == SLUICE_E4M3FNUZ ? 1 : 2;
-  const int64_t pages = append.page_count != 0 ? append.page_count : some_pages;
-  const Shape shape = {name, cache, {pages, append.page_size, append.kv_heads, head_dim}, bytes};
-  check_pointer(shape, pointer_alignment);
-  if (pack == 0 && cache.stride[3] != 1) bad_stride(shape, 3, "it must be 1");
-  check_reach(shape, UINT64_MAX);
-  if (pack == 0) {
-    check_multiples(shape, 3);
-    check_disjoint(shape);
-    return;
-  }
-  sluice_tensor packs = cache;
-  for (size_t i = 0; i < 4; ++i) {
-    if (cache.stride[i] % pack != 0)
-      bad_stride(shape, i, text("it must be a multiple of k_pack, which is ", pack));
-    packs.stride[i] /= pack;
-  }
-  check_disjoint({name, packs, {pages, append.page_size, append.kv_heads, head_dim / pack}, bytes});
-}
-
-void check_absent(std::string_view name, const sluice_tensor &tensor) {
-  bool given = tensor.data != nullptr;
-  for (const int64_t stride : tensor.stride)
-    given |= stride != 0;
-  if (given) invalid(std::string(name), text(name, " is given; it must be all zero with SLUICE_V_IN_K"));
-}
-
 } // namespace
 
 void check_append(const sluice_append &append) {
-  check_flags(append.flags);
+  check_cache_op_flags(append.flags, "an append", append_flags, "SLUICE_PAGE_INDEX_64 and SLUICE_V_IN_K");
   check_types(append);
-  check_extents(append);
+  const CacheExtents extents = extents_of(append);
+  check_cache_extents(extents);
+  check_positive("tokens", append.tokens);
+  check_pack("k_pack", append.k_pack, append.head_dim_qk);
   check_places(append);
-  const bool is_fp8 = append.cache_type == SLUICE_E4M3FNUZ, has_v = !(append.flags & SLUICE_V_IN_K);
-  check_scale("k_scale_kind", append.k_scale_kind, "k_scale", append.k_scale, is_fp8);
-  check_scale("v_scale_kind", append.v_scale_kind, "v_scale", append.v_scale, is_fp8 && has_v);
+  const bool is_fp8 = append.cache_type == SLUICE_E4M3FNUZ;
+  constexpr std::string_view without = "without a cache of FP8";
+  check_scale("k_scale_kind", append.k_scale_kind, "k_scale", append.k_scale, is_fp8, without);
+  check_scale("v_scale_kind", append.v_scale_kind, "v_scale", append.v_scale, is_fp8 && extents.has_v,
+              without);
   check_rotary(append);
-  check_rows({"k", append.k, {1, append.tokens, append.kv_heads, append.head_dim_qk}, 2});
-  check_cache("k_cache", append.k_cache, append, append.head_dim_qk, append.k_pack);
-  if (has_v) {
-    check_rows({"v", append.v, {1, append.tokens, append.kv_heads, append.head_dim_v}, 2});
-    check_cache("v_cache", append.v_cache, append, append.head_dim_v, 0);
+  const uint32_t bytes = runtime::dtype_bytes(append.cache_type);
+  check_cache_rows({"k", append.k, {1, append.tokens, append.kv_heads, append.head_dim_qk}, 2});
+  check_cache("k_cache", append.k_cache, extents, append.head_dim_qk, {"k_pack", append.k_pack}, bytes,
+              append.page_count, true);
+  if (extents.has_v) {
+    check_cache_rows({"v", append.v, {1, append.tokens, append.kv_heads, append.head_dim_v}, 2});
+    check_cache("v_cache", append.v_cache, extents, append.head_dim_v, {}, bytes, append.page_count, true);
   } else {
-    check_absent("v", append.v);
-    check_absent("v_cache", append.v_cache);
+    check_no_v("v", append.v);
+    check_no_v("v_cache", append.v_cache);
   }
 }
 

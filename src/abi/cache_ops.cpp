@@ -1,4 +1,4 @@
-//===- cache_ops.cpp - the C ABI: appends and merges ----------------------------------------------------===//
+//===- cache_ops.cpp - the C ABI: cache operations ------------------------------------------------------===//
 #include "runtime/cache_ops.h"
 #include "abi/cache_op_checks.h"
 #include "abi/checks.h"
@@ -27,6 +27,12 @@ sluice_status enqueue(sluice_context *context, const Call *given, const char *na
   });
 }
 
+/// Runs a call after the check of its arrays that an emulated device makes.
+template <typename Call, void (*run)(runtime::Context &, const Call &, const sluice_launch &)>
+void checked(runtime::Context &shared, const Call &call, const sluice_launch &where) {
+  run(shared, call, abi::with_contents_check(shared.device(), where, call));
+}
+
 } // namespace
 
 extern "C" {
@@ -34,16 +40,32 @@ extern "C" {
 sluice_status sluice_append_init(sluice_append *append, size_t size) noexcept {
   return abi::init(append, size);
 }
+sluice_status sluice_page_copy_init(sluice_page_copy *copy, size_t size) noexcept {
+  return abi::init(copy, size);
+}
+sluice_status sluice_gather_init(sluice_gather *gather, size_t size) noexcept {
+  return abi::init(gather, size);
+}
 sluice_status sluice_merge_init(sluice_merge *merge, size_t size) noexcept {
   return abi::init(merge, size);
 }
 
 sluice_status sluice_kv_append(sluice_context *context, const sluice_append *append,
                                const sluice_launch *launch, sluice_error *error) noexcept {
-  const auto run = [](runtime::Context &shared, const sluice_append &call, const sluice_launch &where) {
-    runtime::append(shared, call, abi::with_contents_check(shared.device(), where, call));
-  };
-  return enqueue(context, append, "append", abi::check_append, +run, launch, error);
+  return enqueue(context, append, "append", abi::check_append, checked<sluice_append, runtime::append>,
+                 launch, error);
+}
+
+sluice_status sluice_kv_copy(sluice_context *context, const sluice_page_copy *copy,
+                             const sluice_launch *launch, sluice_error *error) noexcept {
+  return enqueue(context, copy, "copy", abi::check_copy, checked<sluice_page_copy, runtime::copy>, launch,
+                 error);
+}
+
+sluice_status sluice_kv_gather(sluice_context *context, const sluice_gather *gather,
+                               const sluice_launch *launch, sluice_error *error) noexcept {
+  return enqueue(context, gather, "gather", abi::check_gather, checked<sluice_gather, runtime::gather>,
+                 launch, error);
 }
 
 sluice_status sluice_merge_states(sluice_context *context, const sluice_merge *merge,

@@ -20,7 +20,7 @@ struct CallOfPlan {
 void check(const CallOfPlan &call) {
   reference::check_contents(call.problem, call.args);
 }
-void check(const sluice_append &call) {
+template <typename Call> void check(const Call &call) {
   reference::check_contents(call);
 }
 
@@ -72,6 +72,16 @@ sluice_launch with_contents_check(const runtime::Device &device, const sluice_la
 sluice_launch with_contents_check(const runtime::Device &device, const sluice_launch &launch,
                                   const sluice_append &call) {
   return checks_contents(device) ? enqueue_check(device, launch, "sluice_kv_append", call) : launch;
+}
+
+sluice_launch with_contents_check(const runtime::Device &device, const sluice_launch &launch,
+                                  const sluice_page_copy &call) {
+  return checks_contents(device) ? enqueue_check(device, launch, "sluice_kv_copy", call) : launch;
+}
+
+sluice_launch with_contents_check(const runtime::Device &device, const sluice_launch &launch,
+                                  const sluice_gather &call) {
+  return checks_contents(device) ? enqueue_check(device, launch, "sluice_kv_gather", call) : launch;
 }
 
 } // namespace sluice::abi

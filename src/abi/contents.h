@@ -19,5 +19,9 @@ sluice_launch with_contents_check(const runtime::Device &device, const sluice_la
                                   const sluice_problem &problem, const sluice_args &args);
 sluice_launch with_contents_check(const runtime::Device &device, const sluice_launch &launch,
                                   const sluice_append &call);
+sluice_launch with_contents_check(const runtime::Device &device, const sluice_launch &launch,
+                                  const sluice_page_copy &call);
+sluice_launch with_contents_check(const runtime::Device &device, const sluice_launch &launch,
+                                  const sluice_gather &call);
 
 } // namespace sluice::abi

@@ -130,4 +130,12 @@ sluice_status sluice_set_trace(sluice_context *context, sluice_trace_fn trace, v
   });
 }
 
+sluice_status sluice_set_ranges(sluice_context *context, uint32_t enabled, sluice_error *error) noexcept {
+  return abi::wall(error, [&] {
+    runtime::Context &shared = *abi::context_of(context);
+    if (enabled > 1) invalid("enabled", text("enabled is ", enabled, "; it must be 0 or 1"));
+    shared.ranges = enabled == 1 ? runtime::find_ranges() : runtime::RangeFunctions{};
+  });
+}
+
 } // extern "C"

@@ -3,6 +3,7 @@
 #include "abi/tensor_checks.h"
 #include "package/cache_op_kernargs.h"
 #include "runtime/dtype.h"
+#include "support/checked.h"
 #include "support/failure.h"
 
 #include <limits>
@@ -65,55 +66,191 @@ void check_extents(const sluice_merge &merge) {
   }
 }
 
-void check_rows(const Shape &rows) {
-  check_pointer(rows, pointer_alignment);
+/// Part 0 and the last part are within the address space, and so are those between them. Parts may follow one
+/// another backwards.
+void check_parts_reach(const Shape &parts) {
+  sluice_tensor first = parts.tensor;
+  first.stride[0] = 0;
+  check_reach({parts.name, first, parts.extent, parts.element_bytes}, UINT64_MAX);
+  const int64_t stride = parts.tensor.stride[0];
+  if (stride >= 0) return check_reach(parts, UINT64_MAX);
+  const auto elements = support::checked_multiply(stride, parts.extent[0] - 1);
+  const auto bytes =
+      elements ? support::checked_multiply<int64_t>(*elements, parts.element_bytes) : std::nullopt;
+  if (!bytes || 0 - uint64_t(*bytes) > reinterpret_cast<uint64_t>(first.data))
+    invalid(text(parts.name, ".stride"), text(parts.name, " would reach beyond the address space"));
+}
+
+void check_row_strides(const Shape &rows) {
   if (rows.tensor.stride[3] != 1) bad_stride(rows, 3, "it must be 1");
-  check_reach(rows, UINT64_MAX);
   for (size_t i = 0; i < 3; ++i) {
     if (rows.tensor.stride[i] % chunk != 0) bad_stride(rows, i, "it must be a multiple of 8");
   }
 }
 
-void check_numbers(const Shape &numbers) {
-  check_pointer(numbers, sizeof(float));
+void check_number_strides(const Shape &numbers) {
   if (numbers.tensor.stride[3] != 0 && numbers.tensor.stride[3] != 1)
     bad_stride(numbers, 3, "it must be 0 or 1");
-  check_reach(numbers, UINT64_MAX);
+}
+
+/// LSEs of several sequences: the strides of `shape` are those within a sequence.
+struct Sequences {
+  std::string_view stride_field;
+  int64_t count, stride;
+};
+
+/// Calls `check` for the first sequence of LSEs, or of all there are, and for the last.
+void check_ends(const Shape &lses, const Sequences &sequences, void (*check)(const Shape &)) {
+  check(lses);
+  if (sequences.count == 1) return;
+  const auto elements = support::checked_multiply(sequences.stride, sequences.count - 1);
+  const auto bytes = elements ? support::checked_multiply<int64_t>(*elements, sizeof(float)) : std::nullopt;
+  const auto address =
+      bytes ? support::checked_add(reinterpret_cast<uint64_t>(lses.tensor.data), uint64_t(*bytes))
+            : std::nullopt;
+  if (!address) {
+    invalid(std::string(sequences.stride_field), text(sequences.stride_field, " is ", sequences.stride, "; ",
+                                                      lses.name, " would reach beyond the address space"));
+  }
+  sluice_tensor last = lses.tensor;
+  last.data = reinterpret_cast<void *>(*address);
+  check({lses.name, last, lses.extent, lses.element_bytes});
+}
+
+/// Calls `check` for the parts as a whole, or for each of a list.
+template <typename Check>
+void check_parts(const Shape &parts, std::string_view list_field, const void *const *list, uint32_t alignment,
+                 Check check) {
+  if (list == nullptr) {
+    check_pointer(parts, alignment);
+    return check(parts);
+  }
+  const std::string_view why = "each part has a pointer of its own";
+  if (parts.tensor.data != nullptr)
+    invalid(text(parts.name, ".data"), text(parts.name, ".data is given; it must be NULL where ", why));
+  if (parts.tensor.stride[0] != 0) bad_stride(parts, 0, text("it must be 0 where ", why));
+  for (int64_t part = 0; part < parts.extent[0]; ++part) {
+    const uint64_t address = reinterpret_cast<uint64_t>(list[part]);
+    if (address == 0 || address % alignment != 0) {
+      std::string field = text(list_field, "[", part, "]");
+      std::string message = address == 0 ? text(field, " is NULL")
+                                         : text(field, " is ", support::hexadecimal(address),
+                                                "; it must be aligned to ", uint64_t{alignment}, " bytes");
+      invalid(std::move(field), std::move(message));
+    }
+    sluice_tensor one = parts.tensor;
+    one.data = const_cast<void *>(list[part]);
+    check({parts.name, one, {1, parts.extent[1], parts.extent[2], parts.extent[3]}, parts.element_bytes});
+  }
 }
 
 void check_output(const Shape &output) {
   if (output.tensor.stride[0] != 0) bad_stride(output, 0, "it must be 0");
-  check_disjoint(output);
+}
+
+/// The LSEs of all sequences are [sequence][token][head]. No two of them overlap.
+void check_disjoint_sequences(const Shape &lse, const Sequences &sequences) {
+  check_disjoint(lse);
+  if (sequences.count == 1) return;
+  // Either a sequence's LSEs end before the next one's begin, or its sequences are within the steps of tokens
+  // or heads: any order of the three dimensions is allowed, as with tensors.
+  sluice_tensor all = lse.tensor;
+  all.stride[0] = sequences.stride;
+  if (overlapping({lse.name, all, {sequences.count, lse.extent[1], lse.extent[2], 1}, lse.element_bytes})) {
+    invalid(std::string(sequences.stride_field),
+            text(sequences.stride_field, " is ", sequences.stride, "; elements of an output would overlap"));
+  }
+}
+
+void check_flags(const sluice_merge &merge) {
+  constexpr uint32_t known = SLUICE_MERGE_INFINITY_IS_EMPTY;
+  if (merge.flags & ~known) {
+    throw Failure(Status::newer_struct, "flags",
+                  text("flags has bits ", support::hexadecimal(merge.flags & ~known),
+                       " that this library does not know: it is older than the caller's header"));
+  }
+  const auto check_reserved = [](std::string_view field, uint32_t value) {
+    if (value == 0) return;
+    throw Failure(Status::newer_struct, std::string(field),
+                  text(field, " is ", value, "; it is reserved in this version, and must be 0"));
+  };
+  check_reserved("reserved", merge.reserved);
+  check_reserved("reserved2", merge.reserved2);
+}
+
+void check_lists(const sluice_merge &merge) {
+  const bool has_rows = merge.partial_list != nullptr;
+  if (has_rows != (merge.partial_lse_list != nullptr)) {
+    invalid(has_rows ? "partial_lse_list" : "partial_list",
+            text(has_rows ? "partial_lse_list" : "partial_list",
+                 " is NULL; partial_list and partial_lse_list are both given or both NULL"));
+  }
+  constexpr int32_t most = package::merge_most_listed_parts;
+  if (has_rows && merge.parts > most) {
+    throw Failure(Status::unsupported, "parts",
+                  text("parts is ", merge.parts, " with partial_list; nearest supported: ", most));
+  }
+}
+
+/// The sequences of LSEs with this stride.
+Sequences check_sequences(const sluice_merge &merge, std::string_view field, int64_t stride) {
+  const int32_t tokens = merge.sequence_tokens;
+  if (tokens < 0 || (tokens != 0 && merge.tokens % tokens != 0)) {
+    invalid("sequence_tokens", text("sequence_tokens is ", tokens, "; it must divide tokens, which is ",
+                                    merge.tokens, ", or be 0 for tokens of one sequence"));
+  }
+  if (stride < 0) invalid(std::string(field), text(field, " is ", stride, "; it must not be negative"));
+  if (tokens == 0 && stride != 0)
+    invalid(std::string(field), text(field, " is ", stride, "; it must be 0 without sequence_tokens"));
+  return {field, tokens == 0 ? 1 : merge.tokens / tokens, stride};
 }
 
 } // namespace
 
 void check_merge(const sluice_merge &merge) {
-  if (merge.flags != 0) {
-    throw Failure(
-        Status::newer_struct, "flags",
-        text("flags is ", support::hexadecimal(merge.flags), "; this library knows no flags of a merge"));
-  }
-  if (merge.reserved != 0) {
-    throw Failure(Status::newer_struct, "reserved",
-                  text("reserved is ", merge.reserved, "; it is reserved in this version, and must be 0"));
-  }
+  check_flags(merge);
   check_types(merge);
   check_extents(merge);
+  check_lists(merge);
   const int64_t parts = merge.parts, tokens = merge.tokens, heads = merge.heads, dim = merge.head_dim_v;
-  check_rows(
-      {"partial", merge.partial, {parts, tokens, heads, dim}, merge.partial_type == SLUICE_F32 ? 4u : 2u});
-  check_numbers({"partial_lse", merge.partial_lse, {parts, tokens, heads, 1}, sizeof(float)});
+  const Sequences of_parts =
+      check_sequences(merge, "partial_lse_sequence_stride", merge.partial_lse_sequence_stride);
+  const Sequences of_result = check_sequences(merge, "lse_sequence_stride", merge.lse_sequence_stride);
+  const int64_t lse_tokens = merge.sequence_tokens == 0 ? tokens : merge.sequence_tokens;
+
+  const Shape partial = {
+      "partial", merge.partial, {parts, tokens, heads, dim}, merge.partial_type == SLUICE_F32 ? 4u : 2u};
+  check_parts(partial, "partial_list", merge.partial_list, pointer_alignment, [](const Shape &rows) {
+    check_row_strides(rows);
+    check_parts_reach(rows);
+  });
+  const Shape partial_lse = {"partial_lse", merge.partial_lse, {parts, lse_tokens, heads, 1}, sizeof(float)};
+  check_parts(partial_lse, "partial_lse_list", merge.partial_lse_list, sizeof(float), [&](const Shape &lses) {
+    check_number_strides(lses);
+    check_ends(lses, of_parts, check_parts_reach);
+  });
+
+  const auto check_result_reach = [](const Shape &result) { check_reach(result, UINT64_MAX); };
   const Shape o = {"o", merge.o, {1, tokens, heads, dim}, merge.o_type == SLUICE_F32 ? 4u : 2u};
-  check_rows(o);
+  check_pointer(o, pointer_alignment);
+  check_row_strides(o);
+  check_result_reach(o);
   check_output(o);
-  const Shape lse = {"lse", merge.lse, {1, tokens, heads, 1}, sizeof(float)};
+  check_disjoint(o);
+  const Shape lse = {"lse", merge.lse, {1, lse_tokens, heads, 1}, sizeof(float)};
   if (merge.lse.data != nullptr) {
-    check_numbers(lse);
+    check_pointer(lse, sizeof(float));
+    check_number_strides(lse);
+    check_ends(lse, of_result, check_result_reach);
     check_output(lse);
+    check_disjoint_sequences(lse, of_result);
   } else {
     for (size_t i = 0; i < 4; ++i) {
       if (merge.lse.stride[i] != 0) bad_stride(lse, i, "it must be 0 where lse.data is NULL");
+    }
+    if (merge.lse_sequence_stride != 0) {
+      invalid("lse_sequence_stride", text("lse_sequence_stride is ", merge.lse_sequence_stride,
+                                          "; it must be 0 where lse.data is NULL"));
     }
   }
   const uint64_t sinks = reinterpret_cast<uint64_t>(merge.sink_logits);

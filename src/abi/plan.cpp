@@ -77,6 +77,19 @@ sluice_status sluice_plan_describe(const sluice_plan *plan, sluice_plan_info *in
   });
 }
 
+sluice_status sluice_counters_init(sluice_counters *counters, size_t size) noexcept {
+  return abi::init(counters, size);
+}
+
+sluice_status sluice_plan_counters(const sluice_plan *plan, sluice_counters *counters,
+                                   sluice_error *error) noexcept {
+  return abi::wall(error, [&] {
+    if (plan == nullptr) null_argument("plan");
+    abi::check_output(counters, "counters");
+    abi::fill(counters, plan->plan.counters());
+  });
+}
+
 sluice_status sluice_preload(sluice_context *context, const sluice_problem *problem,
                              sluice_error *error) noexcept {
   return abi::wall(error, [&] {
@@ -100,7 +113,7 @@ sluice_status sluice_preload(sluice_context *context, const sluice_problem *prob
 
 sluice_status sluice_run(const sluice_plan *plan, const sluice_args *args, const sluice_launch *launch,
                          sluice_error *error) noexcept {
-  return abi::wall(error, [&] {
+  const sluice_status status = abi::wall(error, [&] {
     if (plan == nullptr) null_argument("plan");
     const runtime::Plan &prepared = plan->plan;
     sluice_args args_copy, lengths_copy;
@@ -121,6 +134,8 @@ sluice_status sluice_run(const sluice_plan *plan, const sluice_args *args, const
     const runtime::Device &device = prepared.context().device();
     prepared.run(call, abi::with_contents_check(device, where, prepared.problem(), call));
   });
+  if (plan != nullptr) plan->plan.count_run(status);
+  return status;
 }
 
 } // extern "C"

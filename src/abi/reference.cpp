@@ -5,6 +5,7 @@
 #include "reference/append.h"
 #include "reference/attention.h"
 #include "reference/contents.h"
+#include "reference/copy.h"
 
 using namespace sluice;
 
@@ -21,6 +22,26 @@ extern "C" sluice_status sluice_reference(const sluice_problem *problem, const s
     abi::check_args(wanted, rules, call);
     reference::check_contents(wanted, call);
     reference::attention(wanted, call);
+  });
+}
+
+extern "C" sluice_status sluice_reference_copy(const sluice_page_copy *copy, sluice_error *error) noexcept {
+  return abi::wall(error, [&] {
+    sluice_page_copy view;
+    const sluice_page_copy &call = abi::view(copy, "copy", view);
+    abi::check_copy(call);
+    reference::check_contents(call);
+    reference::copy(call);
+  });
+}
+
+extern "C" sluice_status sluice_reference_gather(const sluice_gather *gather, sluice_error *error) noexcept {
+  return abi::wall(error, [&] {
+    sluice_gather copy;
+    const sluice_gather &call = abi::view(gather, "gather", copy);
+    abi::check_gather(call);
+    reference::check_contents(call);
+    reference::gather(call);
   });
 }
 

@@ -38,10 +38,13 @@ SLUICE_PUBLISHED(sluice_problem, 128, 144);
 SLUICE_PUBLISHED(sluice_support, 120);
 SLUICE_PUBLISHED(sluice_kernel_info, 376, 632);
 SLUICE_PUBLISHED(sluice_plan_info, 360);
+SLUICE_PUBLISHED(sluice_counters, 56);
 SLUICE_PUBLISHED(sluice_args, 224, 400, 696);
 SLUICE_PUBLISHED(sluice_launch, 48);
 SLUICE_PUBLISHED(sluice_append, 312, 320);
-SLUICE_PUBLISHED(sluice_merge, 208);
+SLUICE_PUBLISHED(sluice_merge, 208, 248);
+SLUICE_PUBLISHED(sluice_page_copy, 248);
+SLUICE_PUBLISHED(sluice_gather, 288);
 
 /// Larger than any version will be: a larger struct_size was never set.
 inline constexpr uint32_t struct_bytes_limit = 65536;

@@ -4,7 +4,6 @@
 #include "support/checked.h"
 #include "support/failure.h"
 
-#include <optional>
 #include <utility>
 
 namespace sluice::abi {
@@ -79,7 +78,7 @@ void check_reach(const Shape &shape, uint64_t address_end) {
 }
 
 /// In order of stride, every dimension must step over everything that the ones before it span.
-void check_disjoint(const Shape &shape) {
+std::optional<size_t> overlapping(const Shape &shape) {
   std::array<size_t, 4> order = {0, 1, 2, 3};
   const auto &stride = shape.tensor.stride;
   for (size_t i = 1; i < 4; ++i) { // insertion sort: four elements, and no allocation
@@ -89,11 +88,15 @@ void check_disjoint(const Shape &shape) {
   int64_t span = 1;
   for (size_t i : order) {
     if (shape.extent[i] == 1) continue;
-    if (stride[i] < span) {
-      bad_stride(shape, i, "elements of an output would overlap");
-    }
+    if (stride[i] < span) return i;
     span += stride[i] * (shape.extent[i] - 1);
   }
+  return std::nullopt;
+}
+
+void check_disjoint(const Shape &shape) {
+  if (const std::optional<size_t> i = overlapping(shape))
+    bad_stride(shape, *i, "elements of an output would overlap");
 }
 
 void check_absent(std::string_view name, const sluice_tensor &tensor, std::string_view why) {

@@ -12,6 +12,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -41,6 +42,8 @@ void check_pointer(std::string_view field, const void *pointer, uint32_t alignme
 /// Strides are not negative, and the whole tensor is below `address_end`.
 void check_reach(const Shape &shape, uint64_t address_end);
 
+/// A dimension whose stride makes elements overlap.
+std::optional<size_t> overlapping(const Shape &shape);
 /// No two elements of an output overlap.
 void check_disjoint(const Shape &shape);
 

@@ -1,9 +1,10 @@
-//===- cache_op_cases.cpp - the cases of appends and merges ---------------------------------------------===//
+//===- cache_op_cases.cpp - the cases of cache operations -----------------------------------------------===//
 //
-// For every append and merge kernel of the pack, each feature separately, and some together.
+// For every cache operation's kernel of the pack, each feature separately, and some together.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "append_case.h"
+#include "copy_case.h"
 #include "merge_case.h"
 
 #include <array>
@@ -58,8 +59,27 @@ std::string make_name(const AppendCase &c) {
   return name;
 }
 
+std::string make_name(const CopyCase &c) {
+  constexpr std::array movings = {"same", "pairs", "block", "csr"};
+  constexpr std::array scales = {"", "tensor", "head"};
+  std::string name = c.is_gather() ? "gather_" : "copy_";
+  name += format("%s_%s_h%d_d%dx%d_p%d_%s", name_of(c.source), name_of(c.target), c.heads, c.head_size.qk,
+                 c.v_in_k ? 0 : c.head_size.v, c.page_size, movings[size_t(c.moving)]);
+  if (c.wide) name += "64";
+  if (c.source_k_pack != 0) name += format("_from%d", c.source_k_pack);
+  if (c.target_k_pack != 0) name += format("_to%d", c.target_k_pack);
+  if (c.k_scale != Scale::none) name += format("_k%s", scales[size_t(c.k_scale)]);
+  if (c.v_scale != Scale::none) name += format("_v%s", scales[size_t(c.v_scale)]);
+  if (c.fork) name += "_fork";
+  if (c.first_keys) name += "_first";
+  if (c.apart) name += "_apart";
+  if (c.not_finite) name += "_notfinite";
+  return name;
+}
+
 std::string make_name(const MergeCase &c) {
-  constexpr std::array weights = {"", "_some", "_far", "_notfinite"};
+  constexpr std::array weights = {"", "_some", "_far", "_notfinite", "_infinite"};
+  constexpr std::array places = {"", "_backwards", "_listed"};
   std::string name = format("merge_%s_%s_n%d_t%d_h%d_d%d", name_of(c.partial), name_of(c.o), c.parts,
                             c.tokens, c.heads, c.head_size);
   name += weights[size_t(c.weights)];
@@ -68,6 +88,8 @@ std::string make_name(const MergeCase &c) {
   if (!c.lse) name += "_nolse";
   if (c.apart) name += "_apart";
   if (c.in_place) name += "_inplace";
+  name += places[size_t(c.places)];
+  if (c.sequences != 0) name += format("_s%d", c.sequences);
   return name;
 }
 
@@ -148,6 +170,78 @@ std::vector<AppendCase> append_cases_of(const Types &types) {
   return cases;
 }
 
+std::vector<CopyCase> copy_cases_of(const Types &types) {
+  std::vector<CopyCase> cases;
+  const CopyCase plain{.source = types.from, .target = types.to};
+  const bool is_copied = types.from == types.to;
+  // Bytes whose rows are multiples of 16 are copied as F16.
+  const bool is_bytes = is_copied && types.from == Element::fp8;
+  const auto with = [&](auto change) {
+    CopyCase c = plain;
+    change(c);
+    cases.push_back(c);
+  };
+  for (const Moving moving : {Moving::same_page, Moving::pairs, Moving::block, Moving::csr})
+    for (const bool wide : {false, true}) {
+      if (moving == Moving::same_page && wide) continue;
+      for (const int page_size : {1, 3, 16})
+        with([&](CopyCase &c) {
+          c.moving = moving;
+          c.wide = wide;
+          c.page_size = page_size;
+          c.apart = page_size == 3;
+          c.first_keys = c.is_gather() && page_size != 1;
+          c.not_finite = page_size == 1;
+        });
+    }
+  // Packs on either side, and different ones; a pack that is a row.
+  with([](CopyCase &c) { c.source_k_pack = 8; });
+  with([](CopyCase &c) { c.target_k_pack = 16, c.apart = true; });
+  with([](CopyCase &c) { c.source_k_pack = 24, c.target_k_pack = 8; });
+  with([](CopyCase &c) { c.moving = Moving::csr, c.source_k_pack = 8, c.first_keys = true; });
+  // Rows of one chunk, of many heads, and of more chunks than a wave has lanes.
+  with([](CopyCase &c) { c.head_size = {8, 8}, c.heads = 1; });
+  for (const Moving moving : {Moving::pairs, Moving::block}) {
+    with([&](CopyCase &c) {
+      c.head_size = is_bytes ? HeadSizes{136, 72} : HeadSizes{128, 64};
+      c.heads = 9;
+      c.moving = moving;
+    });
+    with([&](CopyCase &c) {
+      c.head_size = {is_bytes ? 584 : 576, 512};
+      c.heads = 1;
+      c.v_in_k = true;
+      c.moving = moving;
+      c.k_scale = is_copied ? Scale::none : Scale::tensor;
+      c.first_keys = c.is_gather();
+    });
+  }
+  if (is_copied) {
+    for (const bool apart : {false, true})
+      with([&](CopyCase &c) { c.fork = true, c.apart = apart, c.wide = apart; });
+    if (is_bytes) return cases;
+    for (const Element element : {Element::bf16, Element::f32, Element::fp8})
+      for (const Moving moving : {Moving::same_page, Moving::pairs, Moving::block})
+        with([&](CopyCase &c) {
+          c.source = c.target = element;
+          c.head_size = {48, 32};
+          c.source_k_pack = moving == Moving::block ? 16 : 0;
+          c.moving = moving;
+        });
+    return cases;
+  }
+  for (const Scale k : {Scale::none, Scale::tensor, Scale::head})
+    for (const Scale v : {Scale::none, Scale::tensor, Scale::head})
+      if (k != Scale::none || v != Scale::none)
+        with([&](CopyCase &c) {
+          c.heads = 5;
+          c.k_scale = k;
+          c.v_scale = v;
+          c.moving = k == v ? Moving::csr : Moving::pairs;
+        });
+  return cases;
+}
+
 std::vector<MergeCase> merge_cases_of(const Types &types) {
   std::vector<MergeCase> cases;
   const MergeCase plain{.partial = types.from, .o = types.to};
@@ -205,6 +299,40 @@ std::vector<MergeCase> merge_cases_of(const Types &types) {
         c.apart = apart;
         c.in_place = true;
       });
+  // Empty parts as FlashAttention marks them: at once with one part in each lane, and step by step.
+  for (const int parts : {2, 5, 16, 40})
+    for (const bool apart : {false, true})
+      with([&](MergeCase &c) {
+        c.parts = parts;
+        c.weights = Weights::infinite;
+        c.apart = apart;
+        c.sink_logits = parts == 5;
+        c.lse_base_2 = parts == 16;
+      });
+  // Parts in any place, with one and with several in a lane: the widest rows have one lane for all parts.
+  for (const PartPlaces places : {PartPlaces::backwards, PartPlaces::listed})
+    for (const int parts : {3, 8, 16})
+      for (const int size : {64, 1032})
+        with([&](MergeCase &c) {
+          c.parts = parts;
+          c.head_size = size;
+          c.places = places;
+          c.apart = parts != 8;
+          c.weights = size == 64 ? Weights::infinite : Weights::some;
+          c.in_place = parts == 8 && types.from == types.to;
+        });
+  // LSEs of several sequences.
+  for (const int sequences : {1, 2, 6})
+    for (const PartPlaces places : {PartPlaces::in_order, PartPlaces::listed})
+      with([&](MergeCase &c) {
+        c.parts = 6;
+        c.tokens = 12;
+        c.sequences = sequences;
+        c.places = places;
+        c.apart = places == PartPlaces::in_order;
+        c.in_place = sequences == 2 && types.from == types.to;
+        c.weights = Weights::some;
+      });
   return cases;
 }
 
@@ -221,6 +349,15 @@ std::vector<AppendCase> append_cases(const Target &target, Level level) {
       add(all,
           {.source = types.from, .cache = types.to, .heads = 130, .head_size = {1024, 8}, .more_rows = 8},
           kernel);
+  }
+  return all;
+}
+
+std::vector<CopyCase> copy_cases(const Target &target) {
+  std::vector<CopyCase> all;
+  for (const std::string &kernel : target.names("kv_copy")) {
+    for (CopyCase &c : copy_cases_of(types_of(kernel, "kv_copy_")))
+      add(all, std::move(c), kernel);
   }
   return all;
 }

@@ -106,9 +106,19 @@ public:
         c, memory.buffers, "sluice_kv_append", sluice_kv_append,
         [&](const std::vector<void *> &bases) { return make_call(c, inputs, memory, bases); });
   }
+  std::string copy(const CopyCase &c, const CopyInputs &inputs, CopyMemory &memory) override {
+    if (c.is_gather())
+      return run_cache_op(
+          c, memory.buffers, "sluice_kv_gather", sluice_kv_gather,
+          [&](const std::vector<void *> &bases) { return make_gather(c, inputs, memory, bases); });
+    return run_cache_op(
+        c, memory.buffers, "sluice_kv_copy", sluice_kv_copy,
+        [&](const std::vector<void *> &bases) { return make_copy(c, inputs, memory, bases); });
+  }
   std::string merge(const MergeCase &c, MergeMemory &memory) override {
+    PartLists lists;
     return run_cache_op(c, memory.buffers, "sluice_merge_states", sluice_merge_states,
-                        [&](const std::vector<void *> &bases) { return make_call(c, memory, bases); });
+                        [&](const std::vector<void *> &bases) { return make_call(c, memory, bases, lists); });
   }
 
   std::vector<std::string> unused_kernels() const override {
@@ -231,6 +241,9 @@ private:
 
 std::string Executor::append(const AppendCase &, const AppendInputs &, AppendMemory &) {
   throw std::logic_error("appends need a device");
+}
+std::string Executor::copy(const CopyCase &, const CopyInputs &, CopyMemory &) {
+  throw std::logic_error("copies need a device");
 }
 std::string Executor::merge(const MergeCase &, MergeMemory &) {
   throw std::logic_error("merges need a device");

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "append_case.h"
+#include "copy_case.h"
 #include "failure.h"
 #include "kernels.h"
 #include "merge_case.h"
@@ -49,8 +50,9 @@ public:
   /// Runs the case, or only one of its sequences, on `memory` and copies every buffer back into it. Returns
   /// the kernel that ran.
   virtual std::string run(const Case &c, Memory &memory, std::optional<int> only = {}) = 0;
-  /// The same for an append or a merge; only executors that run kernels have them.
+  /// The same for a cache operation; only executors that run kernels have them.
   virtual std::string append(const AppendCase &c, const AppendInputs &inputs, AppendMemory &memory);
+  virtual std::string copy(const CopyCase &c, const CopyInputs &inputs, CopyMemory &memory);
   virtual std::string merge(const MergeCase &c, MergeMemory &memory);
   /// Kernels that no run has used.
   virtual std::vector<std::string> unused_kernels() const { return {}; }

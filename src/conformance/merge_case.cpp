@@ -26,9 +26,10 @@ double lse_of(const MergeCase &c, int part, int row, double drawn) {
   case Weights::all:
     return drawn;
   case Weights::some:
+  case Weights::infinite:
     // The first row keeps only one part, some rows none, the others some.
     if (row % 7 == 5 || (row == 0 && part != c.parts / 2) || (row != 0 && (part + row) % 3 == 0))
-      return -infinity;
+      return c.weights == Weights::infinite && part % 2 == 0 ? infinity : -infinity;
     return drawn;
   case Weights::far:
     return (row % 2 ? 2000 : -90) + drawn +
@@ -49,6 +50,22 @@ Placed place(const Extents &e, int64_t gap) {
   return {{.stride = {part, token, head, 1}}, e.outer * part};
 }
 
+/// [part][sequence][head][token].
+LsePlacement place_sequences(const Extents &e, int sequences, int64_t gap) {
+  const int tokens = int(e.rows) / sequences;
+  const int64_t head = tokens + gap, sequence = e.heads * head + 2 * gap, part = sequences * sequence + gap;
+  return {{.stride = {part, 1, head, 0}}, tokens, sequence};
+}
+
+/// The part that comes `n`th in memory. Listed parts are the first, and then the others backwards.
+int part_at(const MergeCase &c, int n) {
+  if (c.places == PartPlaces::in_order || (c.places == PartPlaces::listed && n == 0)) return n;
+  return c.places == PartPlaces::backwards ? c.parts - 1 - n : c.parts - n;
+}
+bool is_empty(const MergeCase &c, double lse) {
+  return lse == -infinity || (c.weights == Weights::infinite && lse == infinity);
+}
+
 } // namespace
 
 MergeInputs make_inputs(const MergeCase &c) {
@@ -61,7 +78,7 @@ MergeInputs make_inputs(const MergeCase &c) {
       in.lse.push_back(lse);
       for (int e = 0; e < c.head_size; ++e) {
         double value = as_stored(c.partial, 2 * random.normal());
-        if (lse == -infinity) value = e % 3 == 0 ? infinity : quiet_nan;
+        if (is_empty(c, lse)) value = e % 3 == 0 ? infinity : quiet_nan;
         if (c.weights == Weights::not_finite && row == 4 && part == c.parts / 2 && e % 17 == 3)
           value = quiet_nan;
         in.partial.push_back(value);
@@ -76,54 +93,64 @@ MergeInputs make_inputs(const MergeCase &c) {
 
 MergeMemory make_memory(const MergeCase &c, const MergeInputs &in) {
   MergeMemory memory;
-  const auto add = [&](Placement &target, const Placed &placed, Element element, double value) {
-    target = placed.placement;
+  const auto add = [&](Placement &target, int64_t elements, Element element, double value) {
     target.buffer = int(memory.buffers.size());
-    memory.buffers.emplace_back(size_t(placed.buffer_elements) * bytes_of(element));
-    for (int64_t i = 0; i < placed.buffer_elements; ++i)
+    memory.buffers.emplace_back(size_t(elements) * bytes_of(element));
+    for (int64_t i = 0; i < elements; ++i)
       store(memory.buffers.back(), element, i, value);
   };
+  const auto add_placed = [&](Placement &target, const Placed &placed, Element element, double value) {
+    target = placed.placement;
+    add(target, placed.buffer_elements, element, value);
+  };
   const Extents rows{c.parts, c.tokens, c.heads, c.head_size};
+  const auto add_lses = [&](LsePlacement &target, int parts, const Placed &plain, double value) {
+    if (c.sequences == 0) return add_placed(target, plain, Element::f32, value);
+    target = place_sequences(rows, c.sequences, c.apart ? 1 : 0);
+    add(target, parts * target.stride[0], Element::f32, value);
+  };
   Extents lses = rows;
   lses.d = 1;
-  add(memory.partial, place(rows, c.apart ? 8 : 0), c.partial, quiet_nan);
-  add(memory.partial_lse, place(lses, c.apart ? 1 : 0), Element::f32, quiet_nan);
+  add_placed(memory.partial, place(rows, c.apart ? 8 : 0), c.partial, quiet_nan);
+  add_lses(memory.partial_lse, c.parts, place(lses, c.apart ? 1 : 0), quiet_nan);
   size_t i = 0, n = 0;
   for (int part = 0; part < c.parts; ++part)
     for (int t = 0; t < c.tokens; ++t)
       for (int h = 0; h < c.heads; ++h) {
         store(memory.buffers[size_t(memory.partial_lse.buffer)], Element::f32,
-              memory.partial_lse.at(part, t, h, 0), in.lse[n++]);
+              memory.partial_lse.at(part_at(c, part), t, h), in.lse[n++]);
         for (int e = 0; e < c.head_size; ++e)
-          store(memory.buffers[size_t(memory.partial.buffer)], c.partial, memory.partial.at(part, t, h, e),
-                in.partial[i++]);
+          store(memory.buffers[size_t(memory.partial.buffer)], c.partial,
+                memory.partial.at(part_at(c, part), t, h, e), in.partial[i++]);
       }
   if (c.in_place) {
+    const int last = part_at(c, c.parts - 1);
     memory.o = memory.partial;
-    memory.o.offset = memory.partial.at(c.parts - 1, 0, 0, 0);
+    memory.o.offset = memory.partial.at(last, 0, 0, 0);
     memory.lse = memory.partial_lse;
-    memory.lse.offset = memory.partial_lse.at(c.parts - 1, 0, 0, 0);
+    memory.lse.offset = memory.partial_lse.at(last, 0, 0);
   } else {
     constexpr double canary = 77;
     Extents one = rows, one_lse = lses;
     one.outer = one_lse.outer = 1;
     // Contiguous as the parts are, or with separate strides: heads are outside of tokens.
     const int64_t token = c.head_size + 8;
-    add(memory.o,
-        c.apart ? Placed{{.stride = {0, token, c.tokens * token, 1}}, c.heads * c.tokens * token}
-                : place(one, 0),
-        c.o, canary);
-    add(memory.lse,
-        c.apart ? Placed{{.stride = {0, 1, c.tokens + 1, 0}}, c.heads * (int64_t(c.tokens) + 1)}
-                : place(one_lse, 0),
-        Element::f32, canary);
+    add_placed(memory.o,
+               c.apart ? Placed{{.stride = {0, token, c.tokens * token, 1}}, c.heads * c.tokens * token}
+                       : place(one, 0),
+               c.o, canary);
+    add_lses(memory.lse, 1,
+             c.apart ? Placed{{.stride = {0, 1, c.tokens + 1, 0}}, c.heads * (int64_t(c.tokens) + 1)}
+                     : place(one_lse, 0),
+             canary);
   }
   memory.o.stride[0] = memory.lse.stride[0] = 0;
   if (c.sink_logits) memory.sink_logits = add_array<float>(memory.buffers, in.sink_logits);
   return memory;
 }
 
-sluice_merge make_call(const MergeCase &c, const MergeMemory &memory, const std::vector<void *> &bases) {
+sluice_merge make_call(const MergeCase &c, const MergeMemory &memory, const std::vector<void *> &bases,
+                       PartLists &lists) {
   const auto tensor = [&](const Placement &p, Element element) {
     return sluice_tensor{.data = static_cast<char *>(bases[size_t(p.buffer)]) +
                                  size_t(p.offset) * bytes_of(element),
@@ -138,8 +165,27 @@ sluice_merge make_call(const MergeCase &c, const MergeMemory &memory, const std:
   call.heads = c.heads;
   call.head_dim_v = c.head_size;
   call.lse_base = c.lse_base_2 ? SLUICE_LSE_BASE_2 : SLUICE_LSE_BASE_E;
-  call.partial = tensor(memory.partial, c.partial);
-  call.partial_lse = tensor(memory.partial_lse, Element::f32);
+  if (c.weights == Weights::infinite) call.flags = SLUICE_MERGE_INFINITY_IS_EMPTY;
+  const auto parts = [&](const Placement &p, Element element, std::vector<const void *> &list) {
+    sluice_tensor all = tensor(p, element);
+    const auto at = [&](int part) {
+      return static_cast<char *>(all.data) + part_at(c, part) * p.stride[0] * int64_t(bytes_of(element));
+    };
+    for (int part = 0; part < c.parts; ++part)
+      list.push_back(at(part));
+    all.data = c.places == PartPlaces::listed ? nullptr : at(0);
+    all.stride[0] *= c.places == PartPlaces::listed ? 0 : c.places == PartPlaces::backwards ? -1 : 1;
+    return all;
+  };
+  call.partial = parts(memory.partial, c.partial, lists.partial);
+  call.partial_lse = parts(memory.partial_lse, Element::f32, lists.partial_lse);
+  if (c.places == PartPlaces::listed) {
+    call.partial_list = lists.partial.data();
+    call.partial_lse_list = lists.partial_lse.data();
+  }
+  call.sequence_tokens = memory.partial_lse.sequence_tokens;
+  call.partial_lse_sequence_stride = memory.partial_lse.sequence_stride;
+  if (c.lse) call.lse_sequence_stride = memory.lse.sequence_stride;
   call.o = tensor(memory.o, c.o);
   if (c.lse) call.lse = tensor(memory.lse, Element::f32);
   if (c.sink_logits) call.sink_logits = static_cast<const float *>(bases[size_t(memory.sink_logits)]);
@@ -157,7 +203,7 @@ MergeExpected compute_expected(const MergeCase &c, const MergeInputs &in) {
     for (size_t part = 0; part < parts; ++part) {
       const double lse = in.lse[part * rows + row];
       is_nan = is_nan || std::isnan(lse);
-      if (!std::isnan(lse)) largest = std::max(largest, lse * unit);
+      if (!std::isnan(lse) && !is_empty(c, lse)) largest = std::max(largest, lse * unit);
     }
     // F32 represents an LSE and the largest one to the precision of their types, their difference equally
     // well, and exponentials and their sum to a few places.
@@ -166,7 +212,7 @@ MergeExpected compute_expected(const MergeCase &c, const MergeInputs &in) {
     std::vector<double> sums(d), margins(d);
     for (size_t part = 0; part < parts; ++part) {
       const double lse = in.lse[part * rows + row] * unit;
-      if (lse == -infinity) continue;
+      if (is_empty(c, lse)) continue;
       const double weight = std::exp(lse - largest);
       denominator += weight;
       const double relative = known + 4 * u * std::fabs(lse - largest);
@@ -219,7 +265,7 @@ Comparison compare(const MergeCase &c, const MergeExpected &expected, const Merg
         if (ratio > 1) result.note("O" + describe(t, h, got, expected.o[i]));
       }
       if (!c.lse) continue;
-      const int64_t at = before.lse.at(0, t, h, 0);
+      const int64_t at = before.lse.at(0, t, h);
       allow(before.lse, Element::f32, at);
       const double got = load(Element::f32, after.buffers[size_t(before.lse.buffer)].data(), at);
       const double ratio =

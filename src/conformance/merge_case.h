@@ -17,6 +17,14 @@ enum class Weights : uint8_t {
   some,       // -infinity for some, and for all of some rows; O of such a part is NaN
   far,        // far from one another, and from 0
   not_finite, // NaN in some, in rows that have weights
+  infinite,   // as `some`, but +infinity or -infinity: SLUICE_MERGE_INFINITY_IS_EMPTY
+};
+
+/// Where the parts are in memory.
+enum class PartPlaces : uint8_t {
+  in_order,
+  backwards, // the last part is first, so that strides are negative
+  listed,    // each has a pointer of its own, at distances that no stride has
 };
 
 struct MergeCase {
@@ -26,6 +34,8 @@ struct MergeCase {
   bool lse = true, lse_base_2 = false, sink_logits = false;
   bool apart = false;    // NaN between heads, tokens and parts
   bool in_place = false; // O and LSE are the last part's memory; only where its type is O's
+  PartPlaces places = PartPlaces::in_order;
+  int sequences = 0; // LSEs are [sequence][head][token] in memory, of this many sequences; 0: [token][head]
 
   std::string kernel = {}; // this kernel must run
   std::string name = {};
@@ -43,14 +53,30 @@ struct MergeInputs {
 };
 MergeInputs make_inputs(const MergeCase &c);
 
+/// LSEs, whose tokens may be of several sequences.
+struct LsePlacement : Placement {
+  int sequence_tokens = 0; // 0: one sequence
+  int64_t sequence_stride = 0;
+  int64_t at(int64_t part, int64_t token, int64_t head) const {
+    if (sequence_tokens == 0) return Placement::at(part, token, head, 0);
+    return Placement::at(part, token % sequence_tokens, head, 0) + token / sequence_tokens * sequence_stride;
+  }
+};
+
 struct MergeMemory {
-  Placement partial, partial_lse, o, lse; // the first index of O and LSE is 0
-  int sink_logits = -1;                   // buffer number; -1: absent
+  Placement partial, o; // the first index of O, and of its LSEs, is 0
+  LsePlacement partial_lse, lse;
+  int sink_logits = -1; // buffer number; -1: absent
   std::vector<std::vector<std::byte>> buffers;
 };
 MergeMemory make_memory(const MergeCase &c, const MergeInputs &in);
 
-sluice_merge make_call(const MergeCase &c, const MergeMemory &memory, const std::vector<void *> &bases);
+/// The pointers of listed parts, to which the call points.
+struct PartLists {
+  std::vector<const void *> partial, partial_lse;
+};
+sluice_merge make_call(const MergeCase &c, const MergeMemory &memory, const std::vector<void *> &bases,
+                       PartLists &lists);
 
 /// An element of O is rounded once, from within its margin.
 struct MergeExpected {

@@ -56,7 +56,7 @@ const char *const usage = R"(usage: sluice-conformance --device emulated|hip:N|r
   --part PART           dense: plain dense attention; features: every other kind of attention; sample:
                         a third of the features' cases, with every choice in every mode; rest: the
                         other two thirds; kernels: features on each kernel, according to the level;
-                        cache: appends and merges
+                        cache: cache operations
   --shard I/N           every N-th case, from the I-th on (I from 0)
   --seed N              other numbers in the same cases (default 0)
   --emulator KEY=VALUE  a setting of the emulator, e.g. completion=random; may be repeated

@@ -76,6 +76,14 @@ void run_case(const AppendCase &c, Executor &executor, Result &result) {
   tell(compare(c, compute_expected(c, inputs, before), before, memory), result);
 }
 
+void run_case(const CopyCase &c, Executor &executor, Result &result) {
+  const CopyInputs inputs = make_inputs(c);
+  const CopyMemory before = make_memory(c, inputs);
+  CopyMemory memory = before;
+  result.kernel = executor.copy(c, inputs, memory);
+  tell(compare(c, compute_expected(c, inputs, before), before, memory), result);
+}
+
 void run_case(const MergeCase &c, Executor &executor, Result &result) {
   const MergeInputs inputs = make_inputs(c);
   const MergeMemory before = make_memory(c, inputs);

@@ -62,6 +62,7 @@ std::vector<AnyCase> suite(const Target &target, const std::string &part, Level 
   if (whole || part == "kernels") append_to(all, kernel_cases(target, level));
   if (whole || part == "cache") {
     append_to(all, append_cases(target, level));
+    append_to(all, copy_cases(target));
     append_to(all, merge_cases(target, level));
   }
   return all;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "append_case.h"
+#include "copy_case.h"
 #include "kernel_cases.h"
 #include "merge_case.h"
 
@@ -11,8 +12,8 @@
 
 namespace sluice::conformance {
 
-/// A case of attention, of an append or of a merge.
-using AnyCase = std::variant<Case, AppendCase, MergeCase>;
+/// A case of attention, or of a cache operation.
+using AnyCase = std::variant<Case, AppendCase, CopyCase, MergeCase>;
 
 const std::string &name_of(const AnyCase &c);
 void set_seed(AnyCase &c, uint64_t seed);

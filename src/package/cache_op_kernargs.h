@@ -1,7 +1,7 @@
-//===- cache_op_kernargs.h - the kernel arguments of append and merge -----------------------------------===//
+//===- cache_op_kernargs.h - the kernel arguments of the cache operations -------------------------------===//
 //
 // Tables as in kernargs.h, for the kernels of the cache operations: append writes rows into a paged cache,
-// merge combines results over parts of the keys.
+// copy moves rows between pages or out of them, merge combines results over parts of the keys.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -10,7 +10,7 @@
 
 namespace sluice::package {
 
-/// Lanes of a workgroup of either operation. They are divided into groups of 2^lanes_log2, one group per row.
+/// Lanes of a workgroup of any operation. They are divided into groups of 2^lanes_log2, one group per row.
 inline constexpr uint32_t cache_op_threads = 256;
 /// The elements that a lane moves at a time.
 inline constexpr uint32_t cache_op_chunk_elements = 8;
@@ -24,7 +24,11 @@ inline constexpr uint32_t merge_most_parts_at_once = merge_parts_of_lane << merg
 /// has user SGPRs for, besides the address of all of them.
 inline constexpr uint32_t merge_preloaded_bytes = 56;
 
-/// Assumptions that a merge may make.
+/// The most parts that may each be at an address of their own.
+inline constexpr uint32_t merge_most_listed_parts = 16;
+
+/// Assumptions that a merge may make, and what it has to do besides. Without a bit of the first two lines it
+/// goes step by step.
 enum MergeMode : uint32_t {
   /// The parts and their LSEs have no gaps, no row has more chunks than lanes for them, and no lane more than
   /// one part, or more than it has in flight. So few parts can be read before it is known which of them
@@ -33,10 +37,19 @@ enum MergeMode : uint32_t {
   merge_several_at_once = 2,
   /// Neither o nor lse has gaps, and every row is merged.
   merge_to_plain_rows = 4,
+  /// With one of the bits after these two: in code of its own, so that no other merge gets slower.
+  merge_specially_at_once = 8,
+  merge_specially = 16,
+  /// A part whose LSE is +infinity does not count either.
+  merge_infinity_is_empty = 32,
+  /// Parts are at the distances of the kernarg table instead of strides; not at once.
+  merge_listed_parts = 64,
+  /// partial_lse_sequence_skip is not 0; not at once.
+  merge_lse_sequences = 128,
 };
 
-/// The source of a row's page number.
-enum class PageSource : uint32_t { slots = 0, block_table = 1, csr_table = 2 };
+/// The source of a row's page number: for a copy of pages, a pair of numbers, or the same number for both.
+enum class PageSource : uint32_t { slots = 0, block_table = 1, csr_table = 2, pairs = 3, same_page = 4 };
 
 // Strides count elements, chunks are 8 elements. A magic number and its shift divide by a constant: see
 // support/divisor.h. "_magic" and "_shift" of the same name belong together.
@@ -107,6 +120,70 @@ enum class PageSource : uint32_t { slots = 0, block_table = 1, csr_table = 2 };
   FIELD(uint32_t, i32, rotary_dim)                                                                           \
   FIELD(uint32_t, i32, rotary_pairs)
 
+// A copy has row n of page p at p * page_stride + n * row_stride, in its source and its target. Rows are all
+// rows of the pages, page by page; or those of a gather's output, which is one page.
+//
+// For K and V each, as in an append:
+//   source, target          rows of pages
+//   scale                   null, or by head: F16 and BF16 are divided by it, FP8 is multiplied
+//   chunks, head_chunks, source_pack_chunks, target_pack_chunks   chunks of 8 elements of the kernel's types
+//
+// pairs                   of page numbers: source and target
+// starts                  of the sequences' rows in the output
+// kv_lengths ... page_source   as in an append; first_keys may be null
+// lanes_log2, row_step, chunk_step   as in an append
+//
+// Grid as in an append.
+#define SLUICE_COPY_SIDE_WIDE(FIELD, side)                                                                   \
+  FIELD(uint64_t, pointer, side##source)                                                                     \
+  FIELD(uint64_t, pointer, side##target)                                                                     \
+  FIELD(uint64_t, pointer, side##scale)                                                                      \
+  FIELD(int64_t, i64, side##source_page_stride)                                                              \
+  FIELD(int64_t, i64, side##source_row_stride)                                                               \
+  FIELD(int64_t, i64, side##source_head_stride)                                                              \
+  FIELD(int64_t, i64, side##source_pack_stride)                                                              \
+  FIELD(int64_t, i64, side##target_page_stride)                                                              \
+  FIELD(int64_t, i64, side##target_row_stride)                                                               \
+  FIELD(int64_t, i64, side##target_head_stride)                                                              \
+  FIELD(int64_t, i64, side##target_pack_stride)
+#define SLUICE_COPY_SIDE_NARROW(FIELD, side)                                                                 \
+  FIELD(uint32_t, i32, side##chunks)                                                                         \
+  FIELD(uint32_t, i32, side##head_chunks)                                                                    \
+  FIELD(uint32_t, i32, side##head_magic)                                                                     \
+  FIELD(uint32_t, i32, side##head_shift)                                                                     \
+  FIELD(uint32_t, i32, side##source_pack_chunks)                                                             \
+  FIELD(uint32_t, i32, side##source_pack_magic)                                                              \
+  FIELD(uint32_t, i32, side##source_pack_shift)                                                              \
+  FIELD(uint32_t, i32, side##target_pack_chunks)                                                             \
+  FIELD(uint32_t, i32, side##target_pack_magic)                                                              \
+  FIELD(uint32_t, i32, side##target_pack_shift)                                                              \
+  FIELD(uint32_t, i32, side##scale_stride)
+#define SLUICE_COPY_KERNARGS(FIELD)                                                                          \
+  SLUICE_COPY_SIDE_WIDE(FIELD, k_)                                                                           \
+  SLUICE_COPY_SIDE_WIDE(FIELD, v_)                                                                           \
+  FIELD(uint64_t, pointer, pairs)                                                                            \
+  FIELD(uint64_t, pointer, starts)                                                                           \
+  FIELD(uint64_t, pointer, kv_lengths)                                                                       \
+  FIELD(uint64_t, pointer, first_keys)                                                                       \
+  FIELD(uint64_t, pointer, page_table)                                                                       \
+  FIELD(uint64_t, pointer, page_starts)                                                                      \
+  FIELD(int64_t, i64, page_table_stride)                                                                     \
+  FIELD(int64_t, i64, page_table_entries)                                                                    \
+  FIELD(uint64_t, i64, page_count)                                                                           \
+  FIELD(uint64_t, i64, page_magic)                                                                           \
+  FIELD(uint64_t, i64, rows)                                                                                 \
+  FIELD(uint64_t, i64, row_step)                                                                             \
+  SLUICE_COPY_SIDE_NARROW(FIELD, k_)                                                                         \
+  SLUICE_COPY_SIDE_NARROW(FIELD, v_)                                                                         \
+  FIELD(uint32_t, i32, page_shift)                                                                           \
+  FIELD(uint32_t, i32, page_size)                                                                            \
+  FIELD(uint32_t, i32, page_source)                                                                          \
+  FIELD(uint32_t, i32, page_index_64)                                                                        \
+  FIELD(uint32_t, i32, batch)                                                                                \
+  FIELD(uint32_t, i32, search_steps)                                                                         \
+  FIELD(uint32_t, i32, lanes_log2)                                                                           \
+  FIELD(uint32_t, i32, chunk_step)
+
 // partial ... sink_logits  as in sluice_merge; lse and sink_logits may be null
 // q_starts, q_lengths      null, or for each sequence: where its tokens begin in o and lse (whose batch
 //                          strides are then 0), and how many it has
@@ -131,16 +208,34 @@ enum class PageSource : uint32_t { slots = 0, block_table = 1, csr_table = 2 };
 // most_tokens              a sequence has q_lengths[b] tokens, else q_starts[b + 1] - q_starts[b], else
 //                          most_tokens, and never more than these; all of them are merged
 // max_tokens               ... but a sequence with more tokens than this is skipped, or with prefix_starts
-// has
-//                          only one part over its own keys
+//                          has only one part over its own keys
 // q_rows                   of o and lse, with q_starts; INT32_MAX if that is unknown
 // searched_batch           0, or the tokens of the parts have the same numbers as those of o, and the
-// sequence
-//                          of each is searched among this many, by their q_starts
+//                          sequence of each is searched among this many, by their q_starts
+// partial_lse_sequence_skip  from where a sequence's first token would be if all tokens were of one sequence,
+//                          times the sequence's number
+// partial_distance_<p>, partial_lse_distance_<p>  of merge_listed_parts: elements from part 0 to part p
 //
-// sluice_merge has one sequence.
+// Without sequence_tokens, sluice_merge has one sequence.
 //
 // Grid, in workgroups: x = rows, y = rows beyond the largest x.
+#define SLUICE_MERGE_DISTANCES(FIELD, distance)                                                              \
+  FIELD(int64_t, i64, distance##0)                                                                           \
+  FIELD(int64_t, i64, distance##1)                                                                           \
+  FIELD(int64_t, i64, distance##2)                                                                           \
+  FIELD(int64_t, i64, distance##3)                                                                           \
+  FIELD(int64_t, i64, distance##4)                                                                           \
+  FIELD(int64_t, i64, distance##5)                                                                           \
+  FIELD(int64_t, i64, distance##6)                                                                           \
+  FIELD(int64_t, i64, distance##7)                                                                           \
+  FIELD(int64_t, i64, distance##8)                                                                           \
+  FIELD(int64_t, i64, distance##9)                                                                           \
+  FIELD(int64_t, i64, distance##10)                                                                          \
+  FIELD(int64_t, i64, distance##11)                                                                          \
+  FIELD(int64_t, i64, distance##12)                                                                          \
+  FIELD(int64_t, i64, distance##13)                                                                          \
+  FIELD(int64_t, i64, distance##14)                                                                          \
+  FIELD(int64_t, i64, distance##15)
 #define SLUICE_MERGE_KERNARGS(FIELD)                                                                         \
   FIELD(uint64_t, pointer, partial)                                                                          \
   FIELD(uint64_t, pointer, partial_lse)                                                                      \
@@ -183,26 +278,44 @@ enum class PageSource : uint32_t { slots = 0, block_table = 1, csr_table = 2 };
   FIELD(uint32_t, i32, searched_batch)                                                                       \
   FIELD(uint32_t, i32, prefix_count)                                                                         \
   FIELD(uint32_t, i32, own_parts)                                                                            \
-  FIELD(uint32_t, i32, first_prefix_part)
+  FIELD(uint32_t, i32, first_prefix_part)                                                                    \
+  FIELD(int64_t, i64, partial_lse_sequence_skip)                                                             \
+  SLUICE_MERGE_DISTANCES(FIELD, partial_distance_)                                                           \
+  SLUICE_MERGE_DISTANCES(FIELD, partial_lse_distance_)
 
 #define SLUICE_FIELD(type, kind, name) type name;
 struct AppendKernargs {
   SLUICE_APPEND_KERNARGS(SLUICE_FIELD)
+};
+struct CopyKernargs {
+  SLUICE_COPY_KERNARGS(SLUICE_FIELD)
 };
 struct MergeKernargs {
   SLUICE_MERGE_KERNARGS(SLUICE_FIELD)
 };
 #undef SLUICE_FIELD
 
+/// The arguments after these are of merge_specially.
+inline constexpr uint32_t merge_usual_bytes = offsetof(MergeKernargs, partial_lse_sequence_skip);
+
 #define SLUICE_FIELD(type, kind, name) KernargField{#name, KernargKind::kind, offsetof(AppendKernargs, name)},
 inline constexpr std::array append_kernarg_fields = {SLUICE_APPEND_KERNARGS(SLUICE_FIELD)};
+#undef SLUICE_FIELD
+#define SLUICE_FIELD(type, kind, name) KernargField{#name, KernargKind::kind, offsetof(CopyKernargs, name)},
+inline constexpr std::array copy_kernarg_fields = {SLUICE_COPY_KERNARGS(SLUICE_FIELD)};
 #undef SLUICE_FIELD
 #define SLUICE_FIELD(type, kind, name) KernargField{#name, KernargKind::kind, offsetof(MergeKernargs, name)},
 inline constexpr std::array merge_kernarg_fields = {SLUICE_MERGE_KERNARGS(SLUICE_FIELD)};
 #undef SLUICE_FIELD
 
 static_assert(kernargs_are_packed(append_kernarg_fields, sizeof(AppendKernargs)));
+static_assert(kernargs_are_packed(copy_kernarg_fields, sizeof(CopyKernargs)));
 static_assert(kernargs_are_packed(merge_kernarg_fields, sizeof(MergeKernargs)));
+// Distances of all parts follow one another.
+static_assert(offsetof(MergeKernargs, partial_lse_distance_0) - offsetof(MergeKernargs, partial_distance_0) ==
+              merge_most_listed_parts * sizeof(int64_t));
+static_assert(sizeof(MergeKernargs) - offsetof(MergeKernargs, partial_lse_distance_0) ==
+              merge_most_listed_parts * sizeof(int64_t));
 // The first that is not needed at once.
 static_assert(offsetof(MergeKernargs, sink_logits) == merge_preloaded_bytes);
 

@@ -41,6 +41,7 @@ inline constexpr char slots[] = "slots";
 inline constexpr char block[] = "block";
 inline constexpr char x_packed[] = "x_packed";
 inline constexpr char rotary[] = "rotary";
+inline constexpr char pairs[] = "pairs";
 inline constexpr char scale[] = "scale";
 
 } // namespace sluice::package::feature_names

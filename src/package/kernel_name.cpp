@@ -12,7 +12,7 @@ struct Operation {
   std::string_view abbreviation;
 };
 constexpr std::array operations = {Operation{"attention_forward", "attn_fwd"},
-                                   Operation{"kv_append", "kv_append"},
+                                   Operation{"kv_append", "kv_append"}, Operation{"kv_copy", "kv_copy"},
                                    Operation{"merge_states", "merge_states"}};
 constexpr std::array<std::string_view, 2> dtypes = {"bf16", "f16"};
 constexpr std::string_view fp8 = "e4m3fnuz";

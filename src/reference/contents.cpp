@@ -2,6 +2,7 @@
 #include "reference/contents.h"
 
 #include "reference/append.h"
+#include "reference/copy.h"
 #include "reference/tensors.h"
 #include "support/checked.h"
 #include "support/failure.h"
@@ -107,13 +108,9 @@ void check_prefixes(const sluice_problem &problem, const sluice_args &args) {
     check_pages(problem, prefixes_as_sequences(args), {"prefix_page_table", "prefix_page_starts", "prefix"});
 }
 
-/// Checks the new rows of sequence b, at least one, and the pages to which they go.
-void check_new_rows(const sluice_append &call, int64_t b) {
-  const int64_t rows = int64_t{call.starts[b + 1]} - call.starts[b], keys = call.kv_lengths[b];
-  if (keys < rows) {
-    invalid("kv_lengths", b, keys, text("it counts the new keys too, and sequence ", b, " has ", rows));
-  }
-  const int64_t first = (keys - rows) / call.page_size, last = (keys - 1) / call.page_size;
+/// Checks the pages of some keys of sequence b, at least one.
+template <typename Call> void check_pages(const Call &call, int64_t b, int64_t first_key, int64_t keys) {
+  const int64_t first = first_key / call.page_size, last = (keys - 1) / call.page_size;
   const bool is_csr = call.page_table_kind == SLUICE_PAGE_TABLE_CSR;
   if (is_csr && int64_t{call.page_starts[b + 1]} - call.page_starts[b] <= last) {
     invalid("page_starts", b + 1, call.page_starts[b + 1],
@@ -155,6 +152,15 @@ void check_spans(const sluice_args &args) {
   }
 }
 
+/// Checks the new rows of sequence b, at least one, and the pages to which they go.
+void check_new_rows(const sluice_append &call, int64_t b) {
+  const int64_t rows = int64_t{call.starts[b + 1]} - call.starts[b], keys = call.kv_lengths[b];
+  if (keys < rows) {
+    invalid("kv_lengths", b, keys, text("it counts the new keys too, and sequence ", b, " has ", rows));
+  }
+  check_pages(call, b, keys - rows, keys);
+}
+
 } // namespace
 
 void check_contents(const sluice_problem &problem, const sluice_args &args) {
@@ -188,6 +194,32 @@ void check_contents(const sluice_append &call) {
   }
   for (int64_t t = 0; call.positions != nullptr && t < call.tokens; ++t) {
     if (call.positions[t] < 0) invalid("positions", t, call.positions[t], "it must not be negative");
+  }
+}
+
+void check_contents(const sluice_page_copy &call) {
+  if (call.pairs == nullptr || call.page_count == 0) return;
+  const PageTable pairs = pairs_of(call);
+  for (int64_t i = 0; i < 2 * call.pair_count; ++i) {
+    if (pairs.page(i) >= call.page_count)
+      invalid("pairs", i, pairs.page(i), text("it must be less than page_count, which is ", call.page_count));
+  }
+}
+
+void check_contents(const sluice_gather &call) {
+  check_starts("out_starts", call.out_starts, call.batch, "tokens", call.tokens);
+  check_starts("page_starts", call.page_starts, call.batch);
+  for (int64_t b = 0; b < call.batch; ++b) {
+    const int64_t first = call.first_keys != nullptr ? call.first_keys[b] : 0, keys = call.kv_lengths[b],
+                  rows = int64_t{call.out_starts[b + 1]} - call.out_starts[b];
+    if (keys < 0) invalid("kv_lengths", b, keys, "it must not be negative");
+    if (first < 0) invalid("first_keys", b, first, "it must not be negative");
+    if (keys - first > rows) {
+      invalid("kv_lengths", b, keys,
+              text("between out_starts[", b, "] and the next there are ", rows, " rows for the keys from ",
+                   first, " on"));
+    }
+    if (first < keys) check_pages(call, b, first, keys);
   }
 }
 

@@ -11,5 +11,9 @@ void check_contents(const sluice_problem &problem, const sluice_args &args);
 /// The same for an append: everything that a device would skip, except negative slots and rows without a
 /// sequence.
 void check_contents(const sluice_append &call);
+/// The same for pairs of pages, except negative numbers.
+void check_contents(const sluice_page_copy &call);
+/// The same for a gather: everything that a device would read as zeros or leave out.
+void check_contents(const sluice_gather &call);
 
 } // namespace sluice::reference

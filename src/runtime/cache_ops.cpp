@@ -1,16 +1,19 @@
-//===- cache_ops.cpp - appends and merges: arguments of the kernels, and their launch -------------------===//
+//===- cache_ops.cpp - cache operations: arguments of the kernels, and their launch ---------------------===//
 #include "runtime/cache_ops.h"
 
 #include "package/cache_op_kernargs.h"
 #include "runtime/cost.h"
 #include "runtime/dtype.h"
 #include "runtime/launch.h"
+#include "runtime/ranges.h"
 #include "support/checked.h"
 #include "support/divisor.h"
 #include "support/failure.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <cstring>
 #include <limits>
 #include <numbers>
 
@@ -93,9 +96,9 @@ const CacheOpKernel &find(const Context &context, CacheOperation operation, std:
 
 template <typename Kernargs>
 void trace_and_enqueue(const Context &context, const CacheOpKernel &kernel, void *function, const Grid &grid,
-                       Kernargs &kernargs, const sluice_launch &launch) {
+                       Kernargs &kernargs, void *stream) {
   trace(context, kernel, grid);
-  enqueue(*context.device().hip, {function, grid, cache_op_threads, &kernargs, sizeof kernargs}, launch);
+  enqueue(*context.device().hip, {function, grid, cache_op_threads, &kernargs, sizeof kernargs}, stream);
 }
 
 template <typename Kernargs>
@@ -103,7 +106,21 @@ void run(Context &context, const CacheOpKernel &kernel, const Grid &grid, Kernar
          const sluice_launch &launch) {
   void *const function = function_of(context, kernel, launch);
   wait_for_dependencies(*context.device().hip, launch);
-  trace_and_enqueue(context, kernel, function, grid, kernargs, launch);
+  trace_and_enqueue(context, kernel, function, grid, kernargs, launch.stream);
+  signal(*context.device().hip, launch);
+}
+
+package::PageSource page_source_of(uint32_t page_table_kind) {
+  return page_table_kind == SLUICE_PAGE_TABLE_CSR     ? package::PageSource::csr_table
+         : page_table_kind == SLUICE_PAGE_TABLE_BLOCK ? package::PageSource::block_table
+                                                      : package::PageSource::slots;
+}
+
+/// The entries of a block table that are a sequence's own: a single sequence owns all entries, and all
+/// sequences may have the same ones.
+template <typename Call> int64_t entries_of_sequence(const Call &call) {
+  return call.batch > 1 && call.page_table_stride != 0 ? call.page_table_stride
+                                                       : std::numeric_limits<int64_t>::max();
 }
 
 /// The kernarg table has K and V as k_... and v_..., with the same meaning.
@@ -131,9 +148,124 @@ void run(Context &context, const CacheOpKernel &kernel, const Grid &grid, Kernar
     out.side##scale_stride = (factor_kind) == SLUICE_SCALE_PER_HEAD ? 1 : 0;                                 \
   } while (false)
 
+/// Where the parts of a merge are, in elements from the first one.
+struct PartPlaces {
+  uint64_t first;
+  int64_t stride;         // if has_stride
+  bool has_stride = true; // also for a list of parts that are equally far from one another
+  std::array<int64_t, package::merge_most_listed_parts> distances = {};
+
+  PartPlaces(const sluice_tensor &parts, const void *const *list, uint32_t count, uint32_t element_bytes)
+      : first(address_of(parts.data)), stride(parts.stride[0]) {
+    if (list == nullptr) return;
+    first = address_of(list[0]);
+    for (uint32_t part = 1; part < count; ++part) {
+      distances[part] = int64_t(address_of(list[part]) - first) / element_bytes;
+      has_stride = has_stride && distances[part] - distances[part - 1] == distances[1];
+    }
+    stride = distances[1];
+  }
+};
+
 struct MergeExtents {
   uint32_t parts, batch, tokens, most_tokens, max_tokens, heads, head_dim;
 };
+
+/// K or V of a copy: rows of pages, in units of the kernel's elements.
+struct CopySide {
+  sluice_tensor source, target;
+  int64_t dim, source_pack, target_pack; // a pack of 0 is a whole row
+  const float *scale;
+  uint32_t scale_kind;
+};
+
+#define SLUICE_FILL_COPY_SIDE(side, of)                                                                      \
+  do {                                                                                                       \
+    const auto chunks_of = [&](int64_t pack) {                                                               \
+      return uint32_t((pack == 0 ? (of).dim : pack) / cache_op_chunk_elements);                              \
+    };                                                                                                       \
+    const uint32_t head = chunks_of(0), source_pack = chunks_of((of).source_pack),                           \
+                   target_pack = chunks_of((of).target_pack);                                                \
+    const Divisor32 by_head(head), by_source_pack(source_pack), by_target_pack(target_pack);                 \
+    out.side##source = address_of((of).source.data);                                                         \
+    out.side##target = address_of((of).target.data);                                                         \
+    out.side##scale = address_of((of).scale);                                                                \
+    out.side##source_page_stride = (of).source.stride[0];                                                    \
+    out.side##source_row_stride = (of).source.stride[1];                                                     \
+    out.side##source_head_stride = (of).source.stride[2];                                                    \
+    out.side##source_pack_stride = (of).source.stride[3];                                                    \
+    out.side##target_page_stride = (of).target.stride[0];                                                    \
+    out.side##target_row_stride = (of).target.stride[1];                                                     \
+    out.side##target_head_stride = (of).target.stride[2];                                                    \
+    out.side##target_pack_stride = (of).target.stride[3];                                                    \
+    out.side##chunks = uint32_t(heads) * head;                                                               \
+    out.side##head_chunks = head;                                                                            \
+    out.side##head_magic = by_head.magic;                                                                    \
+    out.side##head_shift = by_head.shift;                                                                    \
+    out.side##source_pack_chunks = source_pack;                                                              \
+    out.side##source_pack_magic = by_source_pack.magic;                                                      \
+    out.side##source_pack_shift = by_source_pack.shift;                                                      \
+    out.side##target_pack_chunks = target_pack;                                                              \
+    out.side##target_pack_magic = by_target_pack.magic;                                                      \
+    out.side##target_pack_shift = by_target_pack.shift;                                                      \
+    out.side##scale_stride = (of).scale_kind == SLUICE_SCALE_PER_HEAD ? 1 : 0;                               \
+  } while (false)
+
+/// The strides of packs count only where there are packs.
+template <typename Function> void for_each_length(CopySide &side, const Function &function) {
+  for (sluice_tensor *const tensor : {&side.source, &side.target}) {
+    const bool is_packed = (tensor == &side.source ? side.source_pack : side.target_pack) != 0;
+    for (size_t i = 0; i < (is_packed ? 4u : 3u); ++i)
+      function(tensor->stride[i]);
+  }
+  for (int64_t *const length : {&side.dim, &side.source_pack, &side.target_pack})
+    function(*length);
+}
+
+/// The kernel for these types. Bits are copied as those of F16 if they are that many, and else as bytes: the
+/// sides' lengths then become those of this type.
+const CacheOpKernel &copy_kernel(const Context &context, std::string_view field, uint32_t from, uint32_t to,
+                                 CopySide &k, CopySide &v) {
+  if (from != to) return find(context, CacheOperation::kv_copy, field, from, to);
+  const int64_t bytes = dtype_bytes(from);
+  bool is_wide = true;
+  for (CopySide *const side : {&k, &v})
+    for_each_length(*side, [&](int64_t &length) {
+      length *= bytes;
+      is_wide = is_wide && length % (2 * cache_op_chunk_elements) == 0;
+    });
+  const uint32_t kernels = is_wide ? uint32_t(SLUICE_F16) : uint32_t(SLUICE_E4M3FNUZ);
+  if (is_wide) {
+    for (CopySide *const side : {&k, &v})
+      for_each_length(*side, [](int64_t &length) { length /= 2; });
+  }
+  return find(context, CacheOperation::kv_copy, field, kernels, kernels);
+}
+
+/// Fills in the sides, the places of pages, and the grid, which this returns.
+Grid fill_copy(const Context &context, int32_t heads, const CopySide &k, const CopySide &v, int32_t page_size,
+               int64_t page_count, package::CopyKernargs &out) {
+  SLUICE_FILL_COPY_SIDE(k_, k);
+  if (v.dim != 0) SLUICE_FILL_COPY_SIDE(v_, v);
+  const Divisor64 by_page{uint64_t(page_size)};
+  out.page_size = uint32_t(page_size);
+  out.page_magic = by_page.magic;
+  out.page_shift = by_page.shift;
+  out.page_count = page_count != 0 ? uint64_t(page_count) : uint64_t{1} << 63;
+  const uint32_t chunks = std::max(out.k_chunks, out.v_chunks);
+  out.lanes_log2 = lanes_log2(chunks, cache_op_threads);
+  const uint32_t lanes = 1u << out.lanes_log2, rows_per_group = cache_op_threads / lanes;
+  Grid grid;
+  grid[2] = v.dim != 0 ? 2 : 1;
+  grid[1] = std::min(divide_up(chunks, lanes), max_grid_y);
+  // More rows than fit 32 bits have as many groups as the most that do.
+  const auto rows = uint32_t(std::min<uint64_t>(out.rows, UINT32_MAX));
+  grid[0] = row_groups(context, rows, rows_per_group, grid[1] * grid[2]);
+  out.row_step = uint64_t{grid[0]} * rows_per_group;
+  out.chunk_step = grid[1] * lanes;
+  return grid;
+}
+#undef SLUICE_FILL_COPY_SIDE
 
 struct LaneDivision {
   uint32_t lanes_log2, slots_log2, slot_place, groups_log2;
@@ -184,7 +316,9 @@ bool is_at_once(const MergeExtents &extents, const LaneDivision &division, uint3
                         out.partial_lse_token_stride == lses.token &&
                         out.partial_lse_part_stride == lses.tokens;
   const uint64_t bytes = uint64_t{extents.parts} * out.rows * extents.head_dim * element_bytes;
-  return is_dense && out.prefix_starts == 0 && double(bytes) <= merge_at_once_bytes &&
+  constexpr uint32_t other_places = package::merge_listed_parts | package::merge_lse_sequences;
+  return is_dense && out.prefix_starts == 0 && (out.mode & other_places) == 0 &&
+         double(bytes) <= merge_at_once_bytes &&
          extents.parts <= package::merge_parts_of_lane << division.slots_log2 &&
          out.row_chunks <= 1u << division.lanes_log2;
 }
@@ -223,9 +357,12 @@ Grid fill_merge(const MergeExtents &extents, const Call &call, uint32_t element_
   const LaneDivision division = divide_lanes(extents.parts, out.row_chunks);
   out.lane_division =
       division.lanes_log2 | division.slots_log2 << 8 | division.slot_place << 16 | division.groups_log2 << 24;
-  if (is_at_once(extents, division, element_bytes, out))
-    out.mode |=
-        extents.parts <= 1u << division.slots_log2 ? package::merge_at_once : package::merge_several_at_once;
+  const bool is_one_each = extents.parts <= 1u << division.slots_log2,
+             at_once = is_at_once(extents, division, element_bytes, out);
+  if (out.mode != 0)
+    out.mode |= at_once && is_one_each ? package::merge_specially_at_once : package::merge_specially;
+  else if (at_once)
+    out.mode |= is_one_each ? package::merge_at_once : package::merge_several_at_once;
   const bool has_all_rows = out.q_starts == 0 && out.q_lengths == 0;
   if (has_all_rows && is_plain(call.o, extents, extents.head_dim) && is_plain(call.lse, extents, 1))
     out.mode |= package::merge_to_plain_rows;
@@ -254,19 +391,13 @@ void append(Context &context, const sluice_append &call, const sluice_launch &la
   out.rotary = address_of(call.rotary);
   out.positions = address_of(call.positions);
   out.page_table_stride = call.page_table_stride;
-  // A single sequence owns all entries, and all sequences may have the same ones.
-  out.page_table_entries = call.batch > 1 && call.page_table_stride != 0
-                               ? call.page_table_stride
-                               : std::numeric_limits<int64_t>::max();
+  out.page_table_entries = entries_of_sequence(call);
   out.page_count = call.page_count != 0 ? uint64_t(call.page_count) : uint64_t{1} << 63;
   out.rotary_stride = call.rotary_stride;
   out.page_magic = by_page.magic;
   out.page_shift = by_page.shift;
   out.page_size = uint32_t(call.page_size);
-  out.page_source =
-      uint32_t(call.page_table_kind == SLUICE_PAGE_TABLE_CSR     ? package::PageSource::csr_table
-               : call.page_table_kind == SLUICE_PAGE_TABLE_BLOCK ? package::PageSource::block_table
-                                                                 : package::PageSource::slots);
+  out.page_source = uint32_t(page_source_of(call.page_table_kind));
   out.page_index_64 = call.flags & SLUICE_PAGE_INDEX_64 ? 1 : 0;
   out.tokens = uint32_t(call.tokens);
   out.batch = uint32_t(call.batch);
@@ -283,36 +414,106 @@ void append(Context &context, const sluice_append &call, const sluice_launch &la
   grid[0] = row_groups(context, out.tokens, tokens_per_group, grid[1] * grid[2]);
   out.token_step = grid[0] * tokens_per_group;
   out.chunk_step = grid[1] * lanes;
+  const Range range(context, [&](RangeText &text) {
+    text << kernel.name << " t" << call.tokens << " h" << call.kv_heads << " d" << call.head_dim_qk << "/"
+         << call.head_dim_v << (call.slots != nullptr ? " slots" : " table");
+  });
   run(context, kernel, grid, out, launch);
 }
 #undef SLUICE_FILL_SIDE
+
+void copy(Context &context, const sluice_page_copy &call, const sluice_launch &launch) {
+  CopySide k = {call.k_source,      call.k_target, call.head_dim_qk, call.source_k_pack,
+                call.target_k_pack, call.k_scale,  call.k_scale_kind};
+  CopySide v = {call.v_source, call.v_target, call.head_dim_v, 0, 0, call.v_scale, call.v_scale_kind};
+  const CacheOpKernel &kernel = copy_kernel(context, "target_type", call.source_type, call.target_type, k, v);
+  package::CopyKernargs out = {};
+  out.pairs = address_of(call.pairs);
+  const int64_t pages = call.pairs != nullptr ? call.pair_count : call.page_count;
+  out.rows = uint64_t(pages) * uint64_t(call.page_size);
+  out.page_source =
+      uint32_t(call.pairs != nullptr ? package::PageSource::pairs : package::PageSource::same_page);
+  out.page_index_64 = call.flags & SLUICE_PAGE_INDEX_64 ? 1 : 0;
+  const Grid grid = fill_copy(context, call.kv_heads, k, v, call.page_size, call.page_count, out);
+  const Range range(context, [&](RangeText &text) {
+    text << kernel.name << " pages" << pages << " of" << call.page_size << " h" << call.kv_heads << " d"
+         << call.head_dim_qk << "/" << call.head_dim_v;
+  });
+  run(context, kernel, grid, out, launch);
+}
+
+void gather(Context &context, const sluice_gather &call, const sluice_launch &launch) {
+  CopySide k = {call.k_cache, call.k_out, call.head_dim_qk, call.k_pack, 0, call.k_scale, call.k_scale_kind};
+  CopySide v = {call.v_cache, call.v_out, call.head_dim_v, 0, 0, call.v_scale, call.v_scale_kind};
+  const CacheOpKernel &kernel = copy_kernel(context, "out_type", call.cache_type, call.out_type, k, v);
+  package::CopyKernargs out = {};
+  out.starts = address_of(call.out_starts);
+  out.kv_lengths = address_of(call.kv_lengths);
+  out.first_keys = address_of(call.first_keys);
+  out.page_table = address_of(call.page_table);
+  out.page_starts = address_of(call.page_starts);
+  out.page_table_stride = call.page_table_stride;
+  out.page_table_entries = entries_of_sequence(call);
+  out.rows = uint64_t(call.tokens);
+  out.page_source = uint32_t(page_source_of(call.page_table_kind));
+  out.page_index_64 = call.flags & SLUICE_PAGE_INDEX_64 ? 1 : 0;
+  out.batch = uint32_t(call.batch);
+  out.search_steps = uint32_t(std::bit_width(out.batch + 1));
+  const Grid grid = fill_copy(context, call.kv_heads, k, v, call.page_size, call.page_count, out);
+  const Range range(context, [&](RangeText &text) {
+    text << kernel.name << " gather b" << call.batch << " t" << call.tokens << " h" << call.kv_heads << " d"
+         << call.head_dim_qk << "/" << call.head_dim_v;
+  });
+  run(context, kernel, grid, out, launch);
+}
 
 void merge(Context &context, const sluice_merge &call, const sluice_launch &launch) {
   const CacheOpKernel &kernel =
       find(context, CacheOperation::merge_states, "o_type", call.partial_type, call.o_type);
   package::MergeKernargs out = {};
-  out.partial = address_of(call.partial.data);
-  out.partial_lse = address_of(call.partial_lse.data);
-  out.partial_part_stride = call.partial.stride[0];
+  const uint32_t parts = uint32_t(call.parts), element_bytes = call.partial_type == SLUICE_F32 ? 4 : 2;
+  const PartPlaces rows(call.partial, call.partial_list, parts, element_bytes),
+      lses(call.partial_lse, call.partial_lse_list, parts, sizeof(float));
+  out.partial = rows.first;
+  out.partial_lse = lses.first;
+  out.partial_part_stride = rows.stride;
   out.partial_token_stride = call.partial.stride[1];
   out.partial_head_stride = call.partial.stride[2];
-  out.partial_lse_part_stride = call.partial_lse.stride[0];
+  out.partial_lse_part_stride = lses.stride;
   out.partial_lse_token_stride = call.partial_lse.stride[1];
   out.partial_lse_head_stride = call.partial_lse.stride[2];
-  const uint32_t tokens = uint32_t(call.tokens);
-  const MergeExtents extents = {.parts = uint32_t(call.parts),
-                                .batch = 1,
+  if (!rows.has_stride || !lses.has_stride) {
+    out.mode |= package::merge_listed_parts;
+    std::memcpy(&out.partial_distance_0, rows.distances.data(), sizeof rows.distances);
+    std::memcpy(&out.partial_lse_distance_0, lses.distances.data(), sizeof lses.distances);
+  }
+  if (call.flags & SLUICE_MERGE_INFINITY_IS_EMPTY) out.mode |= package::merge_infinity_is_empty;
+  const uint32_t tokens = uint32_t(call.sequence_tokens != 0 ? call.sequence_tokens : call.tokens);
+  const MergeExtents extents = {.parts = parts,
+                                .batch = uint32_t(call.tokens) / tokens,
                                 .tokens = tokens,
                                 .most_tokens = tokens,
                                 .max_tokens = tokens,
                                 .heads = uint32_t(call.heads),
                                 .head_dim = uint32_t(call.head_dim_v)};
-  const Grid grid = fill_merge(extents, call, call.partial_type == SLUICE_F32 ? sizeof(float) : 2, out);
+  sluice_merge placed = call;
+  if (extents.batch > 1) {
+    placed.o.stride[0] = tokens * call.o.stride[1];
+    placed.lse.stride[0] = call.lse_sequence_stride;
+    // Unsigned: two sequences may be as far from each other as addresses reach.
+    out.partial_lse_sequence_skip =
+        int64_t(uint64_t(call.partial_lse_sequence_stride) - tokens * uint64_t(call.partial_lse.stride[1]));
+    if (out.partial_lse_sequence_skip != 0) out.mode |= package::merge_lse_sequences;
+  }
+  const Grid grid = fill_merge(extents, placed, element_bytes, out);
+  const Range range(context, [&](RangeText &text) {
+    text << kernel.name << " n" << call.parts << " t" << call.tokens << " h" << call.heads << " d"
+         << call.head_dim_v;
+  });
   run(context, kernel, grid, out, launch);
 }
 
-void merge_parts(const Context &context, const CacheOpKernel &kernel, const PartsMerge &call,
-                 const sluice_launch &launch) {
+void merge_parts(const Context &context, const CacheOpKernel &kernel, const PartsMerge &call, void *stream) {
   package::MergeKernargs out = {};
   const uint32_t heads = uint32_t(call.heads),
                  tokens = uint32_t(call.batch) * uint32_t(call.rows_per_sequence);
@@ -341,7 +542,7 @@ void merge_parts(const Context &context, const CacheOpKernel &kernel, const Part
                                 .head_dim = uint32_t(call.head_dim_v)};
   const Grid grid = fill_merge(extents, call, sizeof(float), out);
   void *const function = kernel.function.load(std::memory_order_acquire);
-  trace_and_enqueue(context, kernel, function, grid, out, launch);
+  trace_and_enqueue(context, kernel, function, grid, out, stream);
 }
 
 } // namespace sluice::runtime

@@ -1,4 +1,4 @@
-//===- cache_ops.h - appends and merges: arguments of the kernels, and their launch ---------------------===//
+//===- cache_ops.h - cache operations: arguments of the kernels, and their launch -----------------------===//
 #pragma once
 
 #include "runtime/context.h"
@@ -11,6 +11,8 @@ namespace sluice::runtime {
 /// no kernel for the types, no_device for a target, hip, or invalid_argument for a call that capture does not
 /// allow.
 void append(Context &context, const sluice_append &call, const sluice_launch &launch);
+void copy(Context &context, const sluice_page_copy &call, const sluice_launch &launch);
+void gather(Context &context, const sluice_gather &call, const sluice_launch &launch);
 void merge(Context &context, const sluice_merge &call, const sluice_launch &launch);
 
 /// The results over the splits of the keys, which a plan has written to its workspace, and the result over
@@ -41,10 +43,8 @@ struct PartsMerge {
   int32_t prefix_count = 0, searched_batch = 0, own_parts = 0, first_prefix_part = 0;
 };
 
-/// Merges parts on launch.stream, after the kernels that write them, and signals launch.signal_event. The
-/// kernel, which merges from F32, must be loaded. Does not wait for the launch's dependencies, allocates
-/// nothing and takes no lock. Throws support::Failure (hip).
-void merge_parts(const Context &context, const CacheOpKernel &kernel, const PartsMerge &call,
-                 const sluice_launch &launch);
+/// Merges parts on the stream, after the kernels that write them. The kernel, which merges from F32, must be
+/// loaded. Allocates nothing and takes no lock. Throws support::Failure (hip).
+void merge_parts(const Context &context, const CacheOpKernel &kernel, const PartsMerge &call, void *stream);
 
 } // namespace sluice::runtime

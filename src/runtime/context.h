@@ -4,6 +4,7 @@
 #include "package/pack_reader.h"
 #include "runtime/cache_op_kernels.h"
 #include "runtime/device.h"
+#include "runtime/library.h"
 
 #include <sluice/sluice.h>
 
@@ -37,6 +38,7 @@ public:
 
   sluice_trace_fn trace = nullptr;
   void *trace_user = nullptr;
+  RangeFunctions ranges; // null: no ranges
 
 private:
   void check_fits() const;

@@ -39,15 +39,18 @@ void wait_for_dependencies(const HipTable &hip, const sluice_launch &launch) {
   }
 }
 
-void enqueue(const HipTable &hip, const Work &work, const sluice_launch &launch) {
+void enqueue(const HipTable &hip, const Work &work, void *stream) {
   size_t kernarg_bytes = work.kernarg_bytes;
   void *extra[] = {reinterpret_cast<void *>(hip_launch_buffer_pointer), work.kernargs,
                    reinterpret_cast<void *>(hip_launch_buffer_size), &kernarg_bytes,
                    reinterpret_cast<void *>(hip_launch_end)};
   check_hip(hip,
             hip.hipModuleLaunchKernel(work.function, work.grid[0], work.grid[1], work.grid[2], work.threads,
-                                      1, 1, 0, launch.stream, nullptr, extra),
+                                      1, 1, 0, stream, nullptr, extra),
             "hipModuleLaunchKernel");
+}
+
+void signal(const HipTable &hip, const sluice_launch &launch) {
   if (launch.signal_event != nullptr) {
     check_hip(hip, hip.hipEventRecord(launch.signal_event, launch.stream), "hipEventRecord", "signal_event");
   }

@@ -29,7 +29,10 @@ bool is_capturing(const HipTable &hip, void *stream, const char *field);
 /// effect, invalid_argument for a dependency that capture does not allow.
 void wait_for_dependencies(const HipTable &hip, const sluice_launch &launch);
 
-/// Enqueues the kernel, and then the signal. Throws support::Failure (hip).
-void enqueue(const HipTable &hip, const Work &work, const sluice_launch &launch);
+/// Enqueues the kernel. Throws support::Failure (hip).
+void enqueue(const HipTable &hip, const Work &work, void *stream);
+
+/// Records launch.signal_event after all work, if it is given. Throws support::Failure (hip).
+void signal(const HipTable &hip, const sluice_launch &launch);
 
 } // namespace sluice::runtime

@@ -1,4 +1,4 @@
-//===- library.cpp - finding HIP and the emulator at run time -------------------------------------------===//
+//===- library.cpp - finding HIP, the emulator and roctx at run time ------------------------------------===//
 #include "runtime/library.h"
 
 #include "support/failure.h"
@@ -25,6 +25,8 @@ using support::text;
 constexpr std::string_view hip_file_prefix = "libamdhip64";
 constexpr std::array hip_sonames = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"};
 constexpr const char *emulator_soname = "libsluice_emulator.so.1";
+// Of ROCm 6.2 and later, and of the tracer before.
+constexpr std::array roctx_sonames = {"librocprofiler-sdk-roctx.so.1", "libroctx64.so.4"};
 
 std::string_view file_name(std::string_view path) {
   return path.substr(path.rfind('/') + 1);
@@ -82,6 +84,19 @@ std::string library_folder() {
   return {};
 }
 
+/// Whether the process has more rights than its user, who chooses its arguments, folder and environment, but
+/// must not choose its code.
+bool has_more_rights() {
+  return getauxval(AT_SECURE) != 0;
+}
+
+/// Null functions unless the library has both.
+RangeFunctions ranges_of(void *library) {
+  RangeFunctions found = {reinterpret_cast<int (*)(const char *)>(dlsym(library, "roctxRangePushA")),
+                          reinterpret_cast<int (*)()>(dlsym(library, "roctxRangePop"))};
+  return found.push != nullptr && found.pop != nullptr ? found : RangeFunctions{};
+}
+
 } // namespace
 
 HipSource find_hip() {
@@ -104,8 +119,7 @@ HipSource find_hip() {
 }
 
 HipSource find_emulator() {
-  // The user of such a program chooses its arguments, folder and environment, but must not choose its code.
-  if (getauxval(AT_SECURE) != 0)
+  if (has_more_rights())
     throw Failure(Status::no_device, emulator_soname,
                   text("the emulator ", emulator_soname,
                        " is not opened in a program with more rights than its user (AT_SECURE)"));
@@ -134,6 +148,28 @@ HipSource find_emulator() {
     return reinterpret_cast<EmulatorSymbol>(user)(name);
   };
   return {resolve, symbol, emulator_soname};
+}
+
+RangeFunctions find_ranges() {
+  RangeFunctions found = ranges_of(RTLD_DEFAULT);
+  if (found.pop != nullptr) return found;
+  std::string reasons;
+  for (const char *soname : roctx_sonames) {
+    if (has_more_rights()) {
+      reasons = "; libraries are not opened in a program with more rights than its user (AT_SECURE)";
+      break;
+    }
+    void *library = dlopen(soname, RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) {
+      reasons += "; " + last_error();
+      continue;
+    }
+    found = ranges_of(library);
+    if (found.pop != nullptr) return found;
+    reasons += text("; ", soname, " lacks them");
+  }
+  throw Failure(Status::unsupported, "enabled",
+                text("the process has no roctxRangePushA and roctxRangePop", reasons));
 }
 
 } // namespace sluice::runtime

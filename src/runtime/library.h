@@ -1,6 +1,6 @@
-//===- library.h - finding HIP and the emulator at run time ---------------------------------------------===//
+//===- library.h - finding HIP, the emulator and roctx at run time --------------------------------------===//
 //
-// Neither is ever closed again: streams, events and memory of the caller come from the same runtime.
+// None is ever closed again: streams, events and memory of the caller come from the same runtime.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -26,5 +26,16 @@ HipSource find_hip();
 /// libsluice.a is linked into. Never in a program with more rights than its user (AT_SECURE). Throws
 /// support::Failure (no_device) naming the file.
 HipSource find_emulator();
+
+/// Of roctx: open a range on the calling thread, and close its innermost one.
+struct RangeFunctions {
+  int (*push)(const char *) = nullptr;
+  int (*pop)() = nullptr;
+};
+
+/// roctxRangePushA and roctxRangePop of the process, else of librocprofiler-sdk-roctx.so.1 or libroctx64.so.4
+/// by soname; only those of the process in a program with more rights than its user. Throws support::Failure
+/// (unsupported), naming the places.
+RangeFunctions find_ranges();
 
 } // namespace sluice::runtime

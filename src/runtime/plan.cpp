@@ -6,6 +6,7 @@
 #include "runtime/attention_arguments.h"
 #include "runtime/cache_ops.h"
 #include "runtime/dtype.h"
+#include "runtime/ranges.h"
 #include "support/failure.h"
 #include "support/log.h"
 
@@ -17,8 +18,28 @@ namespace sluice::runtime {
 using support::LogLevel;
 using support::text;
 
+namespace {
+
+/// The part of a problem that a profile should show beside a kernel's name and the lengths.
+std::string describe(const sluice_problem &problem) {
+  std::string out = text(" h", problem.q_heads, "/", problem.kv_heads);
+  if (problem.mode != SLUICE_MODE_DENSE) out += problem.mode == SLUICE_MODE_PAGED ? " paged" : " ragged";
+  if (problem.flags & SLUICE_CAUSAL) out += " causal";
+  if (problem.flags & (SLUICE_HAS_WINDOW_LEFT | SLUICE_HAS_WINDOW_RIGHT)) out += " window";
+  if (problem.flags & SLUICE_BOOL_MASK) out += " mask";
+  if (problem.bias_type != 0) out += " bias";
+  return out;
+}
+
+void increase(std::atomic<uint64_t> &counter) {
+  counter.fetch_add(1, std::memory_order_relaxed);
+}
+
+} // namespace
+
 Plan::Plan(std::shared_ptr<Context> context, const sluice_problem &problem)
-    : shared(std::move(context)), wanted(problem), choice(choose_kernel(*shared, problem)) {
+    : shared(std::move(context)), wanted(problem), choice(choose_kernel(*shared, problem)),
+      range_end(describe(problem)) {
   many = prepare(choice.many);
   few = prepare(choice.few);
   prefix = prepare(choice.prefix.kernel);
@@ -86,12 +107,13 @@ void Plan::trace(uint32_t event, const Prepared &prepared, const Grid &grid) con
 }
 
 void Plan::enqueue(const Prepared &prepared, const sluice_args &args, package::AttentionKernargs &kernargs,
-                   const sluice_launch &launch) const {
+                   void *stream) const {
   Grid groups = grid(prepared, args.batch, args.q_len);
   package::use_rounds(*prepared.entry, shared->device().compute_units, kernargs, groups);
   trace(SLUICE_TRACE_RUN, prepared, groups);
   runtime::enqueue(*shared->device().hip,
-                   {prepared.function, groups, prepared.entry->threads, &kernargs, sizeof kernargs}, launch);
+                   {prepared.function, groups, prepared.entry->threads, &kernargs, sizeof kernargs}, stream);
+  increase(&prepared == &main() ? counts.main_launches : counts.other_launches);
 }
 
 /// All sequences have `rows_of_sequence` rows in a part. In a cascade with starts, rows follow one another as
@@ -139,7 +161,7 @@ Plan::Parts Plan::parts_of(const sluice_args &args, void *workspace) const {
   return out;
 }
 
-void Plan::run_prefixes(const sluice_args &args, const Parts &parts, const sluice_launch &launch) const {
+void Plan::run_prefixes(const sluice_args &args, const Parts &parts, void *stream) const {
   sluice_args call = args;
   call.batch = args.prefix_count;
   call.q_len = parts.sequences * parts.rows_of_sequence;
@@ -164,10 +186,10 @@ void Plan::run_prefixes(const sluice_args &args, const Parts &parts, const sluic
   fill_call(kernargs, wanted, call);
   parts.direct(kernargs, wanted, choice.prefix.first_part);
   kernargs.o_batch_stride = kernargs.lse_batch_stride = 0;
-  enqueue(prefix, call, kernargs, launch);
+  enqueue(prefix, call, kernargs, stream);
 }
 
-void Plan::merge(const sluice_args &args, const Parts &parts, const sluice_launch &launch) const {
+void Plan::merge(const sluice_args &args, const Parts &parts, void *stream) const {
   PartsMerge merge;
   merge.partial = parts.workspace;
   merge.partial_lse = parts.workspace + parts.layout.lse_offset_bytes;
@@ -193,11 +215,11 @@ void Plan::merge(const sluice_args &args, const Parts &parts, const sluice_launc
     merge.own_parts = int32_t(choice.splits);
     merge.first_prefix_part = int32_t(choice.prefix.first_part);
   }
-  merge_parts(*shared, *choice.merging, merge, launch);
+  merge_parts(*shared, *choice.merging, merge, stream);
+  increase(counts.merge_launches);
 }
 
 void Plan::run(const sluice_args &args, const sluice_launch &launch) const {
-  wait_for_dependencies(*shared->device().hip, launch);
   // Without starts and lengths on the device every sequence has q_len rows, and one kernel computes them all.
   const bool mixed = args.q_starts != nullptr || args.q_lengths != nullptr;
   const bool has_many = args.q_len > choice.few_rows;
@@ -205,18 +227,42 @@ void Plan::run(const sluice_args &args, const sluice_launch &launch) const {
   const bool cascades = is_cascade(wanted);
   const bool merges = cascades || (choice.merges && has_few);
   const Parts parts = merges ? parts_of(args, launch.workspace) : Parts();
-  sluice_launch unsignalled = launch;
-  unsignalled.signal_event = nullptr;
-  if (cascades) run_prefixes(args, parts, unsignalled);
-  const auto run_own = [&](const Prepared &prepared, bool to_parts, bool is_last) {
+  const Range range(*shared, [&](RangeText &text) {
+    if (cascades) text << prefix.name << " + ";
+    text << (has_many ? many : few).name;
+    if (has_many && has_few) text << " + " << few.name;
+    text << " b" << args.batch << " q" << args.q_len << " kv" << args.kv_len;
+    if (cascades) text << " after " << args.prefix_count << " x " << args.prefix_len;
+    text << range_end;
+  });
+  wait_for_dependencies(*shared->device().hip, launch);
+  if (cascades) run_prefixes(args, parts, launch.stream);
+  const auto run_own = [&](const Prepared &prepared, bool to_parts) {
     package::AttentionKernargs kernargs = prepared.arguments;
     fill_call(kernargs, wanted, args);
     if (to_parts) parts.direct(kernargs, wanted, 0);
-    enqueue(prepared, args, kernargs, is_last ? launch : unsignalled);
+    enqueue(prepared, args, kernargs, launch.stream);
   };
-  if (has_many) run_own(many, cascades, !has_few && !merges);
-  if (has_few) run_own(few, merges, !merges);
-  if (merges) merge(args, parts, launch);
+  if (has_many) run_own(many, cascades);
+  if (has_few) run_own(few, merges);
+  if (merges) merge(args, parts, launch.stream);
+  signal(*shared->device().hip, launch);
+}
+
+void Plan::count_run(sluice_status status) const {
+  increase(status == SLUICE_OK ? counts.runs : counts.refused);
+}
+
+sluice_counters Plan::counters() const {
+  const auto read = [](const Counter &counter) { return counter.load(std::memory_order_relaxed); };
+  sluice_counters out = {};
+  out.runs = read(counts.runs);
+  out.refused = read(counts.refused);
+  out.main_launches = read(counts.main_launches);
+  out.other_launches = read(counts.other_launches);
+  out.launches = out.main_launches + out.other_launches;
+  out.merge_launches = read(counts.merge_launches);
+  return out;
 }
 
 } // namespace sluice::runtime

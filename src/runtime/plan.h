@@ -13,6 +13,7 @@
 
 #include <sluice/sluice.h>
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -39,7 +40,17 @@ public:
   /// a dependency that capture does not allow).
   void run(const sluice_args &args, const sluice_launch &launch) const;
 
+  /// Counts a call of sluice_run by its outcome.
+  void count_run(sluice_status status) const;
+  sluice_counters counters() const;
+
 private:
+  using Counter = std::atomic<uint64_t>;
+  /// In cache lines of their own: what else a plan has is only read.
+  struct alignas(64) Counters {
+    Counter runs = 0, refused = 0, main_launches = 0, other_launches = 0, merge_launches = 0;
+  };
+
   /// A kernel of the choice, with the arguments that depend only on the problem.
   struct Prepared {
     const package::KernelEntry *entry = nullptr; // null: not in the choice
@@ -49,15 +60,15 @@ private:
   };
   Prepared prepare(const package::PackedKernel *kernel);
   void enqueue(const Prepared &prepared, const sluice_args &args, package::AttentionKernargs &kernargs,
-               const sluice_launch &launch) const;
+               void *stream) const;
   /// Workgroups of a kernel of the choice.
   Grid grid(const Prepared &prepared, int32_t batch, int32_t q_len) const;
   /// Where the kernels of a call store results over parts of the keys.
   struct Parts;
   Parts parts_of(const sluice_args &args, void *workspace) const;
   /// Computes the prefixes of a cascade.
-  void run_prefixes(const sluice_args &args, const Parts &parts, const sluice_launch &launch) const;
-  void merge(const sluice_args &args, const Parts &parts, const sluice_launch &launch) const;
+  void run_prefixes(const sluice_args &args, const Parts &parts, void *stream) const;
+  void merge(const sluice_args &args, const Parts &parts, void *stream) const;
   void trace(uint32_t event, const Prepared &prepared, const Grid &grid) const;
   const Prepared &main() const { return many.entry != nullptr ? many : few; }
 
@@ -65,6 +76,8 @@ private:
   sluice_problem wanted;
   Choice choice;
   Prepared many, few, prefix;
+  std::string range_end; // of a range's text: what all runs have in common
+  mutable Counters counts;
 };
 
 } // namespace sluice::runtime

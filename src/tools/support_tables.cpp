@@ -197,7 +197,10 @@ std::string cache_op_table(const sluice_context *context) {
   for (const sluice_kernel_info &kernel : list_kernels(context)) {
     if (is_attention(kernel)) continue;
     const package::KernelName name = parsed(kernel.name);
-    std::string &list = types[kernel.operation];
+    const bool is_copy = name.operation == "kv_copy";
+    std::string &list = types[is_copy ? "kv_copy`, `sluice_kv_gather" : name.operation];
+    if (is_copy && list.empty()) list = "every type to itself";
+    if (is_copy && name.dtype == name.to_dtype) continue; // those bits, of every type of that size
     list += fmt::format("{}{} to {}", list.empty() ? "" : ", ", name.dtype, name.to_dtype);
   }
   if (types.empty()) return "";

@@ -377,6 +377,86 @@ TEST_CASE("a merge of few adjacent parts reads them at once", "[cache_ops]") {
   CHECK(mode(without) == (merge_at_once | merge_to_plain_rows));
 }
 
+TEST_CASE("parts in any place, and LSEs of sequences, reach the arguments of a merge", "[cache_ops]") {
+  using namespace sluice::package;
+  Device device;
+  const auto at = [](uint64_t bytes) {
+    return reinterpret_cast<const void *>(address_of(device_memory) + bytes); // never read
+  };
+  const auto list = [](sluice_merge call, const auto &rows, const auto &lses) {
+    call.partial_list = rows.data();
+    call.partial_lse_list = lses.data();
+    call.partial.data = call.partial_lse.data = nullptr;
+    call.partial.stride[0] = call.partial_lse.stride[0] = 0;
+    return call;
+  };
+  const sluice_merge dense = dense_merge(3, 6, 2, 64); // parts of 768 elements and 12 LSEs
+  sluice_merge call = dense;
+  call.flags = SLUICE_MERGE_INFINITY_IS_EMPTY;
+  CHECK(device.merge(call).mode == (merge_specially_at_once | merge_infinity_is_empty | merge_to_plain_rows));
+  call.parts = 65;
+  CHECK(device.merge(call).mode == (merge_specially | merge_infinity_is_empty | merge_to_plain_rows));
+  call.parts = 17; // a lane would have several
+  CHECK(device.merge(call).mode == (merge_specially | merge_infinity_is_empty | merge_to_plain_rows));
+
+  call = dense;
+  call.partial.stride[0] = -768;
+  const MergeKernargs backwards = device.merge(call);
+  CHECK(backwards.partial_part_stride == -768);
+  CHECK(backwards.mode == merge_to_plain_rows);
+
+  // A list of parts that a stride reaches is that stride; without gaps it takes the fast way.
+  std::array rows = {at(0), at(768 * 4), at(2 * 768 * 4)}, lses = {at(16), at(16 + 48), at(16 + 96)};
+  MergeKernargs out = device.merge(list(dense, rows, lses));
+  CHECK(out.mode == (merge_at_once | merge_to_plain_rows));
+  CHECK(out.partial == address_of(at(0)));
+  CHECK(out.partial_lse == address_of(at(16)));
+  CHECK(out.partial_part_stride == 768);
+  CHECK(out.partial_lse_part_stride == 12);
+  // If only one of them is regular, both are listed.
+  std::swap(lses[0], lses[1]);
+  out = device.merge(list(dense, rows, lses));
+  CHECK(out.mode == (merge_specially | merge_listed_parts | merge_to_plain_rows));
+  CHECK(out.partial_distance_0 == 0);
+  CHECK(out.partial_distance_1 == 768);
+  CHECK(out.partial_distance_2 == 2 * 768);
+  CHECK(out.partial_lse == address_of(at(16 + 48)));
+  CHECK(out.partial_lse_distance_1 == -12);
+  CHECK(out.partial_lse_distance_2 == 12);
+  call = dense_merge(1, 6, 2, 64);
+  CHECK(device.merge(list(call, rows, lses)).mode == merge_to_plain_rows);
+  call = dense_merge(2, 6, 2, 64);
+  out = device.merge(list(call, rows, lses));
+  CHECK(out.mode == merge_to_plain_rows);
+  CHECK(out.partial_lse_part_stride == -12);
+  rows = {at(2 * 768), at(0), at(768)}; // F16
+  call = dense;
+  call.partial_type = SLUICE_F16;
+  out = device.merge(list(call, rows, lses));
+  CHECK(out.partial_distance_1 == -768);
+  CHECK(out.partial_distance_2 == -384);
+
+  // LSEs [sequence][head][token] of three sequences of two tokens.
+  call = dense;
+  call.sequence_tokens = 2;
+  call.partial_lse.stride[1] = call.lse.stride[1] = 1;
+  call.partial_lse.stride[2] = call.lse.stride[2] = 2;
+  call.partial_lse_sequence_stride = call.lse_sequence_stride = 4;
+  out = device.merge(call);
+  CHECK(out.mode == (merge_specially | merge_lse_sequences));
+  CHECK(out.partial_lse_sequence_skip == 2);
+  CHECK(out.tokens == 2);
+  CHECK(out.most_tokens == 2);
+  CHECK(out.rows == 12);
+  CHECK(out.o_batch_stride == 2 * 128);
+  CHECK(out.lse_batch_stride == 4);
+  // Those that are [token][head] all the same.
+  call = dense;
+  call.sequence_tokens = 2;
+  call.partial_lse_sequence_stride = call.lse_sequence_stride = 4;
+  CHECK(device.merge(call).mode == (merge_at_once | merge_to_plain_rows));
+}
+
 TEST_CASE("a merge's rows go along x, and along y if x would be too long", "[cache_ops]") {
   Device device;
   const auto grid = [&](int32_t tokens) {

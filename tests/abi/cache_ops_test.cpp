@@ -1,6 +1,8 @@
 //===- cache_ops_test.cpp - appends and merges: rules, launches, loading --------------------------------===//
 #include "cache_op_fixture.h"
 
+#include <limits>
+
 #include <functional>
 
 using namespace sluice::test;
@@ -164,9 +166,85 @@ const Breach<A> fp8_breaches[] = {
 };
 
 using M = sluice_merge;
+const void *const listed[16] = {device_memory, device_memory + 32, device_memory + 16};
+const void *const with_gap[3] = {device_memory, nullptr, device_memory + 16};
+const void *const unaligned[3] = {device_memory, device_memory + 32, device_memory + 2};
+/// Lists of parts, which have no tensors then.
+void list_parts(M &m, const void *const *partial, const void *const *partial_lse) {
+  m.partial_list = partial;
+  m.partial_lse_list = partial_lse;
+  m.partial.data = m.partial_lse.data = nullptr;
+  m.partial.stride[0] = m.partial_lse.stride[0] = 0;
+}
+/// Three sequences of two tokens: LSEs are [sequence][head][token].
+void part_sequences(M &m) {
+  m.tokens = 6;
+  m.sequence_tokens = 2;
+  m.partial_lse.stride[0] = 12;
+  m.partial_lse.stride[1] = m.lse.stride[1] = 1;
+  m.partial_lse.stride[2] = m.lse.stride[2] = 2;
+  m.partial_lse_sequence_stride = m.lse_sequence_stride = 4;
+}
+
 const Breach<M> merge_breaches[] = {
-    {"flags", SLUICE_NEWER_STRUCT, "0x1", [](M &m) { m.flags = 1; }},
+    {"flags", SLUICE_NEWER_STRUCT, "0x2", [](M &m) { m.flags = 3; }},
     {"reserved", SLUICE_NEWER_STRUCT, "1", [](M &m) { m.reserved = 1; }},
+    {"reserved2", SLUICE_NEWER_STRUCT, "1", [](M &m) { m.reserved2 = 1; }},
+    {"partial.stride", invalid, "beyond the address space",
+     [](M &m) { m.partial.stride[0] = std::numeric_limits<int64_t>::min() / 4; }},
+    {"partial_lse.stride", invalid, "beyond the address space",
+     [](M &m) { m.partial_lse.stride[0] = std::numeric_limits<int64_t>::min(); }},
+    {"partial_lse_list", invalid, "NULL", [](M &m) { list_parts(m, listed, nullptr); }},
+    {"partial_list", invalid, "NULL", [](M &m) { list_parts(m, nullptr, listed); }},
+    {"parts", unsupported, "17 with partial_list; nearest supported: 16",
+     [](M &m) {
+       list_parts(m, listed, listed);
+       m.parts = 17;
+     }},
+    {"partial.data", invalid, "NULL",
+     [](M &m) {
+       list_parts(m, listed, listed);
+       m.partial.data = device_memory;
+     }},
+    {"partial_lse.data", invalid, "NULL",
+     [](M &m) {
+       list_parts(m, listed, listed);
+       m.partial_lse.data = device_memory;
+     }},
+    {"partial.stride[0]", invalid, "0",
+     [](M &m) {
+       list_parts(m, listed, listed);
+       m.partial.stride[0] = 640;
+     }},
+    {"partial_list[1]", invalid, "NULL", [](M &m) { list_parts(m, with_gap, listed); }},
+    {"partial_lse_list[1]", invalid, "NULL", [](M &m) { list_parts(m, listed, with_gap); }},
+    {"partial_list[2]", invalid, "16 bytes", [](M &m) { list_parts(m, unaligned, listed); }},
+    {"partial_lse_list[2]", invalid, "4 bytes", [](M &m) { list_parts(m, listed, unaligned); }},
+    {"sequence_tokens", invalid, "-1", [](M &m) { m.sequence_tokens = -1; }},
+    {"sequence_tokens", invalid, "divide tokens, which is 5", [](M &m) { m.sequence_tokens = 2; }},
+    {"partial_lse_sequence_stride", invalid, "without sequence_tokens",
+     [](M &m) { m.partial_lse_sequence_stride = 1; }},
+    {"lse_sequence_stride", invalid, "without sequence_tokens", [](M &m) { m.lse_sequence_stride = 1; }},
+    {"partial_lse_sequence_stride", invalid, "negative",
+     [](M &m) {
+       part_sequences(m);
+       m.partial_lse_sequence_stride = -4;
+     }},
+    {"lse_sequence_stride", invalid, "overlap",
+     [](M &m) {
+       part_sequences(m);
+       m.lse_sequence_stride = 3;
+     }},
+    {"lse_sequence_stride", invalid, "beyond the address space",
+     [](M &m) {
+       part_sequences(m);
+       m.lse_sequence_stride = std::numeric_limits<int64_t>::max();
+     }},
+    {"lse_sequence_stride", invalid, "lse.data is NULL",
+     [](M &m) {
+       part_sequences(m);
+       m.lse = {};
+     }},
     {"partial_type", invalid, "missing", [](M &m) { m.partial_type = 0; }},
     {"partial_type", unsupported, "partial_type is e4m3fnuz; nearest supported: bf16",
      [](M &m) { m.partial_type = SLUICE_E4M3FNUZ; }},
@@ -268,6 +346,14 @@ TEST_CASE("calls that follow the rules are enqueued", "[cache_ops]") {
   sluice_merge merge = good_merge();
   merge.lse = {};
   merge.sink_logits = floats(4);
+  is_good(merge, sluice_merge_states);
+  merge.flags = SLUICE_MERGE_INFINITY_IS_EMPTY;
+  is_good(merge, sluice_merge_states);
+  part_sequences(merge);
+  merge.lse = {};
+  merge.lse_sequence_stride = 0;
+  is_good(merge, sluice_merge_states);
+  list_parts(merge, listed, listed);
   is_good(merge, sluice_merge_states);
   // No workspace is needed, and a given one is not looked at.
   sluice_launch odd = good_launch();

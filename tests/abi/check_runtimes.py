@@ -2,6 +2,9 @@
 """Checks which HIP runtime and which emulator a context gets, and the messages on machines without them.
 
 usage: check_runtimes.py hip PROBE FOLDER          FOLDER/NUMBER holds a fake libamdhip64.so.NUMBER for 5, 6, 7, 42
+       check_runtimes.py roctx PROBE FOLDER LIBRARY STATIC-PROBE
+                                                   FOLDER/rocprofiler-sdk-roctx and FOLDER/roctx64 hold a fake roctx of
+                                                   that name; LIBRARY is one of another name
        check_runtimes.py no_gpu PROBE              77 (skipped) if the system has no libamdhip64.so.5 or has a GPU
        check_runtimes.py emulator PROBE LIBRARY FOLDER STATIC-PROBE
                                                    LIBRARY is libsluice.so, FOLDER/emulator holds a fake emulator and
@@ -16,6 +19,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+
+NOBODY = 65534  # the user of that name
 
 
 def probe(command, folders, preload="", **how):
@@ -117,9 +122,8 @@ def check_wrong_emulators(work, program, library, emulator, static_program):
     check_more_rights(work, theirs, static_program)
 
 
-def check_more_rights(work, theirs, static_program):
-    """A program with more rights than its user opens no emulator."""
-    nobody = 65534
+def with_more_rights(work, static_program):
+    """A copy of the program, to be run by a user with fewer rights; None where that cannot be made."""
     entered = work / "setuid"
     entered.mkdir()
     work.chmod(0o755)
@@ -128,14 +132,21 @@ def check_more_rights(work, theirs, static_program):
         (entered / name).chmod(0o4755)
     # File systems and containers may not support it.
     try:
-        rights = subprocess.run([entered / "id", "-u"], user=nobody, capture_output=True, text=True).stdout
+        rights = subprocess.run([entered / "id", "-u"], user=NOBODY, capture_output=True, text=True).stdout
     except PermissionError:
         rights = ""
     if os.geteuid() != 0 or rights != "0\n":
         print("skipped: no program with more rights can be made here")
+        return None
+    return entered / "probe"
+
+
+def check_more_rights(work, theirs, static_program):
+    """A program with more rights than its user opens no emulator."""
+    entered = with_more_rights(work, static_program)
+    if not entered:
         return
-    status, field, message, _ = probe([theirs / "probe", "emulated"], [theirs], executable=entered / "probe", cwd=theirs,
-                                      user=nobody)
+    status, field, message, _ = probe([theirs / "probe", "emulated"], [theirs], executable=entered, cwd=theirs, user=NOBODY)
     expect("with more rights", (status, field), ("SLUICE_NO_DEVICE", "libsluice_emulator.so.1"))
     if "AT_SECURE" not in message:
         sys.exit(f"unclear message: {message}")
@@ -171,8 +182,39 @@ def check_emulator(program, library, folder, static_program):
         check_wrong_emulators(pathlib.Path(work), program, library, beside / soname, static_program)
 
 
+def check_roctx(program, folder, library, static_program):
+    folder = pathlib.Path(folder)
+    new, old = folder / "rocprofiler-sdk-roctx", folder / "roctx64"
+    names = ("librocprofiler-sdk-roctx.so.1", "libroctx64.so.4")
+    for where, chosen in (([new, old], names[0]), ([old], names[1])):
+        status, _, message, runtime = probe([program, "ranges"], where)
+        expect(f"with {len(where)} of them", (status, message, runtime), ("SLUICE_OK", "", ["none", chosen]))
+    # Functions that the process has already win, and nothing is opened.
+    status, _, message, runtime = probe([program, "ranges"], [new, old], library)
+    expect("in the process", (status, message, runtime), ("SLUICE_OK", "", ["none"]))
+    status, field, message, runtime = probe([program, "ranges"], [])
+    expect("nowhere", (status, field, runtime), ("SLUICE_UNSUPPORTED", "enabled", ["none"]))
+    said = "the process has no roctxRangePushA and roctxRangePop" + "".join(f"; {name}: [^;]+" for name in names)
+    if not re.fullmatch(said, message):
+        sys.exit(f"unclear message: {message}")
+    with tempfile.TemporaryDirectory() as work:
+        other = pathlib.Path(work)
+        shutil.copy(folder / "7/libamdhip64.so.7", other / names[0])
+        status, _, message, _ = probe([program, "ranges"], [other])
+        expect("something else", status, "SLUICE_UNSUPPORTED")
+        if f"; {names[0]} lacks them; {names[1]}: " not in message:
+            sys.exit(f"unclear message: {message}")
+        # The loader drops LD_LIBRARY_PATH for such a program, but other ways to a library may stay open.
+        entered = with_more_rights(other, static_program)
+        if entered:
+            status, field, message, _ = probe([entered, "ranges"], [new], user=NOBODY)
+            expect("with more rights", (status, field), ("SLUICE_UNSUPPORTED", "enabled"))
+            if "AT_SECURE" not in message:
+                sys.exit(f"unclear message: {message}")
+
+
 def main():
-    checks = {"hip": check_hip, "no_gpu": check_no_gpu, "emulator": check_emulator}
+    checks = {"roctx": check_roctx, "hip": check_hip, "no_gpu": check_no_gpu, "emulator": check_emulator}
     if len(sys.argv) < 3 or sys.argv[1] not in checks:
         sys.exit(__doc__)
     checks[sys.argv[1]](*sys.argv[2:])

@@ -1,19 +1,21 @@
 //===- probe.cpp - creates one context and prints the outcome -------------------------------------------===//
 //
-// usage: probe hip|emulated|target [LIBRARY [FOLDER]]
+// usage: probe hip|emulated|target|ranges [LIBRARY [FOLDER]]
 //
 // LIBRARY is opened first, as by the process that links libsluice.so; - means none. The process then changes
 // to FOLDER.
 //
 // Prints two lines: status, field and message; then where HIP was loaded from, the libamdhip64 files that are
 // mapped, and the symbols of HIP and the emulator that are visible to the whole process, which should be
-// none.
+// none. With `ranges`, a context of a target gets ranges: the status is that of sluice_set_ranges, and the
+// files are those of roctx.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "support/test_pack.h"
 
 #include <sluice/sluice.h>
 
+#include <array>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -22,6 +24,11 @@
 
 #include <dlfcn.h>
 #include <unistd.h>
+
+namespace {
+constexpr std::array hip_names = {"libamdhip64", "libamdhip64"},
+                     roctx_names = {"librocprofiler-sdk-roctx", "libroctx64"};
+}
 
 int main(int argc, char **argv) {
   if (argc < 2) return 2;
@@ -45,7 +52,9 @@ int main(int argc, char **argv) {
   sluice_error error;
   sluice_error_init(&error, sizeof error);
   sluice_context *context = nullptr;
-  const sluice_status status = sluice_context_create(&desc, &context, &error);
+  sluice_status status = sluice_context_create(&desc, &context, &error);
+  const bool has_ranges = std::strcmp(argv[1], "ranges") == 0;
+  if (has_ranges && status == SLUICE_OK) status = sluice_set_ranges(context, 1, &error);
   std::printf("%s|%s|%s\n", sluice_status_name(status), error.field, error.message);
 
   sluice_device_info info;
@@ -54,8 +63,10 @@ int main(int argc, char **argv) {
   std::set<std::string> mapped;
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);) {
-    const size_t name = line.find("libamdhip64");
-    if (name != line.npos) mapped.insert(line.substr(name));
+    for (const char *part : has_ranges ? roctx_names : hip_names) {
+      const size_t name = line.find(part);
+      if (name != line.npos) mapped.insert(line.substr(name));
+    }
   }
   std::printf("%s", info.runtime);
   for (const std::string &file : mapped)

@@ -5,6 +5,8 @@
 using namespace sluice;
 using namespace sluice::test;
 
+extern "C" const char *fake_roctx_take(void);
+
 TEST_CASE("a run makes one HIP call, allocates nothing and takes no lock", "[run_counts]") {
   FakeHip hip;
   const ContextHandle context = fake_context();
@@ -34,6 +36,24 @@ TEST_CASE("a run makes one HIP call, allocates nothing and takes no lock", "[run
     CHECK(hip.count("hipModuleLaunchKernel") == 100);
     CHECK(hip.call_count == 100);
   }
+}
+
+TEST_CASE("a run in a range of roctx allocates nothing and takes no lock", "[run_counts]") {
+  FakeHip hip;
+  const ContextHandle context = fake_context();
+  REQUIRE(sluice_set_ranges(context.get(), 1, nullptr) == SLUICE_OK);
+  const PlanHandle plan = make_plan(context, good_problem());
+  const sluice_args args = good_args();
+  const sluice_launch launch = good_launch();
+  hip.forget_calls();
+  interposed.start_counting();
+  const sluice_status status = sluice_run(plan.get(), &args, &launch, nullptr);
+  const size_t allocations = interposed.allocations, locks = interposed.locks;
+  CHECK(status == SLUICE_OK);
+  CHECK(allocations == 0);
+  CHECK(locks == 0);
+  CHECK(hip.call_count == 1);
+  CHECK_THAT(fake_roctx_take(), Catch::StartsWith("(attn_fwd_"));
 }
 
 TEST_CASE("a call with all options costs no more", "[run_counts]") {

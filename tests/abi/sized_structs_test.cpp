@@ -104,6 +104,9 @@ TEST_CASE("the init functions zero the caller's struct and set its size", "[size
   check_init<sluice_launch>(sluice_launch_init);
   check_init<sluice_append>(sluice_append_init);
   check_init<sluice_merge>(sluice_merge_init);
+  check_init<sluice_page_copy>(sluice_page_copy_init);
+  check_init<sluice_gather>(sluice_gather_init);
+  check_init<sluice_counters>(sluice_counters_init);
 }
 
 TEST_CASE("structs that the library reads follow the rules of struct_size", "[sized]") {

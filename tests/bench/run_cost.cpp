@@ -28,8 +28,10 @@ int one_device(int *count) {
   *count = 1;
   return 0;
 }
-int device_attribute(int *value, int, int) {
-  *value = 304;
+int device_attribute(int *value, int attribute, int) {
+  *value = attribute == 63   ? 304
+           : attribute == 74 ? 65536
+                             : 64; // compute units, bytes of LDS, lanes of a wave
   return 0;
 }
 int properties(void *out, int) {

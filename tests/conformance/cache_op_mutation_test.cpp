@@ -1,15 +1,17 @@
-//===- cache_op_mutation_test.cpp - a defect of a single append or merge kernel is noticed --------------===//
+//===- cache_op_mutation_test.cpp - a defect of a single kernel of a cache operation is noticed ---------===//
 //
 // Like kernel_mutation_test.cpp for attention: for each kernel of the library and each defect, some case that
 // runs on this kernel must show it.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "append_case.h"
+#include "copy_case.h"
 #include "merge_case.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <cstring>
 #include <functional>
 #include <limits>
 #include <map>
@@ -30,6 +32,18 @@ void write_perfect(const AppendCase &c, const std::vector<StoredElement> &expect
   for (const StoredElement &element : expected)
     store(memory.buffers[size_t(element.buffer)], c.cache, element.at, element.value);
 }
+void write_perfect(const CopyCase &c, const std::vector<MovedElement> &expected, CopyMemory &memory) {
+  const std::vector<std::vector<std::byte>> before = memory.buffers;
+  const size_t bytes = bytes_of(c.target);
+  for (const MovedElement &element : expected) {
+    std::vector<std::byte> &target = memory.buffers[size_t(element.buffer)];
+    if (c.source == c.target)
+      std::memcpy(&target[size_t(element.at) * bytes],
+                  &before[size_t(element.from_buffer)][size_t(element.from) * bytes], bytes);
+    else
+      store(target, c.target, element.at, element.value);
+  }
+}
 void write_perfect(const MergeCase &c, const MergeExpected &expected, MergeMemory &memory) {
   size_t row = 0, i = 0;
   for (int t = 0; t < c.tokens; ++t)
@@ -37,7 +51,7 @@ void write_perfect(const MergeCase &c, const MergeExpected &expected, MergeMemor
       for (int e = 0; e < c.head_size; ++e)
         store(memory.buffers[size_t(memory.o.buffer)], c.o, memory.o.at(0, t, h, e), expected.o[i++]);
       if (c.lse)
-        store(memory.buffers[size_t(memory.lse.buffer)], Element::f32, memory.lse.at(0, t, h, 0),
+        store(memory.buffers[size_t(memory.lse.buffer)], Element::f32, memory.lse.at(0, t, h),
               expected.lse[row]);
     }
 }
@@ -46,6 +60,12 @@ struct AppendMutant {
   const char *name;
   bool fp8_only;
   std::function<void(AppendCase &, AppendInputs &)> change;
+};
+
+struct CopyMutant {
+  const char *name;
+  bool converting_only;
+  std::function<void(CopyCase &, CopyInputs &)> change;
 };
 
 struct MergeMutant {
@@ -156,6 +176,46 @@ const std::vector<AppendMutant> &append_mutants() {
   return all;
 }
 
+const std::vector<CopyMutant> &copy_mutants() {
+  const auto each_row = [](auto change) {
+    return [=](CopyCase &c, CopyInputs &in) {
+      for (MovedRow &row : in.rows)
+        change(c, in, row);
+    };
+  };
+  static const std::vector<CopyMutant> all = {
+      {"a row is missing", false, [](CopyCase &, CopyInputs &in) { in.rows.erase(in.rows.begin() + 1); }},
+      {"pages go to themselves instead of by pairs", false,
+       each_row([](CopyCase &c, CopyInputs &, MovedRow &row) {
+         if (c.moving == Moving::pairs) row.to_page = row.from_page;
+       })},
+      {"the next page is read", false, each_row([](CopyCase &, CopyInputs &in, MovedRow &row) {
+         row.from_page = (row.from_page + 1) % in.pages;
+       })},
+      {"only the first row of a page is read", false,
+       each_row([](CopyCase &, CopyInputs &, MovedRow &row) { row.from_row = 0; })},
+      {"rows of a gather are one too late", false,
+       each_row([](CopyCase &c, CopyInputs &, MovedRow &row) { row.to_row += c.is_gather() ? 1 : 0; })},
+      {"first keys are ignored", false,
+       [](CopyCase &c, CopyInputs &in) {
+         for (size_t i = 0; c.first_keys && i + 1 < in.rows.size(); ++i)
+           in.rows[i].from_row = int64_t(i) % c.page_size;
+       }},
+      {"no scale of K", true, [](CopyCase &, CopyInputs &in) { std::ranges::fill(in.k_scale, 1.0); }},
+      {"the scale of K of the first head", true,
+       [](CopyCase &, CopyInputs &in) { std::ranges::fill(in.k_scale, in.k_scale[0]); }},
+      {"no scale of V", true, [](CopyCase &, CopyInputs &in) { std::ranges::fill(in.v_scale, 1.0); }},
+      {"the scale of V of the first head", true,
+       [](CopyCase &, CopyInputs &in) { std::ranges::fill(in.v_scale, in.v_scale[0]); }},
+      {"a scale is inverted", true,
+       [](CopyCase &, CopyInputs &in) {
+         for (double &scale : in.k_scale)
+           scale = 1 / scale;
+       }},
+  };
+  return all;
+}
+
 /// The effect of a change on the LSEs of some parts.
 template <typename Change> void change_parts(const MergeCase &c, MergeInputs &in, Change change) {
   const size_t rows = size_t(c.tokens) * size_t(c.heads);
@@ -205,6 +265,28 @@ const std::vector<MergeMutant> &merge_mutants() {
          for (size_t part = 0; c.weights == Weights::some && part < size_t(c.parts); ++part)
            in.lse[part * rows + row] = std::nan("");
        }},
+      {"an LSE of +infinity is NaN",
+       [](MergeCase &, MergeInputs &in) {
+         for (double &lse : in.lse)
+           if (lse == infinity) lse = std::nan("");
+       }},
+      {"parts from the second on are backwards",
+       [](MergeCase &c, MergeInputs &in) {
+         if (c.places != PartPlaces::listed) return;
+         const size_t rows = size_t(c.tokens) * size_t(c.heads);
+         for (size_t part = 1; part < size_t(c.parts) - part; ++part)
+           std::swap_ranges(in.lse.begin() + int64_t(part * rows),
+                            in.lse.begin() + int64_t((part + 1) * rows),
+                            in.lse.begin() + int64_t((size_t(c.parts) - part) * rows));
+       }},
+      {"LSEs of the first sequence",
+       [](MergeCase &c, MergeInputs &in) {
+         if (c.sequences < 2) return;
+         const size_t of_sequence = size_t(c.tokens / c.sequences * c.heads),
+                      rows = size_t(c.tokens * c.heads);
+         for (size_t i = 0; i < in.lse.size(); ++i)
+           in.lse[i] = in.lse[i / rows * rows + i % of_sequence];
+       }},
       {"the next row's LSE",
        [](MergeCase &, MergeInputs &in) { std::ranges::rotate(in.lse, in.lse.begin() + 1); }},
       {"elements of the next chunk",
@@ -242,6 +324,20 @@ bool shows(const AppendCase &c, const AppendMutant &mutant) {
   return compare(c, expected, before, wrong).wrong != 0;
 }
 
+bool shows(const CopyCase &c, const CopyMutant &mutant) {
+  const CopyInputs in = make_inputs(c);
+  const CopyMemory before = make_memory(c, in);
+  const std::vector<MovedElement> expected = compute_expected(c, in, before);
+  CopyMemory right = before, wrong = before;
+  write_perfect(c, expected, right);
+  REQUIRE(compare(c, expected, before, right).wrong == 0);
+  CopyCase changed = c;
+  CopyInputs changed_in = in;
+  mutant.change(changed, changed_in);
+  write_perfect(c, compute_expected(changed, changed_in, before), wrong);
+  return compare(c, expected, before, wrong).wrong != 0;
+}
+
 bool shows(const MergeCase &c, const MergeMutant &mutant) {
   const MergeInputs in = make_inputs(c);
   const MergeMemory before = make_memory(c, in);
@@ -266,6 +362,17 @@ TEST_CASE("each defect of every append kernel is noticed") {
       if (mutant.fp8_only && of_kernel.front().cache != Element::fp8) continue;
       CAPTURE(kernel, mutant.name);
       CHECK(std::ranges::any_of(of_kernel, [&](const AppendCase &c) { return shows(c, mutant); }));
+    }
+}
+
+TEST_CASE("each defect of every copy kernel is noticed") {
+  const auto cases = by_kernel(copy_cases(target()));
+  CHECK(cases.size() == target().names("kv_copy").size());
+  for (const auto &[kernel, of_kernel] : cases)
+    for (const CopyMutant &mutant : copy_mutants()) {
+      if (mutant.converting_only && of_kernel.front().source == of_kernel.front().target) continue;
+      CAPTURE(kernel, mutant.name);
+      CHECK(std::ranges::any_of(of_kernel, [&](const CopyCase &c) { return shows(c, mutant); }));
     }
 }
 

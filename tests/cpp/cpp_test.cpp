@@ -330,6 +330,13 @@ TEST_CASE("What has been moved from refuses its calls", "[cpp]") {
   CHECK(context.preload().error().field() == "context");
   CHECK(context.kv_append(sluice::Append(), sluice::Launch()).error().field() == "context");
   CHECK(context.merge_states(sluice::Merge(), sluice::Launch()).error().field() == "context");
+  CHECK(context.kv_copy(sluice::PageCopy()).error().field() == "context");
+  CHECK(context.kv_gather(sluice::Gather()).error().field() == "context");
+  CHECK(context.set_ranges(true).error().field() == "context");
+  CHECK(plan.counters().error().field() == "plan");
+  CHECK(kept_plan.counters().value().runs == 0);
+  CHECK(sluice::reference_copy(sluice::PageCopy()).error().field() == "source_type");
+  CHECK(sluice::reference_gather(sluice::Gather()).error().field() == "cache_type");
   CHECK(context.set_trace(nullptr, nullptr).error().field() == "context");
   CHECK(context.hip<int()>("hipInit") == nullptr);
 }

@@ -245,6 +245,9 @@ private:
     if (kernel.name.starts_with("kv_append")) {
       kernel.kernarg_bytes = sizeof(package::AppendKernargs);
       kernel.kernarg_hash = package::kernarg_hash(package::append_kernarg_fields);
+    } else if (kernel.name.starts_with("kv_copy")) {
+      kernel.kernarg_bytes = sizeof(package::CopyKernargs);
+      kernel.kernarg_hash = package::kernarg_hash(package::copy_kernarg_fields);
     } else if (kernel.name.starts_with("merge_states")) {
       kernel.kernarg_bytes = sizeof(package::MergeKernargs);
       kernel.kernarg_hash = package::kernarg_hash(package::merge_kernarg_fields);

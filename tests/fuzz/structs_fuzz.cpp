@@ -234,7 +234,12 @@ void try_merge(FuzzedDataProvider &bytes) {
   some_tensor(bytes, merge.partial_lse, merge.tokens, merge.heads, 1);
   some_tensor(bytes, merge.o, 0, merge.heads, merge.head_dim_v);
   if (bytes.ConsumeBool()) some_tensor(bytes, merge.lse, 0, merge.heads, 1);
+  if (bytes.ConsumeBool()) merge.partial.data = merge.partial_lse.data = nullptr;
   damage(bytes, merge);
+  // Arrays on the host, which the library reads.
+  static const void *const parts[16] = {&merge, nullptr, parts, parts + 1};
+  if (bytes.ConsumeBool() || merge.partial_list != nullptr) merge.partial_list = parts;
+  if (bytes.ConsumeBool() || merge.partial_lse_list != nullptr) merge.partial_lse_list = parts;
   Launch launch(bytes);
   Given<sluice_merge> given(bytes, merge);
   Given<sluice_launch> given_launch(bytes, launch.value);

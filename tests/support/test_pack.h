@@ -69,15 +69,21 @@ inline void add_fake_kernel(package::PackWriter &writer, package::KernelEntry en
 /// A cache operation's kernel: operation and types.
 inline package::KernelEntry cache_op_entry(const std::string &operation, const std::string &from,
                                            const std::string &to) {
-  const bool is_append = operation == "kv_append";
   package::KernelEntry entry;
   entry.name.operation = operation;
   entry.name.dtype = from;
   entry.name.to_dtype = to;
   entry.threads = package::cache_op_threads;
-  entry.kernarg_bytes = is_append ? sizeof(package::AppendKernargs) : sizeof(package::MergeKernargs);
-  entry.kernarg_hash = is_append ? package::kernarg_hash(package::append_kernarg_fields)
-                                 : package::kernarg_hash(package::merge_kernarg_fields);
+  const auto has_arguments = [&](size_t bytes, std::span<const package::KernargField> fields) {
+    entry.kernarg_bytes = uint32_t(bytes);
+    entry.kernarg_hash = package::kernarg_hash(fields);
+  };
+  if (operation == "kv_append")
+    has_arguments(sizeof(package::AppendKernargs), package::append_kernarg_fields);
+  else if (operation == "kv_copy")
+    has_arguments(sizeof(package::CopyKernargs), package::copy_kernarg_fields);
+  else
+    has_arguments(sizeof(package::MergeKernargs), package::merge_kernarg_fields);
   return entry;
 }
 

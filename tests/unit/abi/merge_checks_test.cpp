@@ -8,6 +8,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <array>
 #include <cstdint>
 #include <limits>
 
@@ -146,4 +147,84 @@ TEST_CASE("sinks are aligned to their elements and may be missing", "[merge]") {
   CHECK(refusal(merge) == "");
   merge.sink_logits = static_cast<const float *>(at(6));
   CHECK(refusal(merge) == "sink_logits: sink_logits is 0x6; it must be aligned to 4 bytes");
+}
+
+TEST_CASE("parts that follow one another backwards end before addresses do", "[merge]") {
+  sluice_merge merge = good();
+  merge.partial.stride[0] = -640;
+  merge.partial.data = at(2 * 640 * 4);
+  CHECK(refusal(merge) == "");
+  merge.partial.data = at(2 * 640 * 4 - 16);
+  CHECK(refusal(merge) == "partial.stride: partial would reach beyond the address space");
+  check_end(merge, [](sluice_merge &m) -> sluice_tensor & { return m.partial; }, 640 * 4, 16);
+
+  merge = good();
+  merge.partial_lse.stride[0] = -10;
+  merge.partial_lse.data = at(2 * 10 * 4);
+  CHECK(refusal(merge) == "");
+  merge.partial_lse.data = at(2 * 10 * 4 - 4);
+  CHECK(refusal(merge) == "partial_lse.stride: partial_lse would reach beyond the address space");
+  for (sluice_tensor *const other : {&merge.o, &merge.lse}) {
+    merge = good();
+    other->stride[0] = -8;
+    CHECK_THAT(refusal(merge), Catch::EndsWith("stride[0] is -8; it must not be negative"));
+  }
+}
+
+TEST_CASE("each listed part is a tensor of its own", "[merge]") {
+  sluice_merge merge = good();
+  std::array<const void *, 16> rows = {at(0x1000), at(0x9000), at(0x2000)}, lses = {at(4), at(8), at(12)};
+  rows[15] = lses[15] = at(0x5000); // not read
+  merge.partial_list = rows.data();
+  merge.partial_lse_list = lses.data();
+  merge.partial.data = merge.partial_lse.data = nullptr;
+  merge.partial.stride[0] = merge.partial_lse.stride[0] = 0;
+  CHECK(refusal(merge) == "");
+  rows[2] = at(UINT64_MAX - 640 * 4 - 15);
+  CHECK(refusal(merge) == "");
+  rows[2] = at(UINT64_MAX - 640 * 4 + 1);
+  CHECK(refusal(merge) == "partial.stride: partial would reach beyond the address space");
+  rows[2] = at(0x2000);
+  lses[0] = at(UINT64_MAX - 10 * 4 - 3);
+  CHECK(refusal(merge) == "");
+  lses[0] = at(UINT64_MAX - 10 * 4 + 1);
+  CHECK(refusal(merge) == "partial_lse.stride: partial_lse would reach beyond the address space");
+  lses[0] = at(4);
+  merge.parts = 16;
+  for (size_t part = 3; part < 16; ++part)
+    rows[part] = lses[part] = at(0x5000);
+  CHECK(refusal(merge) == "");
+  merge.parts = 17;
+  CHECK(refusal(merge) == "unsupported parts: parts is 17 with partial_list; nearest supported: 16");
+}
+
+TEST_CASE("LSEs of sequences end before addresses do, and do not overlap", "[merge]") {
+  sluice_merge merge = good();
+  // 4 sequences of 3 tokens and 2 heads, [sequence][head][token].
+  merge.tokens = 12;
+  merge.sequence_tokens = 3;
+  merge.partial_lse = {at(0x2004), {24, 1, 3, 0}};
+  merge.lse = {at(0x4004), {0, 1, 3, 0}};
+  merge.partial_lse_sequence_stride = merge.lse_sequence_stride = 6;
+  CHECK(refusal(merge) == "");
+  merge.sequence_tokens = 5;
+  CHECK(refusal(merge) ==
+        "sequence_tokens: sequence_tokens is 5; it must divide tokens, which is 12, or be 0 "
+        "for tokens of one sequence");
+  merge.sequence_tokens = 12;
+  CHECK(refusal(merge) == "lse.stride[2]: lse.stride[2] is 3; elements of an output would overlap");
+  merge.sequence_tokens = 3;
+  check_end(merge, [](sluice_merge &m) -> sluice_tensor & { return m.lse; }, 24 * 4, 4);
+  check_end(merge, [](sluice_merge &m) -> sluice_tensor & { return m.partial_lse; }, (2 * 24 + 24) * 4, 4);
+  merge.lse_sequence_stride = 5;
+  CHECK(refusal(merge) ==
+        "lse_sequence_stride: lse_sequence_stride is 5; elements of an output would overlap");
+  merge.partial_lse_sequence_stride = 0; // an input may repeat itself
+  // Sequences may also be between tokens and heads.
+  merge.lse = {at(0x4004), {0, 1, 12, 0}};
+  merge.lse_sequence_stride = 3;
+  CHECK(refusal(merge) == "");
+  merge.partial_lse_sequence_stride = std::numeric_limits<int64_t>::max();
+  CHECK(refusal(merge) == "partial_lse_sequence_stride: partial_lse_sequence_stride is 9223372036854775807; "
+                          "partial_lse would reach beyond the address space");
 }

@@ -60,6 +60,10 @@ TEST_CASE("an invalid name is refused from its first wrong character", "[variant
 TEST_CASE("cache operations have kernels for some types", "[variants]") {
   CHECK(refusal("kv_append_f32_f32") == "kv_append has no kernel from f32 to f32; it has f16 to f16, bf16 to "
                                         "bf16, f16 to e4m3fnuz, bf16 to e4m3fnuz");
+  CHECK(refusal("kv_copy_bf16_bf16") ==
+        "kv_copy has no kernel from bf16 to bf16; it has f16 to f16, e4m3fnuz to "
+        "e4m3fnuz, f16 to e4m3fnuz, bf16 to e4m3fnuz, e4m3fnuz to f16, e4m3fnuz "
+        "to bf16");
   CHECK(refusal("merge_states_f16_f32") ==
         "merge_states has no kernel from f16 to f32; it has f32 to f32, f32 to f16, f32 to bf16, f16 to f16, "
         "bf16 to bf16");

@@ -378,7 +378,7 @@ pub struct sluice_kernel_info {
     pub kernarg_bytes: u32,
     /// E.g. "attn_fwd_f16_d128_q256_kv64_w8": operation, type, head dim, tiles, waves.
     pub name: [c_char; 96],
-    /// "attention_forward", "kv_append" or "merge_states".
+    /// "attention_forward", "kv_append", "merge_states" or "kv_copy".
     pub operation: [c_char; 32],
     /// Features of the kernel, separated by commas: "causal,lse".
     pub features: [c_char; 128],
@@ -433,7 +433,7 @@ pub struct sluice_plan_info {
 pub struct sluice_tensor {
     /// Element \[0\]\[0\]\[0\]\[0\].
     pub data: *mut c_void,
-    /// In elements, each >= 0; stride 0 repeats an input.
+    /// In elements, each >= 0 (sluice_merge has exceptions); 0 repeats an input.
     pub stride: [i64; 4],
 }
 
@@ -653,13 +653,18 @@ pub struct sluice_append {
     pub page_count: i64,
 }
 
+// sluice_merge_flag: Bits of sluice_merge::flags.
+/// An LSE of +infinity in partial_lse also marks a part that does not count, as in FlashAttention's results
+/// for rows without keys.
+pub const SLUICE_MERGE_INFINITY_IS_EMPTY: u32 = 1 << 0;
+
 /// Results of attention over parts of the keys, to be merged into one.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct sluice_merge {
     /// sizeof(sluice_merge).
     pub struct_size: u32,
-    /// Must be 0.
+    /// sluice_merge_flag bits.
     pub flags: u32,
     /// sluice_dtype: F32, F16 or BF16; required.
     pub partial_type: u32,
@@ -687,6 +692,149 @@ pub struct sluice_merge {
     pub lse: sluice_tensor,
     /// \[heads\], to base e, nullable: counted once.
     pub sink_logits: *const f32,
+    /// Host array \[parts\] of device pointers, which the call copies; nullable. Part p is at
+    /// partial_list\[p\] instead of partial.data + p * partial.stride\[0\]. From here on: since ABI 1.1.
+    pub partial_list: *const *const c_void,
+    /// The same for partial_lse.
+    pub partial_lse_list: *const *const c_void,
+    /// Elements from a sequence's first token to the next one's.
+    pub partial_lse_sequence_stride: i64,
+    /// The same for lse.
+    pub lse_sequence_stride: i64,
+    /// Tokens of each sequence; 0: all are of one.
+    pub sequence_tokens: i32,
+    /// Must be 0.
+    pub reserved2: u32,
+}
+
+/// Pages of K and V caches, to be copied to other pages, or to other caches.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct sluice_page_copy {
+    /// sizeof(sluice_page_copy).
+    pub struct_size: u32,
+    /// SLUICE_PAGE_INDEX_64 (of pairs), SLUICE_V_IN_K (then there is only K) or 0.
+    pub flags: u32,
+    /// sluice_dtype of the sources; required.
+    pub source_type: u32,
+    /// sluice_dtype of the targets; required.
+    pub target_type: u32,
+    /// KV heads; required.
+    pub kv_heads: i32,
+    /// Elements of a row of K; required; a multiple of 8.
+    pub head_dim_qk: i32,
+    /// Elements of a row of V; required without SLUICE_V_IN_K; a multiple of 8.
+    pub head_dim_v: i32,
+    /// Rows per page; required.
+    pub page_size: i32,
+    /// Elements per pack of an x-packed k_source; 0: none.
+    pub source_k_pack: i32,
+    /// The same for k_target.
+    pub target_k_pack: i32,
+    /// NONE, PER_TENSOR or PER_HEAD.
+    pub k_scale_kind: u32,
+    /// As k_scale_kind.
+    pub v_scale_kind: u32,
+    /// Pages to read.
+    pub k_source: sluice_tensor,
+    /// Pages to read.
+    pub v_source: sluice_tensor,
+    /// Pages to write.
+    pub k_target: sluice_tensor,
+    /// Pages to write.
+    pub v_target: sluice_tensor,
+    /// \[pair_count\]\[2\]: int32_t, or int64_t with SLUICE_PAGE_INDEX_64; nullable.
+    pub pairs: *const c_void,
+    /// Pairs; 0 without.
+    pub pair_count: i64,
+    /// Pages of every cache; 0: unknown.
+    pub page_count: i64,
+    /// \[1\] or \[kv_heads\].
+    pub k_scale: *const f32,
+    /// \[1\] or \[kv_heads\].
+    pub v_scale: *const f32,
+}
+
+/// Keys of a paged cache, to be gathered in contiguous rows.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct sluice_gather {
+    /// sizeof(sluice_gather).
+    pub struct_size: u32,
+    /// SLUICE_PAGE_INDEX_64, SLUICE_V_IN_K (then there is only K) or 0.
+    pub flags: u32,
+    /// sluice_dtype of the caches; required.
+    pub cache_type: u32,
+    /// sluice_dtype of the outputs; required.
+    pub out_type: u32,
+    /// KV heads; required.
+    pub kv_heads: i32,
+    /// Elements of a row of K; required; a multiple of 8.
+    pub head_dim_qk: i32,
+    /// Elements of a row of V; required without SLUICE_V_IN_K; a multiple of 8.
+    pub head_dim_v: i32,
+    /// Rows per page; required.
+    pub page_size: i32,
+    /// sluice_page_table_kind; required.
+    pub page_table_kind: u32,
+    /// Elements per pack of an x-packed k_cache; 0: none.
+    pub k_pack: i32,
+    /// NONE, PER_TENSOR or PER_HEAD.
+    pub k_scale_kind: u32,
+    /// As k_scale_kind.
+    pub v_scale_kind: u32,
+    /// Sequences; required.
+    pub batch: i32,
+    /// Rows of k_out and v_out; required.
+    pub tokens: i32,
+    /// Where the keys are.
+    pub k_cache: sluice_tensor,
+    /// Where the values are.
+    pub v_cache: sluice_tensor,
+    /// Where the keys go.
+    pub k_out: sluice_tensor,
+    /// Where the values go.
+    pub v_out: sluice_tensor,
+    /// \[batch + 1\]: rows of the outputs before each sequence's first.
+    pub out_starts: *const i32,
+    /// \[batch\]: keys of each sequence in the cache.
+    pub kv_lengths: *const i32,
+    /// \[batch\]: the first key to gather; nullable: 0.
+    pub first_keys: *const i32,
+    /// Page numbers: int32_t, or int64_t with SLUICE_PAGE_INDEX_64.
+    pub page_table: *const c_void,
+    /// BLOCK: entries from one sequence's first to the next one's; else 0.
+    pub page_table_stride: i64,
+    /// CSR, \[batch + 1\].
+    pub page_starts: *const i32,
+    /// Pages of each cache; 0: unknown.
+    pub page_count: i64,
+    /// \[1\] or \[kv_heads\].
+    pub k_scale: *const f32,
+    /// \[1\] or \[kv_heads\].
+    pub v_scale: *const f32,
+}
+
+/// What the calls of sluice_run with a plan have done since the plan was made.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct sluice_counters {
+    /// sizeof(sluice_counters).
+    pub struct_size: u32,
+    /// 0.
+    pub reserved: u32,
+    /// Calls that returned SLUICE_OK. A captured run counts once, when captured.
+    pub runs: u64,
+    /// Calls that returned anything else, a failure of HIP included.
+    pub refused: u64,
+    /// Attention kernels that were enqueued: the sum of the next two.
+    pub launches: u64,
+    /// ... of the kernel that sluice_plan_info names.
+    pub main_launches: u64,
+    /// ... of other kernels of the plan: for short sequences, or for prefixes.
+    pub other_launches: u64,
+    /// Merges of split keys, or of prefixes and own keys, that were enqueued.
+    pub merge_launches: u64,
 }
 
 // sluice_trace_event: Events that make a trace record.
@@ -863,6 +1011,28 @@ extern "C" {
     ) -> sluice_status;
 
     /// Zeroes the struct and sets struct_size.
+    pub fn sluice_page_copy_init(copy: *mut sluice_page_copy, size: usize) -> sluice_status;
+
+    /// Enqueues a copy of pages.
+    pub fn sluice_kv_copy(
+        context: *mut sluice_context,
+        copy: *const sluice_page_copy,
+        launch: *const sluice_launch,
+        error: *mut sluice_error,
+    ) -> sluice_status;
+
+    /// Zeroes the struct and sets struct_size.
+    pub fn sluice_gather_init(gather: *mut sluice_gather, size: usize) -> sluice_status;
+
+    /// Enqueues a gather.
+    pub fn sluice_kv_gather(
+        context: *mut sluice_context,
+        gather: *const sluice_gather,
+        launch: *const sluice_launch,
+        error: *mut sluice_error,
+    ) -> sluice_status;
+
+    /// Zeroes the struct and sets struct_size.
     pub fn sluice_merge_init(merge: *mut sluice_merge, size: usize) -> sluice_status;
 
     /// Enqueues a merge.
@@ -884,12 +1054,38 @@ extern "C" {
     /// Performs an append on the host with plain loops: the reference for what a device stores.
     pub fn sluice_reference_append(append: *const sluice_append, error: *mut sluice_error) -> sluice_status;
 
+    /// Copies pages on the host with plain loops: the reference for sluice_kv_copy, with the same rules, but all
+    /// pointers are host pointers.
+    pub fn sluice_reference_copy(copy: *const sluice_page_copy, error: *mut sluice_error) -> sluice_status;
+
+    /// Gathers keys on the host with plain loops: the reference for sluice_kv_gather, with the same rules, but
+    /// all pointers are host pointers.
+    pub fn sluice_reference_gather(gather: *const sluice_gather, error: *mut sluice_error) -> sluice_status;
+
     /// Sets the function that sees every plan and run of a context; NULL, the initial state, switches tracing
     /// off.
     pub fn sluice_set_trace(
         context: *mut sluice_context,
         trace: sluice_trace_fn,
         user: *mut c_void,
+        error: *mut sluice_error,
+    ) -> sluice_status;
+
+    /// Encloses every sluice_run and every cache operation of a context in a range of roctx, which profilers
+    /// show (enabled = 1), or no longer (0, the initial state).
+    pub fn sluice_set_ranges(
+        context: *mut sluice_context,
+        enabled: u32,
+        error: *mut sluice_error,
+    ) -> sluice_status;
+
+    /// Zeroes the struct and sets struct_size.
+    pub fn sluice_counters_init(counters: *mut sluice_counters, size: usize) -> sluice_status;
+
+    /// Fills `counters`.
+    pub fn sluice_plan_counters(
+        plan: *const sluice_plan,
+        counters: *mut sluice_counters,
         error: *mut sluice_error,
     ) -> sluice_status;
 }

@@ -99,8 +99,12 @@ fn rust_layouts() -> Numbers {
         }
         sluice_merge {
             struct_size, flags, partial_type, o_type, parts, tokens, heads, head_dim_v, lse_base, reserved,
-            partial, partial_lse, o, lse, sink_logits
+            partial, partial_lse, o, lse, sink_logits, partial_list, partial_lse_list,
+            partial_lse_sequence_stride, lse_sequence_stride, sequence_tokens, reserved2
         }
+        sluice_page_copy { struct_size, flags, source_type, target_type, kv_heads, head_dim_qk, head_dim_v, page_size, source_k_pack, target_k_pack, k_scale_kind, v_scale_kind, k_source, v_source, k_target, v_target, pairs, pair_count, page_count, k_scale, v_scale }
+        sluice_gather { struct_size, flags, cache_type, out_type, kv_heads, head_dim_qk, head_dim_v, page_size, page_table_kind, k_pack, k_scale_kind, v_scale_kind, batch, tokens, k_cache, v_cache, k_out, v_out, out_starts, kv_lengths, first_keys, page_table, page_table_stride, page_starts, page_count, k_scale, v_scale }
+        sluice_counters { struct_size, reserved, runs, refused, launches, main_launches, other_launches, merge_launches }
         sluice_trace_record {
             struct_size, event, grid, block, lds_bytes, waves, workspace_bytes, kernel, reason
         }
@@ -173,6 +177,7 @@ fn rust_constants() -> Numbers {
         SLUICE_DEPENDS_ON_STREAM,
         SLUICE_ROTARY_HALVES,
         SLUICE_ROTARY_PAIRS,
+        SLUICE_MERGE_INFINITY_IS_EMPTY,
         SLUICE_TRACE_PLAN,
         SLUICE_TRACE_RUN,
     ]
@@ -313,11 +318,20 @@ fn every_function_can_be_linked() {
         sluice_run,
         sluice_append_init,
         sluice_kv_append,
+        sluice_page_copy_init,
+        sluice_kv_copy,
+        sluice_gather_init,
+        sluice_kv_gather,
         sluice_merge_init,
         sluice_merge_states,
         sluice_reference,
         sluice_reference_append,
+        sluice_reference_copy,
+        sluice_reference_gather,
         sluice_set_trace,
+        sluice_set_ranges,
+        sluice_counters_init,
+        sluice_plan_counters,
     ];
     let mut names: Vec<&str> = linked.iter().map(|(name, _)| *name).collect();
     let header = header::read();

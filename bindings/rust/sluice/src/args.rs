@@ -45,6 +45,13 @@ impl<M: Memory> PageNumbers<'_, M> {
         }
     }
 
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            PageNumbers::I32(numbers) => numbers.len(),
+            PageNumbers::I64(numbers) => numbers.len(),
+        }
+    }
+
     pub(crate) fn are_64(&self) -> bool {
         matches!(self, PageNumbers::I64(_))
     }

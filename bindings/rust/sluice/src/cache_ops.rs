@@ -1,12 +1,13 @@
-//! Appends of new rows to a paged cache, and merges of partial results.
+//! Operations on paged caches, and merges of partial results.
 
-use crate::args::{PageTable, RawTable};
+use crate::args::{PageNumbers, PageTable, RawTable};
 use crate::contents;
 use crate::element::Dtype;
 use crate::error::{call, init, int, Error, Result};
 use crate::problem::LseBase;
 use crate::tensor::{fewest, optional, Array, Device, Extent, Host, Memory, Tensor, TensorMut, View};
 use sluice_sys as sys;
+use std::os::raw::c_void;
 use Extent::{AtLeast, Exactly};
 
 /// Where new rows go.
@@ -27,7 +28,7 @@ pub enum Place<'a, M: Memory = Device> {
     },
 }
 
-/// Scales that values are divided by for an FP8 cache.
+/// Scales that values are divided by for FP8, and multiplied with from FP8.
 #[derive(Clone, Copy, Debug)]
 pub enum AppendScale<'a, M: Memory = Device> {
     /// One scale.
@@ -209,6 +210,163 @@ pub fn reference_append(append: &mut Append<Host>) -> Result<()> {
     call(|error| unsafe { sys::sluice_reference_append(&raw, error) })
 }
 
+/// Pages of caches, to be copied by [`Context::kv_copy`](crate::Context::kv_copy) to other pages, or to other caches; the
+/// header's `sluice_page_copy`. Types, heads, dims, and the number of pages come from the tensors.
+#[derive(Debug)]
+pub struct PageCopy<'a> {
+    /// \[page, page_size, kv_heads, head_dim_qk\].
+    pub k_source: Tensor<'a, Device>,
+    /// \[page, page_size, kv_heads, head_dim_v\]; None if there is only K.
+    pub v_source: Option<Tensor<'a, Device>>,
+    /// \[page, page_size, kv_heads, head_dim_qk\].
+    pub k_target: TensorMut<'a, Device>,
+    /// \[page, page_size, kv_heads, head_dim_v\].
+    pub v_target: Option<TensorMut<'a, Device>>,
+    /// \[pairs\]\[2\]: source and target; None for each page to itself.
+    pub pairs: Option<PageNumbers<'a, Device>>,
+    /// Between FP8 and other types.
+    pub k_scale: Option<AppendScale<'a, Device>>,
+    /// Between FP8 and other types.
+    pub v_scale: Option<AppendScale<'a, Device>>,
+}
+
+/// Keys of a paged cache, to be gathered by [`Context::kv_gather`](crate::Context::kv_gather) in contiguous rows; the
+/// header's `sluice_gather`. Types, heads, dims, pages and the number of rows come from the tensors.
+#[derive(Debug)]
+pub struct Gather<'a> {
+    /// \[page, page_size, kv_heads, head_dim_qk\].
+    pub k_cache: Tensor<'a, Device>,
+    /// \[page, page_size, kv_heads, head_dim_v\]; None if there is only K.
+    pub v_cache: Option<Tensor<'a, Device>>,
+    /// \[1, tokens, kv_heads, head_dim_qk\].
+    pub k_out: TensorMut<'a, Device>,
+    /// \[1, tokens, kv_heads, head_dim_v\].
+    pub v_out: Option<TensorMut<'a, Device>>,
+    /// Sequences.
+    pub batch: usize,
+    /// \[batch + 1\]: rows of the outputs before each sequence's first.
+    pub out_starts: Array<'a, i32, Device>,
+    /// \[batch\]: keys of each sequence in the cache.
+    pub kv_lengths: Array<'a, i32, Device>,
+    /// \[batch\]: the first key to gather; None: 0.
+    pub first_keys: Option<Array<'a, i32, Device>>,
+    /// The pages of each sequence.
+    pub page_table: PageTable<'a, Device>,
+    /// Between FP8 and other types.
+    pub k_scale: Option<AppendScale<'a, Device>>,
+    /// Between FP8 and other types.
+    pub v_scale: Option<AppendScale<'a, Device>>,
+}
+
+/// Both tensors of V, or neither.
+fn both_or_neither<'b>(
+    of: (Option<&'b View>, &str),
+    to: (Option<&'b View>, &str),
+) -> Result<Option<(&'b View, &'b View)>> {
+    match (of.0, to.0) {
+        (Some(from), Some(to)) => Ok(Some((from, to))),
+        (None, None) => Ok(None),
+        (from, _) => {
+            let (given, missing) = if from.is_some() { (of.1, to.1) } else { (to.1, of.1) };
+            let message =
+                format!("{missing} is missing, but {given} is given; the call needs both or neither");
+            Err(Error::invalid(missing, message))
+        }
+    }
+}
+
+impl PageCopy<'_> {
+    pub(crate) fn to_raw(&self) -> Result<sys::sluice_page_copy> {
+        let [_, page_size, heads, dim_qk] = self.k_source.layout().shape();
+        let (from, to) = (&self.k_source.view, &self.k_target.view);
+        let (source, target) = (number(from, "k_source")?, number(to, "k_target")?);
+        let pages = |dim| [AtLeast(1), Exactly(page_size), Exactly(heads), Exactly(dim)];
+        let packs = (self.k_source.layout().pack(), to.layout.pack());
+        let mut raw: sys::sluice_page_copy = init(sys::sluice_page_copy_init);
+        (raw.source_type, raw.target_type) = (source as u32, target as u32);
+        raw.kv_heads = int("kv_heads", heads)?;
+        raw.head_dim_qk = int("head_dim_qk", dim_qk)?;
+        raw.page_size = int("page_size", page_size)?;
+        raw.source_k_pack = int("source_k_pack", packs.0)?;
+        raw.target_k_pack = int("target_k_pack", packs.1)?;
+        raw.k_source = from.checked("k_source", Some(source), packs.0, pages(dim_qk))?;
+        raw.k_target = to.checked("k_target", Some(target), packs.1, pages(dim_qk))?;
+        let v = both_or_neither(
+            (self.v_source.as_ref().map(|v| &v.view), "v_source"),
+            (self.v_target.as_ref().map(|v| &v.view), "v_target"),
+        )?;
+        if let Some((from, to)) = v {
+            let dim_v = from.layout.shape()[3];
+            raw.head_dim_v = int("head_dim_v", dim_v)?;
+            raw.v_source = from.checked("v_source", Some(source), 0, pages(dim_v))?;
+            raw.v_target = to.checked("v_target", Some(target), 0, pages(dim_v))?;
+        } else {
+            raw.flags |= sys::SLUICE_V_IN_K;
+        }
+        raw.page_count = fewest(0, [Some(from), Some(to), v.map(|v| v.0), v.map(|v| v.1)]);
+        if let Some(pairs) = &self.pairs {
+            raw.pairs = pairs.raw();
+            raw.pair_count = (pairs.len() / 2) as i64;
+            if pairs.are_64() {
+                raw.flags |= sys::SLUICE_PAGE_INDEX_64;
+            }
+        }
+        (raw.k_scale_kind, raw.k_scale) = scale(&self.k_scale, "k_scale", heads)?;
+        (raw.v_scale_kind, raw.v_scale) = scale(&self.v_scale, "v_scale", heads)?;
+        Ok(raw)
+    }
+}
+
+impl Gather<'_> {
+    pub(crate) fn to_raw(&self) -> Result<sys::sluice_gather> {
+        let [_, page_size, heads, dim_qk] = self.k_cache.layout().shape();
+        let (from, to) = (&self.k_cache.view, &self.k_out.view);
+        let tokens = to.layout.shape()[1];
+        let (cache, out) = (number(from, "k_cache")?, number(to, "k_out")?);
+        let pages = |dim| [AtLeast(1), Exactly(page_size), Exactly(heads), Exactly(dim)];
+        let rows = |dim| [Exactly(1), Exactly(tokens), Exactly(heads), Exactly(dim)];
+        let pack = self.k_cache.layout().pack();
+        let mut raw: sys::sluice_gather = init(sys::sluice_gather_init);
+        (raw.cache_type, raw.out_type) = (cache as u32, out as u32);
+        raw.kv_heads = int("kv_heads", heads)?;
+        raw.head_dim_qk = int("head_dim_qk", dim_qk)?;
+        raw.page_size = int("page_size", page_size)?;
+        raw.k_pack = int("k_pack", pack)?;
+        raw.batch = int("batch", self.batch)?;
+        raw.tokens = int("tokens", tokens)?;
+        raw.k_cache = from.checked("k_cache", Some(cache), pack, pages(dim_qk))?;
+        raw.k_out = to.checked("k_out", Some(out), 0, rows(dim_qk))?;
+        let v = both_or_neither(
+            (self.v_cache.as_ref().map(|v| &v.view), "v_cache"),
+            (self.v_out.as_ref().map(|v| &v.view), "v_out"),
+        )?;
+        if let Some((from, to)) = v {
+            let dim_v = from.layout.shape()[3];
+            raw.head_dim_v = int("head_dim_v", dim_v)?;
+            raw.v_cache = from.checked("v_cache", Some(cache), 0, pages(dim_v))?;
+            raw.v_out = to.checked("v_out", Some(out), 0, rows(dim_v))?;
+        } else {
+            raw.flags |= sys::SLUICE_V_IN_K;
+        }
+        raw.page_count = fewest(0, [Some(from), v.map(|v| v.0)]);
+        raw.out_starts = self.out_starts.checked("out_starts", self.batch.saturating_add(1))?;
+        raw.kv_lengths = self.kv_lengths.checked("kv_lengths", self.batch)?;
+        raw.first_keys = optional(&self.first_keys, "first_keys", self.batch)?;
+        let RawTable { pages, stride, starts } = self.page_table.checked(self.batch)?;
+        (raw.page_table, raw.page_table_stride, raw.page_starts) = (pages, stride, starts);
+        raw.page_table_kind = match &self.page_table {
+            PageTable::Block { .. } => sys::SLUICE_PAGE_TABLE_BLOCK,
+            PageTable::Csr { .. } => sys::SLUICE_PAGE_TABLE_CSR,
+        };
+        if self.page_table.pages().are_64() {
+            raw.flags |= sys::SLUICE_PAGE_INDEX_64;
+        }
+        (raw.k_scale_kind, raw.k_scale) = scale(&self.k_scale, "k_scale", heads)?;
+        (raw.v_scale_kind, raw.v_scale) = scale(&self.v_scale, "v_scale", heads)?;
+        Ok(raw)
+    }
+}
+
 /// Results of attention over parts of the keys, to be merged into one; the header's `sluice_merge`. Types and extents
 /// come from the tensors.
 #[derive(Debug)]
@@ -225,38 +383,116 @@ pub struct Merge<'a> {
     pub lse_base: LseBase,
     /// \[heads\], to base e: counted once.
     pub sink_logits: Option<Array<'a, f32, Device>>,
+    /// An LSE of +infinity also marks a part that does not count, as in FlashAttention's results.
+    pub infinity_is_empty: bool,
+    /// Further parts with their LSEs, each in memory of its own, and shaped as the first, which `partial` and
+    /// `partial_lse` are then: \[1, token, head, head_dim_v\] and \[1, token, head, 1\].
+    pub others: Vec<(Tensor<'a, Device>, Tensor<'a, Device>)>,
+    /// Tokens of each sequence, if LSEs, of each part and of the result, are \[sequence, token, head, 1\]. Then `partial`
+    /// is one part.
+    pub sequence_tokens: Option<usize>,
+}
+
+/// A call, and the lists of parts that it points to.
+pub(crate) struct RawMerge {
+    pub(crate) call: sys::sluice_merge,
+    _partial_list: Vec<*const c_void>,
+    _partial_lse_list: Vec<*const c_void>,
 }
 
 impl<'a> Merge<'a> {
-    /// A minimal merge: LSEs to base e, which are read but not written, and no sinks.
+    /// A minimal merge of parts that are in one tensor: LSEs to base e, which are read but not written, and no sinks.
     pub fn new(
         partial: Tensor<'a, Device>,
         partial_lse: Tensor<'a, Device>,
         o: TensorMut<'a, Device>,
     ) -> Self {
-        Merge { partial, partial_lse, o, lse: None, lse_base: LseBase::E, sink_logits: None }
+        Merge {
+            partial,
+            partial_lse,
+            o,
+            lse: None,
+            lse_base: LseBase::E,
+            sink_logits: None,
+            infinity_is_empty: false,
+            others: Vec::new(),
+            sequence_tokens: None,
+        }
     }
 
-    pub(crate) fn to_raw(&self) -> Result<sys::sluice_merge> {
+    pub(crate) fn to_raw(&self) -> Result<RawMerge> {
         let [parts, tokens, heads, dim] = self.partial.layout().shape();
+        let is_list = !self.others.is_empty() || self.sequence_tokens.is_some();
+        if is_list && parts != 1 {
+            let message = format!("partial.shape[0] is {parts}; it must be 1 with other parts or sequences");
+            return Err(Error::invalid("partial.shape[0]", message));
+        }
+        let sequence = self.sequence_tokens.unwrap_or(tokens);
+        if sequence == 0 || tokens % sequence != 0 {
+            let message = format!("sequence_tokens is {sequence}; it must divide the {tokens} tokens");
+            return Err(Error::invalid("sequence_tokens", message));
+        }
         let (partial, o) = (number(&self.partial.view, "partial")?, number(&self.o.view, "o")?);
         let extents = |parts, dim| [Exactly(parts), Exactly(tokens), Exactly(heads), dim];
         let mut raw: sys::sluice_merge = init(sys::sluice_merge_init);
         (raw.partial_type, raw.o_type) = (partial as u32, o as u32);
-        raw.parts = int("parts", parts)?;
+        raw.parts = int("parts", parts + self.others.len())?;
         raw.tokens = int("tokens", tokens)?;
         raw.heads = int("heads", heads)?;
         raw.head_dim_v = int("head_dim_v", dim)?;
         raw.lse_base = self.lse_base as u32;
+        if self.infinity_is_empty {
+            raw.flags |= sys::SLUICE_MERGE_INFINITY_IS_EMPTY;
+        }
         raw.partial = self.partial.view.checked("partial", Some(partial), 0, extents(parts, Exactly(dim)))?;
         let f32 = Some(Dtype::F32);
-        raw.partial_lse = self.partial_lse.view.checked("partial_lse", f32, 0, extents(parts, AtLeast(1)))?;
+        // The first index is a part, or a sequence.
+        let lses = |parts| match self.sequence_tokens {
+            None => extents(parts, AtLeast(1)),
+            Some(sequence) => [Exactly(tokens / sequence), Exactly(sequence), Exactly(heads), AtLeast(1)],
+        };
+        raw.partial_lse = self.partial_lse.view.checked("partial_lse", f32, 0, lses(parts))?;
+        let (mut partial_list, mut partial_lse_list) = (vec![], vec![]);
+        if is_list {
+            partial_list.push(raw.partial.data as *const c_void);
+            partial_lse_list.push(raw.partial_lse.data as *const c_void);
+            for (n, (other, lse)) in self.others.iter().enumerate() {
+                let name = format!("others[{n}]");
+                let (rows, numbers) = (
+                    other.view.checked(&name, Some(partial), 0, extents(1, Exactly(dim)))?,
+                    lse.view.checked(&name, f32, 0, lses(1))?,
+                );
+                if rows.stride[1..] != raw.partial.stride[1..]
+                    || numbers.stride[1..3] != raw.partial_lse.stride[1..3]
+                    || (self.sequence_tokens.is_some() && numbers.stride[0] != raw.partial_lse.stride[0])
+                {
+                    return Err(Error::invalid(
+                        name.clone(),
+                        format!("{name} has other strides than the first part"),
+                    ));
+                }
+                partial_list.push(rows.data as *const c_void);
+                partial_lse_list.push(numbers.data as *const c_void);
+            }
+            (raw.partial_list, raw.partial_lse_list) = (partial_list.as_ptr(), partial_lse_list.as_ptr());
+            if let Some(sequence) = self.sequence_tokens {
+                raw.sequence_tokens = int("sequence_tokens", sequence)?;
+                raw.partial_lse_sequence_stride = raw.partial_lse.stride[0];
+            }
+            for tensor in [&mut raw.partial, &mut raw.partial_lse] {
+                (tensor.data, tensor.stride[0]) = (std::ptr::null_mut(), 0);
+            }
+        }
         raw.o = self.o.view.checked("o", Some(o), 0, extents(1, Exactly(dim)))?;
         if let Some(lse) = &self.lse {
-            raw.lse = lse.view.checked("lse", f32, 0, extents(1, AtLeast(1)))?;
+            raw.lse = lse.view.checked("lse", f32, 0, lses(1))?;
+            if self.sequence_tokens.is_some() {
+                raw.lse_sequence_stride = raw.lse.stride[0];
+                raw.lse.stride[0] = 0;
+            }
         }
         raw.sink_logits = optional(&self.sink_logits, "sink_logits", heads)?;
-        Ok(raw)
+        Ok(RawMerge { call: raw, _partial_list: partial_list, _partial_lse_list: partial_lse_list })
     }
 }
 
@@ -374,6 +610,11 @@ mod tests {
             lse: Some(tensor_mut::<f32>(4, Layout::rows([5, 2, 1]))),
             lse_base: LseBase::Two,
             sink_logits: Some(array(5, 2)),
+            ..Merge::new(
+                tensor::<f32>(1, Layout::contiguous([3, 5, 2, 64])),
+                tensor::<f32>(2, Layout::contiguous([3, 5, 2, 1])),
+                tensor_mut::<F16>(3, Layout::rows([5, 2, 64])),
+            )
         };
         let sys::sluice_merge {
             struct_size,
@@ -391,11 +632,49 @@ mod tests {
             o,
             lse,
             sink_logits,
-        } = merge.to_raw().unwrap();
+            partial_list,
+            partial_lse_list,
+            partial_lse_sequence_stride,
+            lse_sequence_stride,
+            sequence_tokens,
+            reserved2,
+        } = merge.to_raw().unwrap().call;
         assert_eq!(struct_size as usize, std::mem::size_of::<sys::sluice_merge>());
         assert_eq!((flags, reserved, partial_type, o_type, lse_base), (0, 0, 3, 1, 1));
         assert_eq!((parts, tokens, heads, head_dim_v), (3, 5, 2, 64));
         assert_eq!([partial, partial_lse, o, lse].map(|t| t.data as usize), [1, 2, 3, 4]);
         assert_eq!(sink_logits as usize, 5);
+        assert!(partial_list.is_null() && partial_lse_list.is_null());
+        assert_eq!(
+            (partial_lse_sequence_stride, lse_sequence_stride, sequence_tokens, reserved2),
+            (0, 0, 0, 0)
+        );
+
+        let part = |n| tensor::<f32>(n, Layout::contiguous([1, 6, 2, 64]));
+        let lses = |n| tensor::<f32>(n, Layout::strided([3, 2, 2, 1], [8, 1, 3, 0]));
+        let mut merge = Merge::new(part(1), lses(2), tensor_mut::<F16>(3, Layout::rows([6, 2, 64])));
+        merge.lse = Some(tensor_mut::<f32>(4, Layout::strided([3, 2, 2, 1], [9, 1, 4, 0])));
+        merge.others = vec![(part(5), lses(6)), (part(7), lses(8))];
+        merge.sequence_tokens = Some(2);
+        merge.infinity_is_empty = true;
+        let raw = merge.to_raw().unwrap();
+        let call = &raw.call;
+        assert_eq!((call.flags, call.parts, call.tokens, call.sequence_tokens), (1, 3, 6, 2));
+        assert_eq!((call.partial.data as usize, call.partial_lse.data as usize), (0, 0));
+        assert_eq!((call.partial.stride[0], call.partial_lse.stride), (0, [0, 1, 3, 0]));
+        assert_eq!(
+            (call.partial_lse_sequence_stride, call.lse_sequence_stride, call.lse.stride[0]),
+            (8, 9, 0)
+        );
+        let list = |list: &[*const c_void]| list.iter().map(|&part| part as usize).collect::<Vec<_>>();
+        assert_eq!((list(&raw._partial_list), list(&raw._partial_lse_list)), (vec![1, 5, 7], vec![2, 6, 8]));
+        assert_eq!(call.partial_list, raw._partial_list.as_ptr());
+        assert_eq!(call.partial_lse_list, raw._partial_lse_list.as_ptr());
+        merge.others[1].1 = tensor::<f32>(8, Layout::strided([3, 2, 2, 1], [8, 2, 4, 0]));
+        let refused = |merge: &Merge| merge.to_raw().err().unwrap().field.to_string();
+        assert_eq!(refused(&merge), "others[1]");
+        merge.others.clear();
+        merge.sequence_tokens = Some(4);
+        assert_eq!(refused(&merge), "sequence_tokens");
     }
 }

@@ -7,7 +7,7 @@ use crate::library::contain;
 use crate::plan::Plan;
 use crate::problem::Problem;
 use crate::trace::{trampoline, TraceFn, TraceRecord};
-use crate::{text, Append, Merge};
+use crate::{text, Append, Gather, Merge, PageCopy};
 use sluice_sys as sys;
 use std::ffi::{CStr, CString};
 use std::fmt;
@@ -137,7 +137,7 @@ pub struct KernelInfo {
     pub kernarg_bytes: u32,
     /// Operation, type, head dim, tiles, waves.
     pub name: String,
-    /// "attention_forward", "kv_append" or "merge_states".
+    /// "attention_forward", "kv_append", "merge_states" or "kv_copy".
     pub operation: String,
     /// Features of the kernel, separated by commas.
     pub features: String,
@@ -158,6 +158,7 @@ pub struct ContextBuilder {
     target: Option<String>,
     pack: Option<Arc<[u8]>>,
     trace: Option<TraceFn>,
+    ranges: bool,
     resolver: Option<ResolverFn>,
 }
 
@@ -174,7 +175,15 @@ impl fmt::Debug for ContextBuilder {
 
 impl ContextBuilder {
     fn new(kind: u32, ordinal: u16, target: Option<String>) -> Self {
-        ContextBuilder { kind, ordinal: ordinal.into(), target, pack: None, trace: None, resolver: None }
+        ContextBuilder {
+            kind,
+            ordinal: ordinal.into(),
+            target,
+            pack: None,
+            trace: None,
+            ranges: false,
+            resolver: None,
+        }
     }
 
     /// A kernel pack to use instead of the embedded one.
@@ -187,6 +196,13 @@ impl ContextBuilder {
     /// library; its panics do not leave it.
     pub fn trace(mut self, trace: impl Fn(&TraceRecord) + Send + Sync + 'static) -> Self {
         self.trace = Some(Box::new(trace));
+        self
+    }
+
+    /// Encloses runs and cache operations of the context in ranges of roctx, which profilers show. Making the context
+    /// fails if the process has no roctx and none can be opened.
+    pub fn ranges(mut self) -> Self {
+        self.ranges = true;
         self
     }
 
@@ -236,6 +252,10 @@ impl ContextBuilder {
         if let Some(user) = user {
             // SAFETY: the context is not shared yet, and the function lives as long as it.
             call(|error| unsafe { sys::sluice_set_trace(raw.as_ptr(), Some(trampoline), user, error) })?;
+        }
+        if self.ranges {
+            // SAFETY: the context is not shared yet.
+            call(|error| unsafe { sys::sluice_set_ranges(raw.as_ptr(), 1, error) })?;
         }
         Ok(Context { shared: Arc::new(shared) })
     }
@@ -408,6 +428,26 @@ impl Context {
     pub unsafe fn merge_states(&self, merge: &Merge, launch: &Launch) -> Result<()> {
         let (merge, launch) = (merge.to_raw()?, launch.to_raw()?);
         // SAFETY: structs filled in by their rules; the caller vouches for what they point to.
-        call(|error| unsafe { sys::sluice_merge_states(self.raw(), &merge, &launch, error) })
+        call(|error| unsafe { sys::sluice_merge_states(self.raw(), &merge.call, &launch, error) })
+    }
+
+    /// Enqueues a copy of pages and returns without waiting.
+    ///
+    /// # Safety
+    /// As for [`merge_states`](Self::merge_states). Source and target may be the same memory.
+    pub unsafe fn kv_copy(&self, copy: &PageCopy, launch: &Launch) -> Result<()> {
+        let (copy, launch) = (copy.to_raw()?, launch.to_raw()?);
+        // SAFETY: structs filled in by their rules; the caller vouches for what they point to.
+        call(|error| unsafe { sys::sluice_kv_copy(self.raw(), &copy, &launch, error) })
+    }
+
+    /// Enqueues a gather of keys and returns without waiting.
+    ///
+    /// # Safety
+    /// As for [`merge_states`](Self::merge_states). Page tables have all entries that lengths need.
+    pub unsafe fn kv_gather(&self, gather: &Gather, launch: &Launch) -> Result<()> {
+        let (gather, launch) = (gather.to_raw()?, launch.to_raw()?);
+        // SAFETY: structs filled in by their rules; the caller vouches for what they point to.
+        call(|error| unsafe { sys::sluice_kv_gather(self.raw(), &gather, &launch, error) })
     }
 }

@@ -88,14 +88,16 @@ mod text;
 mod trace;
 
 pub use args::{reference, Args, PageNumbers, PageTable, Prefixes};
-pub use cache_ops::{reference_append, Append, AppendScale, Merge, Place, Rotary, RotaryStyle};
+pub use cache_ops::{
+    reference_append, Append, AppendScale, Gather, Merge, PageCopy, Place, Rotary, RotaryStyle,
+};
 pub use context::{Context, ContextBuilder, DeviceInfo, DeviceKind, KernelInfo, Support};
 pub use element::{Bf16, Dtype, E4m3Fn, E4m3Fnuz, E5m2, E5m2Fnuz, Element, Plain, F16};
 pub use error::{Code, Error, Result};
 pub use launch::{Dependency, Launch, RawEvent, RawStream, Workspace};
 pub use layout::Layout;
 pub use library::{abi_version, build_info, clear_log, set_log, version, BuildInfo, LogLevel};
-pub use plan::{Plan, PlanInfo};
+pub use plan::{Counters, Plan, PlanInfo};
 pub use problem::{Determinism, LseBase, MaskAlignment, PageTableKind, Problem, ProblemBuilder, ScaleKind};
 pub use tensor::{Array, Device, Host, Memory, Tensor, TensorMut};
 pub use trace::{TraceEvent, TraceRecord};

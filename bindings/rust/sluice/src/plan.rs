@@ -33,6 +33,25 @@ impl Drop for Plan {
     }
 }
 
+/// What the runs of a plan have done, refused ones included only in [`refused`](Self::refused). Calls that this crate
+/// refuses itself do not count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Counters {
+    /// Runs that succeeded. A captured run counts once, when captured.
+    pub runs: u64,
+    /// Runs that the library refused, and failures of HIP.
+    pub refused: u64,
+    /// Attention kernels that were enqueued: the sum of the next two.
+    pub launches: u64,
+    /// ... of the kernel that [`PlanInfo::kernel`] names.
+    pub main_launches: u64,
+    /// ... of other kernels of the plan: for short sequences, or for prefixes.
+    pub other_launches: u64,
+    /// Merges of split keys, or of prefixes and own keys, that were enqueued.
+    pub merge_launches: u64,
+}
+
 /// Description of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -90,6 +109,22 @@ impl Plan {
             block: raw.block,
             kernel: text::of_array(&raw.kernel),
             reason: text::of_array(&raw.reason),
+        }
+    }
+
+    /// What the plan's runs have done so far.
+    pub fn counters(&self) -> Counters {
+        let mut raw: sys::sluice_counters = init(sys::sluice_counters_init);
+        // SAFETY: a plan and structs made by their init functions.
+        call(|error| unsafe { sys::sluice_plan_counters(self.raw.as_ptr(), &mut raw, error) })
+            .expect("a plan has counters");
+        Counters {
+            runs: raw.runs,
+            refused: raw.refused,
+            launches: raw.launches,
+            main_launches: raw.main_launches,
+            other_launches: raw.other_launches,
+            merge_launches: raw.merge_launches,
         }
     }
 

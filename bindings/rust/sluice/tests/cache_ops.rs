@@ -5,8 +5,8 @@ mod common;
 use common::{emulator, Number, Random, TensorViews, Views};
 use sluice::hip::{Buffer, Hip};
 use sluice::{
-    reference, reference_append, Append, AppendScale, Args, Dtype, E4m3Fnuz, Element, Launch, Layout,
-    LseBase, Merge, PageNumbers, PageTable, Place, Problem, Result, Rotary, RotaryStyle, F16,
+    reference, reference_append, Append, AppendScale, Args, Dtype, E4m3Fnuz, Element, Gather, Launch, Layout,
+    LseBase, Merge, PageCopy, PageNumbers, PageTable, Place, Problem, Result, Rotary, RotaryStyle, F16,
 };
 
 const TOKENS: usize = 6;
@@ -243,5 +243,59 @@ fn two_parts_become_one() -> Result<()> {
     // A few dozen roundings in F32, of numbers around 1 and LSEs around 3.
     let close = |is: &[f32], wanted: &[f32]| is.iter().zip(wanted).all(|(a, b)| (a - b).abs() <= 1e-5);
     assert!(close(&downloaded(&o)?, &whole.0) && close(&downloaded(&lse)?, &whole.1));
+    Ok(())
+}
+
+/// A page is forked, and its keys gathered in rows.
+#[test]
+fn pages_are_copied_and_keys_gathered() -> Result<()> {
+    const PAGES: usize = 3;
+    let context = emulator();
+    let hip = Hip::new(&context)?;
+    let values: Vec<F16> = (0..PAGES * 4 * 8).map(|n| F16::from_f32(n as f32)).collect();
+    let pages = Layout::contiguous([PAGES, 4, 1, 8]);
+    let source = hip.buffer(&values)?;
+    let mut target = hip.zeroed::<F16>(values.len())?;
+    let pairs = hip.buffer(&[0i32, 2, 1, -1])?;
+    let copy = PageCopy {
+        k_source: source.tensor(pages)?,
+        v_source: None,
+        k_target: target.tensor_mut(pages)?,
+        v_target: None,
+        pairs: Some(PageNumbers::I32(pairs.array())),
+        k_scale: None,
+        v_scale: None,
+    };
+    // SAFETY: all buffers stay until the device has been waited for.
+    unsafe { context.kv_copy(&copy, &Launch::default()) }?;
+    hip.synchronize()?;
+    let copied = downloaded(&target)?;
+    assert_eq!(copied[..64], vec![F16::default(); 64]);
+    assert_eq!(copied[64..], values[..32]);
+
+    // Keys 1 to 4 of a sequence in pages 2 and 0.
+    let mut rows = hip.zeroed::<F16>(5 * 8)?;
+    let (starts, lengths, first, table) =
+        (hip.buffer(&[0i32, 4])?, hip.buffer(&[5i32])?, hip.buffer(&[1i32])?, hip.buffer(&[2i32, 0])?);
+    let gather = Gather {
+        k_cache: source.tensor(pages)?,
+        v_cache: None,
+        k_out: rows.tensor_mut(Layout::rows([5, 1, 8]))?,
+        v_out: None,
+        batch: 1,
+        out_starts: starts.array(),
+        kv_lengths: lengths.array(),
+        first_keys: Some(first.array()),
+        page_table: PageTable::Block { pages: PageNumbers::I32(table.array()), stride: 2 },
+        k_scale: None,
+        v_scale: None,
+    };
+    // SAFETY: as above.
+    unsafe { context.kv_gather(&gather, &Launch::default()) }?;
+    hip.synchronize()?;
+    let gathered = downloaded(&rows)?;
+    assert_eq!(gathered[..24], values[9 * 8..12 * 8]);
+    assert_eq!(gathered[24..32], values[..8]);
+    assert_eq!(gathered[32..], vec![F16::default(); 8]);
     Ok(())
 }

@@ -58,6 +58,7 @@ fn the_trace_sees_plans_and_lives_as_long_as_they_do() {
         .unwrap();
     let plan = context.plan(&problem()).unwrap();
     let info = plan.info();
+    assert_eq!(plan.counters(), sluice::Counters::default());
     assert_eq!(*seen.lock().unwrap(), [(TraceEvent::Plan, info.kernel, info.reason, info.block)]);
     drop(context);
     assert_eq!(Arc::strong_count(&seen), 2, "the plan keeps the function");

@@ -342,14 +342,11 @@ fn appends_and_merges() -> Result<()> {
     let lse = hip.zeroed::<f32>(12)?;
     let mut o = hip.zeroed::<F16>(3 * 2 * 64)?;
     let mut refused = |field, part, parts: usize, o_heads| {
-        let merge = Merge {
-            partial: partial.tensor(Layout::contiguous([2, 3, 2, 64])).unwrap(),
-            partial_lse: lse.tensor(Layout::contiguous([parts, 3, 2, 1])).unwrap(),
-            o: o.tensor_mut(Layout::rows([3, o_heads, 64])).unwrap(),
-            lse: None,
-            lse_base: LseBase::E,
-            sink_logits: None,
-        };
+        let merge = Merge::new(
+            partial.tensor(Layout::contiguous([2, 3, 2, 64])).unwrap(),
+            lse.tensor(Layout::contiguous([parts, 3, 2, 1])).unwrap(),
+            o.tensor_mut(Layout::rows([3, o_heads, 64])).unwrap(),
+        );
         // SAFETY: it is refused, and enqueues nothing.
         check(unsafe { context.merge_states(&merge, &Launch::default()) }, InvalidArgument, field, part);
     };

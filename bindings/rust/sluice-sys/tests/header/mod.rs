@@ -203,6 +203,10 @@ fn rust_type(c_type: &str) -> String {
     }
     .to_string();
     for word in words {
+        if word == "const" {
+            pointer = "*const ";
+            continue;
+        }
         assert_eq!(word, "*", "in the type '{c_type}'");
         made = format!("{pointer}{made}");
         pointer = "*mut ";

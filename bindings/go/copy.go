@@ -1,0 +1,196 @@
+package sluice
+
+// #include "calls.h"
+import "C"
+
+import "unsafe"
+
+// PageCopy describes pages of K and V caches, to be copied to other pages, or to other caches. See sluice_page_copy in
+// the header. Shapes are [page, row in page, head, dim]; the number of pages is the smallest of the tensors'.
+type PageCopy struct {
+	Flags       ProblemFlags  // PageIndex64 (of Pairs), VInK (then there is only K) or 0.
+	SourceType  DType         // Of the sources; required.
+	TargetType  DType         // Of the targets; required.
+	KVHeads     int32         // Required.
+	HeadDimQK   int32         // Elements of a row of K; required; a multiple of 8.
+	HeadDimV    int32         // Elements of a row of V; required without VInK; a multiple of 8.
+	PageSize    int32         // Rows per page; required.
+	SourceKPack int32         // Elements per pack of an x-packed KSource; 0: none.
+	TargetKPack int32         // The same for KTarget.
+	KScaleKind  ScaleKind     // ScaleNone, ScalePerTensor or ScalePerHead.
+	VScaleKind  ScaleKind     // As KScaleKind.
+	KSource     Tensor        // Pages to read.
+	VSource     Tensor        // Pages to read.
+	KTarget     Tensor        // Pages to write.
+	VTarget     Tensor        // Pages to write.
+	Pairs       DevicePointer // [PairCount][2]: int32, or int64 with PageIndex64; 0: each page to itself.
+	PairCount   int64         // Pairs; 0 without.
+	KScale      DevicePointer // float32 [1] or [KVHeads].
+	VScale      DevicePointer // float32 [1] or [KVHeads].
+}
+
+// pagesOf is the requirement on a cache.
+func pagesOf(field string, dtype DType, pageSize, heads, dim, pack int32, what string) need {
+	return need{field: field, dtype: dtype, pack: pack, extents: [4]extent{atLeast(0, "pages"), exactly(pageSize, "page_size"),
+		exactly(heads, "kv_heads"), exactly(dim, what)}}
+}
+
+// check compares types and shapes; the library checks everything else.
+func (p *PageCopy) check() error {
+	cache := func(field string, dtype DType, dim, pack int32, what string) need {
+		return pagesOf(field, dtype, p.PageSize, p.KVHeads, dim, pack, what)
+	}
+	kSource := cache("k_source", p.SourceType, p.HeadDimQK, p.SourceKPack, "head_dim_qk")
+	vSource := cache("v_source", p.SourceType, p.HeadDimV, 0, "head_dim_v")
+	kTarget := cache("k_target", p.TargetType, p.HeadDimQK, p.TargetKPack, "head_dim_qk")
+	vTarget := cache("v_target", p.TargetType, p.HeadDimV, 0, "head_dim_v")
+	return checkTensors(tensorNeed{&p.KSource, &kSource}, tensorNeed{&p.VSource, &vSource}, tensorNeed{&p.KTarget, &kTarget},
+		tensorNeed{&p.VTarget, &vTarget})
+}
+
+func (p *PageCopy) c() *C.sluice_page_copy {
+	made := (*C.sluice_page_copy)(unsafe.Pointer(new([C.sizeof_sluice_page_copy / 8]uint64)))
+	made.struct_size = C.sizeof_sluice_page_copy
+	made.flags = C.uint32_t(p.Flags)
+	made.source_type = C.uint32_t(p.SourceType)
+	made.target_type = C.uint32_t(p.TargetType)
+	made.kv_heads = C.int32_t(p.KVHeads)
+	made.head_dim_qk = C.int32_t(p.HeadDimQK)
+	made.head_dim_v = C.int32_t(p.HeadDimV)
+	made.page_size = C.int32_t(p.PageSize)
+	made.source_k_pack = C.int32_t(p.SourceKPack)
+	made.target_k_pack = C.int32_t(p.TargetKPack)
+	made.k_scale_kind = C.uint32_t(p.KScaleKind)
+	made.v_scale_kind = C.uint32_t(p.VScaleKind)
+	p.KSource.put(&made.k_source)
+	p.VSource.put(&made.v_source)
+	p.KTarget.put(&made.k_target)
+	p.VTarget.put(&made.v_target)
+	put(unsafe.Pointer(&made.pairs), p.Pairs)
+	made.pair_count = C.int64_t(p.PairCount)
+	put(unsafe.Pointer(&made.k_scale), p.KScale)
+	put(unsafe.Pointer(&made.v_scale), p.VScale)
+	made.page_count = fewest(0, &p.KSource, &p.VSource, &p.KTarget, &p.VTarget)
+	return made
+}
+
+// KVCopy enqueues a copy of pages and returns without waiting. Rules as for KVAppend.
+func (c *Context) KVCopy(pages *PageCopy, launch *Launch) error {
+	release, err := c.use()
+	if err != nil {
+		return err
+	}
+	defer release()
+	if pages == nil {
+		return invalid("copy", "copy is nil; it must say which pages go where")
+	}
+	if err := pages.check(); err != nil {
+		return err
+	}
+	if err := launch.check(); err != nil {
+		return err
+	}
+	c.object.enqueued.Store(true)
+	defer c.state.noteCapture(c.object, launch)
+	failure := newError()
+	return result(C.sluice_go_kv_copy(&c.state.device, c.state.handle, unsafe.Pointer(pages.c()),
+		unsafe.Pointer(launch.c()), launch.dependencies(), failure), failure)
+}
+
+// Gather describes keys of a paged cache, to be gathered in contiguous rows. See sluice_gather in the header. Shapes
+// are [page, row in page, head, dim] of caches and [1, row, head, dim] of outputs.
+type Gather struct {
+	Flags           ProblemFlags // PageIndex64, VInK (then there is only K) or 0.
+	CacheType       DType        // Of the caches; required.
+	OutType         DType        // Of the outputs; required.
+	KVHeads         int32        // Required.
+	HeadDimQK       int32        // Elements of a row of K; required; a multiple of 8.
+	HeadDimV        int32        // Elements of a row of V; required without VInK; a multiple of 8.
+	PageSize        int32        // Rows per page; required.
+	PageTableKind   PageTableKind
+	KPack           int32         // Elements per pack of an x-packed KCache; 0: none.
+	KScaleKind      ScaleKind     // ScaleNone, ScalePerTensor or ScalePerHead.
+	VScaleKind      ScaleKind     // As KScaleKind.
+	Batch           int32         // Sequences; required.
+	Tokens          int32         // Rows of KOut and VOut; required.
+	KCache          Tensor        // Where the keys are.
+	VCache          Tensor        // Where the values are.
+	KOut            Tensor        // Where the keys go.
+	VOut            Tensor        // Where the values go.
+	OutStarts       DevicePointer // int32 [batch + 1]: rows of the outputs before each sequence's first.
+	KVLengths       DevicePointer // int32 [batch]: keys of each sequence in the cache.
+	FirstKeys       DevicePointer // int32 [batch]: the first key to gather; 0: all from the first on.
+	PageTable       DevicePointer // int32, or int64 with PageIndex64.
+	PageTableStride int64         // PageTableBlock: entries from one sequence's first to the next one's; else 0.
+	PageStarts      DevicePointer // PageTableCSR: int32 [batch + 1].
+	KScale          DevicePointer // float32 [1] or [KVHeads].
+	VScale          DevicePointer // float32 [1] or [KVHeads].
+}
+
+// check compares types and shapes; the library checks everything else.
+func (g *Gather) check() error {
+	rows := func(field string, dim int32, what string) need {
+		return need{field: field, dtype: g.OutType, extents: [4]extent{exactly(1, "batch of rows"),
+			atLeast(int64(g.Tokens), "tokens"), exactly(g.KVHeads, "kv_heads"), exactly(dim, what)}}
+	}
+	kCache := pagesOf("k_cache", g.CacheType, g.PageSize, g.KVHeads, g.HeadDimQK, g.KPack, "head_dim_qk")
+	vCache := pagesOf("v_cache", g.CacheType, g.PageSize, g.KVHeads, g.HeadDimV, 0, "head_dim_v")
+	kOut, vOut := rows("k_out", g.HeadDimQK, "head_dim_qk"), rows("v_out", g.HeadDimV, "head_dim_v")
+	return checkTensors(tensorNeed{&g.KCache, &kCache}, tensorNeed{&g.VCache, &vCache}, tensorNeed{&g.KOut, &kOut},
+		tensorNeed{&g.VOut, &vOut})
+}
+
+func (g *Gather) c() *C.sluice_gather {
+	made := (*C.sluice_gather)(unsafe.Pointer(new([C.sizeof_sluice_gather / 8]uint64)))
+	made.struct_size = C.sizeof_sluice_gather
+	made.flags = C.uint32_t(g.Flags)
+	made.cache_type = C.uint32_t(g.CacheType)
+	made.out_type = C.uint32_t(g.OutType)
+	made.kv_heads = C.int32_t(g.KVHeads)
+	made.head_dim_qk = C.int32_t(g.HeadDimQK)
+	made.head_dim_v = C.int32_t(g.HeadDimV)
+	made.page_size = C.int32_t(g.PageSize)
+	made.page_table_kind = C.uint32_t(g.PageTableKind)
+	made.k_pack = C.int32_t(g.KPack)
+	made.k_scale_kind = C.uint32_t(g.KScaleKind)
+	made.v_scale_kind = C.uint32_t(g.VScaleKind)
+	made.batch = C.int32_t(g.Batch)
+	made.tokens = C.int32_t(g.Tokens)
+	g.KCache.put(&made.k_cache)
+	g.VCache.put(&made.v_cache)
+	g.KOut.putRows(&made.k_out)
+	g.VOut.putRows(&made.v_out)
+	put(unsafe.Pointer(&made.out_starts), g.OutStarts)
+	put(unsafe.Pointer(&made.kv_lengths), g.KVLengths)
+	put(unsafe.Pointer(&made.first_keys), g.FirstKeys)
+	put(unsafe.Pointer(&made.page_table), g.PageTable)
+	made.page_table_stride = C.int64_t(g.PageTableStride)
+	put(unsafe.Pointer(&made.page_starts), g.PageStarts)
+	put(unsafe.Pointer(&made.k_scale), g.KScale)
+	put(unsafe.Pointer(&made.v_scale), g.VScale)
+	made.page_count = fewest(0, &g.KCache, &g.VCache)
+	return made
+}
+
+// KVGather enqueues a gather of keys and returns without waiting. Rules as for KVAppend.
+func (c *Context) KVGather(keys *Gather, launch *Launch) error {
+	release, err := c.use()
+	if err != nil {
+		return err
+	}
+	defer release()
+	if keys == nil {
+		return invalid("gather", "gather is nil; it must say which keys go where")
+	}
+	if err := keys.check(); err != nil {
+		return err
+	}
+	if err := launch.check(); err != nil {
+		return err
+	}
+	c.object.enqueued.Store(true)
+	defer c.state.noteCapture(c.object, launch)
+	failure := newError()
+	return result(C.sluice_go_kv_gather(&c.state.device, c.state.handle, unsafe.Pointer(keys.c()),
+		unsafe.Pointer(launch.c()), launch.dependencies(), failure), failure)
+}

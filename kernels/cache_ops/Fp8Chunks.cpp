@@ -1,0 +1,89 @@
+//===- Fp8Chunks.cpp - chunks of FP8 numbers, rounded once ----------------------------------------------===//
+#include "cache_ops/Fp8Chunks.h"
+
+using namespace mlir;
+
+namespace sluice {
+
+namespace {
+
+constexpr unsigned chunkElements = package::cache_op_chunk_elements;
+constexpr double fp8Maximum = 240;
+
+/// A number that rounds to the same FP8 number as x / scale.
+Value divide(CacheOpEmitter &b, Value x, Value scale, Value inverse) {
+  constexpr int32_t dropped = 12; // of the 24 bits of F32
+  Value quotient = b.mulF(x, inverse);
+  Value bits = b.bitcast(b.getI32Type(), quotient);
+  Value roundedBits = b.bitAnd(b.add(bits, b.i32(1 << (dropped - 1))), b.i32(-(1 << dropped)));
+  Value rounded = b.bitcast(b.getF32Type(), roundedBits);
+  Value rest = b.fma(b.negF(rounded), scale, x);
+  // One unit up if the rest has the sign of x, otherwise down; no change if the rest is 0 or NaN.
+  Value differ = b.bitXor(b.bitcast(b.getI32Type(), rest), b.bitcast(b.getI32Type(), x));
+  Value unit = b.bitOr(b.shiftRightSigned(differ, b.i32(31)), b.i32(1));
+  Value isExact = b.isFalse(b.compareF(arith::CmpFPredicate::ONE, rest, b.f32(0)));
+  Value moved = b.bitcast(b.getF32Type(), b.add(roundedBits, b.select(isExact, b.i32(0), unit)));
+  return b.select(b.compareF(arith::CmpFPredicate::UNO, quotient, quotient), quotient, moved);
+}
+
+/// A number that rounds to the same number of fewer bits as x * scale.
+Value multiply(CacheOpEmitter &b, Value x, Value scale) {
+  Value product = b.mulF(x, scale);
+  Value rest = b.fma(x, scale, b.negF(product));
+  Value bits = b.bitcast(b.getI32Type(), product);
+  // -1 if the product is too far from 0.
+  Value towardsZero = b.shiftRightSigned(b.bitXor(b.bitcast(b.getI32Type(), rest), bits), b.i32(31));
+  Value odd = b.bitOr(b.add(bits, towardsZero), b.i32(1));
+  Value isInexact = b.compareF(arith::CmpFPredicate::ONE, rest, b.f32(0));
+  return b.bitcast(b.getF32Type(), b.select(isInexact, odd, bits));
+}
+
+} // namespace
+
+Value encodeFp8(CacheOpEmitter &b, Value wide, Value scales, Value index) {
+  Value quotients = b.branch(
+      b.isNull(scales), [&] { return SmallVector<Value>{wide}; },
+      [&] {
+        Value scale = b.load(b.getF32Type(), scales, index, 4);
+        Value inverse = b.reciprocal(scale);
+        SmallVector<Value> divided;
+        for (unsigned i = 0; i < chunkElements; ++i)
+          divided.push_back(divide(b, b.extract(wide, i), scale, inverse));
+        return SmallVector<Value>{b.pack(b.chunkOf(b.getF32Type()), divided)};
+      })[0];
+  SmallVector<Value> limited, words;
+  for (unsigned i = 0; i < chunkElements; ++i) {
+    Value value = b.extract(quotients, i);
+    Value within = b.minF(b.maxF(value, b.f32(-fp8Maximum)), b.f32(fp8Maximum));
+    limited.push_back(b.select(b.compareF(arith::CmpFPredicate::UNO, value, value), value, within));
+  }
+  for (unsigned i = 0; i < chunkElements; i += 4) {
+    Value low = ROCDL::CvtPkFp8F32Op::create(b, b.getI32Type(), limited[i], limited[i + 1], b.i32(0),
+                                             /*wordSel=*/false);
+    words.push_back(ROCDL::CvtPkFp8F32Op::create(b, b.getI32Type(), limited[i + 2], limited[i + 3], low,
+                                                 /*wordSel=*/true));
+  }
+  return b.pack(VectorType::get(2, b.getI32Type()), words);
+}
+
+Value decodeFp8(CacheOpEmitter &b, Value words, Type to, Value scales, Value index) {
+  SmallVector<Value> wide;
+  for (unsigned i = 0; i < chunkElements; i += 2) {
+    Value pair = ROCDL::CvtPkF32Fp8Op::create(b, VectorType::get(2, b.getF32Type()), b.extract(words, i / 4),
+                                              /*wordSel=*/i % 4 != 0);
+    wide.append({b.extract(pair, 0), b.extract(pair, 1)});
+  }
+  auto eight = b.chunkOf(b.getF32Type());
+  Value products = b.branch(
+      b.isNull(scales), [&] { return SmallVector<Value>{b.pack(eight, wide)}; },
+      [&] {
+        Value scale = b.load(b.getF32Type(), scales, index, 4);
+        SmallVector<Value> multiplied;
+        for (Value value : wide)
+          multiplied.push_back(multiply(b, value, scale));
+        return SmallVector<Value>{b.pack(eight, multiplied)};
+      })[0];
+  return b.round(b.chunkOf(to), products);
+}
+
+} // namespace sluice

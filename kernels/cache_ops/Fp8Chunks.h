@@ -1,0 +1,29 @@
+//===- Fp8Chunks.h - chunks of FP8 numbers, rounded once --------------------------------------*- C++ -*-===//
+//
+// To FP8: x / scale, rounded once, to nearest even. The F32 quotient q has an error of a few units, and
+// rounding it again could go wrong at the midpoint between two FP8 numbers. So it is first rounded to 12
+// bits, which represent every such midpoint; r = x - q * scale, whose sign is exact, then tells on which side
+// of q the true quotient is, and q moves by one unit of F32 to that side: away from the midpoint if it is
+// one, and past none. The chip's conversion rounds to nearest even; values beyond +-240, including infinity,
+// become 240 first.
+//
+// From FP8: x * scale, rounded once. The F32 product p is rounded already, so the sum p + r with
+// r = x * scale - p, which is exact, is rounded to F32 once more, towards 0, and an inexact result gets an
+// odd last bit: then no rounding to fewer bits takes it for a midpoint.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include "cache_ops/CacheOpEmitter.h"
+
+namespace sluice {
+
+/// Eight FP8 numbers in two words, from eight F32 numbers divided by scales[index]; as they are if `scales`
+/// is null.
+mlir::Value encodeFp8(CacheOpEmitter &b, mlir::Value wide, mlir::Value scales, mlir::Value index);
+
+/// Eight numbers of type `to`, F16 or BF16: those of two words multiplied with scales[index].
+mlir::Value decodeFp8(CacheOpEmitter &b, mlir::Value words, mlir::Type to, mlir::Value scales,
+                      mlir::Value index);
+
+} // namespace sluice

@@ -1,0 +1,76 @@
+//===- PageTable.h - sequences, their tables and their pages ----------------------------------*- C++ -*-===//
+//
+// Shared by the operations that find a row's page through its sequence. The arguments of these names are the
+// same in their kernarg tables: starts, batch, search_steps, page_table and so on.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include "cache_ops/CacheOpEmitter.h"
+
+namespace sluice {
+
+template <typename Emitter> class PageTable {
+  using Value = mlir::Value;
+
+public:
+  explicit PageTable(Emitter &emitter) : b(emitter) {}
+
+  /// A row's page, and its number there.
+  CacheOpEmitter::Division intoPages(Value row) {
+    return b.divide(row, b.zeroExtend(b.argument("page_size")), b.argument("page_magic"),
+                    b.argument("page_shift"));
+  }
+
+  /// A page that the cache has, if its pages are counted.
+  Value isInCache(Value page) { return b.lessUnsigned(page, b.argument("page_count")); }
+
+  /// A start or a length.
+  Value number(Value array, Value index) { return b.signExtend(b.load(b.getI32Type(), array, index, 4)); }
+
+  struct Sequence {
+    Value isFound, number;
+  };
+  /// The last sequence that starts at or before the row: empty sequences before it start there too.
+  Sequence sequenceOf(Value longRow) {
+    Value batch = b.argument("batch");
+    Value count =
+        b.countStarts(b.argument("starts"), batch, b.argument("search_steps"), b.truncateInteger(longRow));
+    Value sequence = b.zeroExtend(b.sub(count, b.i32(1)));
+    return {b.both(b.less(b.i32(0), count), b.isFalse(b.less(batch, count))), sequence};
+  }
+
+  struct Entry {
+    Value isThere, index;
+  };
+  /// The entry of a page of a sequence: one of the sequence's own, or none.
+  Entry entryOf(Value sequence, Value page) {
+    Value isCsr = b.equal(b.argument("page_source"), b.i32(int32_t(package::PageSource::csr_table)));
+    llvm::SmallVector<Value> table = b.branch(
+        isCsr,
+        [&] {
+          Value first = number(b.argument("page_starts"), sequence);
+          Value end = number(b.argument("page_starts"), b.add(sequence, b.i64(1)));
+          return llvm::SmallVector<Value>{first, b.sub(end, first)};
+        },
+        [&] {
+          return llvm::SmallVector<Value>{b.mul(sequence, b.argument("page_table_stride")),
+                                          b.argument("page_table_entries")};
+        });
+    return {b.both(b.isFalse(b.less(table[0], b.i64(0))), b.less(page, table[1])), b.add(table[0], page)};
+  }
+
+  /// The number of the page in that entry.
+  Value pageAt(Value index) {
+    Value table = b.argument("page_table");
+    return b.branch(
+        b.equal(b.argument("page_index_64"), b.i32(0)),
+        [&] { return llvm::SmallVector<Value>{number(table, index)}; },
+        [&] { return llvm::SmallVector<Value>{b.load(b.getI64Type(), table, index, 8)}; })[0];
+  }
+
+private:
+  Emitter &b;
+};
+
+} // namespace sluice

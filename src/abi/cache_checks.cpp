@@ -1,0 +1,148 @@
+//===- cache_checks.cpp - what a caller can get wrong in a paged cache ----------------------------------===//
+#include "abi/cache_checks.h"
+
+#include <limits>
+
+namespace sluice::abi {
+
+using support::Failure;
+using support::Status;
+using support::text;
+
+namespace {
+
+constexpr uint32_t problem_flags = (SLUICE_V_IN_K << 1) - 1;
+constexpr uint32_t pointer_alignment = 16;
+// A cache whose number of pages is unknown is checked as one of two pages.
+constexpr int64_t some_pages = 2;
+
+void check_head_dim(std::string_view field, int32_t value) {
+  check_positive(field, value);
+  if (value % cache_chunk != 0)
+    invalid(std::string(field), text(field, " is ", value, "; it must be a multiple of ", cache_chunk));
+}
+
+void check_multiples(const Shape &shape, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    if (shape.tensor.stride[i] % cache_chunk != 0) bad_stride(shape, i, "it must be a multiple of 8");
+  }
+}
+
+} // namespace
+
+void check_positive(std::string_view field, int32_t value) {
+  if (value <= 0) invalid(std::string(field), text(field, " is ", value, "; it must be at least 1"));
+}
+
+void check_zero(std::string_view field, int64_t value, std::string_view when) {
+  if (value != 0) invalid(std::string(field), text(field, " is ", value, "; it must be 0 ", when));
+}
+
+void check_array(std::string_view field, const void *pointer, uint32_t alignment) {
+  const uint64_t address = reinterpret_cast<uint64_t>(pointer);
+  if (address % alignment != 0) {
+    invalid(std::string(field), text(field, " is ", support::hexadecimal(address), "; it must be aligned to ",
+                                     alignment, " bytes"));
+  }
+}
+
+void check_given(std::string_view field, const void *pointer, uint32_t alignment, bool wanted,
+                 std::string_view when) {
+  if ((pointer != nullptr) != wanted) {
+    invalid(std::string(field), wanted ? text(field, " is NULL; it is required ", when)
+                                       : text(field, " is given; it must be NULL except in calls ", when));
+  }
+  check_array(field, pointer, alignment);
+}
+
+void check_cache_op_flags(uint32_t flags, std::string_view operation, uint32_t allowed,
+                          std::string_view names) {
+  if (flags & ~problem_flags) {
+    throw Failure(Status::newer_struct, "flags",
+                  text("flags has bits ", support::hexadecimal(flags & ~problem_flags),
+                       " that this library does not know: it is older than the caller's header"));
+  }
+  if (flags & ~allowed) {
+    invalid("flags",
+            text("flags is ", support::hexadecimal(flags), "; ", operation, " has ", names, " only"));
+  }
+}
+
+void check_cache_extents(const CacheExtents &extents) {
+  check_positive("kv_heads", extents.kv_heads);
+  check_head_dim("head_dim_qk", extents.head_dim_qk);
+  if (extents.has_v) {
+    check_head_dim("head_dim_v", extents.head_dim_v);
+  } else if (extents.head_dim_v != 0) {
+    invalid("head_dim_v", text("head_dim_v is ", extents.head_dim_v, "; it must be 0 with SLUICE_V_IN_K"));
+  }
+  for (const int32_t dim : {extents.head_dim_qk, extents.head_dim_v}) {
+    const int64_t elements = int64_t{extents.kv_heads} * dim;
+    if (elements > std::numeric_limits<int32_t>::max()) {
+      throw Failure(Status::unsupported, "kv_heads",
+                    text("kv_heads is ", extents.kv_heads, ", which makes rows of ", elements,
+                         " elements; nearest supported: ", std::numeric_limits<int32_t>::max() / dim));
+    }
+  }
+  check_positive("page_size", extents.page_size);
+}
+
+void check_pack(std::string_view field, int32_t pack, int32_t head_dim_qk) {
+  if (pack < 0 || (pack > 0 && head_dim_qk % pack != 0)) {
+    invalid(std::string(field), text(field, " is ", pack, "; it must divide head_dim_qk, which is ",
+                                     head_dim_qk, ", or be 0 for no packs"));
+  }
+  if (pack % cache_chunk != 0) unsupported_value(field, pack, "multiples of 8");
+}
+
+void check_scale(std::string_view kind_field, uint32_t kind, std::string_view field, const float *scale,
+                 bool allowed, std::string_view without) {
+  if (kind > SLUICE_SCALE_PER_HEAD) unsupported_value(kind_field, kind, "SLUICE_SCALE_PER_HEAD (2)");
+  if (kind != SLUICE_SCALE_NONE && !allowed) {
+    invalid(std::string(kind_field),
+            text(kind_field, " is ", kind, "; it must be SLUICE_SCALE_NONE (0) ", without));
+  }
+  check_given(field, scale, sizeof(float), kind != SLUICE_SCALE_NONE, "whose scale kind is not NONE");
+}
+
+void check_cache(std::string_view name, const sluice_tensor &cache, const CacheExtents &extents,
+                 int32_t head_dim, const Pack &pack, uint32_t element_bytes, int64_t page_count,
+                 bool is_output) {
+  const int64_t pages = page_count != 0 ? page_count : some_pages;
+  const Shape shape = {name, cache, {pages, extents.page_size, extents.kv_heads, head_dim}, element_bytes};
+  check_pointer(shape, pointer_alignment);
+  if (pack.elements == 0 && cache.stride[3] != 1) bad_stride(shape, 3, "it must be 1");
+  check_reach(shape, UINT64_MAX);
+  if (pack.elements == 0) {
+    check_multiples(shape, 3);
+    if (is_output) check_disjoint(shape);
+    return;
+  }
+  sluice_tensor packs = cache;
+  for (size_t i = 0; i < 4; ++i) {
+    if (cache.stride[i] % pack.elements != 0)
+      bad_stride(shape, i, text("it must be a multiple of ", pack.field, ", which is ", pack.elements));
+    packs.stride[i] /= pack.elements;
+  }
+  if (is_output) {
+    check_disjoint(
+        {name, packs, {pages, extents.page_size, extents.kv_heads, head_dim / pack.elements}, element_bytes});
+  }
+}
+
+void check_cache_rows(const Shape &rows) {
+  check_pointer(rows, pointer_alignment);
+  if (rows.tensor.stride[0] != 0) bad_stride(rows, 0, "it must be 0");
+  if (rows.tensor.stride[3] != 1) bad_stride(rows, 3, "it must be 1");
+  check_reach(rows, UINT64_MAX);
+  check_multiples(rows, 3);
+}
+
+void check_no_v(std::string_view name, const sluice_tensor &tensor) {
+  bool given = tensor.data != nullptr;
+  for (const int64_t stride : tensor.stride)
+    given |= stride != 0;
+  if (given) invalid(std::string(name), text(name, " is given; it must be all zero with SLUICE_V_IN_K"));
+}
+
+} // namespace sluice::abi

@@ -1,0 +1,72 @@
+//===- cache_checks.h - what a caller can get wrong in a paged cache ------------------------------------===//
+//
+// Rules that several cache operations have. Each function throws support::Failure with the field, its value
+// and the rule; the status is invalid_argument unless stated otherwise.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include "abi/tensor_checks.h"
+#include "package/cache_op_kernargs.h"
+#include "support/failure.h"
+
+#include <sluice/sluice.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace sluice::abi {
+
+inline constexpr int32_t cache_chunk = package::cache_op_chunk_elements;
+
+/// For a legal value that no kernel serves.
+template <typename Value>
+[[noreturn]] void unsupported_value(std::string_view field, const Value &value, std::string_view nearest) {
+  throw support::Failure(support::Status::unsupported, std::string(field),
+                         support::text(field, " is ", value, "; nearest supported: ", nearest));
+}
+
+void check_positive(std::string_view field, int32_t value);
+void check_zero(std::string_view field, int64_t value, std::string_view when);
+void check_array(std::string_view field, const void *pointer, uint32_t alignment);
+/// The array is given exactly when it is wanted, and aligned.
+void check_given(std::string_view field, const void *pointer, uint32_t alignment, bool wanted,
+                 std::string_view when);
+
+/// Flags of an operation, whose `names` are for messages: newer_struct for those that no version has.
+void check_cache_op_flags(uint32_t flags, std::string_view operation, uint32_t allowed,
+                          std::string_view names);
+
+/// Heads and head dims, which are 0 for V if there is only K; page_size. Also unsupported.
+struct CacheExtents {
+  int32_t kv_heads, head_dim_qk, head_dim_v, page_size;
+  bool has_v;
+};
+void check_cache_extents(const CacheExtents &extents);
+
+/// A pack of K: unsupported if it is not made of chunks.
+void check_pack(std::string_view field, int32_t pack, int32_t head_dim_qk);
+
+/// A scale, which only `allowed` calls have; `without` says when they have none.
+void check_scale(std::string_view kind_field, uint32_t kind, std::string_view field, const float *scale,
+                 bool allowed, std::string_view without);
+
+/// `pack` consecutive elements are adjacent; stride[3] is the step to the next pack. 0: no packs.
+struct Pack {
+  std::string_view field;
+  int32_t elements;
+};
+/// A cache whose number of pages is unknown is checked as one of two pages. Elements of an output do not
+/// overlap.
+void check_cache(std::string_view name, const sluice_tensor &cache, const CacheExtents &extents,
+                 int32_t head_dim, const Pack &pack, uint32_t element_bytes, int64_t page_count,
+                 bool is_output);
+
+/// Rows [0][tokens][heads][head_dim].
+void check_cache_rows(const Shape &rows);
+
+/// A tensor that is all zero, because there is only K.
+void check_no_v(std::string_view name, const sluice_tensor &tensor);
+
+} // namespace sluice::abi
