@@ -62,6 +62,7 @@ public:
   /// The raw hardware operations, without LLVM's handling of denormal results.
   Value exp2(Value a) { return intrinsic("llvm.amdgcn.exp2", getF32Type(), {a}); }
   Value log2(Value a) { return intrinsic("llvm.amdgcn.log", getF32Type(), {a}); }
+  Value reciprocalRoot(Value a) { return intrinsic("llvm.amdgcn.rsq", getF32Type(), {a}); }
   Value reciprocal(Value a) { return intrinsic("llvm.amdgcn.rcp", getF32Type(), {a}); }
   /// Bytes of {a, b} chosen by `selector`: 0-3 from b, 4-7 from a (v_perm_b32).
   Value permuteBytes(Value a, Value b, uint32_t selector) {

@@ -9,15 +9,9 @@
 // other one is rotary_dim / 2 away, and if chunks and halves align (rotary_dim % 16 == 0), the other elements
 // also form a chunk. Otherwise the elements of a chunk are rotated one by one.
 //
-// FP8 is x / scale rounded once, to nearest even. The F32 quotient q has an error of a few units, and
-// rounding it again could go wrong at the midpoint between two FP8 numbers. So it is first rounded to 12
-// bits, which represent every such midpoint; r = x - q * scale, whose sign is exact, then tells on which side
-// of q the true quotient is, and q moves by one unit of F32 to that side: away from the midpoint if it is
-// one, and past none. The chip's conversion rounds to nearest even; values beyond +-240, including infinity,
-// become 240 first.
-//
 //===----------------------------------------------------------------------------------------------------===//
-#include "cache_ops/CacheOpEmitter.h"
+#include "cache_ops/AppendPlaces.h"
+#include "cache_ops/Fp8Rounding.h"
 
 namespace sluice {
 
@@ -26,7 +20,6 @@ using namespace mlir;
 namespace {
 
 constexpr unsigned chunkElements = package::cache_op_chunk_elements;
-constexpr double fp8Maximum = 240;
 
 class AppendBuilder {
 public:
@@ -55,17 +48,8 @@ public:
   }
 
 private:
-  /// A slot in the cache, and the key's number if a table gave it.
-  struct Slot {
-    Value valid, page, row, key;
-  };
-
   void appendToken(Value token, Value firstChunk) {
-    Value source = b.argument("page_source");
-    SmallVector<Value> found = b.branch(
-        b.equal(source, b.i32(int32_t(package::PageSource::slots))), [&] { return fromSlots(token); },
-        [&] { return fromTable(token, source); });
-    Slot slot{found[0], found[1], found[2], found[3]};
+    AppendPlace slot = AppendPlaces(b).of(token);
     b.when(slot.valid, [&] {
       b.loop(firstChunk, b.sideArgument("chunks", side), b.argument("chunk_step"), {},
              [&](Value chunk, ValueRange) {
@@ -75,85 +59,9 @@ private:
     });
   }
 
-  CacheOpEmitter::Division intoPages(Value row) {
-    return b.divide(row, b.zeroExtend(b.argument("page_size")), b.argument("page_magic"),
-                    b.argument("page_shift"));
-  }
-
-  /// A page that the cache has, if its pages are counted.
-  Value isInCache(Value page) { return b.lessUnsigned(page, b.argument("page_count")); }
-
-  SmallVector<Value> fromSlots(Value token) {
-    Value slot = b.load(b.getI64Type(), b.argument("slots"), token, 8);
-    CacheOpEmitter::Division place = intoPages(slot);
-    Value valid = b.both(b.isFalse(b.less(slot, b.i64(0))), isInCache(place.quotient));
-    return {valid, place.quotient, place.rest, b.i64(0)};
-  }
-
-  /// The sequence is the last one that starts at or before the token: empty sequences before it start there
-  /// too. Decreasing starts, and fewer keys than new rows, lead to no slot.
-  SmallVector<Value> fromTable(Value token, Value source) {
-    Value starts = b.argument("starts"), batch = b.argument("batch");
-    Value row = b.truncateInteger(token);
-    // Counts how many of the batch + 1 starts are at or before the token: bit by bit, from the highest on.
-    SmallVector<Value> count = b.loop(
-        b.i32(0), b.argument("search_steps"), b.i32(1), {b.i32(0)}, [&](Value step, ValueRange counts) {
-          Value bit = b.shiftLeft(b.i32(1), b.sub(b.sub(b.argument("search_steps"), step), b.i32(1)));
-          Value tried = b.add(counts[0], bit);
-          Value index = b.minS(b.sub(tried, b.i32(1)), batch);
-          Value start = b.load(b.getI32Type(), starts, b.zeroExtend(index), 4);
-          Value within =
-              b.both(b.isFalse(b.less(b.add(batch, b.i32(1)), tried)), b.isFalse(b.less(row, start)));
-          return SmallVector<Value>{b.select(within, tried, counts[0])};
-        });
-    Value sequence = b.zeroExtend(b.sub(count[0], b.i32(1)));
-    Value isFound = b.both(b.less(b.i32(0), count[0]), b.isFalse(b.less(batch, count[0])));
-    return orNone(isFound, [&] {
-      Value after = b.add(sequence, b.i64(1));
-      Value start = number(starts, sequence), end = number(starts, after);
-      Value keys = number(b.argument("kv_lengths"), sequence);
-      Value isNew = b.both(b.less(token, end), b.isFalse(b.less(keys, b.sub(end, start))));
-      Value key = b.add(b.sub(keys, end), token);
-      CacheOpEmitter::Division place = intoPages(key);
-      SmallVector<Value> table = b.branch(
-          b.equal(source, b.i32(int32_t(package::PageSource::csr_table))),
-          [&] {
-            Value first = number(b.argument("page_starts"), sequence);
-            return SmallVector<Value>{first, b.sub(number(b.argument("page_starts"), after), first)};
-          },
-          [&] {
-            return SmallVector<Value>{b.mul(sequence, b.argument("page_table_stride")),
-                                      b.argument("page_table_entries")};
-          });
-      Value hasEntry = b.both(b.isFalse(b.less(table[0], b.i64(0))), b.less(place.quotient, table[1]));
-      return orNone(b.both(isNew, hasEntry), [&] {
-        Value page = entryOf(b.add(table[0], place.quotient));
-        return SmallVector<Value>{isInCache(page), page, place.rest, key};
-      });
-    });
-  }
-
-  /// The result of `slot` if the condition holds, else no slot.
-  SmallVector<Value> orNone(Value condition, function_ref<SmallVector<Value>()> slot) {
-    return b.branch(condition, slot,
-                    [&] { return SmallVector<Value>{b.boolean(false), b.i64(0), b.i64(0), b.i64(0)}; });
-  }
-
-  /// A start or a length.
-  Value number(Value array, Value index) { return b.signExtend(b.load(b.getI32Type(), array, index, 4)); }
-
-  /// An entry of the page table, as a page's number.
-  Value entryOf(Value index) {
-    Value table = b.argument("page_table");
-    return b.branch(
-        b.equal(b.argument("page_index_64"), b.i32(0)),
-        [&] { return SmallVector<Value>{number(table, index)}; },
-        [&] { return SmallVector<Value>{b.load(b.getI64Type(), table, index, 8)}; })[0];
-  }
-
   Value sideOf(Emitter::Sides name) { return b.sideArgument(name, side); }
 
-  void appendChunk(Value token, const Slot &slot, Value chunk) {
+  void appendChunk(Value token, const AppendPlace &slot, Value chunk) {
     CacheOpEmitter::Division head =
         b.divide(chunk, sideOf("head_chunks"), sideOf("head_magic"), sideOf("head_shift"));
     Value head64 = b.zeroExtend(head.quotient);
@@ -188,7 +96,7 @@ private:
   }
 
   /// The rotated chunk: F32 for FP8, otherwise in the source's type.
-  Value rotate(Value values, Value row, Value element, Value token, const Slot &slot) {
+  Value rotate(Value values, Value row, Value element, Value token, const AppendPlace &slot) {
     Value positions = b.argument("positions");
     Value position = b.branch(
         b.isNull(positions), [&] { return SmallVector<Value>{slot.key}; },
@@ -273,41 +181,9 @@ private:
         b.isNull(scales), [&] { return SmallVector<Value>{wide}; },
         [&] {
           Value scale = b.load(b.getF32Type(), scales, b.mul(head, b.zeroExtend(sideOf("scale_stride"))), 4);
-          Value inverse = b.reciprocal(scale);
-          SmallVector<Value> divided;
-          for (unsigned i = 0; i < chunkElements; ++i)
-            divided.push_back(divide(b.extract(wide, i), scale, inverse));
-          return SmallVector<Value>{b.pack(b.chunkOf(b.getF32Type()), divided)};
+          return SmallVector<Value>{quotientsForFp8(b, wide, scale)};
         })[0];
-    SmallVector<Value> limited, words;
-    for (unsigned i = 0; i < chunkElements; ++i) {
-      Value value = b.extract(quotients, i);
-      Value within = b.minF(b.maxF(value, b.f32(-fp8Maximum)), b.f32(fp8Maximum));
-      limited.push_back(b.select(b.compareF(arith::CmpFPredicate::UNO, value, value), value, within));
-    }
-    for (unsigned i = 0; i < chunkElements; i += 4) {
-      Value low = ROCDL::CvtPkFp8F32Op::create(b, b.getI32Type(), limited[i], limited[i + 1], b.i32(0),
-                                               /*wordSel=*/false);
-      words.push_back(ROCDL::CvtPkFp8F32Op::create(b, b.getI32Type(), limited[i + 2], limited[i + 3], low,
-                                                   /*wordSel=*/true));
-    }
-    return b.pack(VectorType::get(2, b.getI32Type()), words);
-  }
-
-  /// A number that rounds to the same FP8 number as x / scale: see the top of the file.
-  Value divide(Value x, Value scale, Value inverse) {
-    constexpr int32_t dropped = 12; // of the 24 bits of F32
-    Value quotient = b.mulF(x, inverse);
-    Value bits = b.bitcast(b.getI32Type(), quotient);
-    Value roundedBits = b.bitAnd(b.add(bits, b.i32(1 << (dropped - 1))), b.i32(-(1 << dropped)));
-    Value rounded = b.bitcast(b.getF32Type(), roundedBits);
-    Value rest = b.fma(b.negF(rounded), scale, x);
-    // One unit up if the rest has the sign of x, otherwise down; no change if the rest is 0 or NaN.
-    Value differ = b.bitXor(b.bitcast(b.getI32Type(), rest), b.bitcast(b.getI32Type(), x));
-    Value unit = b.bitOr(b.shiftRightSigned(differ, b.i32(31)), b.i32(1));
-    Value isExact = b.isFalse(b.compareF(arith::CmpFPredicate::ONE, rest, b.f32(0)));
-    Value moved = b.bitcast(b.getF32Type(), b.add(roundedBits, b.select(isExact, b.i32(0), unit)));
-    return b.select(b.compareF(arith::CmpFPredicate::UNO, quotient, quotient), quotient, moved);
+    return roundToFp8(b, quotients);
   }
 
   Emitter b;

@@ -10,12 +10,13 @@ namespace sluice {
 
 ArrayRef<package::KernargField> kernargFields(const CacheOpVariant &variant) {
   if (variant.operation == "kv_append") return package::append_kernarg_fields;
+  if (variant.operation == "append_step") return package::step_kernarg_fields;
   return package::merge_kernarg_fields;
 }
 
 /// The bytes of the arguments that are in registers when a wave starts.
 static uint32_t preloadedBytes(const CacheOpVariant &variant) {
-  return variant.operation == "kv_append" ? 0 : package::merge_preloaded_bytes;
+  return variant.operation == "merge_states" ? package::merge_preloaded_bytes : 0;
 }
 
 OwningOpRef<ModuleOp> buildCacheOpModule(MLIRContext &context, StringRef name,
@@ -26,7 +27,10 @@ OwningOpRef<ModuleOp> buildCacheOpModule(MLIRContext &context, StringRef name,
   for (auto [i, field] : llvm::enumerate(kernargFields(variant)))
     if (field.offset < preloadedBytes(variant))
       empty.kernel.setArgAttr(i, LLVM::LLVMDialect::getInRegAttrName(), UnitAttr::get(&context));
-  (variant.operation == "kv_append" ? buildAppend : buildMerge)(empty.kernel, variant);
+  const auto build = variant.operation == "kv_append"     ? buildAppend
+                     : variant.operation == "append_step" ? buildAppendStep
+                                                          : buildMerge;
+  build(empty.kernel, variant);
   auto builder = OpBuilder::atBlockEnd(&empty.kernel.getBody().front());
   gpu::ReturnOp::create(builder, builder.getUnknownLoc());
   return std::move(empty.module);

@@ -6,7 +6,7 @@
 namespace sluice {
 
 struct CacheOpVariant {
-  std::string operation; // "kv_append" or "merge_states"
+  std::string operation; // "kv_append", "append_step" or "merge_states"
   std::string from, to;  // element types: of new rows and the cache, or of the parts and O
 };
 

@@ -51,6 +51,8 @@ package::KernelEntry packageEntry(const CacheOpVariant &variant, unsigned) {
   else
     entry.features = {names::slots,         names::block,    names::csr,
                       names::page_index_64, names::x_packed, names::rotary};
+  if (variant.operation == "append_step")
+    entry.features.insert(entry.features.end(), {names::q_rows, names::norm, names::tail});
   if (variant.to == "e4m3fnuz") entry.features.push_back(names::scale);
   return entry;
 }

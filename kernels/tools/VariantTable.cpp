@@ -19,7 +19,8 @@ constexpr std::pair<StringRef, StringRef> appendTypes[] = {
     {"f16", "f16"}, {"bf16", "bf16"}, {"f16", "e4m3fnuz"}, {"bf16", "e4m3fnuz"}};
 constexpr std::pair<StringRef, StringRef> mergeTypes[] = {
     {"f32", "f32"}, {"f32", "f16"}, {"f32", "bf16"}, {"f16", "f16"}, {"bf16", "bf16"}};
-const CacheOpTypes cacheOpTypes[] = {{"kv_append", appendTypes}, {"merge_states", mergeTypes}};
+const CacheOpTypes cacheOpTypes[] = {
+    {"kv_append", appendTypes}, {"append_step", appendTypes}, {"merge_states", mergeTypes}};
 
 Expected<CacheOpVariant> cacheOpVariant(const package::KernelName &name) {
   const CacheOpTypes *operation =

@@ -2,9 +2,11 @@
 #include "abi/cache_op_checks.h"
 #include "abi/tensor_checks.h"
 #include "package/cache_op_kernargs.h"
+#include "runtime/cache_ops.h"
 #include "runtime/dtype.h"
 #include "support/failure.h"
 
+#include <cmath>
 #include <limits>
 
 namespace sluice::abi {
@@ -64,6 +66,14 @@ void check_head_dim(std::string_view field, int32_t value) {
     invalid(std::string(field), text(field, " is ", value, "; it must be a multiple of ", chunk));
 }
 
+void check_row_size(std::string_view field, int32_t heads, int32_t dim) {
+  const int64_t elements = int64_t{heads} * dim;
+  if (elements <= std::numeric_limits<int32_t>::max()) return;
+  throw Failure(Status::unsupported, std::string(field),
+                text(field, " is ", heads, ", which makes rows of ", elements,
+                     " elements; nearest supported: ", std::numeric_limits<int32_t>::max() / dim));
+}
+
 void check_extents(const sluice_append &append) {
   check_positive("kv_heads", append.kv_heads);
   check_head_dim("head_dim_qk", append.head_dim_qk);
@@ -72,13 +82,15 @@ void check_extents(const sluice_append &append) {
   } else if (append.head_dim_v != 0) {
     invalid("head_dim_v", text("head_dim_v is ", append.head_dim_v, "; it must be 0 with SLUICE_V_IN_K"));
   }
-  for (const int32_t dim : {append.head_dim_qk, append.head_dim_v}) {
-    const int64_t elements = int64_t{append.kv_heads} * dim;
-    if (elements > std::numeric_limits<int32_t>::max()) {
-      throw Failure(Status::unsupported, "kv_heads",
-                    text("kv_heads is ", append.kv_heads, ", which makes rows of ", elements,
-                         " elements; nearest supported: ", std::numeric_limits<int32_t>::max() / dim));
-    }
+  if (append.q_heads < 0)
+    invalid("q_heads", text("q_heads is ", append.q_heads, "; it must not be negative; 0 means no Q"));
+  check_row_size("kv_heads", append.kv_heads, append.head_dim_qk);
+  check_row_size("kv_heads", append.kv_heads, append.head_dim_v);
+  check_row_size("q_heads", append.q_heads, append.head_dim_qk);
+  if (append.tail_dim < 0 || append.tail_dim % chunk != 0 || append.tail_dim >= append.head_dim_qk) {
+    invalid("tail_dim", text("tail_dim is ", append.tail_dim, "; it must be a multiple of ", chunk,
+                             " and less than head_dim_qk, which is ", append.head_dim_qk,
+                             ", or be 0 for no tail"));
   }
   check_positive("page_size", append.page_size);
   check_positive("tokens", append.tokens);
@@ -168,8 +180,22 @@ void check_rotary(const sluice_append &append) {
   if (append.rotary_style > SLUICE_ROTARY_PAIRS)
     unsupported("rotary_style", append.rotary_style, "SLUICE_ROTARY_PAIRS (1)");
   const bool rotates = append.rotary_dim != 0;
-  if (!rotates) check_zero("rotary_style", append.rotary_style, "without rotary_dim");
-  check_given("rotary", append.rotary, sizeof(float), rotates, "with rotary_dim");
+  if (!rotates) {
+    check_zero("rotary_style", append.rotary_style, "without rotary_dim");
+    check_zero("rotary_type", append.rotary_type, "without rotary_dim");
+    check_zero("rotary_first", append.rotary_first, "without rotary_dim");
+    if (append.rotary_sin != nullptr) invalid("rotary_sin", "rotary_sin is given, but rotary_dim is 0");
+  }
+  if (append.rotary_type > SLUICE_F32)
+    unsupported("rotary_type", dtype_text(append.rotary_type), "f16, bf16 or f32");
+  const int32_t most_first = append.head_dim_qk - append.rotary_dim;
+  if (append.rotary_first < 0 || append.rotary_first % chunk != 0 || append.rotary_first > most_first) {
+    invalid("rotary_first", text("rotary_first is ", append.rotary_first, "; it must be a multiple of ",
+                                 chunk, " and at most head_dim_qk - rotary_dim, which is ", most_first));
+  }
+  const uint32_t bytes = append.rotary_type == 0 ? sizeof(float) : runtime::dtype_bytes(append.rotary_type);
+  check_given("rotary", append.rotary, bytes, rotates, "with rotary_dim");
+  check_array("rotary_sin", append.rotary_sin, bytes);
   if (append.rotary_stride < 0) {
     invalid("rotary_stride", text("rotary_stride is ", append.rotary_stride, "; it must not be negative"));
   }
@@ -219,11 +245,79 @@ void check_cache(std::string_view name, const sluice_tensor &cache, const sluice
   check_disjoint({name, packs, {pages, append.page_size, append.kv_heads, head_dim / pack}, bytes});
 }
 
-void check_absent(std::string_view name, const sluice_tensor &tensor) {
+bool is_given(const sluice_tensor &tensor) {
   bool given = tensor.data != nullptr;
   for (const int64_t stride : tensor.stride)
     given |= stride != 0;
-  if (given) invalid(std::string(name), text(name, " is given; it must be all zero with SLUICE_V_IN_K"));
+  return given;
+}
+
+void check_all_zero(std::string_view name, const sluice_tensor &tensor, std::string_view when) {
+  if (is_given(tensor)) invalid(std::string(name), text(name, " is given; it must be all zero ", when));
+}
+
+/// A tensor of new rows; those of K and Q may lack their tail.
+void check_rows(std::string_view name, const sluice_tensor &rows, int32_t tokens, int32_t heads,
+                int32_t head_dim) {
+  check_rows({name, rows, {1, tokens, heads, head_dim}, 2});
+}
+
+void check_norms(const sluice_append &append) {
+  const bool norms = append.k_norm != nullptr || append.q_norm != nullptr;
+  if (append.q_norm != nullptr && append.q_heads == 0) invalid("q_norm", "q_norm is given, but q_heads is 0");
+  if (append.norm_type != 0 && append.norm_type != append.source_type && append.norm_type != SLUICE_F32) {
+    unsupported("norm_type", dtype_text(append.norm_type),
+                text(runtime::dtype_name(append.source_type), " or f32"));
+  }
+  if (!norms) check_zero("norm_type", append.norm_type, "without q_norm and k_norm");
+  if (!(append.norm_epsilon >= 0) || !std::isfinite(append.norm_epsilon) ||
+      (!norms && append.norm_epsilon != 0)) {
+    invalid("norm_epsilon", text("norm_epsilon is ", append.norm_epsilon,
+                                 norms ? "; it must be finite and not negative"
+                                       : "; it must be 0 without q_norm and k_norm"));
+  }
+  const uint32_t bytes = append.norm_type == SLUICE_F32 ? sizeof(float) : 2;
+  check_array("q_norm", append.q_norm, bytes);
+  check_array("k_norm", append.k_norm, bytes);
+}
+
+void check_q(const sluice_append &append) {
+  if (append.q_heads == 0) {
+    check_all_zero("q", append.q, "without q_heads");
+    check_all_zero("q_out", append.q_out, "without q_heads");
+    check_all_zero("q_tail", append.q_tail, "without q_heads");
+    return;
+  }
+  const bool has_tail = is_given(append.q_tail);
+  check_rows("q", append.q, append.tokens, append.q_heads,
+             append.head_dim_qk - (has_tail ? append.tail_dim : 0));
+  check_rows("q_out", append.q_out, append.tokens, append.q_heads, append.head_dim_qk);
+  check_disjoint({"q_out", append.q_out, {1, append.tokens, append.q_heads, append.head_dim_qk}, 2});
+  if (append.tail_dim == 0) check_all_zero("q_tail", append.q_tail, "without tail_dim");
+  if (has_tail) check_rows("q_tail", append.q_tail, append.tokens, append.q_heads, append.tail_dim);
+}
+
+/// What the kernels for whole steps cannot do.
+void check_step(const sluice_append &append) {
+  constexpr int32_t aligned = 2 * chunk, most = package::step_most_row_elements;
+  constexpr std::string_view when = " in a call with members since ABI 1.1; nearest supported: ";
+  if (append.rotary_dim % aligned != 0) {
+    const int32_t below = append.rotary_dim / aligned * aligned;
+    throw Failure(Status::unsupported, "rotary_dim",
+                  text("rotary_dim is ", append.rotary_dim, when, std::max(below, aligned)));
+  }
+  const auto check_dim = [&](const char *field, int32_t dim) {
+    if (dim > most) throw Failure(Status::unsupported, field, text(field, " is ", dim, when, most));
+  };
+  check_dim("head_dim_qk", append.head_dim_qk);
+  check_dim("head_dim_v", append.head_dim_v);
+  for (const int32_t heads : {append.kv_heads, append.q_heads}) {
+    const int64_t rows = int64_t{append.tokens} * heads;
+    if (rows <= std::numeric_limits<int32_t>::max()) continue;
+    throw Failure(Status::unsupported, "tokens",
+                  text("tokens is ", append.tokens, ", which makes ", rows, " rows of ", heads, " heads", when,
+                       std::numeric_limits<int32_t>::max() / heads));
+  }
 }
 
 } // namespace
@@ -237,15 +331,22 @@ void check_append(const sluice_append &append) {
   check_scale("k_scale_kind", append.k_scale_kind, "k_scale", append.k_scale, is_fp8);
   check_scale("v_scale_kind", append.v_scale_kind, "v_scale", append.v_scale, is_fp8 && has_v);
   check_rotary(append);
-  check_rows({"k", append.k, {1, append.tokens, append.kv_heads, append.head_dim_qk}, 2});
+  check_norms(append);
+  check_rows("k", append.k, append.tokens, append.kv_heads, append.head_dim_qk - append.tail_dim);
+  if (append.tail_dim == 0)
+    check_all_zero("k_tail", append.k_tail, "without tail_dim");
+  else
+    check_rows("k_tail", append.k_tail, append.tokens, append.kv_heads, append.tail_dim);
   check_cache("k_cache", append.k_cache, append, append.head_dim_qk, append.k_pack);
   if (has_v) {
-    check_rows({"v", append.v, {1, append.tokens, append.kv_heads, append.head_dim_v}, 2});
+    check_rows("v", append.v, append.tokens, append.kv_heads, append.head_dim_v);
     check_cache("v_cache", append.v_cache, append, append.head_dim_v, 0);
   } else {
-    check_absent("v", append.v);
-    check_absent("v_cache", append.v_cache);
+    check_all_zero("v", append.v, "with SLUICE_V_IN_K");
+    check_all_zero("v_cache", append.v_cache, "with SLUICE_V_IN_K");
   }
+  check_q(append);
+  if (runtime::is_step(append)) check_step(append);
 }
 
 } // namespace sluice::abi

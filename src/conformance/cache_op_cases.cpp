@@ -39,6 +39,23 @@ template <typename... Values> std::string format(const char *pattern, Values... 
   return part;
 }
 
+/// What only a kernel for whole steps does.
+std::string make_step_name(const AppendCase &c) {
+  std::string name;
+  if (c.q_heads != 0) name += format("_q%d", c.q_heads);
+  if (c.q_in_place) name += "_inplace";
+  if (c.tail_dim != 0) name += format("_tail%d", c.tail_dim);
+  if (c.one_tail) name += "_onetail";
+  if (c.q_is_whole) name += "_qwhole";
+  if (c.k_norm) name += "_knorm";
+  if (c.q_norm) name += "_qnorm";
+  if (c.norm_is_f32) name += "_normf32";
+  if (c.rotary_first != 0) name += format("_from%d", c.rotary_first);
+  if (c.rotary_type != Element::f32) name += format("_tables%s", name_of(c.rotary_type));
+  if (c.sines_apart) name += "_sines";
+  return name;
+}
+
 std::string make_name(const AppendCase &c) {
   constexpr std::array findings = {"slots", "block", "csr"}, rotations = {"", "_halves", "_pairs"};
   constexpr std::array scales = {"", "tensor", "head"};
@@ -55,7 +72,7 @@ std::string make_name(const AppendCase &c) {
   if (c.more_rows != 0) name += format("_more%d", c.more_rows);
   if (c.apart) name += "_apart";
   if (c.not_finite) name += "_notfinite";
-  return name;
+  return name + make_step_name(c);
 }
 
 std::string make_name(const MergeCase &c) {
@@ -148,6 +165,108 @@ std::vector<AppendCase> append_cases_of(const Types &types) {
   return cases;
 }
 
+/// The same cases with more to do, and everything that only these kernels do.
+std::vector<AppendCase> step_cases_of(const Types &types) {
+  std::vector<AppendCase> cases = append_cases_of(types);
+  for (size_t i = 0; i < cases.size(); ++i) {
+    AppendCase &c = cases[i];
+    if (c.rotary_dim % 16 != 0) c.rotary_dim = 16;
+    c.q_heads = int(1 + i % 3);
+    c.k_norm = i % 4 == 1;
+    c.q_norm = i % 4 == 2;
+    c.q_in_place = i % 5 == 3;
+    if (i % 4 == 3 && c.head_size.qk > 16 && !c.v_in_k) {
+      c.tail_dim = 16;
+      c.q_is_whole = true;
+    }
+  }
+  const AppendCase plain{
+      .source = types.from, .cache = types.to, .finding = Finding::block, .q_heads = 2};
+  const auto with = [&](auto change) {
+    AppendCase c = plain;
+    change(c);
+    cases.push_back(c);
+  };
+  const auto rotate = [](AppendCase &c, Rotation rotation, int dim) {
+    c.rotation = rotation;
+    c.rotary_dim = rotation == Rotation::none ? 0 : dim;
+    c.positions = c.rotary_dim != 0 && c.finding == Finding::slots;
+  };
+  for (const int q_heads : {1, 4, 9})
+    for (const Rotation rotation : {Rotation::none, Rotation::halves, Rotation::pairs})
+      for (const Finding finding : {Finding::slots, Finding::csr})
+        with([&](AppendCase &c) {
+          c.q_heads = q_heads;
+          c.finding = finding;
+          c.q_in_place = q_heads == 4;
+          c.apart = q_heads == 9;
+          c.not_finite = q_heads == 1;
+          rotate(c, rotation, 32);
+        });
+  for (const bool k : {false, true})
+    for (const bool q : {false, true})
+      for (const bool f32 : {false, true})
+        for (const Rotation rotation : {Rotation::none, Rotation::halves, Rotation::pairs})
+          if (k || q)
+            with([&](AppendCase &c) {
+              c.k_norm = k;
+              c.q_norm = q;
+              c.q_heads = q ? 3 : 0;
+              c.norm_is_f32 = f32;
+              c.not_finite = f32 && rotation == Rotation::halves;
+              rotate(c, rotation, 48);
+            });
+  // Tails of each head, and one for all; the norm leaves them out, the rotation takes the tail or the body.
+  for (const bool one : {false, true})
+    for (const bool whole : {false, true})
+      for (const bool norm : {false, true})
+        for (const int first : {0, 32})
+          with([&](AppendCase &c) {
+            c.head_size.qk = 64;
+            c.tail_dim = 32;
+            c.one_tail = one;
+            c.q_is_whole = whole;
+            c.q_in_place = whole && norm;
+            c.k_norm = c.q_norm = norm;
+            c.apart = one;
+            rotate(c, first == 0 ? Rotation::halves : Rotation::pairs, 32);
+            c.rotary_first = first;
+          });
+  for (const Element tables : {Element::f16, Element::bf16, Element::f32})
+    for (const bool sines : {false, true})
+      for (const Rotation rotation : {Rotation::halves, Rotation::pairs})
+        with([&](AppendCase &c) {
+          c.rotary_type = tables;
+          c.sines_apart = sines;
+          // Rotated rows of K only, if another of these makes the call a step.
+          c.q_heads = tables == Element::f32 && !sines ? 1 : 0;
+          c.finding = sines ? Finding::slots : Finding::csr;
+          rotate(c, rotation, 16);
+          c.rotary_first = 8;
+        });
+  // Rows of each number of lanes, with norms across all of them; MLA; the longest.
+  for (const HeadSizes size : {HeadSizes{8, 8}, HeadSizes{24, 16}, HeadSizes{40, 56}, HeadSizes{64, 128},
+                               HeadSizes{128, 128}, HeadSizes{192, 128}, HeadSizes{256, 256},
+                               HeadSizes{520, 512}, HeadSizes{1024, 1000}})
+    with([&](AppendCase &c) {
+      c.head_size = size;
+      c.k_norm = c.q_norm = true;
+      rotate(c, size.qk < 16 ? Rotation::none : Rotation::halves, size.qk / 16 * 16);
+    });
+  for (const bool norm : {false, true})
+    with([&](AppendCase &c) {
+      c.head_size = {576, 512};
+      c.heads = 1;
+      c.q_heads = 4;
+      c.v_in_k = true;
+      c.tail_dim = 64;
+      c.k_norm = norm;
+      rotate(c, Rotation::pairs, 64);
+      c.rotary_first = 512;
+    });
+  return cases;
+}
+
 std::vector<MergeCase> merge_cases_of(const Types &types) {
   std::vector<MergeCase> cases;
   const MergeCase plain{.partial = types.from, .o = types.to};
@@ -222,6 +341,9 @@ std::vector<AppendCase> append_cases(const Target &target, Level level) {
           {.source = types.from, .cache = types.to, .heads = 130, .head_size = {1024, 8}, .more_rows = 8},
           kernel);
   }
+  for (const std::string &kernel : target.names("append_step"))
+    for (AppendCase &c : step_cases_of(types_of(kernel, "append_step_")))
+      add(all, std::move(c), kernel);
   return all;
 }
 

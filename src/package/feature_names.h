@@ -32,6 +32,9 @@ inline constexpr char slots[] = "slots";
 inline constexpr char block[] = "block";
 inline constexpr char x_packed[] = "x_packed";
 inline constexpr char rotary[] = "rotary";
+inline constexpr char q_rows[] = "q_rows";
+inline constexpr char norm[] = "norm";
+inline constexpr char tail[] = "tail";
 inline constexpr char scale[] = "scale";
 
 } // namespace sluice::package::feature_names

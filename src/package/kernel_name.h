@@ -5,6 +5,7 @@
 //
 //   name      = "attn_fwd_" types "_" heads "_q" number "_kv" number "_w" number [ "_" form ]
 //             | "kv_append_" dtype "_" dtype          source, cache
+//             | "append_step_" dtype "_" dtype        the same, with norms, tails and Q
 //             | "merge_states_" dtype "_" dtype       parts, O
 //   types     = wide [ "_e4m3fnuz" ]            of Q and O; of K and V in memory, if different
 //             | "e4m3fnuz_to_" wide             of Q, K and V; of O
@@ -36,7 +37,7 @@ namespace sluice::package {
 inline constexpr uint32_t prefill_rows_of_wave = 32, decode_rows_of_wave = 16;
 
 struct KernelName {
-  std::string operation; // "attention_forward", "kv_append" or "merge_states"
+  std::string operation; // "attention_forward", "kv_append", "append_step" or "merge_states"
   std::string dtype;     // of Q, K, V and O (but see kv_dtype, o_dtype); for cache operations, of the input
   uint32_t head_dim_qk = 0;
   uint32_t head_dim_v = 0;

@@ -21,7 +21,7 @@ struct CacheOpKernel {
   std::atomic<void *> function = nullptr; // null until it is loaded
 };
 
-enum class CacheOperation : uint32_t { kv_append, merge_states };
+enum class CacheOperation : uint32_t { kv_append, append_step, merge_states };
 
 class CacheOpKernels {
 public:
@@ -38,7 +38,7 @@ public:
 
 private:
   static constexpr size_t types = SLUICE_E4M3FNUZ + 1;
-  using Table = std::array<CacheOpKernel, 2 * types * types>;
+  using Table = std::array<CacheOpKernel, 3 * types * types>;
 
   static constexpr size_t index(CacheOperation operation, uint32_t from, uint32_t to) {
     return (size_t(operation) * types + from) * types + to;

@@ -11,6 +11,9 @@ namespace sluice::runtime {
 /// no kernel for the types, no_device for a target, hip, or invalid_argument for a call that capture does not
 /// allow.
 void append(Context &context, const sluice_append &call, const sluice_launch &launch);
+/// Whether an append asks for more than K's rotation from its first element on by F32 numbers: another kernel
+/// does such appends.
+bool is_step(const sluice_append &call);
 void merge(Context &context, const sluice_merge &call, const sluice_launch &launch);
 
 /// The results over the splits of the keys, which a plan has written to its workspace, and the result over

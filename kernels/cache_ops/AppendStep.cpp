@@ -1,0 +1,327 @@
+//===- AppendStep.cpp - appending to a cache, with norms, tails and Q -----------------------------------===//
+//
+// A row is that of one token and one head, of K, V or Q. The lanes of a row are a power of two, at most a
+// wave, and each has up to two chunks of 8 elements in registers: the two that a rotation of halves combines,
+// or two of the others. So a row is read once, before its sum of squares is known, and Q may be stored where
+// it was read. Neighbouring lanes have neighbouring chunks.
+//
+// Workgroups belong to one section (K, V or Q), so its arguments are in scalar registers.
+//
+// Without a norm and a rotation, elements of the source's type are copied bit by bit.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#include "cache_ops/AppendPlaces.h"
+#include "cache_ops/Fp8Rounding.h"
+
+namespace sluice {
+
+using namespace mlir;
+
+namespace {
+
+constexpr unsigned chunkElements = package::cache_op_chunk_elements;
+// sluice_dtype of the rotary tables.
+constexpr int32_t tableF16 = 1, tableBf16 = 2;
+
+class StepBuilder {
+public:
+  using Emitter = CacheOpEmitterOf<package::step_kernarg_fields>;
+
+  StepBuilder(gpu::GPUFuncOp kernel, const CacheOpVariant &variant)
+      : b(kernel), source(b.elementType(variant.from)), toFp8(variant.to != variant.from) {
+    b.setInsertionPointToStart(&kernel.getBody().front());
+  }
+
+  void build() {
+    Value thread = ROCDL::ThreadIdXOp::create(b, b.getI32Type());
+    Value group = ROCDL::BlockIdXOp::create(b, b.getI32Type());
+    isQ = b.isFalse(b.lessUnsigned(group, b.argument("q_first_group")));
+    Value isV = b.isFalse(b.lessUnsigned(group, b.argument("v_first_group")));
+    section = b.select(isQ, number(package::StepSection::q),
+                       b.select(isV, number(package::StepSection::v), number(package::StepSection::k)));
+    lanesLog2 = of("lanes_log2");
+    Value rowsLog2 = b.sub(b.i32(llvm::Log2_32(package::cache_op_threads)), lanesLog2);
+    findChunks(b.bitAnd(thread, b.sub(b.shiftLeft(b.i32(1), lanesLog2), b.i32(1))));
+    Value first =
+        b.add(b.shiftLeft(b.sub(group, of("first_group")), rowsLog2), b.shiftRight(thread, lanesLog2));
+    b.loop(b.zeroExtend(first), b.zeroExtend(of("row_count")),
+           b.zeroExtend(b.shiftLeft(of("groups"), rowsLog2)), {}, [&](Value row, ValueRange) {
+             appendRow(b.truncateInteger(row));
+             return SmallVector<Value>();
+           });
+  }
+
+private:
+  /// A chunk of the lane's. A lane without one has another lane's number here, whose memory it may read.
+  struct Chunk {
+    Value number, exists;
+    Value isNormed; // it exists and is not of the tail
+  };
+  using Two = std::array<Value, package::step_chunks_of_lane>;
+
+  Value number(package::StepSection value) { return b.i32(int32_t(value)); }
+  /// An argument of the section.
+  Value of(Emitter::Sides name) { return b.sideArgument(name, section); }
+
+  void findChunks(Value lane) {
+    Value half = of("rotary_half"), first = b.argument("rotary_first"), lanes = of("lane_chunks");
+    Value count = of("chunks"), body = of("body_chunks");
+    isRotated = b.lessUnsigned(lane, half);
+    auto outside = [&](Value n) {
+      return b.select(b.less(n, first), n, b.add(n, b.shiftLeft(half, b.i32(1))));
+    };
+    Value rotated = b.add(first, lane), other = b.sub(lane, half);
+    Value numbers[] = {b.select(isRotated, rotated, outside(other)),
+                       b.select(isRotated, b.add(rotated, half), outside(b.add(other, b.sub(lanes, half))))};
+    Value hasAny = b.lessUnsigned(lane, lanes), spare = b.i32(0);
+    for (auto [chunk, number] : llvm::zip_equal(chunks, numbers)) {
+      chunk.exists = b.both(hasAny, b.lessUnsigned(number, count));
+      chunk.number = b.select(chunk.exists, number, spare);
+      chunk.isNormed = b.both(chunk.exists, b.lessUnsigned(number, body));
+      spare = chunk.number;
+    }
+    pairOfFirst = lane;
+    pairOfSecond = b.add(lane, half);
+  }
+
+  void appendRow(Value row) {
+    CacheOpEmitter::Division place = b.divide(row, of("heads"), of("heads_magic"), of("heads_shift"));
+    Value token = b.zeroExtend(place.quotient), head = b.zeroExtend(place.rest);
+    Two raw = loadRow(token, head);
+    AppendPlace to = placeOf(token);
+    b.when(to.valid, [&] {
+      Value begin = b.add(b.add(b.mul(to.page, of("out_page_stride")), b.mul(to.row, of("out_row_stride"))),
+                          b.mul(head, of("out_head_stride")));
+      Value changes = b.either(b.isFalse(b.isNull(of("norm"))), b.lessUnsigned(b.i32(0), of("rotary_half")));
+      if (toFp8) {
+        Two wide = unpack(b.branch(
+            changes, [&] { return pack(compute(raw, token, to)); }, [&] { return pack(widen(raw)); }));
+        b.branch(
+            isQ,
+            [&] {
+              storeRow(rounded(wide), begin, source);
+              return SmallVector<Value>();
+            },
+            [&] {
+              storeRow(convert(wide, head), begin, b.getI8Type());
+              return SmallVector<Value>();
+            });
+      } else {
+        storeRow(unpack(b.branch(
+                     changes, [&] { return pack(rounded(compute(raw, token, to))); },
+                     [&] { return pack(raw); })),
+                 begin, source);
+      }
+    });
+  }
+
+  static SmallVector<Value> pack(const Two &two) { return {two.begin(), two.end()}; }
+  static Two unpack(const SmallVector<Value> &values) { return {values[0], values[1]}; }
+
+  Two loadRow(Value token, Value head) {
+    auto rowOf = [&](Emitter::Sides rows, Emitter::Sides tokenStride, Emitter::Sides headStride) {
+      return b.advance(of(rows), source, b.add(b.mul(token, of(tokenStride)), b.mul(head, of(headStride))));
+    };
+    Value body = rowOf("rows", "token_stride", "head_stride");
+    Value tail = rowOf("tail", "tail_token_stride", "tail_head_stride");
+    Value bodyChunks = of("body_chunks");
+    Two raw;
+    for (auto [value, chunk] : llvm::zip_equal(raw, chunks)) {
+      Value isBody = b.lessUnsigned(chunk.number, bodyChunks);
+      Value from = b.select(isBody, body, tail);
+      Value n = b.select(isBody, chunk.number, b.sub(chunk.number, bodyChunks));
+      value = b.load(b.chunkOf(source), from, b.zeroExtend(elementOf(n)), 16);
+    }
+    return raw;
+  }
+
+  Value elementOf(Value chunk) { return b.mul(chunk, b.i32(chunkElements)); }
+
+  /// Q's rows go to the token's row of the only page. They need a place only for their position: with slots
+  /// it is given, with sequences a row of none of them is skipped.
+  AppendPlace placeOf(Value token) {
+    Value hasSlots = b.equal(b.argument("page_source"), b.i32(int32_t(package::PageSource::slots)));
+    SmallVector<Value> found = b.branch(
+        b.both(isQ, hasSlots),
+        [&] {
+          return SmallVector<Value>{b.boolean(true), b.boolean(true), b.i64(0), b.i64(0), b.i64(0)};
+        },
+        [&] {
+          AppendPlace place = AppendPlaces(b).of(token);
+          return SmallVector<Value>{place.valid, place.isKey, place.page, place.row, place.key};
+        });
+    return {b.select(isQ, found[1], found[0]), found[1], b.select(isQ, b.i64(0), found[2]),
+            b.select(isQ, token, found[3]), found[4]};
+  }
+
+  Two widen(const Two &raw) {
+    Two wide;
+    for (auto [to, from] : llvm::zip_equal(wide, raw))
+      to = b.extend(b.chunkOf(b.getF32Type()), from);
+    return wide;
+  }
+  Two rounded(const Two &wide) {
+    Two narrow;
+    for (auto [to, from] : llvm::zip_equal(narrow, wide))
+      to = b.round(b.chunkOf(source), from);
+    return narrow;
+  }
+
+  /// The row after its norm and its rotation, in F32.
+  Two compute(const Two &raw, Value token, const AppendPlace &to) {
+    Two wide = widen(raw);
+    Value weights = of("norm");
+    Two normed = unpack(b.branch(
+        b.isNull(weights), [&] { return pack(wide); }, [&] { return pack(norm(wide, weights)); }));
+    return unpack(b.branch(
+        isRotated, [&] { return pack(rotate(normed, token, to)); }, [&] { return pack(normed); }));
+  }
+
+  Two norm(const Two &wide, Value weights) {
+    Value sum = b.f32(0);
+    for (auto [values, chunk] : llvm::zip_equal(wide, chunks)) {
+      Value own = b.f32(0);
+      for (unsigned i = 0; i < chunkElements; ++i) {
+        Value value = b.extract(values, i);
+        own = b.fma(value, value, own);
+      }
+      sum = b.addF(sum, b.select(chunk.isNormed, own, b.f32(0)));
+    }
+    sum = b.joinLanes(sum, lanesLog2, [&](Value x, Value y) { return b.addF(x, y); });
+    Value factor = b.reciprocalRoot(b.fma(sum, of("row_inverse"), b.argument("norm_epsilon")));
+    Two result;
+    for (auto [to, values, chunk] : llvm::zip_equal(result, wide, chunks))
+      to = b.branch(
+          chunk.isNormed,
+          [&] {
+            Value weight = loadWeights(weights, elementOf(chunk.number));
+            SmallVector<Value> products;
+            for (unsigned i = 0; i < chunkElements; ++i)
+              products.push_back(b.mulF(b.mulF(b.extract(values, i), factor), b.extract(weight, i)));
+            return SmallVector<Value>{b.pack(b.chunkOf(b.getF32Type()), products)};
+          },
+          [&] { return SmallVector<Value>{values}; })[0];
+    return result;
+  }
+
+  Value hasMode(package::StepMode mode) {
+    return b.isFalse(b.equal(b.bitAnd(b.argument("modes"), b.i32(mode)), b.i32(0)));
+  }
+
+  /// `count` numbers of a type as F32.
+  Value loadWide(Type type, unsigned count, Value pointer, Value index) {
+    Value values = b.load(VectorType::get(count, type), pointer, index, type.getIntOrFloatBitWidth() / 8);
+    return type.isF32() ? values : b.extend(VectorType::get(count, b.getF32Type()), values);
+  }
+
+  Value loadWeights(Value weights, Value element) {
+    Value index = b.zeroExtend(element);
+    return b.branch(
+        hasMode(package::step_norm_is_f32),
+        [&] { return SmallVector<Value>{loadWide(b.getF32Type(), chunkElements, weights, index)}; },
+        [&] { return SmallVector<Value>{loadWide(source, chunkElements, weights, index)}; })[0];
+  }
+
+  /// The cosines and sines of `count` pairs from the first on, for a position.
+  std::pair<Value, Value> loadAngles(unsigned count, Value position, Value firstPair) {
+    Value index = b.add(b.mul(position, b.argument("rotary_stride")), b.zeroExtend(firstPair));
+    auto as = [&](Type type) {
+      return SmallVector<Value>{loadWide(type, count, b.argument("rotary"), index),
+                                loadWide(type, count, b.argument("rotary_sin"), index)};
+    };
+    Value type = b.argument("rotary_type");
+    SmallVector<Value> angles = b.branch(
+        b.equal(type, b.i32(tableF16)), [&] { return as(b.getF16Type()); },
+        [&] {
+          return b.branch(
+              b.equal(type, b.i32(tableBf16)), [&] { return as(b.getBF16Type()); },
+              [&] { return as(b.getF32Type()); });
+        });
+    return {angles[0], angles[1]};
+  }
+
+  /// Both chunks of the lane are rotated.
+  Two rotate(const Two &wide, Value token, const AppendPlace &to) {
+    Value positions = b.argument("positions");
+    Value position = b.branch(
+        b.isNull(positions), [&] { return SmallVector<Value>{to.key}; },
+        [&] { return SmallVector<Value>{b.signExtend(b.load(b.getI32Type(), positions, token, 4))}; })[0];
+    return unpack(b.branch(
+        hasMode(package::step_rotary_pairs),
+        [&] {
+          return SmallVector<Value>{rotatePairs(wide[0], position, pairOfFirst),
+                                    rotatePairs(wide[1], position, pairOfSecond)};
+        },
+        [&] { return pack(rotateHalves(wide, position)); }));
+  }
+
+  Value rotatePairs(Value chunk, Value position, Value chunkOfPairs) {
+    constexpr unsigned pairs = chunkElements / 2;
+    auto [cosine, sine] = loadAngles(pairs, position, b.mul(chunkOfPairs, b.i32(pairs)));
+    SmallVector<Value> turned;
+    for (unsigned i = 0; i < pairs; ++i) {
+      Value x = b.extract(chunk, 2 * i), y = b.extract(chunk, 2 * i + 1);
+      turn(x, y, b.extract(cosine, i), b.extract(sine, i));
+      turned.append({x, y});
+    }
+    return b.pack(b.chunkOf(b.getF32Type()), turned);
+  }
+
+  Two rotateHalves(const Two &wide, Value position) {
+    auto [cosine, sine] = loadAngles(chunkElements, position, elementOf(pairOfFirst));
+    SmallVector<Value> first, second;
+    for (unsigned i = 0; i < chunkElements; ++i) {
+      Value x = b.extract(wide[0], i), y = b.extract(wide[1], i);
+      turn(x, y, b.extract(cosine, i), b.extract(sine, i));
+      first.push_back(x);
+      second.push_back(y);
+    }
+    VectorType type = b.chunkOf(b.getF32Type());
+    return {b.pack(type, first), b.pack(type, second)};
+  }
+
+  void turn(Value &x, Value &y, Value cosine, Value sine) {
+    Value turnedX = b.fma(b.negF(y), sine, b.mulF(x, cosine));
+    y = b.fma(x, sine, b.mulF(y, cosine));
+    x = turnedX;
+  }
+
+  /// FP8 numbers, each chunk in two words.
+  Two convert(const Two &wide, Value head) {
+    Value scales = of("scale");
+    Two quotients = unpack(b.branch(
+        b.isNull(scales), [&] { return pack(wide); },
+        [&] {
+          Value scale = b.load(b.getF32Type(), scales, b.mul(head, b.zeroExtend(of("scale_stride"))), 4);
+          return SmallVector<Value>{quotientsForFp8(b, wide[0], scale), quotientsForFp8(b, wide[1], scale)};
+        }));
+    return {roundToFp8(b, quotients[0]), roundToFp8(b, quotients[1])};
+  }
+
+  void storeRow(const Two &values, Value begin, Type element) {
+    for (auto [value, chunk] : llvm::zip_equal(values, chunks))
+      b.when(chunk.exists, [&, value = value, chunk = chunk] {
+        CacheOpEmitter::Division pack =
+            b.divide(chunk.number, of("pack_chunks"), of("pack_magic"), of("pack_shift"));
+        Value to = b.add(begin, b.mul(b.zeroExtend(pack.quotient), of("out_pack_stride")));
+        to = b.add(to, b.zeroExtend(elementOf(pack.rest)));
+        LLVM::StoreOp::create(b, value, b.advance(of("out"), element, to),
+                              /*alignment=*/chunkElements * element.getIntOrFloatBitWidth() / 8);
+      });
+  }
+
+  Emitter b;
+  Type source;
+  bool toFp8;
+  Value section, isQ, lanesLog2;
+  std::array<Chunk, package::step_chunks_of_lane> chunks;
+  Value isRotated, pairOfFirst, pairOfSecond; // the chunks' numbers among the rotated ones
+};
+
+} // namespace
+
+void buildAppendStep(gpu::GPUFuncOp kernel, const CacheOpVariant &variant) {
+  StepBuilder(kernel, variant).build();
+}
+
+} // namespace sluice
