@@ -90,6 +90,9 @@ public:
   /// many.
   void touch(Value pointer);
 
+  /// Waits for wave-uniform values of 32 bits, all at once.
+  void await(mlir::ValueRange values);
+
   /// The same value of a lane; code that depends on it can read the results of all MFMAs before. For the
   /// first use of those results in a branch: LLVM 22 counts a wait state too many on some paths into one.
   Value behindProducts(Value a);

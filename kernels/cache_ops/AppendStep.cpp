@@ -30,9 +30,13 @@ public:
   StepBuilder(gpu::GPUFuncOp kernel, const CacheOpVariant &variant)
       : b(kernel), source(b.elementType(variant.from)), toFp8(variant.to != variant.from) {
     b.setInsertionPointToStart(&kernel.getBody().front());
+    // Memory bounds the kernel: waves hide its latency, and as many as these leave registers enough.
+    constexpr int32_t wavesPerSimd = 6;
+    kernel->setAttr("sluice.waves_per_simd", b.getI32IntegerAttr(wavesPerSimd));
   }
 
   void build() {
+    fetchArguments();
     Value thread = ROCDL::ThreadIdXOp::create(b, b.getI32Type());
     Value group = ROCDL::BlockIdXOp::create(b, b.getI32Type());
     isQ = b.isFalse(b.lessUnsigned(group, b.argument("q_first_group")));
@@ -58,6 +62,16 @@ private:
     Value isNormed; // it exists and is not of the tail
   };
   using Two = std::array<Value, package::step_chunks_of_lane>;
+
+  /// Brings all arguments into the scalar cache with one wait. They are read here and there, behind branches,
+  /// and each line's first read would wait for memory.
+  void fetchArguments() {
+    constexpr unsigned lineBytes = 64;
+    SmallVector<Value> words;
+    for (unsigned offset = 0; offset < sizeof(package::StepKernargs); offset += lineBytes)
+      words.push_back(b.loadKernarg(offset, b.getI32Type()));
+    b.await(words);
+  }
 
   Value number(package::StepSection value) { return b.i32(int32_t(value)); }
   /// An argument of the section.
@@ -88,29 +102,44 @@ private:
     CacheOpEmitter::Division place = b.divide(row, of("heads"), of("heads_magic"), of("heads_shift"));
     Value token = b.zeroExtend(place.quotient), head = b.zeroExtend(place.rest);
     Two raw = loadRow(token, head);
+    Value positions = b.argument("positions");
+    Value isGiven = b.isFalse(b.isNull(positions));
+    Value given = b.branch(
+        isGiven, [&] { return SmallVector<Value>{b.load(b.getI32Type(), positions, token, 4)}; },
+        [&] { return SmallVector<Value>{b.i32(0)}; })[0];
+    Value scale = toFp8 ? loadScale(head) : Value();
     AppendPlace to = placeOf(token);
+    Value position = b.select(isGiven, b.signExtend(given), to.key);
     b.when(to.valid, [&] {
       Value begin = b.add(b.add(b.mul(to.page, of("out_page_stride")), b.mul(to.row, of("out_row_stride"))),
                           b.mul(head, of("out_head_stride")));
       Value changes = b.either(b.isFalse(b.isNull(of("norm"))), b.lessUnsigned(b.i32(0), of("rotary_half")));
+      auto round = [&](Value chunk) { return b.round(b.chunkOf(source), chunk); };
+      auto same = [](Value chunk) { return chunk; };
       if (toFp8) {
         Two wide = unpack(b.branch(
-            changes, [&] { return pack(compute(raw, token, to)); }, [&] { return pack(widen(raw)); }));
+            changes, [&] { return pack(compute(raw, position)); }, [&] { return pack(widen(raw)); }));
         b.branch(
             isQ,
             [&] {
-              storeRow(rounded(wide), begin, source);
+              storeRow(wide, begin, source, round);
               return SmallVector<Value>();
             },
             [&] {
-              storeRow(convert(wide, head), begin, b.getI8Type());
+              storeRow(wide, begin, b.getI8Type(), [&](Value chunk) { return convert(chunk, scale); });
               return SmallVector<Value>();
             });
       } else {
-        storeRow(unpack(b.branch(
-                     changes, [&] { return pack(rounded(compute(raw, token, to))); },
-                     [&] { return pack(raw); })),
-                 begin, source);
+        b.branch(
+            changes,
+            [&] {
+              storeRow(compute(raw, position), begin, source, round);
+              return SmallVector<Value>();
+            },
+            [&] {
+              storeRow(raw, begin, source, same);
+              return SmallVector<Value>();
+            });
       }
     });
   }
@@ -133,6 +162,17 @@ private:
       value = b.load(b.chunkOf(source), from, b.zeroExtend(elementOf(n)), 16);
     }
     return raw;
+  }
+
+  /// Loads the scale, if there is one, long before it is needed.
+  Value loadScale(Value head) {
+    Value scales = of("scale");
+    return b.branch(
+        b.isNull(scales), [&] { return SmallVector<Value>{b.f32(1)}; },
+        [&] {
+          Value index = b.mul(head, b.zeroExtend(of("scale_stride")));
+          return SmallVector<Value>{b.load(b.getF32Type(), scales, index, 4)};
+        })[0];
   }
 
   Value elementOf(Value chunk) { return b.mul(chunk, b.i32(chunkElements)); }
@@ -160,21 +200,17 @@ private:
       to = b.extend(b.chunkOf(b.getF32Type()), from);
     return wide;
   }
-  Two rounded(const Two &wide) {
-    Two narrow;
-    for (auto [to, from] : llvm::zip_equal(narrow, wide))
-      to = b.round(b.chunkOf(source), from);
-    return narrow;
-  }
 
   /// The row after its norm and its rotation, in F32.
-  Two compute(const Two &raw, Value token, const AppendPlace &to) {
+  Two compute(const Two &raw, Value position) {
     Two wide = widen(raw);
+    // Loaded before the norm, whose lanes wait for one another.
+    Two angles = loadAngles(position);
     Value weights = of("norm");
     Two normed = unpack(b.branch(
         b.isNull(weights), [&] { return pack(wide); }, [&] { return pack(norm(wide, weights)); }));
     return unpack(b.branch(
-        isRotated, [&] { return pack(rotate(normed, token, to)); }, [&] { return pack(normed); }));
+        isRotated, [&] { return pack(rotate(normed, angles)); }, [&] { return pack(normed); }));
   }
 
   Two norm(const Two &wide, Value weights) {
@@ -214,6 +250,10 @@ private:
     return type.isF32() ? values : b.extend(VectorType::get(count, b.getF32Type()), values);
   }
 
+  Value join(Value first, Value second) {
+    return vector::ShuffleOp::create(b, first, second, llvm::to_vector(llvm::seq<int64_t>(0, chunkElements)));
+  }
+
   Value loadWeights(Value weights, Value element) {
     Value index = b.zeroExtend(element);
     return b.branch(
@@ -222,57 +262,65 @@ private:
         [&] { return SmallVector<Value>{loadWide(source, chunkElements, weights, index)}; })[0];
   }
 
-  /// The cosines and sines of `count` pairs from the first on, for a position.
-  std::pair<Value, Value> loadAngles(unsigned count, Value position, Value firstPair) {
-    Value index = b.add(b.mul(position, b.argument("rotary_stride")), b.zeroExtend(firstPair));
+  /// Eight cosines and eight sines for the lane's chunks. Pairs: four for each.
+  Two loadAngles(Value position) {
+    Value type = b.argument("rotary_type"), pairs = hasMode(package::step_rotary_pairs);
+    Value row = b.mul(position, b.argument("rotary_stride"));
     auto as = [&](Type type) {
-      return SmallVector<Value>{loadWide(type, count, b.argument("rotary"), index),
-                                loadWide(type, count, b.argument("rotary_sin"), index)};
+      auto load = [&](Value table) {
+        constexpr unsigned half = chunkElements / 2;
+        // Halves: the second four follow the first.
+        auto at = [&](Value element) { return b.add(row, b.zeroExtend(element)); };
+        Value first = b.mul(pairOfFirst, b.select(pairs, b.i32(half), b.i32(chunkElements)));
+        Value second = b.select(pairs, b.mul(pairOfSecond, b.i32(half)), b.add(first, b.i32(half)));
+        return join(loadWide(type, half, table, at(first)), loadWide(type, half, table, at(second)));
+      };
+      return SmallVector<Value>{load(b.argument("rotary")), load(b.argument("rotary_sin"))};
     };
-    Value type = b.argument("rotary_type");
-    SmallVector<Value> angles = b.branch(
-        b.equal(type, b.i32(tableF16)), [&] { return as(b.getF16Type()); },
+    return unpack(b.branch(
+        isRotated,
         [&] {
           return b.branch(
-              b.equal(type, b.i32(tableBf16)), [&] { return as(b.getBF16Type()); },
-              [&] { return as(b.getF32Type()); });
-        });
-    return {angles[0], angles[1]};
+              b.equal(type, b.i32(tableF16)), [&] { return as(b.getF16Type()); },
+              [&] {
+                return b.branch(
+                    b.equal(type, b.i32(tableBf16)), [&] { return as(b.getBF16Type()); },
+                    [&] { return as(b.getF32Type()); });
+              });
+        },
+        [&] {
+          Value none = b.undef(b.chunkOf(b.getF32Type()));
+          return SmallVector<Value>{none, none};
+        }));
   }
 
   /// Both chunks of the lane are rotated.
-  Two rotate(const Two &wide, Value token, const AppendPlace &to) {
-    Value positions = b.argument("positions");
-    Value position = b.branch(
-        b.isNull(positions), [&] { return SmallVector<Value>{to.key}; },
-        [&] { return SmallVector<Value>{b.signExtend(b.load(b.getI32Type(), positions, token, 4))}; })[0];
+  Two rotate(const Two &wide, const Two &angles) {
     return unpack(b.branch(
-        hasMode(package::step_rotary_pairs),
-        [&] {
-          return SmallVector<Value>{rotatePairs(wide[0], position, pairOfFirst),
-                                    rotatePairs(wide[1], position, pairOfSecond)};
-        },
-        [&] { return pack(rotateHalves(wide, position)); }));
+        hasMode(package::step_rotary_pairs), [&] { return pack(rotatePairs(wide, angles)); },
+        [&] { return pack(rotateHalves(wide, angles)); }));
   }
 
-  Value rotatePairs(Value chunk, Value position, Value chunkOfPairs) {
+  Two rotatePairs(const Two &wide, const Two &angles) {
     constexpr unsigned pairs = chunkElements / 2;
-    auto [cosine, sine] = loadAngles(pairs, position, b.mul(chunkOfPairs, b.i32(pairs)));
-    SmallVector<Value> turned;
-    for (unsigned i = 0; i < pairs; ++i) {
-      Value x = b.extract(chunk, 2 * i), y = b.extract(chunk, 2 * i + 1);
-      turn(x, y, b.extract(cosine, i), b.extract(sine, i));
-      turned.append({x, y});
+    Two turned;
+    for (auto [n, chunk] : llvm::enumerate(wide)) {
+      SmallVector<Value> elements;
+      for (unsigned i = 0; i < pairs; ++i) {
+        Value x = b.extract(chunk, 2 * i), y = b.extract(chunk, 2 * i + 1);
+        turn(x, y, b.extract(angles[0], n * pairs + i), b.extract(angles[1], n * pairs + i));
+        elements.append({x, y});
+      }
+      turned[n] = b.pack(b.chunkOf(b.getF32Type()), elements);
     }
-    return b.pack(b.chunkOf(b.getF32Type()), turned);
+    return turned;
   }
 
-  Two rotateHalves(const Two &wide, Value position) {
-    auto [cosine, sine] = loadAngles(chunkElements, position, elementOf(pairOfFirst));
+  Two rotateHalves(const Two &wide, const Two &angles) {
     SmallVector<Value> first, second;
     for (unsigned i = 0; i < chunkElements; ++i) {
       Value x = b.extract(wide[0], i), y = b.extract(wide[1], i);
-      turn(x, y, b.extract(cosine, i), b.extract(sine, i));
+      turn(x, y, b.extract(angles[0], i), b.extract(angles[1], i));
       first.push_back(x);
       second.push_back(y);
     }
@@ -286,26 +334,23 @@ private:
     x = turnedX;
   }
 
-  /// FP8 numbers, each chunk in two words.
-  Two convert(const Two &wide, Value head) {
-    Value scales = of("scale");
-    Two quotients = unpack(b.branch(
-        b.isNull(scales), [&] { return pack(wide); },
-        [&] {
-          Value scale = b.load(b.getF32Type(), scales, b.mul(head, b.zeroExtend(of("scale_stride"))), 4);
-          return SmallVector<Value>{quotientsForFp8(b, wide[0], scale), quotientsForFp8(b, wide[1], scale)};
-        }));
-    return {roundToFp8(b, quotients[0]), roundToFp8(b, quotients[1])};
+  /// FP8 numbers in two words.
+  Value convert(Value chunk, Value scale) {
+    Value quotients = b.branch(
+        b.isNull(of("scale")), [&] { return SmallVector<Value>{chunk}; },
+        [&] { return SmallVector<Value>{quotientsForFp8(b, chunk, scale)}; })[0];
+    return roundToFp8(b, quotients);
   }
 
-  void storeRow(const Two &values, Value begin, Type element) {
+  /// Stores what `stored` makes of each chunk, one after another: few registers are in use at a time.
+  void storeRow(const Two &values, Value begin, Type element, function_ref<Value(Value)> stored) {
     for (auto [value, chunk] : llvm::zip_equal(values, chunks))
       b.when(chunk.exists, [&, value = value, chunk = chunk] {
         CacheOpEmitter::Division pack =
             b.divide(chunk.number, of("pack_chunks"), of("pack_magic"), of("pack_shift"));
         Value to = b.add(begin, b.mul(b.zeroExtend(pack.quotient), of("out_pack_stride")));
         to = b.add(to, b.zeroExtend(elementOf(pack.rest)));
-        LLVM::StoreOp::create(b, value, b.advance(of("out"), element, to),
+        LLVM::StoreOp::create(b, stored(value), b.advance(of("out"), element, to),
                               /*alignment=*/chunkElements * element.getIntOrFloatBitWidth() / 8);
       });
   }

@@ -100,7 +100,7 @@ unsigned targetWavesPerSimd(gpu::GPUModuleOp module, const Chip &chip) {
     if (auto wanted = kernel->getAttrOfType<IntegerAttr>("sluice.waves_per_simd")) most = wanted.getInt();
   }
   unsigned lds = staticLdsBytes(module);
-  unsigned workgroups = lds == 0 ? enough : chip.ldsBytes / lds;
+  unsigned workgroups = lds == 0 ? most : chip.ldsBytes / lds;
   return std::clamp(workgroups * waves / simdsPerComputeUnit, 1u, most);
 }
 
