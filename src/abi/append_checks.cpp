@@ -6,6 +6,7 @@
 #include "runtime/dtype.h"
 #include "support/failure.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -311,9 +312,9 @@ void check_step(const sluice_append &append) {
   };
   check_dim("head_dim_qk", append.head_dim_qk);
   check_dim("head_dim_v", append.head_dim_v);
-  for (const int32_t heads : {append.kv_heads, append.q_heads}) {
-    const int64_t rows = int64_t{append.tokens} * heads;
-    if (rows <= std::numeric_limits<int32_t>::max()) continue;
+  const int32_t heads = std::max(append.kv_heads, append.q_heads);
+  const int64_t rows = int64_t{append.tokens} * heads;
+  if (rows > std::numeric_limits<int32_t>::max()) {
     throw Failure(Status::unsupported, "tokens",
                   text("tokens is ", append.tokens, ", which makes ", rows, " rows of ", heads, " heads", when,
                        std::numeric_limits<int32_t>::max() / heads));

@@ -49,7 +49,7 @@ public:
   /// Runs the case, or only one of its sequences, on `memory` and copies every buffer back into it. Returns
   /// the kernel that ran.
   virtual std::string run(const Case &c, Memory &memory, std::optional<int> only = {}) = 0;
-  /// The same for an append or a merge; only executors that run kernels have them.
+  /// The same for an append or a merge, if the executor has them.
   virtual std::string append(const AppendCase &c, const AppendInputs &inputs, AppendMemory &memory);
   virtual std::string merge(const MergeCase &c, MergeMemory &memory);
   /// Kernels that no run has used.

@@ -384,12 +384,6 @@ Grid fill_merge(const MergeExtents &extents, const Call &call, uint32_t element_
 
 } // namespace
 
-bool is_step(const sluice_append &call) {
-  return (call.rotary_type != 0 && call.rotary_type != SLUICE_F32) || call.rotary_first != 0 ||
-         call.rotary_sin != nullptr || call.q_heads != 0 || call.tail_dim != 0 || call.q_norm != nullptr ||
-         call.k_norm != nullptr;
-}
-
 void append(Context &context, const sluice_append &call, const sluice_launch &launch) {
   if (is_step(call)) return append_step(context, call, launch);
   const CacheOpKernel &kernel =

@@ -13,7 +13,11 @@ namespace sluice::runtime {
 void append(Context &context, const sluice_append &call, const sluice_launch &launch);
 /// Whether an append asks for more than K's rotation from its first element on by F32 numbers: another kernel
 /// does such appends.
-bool is_step(const sluice_append &call);
+inline bool is_step(const sluice_append &call) {
+  return (call.rotary_type != 0 && call.rotary_type != SLUICE_F32) || call.rotary_first != 0 ||
+         call.rotary_sin != nullptr || call.q_heads != 0 || call.tail_dim != 0 || call.q_norm != nullptr ||
+         call.k_norm != nullptr;
+}
 void merge(Context &context, const sluice_merge &call, const sluice_launch &launch);
 
 /// The results over the splits of the keys, which a plan has written to its workspace, and the result over

@@ -46,6 +46,25 @@ inline sluice_append good_table_append() {
   return append;
 }
 
+/// All that a step does: Q stored where it was, norms, tails of their own for K, and a rotation of the tails.
+inline sluice_append good_step() {
+  sluice_append append = good_table_append();
+  append.tail_dim = append.rotary_dim = 64;
+  append.rotary_first = 64;
+  append.rotary_type = SLUICE_BF16;
+  append.rotary_sin = device_memory + 40;
+  append.k.stride[1] = 128;
+  append.k.stride[2] = 64;
+  append.k_tail = {device_memory + 80, {0, 64, 0, 1}}; // one for all heads
+  append.q_heads = 4;
+  append.q = append.q_out = {device_memory + 96, {0, 512, 128, 1}};
+  append.q_norm = device_memory + 100;
+  append.k_norm = device_memory + 104;
+  append.norm_epsilon = 1e-6f;
+  append.norm_type = SLUICE_F32;
+  return append;
+}
+
 /// Into FP8, x-packed, with scales.
 inline sluice_append good_fp8_append() {
   sluice_append append = good_table_append();

@@ -113,7 +113,7 @@ attn_fwd
     def test_what_is_wrong_is_said_with_its_line(self):
         block = "attn_fwd\n  forms contiguous\n  types f16\n  dims d64\n  tiles q128_kv64_w4\n"
         for text, line, message in [
-                ("attn_bwd\n  types f16\n", 1, "'attn_bwd' is not an operation; the operations are: attn_fwd, kv_append, merge_states"),
+                ("attn_bwd\n  types f16\n", 1, "'attn_bwd' is not an operation; the operations are: attn_fwd, kv_append, append_step, merge_states"),
                 ("  types f16\n", 1, "'types' is not an axis of ''"),
                 ("kv_append\n  dims d64\n", 2, "'dims' is not an axis of 'kv_append', which has: types"),
                 ("kv_append f16_f16\n", 1, "'f16_f16' after 'kv_append'; its axes are indented lines of their own"),

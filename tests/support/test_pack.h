@@ -69,15 +69,21 @@ inline void add_fake_kernel(package::PackWriter &writer, package::KernelEntry en
 /// A cache operation's kernel: operation and types.
 inline package::KernelEntry cache_op_entry(const std::string &operation, const std::string &from,
                                            const std::string &to) {
-  const bool is_append = operation == "kv_append";
   package::KernelEntry entry;
   entry.name.operation = operation;
   entry.name.dtype = from;
   entry.name.to_dtype = to;
   entry.threads = package::cache_op_threads;
-  entry.kernarg_bytes = is_append ? sizeof(package::AppendKernargs) : sizeof(package::MergeKernargs);
-  entry.kernarg_hash = is_append ? package::kernarg_hash(package::append_kernarg_fields)
-                                 : package::kernarg_hash(package::merge_kernarg_fields);
+  if (operation == "kv_append") {
+    entry.kernarg_bytes = sizeof(package::AppendKernargs);
+    entry.kernarg_hash = package::kernarg_hash(package::append_kernarg_fields);
+  } else if (operation == "append_step") {
+    entry.kernarg_bytes = sizeof(package::StepKernargs);
+    entry.kernarg_hash = package::kernarg_hash(package::step_kernarg_fields);
+  } else {
+    entry.kernarg_bytes = sizeof(package::MergeKernargs);
+    entry.kernarg_hash = package::kernarg_hash(package::merge_kernarg_fields);
+  }
   return entry;
 }
 
@@ -96,11 +102,12 @@ inline std::vector<std::byte> test_pack(const std::vector<std::string> &features
   return writer.finish();
 }
 
-/// Two cache operations and one attention kernel.
+/// Three cache operations and one attention kernel.
 inline std::vector<std::byte> cache_op_pack() {
   package::PackWriter writer("test", "22.1.8");
   add_fake_kernel(writer, kernel_entry("f16", 128, 4));
   add_fake_kernel(writer, cache_op_entry("kv_append", "f16", "f16"));
+  add_fake_kernel(writer, cache_op_entry("append_step", "f16", "f16"));
   add_fake_kernel(writer, cache_op_entry("merge_states", "f32", "f16"));
   return writer.finish();
 }
