@@ -355,7 +355,7 @@ pub struct sluice_kernel_info {
     pub kernarg_bytes: u32,
     /// E.g. "attn_fwd_f16_d128_q256_kv64_w8": operation, type, head dim, tiles, waves.
     pub name: [c_char; 96],
-    /// "attention_forward", "kv_append" or "merge_states".
+    /// "attention_forward", "kv_append", "append_step" or "merge_states".
     pub operation: [c_char; 32],
     /// Features of the kernel, separated by commas: "causal,lse".
     pub features: [c_char; 128],
@@ -514,7 +514,7 @@ pub struct sluice_launch {
     pub signal_event: *mut c_void,
 }
 
-// sluice_rotary_style: Which elements of a row of K a rotation pairs.
+// sluice_rotary_style: Which elements of a row a rotation pairs, counted from the first that is rotated.
 /// e and e + rotary_dim / 2, as GPT-NeoX and Llama do.
 pub const SLUICE_ROTARY_HALVES: u32 = 0;
 /// 2e and 2e + 1, as GPT-J does.
@@ -588,6 +588,32 @@ pub struct sluice_append {
     pub positions: *const i32,
     /// Pages of each cache; not negative; 0: unknown.
     pub page_count: i64,
+    /// sluice_dtype of the tables: F16, BF16 or F32; 0 is F32; else cast `rotary`.
+    pub rotary_type: u32,
+    /// The first element that is rotated, of the rotary_dim; a multiple of 8.
+    pub rotary_first: i32,
+    /// \[positions\]\[rotary_dim / 2\] sines; NULL: they follow the cosines.
+    pub rotary_sin: *const c_void,
+    /// Heads of Q; 0: no Q, and q, q_out and q_tail are all zero.
+    pub q_heads: i32,
+    /// The last elements of a row, from another tensor; a multiple of 8; 0: none.
+    pub tail_dim: i32,
+    /// New rows, of source_type.
+    pub q: sluice_tensor,
+    /// Where they go; may be q, with the same strides.
+    pub q_out: sluice_tensor,
+    /// Tails of K, with tail_dim.
+    pub k_tail: sluice_tensor,
+    /// Tails of Q; all zero: rows of q are whole.
+    pub q_tail: sluice_tensor,
+    /// \[head_dim_qk - tail_dim\] weights of a norm of Q; nullable.
+    pub q_norm: *const c_void,
+    /// The same for K.
+    pub k_norm: *const c_void,
+    /// Added to the mean square; finite, not negative; 0 without a norm.
+    pub norm_epsilon: f32,
+    /// sluice_dtype of the weights: source_type or F32; 0 is source_type.
+    pub norm_type: u32,
 }
 
 /// Results of attention over parts of the keys, to be merged into one.

@@ -137,7 +137,7 @@ pub struct KernelInfo {
     pub kernarg_bytes: u32,
     /// Operation, type, head dim, tiles, waves.
     pub name: String,
-    /// "attention_forward", "kv_append" or "merge_states".
+    /// "attention_forward", "kv_append", "append_step" or "merge_states".
     pub operation: String,
     /// Features of the kernel, separated by commas.
     pub features: String,

@@ -88,7 +88,9 @@ mod text;
 mod trace;
 
 pub use args::{reference, Args, PageNumbers, PageTable};
-pub use cache_ops::{reference_append, Append, AppendScale, Merge, Place, Rotary, RotaryStyle};
+pub use cache_ops::{
+    reference_append, Append, AppendScale, Merge, Norms, Numbers, Place, Queries, Rotary, RotaryStyle,
+};
 pub use context::{Context, ContextBuilder, DeviceInfo, DeviceKind, KernelInfo, Support};
 pub use element::{Bf16, Dtype, E4m3Fn, E4m3Fnuz, E5m2, E5m2Fnuz, Element, Plain, F16};
 pub use error::{Code, Error, Result};
