@@ -57,8 +57,7 @@ private:
     Value row = b.truncateInteger(token);
     // Counts how many of the batch + 1 starts are at or before the token: bit by bit, from the highest on.
     Values count = b.loop(
-        b.i32(0), b.argument("search_steps"), b.i32(1), {b.i32(0)},
-        [&](Value step, mlir::ValueRange counts) {
+        b.i32(0), b.argument("search_steps"), b.i32(1), {b.i32(0)}, [&](Value step, mlir::ValueRange counts) {
           Value bit = b.shiftLeft(b.i32(1), b.sub(b.sub(b.argument("search_steps"), step), b.i32(1)));
           Value tried = b.add(counts[0], bit);
           Value index = b.minS(b.sub(tried, b.i32(1)), batch);
@@ -99,9 +98,8 @@ private:
 
   /// The result of `slot` if the condition holds, else no slot.
   Values orNone(Value condition, llvm::function_ref<Values()> slot) {
-    return b.branch(condition, slot, [&] {
-      return Values{b.boolean(false), b.boolean(false), b.i64(0), b.i64(0), b.i64(0)};
-    });
+    return b.branch(condition, slot,
+                    [&] { return Values{b.boolean(false), b.boolean(false), b.i64(0), b.i64(0), b.i64(0)}; });
   }
 
   /// A start or a length.

@@ -31,7 +31,7 @@ public:
       : b(kernel), source(b.elementType(variant.from)), toFp8(variant.to != variant.from) {
     b.setInsertionPointToStart(&kernel.getBody().front());
     // Memory bounds the kernel: waves hide its latency, and as many as these leave registers enough.
-    constexpr int32_t wavesPerSimd = 6;
+    const int32_t wavesPerSimd = toFp8 ? 5 : 6;
     kernel->setAttr("sluice.waves_per_simd", b.getI32IntegerAttr(wavesPerSimd));
   }
 
@@ -183,9 +183,7 @@ private:
     Value hasSlots = b.equal(b.argument("page_source"), b.i32(int32_t(package::PageSource::slots)));
     SmallVector<Value> found = b.branch(
         b.both(isQ, hasSlots),
-        [&] {
-          return SmallVector<Value>{b.boolean(true), b.boolean(true), b.i64(0), b.i64(0), b.i64(0)};
-        },
+        [&] { return SmallVector<Value>{b.boolean(true), b.boolean(true), b.i64(0), b.i64(0), b.i64(0)}; },
         [&] {
           AppendPlace place = AppendPlaces(b).of(token);
           return SmallVector<Value>{place.valid, place.isKey, place.page, place.row, place.key};
@@ -207,10 +205,10 @@ private:
     // Loaded before the norm, whose lanes wait for one another.
     Two angles = loadAngles(position);
     Value weights = of("norm");
-    Two normed = unpack(b.branch(
-        b.isNull(weights), [&] { return pack(wide); }, [&] { return pack(norm(wide, weights)); }));
-    return unpack(b.branch(
-        isRotated, [&] { return pack(rotate(normed, angles)); }, [&] { return pack(normed); }));
+    Two normed = unpack(
+        b.branch(b.isNull(weights), [&] { return pack(wide); }, [&] { return pack(norm(wide, weights)); }));
+    return unpack(
+        b.branch(isRotated, [&] { return pack(rotate(normed, angles)); }, [&] { return pack(normed); }));
   }
 
   Two norm(const Two &wide, Value weights) {

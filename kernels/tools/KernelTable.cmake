@@ -95,7 +95,9 @@ function(sluice_kernel_names result table)
     set(block ${at})
     set(order "")
     if(NOT text STREQUAL "" AND NOT DEFINED axes_of_${operation})
-      message(FATAL_ERROR "${here}: '${operation}' is not an operation; the operations are: attn_fwd, kv_append, append_step, merge_states")
+      message(
+        FATAL_ERROR
+          "${here}: '${operation}' is not an operation; the operations are: attn_fwd, kv_append, append_step, merge_states")
     endif()
   endwhile()
   set(${result} ${names} PARENT_SCOPE)

@@ -89,9 +89,9 @@ void check_extents(const sluice_append &append) {
   check_row_size("kv_heads", append.kv_heads, append.head_dim_v);
   check_row_size("q_heads", append.q_heads, append.head_dim_qk);
   if (append.tail_dim < 0 || append.tail_dim % chunk != 0 || append.tail_dim >= append.head_dim_qk) {
-    invalid("tail_dim", text("tail_dim is ", append.tail_dim, "; it must be a multiple of ", chunk,
-                             " and less than head_dim_qk, which is ", append.head_dim_qk,
-                             ", or be 0 for no tail"));
+    invalid("tail_dim",
+            text("tail_dim is ", append.tail_dim, "; it must be a multiple of ", chunk,
+                 " and less than head_dim_qk, which is ", append.head_dim_qk, ", or be 0 for no tail"));
   }
   check_positive("page_size", append.page_size);
   check_positive("tokens", append.tokens);
@@ -316,8 +316,8 @@ void check_step(const sluice_append &append) {
   const int64_t rows = int64_t{append.tokens} * heads;
   if (rows > std::numeric_limits<int32_t>::max()) {
     throw Failure(Status::unsupported, "tokens",
-                  text("tokens is ", append.tokens, ", which makes ", rows, " rows of ", heads, " heads", when,
-                       std::numeric_limits<int32_t>::max() / heads));
+                  text("tokens is ", append.tokens, ", which makes ", rows, " rows of ", heads, " heads",
+                       when, std::numeric_limits<int32_t>::max() / heads));
   }
 }
 

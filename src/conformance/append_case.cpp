@@ -464,8 +464,8 @@ std::vector<StoredElement> compute_expected(const AppendCase &c, const AppendInp
   return expected;
 }
 
-Comparison compare(const AppendCase &, const std::vector<StoredElement> &expected,
-                   const AppendMemory &before, const AppendMemory &after) {
+Comparison compare(const AppendCase &, const std::vector<StoredElement> &expected, const AppendMemory &before,
+                   const AppendMemory &after) {
   Comparison result;
   std::vector<std::vector<bool>> allowed;
   for (const std::vector<std::byte> &buffer : before.buffers)

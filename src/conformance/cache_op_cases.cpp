@@ -180,8 +180,7 @@ std::vector<AppendCase> step_cases_of(const Types &types) {
       c.q_is_whole = true;
     }
   }
-  const AppendCase plain{
-      .source = types.from, .cache = types.to, .finding = Finding::block, .q_heads = 2};
+  const AppendCase plain{.source = types.from, .cache = types.to, .finding = Finding::block, .q_heads = 2};
   const auto with = [&](auto change) {
     AppendCase c = plain;
     change(c);
@@ -245,9 +244,9 @@ std::vector<AppendCase> step_cases_of(const Types &types) {
           c.rotary_first = 8;
         });
   // Rows of each number of lanes, with norms across all of them; MLA; the longest.
-  for (const HeadSizes size : {HeadSizes{8, 8}, HeadSizes{24, 16}, HeadSizes{40, 56}, HeadSizes{64, 128},
-                               HeadSizes{128, 128}, HeadSizes{192, 128}, HeadSizes{256, 256},
-                               HeadSizes{520, 512}, HeadSizes{1024, 1000}})
+  for (const HeadSizes size :
+       {HeadSizes{8, 8}, HeadSizes{24, 16}, HeadSizes{40, 56}, HeadSizes{64, 128}, HeadSizes{128, 128},
+        HeadSizes{192, 128}, HeadSizes{256, 256}, HeadSizes{520, 512}, HeadSizes{1024, 1000}})
     with([&](AppendCase &c) {
       c.head_size = size;
       c.k_norm = c.q_norm = true;

@@ -11,10 +11,9 @@ struct Operation {
   std::string_view full;
   std::string_view abbreviation;
 };
-constexpr std::array operations = {Operation{"attention_forward", "attn_fwd"},
-                                   Operation{"kv_append", "kv_append"},
-                                   Operation{"append_step", "append_step"},
-                                   Operation{"merge_states", "merge_states"}};
+constexpr std::array operations = {
+    Operation{"attention_forward", "attn_fwd"}, Operation{"kv_append", "kv_append"},
+    Operation{"append_step", "append_step"}, Operation{"merge_states", "merge_states"}};
 constexpr std::array<std::string_view, 2> dtypes = {"bf16", "f16"};
 constexpr std::string_view fp8 = "e4m3fnuz";
 constexpr std::array<std::string_view, 3> forms = {"paged", "decode", "mla"};

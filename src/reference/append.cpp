@@ -67,8 +67,8 @@ void normalise(const sluice_append &call, const void *weights, int64_t count, st
 std::vector<double> row_of(const sluice_append &call, const Side &side, int64_t t, int64_t head,
                            int64_t position) {
   std::vector<double> values(size_t(side.head_dim));
-  const int64_t body = side.norm != nullptr || side.tail.data != nullptr ? side.head_dim - call.tail_dim
-                                                                         : side.head_dim;
+  const int64_t body =
+      side.norm != nullptr || side.tail.data != nullptr ? side.head_dim - call.tail_dim : side.head_dim;
   for (int64_t e = 0; e < side.head_dim; ++e) {
     values[size_t(e)] =
         e < body || side.tail.data == nullptr
@@ -100,8 +100,8 @@ void append_row(const sluice_append &call, int64_t t, const Place &place) {
                   call.k_scale, call.rotary_dim != 0, call.k_tail,      call.k_norm};
   append_row(call, k, t, place);
   if (call.flags & SLUICE_V_IN_K) return;
-  const Side v = {call.v,       call.v_cache, call.head_dim_v, 0,      call.v_scale_kind,
-                  call.v_scale, false,        {},              nullptr};
+  const Side v = {call.v, call.v_cache, call.head_dim_v, 0, call.v_scale_kind, call.v_scale,
+                  false,  {},           nullptr};
   append_row(call, v, t, place);
 }
 

@@ -1,10 +1,10 @@
 //===- append_speed.cpp - what appends cost, on the timing model ---------------------------------------===//
 //
-//   append_speed [PACK] [--few]
+//   append_speed [PACK]
 //
 // For appends of engines' sizes: the modelled time of the launch with empty caches, beside the time that HBM
 // needs for the bytes that have to be moved once. Prints a table in markdown. Fails if an append of many
-// tokens is far from that limit. --few leaves out the largest.
+// tokens is far from that limit.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "emulator/machine/program.h"
@@ -18,7 +18,6 @@
 #include "tools/workload_tensors.h"
 
 #include <cstdio>
-#include <cstring>
 #include <exception>
 #include <numeric>
 #include <string>
@@ -43,6 +42,7 @@ struct Append {
   uint32_t cache_type = SLUICE_BF16;
   int32_t rotary_dim = 0, rotary_first = 0, tail_dim = 0;
   bool norms = false;
+  uint32_t source_type = SLUICE_BF16;
 };
 
 const Append appends[] = {
@@ -51,6 +51,7 @@ const Append appends[] = {
     {"Q, K rotated, V", 4096, 32, 8, 128, 128, SLUICE_BF16, 128},
     {"Q, K normed and rotated, V", 4096, 32, 8, 128, 128, SLUICE_BF16, 128, 0, 0, true},
     {"Q, K normed and rotated, V", 4096, 32, 8, 128, 128, SLUICE_E4M3FNUZ, 128, 0, 0, true},
+    {"Q, K normed and rotated, V", 4096, 32, 8, 128, 128, SLUICE_E4M3FNUZ, 128, 0, 0, true, SLUICE_F16},
     {"Q, K with rotated tails, V in K", 4096, 16, 1, 576, 0, SLUICE_BF16, 64, 512, 64},
     {"K, V", 64, 0, 8, 128, 128},
     {"Q, K normed and rotated, V", 64, 32, 8, 128, 128, SLUICE_BF16, 128, 0, 0, true},
@@ -65,7 +66,7 @@ public:
     const bool is_fp8 = of.cache_type == SLUICE_E4M3FNUZ, has_v = of.head_dim_v != 0;
     sluice_append_init(&call, sizeof call);
     call.flags = has_v ? 0 : uint32_t(SLUICE_V_IN_K);
-    call.source_type = SLUICE_BF16;
+    call.source_type = of.source_type;
     call.cache_type = of.cache_type;
     call.kv_heads = of.kv_heads;
     call.head_dim_qk = of.head_dim_qk;
@@ -127,11 +128,10 @@ public:
     emulator::timing::TimingOptions options;
     options.device = {.compute_units = compute_units};
     options.compute_units = options.device.compute_units_of_xcd();
-    const emulator::timing::TimingResult result =
-        emulator::timing::time_launch(program, kernel, recorded.grid, recorded.block,
-                                      recorded.dynamic_lds_bytes, recorded.kernarg, memory.machine(), options);
-    if (!result.reports.empty())
-      throw ToolError(kernel + ": " + emulator::to_text(result.reports.front()));
+    const emulator::timing::TimingResult result = emulator::timing::time_launch(
+        program, kernel, recorded.grid, recorded.block, recorded.dynamic_lds_bytes, recorded.kernarg,
+        memory.machine(), options);
+    if (!result.reports.empty()) throw ToolError(kernel + ": " + emulator::to_text(result.reports.front()));
     clock_mhz = result.device.clock_mhz;
     return result.device_clk;
   }
@@ -167,20 +167,12 @@ private:
 } // namespace
 
 int main(int argc, char **argv) try {
-  std::string file;
-  bool few = false;
-  for (int n = 1; n < argc; ++n) {
-    if (std::strcmp(argv[n], "--few") == 0)
-      few = true;
-    else
-      file = argv[n];
-  }
-  const PackFile pack(file);
+  const PackFile pack(argc > 1 ? argv[1] : "");
   int slow = 0;
-  std::printf("| rows of a token, with their heads | tokens | cache | kernel | MB | clk | clk of HBM for these bytes | share |\n"
+  std::printf("| rows of a token: heads of Q / K and V x size | tokens | cache | kernel | MB | clk | clk of "
+              "HBM | share |\n"
               "| --- | ---: | --- | --- | ---: | ---: | ---: | ---: |\n");
   for (const Append &append : appends) {
-    if (few && append.q_heads > 0 && append.tokens == many_tokens && append.tail_dim == 0) continue;
     Call call(append);
     std::string kernel;
     const auto clk = double(call.clk(pack, kernel));
