@@ -794,8 +794,8 @@ enum sluice_rotary_style {
  *     v [0][tokens][kv_heads][head_dim_v]         v_cache [page][row][kv_heads][head_dim_v]
  *     q [0][tokens][q_heads][head_dim_qk]         q_out [0][tokens][q_heads][head_dim_qk]
  *
- * Strides as in sluice_args, k_pack included. A cache of SLUICE_E4M3FNUZ holds x / scale, rounded to nearest
- * even and limited to +-240; NaN stays NaN. Before that, the first rotary_dim elements of a row of K are
+ * Strides as in sluice_args, k_pack included. A cache of FP8 holds x / scale, rounded to nearest even and
+ * limited to the type's largest number, +-240 or +-57344; NaN stays NaN. Before that, the first rotary_dim elements of a row of K are
  * rotated: the pair (x, y) number e becomes (x cos - y sin, y cos + x sin), with cos = rotary[p *
  * rotary_stride + e] and sin = rotary[p * rotary_stride + rotary_dim / 2 + e], or rotary_sin[p *
  * rotary_stride + e], in F32. The position p is positions[t], or the key's number if positions is NULL (which
@@ -815,6 +815,9 @@ enum sluice_rotary_style {
  *   sqrt(mean(x^2) + norm_epsilon), in F32 and without rounding before the rotation. A row whose sum of
  *   squares is beyond F32 becomes 0, or NaN where it is infinite.
  * - *Rotation.* The rotated elements are those from rotary_first on.
+ * - *Scales.* PER_PAGE scales are read at k_scales [page][0][head]. PER_TOKEN scales are computed and stored at
+ *   k_scales [page][row][head]: the largest finite |x| of the row of one head, after norm and rotation, divided
+ *   by the type's largest number, in F32; 1 if that is 0. Values are divided by what was stored.
  *
  * If two rows go to one slot, it ends up with one of them. All pointers are to device memory, which is read
  * when the work executes.
@@ -828,27 +831,30 @@ enum sluice_rotary_style {
  * - k_pack divides head_dim_qk; it is a multiple of 8 (else SLUICE_UNSUPPORTED), usually 8, or 16 for FP8.
  * - kv_heads * head_dim is at most 2^31 - 1, for K and for V (else SLUICE_UNSUPPORTED).
  * - A member is given exactly when its comment asks for it: with slots neither batch, kv_lengths, page_table
- *   nor SLUICE_PAGE_INDEX_64; page_starts only for CSR; scales if their kind is not NONE; rotary,
+ *   nor SLUICE_PAGE_INDEX_64; page_starts only for CSR; k_scale with PER_TENSOR and PER_HEAD, k_scales with
+ *   PER_TOKEN and PER_PAGE, and the same for V; rotary,
  *   rotary_stride, rotary_type, rotary_first, rotary_sin and rotary_style only with rotary_dim; k_tail only,
  *   and always, with tail_dim; q and q_out with q_heads; norm_epsilon and norm_type only with a norm. Arrays
  *   are aligned to their elements.
+ * - k_scales and v_scales: data is 4-byte aligned; stride[3] is 0 or 1 and has no effect; with PER_PAGE
+ *   stride[1] has none either. With PER_TOKEN their elements do not overlap.
  * - The rules for k hold for q and the tails, those for a cache for q_out, whose stride[0] is 0. tail_dim is
  *   less than head_dim_qk.
- * - With a member since ABI 1.1 other than page_count: rotary_dim is a multiple of 16, head dims are at most
+ * - With anything that ABI 1.1 has added, page_count excepted: rotary_dim is a multiple of 16, head dims are at most
  *   1024, and tokens * q_heads and tokens * kv_heads are at most 2^31 - 1 (else SLUICE_UNSUPPORTED).
  */
 typedef struct sluice_append {
   uint32_t struct_size; /**< sizeof(sluice_append). */
   uint32_t flags;       /**< SLUICE_PAGE_INDEX_64, SLUICE_V_IN_K (then V has no rows and no cache) or 0. */
   uint32_t source_type; /**< sluice_dtype of k and v: F16 or BF16; required. */
-  uint32_t cache_type;  /**< source_type or E4M3FNUZ; required. */
+  uint32_t cache_type;  /**< source_type, E4M3FNUZ, or since ABI 1.1 E5M2FNUZ; required. */
   int32_t kv_heads;     /**< KV heads; required. */
   int32_t head_dim_qk;  /**< Elements of a row of K; required; a multiple of 8. */
   int32_t head_dim_v;   /**< Elements of a row of V; required without SLUICE_V_IN_K; a multiple of 8. */
   int32_t page_size;    /**< Rows per page; required. */
   uint32_t page_table_kind;   /**< sluice_page_table_kind; NONE with slots. */
   int32_t k_pack;             /**< As in sluice_problem. */
-  uint32_t k_scale_kind;      /**< NONE, PER_TENSOR or PER_HEAD; NONE unless the cache is FP8. */
+  uint32_t k_scale_kind;      /**< sluice_scale_kind; NONE unless the cache is FP8. */
   uint32_t v_scale_kind;      /**< As k_scale_kind. */
   int32_t tokens;             /**< Rows of k and v; required. */
   int32_t batch;              /**< Sequences; 0 with slots. */
@@ -884,6 +890,8 @@ typedef struct sluice_append {
   const void *k_norm;     /**< The same for K. */
   float norm_epsilon;     /**< Added to the mean square; finite, not negative; 0 without a norm. */
   uint32_t norm_type;     /**< sluice_dtype of the weights: source_type or F32; 0 is source_type. */
+  sluice_tensor k_scales; /**< [page][row][kv_heads], F32: of PER_TOKEN and PER_PAGE; else all zero. */
+  sluice_tensor v_scales; /**< The same for V. */
 } sluice_append;
 
 /**

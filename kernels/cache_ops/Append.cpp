@@ -183,7 +183,7 @@ private:
           Value scale = b.load(b.getF32Type(), scales, b.mul(head, b.zeroExtend(sideOf("scale_stride"))), 4);
           return SmallVector<Value>{quotientsForFp8(b, wide, scale)};
         })[0];
-    return roundToFp8(b, quotients);
+    return roundToFp8(b, quotients, Fp8::e4m3);
   }
 
   Emitter b;

@@ -13,6 +13,8 @@
 #include "cache_ops/AppendPlaces.h"
 #include "cache_ops/Fp8Rounding.h"
 
+#include <cmath>
+
 namespace sluice {
 
 using namespace mlir;
@@ -28,7 +30,8 @@ public:
   using Emitter = CacheOpEmitterOf<package::step_kernarg_fields>;
 
   StepBuilder(gpu::GPUFuncOp kernel, const CacheOpVariant &variant)
-      : b(kernel), source(b.elementType(variant.from)), toFp8(variant.to != variant.from) {
+      : b(kernel), source(b.elementType(variant.from)), toFp8(variant.to != variant.from),
+        fp8(variant.to == "e4m3fnuz" ? Fp8::e4m3 : Fp8::e5m2) {
     b.setInsertionPointToStart(&kernel.getBody().front());
     // Memory bounds the kernel: waves hide its latency, and as many as these leave registers enough.
     const int32_t wavesPerSimd = toFp8 ? 5 : 6;
@@ -94,6 +97,7 @@ private:
       chunk.isNormed = b.both(chunk.exists, b.lessUnsigned(number, body));
       spare = chunk.number;
     }
+    isFirstLane = b.equal(lane, b.i32(0));
     pairOfFirst = lane;
     pairOfSecond = b.add(lane, half);
   }
@@ -107,7 +111,6 @@ private:
     Value given = b.branch(
         isGiven, [&] { return SmallVector<Value>{b.load(b.getI32Type(), positions, token, 4)}; },
         [&] { return SmallVector<Value>{b.i32(0)}; })[0];
-    Value scale = toFp8 ? loadScale(head) : Value();
     AppendPlace to = placeOf(token);
     Value position = b.select(isGiven, b.signExtend(given), to.key);
     b.when(to.valid, [&] {
@@ -117,8 +120,13 @@ private:
       auto round = [&](Value chunk) { return b.round(b.chunkOf(source), chunk); };
       auto same = [](Value chunk) { return chunk; };
       if (toFp8) {
+        ScalePlace scalePlace = placeOfScale(to, head);
+        Value given = loadScale(scalePlace);
         Two wide = unpack(b.branch(
             changes, [&] { return pack(compute(raw, position)); }, [&] { return pack(widen(raw)); }));
+        Value scale = b.branch(
+            scalePlace.isComputed, [&] { return SmallVector<Value>{computeScale(wide, scalePlace)}; },
+            [&] { return SmallVector<Value>{given}; })[0];
         b.branch(
             isQ,
             [&] {
@@ -164,15 +172,41 @@ private:
     return raw;
   }
 
-  /// Loads the scale, if there is one, long before it is needed.
-  Value loadScale(Value head) {
-    Value scales = of("scale");
+  struct ScalePlace {
+    Value isComputed, address;
+  };
+  ScalePlace placeOfScale(const AppendPlace &to, Value head) {
+    Value index = b.add(b.add(b.mul(to.page, of("scale_page_stride")), b.mul(to.row, of("scale_row_stride"))),
+                        b.mul(head, of("scale_head_stride")));
+    return {b.isFalse(b.equal(of("scale_is_computed"), b.i32(0))),
+            b.advance(of("scale"), b.getF32Type(), index)};
+  }
+
+  /// Loads the scale, if one is given, long before it is needed.
+  Value loadScale(const ScalePlace &place) {
     return b.branch(
-        b.isNull(scales), [&] { return SmallVector<Value>{b.f32(1)}; },
-        [&] {
-          Value index = b.mul(head, b.zeroExtend(of("scale_stride")));
-          return SmallVector<Value>{b.load(b.getF32Type(), scales, index, 4)};
-        })[0];
+        b.either(b.isNull(of("scale")), place.isComputed), [&] { return SmallVector<Value>{b.f32(1)}; },
+        [&] { return SmallVector<Value>{b.load(b.getF32Type(), place.address, b.i64(0), 4)}; })[0];
+  }
+
+  /// The scale with which the row's largest finite number becomes the largest of FP8; stores it.
+  Value computeScale(const Two &wide, const ScalePlace &place) {
+    Value most = b.f32(0);
+    for (auto [values, chunk] : llvm::zip_equal(wide, chunks)) {
+      Value own = b.f32(0);
+      for (unsigned i = 0; i < chunkElements; ++i) {
+        Value size = math::AbsFOp::create(b, b.extract(values, i));
+        // False for infinity and NaN.
+        Value isFinite = b.compareF(arith::CmpFPredicate::OLT, size, b.f32(INFINITY));
+        own = b.maxF(own, b.select(isFinite, size, b.f32(0)));
+      }
+      most = b.maxF(most, b.select(chunk.exists, own, b.f32(0)));
+    }
+    most = b.joinLanes(most, lanesLog2, [&](Value x, Value y) { return b.maxF(x, y); });
+    Value quotient = arith::DivFOp::create(b, most, b.f32(largestOf(fp8)));
+    Value scale = b.select(b.equalF(most, b.f32(0)), b.f32(1), quotient);
+    b.when(isFirstLane, [&] { b.store(scale, place.address, b.i64(0), 4); });
+    return scale;
   }
 
   Value elementOf(Value chunk) { return b.mul(chunk, b.i32(chunkElements)); }
@@ -337,7 +371,7 @@ private:
     Value quotients = b.branch(
         b.isNull(of("scale")), [&] { return SmallVector<Value>{chunk}; },
         [&] { return SmallVector<Value>{quotientsForFp8(b, chunk, scale)}; })[0];
-    return roundToFp8(b, quotients);
+    return roundToFp8(b, quotients, fp8);
   }
 
   /// Stores what `stored` makes of each chunk, one after another: few registers are in use at a time.
@@ -356,8 +390,10 @@ private:
   Emitter b;
   Type source;
   bool toFp8;
+  Fp8 fp8; // with toFp8
   Value section, isQ, lanesLog2;
   std::array<Chunk, package::step_chunks_of_lane> chunks;
+  Value isFirstLane; // of the row
   Value isRotated, pairOfFirst, pairOfSecond; // the chunks' numbers among the rotated ones
 };
 

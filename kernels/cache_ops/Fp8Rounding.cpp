@@ -7,8 +7,6 @@ namespace sluice {
 
 namespace {
 
-constexpr double fp8Maximum = 240;
-
 Value quotientForFp8(CacheOpEmitter &b, Value x, Value scale, Value inverse) {
   constexpr int32_t dropped = 12; // of the 24 bits of F32
   Value quotient = b.mulF(x, inverse);
@@ -34,18 +32,26 @@ Value quotientsForFp8(CacheOpEmitter &b, Value chunk, Value scale) {
   return b.pack(b.chunkOf(b.getF32Type()), divided);
 }
 
-Value roundToFp8(CacheOpEmitter &b, Value chunk) {
+double largestOf(Fp8 type) {
+  return type == Fp8::e4m3 ? 240 : 57344;
+}
+
+Value roundToFp8(CacheOpEmitter &b, Value chunk, Fp8 type) {
+  const double largest = largestOf(type);
   SmallVector<Value> limited, words;
   for (unsigned i = 0; i < package::cache_op_chunk_elements; ++i) {
     Value value = b.extract(chunk, i);
-    Value within = b.minF(b.maxF(value, b.f32(-fp8Maximum)), b.f32(fp8Maximum));
+    Value within = b.minF(b.maxF(value, b.f32(-largest)), b.f32(largest));
     limited.push_back(b.select(b.compareF(arith::CmpFPredicate::UNO, value, value), value, within));
   }
+  auto convert = [&](Value first, Value second, Value old, bool isHigh) -> Value {
+    if (type == Fp8::e4m3)
+      return ROCDL::CvtPkFp8F32Op::create(b, b.getI32Type(), first, second, old, isHigh);
+    return ROCDL::CvtPkBf8F32Op::create(b, b.getI32Type(), first, second, old, isHigh);
+  };
   for (unsigned i = 0; i < package::cache_op_chunk_elements; i += 4) {
-    Value low = ROCDL::CvtPkFp8F32Op::create(b, b.getI32Type(), limited[i], limited[i + 1], b.i32(0),
-                                             /*wordSel=*/false);
-    words.push_back(ROCDL::CvtPkFp8F32Op::create(b, b.getI32Type(), limited[i + 2], limited[i + 3], low,
-                                                 /*wordSel=*/true));
+    Value low = convert(limited[i], limited[i + 1], b.i32(0), /*isHigh=*/false);
+    words.push_back(convert(limited[i + 2], limited[i + 3], low, /*isHigh=*/true));
   }
   return b.pack(VectorType::get(2, b.getI32Type()), words);
 }

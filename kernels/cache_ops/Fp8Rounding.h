@@ -4,8 +4,8 @@
 // rounding it again could go wrong at the midpoint between two FP8 numbers. So it is first rounded to 12
 // bits, which represent every such midpoint; r = x - q * scale, whose sign is exact, then tells on which side
 // of q the true quotient is, and q moves by one unit of F32 to that side: away from the midpoint if it is
-// one, and past none. The chip's conversion rounds to nearest even; values beyond +-240, including infinity,
-// become 240 first.
+// one, and past none. The chip's conversion rounds to nearest even; values beyond the largest number, including
+// infinity, become this number first.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -17,7 +17,11 @@ namespace sluice {
 /// Numbers that round to the same FP8 numbers as those of the chunk, of F32, divided by the scale.
 mlir::Value quotientsForFp8(CacheOpEmitter &b, mlir::Value chunk, mlir::Value scale);
 
+/// The FP8 types of CDNA3.
+enum class Fp8 { e4m3, e5m2 };
+double largestOf(Fp8 type);
+
 /// Eight FP8 numbers in two words.
-mlir::Value roundToFp8(CacheOpEmitter &b, mlir::Value chunk);
+mlir::Value roundToFp8(CacheOpEmitter &b, mlir::Value chunk, Fp8 type);
 
 } // namespace sluice

@@ -53,7 +53,7 @@ package::KernelEntry packageEntry(const CacheOpVariant &variant, unsigned) {
                       names::page_index_64, names::x_packed, names::rotary};
   if (variant.operation == "append_step")
     entry.features.insert(entry.features.end(), {names::q_rows, names::norm, names::tail});
-  if (variant.to == "e4m3fnuz") entry.features.push_back(names::scale);
+  if (variant.to == "e4m3fnuz" || variant.to == "e5m2fnuz") entry.features.push_back(names::scale);
   return entry;
 }
 
@@ -66,7 +66,7 @@ OwningOpRef<ModuleOp> buildModule(MLIRContext &context, const Variant &variant, 
 
 /// FP8 bytes mean other numbers on a chip of another flavour.
 bool isFor(const Variant &variant, const Chip &chip) {
-  auto isFp8 = [](StringRef type) { return type == "e4m3fnuz"; };
+  auto isFp8 = [](StringRef type) { return type == "e4m3fnuz" || type == "e5m2fnuz"; };
   bool usesFp8;
   if (const auto *cacheOp = std::get_if<CacheOpVariant>(&variant.kind)) {
     usesFp8 = isFp8(cacheOp->to);

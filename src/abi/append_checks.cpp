@@ -47,17 +47,23 @@ void check_flags(uint32_t flags) {
   }
 }
 
+bool is_fp8(uint32_t cache_type) {
+  return cache_type == SLUICE_E4M3FNUZ || cache_type == SLUICE_E5M2FNUZ;
+}
+
 void check_types(const sluice_append &append) {
   if (append.source_type == 0) invalid("source_type", "source_type is missing; it must be a sluice_dtype");
   if (append.source_type != SLUICE_F16 && append.source_type != SLUICE_BF16) {
     unsupported("source_type", dtype_text(append.source_type), "f16 or bf16");
   }
   if (append.cache_type == 0) invalid("cache_type", "cache_type is missing; it must be a sluice_dtype");
-  if (append.cache_type != append.source_type && append.cache_type != SLUICE_E4M3FNUZ) {
-    // The nearest one-byte type is e4m3fnuz, the nearest wider one the source's.
+  if (append.cache_type != append.source_type && !is_fp8(append.cache_type)) {
+    // The nearest one-byte type has the same exponent, the nearest wider one is the source's.
     const bool is_wide = runtime::dtype_bytes(append.cache_type) > 1;
-    unsupported("cache_type", dtype_text(append.cache_type),
-                dtype_text(is_wide ? append.source_type : uint32_t(SLUICE_E4M3FNUZ)));
+    const uint32_t nearest = is_wide                               ? append.source_type
+                             : append.cache_type == SLUICE_E5M2 ? uint32_t(SLUICE_E5M2FNUZ)
+                                                                   : uint32_t(SLUICE_E4M3FNUZ);
+    unsupported("cache_type", dtype_text(append.cache_type), dtype_text(nearest));
   }
 }
 
@@ -165,12 +171,13 @@ void check_places(const sluice_append &append) {
 
 void check_scale(std::string_view kind_field, uint32_t kind, std::string_view field, const float *scale,
                  bool allowed) {
-  if (kind > SLUICE_SCALE_PER_HEAD) unsupported(kind_field, kind, "SLUICE_SCALE_PER_HEAD (2)");
+  if (kind > SLUICE_SCALE_PER_PAGE) unsupported(kind_field, kind, "SLUICE_SCALE_PER_PAGE (4)");
   if (kind != SLUICE_SCALE_NONE && !allowed) {
     invalid(std::string(kind_field),
             text(kind_field, " is ", kind, "; it must be SLUICE_SCALE_NONE (0) without a cache of FP8"));
   }
-  check_given(field, scale, sizeof(float), kind != SLUICE_SCALE_NONE, "whose scale kind is not NONE");
+  check_given(field, scale, sizeof(float), kind == SLUICE_SCALE_PER_TENSOR || kind == SLUICE_SCALE_PER_HEAD,
+              "whose scale kind is PER_TENSOR or PER_HEAD");
 }
 
 void check_rotary(const sluice_append &append) {
@@ -223,11 +230,15 @@ void check_rows(const Shape &rows) {
   check_multiples(rows, 3);
 }
 
+int64_t pages_of(const sluice_append &append) {
+  return append.page_count != 0 ? append.page_count : some_pages;
+}
+
 /// `pack` consecutive elements are adjacent; stride[3] is the step to the next pack.
 void check_cache(std::string_view name, const sluice_tensor &cache, const sluice_append &append,
                  int32_t head_dim, int32_t pack) {
-  const uint32_t bytes = append.cache_type == SLUICE_E4M3FNUZ ? 1 : 2;
-  const int64_t pages = append.page_count != 0 ? append.page_count : some_pages;
+  const uint32_t bytes = runtime::dtype_bytes(append.cache_type);
+  const int64_t pages = pages_of(append);
   const Shape shape = {name, cache, {pages, append.page_size, append.kv_heads, head_dim}, bytes};
   check_pointer(shape, pointer_alignment);
   if (pack == 0 && cache.stride[3] != 1) bad_stride(shape, 3, "it must be 1");
@@ -261,6 +272,20 @@ void check_all_zero(std::string_view name, const sluice_tensor &tensor, std::str
 void check_rows(std::string_view name, const sluice_tensor &rows, int32_t tokens, int32_t heads,
                 int32_t head_dim) {
   check_rows({name, rows, {1, tokens, heads, head_dim}, 2});
+}
+
+/// A tensor of scales, which the call reads or stores.
+void check_scales(std::string_view name, const sluice_tensor &scales, uint32_t kind,
+                  const sluice_append &append) {
+  if (kind != SLUICE_SCALE_PER_TOKEN && kind != SLUICE_SCALE_PER_PAGE)
+    return check_all_zero(name, scales, "without a scale kind of PER_TOKEN or PER_PAGE");
+  const bool is_stored = kind == SLUICE_SCALE_PER_TOKEN;
+  const Shape shape = {
+      name, scales, {pages_of(append), is_stored ? append.page_size : 1, append.kv_heads, 1}, sizeof(float)};
+  check_pointer(shape, sizeof(float));
+  if (scales.stride[3] != 0 && scales.stride[3] != 1) bad_stride(shape, 3, "it must be 0 or 1");
+  check_reach(shape, UINT64_MAX);
+  if (is_stored) check_disjoint(shape);
 }
 
 void check_norms(const sluice_append &append) {
@@ -301,7 +326,7 @@ void check_q(const sluice_append &append) {
 /// What the kernels for whole steps cannot do.
 void check_step(const sluice_append &append) {
   constexpr int32_t aligned = 2 * chunk, most = package::step_most_row_elements;
-  constexpr std::string_view when = " in a call with members since ABI 1.1; nearest supported: ";
+  constexpr std::string_view when = " in a call with what ABI 1.1 has added; nearest supported: ";
   if (append.rotary_dim % aligned != 0) {
     const int32_t below = append.rotary_dim / aligned * aligned;
     throw Failure(Status::unsupported, "rotary_dim",
@@ -328,9 +353,11 @@ void check_append(const sluice_append &append) {
   check_types(append);
   check_extents(append);
   check_places(append);
-  const bool is_fp8 = append.cache_type == SLUICE_E4M3FNUZ, has_v = !(append.flags & SLUICE_V_IN_K);
-  check_scale("k_scale_kind", append.k_scale_kind, "k_scale", append.k_scale, is_fp8);
-  check_scale("v_scale_kind", append.v_scale_kind, "v_scale", append.v_scale, is_fp8 && has_v);
+  const bool has_scales = is_fp8(append.cache_type), has_v = !(append.flags & SLUICE_V_IN_K);
+  check_scale("k_scale_kind", append.k_scale_kind, "k_scale", append.k_scale, has_scales);
+  check_scale("v_scale_kind", append.v_scale_kind, "v_scale", append.v_scale, has_scales && has_v);
+  check_scales("k_scales", append.k_scales, append.k_scale_kind, append);
+  check_scales("v_scales", append.v_scales, append.v_scale_kind, append);
   check_rotary(append);
   check_norms(append);
   check_rows("k", append.k, append.tokens, append.kv_heads, append.head_dim_qk - append.tail_dim);

@@ -40,7 +40,7 @@ SLUICE_PUBLISHED(sluice_kernel_info, 376);
 SLUICE_PUBLISHED(sluice_plan_info, 360);
 SLUICE_PUBLISHED(sluice_args, 224, 400, 424);
 SLUICE_PUBLISHED(sluice_launch, 48);
-SLUICE_PUBLISHED(sluice_append, 312, 320, 528);
+SLUICE_PUBLISHED(sluice_append, 312, 320, 608);
 SLUICE_PUBLISHED(sluice_merge, 208);
 
 /// Larger than any version will be: a larger struct_size was never set.

@@ -39,6 +39,9 @@ Placed place(const Extents &e, bool apart, bool is_cache) {
 
 /// K, V or Q.
 struct Side {
+  Scale scale;
+  const std::vector<double> &scales;
+  const Placement &scales_out; // of scales that the append computes
   const std::vector<double> &rows, &norm;
   const Placement &out;
   Element type; // of `out`
@@ -147,9 +150,10 @@ AppendInputs make_inputs(const AppendCase &c) {
   find_slots(c, in);
   const auto scales = [&](Scale scale, const char *what) {
     Random random = random_of(c, what);
-    std::vector<double> values(size_t(c.heads), 1);
-    for (size_t h = 0; scale != Scale::none && h < values.size(); ++h)
-      values[h] = scale == Scale::head || h == 0 ? float(0.02 + 0.1 * random.uniform()) : values.front();
+    const int64_t pages = scale == Scale::page ? in.pages_in_all : 1;
+    std::vector<double> values(size_t(pages * c.heads), 1);
+    for (size_t h = 0; scale != Scale::none && scale != Scale::token && h < values.size(); ++h)
+      values[h] = scale != Scale::tensor || h == 0 ? float(0.02 + 0.1 * random.uniform()) : values.front();
     return values;
   };
   in.k_scale = scales(c.k_scale, " k_scale");
@@ -184,8 +188,10 @@ public:
     if (c.k_norm) memory.k_norm = add_elements(norm_type(c), in.k_norm);
     if (c.q_norm) memory.q_norm = add_elements(norm_type(c), in.q_norm);
     add_places();
-    if (c.k_scale != Scale::none) memory.k_scale = add_factors(c.k_scale, in.k_scale);
-    if (c.v_scale != Scale::none) memory.v_scale = add_factors(c.v_scale, in.v_scale);
+    if (has_factors(c.k_scale)) memory.k_scale = add_factors(c.k_scale, in.k_scale);
+    if (has_factors(c.v_scale)) memory.v_scale = add_factors(c.v_scale, in.v_scale);
+    memory.k_scales = add_scales(c.k_scale, in.k_scale, " scales of K");
+    memory.v_scales = add_scales(c.v_scale, in.v_scale, " scales of V");
     if (c.rotation != Rotation::none) {
       add_rotary();
       if (c.positions) memory.positions = add_array<int32_t>(in.positions);
@@ -196,6 +202,20 @@ public:
 private:
   template <typename Number, typename Values> int add_array(const Values &values) {
     return conformance::add_array<Number>(memory.buffers, values);
+  }
+  static bool has_factors(Scale scale) { return scale == Scale::tensor || scale == Scale::head; }
+  /// Per page the rows have no step: only the first one's scales exist.
+  Placement add_scales(Scale scale, const std::vector<double> &values, const char *what) {
+    if (scale != Scale::token && scale != Scale::page) return {-1};
+    Placed placed =
+        place({in.pages_in_all, scale == Scale::page ? 1 : c.page_size, c.heads, 1}, c.apart, true);
+    placed.placement.buffer = add_random_bytes(size_t(placed.buffer_elements) * sizeof(float), what);
+    if (scale == Scale::token) return placed.placement;
+    for (size_t i = 0; i < values.size(); ++i)
+      store(memory.buffers.back(), Element::f32,
+            placed.placement.at(int64_t(i) / c.heads, 0, int64_t(i) % c.heads, 0), values[i]);
+    placed.placement.stride[1] = placed.placement.stride[3] = 0;
+    return placed.placement;
   }
   int add_factors(Scale scale, std::vector<double> values) {
     if (scale == Scale::tensor) values.resize(1);
@@ -376,6 +396,8 @@ sluice_append make_call(const AppendCase &c, const AppendInputs &in, const Appen
   }
   call.q_heads = c.q_heads;
   call.tail_dim = c.tail_dim;
+  given(memory.k_scales, call.k_scales);
+  given(memory.v_scales, call.v_scales);
   given(memory.q, call.q);
   given(memory.q_out, call.q_out);
   given(memory.k_tail, call.k_tail);
@@ -434,32 +456,59 @@ std::vector<Computed> compute_row(const AppendCase &c, const AppendInputs &in, c
   return computed;
 }
 
+/// The scale with which the largest finite number of the row becomes `largest`, before it is rounded to F32.
+Computed scale_of(const std::vector<Computed> &row, double largest) {
+  Computed most = {0, 0};
+  for (const Computed &x : row)
+    if (std::isfinite(x.value) && std::fabs(x.value) > most.value) most = {std::fabs(x.value), x.margin};
+  if (most.value == 0) return {1, 0};
+  // With a margin the scale may also be rounded to the neighbour of what is expected.
+  const double rounding = most.margin == 0 ? 0 : 0x1p-23 * most.value;
+  return {most.value / largest, (most.margin + rounding) / largest};
+}
+
 } // namespace
 
 std::vector<StoredElement> compute_expected(const AppendCase &c, const AppendInputs &in,
                                             const AppendMemory &memory) {
   std::vector<StoredElement> expected;
-  const auto add = [&](const Side &side, const std::vector<double> &scales, int t, const Slot &to) {
+  const auto add = [&](const Side &side, int t, const Slot &to) {
     for (int h = 0; h < side.heads; ++h) {
       const std::vector<Computed> row = compute_row(c, in, side, t, h);
-      const double scale = scales.empty() ? 1 : scales[size_t(h)];
-      for (int e = 0; e < side.head_size; ++e)
-        expected.push_back({side.out.buffer, side.type, side.out.at(to.page, to.row, h, e),
-                            row[size_t(e)].value / scale, row[size_t(e)].margin / scale});
+      Computed scale = {1, 0};
+      if (side.scale == Scale::token) {
+        const Computed exact = scale_of(row, as_stored(side.type, 1e9));
+        expected.push_back({side.scales_out.buffer, Element::f32, side.scales_out.at(to.page, to.row, h, 0),
+                            exact.value, exact.margin});
+        scale = {as_stored(Element::f32, exact.value), exact.margin};
+      } else if (side.scale != Scale::none) {
+        const int64_t page = side.scale == Scale::page ? to.page : 0;
+        scale.value = side.scales[size_t(page * side.heads + h)];
+      }
+      for (int e = 0; e < side.head_size; ++e) {
+        const Computed &x = row[size_t(e)];
+        const double quotient = x.value / scale.value;
+        expected.push_back({side.out.buffer, side.type, side.out.at(to.page, to.row, h, e), quotient,
+                            x.margin / scale.value + std::fabs(quotient) * scale.margin / scale.value});
+      }
     }
   };
   const bool rotates = c.rotation != Rotation::none;
   const std::vector<double> none;
-  const Side k{in.k, in.k_norm, memory.k_cache, c.cache, c.heads, c.head_size.qk, rotates};
-  const Side v{in.v, none, memory.v_cache, c.cache, c.heads, c.head_size.v, false};
-  const Side q{in.q, in.q_norm, memory.q_out, c.source, c.q_heads, c.head_size.qk, rotates};
+  const Placement nowhere{-1};
+  const Side k{c.k_scale, in.k_scale, memory.k_scales, in.k,           in.k_norm, memory.k_cache,
+               c.cache,   c.heads,    c.head_size.qk,  rotates};
+  const Side v{c.v_scale, in.v_scale, memory.v_scales, in.v, none, memory.v_cache,
+               c.cache,   c.heads,    c.head_size.v,   false};
+  const Side q{Scale::none, none,      nowhere,        in.q,   in.q_norm, memory.q_out,
+               c.source,    c.q_heads, c.head_size.qk, rotates};
   for (int t = 0; t < in.tokens; ++t) {
     const std::optional<Slot> &slot = in.slots[size_t(t)];
     // A query needs no slot, but a sequence, unless rows are placed by slots.
-    if (slot || c.finding == Finding::slots) add(q, none, t, {0, t});
+    if (slot || c.finding == Finding::slots) add(q, t, {0, t});
     if (!slot) continue;
-    add(k, in.k_scale, t, *slot);
-    if (!c.v_in_k) add(v, in.v_scale, t, *slot);
+    add(k, t, *slot);
+    if (!c.v_in_k) add(v, t, *slot);
   }
   return expected;
 }
@@ -474,6 +523,7 @@ Comparison compare(const AppendCase &, const std::vector<StoredElement> &expecte
     return buffer == before.k_cache.buffer   ? "K's cache"
            : buffer == before.v_cache.buffer ? "V's cache"
            : buffer == before.q_out.buffer   ? "Q"
+           : buffer == before.k_scales.buffer || buffer == before.v_scales.buffer ? "the scales"
                                              : "an input";
   };
   for (const StoredElement &element : expected) {

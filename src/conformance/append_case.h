@@ -69,7 +69,7 @@ struct AppendInputs {
   std::vector<std::optional<Slot>> slots;  // [token]; nothing for a row that is skipped
   std::vector<int> positions;              // [token]
   std::vector<double> rotary;              // [position][rotary_dim]: cosines, then sines
-  std::vector<double> k_scale, v_scale;    // [head]; 1 without
+  std::vector<double> k_scale, v_scale;    // [head], or [page][head] per page; 1 without
   std::vector<int> starts, lengths;        // of sequences; empty with slots
   std::vector<std::vector<int64_t>> pages; // [sequence][page of it]
   int64_t pages_in_all = 0;
@@ -78,7 +78,7 @@ AppendInputs make_inputs(const AppendCase &c);
 
 struct AppendMemory {
   Placement k, v, k_cache, v_cache;
-  Placement q{-1}, q_out{-1}, k_tail{-1}, q_tail{-1}; // -1: absent
+  Placement q{-1}, q_out{-1}, k_tail{-1}, q_tail{-1}, k_scales{-1}, v_scales{-1}; // -1: absent
   int64_t table_stride = 0;
   /// Buffer numbers; -1: absent.
   int slots = -1, starts = -1, kv_lengths = -1, page_table = -1, page_starts = -1;

@@ -14,10 +14,14 @@ namespace sluice::conformance {
 
 namespace {
 
-constexpr std::array types = {Element::f16, Element::bf16, Element::f32, Element::fp8};
+constexpr std::array types = {Element::f16, Element::bf16, Element::f32, Element::fp8, Element::bf8};
+
+bool is_fp8(Element element) {
+  return element == Element::fp8 || element == Element::bf8;
+}
 
 const char *name_of(Element element) {
-  constexpr std::array names = {"f16", "bf16", "f32", "e4m3fnuz"};
+  constexpr std::array names = {"f16", "bf16", "f32", "e4m3fnuz", "e5m2fnuz"};
   return names[size_t(element)];
 }
 
@@ -58,7 +62,7 @@ std::string make_step_name(const AppendCase &c) {
 
 std::string make_name(const AppendCase &c) {
   constexpr std::array findings = {"slots", "block", "csr"}, rotations = {"", "_halves", "_pairs"};
-  constexpr std::array scales = {"", "tensor", "head"};
+  constexpr std::array scales = {"", "tensor", "head", "token", "page"};
   std::string name =
       format("append_%s_%s_h%d_d%dx%d_p%d_%s", name_of(c.source), name_of(c.cache), c.heads, c.head_size.qk,
              c.v_in_k ? 0 : c.head_size.v, c.page_size, findings[size_t(c.finding)]);
@@ -96,7 +100,7 @@ template <typename AnyCase> void add(std::vector<AnyCase> &cases, AnyCase c, con
 
 /// FP8 packs have 16 bytes, like those of other types.
 int pack_of(const Types &types) {
-  return types.to == Element::fp8 ? 16 : 8;
+  return is_fp8(types.to) ? 16 : 8;
 }
 
 std::vector<AppendCase> append_cases_of(const Types &types) {
@@ -150,7 +154,7 @@ std::vector<AppendCase> append_cases_of(const Types &types) {
     c.rotation = Rotation::pairs;
     c.rotary_dim = 64;
   });
-  if (types.to != Element::fp8) return cases;
+  if (!is_fp8(types.to)) return cases;
   for (const Scale k : {Scale::none, Scale::tensor, Scale::head})
     for (const Scale v : {Scale::none, Scale::tensor, Scale::head})
       if (k != Scale::none || v != Scale::none)
@@ -263,6 +267,40 @@ std::vector<AppendCase> step_cases_of(const Types &types) {
       rotate(c, Rotation::pairs, 64);
       c.rotary_first = 512;
     });
+  if (!is_fp8(types.to)) return cases;
+  for (const Scale k : {Scale::none, Scale::head, Scale::token, Scale::page})
+    for (const Scale v : {Scale::none, Scale::token, Scale::page})
+      for (const bool changed : {false, true}) {
+        if (k != Scale::token && k != Scale::page && v == Scale::none) continue;
+        with([&](AppendCase &c) {
+          c.heads = 5;
+          c.q_heads = v == Scale::page ? 2 : 0;
+          c.k_scale = k;
+          c.v_scale = v;
+          c.k_norm = changed && k != Scale::head;
+          c.finding = v == Scale::token ? Finding::slots : Finding::csr;
+          c.apart = v == Scale::page;
+          c.not_finite = k == v;
+          c.k_pack = changed ? pack_of(types) : 0;
+          rotate(c, changed ? Rotation::halves : Rotation::none, 32);
+        });
+      }
+  // The maximum of rows with each number of lanes.
+  for (const HeadSizes size : {HeadSizes{8, 16}, HeadSizes{40, 64}, HeadSizes{128, 256}, HeadSizes{520, 1024}})
+    with([&](AppendCase &c) {
+      c.head_size = size;
+      c.q_heads = 0;
+      c.k_scale = c.v_scale = Scale::token;
+    });
+  with([&](AppendCase &c) {
+    c.head_size = {576, 512};
+    c.heads = 1;
+    c.v_in_k = true;
+    c.tail_dim = 64;
+    c.k_scale = Scale::token;
+    rotate(c, Rotation::pairs, 64);
+    c.rotary_first = 512;
+  });
   return cases;
 }
 

@@ -46,12 +46,13 @@ void set_wide_bounds(const Case &c, sluice_problem &problem) {
 } // namespace
 
 uint32_t scale_kind(Scale scale) {
-  constexpr uint32_t kinds[] = {SLUICE_SCALE_NONE, SLUICE_SCALE_PER_TENSOR, SLUICE_SCALE_PER_HEAD};
+  constexpr uint32_t kinds[] = {SLUICE_SCALE_NONE, SLUICE_SCALE_PER_TENSOR, SLUICE_SCALE_PER_HEAD,
+                                SLUICE_SCALE_PER_TOKEN, SLUICE_SCALE_PER_PAGE};
   return kinds[size_t(scale)];
 }
 
 uint32_t c_type(Element element) {
-  constexpr uint32_t types[] = {SLUICE_F16, SLUICE_BF16, SLUICE_F32, SLUICE_E4M3FNUZ};
+  constexpr uint32_t types[] = {SLUICE_F16, SLUICE_BF16, SLUICE_F32, SLUICE_E4M3FNUZ, SLUICE_E5M2FNUZ};
   return types[size_t(element)];
 }
 

@@ -101,7 +101,7 @@ struct Bits {
   bool operator==(const Bits &) const = default;
 };
 
-enum class Scale : uint8_t { none, tensor, head };
+enum class Scale : uint8_t { none, tensor, head, token, page }; // the last two only of appends
 
 /// Bounds of a plan; 0: not given.
 struct PlanBounds {

@@ -132,6 +132,8 @@ enum class PageSource : uint32_t { slots = 0, block_table = 1, csr_table = 2 };
 //   rows, tail            the first body_chunks chunks of a row, and the others
 //   norm                  null, or the weights of a norm of those first chunks
 //   out                   a cache; for Q one page, whose rows are tokens
+//   scale                 null, or where the scale of a page, row and head is; it is stored there if
+//                         scale_is_computed
 //   row_count, heads      of all tokens, and of one
 //   lane_chunks           lanes that have a chunk: lane n < rotary_half has the chunks rotary_first + n and
 //                         rotary_first + n + rotary_half, which are rotated; lane rotary_half + n has n and
@@ -156,7 +158,10 @@ enum class PageSource : uint32_t { slots = 0, block_table = 1, csr_table = 2 };
   FIELD(int64_t, i64, section##out_page_stride)                                                              \
   FIELD(int64_t, i64, section##out_row_stride)                                                               \
   FIELD(int64_t, i64, section##out_head_stride)                                                              \
-  FIELD(int64_t, i64, section##out_pack_stride)
+  FIELD(int64_t, i64, section##out_pack_stride)                                                              \
+  FIELD(int64_t, i64, section##scale_page_stride)                                                            \
+  FIELD(int64_t, i64, section##scale_row_stride)                                                             \
+  FIELD(int64_t, i64, section##scale_head_stride)
 #define SLUICE_STEP_SECTION_NARROW(FIELD, section)                                                           \
   FIELD(uint32_t, i32, section##row_count)                                                                   \
   FIELD(uint32_t, i32, section##heads)                                                                       \
@@ -172,7 +177,7 @@ enum class PageSource : uint32_t { slots = 0, block_table = 1, csr_table = 2 };
   FIELD(uint32_t, i32, section##pack_chunks)                                                                 \
   FIELD(uint32_t, i32, section##pack_magic)                                                                  \
   FIELD(uint32_t, i32, section##pack_shift)                                                                  \
-  FIELD(uint32_t, i32, section##scale_stride)                                                                \
+  FIELD(uint32_t, i32, section##scale_is_computed)                                                           \
   FIELD(float, f32, section##row_inverse)
 #define SLUICE_STEP_KERNARGS(FIELD)                                                                          \
   SLUICE_STEP_SECTION_WIDE(FIELD, k_)                                                                        \

@@ -17,7 +17,7 @@ constexpr std::array operations = {
 constexpr std::array<std::string_view, 2> dtypes = {"bf16", "f16"};
 constexpr std::string_view fp8 = "e4m3fnuz";
 constexpr std::array<std::string_view, 3> forms = {"paged", "decode", "mla"};
-constexpr std::array<std::string_view, 4> cache_op_dtypes = {"bf16", "f16", "f32", "e4m3fnuz"};
+constexpr std::array<std::string_view, 5> cache_op_dtypes = {"bf16", "f16", "f32", "e4m3fnuz", "e5m2fnuz"};
 
 bool take(std::string_view &rest, std::string_view prefix) {
   if (!rest.starts_with(prefix)) return false;

@@ -3,6 +3,7 @@
 
 #include "reference/scores.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -19,12 +20,14 @@ struct Place {
 /// The common parts of K and V.
 struct Side {
   const sluice_tensor &rows, &cache;
-  int64_t head_dim, pack; // pack is 0 without packs
-  uint32_t scale_kind;
-  const float *scale;
-  bool rotates;
-  sluice_tensor tail; // of the last tail_dim elements; data is NULL if `rows` has them
-  const void *norm;   // nullable
+  int64_t head_dim;
+  int64_t pack = 0; // 0 without packs
+  uint32_t scale_kind = SLUICE_SCALE_NONE;
+  const float *scale = nullptr;
+  sluice_tensor scales = {}; // PER_TOKEN, PER_PAGE
+  bool rotates = false;
+  sluice_tensor tail = {};    // of the last tail_dim elements; data is NULL if `rows` has them
+  const void *norm = nullptr; // nullable
 };
 
 /// The two elements that a rotation combines.
@@ -84,10 +87,24 @@ int64_t position_of(const sluice_append &call, int64_t t, int64_t key) {
   return call.positions != nullptr ? call.positions[t] : key;
 }
 
+/// The scale of a row; one of its own is computed, and stored.
+double scale_of_row(const sluice_append &call, const Side &side, const Place &place, int64_t head,
+                const std::vector<double> &values) {
+  if (side.scale_kind == SLUICE_SCALE_PER_PAGE)
+    return load(side.scales.data, SLUICE_F32, index_of(side.scales, place.page, 0, head, 0));
+  if (side.scale_kind != SLUICE_SCALE_PER_TOKEN) return scale_of(side.scale_kind, side.scale, head);
+  double most = 0;
+  for (const double value : values)
+    if (std::isfinite(value)) most = std::max(most, std::fabs(value));
+  const float scale = most == 0 ? 1 : float(most / (call.cache_type == SLUICE_E4M3FNUZ ? 240 : 57344));
+  store(side.scales.data, SLUICE_F32, index_of(side.scales, place.page, place.row, head, 0), scale);
+  return scale;
+}
+
 void append_row(const sluice_append &call, const Side &side, int64_t t, const Place &place) {
   for (int64_t head = 0; head < call.kv_heads; ++head) {
     const std::vector<double> values = row_of(call, side, t, head, position_of(call, t, place.key));
-    const double scale = scale_of(side.scale_kind, side.scale, head);
+    const double scale = scale_of_row(call, side, place, head, values);
     for (int64_t e = 0; e < side.head_dim; ++e) {
       store(side.cache.data, call.cache_type,
             packed_index(side.cache, side.pack, place.page, place.row, head, e), values[size_t(e)] / scale);
@@ -96,18 +113,34 @@ void append_row(const sluice_append &call, const Side &side, int64_t t, const Pl
 }
 
 void append_row(const sluice_append &call, int64_t t, const Place &place) {
-  const Side k = {call.k,       call.k_cache,         call.head_dim_qk, call.k_pack, call.k_scale_kind,
-                  call.k_scale, call.rotary_dim != 0, call.k_tail,      call.k_norm};
+  const Side k = {.rows = call.k,
+                  .cache = call.k_cache,
+                  .head_dim = call.head_dim_qk,
+                  .pack = call.k_pack,
+                  .scale_kind = call.k_scale_kind,
+                  .scale = call.k_scale,
+                  .scales = call.k_scales,
+                  .rotates = call.rotary_dim != 0,
+                  .tail = call.k_tail,
+                  .norm = call.k_norm};
   append_row(call, k, t, place);
   if (call.flags & SLUICE_V_IN_K) return;
-  const Side v = {call.v, call.v_cache, call.head_dim_v, 0, call.v_scale_kind, call.v_scale,
-                  false,  {},           nullptr};
+  const Side v = {.rows = call.v,
+                  .cache = call.v_cache,
+                  .head_dim = call.head_dim_v,
+                  .scale_kind = call.v_scale_kind,
+                  .scale = call.v_scale,
+                  .scales = call.v_scales};
   append_row(call, v, t, place);
 }
 
 void store_q(const sluice_append &call, int64_t t, int64_t key) {
-  const Side q = {call.q,  call.q_out,           call.head_dim_qk, 0,          SLUICE_SCALE_NONE,
-                  nullptr, call.rotary_dim != 0, call.q_tail,      call.q_norm};
+  const Side q = {.rows = call.q,
+                  .cache = call.q_out,
+                  .head_dim = call.head_dim_qk,
+                  .rotates = call.rotary_dim != 0,
+                  .tail = call.q_tail,
+                  .norm = call.q_norm};
   for (int64_t head = 0; head < call.q_heads; ++head) {
     const std::vector<double> values = row_of(call, q, t, head, position_of(call, t, key));
     for (int64_t e = 0; e < q.head_dim; ++e)

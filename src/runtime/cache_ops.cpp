@@ -157,14 +157,35 @@ template <typename Kernargs> void fill_places(const sluice_append &call, Kernarg
   out.search_steps = uint32_t(std::bit_width(out.batch + 1));
 }
 
+/// Where a step finds the scales of a cache, or stores them.
+struct Scales {
+  const void *data = nullptr;
+  int64_t page_stride = 0, row_stride = 0, head_stride = 0;
+  bool are_computed = false;
+};
+
+Scales scales_of(uint32_t kind, const float *given, const sluice_tensor &tensor) {
+  switch (kind) {
+  case SLUICE_SCALE_PER_TENSOR:
+    return {.data = given};
+  case SLUICE_SCALE_PER_HEAD:
+    return {.data = given, .head_stride = 1};
+  case SLUICE_SCALE_PER_PAGE:
+    return {.data = tensor.data, .page_stride = tensor.stride[0], .head_stride = tensor.stride[2]};
+  case SLUICE_SCALE_PER_TOKEN:
+    return {tensor.data, tensor.stride[0], tensor.stride[1], tensor.stride[2], true};
+  default:
+    return {};
+  }
+}
+
 /// One section of a step: K, V or Q.
 struct Section {
   const sluice_tensor &rows, &out;
   sluice_tensor tail = {};
   uint32_t heads = 0, head_dim = 0, tail_dim = 0, pack = 0, rotary_dim = 0;
   const void *norm = nullptr;
-  const float *scale = nullptr;
-  bool is_scale_per_head = false;
+  Scales scales = {};
 
   uint32_t chunks() const { return head_dim / cache_op_chunk_elements; }
   uint32_t rotary_half() const { return rotary_dim / 2 / cache_op_chunk_elements; }
@@ -191,7 +212,11 @@ sluice_tensor from_element(sluice_tensor tensor, uint32_t element) {
     out.prefix##tail = address_of((section).tail.data);                                                      \
     out.prefix##norm = address_of((section).norm);                                                           \
     out.prefix##out = address_of((section).out.data);                                                        \
-    out.prefix##scale = address_of((section).scale);                                                         \
+    out.prefix##scale = address_of((section).scales.data);                                                   \
+    out.prefix##scale_page_stride = (section).scales.page_stride;                                            \
+    out.prefix##scale_row_stride = (section).scales.row_stride;                                              \
+    out.prefix##scale_head_stride = (section).scales.head_stride;                                            \
+    out.prefix##scale_is_computed = (section).scales.are_computed ? 1 : 0;                                   \
     out.prefix##token_stride = (section).rows.stride[1];                                                     \
     out.prefix##head_stride = (section).rows.stride[2];                                                      \
     out.prefix##tail_token_stride = (section).tail.stride[1];                                                \
@@ -212,7 +237,6 @@ sluice_tensor from_element(sluice_tensor tensor, uint32_t element) {
     out.prefix##pack_chunks = packed;                                                                        \
     out.prefix##pack_magic = by_pack.magic;                                                                  \
     out.prefix##pack_shift = by_pack.shift;                                                                  \
-    out.prefix##scale_stride = (section).is_scale_per_head ? 1 : 0;                                          \
     out.prefix##row_inverse = 1 / float((section).head_dim - (section).tail_dim);                            \
     out.prefix##first_group = next;                                                                          \
     out.prefix##groups =                                                                                     \
@@ -234,8 +258,7 @@ void append_step(Context &context, const sluice_append &call, const sluice_launc
                      .pack = uint32_t(call.k_pack),
                      .rotary_dim = uint32_t(call.rotary_dim),
                      .norm = call.k_norm,
-                     .scale = call.k_scale,
-                     .is_scale_per_head = call.k_scale_kind == SLUICE_SCALE_PER_HEAD};
+                     .scales = scales_of(call.k_scale_kind, call.k_scale, call.k_scales)};
   uint32_t groups = 0;
   SLUICE_FILL_SECTION(k_, k, groups);
   out.v_first_group = groups;
@@ -244,8 +267,7 @@ void append_step(Context &context, const sluice_append &call, const sluice_launc
                        .out = call.v_cache,
                        .heads = uint32_t(call.kv_heads),
                        .head_dim = uint32_t(call.head_dim_v),
-                       .scale = call.v_scale,
-                       .is_scale_per_head = call.v_scale_kind == SLUICE_SCALE_PER_HEAD};
+                       .scales = scales_of(call.v_scale_kind, call.v_scale, call.v_scales)};
     SLUICE_FILL_SECTION(v_, v, groups);
   }
   out.q_first_group = groups;
