@@ -20,14 +20,14 @@ const (
 type Append struct {
 	Flags           ProblemFlags // PageIndex64, VInK (then V has no rows and no cache) or 0.
 	SourceType      DType        // Of K and V: F16 or BF16; required.
-	CacheType       DType        // SourceType or E4M3FNUZ; required.
+	CacheType       DType        // SourceType, E4M3FNUZ or E5M2FNUZ; required.
 	KVHeads         int32        // Required.
 	HeadDimQK       int32        // Elements of a row of K; required; a multiple of 8.
 	HeadDimV        int32        // Elements of a row of V; required without VInK; a multiple of 8.
 	PageSize        int32        // Rows per page; required.
 	PageTableKind   PageTableKind
 	KPack           int32         // As in Problem.
-	KScaleKind      ScaleKind     // ScaleNone, ScalePerTensor or ScalePerHead; ScaleNone unless the cache is FP8.
+	KScaleKind      ScaleKind     // ScaleNone unless the cache is FP8.
 	VScaleKind      ScaleKind     // As KScaleKind.
 	Tokens          int32         // Rows of K and V; required.
 	Batch           int32         // Sequences; 0 with Slots.
@@ -64,10 +64,12 @@ type Append struct {
 	KNorm       DevicePointer // The same for K.
 	NormEpsilon float32       // Added to the mean square; finite, not negative; 0 without a norm.
 	NormType    DType         // Of the weights: SourceType or F32; 0 is SourceType.
+	KScales     Tensor        // F32 [page, row in page, head, 1]: of ScalePerToken, written, and ScalePerPage, read.
+	VScales     Tensor        // The same for V.
 }
 
 // appendNeeds are the requirements on the tensors of an append.
-type appendNeeds struct{ k, v, kCache, vCache, q, qOut, kTail, qTail need }
+type appendNeeds struct{ k, v, kCache, vCache, q, qOut, kTail, qTail, kScales, vScales need }
 
 // needs depends on whether Q has tails of its own.
 func (a *Append) needs(hasQTail bool) appendNeeds {
@@ -83,6 +85,14 @@ func (a *Append) needs(hasQTail bool) appendNeeds {
 		return need{field: field, dtype: a.CacheType, extents: [4]extent{atLeast(0, "pages"),
 			exactly(a.PageSize, "page_size"), exactly(a.KVHeads, "kv_heads"), exactly(dim, what)}}
 	}
+	scales := func(field string, kind ScaleKind) need {
+		rows := atLeast(1, "row of a page")
+		if kind == ScalePerToken {
+			rows = atLeast(int64(a.PageSize), "page_size")
+		}
+		return need{field: field, dtype: F32, extents: [4]extent{atLeast(0, "pages"), rows,
+			exactly(a.KVHeads, "kv_heads"), exactly(1, "scale")}}
+	}
 	made := appendNeeds{
 		k:      rows("k", a.HeadDimQK-a.TailDim, "head_dim_qk - tail_dim"),
 		v:      rows("v", a.HeadDimV, "head_dim_v"),
@@ -92,6 +102,9 @@ func (a *Append) needs(hasQTail bool) appendNeeds {
 		qOut:   ofQ("q_out", a.HeadDimQK, "head_dim_qk"),
 		kTail:  rows("k_tail", a.TailDim, "tail_dim"),
 		qTail:  ofQ("q_tail", a.TailDim, "tail_dim"),
+
+		kScales: scales("k_scales", a.KScaleKind),
+		vScales: scales("v_scales", a.VScaleKind),
 	}
 	if hasQTail {
 		made.q = ofQ("q", a.HeadDimQK-a.TailDim, "head_dim_qk - tail_dim")
@@ -106,7 +119,8 @@ func (a *Append) check() error {
 	needs := a.needs(a.QTail.present())
 	return checkTensors(tensorNeed{&a.K, &needs.k}, tensorNeed{&a.V, &needs.v}, tensorNeed{&a.KCache, &needs.kCache},
 		tensorNeed{&a.VCache, &needs.vCache}, tensorNeed{&a.Q, &needs.q}, tensorNeed{&a.QOut, &needs.qOut},
-		tensorNeed{&a.KTail, &needs.kTail}, tensorNeed{&a.QTail, &needs.qTail})
+		tensorNeed{&a.KTail, &needs.kTail}, tensorNeed{&a.QTail, &needs.qTail},
+		tensorNeed{&a.KScales, &needs.kScales}, tensorNeed{&a.VScales, &needs.vScales})
 }
 
 func (a *Append) c() *C.sluice_append {
@@ -155,7 +169,9 @@ func (a *Append) c() *C.sluice_append {
 	put(unsafe.Pointer(&made.k_norm), a.KNorm)
 	made.norm_epsilon = C.float(a.NormEpsilon)
 	made.norm_type = C.uint32_t(a.NormType)
-	made.page_count = fewest(0, &a.KCache, &a.VCache) // so that slots and page numbers cannot lead out of the caches
+	a.KScales.put(&made.k_scales)
+	a.VScales.put(&made.v_scales)
+	made.page_count = fewest(0, &a.KCache, &a.VCache, &a.KScales, &a.VScales) // so that slots and page numbers cannot lead out of the caches
 	return made
 }
 

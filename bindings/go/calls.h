@@ -63,6 +63,6 @@ sluice_status sluice_go_reference_append(const void *append, uint8_t *k, uint8_t
                                          const float *v_scale, const float *rotary, const int32_t *positions,
                                          const float *rotary_sin, uint8_t *q, uint8_t *q_out, uint8_t *k_tail,
                                          uint8_t *q_tail, const float *q_norm, const float *k_norm,
-                                         sluice_error *error);
+                                         uint8_t *k_scales, uint8_t *v_scales, sluice_error *error);
 
 #endif

@@ -332,7 +332,9 @@ type HostAppend struct {
 	QNorm           []float32 // [HeadDimQK - TailDim]
 	KNorm           []float32 // [HeadDimQK - TailDim]
 	NormEpsilon     float32
-	NormType        DType // F32 with QNorm or KNorm: weights of other types are for devices.
+	KScales         HostTensor // Written with ScalePerToken.
+	VScales         HostTensor // Written with ScalePerToken.
+	NormType        DType      // F32 with QNorm or KNorm: weights of other types are for devices.
 }
 
 // ReferenceAppend performs an append on the host with plain loops: the reference for what a device stores. Contents are
@@ -351,7 +353,8 @@ func ReferenceAppend(rows *HostAppend) error {
 		rows.K.bytes(), rows.V.bytes(), rows.KCache.bytes(), rows.VCache.bytes(), int64s(rows.Slots), int32s(rows.Starts),
 		int32s(rows.KVLengths), rows.table().bytes(), int32s(rows.PageStarts), floats(rows.KScale), floats(rows.VScale),
 		floats(rows.Rotary), int32s(rows.Positions), floats(rows.RotarySin), rows.Q.bytes(), rows.QOut.bytes(),
-		rows.KTail.bytes(), rows.QTail.bytes(), floats(rows.QNorm), floats(rows.KNorm), failure), failure)
+		rows.KTail.bytes(), rows.QTail.bytes(), floats(rows.QNorm), floats(rows.KNorm),
+		rows.KScales.bytes(), rows.VScales.bytes(), failure), failure)
 }
 
 // without is the append without its memory.
@@ -363,13 +366,14 @@ func (a *HostAppend) without() *Append {
 		VCache: Tensor{View: a.VCache.View}, PageTableStride: a.PageTableStride, RotaryStride: a.RotaryStride,
 		RotaryType: a.RotaryType, RotaryFirst: a.RotaryFirst, QHeads: a.QHeads, TailDim: a.TailDim,
 		Q: Tensor{View: a.Q.View}, QOut: Tensor{View: a.QOut.View}, KTail: Tensor{View: a.KTail.View},
-		QTail: Tensor{View: a.QTail.View}, NormEpsilon: a.NormEpsilon, NormType: a.NormType}
+		QTail: Tensor{View: a.QTail.View}, NormEpsilon: a.NormEpsilon, NormType: a.NormType,
+		KScales: Tensor{View: a.KScales.View}, VScales: Tensor{View: a.VScales.View}}
 }
 
 // c leaves out all pointers, which C gets separately.
 func (a *HostAppend) c() *C.sluice_append {
 	made := a.without().c()
-	made.page_count = fewest(0, &a.KCache, &a.VCache)
+	made.page_count = fewest(0, &a.KCache, &a.VCache, &a.KScales, &a.VScales)
 	return made
 }
 
@@ -389,7 +393,8 @@ func (a *HostAppend) check() error {
 		tensor *HostTensor
 		need   *need
 	}{{&a.K, &needs.k}, {&a.V, &needs.v}, {&a.KCache, &needs.kCache}, {&a.VCache, &needs.vCache},
-		{&a.Q, &needs.q}, {&a.QOut, &needs.qOut}, {&a.KTail, &needs.kTail}, {&a.QTail, &needs.qTail}} {
+		{&a.Q, &needs.q}, {&a.QOut, &needs.qOut}, {&a.KTail, &needs.kTail}, {&a.QTail, &needs.qTail},
+		{&a.KScales, &needs.kScales}, {&a.VScales, &needs.vScales}} {
 		if err := pair.tensor.check(pair.need); err != nil {
 			return err
 		}

@@ -111,6 +111,7 @@ private:
     Value given = b.branch(
         isGiven, [&] { return SmallVector<Value>{b.load(b.getI32Type(), positions, token, 4)}; },
         [&] { return SmallVector<Value>{b.i32(0)}; })[0];
+    Value ofHead = toFp8 ? loadScaleOfHead(head) : Value();
     AppendPlace to = placeOf(token);
     Value position = b.select(isGiven, b.signExtend(given), to.key);
     b.when(to.valid, [&] {
@@ -120,12 +121,17 @@ private:
       auto round = [&](Value chunk) { return b.round(b.chunkOf(source), chunk); };
       auto same = [](Value chunk) { return chunk; };
       if (toFp8) {
-        ScalePlace scalePlace = placeOfScale(to, head);
-        Value given = loadScale(scalePlace);
+        Value given = b.branch(
+            hasScaleOf(package::ScaleSource::page),
+            [&] {
+              return SmallVector<Value>{b.load(b.getF32Type(), addressOfScale(to, head), b.i64(0), 4)};
+            },
+            [&] { return SmallVector<Value>{ofHead}; })[0];
         Two wide = unpack(b.branch(
             changes, [&] { return pack(compute(raw, position)); }, [&] { return pack(widen(raw)); }));
         Value scale = b.branch(
-            scalePlace.isComputed, [&] { return SmallVector<Value>{computeScale(wide, scalePlace)}; },
+            hasScaleOf(package::ScaleSource::computed),
+            [&] { return SmallVector<Value>{computeScale(wide, addressOfScale(to, head))}; },
             [&] { return SmallVector<Value>{given}; })[0];
         b.branch(
             isQ,
@@ -172,25 +178,28 @@ private:
     return raw;
   }
 
-  struct ScalePlace {
-    Value isComputed, address;
-  };
-  ScalePlace placeOfScale(const AppendPlace &to, Value head) {
-    Value index = b.add(b.add(b.mul(to.page, of("scale_page_stride")), b.mul(to.row, of("scale_row_stride"))),
-                        b.mul(head, of("scale_head_stride")));
-    return {b.isFalse(b.equal(of("scale_is_computed"), b.i32(0))),
-            b.advance(of("scale"), b.getF32Type(), index)};
+  Value hasScaleOf(package::ScaleSource scales) { return b.equal(of("scale_source"), b.i32(int32_t(scales))); }
+
+  /// The scale of the head, if there is one, for any page: loaded long before it is needed.
+  Value loadScaleOfHead(Value head) {
+    Value isGiven = b.both(b.isFalse(b.isNull(of("scale"))), hasScaleOf(package::ScaleSource::head));
+    return b.branch(
+        isGiven,
+        [&] {
+          Value index = b.mul(head, of("scale_head_stride"));
+          return SmallVector<Value>{b.load(b.getF32Type(), of("scale"), index, 4)};
+        },
+        [&] { return SmallVector<Value>{b.f32(1)}; })[0];
   }
 
-  /// Loads the scale, if one is given, long before it is needed.
-  Value loadScale(const ScalePlace &place) {
-    return b.branch(
-        b.either(b.isNull(of("scale")), place.isComputed), [&] { return SmallVector<Value>{b.f32(1)}; },
-        [&] { return SmallVector<Value>{b.load(b.getF32Type(), place.address, b.i64(0), 4)}; })[0];
+  Value addressOfScale(const AppendPlace &to, Value head) {
+    Value index = b.add(b.add(b.mul(to.page, of("scale_page_stride")), b.mul(to.row, of("scale_row_stride"))),
+                        b.mul(head, of("scale_head_stride")));
+    return b.advance(of("scale"), b.getF32Type(), index);
   }
 
   /// The scale with which the row's largest finite number becomes the largest of FP8; stores it.
-  Value computeScale(const Two &wide, const ScalePlace &place) {
+  Value computeScale(const Two &wide, Value address) {
     Value most = b.f32(0);
     for (auto [values, chunk] : llvm::zip_equal(wide, chunks)) {
       Value own = b.f32(0);
@@ -205,7 +214,7 @@ private:
     most = b.joinLanes(most, lanesLog2, [&](Value x, Value y) { return b.maxF(x, y); });
     Value quotient = arith::DivFOp::create(b, most, b.f32(largestOf(fp8)));
     Value scale = b.select(b.equalF(most, b.f32(0)), b.f32(1), quotient);
-    b.when(isFirstLane, [&] { b.store(scale, place.address, b.i64(0), 4); });
+    b.when(isFirstLane, [&] { b.store(scale, address, b.i64(0), 4); });
     return scale;
   }
 

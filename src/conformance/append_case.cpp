@@ -72,8 +72,8 @@ void draw_rows(const AppendCase &c, AppendInputs &in) {
     for (double &value : values) {
       value = as_stored(c.source, 2 * random.normal());
       const size_t what = special.below(97);
-      // Beyond the largest FP8 number.
-      if (what > 90) value = as_stored(c.source, 150 * value);
+      // Beyond the largest FP8 number, at least when it is divided by a scale.
+      if (what > 90) value = as_stored(c.source, (c.cache == Element::bf8 ? 8000 : 150) * value);
       if (!c.not_finite) continue;
       if (what == 0) value = quiet_nan();
       if (what == 1) value = -std::numeric_limits<double>::infinity();

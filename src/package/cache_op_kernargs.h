@@ -43,6 +43,13 @@ inline constexpr uint32_t step_most_row_elements =
 /// The sections of an append_step.
 enum class StepSection : uint32_t { k = 0, v = 1, q = 2 };
 
+/// Where an append_step has the scale of a row from.
+enum class ScaleSource : uint32_t {
+  head = 0,     // the scale of its head, whatever its page is
+  page = 1,     // the scale of its page and head
+  computed = 2, // its own numbers: the scale is stored
+};
+
 enum StepMode : uint32_t {
   step_rotary_pairs = 1, // SLUICE_ROTARY_PAIRS
   step_norm_is_f32 = 2,  // weights of norms are F32, else of the source's type
@@ -132,8 +139,7 @@ enum class PageSource : uint32_t { slots = 0, block_table = 1, csr_table = 2 };
 //   rows, tail            the first body_chunks chunks of a row, and the others
 //   norm                  null, or the weights of a norm of those first chunks
 //   out                   a cache; for Q one page, whose rows are tokens
-//   scale                 null, or where the scale of a page, row and head is; it is stored there if
-//                         scale_is_computed
+//   scale, scale_source   null, or where the scale of a page, row and head is; a ScaleSource
 //   row_count, heads      of all tokens, and of one
 //   lane_chunks           lanes that have a chunk: lane n < rotary_half has the chunks rotary_first + n and
 //                         rotary_first + n + rotary_half, which are rotated; lane rotary_half + n has n and
@@ -177,7 +183,7 @@ enum class PageSource : uint32_t { slots = 0, block_table = 1, csr_table = 2 };
   FIELD(uint32_t, i32, section##pack_chunks)                                                                 \
   FIELD(uint32_t, i32, section##pack_magic)                                                                  \
   FIELD(uint32_t, i32, section##pack_shift)                                                                  \
-  FIELD(uint32_t, i32, section##scale_is_computed)                                                           \
+  FIELD(uint32_t, i32, section##scale_source)                                                                \
   FIELD(float, f32, section##row_inverse)
 #define SLUICE_STEP_KERNARGS(FIELD)                                                                          \
   SLUICE_STEP_SECTION_WIDE(FIELD, k_)                                                                        \

@@ -161,7 +161,7 @@ template <typename Kernargs> void fill_places(const sluice_append &call, Kernarg
 struct Scales {
   const void *data = nullptr;
   int64_t page_stride = 0, row_stride = 0, head_stride = 0;
-  bool are_computed = false;
+  package::ScaleSource source = package::ScaleSource::head;
 };
 
 Scales scales_of(uint32_t kind, const float *given, const sluice_tensor &tensor) {
@@ -171,9 +171,9 @@ Scales scales_of(uint32_t kind, const float *given, const sluice_tensor &tensor)
   case SLUICE_SCALE_PER_HEAD:
     return {.data = given, .head_stride = 1};
   case SLUICE_SCALE_PER_PAGE:
-    return {.data = tensor.data, .page_stride = tensor.stride[0], .head_stride = tensor.stride[2]};
+    return {tensor.data, tensor.stride[0], 0, tensor.stride[2], package::ScaleSource::page};
   case SLUICE_SCALE_PER_TOKEN:
-    return {tensor.data, tensor.stride[0], tensor.stride[1], tensor.stride[2], true};
+    return {tensor.data, tensor.stride[0], tensor.stride[1], tensor.stride[2], package::ScaleSource::computed};
   default:
     return {};
   }
@@ -216,7 +216,7 @@ sluice_tensor from_element(sluice_tensor tensor, uint32_t element) {
     out.prefix##scale_page_stride = (section).scales.page_stride;                                            \
     out.prefix##scale_row_stride = (section).scales.row_stride;                                              \
     out.prefix##scale_head_stride = (section).scales.head_stride;                                            \
-    out.prefix##scale_is_computed = (section).scales.are_computed ? 1 : 0;                                   \
+    out.prefix##scale_source = uint32_t((section).scales.source);                                            \
     out.prefix##token_stride = (section).rows.stride[1];                                                     \
     out.prefix##head_stride = (section).rows.stride[2];                                                      \
     out.prefix##tail_token_stride = (section).tail.stride[1];                                                \

@@ -59,6 +59,7 @@ private:
     add_fake_kernel(writer, cache_op_entry("kv_append", "f16", "e4m3fnuz"));
     add_fake_kernel(writer, cache_op_entry("append_step", "f16", "f16"));
     add_fake_kernel(writer, cache_op_entry("append_step", "f16", "e4m3fnuz"));
+    add_fake_kernel(writer, cache_op_entry("append_step", "f16", "e5m2fnuz"));
     add_fake_kernel(writer, cache_op_entry("merge_states", "f32", "f16"));
     add_fake_kernel(writer, cache_op_entry("merge_states", "f16", "f16"));
     return writer.finish();
@@ -344,11 +345,38 @@ TEST_CASE("each member since ABI 1.1 makes an append a step", "[cache_ops]") {
   const StepKernargs out = device.step(call);
   CHECK(out.k_scale == address_of(call.k_scale));
   CHECK(out.v_scale == address_of(call.v_scale));
-  CHECK(out.k_scale_stride == 1);
-  CHECK(out.v_scale_stride == 0);
+  CHECK(out.k_scale_head_stride == 1);
+  CHECK(out.v_scale_head_stride == 0);
+  CHECK(out.k_scale_page_stride == 0);
+  CHECK(out.k_scale_source == 0);
   CHECK(out.k_pack_chunks == 2);
   CHECK(out.k_out_pack_stride == 16 * 16);
   CHECK(out.page_source == uint32_t(PageSource::csr_table));
+}
+
+TEST_CASE("scales per token and per page", "[cache_ops]") {
+  Device device;
+  sluice_append call = good_scales();
+  const StepKernargs out = device.step(call);
+  CHECK(out.k_scale == address_of(call.k_scales.data));
+  CHECK(out.k_scale_page_stride == 32);
+  CHECK(out.k_scale_row_stride == 2);
+  CHECK(out.k_scale_head_stride == 1);
+  CHECK(out.k_scale_source == uint32_t(sluice::package::ScaleSource::computed));
+  CHECK(out.v_scale == address_of(call.v_scales.data));
+  CHECK(out.v_scale_page_stride == 2);
+  CHECK(out.v_scale_row_stride == 0);
+  CHECK(out.v_scale_head_stride == 1);
+  CHECK(out.v_scale_source == uint32_t(sluice::package::ScaleSource::page));
+  // Each of the three makes an append a step.
+  call = good_append();
+  call.cache_type = SLUICE_E5M2FNUZ;
+  CHECK(device.step(call).k_scale == 0);
+  call.cache_type = SLUICE_E4M3FNUZ;
+  device.append(call);
+  call.v_scale_kind = SLUICE_SCALE_PER_PAGE;
+  call.v_scales = good_scales().v_scales;
+  device.step(call);
 }
 
 TEST_CASE("a step fills the device a few times over and loops over the rest", "[cache_ops]") {

@@ -65,6 +65,17 @@ inline sluice_append good_step() {
   return append;
 }
 
+/// Into FP8, with scales that are computed for K, and those of pages for V.
+inline sluice_append good_scales() {
+  sluice_append append = good_append();
+  append.cache_type = SLUICE_E5M2FNUZ;
+  append.k_scale_kind = SLUICE_SCALE_PER_TOKEN;
+  append.v_scale_kind = SLUICE_SCALE_PER_PAGE;
+  append.k_scales = {device_memory + 4, {32, 2, 1, 0}};
+  append.v_scales = {device_memory + 8, {2, 99, 1, 1}};
+  return append;
+}
+
 /// Into FP8, x-packed, with scales.
 inline sluice_append good_fp8_append() {
   sluice_append append = good_table_append();

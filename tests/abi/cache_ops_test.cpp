@@ -39,6 +39,8 @@ const Breach<A> append_breaches[] = {
      [](A &a) { a.cache_type = SLUICE_BF16; }},
     {"cache_type", unsupported, "cache_type is e4m3fn; nearest supported: e4m3fnuz",
      [](A &a) { a.cache_type = SLUICE_E4M3FN; }},
+    {"cache_type", unsupported, "cache_type is e5m2; nearest supported: e5m2fnuz",
+     [](A &a) { a.cache_type = SLUICE_E5M2; }},
     {"kv_heads", invalid, "0; it must be at least 1", [](A &a) { a.kv_heads = 0; }},
     {"kv_heads", unsupported, "16777215", [](A &a) { a.kv_heads = 1 << 24; }},
     {"head_dim_qk", invalid, "-8", [](A &a) { a.head_dim_qk = -8; }},
@@ -147,8 +149,14 @@ const Breach<A> table_breaches[] = {
 const Breach<A> fp8_breaches[] = {
     {"page_table_stride", invalid, "SLUICE_PAGE_TABLE_BLOCK", [](A &a) { a.page_table_stride = 3; }},
     {"page_table", invalid, "8 bytes", [](A &a) { a.page_table = device_memory + 4; }},
-    {"k_scale_kind", unsupported, "3", [](A &a) { a.k_scale_kind = SLUICE_SCALE_PER_TOKEN; }},
-    {"v_scale_kind", unsupported, "4", [](A &a) { a.v_scale_kind = SLUICE_SCALE_PER_PAGE; }},
+    {"k_scale_kind", unsupported, "k_scale_kind is 5; nearest supported: SLUICE_SCALE_PER_PAGE (4)",
+     [](A &a) { a.k_scale_kind = 5; }},
+    {"v_scale_kind", unsupported, "6", [](A &a) { a.v_scale_kind = 6; }},
+    {"k_scale", invalid, "k_scale is given", [](A &a) { a.k_scale_kind = SLUICE_SCALE_PER_TOKEN; }},
+    {"v_scale", invalid, "v_scale is given", [](A &a) { a.v_scale_kind = SLUICE_SCALE_PER_PAGE; }},
+    {"k_scales", invalid, "k_scales is given; it must be all zero without a scale kind of PER_TOKEN or PER_PAGE",
+     [](A &a) { a.k_scales.stride[0] = 1; }},
+    {"v_scales", invalid, "all zero without", [](A &a) { a.v_scales.data = device_memory; }},
     {"k_scale", invalid, "NULL", [](A &a) { a.k_scale = nullptr; }},
     {"v_scale", invalid, "4 bytes",
      [](A &a) { a.v_scale = reinterpret_cast<const float *>(device_memory + 2); }},
@@ -164,7 +172,7 @@ const Breach<A> fp8_breaches[] = {
     {"cache_type", unsupported, "no kernel", [](A &) {}}, // the pack of these tests lacks it
 };
 
-/// Rules of members since ABI 1.1.
+/// Rules of the step of a layer.
 const Breach<A> step_breaches[] = {
     {"rotary_type", unsupported, "rotary_type is e4m3fnuz; nearest supported: f16, bf16 or f32",
      [](A &a) { a.rotary_type = SLUICE_E4M3FNUZ; }},
@@ -185,9 +193,9 @@ const Breach<A> step_breaches[] = {
        a.rotary_sin = device_memory + 42;
      }},
     {"rotary_dim", unsupported,
-     "rotary_dim is 20 in a call with members since ABI 1.1; nearest supported: 16",
+     "rotary_dim is 20 in a call with what ABI 1.1 has added; nearest supported: 16",
      [](A &a) { a.rotary_dim = 20; }},
-    {"rotary_dim", unsupported, "rotary_dim is 2 in a call with members since ABI 1.1; nearest supported: 16",
+    {"rotary_dim", unsupported, "rotary_dim is 2 in a call with what ABI 1.1 has added; nearest supported: 16",
      [](A &a) { a.rotary_dim = 2; }},
     {"rotary_type", invalid, "rotary_type is 2; it must be 0 without rotary_dim",
      [](A &a) { a.rotary_dim = 0; }},
@@ -198,14 +206,13 @@ const Breach<A> step_breaches[] = {
     {"q_heads", invalid, "q_heads is -1; it must not be negative", [](A &a) { a.q_heads = -1; }},
     {"q_heads", unsupported, "nearest supported: 16777215", [](A &a) { a.q_heads = 1 << 24; }},
     {"tokens", unsupported,
-     "tokens is 1073741824, which makes 4294967296 rows of 4 heads in a call with members "
-     "since ABI 1.1; nearest supported: 536870911",
+     "tokens is 1073741824, which makes 4294967296 rows of 4 heads in a call with what ABI 1.1 has added; nearest supported: 536870911",
      [](A &a) { a.tokens = 1 << 30; }},
     {"tail_dim", invalid, "tail_dim is -8; it must be a multiple of 8", [](A &a) { a.tail_dim = -8; }},
     {"tail_dim", invalid, "tail_dim is 60; it must be a multiple of 8", [](A &a) { a.tail_dim = 60; }},
     {"tail_dim", invalid, "less than head_dim_qk, which is 128", [](A &a) { a.tail_dim = 128; }},
     {"head_dim_v", unsupported,
-     "head_dim_v is 1032 in a call with members since ABI 1.1; nearest supported: 1024",
+     "head_dim_v is 1032 in a call with what ABI 1.1 has added; nearest supported: 1024",
      [](A &a) {
        a.head_dim_v = 1032;
        a.v.stride[1] = a.v_cache.stride[1] = 2 * 1032;
@@ -257,6 +264,29 @@ const Breach<A> step_breaches[] = {
     {"q_norm", invalid, "4 bytes", [](A &a) { a.q_norm = device_memory + 2; }},
     {"k_norm", invalid, "4 bytes", [](A &a) { a.k_norm = device_memory + 2; }},
     {"k_norm", invalid, "2 bytes", [](A &a) { a.norm_type = 0, a.k_norm = device_memory + 1; }},
+};
+
+/// Rules of scales that an append computes, of K, and reads per page, of V.
+const Breach<A> scales_breaches[] = {
+    {"k_scales.data", invalid, "NULL", [](A &a) { a.k_scales.data = nullptr; }},
+    {"k_scales.data", invalid, "4 bytes", [](A &a) { a.k_scales.data = device_memory + 2; }},
+    {"k_scales.stride[0]", invalid, "overlap", [](A &a) { a.k_scales.stride[0] = 31; }},
+    {"k_scales.stride[1]", invalid, "overlap", [](A &a) { a.k_scales.stride[1] = 0; }},
+    {"k_scales.stride[2]", invalid, "overlap", [](A &a) { a.k_scales.stride[2] = 0; }},
+    {"k_scales.stride[2]", invalid, "negative", [](A &a) { a.k_scales.stride[2] = -1; }},
+    {"k_scales.stride[3]", invalid, "0 or 1", [](A &a) { a.k_scales.stride[3] = 2; }},
+    {"v_scales.data", invalid, "NULL", [](A &a) { a.v_scales = {}; }},
+    {"v_scales.stride[0]", invalid, "negative", [](A &a) { a.v_scales.stride[0] = -2; }},
+    {"v_scales.stride[3]", invalid, "0 or 1", [](A &a) { a.v_scales.stride[3] = -1; }},
+    {"k_scale_kind", invalid, "FP8", [](A &a) { a.cache_type = SLUICE_F16; }},
+    {"head_dim_qk", unsupported, "head_dim_qk is 2048 in a call with what ABI 1.1 has added; nearest supported: 1024",
+     [](A &a) {
+       a.head_dim_qk = 2048;
+       a.k.stride[1] = a.k_cache.stride[1] = 2 * 2048;
+       a.k.stride[2] = a.k_cache.stride[2] = 2048;
+       a.k_cache.stride[0] = 16 * 2 * 2048;
+     }},
+    {"cache_type", unsupported, "no kernel", [](A &) {}}, // the pack of these tests lacks it
 };
 
 using M = sluice_merge;
@@ -329,6 +359,7 @@ TEST_CASE("every append that breaks a rule is refused by name, and enqueues noth
   check_breaches(table_breaches, good_table_append, sluice_kv_append);
   check_breaches(fp8_breaches, good_fp8_append, sluice_kv_append);
   check_breaches(step_breaches, good_step, sluice_kv_append);
+  check_breaches(scales_breaches, good_scales, sluice_kv_append);
 }
 
 TEST_CASE("every merge that breaks a rule is refused by name, and enqueues nothing", "[cache_ops]") {

@@ -43,7 +43,7 @@ void write_perfect(const MergeCase &c, const MergeExpected &expected, MergeMemor
 }
 
 /// The kernels that can have a defect.
-enum class Of : uint8_t { all, fp8, steps };
+enum class Of : uint8_t { all, fp8, steps, fp8_steps };
 
 struct AppendMutant {
   const char *name;
@@ -153,9 +153,9 @@ const std::vector<AppendMutant> &append_mutants() {
       {"K is multiplied with the scale of V", Of::fp8,
        [](AppendCase &, AppendInputs &in) { in.k_scale = in.v_scale; }},
       {"numbers beyond the largest of FP8 are halved", Of::fp8,
-       [](AppendCase &, AppendInputs &in) {
+       [](AppendCase &c, AppendInputs &in) {
          for (double &value : in.k)
-           if (std::fabs(value / in.k_scale[0]) > 240) value /= 2;
+           if (std::fabs(value / in.k_scale[0]) > as_stored(c.cache, 1e9)) value /= 2;
        }},
       {"NaN becomes 0", Of::all,
        [](AppendCase &, AppendInputs &in) {
@@ -198,6 +198,18 @@ const std::vector<AppendMutant> &append_mutants() {
        }},
       {"a rotation from the first element on", Of::steps,
        [](AppendCase &c, AppendInputs &) { c.rotary_first = 0; }},
+      {"scales of the next page", Of::fp8_steps,
+       [](AppendCase &c, AppendInputs &in) {
+         if (c.k_scale == Scale::page) std::ranges::rotate(in.k_scale, in.k_scale.begin() + c.heads);
+       }},
+      {"a computed scale is that of the next row", Of::fp8_steps,
+       [](AppendCase &c, AppendInputs &in) {
+         if (c.v_scale == Scale::token) std::ranges::rotate(in.v, in.v.begin() + c.head_size.v);
+       }},
+      {"computed scales are 1", Of::fp8_steps,
+       [](AppendCase &c, AppendInputs &) {
+         if (c.k_scale == Scale::token) c.k_scale = Scale::none;
+       }},
       {"the rotation of Q is that of the next row", Of::steps,
        [](AppendCase &c, AppendInputs &in) {
          if (c.q_heads != 0) std::ranges::rotate(in.positions, in.positions.begin() + 1);
@@ -313,8 +325,9 @@ TEST_CASE("each defect of every append kernel is noticed") {
   CHECK(cases.size() == target().names("kv_append").size() + target().names("append_step").size());
   for (const auto &[kernel, of_kernel] : cases)
     for (const AppendMutant &mutant : append_mutants()) {
-      if (mutant.of == Of::fp8 && of_kernel.front().cache != Element::fp8) continue;
-      if (mutant.of == Of::steps && !kernel.starts_with("append_step")) continue;
+      const bool is_fp8 = bytes_of(of_kernel.front().cache) == 1;
+      if ((mutant.of == Of::fp8 || mutant.of == Of::fp8_steps) && !is_fp8) continue;
+      if ((mutant.of == Of::steps || mutant.of == Of::fp8_steps) && !kernel.starts_with("append_step")) continue;
       CAPTURE(kernel, mutant.name);
       CHECK(std::ranges::any_of(of_kernel, [&](const AppendCase &c) { return shows(c, mutant); }));
     }

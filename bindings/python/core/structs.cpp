@@ -185,6 +185,8 @@ void bind_append(nb::module_ &module) {
   SLUICE_FIELD(k_norm);
   SLUICE_FIELD(norm_epsilon);
   SLUICE_FIELD(norm_type);
+  SLUICE_FIELD(k_scales);
+  SLUICE_FIELD(v_scales);
 }
 
 void bind_merge(nb::module_ &module) {

@@ -56,7 +56,8 @@ def _table(made: Any, array: Any, page_starts: Any, batch: int, place: str) -> N
 def append_struct(place: str, k: Any, v: Any, k_cache: Any, v_cache: Any, *, slots: Any, starts: Any, kv_lengths: Any,
                   page_table: Any, page_starts: Any, k_scale: Any, v_scale: Any, rotary: Any, rotary_style: RotaryStyle,
                   positions: Any, rotary_sin: Any, rotary_first: int, q: Any, q_out: Any, k_tail: Any, q_tail: Any,
-                  q_norm: Any, k_norm: Any, norm_epsilon: float) -> Any:
+                  q_norm: Any, k_norm: Any, norm_epsilon: float, k_token_scales: Any, v_token_scales: Any, k_page_scales: Any,
+                  v_page_scales: Any) -> Any:
     """The sluice_append of Context.append's arguments."""
     made = _core.Append()
     rows, cache = _with_dimensions(k, "k", (3,)), _with_dimensions(k_cache, "k_cache", (4, 5))
@@ -86,6 +87,8 @@ def append_struct(place: str, k: Any, v: Any, k_cache: Any, v_cache: Any, *, slo
                            exactly(made.head_dim_v, "elements of a row of v")])
         made.v, made.v_cache = c_tensor(of_v), c_tensor(v_pages)
         pages.append(v_pages.shape[0])
+    for side, of_tokens, of_pages in (("k", k_token_scales, k_page_scales), ("v", v_token_scales, v_page_scales)):
+        pages.extend(_scales_of_pages(made, side, of_tokens, of_pages, place))
     made.page_count = min(pages)
     _scale(made, "k_scale", k_scale, made.kv_heads, place)
     _scale(made, "v_scale", v_scale, made.kv_heads, place)
@@ -107,6 +110,25 @@ def append_struct(place: str, k: Any, v: Any, k_cache: Any, v_cache: Any, *, slo
     _step(made, source, place, q=q, q_out=q_out, k_tail=k_tail, q_tail=q_tail, q_norm=q_norm, k_norm=k_norm,
           norm_epsilon=norm_epsilon)
     return made
+
+
+def _scales_of_pages(made: Any, side: str, of_tokens: Any, of_pages: Any, place: str) -> Tuple[int, ...]:
+    """Scales per token, [pages, page_size, kv_heads], or per page, [pages, kv_heads]; returns their number of pages."""
+    heads = exactly(made.kv_heads, "heads of k")
+    if of_tokens is not None and of_pages is not None:
+        raise InvalidArgument(f"{side}_token_scales and {side}_page_scales are both given", f"{side}_page_scales")
+    if of_tokens is not None:
+        scales = checked(of_tokens, f"{side}_token_scales", place, DType.F32, 4,
+                         [at_least(0, "pages"), exactly(made.page_size, "rows of a page of k_cache"), heads])
+        kind, strides = ScaleKind.PER_TOKEN, scales.strides
+    elif of_pages is not None:
+        scales = checked(of_pages, f"{side}_page_scales", place, DType.F32, 4, [at_least(0, "pages"), heads])
+        kind, strides = ScaleKind.PER_PAGE, (scales.strides[0], 0, scales.strides[1])
+    else:
+        return ()
+    setattr(made, f"{side}_scale_kind", kind)
+    setattr(made, f"{side}_scales", (scales.address, *strides, 0))
+    return (scales.shape[0],)
 
 
 def _rotation(made: Any, rotary: Any, rotary_sin: Any, place: str) -> None:
@@ -189,11 +211,14 @@ def reference_append(k: Any, v: Any, k_cache: Any, v_cache: Any, *, slots: Any =
                      v_scale: Any = None, rotary: Any = None, rotary_style: RotaryStyle = RotaryStyle.HALVES,
                      positions: Optional[Any] = None, rotary_sin: Any = None, rotary_first: int = 0, q: Any = None,
                      q_out: Any = None, k_tail: Any = None, q_tail: Any = None, q_norm: Any = None, k_norm: Any = None,
-                     norm_epsilon: float = 0.0) -> None:
+                     norm_epsilon: float = 0.0, k_token_scales: Any = None, v_token_scales: Any = None,
+                     k_page_scales: Any = None, v_page_scales: Any = None) -> None:
     """Performs an append on the host: the reference for what a device stores, and a check of its tables. Arrays as for
     Context.append, all in host memory."""
     _core.reference_append(append_struct("host", k, v, k_cache, v_cache, slots=slots, starts=starts, kv_lengths=kv_lengths,
                                          page_table=page_table, page_starts=page_starts, k_scale=k_scale, v_scale=v_scale,
                                          rotary=rotary, rotary_style=rotary_style, positions=positions, rotary_sin=rotary_sin,
                                          rotary_first=rotary_first, q=q, q_out=q_out, k_tail=k_tail, q_tail=q_tail,
-                                         q_norm=q_norm, k_norm=k_norm, norm_epsilon=norm_epsilon))
+                                         q_norm=q_norm, k_norm=k_norm, norm_epsilon=norm_epsilon,
+                                         k_token_scales=k_token_scales, v_token_scales=v_token_scales,
+                                         k_page_scales=k_page_scales, v_page_scales=v_page_scales))

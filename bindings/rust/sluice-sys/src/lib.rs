@@ -530,7 +530,7 @@ pub struct sluice_append {
     pub flags: u32,
     /// sluice_dtype of k and v: F16 or BF16; required.
     pub source_type: u32,
-    /// source_type or E4M3FNUZ; required.
+    /// source_type, E4M3FNUZ, or since ABI 1.1 E5M2FNUZ; required.
     pub cache_type: u32,
     /// KV heads; required.
     pub kv_heads: i32,
@@ -544,7 +544,7 @@ pub struct sluice_append {
     pub page_table_kind: u32,
     /// As in sluice_problem.
     pub k_pack: i32,
-    /// NONE, PER_TENSOR or PER_HEAD; NONE unless the cache is FP8.
+    /// sluice_scale_kind; NONE unless the cache is FP8.
     pub k_scale_kind: u32,
     /// As k_scale_kind.
     pub v_scale_kind: u32,
@@ -614,6 +614,10 @@ pub struct sluice_append {
     pub norm_epsilon: f32,
     /// sluice_dtype of the weights: source_type or F32; 0 is source_type.
     pub norm_type: u32,
+    /// \[page\]\[row\]\[kv_heads\], F32: of PER_TOKEN and PER_PAGE; else all zero.
+    pub k_scales: sluice_tensor,
+    /// The same for V.
+    pub v_scales: sluice_tensor,
 }
 
 /// Results of attention over parts of the keys, to be merged into one.

@@ -29,12 +29,16 @@ pub enum Place<'a, M: Memory = Device> {
 }
 
 /// Scales that values are divided by for an FP8 cache.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub enum AppendScale<'a, M: Memory = Device> {
     /// One scale.
     PerTensor(Array<'a, f32, M>),
     /// \[kv_heads\].
     PerHead(Array<'a, f32, M>),
+    /// \[page, 1, kv_heads, 1\] in F32.
+    PerPage(Tensor<'a, M>),
+    /// \[page, page_size, kv_heads, 1\] in F32: computed for each new row of a head, and written.
+    PerToken(TensorMut<'a, M>),
 }
 
 /// Which elements of a row of K a rotation pairs.
@@ -225,8 +229,15 @@ impl<'a, M: Memory> Append<'a, M> {
                 return Err(Error::invalid(missing, message));
             }
         }
-        raw.page_count =
-            fewest(0, [Some(&self.k_cache.view), self.v_cache.as_ref().map(|v_cache| &v_cache.view)]);
+        raw.page_count = fewest(
+            0,
+            [
+                Some(&self.k_cache.view),
+                self.v_cache.as_ref().map(|v_cache| &v_cache.view),
+                scales_view(&self.k_scale),
+                scales_view(&self.v_scale),
+            ],
+        );
         match &self.place {
             Place::Slots(slots) => raw.slots = slots.checked("slots", tokens)?,
             Place::Sequences { batch, starts, kv_lengths, page_table } => {
@@ -246,6 +257,16 @@ impl<'a, M: Memory> Append<'a, M> {
         }
         (raw.k_scale_kind, raw.k_scale) = scale(&self.k_scale, "k_scale", heads)?;
         (raw.v_scale_kind, raw.v_scale) = scale(&self.v_scale, "v_scale", heads)?;
+        for (scale, name, to) in
+            [(&self.k_scale, "k_scales", &mut raw.k_scales), (&self.v_scale, "v_scales", &mut raw.v_scales)]
+        {
+            if let Some(view) = scales_view(scale) {
+                let rows = if matches!(scale, Some(AppendScale::PerToken(_))) { page_size } else { 1 };
+                let extents = [AtLeast(1), AtLeast(rows), Exactly(heads), AtLeast(1)];
+                *to = view.checked(name, Some(Dtype::F32), 0, extents)?;
+                to.stride[3] = 0;
+            }
+        }
         if let Some(rotary) = &self.rotary {
             raw.rotary_dim = int("rotary_dim", rotary.dim)?;
             raw.rotary_style = rotary.style as u32;
@@ -312,7 +333,18 @@ fn scale<M: Memory>(scale: &Option<AppendScale<M>>, name: &str, heads: usize) ->
         None => (sys::SLUICE_SCALE_NONE, std::ptr::null()),
         Some(AppendScale::PerTensor(factor)) => (sys::SLUICE_SCALE_PER_TENSOR, factor.checked(name, 1)?),
         Some(AppendScale::PerHead(factors)) => (sys::SLUICE_SCALE_PER_HEAD, factors.checked(name, heads)?),
+        Some(AppendScale::PerPage(_)) => (sys::SLUICE_SCALE_PER_PAGE, std::ptr::null()),
+        Some(AppendScale::PerToken(_)) => (sys::SLUICE_SCALE_PER_TOKEN, std::ptr::null()),
     })
+}
+
+/// The scales of pages.
+fn scales_view<'s, M: Memory>(scale: &'s Option<AppendScale<M>>) -> Option<&'s View> {
+    match scale {
+        Some(AppendScale::PerPage(scales)) => Some(&scales.view),
+        Some(AppendScale::PerToken(scales)) => Some(&scales.view),
+        _ => None,
+    }
 }
 
 /// Performs an append on the host with plain loops: the reference for what a device stores.
@@ -505,6 +537,8 @@ mod tests {
             k_norm,
             norm_epsilon,
             norm_type,
+            k_scales,
+            v_scales,
         } = append.to_raw().unwrap();
         assert_eq!(struct_size as usize, std::mem::size_of::<sys::sluice_append>());
         assert_eq!((flags, source_type, cache_type), (sys::SLUICE_PAGE_INDEX_64, 1, 4));
@@ -519,6 +553,15 @@ mod tests {
         assert_eq!([q, q_out, k_tail, q_tail].map(|t| t.data as usize), [15, 16, 18, 17]);
         assert_eq!([rotary_sin, q_norm, k_norm].map(|a| a as usize), [14, 20, 24]);
         assert_eq!((norm_epsilon, norm_type), (0.5, 3));
+        assert!(k_scales.data.is_null() && v_scales.data.is_null());
+        append.k_scale =
+            Some(AppendScale::PerToken(tensor_mut::<f32>(28, Layout::contiguous([8, 16, 2, 1]))));
+        append.v_scale = Some(AppendScale::PerPage(tensor::<f32>(32, Layout::contiguous([9, 1, 2, 1]))));
+        let raw = append.to_raw().unwrap();
+        assert_eq!((raw.k_scale_kind, raw.v_scale_kind, raw.page_count), (3, 4, 8));
+        assert!(raw.k_scale.is_null() && raw.v_scale.is_null());
+        assert_eq!((raw.k_scales.data as usize, raw.k_scales.stride), (28, [32, 2, 1, 0]));
+        assert_eq!((raw.v_scales.data as usize, raw.v_scales.stride), (32, [2, 2, 1, 0]));
         assert_eq!(page_count, 9); // of V, which has fewer
 
         append.q = Some(Queries::InPlace(tensor_mut::<F16>(19, Layout::rows([7, 4, 64]))));
