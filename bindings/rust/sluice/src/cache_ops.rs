@@ -562,6 +562,7 @@ mod tests {
         assert!(raw.k_scale.is_null() && raw.v_scale.is_null());
         assert_eq!((raw.k_scales.data as usize, raw.k_scales.stride), (28, [32, 2, 1, 0]));
         assert_eq!((raw.v_scales.data as usize, raw.v_scales.stride), (32, [2, 2, 1, 0]));
+        (append.k_scale, append.v_scale) = (None, None);
         assert_eq!(page_count, 9); // of V, which has fewer
 
         append.q = Some(Queries::InPlace(tensor_mut::<F16>(19, Layout::rows([7, 4, 64]))));
