@@ -795,11 +795,11 @@ enum sluice_rotary_style {
  *     q [0][tokens][q_heads][head_dim_qk]         q_out [0][tokens][q_heads][head_dim_qk]
  *
  * Strides as in sluice_args, k_pack included. A cache of FP8 holds x / scale, rounded to nearest even and
- * limited to the type's largest number, +-240 or +-57344; NaN stays NaN. Before that, the first rotary_dim elements of a row of K are
- * rotated: the pair (x, y) number e becomes (x cos - y sin, y cos + x sin), with cos = rotary[p *
- * rotary_stride + e] and sin = rotary[p * rotary_stride + rotary_dim / 2 + e], or rotary_sin[p *
- * rotary_stride + e], in F32. The position p is positions[t], or the key's number if positions is NULL (which
- * needs `starts`). The tables may hold any numbers, factors of a longer context included.
+ * limited to the type's largest number, +-240 or +-57344; NaN stays NaN. Before that, the first rotary_dim
+ * elements of a row of K are rotated: the pair (x, y) number e becomes (x cos - y sin, y cos + x sin), with
+ * cos = rotary[p * rotary_stride + e] and sin = rotary[p * rotary_stride + rotary_dim / 2 + e], or
+ * rotary_sin[p * rotary_stride + e], in F32. The position p is positions[t], or the key's number if positions
+ * is NULL (which needs `starts`). The tables may hold any numbers, factors of a longer context included.
  *
  * Since ABI 1.1 one call can do the whole step of a layer between the projections and attention:
  *
@@ -815,9 +815,9 @@ enum sluice_rotary_style {
  *   sqrt(mean(x^2) + norm_epsilon), in F32 and without rounding before the rotation. A row whose sum of
  *   squares is beyond F32 becomes 0, or NaN where it is infinite.
  * - *Rotation.* The rotated elements are those from rotary_first on.
- * - *Scales.* PER_PAGE scales are read at k_scales [page][0][head]. PER_TOKEN scales are computed and stored at
- *   k_scales [page][row][head]: the largest finite |x| of the row of one head, after norm and rotation, divided
- *   by the type's largest number, in F32; 1 if that is 0. Values are divided by what was stored.
+ * - *Scales.* PER_PAGE scales are read at k_scales [page][0][head]. PER_TOKEN scales are computed and stored
+ * at k_scales [page][row][head]: the largest finite |x| of the row of one head, after norm and rotation,
+ * divided by the type's largest number, in F32; 1 if that is 0. Values are divided by what was stored.
  *
  * If two rows go to one slot, it ends up with one of them. All pointers are to device memory, which is read
  * when the work executes.
@@ -840,8 +840,8 @@ enum sluice_rotary_style {
  *   stride[1] has none either. With PER_TOKEN their elements do not overlap.
  * - The rules for k hold for q and the tails, those for a cache for q_out, whose stride[0] is 0. tail_dim is
  *   less than head_dim_qk.
- * - With anything that ABI 1.1 has added, page_count excepted: rotary_dim is a multiple of 16, head dims are at most
- *   1024, and tokens * q_heads and tokens * kv_heads are at most 2^31 - 1 (else SLUICE_UNSUPPORTED).
+ * - With anything that ABI 1.1 has added, page_count excepted: rotary_dim is a multiple of 16, head dims are
+ * at most 1024, and tokens * q_heads and tokens * kv_heads are at most 2^31 - 1 (else SLUICE_UNSUPPORTED).
  */
 typedef struct sluice_append {
   uint32_t struct_size; /**< sizeof(sluice_append). */

@@ -123,9 +123,7 @@ private:
       if (toFp8) {
         Value given = b.branch(
             hasScaleOf(package::ScaleSource::page),
-            [&] {
-              return SmallVector<Value>{b.load(b.getF32Type(), addressOfScale(to, head), b.i64(0), 4)};
-            },
+            [&] { return SmallVector<Value>{b.load(b.getF32Type(), addressOfScale(to, head), b.i64(0), 4)}; },
             [&] { return SmallVector<Value>{ofHead}; })[0];
         Two wide = unpack(b.branch(
             changes, [&] { return pack(compute(raw, position)); }, [&] { return pack(widen(raw)); }));
@@ -178,7 +176,9 @@ private:
     return raw;
   }
 
-  Value hasScaleOf(package::ScaleSource scales) { return b.equal(of("scale_source"), b.i32(int32_t(scales))); }
+  Value hasScaleOf(package::ScaleSource scales) {
+    return b.equal(of("scale_source"), b.i32(int32_t(scales)));
+  }
 
   /// The scale of the head, if there is one, for any page: loaded long before it is needed.
   Value loadScaleOfHead(Value head) {
@@ -402,7 +402,7 @@ private:
   Fp8 fp8; // with toFp8
   Value section, isQ, lanesLog2;
   std::array<Chunk, package::step_chunks_of_lane> chunks;
-  Value isFirstLane; // of the row
+  Value isFirstLane;                          // of the row
   Value isRotated, pairOfFirst, pairOfSecond; // the chunks' numbers among the rotated ones
 };
 

@@ -45,8 +45,7 @@ Value roundToFp8(CacheOpEmitter &b, Value chunk, Fp8 type) {
     limited.push_back(b.select(b.compareF(arith::CmpFPredicate::UNO, value, value), value, within));
   }
   auto convert = [&](Value first, Value second, Value old, bool isHigh) -> Value {
-    if (type == Fp8::e4m3)
-      return ROCDL::CvtPkFp8F32Op::create(b, b.getI32Type(), first, second, old, isHigh);
+    if (type == Fp8::e4m3) return ROCDL::CvtPkFp8F32Op::create(b, b.getI32Type(), first, second, old, isHigh);
     return ROCDL::CvtPkBf8F32Op::create(b, b.getI32Type(), first, second, old, isHigh);
   };
   for (unsigned i = 0; i < package::cache_op_chunk_elements; i += 4) {

@@ -4,8 +4,8 @@
 // rounding it again could go wrong at the midpoint between two FP8 numbers. So it is first rounded to 12
 // bits, which represent every such midpoint; r = x - q * scale, whose sign is exact, then tells on which side
 // of q the true quotient is, and q moves by one unit of F32 to that side: away from the midpoint if it is
-// one, and past none. The chip's conversion rounds to nearest even; values beyond the largest number, including
-// infinity, become this number first.
+// one, and past none. The chip's conversion rounds to nearest even; values beyond the largest number,
+// including infinity, become this number first.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once

@@ -17,9 +17,9 @@ struct CacheOpTypes {
 
 constexpr std::pair<StringRef, StringRef> appendTypes[] = {
     {"f16", "f16"}, {"bf16", "bf16"}, {"f16", "e4m3fnuz"}, {"bf16", "e4m3fnuz"}};
-constexpr std::pair<StringRef, StringRef> stepTypes[] = {{"f16", "f16"},       {"bf16", "bf16"},
-                                                         {"f16", "e4m3fnuz"},  {"bf16", "e4m3fnuz"},
-                                                         {"f16", "e5m2fnuz"},  {"bf16", "e5m2fnuz"}};
+constexpr std::pair<StringRef, StringRef> stepTypes[] = {{"f16", "f16"},      {"bf16", "bf16"},
+                                                         {"f16", "e4m3fnuz"}, {"bf16", "e4m3fnuz"},
+                                                         {"f16", "e5m2fnuz"}, {"bf16", "e5m2fnuz"}};
 constexpr std::pair<StringRef, StringRef> mergeTypes[] = {
     {"f32", "f32"}, {"f32", "f16"}, {"f32", "bf16"}, {"f16", "f16"}, {"bf16", "bf16"}};
 const CacheOpTypes cacheOpTypes[] = {

@@ -60,9 +60,9 @@ void check_types(const sluice_append &append) {
   if (append.cache_type != append.source_type && !is_fp8(append.cache_type)) {
     // The nearest one-byte type has the same exponent, the nearest wider one is the source's.
     const bool is_wide = runtime::dtype_bytes(append.cache_type) > 1;
-    const uint32_t nearest = is_wide                               ? append.source_type
+    const uint32_t nearest = is_wide                            ? append.source_type
                              : append.cache_type == SLUICE_E5M2 ? uint32_t(SLUICE_E5M2FNUZ)
-                                                                   : uint32_t(SLUICE_E4M3FNUZ);
+                                                                : uint32_t(SLUICE_E4M3FNUZ);
     unsupported("cache_type", dtype_text(append.cache_type), dtype_text(nearest));
   }
 }

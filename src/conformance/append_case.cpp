@@ -496,12 +496,12 @@ std::vector<StoredElement> compute_expected(const AppendCase &c, const AppendInp
   const bool rotates = c.rotation != Rotation::none;
   const std::vector<double> none;
   const Placement nowhere{-1};
-  const Side k{c.k_scale, in.k_scale, memory.k_scales, in.k,           in.k_norm, memory.k_cache,
-               c.cache,   c.heads,    c.head_size.qk,  rotates};
-  const Side v{c.v_scale, in.v_scale, memory.v_scales, in.v, none, memory.v_cache,
-               c.cache,   c.heads,    c.head_size.v,   false};
-  const Side q{Scale::none, none,      nowhere,        in.q,   in.q_norm, memory.q_out,
-               c.source,    c.q_heads, c.head_size.qk, rotates};
+  const Side k{c.k_scale,      in.k_scale, memory.k_scales, in.k,           in.k_norm,
+               memory.k_cache, c.cache,    c.heads,         c.head_size.qk, rotates};
+  const Side v{c.v_scale,      in.v_scale, memory.v_scales, in.v,          none,
+               memory.v_cache, c.cache,    c.heads,         c.head_size.v, false};
+  const Side q{Scale::none,  none,     nowhere,   in.q,           in.q_norm,
+               memory.q_out, c.source, c.q_heads, c.head_size.qk, rotates};
   for (int t = 0; t < in.tokens; ++t) {
     const std::optional<Slot> &slot = in.slots[size_t(t)];
     // A query needs no slot, but a sequence, unless rows are placed by slots.
@@ -520,11 +520,11 @@ Comparison compare(const AppendCase &, const std::vector<StoredElement> &expecte
   for (const std::vector<std::byte> &buffer : before.buffers)
     allowed.emplace_back(buffer.size());
   const auto name_of = [&](int buffer) {
-    return buffer == before.k_cache.buffer   ? "K's cache"
-           : buffer == before.v_cache.buffer ? "V's cache"
-           : buffer == before.q_out.buffer   ? "Q"
+    return buffer == before.k_cache.buffer                                        ? "K's cache"
+           : buffer == before.v_cache.buffer                                      ? "V's cache"
+           : buffer == before.q_out.buffer                                        ? "Q"
            : buffer == before.k_scales.buffer || buffer == before.v_scales.buffer ? "the scales"
-                                             : "an input";
+                                                                                  : "an input";
   };
   for (const StoredElement &element : expected) {
     const size_t bytes = bytes_of(element.type);

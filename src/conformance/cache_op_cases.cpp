@@ -286,7 +286,8 @@ std::vector<AppendCase> step_cases_of(const Types &types) {
         });
       }
   // The maximum of rows with each number of lanes.
-  for (const HeadSizes size : {HeadSizes{8, 16}, HeadSizes{40, 64}, HeadSizes{128, 256}, HeadSizes{520, 1024}})
+  for (const HeadSizes size :
+       {HeadSizes{8, 16}, HeadSizes{40, 64}, HeadSizes{128, 256}, HeadSizes{520, 1024}})
     with([&](AppendCase &c) {
       c.head_size = size;
       c.q_heads = 0;

@@ -89,7 +89,7 @@ int64_t position_of(const sluice_append &call, int64_t t, int64_t key) {
 
 /// The scale of a row; one of its own is computed, and stored.
 double scale_of_row(const sluice_append &call, const Side &side, const Place &place, int64_t head,
-                const std::vector<double> &values) {
+                    const std::vector<double> &values) {
   if (side.scale_kind == SLUICE_SCALE_PER_PAGE)
     return load(side.scales.data, SLUICE_F32, index_of(side.scales, place.page, 0, head, 0));
   if (side.scale_kind != SLUICE_SCALE_PER_TOKEN) return scale_of(side.scale_kind, side.scale, head);

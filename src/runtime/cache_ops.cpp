@@ -173,7 +173,8 @@ Scales scales_of(uint32_t kind, const float *given, const sluice_tensor &tensor)
   case SLUICE_SCALE_PER_PAGE:
     return {tensor.data, tensor.stride[0], 0, tensor.stride[2], package::ScaleSource::page};
   case SLUICE_SCALE_PER_TOKEN:
-    return {tensor.data, tensor.stride[0], tensor.stride[1], tensor.stride[2], package::ScaleSource::computed};
+    return {tensor.data, tensor.stride[0], tensor.stride[1], tensor.stride[2],
+            package::ScaleSource::computed};
   default:
     return {};
   }

@@ -11,8 +11,8 @@ namespace sluice::runtime {
 /// no kernel for the types, no_device for a target, hip, or invalid_argument for a call that capture does not
 /// allow.
 void append(Context &context, const sluice_append &call, const sluice_launch &launch);
-/// Whether an append asks for something that ABI 1.1 has added, other than page_count: another kernel does such
-/// appends.
+/// Whether an append asks for something that ABI 1.1 has added, other than page_count: another kernel does
+/// such appends.
 inline bool is_step(const sluice_append &call) {
   return (call.rotary_type != 0 && call.rotary_type != SLUICE_F32) || call.rotary_first != 0 ||
          call.rotary_sin != nullptr || call.q_heads != 0 || call.tail_dim != 0 || call.q_norm != nullptr ||

@@ -154,7 +154,8 @@ const Breach<A> fp8_breaches[] = {
     {"v_scale_kind", unsupported, "6", [](A &a) { a.v_scale_kind = 6; }},
     {"k_scale", invalid, "k_scale is given", [](A &a) { a.k_scale_kind = SLUICE_SCALE_PER_TOKEN; }},
     {"v_scale", invalid, "v_scale is given", [](A &a) { a.v_scale_kind = SLUICE_SCALE_PER_PAGE; }},
-    {"k_scales", invalid, "k_scales is given; it must be all zero without a scale kind of PER_TOKEN or PER_PAGE",
+    {"k_scales", invalid,
+     "k_scales is given; it must be all zero without a scale kind of PER_TOKEN or PER_PAGE",
      [](A &a) { a.k_scales.stride[0] = 1; }},
     {"v_scales", invalid, "all zero without", [](A &a) { a.v_scales.data = device_memory; }},
     {"k_scale", invalid, "NULL", [](A &a) { a.k_scale = nullptr; }},
@@ -195,7 +196,8 @@ const Breach<A> step_breaches[] = {
     {"rotary_dim", unsupported,
      "rotary_dim is 20 in a call with what ABI 1.1 has added; nearest supported: 16",
      [](A &a) { a.rotary_dim = 20; }},
-    {"rotary_dim", unsupported, "rotary_dim is 2 in a call with what ABI 1.1 has added; nearest supported: 16",
+    {"rotary_dim", unsupported,
+     "rotary_dim is 2 in a call with what ABI 1.1 has added; nearest supported: 16",
      [](A &a) { a.rotary_dim = 2; }},
     {"rotary_type", invalid, "rotary_type is 2; it must be 0 without rotary_dim",
      [](A &a) { a.rotary_dim = 0; }},
@@ -206,7 +208,8 @@ const Breach<A> step_breaches[] = {
     {"q_heads", invalid, "q_heads is -1; it must not be negative", [](A &a) { a.q_heads = -1; }},
     {"q_heads", unsupported, "nearest supported: 16777215", [](A &a) { a.q_heads = 1 << 24; }},
     {"tokens", unsupported,
-     "tokens is 1073741824, which makes 4294967296 rows of 4 heads in a call with what ABI 1.1 has added; nearest supported: 536870911",
+     "tokens is 1073741824, which makes 4294967296 rows of 4 heads in a call with what ABI 1.1 has added; "
+     "nearest supported: 536870911",
      [](A &a) { a.tokens = 1 << 30; }},
     {"tail_dim", invalid, "tail_dim is -8; it must be a multiple of 8", [](A &a) { a.tail_dim = -8; }},
     {"tail_dim", invalid, "tail_dim is 60; it must be a multiple of 8", [](A &a) { a.tail_dim = 60; }},
@@ -279,7 +282,8 @@ const Breach<A> scales_breaches[] = {
     {"v_scales.stride[0]", invalid, "negative", [](A &a) { a.v_scales.stride[0] = -2; }},
     {"v_scales.stride[3]", invalid, "0 or 1", [](A &a) { a.v_scales.stride[3] = -1; }},
     {"k_scale_kind", invalid, "FP8", [](A &a) { a.cache_type = SLUICE_F16; }},
-    {"head_dim_qk", unsupported, "head_dim_qk is 2048 in a call with what ABI 1.1 has added; nearest supported: 1024",
+    {"head_dim_qk", unsupported,
+     "head_dim_qk is 2048 in a call with what ABI 1.1 has added; nearest supported: 1024",
      [](A &a) {
        a.head_dim_qk = 2048;
        a.k.stride[1] = a.k_cache.stride[1] = 2 * 2048;

@@ -327,7 +327,8 @@ TEST_CASE("each defect of every append kernel is noticed") {
     for (const AppendMutant &mutant : append_mutants()) {
       const bool is_fp8 = bytes_of(of_kernel.front().cache) == 1;
       if ((mutant.of == Of::fp8 || mutant.of == Of::fp8_steps) && !is_fp8) continue;
-      if ((mutant.of == Of::steps || mutant.of == Of::fp8_steps) && !kernel.starts_with("append_step")) continue;
+      if ((mutant.of == Of::steps || mutant.of == Of::fp8_steps) && !kernel.starts_with("append_step"))
+        continue;
       CAPTURE(kernel, mutant.name);
       CHECK(std::ranges::any_of(of_kernel, [&](const AppendCase &c) { return shows(c, mutant); }));
     }
