@@ -13,7 +13,7 @@
 #include "cache_ops/AppendPlaces.h"
 #include "cache_ops/Fp8Rounding.h"
 
-#include <cmath>
+#include <limits>
 
 namespace sluice {
 
@@ -205,8 +205,7 @@ private:
       Value own = b.f32(0);
       for (unsigned i = 0; i < chunkElements; ++i) {
         Value size = math::AbsFOp::create(b, b.extract(values, i));
-        // False for infinity and NaN.
-        Value isFinite = b.compareF(arith::CmpFPredicate::OLT, size, b.f32(INFINITY));
+        Value isFinite = b.atMostF(size, b.f32(std::numeric_limits<float>::max())); // false for NaN
         own = b.maxF(own, b.select(isFinite, size, b.f32(0)));
       }
       most = b.maxF(most, b.select(chunk.exists, own, b.f32(0)));
