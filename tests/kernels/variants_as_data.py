@@ -48,7 +48,7 @@ class NewRow(InFolder):
         part, extended = self.folder / "part.pack", self.folder / "extended.pack"
         kernelgen("--row", NEW_KERNEL, "--pack", part)
         kernelgen("--merge", "--pack", extended, PACK, part)
-        listed = re.findall(r"(?m)^(?:attn|kv|merge)_\w+", run(BIN / "sluice", "inspect", extended))
+        listed = re.findall(r"(?m)^(?:attn|append|kv|merge)_\w+", run(BIN / "sluice", "inspect", extended))
         self.assertEqual(sorted(listed), sorted(shipped + [NEW_KERNEL]))
         # Dispatch chooses it where it is the best, and the conformance suite covers it.
         ran = run(BIN / "sluice-conformance", "--device", "emulated", "--pack", extended, "--case", "f16_d64_*_h1x1_q100_kv100_*")
