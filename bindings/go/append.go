@@ -20,14 +20,14 @@ const (
 type Append struct {
 	Flags           ProblemFlags // PageIndex64, VInK (then V has no rows and no cache) or 0.
 	SourceType      DType        // Of K and V: F16 or BF16; required.
-	CacheType       DType        // SourceType or E4M3FNUZ; required.
+	CacheType       DType        // SourceType, E4M3FNUZ or E5M2FNUZ; required.
 	KVHeads         int32        // Required.
 	HeadDimQK       int32        // Elements of a row of K; required; a multiple of 8.
 	HeadDimV        int32        // Elements of a row of V; required without VInK; a multiple of 8.
 	PageSize        int32        // Rows per page; required.
 	PageTableKind   PageTableKind
 	KPack           int32         // As in Problem.
-	KScaleKind      ScaleKind     // ScaleNone, ScalePerTensor or ScalePerHead; ScaleNone unless the cache is FP8.
+	KScaleKind      ScaleKind     // ScaleNone unless the cache is FP8.
 	VScaleKind      ScaleKind     // As KScaleKind.
 	Tokens          int32         // Rows of K and V; required.
 	Batch           int32         // Sequences; 0 with Slots.
@@ -48,35 +48,79 @@ type Append struct {
 	Rotary          DevicePointer // float32 [positions][RotaryDim]: cosines, then sines.
 	RotaryStride    int64         // Elements from one position to the next.
 	Positions       DevicePointer // int32 [tokens], or 0.
+
+	// Since ABI 1.1: a layer's whole step. See sluice_append in the header.
+
+	RotaryType  DType         // Of the tables: F16, BF16 or F32; 0 is F32.
+	RotaryFirst int32         // The first element that is rotated, of the RotaryDim; a multiple of 8.
+	RotarySin   DevicePointer // [positions][RotaryDim / 2] sines; 0: they follow the cosines.
+	QHeads      int32         // Heads of Q; 0: no Q.
+	TailDim     int32         // The last elements of a row, from another tensor; a multiple of 8; 0: none.
+	Q           Tensor        // New rows, of SourceType.
+	QOut        Tensor        // Where they go; may be Q, with the same strides.
+	KTail       Tensor        // Tails of K, with TailDim: [1, token, head, TailDim].
+	QTail       Tensor        // Tails of Q; not given: rows of Q are whole.
+	QNorm       DevicePointer // [HeadDimQK - TailDim] weights of a norm of Q, or 0.
+	KNorm       DevicePointer // The same for K.
+	NormEpsilon float32       // Added to the mean square; finite, not negative; 0 without a norm.
+	NormType    DType         // Of the weights: SourceType or F32; 0 is SourceType.
+	KScales     Tensor        // F32 [page, row in page, head, 1]: of ScalePerToken, written, and ScalePerPage, read.
+	VScales     Tensor        // The same for V.
 }
 
 // appendNeeds are the requirements on the tensors of an append.
-type appendNeeds struct{ k, v, kCache, vCache need }
+type appendNeeds struct{ k, v, kCache, vCache, q, qOut, kTail, qTail, kScales, vScales need }
 
-func (a *Append) needs() appendNeeds {
-	rows := func(field string, dim int32, what string) need {
+// needs depends on whether Q has tails of its own.
+func (a *Append) needs(hasQTail bool) appendNeeds {
+	ofHeads := func(field string, heads int32, whatHeads string, dim int32, what string) need {
 		return need{field: field, dtype: a.SourceType, extents: [4]extent{exactly(1, "batch of rows"),
-			atLeast(int64(a.Tokens), "tokens"), exactly(a.KVHeads, "kv_heads"), exactly(dim, what)}}
+			atLeast(int64(a.Tokens), "tokens"), exactly(heads, whatHeads), exactly(dim, what)}}
 	}
+	rows := func(field string, dim int32, what string) need {
+		return ofHeads(field, a.KVHeads, "kv_heads", dim, what)
+	}
+	ofQ := func(field string, dim int32, what string) need { return ofHeads(field, a.QHeads, "q_heads", dim, what) }
 	cache := func(field string, dim int32, what string) need {
 		return need{field: field, dtype: a.CacheType, extents: [4]extent{atLeast(0, "pages"),
 			exactly(a.PageSize, "page_size"), exactly(a.KVHeads, "kv_heads"), exactly(dim, what)}}
 	}
+	scales := func(field string, kind ScaleKind) need {
+		rows := atLeast(1, "row of a page")
+		if kind == ScalePerToken {
+			rows = atLeast(int64(a.PageSize), "page_size")
+		}
+		return need{field: field, dtype: F32, extents: [4]extent{atLeast(0, "pages"), rows,
+			exactly(a.KVHeads, "kv_heads"), exactly(1, "scale")}}
+	}
 	made := appendNeeds{
-		k:      rows("k", a.HeadDimQK, "head_dim_qk"),
+		k:      rows("k", a.HeadDimQK-a.TailDim, "head_dim_qk - tail_dim"),
 		v:      rows("v", a.HeadDimV, "head_dim_v"),
 		kCache: cache("k_cache", a.HeadDimQK, "head_dim_qk"),
 		vCache: cache("v_cache", a.HeadDimV, "head_dim_v"),
+		q:      ofQ("q", a.HeadDimQK, "head_dim_qk"),
+		qOut:   ofQ("q_out", a.HeadDimQK, "head_dim_qk"),
+		kTail:  rows("k_tail", a.TailDim, "tail_dim"),
+		qTail:  ofQ("q_tail", a.TailDim, "tail_dim"),
+
+		kScales: scales("k_scales", a.KScaleKind),
+		vScales: scales("v_scales", a.VScaleKind),
 	}
+	if hasQTail {
+		made.q = ofQ("q", a.HeadDimQK-a.TailDim, "head_dim_qk - tail_dim")
+	}
+	made.kTail.repeats, made.qTail.repeats = true, true
 	made.kCache.pack = a.KPack
 	return made
 }
 
 // check compares types and shapes; the library checks everything else.
 func (a *Append) check() error {
-	needs := a.needs()
+	needs := a.needs(a.QTail.present())
 	return checkTensors(tensorNeed{&a.K, &needs.k}, tensorNeed{&a.V, &needs.v}, tensorNeed{&a.KCache, &needs.kCache},
-		tensorNeed{&a.VCache, &needs.vCache})
+		tensorNeed{&a.VCache, &needs.vCache}, tensorNeed{&a.Q, &needs.q}, tensorNeed{&a.QOut, &needs.qOut},
+		tensorNeed{&a.KTail, &needs.kTail}, tensorNeed{&a.QTail, &needs.qTail},
+		tensorNeed{&a.KScales, &needs.kScales}, tensorNeed{&a.VScales, &needs.vScales})
 }
 
 func (a *Append) c() *C.sluice_append {
@@ -112,7 +156,22 @@ func (a *Append) c() *C.sluice_append {
 	put(unsafe.Pointer(&made.rotary), a.Rotary)
 	made.rotary_stride = C.int64_t(a.RotaryStride)
 	put(unsafe.Pointer(&made.positions), a.Positions)
-	made.page_count = fewest(0, &a.KCache, &a.VCache) // so that slots and page numbers cannot lead out of the caches
+	made.rotary_type = C.uint32_t(a.RotaryType)
+	made.rotary_first = C.int32_t(a.RotaryFirst)
+	put(unsafe.Pointer(&made.rotary_sin), a.RotarySin)
+	made.q_heads = C.int32_t(a.QHeads)
+	made.tail_dim = C.int32_t(a.TailDim)
+	a.Q.putRows(&made.q)
+	a.QOut.putRows(&made.q_out)
+	a.KTail.putRows(&made.k_tail)
+	a.QTail.putRows(&made.q_tail)
+	put(unsafe.Pointer(&made.q_norm), a.QNorm)
+	put(unsafe.Pointer(&made.k_norm), a.KNorm)
+	made.norm_epsilon = C.float(a.NormEpsilon)
+	made.norm_type = C.uint32_t(a.NormType)
+	a.KScales.put(&made.k_scales)
+	a.VScales.put(&made.v_scales)
+	made.page_count = fewest(0, &a.KCache, &a.VCache, &a.KScales, &a.VScales) // so that slots and page numbers cannot lead out of the caches
 	return made
 }
 

@@ -175,6 +175,86 @@ func TestReferenceAppend(t *testing.T) {
 	compareCache(t, "v", vCache, v, []int64{4*16 + 15, 1*16 + 0, 1*16 + 1, 3*16 + 1}, 0.5)
 }
 
+// A layer's step on the host is that on the device: Q in place, norms, tails, and tables in two slices.
+func TestReferenceStep(t *testing.T) {
+	const qHeads, tail, body = 3, 16, appendDim - 16
+	context, device := emulated(t)
+	random := rand.New(rand.NewSource(6))
+	_, v, kCache, vCache := appendTensors(t, device, 4, sluice.F16, random)
+	rows := func(heads, dim int64) *tensor {
+		made := newTensor(t, sluice.Contiguous(sluice.F16, [4]int64{1, 4, heads, dim}))
+		for i := range made.array.bits16 {
+			made.array.set(int64(i), encode(sluice.F16, exact(random)))
+		}
+		return made
+	}
+	k, q, kTail := rows(appendHeads, body), rows(qHeads, appendDim), rows(appendHeads, tail)
+	numbers := func(count int) []float32 {
+		made := make([]float32, count)
+		for i := range made {
+			made[i] = 2*random.Float32() - 1
+		}
+		return made
+	}
+	cosines, sines, qNorm, kNorm := numbers(4*tail/2), numbers(4*tail/2), numbers(body), numbers(body)
+	slots, positions := []int64{7, -1, 79, 16}, []int32{3, 2, 0, 1}
+
+	call := appendOf(t, device, 4, k, v, kCache, vCache)
+	call.Slots, call.Positions = pointerTo(t, device, slots), pointerTo(t, device, positions)
+	call.RotaryDim, call.RotaryFirst, call.RotaryStride, call.RotaryType = tail, body, tail/2, sluice.F32
+	call.Rotary, call.RotarySin = pointerTo(t, device, cosines), pointerTo(t, device, sines)
+	call.QHeads, call.TailDim, call.NormEpsilon, call.NormType = qHeads, tail, 1e-5, sluice.F32
+	call.Q, call.KTail = q.device(t, device), kTail.device(t, device)
+	call.QOut = call.Q
+	call.QNorm, call.KNorm = pointerTo(t, device, qNorm), pointerTo(t, device, kNorm)
+	check(t, context.KVAppend(&call, nil))
+	check(t, device.Synchronize(0))
+
+	host, kHost, vHost := hostAppend(t, &call, k, v)
+	host.Slots, host.Positions, host.Rotary, host.RotarySin = slots, positions, cosines, sines
+	host.RotaryFirst, host.RotaryType, host.QHeads, host.TailDim = body, sluice.F32, qHeads, tail
+	host.NormEpsilon, host.NormType, host.QNorm, host.KNorm = 1e-5, sluice.F32, qNorm, kNorm
+	host.Q, host.QOut, host.KTail = q.host(), q.host(), kTail.host()
+	refusals := []struct {
+		field, value string
+		change       func(a *sluice.HostAppend)
+	}{
+		{"rotary_sin", "7", func(a *sluice.HostAppend) { a.RotarySin = sines[:7] }},
+		{"positions[0]", "position 3 of rotary_sin", func(a *sluice.HostAppend) { a.RotarySin = sines[1:] }},
+		{"positions[0]", "position 3 of rotary,", func(a *sluice.HostAppend) { a.Rotary = cosines[1:] }},
+		// A row of Q without a slot is rotated all the same.
+		{"positions[1]", "position 4 of rotary", func(a *sluice.HostAppend) { a.Positions = []int32{3, 4, 0, 1} }},
+		{"q_norm", "47", func(a *sluice.HostAppend) { a.QNorm = qNorm[1:] }},
+		{"k_norm", "47", func(a *sluice.HostAppend) { a.KNorm = kNorm[1:] }},
+		{"norm_type", "HostAppend", func(a *sluice.HostAppend) { a.NormType = 0 }},
+		{"rotary_type", "HostAppend", func(a *sluice.HostAppend) { a.RotaryType = sluice.BF16 }},
+		{"q.shape[2]", "3", func(a *sluice.HostAppend) { a.QHeads = 4 }},
+		{"q.shape[3]", "48", func(a *sluice.HostAppend) { a.QTail = a.KTail }},
+		{"k_tail.shape[3]", "16", func(a *sluice.HostAppend) { a.KTail = a.K }},
+	}
+	for _, c := range refusals {
+		wrong := host
+		c.change(&wrong)
+		refused(t, sluice.ReferenceAppend(&wrong), sluice.InvalidArgument, c.field, c.value)
+	}
+	check(t, sluice.ReferenceAppend(&host))
+	compareNear(t, "k", kCache, kHost)
+	compareCaches(t, "v", vCache, vHost)
+	compareNear(t, "q", q, q)
+}
+
+// compareNear expects the same on the device, which norms and rotates in F32, up to a rounding.
+func compareNear(t *testing.T, name string, device, host *tensor) {
+	t.Helper()
+	has := device.fromDevice(t)
+	for at := range has.array.bits16 {
+		got, wanted := has.array.value(int64(at)), host.array.value(int64(at))
+		if !(math.Abs(got-wanted) <= 1e-3*math.Abs(wanted)+1e-6) && !(math.IsNaN(got) && math.IsNaN(wanted)) {
+			t.Fatalf("%s: element %d is %g on the device and %g on the host", name, at, got, wanted)
+		}
+	}
+}
+
 // Contents of slices that an append refuses, storing nothing.
 func TestContentsOfHostAppends(t *testing.T) {
 	const none = 0xffff // a NaN that no append writes

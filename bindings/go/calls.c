@@ -184,7 +184,9 @@ sluice_status sluice_go_reference_append(const void *append, uint8_t *k, uint8_t
                                          const int32_t *kv_lengths, const uint8_t *page_table,
                                          const int32_t *page_starts, const float *k_scale,
                                          const float *v_scale, const float *rotary, const int32_t *positions,
-                                         sluice_error *error) {
+                                         const float *rotary_sin, uint8_t *q, uint8_t *q_out, uint8_t *k_tail,
+                                         uint8_t *q_tail, const float *q_norm, const float *k_norm,
+                                         uint8_t *k_scales, uint8_t *v_scales, sluice_error *error) {
   sluice_append made = *(const sluice_append *)append;
   made.k.data = k;
   made.v.data = v;
@@ -199,5 +201,14 @@ sluice_status sluice_go_reference_append(const void *append, uint8_t *k, uint8_t
   made.v_scale = v_scale;
   made.rotary = rotary;
   made.positions = positions;
+  made.rotary_sin = rotary_sin;
+  made.q.data = q;
+  made.q_out.data = q_out;
+  made.k_tail.data = k_tail;
+  made.q_tail.data = q_tail;
+  made.q_norm = q_norm;
+  made.k_norm = k_norm;
+  made.k_scales.data = k_scales;
+  made.v_scales.data = v_scales;
   return sluice_reference_append(&made, error);
 }

@@ -68,6 +68,8 @@ sluice_status sluice_go_reference_append(const void *append, uint8_t *k, uint8_t
                                          const int32_t *kv_lengths, const uint8_t *page_table,
                                          const int32_t *page_starts, const float *k_scale,
                                          const float *v_scale, const float *rotary, const int32_t *positions,
-                                         sluice_error *error);
+                                         const float *rotary_sin, uint8_t *q, uint8_t *q_out, uint8_t *k_tail,
+                                         uint8_t *q_tail, const float *q_norm, const float *k_norm,
+                                         uint8_t *k_scales, uint8_t *v_scales, sluice_error *error);
 
 #endif

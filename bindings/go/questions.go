@@ -64,7 +64,7 @@ type KernelInfo struct {
 	LDSBytes     uint32 // LDS per workgroup.
 	KernargBytes uint32 // Size of the kernel's argument block.
 	Name         string // E.g. "attn_fwd_f16_d128_q256_kv64_w8": operation, type, head dim, tiles, waves.
-	Operation    string // "attention_forward", "kv_append" or "merge_states".
+	Operation    string // "attention_forward", "kv_append", "append_step" or "merge_states".
 	Features     string // Features of the kernel, separated by commas: "causal,lse".
 	PRounding    string // How P is rounded to the type of Q: "centred_cut" or "nearest_even", see sluice.h; else "".
 	Chips        string // Chips that it has machine code for, separated by commas.

@@ -384,6 +384,21 @@ type HostAppend struct {
 	Rotary          []float32 // [positions][RotaryDim]
 	RotaryStride    int64
 	Positions       []int32 // [tokens]
+	RotaryType      DType   // 0 or F32: tables of other types are for devices.
+	RotaryFirst     int32
+	RotarySin       []float32 // [positions][RotaryDim / 2]
+	QHeads          int32
+	TailDim         int32
+	Q               HostTensor
+	QOut            HostTensor // Written.
+	KTail           HostTensor
+	QTail           HostTensor
+	QNorm           []float32 // [HeadDimQK - TailDim]
+	KNorm           []float32 // [HeadDimQK - TailDim]
+	NormEpsilon     float32
+	KScales         HostTensor // Written with ScalePerToken.
+	VScales         HostTensor // Written with ScalePerToken.
+	NormType        DType      // F32 with QNorm or KNorm: weights of other types are for devices.
 }
 
 // ReferenceAppend performs an append on the host with plain loops: the reference for what a device stores. Contents are
@@ -401,7 +416,9 @@ func ReferenceAppend(rows *HostAppend) error {
 	return result(C.sluice_go_reference_append(unsafe.Pointer(rows.c()),
 		rows.K.bytes(), rows.V.bytes(), rows.KCache.bytes(), rows.VCache.bytes(), int64s(rows.Slots), int32s(rows.Starts),
 		int32s(rows.KVLengths), rows.table().bytes(), int32s(rows.PageStarts), floats(rows.KScale), floats(rows.VScale),
-		floats(rows.Rotary), int32s(rows.Positions), failure), failure)
+		floats(rows.Rotary), int32s(rows.Positions), floats(rows.RotarySin), rows.Q.bytes(), rows.QOut.bytes(),
+		rows.KTail.bytes(), rows.QTail.bytes(), floats(rows.QNorm), floats(rows.KNorm),
+		rows.KScales.bytes(), rows.VScales.bytes(), failure), failure)
 }
 
 // without is the append without its memory.
@@ -410,13 +427,17 @@ func (a *HostAppend) without() *Append {
 		HeadDimQK: a.HeadDimQK, HeadDimV: a.HeadDimV, PageSize: a.PageSize, PageTableKind: a.PageTableKind, KPack: a.KPack,
 		KScaleKind: a.KScaleKind, VScaleKind: a.VScaleKind, Tokens: a.Tokens, Batch: a.Batch, RotaryDim: a.RotaryDim,
 		RotaryStyle: a.RotaryStyle, K: Tensor{View: a.K.View}, V: Tensor{View: a.V.View}, KCache: Tensor{View: a.KCache.View},
-		VCache: Tensor{View: a.VCache.View}, PageTableStride: a.PageTableStride, RotaryStride: a.RotaryStride}
+		VCache: Tensor{View: a.VCache.View}, PageTableStride: a.PageTableStride, RotaryStride: a.RotaryStride,
+		RotaryType: a.RotaryType, RotaryFirst: a.RotaryFirst, QHeads: a.QHeads, TailDim: a.TailDim,
+		Q: Tensor{View: a.Q.View}, QOut: Tensor{View: a.QOut.View}, KTail: Tensor{View: a.KTail.View},
+		QTail: Tensor{View: a.QTail.View}, NormEpsilon: a.NormEpsilon, NormType: a.NormType,
+		KScales: Tensor{View: a.KScales.View}, VScales: Tensor{View: a.VScales.View}}
 }
 
 // c leaves out all pointers, which C gets separately.
 func (a *HostAppend) c() *C.sluice_append {
 	made := a.without().c()
-	made.page_count = fewest(0, &a.KCache, &a.VCache)
+	made.page_count = fewest(0, &a.KCache, &a.VCache, &a.KScales, &a.VScales)
 	return made
 }
 
@@ -428,11 +449,16 @@ func (a *HostAppend) table() *hostTable {
 // check makes sure that the library stays within the slices. It does not repeat checks that the library makes before it
 // uses a value.
 func (a *HostAppend) check() error {
-	needs := a.without().needs()
+	if err := a.checkTypes(); err != nil {
+		return err
+	}
+	needs := a.without().needs(a.QTail.present())
 	for _, pair := range []struct {
 		tensor *HostTensor
 		need   *need
-	}{{&a.K, &needs.k}, {&a.V, &needs.v}, {&a.KCache, &needs.kCache}, {&a.VCache, &needs.vCache}} {
+	}{{&a.K, &needs.k}, {&a.V, &needs.v}, {&a.KCache, &needs.kCache}, {&a.VCache, &needs.vCache},
+		{&a.Q, &needs.q}, {&a.QOut, &needs.qOut}, {&a.KTail, &needs.kTail}, {&a.QTail, &needs.qTail},
+		{&a.KScales, &needs.kScales}, {&a.VScales, &needs.vScales}} {
 		if err := pair.tensor.check(pair.need); err != nil {
 			return err
 		}
@@ -445,7 +471,10 @@ func (a *HostAppend) check() error {
 		{"page_starts", batch + 1, int64(len(a.PageStarts)), "batch + 1"},
 		{"k_scale", perHead(a.KScaleKind, a.KVHeads), int64(len(a.KScale)), "number of scales"},
 		{"v_scale", perHead(a.VScaleKind, a.KVHeads), int64(len(a.VScale)), "number of scales"},
-		{"rotary", int64(a.RotaryDim), int64(len(a.Rotary)), "rotary_dim"},
+		{"rotary", a.rotaryColumns(), int64(len(a.Rotary)), "columns of the table"},
+		{"rotary_sin", int64(a.RotaryDim / 2), int64(len(a.RotarySin)), "rotary_dim / 2"},
+		{"q_norm", int64(a.HeadDimQK) - int64(a.TailDim), int64(len(a.QNorm)), "head_dim_qk - tail_dim"},
+		{"k_norm", int64(a.HeadDimQK) - int64(a.TailDim), int64(len(a.KNorm)), "head_dim_qk - tail_dim"},
 		{"positions", tokens, int64(len(a.Positions)), "tokens"},
 	}); err != nil {
 		return err
@@ -465,13 +494,32 @@ func (a *HostAppend) check() error {
 	return a.checkSequences(table)
 }
 
-// checkSlots checks the positions of rows that have a slot.
+// rotaryColumns are the elements of Rotary that a position reads.
+func (a *HostAppend) rotaryColumns() int64 {
+	if len(a.RotarySin) > 0 {
+		return int64(a.RotaryDim / 2)
+	}
+	return int64(a.RotaryDim)
+}
+
+// checkTypes makes sure that slices of numbers have the type that the call says.
+func (a *HostAppend) checkTypes() error {
+	if a.RotaryType != 0 && a.RotaryType != F32 {
+		return invalid("rotary_type", "rotary_type is %v; the tables of a HostAppend are of F32", a.RotaryType)
+	}
+	if (len(a.QNorm) > 0 || len(a.KNorm) > 0) && a.NormType != F32 {
+		return invalid("norm_type", "norm_type is %v; the weights of a HostAppend are of F32", a.NormType)
+	}
+	return nil
+}
+
+// checkSlots checks the positions of rows that have a slot, and of all with Q.
 func (a *HostAppend) checkSlots() error {
 	if len(a.Positions) == 0 {
 		return nil // the library refuses a rotation without it
 	}
 	for t, slot := range a.Slots[:a.Tokens] {
-		if slot < 0 {
+		if slot < 0 && a.QHeads == 0 {
 			continue
 		}
 		if err := a.checkPosition("positions", t, int64(a.Positions[t])); err != nil {
@@ -519,9 +567,15 @@ func (a *HostAppend) checkPosition(field string, i int, position int64) error {
 		return nil
 	}
 	first := elements(position, a.RotaryStride)
-	if first < 0 || first > int64(len(a.Rotary))-int64(a.RotaryDim) {
-		return invalid(index(field, i), "%s leads to position %d of rotary, which has %d elements", index(field, i), position,
-			len(a.Rotary))
+	within := func(name string, table []float32, columns int64) error {
+		if first < 0 || first > int64(len(table))-columns {
+			return invalid(index(field, i), "%s leads to position %d of %s, which has %d elements", index(field, i), position,
+				name, len(table))
+		}
+		return nil
 	}
-	return nil
+	if err := within("rotary", a.Rotary, a.rotaryColumns()); err != nil || len(a.RotarySin) == 0 {
+		return err
+	}
+	return within("rotary_sin", a.RotarySin, int64(a.RotaryDim/2))
 }

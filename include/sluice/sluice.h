@@ -517,7 +517,7 @@ typedef struct sluice_kernel_info {
   uint32_t lds_bytes;     /**< LDS per workgroup. */
   uint32_t kernarg_bytes; /**< Size of the kernel's argument block. */
   char name[96];       /**< E.g. "attn_fwd_f16_d128_q256_kv64_w8": operation, type, head dim, tiles, waves. */
-  char operation[32];  /**< "attention_forward", "kv_append", "merge_states" or "kv_copy". */
+  char operation[32];  /**< "attention_forward", "kv_append", "merge_states", "kv_copy" or "append_step". */
   char features[128];  /**< Features of the kernel, separated by commas: "causal,lse". */
   char p_rounding[16]; /**< How P is rounded to the type of Q: "centred_cut" (to F16 and BF16, by at most 0.70
                           of its last place, see sluice_problem) or "nearest_even"; else "". */
@@ -860,7 +860,7 @@ SLUICE_API sluice_status sluice_run(const sluice_plan *plan, const sluice_args *
 
 /* ------------------------------------------------------------------------------ cache operations --- */
 
-/** Which elements of a row of K a rotation pairs. */
+/** Which elements of a row a rotation pairs, counted from the first that is rotated. */
 enum sluice_rotary_style {
   SLUICE_ROTARY_HALVES = 0, /**< e and e + rotary_dim / 2, as GPT-NeoX and Llama do. */
   SLUICE_ROTARY_PAIRS = 1   /**< 2e and 2e + 1, as GPT-J does. */
@@ -887,12 +887,32 @@ enum sluice_rotary_style {
  *
  *     k [0][tokens][kv_heads][head_dim_qk]        k_cache [page][row][kv_heads][head_dim_qk]
  *     v [0][tokens][kv_heads][head_dim_v]         v_cache [page][row][kv_heads][head_dim_v]
+ *     q [0][tokens][q_heads][head_dim_qk]         q_out [0][tokens][q_heads][head_dim_qk]
  *
- * Strides as in sluice_args, k_pack included. A cache of SLUICE_E4M3FNUZ holds x / scale, rounded to nearest
- * even and limited to +-240; NaN stays NaN. Before that, the first rotary_dim elements of a row of K are
- * rotated: the pair (x, y) number e becomes (x cos - y sin, y cos + x sin), with cos = rotary[p *
- * rotary_stride + e] and sin = rotary[p * rotary_stride + rotary_dim / 2 + e], in F32. The position p is
- * positions[t], or the key's number if positions is NULL (which needs `starts`).
+ * Strides as in sluice_args, k_pack included. A cache of FP8 holds x / scale, rounded to nearest even and
+ * limited to the type's largest number, +-240 or +-57344; NaN stays NaN. Before that, the first rotary_dim
+ * elements of a row of K are rotated: the pair (x, y) number e becomes (x cos - y sin, y cos + x sin), with
+ * cos = rotary[p * rotary_stride + e] and sin = rotary[p * rotary_stride + rotary_dim / 2 + e], or
+ * rotary_sin[p * rotary_stride + e], in F32. The position p is positions[t], or the key's number if positions
+ * is NULL (which needs `starts`). The tables may hold any numbers, factors of a longer context included.
+ *
+ * Since ABI 1.1 one call can do the whole step of a layer between the projections and attention:
+ *
+ * - *Q.* With q_heads, rows of Q are normed and rotated like those of K, with the same positions and tables,
+ *   and stored in q_out, in the source's type. With slots, a row of Q is processed whatever its slot is: the
+ *   device that does not hold a key still needs the query, and every row needs a position if it is rotated.
+ *   With starts, a row of Q is skipped exactly if no sequence has it as a new row, or if its kv_lengths[b] is
+ *   less than its new rows; its page does not matter.
+ * - *Tails.* With tail_dim, the last tail_dim elements of a row come from k_tail and q_tail, and k and q have
+ *   rows of head_dim_qk - tail_dim elements: the rotary part of multi-head latent attention. A stride of 0
+ *   over heads repeats one tail. k_tail is [0][tokens][kv_heads][tail_dim], q_tail the same with q_heads.
+ * - *Norms.* With k_norm or q_norm, a row x of one head, without its tail, first becomes x[e] * norm[e] /
+ *   sqrt(mean(x^2) + norm_epsilon), in F32 and without rounding before the rotation. A row whose sum of
+ *   squares is beyond F32 becomes 0, or NaN where it is infinite.
+ * - *Rotation.* The rotated elements are those from rotary_first on.
+ * - *Scales.* PER_PAGE scales are read at k_scales [page][0][head]. PER_TOKEN scales are computed and stored
+ *   at k_scales [page][row][head]: the largest finite |x| of the row of one head, after norm and rotation,
+ *   divided by the type's largest number, in F32; 1 if that is 0. Values are divided by what was stored.
  *
  * If two rows go to one slot, it ends up with one of them. All pointers are to device memory, which is read
  * when the work executes.
@@ -906,21 +926,30 @@ enum sluice_rotary_style {
  * - k_pack divides head_dim_qk; it is a multiple of 8 (else SLUICE_UNSUPPORTED), usually 8, or 16 for FP8.
  * - kv_heads * head_dim is at most 2^31 - 1, for K and for V (else SLUICE_UNSUPPORTED).
  * - A member is given exactly when its comment asks for it: with slots neither batch, kv_lengths, page_table
- *   nor SLUICE_PAGE_INDEX_64; page_starts only for CSR; scales if their kind is not NONE; rotary,
- *   rotary_stride and rotary_style only with rotary_dim. Arrays are aligned to their elements.
+ *   nor SLUICE_PAGE_INDEX_64; page_starts only for CSR; k_scale with PER_TENSOR and PER_HEAD, k_scales with
+ *   PER_TOKEN and PER_PAGE, and the same for V; rotary,
+ *   rotary_stride, rotary_type, rotary_first, rotary_sin and rotary_style only with rotary_dim; k_tail only,
+ *   and always, with tail_dim; q and q_out with q_heads; norm_epsilon and norm_type only with a norm. Arrays
+ *   are aligned to their elements.
+ * - k_scales and v_scales: data is 4-byte aligned; stride[3] is 0 or 1 and has no effect; with PER_PAGE
+ *   stride[1] has none either. With PER_TOKEN their elements do not overlap.
+ * - The rules for k hold for q and the tails, those for a cache for q_out, whose stride[0] is 0. tail_dim is
+ *   less than head_dim_qk.
+ * - With anything that ABI 1.1 has added, page_count excepted: rotary_dim is a multiple of 16, head dims are
+ *   at most 1024, and tokens * q_heads and tokens * kv_heads are at most 2^31 - 1 (else SLUICE_UNSUPPORTED).
  */
 typedef struct sluice_append {
   uint32_t struct_size; /**< sizeof(sluice_append). */
   uint32_t flags;       /**< SLUICE_PAGE_INDEX_64, SLUICE_V_IN_K (then V has no rows and no cache) or 0. */
   uint32_t source_type; /**< sluice_dtype of k and v: F16 or BF16; required. */
-  uint32_t cache_type;  /**< source_type or E4M3FNUZ; required. */
+  uint32_t cache_type;  /**< source_type, E4M3FNUZ, or since ABI 1.1 E5M2FNUZ; required. */
   int32_t kv_heads;     /**< KV heads; required. */
   int32_t head_dim_qk;  /**< Elements of a row of K; required; a multiple of 8. */
   int32_t head_dim_v;   /**< Elements of a row of V; required without SLUICE_V_IN_K; a multiple of 8. */
   int32_t page_size;    /**< Rows per page; required. */
   uint32_t page_table_kind;   /**< sluice_page_table_kind; NONE with slots. */
   int32_t k_pack;             /**< As in sluice_problem. */
-  uint32_t k_scale_kind;      /**< NONE, PER_TENSOR or PER_HEAD; NONE unless the cache is FP8. */
+  uint32_t k_scale_kind;      /**< sluice_scale_kind; NONE unless the cache is FP8. */
   uint32_t v_scale_kind;      /**< As k_scale_kind. */
   int32_t tokens;             /**< Rows of k and v; required. */
   int32_t batch;              /**< Sequences; 0 with slots. */
@@ -942,6 +971,22 @@ typedef struct sluice_append {
   int64_t rotary_stride;      /**< Elements from one position to the next. */
   const int32_t *positions;   /**< [tokens], nullable. */
   int64_t page_count;         /**< Pages of each cache; not negative; 0: unknown. Since ABI 1.1. */
+  /* Everything from here on is since ABI 1.1; zero is an append without it. */
+  uint32_t rotary_type;   /**< sluice_dtype of the tables: F16, BF16 or F32; 0 is F32; else cast `rotary`. */
+  int32_t rotary_first;   /**< The first element that is rotated, of the rotary_dim; a multiple of 8. */
+  const void *rotary_sin; /**< [positions][rotary_dim / 2] sines; NULL: they follow the cosines. */
+  int32_t q_heads;        /**< Heads of Q; 0: no Q, and q, q_out and q_tail are all zero. */
+  int32_t tail_dim;       /**< The last elements of a row, from another tensor; a multiple of 8; 0: none. */
+  sluice_tensor q;        /**< New rows, of source_type. */
+  sluice_tensor q_out;    /**< Where they go; may be q, with the same strides. */
+  sluice_tensor k_tail;   /**< Tails of K, with tail_dim. */
+  sluice_tensor q_tail;   /**< Tails of Q; all zero: rows of q are whole. */
+  const void *q_norm;     /**< [head_dim_qk - tail_dim] weights of a norm of Q; nullable. */
+  const void *k_norm;     /**< The same for K. */
+  float norm_epsilon;     /**< Added to the mean square; finite, not negative; 0 without a norm. */
+  uint32_t norm_type;     /**< sluice_dtype of the weights: source_type or F32; 0 is source_type. */
+  sluice_tensor k_scales; /**< [page][row][kv_heads], F32: of PER_TOKEN and PER_PAGE; else all zero. */
+  sluice_tensor v_scales; /**< The same for V. */
 } sluice_append;
 
 /**
@@ -1183,8 +1228,8 @@ SLUICE_API sluice_status sluice_reference(const sluice_problem *problem, const s
  * Performs an append on the host with plain loops: the reference for what a device stores.
  *
  * Takes the struct of sluice_kv_append, with the same rules, but all pointers are host pointers. Elements are
- * rotated in double precision and rounded once to the source's type, or divided by their scale and rounded
- * once to FP8. Starts, lengths, slots and page numbers are checked first: what a device would skip is
+ * normed and rotated in double precision and rounded once to the source's type, or divided by their scale and
+ * rounded once to FP8. Starts, lengths, slots and page numbers are checked first: what a device would skip is
  * refused, except negative slots and rows without a sequence, and nothing is stored. Positions are not
  * negative.
  *

@@ -1,6 +1,8 @@
 //===- Emitter.cpp - short spellings for the arithmetic of a kernel body --------------------------------===//
 #include "attention/Emitter.h"
 
+#include "llvm/ADT/StringExtras.h"
+
 using namespace mlir;
 
 namespace sluice {
@@ -99,6 +101,13 @@ Value Emitter::after(Value a, Value before) {
 
 void Emitter::touch(Value pointer) {
   LLVM::InlineAsmOp::create(*this, TypeRange(), pointer, "global_load_dword v255, $0, off", "v,~{v255}",
+                            /*has_side_effects=*/true, /*is_align_stack=*/false, LLVM::TailCallKind::None,
+                            LLVM::AsmDialectAttr(), ArrayAttr());
+}
+
+void Emitter::await(ValueRange values) {
+  SmallVector<StringRef> scalar(values.size(), "s");
+  LLVM::InlineAsmOp::create(*this, TypeRange(), values, /*asm_string=*/"", llvm::join(scalar, ","),
                             /*has_side_effects=*/true, /*is_align_stack=*/false, LLVM::TailCallKind::None,
                             LLVM::AsmDialectAttr(), ArrayAttr());
 }

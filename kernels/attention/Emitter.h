@@ -62,6 +62,7 @@ public:
   /// The raw hardware operations, without LLVM's handling of denormal results.
   Value exp2(Value a) { return intrinsic("llvm.amdgcn.exp2", getF32Type(), {a}); }
   Value log2(Value a) { return intrinsic("llvm.amdgcn.log", getF32Type(), {a}); }
+  Value reciprocalRoot(Value a) { return intrinsic("llvm.amdgcn.rsq", getF32Type(), {a}); }
   Value reciprocal(Value a) { return intrinsic("llvm.amdgcn.rcp", getF32Type(), {a}); }
   /// Bytes of {a, b} chosen by `selector`: 0-3 from b, 4-7 from a (v_perm_b32).
   Value permuteBytes(Value a, Value b, uint32_t selector) {
@@ -94,6 +95,9 @@ public:
   /// goes to the last of 256 VGPRs, which must have no other use: a kernel that calls this has at least as
   /// many.
   void touch(Value pointer);
+
+  /// Waits for wave-uniform values of 32 bits, all at once.
+  void await(mlir::ValueRange values);
 
   /// The same value of a lane; code that depends on it can read the results of all MFMAs before. For the
   /// first use of those results in a branch: LLVM 22 counts a wait state too many on some paths into one.

@@ -10,9 +10,8 @@
 // also form a chunk. Otherwise the elements of a chunk are rotated one by one.
 //
 //===----------------------------------------------------------------------------------------------------===//
-#include "cache_ops/CacheOpEmitter.h"
+#include "cache_ops/AppendPlaces.h"
 #include "cache_ops/Fp8Chunks.h"
-#include "cache_ops/PageTable.h"
 
 namespace sluice {
 
@@ -27,7 +26,7 @@ public:
   using Emitter = CacheOpEmitterOf<package::append_kernarg_fields>;
 
   AppendBuilder(gpu::GPUFuncOp kernel, const CacheOpVariant &variant)
-      : b(kernel), table(b), source(b.elementType(variant.from)), toFp8(variant.to != variant.from) {
+      : b(kernel), source(b.elementType(variant.from)), toFp8(variant.to != variant.from) {
     b.setInsertionPointToStart(&kernel.getBody().front());
   }
 
@@ -49,17 +48,8 @@ public:
   }
 
 private:
-  /// A slot in the cache, and the key's number if a table gave it.
-  struct Slot {
-    Value valid, page, row, key;
-  };
-
   void appendToken(Value token, Value firstChunk) {
-    Value source = b.argument("page_source");
-    SmallVector<Value> found = b.branch(
-        b.equal(source, b.i32(int32_t(package::PageSource::slots))), [&] { return fromSlots(token); },
-        [&] { return fromTable(token); });
-    Slot slot{found[0], found[1], found[2], found[3]};
+    AppendPlace slot = AppendPlaces(b).of(token);
     b.when(slot.valid, [&] {
       b.loop(firstChunk, b.sideArgument("chunks", side), b.argument("chunk_step"), {},
              [&](Value chunk, ValueRange) {
@@ -69,41 +59,9 @@ private:
     });
   }
 
-  SmallVector<Value> fromSlots(Value token) {
-    Value slot = b.load(b.getI64Type(), b.argument("slots"), token, 8);
-    CacheOpEmitter::Division place = table.intoPages(slot);
-    Value valid = b.both(b.isFalse(b.less(slot, b.i64(0))), table.isInCache(place.quotient));
-    return {valid, place.quotient, place.rest, b.i64(0)};
-  }
-
-  /// Decreasing starts, and fewer keys than new rows, lead to no slot.
-  SmallVector<Value> fromTable(Value token) {
-    auto [isFound, sequence] = table.sequenceOf(token);
-    return orNone(isFound, [&] {
-      Value starts = b.argument("starts");
-      Value after = b.add(sequence, b.i64(1));
-      Value start = table.number(starts, sequence), end = table.number(starts, after);
-      Value keys = table.number(b.argument("kv_lengths"), sequence);
-      Value isNew = b.both(b.less(token, end), b.isFalse(b.less(keys, b.sub(end, start))));
-      Value key = b.add(b.sub(keys, end), token);
-      CacheOpEmitter::Division place = table.intoPages(key);
-      auto [isThere, index] = table.entryOf(sequence, place.quotient);
-      return orNone(b.both(isNew, isThere), [&] {
-        Value page = table.pageAt(index);
-        return SmallVector<Value>{table.isInCache(page), page, place.rest, key};
-      });
-    });
-  }
-
-  /// The result of `slot` if the condition holds, else no slot.
-  SmallVector<Value> orNone(Value condition, function_ref<SmallVector<Value>()> slot) {
-    return b.branch(condition, slot,
-                    [&] { return SmallVector<Value>{b.boolean(false), b.i64(0), b.i64(0), b.i64(0)}; });
-  }
-
   Value sideOf(Emitter::Sides name) { return b.sideArgument(name, side); }
 
-  void appendChunk(Value token, const Slot &slot, Value chunk) {
+  void appendChunk(Value token, const AppendPlace &slot, Value chunk) {
     CacheOpEmitter::Division head =
         b.divide(chunk, sideOf("head_chunks"), sideOf("head_magic"), sideOf("head_shift"));
     Value head64 = b.zeroExtend(head.quotient);
@@ -140,7 +98,7 @@ private:
   }
 
   /// The rotated chunk: F32 for FP8, otherwise in the source's type.
-  Value rotate(Value values, Value row, Value element, Value token, const Slot &slot) {
+  Value rotate(Value values, Value row, Value element, Value token, const AppendPlace &slot) {
     Value positions = b.argument("positions");
     Value position = b.branch(
         b.isNull(positions), [&] { return SmallVector<Value>{slot.key}; },
@@ -219,7 +177,6 @@ private:
   }
 
   Emitter b;
-  PageTable<Emitter> table;
   Type source;
   bool toFp8;
   Value side;

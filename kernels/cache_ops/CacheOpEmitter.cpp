@@ -41,10 +41,37 @@ Type CacheOpEmitter::elementType(StringRef name) {
   llvm_unreachable("not a type that kernels compute with");
 }
 
-Value CacheOpEmitter::rotateRow(Value value, unsigned count) {
-  constexpr int32_t rowRor = 0x120, all = 0xf; // DPP_CTRL; rows and banks that take part
-  return ROCDL::DPPUpdateOp::create(*this, value.getType(), value, value, rowRor + count, all, all,
+/// The value of another lane of the row of 16; `control` is DPP_CTRL.
+Value CacheOpEmitter::crossLanes(Value value, unsigned control) {
+  constexpr int32_t all = 0xf; // rows and banks that take part
+  return ROCDL::DPPUpdateOp::create(*this, value.getType(), value, value, int32_t(control), all, all,
                                     /*boundCtrl=*/true);
+}
+
+Value CacheOpEmitter::rotateRow(Value value, unsigned count) {
+  constexpr unsigned rowRor = 0x120;
+  return crossLanes(value, rowRor + count);
+}
+
+Value CacheOpEmitter::joinLanes(Value value, Value lanesLog2, Join join, unsigned step) {
+  // Exchanges within a row of 16 lanes: of neighbours, of pairs, and once quads and eights have equal values,
+  // their mirror images.
+  constexpr unsigned controls[] = {0xb1, 0x4e, 0x141, 0x140};
+  constexpr unsigned steps = 6; // 64 lanes
+  if (step == steps) return value;
+  return branch(
+      less(i32(step), opaqueScalar(lanesLog2)),
+      [&] {
+        Value other;
+        if (step < std::size(controls)) {
+          other = crossLanes(value, controls[step]);
+        } else {
+          Value lane = bitAnd(ROCDL::ThreadIdXOp::create(*this, getI32Type()), i32(63));
+          other = fromLane(value, lane, 1u << step);
+        }
+        return SmallVector<Value>{joinLanes(join(value, other), lanesLog2, join, step + 1)};
+      },
+      [&] { return SmallVector<Value>{value}; })[0];
 }
 
 SmallVector<Value> CacheOpEmitter::loop(Value first, Value end, Value step, ValueRange carried,

@@ -41,6 +41,9 @@ public:
   Value leadingZeros(Value a) {
     return mlir::LLVM::CountLeadingZerosOp::create(*this, a.getType(), a, /*is_zero_poison=*/false);
   }
+  /// Joins the values of 2^lanesLog2 neighbouring lanes of a wave, all of them active: each gets the result.
+  using Join = llvm::function_ref<Value(Value, Value)>;
+  Value joinLanes(Value value, Value lanesLog2, Join join, unsigned step = 0);
   Value truncateInteger(Value a) { return mlir::arith::TruncIOp::create(*this, getI32Type(), a); }
 
   /// for (i = first; i < end; i += step) carried = body(i, carried), with unsigned numbers whose steps do not
@@ -54,7 +57,7 @@ public:
 
 protected:
   Value argumentOf(const package::KernargField &field);
-  /// `k`, or `v` if `side` is 1 instead of 0.
+  /// `k`, or `v` if `side` is 1 instead of 0, or what is as far behind it if `side` is 2.
   Value sideArgumentOf(const package::KernargField &k, const package::KernargField &v, Value side);
 
 private:
@@ -63,6 +66,7 @@ private:
     return vector ? vector.getElementType() : type;
   }
   mlir::Type typeOf(package::KernargKind kind);
+  Value crossLanes(Value value, unsigned control);
 };
 
 /// Uses the arguments of the kernarg table `fields`.
@@ -74,7 +78,7 @@ public:
 
   /// A kernel argument by its name, loaded where it is used.
   Value argument(Name name) { return argumentOf(name.field()); }
-  /// k_<name> if `side` is 0, v_<name> if it is 1.
+  /// k_<name> if `side` is 0, v_<name> if it is 1, and in tables with sections q_<name> if it is 2.
   Value sideArgument(Sides name, Value side) { return sideArgumentOf(name.k(), name.v(), side); }
 };
 

@@ -11,6 +11,7 @@ namespace sluice {
 ArrayRef<package::KernargField> kernargFields(const CacheOpVariant &variant) {
   if (variant.operation == "kv_append") return package::append_kernarg_fields;
   if (variant.operation == "kv_copy") return package::copy_kernarg_fields;
+  if (variant.operation == "append_step") return package::step_kernarg_fields;
   return package::merge_kernarg_fields;
 }
 
@@ -27,9 +28,11 @@ OwningOpRef<ModuleOp> buildCacheOpModule(MLIRContext &context, StringRef name,
   for (auto [i, field] : llvm::enumerate(kernargFields(variant)))
     if (field.offset < preloadedBytes(variant))
       empty.kernel.setArgAttr(i, LLVM::LLVMDialect::getInRegAttrName(), UnitAttr::get(&context));
-  (variant.operation == "kv_append" ? buildAppend
-   : variant.operation == "kv_copy" ? buildCopy
-                                    : buildMerge)(empty.kernel, variant);
+  const auto build = variant.operation == "kv_append"     ? buildAppend
+                     : variant.operation == "kv_copy"     ? buildCopy
+                     : variant.operation == "append_step" ? buildAppendStep
+                                                          : buildMerge;
+  build(empty.kernel, variant);
   auto builder = OpBuilder::atBlockEnd(&empty.kernel.getBody().front());
   gpu::ReturnOp::create(builder, builder.getUnknownLoc());
   return std::move(empty.module);

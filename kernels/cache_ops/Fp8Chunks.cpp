@@ -8,10 +8,9 @@ namespace sluice {
 namespace {
 
 constexpr unsigned chunkElements = package::cache_op_chunk_elements;
-constexpr double fp8Maximum = 240;
 
 /// A number that rounds to the same FP8 number as x / scale.
-Value divide(CacheOpEmitter &b, Value x, Value scale, Value inverse) {
+Value quotientForFp8(CacheOpEmitter &b, Value x, Value scale, Value inverse) {
   constexpr int32_t dropped = 12; // of the 24 bits of F32
   Value quotient = b.mulF(x, inverse);
   Value bits = b.bitcast(b.getI32Type(), quotient);
@@ -40,30 +39,45 @@ Value multiply(CacheOpEmitter &b, Value x, Value scale) {
 
 } // namespace
 
+double largestOf(Fp8 type) {
+  return type == Fp8::e4m3 ? 240 : 57344;
+}
+
+Value quotientsForFp8(CacheOpEmitter &b, Value chunk, Value scale) {
+  Value inverse = b.reciprocal(scale);
+  SmallVector<Value> divided;
+  for (unsigned i = 0; i < chunkElements; ++i)
+    divided.push_back(quotientForFp8(b, b.extract(chunk, i), scale, inverse));
+  return b.pack(b.chunkOf(b.getF32Type()), divided);
+}
+
+Value roundToFp8(CacheOpEmitter &b, Value chunk, Fp8 type) {
+  const double largest = largestOf(type);
+  SmallVector<Value> limited, words;
+  for (unsigned i = 0; i < chunkElements; ++i) {
+    Value value = b.extract(chunk, i);
+    Value within = b.minF(b.maxF(value, b.f32(-largest)), b.f32(largest));
+    limited.push_back(b.select(b.compareF(arith::CmpFPredicate::UNO, value, value), value, within));
+  }
+  auto convert = [&](Value first, Value second, Value old, bool isHigh) -> Value {
+    if (type == Fp8::e4m3) return ROCDL::CvtPkFp8F32Op::create(b, b.getI32Type(), first, second, old, isHigh);
+    return ROCDL::CvtPkBf8F32Op::create(b, b.getI32Type(), first, second, old, isHigh);
+  };
+  for (unsigned i = 0; i < chunkElements; i += 4) {
+    Value low = convert(limited[i], limited[i + 1], b.i32(0), /*isHigh=*/false);
+    words.push_back(convert(limited[i + 2], limited[i + 3], low, /*isHigh=*/true));
+  }
+  return b.pack(VectorType::get(2, b.getI32Type()), words);
+}
+
 Value encodeFp8(CacheOpEmitter &b, Value wide, Value scales, Value index) {
   Value quotients = b.branch(
       b.isNull(scales), [&] { return SmallVector<Value>{wide}; },
       [&] {
         Value scale = b.load(b.getF32Type(), scales, index, 4);
-        Value inverse = b.reciprocal(scale);
-        SmallVector<Value> divided;
-        for (unsigned i = 0; i < chunkElements; ++i)
-          divided.push_back(divide(b, b.extract(wide, i), scale, inverse));
-        return SmallVector<Value>{b.pack(b.chunkOf(b.getF32Type()), divided)};
+        return SmallVector<Value>{quotientsForFp8(b, wide, scale)};
       })[0];
-  SmallVector<Value> limited, words;
-  for (unsigned i = 0; i < chunkElements; ++i) {
-    Value value = b.extract(quotients, i);
-    Value within = b.minF(b.maxF(value, b.f32(-fp8Maximum)), b.f32(fp8Maximum));
-    limited.push_back(b.select(b.compareF(arith::CmpFPredicate::UNO, value, value), value, within));
-  }
-  for (unsigned i = 0; i < chunkElements; i += 4) {
-    Value low = ROCDL::CvtPkFp8F32Op::create(b, b.getI32Type(), limited[i], limited[i + 1], b.i32(0),
-                                             /*wordSel=*/false);
-    words.push_back(ROCDL::CvtPkFp8F32Op::create(b, b.getI32Type(), limited[i + 2], limited[i + 3], low,
-                                                 /*wordSel=*/true));
-  }
-  return b.pack(VectorType::get(2, b.getI32Type()), words);
+  return roundToFp8(b, quotients, Fp8::e4m3);
 }
 
 Value decodeFp8(CacheOpEmitter &b, Value words, Type to, Value scales, Value index) {

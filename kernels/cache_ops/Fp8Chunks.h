@@ -4,8 +4,8 @@
 // rounding it again could go wrong at the midpoint between two FP8 numbers. So it is first rounded to 12
 // bits, which represent every such midpoint; r = x - q * scale, whose sign is exact, then tells on which side
 // of q the true quotient is, and q moves by one unit of F32 to that side: away from the midpoint if it is
-// one, and past none. The chip's conversion rounds to nearest even; values beyond +-240, including infinity,
-// become 240 first.
+// one, and past none. The chip's conversion rounds to nearest even; values beyond the largest number,
+// including infinity, become this number first.
 //
 // From FP8: x * scale, rounded once. The F32 product p is rounded already, so the sum p + r with
 // r = x * scale - p, which is exact, is rounded to F32 once more, towards 0, and an inexact result gets an
@@ -18,11 +18,21 @@
 
 namespace sluice {
 
-/// Eight FP8 numbers in two words, from eight F32 numbers divided by scales[index]; as they are if `scales`
-/// is null.
+/// The FP8 types of CDNA3.
+enum class Fp8 { e4m3, e5m2 };
+double largestOf(Fp8 type);
+
+/// Numbers that round to the same FP8 numbers as those of the chunk, of F32, divided by the scale.
+mlir::Value quotientsForFp8(CacheOpEmitter &b, mlir::Value chunk, mlir::Value scale);
+
+/// Eight FP8 numbers in two words.
+mlir::Value roundToFp8(CacheOpEmitter &b, mlir::Value chunk, Fp8 type);
+
+/// Eight numbers of E4M3FNUZ in two words, from eight F32 numbers divided by scales[index]; as they are if
+/// `scales` is null.
 mlir::Value encodeFp8(CacheOpEmitter &b, mlir::Value wide, mlir::Value scales, mlir::Value index);
 
-/// Eight numbers of type `to`, F16 or BF16: those of two words multiplied with scales[index].
+/// Eight numbers of type `to`, F16 or BF16: those of E4M3FNUZ in two words, multiplied with scales[index].
 mlir::Value decodeFp8(CacheOpEmitter &b, mlir::Value words, mlir::Type to, mlir::Value scales,
                       mlir::Value index);
 

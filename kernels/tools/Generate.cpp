@@ -56,9 +56,13 @@ package::KernelEntry packageEntry(const AttentionVariant &variant, unsigned wave
   return entry;
 }
 
+bool isFp8(StringRef type) {
+  return type == "e4m3fnuz" || type == "e5m2fnuz";
+}
+
 /// Equal types are copied bit by bit.
 bool convertsFp8(const CacheOpVariant &variant) {
-  return variant.from != variant.to && (variant.from == "e4m3fnuz" || variant.to == "e4m3fnuz");
+  return variant.from != variant.to && (isFp8(variant.from) || isFp8(variant.to));
 }
 
 package::KernelEntry packageEntry(const CacheOpVariant &variant, unsigned) {
@@ -75,6 +79,8 @@ package::KernelEntry packageEntry(const CacheOpVariant &variant, unsigned) {
   else
     entry.features = {names::slots,         names::block,    names::csr,
                       names::page_index_64, names::x_packed, names::rotary};
+  if (variant.operation == "append_step")
+    entry.features.insert(entry.features.end(), {names::q_rows, names::norm, names::tail});
   if (convertsFp8(variant)) entry.features.push_back(names::scale);
   return entry;
 }
@@ -88,7 +94,6 @@ OwningOpRef<ModuleOp> buildModule(MLIRContext &context, const Variant &variant, 
 
 /// FP8 bytes mean other numbers on a chip of another flavour.
 bool isFor(const Variant &variant, const Chip &chip) {
-  auto isFp8 = [](StringRef type) { return type == "e4m3fnuz" || type == "e5m2fnuz"; };
   bool usesFp8;
   if (const auto *cacheOp = std::get_if<CacheOpVariant>(&variant.kind)) {
     usesFp8 = convertsFp8(*cacheOp);
@@ -122,7 +127,7 @@ unsigned targetWavesPerSimd(gpu::GPUModuleOp module, const Chip &chip) {
     if (auto wanted = kernel->getAttrOfType<IntegerAttr>("sluice.waves_per_simd")) most = wanted.getInt();
   }
   unsigned lds = staticLdsBytes(module);
-  unsigned workgroups = lds == 0 ? enough : chip.ldsBytes / lds;
+  unsigned workgroups = lds == 0 ? most : chip.ldsBytes / lds;
   return std::clamp(workgroups * waves / simdsPerComputeUnit, 1u, most);
 }
 

@@ -6,6 +6,7 @@ function(sluice_kernel_names result table)
   set(axes_of_attn_fwd types dims tiles forms) # in the order of names
   set(axes_of_kv_append types)
   set(axes_of_kv_copy types)
+  set(axes_of_append_step types)
   set(axes_of_merge_states types)
   set(number "[1-9][0-9]*")
   set(form_of_forms "[a-z]+")
@@ -96,7 +97,9 @@ function(sluice_kernel_names result table)
     set(order "")
     if(NOT text STREQUAL "" AND NOT DEFINED axes_of_${operation})
       message(
-        FATAL_ERROR "${here}: '${operation}' is not an operation; the operations are: attn_fwd, kv_append, kv_copy, merge_states")
+        FATAL_ERROR
+          "${here}: '${operation}' is not an operation; the operations are: attn_fwd, kv_append, kv_copy, append_step, merge_states"
+      )
     endif()
   endwhile()
   set(${result} ${names} PARENT_SCOPE)

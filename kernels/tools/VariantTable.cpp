@@ -20,10 +20,15 @@ constexpr std::pair<StringRef, StringRef> appendTypes[] = {
 constexpr std::pair<StringRef, StringRef> copyTypes[] = {{"f16", "f16"},      {"e4m3fnuz", "e4m3fnuz"},
                                                          {"f16", "e4m3fnuz"}, {"bf16", "e4m3fnuz"},
                                                          {"e4m3fnuz", "f16"}, {"e4m3fnuz", "bf16"}};
+constexpr std::pair<StringRef, StringRef> stepTypes[] = {{"f16", "f16"},      {"bf16", "bf16"},
+                                                         {"f16", "e4m3fnuz"}, {"bf16", "e4m3fnuz"},
+                                                         {"f16", "e5m2fnuz"}, {"bf16", "e5m2fnuz"}};
 constexpr std::pair<StringRef, StringRef> mergeTypes[] = {
     {"f32", "f32"}, {"f32", "f16"}, {"f32", "bf16"}, {"f16", "f16"}, {"bf16", "bf16"}};
-const CacheOpTypes cacheOpTypes[] = {
-    {"kv_append", appendTypes}, {"kv_copy", copyTypes}, {"merge_states", mergeTypes}};
+const CacheOpTypes cacheOpTypes[] = {{"kv_append", appendTypes},
+                                     {"kv_copy", copyTypes},
+                                     {"append_step", stepTypes},
+                                     {"merge_states", mergeTypes}};
 
 Expected<CacheOpVariant> cacheOpVariant(const package::KernelName &name) {
   const CacheOpTypes *operation =

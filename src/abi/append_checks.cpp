@@ -1,12 +1,19 @@
 //===- append_checks.cpp - what a caller can get wrong in an append -------------------------------------===//
 #include "abi/cache_checks.h"
 #include "abi/cache_op_checks.h"
+#include "runtime/cache_ops.h"
 #include "runtime/dtype.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
 
 namespace sluice::abi {
 namespace {
 
 using runtime::dtype_text;
+using support::Failure;
+using support::Status;
 using support::text;
 
 constexpr uint32_t append_flags = SLUICE_PAGE_INDEX_64 | SLUICE_V_IN_K;
@@ -16,17 +23,35 @@ CacheExtents extents_of(const sluice_append &append) {
           !(append.flags & SLUICE_V_IN_K)};
 }
 
+bool is_fp8(uint32_t cache_type) {
+  return cache_type == SLUICE_E4M3FNUZ || cache_type == SLUICE_E5M2FNUZ;
+}
+
 void check_types(const sluice_append &append) {
   if (append.source_type == 0) invalid("source_type", "source_type is missing; it must be a sluice_dtype");
   if (append.source_type != SLUICE_F16 && append.source_type != SLUICE_BF16) {
     unsupported_value("source_type", dtype_text(append.source_type), "f16 or bf16");
   }
   if (append.cache_type == 0) invalid("cache_type", "cache_type is missing; it must be a sluice_dtype");
-  if (append.cache_type != append.source_type && append.cache_type != SLUICE_E4M3FNUZ) {
-    // The nearest one-byte type is e4m3fnuz, the nearest wider one the source's.
+  if (append.cache_type != append.source_type && !is_fp8(append.cache_type)) {
+    // The nearest one-byte type has the same exponent, the nearest wider one is the source's.
     const bool is_wide = runtime::dtype_bytes(append.cache_type) > 1;
-    unsupported_value("cache_type", dtype_text(append.cache_type),
-                      dtype_text(is_wide ? append.source_type : uint32_t(SLUICE_E4M3FNUZ)));
+    const uint32_t nearest = is_wide                            ? append.source_type
+                             : append.cache_type == SLUICE_E5M2 ? uint32_t(SLUICE_E5M2FNUZ)
+                                                                : uint32_t(SLUICE_E4M3FNUZ);
+    unsupported_value("cache_type", dtype_text(append.cache_type), dtype_text(nearest));
+  }
+}
+
+/// Of Q and of tails.
+void check_step_extents(const sluice_append &append) {
+  if (append.q_heads < 0)
+    invalid("q_heads", text("q_heads is ", append.q_heads, "; it must not be negative; 0 means no Q"));
+  check_row_size("q_heads", append.q_heads, append.head_dim_qk);
+  if (append.tail_dim < 0 || append.tail_dim % cache_chunk != 0 || append.tail_dim >= append.head_dim_qk) {
+    invalid("tail_dim",
+            text("tail_dim is ", append.tail_dim, "; it must be a multiple of ", cache_chunk,
+                 " and less than head_dim_qk, which is ", append.head_dim_qk, ", or be 0 for no tail"));
   }
 }
 
@@ -78,8 +103,23 @@ void check_rotary(const sluice_append &append) {
   if (append.rotary_style > SLUICE_ROTARY_PAIRS)
     unsupported_value("rotary_style", append.rotary_style, "SLUICE_ROTARY_PAIRS (1)");
   const bool rotates = append.rotary_dim != 0;
-  if (!rotates) check_zero("rotary_style", append.rotary_style, "without rotary_dim");
-  check_given("rotary", append.rotary, sizeof(float), rotates, "with rotary_dim");
+  if (!rotates) {
+    check_zero("rotary_style", append.rotary_style, "without rotary_dim");
+    check_zero("rotary_type", append.rotary_type, "without rotary_dim");
+    check_zero("rotary_first", append.rotary_first, "without rotary_dim");
+    if (append.rotary_sin != nullptr) invalid("rotary_sin", "rotary_sin is given, but rotary_dim is 0");
+  }
+  if (append.rotary_type > SLUICE_F32)
+    unsupported_value("rotary_type", dtype_text(append.rotary_type), "f16, bf16 or f32");
+  const int32_t most_first = append.head_dim_qk - append.rotary_dim;
+  if (append.rotary_first < 0 || append.rotary_first % cache_chunk != 0 || append.rotary_first > most_first) {
+    invalid("rotary_first",
+            text("rotary_first is ", append.rotary_first, "; it must be a multiple of ", cache_chunk,
+                 " and at most head_dim_qk - rotary_dim, which is ", most_first));
+  }
+  const uint32_t bytes = append.rotary_type == 0 ? sizeof(float) : runtime::dtype_bytes(append.rotary_type);
+  check_given("rotary", append.rotary, bytes, rotates, "with rotary_dim");
+  check_array("rotary_sin", append.rotary_sin, bytes);
   if (append.rotary_stride < 0) {
     invalid("rotary_stride", text("rotary_stride is ", append.rotary_stride, "; it must not be negative"));
   }
@@ -92,6 +132,87 @@ void check_rotary(const sluice_append &append) {
   check_array("positions", append.positions, sizeof(int32_t));
 }
 
+/// A tensor of new rows; those of K and Q may lack their tail.
+void check_rows(std::string_view name, const sluice_tensor &rows, int32_t tokens, int32_t heads,
+                int32_t head_dim) {
+  check_cache_rows({name, rows, {1, tokens, heads, head_dim}, 2});
+}
+
+/// A tensor of scales, which the call reads or stores.
+void check_scales(std::string_view name, const sluice_tensor &scales, uint32_t kind,
+                  const sluice_append &append) {
+  if (kind != SLUICE_SCALE_PER_TOKEN && kind != SLUICE_SCALE_PER_PAGE)
+    return check_all_zero(name, scales, "without a scale kind of PER_TOKEN or PER_PAGE");
+  const bool is_stored = kind == SLUICE_SCALE_PER_TOKEN;
+  const Shape shape = {
+      name,
+      scales,
+      {checked_pages(append.page_count), is_stored ? append.page_size : 1, append.kv_heads, 1},
+      sizeof(float)};
+  check_pointer(shape, sizeof(float));
+  if (scales.stride[3] != 0 && scales.stride[3] != 1) bad_stride(shape, 3, "it must be 0 or 1");
+  check_reach(shape, UINT64_MAX);
+  if (is_stored) check_disjoint(shape);
+}
+
+void check_norms(const sluice_append &append) {
+  const bool norms = append.k_norm != nullptr || append.q_norm != nullptr;
+  if (append.q_norm != nullptr && append.q_heads == 0) invalid("q_norm", "q_norm is given, but q_heads is 0");
+  if (append.norm_type != 0 && append.norm_type != append.source_type && append.norm_type != SLUICE_F32) {
+    unsupported_value("norm_type", dtype_text(append.norm_type),
+                      text(runtime::dtype_name(append.source_type), " or f32"));
+  }
+  if (!norms) check_zero("norm_type", append.norm_type, "without q_norm and k_norm");
+  if (!(append.norm_epsilon >= 0) || !std::isfinite(append.norm_epsilon) ||
+      (!norms && append.norm_epsilon != 0)) {
+    invalid("norm_epsilon", text("norm_epsilon is ", append.norm_epsilon,
+                                 norms ? "; it must be finite and not negative"
+                                       : "; it must be 0 without q_norm and k_norm"));
+  }
+  const uint32_t bytes = append.norm_type == SLUICE_F32 ? sizeof(float) : 2;
+  check_array("q_norm", append.q_norm, bytes);
+  check_array("k_norm", append.k_norm, bytes);
+}
+
+void check_q(const sluice_append &append) {
+  if (append.q_heads == 0) {
+    check_all_zero("q", append.q, "without q_heads");
+    check_all_zero("q_out", append.q_out, "without q_heads");
+    check_all_zero("q_tail", append.q_tail, "without q_heads");
+    return;
+  }
+  const bool has_tail = is_given(append.q_tail);
+  check_rows("q", append.q, append.tokens, append.q_heads,
+             append.head_dim_qk - (has_tail ? append.tail_dim : 0));
+  check_rows("q_out", append.q_out, append.tokens, append.q_heads, append.head_dim_qk);
+  check_disjoint({"q_out", append.q_out, {1, append.tokens, append.q_heads, append.head_dim_qk}, 2});
+  if (append.tail_dim == 0) check_all_zero("q_tail", append.q_tail, "without tail_dim");
+  if (has_tail) check_rows("q_tail", append.q_tail, append.tokens, append.q_heads, append.tail_dim);
+}
+
+/// What the kernels for whole steps cannot do.
+void check_step(const sluice_append &append) {
+  constexpr int32_t aligned = 2 * cache_chunk, most = package::step_most_row_elements;
+  constexpr std::string_view when = " in a call with what ABI 1.1 has added; nearest supported: ";
+  if (append.rotary_dim % aligned != 0) {
+    const int32_t below = append.rotary_dim / aligned * aligned;
+    throw Failure(Status::unsupported, "rotary_dim",
+                  text("rotary_dim is ", append.rotary_dim, when, std::max(below, aligned)));
+  }
+  const auto check_dim = [&](const char *field, int32_t dim) {
+    if (dim > most) throw Failure(Status::unsupported, field, text(field, " is ", dim, when, most));
+  };
+  check_dim("head_dim_qk", append.head_dim_qk);
+  check_dim("head_dim_v", append.head_dim_v);
+  const int32_t heads = std::max(append.kv_heads, append.q_heads);
+  const int64_t rows = int64_t{append.tokens} * heads;
+  if (rows > std::numeric_limits<int32_t>::max()) {
+    throw Failure(Status::unsupported, "tokens",
+                  text("tokens is ", append.tokens, ", which makes ", rows, " rows of ", heads, " heads",
+                       when, std::numeric_limits<int32_t>::max() / heads));
+  }
+}
+
 } // namespace
 
 void check_append(const sluice_append &append) {
@@ -99,26 +220,37 @@ void check_append(const sluice_append &append) {
   check_types(append);
   const CacheExtents extents = extents_of(append);
   check_cache_extents(extents);
+  check_step_extents(append);
   check_positive("tokens", append.tokens);
   check_pack("k_pack", append.k_pack, append.head_dim_qk);
   check_places(append);
-  const bool is_fp8 = append.cache_type == SLUICE_E4M3FNUZ;
+  const bool has_scales = is_fp8(append.cache_type);
   constexpr std::string_view without = "without a cache of FP8";
-  check_scale("k_scale_kind", append.k_scale_kind, "k_scale", append.k_scale, is_fp8, without);
-  check_scale("v_scale_kind", append.v_scale_kind, "v_scale", append.v_scale, is_fp8 && extents.has_v,
-              without);
+  check_scale("k_scale_kind", append.k_scale_kind, "k_scale", append.k_scale, has_scales, without,
+              ScaleKinds::also_of_keys);
+  check_scale("v_scale_kind", append.v_scale_kind, "v_scale", append.v_scale, has_scales && extents.has_v,
+              without, ScaleKinds::also_of_keys);
+  check_scales("k_scales", append.k_scales, append.k_scale_kind, append);
+  check_scales("v_scales", append.v_scales, append.v_scale_kind, append);
   check_rotary(append);
+  check_norms(append);
   const uint32_t bytes = runtime::dtype_bytes(append.cache_type);
-  check_cache_rows({"k", append.k, {1, append.tokens, append.kv_heads, append.head_dim_qk}, 2});
+  check_rows("k", append.k, append.tokens, append.kv_heads, append.head_dim_qk - append.tail_dim);
+  if (append.tail_dim == 0)
+    check_all_zero("k_tail", append.k_tail, "without tail_dim");
+  else
+    check_rows("k_tail", append.k_tail, append.tokens, append.kv_heads, append.tail_dim);
   check_cache("k_cache", append.k_cache, extents, append.head_dim_qk, {"k_pack", append.k_pack}, bytes,
               append.page_count, true);
   if (extents.has_v) {
-    check_cache_rows({"v", append.v, {1, append.tokens, append.kv_heads, append.head_dim_v}, 2});
+    check_rows("v", append.v, append.tokens, append.kv_heads, append.head_dim_v);
     check_cache("v_cache", append.v_cache, extents, append.head_dim_v, {}, bytes, append.page_count, true);
   } else {
-    check_no_v("v", append.v);
-    check_no_v("v_cache", append.v_cache);
+    check_all_zero("v", append.v, "with SLUICE_V_IN_K");
+    check_all_zero("v_cache", append.v_cache, "with SLUICE_V_IN_K");
   }
+  check_q(append);
+  if (runtime::is_step(append)) check_step(append);
 }
 
 } // namespace sluice::abi

@@ -13,8 +13,6 @@ namespace {
 
 constexpr uint32_t problem_flags = (SLUICE_V_IN_K << 1) - 1;
 constexpr uint32_t pointer_alignment = 16;
-// A cache whose number of pages is unknown is checked as one of two pages.
-constexpr int64_t some_pages = 2;
 
 void check_head_dim(std::string_view field, int32_t value) {
   check_positive(field, value);
@@ -76,15 +74,17 @@ void check_cache_extents(const CacheExtents &extents) {
   } else if (extents.head_dim_v != 0) {
     invalid("head_dim_v", text("head_dim_v is ", extents.head_dim_v, "; it must be 0 with SLUICE_V_IN_K"));
   }
-  for (const int32_t dim : {extents.head_dim_qk, extents.head_dim_v}) {
-    const int64_t elements = int64_t{extents.kv_heads} * dim;
-    if (elements > std::numeric_limits<int32_t>::max()) {
-      throw Failure(Status::unsupported, "kv_heads",
-                    text("kv_heads is ", extents.kv_heads, ", which makes rows of ", elements,
-                         " elements; nearest supported: ", std::numeric_limits<int32_t>::max() / dim));
-    }
-  }
+  check_row_size("kv_heads", extents.kv_heads, extents.head_dim_qk);
+  check_row_size("kv_heads", extents.kv_heads, extents.head_dim_v);
   check_positive("page_size", extents.page_size);
+}
+
+void check_row_size(std::string_view field, int32_t heads, int32_t head_dim) {
+  const int64_t elements = int64_t{heads} * head_dim;
+  if (elements <= std::numeric_limits<int32_t>::max()) return;
+  throw Failure(Status::unsupported, std::string(field),
+                text(field, " is ", heads, ", which makes rows of ", elements,
+                     " elements; nearest supported: ", std::numeric_limits<int32_t>::max() / head_dim));
 }
 
 void check_pack(std::string_view field, int32_t pack, int32_t head_dim_qk) {
@@ -96,19 +96,27 @@ void check_pack(std::string_view field, int32_t pack, int32_t head_dim_qk) {
 }
 
 void check_scale(std::string_view kind_field, uint32_t kind, std::string_view field, const float *scale,
-                 bool allowed, std::string_view without) {
-  if (kind > SLUICE_SCALE_PER_HEAD) unsupported_value(kind_field, kind, "SLUICE_SCALE_PER_HEAD (2)");
+                 bool allowed, std::string_view without, ScaleKinds kinds) {
+  const bool has_keys = kinds == ScaleKinds::also_of_keys;
+  if (kind > (has_keys ? uint32_t(SLUICE_SCALE_PER_PAGE) : uint32_t(SLUICE_SCALE_PER_HEAD))) {
+    unsupported_value(kind_field, kind, has_keys ? "SLUICE_SCALE_PER_PAGE (4)" : "SLUICE_SCALE_PER_HEAD (2)");
+  }
   if (kind != SLUICE_SCALE_NONE && !allowed) {
     invalid(std::string(kind_field),
             text(kind_field, " is ", kind, "; it must be SLUICE_SCALE_NONE (0) ", without));
   }
-  check_given(field, scale, sizeof(float), kind != SLUICE_SCALE_NONE, "whose scale kind is not NONE");
+  check_given(field, scale, sizeof(float), kind == SLUICE_SCALE_PER_TENSOR || kind == SLUICE_SCALE_PER_HEAD,
+              "whose scale kind is PER_TENSOR or PER_HEAD");
+}
+
+int64_t checked_pages(int64_t page_count) {
+  return page_count != 0 ? page_count : 2;
 }
 
 void check_cache(std::string_view name, const sluice_tensor &cache, const CacheExtents &extents,
                  int32_t head_dim, const Pack &pack, uint32_t element_bytes, int64_t page_count,
                  bool is_output) {
-  const int64_t pages = page_count != 0 ? page_count : some_pages;
+  const int64_t pages = checked_pages(page_count);
   const Shape shape = {name, cache, {pages, extents.page_size, extents.kv_heads, head_dim}, element_bytes};
   check_pointer(shape, pointer_alignment);
   if (pack.elements == 0 && cache.stride[3] != 1) bad_stride(shape, 3, "it must be 1");
@@ -138,11 +146,15 @@ void check_cache_rows(const Shape &rows) {
   check_multiples(rows, 3);
 }
 
-void check_no_v(std::string_view name, const sluice_tensor &tensor) {
+bool is_given(const sluice_tensor &tensor) {
   bool given = tensor.data != nullptr;
   for (const int64_t stride : tensor.stride)
     given |= stride != 0;
-  if (given) invalid(std::string(name), text(name, " is given; it must be all zero with SLUICE_V_IN_K"));
+  return given;
+}
+
+void check_all_zero(std::string_view name, const sluice_tensor &tensor, std::string_view when) {
+  if (is_given(tensor)) invalid(std::string(name), text(name, " is given; it must be all zero ", when));
 }
 
 } // namespace sluice::abi

@@ -45,20 +45,25 @@ struct CacheExtents {
 };
 void check_cache_extents(const CacheExtents &extents);
 
+/// The elements of all heads in a row. Also unsupported.
+void check_row_size(std::string_view field, int32_t heads, int32_t head_dim);
+
 /// A pack of K: unsupported if it is not made of chunks.
 void check_pack(std::string_view field, int32_t pack, int32_t head_dim_qk);
 
-/// A scale, which only `allowed` calls have; `without` says when they have none.
+/// A scale per tensor or head, or none, which only `allowed` calls have; `without` says when they have none.
+enum class ScaleKinds { few, also_of_keys }; // the latter also per token and per page, of another tensor
 void check_scale(std::string_view kind_field, uint32_t kind, std::string_view field, const float *scale,
-                 bool allowed, std::string_view without);
+                 bool allowed, std::string_view without, ScaleKinds kinds = ScaleKinds::few);
 
 /// `pack` consecutive elements are adjacent; stride[3] is the step to the next pack. 0: no packs.
 struct Pack {
   std::string_view field;
   int32_t elements;
 };
-/// A cache whose number of pages is unknown is checked as one of two pages. Elements of an output do not
-/// overlap.
+/// A cache whose number of pages is unknown is checked as one of two pages.
+int64_t checked_pages(int64_t page_count);
+/// Elements of an output do not overlap.
 void check_cache(std::string_view name, const sluice_tensor &cache, const CacheExtents &extents,
                  int32_t head_dim, const Pack &pack, uint32_t element_bytes, int64_t page_count,
                  bool is_output);
@@ -66,7 +71,8 @@ void check_cache(std::string_view name, const sluice_tensor &cache, const CacheE
 /// Rows [0][tokens][heads][head_dim].
 void check_cache_rows(const Shape &rows);
 
-/// A tensor that is all zero, because there is only K.
-void check_no_v(std::string_view name, const sluice_tensor &tensor);
+/// Whether anything of the tensor is not zero.
+bool is_given(const sluice_tensor &tensor);
+void check_all_zero(std::string_view name, const sluice_tensor &tensor, std::string_view when);
 
 } // namespace sluice::abi

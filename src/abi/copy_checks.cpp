@@ -113,8 +113,8 @@ void check_copy(const sluice_page_copy &copy) {
     check("v_source", copy.v_source, copy.head_dim_v, {}, false);
     check("v_target", copy.v_target, copy.head_dim_v, {}, true);
   } else {
-    check_no_v("v_source", copy.v_source);
-    check_no_v("v_target", copy.v_target);
+    check_all_zero("v_source", copy.v_source, "with SLUICE_V_IN_K");
+    check_all_zero("v_target", copy.v_target, "with SLUICE_V_IN_K");
   }
 }
 
@@ -142,8 +142,8 @@ void check_gather(const sluice_gather &gather) {
                 false);
     check_out("v_out", gather.v_out, gather.head_dim_v);
   } else {
-    check_no_v("v_cache", gather.v_cache);
-    check_no_v("v_out", gather.v_out);
+    check_all_zero("v_cache", gather.v_cache, "with SLUICE_V_IN_K");
+    check_all_zero("v_out", gather.v_out, "with SLUICE_V_IN_K");
   }
 }
 

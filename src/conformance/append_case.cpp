@@ -21,6 +21,7 @@ constexpr std::array usual_rows = {0, 3, 1, 0, 7, 2, 18}, old_keys = {4, 2, 0, 9
 constexpr int rows_in_front = 2, rows_behind = 3;
 constexpr int most_positions = 64;
 constexpr int unowned_pages = 2;
+constexpr double norm_epsilon = 1e-5;
 constexpr int64_t gap = 8; // elements; a multiple of what strides must be a multiple of
 
 std::vector<int> new_rows_of(const AppendCase &c) {
@@ -36,11 +37,15 @@ Placed place(const Extents &e, bool apart, bool is_cache) {
   return {{.stride = {is_cache ? outer : 0, row, head, 1}}, e.outer * outer};
 }
 
-/// One side, K or V.
+/// K, V or Q.
 struct Side {
-  const std::vector<double> &rows, &scale;
-  const Placement &cache;
-  int head_size;
+  Scale scale;
+  const std::vector<double> &scales;
+  const Placement &scales_out; // of scales that the append computes
+  const std::vector<double> &rows, &norm;
+  const Placement &out;
+  Element type; // of `out`
+  int heads, head_size;
   bool is_rotated;
 };
 
@@ -48,23 +53,48 @@ double quiet_nan() {
   return std::numeric_limits<double>::quiet_NaN();
 }
 
+Element norm_type(const AppendCase &c) {
+  return c.norm_is_f32 ? Element::f32 : c.source;
+}
+
+/// Every head gets the tail of the first.
+void repeat_tail(const AppendCase &c, int heads, std::vector<double> &rows) {
+  const size_t row = size_t(c.head_size.qk), body = row - size_t(c.tail_dim);
+  for (size_t first = 0; first < rows.size(); first += size_t(heads) * row)
+    for (int h = 1; h < heads; ++h)
+      std::copy_n(&rows[first + body], c.tail_dim, &rows[first + size_t(h) * row + body]);
+}
+
 void draw_rows(const AppendCase &c, AppendInputs &in) {
   Random random = random_of(c), special = random_of(c, " not a number");
-  const auto draw = [&](int head_size) {
-    std::vector<double> values(size_t(in.tokens) * size_t(c.heads) * size_t(head_size));
+  const auto draw = [&](int heads, int head_size) {
+    std::vector<double> values(size_t(in.tokens) * size_t(heads) * size_t(head_size));
     for (double &value : values) {
       value = as_stored(c.source, 2 * random.normal());
       const size_t what = special.below(97);
-      // Beyond the largest FP8 number.
-      if (what > 90) value = as_stored(c.source, 150 * value);
+      // Beyond the largest FP8 number, at least when it is divided by a scale.
+      if (what > 90) value = as_stored(c.source, (c.cache == Element::bf8 ? 8000 : 150) * value);
       if (!c.not_finite) continue;
       if (what == 0) value = quiet_nan();
       if (what == 1) value = -std::numeric_limits<double>::infinity();
     }
     return values;
   };
-  in.k = draw(c.head_size.qk);
-  if (!c.v_in_k) in.v = draw(c.head_size.v);
+  in.k = draw(c.heads, c.head_size.qk);
+  if (!c.v_in_k) in.v = draw(c.heads, c.head_size.v);
+  in.q = draw(c.q_heads, c.head_size.qk);
+  if (c.one_tail) {
+    repeat_tail(c, c.heads, in.k);
+    repeat_tail(c, c.q_heads, in.q);
+  }
+  const auto draw_weights = [&] {
+    std::vector<double> weights(size_t(c.head_size.qk - c.tail_dim));
+    for (double &weight : weights)
+      weight = as_stored(norm_type(c), 0.5 + random.uniform());
+    return weights;
+  };
+  if (c.k_norm) in.k_norm = draw_weights();
+  if (c.q_norm) in.q_norm = draw_weights();
 }
 
 /// Draws pages and slots without repetition.
@@ -120,9 +150,10 @@ AppendInputs make_inputs(const AppendCase &c) {
   find_slots(c, in);
   const auto scales = [&](Scale scale, const char *what) {
     Random random = random_of(c, what);
-    std::vector<double> values(size_t(c.heads), 1);
-    for (size_t h = 0; scale != Scale::none && h < values.size(); ++h)
-      values[h] = scale == Scale::head || h == 0 ? float(0.02 + 0.1 * random.uniform()) : values.front();
+    const int64_t pages = scale == Scale::page ? in.pages_in_all : 1;
+    std::vector<double> values(size_t(pages * c.heads), 1);
+    for (size_t h = 0; scale != Scale::none && scale != Scale::token && h < values.size(); ++h)
+      values[h] = scale != Scale::tensor || h == 0 ? float(0.02 + 0.1 * random.uniform()) : values.front();
     return values;
   };
   in.k_scale = scales(c.k_scale, " k_scale");
@@ -130,7 +161,7 @@ AppendInputs make_inputs(const AppendCase &c) {
   Random random = random_of(c, " rotary");
   in.rotary.resize(size_t(most_positions) * size_t(c.rotary_dim));
   for (double &number : in.rotary)
-    number = float(2 * random.uniform() - 1);
+    number = as_stored(c.rotary_type, 2 * random.uniform() - 1);
   return in;
 }
 
@@ -141,17 +172,28 @@ public:
   Builder(const AppendCase &of, const AppendInputs &inputs) : c(of), in(inputs) {}
 
   AppendMemory build() {
-    memory.k = add_rows(in.k, c.head_size.qk);
+    const int body = c.head_size.qk - c.tail_dim;
+    memory.k = add_rows(in.k, c.heads, c.head_size.qk, {0, body});
+    if (c.tail_dim != 0) memory.k_tail = add_tail(in.k, c.heads);
     memory.k_cache = add_cache(c.head_size.qk, c.k_pack, " K");
     if (!c.v_in_k) {
-      memory.v = add_rows(in.v, c.head_size.v);
+      memory.v = add_rows(in.v, c.heads, c.head_size.v, {0, c.head_size.v});
       memory.v_cache = add_cache(c.head_size.v, 0, " V");
     }
+    if (c.q_heads != 0) {
+      memory.q = add_rows(in.q, c.q_heads, c.head_size.qk, {0, c.q_is_whole ? c.head_size.qk : body});
+      if (c.tail_dim != 0 && !c.q_is_whole) memory.q_tail = add_tail(in.q, c.q_heads);
+      memory.q_out = c.q_in_place ? memory.q : add_q_out();
+    }
+    if (c.k_norm) memory.k_norm = add_elements(norm_type(c), in.k_norm);
+    if (c.q_norm) memory.q_norm = add_elements(norm_type(c), in.q_norm);
     add_places();
-    if (c.k_scale != Scale::none) memory.k_scale = add_factors(c.k_scale, in.k_scale);
-    if (c.v_scale != Scale::none) memory.v_scale = add_factors(c.v_scale, in.v_scale);
+    if (has_factors(c.k_scale)) memory.k_scale = add_factors(c.k_scale, in.k_scale);
+    if (has_factors(c.v_scale)) memory.v_scale = add_factors(c.v_scale, in.v_scale);
+    memory.k_scales = add_scales(c.k_scale, in.k_scale, " scales of K");
+    memory.v_scales = add_scales(c.v_scale, in.v_scale, " scales of V");
     if (c.rotation != Rotation::none) {
-      memory.rotary = add_array<float>(in.rotary);
+      add_rotary();
       if (c.positions) memory.positions = add_array<int32_t>(in.positions);
     }
     return std::move(memory);
@@ -161,22 +203,93 @@ private:
   template <typename Number, typename Values> int add_array(const Values &values) {
     return conformance::add_array<Number>(memory.buffers, values);
   }
+  static bool has_factors(Scale scale) { return scale == Scale::tensor || scale == Scale::head; }
+  /// Per page the rows have no step: only the first one's scales exist.
+  Placement add_scales(Scale scale, const std::vector<double> &values, const char *what) {
+    if (scale != Scale::token && scale != Scale::page) return {-1};
+    Placed placed =
+        place({in.pages_in_all, scale == Scale::page ? 1 : c.page_size, c.heads, 1}, c.apart, true);
+    placed.placement.buffer = add_random_bytes(size_t(placed.buffer_elements) * sizeof(float), what);
+    if (scale == Scale::token) return placed.placement;
+    for (size_t i = 0; i < values.size(); ++i)
+      store(memory.buffers.back(), Element::f32,
+            placed.placement.at(int64_t(i) / c.heads, 0, int64_t(i) % c.heads, 0), values[i]);
+    placed.placement.stride[1] = placed.placement.stride[3] = 0;
+    return placed.placement;
+  }
   int add_factors(Scale scale, std::vector<double> values) {
     if (scale == Scale::tensor) values.resize(1);
     return add_array<float>(values);
   }
 
-  Placement add_rows(const std::vector<double> &values, int head_size) {
-    Placed placed = place({1, in.tokens, c.heads, head_size}, c.apart, false);
+  int add_elements(Element type, const std::vector<double> &values) {
+    std::vector<std::byte> &buffer = memory.buffers.emplace_back(values.size() * bytes_of(type));
+    for (size_t i = 0; i < values.size(); ++i)
+      store(buffer, type, int64_t(i), values[i]);
+    return int(memory.buffers.size()) - 1;
+  }
+
+  void add_rotary() {
+    if (!c.sines_apart) {
+      memory.rotary = add_elements(c.rotary_type, in.rotary);
+      return;
+    }
+    // The cosines' rows have gaps of NaN where the sines would be; those of the sines end with the array.
+    const size_t row = size_t(c.rotary_dim), half = row / 2;
+    std::vector<double> cosines = in.rotary, sines;
+    for (size_t at = 0; at < in.rotary.size(); ++at)
+      if (at % row >= half) {
+        cosines[at] = quiet_nan();
+        sines.push_back(in.rotary[at]);
+        if (at % row + 1 == row && at + 1 < in.rotary.size()) sines.insert(sines.end(), half, quiet_nan());
+      }
+    cosines.resize(cosines.size() - half);
+    memory.rotary = add_elements(c.rotary_type, cosines);
+    memory.rotary_sin = add_elements(c.rotary_type, sines);
+  }
+
+  /// Elements [first, end) of rows.
+  struct Part {
+    int first, end;
+  };
+
+  /// With one tail, the tensor has a single head.
+  Placement add_tail(const std::vector<double> &values, int heads) {
+    Placement tail = add_rows(values, heads, c.head_size.qk, {c.head_size.qk - c.tail_dim, c.head_size.qk},
+                              c.one_tail ? 1 : heads);
+    if (c.one_tail) tail.stride[2] = 0;
+    return tail;
+  }
+
+  Placement add_q_out() {
+    Placed placed = place({1, in.tokens, c.q_heads, c.head_size.qk}, c.apart, false);
+    placed.placement.buffer = add_random_bytes(size_t(placed.buffer_elements) * bytes_of(c.source), " Q");
+    return placed.placement;
+  }
+
+  int add_random_bytes(size_t bytes, const char *what) {
+    std::vector<std::byte> &buffer = memory.buffers.emplace_back(bytes);
+    Random random = random_of(c, what);
+    for (std::byte &byte : buffer)
+      byte = std::byte(random.below(256));
+    return int(memory.buffers.size()) - 1;
+  }
+
+  Placement add_rows(const std::vector<double> &values, int heads, int head_size, Part part) {
+    return add_rows(values, heads, head_size, part, heads);
+  }
+  Placement add_rows(const std::vector<double> &values, int heads, int head_size, Part part,
+                     int stored_heads) {
+    Placed placed = place({1, in.tokens, stored_heads, part.end - part.first}, c.apart, false);
     std::vector<std::byte> &buffer =
         memory.buffers.emplace_back(size_t(placed.buffer_elements) * bytes_of(c.source));
     for (int64_t i = 0; i < placed.buffer_elements; ++i)
       store(buffer, c.source, i, quiet_nan());
-    size_t i = 0;
     for (int t = 0; t < in.tokens; ++t)
-      for (int h = 0; h < c.heads; ++h)
-        for (int e = 0; e < head_size; ++e)
-          store(buffer, c.source, placed.placement.at(0, t, h, e), values[i++]);
+      for (int h = 0; h < stored_heads; ++h)
+        for (int e = part.first; e < part.end; ++e)
+          store(buffer, c.source, placed.placement.at(0, t, h, e - part.first),
+                values[size_t((t * heads + h) * head_size + e)]);
     placed.placement.buffer = int(memory.buffers.size()) - 1;
     return placed.placement;
   }
@@ -186,12 +299,7 @@ private:
     const Extents extents{in.pages_in_all, c.page_size, c.heads, head_size};
     Placed placed = pack == 0 ? place(extents, c.apart, true)
                               : place_x_packed(extents, pack, c.apart ? Layout::padded : Layout::bshd);
-    std::vector<std::byte> &buffer =
-        memory.buffers.emplace_back(size_t(placed.buffer_elements) * bytes_of(c.cache));
-    Random random = random_of(c, what);
-    for (std::byte &byte : buffer)
-      byte = std::byte(random.below(256));
-    placed.placement.buffer = int(memory.buffers.size()) - 1;
+    placed.placement.buffer = add_random_bytes(size_t(placed.buffer_elements) * bytes_of(c.cache), what);
     return placed.placement;
   }
 
@@ -239,6 +347,9 @@ sluice_append make_call(const AppendCase &c, const AppendInputs &in, const Appen
     return sluice_tensor{.data = bases[size_t(p.buffer)],
                          .stride = {p.stride[0], p.stride[1], p.stride[2], p.stride[3]}};
   };
+  const auto given = [&](const Placement &p, sluice_tensor &to) {
+    if (p.buffer >= 0) to = tensor(p);
+  };
   const auto array = [&]<typename Number>(int buffer, const Number *&to) {
     if (buffer >= 0) to = static_cast<const Number *>(bases[size_t(buffer)]);
   };
@@ -279,71 +390,157 @@ sluice_append make_call(const AppendCase &c, const AppendInputs &in, const Appen
     call.rotary_dim = c.rotary_dim;
     call.rotary_style = c.rotation == Rotation::halves ? SLUICE_ROTARY_HALVES : SLUICE_ROTARY_PAIRS;
     call.rotary_stride = c.rotary_dim;
+    call.rotary_type = c_type(c.rotary_type);
+    call.rotary_first = c.rotary_first;
+    array(memory.rotary_sin, call.rotary_sin);
+  }
+  call.q_heads = c.q_heads;
+  call.tail_dim = c.tail_dim;
+  given(memory.k_scales, call.k_scales);
+  given(memory.v_scales, call.v_scales);
+  given(memory.q, call.q);
+  given(memory.q_out, call.q_out);
+  given(memory.k_tail, call.k_tail);
+  given(memory.q_tail, call.q_tail);
+  array(memory.k_norm, call.k_norm);
+  array(memory.q_norm, call.q_norm);
+  if (c.k_norm || c.q_norm) {
+    call.norm_epsilon = float(norm_epsilon);
+    call.norm_type = c_type(norm_type(c));
   }
   return call;
 }
 
+namespace {
+
+/// What F32 arithmetic computes is within `margin` of `value`.
+struct Computed {
+  double value, margin;
+};
+
+/// A row after its norm and rotation.
+std::vector<Computed> compute_row(const AppendCase &c, const AppendInputs &in, const Side &side, int t,
+                                  int h) {
+  const size_t size = size_t(side.head_size);
+  const double *const row = &side.rows[size_t(t * side.heads + h) * size];
+  std::vector<Computed> computed;
+  for (size_t e = 0; e < size; ++e)
+    computed.push_back({row[e], 0});
+  if (!side.norm.empty()) {
+    double sum = 0;
+    for (size_t e = 0; e < side.norm.size(); ++e)
+      sum += row[e] * row[e];
+    const double factor = 1 / std::sqrt(sum / double(side.norm.size()) + float(norm_epsilon));
+    for (size_t e = 0; e < side.norm.size(); ++e) {
+      computed[e].value *= factor * side.norm[e];
+      // The sum adds up to 16 products in a lane and 64 lanes in 6 steps; half its error reaches the root,
+      // which is off by one last place, and two products by half of one each.
+      computed[e].margin = 0x1p-20 * std::fabs(computed[e].value);
+    }
+  }
+  if (!side.is_rotated) return computed;
+  const std::vector<Computed> before = computed;
+  const int half = c.rotary_dim / 2;
+  const double *const numbers = &in.rotary[size_t(in.positions[size_t(t)]) * size_t(c.rotary_dim)];
+  for (int pair = 0; pair < half; ++pair) {
+    const bool halves = c.rotation == Rotation::halves;
+    const int x = c.rotary_first + (halves ? pair : 2 * pair), y = x + (halves ? half : 1);
+    const double cosine = numbers[pair], sine = numbers[pair + half];
+    const Computed &own = before[size_t(x)], &other = before[size_t(y)];
+    // Two products and their sum in F32, each off by at most half a last place, of numbers up to 1.
+    const double margin =
+        0x1p-23 * (std::fabs(own.value) + std::fabs(other.value)) + own.margin + other.margin;
+    computed[size_t(x)] = {own.value * cosine - other.value * sine, margin};
+    computed[size_t(y)] = {other.value * cosine + own.value * sine, margin};
+  }
+  return computed;
+}
+
+/// The scale with which the largest finite number of the row becomes `largest`, before it is rounded to F32.
+Computed scale_of(const std::vector<Computed> &row, double largest) {
+  Computed most = {0, 0};
+  for (const Computed &x : row)
+    if (std::isfinite(x.value) && std::fabs(x.value) > most.value) most = {std::fabs(x.value), x.margin};
+  if (most.value == 0) return {1, 0};
+  // With a margin the scale may also be rounded to the neighbour of what is expected.
+  const double rounding = most.margin == 0 ? 0 : 0x1p-23 * most.value;
+  return {most.value / largest, (most.margin + rounding) / largest};
+}
+
+} // namespace
+
 std::vector<StoredElement> compute_expected(const AppendCase &c, const AppendInputs &in,
                                             const AppendMemory &memory) {
   std::vector<StoredElement> expected;
-  const auto add = [&](const Side &side, int t, int h, int e) {
-    const Slot slot = *in.slots[size_t(t)];
-    const double *const row = &side.rows[(size_t(t) * size_t(c.heads) + size_t(h)) * size_t(side.head_size)];
-    double value = row[e], margin = 0;
-    if (side.is_rotated && e < c.rotary_dim) {
-      const int half = c.rotary_dim / 2;
-      const bool halves = c.rotation == Rotation::halves;
-      const int pair = halves ? e % half : e / 2, x = halves ? pair : 2 * pair,
-                y = halves ? pair + half : x + 1;
-      const double *const numbers = &in.rotary[size_t(in.positions[size_t(t)]) * size_t(c.rotary_dim)];
-      const double cosine = numbers[pair], sine = numbers[pair + half];
-      value = e == x ? row[x] * cosine - row[y] * sine : row[y] * cosine + row[x] * sine;
-      // Two products and their sum in F32, each off by at most half a last place, of numbers up to 1.
-      margin = 0x1p-23 * (std::fabs(row[x]) + std::fabs(row[y]));
+  const auto add = [&](const Side &side, int t, const Slot &to) {
+    for (int h = 0; h < side.heads; ++h) {
+      const std::vector<Computed> row = compute_row(c, in, side, t, h);
+      Computed scale = {1, 0};
+      if (side.scale == Scale::token) {
+        const Computed exact = scale_of(row, as_stored(side.type, 1e9));
+        expected.push_back({side.scales_out.buffer, Element::f32, side.scales_out.at(to.page, to.row, h, 0),
+                            exact.value, exact.margin});
+        scale = {as_stored(Element::f32, exact.value), exact.margin};
+      } else if (side.scale != Scale::none) {
+        const int64_t page = side.scale == Scale::page ? to.page : 0;
+        scale.value = side.scales[size_t(page * side.heads + h)];
+      }
+      for (int e = 0; e < side.head_size; ++e) {
+        const Computed &x = row[size_t(e)];
+        const double quotient = x.value / scale.value;
+        expected.push_back({side.out.buffer, side.type, side.out.at(to.page, to.row, h, e), quotient,
+                            x.margin / scale.value + std::fabs(quotient) * scale.margin / scale.value});
+      }
     }
-    const double scale = side.scale[size_t(h)];
-    expected.push_back(
-        {side.cache.buffer, side.cache.at(slot.page, slot.row, h, e), value / scale, margin / scale});
   };
-  const Side k{in.k, in.k_scale, memory.k_cache, c.head_size.qk, c.rotation != Rotation::none};
-  const Side v{in.v, in.v_scale, memory.v_cache, c.head_size.v, false};
+  const bool rotates = c.rotation != Rotation::none;
+  const std::vector<double> none;
+  const Placement nowhere{-1};
+  const Side k{c.k_scale,      in.k_scale, memory.k_scales, in.k,           in.k_norm,
+               memory.k_cache, c.cache,    c.heads,         c.head_size.qk, rotates};
+  const Side v{c.v_scale,      in.v_scale, memory.v_scales, in.v,          none,
+               memory.v_cache, c.cache,    c.heads,         c.head_size.v, false};
+  const Side q{Scale::none,  none,     nowhere,   in.q,           in.q_norm,
+               memory.q_out, c.source, c.q_heads, c.head_size.qk, rotates};
   for (int t = 0; t < in.tokens; ++t) {
-    if (!in.slots[size_t(t)]) continue;
-    for (int h = 0; h < c.heads; ++h) {
-      for (int e = 0; e < k.head_size; ++e)
-        add(k, t, h, e);
-      for (int e = 0; !c.v_in_k && e < v.head_size; ++e)
-        add(v, t, h, e);
-    }
+    const std::optional<Slot> &slot = in.slots[size_t(t)];
+    // A query needs no slot, but a sequence, unless rows are placed by slots.
+    if (slot || c.finding == Finding::slots) add(q, t, {0, t});
+    if (!slot) continue;
+    add(k, t, *slot);
+    if (!c.v_in_k) add(v, t, *slot);
   }
   return expected;
 }
 
-Comparison compare(const AppendCase &c, const std::vector<StoredElement> &expected,
-                   const AppendMemory &before, const AppendMemory &after) {
+Comparison compare(const AppendCase &, const std::vector<StoredElement> &expected, const AppendMemory &before,
+                   const AppendMemory &after) {
   Comparison result;
   std::vector<std::vector<bool>> allowed;
   for (const std::vector<std::byte> &buffer : before.buffers)
     allowed.emplace_back(buffer.size());
-  const size_t bytes = bytes_of(c.cache);
+  const auto name_of = [&](int buffer) {
+    return buffer == before.k_cache.buffer                                        ? "K's cache"
+           : buffer == before.v_cache.buffer                                      ? "V's cache"
+           : buffer == before.q_out.buffer                                        ? "Q"
+           : buffer == before.k_scales.buffer || buffer == before.v_scales.buffer ? "the scales"
+                                                                                  : "an input";
+  };
   for (const StoredElement &element : expected) {
+    const size_t bytes = bytes_of(element.type);
     for (size_t i = 0; i < bytes; ++i)
       allowed[size_t(element.buffer)][size_t(element.at) * bytes + i] = true;
-    const double got = load(c.cache, after.buffers[size_t(element.buffer)].data(), element.at);
-    const double ratio = rounded_error_ratio(c.cache, got, element.value, element.margin);
+    const double got = load(element.type, after.buffers[size_t(element.buffer)].data(), element.at);
+    const double ratio = rounded_error_ratio(element.type, got, element.value, element.margin);
     result.o_ratio = std::max(result.o_ratio, ratio);
     if (ratio > 1)
-      result.note(std::string(element.buffer == before.k_cache.buffer ? "K" : "V") + "'s cache, element " +
-                  std::to_string(element.at) + ": got " + std::to_string(got) + ", expected " +
-                  std::to_string(element.value));
+      result.note(std::string(name_of(element.buffer)) + ", element " + std::to_string(element.at) +
+                  ": got " + std::to_string(got) + ", expected " + std::to_string(element.value));
   }
   for (size_t buffer = 0; buffer < before.buffers.size(); ++buffer)
     for (size_t i = 0; i < before.buffers[buffer].size(); ++i)
       if (!allowed[buffer][i] && before.buffers[buffer][i] != after.buffers[buffer][i])
-        result.note("byte " + std::to_string(i) + " of " +
-                    (int(buffer) == before.k_cache.buffer   ? "K's cache"
-                     : int(buffer) == before.v_cache.buffer ? "V's cache"
-                                                            : "an input") +
+        result.note("byte " + std::to_string(i) + " of " + name_of(int(buffer)) +
                     " was overwritten, but no new row belongs there");
   return result;
 }

@@ -35,6 +35,18 @@ struct AppendCase {
   bool not_finite = false; // NaN and infinity among the new rows
   int more_rows = 0;       // of the last sequence, beyond those of all cases
 
+  // Only of kernels for whole steps.
+  int q_heads = 0;
+  bool q_in_place = false; // Q is stored where it was
+  int tail_dim = 0;
+  bool one_tail = false;   // all heads have the same
+  bool q_is_whole = false; // rows of Q have their tails
+  bool k_norm = false, q_norm = false;
+  bool norm_is_f32 = false; // else of the source's type
+  int rotary_first = 0;
+  Element rotary_type = Element::f32;
+  bool sines_apart = false;
+
   std::string kernel = {}; // this kernel must run
   std::string name = {};
   uint64_t seed = 0;
@@ -52,11 +64,12 @@ struct Slot {
 
 struct AppendInputs {
   int tokens = 0;
-  std::vector<double> k, v;                // [token][head][element]
+  std::vector<double> k, v, q;             // [token][head][element], with tails
+  std::vector<double> k_norm, q_norm;      // weights; empty without
   std::vector<std::optional<Slot>> slots;  // [token]; nothing for a row that is skipped
   std::vector<int> positions;              // [token]
   std::vector<double> rotary;              // [position][rotary_dim]: cosines, then sines
-  std::vector<double> k_scale, v_scale;    // [head]; 1 without
+  std::vector<double> k_scale, v_scale;    // [head], or [page][head] per page; 1 without
   std::vector<int> starts, lengths;        // of sequences; empty with slots
   std::vector<std::vector<int64_t>> pages; // [sequence][page of it]
   int64_t pages_in_all = 0;
@@ -65,10 +78,12 @@ AppendInputs make_inputs(const AppendCase &c);
 
 struct AppendMemory {
   Placement k, v, k_cache, v_cache;
+  Placement q{-1}, q_out{-1}, k_tail{-1}, q_tail{-1}, k_scales{-1}, v_scales{-1}; // -1: absent
   int64_t table_stride = 0;
   /// Buffer numbers; -1: absent.
   int slots = -1, starts = -1, kv_lengths = -1, page_table = -1, page_starts = -1;
-  int k_scale = -1, v_scale = -1, rotary = -1, positions = -1;
+  int k_scale = -1, v_scale = -1, rotary = -1, rotary_sin = -1, positions = -1;
+  int k_norm = -1, q_norm = -1;
   std::vector<std::vector<std::byte>> buffers;
 };
 AppendMemory make_memory(const AppendCase &c, const AppendInputs &in);
@@ -76,11 +91,12 @@ AppendMemory make_memory(const AppendCase &c, const AppendInputs &in);
 sluice_append make_call(const AppendCase &c, const AppendInputs &in, const AppendMemory &memory,
                         const std::vector<void *> &bases);
 
-/// The expected element of a cache after the append.
+/// The expected element of a cache, or of Q, after the append.
 struct StoredElement {
   int buffer;
+  Element type;
   int64_t at;
-  double value, margin; // what is rounded once to the cache's type is within `margin` of `value`
+  double value, margin; // what is rounded once to this type is within `margin` of `value`
 };
 std::vector<StoredElement> compute_expected(const AppendCase &c, const AppendInputs &in,
                                             const AppendMemory &memory);

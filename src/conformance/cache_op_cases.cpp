@@ -15,10 +15,14 @@ namespace sluice::conformance {
 
 namespace {
 
-constexpr std::array types = {Element::f16, Element::bf16, Element::f32, Element::fp8};
+constexpr std::array types = {Element::f16, Element::bf16, Element::f32, Element::fp8, Element::bf8};
+
+bool is_fp8(Element element) {
+  return element == Element::fp8 || element == Element::bf8;
+}
 
 const char *name_of(Element element) {
-  constexpr std::array names = {"f16", "bf16", "f32", "e4m3fnuz"};
+  constexpr std::array names = {"f16", "bf16", "f32", "e4m3fnuz", "e5m2fnuz"};
   return names[size_t(element)];
 }
 
@@ -40,9 +44,26 @@ template <typename... Values> std::string format(const char *pattern, Values... 
   return part;
 }
 
+/// What only a kernel for whole steps does.
+std::string make_step_name(const AppendCase &c) {
+  std::string name;
+  if (c.q_heads != 0) name += format("_q%d", c.q_heads);
+  if (c.q_in_place) name += "_inplace";
+  if (c.tail_dim != 0) name += format("_tail%d", c.tail_dim);
+  if (c.one_tail) name += "_onetail";
+  if (c.q_is_whole) name += "_qwhole";
+  if (c.k_norm) name += "_knorm";
+  if (c.q_norm) name += "_qnorm";
+  if (c.norm_is_f32) name += "_normf32";
+  if (c.rotary_first != 0) name += format("_from%d", c.rotary_first);
+  if (c.rotary_type != Element::f32) name += format("_tables%s", name_of(c.rotary_type));
+  if (c.sines_apart) name += "_sines";
+  return name;
+}
+
 std::string make_name(const AppendCase &c) {
   constexpr std::array findings = {"slots", "block", "csr"}, rotations = {"", "_halves", "_pairs"};
-  constexpr std::array scales = {"", "tensor", "head"};
+  constexpr std::array scales = {"", "tensor", "head", "token", "page"};
   std::string name =
       format("append_%s_%s_h%d_d%dx%d_p%d_%s", name_of(c.source), name_of(c.cache), c.heads, c.head_size.qk,
              c.v_in_k ? 0 : c.head_size.v, c.page_size, findings[size_t(c.finding)]);
@@ -56,7 +77,7 @@ std::string make_name(const AppendCase &c) {
   if (c.more_rows != 0) name += format("_more%d", c.more_rows);
   if (c.apart) name += "_apart";
   if (c.not_finite) name += "_notfinite";
-  return name;
+  return name + make_step_name(c);
 }
 
 std::string make_name(const CopyCase &c) {
@@ -101,7 +122,7 @@ template <typename AnyCase> void add(std::vector<AnyCase> &cases, AnyCase c, con
 
 /// FP8 packs have 16 bytes, like those of other types.
 int pack_of(const Types &types) {
-  return types.to == Element::fp8 ? 16 : 8;
+  return is_fp8(types.to) ? 16 : 8;
 }
 
 std::vector<AppendCase> append_cases_of(const Types &types) {
@@ -155,7 +176,7 @@ std::vector<AppendCase> append_cases_of(const Types &types) {
     c.rotation = Rotation::pairs;
     c.rotary_dim = 64;
   });
-  if (types.to != Element::fp8) return cases;
+  if (!is_fp8(types.to)) return cases;
   for (const Scale k : {Scale::none, Scale::tensor, Scale::head})
     for (const Scale v : {Scale::none, Scale::tensor, Scale::head})
       if (k != Scale::none || v != Scale::none)
@@ -239,6 +260,142 @@ std::vector<CopyCase> copy_cases_of(const Types &types) {
           c.v_scale = v;
           c.moving = k == v ? Moving::csr : Moving::pairs;
         });
+  return cases;
+}
+
+/// The same cases with more to do, and everything that only these kernels do.
+std::vector<AppendCase> step_cases_of(const Types &types) {
+  std::vector<AppendCase> cases = append_cases_of(types);
+  for (size_t i = 0; i < cases.size(); ++i) {
+    AppendCase &c = cases[i];
+    if (c.rotary_dim % 16 != 0) c.rotary_dim = 16;
+    c.q_heads = int(1 + i % 3);
+    c.k_norm = i % 4 == 1;
+    c.q_norm = i % 4 == 2;
+    c.q_in_place = i % 5 == 3;
+    if (i % 4 == 3 && c.head_size.qk > 16 && !c.v_in_k) {
+      c.tail_dim = 16;
+      c.q_is_whole = true;
+    }
+  }
+  const AppendCase plain{.source = types.from, .cache = types.to, .finding = Finding::block, .q_heads = 2};
+  const auto with = [&](auto change) {
+    AppendCase c = plain;
+    change(c);
+    cases.push_back(c);
+  };
+  const auto rotate = [](AppendCase &c, Rotation rotation, int dim) {
+    c.rotation = rotation;
+    c.rotary_dim = rotation == Rotation::none ? 0 : dim;
+    c.positions = c.rotary_dim != 0 && c.finding == Finding::slots;
+  };
+  for (const int q_heads : {1, 4, 9})
+    for (const Rotation rotation : {Rotation::none, Rotation::halves, Rotation::pairs})
+      for (const Finding finding : {Finding::slots, Finding::csr})
+        with([&](AppendCase &c) {
+          c.q_heads = q_heads;
+          c.finding = finding;
+          c.q_in_place = q_heads == 4;
+          c.apart = q_heads == 9;
+          c.not_finite = q_heads == 1;
+          rotate(c, rotation, 32);
+        });
+  for (const bool k : {false, true})
+    for (const bool q : {false, true})
+      for (const bool f32 : {false, true})
+        for (const Rotation rotation : {Rotation::none, Rotation::halves, Rotation::pairs})
+          if (k || q)
+            with([&](AppendCase &c) {
+              c.k_norm = k;
+              c.q_norm = q;
+              c.q_heads = q ? 3 : 0;
+              c.norm_is_f32 = f32;
+              c.not_finite = f32 && rotation == Rotation::halves;
+              rotate(c, rotation, 48);
+            });
+  // Tails of each head, and one for all; the norm leaves them out, the rotation takes the tail or the body.
+  for (const bool one : {false, true})
+    for (const bool whole : {false, true})
+      for (const bool norm : {false, true})
+        for (const int first : {0, 32})
+          with([&](AppendCase &c) {
+            c.head_size.qk = 64;
+            c.tail_dim = 32;
+            c.one_tail = one;
+            c.q_is_whole = whole;
+            c.q_in_place = whole && norm;
+            c.k_norm = c.q_norm = norm;
+            c.apart = one;
+            rotate(c, first == 0 ? Rotation::halves : Rotation::pairs, 32);
+            c.rotary_first = first;
+          });
+  for (const Element tables : {Element::f16, Element::bf16, Element::f32})
+    for (const bool sines : {false, true})
+      for (const Rotation rotation : {Rotation::halves, Rotation::pairs})
+        with([&](AppendCase &c) {
+          c.rotary_type = tables;
+          c.sines_apart = sines;
+          // Rotated rows of K only, if another of these makes the call a step.
+          c.q_heads = tables == Element::f32 && !sines ? 1 : 0;
+          c.finding = sines ? Finding::slots : Finding::csr;
+          rotate(c, rotation, 16);
+          c.rotary_first = 8;
+        });
+  // Rows of each number of lanes, with norms across all of them; MLA; the longest.
+  for (const HeadSizes size :
+       {HeadSizes{8, 8}, HeadSizes{24, 16}, HeadSizes{40, 56}, HeadSizes{64, 128}, HeadSizes{128, 128},
+        HeadSizes{192, 128}, HeadSizes{256, 256}, HeadSizes{520, 512}, HeadSizes{1024, 1000}})
+    with([&](AppendCase &c) {
+      c.head_size = size;
+      c.k_norm = c.q_norm = true;
+      rotate(c, size.qk < 16 ? Rotation::none : Rotation::halves, size.qk / 16 * 16);
+    });
+  for (const bool norm : {false, true})
+    with([&](AppendCase &c) {
+      c.head_size = {576, 512};
+      c.heads = 1;
+      c.q_heads = 4;
+      c.v_in_k = true;
+      c.tail_dim = 64;
+      c.k_norm = norm;
+      rotate(c, Rotation::pairs, 64);
+      c.rotary_first = 512;
+    });
+  if (!is_fp8(types.to)) return cases;
+  for (const Scale k : {Scale::none, Scale::head, Scale::token, Scale::page})
+    for (const Scale v : {Scale::none, Scale::token, Scale::page})
+      for (const bool changed : {false, true}) {
+        if (k != Scale::token && k != Scale::page && v == Scale::none) continue;
+        with([&](AppendCase &c) {
+          c.heads = 5;
+          c.q_heads = v == Scale::page ? 2 : 0;
+          c.k_scale = k;
+          c.v_scale = v;
+          c.k_norm = changed && k != Scale::head;
+          c.finding = v == Scale::token ? Finding::slots : Finding::csr;
+          c.apart = v == Scale::page;
+          c.not_finite = k == v;
+          c.k_pack = changed ? pack_of(types) : 0;
+          rotate(c, changed ? Rotation::halves : Rotation::none, 32);
+        });
+      }
+  // The maximum of rows with each number of lanes.
+  for (const HeadSizes size :
+       {HeadSizes{8, 16}, HeadSizes{40, 64}, HeadSizes{128, 256}, HeadSizes{520, 1024}})
+    with([&](AppendCase &c) {
+      c.head_size = size;
+      c.q_heads = 0;
+      c.k_scale = c.v_scale = Scale::token;
+    });
+  with([&](AppendCase &c) {
+    c.head_size = {576, 512};
+    c.heads = 1;
+    c.v_in_k = true;
+    c.tail_dim = 64;
+    c.k_scale = Scale::token;
+    rotate(c, Rotation::pairs, 64);
+    c.rotary_first = 512;
+  });
   return cases;
 }
 
@@ -350,6 +507,9 @@ std::vector<AppendCase> append_cases(const Target &target, Level level) {
           {.source = types.from, .cache = types.to, .heads = 130, .head_size = {1024, 8}, .more_rows = 8},
           kernel);
   }
+  for (const std::string &kernel : target.names("append_step"))
+    for (AppendCase &c : step_cases_of(types_of(kernel, "append_step_")))
+      add(all, std::move(c), kernel);
   return all;
 }
 

@@ -66,7 +66,7 @@ uint32_t scale_kind(Scale scale) {
 }
 
 uint32_t c_type(Element element) {
-  constexpr uint32_t types[] = {SLUICE_F16, SLUICE_BF16, SLUICE_F32, SLUICE_E4M3FNUZ};
+  constexpr uint32_t types[] = {SLUICE_F16, SLUICE_BF16, SLUICE_F32, SLUICE_E4M3FNUZ, SLUICE_E5M2FNUZ};
   return types[size_t(element)];
 }
 

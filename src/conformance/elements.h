@@ -10,10 +10,10 @@
 
 namespace sluice::conformance {
 
-enum class Element : uint8_t { f16, bf16, f32, fp8 };
+enum class Element : uint8_t { f16, bf16, f32, fp8, bf8 }; // the last two: E4M3FNUZ, E5M2FNUZ
 
 inline size_t bytes_of(Element element) {
-  return element == Element::f32 ? 4 : element == Element::fp8 ? 1 : 2;
+  return element == Element::f32 ? 4 : element == Element::fp8 || element == Element::bf8 ? 1 : 2;
 }
 
 inline Element element_of(Dtype dtype) {
@@ -36,6 +36,8 @@ inline double load(Element element, const std::byte *buffer, int64_t index) {
   }
   case Element::fp8:
     return decode_fp8(uint8_t(*from));
+  case Element::bf8:
+    return decode_fnuz<2>(uint8_t(*from));
   }
   __builtin_unreachable();
 }
@@ -56,6 +58,9 @@ inline void store(std::vector<std::byte> &buffer, Element element, int64_t index
   }
   case Element::fp8:
     *to = std::byte(encode_fp8(value));
+    return;
+  case Element::bf8:
+    *to = std::byte(encode_fnuz<2>(value));
     return;
   }
 }

@@ -21,9 +21,7 @@ public:
   void describe(About &about) const override { about.device_name = "sluice_reference on the host"; }
 
   std::string run(const Case &c, Memory &memory, std::optional<int> only) override {
-    std::vector<void *> bases;
-    for (std::vector<std::byte> &buffer : memory.buffers)
-      bases.push_back(buffer.data());
+    const std::vector<void *> bases = bases_of(memory.buffers);
     const sluice_problem problem = make_problem(c);
     const sluice_args args = make_args(c, memory, bases, only);
     sluice_error error = make_error();
@@ -32,7 +30,23 @@ public:
     return "sluice_reference";
   }
 
+  std::string append(const AppendCase &c, const AppendInputs &inputs, AppendMemory &memory) override {
+    const sluice_append call = make_call(c, inputs, memory, bases_of(memory.buffers));
+    sluice_error error = make_error();
+    if (const sluice_status status = sluice_reference_append(&call, &error))
+      fail("sluice_reference_append", status, error);
+    return "sluice_reference_append";
+  }
+
   std::string summary() const override { return "on the host, in double precision"; }
+
+private:
+  static std::vector<void *> bases_of(std::vector<std::vector<std::byte>> &buffers) {
+    std::vector<void *> bases;
+    for (std::vector<std::byte> &buffer : buffers)
+      bases.push_back(buffer.data());
+    return bases;
+  }
 };
 
 class DeviceExecutor final : public Executor {
@@ -240,7 +254,7 @@ private:
 } // namespace
 
 std::string Executor::append(const AppendCase &, const AppendInputs &, AppendMemory &) {
-  throw std::logic_error("appends need a device");
+  throw std::logic_error("this executor has no appends");
 }
 std::string Executor::copy(const CopyCase &, const CopyInputs &, CopyMemory &) {
   throw std::logic_error("copies need a device");

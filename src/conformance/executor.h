@@ -50,7 +50,7 @@ public:
   /// Runs the case, or only one of its sequences, on `memory` and copies every buffer back into it. Returns
   /// the kernel that ran.
   virtual std::string run(const Case &c, Memory &memory, std::optional<int> only = {}) = 0;
-  /// The same for a cache operation; only executors that run kernels have them.
+  /// The same for a cache operation, if the executor has it.
   virtual std::string append(const AppendCase &c, const AppendInputs &inputs, AppendMemory &memory);
   virtual std::string copy(const CopyCase &c, const CopyInputs &inputs, CopyMemory &memory);
   virtual std::string merge(const MergeCase &c, MergeMemory &memory);

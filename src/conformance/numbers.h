@@ -2,7 +2,7 @@
 //
 // An oracle must not share code with what it judges: these use exact double arithmetic and the definition of
 // the formats (f16: 11 significant bits, exponents down to 2^-24; bf16: 8, down to 2^-133; E4M3FNUZ: 4, down
-// to 2^-10, no infinity and one NaN).
+// to 2^-10, and E5M2FNUZ: 3, down to 2^-17, no infinity and one NaN).
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -58,26 +58,27 @@ inline uint16_t encode(const NumberFormat &format, double value) {
   return sign | uint16_t(std::min<uint32_t>(bits, infinity));
 }
 
-/// E4M3FNUZ by its definition: the number of a byte, NaN for 0x80.
-inline double decode_fp8(uint8_t byte) {
+/// A FNUZ type by its definition, with this many bits of fraction: the number of a byte, NaN for 0x80.
+template <int fraction_bits> double decode_fnuz(uint8_t byte) {
   if (byte == 0x80) return std::nan("");
-  const int exponent = byte >> 3 & 15, fraction = byte & 7;
-  const double magnitude =
-      exponent == 0 ? std::ldexp(fraction, -10) : std::ldexp(8 + fraction, exponent - 11);
+  constexpr int one = 1 << fraction_bits, bias = 1 << (6 - fraction_bits);
+  const int exponent = (byte & 0x7f) >> fraction_bits, fraction = byte & (one - 1);
+  const double magnitude = exponent == 0 ? std::ldexp(fraction, 1 - bias - fraction_bits)
+                                         : std::ldexp(one + fraction, exponent - bias - fraction_bits);
   return byte & 0x80 ? -magnitude : magnitude;
 }
 
-/// The byte nearest to a number, ties to the even one, limited to +-240.
-inline uint8_t encode_fp8(double value) {
+/// The byte nearest to a number, ties to the even one, limited to the largest number.
+template <int fraction_bits> uint8_t encode_fnuz(double value) {
   if (std::isnan(value)) return 0x80;
   // Searches the 128 magnitudes, which ascend.
   static const std::array<double, 128> magnitudes = [] {
     std::array<double, 128> numbers;
     for (size_t byte = 0; byte < numbers.size(); ++byte)
-      numbers[byte] = decode_fp8(uint8_t(byte));
+      numbers[byte] = decode_fnuz<fraction_bits>(uint8_t(byte));
     return numbers;
   }();
-  const double magnitude = std::min(std::fabs(value), 240.0);
+  const double magnitude = std::min(std::fabs(value), magnitudes.back());
   const auto above =
       size_t(std::lower_bound(magnitudes.begin(), magnitudes.end(), magnitude) - magnitudes.begin());
   size_t best = above;
@@ -86,6 +87,14 @@ inline uint8_t encode_fp8(double value) {
     if (down < up || (down == up && above % 2 == 1)) best = above - 1;
   }
   return uint8_t(best == 0 ? 0 : best | (std::signbit(value) ? 0x80 : 0));
+}
+
+/// E4M3FNUZ.
+inline double decode_fp8(uint8_t byte) {
+  return decode_fnuz<3>(byte);
+}
+inline uint8_t encode_fp8(double value) {
+  return encode_fnuz<3>(value);
 }
 
 } // namespace sluice::conformance

@@ -40,7 +40,7 @@ void check(const Options &options) {
   if (options.device.empty() && !options.list) throw UsageError("--device is missing");
   if (options.all_kernels && options.device == "reference")
     throw UsageError("--all-kernels needs a device with kernels; --device reference uses none");
-  if (options.device == "reference" && (options.part == "kernels" || options.part == "cache"))
+  if (options.device == "reference" && options.part == "kernels")
     throw UsageError("--part is '" + options.part + "', which needs kernels; --device reference uses none");
   if (options.list && !(options.junit.empty() && options.json.empty()))
     throw UsageError("--list runs nothing that --junit or --json could report");

@@ -58,12 +58,13 @@ std::vector<AnyCase> suite(const Target &target, const std::string &part, Level 
   if (whole || part == "dense") append_to(all, dense_cases(shapes));
   if (whole || part == "features" || part == "sample" || part == "rest")
     append_to(all, features_of(shapes, part, host_only));
-  if (host_only) return all;
-  if (whole || part == "kernels") append_to(all, kernel_cases(target, level));
+  if (!host_only && (whole || part == "kernels")) append_to(all, kernel_cases(target, level));
   if (whole || part == "cache") {
     append_to(all, append_cases(target, level));
-    append_to(all, copy_cases(target));
-    append_to(all, merge_cases(target, level));
+    if (!host_only) {
+      append_to(all, copy_cases(target));
+      append_to(all, merge_cases(target, level));
+    }
   }
   return all;
 }

@@ -51,6 +51,26 @@ enum MergeMode : uint32_t {
 /// The source of a row's page number: for a copy of pages, a pair of numbers, or the same number for both.
 enum class PageSource : uint32_t { slots = 0, block_table = 1, csr_table = 2, pairs = 3, same_page = 4 };
 
+/// In an append_step: the lanes of the longest row, each with this many chunks.
+inline constexpr uint32_t step_most_lanes = 64, step_chunks_of_lane = 2;
+inline constexpr uint32_t step_most_row_elements =
+    step_most_lanes * step_chunks_of_lane * cache_op_chunk_elements;
+
+/// The sections of an append_step.
+enum class StepSection : uint32_t { k = 0, v = 1, q = 2 };
+
+/// Where an append_step has the scale of a row from.
+enum class ScaleSource : uint32_t {
+  head = 0,     // the scale of its head, whatever its page is
+  page = 1,     // the scale of its page and head
+  computed = 2, // its own numbers: the scale is stored
+};
+
+enum StepMode : uint32_t {
+  step_rotary_pairs = 1, // SLUICE_ROTARY_PAIRS
+  step_norm_is_f32 = 2,  // weights of norms are F32, else of the source's type
+};
+
 // Strides count elements, chunks are 8 elements. A magic number and its shift divide by a constant: see
 // support/divisor.h. "_magic" and "_shift" of the same name belong together.
 //
@@ -68,7 +88,8 @@ enum class PageSource : uint32_t { slots = 0, block_table = 1, csr_table = 2, pa
 // page_magic, page_shift  divide by page_size
 // search_steps            2^search_steps > batch + 1: halvings until a row's sequence is found
 // lanes_log2              lanes for a row of one token; also gives the rows that a workgroup processes at a
-// time token_step, chunk_step  tokens and chunks that the grid processes at a time
+//                         time
+// token_step, chunk_step  tokens and chunks that the grid processes at a time
 //
 // Grid, in workgroups: x = rows of tokens, y = chunks of a token, z = 2, or 1 without V.
 #define SLUICE_APPEND_SIDE_WIDE(FIELD, side)                                                                 \
@@ -90,30 +111,34 @@ enum class PageSource : uint32_t { slots = 0, block_table = 1, csr_table = 2, pa
   FIELD(uint32_t, i32, side##pack_magic)                                                                     \
   FIELD(uint32_t, i32, side##pack_shift)                                                                     \
   FIELD(uint32_t, i32, side##scale_stride)
-#define SLUICE_APPEND_KERNARGS(FIELD)                                                                        \
-  SLUICE_APPEND_SIDE_WIDE(FIELD, k_)                                                                         \
-  SLUICE_APPEND_SIDE_WIDE(FIELD, v_)                                                                         \
+#define SLUICE_APPEND_PLACES_WIDE(FIELD)                                                                     \
   FIELD(uint64_t, pointer, slots)                                                                            \
   FIELD(uint64_t, pointer, starts)                                                                           \
   FIELD(uint64_t, pointer, kv_lengths)                                                                       \
   FIELD(uint64_t, pointer, page_table)                                                                       \
   FIELD(uint64_t, pointer, page_starts)                                                                      \
-  FIELD(uint64_t, pointer, rotary)                                                                           \
-  FIELD(uint64_t, pointer, positions)                                                                        \
   FIELD(int64_t, i64, page_table_stride)                                                                     \
   FIELD(int64_t, i64, page_table_entries)                                                                    \
   FIELD(uint64_t, i64, page_count)                                                                           \
-  FIELD(int64_t, i64, rotary_stride)                                                                         \
-  FIELD(uint64_t, i64, page_magic)                                                                           \
-  SLUICE_APPEND_SIDE_NARROW(FIELD, k_)                                                                       \
-  SLUICE_APPEND_SIDE_NARROW(FIELD, v_)                                                                       \
+  FIELD(uint64_t, i64, page_magic)
+#define SLUICE_APPEND_PLACES_NARROW(FIELD)                                                                   \
   FIELD(uint32_t, i32, page_shift)                                                                           \
   FIELD(uint32_t, i32, page_size)                                                                            \
   FIELD(uint32_t, i32, page_source)                                                                          \
   FIELD(uint32_t, i32, page_index_64)                                                                        \
-  FIELD(uint32_t, i32, tokens)                                                                               \
   FIELD(uint32_t, i32, batch)                                                                                \
-  FIELD(uint32_t, i32, search_steps)                                                                         \
+  FIELD(uint32_t, i32, search_steps)
+#define SLUICE_APPEND_KERNARGS(FIELD)                                                                        \
+  SLUICE_APPEND_SIDE_WIDE(FIELD, k_)                                                                         \
+  SLUICE_APPEND_SIDE_WIDE(FIELD, v_)                                                                         \
+  SLUICE_APPEND_PLACES_WIDE(FIELD)                                                                           \
+  FIELD(uint64_t, pointer, rotary)                                                                           \
+  FIELD(uint64_t, pointer, positions)                                                                        \
+  FIELD(int64_t, i64, rotary_stride)                                                                         \
+  SLUICE_APPEND_SIDE_NARROW(FIELD, k_)                                                                       \
+  SLUICE_APPEND_SIDE_NARROW(FIELD, v_)                                                                       \
+  SLUICE_APPEND_PLACES_NARROW(FIELD)                                                                         \
+  FIELD(uint32_t, i32, tokens)                                                                               \
   FIELD(uint32_t, i32, lanes_log2)                                                                           \
   FIELD(uint32_t, i32, token_step)                                                                           \
   FIELD(uint32_t, i32, chunk_step)                                                                           \
@@ -183,6 +208,77 @@ enum class PageSource : uint32_t { slots = 0, block_table = 1, csr_table = 2, pa
   FIELD(uint32_t, i32, search_steps)                                                                         \
   FIELD(uint32_t, i32, lanes_log2)                                                                           \
   FIELD(uint32_t, i32, chunk_step)
+
+// append_step appends for calls that also norm rows, rotate Q or read tails. It has three sections: K,
+// V and Q (prefix k_, v_ and q_, all at the same distance). A row is that of one token and one head; its
+// lanes are a power of two, at most a wave, and each has up to two chunks, a rotated one with its partner.
+//
+//   rows, tail            the first body_chunks chunks of a row, and the others
+//   norm                  null, or the weights of a norm of those first chunks
+//   out                   a cache; for Q one page, whose rows are tokens
+//   scale, scale_source   null, or where the scale of a page, row and head is; a ScaleSource
+//   row_count, heads      of all tokens, and of one
+//   lane_chunks           lanes that have a chunk: lane n < rotary_half has the chunks rotary_first + n and
+//                         rotary_first + n + rotary_half, which are rotated; lane rotary_half + n has n and
+//                         n + (lane_chunks - rotary_half) of the others
+//   first_group, groups   the workgroups of the section, which each process 256 >> lanes_log2 rows at a time
+//   row_inverse           1 / elements of a normed row
+//
+// rotary, rotary_sin      cosines and sines, whose type is rotary_type, a sluice_dtype
+// modes                   bits of StepMode
+//
+// Grid, in workgroups: x = the sections one after another.
+#define SLUICE_STEP_SECTION_WIDE(FIELD, section)                                                             \
+  FIELD(uint64_t, pointer, section##rows)                                                                    \
+  FIELD(uint64_t, pointer, section##tail)                                                                    \
+  FIELD(uint64_t, pointer, section##norm)                                                                    \
+  FIELD(uint64_t, pointer, section##out)                                                                     \
+  FIELD(uint64_t, pointer, section##scale)                                                                   \
+  FIELD(int64_t, i64, section##token_stride)                                                                 \
+  FIELD(int64_t, i64, section##head_stride)                                                                  \
+  FIELD(int64_t, i64, section##tail_token_stride)                                                            \
+  FIELD(int64_t, i64, section##tail_head_stride)                                                             \
+  FIELD(int64_t, i64, section##out_page_stride)                                                              \
+  FIELD(int64_t, i64, section##out_row_stride)                                                               \
+  FIELD(int64_t, i64, section##out_head_stride)                                                              \
+  FIELD(int64_t, i64, section##out_pack_stride)                                                              \
+  FIELD(int64_t, i64, section##scale_page_stride)                                                            \
+  FIELD(int64_t, i64, section##scale_row_stride)                                                             \
+  FIELD(int64_t, i64, section##scale_head_stride)
+#define SLUICE_STEP_SECTION_NARROW(FIELD, section)                                                           \
+  FIELD(uint32_t, i32, section##row_count)                                                                   \
+  FIELD(uint32_t, i32, section##heads)                                                                       \
+  FIELD(uint32_t, i32, section##heads_magic)                                                                 \
+  FIELD(uint32_t, i32, section##heads_shift)                                                                 \
+  FIELD(uint32_t, i32, section##chunks)                                                                      \
+  FIELD(uint32_t, i32, section##body_chunks)                                                                 \
+  FIELD(uint32_t, i32, section##lane_chunks)                                                                 \
+  FIELD(uint32_t, i32, section##lanes_log2)                                                                  \
+  FIELD(uint32_t, i32, section##rotary_half)                                                                 \
+  FIELD(uint32_t, i32, section##first_group)                                                                 \
+  FIELD(uint32_t, i32, section##groups)                                                                      \
+  FIELD(uint32_t, i32, section##pack_chunks)                                                                 \
+  FIELD(uint32_t, i32, section##pack_magic)                                                                  \
+  FIELD(uint32_t, i32, section##pack_shift)                                                                  \
+  FIELD(uint32_t, i32, section##scale_source)                                                                \
+  FIELD(float, f32, section##row_inverse)
+#define SLUICE_STEP_KERNARGS(FIELD)                                                                          \
+  SLUICE_STEP_SECTION_WIDE(FIELD, k_)                                                                        \
+  SLUICE_STEP_SECTION_WIDE(FIELD, v_)                                                                        \
+  SLUICE_STEP_SECTION_WIDE(FIELD, q_)                                                                        \
+  SLUICE_APPEND_PLACES_WIDE(FIELD)                                                                           \
+  FIELD(uint64_t, pointer, rotary)                                                                           \
+  FIELD(uint64_t, pointer, rotary_sin)                                                                       \
+  FIELD(uint64_t, pointer, positions)                                                                        \
+  FIELD(int64_t, i64, rotary_stride)                                                                         \
+  SLUICE_STEP_SECTION_NARROW(FIELD, k_)                                                                      \
+  SLUICE_STEP_SECTION_NARROW(FIELD, v_)                                                                      \
+  SLUICE_STEP_SECTION_NARROW(FIELD, q_)                                                                      \
+  SLUICE_APPEND_PLACES_NARROW(FIELD)                                                                         \
+  FIELD(uint32_t, i32, rotary_first)                                                                         \
+  FIELD(uint32_t, i32, rotary_type)                                                                          \
+  FIELD(uint32_t, i32, modes)                                                                                \
+  FIELD(float, f32, norm_epsilon)
 
 // partial ... sink_logits  as in sluice_merge; lse and sink_logits may be null
 // q_starts, q_lengths      null, or for each sequence: where its tokens begin in o and lse (whose batch
@@ -290,6 +386,9 @@ struct AppendKernargs {
 struct CopyKernargs {
   SLUICE_COPY_KERNARGS(SLUICE_FIELD)
 };
+struct StepKernargs {
+  SLUICE_STEP_KERNARGS(SLUICE_FIELD)
+};
 struct MergeKernargs {
   SLUICE_MERGE_KERNARGS(SLUICE_FIELD)
 };
@@ -304,18 +403,26 @@ inline constexpr std::array append_kernarg_fields = {SLUICE_APPEND_KERNARGS(SLUI
 #define SLUICE_FIELD(type, kind, name) KernargField{#name, KernargKind::kind, offsetof(CopyKernargs, name)},
 inline constexpr std::array copy_kernarg_fields = {SLUICE_COPY_KERNARGS(SLUICE_FIELD)};
 #undef SLUICE_FIELD
+#define SLUICE_FIELD(type, kind, name) KernargField{#name, KernargKind::kind, offsetof(StepKernargs, name)},
+inline constexpr std::array step_kernarg_fields = {SLUICE_STEP_KERNARGS(SLUICE_FIELD)};
+#undef SLUICE_FIELD
 #define SLUICE_FIELD(type, kind, name) KernargField{#name, KernargKind::kind, offsetof(MergeKernargs, name)},
 inline constexpr std::array merge_kernarg_fields = {SLUICE_MERGE_KERNARGS(SLUICE_FIELD)};
 #undef SLUICE_FIELD
 
 static_assert(kernargs_are_packed(append_kernarg_fields, sizeof(AppendKernargs)));
 static_assert(kernargs_are_packed(copy_kernarg_fields, sizeof(CopyKernargs)));
+static_assert(kernargs_are_packed(step_kernarg_fields, sizeof(StepKernargs)));
 static_assert(kernargs_are_packed(merge_kernarg_fields, sizeof(MergeKernargs)));
 // Distances of all parts follow one another.
 static_assert(offsetof(MergeKernargs, partial_lse_distance_0) - offsetof(MergeKernargs, partial_distance_0) ==
               merge_most_listed_parts * sizeof(int64_t));
 static_assert(sizeof(MergeKernargs) - offsetof(MergeKernargs, partial_lse_distance_0) ==
               merge_most_listed_parts * sizeof(int64_t));
+// A section is found by its number.
+static_assert(offsetof(StepKernargs, q_rows) == 2 * offsetof(StepKernargs, v_rows) &&
+              offsetof(StepKernargs, q_chunks) - offsetof(StepKernargs, v_chunks) ==
+                  offsetof(StepKernargs, v_chunks) - offsetof(StepKernargs, k_chunks));
 // The first that is not needed at once.
 static_assert(offsetof(MergeKernargs, sink_logits) == merge_preloaded_bytes);
 

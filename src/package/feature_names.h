@@ -42,6 +42,9 @@ inline constexpr char block[] = "block";
 inline constexpr char x_packed[] = "x_packed";
 inline constexpr char rotary[] = "rotary";
 inline constexpr char pairs[] = "pairs";
+inline constexpr char q_rows[] = "q_rows";
+inline constexpr char norm[] = "norm";
+inline constexpr char tail[] = "tail";
 inline constexpr char scale[] = "scale";
 
 } // namespace sluice::package::feature_names

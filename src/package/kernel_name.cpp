@@ -13,12 +13,13 @@ struct Operation {
 };
 constexpr std::array operations = {Operation{"attention_forward", "attn_fwd"},
                                    Operation{"kv_append", "kv_append"}, Operation{"kv_copy", "kv_copy"},
+                                   Operation{"append_step", "append_step"},
                                    Operation{"merge_states", "merge_states"}};
 constexpr std::array<std::string_view, 2> dtypes = {"bf16", "f16"};
 constexpr std::string_view fp8 = "e4m3fnuz";
 constexpr std::array<std::string_view, 3> kv_dtypes = {fp8, "e5m2fnuz", "i8"};
 constexpr std::array<std::string_view, 3> forms = {"paged", "decode", "mla"};
-constexpr std::array<std::string_view, 4> cache_op_dtypes = {"bf16", "f16", "f32", "e4m3fnuz"};
+constexpr std::array<std::string_view, 5> cache_op_dtypes = {"bf16", "f16", "f32", "e4m3fnuz", "e5m2fnuz"};
 
 bool take(std::string_view &rest, std::string_view prefix) {
   if (!rest.starts_with(prefix)) return false;

@@ -6,11 +6,12 @@
 //   name      = "attn_fwd_" types "_" heads "_q" number "_kv" number "_w" number [ "_" form ]
 //             | "kv_append_" dtype "_" dtype          source, cache
 //             | "kv_copy_" dtype "_" dtype            source, target
+//             | "append_step_" dtype "_" dtype        as kv_append, with norms, tails and Q
 //             | "merge_states_" dtype "_" dtype       parts, O
 //   types     = wide [ "_e4m3fnuz" ]            of Q and O; of K and V in memory, if different
 //             | "e4m3fnuz_to_" wide             of Q, K and V; of O
 //   wide      = "f16" | "bf16"
-//   dtype     = "f16" | "bf16" | "f32" | "e4m3fnuz"
+//   dtype     = "f16" | "bf16" | "f32" | "e4m3fnuz" | "e5m2fnuz"
 //   form      = "paged"                         prefill, as without a form, but with K and V in pages
 //             | "decode"                        few rows: tokens and the query heads of a group; with or
 //             without pages | "mla"                           the same, and V is the first part of the rows
@@ -37,7 +38,7 @@ namespace sluice::package {
 inline constexpr uint32_t prefill_rows_of_wave = 32, decode_rows_of_wave = 16;
 
 struct KernelName {
-  std::string operation; // "attention_forward", "kv_append", "kv_copy" or "merge_states"
+  std::string operation; // "attention_forward", "kv_append", "kv_copy", "append_step" or "merge_states"
   std::string dtype;     // of Q, K, V and O (but see kv_dtype, o_dtype); for cache operations, of the input
   uint32_t head_dim_qk = 0;
   uint32_t head_dim_v = 0;

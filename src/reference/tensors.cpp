@@ -59,6 +59,8 @@ void store(void *data, uint32_t type, int64_t index, double value) {
     static_cast<uint16_t *>(data)[index] = support::bf16_from_double(value);
   } else if (type == SLUICE_E4M3FNUZ) {
     static_cast<uint8_t *>(data)[index] = support::e4m3fnuz_from_double(value);
+  } else if (type == SLUICE_E5M2FNUZ) {
+    static_cast<uint8_t *>(data)[index] = support::e5m2fnuz_from_double(value);
   } else {
     static_cast<float *>(data)[index] = float(value);
   }

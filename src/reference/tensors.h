@@ -14,7 +14,7 @@
 namespace sluice::reference {
 
 double load(const void *data, uint32_t type, int64_t index);
-/// Rounds once, to nearest even; `type` is F16, BF16, F32 or E4M3FNUZ.
+/// Rounds once, to nearest even; `type` is F16, BF16, F32, E4M3FNUZ or E5M2FNUZ.
 void store(void *data, uint32_t type, int64_t index, double value);
 
 /// Element [a][b][c][d].

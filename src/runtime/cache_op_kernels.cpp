@@ -10,9 +10,10 @@ CacheOpKernels::CacheOpKernels(const std::vector<const package::PackedKernel *> 
   for (const package::PackedKernel *kernel : kernels) {
     const package::KernelName &name = kernel->entry.name;
     if (name.is_attention()) continue;
-    const auto operation = name.operation == "kv_append" ? CacheOperation::kv_append
-                           : name.operation == "kv_copy" ? CacheOperation::kv_copy
-                                                         : CacheOperation::merge_states;
+    const CacheOperation operation = name.operation == "kv_append"     ? CacheOperation::kv_append
+                                     : name.operation == "kv_copy"     ? CacheOperation::kv_copy
+                                     : name.operation == "append_step" ? CacheOperation::append_step
+                                                                       : CacheOperation::merge_states;
     CacheOpKernel &slot = (*table)[index(operation, dtype_of_name(name.dtype), dtype_of_name(name.to_dtype))];
     slot.packed = kernel;
     slot.name = package::format_kernel_name(name);

@@ -21,7 +21,7 @@ struct CacheOpKernel {
   std::atomic<void *> function = nullptr; // null until it is loaded
 };
 
-enum class CacheOperation : uint32_t { kv_append, kv_copy, merge_states };
+enum class CacheOperation : uint32_t { kv_append, kv_copy, append_step, merge_states };
 
 class CacheOpKernels {
 public:
@@ -37,8 +37,8 @@ public:
   void note_loaded(const package::PackedKernel &kernel, void *function);
 
 private:
-  static constexpr size_t types = SLUICE_E4M3FNUZ + 1;
-  using Table = std::array<CacheOpKernel, 3 * types * types>;
+  static constexpr size_t types = SLUICE_E5M2FNUZ + 1;
+  using Table = std::array<CacheOpKernel, 4 * types * types>;
 
   static constexpr size_t index(CacheOperation operation, uint32_t from, uint32_t to) {
     return (size_t(operation) * types + from) * types + to;

@@ -7,6 +7,15 @@
 
 namespace sluice::runtime {
 
+/// Whether an append asks for something that ABI 1.1 has added, other than page_count: another kernel does
+/// such appends.
+inline bool is_step(const sluice_append &call) {
+  return (call.rotary_type != 0 && call.rotary_type != SLUICE_F32) || call.rotary_first != 0 ||
+         call.rotary_sin != nullptr || call.q_heads != 0 || call.tail_dim != 0 || call.q_norm != nullptr ||
+         call.k_norm != nullptr || call.cache_type == SLUICE_E5M2FNUZ ||
+         call.k_scale_kind > SLUICE_SCALE_PER_HEAD || call.v_scale_kind > SLUICE_SCALE_PER_HEAD;
+}
+
 /// Enqueue a call whose arguments have been checked. Throw support::Failure: unsupported if the context has
 /// no kernel for the types, no_device for a target, hip, or invalid_argument for a call that capture does not
 /// allow.

@@ -30,6 +30,8 @@ KernargLayout kernarg_layout(const std::string &operation) {
     return {sizeof(package::AppendKernargs), package::kernarg_hash(package::append_kernarg_fields)};
   if (operation == "kv_copy")
     return {sizeof(package::CopyKernargs), package::kernarg_hash(package::copy_kernarg_fields)};
+  if (operation == "append_step")
+    return {sizeof(package::StepKernargs), package::kernarg_hash(package::step_kernarg_fields)};
   if (operation == "merge_states")
     return {sizeof(package::MergeKernargs), package::kernarg_hash(package::merge_kernarg_fields)};
   return {sizeof(package::AttentionKernargs), package::attention_kernarg_hash()};

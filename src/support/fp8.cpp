@@ -51,7 +51,10 @@ float e5m2_to_float(uint8_t bits) {
   return bits & sign_bit ? -infinity : infinity;
 }
 
-uint8_t e4m3fnuz_from_double(double value) {
+namespace {
+
+/// The number of a FNUZ type that is nearest to `value`, or its largest.
+uint8_t fnuz_from_double(float (&to_float)(uint8_t), double value) {
   if (std::isnan(value)) return sign_bit;
   // Bit patterns without the sign are in the order of their values: halve the range that holds the number.
   constexpr uint8_t largest = 0x7f;
@@ -59,12 +62,22 @@ uint8_t e4m3fnuz_from_double(double value) {
   uint8_t low = 0, high = largest;
   while (high - low > 1) {
     const auto middle = uint8_t((low + high) / 2);
-    (double{e4m3fnuz_to_float(middle)} <= magnitude ? low : high) = middle;
+    (double{to_float(middle)} <= magnitude ? low : high) = middle;
   }
-  const double between = (double{e4m3fnuz_to_float(low)} + e4m3fnuz_to_float(high)) / 2;
+  const double between = (double{to_float(low)} + to_float(high)) / 2;
   const bool up = magnitude > between || (magnitude == between && low % 2 == 1);
   const uint8_t bits = up ? high : low;
   return std::signbit(value) && bits != 0 ? uint8_t(bits | sign_bit) : bits;
+}
+
+} // namespace
+
+uint8_t e4m3fnuz_from_double(double value) {
+  return fnuz_from_double(e4m3fnuz_to_float, value);
+}
+
+uint8_t e5m2fnuz_from_double(double value) {
+  return fnuz_from_double(e5m2fnuz_to_float, value);
 }
 
 } // namespace sluice::support

@@ -1,4 +1,4 @@
-//===- recorded_plan.cpp - the launches of a plan, without a device -------------------------------------===//
+//===- recorded_plan.cpp - the launches of a plan or an append, without a device ------------------------===//
 #include "tools/recorded_plan.h"
 
 #include "emulator/hip/types.h"
@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstring>
 #include <stdexcept>
+#include <utility>
 
 namespace sluice::tools {
 
@@ -21,7 +22,7 @@ constexpr int attribute_compute_units = 63, attribute_lds_bytes = 74, attribute_
 constexpr uintptr_t launch_buffer_pointer = 1, launch_buffer_size = 2, launch_end = 3;
 
 // HIP's functions have no parameter for a caller's pointer.
-thread_local RecordedPlan *current = nullptr;
+thread_local RecordedContext *current = nullptr;
 
 void *handle(size_t number) {
   return reinterpret_cast<void *>(number);
@@ -132,9 +133,9 @@ struct RecordingHip {
   }
 };
 
-RecordedPlan::RecordedPlan(const PackFile &pack, uint32_t compute_units, const sluice_problem &problem)
+RecordedContext::RecordedContext(const PackFile &pack, uint32_t compute_units)
     : compute_units(compute_units) {
-  if (current) throw std::logic_error("this thread has a RecordedPlan already");
+  if (current) throw std::logic_error("this thread has a RecordedContext already");
   current = this;
   try {
     sluice_context_desc desc = {};
@@ -144,27 +145,33 @@ RecordedPlan::RecordedPlan(const PackFile &pack, uint32_t compute_units, const s
     desc.pack = pack.content().data();
     desc.pack_bytes = pack.content().size();
     sluice_error error = make_error();
-    sluice_context *made_context = nullptr;
-    check(sluice_context_create(&desc, &made_context, &error), error);
-    context.reset(made_context);
-    sluice_plan *made_plan = nullptr;
-    check(sluice_plan_create(made_context, &problem, &made_plan, &error), error);
-    plan.reset(made_plan);
-    sluice_plan_info_init(&described, sizeof described);
-    check(sluice_plan_describe(made_plan, &described, &error), error);
+    sluice_context *made = nullptr;
+    check(sluice_context_create(&desc, &made, &error), error);
+    context.reset(made);
   } catch (...) {
-    plan.reset();
-    context.reset();
     current = nullptr;
     throw;
   }
 }
 
-RecordedPlan::~RecordedPlan() {
+RecordedContext::~RecordedContext() {
   // The library unloads its modules here.
-  plan.reset();
   context.reset();
   current = nullptr;
+}
+
+std::vector<RecordedLaunch> RecordedContext::take_launches() {
+  return std::exchange(launches, {});
+}
+
+RecordedPlan::RecordedPlan(const PackFile &pack, uint32_t compute_units, const sluice_problem &problem)
+    : context(pack, compute_units) {
+  sluice_error error = make_error();
+  sluice_plan *made = nullptr;
+  check(sluice_plan_create(context.get(), &problem, &made, &error), error);
+  plan.reset(made);
+  sluice_plan_info_init(&described, sizeof described);
+  check(sluice_plan_describe(made, &described, &error), error);
 }
 
 std::vector<RecordedLaunch> RecordedPlan::run(const sluice_args &args, void *workspace) {
@@ -172,10 +179,9 @@ std::vector<RecordedLaunch> RecordedPlan::run(const sluice_args &args, void *wor
   sluice_launch_init(&launch, sizeof launch);
   launch.workspace = workspace;
   launch.workspace_bytes = described.workspace_bytes;
-  launches.clear();
   sluice_error error = make_error();
   check(sluice_run(plan.get(), &args, &launch, &error), error);
-  return std::move(launches);
+  return context.take_launches();
 }
 
 } // namespace sluice::tools

@@ -1,8 +1,8 @@
-//===- recorded_plan.h - the launches of a plan, without a device ---------------------------------------===//
+//===- recorded_plan.h - the launches of a plan or an append, without a device --------------------------===//
 //
-// A plan of the library's own, made on a HIP runtime that runs nothing: it is a gfx942 with the given number
-// of compute units, and records the launches. So the choice of kernels, the split of keys and the arguments
-// are those of a run on a GPU.
+// The library's own work on a HIP runtime that runs nothing: it is a gfx942 with the given number of compute
+// units, and records the launches. So the choice of kernels, the split of keys and the arguments are those of
+// a run on a GPU.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -33,17 +33,17 @@ struct RecordedLaunch {
 };
 
 /// At most one at a time on each thread.
-class RecordedPlan {
+class RecordedContext {
 public:
-  /// The pack must outlive the plan. Throws ToolError if the library refuses the problem.
-  RecordedPlan(const PackFile &pack, uint32_t compute_units, const sluice_problem &problem);
-  ~RecordedPlan();
-  RecordedPlan(const RecordedPlan &) = delete;
-  RecordedPlan &operator=(const RecordedPlan &) = delete;
+  /// The pack must outlive the context. Throws ToolError if the library refuses it.
+  RecordedContext(const PackFile &pack, uint32_t compute_units);
+  ~RecordedContext();
+  RecordedContext(const RecordedContext &) = delete;
+  RecordedContext &operator=(const RecordedContext &) = delete;
 
-  const sluice_plan_info &info() const { return described; }
-  /// The launches that a run enqueues, in order. Throws ToolError if the library refuses the call.
-  std::vector<RecordedLaunch> run(const sluice_args &args, void *workspace);
+  sluice_context *get() const { return context.get(); }
+  /// The launches since the last time, in order.
+  std::vector<RecordedLaunch> take_launches();
 
 private:
   friend struct RecordingHip;
@@ -51,6 +51,19 @@ private:
   std::vector<std::string> functions; // by handle - 1
   std::vector<RecordedLaunch> launches;
   ContextHandle context;
+};
+
+/// At most one at a time on each thread, and none beside a RecordedContext.
+class RecordedPlan {
+public:
+  /// The pack must outlive the plan. Throws ToolError if the library refuses the problem.
+  RecordedPlan(const PackFile &pack, uint32_t compute_units, const sluice_problem &problem);
+  const sluice_plan_info &info() const { return described; }
+  /// The launches that a run enqueues, in order. Throws ToolError if the library refuses the call.
+  std::vector<RecordedLaunch> run(const sluice_args &args, void *workspace);
+
+private:
+  RecordedContext context;
   PlanHandle plan;
   sluice_plan_info described;
 };

@@ -206,7 +206,10 @@ std::string cache_op_table(const sluice_context *context) {
   if (types.empty()) return "";
   std::string table = "\n| cache operation | types |\n| --- | --- |\n";
   for (const auto &[operation, list] : types)
-    table += fmt::format("| `sluice_{}` | {} |\n", operation, list);
+    // Both kinds of appends are one function.
+    table += operation == "append_step"
+                 ? fmt::format("| `sluice_kv_append`, of a layer's whole step | {} |\n", list)
+                 : fmt::format("| `sluice_{}` | {} |\n", operation, list);
   return table;
 }
 

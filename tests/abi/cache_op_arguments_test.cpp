@@ -8,6 +8,7 @@ using namespace sluice::test;
 using sluice::package::AppendKernargs;
 using sluice::package::MergeKernargs;
 using sluice::package::PageSource;
+using sluice::package::StepKernargs;
 
 namespace {
 
@@ -36,6 +37,7 @@ void *resolve(const char *name, void *user) {
 class Device {
 public:
   AppendKernargs append(const sluice_append &call) { return run<AppendKernargs>(call, sluice_kv_append); }
+  StepKernargs step(const sluice_append &call) { return run<StepKernargs>(call, sluice_kv_append); }
   MergeKernargs merge(const sluice_merge &call) { return run<MergeKernargs>(call, sluice_merge_states); }
 
 private:
@@ -55,6 +57,9 @@ private:
     sluice::package::PackWriter writer("test", "22.1.8");
     add_fake_kernel(writer, cache_op_entry("kv_append", "f16", "f16"));
     add_fake_kernel(writer, cache_op_entry("kv_append", "f16", "e4m3fnuz"));
+    add_fake_kernel(writer, cache_op_entry("append_step", "f16", "f16"));
+    add_fake_kernel(writer, cache_op_entry("append_step", "f16", "e4m3fnuz"));
+    add_fake_kernel(writer, cache_op_entry("append_step", "f16", "e5m2fnuz"));
     add_fake_kernel(writer, cache_op_entry("merge_states", "f32", "f16"));
     add_fake_kernel(writer, cache_op_entry("merge_states", "f16", "f16"));
     return writer.finish();
@@ -223,6 +228,166 @@ TEST_CASE("an append fills the device a few times over and loops over the rest",
   CHECK(last.grid == std::array<unsigned, 3>{3, 64, 1});
   call.tokens = 1000; // 304 * 16 / 64 at a time
   CHECK(device.append(call).token_step == 76);
+}
+
+TEST_CASE("a step: sections of K, V and Q", "[cache_ops]") {
+  Device device;
+  sluice_append call = good_step();
+  call.norm_epsilon = 0.25f;
+  StepKernargs out = device.step(call);
+  CHECK(out.k_rows == address_of(call.k.data));
+  CHECK(out.k_tail == address_of(call.k_tail.data));
+  CHECK(out.k_out == address_of(call.k_cache.data));
+  CHECK(out.k_norm == address_of(call.k_norm));
+  CHECK(out.k_scale == 0);
+  CHECK(out.k_token_stride == 128);
+  CHECK(out.k_head_stride == 64);
+  CHECK(out.k_tail_token_stride == 64);
+  CHECK(out.k_tail_head_stride == 0);
+  CHECK(out.k_out_page_stride == 16 * 256);
+  CHECK(out.k_out_row_stride == 256);
+  CHECK(out.k_out_head_stride == 128);
+  // 8 chunks of the body and 8 of the tail, all of which are rotated: 4 lanes have two of the tail, 4 two of
+  // the body.
+  CHECK(out.k_row_count == 10);
+  CHECK(out.k_chunks == 16);
+  CHECK(out.k_body_chunks == 8);
+  CHECK(out.k_rotary_half == 4);
+  CHECK(out.k_lane_chunks == 8);
+  CHECK(out.k_lanes_log2 == 3);
+  CHECK(out.k_pack_chunks == 16);
+  CHECK(out.k_row_inverse == 1.0f / 64);
+  CHECK(divided(9, out.k_heads_magic, out.k_heads_shift) == 4);
+  CHECK(out.v_rows == address_of(call.v.data));
+  CHECK(out.v_out == address_of(call.v_cache.data));
+  CHECK(out.v_norm == 0);
+  CHECK(out.v_chunks == 8);
+  CHECK(out.v_body_chunks == 8);
+  CHECK(out.v_rotary_half == 0);
+  CHECK(out.v_lane_chunks == 4);
+  CHECK(out.v_lanes_log2 == 2);
+  // Rows of Q are whole, so their tails follow 64 elements of 2 bytes.
+  CHECK(out.q_rows == address_of(call.q.data));
+  CHECK(out.q_tail == address_of(call.q.data) + 128);
+  CHECK(out.q_tail_token_stride == 512);
+  CHECK(out.q_tail_head_stride == 128);
+  CHECK(out.q_out == address_of(call.q_out.data));
+  CHECK(out.q_out_page_stride == 0);
+  CHECK(out.q_out_row_stride == 512);
+  CHECK(out.q_heads == 4);
+  CHECK(out.q_row_count == 20);
+  CHECK(out.q_norm == address_of(call.q_norm));
+  CHECK(out.rotary == address_of(call.rotary));
+  CHECK(out.rotary_sin == address_of(call.rotary_sin));
+  CHECK(out.rotary_first == 8);
+  CHECK(out.rotary_type == SLUICE_BF16);
+  CHECK(out.modes == sluice::package::step_norm_is_f32);
+  CHECK(out.norm_epsilon == 0.25f);
+  CHECK(out.page_table == address_of(call.page_table));
+  CHECK(out.page_table_entries == 7);
+  CHECK(out.search_steps == 2);
+  // 32, 64 and 32 rows of K, V and Q per workgroup.
+  CHECK(out.k_first_group == 0);
+  CHECK(out.v_first_group == 1);
+  CHECK(out.q_first_group == 2);
+  CHECK(out.k_groups == 1);
+  CHECK(out.v_groups == 1);
+  CHECK(out.q_groups == 1);
+  CHECK(last.grid == std::array<unsigned, 3>{3, 1, 1});
+
+  call.q_tail = {device_memory + 112, {0, 256, 64, 1}};
+  call.q.stride[1] = 256;
+  call.q.stride[2] = 64;
+  call.rotary_sin = nullptr;
+  call.rotary_style = SLUICE_ROTARY_PAIRS;
+  call.norm_type = SLUICE_F16;
+  out = device.step(call);
+  CHECK(out.q_tail == address_of(call.q_tail.data));
+  CHECK(out.q_tail_token_stride == 256);
+  CHECK(out.rotary_sin == address_of(call.rotary) + 64); // 32 cosines of 2 bytes
+  CHECK(out.modes == sluice::package::step_rotary_pairs);
+}
+
+TEST_CASE("each member since ABI 1.1 makes an append a step", "[cache_ops]") {
+  Device device;
+  const sluice_append plain = good_table_append();
+  device.append(plain);
+  const auto is_step = [&](auto change) {
+    sluice_append call = plain;
+    change(call);
+    return device.step(call);
+  };
+  const StepKernargs tables = is_step([](sluice_append &a) { a.rotary_type = SLUICE_F16; });
+  CHECK(tables.rotary_type == SLUICE_F16);
+  CHECK(tables.q_first_group == 2); // no workgroup for Q
+  CHECK(last.grid[0] == 2);
+  is_step([](sluice_append &a) { a.rotary_first = 8; });
+  CHECK(is_step([](sluice_append &a) { a.rotary_sin = device_memory; }).rotary_type == SLUICE_F32);
+  is_step([](sluice_append &a) { a.k_norm = device_memory; });
+  is_step([](sluice_append &a) { a.k_tail = a.k, a.tail_dim = 8; });
+  is_step([](sluice_append &a) { a.q = a.q_out = a.k, a.q_heads = 2; });
+  const StepKernargs one = is_step([](sluice_append &a) {
+    a.k_norm = device_memory;
+    a.flags = SLUICE_V_IN_K;
+    a.head_dim_v = 0;
+    a.v = a.v_cache = {};
+  });
+  CHECK(one.v_first_group == 1);
+  CHECK(one.q_first_group == 1);
+  CHECK(last.grid[0] == 1);
+  // F32 by name is what tables are anyway.
+  sluice_append call = plain;
+  call.rotary_type = SLUICE_F32;
+  device.append(call);
+  // Scales and packs.
+  call = good_fp8_append();
+  call.k_norm = device_memory;
+  const StepKernargs out = device.step(call);
+  CHECK(out.k_scale == address_of(call.k_scale));
+  CHECK(out.v_scale == address_of(call.v_scale));
+  CHECK(out.k_scale_head_stride == 1);
+  CHECK(out.v_scale_head_stride == 0);
+  CHECK(out.k_scale_page_stride == 0);
+  CHECK(out.k_scale_source == 0);
+  CHECK(out.k_pack_chunks == 2);
+  CHECK(out.k_out_pack_stride == 16 * 16);
+  CHECK(out.page_source == uint32_t(PageSource::csr_table));
+}
+
+TEST_CASE("scales per token and per page", "[cache_ops]") {
+  Device device;
+  sluice_append call = good_scales();
+  const StepKernargs out = device.step(call);
+  CHECK(out.k_scale == address_of(call.k_scales.data));
+  CHECK(out.k_scale_page_stride == 32);
+  CHECK(out.k_scale_row_stride == 2);
+  CHECK(out.k_scale_head_stride == 1);
+  CHECK(out.k_scale_source == uint32_t(sluice::package::ScaleSource::computed));
+  CHECK(out.v_scale == address_of(call.v_scales.data));
+  CHECK(out.v_scale_page_stride == 2);
+  CHECK(out.v_scale_row_stride == 0);
+  CHECK(out.v_scale_head_stride == 1);
+  CHECK(out.v_scale_source == uint32_t(sluice::package::ScaleSource::page));
+  // Each of the three makes an append a step.
+  call = good_append();
+  call.cache_type = SLUICE_E5M2FNUZ;
+  CHECK(device.step(call).k_scale == 0);
+  call.cache_type = SLUICE_E4M3FNUZ;
+  device.append(call);
+  call.v_scale_kind = SLUICE_SCALE_PER_PAGE;
+  call.v_scales = good_scales().v_scales;
+  device.step(call);
+}
+
+TEST_CASE("a step fills the device a few times over and loops over the rest", "[cache_ops]") {
+  Device device;
+  sluice_append call = good_step();
+  // 304 compute units, 16 workgroups each, for each section; 32 rows of Q per workgroup, 4 rows per token.
+  call.tokens = 304 * 16 * 8;
+  CHECK(device.step(call).q_groups == 304 * 16);
+  call.tokens += 1;
+  CHECK(device.step(call).q_groups == 304 * 16);
+  CHECK(device.step(call).k_groups == 304 * 8 + 1);
 }
 
 TEST_CASE("an append has at least one workgroup", "[cache_ops]") {

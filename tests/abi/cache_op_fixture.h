@@ -46,6 +46,36 @@ inline sluice_append good_table_append() {
   return append;
 }
 
+/// All that a step does: Q stored where it was, norms, tails of their own for K, and a rotation of the tails.
+inline sluice_append good_step() {
+  sluice_append append = good_table_append();
+  append.tail_dim = append.rotary_dim = 64;
+  append.rotary_first = 64;
+  append.rotary_type = SLUICE_BF16;
+  append.rotary_sin = device_memory + 40;
+  append.k.stride[1] = 128;
+  append.k.stride[2] = 64;
+  append.k_tail = {device_memory + 80, {0, 64, 0, 1}}; // one for all heads
+  append.q_heads = 4;
+  append.q = append.q_out = {device_memory + 96, {0, 512, 128, 1}};
+  append.q_norm = device_memory + 100;
+  append.k_norm = device_memory + 104;
+  append.norm_epsilon = 1e-6f;
+  append.norm_type = SLUICE_F32;
+  return append;
+}
+
+/// Into FP8, with scales that are computed for K, and those of pages for V.
+inline sluice_append good_scales() {
+  sluice_append append = good_append();
+  append.cache_type = SLUICE_E5M2FNUZ;
+  append.k_scale_kind = SLUICE_SCALE_PER_TOKEN;
+  append.v_scale_kind = SLUICE_SCALE_PER_PAGE;
+  append.k_scales = {device_memory + 4, {32, 2, 1, 0}};
+  append.v_scales = {device_memory + 8, {2, 99, 1, 1}};
+  return append;
+}
+
 /// Into FP8, x-packed, with scales.
 inline sluice_append good_fp8_append() {
   sluice_append append = good_table_append();

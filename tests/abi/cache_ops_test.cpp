@@ -1,9 +1,9 @@
 //===- cache_ops_test.cpp - appends and merges: rules, launches, loading --------------------------------===//
 #include "cache_op_fixture.h"
 
-#include <limits>
-
+#include <cmath>
 #include <functional>
+#include <limits>
 
 using namespace sluice::test;
 
@@ -40,6 +40,8 @@ const Breach<A> append_breaches[] = {
      [](A &a) { a.cache_type = SLUICE_BF16; }},
     {"cache_type", unsupported, "cache_type is e4m3fn; nearest supported: e4m3fnuz",
      [](A &a) { a.cache_type = SLUICE_E4M3FN; }},
+    {"cache_type", unsupported, "cache_type is e5m2; nearest supported: e5m2fnuz",
+     [](A &a) { a.cache_type = SLUICE_E5M2; }},
     {"kv_heads", invalid, "0; it must be at least 1", [](A &a) { a.kv_heads = 0; }},
     {"kv_heads", unsupported, "16777215", [](A &a) { a.kv_heads = 1 << 24; }},
     {"head_dim_qk", invalid, "-8", [](A &a) { a.head_dim_qk = -8; }},
@@ -148,8 +150,15 @@ const Breach<A> table_breaches[] = {
 const Breach<A> fp8_breaches[] = {
     {"page_table_stride", invalid, "SLUICE_PAGE_TABLE_BLOCK", [](A &a) { a.page_table_stride = 3; }},
     {"page_table", invalid, "8 bytes", [](A &a) { a.page_table = device_memory + 4; }},
-    {"k_scale_kind", unsupported, "3", [](A &a) { a.k_scale_kind = SLUICE_SCALE_PER_TOKEN; }},
-    {"v_scale_kind", unsupported, "4", [](A &a) { a.v_scale_kind = SLUICE_SCALE_PER_PAGE; }},
+    {"k_scale_kind", unsupported, "k_scale_kind is 5; nearest supported: SLUICE_SCALE_PER_PAGE (4)",
+     [](A &a) { a.k_scale_kind = 5; }},
+    {"v_scale_kind", unsupported, "6", [](A &a) { a.v_scale_kind = 6; }},
+    {"k_scale", invalid, "k_scale is given", [](A &a) { a.k_scale_kind = SLUICE_SCALE_PER_TOKEN; }},
+    {"v_scale", invalid, "v_scale is given", [](A &a) { a.v_scale_kind = SLUICE_SCALE_PER_PAGE; }},
+    {"k_scales", invalid,
+     "k_scales is given; it must be all zero without a scale kind of PER_TOKEN or PER_PAGE",
+     [](A &a) { a.k_scales.stride[0] = 1; }},
+    {"v_scales", invalid, "all zero without", [](A &a) { a.v_scales.data = device_memory; }},
     {"k_scale", invalid, "NULL", [](A &a) { a.k_scale = nullptr; }},
     {"v_scale", invalid, "4 bytes",
      [](A &a) { a.v_scale = reinterpret_cast<const float *>(device_memory + 2); }},
@@ -161,6 +170,126 @@ const Breach<A> fp8_breaches[] = {
        a.flags |= SLUICE_V_IN_K;
        a.head_dim_v = 0;
        a.v = a.v_cache = {};
+     }},
+    {"cache_type", unsupported, "no kernel", [](A &) {}}, // the pack of these tests lacks it
+};
+
+/// Rules of the step of a layer.
+const Breach<A> step_breaches[] = {
+    {"rotary_type", unsupported, "rotary_type is e4m3fnuz; nearest supported: f16, bf16 or f32",
+     [](A &a) { a.rotary_type = SLUICE_E4M3FNUZ; }},
+    {"rotary_first", invalid, "rotary_first is -8; it must be a multiple of 8",
+     [](A &a) { a.rotary_first = -8; }},
+    {"rotary_first", invalid, "rotary_first is 60; it must be a multiple of 8",
+     [](A &a) { a.rotary_first = 60; }},
+    {"rotary_first", invalid,
+     "rotary_first is 72; it must be a multiple of 8 and at most head_dim_qk - "
+     "rotary_dim, which is 64",
+     [](A &a) { a.rotary_first = 72; }},
+    {"rotary", invalid, "2 bytes",
+     [](A &a) { a.rotary = reinterpret_cast<const float *>(device_memory + 1); }},
+    {"rotary_sin", invalid, "2 bytes", [](A &a) { a.rotary_sin = device_memory + 41; }},
+    {"rotary_sin", invalid, "4 bytes",
+     [](A &a) {
+       a.rotary_type = SLUICE_F32;
+       a.rotary_sin = device_memory + 42;
+     }},
+    {"rotary_dim", unsupported,
+     "rotary_dim is 20 in a call with what ABI 1.1 has added; nearest supported: 16",
+     [](A &a) { a.rotary_dim = 20; }},
+    {"rotary_dim", unsupported,
+     "rotary_dim is 2 in a call with what ABI 1.1 has added; nearest supported: 16",
+     [](A &a) { a.rotary_dim = 2; }},
+    {"rotary_type", invalid, "rotary_type is 2; it must be 0 without rotary_dim",
+     [](A &a) { a.rotary_dim = 0; }},
+    {"rotary_first", invalid, "rotary_first is 64; it must be 0 without rotary_dim",
+     [](A &a) { a.rotary_dim = 0, a.rotary_type = 0; }},
+    {"rotary_sin", invalid, "rotary_sin is given, but rotary_dim is 0",
+     [](A &a) { a.rotary_dim = 0, a.rotary_type = 0, a.rotary_first = 0; }},
+    {"q_heads", invalid, "q_heads is -1; it must not be negative", [](A &a) { a.q_heads = -1; }},
+    {"q_heads", unsupported, "nearest supported: 16777215", [](A &a) { a.q_heads = 1 << 24; }},
+    {"tokens", unsupported,
+     "tokens is 1073741824, which makes 4294967296 rows of 4 heads in a call with what ABI 1.1 has added; "
+     "nearest supported: 536870911",
+     [](A &a) { a.tokens = 1 << 30; }},
+    {"tail_dim", invalid, "tail_dim is -8; it must be a multiple of 8", [](A &a) { a.tail_dim = -8; }},
+    {"tail_dim", invalid, "tail_dim is 60; it must be a multiple of 8", [](A &a) { a.tail_dim = 60; }},
+    {"tail_dim", invalid, "less than head_dim_qk, which is 128", [](A &a) { a.tail_dim = 128; }},
+    {"head_dim_v", unsupported,
+     "head_dim_v is 1032 in a call with what ABI 1.1 has added; nearest supported: 1024",
+     [](A &a) {
+       a.head_dim_v = 1032;
+       a.v.stride[1] = a.v_cache.stride[1] = 2 * 1032;
+       a.v.stride[2] = a.v_cache.stride[2] = 1032;
+       a.v_cache.stride[0] = 16 * 2 * 1032;
+     }},
+    {"q", invalid, "q is given; it must be all zero without q_heads",
+     [](A &a) { a.q_heads = 0, a.q_norm = nullptr; }},
+    {"q_out", invalid, "q_out is given", [](A &a) { a.q_heads = 0, a.q_norm = nullptr, a.q = {}; }},
+    {"q_tail", invalid, "q_tail is given; it must be all zero without q_heads",
+     [](A &a) {
+       a.q_heads = 0;
+       a.q_norm = nullptr;
+       a.q = a.q_out = {};
+       a.q_tail.stride[3] = 1;
+     }},
+    {"q_norm", invalid, "q_norm is given, but q_heads is 0", [](A &a) { a.q_heads = 0; }},
+    {"q.data", invalid, "NULL", [](A &a) { a.q.data = nullptr; }},
+    {"q.data", invalid, "16 bytes", [](A &a) { a.q.data = device_memory + 8; }},
+    {"q.stride[0]", invalid, "it must be 0", [](A &a) { a.q.stride[0] = 8; }},
+    {"q.stride[2]", invalid, "multiple of 8", [](A &a) { a.q.stride[2] = 132; }},
+    {"q.stride[3]", invalid, "it must be 1", [](A &a) { a.q.stride[3] = 2; }},
+    {"q_out.data", invalid, "NULL", [](A &a) { a.q_out.data = nullptr; }},
+    {"q_out.stride[0]", invalid, "it must be 0", [](A &a) { a.q_out.stride[0] = 8; }},
+    {"q_out.stride[1]", invalid, "overlap", [](A &a) { a.q_out.stride[1] = 504; }},
+    {"q_out.stride[3]", invalid, "it must be 1", [](A &a) { a.q_out.stride[3] = 0; }},
+    {"q_tail.data", invalid, "NULL", [](A &a) { a.q_tail.stride[3] = 1; }},
+    {"q_tail.stride[3]", invalid, "it must be 1", [](A &a) { a.q_tail.data = device_memory; }},
+    {"k_tail.data", invalid, "NULL", [](A &a) { a.k_tail.data = nullptr; }},
+    {"k_tail.stride[1]", invalid, "multiple of 8", [](A &a) { a.k_tail.stride[1] = 4; }},
+    {"k_tail.stride[2]", invalid, "negative", [](A &a) { a.k_tail.stride[2] = -64; }},
+    {"k_tail", invalid, "k_tail is given; it must be all zero without tail_dim",
+     [](A &a) { a.tail_dim = 0; }},
+    {"q_tail", invalid, "q_tail is given; it must be all zero without tail_dim",
+     [](A &a) {
+       a.tail_dim = 0;
+       a.k_tail = {};
+       a.q_tail = a.q;
+     }},
+    {"norm_type", unsupported, "norm_type is bf16; nearest supported: f16 or f32",
+     [](A &a) { a.norm_type = SLUICE_BF16; }},
+    {"norm_type", invalid, "norm_type is 3; it must be 0 without q_norm and k_norm",
+     [](A &a) { a.q_norm = a.k_norm = nullptr; }},
+    {"norm_epsilon", invalid, "it must be 0 without q_norm and k_norm",
+     [](A &a) { a.q_norm = a.k_norm = nullptr, a.norm_type = 0; }},
+    {"norm_epsilon", invalid, "it must be finite and not negative", [](A &a) { a.norm_epsilon = -1; }},
+    {"norm_epsilon", invalid, "it must be finite and not negative", [](A &a) { a.norm_epsilon = INFINITY; }},
+    {"norm_epsilon", invalid, "it must be finite and not negative", [](A &a) { a.norm_epsilon = NAN; }},
+    {"q_norm", invalid, "4 bytes", [](A &a) { a.q_norm = device_memory + 2; }},
+    {"k_norm", invalid, "4 bytes", [](A &a) { a.k_norm = device_memory + 2; }},
+    {"k_norm", invalid, "2 bytes", [](A &a) { a.norm_type = 0, a.k_norm = device_memory + 1; }},
+};
+
+/// Rules of scales that an append computes, of K, and reads per page, of V.
+const Breach<A> scales_breaches[] = {
+    {"k_scales.data", invalid, "NULL", [](A &a) { a.k_scales.data = nullptr; }},
+    {"k_scales.data", invalid, "4 bytes", [](A &a) { a.k_scales.data = device_memory + 2; }},
+    {"k_scales.stride[0]", invalid, "overlap", [](A &a) { a.k_scales.stride[0] = 31; }},
+    {"k_scales.stride[1]", invalid, "overlap", [](A &a) { a.k_scales.stride[1] = 0; }},
+    {"k_scales.stride[2]", invalid, "overlap", [](A &a) { a.k_scales.stride[2] = 0; }},
+    {"k_scales.stride[2]", invalid, "negative", [](A &a) { a.k_scales.stride[2] = -1; }},
+    {"k_scales.stride[3]", invalid, "0 or 1", [](A &a) { a.k_scales.stride[3] = 2; }},
+    {"v_scales.data", invalid, "NULL", [](A &a) { a.v_scales = {}; }},
+    {"v_scales.stride[0]", invalid, "negative", [](A &a) { a.v_scales.stride[0] = -2; }},
+    {"v_scales.stride[3]", invalid, "0 or 1", [](A &a) { a.v_scales.stride[3] = -1; }},
+    {"k_scale_kind", invalid, "FP8", [](A &a) { a.cache_type = SLUICE_F16; }},
+    {"head_dim_qk", unsupported,
+     "head_dim_qk is 2048 in a call with what ABI 1.1 has added; nearest supported: 1024",
+     [](A &a) {
+       a.head_dim_qk = 2048;
+       a.k.stride[1] = a.k_cache.stride[1] = 2 * 2048;
+       a.k.stride[2] = a.k_cache.stride[2] = 2048;
+       a.k_cache.stride[0] = 16 * 2 * 2048;
      }},
     {"cache_type", unsupported, "no kernel", [](A &) {}}, // the pack of these tests lacks it
 };
@@ -310,6 +439,8 @@ TEST_CASE("every append that breaks a rule is refused by name, and enqueues noth
   check_breaches(append_breaches, good_append, sluice_kv_append);
   check_breaches(table_breaches, good_table_append, sluice_kv_append);
   check_breaches(fp8_breaches, good_fp8_append, sluice_kv_append);
+  check_breaches(step_breaches, good_step, sluice_kv_append);
+  check_breaches(scales_breaches, good_scales, sluice_kv_append);
 }
 
 TEST_CASE("every merge that breaks a rule is refused by name, and enqueues nothing", "[cache_ops]") {
@@ -330,6 +461,7 @@ TEST_CASE("calls that follow the rules are enqueued", "[cache_ops]") {
   };
   is_good(good_append(), sluice_kv_append);
   is_good(good_table_append(), sluice_kv_append);
+  is_good(good_step(), sluice_kv_append);
   sluice_append append = good_append();
   append.flags = SLUICE_V_IN_K;
   append.head_dim_v = 0;
@@ -422,24 +554,27 @@ TEST_CASE("the first call loads the kernel, the others find it", "[cache_ops]") 
 TEST_CASE("a capture needs kernels that are loaded", "[cache_ops]") {
   FakeHip hip;
   const ContextHandle context = cache_op_context();
-  const sluice_append append = good_append();
+  const sluice_append append = good_append(), step = good_step();
   const sluice_merge merge = good_merge();
   const sluice_launch launch = good_launch();
   hip.capturing = {launch.stream};
   Error error;
   check_refusal(sluice_kv_append(context.get(), &append, &launch, &error), error, invalid, "stream",
                 "kv_append_f16_f16 is not loaded");
+  check_refusal(sluice_kv_append(context.get(), &step, &launch, &error), error, invalid, "stream",
+                "append_step_f16_f16 is not loaded");
   check_refusal(sluice_merge_states(context.get(), &merge, &launch, &error), error, invalid, "stream",
                 "sluice_preload");
   CHECK(hip.count("hipModuleLoadData") == 0);
   CHECK(hip.count("hipModuleLaunchKernel") == 0);
   // Preloading all kernels includes these.
   CHECK(sluice_preload(context.get(), nullptr, &error) == SLUICE_OK);
-  CHECK(hip.loaded_modules == 3);
+  CHECK(hip.loaded_modules == 4);
   hip.forget_calls();
   CHECK(sluice_kv_append(context.get(), &append, &launch, &error) == SLUICE_OK);
+  CHECK(sluice_kv_append(context.get(), &step, &launch, &error) == SLUICE_OK);
   CHECK(sluice_merge_states(context.get(), &merge, &launch, &error) == SLUICE_OK);
-  CHECK(hip.call_names() == std::vector<std::string>{"hipModuleLaunchKernel", "hipModuleLaunchKernel"});
+  CHECK(hip.call_names() == std::vector<std::string>(3, "hipModuleLaunchKernel"));
 }
 
 TEST_CASE("appends and merges wait and signal as runs do", "[cache_ops]") {
@@ -507,10 +642,10 @@ TEST_CASE("kernels of cache operations are listed among the others, and not chos
   const ContextHandle context = cache_op_context(SLUICE_DEVICE_TARGET);
   uint32_t count = 0;
   REQUIRE(sluice_list_kernels(context.get(), 0, nullptr, &count, nullptr) == SLUICE_OK);
-  REQUIRE(count == 3);
+  REQUIRE(count == 4);
   sluice_kernel_info info;
   sluice_kernel_info_init(&info, sizeof info);
-  REQUIRE(sluice_list_kernels(context.get(), 1, &info, nullptr, nullptr) == SLUICE_OK);
+  REQUIRE(sluice_list_kernels(context.get(), 2, &info, nullptr, nullptr) == SLUICE_OK);
   CHECK(std::string(info.name) == "kv_append_f16_f16");
   CHECK(std::string(info.operation) == "kv_append");
   CHECK(info.dtype == SLUICE_F16);

@@ -15,8 +15,8 @@ namespace {
 /// All 65536 numbers of the source type, divided by a scale: the expected value is an independent FP8
 /// conversion of x / scale in double, whose 53 bits avoid rounding to the other side (x has 11 bits, scale
 /// 24).
-void check_all_numbers(uint32_t source, float scale, bool with_scale) {
-  INFO("source type " << source << ", scale " << scale);
+void check_all_numbers(uint32_t source, uint32_t cache_type, float scale, bool with_scale) {
+  INFO("source type " << source << ", cache type " << cache_type << ", scale " << scale);
   constexpr int row = 1024, rows = 64;
   std::vector<uint16_t> all(row * rows);
   for (size_t i = 0; i < all.size(); ++i)
@@ -32,7 +32,7 @@ void check_all_numbers(uint32_t source, float scale, bool with_scale) {
   sluice_append_init(&call, sizeof call);
   call.flags = SLUICE_V_IN_K;
   call.source_type = source;
-  call.cache_type = SLUICE_E4M3FNUZ;
+  call.cache_type = cache_type;
   call.kv_heads = 1;
   call.head_dim_qk = row;
   call.page_size = 16;
@@ -48,7 +48,8 @@ void check_all_numbers(uint32_t source, float scale, bool with_scale) {
   int wrong = 0;
   for (size_t i = 0; i < all.size(); ++i) {
     const double x = decode(source == SLUICE_F16 ? f16_format : bf16_format, uint16_t(i));
-    const uint8_t expected = encode_fp8(with_scale ? x / double{scale} : x);
+    const double quotient = with_scale ? x / double{scale} : x;
+    const uint8_t expected = cache_type == SLUICE_E4M3FNUZ ? encode_fp8(quotient) : encode_fnuz<2>(quotient);
     if (cache[i] != expected && ++wrong <= 5)
       UNSCOPED_INFO("bits " << i << ", " << x << " became " << int(cache[i]) << " instead of "
                             << int(expected));
@@ -71,14 +72,21 @@ TEST_CASE("the oracle's FP8 follows its definition", "[append_fp8]") {
   CHECK(encode_fp8(-0.0) == 0);
   CHECK(encode_fp8(1.0625) == 0x40); // halfway, to even
   CHECK(encode_fp8(1.1875) == 0x42);
+  CHECK(decode_fnuz<2>(0x7f) == 57344);
+  CHECK(decode_fnuz<2>(0x01) == std::ldexp(1, -17));
+  CHECK(decode_fnuz<2>(0x04) == std::ldexp(1, -15));
+  CHECK(decode_fnuz<2>(0x40) == 1);
+  CHECK(encode_fnuz<2>(1.125) == 0x40); // halfway, to even
+  CHECK(encode_fnuz<2>(-1e9) == 0xff);
 }
 
 TEST_CASE("every number is rounded once, to nearest even, and limited", "[append_fp8]") {
-  for (const uint32_t source : {SLUICE_F16, SLUICE_BF16}) {
-    check_all_numbers(source, 1, false);
-    for (const float scale : {1.0f, 0.25f, 3.0f, 0.1f, 1.0f / 240, 7.7777f, -0.3f, 1e-4f, 65504.0f})
-      check_all_numbers(source, scale, true);
-  }
+  for (const uint32_t source : {SLUICE_F16, SLUICE_BF16})
+    for (const uint32_t cache : {SLUICE_E4M3FNUZ, SLUICE_E5M2FNUZ}) {
+      check_all_numbers(source, cache, 1, false);
+      for (const float scale : {1.0f, 0.25f, 3.0f, 0.1f, 1.0f / 240, 7.7777f, -0.3f, 1e-4f, 65504.0f})
+        check_all_numbers(source, cache, scale, true);
+    }
 }
 
 TEST_CASE("scales that cannot be divisors", "[append_fp8]") {
@@ -87,8 +95,9 @@ TEST_CASE("scales that cannot be divisors", "[append_fp8]") {
   const uint32_t nan_bits = 0x7fffffff;
   std::memcpy(&nan_scale, &nan_bits, sizeof nan_scale);
   for (const uint32_t source : {SLUICE_F16, SLUICE_BF16})
-    for (const float scale : {0.0f, -0.0f, std::numeric_limits<float>::infinity(), nan_scale})
-      check_all_numbers(source, scale, true);
+    for (const uint32_t cache : {SLUICE_E4M3FNUZ, SLUICE_E5M2FNUZ})
+      for (const float scale : {0.0f, -0.0f, std::numeric_limits<float>::infinity(), nan_scale})
+        check_all_numbers(source, cache, scale, true);
 }
 
 TEST_CASE("quotients right beside the middle between two numbers", "[append_fp8]") {
@@ -96,13 +105,19 @@ TEST_CASE("quotients right beside the middle between two numbers", "[append_fp8]
   // The chip's reciprocal may be off by one unit, so the emulator's is too.
   for (const char *perturbed : {"off", "on"}) {
     REQUIRE(sluice_emulator_configure("perturb_transcendentals", perturbed) == SLUICE_EMULATOR_OK);
+    for (const double middle : {1.125, 1.375, 5.0 * 8192, 5 * 0x1p-18})
+      for (const double x : {1.0, 3.140625, 1000.0}) {
+        const float scale = float(x / middle);
+        for (const float near : {std::nextafter(scale, 0.0f), scale, std::nextafter(scale, 1e30f)})
+          check_all_numbers(SLUICE_F16, SLUICE_E5M2FNUZ, near, true);
+      }
     for (const double middle : {1.0625, 1.1875, 136.0, 3 * 0.00048828125, 15.5 * 8})
       for (const double x : {1.0, 1.5, 3.140625, 1000.0})
         for (const int steps : {-1, 0, 1}) {
           float scale = float(x / middle);
           for (int i = 0; i < std::abs(steps); ++i)
             scale = std::nextafter(scale, steps < 0 ? 0.0f : 1e30f);
-          check_all_numbers(SLUICE_F16, scale, true);
+          check_all_numbers(SLUICE_F16, SLUICE_E4M3FNUZ, scale, true);
         }
   }
   REQUIRE(sluice_emulator_configure("perturb_transcendentals", "off") == SLUICE_EMULATOR_OK);

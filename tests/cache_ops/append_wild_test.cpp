@@ -54,15 +54,18 @@ public:
   /// The field that sluice_reference_append refuses; empty if it has stored what the device had to.
   std::string refer() {
     sluice_append on_host = call;
-    std::vector<uint16_t> k = before_k, v = before_v;
+    std::vector<uint16_t> k = before_k, v = before_v, q = before_q;
+    on_host.q_out.data = q.empty() ? nullptr : q.data();
     on_host.k_cache.data = k.data();
     on_host.v_cache.data = v.data();
     sluice_error error;
     sluice_error_init(&error, sizeof error);
     if (sluice_reference_append(&on_host, &error) != SLUICE_OK) {
       CHECK(k == before_k);
+      CHECK(q == before_q);
       return error.field;
     }
+    if (q_out) CHECK(q == q_out->copy());
     CHECK(k == k_cache->copy());
     CHECK(v == v_cache->copy());
     return {};
@@ -71,6 +74,7 @@ public:
   /// Lists, slot by slot, the rows that the rules allow there, with the arrays as they are now.
   void list_all_places() {
     rows_of.assign(size_t(pages * call.page_size), {});
+    is_key.assign(size_t(call.tokens), false);
     for (int64_t t = 0; t < call.tokens; ++t)
       list_places(t);
   }
@@ -97,8 +101,9 @@ private:
 
   Numbers random;
   int64_t pages;
-  std::optional<Visible<uint16_t>> k_rows, v_rows, k_cache, v_cache;
-  std::vector<uint16_t> before_k, before_v;
+  std::optional<Visible<uint16_t>> k_rows, v_rows, q_rows, k_cache, v_cache, q_out;
+  std::vector<uint16_t> before_k, before_v, before_q;
+  std::vector<bool> is_key;                  // [token]: has a query that is stored
   std::vector<std::vector<int64_t>> rows_of; // of each slot
   bool beyond = false;
 };
@@ -167,10 +172,17 @@ WildAppend::WildAppend(uint64_t seed) : random(seed) {
   call.v_cache.stride[0] = call.page_size * heads * v_dim;
   before_k = k_cache->copy();
   before_v = v_cache->copy();
+  if (seed % 3 == 0) return;
+  // Q, which is only copied, makes the append a step.
+  call.q_heads = heads;
+  call.q = numbers(q_rows, call.tokens, k_dim);
+  call.q_out = numbers(q_out, call.tokens, k_dim);
+  before_q = q_out->copy();
 }
 
 void WildAppend::list_places(int64_t t) {
   if (slots) {
+    is_key[size_t(t)] = true;
     const int64_t slot = (*slots)[size_t(t)];
     if (slot >= 0) add_place(t, slot / call.page_size, slot % call.page_size);
     return;
@@ -178,6 +190,7 @@ void WildAppend::list_places(int64_t t) {
   for (int32_t b = 0; b < call.batch; ++b) {
     const int64_t start = (*starts)[size_t(b)], end = (*starts)[size_t(b) + 1], keys = (*lengths)[size_t(b)];
     if (t < start || t >= end || keys < end - start) continue;
+    is_key[size_t(t)] = true;
     const int64_t key = keys - end + t, n = key / call.page_size;
     int64_t first = b * call.page_table_stride, entries = call.page_table_stride;
     if (page_starts) {
@@ -206,6 +219,15 @@ std::string WildAppend::find_wrong_slot() const {
     const std::vector<int64_t> &own = rows_of[size_t(slot)];
     const bool is_own = std::any_of(own.begin(), own.end(), [&](int64_t t) { return holds_row(slot, t); });
     if (!is_own && !((own.empty() || may_skip) && is_as_before(slot))) return "slot " + std::to_string(slot);
+  }
+  for (int64_t t = 0; q_out && t < call.tokens; ++t) {
+    const auto is_row_of = [&](const uint16_t *rows) {
+      const int64_t first = t * heads * k_dim;
+      return std::equal(rows + first, rows + first + heads * k_dim, q_out->data() + first);
+    };
+    const bool is_stored = is_row_of(q_rows->data()), is_kept = is_row_of(before_q.data());
+    if (is_key[size_t(t)] ? !is_stored && !(may_skip && is_kept) : !is_kept)
+      return "row " + std::to_string(t) + " of Q";
   }
   return {};
 }

@@ -28,9 +28,9 @@ const Target &target() {
 }
 
 /// The caches as a kernel without defects leaves them.
-void write_perfect(const AppendCase &c, const std::vector<StoredElement> &expected, AppendMemory &memory) {
+void write_perfect(const AppendCase &, const std::vector<StoredElement> &expected, AppendMemory &memory) {
   for (const StoredElement &element : expected)
-    store(memory.buffers[size_t(element.buffer)], c.cache, element.at, element.value);
+    store(memory.buffers[size_t(element.buffer)], element.type, element.at, element.value);
 }
 void write_perfect(const CopyCase &c, const std::vector<MovedElement> &expected, CopyMemory &memory) {
   const std::vector<std::vector<std::byte>> before = memory.buffers;
@@ -56,9 +56,12 @@ void write_perfect(const MergeCase &c, const MergeExpected &expected, MergeMemor
     }
 }
 
+/// The kernels that can have a defect.
+enum class Of : uint8_t { all, fp8, steps, fp8_steps };
+
 struct AppendMutant {
   const char *name;
-  bool fp8_only;
+  Of of;
   std::function<void(AppendCase &, AppendInputs &)> change;
 };
 
@@ -74,7 +77,7 @@ struct MergeMutant {
 };
 
 template <typename Change> AppendMutant slots_of(const char *name, Finding finding, Change change) {
-  return {name, false, [=](AppendCase &c, AppendInputs &in) {
+  return {name, Of::all, [=](AppendCase &c, AppendInputs &in) {
             if (c.finding == finding) change(c, in);
           }};
 }
@@ -100,6 +103,13 @@ void swap_elements(std::vector<double> &values, size_t head_size, size_t distanc
     std::swap(values[at], values[at + distance % head_size]);
 }
 
+/// Each token's heads of K get the tail of the first.
+void copy_tails(const AppendCase &c, std::vector<double> &k) {
+  const size_t row = size_t(c.head_size.qk), body = row - size_t(c.tail_dim);
+  for (size_t at = 0; at < k.size(); at += row)
+    std::copy_n(&k[at / (row * size_t(c.heads)) * row * size_t(c.heads) + body], c.tail_dim, &k[at + body]);
+}
+
 const std::vector<AppendMutant> &append_mutants() {
   static const std::vector<AppendMutant> all = {
       slots_of("slots are missed by one", Finding::slots, miss_slots),
@@ -110,67 +120,119 @@ const std::vector<AppendMutant> &append_mutants() {
       slots_of("places through CSR are missed by one", Finding::csr, miss_slots),
       slots_of("a page of CSR is another", Finding::csr, use_other_page),
       slots_of("the last row of CSR is lost", Finding::csr, lose_row),
-      {"pages through entries of 64 bits are others", false,
+      {"pages through entries of 64 bits are others", Of::all,
        [](AppendCase &c, AppendInputs &in) {
          if (c.wide) use_other_page(c, in);
        }},
-      {"skipped rows are not skipped", false,
+      {"skipped rows are not skipped", Of::all,
        [](AppendCase &c, AppendInputs &in) {
          for (std::optional<Slot> &slot : in.slots)
            if (!slot && c.finding == Finding::slots) slot = Slot{0, 0};
        }},
-      {"elements of packs are in another order", false,
+      {"elements of packs are in another order", Of::all,
        [](AppendCase &c, AppendInputs &in) {
          if (c.k_pack != 0) swap_elements(in.k, size_t(c.head_size.qk), size_t(c.k_pack) - 1);
        }},
-      {"K of the next head", false,
+      {"K of the next head", Of::all,
        [](AppendCase &c, AppendInputs &in) {
          if (c.heads > 1) std::ranges::rotate(in.k, in.k.begin() + c.head_size.qk);
        }},
-      {"V of the next head", false,
+      {"V of the next head", Of::all,
        [](AppendCase &c, AppendInputs &in) {
          if (c.heads > 1 && !c.v_in_k) std::ranges::rotate(in.v, in.v.begin() + c.head_size.v);
        }},
-      {"nothing is rotated", false, [](AppendCase &c, AppendInputs &) { c.rotation = Rotation::none; }},
-      {"halves are rotated as pairs", false,
+      {"nothing is rotated", Of::all, [](AppendCase &c, AppendInputs &) { c.rotation = Rotation::none; }},
+      {"halves are rotated as pairs", Of::all,
        [](AppendCase &c, AppendInputs &) {
          if (c.rotation == Rotation::halves) c.rotation = Rotation::pairs;
        }},
-      {"pairs are rotated as halves", false,
+      {"pairs are rotated as halves", Of::all,
        [](AppendCase &c, AppendInputs &) {
          if (c.rotation == Rotation::pairs) c.rotation = Rotation::halves;
        }},
-      {"a rotation backwards", false,
+      {"a rotation backwards", Of::all,
        [](AppendCase &c, AppendInputs &in) {
          for (size_t i = 0; i < in.rotary.size(); ++i)
            if (i % size_t(c.rotary_dim) >= size_t(c.rotary_dim) / 2) in.rotary[i] *= -1;
        }},
-      {"given positions are those of the next row", false,
+      {"given positions are those of the next row", Of::all,
        [](AppendCase &c, AppendInputs &in) {
          if (c.positions) std::ranges::rotate(in.positions, in.positions.begin() + 1);
        }},
-      {"positions of keys are off by one", false,
+      {"positions of keys are off by one", Of::all,
        [](AppendCase &c, AppendInputs &in) {
          for (int &position : in.positions)
            if (!c.positions) ++position;
        }},
-      {"no scale of K", true, [](AppendCase &, AppendInputs &in) { std::ranges::fill(in.k_scale, 1.0); }},
-      {"the scale of K of the first head", true,
+      {"no scale of K", Of::fp8, [](AppendCase &, AppendInputs &in) { std::ranges::fill(in.k_scale, 1.0); }},
+      {"the scale of K of the first head", Of::fp8,
        [](AppendCase &, AppendInputs &in) { std::ranges::fill(in.k_scale, in.k_scale[0]); }},
-      {"no scale of V", true, [](AppendCase &, AppendInputs &in) { std::ranges::fill(in.v_scale, 1.0); }},
-      {"the scale of V of the first head", true,
+      {"no scale of V", Of::fp8, [](AppendCase &, AppendInputs &in) { std::ranges::fill(in.v_scale, 1.0); }},
+      {"the scale of V of the first head", Of::fp8,
        [](AppendCase &, AppendInputs &in) { std::ranges::fill(in.v_scale, in.v_scale[0]); }},
-      {"K is multiplied with the scale of V", true,
+      {"K is multiplied with the scale of V", Of::fp8,
        [](AppendCase &, AppendInputs &in) { in.k_scale = in.v_scale; }},
-      {"numbers beyond the largest of FP8 are halved", true,
-       [](AppendCase &, AppendInputs &in) {
+      {"numbers beyond the largest of FP8 are halved", Of::fp8,
+       [](AppendCase &c, AppendInputs &in) {
          for (double &value : in.k)
-           if (std::fabs(value / in.k_scale[0]) > 240) value /= 2;
+           if (std::fabs(value / in.k_scale[0]) > as_stored(c.cache, 1e9)) value /= 2;
        }},
-      {"NaN becomes 0", false,
+      {"NaN becomes 0", Of::all,
        [](AppendCase &, AppendInputs &in) {
          for (double &value : in.k)
            if (std::isnan(value)) value = 0;
+       }},
+      {"Q of the next head", Of::steps,
+       [](AppendCase &c, AppendInputs &in) {
+         if (c.q_heads > 1) std::ranges::rotate(in.q, in.q.begin() + c.head_size.qk);
+       }},
+      {"Q of the next token", Of::steps,
+       [](AppendCase &c, AppendInputs &in) {
+         if (c.q_heads != 0) std::ranges::rotate(in.q, in.q.begin() + c.q_heads * c.head_size.qk);
+       }},
+      {"no Q of rows without a slot", Of::steps,
+       [](AppendCase &c, AppendInputs &) {
+         if (c.finding == Finding::slots) c.finding = Finding::block;
+       }},
+      {"Q of rows without a sequence", Of::steps,
+       [](AppendCase &c, AppendInputs &) { c.finding = Finding::slots; }},
+      {"no norm of K", Of::steps, [](AppendCase &, AppendInputs &in) { in.k_norm.clear(); }},
+      {"no norm of Q", Of::steps, [](AppendCase &, AppendInputs &in) { in.q_norm.clear(); }},
+      {"weights of a norm are all 1", Of::steps,
+       [](AppendCase &, AppendInputs &in) { std::ranges::fill(in.k_norm, 1.0); }},
+      {"weights of the next element", Of::steps,
+       [](AppendCase &, AppendInputs &in) {
+         if (!in.q_norm.empty()) std::ranges::rotate(in.q_norm, in.q_norm.begin() + 1);
+       }},
+      {"a norm of all but the last chunk", Of::steps,
+       [](AppendCase &, AppendInputs &in) {
+         if (in.k_norm.size() > 8) in.k_norm.resize(in.k_norm.size() - 8);
+       }},
+      {"a norm takes the tail too", Of::steps,
+       [](AppendCase &c, AppendInputs &in) {
+         if (c.k_norm) in.k_norm.resize(size_t(c.head_size.qk), 1.0);
+       }},
+      {"tails of the first head", Of::steps,
+       [](AppendCase &c, AppendInputs &in) {
+         if (c.tail_dim != 0) copy_tails(c, in.k);
+       }},
+      {"a rotation from the first element on", Of::steps,
+       [](AppendCase &c, AppendInputs &) { c.rotary_first = 0; }},
+      {"scales of the next page", Of::fp8_steps,
+       [](AppendCase &c, AppendInputs &in) {
+         if (c.k_scale == Scale::page) std::ranges::rotate(in.k_scale, in.k_scale.begin() + c.heads);
+       }},
+      {"a computed scale is that of the next row", Of::fp8_steps,
+       [](AppendCase &c, AppendInputs &in) {
+         if (c.v_scale == Scale::token) std::ranges::rotate(in.v, in.v.begin() + c.head_size.v);
+       }},
+      {"computed scales are 1", Of::fp8_steps,
+       [](AppendCase &c, AppendInputs &) {
+         if (c.k_scale == Scale::token) c.k_scale = Scale::none;
+       }},
+      {"the rotation of Q is that of the next row", Of::steps,
+       [](AppendCase &c, AppendInputs &in) {
+         if (c.q_heads != 0) std::ranges::rotate(in.positions, in.positions.begin() + 1);
        }},
   };
   return all;
@@ -356,10 +418,13 @@ bool shows(const MergeCase &c, const MergeMutant &mutant) {
 
 TEST_CASE("each defect of every append kernel is noticed") {
   const auto cases = by_kernel(append_cases(target(), Level::quick));
-  CHECK(cases.size() == target().names("kv_append").size());
+  CHECK(cases.size() == target().names("kv_append").size() + target().names("append_step").size());
   for (const auto &[kernel, of_kernel] : cases)
     for (const AppendMutant &mutant : append_mutants()) {
-      if (mutant.fp8_only && of_kernel.front().cache != Element::fp8) continue;
+      const bool is_fp8 = bytes_of(of_kernel.front().cache) == 1;
+      if ((mutant.of == Of::fp8 || mutant.of == Of::fp8_steps) && !is_fp8) continue;
+      if ((mutant.of == Of::steps || mutant.of == Of::fp8_steps) && !kernel.starts_with("append_step"))
+        continue;
       CAPTURE(kernel, mutant.name);
       CHECK(std::ranges::any_of(of_kernel, [&](const AppendCase &c) { return shows(c, mutant); }));
     }

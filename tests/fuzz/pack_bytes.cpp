@@ -248,6 +248,9 @@ private:
     } else if (kernel.name.starts_with("kv_copy")) {
       kernel.kernarg_bytes = sizeof(package::CopyKernargs);
       kernel.kernarg_hash = package::kernarg_hash(package::copy_kernarg_fields);
+    } else if (kernel.name.starts_with("append_step")) {
+      kernel.kernarg_bytes = sizeof(package::StepKernargs);
+      kernel.kernarg_hash = package::kernarg_hash(package::step_kernarg_fields);
     } else if (kernel.name.starts_with("merge_states")) {
       kernel.kernarg_bytes = sizeof(package::MergeKernargs);
       kernel.kernarg_hash = package::kernarg_hash(package::merge_kernarg_fields);

@@ -48,7 +48,7 @@ class NewRow(InFolder):
         part, extended = self.folder / "part.pack", self.folder / "extended.pack"
         kernelgen("--row", NEW_KERNEL, "--pack", part)
         kernelgen("--merge", "--pack", extended, PACK, part)
-        listed = re.findall(r"(?m)^(?:attn|kv|merge)_\w+", run(BIN / "sluice", "inspect", extended))
+        listed = re.findall(r"(?m)^(?:attn|append|kv|merge)_\w+", run(BIN / "sluice", "inspect", extended))
         self.assertEqual(sorted(listed), sorted(shipped + [NEW_KERNEL]))
         # Dispatch chooses it where it is the best, and the conformance suite covers it.
         ran = run(BIN / "sluice-conformance", "--device", "emulated", "--pack", extended, "--case", "f16_d64_*_h1x1_q100_kv100_*")
@@ -113,7 +113,7 @@ attn_fwd
     def test_what_is_wrong_is_said_with_its_line(self):
         block = "attn_fwd\n  forms contiguous\n  types f16\n  dims d64\n  tiles q128_kv64_w4\n"
         for text, line, message in [
-                ("attn_bwd\n  types f16\n", 1, "'attn_bwd' is not an operation; the operations are: attn_fwd, kv_append, merge_states"),
+                ("attn_bwd\n  types f16\n", 1, "'attn_bwd' is not an operation; the operations are: attn_fwd, kv_append, kv_copy, append_step, merge_states"),
                 ("  types f16\n", 1, "'types' is not an axis of ''"),
                 ("kv_append\n  dims d64\n", 2, "'dims' is not an axis of 'kv_append', which has: types"),
                 ("kv_append f16_f16\n", 1, "'f16_f16' after 'kv_append'; its axes are indented lines of their own"),

@@ -82,6 +82,8 @@ inline package::KernelEntry cache_op_entry(const std::string &operation, const s
     has_arguments(sizeof(package::AppendKernargs), package::append_kernarg_fields);
   else if (operation == "kv_copy")
     has_arguments(sizeof(package::CopyKernargs), package::copy_kernarg_fields);
+  else if (operation == "append_step")
+    has_arguments(sizeof(package::StepKernargs), package::step_kernarg_fields);
   else
     has_arguments(sizeof(package::MergeKernargs), package::merge_kernarg_fields);
   return entry;
@@ -102,11 +104,12 @@ inline std::vector<std::byte> test_pack(const std::vector<std::string> &features
   return writer.finish();
 }
 
-/// Two cache operations and one attention kernel.
+/// Three cache operations and one attention kernel.
 inline std::vector<std::byte> cache_op_pack() {
   package::PackWriter writer("test", "22.1.8");
   add_fake_kernel(writer, kernel_entry("f16", 128, 4));
   add_fake_kernel(writer, cache_op_entry("kv_append", "f16", "f16"));
+  add_fake_kernel(writer, cache_op_entry("append_step", "f16", "f16"));
   add_fake_kernel(writer, cache_op_entry("merge_states", "f32", "f16"));
   return writer.finish();
 }

@@ -194,6 +194,21 @@ void bind_append(nb::module_ &module) {
   SLUICE_FIELD(rotary_stride);
   SLUICE_FIELD(positions);
   SLUICE_FIELD(page_count);
+  SLUICE_FIELD(rotary_type);
+  SLUICE_FIELD(rotary_first);
+  SLUICE_FIELD(rotary_sin);
+  SLUICE_FIELD(q_heads);
+  SLUICE_FIELD(tail_dim);
+  SLUICE_FIELD(q);
+  SLUICE_FIELD(q_out);
+  SLUICE_FIELD(k_tail);
+  SLUICE_FIELD(q_tail);
+  SLUICE_FIELD(q_norm);
+  SLUICE_FIELD(k_norm);
+  SLUICE_FIELD(norm_epsilon);
+  SLUICE_FIELD(norm_type);
+  SLUICE_FIELD(k_scales);
+  SLUICE_FIELD(v_scales);
 }
 
 void bind_merge(nb::module_ &module) {

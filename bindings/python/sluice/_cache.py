@@ -55,11 +55,15 @@ def _table(made: Any, array: Any, page_starts: Any, batch: int, place: str) -> N
 
 def append_struct(place: str, k: Any, v: Any, k_cache: Any, v_cache: Any, *, slots: Any, starts: Any, kv_lengths: Any,
                   page_table: Any, page_starts: Any, k_scale: Any, v_scale: Any, rotary: Any, rotary_style: RotaryStyle,
-                  positions: Any) -> Any:
+                  positions: Any, rotary_sin: Any, rotary_first: int, q: Any, q_out: Any, k_tail: Any, q_tail: Any,
+                  q_norm: Any, k_norm: Any, norm_epsilon: float, k_token_scales: Any, v_token_scales: Any, k_page_scales: Any,
+                  v_page_scales: Any) -> Any:
     """The sluice_append of Context.append's arguments."""
     made = _core.Append()
     rows, cache = _with_dimensions(k, "k", (3,)), _with_dimensions(k_cache, "k_cache", (4, 5))
     made.tokens, made.kv_heads, made.head_dim_qk = rows.shape
+    made.tail_dim = 0 if k_tail is None else _with_dimensions(k_tail, "k_tail", (3,)).shape[2]
+    made.head_dim_qk += made.tail_dim
     made.page_size, made.source_type, made.cache_type = cache.shape[1], _dtype(rows), _dtype(cache)
     source, target = _dtype(rows), _dtype(cache)
     heads, pages = exactly(made.kv_heads, "heads of k"), [cache.shape[0]]
@@ -83,6 +87,8 @@ def append_struct(place: str, k: Any, v: Any, k_cache: Any, v_cache: Any, *, slo
                            exactly(made.head_dim_v, "elements of a row of v")])
         made.v, made.v_cache = c_tensor(of_v), c_tensor(v_pages)
         pages.append(v_pages.shape[0])
+    for side, of_tokens, of_pages in (("k", k_token_scales, k_page_scales), ("v", v_token_scales, v_page_scales)):
+        pages.extend(_scales_of_pages(made, side, of_tokens, of_pages, place))
     made.page_count = min(pages)
     _scale(made, "k_scale", k_scale, made.kv_heads, place)
     _scale(made, "v_scale", v_scale, made.kv_heads, place)
@@ -99,12 +105,81 @@ def append_struct(place: str, k: Any, v: Any, k_cache: Any, v_cache: Any, *, slo
         raise InvalidArgument("starts is None; kv_lengths, page_table and page_starts need it", "starts")
     made.positions = array_of(positions, "positions", place, None, 4, tokens)
     if rotary is not None:
-        table = checked(rotary, "rotary", place, DType.F32, 4, [at_least(0, "positions"), at_least(0, "rotary_dim")])
-        made.rotary, made.rotary_stride = table.address, table.strides[0]
-        made.rotary_dim, made.rotary_style = table.shape[1], rotary_style
-        if table.strides[1] != 1 and table.shape[1] > 1:
-            raise InvalidArgument(f"rotary has a stride of {table.strides[1]} elements in a row; it must be 1", "rotary")
+        _rotation(made, rotary, rotary_sin, place)
+        made.rotary_style, made.rotary_first = rotary_style, rotary_first
+    _step(made, source, place, q=q, q_out=q_out, k_tail=k_tail, q_tail=q_tail, q_norm=q_norm, k_norm=k_norm,
+          norm_epsilon=norm_epsilon)
     return made
+
+
+def _scales_of_pages(made: Any, side: str, of_tokens: Any, of_pages: Any, place: str) -> Tuple[int, ...]:
+    """Scales per token, [pages, page_size, kv_heads], or per page, [pages, kv_heads]; returns their number of pages."""
+    heads = exactly(made.kv_heads, "heads of k")
+    if of_tokens is not None and of_pages is not None:
+        raise InvalidArgument(f"{side}_token_scales and {side}_page_scales are both given", f"{side}_page_scales")
+    if of_tokens is not None:
+        scales = checked(of_tokens, f"{side}_token_scales", place, DType.F32, 4,
+                         [at_least(0, "pages"), exactly(made.page_size, "rows of a page of k_cache"), heads])
+        kind, strides = ScaleKind.PER_TOKEN, scales.strides
+    elif of_pages is not None:
+        scales = checked(of_pages, f"{side}_page_scales", place, DType.F32, 4, [at_least(0, "pages"), heads])
+        kind, strides = ScaleKind.PER_PAGE, (scales.strides[0], 0, scales.strides[1])
+    else:
+        return ()
+    setattr(made, f"{side}_scale_kind", kind)
+    setattr(made, f"{side}_scales", (scales.address, *strides, 0))
+    return (scales.shape[0],)
+
+
+def _rotation(made: Any, rotary: Any, rotary_sin: Any, place: str) -> None:
+    def table_of(array: Any, field: str, dtype: DType, *extents: Any) -> Tensor:
+        table = checked(array, field, place, dtype, dtype.bytes, extents)
+        if table.strides[1] != 1 and table.shape[1] > 1:
+            raise InvalidArgument(f"{field} has a stride of {table.strides[1]} elements in a row; it must be 1", field)
+        return table
+
+    dtype = _dtype(_with_dimensions(rotary, "rotary", (2,)))
+    table = table_of(rotary, "rotary", dtype, at_least(0, "positions"), at_least(0, "rotary_dim"))
+    made.rotary, made.rotary_stride, made.rotary_dim = table.address, table.strides[0], table.shape[1]
+    made.rotary_type = 0 if dtype == DType.F32 else dtype
+    if rotary_sin is None:
+        return
+    made.rotary_dim *= 2
+    sines = table_of(rotary_sin, "rotary_sin", dtype, at_least(table.shape[0], "positions of rotary"),
+                     exactly(table.shape[1], "cosines of a position"))
+    made.rotary_sin = sines.address
+    if sines.strides[0] != made.rotary_stride:
+        raise InvalidArgument(f"rotary_sin has a stride of {sines.strides[0]} elements between positions; it must be that"
+                              f" of rotary, {made.rotary_stride}", "rotary_sin")
+
+
+def _step(made: Any, source: DType, place: str, *, q: Any, q_out: Any, k_tail: Any, q_tail: Any, q_norm: Any, k_norm: Any,
+          norm_epsilon: float) -> None:
+    """Q, tails and norms."""
+    tokens, body = exactly(made.tokens, "tokens of k"), made.head_dim_qk - made.tail_dim
+
+    def rows(array: Any, field: str, heads: int, what: str, dim: int) -> Any:
+        return c_tensor(checked(array, field, place, source, source.bytes,
+                                [tokens, exactly(heads, what), exactly(dim, "elements of a row")]))
+
+    if k_tail is not None:
+        made.k_tail = rows(k_tail, "k_tail", made.kv_heads, "heads of k", made.tail_dim)
+    if q is not None:
+        made.q_heads = _with_dimensions(q, "q", (3,)).shape[1]
+        made.q = rows(q, "q", made.q_heads, "heads of q", made.head_dim_qk if q_tail is None else body)
+        made.q_out = rows(q if q_out is None else q_out, "q_out", made.q_heads, "heads of q", made.head_dim_qk)
+        if q_tail is not None:
+            made.q_tail = rows(q_tail, "q_tail", made.q_heads, "heads of q", made.tail_dim)
+    elif q_out is not None or q_tail is not None:
+        raise InvalidArgument("q is None; q_out and q_tail need it", "q")
+    for field, array in (("q_norm", q_norm), ("k_norm", k_norm)):
+        if array is None:
+            continue
+        dtype = _dtype(_with_dimensions(array, field, (1,)))
+        if made.norm_type not in (0, dtype):
+            raise InvalidArgument(f"{field} is of another type than q_norm", field)
+        made.norm_type, made.norm_epsilon = dtype, norm_epsilon
+        setattr(made, field, array_of(array, field, place, dtype, dtype.bytes, exactly(body, "elements of a normed row")))
 
 
 def merge_struct(place: str, partial: Any, partial_lse: Any, o: Any, *, lse: Any, sink_logits: Any,
@@ -134,9 +209,16 @@ def merge_struct(place: str, partial: Any, partial_lse: Any, o: Any, *, lse: Any
 def reference_append(k: Any, v: Any, k_cache: Any, v_cache: Any, *, slots: Any = None, starts: Any = None,
                      kv_lengths: Any = None, page_table: Any = None, page_starts: Any = None, k_scale: Any = None,
                      v_scale: Any = None, rotary: Any = None, rotary_style: RotaryStyle = RotaryStyle.HALVES,
-                     positions: Optional[Any] = None) -> None:
+                     positions: Optional[Any] = None, rotary_sin: Any = None, rotary_first: int = 0, q: Any = None,
+                     q_out: Any = None, k_tail: Any = None, q_tail: Any = None, q_norm: Any = None, k_norm: Any = None,
+                     norm_epsilon: float = 0.0, k_token_scales: Any = None, v_token_scales: Any = None,
+                     k_page_scales: Any = None, v_page_scales: Any = None) -> None:
     """Performs an append on the host: the reference for what a device stores, and a check of its tables. Arrays as for
     Context.append, all in host memory."""
     _core.reference_append(append_struct("host", k, v, k_cache, v_cache, slots=slots, starts=starts, kv_lengths=kv_lengths,
                                          page_table=page_table, page_starts=page_starts, k_scale=k_scale, v_scale=v_scale,
-                                         rotary=rotary, rotary_style=rotary_style, positions=positions))
+                                         rotary=rotary, rotary_style=rotary_style, positions=positions, rotary_sin=rotary_sin,
+                                         rotary_first=rotary_first, q=q, q_out=q_out, k_tail=k_tail, q_tail=q_tail,
+                                         q_norm=q_norm, k_norm=k_norm, norm_epsilon=norm_epsilon,
+                                         k_token_scales=k_token_scales, v_token_scales=v_token_scales,
+                                         k_page_scales=k_page_scales, v_page_scales=v_page_scales))

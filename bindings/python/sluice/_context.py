@@ -101,24 +101,43 @@ class Context:
     def append(self, k: Any, v: Any, k_cache: Any, v_cache: Any, *, slots: Any = None, starts: Any = None,
                kv_lengths: Any = None, page_table: Any = None, page_starts: Any = None, k_scale: Any = None,
                v_scale: Any = None, rotary: Any = None, rotary_style: RotaryStyle = RotaryStyle.HALVES,
-               positions: Any = None, stream: Any = None, wait: Sequence["Wait"] = (), signal: Any = None) -> None:
+               positions: Any = None, rotary_sin: Any = None, rotary_first: int = 0, q: Any = None, q_out: Any = None,
+               k_tail: Any = None, q_tail: Any = None, q_norm: Any = None, k_norm: Any = None, norm_epsilon: float = 0.0,
+               k_token_scales: Any = None, v_token_scales: Any = None, k_page_scales: Any = None, v_page_scales: Any = None,
+               stream: Any = None, wait: Sequence["Wait"] = (), signal: Any = None) -> None:
         """Enqueues an append of new rows of K and V to a paged cache, with rotation and scaling.
 
             k, v              [tokens, kv_heads, dim], F16 or BF16; v and v_cache are None if V is in K
-            k_cache, v_cache  [pages, page_size, kv_heads, dim], of that type or E4M3FNUZ; an x-packed k_cache is
+            k_cache, v_cache  [pages, page_size, kv_heads, dim], of that type, E4M3FNUZ or E5M2FNUZ; an x-packed k_cache is
                               [pages, page_size, kv_heads, dim / k_pack, k_pack], in any order in memory
             slots             [tokens], int64: page * page_size + row; a negative one is skipped. Or:
             starts            [batch + 1], int32: new rows before each sequence's first, with
             kv_lengths        [batch], int32: keys of each sequence, including the new ones, and
             page_table        [batch, pages], int32 or int64, or with page_starts [batch + 1] the entries of all
             k_scale, v_scale  [1] or [kv_heads], F32: the scales of an FP8 cache
-            rotary            [positions, rotary_dim], F32: cosines, then sines
+            rotary            [positions, rotary_dim], F32, F16 or BF16: cosines, then sines
             positions         [tokens], int32; without them a row's position is the number of its key
+
+        The whole step of a layer, since ABI 1.1:
+
+            rotary_sin        [positions, rotary_dim / 2], the sines; then rotary has the cosines, as many
+            rotary_first      the first element that is rotated; a multiple of 8
+            q                 [tokens, q_heads, dim of k]: normed and rotated like k, and stored to q_out or, without it,
+                              to q
+            k_tail, q_tail    [tokens, heads, tail]: the last elements of rows, if k and q (q_out does) lack them; an
+                              expanded array repeats one tail for all heads
+            q_norm, k_norm    [dim of k without its tail], of its type or F32: weights of RMS norms
+            norm_epsilon      added to the mean square
+            k_token_scales, v_token_scales  [pages, page_size, kv_heads], F32: scales of an FP8 cache, computed and written
+            k_page_scales, v_page_scales    [pages, kv_heads], F32: scales of an FP8 cache, read
 
         stream, wait and signal as for Plan.run. Raises as it does."""
         struct = append_struct("device", k, v, k_cache, v_cache, slots=slots, starts=starts, kv_lengths=kv_lengths,
                                page_table=page_table, page_starts=page_starts, k_scale=k_scale, v_scale=v_scale,
-                               rotary=rotary, rotary_style=rotary_style, positions=positions)
+                               rotary=rotary, rotary_style=rotary_style, positions=positions, rotary_sin=rotary_sin,
+                               rotary_first=rotary_first, q=q, q_out=q_out, k_tail=k_tail, q_tail=q_tail, q_norm=q_norm,
+                               k_norm=k_norm, norm_epsilon=norm_epsilon, k_token_scales=k_token_scales,
+                               v_token_scales=v_token_scales, k_page_scales=k_page_scales, v_page_scales=v_page_scales)
         self._core.append(struct, launch_of(stream, None, signal), [one._c() for one in wait])
 
     def merge(self, partial: Any, partial_lse: Any, o: Any, *, lse: Any = None, sink_logits: Any = None,

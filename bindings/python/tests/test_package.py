@@ -63,6 +63,49 @@ class Runs(unittest.TestCase):
         plan.run(*by_token, o_by_token)
         numpy.testing.assert_array_equal(o_by_head.bits().transpose(0, 2, 1, 3), o_by_token.bits())
 
+    def test_a_step_is_that_of_the_host(self):
+        """Q in place, norms, tails, tables in two arrays and computed scales."""
+        context, pages, page_size, tokens = CONTEXT, 4, 16, 5
+        def f16(*shape, seed):
+            return normal(*shape, seed=seed).astype(numpy.float16)
+        k, v = f16(tokens, 2, 48, seed=4), f16(tokens, 2, 64, seed=5)
+        q, k_tail = f16(tokens, 3, 64, seed=6), f16(tokens, 2, 16, seed=7)
+        cosines, sines = f16(tokens, 8, seed=8), f16(tokens, 8, seed=9)
+        k_norm = normal(48, seed=10).astype(numpy.float32)
+        slots, positions = numpy.array([3, -1, 17, 40, 0]), numpy.array([4, 0, 3, 1, 2], numpy.int32)
+        shape = (pages, page_size, 2, 64)
+        host = {"caches": [numpy.zeros(shape, numpy.uint8) for _ in range(2)],
+                "scales": [numpy.zeros(shape[:3], numpy.float32) for _ in range(2)], "q": q.copy()}
+        caches = [context.array(numpy.zeros(shape), "e5m2fnuz") for _ in range(2)]
+        scales = [context.array(numpy.zeros(shape[:3]), "f32") for _ in range(2)]
+        device_q = context.array(q, "f16")
+        usual = {"rotary_first": 48, "norm_epsilon": 1e-5, "rotary_style": sluice.RotaryStyle.PAIRS}
+        context.append(context.array(k, "f16"), context.array(v, "f16"), *caches, slots=context.array(slots, "int64"),
+                       positions=context.array(positions, "int32"), rotary=context.array(cosines, "f16"),
+                       rotary_sin=context.array(sines, "f16"), q=device_q, k_tail=context.array(k_tail, "f16"),
+                       k_norm=context.array(k_norm, "f32"), k_token_scales=scales[0], v_token_scales=scales[1], **usual)
+        views = [sluice.Tensor(c.ctypes.data, c.shape, (16 * 128, 128, 64, 1), sluice.DType.E5M2FNUZ, 1, "host", c)
+                 for c in host["caches"]]
+        arrays = {"slots": slots, "positions": positions, "rotary": cosines, "rotary_sin": sines, "q": host["q"],
+                  "k_tail": k_tail, "k_norm": k_norm, "k_token_scales": host["scales"][0],
+                  "v_token_scales": host["scales"][1], **usual}
+        sluice.reference_append(k, v, *views, **arrays)
+        numpy.testing.assert_array_equal(caches[1].bits(), host["caches"][1])  # no norm, no rotation: exact
+        numpy.testing.assert_array_equal(scales[1].numpy(), host["scales"][1])
+        numpy.testing.assert_allclose(scales[0].numpy(), host["scales"][0], rtol=1e-5)
+        numpy.testing.assert_allclose(device_q.numpy(), host["q"], rtol=2e-3, atol=1e-6)
+        self.assertLessEqual(abs(caches[0].bits().astype(int) - host["caches"][0]).max(), 1)  # the neighbouring number
+        self.assertGreater(abs(host["q"] - q).max(), 0.1)
+        for field, wrong, part in (("rotary_sin", {"rotary_sin": sines[:, :4]}, "cosines of a position"),
+                                   ("k_norm", {"k_norm": k_norm[:40]}, "elements of a normed row"),
+                                   ("q", {"q": None, "q_out": q}, "q_out and q_tail need it"),
+                                   ("k_page_scales", {"k_page_scales": host["scales"][0][:, 0]}, "are both given"),
+                                   ("k_token_scales", {"k_token_scales": host["scales"][0][:, :4]}, "rows of a page")):
+            with self.assertRaises(sluice.InvalidArgument) as caught:
+                sluice.reference_append(k, v, *views, **{**arrays, **wrong})
+            self.assertEqual(caught.exception.field, field)
+            self.assertIn(part, str(caught.exception))
+
     def test_append_then_decode_of_fp8_pages(self):
         context = CONTEXT
         pages, page_size, lengths = 12, 16, numpy.array([40, 17], numpy.int32)

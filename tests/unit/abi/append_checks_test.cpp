@@ -65,6 +65,8 @@ TEST_CASE("an append has rows of either 16-bit type", "[append]") {
   CHECK(refusal(append) == "");
   append.cache_type = SLUICE_E4M3FNUZ;
   CHECK(refusal(append) == "");
+  append.cache_type = SLUICE_E5M2FNUZ;
+  CHECK(refusal(append) == "");
   append.source_type = SLUICE_E4M3FNUZ;
   CHECK(refusal(append) ==
         "unsupported source_type: source_type is e4m3fnuz; nearest supported: f16 or bf16");
@@ -86,6 +88,39 @@ TEST_CASE("rows of an append have at most 2^31 - 1 elements", "[append]") {
   append.head_dim_v = 128;
   CHECK(refusal(append) == "unsupported kv_heads: kv_heads is 16777216, which makes rows of 2147483648 "
                            "elements; nearest supported: 16777215");
+}
+
+TEST_CASE("the rows and the rotation of a step have limits of their own", "[append]") {
+  sluice_append append = by_slots();
+  append.rotary = at<const float>(0x6000);
+  append.positions = at<const int32_t>(0x7000);
+  append.rotary_dim = 48;
+  append.rotary_first = 80;
+  CHECK(refusal(append) == "");
+  append.rotary_dim = 40; // no multiple of 16
+  CHECK(refusal(append) ==
+        "unsupported rotary_dim: rotary_dim is 40 in a call with what ABI 1.1 has added; nearest "
+        "supported: 32");
+  append.rotary_first = 0;
+  CHECK(refusal(append) == "");
+  append.rotary_dim = 0;
+  append.rotary = nullptr;
+  append.positions = nullptr;
+  append.k_norm = at<const void>(0x8000);
+  append.head_dim_v = 1024;
+  append.v.stride[1] = append.v_cache.stride[1] = 2048;
+  append.v.stride[2] = append.v_cache.stride[2] = 1024;
+  append.v_cache.stride[0] = 16 * 2048;
+  CHECK(refusal(append) == "");
+  append.head_dim_v = 1032;
+  append.v.stride[1] = append.v_cache.stride[1] = 2064;
+  append.v.stride[2] = append.v_cache.stride[2] = 1032;
+  append.v_cache.stride[0] = 16 * 2064;
+  CHECK(refusal(append) ==
+        "unsupported head_dim_v: head_dim_v is 1032 in a call with what ABI 1.1 has added; nearest "
+        "supported: 1024");
+  append.k_norm = nullptr;
+  CHECK(refusal(append) == "");
 }
 
 TEST_CASE("a rotation takes a whole row at most", "[append]") {

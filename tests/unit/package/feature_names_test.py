@@ -18,5 +18,5 @@ on_page = set(re.findall(r"`(\w+)`", " ".join(rows)))
 assert on_page == attention, f"the page's table and the header differ in {on_page ^ attention}"
 
 # The paragraph after the table; some of its names are those of attention.
-on_page = set(re.findall(r"`(\w+)`", table[1])) - {"kv_append", "kv_copy", "merge_states"} - attention
+on_page = set(re.findall(r"`(\w+)`", table[1])) - {"kv_append", "kv_copy", "append_step", "merge_states"} - attention
 assert on_page == cache_operations, f"the page's paragraph and the header differ in {on_page ^ cache_operations}"

@@ -378,7 +378,7 @@ pub struct sluice_kernel_info {
     pub kernarg_bytes: u32,
     /// E.g. "attn_fwd_f16_d128_q256_kv64_w8": operation, type, head dim, tiles, waves.
     pub name: [c_char; 96],
-    /// "attention_forward", "kv_append", "merge_states" or "kv_copy".
+    /// "attention_forward", "kv_append", "merge_states", "kv_copy" or "append_step".
     pub operation: [c_char; 32],
     /// Features of the kernel, separated by commas: "causal,lse".
     pub features: [c_char; 128],
@@ -577,7 +577,7 @@ pub struct sluice_launch {
     pub signal_event: *mut c_void,
 }
 
-// sluice_rotary_style: Which elements of a row of K a rotation pairs.
+// sluice_rotary_style: Which elements of a row a rotation pairs, counted from the first that is rotated.
 /// e and e + rotary_dim / 2, as GPT-NeoX and Llama do.
 pub const SLUICE_ROTARY_HALVES: u32 = 0;
 /// 2e and 2e + 1, as GPT-J does.
@@ -593,7 +593,7 @@ pub struct sluice_append {
     pub flags: u32,
     /// sluice_dtype of k and v: F16 or BF16; required.
     pub source_type: u32,
-    /// source_type or E4M3FNUZ; required.
+    /// source_type, E4M3FNUZ, or since ABI 1.1 E5M2FNUZ; required.
     pub cache_type: u32,
     /// KV heads; required.
     pub kv_heads: i32,
@@ -607,7 +607,7 @@ pub struct sluice_append {
     pub page_table_kind: u32,
     /// As in sluice_problem.
     pub k_pack: i32,
-    /// NONE, PER_TENSOR or PER_HEAD; NONE unless the cache is FP8.
+    /// sluice_scale_kind; NONE unless the cache is FP8.
     pub k_scale_kind: u32,
     /// As k_scale_kind.
     pub v_scale_kind: u32,
@@ -651,6 +651,36 @@ pub struct sluice_append {
     pub positions: *const i32,
     /// Pages of each cache; not negative; 0: unknown.
     pub page_count: i64,
+    /// sluice_dtype of the tables: F16, BF16 or F32; 0 is F32; else cast `rotary`.
+    pub rotary_type: u32,
+    /// The first element that is rotated, of the rotary_dim; a multiple of 8.
+    pub rotary_first: i32,
+    /// \[positions\]\[rotary_dim / 2\] sines; NULL: they follow the cosines.
+    pub rotary_sin: *const c_void,
+    /// Heads of Q; 0: no Q, and q, q_out and q_tail are all zero.
+    pub q_heads: i32,
+    /// The last elements of a row, from another tensor; a multiple of 8; 0: none.
+    pub tail_dim: i32,
+    /// New rows, of source_type.
+    pub q: sluice_tensor,
+    /// Where they go; may be q, with the same strides.
+    pub q_out: sluice_tensor,
+    /// Tails of K, with tail_dim.
+    pub k_tail: sluice_tensor,
+    /// Tails of Q; all zero: rows of q are whole.
+    pub q_tail: sluice_tensor,
+    /// \[head_dim_qk - tail_dim\] weights of a norm of Q; nullable.
+    pub q_norm: *const c_void,
+    /// The same for K.
+    pub k_norm: *const c_void,
+    /// Added to the mean square; finite, not negative; 0 without a norm.
+    pub norm_epsilon: f32,
+    /// sluice_dtype of the weights: source_type or F32; 0 is source_type.
+    pub norm_type: u32,
+    /// \[page\]\[row\]\[kv_heads\], F32: of PER_TOKEN and PER_PAGE; else all zero.
+    pub k_scales: sluice_tensor,
+    /// The same for V.
+    pub v_scales: sluice_tensor,
 }
 
 // sluice_merge_flag: Bits of sluice_merge::flags.

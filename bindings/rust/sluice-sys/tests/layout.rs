@@ -95,7 +95,9 @@ fn rust_layouts() -> Numbers {
             struct_size, flags, source_type, cache_type, kv_heads, head_dim_qk, head_dim_v, page_size,
             page_table_kind, k_pack, k_scale_kind, v_scale_kind, tokens, batch, rotary_dim, rotary_style, k,
             v, k_cache, v_cache, slots, starts, kv_lengths, page_table, page_table_stride, page_starts,
-            k_scale, v_scale, rotary, rotary_stride, positions, page_count
+            k_scale, v_scale, rotary, rotary_stride, positions, page_count, rotary_type, rotary_first,
+            rotary_sin, q_heads, tail_dim, q, q_out, k_tail, q_tail, q_norm, k_norm, norm_epsilon, norm_type,
+            k_scales, v_scales
         }
         sluice_merge {
             struct_size, flags, partial_type, o_type, parts, tokens, heads, head_dim_v, lse_base, reserved,

@@ -2,12 +2,12 @@
 
 use crate::args::{PageNumbers, PageTable, RawTable};
 use crate::contents;
-use crate::element::Dtype;
+use crate::element::{Bf16, Dtype, F16};
 use crate::error::{call, init, int, Error, Result};
 use crate::problem::LseBase;
 use crate::tensor::{fewest, optional, Array, Device, Extent, Host, Memory, Tensor, TensorMut, View};
 use sluice_sys as sys;
-use std::os::raw::c_void;
+use std::ffi::c_void;
 use Extent::{AtLeast, Exactly};
 
 /// Where new rows go.
@@ -29,12 +29,16 @@ pub enum Place<'a, M: Memory = Device> {
 }
 
 /// Scales that values are divided by for FP8, and multiplied with from FP8.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub enum AppendScale<'a, M: Memory = Device> {
     /// One scale.
     PerTensor(Array<'a, f32, M>),
     /// \[kv_heads\].
     PerHead(Array<'a, f32, M>),
+    /// \[page, 1, kv_heads, 1\] in F32.
+    PerPage(Tensor<'a, M>),
+    /// \[page, page_size, kv_heads, 1\] in F32: computed for each new row of a head, and written.
+    PerToken(TensorMut<'a, M>),
 }
 
 /// Which elements of a row of K a rotation pairs.
@@ -47,19 +51,98 @@ pub enum RotaryStyle {
     Pairs = sys::SLUICE_ROTARY_PAIRS,
 }
 
-/// How K is rotated before it goes into the cache.
+/// An array of numbers of one of three types.
+#[derive(Clone, Copy, Debug)]
+pub enum Numbers<'a, M: Memory = Device> {
+    /// Of [`Dtype::F16`].
+    F16(Array<'a, F16, M>),
+    /// Of [`Dtype::Bf16`].
+    Bf16(Array<'a, Bf16, M>),
+    /// Of [`Dtype::F32`].
+    F32(Array<'a, f32, M>),
+}
+
+impl<M: Memory> Numbers<'_, M> {
+    fn dtype(&self) -> Dtype {
+        match self {
+            Numbers::F16(_) => Dtype::F16,
+            Numbers::Bf16(_) => Dtype::Bf16,
+            Numbers::F32(_) => Dtype::F32,
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Numbers::F16(array) => array.len(),
+            Numbers::Bf16(array) => array.len(),
+            Numbers::F32(array) => array.len(),
+        }
+    }
+
+    fn checked(&self, name: &str, needed: usize) -> Result<*const c_void> {
+        Ok(match self {
+            Numbers::F16(array) => array.checked(name, needed)?.cast(),
+            Numbers::Bf16(array) => array.checked(name, needed)?.cast(),
+            Numbers::F32(array) => array.checked(name, needed)?.cast(),
+        })
+    }
+}
+
+/// How K and Q are rotated.
 #[derive(Clone, Copy, Debug)]
 pub struct Rotary<'a, M: Memory = Device> {
     /// Elements of a row that are rotated; even.
     pub dim: usize,
     /// Which of them form pairs.
     pub style: RotaryStyle,
-    /// \[positions\]\[dim\]: cosines, then sines.
-    pub table: Array<'a, f32, M>,
+    /// \[positions\]\[dim\]: cosines, then sines; with `sines` \[positions\]\[dim / 2\], cosines.
+    pub table: Numbers<'a, M>,
     /// Elements from one position to the next.
     pub stride: usize,
     /// \[tokens\]; None for the key's number.
     pub positions: Option<Array<'a, i32, M>>,
+    /// The first element that is rotated; a multiple of 8.
+    pub first: usize,
+    /// \[positions\]\[dim / 2\], of the type and with the stride of `table`.
+    pub sines: Option<Numbers<'a, M>>,
+}
+
+impl<M: Memory> Rotary<'_, M> {
+    /// Elements of `table` that a position reads.
+    pub(crate) fn columns(&self) -> usize {
+        if self.sines.is_some() {
+            self.dim / 2
+        } else {
+            self.dim
+        }
+    }
+}
+
+/// Weights of RMS norms, before the rotation: of each row of a head, without its tail.
+#[derive(Clone, Copy, Debug)]
+pub struct Norms<'a, M: Memory = Device> {
+    /// \[head_dim_qk - tail\] for Q.
+    pub q: Option<Numbers<'a, M>>,
+    /// The same for K; the type is that of `q`.
+    pub k: Option<Numbers<'a, M>>,
+    /// Added to the mean square.
+    pub epsilon: f32,
+}
+
+/// Rows of Q, and where they go.
+#[derive(Debug)]
+pub enum Queries<'a, M: Memory = Device> {
+    /// To where they are; \[1, tokens, q_heads, head_dim_qk\].
+    InPlace(TensorMut<'a, M>),
+    /// To other memory.
+    Apart {
+        /// \[1, tokens, q_heads, head_dim_qk\], or without the elements of a tail.
+        rows: Tensor<'a, M>,
+        /// \[1, tokens, q_heads, head_dim_qk\].
+        out: TensorMut<'a, M>,
+        /// \[1, tokens, q_heads, tail\]; None if rows have their tails.
+        tail: Option<Tensor<'a, M>>,
+    },
 }
 
 /// New rows of K and V to be stored in a paged cache, by [`Context::kv_append`](crate::Context::kv_append) or on the
@@ -81,8 +164,14 @@ pub struct Append<'a, M: Memory = Device> {
     pub k_scale: Option<AppendScale<'a, M>>,
     /// For an FP8 cache.
     pub v_scale: Option<AppendScale<'a, M>>,
-    /// None leaves K as it is.
+    /// None leaves K and Q as they are.
     pub rotary: Option<Rotary<'a, M>>,
+    /// Rows of Q, normed and rotated like those of K.
+    pub q: Option<Queries<'a, M>>,
+    /// The last elements of K's rows, \[1, tokens, kv_heads, tail\]: `k` lacks them.
+    pub k_tail: Option<Tensor<'a, M>>,
+    /// None without a norm.
+    pub norms: Option<Norms<'a, M>>,
 }
 
 /// The type of a tensor of numbers.
@@ -101,12 +190,15 @@ impl<'a, M: Memory> Append<'a, M> {
         v_cache: Option<TensorMut<'a, M>>,
         place: Place<'a, M>,
     ) -> Self {
-        Append { k, v, k_cache, v_cache, place, k_scale: None, v_scale: None, rotary: None }
+        let (k_scale, v_scale, rotary, q, k_tail, norms) = (None, None, None, None, None, None);
+        Append { k, v, k_cache, v_cache, place, k_scale, v_scale, rotary, q, k_tail, norms }
     }
 
     /// Checks types, extents and counts, as [`Args`](crate::Args) does.
     pub(crate) fn to_raw(&self) -> Result<sys::sluice_append> {
-        let [_, tokens, heads, dim_qk] = self.k.layout().shape();
+        let [_, tokens, heads, body] = self.k.layout().shape();
+        let tail = self.k_tail.as_ref().map_or(0, |tail| tail.layout().shape()[3]);
+        let dim_qk = body.saturating_add(tail);
         let [_, page_size, _, _] = self.k_cache.layout().shape();
         let pack = self.k_cache.layout().pack();
         let (source, cache) = (number(&self.k.view, "k")?, number(&self.k_cache.view, "k_cache")?);
@@ -120,7 +212,7 @@ impl<'a, M: Memory> Append<'a, M> {
         raw.page_size = int("page_size", page_size)?;
         raw.k_pack = int("k_pack", pack)?;
         raw.tokens = int("tokens", tokens)?;
-        raw.k = self.k.view.checked("k", Some(source), 0, new(dim_qk))?;
+        raw.k = self.k.view.checked("k", Some(source), 0, new(body))?;
         raw.k_cache = self.k_cache.view.checked("k_cache", Some(cache), pack, kept(dim_qk))?;
         match (&self.v, &self.v_cache) {
             (Some(v), Some(v_cache)) => {
@@ -137,8 +229,15 @@ impl<'a, M: Memory> Append<'a, M> {
                 return Err(Error::invalid(missing, message));
             }
         }
-        raw.page_count =
-            fewest(0, [Some(&self.k_cache.view), self.v_cache.as_ref().map(|v_cache| &v_cache.view)]);
+        raw.page_count = fewest(
+            0,
+            [
+                Some(&self.k_cache.view),
+                self.v_cache.as_ref().map(|v_cache| &v_cache.view),
+                scales_view(&self.k_scale),
+                scales_view(&self.v_scale),
+            ],
+        );
         match &self.place {
             Place::Slots(slots) => raw.slots = slots.checked("slots", tokens)?,
             Place::Sequences { batch, starts, kv_lengths, page_table } => {
@@ -159,16 +258,75 @@ impl<'a, M: Memory> Append<'a, M> {
         }
         (raw.k_scale_kind, raw.k_scale) = scale(&self.k_scale, "k_scale", heads)?;
         (raw.v_scale_kind, raw.v_scale) = scale(&self.v_scale, "v_scale", heads)?;
+        for (scale, name, to) in
+            [(&self.k_scale, "k_scales", &mut raw.k_scales), (&self.v_scale, "v_scales", &mut raw.v_scales)]
+        {
+            if let Some(view) = scales_view(scale) {
+                let rows = if matches!(scale, Some(AppendScale::PerToken(_))) { page_size } else { 1 };
+                let extents = [AtLeast(1), AtLeast(rows), Exactly(heads), AtLeast(1)];
+                *to = view.checked(name, Some(Dtype::F32), 0, extents)?;
+                to.stride[3] = 0;
+            }
+        }
         if let Some(rotary) = &self.rotary {
             raw.rotary_dim = int("rotary_dim", rotary.dim)?;
             raw.rotary_style = rotary.style as u32;
-            raw.rotary = rotary.table.checked("rotary", rotary.dim)?;
+            raw.rotary = rotary.table.checked("rotary", rotary.columns())?.cast();
             raw.rotary_stride = int("rotary_stride", rotary.stride)?.into();
             raw.positions = optional(&rotary.positions, "positions", tokens)?;
+            raw.rotary_type = rotary.table.dtype() as u32;
+            raw.rotary_first = int("rotary_first", rotary.first)?;
+            if let Some(sines) = &rotary.sines {
+                same_type("rotary_sin", sines, &rotary.table)?;
+                raw.rotary_sin = sines.checked("rotary_sin", rotary.dim / 2)?;
+            }
+        }
+        if let Some(k_tail) = &self.k_tail {
+            raw.tail_dim = int("tail_dim", tail)?;
+            raw.k_tail = k_tail.view.checked("k_tail", Some(source), 0, new(tail))?;
+        }
+        if let Some(q) = &self.q {
+            let (rows, out, q_tail) = match q {
+                Queries::InPlace(rows) => (&rows.view, &rows.view, None),
+                Queries::Apart { rows, out, tail } => (&rows.view, &out.view, tail.as_ref()),
+            };
+            let q_heads = out.layout.shape()[2];
+            let of_q = |dim| [Exactly(1), Exactly(tokens), Exactly(q_heads), Exactly(dim)];
+            raw.q_heads = int("q_heads", q_heads)?;
+            let dim = if q_tail.is_some() { body } else { dim_qk };
+            raw.q = rows.checked("q", Some(source), 0, of_q(dim))?;
+            raw.q_out = out.checked("q_out", Some(source), 0, of_q(dim_qk))?;
+            if let Some(q_tail) = q_tail {
+                raw.q_tail = q_tail.view.checked("q_tail", Some(source), 0, of_q(tail))?;
+            }
+        }
+        if let Some(norms) = &self.norms {
+            raw.norm_epsilon = norms.epsilon;
+            for (weights, name, to) in
+                [(&norms.q, "q_norm", &mut raw.q_norm), (&norms.k, "k_norm", &mut raw.k_norm)]
+            {
+                if let Some(weights) = weights {
+                    same_type(name, weights, norms.q.as_ref().unwrap_or(weights))?;
+                    raw.norm_type = weights.dtype() as u32;
+                    *to = weights.checked(name, body)?;
+                }
+            }
         }
         contents::check_append(self, tokens, page_size)?;
         Ok(raw)
     }
+}
+
+fn same_type<M: Memory>(name: &str, numbers: &Numbers<M>, other: &Numbers<M>) -> Result<()> {
+    if numbers.dtype() == other.dtype() {
+        return Ok(());
+    }
+    let message = format!(
+        "{name} is of {:?}; it must be of {:?}, as the other array is",
+        numbers.dtype(),
+        other.dtype()
+    );
+    Err(Error::invalid(format!("{name}.dtype"), message))
 }
 
 fn scale<M: Memory>(scale: &Option<AppendScale<M>>, name: &str, heads: usize) -> Result<(u32, *const f32)> {
@@ -176,7 +334,18 @@ fn scale<M: Memory>(scale: &Option<AppendScale<M>>, name: &str, heads: usize) ->
         None => (sys::SLUICE_SCALE_NONE, std::ptr::null()),
         Some(AppendScale::PerTensor(factor)) => (sys::SLUICE_SCALE_PER_TENSOR, factor.checked(name, 1)?),
         Some(AppendScale::PerHead(factors)) => (sys::SLUICE_SCALE_PER_HEAD, factors.checked(name, heads)?),
+        Some(AppendScale::PerPage(_)) => (sys::SLUICE_SCALE_PER_PAGE, std::ptr::null()),
+        Some(AppendScale::PerToken(_)) => (sys::SLUICE_SCALE_PER_TOKEN, std::ptr::null()),
     })
+}
+
+/// The scales of pages.
+fn scales_view<'s, M: Memory>(scale: &'s Option<AppendScale<M>>) -> Option<&'s View> {
+    match scale {
+        Some(AppendScale::PerPage(scales)) => Some(&scales.view),
+        Some(AppendScale::PerToken(scales)) => Some(&scales.view),
+        _ => None,
+    }
 }
 
 /// Performs an append on the host with plain loops: the reference for what a device stores.
@@ -352,7 +521,8 @@ impl Gather<'_> {
         raw.out_starts = self.out_starts.checked("out_starts", self.batch.saturating_add(1))?;
         raw.kv_lengths = self.kv_lengths.checked("kv_lengths", self.batch)?;
         raw.first_keys = optional(&self.first_keys, "first_keys", self.batch)?;
-        let RawTable { pages, stride, starts } = self.page_table.checked(self.batch)?;
+        let RawTable { pages, stride, starts } =
+            self.page_table.checked("page_table", "page_starts", self.batch)?;
         (raw.page_table, raw.page_table_stride, raw.page_starts) = (pages, stride, starts);
         raw.page_table_kind = match &self.page_table {
             PageTable::Block { .. } => sys::SLUICE_PAGE_TABLE_BLOCK,
@@ -521,7 +691,7 @@ mod tests {
     #[test]
     fn every_field_of_an_append_arrives() {
         let mut append = Append {
-            k: tensor::<F16>(1, Layout::rows([7, 2, 64])),
+            k: tensor::<F16>(1, Layout::rows([7, 2, 48])),
             v: Some(tensor::<F16>(2, Layout::rows([7, 2, 32]))),
             k_cache: tensor_mut::<E4m3Fnuz>(
                 3,
@@ -539,9 +709,22 @@ mod tests {
             rotary: Some(Rotary {
                 dim: 24,
                 style: RotaryStyle::Pairs,
-                table: array(11, 240),
+                table: Numbers::Bf16(array(12, 240)),
                 stride: 30,
                 positions: Some(array(12, 7)),
+                first: 40,
+                sines: Some(Numbers::Bf16(array(14, 240))),
+            }),
+            q: Some(Queries::Apart {
+                rows: tensor::<F16>(15, Layout::rows([7, 6, 48])),
+                out: tensor_mut::<F16>(16, Layout::rows([7, 6, 64])),
+                tail: Some(tensor::<F16>(17, Layout::rows([7, 6, 16]))),
+            }),
+            k_tail: Some(tensor::<F16>(18, Layout::rows([7, 2, 16]))),
+            norms: Some(Norms {
+                q: Some(Numbers::F32(array(20, 48))),
+                k: Some(Numbers::F32(array(24, 48))),
+                epsilon: 0.5,
             }),
         };
         // No `..` here: a new field of the header must get a number here.
@@ -578,6 +761,21 @@ mod tests {
             rotary_stride,
             positions,
             page_count,
+            rotary_type,
+            rotary_first,
+            rotary_sin,
+            q_heads,
+            tail_dim,
+            q,
+            q_out,
+            k_tail,
+            q_tail,
+            q_norm,
+            k_norm,
+            norm_epsilon,
+            norm_type,
+            k_scales,
+            v_scales,
         } = append.to_raw().unwrap();
         assert_eq!(struct_size as usize, std::mem::size_of::<sys::sluice_append>());
         assert_eq!((flags, source_type, cache_type), (sys::SLUICE_PAGE_INDEX_64, 1, 4));
@@ -587,8 +785,30 @@ mod tests {
         assert_eq!([k, v, k_cache, v_cache].map(|t| t.data as usize), [1, 2, 3, 4]);
         assert_eq!((slots as usize, page_table as usize, page_table_stride), (0, 7, 0));
         assert_eq!([starts, kv_lengths, page_starts, positions].map(|a| a as usize), [5, 6, 8, 12]);
-        assert_eq!([k_scale, v_scale, rotary].map(|a| a as usize), [9, 10, 11]);
+        assert_eq!([k_scale, v_scale, rotary].map(|a| a as usize), [9, 10, 12]);
+        assert_eq!((rotary_type, rotary_first, q_heads, tail_dim), (2, 40, 6, 16));
+        assert_eq!([q, q_out, k_tail, q_tail].map(|t| t.data as usize), [15, 16, 18, 17]);
+        assert_eq!([rotary_sin, q_norm, k_norm].map(|a| a as usize), [14, 20, 24]);
+        assert_eq!((norm_epsilon, norm_type), (0.5, 3));
+        assert!(k_scales.data.is_null() && v_scales.data.is_null());
+        append.k_scale =
+            Some(AppendScale::PerToken(tensor_mut::<f32>(28, Layout::contiguous([8, 16, 2, 1]))));
+        append.v_scale = Some(AppendScale::PerPage(tensor::<f32>(32, Layout::contiguous([9, 1, 2, 1]))));
+        let raw = append.to_raw().unwrap();
+        assert_eq!((raw.k_scale_kind, raw.v_scale_kind, raw.page_count), (3, 4, 8));
+        assert!(raw.k_scale.is_null() && raw.v_scale.is_null());
+        assert_eq!((raw.k_scales.data as usize, raw.k_scales.stride), (28, [32, 2, 1, 0]));
+        assert_eq!((raw.v_scales.data as usize, raw.v_scales.stride), (32, [2, 2, 1, 0]));
+        (append.k_scale, append.v_scale) = (None, None);
         assert_eq!(page_count, 9); // of V, which has fewer
+
+        append.q = Some(Queries::InPlace(tensor_mut::<F16>(19, Layout::rows([7, 4, 64]))));
+        let raw = append.to_raw().unwrap();
+        assert_eq!((raw.q.data as usize, raw.q_out.data as usize, raw.q_heads), (19, 19, 4));
+        assert!(raw.q_tail.data.is_null());
+        append.norms = Some(Norms { q: None, k: Some(Numbers::F16(array(22, 48))), epsilon: 0.25 });
+        let raw = append.to_raw().unwrap();
+        assert_eq!((raw.q_norm as usize, raw.k_norm as usize, raw.norm_type), (0, 22, 1));
 
         append.place = Place::Slots(array(13, 7));
         (append.v, append.v_cache) = (None, None);

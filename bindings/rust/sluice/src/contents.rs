@@ -3,7 +3,7 @@
 //! that starts do not decrease, and, with the counts of rows and pages, starts, slots and page numbers.
 
 use crate::args::{Args, PageNumbers, PageTable};
-use crate::cache_ops::{Append, Place, Rotary};
+use crate::cache_ops::{Append, Numbers, Place, Rotary};
 use crate::error::{Error, Result};
 use crate::tensor::Memory;
 
@@ -67,7 +67,8 @@ pub(crate) fn check_append<M: Memory>(append: &Append<M>, tokens: usize, page_si
     match &append.place {
         Place::Slots(slots) => {
             for (t, slot) in slots.contents().unwrap_or(&[]).iter().enumerate().take(tokens) {
-                if let (Some(positions), true) = (positions, *slot >= 0) {
+                // Rows of Q are rotated whatever their slot is.
+                if let (Some(positions), true) = (positions, *slot >= 0 || append.q.is_some()) {
                     check_position(rotary, "positions", t, positions[t].into())?;
                 }
             }
@@ -108,14 +109,16 @@ fn check_position<M: Memory>(rotary: Option<&Rotary<M>>, name: &str, i: usize, p
         (Some(rotary), Ok(position)) => (rotary, position),
         _ => return Ok(()),
     };
-    let needed = position.saturating_mul(rotary.stride).saturating_add(rotary.dim);
-    if needed > rotary.table.len() {
-        let field = format!("{name}[{i}]");
-        let message = format!(
-            "{field} leads to position {position} of rotary, which needs {needed} elements; it has {}",
-            rotary.table.len()
-        );
-        return Err(Error::invalid(field, message));
+    let needed = position.saturating_mul(rotary.stride).saturating_add(rotary.columns());
+    for (table, table_name) in [(Some(&rotary.table), "rotary"), (rotary.sines.as_ref(), "rotary_sin")] {
+        let len = table.map_or(needed, Numbers::len);
+        if needed > len {
+            let field = format!("{name}[{i}]");
+            let message = format!(
+                "{field} leads to position {position} of {table_name}, which needs {needed} elements; it has {len}"
+            );
+            return Err(Error::invalid(field, message));
+        }
     }
     Ok(())
 }

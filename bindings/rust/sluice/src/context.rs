@@ -137,7 +137,7 @@ pub struct KernelInfo {
     pub kernarg_bytes: u32,
     /// Operation, type, head dim, tiles, waves.
     pub name: String,
-    /// "attention_forward", "kv_append", "merge_states" or "kv_copy".
+    /// "attention_forward", "kv_append", "merge_states", "kv_copy" or "append_step".
     pub operation: String,
     /// Features of the kernel, separated by commas.
     pub features: String,

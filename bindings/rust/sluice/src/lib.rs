@@ -89,7 +89,8 @@ mod trace;
 
 pub use args::{reference, Args, PageNumbers, PageTable, Prefixes};
 pub use cache_ops::{
-    reference_append, Append, AppendScale, Gather, Merge, PageCopy, Place, Rotary, RotaryStyle,
+    reference_append, Append, AppendScale, Gather, Merge, Norms, Numbers, PageCopy, Place, Queries, Rotary,
+    RotaryStyle,
 };
 pub use context::{Context, ContextBuilder, DeviceInfo, DeviceKind, KernelInfo, Support};
 pub use element::{Bf16, Dtype, E4m3Fn, E4m3Fnuz, E5m2, E5m2Fnuz, Element, Plain, F16};

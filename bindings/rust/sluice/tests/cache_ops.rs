@@ -6,7 +6,8 @@ use common::{emulator, Number, Random, TensorViews, Views};
 use sluice::hip::{Buffer, Hip};
 use sluice::{
     reference, reference_append, Append, AppendScale, Args, Dtype, E4m3Fnuz, Element, Gather, Launch, Layout,
-    LseBase, Merge, PageCopy, PageNumbers, PageTable, Place, Problem, Result, Rotary, RotaryStyle, F16,
+    LseBase, Merge, Norms, Numbers, PageCopy, PageNumbers, PageTable, Place, Problem, Queries, Result,
+    Rotary, RotaryStyle, F16,
 };
 
 const TOKENS: usize = 6;
@@ -143,10 +144,15 @@ fn rows_go_to_the_end_of_their_sequences_rotated_and_in_fp8() -> Result<()> {
         rotary: Some(Rotary {
             dim: 8,
             style: RotaryStyle::Halves,
-            table: device_turns.array(),
+            table: Numbers::F32(device_turns.array()),
             stride: 8,
             positions: None,
+            first: 0,
+            sines: None,
         }),
+        q: None,
+        k_tail: None,
+        norms: None,
     };
     // SAFETY: all buffers stay until the device has been waited for; pages are below 5 and positions below 18.
     unsafe { context.kv_append(&append, &Launch::default()) }?;
@@ -186,10 +192,15 @@ fn rows_go_to_the_end_of_their_sequences_rotated_and_in_fp8() -> Result<()> {
         rotary: Some(Rotary {
             dim: 8,
             style: RotaryStyle::Halves,
-            table: turns.array(),
+            table: Numbers::F32(turns.array()),
             stride: 8,
             positions: None,
+            first: 0,
+            sines: None,
         }),
+        q: None,
+        k_tail: None,
+        norms: None,
     })?;
     assert_eq!(on_host, [k_cache, v_cache]);
     Ok(())
@@ -297,5 +308,102 @@ fn pages_are_copied_and_keys_gathered() -> Result<()> {
     assert_eq!(gathered[..24], values[9 * 8..12 * 8]);
     assert_eq!(gathered[24..32], values[..8]);
     assert_eq!(gathered[32..], vec![F16::default(); 8]);
+    Ok(())
+}
+
+/// Q stored where it was, norms, tails, and a rotation with tables in two arrays: as on the host.
+#[test]
+fn a_step_is_that_of_the_host() -> Result<()> {
+    const Q_HEADS: usize = 3;
+    const TAIL: usize = 16;
+    let context = emulator();
+    let hip = Hip::new(&context)?;
+    let mut random = Random(5);
+    let mut numbers = |count: usize| -> Vec<F16> { random.vector(count) };
+    let (k, v, k_tail) = (
+        numbers(TOKENS * HEADS * (DIM - TAIL)),
+        numbers(TOKENS * HEADS * DIM),
+        numbers(TOKENS * HEADS * TAIL),
+    );
+    let (mut q, k_norm) = (numbers(TOKENS * Q_HEADS * DIM), numbers(DIM - TAIL));
+    let (cosines, sines) = (numbers(TOKENS * TAIL / 2), numbers(TOKENS * TAIL / 2));
+    let slots: Vec<i64> = vec![3, -1, 17, 0, 40, 41];
+    let positions: Vec<i32> = (0..TOKENS as i32).rev().collect();
+    let (body, tails) = (Layout::rows([TOKENS, HEADS, DIM - TAIL]), Layout::rows([TOKENS, HEADS, TAIL]));
+    let of_q = Layout::rows([TOKENS, Q_HEADS, DIM]);
+
+    let on_device = (hip.buffer(&k)?, hip.buffer(&v)?, hip.buffer(&k_tail)?, hip.buffer(&k_norm)?);
+    let tables = (hip.buffer(&cosines)?, hip.buffer(&sines)?, hip.buffer(&slots)?, hip.buffer(&positions)?);
+    let mut device_q = hip.buffer(&q)?;
+    let mut k_cache = hip.zeroed::<F16>(PAGES * PAGE_SIZE * HEADS * DIM)?;
+    let mut v_cache = hip.zeroed::<F16>(PAGES * PAGE_SIZE * HEADS * DIM)?;
+    let mut append = Append::new(
+        on_device.0.tensor(body)?,
+        Some(on_device.1.tensor(new_rows())?),
+        k_cache.tensor_mut(cache_layout())?,
+        Some(v_cache.tensor_mut(cache_layout())?),
+        Place::Slots(tables.2.array()),
+    );
+    append.k_tail = Some(on_device.2.tensor(tails)?);
+    append.q = Some(Queries::InPlace(device_q.tensor_mut(of_q)?));
+    append.norms = Some(Norms { q: None, k: Some(Numbers::F16(on_device.3.array())), epsilon: 1e-5 });
+    append.rotary = Some(Rotary {
+        dim: TAIL,
+        style: RotaryStyle::Pairs,
+        table: Numbers::F16(tables.0.array()),
+        stride: TAIL / 2,
+        positions: Some(tables.3.array()),
+        first: DIM - TAIL,
+        sines: Some(Numbers::F16(tables.1.array())),
+    });
+    // SAFETY: all buffers stay until the device has been waited for; pages are below 5 and positions below 6.
+    unsafe { context.kv_append(&append, &Launch::default()) }?;
+    hip.synchronize()?;
+    drop(append);
+    let device = [downloaded(&k_cache)?, downloaded(&v_cache)?, downloaded(&device_q)?];
+
+    let before = q.clone();
+    let (mut k_host, mut v_host) =
+        (vec![F16::default(); device[0].len()], vec![F16::default(); device[1].len()]);
+    let mut append = Append::new(
+        k.tensor(body)?,
+        Some(v.tensor(new_rows())?),
+        k_host.tensor_mut(cache_layout())?,
+        Some(v_host.tensor_mut(cache_layout())?),
+        Place::Slots(slots.array()),
+    );
+    append.k_tail = Some(k_tail.tensor(tails)?);
+    append.q = Some(Queries::InPlace(q.tensor_mut(of_q)?));
+    append.norms = Some(Norms { q: None, k: Some(Numbers::F16(k_norm.array())), epsilon: 1e-5 });
+    append.rotary = Some(Rotary {
+        dim: TAIL,
+        style: RotaryStyle::Pairs,
+        table: Numbers::F16(cosines.array()),
+        stride: TAIL / 2,
+        positions: Some(positions.array()),
+        first: DIM - TAIL,
+        sines: Some(Numbers::F16(sines.array())),
+    });
+    reference_append(&mut append)?;
+    // Every position is read, also that of the row without a slot; the last one is not in this table.
+    append.rotary.as_mut().unwrap().sines = Some(Numbers::F16(sluice::Array::new(&sines[1..])));
+    let error = reference_append(&mut append).unwrap_err();
+    let text = error.to_string();
+    assert!(
+        text.contains("positions[0] leads to position 5 of rotary_sin, which needs 48 elements; it has 47"),
+        "{text}"
+    );
+    drop(append);
+
+    // Norm and rotation are computed in F32 on the device.
+    for (name, device, host) in
+        [("K", &device[0], &k_host), ("V", &device[1], &v_host), ("Q", &device[2], &q)]
+    {
+        for (i, (device, host)) in device.iter().zip(host).enumerate() {
+            let (device, host) = (device.to_f32(), host.to_f32());
+            assert!((device - host).abs() <= host.abs() * 1e-3 + 1e-6, "{name} {i}: {device}, {host}");
+        }
+    }
+    assert!(before.iter().zip(&q).any(|(before, after)| before != after));
     Ok(())
 }

@@ -6,8 +6,8 @@ use common::{emulator, target, TensorViews, Views};
 use sluice::hip::{Buffer, Hip};
 use sluice::{
     reference, reference_append, Append, Args, Array, Bf16, Code, Determinism, Device, Dtype, Element, Error,
-    Host, Launch, Layout, LseBase, MaskAlignment, Merge, PageNumbers, PageTable, PageTableKind, Place,
-    Problem, ProblemBuilder, Result, Rotary, RotaryStyle, ScaleKind, F16,
+    Host, Launch, Layout, LseBase, MaskAlignment, Merge, Numbers, PageNumbers, PageTable, PageTableKind,
+    Place, Problem, ProblemBuilder, Result, Rotary, RotaryStyle, ScaleKind, F16,
 };
 
 fn check(result: Result<()>, code: Code, field: &str, part: &str) {
@@ -310,6 +310,9 @@ fn appends_and_merges() -> Result<()> {
             k_scale: None,
             v_scale: None,
             rotary: None,
+            q: None,
+            k_tail: None,
+            norms: None,
         };
         change(&mut append);
         // SAFETY: it is refused, and enqueues nothing.
@@ -521,6 +524,9 @@ fn contents_of_an_append_outside_the_memory_are_refused() {
             k_scale: None,
             v_scale: None,
             rotary: None,
+            q: None,
+            k_tail: None,
+            norms: None,
         };
         change(&mut append);
         let result = reference_append(&mut append);
@@ -600,8 +606,8 @@ fn contents_of_an_append_outside_the_memory_are_refused() {
     let rotated = |len: usize, stride: usize, positions: Option<&'static [i32]>, slots: bool| {
         run(&|append| {
             let positions = positions.map(Array::new);
-            let (style, table) = (RotaryStyle::Pairs, Array::new(&TURNS[..len]));
-            append.rotary = Some(Rotary { dim: 4, style, table, stride, positions });
+            let (style, table) = (RotaryStyle::Pairs, Numbers::F32(Array::new(&TURNS[..len])));
+            append.rotary = Some(Rotary { dim: 4, style, table, stride, positions, first: 0, sines: None });
             if !slots {
                 append.place = placed(&STARTS, &KEYS, &PAGES, None);
             }

@@ -1,0 +1,75 @@
+//===- AppendPlaces.h - where the new rows of a cache go --------------------------------------*- C++ -*-===//
+//
+// Every lane of a row finds its place separately: they all read the same words, at the cost of a single
+// lane's reads. Offsets of rows and pages have 64 bits, for any distance; divisions are multiplications
+// (support/divisor.h).
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include "cache_ops/PageTable.h"
+
+namespace sluice {
+
+/// A slot in the cache, and the key's number if a table gave it.
+struct AppendPlace {
+  mlir::Value valid; // the row goes to a page of the cache
+  mlir::Value isKey; // the row has a slot that is not negative, or becomes a key of a sequence
+  mlir::Value page, row, key;
+};
+
+/// For kernels whose arguments are those of sluice_append; `Emitter` knows their table.
+template <typename Emitter> class AppendPlaces {
+  using Value = mlir::Value;
+  using Values = llvm::SmallVector<Value>;
+
+public:
+  explicit AppendPlaces(Emitter &emitter) : b(emitter), table(emitter) {}
+
+  AppendPlace of(Value token) {
+    Value hasSlots = b.equal(b.argument("page_source"), b.i32(int32_t(package::PageSource::slots)));
+    Values found = b.branch(hasSlots, [&] { return fromSlots(token); }, [&] { return fromTable(token); });
+    return {found[0], found[1], found[2], found[3], found[4]};
+  }
+
+private:
+  Values fromSlots(Value token) {
+    Value slot = b.load(b.getI64Type(), b.argument("slots"), token, 8);
+    CacheOpEmitter::Division place = table.intoPages(slot);
+    Value isKey = b.isFalse(b.less(slot, b.i64(0)));
+    return {b.both(isKey, table.isInCache(place.quotient)), isKey, place.quotient, place.rest, b.i64(0)};
+  }
+
+  /// Decreasing starts, and fewer keys than new rows, lead to no slot.
+  Values fromTable(Value token) {
+    auto [isFound, sequence] = table.sequenceOf(token);
+    return orNone(isFound, [&] {
+      Value starts = b.argument("starts"), after = b.add(sequence, b.i64(1));
+      Value start = table.number(starts, sequence), end = table.number(starts, after);
+      Value keys = table.number(b.argument("kv_lengths"), sequence);
+      Value isKey = b.both(b.less(token, end), b.isFalse(b.less(keys, b.sub(end, start))));
+      Value key = b.add(b.sub(keys, end), token);
+      CacheOpEmitter::Division place = table.intoPages(key);
+      auto [isThere, index] = table.entryOf(sequence, place.quotient);
+      Values page = b.branch(
+          b.both(isKey, isThere),
+          [&] {
+            Value page = table.pageAt(index);
+            return Values{table.isInCache(page), page};
+          },
+          [&] { return Values{b.boolean(false), b.i64(0)}; });
+      return Values{page[0], isKey, page[1], place.rest, key};
+    });
+  }
+
+  /// The result of `slot` if the condition holds, else no slot.
+  Values orNone(Value condition, llvm::function_ref<Values()> slot) {
+    return b.branch(condition, slot,
+                    [&] { return Values{b.boolean(false), b.boolean(false), b.i64(0), b.i64(0), b.i64(0)}; });
+  }
+
+  Emitter &b;
+  PageTable<Emitter> table;
+};
+
+} // namespace sluice

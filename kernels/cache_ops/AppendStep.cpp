@@ -1,0 +1,414 @@
+//===- AppendStep.cpp - appending to a cache, with norms, tails and Q -----------------------------------===//
+//
+// A row is that of one token and one head, of K, V or Q. The lanes of a row are a power of two, at most a
+// wave, and each has up to two chunks of 8 elements in registers: the two that a rotation of halves combines,
+// or two of the others. So a row is read once, before its sum of squares is known, and Q may be stored where
+// it was read. Neighbouring lanes have neighbouring chunks.
+//
+// Workgroups belong to one section (K, V or Q), so its arguments are in scalar registers.
+//
+// Without a norm and a rotation, elements of the source's type are copied bit by bit.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#include "cache_ops/AppendPlaces.h"
+#include "cache_ops/Fp8Chunks.h"
+
+#include <limits>
+
+namespace sluice {
+
+using namespace mlir;
+
+namespace {
+
+constexpr unsigned chunkElements = package::cache_op_chunk_elements;
+// sluice_dtype of the rotary tables.
+constexpr int32_t tableF16 = 1, tableBf16 = 2;
+
+class StepBuilder {
+public:
+  using Emitter = CacheOpEmitterOf<package::step_kernarg_fields>;
+
+  StepBuilder(gpu::GPUFuncOp kernel, const CacheOpVariant &variant)
+      : b(kernel), source(b.elementType(variant.from)), toFp8(variant.to != variant.from),
+        fp8(variant.to == "e4m3fnuz" ? Fp8::e4m3 : Fp8::e5m2) {
+    b.setInsertionPointToStart(&kernel.getBody().front());
+    // Memory bounds the kernel: waves hide its latency, and as many as these leave registers enough.
+    const int32_t wavesPerSimd = toFp8 ? 5 : 6;
+    kernel->setAttr("sluice.waves_per_simd", b.getI32IntegerAttr(wavesPerSimd));
+  }
+
+  void build() {
+    fetchArguments();
+    Value thread = ROCDL::ThreadIdXOp::create(b, b.getI32Type());
+    Value group = ROCDL::BlockIdXOp::create(b, b.getI32Type());
+    isQ = b.isFalse(b.lessUnsigned(group, b.argument("q_first_group")));
+    Value isV = b.isFalse(b.lessUnsigned(group, b.argument("v_first_group")));
+    section = b.select(isQ, number(package::StepSection::q),
+                       b.select(isV, number(package::StepSection::v), number(package::StepSection::k)));
+    lanesLog2 = of("lanes_log2");
+    Value rowsLog2 = b.sub(b.i32(llvm::Log2_32(package::cache_op_threads)), lanesLog2);
+    findChunks(b.bitAnd(thread, b.sub(b.shiftLeft(b.i32(1), lanesLog2), b.i32(1))));
+    Value first =
+        b.add(b.shiftLeft(b.sub(group, of("first_group")), rowsLog2), b.shiftRight(thread, lanesLog2));
+    b.loop(b.zeroExtend(first), b.zeroExtend(of("row_count")),
+           b.zeroExtend(b.shiftLeft(of("groups"), rowsLog2)), {}, [&](Value row, ValueRange) {
+             appendRow(b.truncateInteger(row));
+             return SmallVector<Value>();
+           });
+  }
+
+private:
+  /// A chunk of the lane's. A lane without one has another lane's number here, whose memory it may read.
+  struct Chunk {
+    Value number, exists;
+    Value isNormed; // it exists and is not of the tail
+  };
+  using Two = std::array<Value, package::step_chunks_of_lane>;
+
+  /// Brings all arguments into the scalar cache with one wait. They are read here and there, behind branches,
+  /// and each line's first read would wait for memory.
+  void fetchArguments() {
+    constexpr unsigned lineBytes = 64;
+    SmallVector<Value> words;
+    for (unsigned offset = 0; offset < sizeof(package::StepKernargs); offset += lineBytes)
+      words.push_back(b.loadKernarg(offset, b.getI32Type()));
+    b.await(words);
+  }
+
+  Value number(package::StepSection value) { return b.i32(int32_t(value)); }
+  /// An argument of the section.
+  Value of(Emitter::Sides name) { return b.sideArgument(name, section); }
+
+  void findChunks(Value lane) {
+    Value half = of("rotary_half"), first = b.argument("rotary_first"), lanes = of("lane_chunks");
+    Value count = of("chunks"), body = of("body_chunks");
+    isRotated = b.lessUnsigned(lane, half);
+    auto outside = [&](Value n) {
+      return b.select(b.less(n, first), n, b.add(n, b.shiftLeft(half, b.i32(1))));
+    };
+    Value rotated = b.add(first, lane), other = b.sub(lane, half);
+    Value numbers[] = {b.select(isRotated, rotated, outside(other)),
+                       b.select(isRotated, b.add(rotated, half), outside(b.add(other, b.sub(lanes, half))))};
+    Value hasAny = b.lessUnsigned(lane, lanes), spare = b.i32(0);
+    for (auto [chunk, number] : llvm::zip_equal(chunks, numbers)) {
+      chunk.exists = b.both(hasAny, b.lessUnsigned(number, count));
+      chunk.number = b.select(chunk.exists, number, spare);
+      chunk.isNormed = b.both(chunk.exists, b.lessUnsigned(number, body));
+      spare = chunk.number;
+    }
+    isFirstLane = b.equal(lane, b.i32(0));
+    pairOfFirst = lane;
+    pairOfSecond = b.add(lane, half);
+  }
+
+  void appendRow(Value row) {
+    CacheOpEmitter::Division place = b.divide(row, of("heads"), of("heads_magic"), of("heads_shift"));
+    Value token = b.zeroExtend(place.quotient), head = b.zeroExtend(place.rest);
+    Two raw = loadRow(token, head);
+    Value positions = b.argument("positions");
+    Value isGiven = b.isFalse(b.isNull(positions));
+    Value given = b.branch(
+        isGiven, [&] { return SmallVector<Value>{b.load(b.getI32Type(), positions, token, 4)}; },
+        [&] { return SmallVector<Value>{b.i32(0)}; })[0];
+    Value ofHead = toFp8 ? loadScaleOfHead(head) : Value();
+    AppendPlace to = placeOf(token);
+    Value position = b.select(isGiven, b.signExtend(given), to.key);
+    b.when(to.valid, [&] {
+      Value begin = b.add(b.add(b.mul(to.page, of("out_page_stride")), b.mul(to.row, of("out_row_stride"))),
+                          b.mul(head, of("out_head_stride")));
+      Value changes = b.either(b.isFalse(b.isNull(of("norm"))), b.lessUnsigned(b.i32(0), of("rotary_half")));
+      auto round = [&](Value chunk) { return b.round(b.chunkOf(source), chunk); };
+      auto same = [](Value chunk) { return chunk; };
+      if (toFp8) {
+        Value given = b.branch(
+            hasScaleOf(package::ScaleSource::page),
+            [&] { return SmallVector<Value>{b.load(b.getF32Type(), addressOfScale(to, head), b.i64(0), 4)}; },
+            [&] { return SmallVector<Value>{ofHead}; })[0];
+        Two wide = unpack(b.branch(
+            changes, [&] { return pack(compute(raw, position)); }, [&] { return pack(widen(raw)); }));
+        Value scale = b.branch(
+            hasScaleOf(package::ScaleSource::computed),
+            [&] { return SmallVector<Value>{computeScale(wide, addressOfScale(to, head))}; },
+            [&] { return SmallVector<Value>{given}; })[0];
+        b.branch(
+            isQ,
+            [&] {
+              storeRow(wide, begin, source, round);
+              return SmallVector<Value>();
+            },
+            [&] {
+              storeRow(wide, begin, b.getI8Type(), [&](Value chunk) { return convert(chunk, scale); });
+              return SmallVector<Value>();
+            });
+      } else {
+        b.branch(
+            changes,
+            [&] {
+              storeRow(compute(raw, position), begin, source, round);
+              return SmallVector<Value>();
+            },
+            [&] {
+              storeRow(raw, begin, source, same);
+              return SmallVector<Value>();
+            });
+      }
+    });
+  }
+
+  static SmallVector<Value> pack(const Two &two) { return {two.begin(), two.end()}; }
+  static Two unpack(const SmallVector<Value> &values) { return {values[0], values[1]}; }
+
+  Two loadRow(Value token, Value head) {
+    auto rowOf = [&](Emitter::Sides rows, Emitter::Sides tokenStride, Emitter::Sides headStride) {
+      return b.advance(of(rows), source, b.add(b.mul(token, of(tokenStride)), b.mul(head, of(headStride))));
+    };
+    Value body = rowOf("rows", "token_stride", "head_stride");
+    Value tail = rowOf("tail", "tail_token_stride", "tail_head_stride");
+    Value bodyChunks = of("body_chunks");
+    Two raw;
+    for (auto [value, chunk] : llvm::zip_equal(raw, chunks)) {
+      Value isBody = b.lessUnsigned(chunk.number, bodyChunks);
+      Value from = b.select(isBody, body, tail);
+      Value n = b.select(isBody, chunk.number, b.sub(chunk.number, bodyChunks));
+      value = b.load(b.chunkOf(source), from, b.zeroExtend(elementOf(n)), 16);
+    }
+    return raw;
+  }
+
+  Value hasScaleOf(package::ScaleSource scales) {
+    return b.equal(of("scale_source"), b.i32(int32_t(scales)));
+  }
+
+  /// The scale of the head, if there is one, for any page: loaded long before it is needed.
+  Value loadScaleOfHead(Value head) {
+    Value isGiven = b.both(b.isFalse(b.isNull(of("scale"))), hasScaleOf(package::ScaleSource::head));
+    return b.branch(
+        isGiven,
+        [&] {
+          Value index = b.mul(head, of("scale_head_stride"));
+          return SmallVector<Value>{b.load(b.getF32Type(), of("scale"), index, 4)};
+        },
+        [&] { return SmallVector<Value>{b.f32(1)}; })[0];
+  }
+
+  Value addressOfScale(const AppendPlace &to, Value head) {
+    Value index = b.add(b.add(b.mul(to.page, of("scale_page_stride")), b.mul(to.row, of("scale_row_stride"))),
+                        b.mul(head, of("scale_head_stride")));
+    return b.advance(of("scale"), b.getF32Type(), index);
+  }
+
+  /// The scale with which the row's largest finite number becomes the largest of FP8; stores it.
+  Value computeScale(const Two &wide, Value address) {
+    Value most = b.f32(0);
+    for (auto [values, chunk] : llvm::zip_equal(wide, chunks)) {
+      Value own = b.f32(0);
+      for (unsigned i = 0; i < chunkElements; ++i) {
+        Value size = math::AbsFOp::create(b, b.extract(values, i));
+        Value isFinite = b.atMostF(size, b.f32(std::numeric_limits<float>::max())); // false for NaN
+        own = b.maxF(own, b.select(isFinite, size, b.f32(0)));
+      }
+      most = b.maxF(most, b.select(chunk.exists, own, b.f32(0)));
+    }
+    most = b.joinLanes(most, lanesLog2, [&](Value x, Value y) { return b.maxF(x, y); });
+    Value quotient = arith::DivFOp::create(b, most, b.f32(largestOf(fp8)));
+    Value scale = b.select(b.equalF(most, b.f32(0)), b.f32(1), quotient);
+    b.when(isFirstLane, [&] { b.store(scale, address, b.i64(0), 4); });
+    return scale;
+  }
+
+  Value elementOf(Value chunk) { return b.mul(chunk, b.i32(chunkElements)); }
+
+  /// Q's rows go to the token's row of the only page. They need a place only for their position: with slots
+  /// it is given, with sequences a row of none of them is skipped.
+  AppendPlace placeOf(Value token) {
+    Value hasSlots = b.equal(b.argument("page_source"), b.i32(int32_t(package::PageSource::slots)));
+    SmallVector<Value> found = b.branch(
+        b.both(isQ, hasSlots),
+        [&] { return SmallVector<Value>{b.boolean(true), b.boolean(true), b.i64(0), b.i64(0), b.i64(0)}; },
+        [&] {
+          AppendPlace place = AppendPlaces(b).of(token);
+          return SmallVector<Value>{place.valid, place.isKey, place.page, place.row, place.key};
+        });
+    return {b.select(isQ, found[1], found[0]), found[1], b.select(isQ, b.i64(0), found[2]),
+            b.select(isQ, token, found[3]), found[4]};
+  }
+
+  Two widen(const Two &raw) {
+    Two wide;
+    for (auto [to, from] : llvm::zip_equal(wide, raw))
+      to = b.extend(b.chunkOf(b.getF32Type()), from);
+    return wide;
+  }
+
+  /// The row after its norm and its rotation, in F32.
+  Two compute(const Two &raw, Value position) {
+    Two wide = widen(raw);
+    // Loaded before the norm, whose lanes wait for one another.
+    Two angles = loadAngles(position);
+    Value weights = of("norm");
+    Two normed = unpack(
+        b.branch(b.isNull(weights), [&] { return pack(wide); }, [&] { return pack(norm(wide, weights)); }));
+    return unpack(
+        b.branch(isRotated, [&] { return pack(rotate(normed, angles)); }, [&] { return pack(normed); }));
+  }
+
+  Two norm(const Two &wide, Value weights) {
+    Value sum = b.f32(0);
+    for (auto [values, chunk] : llvm::zip_equal(wide, chunks)) {
+      Value own = b.f32(0);
+      for (unsigned i = 0; i < chunkElements; ++i) {
+        Value value = b.extract(values, i);
+        own = b.fma(value, value, own);
+      }
+      sum = b.addF(sum, b.select(chunk.isNormed, own, b.f32(0)));
+    }
+    sum = b.joinLanes(sum, lanesLog2, [&](Value x, Value y) { return b.addF(x, y); });
+    Value factor = b.reciprocalRoot(b.fma(sum, of("row_inverse"), b.argument("norm_epsilon")));
+    Two result;
+    for (auto [to, values, chunk] : llvm::zip_equal(result, wide, chunks))
+      to = b.branch(
+          chunk.isNormed,
+          [&] {
+            Value weight = loadWeights(weights, elementOf(chunk.number));
+            SmallVector<Value> products;
+            for (unsigned i = 0; i < chunkElements; ++i)
+              products.push_back(b.mulF(b.mulF(b.extract(values, i), factor), b.extract(weight, i)));
+            return SmallVector<Value>{b.pack(b.chunkOf(b.getF32Type()), products)};
+          },
+          [&] { return SmallVector<Value>{values}; })[0];
+    return result;
+  }
+
+  Value hasMode(package::StepMode mode) {
+    return b.isFalse(b.equal(b.bitAnd(b.argument("modes"), b.i32(mode)), b.i32(0)));
+  }
+
+  /// `count` numbers of a type as F32.
+  Value loadWide(Type type, unsigned count, Value pointer, Value index) {
+    Value values = b.load(VectorType::get(count, type), pointer, index, type.getIntOrFloatBitWidth() / 8);
+    return type.isF32() ? values : b.extend(VectorType::get(count, b.getF32Type()), values);
+  }
+
+  Value join(Value first, Value second) {
+    return vector::ShuffleOp::create(b, first, second, llvm::to_vector(llvm::seq<int64_t>(0, chunkElements)));
+  }
+
+  Value loadWeights(Value weights, Value element) {
+    Value index = b.zeroExtend(element);
+    return b.branch(
+        hasMode(package::step_norm_is_f32),
+        [&] { return SmallVector<Value>{loadWide(b.getF32Type(), chunkElements, weights, index)}; },
+        [&] { return SmallVector<Value>{loadWide(source, chunkElements, weights, index)}; })[0];
+  }
+
+  /// Eight cosines and eight sines for the lane's chunks. Pairs: four for each.
+  Two loadAngles(Value position) {
+    Value type = b.argument("rotary_type"), pairs = hasMode(package::step_rotary_pairs);
+    Value row = b.mul(position, b.argument("rotary_stride"));
+    auto as = [&](Type type) {
+      auto load = [&](Value table) {
+        constexpr unsigned half = chunkElements / 2;
+        // Halves: the second four follow the first.
+        auto at = [&](Value element) { return b.add(row, b.zeroExtend(element)); };
+        Value first = b.mul(pairOfFirst, b.select(pairs, b.i32(half), b.i32(chunkElements)));
+        Value second = b.select(pairs, b.mul(pairOfSecond, b.i32(half)), b.add(first, b.i32(half)));
+        return join(loadWide(type, half, table, at(first)), loadWide(type, half, table, at(second)));
+      };
+      return SmallVector<Value>{load(b.argument("rotary")), load(b.argument("rotary_sin"))};
+    };
+    return unpack(b.branch(
+        isRotated,
+        [&] {
+          return b.branch(
+              b.equal(type, b.i32(tableF16)), [&] { return as(b.getF16Type()); },
+              [&] {
+                return b.branch(
+                    b.equal(type, b.i32(tableBf16)), [&] { return as(b.getBF16Type()); },
+                    [&] { return as(b.getF32Type()); });
+              });
+        },
+        [&] {
+          Value none = b.undef(b.chunkOf(b.getF32Type()));
+          return SmallVector<Value>{none, none};
+        }));
+  }
+
+  /// Both chunks of the lane are rotated.
+  Two rotate(const Two &wide, const Two &angles) {
+    return unpack(b.branch(
+        hasMode(package::step_rotary_pairs), [&] { return pack(rotatePairs(wide, angles)); },
+        [&] { return pack(rotateHalves(wide, angles)); }));
+  }
+
+  Two rotatePairs(const Two &wide, const Two &angles) {
+    constexpr unsigned pairs = chunkElements / 2;
+    Two turned;
+    for (auto [n, chunk] : llvm::enumerate(wide)) {
+      SmallVector<Value> elements;
+      for (unsigned i = 0; i < pairs; ++i) {
+        Value x = b.extract(chunk, 2 * i), y = b.extract(chunk, 2 * i + 1);
+        turn(x, y, b.extract(angles[0], n * pairs + i), b.extract(angles[1], n * pairs + i));
+        elements.append({x, y});
+      }
+      turned[n] = b.pack(b.chunkOf(b.getF32Type()), elements);
+    }
+    return turned;
+  }
+
+  Two rotateHalves(const Two &wide, const Two &angles) {
+    SmallVector<Value> first, second;
+    for (unsigned i = 0; i < chunkElements; ++i) {
+      Value x = b.extract(wide[0], i), y = b.extract(wide[1], i);
+      turn(x, y, b.extract(angles[0], i), b.extract(angles[1], i));
+      first.push_back(x);
+      second.push_back(y);
+    }
+    VectorType type = b.chunkOf(b.getF32Type());
+    return {b.pack(type, first), b.pack(type, second)};
+  }
+
+  void turn(Value &x, Value &y, Value cosine, Value sine) {
+    Value turnedX = b.fma(b.negF(y), sine, b.mulF(x, cosine));
+    y = b.fma(x, sine, b.mulF(y, cosine));
+    x = turnedX;
+  }
+
+  /// FP8 numbers in two words.
+  Value convert(Value chunk, Value scale) {
+    Value quotients = b.branch(
+        b.isNull(of("scale")), [&] { return SmallVector<Value>{chunk}; },
+        [&] { return SmallVector<Value>{quotientsForFp8(b, chunk, scale)}; })[0];
+    return roundToFp8(b, quotients, fp8);
+  }
+
+  /// Stores what `stored` makes of each chunk, one after another: few registers are in use at a time.
+  void storeRow(const Two &values, Value begin, Type element, function_ref<Value(Value)> stored) {
+    for (auto [value, chunk] : llvm::zip_equal(values, chunks))
+      b.when(chunk.exists, [&, value = value, chunk = chunk] {
+        CacheOpEmitter::Division pack =
+            b.divide(chunk.number, of("pack_chunks"), of("pack_magic"), of("pack_shift"));
+        Value to = b.add(begin, b.mul(b.zeroExtend(pack.quotient), of("out_pack_stride")));
+        to = b.add(to, b.zeroExtend(elementOf(pack.rest)));
+        LLVM::StoreOp::create(b, stored(value), b.advance(of("out"), element, to),
+                              /*alignment=*/chunkElements * element.getIntOrFloatBitWidth() / 8);
+      });
+  }
+
+  Emitter b;
+  Type source;
+  bool toFp8;
+  Fp8 fp8; // with toFp8
+  Value section, isQ, lanesLog2;
+  std::array<Chunk, package::step_chunks_of_lane> chunks;
+  Value isFirstLane;                          // of the row
+  Value isRotated, pairOfFirst, pairOfSecond; // the chunks' numbers among the rotated ones
+};
+
+} // namespace
+
+void buildAppendStep(gpu::GPUFuncOp kernel, const CacheOpVariant &variant) {
+  StepBuilder(kernel, variant).build();
+}
+
+} // namespace sluice
