@@ -390,16 +390,17 @@ enum sluice_determinism {
  *   In V it reaches those rows whose score is above -infinity, as NaN or infinity in the same element of O,
  *   and may reach the others. V never affects LSE.
  * - Scales are not negative. Those per token or page are finite, and so is bias_scale; o_scale is above
- * 2^-126.
+ *   2^-126.
  *
  * This version computes all three modes, with tables of both kinds and pages of any size; Q of F16 or BF16
- * with K and V of that type or both E4M3FNUZ, and O of that type, F32 or E4M3FNUZ; Q, K and V of E4M3FNUZ
- * with O of F16, BF16, F32 or E4M3FNUZ; head dims that are multiples of 8 up to 512 (256 with Q of E4M3FNUZ),
- * which may differ for K and V, and with SLUICE_V_IN_K head_dim_qk up to 576 and head_dim_v up to 512; any
- * q_heads up to 32768 that kv_heads divides; all flags, windows, bias types, scales, LSE bases and kinds of
- * determinism; k_pack a power of two from 8 up; soft_cap from 1e-30 to 65536. Everything else is refused with
- * SLUICE_UNSUPPORTED. `docs/reference/features.md` lists all features, as the library reports them.
- * sluice_query_support answers for one problem; sluice_list_kernels lists the kernels.
+ * with K and V of that type or both E4M3FNUZ, E5M2FNUZ or I8, and O of that type, F32 or E4M3FNUZ; Q, K and
+ * V of E4M3FNUZ with O of F16, BF16, F32 or E4M3FNUZ; head dims that are multiples of 8 up to 512 (256 with Q
+ * of E4M3FNUZ), which may differ for K and V, and with SLUICE_V_IN_K, unless K is E5M2FNUZ or I8, head_dim_qk
+ * up to 576 and head_dim_v up to 512; any q_heads up to 32768 that kv_heads divides; all flags, windows, bias
+ * types, scales, LSE bases and kinds of determinism; k_pack a power of two from 8 up; soft_cap from 1e-30 to
+ * 65536. Everything else is refused with SLUICE_UNSUPPORTED. `docs/reference/features.md` lists all features,
+ * as the library reports them. sluice_query_support answers for one problem; sluice_list_kernels lists the
+ * kernels.
  */
 typedef struct sluice_problem {
   uint32_t struct_size; /**< sizeof(sluice_problem). */
@@ -680,12 +681,12 @@ typedef struct sluice_tensor {
  *   for one table shared by all of them.
  * - lse: data is 4-byte aligned and not NULL if and only if the plan has SLUICE_WRITE_LSE.
  * - bias, bias_scale, mask, alibi_slopes, sink_logits, the scales, diagonals, causal and spans are given if
- * and only if the problem says so; k_scale and v_scale for scales per tensor or head, k_scales and v_scales
- * for those per token or page. A stride of 0 broadcasts a dimension of bias, mask, k_scales or v_scales, or
- * the sequences' alibi_slopes or bias_scale. stride[3] of bias is 0 or 1, that of mask is 1. With
+ *   and only if the problem says so; k_scale and v_scale for scales per tensor or head, k_scales and v_scales
+ *   for those per token or page. A stride of 0 broadcasts a dimension of bias, mask, k_scales or v_scales, or
+ *   the sequences' alibi_slopes or bias_scale. stride[3] of bias is 0 or 1, that of mask is 1. With
  *   SLUICE_MASK_NEW_ROWS, mask is [b][h of Q][i][j - kv_len[b] + q_len[b]].
  * - span_count is from 1 to 2^20 with SLUICE_SPANS, else 0. diagonals[b] is between -2^30 and 2^30, and with
- * them q_len is at most 2^30 (else SLUICE_UNSUPPORTED).
+ *   them q_len is at most 2^30 (else SLUICE_UNSUPPORTED).
  * - The elements of o, and of lse, do not overlap each other. With q_starts and without q_tokens, only the
  *   device knows the number of rows, and the check covers two rows. The caller must ensure that they overlap
  *   no input; this is not checked.
