@@ -62,6 +62,7 @@ void Epilogue::eachChunk(ArrayRef<Value> output, Value weight, Type type, Store 
   // Four registers starting at 4 * group are rows of a tile of O^T, and 4 * columns neighbouring columns of O
   // in all tiles of a read: register r of tile m is column columns * r + m of them.
   const MfmaLayout &layout = math.layout;
+  const bool isFp8 = type.isInteger(8);
   unsigned tile = 0;
   for (const ColumnRead &read : columns) {
     for (unsigned group = 0; group < layout.results() / 4; ++group) {
@@ -69,15 +70,21 @@ void Epilogue::eachChunk(ArrayRef<Value> output, Value weight, Type type, Store 
       SmallVector<Value> elements;
       for (unsigned r = 0; r < 4; ++r)
         for (unsigned m = 0; m < read.columns; ++m)
-          elements.push_back(b.extract(output[tile + m], 4 * group + r));
+          elements.push_back(isFp8 ? b.extract(output[tile + m], 4 * group + r)
+                                   : b.mulF(b.extract(output[tile + m], 4 * group + r), weight));
       unsigned atATime = std::min<unsigned>(16 * 8 / type.getIntOrFloatBitWidth(), elements.size());
       for (unsigned first = 0; first < elements.size(); first += atATime) {
-        SmallVector<Value> weighted;
-        for (Value element : ArrayRef<Value>(elements).slice(first, atATime))
-          weighted.push_back(b.mulF(element, weight));
-        Value chunk = chunkOf(weighted, type);
-        // Conversions to FP8 compare: chunk by chunk, or there are not enough scalar registers.
-        if (type.isInteger(8)) weight = b.after(weight, wordOf(b, chunk));
+        Value chunk;
+        if (isFp8) {
+          // Conversions to FP8 compare: chunk by chunk, or there are not enough scalar registers.
+          SmallVector<Value> weighted;
+          for (Value element : ArrayRef<Value>(elements).slice(first, atATime))
+            weighted.push_back(b.mulF(element, weight));
+          chunk = chunkOf(weighted, type);
+          weight = b.after(weight, wordOf(b, chunk));
+        } else {
+          chunk = chunkOf(ArrayRef<Value>(elements).slice(first, atATime), type);
+        }
         Value column = b.add(b.i32(firstOfChunk + first), b.mul(rows.laneGroup, b.i32(4 * read.columns)));
         store(firstOfChunk + first, firstColumn ? b.add(column, firstColumn) : column, chunk);
       }

@@ -294,15 +294,11 @@ ScoreChanges::Changed ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey,
       Value ofRow = b.advance(mask, b.getI8Type(), rowOf("mask"));
       Value hidden = b.f32(-std::numeric_limits<double>::infinity());
       auto masked = [&](Value score, Value bit) { return b.select(b.equal(bit, b.i32(0)), hidden, score); };
-      // The bits of a block's keys are one load; a lane's bits begin with those of its group.
-      auto ofWhole = [&] {
-        Value begin = b.advance(ofRow, b.getI8Type(), b.zeroExtend(b.shiftRight(tileKey, b.i32(3))));
+      // A lane's bits of a block begin with those of its group.
+      auto ofWords = [&](llvm::function_ref<Value(unsigned index)> wordOf) {
         SmallVector<Value> words;
-        for (unsigned index = 0; index < scores.size(); ++index) {
-          Value place = b.advance(begin, b.getI8Type(), b.i64(layout.rows * index / 8));
-          Value word = LLVM::LoadOp::create(b, b.getI32Type(), place, /*alignment=*/1);
-          words.push_back(b.shiftRight(word, b.mul(rowGroup, b.i32(4))));
-        }
+        for (unsigned index = 0; index < scores.size(); ++index)
+          words.push_back(b.shiftRight(wordOf(index), b.mul(rowGroup, b.i32(4))));
         unsigned number = 0;
         return each(scores, [&](Value score, Value) {
           unsigned block = number / layout.results(), r = number % layout.results();
@@ -310,45 +306,44 @@ ScoreChanges::Changed ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey,
           return masked(score, b.bitAnd(words[block], b.i32(int32_t(1u << layout.rowOf(r)))));
         });
       };
-      auto ofEnd = [&] {
-        Value bits;
-        unsigned number = 0;
-        return each(scores, [&](Value score, Value key) {
-          // Four neighbouring keys share a byte, starting at a multiple of four.
-          if (number++ % 4 == 0) {
-            Value byte = b.shiftRight(b.minS(key, lastKey), b.i32(3));
+      auto ofWhole = [&] {
+        Value begin = b.advance(ofRow, b.getI8Type(), b.zeroExtend(b.shiftRight(tileKey, b.i32(3))));
+        return ofWords([&](unsigned index) -> Value {
+          Value place = b.advance(begin, b.getI8Type(), b.i64(layout.rows * index / 8));
+          return LLVM::LoadOp::create(b, b.getI32Type(), place, /*alignment=*/1);
+        });
+      };
+      // The mask may begin at any key, if it covers only the newest, and ends with the last: byte by byte,
+      // and keys before the first are visible.
+      Value ofNewRows = ofTile.flag(package::score_mask_new_rows);
+      Value firstKey = b.select(ofNewRows, b.sub(sequence.keys, sequence.rows), b.i32(0));
+      auto ofBytes = [&] {
+        Value lastByte = b.maxS(arith::ShRSIOp::create(b, b.sub(lastKey, firstKey), b.i32(3)), b.i32(0));
+        return ofWords([&](unsigned index) -> Value {
+          Value bit = b.sub(b.add(tileKey, b.i32(layout.rows * index)), firstKey);
+          Value first = b.maxS(bit, b.i32(0)), firstByte = b.shiftRight(first, b.i32(3));
+          SmallVector<Value> words(2, b.i32(0));
+          for (unsigned n = 0; n < layout.rows / 8 + 1; ++n) {
+            Value byte = b.minS(b.add(firstByte, b.i32(n)), lastByte);
             Value place = b.advance(ofRow, b.getI8Type(), b.zeroExtend(byte));
             Value loaded = LLVM::LoadOp::create(b, b.getI8Type(), place, /*alignment=*/1);
-            bits = arith::ExtUIOp::create(b, b.getI32Type(), loaded);
+            Value bits = arith::ExtUIOp::create(b, b.getI32Type(), loaded);
+            words[n / 4] = b.bitOr(words[n / 4], b.shiftLeft(bits, b.i32(8 * (n % 4))));
           }
-          return masked(score, b.bitAnd(b.shiftRight(bits, b.bitAnd(key, b.i32(7))), b.i32(1)));
+          Value word = LLVM::FshrOp::create(b, words[1], words[0], b.bitAnd(first, b.i32(7)));
+          Value before = b.clamp(b.sub(b.i32(0), bit), b.i32(0), b.i32(32));
+          Value visible = b.sub(b.shiftLeft(b.i64(1), b.zeroExtend(before)), b.i64(1));
+          Value moved = b.shiftLeft(b.zeroExtend(word), b.zeroExtend(before));
+          return arith::TruncIOp::create(b, b.getI32Type(), b.bitOr(moved, visible));
         });
       };
-      // The mask's first key may be any if it covers only the newest: a byte for each key.
-      Value ofNewRows = ofTile.flag(package::score_mask_new_rows);
-      auto ofAnyKeys = [&] {
-        Value firstKey = b.select(ofNewRows, b.sub(sequence.keys, sequence.rows), b.i32(0));
-        Value last;
-        return each(scores, [&](Value score, Value key) {
-          // One address at a time: see ofEnd of the bias.
-          if (last) firstKey = b.after(firstKey, last);
-          Value place = b.sub(b.minS(key, lastKey), firstKey), covered = b.maxS(place, b.i32(0));
-          Value at = b.advance(ofRow, b.getI8Type(), b.zeroExtend(b.shiftRight(covered, b.i32(3))));
-          Value loaded = LLVM::LoadOp::create(b, b.getI8Type(), at, /*alignment=*/1);
-          Value bits = arith::ExtUIOp::create(b, b.getI32Type(), loaded);
-          Value bit = b.bitAnd(b.shiftRight(bits, b.bitAnd(covered, b.i32(7))), b.i32(1));
-          return last = masked(score, b.select(b.less(place, b.i32(0)), b.i32(1), bit));
-        });
-      };
-      if (isPrefill(layout)) {
-        return b.branch(b.both(isWhole, b.isFalse(ofNewRows)), ofWhole, [&] {
-          // Tiles of older keys only.
-          Value end = b.add(tileKey, b.i32(layout.rows * blocks.size()));
-          Value isOld = b.isFalse(b.less(b.sub(sequence.keys, sequence.rows), end));
-          return b.branch(b.both(ofNewRows, isOld), [&] { return scores; }, ofAnyKeys);
-        });
-      }
-      return b.branch(ofNewRows, ofAnyKeys, ofEnd);
+      if (!isPrefill(layout)) return ofBytes();
+      return b.branch(b.both(isWhole, b.isFalse(ofNewRows)), ofWhole, [&] {
+        // Tiles of older keys only.
+        Value end = b.add(tileKey, b.i32(layout.rows * blocks.size()));
+        Value isOld = b.isFalse(b.less(firstKey, end));
+        return b.branch(b.both(ofNewRows, isOld), [&] { return scores; }, ofBytes);
+      });
     });
     if (are != Scores::Zero)
       scores = eachIf(b.isFalse(b.isNull(ofTile.late("v_scales"))), scores, [&] {

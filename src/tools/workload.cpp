@@ -23,10 +23,16 @@ constexpr ElementTypes all_types[] = {
     {"f16+fp8-f32", SLUICE_F16, SLUICE_E4M3FNUZ, SLUICE_F32},
     {"bf16+fp8-f32", SLUICE_BF16, SLUICE_E4M3FNUZ, SLUICE_F32},
     {"fp8-f32", SLUICE_E4M3FNUZ, SLUICE_E4M3FNUZ, SLUICE_F32},
+    {"f16+i8", SLUICE_F16, SLUICE_I8, SLUICE_F16},
+    {"bf16+i8", SLUICE_BF16, SLUICE_I8, SLUICE_BF16},
+    {"f16+fp8/token", SLUICE_F16, SLUICE_E4M3FNUZ, SLUICE_F16, true},
+    {"bf16+fp8/token", SLUICE_BF16, SLUICE_E4M3FNUZ, SLUICE_BF16, true},
+    {"f16+i8/token", SLUICE_F16, SLUICE_I8, SLUICE_F16, true},
+    {"bf16+i8/token", SLUICE_BF16, SLUICE_I8, SLUICE_BF16, true},
 };
 
 uint32_t scale_kind_of(uint32_t dtype) {
-  return dtype == SLUICE_E4M3FNUZ ? SLUICE_SCALE_PER_TENSOR : SLUICE_SCALE_NONE;
+  return has_scale(dtype) ? SLUICE_SCALE_PER_TENSOR : SLUICE_SCALE_NONE;
 }
 
 double elements(uint64_t sequences, uint64_t rows, uint64_t heads, uint64_t dim) {
@@ -49,7 +55,11 @@ std::string to_text(const HeadDims &dims) {
 }
 
 uint32_t element_bytes(uint32_t dtype) {
-  return dtype == SLUICE_E4M3FNUZ ? 1 : dtype == SLUICE_F32 ? 4 : 2;
+  return has_scale(dtype) ? 1 : dtype == SLUICE_F32 ? 4 : 2;
+}
+
+bool has_scale(uint32_t dtype) {
+  return dtype == SLUICE_E4M3FNUZ || dtype == SLUICE_I8;
 }
 
 std::string Workload::name() const {
@@ -78,6 +88,8 @@ double Workload::needed_bytes() const {
   const uint32_t columns = dims.qk + (dims.v_in_k ? 0 : dims.v);
   double bytes = elements(batch, kv_len, kv_heads, columns) * element_bytes(types.kv);
   bytes += elements(1, prefix_len, kv_heads, columns) * element_bytes(types.kv);
+  if (types.per_token)
+    bytes += (elements(batch, kv_len, kv_heads, 2) + elements(1, prefix_len, kv_heads, 2)) * sizeof(float);
   bytes += elements(batch, q_len, q_heads, dims.qk) * element_bytes(types.q);
   return bytes + elements(batch, q_len, q_heads, dims.v) * element_bytes(types.o);
 }
@@ -96,6 +108,8 @@ uint64_t Workload::tensor_bytes() const {
   const uint32_t columns = dims.qk + (dims.v_in_k ? 0 : dims.v);
   double bytes = elements(batch, rows, kv_heads, columns) * element_bytes(types.kv);
   bytes += elements(1, prefix_rows, kv_heads, columns) * element_bytes(types.kv);
+  if (types.per_token)
+    bytes += (elements(batch, rows, kv_heads, 2) + elements(1, prefix_rows, kv_heads, 2)) * sizeof(float);
   bytes += elements(batch, q_len, q_heads, dims.qk) * element_bytes(types.q);
   bytes += elements(batch, q_len, q_heads, dims.v) * element_bytes(types.o);
   const uint64_t shared_entries = pages_of_prefix();
@@ -129,7 +143,8 @@ sluice_problem Workload::problem() const {
     problem.max_q_tokens = int64_t{batch} * q_len;
   }
   problem.q_scale_kind = scale_kind_of(types.q);
-  problem.k_scale_kind = problem.v_scale_kind = scale_kind_of(types.kv);
+  problem.k_scale_kind = problem.v_scale_kind =
+      types.per_token ? uint32_t(SLUICE_SCALE_PER_TOKEN) : scale_kind_of(types.kv);
   if (page_size != 0) {
     problem.page_size = int32_t(page_size);
     problem.page_table_kind = SLUICE_PAGE_TABLE_BLOCK;

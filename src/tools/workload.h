@@ -28,11 +28,14 @@ std::string_view work_kind_name(WorkKind kind);
 /// The most rows of a draft; the least are 2.
 inline constexpr uint32_t most_draft_rows = 16;
 
-/// Types of Q, of K and V, and of O. FP8 tensors have one scale each.
+/// Types of Q, of K and V, and of O. FP8 and integer tensors have one scale each, or K and V one per token.
 struct ElementTypes {
   std::string_view name; // as on the command line
   uint32_t q, kv, o;     // sluice_dtype
+  bool per_token = false;
 };
+/// Whether tensors of this type have scales.
+bool has_scale(uint32_t dtype);
 std::span<const ElementTypes> element_types();
 
 struct HeadDims {

@@ -68,19 +68,21 @@ ElementTypes types_named(const std::string &name) {
   throw ToolError(fmt::format("--type is '{}'; it must be {}or only 'all'", name, names));
 }
 
-/// Whether a kernel was made for these types and head dims. Every kernel can return O as F32; none is made
-/// for it.
+/// Whether a kernel was made for these types and head dims. Every kernel can return O as F32 and has scales
+/// per token; none is made for it.
 bool has_kernel(const package::Manifest &kernels, const ElementTypes &types, const HeadDims &dims) {
   const auto dtype_name = [](uint32_t dtype) -> std::string_view {
     return dtype == SLUICE_F16    ? "f16"
            : dtype == SLUICE_BF16 ? "bf16"
            : dtype == SLUICE_F32  ? "f32"
+           : dtype == SLUICE_I8   ? "i8"
                                   : "e4m3fnuz";
   };
   return std::any_of(kernels.kernels.begin(), kernels.kernels.end(), [&](const auto &kernel) {
     const package::KernelName &name = kernel.entry.name;
-    return name.is_attention() && name.head_dim_qk == dims.qk && name.head_dim_v == dims.v &&
-           (name.form == "mla") == dims.v_in_k && name.dtype == dtype_name(types.q) &&
+    return !types.per_token && name.is_attention() && name.head_dim_qk == dims.qk &&
+           name.head_dim_v == dims.v && (name.form == "mla") == dims.v_in_k &&
+           name.dtype == dtype_name(types.q) &&
            (name.kv_dtype.empty() ? name.dtype : name.kv_dtype) == dtype_name(types.kv) &&
            (name.o_dtype.empty() ? name.dtype : name.o_dtype) == dtype_name(types.o);
   });

@@ -52,6 +52,7 @@ std::vector<std::byte> pattern_of(uint64_t elements, uint32_t dtype, uint32_t se
       continue;
     }
     const uint16_t bits = dtype == SLUICE_E4M3FNUZ ? fp8_from_float(number)
+                          : dtype == SLUICE_I8     ? uint8_t(int8_t(number * 60))
                           : dtype == SLUICE_BF16   ? support::bf16_from_float(number)
                                                    : support::f16_from_float(number);
     std::memcpy(&pattern[i], &bits, size);
@@ -179,8 +180,13 @@ sluice_args make_tensors(const Workload &work, WorkMemory &memory) {
     }
   }
   const std::vector<float> one = {1.0f};
-  if (work.types.q == SLUICE_E4M3FNUZ) args.q_scale = array(memory, one);
-  if (work.types.kv == SLUICE_E4M3FNUZ) args.k_scale = args.v_scale = array(memory, one);
+  if (has_scale(work.types.q)) args.q_scale = array(memory, one);
+  if (work.types.per_token) {
+    for (sluice_tensor *const scales : {&args.k_scales, &args.v_scales})
+      *scales = tensor(memory, {kv_blocks, kv_rows, work.kv_heads, 1}, SLUICE_F32, 4);
+  } else if (has_scale(work.types.kv)) {
+    args.k_scale = args.v_scale = array(memory, one);
+  }
   return args;
 }
 

@@ -149,8 +149,38 @@ private:
     if (problem.flags & SLUICE_ALIBI) args.alibi_slopes = array(heads, 0.5f);
     if (problem.flags & SLUICE_SINK_LOGITS) args.sink_logits = array(heads, 0.0f);
     if (problem.q_scale_kind != SLUICE_SCALE_NONE) args.q_scale = array(heads, 1.0f);
-    if (problem.k_scale_kind != SLUICE_SCALE_NONE) args.k_scale = array(heads, 1.0f);
-    if (problem.v_scale_kind != SLUICE_SCALE_NONE) args.v_scale = array(heads, 1.0f);
+    scale_keys(problem.k_scale_kind, args.k_scale, args.k_scales, args.k);
+    scale_keys(problem.v_scale_kind, args.v_scale, args.v_scales,
+               problem.flags & SLUICE_V_IN_K ? args.k : args.v);
+    if (problem.o_scale_kind != SLUICE_SCALE_NONE) args.o_scale = array(heads, 1.0f);
+    if (problem.flags & SLUICE_BIAS_SCALE) args.bias_scale = array(heads, 1.0f);
+    if (problem.mask_alignment == SLUICE_GIVEN_DIAGONAL) args.diagonals = array(batch, kv_len - q_len);
+    if (problem.flags & SLUICE_CAUSAL_BY_SEQUENCE) args.causal = array(batch, 1);
+    if (problem.flags & SLUICE_SPANS) {
+      // Among the rows, whose keys are the newest.
+      int32_t *const spans = array(size_t(batch) * 2, 0);
+      for (int32_t sequence = 0; sequence < batch; ++sequence) {
+        spans[2 * sequence] = kv_len - q_len / 2;
+        spans[2 * sequence + 1] = kv_len - q_len / 4;
+      }
+      args.spans = spans;
+      args.span_count = 1;
+    }
+  }
+
+  /// One for each head, or for each row of each head.
+  void scale_keys(uint32_t kind, const float *&few, sluice_tensor &scales, const sluice_tensor &rows) {
+    if (kind == SLUICE_SCALE_NONE) return;
+    if (kind <= SLUICE_SCALE_PER_HEAD) {
+      few = array(size_t(problem.q_heads), 1.0f);
+      return;
+    }
+    const int64_t heads = problem.kv_heads,
+                  tokens = problem.mode == SLUICE_MODE_PAGED ? problem.page_size : kv_len;
+    const bool of_page = kind == SLUICE_SCALE_PER_PAGE;
+    const int64_t all = rows.stride[0] == 0 ? batch : (int64_t{batch} * kv_len + tokens - 1) / tokens + batch;
+    scales = {array(size_t(all * tokens * heads), 1.0f),
+              {rows.stride[0] == 0 ? 0 : (of_page ? 1 : tokens) * heads, of_page ? 0 : heads, 1, 0}};
   }
 
   sluice_problem problem;

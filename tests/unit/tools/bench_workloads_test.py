@@ -88,7 +88,7 @@ class ModelTest(BenchTestCase):
 
     def test_types_and_head_dims(self):
         rows = timings(*DECODE, "--type", "all", "--head-dim", "128")
-        self.assertEqual([row["type"] for row in rows], ["f16", "bf16", "f16+fp8", "bf16+fp8", "fp8", "fp8-f16"])
+        self.assertEqual([row["type"] for row in rows], ["f16", "bf16", "f16+fp8", "bf16+fp8", "fp8", "fp8-f16", "f16+i8", "bf16+i8"])
         element = {"f16": (2, 2, 2), "bf16+fp8": (2, 1, 2), "fp8": (1, 1, 2)}
         for row in rows:
             if row["type"] in element:
