@@ -271,7 +271,14 @@ enum sluice_dtype {
   SLUICE_E4M3FN = 5,   /**< OCP FP8, bias 7, maximum 448. */
   SLUICE_E5M2FNUZ = 6, /**< FP8, bias 16, maximum 57344, one NaN, no infinity. */
   SLUICE_E5M2 = 7,     /**< OCP FP8, bias 15, maximum 57344, with infinities. */
-  SLUICE_I8 = 8        /**< Signed 8-bit integer; K and V only. Since ABI 1.1. */
+  SLUICE_I8 = 8,       /**< Signed 8-bit integer; K and V only, like the next three. Since ABI 1.1. */
+  /** Unsigned 4-bit integer, two per byte, the even element in the lower half; needs scales per group. */
+  SLUICE_U4 = 9,
+  /** ggml's block of 32 elements in 34 bytes: an F16 scale, then 32 signed bytes. */
+  SLUICE_Q8_0 = 10,
+  /** ggml's block of 32 elements in 18 bytes: an F16 scale, then 16 bytes; byte i has element i in its lower
+     half and i + 16 in its upper half. An element is scale * (number - 8). */
+  SLUICE_Q4_0 = 11
 };
 
 /** Bits of sluice_problem::flags. An unknown bit is refused with SLUICE_NEWER_STRUCT. */
@@ -296,7 +303,9 @@ enum sluice_problem_flag {
   /** Each sequence says whether it is causal; sluice_args::causal. Not with SLUICE_CAUSAL. */
   SLUICE_CAUSAL_BY_SEQUENCE = 1 << 12,
   /** With bias_type: the bias is multiplied by a factor per query head; sluice_args::bias_scale. */
-  SLUICE_BIAS_SCALE = 1 << 14
+  SLUICE_BIAS_SCALE = 1 << 14,
+  /** With scales per group: each group has a number to subtract; sluice_args::k_zeros and v_zeros. */
+  SLUICE_ZERO_POINTS = 1 << 13
 };
 
 /** Where the diagonal of the mask is. */
@@ -315,7 +324,8 @@ enum sluice_scale_kind {
   SLUICE_SCALE_PER_TENSOR = 1, /**< One scale. */
   SLUICE_SCALE_PER_HEAD = 2,   /**< One per head of the tensor. */
   SLUICE_SCALE_PER_TOKEN = 3,  /**< One per token and head: k_scales and v_scales of sluice_args. */
-  SLUICE_SCALE_PER_PAGE = 4    /**< One per page and head, in the same arrays; SLUICE_MODE_PAGED only. */
+  SLUICE_SCALE_PER_PAGE = 4,   /**< One per page and head, in the same arrays; SLUICE_MODE_PAGED only. */
+  SLUICE_SCALE_PER_GROUP = 5   /**< U4 only: one F16 per scale_group elements of a row, in the same arrays. */
 };
 
 /** How a paged KV cache names its pages. */
@@ -444,7 +454,7 @@ typedef struct sluice_problem {
   uint64_t workspace_ceiling_bytes; /**< Use only kernels that need at most this; 0: any. */
 
   uint32_t o_scale_kind; /**< NONE, PER_TENSOR or PER_HEAD (of Q); NONE unless O is FP8. Since ABI 1.1. */
-  uint32_t reserved;     /**< Must be 0. */
+  int32_t scale_group;   /**< Elements of a group: 32 or 64 for SLUICE_SCALE_PER_GROUP, else 0. */
 } sluice_problem;
 
 /**
@@ -657,7 +667,9 @@ typedef struct sluice_tensor {
  *     o [batch, q_len, q_heads, head_dim_v]       v [batch, kv_len, kv_heads, head_dim_v]
  *     lse [batch, q_len, q_heads], F32; stride[3] is 0 or 1 and has no effect
  *     k_scales, v_scales  F32, one for each row of a head of k and v, found like the row; stride[3] is 0 or 1
- *                         and has no effect, and stride[1] is 0 for SLUICE_SCALE_PER_PAGE
+ *                         and has no effect, and stride[1] is 0 for SLUICE_SCALE_PER_PAGE. Per group: F16, one
+ *                         for each scale_group elements of the row; stride[3] is 1. An element of U4 is then
+ *                         scale * (number - zero), with the number of k_zeros or v_zeros, else 8
  *     spans [batch][span_count][2]: the first key of a span, and the one after its last
  *
  * The spans of a sequence are in ascending order and do not overlap; one that ends where it begins, or
@@ -739,6 +751,8 @@ typedef struct sluice_args {
   int64_t span_count;         /**< Spans of each sequence. */
   int64_t alibi_batch_stride; /**< From one sequence's alibi_slopes to the next one's; 0: shared. */
   int64_t bias_scale_batch_stride; /**< The same for bias_scale. */
+  sluice_tensor k_zeros; /**< With SLUICE_ZERO_POINTS: F16, with the strides of k_scales; else all zero. */
+  sluice_tensor v_zeros; /**< The same for v_scales. */
 } sluice_args;
 
 /**

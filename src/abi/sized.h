@@ -38,7 +38,7 @@ SLUICE_PUBLISHED(sluice_problem, 128, 136);
 SLUICE_PUBLISHED(sluice_support, 120);
 SLUICE_PUBLISHED(sluice_kernel_info, 376, 632);
 SLUICE_PUBLISHED(sluice_plan_info, 360);
-SLUICE_PUBLISHED(sluice_args, 224, 400, 424, 568);
+SLUICE_PUBLISHED(sluice_args, 224, 400, 424, 648);
 SLUICE_PUBLISHED(sluice_launch, 48);
 SLUICE_PUBLISHED(sluice_append, 312, 320);
 SLUICE_PUBLISHED(sluice_merge, 208);

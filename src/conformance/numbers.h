@@ -67,17 +67,26 @@ inline double decode_fp8(uint8_t byte) {
   return byte & 0x80 ? -magnitude : magnitude;
 }
 
-/// The byte nearest to a number, ties to the even one, limited to +-240.
-inline uint8_t encode_fp8(double value) {
+/// E5M2FNUZ by its definition.
+inline double decode_e5m2(uint8_t byte) {
+  if (byte == 0x80) return std::nan("");
+  const int exponent = byte >> 2 & 31, fraction = byte & 3;
+  const double magnitude =
+      exponent == 0 ? std::ldexp(fraction, -17) : std::ldexp(4 + fraction, exponent - 18);
+  return byte & 0x80 ? -magnitude : magnitude;
+}
+
+/// The byte nearest to a number, ties to the even one, limited to the largest number.
+template <double (*decode)(uint8_t)> uint8_t encode_nearest(double value) {
   if (std::isnan(value)) return 0x80;
   // Searches the 128 magnitudes, which ascend.
   static const std::array<double, 128> magnitudes = [] {
     std::array<double, 128> numbers;
     for (size_t byte = 0; byte < numbers.size(); ++byte)
-      numbers[byte] = decode_fp8(uint8_t(byte));
+      numbers[byte] = decode(uint8_t(byte));
     return numbers;
   }();
-  const double magnitude = std::min(std::fabs(value), 240.0);
+  const double magnitude = std::min(std::fabs(value), magnitudes.back());
   const auto above =
       size_t(std::lower_bound(magnitudes.begin(), magnitudes.end(), magnitude) - magnitudes.begin());
   size_t best = above;
@@ -86,6 +95,18 @@ inline uint8_t encode_fp8(double value) {
     if (down < up || (down == up && above % 2 == 1)) best = above - 1;
   }
   return uint8_t(best == 0 ? 0 : best | (std::signbit(value) ? 0x80 : 0));
+}
+
+inline uint8_t encode_fp8(double value) {
+  return encode_nearest<decode_fp8>(value);
+}
+inline uint8_t encode_e5m2(double value) {
+  return encode_nearest<decode_e5m2>(value);
+}
+
+/// The nearest integer of 8 bits with a sign, but -128; NaN becomes 0.
+inline int8_t encode_i8(double value) {
+  return int8_t(std::isnan(value) ? 0 : std::nearbyint(std::clamp(value, -127.0, 127.0)));
 }
 
 } // namespace sluice::conformance
