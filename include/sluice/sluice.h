@@ -271,7 +271,14 @@ enum sluice_dtype {
   SLUICE_E4M3FN = 5,   /**< OCP FP8, bias 7, maximum 448. */
   SLUICE_E5M2FNUZ = 6, /**< FP8, bias 16, maximum 57344, one NaN, no infinity. */
   SLUICE_E5M2 = 7,     /**< OCP FP8, bias 15, maximum 57344, with infinities. */
-  SLUICE_I8 = 8        /**< Signed 8-bit integer; K and V only. Since ABI 1.1. */
+  SLUICE_I8 = 8,       /**< Signed 8-bit integer; K and V only, like the next three. Since ABI 1.1. */
+  /** Unsigned 4-bit integer, two per byte, the even element in the lower half; needs scales per group. */
+  SLUICE_U4 = 9,
+  /** ggml's block of 32 elements in 34 bytes: an F16 scale, then 32 signed bytes. */
+  SLUICE_Q8_0 = 10,
+  /** ggml's block of 32 elements in 18 bytes: an F16 scale, then 16 bytes; byte i has element i in its lower
+     half and i + 16 in its upper half. An element is scale * (number - 8). */
+  SLUICE_Q4_0 = 11
 };
 
 /** Bits of sluice_problem::flags. An unknown bit is refused with SLUICE_NEWER_STRUCT. */
@@ -299,7 +306,9 @@ enum sluice_problem_flag {
   SLUICE_BIAS_SCALE = 1 << 14,
   /** Groups of rows see a prefix of keys before their sequence's own keys; sluice_args::prefix_q_starts. Each
      prefix is read once for all its rows. */
-  SLUICE_SHARED_PREFIX = 1 << 10
+  SLUICE_SHARED_PREFIX = 1 << 10,
+  /** With scales per group: each group has a number to subtract; sluice_args::k_zeros and v_zeros. */
+  SLUICE_ZERO_POINTS = 1 << 13
 };
 
 /** Where the diagonal of the mask is. */
@@ -318,7 +327,8 @@ enum sluice_scale_kind {
   SLUICE_SCALE_PER_TENSOR = 1, /**< One scale. */
   SLUICE_SCALE_PER_HEAD = 2,   /**< One per head of the tensor. */
   SLUICE_SCALE_PER_TOKEN = 3,  /**< One per token and head: k_scales and v_scales of sluice_args. */
-  SLUICE_SCALE_PER_PAGE = 4    /**< One per page and head, in the same arrays; SLUICE_MODE_PAGED only. */
+  SLUICE_SCALE_PER_PAGE = 4,   /**< One per page and head, in the same arrays; SLUICE_MODE_PAGED only. */
+  SLUICE_SCALE_PER_GROUP = 5   /**< U4 only: one F16 per scale_group elements of a row, in the same arrays. */
 };
 
 /** How a paged KV cache names its pages. */
@@ -455,7 +465,7 @@ typedef struct sluice_problem {
   uint64_t workspace_ceiling_bytes; /**< Use only kernels that need at most this; 0: any. */
 
   uint32_t o_scale_kind; /**< NONE, PER_TENSOR or PER_HEAD (of Q); NONE unless O is FP8. Since ABI 1.1. */
-  uint32_t reserved;     /**< Must be 0. */
+  int32_t scale_group;   /**< Elements of a group: 32 or 64 for SLUICE_SCALE_PER_GROUP, else 0. */
 
   /* Bounds for SLUICE_SHARED_PREFIX, which requires them and max_q_tokens: results over the prefixes and over
      the sequences' own keys go to workspace, which has room for max_q_tokens rows of each. Without the flag
@@ -691,7 +701,9 @@ typedef struct sluice_tensor {
  *     o [batch, q_len, q_heads, head_dim_v]       v [batch, kv_len, kv_heads, head_dim_v]
  *     lse [batch, q_len, q_heads], F32; stride[3] is 0 or 1 and has no effect
  *     k_scales, v_scales  F32, one for each row of a head of k and v, found like the row; stride[3] is 0 or 1
- *                         and has no effect, and stride[1] is 0 for SLUICE_SCALE_PER_PAGE
+ *                         and has no effect, and stride[1] is 0 for SLUICE_SCALE_PER_PAGE. Per group: F16, one
+ *                         for each scale_group elements of the row; stride[3] is 1. An element of U4 is then
+ *                         scale * (number - zero), with the number of k_zeros or v_zeros, else 8
  *     spans [batch][span_count][2]: the first key of a span, and the one after its last
  *
  * The spans of a sequence are in ascending order and do not overlap; one that ends where it begins, or
@@ -789,6 +801,8 @@ typedef struct sluice_args {
   const int32_t *prefix_page_starts; /**< CSR, [prefix_count + 1]: entries before each prefix's first. */
   sluice_tensor prefix_k;            /**< DENSE and RAGGED: keys of the prefixes. */
   sluice_tensor prefix_v;            /**< DENSE and RAGGED: their values; all zero with SLUICE_V_IN_K. */
+  sluice_tensor k_zeros; /**< With SLUICE_ZERO_POINTS: F16, with the strides of k_scales; else all zero. */
+  sluice_tensor v_zeros; /**< The same for v_scales. */
 } sluice_args;
 
 /**

@@ -9,7 +9,7 @@ Value Addresses::strideProduct(Value count, StringRef stride) const {
   return b.mul(b.zeroExtend(count), arguments.late(stride));
 }
 
-Value Addresses::ofKeys(StringRef side, Type type, bool mayBeInPages) const {
+Value Addresses::ofKeys(StringRef array, StringRef side, Type type, bool mayBeInPages) const {
   auto contiguous = [&] {
     return SmallVector<Value>{b.add(strideProduct(rows.sequence.batch, (side + "_batch_stride").str()),
                                     strideProduct(rows.sequence.firstKey, (side + "_token_stride").str()))};
@@ -18,7 +18,7 @@ Value Addresses::ofKeys(StringRef side, Type type, bool mayBeInPages) const {
   Value ofSequence = (mayBeInPages ? b.branch(b.isNull(arguments.late("page_table")), contiguous, inPages)
                                    : contiguous())[0];
   Value offset = b.add(ofSequence, strideProduct(rows.kvHead, (side + "_head_stride").str()));
-  return b.advance(arguments.late(side), type, offset);
+  return b.advance(arguments.late(array), type, offset);
 }
 
 Value Addresses::offsetOfRow(StringRef tensor, Value firstRow) const {

@@ -63,6 +63,18 @@ bool leavesRegisters(AttentionOp op) {
   return registersOfRows(op) <= 136;
 }
 
+/// Integers and blocks of them have no NaN or infinity.
+bool isOfIntegers(AttentionOp op) {
+  std::optional<Type> type = op.getKvType();
+  return op.getKvBlocks() || (type && type->isInteger(8));
+}
+
+/// The numbers that bytes of K and V are; null if they are of Q's type. Blocks count bytes.
+Type numbersOfKeys(AttentionOp op) {
+  if (op.getKvBlocks()) return IntegerType::get(op.getContext(), 8);
+  return op.getKvType().value_or(Type());
+}
+
 bool isOfBytes(AttentionOp op) {
   return op.getElementType().getIntOrFloatBitWidth() == 8;
 }
@@ -146,7 +158,7 @@ public:
   AttentionBuilder(gpu::GPUFuncOp kernel, AttentionOp op, const Chip &chip)
       : op(op), chip(chip), b(op.getLoc(), op), arguments(kernel, b), element(op.getElementType()),
         result(op.getOType().value_or(element)), queries(inMemory(element)), tileKv(op.getTileKv()),
-        storage(KeyStorage::of(op.getKvType().value_or(Type()), queries,
+        storage(KeyStorage::of(numbersOfKeys(op), queries,
                                /*copiesConvert=*/!op.wavesDivideKeys(), copiesThroughRegisters(op),
                                hasValuesByColumns(op), tileKv)),
         layout{op.getWaveRows(), element.getIntOrFloatBitWidth() / 8},
@@ -184,7 +196,7 @@ public:
         addresses.emplace_back(b, arguments, ofBlock);
       }
       TileProducts products(b, math, element, columns, tileKv, rows.lane, rows.laneRow, rows.laneGroup,
-                            firstColumn, /*isFull=*/isFull(op));
+                            firstColumn, /*isFull=*/isFull(op), /*isFinite=*/isOfIntegers(op));
       // The tile after the last one of a split belongs to another split: no wave may see its scores.
       Value waveEnd = waveKeys.end ? b.minS(waveKeys.end, keys.keyLimit) : Value();
       LoopParts parts{b, math, visibility, keys, waveEnd, rules, softmax, products};
@@ -258,8 +270,14 @@ private:
     KeyPages pages(b, arguments, rows.sequence, parts.keys);
     KeyRegisters::Source source{ofKeys(addresses, "k"), ofKeys(addresses, "v"), arguments["head_dim_qk"],
                                 arguments["head_dim_v"]};
+    std::optional<KeyBlocks> blocks;
+    if (std::optional<StringRef> name = op.getKvBlocks()) blocks.emplace(b, *KeyBlocks::kindOf(*name), element);
+    if (blocks && blocks->hasArrays()) {
+      source.kScales = addresses.ofKeys("k_groups", "k_scales", b.getI16Type(), op.getPaged());
+      source.vScales = addresses.ofKeys("v_groups", "v_scales", b.getI16Type(), op.getPaged());
+    }
     KeyRegisters registers(b, math, arguments, pages, rows, columns, source, storage.type, storage.widened,
-                           tileKv);
+                           blocks ? &*blocks : nullptr, tileKv);
     RowState state = registerKeyLoop(parts, query, pages, registers, columns, rows.wave, op.getWaves());
     return joinWaves(b, math, parts.softmax.front(), rows, state, op.getWaves());
   }

@@ -1,6 +1,8 @@
 //===- Kernel.cpp - the function around a sluice.attention op -------------------------------------------===//
 #include "attention/Kernel.h"
 
+#include "attention/KeyBlocks.h"
+
 #include "package/kernargs.h"
 
 using namespace mlir;
@@ -63,9 +65,12 @@ OwningOpRef<ModuleOp> buildKernelModule(MLIRContext &context, StringRef name, co
     return name == "f16" ? Type(builder.getF16Type()) : Type(builder.getBF16Type());
   };
   Type element = typeOf(variant.dtype);
-  TypeAttr stored = variant.kvDtype.empty() ? TypeAttr() : TypeAttr::get(typeOf(variant.kvDtype));
+  bool isInBlocks = KeyBlocks::kindOf(variant.kvDtype).has_value();
+  TypeAttr stored =
+      variant.kvDtype.empty() || isInBlocks ? TypeAttr() : TypeAttr::get(typeOf(variant.kvDtype));
+  StringAttr blocks = isInBlocks ? builder.getStringAttr(variant.kvDtype) : StringAttr();
   TypeAttr result = variant.oDtype.empty() ? TypeAttr() : TypeAttr::get(typeOf(variant.oDtype));
-  AttentionOp::create(builder, loc, element, stored, result, variant.headDimQk, variant.headDimV,
+  AttentionOp::create(builder, loc, element, stored, blocks, result, variant.headDimQk, variant.headDimV,
                       variant.tileQ, variant.tileKv, variant.waves, variant.waveRows, variant.paged,
                       variant.vInK);
   gpu::ReturnOp::create(builder, loc);

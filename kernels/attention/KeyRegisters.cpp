@@ -11,17 +11,22 @@ static unsigned bytesOf(Type type) {
 
 KeyRegisters::KeyRegisters(Emitter &b, TileMath &math, const Arguments &arguments, const KeyPages &pages,
                            const LaneRows &rows, const HeadColumns &columns, const Source &source,
-                           Type stored, Type widened, unsigned tileKv)
+                           Type stored, Type widened, const KeyBlocks *blocks, unsigned tileKv)
     : b(b), math(math), arguments(arguments), pages(pages), rows(rows), columns(columns), source(source),
-      stored(stored), widened(widened), tileKv(tileKv) {
-  auto rowBytes = [&](ArrayRef<ColumnRead> reads, unsigned lanes) {
+      stored(stored), widened(widened), blocks(blocks), tileKv(tileKv) {
+  auto rowElements = [&](ArrayRef<ColumnRead> reads, unsigned lanes) {
     unsigned end = 0;
     for (const ColumnRead &read : reads)
       end = std::max(end, read.headColumn + lanes * read.columns);
-    return end * bytesOf(stored);
+    return end;
   };
-  rowBytesQk = rowBytes(columns.keyReads, math.layout.groups());
-  rowBytesV = rowBytes(columns.valueReads, math.layout.rows);
+  auto rowBytes = [&](unsigned elements) {
+    return blocks ? blocks->rowBytes(elements) : elements * bytesOf(stored);
+  };
+  rowElementsQk = rowElements(columns.keyReads, math.layout.groups());
+  rowElementsV = rowElements(columns.valueReads, math.layout.rows);
+  rowBytesQk = rowBytes(rowElementsQk);
+  rowBytesV = rowBytes(rowElementsV);
 }
 
 /// Elements in whole dwords if they fill any: LLVM would take vectors of smaller elements apart when a loop
@@ -32,13 +37,45 @@ Value KeyRegisters::load(Value address, unsigned columns) const {
   return LLVM::LoadOp::create(b, type, address, /*alignment=*/bytes);
 }
 
-Value KeyRegisters::asElements(Value loaded, unsigned columns) const {
+Value KeyRegisters::asElements(Value loaded, unsigned columns, Value column) const {
+  if (blocks) return blocks->elements(loaded, column);
   Value elements = b.bitcast(VectorType::get(columns, stored), loaded);
   return widened ? math.widen(elements, widened) : elements;
 }
 
 Value KeyRegisters::zeros(unsigned bytes) const {
   return ZerosOp::create(b, LLVM::LLVMPointerType::get(b.getContext(), 1), bytes);
+}
+
+KeyRegisters::Scales KeyRegisters::scalesOf(StringRef side, Value base, Value firstKey, Value entries) const {
+  if (!blocks || !blocks->hasArrays()) return {};
+  unsigned bytes = KeyBlocks::scaleBytes(side == "k" ? rowElementsQk : rowElementsV);
+  std::string array = (side + "_scales").str();
+  Value scales = pages.addresses(array, base, firstKey, entries, b.getI16Type(), bytes);
+  // The numbers to subtract have the same strides.
+  Value zeros = arguments.late((side + "_zeros").str()), first = arguments.late((side + "_groups").str());
+  auto bits = [&](Value pointer) -> Value { return LLVM::PtrToIntOp::create(b, b.getI64Type(), pointer); };
+  Value distance = b.sub(bits(zeros), bits(first));
+  Value zerosBase = b.advance(base, b.getI8Type(), distance);
+  Value subtracted = b.branch(
+      b.isNull(zeros), [&] { return SmallVector<Value>{scales}; },
+      [&] { return SmallVector<Value>{pages.addresses(array, zerosBase, firstKey, entries, b.getI16Type(), bytes)}; })[0];
+  return {scales, subtracted};
+}
+
+Value KeyRegisters::loadScale(StringRef side, const Scales &scales, Value key, Value column) const {
+  if (!scales.scales) return {};
+  Value log2 = b.select(arguments.flag(package::score_groups_of_64), b.i32(6), b.i32(5));
+  Value group = b.zeroExtend(b.shiftRight(column, log2));
+  auto load = [&](Value rows) -> Value {
+    Value place = b.advance(b.pointerOfLane(rows, key), b.getI16Type(), group);
+    return arith::ExtUIOp::create(b, b.getI32Type(), LLVM::LoadOp::create(b, b.getI16Type(), place, 2));
+  };
+  constexpr int32_t eight = 0x4800; // in F16
+  Value subtracted = b.branch(
+      b.isNull(arguments.late((side + "_zeros").str())), [&] { return SmallVector<Value>{b.i32(eight)}; },
+      [&] { return SmallVector<Value>{load(scales.subtracted)}; })[0];
+  return b.bitOr(load(scales.scales), b.shiftLeft(subtracted, b.i32(16)));
 }
 
 SmallVector<Value> KeyRegisters::loadKeys(Value firstKey, Value entries) const {
@@ -55,9 +92,18 @@ SmallVector<Value> KeyRegisters::loadKeys(Value firstKey, Value entries) const {
     keys.push_back({address, LLVM::ICmpOp::create(b, LLVM::ICmpPredicate::ne, address, nothing)});
   }
   Value limit = b.opaqueScalar(source.columnsQk, firstKey);
+  Scales scales = scalesOf("k", source.kScales, firstKey, entries);
   Values loaded;
   for (const ColumnRead &read : columns.keyReads) {
     Value column = b.add(b.i32(read.headColumn), b.mul(rows.laneGroup, b.i32(read.columns)));
+    if (blocks) {
+      for (auto [index, key] : llvm::enumerate(keys)) {
+        Value row = b.select(b.both(key.isThere, b.less(column, limit)), key.address, nothing);
+        Value ofTile = b.add(b.i32(index * math.layout.rows), rows.laneRow);
+        loaded.push_back(blocks->load(row, column, loadScale("k", scales, ofTile, column)));
+      }
+      continue;
+    }
     // Within 2 GiB.
     Value offset = arith::TruncIOp::create(b, b.getI32Type(), packedColumn(b, arguments, column));
     Value exists = b.less(column, limit);
@@ -73,19 +119,27 @@ Value KeyRegisters::addressesOfValues(Value firstKey, Value entries) const {
   return pages.addresses("v", source.v, firstKey, entries, stored, rowBytesV);
 }
 
-SmallVector<Value> KeyRegisters::loadValues(Value firstKey, Value addresses) const {
+SmallVector<Value> KeyRegisters::loadValues(Value firstKey, Value addresses, Value entries) const {
   Value limit = b.opaqueScalar(source.columnsV, firstKey);
   const MfmaLayout &layout = math.layout;
   Value nothing = zeros(rowBytesV);
+  Scales scales = scalesOf("v", source.vScales, firstKey, entries);
   Values loaded;
   for (unsigned block = 0; block < tileKv / layout.depth(); ++block) {
-    Values ofKeys;
-    for (unsigned k = 0; k < layout.elements(); ++k)
-      ofKeys.push_back(b.pointerOfLane(addresses, b.add(b.i32(layout.rowOf(block * layout.elements() + k)),
-                                                        b.mul(rows.laneGroup, b.i32(4)))));
+    Values keys, ofKeys;
+    for (unsigned k = 0; k < layout.elements(); ++k) {
+      keys.push_back(b.add(b.i32(layout.rowOf(block * layout.elements() + k)), b.mul(rows.laneGroup, b.i32(4))));
+      ofKeys.push_back(b.pointerOfLane(addresses, keys.back()));
+    }
     for (const ColumnRead &read : columns.valueReads) {
       Value column = b.add(b.i32(read.headColumn), b.mul(rows.laneRow, b.i32(read.columns)));
       Value exists = b.less(column, limit);
+      if (blocks) {
+        for (auto [key, row] : llvm::zip_equal(keys, ofKeys))
+          loaded.push_back(
+              blocks->load(b.select(exists, row, nothing), column, loadScale("v", scales, key, column)));
+        continue;
+      }
       for (Value row : ofKeys)
         loaded.push_back(load(b.select(exists, b.advance(row, stored, column), nothing), read.columns));
     }
@@ -96,7 +150,7 @@ SmallVector<Value> KeyRegisters::loadValues(Value firstKey, Value addresses) con
 Value KeyRegisters::readValues(Value addresses, unsigned columns, Value key, Value column) const {
   Value exists = b.less(column, source.columnsV);
   Value place = b.advance(b.pointerOfLane(addresses, key), stored, column);
-  return asElements(load(b.select(exists, place, zeros(rowBytesV)), columns), columns);
+  return asElements(load(b.select(exists, place, zeros(rowBytesV)), columns), columns, column);
 }
 
 } // namespace sluice

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "attention/HeadColumns.h"
+#include "attention/KeyBlocks.h"
 #include "attention/KeyPages.h"
 #include "attention/TileMath.h"
 
@@ -21,23 +22,25 @@ public:
   using Value = mlir::Value;
   using Values = llvm::SmallVector<Value>;
 
-  /// Row 0 of page 0 of k and v, and the columns that the tensors have.
+  /// Row 0 of page 0 of k and v, and the columns that the tensors have; of u4 also row 0 of the scales, and
+  /// the bytes from these to the numbers to subtract (null pointers: there are none).
   struct Source {
     Value k, v, columnsQk, columnsV;
+    Value kScales = {}, vScales = {};
   };
   /// Every reference must outlive this. `stored`: the type in memory; `widened` as in KeyStorage.
   KeyRegisters(Emitter &b, TileMath &math, const Arguments &arguments, const KeyPages &pages,
                const LaneRows &rows, const HeadColumns &columns, const Source &source, mlir::Type stored,
-               mlir::Type widened, unsigned tileKv);
+               mlir::Type widened, const KeyBlocks *blocks, unsigned tileKv);
 
   /// Loads K of the tile from `firstKey` on, with the entries of its keys.
   Values loadKeys(Value firstKey, Value entries) const;
   /// The addresses of the tile's rows of V, one row per lane; then their contents.
   Value addressesOfValues(Value firstKey, Value entries) const;
-  Values loadValues(Value firstKey, Value addresses) const;
+  Values loadValues(Value firstKey, Value addresses, Value entries) const;
 
-  /// A loaded value as elements of the arithmetic.
-  Value asElements(Value loaded, unsigned columns) const;
+  /// A loaded value as elements of the arithmetic, from `column` of the head on.
+  Value asElements(Value loaded, unsigned columns, Value column) const;
   /// Reads again from memory: neighbouring elements of row number `key` of the tile's V, from `column` of the
   /// head on.
   Value readValues(Value addresses, unsigned columns, Value key, Value column) const;
@@ -45,6 +48,12 @@ public:
 private:
   Value load(Value address, unsigned columns) const;
   Value zeros(unsigned columns) const;
+  /// Of u4: the scales of the tile's rows and the numbers to subtract, one row per lane.
+  struct Scales {
+    Value scales, subtracted;
+  };
+  Scales scalesOf(llvm::StringRef side, Value base, Value firstKey, Value entries) const;
+  Value loadScale(llvm::StringRef side, const Scales &scales, Value key, Value column) const;
 
   Emitter &b;
   TileMath &math;
@@ -55,7 +64,8 @@ private:
   Source source;
   mlir::Type stored;
   mlir::Type widened;
-  unsigned tileKv, rowBytesQk, rowBytesV;
+  const KeyBlocks *blocks; // or null
+  unsigned tileKv, rowElementsQk, rowElementsV, rowBytesQk, rowBytesV;
 };
 
 } // namespace sluice

@@ -54,7 +54,7 @@ RowState registerKeyLoop(const LoopParts &parts, const Query &query, const KeyPa
   initial.entries = pages.lookUp(keyOf(first, 1));
   initial.k = registers.loadKeys(keyOf(first, 0), entries);
   initial.valueAddresses = registers.addressesOfValues(keyOf(first, 0), entries);
-  initial.v = registers.loadValues(keyOf(first, 0), initial.valueAddresses);
+  initial.v = registers.loadValues(keyOf(first, 0), initial.valueAddresses, entries);
   keepLoads(b);
 
   auto loop = scf::ForOp::create(b, first, keys.endTile, b.i32(waves), initial.flatten());
@@ -65,8 +65,8 @@ RowState registerKeyLoop(const LoopParts &parts, const Query &query, const KeyPa
   next.entries = pages.lookUp(keyOf(tile, 2));
 
   auto readIn = [&](const Values &loaded) {
-    return [&, index = 0u](unsigned, unsigned wide, Value, Value) mutable {
-      return registers.asElements(loaded[index++ % loaded.size()], wide);
+    return [&, index = 0u](unsigned, unsigned wide, Value, Value column) mutable {
+      return registers.asElements(loaded[index++ % loaded.size()], wide, column);
     };
   };
   auto readK = readIn(now.k);
@@ -85,7 +85,7 @@ RowState registerKeyLoop(const LoopParts &parts, const Query &query, const KeyPa
                                      rules, tileKey, applied.hidden, {readV, readAgain, /*isTile=*/false});
   next.state = {included.maximum, included.sum, output};
   next.valueAddresses = registers.addressesOfValues(nextKey, now.entries);
-  next.v = registers.loadValues(nextKey, next.valueAddresses);
+  next.v = registers.loadValues(nextKey, next.valueAddresses, now.entries);
   keepLoads(b);
   scf::YieldOp::create(b, next.flatten());
   return Carried::from(loop.getResults(), initial).state;

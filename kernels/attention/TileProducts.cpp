@@ -130,6 +130,11 @@ SmallVector<Value> TileProducts::addValues(ArrayRef<Value> output, ArrayRef<Valu
     more(sums);
     return sums;
   };
+  if (isFinite) {
+    Values sums = withMore(add(math.held(output), probabilities, tileKey, readV));
+    llvm::copy(math.held(ArrayRef(sums).take_front(output.size())), sums.begin());
+    return sums;
+  }
   Value mayHide = rules.front().mayHide(tileKey, hidden); // covers all rows of the wave
   auto detour = [&] {
     Values sums;

@@ -167,6 +167,15 @@ LogicalResult AttentionOp::verify() {
     return emitOpError() << "tile_kv is " << getTileKv() << ", not a multiple of " << keys;
   if (std::optional<Type> type = getKvType(); type && !isByteNumber(*type))
     return emitOpError() << "has a kv_type of " << *type << "; it must be f8E4M3FNUZ, f8E5M2FNUZ or i8";
+  if (std::optional<StringRef> blocks = getKvBlocks()) {
+    if (*blocks != "q8_0" && *blocks != "q4_0" && *blocks != "u4")
+      return emitOpError() << "has kv_blocks '" << *blocks << "'; they are q8_0, q4_0 or u4";
+    constexpr unsigned columnsOfLoads = 128; // eight for each lane of a row
+    if (isFp8 || getKvType() || !wavesDivideKeys() || getHeadDimQk() % columnsOfLoads != 0 ||
+        getHeadDimV() % columnsOfLoads != 0)
+      return emitOpError() << "has kv_blocks; waves of f16 or bf16 that divide the keys of heads of a multiple of "
+                           << columnsOfLoads << " read them";
+  }
   if (isFp8 && getKvType()) return emitOpError() << "has elements of f8E4M3FNUZ; kv_type is for wider ones";
   if (!(*this)->getParentOfType<gpu::GPUFuncOp>()) return emitOpError() << "must be inside a gpu.func";
   return success();

@@ -105,10 +105,12 @@ def Sluice_AttentionOp : Sluice_Op<"attention"> {
     rows divide the columns of V and O between them, and each computes the scores itself.
 
     Q, K and V have elements of `element_type`, in which products are computed; or K and V have bytes of `kv_type`
-    that are converted to it: f8E4M3FNUZ, f8E5M2FNUZ, or i8, which is signed. O has the same elements, or those of `o_type`, which f8E4M3FNUZ needs. `paged`: K and V may
+    that are converted to it: f8E4M3FNUZ, f8E5M2FNUZ, or i8, which is signed; or blocks of 4 or 8 bits with common
+    scales, `kv_blocks`: "q8_0", "q4_0" or "u4", whose rows count bytes (KeyBlocks.h). Waves that divide the keys
+    read these. O has the same elements, or those of `o_type`, which f8E4M3FNUZ needs. `paged`: K and V may
     be in pages. `v_in_k`: V is the first `head_dim_v` elements of the rows of K.
   }];
-  let arguments = (ins TypeAttr:$element_type, OptionalAttr<TypeAttr>:$kv_type,
+  let arguments = (ins TypeAttr:$element_type, OptionalAttr<TypeAttr>:$kv_type, OptionalAttr<StrAttr>:$kv_blocks,
                        OptionalAttr<TypeAttr>:$o_type, I32Attr:$head_dim_qk, I32Attr:$head_dim_v, I32Attr:$tile_q, I32Attr:$tile_kv, I32Attr:$waves,
                        I32Attr:$wave_rows,
                        UnitAttr:$paged, UnitAttr:$v_in_k);

@@ -3,6 +3,7 @@
 
 #include "attention/Kernel.h"
 #include "cache_ops/CacheOps.h"
+#include "attention/KeyBlocks.h"
 #include "package/feature_names.h"
 #include "package/kernargs.h"
 #include "package/pack_merge.h"
@@ -51,7 +52,9 @@ package::KernelEntry packageEntry(const AttentionVariant &variant, unsigned wave
                     names::alibi_by_sequence};
   if (variant.paged)
     entry.features.insert(entry.features.end(),
-                          {names::paged, names::csr, names::page_index_64, names::k_pack});
+                          {names::paged, names::csr, names::page_index_64});
+  // Rows in blocks are not in packs.
+  if (variant.paged && !KeyBlocks::kindOf(variant.kvDtype)) entry.features.push_back(names::k_pack);
   entry.p_rounding = variant.dtype == "f16" || variant.dtype == "bf16" ? "centred_cut" : "nearest_even";
   return entry;
 }

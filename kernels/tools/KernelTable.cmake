@@ -10,7 +10,7 @@ function(sluice_kernel_names result table)
   set(axes_of_merge_states types)
   set(number "[1-9][0-9]*")
   set(form_of_forms "[a-z]+")
-  set(form_of_types "[a-z][a-z0-9]*(_[a-z][a-z0-9]*)*")
+  set(form_of_types "[a-z][a-z0-9]*(_[a-z0-9]+)*")
   set(form_of_dims "d${number}(v${number})?")
   set(form_of_tiles "q${number}_kv${number}_w${number}")
 

@@ -271,6 +271,20 @@ void check_tensor(const Shape &shape, const TensorRules &rules, bool has_starts,
   }
 }
 
+/// K or V, whose blocks count elements in the call.
+void check_keys(uint32_t type, const Shape &shape, const TensorRules &rules, bool has_starts,
+                bool is_packed = false) {
+  if (!runtime::is_in_blocks(type)) return check_tensor(shape, rules, has_starts, is_packed);
+  constexpr int64_t multiple = 32; // elements
+  for (size_t i = 0; i < 3; ++i)
+    if (shape.tensor.stride[i] % multiple != 0) bad_stride(shape, i, text("it must be a multiple of ", multiple));
+  // ggml's blocks begin with an F16 scale; rows of 4-bit numbers are read by dwords.
+  TensorRules of_blocks = rules;
+  if (rules.pointer_alignment != 0 && type != SLUICE_U4) of_blocks.pointer_alignment = 2;
+  of_blocks.stride_multiple = 1;
+  check_tensor(shape, of_blocks, has_starts);
+}
+
 void check_close_rows(const Shape &shape) {
   if (shape.tensor.stride[1] >= kv_row_stride_end) {
     far_stride(shape, 1, kv_row_stride_end - 1);
@@ -293,11 +307,11 @@ void check_tensors(const sluice_problem &problem, const TensorRules &rules, cons
   const Shape o = {
       "o", args.o, {q_outer, q_inner, problem.q_heads, problem.head_dim_v}, dtype_bytes(problem.o_type)};
   check_tensor(q, rules, args.q_starts != nullptr);
-  check_tensor(k, rules, args.kv_starts != nullptr, problem.k_pack != 0);
+  check_keys(problem.k_type, k, rules, args.kv_starts != nullptr, problem.k_pack != 0);
   if (problem.flags & SLUICE_V_IN_K) {
     check_absent("v", args.v, "the problem's flags have SLUICE_V_IN_K");
   } else {
-    check_tensor(v, rules, args.kv_starts != nullptr);
+    check_keys(problem.v_type, v, rules, args.kv_starts != nullptr);
   }
   check_tensor(o, rules, args.q_starts != nullptr);
   check_disjoint(o);
@@ -409,13 +423,30 @@ void check_key_scales(const sluice_problem &problem, const sluice_args &args, ui
                       std::string_view why_not) {
   if (kind <= SLUICE_SCALE_PER_HEAD) return check_absent(name, scales, why_not);
   const auto [outer, inner] = kv_rows(problem, args);
-  const Shape shape = {name, scales, {outer, inner, problem.kv_heads, 1}, sizeof(float)};
-  check_pointer(shape, sizeof(float));
+  const bool has_groups = kind == SLUICE_SCALE_PER_GROUP;
+  const uint32_t bytes = has_groups ? sizeof(uint16_t) : sizeof(float);
+  const int32_t dim = name.starts_with('k') ? problem.head_dim_qk : problem.head_dim_v;
+  const int64_t groups = has_groups ? dim / problem.scale_group : 1;
+  const Shape shape = {name, scales, {outer, inner, problem.kv_heads, groups}, bytes};
+  check_pointer(shape, bytes);
+  if (has_groups && scales.stride[3] != 1) bad_stride(shape, 3, "it must be 1 for scales per group");
   if (scales.stride[3] != 0 && scales.stride[3] != 1) bad_stride(shape, 3, "it must be 0 or 1");
   if (args.kv_starts != nullptr && scales.stride[0] != 0) bad_stride(shape, 0, "it must be 0 with starts");
   if (kind == SLUICE_SCALE_PER_PAGE && scales.stride[1] != 0)
     bad_stride(shape, 1, "it must be 0 for a scale per page");
   check_reach(shape, address_end);
+}
+
+/// Numbers to subtract, with the strides of the scales.
+void check_zeros(const sluice_problem &problem, std::string_view name, const sluice_tensor &zeros,
+                 const sluice_tensor &scales) {
+  if (!(problem.flags & SLUICE_ZERO_POINTS))
+    return check_absent(name, zeros, "the problem's flags lack SLUICE_ZERO_POINTS");
+  const Shape shape = {name, zeros, {1, 1, 1, 1}, sizeof(uint16_t)};
+  check_pointer(shape, sizeof(uint16_t));
+  for (size_t i = 0; i < 4; ++i)
+    if (zeros.stride[i] != scales.stride[i])
+      bad_stride(shape, i, text("it must be that of the scales, which is ", scales.stride[i]));
 }
 
 void check_scales(const sluice_problem &problem, const TensorRules &rules, const sluice_args &args) {
@@ -435,6 +466,8 @@ void check_scales(const sluice_problem &problem, const TensorRules &rules, const
                    "the problem's k_scale_kind is not PER_TOKEN or PER_PAGE");
   check_key_scales(problem, args, address_end, "v_scales", args.v_scales, problem.v_scale_kind,
                    "the problem's v_scale_kind is not PER_TOKEN or PER_PAGE");
+  check_zeros(problem, "k_zeros", args.k_zeros, args.k_scales);
+  check_zeros(problem, "v_zeros", args.v_zeros, args.v_scales);
 }
 
 /// What a mask needs to know of each sequence.

@@ -4,6 +4,7 @@
 #include "runtime/dtype.h"
 #include "support/failure.h"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <string_view>
@@ -19,7 +20,8 @@ using support::text;
 constexpr uint32_t known_flags =
     SLUICE_CAUSAL | SLUICE_WRITE_LSE | SLUICE_HAS_WINDOW_LEFT | SLUICE_HAS_WINDOW_RIGHT | SLUICE_ALIBI |
     SLUICE_SINK_LOGITS | SLUICE_BOOL_MASK | SLUICE_PAGE_INDEX_64 | SLUICE_V_IN_K | SLUICE_MASK_NEW_ROWS |
-    SLUICE_SPANS | SLUICE_CAUSAL_BY_SEQUENCE | SLUICE_BIAS_SCALE | SLUICE_SHARED_PREFIX;
+    SLUICE_SPANS | SLUICE_CAUSAL_BY_SEQUENCE | SLUICE_BIAS_SCALE | SLUICE_SHARED_PREFIX |
+    SLUICE_ZERO_POINTS;
 
 [[noreturn]] void invalid(std::string_view field, std::string message) {
   throw Failure(Status::invalid_argument, std::string(field), std::move(message));
@@ -38,7 +40,7 @@ constexpr uint32_t known_flags =
 
 void check_type(std::string_view field, uint32_t type) {
   if (type == 0) invalid(field, text(field, " is missing; it must be a sluice_dtype"));
-  if (type > SLUICE_I8) unknown(field, type, "SLUICE_I8 (8)");
+  if (type > SLUICE_Q4_0) unknown(field, type, "SLUICE_Q4_0 (11)");
 }
 
 void check_positive(std::string_view field, int32_t value) {
@@ -123,7 +125,7 @@ void check_scores(const sluice_problem &problem) {
 /// Of K or V, which may have a scale for each key, if `has_keys`.
 void check_scale_kind(const sluice_problem &problem, std::string_view field, uint32_t kind, bool has_keys) {
   if (kind <= SLUICE_SCALE_PER_HEAD) return;
-  if (kind > SLUICE_SCALE_PER_PAGE) unknown(field, kind, "SLUICE_SCALE_PER_PAGE (4)");
+  if (kind > SLUICE_SCALE_PER_GROUP) unknown(field, kind, "SLUICE_SCALE_PER_GROUP (5)");
   if (!has_keys) unsupported(field, kind, "SLUICE_SCALE_PER_HEAD (2)");
   if (kind == SLUICE_SCALE_PER_PAGE && problem.mode != SLUICE_MODE_PAGED) {
     invalid(field, text(field, " is SLUICE_SCALE_PER_PAGE (4), but mode is ", problem.mode,
@@ -131,11 +133,39 @@ void check_scale_kind(const sluice_problem &problem, std::string_view field, uin
   }
 }
 
+/// 4-bit numbers have scales per group, and nothing else has.
+void check_groups(std::string_view field, uint32_t kind, uint32_t type) {
+  const bool is_u4 = type == SLUICE_U4;
+  if (is_u4 != (kind == SLUICE_SCALE_PER_GROUP)) {
+    invalid(field, text(field, " is ", kind,
+                        is_u4 ? "; it must be SLUICE_SCALE_PER_GROUP (5) for u4"
+                              : "; it must not be SLUICE_SCALE_PER_GROUP (5) unless the type is u4"));
+  }
+}
+
+/// Rows of blocks are whole blocks or groups.
+void check_blocks(const sluice_problem &problem, std::string_view field, int32_t dim, uint32_t type) {
+  if (!runtime::is_in_blocks(type)) return;
+  const int32_t multiple = std::max(problem.scale_group, 32);
+  if (dim % multiple != 0)
+    invalid(field, text(field, " is ", dim, "; it must be a multiple of ", multiple, " for ", dtype_text(type)));
+  if (problem.k_pack != 0) invalid("k_pack", text("k_pack is ", problem.k_pack, "; it must be 0 for ", dtype_text(type)));
+}
+
 void check_scales(const sluice_problem &problem) {
   check_scale_kind(problem, "q_scale_kind", problem.q_scale_kind, false);
   check_scale_kind(problem, "k_scale_kind", problem.k_scale_kind, true);
   check_scale_kind(problem, "v_scale_kind", problem.v_scale_kind, true);
   check_scale_kind(problem, "o_scale_kind", problem.o_scale_kind, false);
+  check_groups("k_scale_kind", problem.k_scale_kind, problem.k_type);
+  check_groups("v_scale_kind", problem.v_scale_kind, problem.v_type);
+  const bool has_groups = problem.k_scale_kind == SLUICE_SCALE_PER_GROUP;
+  if (has_groups ? problem.scale_group != 32 && problem.scale_group != 64 : problem.scale_group != 0) {
+    invalid("scale_group", text("scale_group is ", problem.scale_group,
+                                has_groups ? "; it must be 32 or 64" : "; it must be 0 without scales per group"));
+  }
+  if (problem.flags & SLUICE_ZERO_POINTS && !has_groups)
+    invalid("flags", "flags has SLUICE_ZERO_POINTS, but k_scale_kind is not SLUICE_SCALE_PER_GROUP");
   if (problem.o_scale_kind != SLUICE_SCALE_NONE && problem.o_type != SLUICE_E4M3FNUZ) {
     invalid("o_scale_kind", text("o_scale_kind is ", problem.o_scale_kind,
                                  "; it must be SLUICE_SCALE_NONE (0) ", "unless o_type is e4m3fnuz"));
@@ -154,14 +184,6 @@ void check_no_pages(const sluice_problem &problem) {
     invalid("flags", text("flags has SLUICE_PAGE_INDEX_64, but mode is ", problem.mode,
                           " and not SLUICE_MODE_PAGED (2)"));
   }
-}
-
-void check_reserved(const sluice_problem &problem) {
-  if (problem.reserved == 0) return;
-  throw Failure(Status::newer_struct, "reserved",
-                text("reserved is ", problem.reserved,
-                     "; it must be 0: this library is older than the caller's "
-                     "header"));
 }
 
 void check_pages(const sluice_problem &problem) {
@@ -266,7 +288,8 @@ void check_problem(const sluice_problem &problem) {
   check_mask(problem);
   check_scores(problem);
   check_scales(problem);
-  check_reserved(problem);
+  check_blocks(problem, "head_dim_qk", problem.head_dim_qk, problem.k_type);
+  check_blocks(problem, "head_dim_v", problem.head_dim_v, problem.v_type);
   if (problem.mode == SLUICE_MODE_PAGED) {
     check_pages(problem);
   } else {

@@ -2,6 +2,8 @@
 
 #include "bound.h"
 
+#include "blocks.h"
+
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -19,11 +21,19 @@ double sum_error(const Case &c, double groups) {
   return (has_fp8_queries(c) ? 10 : 8) + 3 * groups;
 }
 
+/// The error of an element of K or V of blocks, relative to it: the number without what is subtracted, and the
+/// product with the scale, are rounded to the type of Q.
+double of_elements(const Case &c) {
+  if (!is_in_blocks(c)) return 0;
+  return c.dtype == Dtype::f16 ? 2.01 * 0x1p-11 : 1.01 * 0x1p-8;
+}
+
 /// The page's `score`: absolute error of a score, and so relative error of a weight.
 double score_error(const Case &c, const RowMagnitudes &row) {
   const int scales = (c.q_scale != Scale::none) + (c.k_scale != Scale::none);
   double error = row.products * sum_error(c, c.head_size.qk / (has_fp8_queries(c) ? 16.0 : 8.0)) +
                  10 * row.score + 2 * scales * row.raw;
+  error += row.products * of_elements(c) / u;
   if (c.soft_cap != 0) error += 2 * row.raw + 12 * c.soft_cap;
   if (c.bias.type != BiasType::none) error += (c.bias.scaled ? 4 : 2) * row.bias + row.terms;
   if (c.alibi) error += 3 * row.alibi + row.terms;
@@ -61,6 +71,7 @@ RowBound::Roundings RowBound::roundings_of(const Case &c) {
     roundings.p = 0x1p-4;
     roundings.p_absolute = 0x1p-18;
   }
+  roundings.of_elements = conformance::of_elements(c);
   // The sum is stored as it is. Below the normal numbers of f32 each of its roundings, of which there are
   // fewer than 2^16, is at most half of 2^-149.
   if (c.o_f32) {
@@ -92,7 +103,7 @@ RowBound::RowBound(const Case &c, const RowMagnitudes &row, double l, double lse
 
 double RowBound::o(double o, double W, double V) const {
   const double before_store =
-      W * (rounding.p + of_weight) + rounding.p_absolute * V + std::fabs(o) * of_result;
+      W * (rounding.p + of_weight + rounding.of_elements) + rounding.p_absolute * V + std::fabs(o) * of_result;
   return before_store + rounding.o * (std::fabs(o) + before_store) + rounding.o_absolute;
 }
 

@@ -43,6 +43,7 @@ private:
     double p_absolute; // and its absolute error where it is subnormal
     double o;          // relative error of an output when it is stored
     double o_absolute; // half the spacing of the output's subnormals
+    double of_elements = 0; // relative error of an element of V
   };
 
   static Roundings roundings_of(const Case &c);

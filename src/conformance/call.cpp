@@ -22,6 +22,7 @@ uint32_t flags_of(const Case &c) {
   if (c.causal_by_sequence) flags |= SLUICE_CAUSAL_BY_SEQUENCE;
   if (c.bias.scaled) flags |= SLUICE_BIAS_SCALE;
   if (c.prefixes.count != 0) flags |= SLUICE_SHARED_PREFIX;
+  if (c.cache == Cache::u4_zeros) flags |= SLUICE_ZERO_POINTS;
   return flags;
 }
 
@@ -66,8 +67,15 @@ uint32_t scale_kind(Scale scale) {
 }
 
 uint32_t c_type(Element element) {
-  constexpr uint32_t types[] = {SLUICE_F16, SLUICE_BF16, SLUICE_F32, SLUICE_E4M3FNUZ, SLUICE_E5M2FNUZ};
+  constexpr uint32_t types[] = {SLUICE_F16,      SLUICE_BF16,     SLUICE_F32,
+                                SLUICE_E4M3FNUZ, SLUICE_E5M2FNUZ, SLUICE_I8};
   return types[size_t(element)];
+}
+
+uint32_t cache_type(const Case &c) {
+  if (c.cache == Cache::q8_0) return SLUICE_Q8_0;
+  if (c.cache == Cache::q4_0) return SLUICE_Q4_0;
+  return has_group_arrays(c) ? uint32_t(SLUICE_U4) : c_type(cache_element(c));
 }
 
 sluice_problem make_problem(const Case &c) {
@@ -78,7 +86,7 @@ sluice_problem make_problem(const Case &c) {
   problem.mode = modes[size_t(c.mode)];
   const uint32_t dtype = c.dtype == Dtype::f16 ? SLUICE_F16 : SLUICE_BF16;
   problem.q_type = has_fp8_queries(c) ? uint32_t(SLUICE_E4M3FNUZ) : dtype;
-  problem.k_type = problem.v_type = has_fp8_cache(c) ? uint32_t(SLUICE_E4M3FNUZ) : dtype;
+  problem.k_type = problem.v_type = cache_type(c);
   problem.o_type = c.o_f32 ? uint32_t(SLUICE_F32) : c.o_fp8 ? uint32_t(SLUICE_E4M3FNUZ) : dtype;
   problem.q_heads = c.q_heads;
   problem.kv_heads = c.kv_heads;
@@ -104,6 +112,10 @@ sluice_problem make_problem(const Case &c) {
   problem.k_scale_kind = scale_kind(c.k_scale);
   problem.v_scale_kind = scale_kind(c.v_scale);
   problem.o_scale_kind = scale_kind(c.o_scale);
+  if (has_group_arrays(c)) {
+    problem.k_scale_kind = problem.v_scale_kind = SLUICE_SCALE_PER_GROUP;
+    problem.scale_group = group_elements(c);
+  }
   if (c.mode == Mode::paged) {
     problem.page_size = c.pages.size;
     problem.page_table_kind = c.pages.csr ? SLUICE_PAGE_TABLE_CSR : SLUICE_PAGE_TABLE_BLOCK;
@@ -119,10 +131,18 @@ sluice_args make_args(const Case &c, const Memory &memory, const std::vector<voi
                       std::optional<int> only) {
   const int64_t first = only.value_or(0);
   // A tensor with a step between sequences begins at the first.
-  auto tensor = [&](const Placement &p, size_t element_bytes, bool by_sequence = true) {
-    const int64_t begin = p.offset + (by_sequence ? first * p.stride[0] : 0);
-    return sluice_tensor{.data = static_cast<char *>(bases[p.buffer]) + size_t(begin) * element_bytes,
+  auto begin_of = [&](const Placement &p, bool by_sequence) {
+    return p.offset + (by_sequence ? first * p.stride[0] : 0);
+  };
+  auto at = [&](const Placement &p, size_t bytes) {
+    return sluice_tensor{.data = static_cast<char *>(bases[p.buffer]) + bytes,
                          .stride = {p.stride[0], p.stride[1], p.stride[2], p.stride[3]}};
+  };
+  auto tensor = [&](const Placement &p, size_t element_bytes, bool by_sequence = true) {
+    return at(p, size_t(begin_of(p, by_sequence)) * element_bytes);
+  };
+  auto keys = [&](const Placement &p, bool by_sequence) {
+    return at(p, cache_bytes(c, begin_of(p, by_sequence)));
   };
   auto array = [&]<typename Number>(int buffer, const Number *, int64_t from) -> const Number * {
     return buffer < 0 ? nullptr : static_cast<const Number *>(bases[buffer]) + from;
@@ -139,8 +159,16 @@ sluice_args make_args(const Case &c, const Memory &memory, const std::vector<voi
   args.scale = float(c.scale);
   const bool keys_by_sequence = c.mode != Mode::paged;
   args.q = tensor(memory.q, query_bytes(c));
-  args.k = tensor(memory.k, cache_bytes(c), keys_by_sequence);
-  if (!c.v_in_k) args.v = tensor(memory.v, cache_bytes(c), keys_by_sequence);
+  args.k = keys(memory.k, keys_by_sequence);
+  if (!c.v_in_k) args.v = keys(memory.v, keys_by_sequence);
+  if (has_group_arrays(c)) {
+    args.k_scales = tensor(memory.k_scales, 2, keys_by_sequence);
+    args.v_scales = tensor(memory.v_scales, 2, keys_by_sequence);
+  }
+  if (c.cache == Cache::u4_zeros) {
+    args.k_zeros = tensor(memory.k_zeros, 2, keys_by_sequence);
+    args.v_zeros = tensor(memory.v_zeros, 2, keys_by_sequence);
+  }
   args.o = tensor(memory.o, output_bytes(c));
   if (c.lse) args.lse = tensor(memory.lse, 4);
   args.q_starts = array(memory.q_starts, int32, first);

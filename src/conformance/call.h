@@ -12,6 +12,8 @@ namespace sluice::conformance {
 /// Values of sluice_scale_kind and sluice_dtype.
 uint32_t scale_kind(Scale scale);
 uint32_t c_type(Element element);
+/// That of K and V.
+uint32_t cache_type(const Case &c);
 
 sluice_problem make_problem(const Case &c);
 

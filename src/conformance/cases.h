@@ -17,8 +17,8 @@ namespace sluice::conformance {
 /// The type of O unless it is F32, and of Q, K and V unless they are FP8.
 enum class Dtype : uint8_t { f16, bf16 };
 
-/// The storage type of K and V: Q's, FP8, or FP8 for Q too.
-enum class Cache : uint8_t { same, e4m3fnuz, e4m3fnuz_as_q };
+/// The storage type of K and V: Q's, FP8, or FP8 for Q too, another one of a byte, or blocks (blocks.h).
+enum class Cache : uint8_t { same, e4m3fnuz, e4m3fnuz_as_q, e5m2fnuz, i8, q8_0, q4_0, u4, u4_zeros };
 
 struct HeadSizes {
   constexpr HeadSizes(int both) : qk(both), v(both) {}
@@ -75,7 +75,7 @@ enum class Pattern : uint8_t {
   falling, // the first key has the largest score
   uniform, // K = 0: O is the plain mean of the visible V
   tiny,    // Q, K and V among the smallest normal and the subnormal numbers
-  codes,   // K and V hold every finite FP8 number in rotation
+  codes,   // K and V hold every finite number of their byte type in rotation
   // Normal, but some rows of Q, or of K, or of V have a NaN, or of V an infinity.
   nan_query,
   nan_key,
@@ -197,7 +197,7 @@ inline bool is_top_left(const Case &c) {
   return c.mask == Mask::top_left || c.mask == Mask::none_top_left;
 }
 
-inline bool has_fp8_cache(const Case &c) {
+inline bool has_byte_cache(const Case &c) {
   return c.cache != Cache::same;
 }
 inline bool has_fp8_queries(const Case &c) {
@@ -206,7 +206,7 @@ inline bool has_fp8_queries(const Case &c) {
 
 /// Elements of a pack of an x-packed K cache; 0 without.
 inline int k_pack(const Case &c) {
-  return !c.pages.k_pack ? 0 : has_fp8_cache(c) ? 16 : 8;
+  return !c.pages.k_pack ? 0 : has_byte_cache(c) ? 16 : 8;
 }
 
 std::string make_name(const Case &c);

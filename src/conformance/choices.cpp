@@ -104,7 +104,7 @@ template <Pattern pattern> void fill(Case &c) {
   c.pattern = pattern;
 }
 void fill_codes(Case &c) {
-  if (!has_fp8_cache(c)) c.cache = Cache::e4m3fnuz;
+  if (!has_byte_cache(c)) c.cache = Cache::e4m3fnuz;
   c.pattern = Pattern::codes;
 }
 template <Cache cache> void store_as(Case &c) {
@@ -125,7 +125,10 @@ const std::vector<Feature> &features() {
       {"table", {set_page<&Pages::csr>}},
       {"entries", {set_page<&Pages::wide>}},
       {"packs of K", {set_page<&Pages::k_pack>}},
-      {"cache", {store_as<Cache::e4m3fnuz>, store_as<Cache::e4m3fnuz_as_q>}},
+      {"cache",
+       {store_as<Cache::e4m3fnuz>, store_as<Cache::e4m3fnuz_as_q>, store_as<Cache::e5m2fnuz>,
+        store_as<Cache::i8>, store_as<Cache::q8_0>, store_as<Cache::q4_0>, store_as<Cache::u4>,
+        store_as<Cache::u4_zeros>}},
       {"V in K", {set<&Case::v_in_k>}},
       {"mask",
        {cut<Mask::bottom_right>, cut<Mask::top_left>, cut<Mask::none_top_left>, cut<Mask::given>,

@@ -10,10 +10,10 @@
 
 namespace sluice::conformance {
 
-enum class Element : uint8_t { f16, bf16, f32, fp8, bf8 }; // the last two: E4M3FNUZ, E5M2FNUZ
+enum class Element : uint8_t { f16, bf16, f32, fp8, bf8, i8 }; // fp8 and bf8: E4M3FNUZ, E5M2FNUZ
 
 inline size_t bytes_of(Element element) {
-  return element == Element::f32 ? 4 : element == Element::fp8 || element == Element::bf8 ? 1 : 2;
+  return element == Element::f32 ? 4 : element >= Element::fp8 ? 1 : 2;
 }
 
 inline Element element_of(Dtype dtype) {
@@ -38,6 +38,8 @@ inline double load(Element element, const std::byte *buffer, int64_t index) {
     return decode_fp8(uint8_t(*from));
   case Element::bf8:
     return decode_fnuz<2>(uint8_t(*from));
+  case Element::i8:
+    return int8_t(*from);
   }
   __builtin_unreachable();
 }
@@ -62,6 +64,27 @@ inline void store(std::vector<std::byte> &buffer, Element element, int64_t index
   case Element::bf8:
     *to = std::byte(encode_fnuz<2>(value));
     return;
+  case Element::i8:
+    *to = std::byte(encode_i8(value));
+    return;
+  }
+}
+
+/// Of K and V in memory.
+inline Element cache_element(const Case &c) {
+  switch (c.cache) {
+  case Cache::same:
+    return element_of(c.dtype);
+  case Cache::e5m2fnuz:
+    return Element::bf8;
+  case Cache::i8:
+  case Cache::q8_0:
+  case Cache::q4_0:
+  case Cache::u4:
+  case Cache::u4_zeros:
+    return Element::i8; // the bytes of blocks
+  default:
+    return Element::fp8;
   }
 }
 

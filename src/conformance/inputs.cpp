@@ -4,6 +4,8 @@
 
 #include "case_random.h"
 #include "conformance/numbers.h"
+#include "blocks.h"
+#include "elements.h"
 
 #include <algorithm>
 #include <array>
@@ -22,16 +24,26 @@ void round_to_16_bits(Dtype dtype, std::vector<double> &values) {
     value = decode(format, encode(format, value));
 }
 
-void round_to_type(const Case &c, bool fp8, std::vector<double> &values) {
-  if (!fp8) return round_to_16_bits(c.dtype, values);
+void round_to(Element element, std::vector<double> &values) {
   for (double &value : values)
-    value = decode_fp8(encode_fp8(value));
+    value = as_stored(element, value);
 }
 
-void fill_with_codes(std::vector<double> &values, size_t first) {
+void round_to_blocks(const Case &c, bool of_v, int size, std::vector<double> &values) {
+  const Groups groups(c, of_v);
   for (size_t i = 0; i < values.size(); ++i) {
-    const auto code = uint8_t(first + i);
-    values[i] = code == 0x80 ? 0 : decode_fp8(code);
+    const size_t row = i / size_t(size), element = i % size_t(size);
+    const Group group = groups.of(int64_t(row / size_t(c.kv_heads)), int(row % size_t(c.kv_heads)),
+                                  int(element) / group_elements(c));
+    values[i] = groups.nearest(group, values[i]);
+  }
+}
+
+void fill_with_codes(Element element, std::vector<double> &values, size_t first) {
+  for (size_t i = 0; i < values.size(); ++i) {
+    const std::array<std::byte, 4> code = {std::byte(first + i)}; // as large as any element
+    const double number = load(element, code.data(), 0);
+    values[i] = std::isnan(number) ? 0 : number;
   }
 }
 
@@ -54,20 +66,24 @@ void make_tensors(const Case &c, Inputs &in) {
   const size_t kv_batches = c.layout == Layout::broadcast ? 1 : size_t(c.batch);
   const auto row = size_t(c.head_size.qk), v_row = size_t(c.head_size.v);
   const double tiny = 0x1p-14, tiny_fp8 = 0x1p-8;
-  const double tiny_in_cache = has_fp8_cache(c) ? tiny_fp8 : tiny;
+  const Element cache = cache_element(c);
+  const bool integers = c.cache == Cache::i8;
+  const double tiny_in_cache = integers ? 0.5 : cache == Element::bf8 ? 0x1p-15 : has_byte_cache(c) ? tiny_fp8 : tiny;
   const double q_deviation = c.pattern == Pattern::peaked  ? 4
                              : c.pattern == Pattern::tiny  ? has_fp8_queries(c) ? tiny_fp8 : tiny
                              : c.pattern == Pattern::codes ? 0x1p-5
                                                            : 1;
-  const double k_deviation = c.pattern == Pattern::tiny ? tiny_in_cache : q_deviation;
-  const double v_deviation = c.pattern == Pattern::tiny ? tiny_in_cache : 1;
+  // Integers are a few units, so that scores differ by as much as others.
+  const double unit = integers ? 3 : 1;
+  const double k_deviation = c.pattern == Pattern::tiny ? tiny_in_cache : unit * q_deviation;
+  const double v_deviation = c.pattern == Pattern::tiny ? tiny_in_cache : unit;
   in.q = fill(size_t(c.batch) * c.q_len * c.q_heads * row, q_deviation);
   in.k = fill(kv_batches * c.kv_len * c.kv_heads * row, k_deviation);
   if (!c.v_in_k) in.v = fill(kv_batches * c.kv_len * c.kv_heads * v_row, v_deviation);
   if (c.pattern == Pattern::uniform) std::fill(in.k.begin(), in.k.end(), 0.0);
   if (c.pattern == Pattern::codes) {
-    fill_with_codes(in.k, 0);
-    fill_with_codes(in.v, 77);
+    fill_with_codes(cache, in.k, 0);
+    fill_with_codes(cache, in.v, 77);
   }
   if (c.pattern == Pattern::rising || c.pattern == Pattern::falling) {
     // A common direction, along which every query is positive, carries a score that is linear in the key.
@@ -76,15 +92,20 @@ void make_tensors(const Case &c, Inputs &in) {
     const size_t token = row * c.kv_heads;
     for (size_t i = 0; i < in.k.size(); i += row) {
       const double place = double(i / token % c.kv_len) / c.kv_len;
-      in.k[i] = 64 * (c.pattern == Pattern::rising ? place : 1 - place);
+      in.k[i] = (is_in_blocks(c) ? 2 : 64) * (c.pattern == Pattern::rising ? place : 1 - place);
     }
   }
-  round_to_type(c, has_fp8_queries(c), in.q);
-  round_to_type(c, has_fp8_cache(c), in.k);
-  round_to_type(c, has_fp8_cache(c), in.v);
+  round_to(has_fp8_queries(c) ? Element::fp8 : element_of(c.dtype), in.q);
+  if (is_in_blocks(c)) {
+    round_to_blocks(c, false, c.head_size.qk, in.k);
+    round_to_blocks(c, true, c.head_size.v, in.v);
+  } else {
+    round_to(cache, in.k);
+    round_to(cache, in.v);
+  }
   if (c.pattern == Pattern::nan_query) add_not_a_number(c, row, false, in.q);
   if (c.pattern == Pattern::nan_key) add_not_a_number(c, row, false, in.k);
-  if (c.pattern == Pattern::nan_value) add_not_a_number(c, v_row, !has_fp8_cache(c), in.v);
+  if (c.pattern == Pattern::nan_value) add_not_a_number(c, v_row, !has_byte_cache(c), in.v);
   if (c.v_in_k)
     for (size_t at = 0; at < in.k.size(); at += row)
       in.v.insert(in.v.end(), in.k.begin() + ptrdiff_t(at), in.k.begin() + ptrdiff_t(at + v_row));

@@ -26,6 +26,11 @@ void read_types(std::string_view name, Kernel &kernel) {
   kernel.dtype = name.starts_with("bf16_") ? Dtype::bf16 : Dtype::f16;
   name.remove_prefix(name.find('_') + 1);
   if (name.starts_with("e4m3fnuz_")) kernel.cache = Cache::e4m3fnuz;
+  if (name.starts_with("e5m2fnuz_")) kernel.cache = Cache::e5m2fnuz;
+  if (name.starts_with("i8_")) kernel.cache = Cache::i8;
+  if (name.starts_with("q8_0_")) kernel.cache = Cache::q8_0;
+  if (name.starts_with("q4_0_")) kernel.cache = Cache::q4_0;
+  if (name.starts_with("u4_")) kernel.cache = Cache::u4_zeros;
 }
 
 Kernel kernel_of(const sluice_kernel_info &info) {

@@ -1,5 +1,6 @@
 //===- meaningful.cpp - which parts of a case are possible together -------------------------------------===//
 
+#include "blocks.h"
 #include "cases.h"
 #include "sequences.h"
 
@@ -29,7 +30,7 @@ constexpr int largest_fp8_head = 256;
 bool can_be_packed(const Case &c) {
   if (c.v_in_k) return false;
   if (c.mode == Mode::paged) return true;
-  if (c.cache == Cache::e4m3fnuz || c.q_len != c.kv_len) return false;
+  if ((has_byte_cache(c) && !has_fp8_queries(c)) || c.q_len != c.kv_len) return false;
   const Sequences sequences(c);
   return c.mode == Mode::dense || sequences.q_starts == sequences.kv_starts;
 }
@@ -40,7 +41,18 @@ void place_tensors(Case &c) {
     c.cache = Cache::e4m3fnuz;
   if (c.v_in_k && c.pattern == Pattern::uniform) c.pattern = Pattern::normal; // all of V would be 0
   if (c.v_in_k && c.pattern == Pattern::nan_value) c.pattern = Pattern::nan_key;
-  if (!has_fp8_cache(c) && c.pattern == Pattern::codes) c.pattern = Pattern::normal;
+  if (is_in_blocks(c)) {
+    // Rows are whole blocks.
+    if (c.head_size.qk % group_elements(c) != 0 || c.head_size.v % group_elements(c) != 0) c.cache = Cache::i8;
+    if (c.layout == Layout::padded || c.layout == Layout::packed) c.layout = Layout::capacity;
+    if (has_group_arrays(c)) c.k_scale = c.v_scale = Scale::none;
+    c.pages.k_pack = false;
+    if (c.pattern == Pattern::codes || c.pattern == Pattern::tiny) c.pattern = Pattern::normal;
+  }
+  // Integers have no NaN.
+  if (c.cache >= Cache::i8 && (c.pattern == Pattern::nan_key || c.pattern == Pattern::nan_value))
+    c.pattern = Pattern::nan_query;
+  if (!has_byte_cache(c) && c.pattern == Pattern::codes) c.pattern = Pattern::normal;
   if (c.layout == Layout::packed && !can_be_packed(c)) c.layout = Layout::capacity;
   // Starts never decrease: no two sequences can have the same keys.
   if (c.layout == Layout::broadcast && c.mode == Mode::ragged) c.layout = Layout::bshd;

@@ -19,9 +19,6 @@ constexpr uint8_t canary = 0xa5;
 Element query_element(const Case &c) {
   return has_fp8_queries(c) ? Element::fp8 : element_of(c.dtype);
 }
-Element cache_element(const Case &c) {
-  return has_fp8_cache(c) ? Element::fp8 : element_of(c.dtype);
-}
 
 Element output_element(const Case &c) {
   return c.o_f32 ? Element::f32 : c.o_fp8 ? Element::fp8 : element_of(c.dtype);
@@ -45,7 +42,7 @@ private:
     std::vector<std::byte> &buffer = memory.buffers.emplace_back(size_t(count) * bytes_of(element));
     for (int64_t i = 0; i < count; ++i)
       store(buffer, element, i,
-            element != Element::fp8 && i % 2 ? std::numeric_limits<double>::infinity() : std::nan(""));
+            bytes_of(element) != 1 && i % 2 ? std::numeric_limits<double>::infinity() : std::nan(""));
     return last_buffer();
   }
   int add_output(int64_t count, size_t element_bytes) {
@@ -89,7 +86,8 @@ private:
     memory.lse.buffer = add_output(lse.buffer_elements, 4);
     // A tensor that all sequences share, or whose sequences have starts, has no step between sequences.
     if (c.mode != Mode::paged && (c.layout == Layout::broadcast || !sequences.kv_starts.empty()))
-      for (Placement *of_keys : {&memory.k, &memory.v, &memory.k_scales, &memory.v_scales})
+      for (Placement *of_keys : {&memory.k, &memory.v, &memory.k_scales, &memory.v_scales, &memory.k_zeros,
+                                 &memory.v_zeros})
         of_keys->stride[0] = 0;
     if (!sequences.q_starts.empty()) memory.q.stride[0] = memory.o.stride[0] = memory.lse.stride[0] = 0;
     if (c.prefixes.count != 0 && pages.empty()) {
@@ -111,8 +109,11 @@ private:
       place_in_one_buffer({&unused, &memory.k, &memory.v}, {none, k, v});
       return;
     }
-    take(memory.k, k_pack(c) != 0 ? place_x_packed(k, k_pack(c), c.layout) : place(k, c.layout), element);
-    if (!c.v_in_k) take(memory.v, place(v, c.layout), element);
+    take_keys(memory.k, k_pack(c) != 0 ? place_x_packed(k, k_pack(c), c.layout) : place(k, c.layout), element);
+    if (!c.v_in_k) take_keys(memory.v, place(v, c.layout), element);
+    if (!has_group_arrays(c)) return;
+    place_groups(memory.k_scales, memory.k_zeros, k);
+    place_groups(memory.v_scales, memory.v_zeros, c.v_in_k ? k : v);
   }
 
   void place_scales(Placement &target, Extents keys, Scale scale) {
@@ -124,6 +125,21 @@ private:
   void take(Placement &target, const Placed &placed, Element element) {
     target = placed.placement;
     target.buffer = add_input(placed.buffer_elements, element);
+  }
+
+  /// Of K or V. The bytes of blocks that no row has are those of NaN scales.
+  void take_keys(Placement &target, const Placed &placed, Element element) {
+    if (!is_in_blocks(c)) return take(target, placed, element);
+    target = placed.placement;
+    memory.buffers.emplace_back(block_bytes(c, placed.buffer_elements), std::byte(0xff));
+    target.buffer = last_buffer();
+  }
+
+  /// F16, for each group of a row; numbers to subtract are placed like scales.
+  void place_groups(Placement &scales, Placement &zeros, Extents keys) {
+    keys.d /= group_elements(c);
+    take(scales, place(keys, c.layout), Element::f16);
+    if (c.cache == Cache::u4_zeros) take(zeros, place(keys, c.layout), Element::f16);
   }
 
   void place_in_one_buffer(const std::array<Placement *, 3> &targets, const std::array<Extents, 3> &extents) {
@@ -147,8 +163,16 @@ private:
             pages.empty() ? sequences.kv_row(b, j)
                           : std::array<int64_t, 2>{pages[0].own.page(b, j / c.pages.size), j % c.pages.size};
         const int64_t token = int64_t(b) * c.kv_len + j;
-        store_row(memory.k, cache, row, in.k, token, c.kv_heads, c.head_size.qk);
-        if (!c.v_in_k) store_row(memory.v, cache, row, in.v, token, c.kv_heads, c.head_size.v);
+        if (is_in_blocks(c)) {
+          store_blocks(memory.k, memory.k_scales, memory.k_zeros, row, in.k, token, c.head_size.qk, false);
+          if (!c.v_in_k)
+            store_blocks(memory.v, memory.v_scales, memory.v_zeros, row, in.v, token, c.head_size.v, true);
+          else if (has_group_arrays(c))
+            copy_groups(row);
+        } else {
+          store_row(memory.k, cache, row, in.k, token, c.kv_heads, c.head_size.qk);
+          if (!c.v_in_k) store_row(memory.v, cache, row, in.v, token, c.kv_heads, c.head_size.v);
+        }
         if (is_per_key(c.k_scale))
           store_row(memory.k_scales, Element::f32, row, in.k_scale, token, c.kv_heads, 1);
         if (is_per_key(c.v_scale))
@@ -181,6 +205,38 @@ private:
       for (int e = 0; e < d; ++e)
         store(memory.buffers[size_t(p.buffer)], element, p.at(row[0], row[1], h, e),
               values[size_t((token * heads + h) * d + e)]);
+  }
+
+  void store_blocks(const Placement &p, const Placement &scales, const Placement &zeros,
+                    const std::array<int64_t, 2> &row, const std::vector<double> &values, int64_t token, int d,
+                    bool of_v) {
+    const Groups groups(c, of_v);
+    for (int h = 0; h < c.kv_heads; ++h)
+      for (int e = 0; e < d; ++e) {
+        const int number = e / group_elements(c);
+        const Group group = groups.of(token, h, number);
+        const double value = values[size_t((token * c.kv_heads + h) * d + e)];
+        store_in_block(c, memory.buffers[size_t(p.buffer)], p.at(row[0], row[1], h, e),
+                       groups.number_of(group, value), group.scale);
+        if (!has_group_arrays(c)) continue;
+        store(memory.buffers[size_t(scales.buffer)], Element::f16, scales.at(row[0], row[1], h, number), group.scale);
+        if (c.cache == Cache::u4_zeros)
+          store(memory.buffers[size_t(zeros.buffer)], Element::f16, zeros.at(row[0], row[1], h, number),
+                group.subtracted);
+      }
+  }
+
+  /// V in K: V's arrays are K's.
+  void copy_groups(const std::array<int64_t, 2> &row) {
+    for (int h = 0; h < c.kv_heads; ++h)
+      for (int g = 0; g < c.head_size.qk / group_elements(c); ++g)
+        for (const auto &[from, to] : {std::pair{&memory.k_scales, &memory.v_scales},
+                                       std::pair{&memory.k_zeros, &memory.v_zeros}}) {
+          if (from->buffer < 0) continue;
+          const int64_t at = from->at(row[0], row[1], h, g);
+          store(memory.buffers[size_t(to->buffer)], Element::f16, at,
+                load(Element::f16, memory.buffers[size_t(from->buffer)].data(), at));
+        }
   }
 
   void add_sequences() {

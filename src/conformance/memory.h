@@ -8,6 +8,7 @@
 #pragma once
 
 #include "oracle.h"
+#include "blocks.h"
 #include "placement.h"
 
 #include <cstddef>
@@ -18,7 +19,7 @@ namespace sluice::conformance {
 
 struct Memory {
   Placement q, k, v, o, lse;
-  Placement k_scales, v_scales;
+  Placement k_scales, v_scales, k_zeros, v_zeros;
   Placement bias, mask;         // [batch][head][row][column]; the mask's column is a byte
   Placement prefix_k, prefix_v; // except in pages
   int64_t page_table_stride = 0;
@@ -33,9 +34,9 @@ struct Memory {
   std::vector<std::vector<std::byte>> buffers;
 };
 
-/// The size of an element of K and V.
-inline size_t cache_bytes(const Case &c) {
-  return has_fp8_cache(c) ? 1 : 2;
+/// The size of some elements of K and V.
+inline size_t cache_bytes(const Case &c, int64_t elements = 1) {
+  return is_in_blocks(c) ? block_bytes(c, elements) : size_t(elements) * (has_byte_cache(c) ? 1 : 2);
 }
 inline size_t query_bytes(const Case &c) {
   return has_fp8_queries(c) ? 1 : 2;

@@ -97,4 +97,9 @@ inline uint8_t encode_fp8(double value) {
   return encode_fnuz<3>(value);
 }
 
+/// The nearest integer of 8 bits with a sign, but -128; NaN becomes 0.
+inline int8_t encode_i8(double value) {
+  return int8_t(std::isnan(value) ? 0 : std::nearbyint(std::clamp(value, -127.0, 127.0)));
+}
+
 } // namespace sluice::conformance

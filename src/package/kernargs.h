@@ -34,6 +34,8 @@ constexpr uint32_t kernarg_bytes(KernargKind kind) {
 //   q_starts ... page_starts   of sluice_args, each may be null; without page_table, K and V are contiguous
 //   bias, mask, alibi_slopes, sink_logits, q_scale, k_scale, v_scale, o_scale   the same
 //   k_scales, v_scales  a scale for each key, or null; strides as those of k and v
+//  k_groups, v_groups  the scales of 4-bit K and V for each group of 32 or 64 elements, in F16, and k_zeros and
+//                       v_zeros null or the numbers to subtract from elements; strides as k_scales, v_scales
 //   bias_scale, diagonals, causal   of sluice_args, each may be null
 //   spans               null, or span_stride / 2 pairs of keys for each sequence
 //   o_split_stride, lse_split_stride   between the results of splits of the keys
@@ -89,6 +91,10 @@ constexpr uint32_t kernarg_bytes(KernargKind kind) {
   FIELD(uint64_t, pointer, o_scale)                                                                          \
   FIELD(uint64_t, pointer, k_scales)                                                                         \
   FIELD(uint64_t, pointer, v_scales)                                                                         \
+  FIELD(uint64_t, pointer, k_groups)                                                                         \
+  FIELD(uint64_t, pointer, v_groups)                                                                         \
+  FIELD(uint64_t, pointer, k_zeros)                                                                          \
+  FIELD(uint64_t, pointer, v_zeros)                                                                          \
   FIELD(uint64_t, pointer, bias_scale)                                                                       \
   FIELD(uint64_t, pointer, diagonals)                                                                        \
   FIELD(uint64_t, pointer, causal)                                                                           \
@@ -168,6 +174,7 @@ enum ScoreFlag : uint32_t {
   score_o_fp8 = 1 << 10,         // o is E4M3FNUZ
   score_o_scale_heads = 1 << 11, // a scale of o for each head; else one
   score_mask_new_rows = 1 << 12, // mask has the newest keys only, as many as the sequence has rows
+  score_groups_of_64 = 1 << 14, // scales of 4-bit K and V are for 64 elements each, not 32
   score_of_sequence = 1 << 13,   // there are diagonals, or a mask that is causal for some sequences
 };
 
@@ -220,7 +227,7 @@ constexpr uint64_t kernarg_hash(std::span<const KernargField> fields) {
 }
 /// Incremented whenever the same fields change their meaning, so that a pack with other meanings is refused
 /// like one with other fields.
-inline constexpr uint64_t attention_kernarg_meaning = 3;
+inline constexpr uint64_t attention_kernarg_meaning = 4;
 constexpr uint64_t attention_kernarg_hash() {
   return kernarg_hash(attention_kernarg_fields) + attention_kernarg_meaning;
 }

@@ -31,6 +31,11 @@ std::vector<double> load_rows(int64_t rows, int64_t dims, const Element &element
 
 } // namespace
 
+/// The number of two bytes, at any address.
+static double f16_at(const uint8_t *bytes) {
+  return support::f16_to_float(uint16_t(bytes[0] | bytes[1] << 8));
+}
+
 double load(const void *data, uint32_t type, int64_t index) {
   switch (type) {
   case SLUICE_F16:
@@ -47,6 +52,17 @@ double load(const void *data, uint32_t type, int64_t index) {
     return support::e5m2_to_float(static_cast<const uint8_t *>(data)[index]);
   case SLUICE_I8:
     return static_cast<const int8_t *>(data)[index];
+  case SLUICE_U4:
+    return static_cast<const uint8_t *>(data)[index / 2] >> (index % 2 * 4) & 15;
+  case SLUICE_Q8_0: {
+    const auto *const block = static_cast<const uint8_t *>(data) + index / 32 * 34;
+    return f16_at(block) * int8_t(block[2 + index % 32]);
+  }
+  case SLUICE_Q4_0: {
+    const auto *const block = static_cast<const uint8_t *>(data) + index / 32 * 18;
+    const int number = block[2 + index % 16] >> (index % 32 < 16 ? 0 : 4) & 15;
+    return f16_at(block) * (number - 8);
+  }
   default:
     return static_cast<const float *>(data)[index];
   }
@@ -158,21 +174,34 @@ std::vector<double> Sequence::load_q(int64_t head) const {
 
 std::vector<double> Sequence::load_k(int64_t head) const {
   return load_keys(problem.head_dim_qk, [&](int64_t j, int64_t dim) {
-    return load(args.k.data, problem.k_type, k_index(j, head, dim));
+    return in_group(problem.k_scale_kind, args.k_scales, args.k_zeros, j, head, dim,
+                    load(args.k.data, problem.k_type, k_index(j, head, dim)));
   });
 }
 
 std::vector<double> Sequence::load_v(int64_t head) const {
   return load_keys(problem.head_dim_v, [&](int64_t j, int64_t dim) {
-    if (problem.flags & SLUICE_V_IN_K) return load(args.k.data, problem.v_type, k_index(j, head, dim));
     const Row row = kv_row(j);
-    return load(args.v.data, problem.v_type, index_of(args.v, row.outer, row.inner, head, dim));
+    const double number =
+        problem.flags & SLUICE_V_IN_K
+            ? load(args.k.data, problem.v_type, k_index(j, head, dim))
+            : load(args.v.data, problem.v_type, index_of(args.v, row.outer, row.inner, head, dim));
+    return in_group(problem.v_scale_kind, args.v_scales, args.v_zeros, j, head, dim, number);
   });
+}
+
+double Sequence::in_group(uint32_t kind, const sluice_tensor &scales, const sluice_tensor &zeros, int64_t j,
+                          int64_t head, int64_t dim, double number) const {
+  if (kind != SLUICE_SCALE_PER_GROUP) return number;
+  const Row row = kv_row(j);
+  const int64_t at = index_of(scales, row.outer, row.inner, head, dim / problem.scale_group);
+  const double zero = problem.flags & SLUICE_ZERO_POINTS ? load(zeros.data, SLUICE_F16, at) : 8;
+  return load(scales.data, SLUICE_F16, at) * (number - zero);
 }
 
 double Sequence::key_scale(uint32_t kind, const float *few, const sluice_tensor &scales, int64_t j,
                            int64_t head) const {
-  if (kind == SLUICE_SCALE_NONE) return 1;
+  if (kind == SLUICE_SCALE_NONE || kind == SLUICE_SCALE_PER_GROUP) return 1;
   if (kind == SLUICE_SCALE_PER_TENSOR) return few[0];
   if (kind == SLUICE_SCALE_PER_HEAD) return few[head];
   const Row row = kv_row(j);

@@ -2,12 +2,14 @@
 #include "runtime/attention_arguments.h"
 
 #include "package/attention_launch.h"
+#include "runtime/dtype.h"
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <utility>
 
 namespace sluice::runtime {
 namespace {
@@ -20,7 +22,9 @@ uint32_t score_flags(const sluice_problem &problem) {
   uint32_t flags = 0;
   const auto set = [&flags](bool condition, uint32_t bit) { flags |= condition ? bit : 0; };
   set(problem.mask_alignment == SLUICE_TOP_LEFT, package::score_top_left);
-  const auto has_keys = [](uint32_t kind) { return kind > SLUICE_SCALE_PER_HEAD; };
+  const auto has_keys = [](uint32_t kind) {
+    return kind == SLUICE_SCALE_PER_TOKEN || kind == SLUICE_SCALE_PER_PAGE;
+  };
   set(problem.soft_cap != 0 || problem.bias_type != 0 || problem.flags & (SLUICE_ALIBI | SLUICE_BOOL_MASK) ||
           has_keys(problem.k_scale_kind) || has_keys(problem.v_scale_kind),
       package::score_changed);
@@ -32,11 +36,21 @@ uint32_t score_flags(const sluice_problem &problem) {
   set(problem.flags & SLUICE_PAGE_INDEX_64, package::score_page_index_64);
   set(problem.o_type == SLUICE_F32, package::score_o_f32);
   set(problem.o_type == SLUICE_E4M3FNUZ, package::score_o_fp8);
+  set(problem.scale_group == 64, package::score_groups_of_64);
   set(problem.o_scale_kind == SLUICE_SCALE_PER_HEAD, package::score_o_scale_heads);
   set(problem.flags & SLUICE_MASK_NEW_ROWS, package::score_mask_new_rows);
   set(problem.flags & SLUICE_CAUSAL_BY_SEQUENCE || problem.mask_alignment == SLUICE_GIVEN_DIAGONAL,
       package::score_of_sequence);
   return flags;
+}
+
+/// Kernels address blocks by bytes.
+sluice_tensor in_bytes_if_blocks(uint32_t type, sluice_tensor tensor) {
+  if (!is_in_blocks(type)) return tensor;
+  const Block block = dtype_block(type);
+  for (int64_t &stride : tensor.stride)
+    stride = stride / block.elements * block.bytes;
+  return tensor;
 }
 
 } // namespace
@@ -82,12 +96,18 @@ void fill_call(package::AttentionKernargs &out, const sluice_problem &problem, c
   out.side##_token_stride = (tensor).stride[1];                                                              \
   out.side##_head_stride = (tensor).stride[2]
   SLUICE_FILL(q, call.q);
-  SLUICE_FILL(k, call.k);
-  SLUICE_FILL(v, v);
+  SLUICE_FILL(k, in_bytes_if_blocks(problem.k_type, call.k));
+  SLUICE_FILL(v, in_bytes_if_blocks(problem.v_type, v));
   SLUICE_FILL(o, call.o);
   SLUICE_FILL(lse, call.lse);
   SLUICE_FILL(k_scales, call.k_scales);
   SLUICE_FILL(v_scales, call.v_scales);
+  if (problem.k_scale_kind == SLUICE_SCALE_PER_GROUP) {
+    out.k_groups = std::exchange(out.k_scales, 0);
+    out.v_groups = std::exchange(out.v_scales, 0);
+    out.k_zeros = address_of(call.k_zeros.data);
+    out.v_zeros = address_of(call.v_zeros.data);
+  }
 #undef SLUICE_FILL
   out.q_starts = address_of(call.q_starts);
   out.kv_starts = address_of(call.kv_starts);

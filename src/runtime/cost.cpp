@@ -19,7 +19,8 @@ double bytes_per_clk(double terabytes) {
 }
 
 double bytes_of(uint32_t type) {
-  return dtype_bytes(type);
+  const Block block = dtype_block(type);
+  return double(block.bytes) / block.elements;
 }
 
 /// The dependent loads before a round's first tile of keys and the steps after the last one, in latencies of

@@ -29,6 +29,12 @@ constexpr std::string_view dtype_name(uint32_t type) {
     return "e5m2";
   case SLUICE_I8:
     return "i8";
+  case SLUICE_U4:
+    return "u4";
+  case SLUICE_Q8_0:
+    return "q8_0";
+  case SLUICE_Q4_0:
+    return "q4_0";
   default:
     return {};
   }
@@ -40,9 +46,32 @@ inline std::string dtype_text(uint32_t type) {
   return name.empty() ? std::to_string(type) : std::string(name);
 }
 
-/// Size of an element of a legal sluice_dtype.
+/// Elements of K and V that are stored together, and their bytes: 1 and the size of an element for most types.
+struct Block {
+  int32_t elements, bytes;
+};
+constexpr Block dtype_block(uint32_t type) {
+  switch (type) {
+  case SLUICE_U4:
+    return {2, 1};
+  case SLUICE_Q8_0:
+    return {32, 34};
+  case SLUICE_Q4_0:
+    return {32, 18};
+  default:
+    return {1, type == SLUICE_F32 ? 4 : type == SLUICE_F16 || type == SLUICE_BF16 ? 2 : 1};
+  }
+}
+
+/// Whether strides must be whole blocks of 32 elements.
+constexpr bool is_in_blocks(uint32_t type) {
+  return dtype_block(type).elements != 1;
+}
+
+/// Size of an element of a legal sluice_dtype, or more than that in blocks.
 constexpr uint32_t dtype_bytes(uint32_t type) {
-  return type == SLUICE_F32 ? 4 : type == SLUICE_F16 || type == SLUICE_BF16 ? 2 : 1;
+  const Block block = dtype_block(type);
+  return uint32_t((block.bytes + block.elements - 1) / block.elements);
 }
 
 /// The distance between a type that a kernel takes and a wanted one: first by size, then by the meaning of
@@ -56,7 +85,7 @@ constexpr uint32_t dtype_distance(uint32_t wanted, uint32_t other) {
 
 /// The inverse of dtype_name; 0 for an unknown name.
 constexpr uint32_t dtype_of_name(std::string_view name) {
-  for (uint32_t type = SLUICE_F16; type <= SLUICE_I8; ++type) {
+  for (uint32_t type = SLUICE_F16; type <= SLUICE_Q4_0; ++type) {
     if (dtype_name(type) == name) return type;
   }
   return 0;

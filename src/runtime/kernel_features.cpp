@@ -37,6 +37,10 @@ constexpr bool is_per_key(uint32_t scale_kind) {
   return scale_kind == SLUICE_SCALE_PER_TOKEN || scale_kind == SLUICE_SCALE_PER_PAGE;
 }
 
+constexpr bool is_of_few(uint32_t scale_kind) {
+  return scale_kind == SLUICE_SCALE_PER_TENSOR || scale_kind == SLUICE_SCALE_PER_HEAD;
+}
+
 constexpr Feature table[] = {
     SLUICE_FIELD_FEATURE(names::ragged, mode, p.mode == SLUICE_MODE_RAGGED, "SLUICE_MODE_DENSE (0)"),
     SLUICE_FLAG_FEATURE(names::ragged, SLUICE_SHARED_PREFIX), // the starts and lengths of prefixes
@@ -57,9 +61,9 @@ constexpr Feature table[] = {
     SLUICE_FLAG_FEATURE(names::alibi, SLUICE_ALIBI),
     SLUICE_FLAG_FEATURE(names::sink_logits, SLUICE_SINK_LOGITS),
     SLUICE_FIELD_FEATURE(names::scales, q_scale_kind, p.q_scale_kind != 0, "SLUICE_SCALE_NONE (0)"),
-    SLUICE_FIELD_FEATURE(names::scales, k_scale_kind, p.k_scale_kind != 0 && !is_per_key(p.k_scale_kind),
+    SLUICE_FIELD_FEATURE(names::scales, k_scale_kind, is_of_few(p.k_scale_kind),
                          "SLUICE_SCALE_NONE (0)"),
-    SLUICE_FIELD_FEATURE(names::scales, v_scale_kind, p.v_scale_kind != 0 && !is_per_key(p.v_scale_kind),
+    SLUICE_FIELD_FEATURE(names::scales, v_scale_kind, is_of_few(p.v_scale_kind),
                          "SLUICE_SCALE_NONE (0)"),
     SLUICE_FLAG_FEATURE(names::lse, SLUICE_WRITE_LSE),
     SLUICE_FIELD_FEATURE(names::lse_base_2, lse_base,

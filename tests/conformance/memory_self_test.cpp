@@ -52,7 +52,7 @@ struct Call {
 };
 
 double element(const Case &c, const void *data, int64_t index) {
-  if (has_fp8_cache(c)) return decode_fp8(static_cast<const uint8_t *>(data)[index]);
+  if (has_byte_cache(c)) return load(cache_element(c), static_cast<const std::byte *>(data), index);
   return decode(c.dtype == Dtype::f16 ? f16_format : bf16_format, static_cast<const uint16_t *>(data)[index]);
 }
 

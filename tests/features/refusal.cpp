@@ -131,6 +131,14 @@ std::optional<P> legal(P p, Field field) {
   if (field == "flags") {
     if (p.flags & SLUICE_CAUSAL && p.flags & SLUICE_HAS_WINDOW_RIGHT) {
       p.flags &= ~uint32_t(SLUICE_HAS_WINDOW_RIGHT);
+    } else if (p.flags & SLUICE_CAUSAL && p.flags & SLUICE_CAUSAL_BY_SEQUENCE) {
+      p.flags &= ~uint32_t(SLUICE_CAUSAL_BY_SEQUENCE);
+    } else if (p.flags & SLUICE_MASK_NEW_ROWS && !(p.flags & SLUICE_BOOL_MASK)) {
+      p.flags |= SLUICE_BOOL_MASK;
+    } else if (p.flags & SLUICE_BIAS_SCALE && p.bias_type == 0) {
+      p.flags &= ~uint32_t(SLUICE_BIAS_SCALE);
+    } else if (p.flags & SLUICE_ZERO_POINTS && p.k_scale_kind != SLUICE_SCALE_PER_GROUP) {
+      p.flags &= ~uint32_t(SLUICE_ZERO_POINTS);
     } else if (!paged) {
       p.flags &= ~uint32_t(SLUICE_PAGE_INDEX_64);
     }
@@ -176,7 +184,7 @@ std::optional<sluice_problem> advised(const sluice_problem &problem, const sluic
   if (refusal.code == SLUICE_INVALID_ARGUMENT) return legal(problem, refusal.field);
   if (refusal.code != SLUICE_NEWER_STRUCT || Field(refusal.field) != "flags") return std::nullopt;
   sluice_problem known = problem;
-  known.flags &= 2 * uint32_t(SLUICE_V_IN_K) - 1;
+  known.flags &= 2 * uint32_t(SLUICE_BIAS_SCALE) - 1;
   return known;
 }
 
