@@ -417,8 +417,8 @@ enum sluice_determinism {
  * V of E4M3FNUZ with O of F16, BF16, F32 or E4M3FNUZ; head dims that are multiples of 8 up to 512 (256 with Q
  * of E4M3FNUZ), which may differ for K and V, and with SLUICE_V_IN_K, unless K is E5M2FNUZ or I8, head_dim_qk
  * up to 576 and head_dim_v up to 512; any q_heads up to 32768 that kv_heads divides; all flags, windows, bias
- * types, scales, LSE bases and kinds of determinism; k_pack a power of two from 8 up; soft_cap from 1e-30 to
- * 65536. Everything else is refused with SLUICE_UNSUPPORTED. `docs/reference/features.md` lists all features,
+ * types, scales (per token and page if K and V are not of 16 bits), LSE bases and kinds of determinism; k_pack
+ * a power of two from 8 up; soft_cap from 1e-30 to 65536. Everything else is refused with SLUICE_UNSUPPORTED. `docs/reference/features.md` lists all features,
  * as the library reports them. sluice_query_support answers for one problem; sluice_list_kernels lists the
  * kernels.
  */

@@ -79,6 +79,11 @@ bool isOfBytes(AttentionOp op) {
   return op.getElementType().getIntOrFloatBitWidth() == 8;
 }
 
+/// Whether K and V may have a scale for each key: numbers of 16 bits do not need one.
+bool mayScaleKeys(AttentionOp op) {
+  return isOfBytes(op) || numbersOfKeys(op);
+}
+
 /// Whether eight waves of many rows have registers for rows in flight: not with the addresses of pages.
 bool eightFetch(AttentionOp op) {
   return op.getWaves() == 8 && leavesRegisters(op) && !op.getPaged();
@@ -188,7 +193,7 @@ public:
       SmallVector<Softmax> softmax;
       SmallVector<Addresses> addresses;
       for (auto [index, ofBlock] : llvm::enumerate(blocks)) {
-        changes.emplace_back(b, arguments, ofBlock, keys, [&, index](Value changing) {
+        changes.emplace_back(b, arguments, ofBlock, keys, mayScaleKeys(op), [&, index](Value changing) {
           return map.locateLane(workgroup, b.opaque(thread, changing))[index];
         });
         rules.emplace_back(b, changes.back(), visibility, waveKeys.rows[index], layout, ofBlock.laneGroup);
@@ -271,7 +276,8 @@ private:
     KeyRegisters::Source source{ofKeys(addresses, "k"), ofKeys(addresses, "v"), arguments["head_dim_qk"],
                                 arguments["head_dim_v"]};
     std::optional<KeyBlocks> blocks;
-    if (std::optional<StringRef> name = op.getKvBlocks()) blocks.emplace(b, *KeyBlocks::kindOf(*name), element);
+    if (std::optional<StringRef> name = op.getKvBlocks())
+      blocks.emplace(b, *KeyBlocks::kindOf(*name), element);
     if (blocks && blocks->hasArrays()) {
       source.kScales = addresses.ofKeys("k_groups", "k_scales", b.getI16Type(), op.getPaged());
       source.vScales = addresses.ofKeys("v_groups", "v_scales", b.getI16Type(), op.getPaged());

@@ -10,8 +10,9 @@ using namespace mlir;
 namespace sluice {
 
 ScoreChanges::ScoreChanges(Emitter &b, const Arguments &arguments, const LaneRows &rows, const KeyRange &keys,
-                           Locate locate)
-    : b(b), arguments(arguments), sequence(rows.sequence), keys(keys), locate(std::move(locate)) {
+                           bool mayScaleKeys, Locate locate)
+    : b(b), arguments(arguments), sequence(rows.sequence), keys(keys), mayScaleKeys(mayScaleKeys),
+      locate(std::move(locate)) {
   Value product =
       arguments.scaled(arguments["scale_log2e"], "q_scale", package::score_q_scale_heads, rows.qHead);
   product = arguments.scaled(product, "k_scale", package::score_k_scale_heads, rows.kvHead);
@@ -47,6 +48,7 @@ Value ScoreChanges::scaleOfValue(const LaneRows &rows, Value tileKey) const {
 Softmax::Denominator ScoreChanges::denominator(Value sum, ArrayRef<Value> blocks, Value offset, Value tileKey,
                                                MfmaLayout layout) const {
   Softmax::Denominator none{b.undef(b.getF32Type()), b.i32(0)};
+  if (!mayScaleKeys) return none;
   SmallVector<Value> results = b.rarely(
       changed,
       [&] {
@@ -137,11 +139,14 @@ ScoreChanges::Changed ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey,
     };
     auto scaled = [&] { return each(blocks, [&](Value score, Value) { return b.mulF(score, scale); }); };
     SmallVector<Value> scores =
-        are == Scores::Zero ? scaled() : b.branch(b.isNull(ofTile.late("k_scales")), scaled, [&] {
-          Value ofKey = loadKeyScale(b, arguments, rows, keys, "k", tileKey);
-          return eachOfKey(blocks, rows, ofKey,
-                           [&](Value score, Value ofScore) { return b.mulF(score, b.mulF(scale, ofScore)); });
-        });
+        are == Scores::Zero || !mayScaleKeys
+            ? scaled()
+            : b.branch(b.isNull(ofTile.late("k_scales")), scaled, [&] {
+                Value ofKey = loadKeyScale(b, arguments, rows, keys, "k", tileKey);
+                return eachOfKey(blocks, rows, ofKey, [&](Value score, Value ofScore) {
+                  return b.mulF(score, b.mulF(scale, ofScore));
+                });
+              });
     find(b.opaqueScalar(tileKey));
     Value cap = arguments.late("cap_log2e");
     scores = eachIf(b.isFalse(b.equalF(cap, b.f32(0))), scores, [&] {

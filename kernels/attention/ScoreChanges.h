@@ -34,9 +34,10 @@ public:
   /// registers throughout the loop.
   using Locate = std::function<LaneRows(Value changing)>;
 
-  /// `rows` are those of the block.
+  /// `rows` are those of the block. Without `mayScaleKeys` no call has a scale for each key, and none is
+  /// looked for.
   ScoreChanges(Emitter &b, const Arguments &arguments, const LaneRows &rows, const KeyRange &keys,
-               Locate locate);
+               bool mayScaleKeys, Locate locate);
 
   /// Whether apply() changes any score; the same for the whole launch.
   Value any() const { return changed; }
@@ -72,6 +73,7 @@ private:
   const Arguments &arguments;
   Sequence sequence;
   KeyRange keys;
+  bool mayScaleKeys;
   Locate locate;
   Value scaleLog2e, changed, exponentFactor;
 };

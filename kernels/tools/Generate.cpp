@@ -2,8 +2,8 @@
 #include "tools/Generate.h"
 
 #include "attention/Kernel.h"
-#include "cache_ops/CacheOps.h"
 #include "attention/KeyBlocks.h"
+#include "cache_ops/CacheOps.h"
 #include "package/feature_names.h"
 #include "package/kernargs.h"
 #include "package/pack_merge.h"
@@ -43,16 +43,16 @@ package::KernelEntry packageEntry(const AttentionVariant &variant, unsigned wave
                     names::lengths,
                     names::ragged,
                     names::v_in_k,
-                    names::key_scales,
                     names::mask_new_rows,
                     names::spans,
                     names::causal_by_sequence,
                     names::given_diagonal,
                     names::bias_scale,
                     names::alibi_by_sequence};
+  // 16-bit numbers do not need a scale for each key.
+  if (variant.dtype == "e4m3fnuz" || !variant.kvDtype.empty()) entry.features.push_back(names::key_scales);
   if (variant.paged)
-    entry.features.insert(entry.features.end(),
-                          {names::paged, names::csr, names::page_index_64});
+    entry.features.insert(entry.features.end(), {names::paged, names::csr, names::page_index_64});
   // Rows in blocks are not in packs.
   if (variant.paged && !KeyBlocks::kindOf(variant.kvDtype)) entry.features.push_back(names::k_pack);
   entry.p_rounding = variant.dtype == "f16" || variant.dtype == "bf16" ? "centred_cut" : "nearest_even";

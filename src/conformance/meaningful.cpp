@@ -87,8 +87,10 @@ void see_and_score(Case &c) {
   c.bits.shared &= ~share_column;
   if (c.bias.type == BiasType::none) c.bias = {};
   if (!c.alibi && !c.bias.scaled) c.by_sequence = false;
-  for (Scale *scale : {&c.k_scale, &c.v_scale})
+  for (Scale *scale : {&c.k_scale, &c.v_scale}) {
+    if (is_per_key(*scale) && c.cache == Cache::same) *scale = Scale::head; // 16-bit numbers have no others
     if (*scale == Scale::page && c.mode != Mode::paged) *scale = Scale::token;
+  }
   if (!c.lse) c.lse_base_2 = false;
   if (c.o_f32) c.o_fp8 = false;
   if (!c.o_fp8) c.o_scale = Scale::none;
