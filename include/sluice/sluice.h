@@ -418,9 +418,9 @@ enum sluice_determinism {
  * of E4M3FNUZ), which may differ for K and V, and with SLUICE_V_IN_K, unless K is E5M2FNUZ or I8, head_dim_qk
  * up to 576 and head_dim_v up to 512; any q_heads up to 32768 that kv_heads divides; all flags, windows, bias
  * types, scales (per token and page if K and V are not of 16 bits), LSE bases and kinds of determinism; k_pack
- * a power of two from 8 up; soft_cap from 1e-30 to 65536. Everything else is refused with SLUICE_UNSUPPORTED. `docs/reference/features.md` lists all features,
- * as the library reports them. sluice_query_support answers for one problem; sluice_list_kernels lists the
- * kernels.
+ * a power of two from 8 up; soft_cap from 1e-30 to 65536. Everything else is refused with SLUICE_UNSUPPORTED.
+ * `docs/reference/features.md` lists all features, as the library reports them. sluice_query_support answers
+ * for one problem; sluice_list_kernels lists the kernels.
  */
 typedef struct sluice_problem {
   uint32_t struct_size; /**< sizeof(sluice_problem). */
