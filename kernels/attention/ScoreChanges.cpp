@@ -160,13 +160,8 @@ ScoreChanges::Changed ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey,
       Value isDense = b.equal(arguments.late("bias_key_stride"), b.i64(1)); // else all keys share an element
       Value isWide = isPrefill(layout) ? b.both(isDense, isWhole) : b.boolean(false);
       auto biased = [&](ArrayRef<Value> values) {
-        Value factor = b.branch(
-            b.isNull(factors), [&] { return SmallVector<Value>{b.f32(std::numbers::log2e)}; },
-            [&] {
-              return SmallVector<Value>{
-                  b.mulF(ofHead(factors, "bias_scale_batch_stride"), b.f32(std::numbers::log2e))};
-            })[0];
-        auto sums = [&](bool hidesAll) {
+        Value log2e = b.f32(std::numbers::log2e);
+        auto sums = [&](Value factor, bool hidesAll) {
           unsigned number = 0;
           return each(scores, [&](Value score, Value) {
             Value value = values[number++];
@@ -175,20 +170,26 @@ ScoreChanges::Changed ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey,
             return b.select(b.atMostF(value, b.f32(-infiniteBias())), none, sum);
           });
         };
+        auto factor = [&] { return b.mulF(ofHead(factors, "bias_scale_batch_stride"), log2e); };
+        Value hasFactors = b.isFalse(b.isNull(factors));
+        if (!isPrefill(layout)) {
+          auto given = [&] { return SmallVector<Value>{factor()}; };
+          return sums(b.branch(hasFactors, given, [&] { return SmallVector<Value>{log2e}; })[0], true);
+        }
         // A bias that is -infinity, in units of exponents, hides all scores. Without factors, the sum
         // achieves that for scores below 2^64, far less than the distance from the largest number to the
-        // smallest such bias; larger scores are rare.
-        if (!isPrefill(layout)) return sums(true);
-        Value hasFactors = b.isFalse(b.isNull(factors));
-        if (are == Scores::Zero)
-          return b.branch(hasFactors, [&] { return sums(true); }, [&] { return sums(false); });
-        Value rest = b.f32(0);
-        each(scores, [&](Value score, Value) { return rest = b.fma(score, b.f32(0x1p64), rest); });
-        Value isLarge = arith::CmpFOp::create(b, arith::CmpFPredicate::UEQ, math::AbsFOp::create(b, rest),
-                                              b.f32(std::numeric_limits<double>::infinity()));
-        return b.branch(
-            b.either(b.anyLane(isLarge), hasFactors), [&] { return sums(true); },
-            [&] { return sums(false); });
+        // smallest such bias; larger scores are rare. No register is left for a factor beside the search for
+        // them.
+        auto withoutFactors = [&] {
+          if (are == Scores::Zero) return sums(log2e, false);
+          Value rest = b.f32(0);
+          each(scores, [&](Value score, Value) { return rest = b.fma(score, b.f32(0x1p64), rest); });
+          Value isLarge = arith::CmpFOp::create(b, arith::CmpFPredicate::UEQ, math::AbsFOp::create(b, rest),
+                                                b.f32(std::numeric_limits<double>::infinity()));
+          return b.branch(
+              b.anyLane(isLarge), [&] { return sums(log2e, true); }, [&] { return sums(log2e, false); });
+        };
+        return b.branch(hasFactors, [&] { return sums(factor(), true); }, withoutFactors);
       };
       // Once for all types, since the code is long in prefill kernels; others have no registers for that.
       auto biasedOfType = [&](ArrayRef<Value> values) {
