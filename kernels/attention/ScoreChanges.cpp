@@ -170,26 +170,29 @@ ScoreChanges::Changed ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey,
             return b.select(b.atMostF(value, b.f32(-infiniteBias())), none, sum);
           });
         };
-        auto factor = [&] { return b.mulF(ofHead(factors, "bias_scale_batch_stride"), log2e); };
         Value hasFactors = b.isFalse(b.isNull(factors));
-        if (!isPrefill(layout)) {
-          auto given = [&] { return SmallVector<Value>{factor()}; };
-          return sums(b.branch(hasFactors, given, [&] { return SmallVector<Value>{log2e}; })[0], true);
-        }
+        auto hiding = [&] {
+          Value factor = b.branch(
+              hasFactors,
+              [&] { return SmallVector<Value>{b.mulF(ofHead(factors, "bias_scale_batch_stride"), log2e)}; },
+              [&] { return SmallVector<Value>{log2e}; })[0];
+          return sums(factor, true);
+        };
         // A bias that is -infinity, in units of exponents, hides all scores. Without factors, the sum
         // achieves that for scores below 2^64, far less than the distance from the largest number to the
-        // smallest such bias; larger scores are rare. No register is left for a factor beside the search for
-        // them.
-        auto withoutFactors = [&] {
-          if (are == Scores::Zero) return sums(log2e, false);
+        // smallest such bias; larger scores are rare. While they are looked for, no register is left for a
+        // factor.
+        if (!isPrefill(layout)) return hiding();
+        auto isLarge = [&] {
+          if (are == Scores::Zero) return SmallVector<Value>{b.boolean(false)};
           Value rest = b.f32(0);
           each(scores, [&](Value score, Value) { return rest = b.fma(score, b.f32(0x1p64), rest); });
-          Value isLarge = arith::CmpFOp::create(b, arith::CmpFPredicate::UEQ, math::AbsFOp::create(b, rest),
-                                                b.f32(std::numeric_limits<double>::infinity()));
-          return b.branch(
-              b.anyLane(isLarge), [&] { return sums(log2e, true); }, [&] { return sums(log2e, false); });
+          return SmallVector<Value>{
+              b.anyLane(arith::CmpFOp::create(b, arith::CmpFPredicate::UEQ, math::AbsFOp::create(b, rest),
+                                              b.f32(std::numeric_limits<double>::infinity())))};
         };
-        return b.branch(hasFactors, [&] { return sums(factor(), true); }, withoutFactors);
+        Value hides = b.branch(hasFactors, [&] { return SmallVector<Value>{b.boolean(true)}; }, isLarge)[0];
+        return b.branch(hides, hiding, [&] { return sums(log2e, false); });
       };
       // Once for all types, since the code is long in prefill kernels; others have no registers for that.
       auto biasedOfType = [&](ArrayRef<Value> values) {
