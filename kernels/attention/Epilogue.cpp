@@ -51,11 +51,14 @@ Value Epilogue::chunkOf(ArrayRef<Value> elements, Type type) const {
   return type.isF32() ? chunk : arith::TruncFOp::create(b, VectorType::get(elements.size(), type), chunk);
 }
 
-/// A register of a chunk of bytes.
-static Value wordOf(Emitter &b, Value chunk) {
-  unsigned bytes = cast<VectorType>(chunk.getType()).getNumElements();
-  Value words = b.bitcast(VectorType::get(bytes / 4, b.getI32Type()), chunk);
-  return b.extract(words, bytes / 4 - 1);
+/// The registers of a chunk of bytes.
+static SmallVector<Value> wordsOf(Emitter &b, Value chunk) {
+  unsigned words = cast<VectorType>(chunk.getType()).getNumElements() / 4;
+  Value all = b.bitcast(VectorType::get(words, b.getI32Type()), chunk);
+  SmallVector<Value> results;
+  for (unsigned word = 0; word < words; ++word)
+    results.push_back(b.extract(all, word));
+  return results;
 }
 
 void Epilogue::eachChunk(ArrayRef<Value> output, Value weight, Type type, Store store) const {
@@ -81,7 +84,8 @@ void Epilogue::eachChunk(ArrayRef<Value> output, Value weight, Type type, Store 
           for (Value element : ArrayRef<Value>(elements).slice(first, atATime))
             weighted.push_back(b.mulF(element, weight));
           chunk = chunkOf(weighted, type);
-          weight = b.after(weight, wordOf(b, chunk));
+          for (Value word : wordsOf(b, chunk))
+            weight = b.after(weight, word);
         } else {
           chunk = chunkOf(ArrayRef<Value>(elements).slice(first, atATime), type);
         }

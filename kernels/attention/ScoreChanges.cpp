@@ -138,16 +138,14 @@ ScoreChanges::Changed ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey,
       });
     };
     auto scaled = [&] { return each(blocks, [&](Value score, Value) { return b.mulF(score, scale); }); };
+    const bool looksForKeyScales = mayScaleKeys && are != Scores::Zero;
     SmallVector<Value> scores =
-        are == Scores::Zero || !mayScaleKeys
-            ? scaled()
-            : b.branch(b.isNull(ofTile.late("k_scales")), scaled, [&] {
-                Value ofKey = loadKeyScale(b, arguments, rows, keys, "k", tileKey);
-                return eachOfKey(blocks, rows, ofKey, [&](Value score, Value ofScore) {
-                  return b.mulF(score, b.mulF(scale, ofScore));
-                });
-              });
-    find(b.opaqueScalar(tileKey));
+        !looksForKeyScales ? scaled() : b.branch(b.isNull(ofTile.late("k_scales")), scaled, [&] {
+          Value ofKey = loadKeyScale(b, arguments, rows, keys, "k", tileKey);
+          return eachOfKey(blocks, rows, ofKey,
+                           [&](Value score, Value ofScore) { return b.mulF(score, b.mulF(scale, ofScore)); });
+        });
+    if (looksForKeyScales) find(b.opaqueScalar(tileKey));
     Value cap = arguments.late("cap_log2e");
     scores = eachIf(b.isFalse(b.equalF(cap, b.f32(0))), scores, [&] {
       Value twoPerCap = arguments.late("two_per_cap");
@@ -159,8 +157,16 @@ ScoreChanges::Changed ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey,
       Value factors = ofTile.late("bias_scale");
       Value isDense = b.equal(arguments.late("bias_key_stride"), b.i64(1)); // else all keys share an element
       Value isWide = isPrefill(layout) ? b.both(isDense, isWhole) : b.boolean(false);
+      Value log2e = b.f32(std::numbers::log2e), hasFactors = b.isFalse(b.isNull(factors));
+      auto factor = [&] {
+        return b.branch(
+            hasFactors,
+            [&] { return SmallVector<Value>{b.mulF(ofHead(factors, "bias_scale_batch_stride"), log2e)}; },
+            [&] { return SmallVector<Value>{log2e}; })[0];
+      };
+      // Waves of 16 rows have no registers for this branch behind those between the types.
+      Value ofAllTypes = isPrefill(layout) ? Value() : factor();
       auto biased = [&](ArrayRef<Value> values) {
-        Value log2e = b.f32(std::numbers::log2e);
         auto sums = [&](Value factor, bool hidesAll) {
           unsigned number = 0;
           return each(scores, [&](Value score, Value) {
@@ -170,14 +176,7 @@ ScoreChanges::Changed ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey,
             return b.select(b.atMostF(value, b.f32(-infiniteBias())), none, sum);
           });
         };
-        Value hasFactors = b.isFalse(b.isNull(factors));
-        auto hiding = [&] {
-          Value factor = b.branch(
-              hasFactors,
-              [&] { return SmallVector<Value>{b.mulF(ofHead(factors, "bias_scale_batch_stride"), log2e)}; },
-              [&] { return SmallVector<Value>{log2e}; })[0];
-          return sums(factor, true);
-        };
+        auto hiding = [&] { return sums(isPrefill(layout) ? factor() : ofAllTypes, true); };
         // A bias that is -infinity, in units of exponents, hides all scores. Without factors, the sum
         // achieves that for scores below 2^64, far less than the distance from the largest number to the
         // smallest such bias; larger scores are rare. While they are looked for, no register is left for a
@@ -354,7 +353,7 @@ ScoreChanges::Changed ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey,
         return b.branch(b.both(ofNewRows, isOld), [&] { return scores; }, ofBytes);
       });
     });
-    if (are != Scores::Zero)
+    if (looksForKeyScales)
       scores = eachIf(b.isFalse(b.isNull(ofTile.late("v_scales"))), scores, [&] {
         LaneRows ofValues = locate(b.opaqueScalar(b.opaqueScalar(tileKey)));
         Value exponent = b.log2(scaleOfValue(ofValues, tileKey));
