@@ -75,6 +75,8 @@ Softmax::Included Softmax::include(Value maximum, Value sum, Values scores, Deno
   result.sum = b.mulF(sum, result.factor);
   result.probabilities =
       exponentiate(scores, ofExponents, result.sum, denominators(result.sum, scores, ofExponents));
+  // Otherwise LLVM adds the exponentials behind the products, and keeps them all until then.
+  result.probabilities.front() = b.after(result.probabilities.front(), result.sum);
   return result;
 }
 

@@ -153,7 +153,6 @@ ScoreChanges::Changed ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey,
     });
     Value bias = arguments.late("bias");
     scores = eachIf(b.isFalse(b.isNull(bias)), scores, [&] {
-      Value first = rowOf("bias"), none = b.f32(-std::numeric_limits<double>::infinity());
       Value factors = ofTile.late("bias_scale");
       Value isDense = b.equal(arguments.late("bias_key_stride"), b.i64(1)); // else all keys share an element
       Value isWide = isPrefill(layout) ? b.both(isDense, isWhole) : b.boolean(false);
@@ -166,6 +165,7 @@ ScoreChanges::Changed ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey,
       };
       // Waves of 16 rows have no registers for this branch behind those between the types.
       Value ofAllTypes = isPrefill(layout) ? Value() : factor();
+      Value first = rowOf("bias"), none = b.f32(-std::numeric_limits<double>::infinity());
       auto biased = [&](ArrayRef<Value> values) {
         auto sums = [&](Value factor, bool hidesAll) {
           unsigned number = 0;
