@@ -216,6 +216,13 @@ TEST_CASE("wait states are missed on paths that no wave takes", "[isa][checks]")
                            "v_mfma_f32_32x32x8_f16 v[8:23], v[4:5], v[4:5], 0\n s_branch over\n"
                            "v_add_f32_e32 v3, v8, v8\n over:\n s_nop 15\n";
   CHECK(emulator::static_reports(TestKernel(jump + end).program).empty());
+  // A branch too long for its offset leads to its target.
+  const std::string far = "v_mov_b32_e32 v4, 0\n v_mov_b32_e32 v5, 0\n s_nop 1\n"
+                          "v_mfma_f32_32x32x8_f16 v[8:23], v[4:5], v[4:5], 0\n s_getpc_b64 s[6:7]\n"
+                          "s_add_u32 s6, s6, lit(24)\n s_addc_u32 s7, s7, lit(0)\n s_setpc_b64 s[6:7]\n";
+  const std::string reads = "v_add_f32_e32 v3, v8, v8\n";
+  CHECK(emulator::static_reports(TestKernel(far + reads + "s_nop 15\n" + end).program).empty());
+  CHECK(emulator::static_reports(TestKernel(far + "s_nop 15\n" + reads + end).program).size() == 1);
   // Around a loop: the end of the body before its start.
   const std::string loop = "s_mov_b32 s6, 1\n v_mov_b32_e32 v3, 0\n again:\n v_add_f32_e32 v4, v3, v3\n"
                            "s_sub_u32 s6, s6, 1\n s_cmp_lg_u32 s6, 0\n v_exp_f32_e32 v3, v4\n";

@@ -1,9 +1,11 @@
 //===- machine_code.cpp - a kernel's instructions, the paths between them, and mutations ----------------===//
 #include "machine_code.h"
 
+#include "emulator/isa/encoding.h"
 #include "package/code_object.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstring>
 #include <map>
@@ -46,22 +48,6 @@ bool jumps_indirectly(const Instruction &instruction) {
   return false;
 }
 
-/// The target of LLVM's branch over more than 2^15 dwords, whose s_setpc_b64 is the last of `words`:
-///   s_getpc_b64 s[n:n+1]; s_add_u32 sn, sn, literal; s_addc_u32 sn+1, sn+1, literal; s_setpc_b64 s[n:n+1]
-/// Nothing jumps between these. None for other code.
-std::optional<uint64_t> long_branch_target(uint64_t pc, std::span<const uint32_t, 6> words) {
-  const uint32_t low = words[5] & 0xff, high = low + 1;
-  const uint32_t expected[] = {0xbe801c00 | low << 16,
-                               0x8000ff00 | low << 16 | low,
-                               words[2],
-                               0x8200ff00 | high << 16 | high,
-                               words[4],
-                               0xbe801d00 | low};
-  if (!std::ranges::equal(words, expected)) return std::nullopt;
-  const uint64_t behind_getpc = pc - 4 * sizeof(uint32_t);
-  return behind_getpc + (uint64_t{words[4]} << 32 | words[2]);
-}
-
 /// Addresses of the instructions that may run next. Branch offsets are the low half of the word, in dwords.
 std::vector<uint64_t> successors(const Instruction &instruction, uint32_t bytes) {
   if (instruction.starts_with("s_endpgm") || instruction.is("s_trap")) return {};
@@ -100,10 +86,11 @@ MachineCode::MachineCode(std::vector<std::byte> file, const std::string &name) :
     instruction.reads = std::move(decoded->reads);
     instruction.writes = std::move(decoded->writes);
     std::optional<uint64_t> far;
-    uint32_t words[6];
-    if (instruction.is("s_setpc_b64") && pc - kernel->entry_address >= sizeof words - sizeof *words) {
-      std::memcpy(words, elf.data() + file_offset(pc) + sizeof *words - sizeof words, sizeof words);
-      far = long_branch_target(pc, words);
+    std::array<uint32_t, emulator::long_branch_dwords> words;
+    const size_t before = (words.size() - 1) * sizeof words[0];
+    if (instruction.is("s_setpc_b64") && pc - kernel->entry_address >= before) {
+      std::memcpy(words.data(), elf.data() + file_offset(pc) - before, sizeof words);
+      far = emulator::long_branch_target(words, pc);
     }
     if (jumps_indirectly(instruction) && !far)
       throw std::runtime_error("cannot tell the paths behind " + describe(instruction));

@@ -89,6 +89,14 @@ TEST_CASE("a call returns", "[timing]") {
   CHECK(flow.loops[0].blocks == Numbers{0, 1});
 }
 
+TEST_CASE("a branch too long for its offset closes a loop", "[timing]") {
+  const Flow flow(
+      "s_nop 0\n s_cbranch_scc1 past\n s_getpc_b64 s[10:11]\n s_add_u32 s10, s10, lit(0xfffffff4)\n"
+      "s_addc_u32 s11, s11, lit(0xffffffff)\n s_setpc_b64 s[10:11]\n past:\n s_endpgm\n");
+  REQUIRE(flow.loops.size() == 1);
+  CHECK(flow.loops[0].blocks == Numbers{0, 1});
+}
+
 TEST_CASE("unreachable code is not part of a loop", "[timing]") {
   // Blocks: 0 jumps over 1, which jumps into the loop 2.
   const Flow flow("s_branch again\n s_branch again\n again:\n s_cbranch_scc1 again\n s_endpgm\n");

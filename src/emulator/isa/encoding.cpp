@@ -5,6 +5,9 @@
 //===----------------------------------------------------------------------------------------------------===//
 #include "emulator/isa/encoding.h"
 
+#include <algorithm>
+#include <array>
+
 namespace sluice::emulator {
 
 namespace {
@@ -314,6 +317,20 @@ Fields split_fields(std::span<const uint32_t> dwords) {
     break;
   }
   return f;
+}
+
+std::optional<uint64_t> long_branch_target(std::span<const uint32_t, long_branch_dwords> dwords,
+                                           uint64_t address) {
+  const uint32_t low = dwords[5] & 0xff, high = low + 1;
+  const std::array<uint32_t, long_branch_dwords> expected = {0xbe801c00 | low << 16,
+                                                             0x8000ff00 | low << 16 | low,
+                                                             dwords[2],
+                                                             0x8200ff00 | high << 16 | high,
+                                                             dwords[4],
+                                                             0xbe801d00 | low};
+  if (!std::ranges::equal(dwords, expected)) return std::nullopt;
+  const uint64_t behind_getpc = address - 4 * sizeof(uint32_t);
+  return behind_getpc + (uint64_t{dwords[4]} << 32 | dwords[2]);
 }
 
 } // namespace sluice::emulator

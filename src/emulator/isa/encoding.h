@@ -7,7 +7,9 @@
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -88,5 +90,12 @@ struct Fields {
 
 /// `dwords` holds the whole instruction.
 Fields split_fields(std::span<const uint32_t> dwords);
+
+/// LLVM's branch over more than 2^15 dwords, between whose instructions nothing jumps:
+///   s_getpc_b64 s[n:n+1]; s_add_u32 sn, sn, literal; s_addc_u32 sn+1, sn+1, literal; s_setpc_b64 s[n:n+1]
+constexpr size_t long_branch_dwords = 6;
+/// Its target. `dwords` end with the s_setpc_b64 at `address`; none for other code.
+std::optional<uint64_t> long_branch_target(std::span<const uint32_t, long_branch_dwords> dwords,
+                                           uint64_t address);
 
 } // namespace sluice::emulator

@@ -60,10 +60,11 @@ struct OpInfo {
   RegisterRange second_stored{0, 0}; // second data of DS
   bool address_in_m0 = false;        // the address, or the number of a resource
   M0Wait m0_wait = M0Wait::none;
+  bool ends_long_branch = false; // s_setpc_b64, whose target is known
 
   Role role() const { return facts->role; }
   /// Whether Op::value is the target of a jump.
-  bool jumps() const { return is_relative_jump(role()); }
+  bool jumps() const { return is_relative_jump(role()) || ends_long_branch; }
   /// Whether the next instruction may run after it.
   bool falls_through() const { return emulator::falls_through(role()); }
   bool is_atomic() const { return emulator::is_atomic(role()); }

@@ -7,12 +7,14 @@
 #include "emulator/machine/program.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstring>
 #include <stdexcept>
 
 #include <sys/mman.h>
 
+#include "emulator/isa/encoding.h"
 #include "emulator/machine/decoder.h"
 
 namespace sluice::emulator {
@@ -93,6 +95,19 @@ void add_ranges(OpInfos &infos, const std::vector<RegisterRange> &ranges,
   }
 }
 
+/// The target of a long branch that ends with this s_setpc_b64, as a dword.
+void find_long_branch(ProgramImpl &program, const package::Segment &segment, size_t op) {
+  std::array<uint32_t, long_branch_dwords> dwords;
+  const size_t offset = program.offset_of[op], before = (dwords.size() - 1) * sizeof dwords[0];
+  if (offset < before) return;
+  std::memcpy(dwords.data(), segment.file.data() + offset - before, sizeof dwords);
+  const std::optional<uint64_t> target = long_branch_target(dwords, segment.address + offset);
+  if (!target) return;
+  const uint64_t dword = (*target - segment.address) / 4;
+  program.infos.infos[op].ends_long_branch = true;
+  program.fast[op].value = dword < program.op_at.size() ? int32_t(dword) : -1;
+}
+
 void decode_code(ProgramImpl &program, const package::Segment &segment) {
   program.code_start = segment.address;
   const size_t size = segment.file.size() / 4 * 4;
@@ -139,6 +154,7 @@ void decode_code(ProgramImpl &program, const package::Segment &segment) {
 
   // Branch targets were dwords; now they are instructions.
   for (size_t i = 0; i < program.fast.size(); ++i) {
+    if (program.infos.infos[i].role() == Role::indirect_jump) find_long_branch(program, segment, i);
     if (!program.infos.infos[i].jumps()) continue;
     const int64_t dword = program.fast[i].value;
     const bool inside = dword >= 0 && size_t(dword) < program.op_at.size();

@@ -1,12 +1,13 @@
 //===- control_flow.cpp - paths through a kernel's machine code -----------------------------------------===//
 //
 // Branch targets are read from the encodings, not from text: they are a field of the SOPP format, its low 16
-// bits.
+// bits, or the sum that a long branch makes.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "emulator/stats/control_flow.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <numeric>
 
@@ -24,8 +25,16 @@ uint32_t word_at(std::span<const std::byte> bytes) {
   return word;
 }
 
-bool is_branch(const CodeInstruction &instruction) {
-  return instruction.instruction_class == InstructionClass::branch;
+/// `code` ends with the instruction.
+std::optional<uint64_t> target_of(const CodeInstruction &instruction, std::span<const std::byte> code) {
+  if (is_relative_jump(instruction.facts->role))
+    return instruction.address + 4 + uint64_t(int64_t(int16_t(instruction.word & 0xffff)) * 4);
+  if (instruction.facts->role != Role::indirect_jump || code.size() < 4 * long_branch_dwords)
+    return std::nullopt;
+  std::array<uint32_t, long_branch_dwords> dwords;
+  for (size_t n = 0; n < dwords.size(); ++n)
+    dwords[n] = word_at(code.last(4 * (dwords.size() - n)));
+  return long_branch_target(dwords, instruction.address);
 }
 
 /// Whether the next instruction in the code runs after it, or may run.
@@ -38,37 +47,37 @@ bool goes_on(const CodeInstruction &instruction) {
 std::vector<CodeInstruction> decode_code(std::span<const std::byte> code, uint64_t address) {
   Disassembler disassembler;
   std::vector<CodeInstruction> result;
-  while (code.size() >= 4) {
-    const auto instruction = disassembler.decode(code, address);
-    CodeInstruction decoded{address, 4, word_at(code), &no_instruction, InstructionClass::unknown};
+  for (size_t offset = 0; code.size() - offset >= 4;) {
+    const std::span<const std::byte> rest = code.subspan(offset);
+    const auto instruction = disassembler.decode(rest, address + offset);
+    CodeInstruction decoded{address + offset,          4,           word_at(rest), &no_instruction,
+                            InstructionClass::unknown, std::nullopt};
     if (instruction) {
       decoded.bytes = instruction->bytes;
       decoded.facts = instruction->facts;
       decoded.instruction_class = classify(*instruction->facts, split_fields({&decoded.word, 1}).lds);
     }
+    offset += decoded.bytes;
+    decoded.target = target_of(decoded, code.first(std::min(offset, code.size())));
     result.push_back(decoded);
-    code = code.subspan(decoded.bytes);
-    address += decoded.bytes;
   }
   return result;
-}
-
-uint64_t branch_target(const CodeInstruction &branch) {
-  return branch.address + 4 + uint64_t(int64_t(int16_t(branch.word & 0xffff)) * 4);
 }
 
 ControlFlow::ControlFlow(std::span<const CodeInstruction> instructions) : block_of(instructions.size()) {
   std::map<uint64_t, size_t> index;
   for (size_t i = 0; i < instructions.size(); ++i)
     index[instructions[i].address] = i;
-  const auto target_of = [&](size_t i) { return index.find(branch_target(instructions[i])); };
+  const auto target_of = [&](size_t i) {
+    const std::optional<uint64_t> target = instructions[i].target;
+    return target ? index.find(*target) : index.end();
+  };
 
   std::vector<bool> is_first(instructions.size());
   for (size_t i = 0; i < instructions.size(); ++i) {
-    const bool ends = is_branch(instructions[i]) || !goes_on(instructions[i]);
+    const bool ends = instructions[i].target || !goes_on(instructions[i]);
     if (i == 0) is_first[i] = true;
     if (ends && i + 1 < instructions.size()) is_first[i + 1] = true;
-    if (!is_branch(instructions[i])) continue;
     if (const auto target = target_of(i); target != index.end()) is_first[target->second] = true;
   }
   for (size_t i = 0; i < instructions.size(); ++i) {
@@ -83,9 +92,7 @@ ControlFlow::ControlFlow(std::span<const CodeInstruction> instructions) : block_
   };
   for (size_t block = 0; block < blocks.size(); ++block) {
     const size_t last = blocks[block].first + blocks[block].count - 1;
-    if (is_branch(instructions[last]))
-      if (const auto target = target_of(last); target != index.end())
-        connect(block, block_of[target->second]);
+    if (const auto target = target_of(last); target != index.end()) connect(block, block_of[target->second]);
     if (goes_on(instructions[last]) && block + 1 < blocks.size()) connect(block, block + 1);
   }
 }

@@ -18,12 +18,11 @@ struct CodeInstruction {
   uint32_t word; // the first dword of the encoding
   const InstructionFacts *facts;
   InstructionClass instruction_class;
+  std::optional<uint64_t> target; // of a branch
 };
 
 /// Bytes that are not an instruction count as `unknown`, 4 at a time.
 std::vector<CodeInstruction> decode_code(std::span<const std::byte> code, uint64_t address);
-
-uint64_t branch_target(const CodeInstruction &branch);
 
 /// The basic blocks of a kernel. Their order in the code means nothing: a backward branch may belong to an
 /// out-of-line path that joins the others.

@@ -40,10 +40,9 @@ std::vector<LoopStats> loops_of(std::span<const CodeInstruction> code, const Con
   std::vector<LoopStats> loops;
   for (size_t end = 0; end < code.size(); ++end) {
     const CodeInstruction &branch = code[end];
-    if (branch.instruction_class != InstructionClass::branch || branch_target(branch) > branch.address)
-      continue;
+    if (!branch.target || *branch.target > branch.address) continue;
     size_t start = end + 1;
-    while (start > 0 && code[start - 1].address >= branch_target(branch))
+    while (start > 0 && code[start - 1].address >= *branch.target)
       --start;
     LoopStats loop{code[start].address, branch.address, true, mix_of(code, flow.loop(start, end))};
     if (loop.mix[InstructionClass::matrix] != 0) loops.push_back(std::move(loop));

@@ -7,6 +7,7 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <span>
 #include <vector>
 
 #include "package/occupancy.h"
@@ -132,6 +133,17 @@ TEST_CASE("the usual way excludes detours with loops, wherever its blocks are", 
   const Json way = Json::parse(json(loops(), "detour"))["way"];
   CHECK(way["instructions"]["MFMA"] == 4); // 1, 1 out of line and 2, not the 6 of the detour
   CHECK(way["instructions"]["total"] == 11);
+}
+
+TEST_CASE("a branch too long for its offset closes a loop", "[stats]") {
+  // v_mfma_f32_32x32x8_f16; s_getpc_b64, s_add_u32 and s_addc_u32 of -12, s_setpc_b64
+  const uint32_t dwords[] = {0xd3cc0008, 0x02020904, 0xbe841c00, 0x8004ff04, 0xfffffff4,
+                             0x8205ff05, 0xffffffff, 0xbe801d04, 0xbf810000};
+  const std::vector<CodeInstruction> code = decode_code(std::as_bytes(std::span(dwords)), 256);
+  REQUIRE(code.size() == 6);
+  CHECK(code[4].target == 256);
+  CHECK_FALSE(code[5].target);
+  CHECK(ControlFlow(code).usual_way() == ControlFlow::Indices{0, 1, 2, 3, 4});
 }
 
 namespace {
