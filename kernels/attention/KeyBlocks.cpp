@@ -62,7 +62,8 @@ Value KeyBlocks::pairOf(Value numbers, unsigned first, Value scale, Value subtra
     // Bytes {at, 0x64, at + 1, 0x64}.
     uint32_t selector = 0x04000400u | at | (at + 1) << 16;
     Value above = b.bitcast(pair, b.permuteBytes(b.i32(0x64646464), word, selector));
-    Value exact = b.addF(above, arith::ConstantOp::create(b, DenseElementsAttr::get(pair, b.getF16FloatAttr(-1024).getValue())));
+    Value exact = b.addF(above, arith::ConstantOp::create(
+                                    b, DenseElementsAttr::get(pair, b.getF16FloatAttr(-1024).getValue())));
     return b.bitcast(b.getI32Type(), b.mulF(b.subF(exact, subtracted), scale));
   }
   auto rounded = [&](unsigned place) {
@@ -100,7 +101,8 @@ Value KeyBlocks::elements(Value loaded, Value column) const {
   case Kind::u4: {
     // Each byte has two neighbouring elements.
     Value word = b.extract(loaded, 0);
-    Value low = b.bitAnd(word, b.i32(0x0f0f0f0f)), high = b.bitAnd(b.shiftRight(word, b.i32(4)), b.i32(0x0f0f0f0f));
+    Value low = b.bitAnd(word, b.i32(0x0f0f0f0f)),
+          high = b.bitAnd(b.shiftRight(word, b.i32(4)), b.i32(0x0f0f0f0f));
     numbers = b.pack(two, {b.permuteBytes(high, low, 0x05010400), b.permuteBytes(high, low, 0x07030602)});
     Value both = b.extract(loaded, 1);
     scaleBits = b.bitAnd(both, b.i32(0xffff));

@@ -35,8 +35,8 @@ public:
   unsigned rowBytes(unsigned elements) const;
   static unsigned scaleBytes(unsigned elements) { return elements / blockElements * 2; }
 
-  /// Eight elements of a row from `column` on, a multiple of 8. For u4, their scale and number to subtract, as
-  /// F16 in the halves of a dword; else null.
+  /// Eight elements of a row from `column` on, a multiple of 8. For u4, their scale and number to subtract,
+  /// as F16 in the halves of a dword; else null.
   Value load(Value row, Value column, Value scale) const;
   /// What `load` returned as elements of the arithmetic.
   Value elements(Value loaded, Value column) const;

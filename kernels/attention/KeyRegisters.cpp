@@ -59,14 +59,19 @@ KeyRegisters::Scales KeyRegisters::scalesOf(StringRef side, Value base, Value fi
   Value zerosBase = b.advance(base, b.getI8Type(), distance);
   Value subtracted = b.branch(
       b.isNull(zeros), [&] { return SmallVector<Value>{scales}; },
-      [&] { return SmallVector<Value>{pages.addresses(array, zerosBase, firstKey, entries, b.getI16Type(), bytes)}; })[0];
+      [&] {
+        return SmallVector<Value>{
+            pages.addresses(array, zerosBase, firstKey, entries, b.getI16Type(), bytes)};
+      })[0];
   return {scales, subtracted};
 }
 
-Value KeyRegisters::loadScale(StringRef side, const Scales &scales, Value key, Value column) const {
+Value KeyRegisters::loadScale(StringRef side, const Scales &scales, Value key, Value column,
+                              Value exists) const {
   if (!scales.scales) return {};
   Value log2 = b.select(arguments.flag(package::score_groups_of_64), b.i32(6), b.i32(5));
-  Value group = b.zeroExtend(b.shiftRight(column, log2));
+  // Columns after the last have the zeros' numbers, and the scale of the first group.
+  Value group = b.zeroExtend(b.shiftRight(b.select(exists, column, b.i32(0)), log2));
   auto load = [&](Value rows) -> Value {
     Value place = b.advance(b.pointerOfLane(rows, key), b.getI16Type(), group);
     return arith::ExtUIOp::create(b, b.getI32Type(), LLVM::LoadOp::create(b, b.getI16Type(), place, 2));
@@ -97,10 +102,11 @@ SmallVector<Value> KeyRegisters::loadKeys(Value firstKey, Value entries) const {
   for (const ColumnRead &read : columns.keyReads) {
     Value column = b.add(b.i32(read.headColumn), b.mul(rows.laneGroup, b.i32(read.columns)));
     if (blocks) {
+      Value exists = b.less(column, limit);
       for (auto [index, key] : llvm::enumerate(keys)) {
-        Value row = b.select(b.both(key.isThere, b.less(column, limit)), key.address, nothing);
+        Value row = b.select(b.both(key.isThere, exists), key.address, nothing);
         Value ofTile = b.add(b.i32(index * math.layout.rows), rows.laneRow);
-        loaded.push_back(blocks->load(row, column, loadScale("k", scales, ofTile, column)));
+        loaded.push_back(blocks->load(row, column, loadScale("k", scales, ofTile, column, exists)));
       }
       continue;
     }
@@ -128,7 +134,8 @@ SmallVector<Value> KeyRegisters::loadValues(Value firstKey, Value addresses, Val
   for (unsigned block = 0; block < tileKv / layout.depth(); ++block) {
     Values keys, ofKeys;
     for (unsigned k = 0; k < layout.elements(); ++k) {
-      keys.push_back(b.add(b.i32(layout.rowOf(block * layout.elements() + k)), b.mul(rows.laneGroup, b.i32(4))));
+      keys.push_back(
+          b.add(b.i32(layout.rowOf(block * layout.elements() + k)), b.mul(rows.laneGroup, b.i32(4))));
       ofKeys.push_back(b.pointerOfLane(addresses, keys.back()));
     }
     for (const ColumnRead &read : columns.valueReads) {
@@ -136,8 +143,8 @@ SmallVector<Value> KeyRegisters::loadValues(Value firstKey, Value addresses, Val
       Value exists = b.less(column, limit);
       if (blocks) {
         for (auto [key, row] : llvm::zip_equal(keys, ofKeys))
-          loaded.push_back(
-              blocks->load(b.select(exists, row, nothing), column, loadScale("v", scales, key, column)));
+          loaded.push_back(blocks->load(b.select(exists, row, nothing), column,
+                                        loadScale("v", scales, key, column, exists)));
         continue;
       }
       for (Value row : ofKeys)

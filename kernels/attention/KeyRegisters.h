@@ -53,7 +53,7 @@ private:
     Value scales, subtracted;
   };
   Scales scalesOf(llvm::StringRef side, Value base, Value firstKey, Value entries) const;
-  Value loadScale(llvm::StringRef side, const Scales &scales, Value key, Value column) const;
+  Value loadScale(llvm::StringRef side, const Scales &scales, Value key, Value column, Value exists) const;
 
   Emitter &b;
   TileMath &math;

@@ -30,11 +30,13 @@ public:
 
   /// lane, laneRow and laneGroup: see LaneRows. `columns` must outlive this. `firstColumn`: where the wave's
   /// part of the columns of V begins; null if it has all. `isFull`: the registers do not suffice for the
-  /// addresses of all reads of a tile, so each tile computes them again. `isFinite`: V has only finite numbers.
+  /// addresses of all reads of a tile, so each tile computes them again. `isFinite`: V has only finite
+  /// numbers.
   TileProducts(Emitter &b, TileMath &math, mlir::Type element, const HeadColumns &columns, unsigned tileKv,
                Value lane, Value laneRow, Value laneGroup, Value firstColumn, bool isFull, bool isFinite)
       : b(b), math(math), nonFinite(b, math, element), columns(columns), tileKv(tileKv), lane(lane),
-        laneRow(laneRow), laneGroup(laneGroup), firstColumn(firstColumn), isFull(isFull), isFinite(isFinite) {}
+        laneRow(laneRow), laneGroup(laneGroup), firstColumn(firstColumn), isFull(isFull), isFinite(isFinite) {
+  }
 
   /// For a block of rows.
   unsigned scoreBlocks() const { return tileKv / math.layout.rows; }

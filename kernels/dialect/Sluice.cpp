@@ -173,8 +173,9 @@ LogicalResult AttentionOp::verify() {
     constexpr unsigned columnsOfLoads = 128; // eight for each lane of a row
     if (isFp8 || getKvType() || !wavesDivideKeys() || getHeadDimQk() % columnsOfLoads != 0 ||
         getHeadDimV() % columnsOfLoads != 0)
-      return emitOpError() << "has kv_blocks; waves of f16 or bf16 that divide the keys of heads of a multiple of "
-                           << columnsOfLoads << " read them";
+      return emitOpError()
+             << "has kv_blocks; waves of f16 or bf16 that divide the keys of heads of a multiple of "
+             << columnsOfLoads << " read them";
   }
   if (isFp8 && getKvType()) return emitOpError() << "has elements of f8E4M3FNUZ; kv_type is for wider ones";
   if (!(*this)->getParentOfType<gpu::GPUFuncOp>()) return emitOpError() << "must be inside a gpu.func";

@@ -277,7 +277,8 @@ void check_keys(uint32_t type, const Shape &shape, const TensorRules &rules, boo
   if (!runtime::is_in_blocks(type)) return check_tensor(shape, rules, has_starts, is_packed);
   constexpr int64_t multiple = 32; // elements
   for (size_t i = 0; i < 3; ++i)
-    if (shape.tensor.stride[i] % multiple != 0) bad_stride(shape, i, text("it must be a multiple of ", multiple));
+    if (shape.tensor.stride[i] % multiple != 0)
+      bad_stride(shape, i, text("it must be a multiple of ", multiple));
   // ggml's blocks begin with an F16 scale; rows of 4-bit numbers are read by dwords.
   TensorRules of_blocks = rules;
   if (rules.pointer_alignment != 0 && type != SLUICE_U4) of_blocks.pointer_alignment = 2;

@@ -20,7 +20,9 @@ Group Groups::of(int64_t key, int head, int group) const {
   // Normal numbers reach as far as the largest of the group.
   const double reach = 2.5 + random.uniform();
   const double scale = in_f16(reach / (c.cache == Cache::q8_0 ? 127 : 7));
-  const double zero = c.cache == Cache::q8_0 ? 0 : c.cache == Cache::u4_zeros ? in_f16(6 + 3 * random.uniform()) : 8;
+  const double zero = c.cache == Cache::q8_0       ? 0
+                      : c.cache == Cache::u4_zeros ? in_f16(6 + 3 * random.uniform())
+                                                   : 8;
   // ggml's scales have either sign.
   return {c.cache == Cache::q4_0 && random.below(2) == 0 ? -scale : scale, zero};
 }

@@ -55,8 +55,8 @@ private:
   bool of_v;
 };
 
-/// Stores element `index` of a buffer of blocks, which begins with a block, and the scale of its block if that
-/// is in it.
+/// Stores element `index` of a buffer of blocks, which begins with a block, and the scale of its block if
+/// that is in it.
 void store_in_block(const Case &c, std::vector<std::byte> &buffer, int64_t index, int number, double scale);
 
 } // namespace sluice::conformance

@@ -21,8 +21,8 @@ double sum_error(const Case &c, double groups) {
   return (has_fp8_queries(c) ? 10 : 8) + 3 * groups;
 }
 
-/// The error of an element of K or V of blocks, relative to it: the number without what is subtracted, and the
-/// product with the scale, are rounded to the type of Q.
+/// The error of an element of K or V of blocks, relative to it: the number without what is subtracted, and
+/// the product with the scale, are rounded to the type of Q.
 double of_elements(const Case &c) {
   if (!is_in_blocks(c)) return 0;
   return c.dtype == Dtype::f16 ? 2.01 * 0x1p-11 : 1.01 * 0x1p-8;
@@ -102,8 +102,8 @@ RowBound::RowBound(const Case &c, const RowMagnitudes &row, double l, double lse
 }
 
 double RowBound::o(double o, double W, double V) const {
-  const double before_store =
-      W * (rounding.p + of_weight + rounding.of_elements) + rounding.p_absolute * V + std::fabs(o) * of_result;
+  const double before_store = W * (rounding.p + of_weight + rounding.of_elements) + rounding.p_absolute * V +
+                              std::fabs(o) * of_result;
   return before_store + rounding.o * (std::fabs(o) + before_store) + rounding.o_absolute;
 }
 

@@ -2,9 +2,9 @@
 
 #include "inputs.h"
 
+#include "blocks.h"
 #include "case_random.h"
 #include "conformance/numbers.h"
-#include "blocks.h"
 #include "elements.h"
 
 #include <algorithm>
@@ -68,7 +68,10 @@ void make_tensors(const Case &c, Inputs &in) {
   const double tiny = 0x1p-14, tiny_fp8 = 0x1p-8;
   const Element cache = cache_element(c);
   const bool integers = c.cache == Cache::i8;
-  const double tiny_in_cache = integers ? 0.5 : cache == Element::bf8 ? 0x1p-15 : has_byte_cache(c) ? tiny_fp8 : tiny;
+  const double tiny_in_cache = integers                ? 0.5
+                               : cache == Element::bf8 ? 0x1p-15
+                               : has_byte_cache(c)     ? tiny_fp8
+                                                       : tiny;
   const double q_deviation = c.pattern == Pattern::peaked  ? 4
                              : c.pattern == Pattern::tiny  ? has_fp8_queries(c) ? tiny_fp8 : tiny
                              : c.pattern == Pattern::codes ? 0x1p-5
@@ -156,13 +159,7 @@ std::vector<double> make_scales(const Case &c, Scale scale, int heads, const cha
 /// Numbers like those of the sequences' own keys.
 void make_prefixes(const Case &c, Inputs &in) {
   if (c.prefixes.count == 0) return;
-  Case as_sequences = c;
-  as_sequences.prefixes = {};
-  as_sequences.batch = c.prefixes.count;
-  as_sequences.q_len = 1;
-  as_sequences.kv_len = c.prefixes.keys;
-  as_sequences.layout = Layout::bshd;
-  as_sequences.name += " prefixes";
+  const Case as_sequences = prefixes_as_sequences(c);
   Inputs of_prefixes;
   make_tensors(as_sequences, of_prefixes);
   in.prefix_k = std::move(of_prefixes.k);
@@ -241,6 +238,17 @@ void make_heads(const Case &c, Inputs &in) {
 }
 
 } // namespace
+
+Case prefixes_as_sequences(const Case &c) {
+  Case sequences = c;
+  sequences.prefixes = {};
+  sequences.batch = c.prefixes.count;
+  sequences.q_len = 1;
+  sequences.kv_len = c.prefixes.keys;
+  sequences.layout = Layout::bshd;
+  sequences.name += " prefixes";
+  return sequences;
+}
 
 Inputs make_inputs(const Case &c) {
   Inputs in;

@@ -37,5 +37,7 @@ struct Inputs {
 };
 
 Inputs make_inputs(const Case &c);
+/// A case whose sequences have the keys of this one's prefixes.
+Case prefixes_as_sequences(const Case &c);
 
 } // namespace sluice::conformance

@@ -25,6 +25,8 @@ void place_sequences(Case &c) {
 
 // Kernels with FP8 queries have head sizes up to this, and larger ones only if V is in K.
 constexpr int largest_fp8_head = 256;
+// And those with blocks, integers or E5M2FNUZ in the cache up to this.
+constexpr int largest_converted_head = 512;
 
 /// Q, K and V can share a buffer if they have elements of one size and rows at the same places.
 bool can_be_packed(const Case &c) {
@@ -41,9 +43,11 @@ void place_tensors(Case &c) {
     c.cache = Cache::e4m3fnuz;
   if (c.v_in_k && c.pattern == Pattern::uniform) c.pattern = Pattern::normal; // all of V would be 0
   if (c.v_in_k && c.pattern == Pattern::nan_value) c.pattern = Pattern::nan_key;
+  if (c.cache > Cache::e4m3fnuz_as_q && c.head_size.qk > largest_converted_head) c.cache = Cache::e4m3fnuz;
   if (is_in_blocks(c)) {
     // Rows are whole blocks.
-    if (c.head_size.qk % group_elements(c) != 0 || c.head_size.v % group_elements(c) != 0) c.cache = Cache::i8;
+    if (c.head_size.qk % group_elements(c) != 0 || c.head_size.v % group_elements(c) != 0)
+      c.cache = Cache::i8;
     if (c.layout == Layout::padded || c.layout == Layout::packed) c.layout = Layout::capacity;
     if (has_group_arrays(c)) c.k_scale = c.v_scale = Scale::none;
     c.pages.k_pack = false;
@@ -74,6 +78,7 @@ void see_prefixes(Case &c) {
   c.alibi = false;
   for (Scale *scale : {&c.k_scale, &c.v_scale})
     if (is_per_key(*scale) && c.mode != Mode::paged) *scale = Scale::head;
+  if (has_group_arrays(c) && c.mode != Mode::paged) c.cache = Cache::q8_0; // whose scales are in the blocks
   c.o_fp8 = false;
 }
 

@@ -86,16 +86,16 @@ private:
     memory.lse.buffer = add_output(lse.buffer_elements, 4);
     // A tensor that all sequences share, or whose sequences have starts, has no step between sequences.
     if (c.mode != Mode::paged && (c.layout == Layout::broadcast || !sequences.kv_starts.empty()))
-      for (Placement *of_keys : {&memory.k, &memory.v, &memory.k_scales, &memory.v_scales, &memory.k_zeros,
-                                 &memory.v_zeros})
+      for (Placement *of_keys :
+           {&memory.k, &memory.v, &memory.k_scales, &memory.v_scales, &memory.k_zeros, &memory.v_zeros})
         of_keys->stride[0] = 0;
     if (!sequences.q_starts.empty()) memory.q.stride[0] = memory.o.stride[0] = memory.lse.stride[0] = 0;
     if (c.prefixes.count != 0 && pages.empty()) {
       const Extents prefix_k{c.prefixes.count, c.prefixes.keys, c.kv_heads, c.head_size.qk};
       Extents prefix_v = prefix_k;
       prefix_v.d = c.head_size.v;
-      take(memory.prefix_k, place(prefix_k, c.layout), cache_element(c));
-      if (!c.v_in_k) take(memory.prefix_v, place(prefix_v, c.layout), cache_element(c));
+      take_keys(memory.prefix_k, place(prefix_k, c.layout), cache_element(c));
+      if (!c.v_in_k) take_keys(memory.prefix_v, place(prefix_v, c.layout), cache_element(c));
     }
   }
 
@@ -109,7 +109,8 @@ private:
       place_in_one_buffer({&unused, &memory.k, &memory.v}, {none, k, v});
       return;
     }
-    take_keys(memory.k, k_pack(c) != 0 ? place_x_packed(k, k_pack(c), c.layout) : place(k, c.layout), element);
+    take_keys(memory.k, k_pack(c) != 0 ? place_x_packed(k, k_pack(c), c.layout) : place(k, c.layout),
+              element);
     if (!c.v_in_k) take_keys(memory.v, place(v, c.layout), element);
     if (!has_group_arrays(c)) return;
     place_groups(memory.k_scales, memory.k_zeros, k);
@@ -152,51 +153,65 @@ private:
   }
 
   void store_tensors() {
-    const Element cache = cache_element(c);
+    const Keys own{c, in.k, in.v, in.k_scale, in.v_scale, memory.k, memory.v};
     for (int b = 0; b < c.batch; ++b) {
       for (int i = 0; i < sequences.q_lengths[size_t(b)]; ++i)
         store_row(memory.q, query_element(c), sequences.q_row(b, i), in.q, (int64_t(b) * c.q_len + i),
                   c.q_heads, c.head_size.qk);
       for (int j = 0; j < sequences.kv_lengths[size_t(b)]; ++j) {
         if (!pages.empty() && !pages[0].has_page(b, j / c.pages.size)) continue;
-        const std::array<int64_t, 2> row =
-            pages.empty() ? sequences.kv_row(b, j)
-                          : std::array<int64_t, 2>{pages[0].own.page(b, j / c.pages.size), j % c.pages.size};
-        const int64_t token = int64_t(b) * c.kv_len + j;
-        if (is_in_blocks(c)) {
-          store_blocks(memory.k, memory.k_scales, memory.k_zeros, row, in.k, token, c.head_size.qk, false);
-          if (!c.v_in_k)
-            store_blocks(memory.v, memory.v_scales, memory.v_zeros, row, in.v, token, c.head_size.v, true);
-          else if (has_group_arrays(c))
-            copy_groups(row);
-        } else {
-          store_row(memory.k, cache, row, in.k, token, c.kv_heads, c.head_size.qk);
-          if (!c.v_in_k) store_row(memory.v, cache, row, in.v, token, c.kv_heads, c.head_size.v);
-        }
-        if (is_per_key(c.k_scale))
-          store_row(memory.k_scales, Element::f32, row, in.k_scale, token, c.kv_heads, 1);
-        if (is_per_key(c.v_scale))
-          store_row(memory.v_scales, Element::f32, row, in.v_scale, token, c.kv_heads, 1);
+        store_key(own,
+                  pages.empty()
+                      ? sequences.kv_row(b, j)
+                      : std::array<int64_t, 2>{pages[0].own.page(b, j / c.pages.size), j % c.pages.size},
+                  int64_t(b) * c.kv_len + j);
       }
     }
+    if (c.prefixes.count == 0) return;
     const bool paged = !pages.empty();
+    const Case as_sequences = prefixes_as_sequences(c);
+    const Keys of_prefixes{as_sequences,
+                           in.prefix_k,
+                           in.prefix_v,
+                           in.prefix_k_scale,
+                           in.prefix_v_scale,
+                           paged ? memory.k : memory.prefix_k,
+                           paged ? memory.v : memory.prefix_v};
     for (int p = 0; p < c.prefixes.count; ++p)
-      for (int j = 0; j < sequences.prefix_lengths[size_t(p)]; ++j) {
-        const std::array<int64_t, 2> row =
-            paged ? std::array<int64_t, 2>{pages[0].prefixes.page(p, j / c.pages.size), j % c.pages.size}
-                  : std::array<int64_t, 2>{p, j};
-        const int64_t token = int64_t(p) * c.prefixes.keys + j;
-        store_row(paged ? memory.k : memory.prefix_k, cache, row, in.prefix_k, token, c.kv_heads,
-                  c.head_size.qk);
-        if (!c.v_in_k)
-          store_row(paged ? memory.v : memory.prefix_v, cache, row, in.prefix_v, token, c.kv_heads,
-                    c.head_size.v);
-        // In pages only.
-        if (is_per_key(c.k_scale))
-          store_row(memory.k_scales, Element::f32, row, in.prefix_k_scale, token, c.kv_heads, 1);
-        if (is_per_key(c.v_scale))
-          store_row(memory.v_scales, Element::f32, row, in.prefix_v_scale, token, c.kv_heads, 1);
-      }
+      for (int j = 0; j < sequences.prefix_lengths[size_t(p)]; ++j)
+        store_key(of_prefixes,
+                  paged
+                      ? std::array<int64_t, 2>{pages[0].prefixes.page(p, j / c.pages.size), j % c.pages.size}
+                      : std::array<int64_t, 2>{p, j},
+                  int64_t(p) * c.prefixes.keys + j);
+  }
+
+  /// The keys of sequences or prefixes, and where they are stored.
+  struct Keys {
+    const Case &of; // whose name the groups follow from
+    const std::vector<double> &k, &v, &k_scale, &v_scale;
+    const Placement &k_place, &v_place;
+  };
+
+  /// Arrays of scales are those of K and V, since prefixes outside of pages have none.
+  void store_key(const Keys &keys, const std::array<int64_t, 2> &row, int64_t token) {
+    const Element cache = cache_element(c);
+    if (is_in_blocks(c)) {
+      store_blocks(keys.k_place, memory.k_scales, memory.k_zeros, row, Groups(keys.of, false), keys.k, token,
+                   c.head_size.qk);
+      if (!c.v_in_k)
+        store_blocks(keys.v_place, memory.v_scales, memory.v_zeros, row, Groups(keys.of, true), keys.v, token,
+                     c.head_size.v);
+      else if (has_group_arrays(c))
+        copy_groups(row);
+    } else {
+      store_row(keys.k_place, cache, row, keys.k, token, c.kv_heads, c.head_size.qk);
+      if (!c.v_in_k) store_row(keys.v_place, cache, row, keys.v, token, c.kv_heads, c.head_size.v);
+    }
+    if (is_per_key(c.k_scale))
+      store_row(memory.k_scales, Element::f32, row, keys.k_scale, token, c.kv_heads, 1);
+    if (is_per_key(c.v_scale))
+      store_row(memory.v_scales, Element::f32, row, keys.v_scale, token, c.kv_heads, 1);
   }
 
   void store_row(const Placement &p, Element element, const std::array<int64_t, 2> &row,
@@ -208,9 +223,8 @@ private:
   }
 
   void store_blocks(const Placement &p, const Placement &scales, const Placement &zeros,
-                    const std::array<int64_t, 2> &row, const std::vector<double> &values, int64_t token, int d,
-                    bool of_v) {
-    const Groups groups(c, of_v);
+                    const std::array<int64_t, 2> &row, const Groups &groups,
+                    const std::vector<double> &values, int64_t token, int d) {
     for (int h = 0; h < c.kv_heads; ++h)
       for (int e = 0; e < d; ++e) {
         const int number = e / group_elements(c);
@@ -219,7 +233,8 @@ private:
         store_in_block(c, memory.buffers[size_t(p.buffer)], p.at(row[0], row[1], h, e),
                        groups.number_of(group, value), group.scale);
         if (!has_group_arrays(c)) continue;
-        store(memory.buffers[size_t(scales.buffer)], Element::f16, scales.at(row[0], row[1], h, number), group.scale);
+        store(memory.buffers[size_t(scales.buffer)], Element::f16, scales.at(row[0], row[1], h, number),
+              group.scale);
         if (c.cache == Cache::u4_zeros)
           store(memory.buffers[size_t(zeros.buffer)], Element::f16, zeros.at(row[0], row[1], h, number),
                 group.subtracted);
@@ -230,8 +245,8 @@ private:
   void copy_groups(const std::array<int64_t, 2> &row) {
     for (int h = 0; h < c.kv_heads; ++h)
       for (int g = 0; g < c.head_size.qk / group_elements(c); ++g)
-        for (const auto &[from, to] : {std::pair{&memory.k_scales, &memory.v_scales},
-                                       std::pair{&memory.k_zeros, &memory.v_zeros}}) {
+        for (const auto &[from, to] :
+             {std::pair{&memory.k_scales, &memory.v_scales}, std::pair{&memory.k_zeros, &memory.v_zeros}}) {
           if (from->buffer < 0) continue;
           const int64_t at = from->at(row[0], row[1], h, g);
           store(memory.buffers[size_t(to->buffer)], Element::f16, at,

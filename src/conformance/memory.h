@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
-#include "oracle.h"
 #include "blocks.h"
+#include "oracle.h"
 #include "placement.h"
 
 #include <cstddef>

@@ -34,7 +34,8 @@ constexpr uint32_t kernarg_bytes(KernargKind kind) {
 //   q_starts ... page_starts   of sluice_args, each may be null; without page_table, K and V are contiguous
 //   bias, mask, alibi_slopes, sink_logits, q_scale, k_scale, v_scale, o_scale   the same
 //   k_scales, v_scales  a scale for each key, or null; strides as those of k and v
-//  k_groups, v_groups  the scales of 4-bit K and V for each group of 32 or 64 elements, in F16, and k_zeros and
+//  k_groups, v_groups  the scales of 4-bit K and V for each group of 32 or 64 elements, in F16, and k_zeros
+//  and
 //                       v_zeros null or the numbers to subtract from elements; strides as k_scales, v_scales
 //   bias_scale, diagonals, causal   of sluice_args, each may be null
 //   spans               null, or span_stride / 2 pairs of keys for each sequence
@@ -174,7 +175,7 @@ enum ScoreFlag : uint32_t {
   score_o_fp8 = 1 << 10,         // o is E4M3FNUZ
   score_o_scale_heads = 1 << 11, // a scale of o for each head; else one
   score_mask_new_rows = 1 << 12, // mask has the newest keys only, as many as the sequence has rows
-  score_groups_of_64 = 1 << 14, // scales of 4-bit K and V are for 64 elements each, not 32
+  score_groups_of_64 = 1 << 14,  // scales of 4-bit K and V are for 64 elements each, not 32
   score_of_sequence = 1 << 13,   // there are diagonals, or a mask that is causal for some sequences
 };
 

@@ -22,7 +22,7 @@ SLUICE, LIBRARY, DATA, LLVM_BIN = sys.argv[1:5]
 HAS_EMULATOR = "--emulator" in sys.argv
 QKV = pathlib.Path(DATA) / "jargon_lm/qkv"
 INPUTS = ["--q", QKV / "q.npy", "--k", QKV / "k.npy", "--v", QKV / "v.npy"]
-ATTENTION_KERNELS, CACHE_OP_KERNELS = 237, 21
+ATTENTION_KERNELS, CACHE_OP_KERNELS = 255, 21
 KERNEL = "attn_fwd_f16_d128_q256_kv64_w8"
 
 
@@ -101,7 +101,7 @@ class CommandLineTest(unittest.TestCase):
         self.assertEqual(list(entries)[1], "hipv4-amdgcn-amd-amdhsa--gfx942")
 
     def test_inspect_refuses(self):
-        self.refuses("has no kernel 'attn'; it has attn_fwd_", "inspect", "--extract", "attn", "--elf", self.folder / "x")
+        self.refuses("has no kernel 'attn'; it has append_step_", "inspect", "--extract", "attn", "--elf", self.folder / "x")
         self.refuses("needs --elf FILE or --bundle FILE", "inspect", "--extract", KERNEL)
         self.refuses("has no code for 'gfx90a'; it has code for gfx942", "inspect", "--extract", KERNEL, "--chip",
                      "gfx90a", "--elf", self.folder / "x")
