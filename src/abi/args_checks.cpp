@@ -455,8 +455,10 @@ void check_scales(const sluice_problem &problem, const TensorRules &rules, const
     return kind == SLUICE_SCALE_PER_TENSOR || kind == SLUICE_SCALE_PER_HEAD;
   };
   constexpr std::string_view q_has_none = "the problem's q_scale_kind is SLUICE_SCALE_NONE";
-  constexpr std::string_view k_has_none = "the problem's k_scale_kind is not PER_TENSOR or PER_HEAD";
-  constexpr std::string_view v_has_none = "the problem's v_scale_kind is not PER_TENSOR or PER_HEAD";
+  constexpr std::string_view k_has_none =
+      "the problem's k_scale_kind is neither SLUICE_SCALE_PER_TENSOR nor _PER_HEAD";
+  constexpr std::string_view v_has_none =
+      "the problem's v_scale_kind is neither SLUICE_SCALE_PER_TENSOR nor _PER_HEAD";
   constexpr std::string_view o_has_none = "the problem's o_scale_kind is SLUICE_SCALE_NONE";
   check_given("q_scale", args.q_scale, has_few(problem.q_scale_kind), q_has_none);
   check_given("k_scale", args.k_scale, has_few(problem.k_scale_kind), k_has_none);
@@ -464,9 +466,9 @@ void check_scales(const sluice_problem &problem, const TensorRules &rules, const
   check_given("o_scale", args.o_scale, has_few(problem.o_scale_kind), o_has_none);
   const uint64_t address_end = rules.tile_q != 0 ? device_address_end : UINT64_MAX;
   check_key_scales(problem, args, address_end, "k_scales", args.k_scales, problem.k_scale_kind,
-                   "the problem's k_scale_kind is not PER_TOKEN or PER_PAGE");
+                   "the problem's k_scale_kind is none of SLUICE_SCALE_PER_TOKEN, _PER_PAGE and _PER_GROUP");
   check_key_scales(problem, args, address_end, "v_scales", args.v_scales, problem.v_scale_kind,
-                   "the problem's v_scale_kind is not PER_TOKEN or PER_PAGE");
+                   "the problem's v_scale_kind is none of SLUICE_SCALE_PER_TOKEN, _PER_PAGE and _PER_GROUP");
   check_zeros(problem, "k_zeros", args.k_zeros, args.k_scales);
   check_zeros(problem, "v_zeros", args.v_zeros, args.v_scales);
 }

@@ -238,8 +238,8 @@ const Refusal refusals[] = {
     {dense, SLUICE_SET(alibi_slopes, floats()), "alibi_slopes", "the problem's flags lack SLUICE_ALIBI"},
     {dense, SLUICE_SET(sink_logits, floats()), "sink_logits", "flags lack SLUICE_SINK_LOGITS"},
     {dense, SLUICE_SET(q_scale, floats()), "q_scale", "q_scale_kind is SLUICE_SCALE_NONE"},
-    {dense, SLUICE_SET(k_scale, floats()), "k_scale", "k_scale_kind is SLUICE_SCALE_NONE"},
-    {dense, SLUICE_SET(v_scale, floats()), "v_scale", "v_scale_kind is SLUICE_SCALE_NONE"},
+    {dense, SLUICE_SET(k_scale, floats()), "k_scale", "k_scale_kind is neither SLUICE_SCALE_PER_TENSOR"},
+    {dense, SLUICE_SET(v_scale, floats()), "v_scale", "v_scale_kind is neither SLUICE_SCALE_PER_TENSOR"},
     {with_arrays, SLUICE_SET(alibi_slopes, nullptr), "alibi_slopes", "alibi_slopes is NULL"},
     {with_arrays, SLUICE_SET(sink_logits, nullptr), "sink_logits", "sink_logits is NULL"},
     {with_arrays, SLUICE_SET(q_scale, nullptr), "q_scale", "q_scale is NULL"},
@@ -264,11 +264,13 @@ const Refusal refusals[] = {
     {to_fp8, SLUICE_SET(o_scale, floats(2)), "o_scale", "it must be aligned to 4 bytes"},
     // Scales of keys.
     {dense, SLUICE_SET(k_scales.data, device_memory), "k_scales.data",
-     "k_scale_kind is not PER_TOKEN or PER_PAGE"},
+     "k_scale_kind is none of SLUICE_SCALE_PER_TOKEN"},
     {with_arrays, SLUICE_SET(v_scales.stride[1], 4), "v_scales.stride[1]",
-     "it must be 0: the problem's v_scale_kind is not PER_TOKEN or PER_PAGE"},
-    {with_key_scales, SLUICE_SET(k_scale, floats()), "k_scale", "k_scale_kind is not PER_TENSOR or PER_HEAD"},
-    {with_key_scales, SLUICE_SET(v_scale, floats()), "v_scale", "v_scale_kind is not PER_TENSOR or PER_HEAD"},
+     "it must be 0: the problem's v_scale_kind is none of SLUICE_SCALE_PER_TOKEN"},
+    {with_key_scales, SLUICE_SET(k_scale, floats()), "k_scale",
+     "k_scale_kind is neither SLUICE_SCALE_PER_TENSOR nor _PER_HEAD"},
+    {with_key_scales, SLUICE_SET(v_scale, floats()), "v_scale",
+     "v_scale_kind is neither SLUICE_SCALE_PER_TENSOR nor _PER_HEAD"},
     {with_key_scales, SLUICE_SET(k_scales.data, nullptr), "k_scales.data", "k_scales.data is NULL"},
     {with_key_scales, SLUICE_SET(v_scales.data, device_memory + 2), "v_scales.data",
      "it must be aligned to 4 bytes"},
@@ -427,7 +429,7 @@ TEST_CASE("an args struct of the first version is still a dense call", "[args]")
   constexpr uint32_t first_size = 224;
   CHECK(offsetof(sluice_args, q_starts) == first_size);
   CHECK(offsetof(sluice_args, page_count) == 400); // the end of release 1.0's
-  CHECK(sizeof(sluice_args) == 696);
+  CHECK(sizeof(sluice_args) == 776);
   // Bytes after an older caller's struct are not read.
   const auto older = [](const Call &call) {
     sluice_args args = call.args;
@@ -445,10 +447,10 @@ TEST_CASE("an args struct of the first version is still a dense call", "[args]")
   args = older(call);
   check_refusal(sluice_run(make_plan(context, call.problem).get(), &args, &launch, &error), error,
                 SLUICE_INVALID_ARGUMENT, "q_starts", "q_starts is NULL");
-  for (const uint32_t size : {223u, 225u, 399u, 401u, 695u}) {
+  for (const uint32_t size : {223u, 225u, 399u, 401u, 696u, 775u}) {
     args.struct_size = size;
     check_refusal(sluice_run(make_plan(context, call.problem).get(), &args, &launch, &error), error,
-                  SLUICE_INVALID_ARGUMENT, "args.struct_size", "sizeof(sluice_args) is 696");
+                  SLUICE_INVALID_ARGUMENT, "args.struct_size", "sizeof(sluice_args) is 776");
   }
   std::memset(&args, 0xee, sizeof args);
   CHECK(sluice_args_init(&args, first_size) == SLUICE_OK);

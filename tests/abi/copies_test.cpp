@@ -90,7 +90,7 @@ const Breach<C> copy_breaches[] = {
     {"flags", invalid, "a copy of pages has", [](C &c) { c.flags = SLUICE_CAUSAL; }},
     {"source_type", invalid, "missing", [](C &c) { c.source_type = 0; }},
     {"target_type", invalid, "missing", [](C &c) { c.target_type = 0; }},
-    {"source_type", unsupported, "9", [](C &c) { c.source_type = 9; }},
+    {"source_type", unsupported, "u4", [](C &c) { c.source_type = SLUICE_U4; }},
     {"target_type", unsupported, "target_type is bf16 and source_type f16; nearest supported: f16",
      [](C &c) { c.target_type = SLUICE_BF16; }},
     {"target_type", unsupported, "e5m2",

@@ -32,7 +32,7 @@ public:
   static double number(uint32_t type, const uint8_t *bytes, size_t place);
 
   /// Random numbers of at most 1 in a block of 32, of Q8_0 or Q4_0 with its scale.
-  void draw_block(size_t block, conformance::Numbers &random);
+  void draw_block(size_t block, Numbers &random);
   /// Types without a NaN get their least number.
   void fill_with_nan();
   void fill_with_bytes(uint8_t byte);

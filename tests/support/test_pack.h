@@ -18,11 +18,21 @@
 
 namespace sluice::test {
 
-/// All features that a kernel may list.
-inline std::vector<std::string> all_features() {
+/// The features that a kernel may list, of the first version and since ABI 1.1.
+inline std::vector<std::string> first_features() {
   return {"causal",        "lse",    "lse_base_2",  "ragged", "paged",  "csr",
           "page_index_64", "k_pack", "v_in_k",      "window", "mask",   "soft_cap",
           "bias",          "alibi",  "sink_logits", "scales", "lengths"};
+}
+inline std::vector<std::string> more_features() {
+  return {"key_scales", "mask_new_rows",    "spans", "causal_by_sequence", "given_diagonal",
+          "bias_scale", "alibi_by_sequence"};
+}
+inline std::vector<std::string> all_features() {
+  std::vector<std::string> all = first_features();
+  for (const std::string &feature : more_features())
+    all.push_back(feature);
+  return all;
 }
 
 inline package::KernelEntry kernel_entry(const std::string &dtype, uint32_t head_dim, uint32_t waves) {

@@ -377,7 +377,7 @@ class MasksAndScales(unittest.TestCase):
                 (scaled, {"k_scales": floats(2, 39, 2)}, "k_scales", "k_scales.shape[1] is 39; it must be at least 40"),
                 (scaled, {"k_scales": floats(2, 40, 4)}, "k_scales", "k_scales.shape[2] is 4; it must be 2 (kv_heads)"),
                 (scaled, {"k_scales": zeros(2, 40, 2)}, "k_scales", "k_scales is of BF16; it must be of F32"),
-                ({}, {"v_scales": floats(2, 40, 2)}, "v_scales.data", "v_scale_kind is not PER_TOKEN or PER_PAGE"),
+                ({}, {"v_scales": floats(2, 40, 2)}, "v_scales.data", "v_scale_kind is none of SLUICE_SCALE_PER_TOKEN"),
                 ({}, {"diagonals": ints(2)}, "diagonals", "mask_alignment"),
                 ({}, {"causal": ints(1)}, "causal", "causal.shape[0] is 1; it must be at least 2 (batch)"),
                 ({}, {"spans": ints(2, 3)}, "spans", "spans has 2 dimensions; it must have 3"),

@@ -62,11 +62,12 @@ TEST_CASE("every known flag may be set, and no other", "[problem]") {
   problem.flags = SLUICE_HAS_WINDOW_RIGHT | SLUICE_PAGE_INDEX_64;
   CHECK(refusal(problem) == "");
   problem.flags |= 1 << 20;
-  CHECK(refusal(problem) == "newer_struct flags: flags has bits 0x100000 that this library does not know: it is "
-                            "older than the caller's header");
+  CHECK(refusal(problem) ==
+        "newer_struct flags: flags has bits 0x100000 that this library does not know: it is "
+        "older than the caller's header");
 }
 
-TEST_CASE("types are the eleven known ones, and for O those of 16 bits and more", "[problem]") {
+TEST_CASE("types are the eleven known ones, and for O those of 16 bits and more and one of 8", "[problem]") {
   for (uint32_t sluice_problem::*type :
        {&sluice_problem::q_type, &sluice_problem::k_type, &sluice_problem::v_type}) {
     sluice_problem problem = good();
@@ -80,9 +81,11 @@ TEST_CASE("types are the eleven known ones, and for O those of 16 bits and more"
   problem.o_type = SLUICE_F32;
   CHECK(refusal(problem) == "");
   problem.o_type = SLUICE_E4M3FNUZ;
-  CHECK(refusal(problem) == "unsupported o_type: o_type is e4m3fnuz; nearest supported: f16");
+  CHECK(refusal(problem) == "");
+  problem.o_type = SLUICE_E5M2FNUZ;
+  CHECK(refusal(problem) == "unsupported o_type: o_type is e5m2fnuz; nearest supported: f16");
   problem.q_type = SLUICE_BF16;
-  CHECK(refusal(problem) == "unsupported o_type: o_type is e4m3fnuz; nearest supported: bf16");
+  CHECK(refusal(problem) == "unsupported o_type: o_type is e5m2fnuz; nearest supported: bf16");
   // The first missing one is named.
   problem = {};
   CHECK(refusal(problem) == is_missing("q_type"));
@@ -136,9 +139,12 @@ TEST_CASE("windows have widths of 0 and more, and only if their flags are set", 
   sluice_problem problem = good();
   problem.mask_alignment = SLUICE_TOP_LEFT;
   CHECK(refusal(problem) == "");
-  problem.mask_alignment = 2;
+  problem.mask_alignment = SLUICE_GIVEN_DIAGONAL;
+  CHECK(refusal(problem) == "");
+  problem.mask_alignment = 3;
   CHECK(refusal(problem) ==
-        "unsupported mask_alignment: mask_alignment is 2; nearest supported: SLUICE_TOP_LEFT (1)");
+        "unsupported mask_alignment: mask_alignment is 3; the last value that this version "
+        "knows is SLUICE_GIVEN_DIAGONAL (2)");
   problem = good();
   problem.flags = SLUICE_HAS_WINDOW_LEFT | SLUICE_HAS_WINDOW_RIGHT;
   CHECK(refusal(problem) == "");

@@ -161,7 +161,7 @@ struct Way {
   void add(std::string_view mnemonic, uint32_t word = 0, uint32_t times = 1) {
     const InstructionFacts &facts = facts_of(mnemonic);
     for (uint32_t i = 0; i < times; ++i)
-      code.push_back({4 * code.size(), 4, word, &facts, classify(facts, false)});
+      code.push_back({4 * code.size(), 4, word, &facts, classify(facts, false), std::nullopt});
   }
   Bound bound(uint32_t workgroups, uint32_t waves) const {
     ControlFlow::Indices all(code.size());

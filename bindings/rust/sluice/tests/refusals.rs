@@ -215,7 +215,7 @@ fn arguments_with_wrong_types_or_extents() {
     scales(per_token(), "k_scales.shape[1]", "must be at least 8", [2, 7, 2, 1], good);
     scales(per_token(), "v_scales.shape[2]", "must be 2", good, [2, 8, 4, 1]);
     scales(per_token(), "v_scales.shape[3]", "must be 1", good, [2, 8, 2, 2]);
-    scales(base(), "k_scales.data", "k_scale_kind is not PER_TOKEN", good, good);
+    scales(base(), "k_scales.data", "k_scale_kind is none of SLUICE_SCALE_PER_TOKEN", good, good);
     let per_page = base().paged(8, PageTableKind::Block).v_scale(ScaleKind::PerPage);
     scales(per_page.k_scale(ScaleKind::PerPage), "v_scales.shape[1]", "must be 1", [2, 1, 2, 1], good);
     refused(
