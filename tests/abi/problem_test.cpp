@@ -27,7 +27,7 @@ constexpr float not_a_number = std::numeric_limits<float>::quiet_NaN();
   }
 
 const Refusal refusals[] = {
-    {SLUICE_FLAG(1u << 9), SLUICE_NEWER_STRUCT, "flags", "bits 0x200 that this library does not know"},
+    {SLUICE_FLAG(1u << 20), SLUICE_NEWER_STRUCT, "flags", "bits 0x100000 that this library does not know"},
     {SLUICE_FLAG(1u << 31), SLUICE_NEWER_STRUCT, "flags", "bits 0x80000000"},
     {SLUICE_SET(mode, SLUICE_MODE_RAGGED), SLUICE_UNSUPPORTED, "mode",
      "mode is 1; nearest supported: SLUICE_MODE_DENSE"},
@@ -47,8 +47,8 @@ const Refusal refusals[] = {
      "k_type is e4m3fn; nearest supported: f16"},
     {SLUICE_SET(v_type, SLUICE_BF16), SLUICE_UNSUPPORTED, "v_type", "v_type is bf16; nearest supported: f16"},
     {SLUICE_SET(o_type, SLUICE_BF16), SLUICE_UNSUPPORTED, "o_type", "o_type is bf16; nearest supported: f16"},
-    {SLUICE_SET(o_type, SLUICE_E4M3FNUZ), SLUICE_UNSUPPORTED, "o_type",
-     "o_type is e4m3fnuz; nearest supported: f16"},
+    {SLUICE_SET(o_type, SLUICE_E5M2FNUZ), SLUICE_UNSUPPORTED, "o_type",
+     "o_type is e5m2fnuz; nearest supported: f16"},
     {SLUICE_SET(q_heads, 0), SLUICE_INVALID_ARGUMENT, "q_heads", "q_heads is 0; it must be at least 1"},
     {SLUICE_SET(q_heads, -8), SLUICE_INVALID_ARGUMENT, "q_heads", "q_heads is -8"},
     {SLUICE_SET(kv_heads, 0), SLUICE_INVALID_ARGUMENT, "kv_heads", "kv_heads is 0"},
@@ -124,7 +124,8 @@ const Refusal refusals[] = {
      "k_scale_kind is SLUICE_SCALE_PER_PAGE (4), but mode is 0"},
     {SLUICE_SET(o_scale_kind, SLUICE_SCALE_PER_TENSOR), SLUICE_INVALID_ARGUMENT, "o_scale_kind",
      "o_scale_kind is 1; it must be SLUICE_SCALE_NONE (0) unless o_type is e4m3fnuz"},
-    {SLUICE_SET(o_scale_kind, SLUICE_SCALE_PER_TOKEN), SLUICE_UNSUPPORTED, "o_scale_kind",
+    {SLUICE_SET(o_type, SLUICE_E4M3FNUZ; problem.o_scale_kind = SLUICE_SCALE_PER_TOKEN), SLUICE_UNSUPPORTED,
+     "o_scale_kind",
      "o_scale_kind is 3; nearest supported: SLUICE_SCALE_PER_HEAD (2)"},
     {SLUICE_SET(scale_group, 32), SLUICE_INVALID_ARGUMENT, "scale_group",
      "scale_group is 32; it must be 0 without scales per group"},
