@@ -75,6 +75,11 @@ std::vector<sluice_kernel_info> list_kernels(const sluice_context *context) {
   return kernels;
 }
 
+std::string features_of(const sluice_kernel_info &kernel) {
+  const std::string_view first = kernel.features, more = kernel.more_features;
+  return fmt::format("{}{}{}", first, first.empty() || more.empty() ? "" : ",", more);
+}
+
 void check_hip(const sluice_context *context, int code, const char *what) {
   if (code == 0) return;
   const char *const text = hip_symbol<const char *(int)>(context, "hipGetErrorString")(code);

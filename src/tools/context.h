@@ -39,6 +39,8 @@ ContextHandle make_context(const std::string &device, std::span<const std::byte>
 
 /// The kernels for the context's device.
 std::vector<sluice_kernel_info> list_kernels(const sluice_context *context);
+/// The names of all its features, with commas between them.
+std::string features_of(const sluice_kernel_info &kernel);
 
 template <typename Function> Function *hip_symbol(const sluice_context *context, const char *name) {
   void *const found = sluice_context_hip_symbol(context, name);

@@ -17,7 +17,7 @@ void print_list(const std::vector<sluice_kernel_info> &kernels) {
   for (const sluice_kernel_info &kernel : kernels)
     fmt::print("{:<34} {:<18} {:>7} {:>8} {:>6} {:>6}  {:<13} {:<8} {}\n", kernel.name, kernel.operation,
                kernel.tile_q, kernel.tile_kv, kernel.waves, kernel.lds_bytes, kernel.p_rounding, kernel.chips,
-               kernel.features);
+               features_of(kernel));
 }
 
 void print_stats(const std::vector<sluice_kernel_info> &kernels, bool markdown) {

@@ -144,7 +144,7 @@ Answers listed_by_kernels(const sluice_context *context, std::string_view featur
     if (!is_attention(kernel)) continue;
     ++out.asked;
     out.supported +=
-        fmt::format(",{},", kernel.features).find(fmt::format(",{},", feature)) != std::string::npos;
+        fmt::format(",{},", features_of(kernel)).find(fmt::format(",{},", feature)) != std::string::npos;
   }
   return out;
 }
@@ -220,7 +220,8 @@ void check_complete(const sluice_context *context) {
     known.insert(question.kernel_feature);
   for (const sluice_kernel_info &kernel : list_kernels(context)) {
     if (!is_attention(kernel)) continue;
-    std::string_view rest = kernel.features;
+    const std::string features = features_of(kernel);
+    std::string_view rest = features;
     while (!rest.empty()) {
       const std::string_view feature = rest.substr(0, rest.find(','));
       rest.remove_prefix(std::min(rest.size(), feature.size() + 1));

@@ -77,6 +77,7 @@ class CommandLineTest(unittest.TestCase):
 
     def test_features(self):
         text = self.succeeds("features")
+        self.assertNotIn("`: 0 of ", text) # every feature has kernels, those of later versions too
         self.assertEqual(text, self.succeeds("features", "--device", "gfx942:38"))
         self.assertIn("| feature | requested by | supported |", text)
         self.refuses("gfx1100", "features", "--device", "gfx1100:96")
