@@ -417,10 +417,10 @@ enum sluice_determinism {
  * V of E4M3FNUZ with O of F16, BF16, F32 or E4M3FNUZ; head dims that are multiples of 8 up to 512 (256 with Q
  * of E4M3FNUZ), which may differ for K and V, and with SLUICE_V_IN_K, unless K is E5M2FNUZ or I8, head_dim_qk
  * up to 576 and head_dim_v up to 512; any q_heads up to 32768 that kv_heads divides; all flags, windows, bias
- * types, scales (per token and page if K and V are not of 16 bits), LSE bases and kinds of determinism; k_pack
- * a power of two from 8 up; soft_cap from 1e-30 to 65536. Everything else is refused with SLUICE_UNSUPPORTED.
- * `docs/reference/features.md` lists all features, as the library reports them. sluice_query_support answers
- * for one problem; sluice_list_kernels lists the kernels.
+ * types, scales (per token and page if K and V are not of 16 bits), LSE bases and kinds of determinism;
+ * k_pack a power of two from 8 up; soft_cap from 1e-30 to 65536. Everything else is refused with
+ * SLUICE_UNSUPPORTED. `docs/reference/features.md` lists all features, as the library reports them.
+ * sluice_query_support answers for one problem; sluice_list_kernels lists the kernels.
  */
 typedef struct sluice_problem {
   uint32_t struct_size; /**< sizeof(sluice_problem). */
@@ -701,10 +701,10 @@ typedef struct sluice_tensor {
  *     o [batch, q_len, q_heads, head_dim_v]       v [batch, kv_len, kv_heads, head_dim_v]
  *     lse [batch, q_len, q_heads], F32; stride[3] is 0 or 1 and has no effect
  *     k_scales, v_scales  F32, one for each row of a head of k and v, found like the row; stride[3] is 0 or 1
- *                         and has no effect, and stride[1] is 0 for SLUICE_SCALE_PER_PAGE. Per group: F16, one
- *                         for each scale_group elements of the row; stride[3] is 1. An element of U4 is then
- *                         scale * (number - zero), with the number of k_zeros or v_zeros, else 8
- *     spans [batch][span_count][2]: the first key of a span, and the one after its last
+ *                         and has no effect, and stride[1] is 0 for SLUICE_SCALE_PER_PAGE. Per group: F16,
+ * one for each scale_group elements of the row; stride[3] is 1. An element of U4 is then scale * (number -
+ * zero), with the number of k_zeros or v_zeros, else 8 spans [batch][span_count][2]: the first key of a span,
+ * and the one after its last
  *
  * The spans of a sequence are in ascending order and do not overlap; one that ends where it begins, or
  * before, is empty. A run cannot check that: spans that break it give wrong results, and no access out of

@@ -281,8 +281,8 @@ TEST_CASE("what moves counters in unknown ways is refused", "[kernels]") {
 
 TEST_CASE("a branch too long for its offset is followed", "[kernels]") {
   const auto far = [](const char *base, const char *carry) {
-    return std::string("s_getpc_b64 s[4:5]\ns_add_u32 s4, ") + base + ", lit(24)\ns_addc_u32 s5, " +
-           carry + ", lit(0)\ns_setpc_b64 s[4:5]\ns_trap 2\n" + end;
+    return std::string("s_getpc_b64 s[4:5]\ns_add_u32 s4, ") + base + ", lit(24)\ns_addc_u32 s5, " + carry +
+           ", lit(0)\ns_setpc_b64 s[4:5]\ns_trap 2\n" + end;
   };
   const MachineCode code = assembled(far("s4", "s5"));
   for (const Instruction &instruction : code.instructions())

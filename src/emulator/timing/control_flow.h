@@ -28,8 +28,8 @@ struct ControlFlow {
   const Block *block_of(uint32_t op) const;
 };
 
-/// LLVM's long branches are followed. Other indirect jumps and calls are not, and code that only they reach is
-/// in no loop. A call is assumed to return.
+/// LLVM's long branches are followed. Other indirect jumps and calls are not, and code that only they reach
+/// is in no loop. A call is assumed to return.
 ControlFlow control_flow(const ProgramImpl &program, OpRange ops);
 
 } // namespace sluice::emulator::timing

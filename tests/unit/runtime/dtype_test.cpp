@@ -25,7 +25,8 @@ TEST_CASE("types have 1, 2 or 4 bytes", "[dtype]") {
   CHECK(dtype_bytes(SLUICE_F32) == 4);
   CHECK(dtype_bytes(SLUICE_F16) == 2);
   CHECK(dtype_bytes(SLUICE_BF16) == 2);
-  for (const uint32_t type : {SLUICE_E4M3FNUZ, SLUICE_E4M3FN, SLUICE_E5M2FNUZ, SLUICE_E5M2, SLUICE_I8, SLUICE_U4})
+  for (const uint32_t type :
+       {SLUICE_E4M3FNUZ, SLUICE_E4M3FN, SLUICE_E5M2FNUZ, SLUICE_E5M2, SLUICE_I8, SLUICE_U4})
     CHECK(dtype_bytes(type) == 1);
   for (const uint32_t type : {SLUICE_F16, SLUICE_E4M3FNUZ, SLUICE_I8})
     CHECK(!is_in_blocks(type));
