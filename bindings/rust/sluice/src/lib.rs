@@ -93,7 +93,9 @@ pub use cache_ops::{
     RotaryStyle,
 };
 pub use context::{Context, ContextBuilder, DeviceInfo, DeviceKind, KernelInfo, Support};
-pub use element::{Bf16, Dtype, E4m3Fn, E4m3Fnuz, E5m2, E5m2Fnuz, Element, Plain, F16};
+pub use element::{
+    Bf16, BlockQ4_0, BlockQ8_0, Dtype, E4m3Fn, E4m3Fnuz, E5m2, E5m2Fnuz, Element, Plain, U4Pair, F16,
+};
 pub use error::{Code, Error, Result};
 pub use launch::{Dependency, Launch, RawEvent, RawStream, Workspace};
 pub use layout::Layout;
