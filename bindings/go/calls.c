@@ -140,7 +140,8 @@ sluice_status sluice_go_reference(
     uint8_t *lse, uint8_t *bias, uint8_t *mask, const int32_t *q_starts, const int32_t *kv_starts,
     const int32_t *q_lengths, const int32_t *kv_lengths, const uint8_t *page_table,
     const int32_t *page_starts, const float *alibi_slopes, const float *sink_logits, const float *q_scale,
-    const float *k_scale, const float *v_scale, uint8_t *k_scales, uint8_t *v_scales, const float *o_scale,
+    const float *k_scale, const float *v_scale, uint8_t *k_scales, uint8_t *v_scales, uint8_t *k_zeros,
+    uint8_t *v_zeros, const float *o_scale,
     const float *bias_scale, const int32_t *diagonals, const int32_t *causal, const int32_t *spans,
     const int32_t *prefix_q_starts, const int32_t *prefix_lengths, const uint8_t *prefix_page_table,
     const int32_t *prefix_page_starts, uint8_t *prefix_k, uint8_t *prefix_v, sluice_error *error) {
@@ -165,6 +166,8 @@ sluice_status sluice_go_reference(
   made.v_scale = v_scale;
   made.k_scales.data = k_scales;
   made.v_scales.data = v_scales;
+  made.k_zeros.data = k_zeros;
+  made.v_zeros.data = v_zeros;
   made.o_scale = o_scale;
   made.bias_scale = bias_scale;
   made.diagonals = diagonals;

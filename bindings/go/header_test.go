@@ -73,6 +73,9 @@ func goName(name string) string {
 		"csr": true, "abi": true, "ok": true}
 	mixed := map[string]string{"dtype": "DType"}
 	made := ""
+	if regexp.MustCompile(`^Q\d_0$`).MatchString(name) {
+		return name // ggml's spelling
+	}
 	for _, word := range strings.Split(strings.ToLower(name), "_") {
 		switch {
 		case mixed[word] != "":
