@@ -215,3 +215,37 @@ sluice_status sluice_go_reference_append(const void *append, uint8_t *k, uint8_t
   made.v_scales.data = v_scales;
   return sluice_reference_append(&made, error);
 }
+
+sluice_status sluice_go_reference_copy(const void *copy, uint8_t *k_source, uint8_t *v_source,
+                                       uint8_t *k_target, uint8_t *v_target, const uint8_t *pairs,
+                                       const float *k_scale, const float *v_scale, sluice_error *error) {
+  sluice_page_copy made = *(const sluice_page_copy *)copy;
+  made.k_source.data = k_source;
+  made.v_source.data = v_source;
+  made.k_target.data = k_target;
+  made.v_target.data = v_target;
+  made.pairs = pairs;
+  made.k_scale = k_scale;
+  made.v_scale = v_scale;
+  return sluice_reference_copy(&made, error);
+}
+
+sluice_status sluice_go_reference_gather(const void *gather, uint8_t *k_cache, uint8_t *v_cache,
+                                         uint8_t *k_out, uint8_t *v_out, const int32_t *out_starts,
+                                         const int32_t *kv_lengths, const int32_t *first_keys,
+                                         const uint8_t *page_table, const int32_t *page_starts,
+                                         const float *k_scale, const float *v_scale, sluice_error *error) {
+  sluice_gather made = *(const sluice_gather *)gather;
+  made.k_cache.data = k_cache;
+  made.v_cache.data = v_cache;
+  made.k_out.data = k_out;
+  made.v_out.data = v_out;
+  made.out_starts = out_starts;
+  made.kv_lengths = kv_lengths;
+  made.first_keys = first_keys;
+  made.page_table = page_table;
+  made.page_starts = page_starts;
+  made.k_scale = k_scale;
+  made.v_scale = v_scale;
+  return sluice_reference_gather(&made, error);
+}
