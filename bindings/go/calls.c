@@ -141,10 +141,10 @@ sluice_status sluice_go_reference(
     const int32_t *q_lengths, const int32_t *kv_lengths, const uint8_t *page_table,
     const int32_t *page_starts, const float *alibi_slopes, const float *sink_logits, const float *q_scale,
     const float *k_scale, const float *v_scale, uint8_t *k_scales, uint8_t *v_scales, uint8_t *k_zeros,
-    uint8_t *v_zeros, const float *o_scale,
-    const float *bias_scale, const int32_t *diagonals, const int32_t *causal, const int32_t *spans,
-    const int32_t *prefix_q_starts, const int32_t *prefix_lengths, const uint8_t *prefix_page_table,
-    const int32_t *prefix_page_starts, uint8_t *prefix_k, uint8_t *prefix_v, sluice_error *error) {
+    uint8_t *v_zeros, const float *o_scale, const float *bias_scale, const int32_t *diagonals,
+    const int32_t *causal, const int32_t *spans, const int32_t *prefix_q_starts,
+    const int32_t *prefix_lengths, const uint8_t *prefix_page_table, const int32_t *prefix_page_starts,
+    uint8_t *prefix_k, uint8_t *prefix_v, sluice_error *error) {
   sluice_args made = *(const sluice_args *)args;
   made.q.data = q;
   made.k.data = k;
