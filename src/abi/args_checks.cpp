@@ -463,9 +463,9 @@ void check_scales(const sluice_problem &problem, const TensorRules &rules, const
   check_given("o_scale", args.o_scale, has_few(problem.o_scale_kind), o_has_none);
   const uint64_t address_end = rules.tile_q != 0 ? device_address_end : UINT64_MAX;
   check_key_scales(problem, args, address_end, "k_scales", args.k_scales, problem.k_scale_kind,
-                   "the problem's k_scale_kind is not PER_TOKEN or PER_PAGE");
+                   "the problem's k_scale_kind is not PER_TOKEN, PER_PAGE or PER_GROUP");
   check_key_scales(problem, args, address_end, "v_scales", args.v_scales, problem.v_scale_kind,
-                   "the problem's v_scale_kind is not PER_TOKEN or PER_PAGE");
+                   "the problem's v_scale_kind is not PER_TOKEN, PER_PAGE or PER_GROUP");
   check_zeros(problem, "k_zeros", args.k_zeros, args.k_scales);
   check_zeros(problem, "v_zeros", args.v_zeros, args.v_scales);
 }

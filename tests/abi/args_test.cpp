@@ -264,9 +264,9 @@ const Refusal refusals[] = {
     {to_fp8, SLUICE_SET(o_scale, floats(2)), "o_scale", "it must be aligned to 4 bytes"},
     // Scales of keys.
     {dense, SLUICE_SET(k_scales.data, device_memory), "k_scales.data",
-     "k_scale_kind is not PER_TOKEN or PER_PAGE"},
+     "k_scale_kind is not PER_TOKEN, PER_PAGE or PER_GROUP"},
     {with_arrays, SLUICE_SET(v_scales.stride[1], 4), "v_scales.stride[1]",
-     "it must be 0: the problem's v_scale_kind is not PER_TOKEN or PER_PAGE"},
+     "it must be 0: the problem's v_scale_kind is not PER_TOKEN, PER_PAGE or PER_GROUP"},
     {with_key_scales, SLUICE_SET(k_scale, floats()), "k_scale", "k_scale_kind is not PER_TENSOR or PER_HEAD"},
     {with_key_scales, SLUICE_SET(v_scale, floats()), "v_scale", "v_scale_kind is not PER_TENSOR or PER_HEAD"},
     {with_key_scales, SLUICE_SET(k_scales.data, nullptr), "k_scales.data", "k_scales.data is NULL"},
