@@ -386,8 +386,8 @@ enum sluice_determinism {
  * of its sequence: kv_len, j, shift, SLUICE_CAUSAL, causal[b] and spans above concern only the latter. So
  * with a causal mask the rows are the newest tokens, which are all after the prefix. Sums are over the keys
  * of both, and a sink logit counts once. A mask that is causal, or is for some sequences, with
- * SLUICE_TOP_LEFT, windows, a bias, SLUICE_BOOL_MASK, SLUICE_ALIBI, an O of E4M3FNUZ, and scales per token
- * except in SLUICE_MODE_PAGED, are refused with SLUICE_UNSUPPORTED.
+ * SLUICE_TOP_LEFT, windows, a bias, SLUICE_BOOL_MASK, SLUICE_ALIBI, an O of E4M3FNUZ, and scales per token or
+ * group except in SLUICE_MODE_PAGED, are refused with SLUICE_UNSUPPORTED.
  *
  * - A row without a visible key has O = 0 and LSE = -infinity, or the sink logit with SLUICE_SINK_LOGITS.
  *   This includes all rows of a sequence with kv_len 0 and without a prefix. A sequence with q_len 0 has no

@@ -20,8 +20,7 @@ using support::text;
 constexpr uint32_t known_flags =
     SLUICE_CAUSAL | SLUICE_WRITE_LSE | SLUICE_HAS_WINDOW_LEFT | SLUICE_HAS_WINDOW_RIGHT | SLUICE_ALIBI |
     SLUICE_SINK_LOGITS | SLUICE_BOOL_MASK | SLUICE_PAGE_INDEX_64 | SLUICE_V_IN_K | SLUICE_MASK_NEW_ROWS |
-    SLUICE_SPANS | SLUICE_CAUSAL_BY_SEQUENCE | SLUICE_BIAS_SCALE | SLUICE_SHARED_PREFIX |
-    SLUICE_ZERO_POINTS;
+    SLUICE_SPANS | SLUICE_CAUSAL_BY_SEQUENCE | SLUICE_BIAS_SCALE | SLUICE_SHARED_PREFIX | SLUICE_ZERO_POINTS;
 
 [[noreturn]] void invalid(std::string_view field, std::string message) {
   throw Failure(Status::invalid_argument, std::string(field), std::move(message));
@@ -56,6 +55,11 @@ void check_types(const sluice_problem &problem) {
   check_type("k_type", problem.k_type);
   check_type("v_type", problem.v_type);
   check_type("o_type", problem.o_type);
+  if (problem.q_type >= SLUICE_I8) {
+    throw Failure(Status::unsupported, "q_type",
+                  text("q_type is ", dtype_text(problem.q_type),
+                       ", which only K and V can have; nearest supported: ", dtype_text(SLUICE_F16)));
+  }
   if (problem.o_type > SLUICE_E4M3FNUZ) {
     throw Failure(Status::unsupported, "o_type",
                   text("o_type is ", dtype_text(problem.o_type), "; nearest supported: ",
@@ -146,30 +150,35 @@ void check_groups(std::string_view field, uint32_t kind, uint32_t type) {
 /// Rows of blocks are whole blocks or groups.
 void check_blocks(const sluice_problem &problem, std::string_view field, int32_t dim, uint32_t type) {
   if (!runtime::is_in_blocks(type)) return;
-  const int32_t multiple = std::max(problem.scale_group, 32);
+  const int32_t multiple = type == SLUICE_U4 ? std::max(problem.scale_group, 32) : 32;
   if (dim % multiple != 0)
-    invalid(field, text(field, " is ", dim, "; it must be a multiple of ", multiple, " for ", dtype_text(type)));
-  if (problem.k_pack != 0) invalid("k_pack", text("k_pack is ", problem.k_pack, "; it must be 0 for ", dtype_text(type)));
+    invalid(field,
+            text(field, " is ", dim, "; it must be a multiple of ", multiple, " for ", dtype_text(type)));
+  if (problem.k_pack != 0)
+    invalid("k_pack", text("k_pack is ", problem.k_pack, "; it must be 0 for ", dtype_text(type)));
 }
 
 void check_scales(const sluice_problem &problem) {
   check_scale_kind(problem, "q_scale_kind", problem.q_scale_kind, false);
   check_scale_kind(problem, "k_scale_kind", problem.k_scale_kind, true);
   check_scale_kind(problem, "v_scale_kind", problem.v_scale_kind, true);
-  check_scale_kind(problem, "o_scale_kind", problem.o_scale_kind, false);
-  check_groups("k_scale_kind", problem.k_scale_kind, problem.k_type);
-  check_groups("v_scale_kind", problem.v_scale_kind, problem.v_type);
-  const bool has_groups = problem.k_scale_kind == SLUICE_SCALE_PER_GROUP;
-  if (has_groups ? problem.scale_group != 32 && problem.scale_group != 64 : problem.scale_group != 0) {
-    invalid("scale_group", text("scale_group is ", problem.scale_group,
-                                has_groups ? "; it must be 32 or 64" : "; it must be 0 without scales per group"));
-  }
-  if (problem.flags & SLUICE_ZERO_POINTS && !has_groups)
-    invalid("flags", "flags has SLUICE_ZERO_POINTS, but k_scale_kind is not SLUICE_SCALE_PER_GROUP");
   if (problem.o_scale_kind != SLUICE_SCALE_NONE && problem.o_type != SLUICE_E4M3FNUZ) {
     invalid("o_scale_kind", text("o_scale_kind is ", problem.o_scale_kind,
                                  "; it must be SLUICE_SCALE_NONE (0) ", "unless o_type is e4m3fnuz"));
   }
+  check_scale_kind(problem, "o_scale_kind", problem.o_scale_kind, false);
+  check_groups("k_scale_kind", problem.k_scale_kind, problem.k_type);
+  check_groups("v_scale_kind", problem.v_scale_kind, problem.v_type);
+  const bool has_groups =
+      problem.k_scale_kind == SLUICE_SCALE_PER_GROUP || problem.v_scale_kind == SLUICE_SCALE_PER_GROUP;
+  if (has_groups ? problem.scale_group != 32 && problem.scale_group != 64 : problem.scale_group != 0) {
+    invalid("scale_group",
+            text("scale_group is ", problem.scale_group,
+                 has_groups ? "; it must be 32 or 64" : "; it must be 0 without scales per group"));
+  }
+  if (problem.flags & SLUICE_ZERO_POINTS && !has_groups)
+    invalid("flags",
+            "flags has SLUICE_ZERO_POINTS, but neither K nor V has scales of SLUICE_SCALE_PER_GROUP");
 }
 
 void check_no_pages(const sluice_problem &problem) {
@@ -268,6 +277,13 @@ void check_prefix(const sluice_problem &problem) {
   };
   only_in_pages("k_scale_kind", problem.k_scale_kind);
   only_in_pages("v_scale_kind", problem.v_scale_kind);
+  if (problem.k_scale_kind == SLUICE_SCALE_PER_GROUP && problem.mode != SLUICE_MODE_PAGED) {
+    throw Failure(
+        Status::unsupported, "flags",
+        text("flags has SLUICE_SHARED_PREFIX, k_scale_kind is SLUICE_SCALE_PER_GROUP (5), and mode is ",
+             problem.mode, ": prefixes outside of pages have no such scales; nearest supported: ",
+             "without SLUICE_SHARED_PREFIX"));
+  }
 }
 
 } // namespace

@@ -87,8 +87,8 @@ public:
 
 private:
   /// A number as the element that it is with the scale of its group, if it has one.
-  double in_group(uint32_t kind, const sluice_tensor &scales, const sluice_tensor &zeros, int64_t j, int64_t head,
-                  int64_t dim, double number) const;
+  double in_group(uint32_t kind, const sluice_tensor &scales, const sluice_tensor &zeros, int64_t j,
+                  int64_t head, int64_t dim, double number) const;
   double key_scale(uint32_t kind, const float *few, const sluice_tensor &scales, int64_t j,
                    int64_t head) const;
   PageTable table() const;

@@ -46,7 +46,8 @@ inline std::string dtype_text(uint32_t type) {
   return name.empty() ? std::to_string(type) : std::string(name);
 }
 
-/// Elements of K and V that are stored together, and their bytes: 1 and the size of an element for most types.
+/// Elements of K and V that are stored together, and their bytes: 1 and the size of an element for most
+/// types.
 struct Block {
   int32_t elements, bytes;
 };

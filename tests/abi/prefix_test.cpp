@@ -146,6 +146,13 @@ const ProblemRefusal problem_refusals[] = {
      "prefixes outside of pages have no such scales; nearest supported: SLUICE_SCALE_PER_HEAD (2)"},
     {SLUICE_P(v_scale_kind, SLUICE_SCALE_PER_TOKEN), SLUICE_UNSUPPORTED, "v_scale_kind",
      "prefixes outside of pages have no such scales; nearest supported: SLUICE_SCALE_PER_HEAD (2)"},
+    {[](sluice_problem &p) {
+       p.k_type = p.v_type = SLUICE_U4;
+       p.k_scale_kind = p.v_scale_kind = SLUICE_SCALE_PER_GROUP;
+       p.scale_group = 32;
+     },
+     SLUICE_UNSUPPORTED, "flags",
+     "prefixes outside of pages have no such scales; nearest supported: without SLUICE_SHARED_PREFIX"},
     {SLUICE_P(o_type, SLUICE_E4M3FNUZ), SLUICE_UNSUPPORTED, "o_type",
      "o_type is e4m3fnuz with SLUICE_SHARED_PREFIX, to which no kernel merges; nearest supported: f16"},
     {SLUICE_P(workspace_ceiling_bytes, 1000), SLUICE_UNSUPPORTED, "workspace_ceiling_bytes",

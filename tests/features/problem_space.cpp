@@ -144,13 +144,21 @@ Values types_of_all() {
 }
 
 Values types_of_cache() {
-  Values out =
-      numbers([](P &p, int32_t n) { p.k_type = p.v_type = type_of(n); }, {1, 2, 3, 4, 5, 6, 7, 8, missing});
+  Values out = numbers([](P &p, int32_t n) { p.k_type = p.v_type = type_of(n); },
+                       {1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 12, missing});
   for (int32_t type : {1, 4, 6}) {
     out.push_back({"K " + std::to_string(type), SLUICE_SETTER(k_type), type});
     out.push_back({"V " + std::to_string(type), SLUICE_SETTER(v_type), type});
   }
   out.push_back({"V 9", SLUICE_SETTER(v_type), 9});
+  for (int32_t group : {32, 64, 16})
+    out.push_back({"9 in groups of " + std::to_string(group),
+                   [](P &p, int32_t n) {
+                     p.k_type = p.v_type = SLUICE_U4;
+                     p.k_scale_kind = p.v_scale_kind = SLUICE_SCALE_PER_GROUP;
+                     p.scale_group = n;
+                   },
+                   group});
   return out;
 }
 
@@ -238,6 +246,7 @@ const std::vector<ProblemDimension> &problem_space() {
       {"K scale", numbers(SLUICE_SETTER(k_scale_kind), {1, 2, 3, 4, 5})},
       {"V scale", numbers(SLUICE_SETTER(v_scale_kind), {1, 2, 3, 4, 5})},
       {"O scale", numbers(SLUICE_SETTER(o_scale_kind), {1, 2, 3})},
+      {"zero points", flag(SLUICE_ZERO_POINTS)},
       {"prefixes", prefixes()},
       {"LSE", lse()},
       {"determinism", numbers(SLUICE_SETTER(determinism), {1, 2})},

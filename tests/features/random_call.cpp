@@ -19,17 +19,32 @@ const NumberFormat &format_of(uint32_t type) {
   return type == SLUICE_F16 ? f16_format : bf16_format;
 }
 
+/// Of 32 elements in a block; 0 for other types.
+size_t block_bytes(uint32_t type) {
+  return type == SLUICE_Q8_0 ? 34 : type == SLUICE_Q4_0 ? 18 : type == SLUICE_U4 ? 16 : 0;
+}
+
+size_t bytes_of(uint32_t type, size_t count) {
+  if (Elements::is_in_blocks(type)) return count / 32 * block_bytes(type);
+  return count * (type == SLUICE_F32 ? 4 : type == SLUICE_F16 || type == SLUICE_BF16 ? 2 : 1);
+}
+
 } // namespace
 
 Elements::Elements(uint32_t element_type, size_t count)
-    : type(element_type), memory(count * element_bytes()) {}
+    : type(element_type), memory(bytes_of(element_type, count)) {}
 
 bool Elements::knows(uint32_t type) {
-  return type == SLUICE_F16 || type == SLUICE_BF16 || type == SLUICE_F32 || type == SLUICE_E4M3FNUZ;
+  return (type >= SLUICE_F16 && type <= SLUICE_E4M3FNUZ) || type == SLUICE_E5M2FNUZ ||
+         (type >= SLUICE_I8 && type <= SLUICE_Q4_0);
+}
+
+bool Elements::is_in_blocks(uint32_t type) {
+  return block_bytes(type) != 0;
 }
 
 size_t Elements::element_bytes() const {
-  return type == SLUICE_F32 ? 4 : type == SLUICE_E4M3FNUZ ? 1 : 2;
+  return bytes_of(type, 1);
 }
 
 void Elements::set(size_t place, double value) {
@@ -39,6 +54,10 @@ void Elements::set(size_t place, double value) {
     std::memcpy(at, &single, sizeof single);
   } else if (type == SLUICE_E4M3FNUZ) {
     *at = encode_fp8(value);
+  } else if (type == SLUICE_E5M2FNUZ) {
+    *at = encode_fnuz<2>(value);
+  } else if (type == SLUICE_I8) {
+    *at = uint8_t(std::isnan(value) ? -128 : encode_i8(value));
   } else {
     const uint16_t bits = encode(format_of(type), value);
     std::memcpy(at, &bits, sizeof bits);
@@ -57,7 +76,19 @@ double Elements::number(uint32_t type, const uint8_t *bytes, size_t place) {
   return decode(format_of(type), bits);
 }
 
+void Elements::draw_block(size_t block, Numbers &random) {
+  uint8_t *at = memory.data() + block * block_bytes(type), *const end = at + block_bytes(type);
+  if (type != SLUICE_U4) {
+    const uint16_t scale = encode(f16_format, random.between(0.5, 1) / (type == SLUICE_Q8_0 ? 128 : 8));
+    std::memcpy(at, &scale, sizeof scale);
+    at += sizeof scale;
+  }
+  for (; at < end; ++at)
+    *at = uint8_t(random.next());
+}
+
 void Elements::fill_with_nan() {
+  if (is_in_blocks(type)) return fill_with_bytes(0xff);
   for (size_t place = 0; place < count(); ++place)
     set(place, std::numeric_limits<double>::quiet_NaN());
 }
@@ -291,6 +322,7 @@ void RandomCall::draw_keys() {
                       : ragged ? size_t(starts.back()) + 1
                                : size_t(room) * size_t(batch);
   kv_tokens = rows;
+  kv_room = paged ? page_size : ragged ? 0 : room;
   std::vector<size_t> used; // of the rows
   for (int32_t b = 0; b < batch; ++b)
     for (int32_t key = 0; key < kv_lengths[size_t(b)]; ++key)
@@ -300,14 +332,22 @@ void RandomCall::draw_keys() {
       const int32_t page = prefix_block[size_t(p) * size_t(prefix_stride) + size_t(key / page_size)];
       used.push_back(size_t(page) * size_t(page_size) + size_t(key % page_size));
     }
+  const auto fill_row = [&](Elements &tensor, uint32_t type, int64_t first, int64_t elements) {
+    if (Elements::is_in_blocks(type))
+      for (int64_t e = 0; e < elements; e += 32)
+        tensor.draw_block(size_t(first + e) / 32, random);
+    else
+      for (int64_t e = 0; e < elements; ++e)
+        tensor.set(size_t(first + e), number(1));
+  };
   const auto fill = [&](std::optional<Elements> &tensor, uint32_t type, int32_t head_dim,
                         int32_t pack) -> sluice_tensor {
     if (pack != 0) return fill_packed(tensor, rows, used);
-    const int64_t row = int64_t{head_dim} * heads + 16;
+    const bool is_in_blocks = Elements::is_in_blocks(type);
+    const int64_t row = int64_t{head_dim} * heads + (is_in_blocks ? 32 : 16);
     tensor.emplace(type, rows * size_t(row)).fill_with_nan();
     for (const size_t one : used)
-      for (int64_t e = 0; e < int64_t{head_dim} * heads; ++e)
-        tensor->set(one * size_t(row) + size_t(e), number(1));
+      fill_row(*tensor, type, int64_t(one) * row, int64_t{head_dim} * heads);
     return {tensor->data(), {paged ? page_size * row : ragged ? 0 : room * row, row, head_dim, 1}};
   };
   args.k = fill(k, problem.k_type, problem.head_dim_qk, problem.k_pack);
@@ -316,12 +356,12 @@ void RandomCall::draw_keys() {
   if (kv_lengths_given) args.kv_lengths = kv_lens.emplace(kv_lengths).data();
   if (!paged) {
     const auto fill_prefixes = [&](std::optional<Elements> &tensor, uint32_t type, int32_t head_dim) {
-      const int64_t row = int64_t{head_dim} * heads + 8, of_prefix = row * args.prefix_len;
+      const int64_t row = int64_t{head_dim} * heads + (Elements::is_in_blocks(type) ? 32 : 8),
+                    of_prefix = row * args.prefix_len;
       tensor.emplace(type, size_t(of_prefix) * size_t(args.prefix_count)).fill_with_nan();
       for (int32_t p = 0; p < args.prefix_count; ++p)
         for (int32_t key = 0; key < prefix_lengths[size_t(p)]; ++key)
-          for (int64_t e = 0; e < int64_t{head_dim} * heads; ++e)
-            tensor->set(size_t(p * of_prefix + key * row + e), number(1));
+          fill_row(*tensor, type, p * of_prefix + key * row, int64_t{head_dim} * heads);
       return sluice_tensor{tensor->data(), {of_prefix, row, head_dim, 1}};
     };
     if (args.prefix_count == 0) return;
@@ -376,12 +416,26 @@ void RandomCall::draw_scores() {
   };
   const auto scale = [&](std::optional<Visible<float>> &array, uint32_t kind,
                          int32_t heads) -> const float * {
-    if (kind == SLUICE_SCALE_NONE) return nullptr;
+    if (kind == SLUICE_SCALE_NONE || kind > SLUICE_SCALE_PER_HEAD) return nullptr;
     return floats(array, kind == SLUICE_SCALE_PER_HEAD ? size_t(heads) : 1, 0.5, 1.5);
   };
   args.q_scale = scale(q_scale, problem.q_scale_kind, problem.q_heads);
   args.k_scale = scale(k_scale, problem.k_scale_kind, problem.kv_heads);
   args.v_scale = scale(v_scale, problem.v_scale_kind, problem.kv_heads);
+  args.o_scale = scale(o_scale, problem.o_scale_kind, problem.q_heads);
+  args.k_scales = draw_key_scales(k_scales, problem.k_scale_kind);
+  args.v_scales = draw_key_scales(v_scales, problem.v_scale_kind);
+  if (problem.k_scale_kind == SLUICE_SCALE_PER_GROUP) {
+    const bool has_zeros = problem.flags & SLUICE_ZERO_POINTS;
+    args.k_scales = draw_groups(k_groups, problem.head_dim_qk, 0.05, 0.1);
+    if (has_zeros) args.k_zeros = draw_groups(k_zeros, problem.head_dim_qk, 4, 11);
+    const bool in_k = problem.flags & SLUICE_V_IN_K;
+    args.v_scales = in_k ? args.k_scales : draw_groups(v_groups, problem.head_dim_v, 0.05, 0.1);
+    if (has_zeros) args.v_zeros = in_k ? args.k_zeros : draw_groups(v_zeros, problem.head_dim_v, 4, 11);
+  }
+  draw_visibility();
+  if (problem.flags & SLUICE_BIAS_SCALE)
+    args.bias_scale = floats(bias_scale, size_t(problem.q_heads), 0.5, 1.5);
   if (problem.flags & SLUICE_ALIBI) args.alibi_slopes = floats(alibi, size_t(problem.q_heads), 0, 0.1);
   if (problem.flags & SLUICE_SINK_LOGITS) args.sink_logits = floats(sinks, size_t(problem.q_heads), -2, 2);
   const int64_t rows = args.q_len, heads = problem.q_heads;
@@ -399,11 +453,59 @@ void RandomCall::draw_scores() {
     args.bias.stride[3] = 1;
   }
   if (problem.flags & SLUICE_BOOL_MASK) {
-    const int64_t bytes = (args.kv_len + 7) / 8;
+    // The bits of new rows are as many as the rows.
+    const int64_t bytes = (std::max(args.kv_len, args.q_len) + 7) / 8;
     std::vector<uint8_t> bits(size_t(args.batch * rows * bytes));
     for (uint8_t &byte : bits)
       byte = uint8_t(random.next() | random.next());
     args.mask = {mask.emplace(bits).data(), {rows * bytes, 0, bytes, 1}};
+  }
+}
+
+/// Per token or page and head, for all rows of the cache.
+sluice_tensor RandomCall::draw_key_scales(std::optional<Visible<float>> &array, uint32_t kind) {
+  if (kind != SLUICE_SCALE_PER_TOKEN && kind != SLUICE_SCALE_PER_PAGE) return {};
+  const bool by_page = kind == SLUICE_SCALE_PER_PAGE;
+  const int64_t heads = problem.kv_heads;
+  std::vector<float> values((by_page ? pages : kv_tokens) * size_t(heads));
+  for (float &value : values)
+    value = float(random.between(0.5, 1.5));
+  return {array.emplace(values).data(), {by_page ? heads : kv_room * heads, by_page ? 0 : heads, 1, 0}};
+}
+
+/// A number for each group of a row of the cache.
+sluice_tensor RandomCall::draw_groups(std::optional<Elements> &array, int32_t head_dim, double low,
+                                      double high) {
+  const int64_t groups = head_dim / problem.scale_group, row = groups * problem.kv_heads;
+  array.emplace(SLUICE_F16, kv_tokens * size_t(row));
+  for (size_t n = 0; n < array->count(); ++n)
+    array->set(n, random.between(low, high));
+  return {array->data(), {kv_room * row, row, groups, 1}};
+}
+
+void RandomCall::draw_visibility() {
+  const size_t batch = q_lengths.size();
+  const auto each = [&](std::optional<Visible<int32_t>> &array, auto value) {
+    std::vector<int32_t> values(batch);
+    for (size_t b = 0; b < batch; ++b)
+      values[b] = value(b);
+    return array.emplace(values).data();
+  };
+  if (problem.mask_alignment == SLUICE_GIVEN_DIAGONAL)
+    args.diagonals = each(diagonals, [&](size_t b) {
+      return int32_t(random.below(uint32_t(kv_lengths[b] + q_lengths[b] + 10))) - q_lengths[b] - 5;
+    });
+  if (problem.flags & SLUICE_CAUSAL_BY_SEQUENCE)
+    args.causal = each(causal, [&](size_t) { return int32_t(random.below(2)); });
+  if (problem.flags & SLUICE_SPANS) {
+    args.span_count = 2;
+    std::vector<int32_t> ends;
+    for (size_t b = 0; b < batch; ++b) {
+      int32_t end = 0;
+      for (size_t n = 0; n < 4; ++n)
+        ends.push_back(end += int32_t(random.below(uint32_t(kv_lengths[b]) / 3 + 2)));
+    }
+    args.spans = spans.emplace(ends).data();
   }
 }
 

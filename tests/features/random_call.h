@@ -18,17 +18,22 @@
 
 namespace sluice::test {
 
-/// Numbers of a type that tests can write and read, in memory that the device sees.
+/// Numbers of a type that tests can write and read, in memory that the device sees. Those in blocks are
+/// written as blocks.
 class Elements {
 public:
   Elements(uint32_t type, size_t count);
 
   static bool knows(uint32_t type);
+  static bool is_in_blocks(uint32_t type);
   void set(size_t place, double value);
   double get(size_t place) const { return number(type, memory.data(), place); }
   /// An element of any memory.
   static double number(uint32_t type, const uint8_t *bytes, size_t place);
 
+  /// Random numbers of at most 1 in a block of 32, of Q8_0 or Q4_0 with its scale.
+  void draw_block(size_t block, conformance::Numbers &random);
+  /// Types without a NaN get their least number.
   void fill_with_nan();
   void fill_with_bytes(uint8_t byte);
   uint8_t *data() { return memory.data(); }
@@ -104,20 +109,26 @@ private:
   void draw_prefix_rows();
   void draw_keys();
   void draw_scores();
+  void draw_visibility();
+  sluice_tensor draw_key_scales(std::optional<Visible<float>> &array, uint32_t kind);
+  sluice_tensor draw_groups(std::optional<Elements> &array, int32_t head_dim, double low, double high);
   /// The place of a key of a sequence among the rows of a cache.
   using RowOf = std::function<size_t(int32_t sequence, int32_t key)>;
   sluice_tensor fill_packed(std::optional<Elements> &tensor, size_t rows, const std::vector<size_t> &used);
 
   Numbers random;
   sluice_args args;
-  std::optional<Elements> q, k, v, o, bias, prefix_k, prefix_v;
-  std::optional<Visible<float>> lse, alibi, sinks, q_scale, k_scale, v_scale;
+  std::optional<Elements> q, k, v, o, bias, prefix_k, prefix_v, k_groups, v_groups, k_zeros, v_zeros;
+  std::optional<Visible<float>> lse, alibi, sinks, q_scale, k_scale, v_scale, o_scale, bias_scale, k_scales,
+      v_scales;
   std::optional<Visible<uint8_t>> mask;
-  std::optional<Visible<int32_t>> q_starts, kv_starts, q_lens, kv_lens, table, page_starts;
+  std::optional<Visible<int32_t>> q_starts, kv_starts, q_lens, kv_lens, table, page_starts, diagonals, causal,
+      spans;
   std::vector<int32_t> prefix_lengths;
   std::optional<Visible<int32_t>> prefix_q_starts, prefix_lens, prefix_table, prefix_page_starts;
   std::optional<Visible<int64_t>> wide_table, wide_prefix_table;
   size_t q_tokens = 0, kv_tokens = 0, pages = 0; // rows of Q, of K, pages
+  int64_t kv_room = 0;                           // rows of K from one sequence, or page, to the next
   std::vector<std::vector<uint8_t>> inputs_before;
   std::vector<uint8_t> expected_o;
   std::vector<float> expected_lse;

@@ -57,10 +57,11 @@ struct Named {
   std::string_view name;
   uint32_t value;
 };
-constexpr Named types[] = {{"f16", SLUICE_F16},       {"bf16", SLUICE_BF16},
-                           {"f32", SLUICE_F32},       {"e4m3fnuz", SLUICE_E4M3FNUZ},
-                           {"e4m3fn", SLUICE_E4M3FN}, {"e5m2fnuz", SLUICE_E5M2FNUZ},
-                           {"e5m2", SLUICE_E5M2},     {"i8", SLUICE_I8}};
+constexpr Named types[] = {
+    {"f16", SLUICE_F16},           {"bf16", SLUICE_BF16},     {"f32", SLUICE_F32},
+    {"e4m3fnuz", SLUICE_E4M3FNUZ}, {"e4m3fn", SLUICE_E4M3FN}, {"e5m2fnuz", SLUICE_E5M2FNUZ},
+    {"e5m2", SLUICE_E5M2},         {"i8", SLUICE_I8},         {"u4", SLUICE_U4},
+    {"q8_0", SLUICE_Q8_0},         {"q4_0", SLUICE_Q4_0}};
 constexpr Named flags[] = {{"SLUICE_SPANS", SLUICE_SPANS},
                            {"SLUICE_CAUSAL_BY_SEQUENCE", SLUICE_CAUSAL_BY_SEQUENCE},
                            {"SLUICE_MASK_NEW_ROWS", SLUICE_MASK_NEW_ROWS},
@@ -72,7 +73,8 @@ constexpr Named flags[] = {{"SLUICE_SPANS", SLUICE_SPANS},
                            {"SLUICE_BOOL_MASK", SLUICE_BOOL_MASK},
                            {"SLUICE_V_IN_K", SLUICE_V_IN_K},
                            {"SLUICE_PAGE_INDEX_64", SLUICE_PAGE_INDEX_64},
-                           {"SLUICE_SHARED_PREFIX", SLUICE_SHARED_PREFIX}};
+                           {"SLUICE_SHARED_PREFIX", SLUICE_SHARED_PREFIX},
+                           {"SLUICE_ZERO_POINTS", SLUICE_ZERO_POINTS}};
 
 /// "SLUICE_SCALE_NONE (0)", "0 (no bias)", "64", "bf16", "1 or more".
 std::optional<double> value_of(const std::string &text) {
@@ -127,7 +129,8 @@ std::optional<P> nearest_supported(P problem, Field field, const std::string &me
 
 /// The header's requirement on the field.
 std::optional<P> legal(P p, Field field) {
-  const bool paged = p.mode == SLUICE_MODE_PAGED;
+  const bool paged = p.mode == SLUICE_MODE_PAGED, has_groups = p.k_scale_kind == SLUICE_SCALE_PER_GROUP ||
+                                                               p.v_scale_kind == SLUICE_SCALE_PER_GROUP;
   if (field == "flags") {
     if (p.flags & SLUICE_CAUSAL && p.flags & SLUICE_HAS_WINDOW_RIGHT) {
       p.flags &= ~uint32_t(SLUICE_HAS_WINDOW_RIGHT);
@@ -137,11 +140,16 @@ std::optional<P> legal(P p, Field field) {
       p.flags |= SLUICE_BOOL_MASK;
     } else if (p.flags & SLUICE_BIAS_SCALE && p.bias_type == 0) {
       p.flags &= ~uint32_t(SLUICE_BIAS_SCALE);
-    } else if (p.flags & SLUICE_ZERO_POINTS && p.k_scale_kind != SLUICE_SCALE_PER_GROUP) {
+    } else if (p.flags & SLUICE_ZERO_POINTS && !has_groups) {
       p.flags &= ~uint32_t(SLUICE_ZERO_POINTS);
     } else if (!paged) {
       p.flags &= ~uint32_t(SLUICE_PAGE_INDEX_64);
     }
+  } else if ((field == "k_scale_kind" && p.k_type == SLUICE_U4) ||
+             (field == "v_scale_kind" && p.v_type == SLUICE_U4)) {
+    find(field)->field.set(p, SLUICE_SCALE_PER_GROUP);
+  } else if (field == "scale_group") {
+    p.scale_group = has_groups ? 32 : 0;
   } else if (field == "v_type" && p.flags & SLUICE_V_IN_K) {
     p.v_type = p.k_type;
   } else if (field.ends_with("_type")) {
