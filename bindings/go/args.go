@@ -9,7 +9,9 @@ import "unsafe"
 // executes, not when it is enqueued. See sluice_args in the header for where everything is and which members a mode
 // needs. Shapes are [batch, row, head, dim] (with starts [1, row, head, dim]), of a paged K and V [page, row in page,
 // head, dim], of LSE [batch, row, head, 1], of a bias [batch, head of Q, row, key] and of a mask the same with bytes of
-// 8 keys. Scales of keys are F32 of the shape of K with rows of one element, and per page [page, 1, head, 1]. Tensors may be larger than the call, except in heads and dims.
+// 8 keys. Scales of keys are F32 of the shape of K with rows of one element, and per page [page, 1, head, 1]; scales of
+// groups, and zeros, are F16 of the shape of K with rows of one element for each group. Tensors may be larger than the
+// call, except in heads and dims.
 type Args struct {
 	Batch int32   // Sequences.
 	QLen  int32   // Query rows of each sequence, or their maximum; 0: the problem's bound.
@@ -38,8 +40,10 @@ type Args struct {
 	KScale      DevicePointer // float32 [1] or [KVHeads], by KScaleKind.
 	VScale      DevicePointer // float32 [1] or [KVHeads], by VScaleKind.
 
-	KScales              Tensor        // Scales of K per token or page; else zero.
-	VScales              Tensor        // Scales of V per token or page; else zero.
+	KScales              Tensor        // Scales of K per token, page or group; else zero.
+	VScales              Tensor        // Scales of V per token, page or group; else zero.
+	KZeros               Tensor        // With ZeroPoints: what is subtracted from K's numbers, with the strides of KScales; else zero.
+	VZeros               Tensor        // The same for V.
 	OScale               DevicePointer // float32 [1] or [QHeads], by OScaleKind: O is divided by it.
 	BiasScale            DevicePointer // float32 [QHeads], with BiasScale.
 	Diagonals            DevicePointer // int32 [batch]: the key on row 0's diagonal, with GivenDiagonal.
@@ -114,7 +118,7 @@ func bounded(number, bound int32) int64 {
 }
 
 // callNeeds are the requirements on the tensors of a call.
-type callNeeds struct{ q, k, v, o, lse, bias, mask, kScales, vScales, prefixK, prefixV need }
+type callNeeds struct{ q, k, v, o, lse, bias, mask, kScales, vScales, kZeros, vZeros, prefixK, prefixV need }
 
 func (n *callNumbers) needs(p *Problem) callNeeds {
 	batch, qLen, kvLen := int64(n.batch), bounded(n.qLen, p.MaxQLen), bounded(n.kvLen, p.MaxKVLen)
@@ -143,7 +147,10 @@ func (n *callNumbers) needs(p *Problem) callNeeds {
 		return need{field: field, dtype: dtype, repeats: true,
 			extents: [4]extent{atLeast(batch, "batch"), atLeast(int64(p.QHeads), "q_heads"), atLeast(qLen, "rows"), last}}
 	}
-	ofScales := func(field string, kind ScaleKind) need {
+	ofScales := func(field string, kind ScaleKind, dim int32) need {
+		if kind == ScalePerGroup { // the library refuses other sizes of a group, and groups that do not fill a row
+			return ofKeys(field, F16, atLeast(int64(dim)/maximum(int64(p.ScaleGroup), 1), "groups of a row"))
+		}
 		made := ofKeys(field, F32, exactly(1, "scale of a row and head"))
 		if kind == ScalePerPage {
 			made.extents[1] = exactly(1, "scale of a page and head")
@@ -163,8 +170,10 @@ func (n *callNumbers) needs(p *Problem) callNeeds {
 		bias: ofScores("bias", p.BiasType, atLeast(kvLen, "keys")),
 		mask: ofScores("mask", MaskBits, atLeast((masked+7)/8, "bytes of 8 keys")),
 
-		kScales: ofScales("k_scales", p.KScaleKind),
-		vScales: ofScales("v_scales", p.VScaleKind),
+		kScales: ofScales("k_scales", p.KScaleKind, p.HeadDimQK),
+		vScales: ofScales("v_scales", p.VScaleKind, p.HeadDimV),
+		kZeros:  ofScales("k_zeros", p.KScaleKind, p.HeadDimQK),
+		vZeros:  ofScales("v_zeros", p.VScaleKind, p.HeadDimV),
 
 		prefixK: ofPrefixes("prefix_k", p.KType, exactly(p.HeadDimQK, "head_dim_qk")),
 		prefixV: ofPrefixes("prefix_v", p.VType, exactly(p.HeadDimV, "head_dim_v")),
@@ -209,6 +218,7 @@ func (a *Args) check(p *Problem) error {
 		tensorNeed{&a.Q, &needs.q}, tensorNeed{&a.K, &needs.k}, tensorNeed{&a.V, &needs.v}, tensorNeed{&a.O, &needs.o},
 		tensorNeed{&a.LSE, &needs.lse}, tensorNeed{&a.Bias, &needs.bias}, tensorNeed{&a.Mask, &needs.mask},
 		tensorNeed{&a.KScales, &needs.kScales}, tensorNeed{&a.VScales, &needs.vScales},
+		tensorNeed{&a.KZeros, &needs.kZeros}, tensorNeed{&a.VZeros, &needs.vZeros},
 		tensorNeed{&a.PrefixK, &needs.prefixK}, tensorNeed{&a.PrefixV, &needs.prefixV})
 }
 
@@ -252,6 +262,8 @@ func (a *Args) c(p *Problem) *C.sluice_args {
 	put(unsafe.Pointer(&made.v_scale), a.VScale)
 	numbers.putScales(&a.KScales, p.KScaleKind, &made.k_scales)
 	numbers.putScales(&a.VScales, p.VScaleKind, &made.v_scales)
+	numbers.putScales(&a.KZeros, p.KScaleKind, &made.k_zeros)
+	numbers.putScales(&a.VZeros, p.VScaleKind, &made.v_zeros)
 	put(unsafe.Pointer(&made.o_scale), a.OScale)
 	put(unsafe.Pointer(&made.bias_scale), a.BiasScale)
 	put(unsafe.Pointer(&made.diagonals), a.Diagonals)
@@ -263,6 +275,6 @@ func (a *Args) c(p *Problem) *C.sluice_args {
 	put(unsafe.Pointer(&made.prefix_page_starts), a.PrefixPageStarts)
 	a.PrefixK.put(&made.prefix_k)
 	a.PrefixV.put(&made.prefix_v)
-	numbers.count(made, p, []sized{&a.Q, &a.O, &a.LSE}, []sized{&a.K, &a.V, &a.KScales, &a.VScales})
+	numbers.count(made, p, []sized{&a.Q, &a.O, &a.LSE}, []sized{&a.K, &a.V, &a.KScales, &a.VScales, &a.KZeros, &a.VZeros})
 	return made
 }

@@ -497,3 +497,96 @@ func TestPagesAndKeys(t *testing.T) {
 	refused(t, context.KVCopy(nil, nil), sluice.InvalidArgument, "copy", "nil")
 	refused(t, context.KVGather(nil, nil), sluice.InvalidArgument, "gather", "nil")
 }
+
+// The same on the host: pages by their numbers of both widths, FP8 with scales, and slices that are too short.
+func TestReferenceOfPagesAndKeys(t *testing.T) {
+	const pages, size, heads, dim = 3, 4, 2, 16
+	shape := [4]int64{pages, size, heads, dim}
+	source := newTensor(t, sluice.Contiguous(sluice.BF16, shape))
+	random := rand.New(rand.NewSource(5))
+	for i := int64(0); i < source.array.length(); i++ {
+		source.array.set(i, encode(sluice.BF16, exact(random)))
+	}
+	target := newTensor(t, sluice.Contiguous(sluice.E4M3FNUZ, shape))
+	right := sluice.HostPageCopy{Flags: sluice.VInK, SourceType: sluice.BF16, TargetType: sluice.E4M3FNUZ, KVHeads: heads,
+		HeadDimQK: dim, PageSize: size, KScaleKind: sluice.ScalePerHead, KScale: []float32{0.5, 2}, KSource: source.host(),
+		KTarget: target.host(), Pairs: []int32{0, 2, -1, 1}, PairCount: 2}
+	check(t, sluice.ReferenceCopy(&right))
+	wide := right
+	wide.Flags |= sluice.PageIndex64
+	wide.Pairs, wide.Pairs64, wide.PairCount = nil, []int64{2, 0}, 1
+	check(t, sluice.ReferenceCopy(&wide))
+	value := func(page, row, head, e int) float64 {
+		return source.array.value(source.at(page, row, head, e)) / float64(right.KScale[head])
+	}
+	for row := 0; row < size; row++ {
+		for h := 0; h < heads; h++ {
+			for e := 0; e < dim; e++ {
+				is := func(page int) float64 { return target.array.value(target.at(page, row, h, e)) }
+				if is(2) != value(0, row, h, e) || is(0) != value(2, row, h, e) || !math.IsNaN(is(1)) {
+					t.Fatalf("row %d, head %d, element %d is %g, %g and %g", row, h, e, is(0), is(1), is(2))
+				}
+			}
+		}
+	}
+
+	// Keys 2 to 6 of a sequence in pages 2 and 0, as rows 1 to 5.
+	out := newTensor(t, sluice.Contiguous(sluice.BF16, [4]int64{1, 6, heads, dim}))
+	keys := sluice.HostGather{Flags: sluice.VInK, CacheType: sluice.E4M3FNUZ, OutType: sluice.BF16, KVHeads: heads,
+		HeadDimQK: dim, PageSize: size, PageTableKind: sluice.PageTableCSR, KScaleKind: sluice.ScalePerHead,
+		KScale: right.KScale, Batch: 1, Tokens: 6, KCache: target.host(), KOut: out.host(), OutStarts: []int32{1, 6},
+		KVLengths: []int32{7}, FirstKeys: []int32{2}, PageTable: []int32{-1, 2, 0}, PageStarts: []int32{1, 3}}
+	check(t, sluice.ReferenceGather(&keys))
+	for key := 2; key < 7; key++ {
+		from := 0 // what has become page 2
+		if key >= size {
+			from = 2
+		}
+		for h := 0; h < heads; h++ {
+			for e := 0; e < dim; e++ {
+				if is, wanted := out.array.value(out.at(0, key-1, h, e)), value(from, key%size, h, e)*float64(right.KScale[h]); is != wanted {
+					t.Fatalf("key %d, head %d, element %d is %g, not %g", key, h, e, is, wanted)
+				}
+			}
+		}
+	}
+	if !math.IsNaN(out.array.value(0)) {
+		t.Error("a row before the first is written")
+	}
+
+	for _, c := range []struct {
+		field, part string
+		change      func(p *sluice.HostPageCopy)
+	}{
+		{"pairs", "has 4 elements; it must have 6", func(p *sluice.HostPageCopy) { p.PairCount = 3 }},
+		{"pairs", "SLUICE_PAGE_INDEX_64", func(p *sluice.HostPageCopy) { p.Flags |= sluice.PageIndex64 }},
+		{"pairs[3]", "3", func(p *sluice.HostPageCopy) { p.Pairs = []int32{0, 2, 1, pages} }},
+		{"pair_count", "-1", func(p *sluice.HostPageCopy) { p.PairCount = -1 }},
+		{"k_scale", "has 1", func(p *sluice.HostPageCopy) { p.KScale = []float32{1} }},
+		{"k_target.type", "BF16", func(p *sluice.HostPageCopy) { p.KTarget = p.KSource }},
+		{"k_source.data", "has 32 elements", func(p *sluice.HostPageCopy) {
+			p.KSource = sluice.OnHost(make([]uint16, 32), source.view)
+		}},
+	} {
+		call := right
+		c.change(&call)
+		refused(t, sluice.ReferenceCopy(&call), sluice.InvalidArgument, c.field, c.part)
+	}
+	refused(t, sluice.ReferenceCopy(nil), sluice.InvalidArgument, "copy", "nil")
+	for _, c := range []struct {
+		field, part string
+		change      func(g *sluice.HostGather)
+	}{
+		{"out_starts", "batch + 1", func(g *sluice.HostGather) { g.OutStarts = g.OutStarts[:1] }},
+		{"kv_lengths", "batch", func(g *sluice.HostGather) { g.Batch, g.OutStarts = 2, []int32{1, 3, 6} }},
+		{"page_table", "needs 3 from entry 1 on", func(g *sluice.HostGather) { g.KVLengths = []int32{9} }},
+		{"page_table[2]", "3", func(g *sluice.HostGather) { g.PageTable = []int32{-1, 2, pages} }},
+		{"page_starts", "batch + 1", func(g *sluice.HostGather) { g.PageStarts = g.PageStarts[:1] }},
+		{"k_out.shape[1]", "tokens", func(g *sluice.HostGather) { g.Tokens = 7 }},
+	} {
+		call := keys
+		c.change(&call)
+		refused(t, sluice.ReferenceGather(&call), sluice.InvalidArgument, c.field, c.part)
+	}
+	refused(t, sluice.ReferenceGather(nil), sluice.InvalidArgument, "gather", "nil")
+}

@@ -140,10 +140,11 @@ sluice_status sluice_go_reference(
     uint8_t *lse, uint8_t *bias, uint8_t *mask, const int32_t *q_starts, const int32_t *kv_starts,
     const int32_t *q_lengths, const int32_t *kv_lengths, const uint8_t *page_table,
     const int32_t *page_starts, const float *alibi_slopes, const float *sink_logits, const float *q_scale,
-    const float *k_scale, const float *v_scale, uint8_t *k_scales, uint8_t *v_scales, const float *o_scale,
-    const float *bias_scale, const int32_t *diagonals, const int32_t *causal, const int32_t *spans,
-    const int32_t *prefix_q_starts, const int32_t *prefix_lengths, const uint8_t *prefix_page_table,
-    const int32_t *prefix_page_starts, uint8_t *prefix_k, uint8_t *prefix_v, sluice_error *error) {
+    const float *k_scale, const float *v_scale, uint8_t *k_scales, uint8_t *v_scales, uint8_t *k_zeros,
+    uint8_t *v_zeros, const float *o_scale, const float *bias_scale, const int32_t *diagonals,
+    const int32_t *causal, const int32_t *spans, const int32_t *prefix_q_starts,
+    const int32_t *prefix_lengths, const uint8_t *prefix_page_table, const int32_t *prefix_page_starts,
+    uint8_t *prefix_k, uint8_t *prefix_v, sluice_error *error) {
   sluice_args made = *(const sluice_args *)args;
   made.q.data = q;
   made.k.data = k;
@@ -165,6 +166,8 @@ sluice_status sluice_go_reference(
   made.v_scale = v_scale;
   made.k_scales.data = k_scales;
   made.v_scales.data = v_scales;
+  made.k_zeros.data = k_zeros;
+  made.v_zeros.data = v_zeros;
   made.o_scale = o_scale;
   made.bias_scale = bias_scale;
   made.diagonals = diagonals;
@@ -211,4 +214,38 @@ sluice_status sluice_go_reference_append(const void *append, uint8_t *k, uint8_t
   made.k_scales.data = k_scales;
   made.v_scales.data = v_scales;
   return sluice_reference_append(&made, error);
+}
+
+sluice_status sluice_go_reference_copy(const void *copy, uint8_t *k_source, uint8_t *v_source,
+                                       uint8_t *k_target, uint8_t *v_target, const uint8_t *pairs,
+                                       const float *k_scale, const float *v_scale, sluice_error *error) {
+  sluice_page_copy made = *(const sluice_page_copy *)copy;
+  made.k_source.data = k_source;
+  made.v_source.data = v_source;
+  made.k_target.data = k_target;
+  made.v_target.data = v_target;
+  made.pairs = pairs;
+  made.k_scale = k_scale;
+  made.v_scale = v_scale;
+  return sluice_reference_copy(&made, error);
+}
+
+sluice_status sluice_go_reference_gather(const void *gather, uint8_t *k_cache, uint8_t *v_cache,
+                                         uint8_t *k_out, uint8_t *v_out, const int32_t *out_starts,
+                                         const int32_t *kv_lengths, const int32_t *first_keys,
+                                         const uint8_t *page_table, const int32_t *page_starts,
+                                         const float *k_scale, const float *v_scale, sluice_error *error) {
+  sluice_gather made = *(const sluice_gather *)gather;
+  made.k_cache.data = k_cache;
+  made.v_cache.data = v_cache;
+  made.k_out.data = k_out;
+  made.v_out.data = v_out;
+  made.out_starts = out_starts;
+  made.kv_lengths = kv_lengths;
+  made.first_keys = first_keys;
+  made.page_table = page_table;
+  made.page_starts = page_starts;
+  made.k_scale = k_scale;
+  made.v_scale = v_scale;
+  return sluice_reference_gather(&made, error);
 }

@@ -59,10 +59,11 @@ sluice_status sluice_go_reference(
     uint8_t *lse, uint8_t *bias, uint8_t *mask, const int32_t *q_starts, const int32_t *kv_starts,
     const int32_t *q_lengths, const int32_t *kv_lengths, const uint8_t *page_table,
     const int32_t *page_starts, const float *alibi_slopes, const float *sink_logits, const float *q_scale,
-    const float *k_scale, const float *v_scale, uint8_t *k_scales, uint8_t *v_scales, const float *o_scale,
-    const float *bias_scale, const int32_t *diagonals, const int32_t *causal, const int32_t *spans,
-    const int32_t *prefix_q_starts, const int32_t *prefix_lengths, const uint8_t *prefix_page_table,
-    const int32_t *prefix_page_starts, uint8_t *prefix_k, uint8_t *prefix_v, sluice_error *error);
+    const float *k_scale, const float *v_scale, uint8_t *k_scales, uint8_t *v_scales, uint8_t *k_zeros,
+    uint8_t *v_zeros, const float *o_scale, const float *bias_scale, const int32_t *diagonals,
+    const int32_t *causal, const int32_t *spans, const int32_t *prefix_q_starts,
+    const int32_t *prefix_lengths, const uint8_t *prefix_page_table, const int32_t *prefix_page_starts,
+    uint8_t *prefix_k, uint8_t *prefix_v, sluice_error *error);
 sluice_status sluice_go_reference_append(const void *append, uint8_t *k, uint8_t *v, uint8_t *k_cache,
                                          uint8_t *v_cache, const int64_t *slots, const int32_t *starts,
                                          const int32_t *kv_lengths, const uint8_t *page_table,
@@ -71,5 +72,13 @@ sluice_status sluice_go_reference_append(const void *append, uint8_t *k, uint8_t
                                          const float *rotary_sin, uint8_t *q, uint8_t *q_out, uint8_t *k_tail,
                                          uint8_t *q_tail, const float *q_norm, const float *k_norm,
                                          uint8_t *k_scales, uint8_t *v_scales, sluice_error *error);
+sluice_status sluice_go_reference_copy(const void *copy, uint8_t *k_source, uint8_t *v_source,
+                                       uint8_t *k_target, uint8_t *v_target, const uint8_t *pairs,
+                                       const float *k_scale, const float *v_scale, sluice_error *error);
+sluice_status sluice_go_reference_gather(const void *gather, uint8_t *k_cache, uint8_t *v_cache,
+                                         uint8_t *k_out, uint8_t *v_out, const int32_t *out_starts,
+                                         const int32_t *kv_lengths, const int32_t *first_keys,
+                                         const uint8_t *page_table, const int32_t *page_starts,
+                                         const float *k_scale, const float *v_scale, sluice_error *error);
 
 #endif

@@ -35,17 +35,24 @@ func pagesOf(field string, dtype DType, pageSize, heads, dim, pack int32, what s
 		exactly(heads, "kv_heads"), exactly(dim, what)}}
 }
 
-// check compares types and shapes; the library checks everything else.
-func (p *PageCopy) check() error {
+// needs are the requirements on the tensors, in the order of the members.
+func (p *PageCopy) needs() [4]need {
 	cache := func(field string, dtype DType, dim, pack int32, what string) need {
 		return pagesOf(field, dtype, p.PageSize, p.KVHeads, dim, pack, what)
 	}
-	kSource := cache("k_source", p.SourceType, p.HeadDimQK, p.SourceKPack, "head_dim_qk")
-	vSource := cache("v_source", p.SourceType, p.HeadDimV, 0, "head_dim_v")
-	kTarget := cache("k_target", p.TargetType, p.HeadDimQK, p.TargetKPack, "head_dim_qk")
-	vTarget := cache("v_target", p.TargetType, p.HeadDimV, 0, "head_dim_v")
-	return checkTensors(tensorNeed{&p.KSource, &kSource}, tensorNeed{&p.VSource, &vSource}, tensorNeed{&p.KTarget, &kTarget},
-		tensorNeed{&p.VTarget, &vTarget})
+	return [4]need{
+		cache("k_source", p.SourceType, p.HeadDimQK, p.SourceKPack, "head_dim_qk"),
+		cache("v_source", p.SourceType, p.HeadDimV, 0, "head_dim_v"),
+		cache("k_target", p.TargetType, p.HeadDimQK, p.TargetKPack, "head_dim_qk"),
+		cache("v_target", p.TargetType, p.HeadDimV, 0, "head_dim_v"),
+	}
+}
+
+// check compares types and shapes; the library checks everything else.
+func (p *PageCopy) check() error {
+	needs := p.needs()
+	return checkTensors(tensorNeed{&p.KSource, &needs[0]}, tensorNeed{&p.VSource, &needs[1]},
+		tensorNeed{&p.KTarget, &needs[2]}, tensorNeed{&p.VTarget, &needs[3]})
 }
 
 func (p *PageCopy) c() *C.sluice_page_copy {
@@ -127,17 +134,25 @@ type Gather struct {
 	VScale          DevicePointer // float32 [1] or [KVHeads].
 }
 
-// check compares types and shapes; the library checks everything else.
-func (g *Gather) check() error {
+// needs are the requirements on the tensors, in the order of the members.
+func (g *Gather) needs() [4]need {
 	rows := func(field string, dim int32, what string) need {
 		return need{field: field, dtype: g.OutType, extents: [4]extent{exactly(1, "batch of rows"),
 			atLeast(int64(g.Tokens), "tokens"), exactly(g.KVHeads, "kv_heads"), exactly(dim, what)}}
 	}
-	kCache := pagesOf("k_cache", g.CacheType, g.PageSize, g.KVHeads, g.HeadDimQK, g.KPack, "head_dim_qk")
-	vCache := pagesOf("v_cache", g.CacheType, g.PageSize, g.KVHeads, g.HeadDimV, 0, "head_dim_v")
-	kOut, vOut := rows("k_out", g.HeadDimQK, "head_dim_qk"), rows("v_out", g.HeadDimV, "head_dim_v")
-	return checkTensors(tensorNeed{&g.KCache, &kCache}, tensorNeed{&g.VCache, &vCache}, tensorNeed{&g.KOut, &kOut},
-		tensorNeed{&g.VOut, &vOut})
+	return [4]need{
+		pagesOf("k_cache", g.CacheType, g.PageSize, g.KVHeads, g.HeadDimQK, g.KPack, "head_dim_qk"),
+		pagesOf("v_cache", g.CacheType, g.PageSize, g.KVHeads, g.HeadDimV, 0, "head_dim_v"),
+		rows("k_out", g.HeadDimQK, "head_dim_qk"),
+		rows("v_out", g.HeadDimV, "head_dim_v"),
+	}
+}
+
+// check compares types and shapes; the library checks everything else.
+func (g *Gather) check() error {
+	needs := g.needs()
+	return checkTensors(tensorNeed{&g.KCache, &needs[0]}, tensorNeed{&g.VCache, &needs[1]}, tensorNeed{&g.KOut, &needs[2]},
+		tensorNeed{&g.VOut, &needs[3]})
 }
 
 func (g *Gather) c() *C.sluice_gather {

@@ -33,6 +33,7 @@ const (
 	Spans            ProblemFlags = C.SLUICE_SPANS              // Spans of keys that see each other in both directions; Args.Spans.
 	CausalBySequence ProblemFlags = C.SLUICE_CAUSAL_BY_SEQUENCE // Each sequence says whether it is causal; Args.Causal. Not with Causal.
 	BiasScale        ProblemFlags = C.SLUICE_BIAS_SCALE         // With BiasType: the bias is multiplied by Args.BiasScale.
+	ZeroPoints       ProblemFlags = C.SLUICE_ZERO_POINTS        // With ScalePerGroup: each group has a number to subtract; Args.KZeros and Args.VZeros.
 	SharedPrefix     ProblemFlags = C.SLUICE_SHARED_PREFIX      // Groups of rows see a prefix of keys before their sequence's own keys; Args.PrefixQStarts.
 )
 
@@ -49,13 +50,14 @@ const (
 // ScaleKind is the granularity of the scales that values are multiplied with.
 type ScaleKind uint32
 
-// The kinds. Q and O have no scales per token or page.
+// The kinds. Q and O have no scales per token, page or group.
 const (
 	ScaleNone      ScaleKind = C.SLUICE_SCALE_NONE       // Values are used as stored.
 	ScalePerTensor ScaleKind = C.SLUICE_SCALE_PER_TENSOR // One scale.
 	ScalePerHead   ScaleKind = C.SLUICE_SCALE_PER_HEAD   // One per head of the tensor.
 	ScalePerToken  ScaleKind = C.SLUICE_SCALE_PER_TOKEN  // One per token and head: Args.KScales and Args.VScales.
 	ScalePerPage   ScaleKind = C.SLUICE_SCALE_PER_PAGE   // One per page and head, in the same tensors; ModePaged only.
+	ScalePerGroup  ScaleKind = C.SLUICE_SCALE_PER_GROUP  // U4 only: one F16 per Problem.ScaleGroup elements of a row, in the same tensors.
 )
 
 // PageTableKind is how a paged KV cache names its pages.
@@ -133,6 +135,7 @@ type Problem struct {
 	WorkspaceCeilingBytes uint64 // Use only kernels that need at most this; 0: any.
 
 	OScaleKind ScaleKind // Of O: ScaleNone, ScalePerTensor or ScalePerHead; ScaleNone unless O is FP8.
+	ScaleGroup int32     // Elements of a group: 32 or 64 for ScalePerGroup, else 0.
 
 	// Bounds for SharedPrefix, which requires them and MaxQTokens.
 	MaxPrefixes  int32 // Prefixes per call.
@@ -175,6 +178,7 @@ func (p *Problem) c() *C.sluice_problem {
 		determinism:             C.uint32_t(p.Determinism),
 		workspace_ceiling_bytes: C.uint64_t(p.WorkspaceCeilingBytes),
 		o_scale_kind:            C.uint32_t(p.OScaleKind),
+		scale_group:             C.int32_t(p.ScaleGroup),
 		max_prefixes:            C.int32_t(p.MaxPrefixes),
 		max_prefix_len:          C.int32_t(p.MaxPrefixLen),
 	}

@@ -13,14 +13,17 @@ type HostTensor struct {
 	View
 	memory unsafe.Pointer // nil without a slice
 	size   int64          // of an element of the slice
-	count  int64          // of elements
+	count  int64          // of such elements
 }
 
-// HostElement is the element type of tensors' slices: the bits of 8-bit and 16-bit floats, and float32.
-type HostElement interface{ ~uint8 | ~uint16 | ~float32 }
+// HostElement is the element type of tensors' slices: the bits of 8-bit and 16-bit floats, float32, integers, two
+// elements of U4 as a byte, and blocks.
+type HostElement interface {
+	~uint8 | ~int8 | ~uint16 | ~float32 | BlockQ8_0 | BlockQ4_0
+}
 
-// OnHost is the tensor in `values` that `view` describes. The call checks that the view's type has elements of that
-// size, and that the slice has enough of them.
+// OnHost is the tensor in `values` that `view` describes. The call checks that the view's type has elements or blocks of
+// that size, and that the slice has enough of them.
 func OnHost[T HostElement](values []T, view View) HostTensor {
 	var element T
 	tensor := HostTensor{View: view, size: int64(unsafe.Sizeof(element)), count: int64(len(values))}
@@ -49,8 +52,8 @@ func (t *HostTensor) check(n *need) error {
 	if err != nil {
 		return err
 	}
-	if count > t.count {
-		return invalid(n.field+".data", "%s.data has %d elements; shape and strides reach %d", n.field, t.count, count)
+	if has := t.count * t.Type.Block(); count > has {
+		return invalid(n.field+".data", "%s.data has %d elements; shape and strides reach %d", n.field, has, count)
 	}
 	return nil
 }
@@ -88,6 +91,8 @@ type HostArgs struct {
 
 	KScales              HostTensor
 	VScales              HostTensor
+	KZeros               HostTensor
+	VZeros               HostTensor
 	OScale               []float32 // [1] or [QHeads]
 	BiasScale            []float32 // [QHeads], of each sequence if they are apart
 	Diagonals            []int32   // [batch]
@@ -129,7 +134,7 @@ func Reference(problem *Problem, args *HostArgs) error {
 		int32s(args.QStarts), int32s(args.KVStarts), int32s(args.QLengths), int32s(args.KVLengths),
 		args.table(problem).bytes(), int32s(args.PageStarts),
 		floats(args.AlibiSlopes), floats(args.SinkLogits), floats(args.QScale), floats(args.KScale), floats(args.VScale),
-		args.KScales.bytes(), args.VScales.bytes(), floats(args.OScale), floats(args.BiasScale), int32s(args.Diagonals),
+		args.KScales.bytes(), args.VScales.bytes(), args.KZeros.bytes(), args.VZeros.bytes(), floats(args.OScale), floats(args.BiasScale), int32s(args.Diagonals),
 		int32s(args.Causal), int32s(args.Spans),
 		int32s(args.PrefixQStarts), int32s(args.PrefixLengths), args.prefixTable(problem).bytes(),
 		int32s(args.PrefixPageStarts), args.PrefixK.bytes(), args.PrefixV.bytes(), failure), failure)
@@ -230,9 +235,11 @@ func (a *HostArgs) c(p *Problem) *C.sluice_args {
 	strides((*Tensor).put, &a.Mask, &made.mask)
 	numbers.putScales(&Tensor{View: a.KScales.View}, p.KScaleKind, &made.k_scales)
 	numbers.putScales(&Tensor{View: a.VScales.View}, p.VScaleKind, &made.v_scales)
+	numbers.putScales(&Tensor{View: a.KZeros.View}, p.KScaleKind, &made.k_zeros)
+	numbers.putScales(&Tensor{View: a.VZeros.View}, p.VScaleKind, &made.v_zeros)
 	strides((*Tensor).put, &a.PrefixK, &made.prefix_k)
 	strides((*Tensor).put, &a.PrefixV, &made.prefix_v)
-	numbers.count(made, p, []sized{&a.Q, &a.O, &a.LSE}, []sized{&a.K, &a.V, &a.KScales, &a.VScales})
+	numbers.count(made, p, []sized{&a.Q, &a.O, &a.LSE}, []sized{&a.K, &a.V, &a.KScales, &a.VScales, &a.KZeros, &a.VZeros})
 	return made
 }
 
@@ -245,7 +252,7 @@ func (a *HostArgs) check(p *Problem) error {
 		need   *need
 	}{{&a.Q, &needs.q}, {&a.K, &needs.k}, {&a.V, &needs.v}, {&a.O, &needs.o}, {&a.LSE, &needs.lse},
 		{&a.Bias, &needs.bias}, {&a.Mask, &needs.mask}, {&a.KScales, &needs.kScales}, {&a.VScales, &needs.vScales},
-		{&a.PrefixK, &needs.prefixK}, {&a.PrefixV, &needs.prefixV}} {
+		{&a.KZeros, &needs.kZeros}, {&a.VZeros, &needs.vZeros}, {&a.PrefixK, &needs.prefixK}, {&a.PrefixV, &needs.prefixV}} {
 		if err := pair.tensor.check(pair.need); err != nil {
 			return err
 		}

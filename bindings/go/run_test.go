@@ -70,6 +70,7 @@ var runCases = []runCase{
 		paged(p, sluice.PageTableBlock, 16)
 	}), [][2]int{{1, 33}}, false},
 	{"dense_scales_per_token", problemOf(sluice.F16, 4, 2, 64, func(p *sluice.Problem) {
+		p.KType, p.VType = sluice.E4M3FNUZ, sluice.E4M3FNUZ
 		p.KScaleKind, p.VScaleKind = sluice.ScalePerToken, sluice.ScalePerToken
 	}), [][2]int{{9, 50}, {9, 50}}, false},
 	{"ragged_scales_per_token", problemOf(sluice.BF16, 4, 2, 64, func(p *sluice.Problem) {

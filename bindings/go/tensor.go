@@ -21,22 +21,42 @@ const (
 	E4M3FN   DType = C.SLUICE_E4M3FN   // OCP FP8, bias 7, maximum 448.
 	E5M2FNUZ DType = C.SLUICE_E5M2FNUZ // FP8, bias 16, maximum 57344, one NaN, no infinity.
 	E5M2     DType = C.SLUICE_E5M2     // OCP FP8, bias 15, maximum 57344, with infinities.
-	I8       DType = C.SLUICE_I8       // Signed 8-bit integer; K and V only.
+	I8       DType = C.SLUICE_I8       // Signed 8-bit integer; K and V only, like the next three.
+	U4       DType = C.SLUICE_U4       // Unsigned 4-bit integer, two per byte, the even element in the lower half; needs ScalePerGroup.
+	Q8_0     DType = C.SLUICE_Q8_0     // ggml's BlockQ8_0.
+	Q4_0     DType = C.SLUICE_Q4_0     // ggml's BlockQ4_0.
 )
 
 // MaskBits is the Type of a mask: bytes of eight keys each.
 const MaskBits DType = 0
 
 var dtypes = map[DType]struct {
-	name string
-	size int64
+	name        string
+	block, size int64
 }{
-	MaskBits: {"bits", 1}, F16: {"F16", 2}, BF16: {"BF16", 2}, F32: {"F32", 4},
-	E4M3FNUZ: {"E4M3FNUZ", 1}, E4M3FN: {"E4M3FN", 1}, E5M2FNUZ: {"E5M2FNUZ", 1}, E5M2: {"E5M2", 1}, I8: {"I8", 1},
+	MaskBits: {"bits", 1, 1}, F16: {"F16", 1, 2}, BF16: {"BF16", 1, 2}, F32: {"F32", 1, 4},
+	E4M3FNUZ: {"E4M3FNUZ", 1, 1}, E4M3FN: {"E4M3FN", 1, 1}, E5M2FNUZ: {"E5M2FNUZ", 1, 1}, E5M2: {"E5M2", 1, 1},
+	I8: {"I8", 1, 1}, U4: {"U4", 2, 1}, Q8_0: {"Q8_0", 32, 34}, Q4_0: {"Q4_0", 32, 18},
 }
 
-// Size is the bytes of an element; 0 for an unknown type.
+// Block is how many elements are stored together: 1 for most types; 0 for an unknown type.
+func (d DType) Block() int64 { return dtypes[d].block }
+
+// Size is the bytes of an element, or of a block of them; 0 for an unknown type.
 func (d DType) Size() int64 { return dtypes[d].size }
+
+// BlockQ8_0 is 32 elements of Q8_0. Element i is Scale * Numbers[i].
+type BlockQ8_0 struct {
+	Scale   uint16 // The bits of an F16.
+	Numbers [32]int8
+}
+
+// BlockQ4_0 is 32 elements of Q4_0. Byte i has the number of element i in its lower half and that of element i + 16 in
+// its upper half; an element is Scale * (number - 8).
+type BlockQ4_0 struct {
+	Scale   uint16 // The bits of an F16.
+	Numbers [16]uint8
+}
 
 // String is the type's name.
 func (d DType) String() string {

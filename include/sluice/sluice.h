@@ -399,6 +399,10 @@ enum sluice_determinism {
  *   represents exactly is unchanged. With Q of E4M3FNUZ, 2^7 P is rounded to nearest even: P has 4
  *   significant bits down to 2^-14, and weights of 2^-18 and below are lost. O is rounded to nearest even; an
  *   O of F32 is the sum, unrounded; an O of E4M3FNUZ is limited to +-240, and its NaN stays NaN.
+ * - An element of U4, Q8_0 or Q4_0 is scale * (number - zero) with the scale of its group or block; zero is 0
+ *   for Q8_0 and 8 for the others, unless a U4 has k_zeros or v_zeros. It is rounded to the type of Q, to
+ *   nearest; with Q of F16 number - zero is too, which changes only a zero that is not a whole number, and an
+ *   element beyond 65504 is infinite. Other elements of K and V are exact.
  * - With scales of V per token or page, P includes them: it is relative to a running maximum of
  *   exp(S) * v_scale. Such a scale below 2^-60 counts as 2^-60.
  * - A sum of P times V beyond the range of F32 is infinite, even where O would not be. P is at most 1 with Q
@@ -413,14 +417,20 @@ enum sluice_determinism {
  *   2^-126.
  *
  * This version computes all three modes, with tables of both kinds and pages of any size; Q of F16 or BF16
- * with K and V of that type or both E4M3FNUZ, E5M2FNUZ or I8, and O of that type, F32 or E4M3FNUZ; Q, K and
- * V of E4M3FNUZ with O of F16, BF16, F32 or E4M3FNUZ; head dims that are multiples of 8 up to 512 (256 with Q
- * of E4M3FNUZ), which may differ for K and V, and with SLUICE_V_IN_K, unless K is E5M2FNUZ or I8, head_dim_qk
- * up to 576 and head_dim_v up to 512; any q_heads up to 32768 that kv_heads divides; all flags, windows, bias
- * types, scales (per token and page if K and V are not of 16 bits), LSE bases and kinds of determinism;
- * k_pack a power of two from 8 up; soft_cap from 1e-30 to 65536. Everything else is refused with
- * SLUICE_UNSUPPORTED. `docs/reference/features.md` lists all features, as the library reports them.
- * sluice_query_support answers for one problem; sluice_list_kernels lists the kernels.
+ * with K and V of that type or both E4M3FNUZ, E5M2FNUZ, I8, U4, Q8_0 or Q4_0, and O of that type, F32 or
+ * E4M3FNUZ; Q, K and V of E4M3FNUZ with O of F16, BF16, F32 or E4M3FNUZ; head dims that are multiples of 8 up
+ * to 512 (256 with Q of E4M3FNUZ), which may differ for K and V, and with SLUICE_V_IN_K and K of F16, BF16 or
+ * E4M3FNUZ head_dim_qk up to 576 and head_dim_v up to 512; any q_heads up to 32768 that kv_heads divides;
+ * all flags, windows, bias types, scales (per token and page if K and V are not of 16 bits), LSE bases and
+ * kinds of determinism; k_pack a power of two from 8 up; soft_cap from 1e-30 to 65536. Everything else is
+ * refused with SLUICE_UNSUPPORTED.
+ *
+ * Rules for types of blocks, each checked: with U4, Q8_0 or Q4_0 the head dim is a multiple of 32, and with
+ * U4 of scale_group; k_pack is 0. U4 has SLUICE_SCALE_PER_GROUP, and no other type has it; Q8_0 and Q4_0 have
+ * their scales in the blocks, and may have others on top. Q, O and a bias are of none of these types.
+ *
+ * `docs/reference/features.md` lists all features, as the library reports them. sluice_query_support answers
+ * for one problem; sluice_list_kernels lists the kernels.
  */
 typedef struct sluice_problem {
   uint32_t struct_size; /**< sizeof(sluice_problem). */
@@ -702,9 +712,9 @@ typedef struct sluice_tensor {
  *     lse [batch, q_len, q_heads], F32; stride[3] is 0 or 1 and has no effect
  *     k_scales, v_scales  F32, one for each row of a head of k and v, found like the row; stride[3] is 0 or 1
  *                         and has no effect, and stride[1] is 0 for SLUICE_SCALE_PER_PAGE. Per group: F16,
- * one for each scale_group elements of the row; stride[3] is 1. An element of U4 is then scale * (number -
- * zero), with the number of k_zeros or v_zeros, else 8 spans [batch][span_count][2]: the first key of a span,
- * and the one after its last
+ *                         one for each scale_group elements of the row; stride[3] is 1
+ *     k_zeros, v_zeros    F16, found like the scales
+ *     spans [batch][span_count][2]: the first key of a span, and the one after its last
  *
  * The spans of a sequence are in ascending order and do not overlap; one that ends where it begins, or
  * before, is empty. A run cannot check that: spans that break it give wrong results, and no access out of
@@ -720,8 +730,9 @@ typedef struct sluice_tensor {
  *   most max_q_tokens. prefix_k and prefix_v follow the rules of k and v, prefix_page_table those of
  *   page_table with prefix_len keys of prefix_count prefixes. q has a stride[0] of q_len * stride[1] unless
  *   q_starts is given or batch is 1.
- * - q, k, v and o: data is 16-byte aligned; stride[3] is 1, but that of k with k_pack is a multiple of 8; the
- *   other strides are multiples of 8 elements. stride[1] of k and v is less than 2^25, and with k_pack
+ * - q, k, v and o: data is 16-byte aligned, but that of k and v of Q8_0 or Q4_0 2-byte aligned; stride[3] is
+ *   1, but that of k with k_pack is a multiple of 8; the other strides are multiples of 8 elements, and of 32
+ *   for k and v of U4, Q8_0 or Q4_0. stride[1] of k and v is less than 2^25, and with k_pack
  *   stride[3] of k less than 2^22 (else SLUICE_UNSUPPORTED). In sluice_run the whole tensor is below address
  *   2^48. stride[0] is 0 for q, o and lse with q_starts, and for k and v with kv_starts.
  * - page_count, q_tokens and kv_tokens are not negative, and 0 where they do not apply. page_count is at
@@ -732,9 +743,10 @@ typedef struct sluice_tensor {
  * - lse: data is 4-byte aligned and not NULL if and only if the plan has SLUICE_WRITE_LSE.
  * - bias, bias_scale, mask, alibi_slopes, sink_logits, the scales, diagonals, causal and spans are given if
  *   and only if the problem says so; k_scale and v_scale for scales per tensor or head, k_scales and v_scales
- *   for those per token or page. A stride of 0 broadcasts a dimension of bias, mask, k_scales or v_scales, or
- *   the sequences' alibi_slopes or bias_scale. stride[3] of bias is 0 or 1, that of mask is 1. With
- *   SLUICE_MASK_NEW_ROWS, mask is [b][h of Q][i][j - kv_len[b] + q_len[b]].
+ *   for those per token, page or group; k_zeros and v_zeros with SLUICE_ZERO_POINTS for those per group. A
+ *   stride of 0 broadcasts a dimension of bias, mask, k_scales or v_scales, or the sequences' alibi_slopes or
+ *   bias_scale. stride[3] of bias is 0 or 1, that of mask is 1. With SLUICE_MASK_NEW_ROWS, mask is
+ *   [b][h of Q][i][j - kv_len[b] + q_len[b]].
  * - span_count is from 1 to 2^20 with SLUICE_SPANS, else 0. diagonals[b] is between -2^30 and 2^30, and with
  *   them q_len is at most 2^30 (else SLUICE_UNSUPPORTED).
  * - The elements of o, and of lse, do not overlap each other. With q_starts and without q_tokens, only the
@@ -780,8 +792,8 @@ typedef struct sluice_args {
   int64_t q_tokens;   /**< With q_starts: rows of q, o and lse; 0: unknown. */
   int64_t kv_tokens;  /**< With kv_starts: rows of k and v; 0: unknown. */
 
-  sluice_tensor k_scales;     /**< Scales of K per token or page; else all zero. */
-  sluice_tensor v_scales;     /**< Scales of V per token or page; else all zero. */
+  sluice_tensor k_scales;     /**< Scales of K per token, page or group; else all zero. */
+  sluice_tensor v_scales;     /**< Scales of V per token, page or group; else all zero. */
   const float *o_scale;       /**< [1] or [q_heads], by o_scale_kind: O is divided by it. */
   const float *bias_scale;    /**< [q_heads], with SLUICE_BIAS_SCALE. */
   const int32_t *diagonals;   /**< [batch]: the key on row 0's diagonal, with SLUICE_GIVEN_DIAGONAL. */

@@ -211,14 +211,28 @@ struct ContextDesc : Sized<sluice_context_desc> {
 
 /* ---------------------------------------------------------------------------------------------- views --- */
 
-/** Bytes of an element; 0 for a number that is not a sluice_dtype. */
-constexpr uint32_t element_bytes(uint32_t dtype) noexcept {
-  return dtype == SLUICE_F32                           ? 4
-         : dtype == SLUICE_F16 || dtype == SLUICE_BF16 ? 2
+/** Elements that are stored together. */
+struct Block {
+  uint32_t elements; /**< 1 for most types. */
+  uint32_t bytes;    /**< Of these elements. */
+};
+
+/** The block of a type: an element for most types; zeros for a number that is not a sluice_dtype. */
+constexpr Block block_of(uint32_t dtype) noexcept {
+  return dtype == SLUICE_F32                           ? Block{1, 4}
+         : dtype == SLUICE_F16 || dtype == SLUICE_BF16 ? Block{1, 2}
          : dtype == SLUICE_E4M3FNUZ || dtype == SLUICE_E4M3FN || dtype == SLUICE_E5M2FNUZ ||
                  dtype == SLUICE_E5M2 || dtype == SLUICE_I8
-             ? 1
-             : 0;
+             ? Block{1, 1}
+         : dtype == SLUICE_U4   ? Block{2, 1}
+         : dtype == SLUICE_Q8_0 ? Block{32, 34}
+         : dtype == SLUICE_Q4_0 ? Block{32, 18}
+                                : Block{0, 0};
+}
+
+/** Bytes of an element; 0 for a number that is not a sluice_dtype, and for types of blocks with several. */
+constexpr uint32_t element_bytes(uint32_t dtype) noexcept {
+  return block_of(dtype).elements == 1 ? block_of(dtype).bytes : 0;
 }
 
 /**
@@ -268,14 +282,15 @@ struct TensorView {
 
   /**
    * The part [first, first + count) of a dimension, 0 to 3.
-   * @pre the part is within the extent, and dtype is a sluice_dtype or 0
+   * @pre the part is within the extent and begins with a block, and dtype is a sluice_dtype or 0
    */
   TensorView slice(std::size_t dimension, int64_t first, int64_t count) const noexcept {
     assert(dimension < 4 && first >= 0 && count >= 0 && first <= extent[dimension] - count);
     TensorView part = *this;
-    const uint32_t bytes = dtype == 0 ? 1 : element_bytes(dtype);
-    assert(bytes != 0);
-    part.data = static_cast<char *>(data) + first * stride[dimension] * int64_t(bytes);
+    const Block block = dtype == 0 ? Block{1, 1} : block_of(dtype);
+    assert(block.elements != 0 && first * stride[dimension] % int64_t(block.elements) == 0);
+    part.data = static_cast<char *>(data) +
+                first * stride[dimension] / int64_t(block.elements) * int64_t(block.bytes);
     part.extent[dimension] = count;
     return part;
   }

@@ -79,9 +79,10 @@ bool isOfBytes(AttentionOp op) {
   return op.getElementType().getIntOrFloatBitWidth() == 8;
 }
 
-/// Whether K and V may have a scale for each key: numbers of 16 bits do not need one.
+/// Whether K and V may have a scale for each key: numbers of 16 bits do not need one, and those of 4 bits
+/// have one for each group.
 bool mayScaleKeys(AttentionOp op) {
-  return isOfBytes(op) || numbersOfKeys(op);
+  return (isOfBytes(op) || numbersOfKeys(op)) && op.getKvBlocks() != "u4";
 }
 
 /// Whether eight waves of many rows have registers for rows in flight: not with the addresses of pages.

@@ -49,8 +49,9 @@ package::KernelEntry packageEntry(const AttentionVariant &variant, unsigned wave
                     names::given_diagonal,
                     names::bias_scale,
                     names::alibi_by_sequence};
-  // 16-bit numbers do not need a scale for each key.
-  if (variant.dtype == "e4m3fnuz" || !variant.kvDtype.empty()) entry.features.push_back(names::key_scales);
+  // 16-bit numbers do not need a scale for each key, and 4-bit numbers have one for each group.
+  if ((variant.dtype == "e4m3fnuz" || !variant.kvDtype.empty()) && variant.kvDtype != "u4")
+    entry.features.push_back(names::key_scales);
   if (variant.paged)
     entry.features.insert(entry.features.end(), {names::paged, names::csr, names::page_index_64});
   // Rows in blocks are not in packs.

@@ -341,13 +341,13 @@ void check_prefix_tensors(const sluice_problem &problem, const TensorRules &rule
                    args.prefix_v,
                    {args.prefix_count, args.prefix_len, problem.kv_heads, problem.head_dim_v},
                    dtype_bytes(problem.v_type)};
-  check_tensor(k, rules, false);
+  check_keys(problem.k_type, k, rules, false);
   if (rules.tile_q != 0) check_close_rows(k);
   if (problem.flags & SLUICE_V_IN_K) {
     check_absent("prefix_v", args.prefix_v, "the problem's flags have SLUICE_V_IN_K");
     return;
   }
-  check_tensor(v, rules, false);
+  check_keys(problem.v_type, v, rules, false);
   if (rules.tile_q != 0) check_close_rows(v);
 }
 
@@ -438,16 +438,18 @@ void check_key_scales(const sluice_problem &problem, const sluice_args &args, ui
   check_reach(shape, address_end);
 }
 
-/// Numbers to subtract, with the strides of the scales.
-void check_zeros(const sluice_problem &problem, std::string_view name, const sluice_tensor &zeros,
-                 const sluice_tensor &scales) {
+/// Numbers to subtract in each group, with the strides of the scales.
+void check_zeros(const sluice_problem &problem, const sluice_args &args, uint64_t address_end,
+                 std::string_view name, const sluice_tensor &zeros, const sluice_tensor &scales,
+                 uint32_t kind, std::string_view why_not) {
   if (!(problem.flags & SLUICE_ZERO_POINTS))
     return check_absent(name, zeros, "the problem's flags lack SLUICE_ZERO_POINTS");
-  const Shape shape = {name, zeros, {1, 1, 1, 1}, sizeof(uint16_t)};
-  check_pointer(shape, sizeof(uint16_t));
+  if (kind != SLUICE_SCALE_PER_GROUP) return check_absent(name, zeros, why_not);
+  check_key_scales(problem, args, address_end, name, zeros, kind, why_not);
   for (size_t i = 0; i < 4; ++i)
     if (zeros.stride[i] != scales.stride[i])
-      bad_stride(shape, i, text("it must be that of the scales, which is ", scales.stride[i]));
+      bad_stride({name, zeros, {1, 1, 1, 1}, sizeof(uint16_t)}, i,
+                 text("it must be that of the scales, which is ", scales.stride[i]));
 }
 
 void check_scales(const sluice_problem &problem, const TensorRules &rules, const sluice_args &args) {
@@ -466,11 +468,13 @@ void check_scales(const sluice_problem &problem, const TensorRules &rules, const
   check_given("o_scale", args.o_scale, has_few(problem.o_scale_kind), o_has_none);
   const uint64_t address_end = rules.tile_q != 0 ? device_address_end : UINT64_MAX;
   check_key_scales(problem, args, address_end, "k_scales", args.k_scales, problem.k_scale_kind,
-                   "the problem's k_scale_kind is none of SLUICE_SCALE_PER_TOKEN, _PER_PAGE and _PER_GROUP");
+                   "the problem's k_scale_kind is not PER_TOKEN, PER_PAGE or PER_GROUP");
   check_key_scales(problem, args, address_end, "v_scales", args.v_scales, problem.v_scale_kind,
-                   "the problem's v_scale_kind is none of SLUICE_SCALE_PER_TOKEN, _PER_PAGE and _PER_GROUP");
-  check_zeros(problem, "k_zeros", args.k_zeros, args.k_scales);
-  check_zeros(problem, "v_zeros", args.v_zeros, args.v_scales);
+                   "the problem's v_scale_kind is not PER_TOKEN, PER_PAGE or PER_GROUP");
+  check_zeros(problem, args, address_end, "k_zeros", args.k_zeros, args.k_scales, problem.k_scale_kind,
+              "the problem's k_scale_kind is not PER_GROUP");
+  check_zeros(problem, args, address_end, "v_zeros", args.v_zeros, args.v_scales, problem.v_scale_kind,
+              "the problem's v_scale_kind is not PER_GROUP");
 }
 
 /// What a mask needs to know of each sequence.

@@ -55,6 +55,11 @@ void check_types(const sluice_problem &problem) {
   check_type("k_type", problem.k_type);
   check_type("v_type", problem.v_type);
   check_type("o_type", problem.o_type);
+  if (problem.q_type >= SLUICE_I8) {
+    throw Failure(Status::unsupported, "q_type",
+                  text("q_type is ", dtype_text(problem.q_type),
+                       ", which only K and V can have; nearest supported: ", dtype_text(SLUICE_F16)));
+  }
   if (problem.o_type > SLUICE_E4M3FNUZ) {
     throw Failure(Status::unsupported, "o_type",
                   text("o_type is ", dtype_text(problem.o_type), "; nearest supported: ",
@@ -145,7 +150,7 @@ void check_groups(std::string_view field, uint32_t kind, uint32_t type) {
 /// Rows of blocks are whole blocks or groups.
 void check_blocks(const sluice_problem &problem, std::string_view field, int32_t dim, uint32_t type) {
   if (!runtime::is_in_blocks(type)) return;
-  const int32_t multiple = std::max(problem.scale_group, 32);
+  const int32_t multiple = type == SLUICE_U4 ? std::max(problem.scale_group, 32) : 32;
   if (dim % multiple != 0)
     invalid(field,
             text(field, " is ", dim, "; it must be a multiple of ", multiple, " for ", dtype_text(type)));
@@ -164,14 +169,16 @@ void check_scales(const sluice_problem &problem) {
   check_scale_kind(problem, "o_scale_kind", problem.o_scale_kind, false);
   check_groups("k_scale_kind", problem.k_scale_kind, problem.k_type);
   check_groups("v_scale_kind", problem.v_scale_kind, problem.v_type);
-  const bool has_groups = problem.k_scale_kind == SLUICE_SCALE_PER_GROUP;
+  const bool has_groups =
+      problem.k_scale_kind == SLUICE_SCALE_PER_GROUP || problem.v_scale_kind == SLUICE_SCALE_PER_GROUP;
   if (has_groups ? problem.scale_group != 32 && problem.scale_group != 64 : problem.scale_group != 0) {
     invalid("scale_group",
             text("scale_group is ", problem.scale_group,
                  has_groups ? "; it must be 32 or 64" : "; it must be 0 without scales per group"));
   }
   if (problem.flags & SLUICE_ZERO_POINTS && !has_groups)
-    invalid("flags", "flags has SLUICE_ZERO_POINTS, but k_scale_kind is not SLUICE_SCALE_PER_GROUP");
+    invalid("flags",
+            "flags has SLUICE_ZERO_POINTS, but neither K nor V has scales of SLUICE_SCALE_PER_GROUP");
 }
 
 void check_no_pages(const sluice_problem &problem) {

@@ -18,6 +18,19 @@ void make_paged(sluice_problem &problem) {
   problem.page_table_kind = SLUICE_PAGE_TABLE_BLOCK;
 }
 
+void put_in_groups(sluice_problem &problem, int32_t elements) {
+  problem.k_type = problem.v_type = SLUICE_U4;
+  problem.k_scale_kind = problem.v_scale_kind = SLUICE_SCALE_PER_GROUP;
+  problem.scale_group = elements;
+  // Whole groups.
+  for (int32_t *dim : {&problem.head_dim_qk, &problem.head_dim_v})
+    *dim = (*dim + elements - 1) / elements * elements;
+}
+
+bool is_in_blocks(uint32_t type) {
+  return type == SLUICE_U4 || type == SLUICE_Q8_0 || type == SLUICE_Q4_0;
+}
+
 constexpr Question list[] = {
     {"LSE", "`SLUICE_WRITE_LSE`", names::lse, [](sluice_problem &p) { p.flags |= SLUICE_WRITE_LSE; },
      "*_full_*"},
@@ -151,6 +164,16 @@ constexpr Question list[] = {
        p.v_scale_kind = SLUICE_SCALE_PER_PAGE;
      },
      "paged_*_vpage*"},
+    {"scales of K and V per group of 32", "`SLUICE_SCALE_PER_GROUP`", "",
+     [](sluice_problem &p) { put_in_groups(p, 32); }, "*-u4_*"},
+    {"scales of K and V per group of 64", "`scale_group`", "",
+     [](sluice_problem &p) { put_in_groups(p, 64); }, "*-u4zeros_*"},
+    {"numbers to subtract in groups", "`SLUICE_ZERO_POINTS`", "",
+     [](sluice_problem &p) {
+       put_in_groups(p, 64);
+       p.flags |= SLUICE_ZERO_POINTS;
+     },
+     "*-u4zeros_*"},
     {"O as F32", "`o_type`", "", [](sluice_problem &p) { p.o_type = SLUICE_F32; }, "*_of32*"},
     {"O as E4M3FNUZ", "`o_type`", "", [](sluice_problem &p) { p.o_type = SLUICE_E4M3FNUZ; }, "*_ofp8*"},
     {"scale of O", "`o_scale_kind`", "",
@@ -182,8 +205,8 @@ std::span<const Question> questions() {
 }
 
 const char *type_name(uint32_t type) {
-  constexpr const char *type_names[] = {"",       "F16",      "BF16", "F32", "E4M3FNUZ",
-                                        "E4M3FN", "E5M2FNUZ", "E5M2", "I8"};
+  constexpr const char *type_names[] = {"",         "F16",  "BF16", "F32", "E4M3FNUZ", "E4M3FN",
+                                        "E5M2FNUZ", "E5M2", "I8",   "U4",  "Q8_0",     "Q4_0"};
   return type_names[type];
 }
 
@@ -210,7 +233,12 @@ sluice_problem plain_problem(const Types &types, const HeadSizes &sizes) {
   problem.head_dim_qk = sizes.qk;
   problem.head_dim_v = sizes.v;
   if (sizes.v_in_k) problem.flags |= SLUICE_V_IN_K;
+  if (types.kv == SLUICE_U4) put_in_groups(problem, head_size_step(types));
   return problem;
+}
+
+int32_t head_size_step(const Types &types) {
+  return is_in_blocks(types.kv) ? 32 : 8;
 }
 
 SupportAnswer ask(const sluice_context *context, const sluice_problem &problem) {
@@ -218,7 +246,10 @@ SupportAnswer ask(const sluice_context *context, const sluice_problem &problem) 
   sluice_support support;
   sluice_support_init(&support, sizeof support);
   const sluice_status status = sluice_query_support(context, &problem, &support, &error);
-  if (status == SLUICE_UNSUPPORTED) return {false, "", error.message};
+  // Blocks have rules that the questions, which are for all types, do not know: no packs, no scale of a
+  // tensor for numbers with scales of groups.
+  const bool is_refused = status == SLUICE_INVALID_ARGUMENT && is_in_blocks(problem.k_type);
+  if (status == SLUICE_UNSUPPORTED || is_refused) return {false, "", error.message};
   check(status, error);
   return {true, support.kernel, ""};
 }
@@ -239,7 +270,7 @@ std::vector<HeadSizes> kernel_head_sizes(const sluice_context *context) {
 std::vector<Types> supported_types(const sluice_context *context, const std::vector<HeadSizes> &sizes) {
   std::vector<Types> out;
   for (uint32_t q = SLUICE_F16; q <= SLUICE_E5M2; ++q)
-    for (uint32_t kv = SLUICE_F16; kv <= SLUICE_I8; ++kv)
+    for (uint32_t kv = SLUICE_F16; kv <= SLUICE_Q4_0; ++kv)
       for (uint32_t o = SLUICE_F16; o <= SLUICE_F32; ++o) // the possible types of O
         for (const HeadSizes &size : sizes)
           if (ask(context, plain_problem({q, kv, o}, size)).supported) {

@@ -17,7 +17,7 @@ namespace sluice::tools {
 struct Question {
   const char *name;
   const char *asked_by;          // members of sluice_problem or sluice_args
-  const char *kernel_feature;    // sluice_kernel_info::features, or "" if kernels list no such feature
+  const char *kernel_feature;    // of those that kernels list, or "" if they list no such feature
   void (*ask)(sluice_problem &); // null if only a call asks for it: all kernels must list it then
   const char *cases;             // of the conformance suite, as `sluice-conformance --case` takes them
 };
@@ -39,7 +39,10 @@ struct HeadSizes {
 /// "128", "192/128", "576/512 (V in K)".
 std::string text_of(const HeadSizes &sizes);
 
-/// 8 query heads and 8 heads of K and V, without any feature.
+/// Of what supported head sizes are multiples.
+int32_t head_size_step(const Types &types);
+
+/// 8 query heads and 8 heads of K and V, without any feature but the scales that the types need.
 sluice_problem plain_problem(const Types &types, const HeadSizes &sizes);
 
 struct SupportAnswer {

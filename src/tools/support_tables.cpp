@@ -29,29 +29,31 @@ std::string code(const std::string &words) {
   return words.empty() ? "" : fmt::format("`{}`", words);
 }
 
-/// The sizes up to which all multiples of 8 are supported, for K and V together; 0 if none is.
+/// The sizes up to which all multiples of a step are supported, for K and V together; 0 if none is.
 HeadSizes largest_sizes(const sluice_context *context, const Types &types, bool v_in_k) {
   const auto supported = [&](int32_t qk, int32_t v) {
     return ask(context, plain_problem(types, {qk, v, v_in_k})).supported;
   };
   HeadSizes largest = {0, 0, v_in_k};
-  while (largest.qk < largest_head_size && supported(largest.qk + 8, 8))
-    largest.qk += 8;
+  const int32_t step = head_size_step(types);
+  while (largest.qk < largest_head_size && supported(largest.qk + step, step))
+    largest.qk += step;
   const auto with_all_of_k = [&](int32_t v) {
-    for (int32_t qk = v_in_k ? v : 8; qk <= largest.qk; qk += 8)
+    for (int32_t qk = v_in_k ? v : step; qk <= largest.qk; qk += step)
       if (!supported(qk, v)) return false;
     return true;
   };
-  while (largest.v < largest.qk && with_all_of_k(largest.v + 8))
-    largest.v += 8;
+  while (largest.v < largest.qk && with_all_of_k(largest.v + step))
+    largest.v += step;
   return largest;
 }
 
 /// A row per types: the head sizes of kernels, and the limit up to which others are filled with zeros.
 std::string types_table(const sluice_context *context) {
   const std::vector<HeadSizes> sizes = kernel_head_sizes(context);
-  std::string table = "| Q | K, V | O | head sizes (K/V) of kernels | others, as multiples of 8 |\n"
-                      "| --- | --- | --- | --- | --- |\n";
+  std::string table =
+      "| Q | K, V | O | head sizes (K/V) of kernels | others, as multiples of 8, or of 32 with blocks |\n"
+      "| --- | --- | --- | --- | --- |\n";
   for (const Types &types : supported_types(context, sizes)) {
     std::vector<std::string> own, others;
     for (const HeadSizes &size : sizes) {
@@ -76,12 +78,13 @@ std::string head_sizes_of(const sluice_context *context, const Types &types) {
     int32_t first, last, served_by;
   };
   std::vector<Range> ranges;
-  for (int32_t size = 8; size <= largest_head_size; size += 8) {
+  const int32_t step = head_size_step(types);
+  for (int32_t size = step; size <= largest_head_size; size += step) {
     const SupportAnswer answer = ask(context, plain_problem(types, {size, size}));
     if (!answer.supported) continue;
     const auto served_by = int32_t(parsed(answer.kernel).head_dim_qk);
     if (!ranges.empty() && ranges.back().served_by == served_by && served_by != size &&
-        ranges.back().last == size - 8)
+        ranges.back().last == size - step)
       ranges.back().last = size;
     else
       ranges.push_back({size, size, served_by});
@@ -220,8 +223,8 @@ void check_complete(const sluice_context *context) {
     known.insert(question.kernel_feature);
   for (const sluice_kernel_info &kernel : list_kernels(context)) {
     if (!is_attention(kernel)) continue;
-    const std::string features = features_of(kernel);
-    std::string_view rest = features;
+    const std::string listed = features_of(kernel);
+    std::string_view rest = listed;
     while (!rest.empty()) {
       const std::string_view feature = rest.substr(0, rest.find(','));
       rest.remove_prefix(std::min(rest.size(), feature.size() + 1));

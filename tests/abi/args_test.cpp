@@ -109,6 +109,29 @@ Call with_key_scales() {
   return call;
 }
 
+/// Rows of ggml's blocks, which are aligned to 2 bytes.
+Call with_blocks() {
+  Call call;
+  call.problem.k_type = call.problem.v_type = SLUICE_Q4_0;
+  call.args.k.data = device_memory + 2;
+  call.args.v.data = device_memory + 18;
+  return call;
+}
+
+/// Rows of 4-bit numbers with groups of 64, each with a number to subtract.
+Call with_groups() {
+  Call call;
+  call.problem.k_type = call.problem.v_type = SLUICE_U4;
+  call.problem.k_scale_kind = call.problem.v_scale_kind = SLUICE_SCALE_PER_GROUP;
+  call.problem.scale_group = 64;
+  call.problem.flags |= SLUICE_ZERO_POINTS;
+  call.args.k_scales = {device_memory + 2, {7 * 2 * 2, 2 * 2, 2, 1}};
+  call.args.v_scales = {device_memory, {7 * 2 * 4, 2 * 4, 4, 1}};
+  call.args.k_zeros = {device_memory + 6, {7 * 2 * 2, 2 * 2, 2, 1}};
+  call.args.v_zeros = {device_memory + 4, {7 * 2 * 4, 2 * 4, 4, 1}};
+  return call;
+}
+
 Call with_factors() {
   Call call = with_bias();
   call.problem.flags |= SLUICE_BIAS_SCALE | SLUICE_ALIBI;
@@ -238,8 +261,8 @@ const Refusal refusals[] = {
     {dense, SLUICE_SET(alibi_slopes, floats()), "alibi_slopes", "the problem's flags lack SLUICE_ALIBI"},
     {dense, SLUICE_SET(sink_logits, floats()), "sink_logits", "flags lack SLUICE_SINK_LOGITS"},
     {dense, SLUICE_SET(q_scale, floats()), "q_scale", "q_scale_kind is SLUICE_SCALE_NONE"},
-    {dense, SLUICE_SET(k_scale, floats()), "k_scale", "k_scale_kind is neither SLUICE_SCALE_PER_TENSOR"},
-    {dense, SLUICE_SET(v_scale, floats()), "v_scale", "v_scale_kind is neither SLUICE_SCALE_PER_TENSOR"},
+    {dense, SLUICE_SET(k_scale, floats()), "k_scale", "k_scale_kind is not PER_TENSOR or PER_HEAD"},
+    {dense, SLUICE_SET(v_scale, floats()), "v_scale", "v_scale_kind is not PER_TENSOR or PER_HEAD"},
     {with_arrays, SLUICE_SET(alibi_slopes, nullptr), "alibi_slopes", "alibi_slopes is NULL"},
     {with_arrays, SLUICE_SET(sink_logits, nullptr), "sink_logits", "sink_logits is NULL"},
     {with_arrays, SLUICE_SET(q_scale, nullptr), "q_scale", "q_scale is NULL"},
@@ -264,13 +287,11 @@ const Refusal refusals[] = {
     {to_fp8, SLUICE_SET(o_scale, floats(2)), "o_scale", "it must be aligned to 4 bytes"},
     // Scales of keys.
     {dense, SLUICE_SET(k_scales.data, device_memory), "k_scales.data",
-     "k_scale_kind is none of SLUICE_SCALE_PER_TOKEN"},
+     "k_scale_kind is not PER_TOKEN, PER_PAGE or PER_GROUP"},
     {with_arrays, SLUICE_SET(v_scales.stride[1], 4), "v_scales.stride[1]",
-     "it must be 0: the problem's v_scale_kind is none of SLUICE_SCALE_PER_TOKEN"},
-    {with_key_scales, SLUICE_SET(k_scale, floats()), "k_scale",
-     "k_scale_kind is neither SLUICE_SCALE_PER_TENSOR nor _PER_HEAD"},
-    {with_key_scales, SLUICE_SET(v_scale, floats()), "v_scale",
-     "v_scale_kind is neither SLUICE_SCALE_PER_TENSOR nor _PER_HEAD"},
+     "it must be 0: the problem's v_scale_kind is not PER_TOKEN, PER_PAGE or PER_GROUP"},
+    {with_key_scales, SLUICE_SET(k_scale, floats()), "k_scale", "k_scale_kind is not PER_TENSOR or PER_HEAD"},
+    {with_key_scales, SLUICE_SET(v_scale, floats()), "v_scale", "v_scale_kind is not PER_TENSOR or PER_HEAD"},
     {with_key_scales, SLUICE_SET(k_scales.data, nullptr), "k_scales.data", "k_scales.data is NULL"},
     {with_key_scales, SLUICE_SET(v_scales.data, device_memory + 2), "v_scales.data",
      "it must be aligned to 4 bytes"},
@@ -280,6 +301,34 @@ const Refusal refusals[] = {
      "beyond the address space"},
     {with_key_scales, SLUICE_SET(v_scales.stride[1], 1), "v_scales.stride[1]",
      "v_scales.stride[1] is 1; it must be 0 for a scale per page"},
+    // Blocks of elements with a common scale.
+    {with_blocks, SLUICE_SET(k.data, device_memory + 1), "k.data", "it must be aligned to 2 bytes"},
+    {with_blocks, SLUICE_SET(v.data, nullptr), "v.data", "v.data is NULL"},
+    {with_blocks, SLUICE_SET(k.stride[0], 7 * 2 * 128 + 16), "k.stride[0]", "it must be a multiple of 32"},
+    {with_blocks, SLUICE_SET(v.stride[1], 2 * 128 + 8), "v.stride[1]",
+     "v.stride[1] is 264; it must be a multiple of 32"},
+    {with_blocks, SLUICE_SET(v.stride[2], 144), "v.stride[2]", "it must be a multiple of 32"},
+    {with_blocks, SLUICE_SET(k.stride[3], 2), "k.stride[3]", "k.stride[3] is 2; it must be 1"},
+    {with_blocks, SLUICE_SET(k_scales.data, device_memory), "k_scales.data",
+     "k_scale_kind is not PER_TOKEN, PER_PAGE or PER_GROUP"},
+    {with_blocks, SLUICE_SET(v_scale, floats()), "v_scale", "v_scale_kind is not PER_TENSOR or PER_HEAD"},
+    {with_blocks, SLUICE_SET(k_zeros.data, device_memory), "k_zeros.data",
+     "the problem's flags lack SLUICE_ZERO_POINTS"},
+    {with_groups, SLUICE_SET(k.data, device_memory + 2), "k.data", "it must be aligned to 16 bytes"},
+    {with_groups, SLUICE_SET(k.stride[2], 136), "k.stride[2]", "it must be a multiple of 32"},
+    {with_groups, SLUICE_SET(k_scales.data, nullptr), "k_scales.data", "k_scales.data is NULL"},
+    {with_groups, SLUICE_SET(v_scales.data, device_memory + 1), "v_scales.data", "aligned to 2 bytes"},
+    {with_groups, SLUICE_SET(v_scales.stride[3], 0), "v_scales.stride[3]",
+     "it must be 1 for scales per group"},
+    {with_groups, SLUICE_SET(k_scales.stride[1], -1), "k_scales.stride[1]", "it must not be negative"},
+    {with_groups, SLUICE_SET(k_scale, floats()), "k_scale", "k_scale_kind is not PER_TENSOR or PER_HEAD"},
+    {with_groups, SLUICE_SET(k_zeros.data, nullptr), "k_zeros.data", "k_zeros.data is NULL"},
+    {with_groups, SLUICE_SET(v_zeros.data, device_memory + 5), "v_zeros.data", "aligned to 2 bytes"},
+    {with_groups, SLUICE_SET(k_zeros.stride[0], 56), "k_zeros.stride[0]",
+     "k_zeros.stride[0] is 56; it must be that of the scales, which is 28"},
+    {with_groups, SLUICE_SET(v_zeros.stride[2], 2), "v_zeros.stride[2]", "which is 4"},
+    {with_groups, SLUICE_SET(v_zeros.data, reinterpret_cast<void *>((uintptr_t{1} << 48) - 2)),
+     "v_zeros.stride", "v_zeros would reach beyond the address space"},
     // Masks of sequences.
     {dense, SLUICE_SET(diagonals, array()), "diagonals", "mask_alignment is not SLUICE_GIVEN_DIAGONAL"},
     {dense, SLUICE_SET(causal, array()), "causal", "the problem's flags lack SLUICE_CAUSAL_BY_SEQUENCE"},
@@ -300,7 +349,7 @@ const Refusal refusals[] = {
 
 /// A context whose kernels can do everything.
 ContextHandle able_context(uint32_t kind) {
-  static const std::vector<std::byte> pack = test_pack(all_features());
+  static const std::vector<std::byte> pack = test_pack(all_features(), {"", "u4", "q4_0"});
   sluice_context_desc desc = context_desc(kind, pack);
   return make_context(desc);
 }
@@ -447,7 +496,7 @@ TEST_CASE("an args struct of the first version is still a dense call", "[args]")
   args = older(call);
   check_refusal(sluice_run(make_plan(context, call.problem).get(), &args, &launch, &error), error,
                 SLUICE_INVALID_ARGUMENT, "q_starts", "q_starts is NULL");
-  for (const uint32_t size : {223u, 225u, 399u, 401u, 696u, 775u}) {
+  for (const uint32_t size : {223u, 225u, 399u, 401u, 775u}) {
     args.struct_size = size;
     check_refusal(sluice_run(make_plan(context, call.problem).get(), &args, &launch, &error), error,
                   SLUICE_INVALID_ARGUMENT, "args.struct_size", "sizeof(sluice_args) is 776");

@@ -470,3 +470,42 @@ TEST_CASE("a row sees the keys of its prefix, then its sequence's", "[prefix]") 
     CHECK(call.lse[row] == Approx(std::log(sum)));
   }
 }
+
+TEST_CASE("keys of prefixes in blocks follow the rules of blocks", "[prefix]") {
+  const std::vector<unsigned char> blocks(64 * 18);
+  const std::vector<uint16_t> rows(4 * 64);
+  sluice_problem problem;
+  sluice_problem_init(&problem, sizeof problem);
+  problem.flags = SLUICE_SHARED_PREFIX;
+  problem.q_type = problem.o_type = SLUICE_F16;
+  problem.k_type = problem.v_type = SLUICE_Q4_0;
+  problem.q_heads = problem.kv_heads = 1;
+  problem.head_dim_qk = problem.head_dim_v = 64;
+  problem.max_prefixes = 1;
+  problem.max_prefix_len = 4;
+  problem.max_q_tokens = 2;
+  sluice_args args;
+  sluice_args_init(&args, sizeof args);
+  args.batch = args.q_len = 1;
+  args.kv_len = 2;
+  const int32_t starts[] = {0, 1};
+  std::vector<uint16_t> o(64);
+  args.q = {const_cast<uint16_t *>(rows.data()), {64, 64, 64, 1}};
+  args.o = {o.data(), {64, 64, 64, 1}};
+  args.k = args.v = {const_cast<unsigned char *>(blocks.data()), {2 * 64, 64, 64, 1}};
+  args.prefix_count = 1;
+  args.prefix_len = 4;
+  args.prefix_q_starts = starts;
+  args.prefix_k = args.prefix_v = {const_cast<unsigned char *>(blocks.data()), {4 * 64, 64, 64, 1}};
+  Error error;
+  const sluice_status status = sluice_reference(&problem, &args, &error);
+  INFO(error.message);
+  CHECK(status == SLUICE_OK);
+  args.prefix_k.stride[1] = 72;
+  check_refusal(sluice_reference(&problem, &args, &error), error, SLUICE_INVALID_ARGUMENT,
+                "prefix_k.stride[1]", "prefix_k.stride[1] is 72; it must be a multiple of 32");
+  args.prefix_k.stride[1] = 64;
+  args.prefix_v.stride[2] = 16;
+  check_refusal(sluice_reference(&problem, &args, &error), error, SLUICE_INVALID_ARGUMENT,
+                "prefix_v.stride[2]", "it must be a multiple of 32");
+}

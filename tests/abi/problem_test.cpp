@@ -27,7 +27,7 @@ constexpr float not_a_number = std::numeric_limits<float>::quiet_NaN();
   }
 
 const Refusal refusals[] = {
-    {SLUICE_FLAG(1u << 20), SLUICE_NEWER_STRUCT, "flags", "bits 0x100000 that this library does not know"},
+    {SLUICE_FLAG(1u << 15), SLUICE_NEWER_STRUCT, "flags", "bits 0x8000 that this library does not know"},
     {SLUICE_FLAG(1u << 31), SLUICE_NEWER_STRUCT, "flags", "bits 0x80000000"},
     {SLUICE_SET(mode, SLUICE_MODE_RAGGED), SLUICE_UNSUPPORTED, "mode",
      "mode is 1; nearest supported: SLUICE_MODE_DENSE"},
@@ -47,8 +47,22 @@ const Refusal refusals[] = {
      "k_type is e4m3fn; nearest supported: f16"},
     {SLUICE_SET(v_type, SLUICE_BF16), SLUICE_UNSUPPORTED, "v_type", "v_type is bf16; nearest supported: f16"},
     {SLUICE_SET(o_type, SLUICE_BF16), SLUICE_UNSUPPORTED, "o_type", "o_type is bf16; nearest supported: f16"},
-    {SLUICE_SET(o_type, SLUICE_E5M2FNUZ), SLUICE_UNSUPPORTED, "o_type",
-     "o_type is e5m2fnuz; nearest supported: f16"},
+    {SLUICE_SET(o_type, SLUICE_E4M3FN), SLUICE_UNSUPPORTED, "o_type",
+     "o_type is e4m3fn; nearest supported: f16"},
+    {SLUICE_SET(o_type, SLUICE_Q8_0), SLUICE_UNSUPPORTED, "o_type", "o_type is q8_0; nearest supported: f16"},
+    {SLUICE_SET(q_type, SLUICE_Q8_0), SLUICE_UNSUPPORTED, "q_type",
+     "q_type is q8_0, which only K and V can have; nearest supported: f16"},
+    {SLUICE_SET(k_type, SLUICE_Q8_0), SLUICE_UNSUPPORTED, "k_type", "k_type is q8_0; nearest supported: f16"},
+    {[](sluice_problem &problem) {
+       problem.k_type = problem.v_type = SLUICE_Q4_0;
+       problem.head_dim_qk = 80;
+     },
+     SLUICE_INVALID_ARGUMENT, "head_dim_qk", "head_dim_qk is 80; it must be a multiple of 32 for q4_0"},
+    {[](sluice_problem &problem) {
+       problem.v_type = SLUICE_U4;
+       problem.v_scale_kind = SLUICE_SCALE_PER_GROUP;
+     },
+     SLUICE_INVALID_ARGUMENT, "scale_group", "scale_group is 0; it must be 32 or 64"},
     {SLUICE_SET(q_heads, 0), SLUICE_INVALID_ARGUMENT, "q_heads", "q_heads is 0; it must be at least 1"},
     {SLUICE_SET(q_heads, -8), SLUICE_INVALID_ARGUMENT, "q_heads", "q_heads is -8"},
     {SLUICE_SET(kv_heads, 0), SLUICE_INVALID_ARGUMENT, "kv_heads", "kv_heads is 0"},
@@ -124,12 +138,15 @@ const Refusal refusals[] = {
      "k_scale_kind is SLUICE_SCALE_PER_PAGE (4), but mode is 0"},
     {SLUICE_SET(o_scale_kind, SLUICE_SCALE_PER_TENSOR), SLUICE_INVALID_ARGUMENT, "o_scale_kind",
      "o_scale_kind is 1; it must be SLUICE_SCALE_NONE (0) unless o_type is e4m3fnuz"},
-    {SLUICE_SET(o_type, SLUICE_E4M3FNUZ; problem.o_scale_kind = SLUICE_SCALE_PER_TOKEN), SLUICE_UNSUPPORTED,
-     "o_scale_kind", "o_scale_kind is 3; nearest supported: SLUICE_SCALE_PER_HEAD (2)"},
+    {[](sluice_problem &problem) {
+       problem.o_type = SLUICE_E4M3FNUZ;
+       problem.o_scale_kind = SLUICE_SCALE_PER_TOKEN;
+     },
+     SLUICE_UNSUPPORTED, "o_scale_kind", "o_scale_kind is 3; nearest supported: SLUICE_SCALE_PER_HEAD (2)"},
     {SLUICE_SET(scale_group, 32), SLUICE_INVALID_ARGUMENT, "scale_group",
      "scale_group is 32; it must be 0 without scales per group"},
     {SLUICE_FLAG(SLUICE_ZERO_POINTS), SLUICE_INVALID_ARGUMENT, "flags",
-     "flags has SLUICE_ZERO_POINTS, but k_scale_kind is not SLUICE_SCALE_PER_GROUP"},
+     "flags has SLUICE_ZERO_POINTS, but neither K nor V has scales of SLUICE_SCALE_PER_GROUP"},
     {SLUICE_SET(k_type, SLUICE_U4), SLUICE_INVALID_ARGUMENT, "k_scale_kind",
      "k_scale_kind is 0; it must be SLUICE_SCALE_PER_GROUP (5) for u4"},
     {SLUICE_SET(v_scale_kind, SLUICE_SCALE_PER_GROUP), SLUICE_INVALID_ARGUMENT, "v_scale_kind",

@@ -107,6 +107,10 @@ TEST_CASE("a new shape gets every choice, with two head sizes as with one") {
   for (const Shapes::Shape &shape : shapes.all)
     for (const Named &choice : all_choices()) {
       CAPTURE(shape.head_size.qk, choice.name);
+      // No kernel converts rows of K of more than 512 elements, except those of E4M3FNUZ.
+      Case chosen{.head_size = shape.head_size};
+      choice.choice(chosen);
+      if (shape.head_size.qk > 512 && chosen.cache > Cache::e4m3fnuz_as_q) continue;
       CHECK(std::any_of(cases.begin(), cases.end(), [&](const Case &c) {
         return c.dtype == shape.dtype && c.head_size == shape.head_size && has(c, choice.choice);
       }));

@@ -249,7 +249,7 @@ class Usage(unittest.TestCase):
         self.refuses("--seed is '-1'; it must be a number", "--device", "reference", "--seed", "-1")
         self.refuses("--seed is '1x'; it must be a number", "--device", "reference", "--seed", "1x")
         self.refuses("--part is 'all'; it must be dense, features, sample, rest, kernels or cache", "--device", "reference", "--part", "all")
-        self.refuses("--part is 'cache', which needs kernels", "--device", "reference", "--part", "cache")
+        self.refuses("--part is 'kernels', which needs kernels", "--device", "reference", "--part", "kernels")
         self.refuses("--level is 'all'; it must be quick or full", "--device", "reference", "--level", "all")
         self.refuses("--device is missing", "--part", "dense")
         self.refuses("--device needs a value", "--device")

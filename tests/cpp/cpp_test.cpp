@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
@@ -54,6 +55,17 @@ private:
 void fill(std::vector<uint16_t> &numbers, uint32_t seed) {
   for (uint16_t &number : numbers)
     number = uint16_t(0x3400 + ((seed = seed * 1664525 + 1013904223) >> 21 & 0x7ff));
+}
+
+/// The same of E4M3FNUZ, two in each: 0.25 to just below 1.
+void fill_fp8(std::vector<uint16_t> &numbers, uint32_t seed) {
+  for (uint16_t &pair : numbers)
+    pair = uint16_t(0x3030 + ((seed = seed * 1664525 + 1013904223) >> 20 & 0x0f0f));
+}
+
+double fp8_number(const std::vector<uint16_t> &pairs, size_t at) {
+  const int bits = pairs[at / 2] >> (at % 2 * 8) & 0xff;
+  return (1 + (bits & 7) / 8.0) * std::exp2((bits >> 3) - 8);
 }
 
 double number(uint16_t half) { // a normal or zero, not negative
@@ -146,9 +158,9 @@ TEST_CASE("An append through views stores the same as the reference", "[cpp]") {
 TEST_CASE("A paged call with scales per page and spans of keys is computed as plain loops do", "[cpp]") {
   const sluice::Context context = emulated();
   constexpr int rows = 5, keys = 40, pages = 4, page_size = 16, heads = 2, dim = 64;
-  Buffer q(context, rows * heads * dim), k(context, pages * page_size * heads * dim),
-      v(context, pages * page_size * heads * dim), o(context, rows * heads * dim);
-  fill(q.host, 1), fill(k.host, 2), fill(v.host, 3);
+  Buffer q(context, rows * heads * dim), k(context, pages * page_size * heads * dim / 2),
+      v(context, pages * page_size * heads * dim / 2), o(context, rows * heads * dim);
+  fill(q.host, 1), fill_fp8(k.host, 2), fill_fp8(v.host, 3);
   const auto given = [&](auto numbers) { // float or int32_t
     auto buffer = std::make_unique<Buffer>(context, sizeof numbers / 2);
     std::memcpy(buffer->host.data(), &numbers, sizeof numbers);
@@ -167,7 +179,8 @@ TEST_CASE("A paged call with scales per page and spans of keys is computed as pl
   sluice::Problem problem;
   problem.flags = SLUICE_CAUSAL | SLUICE_SPANS;
   problem.mode = SLUICE_MODE_PAGED;
-  problem.q_type = problem.k_type = problem.v_type = problem.o_type = SLUICE_F16;
+  problem.q_type = problem.o_type = SLUICE_F16;
+  problem.k_type = problem.v_type = SLUICE_E4M3FNUZ;
   problem.q_heads = problem.kv_heads = heads;
   problem.head_dim_qk = problem.head_dim_v = dim;
   problem.page_size = page_size;
@@ -179,8 +192,8 @@ TEST_CASE("A paged call with scales per page and spans of keys is computed as pl
     args.q_len = rows;
     args.kv_len = keys;
     args.q = TensorView::bshd(memory(q), SLUICE_F16, 1, rows, heads, dim);
-    args.k = TensorView::pages_hnd(memory(k), SLUICE_F16, pages, page_size, heads, dim);
-    args.v = TensorView::pages_hnd(memory(v), SLUICE_F16, pages, page_size, heads, dim);
+    args.k = TensorView::pages_hnd(memory(k), SLUICE_E4M3FNUZ, pages, page_size, heads, dim);
+    args.v = TensorView::pages_hnd(memory(v), SLUICE_E4M3FNUZ, pages, page_size, heads, dim);
     args.o = TensorView::bshd(memory(o), SLUICE_F16, 1, rows, heads, dim);
     args.k_scales = TensorView::page_scales(static_cast<float *>(memory(*of_k)), pages, heads);
     args.v_scales = TensorView::page_scales(static_cast<float *>(memory(*of_v)), pages, heads);
@@ -209,15 +222,142 @@ TEST_CASE("A paged call with scales per page and spans of keys is computed as pl
       const size_t first = ((page * heads + h) * page_size + j % page_size) * dim;
       double dot = 0;
       for (size_t d = 0; d < dim; ++d)
-        dot += number(q.host[(i * heads + h) * dim + d]) * number(k.host[first + d]);
+        dot += number(q.host[(i * heads + h) * dim + d]) * fp8_number(k.host, first + d);
       const double weight = std::exp(dot / 8 * double(k_scales[page * heads + h]));
       sum += weight;
-      weighted += weight * double(v_scales[page * heads + h]) * number(v.host[first + e]);
+      weighted += weight * double(v_scales[page * heads + h]) * fp8_number(v.host, first + e);
     }
     wrong += std::abs(number(o.host[at]) - weighted / sum) > 0x1p-11 * weighted / sum * 1.000001;
     wrong += std::abs(number(from_device[at]) - weighted / sum) > 0x1p-8;
   }
   CHECK(wrong == 0);
+}
+
+namespace {
+
+constexpr int64_t block_rows = 2, block_keys = 40, block_heads = 2, block_dim = 128, group = 32;
+
+/// K or V of 4 or 8 bits on the device and the host, and its elements.
+struct BlockCache {
+  BlockCache(const sluice::Context &context, uint32_t dtype, uint32_t seed);
+
+  Buffer data, scales, zeros; // the latter two of groups
+  std::vector<double> elements;
+};
+
+BlockCache::BlockCache(const sluice::Context &context, uint32_t dtype, uint32_t seed)
+    : data(context, size_t(2 * block_keys * block_heads * block_dim) / sluice::block_of(dtype).elements *
+                        sluice::block_of(dtype).bytes / 2),
+      scales(context, size_t(2 * block_keys * block_heads * block_dim / group)),
+      zeros(context, scales.host.size()) {
+  std::vector<unsigned char> bytes(2 * data.host.size());
+  const auto next = [&] { return (seed = seed * 1664525 + 1013904223) >> 16; };
+  for (size_t block = 0; block < scales.host.size(); ++block) {
+    // Powers of two from 2^-6 to 2^-3, and with 8 bits smaller ones: all elements are numbers of F16.
+    scales.host[block] = uint16_t((15 - (dtype == SLUICE_Q8_0 ? 10 : 6) + next() % 4) << 10);
+    zeros.host[block] = uint16_t(0x4600 + next() % 4 * 0x80); // 6, 6.5, 7, 7.5
+    const double scale = number(scales.host[block]), zero = number(zeros.host[block]);
+    const size_t header = dtype == SLUICE_U4 ? 0 : 2, size = dtype == SLUICE_Q8_0 ? 32 : 16;
+    unsigned char *const at = &bytes[block * (header + size)];
+    std::memcpy(at, &scales.host[block], header);
+    for (size_t i = 0; i < size; ++i)
+      at[header + i] = static_cast<unsigned char>(next() & 0xff);
+    for (size_t i = 0; i < 32; ++i) {
+      const int byte = at[header + (dtype == SLUICE_Q8_0 ? i : dtype == SLUICE_Q4_0 ? i % 16 : i / 2)];
+      const bool upper = dtype == SLUICE_Q4_0 ? i >= 16 : i % 2 == 1;
+      const int nibble = upper ? byte >> 4 : byte & 15;
+      elements.push_back(scale * (dtype == SLUICE_Q8_0   ? double(int8_t(byte))
+                                  : dtype == SLUICE_Q4_0 ? double(nibble - 8)
+                                                         : nibble - zero));
+    }
+  }
+  std::memcpy(data.host.data(), bytes.data(), bytes.size());
+  for (Buffer *buffer : {&data, &scales, &zeros})
+    buffer->upload();
+}
+
+double any_number(uint16_t half) {
+  const uint16_t magnitude = half & 0x7fff;
+  const double value = magnitude < 0x400 ? magnitude * 0x1p-24 : number(magnitude);
+  return half & 0x8000 ? -value : value;
+}
+
+} // namespace
+
+TEST_CASE("Calls with K and V in blocks are computed as plain loops do", "[cpp]") {
+  const uint32_t dtype = GENERATE(uint32_t(SLUICE_Q8_0), uint32_t(SLUICE_Q4_0), uint32_t(SLUICE_U4));
+  const sluice::Context context = emulated();
+  Buffer q(context, size_t(block_rows * block_heads * block_dim)), o(context, q.host.size());
+  BlockCache k(context, dtype, 2), v(context, dtype, 3);
+  fill(q.host, 1);
+  q.upload(), o.upload();
+
+  const auto call = [&](auto memory) {
+    const auto view = [](void *data, uint32_t type, int64_t tokens, int64_t dim) {
+      return TensorView::bshd(data, type, 2, tokens, block_heads, dim);
+    };
+    // The second sequence of two: views of parts count blocks too.
+    const auto second = [&](void *data, uint32_t type, int64_t dim) {
+      return view(data, type, block_keys, dim).slice(0, 1, 1);
+    };
+    sluice::Args args =
+        sluice::dense_args(TensorView::bshd(memory(q), SLUICE_F16, 1, block_rows, block_heads, block_dim),
+                           second(memory(k.data), dtype, block_dim), second(memory(v.data), dtype, block_dim),
+                           TensorView::bshd(memory(o), SLUICE_F16, 1, block_rows, block_heads, block_dim))
+            .value();
+    if (dtype == SLUICE_U4) {
+      args.k_scales = second(memory(k.scales), SLUICE_F16, block_dim / group);
+      args.v_scales = second(memory(v.scales), SLUICE_F16, block_dim / group);
+      args.k_zeros = second(memory(k.zeros), SLUICE_F16, block_dim / group);
+      args.v_zeros = second(memory(v.zeros), SLUICE_F16, block_dim / group);
+    }
+    return args;
+  };
+  const auto on_host = [](Buffer &buffer) -> void * { return buffer.host.data(); };
+  sluice::Problem problem;
+  problem.q_type = problem.o_type = SLUICE_F16;
+  problem.k_type = problem.v_type = dtype;
+  problem.q_heads = problem.kv_heads = block_heads;
+  problem.head_dim_qk = problem.head_dim_v = block_dim;
+  if (dtype == SLUICE_U4) {
+    problem.k_scale_kind = problem.v_scale_kind = SLUICE_SCALE_PER_GROUP;
+    problem.scale_group = group;
+    problem.flags = SLUICE_ZERO_POINTS;
+  }
+  context.plan(problem).value().run(call([](Buffer &buffer) { return buffer.device; })).value();
+  REQUIRE(context.hip<int(void *)>("hipStreamSynchronize")(nullptr) == 0);
+  o.download();
+  const std::vector<uint16_t> from_device = o.host;
+  sluice::reference(problem, call(on_host)).value();
+
+  size_t wrong = 0;
+  double largest = 0;
+  for (size_t at = 0; at < o.host.size(); ++at) {
+    const size_t i = at / block_dim / block_heads, h = at / block_dim % block_heads, e = at % block_dim;
+    double sum = 0, weighted = 0;
+    for (size_t j = 0; j < size_t(block_keys); ++j) {
+      const size_t first = ((size_t(block_keys) + j) * block_heads + h) * block_dim;
+      double dot = 0;
+      for (size_t d = 0; d < size_t(block_dim); ++d)
+        dot += number(q.host[(i * block_heads + h) * block_dim + d]) * k.elements[first + d];
+      const double weight = std::exp(dot / std::sqrt(double(block_dim)));
+      sum += weight;
+      weighted += weight * v.elements[first + e];
+    }
+    const double wanted = weighted / sum;
+    largest = std::max(largest, std::abs(wanted));
+    wrong += std::abs(any_number(o.host[at]) - wanted) > 0x1p-11 * std::abs(wanted) * 1.000001 + 0x1p-25;
+    wrong += std::abs(any_number(from_device[at]) - wanted) > 0x1p-9;
+  }
+  CHECK(wrong == 0);
+  CHECK(largest > 0x1p-4);
+
+  sluice::Problem odd = problem;
+  odd.head_dim_v = 136;
+  CHECK(context.plan(odd).error().field() == "head_dim_v");
+  sluice::Args apart = call(on_host);
+  apart.k.stride[2] += 8;
+  CHECK(sluice::reference(problem, apart).error().field() == "k.stride[2]");
 }
 
 TEST_CASE("A failed call gives the reason, as a value and as an exception", "[cpp]") {
@@ -360,6 +500,14 @@ TEST_CASE("Views compute the addresses of their elements", "[cpp]") {
   CHECK(TensorView::page_scales(memory, 5, 4).stride == std::array<int64_t, 4>{4, 0, 1, 0});
   CHECK(TensorView::bshd(memory, SLUICE_E5M2, 1, 2, 1, 8).slice(1, 1, 1).data ==
         reinterpret_cast<char *>(memory) + 8);
+  const TensorView blocks = TensorView::bshd(memory, SLUICE_Q4_0, 1, 2, 1, 64).slice(1, 1, 1);
+  CHECK(blocks.data == reinterpret_cast<char *>(memory) + 36);
+  CHECK(blocks.slice(3, 32, 32).data == reinterpret_cast<char *>(memory) + 54);
+  CHECK(TensorView::bshd(memory, SLUICE_U4, 1, 2, 1, 64).slice(1, 1, 1).data ==
+        reinterpret_cast<char *>(memory) + 32);
+  for (uint32_t type = SLUICE_F16; type <= SLUICE_Q4_0; ++type)
+    CHECK(sluice::element_bytes(type) == (type >= SLUICE_U4 ? 0 : sluice::block_of(type).bytes));
+  CHECK(sluice::block_of(SLUICE_Q4_0 + 1).elements == 0);
   const TensorView mask = {memory, 0, {2, 4, 3, 8}, {96, 24, 8, 1}}; // bytes
   CHECK(mask.slice(1, 2, 1).data == reinterpret_cast<char *>(memory) + 48);
 }
@@ -414,7 +562,10 @@ TEST_CASE("Kernels, devices and builds describe themselves", "[cpp]") {
   const uint32_t count = context.kernel_count().value();
   CHECK(count == sluice::build_info().value().kernel_count);
   CHECK(context.kernel(count - 1).value().name[0] != '\0');
-  CHECK(context.kernel(0).value().more_features[0] != '\0');
+  bool has_more = false;
+  for (uint32_t i = 0; i < count; ++i)
+    has_more |= context.kernel(i).value().more_features[0] != '\0';
+  CHECK(has_more);
   CHECK(context.hip<int()>("hipNoSuchFunction") == nullptr);
   int plans = 0;
   context.set_trace([](const sluice_trace_record *, void *user) { ++*static_cast<int *>(user); }, &plans)

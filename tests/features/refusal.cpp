@@ -129,7 +129,8 @@ std::optional<P> nearest_supported(P problem, Field field, const std::string &me
 
 /// The header's requirement on the field.
 std::optional<P> legal(P p, Field field) {
-  const bool paged = p.mode == SLUICE_MODE_PAGED;
+  const bool paged = p.mode == SLUICE_MODE_PAGED, has_groups = p.k_scale_kind == SLUICE_SCALE_PER_GROUP ||
+                                                               p.v_scale_kind == SLUICE_SCALE_PER_GROUP;
   if (field == "flags") {
     if (p.flags & SLUICE_CAUSAL && p.flags & SLUICE_HAS_WINDOW_RIGHT) {
       p.flags &= ~uint32_t(SLUICE_HAS_WINDOW_RIGHT);
@@ -139,7 +140,7 @@ std::optional<P> legal(P p, Field field) {
       p.flags |= SLUICE_BOOL_MASK;
     } else if (p.flags & SLUICE_BIAS_SCALE && p.bias_type == 0) {
       p.flags &= ~uint32_t(SLUICE_BIAS_SCALE);
-    } else if (p.flags & SLUICE_ZERO_POINTS && p.k_scale_kind != SLUICE_SCALE_PER_GROUP) {
+    } else if (p.flags & SLUICE_ZERO_POINTS && !has_groups) {
       p.flags &= ~uint32_t(SLUICE_ZERO_POINTS);
     } else if (!paged) {
       p.flags &= ~uint32_t(SLUICE_PAGE_INDEX_64);
@@ -148,7 +149,7 @@ std::optional<P> legal(P p, Field field) {
              (field == "v_scale_kind" && p.v_type == SLUICE_U4)) {
     find(field)->field.set(p, SLUICE_SCALE_PER_GROUP);
   } else if (field == "scale_group") {
-    p.scale_group = p.k_scale_kind == SLUICE_SCALE_PER_GROUP ? 32 : 0;
+    p.scale_group = has_groups ? 32 : 0;
   } else if (field == "v_type" && p.flags & SLUICE_V_IN_K) {
     p.v_type = p.k_type;
   } else if (field.ends_with("_type")) {

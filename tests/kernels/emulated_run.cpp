@@ -11,6 +11,7 @@
 #include <cstring>
 #include <iterator>
 #include <new>
+#include <optional>
 
 namespace sluice::test {
 
@@ -37,6 +38,21 @@ uint8_t e4m3fnuz_from_float(float number) {
   while (support::e4m3fnuz_to_float(bits) < magnitude)
     ++bits;
   return bits != 0 && number < 0 ? bits | 0x80 : bits;
+}
+
+/// Its bits are the upper half of those of twice the number in F16. Rounds towards zero.
+uint8_t e5m2fnuz_from_float(float number) {
+  if (!std::isfinite(number)) return 0x80; // NaN, its only one
+  const auto bits = uint8_t(support::f16_from_float(2 * number) >> 8);
+  return bits == 0x80 ? 0 : bits;
+}
+
+/// The byte of a number; none for other types.
+std::optional<uint8_t> byte_from_float(std::string_view type, float number) {
+  if (type == "e4m3fnuz") return e4m3fnuz_from_float(number);
+  if (type == "e5m2fnuz") return e5m2fnuz_from_float(number);
+  if (type == "i8") return uint8_t(int8_t(std::isfinite(number) ? std::lround(number) : 127));
+  return std::nullopt;
 }
 
 } // namespace
@@ -148,7 +164,7 @@ std::byte *AttentionRun::reserve(size_t bytes) {
 }
 
 AttentionRun::Tensor AttentionRun::allocate(size_t elements, std::string_view type) {
-  return {reserve(elements * (type == "e4m3fnuz" ? 1 : 2)), elements, type};
+  return {reserve(elements * (byte_from_float(type, 0) ? 1 : 2)), elements, type};
 }
 
 template <typename Element> uint64_t AttentionRun::place(const std::vector<Element> &array) {
@@ -158,8 +174,8 @@ template <typename Element> uint64_t AttentionRun::place(const std::vector<Eleme
 }
 
 void AttentionRun::Tensor::set(size_t index, float number) const {
-  if (type == "e4m3fnuz") {
-    data[index] = std::byte{e4m3fnuz_from_float(number)};
+  if (const std::optional<uint8_t> byte = byte_from_float(type, number)) {
+    data[index] = std::byte{*byte};
     return;
   }
   const uint16_t bits = type == "bf16" ? support::bf16_from_float(number) : support::f16_from_float(number);

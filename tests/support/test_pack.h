@@ -18,21 +18,16 @@
 
 namespace sluice::test {
 
-/// The features that a kernel may list, of the first version and since ABI 1.1.
-inline std::vector<std::string> first_features() {
-  return {"causal",        "lse",    "lse_base_2",  "ragged", "paged",  "csr",
-          "page_index_64", "k_pack", "v_in_k",      "window", "mask",   "soft_cap",
-          "bias",          "alibi",  "sink_logits", "scales", "lengths"};
-}
-inline std::vector<std::string> more_features() {
-  return {"key_scales", "mask_new_rows",    "spans", "causal_by_sequence", "given_diagonal",
-          "bias_scale", "alibi_by_sequence"};
-}
+/// All features that a kernel may list.
 inline std::vector<std::string> all_features() {
-  std::vector<std::string> all = first_features();
-  for (const std::string &feature : more_features())
-    all.push_back(feature);
-  return all;
+  return {"causal",         "lse",        "lse_base_2",
+          "ragged",         "paged",      "csr",
+          "page_index_64",  "k_pack",     "v_in_k",
+          "window",         "mask",       "soft_cap",
+          "bias",           "alibi",      "sink_logits",
+          "scales",         "lengths",    "key_scales",
+          "mask_new_rows",  "spans",      "causal_by_sequence",
+          "given_diagonal", "bias_scale", "alibi_by_sequence"};
 }
 
 inline package::KernelEntry kernel_entry(const std::string &dtype, uint32_t head_dim, uint32_t waves) {
@@ -99,15 +94,19 @@ inline package::KernelEntry cache_op_entry(const std::string &operation, const s
   return entry;
 }
 
-/// F16 and BF16, head dims 64 and 128, 4 and 8 waves, for gfx942.
-inline std::vector<std::byte> test_pack(const std::vector<std::string> &features = {"causal", "lse"}) {
+/// F16 and BF16 with K and V of that type ("") or others, head dims 64 and 128, 4 and 8 waves, for gfx942.
+inline std::vector<std::byte> test_pack(const std::vector<std::string> &features = {"causal", "lse"},
+                                        const std::vector<std::string> &kv_dtypes = {""}) {
   package::PackWriter writer("test", "22.1.8");
   for (const char *dtype : {"f16", "bf16"}) {
-    for (const uint32_t head_dim : {64, 128}) {
-      for (const uint32_t waves : {4, 8}) {
-        package::KernelEntry entry = kernel_entry(dtype, head_dim, waves);
-        entry.features = features;
-        add_fake_kernel(writer, std::move(entry));
+    for (const std::string &kv_dtype : kv_dtypes) {
+      for (const uint32_t head_dim : {64, 128}) {
+        for (const uint32_t waves : {4, 8}) {
+          package::KernelEntry entry = kernel_entry(dtype, head_dim, waves);
+          entry.name.kv_dtype = kv_dtype;
+          entry.features = features;
+          add_fake_kernel(writer, std::move(entry));
+        }
       }
     }
   }

@@ -68,11 +68,12 @@ func (m *Memory) Tensor(offset int64, view sluice.View) (sluice.Tensor, error) {
 	if err != nil {
 		return sluice.Tensor{}, err
 	}
-	if view.Type.Size() == 0 {
+	block := view.Type.Block()
+	if block == 0 {
 		return sluice.Tensor{}, fmt.Errorf("hip: view.type is %v, which is not a type", view.Type)
 	}
 	tensor := sluice.Tensor{View: view}
-	err = m.use("view", offset, elements*view.Type.Size(), func(address C.uintptr_t) error {
+	err = m.use("view", offset, (elements+block-1)/block*view.Type.Size(), func(address C.uintptr_t) error {
 		tensor.Data = sluice.DevicePointer(address)
 		return nil
 	})
@@ -107,7 +108,8 @@ func checkRange(name string, offset, bytes, memory int64) error {
 
 // Element is a type that can be copied as it is.
 type Element interface {
-	~uint8 | ~int8 | ~uint16 | ~int16 | ~uint32 | ~int32 | ~uint64 | ~int64 | ~float32 | ~float64
+	~uint8 | ~int8 | ~uint16 | ~int16 | ~uint32 | ~int32 | ~uint64 | ~int64 | ~float32 | ~float64 |
+		sluice.BlockQ8_0 | sluice.BlockQ4_0
 }
 
 func bytesOf[T Element](values []T) (*C.uint8_t, int64) {

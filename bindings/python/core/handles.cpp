@@ -107,6 +107,13 @@ public:
     return info;
   }
 
+  sluice_counters counters() const {
+    sluice_counters counted;
+    sluice_counters_init(&counted, sizeof counted);
+    check([&](sluice_error *error) { return sluice_plan_counters(handle, &counted, error); });
+    return counted;
+  }
+
 private:
   std::shared_ptr<Context> context;
   sluice_plan *handle = nullptr;
@@ -127,6 +134,28 @@ private:
   sluice_launch whole;
   std::vector<sluice_dependency> dependencies;
 };
+
+/// A method that enqueues a cache operation.
+template <typename Struct,
+          sluice_status (*call)(sluice_context *, const Struct *, const sluice_launch *, sluice_error *)>
+void enqueue(Context &self, const Struct &operation, const sluice_launch &launch,
+             const std::vector<Dependency> &dependencies) {
+  const Launch whole(launch, dependencies);
+  self.note_work();
+  check([&](sluice_error *error) { return call(self.get(), &operation, &whole.get(), error); });
+}
+
+/// `partials` and `lses`: the addresses of parts that have their own, or nothing.
+void merge(Context &self, sluice_merge operation, const std::vector<uintptr_t> &partials,
+           const std::vector<uintptr_t> &lses, const sluice_launch &launch,
+           const std::vector<Dependency> &dependencies) {
+  static_assert(sizeof(uintptr_t) == sizeof(void *));
+  if (!partials.empty()) {
+    operation.partial_list = reinterpret_cast<const void *const *>(partials.data());
+    operation.partial_lse_list = reinterpret_cast<const void *const *>(lses.data());
+  }
+  enqueue<sluice_merge, sluice_merge_states>(self, operation, launch, dependencies);
+}
 
 sluice_support query_support(const Context &context, const sluice_problem &problem) {
   sluice_support support;
@@ -175,26 +204,18 @@ void bind_handles(nb::module_ &module) {
             check([&](sluice_error *error) { return sluice_preload(self.get(), problem, error); });
           },
           nb::arg("problem").none())
-      .def("append",
-           [](Context &self, const sluice_append &append, const sluice_launch &launch,
-              const std::vector<Dependency> &dependencies) {
-             const Launch whole(launch, dependencies);
-             self.note_work();
-             check([&](sluice_error *error) {
-               return sluice_kv_append(self.get(), &append, &whole.get(), error);
-             });
+      .def("set_ranges",
+           [](Context &self, bool enabled) {
+             check([&](sluice_error *error) { return sluice_set_ranges(self.get(), enabled, error); });
            })
-      .def("merge", [](Context &self, const sluice_merge &merge, const sluice_launch &launch,
-                       const std::vector<Dependency> &dependencies) {
-        const Launch whole(launch, dependencies);
-        self.note_work();
-        check([&](sluice_error *error) {
-          return sluice_merge_states(self.get(), &merge, &whole.get(), error);
-        });
-      });
+      .def("append", &enqueue<sluice_append, sluice_kv_append>)
+      .def("copy", &enqueue<sluice_page_copy, sluice_kv_copy>)
+      .def("gather", &enqueue<sluice_gather, sluice_kv_gather>)
+      .def("merge", &merge);
   nb::class_<Plan>(module, "Plan")
       .def(nb::init<std::shared_ptr<Context>, const sluice_problem &>())
       .def("describe", &Plan::describe)
+      .def("counters", &Plan::counters)
       .def("run", [](Plan &self, const sluice_args &args, const sluice_launch &launch,
                      const std::vector<Dependency> &dependencies) {
         self.run(args, Launch(launch, dependencies).get());

@@ -32,4 +32,10 @@ NB_MODULE(_core, module) {
   module.def("reference_append", [](const sluice_append &append) {
     check([&](sluice_error *error) { return sluice_reference_append(&append, error); });
   });
+  module.def("reference_copy", [](const sluice_page_copy &copy) {
+    check([&](sluice_error *error) { return sluice_reference_copy(&copy, error); });
+  });
+  module.def("reference_gather", [](const sluice_gather &gather) {
+    check([&](sluice_error *error) { return sluice_reference_gather(&gather, error); });
+  });
 }

@@ -99,6 +99,7 @@ void bind_problem(nb::module_ &module) {
   SLUICE_FIELD(o_scale_kind);
   SLUICE_FIELD(max_prefixes);
   SLUICE_FIELD(max_prefix_len);
+  SLUICE_FIELD(scale_group);
 }
 
 void bind_args(nb::module_ &module) {
@@ -149,6 +150,8 @@ void bind_args(nb::module_ &module) {
   SLUICE_FIELD(prefix_page_starts);
   SLUICE_FIELD(prefix_k);
   SLUICE_FIELD(prefix_v);
+  SLUICE_FIELD(k_zeros);
+  SLUICE_FIELD(v_zeros);
 }
 
 void bind_launch(nb::module_ &module) {
@@ -214,6 +217,7 @@ void bind_append(nb::module_ &module) {
 void bind_merge(nb::module_ &module) {
   using Struct = sluice_merge;
   auto type = struct_of(module, "Merge", sluice_merge_init);
+  SLUICE_FIELD(flags);
   SLUICE_FIELD(partial_type);
   SLUICE_FIELD(o_type);
   SLUICE_FIELD(parts);
@@ -226,6 +230,65 @@ void bind_merge(nb::module_ &module) {
   SLUICE_FIELD(o);
   SLUICE_FIELD(lse);
   SLUICE_FIELD(sink_logits);
+  SLUICE_FIELD(partial_lse_sequence_stride);
+  SLUICE_FIELD(lse_sequence_stride);
+  SLUICE_FIELD(sequence_tokens);
+}
+
+void bind_page_copy(nb::module_ &module) {
+  using Struct = sluice_page_copy;
+  auto type = struct_of(module, "PageCopy", sluice_page_copy_init);
+  SLUICE_FIELD(flags);
+  SLUICE_FIELD(source_type);
+  SLUICE_FIELD(target_type);
+  SLUICE_FIELD(kv_heads);
+  SLUICE_FIELD(head_dim_qk);
+  SLUICE_FIELD(head_dim_v);
+  SLUICE_FIELD(page_size);
+  SLUICE_FIELD(source_k_pack);
+  SLUICE_FIELD(target_k_pack);
+  SLUICE_FIELD(k_scale_kind);
+  SLUICE_FIELD(v_scale_kind);
+  SLUICE_FIELD(k_source);
+  SLUICE_FIELD(v_source);
+  SLUICE_FIELD(k_target);
+  SLUICE_FIELD(v_target);
+  SLUICE_FIELD(pairs);
+  SLUICE_FIELD(pair_count);
+  SLUICE_FIELD(page_count);
+  SLUICE_FIELD(k_scale);
+  SLUICE_FIELD(v_scale);
+}
+
+void bind_gather(nb::module_ &module) {
+  using Struct = sluice_gather;
+  auto type = struct_of(module, "Gather", sluice_gather_init);
+  SLUICE_FIELD(flags);
+  SLUICE_FIELD(cache_type);
+  SLUICE_FIELD(out_type);
+  SLUICE_FIELD(kv_heads);
+  SLUICE_FIELD(head_dim_qk);
+  SLUICE_FIELD(head_dim_v);
+  SLUICE_FIELD(page_size);
+  SLUICE_FIELD(page_table_kind);
+  SLUICE_FIELD(k_pack);
+  SLUICE_FIELD(k_scale_kind);
+  SLUICE_FIELD(v_scale_kind);
+  SLUICE_FIELD(batch);
+  SLUICE_FIELD(tokens);
+  SLUICE_FIELD(k_cache);
+  SLUICE_FIELD(v_cache);
+  SLUICE_FIELD(k_out);
+  SLUICE_FIELD(v_out);
+  SLUICE_FIELD(out_starts);
+  SLUICE_FIELD(kv_lengths);
+  SLUICE_FIELD(first_keys);
+  SLUICE_FIELD(page_table);
+  SLUICE_FIELD(page_table_stride);
+  SLUICE_FIELD(page_starts);
+  SLUICE_FIELD(page_count);
+  SLUICE_FIELD(k_scale);
+  SLUICE_FIELD(v_scale);
 }
 
 void bind_answers(nb::module_ &module) {
@@ -294,6 +357,16 @@ void bind_answers(nb::module_ &module) {
     SLUICE_TEXT(kernel);
     SLUICE_TEXT(reason);
   }
+  {
+    using Struct = sluice_counters;
+    nb::class_<Struct> type(module, "Counters", "What the runs of a plan have done.");
+    SLUICE_READ_ONLY(runs);
+    SLUICE_READ_ONLY(refused);
+    SLUICE_READ_ONLY(launches);
+    SLUICE_READ_ONLY(main_launches);
+    SLUICE_READ_ONLY(other_launches);
+    SLUICE_READ_ONLY(merge_launches);
+  }
 }
 
 #undef SLUICE_READ_ONLY
@@ -308,6 +381,8 @@ void bind_structs(nb::module_ &module) {
   bind_launch(module);
   bind_append(module);
   bind_merge(module);
+  bind_page_copy(module);
+  bind_gather(module);
   bind_answers(module);
 }
 

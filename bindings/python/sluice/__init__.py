@@ -20,7 +20,7 @@ from __future__ import annotations
 from typing import Any
 
 from . import _core
-from ._cache import reference_append
+from ._cache import reference_append, reference_copy, reference_gather
 from ._context import Context, Plan, Wait, reference
 from ._errors import (Error, HipError, InternalError, InvalidArgument, NewerStruct, NoDevice, OutOfMemory, PackCorrupt,
                       Unsupported, WorkspaceTooSmall, WrongArch)
@@ -42,5 +42,5 @@ __all__ = [
     "Buffer", "Context", "DType", "Determinism", "Error", "Event", "HipError", "InternalError", "InvalidArgument", "LseBase",
     "MaskAlignment", "Mode", "NewerStruct", "NoDevice", "OutOfMemory", "PackCorrupt", "PageTableKind", "Plan", "Problem",
     "RotaryStyle", "ScaleKind", "Stream", "Tensor", "Unsupported", "Wait", "WorkspaceTooSmall", "WrongArch", "build_info",
-    "reference", "reference_append",
+    "reference", "reference_append", "reference_copy", "reference_gather",
 ]

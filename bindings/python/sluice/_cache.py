@@ -1,4 +1,4 @@
-"""Appends to paged caches, and merges of partial results: makes their structs from arrays.
+"""Appends to paged caches, copies and gathers of them, and merges of partial results: makes their structs from arrays.
 
 Everything except the caller's choices is derived from the arrays and checked against them.
 """
@@ -6,15 +6,16 @@ Everything except the caller's choices is derived from the arrays and checked ag
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Optional, Tuple
+from typing import Any, List, Optional, Tuple
 
 from . import _core
 from ._call import array_of, at_least, block_table, c_tensor, checked, exactly
 from ._errors import InvalidArgument
-from ._tensor import Tensor, tensor_of
+from ._tensor import Tensor, has_no_gaps, tensor_of
 from ._types import DType, LseBase, PageTableKind, RotaryStyle, ScaleKind
 
 _PAGE_INDEX_64, _V_IN_K = 1 << 7, 1 << 8
+_INFINITY_IS_EMPTY = 1 << 0
 
 
 def _with_dimensions(array: Any, field: str, counts: Tuple[int, ...]) -> Tensor:
@@ -182,28 +183,193 @@ def _step(made: Any, source: DType, place: str, *, q: Any, q_out: Any, k_tail: A
         setattr(made, field, array_of(array, field, place, dtype, dtype.bytes, exactly(body, "elements of a normed row")))
 
 
-def merge_struct(place: str, partial: Any, partial_lse: Any, o: Any, *, lse: Any, sink_logits: Any,
-                 lse_base: LseBase) -> Any:
-    """The sluice_merge of Context.merge's arguments."""
+def _cache_of(array: Any, field: str, place: str, heads: Any, page_size: Any) -> Tuple[Tensor, DType, int, int, Any]:
+    """A cache of K or V: its tensor, type, elements of a row and of a pack (0 without packs), and the struct's form."""
+    cache = _with_dimensions(array, field, (4, 5))
+    many, dtype = at_least(0, "extent"), _dtype(cache)
+    checked(array, field, place, dtype, dtype.bytes, [at_least(0, "pages"), page_size or many, heads or many,
+                                                      *[many] * (len(cache.shape) - 3)])
+    if len(cache.shape) == 4:
+        return cache, dtype, cache.shape[3], 0, c_tensor(cache)
+    if cache.strides[4] != 1 and cache.shape[4] > 1:
+        raise InvalidArgument(f"{field} has a stride of {cache.strides[4]} elements inside a pack; it must be 1", field)
+    made = c_tensor(dataclasses.replace(cache, strides=cache.strides[:4]))
+    return cache, dtype, cache.shape[3] * cache.shape[4], cache.shape[4], made
+
+
+def _exact_row(field: str, dim: int, wanted: int, of: str) -> None:
+    if dim != wanted:
+        raise InvalidArgument(f"{field} has rows of {dim} elements; it must have {wanted}, as {of}", field)
+
+
+def _same_type(field: str, dtype: DType, wanted: DType, of: str) -> None:
+    if dtype != wanted:
+        raise InvalidArgument(f"{field} is of {dtype.name}; it must be of {wanted.name}, as {of}", field)
+
+
+def _both_or_neither(first: Any, first_field: str, second: Any, second_field: str) -> bool:
+    """Whether there is a V."""
+    if (first is None) != (second is None):
+        given, missing = (second_field, first_field) if first is None else (first_field, second_field)
+        raise InvalidArgument(f"{missing} is None, but {given} is given; it must be given too", missing)
+    return first is not None
+
+
+def copy_struct(place: str, k_source: Any, v_source: Any, k_target: Any, v_target: Any, *, pairs: Any, k_scale: Any,
+                v_scale: Any) -> Any:
+    """The sluice_page_copy of Context.copy's arguments."""
+    made = _core.PageCopy()
+    source, made.source_type, made.head_dim_qk, made.source_k_pack, made.k_source = _cache_of(k_source, "k_source", place,
+                                                                                              None, None)
+    made.page_size, made.kv_heads = source.shape[1], source.shape[2]
+    rows, heads = exactly(made.page_size, "rows of a page of k_source"), exactly(made.kv_heads, "heads of k_source")
+    target, made.target_type, dim, made.target_k_pack, made.k_target = _cache_of(k_target, "k_target", place, heads, rows)
+    _exact_row("k_target", dim, made.head_dim_qk, "k_source")
+    pages = [source.shape[0], target.shape[0]]
+    if _both_or_neither(v_source, "v_source", v_target, "v_target"):
+        for field, array, dtype in (("v_source", v_source, made.source_type), ("v_target", v_target, made.target_type)):
+            cache, found, dim, pack, form = _cache_of(array, field, place, heads, rows)
+            _same_type(field, found, DType(dtype), f"k{field[1:]}")
+            if pack:
+                raise InvalidArgument(f"{field} has 5 dimensions; it must have 4", field)
+            if field == "v_target":
+                _exact_row(field, dim, made.head_dim_v, "v_source")
+            made.head_dim_v = dim
+            setattr(made, field, form)
+            pages.append(cache.shape[0])
+    else:
+        made.flags |= _V_IN_K
+    made.page_count = min(pages)
+    if pairs is not None:
+        numbers = tensor_of(pairs, "pairs")
+        listed = checked(pairs, "pairs", place, None, 8 if numbers.itemsize == 8 else 4,
+                         [at_least(0, "pairs"), exactly(2, "source and target")])
+        if not has_no_gaps(listed):
+            raise InvalidArgument(f"pairs has strides of {listed.strides} elements; they must have no gaps", "pairs")
+        made.pairs, made.pair_count = listed.address, listed.shape[0]
+        made.flags |= _PAGE_INDEX_64 if numbers.itemsize == 8 else 0
+    _scale(made, "k_scale", k_scale, made.kv_heads, place)
+    _scale(made, "v_scale", v_scale, made.kv_heads, place)
+    return made
+
+
+def gather_struct(place: str, k_cache: Any, v_cache: Any, k_out: Any, v_out: Any, *, out_starts: Any, kv_lengths: Any,
+                  page_table: Any, first_keys: Any, page_starts: Any, k_scale: Any, v_scale: Any) -> Any:
+    """The sluice_gather of Context.gather's arguments."""
+    made = _core.Gather()
+    cache, made.cache_type, made.head_dim_qk, made.k_pack, made.k_cache = _cache_of(k_cache, "k_cache", place, None, None)
+    made.page_size, made.kv_heads = cache.shape[1], cache.shape[2]
+    rows, heads = exactly(made.page_size, "rows of a page of k_cache"), exactly(made.kv_heads, "heads of k_cache")
+    out = _with_dimensions(k_out, "k_out", (3,))
+    made.out_type, made.tokens = _dtype(out), out.shape[0]
+    pages = [cache.shape[0]]
+
+    def rows_of(array: Any, field: str, dim: int, of: str) -> Any:
+        return c_tensor(checked(array, field, place, _dtype(out), _dtype(out).bytes,
+                                [exactly(made.tokens, "rows of k_out"), heads, exactly(dim, f"elements of a row of {of}")]))
+
+    made.k_out = rows_of(k_out, "k_out", made.head_dim_qk, "k_cache")
+    if _both_or_neither(v_cache, "v_cache", v_out, "v_out"):
+        values, found, made.head_dim_v, pack, made.v_cache = _cache_of(v_cache, "v_cache", place, heads, rows)
+        _same_type("v_cache", found, DType(made.cache_type), "k_cache")
+        if pack:
+            raise InvalidArgument("v_cache has 5 dimensions; it must have 4", "v_cache")
+        made.v_out = rows_of(v_out, "v_out", made.head_dim_v, "v_cache")
+        pages.append(values.shape[0])
+    else:
+        made.flags |= _V_IN_K
+    made.page_count = min(pages)
+    made.batch = tensor_of(out_starts, "out_starts").shape[0] - 1
+    made.out_starts = array_of(out_starts, "out_starts", place, None, 4, exactly(made.batch + 1, "batch + 1"))
+    for field, array in (("kv_lengths", kv_lengths), ("first_keys", first_keys)):
+        setattr(made, field, array_of(array, field, place, None, 4, at_least(made.batch, "batch")))
+    _table(made, page_table, page_starts, made.batch, place)
+    _scale(made, "k_scale", k_scale, made.kv_heads, place)
+    _scale(made, "v_scale", v_scale, made.kv_heads, place)
+    return made
+
+
+def _parts_of(arrays: Any, field: str) -> Tuple[Any, Optional[int]]:
+    """The array of a list's first part, and the number of parts; or all parts in one array, and None."""
+    if not isinstance(arrays, (list, tuple)):
+        return arrays, None
+    if not arrays:
+        raise InvalidArgument(f"{field} is empty; it must have at least one part", field)
+    return arrays[0], len(arrays)
+
+
+def _form(address: int, *strides: int) -> Tuple[int, int, int, int, int]:
+    """The library's form of a tensor with four strides."""
+    a, b, c, d = strides
+    return address, a, b, c, d
+
+
+def merge_struct(place: str, partial: Any, partial_lse: Any, o: Any, *, lse: Any, sink_logits: Any, lse_base: LseBase,
+                 infinity_is_empty: bool) -> Tuple[Any, List[int], List[int]]:
+    """The sluice_merge of Context.merge's arguments, and the addresses of parts in lists."""
     made = _core.Merge()
-    parts, result = _with_dimensions(partial, "partial", (4,)), _with_dimensions(o, "o", (3,))
-    made.parts, made.tokens, made.heads, made.head_dim_v = parts.shape
+    made.flags = _INFINITY_IS_EMPTY if infinity_is_empty else 0
+    one, listed = _parts_of(partial, "partial")
+    one_lse, listed_lse = _parts_of(partial_lse, "partial_lse")
+    if listed != listed_lse:
+        raise InvalidArgument(f"partial_lse has {listed_lse or 'no'} parts in a list, and partial {listed or 'none'}; both"
+                              " must have as many", "partial_lse")
+    # A list's arrays lack the dimension of parts.
+    before = 0 if listed is not None else 1
+    parts, result = _with_dimensions(one, "partial", (3 + before,)), _with_dimensions(o, "o", (3,))
+    made.tokens, made.heads, made.head_dim_v = parts.shape[before:]
+    made.parts = parts.shape[0] if listed is None else listed
     made.partial_type, made.o_type, made.lse_base = _dtype(parts), _dtype(result), lse_base
     tokens, heads = exactly(made.tokens, "tokens of partial"), exactly(made.heads, "heads of partial")
+    dim = exactly(made.head_dim_v, "elements of partial")
+    of_parts = [exactly(made.parts, "parts of partial")] * before
 
     def tensor(array: Any, field: str, dtype: DType, *extents: Any) -> Tensor:
         return checked(array, field, place, dtype, dtype.bytes, extents)
 
-    many = [at_least(0, "extent")] * 4
-    made.partial = c_tensor(tensor(partial, "partial", _dtype(parts), *many))
-    lses = tensor(partial_lse, "partial_lse", DType.F32, exactly(made.parts, "parts of partial"), tokens, heads)
-    part, token, head = lses.strides
-    made.partial_lse = (lses.address, part, token, head, 0)
-    made.o = c_tensor(tensor(o, "o", _dtype(result), tokens, heads, exactly(made.head_dim_v, "elements of partial")))
+    def of_lse(array: Any, field: str, first: List[Any]) -> Tuple[Tensor, int]:
+        """LSEs [tokens, heads], or [sequences, tokens of each, heads]; and the stride of a sequence."""
+        shape = tensor_of(array, field).shape
+        if len(shape) != len(first) + 3:
+            found = tensor(array, field, DType.F32, *first, tokens, heads)
+            return found, made.sequence_tokens * found.strides[len(first)]
+        sequences, each = shape[len(first):len(first) + 2]
+        if sequences * each != made.tokens or made.sequence_tokens not in (0, each):
+            raise InvalidArgument(f"{field} has {sequences} sequences of {each} tokens; there must be {made.tokens} tokens, in"
+                                  " sequences that are as long in partial_lse and lse", field)
+        found = tensor(array, field, DType.F32, *first, exactly(sequences, "sequences"), exactly(each, "tokens"), heads)
+        made.sequence_tokens = each
+        strides = found.strides
+        shorter = dataclasses.replace(found, strides=strides[:len(first)] + strides[len(first) + 1:])
+        return shorter, strides[len(first)]
+
+    first = tensor(one, "partial", _dtype(parts), *of_parts, tokens, heads, dim)
+    made.partial = c_tensor(first)
+    if lse is not None and len(tensor_of(lse, "lse").shape) == 3:
+        made.sequence_tokens = tensor_of(lse, "lse").shape[1]
+    lses, made.partial_lse_sequence_stride = of_lse(one_lse, "partial_lse", of_parts)
+    made.partial_lse = _form(lses.address, *[0] * (1 - before), *lses.strides, 0)
+    made.o = c_tensor(tensor(o, "o", _dtype(result), tokens, heads, dim))
     if lse is not None:
-        made.lse = c_tensor(tensor(lse, "lse", DType.F32, tokens, heads), 3)
+        found, made.lse_sequence_stride = of_lse(lse, "lse", [])
+        made.lse = _form(found.address, 0, *found.strides, 0)
     made.sink_logits = array_of(sink_logits, "sink_logits", place, DType.F32, 4, heads)
-    return made
+    if listed is None:
+        return made, [], []
+    addresses: List[List[int]] = [[], []]
+    for i, (part, part_lse) in enumerate(zip(partial, partial_lse)):
+        rows = tensor(part, f"partial[{i}]", _dtype(parts), tokens, heads, dim)
+        of_rows, sequence = of_lse(part_lse, f"partial_lse[{i}]", [])
+        for field, is_like in ((f"partial[{i}]", rows.strides == first.strides),
+                               (f"partial_lse[{i}]", (of_rows.strides, sequence) ==
+                                (lses.strides, made.partial_lse_sequence_stride))):
+            if not is_like:
+                raise InvalidArgument(f"{field} has other strides than the first part; they must be the same", field)
+        addresses[0].append(rows.address)
+        addresses[1].append(of_rows.address)
+    for field in ("partial", "partial_lse"):
+        setattr(made, field, _form(0, *getattr(made, field)[1:]))
+    return made, addresses[0], addresses[1]
 
 
 def reference_append(k: Any, v: Any, k_cache: Any, v_cache: Any, *, slots: Any = None, starts: Any = None,
@@ -222,3 +388,20 @@ def reference_append(k: Any, v: Any, k_cache: Any, v_cache: Any, *, slots: Any =
                                          q_norm=q_norm, k_norm=k_norm, norm_epsilon=norm_epsilon,
                                          k_token_scales=k_token_scales, v_token_scales=v_token_scales,
                                          k_page_scales=k_page_scales, v_page_scales=v_page_scales))
+
+
+def reference_copy(k_source: Any, v_source: Any, k_target: Any, v_target: Any, *, pairs: Any = None, k_scale: Any = None,
+                   v_scale: Any = None) -> None:
+    """Copies pages on the host: the reference for what a device stores. Arrays as for Context.copy, all in host memory."""
+    _core.reference_copy(copy_struct("host", k_source, v_source, k_target, v_target, pairs=pairs, k_scale=k_scale,
+                                     v_scale=v_scale))
+
+
+def reference_gather(k_cache: Any, v_cache: Any, k_out: Any, v_out: Any, *, out_starts: Any, kv_lengths: Any,
+                     page_table: Any, first_keys: Any = None, page_starts: Any = None, k_scale: Any = None,
+                     v_scale: Any = None) -> None:
+    """Gathers keys on the host: the reference for what a device stores. Arrays as for Context.gather, all in host
+    memory. The page table must have all entries that lengths lead to."""
+    _core.reference_gather(gather_struct("host", k_cache, v_cache, k_out, v_out, out_starts=out_starts,
+                                         kv_lengths=kv_lengths, page_table=page_table, first_keys=first_keys,
+                                         page_starts=page_starts, k_scale=k_scale, v_scale=v_scale))

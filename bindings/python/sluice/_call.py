@@ -33,7 +33,9 @@ def checked(array: Any, field: str, place: str, dtype: Optional[DType], itemsize
     tensor = tensor_of(array, field)
     if tensor.place != place:
         raise InvalidArgument(f"{field} is in {tensor.place} memory; it must be in {place} memory", field)
-    if tensor.dtype != dtype or tensor.itemsize != itemsize:
+    # Only the caller knows whether bytes are integers of the library.
+    as_integers = dtype == DType.I8 and tensor.dtype is None
+    if (tensor.dtype != dtype and not as_integers) or tensor.itemsize != itemsize:
         found = tensor.dtype.name if tensor.dtype else f"elements of {tensor.itemsize} bytes"
         wanted = dtype.name if dtype else f"integers of {itemsize} bytes"
         raise InvalidArgument(f"{field} is of {found}; it must be of {wanted}", field)
@@ -55,6 +57,26 @@ def c_tensor(tensor: Tensor, extents: int = 4, repeats: bool = False) -> Tuple[i
         strides += [0] * (4 - len(strides))
     a, b, c, d = strides
     return tensor.address, a, b, c, d
+
+
+def keys_of(array: Any, field: str, place: str, dtype: DType, first: Sequence[Extent],
+            dim: Extent) -> Tuple[Tensor, Tuple[int, int, int, int, int]]:
+    """K or V with rows of `dim` elements, or of their bytes if they are in blocks; and the library's form of it."""
+    elements, size = dtype.block
+    if elements == 1:
+        tensor = checked(array, field, place, dtype, size, [*first, dim])
+        return tensor, c_tensor(tensor)
+    row = exactly(dim[0] // elements * size, f"bytes of a row of {dim[0]} elements of {dtype.name}")
+    tensor = checked(array, field, place, None, 1, [*first, row])
+    *steps, within = tensor.strides
+    if within != 1 and row[0] > 1:
+        raise InvalidArgument(f"{field} has a stride of {within} bytes in a row; it must be 1", field)
+    for extent, step in zip(tensor.shape, steps):
+        if step % size and extent > 1:
+            raise InvalidArgument(f"{field} has a stride of {step} bytes; it must be a multiple of {size}, the bytes of a"
+                                  " block", field)
+    strides = (*(step // size * elements for step in steps), 1)
+    return tensor, c_tensor(dataclasses.replace(tensor, strides=strides))
 
 
 def array_of(array: Any, field: str, place: str, dtype: Optional[DType], itemsize: int, extent: Extent) -> int:
@@ -171,20 +193,24 @@ class _Filler:
                 raise InvalidArgument(f"k has a stride of {k.strides[4]} elements inside a pack; it must be 1", "k")
             args.k = c_tensor(dataclasses.replace(k, strides=k.strides[:4]))
         else:
-            k = self._tensor("k", dtype, [*first, heads, dim])
-            args.k = c_tensor(k)
+            k, args.k = keys_of(self.arrays["k"], "k", self.place, dtype, [*first, heads], dim)
         extents = [k.shape[0]]
         if not problem.v_in_k:
-            v = self._tensor("v", type_of(problem, "v_type"), [*first, heads, exactly(problem.head_dim_v, "head_dim_v")])
-            args.v = c_tensor(v)
+            v, args.v = keys_of(self.arrays["v"], "v", self.place, type_of(problem, "v_type"), [*first, heads],
+                                exactly(problem.head_dim_v, "head_dim_v"))
             extents.append(v.shape[0])
         elif self.arrays.get("v") is not None:
             raise InvalidArgument("v is given, but the problem has v_in_k; it must be None", "v")
-        for name in ("k", "v"):
-            field = f"{name}_scales"
+        for field in ("k_scales", "v_scales", "k_zeros", "v_zeros"):
             if self.arrays.get(field) is None:
                 continue
-            if getattr(problem, f"{name}_scale_kind") == ScaleKind.PER_PAGE:
+            kind = getattr(problem, f"{field[0]}_scale_kind")
+            if kind == ScaleKind.PER_GROUP:
+                row = problem.head_dim_qk if field[0] == "k" else problem.head_dim_v
+                groups = at_least(row // max(problem.scale_group, 1), "groups of a row")
+                scales = self._tensor(field, DType.F16, [*first, heads, groups])
+                setattr(args, field, c_tensor(scales))
+            elif kind == ScaleKind.PER_PAGE:
                 scales = self._tensor(field, DType.F32, [first[0], heads])
                 setattr(args, field, (scales.address, scales.strides[0], 0, scales.strides[1], 0))
             else:
@@ -265,8 +291,9 @@ class _Filler:
                    exactly(problem.kv_heads, "kv_heads")]
         for field, dtype, dim in (("prefix_k", "k_type", "head_dim_qk"), ("prefix_v", "v_type", "head_dim_v")):
             if self.arrays.get(field) is not None:
-                tensor = self._tensor(field, type_of(problem, dtype), [*extents, exactly(getattr(problem, dim), dim)])
-                setattr(args, field, c_tensor(tensor))
+                _, made = keys_of(self.arrays[field], field, self.place, type_of(problem, dtype), extents,
+                                  exactly(getattr(problem, dim), dim))
+                setattr(args, field, made)
 
     def _of_heads(self, field: str) -> Tuple[int, int]:
         """Address and batch stride of numbers [q_heads], or [batch, q_heads] if sequences have their own."""

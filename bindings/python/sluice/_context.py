@@ -8,7 +8,7 @@ import threading
 from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 from . import _core
-from ._cache import append_struct, merge_struct
+from ._cache import append_struct, copy_struct, gather_struct, merge_struct
 from ._call import CallShape, call_args
 from ._errors import InvalidArgument
 from ._hip import Buffer, Event, Hip, Stream, buffer_type, stream_handle
@@ -141,15 +141,59 @@ class Context:
         self._core.append(struct, launch_of(stream, None, signal), [one._c() for one in wait])
 
     def merge(self, partial: Any, partial_lse: Any, o: Any, *, lse: Any = None, sink_logits: Any = None,
-              lse_base: LseBase = LseBase.E, stream: Any = None, wait: Sequence["Wait"] = (), signal: Any = None) -> None:
+              lse_base: LseBase = LseBase.E, infinity_is_empty: bool = False, stream: Any = None,
+              wait: Sequence["Wait"] = (), signal: Any = None) -> None:
         """Enqueues a merge of results of attention over parts of the keys.
 
             partial   [parts, tokens, heads, dim], F32, F16 or BF16    partial_lse [parts, tokens, heads], F32
             o         [tokens, heads, dim]                             lse [tokens, heads], F32, or None
 
+        Since ABI 1.1 partial and partial_lse may also be lists of arrays, one for each part, without the first dimension
+        and all with the same strides. LSEs may be [..., sequences, tokens of each, heads] in place of [..., tokens, heads]:
+        FlashAttention's [sequences, heads, tokens] as permute(0, 2, 1). With infinity_is_empty, an LSE of +infinity also
+        marks a part that does not count, as in FlashAttention's results for rows without keys.
+
         stream, wait and signal as for Plan.run. Raises as it does."""
-        struct = merge_struct("device", partial, partial_lse, o, lse=lse, sink_logits=sink_logits, lse_base=lse_base)
-        self._core.merge(struct, launch_of(stream, None, signal), [one._c() for one in wait])
+        struct, parts, lses = merge_struct("device", partial, partial_lse, o, lse=lse, sink_logits=sink_logits,
+                                           lse_base=lse_base, infinity_is_empty=infinity_is_empty)
+        self._core.merge(struct, parts, lses, launch_of(stream, None, signal), [one._c() for one in wait])
+
+    def copy(self, k_source: Any, v_source: Any, k_target: Any, v_target: Any, *, pairs: Any = None, k_scale: Any = None,
+             v_scale: Any = None, stream: Any = None, wait: Sequence["Wait"] = (), signal: Any = None) -> None:
+        """Enqueues a copy of pages of K and V, to other pages or to other caches. Since ABI 1.1.
+
+            k_source, k_target  [pages, page_size, kv_heads, dim], an x-packed K as for append; v_source and v_target are
+                                None if there is only K. Both of one type, or one of F16 or BF16 and one of E4M3FNUZ
+            pairs               [pairs, 2], int32 or int64: page of the source, page of the target; None: each to itself
+            k_scale, v_scale    [1] or [kv_heads], F32: the scales of an FP8 cache
+
+        stream, wait and signal as for Plan.run. Raises as it does."""
+        struct = copy_struct("device", k_source, v_source, k_target, v_target, pairs=pairs, k_scale=k_scale, v_scale=v_scale)
+        self._core.copy(struct, launch_of(stream, None, signal), [one._c() for one in wait])
+
+    def gather(self, k_cache: Any, v_cache: Any, k_out: Any, v_out: Any, *, out_starts: Any, kv_lengths: Any,
+               page_table: Any, first_keys: Any = None, page_starts: Any = None, k_scale: Any = None, v_scale: Any = None,
+               stream: Any = None, wait: Sequence["Wait"] = (), signal: Any = None) -> None:
+        """Enqueues a gather of keys of a paged cache in contiguous rows. Since ABI 1.1.
+
+            k_cache, v_cache  as k_source and v_source of copy; v_cache and v_out are None if there is only K
+            k_out, v_out      [rows, kv_heads, dim]
+            out_starts        [batch + 1], int32: rows of the outputs before each sequence's first
+            kv_lengths        [batch], int32: keys of each sequence in the cache
+            first_keys        [batch], int32: the first key to gather; None: from the first on
+            page_table        [batch, pages], int32 or int64, or with page_starts [batch + 1] the entries of all
+            k_scale, v_scale  as for copy
+
+        stream, wait and signal as for Plan.run. Raises as it does."""
+        struct = gather_struct("device", k_cache, v_cache, k_out, v_out, out_starts=out_starts, kv_lengths=kv_lengths,
+                               page_table=page_table, first_keys=first_keys, page_starts=page_starts, k_scale=k_scale,
+                               v_scale=v_scale)
+        self._core.gather(struct, launch_of(stream, None, signal), [one._c() for one in wait])
+
+    def set_ranges(self, enabled: bool) -> None:
+        """Encloses every run and cache operation in a range of roctx, which profilers show, or no longer. No other thread
+        may use the context or its plans meanwhile. Raises Unsupported if there is no roctx."""
+        self._core.set_ranges(enabled)
 
     # From here on: for programs without their own runtime.
 
@@ -212,6 +256,10 @@ class Plan:
         self._core = _core.Plan(context._core, problem._c())
         self._info = self._core.describe()
 
+    def counters(self) -> Any:
+        """What the runs so far have done: runs, refused, launches, main_launches, other_launches and merge_launches."""
+        return self._core.counters()
+
     @property
     def info(self) -> Any:
         """kernel, reason, workspace_bytes, workspace_alignment, tile_q, tile_kv, waves and lds_bytes."""
@@ -222,8 +270,8 @@ class Plan:
             kv_starts: Any = None, q_lengths: Any = None, kv_lengths: Any = None, page_table: Any = None,
             page_starts: Any = None, bias: Any = None, mask: Any = None, alibi_slopes: Any = None,
             sink_logits: Any = None, q_scale: Any = None, k_scale: Any = None, v_scale: Any = None, k_scales: Any = None,
-            v_scales: Any = None, o_scale: Any = None, bias_scale: Any = None, diagonals: Any = None, causal: Any = None,
-            spans: Any = None, prefix_q_starts: Any = None, prefix_lengths: Any = None, prefix_page_table: Any = None,
+            v_scales: Any = None, k_zeros: Any = None, v_zeros: Any = None, o_scale: Any = None, bias_scale: Any = None,
+            diagonals: Any = None, causal: Any = None, spans: Any = None, prefix_q_starts: Any = None, prefix_lengths: Any = None, prefix_page_table: Any = None,
             prefix_page_starts: Any = None, prefix_k: Any = None, prefix_v: Any = None,
             prefix_len: Optional[int] = None, stream: Any = None, workspace: Any = None, wait: Sequence[Wait] = (),
             signal: Any = None) -> None:
@@ -238,10 +286,13 @@ class Plan:
             lse  [batch, rows, q_heads], F32
             k, v in pages                               [pages, page_size, kv_heads, dim]; with k_pack K is
                                                         [pages, page_size, kv_heads, dim / k_pack, k_pack]
+            k, v of U4, Q8_0, Q4_0                      uint8, with the bytes of dim elements in place of dim: dim / 2,
+                                                        dim / 32 * 34 and dim / 32 * 18
             bias, mask                                  [batch, q_heads, rows, keys, or bytes of 8 keys]; an extent of 1
                                                         (but not of bytes) is the same for all
             k_scales, v_scales                          F32, [batch, keys, kv_heads]; in pages [pages, page_size, kv_heads],
-                                                        and per page [pages, kv_heads]
+                                                        and per page [pages, kv_heads]; per group F16, with groups of a
+                                                        row as one more dimension; k_zeros and v_zeros the same
             alibi_slopes, bias_scale                    F32, [q_heads], or [batch, q_heads]
             q_scale, k_scale, v_scale, o_scale          F32, [1] or [heads]; sink_logits [q_heads]
             diagonals, causal                           int32, [batch]
@@ -267,7 +318,8 @@ class Plan:
                   "q_lengths": q_lengths, "kv_lengths": kv_lengths, "page_table": page_table, "page_starts": page_starts,
                   "bias": bias, "mask": mask, "alibi_slopes": alibi_slopes, "sink_logits": sink_logits,
                   "q_scale": q_scale, "k_scale": k_scale, "v_scale": v_scale, "k_scales": k_scales, "v_scales": v_scales,
-                  "o_scale": o_scale, "bias_scale": bias_scale, "diagonals": diagonals, "causal": causal, "spans": spans,
+                  "k_zeros": k_zeros, "v_zeros": v_zeros, "o_scale": o_scale, "bias_scale": bias_scale,
+                  "diagonals": diagonals, "causal": causal, "spans": spans,
                   "prefix_q_starts": prefix_q_starts, "prefix_lengths": prefix_lengths,
                   "prefix_page_table": prefix_page_table, "prefix_page_starts": prefix_page_starts,
                   "prefix_k": prefix_k, "prefix_v": prefix_v}

@@ -223,7 +223,7 @@ class Buffer:
             self._hip.query("hipFree", ctypes.c_void_p(self.address))
 
 
-_NUMPY_TYPES = {DType.F16: "<f2", DType.BF16: "<u2", DType.F32: "<f4"}
+_NUMPY_TYPES = {DType.F16: "<f2", DType.BF16: "<u2", DType.F32: "<f4", DType.I8: "|i1"}
 
 
 def buffer_type(dtype: Any) -> Tuple[int, Optional[DType], str]:

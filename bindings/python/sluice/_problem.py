@@ -21,6 +21,7 @@ _FLAGS = {
     "causal_by_sequence": 1 << 12,
     "bias_scale": 1 << 14,
     "shared_prefix": 1 << 10,
+    "zero_points": 1 << 13,
 }
 _HAS_WINDOW_LEFT, _HAS_WINDOW_RIGHT = 1 << 2, 1 << 3
 
@@ -88,6 +89,11 @@ class Problem:
     """Groups of rows see a prefix of keys before their sequence's own keys; needs the bounds below and max_q_tokens."""
     max_prefixes: int = 0
     max_prefix_len: int = 0
+
+    scale_group: int = 0
+    """Elements that share a scale with PER_GROUP: 32 or 64."""
+    zero_points: bool = False
+    """With PER_GROUP: each group has a number to subtract; without, it is 8."""
 
     def __post_init__(self) -> None:
         set_field = object.__setattr__

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from typing import Any, Union
+from typing import Any, Tuple, Union
 
 from ._errors import InvalidArgument
 
@@ -19,10 +19,24 @@ class DType(enum.IntEnum):
     E5M2FNUZ = 6
     E5M2 = 7
     I8 = 8
+    U4 = 9
+    """4 bits with scales per group. Arrays of this type and of the next two have bytes, those of whole rows."""
+    Q8_0 = 10
+    """ggml's blocks of 32 numbers of 8 bits with a scale."""
+    Q4_0 = 11
+    """ggml's blocks of 32 numbers of 4 bits with a scale."""
+
+    @property
+    def block(self) -> Tuple[int, int]:
+        """How many elements are stored together, and their bytes: one element for most types."""
+        return {DType.U4: (2, 1), DType.Q8_0: (32, 34), DType.Q4_0: (32, 18)}.get(self) or (1, self.bytes)
 
     @property
     def bytes(self) -> int:
         """Size of an element."""
+        if self in (DType.U4, DType.Q8_0, DType.Q4_0):
+            raise InvalidArgument(f"dtype is {self.name}, whose elements have no bytes of their own; arrays of it are of"
+                                  " bytes, uint8", "dtype")
         return {DType.F16: 2, DType.BF16: 2, DType.F32: 4}.get(self, 1)
 
 
@@ -43,13 +57,14 @@ class MaskAlignment(enum.IntEnum):
 
 
 class ScaleKind(enum.IntEnum):
-    """Granularity of the scales that values are multiplied with. Q and O have none per token or page."""
+    """Granularity of the scales that values are multiplied with. Q and O have none per token, page or group."""
 
     NONE = 0
     PER_TENSOR = 1
     PER_HEAD = 2
     PER_TOKEN = 3
     PER_PAGE = 4
+    PER_GROUP = 5
 
 
 class PageTableKind(enum.IntEnum):
@@ -92,6 +107,7 @@ _DTYPES = {
     "e4m3fn": DType.E4M3FN, "float8_e4m3fn": DType.E4M3FN,
     "e5m2fnuz": DType.E5M2FNUZ, "float8_e5m2fnuz": DType.E5M2FNUZ,
     "e5m2": DType.E5M2, "float8_e5m2": DType.E5M2, "i8": DType.I8, "int8": DType.I8,
+    "u4": DType.U4, "q8_0": DType.Q8_0, "q4_0": DType.Q4_0,
 }
 
 

@@ -73,6 +73,8 @@ def bits_of(values: Any, dtype: Optional[DType], numpy_type: str) -> "numpy.ndar
         return rounded
     if dtype in _FP8:
         return _to_fp8(array, dtype)
+    if dtype == DType.I8:
+        return numpy.clip(numpy.rint(array), -128, 127).astype(numpy_type)
     with numpy.errstate(over="ignore"):
         return array.astype(numpy_type)
 

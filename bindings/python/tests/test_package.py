@@ -22,6 +22,12 @@ def zeros(*shape, dtype="bf16"):
     return CONTEXT.array(numpy.zeros(shape), dtype)
 
 
+def on_host(bits, dtype):
+    """A host array of stored elements, whose type numpy need not have."""
+    strides = tuple(step // bits.itemsize for step in bits.strides)
+    return sluice.Tensor(bits.ctypes.data, bits.shape, strides, sluice.DType[dtype.upper()], bits.itemsize, "host", bits)
+
+
 def reference(problem, o_shape, **arrays):
     """The library's own reference, on the device's values, with O as F32."""
     plain = sluice.Problem("f32", problem.q_heads, problem.kv_heads, problem.head_dim_qk, problem.head_dim_v,
@@ -242,21 +248,22 @@ class MasksAndScales(unittest.TestCase):
         weight = numpy.where(sees, numpy.exp(score(q @ k.T / numpy.sqrt(self.DIM))), 0)
         return weight @ (v * numpy.reshape(of_v, (-1, 1))) / weight.sum(1, keepdims=True)
 
-    def check(self, wanted, problem, arrays, o_type="f16", last_place=2.0 ** -11):
+    def check(self, wanted, problem, arrays, o_type="f16", last_place=2.0 ** -11, kv_type="f16"):
         """Runs a call on both sides; `wanted` is O of a sequence and head."""
         shapes = [(self.ROWS, self.HEADS), (self.KEYS, self.KV_HEADS), (self.KEYS, self.KV_HEADS)]
-        on_device = [CONTEXT.array(normal(self.BATCH, *shape, self.DIM, seed=i), "f16") for i, shape in enumerate(shapes)]
+        kinds = ("f16", kv_type, kv_type)
+        on_device = [CONTEXT.array(normal(self.BATCH, *shape, self.DIM, seed=i), kind)
+                     for i, (shape, kind) in enumerate(zip(shapes, kinds))]
         self.values = [x.numpy() for x in on_device]
-        problem = sluice.Problem("f16", self.HEADS, self.KV_HEADS, self.DIM, o_type=o_type, **problem)
+        problem = sluice.Problem("f16", self.HEADS, self.KV_HEADS, self.DIM, k_type=kv_type, o_type=o_type, **problem)
         o, of_host = (CONTEXT.empty((self.BATCH, self.ROWS, self.HEADS, self.DIM), o_type) for _ in range(2))
         types = {"f": "f32", "i": "int32", "u": "uint8"}
         CONTEXT.plan(problem).run(*on_device, o, **{
             name: CONTEXT.array(array, types[array.dtype.kind]) for name, array in arrays.items()})
         bits = o.bits().copy()  # of the right type; all of it is overwritten
-        plain = sluice.Tensor(bits.ctypes.data, bits.shape, tuple(step // bits.itemsize for step in bits.strides),
-                              problem.o_type, bits.itemsize, "host", bits)
+        plain = on_host(bits, o_type)
         bits.fill(0)
-        sluice.reference(problem, *self.values, plain, **arrays)
+        sluice.reference(problem, *(on_host(x.bits(), kind) for x, kind in zip(on_device, kinds)), plain, **arrays)
         of_host.copy_bits_from(plain)
         wanted = numpy.stack([numpy.stack([wanted(b, h) for h in range(self.HEADS)], 1) for b in range(self.BATCH)])
         wanted = numpy.clip(wanted, -240, 240) if o_type == "e4m3fnuz" else wanted
@@ -273,8 +280,10 @@ class MasksAndScales(unittest.TestCase):
     def test_scales_of_tokens(self):
         token = sluice.ScaleKind.PER_TOKEN
         k_scales, v_scales = (numpy.abs(normal(self.BATCH, self.KEYS, self.KV_HEADS, seed=i)) + 0.25 for i in (5, 6))
-        self.check(lambda b, h: self.attend(b, h, self.ALL, lambda s: s * k_scales[b, :, h // 2], v_scales[b, :, h // 2]),
-                   {"k_scale_kind": token, "v_scale_kind": token}, {"k_scales": k_scales, "v_scales": v_scales})
+        for kv_type, factor in (("e4m3fnuz", 1), ("i8", 0.5)):  # integers reach 4, and the scores the same size
+            k, v = k_scales * numpy.float32(factor), v_scales * numpy.float32(factor)
+            self.check(lambda b, h, k=k, v=v: self.attend(b, h, self.ALL, lambda s: s * k[b, :, h // 2], v[b, :, h // 2]),
+                       {"k_scale_kind": token, "v_scale_kind": token}, {"k_scales": k, "v_scales": v}, kv_type=kv_type)
 
     def test_scales_of_tokens_of_sequences_one_after_the_other(self):
         token = sluice.ScaleKind.PER_TOKEN
@@ -371,13 +380,13 @@ class MasksAndScales(unittest.TestCase):
         def ints(*shape):
             return CONTEXT.array(numpy.zeros(shape, numpy.int32), "int32")
 
-        scaled = {"k_scale_kind": token}
+        scaled, fp8 = {"k_scale_kind": token, "k_type": "e4m3fnuz"}, {"k_type": "e4m3fnuz"}
         for fields, arrays, field, message in (
                 (scaled, {}, "k_scales.data", "k_scales.data is NULL"),
                 (scaled, {"k_scales": floats(2, 39, 2)}, "k_scales", "k_scales.shape[1] is 39; it must be at least 40"),
                 (scaled, {"k_scales": floats(2, 40, 4)}, "k_scales", "k_scales.shape[2] is 4; it must be 2 (kv_heads)"),
                 (scaled, {"k_scales": zeros(2, 40, 2)}, "k_scales", "k_scales is of BF16; it must be of F32"),
-                ({}, {"v_scales": floats(2, 40, 2)}, "v_scales.data", "v_scale_kind is none of SLUICE_SCALE_PER_TOKEN"),
+                (fp8, {"v_scales": floats(2, 40, 2)}, "v_scales.data", "v_scale_kind is not PER_TOKEN, PER_PAGE or PER_GROUP"),
                 ({}, {"diagonals": ints(2)}, "diagonals", "mask_alignment"),
                 ({}, {"causal": ints(1)}, "causal", "causal.shape[0] is 1; it must be at least 2 (batch)"),
                 ({}, {"spans": ints(2, 3)}, "spans", "spans has 2 dimensions; it must have 3"),
@@ -394,8 +403,8 @@ class MasksAndScales(unittest.TestCase):
                  "mask.shape[3] is 1; it must be at least 2")):
             with self.subTest(message), self.assertRaises(invalid) as caught:
                 problem = sluice.Problem("bf16", 4, 2, 64, **fields)
-                CONTEXT.plan(problem).run(zeros(2, 9, 4, 64), zeros(2, 40, 2, 64), zeros(2, 40, 2, 64), zeros(2, 9, 4, 64),
-                                          **arrays)
+                keys = zeros(2, 40, 2, 64, dtype=fields.get("k_type", "bf16"))
+                CONTEXT.plan(problem).run(zeros(2, 9, 4, 64), keys, keys, zeros(2, 9, 4, 64), **arrays)
             self.assertEqual(caught.exception.field, field)
             self.assertIn(message, str(caught.exception))
 
@@ -412,6 +421,240 @@ class MasksAndScales(unittest.TestCase):
 
     def test_kernels_list_these_features(self):
         self.assertTrue(any("spans" in kernel.more_features for kernel in CONTEXT.kernels()))
+
+
+class Blocks(unittest.TestCase):
+    """K and V in bytes of blocks: the device and the library's reference, against loops over their elements."""
+
+    PAGES, PAGE_SIZE, HEADS, KV_HEADS, DIM, GROUP = 7, 16, 4, 2, 128, 64
+    TABLE, LENGTHS = numpy.array([[5, 0, 3], [2, 6, 1]], numpy.int32), numpy.array([41, 20], numpy.int32)
+
+    def cache(self, dtype, seed):
+        """Bytes of pages, the elements, and scales and zeros of groups."""
+        random, shape = numpy.random.default_rng(seed), (self.PAGES, self.PAGE_SIZE, self.KV_HEADS)
+        if dtype == "u4":
+            numbers = random.integers(0, 256, (*shape, self.DIM // 2)).astype(numpy.uint8)
+            scales = random.uniform(0.05, 0.2, (*shape, self.DIM // self.GROUP)).astype(numpy.float16)
+            zeros_ = random.uniform(6, 9, scales.shape).astype(numpy.float16)
+            of_pairs = numpy.stack([numbers & 15, numbers >> 4], -1).reshape(*shape, -1, self.GROUP).astype(numpy.float64)
+            elements = (of_pairs - zeros_[..., None]) * scales[..., None]
+            return numbers, elements.reshape(*shape, self.DIM), scales, zeros_
+        blocks = (*shape, self.DIM // 32)
+        if dtype == "q8_0":
+            scales, numbers = random.uniform(0.005, 0.01, blocks), random.integers(-127, 128, (*blocks, 32)).astype(numpy.int8)
+            of_blocks = numbers.astype(numpy.float64)
+        else:
+            scales, numbers = random.uniform(-0.2, 0.2, blocks), random.integers(0, 256, (*blocks, 16)).astype(numpy.uint8)
+            of_blocks = numpy.concatenate([numbers & 15, numbers >> 4], -1).astype(numpy.float64) - 8
+        scales = scales.astype(numpy.float16)
+        data = numpy.concatenate([scales[..., None].view(numpy.uint8), numbers.view(numpy.uint8)], -1)
+        return data.reshape(*shape, -1), (of_blocks * scales[..., None]).reshape(*shape, self.DIM), None, None
+
+    def problem(self, dtype, **fields):
+        if dtype == "u4":
+            group = sluice.ScaleKind.PER_GROUP
+            fields = {"k_scale_kind": group, "v_scale_kind": group, "scale_group": self.GROUP, "zero_points": True, **fields}
+        return sluice.Problem("f16", self.HEADS, self.KV_HEADS, self.DIM, k_type=dtype, mode=sluice.Mode.PAGED,
+                              page_size=self.PAGE_SIZE, max_kv_len=48, page_table_kind=sluice.PageTableKind.BLOCK, **fields)
+
+    def arrays(self, dtype):
+        """The arguments of a call on the host, and the elements of K and V."""
+        (k, k_elements, k_scales, k_zeros), (v, v_elements, v_scales, v_zeros) = (self.cache(dtype, seed) for seed in (1, 2))
+        arrays = {"q": normal(2, 1, self.HEADS, self.DIM).astype(numpy.float16), "k": k, "v": v, "page_table": self.TABLE,
+                  "kv_lengths": self.LENGTHS, "k_scales": k_scales, "v_scales": v_scales, "k_zeros": k_zeros,
+                  "v_zeros": v_zeros}
+        return {name: array for name, array in arrays.items() if array is not None}, k_elements, v_elements
+
+    @staticmethod
+    def on_device(arrays):
+        types = {"f": "f16", "i": "int32", "u": "uint8"}
+        return {name: CONTEXT.array(array, types[array.dtype.kind]) for name, array in arrays.items()}
+
+    def test_results(self):
+        for dtype in ("q8_0", "q4_0", "u4"):
+            arrays, k, v = self.arrays(dtype)
+            of_host, o = numpy.zeros(arrays["q"].shape, numpy.float16), CONTEXT.empty(arrays["q"].shape, "f16")
+            problem = self.problem(dtype)
+            sluice.reference(problem, **arrays, o=of_host)
+            CONTEXT.plan(problem).run(**self.on_device(arrays), o=o)
+            for b, length in enumerate(self.LENGTHS):
+                keys, values = (x[self.TABLE[b]].reshape(-1, self.KV_HEADS, self.DIM)[:length] for x in (k, v))
+                for h in range(self.HEADS):
+                    scores = arrays["q"][b, 0, h].astype(numpy.float64) @ keys[:, h // 2].T / numpy.sqrt(self.DIM)
+                    wanted = numpy.exp(scores) @ values[:, h // 2] / numpy.exp(scores).sum()
+                    last_place = 2.0 ** -11 * numpy.abs(wanted) + 2.0 ** -24
+                    self.assertTrue((numpy.abs(of_host[b, 0, h] - wanted) <= last_place * 1.000001).all(), dtype)
+                    # Elements are rounded to 11 bits, and P too.
+                    self.assertLess(numpy.abs(o.numpy()[b, 0, h] - wanted).max(), 4 * 2.0 ** -10, dtype)
+                    self.assertGreater(numpy.abs(wanted).max(), 0.1)
+
+    def test_strides_of_bytes(self):
+        """Pages of [head][row] in memory, with a gap of a block after each row."""
+        arrays, _, _ = self.arrays("q4_0")
+        size, wanted = self.DIM // 32 * 18, numpy.zeros(arrays["q"].shape, numpy.float16)
+        problem, found = self.problem("q4_0"), wanted.copy()
+        sluice.reference(problem, **arrays, o=wanted)
+        for name in ("k", "v"):
+            wide = numpy.full((self.PAGES, self.KV_HEADS, self.PAGE_SIZE, size + 18), 255, numpy.uint8)
+            wide[..., :size] = arrays[name].transpose(0, 2, 1, 3)
+            arrays[name] = wide.transpose(0, 2, 1, 3)[..., :size]
+        sluice.reference(problem, **arrays, o=found)
+        numpy.testing.assert_array_equal(found, wanted)
+        arrays["k"] = numpy.zeros((*arrays["k"].shape[:3], size + 1), numpy.uint8)[..., :size]
+        with self.assertRaisesRegex(sluice.InvalidArgument, "a stride of .* bytes; it must be a multiple of 18"):
+            sluice.reference(problem, **arrays, o=found)
+
+    def test_refusals(self):
+        group, invalid = sluice.ScaleKind.PER_GROUP, sluice.InvalidArgument
+        for dtype, fields, field, message in (
+                ("q8_0", {"head_dim_v": 136}, "head_dim_v", "136; it must be a multiple of 32 for q8_0"),
+                ("q4_0", {"k_scale_kind": group}, "k_scale_kind", "unless the type is u4"),
+                ("q4_0", {"scale_group": 32}, "scale_group", "it must be 0 without scales per group"),
+                ("q8_0", {"zero_points": True}, "flags", "SLUICE_ZERO_POINTS"),
+                ("u4", {"scale_group": 48}, "scale_group", "48; it must be 32 or 64"),
+                ("u4", {"v_scale_kind": sluice.ScaleKind.NONE}, "v_scale_kind", "for u4")):
+            with self.subTest(message), self.assertRaises(invalid) as caught:
+                CONTEXT.query_support(self.problem(dtype, **fields))
+            self.assertEqual(caught.exception.field, field)
+            self.assertIn(message, str(caught.exception))
+        arrays, _, _ = self.arrays("u4")
+        for changed, field, message in (
+                ({"k": arrays["k"][..., :40]}, "k", "k.shape[3] is 40; it must be 64 (bytes of a row of 128 elements of U4)"),
+                ({"k": arrays["k"].astype(numpy.int32)}, "k", "it must be of integers of 1 bytes"),
+                ({"v_scales": arrays["v_scales"][..., :1]}, "v_scales", "it must be at least 2 (groups of a row)"),
+                ({"k_zeros": arrays["k_zeros"].astype(numpy.float32)}, "k_zeros", "it must be of F16"),
+                ({"k_zeros": None}, "k_zeros.data", "NULL"),
+                ({"v_zeros": arrays["v_zeros"][:3]}, "page_table[0]", "page_count, which is 3")):
+            with self.subTest(message), self.assertRaises(invalid) as caught:
+                sluice.reference(self.problem("u4"), **{**arrays, **changed}, o=arrays["q"].copy())
+            self.assertEqual(caught.exception.field, field)
+            self.assertIn(message, str(caught.exception))
+        with self.assertRaisesRegex(invalid, "dtype is Q8_0, .* arrays of it are of bytes"):
+            CONTEXT.empty((2, 64), "q8_0")
+
+
+class PagesAndKeys(unittest.TestCase):
+    """Copies of pages, gathers of keys: the device stores what the host does."""
+
+    def test_copies_and_gathers(self):
+        values = [normal(4, 8, 2, dim, seed=dim).astype(numpy.float16) for dim in (64, 32)]
+        scale, pairs = numpy.array([0.5, 0.125], numpy.float32), numpy.array([[0, 3], [-1, 1], [2, 0]])
+        host = [numpy.zeros(x.shape, numpy.uint8) for x in values]
+        device = [CONTEXT.array(numpy.zeros(x.shape), "e4m3fnuz") for x in values]
+        scales = {"k_scale": scale, "v_scale": scale[:1]}
+        on_device = {name: CONTEXT.array(array, "f32") for name, array in scales.items()}
+        CONTEXT.copy(*(CONTEXT.array(x, "f16") for x in values), *device, pairs=CONTEXT.array(pairs, "int64"), **on_device)
+        fp8 = [on_host(x, "e4m3fnuz") for x in host]
+        sluice.reference_copy(*values, *fp8, pairs=pairs.astype(numpy.int32), **scales)
+        for found, wanted in zip(device, host):
+            numpy.testing.assert_array_equal(found.bits(), wanted)
+            self.assertTrue(wanted[0].any() and wanted[3].any() and not wanted[1:3].any())
+
+        table, lengths, first = (numpy.array(x, numpy.int32) for x in ([[3, 0], [0, 2]], [13, 5], [2, 1]))
+        starts = numpy.array([1, 12, 20], numpy.int32)
+        rows = [numpy.zeros((20, 2, dim), numpy.float16) for dim in (64, 32)]
+        device_rows = [CONTEXT.array(x, "f16") for x in rows]
+        arrays = {"out_starts": starts, "kv_lengths": lengths, "page_table": table, "first_keys": first}
+        CONTEXT.gather(*device, *device_rows, **{name: CONTEXT.array(x, "int32") for name, x in arrays.items()}, **on_device)
+        sluice.reference_gather(*fp8, *rows, **arrays, **scales)
+        for found, wanted, cache in zip(device_rows, rows, device):
+            numpy.testing.assert_array_equal(found.numpy(), wanted)
+            factor = scale if wanted.shape[2] == 64 else scale[:1]
+            keys = cache.numpy()[table].reshape(2, 16, 2, -1) * factor[:, None]
+            numpy.testing.assert_array_equal(wanted[1:12], keys[0, 2:13].astype(numpy.float16))
+            numpy.testing.assert_array_equal(wanted[12:16], keys[1, 1:5].astype(numpy.float16))
+            self.assertFalse(wanted[0].any() or wanted[16:].any())
+        csr = {**arrays, "page_table": numpy.array([3, 0, 0], numpy.int64), "page_starts": numpy.array([0, 2, 3], numpy.int32)}
+        again = [numpy.zeros_like(x) for x in rows]
+        sluice.reference_gather(*fp8, *again, **csr, **scales)
+        numpy.testing.assert_array_equal(again[0], rows[0])
+
+        invalid = sluice.InvalidArgument
+        for call, field, message in (
+                (lambda: sluice.reference_copy(*values, *fp8, pairs=numpy.array([[4, 0]]), **scales), "pairs[0]", "4"),
+                (lambda: sluice.reference_copy(*values, *fp8, pairs=numpy.zeros((2, 3), int), **scales), "pairs",
+                 "pairs.shape[1] is 3; it must be 2"),
+                (lambda: sluice.reference_copy(*values, fp8[0], None, **scales), "v_target", "v_target is None"),
+                (lambda: sluice.reference_copy(*values, fp8[1], fp8[1], **scales), "k_target", "it must have 64, as k_source"),
+                (lambda: sluice.reference_copy(values[0], fp8[1], *fp8, **scales), "v_source", "it must be of F16"),
+                (lambda: sluice.reference_gather(*fp8, rows[0], rows[0], **arrays, **scales), "v_out", "v_out.shape[2] is 64"),
+                (lambda: sluice.reference_gather(*fp8, *rows, **{**arrays, "kv_lengths": lengths[:1]}, **scales), "kv_lengths",
+                 "it must be at least 2 (batch)"),
+                (lambda: sluice.reference_gather(*fp8, *rows, **{**arrays, "page_table": table + 1}, **scales),
+                 "page_table[0]", "4")):
+            with self.subTest(message), self.assertRaises(invalid) as caught:
+                call()
+            self.assertEqual(caught.exception.field, field)
+            self.assertIn(message, str(caught.exception))
+
+    def test_packs_of_k(self):
+        plain = normal(3, 4, 2, 64, seed=3).astype(numpy.float16)
+        packed = numpy.zeros((3, 2, 8, 4, 8), numpy.float16)  # [page][head][pack][row][element]
+        sluice.reference_copy(plain, None, packed.transpose(0, 3, 1, 2, 4), None)
+        numpy.testing.assert_array_equal(packed, plain.reshape(3, 4, 2, 8, 8).transpose(0, 2, 3, 1, 4))
+
+
+class Merges(unittest.TestCase):
+    """Parts in any place, and LSEs as FlashAttention has them."""
+
+    def test_lists_and_sequences(self):
+        partial, lse = normal(3, 6, 2, 64, seed=4), normal(3, 6, 2, seed=5)
+        lse[1, 2:4], lse[2, :, 1] = numpy.inf, numpy.inf  # parts without keys
+        weight = numpy.where(numpy.isinf(lse), 0, numpy.exp(lse.astype(numpy.float64)))
+        wanted = (partial * weight[..., None]).sum(0) / weight.sum(0)[..., None]
+        # Two sequences of three tokens, [sequence][head][token].
+        by_head = lse.reshape(3, 2, 3, 2).transpose(0, 1, 3, 2).copy()
+        whole, parts = CONTEXT.array(partial, "f32"), [CONTEXT.array(x, "f32") for x in partial]
+        lses = [CONTEXT.array(x, "f32").permute(0, 2, 1) for x in by_head]
+        together = CONTEXT.array(by_head, "f32").permute(0, 1, 3, 2)
+        for given, of_given, o_lse in ((parts, lses, CONTEXT.empty((6, 2), "f32")),
+                                       (whole, together, CONTEXT.empty((2, 2, 3), "f32")),
+                                       (whole, CONTEXT.array(lse, "f32"), CONTEXT.empty((2, 2, 3), "f32"))):
+            o = CONTEXT.array(numpy.zeros((6, 2, 64)), "f32")
+            flipped = o_lse.permute(0, 2, 1) if len(o_lse.shape) == 3 else o_lse
+            CONTEXT.merge(given, of_given, o, lse=flipped, infinity_is_empty=True)
+            self.assertLess(numpy.abs(o.numpy() - wanted).max(), 1e-5)
+            found = o_lse.numpy()
+            found = found if found.ndim == 2 else found.transpose(0, 2, 1).reshape(6, 2)
+            self.assertLess(numpy.abs(found - numpy.log(weight.sum(0))).max(), 1e-5)
+        CONTEXT.merge(whole, CONTEXT.array(lse, "f32"), o)
+        self.assertTrue(numpy.isnan(o.numpy()[2]).all())  # without the flag they count as NaN
+
+        for given, of_given, field, message in (
+                (parts, lses[:2], "partial_lse", "both must have as many"), (parts, together, "partial_lse", "no parts in a list"),
+                ([], [], "partial", "partial is empty"),
+                ([*parts[:2], CONTEXT.empty((6, 2, 32), "f32")], lses, "partial[2]", "partial[2].shape[2] is 32"),
+                ([*parts[:2], CONTEXT.empty((2, 6, 64), "f32").permute(1, 0, 2)], lses, "partial[2]", "other strides"),
+                (parts, [*lses[:2], CONTEXT.empty((2, 3, 2), "f32")], "partial_lse[2]", "other strides"),
+                (whole, CONTEXT.empty((3, 2, 4, 2), "f32"), "partial_lse", "2 sequences of 4 tokens; there must be 6 tokens")):
+            with self.subTest(message), self.assertRaises(sluice.InvalidArgument) as caught:
+                CONTEXT.merge(given, of_given, o)
+            self.assertEqual(caught.exception.field, field)
+            self.assertIn(message, str(caught.exception))
+
+
+class Observed(unittest.TestCase):
+    def test_counters_of_a_plan(self):
+        plan = sluice.Context("emulated").plan(sluice.Problem("bf16", q_heads=2, kv_heads=2, head_dim_qk=64))
+        rows = zeros(1, 5, 2, 64)
+        for _ in range(3):
+            plan.run(rows, rows, rows, zeros(1, 5, 2, 64))
+        with self.assertRaises(sluice.Unsupported):
+            plan.run(rows, rows, rows, rows, scale=-1.0)
+        counted = plan.counters()
+        self.assertEqual((counted.runs, counted.refused, counted.launches, counted.merge_launches), (3, 1, 3, 0))
+        self.assertEqual(counted.main_launches + counted.other_launches, counted.launches)
+
+    def test_ranges(self):
+        context = sluice.Context("emulated")
+        context.set_ranges(False)
+        try:
+            context.set_ranges(True)
+        except sluice.Unsupported as refused:  # where there is no roctx
+            self.assertIn("librocprofiler-sdk-roctx.so.1", str(refused))
+        else:
+            rows = zeros(1, 5, 2, 64)
+            context.plan(sluice.Problem("bf16", q_heads=2, kv_heads=2, head_dim_qk=64)).run(rows, rows, rows, zeros(1, 5, 2, 64))
 
 
 class Values(unittest.TestCase):

@@ -84,9 +84,11 @@ bool set_aotriton_mask(sluice_problem &problem, int32_t left, int32_t right) {
 
 // <ggml>
 /// A tensor with ne = [element, token, head, sequence]: nb counts bytes, from the inside to the outside.
-sluice_tensor ggml_tensor_view(void *data, const size_t nb[4], size_t type_size) {
-  const auto elements = [&](int i) { return int64_t(nb[i] / type_size); };
-  return {data, {elements(3), elements(1), elements(2), elements(0)}};
+/// Sizes are those of ggml_type_size and ggml_blck_size: 34 and 32 for Q8_0, 18 and 32 for Q4_0, 2 and 1 for
+/// F16.
+sluice_tensor ggml_tensor_view(void *data, const size_t nb[4], size_t type_size, int64_t block_size) {
+  const auto elements = [&](int i) { return int64_t(nb[i] / type_size) * block_size; };
+  return {data, {elements(3), elements(1), elements(2), block_size == 1 ? elements(0) : 1}};
 }
 
 /// alibi_slopes for max_bias > 0.
@@ -248,12 +250,66 @@ void check_aotriton() {
   check(!set_aotriton_mask(problem, -1, 0), "a negative window");
 }
 
+/// A block of ggml: an F16 scale, then signed bytes (Q8_0), or half bytes that are 8 too large (Q4_0), of
+/// which the lower ones are the first 16 elements. A scale of 2^exponent.
+struct GgmlBlock {
+  int exponent;
+  int numbers[32];
+
+  std::vector<uint8_t> bytes(bool is_q8) const {
+    const auto scale = uint16_t((exponent + 15) << 10);
+    std::vector<uint8_t> out = {uint8_t(scale), uint8_t(scale >> 8)};
+    for (int i = 0; i < (is_q8 ? 32 : 16); ++i)
+      out.push_back(is_q8 ? uint8_t(numbers[i]) : uint8_t((numbers[i] + 8) | (numbers[i + 16] + 8) << 4));
+    return out;
+  }
+};
+
+/// A cache of ggml [64, keys, heads] as V: where scores are equal, O is the mean of its rows.
+void check_ggml_blocks(uint32_t dtype) {
+  constexpr int dim = 64, keys = 3, heads = 2;
+  const bool is_q8 = dtype == SLUICE_Q8_0;
+  const size_t type_size = is_q8 ? 34 : 18, row = dim / 32 * type_size;
+  const size_t nb[4] = {type_size, row, keys * row, heads * keys * row};
+  std::vector<uint8_t> cache;
+  std::vector<float> mean(heads * dim);
+  for (int head = 0; head < heads; ++head)
+    for (int key = 0; key < keys; ++key)
+      for (int block = 0; block < dim / 32; ++block) {
+        GgmlBlock made = {key - 2 * block + head, {}};
+        for (int i = 0; i < 32; ++i) {
+          const int number = 37 * i + 11 * key + 5 * head + block;
+          made.numbers[i] = is_q8 ? number % 255 - 127 : number % 16 - 8;
+          mean[head * dim + block * 32 + i] += std::ldexp(float(made.numbers[i]), made.exponent) / keys;
+        }
+        for (const uint8_t byte : made.bytes(is_q8))
+          cache.push_back(byte);
+      }
+  sluice::Problem problem;
+  problem.q_type = problem.o_type = SLUICE_F32;
+  problem.k_type = problem.v_type = dtype;
+  problem.q_heads = problem.kv_heads = heads;
+  problem.head_dim_qk = problem.head_dim_v = dim;
+  std::vector<float> q(heads * dim), o(heads * dim);
+  sluice::Args args;
+  args.batch = args.q_len = 1;
+  args.kv_len = keys;
+  args.q = {q.data(), {heads * dim, heads * dim, dim, 1}};
+  args.o = {o.data(), {heads * dim, heads * dim, dim, 1}};
+  args.k = args.v = ggml_tensor_view(cache.data(), nb, type_size, 32);
+  sluice::reference(problem, args).value();
+  for (int i = 0; i < heads * dim; ++i)
+    check(std::abs(o[i] - mean[i]) <= 1e-6f * std::abs(mean[i]) + 1e-6f, "an element of a block of ggml");
+}
+
 void check_ggml() {
   // [128, 5, 8, 2] of F16 without gaps, and the slopes of the ALiBi paper for 8 heads.
   const size_t nb[4] = {2, 256, 1280, 10240};
-  const sluice_tensor q = ggml_tensor_view(nullptr, nb, 2);
+  const sluice_tensor q = ggml_tensor_view(nullptr, nb, 2, 1);
   check(q.stride[0] == 8 * 5 * 128 && q.stride[1] == 128 && q.stride[2] == 5 * 128 && q.stride[3] == 1,
         "the strides of a tensor of ggml");
+  check_ggml_blocks(SLUICE_Q8_0);
+  check_ggml_blocks(SLUICE_Q4_0);
   const std::vector<float> slopes = ggml_slopes(8, 8);
   for (int h = 0; h < 8; ++h)
     check(slopes[h] == std::exp2(-float(h + 1)), "a slope of 8 heads");

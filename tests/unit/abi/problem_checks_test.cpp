@@ -71,8 +71,13 @@ TEST_CASE("types are the eleven known ones, and for O those of 16 bits and more 
   for (uint32_t sluice_problem::*type :
        {&sluice_problem::q_type, &sluice_problem::k_type, &sluice_problem::v_type}) {
     sluice_problem problem = good();
-    problem.*type = SLUICE_Q4_0;
+    const bool is_q = type == &sluice_problem::q_type;
+    problem.*type = is_q ? SLUICE_E5M2 : SLUICE_Q4_0;
     CHECK(refusal(problem) == "");
+    problem.*type = SLUICE_I8;
+    CHECK(refusal(problem) ==
+          (is_q ? "unsupported q_type: q_type is i8, which only K and V can have; nearest supported: f16"
+                : ""));
     problem.*type = SLUICE_Q4_0 + 1;
     CHECK_THAT(refusal(problem),
                Catch::EndsWith("is 12; the last value that this version knows is SLUICE_Q4_0 (11)"));
@@ -82,10 +87,10 @@ TEST_CASE("types are the eleven known ones, and for O those of 16 bits and more 
   CHECK(refusal(problem) == "");
   problem.o_type = SLUICE_E4M3FNUZ;
   CHECK(refusal(problem) == "");
-  problem.o_type = SLUICE_E5M2FNUZ;
-  CHECK(refusal(problem) == "unsupported o_type: o_type is e5m2fnuz; nearest supported: f16");
+  problem.o_type = SLUICE_E4M3FN;
+  CHECK(refusal(problem) == "unsupported o_type: o_type is e4m3fn; nearest supported: f16");
   problem.q_type = SLUICE_BF16;
-  CHECK(refusal(problem) == "unsupported o_type: o_type is e5m2fnuz; nearest supported: bf16");
+  CHECK(refusal(problem) == "unsupported o_type: o_type is e4m3fn; nearest supported: bf16");
   // The first missing one is named.
   problem = {};
   CHECK(refusal(problem) == is_missing("q_type"));
@@ -142,9 +147,7 @@ TEST_CASE("windows have widths of 0 and more, and only if their flags are set", 
   problem.mask_alignment = SLUICE_GIVEN_DIAGONAL;
   CHECK(refusal(problem) == "");
   problem.mask_alignment = 3;
-  CHECK(refusal(problem) ==
-        "unsupported mask_alignment: mask_alignment is 3; the last value that this version "
-        "knows is SLUICE_GIVEN_DIAGONAL (2)");
+  CHECK(refusal(problem) == is_unknown("mask_alignment", "3", "SLUICE_GIVEN_DIAGONAL (2)"));
   problem = good();
   problem.flags = SLUICE_HAS_WINDOW_LEFT | SLUICE_HAS_WINDOW_RIGHT;
   CHECK(refusal(problem) == "");
@@ -168,6 +171,89 @@ TEST_CASE("windows have widths of 0 and more, and only if their flags are set", 
   CHECK(refusal(problem) ==
         "flags: flags has SLUICE_CAUSAL and SLUICE_HAS_WINDOW_RIGHT; it must have at most "
         "one of them: SLUICE_CAUSAL means a window_right of 0");
+}
+
+TEST_CASE("rows of blocks are whole blocks, and rows of 4-bit numbers whole groups", "[problem]") {
+  const auto has_multiples = [](sluice_problem problem, int32_t multiple, const std::string &type) {
+    for (int32_t sluice_problem::*dim : {&sluice_problem::head_dim_qk, &sluice_problem::head_dim_v}) {
+      const std::string field = dim == &sluice_problem::head_dim_qk ? "head_dim_qk" : "head_dim_v";
+      problem.head_dim_qk = problem.head_dim_v = 128;
+      problem.*dim = multiple;
+      CHECK(refusal(problem) == "");
+      problem.*dim = multiple / 2;
+      CHECK(refusal(problem) == field + ": " + field + " is " + std::to_string(multiple / 2) +
+                                    "; it must be a multiple of " + std::to_string(multiple) + " for " +
+                                    type);
+    }
+  };
+  sluice_problem problem = good();
+  problem.k_type = problem.v_type = SLUICE_Q8_0;
+  has_multiples(problem, 32, "q8_0");
+  problem.k_type = problem.v_type = SLUICE_Q4_0;
+  has_multiples(problem, 32, "q4_0");
+  problem.k_type = problem.v_type = SLUICE_U4;
+  problem.k_scale_kind = problem.v_scale_kind = SLUICE_SCALE_PER_GROUP;
+  problem.scale_group = 32;
+  has_multiples(problem, 32, "u4");
+  problem.scale_group = 64;
+  has_multiples(problem, 64, "u4");
+  // Only V has groups of 64.
+  problem.k_type = SLUICE_Q8_0;
+  problem.k_scale_kind = SLUICE_SCALE_NONE;
+  problem.head_dim_qk = 96;
+  CHECK(refusal(problem) == "");
+  problem = paged();
+  problem.k_type = SLUICE_Q4_0;
+  problem.k_pack = 8;
+  CHECK(refusal(problem) == "k_pack: k_pack is 8; it must be 0 for q4_0");
+}
+
+TEST_CASE("4-bit numbers have scales per group, and nothing else has", "[problem]") {
+  // K, V, or both.
+  for (const uint32_t sides : {1u, 2u, 3u}) {
+    sluice_problem problem = good();
+    if (sides & 1) problem.k_type = SLUICE_U4, problem.k_scale_kind = SLUICE_SCALE_PER_GROUP;
+    if (sides & 2) problem.v_type = SLUICE_U4, problem.v_scale_kind = SLUICE_SCALE_PER_GROUP;
+    for (const int32_t group : {32, 64}) {
+      problem.scale_group = group;
+      CHECK(refusal(problem) == "");
+    }
+    problem.flags = SLUICE_ZERO_POINTS;
+    CHECK(refusal(problem) == "");
+    for (const int32_t group : {0, 16, 33, 128, -32}) {
+      problem.scale_group = group;
+      CHECK(refusal(problem) ==
+            "scale_group: scale_group is " + std::to_string(group) + "; it must be 32 or 64");
+    }
+    problem.scale_group = 32;
+    const std::string field = sides & 1 ? "k_scale_kind" : "v_scale_kind";
+    uint32_t &kind = sides & 1 ? problem.k_scale_kind : problem.v_scale_kind;
+    kind = SLUICE_SCALE_PER_TOKEN;
+    CHECK(refusal(problem) == field + ": " + field + " is 3; it must be SLUICE_SCALE_PER_GROUP (5) for u4");
+    kind = SLUICE_SCALE_PER_GROUP;
+    uint32_t &type = sides & 1 ? problem.k_type : problem.v_type;
+    for (const uint32_t other : {SLUICE_F16, SLUICE_I8, SLUICE_Q8_0, SLUICE_Q4_0}) {
+      type = other;
+      CHECK(refusal(problem) ==
+            field + ": " + field + " is 5; it must not be SLUICE_SCALE_PER_GROUP (5) unless the type is u4");
+    }
+  }
+  sluice_problem problem = good();
+  problem.scale_group = 64;
+  CHECK(refusal(problem) == "scale_group: scale_group is 64; it must be 0 without scales per group");
+  problem.scale_group = 0;
+  problem.flags = SLUICE_ZERO_POINTS;
+  CHECK(refusal(problem) ==
+        "flags: flags has SLUICE_ZERO_POINTS, but neither K nor V has scales of SLUICE_SCALE_PER_GROUP");
+  problem.flags = 0;
+  problem.q_scale_kind = SLUICE_SCALE_PER_GROUP;
+  CHECK(refusal(problem) ==
+        "unsupported q_scale_kind: q_scale_kind is 5; nearest supported: SLUICE_SCALE_PER_HEAD (2)");
+  problem.q_scale_kind = SLUICE_SCALE_NONE;
+  problem.o_type = SLUICE_E4M3FNUZ;
+  problem.o_scale_kind = SLUICE_SCALE_PER_GROUP;
+  CHECK(refusal(problem) ==
+        "unsupported o_scale_kind: o_scale_kind is 5; nearest supported: SLUICE_SCALE_PER_HEAD (2)");
 }
 
 TEST_CASE("a soft cap is finite and not negative, a bias has a type that bias can have", "[problem]") {

@@ -60,6 +60,71 @@ TEST_CASE("Q, K and V have any type in any mixture", "[reference][types]") {
   }
 }
 
+namespace {
+
+/// One row and two keys of 32 elements, with a Q of zeros: O is the mean of the rows of V.
+struct BlockCall : Call {
+  explicit BlockCall(uint32_t v_type) : Call(1, 1, 2, 1, 1, 32, 32) { problem.v_type = v_type; }
+
+  /// A block for each scale, an F16 in front of the same numbers.
+  void run(const std::vector<unsigned char> &row, std::initializer_list<uint32_t> scales) {
+    std::vector<unsigned char> bytes;
+    for (const uint32_t scale : scales) {
+      bytes.insert(bytes.end(), {static_cast<unsigned char>(scale), static_cast<unsigned char>(scale >> 8)});
+      bytes.insert(bytes.end(), row.begin(), row.end());
+    }
+    args.v.data = bytes.data();
+    Call::run();
+  }
+};
+
+} // namespace
+
+TEST_CASE("ggml's blocks are a scale and numbers of 8 or 4 bits", "[reference][types]") {
+  BlockCall of_8(SLUICE_Q8_0);
+  std::vector<unsigned char> row(32);
+  for (int e = 0; e < 32; ++e)
+    row[size_t(e)] = static_cast<unsigned char>(e < 16 ? e : e - 144); // 0 to 15, and -128 to -113
+  of_8.run(row, {0x3c00, 0x4400});                                     // 1 and 4
+  for (int e = 0; e < 32; ++e)
+    CHECK(of_8.o[size_t(e)] == (e < 16 ? e : e - 144) * 2.5f);
+
+  BlockCall of_4(SLUICE_Q4_0);
+  row.assign(16, 0);
+  for (int i = 0; i < 16; ++i)
+    row[size_t(i)] = static_cast<unsigned char>(i | (15 - i) << 4);
+  of_4.run(row, {0xbc00, 0x4200}); // -1 and 3
+  for (int i = 0; i < 16; ++i) {
+    CHECK(of_4.o[size_t(i)] == float(i - 8));
+    CHECK(of_4.o[size_t(16 + i)] == float(7 - i));
+  }
+}
+
+TEST_CASE("4-bit numbers have the scale and the zero of their group, also if only V has groups",
+          "[reference][types]") {
+  std::vector<unsigned char> numbers;
+  for (int e = 0; e < 2 * 64; e += 2)
+    numbers.push_back(static_cast<unsigned char>(e % 16 | (e + 1) % 16 << 4));
+  // Of both keys: groups of 32 elements.
+  uint16_t scales[] = {0x3c00, 0x4000, 0x4200, 0x4400},
+           zeros[] = {0x4800, 0x4700, 0x3c00, 0}; // 1, 2, 3, 4; 8, 7, 1, 0
+  Call call(1, 1, 2, 1, 1, 32, 64);
+  call.problem.v_type = SLUICE_U4;
+  call.problem.v_scale_kind = SLUICE_SCALE_PER_GROUP;
+  call.problem.scale_group = 32;
+  call.args.v.data = numbers.data();
+  call.args.v_scales = {scales, {4, 2, 2, 1}};
+  call.run();
+  for (int e = 0; e < 64; ++e) // a zero of 8 where none is given
+    CHECK(call.o[size_t(e)] == (e % 16 - 8) * (e < 32 ? 2.0f : 3.0f));
+  call.problem.flags |= SLUICE_ZERO_POINTS;
+  call.args.v_zeros = {zeros, {4, 2, 2, 1}};
+  call.run();
+  for (int e = 0; e < 64; ++e)
+    CHECK(call.o[size_t(e)] ==
+          (e < 32 ? ((e % 16 - 8) + 3 * (e % 16 - 1)) / 2.0f : ((e % 16 - 7) * 2 + 4 * (e % 16)) / 2.0f));
+}
+
 TEST_CASE("V in K is the beginning of its rows", "[reference][types]") {
   Call call(1, 1, 2, 1, 1, 3, 2);
   call.problem.flags |= SLUICE_V_IN_K;

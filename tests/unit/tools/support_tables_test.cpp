@@ -71,7 +71,26 @@ TEST_CASE("decode kernels bring head sizes that are filled up, and caches of ano
   CHECK_THAT(
       tables,
       Contains("| 8 to 24 | filled up to 32 |\n| 32 | exact |\n| 40 | filled up to 48 |\n| 48 | exact |"));
-  CHECK_THAT(tables, Contains("| scales of K per token | `k_scale_kind` | no |"));
+  CHECK_THAT(
+      tables,
+      Contains("| scales of K per token | `k_scale_kind` | yes | `attn_fwd_f16_d32_q32_kv64_w1_decode` | "
+               "`key_scales`: 3 of 3 |"));
+}
+
+TEST_CASE("caches in blocks have multiples of 32, and the scales that 4-bit numbers need") {
+  const std::vector<std::byte> pack = finished(
+      {packed_kernel("f16", 80, "u4"), packed_kernel("f16", 128, "q8_0"), packed_kernel("f16", 64, "")});
+  const ContextHandle context = context_of(pack);
+  const std::string tables = feature_tables(context.get());
+  CHECK_THAT(tables, Contains("| F16 | Q8_0 | F16 | 128 | up to 128, up to 128 (V in K) |") &&
+                         Contains("| F16 | U4 | F16 |  | up to 64, up to 64 (V in K) |"));
+  CHECK_THAT(tables,
+             Contains("F16 with Q8_0, F16 with Q8_0 to F32:\n\n| head size | kernel |\n| --- | --- |\n"
+                      "| 32 to 96 | filled up to 128 |\n| 128 | exact |\n"));
+  // Every type is asked for U4; nothing has packs of blocks.
+  CHECK_THAT(tables, Contains("| scales of K and V per group of 32 | `SLUICE_SCALE_PER_GROUP` | ") &&
+                         Contains("| `attn_fwd_f16_u4_d80_q32_kv64_w1_decode` |  | `*-u4_*` |"));
+  CHECK_THAT(tables, !Contains("| x-packed K | `k_pack` | yes |"));
 }
 
 TEST_CASE("kernels whose O has another type than Q have a separate row") {

@@ -185,8 +185,15 @@ pub const SLUICE_E4M3FN: u32 = 5;
 pub const SLUICE_E5M2FNUZ: u32 = 6;
 /// OCP FP8, bias 15, maximum 57344, with infinities.
 pub const SLUICE_E5M2: u32 = 7;
-/// Signed 8-bit integer; K and V only. Since ABI 1.1.
+/// Signed 8-bit integer; K and V only, like the next three. Since ABI 1.1.
 pub const SLUICE_I8: u32 = 8;
+/// Unsigned 4-bit integer, two per byte, the even element in the lower half; needs scales per group.
+pub const SLUICE_U4: u32 = 9;
+/// ggml's block of 32 elements in 34 bytes: an F16 scale, then 32 signed bytes.
+pub const SLUICE_Q8_0: u32 = 10;
+/// ggml's block of 32 elements in 18 bytes: an F16 scale, then 16 bytes; byte i has element i in its lower
+/// half and i + 16 in its upper half. An element is scale * (number - 8).
+pub const SLUICE_Q4_0: u32 = 11;
 
 // sluice_problem_flag: Bits of sluice_problem::flags.
 /// Keys after the row's own position are invisible; see mask_alignment.
@@ -218,6 +225,8 @@ pub const SLUICE_CAUSAL_BY_SEQUENCE: u32 = 1 << 12;
 pub const SLUICE_BIAS_SCALE: u32 = 1 << 14;
 /// Groups of rows see a prefix of keys before their sequence's own keys; sluice_args::prefix_q_starts.
 pub const SLUICE_SHARED_PREFIX: u32 = 1 << 10;
+/// With scales per group: each group has a number to subtract; sluice_args::k_zeros and v_zeros.
+pub const SLUICE_ZERO_POINTS: u32 = 1 << 13;
 
 // sluice_mask_alignment: Where the diagonal of the mask is.
 /// The last row sees the last key: rows are the newest tokens.
@@ -238,6 +247,8 @@ pub const SLUICE_SCALE_PER_HEAD: u32 = 2;
 pub const SLUICE_SCALE_PER_TOKEN: u32 = 3;
 /// One per page and head, in the same arrays; SLUICE_MODE_PAGED only.
 pub const SLUICE_SCALE_PER_PAGE: u32 = 4;
+/// U4 only: one F16 per scale_group elements of a row, in the same arrays.
+pub const SLUICE_SCALE_PER_GROUP: u32 = 5;
 
 // sluice_page_table_kind: How a paged KV cache names its pages.
 /// No pages.
@@ -326,8 +337,8 @@ pub struct sluice_problem {
     pub workspace_ceiling_bytes: u64,
     /// NONE, PER_TENSOR or PER_HEAD (of Q); NONE unless O is FP8.
     pub o_scale_kind: u32,
-    /// Must be 0.
-    pub reserved: u32,
+    /// Elements of a group: 32 or 64 for SLUICE_SCALE_PER_GROUP, else 0.
+    pub scale_group: i32,
     /// Prefixes per call.
     pub max_prefixes: i32,
     /// Keys per prefix.
@@ -535,6 +546,10 @@ pub struct sluice_args {
     pub prefix_k: sluice_tensor,
     /// DENSE and RAGGED: their values; all zero with SLUICE_V_IN_K.
     pub prefix_v: sluice_tensor,
+    /// With SLUICE_ZERO_POINTS: F16, with the strides of k_scales; else all zero.
+    pub k_zeros: sluice_tensor,
+    /// The same for v_scales.
+    pub v_zeros: sluice_tensor,
 }
 
 // sluice_dependency_kind: Kind of a dependency.

@@ -65,7 +65,7 @@ fn rust_layouts() -> Numbers {
             head_dim_v, max_batch, max_q_len, max_kv_len, max_q_tokens, mask_alignment, window_left,
             window_right, sink_tokens, soft_cap, bias_type, q_scale_kind, k_scale_kind, v_scale_kind,
             page_size, page_table_kind, k_pack, lse_base, determinism, workspace_ceiling_bytes,
-            o_scale_kind, reserved, max_prefixes, max_prefix_len
+            o_scale_kind, scale_group, max_prefixes, max_prefix_len
         }
         sluice_support {
             struct_size, workspace_alignment, workspace_bytes, pointer_alignment, stride_multiple, kernel
@@ -85,7 +85,8 @@ fn rust_layouts() -> Numbers {
             sink_logits, q_scale, k_scale, v_scale, page_count, q_tokens, kv_tokens, k_scales, v_scales,
             o_scale, bias_scale, diagonals, causal, spans, span_count, alibi_batch_stride,
             bias_scale_batch_stride, prefix_count, prefix_len, prefix_q_starts, prefix_lengths,
-            prefix_page_table, prefix_page_table_stride, prefix_page_starts, prefix_k, prefix_v
+            prefix_page_table, prefix_page_table_stride, prefix_page_starts, prefix_k, prefix_v,
+            k_zeros, v_zeros
         }
         sluice_dependency { kind, reserved, event, stream }
         sluice_launch {
@@ -146,6 +147,9 @@ fn rust_constants() -> Numbers {
         SLUICE_E5M2FNUZ,
         SLUICE_E5M2,
         SLUICE_I8,
+        SLUICE_U4,
+        SLUICE_Q8_0,
+        SLUICE_Q4_0,
         SLUICE_CAUSAL,
         SLUICE_WRITE_LSE,
         SLUICE_HAS_WINDOW_LEFT,
@@ -160,6 +164,7 @@ fn rust_constants() -> Numbers {
         SLUICE_CAUSAL_BY_SEQUENCE,
         SLUICE_BIAS_SCALE,
         SLUICE_SHARED_PREFIX,
+        SLUICE_ZERO_POINTS,
         SLUICE_BOTTOM_RIGHT,
         SLUICE_TOP_LEFT,
         SLUICE_GIVEN_DIAGONAL,
@@ -168,6 +173,7 @@ fn rust_constants() -> Numbers {
         SLUICE_SCALE_PER_HEAD,
         SLUICE_SCALE_PER_TOKEN,
         SLUICE_SCALE_PER_PAGE,
+        SLUICE_SCALE_PER_GROUP,
         SLUICE_PAGE_TABLE_NONE,
         SLUICE_PAGE_TABLE_BLOCK,
         SLUICE_PAGE_TABLE_CSR,

@@ -66,20 +66,27 @@ fn int_64(field: &str, value: usize) -> Result<i64> {
         .map_err(|_| Error::invalid(field, format!("{field} is {value}; it must be at most {}", i64::MAX)))
 }
 
-/// Scales of K or V, one for each row of a head or for all rows of a page. `keys` are the extents of rows with one
-/// element.
+/// Scales of K or V, one for each row of a head, for all rows of a page or for each group of a row; or the numbers to
+/// subtract in groups. `keys` are the extents of a row.
 fn key_scales<M: Memory>(
     name: &str,
     scales: &Option<Tensor<M>>,
     kind: u32,
     keys: [Extent; 4],
+    scale_group: i32,
 ) -> Result<sys::sluice_tensor> {
     let view = match scales {
         None => return Ok(NO_TENSOR),
         Some(scales) => &scales.view,
     };
-    let [outer, inner, heads, one] = keys;
+    let [outer, inner, heads, elements] = keys;
+    let one = Exactly(1);
     match kind {
+        sys::SLUICE_SCALE_PER_GROUP => {
+            // The library refuses other sizes of a group, and groups that do not fill a row.
+            let groups = elements.least() / usize::try_from(scale_group).map_or(1, |group| group.max(1));
+            view.checked(name, Some(Dtype::F16), 0, [outer, inner, heads, AtLeast(groups)])
+        }
         sys::SLUICE_SCALE_PER_TOKEN => view.checked(name, Some(Dtype::F32), 0, [outer, inner, heads, one]),
         sys::SLUICE_SCALE_PER_PAGE => {
             let mut raw = view.checked(name, Some(Dtype::F32), 0, [outer, one, heads, one])?;
@@ -224,10 +231,16 @@ pub struct Args<'a, M: Memory> {
     pub k_scale: Option<Array<'a, f32, M>>,
     /// \[1\] or \[kv_heads\].
     pub v_scale: Option<Array<'a, f32, M>>,
-    /// Scales of K per token, F32, laid out as K with rows of one element; per page \[page, 1, kv_heads, 1\].
+    /// Scales of K per token, F32, laid out as K with rows of one element; per page \[page, 1, kv_heads, 1\]; per group,
+    /// F16, laid out as K with rows of one element for each group.
     pub k_scales: Option<Tensor<'a, M>>,
-    /// Scales of V per token or page, laid out as `k_scales`.
+    /// Scales of V per token, page or group, laid out as `k_scales`.
     pub v_scales: Option<Tensor<'a, M>>,
+    /// With [`ProblemBuilder::zero_points`](crate::ProblemBuilder::zero_points): what is subtracted from the numbers of
+    /// K, F16, with the layout of `k_scales`.
+    pub k_zeros: Option<Tensor<'a, M>>,
+    /// The same for V.
+    pub v_zeros: Option<Tensor<'a, M>>,
     /// \[1\] or \[q_heads\]: O is divided by it.
     pub o_scale: Option<Array<'a, f32, M>>,
     /// \[q_heads\]: the bias is multiplied by it.
@@ -281,6 +294,8 @@ impl<'a, M: Memory> Args<'a, M> {
             v_scale: None,
             k_scales: None,
             v_scales: None,
+            k_zeros: None,
+            v_zeros: None,
             o_scale: None,
             bias_scale: None,
             diagonals: None,
@@ -333,17 +348,23 @@ impl<'a, M: Memory> Args<'a, M> {
         if let Some(lse) = &self.lse {
             raw.lse = lse.view.checked("lse", Some(Dtype::F32), 0, rows(q_heads, AtLeast(1)))?;
         }
-        raw.k_scales = key_scales("k_scales", &self.k_scales, p.k_scale_kind, keys(1))?;
-        raw.v_scales = key_scales("v_scales", &self.v_scales, p.v_scale_kind, keys(1))?;
-        let of_keys = [Some(&self.k), self.v.as_ref(), self.k_scales.as_ref(), self.v_scales.as_ref()]
-            .map(|tensor| tensor.map(|tensor| &tensor.view));
+        let of_rows = |name, tensor, kind, dim| key_scales(name, tensor, kind, keys(dim), p.scale_group);
+        raw.k_scales = of_rows("k_scales", &self.k_scales, p.k_scale_kind, dim_qk)?;
+        raw.v_scales = of_rows("v_scales", &self.v_scales, p.v_scale_kind, dim_v)?;
+        raw.k_zeros = of_rows("k_zeros", &self.k_zeros, p.k_scale_kind, dim_qk)?;
+        raw.v_zeros = of_rows("v_zeros", &self.v_zeros, p.v_scale_kind, dim_v)?;
+        let optional_tensors = [&self.v, &self.k_scales, &self.v_scales, &self.k_zeros, &self.v_zeros];
+        let of_keys = || {
+            let others = optional_tensors.into_iter().map(|tensor| tensor.as_ref());
+            std::iter::once(Some(&self.k)).chain(others).map(|tensor| tensor.map(|tensor| &tensor.view))
+        };
         if self.q_starts.is_some() {
             let lse = self.lse.as_ref().map(|lse| &lse.view);
             raw.q_tokens = fewest(1, [Some(&self.q.view), Some(&self.o.view), lse]);
         }
         match p.mode {
-            sys::SLUICE_MODE_RAGGED => raw.kv_tokens = fewest(1, of_keys),
-            sys::SLUICE_MODE_PAGED => raw.page_count = fewest(0, of_keys),
+            sys::SLUICE_MODE_RAGGED => raw.kv_tokens = fewest(1, of_keys()),
+            sys::SLUICE_MODE_PAGED => raw.page_count = fewest(0, of_keys()),
             _ => {}
         }
         let scores = |keys| [AtLeast(batch), AtLeast(q_heads), AtLeast(q_len), AtLeast(keys)];
@@ -478,6 +499,8 @@ mod tests {
         args.v_scale = array(16, 1);
         args.k_scales = Some(tensor::<f32>(19, [9, 16, 2, 1]));
         args.v_scales = Some(tensor::<f32>(20, [9, 1, 2, 1]));
+        args.k_zeros = Some(tensor::<f32>(32, [9, 16, 2, 1]));
+        args.v_zeros = Some(tensor::<f32>(33, [8, 1, 2, 1]));
         args.o_scale = array(21, 1);
         args.bias_scale = array(22, 18);
         args.diagonals = array(23, 3);
@@ -543,6 +566,8 @@ mod tests {
             prefix_page_starts,
             prefix_k,
             prefix_v,
+            k_zeros,
+            v_zeros,
         } = args.to_raw(&problem).unwrap();
         assert_eq!((struct_size as usize, flags), (std::mem::size_of::<sys::sluice_args>(), 0));
         assert_eq!((batch, q_len, kv_len, scale), (3, 5, 20, 0.5));
@@ -563,6 +588,7 @@ mod tests {
         assert_eq!((prefix_count, prefix_len, prefix_page_table_stride), (2, 30, 4));
         assert_eq!([prefix_q_starts, prefix_lengths, prefix_page_starts].map(|a| a as usize), [26, 27, 0]);
         assert_eq!([prefix_page_table, prefix_k.data, prefix_v.data].map(|a| a as usize), [28, 29, 30]);
+        assert_eq!([k_zeros, v_zeros].map(|t| (t.data as usize, t.stride[0])), [(32, 32), (33, 2)]);
         assert_eq!((prefix_k.stride, prefix_v.stride), ([3840, 128, 64, 1], [1920, 64, 32, 1]));
 
         let pages = PageNumbers::I64(array(9, 6).unwrap());

@@ -379,52 +379,52 @@ pub fn reference_append(append: &mut Append<Host>) -> Result<()> {
     call(|error| unsafe { sys::sluice_reference_append(&raw, error) })
 }
 
-/// Pages of caches, to be copied by [`Context::kv_copy`](crate::Context::kv_copy) to other pages, or to other caches; the
-/// header's `sluice_page_copy`. Types, heads, dims, and the number of pages come from the tensors.
+/// Pages of caches, to be copied by [`Context::kv_copy`](crate::Context::kv_copy) to other pages, or to other caches, or
+/// on the host by [`reference_copy`]; the header's `sluice_page_copy`. Types, heads, dims, and the number of pages come from the tensors.
 #[derive(Debug)]
-pub struct PageCopy<'a> {
+pub struct PageCopy<'a, M: Memory = Device> {
     /// \[page, page_size, kv_heads, head_dim_qk\].
-    pub k_source: Tensor<'a, Device>,
+    pub k_source: Tensor<'a, M>,
     /// \[page, page_size, kv_heads, head_dim_v\]; None if there is only K.
-    pub v_source: Option<Tensor<'a, Device>>,
+    pub v_source: Option<Tensor<'a, M>>,
     /// \[page, page_size, kv_heads, head_dim_qk\].
-    pub k_target: TensorMut<'a, Device>,
+    pub k_target: TensorMut<'a, M>,
     /// \[page, page_size, kv_heads, head_dim_v\].
-    pub v_target: Option<TensorMut<'a, Device>>,
+    pub v_target: Option<TensorMut<'a, M>>,
     /// \[pairs\]\[2\]: source and target; None for each page to itself.
-    pub pairs: Option<PageNumbers<'a, Device>>,
+    pub pairs: Option<PageNumbers<'a, M>>,
     /// Between FP8 and other types.
-    pub k_scale: Option<AppendScale<'a, Device>>,
+    pub k_scale: Option<AppendScale<'a, M>>,
     /// Between FP8 and other types.
-    pub v_scale: Option<AppendScale<'a, Device>>,
+    pub v_scale: Option<AppendScale<'a, M>>,
 }
 
-/// Keys of a paged cache, to be gathered by [`Context::kv_gather`](crate::Context::kv_gather) in contiguous rows; the
-/// header's `sluice_gather`. Types, heads, dims, pages and the number of rows come from the tensors.
+/// Keys of a paged cache, to be gathered by [`Context::kv_gather`](crate::Context::kv_gather) in contiguous rows, or on
+/// the host by [`reference_gather`]; the header's `sluice_gather`. Types, heads, dims, pages and the number of rows come from the tensors.
 #[derive(Debug)]
-pub struct Gather<'a> {
+pub struct Gather<'a, M: Memory = Device> {
     /// \[page, page_size, kv_heads, head_dim_qk\].
-    pub k_cache: Tensor<'a, Device>,
+    pub k_cache: Tensor<'a, M>,
     /// \[page, page_size, kv_heads, head_dim_v\]; None if there is only K.
-    pub v_cache: Option<Tensor<'a, Device>>,
+    pub v_cache: Option<Tensor<'a, M>>,
     /// \[1, tokens, kv_heads, head_dim_qk\].
-    pub k_out: TensorMut<'a, Device>,
+    pub k_out: TensorMut<'a, M>,
     /// \[1, tokens, kv_heads, head_dim_v\].
-    pub v_out: Option<TensorMut<'a, Device>>,
+    pub v_out: Option<TensorMut<'a, M>>,
     /// Sequences.
     pub batch: usize,
     /// \[batch + 1\]: rows of the outputs before each sequence's first.
-    pub out_starts: Array<'a, i32, Device>,
+    pub out_starts: Array<'a, i32, M>,
     /// \[batch\]: keys of each sequence in the cache.
-    pub kv_lengths: Array<'a, i32, Device>,
+    pub kv_lengths: Array<'a, i32, M>,
     /// \[batch\]: the first key to gather; None: 0.
-    pub first_keys: Option<Array<'a, i32, Device>>,
+    pub first_keys: Option<Array<'a, i32, M>>,
     /// The pages of each sequence.
-    pub page_table: PageTable<'a, Device>,
+    pub page_table: PageTable<'a, M>,
     /// Between FP8 and other types.
-    pub k_scale: Option<AppendScale<'a, Device>>,
+    pub k_scale: Option<AppendScale<'a, M>>,
     /// Between FP8 and other types.
-    pub v_scale: Option<AppendScale<'a, Device>>,
+    pub v_scale: Option<AppendScale<'a, M>>,
 }
 
 /// Both tensors of V, or neither.
@@ -444,7 +444,7 @@ fn both_or_neither<'b>(
     }
 }
 
-impl PageCopy<'_> {
+impl<M: Memory> PageCopy<'_, M> {
     pub(crate) fn to_raw(&self) -> Result<sys::sluice_page_copy> {
         let [_, page_size, heads, dim_qk] = self.k_source.layout().shape();
         let (from, to) = (&self.k_source.view, &self.k_target.view);
@@ -486,7 +486,7 @@ impl PageCopy<'_> {
     }
 }
 
-impl Gather<'_> {
+impl<M: Memory> Gather<'_, M> {
     pub(crate) fn to_raw(&self) -> Result<sys::sluice_gather> {
         let [_, page_size, heads, dim_qk] = self.k_cache.layout().shape();
         let (from, to) = (&self.k_cache.view, &self.k_out.view);
@@ -533,8 +533,48 @@ impl Gather<'_> {
         }
         (raw.k_scale_kind, raw.k_scale) = scale(&self.k_scale, "k_scale", heads)?;
         (raw.v_scale_kind, raw.v_scale) = scale(&self.v_scale, "v_scale", heads)?;
+        contents::check_gather(self, page_size.max(1))?;
         Ok(raw)
     }
+}
+
+/// Copies pages on the host with plain loops: the reference for what a device stores.
+///
+/// Page numbers are checked before anything is stored: one that is not of an existing page is refused. Pairs with negative
+/// numbers are skipped. As on a device, tensors begin at addresses that are multiples of 16, which larger vectors do anyway.
+///
+/// ```
+/// use sluice::{reference_copy, Array, Layout, PageCopy, PageNumbers, Tensor, TensorMut};
+/// let pages = Layout::contiguous([2, 1, 1, 8]);
+/// let from: Vec<f32> = (0..16).map(|i| i as f32).collect();
+/// let mut to = vec![0.0f32; 16];
+/// let mut copy = PageCopy {
+///     k_source: Tensor::new(&from, pages)?,
+///     v_source: None,
+///     k_target: TensorMut::new(&mut to, pages)?,
+///     v_target: None,
+///     pairs: Some(PageNumbers::I32(Array::new(&[1, 0]))), // page 1 to page 0
+///     k_scale: None,
+///     v_scale: None,
+/// };
+/// reference_copy(&mut copy)?;
+/// assert_eq!((&to[..8], &to[8..]), (&from[8..], &[0.0; 8][..]));
+/// # Ok::<(), sluice::Error>(())
+/// ```
+pub fn reference_copy(copy: &mut PageCopy<Host>) -> Result<()> {
+    let raw = copy.to_raw()?;
+    // SAFETY: all memory is borrowed until the call returns, mutably if it is written. to_raw has compared its extents
+    // with each other. With the count of pages that it sets, the library checks the pairs before it uses them.
+    call(|error| unsafe { sys::sluice_reference_copy(&raw, error) })
+}
+
+/// Gathers keys on the host with plain loops: the reference for what a device stores.
+///
+/// Contents are checked before anything is stored: what a device would read as zeros or leave out is refused.
+pub fn reference_gather(gather: &mut Gather<Host>) -> Result<()> {
+    let raw = gather.to_raw()?;
+    // SAFETY: as in reference_copy. to_raw has checked the entries that the page table is read at.
+    call(|error| unsafe { sys::sluice_reference_gather(&raw, error) })
 }
 
 /// Results of attention over parts of the keys, to be merged into one; the header's `sluice_merge`. Types and extents

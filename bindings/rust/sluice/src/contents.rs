@@ -3,7 +3,7 @@
 //! that starts do not decrease, and, with the counts of rows and pages, starts, slots and page numbers.
 
 use crate::args::{Args, PageNumbers, PageTable};
-use crate::cache_ops::{Append, Numbers, Place, Rotary};
+use crate::cache_ops::{Append, Gather, Numbers, Place, Rotary};
 use crate::error::{Error, Result};
 use crate::tensor::Memory;
 
@@ -21,6 +21,12 @@ pub(crate) fn check_pages<M: Memory>(args: &Args<M>, page_size: usize) -> Result
         }
         _ => Ok(()),
     }
+}
+
+/// Refuses a gather that reads past the end of its page table. `page_size` is not 0.
+pub(crate) fn check_gather<M: Memory>(gather: &Gather<M>, page_size: usize) -> Result<()> {
+    let lengths = gather.kv_lengths.contents().unwrap_or(&[]);
+    check_lengths("page_table", &gather.page_table, lengths, gather.batch, page_size)
 }
 
 /// Refuses a table that ends before the pages of `count` sequences or prefixes with these lengths do.

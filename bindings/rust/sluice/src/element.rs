@@ -21,12 +21,18 @@ pub enum Dtype {
     E5m2Fnuz = sys::SLUICE_E5M2FNUZ,
     /// OCP FP8, bias 15, maximum 57344, with infinities.
     E5m2 = sys::SLUICE_E5M2,
-    /// A signed 8-bit integer, for K and V only.
+    /// A signed 8-bit integer, for K and V only, like the next three.
     I8 = sys::SLUICE_I8,
+    /// An unsigned 4-bit integer with scales per group.
+    U4 = sys::SLUICE_U4,
+    /// ggml's blocks of 32 numbers of 8 bits with a scale.
+    Q8_0 = sys::SLUICE_Q8_0,
+    /// ggml's blocks of 32 numbers of 4 bits with a scale.
+    Q4_0 = sys::SLUICE_Q4_0,
 }
 
 impl Dtype {
-    const ALL: [Dtype; 8] = [
+    const ALL: [Dtype; 11] = [
         Dtype::F16,
         Dtype::Bf16,
         Dtype::F32,
@@ -35,6 +41,9 @@ impl Dtype {
         Dtype::E5m2Fnuz,
         Dtype::E5m2,
         Dtype::I8,
+        Dtype::U4,
+        Dtype::Q8_0,
+        Dtype::Q4_0,
     ];
 
     /// From a number of the header; None for one that this crate does not know.
@@ -42,11 +51,22 @@ impl Dtype {
         Dtype::ALL.into_iter().find(|dtype| *dtype as u32 == raw)
     }
 
-    /// Bytes of an element.
+    /// Bytes of an element, or of a block of [`block`](Self::block) elements.
     pub fn bytes(self) -> usize {
         match self {
             Dtype::F32 => 4,
             Dtype::F16 | Dtype::Bf16 => 2,
+            Dtype::Q8_0 => 34,
+            Dtype::Q4_0 => 18,
+            _ => 1,
+        }
+    }
+
+    /// How many elements are stored together: 1 for most types.
+    pub fn block(self) -> usize {
+        match self {
+            Dtype::U4 => 2,
+            Dtype::Q8_0 | Dtype::Q4_0 => 32,
             _ => 1,
         }
     }
@@ -58,7 +78,7 @@ impl Dtype {
 /// The type has at least one byte and no padding, and every bit pattern is a value of it.
 pub unsafe trait Plain: Copy + Send + Sync + 'static {}
 
-/// An element of a tensor.
+/// An element of a tensor, or a block of them.
 ///
 /// Memory is read as elements of the type that this names, so an implementation must vouch for it:
 ///
@@ -75,10 +95,15 @@ pub unsafe trait Plain: Copy + Send + Sync + 'static {}
 /// ```
 ///
 /// # Safety
-/// A value has as many bytes as an element of `DTYPE`, or one if that is None.
+/// A value has [`Dtype::bytes`] of `DTYPE`, or one byte if that is None.
 pub unsafe trait Element: Plain {
     /// None for the bytes of a mask.
     const DTYPE: Option<Dtype>;
+}
+
+/// How many elements of a tensor are in so many values; layouts count elements.
+pub(crate) fn elements_of<T: Element>(values: usize) -> usize {
+    values.saturating_mul(T::DTYPE.map_or(1, Dtype::block))
 }
 
 macro_rules! plain {
@@ -97,6 +122,64 @@ unsafe impl Element for f32 {
 // SAFETY: one byte.
 unsafe impl Element for u8 {
     const DTYPE: Option<Dtype> = None;
+}
+
+// SAFETY: one byte.
+unsafe impl Element for i8 {
+    const DTYPE: Option<Dtype> = Some(Dtype::I8);
+}
+
+/// Two elements of [`Dtype::U4`]: the even one is in the lower half.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[repr(transparent)]
+pub struct U4Pair(
+    /// The bits.
+    pub u8,
+);
+
+// SAFETY: transparent over a number.
+unsafe impl Plain for U4Pair {}
+
+// SAFETY: one byte.
+unsafe impl Element for U4Pair {
+    const DTYPE: Option<Dtype> = Some(Dtype::U4);
+}
+
+/// 32 elements of [`Dtype::Q8_0`]; ggml's `block_q8_0`. Element i is `scale * numbers[i]`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[repr(C)]
+pub struct BlockQ8_0 {
+    /// The factor of all numbers.
+    pub scale: F16,
+    /// One for each element.
+    pub numbers: [i8; 32],
+}
+
+// SAFETY: 2 + 32 bytes with an alignment of 2, so there is no padding; all are numbers.
+unsafe impl Plain for BlockQ8_0 {}
+
+// SAFETY: 34 bytes.
+unsafe impl Element for BlockQ8_0 {
+    const DTYPE: Option<Dtype> = Some(Dtype::Q8_0);
+}
+
+/// 32 elements of [`Dtype::Q4_0`]; ggml's `block_q4_0`. Byte i has the number of element i in its lower half and that of
+/// element i + 16 in its upper half; an element is `scale * (number - 8)`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[repr(C)]
+pub struct BlockQ4_0 {
+    /// The factor of all numbers.
+    pub scale: F16,
+    /// Two for each byte.
+    pub numbers: [u8; 16],
+}
+
+// SAFETY: 2 + 16 bytes with an alignment of 2, so there is no padding; all are numbers.
+unsafe impl Plain for BlockQ4_0 {}
+
+// SAFETY: 18 bytes.
+unsafe impl Element for BlockQ4_0 {
+    const DTYPE: Option<Dtype> = Some(Dtype::Q4_0);
 }
 
 macro_rules! encoded {
@@ -217,12 +300,13 @@ mod tests {
         for (i, dtype) in Dtype::ALL.into_iter().enumerate() {
             assert_eq!((dtype as usize, Dtype::from_raw(i as u32 + 1)), (i + 1, Some(dtype)));
         }
-        assert_eq!(Dtype::from_raw(8), None);
+        assert_eq!(Dtype::from_raw(Dtype::ALL.len() as u32 + 1), None);
         fn fits<T: Element>() -> bool {
             std::mem::size_of::<T>() == T::DTYPE.map_or(1, Dtype::bytes)
         }
         assert!(fits::<F16>() && fits::<Bf16>() && fits::<f32>() && fits::<u8>());
         assert!(fits::<E4m3Fnuz>() && fits::<E4m3Fn>() && fits::<E5m2Fnuz>() && fits::<E5m2>());
+        assert!(fits::<i8>() && fits::<U4Pair>() && fits::<BlockQ8_0>() && fits::<BlockQ4_0>());
     }
 
     #[test]

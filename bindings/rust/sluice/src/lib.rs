@@ -65,10 +65,10 @@
 //!
 //! # What is `unsafe`
 //!
-//! Functions that enqueue work on device memory ([`Plan::run`], [`Context::kv_append`], [`Context::merge_states`],
+//! Functions that enqueue work on device memory ([`Plan::run`], [`Context::kv_append`] and the other operations on caches,
 //! [`hip::GraphExec::launch`], and the copies of [`hip::Slice`] and [`hip::SliceMut`] whose names end in `async`) or
 //! make a view of it from a bare pointer: only the caller knows what the device does with the memory, and when.
-//! Everything else is safe, including [`reference()`] and [`reference_append`].
+//! Everything else is safe, including [`reference()`], [`reference_append`], [`reference_copy`] and [`reference_gather`].
 #![deny(missing_debug_implementations, missing_docs, unsafe_op_in_unsafe_fn)]
 
 mod args;
@@ -89,11 +89,13 @@ mod trace;
 
 pub use args::{reference, Args, PageNumbers, PageTable, Prefixes};
 pub use cache_ops::{
-    reference_append, Append, AppendScale, Gather, Merge, Norms, Numbers, PageCopy, Place, Queries, Rotary,
-    RotaryStyle,
+    reference_append, reference_copy, reference_gather, Append, AppendScale, Gather, Merge, Norms, Numbers,
+    PageCopy, Place, Queries, Rotary, RotaryStyle,
 };
 pub use context::{Context, ContextBuilder, DeviceInfo, DeviceKind, KernelInfo, Support};
-pub use element::{Bf16, Dtype, E4m3Fn, E4m3Fnuz, E5m2, E5m2Fnuz, Element, Plain, F16};
+pub use element::{
+    Bf16, BlockQ4_0, BlockQ8_0, Dtype, E4m3Fn, E4m3Fnuz, E5m2, E5m2Fnuz, Element, Plain, U4Pair, F16,
+};
 pub use error::{Code, Error, Result};
 pub use launch::{Dependency, Launch, RawEvent, RawStream, Workspace};
 pub use layout::Layout;

@@ -30,6 +30,8 @@ pub enum ScaleKind {
     PerToken = sys::SLUICE_SCALE_PER_TOKEN,
     /// One per page and head, of a paged K and V, in the same tensors.
     PerPage = sys::SLUICE_SCALE_PER_PAGE,
+    /// One per [`ProblemBuilder::scale_group`] elements of a row, in F16, for [`Dtype::U4`] only, in the same tensors.
+    PerGroup = sys::SLUICE_SCALE_PER_GROUP,
 }
 
 /// How a paged KV cache names its pages.
@@ -291,6 +293,16 @@ impl ProblemBuilder {
         self.set(|raw| raw.v_scale_kind = kind as u32)
     }
 
+    /// Elements of a group of [`ScaleKind::PerGroup`]: 32 or 64.
+    pub fn scale_group(self, elements: usize) -> Self {
+        self.int("scale_group", elements, |raw, value| raw.scale_group = value)
+    }
+
+    /// Each group has a number to subtract, too: [`Args::k_zeros`](crate::Args::k_zeros). Else it is 8.
+    pub fn zero_points(self) -> Self {
+        self.flag(sys::SLUICE_ZERO_POINTS)
+    }
+
     /// Scales that an FP8 O is divided by.
     pub fn o_scale(self, kind: ScaleKind) -> Self {
         self.set(|raw| raw.o_scale_kind = kind as u32)
@@ -355,6 +367,8 @@ mod tests {
             .k_scale(ScaleKind::PerHead)
             .v_scale(ScaleKind::PerToken)
             .o_scale(ScaleKind::PerHead)
+            .scale_group(62)
+            .zero_points()
             .write_lse(LseBase::Two)
             .determinism(Determinism::BatchInvariant)
             .workspace_ceiling_bytes(61)
@@ -393,11 +407,11 @@ mod tests {
             determinism,
             workspace_ceiling_bytes,
             o_scale_kind,
-            reserved,
+            scale_group,
             max_prefixes,
             max_prefix_len,
         } = problem.raw;
-        assert_eq!((struct_size as usize, flags), (std::mem::size_of::<sys::sluice_problem>(), 0x5fff));
+        assert_eq!((struct_size as usize, flags), (std::mem::size_of::<sys::sluice_problem>(), 0x7fff));
         assert_eq!((mode, page_table_kind, page_size, k_pack), (2, 2, 16, 24));
         assert_eq!((q_type, k_type, v_type, o_type), (1, 4, 7, 2));
         assert_eq!((q_heads, kv_heads, head_dim_qk, head_dim_v), (8, 2, 192, 136));
@@ -405,7 +419,7 @@ mod tests {
         assert_eq!((mask_alignment, window_left, window_right, sink_tokens), (2, 41, 42, 43));
         assert_eq!((soft_cap, bias_type, q_scale_kind, k_scale_kind, v_scale_kind), (5.0, 3, 1, 2, 3));
         assert_eq!((lse_base, determinism, workspace_ceiling_bytes), (1, 1, 61));
-        assert_eq!((o_scale_kind, reserved), (2, 0));
+        assert_eq!((o_scale_kind, scale_group), (2, 62));
         assert_eq!((max_prefixes, max_prefix_len), (35, 36));
     }
 

@@ -1,6 +1,6 @@
 //! Views of the memory that calls use.
 
-use crate::element::{Dtype, Element, Plain};
+use crate::element::{elements_of, Dtype, Element, Plain};
 use crate::error::{Error, Result};
 use crate::layout::Layout;
 use sluice_sys as sys;
@@ -63,6 +63,15 @@ unsafe impl Sync for View {}
 pub(crate) enum Extent {
     Exactly(usize),
     AtLeast(usize),
+}
+
+impl Extent {
+    /// The smallest that is allowed.
+    pub(crate) fn least(self) -> usize {
+        match self {
+            Extent::Exactly(extent) | Extent::AtLeast(extent) => extent,
+        }
+    }
 }
 
 impl View {
@@ -141,18 +150,18 @@ impl<'a, M: Memory> TensorMut<'a, M> {
 }
 
 impl<'a> Tensor<'a, Host> {
-    /// From elements on the host; there must be as many as the layout reaches.
+    /// From elements on the host, or blocks of them; there must be as many elements as the layout reaches.
     pub fn new<T: Element>(elements: &'a [T], layout: Layout) -> Result<Self> {
-        layout.check_fits(elements.len())?;
+        layout.check_fits(elements_of::<T>(elements.len()))?;
         let data = elements.as_ptr() as *mut c_void;
         Ok(Tensor { view: View { data, dtype: T::DTYPE, layout }, memory: PhantomData })
     }
 }
 
 impl<'a> TensorMut<'a, Host> {
-    /// From elements on the host; there must be as many as the layout reaches.
+    /// From elements on the host, or blocks of them; there must be as many elements as the layout reaches.
     pub fn new<T: Element>(elements: &'a mut [T], layout: Layout) -> Result<Self> {
-        layout.check_fits(elements.len())?;
+        layout.check_fits(elements_of::<T>(elements.len()))?;
         let data = elements.as_mut_ptr().cast();
         Ok(TensorMut { view: View { data, dtype: T::DTYPE, layout }, memory: PhantomData })
     }

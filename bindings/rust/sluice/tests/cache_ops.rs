@@ -5,9 +5,9 @@ mod common;
 use common::{emulator, Number, Random, TensorViews, Views};
 use sluice::hip::{Buffer, Hip};
 use sluice::{
-    reference, reference_append, Append, AppendScale, Args, Dtype, E4m3Fnuz, Element, Gather, Launch, Layout,
-    LseBase, Merge, Norms, Numbers, PageCopy, PageNumbers, PageTable, Place, Problem, Queries, Result,
-    Rotary, RotaryStyle, F16,
+    reference, reference_append, reference_copy, reference_gather, Append, AppendScale, Args, Dtype,
+    E4m3Fnuz, Element, Gather, Launch, Layout, LseBase, Merge, Norms, Numbers, PageCopy, PageNumbers,
+    PageTable, Place, Problem, Queries, Result, Rotary, RotaryStyle, F16,
 };
 
 const TOKENS: usize = 6;
@@ -283,6 +283,23 @@ fn pages_are_copied_and_keys_gathered() -> Result<()> {
     let copied = downloaded(&target)?;
     assert_eq!(copied[..64], vec![F16::default(); 64]);
     assert_eq!(copied[64..], values[..32]);
+    let mut on_host = vec![F16::default(); values.len()];
+    let wide = [0i64, 2, 1, -1];
+    let mut copy = PageCopy {
+        k_source: values.tensor(pages)?,
+        v_source: None,
+        k_target: on_host.tensor_mut(pages)?,
+        v_target: None,
+        pairs: Some(PageNumbers::I64(sluice::Array::new(&wide))),
+        k_scale: None,
+        v_scale: None,
+    };
+    reference_copy(&mut copy)?;
+    copy.pairs = Some(PageNumbers::I32(sluice::Array::new(&[0, 1, 1, PAGES as i32])));
+    let error = reference_copy(&mut copy).unwrap_err();
+    assert_eq!((error.code, error.field.as_str()), (sluice::Code::InvalidArgument, "pairs[3]"), "{error}");
+    drop(copy);
+    assert_eq!(on_host, copied);
 
     // Keys 1 to 4 of a sequence in pages 2 and 0.
     let mut rows = hip.zeroed::<F16>(5 * 8)?;
@@ -308,6 +325,31 @@ fn pages_are_copied_and_keys_gathered() -> Result<()> {
     assert_eq!(gathered[..24], values[9 * 8..12 * 8]);
     assert_eq!(gathered[24..32], values[..8]);
     assert_eq!(gathered[32..], vec![F16::default(); 8]);
+
+    let mut on_host = vec![F16::default(); gathered.len()];
+    let (starts, lengths, first, table) = ([0, 4], [5], [1], [2, 0]);
+    let mut gather = Gather {
+        k_cache: values.tensor(pages)?,
+        v_cache: None,
+        k_out: on_host.tensor_mut(Layout::rows([5, 1, 8]))?,
+        v_out: None,
+        batch: 1,
+        out_starts: sluice::Array::new(&starts),
+        kv_lengths: sluice::Array::new(&lengths),
+        first_keys: Some(sluice::Array::new(&first)),
+        page_table: PageTable::Block { pages: PageNumbers::I32(sluice::Array::new(&table)), stride: 2 },
+        k_scale: None,
+        v_scale: None,
+    };
+    reference_gather(&mut gather)?;
+    let wrong = [(&[2][..], "page_table"), (&[2, PAGES as i32], "page_table[1]")];
+    for (table, field) in wrong {
+        gather.page_table =
+            PageTable::Block { pages: PageNumbers::I32(sluice::Array::new(table)), stride: 2 };
+        let error = reference_gather(&mut gather).unwrap_err();
+        assert_eq!((error.code, error.field.as_str()), (sluice::Code::InvalidArgument, field), "{error}");
+    }
+    assert_eq!(on_host, gathered);
     Ok(())
 }
 

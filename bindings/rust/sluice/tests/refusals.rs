@@ -7,7 +7,7 @@ use sluice::hip::{Buffer, Hip};
 use sluice::{
     reference, reference_append, Append, Args, Array, Bf16, Code, Determinism, Device, Dtype, Element, Error,
     Host, Launch, Layout, LseBase, MaskAlignment, Merge, Numbers, PageNumbers, PageTable, PageTableKind,
-    Place, Problem, ProblemBuilder, Result, Rotary, RotaryStyle, ScaleKind, F16,
+    Place, Problem, ProblemBuilder, Result, Rotary, RotaryStyle, ScaleKind, U4Pair, F16,
 };
 
 fn check(result: Result<()>, code: Code, field: &str, part: &str) {
@@ -203,9 +203,12 @@ fn arguments_with_wrong_types_or_extents() {
         args.o = unsafe { sluice::TensorMut::from_raw(256 as *mut sluice::E4m3Fnuz, rows()) }.unwrap();
         args.o_scale = Some(o.factors.array());
     });
-    let per_token = || base().k_scale(ScaleKind::PerToken).v_scale(ScaleKind::PerToken);
+    let in_fp8 = || base().kv_type(Dtype::E4m3Fnuz);
+    let per_token = || in_fp8().k_scale(ScaleKind::PerToken).v_scale(ScaleKind::PerToken);
     let scales = |builder: ProblemBuilder, field: &str, part: &str, k: [usize; 4], v: [usize; 4]| {
         refused(builder, Code::InvalidArgument, field, part, |args, _| {
+            args.k = nowhere::<sluice::E4m3Fnuz>(args.k.layout());
+            args.v = Some(args.k);
             let of = |shape| Some(nowhere::<f32>(Layout::contiguous(shape)));
             (args.k_scales, args.v_scales) = (of(k), of(v));
         })
@@ -215,16 +218,45 @@ fn arguments_with_wrong_types_or_extents() {
     scales(per_token(), "k_scales.shape[1]", "must be at least 8", [2, 7, 2, 1], good);
     scales(per_token(), "v_scales.shape[2]", "must be 2", good, [2, 8, 4, 1]);
     scales(per_token(), "v_scales.shape[3]", "must be 1", good, [2, 8, 2, 2]);
-    scales(base(), "k_scales.data", "k_scale_kind is none of SLUICE_SCALE_PER_TOKEN", good, good);
-    let per_page = base().paged(8, PageTableKind::Block).v_scale(ScaleKind::PerPage);
+    scales(in_fp8(), "k_scales.data", "k_scale_kind is not PER_TOKEN", good, good);
+    let per_page = in_fp8().paged(8, PageTableKind::Block).v_scale(ScaleKind::PerPage);
     scales(per_page.k_scale(ScaleKind::PerPage), "v_scales.shape[1]", "must be 1", [2, 1, 2, 1], good);
     refused(
         per_token(),
         Code::InvalidArgument,
         "k_scales.dtype",
         "holds F16; the call needs F32",
-        |args, _| args.k_scales = Some(nowhere::<F16>(Layout::contiguous([2, 8, 2, 1]))),
+        |args, _| {
+            args.k = nowhere::<sluice::E4m3Fnuz>(args.k.layout());
+            args.v = Some(args.k);
+            args.k_scales = Some(nowhere::<F16>(Layout::contiguous([2, 8, 2, 1])));
+        },
     );
+    // Groups of 32 have four numbers for a row of 128.
+    let groups = |field: &str, part: &str, extents: [[usize; 4]; 4]| {
+        let builder =
+            Problem::builder(Dtype::F16, 4, 2, 128).kv_type(Dtype::U4).scale_group(32).zero_points();
+        let problem = builder.k_scale(ScaleKind::PerGroup).v_scale(ScaleKind::PerGroup).build().unwrap();
+        let (rows, keys) =
+            (Layout::contiguous([2, 8, 4, 128]), nowhere::<U4Pair>(Layout::contiguous([2, 8, 2, 128])));
+        // SAFETY: as in `nowhere`.
+        let o = unsafe { sluice::TensorMut::from_raw(256 as *mut F16, rows) }.unwrap();
+        let mut args = Args::new(2, nowhere::<F16>(rows), keys, Some(keys), o);
+        (args.q_len, args.kv_len) = (8, 8);
+        let [k_scales, v_scales, k_zeros, v_zeros] =
+            extents.map(|shape| Some(nowhere::<F16>(Layout::contiguous(shape))));
+        (args.k_scales, args.v_scales, args.k_zeros, args.v_zeros) = (k_scales, v_scales, k_zeros, v_zeros);
+        let plan = emulator().plan(&problem).unwrap();
+        // SAFETY: it is refused, and enqueues nothing.
+        check(unsafe { plan.run(&args, &Launch::default()) }, Code::InvalidArgument, field, part);
+    };
+    let (row, few) = ([2, 8, 2, 4], [2, 8, 2, 3]);
+    let at_least = "[3] is 3; for this call it must be at least 4";
+    groups("k_scales.shape[3]", at_least, [few, row, row, row]);
+    groups("v_scales.shape[3]", at_least, [row, few, row, row]);
+    groups("k_zeros.shape[3]", at_least, [row, row, few, row]);
+    groups("v_zeros.shape[0]", "must be at least 2", [row, row, row, [1, 8, 2, 4]]);
+    groups("v_zeros.stride[0]", "it must be that of the scales", [row, row, row, [2, 8, 2, 8]]);
     let new_rows = base().bool_mask().mask_new_rows();
     refused(
         new_rows,
@@ -284,8 +316,11 @@ fn arguments_that_the_library_refuses() {
     refused(base(), InvalidArgument, "bias_scale_batch_stride", "is 4", |args, _| {
         args.bias_scale_batch_stride = 4
     });
-    let per_token = base().k_scale(ScaleKind::PerToken);
-    refused(per_token, InvalidArgument, "k_scales.data", "NULL", |_, _| {});
+    let per_token = base().kv_type(Dtype::E4m3Fnuz).k_scale(ScaleKind::PerToken);
+    refused(per_token, InvalidArgument, "k_scales.data", "NULL", |args, _| {
+        args.k = nowhere::<sluice::E4m3Fnuz>(args.k.layout());
+        args.v = Some(args.k);
+    });
     let split = base().determinism(Determinism::BatchInvariant).max_batch(2).max_q_len(8).max_kv_len(8192);
     refused(split, Code::WorkspaceTooSmall, "workspace_bytes", "workspace", |_, _| {});
 }

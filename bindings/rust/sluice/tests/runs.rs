@@ -599,8 +599,9 @@ fn paged_batch_invariant_with_a_table_in_csr_of_64_bits() -> Result<()> {
 
 #[test]
 fn scales_of_tokens() -> Result<()> {
-    let mut case =
-        Case::<F16, F16>::new(64, |p| p.k_scale(ScaleKind::PerToken).v_scale(ScaleKind::PerToken).causal());
+    let mut case = Case::<F16, E4m3Fnuz>::new(64, |p| {
+        p.k_scale(ScaleKind::PerToken).v_scale(ScaleKind::PerToken).causal()
+    });
     let layout = Layout::contiguous([BATCH, KV_LEN, KV_HEADS, 1]);
     case.k_scales = Some((scales(1, BATCH * KV_LEN * KV_HEADS), layout));
     // The heads of V share theirs.

@@ -1,7 +1,7 @@
 //! Device memory, and ranges of it.
 
 use super::{Hip, Stream};
-use crate::element::{Element, Plain};
+use crate::element::{elements_of, Element, Plain};
 use crate::error::{Error, Result};
 use crate::launch::Workspace;
 use crate::layout::Layout;
@@ -270,7 +270,7 @@ impl<'a, T: Plain> Slice<'a, T> {
 impl<'a, T: Element> Slice<'a, T> {
     /// A view for reading, whose first element is the slice's.
     pub fn tensor(&self, layout: Layout) -> Result<Tensor<'a, Device>> {
-        layout.check_fits(self.len)?;
+        layout.check_fits(elements_of::<T>(self.len))?;
         // SAFETY: the layout fits.
         unsafe { Tensor::from_raw(self.data, layout) }
     }
@@ -361,7 +361,7 @@ impl<'a, T: Plain> SliceMut<'a, T> {
 impl<'a, T: Element> SliceMut<'a, T> {
     /// A view for writing, whose first element is the slice's.
     pub fn into_tensor(self, layout: Layout) -> Result<TensorMut<'a, Device>> {
-        layout.check_fits(self.part.len)?;
+        layout.check_fits(elements_of::<T>(self.part.len))?;
         // SAFETY: the layout fits.
         unsafe { TensorMut::from_raw(self.part.data, layout) }
     }
