@@ -417,10 +417,10 @@ enum sluice_determinism {
  * V of E4M3FNUZ with O of F16, BF16, F32 or E4M3FNUZ; head dims that are multiples of 8 up to 512 (256 with Q
  * of E4M3FNUZ), which may differ for K and V, and with SLUICE_V_IN_K, unless K is E5M2FNUZ or I8, head_dim_qk
  * up to 576 and head_dim_v up to 512; any q_heads up to 32768 that kv_heads divides; all flags, windows, bias
- * types, scales (per token and page if K and V are not of 16 bits), LSE bases and kinds of determinism; k_pack
- * a power of two from 8 up; soft_cap from 1e-30 to 65536. Everything else is refused with SLUICE_UNSUPPORTED.
- * `docs/reference/features.md` lists all features, as the library reports them. sluice_query_support answers
- * for one problem; sluice_list_kernels lists the kernels.
+ * types, scales (per token and page if K and V are not of 16 bits), LSE bases and kinds of determinism;
+ * k_pack a power of two from 8 up; soft_cap from 1e-30 to 65536. Everything else is refused with
+ * SLUICE_UNSUPPORTED. `docs/reference/features.md` lists all features, as the library reports them.
+ * sluice_query_support answers for one problem; sluice_list_kernels lists the kernels.
  */
 typedef struct sluice_problem {
   uint32_t struct_size; /**< sizeof(sluice_problem). */
@@ -701,10 +701,10 @@ typedef struct sluice_tensor {
  *     o [batch, q_len, q_heads, head_dim_v]       v [batch, kv_len, kv_heads, head_dim_v]
  *     lse [batch, q_len, q_heads], F32; stride[3] is 0 or 1 and has no effect
  *     k_scales, v_scales  F32, one for each row of a head of k and v, found like the row; stride[3] is 0 or 1
- *                         and has no effect, and stride[1] is 0 for SLUICE_SCALE_PER_PAGE. Per group: F16, one
- *                         for each scale_group elements of the row; stride[3] is 1. An element of U4 is then
- *                         scale * (number - zero), with the number of k_zeros or v_zeros, else 8
- *     spans [batch][span_count][2]: the first key of a span, and the one after its last
+ *                         and has no effect, and stride[1] is 0 for SLUICE_SCALE_PER_PAGE. Per group: F16,
+ * one for each scale_group elements of the row; stride[3] is 1. An element of U4 is then scale * (number -
+ * zero), with the number of k_zeros or v_zeros, else 8 spans [batch][span_count][2]: the first key of a span,
+ * and the one after its last
  *
  * The spans of a sequence are in ascending order and do not overlap; one that ends where it begins, or
  * before, is empty. A run cannot check that: spans that break it give wrong results, and no access out of
@@ -904,12 +904,13 @@ enum sluice_rotary_style {
  *     v [0][tokens][kv_heads][head_dim_v]         v_cache [page][row][kv_heads][head_dim_v]
  *     q [0][tokens][q_heads][head_dim_qk]         q_out [0][tokens][q_heads][head_dim_qk]
  *
- * Strides as in sluice_args, k_pack included. A cache of FP8 holds x / scale, rounded to nearest even and
- * limited to the type's largest number, +-240 or +-57344; NaN stays NaN. Before that, the first rotary_dim
- * elements of a row of K are rotated: the pair (x, y) number e becomes (x cos - y sin, y cos + x sin), with
- * cos = rotary[p * rotary_stride + e] and sin = rotary[p * rotary_stride + rotary_dim / 2 + e], or
- * rotary_sin[p * rotary_stride + e], in F32. The position p is positions[t], or the key's number if positions
- * is NULL (which needs `starts`). The tables may hold any numbers, factors of a longer context included.
+ * Strides as in sluice_args, k_pack included. A cache of FP8 or I8 holds x / scale, rounded to nearest even
+ * and limited to the type's largest number, +-240, +-57344 or +-127; NaN stays NaN in FP8 and becomes 0 in
+ * I8. Before that, the first rotary_dim elements of a row of K are rotated: the pair (x, y) number e becomes
+ * (x cos - y sin, y cos + x sin), with cos = rotary[p * rotary_stride + e] and sin = rotary[p * rotary_stride
+ * + rotary_dim / 2 + e], or rotary_sin[p * rotary_stride + e], in F32. The position p is positions[t], or the
+ * key's number if positions is NULL (which needs `starts`). The tables may hold any numbers, factors of a
+ * longer context included.
  *
  * Since ABI 1.1 one call can do the whole step of a layer between the projections and attention:
  *
@@ -957,14 +958,14 @@ typedef struct sluice_append {
   uint32_t struct_size; /**< sizeof(sluice_append). */
   uint32_t flags;       /**< SLUICE_PAGE_INDEX_64, SLUICE_V_IN_K (then V has no rows and no cache) or 0. */
   uint32_t source_type; /**< sluice_dtype of k and v: F16 or BF16; required. */
-  uint32_t cache_type;  /**< source_type, E4M3FNUZ, or since ABI 1.1 E5M2FNUZ; required. */
+  uint32_t cache_type;  /**< source_type, E4M3FNUZ, or since ABI 1.1 E5M2FNUZ or I8; required. */
   int32_t kv_heads;     /**< KV heads; required. */
   int32_t head_dim_qk;  /**< Elements of a row of K; required; a multiple of 8. */
   int32_t head_dim_v;   /**< Elements of a row of V; required without SLUICE_V_IN_K; a multiple of 8. */
   int32_t page_size;    /**< Rows per page; required. */
   uint32_t page_table_kind;   /**< sluice_page_table_kind; NONE with slots. */
   int32_t k_pack;             /**< As in sluice_problem. */
-  uint32_t k_scale_kind;      /**< sluice_scale_kind; NONE unless the cache is FP8. */
+  uint32_t k_scale_kind;      /**< sluice_scale_kind; NONE unless the cache is FP8 or I8. */
   uint32_t v_scale_kind;      /**< As k_scale_kind. */
   int32_t tokens;             /**< Rows of k and v; required. */
   int32_t batch;              /**< Sequences; 0 with slots. */

@@ -12,6 +12,9 @@
 //===----------------------------------------------------------------------------------------------------===//
 #include "cache_ops/AppendPlaces.h"
 #include "cache_ops/Fp8Chunks.h"
+#include "cache_ops/IntegerChunks.h"
+
+#include "llvm/ADT/StringSwitch.h"
 
 #include <limits>
 
@@ -30,11 +33,10 @@ public:
   using Emitter = CacheOpEmitterOf<package::step_kernarg_fields>;
 
   StepBuilder(gpu::GPUFuncOp kernel, const CacheOpVariant &variant)
-      : b(kernel), source(b.elementType(variant.from)), toFp8(variant.to != variant.from),
-        fp8(variant.to == "e4m3fnuz" ? Fp8::e4m3 : Fp8::e5m2) {
+      : b(kernel), source(b.elementType(variant.from)), cache(cacheOf(variant)) {
     b.setInsertionPointToStart(&kernel.getBody().front());
     // Memory bounds the kernel: waves hide its latency, and as many as these leave registers enough.
-    const int32_t wavesPerSimd = toFp8 ? 5 : 6;
+    const int32_t wavesPerSimd = isConverted() ? 5 : 6;
     kernel->setAttr("sluice.waves_per_simd", b.getI32IntegerAttr(wavesPerSimd));
   }
 
@@ -59,6 +61,19 @@ public:
   }
 
 private:
+  /// The type of the caches.
+  enum class Cache { source, e4m3, e5m2, i8 };
+  static Cache cacheOf(const CacheOpVariant &variant) {
+    return llvm::StringSwitch<Cache>(variant.to == variant.from ? "" : variant.to)
+        .Case("", Cache::source)
+        .Case("e4m3fnuz", Cache::e4m3)
+        .Case("e5m2fnuz", Cache::e5m2)
+        .Case("i8", Cache::i8);
+  }
+  bool isConverted() const { return cache != Cache::source; }
+  Fp8 fp8() const { return cache == Cache::e4m3 ? Fp8::e4m3 : Fp8::e5m2; }
+  double largestNumber() const { return cache == Cache::i8 ? 127 : largestOf(fp8()); }
+
   /// A chunk of the lane's. A lane without one has another lane's number here, whose memory it may read.
   struct Chunk {
     Value number, exists;
@@ -111,7 +126,7 @@ private:
     Value given = b.branch(
         isGiven, [&] { return SmallVector<Value>{b.load(b.getI32Type(), positions, token, 4)}; },
         [&] { return SmallVector<Value>{b.i32(0)}; })[0];
-    Value ofHead = toFp8 ? loadScaleOfHead(head) : Value();
+    Value ofHead = isConverted() ? loadScaleOfHead(head) : Value();
     AppendPlace to = placeOf(token);
     Value position = b.select(isGiven, b.signExtend(given), to.key);
     b.when(to.valid, [&] {
@@ -120,7 +135,7 @@ private:
       Value changes = b.either(b.isFalse(b.isNull(of("norm"))), b.lessUnsigned(b.i32(0), of("rotary_half")));
       auto round = [&](Value chunk) { return b.round(b.chunkOf(source), chunk); };
       auto same = [](Value chunk) { return chunk; };
-      if (toFp8) {
+      if (isConverted()) {
         Value given = b.branch(
             hasScaleOf(package::ScaleSource::page),
             [&] { return SmallVector<Value>{b.load(b.getF32Type(), addressOfScale(to, head), b.i64(0), 4)}; },
@@ -198,7 +213,7 @@ private:
     return b.advance(of("scale"), b.getF32Type(), index);
   }
 
-  /// The scale with which the row's largest finite number becomes the largest of FP8; stores it.
+  /// The scale with which the row's largest finite number becomes the largest of the cache; stores it.
   Value computeScale(const Two &wide, Value address) {
     Value most = b.f32(0);
     for (auto [values, chunk] : llvm::zip_equal(wide, chunks)) {
@@ -211,7 +226,7 @@ private:
       most = b.maxF(most, b.select(chunk.exists, own, b.f32(0)));
     }
     most = b.joinLanes(most, lanesLog2, [&](Value x, Value y) { return b.maxF(x, y); });
-    Value quotient = arith::DivFOp::create(b, most, b.f32(largestOf(fp8)));
+    Value quotient = arith::DivFOp::create(b, most, b.f32(largestNumber()));
     Value scale = b.select(b.equalF(most, b.f32(0)), b.f32(1), quotient);
     b.when(isFirstLane, [&] { b.store(scale, address, b.i64(0), 4); });
     return scale;
@@ -374,12 +389,12 @@ private:
     x = turnedX;
   }
 
-  /// FP8 numbers in two words.
+  /// Eight numbers of a byte in two words.
   Value convert(Value chunk, Value scale) {
     Value quotients = b.branch(
         b.isNull(of("scale")), [&] { return SmallVector<Value>{chunk}; },
-        [&] { return SmallVector<Value>{quotientsForFp8(b, chunk, scale)}; })[0];
-    return roundToFp8(b, quotients, fp8);
+        [&] { return SmallVector<Value>{quotientsToRound(b, chunk, scale)}; })[0];
+    return cache == Cache::i8 ? roundToI8(b, quotients) : roundToFp8(b, quotients, fp8());
   }
 
   /// Stores what `stored` makes of each chunk, one after another: few registers are in use at a time.
@@ -397,8 +412,7 @@ private:
 
   Emitter b;
   Type source;
-  bool toFp8;
-  Fp8 fp8; // with toFp8
+  Cache cache;
   Value section, isQ, lanesLog2;
   std::array<Chunk, package::step_chunks_of_lane> chunks;
   Value isFirstLane;                          // of the row

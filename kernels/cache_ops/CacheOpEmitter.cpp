@@ -48,6 +48,13 @@ Value CacheOpEmitter::crossLanes(Value value, unsigned control) {
                                     /*boundCtrl=*/true);
 }
 
+Value CacheOpEmitter::toInteger(Value a) {
+  return LLVM::InlineAsmOp::create(*this, getI32Type(), a, "v_cvt_i32_f32 $0, $1", "=v,v",
+                                   /*has_side_effects=*/false, /*is_align_stack=*/false,
+                                   LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr())
+      .getRes();
+}
+
 Value CacheOpEmitter::rotateRow(Value value, unsigned count) {
   constexpr unsigned rowRor = 0x120;
   return crossLanes(value, rowRor + count);

@@ -68,6 +68,11 @@ bool convertsFp8(const CacheOpVariant &variant) {
   return variant.from != variant.to && (isFp8(variant.from) || isFp8(variant.to));
 }
 
+/// Elements of a byte may have a scale.
+bool hasScale(const CacheOpVariant &variant) {
+  return convertsFp8(variant) || variant.to == "i8";
+}
+
 package::KernelEntry packageEntry(const CacheOpVariant &variant, unsigned) {
   ArrayRef<package::KernargField> fields = kernargFields(variant);
   namespace names = package::feature_names;
@@ -84,7 +89,7 @@ package::KernelEntry packageEntry(const CacheOpVariant &variant, unsigned) {
                       names::page_index_64, names::x_packed, names::rotary};
   if (variant.operation == "append_step")
     entry.features.insert(entry.features.end(), {names::q_rows, names::norm, names::tail});
-  if (convertsFp8(variant)) entry.features.push_back(names::scale);
+  if (hasScale(variant)) entry.features.push_back(names::scale);
   return entry;
 }
 

@@ -23,8 +23,9 @@ CacheExtents extents_of(const sluice_append &append) {
           !(append.flags & SLUICE_V_IN_K)};
 }
 
-bool is_fp8(uint32_t cache_type) {
-  return cache_type == SLUICE_E4M3FNUZ || cache_type == SLUICE_E5M2FNUZ;
+/// Numbers of a byte, which may have scales.
+bool has_scales(uint32_t cache_type) {
+  return cache_type == SLUICE_E4M3FNUZ || cache_type == SLUICE_E5M2FNUZ || cache_type == SLUICE_I8;
 }
 
 void check_types(const sluice_append &append) {
@@ -33,7 +34,7 @@ void check_types(const sluice_append &append) {
     unsupported_value("source_type", dtype_text(append.source_type), "f16 or bf16");
   }
   if (append.cache_type == 0) invalid("cache_type", "cache_type is missing; it must be a sluice_dtype");
-  if (append.cache_type != append.source_type && !is_fp8(append.cache_type)) {
+  if (append.cache_type != append.source_type && !has_scales(append.cache_type)) {
     // The nearest one-byte type has the same exponent, the nearest wider one is the source's.
     const bool is_wide = runtime::dtype_bytes(append.cache_type) > 1;
     const uint32_t nearest = is_wide                            ? append.source_type
@@ -224,11 +225,11 @@ void check_append(const sluice_append &append) {
   check_positive("tokens", append.tokens);
   check_pack("k_pack", append.k_pack, append.head_dim_qk);
   check_places(append);
-  const bool has_scales = is_fp8(append.cache_type);
-  constexpr std::string_view without = "without a cache of FP8";
-  check_scale("k_scale_kind", append.k_scale_kind, "k_scale", append.k_scale, has_scales, without,
+  const bool scaled = has_scales(append.cache_type);
+  constexpr std::string_view without = "without a cache of FP8 or i8";
+  check_scale("k_scale_kind", append.k_scale_kind, "k_scale", append.k_scale, scaled, without,
               ScaleKinds::also_of_keys);
-  check_scale("v_scale_kind", append.v_scale_kind, "v_scale", append.v_scale, has_scales && extents.has_v,
+  check_scale("v_scale_kind", append.v_scale_kind, "v_scale", append.v_scale, scaled && extents.has_v,
               without, ScaleKinds::also_of_keys);
   check_scales("k_scales", append.k_scales, append.k_scale_kind, append);
   check_scales("v_scales", append.v_scales, append.v_scale_kind, append);

@@ -15,14 +15,16 @@ namespace sluice::conformance {
 
 namespace {
 
-constexpr std::array types = {Element::f16, Element::bf16, Element::f32, Element::fp8, Element::bf8};
+constexpr std::array types = {Element::f16, Element::bf16, Element::f32,
+                              Element::fp8, Element::bf8,  Element::i8};
 
-bool is_fp8(Element element) {
-  return element == Element::fp8 || element == Element::bf8;
+/// Elements of a byte have scales.
+bool has_scales(Element element) {
+  return bytes_of(element) == 1;
 }
 
 const char *name_of(Element element) {
-  constexpr std::array names = {"f16", "bf16", "f32", "e4m3fnuz", "e5m2fnuz"};
+  constexpr std::array names = {"f16", "bf16", "f32", "e4m3fnuz", "e5m2fnuz", "i8"};
   return names[size_t(element)];
 }
 
@@ -120,9 +122,9 @@ template <typename AnyCase> void add(std::vector<AnyCase> &cases, AnyCase c, con
   cases.push_back(std::move(c));
 }
 
-/// FP8 packs have 16 bytes, like those of other types.
+/// Packs of bytes have 16 bytes, like those of other types.
 int pack_of(const Types &types) {
-  return is_fp8(types.to) ? 16 : 8;
+  return has_scales(types.to) ? 16 : 8;
 }
 
 std::vector<AppendCase> append_cases_of(const Types &types) {
@@ -176,7 +178,7 @@ std::vector<AppendCase> append_cases_of(const Types &types) {
     c.rotation = Rotation::pairs;
     c.rotary_dim = 64;
   });
-  if (!is_fp8(types.to)) return cases;
+  if (!has_scales(types.to)) return cases;
   for (const Scale k : {Scale::none, Scale::tensor, Scale::head})
     for (const Scale v : {Scale::none, Scale::tensor, Scale::head})
       if (k != Scale::none || v != Scale::none)
@@ -361,7 +363,7 @@ std::vector<AppendCase> step_cases_of(const Types &types) {
       rotate(c, Rotation::pairs, 64);
       c.rotary_first = 512;
     });
-  if (!is_fp8(types.to)) return cases;
+  if (!has_scales(types.to)) return cases;
   for (const Scale k : {Scale::none, Scale::head, Scale::token, Scale::page})
     for (const Scale v : {Scale::none, Scale::token, Scale::page})
       for (const bool changed : {false, true}) {

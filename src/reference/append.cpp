@@ -87,6 +87,10 @@ int64_t position_of(const sluice_append &call, int64_t t, int64_t key) {
   return call.positions != nullptr ? call.positions[t] : key;
 }
 
+double largest_of(uint32_t type) {
+  return type == SLUICE_I8 ? 127 : type == SLUICE_E4M3FNUZ ? 240 : 57344;
+}
+
 /// The scale of a row; one of its own is computed, and stored.
 double scale_of_row(const sluice_append &call, const Side &side, const Place &place, int64_t head,
                     const std::vector<double> &values) {
@@ -96,7 +100,7 @@ double scale_of_row(const sluice_append &call, const Side &side, const Place &pl
   double most = 0;
   for (const double value : values)
     if (std::isfinite(value)) most = std::max(most, std::fabs(value));
-  const float scale = most == 0 ? 1 : float(most / (call.cache_type == SLUICE_E4M3FNUZ ? 240 : 57344));
+  const float scale = most == 0 ? 1 : float(most / largest_of(call.cache_type));
   store(side.scales.data, SLUICE_F32, index_of(side.scales, place.page, place.row, head, 0), scale);
   return scale;
 }

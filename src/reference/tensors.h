@@ -14,7 +14,8 @@
 namespace sluice::reference {
 
 double load(const void *data, uint32_t type, int64_t index);
-/// Rounds once, to nearest even; `type` is F16, BF16, F32, E4M3FNUZ or E5M2FNUZ.
+/// Rounds once, to nearest even; `type` is F16, BF16, F32, E4M3FNUZ, E5M2FNUZ or I8, where NaN
+/// becomes 0.
 void store(void *data, uint32_t type, int64_t index, double value);
 
 /// Element [a][b][c][d].
@@ -87,8 +88,8 @@ public:
 
 private:
   /// A number as the element that it is with the scale of its group, if it has one.
-  double in_group(uint32_t kind, const sluice_tensor &scales, const sluice_tensor &zeros, int64_t j, int64_t head,
-                  int64_t dim, double number) const;
+  double in_group(uint32_t kind, const sluice_tensor &scales, const sluice_tensor &zeros, int64_t j,
+                  int64_t head, int64_t dim, double number) const;
   double key_scale(uint32_t kind, const float *few, const sluice_tensor &scales, int64_t j,
                    int64_t head) const;
   PageTable table() const;
