@@ -68,9 +68,9 @@ bool convertsFp8(const CacheOpVariant &variant) {
   return variant.from != variant.to && (isFp8(variant.from) || isFp8(variant.to));
 }
 
-/// Elements of a byte may have a scale.
+/// Elements of a byte may have a scale, and those of 4 bits have one; ggml's types have theirs in the cache.
 bool hasScale(const CacheOpVariant &variant) {
-  return convertsFp8(variant) || variant.to == "i8";
+  return convertsFp8(variant) || variant.to == "i8" || variant.to == "u4";
 }
 
 package::KernelEntry packageEntry(const CacheOpVariant &variant, unsigned) {
