@@ -936,8 +936,8 @@ enum sluice_rotary_style {
  *   |x| of the group / 7, and the number of x is x / scale + 8. With SLUICE_ZERO_POINTS it is (largest x -
  *   smallest x) / 15, what is stored in k_zeros is -smallest x / scale in F16, and the number of x is x /
  *   scale + zero; where the scale is less than -smallest x / 32768, it is 1. A scale of 0 becomes 1 too.
- *   Scales and zeros are limited to +-65504, numbers are rounded to nearest even and limited to 0 to 15, with
- *   x / scale as x * (1 / scale) in F32. The scale of a block or group with a NaN or an infinity is NaN.
+ *   Scales and zeros are limited to +-65504, numbers are rounded to nearest even and limited to 0 to 15.
+ *   Quotients are products with the inverse in F32. The scale of a block or group with a NaN or an infinity is NaN.
  *
  * If two rows go to one slot, it ends up with one of them. All pointers are to device memory, which is read
  * when the work executes.

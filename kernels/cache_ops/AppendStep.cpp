@@ -412,10 +412,15 @@ private:
 
   /// Eight numbers of a byte in two words.
   Value convert(Value chunk, Value scale) {
+    Value isUnscaled = b.isNull(of("scale"));
+    if (cache == Cache::i8)
+      return b.branch(
+          isUnscaled, [&] { return SmallVector<Value>{roundToI8(b, chunk)}; },
+          [&] { return SmallVector<Value>{divideToI8(b, chunk, scale)}; })[0];
     Value quotients = b.branch(
-        b.isNull(of("scale")), [&] { return SmallVector<Value>{chunk}; },
+        isUnscaled, [&] { return SmallVector<Value>{chunk}; },
         [&] { return SmallVector<Value>{quotientsToRound(b, chunk, scale)}; })[0];
-    return cache == Cache::i8 ? roundToI8(b, quotients) : roundToFp8(b, quotients, fp8());
+    return roundToFp8(b, quotients, fp8());
   }
 
   /// Stores what `stored` makes of each chunk, one after another: few registers are in use at a time.

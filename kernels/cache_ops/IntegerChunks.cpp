@@ -1,6 +1,8 @@
 //===- IntegerChunks.cpp - chunks of integers of 8 and 4 bits -------------------------------------------===//
 #include "cache_ops/IntegerChunks.h"
 
+#include "cache_ops/Fp8Chunks.h"
+
 #include <limits>
 
 using namespace mlir;
@@ -38,6 +40,13 @@ SmallVector<Value> each(CacheOpEmitter &b, Value chunk, function_ref<Value(Value
   for (unsigned i = 0; i < chunkElements; ++i)
     made.push_back(make(b.extract(chunk, i)));
   return made;
+}
+
+/// 1 / x, rounded to nearest, for an x of F16 that is not 0: the step from the chip's reciprocal ends at the
+/// nearest number unless all bits of x are set (Markstein).
+Value inverseOfF16(CacheOpEmitter &b, Value x) {
+  Value first = b.reciprocal(x);
+  return b.fma(b.fma(b.negF(x), first, b.f32(1)), first, first);
 }
 
 /// The lowest bytes of eight integers, in two words.
@@ -78,11 +87,35 @@ Value orNan(CacheOpEmitter &b, Value scale, Value zero) {
 
 } // namespace
 
-Value roundToI8(CacheOpEmitter &b, Value chunk) {
+/// Integers in F32, limited, in two words.
+static Value packI8(CacheOpEmitter &b, ArrayRef<Value> numbers) {
   constexpr int32_t largest = 127;
-  return packBytes(b, each(b, chunk, [&](Value x) {
-                     return b.clamp(b.toInteger(nearestEven(b, x)), b.i32(-largest), b.i32(largest));
-                   }));
+  SmallVector<Value> integers;
+  for (Value number : numbers)
+    integers.push_back(b.clamp(b.toInteger(number), b.i32(-largest), b.i32(largest)));
+  return packBytes(b, integers);
+}
+
+Value roundToI8(CacheOpEmitter &b, Value chunk) {
+  return packI8(b, each(b, chunk, [&](Value x) { return nearestEven(b, x); }));
+}
+
+Value divideToI8(CacheOpEmitter &b, Value chunk, Value scale) {
+  // The quotients of a product with the chip's reciprocal are off by less than this up to 128: only those so
+  // near to the middle between two integers need better ones.
+  constexpr double error = 0x1p-14;
+  Value inverse = b.reciprocal(scale), farthest = b.f32(0);
+  SmallVector<Value> nearest = each(b, chunk, [&](Value x) {
+    Value quotient = b.mulF(x, inverse), integer = nearestEven(b, quotient);
+    farthest = b.maxF(farthest, size(b, b.subF(quotient, integer)));
+    return integer;
+  });
+  return packI8(b, b.usually(
+                       b.atMostF(farthest, b.f32(0.5 - error)), [&] { return nearest; },
+                       [&] {
+                         Value quotients = quotientsToRound(b, chunk, scale);
+                         return each(b, quotients, [&](Value x) { return nearestEven(b, x); });
+                       }));
 }
 
 GroupedChunk toQ8(CacheOpEmitter &b, Value chunk) {
@@ -158,13 +191,14 @@ GroupedChunk toU4(CacheOpEmitter &b, Value chunk, Value isWide, Value hasZero) {
   auto inF32 = [&](Value x) { return b.extend(b.getF32Type(), x); };
   auto limit = [&](Value x) { return b.minF(b.maxF(x, b.f32(-largestScale)), b.f32(largestScale)); };
   Value reach = b.select(hasZero, b.addF(above, below), b.maxF(above, below));
-  Value exact = inF32(inF16(limit(divide(b, reach, b.select(hasZero, b.f32(15), b.f32(7))))));
+  Value steps = b.select(hasZero, b.f32(1.0f / 15), b.f32(1.0f / 7));
+  Value exact = inF32(inF16(limit(b.mulF(reach, steps))));
   // Numbers that hardly differ are one number, which is the scale's 1 times what is subtracted from 0.
   constexpr double widest = 32768;
   Value isOne = b.either(b.equalF(exact, b.f32(0)),
                          b.both(hasZero, b.isFalse(b.atMostF(size(b, below), b.mulF(exact, b.f32(widest))))));
   Value scale = orNan(b, b.select(isOne, b.f32(1), exact), zero);
-  Value inverse = divide(b, b.f32(1), scale);
+  Value inverse = inverseOfF16(b, scale);
   Value subtracted = inF16(orNan(b, b.select(hasZero, limit(b.mulF(below, inverse)), b.f32(8)), zero));
   Value offset = inF32(subtracted);
   Value word;

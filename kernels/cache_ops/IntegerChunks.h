@@ -21,6 +21,9 @@ namespace sluice {
 /// even.
 mlir::Value roundToI8(CacheOpEmitter &b, mlir::Value chunk);
 
+/// The same for the numbers divided by the scale.
+mlir::Value divideToI8(CacheOpEmitter &b, mlir::Value chunk, mlir::Value scale);
+
 /// A chunk's part of a group.
 struct GroupedChunk {
   mlir::Value scale; // F16, the same in all lanes

@@ -75,7 +75,7 @@ StoredGroup u4(bool has_zero, std::span<const Computed> values) {
   }
   const float reach = has_zero ? most - least : std::max(most, -least), steps = has_zero ? 15 : 7;
   StoredGroup made;
-  made.scale = {in_f16(reach / steps), 0};
+  made.scale = {in_f16(reach * (1 / steps)), 0};
   if (made.scale.value == 0 || (has_zero && std::fabs(least) > 32768 * made.scale.value)) made.scale.value = 1;
   const double scale = made.scale.value;
   const float inverse = 1 / float(scale);

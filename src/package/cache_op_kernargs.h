@@ -238,7 +238,6 @@ enum StepMode : uint32_t {
   FIELD(uint64_t, pointer, section##norm)                                                                    \
   FIELD(uint64_t, pointer, section##out)                                                                     \
   FIELD(uint64_t, pointer, section##scale)                                                                   \
-  FIELD(uint64_t, pointer, section##zeros)                                                                   \
   FIELD(int64_t, i64, section##token_stride)                                                                 \
   FIELD(int64_t, i64, section##head_stride)                                                                  \
   FIELD(int64_t, i64, section##tail_token_stride)                                                            \
@@ -283,7 +282,10 @@ enum StepMode : uint32_t {
   FIELD(uint32_t, i32, rotary_first)                                                                         \
   FIELD(uint32_t, i32, rotary_type)                                                                          \
   FIELD(uint32_t, i32, modes)                                                                                \
-  FIELD(float, f32, norm_epsilon)
+  FIELD(float, f32, norm_epsilon)                                                                            \
+  FIELD(uint64_t, pointer, k_zeros)                                                                          \
+  FIELD(uint64_t, pointer, v_zeros)                                                                          \
+  FIELD(uint64_t, pointer, q_zeros)
 
 // partial ... sink_logits  as in sluice_merge; lse and sink_logits may be null
 // q_starts, q_lengths      null, or for each sequence: where its tokens begin in o and lse (whose batch

@@ -164,7 +164,7 @@ Group u4_of(std::span<const double> values, bool has_zero) {
   const auto [smallest, largest] = std::ranges::minmax(values);
   const float least = float(smallest), most = float(largest);
   Group group;
-  group.scale = in_f16(has_zero ? (most - least) / 15 : std::max(most, -least) / 7);
+  group.scale = in_f16(has_zero ? (most - least) * (1.0f / 15) : std::max(most, -least) * (1.0f / 7));
   if (group.scale == 0 || (has_zero && std::fabs(least) > group.scale * 32768)) group.scale = 1;
   const float inverse = 1 / group.scale;
   group.zero = has_zero ? in_f16(-least * inverse) : 8;
