@@ -937,7 +937,8 @@ enum sluice_rotary_style {
  *   smallest x) / 15, what is stored in k_zeros is -smallest x / scale in F16, and the number of x is x /
  *   scale + zero; where the scale is less than -smallest x / 32768, it is 1. A scale of 0 becomes 1 too.
  *   Scales and zeros are limited to +-65504, numbers are rounded to nearest even and limited to 0 to 15.
- *   Quotients are products with the inverse in F32. The scale of a block or group with a NaN or an infinity is NaN.
+ *   Quotients are products with the inverse in F32. The scale of a block or group with a NaN or an infinity
+ * is NaN.
  *
  * If two rows go to one slot, it ends up with one of them. All pointers are to device memory, which is read
  * when the work executes.
@@ -957,12 +958,12 @@ enum sluice_rotary_style {
  *   and always, with tail_dim; q and q_out with q_heads; norm_epsilon and norm_type only with a norm. Arrays
  *   are aligned to their elements.
  * - k_scales and v_scales: data is 4-byte aligned; stride[3] is 0 or 1 and has no effect; with PER_PAGE
- *   stride[1] has none either. With PER_TOKEN their elements do not overlap, and PER_GROUP neither: there data
- *   is 2-byte aligned, stride[3] is 1, and k_zeros and v_zeros have the strides of the scales.
- * - Scale kinds are PER_GROUP for U4, and only for U4; NONE for Q8_0 and Q4_0. For these three types head dims
- *   and the strides of the caches but stride[3] are multiples of 32, head dims also of scale_group, and k_pack
- *   is 0; caches of Q8_0 and Q4_0 are 2-byte aligned. rotary_dim is a multiple of two blocks or groups, and
- *   rotary_first of one (else SLUICE_UNSUPPORTED).
+ *   stride[1] has none either. With PER_TOKEN their elements do not overlap, and PER_GROUP neither: there
+ * data is 2-byte aligned, stride[3] is 1, and k_zeros and v_zeros have the strides of the scales.
+ * - Scale kinds are PER_GROUP for U4, and only for U4; NONE for Q8_0 and Q4_0. For these three types head
+ * dims and the strides of the caches but stride[3] are multiples of 32, head dims also of scale_group, and
+ * k_pack is 0; caches of Q8_0 and Q4_0 are 2-byte aligned. rotary_dim is a multiple of two blocks or groups,
+ * and rotary_first of one (else SLUICE_UNSUPPORTED).
  * - The rules for k hold for q and the tails, those for a cache for q_out, whose stride[0] is 0. tail_dim is
  *   less than head_dim_qk.
  * - With anything that ABI 1.1 has added, page_count excepted: rotary_dim is a multiple of 16, head dims are
@@ -976,10 +977,10 @@ typedef struct sluice_append {
   uint32_t source_type; /**< sluice_dtype of k and v: F16 or BF16; required. */
   /** source_type, E4M3FNUZ, or since ABI 1.1 E5M2FNUZ, I8, U4, Q8_0 or Q4_0; required. */
   uint32_t cache_type;
-  int32_t kv_heads;     /**< KV heads; required. */
-  int32_t head_dim_qk;  /**< Elements of a row of K; required; a multiple of 8. */
-  int32_t head_dim_v;   /**< Elements of a row of V; required without SLUICE_V_IN_K; a multiple of 8. */
-  int32_t page_size;    /**< Rows per page; required. */
+  int32_t kv_heads;           /**< KV heads; required. */
+  int32_t head_dim_qk;        /**< Elements of a row of K; required; a multiple of 8. */
+  int32_t head_dim_v;         /**< Elements of a row of V; required without SLUICE_V_IN_K; a multiple of 8. */
+  int32_t page_size;          /**< Rows per page; required. */
   uint32_t page_table_kind;   /**< sluice_page_table_kind; NONE with slots. */
   int32_t k_pack;             /**< As in sluice_problem. */
   uint32_t k_scale_kind;      /**< sluice_scale_kind; NONE unless the cache is FP8, I8 or U4. */
@@ -1018,8 +1019,8 @@ typedef struct sluice_append {
   const void *k_norm;     /**< The same for K. */
   float norm_epsilon;     /**< Added to the mean square; finite, not negative; 0 without a norm. */
   uint32_t norm_type;     /**< sluice_dtype of the weights: source_type or F32; 0 is source_type. */
-  /** [page][row][kv_heads], F32: of PER_TOKEN and PER_PAGE; PER_GROUP: [page][row][kv_heads][group], F16; else
-     all zero. */
+  /** [page][row][kv_heads], F32: of PER_TOKEN and PER_PAGE; PER_GROUP: [page][row][kv_heads][group], F16;
+     else all zero. */
   sluice_tensor k_scales;
   sluice_tensor v_scales; /**< The same for V. */
   sluice_tensor k_zeros;  /**< With SLUICE_ZERO_POINTS, F16: what k_scales has PER_GROUP; else all zero. */

@@ -436,8 +436,8 @@ private:
       });
   }
 
-  /// Stores the row's groups, whose places count bytes. A group's chunks exist together, in lanes whose numbers
-  /// end like theirs.
+  /// Stores the row's groups, whose places count bytes. A group's chunks exist together, in lanes whose
+  /// numbers end like theirs.
   void storeGroups(const Two &values, Value begin, Value scaleIndex) {
     for (auto [value, chunk] : llvm::zip_equal(values, chunks))
       b.when(chunk.exists, [&, value = value, chunk = chunk] {
@@ -455,8 +455,7 @@ private:
     Value place = b.bitAnd(number, b.i32(3)), block = b.shiftRight(number, b.i32(2));
     GroupedChunk made = isQ8 ? toQ8(b, chunk) : toQ4(b, chunk, place);
     const int32_t withBytes = isQ8 ? 4 : 2; // chunks
-    Value first =
-        b.add(begin, b.zeroExtend(b.mul(block, b.i32(scaleBytes + withBytes * chunkBytes))));
+    Value first = b.add(begin, b.zeroExtend(b.mul(block, b.i32(scaleBytes + withBytes * chunkBytes))));
     auto at = [&](Value offset) { return b.advance(of("out"), b.getI8Type(), b.add(first, offset)); };
     b.when(b.equal(place, b.i32(0)),
            [&] { LLVM::StoreOp::create(b, made.scale, at(b.i64(0)), /*alignment=*/2); });

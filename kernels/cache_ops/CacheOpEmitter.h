@@ -41,8 +41,8 @@ public:
   Value leadingZeros(Value a) {
     return mlir::LLVM::CountLeadingZerosOp::create(*this, a.getType(), a, /*is_zero_poison=*/false);
   }
-  /// The value of a lane whose neighbouring 2^step lanes differ from this lane's, if those all have one value:
-  /// of the lane's number with bit `step` flipped for steps 0 and 1. Steps below 4.
+  /// The value of a lane whose neighbouring 2^step lanes differ from this lane's, if those all have one
+  /// value: of the lane's number with bit `step` flipped for steps 0 and 1. Steps below 4.
   Value exchange(Value value, unsigned step);
   /// Joins the values of 2^lanesLog2 neighbouring lanes of a wave, all of them active: each gets the result.
   using Join = llvm::function_ref<Value(Value, Value)>;

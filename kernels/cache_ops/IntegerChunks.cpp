@@ -70,10 +70,11 @@ Value joinFour(CacheOpEmitter &b, Value value, CacheOpEmitter::Join join) {
 
 /// 0 with either sign if all numbers of the chunk are finite, else NaN.
 Value zeroIfFinite(CacheOpEmitter &b, Value chunk) {
-  Value sum = b.f32(0);
-  for (unsigned i = 0; i < chunkElements; ++i)
-    sum = b.fma(b.extract(chunk, i), b.f32(0), sum);
-  return sum;
+  // Two at a time, as the chip multiplies F32.
+  Value zeros = b.pack(VectorType::get(2, b.getF32Type()), {b.f32(0), b.f32(0)}), sums = zeros;
+  for (unsigned i = 0; i < chunkElements; i += 2)
+    sums = b.fma(b.slice(chunk, i, 2), zeros, sums);
+  return b.addF(b.extract(sums, 0), b.extract(sums, 1));
 }
 
 Value isNan(CacheOpEmitter &b, Value x) {
@@ -201,11 +202,15 @@ GroupedChunk toU4(CacheOpEmitter &b, Value chunk, Value isWide, Value hasZero) {
   Value inverse = inverseOfF16(b, scale);
   Value subtracted = inF16(orNan(b, b.select(hasZero, limit(b.mulF(below, inverse)), b.f32(8)), zero));
   Value offset = inF32(subtracted);
-  Value word;
-  for (unsigned i = chunkElements; i-- > 0;) {
-    Value quotient = b.fma(b.extract(chunk, i), inverse, offset);
-    Value integer = b.clamp(b.toInteger(nearestEven(b, quotient)), b.i32(0), b.i32(15));
-    word = word ? b.bitOr(b.shiftLeft(word, b.i32(4)), integer) : integer;
+  auto pair = VectorType::get(2, b.getF32Type());
+  Value inverses = b.pack(pair, {inverse, inverse}), offsets = b.pack(pair, {offset, offset}), word;
+  for (unsigned i = chunkElements; i > 0; i -= 2) {
+    Value quotients = b.fma(b.slice(chunk, i - 2, 2), inverses, offsets);
+    for (unsigned n : {1, 0}) {
+      Value rounded = nearestEven(b, b.extract(quotients, n));
+      Value integer = b.clamp(b.toInteger(rounded), b.i32(0), b.i32(15));
+      word = word ? b.bitOr(b.shiftLeft(word, b.i32(4)), integer) : integer;
+    }
   }
   return {inF16(scale), subtracted, word};
 }

@@ -35,7 +35,8 @@ struct GroupedChunk {
 GroupedChunk toQ8(CacheOpEmitter &b, mlir::Value chunk);
 
 /// In the first two lanes of the four the 8 bytes that have their integers in the lower halves, and those of
-/// the lane two further in the upper halves; in the others nothing. `place`: the lane's number among the four.
+/// the lane two further in the upper halves; in the others nothing. `place`: the lane's number among the
+/// four.
 GroupedChunk toQ4(CacheOpEmitter &b, mlir::Value chunk, mlir::Value place);
 
 /// Unsigned integers of 4 bits, the first in the lowest bits. With `hasZero` the group's smallest number

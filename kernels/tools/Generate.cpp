@@ -68,6 +68,10 @@ bool convertsFp8(const CacheOpVariant &variant) {
   return variant.from != variant.to && (isFp8(variant.from) || isFp8(variant.to));
 }
 
+bool isInBlocks(StringRef type) {
+  return type == "q8_0" || type == "q4_0" || type == "u4";
+}
+
 /// Elements of a byte may have a scale, and those of 4 bits have one; ggml's types have theirs in the cache.
 bool hasScale(const CacheOpVariant &variant) {
   return convertsFp8(variant) || variant.to == "i8" || variant.to == "u4";
@@ -84,6 +88,8 @@ package::KernelEntry packageEntry(const CacheOpVariant &variant, unsigned) {
     entry.features = {names::lse, names::lse_base_2, names::sink_logits};
   else if (variant.operation == "kv_copy")
     entry.features = {names::pairs, names::block, names::csr, names::page_index_64, names::x_packed};
+  else if (isInBlocks(variant.to))
+    entry.features = {names::slots, names::block, names::csr, names::page_index_64, names::rotary};
   else
     entry.features = {names::slots,         names::block,    names::csr,
                       names::page_index_64, names::x_packed, names::rotary};

@@ -141,17 +141,6 @@ void check_rows(std::string_view name, const sluice_tensor &rows, int32_t tokens
   check_cache_rows({name, rows, {1, tokens, heads, head_dim}, 2});
 }
 
-/// 4-bit numbers have scales per group, and nothing else has.
-void check_groups(const sluice_append &append, std::string_view field, uint32_t kind) {
-  const bool is_u4 = append.cache_type == SLUICE_U4;
-  if (is_u4 != (kind == SLUICE_SCALE_PER_GROUP)) {
-    invalid(std::string(field),
-            text(field, " is ", kind,
-                 is_u4 ? "; it must be SLUICE_SCALE_PER_GROUP (5) for u4"
-                       : "; it must not be SLUICE_SCALE_PER_GROUP (5) unless cache_type is u4"));
-  }
-}
-
 /// Rows of blocks are whole blocks or groups.
 void check_block_dim(const sluice_append &append, std::string_view field, int32_t dim) {
   const int32_t multiple = std::max(append.scale_group, block_elements);
@@ -163,14 +152,12 @@ void check_block_dim(const sluice_append &append, std::string_view field, int32_
 
 void check_blocks(const sluice_append &append) {
   const bool has_v = !(append.flags & SLUICE_V_IN_K), is_u4 = append.cache_type == SLUICE_U4;
-  check_groups(append, "k_scale_kind", append.k_scale_kind);
-  if (has_v) check_groups(append, "v_scale_kind", append.v_scale_kind);
   if (is_u4 ? append.scale_group != 32 && append.scale_group != 64 : append.scale_group != 0) {
     invalid("scale_group", text("scale_group is ", append.scale_group,
                                 is_u4 ? "; it must be 32 or 64" : "; it must be 0 without scales per group"));
   }
   if (append.flags & SLUICE_ZERO_POINTS && !is_u4)
-    invalid("flags", "flags has SLUICE_ZERO_POINTS, but k_scale_kind is not SLUICE_SCALE_PER_GROUP");
+    invalid("flags", "flags has SLUICE_ZERO_POINTS, but cache_type is not u4");
   if (!runtime::is_in_blocks(append.cache_type)) return;
   check_block_dim(append, "head_dim_qk", append.head_dim_qk);
   if (has_v) check_block_dim(append, "head_dim_v", append.head_dim_v);
@@ -276,7 +263,8 @@ void check_step(const sluice_append &append) {
 } // namespace
 
 void check_append(const sluice_append &append) {
-  check_cache_op_flags(append.flags, "an append", append_flags, "SLUICE_PAGE_INDEX_64, SLUICE_V_IN_K and SLUICE_ZERO_POINTS");
+  check_cache_op_flags(append.flags, "an append", append_flags,
+                       "SLUICE_PAGE_INDEX_64, SLUICE_V_IN_K and SLUICE_ZERO_POINTS");
   if (append.reserved != 0) {
     throw Failure(Status::newer_struct, "reserved",
                   text("reserved is ", append.reserved, "; it is reserved in this version, and must be 0"));
@@ -289,11 +277,11 @@ void check_append(const sluice_append &append) {
   check_pack("k_pack", append.k_pack, append.head_dim_qk);
   check_places(append);
   const bool scaled = has_scales(append.cache_type);
+  const ScaleKinds kinds = append.cache_type == SLUICE_U4 ? ScaleKinds::of_groups : ScaleKinds::also_of_keys;
   constexpr std::string_view without = "without a cache of FP8, i8 or u4";
-  check_scale("k_scale_kind", append.k_scale_kind, "k_scale", append.k_scale, scaled, without,
-              ScaleKinds::also_of_keys);
+  check_scale("k_scale_kind", append.k_scale_kind, "k_scale", append.k_scale, scaled, without, kinds);
   check_scale("v_scale_kind", append.v_scale_kind, "v_scale", append.v_scale, scaled && extents.has_v,
-              without, ScaleKinds::also_of_keys);
+              without, kinds);
   check_blocks(append);
   check_scales("k_scales", append.k_scales, append.k_scale_kind, append.head_dim_qk, append);
   check_scales("v_scales", append.v_scales, append.v_scale_kind, append.head_dim_v, append);

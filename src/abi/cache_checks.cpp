@@ -99,9 +99,14 @@ void check_pack(std::string_view field, int32_t pack, int32_t head_dim_qk) {
 
 void check_scale(std::string_view kind_field, uint32_t kind, std::string_view field, const float *scale,
                  bool allowed, std::string_view without, ScaleKinds kinds) {
-  const bool has_keys = kinds == ScaleKinds::also_of_keys;
-  if (kind > (has_keys ? uint32_t(SLUICE_SCALE_PER_GROUP) : uint32_t(SLUICE_SCALE_PER_HEAD))) {
-    unsupported_value(kind_field, kind, has_keys ? "SLUICE_SCALE_PER_GROUP (5)" : "SLUICE_SCALE_PER_HEAD (2)");
+  const bool has_keys = kinds == ScaleKinds::also_of_keys,
+             has_groups = kinds == ScaleKinds::of_groups && allowed;
+  if (has_groups && kind != SLUICE_SCALE_PER_GROUP) {
+    invalid(std::string(kind_field),
+            text(kind_field, " is ", kind, "; it must be SLUICE_SCALE_PER_GROUP (5) for u4"));
+  }
+  if (!has_groups && kind > (has_keys ? uint32_t(SLUICE_SCALE_PER_PAGE) : uint32_t(SLUICE_SCALE_PER_HEAD))) {
+    unsupported_value(kind_field, kind, has_keys ? "SLUICE_SCALE_PER_PAGE (4)" : "SLUICE_SCALE_PER_HEAD (2)");
   }
   if (kind != SLUICE_SCALE_NONE && !allowed) {
     invalid(std::string(kind_field),

@@ -87,7 +87,8 @@ void draw_rows(const AppendCase &c, AppendInputs &in) {
       const size_t what = special.below(97);
       if (c.few_values) value = few(value, size_t(&value - values.data()) / size_t(head_size));
       // Beyond the largest FP8 number, at least when it is divided by a scale.
-      if (what > 90 && !c.few_values) value = as_stored(c.source, (c.cache == Element::bf8 ? 8000 : 150) * value);
+      if (what > 90 && !c.few_values)
+        value = as_stored(c.source, (c.cache == Element::bf8 ? 8000 : 150) * value);
       if (!c.not_finite) continue;
       if (what == 0) value = quiet_nan();
       if (what == 1) value = -std::numeric_limits<double>::infinity();
@@ -225,9 +226,8 @@ private:
   /// Per page the rows have no step: only the first one's scales exist.
   Placement add_scales(Scale scale, const std::vector<double> &values, const char *what) {
     if (scale != Scale::token && scale != Scale::page) return {-1};
-    Placed placed =
-        place({in.pages_in_all, scale == Scale::page ? 1 : c.page_size, c.heads, 1}, c.apart, true,
-              Element::f32);
+    Placed placed = place({in.pages_in_all, scale == Scale::page ? 1 : c.page_size, c.heads, 1}, c.apart,
+                          true, Element::f32);
     placed.placement.buffer = add_random_bytes(size_t(placed.buffer_elements) * sizeof(float), what);
     if (scale == Scale::token) return placed.placement;
     for (size_t i = 0; i < values.size(); ++i)
@@ -506,14 +506,17 @@ void add_groups(const AppendCase &c, const Side &side, const Slot &to, int head,
     expected.push_back({buffer, type, at, of.value, of.margin});
   };
   for (int e = 0; e < side.head_size; e += count) {
-    const StoredGroup group = stored_group(side.type, c.zeros, std::span(row).subspan(size_t(e), size_t(count)));
+    const StoredGroup group =
+        stored_group(side.type, c.zeros, std::span(row).subspan(size_t(e), size_t(count)));
     const int64_t first = side.out.at(to.page, to.row, head, e);
     if (is_u4)
-      add(side.scales_out.buffer, Element::f16, side.scales_out.at(to.page, to.row, head, e / count), group.scale);
+      add(side.scales_out.buffer, Element::f16, side.scales_out.at(to.page, to.row, head, e / count),
+          group.scale);
     else
       add(side.out.buffer, Element::f16, scale_index(side.type, first), group.scale);
     if (c.zeros)
-      add(side.zeros_out.buffer, Element::f16, side.zeros_out.at(to.page, to.row, head, e / count), group.zero);
+      add(side.zeros_out.buffer, Element::f16, side.zeros_out.at(to.page, to.row, head, e / count),
+          group.zero);
     for (int i = 0; i < count; ++i)
       add(side.out.buffer, side.type == Element::q8_0 ? Element::i8 : Element::u4,
           number_index(side.type, first + i), group.numbers[size_t(i)]);
@@ -555,12 +558,12 @@ std::vector<StoredElement> compute_expected(const AppendCase &c, const AppendInp
   const bool rotates = c.rotation != Rotation::none;
   const std::vector<double> none;
   const Placement nowhere{-1};
-  const Side k{c.k_scale, in.k_scale, memory.k_scales, memory.k_zeros, in.k,     in.k_norm, memory.k_cache,
-               c.cache,   c.heads,    c.head_size.qk,  rotates};
-  const Side v{c.v_scale, in.v_scale, memory.v_scales, memory.v_zeros, in.v, none, memory.v_cache,
-               c.cache,   c.heads,    c.head_size.v,   false};
-  const Side q{Scale::none, none,      nowhere,        nowhere, in.q, in.q_norm, memory.q_out,
-               c.source,    c.q_heads, c.head_size.qk, rotates};
+  const Side k{c.k_scale,      in.k_scale, memory.k_scales, memory.k_zeros, in.k,   in.k_norm,
+               memory.k_cache, c.cache,    c.heads,         c.head_size.qk, rotates};
+  const Side v{c.v_scale,      in.v_scale, memory.v_scales, memory.v_zeros, in.v, none,
+               memory.v_cache, c.cache,    c.heads,         c.head_size.v,  false};
+  const Side q{Scale::none,  none,     nowhere,   nowhere,        in.q,   in.q_norm,
+               memory.q_out, c.source, c.q_heads, c.head_size.qk, rotates};
   for (int t = 0; t < in.tokens; ++t) {
     const std::optional<Slot> &slot = in.slots[size_t(t)];
     // A query needs no slot, but a sequence, unless rows are placed by slots.

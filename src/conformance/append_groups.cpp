@@ -31,20 +31,21 @@ const Computed &largest_of(std::span<const Computed> values) {
 
 /// A block of ggml whose scale is `most` / `divisor`; `offset` is added to the quotients.
 StoredGroup block(std::span<const Computed> values, Computed most, float divisor, int offset) {
-  const bool is_exact =
-      std::ranges::all_of(values, [](const Computed &x) { return x.margin == 0; });
+  const bool is_exact = std::ranges::all_of(values, [](const Computed &x) { return x.margin == 0; });
   const float scale = float(most.value) / divisor;
   const float own = 1 / scale;
   const float inverse = std::isfinite(own) ? own : 0;
   StoredGroup made;
-  made.scale = is_exact ? Computed{as_stored(Element::f16, scale), 0}
-                        : Computed{scale, (most.margin + f32_error * std::fabs(most.value)) / std::fabs(divisor)};
+  made.scale = is_exact
+                   ? Computed{as_stored(Element::f16, scale), 0}
+                   : Computed{scale, (most.margin + f32_error * std::fabs(most.value)) / std::fabs(divisor)};
   for (const Computed &x : values) {
     const float quotient = float(double{float(x.value)} * inverse);
     const double most_error = most.value == 0 ? 0 : most.margin / std::fabs(most.value);
     if (!is_exact)
-      made.numbers.push_back({quotient + double(offset), x.margin * std::fabs(inverse) +
-                                                             std::fabs(quotient) * (most_error + f32_error) + f32_error});
+      made.numbers.push_back(
+          {quotient + double(offset),
+           x.margin * std::fabs(inverse) + std::fabs(quotient) * (most_error + f32_error) + f32_error});
     else if (offset == 0)
       made.numbers.push_back({std::round(quotient), 0});
     else
@@ -76,7 +77,8 @@ StoredGroup u4(bool has_zero, std::span<const Computed> values) {
   const float reach = has_zero ? most - least : std::max(most, -least), steps = has_zero ? 15 : 7;
   StoredGroup made;
   made.scale = {in_f16(reach * (1 / steps)), 0};
-  if (made.scale.value == 0 || (has_zero && std::fabs(least) > 32768 * made.scale.value)) made.scale.value = 1;
+  if (made.scale.value == 0 || (has_zero && std::fabs(least) > 32768 * made.scale.value))
+    made.scale.value = 1;
   const double scale = made.scale.value;
   const float inverse = 1 / float(scale);
   made.zero = {has_zero ? in_f16(float(double{-least} * inverse)) : 8, 0};
@@ -91,9 +93,9 @@ StoredGroup u4(bool has_zero, std::span<const Computed> values) {
   for (const Computed &x : values) {
     const double quotient = x.value / scale;
     const double zero_error = made.zero.margin + (margin != 0 ? f16_error * std::fabs(made.zero.value) : 0);
-    made.numbers.push_back({quotient + made.zero.value,
-                            x.margin / scale + std::fabs(quotient) * (scale_error + f32_error) + zero_error +
-                                f32_error * std::fabs(made.zero.value)});
+    made.numbers.push_back(
+        {quotient + made.zero.value, x.margin / scale + std::fabs(quotient) * (scale_error + f32_error) +
+                                         zero_error + f32_error * std::fabs(made.zero.value)});
   }
   return made;
 }

@@ -337,7 +337,8 @@ void add_block_cases(const Types &types, int scale_group, bool zeros, std::vecto
 
 std::vector<AppendCase> block_cases_of(const Types &types) {
   std::vector<AppendCase> cases;
-  if (types.to != Element::u4) add_block_cases(types, 0, false, cases);
+  if (types.to != Element::u4)
+    add_block_cases(types, 0, false, cases);
   else
     for (const int scale_group : {32, 64})
       for (const bool zeros : {false, true})

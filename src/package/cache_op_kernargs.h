@@ -216,9 +216,11 @@ enum StepMode : uint32_t {
 //
 //   rows, tail            the first body_chunks chunks of a row, and the others
 //   norm                  null, or the weights of a norm of those first chunks
-//   out                   a cache; for Q one page, whose rows are tokens. Strides of U4 and of ggml's types count
+//   out                   a cache; for Q one page, whose rows are tokens. Strides of U4 and of ggml's types
+//   count
 //                         bytes
-//   scale, scale_source   null, or where the scale of a page, row and head is; a ScaleSource. Of U4 the scales
+//   scale, scale_source   null, or where the scale of a page, row and head is; a ScaleSource. Of U4 the
+//   scales
 //                         of the groups of a row, in F16
 //   zeros                 null, or where the numbers to subtract are, as scales of U4
 //   row_count, heads      of all tokens, and of one

@@ -219,7 +219,7 @@ struct Section {
   const void *norm = nullptr;
   Scales scales = {};
   const void *zeros = nullptr;
-  uint32_t type = SLUICE_F16; // of `out`; all types of 16 bits are the same here
+  uint32_t type = SLUICE_F16;               // of `out`; all types of 16 bits are the same here
   uint32_t group = cache_op_chunk_elements; // elements that have a common scale in groups, else one chunk
 
   uint32_t chunks() const { return head_dim / cache_op_chunk_elements; }
@@ -294,9 +294,9 @@ void append_step(Context &context, const sluice_append &call, const sluice_launc
   package::StepKernargs out = {};
   const uint32_t head_dim = uint32_t(call.head_dim_qk), tail_dim = uint32_t(call.tail_dim);
   // A block of ggml, or a group.
-  const uint32_t group = call.scale_group != 0             ? uint32_t(call.scale_group)
+  const uint32_t group = call.scale_group != 0           ? uint32_t(call.scale_group)
                          : is_in_blocks(call.cache_type) ? uint32_t(dtype_block(call.cache_type).elements)
-                                                           : cache_op_chunk_elements;
+                                                         : cache_op_chunk_elements;
   const Section k = {.rows = call.k,
                      .out = call.k_cache,
                      .tail = call.k_tail,

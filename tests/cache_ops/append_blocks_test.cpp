@@ -19,8 +19,8 @@ namespace {
 constexpr int block = 32;
 using Block = std::vector<float>;
 
-/// quantize_row_q8_0_ref of ggml-quants.c, for one block. Where the inverse overflows, ggml's conversion to an
-/// integer is undefined; ours takes it as 0.
+/// quantize_row_q8_0_ref of ggml-quants.c, for one block. Where the inverse overflows, ggml's conversion to
+/// an integer is undefined; ours takes it as 0.
 std::vector<uint8_t> q8_of_ggml(const float *x) {
   float amax = 0;
   for (int j = 0; j < block; ++j)
@@ -155,12 +155,14 @@ TEST_CASE("blocks have ggml's bytes", "[append_blocks]") {
       run_on_device(append.call, sluice_kv_append);
       int wrong = 0;
       for (size_t t = 0; t < blocks.size(); ++t) {
-        const auto expected = type == SLUICE_Q8_0 ? q8_of_ggml(blocks[t].data()) : q4_of_ggml(blocks[t].data());
+        const auto expected =
+            type == SLUICE_Q8_0 ? q8_of_ggml(blocks[t].data()) : q4_of_ggml(blocks[t].data());
         for (size_t half = 0; half < 2; ++half)
           for (size_t i = 0; i < expected.size(); ++i) {
             const uint8_t got = append.cache[(2 * t + half) * expected.size() + i];
             if (got != expected[i] && ++wrong <= 5)
-              UNSCOPED_INFO("block " << t << ", byte " << i << ": " << int(got) << ", not " << int(expected[i]));
+              UNSCOPED_INFO("block " << t << ", byte " << i << ": " << int(got) << ", not "
+                                     << int(expected[i]));
           }
       }
       CHECK(wrong == 0);
@@ -168,9 +170,12 @@ TEST_CASE("blocks have ggml's bytes", "[append_blocks]") {
 }
 
 TEST_CASE("the reference stores the same bytes", "[append_blocks]") {
-  for (const auto &[type, group, zeros] :
-       {std::tuple{SLUICE_Q8_0, 0, false}, {SLUICE_Q4_0, 0, false}, {SLUICE_U4, 32, false},
-        {SLUICE_U4, 32, true}, {SLUICE_U4, 64, false}, {SLUICE_U4, 64, true}}) {
+  for (const auto &[type, group, zeros] : {std::tuple{SLUICE_Q8_0, 0, false},
+                                           {SLUICE_Q4_0, 0, false},
+                                           {SLUICE_U4, 32, false},
+                                           {SLUICE_U4, 32, true},
+                                           {SLUICE_U4, 64, false},
+                                           {SLUICE_U4, 64, true}}) {
     INFO("to " << type << ", groups of " << group << ", zero points " << zeros);
     const std::vector<Block> blocks = draw_blocks(std::max(group, block));
     Append device(SLUICE_F16, type, blocks, group, zeros), host(SLUICE_F16, type, blocks, group, zeros);
@@ -206,7 +211,8 @@ TEST_CASE("groups of 4 bits stand for numbers within half a step", "[append_bloc
             const int number = append.cache[at / 2] >> (at % 2 * 4) & 15;
             const double got = scale * (number - zero), x = blocks[t][size_t(i)];
             if (!(std::fabs(got - x) <= tolerance) && ++wrong <= 5)
-              UNSCOPED_INFO("group " << t << ", element " << i << ": " << got << ", not " << x << " +- " << tolerance);
+              UNSCOPED_INFO("group " << t << ", element " << i << ": " << got << ", not " << x << " +- "
+                                     << tolerance);
           }
         }
       }
