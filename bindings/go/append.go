@@ -20,14 +20,14 @@ const (
 type Append struct {
 	Flags           ProblemFlags // PageIndex64, VInK (then V has no rows and no cache) or 0.
 	SourceType      DType        // Of K and V: F16 or BF16; required.
-	CacheType       DType        // SourceType, E4M3FNUZ or E5M2FNUZ; required.
+	CacheType       DType        // SourceType, E4M3FNUZ, E5M2FNUZ or I8; required.
 	KVHeads         int32        // Required.
 	HeadDimQK       int32        // Elements of a row of K; required; a multiple of 8.
 	HeadDimV        int32        // Elements of a row of V; required without VInK; a multiple of 8.
 	PageSize        int32        // Rows per page; required.
 	PageTableKind   PageTableKind
 	KPack           int32         // As in Problem.
-	KScaleKind      ScaleKind     // ScaleNone unless the cache is FP8.
+	KScaleKind      ScaleKind     // ScaleNone unless the cache is FP8 or I8.
 	VScaleKind      ScaleKind     // As KScaleKind.
 	Tokens          int32         // Rows of K and V; required.
 	Batch           int32         // Sequences; 0 with Slots.

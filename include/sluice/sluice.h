@@ -916,12 +916,13 @@ enum sluice_rotary_style {
  *     v [0][tokens][kv_heads][head_dim_v]         v_cache [page][row][kv_heads][head_dim_v]
  *     q [0][tokens][q_heads][head_dim_qk]         q_out [0][tokens][q_heads][head_dim_qk]
  *
- * Strides as in sluice_args, k_pack included. A cache of FP8 holds x / scale, rounded to nearest even and
- * limited to the type's largest number, +-240 or +-57344; NaN stays NaN. Before that, the first rotary_dim
- * elements of a row of K are rotated: the pair (x, y) number e becomes (x cos - y sin, y cos + x sin), with
- * cos = rotary[p * rotary_stride + e] and sin = rotary[p * rotary_stride + rotary_dim / 2 + e], or
- * rotary_sin[p * rotary_stride + e], in F32. The position p is positions[t], or the key's number if positions
- * is NULL (which needs `starts`). The tables may hold any numbers, factors of a longer context included.
+ * Strides as in sluice_args, k_pack included. A cache of FP8 or I8 holds x / scale, rounded to nearest even
+ * and limited to the type's largest number, +-240, +-57344 or +-127; NaN stays NaN in FP8 and becomes 0 in
+ * I8. Before that, the first rotary_dim elements of a row of K are rotated: the pair (x, y) number e becomes
+ * (x cos - y sin, y cos + x sin), with cos = rotary[p * rotary_stride + e] and sin = rotary[p * rotary_stride
+ * + rotary_dim / 2 + e], or rotary_sin[p * rotary_stride + e], in F32. The position p is positions[t], or the
+ * key's number if positions is NULL (which needs `starts`). The tables may hold any numbers, factors of a
+ * longer context included.
  *
  * Since ABI 1.1 one call can do the whole step of a layer between the projections and attention:
  *
@@ -941,6 +942,16 @@ enum sluice_rotary_style {
  *   at k_scales [page][row][head]: the largest finite |x| of the row of one head, after norm and rotation,
  *   divided by the type's largest number, in F32; 1 if that is 0. Values are divided by what was stored.
  *
+ * - *Blocks.* Q8_0 and Q4_0 have the bytes of ggml's quantize_row_q8_0_ref and quantize_row_q4_0_ref, step by
+ *   step in F32; where the inverse of a block's scale is not finite, its numbers are those of zeros. U4 has
+ *   scales PER_GROUP, which are computed and stored at k_scales [page][row][head][group] in F16: the largest
+ *   |x| of the group / 7, and the number of x is x / scale + 8. With SLUICE_ZERO_POINTS it is (largest x -
+ *   smallest x) / 15, what is stored in k_zeros is -smallest x / scale in F16, and the number of x is x /
+ *   scale + zero; where the scale is less than -smallest x / 32768, it is 1. A scale of 0 becomes 1 too.
+ *   Scales and zeros are limited to +-65504, numbers are rounded to nearest even and limited to 0 to 15.
+ *   Quotients are products with the inverse in F32. The scale of a block or group with a NaN or an infinity
+ * is NaN.
+ *
  * If two rows go to one slot, it ends up with one of them. All pointers are to device memory, which is read
  * when the work executes.
  *
@@ -954,12 +965,17 @@ enum sluice_rotary_style {
  * - kv_heads * head_dim is at most 2^31 - 1, for K and for V (else SLUICE_UNSUPPORTED).
  * - A member is given exactly when its comment asks for it: with slots neither batch, kv_lengths, page_table
  *   nor SLUICE_PAGE_INDEX_64; page_starts only for CSR; k_scale with PER_TENSOR and PER_HEAD, k_scales with
- *   PER_TOKEN and PER_PAGE, and the same for V; rotary,
+ *   PER_TOKEN, PER_PAGE and PER_GROUP, k_zeros with SLUICE_ZERO_POINTS, and the same for V; rotary,
  *   rotary_stride, rotary_type, rotary_first, rotary_sin and rotary_style only with rotary_dim; k_tail only,
  *   and always, with tail_dim; q and q_out with q_heads; norm_epsilon and norm_type only with a norm. Arrays
  *   are aligned to their elements.
  * - k_scales and v_scales: data is 4-byte aligned; stride[3] is 0 or 1 and has no effect; with PER_PAGE
- *   stride[1] has none either. With PER_TOKEN their elements do not overlap.
+ *   stride[1] has none either. With PER_TOKEN their elements do not overlap, and PER_GROUP neither: there
+ * data is 2-byte aligned, stride[3] is 1, and k_zeros and v_zeros have the strides of the scales.
+ * - Scale kinds are PER_GROUP for U4, and only for U4; NONE for Q8_0 and Q4_0. For these three types head
+ * dims and the strides of the caches but stride[3] are multiples of 32, head dims also of scale_group, and
+ * k_pack is 0; caches of Q8_0 and Q4_0 are 2-byte aligned. rotary_dim is a multiple of two blocks or groups,
+ * and rotary_first of one (else SLUICE_UNSUPPORTED).
  * - The rules for k hold for q and the tails, those for a cache for q_out, whose stride[0] is 0. tail_dim is
  *   less than head_dim_qk.
  * - With anything that ABI 1.1 has added, page_count excepted: rotary_dim is a multiple of 16, head dims are
@@ -967,16 +983,19 @@ enum sluice_rotary_style {
  */
 typedef struct sluice_append {
   uint32_t struct_size; /**< sizeof(sluice_append). */
-  uint32_t flags;       /**< SLUICE_PAGE_INDEX_64, SLUICE_V_IN_K (then V has no rows and no cache) or 0. */
+  /** SLUICE_PAGE_INDEX_64, SLUICE_V_IN_K (then V has no rows and no cache) and, since ABI 1.1,
+     SLUICE_ZERO_POINTS, or 0. */
+  uint32_t flags;
   uint32_t source_type; /**< sluice_dtype of k and v: F16 or BF16; required. */
-  uint32_t cache_type;  /**< source_type, E4M3FNUZ, or since ABI 1.1 E5M2FNUZ; required. */
-  int32_t kv_heads;     /**< KV heads; required. */
-  int32_t head_dim_qk;  /**< Elements of a row of K; required; a multiple of 8. */
-  int32_t head_dim_v;   /**< Elements of a row of V; required without SLUICE_V_IN_K; a multiple of 8. */
-  int32_t page_size;    /**< Rows per page; required. */
+  /** source_type, E4M3FNUZ, or since ABI 1.1 E5M2FNUZ, I8, U4, Q8_0 or Q4_0; required. */
+  uint32_t cache_type;
+  int32_t kv_heads;           /**< KV heads; required. */
+  int32_t head_dim_qk;        /**< Elements of a row of K; required; a multiple of 8. */
+  int32_t head_dim_v;         /**< Elements of a row of V; required without SLUICE_V_IN_K; a multiple of 8. */
+  int32_t page_size;          /**< Rows per page; required. */
   uint32_t page_table_kind;   /**< sluice_page_table_kind; NONE with slots. */
   int32_t k_pack;             /**< As in sluice_problem. */
-  uint32_t k_scale_kind;      /**< sluice_scale_kind; NONE unless the cache is FP8. */
+  uint32_t k_scale_kind;      /**< sluice_scale_kind; NONE unless the cache is FP8, I8 or U4. */
   uint32_t v_scale_kind;      /**< As k_scale_kind. */
   int32_t tokens;             /**< Rows of k and v; required. */
   int32_t batch;              /**< Sequences; 0 with slots. */
@@ -1012,8 +1031,14 @@ typedef struct sluice_append {
   const void *k_norm;     /**< The same for K. */
   float norm_epsilon;     /**< Added to the mean square; finite, not negative; 0 without a norm. */
   uint32_t norm_type;     /**< sluice_dtype of the weights: source_type or F32; 0 is source_type. */
-  sluice_tensor k_scales; /**< [page][row][kv_heads], F32: of PER_TOKEN and PER_PAGE; else all zero. */
+  /** [page][row][kv_heads], F32: of PER_TOKEN and PER_PAGE; PER_GROUP: [page][row][kv_heads][group], F16;
+     else all zero. */
+  sluice_tensor k_scales;
   sluice_tensor v_scales; /**< The same for V. */
+  sluice_tensor k_zeros;  /**< With SLUICE_ZERO_POINTS, F16: what k_scales has PER_GROUP; else all zero. */
+  sluice_tensor v_zeros;  /**< The same for V. */
+  int32_t scale_group;    /**< Elements of a group: 32 or 64 for PER_GROUP, else 0. */
+  uint32_t reserved;      /**< Must be 0. */
 } sluice_append;
 
 /**

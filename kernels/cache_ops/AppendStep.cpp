@@ -12,6 +12,9 @@
 //===----------------------------------------------------------------------------------------------------===//
 #include "cache_ops/AppendPlaces.h"
 #include "cache_ops/Fp8Chunks.h"
+#include "cache_ops/IntegerChunks.h"
+
+#include "llvm/ADT/StringSwitch.h"
 
 #include <limits>
 
@@ -30,11 +33,10 @@ public:
   using Emitter = CacheOpEmitterOf<package::step_kernarg_fields>;
 
   StepBuilder(gpu::GPUFuncOp kernel, const CacheOpVariant &variant)
-      : b(kernel), source(b.elementType(variant.from)), toFp8(variant.to != variant.from),
-        fp8(variant.to == "e4m3fnuz" ? Fp8::e4m3 : Fp8::e5m2) {
+      : b(kernel), source(b.elementType(variant.from)), cache(cacheOf(variant)) {
     b.setInsertionPointToStart(&kernel.getBody().front());
     // Memory bounds the kernel: waves hide its latency, and as many as these leave registers enough.
-    const int32_t wavesPerSimd = toFp8 ? 5 : 6;
+    const int32_t wavesPerSimd = isConverted() ? 5 : 6;
     kernel->setAttr("sluice.waves_per_simd", b.getI32IntegerAttr(wavesPerSimd));
   }
 
@@ -59,6 +61,24 @@ public:
   }
 
 private:
+  /// The type of the caches.
+  enum class Cache { source, e4m3, e5m2, i8, q8, q4, u4 };
+  static Cache cacheOf(const CacheOpVariant &variant) {
+    return llvm::StringSwitch<Cache>(variant.to == variant.from ? "" : variant.to)
+        .Case("", Cache::source)
+        .Case("e4m3fnuz", Cache::e4m3)
+        .Case("e5m2fnuz", Cache::e5m2)
+        .Case("i8", Cache::i8)
+        .Case("q8_0", Cache::q8)
+        .Case("q4_0", Cache::q4)
+        .Case("u4", Cache::u4);
+  }
+  bool isConverted() const { return cache != Cache::source; }
+  /// Groups of elements have a common scale.
+  bool isGrouped() const { return cache >= Cache::q8; }
+  Fp8 fp8() const { return cache == Cache::e4m3 ? Fp8::e4m3 : Fp8::e5m2; }
+  double largestNumber() const { return cache == Cache::i8 ? 127 : largestOf(fp8()); }
+
   /// A chunk of the lane's. A lane without one has another lane's number here, whose memory it may read.
   struct Chunk {
     Value number, exists;
@@ -111,7 +131,7 @@ private:
     Value given = b.branch(
         isGiven, [&] { return SmallVector<Value>{b.load(b.getI32Type(), positions, token, 4)}; },
         [&] { return SmallVector<Value>{b.i32(0)}; })[0];
-    Value ofHead = toFp8 ? loadScaleOfHead(head) : Value();
+    Value ofHead = isConverted() && !isGrouped() ? loadScaleOfHead(head) : Value();
     AppendPlace to = placeOf(token);
     Value position = b.select(isGiven, b.signExtend(given), to.key);
     b.when(to.valid, [&] {
@@ -120,7 +140,20 @@ private:
       Value changes = b.either(b.isFalse(b.isNull(of("norm"))), b.lessUnsigned(b.i32(0), of("rotary_half")));
       auto round = [&](Value chunk) { return b.round(b.chunkOf(source), chunk); };
       auto same = [](Value chunk) { return chunk; };
-      if (toFp8) {
+      if (isGrouped()) {
+        Two wide = unpack(b.branch(
+            changes, [&] { return pack(compute(raw, position)); }, [&] { return pack(widen(raw)); }));
+        b.branch(
+            isQ,
+            [&] {
+              storeRow(wide, begin, source, round);
+              return SmallVector<Value>();
+            },
+            [&] {
+              storeGroups(wide, begin, cache == Cache::u4 ? indexOfScale(to, head) : Value());
+              return SmallVector<Value>();
+            });
+      } else if (isConverted()) {
         Value given = b.branch(
             hasScaleOf(package::ScaleSource::page),
             [&] { return SmallVector<Value>{b.load(b.getF32Type(), addressOfScale(to, head), b.i64(0), 4)}; },
@@ -192,13 +225,16 @@ private:
         [&] { return SmallVector<Value>{b.f32(1)}; })[0];
   }
 
-  Value addressOfScale(const AppendPlace &to, Value head) {
-    Value index = b.add(b.add(b.mul(to.page, of("scale_page_stride")), b.mul(to.row, of("scale_row_stride"))),
-                        b.mul(head, of("scale_head_stride")));
-    return b.advance(of("scale"), b.getF32Type(), index);
+  Value indexOfScale(const AppendPlace &to, Value head) {
+    return b.add(b.add(b.mul(to.page, of("scale_page_stride")), b.mul(to.row, of("scale_row_stride"))),
+                 b.mul(head, of("scale_head_stride")));
   }
 
-  /// The scale with which the row's largest finite number becomes the largest of FP8; stores it.
+  Value addressOfScale(const AppendPlace &to, Value head) {
+    return b.advance(of("scale"), b.getF32Type(), indexOfScale(to, head));
+  }
+
+  /// The scale with which the row's largest finite number becomes the largest of the cache; stores it.
   Value computeScale(const Two &wide, Value address) {
     Value most = b.f32(0);
     for (auto [values, chunk] : llvm::zip_equal(wide, chunks)) {
@@ -211,7 +247,7 @@ private:
       most = b.maxF(most, b.select(chunk.exists, own, b.f32(0)));
     }
     most = b.joinLanes(most, lanesLog2, [&](Value x, Value y) { return b.maxF(x, y); });
-    Value quotient = arith::DivFOp::create(b, most, b.f32(largestOf(fp8)));
+    Value quotient = arith::DivFOp::create(b, most, b.f32(largestNumber()));
     Value scale = b.select(b.equalF(most, b.f32(0)), b.f32(1), quotient);
     b.when(isFirstLane, [&] { b.store(scale, address, b.i64(0), 4); });
     return scale;
@@ -374,12 +410,17 @@ private:
     x = turnedX;
   }
 
-  /// FP8 numbers in two words.
+  /// Eight numbers of a byte in two words.
   Value convert(Value chunk, Value scale) {
+    Value isUnscaled = b.isNull(of("scale"));
+    if (cache == Cache::i8)
+      return b.branch(
+          isUnscaled, [&] { return SmallVector<Value>{roundToI8(b, chunk)}; },
+          [&] { return SmallVector<Value>{divideToI8(b, chunk, scale)}; })[0];
     Value quotients = b.branch(
-        b.isNull(of("scale")), [&] { return SmallVector<Value>{chunk}; },
-        [&] { return SmallVector<Value>{quotientsForFp8(b, chunk, scale)}; })[0];
-    return roundToFp8(b, quotients, fp8);
+        isUnscaled, [&] { return SmallVector<Value>{chunk}; },
+        [&] { return SmallVector<Value>{quotientsToRound(b, chunk, scale)}; })[0];
+    return roundToFp8(b, quotients, fp8());
   }
 
   /// Stores what `stored` makes of each chunk, one after another: few registers are in use at a time.
@@ -395,10 +436,58 @@ private:
       });
   }
 
+  /// Stores the row's groups, whose places count bytes. A group's chunks exist together, in lanes whose
+  /// numbers end like theirs.
+  void storeGroups(const Two &values, Value begin, Value scaleIndex) {
+    for (auto [value, chunk] : llvm::zip_equal(values, chunks))
+      b.when(chunk.exists, [&, value = value, chunk = chunk] {
+        if (cache == Cache::u4)
+          storeU4(value, chunk.number, begin, scaleIndex);
+        else
+          storeBlock(value, chunk.number, begin);
+      });
+  }
+
+  /// A block of ggml: an F16 scale, then the integers of four chunks. Those of Q4_0 are in halves of bytes.
+  void storeBlock(Value chunk, Value number, Value begin) {
+    const bool isQ8 = cache == Cache::q8;
+    constexpr int32_t scaleBytes = 2, chunkBytes = chunkElements;
+    Value place = b.bitAnd(number, b.i32(3)), block = b.shiftRight(number, b.i32(2));
+    GroupedChunk made = isQ8 ? toQ8(b, chunk) : toQ4(b, chunk, place);
+    const int32_t withBytes = isQ8 ? 4 : 2; // chunks
+    Value first = b.add(begin, b.zeroExtend(b.mul(block, b.i32(scaleBytes + withBytes * chunkBytes))));
+    auto at = [&](Value offset) { return b.advance(of("out"), b.getI8Type(), b.add(first, offset)); };
+    b.when(b.equal(place, b.i32(0)),
+           [&] { LLVM::StoreOp::create(b, made.scale, at(b.i64(0)), /*alignment=*/2); });
+    auto store = [&] {
+      Value offset = b.zeroExtend(b.add(b.mul(place, b.i32(chunkBytes)), b.i32(scaleBytes)));
+      LLVM::StoreOp::create(b, made.bytes, at(offset), /*alignment=*/2);
+    };
+    if (isQ8)
+      store();
+    else
+      b.when(b.less(place, b.i32(withBytes)), store);
+  }
+
+  void storeU4(Value chunk, Value number, Value begin, Value scaleIndex) {
+    Value isWide = hasMode(package::step_wide_groups), zeros = of("zeros");
+    Value hasZero = b.isFalse(b.isNull(zeros));
+    GroupedChunk made = toU4(b, chunk, isWide, hasZero);
+    constexpr int32_t chunkBytes = chunkElements / 2;
+    Value to = b.add(begin, b.zeroExtend(b.mul(number, b.i32(chunkBytes))));
+    LLVM::StoreOp::create(b, made.bytes, b.advance(of("out"), b.getI8Type(), to), /*alignment=*/chunkBytes);
+    Value chunksLog2 = b.select(isWide, b.i32(3), b.i32(2));
+    Value group = b.shiftRight(number, chunksLog2);
+    b.when(b.equal(b.shiftLeft(group, chunksLog2), number), [&] {
+      Value index = b.add(scaleIndex, b.zeroExtend(group));
+      b.store(made.scale, of("scale"), index, 2);
+      b.when(hasZero, [&] { b.store(made.zero, zeros, index, 2); });
+    });
+  }
+
   Emitter b;
   Type source;
-  bool toFp8;
-  Fp8 fp8; // with toFp8
+  Cache cache;
   Value section, isQ, lanesLog2;
   std::array<Chunk, package::step_chunks_of_lane> chunks;
   Value isFirstLane;                          // of the row

@@ -48,23 +48,35 @@ Value CacheOpEmitter::crossLanes(Value value, unsigned control) {
                                     /*boundCtrl=*/true);
 }
 
+Value CacheOpEmitter::toInteger(Value a) {
+  return LLVM::InlineAsmOp::create(*this, getI32Type(), a, "v_cvt_i32_f32 $0, $1", "=v,v",
+                                   /*has_side_effects=*/false, /*is_align_stack=*/false,
+                                   LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr())
+      .getRes();
+}
+
 Value CacheOpEmitter::rotateRow(Value value, unsigned count) {
   constexpr unsigned rowRor = 0x120;
   return crossLanes(value, rowRor + count);
 }
 
+// Exchanges within a row of 16 lanes: of neighbours, of pairs, and once quads and eights have equal values,
+// their mirror images.
+static constexpr unsigned exchanges[] = {0xb1, 0x4e, 0x141, 0x140};
+
+Value CacheOpEmitter::exchange(Value value, unsigned step) {
+  return crossLanes(value, exchanges[step]);
+}
+
 Value CacheOpEmitter::joinLanes(Value value, Value lanesLog2, Join join, unsigned step) {
-  // Exchanges within a row of 16 lanes: of neighbours, of pairs, and once quads and eights have equal values,
-  // their mirror images.
-  constexpr unsigned controls[] = {0xb1, 0x4e, 0x141, 0x140};
   constexpr unsigned steps = 6; // 64 lanes
   if (step == steps) return value;
   return branch(
       less(i32(step), opaqueScalar(lanesLog2)),
       [&] {
         Value other;
-        if (step < std::size(controls)) {
-          other = crossLanes(value, controls[step]);
+        if (step < std::size(exchanges)) {
+          other = exchange(value, step);
         } else {
           Value lane = bitAnd(ROCDL::ThreadIdXOp::create(*this, getI32Type()), i32(63));
           other = fromLane(value, lane, 1u << step);

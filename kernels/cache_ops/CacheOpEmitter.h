@@ -41,9 +41,15 @@ public:
   Value leadingZeros(Value a) {
     return mlir::LLVM::CountLeadingZerosOp::create(*this, a.getType(), a, /*is_zero_poison=*/false);
   }
+  /// The value of a lane whose neighbouring 2^step lanes differ from this lane's, if those all have one
+  /// value: of the lane's number with bit `step` flipped for steps 0 and 1. Steps below 4.
+  Value exchange(Value value, unsigned step);
   /// Joins the values of 2^lanesLog2 neighbouring lanes of a wave, all of them active: each gets the result.
   using Join = llvm::function_ref<Value(Value, Value)>;
   Value joinLanes(Value value, Value lanesLog2, Join join, unsigned step = 0);
+  /// An F32 number without its fraction, limited to what an i32 holds; 0 for NaN. The instruction itself:
+  /// LLVM's conversion has no value for NaN, and its saturating one takes seven instructions.
+  Value toInteger(Value a);
   Value truncateInteger(Value a) { return mlir::arith::TruncIOp::create(*this, getI32Type(), a); }
 
   /// for (i = first; i < end; i += step) carried = body(i, carried), with unsigned numbers whose steps do not

@@ -9,8 +9,8 @@ namespace {
 
 constexpr unsigned chunkElements = package::cache_op_chunk_elements;
 
-/// A number that rounds to the same FP8 number as x / scale.
-Value quotientForFp8(CacheOpEmitter &b, Value x, Value scale, Value inverse) {
+/// A number that rounds to the same number of up to 11 bits as x / scale.
+Value quotientToRound(CacheOpEmitter &b, Value x, Value scale, Value inverse) {
   constexpr int32_t dropped = 12; // of the 24 bits of F32
   Value quotient = b.mulF(x, inverse);
   Value bits = b.bitcast(b.getI32Type(), quotient);
@@ -43,11 +43,11 @@ double largestOf(Fp8 type) {
   return type == Fp8::e4m3 ? 240 : 57344;
 }
 
-Value quotientsForFp8(CacheOpEmitter &b, Value chunk, Value scale) {
+Value quotientsToRound(CacheOpEmitter &b, Value chunk, Value scale) {
   Value inverse = b.reciprocal(scale);
   SmallVector<Value> divided;
   for (unsigned i = 0; i < chunkElements; ++i)
-    divided.push_back(quotientForFp8(b, b.extract(chunk, i), scale, inverse));
+    divided.push_back(quotientToRound(b, b.extract(chunk, i), scale, inverse));
   return b.pack(b.chunkOf(b.getF32Type()), divided);
 }
 
@@ -75,7 +75,7 @@ Value encodeFp8(CacheOpEmitter &b, Value wide, Value scales, Value index) {
       b.isNull(scales), [&] { return SmallVector<Value>{wide}; },
       [&] {
         Value scale = b.load(b.getF32Type(), scales, index, 4);
-        return SmallVector<Value>{quotientsForFp8(b, wide, scale)};
+        return SmallVector<Value>{quotientsToRound(b, wide, scale)};
       })[0];
   return roundToFp8(b, quotients, Fp8::e4m3);
 }

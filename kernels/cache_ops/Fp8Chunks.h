@@ -22,8 +22,9 @@ namespace sluice {
 enum class Fp8 { e4m3, e5m2 };
 double largestOf(Fp8 type);
 
-/// Numbers that round to the same FP8 numbers as those of the chunk, of F32, divided by the scale.
-mlir::Value quotientsForFp8(CacheOpEmitter &b, mlir::Value chunk, mlir::Value scale);
+/// Numbers that round to the same numbers of up to 11 bits as those of the chunk, of F32, divided by the
+/// scale: to the same FP8 numbers, and to the same integers of 8 bits.
+mlir::Value quotientsToRound(CacheOpEmitter &b, mlir::Value chunk, mlir::Value scale);
 
 /// Eight FP8 numbers in two words.
 mlir::Value roundToFp8(CacheOpEmitter &b, mlir::Value chunk, Fp8 type);

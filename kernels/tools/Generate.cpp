@@ -69,6 +69,15 @@ bool convertsFp8(const CacheOpVariant &variant) {
   return variant.from != variant.to && (isFp8(variant.from) || isFp8(variant.to));
 }
 
+bool isInBlocks(StringRef type) {
+  return type == "q8_0" || type == "q4_0" || type == "u4";
+}
+
+/// Elements of a byte may have a scale, and those of 4 bits have one; ggml's types have theirs in the cache.
+bool hasScale(const CacheOpVariant &variant) {
+  return convertsFp8(variant) || variant.to == "i8" || variant.to == "u4";
+}
+
 package::KernelEntry packageEntry(const CacheOpVariant &variant, unsigned) {
   ArrayRef<package::KernargField> fields = kernargFields(variant);
   namespace names = package::feature_names;
@@ -80,12 +89,14 @@ package::KernelEntry packageEntry(const CacheOpVariant &variant, unsigned) {
     entry.features = {names::lse, names::lse_base_2, names::sink_logits};
   else if (variant.operation == "kv_copy")
     entry.features = {names::pairs, names::block, names::csr, names::page_index_64, names::x_packed};
+  else if (isInBlocks(variant.to))
+    entry.features = {names::slots, names::block, names::csr, names::page_index_64, names::rotary};
   else
     entry.features = {names::slots,         names::block,    names::csr,
                       names::page_index_64, names::x_packed, names::rotary};
   if (variant.operation == "append_step")
     entry.features.insert(entry.features.end(), {names::q_rows, names::norm, names::tail});
-  if (convertsFp8(variant)) entry.features.push_back(names::scale);
+  if (hasScale(variant)) entry.features.push_back(names::scale);
   return entry;
 }
 

@@ -16,15 +16,17 @@ using support::Failure;
 using support::Status;
 using support::text;
 
-constexpr uint32_t append_flags = SLUICE_PAGE_INDEX_64 | SLUICE_V_IN_K;
+constexpr uint32_t append_flags = SLUICE_PAGE_INDEX_64 | SLUICE_V_IN_K | SLUICE_ZERO_POINTS;
 
 CacheExtents extents_of(const sluice_append &append) {
   return {append.kv_heads, append.head_dim_qk, append.head_dim_v, append.page_size,
           !(append.flags & SLUICE_V_IN_K)};
 }
 
-bool is_fp8(uint32_t cache_type) {
-  return cache_type == SLUICE_E4M3FNUZ || cache_type == SLUICE_E5M2FNUZ;
+/// Numbers of a byte may have scales, those of 4 bits have one per group.
+bool has_scales(uint32_t cache_type) {
+  return cache_type == SLUICE_E4M3FNUZ || cache_type == SLUICE_E5M2FNUZ || cache_type == SLUICE_I8 ||
+         cache_type == SLUICE_U4;
 }
 
 void check_types(const sluice_append &append) {
@@ -33,7 +35,8 @@ void check_types(const sluice_append &append) {
     unsupported_value("source_type", dtype_text(append.source_type), "f16 or bf16");
   }
   if (append.cache_type == 0) invalid("cache_type", "cache_type is missing; it must be a sluice_dtype");
-  if (append.cache_type != append.source_type && !is_fp8(append.cache_type)) {
+  if (append.cache_type != append.source_type && !has_scales(append.cache_type) &&
+      !runtime::is_in_blocks(append.cache_type)) {
     // The nearest one-byte type has the same exponent, the nearest wider one is the source's.
     const bool is_wide = runtime::dtype_bytes(append.cache_type) > 1;
     const uint32_t nearest = is_wide                            ? append.source_type
@@ -138,21 +141,60 @@ void check_rows(std::string_view name, const sluice_tensor &rows, int32_t tokens
   check_cache_rows({name, rows, {1, tokens, heads, head_dim}, 2});
 }
 
+/// Rows of blocks are whole blocks or groups.
+void check_block_dim(const sluice_append &append, std::string_view field, int32_t dim) {
+  const int32_t multiple = std::max(append.scale_group, block_elements);
+  if (dim % multiple != 0) {
+    invalid(std::string(field), text(field, " is ", dim, "; it must be a multiple of ", multiple, " for ",
+                                     dtype_text(append.cache_type)));
+  }
+}
+
+void check_blocks(const sluice_append &append) {
+  const bool has_v = !(append.flags & SLUICE_V_IN_K), is_u4 = append.cache_type == SLUICE_U4;
+  if (is_u4 ? append.scale_group != 32 && append.scale_group != 64 : append.scale_group != 0) {
+    invalid("scale_group", text("scale_group is ", append.scale_group,
+                                is_u4 ? "; it must be 32 or 64" : "; it must be 0 without scales per group"));
+  }
+  if (append.flags & SLUICE_ZERO_POINTS && !is_u4)
+    invalid("flags", "flags has SLUICE_ZERO_POINTS, but cache_type is not u4");
+  if (!runtime::is_in_blocks(append.cache_type)) return;
+  check_block_dim(append, "head_dim_qk", append.head_dim_qk);
+  if (has_v) check_block_dim(append, "head_dim_v", append.head_dim_v);
+  if (append.k_pack != 0) {
+    invalid("k_pack",
+            text("k_pack is ", append.k_pack, "; it must be 0 for ", dtype_text(append.cache_type)));
+  }
+}
+
 /// A tensor of scales, which the call reads or stores.
-void check_scales(std::string_view name, const sluice_tensor &scales, uint32_t kind,
+void check_scales(std::string_view name, const sluice_tensor &scales, uint32_t kind, int32_t head_dim,
                   const sluice_append &append) {
-  if (kind != SLUICE_SCALE_PER_TOKEN && kind != SLUICE_SCALE_PER_PAGE)
-    return check_all_zero(name, scales, "without a scale kind of PER_TOKEN or PER_PAGE");
-  const bool is_stored = kind == SLUICE_SCALE_PER_TOKEN;
-  const Shape shape = {
-      name,
-      scales,
-      {checked_pages(append.page_count), is_stored ? append.page_size : 1, append.kv_heads, 1},
-      sizeof(float)};
-  check_pointer(shape, sizeof(float));
+  if (kind < SLUICE_SCALE_PER_TOKEN)
+    return check_all_zero(name, scales, "without a scale kind of PER_TOKEN, PER_PAGE or PER_GROUP");
+  const bool is_stored = kind != SLUICE_SCALE_PER_PAGE, has_groups = kind == SLUICE_SCALE_PER_GROUP;
+  const uint32_t bytes = has_groups ? sizeof(uint16_t) : sizeof(float);
+  const Shape shape = {name,
+                       scales,
+                       {checked_pages(append.page_count), is_stored ? append.page_size : 1, append.kv_heads,
+                        has_groups ? head_dim / append.scale_group : 1},
+                       bytes};
+  check_pointer(shape, bytes);
+  if (has_groups && scales.stride[3] != 1) bad_stride(shape, 3, "it must be 1 for scales per group");
   if (scales.stride[3] != 0 && scales.stride[3] != 1) bad_stride(shape, 3, "it must be 0 or 1");
   check_reach(shape, UINT64_MAX);
   if (is_stored) check_disjoint(shape);
+}
+
+/// Numbers to subtract, with the strides of the scales.
+void check_zeros(std::string_view name, const sluice_tensor &zeros, const sluice_tensor &scales,
+                 bool is_wanted) {
+  if (!is_wanted) return check_all_zero(name, zeros, "except of caches with SLUICE_ZERO_POINTS");
+  const Shape shape = {name, zeros, {1, 1, 1, 1}, sizeof(uint16_t)};
+  check_pointer(shape, sizeof(uint16_t));
+  for (size_t i = 0; i < 4; ++i)
+    if (zeros.stride[i] != scales.stride[i])
+      bad_stride(shape, i, text("it must be that of the scales, which is ", scales.stride[i]));
 }
 
 void check_norms(const sluice_append &append) {
@@ -192,13 +234,18 @@ void check_q(const sluice_append &append) {
 
 /// What the kernels for whole steps cannot do.
 void check_step(const sluice_append &append) {
-  constexpr int32_t aligned = 2 * cache_chunk, most = package::step_most_row_elements;
+  constexpr int32_t most = package::step_most_row_elements;
   constexpr std::string_view when = " in a call with what ABI 1.1 has added; nearest supported: ";
-  if (append.rotary_dim % aligned != 0) {
-    const int32_t below = append.rotary_dim / aligned * aligned;
-    throw Failure(Status::unsupported, "rotary_dim",
-                  text("rotary_dim is ", append.rotary_dim, when, std::max(below, aligned)));
-  }
+  // Halves of a rotation are chunks, or blocks whose lanes are neighbours.
+  const bool has_blocks = runtime::is_in_blocks(append.cache_type);
+  const int32_t unit = has_blocks ? std::max(append.scale_group, block_elements) : cache_chunk;
+  const auto check_unit = [&](const char *field, int32_t value, int32_t multiple, int32_t least) {
+    if (value % multiple == 0) return;
+    throw Failure(Status::unsupported, field,
+                  text(field, " is ", value, when, std::max(value / multiple * multiple, least)));
+  };
+  check_unit("rotary_dim", append.rotary_dim, 2 * unit, 2 * unit);
+  check_unit("rotary_first", append.rotary_first, unit, 0);
   const auto check_dim = [&](const char *field, int32_t dim) {
     if (dim > most) throw Failure(Status::unsupported, field, text(field, " is ", dim, when, most));
   };
@@ -216,7 +263,12 @@ void check_step(const sluice_append &append) {
 } // namespace
 
 void check_append(const sluice_append &append) {
-  check_cache_op_flags(append.flags, "an append", append_flags, "SLUICE_PAGE_INDEX_64 and SLUICE_V_IN_K");
+  check_cache_op_flags(append.flags, "an append", append_flags,
+                       "SLUICE_PAGE_INDEX_64, SLUICE_V_IN_K and SLUICE_ZERO_POINTS");
+  if (append.reserved != 0) {
+    throw Failure(Status::newer_struct, "reserved",
+                  text("reserved is ", append.reserved, "; it is reserved in this version, and must be 0"));
+  }
   check_types(append);
   const CacheExtents extents = extents_of(append);
   check_cache_extents(extents);
@@ -224,27 +276,36 @@ void check_append(const sluice_append &append) {
   check_positive("tokens", append.tokens);
   check_pack("k_pack", append.k_pack, append.head_dim_qk);
   check_places(append);
-  const bool has_scales = is_fp8(append.cache_type);
-  constexpr std::string_view without = "without a cache of FP8";
-  check_scale("k_scale_kind", append.k_scale_kind, "k_scale", append.k_scale, has_scales, without,
-              ScaleKinds::also_of_keys);
-  check_scale("v_scale_kind", append.v_scale_kind, "v_scale", append.v_scale, has_scales && extents.has_v,
-              without, ScaleKinds::also_of_keys);
-  check_scales("k_scales", append.k_scales, append.k_scale_kind, append);
-  check_scales("v_scales", append.v_scales, append.v_scale_kind, append);
+  const bool scaled = has_scales(append.cache_type);
+  const ScaleKinds kinds = append.cache_type == SLUICE_U4 ? ScaleKinds::of_groups : ScaleKinds::also_of_keys;
+  constexpr std::string_view without = "without a cache of FP8, i8 or u4";
+  check_scale("k_scale_kind", append.k_scale_kind, "k_scale", append.k_scale, scaled, without, kinds);
+  check_scale("v_scale_kind", append.v_scale_kind, "v_scale", append.v_scale, scaled && extents.has_v,
+              without, kinds);
+  check_blocks(append);
+  check_scales("k_scales", append.k_scales, append.k_scale_kind, append.head_dim_qk, append);
+  check_scales("v_scales", append.v_scales, append.v_scale_kind, append.head_dim_v, append);
+  const bool has_zeros = append.flags & SLUICE_ZERO_POINTS;
+  check_zeros("k_zeros", append.k_zeros, append.k_scales, has_zeros);
+  check_zeros("v_zeros", append.v_zeros, append.v_scales, has_zeros && extents.has_v);
   check_rotary(append);
   check_norms(append);
-  const uint32_t bytes = runtime::dtype_bytes(append.cache_type);
+  const auto check_target = [&](std::string_view name, const sluice_tensor &cache, int32_t head_dim,
+                                const Pack &pack) {
+    if (runtime::is_in_blocks(append.cache_type))
+      return check_block_cache(name, cache, extents, head_dim, append.cache_type, append.page_count);
+    check_cache(name, cache, extents, head_dim, pack, runtime::dtype_bytes(append.cache_type),
+                append.page_count, true);
+  };
   check_rows("k", append.k, append.tokens, append.kv_heads, append.head_dim_qk - append.tail_dim);
   if (append.tail_dim == 0)
     check_all_zero("k_tail", append.k_tail, "without tail_dim");
   else
     check_rows("k_tail", append.k_tail, append.tokens, append.kv_heads, append.tail_dim);
-  check_cache("k_cache", append.k_cache, extents, append.head_dim_qk, {"k_pack", append.k_pack}, bytes,
-              append.page_count, true);
+  check_target("k_cache", append.k_cache, append.head_dim_qk, {"k_pack", append.k_pack});
   if (extents.has_v) {
     check_rows("v", append.v, append.tokens, append.kv_heads, append.head_dim_v);
-    check_cache("v_cache", append.v_cache, extents, append.head_dim_v, {}, bytes, append.page_count, true);
+    check_target("v_cache", append.v_cache, append.head_dim_v, {});
   } else {
     check_all_zero("v", append.v, "with SLUICE_V_IN_K");
     check_all_zero("v_cache", append.v_cache, "with SLUICE_V_IN_K");

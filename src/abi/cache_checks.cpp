@@ -1,6 +1,8 @@
 //===- cache_checks.cpp - what a caller can get wrong in a paged cache ----------------------------------===//
 #include "abi/cache_checks.h"
 
+#include "runtime/dtype.h"
+
 #include <limits>
 
 namespace sluice::abi {
@@ -11,7 +13,7 @@ using support::text;
 
 namespace {
 
-constexpr uint32_t problem_flags = (SLUICE_V_IN_K << 1) - 1;
+constexpr uint32_t problem_flags = ((SLUICE_V_IN_K << 1) - 1) | SLUICE_ZERO_POINTS;
 constexpr uint32_t pointer_alignment = 16;
 
 void check_head_dim(std::string_view field, int32_t value) {
@@ -97,8 +99,13 @@ void check_pack(std::string_view field, int32_t pack, int32_t head_dim_qk) {
 
 void check_scale(std::string_view kind_field, uint32_t kind, std::string_view field, const float *scale,
                  bool allowed, std::string_view without, ScaleKinds kinds) {
-  const bool has_keys = kinds == ScaleKinds::also_of_keys;
-  if (kind > (has_keys ? uint32_t(SLUICE_SCALE_PER_PAGE) : uint32_t(SLUICE_SCALE_PER_HEAD))) {
+  const bool has_keys = kinds == ScaleKinds::also_of_keys,
+             has_groups = kinds == ScaleKinds::of_groups && allowed;
+  if (has_groups && kind != SLUICE_SCALE_PER_GROUP) {
+    invalid(std::string(kind_field),
+            text(kind_field, " is ", kind, "; it must be SLUICE_SCALE_PER_GROUP (5) for u4"));
+  }
+  if (!has_groups && kind > (has_keys ? uint32_t(SLUICE_SCALE_PER_PAGE) : uint32_t(SLUICE_SCALE_PER_HEAD))) {
     unsupported_value(kind_field, kind, has_keys ? "SLUICE_SCALE_PER_PAGE (4)" : "SLUICE_SCALE_PER_HEAD (2)");
   }
   if (kind != SLUICE_SCALE_NONE && !allowed) {
@@ -111,6 +118,22 @@ void check_scale(std::string_view kind_field, uint32_t kind, std::string_view fi
 
 int64_t checked_pages(int64_t page_count) {
   return page_count != 0 ? page_count : 2;
+}
+
+void check_block_cache(std::string_view name, const sluice_tensor &cache, const CacheExtents &extents,
+                       int32_t head_dim, uint32_t type, int64_t page_count) {
+  const Shape shape = {name,
+                       cache,
+                       {checked_pages(page_count), extents.page_size, extents.kv_heads, head_dim},
+                       runtime::dtype_bytes(type)};
+  // ggml's blocks begin with an F16 scale.
+  check_pointer(shape, type == SLUICE_U4 ? pointer_alignment : sizeof(uint16_t));
+  if (cache.stride[3] != 1) bad_stride(shape, 3, "it must be 1");
+  check_reach(shape, UINT64_MAX);
+  for (size_t i = 0; i < 3; ++i)
+    if (cache.stride[i] % block_elements != 0)
+      bad_stride(shape, i, text("it must be a multiple of ", block_elements));
+  check_disjoint(shape);
 }
 
 void check_cache(std::string_view name, const sluice_tensor &cache, const CacheExtents &extents,

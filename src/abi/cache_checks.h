@@ -52,7 +52,9 @@ void check_row_size(std::string_view field, int32_t heads, int32_t head_dim);
 void check_pack(std::string_view field, int32_t pack, int32_t head_dim_qk);
 
 /// A scale per tensor or head, or none, which only `allowed` calls have; `without` says when they have none.
-enum class ScaleKinds { few, also_of_keys }; // the latter also per token and per page, of another tensor
+/// `also_of_keys`: also per token and per page, of another tensor; `of_groups`: only per group, of that
+/// tensor.
+enum class ScaleKinds { few, also_of_keys, of_groups };
 void check_scale(std::string_view kind_field, uint32_t kind, std::string_view field, const float *scale,
                  bool allowed, std::string_view without, ScaleKinds kinds = ScaleKinds::few);
 
@@ -67,6 +69,11 @@ int64_t checked_pages(int64_t page_count);
 void check_cache(std::string_view name, const sluice_tensor &cache, const CacheExtents &extents,
                  int32_t head_dim, const Pack &pack, uint32_t element_bytes, int64_t page_count,
                  bool is_output);
+
+/// The same of a cache in blocks of elements, which is an output and has no packs.
+inline constexpr int32_t block_elements = 32;
+void check_block_cache(std::string_view name, const sluice_tensor &cache, const CacheExtents &extents,
+                       int32_t head_dim, uint32_t type, int64_t page_count);
 
 /// Rows [0][tokens][heads][head_dim].
 void check_cache_rows(const Shape &rows);

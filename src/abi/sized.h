@@ -41,7 +41,7 @@ SLUICE_PUBLISHED(sluice_plan_info, 360);
 SLUICE_PUBLISHED(sluice_counters, 56);
 SLUICE_PUBLISHED(sluice_args, 224, 400, 776);
 SLUICE_PUBLISHED(sluice_launch, 48);
-SLUICE_PUBLISHED(sluice_append, 312, 608);
+SLUICE_PUBLISHED(sluice_append, 312, 696);
 SLUICE_PUBLISHED(sluice_merge, 208, 248);
 SLUICE_PUBLISHED(sluice_page_copy, 248);
 SLUICE_PUBLISHED(sluice_gather, 288);

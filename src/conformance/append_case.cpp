@@ -2,6 +2,7 @@
 
 #include "append_case.h"
 
+#include "append_groups.h"
 #include "call.h"
 #include "case_random.h"
 
@@ -10,6 +11,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <span>
 
 namespace sluice::conformance {
 
@@ -22,7 +24,10 @@ constexpr int rows_in_front = 2, rows_behind = 3;
 constexpr int most_positions = 64;
 constexpr int unowned_pages = 2;
 constexpr double norm_epsilon = 1e-5;
-constexpr int64_t gap = 8; // elements; a multiple of what strides must be a multiple of
+/// Elements between heads and rows: a multiple of what strides must be a multiple of.
+int64_t gap_of(Element element) {
+  return is_in_groups(element) ? 32 : 8;
+}
 
 std::vector<int> new_rows_of(const AppendCase &c) {
   std::vector<int> rows(usual_rows.begin(), usual_rows.end());
@@ -31,7 +36,8 @@ std::vector<int> new_rows_of(const AppendCase &c) {
 }
 
 /// In a buffer, rows of new tokens or of a cache; [outer][row][head][element].
-Placed place(const Extents &e, bool apart, bool is_cache) {
+Placed place(const Extents &e, bool apart, bool is_cache, Element element) {
+  const int64_t gap = gap_of(element);
   const int64_t head = e.d + (apart ? gap : 0), row = e.heads * head + (apart ? 2 * gap : 0);
   const int64_t outer = e.rows * row + (apart ? gap : 0);
   return {{.stride = {is_cache ? outer : 0, row, head, 1}}, e.outer * outer};
@@ -41,7 +47,7 @@ Placed place(const Extents &e, bool apart, bool is_cache) {
 struct Side {
   Scale scale;
   const std::vector<double> &scales;
-  const Placement &scales_out; // of scales that the append computes
+  const Placement &scales_out, &zeros_out; // of scales that the append computes
   const std::vector<double> &rows, &norm;
   const Placement &out;
   Element type; // of `out`
@@ -65,6 +71,13 @@ void repeat_tail(const AppendCase &c, int heads, std::vector<double> &rows) {
       std::copy_n(&rows[first + body], c.tail_dim, &rows[first + size_t(h) * row + body]);
 }
 
+/// Numbers of which a group has several of the same size, with either sign, and rows of one number.
+double few(double value, size_t row) {
+  if (row % 5 == 0) return 0;
+  if (row % 5 == 1) return row % 2 == 0 ? 3.25 : -1000;
+  return std::nearbyint(2 * value) / 2;
+}
+
 void draw_rows(const AppendCase &c, AppendInputs &in) {
   Random random = random_of(c), special = random_of(c, " not a number");
   const auto draw = [&](int heads, int head_size) {
@@ -72,8 +85,10 @@ void draw_rows(const AppendCase &c, AppendInputs &in) {
     for (double &value : values) {
       value = as_stored(c.source, 2 * random.normal());
       const size_t what = special.below(97);
+      if (c.few_values) value = few(value, size_t(&value - values.data()) / size_t(head_size));
       // Beyond the largest FP8 number, at least when it is divided by a scale.
-      if (what > 90) value = as_stored(c.source, (c.cache == Element::bf8 ? 8000 : 150) * value);
+      if (what > 90 && !c.few_values)
+        value = as_stored(c.source, (c.cache == Element::bf8 ? 8000 : 150) * value);
       if (!c.not_finite) continue;
       if (what == 0) value = quiet_nan();
       if (what == 1) value = -std::numeric_limits<double>::infinity();
@@ -192,6 +207,10 @@ public:
     if (has_factors(c.v_scale)) memory.v_scale = add_factors(c.v_scale, in.v_scale);
     memory.k_scales = add_scales(c.k_scale, in.k_scale, " scales of K");
     memory.v_scales = add_scales(c.v_scale, in.v_scale, " scales of V");
+    if (c.scale_group != 0) {
+      add_group_arrays(c.head_size.qk, memory.k_scales, memory.k_zeros);
+      if (!c.v_in_k) add_group_arrays(c.head_size.v, memory.v_scales, memory.v_zeros);
+    }
     if (c.rotation != Rotation::none) {
       add_rotary();
       if (c.positions) memory.positions = add_array<int32_t>(in.positions);
@@ -207,8 +226,8 @@ private:
   /// Per page the rows have no step: only the first one's scales exist.
   Placement add_scales(Scale scale, const std::vector<double> &values, const char *what) {
     if (scale != Scale::token && scale != Scale::page) return {-1};
-    Placed placed =
-        place({in.pages_in_all, scale == Scale::page ? 1 : c.page_size, c.heads, 1}, c.apart, true);
+    Placed placed = place({in.pages_in_all, scale == Scale::page ? 1 : c.page_size, c.heads, 1}, c.apart,
+                          true, Element::f32);
     placed.placement.buffer = add_random_bytes(size_t(placed.buffer_elements) * sizeof(float), what);
     if (scale == Scale::token) return placed.placement;
     for (size_t i = 0; i < values.size(); ++i)
@@ -216,6 +235,17 @@ private:
             placed.placement.at(int64_t(i) / c.heads, 0, int64_t(i) % c.heads, 0), values[i]);
     placed.placement.stride[1] = placed.placement.stride[3] = 0;
     return placed.placement;
+  }
+  /// F16 for each group of each row.
+  void add_group_arrays(int head_size, Placement &scales, Placement &zeros) {
+    Placed placed = place({in.pages_in_all, c.page_size, c.heads, head_size / c.scale_group}, c.apart, true,
+                          Element::f16);
+    const size_t bytes = size_t(placed.buffer_elements) * bytes_of(Element::f16);
+    placed.placement.buffer = add_random_bytes(bytes, " scales of groups");
+    scales = placed.placement;
+    if (!c.zeros) return;
+    placed.placement.buffer = add_random_bytes(bytes, " zeros of groups");
+    zeros = placed.placement;
   }
   int add_factors(Scale scale, std::vector<double> values) {
     if (scale == Scale::tensor) values.resize(1);
@@ -262,7 +292,7 @@ private:
   }
 
   Placement add_q_out() {
-    Placed placed = place({1, in.tokens, c.q_heads, c.head_size.qk}, c.apart, false);
+    Placed placed = place({1, in.tokens, c.q_heads, c.head_size.qk}, c.apart, false, c.source);
     placed.placement.buffer = add_random_bytes(size_t(placed.buffer_elements) * bytes_of(c.source), " Q");
     return placed.placement;
   }
@@ -280,7 +310,7 @@ private:
   }
   Placement add_rows(const std::vector<double> &values, int heads, int head_size, Part part,
                      int stored_heads) {
-    Placed placed = place({1, in.tokens, stored_heads, part.end - part.first}, c.apart, false);
+    Placed placed = place({1, in.tokens, stored_heads, part.end - part.first}, c.apart, false, c.source);
     std::vector<std::byte> &buffer =
         memory.buffers.emplace_back(size_t(placed.buffer_elements) * bytes_of(c.source));
     for (int64_t i = 0; i < placed.buffer_elements; ++i)
@@ -297,9 +327,9 @@ private:
   /// Random bytes: bytes that are not written must stay.
   Placement add_cache(int head_size, int pack, const char *what) {
     const Extents extents{in.pages_in_all, c.page_size, c.heads, head_size};
-    Placed placed = pack == 0 ? place(extents, c.apart, true)
+    Placed placed = pack == 0 ? place(extents, c.apart, true, c.cache)
                               : place_x_packed(extents, pack, c.apart ? Layout::padded : Layout::bshd);
-    placed.placement.buffer = add_random_bytes(size_t(placed.buffer_elements) * bytes_of(c.cache), what);
+    placed.placement.buffer = add_random_bytes(cache_bytes(c.cache, placed.buffer_elements), what);
     return placed.placement;
   }
 
@@ -355,7 +385,8 @@ sluice_append make_call(const AppendCase &c, const AppendInputs &in, const Appen
   };
   sluice_append call;
   sluice_append_init(&call, sizeof call);
-  call.flags = (c.wide ? uint32_t(SLUICE_PAGE_INDEX_64) : 0) | (c.v_in_k ? uint32_t(SLUICE_V_IN_K) : 0);
+  call.flags = (c.wide ? uint32_t(SLUICE_PAGE_INDEX_64) : 0) | (c.v_in_k ? uint32_t(SLUICE_V_IN_K) : 0) |
+               (c.zeros ? uint32_t(SLUICE_ZERO_POINTS) : 0);
   call.source_type = c_type(c.source);
   call.cache_type = c_type(c.cache);
   call.kv_heads = c.heads;
@@ -366,8 +397,10 @@ sluice_append make_call(const AppendCase &c, const AppendInputs &in, const Appen
                                               SLUICE_PAGE_TABLE_CSR};
   call.page_table_kind = tables[size_t(c.finding)];
   call.k_pack = c.k_pack;
-  call.k_scale_kind = scale_kind(c.k_scale);
-  call.v_scale_kind = scale_kind(c.v_scale);
+  call.k_scale_kind = c.scale_group != 0 ? uint32_t(SLUICE_SCALE_PER_GROUP) : scale_kind(c.k_scale);
+  call.v_scale_kind =
+      c.scale_group != 0 && !c.v_in_k ? uint32_t(SLUICE_SCALE_PER_GROUP) : scale_kind(c.v_scale);
+  call.scale_group = c.scale_group;
   call.tokens = in.tokens;
   call.batch = int32_t(in.lengths.size());
   call.k = tensor(memory.k);
@@ -398,6 +431,8 @@ sluice_append make_call(const AppendCase &c, const AppendInputs &in, const Appen
   call.tail_dim = c.tail_dim;
   given(memory.k_scales, call.k_scales);
   given(memory.v_scales, call.v_scales);
+  given(memory.k_zeros, call.k_zeros);
+  given(memory.v_zeros, call.v_zeros);
   given(memory.q, call.q);
   given(memory.q_out, call.q_out);
   given(memory.k_tail, call.k_tail);
@@ -412,11 +447,6 @@ sluice_append make_call(const AppendCase &c, const AppendInputs &in, const Appen
 }
 
 namespace {
-
-/// What F32 arithmetic computes is within `margin` of `value`.
-struct Computed {
-  double value, margin;
-};
 
 /// A row after its norm and rotation.
 std::vector<Computed> compute_row(const AppendCase &c, const AppendInputs &in, const Side &side, int t,
@@ -467,6 +497,32 @@ Computed scale_of(const std::vector<Computed> &row, double largest) {
   return {most.value / largest, (most.margin + rounding) / largest};
 }
 
+/// The groups of a row, in the cache and in the arrays of scales.
+void add_groups(const AppendCase &c, const Side &side, const Slot &to, int head,
+                const std::vector<Computed> &row, std::vector<StoredElement> &expected) {
+  const bool is_u4 = side.type == Element::u4;
+  const int count = is_u4 ? c.scale_group : 32;
+  const auto add = [&](int buffer, Element type, int64_t at, const Computed &of) {
+    expected.push_back({buffer, type, at, of.value, of.margin});
+  };
+  for (int e = 0; e < side.head_size; e += count) {
+    const StoredGroup group =
+        stored_group(side.type, c.zeros, std::span(row).subspan(size_t(e), size_t(count)));
+    const int64_t first = side.out.at(to.page, to.row, head, e);
+    if (is_u4)
+      add(side.scales_out.buffer, Element::f16, side.scales_out.at(to.page, to.row, head, e / count),
+          group.scale);
+    else
+      add(side.out.buffer, Element::f16, scale_index(side.type, first), group.scale);
+    if (c.zeros)
+      add(side.zeros_out.buffer, Element::f16, side.zeros_out.at(to.page, to.row, head, e / count),
+          group.zero);
+    for (int i = 0; i < count; ++i)
+      add(side.out.buffer, side.type == Element::q8_0 ? Element::i8 : Element::u4,
+          number_index(side.type, first + i), group.numbers[size_t(i)]);
+  }
+}
+
 } // namespace
 
 std::vector<StoredElement> compute_expected(const AppendCase &c, const AppendInputs &in,
@@ -475,6 +531,10 @@ std::vector<StoredElement> compute_expected(const AppendCase &c, const AppendInp
   const auto add = [&](const Side &side, int t, const Slot &to) {
     for (int h = 0; h < side.heads; ++h) {
       const std::vector<Computed> row = compute_row(c, in, side, t, h);
+      if (is_in_groups(side.type)) {
+        add_groups(c, side, to, h, row, expected);
+        continue;
+      }
       Computed scale = {1, 0};
       if (side.scale == Scale::token) {
         const Computed exact = scale_of(row, as_stored(side.type, 1e9));
@@ -487,7 +547,9 @@ std::vector<StoredElement> compute_expected(const AppendCase &c, const AppendInp
       }
       for (int e = 0; e < side.head_size; ++e) {
         const Computed &x = row[size_t(e)];
-        const double quotient = x.value / scale.value;
+        // Integers have no NaN.
+        const bool is_zero = side.type == Element::i8 && std::isnan(x.value);
+        const double quotient = is_zero ? 0 : x.value / scale.value;
         expected.push_back({side.out.buffer, side.type, side.out.at(to.page, to.row, h, e), quotient,
                             x.margin / scale.value + std::fabs(quotient) * scale.margin / scale.value});
       }
@@ -496,11 +558,11 @@ std::vector<StoredElement> compute_expected(const AppendCase &c, const AppendInp
   const bool rotates = c.rotation != Rotation::none;
   const std::vector<double> none;
   const Placement nowhere{-1};
-  const Side k{c.k_scale,      in.k_scale, memory.k_scales, in.k,           in.k_norm,
+  const Side k{c.k_scale,      in.k_scale, memory.k_scales, memory.k_zeros, in.k,   in.k_norm,
                memory.k_cache, c.cache,    c.heads,         c.head_size.qk, rotates};
-  const Side v{c.v_scale,      in.v_scale, memory.v_scales, in.v,          none,
-               memory.v_cache, c.cache,    c.heads,         c.head_size.v, false};
-  const Side q{Scale::none,  none,     nowhere,   in.q,           in.q_norm,
+  const Side v{c.v_scale,      in.v_scale, memory.v_scales, memory.v_zeros, in.v, none,
+               memory.v_cache, c.cache,    c.heads,         c.head_size.v,  false};
+  const Side q{Scale::none,  none,     nowhere,   nowhere,        in.q,   in.q_norm,
                memory.q_out, c.source, c.q_heads, c.head_size.qk, rotates};
   for (int t = 0; t < in.tokens; ++t) {
     const std::optional<Slot> &slot = in.slots[size_t(t)];
@@ -524,12 +586,14 @@ Comparison compare(const AppendCase &, const std::vector<StoredElement> &expecte
            : buffer == before.v_cache.buffer                                      ? "V's cache"
            : buffer == before.q_out.buffer                                        ? "Q"
            : buffer == before.k_scales.buffer || buffer == before.v_scales.buffer ? "the scales"
+           : buffer == before.k_zeros.buffer || buffer == before.v_zeros.buffer   ? "the zeros"
                                                                                   : "an input";
   };
   for (const StoredElement &element : expected) {
     const size_t bytes = bytes_of(element.type);
+    const size_t first = element.type == Element::u4 ? size_t(element.at) / 2 : size_t(element.at) * bytes;
     for (size_t i = 0; i < bytes; ++i)
-      allowed[size_t(element.buffer)][size_t(element.at) * bytes + i] = true;
+      allowed[size_t(element.buffer)][first + i] = true;
     const double got = load(element.type, after.buffers[size_t(element.buffer)].data(), element.at);
     const double ratio = rounded_error_ratio(element.type, got, element.value, element.margin);
     result.o_ratio = std::max(result.o_ratio, ratio);

@@ -33,6 +33,9 @@ struct AppendCase {
   Scale k_scale = Scale::none, v_scale = Scale::none;
   bool apart = false;      // NaN between heads and rows, and in the caches bytes that must stay
   bool not_finite = false; // NaN and infinity among the new rows
+  bool few_values = false; // the same few numbers again and again, and groups of equal ones
+  int scale_group = 0;     // elements of a group of U4
+  bool zeros = false;      // U4 with zero points
   int more_rows = 0;       // of the last sequence, beyond those of all cases
 
   // Only of kernels for whole steps.
@@ -78,7 +81,8 @@ AppendInputs make_inputs(const AppendCase &c);
 
 struct AppendMemory {
   Placement k, v, k_cache, v_cache;
-  Placement q{-1}, q_out{-1}, k_tail{-1}, q_tail{-1}, k_scales{-1}, v_scales{-1}; // -1: absent
+  Placement q{-1}, q_out{-1}, k_tail{-1}, q_tail{-1}; // -1: absent
+  Placement k_scales{-1}, v_scales{-1}, k_zeros{-1}, v_zeros{-1};
   int64_t table_stride = 0;
   /// Buffer numbers; -1: absent.
   int slots = -1, starts = -1, kv_lengths = -1, page_table = -1, page_starts = -1;

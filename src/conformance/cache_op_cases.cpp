@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "append_case.h"
+#include "append_groups.h"
 #include "copy_case.h"
 #include "merge_case.h"
 
@@ -15,14 +16,16 @@ namespace sluice::conformance {
 
 namespace {
 
-constexpr std::array types = {Element::f16, Element::bf16, Element::f32, Element::fp8, Element::bf8};
+constexpr std::array types = {Element::f16, Element::bf16, Element::f32,  Element::fp8, Element::bf8,
+                              Element::i8,  Element::u4,   Element::q8_0, Element::q4_0};
 
-bool is_fp8(Element element) {
-  return element == Element::fp8 || element == Element::bf8;
+/// Elements of a byte have scales.
+bool has_scales(Element element) {
+  return bytes_of(element) == 1;
 }
 
 const char *name_of(Element element) {
-  constexpr std::array names = {"f16", "bf16", "f32", "e4m3fnuz", "e5m2fnuz"};
+  constexpr std::array names = {"f16", "bf16", "f32", "e4m3fnuz", "e5m2fnuz", "i8", "u4", "q8_0", "q4_0"};
   return names[size_t(element)];
 }
 
@@ -77,6 +80,9 @@ std::string make_name(const AppendCase &c) {
   if (c.more_rows != 0) name += format("_more%d", c.more_rows);
   if (c.apart) name += "_apart";
   if (c.not_finite) name += "_notfinite";
+  if (c.few_values) name += "_few";
+  if (c.scale_group != 0) name += format("_group%d", c.scale_group);
+  if (c.zeros) name += "_zeros";
   return name + make_step_name(c);
 }
 
@@ -120,9 +126,9 @@ template <typename AnyCase> void add(std::vector<AnyCase> &cases, AnyCase c, con
   cases.push_back(std::move(c));
 }
 
-/// FP8 packs have 16 bytes, like those of other types.
+/// Packs of bytes have 16 bytes, like those of other types.
 int pack_of(const Types &types) {
-  return is_fp8(types.to) ? 16 : 8;
+  return has_scales(types.to) ? 16 : 8;
 }
 
 std::vector<AppendCase> append_cases_of(const Types &types) {
@@ -176,7 +182,7 @@ std::vector<AppendCase> append_cases_of(const Types &types) {
     c.rotation = Rotation::pairs;
     c.rotary_dim = 64;
   });
-  if (!is_fp8(types.to)) return cases;
+  if (!has_scales(types.to)) return cases;
   for (const Scale k : {Scale::none, Scale::tensor, Scale::head})
     for (const Scale v : {Scale::none, Scale::tensor, Scale::head})
       if (k != Scale::none || v != Scale::none)
@@ -263,8 +269,86 @@ std::vector<CopyCase> copy_cases_of(const Types &types) {
   return cases;
 }
 
+/// Into blocks of ggml, or groups of 4-bit numbers with or without zero points.
+void add_block_cases(const Types &types, int scale_group, bool zeros, std::vector<AppendCase> &cases) {
+  const int unit = std::max(scale_group, 32); // elements of a block or group
+  const AppendCase plain{.source = types.from,
+                         .cache = types.to,
+                         .head_size = {3 * unit, 2 * unit},
+                         .finding = Finding::block,
+                         .scale_group = scale_group,
+                         .zeros = zeros};
+  const auto with = [&](auto change) {
+    AppendCase c = plain;
+    change(c);
+    cases.push_back(c);
+  };
+  for (const Finding finding : {Finding::slots, Finding::block, Finding::csr})
+    for (const int page_size : {1, 3, 16})
+      with([&](AppendCase &c) {
+        c.finding = finding;
+        c.page_size = page_size;
+        c.wide = page_size == 3 && finding != Finding::slots;
+        c.apart = page_size == 3;
+        c.q_heads = page_size == 1 ? 2 : 0;
+        c.few_values = page_size == 16;
+      });
+  for (const bool few : {false, true})
+    with([&](AppendCase &c) {
+      c.not_finite = true;
+      c.few_values = few;
+      c.heads = 7;
+    });
+  // Rows of each number of lanes.
+  for (const int blocks : {1, 2, 4, 5, 7, 16})
+    with([&](AppendCase &c) {
+      c.head_size = {blocks * unit, (17 - blocks) * unit};
+      c.heads = blocks % 2 + 1;
+    });
+  for (const Rotation rotation : {Rotation::halves, Rotation::pairs})
+    for (const int blocks : {0, 1, 3}) // before the rotated ones
+      for (const bool norm : {false, true})
+        with([&](AppendCase &c) {
+          c.head_size.qk = (3 + blocks) * unit;
+          c.rotation = rotation;
+          c.rotary_dim = 2 * unit;
+          c.rotary_first = blocks * unit;
+          c.positions = blocks == 3;
+          c.k_norm = c.q_norm = norm;
+          c.q_heads = 2;
+          c.q_in_place = norm;
+          c.apart = blocks == 1;
+          c.tail_dim = blocks == 1 ? unit + 8 : 0;
+          c.q_is_whole = norm && blocks == 1;
+          c.not_finite = blocks == 3;
+        });
+  with([&](AppendCase &c) {
+    c.head_size = {576 / 64 * 2 * unit, 0};
+    c.heads = 1;
+    c.q_heads = 4;
+    c.v_in_k = true;
+    c.tail_dim = 2 * unit;
+    c.rotation = Rotation::pairs;
+    c.rotary_dim = 2 * unit;
+    c.rotary_first = 16 * unit;
+    if (c.head_size.qk > 1024) c.head_size.qk = 1024, c.rotary_first = 14 * unit;
+  });
+}
+
+std::vector<AppendCase> block_cases_of(const Types &types) {
+  std::vector<AppendCase> cases;
+  if (types.to != Element::u4)
+    add_block_cases(types, 0, false, cases);
+  else
+    for (const int scale_group : {32, 64})
+      for (const bool zeros : {false, true})
+        add_block_cases(types, scale_group, zeros, cases);
+  return cases;
+}
+
 /// The same cases with more to do, and everything that only these kernels do.
 std::vector<AppendCase> step_cases_of(const Types &types) {
+  if (is_in_groups(types.to)) return block_cases_of(types);
   std::vector<AppendCase> cases = append_cases_of(types);
   for (size_t i = 0; i < cases.size(); ++i) {
     AppendCase &c = cases[i];
@@ -361,7 +445,7 @@ std::vector<AppendCase> step_cases_of(const Types &types) {
       rotate(c, Rotation::pairs, 64);
       c.rotary_first = 512;
     });
-  if (!is_fp8(types.to)) return cases;
+  if (!has_scales(types.to)) return cases;
   for (const Scale k : {Scale::none, Scale::head, Scale::token, Scale::page})
     for (const Scale v : {Scale::none, Scale::token, Scale::page})
       for (const bool changed : {false, true}) {

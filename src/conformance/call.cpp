@@ -67,8 +67,8 @@ uint32_t scale_kind(Scale scale) {
 }
 
 uint32_t c_type(Element element) {
-  constexpr uint32_t types[] = {SLUICE_F16,      SLUICE_BF16,     SLUICE_F32,
-                                SLUICE_E4M3FNUZ, SLUICE_E5M2FNUZ, SLUICE_I8};
+  constexpr uint32_t types[] = {SLUICE_F16, SLUICE_BF16, SLUICE_F32,  SLUICE_E4M3FNUZ, SLUICE_E5M2FNUZ,
+                                SLUICE_I8,  SLUICE_U4,   SLUICE_Q8_0, SLUICE_Q4_0};
   return types[size_t(element)];
 }
 

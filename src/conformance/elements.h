@@ -10,7 +10,9 @@
 
 namespace sluice::conformance {
 
-enum class Element : uint8_t { f16, bf16, f32, fp8, bf8, i8 }; // fp8 and bf8: E4M3FNUZ, E5M2FNUZ
+/// fp8 and bf8: E4M3FNUZ, E5M2FNUZ. Buffers have u4 in halves of bytes; q8_0 and q4_0 are only names of what
+/// consists of others.
+enum class Element : uint8_t { f16, bf16, f32, fp8, bf8, i8, u4, q8_0, q4_0 };
 
 inline size_t bytes_of(Element element) {
   return element == Element::f32 ? 4 : element >= Element::fp8 ? 1 : 2;
@@ -21,6 +23,7 @@ inline Element element_of(Dtype dtype) {
 }
 
 inline double load(Element element, const std::byte *buffer, int64_t index) {
+  if (element == Element::u4) return int(buffer[index / 2]) >> (index % 2 * 4) & 15;
   const std::byte *const from = buffer + size_t(index) * bytes_of(element);
   switch (element) {
   case Element::f16:
@@ -40,6 +43,10 @@ inline double load(Element element, const std::byte *buffer, int64_t index) {
     return decode_fnuz<2>(uint8_t(*from));
   case Element::i8:
     return int8_t(*from);
+  case Element::u4:
+  case Element::q8_0:
+  case Element::q4_0:
+    break;
   }
   __builtin_unreachable();
 }
@@ -67,7 +74,12 @@ inline void store(std::vector<std::byte> &buffer, Element element, int64_t index
   case Element::i8:
     *to = std::byte(encode_i8(value));
     return;
+  case Element::u4:
+  case Element::q8_0:
+  case Element::q4_0:
+    break;
   }
+  __builtin_unreachable();
 }
 
 /// Of K and V in memory.
@@ -90,6 +102,7 @@ inline Element cache_element(const Case &c) {
 
 /// The value that an element holds after a store.
 inline double as_stored(Element element, double value) {
+  if (element == Element::u4) return std::nearbyint(std::clamp(value, 0.0, 15.0));
   std::vector<std::byte> one(bytes_of(element));
   store(one, element, 0, value);
   return load(element, one.data(), 0);

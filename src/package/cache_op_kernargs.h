@@ -69,6 +69,7 @@ enum class ScaleSource : uint32_t {
 enum StepMode : uint32_t {
   step_rotary_pairs = 1, // SLUICE_ROTARY_PAIRS
   step_norm_is_f32 = 2,  // weights of norms are F32, else of the source's type
+  step_wide_groups = 4,  // groups of U4 have 64 elements, else 32
 };
 
 // Strides count elements, chunks are 8 elements. A magic number and its shift divide by a constant: see
@@ -215,8 +216,13 @@ enum StepMode : uint32_t {
 //
 //   rows, tail            the first body_chunks chunks of a row, and the others
 //   norm                  null, or the weights of a norm of those first chunks
-//   out                   a cache; for Q one page, whose rows are tokens
-//   scale, scale_source   null, or where the scale of a page, row and head is; a ScaleSource
+//   out                   a cache; for Q one page, whose rows are tokens. Strides of U4 and of ggml's types
+//   count
+//                         bytes
+//   scale, scale_source   null, or where the scale of a page, row and head is; a ScaleSource. Of U4 the
+//   scales
+//                         of the groups of a row, in F16
+//   zeros                 null, or where the numbers to subtract are, as scales of U4
 //   row_count, heads      of all tokens, and of one
 //   lane_chunks           lanes that have a chunk: lane n < rotary_half has the chunks rotary_first + n and
 //                         rotary_first + n + rotary_half, which are rotated; lane rotary_half + n has n and
@@ -278,7 +284,10 @@ enum StepMode : uint32_t {
   FIELD(uint32_t, i32, rotary_first)                                                                         \
   FIELD(uint32_t, i32, rotary_type)                                                                          \
   FIELD(uint32_t, i32, modes)                                                                                \
-  FIELD(float, f32, norm_epsilon)
+  FIELD(float, f32, norm_epsilon)                                                                            \
+  FIELD(uint64_t, pointer, k_zeros)                                                                          \
+  FIELD(uint64_t, pointer, v_zeros)                                                                          \
+  FIELD(uint64_t, pointer, q_zeros)
 
 // partial ... sink_logits  as in sluice_merge; lse and sink_logits may be null
 // q_starts, q_lengths      null, or for each sequence: where its tokens begin in o and lse (whose batch

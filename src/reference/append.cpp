@@ -2,10 +2,12 @@
 #include "reference/append.h"
 
 #include "reference/scores.h"
+#include "support/half.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -28,6 +30,7 @@ struct Side {
   bool rotates = false;
   sluice_tensor tail = {};    // of the last tail_dim elements; data is NULL if `rows` has them
   const void *norm = nullptr; // nullable
+  sluice_tensor zeros = {};   // with SLUICE_ZERO_POINTS
 };
 
 /// The two elements that a rotation combines.
@@ -87,6 +90,10 @@ int64_t position_of(const sluice_append &call, int64_t t, int64_t key) {
   return call.positions != nullptr ? call.positions[t] : key;
 }
 
+double largest_of(uint32_t type) {
+  return type == SLUICE_I8 ? 127 : type == SLUICE_E4M3FNUZ ? 240 : 57344;
+}
+
 /// The scale of a row; one of its own is computed, and stored.
 double scale_of_row(const sluice_append &call, const Side &side, const Place &place, int64_t head,
                     const std::vector<double> &values) {
@@ -96,14 +103,129 @@ double scale_of_row(const sluice_append &call, const Side &side, const Place &pl
   double most = 0;
   for (const double value : values)
     if (std::isfinite(value)) most = std::max(most, std::fabs(value));
-  const float scale = most == 0 ? 1 : float(most / (call.cache_type == SLUICE_E4M3FNUZ ? 240 : 57344));
+  const float scale = most == 0 ? 1 : float(most / largest_of(call.cache_type));
   store(side.scales.data, SLUICE_F32, index_of(side.scales, place.page, place.row, head, 0), scale);
   return scale;
+}
+
+/// A block or a group of elements with a common scale.
+struct Group {
+  float scale = 0, zero = 0;
+  std::vector<int> numbers = {};
+};
+
+bool are_finite(std::span<const double> values) {
+  return std::ranges::all_of(values, [](double value) { return std::isfinite(value); });
+}
+
+/// 1 / scale, or 0 where that is not finite.
+float inverse_or_zero(float scale) {
+  const float inverse = 1 / scale;
+  return std::isfinite(inverse) ? inverse : 0;
+}
+
+constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+
+/// quantize_row_q8_0_ref.
+Group q8_of(std::span<const double> values) {
+  float most = 0;
+  for (const double value : values)
+    most = std::max(most, std::fabs(float(value)));
+  Group group{.scale = are_finite(values) ? most / 127 : nan};
+  const float inverse = inverse_or_zero(group.scale);
+  for (const double value : values) {
+    const float quotient = float(value) * inverse;
+    group.numbers.push_back(std::isnan(quotient) ? 0 : int(std::round(quotient)));
+  }
+  return group;
+}
+
+/// quantize_row_q4_0_ref.
+Group q4_of(std::span<const double> values) {
+  float most = 0; // the first of the largest size, with its sign
+  for (const double value : values)
+    if (std::fabs(most) < std::fabs(float(value))) most = float(value);
+  Group group{.scale = are_finite(values) ? most / -8 : nan};
+  const float inverse = inverse_or_zero(group.scale);
+  for (const double value : values) {
+    const float product = float(double{float(value)} * inverse); // never joined with the sum
+    const float number = product + 8.5f;
+    group.numbers.push_back(std::isnan(number) ? 0 : std::min(15, int(number)));
+  }
+  return group;
+}
+
+float in_f16(float value) {
+  return support::f16_to_float(support::f16_from_double(std::clamp(value, -65504.0f, 65504.0f)));
+}
+
+Group u4_of(std::span<const double> values, bool has_zero) {
+  if (!are_finite(values)) return {nan, nan, std::vector<int>(values.size(), 0)};
+  const auto [smallest, largest] = std::ranges::minmax(values);
+  const float least = float(smallest), most = float(largest);
+  Group group;
+  group.scale = in_f16(has_zero ? (most - least) * (1.0f / 15) : std::max(most, -least) * (1.0f / 7));
+  if (group.scale == 0 || (has_zero && std::fabs(least) > group.scale * 32768)) group.scale = 1;
+  const float inverse = 1 / group.scale;
+  group.zero = has_zero ? in_f16(-least * inverse) : 8;
+  for (const double value : values) {
+    const float number = std::nearbyint(std::fma(float(value), inverse, group.zero));
+    group.numbers.push_back(int(std::clamp(number, 0.0f, 15.0f)));
+  }
+  return group;
+}
+
+/// Stores the bits of a number of F16, at any address.
+void store_f16(uint8_t *to, float value) {
+  const uint16_t bits = support::f16_from_double(value);
+  to[0] = uint8_t(bits);
+  to[1] = uint8_t(bits >> 8);
+}
+
+/// Stores a row of a head, group by group.
+void store_groups(const sluice_append &call, const Side &side, const Place &place, int64_t head,
+                  std::span<const double> values) {
+  const bool is_u4 = call.cache_type == SLUICE_U4, has_zero = call.flags & SLUICE_ZERO_POINTS;
+  const int64_t count = is_u4 ? call.scale_group : 32;
+  const int64_t first = index_of(side.cache, place.page, place.row, head, 0);
+  for (int64_t e = 0; e < int64_t(values.size()); e += count) {
+    const auto of_group = values.subspan(size_t(e), size_t(count));
+    auto *to = static_cast<uint8_t *>(side.cache.data);
+    if (is_u4) {
+      const Group group = u4_of(of_group, has_zero);
+      const int64_t at = index_of(side.scales, place.page, place.row, head, e / count);
+      store(side.scales.data, SLUICE_F16, at, group.scale);
+      if (has_zero) store(side.zeros.data, SLUICE_F16, at, group.zero);
+      to += (first + e) / 2;
+      for (int64_t i = 0; i < count; i += 2)
+        to[i / 2] = uint8_t(group.numbers[size_t(i)] | group.numbers[size_t(i + 1)] << 4);
+    } else if (call.cache_type == SLUICE_Q8_0) {
+      const Group group = q8_of(of_group);
+      to += (first + e) / 32 * 34;
+      store_f16(to, group.scale);
+      for (int64_t i = 0; i < count; ++i)
+        to[2 + i] = uint8_t(group.numbers[size_t(i)]);
+    } else {
+      const Group group = q4_of(of_group);
+      to += (first + e) / 32 * 18;
+      store_f16(to, group.scale);
+      for (int64_t i = 0; i < count / 2; ++i)
+        to[2 + i] = uint8_t(group.numbers[size_t(i)] | group.numbers[size_t(i + 16)] << 4);
+    }
+  }
+}
+
+bool is_in_groups(uint32_t type) {
+  return type == SLUICE_U4 || type == SLUICE_Q8_0 || type == SLUICE_Q4_0;
 }
 
 void append_row(const sluice_append &call, const Side &side, int64_t t, const Place &place) {
   for (int64_t head = 0; head < call.kv_heads; ++head) {
     const std::vector<double> values = row_of(call, side, t, head, position_of(call, t, place.key));
+    if (is_in_groups(call.cache_type)) {
+      store_groups(call, side, place, head, values);
+      continue;
+    }
     const double scale = scale_of_row(call, side, place, head, values);
     for (int64_t e = 0; e < side.head_dim; ++e) {
       store(side.cache.data, call.cache_type,
@@ -122,7 +244,8 @@ void append_row(const sluice_append &call, int64_t t, const Place &place) {
                   .scales = call.k_scales,
                   .rotates = call.rotary_dim != 0,
                   .tail = call.k_tail,
-                  .norm = call.k_norm};
+                  .norm = call.k_norm,
+                  .zeros = call.k_zeros};
   append_row(call, k, t, place);
   if (call.flags & SLUICE_V_IN_K) return;
   const Side v = {.rows = call.v,
@@ -130,7 +253,8 @@ void append_row(const sluice_append &call, int64_t t, const Place &place) {
                   .head_dim = call.head_dim_v,
                   .scale_kind = call.v_scale_kind,
                   .scale = call.v_scale,
-                  .scales = call.v_scales};
+                  .scales = call.v_scales,
+                  .zeros = call.v_zeros};
   append_row(call, v, t, place);
 }
 

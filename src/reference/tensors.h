@@ -14,7 +14,8 @@
 namespace sluice::reference {
 
 double load(const void *data, uint32_t type, int64_t index);
-/// Rounds once, to nearest even; `type` is F16, BF16, F32, E4M3FNUZ or E5M2FNUZ.
+/// Rounds once, to nearest even; `type` is F16, BF16, F32, E4M3FNUZ, E5M2FNUZ or I8, where NaN
+/// becomes 0.
 void store(void *data, uint32_t type, int64_t index, double value);
 
 /// Element [a][b][c][d].

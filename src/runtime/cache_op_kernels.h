@@ -37,7 +37,7 @@ public:
   void note_loaded(const package::PackedKernel &kernel, void *function);
 
 private:
-  static constexpr size_t types = SLUICE_E5M2FNUZ + 1;
+  static constexpr size_t types = SLUICE_Q4_0 + 1;
   using Table = std::array<CacheOpKernel, 4 * types * types>;
 
   static constexpr size_t index(CacheOperation operation, uint32_t from, uint32_t to) {

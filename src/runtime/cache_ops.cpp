@@ -203,6 +203,7 @@ Scales scales_of(uint32_t kind, const float *given, const sluice_tensor &tensor)
   case SLUICE_SCALE_PER_PAGE:
     return {tensor.data, tensor.stride[0], 0, tensor.stride[2], package::ScaleSource::page};
   case SLUICE_SCALE_PER_TOKEN:
+  case SLUICE_SCALE_PER_GROUP:
     return {tensor.data, tensor.stride[0], tensor.stride[1], tensor.stride[2],
             package::ScaleSource::computed};
   default:
@@ -217,12 +218,23 @@ struct Section {
   uint32_t heads = 0, head_dim = 0, tail_dim = 0, pack = 0, rotary_dim = 0;
   const void *norm = nullptr;
   Scales scales = {};
+  const void *zeros = nullptr;
+  uint32_t type = SLUICE_F16;               // of `out`; all types of 16 bits are the same here
+  uint32_t group = cache_op_chunk_elements; // elements that have a common scale in groups, else one chunk
 
   uint32_t chunks() const { return head_dim / cache_op_chunk_elements; }
   uint32_t rotary_half() const { return rotary_dim / 2 / cache_op_chunk_elements; }
-  /// Lanes with a chunk: each rotated pair has one, and two of the other chunks have one.
+  /// Lanes with a chunk: each rotated pair has one, and two of the other chunks have one. Chunks of a group
+  /// are in neighbouring lanes.
   uint32_t lane_chunks() const {
-    return rotary_half() + divide_up(chunks() - 2 * rotary_half(), package::step_chunks_of_lane);
+    const uint32_t of_group = group / cache_op_chunk_elements;
+    const uint32_t others = divide_up(chunks() - 2 * rotary_half(), package::step_chunks_of_lane);
+    return rotary_half() + divide_up(others, of_group) * of_group;
+  }
+  /// A stride of `out` as the kernel counts it: blocks in bytes.
+  int64_t out_stride(size_t i) const {
+    const Block block = dtype_block(type);
+    return is_in_blocks(type) ? out.stride[i] / block.elements * block.bytes : out.stride[i];
   }
 };
 
@@ -244,6 +256,7 @@ sluice_tensor from_element(sluice_tensor tensor, uint32_t element) {
     out.prefix##norm = address_of((section).norm);                                                           \
     out.prefix##out = address_of((section).out.data);                                                        \
     out.prefix##scale = address_of((section).scales.data);                                                   \
+    out.prefix##zeros = address_of((section).zeros);                                                         \
     out.prefix##scale_page_stride = (section).scales.page_stride;                                            \
     out.prefix##scale_row_stride = (section).scales.row_stride;                                              \
     out.prefix##scale_head_stride = (section).scales.head_stride;                                            \
@@ -252,9 +265,9 @@ sluice_tensor from_element(sluice_tensor tensor, uint32_t element) {
     out.prefix##head_stride = (section).rows.stride[2];                                                      \
     out.prefix##tail_token_stride = (section).tail.stride[1];                                                \
     out.prefix##tail_head_stride = (section).tail.stride[2];                                                 \
-    out.prefix##out_page_stride = (section).out.stride[0];                                                   \
-    out.prefix##out_row_stride = (section).out.stride[1];                                                    \
-    out.prefix##out_head_stride = (section).out.stride[2];                                                   \
+    out.prefix##out_page_stride = (section).out_stride(0);                                                   \
+    out.prefix##out_row_stride = (section).out_stride(1);                                                    \
+    out.prefix##out_head_stride = (section).out_stride(2);                                                   \
     out.prefix##out_pack_stride = (section).out.stride[3];                                                   \
     out.prefix##row_count = uint32_t(call.tokens) * (section).heads;                                         \
     out.prefix##heads = (section).heads;                                                                     \
@@ -280,6 +293,10 @@ void append_step(Context &context, const sluice_append &call, const sluice_launc
       find(context, CacheOperation::append_step, "cache_type", call.source_type, call.cache_type);
   package::StepKernargs out = {};
   const uint32_t head_dim = uint32_t(call.head_dim_qk), tail_dim = uint32_t(call.tail_dim);
+  // A block of ggml, or a group.
+  const uint32_t group = call.scale_group != 0           ? uint32_t(call.scale_group)
+                         : is_in_blocks(call.cache_type) ? uint32_t(dtype_block(call.cache_type).elements)
+                                                         : cache_op_chunk_elements;
   const Section k = {.rows = call.k,
                      .out = call.k_cache,
                      .tail = call.k_tail,
@@ -289,7 +306,10 @@ void append_step(Context &context, const sluice_append &call, const sluice_launc
                      .pack = uint32_t(call.k_pack),
                      .rotary_dim = uint32_t(call.rotary_dim),
                      .norm = call.k_norm,
-                     .scales = scales_of(call.k_scale_kind, call.k_scale, call.k_scales)};
+                     .scales = scales_of(call.k_scale_kind, call.k_scale, call.k_scales),
+                     .zeros = call.k_zeros.data,
+                     .type = call.cache_type,
+                     .group = group};
   uint32_t groups = 0;
   SLUICE_FILL_SECTION(k_, k, groups);
   out.v_first_group = groups;
@@ -298,7 +318,10 @@ void append_step(Context &context, const sluice_append &call, const sluice_launc
                        .out = call.v_cache,
                        .heads = uint32_t(call.kv_heads),
                        .head_dim = uint32_t(call.head_dim_v),
-                       .scales = scales_of(call.v_scale_kind, call.v_scale, call.v_scales)};
+                       .scales = scales_of(call.v_scale_kind, call.v_scale, call.v_scales),
+                       .zeros = call.v_zeros.data,
+                       .type = call.cache_type,
+                       .group = group};
     SLUICE_FILL_SECTION(v_, v, groups);
   }
   out.q_first_group = groups;
@@ -325,7 +348,8 @@ void append_step(Context &context, const sluice_append &call, const sluice_launc
   out.rotary_first = uint32_t(call.rotary_first) / cache_op_chunk_elements;
   out.rotary_type = rotary_type;
   out.modes = (call.rotary_style == SLUICE_ROTARY_PAIRS ? uint32_t(package::step_rotary_pairs) : 0) |
-              (call.norm_type == SLUICE_F32 ? uint32_t(package::step_norm_is_f32) : 0);
+              (call.norm_type == SLUICE_F32 ? uint32_t(package::step_norm_is_f32) : 0) |
+              (call.scale_group == 64 ? uint32_t(package::step_wide_groups) : 0);
   out.norm_epsilon = call.norm_epsilon;
   const Range range(context, [&](RangeText &text) {
     text << kernel.name << " t" << call.tokens << " h" << call.q_heads << "/" << call.kv_heads << " d"

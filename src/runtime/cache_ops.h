@@ -10,10 +10,11 @@ namespace sluice::runtime {
 /// Whether an append asks for something that ABI 1.1 has added, other than page_count: another kernel does
 /// such appends.
 inline bool is_step(const sluice_append &call) {
-  return (call.rotary_type != 0 && call.rotary_type != SLUICE_F32) || call.rotary_first != 0 ||
+  const bool is_new_type = call.cache_type != call.source_type && call.cache_type != SLUICE_E4M3FNUZ;
+  return is_new_type || (call.rotary_type != 0 && call.rotary_type != SLUICE_F32) || call.rotary_first != 0 ||
          call.rotary_sin != nullptr || call.q_heads != 0 || call.tail_dim != 0 || call.q_norm != nullptr ||
-         call.k_norm != nullptr || call.cache_type == SLUICE_E5M2FNUZ ||
-         call.k_scale_kind > SLUICE_SCALE_PER_HEAD || call.v_scale_kind > SLUICE_SCALE_PER_HEAD;
+         call.k_norm != nullptr || call.k_scale_kind > SLUICE_SCALE_PER_HEAD ||
+         call.v_scale_kind > SLUICE_SCALE_PER_HEAD;
 }
 
 /// Enqueue a call whose arguments have been checked. Throw support::Failure: unsupported if the context has

@@ -59,7 +59,8 @@ private:
     add_fake_kernel(writer, cache_op_entry("kv_append", "f16", "e4m3fnuz"));
     add_fake_kernel(writer, cache_op_entry("append_step", "f16", "f16"));
     add_fake_kernel(writer, cache_op_entry("append_step", "f16", "e4m3fnuz"));
-    add_fake_kernel(writer, cache_op_entry("append_step", "f16", "e5m2fnuz"));
+    for (const char *to : {"e5m2fnuz", "i8", "q4_0", "u4"})
+      add_fake_kernel(writer, cache_op_entry("append_step", "f16", to));
     add_fake_kernel(writer, cache_op_entry("merge_states", "f32", "f16"));
     add_fake_kernel(writer, cache_op_entry("merge_states", "f16", "f16"));
     return writer.finish();
@@ -377,6 +378,43 @@ TEST_CASE("scales per token and per page", "[cache_ops]") {
   call.v_scale_kind = SLUICE_SCALE_PER_PAGE;
   call.v_scales = good_scales().v_scales;
   device.step(call);
+}
+
+TEST_CASE("caches of blocks and of groups", "[cache_ops]") {
+  Device device;
+  sluice_append call = good_blocks();
+  const StepKernargs blocks = device.step(call);
+  // Strides in bytes: 18 for 32 elements.
+  CHECK(blocks.k_out_page_stride == 16 * 256 / 32 * 18);
+  CHECK(blocks.k_out_row_stride == 256 / 32 * 18);
+  CHECK(blocks.v_out_head_stride == 64 / 32 * 18);
+  CHECK(blocks.k_zeros == 0);
+  // 4 lanes for 8 rotated chunks, and 4 for the others.
+  CHECK(blocks.k_lane_chunks == 8);
+  CHECK(blocks.v_lane_chunks == 4);
+  // A row of 12 chunks needs 6 lanes, but the chunks of a block are in four neighbours.
+  call.rotary_dim = 0;
+  call.rotary = nullptr;
+  call.rotary_stride = 0;
+  call.head_dim_qk = 96;
+  CHECK(device.step(call).k_lane_chunks == 8);
+  call.cache_type = SLUICE_I8;
+  call.k_cache.data = call.v_cache.data = device_memory + 32;
+  CHECK(device.step(call).k_lane_chunks == 6);
+
+  call = good_groups();
+  const StepKernargs groups = device.step(call);
+  CHECK(groups.k_out_page_stride == 16 * 256 / 2);
+  CHECK(groups.k_scale == address_of(call.k_scales.data));
+  CHECK(groups.k_scale_row_stride == 8);
+  CHECK(groups.v_scale_head_stride == 2);
+  CHECK(groups.k_zeros == address_of(call.k_zeros.data));
+  CHECK(groups.v_zeros == address_of(call.v_zeros.data));
+  CHECK(groups.modes == 0);
+  CHECK(groups.v_lane_chunks == 4);
+  call.scale_group = 64;
+  CHECK(device.step(call).modes == sluice::package::step_wide_groups);
+  CHECK(device.step(call).v_lane_chunks == 8); // the lanes of a group
 }
 
 TEST_CASE("a step fills the device a few times over and loops over the rest", "[cache_ops]") {

@@ -76,6 +76,28 @@ inline sluice_append good_scales() {
   return append;
 }
 
+/// Into blocks of ggml, with a rotation by halves.
+inline sluice_append good_blocks() {
+  sluice_append append = good_table_append();
+  append.cache_type = SLUICE_Q4_0;
+  append.k_cache.data = append.v_cache.data = device_memory + 34;
+  return append;
+}
+
+/// Into groups of 4 bits, with zero points.
+inline sluice_append good_groups() {
+  sluice_append append = good_append();
+  append.flags = SLUICE_ZERO_POINTS;
+  append.cache_type = SLUICE_U4;
+  append.k_scale_kind = append.v_scale_kind = SLUICE_SCALE_PER_GROUP;
+  append.scale_group = 32;
+  append.k_scales = {device_memory + 2, {16 * 8, 8, 4, 1}};
+  append.v_scales = {device_memory + 4, {16 * 4, 4, 2, 1}};
+  append.k_zeros = {device_memory + 6, {16 * 8, 8, 4, 1}};
+  append.v_zeros = {device_memory + 10, {16 * 4, 4, 2, 1}};
+  return append;
+}
+
 /// Into FP8, x-packed, with scales.
 inline sluice_append good_fp8_append() {
   sluice_append append = good_table_append();

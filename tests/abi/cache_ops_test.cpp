@@ -156,7 +156,7 @@ const Breach<A> fp8_breaches[] = {
     {"k_scale", invalid, "k_scale is given", [](A &a) { a.k_scale_kind = SLUICE_SCALE_PER_TOKEN; }},
     {"v_scale", invalid, "v_scale is given", [](A &a) { a.v_scale_kind = SLUICE_SCALE_PER_PAGE; }},
     {"k_scales", invalid,
-     "k_scales is given; it must be all zero without a scale kind of PER_TOKEN or PER_PAGE",
+     "k_scales is given; it must be all zero without a scale kind of PER_TOKEN, PER_PAGE or PER_GROUP",
      [](A &a) { a.k_scales.stride[0] = 1; }},
     {"v_scales", invalid, "all zero without", [](A &a) { a.v_scales.data = device_memory; }},
     {"k_scale", invalid, "NULL", [](A &a) { a.k_scale = nullptr; }},
@@ -291,6 +291,74 @@ const Breach<A> scales_breaches[] = {
        a.k.stride[2] = a.k_cache.stride[2] = 2048;
        a.k_cache.stride[0] = 16 * 2 * 2048;
      }},
+    {"cache_type", unsupported, "no kernel", [](A &) {}}, // the pack of these tests lacks it
+};
+
+/// Rules of blocks of ggml.
+const Breach<A> block_breaches[] = {
+    {"head_dim_qk", invalid, "head_dim_qk is 144; it must be a multiple of 32 for q4_0",
+     [](A &a) { a.head_dim_qk = 144; }},
+    {"head_dim_v", invalid, "head_dim_v is 72; it must be a multiple of 32 for q8_0",
+     [](A &a) { a.cache_type = SLUICE_Q8_0, a.head_dim_v = 72; }},
+    {"k_pack", invalid, "k_pack is 32; it must be 0 for q4_0", [](A &a) { a.k_pack = 32; }},
+    {"k_scale_kind", invalid, "it must be SLUICE_SCALE_NONE (0) without a cache of FP8, i8 or u4",
+     [](A &a) { a.k_scale_kind = SLUICE_SCALE_PER_TOKEN; }},
+    {"scale_group", invalid, "scale_group is 32; it must be 0 without scales per group",
+     [](A &a) { a.scale_group = 32; }},
+    {"flags", invalid, "SLUICE_ZERO_POINTS, but cache_type is not u4",
+     [](A &a) { a.flags = SLUICE_ZERO_POINTS; }},
+    {"reserved", SLUICE_NEWER_STRUCT, "reserved is 1", [](A &a) { a.reserved = 1; }},
+    {"k_cache.data", invalid, "2 bytes", [](A &a) { a.k_cache.data = device_memory + 1; }},
+    {"k_cache.stride[0]", invalid, "multiple of 32", [](A &a) { a.k_cache.stride[0] += 16; }},
+    {"k_cache.stride[2]", invalid, "overlap", [](A &a) { a.k_cache.stride[2] -= 32; }},
+    {"v_cache.stride[1]", invalid, "multiple of 32", [](A &a) { a.v_cache.stride[1] = 136; }},
+    {"v_cache.stride[3]", invalid, "it must be 1", [](A &a) { a.v_cache.stride[3] = 2; }},
+    {"rotary_dim", unsupported,
+     "rotary_dim is 96 in a call with what ABI 1.1 has added; nearest supported: 64",
+     [](A &a) { a.rotary_dim = 96; }},
+    {"rotary_dim", unsupported,
+     "rotary_dim is 32 in a call with what ABI 1.1 has added; nearest supported: 64",
+     [](A &a) { a.rotary_dim = 32; }},
+    {"rotary_first", unsupported,
+     "rotary_first is 48 in a call with what ABI 1.1 has added; nearest supported: 32",
+     [](A &a) { a.rotary_first = 48; }},
+    {"cache_type", unsupported, "no kernel", [](A &) {}}, // the pack of these tests lacks it
+};
+
+/// Rules of groups of 4 bits.
+const Breach<A> group_breaches[] = {
+    {"k_scale_kind", invalid, "k_scale_kind is 0; it must be SLUICE_SCALE_PER_GROUP (5) for u4",
+     [](A &a) { a.k_scale_kind = SLUICE_SCALE_NONE; }},
+    {"v_scale_kind", invalid, "v_scale_kind is 3; it must be SLUICE_SCALE_PER_GROUP (5) for u4",
+     [](A &a) { a.v_scale_kind = SLUICE_SCALE_PER_TOKEN; }},
+    {"k_scale_kind", unsupported, "5; nearest supported: SLUICE_SCALE_PER_PAGE (4)",
+     [](A &a) { a.cache_type = SLUICE_I8; }},
+    {"k_scale", invalid, "NULL except", [](A &a) { a.k_scale = floats(4); }},
+    {"scale_group", invalid, "scale_group is 0; it must be 32 or 64", [](A &a) { a.scale_group = 0; }},
+    {"scale_group", invalid, "scale_group is 128; it must be 32 or 64", [](A &a) { a.scale_group = 128; }},
+    {"head_dim_qk", invalid, "head_dim_qk is 96; it must be a multiple of 64 for u4",
+     [](A &a) { a.scale_group = 64, a.head_dim_qk = 96; }},
+    {"k_cache.data", invalid, "16 bytes", [](A &a) { a.k_cache.data = device_memory + 8; }},
+    {"k_cache.stride[1]", invalid, "multiple of 32", [](A &a) { a.k_cache.stride[1] = 264; }},
+    {"k_scales.data", invalid, "NULL", [](A &a) { a.k_scales.data = nullptr; }},
+    {"k_scales.data", invalid, "2 bytes", [](A &a) { a.k_scales.data = device_memory + 1; }},
+    {"k_scales.stride[2]", invalid, "overlap", [](A &a) { a.k_scales.stride[2] = 3; }},
+    {"k_scales.stride[3]", invalid, "it must be 1 for scales per group",
+     [](A &a) { a.k_scales.stride[3] = 0; }},
+    {"v_scales.stride[1]", invalid, "overlap", [](A &a) { a.v_scales.stride[1] = 3; }},
+    {"k_zeros.data", invalid, "NULL", [](A &a) { a.k_zeros.data = nullptr; }},
+    {"k_zeros.data", invalid, "2 bytes", [](A &a) { a.k_zeros.data = device_memory + 1; }},
+    {"v_zeros.stride[2]", invalid, "it must be that of the scales, which is 2",
+     [](A &a) { a.v_zeros.stride[2] = 4; }},
+    {"k_zeros", invalid, "all zero except of caches with SLUICE_ZERO_POINTS", [](A &a) { a.flags = 0; }},
+    {"v_zeros", invalid, "all zero except of caches with SLUICE_ZERO_POINTS",
+     [](A &a) {
+       a.flags |= SLUICE_V_IN_K;
+       a.head_dim_v = 0;
+       a.v_scale_kind = SLUICE_SCALE_NONE;
+       a.v = a.v_cache = a.v_scales = {};
+     }},
+    {"k_pack", invalid, "k_pack is 32; it must be 0 for u4", [](A &a) { a.k_pack = 32; }},
     {"cache_type", unsupported, "no kernel", [](A &) {}}, // the pack of these tests lacks it
 };
 
@@ -441,6 +509,8 @@ TEST_CASE("every append that breaks a rule is refused by name, and enqueues noth
   check_breaches(fp8_breaches, good_fp8_append, sluice_kv_append);
   check_breaches(step_breaches, good_step, sluice_kv_append);
   check_breaches(scales_breaches, good_scales, sluice_kv_append);
+  check_breaches(block_breaches, good_blocks, sluice_kv_append);
+  check_breaches(group_breaches, good_groups, sluice_kv_append);
 }
 
 TEST_CASE("every merge that breaks a rule is refused by name, and enqueues nothing", "[cache_ops]") {

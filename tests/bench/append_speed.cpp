@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------------------------------------===//
 #include "emulator/machine/program.h"
 #include "emulator/timing/timing.h"
+#include "runtime/dtype.h"
 #include "tools/context.h"
 #include "tools/launch_timing.h"
 #include "tools/pack_file.h"
@@ -31,8 +32,9 @@ using namespace sluice::tools;
 constexpr uint32_t compute_units = 304;
 constexpr int32_t page_size = 16;
 constexpr uint64_t most_bytes = uint64_t(1) << 30; // of tensors; few of them are touched
-// Of the bandwidth of HBM, for launches that are long enough to fill the device.
-constexpr double least_percent = 80;
+// Of the bandwidth of HBM, for launches that are long enough to fill the device; and for those of K and V
+// only into integers, whose lanes compute more than they move.
+constexpr double least_percent = 80, least_of_integers = 50;
 constexpr int32_t many_tokens = 4096;
 
 struct Append {
@@ -52,6 +54,14 @@ const Append appends[] = {
     {"Q, K normed and rotated, V", 4096, 32, 8, 128, 128, SLUICE_BF16, 128, 0, 0, true},
     {"Q, K normed and rotated, V", 4096, 32, 8, 128, 128, SLUICE_E4M3FNUZ, 128, 0, 0, true},
     {"Q, K normed and rotated, V", 4096, 32, 8, 128, 128, SLUICE_E4M3FNUZ, 128, 0, 0, true, SLUICE_F16},
+    {"K, V", 4096, 0, 8, 128, 128, SLUICE_I8},
+    {"Q, K normed and rotated, V", 4096, 32, 8, 128, 128, SLUICE_I8, 128, 0, 0, true},
+    {"K, V", 4096, 0, 8, 128, 128, SLUICE_Q8_0},
+    {"Q, K normed and rotated, V", 4096, 32, 8, 128, 128, SLUICE_Q8_0, 128, 0, 0, true},
+    {"K, V", 4096, 0, 8, 128, 128, SLUICE_Q4_0},
+    {"Q, K normed and rotated, V", 4096, 32, 8, 128, 128, SLUICE_Q4_0, 128, 0, 0, true},
+    {"K, V", 4096, 0, 8, 128, 128, SLUICE_U4},
+    {"Q, K normed and rotated, V", 4096, 32, 8, 128, 128, SLUICE_U4, 128, 0, 0, true},
     {"Q, K with rotated tails, V in K", 4096, 16, 1, 576, 0, SLUICE_BF16, 64, 512, 64},
     {"K, V", 64, 0, 8, 128, 128},
     {"Q, K normed and rotated, V", 64, 32, 8, 128, 128, SLUICE_BF16, 128, 0, 0, true},
@@ -63,7 +73,7 @@ class Call {
 public:
   explicit Call(const Append &of) : memory(most_bytes) {
     const int64_t tokens = of.tokens, pages = (tokens + page_size - 1) / page_size;
-    const bool is_fp8 = of.cache_type == SLUICE_E4M3FNUZ, has_v = of.head_dim_v != 0;
+    const bool has_v = of.head_dim_v != 0;
     sluice_append_init(&call, sizeof call);
     call.flags = has_v ? 0 : uint32_t(SLUICE_V_IN_K);
     call.source_type = of.source_type;
@@ -74,19 +84,33 @@ public:
     call.page_size = page_size;
     call.tokens = of.tokens;
     call.page_count = pages;
-    const int32_t body = of.head_dim_qk - of.tail_dim, cache_bytes = is_fp8 ? 1 : 2;
+    const int32_t body = of.head_dim_qk - of.tail_dim;
+    const runtime::Block block = runtime::dtype_block(of.cache_type);
+    const auto cache = [&](int32_t columns) {
+      return tensor(pages, page_size, of.kv_heads, columns, block.bytes, block.elements);
+    };
     const auto rows = [&](int32_t heads, int32_t columns) {
       sluice_tensor made = tensor(1, tokens, heads, columns, 2);
       made.stride[0] = 0;
       return made;
     };
     call.k = rows(of.kv_heads, body);
-    call.k_cache = tensor(pages, page_size, of.kv_heads, of.head_dim_qk, cache_bytes);
+    call.k_cache = cache(of.head_dim_qk);
     if (has_v) {
       call.v = rows(of.kv_heads, of.head_dim_v);
-      call.v_cache = tensor(pages, page_size, of.kv_heads, of.head_dim_v, cache_bytes);
+      call.v_cache = cache(of.head_dim_v);
     }
-    if (is_fp8) {
+    if (of.cache_type == SLUICE_U4) {
+      call.k_scale_kind = call.v_scale_kind = SLUICE_SCALE_PER_GROUP;
+      call.scale_group = 64;
+      call.flags |= SLUICE_ZERO_POINTS;
+      for (sluice_tensor *const groups : {&call.k_scales, &call.v_scales, &call.k_zeros, &call.v_zeros})
+        *groups = tensor(pages, page_size, of.kv_heads, of.head_dim_qk / call.scale_group, 2);
+    } else if (of.cache_type == SLUICE_I8) {
+      call.k_scale_kind = call.v_scale_kind = SLUICE_SCALE_PER_TOKEN;
+      call.k_scales = tensor(pages, page_size, of.kv_heads, 1, sizeof(float));
+      call.v_scales = tensor(pages, page_size, of.kv_heads, 1, sizeof(float));
+    } else if (of.cache_type == SLUICE_E4M3FNUZ) {
       call.k_scale_kind = call.v_scale_kind = SLUICE_SCALE_PER_TENSOR;
       call.k_scale = call.v_scale = array(std::vector<float>(1, 0.5f));
     }
@@ -144,8 +168,9 @@ public:
   int64_t bytes = 0;
 
 private:
-  sluice_tensor tensor(int64_t outer, int64_t count, int64_t heads, int64_t columns, int64_t element) {
-    const int64_t size = outer * count * heads * columns * element;
+  sluice_tensor tensor(int64_t outer, int64_t count, int64_t heads, int64_t columns, int64_t element_bytes,
+                       int64_t elements_of_block = 1) {
+    const int64_t size = outer * count * heads * columns / elements_of_block * element_bytes;
     bytes += size;
     return {.data = memory.allocate(uint64_t(size)),
             .stride = {count * heads * columns, heads * columns, columns, 1}};
@@ -164,6 +189,23 @@ private:
   uint32_t clock_mhz = 0;
 };
 
+const char *name_of(uint32_t cache_type) {
+  switch (cache_type) {
+  case SLUICE_E4M3FNUZ:
+    return "E4M3FNUZ";
+  case SLUICE_I8:
+    return "I8";
+  case SLUICE_U4:
+    return "U4";
+  case SLUICE_Q8_0:
+    return "Q8_0";
+  case SLUICE_Q4_0:
+    return "Q4_0";
+  default:
+    return "BF16";
+  }
+}
+
 } // namespace
 
 int main(int argc, char **argv) try {
@@ -179,12 +221,14 @@ int main(int argc, char **argv) try {
     const double percent = 100 * call.least_clk() / clk;
     std::printf("| %s: %d/%d x %d | %d | %s | `%s` | %.1f | %.0f | %.0f | %.0f %% |\n", append.name,
                 append.q_heads, append.kv_heads, append.head_dim_qk, append.tokens,
-                append.cache_type == SLUICE_BF16 ? "BF16" : "E4M3FNUZ", kernel.c_str(),
-                double(call.bytes) / 1e6, clk, call.least_clk(), percent);
+                name_of(append.cache_type), kernel.c_str(), double(call.bytes) / 1e6, clk, call.least_clk(),
+                percent);
     std::fflush(stdout);
-    if (append.tokens != many_tokens || percent >= least_percent) continue;
-    std::fprintf(stderr, "%s, %s: %.0f %% of the bandwidth of HBM; %g %% is the least\n", append.name,
-                 kernel.c_str(), percent, least_percent);
+    const double least =
+        append.q_heads == 0 && append.cache_type >= SLUICE_I8 ? least_of_integers : least_percent;
+    if (append.tokens != many_tokens || percent >= least) continue;
+    std::fprintf(stderr, "%s, %s: %.1f %% of the bandwidth of HBM; %g %% is the least\n", append.name,
+                 kernel.c_str(), percent, least);
     ++slow;
   }
   return slow == 0 ? 0 : 1;

@@ -1,4 +1,4 @@
-//===- append_fp8_test.cpp - every 16-bit number into a cache of FP8 ------------------------------------===//
+//===- append_fp8_test.cpp - every 16-bit number into a cache of bytes ----------------------------------===//
 #include "cache_ops/append_case.h"
 
 #include "conformance/numbers.h"
@@ -12,7 +12,13 @@ using namespace sluice::test;
 
 namespace {
 
-/// All 65536 numbers of the source type, divided by a scale: the expected value is an independent FP8
+uint8_t encode_for(uint32_t cache_type, double value) {
+  return cache_type == SLUICE_I8         ? uint8_t(encode_i8(value))
+         : cache_type == SLUICE_E4M3FNUZ ? encode_fp8(value)
+                                         : encode_fnuz<2>(value);
+}
+
+/// All 65536 numbers of the source type, divided by a scale: the expected value is an independent
 /// conversion of x / scale in double, whose 53 bits avoid rounding to the other side (x has 11 bits, scale
 /// 24).
 void check_all_numbers(uint32_t source, uint32_t cache_type, float scale, bool with_scale) {
@@ -49,7 +55,7 @@ void check_all_numbers(uint32_t source, uint32_t cache_type, float scale, bool w
   for (size_t i = 0; i < all.size(); ++i) {
     const double x = decode(source == SLUICE_F16 ? f16_format : bf16_format, uint16_t(i));
     const double quotient = with_scale ? x / double{scale} : x;
-    const uint8_t expected = cache_type == SLUICE_E4M3FNUZ ? encode_fp8(quotient) : encode_fnuz<2>(quotient);
+    const uint8_t expected = encode_for(cache_type, quotient);
     if (cache[i] != expected && ++wrong <= 5)
       UNSCOPED_INFO("bits " << i << ", " << x << " became " << int(cache[i]) << " instead of "
                             << int(expected));
@@ -78,11 +84,14 @@ TEST_CASE("the oracle's FP8 follows its definition", "[append_fp8]") {
   CHECK(decode_fnuz<2>(0x40) == 1);
   CHECK(encode_fnuz<2>(1.125) == 0x40); // halfway, to even
   CHECK(encode_fnuz<2>(-1e9) == 0xff);
+  CHECK(encode_i8(2.5) == 2);
+  CHECK(encode_i8(-1e9) == -127);
+  CHECK(encode_i8(std::nan("")) == 0);
 }
 
 TEST_CASE("every number is rounded once, to nearest even, and limited", "[append_fp8]") {
   for (const uint32_t source : {SLUICE_F16, SLUICE_BF16})
-    for (const uint32_t cache : {SLUICE_E4M3FNUZ, SLUICE_E5M2FNUZ}) {
+    for (const uint32_t cache : {SLUICE_E4M3FNUZ, SLUICE_E5M2FNUZ, SLUICE_I8}) {
       check_all_numbers(source, cache, 1, false);
       for (const float scale : {1.0f, 0.25f, 3.0f, 0.1f, 1.0f / 240, 7.7777f, -0.3f, 1e-4f, 65504.0f})
         check_all_numbers(source, cache, scale, true);
@@ -95,7 +104,7 @@ TEST_CASE("scales that cannot be divisors", "[append_fp8]") {
   const uint32_t nan_bits = 0x7fffffff;
   std::memcpy(&nan_scale, &nan_bits, sizeof nan_scale);
   for (const uint32_t source : {SLUICE_F16, SLUICE_BF16})
-    for (const uint32_t cache : {SLUICE_E4M3FNUZ, SLUICE_E5M2FNUZ})
+    for (const uint32_t cache : {SLUICE_E4M3FNUZ, SLUICE_E5M2FNUZ, SLUICE_I8})
       for (const float scale : {0.0f, -0.0f, std::numeric_limits<float>::infinity(), nan_scale})
         check_all_numbers(source, cache, scale, true);
 }
@@ -111,6 +120,13 @@ TEST_CASE("quotients right beside the middle between two numbers", "[append_fp8]
         for (const float near : {std::nextafter(scale, 0.0f), scale, std::nextafter(scale, 1e30f)})
           check_all_numbers(SLUICE_F16, SLUICE_E5M2FNUZ, near, true);
       }
+    for (const double middle : {0.5, 1.5, 2.5, 63.5, 126.5})
+      for (const double x : {1.0, 3.140625, 1000.0})
+        for (const double sign : {1.0, -1.0}) {
+          const float scale = float(sign * x / middle);
+          for (const float near : {std::nextafter(scale, 0.0f), scale, std::nextafter(scale, scale * 2)})
+            check_all_numbers(SLUICE_F16, SLUICE_I8, near, true);
+        }
     for (const double middle : {1.0625, 1.1875, 136.0, 3 * 0.00048828125, 15.5 * 8})
       for (const double x : {1.0, 1.5, 3.140625, 1000.0})
         for (const int steps : {-1, 0, 1}) {

@@ -212,6 +212,9 @@ void bind_append(nb::module_ &module) {
   SLUICE_FIELD(norm_type);
   SLUICE_FIELD(k_scales);
   SLUICE_FIELD(v_scales);
+  SLUICE_FIELD(k_zeros);
+  SLUICE_FIELD(v_zeros);
+  SLUICE_FIELD(scale_group);
 }
 
 void bind_merge(nb::module_ &module) {

@@ -67,6 +67,10 @@ TEST_CASE("an append has rows of either 16-bit type", "[append]") {
   CHECK(refusal(append) == "");
   append.cache_type = SLUICE_E5M2FNUZ;
   CHECK(refusal(append) == "");
+  append.cache_type = SLUICE_I8;
+  CHECK(refusal(append) == "");
+  append.cache_type = SLUICE_F32;
+  CHECK(refusal(append) == "unsupported cache_type: cache_type is f32; nearest supported: bf16");
   append.source_type = SLUICE_E4M3FNUZ;
   CHECK(refusal(append) ==
         "unsupported source_type: source_type is e4m3fnuz; nearest supported: f16 or bf16");

@@ -32,7 +32,7 @@ TEST_CASE("names of cache operations are an operation and two types", "[kernel_n
   CHECK(parse_kernel_name("attn_fwd_f16_d128_q256_kv64_w8")->is_attention());
   for (const char *operation : {"kv_append", "kv_copy", "append_step", "merge_states"})
     for (const char *from : {"f16", "bf16", "f32", "e4m3fnuz"})
-      for (const char *to : {"f16", "bf16", "f32", "e4m3fnuz"}) {
+      for (const char *to : {"f16", "bf16", "f32", "e4m3fnuz", "i8", "q8_0", "q4_0", "u4"}) {
         const std::string text = std::string(operation) + "_" + from + "_" + to;
         const auto parsed = parse_kernel_name(text);
         REQUIRE(parsed);

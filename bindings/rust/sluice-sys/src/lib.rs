@@ -604,11 +604,12 @@ pub const SLUICE_ROTARY_PAIRS: u32 = 1;
 pub struct sluice_append {
     /// sizeof(sluice_append).
     pub struct_size: u32,
-    /// SLUICE_PAGE_INDEX_64, SLUICE_V_IN_K (then V has no rows and no cache) or 0.
+    /// SLUICE_PAGE_INDEX_64, SLUICE_V_IN_K (then V has no rows and no cache) and, since ABI 1.1,
+    /// SLUICE_ZERO_POINTS, or 0.
     pub flags: u32,
     /// sluice_dtype of k and v: F16 or BF16; required.
     pub source_type: u32,
-    /// source_type, E4M3FNUZ, or since ABI 1.1 E5M2FNUZ; required.
+    /// source_type, E4M3FNUZ, or since ABI 1.1 E5M2FNUZ, I8, U4, Q8_0 or Q4_0; required.
     pub cache_type: u32,
     /// KV heads; required.
     pub kv_heads: i32,
@@ -622,7 +623,7 @@ pub struct sluice_append {
     pub page_table_kind: u32,
     /// As in sluice_problem.
     pub k_pack: i32,
-    /// sluice_scale_kind; NONE unless the cache is FP8.
+    /// sluice_scale_kind; NONE unless the cache is FP8, I8 or U4.
     pub k_scale_kind: u32,
     /// As k_scale_kind.
     pub v_scale_kind: u32,
@@ -692,10 +693,19 @@ pub struct sluice_append {
     pub norm_epsilon: f32,
     /// sluice_dtype of the weights: source_type or F32; 0 is source_type.
     pub norm_type: u32,
-    /// \[page\]\[row\]\[kv_heads\], F32: of PER_TOKEN and PER_PAGE; else all zero.
+    /// \[page\]\[row\]\[kv_heads\], F32: of PER_TOKEN and PER_PAGE; PER_GROUP:
+    /// \[page\]\[row\]\[kv_heads\]\[group\], F16; else all zero.
     pub k_scales: sluice_tensor,
     /// The same for V.
     pub v_scales: sluice_tensor,
+    /// With SLUICE_ZERO_POINTS, F16: what k_scales has PER_GROUP; else all zero.
+    pub k_zeros: sluice_tensor,
+    /// The same for V.
+    pub v_zeros: sluice_tensor,
+    /// Elements of a group: 32 or 64 for PER_GROUP, else 0.
+    pub scale_group: i32,
+    /// Must be 0.
+    pub reserved: u32,
 }
 
 // sluice_merge_flag: Bits of sluice_merge::flags.

@@ -816,6 +816,10 @@ mod tests {
             norm_type,
             k_scales,
             v_scales,
+            k_zeros,
+            v_zeros,
+            scale_group,
+            reserved,
         } = append.to_raw().unwrap();
         assert_eq!(struct_size as usize, std::mem::size_of::<sys::sluice_append>());
         assert_eq!((flags, source_type, cache_type), (sys::SLUICE_PAGE_INDEX_64, 1, 4));
@@ -831,6 +835,9 @@ mod tests {
         assert_eq!([rotary_sin, q_norm, k_norm].map(|a| a as usize), [14, 20, 24]);
         assert_eq!((norm_epsilon, norm_type), (0.5, 3));
         assert!(k_scales.data.is_null() && v_scales.data.is_null());
+        // Of caches of 4 bits, for which this crate has no type.
+        assert!(k_zeros.data.is_null() && v_zeros.data.is_null());
+        assert_eq!((scale_group, reserved), (0, 0));
         append.k_scale =
             Some(AppendScale::PerToken(tensor_mut::<f32>(28, Layout::contiguous([8, 16, 2, 1]))));
         append.v_scale = Some(AppendScale::PerPage(tensor::<f32>(32, Layout::contiguous([9, 1, 2, 1]))));
