@@ -11,7 +11,7 @@ public:
 
   /// Without a page table, one page holds everything. Keys outside the range and in its hole are not looked
   /// up. Every reference must outlive this.
-  KeyPages(Emitter &b, const Arguments &arguments, const Sequence &sequence, const KeyRange &keys);
+  KeyPages(Emitter &b, const Arguments &arguments, const WorkgroupRows &rows, const KeyRange &keys);
 
   /// The table's entries for the keys from `firstKey` on, one key per lane. K and V share them.
   Value lookUp(Value firstKey) const;
@@ -20,6 +20,9 @@ public:
   /// row 0 of page 0. Rows that were not looked up are replaced by zeros.
   Value addresses(llvm::StringRef side, Value base, Value firstKey, Value entries, mlir::Type stored,
                   unsigned rowBytes) const;
+
+  /// A bit for each of these keys: 0 if it is hidden, because the table's entry for it is not a page.
+  Value found(Value entries) const { return FoundRowsOp::create(b, b.getI64Type(), entries, pages); }
 
   /// Turns a copy of rows of k or v into a gather with the given entries.
   void gather(AsyncDmaOp copy, llvm::StringRef side, Value entries) const;

@@ -147,4 +147,30 @@ SmallVector<Value> Visibility::hide(ArrayRef<Value> blocks, Value tileKey, const
       [&] { return causal; });
 }
 
+SmallVector<Value> Visibility::hideMissing(ArrayRef<Value> blocks, Value found, MfmaLayout layout,
+                                           Value laneGroup) const {
+  auto accumulator = cast<VectorType>(blocks.front().getType());
+  Value ofTile = b.i64(int64_t(llvm::maskTrailingOnes<uint64_t>(tileKv)));
+  Value isAnyMissing = b.isFalse(b.equal(b.bitAnd(found, ofTile), ofTile));
+  return b.rarely(
+      b.both(isAnyMissing, arguments.flag(package::score_pages_hidden)),
+      [&] {
+        Value ofLane = b.behindProducts(b.mul(laneGroup, b.i32(4)));
+        Value bits = b.shiftRight(found, b.zeroExtend(ofLane));
+        SmallVector<Value> masked;
+        for (auto [index, block] : llvm::enumerate(blocks)) {
+          SmallVector<Value> elements;
+          for (unsigned r = 0; r < layout.results(); ++r) {
+            Value bit = b.bitAnd(bits, b.i64(int64_t(1) << (layout.rows * index + layout.rowOf(r))));
+            elements.push_back(b.select(b.equal(bit, b.i64(0)),
+                                        b.f32(-std::numeric_limits<double>::infinity()),
+                                        b.extract(block, r)));
+          }
+          masked.push_back(b.pack(accumulator, elements));
+        }
+        return masked;
+      },
+      [&] { return SmallVector<Value>(blocks); });
+}
+
 } // namespace sluice

@@ -173,8 +173,9 @@ LogicalResult AttentionOp::verify() {
     constexpr unsigned columnsOfLoads = 128; // eight for each lane of a row
     if (isFp8 || getKvType() || !wavesDivideKeys() || getHeadDimQk() % columnsOfLoads != 0 ||
         getHeadDimV() % columnsOfLoads != 0)
-      return emitOpError() << "has kv_blocks; waves of f16 or bf16 that divide the keys of heads of a multiple of "
-                           << columnsOfLoads << " read them";
+      return emitOpError()
+             << "has kv_blocks; waves of f16 or bf16 that divide the keys of heads of a multiple of "
+             << columnsOfLoads << " read them";
   }
   if (isFp8 && getKvType()) return emitOpError() << "has elements of f8E4M3FNUZ; kv_type is for wider ones";
   if (!(*this)->getParentOfType<gpu::GPUFuncOp>()) return emitOpError() << "must be inside a gpu.func";
@@ -223,6 +224,13 @@ LogicalResult PageLookupOp::verify() {
 
 LogicalResult RowAddressesOp::verify() {
   return verifyPagedRows(*this, getFirstRow(), getPages());
+}
+
+LogicalResult FoundRowsOp::verify() {
+  auto pages = getPages().getDefiningOp<PagesOp>();
+  if (!pages) return emitOpError() << "has pages that are not the result of a sluice.pages";
+  if (!pages.getLastLow()) return emitOpError() << "has pages without a last one: every entry is a page";
+  return success();
 }
 
 /// Shared by async_dma and fetch_rows.

@@ -219,6 +219,18 @@ def Sluice_RowAddressesOp : Sluice_Op<"row_addresses", [Pure]> {
   let hasVerifier = 1;
 }
 
+def Sluice_FoundRowsOp : Sluice_Op<"found_rows", [Pure]> {
+  let summary = "which of the next rows have a page";
+  let description = [{
+    `entries` are the results of a `page_lookup`. Bit l, which is wave-uniform, is 0 if the entry of lane l is beyond
+    the last of `pages`. Bits of rows for which no entry was read are undefined.
+  }];
+  let arguments = (ins Sluice_PageEntry:$entries, Sluice_PagesType:$pages);
+  let results = (outs I64:$found);
+  let assemblyFormat = "$entries `in` $pages attr-dict";
+  let hasVerifier = 1;
+}
+
 /// Rows of global memory: where they are, which of their elements exist, and what they are for.
 class Sluice_RowsOp<string mnemonic, dag target, dag type>
     : Sluice_Op<mnemonic, [AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {

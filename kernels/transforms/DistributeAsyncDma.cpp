@@ -164,6 +164,10 @@ struct DistributeAsyncDmaPass : impl::DistributeAsyncDmaBase<DistributeAsyncDmaP
                                     .addresses(rows.getBase(), rows.getEntries(),
                                                b.mul(rows.getPageStride(), element),
                                                b.mul(rows.getRowStride(), element), zeros));
+      } else if (auto rows = dyn_cast<FoundRowsOp>(op)) {
+        auto pages = rows.getPages().getDefiningOp<PagesOp>();
+        Value found = isPage(b, rows.getEntries(), pages.getLastLow(), pages.getLastHigh());
+        rows.replaceAllUsesWith(ROCDL::BallotOp::create(b, b.getI64Type(), found).getResult());
       } else {
         return;
       }

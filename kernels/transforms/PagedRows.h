@@ -42,4 +42,7 @@ private:
   Value lastLow, lastHigh;       // may be null
 };
 
+/// Whether the entry of this lane, from a page_lookup, is at most the last page.
+mlir::Value isPage(CopyBuilder &builder, mlir::Value entries, mlir::Value lastLow, mlir::Value lastHigh);
+
 } // namespace sluice

@@ -13,6 +13,7 @@ namespace {
 void place_sequences(Case &c) {
   if (c.mode == Mode::paged) {
     c.pages.size = std::max(c.pages.size, 1);
+    if (c.kv_heads == 1) c.pages.by_head = false;
   } else {
     c.pages = {};
   }
@@ -43,7 +44,8 @@ void place_tensors(Case &c) {
   if (c.v_in_k && c.pattern == Pattern::nan_value) c.pattern = Pattern::nan_key;
   if (is_in_blocks(c)) {
     // Rows are whole blocks.
-    if (c.head_size.qk % group_elements(c) != 0 || c.head_size.v % group_elements(c) != 0) c.cache = Cache::i8;
+    if (c.head_size.qk % group_elements(c) != 0 || c.head_size.v % group_elements(c) != 0)
+      c.cache = Cache::i8;
     if (c.layout == Layout::padded || c.layout == Layout::packed) c.layout = Layout::capacity;
     if (has_group_arrays(c)) c.k_scale = c.v_scale = Scale::none;
     c.pages.k_pack = false;
@@ -75,6 +77,7 @@ void see_prefixes(Case &c) {
   for (Scale *scale : {&c.k_scale, &c.v_scale})
     if (is_per_key(*scale) && c.mode != Mode::paged) *scale = Scale::head;
   c.o_fp8 = false;
+  c.pages.missing = false;
 }
 
 void see_and_score(Case &c) {

@@ -18,8 +18,8 @@ template <typename Enum, size_t count> const char *text(Enum value, const char *
 
 constexpr const char *modes[] = {"", "ragged_", "paged_"};
 constexpr const char *dtypes[] = {"f16", "bf16"};
-constexpr const char *caches[] = {"", "-e4m3fnuz", "-all-e4m3fnuz", "-e5m2fnuz",
-                                  "-i8", "-q8_0", "-q4_0", "-u4", "-u4zeros"};
+constexpr const char *caches[] = {"",      "-e4m3fnuz", "-all-e4m3fnuz", "-e5m2fnuz", "-i8",
+                                  "-q8_0", "-q4_0",     "-u4",           "-u4zeros"};
 constexpr const char *masks[] = {"full", "causal", "topleft", "fulltopleft", "diagonal", "fulldiagonal"};
 constexpr const char *layouts[] = {"bshd", "bhsd", "sbhd", "packed", "padded", "capacity", "broadcast"};
 constexpr const char *patterns[] = {"normal", "peaked", "rising", "falling", "uniform",
@@ -44,8 +44,8 @@ std::string shared_text(uint8_t shared) {
 
 std::string pages_text(const Pages &pages) {
   if (pages.size == 0) return "";
-  return format("_p%d%s%s%s", pages.size, pages.csr ? "csr" : "", pages.wide ? "wide" : "",
-                pages.k_pack ? "xpack" : "");
+  return format("_p%d%s%s%s%s%s", pages.size, pages.csr ? "csr" : "", pages.wide ? "wide" : "",
+                pages.k_pack ? "xpack" : "", pages.missing ? "missing" : "", pages.by_head ? "byhead" : "");
 }
 
 std::string visible_text(const Case &c) {

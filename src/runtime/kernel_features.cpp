@@ -61,10 +61,8 @@ constexpr Feature table[] = {
     SLUICE_FLAG_FEATURE(names::alibi, SLUICE_ALIBI),
     SLUICE_FLAG_FEATURE(names::sink_logits, SLUICE_SINK_LOGITS),
     SLUICE_FIELD_FEATURE(names::scales, q_scale_kind, p.q_scale_kind != 0, "SLUICE_SCALE_NONE (0)"),
-    SLUICE_FIELD_FEATURE(names::scales, k_scale_kind, is_of_few(p.k_scale_kind),
-                         "SLUICE_SCALE_NONE (0)"),
-    SLUICE_FIELD_FEATURE(names::scales, v_scale_kind, is_of_few(p.v_scale_kind),
-                         "SLUICE_SCALE_NONE (0)"),
+    SLUICE_FIELD_FEATURE(names::scales, k_scale_kind, is_of_few(p.k_scale_kind), "SLUICE_SCALE_NONE (0)"),
+    SLUICE_FIELD_FEATURE(names::scales, v_scale_kind, is_of_few(p.v_scale_kind), "SLUICE_SCALE_NONE (0)"),
     SLUICE_FLAG_FEATURE(names::lse, SLUICE_WRITE_LSE),
     SLUICE_FIELD_FEATURE(names::lse_base_2, lse_base,
                          p.flags & SLUICE_WRITE_LSE && p.lse_base == SLUICE_LSE_BASE_2,
@@ -79,6 +77,7 @@ constexpr Feature table[] = {
     SLUICE_FIELD_FEATURE(names::given_diagonal, mask_alignment, p.mask_alignment == SLUICE_GIVEN_DIAGONAL,
                          "SLUICE_TOP_LEFT (1)"),
     SLUICE_FLAG_FEATURE(names::bias_scale, SLUICE_BIAS_SCALE),
+    SLUICE_FLAG_FEATURE(names::missing_pages, SLUICE_MISSING_PAGES_HIDDEN),
 };
 
 #undef SLUICE_FLAG_FEATURE
@@ -107,7 +106,7 @@ constexpr CallFeature call_table[] = {
 constexpr std::string_view newer_names[] = {
     names::key_scales,         names::mask_new_rows,  names::spans,
     names::causal_by_sequence, names::given_diagonal, names::bias_scale,
-    names::alibi_by_sequence};
+    names::alibi_by_sequence,  names::missing_pages};
 
 constexpr bool is_newer(std::string_view name) {
   return std::find(std::begin(newer_names), std::end(newer_names), name) != std::end(newer_names);

@@ -119,6 +119,13 @@ const Ability abilities[] = {
      },
      "bias_type",
      "bias_type is 3; nearest supported: 0 (no bias)"},
+    {{"paged", "missing_pages"},
+     [](sluice_problem &p) {
+       make_paged(p);
+       p.flags |= SLUICE_MISSING_PAGES_HIDDEN;
+     },
+     "flags",
+     "flags has SLUICE_MISSING_PAGES_HIDDEN; nearest supported: without it"},
 };
 
 sluice_problem plain_problem() {

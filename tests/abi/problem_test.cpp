@@ -154,6 +154,8 @@ const Refusal refusals[] = {
     {SLUICE_SET(k_pack, 8), SLUICE_INVALID_ARGUMENT, "k_pack", "k_pack is 8"},
     {SLUICE_FLAG(SLUICE_PAGE_INDEX_64), SLUICE_INVALID_ARGUMENT, "flags",
      "flags has SLUICE_PAGE_INDEX_64, but mode is 0"},
+    {SLUICE_FLAG(SLUICE_MISSING_PAGES_HIDDEN), SLUICE_INVALID_ARGUMENT, "flags",
+     "flags has SLUICE_MISSING_PAGES_HIDDEN, but mode is 0"},
     {SLUICE_PAGED(problem.page_size = 0), SLUICE_INVALID_ARGUMENT, "page_size", "page_size is 0"},
     {SLUICE_PAGED(problem.page_size = -16), SLUICE_INVALID_ARGUMENT, "page_size", "page_size is -16"},
     {SLUICE_PAGED(problem.page_table_kind = 0), SLUICE_INVALID_ARGUMENT, "page_table_kind",

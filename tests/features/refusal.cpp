@@ -72,6 +72,7 @@ constexpr Named flags[] = {{"SLUICE_SPANS", SLUICE_SPANS},
                            {"SLUICE_BOOL_MASK", SLUICE_BOOL_MASK},
                            {"SLUICE_V_IN_K", SLUICE_V_IN_K},
                            {"SLUICE_PAGE_INDEX_64", SLUICE_PAGE_INDEX_64},
+                           {"SLUICE_MISSING_PAGES_HIDDEN", SLUICE_MISSING_PAGES_HIDDEN},
                            {"SLUICE_SHARED_PREFIX", SLUICE_SHARED_PREFIX}};
 
 /// "SLUICE_SCALE_NONE (0)", "0 (no bias)", "64", "bf16", "1 or more".
@@ -140,7 +141,7 @@ std::optional<P> legal(P p, Field field) {
     } else if (p.flags & SLUICE_ZERO_POINTS && p.k_scale_kind != SLUICE_SCALE_PER_GROUP) {
       p.flags &= ~uint32_t(SLUICE_ZERO_POINTS);
     } else if (!paged) {
-      p.flags &= ~uint32_t(SLUICE_PAGE_INDEX_64);
+      p.flags &= ~uint32_t(SLUICE_PAGE_INDEX_64 | SLUICE_MISSING_PAGES_HIDDEN);
     }
   } else if (field == "v_type" && p.flags & SLUICE_V_IN_K) {
     p.v_type = p.k_type;

@@ -62,8 +62,9 @@ TEST_CASE("every known flag may be set, and no other", "[problem]") {
   problem.flags = SLUICE_HAS_WINDOW_RIGHT | SLUICE_PAGE_INDEX_64;
   CHECK(refusal(problem) == "");
   problem.flags |= 1 << 20;
-  CHECK(refusal(problem) == "newer_struct flags: flags has bits 0x100000 that this library does not know: it is "
-                            "older than the caller's header");
+  CHECK(refusal(problem) ==
+        "newer_struct flags: flags has bits 0x100000 that this library does not know: it is "
+        "older than the caller's header");
 }
 
 TEST_CASE("types are the eleven known ones, and for O those of 16 bits and more", "[problem]") {
@@ -241,6 +242,9 @@ TEST_CASE("only problems with pages describe pages", "[problem]") {
     problem.flags = SLUICE_PAGE_INDEX_64;
     CHECK(refusal(problem) == "flags: flags has SLUICE_PAGE_INDEX_64, but mode is " + std::to_string(mode) +
                                   " and not SLUICE_MODE_PAGED (2)");
+    problem.flags = SLUICE_MISSING_PAGES_HIDDEN;
+    CHECK(refusal(problem) == "flags: flags has SLUICE_MISSING_PAGES_HIDDEN, but mode is " +
+                                  std::to_string(mode) + " and not SLUICE_MODE_PAGED (2)");
     problem.k_pack = -1;
     CHECK(refusal(problem) == only_paged("k_pack", "-1"));
     problem.page_table_kind = SLUICE_PAGE_TABLE_BLOCK;
