@@ -30,6 +30,7 @@ KeyPages::KeyPages(Emitter &b, const Arguments &arguments, const WorkgroupRows &
   pages = PagesOp::create(b, PagesType::get(b.getContext()), arguments["page_rows"], arguments["page_magic"],
                           arguments["page_shift"], keys.holeBegin, keys.holeEnd, arguments["last_page_low"],
                           arguments["last_page_high"]);
+  hidesNone = b.isFalse(arguments.flag(package::score_pages_hidden));
 }
 
 Value KeyPages::lookUp(Value firstKey) const {
@@ -42,6 +43,10 @@ Value KeyPages::addresses(StringRef side, Value base, Value firstKey, Value entr
   return RowAddressesOp::create(
       b, base.getType(), base, firstKey, keys.keyLimit, arguments[(side + "_token_stride").str()], entries,
       pages, arguments[(side + "_batch_stride").str()], stored.getIntOrFloatBitWidth() / 8, rowBytes);
+}
+
+Value KeyPages::found(Value entries) const {
+  return FoundRowsOp::create(b, b.getI64Type(), entries, pages, hidesNone);
 }
 
 void KeyPages::gather(AsyncDmaOp copy, StringRef side, Value entries) const {

@@ -21,8 +21,8 @@ public:
   Value addresses(llvm::StringRef side, Value base, Value firstKey, Value entries, mlir::Type stored,
                   unsigned rowBytes) const;
 
-  /// A bit for each of these keys: 0 if it is hidden, because the table's entry for it is not a page.
-  Value found(Value entries) const { return FoundRowsOp::create(b, b.getI64Type(), entries, pages); }
+  /// A bit for each of these keys, wave-uniform: 0 if it is hidden, because its entry is not a page.
+  Value found(Value entries) const;
 
   /// Turns a copy of rows of k or v into a gather with the given entries.
   void gather(AsyncDmaOp copy, llvm::StringRef side, Value entries) const;
@@ -31,7 +31,7 @@ private:
   Emitter &b;
   const Arguments &arguments;
   const KeyRange &keys;
-  Value table, wide, pages;
+  Value table, wide, pages, hidesNone;
 };
 
 /// The beginning of a column of a row of K, in elements from the row's start: columns are in packs, or one

@@ -166,8 +166,10 @@ struct DistributeAsyncDmaPass : impl::DistributeAsyncDmaBase<DistributeAsyncDmaP
                                                b.mul(rows.getRowStride(), element), zeros));
       } else if (auto rows = dyn_cast<FoundRowsOp>(op)) {
         auto pages = rows.getPages().getDefiningOp<PagesOp>();
-        Value found = isPage(b, rows.getEntries(), pages.getLastLow(), pages.getLastHigh());
-        rows.replaceAllUsesWith(ROCDL::BallotOp::create(b, b.getI64Type(), found).getResult());
+        Value found = isAtMost(b, rows.getEntries(), 0, pages.getLastLow());
+        found = b.both(found, isAtMost(b, rows.getEntries(), 1, pages.getLastHigh()));
+        rows.replaceAllUsesWith(
+            ROCDL::BallotOp::create(b, b.getI64Type(), b.either(found, rows.getAll())).getResult());
       } else {
         return;
       }

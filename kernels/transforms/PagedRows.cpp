@@ -46,17 +46,18 @@ Value PagedRows::addresses(Value base, Value entries, Value pageStrideBytes, Val
   Value low = vector::ExtractOp::create(b, entries, 0), high = vector::ExtractOp::create(b, entries, 1);
   Value entry = b.joined(low, high);
   Value offset = b.add(b.mul(entry, pageStrideBytes), b.mul(b.zeroExtend(rowInPage), rowStrideBytes));
-  Value isThere = lastLow ? b.both(exists, isPage(b, entries, lastLow, lastHigh)) : exists;
+  Value isThere = exists;
+  if (lastLow) {
+    isThere = b.both(isThere, isAtMost(b, entries, 0, lastLow));
+    isThere = b.both(isThere, isAtMost(b, entries, 1, lastHigh));
+  }
   return b.select(isThere, b.advance(base, offset), missing);
 }
 
-Value isPage(CopyBuilder &b, Value entries, Value lastLow, Value lastHigh) {
-  // Half by half: a 64-bit comparison would need the halves in a pair of registers, and moving a load's
-  // result there waits for it.
-  auto isAtMost = [&](unsigned half, Value last) {
-    return b.compare(arith::CmpIPredicate::ule, vector::ExtractOp::create(b, entries, half), last);
-  };
-  return b.both(isAtMost(0, lastLow), isAtMost(1, lastHigh));
+// Half by half: a 64-bit comparison would need the halves in a pair of registers, and moving a load's result
+// there waits for it.
+Value isAtMost(CopyBuilder &b, Value entries, unsigned half, Value last) {
+  return b.compare(arith::CmpIPredicate::ule, vector::ExtractOp::create(b, entries, half), last);
 }
 
 } // namespace sluice
