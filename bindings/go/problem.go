@@ -34,6 +34,9 @@ const (
 	CausalBySequence ProblemFlags = C.SLUICE_CAUSAL_BY_SEQUENCE // Each sequence says whether it is causal; Args.Causal. Not with Causal.
 	BiasScale        ProblemFlags = C.SLUICE_BIAS_SCALE         // With BiasType: the bias is multiplied by Args.BiasScale.
 	SharedPrefix     ProblemFlags = C.SLUICE_SHARED_PREFIX      // Groups of rows see a prefix of keys before their sequence's own keys; Args.PrefixQStarts.
+	// MissingPagesHidden: keys of pages whose number is negative are invisible, in page tables that are lists with holes;
+	// ModePaged only.
+	MissingPagesHidden ProblemFlags = C.SLUICE_MISSING_PAGES_HIDDEN
 )
 
 // MaskAlignment says where the diagonal of the mask is.

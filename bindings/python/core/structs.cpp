@@ -149,6 +149,7 @@ void bind_args(nb::module_ &module) {
   SLUICE_FIELD(prefix_page_starts);
   SLUICE_FIELD(prefix_k);
   SLUICE_FIELD(prefix_v);
+  SLUICE_FIELD(page_table_head_stride);
 }
 
 void bind_launch(nb::module_ &module) {

@@ -218,6 +218,11 @@ pub const SLUICE_CAUSAL_BY_SEQUENCE: u32 = 1 << 12;
 pub const SLUICE_BIAS_SCALE: u32 = 1 << 14;
 /// Groups of rows see a prefix of keys before their sequence's own keys; sluice_args::prefix_q_starts.
 pub const SLUICE_SHARED_PREFIX: u32 = 1 << 10;
+/// With scales per group: each group has a number to subtract; sluice_args::k_zeros and v_zeros.
+pub const SLUICE_ZERO_POINTS: u32 = 1 << 13;
+/// Keys of pages whose number is negative are invisible: lists of keys with holes (sparse attention).
+/// SLUICE_MODE_PAGED only.
+pub const SLUICE_MISSING_PAGES_HIDDEN: u32 = 1 << 15;
 
 // sluice_mask_alignment: Where the diagonal of the mask is.
 /// The last row sees the last key: rows are the newest tokens.
@@ -535,6 +540,12 @@ pub struct sluice_args {
     pub prefix_k: sluice_tensor,
     /// DENSE and RAGGED: their values; all zero with SLUICE_V_IN_K.
     pub prefix_v: sluice_tensor,
+    /// With SLUICE_ZERO_POINTS: F16, with the strides of k_scales; else all zero.
+    pub k_zeros: sluice_tensor,
+    /// The same for v_scales.
+    pub v_zeros: sluice_tensor,
+    /// PAGED: entries of page_table from those of a KV head to the next one's; 0: heads share them.
+    pub page_table_head_stride: i64,
 }
 
 // sluice_dependency_kind: Kind of a dependency.
