@@ -31,6 +31,8 @@ type Args struct {
 	PageTable       DevicePointer // Page numbers: int32, or int64 with PageIndex64.
 	PageTableStride int64         // PageTableBlock: entries from one sequence's first to the next one's; else 0.
 	PageStarts      DevicePointer // PageTableCSR: int32 [batch + 1], entries before each sequence's first.
+	// PageTableHeadStride counts entries from those of a KV head to the next one's; 0: heads share them.
+	PageTableHeadStride int64
 
 	Bias        Tensor        // Added to the scores; zero without BiasType.
 	Mask        Tensor        // Of MaskBits: key j of a row is bit j % 8 of byte j / 8.
@@ -70,6 +72,7 @@ type callNumbers struct {
 	batch, qLen, kvLen     int32
 	scale                  float32
 	pageTableStride        int64
+	pageTableHeadStride    int64
 	spanCount              int64
 	alibiBatchStride       int64
 	biasBatchStride        int64
@@ -100,6 +103,7 @@ func (n *callNumbers) c() *C.sluice_args {
 	made.kv_len = C.int32_t(n.kvLen)
 	made.scale = C.float(n.scale)
 	made.page_table_stride = C.int64_t(n.pageTableStride)
+	made.page_table_head_stride = C.int64_t(n.pageTableHeadStride)
 	made.span_count = C.int64_t(n.spanCount)
 	made.alibi_batch_stride = C.int64_t(n.alibiBatchStride)
 	made.bias_scale_batch_stride = C.int64_t(n.biasBatchStride)
@@ -207,7 +211,8 @@ func (a *Args) numbers() *callNumbers {
 	return &callNumbers{batch: a.Batch, qLen: a.QLen, kvLen: a.KVLen, scale: a.Scale,
 		pageTableStride: a.PageTableStride, spanCount: a.SpanCount, alibiBatchStride: a.AlibiBatchStride,
 		biasBatchStride: a.BiasScaleBatchStride, packedQ: a.QStarts != 0, packedKV: a.KVStarts != 0,
-		prefixCount: a.PrefixCount, prefixLen: a.PrefixLen, prefixPageTableStride: a.PrefixPageTableStride}
+		prefixCount: a.PrefixCount, prefixLen: a.PrefixLen, prefixPageTableStride: a.PrefixPageTableStride,
+		pageTableHeadStride: a.PageTableHeadStride}
 }
 
 // check compares types and shapes with the problem and the call; the library checks everything else, and refuses

@@ -35,6 +35,9 @@ const (
 	BiasScale        ProblemFlags = C.SLUICE_BIAS_SCALE         // With BiasType: the bias is multiplied by Args.BiasScale.
 	ZeroPoints       ProblemFlags = C.SLUICE_ZERO_POINTS        // With ScalePerGroup: each group has a number to subtract; Args.KZeros and Args.VZeros.
 	SharedPrefix     ProblemFlags = C.SLUICE_SHARED_PREFIX      // Groups of rows see a prefix of keys before their sequence's own keys; Args.PrefixQStarts.
+	// MissingPagesHidden: keys of pages whose number is negative are invisible, in page tables that are lists with holes;
+	// ModePaged only.
+	MissingPagesHidden ProblemFlags = C.SLUICE_MISSING_PAGES_HIDDEN
 )
 
 // MaskAlignment says where the diagonal of the mask is.

@@ -80,6 +80,8 @@ type HostArgs struct {
 	PageTable64     []int64
 	PageTableStride int64
 	PageStarts      []int32 // [batch + 1]
+	// PageTableHeadStride is that of Args.
+	PageTableHeadStride int64
 
 	Bias        HostTensor
 	Mask        HostTensor
@@ -170,6 +172,7 @@ type hostTable struct {
 	stride    int64
 	csr       bool
 	starts    []int32 // With csr.
+	lastHead  int64   // Entries from those of the first KV head to those of the last.
 }
 
 func (t *hostTable) bytes() *C.uint8_t {
@@ -196,15 +199,15 @@ func (t *hostTable) missing() bool {
 	return len(t.numbers32)+len(t.numbers64) == 0 || t.stride < 0 || (t.csr && len(t.starts) == 0)
 }
 
-// checkEntries refuses a table that ends before the first `needed` entries of sequence b do. The library checks the
-// page numbers in them.
+// checkEntries refuses a table that ends before the first `needed` entries of sequence b do, for its last KV head. The
+// library checks the page numbers in them.
 func (t *hostTable) checkEntries(b, needed int64) error {
 	first := elements(b, t.stride)
 	if t.csr {
 		first = int64(t.starts[b])
 	}
 	entries := int64(len(t.numbers32) + len(t.numbers64))
-	if needed > 0 && (first < 0 || first > entries-needed) {
+	if needed > 0 && (first < 0 || first > entries-needed || t.lastHead < 0 || t.lastHead > entries-needed-first) {
 		return invalid(t.field, "%s has %d entries; %s %d needs %d from entry %d on", t.field, entries, t.owner, b, needed,
 			first)
 	}
@@ -215,7 +218,8 @@ func (a *HostArgs) numbers() *callNumbers {
 	return &callNumbers{batch: a.Batch, qLen: a.QLen, kvLen: a.KVLen, scale: a.Scale,
 		pageTableStride: a.PageTableStride, spanCount: a.SpanCount, alibiBatchStride: a.AlibiBatchStride,
 		biasBatchStride: a.BiasScaleBatchStride, packedQ: len(a.QStarts) > 0, packedKV: len(a.KVStarts) > 0,
-		prefixCount: a.PrefixCount, prefixLen: a.PrefixLen, prefixPageTableStride: a.PrefixPageTableStride}
+		prefixCount: a.PrefixCount, prefixLen: a.PrefixLen, prefixPageTableStride: a.PrefixPageTableStride,
+		pageTableHeadStride: a.PageTableHeadStride}
 }
 
 // c leaves out all pointers, which C gets separately.
@@ -330,7 +334,8 @@ func ofSequences(batch, stride int64, heads int32) int64 {
 
 func (a *HostArgs) table(p *Problem) *hostTable {
 	return &hostTable{field: "page_table", owner: "sequence", numbers32: a.PageTable, numbers64: a.PageTable64,
-		stride: a.PageTableStride, csr: p.PageTableKind == PageTableCSR, starts: a.PageStarts}
+		stride: a.PageTableStride, csr: p.PageTableKind == PageTableCSR, starts: a.PageStarts,
+		lastHead: elements(maximum(int64(p.KVHeads)-1, 0), maximum(a.PageTableHeadStride, 0))}
 }
 
 func (a *HostArgs) prefixTable(p *Problem) *hostTable {

@@ -308,7 +308,10 @@ enum sluice_problem_flag {
      prefix is read once for all its rows. */
   SLUICE_SHARED_PREFIX = 1 << 10,
   /** With scales per group: each group has a number to subtract; sluice_args::k_zeros and v_zeros. */
-  SLUICE_ZERO_POINTS = 1 << 13
+  SLUICE_ZERO_POINTS = 1 << 13,
+  /** Keys of pages whose number is negative are invisible: lists of keys with holes (sparse attention).
+     SLUICE_MODE_PAGED only. */
+  SLUICE_MISSING_PAGES_HIDDEN = 1 << 15
 };
 
 /** Where the diagonal of the mask is. */
@@ -379,6 +382,7 @@ enum sluice_determinism {
  *     d >= -window_left or j < sink_tokens               with SLUICE_HAS_WINDOW_LEFT
  *     the mask's bit is 1                                with SLUICE_BOOL_MASK
  *     bias[i][j] * log2(e) in F32 is not -infinity       with a bias
+ *     its page's number is not negative                  with SLUICE_MISSING_PAGES_HIDDEN
  *
  * With SLUICE_SPANS, the first two do not apply if i + shift and j are in the same span.
  *
@@ -386,8 +390,8 @@ enum sluice_determinism {
  * of its sequence: kv_len, j, shift, SLUICE_CAUSAL, causal[b] and spans above concern only the latter. So
  * with a causal mask the rows are the newest tokens, which are all after the prefix. Sums are over the keys
  * of both, and a sink logit counts once. A mask that is causal, or is for some sequences, with
- * SLUICE_TOP_LEFT, windows, a bias, SLUICE_BOOL_MASK, SLUICE_ALIBI, an O of E4M3FNUZ, and scales per token or
- * group except in SLUICE_MODE_PAGED, are refused with SLUICE_UNSUPPORTED.
+ * SLUICE_TOP_LEFT, windows, a bias, SLUICE_BOOL_MASK, SLUICE_ALIBI, SLUICE_MISSING_PAGES_HIDDEN, an O of
+ * E4M3FNUZ, and scales per token or group except in SLUICE_MODE_PAGED, are refused with SLUICE_UNSUPPORTED.
  *
  * - A row without a visible key has O = 0 and LSE = -infinity, or the sink logit with SLUICE_SINK_LOGITS.
  *   This includes all rows of a sequence with kv_len 0 and without a prefix. A sequence with q_len 0 has no
@@ -649,7 +653,8 @@ typedef struct sluice_tensor {
  *     k, v        DENSE   [b][j][h]
  *                 RAGGED  [0][kv_starts[b] + j][h]
  *                 PAGED   [page][j % page_size][h] with page = number j / page_size of the sequence's table:
- *                         page_table[b * page_table_stride + n], or page_table[page_starts[b] + n] for CSR
+ *                         page_table[b * page_table_stride + n], or page_table[page_starts[b] + n] for CSR;
+ *                         each KV head h has entries of its own, h * page_table_head_stride further
  *     bias, mask  [b][h of Q][i][j]
  *
  * With SLUICE_SHARED_PREFIX the rows of q from prefix_q_starts[p] on and before prefix_q_starts[p + 1] see
@@ -693,6 +698,17 @@ typedef struct sluice_tensor {
  * holds for SLUICE_GIVEN_DIAGONAL, with diagonals[b] in place of kv_len[b] - q_len[b]. If row 0 is in a span,
  * its window begins no later than the span.
  *
+ * Sparse attention: a page table is a list of what to read. With SLUICE_MISSING_PAGES_HIDDEN, negative
+ * entries pad it, at any place, and page_table_head_stride gives each KV head a list of its own. kv_len[b]
+ * counts all entries; masks and windows count keys by their place in the list.
+ * - Pages of keys for each sequence: as above.
+ * - Keys for each query row: a row is a sequence with q_len 1, the problem's page_size is 1, and entries are
+ *   slots as sluice_append counts them, page * rows per page + row, of a cache in which a page begins where
+ *   the page before it ends: its stride[0] is its rows per page times stride[1]. In the call, stride[0] and
+ *   stride[1] of k and v, and of k_scales and v_scales, are then the cache's stride[1], and page_count is the
+ *   number of slots. No such view exists of caches whose pages have rows apart from these, such as
+ *   [page][head][row][dim] with several heads, or of x-packed ones, or of scales per page.
+ *
  * Lengths are at least 0 and at most q_len, kv_len and prefix_len of the call; if starts are given too, they
  * are at most the difference of the two starts. Starts are at least 0, do not decrease, and end within the
  * tensors. Entries that are read are page numbers, and for CSR each sequence has enough entries for its keys.
@@ -703,9 +719,10 @@ typedef struct sluice_tensor {
  *   that decreases as the one before it, and one beyond q_tokens, max_q_tokens or kv_tokens as that number.
  *   Results are then wrong, but they are stored only to the call's own rows of o and lse, unless neither
  *   q_tokens nor max_q_tokens is given: starts beyond the tensors then lead to stores beyond them.
- * - A page whose number is negative, or not below page_count, reads as zeros. Without page_count, a number
- *   that is too large is read out of bounds, and so are keys past the end of k and v without kv_tokens, and
- *   entries past the end of a table. These reads may fault; they store nothing.
+ * - A page whose number is negative, or not below page_count, reads as zeros; with
+ *   SLUICE_MISSING_PAGES_HIDDEN, its keys are hidden. Without page_count, a number that is too large is read
+ *   out of bounds, and so are keys past the end of k and v without kv_tokens, and entries past the end of a
+ *   table. These reads may fault; they store nothing.
  *
  *     q [batch, q_len, q_heads, head_dim_qk]      k [batch, kv_len, kv_heads, head_dim_qk]
  *     o [batch, q_len, q_heads, head_dim_v]       v [batch, kv_len, kv_heads, head_dim_v]
@@ -739,7 +756,8 @@ typedef struct sluice_tensor {
  *   most 2^32 (else SLUICE_UNSUPPORTED).
  * - Arrays are aligned to their elements: 4 bytes, and 8 for a page table with SLUICE_PAGE_INDEX_64.
  *   page_table_stride is not negative. With several sequences it is enough for the pages of kv_len keys, or 0
- *   for one table shared by all of them.
+ *   for one table shared by all of them. page_table_head_stride is not negative, and 0 except in
+ *   SLUICE_MODE_PAGED; for BLOCK with several KV heads it too is enough for these pages, or 0.
  * - lse: data is 4-byte aligned and not NULL if and only if the plan has SLUICE_WRITE_LSE.
  * - bias, bias_scale, mask, alibi_slopes, sink_logits, the scales, diagonals, causal and spans are given if
  *   and only if the problem says so; k_scale and v_scale for scales per tensor or head, k_scales and v_scales
@@ -815,6 +833,8 @@ typedef struct sluice_args {
   sluice_tensor prefix_v;            /**< DENSE and RAGGED: their values; all zero with SLUICE_V_IN_K. */
   sluice_tensor k_zeros; /**< With SLUICE_ZERO_POINTS: F16, with the strides of k_scales; else all zero. */
   sluice_tensor v_zeros; /**< The same for v_scales. */
+  /** PAGED: entries of page_table from those of a KV head to the next one's; 0: heads share them. */
+  int64_t page_table_head_stride;
 } sluice_args;
 
 /**

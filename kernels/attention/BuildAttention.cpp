@@ -244,7 +244,7 @@ private:
 
   std::optional<KeyPages> pagesOf(const LaneRows &rows, const LoopParts &parts) {
     if (!op.getPaged()) return std::nullopt;
-    return KeyPages(b, arguments, rows.sequence, parts.keys);
+    return KeyPages(b, arguments, rows, parts.keys);
   }
 
   KeyTiles allocate(const KeyCopies &copies, const KeyTiles::Source &source, ArrayRef<Panel> panels,
@@ -273,7 +273,7 @@ private:
   JoinedState iterateOverOwnKeys(const LaneRows &rows, const Addresses &addresses, const HeadColumns &columns,
                                  const LoopParts &parts) {
     Query query = queryOf(rows, addresses, columns);
-    KeyPages pages(b, arguments, rows.sequence, parts.keys);
+    KeyPages pages(b, arguments, rows, parts.keys);
     KeyRegisters::Source source{ofKeys(addresses, "k"), ofKeys(addresses, "v"), arguments["head_dim_qk"],
                                 arguments["head_dim_v"]};
     std::optional<KeyBlocks> blocks;

@@ -46,6 +46,7 @@ SmallVector<RowState> plainKeyLoop(const LoopParts &parts, ArrayRef<Query> queri
   b.setInsertionPointToStart(loop.getBody());
   Value tileKey = visibility.keyOfTile(loop.getInductionVar());
   KeyCopies::Rows tileRows = copies.rowsFrom(tileKey);
+  Value found = package::kernel_hides_missing_pages(math.layout.rows) ? copies.found(tileRows) : Value();
   Values kCopies = k.copy(tileRows), vCopies;
   if (&v != &k) vCopies = v.copy(tileRows);
   Value active = waveEnd ? b.less(tileKey, waveEnd) : b.boolean(true);
@@ -63,7 +64,7 @@ SmallVector<RowState> plainKeyLoop(const LoopParts &parts, ArrayRef<Query> queri
         for (size_t block = 0; block < blocks; ++block) {
           ArrayRef<Value> raw =
               ArrayRef(scores).slice(block * products.scoreBlocks(), products.scoreBlocks());
-          ScoreRules::Applied applied = rules[block].apply(raw, tileKey);
+          ScoreRules::Applied applied = rules[block].apply(raw, tileKey, found);
           hidden = b.bitOr(hidden, applied.hidden);
           Softmax::Included included = softmax[block].include(
               states[block].maximum, states[block].sum, applied.scores, rules[block].denominators(tileKey));
@@ -200,7 +201,8 @@ RowState aheadKeyLoop(const LoopParts &parts, const Query &query, const KeyCopie
   AheadState initial;
   initial.sum = softmax.noSum();
   initial.output = math.held(products.zeroOutput());
-  setScores(initial, rules.apply(products.scores(query, keyOfFirst, readerOf(firstK)), keyOfFirst));
+  setScores(initial,
+            rules.applyIf(b.boolean(true), products.scores(query, keyOfFirst, readerOf(firstK)), keyOfFirst));
   includeScores(parts, initial, softmax.noMaximum(), b.less(keyOfFirst, waveEnd));
 
   Visibility::Tiles usual = rules.usualTiles(waveEnd);
@@ -252,7 +254,7 @@ RowState aheadKeyLoop(const LoopParts &parts, const Query &query, const KeyCopie
       [&] {
         AheadState next;
         next.sum = sum;
-        setScores(next, rules.apply(nextScores, nextKey, nextActive));
+        setScores(next, rules.applyIf(nextActive, nextScores, nextKey));
         // The maximum of the next scores, in the shadow of the product.
         Values unknown(3, b.undef(b.getF32Type()));
         unknown.push_back(b.undef(b.getI32Type()));

@@ -5,8 +5,9 @@ using namespace mlir;
 
 namespace sluice {
 
-KeyPages::KeyPages(Emitter &b, const Arguments &arguments, const Sequence &sequence, const KeyRange &keys)
+KeyPages::KeyPages(Emitter &b, const Arguments &arguments, const WorkgroupRows &rows, const KeyRange &keys)
     : b(b), arguments(arguments), keys(keys) {
+  Value sequence = b.zeroExtend(rows.sequence.batch);
   auto globalPointer = LLVM::LLVMPointerType::get(b.getContext(), 1);
   Value ofCaller = arguments.late("page_table");
   wide = arguments.flag(package::score_page_index_64);
@@ -15,20 +16,21 @@ KeyPages::KeyPages(Emitter &b, const Arguments &arguments, const Sequence &seque
       // One page holds everything: its number is read from a zero.
       [&] { return SmallVector<Value>{ZerosOp::create(b, globalPointer, sizeof(int64_t))}; },
       [&] {
-        Value entry = b.mul(b.zeroExtend(sequence.batch), arguments.late("page_table_stride"));
+        Value entry = b.mul(sequence, arguments.late("page_table_stride"));
         Value starts = arguments.late("page_starts");
         entry = b.branch(
             b.isNull(starts), [&] { return SmallVector<Value>{entry}; },
             [&] {
-              return SmallVector<Value>{
-                  b.zeroExtend(b.loadScalar(b.getI32Type(), starts, b.zeroExtend(sequence.batch)))};
+              return SmallVector<Value>{b.zeroExtend(b.loadScalar(b.getI32Type(), starts, sequence))};
             })[0];
+        entry = b.add(entry, b.mul(b.zeroExtend(rows.kvHead), arguments.late("page_table_head_stride")));
         Value words = b.shiftLeft(entry, b.zeroExtend(b.select(wide, b.i32(1), b.i32(0))));
         return SmallVector<Value>{b.advance(ofCaller, b.getI32Type(), words)};
       })[0];
   pages = PagesOp::create(b, PagesType::get(b.getContext()), arguments["page_rows"], arguments["page_magic"],
                           arguments["page_shift"], keys.holeBegin, keys.holeEnd, arguments["last_page_low"],
                           arguments["last_page_high"]);
+  hidesNone = b.isFalse(arguments.flag(package::score_pages_hidden));
 }
 
 Value KeyPages::lookUp(Value firstKey) const {
@@ -41,6 +43,10 @@ Value KeyPages::addresses(StringRef side, Value base, Value firstKey, Value entr
   return RowAddressesOp::create(
       b, base.getType(), base, firstKey, keys.keyLimit, arguments[(side + "_token_stride").str()], entries,
       pages, arguments[(side + "_batch_stride").str()], stored.getIntOrFloatBitWidth() / 8, rowBytes);
+}
+
+Value KeyPages::found(Value entries) const {
+  return FoundRowsOp::create(b, b.getI64Type(), entries, pages, hidesNone);
 }
 
 void KeyPages::gather(AsyncDmaOp copy, StringRef side, Value entries) const {

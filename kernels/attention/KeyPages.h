@@ -11,7 +11,7 @@ public:
 
   /// Without a page table, one page holds everything. Keys outside the range and in its hole are not looked
   /// up. Every reference must outlive this.
-  KeyPages(Emitter &b, const Arguments &arguments, const Sequence &sequence, const KeyRange &keys);
+  KeyPages(Emitter &b, const Arguments &arguments, const WorkgroupRows &rows, const KeyRange &keys);
 
   /// The table's entries for the keys from `firstKey` on, one key per lane. K and V share them.
   Value lookUp(Value firstKey) const;
@@ -21,6 +21,9 @@ public:
   Value addresses(llvm::StringRef side, Value base, Value firstKey, Value entries, mlir::Type stored,
                   unsigned rowBytes) const;
 
+  /// A bit for each of these keys, wave-uniform: 0 if it is hidden, because its entry is not a page.
+  Value found(Value entries) const;
+
   /// Turns a copy of rows of k or v into a gather with the given entries.
   void gather(AsyncDmaOp copy, llvm::StringRef side, Value entries) const;
 
@@ -28,7 +31,7 @@ private:
   Emitter &b;
   const Arguments &arguments;
   const KeyRange &keys;
-  Value table, wide, pages;
+  Value table, wide, pages, hidesNone;
 };
 
 /// The beginning of a column of a row of K, in elements from the row's start: columns are in packs, or one

@@ -49,7 +49,8 @@ Value loadKeyScale(Emitter &b, const Arguments &everywhere, const LaneRows &rows
                 Value start = b.loadScalar(b.getI32Type(), starts, b.zeroExtend(sequence.batch));
                 return SmallVector<Value>{b.zeroExtend(start)};
               })[0];
-          Value entry = b.add(first, b.zeroExtend(place.quotient));
+          Value tableOfHead = b.mul(b.zeroExtend(rows.kvHead), arguments.late("page_table_head_stride"));
+          Value entry = b.add(b.add(first, tableOfHead), b.zeroExtend(place.quotient));
           auto load32 = [&](Value index) -> Value {
             return LLVM::LoadOp::create(b, b.getI32Type(), b.advance(table, b.getI32Type(), index), 4);
           };

@@ -31,6 +31,8 @@ public:
     Value first, entries;
   };
   Rows rowsFrom(Value firstKey) const { return {firstKey, pages ? pages->lookUp(firstKey) : Value()}; }
+  /// Which of these keys have a page; null without a page table.
+  Value found(const Rows &rows) const { return pages ? pages->found(rows.entries) : Value(); }
 
   /// The token of a copy of the tile's rows. `side` is "k" or "v", `base` row 0 of the head: of the sequence,
   /// or with pages of page 0. Columns at or past `columnLimit`, if not null, become zeros. `fetched`: the

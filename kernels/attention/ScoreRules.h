@@ -23,12 +23,15 @@ public:
     llvm::SmallVector<Value> scores;
     Value hidden; // i32: see ScoreChanges
   };
-  /// `blocks`: raw scores in the layout of Visibility::hide. Hidden ones become -infinity.
-  Applied apply(llvm::ArrayRef<Value> blocks, Value tileKey) const {
-    return apply(blocks, tileKey, b.boolean(true));
+  /// `blocks`: raw scores in the layout of Visibility::hide. Hidden ones become -infinity. `found`: see
+  /// KeyPages; null if there are no pages.
+  Applied apply(llvm::ArrayRef<Value> blocks, Value tileKey, Value found) const {
+    Applied applied = apply(blocks, tileKey, b.boolean(true), ScoreChanges::Scores::Any);
+    if (found) applied.scores = visibility.hideMissing(applied.scores, found, layout, laneGroup);
+    return applied;
   }
-  /// The same; the scores are unused if `isNeeded`, wave-uniform, is false.
-  Applied apply(llvm::ArrayRef<Value> blocks, Value tileKey, Value isNeeded) const {
+  /// The same without pages that hide keys; the scores are unused if `isNeeded`, wave-uniform, is false.
+  Applied applyIf(Value isNeeded, llvm::ArrayRef<Value> blocks, Value tileKey) const {
     return apply(blocks, tileKey, isNeeded, ScoreChanges::Scores::Any);
   }
   /// Applies the rules to scores of zero. Only those of hidden keys become -infinity.
@@ -44,7 +47,7 @@ public:
   }
 
   /// Whether apply(), which returned `hidden`, may have hidden keys of the tile from some row of the wave;
-  /// wave-uniform.
+  /// wave-uniform. Keys without a page do not count: their rows are zeros.
   Value mayHide(Value tileKey, Value hidden) const {
     return b.either(visibility.mayHide(tileKey, rows), changes.mayHide(hidden, layout));
   }

@@ -147,4 +147,30 @@ SmallVector<Value> Visibility::hide(ArrayRef<Value> blocks, Value tileKey, const
       [&] { return causal; });
 }
 
+SmallVector<Value> Visibility::hideMissing(ArrayRef<Value> blocks, Value found, MfmaLayout layout,
+                                           Value laneGroup) const {
+  auto accumulator = cast<VectorType>(blocks.front().getType());
+  assert(tileKv <= 32 && "a word has the bits of all keys");
+  Value word = arith::TruncIOp::create(b, b.getI32Type(), found);
+  Value ofTile = b.i32(int32_t(llvm::maskTrailingOnes<uint32_t>(tileKv)));
+  return b.rarely(
+      b.isFalse(b.equal(b.bitAnd(word, ofTile), ofTile)),
+      [&] {
+        Value bits = b.shiftRight(word, b.behindProducts(b.mul(laneGroup, b.i32(4))));
+        SmallVector<Value> masked;
+        for (auto [index, block] : llvm::enumerate(blocks)) {
+          SmallVector<Value> elements;
+          for (unsigned r = 0; r < layout.results(); ++r) {
+            Value bit = b.bitAnd(bits, b.i32(int32_t(1u << (layout.rows * index + layout.rowOf(r)))));
+            elements.push_back(b.select(b.equal(bit, b.i32(0)),
+                                        b.f32(-std::numeric_limits<double>::infinity()),
+                                        b.extract(block, r)));
+          }
+          masked.push_back(b.pack(accumulator, elements));
+        }
+        return masked;
+      },
+      [&] { return SmallVector<Value>(blocks); });
+}
+
 } // namespace sluice

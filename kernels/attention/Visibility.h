@@ -61,6 +61,9 @@ public:
   }
   llvm::SmallVector<Value> hide(llvm::ArrayRef<Value> blocks, Value tileKey, const Rows &rows,
                                 MfmaLayout layout, Value laneGroup) const;
+  /// Hides the keys of the tile whose bit in `found` is 0; see KeyPages.
+  llvm::SmallVector<Value> hideMissing(llvm::ArrayRef<Value> blocks, Value found, MfmaLayout layout,
+                                       Value laneGroup) const;
   /// Whether there may be keys of the tile that some row of the wave does not see; wave-uniform.
   Value mayHide(Value tileKey, const Rows &rows) const;
 

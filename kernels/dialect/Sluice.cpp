@@ -226,6 +226,13 @@ LogicalResult RowAddressesOp::verify() {
   return verifyPagedRows(*this, getFirstRow(), getPages());
 }
 
+LogicalResult FoundRowsOp::verify() {
+  auto pages = getPages().getDefiningOp<PagesOp>();
+  if (!pages) return emitOpError() << "has pages that are not the result of a sluice.pages";
+  if (!pages.getLastLow()) return emitOpError() << "has pages without a last one: every entry is a page";
+  return success();
+}
+
 /// Shared by async_dma and fetch_rows.
 template <typename Op> static LogicalResult verifyRows(Op op, LdsTileType tile, bool isFetched) {
   constexpr unsigned granule = AsyncDmaOp::columnGranule;

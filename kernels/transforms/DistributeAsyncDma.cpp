@@ -164,6 +164,12 @@ struct DistributeAsyncDmaPass : impl::DistributeAsyncDmaBase<DistributeAsyncDmaP
                                     .addresses(rows.getBase(), rows.getEntries(),
                                                b.mul(rows.getPageStride(), element),
                                                b.mul(rows.getRowStride(), element), zeros));
+      } else if (auto rows = dyn_cast<FoundRowsOp>(op)) {
+        auto pages = rows.getPages().getDefiningOp<PagesOp>();
+        Value found = isAtMost(b, rows.getEntries(), 0, pages.getLastLow());
+        found = b.both(found, isAtMost(b, rows.getEntries(), 1, pages.getLastHigh()));
+        rows.replaceAllUsesWith(
+            ROCDL::BallotOp::create(b, b.getI64Type(), b.either(found, rows.getAll())).getResult());
       } else {
         return;
       }

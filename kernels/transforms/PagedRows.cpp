@@ -48,12 +48,16 @@ Value PagedRows::addresses(Value base, Value entries, Value pageStrideBytes, Val
   Value offset = b.add(b.mul(entry, pageStrideBytes), b.mul(b.zeroExtend(rowInPage), rowStrideBytes));
   Value isThere = exists;
   if (lastLow) {
-    // Half by half: a 64-bit comparison would need the halves in a pair of registers, and moving a load's
-    // result there waits for it.
-    isThere = b.both(isThere, b.compare(arith::CmpIPredicate::ule, low, lastLow));
-    isThere = b.both(isThere, b.compare(arith::CmpIPredicate::ule, high, lastHigh));
+    isThere = b.both(isThere, isAtMost(b, entries, 0, lastLow));
+    isThere = b.both(isThere, isAtMost(b, entries, 1, lastHigh));
   }
   return b.select(isThere, b.advance(base, offset), missing);
+}
+
+// Half by half: a 64-bit comparison would need the halves in a pair of registers, and moving a load's result
+// there waits for it.
+Value isAtMost(CopyBuilder &b, Value entries, unsigned half, Value last) {
+  return b.compare(arith::CmpIPredicate::ule, vector::ExtractOp::create(b, entries, half), last);
 }
 
 } // namespace sluice

@@ -42,4 +42,8 @@ private:
   Value lastLow, lastHigh;       // may be null
 };
 
+/// Whether a half of this lane's entry, the lower one first, is at most that of the last page. An entry is a
+/// page if both are.
+mlir::Value isAtMost(CopyBuilder &builder, mlir::Value entries, unsigned half, mlir::Value last);
+
 } // namespace sluice

@@ -23,7 +23,8 @@
 // A copy that gathers needs entries of a page table, which `page_lookup` reads. The entries for the copies of
 // iteration t + N - 1 are looked up in iteration t - 1, after the first copy issued there, and carried. Their
 // result arrives after that copy: with two slots, the copy has been waited for by then anyway; with more, one
-// tile less stays in flight. Copies that share a look-up share its entries.
+// tile less stays in flight. Copies that share a look-up share its entries. Which rows they find (found_rows)
+// is computed where the first of the copies is issued, and carried to the iteration that works on the tile.
 //
 // The first wait and barrier of an iteration move to the end of the iteration before, and those of the first
 // iteration to before the loop. raise-barriers continues from there.
@@ -114,9 +115,12 @@ public:
     drainEarlierCopies();
     issuePrologue();
 
-    // The loop's own values, then the entries for the next copies, then rows that have not landed.
+    // The loop's own values, then the entries for the next copies, then which rows the tiles on their way
+    // have, then rows that have not landed.
     SmallVector<Value> initial(loop.getInitArgs());
     llvm::append_range(initial, entries);
+    for (auto &ofLookup : found)
+      llvm::append_range(initial, ofLookup);
     if (plan.isFetched) landFor(0);
     appendCarriedRows(initial);
     if (plan.waitsAhead) waitFor(plan.groups.front());
@@ -239,6 +243,7 @@ private:
     for (Lookup &lookup : plan.lookups)
       entries.push_back(lookUp(lookup, first, constants));
     ahead = entries;
+    found.resize(plan.lookups.size());
     for (unsigned tile = 0; tile + 1 < stages; ++tile)
       for (CopyGroup &group : plan.groups)
         if (!plan.takesTurns || group.barrier == 0) issue(group, add(first, tile), tile, constants);
@@ -260,6 +265,9 @@ private:
     map.map(loop.getInductionVar(), iteration);
     map.map(group.copy.getTile(), slotsOf[group.copy.getTile()][slot]);
     if (group.lookup) map.map(plan.lookups[*group.lookup].op.getEntries(), entries[*group.lookup]);
+    if (group.isFirst)
+      for (FoundRowsOp rows : plan.lookups[*group.lookup].found)
+        found[*group.lookup].push_back(builder.clone(*rows, map)->getResult(0));
     for (Operation *op : group.slice)
       builder.clone(*op, map);
     auto copy = cast<AsyncDmaOp>(builder.clone(*group.copy, map));
@@ -290,6 +298,12 @@ private:
     map.map(loop.getRegionIterArgs(), carried.take_front(loop.getNumResults()));
     entries = ahead = SmallVector<Value>(carried.slice(loop.getNumResults(), plan.lookups.size()));
     ValueRange inRegisters = carried.drop_front(loop.getNumResults() + plan.lookups.size());
+    for (auto [lookup, ofLookup] : llvm::zip_equal(plan.lookups, found)) {
+      size_t count = lookup.found.size();
+      map.map(SmallVector<Value>(lookup.found.begin(), lookup.found.end()), inRegisters.take_front(count));
+      ofLookup = SmallVector<Value>(inRegisters.slice(count, (stages - 2) * count));
+      inRegisters = inRegisters.drop_front((stages - 1) * count);
+    }
     for (CopyGroup &group : plan.groups) {
       if (!isCarried(group)) continue;
       rowsOf[group.copy.getTile()] = inRegisters.front();
@@ -298,7 +312,8 @@ private:
     for (CopyGroup &group : plan.groups)
       map.map(group.copy.getTile(), slotsOf[group.copy.getTile()][slot]);
     for (Operation &op : loop.getBody()->without_terminator()) {
-      if (isa<AsyncDmaOp, PageLookupOp>(op) || &op == plan.trailingBarrier) continue;
+      bool isCarriedOn = llvm::any_of(op.getResults(), [&](Value value) { return map.contains(value); });
+      if (isa<AsyncDmaOp, PageLookupOp>(op) || isCarriedOn || &op == plan.trailingBarrier) continue;
       if (auto wait = dyn_cast<AsyncWaitOp>(op)) {
         CopyGroup &group = *llvm::find_if(plan.groups, [&](CopyGroup &g) { return g.wait == wait; });
         if (plan.isFetched) {
@@ -323,6 +338,8 @@ private:
     for (Value value : loop.getBody()->getTerminator()->getOperands())
       results.push_back(map.lookupOrDefault(value));
     llvm::append_range(results, entries);
+    for (auto &ofLookup : found)
+      llvm::append_range(results, ofLookup);
     appendCarriedRows(results);
     return results;
   }
@@ -392,6 +409,8 @@ private:
   llvm::DenseMap<Value, Value> rowsOf; // by tile that goes through registers: the rows fetched last
   // By look-up: the entries for the copies issued next, and those for one iteration later, once looked up.
   SmallVector<Value> entries, ahead;
+  // By look-up: which rows of the next tiles were found, for stages - 1 iterations, the nearest first.
+  SmallVector<SmallVector<Value>> found;
 };
 
 struct PipelineAsyncCopiesPass : impl::PipelineAsyncCopiesBase<PipelineAsyncCopiesPass> {

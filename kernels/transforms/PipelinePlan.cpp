@@ -127,7 +127,7 @@ FailureOr<PipelinePlan> planPipeline(scf::ForOp loop, unsigned stages, bool take
       if (known == plan.lookups.end()) {
         FailureOr<SmallVector<Operation *>> lookupSlice = operandSlice(loop, lookup, reason);
         if (failed(lookupSlice)) return failure();
-        plan.lookups.push_back({lookup, *lookupSlice});
+        plan.lookups.push_back({lookup, *lookupSlice, {}});
       }
     }
     if (!plan.groups.empty() && !plan.groups.back().wait->isBeforeInBlock(group.wait))
@@ -167,7 +167,11 @@ FailureOr<PipelinePlan> planPipeline(scf::ForOp loop, unsigned stages, bool take
     for (CopyGroup &group : plan.groups)
       if (group.lookup == lookup) sharing.push_back(&group);
     sharing.front()->isFirst = sharing.back()->isLast = true;
-    if (size_t(llvm::range_size(plan.lookups[lookup].op->getUsers())) != sharing.size())
+    for (Operation *user : plan.lookups[lookup].op->getUsers())
+      if (auto found = dyn_cast<FoundRowsOp>(user); found && found->getBlock() == body && !takesTurns)
+        plan.lookups[lookup].found.push_back(found);
+    if (size_t(llvm::range_size(plan.lookups[lookup].op->getUsers())) !=
+        sharing.size() + plan.lookups[lookup].found.size())
       return decline("entries of a page table serve more than its copies");
   }
 

@@ -15,6 +15,7 @@ namespace sluice {
 struct Lookup {
   PageLookupOp op;
   mlir::SmallVector<mlir::Operation *> slice; // in block order, all pure
+  mlir::SmallVector<FoundRowsOp> found;       // which of its rows the iteration finds
 };
 
 /// A copied tile of the loop: the copy, the wait for it, and the operations that compute its operands.

@@ -104,11 +104,17 @@ void check_scale(float scale) {
   }
 }
 
+void check_count(std::string_view field, int64_t value, bool has_meaning, std::string_view why_not) {
+  if (value < 0) invalid(std::string(field), text(field, " is ", value, "; it must not be negative"));
+  if (value != 0 && !has_meaning)
+    invalid(std::string(field), text(field, " is ", value, "; it must be 0: ", why_not));
+}
+
 /// The stride of a page table, and the extents that decide how much of it is read.
 struct TableStride {
   std::string_view field;
   int64_t stride;
-  int32_t count; // of sequences or prefixes
+  int32_t count; // of sequences, prefixes or heads
   std::string_view keys_field;
   int32_t keys;
 };
@@ -129,6 +135,17 @@ void check_table_stride(const sluice_problem &problem, const TableStride &table)
                  " entries (", table.field, ") for pages of ", problem.page_size, ", which is ",
                  table.stride * problem.page_size, " keys"));
   }
+}
+
+/// Heads may have entries of their own in a sequence's table; those of CSR are where page_starts says, and
+/// only the device knows how many.
+void check_head_stride(const sluice_problem &problem, const sluice_args &args) {
+  constexpr std::string_view field = "page_table_head_stride";
+  check_count(field, args.page_table_head_stride, problem.mode == SLUICE_MODE_PAGED,
+              "the problem's mode is not SLUICE_MODE_PAGED");
+  if (problem.page_table_kind == SLUICE_PAGE_TABLE_BLOCK)
+    check_table_stride(problem,
+                       {field, args.page_table_head_stride, problem.kv_heads, "kv_len", args.kv_len});
 }
 
 /// Checks the table in the header: which of the arrays that locate sequences each mode takes.
@@ -172,6 +189,7 @@ void check_sequences(const sluice_problem &problem, const sluice_args &args) {
   }
   check_table_stride(problem,
                      {"page_table_stride", args.page_table_stride, args.batch, "kv_len", args.kv_len});
+  check_head_stride(problem, args);
 }
 
 /// The same for prefixes, which are like sequences without starts in k and v.
@@ -219,12 +237,6 @@ void check_no_prefixes(const sluice_args &args) {
   check_absent("prefix_page_starts", args.prefix_page_starts, why);
   check_absent("prefix_k", args.prefix_k, why);
   check_absent("prefix_v", args.prefix_v, why);
-}
-
-void check_count(std::string_view field, int64_t value, bool has_meaning, std::string_view why_not) {
-  if (value < 0) invalid(std::string(field), text(field, " is ", value, "; it must not be negative"));
-  if (value != 0 && !has_meaning)
-    invalid(std::string(field), text(field, " is ", value, "; it must be 0: ", why_not));
 }
 
 void check_counts(const sluice_problem &problem, const TensorRules &rules, const sluice_args &args) {

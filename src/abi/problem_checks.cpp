@@ -20,7 +20,8 @@ using support::text;
 constexpr uint32_t known_flags =
     SLUICE_CAUSAL | SLUICE_WRITE_LSE | SLUICE_HAS_WINDOW_LEFT | SLUICE_HAS_WINDOW_RIGHT | SLUICE_ALIBI |
     SLUICE_SINK_LOGITS | SLUICE_BOOL_MASK | SLUICE_PAGE_INDEX_64 | SLUICE_V_IN_K | SLUICE_MASK_NEW_ROWS |
-    SLUICE_SPANS | SLUICE_CAUSAL_BY_SEQUENCE | SLUICE_BIAS_SCALE | SLUICE_SHARED_PREFIX | SLUICE_ZERO_POINTS;
+    SLUICE_SPANS | SLUICE_CAUSAL_BY_SEQUENCE | SLUICE_BIAS_SCALE | SLUICE_SHARED_PREFIX | SLUICE_ZERO_POINTS |
+    SLUICE_MISSING_PAGES_HIDDEN;
 
 [[noreturn]] void invalid(std::string_view field, std::string message) {
   throw Failure(Status::invalid_argument, std::string(field), std::move(message));
@@ -189,10 +190,13 @@ void check_no_pages(const sluice_problem &problem) {
   only_paged("page_size", problem.page_size);
   only_paged("page_table_kind", problem.page_table_kind);
   only_paged("k_pack", problem.k_pack);
-  if (problem.flags & SLUICE_PAGE_INDEX_64) {
-    invalid("flags", text("flags has SLUICE_PAGE_INDEX_64, but mode is ", problem.mode,
-                          " and not SLUICE_MODE_PAGED (2)"));
-  }
+  const auto only_with_pages = [&](uint32_t flag, std::string_view name) {
+    if (problem.flags & flag)
+      invalid("flags",
+              text("flags has ", name, ", but mode is ", problem.mode, " and not SLUICE_MODE_PAGED (2)"));
+  };
+  only_with_pages(SLUICE_PAGE_INDEX_64, "SLUICE_PAGE_INDEX_64");
+  only_with_pages(SLUICE_MISSING_PAGES_HIDDEN, "SLUICE_MISSING_PAGES_HIDDEN");
 }
 
 void check_pages(const sluice_problem &problem) {
@@ -253,6 +257,7 @@ void check_prefix(const sluice_problem &problem) {
       {SLUICE_HAS_WINDOW_LEFT, "SLUICE_HAS_WINDOW_LEFT", "no window"},
       {SLUICE_HAS_WINDOW_RIGHT, "SLUICE_HAS_WINDOW_RIGHT", "no window"},
       {SLUICE_ALIBI, "SLUICE_ALIBI", "without SLUICE_ALIBI"},
+      {SLUICE_MISSING_PAGES_HIDDEN, "SLUICE_MISSING_PAGES_HIDDEN", "without SLUICE_MISSING_PAGES_HIDDEN"},
       // Before what they belong to, which cannot be left out without them.
       {SLUICE_MASK_NEW_ROWS, "SLUICE_MASK_NEW_ROWS", "without SLUICE_MASK_NEW_ROWS"},
       {SLUICE_BOOL_MASK, "SLUICE_BOOL_MASK", "without SLUICE_BOOL_MASK"},

@@ -39,7 +39,7 @@ SLUICE_PUBLISHED(sluice_support, 120);
 SLUICE_PUBLISHED(sluice_kernel_info, 376, 632);
 SLUICE_PUBLISHED(sluice_plan_info, 360);
 SLUICE_PUBLISHED(sluice_counters, 56);
-SLUICE_PUBLISHED(sluice_args, 224, 400, 776);
+SLUICE_PUBLISHED(sluice_args, 224, 400, 784);
 SLUICE_PUBLISHED(sluice_launch, 48);
 SLUICE_PUBLISHED(sluice_append, 312, 696);
 SLUICE_PUBLISHED(sluice_merge, 208, 248);

@@ -16,6 +16,7 @@ uint32_t flags_of(const Case &c) {
   if (c.sink_logits) flags |= SLUICE_SINK_LOGITS;
   if (c.bits.given) flags |= SLUICE_BOOL_MASK;
   if (c.pages.wide) flags |= SLUICE_PAGE_INDEX_64;
+  if (c.pages.missing) flags |= SLUICE_MISSING_PAGES_HIDDEN;
   if (c.v_in_k) flags |= SLUICE_V_IN_K;
   if (c.bits.new_rows) flags |= SLUICE_MASK_NEW_ROWS;
   if (c.spans) flags |= SLUICE_SPANS;
@@ -178,6 +179,7 @@ sluice_args make_args(const Case &c, const Memory &memory, const std::vector<voi
   args.page_table =
       array(memory.page_table, bytes, first * memory.page_table_stride * (c.pages.wide ? 8 : 4));
   args.page_table_stride = memory.page_table_stride;
+  args.page_table_head_stride = memory.page_table_head_stride;
   args.page_starts = array(memory.page_starts, int32, first);
   if (c.prefixes.count != 0) {
     args.prefix_count = c.prefixes.count;

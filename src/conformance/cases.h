@@ -85,8 +85,10 @@ enum class Pattern : uint8_t {
 struct Pages {
   int size = 0; // 0 except in SLUICE_MODE_PAGED
   bool csr = false;
-  bool wide = false;   // int64_t entries
-  bool k_pack = false; // x-packed K: packs of 16 bytes
+  bool wide = false;    // int64_t entries
+  bool k_pack = false;  // x-packed K: packs of 16 bytes
+  bool missing = false; // some entries are negative, and hide their keys
+  bool by_head = false; // each KV head has entries of its own
   bool operator==(const Pages &) const = default;
 };
 

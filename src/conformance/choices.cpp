@@ -25,6 +25,10 @@ template <bool Pages::*member> void set_page(Case &c) {
   if (c.pages.size == 0) c.pages.size = 16;
   c.pages.*member = true;
 }
+void give_tables_to_heads(Case &c) {
+  set_page<&Pages::by_head>(c);
+  if (c.kv_heads == 1) c.q_heads *= c.kv_heads = 2;
+}
 template <Mask mask> void cut(Case &c) {
   c.mask = mask;
 }
@@ -125,6 +129,8 @@ const std::vector<Feature> &features() {
       {"table", {set_page<&Pages::csr>}},
       {"entries", {set_page<&Pages::wide>}},
       {"packs of K", {set_page<&Pages::k_pack>}},
+      {"missing pages", {set_page<&Pages::missing>}},
+      {"tables of heads", {give_tables_to_heads}},
       {"cache",
        {store_as<Cache::e4m3fnuz>, store_as<Cache::e4m3fnuz_as_q>, store_as<Cache::e5m2fnuz>,
         store_as<Cache::i8>, store_as<Cache::q8_0>, store_as<Cache::q4_0>, store_as<Cache::u4>,

@@ -83,6 +83,12 @@ template <bool Pages::*member> void page_with(Case &c, const Kernel &kernel) {
   c.pages.*member = true;
 }
 
+/// Lists of pages, or of keys, with holes.
+template <int size> void hide_pages(Case &c, const Kernel &kernel) {
+  page<size>(c, kernel);
+  c.pages.missing = c.pages.by_head = true;
+}
+
 /// Enough tiles for several splits.
 void divide_keys(Case &c, const Kernel &kernel) {
   c.kv_len = 20 * kernel.tile_kv + 3;
@@ -243,6 +249,9 @@ const std::vector<KernelFeature> &kernel_features() {
       {"CSR", "csr", page_with<&Pages::csr>},
       {"entries of 64 bits", "page_index_64", page_with<&Pages::wide>},
       {"packs of K", "k_pack", page_with<&Pages::k_pack>},
+      {"missing pages", "missing_pages", hide_pages<16>, Level::quick},
+      {"missing keys", "missing_pages", hide_pages<1>},
+      {"tables of heads", "paged", page_with<&Pages::by_head>},
       {"V in K", "v_in_k", set<&Case::v_in_k>},
       {"scales per token", "key_scales", give_scales_of_keys<Scale::token>},
       {"scales per page", "key_scales", give_scales_of_keys<Scale::page>},

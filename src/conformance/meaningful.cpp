@@ -13,6 +13,7 @@ namespace {
 void place_sequences(Case &c) {
   if (c.mode == Mode::paged) {
     c.pages.size = std::max(c.pages.size, 1);
+    if (c.kv_heads == 1) c.pages.by_head = false;
   } else {
     c.pages = {};
   }
@@ -80,6 +81,7 @@ void see_prefixes(Case &c) {
     if (is_per_key(*scale) && c.mode != Mode::paged) *scale = Scale::head;
   if (has_group_arrays(c) && c.mode != Mode::paged) c.cache = Cache::q8_0; // whose scales are in the blocks
   c.o_fp8 = false;
+  c.pages.missing = false;
 }
 
 void see_and_score(Case &c) {

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <optional>
 
 namespace sluice::conformance {
 
@@ -152,19 +153,28 @@ private:
     }
   }
 
+  using Place = std::array<int64_t, 2>;
+  /// The first two indices of a row for each head, if it has one.
+  using Row = std::vector<std::optional<Place>>;
+
+  static Row same_row(int heads, Place place) { return Row(size_t(heads), place); }
+  Row key_row(int b, int j) const {
+    if (pages.empty()) return same_row(c.kv_heads, sequences.kv_row(b, j));
+    Row row(static_cast<size_t>(c.kv_heads));
+    for (int h = 0; h < c.kv_heads; ++h)
+      if (pages[0].has_page(b, h, j / c.pages.size))
+        row[size_t(h)] = Place{pages[0].own.page(b, h, j / c.pages.size), j % c.pages.size};
+    return row;
+  }
+
   void store_tensors() {
     const Keys own{c, in.k, in.v, in.k_scale, in.v_scale, memory.k, memory.v};
     for (int b = 0; b < c.batch; ++b) {
       for (int i = 0; i < sequences.q_lengths[size_t(b)]; ++i)
-        store_row(memory.q, query_element(c), sequences.q_row(b, i), in.q, (int64_t(b) * c.q_len + i),
-                  c.q_heads, c.head_size.qk);
+        store_row(memory.q, query_element(c), same_row(c.q_heads, sequences.q_row(b, i)), in.q,
+                  (int64_t(b) * c.q_len + i), c.q_heads, c.head_size.qk);
       for (int j = 0; j < sequences.kv_lengths[size_t(b)]; ++j) {
-        if (!pages.empty() && !pages[0].has_page(b, j / c.pages.size)) continue;
-        store_key(own,
-                  pages.empty()
-                      ? sequences.kv_row(b, j)
-                      : std::array<int64_t, 2>{pages[0].own.page(b, j / c.pages.size), j % c.pages.size},
-                  int64_t(b) * c.kv_len + j);
+        store_key(own, key_row(b, j), int64_t(b) * c.kv_len + j);
       }
     }
     if (c.prefixes.count == 0) return;
@@ -180,9 +190,9 @@ private:
     for (int p = 0; p < c.prefixes.count; ++p)
       for (int j = 0; j < sequences.prefix_lengths[size_t(p)]; ++j)
         store_key(of_prefixes,
-                  paged
-                      ? std::array<int64_t, 2>{pages[0].prefixes.page(p, j / c.pages.size), j % c.pages.size}
-                      : std::array<int64_t, 2>{p, j},
+                  same_row(c.kv_heads,
+                           paged ? Place{pages[0].prefixes.page(p, 0, j / c.pages.size), j % c.pages.size}
+                                 : Place{p, j}),
                   int64_t(p) * c.prefixes.keys + j);
   }
 
@@ -194,7 +204,7 @@ private:
   };
 
   /// Arrays of scales are those of K and V, since prefixes outside of pages have none.
-  void store_key(const Keys &keys, const std::array<int64_t, 2> &row, int64_t token) {
+  void store_key(const Keys &keys, const Row &row, int64_t token) {
     const Element cache = cache_element(c);
     if (is_in_blocks(c)) {
       store_blocks(keys.k_place, memory.k_scales, memory.k_zeros, row, Groups(keys.of, false), keys.k, token,
@@ -214,44 +224,53 @@ private:
       store_row(memory.v_scales, Element::f32, row, keys.v_scale, token, c.kv_heads, 1);
   }
 
-  void store_row(const Placement &p, Element element, const std::array<int64_t, 2> &row,
-                 const std::vector<double> &values, int64_t token, int heads, int d) {
-    for (int h = 0; h < heads; ++h)
-      for (int e = 0; e < d; ++e)
-        store(memory.buffers[size_t(p.buffer)], element, p.at(row[0], row[1], h, e),
-              values[size_t((token * heads + h) * d + e)]);
+  /// visit(head, place) for each head that has the row.
+  template <typename Visit> static void for_each_head(const Row &row, Visit visit) {
+    for (size_t h = 0; h < row.size(); ++h)
+      if (row[h]) visit(int(h), *row[h]);
   }
 
-  void store_blocks(const Placement &p, const Placement &scales, const Placement &zeros,
-                    const std::array<int64_t, 2> &row, const Groups &groups,
-                    const std::vector<double> &values, int64_t token, int d) {
-    for (int h = 0; h < c.kv_heads; ++h)
+  void store_row(const Placement &p, Element element, const Row &row, const std::vector<double> &values,
+                 int64_t token, int heads, int d) {
+    for_each_head(row, [&](int h, Place place) {
+      for (int e = 0; e < d; ++e)
+        store(memory.buffers[size_t(p.buffer)], element, p.at(place[0], place[1], h, e),
+              values[size_t((token * heads + h) * d + e)]);
+    });
+  }
+
+  void store_blocks(const Placement &p, const Placement &scales, const Placement &zeros, const Row &row,
+                    const std::vector<double> &values, int64_t token, int d, bool of_v) {
+    const Groups groups(c, of_v);
+    for_each_head(row, [&](int h, Place place) {
       for (int e = 0; e < d; ++e) {
         const int number = e / group_elements(c);
         const Group group = groups.of(token, h, number);
         const double value = values[size_t((token * c.kv_heads + h) * d + e)];
-        store_in_block(c, memory.buffers[size_t(p.buffer)], p.at(row[0], row[1], h, e),
+        store_in_block(c, memory.buffers[size_t(p.buffer)], p.at(place[0], place[1], h, e),
                        groups.number_of(group, value), group.scale);
         if (!has_group_arrays(c)) continue;
-        store(memory.buffers[size_t(scales.buffer)], Element::f16, scales.at(row[0], row[1], h, number),
+        store(memory.buffers[size_t(scales.buffer)], Element::f16, scales.at(place[0], place[1], h, number),
               group.scale);
         if (c.cache == Cache::u4_zeros)
-          store(memory.buffers[size_t(zeros.buffer)], Element::f16, zeros.at(row[0], row[1], h, number),
+          store(memory.buffers[size_t(zeros.buffer)], Element::f16, zeros.at(place[0], place[1], h, number),
                 group.subtracted);
       }
+    });
   }
 
   /// V in K: V's arrays are K's.
-  void copy_groups(const std::array<int64_t, 2> &row) {
-    for (int h = 0; h < c.kv_heads; ++h)
+  void copy_groups(const Row &row) {
+    for_each_head(row, [&](int h, Place place) {
       for (int g = 0; g < c.head_size.qk / group_elements(c); ++g)
         for (const auto &[from, to] :
              {std::pair{&memory.k_scales, &memory.v_scales}, std::pair{&memory.k_zeros, &memory.v_zeros}}) {
           if (from->buffer < 0) continue;
-          const int64_t at = from->at(row[0], row[1], h, g);
+          const int64_t at = from->at(place[0], place[1], h, g);
           store(memory.buffers[size_t(to->buffer)], Element::f16, at,
                 load(Element::f16, memory.buffers[size_t(from->buffer)].data(), at));
         }
+    });
   }
 
   void add_sequences() {
@@ -278,6 +297,7 @@ private:
       const TableEntries &table = pages[0].own;
       memory.page_table = add_entries(table);
       memory.page_table_stride = table.stride;
+      memory.page_table_head_stride = table.head_stride;
       if (!table.starts.empty()) memory.page_starts = add_array<int32_t>(table.starts);
     }
     if (c.prefixes.count != 0) add_prefixes();

@@ -22,7 +22,7 @@ struct Memory {
   Placement k_scales, v_scales, k_zeros, v_zeros;
   Placement bias, mask;         // [batch][head][row][column]; the mask's column is a byte
   Placement prefix_k, prefix_v; // except in pages
-  int64_t page_table_stride = 0;
+  int64_t page_table_stride = 0, page_table_head_stride = 0;
   /// Buffer numbers; -1: absent.
   int q_starts = -1, kv_starts = -1, q_lengths = -1, kv_lengths = -1;
   int page_table = -1, page_starts = -1;

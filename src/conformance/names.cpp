@@ -44,8 +44,8 @@ std::string shared_text(uint8_t shared) {
 
 std::string pages_text(const Pages &pages) {
   if (pages.size == 0) return "";
-  return format("_p%d%s%s%s", pages.size, pages.csr ? "csr" : "", pages.wide ? "wide" : "",
-                pages.k_pack ? "xpack" : "");
+  return format("_p%d%s%s%s%s%s", pages.size, pages.csr ? "csr" : "", pages.wide ? "wide" : "",
+                pages.k_pack ? "xpack" : "", pages.missing ? "missing" : "", pages.by_head ? "byhead" : "");
 }
 
 std::string visible_text(const Case &c) {

@@ -243,6 +243,7 @@ bool is_in_place(const Case &c, const Sequences &sequences, int b, int i, int j)
 bool is_visible(const Case &c, const Sequences &sequences, const Inputs &in, int b, int h, int i, int j) {
   if (c.bias.type != BiasType::none && in.bias.at(b, h, i, j) == -infinity) return false;
   if (!is_in_place(c, sequences, b, i, j)) return false;
+  if (c.pages.missing && is_missing(c, b, h / (c.q_heads / c.kv_heads), j / c.pages.size)) return false;
   if (!c.bits.given) return true;
   const int first = first_masked_key(c, sequences, b);
   return j < first || in.bits.at(b, h, i, j - first) != 0;

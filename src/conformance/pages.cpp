@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace sluice::conformance {
 
@@ -26,8 +27,9 @@ int pages_of(const Case &c, int keys) {
   return (keys + c.pages.size - 1) / c.pages.size;
 }
 
-/// Entries for sequences that need these numbers of pages, and can need `most`: all of them are nowhere.
-TableEntries places_for(const Case &c, const std::vector<int> &needed, int most) {
+/// Entries of `heads` heads for sequences that need these numbers of pages, and can need `most`: all of them
+/// are nowhere.
+TableEntries places_for(const Case &c, const std::vector<int> &needed, int most, int heads = 1) {
   TableEntries table;
   size_t end = 0;
   if (c.pages.csr) {
@@ -38,18 +40,18 @@ TableEntries places_for(const Case &c, const std::vector<int> &needed, int most)
     }
   } else {
     table.stride = most + 2;
-    end = (needed.size() - 1) * size_t(table.stride) + size_t(needed.back());
+    if (heads > 1) table.head_stride = std::exchange(table.stride, heads * table.stride);
+    end = table.place(int(needed.size()) - 1, heads - 1, needed.back());
+  }
+  if (heads > 1 && c.pages.csr) {
+    table.head_stride = int64_t(end) + 3;
+    end = table.place(int(needed.size()) - 1, heads - 1, needed.back());
   }
   const int64_t nowhere = c.pages.wide ? int64_t{0x7fff'ffff'0000} : 0x7fff'0000;
   table.entries.resize(std::max<size_t>(1, end));
   for (size_t i = 0; i < table.entries.size(); ++i)
     table.entries[i] = nowhere - int64_t(i);
   return table;
-}
-
-int64_t &entry_of(TableEntries &table, size_t b, int n) {
-  const size_t first = table.starts.empty() ? b * size_t(table.stride) : size_t(table.starts[b]);
-  return table.entries[first + size_t(n)];
 }
 
 } // namespace
@@ -63,27 +65,32 @@ PageTable::PageTable(const Case &c, const Sequences &sequences) {
   const int most = *std::max_element(needed.begin(), needed.end());
   const bool shared = c.layout == Layout::broadcast;
   const int pages_of_prefixes = std::accumulate(of_prefixes.begin(), of_prefixes.end(), 0);
-  pages_in_all =
-      (shared ? most : std::accumulate(needed.begin(), needed.end(), 0)) + pages_of_prefixes + unowned_pages;
+  const int heads = c.pages.by_head ? c.kv_heads : 1;
+  pages_in_all = heads * (shared ? most : std::accumulate(needed.begin(), needed.end(), 0)) +
+                 pages_of_prefixes + unowned_pages;
   const std::vector<int64_t> numbers = shuffled(pages_in_all, random_of(c, " pages"));
 
-  own = places_for(c, needed, pages_of(c, c.kv_len));
+  own = places_for(c, needed, pages_of(c, c.kv_len), heads);
   size_t next = 0;
   if (!of_prefixes.empty()) {
     prefixes = places_for(c, of_prefixes, pages_of(c, c.prefixes.keys));
     for (size_t p = 0; p < of_prefixes.size(); ++p)
       for (int n = 0; n < of_prefixes[p]; ++n)
-        entry_of(prefixes, p, n) = numbers[next++];
+        prefixes.entries[prefixes.place(int(p), 0, n)] = numbers[next++];
   }
   for (size_t b = 0; b < needed.size(); ++b) {
-    if (shared) next = size_t(pages_of_prefixes);
-    for (int n = 0; n < needed[b]; ++n) {
-      const int64_t number = numbers[next++];
-      int64_t &entry = entry_of(own, b, n);
-      if (!is_before_window(c, sequences, b, n))
-        entry = number;
-      else if (n % 2 == 1)
-        entry = -1;
+    for (int h = 0; h < heads; ++h) {
+      if (shared) next = size_t(pages_of_prefixes + h * most);
+      for (int n = 0; n < needed[b]; ++n) {
+        const int64_t number = numbers[next++];
+        int64_t &entry = own.entries[own.place(int(b), h, n)];
+        if (is_missing(c, int(b), h, n))
+          entry = n % 3 == 0 ? -1 : -number - 1; // any negative number
+        else if (!is_before_window(c, sequences, b, n))
+          entry = number;
+        else if (n % 2 == 1)
+          entry = -1;
+      }
     }
   }
 }

@@ -75,6 +75,14 @@ void add_spans(std::vector<Span> &spans, int keys, Random &random) {
 
 } // namespace
 
+bool is_missing(const Case &c, int b, int kv_head, int n) {
+  if (!c.pages.missing) return false;
+  if (c.batch > 2 && b == c.batch - 1) return true;
+  constexpr int keys_of_tile = 32;
+  const int turn = b + (c.pages.by_head ? 3 * kv_head : 0);
+  return (n * c.pages.size / keys_of_tile + turn) % 4 == 1 || (5 * n + turn) % 7 == 3;
+}
+
 Span Sequences::span_of(int b, int key) const {
   for (int n = 0; n < spans_per_sequence && !spans.empty(); ++n) {
     const Span span = spans[size_t(b * spans_per_sequence + n)];

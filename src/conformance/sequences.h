@@ -14,6 +14,10 @@ struct Span {
   int first, end;
 };
 
+/// Whether the entry of page n of a sequence is negative for a KV head: single pages, tiles of keys, and all
+/// of the last of several sequences.
+bool is_missing(const Case &c, int b, int kv_head, int n);
+
 struct Sequences {
   explicit Sequences(const Case &c);
 

@@ -51,6 +51,7 @@ constexpr uint32_t kernarg_bytes(KernargKind kind) {
 //   split_tiles         ... with this many tiles each; 0: evenly, but not less than min_split_tiles
 //   min_rows, max_rows  a sequence with fewer or more query rows is left to another kernel
 //   page_rows           rows of a page
+//   page_table_head_stride   between the entries of a sequence for its KV heads; 0: they share them
 //   last_page_low, last_page_high   the halves of an entry of the page table are at most these, as unsigned
 //                       numbers; the rows of any other entry are zeros
 //   head_dim_qk, head_dim_v   of the tensors, if the kernel's are larger
@@ -110,6 +111,7 @@ constexpr uint32_t kernarg_bytes(KernargKind kind) {
   FIELD(int64_t, i64, o_split_stride)                                                                        \
   FIELD(int64_t, i64, lse_split_stride)                                                                      \
   FIELD(int64_t, i64, page_table_stride)                                                                     \
+  FIELD(int64_t, i64, page_table_head_stride)                                                                \
   FIELD(int64_t, i64, k_pack_stride)                                                                         \
   FIELD(int64_t, i64, bias_batch_stride)                                                                     \
   FIELD(int64_t, i64, bias_head_stride)                                                                      \
@@ -177,12 +179,19 @@ enum ScoreFlag : uint32_t {
   score_mask_new_rows = 1 << 12, // mask has the newest keys only, as many as the sequence has rows
   score_groups_of_64 = 1 << 14,  // scales of 4-bit K and V are for 64 elements each, not 32
   score_of_sequence = 1 << 13,   // there are diagonals, or a mask that is causal for some sequences
+  score_pages_hidden = 1 << 15,  // keys of entries that are not pages are hidden, not zeros
 };
 
 /// Whether a workgroup has a compute unit to itself, so that it begins when another has ended: eight waves,
 /// two for each SIMD, with 32 rows each. Half of its tile still has a wave for each SIMD.
 constexpr bool kernel_has_rounds(uint32_t tile_q, uint32_t rows_of_wave) {
   return rows_of_wave == prefill_rows_of_wave && tile_q == 8 * rows_of_wave;
+}
+
+/// Whether a paged kernel can hide the keys of missing pages: those of few rows. The registers of the others
+/// are taken, and their loop computes scores before it knows of the entries.
+constexpr bool kernel_hides_missing_pages(uint32_t rows_of_wave) {
+  return rows_of_wave == decode_rows_of_wave;
 }
 
 /// An extent that no grid has, and a step out of any grid.

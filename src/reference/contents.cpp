@@ -80,6 +80,7 @@ void check_lengths(const Lengths &of, int64_t batch) {
 }
 
 void check_pages(const sluice_problem &problem, const sluice_args &args, const TableNames &names = {}) {
+  const bool may_miss = problem.flags & SLUICE_MISSING_PAGES_HIDDEN;
   for (int64_t b = 0; b < args.batch; ++b) {
     const Sequence sequence(problem, args, b);
     const int64_t pages = support::divide_up(sequence.kv_len(), int64_t{problem.page_size});
@@ -87,9 +88,12 @@ void check_pages(const sluice_problem &problem, const sluice_args &args, const T
       invalid(names.starts, b + 1, args.page_starts[b + 1],
               text(names.owner, " ", b, " starts at ", args.page_starts[b], " and needs ", pages, " pages"));
     }
-    for (int64_t n = 0; n < pages; ++n) {
-      if (!sequence.is_page_before_window(n))
-        check_page(sequence.page_entry(n), sequence.page(n), args.page_count, names);
+    for (int64_t head = 0; head < (args.page_table_head_stride != 0 ? problem.kv_heads : 1); ++head) {
+      for (int64_t n = 0; n < pages; ++n) {
+        const int64_t page = sequence.page(n, head);
+        if (sequence.is_page_before_window(n) || (page < 0 && may_miss)) continue;
+        check_page(sequence.page_entry(n, head), page, args.page_count, names);
+      }
     }
   }
 }

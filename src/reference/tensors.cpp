@@ -111,16 +111,24 @@ int64_t Sequence::q_number(int64_t i) const {
 }
 
 PageTable Sequence::table() const {
-  return {args.page_table, (problem.flags & SLUICE_PAGE_INDEX_64) != 0,
-          problem.page_table_kind == SLUICE_PAGE_TABLE_CSR, args.page_table_stride, args.page_starts};
+  return {args.page_table,
+          (problem.flags & SLUICE_PAGE_INDEX_64) != 0,
+          problem.page_table_kind == SLUICE_PAGE_TABLE_CSR,
+          args.page_table_stride,
+          args.page_starts,
+          args.page_table_head_stride};
 }
 
-int64_t Sequence::page_entry(int64_t n) const {
-  return table().place(b, n);
+int64_t Sequence::page_entry(int64_t n, int64_t head) const {
+  return table().place(b, n, head);
 }
 
-int64_t Sequence::page(int64_t n) const {
-  return table().page(page_entry(n));
+int64_t Sequence::page(int64_t n, int64_t head) const {
+  return table().page(page_entry(n, head));
+}
+
+bool Sequence::is_missing(int64_t j, int64_t head) const {
+  return problem.mode == SLUICE_MODE_PAGED && page(j / problem.page_size, head) < 0;
 }
 
 bool Sequence::is_page_before_window(int64_t n) const {
@@ -148,22 +156,22 @@ Sequence::Span Sequence::span_of(int64_t j) const {
   return {j, j};
 }
 
-Row Sequence::kv_row(int64_t j) const {
-  if (problem.mode == SLUICE_MODE_PAGED) return {page(j / problem.page_size), j % problem.page_size};
+Row Sequence::kv_row(int64_t j, int64_t head) const {
+  if (problem.mode == SLUICE_MODE_PAGED) return {page(j / problem.page_size, head), j % problem.page_size};
   if (args.kv_starts != nullptr) return {0, args.kv_starts[b] + j};
   return {b, j};
 }
 
 int64_t Sequence::k_index(int64_t j, int64_t head, int64_t dim) const {
-  const Row row = kv_row(j);
+  const Row row = kv_row(j, head);
   return packed_index(args.k, problem.k_pack, row.outer, row.inner, head, dim);
 }
 
 template <typename Element>
-std::vector<double> Sequence::load_keys(int64_t dims, const Element &element) const {
+std::vector<double> Sequence::load_keys(int64_t head, int64_t dims, const Element &element) const {
   return load_rows(keys, dims, [&](int64_t j, int64_t dim) {
     const bool paged = problem.mode == SLUICE_MODE_PAGED;
-    if (paged && is_page_before_window(j / problem.page_size))
+    if (paged && (is_page_before_window(j / problem.page_size) || is_missing(j, head)))
       return std::numeric_limits<double>::quiet_NaN();
     return element(j, dim);
   });
@@ -177,15 +185,15 @@ std::vector<double> Sequence::load_q(int64_t head) const {
 }
 
 std::vector<double> Sequence::load_k(int64_t head) const {
-  return load_keys(problem.head_dim_qk, [&](int64_t j, int64_t dim) {
+  return load_keys(head, problem.head_dim_qk, [&](int64_t j, int64_t dim) {
     return in_group(problem.k_scale_kind, args.k_scales, args.k_zeros, j, head, dim,
                     load(args.k.data, problem.k_type, k_index(j, head, dim)));
   });
 }
 
 std::vector<double> Sequence::load_v(int64_t head) const {
-  return load_keys(problem.head_dim_v, [&](int64_t j, int64_t dim) {
-    const Row row = kv_row(j);
+  return load_keys(head, problem.head_dim_v, [&](int64_t j, int64_t dim) {
+    const Row row = kv_row(j, head);
     const double number =
         problem.flags & SLUICE_V_IN_K
             ? load(args.k.data, problem.v_type, k_index(j, head, dim))
@@ -197,7 +205,7 @@ std::vector<double> Sequence::load_v(int64_t head) const {
 double Sequence::in_group(uint32_t kind, const sluice_tensor &scales, const sluice_tensor &zeros, int64_t j,
                           int64_t head, int64_t dim, double number) const {
   if (kind != SLUICE_SCALE_PER_GROUP) return number;
-  const Row row = kv_row(j);
+  const Row row = kv_row(j, head);
   const int64_t at = index_of(scales, row.outer, row.inner, head, dim / problem.scale_group);
   const double zero = problem.flags & SLUICE_ZERO_POINTS ? load(zeros.data, SLUICE_F16, at) : 8;
   return load(scales.data, SLUICE_F16, at) * (number - zero);
@@ -208,7 +216,7 @@ double Sequence::key_scale(uint32_t kind, const float *few, const sluice_tensor 
   if (kind == SLUICE_SCALE_NONE || kind == SLUICE_SCALE_PER_GROUP) return 1;
   if (kind == SLUICE_SCALE_PER_TENSOR) return few[0];
   if (kind == SLUICE_SCALE_PER_HEAD) return few[head];
-  const Row row = kv_row(j);
+  const Row row = kv_row(j, head);
   return load(scales.data, SLUICE_F32, index_of(scales, row.outer, row.inner, head, 0));
 }
 
@@ -234,6 +242,7 @@ sluice_args prefixes_as_sequences(const sluice_args &args) {
   }
   out.page_table = args.prefix_page_table;
   out.page_table_stride = args.prefix_page_table_stride;
+  out.page_table_head_stride = 0; // heads share the tables of prefixes
   out.page_starts = args.prefix_page_starts;
   return out;
 }

@@ -31,10 +31,11 @@ struct PageTable {
   bool is_64, is_csr;
   int64_t stride;        // BLOCK
   const int32_t *starts; // CSR
+  int64_t head_stride = 0;
 
-  /// The position in `numbers` of entry n of a sequence, and the number there.
-  int64_t place(int64_t sequence, int64_t n) const {
-    return is_csr ? starts[sequence] + n : sequence * stride + n;
+  /// The position in `numbers` of entry n of a sequence for a KV head, and the number there.
+  int64_t place(int64_t sequence, int64_t n, int64_t head = 0) const {
+    return (is_csr ? starts[sequence] : sequence * stride) + head * head_stride + n;
   }
   int64_t page(int64_t at) const {
     return is_64 ? static_cast<const int64_t *>(numbers)[at] : static_cast<const int32_t *>(numbers)[at];
@@ -56,9 +57,11 @@ public:
   int64_t q_len() const { return q_rows; }
   int64_t kv_len() const { return keys; }
 
-  /// The number of the sequence's page n, and its position in page_table.
-  int64_t page(int64_t n) const;
-  int64_t page_entry(int64_t n) const;
+  /// The number of the sequence's page n for a KV head, and its position in page_table.
+  int64_t page(int64_t n, int64_t head) const;
+  int64_t page_entry(int64_t n, int64_t head) const;
+  /// Whether key j is hidden because it has no page. Contents of calls that hide no keys have none such.
+  bool is_missing(int64_t j, int64_t head) const;
   /// Whether page n is before the window of all rows and has no sink tokens: its entry may be anything.
   bool is_page_before_window(int64_t n) const;
   /// The key on the diagonal of row 0, and whether a mask to the right applies.
@@ -74,11 +77,11 @@ public:
   Row q_row(int64_t i) const;
   /// Its number among all rows of q, by which rows see prefixes.
   int64_t q_number(int64_t i) const;
-  /// Key j of k and v.
-  Row kv_row(int64_t j) const;
+  /// Key j of a head of k and v.
+  Row kv_row(int64_t j, int64_t head) const;
 
   /// Head h of all rows of Q, and of all keys in K and V: one row after another. NaN for keys of a page
-  /// before the window.
+  /// before the window, and for those without a page.
   std::vector<double> load_q(int64_t head) const;
   std::vector<double> load_k(int64_t head) const;
   std::vector<double> load_v(int64_t head) const;
@@ -93,7 +96,8 @@ private:
   double key_scale(uint32_t kind, const float *few, const sluice_tensor &scales, int64_t j,
                    int64_t head) const;
   PageTable table() const;
-  template <typename Element> std::vector<double> load_keys(int64_t dims, const Element &element) const;
+  template <typename Element>
+  std::vector<double> load_keys(int64_t head, int64_t dims, const Element &element) const;
   int64_t k_index(int64_t j, int64_t head, int64_t dim) const;
 
   const sluice_problem &problem;

@@ -39,6 +39,7 @@ bool is_visible(const sluice_problem &problem, const sluice_args &args, const Se
         j >= problem.sink_tokens)
       return false;
   }
+  if (sequence.is_missing(j, q_head / (problem.q_heads / problem.kv_heads))) return false;
   const int64_t first_masked =
       problem.flags & SLUICE_MASK_NEW_ROWS ? sequence.kv_len() - sequence.q_len() : 0;
   if (problem.flags & SLUICE_BOOL_MASK && j >= first_masked &&

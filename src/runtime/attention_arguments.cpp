@@ -39,6 +39,7 @@ uint32_t score_flags(const sluice_problem &problem) {
   set(problem.scale_group == 64, package::score_groups_of_64);
   set(problem.o_scale_kind == SLUICE_SCALE_PER_HEAD, package::score_o_scale_heads);
   set(problem.flags & SLUICE_MASK_NEW_ROWS, package::score_mask_new_rows);
+  set(problem.flags & SLUICE_MISSING_PAGES_HIDDEN, package::score_pages_hidden);
   set(problem.flags & SLUICE_CAUSAL_BY_SEQUENCE || problem.mask_alignment == SLUICE_GIVEN_DIAGONAL,
       package::score_of_sequence);
   return flags;
@@ -117,6 +118,7 @@ void fill_call(package::AttentionKernargs &out, const sluice_problem &problem, c
   out.q_rows = std::min(rows_or_unknown(call.q_tokens), rows_or_unknown(problem.max_q_tokens));
   out.kv_rows = rows_or_unknown(call.kv_tokens);
   out.page_table_stride = call.page_table_stride;
+  out.page_table_head_stride = call.page_table_head_stride;
   if (call.page_table != nullptr) {
     const bool is_64 = problem.flags & SLUICE_PAGE_INDEX_64;
     const uint64_t last = uint64_t(call.page_count) - 1; // the largest number if the count is unknown

@@ -77,6 +77,7 @@ constexpr Feature table[] = {
     SLUICE_FIELD_FEATURE(names::given_diagonal, mask_alignment, p.mask_alignment == SLUICE_GIVEN_DIAGONAL,
                          "SLUICE_TOP_LEFT (1)"),
     SLUICE_FLAG_FEATURE(names::bias_scale, SLUICE_BIAS_SCALE),
+    SLUICE_FLAG_FEATURE(names::missing_pages, SLUICE_MISSING_PAGES_HIDDEN),
 };
 
 #undef SLUICE_FLAG_FEATURE
@@ -105,7 +106,7 @@ constexpr CallFeature call_table[] = {
 constexpr std::string_view newer_names[] = {
     names::key_scales,         names::mask_new_rows,  names::spans,
     names::causal_by_sequence, names::given_diagonal, names::bias_scale,
-    names::alibi_by_sequence};
+    names::alibi_by_sequence,  names::missing_pages};
 
 constexpr bool is_newer(std::string_view name) {
   return std::find(std::begin(newer_names), std::end(newer_names), name) != std::end(newer_names);

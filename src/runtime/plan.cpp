@@ -177,6 +177,7 @@ void Plan::run_prefixes(const sluice_args &args, const Parts &parts, void *strea
   }
   call.page_table = args.prefix_page_table;
   call.page_table_stride = args.prefix_page_table_stride;
+  call.page_table_head_stride = 0; // heads share the tables of prefixes
   call.page_starts = args.prefix_page_starts;
   call.q_tokens = call.q_len;
   // What is said of each sequence concerns its own keys.

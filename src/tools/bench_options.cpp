@@ -73,6 +73,9 @@ void add_work(CLI::App *command, WorkloadOptions &work, CLI::Option *kernel) {
   plan_only(command->add_option("--page-size", work.page_size,
                                 "rows of a page, 0: contiguous (default 16, for prefill 0)"))
       ->check(CLI::Range(0, most_length));
+  plan_only(command->add_flag("--sparse", work.sparse,
+                              "page tables are lists in which negative numbers hide keys; --page-size is 1\n"
+                              "unless given"));
   plan_only(command->add_option("--pages", work.pages, "order of the pages: shuffled (default) or in-order"))
       ->check(CLI::IsMember({"shuffled", "in-order"}));
 }

@@ -68,6 +68,13 @@ constexpr Question list[] = {
        p.k_pack = 8;
      },
      "paged_*xpack*"},
+    {"missing pages hidden", "`SLUICE_MISSING_PAGES_HIDDEN`", names::missing_pages,
+     [](sluice_problem &p) {
+       make_paged(p);
+       p.flags |= SLUICE_MISSING_PAGES_HIDDEN;
+     },
+     "paged_*missing*"},
+    {"a page table for each KV head", "`page_table_head_stride`", names::paged, nullptr, "paged_*byhead*"},
     {"V in K", "`SLUICE_V_IN_K`", names::v_in_k, [](sluice_problem &p) { p.flags |= SLUICE_V_IN_K; },
      "*_vink*"},
     {"shared prefixes", "`SLUICE_SHARED_PREFIX`", "",

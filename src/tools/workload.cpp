@@ -74,6 +74,7 @@ std::string Workload::name() const {
   if (prefix_len != 0)
     text += fmt::format(" after {} shared ones{}", prefix_len, cascade ? "" : " without a cascade");
   if (page_size != 0) text += fmt::format(", pages of {}{}", page_size, shuffled_pages ? "" : " in order");
+  if (sparse) text += ", sparse";
   if (causal) text += ", causal";
   return text;
 }
@@ -135,6 +136,7 @@ sluice_problem Workload::problem() const {
   problem.max_kv_len = int32_t(kv_len);
   if (causal) problem.flags |= SLUICE_CAUSAL;
   if (dims.v_in_k) problem.flags |= SLUICE_V_IN_K;
+  if (sparse) problem.flags |= SLUICE_MISSING_PAGES_HIDDEN;
   if (prefix_len != 0 && !cascade) problem.max_kv_len += int32_t(prefix_len);
   if (prefix_len != 0 && cascade) {
     problem.flags |= SLUICE_SHARED_PREFIX;

@@ -62,6 +62,7 @@ struct Workload {
   bool cascade = true;     // the prefix is one for the call; else each sequence's table begins with its pages
   uint32_t page_size = 0;  // otherwise in the order of the keys
   bool shuffled_pages = true; // else in the order of the keys
+  bool sparse = false;        // negative numbers of pages would hide keys
 
   /// "decode bf16 d128, 64/8 heads, 8 x 1024 keys, pages of 16"
   std::string name() const;

@@ -263,7 +263,12 @@ std::vector<Workload> workloads_of(const WorkloadOptions &options, const package
                             .causal = causal,
                             .prefix_len = options.prefix_len,
                             .cascade = options.cascade};
-              work.page_size = options.page_size.value_or(kind == WorkKind::prefill ? 0 : usual_page_size);
+              work.sparse = options.sparse;
+              work.page_size = options.page_size.value_or(work.sparse                 ? 1
+                                                          : kind == WorkKind::prefill ? 0
+                                                                                      : usual_page_size);
+              if (work.sparse && work.page_size == 0)
+                throw ToolError("--page-size is 0; lists of --sparse have pages of at least 1 row");
               work.shuffled_pages = options.pages == "shuffled";
               if (!work.cascade && (work.page_size == 0 || work.prefix_len % work.page_size != 0))
                 throw ToolError(fmt::format("--shared-prefix is {} and the page size {}; with --no-cascade a "

@@ -28,6 +28,7 @@ struct WorkloadOptions {
   std::string causal;                           // --causal: "on", "off", "both", or empty
   std::optional<uint32_t> page_size;            // --page-size; 0: contiguous
   std::string pages = "shuffled";               // --pages: or "in-order"
+  bool sparse = false;                          // --sparse
 };
 
 /// The lengths of the prefills and the number of sequences with each, with their defaults.

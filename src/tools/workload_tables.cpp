@@ -180,6 +180,7 @@ Json json_of(const WorkloadTiming &timing) {
               {"causal", work.causal},
               {"page_size", work.page_size},
               {"shuffled_pages", work.page_size != 0 && work.shuffled_pages},
+              {"sparse", work.sparse},
               {"useful_flops", work.useful_flops()},
               {"needed_bytes", work.needed_bytes()}};
   if (timing.device) row["device"] = json_of(work, *timing.device);

@@ -177,6 +177,8 @@ const Refusal refusals[] = {
      "is given, but the problem's mode is not SLUICE_MODE_P"},
     {dense, SLUICE_SET(page_starts, array()), "page_starts", "is given, but the problem's mode is not"},
     {dense, SLUICE_SET(page_table_stride, 4), "page_table_stride", "page_table_stride is 4; it must be 0"},
+    {dense, SLUICE_SET(page_table_head_stride, 4), "page_table_head_stride",
+     "page_table_head_stride is 4; it must be 0: the problem's mode is not SLUICE_MODE_PAGED"},
     {dense, SLUICE_SET(q_lengths, SLUICE_ODD(int32_t)), "q_lengths", "it must be aligned to 4 bytes"},
     {dense, SLUICE_SET(kv_lengths, SLUICE_ODD(int32_t)), "kv_lengths", "it must be aligned to 4 bytes"},
     {ragged, SLUICE_SET(q_starts, nullptr), "q_starts", "q_starts is NULL"},
@@ -186,6 +188,7 @@ const Refusal refusals[] = {
     {ragged, SLUICE_SET(page_table, array()), "page_table", "the problem's mode is not SLUICE_MODE_PAGED"},
     {ragged, SLUICE_SET(page_starts, array()), "page_starts", "the problem's mode is not SLUICE_MODE_PAGED"},
     {ragged, SLUICE_SET(page_table_stride, 4), "page_table_stride", "it must be 0"},
+    {ragged, SLUICE_SET(page_table_head_stride, 4), "page_table_head_stride", "it must be 0"},
     {paged, SLUICE_SET(kv_starts, array()), "kv_starts", "the problem's mode is not SLUICE_MODE_RAGGED"},
     {paged, SLUICE_SET(q_starts, SLUICE_ODD(int32_t)), "q_starts", "it must be aligned to 4 bytes"},
     {paged, SLUICE_SET(kv_lengths, nullptr), "kv_lengths", "kv_lengths is NULL"},
@@ -200,10 +203,21 @@ const Refusal refusals[] = {
     {paged, SLUICE_SET(page_table_stride, -1), "page_table_stride", "is -1; it must not be negative"},
     {paged, SLUICE_SET(kv_len, 17), "kv_len",
      "a row of the page table has 1 entries (page_table_stride) for pages of 16, which is 16 keys"},
+    {paged, SLUICE_SET(page_table_head_stride, -1), "page_table_head_stride",
+     "page_table_head_stride is -1; it must not be negative"},
+    {paged,
+     [](Call &c) {
+       c.args.batch = 1;
+       c.args.kv_len = 17;
+       c.args.page_table_head_stride = 1;
+     },
+     "kv_len",
+     "a row of the page table has 1 entries (page_table_head_stride) for pages of 16, which is 16 keys"},
     {paged, SLUICE_SET(page_starts, array()), "page_starts", "page_table_kind is SLUICE_PAGE_TABLE_BLOCK"},
     {csr, SLUICE_SET(page_starts, nullptr), "page_starts", "page_starts is NULL"},
     {csr, SLUICE_SET(page_starts, SLUICE_ODD(int32_t)), "page_starts", "it must be aligned to 4 bytes"},
     {csr, SLUICE_SET(page_table_stride, 4), "page_table_stride", "must be 0 without SLUICE_PAGE_TABLE_BLOCK"},
+    {csr, SLUICE_SET(page_table_head_stride, -1), "page_table_head_stride", "it must not be negative"},
     // The numbers of pages and rows.
     {dense, SLUICE_SET(page_count, 1), "page_count",
      "page_count is 1; it must be 0: the problem's mode is not"},
@@ -478,7 +492,7 @@ TEST_CASE("an args struct of the first version is still a dense call", "[args]")
   constexpr uint32_t first_size = 224;
   CHECK(offsetof(sluice_args, q_starts) == first_size);
   CHECK(offsetof(sluice_args, page_count) == 400); // the end of release 1.0's
-  CHECK(sizeof(sluice_args) == 776);
+  CHECK(sizeof(sluice_args) == 784);
   // Bytes after an older caller's struct are not read.
   const auto older = [](const Call &call) {
     sluice_args args = call.args;
@@ -496,10 +510,10 @@ TEST_CASE("an args struct of the first version is still a dense call", "[args]")
   args = older(call);
   check_refusal(sluice_run(make_plan(context, call.problem).get(), &args, &launch, &error), error,
                 SLUICE_INVALID_ARGUMENT, "q_starts", "q_starts is NULL");
-  for (const uint32_t size : {223u, 225u, 399u, 401u, 775u}) {
+  for (const uint32_t size : {223u, 225u, 399u, 401u, 783u}) {
     args.struct_size = size;
     check_refusal(sluice_run(make_plan(context, call.problem).get(), &args, &launch, &error), error,
-                  SLUICE_INVALID_ARGUMENT, "args.struct_size", "sizeof(sluice_args) is 776");
+                  SLUICE_INVALID_ARGUMENT, "args.struct_size", "sizeof(sluice_args) is 784");
   }
   std::memset(&args, 0xee, sizeof args);
   CHECK(sluice_args_init(&args, first_size) == SLUICE_OK);
@@ -592,6 +606,14 @@ const ContentRefusal content_refusals[] = {
      "kv_starts[3] is 8; it must be at most kv_tokens, which is 7"},
     {SLUICE_MODE_PAGED, block, [](HostCall &c) { c.args.page_count = 5; }, "page_table[4]",
      "page_table[4] is 5; it must be less than page_count, which is 5"},
+    // A negative number may hide keys, one that is too large may not.
+    {SLUICE_MODE_PAGED, block,
+     [](HostCall &c) {
+       c.problem.flags |= SLUICE_MISSING_PAGES_HIDDEN;
+       c.table[1] = -1;
+       c.args.page_count = 5;
+     },
+     "page_table[4]", "page_table[4] is 5; it must be less than page_count, which is 5"},
     {SLUICE_MODE_PAGED, block, [](HostCall &c) { c.kv_lengths[2] = 5; }, "kv_lengths[2]", "at most kv_len"},
     {SLUICE_MODE_PAGED, block, [](HostCall &c) { c.table[1] = -1; }, "page_table[1]",
      "page_table[1] is -1; a page number must not be negative"},

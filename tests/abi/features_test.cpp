@@ -119,6 +119,13 @@ const Ability abilities[] = {
      },
      "flags",
      "flags has SLUICE_BIAS_SCALE; nearest supported: without it"},
+    {{"paged", "missing_pages"},
+     [](sluice_problem &p) {
+       make_paged(p);
+       p.flags |= SLUICE_MISSING_PAGES_HIDDEN;
+     },
+     "flags",
+     "flags has SLUICE_MISSING_PAGES_HIDDEN; nearest supported: without it"},
 };
 
 sluice_problem plain_problem() {

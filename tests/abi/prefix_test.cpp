@@ -124,6 +124,13 @@ const ProblemRefusal problem_refusals[] = {
      "flags has SLUICE_HAS_WINDOW_LEFT and SLUICE_SHARED_PREFIX; nearest supported: no window"},
     {SLUICE_FLAG(SLUICE_HAS_WINDOW_RIGHT), SLUICE_UNSUPPORTED, "flags", "nearest supported: no window"},
     {SLUICE_FLAG(SLUICE_ALIBI), SLUICE_UNSUPPORTED, "flags", "nearest supported: without SLUICE_ALIBI"},
+    {[](sluice_problem &problem) {
+       problem.mode = SLUICE_MODE_PAGED;
+       problem.page_size = 16;
+       problem.page_table_kind = SLUICE_PAGE_TABLE_BLOCK;
+       problem.flags |= SLUICE_MISSING_PAGES_HIDDEN;
+     },
+     SLUICE_UNSUPPORTED, "flags", "nearest supported: without SLUICE_MISSING_PAGES_HIDDEN"},
     {SLUICE_FLAG(SLUICE_BOOL_MASK), SLUICE_UNSUPPORTED, "flags",
      "nearest supported: without SLUICE_BOOL_MASK"},
     {SLUICE_P(bias_type, SLUICE_F16), SLUICE_UNSUPPORTED, "bias_type",

@@ -27,7 +27,7 @@ constexpr float not_a_number = std::numeric_limits<float>::quiet_NaN();
   }
 
 const Refusal refusals[] = {
-    {SLUICE_FLAG(1u << 15), SLUICE_NEWER_STRUCT, "flags", "bits 0x8000 that this library does not know"},
+    {SLUICE_FLAG(1u << 20), SLUICE_NEWER_STRUCT, "flags", "bits 0x100000 that this library does not know"},
     {SLUICE_FLAG(1u << 31), SLUICE_NEWER_STRUCT, "flags", "bits 0x80000000"},
     {SLUICE_SET(mode, SLUICE_MODE_RAGGED), SLUICE_UNSUPPORTED, "mode",
      "mode is 1; nearest supported: SLUICE_MODE_DENSE"},
@@ -171,6 +171,8 @@ const Refusal refusals[] = {
     {SLUICE_SET(k_pack, 8), SLUICE_INVALID_ARGUMENT, "k_pack", "k_pack is 8"},
     {SLUICE_FLAG(SLUICE_PAGE_INDEX_64), SLUICE_INVALID_ARGUMENT, "flags",
      "flags has SLUICE_PAGE_INDEX_64, but mode is 0"},
+    {SLUICE_FLAG(SLUICE_MISSING_PAGES_HIDDEN), SLUICE_INVALID_ARGUMENT, "flags",
+     "flags has SLUICE_MISSING_PAGES_HIDDEN, but mode is 0"},
     {SLUICE_PAGED(problem.page_size = 0), SLUICE_INVALID_ARGUMENT, "page_size", "page_size is 0"},
     {SLUICE_PAGED(problem.page_size = -16), SLUICE_INVALID_ARGUMENT, "page_size", "page_size is -16"},
     {SLUICE_PAGED(problem.page_table_kind = 0), SLUICE_INVALID_ARGUMENT, "page_table_kind",

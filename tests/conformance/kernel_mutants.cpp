@@ -207,6 +207,46 @@ void lose_last_key(Case &c, Inputs &in, const Kernel &) {
   hide_keys(c, in, [](int j, int keys) { return j == keys - 1; });
 }
 
+bool missing_pages(const Case &c) {
+  return c.pages.missing;
+}
+bool tables_of_heads(const Case &c) {
+  return c.pages.by_head;
+}
+
+/// Changes the rows of K and V of each key and KV head for which `is_changed(b, kv_head, key)` holds.
+template <typename IsChanged> void fill_keys(const Case &c, Inputs &in, double value, IsChanged is_changed) {
+  for (std::vector<double> *tensor : {&in.k, &in.v}) {
+    const auto size = size_t(tensor == &in.k ? c.head_size.qk : c.head_size.v);
+    for (size_t row = 0; row < tensor->size() / size; ++row) {
+      const int head = int(row % size_t(c.kv_heads)), token = int(row / size_t(c.kv_heads));
+      if (is_changed(token / c.kv_len, head, token % c.kv_len))
+        std::fill_n(tensor->begin() + ptrdiff_t(row * size), size, value);
+    }
+  }
+}
+
+/// Keys without a page as they are without SLUICE_MISSING_PAGES_HIDDEN.
+void read_zeros(Case &c, Inputs &in, const Kernel &) {
+  fill_keys(c, in, 0, [&](int b, int head, int j) { return is_missing(c, b, head, j / c.pages.size); });
+  c.pages.missing = false;
+}
+
+/// The key after each key without a page is hidden, and that key reads as zeros.
+void hide_next_keys(Case &c, Inputs &in, const Kernel &kernel) {
+  const Case before = c;
+  read_zeros(c, in, kernel);
+  add_to_scores(c, in, [&](int b, int h, int, int j) {
+    return j > 0 && is_missing(before, b, h / group(c), (j - 1) / c.pages.size) ? -infinity : 0.0;
+  });
+}
+
+/// Pages of a head have poison where other heads' keys would be.
+void read_table_of_first_head(Case &c, Inputs &in, const Kernel &) {
+  fill_keys(c, in, std::nan(""), [&](int, int head, int) { return head != 0; });
+  c.pages.by_head = false;
+}
+
 /// The second page instead of the first.
 void read_other_page(Case &c, Inputs &in, const Kernel &) {
   for (std::vector<double> *tensor : {&in.k, &in.v}) {
@@ -454,6 +494,12 @@ const std::vector<Mutant> &mutants() {
       {"another page through starts", "csr", [](const Case &c) { return c.pages.csr; }, read_other_page},
       {"another page through entries of 64 bits", "page_index_64", [](const Case &c) { return c.pages.wide; },
        read_other_page},
+      {"keys of missing pages read as zeros", "missing_pages", missing_pages, read_zeros},
+      {"the keys after those of missing pages are hidden", "missing_pages", missing_pages, hide_next_keys},
+      {"missing pages of the first head", "missing_pages",
+       [](const Case &c) { return missing_pages(c) && tables_of_heads(c); },
+       [](Case &c, Inputs &, const Kernel &) { c.pages.by_head = false; }},
+      {"the table of the first head", "paged", tables_of_heads, read_table_of_first_head},
       {"packs of K in another order", "k_pack", [](const Case &c) { return c.pages.k_pack; },
        [](Case &c, Inputs &in, const Kernel &) {
          move_elements(in.k, c.head_size.qk, [&](int e) { return e ^ (e < 2 * k_pack(c) ? k_pack(c) : 0); });

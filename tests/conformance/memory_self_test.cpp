@@ -23,8 +23,8 @@ struct Call {
       bases.push_back(buffer.data());
     args = make_args(c, memory, bases);
   }
-  int64_t page(int b, int j) const {
-    const int64_t n = j / problem.page_size;
+  int64_t page(int b, int j, int h = 0) const {
+    const int64_t n = j / problem.page_size + h * args.page_table_head_stride;
     const int64_t entry = args.page_starts ? args.page_starts[b] + n : b * args.page_table_stride + n;
     return problem.flags & SLUICE_PAGE_INDEX_64 ? static_cast<const int64_t *>(args.page_table)[entry]
                                                 : static_cast<const int32_t *>(args.page_table)[entry];
@@ -32,7 +32,7 @@ struct Call {
   int64_t k_index(int b, int j, int h, int e, const sluice_tensor &tensor, int pack) const {
     int64_t outer = b, inner = j;
     if (problem.mode == SLUICE_MODE_PAGED) {
-      outer = page(b, j);
+      outer = page(b, j, h);
       inner = j % problem.page_size;
     } else if (args.kv_starts) {
       outer = 0;
@@ -72,7 +72,12 @@ TEST_CASE("keys and values are found by the header's rules, and nothing else is 
                            .mode = Mode::paged,
                            .lengths = Lengths::mixed,
                            .rows = wide ? Rows::gaps : Rows::lengths,
-                           .pages = {.size = 4, .csr = csr, .wide = wide, .k_pack = x_packed},
+                           .pages = {.size = 4,
+                                     .csr = csr,
+                                     .wide = wide,
+                                     .k_pack = x_packed,
+                                     .missing = x_packed != wide,
+                                     .by_head = wide},
                            .cache = csr ? Cache::same : Cache::e4m3fnuz,
                            .v_in_k = csr && wide});
   for (Case c : cases) {
@@ -89,6 +94,9 @@ TEST_CASE("keys and values are found by the header's rules, and nothing else is 
     for (int b = 0; b < c.batch; ++b)
       for (int j = 0; j < call.sequences.kv_lengths[size_t(b)]; ++j)
         for (int h = 0; h < c.kv_heads; ++h) {
+          if (c.mode == Mode::paged)
+            REQUIRE((call.page(b, j, h) < 0) == is_missing(c, b, h, j / c.pages.size));
+          if (c.mode == Mode::paged && is_missing(c, b, h, j / c.pages.size)) continue;
           const size_t token = (size_t(b) * c.kv_len + j) * c.kv_heads + h;
           for (int e = 0; e < 80; ++e) {
             const int64_t at = call.k_index(b, j, h, e, call.args.k, call.problem.k_pack);

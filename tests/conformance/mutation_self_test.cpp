@@ -180,6 +180,25 @@ TEST_CASE("a mask of sequences or new rows that is off by one is noticed") {
   }
 }
 
+TEST_CASE("a key of a missing page that is seen, and one that is hidden for another, is noticed") {
+  for (Dtype dtype : {Dtype::f16, Dtype::bf16})
+    for (int size : {1, 16}) {
+      const Case holes =
+          with(dtype, {.mode = Mode::paged, .pages = {.size = size, .missing = true, .by_head = true}});
+      CHECK(wrong_elements(holes, [](Case &c, Inputs &) { c.pages.missing = false; }) > 0);
+      CHECK(wrong_elements(holes, [](Case &c, Inputs &) { c.pages.by_head = false; }) > 0);
+      CHECK(wrong_elements(holes, [](Case &c, Inputs &) { ++c.pages.size; }) > 0);
+    }
+  // Nothing is left of a sequence without pages.
+  const Case empty = named(meaningful(
+      {.batch = 3, .q_len = 2, .kv_len = 40, .mode = Mode::paged, .pages = {.size = 1, .missing = true}}));
+  const Expected expected = compute_expected(empty, make_inputs(empty));
+  for (size_t row = 4; row < 6; ++row) {
+    CHECK(expected.lse[row] == -std::numeric_limits<double>::infinity());
+    CHECK(expected.o[row * 128] == 0);
+  }
+}
+
 TEST_CASE("a factor that is left out or another head's is noticed") {
   for (Dtype dtype : {Dtype::f16, Dtype::bf16})
     for (Cache cache : {Cache::same, Cache::e4m3fnuz, Cache::e4m3fnuz_as_q}) {

@@ -144,6 +144,7 @@ RandomCall::RandomCall(uint64_t seed, const Largest &largest) : random(seed) {
     problem.page_size = sizes[random.below(5)];
     problem.page_table_kind = 1 + random.below(2);
     if (one_in(2)) problem.flags |= SLUICE_PAGE_INDEX_64;
+    if (one_in(3)) problem.flags |= SLUICE_MISSING_PAGES_HIDDEN;
     if (one_in(3)) problem.k_pack = problem.head_dim_qk % 16 != 0 || one_in(2) ? 8 : 16;
   }
   if (one_in(3)) problem.k_type = problem.v_type = SLUICE_E4M3FNUZ;
@@ -158,8 +159,8 @@ RandomCall::RandomCall(uint64_t seed, const Largest &largest) : random(seed) {
 
 void RandomCall::share_prefixes() {
   problem.flags |= SLUICE_SHARED_PREFIX;
-  problem.flags &=
-      ~uint32_t(SLUICE_HAS_WINDOW_LEFT | SLUICE_HAS_WINDOW_RIGHT | SLUICE_ALIBI | SLUICE_BOOL_MASK);
+  problem.flags &= ~uint32_t(SLUICE_HAS_WINDOW_LEFT | SLUICE_HAS_WINDOW_RIGHT | SLUICE_ALIBI |
+                             SLUICE_BOOL_MASK | SLUICE_MISSING_PAGES_HIDDEN);
   problem.window_left = problem.window_right = problem.sink_tokens = 0;
   problem.bias_type = 0;
   if (problem.flags & SLUICE_CAUSAL) problem.mask_alignment = SLUICE_BOTTOM_RIGHT;
@@ -292,8 +293,11 @@ void RandomCall::draw_keys() {
   size_t next = 0;
   for (size_t b = 0; b < pages_of.size(); ++b) {
     for (int32_t n = 0; n < pages_of[b]; ++n) {
-      block[b * size_t(stride) + size_t(n)] = order[next];
-      csr.push_back(order[next++]);
+      const bool is_missing = problem.flags & SLUICE_MISSING_PAGES_HIDDEN && random.below(4) == 0;
+      const int32_t number = is_missing ? -1 - int32_t(random.below(3)) : order[next];
+      ++next;
+      block[b * size_t(stride) + size_t(n)] = number;
+      csr.push_back(number);
     }
     if (random.below(2)) csr.push_back(far_page);
     csr_starts.push_back(int32_t(csr.size()));
@@ -312,10 +316,11 @@ void RandomCall::draw_keys() {
   }
   prefix_csr.push_back(far_page);
 
+  const auto page_of = [&](int32_t b, int32_t key) {
+    return block[size_t(b) * size_t(stride) + size_t(key / page_size)];
+  };
   const RowOf row_of = [&](int32_t b, int32_t key) {
-    if (paged)
-      return size_t(block[size_t(b) * size_t(stride) + size_t(key / page_size)]) * size_t(page_size) +
-             size_t(key % page_size);
+    if (paged) return size_t(page_of(b, key)) * size_t(page_size) + size_t(key % page_size);
     return ragged ? size_t(starts[size_t(b)] + key) : size_t(b) * size_t(room) + size_t(key);
   };
   const size_t rows = paged    ? pages * size_t(page_size)
@@ -326,7 +331,7 @@ void RandomCall::draw_keys() {
   std::vector<size_t> used; // of the rows
   for (int32_t b = 0; b < batch; ++b)
     for (int32_t key = 0; key < kv_lengths[size_t(b)]; ++key)
-      used.push_back(row_of(b, key));
+      if (!paged || page_of(b, key) >= 0) used.push_back(row_of(b, key));
   for (int32_t p = 0; paged && p < args.prefix_count; ++p)
     for (int32_t key = 0; key < prefix_lengths[size_t(p)]; ++key) {
       const int32_t page = prefix_block[size_t(p) * size_t(prefix_stride) + size_t(key / page_size)];

@@ -74,6 +74,7 @@ constexpr Named flags[] = {{"SLUICE_SPANS", SLUICE_SPANS},
                            {"SLUICE_V_IN_K", SLUICE_V_IN_K},
                            {"SLUICE_PAGE_INDEX_64", SLUICE_PAGE_INDEX_64},
                            {"SLUICE_SHARED_PREFIX", SLUICE_SHARED_PREFIX},
+                           {"SLUICE_MISSING_PAGES_HIDDEN", SLUICE_MISSING_PAGES_HIDDEN},
                            {"SLUICE_ZERO_POINTS", SLUICE_ZERO_POINTS}};
 
 /// "SLUICE_SCALE_NONE (0)", "0 (no bias)", "64", "bf16", "1 or more".
@@ -143,7 +144,7 @@ std::optional<P> legal(P p, Field field) {
     } else if (p.flags & SLUICE_ZERO_POINTS && !has_groups) {
       p.flags &= ~uint32_t(SLUICE_ZERO_POINTS);
     } else if (!paged) {
-      p.flags &= ~uint32_t(SLUICE_PAGE_INDEX_64);
+      p.flags &= ~uint32_t(SLUICE_PAGE_INDEX_64 | SLUICE_MISSING_PAGES_HIDDEN);
     }
   } else if ((field == "k_scale_kind" && p.k_type == SLUICE_U4) ||
              (field == "v_scale_kind" && p.v_type == SLUICE_U4)) {

@@ -78,7 +78,7 @@ sluice_problem some_problem(FuzzedDataProvider &bytes) {
     problem.page_table_kind = uint32_t(pick(1, 2));
     problem.k_pack = problem.head_dim_qk % 2 == 0 ? 2 * pick(0, 1) : 0;
   } else {
-    problem.flags &= ~uint32_t(SLUICE_PAGE_INDEX_64);
+    problem.flags &= ~uint32_t(SLUICE_PAGE_INDEX_64 | SLUICE_MISSING_PAGES_HIDDEN);
   }
   return problem;
 }

@@ -74,7 +74,7 @@ sluice_problem some_problem(FuzzedDataProvider &bytes) {
     problem.page_size = 1 << pick(0, 8);
     problem.page_table_kind = uint32_t(pick(1, 2));
   } else {
-    problem.flags &= ~uint32_t(SLUICE_PAGE_INDEX_64);
+    problem.flags &= ~uint32_t(SLUICE_PAGE_INDEX_64 | SLUICE_MISSING_PAGES_HIDDEN);
   }
   return problem;
 }

@@ -152,6 +152,7 @@ void bind_args(nb::module_ &module) {
   SLUICE_FIELD(prefix_v);
   SLUICE_FIELD(k_zeros);
   SLUICE_FIELD(v_zeros);
+  SLUICE_FIELD(page_table_head_stride);
 }
 
 void bind_launch(nb::module_ &module) {

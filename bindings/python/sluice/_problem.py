@@ -22,6 +22,7 @@ _FLAGS = {
     "bias_scale": 1 << 14,
     "shared_prefix": 1 << 10,
     "zero_points": 1 << 13,
+    "missing_pages_hidden": 1 << 15,
 }
 _HAS_WINDOW_LEFT, _HAS_WINDOW_RIGHT = 1 << 2, 1 << 3
 
@@ -82,6 +83,8 @@ class Problem:
     """Each sequence says whether it is causal; not with causal."""
     bias_scale: bool = False
     """With bias_type: the bias is multiplied by a factor per query head."""
+    missing_pages_hidden: bool = False
+    """Keys of pages whose number is negative are invisible: page tables as lists with holes."""
     o_scale_kind: ScaleKind = ScaleKind.NONE
     """Of the scales that an FP8 O is divided by."""
 

@@ -37,6 +37,23 @@ sluice_tensor vllm_key_cache(void *data, int64_t heads, int64_t head_size, int64
 }
 // </vllm>
 
+// <sparse_mla>
+/// Each of `tokens` rows of q sees the slots of its list; the cache is [blocks, block_size, width], without
+/// gaps.
+void see_listed_slots(sluice_args &args, void *cache, int64_t blocks, int64_t block_size, int64_t width,
+                      const int32_t *indices, const int32_t *lengths /* top_k for each */, int32_t tokens,
+                      int32_t top_k) {
+  args.batch = tokens;
+  args.q_len = 1;
+  args.kv_len = top_k;
+  args.kv_lengths = lengths;
+  args.k = {cache, {width, width, width, 1}}; // pages of one row
+  args.page_count = blocks * block_size;
+  args.page_table = indices;
+  args.page_table_stride = top_k;
+}
+// </sparse_mla>
+
 // <vllm_cascade>
 /// All `tokens` rows see the first common_prefix_len keys, which are whole blocks: the first ones in the
 /// table of every request. kv_lengths are then seq_lens - common_prefix_len.
@@ -172,6 +189,30 @@ void check_flashinfer() {
   for (int b = 0; b < 7; ++b)
     check(flashinfer_length(starts[b], starts[b + 1], last[b], 16) == expected[b], "a length of FlashInfer");
   check(flashinfer_length(3, 3, 0, 16) == 0, "a sequence without pages");
+}
+
+/// Two rows with lists of slots, with holes.
+void check_sparse_mla() {
+  constexpr int32_t blocks = 3, block_size = 4, top_k = 3;
+  const int32_t indices[2 * top_k] = {9, -1, 2, -1, -1, -1}, lengths[2] = {top_k, top_k};
+  float q[2] = {0, 0}, o[2], cache[blocks * block_size];
+  for (int i = 0; i < blocks * block_size; ++i)
+    cache[i] = float(i);
+  sluice_problem problem;
+  sluice_problem_init(&problem, sizeof problem);
+  problem.mode = SLUICE_MODE_PAGED;
+  problem.flags = SLUICE_V_IN_K | SLUICE_MISSING_PAGES_HIDDEN;
+  problem.q_type = problem.k_type = problem.v_type = problem.o_type = SLUICE_F32;
+  problem.q_heads = problem.kv_heads = problem.head_dim_qk = problem.head_dim_v = 1;
+  problem.page_size = 1;
+  problem.page_table_kind = SLUICE_PAGE_TABLE_BLOCK;
+  sluice_args args;
+  sluice_args_init(&args, sizeof args);
+  args.q = {q, {1, 1, 0, 1}};
+  args.o = {o, {1, 1, 0, 1}};
+  see_listed_slots(args, cache, blocks, block_size, 1, indices, lengths, 2, top_k);
+  check(sluice_reference(&problem, &args, nullptr) == SLUICE_OK, "lists of slots");
+  check(o[0] == 5.5f && o[1] == 0, "the results of lists of slots");
 }
 
 /// Two requests of one row, whose first four keys are in the same two blocks: with and without a cascade.
@@ -323,6 +364,7 @@ int main() try {
   check_flash_attention();
   check_flashinfer();
   check_vllm();
+  check_sparse_mla();
   check_vllm_cascade();
   check_aotriton();
   check_ggml();

@@ -347,3 +347,20 @@ func.func @read_two_bytes_by_columns(%tile: !sluice.lds_tile<16x128xf16, by_colu
   %value = sluice.lds_read %tile[%n, %n] : !sluice.lds_tile<16x128xf16, by_columns>, vector<16xf16>
   return
 }
+
+// -----
+
+func.func @found_rows_of_anything(%entries: vector<2xi32>, %pages: !sluice.pages, %all: i1) {
+  // expected-error@+1 {{has pages that are not the result of a sluice.pages}}
+  %found = sluice.found_rows %entries in %pages or %all
+  return
+}
+
+// -----
+
+func.func @found_rows_without_a_last_page(%entries: vector<2xi32>, %n: i32, %all: i1) {
+  %pages = sluice.pages of %n
+  // expected-error@+1 {{has pages without a last one: every entry is a page}}
+  %found = sluice.found_rows %entries in %pages or %all
+  return
+}

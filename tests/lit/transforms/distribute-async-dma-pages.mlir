@@ -95,6 +95,24 @@ gpu.module @m {
     gpu.return
   }
 
+  // A bit for each lane: whether both halves of its entry are at most the last page's, or always 1.
+  // CHECK-LABEL: gpu.func @found
+  // CHECK-SAME:    %[[LOW:[a-z0-9]+]]: i32, %[[HIGH:[a-z0-9]+]]: i32, %[[ALL:[a-z0-9]+]]: i1)
+  // CHECK:         %[[L:.*]] = sluice.counted_load
+  // CHECK-DAG:     %[[IN_LOW:.*]] = arith.cmpi ule, %[[L]], %[[LOW]]
+  // CHECK-DAG:     %[[IN_HIGH:.*]] = arith.cmpi uge, %[[HIGH]], %c0_i32
+  // CHECK:         %[[IS:.*]] = arith.andi %[[IN_LOW]], %[[IN_HIGH]]
+  // CHECK:         %[[BIT:.*]] = arith.ori %[[IS]], %[[ALL]]
+  // CHECK:         %[[FOUND:.*]] = rocdl.ballot %[[BIT]]
+  // CHECK-NEXT:    "test.use"(%[[FOUND]])
+  gpu.func @found(%table: !llvm.ptr<1>, %first: i32, %limit: i32, %rows: i32, %low: i32, %high: i32, %all: i1) kernel {
+    %pages = sluice.pages of %rows last %low and %high
+    %entries = sluice.page_lookup %table[%first] limit %limit in %pages
+    %found = sluice.found_rows %entries in %pages or %all
+    "test.use"(%found) : (i64) -> ()
+    gpu.return
+  }
+
   // An entry beyond the last page, or with an upper half beyond it, leads to zeros like a missing one.
   // CHECK-LABEL: gpu.func @last
   // CHECK-SAME:    %[[LAST_LOW:[a-z0-9]+]]: i32, %[[LAST_HIGH:[a-z0-9]+]]: i32)

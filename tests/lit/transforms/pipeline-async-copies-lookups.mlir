@@ -203,4 +203,56 @@ gpu.module @m {
     }
     gpu.return
   }
+
+  // Which rows of a tile were found is computed with the entries that its copy takes, and carried to the iteration that
+  // works on the tile: one value with two stages, two with three.
+  // CHECK-LABEL: gpu.func @found
+  // CHECK:         %[[E0:.*]] = sluice.page_lookup
+  // CHECK:         %[[F0:.*]] = sluice.found_rows %[[E0]]
+  // CHECK:         sluice.async_dma {{.*}} gather %[[E0]]
+  // CHECK:         %[[E1:.*]] = sluice.page_lookup
+  // CHECK:         scf.for {{.*}} iter_args(%[[E:.*]] = %[[E1]], %[[F:.*]] = %[[F0]]) -> (vector<2xi32>, i64)
+  // CHECK:           %[[F1:.*]] = sluice.found_rows %[[E]]
+  // CHECK:           sluice.async_dma {{.*}} gather %[[E]]
+  // CHECK:           %[[E2:.*]] = sluice.page_lookup
+  // CHECK:           "test.use"(%[[F]],
+  // CHECK:           scf.if
+  // CHECK:             %[[F2:.*]] = sluice.found_rows %[[E2]]
+  // CHECK:             %[[E3:.*]] = sluice.page_lookup
+  // CHECK:             "test.use"(%[[F1]],
+  // CHECK:             scf.yield %[[E3]], %[[F2]]
+  // CHECK-NEXT:      } else {
+  // CHECK-NEXT:        scf.yield %[[E2]], %[[F1]]
+
+  // THREE-LABEL: gpu.func @found
+  // THREE:         %[[F0:.*]] = sluice.found_rows
+  // THREE:         %[[F1:.*]] = sluice.found_rows
+  // THREE:         scf.for {{.*}} iter_args(%[[E:.*]] = %{{.*}}, %[[FA:.*]] = %[[F0]], %[[FB:.*]] = %[[F1]])
+  // THREE:           %[[F2:.*]] = sluice.found_rows %[[E]]
+  // THREE:           "test.use"(%[[FA]],
+  // THREE:           %[[IF:.*]]:3 = scf.if
+  // THREE:             %[[F3:.*]] = sluice.found_rows
+  // THREE:             "test.use"(%[[FB]],
+  // THREE:             scf.yield %{{.*}}, %[[F2]], %[[F3]]
+  // THREE:           scf.if
+  // THREE:             "test.use"(%[[IF]]#1,
+  gpu.func @found(%k: !llvm.ptr<1>, %table: !llvm.ptr<1>, %n: i32, %tiles: i32, %stride: i64, %rows: i32, %page: i64,
+                  %row: i32, %last: i32, %all: i1) kernel {
+    %pages = sluice.pages of %rows last %last and %last
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c64 = arith.constant 64 : i32
+    %kt = sluice.lds_alloc : !tile
+    scf.for %t = %c0 to %tiles step %c1 : i32 {
+      %first = arith.muli %t, %c64 : i32
+      %e = sluice.page_lookup %table[%first] limit %n in %pages
+      %found = sluice.found_rows %e in %pages or %all
+      %kc = sluice.async_dma %k[%first] limit %n stride %stride gather %e in %pages stride %page into %kt : !tile
+      sluice.async_wait %kc
+      %a = sluice.lds_read %kt[%row, %c0] : !tile, vector<4xf16>
+      "test.use"(%found, %a) : (i64, vector<4xf16>) -> ()
+      sluice.barrier
+    }
+    gpu.return
+  }
 }

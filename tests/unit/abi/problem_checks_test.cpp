@@ -333,6 +333,9 @@ TEST_CASE("only problems with pages describe pages", "[problem]") {
     problem.flags = SLUICE_PAGE_INDEX_64;
     CHECK(refusal(problem) == "flags: flags has SLUICE_PAGE_INDEX_64, but mode is " + std::to_string(mode) +
                                   " and not SLUICE_MODE_PAGED (2)");
+    problem.flags = SLUICE_MISSING_PAGES_HIDDEN;
+    CHECK(refusal(problem) == "flags: flags has SLUICE_MISSING_PAGES_HIDDEN, but mode is " +
+                                  std::to_string(mode) + " and not SLUICE_MODE_PAGED (2)");
     problem.k_pack = -1;
     CHECK(refusal(problem) == only_paged("k_pack", "-1"));
     problem.page_table_kind = SLUICE_PAGE_TABLE_BLOCK;

@@ -170,6 +170,85 @@ TEST_CASE("pages are found through either table, of either width", "[reference][
   }
 }
 
+TEST_CASE("keys of missing pages are hidden", "[reference][sequences]") {
+  PagedCall call;
+  call.problem.flags |= SLUICE_MISSING_PAGES_HIDDEN;
+  call.args.page_table_stride = 3;
+  SECTION("between others, and all of a sequence") {
+    const int32_t table[] = {5, -7, 2, nowhere, nowhere, nowhere, -1, nowhere, nowhere};
+    call.args.page_table = table;
+    call.lengths[0] = 5; // two, two hidden, one
+    sluice::reference::attention(call.problem, call.args);
+    CHECK(call.o == std::vector<float>{20, 0, 0});
+    CHECK(call.lse[0] == Approx(std::log(3.0)));
+    CHECK(call.lse[2] == -infinity);
+  }
+  SECTION("for 64-bit entries, with a mask that counts them") {
+    const int64_t table[] = {-1, 5, 2, 0, 0, 0, 0, 0, 0};
+    call.problem.flags |= SLUICE_PAGE_INDEX_64 | SLUICE_HAS_WINDOW_LEFT;
+    call.problem.window_left = 3; // of key 4, so from key 1 on
+    call.args.page_table = table;
+    call.lengths[0] = 5;
+    sluice::reference::attention(call.problem, call.args);
+    CHECK(call.o == std::vector<float>{20, 0, 40});
+  }
+}
+
+TEST_CASE("each KV head may have entries of its own", "[reference][sequences]") {
+  // Two KV heads in pages of two rows: row r of page p has 10 p + r for the first, 100 more for the second.
+  sluice_problem problem = one_element_problem(SLUICE_MODE_PAGED);
+  problem.q_heads = problem.kv_heads = 2;
+  problem.page_size = 2;
+  problem.flags |= SLUICE_MISSING_PAGES_HIDDEN;
+  std::vector<float> q(4), k(16), v, o(4);
+  for (int page = 0; page < 4; ++page)
+    for (int row = 0; row < 2; ++row)
+      for (int head = 0; head < 2; ++head)
+        v.push_back(float(10 * page + row + 100 * head));
+  const int32_t lengths[] = {4, 3};
+  sluice_args args = {};
+  args.batch = 2;
+  args.q_len = 1;
+  args.kv_len = 4;
+  args.q = {q.data(), {2, 2, 1, 1}};
+  args.k = {k.data(), {4, 2, 1, 1}};
+  args.v = {v.data(), {4, 2, 1, 1}};
+  args.o = {o.data(), {2, 2, 1, 1}};
+  args.kv_lengths = lengths;
+  problem.flags &= ~uint32_t(SLUICE_WRITE_LSE);
+  const std::vector<float> expected = {15.5, 130.5, 30.5, 107};
+  SECTION("after those of the head before, in a sequence") {
+    const int32_t table[] = {1, 2, 3, -1, 3, -1, 0, 2};
+    problem.page_table_kind = SLUICE_PAGE_TABLE_BLOCK;
+    args.page_table = table;
+    args.page_table_stride = 4;
+    args.page_table_head_stride = 2;
+    sluice::reference::attention(problem, args);
+    CHECK(o == expected);
+  }
+  SECTION("after those of all sequences, with starts") {
+    const int32_t table[] = {nowhere, 1, 2, 3, -1, nowhere, nowhere, 3, -1, 0, 2}, starts[] = {1, 3, 5};
+    problem.page_table_kind = SLUICE_PAGE_TABLE_CSR;
+    args.page_table = table;
+    args.page_starts = starts;
+    args.page_table_head_stride = 6;
+    sluice::reference::attention(problem, args);
+    CHECK(o == expected);
+  }
+}
+
+TEST_CASE("pages of one row take slots of a cache with larger pages", "[reference][sequences]") {
+  PagedCall call; // value 10 is in row 0 of page 5, 20 in row 1, 30 in row 0 of page 2, 40 of page 0
+  const int32_t slots[] = {4, -1, 11, 10, -1, -1, -1, -1, 0, -1, -1, -1};
+  call.problem.flags |= SLUICE_MISSING_PAGES_HIDDEN;
+  call.problem.page_size = 1;
+  call.args.k.stride[0] = call.args.v.stride[0] = 1; // that between rows
+  call.args.page_table = slots;
+  call.args.page_table_stride = 4;
+  call.lengths[0] = 4;
+  call.check();
+}
+
 TEST_CASE("queries over pages may be packed", "[reference][sequences]") {
   PagedCall call;
   const int32_t table[] = {5, 2, nowhere, nowhere, 0, nowhere}, q_starts[] = {0, 2, 2, 3};

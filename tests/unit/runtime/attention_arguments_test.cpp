@@ -58,6 +58,7 @@ TEST_CASE("each change of the scores has its flags, and no others", "[arguments]
           p.q_scale_kind = p.k_scale_kind = p.v_scale_kind = SLUICE_SCALE_PER_TENSOR;
         }) == 0);
   CHECK(flags_of([](sluice_problem &p) { p.flags = SLUICE_PAGE_INDEX_64; }) == score_page_index_64);
+  CHECK(flags_of([](sluice_problem &p) { p.flags = SLUICE_MISSING_PAGES_HIDDEN; }) == score_pages_hidden);
   CHECK(flags_of([](sluice_problem &p) { p.o_type = SLUICE_F32; }) == score_o_f32);
   CHECK(flags_of([](sluice_problem &p) { p.o_type = SLUICE_E4M3FNUZ; }) == score_o_fp8);
   CHECK(flags_of([](sluice_problem &p) {

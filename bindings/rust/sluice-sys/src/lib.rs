@@ -227,6 +227,9 @@ pub const SLUICE_BIAS_SCALE: u32 = 1 << 14;
 pub const SLUICE_SHARED_PREFIX: u32 = 1 << 10;
 /// With scales per group: each group has a number to subtract; sluice_args::k_zeros and v_zeros.
 pub const SLUICE_ZERO_POINTS: u32 = 1 << 13;
+/// Keys of pages whose number is negative are invisible: lists of keys with holes (sparse attention).
+/// SLUICE_MODE_PAGED only.
+pub const SLUICE_MISSING_PAGES_HIDDEN: u32 = 1 << 15;
 
 // sluice_mask_alignment: Where the diagonal of the mask is.
 /// The last row sees the last key: rows are the newest tokens.
@@ -550,6 +553,8 @@ pub struct sluice_args {
     pub k_zeros: sluice_tensor,
     /// The same for v_scales.
     pub v_zeros: sluice_tensor,
+    /// PAGED: entries of page_table from those of a KV head to the next one's; 0: heads share them.
+    pub page_table_head_stride: i64,
 }
 
 // sluice_dependency_kind: Kind of a dependency.

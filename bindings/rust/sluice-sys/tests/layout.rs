@@ -86,7 +86,7 @@ fn rust_layouts() -> Numbers {
             o_scale, bias_scale, diagonals, causal, spans, span_count, alibi_batch_stride,
             bias_scale_batch_stride, prefix_count, prefix_len, prefix_q_starts, prefix_lengths,
             prefix_page_table, prefix_page_table_stride, prefix_page_starts, prefix_k, prefix_v,
-            k_zeros, v_zeros
+            k_zeros, v_zeros, page_table_head_stride
         }
         sluice_dependency { kind, reserved, event, stream }
         sluice_launch {

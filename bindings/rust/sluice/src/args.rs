@@ -259,6 +259,8 @@ pub struct Args<'a, M: Memory> {
     pub bias_scale_batch_stride: usize,
     /// Keys that rows see before their sequence's own.
     pub prefixes: Option<Prefixes<'a, M>>,
+    /// Entries of the page table from those of a KV head to the next one's; 0: all heads share them.
+    pub page_table_head_stride: usize,
 }
 
 impl<'a, M: Memory> Args<'a, M> {
@@ -305,6 +307,7 @@ impl<'a, M: Memory> Args<'a, M> {
             alibi_batch_stride: 0,
             bias_scale_batch_stride: 0,
             prefixes: None,
+            page_table_head_stride: 0,
         }
     }
 
@@ -389,6 +392,7 @@ impl<'a, M: Memory> Args<'a, M> {
             (raw.page_table, raw.page_table_stride, raw.page_starts) =
                 (table.pages, table.stride, table.starts);
         }
+        raw.page_table_head_stride = int_64("page_table_head_stride", self.page_table_head_stride)?;
         let factors = |kind: u32, heads: usize| if kind == sys::SLUICE_SCALE_PER_HEAD { heads } else { 1 };
         // Of all sequences, `stride` apart.
         let of_heads = |stride: usize| batch.saturating_sub(1).saturating_mul(stride).saturating_add(q_heads);
@@ -410,7 +414,8 @@ impl<'a, M: Memory> Args<'a, M> {
             prefixes.put(problem, &mut raw)?;
         }
         if p.mode == sys::SLUICE_MODE_PAGED {
-            contents::check_pages(self, (p.page_size as usize).max(1))?;
+            let last_head = kv_heads.saturating_sub(1).saturating_mul(self.page_table_head_stride);
+            contents::check_pages(self, (p.page_size as usize).max(1), last_head)?;
         }
         Ok(raw)
     }
@@ -507,6 +512,7 @@ mod tests {
         args.causal = array(24, 3);
         args.spans = array(25, 12);
         (args.span_count, args.alibi_batch_stride, args.bias_scale_batch_stride) = (2, 4, 7);
+        args.page_table_head_stride = 2;
         let pages = PageNumbers::I64(array(28, 8).unwrap());
         args.prefixes = Some(Prefixes {
             count: 2,
@@ -568,6 +574,7 @@ mod tests {
             prefix_v,
             k_zeros,
             v_zeros,
+            page_table_head_stride,
         } = args.to_raw(&problem).unwrap();
         assert_eq!((struct_size as usize, flags), (std::mem::size_of::<sys::sluice_args>(), 0));
         assert_eq!((batch, q_len, kv_len, scale), (3, 5, 20, 0.5));
@@ -589,6 +596,7 @@ mod tests {
         assert_eq!([prefix_q_starts, prefix_lengths, prefix_page_starts].map(|a| a as usize), [26, 27, 0]);
         assert_eq!([prefix_page_table, prefix_k.data, prefix_v.data].map(|a| a as usize), [28, 29, 30]);
         assert_eq!([k_zeros, v_zeros].map(|t| (t.data as usize, t.stride[0])), [(32, 32), (33, 2)]);
+        assert_eq!(page_table_head_stride, 2);
         assert_eq!((prefix_k.stride, prefix_v.stride), ([3840, 128, 64, 1], [1920, 64, 32, 1]));
 
         let pages = PageNumbers::I64(array(9, 6).unwrap());

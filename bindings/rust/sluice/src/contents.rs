@@ -7,17 +7,18 @@ use crate::cache_ops::{Append, Gather, Numbers, Place, Rotary};
 use crate::error::{Error, Result};
 use crate::tensor::Memory;
 
-/// Refuses a call that reads past the end of its page table. `page_size` is not 0.
-pub(crate) fn check_pages<M: Memory>(args: &Args<M>, page_size: usize) -> Result<()> {
+/// Refuses a call that reads past the end of its page table. `page_size` is not 0; the last KV head's entries are
+/// `last_head` after the first one's.
+pub(crate) fn check_pages<M: Memory>(args: &Args<M>, page_size: usize, last_head: usize) -> Result<()> {
     let (lengths, table) = match (&args.kv_lengths, &args.page_table) {
         (Some(lengths), Some(table)) => (lengths, table),
         _ => return Ok(()), // the library names the missing one
     };
-    check_lengths("page_table", table, lengths.contents().unwrap_or(&[]), args.batch, page_size)?;
+    check_lengths("page_table", table, lengths.contents().unwrap_or(&[]), args.batch, page_size, last_head)?;
     match args.prefixes.as_ref().map(|prefixes| (prefixes, &prefixes.lengths, &prefixes.page_table)) {
         Some((prefixes, Some(lengths), Some(table))) => {
             let lengths = lengths.contents().unwrap_or(&[]);
-            check_lengths("prefix_page_table", table, lengths, prefixes.count, page_size)
+            check_lengths("prefix_page_table", table, lengths, prefixes.count, page_size, 0)
         }
         _ => Ok(()),
     }
@@ -36,17 +37,24 @@ fn check_lengths<M: Memory>(
     lengths: &[i32],
     count: usize,
     page_size: usize,
+    last_head: usize,
 ) -> Result<()> {
     for (b, length) in lengths.iter().enumerate().take(count) {
         let needed = (usize::try_from(*length).unwrap_or(0) + page_size - 1) / page_size;
-        check_entries(field, table, b, needed)?;
+        check_entries(field, table, b, needed, last_head)?;
     }
     Ok(())
 }
 
-/// Refuses a table that ends before the first `needed` entries of sequence b do. The library checks the page numbers in
-/// them.
-fn check_entries<M: Memory>(field: &str, table: &PageTable<M>, b: usize, needed: usize) -> Result<()> {
+/// Refuses a table that ends before the first `needed` entries of sequence b do, for its last KV head. The library
+/// checks the page numbers in them.
+fn check_entries<M: Memory>(
+    field: &str,
+    table: &PageTable<M>,
+    b: usize,
+    needed: usize,
+    last_head: usize,
+) -> Result<()> {
     let first = match table {
         PageTable::Block { stride, .. } => b.saturating_mul(*stride),
         // The library refuses negative ones before it uses them.
@@ -54,7 +62,7 @@ fn check_entries<M: Memory>(field: &str, table: &PageTable<M>, b: usize, needed:
             starts.contents().map_or(0, |starts| usize::try_from(starts[b]).unwrap_or(0))
         }
     };
-    let end = first.saturating_add(needed);
+    let end = first.saturating_add(last_head).saturating_add(needed);
     let entries = match table.pages() {
         PageNumbers::I32(numbers) => numbers.len(),
         PageNumbers::I64(numbers) => numbers.len(),
@@ -94,7 +102,7 @@ pub(crate) fn check_append<M: Memory>(append: &Append<M>, tokens: usize, page_si
                 if rows.is_empty() || keys < rows.len() {
                     continue; // the library refuses it
                 }
-                check_entries("page_table", page_table, b, (keys - 1) / page_size + 1)?;
+                check_entries("page_table", page_table, b, (keys - 1) / page_size + 1, 0)?;
                 match positions {
                     None => check_position(rotary, "kv_lengths", b, keys as i64 - 1)?,
                     Some(positions) => {

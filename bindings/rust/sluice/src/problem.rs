@@ -169,6 +169,11 @@ impl ProblemBuilder {
         self.flag(sys::SLUICE_PAGE_INDEX_64)
     }
 
+    /// Keys of pages whose number is negative are invisible: page tables as lists with holes.
+    pub fn missing_pages_hidden(self) -> Self {
+        self.flag(sys::SLUICE_MISSING_PAGES_HIDDEN)
+    }
+
     /// Elements per pack of an x-packed K cache.
     pub fn k_pack(self, elements: usize) -> Self {
         self.int("k_pack", elements, |raw, value| raw.k_pack = value)
