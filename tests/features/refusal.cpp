@@ -195,7 +195,7 @@ std::optional<sluice_problem> advised(const sluice_problem &problem, const sluic
   if (refusal.code == SLUICE_INVALID_ARGUMENT) return legal(problem, refusal.field);
   if (refusal.code != SLUICE_NEWER_STRUCT || Field(refusal.field) != "flags") return std::nullopt;
   sluice_problem known = problem;
-  known.flags &= 2 * uint32_t(SLUICE_BIAS_SCALE) - 1;
+  known.flags &= 2 * uint32_t(SLUICE_MISSING_PAGES_HIDDEN) - 1;
   return known;
 }
 
