@@ -62,7 +62,7 @@ func TestFieldsOfProblems(t *testing.T) {
 		{"k_pack", "8", invalid, func(p *sluice.Problem) { p.KPack = 8 }},
 		{"lse_base", "9", unsupported, func(p *sluice.Problem) { p.LSEBase = 9 }},
 		{"determinism", "9", unsupported, func(p *sluice.Problem) { p.Determinism = 9 }},
-		{"o_scale_kind", "99", unsupported, func(p *sluice.Problem) { p.OScaleKind = 99 }},
+		{"o_scale_kind", "99", unsupported, func(p *sluice.Problem) { p.OType, p.OScaleKind = sluice.E4M3FNUZ, 99 }},
 		{"o_scale_kind", "2", invalid, func(p *sluice.Problem) { p.OScaleKind = sluice.ScalePerHead }},
 		{"q_scale_kind", "3", unsupported, func(p *sluice.Problem) { p.QScaleKind = sluice.ScalePerToken }},
 		{"k_scale_kind", "SLUICE_MODE_PAGED", invalid, func(p *sluice.Problem) { p.KScaleKind = sluice.ScalePerPage }},

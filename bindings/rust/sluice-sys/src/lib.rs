@@ -511,9 +511,9 @@ pub struct sluice_args {
     pub q_tokens: i64,
     /// With kv_starts: rows of k and v; 0: unknown.
     pub kv_tokens: i64,
-    /// Scales of K per token or page; else all zero.
+    /// Scales of K per token, page or group; else all zero.
     pub k_scales: sluice_tensor,
-    /// Scales of V per token or page; else all zero.
+    /// Scales of V per token, page or group; else all zero.
     pub v_scales: sluice_tensor,
     /// \[1\] or \[q_heads\], by o_scale_kind: O is divided by it.
     pub o_scale: *const f32,
