@@ -38,7 +38,8 @@ sluice_tensor vllm_key_cache(void *data, int64_t heads, int64_t head_size, int64
 // </vllm>
 
 // <sparse_mla>
-/// Each of `tokens` rows of q sees the slots of its list; the cache is [blocks, block_size, width], without gaps.
+/// Each of `tokens` rows of q sees the slots of its list; the cache is [blocks, block_size, width], without
+/// gaps.
 void see_listed_slots(sluice_args &args, void *cache, int64_t blocks, int64_t block_size, int64_t width,
                       const int32_t *indices, const int32_t *lengths /* top_k for each */, int32_t tokens,
                       int32_t top_k) {
