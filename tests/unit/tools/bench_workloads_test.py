@@ -107,6 +107,8 @@ class ModelTest(BenchTestCase):
         paged, = timings(*DECODE, "--page-size", 64, "--pages", "in-order")
         self.assertEqual((paged["page_size"], paged["shuffled_pages"]), (64, False))
         self.assertIn("pages of 64 in order", paged["work"])
+        sparse, = timings(*DECODE, "--sparse")
+        self.assertEqual((sparse["page_size"], sparse["sparse"], paged["sparse"]), (1, True, False))
         contiguous, = timings(*DECODE, "--page-size", 0)
         self.assertEqual((contiguous["page_size"], contiguous["shuffled_pages"]), (0, False))
         self.assertNotIn("pages", contiguous["work"])
@@ -166,6 +168,7 @@ class ModelTest(BenchTestCase):
                  "--kv-len", "64"),
                 ("--heads is 12 and --kv-heads 8; the heads of keys must divide", "--heads", "12"),
                 ("--page-size", "--page-size", "-1"),
+                ("--page-size is 0; lists of --sparse have pages of at least 1 row", "--sparse", "--page-size", "0"),
                 ("--pages", "--pages", "sorted"),
                 ("--causal", "--causal", "maybe"),
                 ("--sequences, --heads or --kv-heads", "--workload", "decode", "--sequences", "65535x1048576"),

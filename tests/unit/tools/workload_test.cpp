@@ -143,6 +143,14 @@ TEST_CASE("A recorded plan's launches compute the workload") {
   CHECK(run_and_compare(pack, work, 0.02) == 1);
 }
 
+TEST_CASE("Lists of a sparse workload may have negative numbers") {
+  Workload work{.kind = WorkKind::decode, .types = types("f16"), .kv_len = 40, .page_size = 1};
+  CHECK(work.problem().flags == 0);
+  work.sparse = true;
+  CHECK(work.problem().flags == SLUICE_MISSING_PAGES_HIDDEN);
+  CHECK_THAT(work.name(), EndsWith("1 x 40 keys, pages of 1, sparse"));
+}
+
 TEST_CASE("Shuffled pages are each page once, in no order") {
   const Workload work{.kind = WorkKind::decode,
                       .types = types("f16"),
