@@ -961,24 +961,23 @@ enum sluice_rotary_style {
  * - *Scales.* PER_PAGE scales are read at k_scales [page][0][head]. PER_TOKEN scales are computed and stored
  *   at k_scales [page][row][head]: the largest finite |x| of the row of one head, after norm and rotation,
  *   divided by the type's largest number, in F32; 1 if that is 0. Values are divided by what was stored.
- *
  * - *Blocks.* Q8_0 and Q4_0 have the bytes of ggml's quantize_row_q8_0_ref and quantize_row_q4_0_ref, step by
- *   step in F32; where the inverse of a block's scale is not finite, its numbers are those of zeros. U4 has
- *   scales PER_GROUP, which are computed and stored at k_scales [page][row][head][group] in F16: the largest
- *   |x| of the group / 7, and the number of x is x / scale + 8. With SLUICE_ZERO_POINTS it is (largest x -
- *   smallest x) / 15, what is stored in k_zeros is -smallest x / scale in F16, and the number of x is x /
- *   scale + zero; where the scale is less than -smallest x / 32768, it is 1. A scale of 0 becomes 1 too.
- *   Scales and zeros are limited to +-65504, numbers are rounded to nearest even and limited to 0 to 15.
- *   Quotients are products with the inverse in F32. The scale of a block or group with a NaN or an infinity
- * is NaN.
+ *   step in F32. Where the inverse of a block's scale is not finite, its numbers are those of zeros.
+ * - *Groups.* U4 has scales PER_GROUP, which are computed and stored at k_scales [page][row][head][group]:
+ *   the largest |x| of the group / 7; the number of x is x / scale + 8. With SLUICE_ZERO_POINTS the scale is
+ *   (the largest x - the smallest) / 15, but 1 where that is less than |smallest x| / 32768; -smallest x /
+ *   scale is stored in k_zeros, and the number of x is x / scale + that. A scale of 0 becomes 1. What is
+ *   stored is rounded to F16, limited to +-65504, and used as stored. Numbers are rounded to nearest even and
+ *   limited to 0 to 15. Quotients are products with the inverse, in F32. The scale of a block or group with a
+ *   NaN or an infinity is NaN.
  *
  * If two rows go to one slot, it ends up with one of them. All pointers are to device memory, which is read
  * when the work executes.
  *
  * Rules, each checked:
  * - k, v and the caches: data is 16-byte aligned; strides are multiples of 8 elements (of k_pack in an
- *   x-packed cache), but stride[3] is 1 except in an x-packed cache. stride[0] of k and v is 0. With
- *   SLUICE_V_IN_K, head_dim_v is 0, and v and v_cache are all zero.
+ *   x-packed cache, and more in blocks), but stride[3] is 1 except in an x-packed cache. stride[0] of k and v
+ *   is 0. With SLUICE_V_IN_K, head_dim_v is 0, and v and v_cache are all zero.
  * - The elements of a cache, in any of its pages, do not overlap. The caller must ensure that they overlap no
  *   input; this is not checked.
  * - k_pack divides head_dim_qk; it is a multiple of 8 (else SLUICE_UNSUPPORTED), usually 8, or 16 for FP8.
@@ -990,12 +989,12 @@ enum sluice_rotary_style {
  *   and always, with tail_dim; q and q_out with q_heads; norm_epsilon and norm_type only with a norm. Arrays
  *   are aligned to their elements.
  * - k_scales and v_scales: data is 4-byte aligned; stride[3] is 0 or 1 and has no effect; with PER_PAGE
- *   stride[1] has none either. With PER_TOKEN their elements do not overlap, and PER_GROUP neither: there
- * data is 2-byte aligned, stride[3] is 1, and k_zeros and v_zeros have the strides of the scales.
+ *   stride[1] has none either. With PER_TOKEN and PER_GROUP their elements do not overlap. With PER_GROUP
+ *   data is 2-byte aligned, stride[3] is 1, and k_zeros and v_zeros have the strides of the scales.
  * - Scale kinds are PER_GROUP for U4, and only for U4; NONE for Q8_0 and Q4_0. For these three types head
- * dims and the strides of the caches but stride[3] are multiples of 32, head dims also of scale_group, and
- * k_pack is 0; caches of Q8_0 and Q4_0 are 2-byte aligned. rotary_dim is a multiple of two blocks or groups,
- * and rotary_first of one (else SLUICE_UNSUPPORTED).
+ *   dims and the caches' strides but stride[3] are multiples of 32, head dims also of scale_group, and k_pack
+ *   is 0. Caches of Q8_0 and Q4_0 are 2-byte aligned. rotary_dim is a multiple of two blocks or groups,
+ *   rotary_first of one (else SLUICE_UNSUPPORTED).
  * - The rules for k hold for q and the tails, those for a cache for q_out, whose stride[0] is 0. tail_dim is
  *   less than head_dim_qk.
  * - With anything that ABI 1.1 has added, page_count excepted: rotary_dim is a multiple of 16, head dims are

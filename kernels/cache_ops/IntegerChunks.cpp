@@ -140,7 +140,7 @@ GroupedChunk toQ8(CacheOpEmitter &b, Value chunk) {
 GroupedChunk toQ4(CacheOpEmitter &b, Value chunk, Value place) {
   // The first of the numbers with the largest size.
   auto larger = [&](Value first, Value second) {
-    Value isLarger = b.compareF(arith::CmpFPredicate::OLT, size(b, first), size(b, second));
+    Value isLarger = b.compareF(arith::CmpFPredicate::OGT, size(b, second), size(b, first));
     return b.select(isLarger, second, first);
   };
   Value most = b.f32(0);
