@@ -46,7 +46,7 @@ Value KeyPages::addresses(StringRef side, Value base, Value firstKey, Value entr
 }
 
 Value KeyPages::found(Value entries) const {
-  return FoundRowsOp::create(b, b.getI64Type(), entries, pages, hidesNone);
+  return FoundRowsOp::create(b, b.getI32Type(), entries, pages, hidesNone);
 }
 
 void KeyPages::gather(AsyncDmaOp copy, StringRef side, Value entries) const {

@@ -273,8 +273,7 @@ ScoreChanges::Changed ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey,
         }
         return biasedOfType(values);
       };
-      Value isF16 = arguments.flag(package::score_bias_f16),
-            isBf16 = arguments.flag(package::score_bias_bf16);
+      Value isF16 = ofTile.flag(package::score_bias_f16), isBf16 = ofTile.flag(package::score_bias_bf16);
       SmallVector<Value> values = b.branch(
           b.either(isF16, isBf16),
           [&] {

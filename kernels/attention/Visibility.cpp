@@ -140,7 +140,8 @@ SmallVector<Value> Visibility::hide(ArrayRef<Value> blocks, Value tileKey, const
   return b.rarely(
       hidesBefore(tileKey, rows),
       [&] {
-        Value limit = b.behindProducts(b.sub(rows.laneFirst, ofLane)), sinks = b.sub(sinkTokens, ofLane);
+        Value ofTile = arguments.inLoop(tileKey).late("sink_tokens");
+        Value limit = b.behindProducts(b.sub(rows.laneFirst, ofLane)), sinks = b.sub(ofTile, ofLane);
         return each(causal,
                     [&](Value key) { return b.both(b.less(key, limit), b.isFalse(b.less(key, sinks))); });
       },
@@ -151,12 +152,11 @@ SmallVector<Value> Visibility::hideMissing(ArrayRef<Value> blocks, Value found, 
                                            Value laneGroup) const {
   auto accumulator = cast<VectorType>(blocks.front().getType());
   assert(tileKv <= 32 && "a word has the bits of all keys");
-  Value word = arith::TruncIOp::create(b, b.getI32Type(), found);
   Value ofTile = b.i32(int32_t(llvm::maskTrailingOnes<uint32_t>(tileKv)));
   return b.rarely(
-      b.isFalse(b.equal(b.bitAnd(word, ofTile), ofTile)),
+      b.isFalse(b.equal(b.bitAnd(found, ofTile), ofTile)),
       [&] {
-        Value bits = b.shiftRight(word, b.behindProducts(b.mul(laneGroup, b.i32(4))));
+        Value bits = b.shiftRight(found, b.behindProducts(b.mul(laneGroup, b.i32(4))));
         SmallVector<Value> masked;
         for (auto [index, block] : llvm::enumerate(blocks)) {
           SmallVector<Value> elements;

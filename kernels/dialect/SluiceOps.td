@@ -223,11 +223,11 @@ def Sluice_FoundRowsOp : Sluice_Op<"found_rows", [Pure]> {
   let summary = "which of the next rows have a page";
   let description = [{
     `entries` are the results of a `page_lookup`. Bit l of the result, which is wave-uniform, is 0 if the entry of
-    lane l is beyond the last of `pages`, but 1 in any case if `all`, wave-uniform, is true. Bits of rows for which no
+    lane l, one of the first 32, is beyond the last of `pages`, but 1 in any case if `all`, wave-uniform, is true. Bits of rows for which no
     entry was read are undefined.
   }];
   let arguments = (ins Sluice_PageEntry:$entries, Sluice_PagesType:$pages, I1:$all);
-  let results = (outs I64:$found);
+  let results = (outs I32:$found);
   let assemblyFormat = "$entries `in` $pages `or` $all attr-dict";
   let hasVerifier = 1;
 }

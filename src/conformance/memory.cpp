@@ -240,8 +240,7 @@ private:
   }
 
   void store_blocks(const Placement &p, const Placement &scales, const Placement &zeros, const Row &row,
-                    const std::vector<double> &values, int64_t token, int d, bool of_v) {
-    const Groups groups(c, of_v);
+                    const Groups &groups, const std::vector<double> &values, int64_t token, int d) {
     for_each_head(row, [&](int h, Place place) {
       for (int e = 0; e < d; ++e) {
         const int number = e / group_elements(c);
