@@ -46,7 +46,7 @@ SmallVector<RowState> plainKeyLoop(const LoopParts &parts, ArrayRef<Query> queri
   b.setInsertionPointToStart(loop.getBody());
   Value tileKey = visibility.keyOfTile(loop.getInductionVar());
   KeyCopies::Rows tileRows = copies.rowsFrom(tileKey);
-  Value found = package::kernel_hides_missing_pages(math.layout.rows) ? copies.found(tileRows) : Value();
+  Value found = visibility.hidesMissing(math.layout) ? copies.found(tileRows) : Value();
   Values kCopies = k.copy(tileRows), vCopies;
   if (&v != &k) vCopies = v.copy(tileRows);
   Value active = waveEnd ? b.less(tileKey, waveEnd) : b.boolean(true);

@@ -15,22 +15,22 @@ struct Carried {
   Values k, v;          // of the tile, as loaded
   Value valueAddresses; // of its rows of V
   Value entries;        // of the page table, for the next tile
-  Value found;          // which keys of the tile have a page
+  Values found;         // which keys of the tile have a page, if it is asked
 
   Values flatten() const {
-    Values values{state.maximum, state.sum, valueAddresses, entries, found};
-    for (const Values *more : {&state.output, &k, &v})
+    Values values{state.maximum, state.sum, valueAddresses, entries};
+    for (const Values *more : {&state.output, &k, &v, &found})
       llvm::append_range(values, *more);
     return values;
   }
   static Carried from(ValueRange values, const Carried &like) {
     size_t output = like.state.output.size(), k = like.k.size(), v = like.v.size();
-    return {{values[0], values[1], Values(values.slice(5, output))},
-            Values(values.slice(5 + output, k)),
-            Values(values.slice(5 + output + k, v)),
+    return {{values[0], values[1], Values(values.slice(4, output))},
+            Values(values.slice(4 + output, k)),
+            Values(values.slice(4 + output + k, v)),
             values[2],
             values[3],
-            values[4]};
+            Values(values.drop_front(4 + output + k + v))};
   }
 };
 
@@ -50,11 +50,12 @@ RowState registerKeyLoop(const LoopParts &parts, const Query &query, const KeyPa
   auto keyOf = [&](Value tile, unsigned turns) {
     return visibility.keyOfTile(b.add(tile, b.i32(turns * waves)));
   };
+  bool hidesMissing = visibility.hidesMissing(math.layout);
   Carried initial;
   initial.state = {softmax.noMaximum(), softmax.noSum(), products.zeroOutput()};
   Value entries = pages.lookUp(keyOf(first, 0));
   initial.entries = pages.lookUp(keyOf(first, 1));
-  initial.found = pages.found(entries);
+  if (hidesMissing) initial.found = {pages.found(entries)};
   initial.k = registers.loadKeys(keyOf(first, 0), entries);
   initial.valueAddresses = registers.addressesOfValues(keyOf(first, 0), entries);
   initial.v = registers.loadValues(keyOf(first, 0), initial.valueAddresses, entries);
@@ -74,10 +75,11 @@ RowState registerKeyLoop(const LoopParts &parts, const Query &query, const KeyPa
   };
   auto readK = readIn(now.k);
   Values scores = math.settle(products.scores(query, tileKey, readK));
-  next.found = pages.found(now.entries);
+  if (hidesMissing) next.found = {pages.found(now.entries)};
   next.k = registers.loadKeys(nextKey, now.entries);
   keepLoads(b);
-  ScoreRules::Applied applied = rules.front().apply(scores, tileKey, now.found);
+  ScoreRules::Applied applied =
+      rules.front().apply(scores, tileKey, hidesMissing ? now.found.front() : Value());
   Softmax::Included included =
       softmax.include(now.state.maximum, now.state.sum, applied.scores, rules.front().denominators(tileKey));
   auto readV = readIn(now.v);

@@ -151,7 +151,6 @@ SmallVector<Value> Visibility::hide(ArrayRef<Value> blocks, Value tileKey, const
 SmallVector<Value> Visibility::hideMissing(ArrayRef<Value> blocks, Value found, MfmaLayout layout,
                                            Value laneGroup) const {
   auto accumulator = cast<VectorType>(blocks.front().getType());
-  assert(tileKv <= 32 && "a word has the bits of all keys");
   Value ofTile = b.i32(int32_t(llvm::maskTrailingOnes<uint32_t>(tileKv)));
   return b.rarely(
       b.isFalse(b.equal(b.bitAnd(found, ofTile), ofTile)),

@@ -61,6 +61,10 @@ public:
   }
   llvm::SmallVector<Value> hide(llvm::ArrayRef<Value> blocks, Value tileKey, const Rows &rows,
                                 MfmaLayout layout, Value laneGroup) const;
+  /// Whether the loop asks which keys have a page, for hideMissing().
+  bool hidesMissing(MfmaLayout layout) const {
+    return package::kernel_hides_missing_pages(layout.rows, tileKv);
+  }
   /// Hides the keys of the tile whose bit in `found` is 0; see KeyPages.
   llvm::SmallVector<Value> hideMissing(llvm::ArrayRef<Value> blocks, Value found, MfmaLayout layout,
                                        Value laneGroup) const;

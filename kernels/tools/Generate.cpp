@@ -54,7 +54,7 @@ package::KernelEntry packageEntry(const AttentionVariant &variant, unsigned wave
     entry.features.push_back(names::key_scales);
   if (variant.paged)
     entry.features.insert(entry.features.end(), {names::paged, names::csr, names::page_index_64});
-  if (variant.paged && package::kernel_hides_missing_pages(variant.waveRows))
+  if (variant.paged && package::kernel_hides_missing_pages(variant.waveRows, variant.tileKv))
     entry.features.push_back(names::missing_pages);
   // Rows in blocks are not in packs.
   if (variant.paged && !KeyBlocks::kindOf(variant.kvDtype)) entry.features.push_back(names::k_pack);

@@ -469,10 +469,8 @@ void check_scales(const sluice_problem &problem, const TensorRules &rules, const
     return kind == SLUICE_SCALE_PER_TENSOR || kind == SLUICE_SCALE_PER_HEAD;
   };
   constexpr std::string_view q_has_none = "the problem's q_scale_kind is SLUICE_SCALE_NONE";
-  constexpr std::string_view k_has_none =
-      "the problem's k_scale_kind is neither SLUICE_SCALE_PER_TENSOR nor _PER_HEAD";
-  constexpr std::string_view v_has_none =
-      "the problem's v_scale_kind is neither SLUICE_SCALE_PER_TENSOR nor _PER_HEAD";
+  constexpr std::string_view k_has_none = "the problem's k_scale_kind is not PER_TENSOR or PER_HEAD";
+  constexpr std::string_view v_has_none = "the problem's v_scale_kind is not PER_TENSOR or PER_HEAD";
   constexpr std::string_view o_has_none = "the problem's o_scale_kind is SLUICE_SCALE_NONE";
   check_given("q_scale", args.q_scale, has_few(problem.q_scale_kind), q_has_none);
   check_given("k_scale", args.k_scale, has_few(problem.k_scale_kind), k_has_none);

@@ -188,10 +188,11 @@ constexpr bool kernel_has_rounds(uint32_t tile_q, uint32_t rows_of_wave) {
   return rows_of_wave == prefill_rows_of_wave && tile_q == 8 * rows_of_wave;
 }
 
-/// Whether a paged kernel can hide the keys of missing pages: those of few rows. The registers of the others
-/// are taken, and their loop computes scores before it knows of the entries.
-constexpr bool kernel_hides_missing_pages(uint32_t rows_of_wave) {
-  return rows_of_wave == decode_rows_of_wave;
+/// Whether a paged kernel can hide the keys of missing pages: those of few rows, whose tiles have a bit for
+/// each key in a dword. The registers of the others are taken, and their loop computes scores before it knows
+/// of the entries.
+constexpr bool kernel_hides_missing_pages(uint32_t rows_of_wave, uint32_t tile_kv) {
+  return rows_of_wave == decode_rows_of_wave && tile_kv <= 32;
 }
 
 /// An extent that no grid has, and a step out of any grid.

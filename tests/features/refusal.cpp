@@ -160,7 +160,7 @@ std::optional<P> legal(P p, Field field) {
   } else if (field == "kv_heads") {
     p.kv_heads = 1;
   } else if (field == "head_dim_v" && p.v_type >= SLUICE_U4) {
-    p.head_dim_v = 64; // whole blocks
+    p.head_dim_v = p.flags & SLUICE_V_IN_K ? p.head_dim_qk : 64; // whole blocks
   } else if (field == "head_dim_v" && p.head_dim_v > 0) {
     p.head_dim_v = p.head_dim_qk;
   } else if (field.starts_with("head_dim_")) {
