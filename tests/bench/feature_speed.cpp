@@ -204,6 +204,9 @@ int check_types(const PackFile &pack, const sluice_context *context, const Types
       question.ask(problem);
       // Another call, with more keys and launches: sluice bench --shared-prefix times it.
       if (problem.flags & SLUICE_SHARED_PREFIX) continue;
+      // Kernels of few rows only: sluice bench --sparse times them. And another type of K and V is not a
+      // feature.
+      if (problem.flags & SLUICE_MISSING_PAGES_HIDDEN || problem.k_type != plain.k_type) continue;
       if (!ask(context, problem).supported) continue;
       const double times = double(Call(problem).clk(pack)) / plain_clk;
       char text[16];

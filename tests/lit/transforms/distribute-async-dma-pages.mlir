@@ -95,7 +95,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // A bit for each lane: whether both halves of its entry are at most the last page's, or always 1.
+  // A bit for each of the first 32 lanes: whether both halves of its entry are at most the last page's, or always 1.
   // CHECK-LABEL: gpu.func @found
   // CHECK-SAME:    %[[LOW:[a-z0-9]+]]: i32, %[[HIGH:[a-z0-9]+]]: i32, %[[ALL:[a-z0-9]+]]: i1)
   // CHECK:         %[[L:.*]] = sluice.counted_load
@@ -103,13 +103,14 @@ gpu.module @m {
   // CHECK-DAG:     %[[IN_HIGH:.*]] = arith.cmpi uge, %[[HIGH]], %c0_i32
   // CHECK:         %[[IS:.*]] = arith.andi %[[IN_LOW]], %[[IN_HIGH]]
   // CHECK:         %[[BIT:.*]] = arith.ori %[[IS]], %[[ALL]]
-  // CHECK:         %[[FOUND:.*]] = rocdl.ballot %[[BIT]]
+  // CHECK:         %[[WAVE:.*]] = rocdl.ballot %[[BIT]]
+  // CHECK-NEXT:    %[[FOUND:.*]] = arith.trunci %[[WAVE]]
   // CHECK-NEXT:    "test.use"(%[[FOUND]])
   gpu.func @found(%table: !llvm.ptr<1>, %first: i32, %limit: i32, %rows: i32, %low: i32, %high: i32, %all: i1) kernel {
     %pages = sluice.pages of %rows last %low and %high
     %entries = sluice.page_lookup %table[%first] limit %limit in %pages
     %found = sluice.found_rows %entries in %pages or %all
-    "test.use"(%found) : (i64) -> ()
+    "test.use"(%found) : (i32) -> ()
     gpu.return
   }
 

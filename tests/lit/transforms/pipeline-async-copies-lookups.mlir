@@ -211,7 +211,7 @@ gpu.module @m {
   // CHECK:         %[[F0:.*]] = sluice.found_rows %[[E0]]
   // CHECK:         sluice.async_dma {{.*}} gather %[[E0]]
   // CHECK:         %[[E1:.*]] = sluice.page_lookup
-  // CHECK:         scf.for {{.*}} iter_args(%[[E:.*]] = %[[E1]], %[[F:.*]] = %[[F0]]) -> (vector<2xi32>, i64)
+  // CHECK:         scf.for {{.*}} iter_args(%[[E:.*]] = %[[E1]], %[[F:.*]] = %[[F0]]) -> (vector<2xi32>, i32)
   // CHECK:           %[[F1:.*]] = sluice.found_rows %[[E]]
   // CHECK:           sluice.async_dma {{.*}} gather %[[E]]
   // CHECK:           %[[E2:.*]] = sluice.page_lookup
@@ -250,7 +250,7 @@ gpu.module @m {
       %kc = sluice.async_dma %k[%first] limit %n stride %stride gather %e in %pages stride %page into %kt : !tile
       sluice.async_wait %kc
       %a = sluice.lds_read %kt[%row, %c0] : !tile, vector<4xf16>
-      "test.use"(%found, %a) : (i64, vector<4xf16>) -> ()
+      "test.use"(%found, %a) : (i32, vector<4xf16>) -> ()
       sluice.barrier
     }
     gpu.return
