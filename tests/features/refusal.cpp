@@ -160,7 +160,11 @@ std::optional<P> legal(P p, Field field) {
   } else if (field == "kv_heads") {
     p.kv_heads = 1;
   } else if (field == "head_dim_v" && p.v_type >= SLUICE_U4) {
-    p.head_dim_v = p.flags & SLUICE_V_IN_K ? p.head_dim_qk : 64; // whole blocks
+    // Whole blocks, or with V in K those of K.
+    if (p.flags & SLUICE_V_IN_K && p.v_type != p.k_type)
+      p.v_type = p.k_type;
+    else
+      p.head_dim_v = p.flags & SLUICE_V_IN_K ? p.head_dim_qk : 64;
   } else if (field == "head_dim_v" && p.head_dim_v > 0) {
     p.head_dim_v = p.head_dim_qk;
   } else if (field.starts_with("head_dim_")) {

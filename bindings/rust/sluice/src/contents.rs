@@ -27,7 +27,7 @@ pub(crate) fn check_pages<M: Memory>(args: &Args<M>, page_size: usize, last_head
 /// Refuses a gather that reads past the end of its page table. `page_size` is not 0.
 pub(crate) fn check_gather<M: Memory>(gather: &Gather<M>, page_size: usize) -> Result<()> {
     let lengths = gather.kv_lengths.contents().unwrap_or(&[]);
-    check_lengths("page_table", &gather.page_table, lengths, gather.batch, page_size)
+    check_lengths("page_table", &gather.page_table, lengths, gather.batch, page_size, 0)
 }
 
 /// Refuses a table that ends before the pages of `count` sequences or prefixes with these lengths do.
