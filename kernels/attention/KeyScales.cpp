@@ -26,9 +26,11 @@ Value loadKeyScale(Emitter &b, const Arguments &everywhere, const LaneRows &rows
   auto isHole = [&](Value ofKey) {
     return b.both(b.less(ofKey, keys.holeEnd), b.isFalse(b.less(ofKey, keys.holeBegin)));
   };
-  // Without a last key that some row may see, there is no scale to read: the tile is one that no row sees.
-  Value hasKeys = b.isFalse(b.either(b.less(lastKey, b.i32(0)), isHole(lastKey)));
-  key = b.select(isHole(key), lastKey, key);
+  // In place of a key that no row sees: the last one, or a sink token if no window reaches it. Without either,
+  // there is no scale to read: the tile is one that no row sees.
+  Value seen = b.select(isHole(lastKey), b.i32(0), lastKey);
+  Value hasKeys = b.isFalse(b.either(b.less(lastKey, b.i32(0)), isHole(seen)));
+  key = b.select(isHole(key), seen, key);
   Value table = arguments.late("page_table");
   auto find = [&] {
     return b.branch(

@@ -52,6 +52,12 @@ inline double load(Element element, const std::byte *buffer, int64_t index) {
 }
 
 inline void store(std::vector<std::byte> &buffer, Element element, int64_t index, double value) {
+  if (element == Element::u4) {
+    const int shift = index % 2 * 4;
+    std::byte &both = buffer[size_t(index) / 2];
+    both = (both & std::byte(0xf0 >> shift)) | std::byte(int(value) << shift);
+    return;
+  }
   std::byte *const to = &buffer[size_t(index) * bytes_of(element)];
   switch (element) {
   case Element::f16:

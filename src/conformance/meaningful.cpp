@@ -45,6 +45,7 @@ void place_tensors(Case &c) {
   if (c.v_in_k && c.pattern == Pattern::uniform) c.pattern = Pattern::normal; // all of V would be 0
   if (c.v_in_k && c.pattern == Pattern::nan_value) c.pattern = Pattern::nan_key;
   if (c.cache > Cache::e4m3fnuz_as_q && c.head_size.qk > largest_converted_head) c.cache = Cache::e4m3fnuz;
+  if (c.v_in_k && c.cache > Cache::e4m3fnuz_as_q) c.pages.k_pack = false;
   if (is_in_blocks(c)) {
     // Rows are whole blocks.
     if (c.head_size.qk % group_elements(c) != 0 || c.head_size.v % group_elements(c) != 0)
