@@ -26,8 +26,8 @@ Value loadKeyScale(Emitter &b, const Arguments &everywhere, const LaneRows &rows
   auto isHole = [&](Value ofKey) {
     return b.both(b.less(ofKey, keys.holeEnd), b.isFalse(b.less(ofKey, keys.holeBegin)));
   };
-  // In place of a key that no row sees: the last one, or a sink token if no window reaches it. Without either,
-  // there is no scale to read: the tile is one that no row sees.
+  // In place of a key that no row sees: the last one, or a sink token if no window reaches it. Without
+  // either, there is no scale to read: the tile is one that no row sees.
   Value seen = b.select(isHole(lastKey), b.i32(0), lastKey);
   Value hasKeys = b.isFalse(b.either(b.less(lastKey, b.i32(0)), isHole(seen)));
   key = b.select(isHole(key), seen, key);

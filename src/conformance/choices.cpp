@@ -62,7 +62,13 @@ template <bool by_sequence> void scale_bias(Case &c) {
 void slope_by_sequence(Case &c) {
   c.alibi = c.by_sequence = true;
 }
+/// 16-bit numbers have no scale for each key.
+template <Scale Case::*member> void scale_keys(Case &c) {
+  c.*member = Scale::token;
+  if (c.cache == Cache::same) c.cache = Cache::e4m3fnuz;
+}
 template <Scale Case::*member> void scale_pages(Case &c) {
+  scale_keys<member>(c);
   c.*member = Scale::page;
   c.mode = Mode::paged;
 }
@@ -161,10 +167,10 @@ const std::vector<Feature> &features() {
       {"scales of Q", {set_scale<&Case::q_scale, Scale::tensor>, set_scale<&Case::q_scale, Scale::head>}},
       {"scales of K",
        {set_scale<&Case::k_scale, Scale::tensor>, set_scale<&Case::k_scale, Scale::head>,
-        set_scale<&Case::k_scale, Scale::token>, scale_pages<&Case::k_scale>}},
+        scale_keys<&Case::k_scale>, scale_pages<&Case::k_scale>}},
       {"scales of V",
        {set_scale<&Case::v_scale, Scale::tensor>, set_scale<&Case::v_scale, Scale::head>,
-        set_scale<&Case::v_scale, Scale::token>, scale_pages<&Case::v_scale>}},
+        scale_keys<&Case::v_scale>, scale_pages<&Case::v_scale>}},
       {"scale", {give_scale}},
       {"LSE", {write_no_lse, write_lse_2}},
       {"O", {set<&Case::o_f32>, store_fp8<Scale::none>, store_fp8<Scale::tensor>, store_fp8<Scale::head>}},

@@ -55,7 +55,8 @@ inline void store(std::vector<std::byte> &buffer, Element element, int64_t index
   if (element == Element::u4) {
     const int shift = index % 2 * 4;
     std::byte &both = buffer[size_t(index) / 2];
-    both = (both & std::byte(0xf0 >> shift)) | std::byte(int(value) << shift);
+    both = (both & std::byte(0xf0 >> shift)) |
+           std::byte(int(std::nearbyint(std::clamp(value, 0.0, 15.0))) << shift);
     return;
   }
   std::byte *const to = &buffer[size_t(index) * bytes_of(element)];

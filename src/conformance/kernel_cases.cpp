@@ -105,6 +105,7 @@ void give_new_bits(Case &c, const Kernel &) {
 template <bool window> void give_spans(Case &c, const Kernel &) {
   c.mask = Mask::bottom_right;
   c.spans = true;
+  c.batch = 6;                   // some of few rows are in a span
   if (window) c.window_left = 3; // spans reach further back
 }
 void cut_some(Case &c, const Kernel &) {
