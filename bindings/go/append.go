@@ -116,6 +116,9 @@ func (a *Append) needs(hasQTail bool) appendNeeds {
 
 // check compares types and shapes; the library checks everything else.
 func (a *Append) check() error {
+	if a == nil {
+		return invalid("append", "append is nil; it must say which rows go where")
+	}
 	needs := a.needs(a.QTail.present())
 	return checkTensors(tensorNeed{&a.K, &needs.k}, tensorNeed{&a.V, &needs.v}, tensorNeed{&a.KCache, &needs.kCache},
 		tensorNeed{&a.VCache, &needs.vCache}, tensorNeed{&a.Q, &needs.q}, tensorNeed{&a.QOut, &needs.qOut},
@@ -180,23 +183,8 @@ func (a *Append) c() *C.sluice_append {
 // rules of Plan.Run hold. The append stays within the tensors for any slots, starts, lengths and page numbers on the
 // device; but page tables must have all entries that lengths need, and Rotary all positions.
 func (c *Context) KVAppend(rows *Append, launch *Launch) error {
-	release, err := c.use()
-	if err != nil {
-		return err
-	}
-	defer release()
-	if rows == nil {
-		return invalid("append", "append is nil; it must say which rows go where")
-	}
-	if err := rows.check(); err != nil {
-		return err
-	}
-	if err := launch.check(); err != nil {
-		return err
-	}
-	c.object.enqueued.Store(true)
-	defer c.state.noteCapture(c.object, launch)
-	failure := newError()
-	return result(C.sluice_go_kv_append(&c.state.device, c.state.handle, unsafe.Pointer(rows.c()),
-		unsafe.Pointer(launch.c()), launch.dependencies(), failure), failure)
+	return c.enqueue(launch, rows.check, func(failure *C.sluice_error) C.sluice_status {
+		return C.sluice_go_kv_append(&c.state.device, c.state.handle, unsafe.Pointer(rows.c()),
+			unsafe.Pointer(launch.c()), launch.dependencies(), failure)
+	})
 }

@@ -171,6 +171,25 @@ func (c *Context) use() (func(), error) {
 	return c.object.release, nil
 }
 
+// enqueue checks a cache operation and its launch, and makes the call that enqueues it.
+func (c *Context) enqueue(launch *Launch, check func() error, call func(*C.sluice_error) C.sluice_status) error {
+	release, err := c.use()
+	if err != nil {
+		return err
+	}
+	defer release()
+	if err := check(); err != nil {
+		return err
+	}
+	if err := launch.check(); err != nil {
+		return err
+	}
+	c.object.enqueued.Store(true)
+	defer c.state.noteCapture(c.object, launch)
+	failure := newError()
+	return result(call(failure), failure)
+}
+
 // DeviceInfo is the device of a context.
 type DeviceInfo struct {
 	Kind              DeviceKind // As in ContextDesc.

@@ -50,6 +50,9 @@ func (p *PageCopy) needs() [4]need {
 
 // check compares types and shapes; the library checks everything else.
 func (p *PageCopy) check() error {
+	if p == nil {
+		return invalid("copy", "copy is nil; it must say which pages go where")
+	}
 	needs := p.needs()
 	return checkTensors(tensorNeed{&p.KSource, &needs[0]}, tensorNeed{&p.VSource, &needs[1]},
 		tensorNeed{&p.KTarget, &needs[2]}, tensorNeed{&p.VTarget, &needs[3]})
@@ -83,25 +86,10 @@ func (p *PageCopy) c() *C.sluice_page_copy {
 
 // KVCopy enqueues a copy of pages and returns without waiting. Rules as for KVAppend.
 func (c *Context) KVCopy(pages *PageCopy, launch *Launch) error {
-	release, err := c.use()
-	if err != nil {
-		return err
-	}
-	defer release()
-	if pages == nil {
-		return invalid("copy", "copy is nil; it must say which pages go where")
-	}
-	if err := pages.check(); err != nil {
-		return err
-	}
-	if err := launch.check(); err != nil {
-		return err
-	}
-	c.object.enqueued.Store(true)
-	defer c.state.noteCapture(c.object, launch)
-	failure := newError()
-	return result(C.sluice_go_kv_copy(&c.state.device, c.state.handle, unsafe.Pointer(pages.c()),
-		unsafe.Pointer(launch.c()), launch.dependencies(), failure), failure)
+	return c.enqueue(launch, pages.check, func(failure *C.sluice_error) C.sluice_status {
+		return C.sluice_go_kv_copy(&c.state.device, c.state.handle, unsafe.Pointer(pages.c()),
+			unsafe.Pointer(launch.c()), launch.dependencies(), failure)
+	})
 }
 
 // Gather describes keys of a paged cache, to be gathered in contiguous rows. See sluice_gather in the header. Shapes
@@ -150,6 +138,9 @@ func (g *Gather) needs() [4]need {
 
 // check compares types and shapes; the library checks everything else.
 func (g *Gather) check() error {
+	if g == nil {
+		return invalid("gather", "gather is nil; it must say which keys go where")
+	}
 	needs := g.needs()
 	return checkTensors(tensorNeed{&g.KCache, &needs[0]}, tensorNeed{&g.VCache, &needs[1]}, tensorNeed{&g.KOut, &needs[2]},
 		tensorNeed{&g.VOut, &needs[3]})
@@ -189,23 +180,8 @@ func (g *Gather) c() *C.sluice_gather {
 
 // KVGather enqueues a gather of keys and returns without waiting. Rules as for KVAppend.
 func (c *Context) KVGather(keys *Gather, launch *Launch) error {
-	release, err := c.use()
-	if err != nil {
-		return err
-	}
-	defer release()
-	if keys == nil {
-		return invalid("gather", "gather is nil; it must say which keys go where")
-	}
-	if err := keys.check(); err != nil {
-		return err
-	}
-	if err := launch.check(); err != nil {
-		return err
-	}
-	c.object.enqueued.Store(true)
-	defer c.state.noteCapture(c.object, launch)
-	failure := newError()
-	return result(C.sluice_go_kv_gather(&c.state.device, c.state.handle, unsafe.Pointer(keys.c()),
-		unsafe.Pointer(launch.c()), launch.dependencies(), failure), failure)
+	return c.enqueue(launch, keys.check, func(failure *C.sluice_error) C.sluice_status {
+		return C.sluice_go_kv_gather(&c.state.device, c.state.handle, unsafe.Pointer(keys.c()),
+			unsafe.Pointer(launch.c()), launch.dependencies(), failure)
+	})
 }

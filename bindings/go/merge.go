@@ -40,6 +40,9 @@ type Merge struct {
 
 // check compares types and shapes; the library checks everything else.
 func (m *Merge) check() error {
+	if m == nil {
+		return invalid("merge", "merge is nil; it must say which parts become one")
+	}
 	of := func(field string, dtype DType, first extent, dim extent) need {
 		return need{field: field, dtype: dtype,
 			extents: [4]extent{first, atLeast(int64(m.Tokens), "tokens"), exactly(m.Heads, "heads"), dim}}
@@ -96,24 +99,8 @@ func list(parts []DevicePointer) unsafe.Pointer {
 
 // MergeStates enqueues a merge and returns without waiting. Rules as for KVAppend.
 func (c *Context) MergeStates(merge *Merge, launch *Launch) error {
-	release, err := c.use()
-	if err != nil {
-		return err
-	}
-	defer release()
-	if merge == nil {
-		return invalid("merge", "merge is nil; it must say which parts become one")
-	}
-	if err := merge.check(); err != nil {
-		return err
-	}
-	if err := launch.check(); err != nil {
-		return err
-	}
-	c.object.enqueued.Store(true)
-	defer c.state.noteCapture(c.object, launch)
-	failure := newError()
-	return result(C.sluice_go_merge_states(&c.state.device, c.state.handle, unsafe.Pointer(merge.c()),
-		list(merge.PartialList), list(merge.PartialLSEList), unsafe.Pointer(launch.c()), launch.dependencies(), failure),
-		failure)
+	return c.enqueue(launch, merge.check, func(failure *C.sluice_error) C.sluice_status {
+		return C.sluice_go_merge_states(&c.state.device, c.state.handle, unsafe.Pointer(merge.c()),
+			list(merge.PartialList), list(merge.PartialLSEList), unsafe.Pointer(launch.c()), launch.dependencies(), failure)
+	})
 }
