@@ -30,7 +30,7 @@ inline bool is_in_groups(Element cache) {
 /// `cache`: Q8_0 and Q4_0, whose groups have 32 elements, or U4.
 StoredGroup stored_group(Element cache, bool has_zero, std::span<const Computed> values);
 
-/// Bytes of so many elements of a cache, of whole blocks.
+/// Bytes of a number of elements of a cache, which are whole blocks.
 size_t cache_bytes(Element cache, int64_t elements);
 
 /// Where a cache has element `at`, or the scale of its block: as an index of i8, u4 or f16 in the buffer.

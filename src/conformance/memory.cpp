@@ -173,9 +173,8 @@ private:
       for (int i = 0; i < sequences.q_lengths[size_t(b)]; ++i)
         store_row(memory.q, query_element(c), same_row(c.q_heads, sequences.q_row(b, i)), in.q,
                   (int64_t(b) * c.q_len + i), c.q_heads, c.head_size.qk);
-      for (int j = 0; j < sequences.kv_lengths[size_t(b)]; ++j) {
+      for (int j = 0; j < sequences.kv_lengths[size_t(b)]; ++j)
         store_key(own, key_row(b, j), int64_t(b) * c.kv_len + j);
-      }
     }
     if (c.prefixes.count == 0) return;
     const bool paged = !pages.empty();

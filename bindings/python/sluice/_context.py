@@ -191,8 +191,8 @@ class Context:
         self._core.gather(struct, launch_of(stream, None, signal), [one._c() for one in wait])
 
     def set_ranges(self, enabled: bool) -> None:
-        """Encloses every run and cache operation in a range of roctx, which profilers show, or no longer. No other thread
-        may use the context or its plans meanwhile. Raises Unsupported if there is no roctx."""
+        """Turns ranges of roctx around runs and cache operations, which profilers show, on or off. No other thread may use
+        the context or its plans during the call. Raises Unsupported if there is no roctx."""
         self._core.set_ranges(enabled)
 
     # From here on: for programs without their own runtime.

@@ -101,7 +101,7 @@ pub unsafe trait Element: Plain {
     const DTYPE: Option<Dtype>;
 }
 
-/// How many elements of a tensor are in so many values; layouts count elements.
+/// The elements of a tensor that a number of values holds; layouts count elements.
 pub(crate) fn elements_of<T: Element>(values: usize) -> usize {
     values.saturating_mul(T::DTYPE.map_or(1, Dtype::block))
 }
