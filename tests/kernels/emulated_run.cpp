@@ -12,6 +12,7 @@
 #include <iterator>
 #include <new>
 #include <optional>
+#include <tuple>
 
 namespace sluice::test {
 
@@ -20,14 +21,32 @@ using emulator::CompletionOrder;
 namespace {
 
 constexpr uint32_t score_changes = Problem::soft_cap | Problem::alibi | Problem::mask_bits |
-                                   Problem::bias_f32 | Problem::bias_f16 | Problem::bias_bf16;
+                                   Problem::bias_f32 | Problem::bias_f16 | Problem::bias_bf16 |
+                                   Problem::key_scales;
 constexpr uint32_t of_pages = Problem::pages | Problem::wide_pages;
+constexpr uint32_t of_missing_pages = Problem::missing_pages | Problem::hidden_pages;
 constexpr uint32_t part_count = 2, page_rows = 24, unowned_pages = 1;
+
+/// ggml's Q8_0 and Q4_0: an F16 scale for every 32 elements, in front of them. U4 has its scales elsewhere.
+constexpr size_t block_elements = 32;
+
+/// Bytes of a block of 32 elements; 0 for types that are not stored in blocks.
+size_t block_bytes(std::string_view type) {
+  return type == "q8_0" ? 34 : type == "q4_0" ? 18 : type == "u4" ? 16 : 0;
+}
 
 bool serves(const package::KernelName &kernel, const Problem &problem) {
   const bool has_pages = (problem.extras & of_pages) != 0,
              has_rounds = (problem.extras & Problem::rounds) != 0;
-  return (!kernel.form.empty() || !has_pages) &&
+  const bool has_key_scales = (problem.extras & Problem::key_scales) != 0,
+             hides_pages = (problem.extras & Problem::hidden_pages) != 0;
+  const bool is_u4 = kernel.kv_dtype == "u4", has_zero_points = (problem.extras & Problem::zero_points) != 0;
+  const bool takes_key_scales = !is_u4 && (!kernel.o_dtype.empty() || !kernel.kv_dtype.empty());
+  const uint32_t rows_of_wave =
+      kernel.is_prefill() ? package::prefill_rows_of_wave : package::decode_rows_of_wave;
+  return (!kernel.form.empty() || !has_pages) && (takes_key_scales || !has_key_scales) &&
+         (is_u4 || !has_zero_points) &&
+         (package::kernel_hides_missing_pages(rows_of_wave, kernel.tile_kv) || !hides_pages) &&
          (package::kernel_has_rounds(kernel.tile_q, kernel.tile_q / kernel.waves) || !has_rounds);
 }
 
@@ -117,6 +136,42 @@ std::vector<Problem> path_problems(const package::KernelName &kernel) {
        CompletionOrder::late, P::rounds},
       {"two parts of one tile, all rows", 1, 0, 2 * 32 - 9, 1, 1, P::none, true, P::usual,
        CompletionOrder::late, P::parts},
+      {"a diagonal of the sequence, causal", 0, 70, 4 * 64 + 17, 1, 1, P::none, true, P::usual,
+       CompletionOrder::late, P::of_sequence},
+      {"spans in causal rows", 0, 70, 4 * 64 + 17, 1, 1, P::bottom_right, true, P::usual,
+       CompletionOrder::late, P::spans},
+      {"bias of F32 and a scale, mask, V infinite", 0, 40, 2 * 64 + 17, 2, 1, P::none, false, P::infinite,
+       CompletionOrder::late, P::bias_f32 | P::bias_scale | P::mask_bits},
+      {"bias of F16 and a scale, whole tiles", 0, 40, 3 * 64, 2, 1, P::none, false, P::usual,
+       CompletionOrder::late, P::bias_f16 | P::bias_scale},
+      {"bias of BF16 and a scale", 0, 40, 2 * 64 + 17, 2, 1, P::none, false, P::usual, CompletionOrder::late,
+       P::bias_bf16 | P::bias_scale},
+      {"a mask of the newest keys", 0, 40, 4 * 64 + 17, 2, 1, P::none, true, P::usual, CompletionOrder::late,
+       P::mask_bits | P::new_rows},
+      {"O as FP8, whole tiles of rows", 1, 0, 64 + 9, 1, 1, P::none, true, P::usual, CompletionOrder::late,
+       P::output_fp8},
+      {"O as FP8, few columns", 0, 5, 64 + 9, 2, 1, P::none, true, P::usual, CompletionOrder::late,
+       P::output_fp8 | P::few_columns},
+      {"O as F32, whole tiles of rows", 1, 0, 64 + 9, 1, 1, P::none, true, P::usual, CompletionOrder::late,
+       P::output_f32},
+      {"scales for each key", 0, 40, 2 * 64 + 17, 2, 1, P::none, true, P::usual, CompletionOrder::late,
+       P::key_scales},
+      {"scales for each key, a window over many tiles, V infinite", 0, 33, 6 * 64 - 1, 1, 1, P::bottom_right,
+       true, P::infinite, CompletionOrder::late, P::key_scales | P::window},
+      {"scales for each key in pages", 0, 40, 2 * 64 + 17, 2, 1, P::none, true, P::usual,
+       CompletionOrder::late, P::key_scales | P::pages | P::missing_pages},
+      {"scales for each key in pages by 64-bit numbers", 0, 40, 2 * 64 + 17, 2, 1, P::none, true, P::usual,
+       CompletionOrder::late, P::key_scales | P::wide_pages | P::missing_pages},
+      {"a missing page", 0, 40, 4 * 64 + 17, 2, 1, P::none, true, P::usual, CompletionOrder::late,
+       P::pages | P::missing_pages},
+      {"a missing page by 64-bit numbers", 0, 40, 4 * 64 + 17, 2, 1, P::none, true, P::usual,
+       CompletionOrder::late, P::wide_pages | P::missing_pages},
+      {"a hidden page", 0, 40, 4 * 64 + 17, 2, 1, P::none, true, P::usual, CompletionOrder::late,
+       P::pages | P::hidden_pages},
+      {"a hidden page by 64-bit numbers", 0, 40, 4 * 64 + 17, 2, 1, P::none, true, P::usual,
+       CompletionOrder::late, P::wide_pages | P::hidden_pages},
+      {"zero points", 0, 40, 4 * 64 + 17, 2, 1, P::none, true, P::usual, CompletionOrder::late,
+       P::pages | P::zero_points},
   };
   std::vector<Problem> served;
   std::copy_if(std::begin(problems), std::end(problems), std::back_inserter(served),
@@ -130,7 +185,6 @@ AttentionRun::AttentionRun(const package::KernelEntry &kernel, const Problem &pr
       page_count(has(of_pages) ? support::divide_up(size_t{problem.kv_len}, size_t{page_rows}) : 0),
       kv_capacity(has(of_pages) ? (page_count + unowned_pages) * page_rows : problem.kv_len) {
   const std::string_view type = kernel.name.dtype;
-  const std::string_view kv_type = kernel.name.kv_dtype.empty() ? type : kernel.name.kv_dtype;
   const std::string_view o_type = kernel.name.o_dtype.empty() ? type : kernel.name.o_dtype;
   const size_t q_rows = q_len * problem.q_heads, kv_rows = kv_capacity * problem.kv_heads;
   const size_t results = has(Problem::parts) ? part_count : 1,
@@ -140,13 +194,16 @@ AttentionRun::AttentionRun(const package::KernelEntry &kernel, const Problem &pr
        results * q_rows * d_v * o_words};
   if (problem.lse)
     lse = {reinterpret_cast<uint16_t *>(allocate(results * q_rows * 2, o_type).data), results * q_rows * 2};
-  k = allocate(kv_rows * d_qk, kv_type);
-  v = kernel.name.form == "mla" ? k : allocate(kv_rows * d_v, kv_type);
+  k = allocate_keys(kv_rows, d_qk);
+  v = kernel.name.form == "mla" ? k : allocate_keys(kv_rows, d_v);
   q.fill(1, problem.values == Problem::growing ? 0 : 2);
-  v.fill(3, 2);
-  k.fill(2, problem.values == Problem::zero_keys ? 0 : 2);
-  shape_values();
+  if (block_bytes(kernel.name.kv_dtype) == 0) {
+    v.fill(3, 2);
+    k.fill(2, problem.values == Problem::zero_keys ? 0 : 2);
+    shape_values();
+  }
   launch = plain_launch();
+  if (block_bytes(kernel.name.kv_dtype) != 0) place_blocks(launch.arguments);
   if (kernel.name.form == "mla") {
     launch.arguments.v_token_stride = launch.arguments.k_token_stride;
     launch.arguments.v_head_stride = launch.arguments.k_head_stride;
@@ -165,6 +222,20 @@ std::byte *AttentionRun::reserve(size_t bytes) {
 
 AttentionRun::Tensor AttentionRun::allocate(size_t elements, std::string_view type) {
   return {reserve(elements * (byte_from_float(type, 0) ? 1 : 2)), elements, type};
+}
+
+AttentionRun::Tensor AttentionRun::allocate_keys(size_t rows, size_t columns) {
+  const std::string_view type = kernel.name.kv_dtype.empty() ? kernel.name.dtype : kernel.name.kv_dtype;
+  const size_t bytes_of_block = block_bytes(type);
+  if (bytes_of_block == 0) return allocate(rows * columns, type);
+  const size_t blocks = rows * columns / block_elements;
+  const Tensor tensor{reserve(blocks * bytes_of_block), rows * columns, type};
+  for (size_t n = 0; n < blocks * bytes_of_block; ++n)
+    tensor.data[n] = std::byte(uint8_t((uint32_t(n) * 2654435761u) >> 16));
+  const uint16_t scale = support::f16_from_float(type == "q8_0" ? 1 / 64.0f : 0.25f);
+  for (size_t n = 0; type != "u4" && n < blocks; ++n)
+    std::memcpy(tensor.data + n * bytes_of_block, &scale, sizeof scale);
+  return tensor;
 }
 
 template <typename Element> uint64_t AttentionRun::place(const std::vector<Element> &array) {
@@ -214,6 +285,32 @@ void AttentionRun::shape_values() {
   if (has(Problem::infinite_keys)) make_infinite(k, d_qk, 1);
 }
 
+/// Rows in blocks count bytes.
+void AttentionRun::place_blocks(package::AttentionKernargs &args) {
+  const size_t bytes = block_bytes(kernel.name.kv_dtype);
+  const bool is_u4 = kernel.name.kv_dtype == "u4";
+  const size_t group = has(Problem::zero_points) ? 64 : 32;
+  if (group == 64) args.score_flags |= package::score_groups_of_64;
+  const auto place_side = [&](size_t columns, int64_t &head, int64_t &token, int64_t &batch, uint64_t &groups,
+                              uint64_t &zeros, int64_t &group_head, int64_t &group_token,
+                              int64_t &group_batch) {
+    head = int64_t(columns / block_elements * bytes);
+    token = head * problem.kv_heads;
+    batch = token * problem.kv_len;
+    if (!is_u4) return;
+    group_head = int64_t(columns / group);
+    group_token = group_head * problem.kv_heads;
+    group_batch = group_token * (has(of_pages) ? page_rows : problem.kv_len);
+    const size_t count = kv_capacity * size_t(group_token);
+    groups = place(std::vector<uint16_t>(count, support::f16_from_float(0.25f)));
+    if (has(Problem::zero_points)) zeros = place(std::vector<uint16_t>(count, support::f16_from_float(7.5f)));
+  };
+  place_side(d_qk, args.k_head_stride, args.k_token_stride, args.k_batch_stride, args.k_groups, args.k_zeros,
+             args.k_scales_head_stride, args.k_scales_token_stride, args.k_scales_batch_stride);
+  place_side(d_v, args.v_head_stride, args.v_token_stride, args.v_batch_stride, args.v_groups, args.v_zeros,
+             args.v_scales_head_stride, args.v_scales_token_stride, args.v_scales_batch_stride);
+}
+
 void AttentionRun::place_extras(package::AttentionKernargs &args) {
   const auto q_heads = problem.q_heads, kv_heads = problem.kv_heads;
   if (has(Problem::lengths)) {
@@ -243,7 +340,9 @@ void AttentionRun::place_extras(package::AttentionKernargs &args) {
   }
   if (has(Problem::alibi)) args.alibi_slopes = place(std::vector<float>(q_heads, 0.125f));
   if (has(Problem::mask_bits)) {
-    args.mask_row_stride = support::divide_up(int64_t{problem.kv_len}, int64_t{8});
+    const auto keys = has(Problem::new_rows) ? int64_t(q_len) : int64_t{problem.kv_len};
+    if (has(Problem::new_rows)) args.score_flags |= package::score_mask_new_rows;
+    args.mask_row_stride = support::divide_up(keys, int64_t{8});
     args.mask_head_stride = args.mask_row_stride * int64_t(q_len);
     args.mask = place(std::vector<uint8_t>(size_t(args.mask_head_stride) * q_heads, 0xb7));
   }
@@ -261,7 +360,35 @@ void AttentionRun::place_extras(package::AttentionKernargs &args) {
       args.score_flags |= has(Problem::bias_f16) ? package::score_bias_f16 : package::score_bias_bf16;
     }
   }
+  if (has(Problem::bias_scale)) args.bias_scale = place(std::vector<float>(q_heads, 1.5f));
+  if (has(Problem::of_sequence)) {
+    args.diagonals = place<int32_t>({int32_t(problem.kv_len / 2)});
+    args.causal = place<int32_t>({1});
+    args.score_flags |= package::score_of_sequence;
+  }
+  if (has(Problem::spans)) {
+    const auto keys = int32_t(problem.kv_len);
+    const std::vector<int32_t> spans{keys - 50, keys - 30, keys - 20, keys};
+    args.spans = place(spans);
+    args.span_stride = int64_t(spans.size());
+  }
+  if (has(Problem::key_scales)) {
+    for (auto [scales, token_stride, head_stride, batch_stride] :
+         {std::tuple{&args.k_scales, &args.k_scales_token_stride, &args.k_scales_head_stride,
+                     &args.k_scales_batch_stride},
+          {&args.v_scales, &args.v_scales_token_stride, &args.v_scales_head_stride,
+           &args.v_scales_batch_stride}}) {
+      *scales = place(std::vector<float>(kv_capacity * kv_heads, 0.75f));
+      *token_stride = kv_heads;
+      *head_stride = 1;
+      *batch_stride = int64_t(page_rows) * kv_heads;
+    }
+  }
   if (has(Problem::output_f32)) args.score_flags |= package::score_o_f32;
+  if (has(Problem::output_fp8)) {
+    args.o_scale = place(std::vector<float>(q_heads, 0.5f));
+    args.score_flags |= package::score_o_fp8 | package::score_o_scale_heads;
+  }
   if (has(Problem::parts)) {
     package::set_splits(args, part_count);
     args.score_flags |= package::score_partial;
@@ -279,6 +406,9 @@ void AttentionRun::place_pages(package::AttentionKernargs &args) {
   std::vector<int64_t> numbers(unowned_pages, 0);
   for (size_t page = 0; page < page_count; ++page)
     numbers.push_back(int64_t(page_count + unowned_pages - 1 - page));
+  args.last_page_low = uint32_t(page_count + unowned_pages - 1);
+  if (has(of_missing_pages)) numbers[unowned_pages + 1] = -1;
+  if (has(Problem::hidden_pages)) args.score_flags |= package::score_pages_hidden;
   if (has(Problem::wide_pages)) {
     args.page_table = place(numbers);
     args.page_starts = place<int32_t>({unowned_pages, int32_t(numbers.size())});

@@ -51,6 +51,15 @@ struct Problem {
     infinite_keys = 1 << 15, // every 24th row of K begins with infinity, so that its scores are infinite
     output_f32 = 1 << 16,    // O as F32
     rounds = 1 << 17,        // two compute units, whose workgroups take several rounds
+    of_sequence = 1 << 18,   // a diagonal of the sequence's own, and causal for it alone
+    spans = 1 << 19,         // of keys that see each other in both directions
+    bias_scale = 1 << 20,    // for each head
+    output_fp8 = 1 << 21,    // O as E4M3FNUZ, with a scale for each head
+    new_rows = 1 << 22,      // the mask has as many keys as there are rows, the newest
+    key_scales = 1 << 23,    // of K and V, for each key
+    missing_pages = 1 << 24, // the second page is not there, and its keys are zeros
+    hidden_pages = 1 << 25,  // the same, and its keys are hidden
+    zero_points = 1 << 26,   // of U4, for each group; groups have 64 elements
   };
   uint32_t extras = 0;
 };
@@ -88,10 +97,13 @@ private:
   bool has(uint32_t extras) const { return (problem.extras & extras) != 0; }
   std::byte *reserve(size_t bytes);
   Tensor allocate(size_t elements, std::string_view type);
+  /// K or V: `rows` of `columns` numbers, or whole blocks of them.
+  Tensor allocate_keys(size_t rows, size_t columns);
   /// The address of an array in device memory that lives as long as the run.
   template <typename Element> uint64_t place(const std::vector<Element> &array);
   void shape_values();
   package::AttentionLaunch plain_launch() const;
+  void place_blocks(package::AttentionKernargs &args);
   void place_extras(package::AttentionKernargs &args);
   void place_pages(package::AttentionKernargs &args);
   void clear_output();

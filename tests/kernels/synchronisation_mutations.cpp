@@ -55,8 +55,11 @@ namespace {
 /// LDS or two.
 std::string kind_of(const package::KernelName &name) {
   const std::string kind = name.form + " " + std::to_string(name.waves) + " ";
-  const std::string types =
-      (name.kv_dtype.empty() ? "" : "converted") + std::string(name.o_dtype.empty() ? "" : "fp8");
+  const bool is_in_blocks = name.kv_dtype == "q8_0" || name.kv_dtype == "q4_0" || name.kv_dtype == "u4";
+  const std::string types = (name.kv_dtype.empty() ? ""
+                             : is_in_blocks        ? name.kv_dtype
+                                                   : "converted") +
+                            std::string(name.o_dtype.empty() ? "" : "fp8");
   if (name.is_prefill()) return kind + std::to_string(name.tile_kv) + " " + types;
   if (name.waves != 4) return kind;
   const bool two_tiles = name.waves_dividing_keys() == 1 && !std::has_single_bit(name.head_dim_qk);
