@@ -38,6 +38,9 @@ const (
 	// MissingPagesHidden: keys of pages whose number is negative are invisible, in page tables that are lists with holes;
 	// ModePaged only.
 	MissingPagesHidden ProblemFlags = C.SLUICE_MISSING_PAGES_HIDDEN
+	// PaddedRows: rows of Q, K, V and O continue in memory to the next multiple of 8 elements, so that head dims may be
+	// any number. What is there is ignored in Q and V, must be finite in K, and is undefined in O after a run. Tensors have whole rows.
+	PaddedRows ProblemFlags = C.SLUICE_PADDED_ROWS
 )
 
 // MaskAlignment says where the diagonal of the mask is.

@@ -6,9 +6,10 @@ using namespace mlir;
 namespace sluice {
 
 Query::Query(Emitter &b, TileMath &math, ArrayRef<ColumnRead> reads, Value base, Type inMemory, Type element,
-             Value laneGroup, Value limit)
+             Value laneGroup, Value limit, bool mayEndInside)
     : b(b), math(math), reads(reads) {
   const MfmaLayout &layout = math.layout;
+  SmallVector<Value> counts; // of columns from that of the read to the limit
   for (const ColumnRead &read : reads) {
     Type type = read.columns == layout.elements() ? math.fragment : VectorType::get(read.columns, element);
     Value column = b.add(b.i32(read.headColumn), b.mul(laneGroup, b.i32(read.columns)));
@@ -16,7 +17,34 @@ Query::Query(Emitter &b, TileMath &math, ArrayRef<ColumnRead> reads, Value base,
     Value zeros = ZerosOp::create(b, base.getType(), bytes);
     Value place = b.select(b.less(column, limit), b.advance(base, inMemory, column), zeros);
     columns.push_back(LLVM::LoadOp::create(b, type, place, /*alignment=*/bytes));
+    counts.push_back(b.sub(limit, column));
   }
+  if (!mayEndInside) return;
+  Value isWhole = b.equal(b.bitAnd(limit, b.i32(widestKeyRead - 1)), b.i32(0));
+  columns = b.branch(
+      isWhole, [&] { return columns; },
+      [&] {
+        Values whole;
+        for (auto [read, count] : llvm::zip_equal(columns, counts))
+          whole.push_back(cut(read, count));
+        return whole;
+      });
+}
+
+/// The first `count` elements, and zeros for the others.
+Value Query::cut(Value read, Value count) const {
+  auto type = cast<VectorType>(read.getType());
+  unsigned bits = type.getElementTypeBitWidth(), perWord = 32 / bits, words = type.getNumElements() / perWord;
+  auto inWords = VectorType::get(words, b.getI32Type());
+  Value loaded = b.bitcast(inWords, read);
+  Values kept;
+  for (unsigned word = 0; word < words; ++word) {
+    Value ofWord = b.clamp(b.sub(count, b.i32(word * perWord)), b.i32(0), b.i32(perWord));
+    Value bitsKept = b.zeroExtend(b.mul(ofWord, b.i32(bits)));
+    Value mask = arith::TruncIOp::create(b, b.getI32Type(), b.sub(b.shiftLeft(b.i64(1), bitsKept), b.i64(1)));
+    kept.push_back(b.bitAnd(b.extract(loaded, word), mask));
+  }
+  return b.bitcast(type, b.pack(inWords, kept));
 }
 
 void Query::park(unsigned parked, Value ofThread, unsigned ofThreads) {

@@ -17,9 +17,10 @@ public:
   using Values = llvm::SmallVector<Value>;
 
   /// A row of Q in the order of `reads`. `base` is the lane's row, of elements `inMemory`. Columns at or past
-  /// `limit` are zeros and are not read.
+  /// `limit` are zeros, whatever memory has there; reads that begin there are not made. `mayEndInside`: the
+  /// limit may be inside a read.
   Query(Emitter &b, TileMath &math, llvm::ArrayRef<ColumnRead> reads, Value base, mlir::Type inMemory,
-        mlir::Type element, Value laneGroup, Value limit);
+        mlir::Type element, Value laneGroup, Value limit, bool mayEndInside);
 
   /// Parks the columns of the last `reads` reads. `thread`: of the workgroup, which has `threads`.
   void park(unsigned reads, Value thread, unsigned threads);
@@ -28,6 +29,8 @@ public:
   Values fragments(unsigned read) const;
 
 private:
+  Value cut(Value read, Value count) const;
+
   Emitter &b;
   TileMath &math;
   llvm::SmallVector<ColumnRead> reads;

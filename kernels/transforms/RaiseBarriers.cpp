@@ -58,12 +58,21 @@ void appendTo(scf::IfOp branch, ArrayRef<Operation *> ops) {
   }
 }
 
+/// Whether the operation or one inside it may access LDS or synchronise: only this project's own do.
+bool mayAccessLds(Operation &op) {
+  return op
+      .walk([](Operation *inner) {
+        bool isOther = inner->getDialect() && !isa<SluiceDialect>(inner->getDialect());
+        return isOther || isIdle(inner) ? WalkResult::advance() : WalkResult::interrupt();
+      })
+      .wasInterrupted();
+}
+
 /// The first barrier of the block, if only operations that do not access LDS precede it.
 BarrierOp firstIn(Block &block) {
   for (Operation &op : block) {
     if (auto barrier = dyn_cast<BarrierOp>(op)) return barrier;
-    bool knowsLds = !op.getDialect() || isa<SluiceDialect>(op.getDialect()) || op.getNumRegions() != 0;
-    if (knowsLds && !isIdle(&op)) break;
+    if (mayAccessLds(op)) break;
   }
   return {};
 }

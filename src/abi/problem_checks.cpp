@@ -21,7 +21,7 @@ constexpr uint32_t known_flags =
     SLUICE_CAUSAL | SLUICE_WRITE_LSE | SLUICE_HAS_WINDOW_LEFT | SLUICE_HAS_WINDOW_RIGHT | SLUICE_ALIBI |
     SLUICE_SINK_LOGITS | SLUICE_BOOL_MASK | SLUICE_PAGE_INDEX_64 | SLUICE_V_IN_K | SLUICE_MASK_NEW_ROWS |
     SLUICE_SPANS | SLUICE_CAUSAL_BY_SEQUENCE | SLUICE_BIAS_SCALE | SLUICE_SHARED_PREFIX | SLUICE_ZERO_POINTS |
-    SLUICE_MISSING_PAGES_HIDDEN;
+    SLUICE_MISSING_PAGES_HIDDEN | SLUICE_PADDED_ROWS;
 
 [[noreturn]] void invalid(std::string_view field, std::string message) {
   throw Failure(Status::invalid_argument, std::string(field), std::move(message));

@@ -17,6 +17,7 @@ uint32_t flags_of(const Case &c) {
   if (c.bits.given) flags |= SLUICE_BOOL_MASK;
   if (c.pages.wide) flags |= SLUICE_PAGE_INDEX_64;
   if (c.pages.missing) flags |= SLUICE_MISSING_PAGES_HIDDEN;
+  if (c.head_size.qk % 8 != 0 || c.head_size.v % 8 != 0) flags |= SLUICE_PADDED_ROWS;
   if (c.v_in_k) flags |= SLUICE_V_IN_K;
   if (c.bits.new_rows) flags |= SLUICE_MASK_NEW_ROWS;
   if (c.spans) flags |= SLUICE_SPANS;

@@ -213,6 +213,11 @@ inline int k_pack(const Case &c) {
 
 std::string make_name(const Case &c);
 
+/// Elements of a row in memory: rows of other sizes end with elements that may be read and, in O, written.
+constexpr int64_t row_elements(int head_size) {
+  return (head_size + 7) / 8 * 8;
+}
+
 /// Replaces a mode, layout or feature that is not possible in this case by the nearest one that is.
 Case meaningful(Case c);
 

@@ -120,6 +120,10 @@ void fill_codes(Case &c) {
 template <Cache cache> void store_as(Case &c) {
   c.cache = cache;
 }
+/// So many elements of the last eight of a row.
+template <int of_qk, int of_v> void end_inside_eight(Case &c) {
+  c.head_size = {int(row_elements(c.head_size.qk)) - 8 + of_qk, int(row_elements(c.head_size.v)) - 8 + of_v};
+}
 
 } // namespace
 
@@ -141,6 +145,7 @@ const std::vector<Feature> &features() {
        {store_as<Cache::e4m3fnuz>, store_as<Cache::e4m3fnuz_as_q>, store_as<Cache::e5m2fnuz>,
         store_as<Cache::i8>, store_as<Cache::q8_0>, store_as<Cache::q4_0>, store_as<Cache::u4>,
         store_as<Cache::u4_zeros>}},
+      {"head size", {end_inside_eight<4, 4>, end_inside_eight<1, 3>, end_inside_eight<8, 5>}},
       {"V in K", {set<&Case::v_in_k>}},
       {"mask",
        {cut<Mask::bottom_right>, cut<Mask::top_left>, cut<Mask::none_top_left>, cut<Mask::given>,

@@ -10,14 +10,13 @@ namespace sluice::conformance {
 void Collector::add(Case c) {
   // No kernel has this shape: use one of the same type, else any.
   const auto same_type = [&](const Shapes::Shape &shape) { return shape.dtype == c.dtype; };
-  const auto same = [&](const Shapes::Shape &shape) {
-    return same_type(shape) && shape.head_size == c.head_size;
-  };
+  const HeadSizes rows(int(row_elements(c.head_size.qk)), int(row_elements(c.head_size.v)));
+  const auto same = [&](const Shapes::Shape &shape) { return same_type(shape) && shape.head_size == rows; };
   auto shape = std::find_if(shapes.begin(), shapes.end(), same);
   if (shape == shapes.end()) shape = std::find_if(shapes.begin(), shapes.end(), same_type);
   if (shape == shapes.end()) shape = shapes.begin();
   c.dtype = shape->dtype;
-  c.head_size = shape->head_size;
+  if (shape->head_size != rows) c.head_size = shape->head_size;
   c = meaningful(std::move(c));
   // The bounds of a plan choose between kernels: every third case meets the plan for any size.
   c.bounded = cases.size() % 3 != 2;

@@ -89,6 +89,11 @@ template <int size> void hide_pages(Case &c, const Kernel &kernel) {
   c.pages.missing = c.pages.by_head = true;
 }
 
+/// Rows that end inside eight elements.
+void shorten_rows(Case &c, const Kernel &) {
+  c.head_size = {c.head_size.qk - 3, c.head_size.v - 5};
+}
+
 /// Enough tiles for several splits.
 void divide_keys(Case &c, const Kernel &kernel) {
   c.kv_len = 20 * kernel.tile_kv + 3;
@@ -254,6 +259,7 @@ const std::vector<KernelFeature> &kernel_features() {
       {"missing keys", "missing_pages", hide_pages<1>},
       {"tables of heads", "paged", page_with<&Pages::by_head>},
       {"V in K", "v_in_k", set<&Case::v_in_k>},
+      {"padded rows", "padded_rows", shorten_rows, Level::quick},
       {"scales per token", "key_scales", give_scales_of_keys<Scale::token>},
       {"scales per page", "key_scales", give_scales_of_keys<Scale::page>},
       {"bits of new rows", "mask_new_rows", give_new_bits},

@@ -24,9 +24,7 @@ void place_sequences(Case &c) {
   if (c.lengths == Lengths::decode) c.q_len = 1;
 }
 
-// Kernels with FP8 queries have head sizes up to this, and larger ones only if V is in K.
-constexpr int largest_fp8_head = 256;
-// And those with blocks, integers or E5M2FNUZ in the cache up to this.
+// Kernels with blocks, integers or E5M2FNUZ in the cache have head sizes up to this.
 constexpr int largest_converted_head = 512;
 
 /// Q, K and V can share a buffer if they have elements of one size and rows at the same places.
@@ -40,8 +38,8 @@ bool can_be_packed(const Case &c) {
 
 void place_tensors(Case &c) {
   if (c.head_size.v > c.head_size.qk) c.v_in_k = false;
-  if (has_fp8_queries(c) && !c.v_in_k && std::max(c.head_size.qk, c.head_size.v) > largest_fp8_head)
-    c.cache = Cache::e4m3fnuz;
+  if (c.v_in_k) c.head_size = {int(row_elements(c.head_size.qk)), int(row_elements(c.head_size.v))};
+  if (c.head_size.qk % 8 != 0) c.pages.k_pack = false;                        // which has whole packs
   if (c.v_in_k && c.pattern == Pattern::uniform) c.pattern = Pattern::normal; // all of V would be 0
   if (c.v_in_k && c.pattern == Pattern::nan_value) c.pattern = Pattern::nan_key;
   if (c.cache > Cache::e4m3fnuz_as_q && c.head_size.qk > largest_converted_head) c.cache = Cache::e4m3fnuz;

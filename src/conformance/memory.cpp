@@ -57,10 +57,11 @@ private:
 
   void place_tensors() {
     const int64_t outer = sequences.q_starts.empty() ? c.batch : 1;
-    const Extents q{outer, sequences.q_rows, c.q_heads, c.head_size.qk};
+    const int64_t row_qk = row_elements(c.head_size.qk), row_v = row_elements(c.head_size.v);
+    const Extents q{outer, sequences.q_rows, c.q_heads, row_qk};
     Extents o = q;
-    o.d = c.head_size.v;
-    Extents k{sequences.kv_starts.empty() ? c.batch : 1, sequences.kv_rows, c.kv_heads, c.head_size.qk};
+    o.d = row_v;
+    Extents k{sequences.kv_starts.empty() ? c.batch : 1, sequences.kv_rows, c.kv_heads, row_qk};
     if (c.mode == Mode::paged) {
       pages.emplace_back(c, sequences);
       k.outer = pages[0].pages_in_all;
@@ -69,7 +70,7 @@ private:
       k.outer = 1;
     }
     Extents v = k;
-    v.d = c.head_size.v;
+    v.d = row_v;
 
     const bool packed = c.layout == Layout::packed;
     if (packed && c.mode != Mode::paged) {
@@ -92,9 +93,9 @@ private:
         of_keys->stride[0] = 0;
     if (!sequences.q_starts.empty()) memory.q.stride[0] = memory.o.stride[0] = memory.lse.stride[0] = 0;
     if (c.prefixes.count != 0 && pages.empty()) {
-      const Extents prefix_k{c.prefixes.count, c.prefixes.keys, c.kv_heads, c.head_size.qk};
+      const Extents prefix_k{c.prefixes.count, c.prefixes.keys, c.kv_heads, row_qk};
       Extents prefix_v = prefix_k;
-      prefix_v.d = c.head_size.v;
+      prefix_v.d = row_v;
       take_keys(memory.prefix_k, place(prefix_k, c.layout), cache_element(c));
       if (!c.v_in_k) take_keys(memory.prefix_v, place(prefix_v, c.layout), cache_element(c));
     }
@@ -215,6 +216,7 @@ private:
         copy_groups(row);
     } else {
       store_row(keys.k_place, cache, row, keys.k, token, c.kv_heads, c.head_size.qk);
+      end_row(keys.k_place, cache, row);
       if (!c.v_in_k) store_row(keys.v_place, cache, row, keys.v, token, c.kv_heads, c.head_size.v);
     }
     if (is_per_key(c.k_scale))
@@ -235,6 +237,14 @@ private:
       for (int e = 0; e < d; ++e)
         store(memory.buffers[size_t(p.buffer)], element, p.at(place[0], place[1], h, e),
               values[size_t((token * heads + h) * d + e)]);
+    });
+  }
+
+  /// What follows the elements of K must be finite, but has no influence.
+  void end_row(const Placement &p, Element element, const Row &row) {
+    for_each_head(row, [&](int h, Place place) {
+      for (int64_t e = c.head_size.qk; e < row_elements(c.head_size.qk); ++e)
+        store(memory.buffers[size_t(p.buffer)], element, p.at(place[0], place[1], h, e), 100);
     });
   }
 
@@ -416,7 +426,7 @@ std::string find_stray_write(const Case &c, const Memory &before, const Memory &
     allowed.emplace_back(buffer.size(), false);
   for_each_row(c, [&](const std::array<int64_t, 2> &row, int, int, int h) {
     const size_t bytes = output_bytes(c), o = size_t(before.o.at(row[0], row[1], h, 0)) * bytes;
-    for (size_t i = 0; i < bytes * size_t(c.head_size.v); ++i)
+    for (size_t i = 0; i < bytes * size_t(row_elements(c.head_size.v)); ++i)
       allowed[before.o.buffer][o + i] = true;
     const int64_t lse = before.lse.at(row[0], row[1], h, 0) * 4;
     if (c.lse)

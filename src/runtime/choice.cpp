@@ -34,25 +34,24 @@ constexpr float min_soft_cap = 1e-30f, max_soft_cap = 65536;
   throw Failure(Status::unsupported, std::string(field), std::move(message));
 }
 
-/// Whether a kernel of this head dim serves the wanted one, a multiple of 8: its own or, with zero fill, a
+/// The head dim nearest to the wanted one that a kernel of this one serves: its own or, with zero fill, a
 /// smaller one.
-bool serves(uint32_t dim, int32_t wanted) {
-  return wanted <= int32_t(dim) && wanted % 8 == 0;
-}
-
-/// The head dim nearest to the wanted one that a kernel serves.
-int32_t nearest_served(uint32_t dim, int32_t wanted) {
+int32_t nearest_served(uint32_t dim, int32_t wanted, bool is_padded) {
+  if (is_padded) return std::min(wanted, int32_t(dim));
   return std::max((std::min(wanted, int32_t(dim)) + 4) / 8 * 8, 8);
 }
 
 /// Keeps the kernels that serve a head dim; if none do, refuses with the nearest number that is served.
-template <typename Get> void keep_dim(Kernels &kernels, std::string_view field, int32_t wanted, Get get) {
+template <typename Get>
+void keep_dim(Kernels &kernels, std::string_view field, int32_t wanted, bool is_padded, Get get) {
   int32_t nearest = 0;
   for (const package::PackedKernel *kernel : kernels) {
-    const int32_t dim = nearest_served(get(kernel->entry.name), wanted);
+    const int32_t dim = nearest_served(get(kernel->entry.name), wanted, is_padded);
     if (nearest == 0 || std::abs(dim - wanted) < std::abs(nearest - wanted)) nearest = dim;
   }
-  std::erase_if(kernels, [&](const auto *kernel) { return !serves(get(kernel->entry.name), wanted); });
+  std::erase_if(kernels, [&](const auto *kernel) {
+    return nearest_served(get(kernel->entry.name), wanted, is_padded) != wanted;
+  });
   if (kernels.empty()) refuse(field, text(field, " is ", wanted, "; nearest supported: ", nearest));
 }
 
@@ -124,12 +123,12 @@ void keep_packs_of_v(Kernels &kernels, const sluice_problem &problem) {
     refuse("k_pack", text("k_pack is ", problem.k_pack, " with SLUICE_V_IN_K; nearest supported: 0"));
 }
 
-/// The nearest number of elements per pack: a power of two from 8 on that divides the row.
+/// The nearest number of elements per pack: a power of two from 8 on that divides the row; 0 if none does.
 int32_t nearest_k_pack(const sluice_problem &problem) {
   const auto wanted = uint32_t(problem.k_pack);
   const uint32_t below = std::bit_floor(wanted), above = std::bit_ceil(wanted);
-  const uint32_t largest =
-      1u << std::countr_zero(uint32_t(problem.head_dim_qk)); // 8 or more: kernels serve no others
+  const uint32_t largest = 1u << std::countr_zero(uint32_t(problem.head_dim_qk));
+  if (largest < 8) return 0;
   return int32_t(std::clamp(wanted - below <= above - wanted ? below : above, 8u, largest));
 }
 
@@ -267,8 +266,11 @@ Choice choose_kernel(const Context &context, const sluice_problem &problem) {
   }
   keep_types(kernels, problem);
   keep_forms(kernels, problem);
-  keep_dim(kernels, "head_dim_qk", problem.head_dim_qk, [](const auto &name) { return name.head_dim_qk; });
-  keep_dim(kernels, "head_dim_v", problem.head_dim_v, [](const auto &name) { return name.head_dim_v; });
+  const bool is_padded = problem.flags & SLUICE_PADDED_ROWS;
+  keep_dim(kernels, "head_dim_qk", problem.head_dim_qk, is_padded,
+           [](const auto &name) { return name.head_dim_qk; });
+  keep_dim(kernels, "head_dim_v", problem.head_dim_v, is_padded,
+           [](const auto &name) { return name.head_dim_v; });
   for (const Feature &feature : features()) {
     if (feature.is_needed(problem)) keep_feature(kernels, problem, feature);
   }

@@ -75,6 +75,11 @@ constexpr uint32_t dtype_bytes(uint32_t type) {
   return uint32_t((block.bytes + block.elements - 1) / block.elements);
 }
 
+/// Elements of a row of a head dim that kernels may touch: whole groups of 8.
+constexpr int32_t row_elements(int32_t head_dim) {
+  return (head_dim + 7) / 8 * 8;
+}
+
 /// The distance between a type that a kernel takes and a wanted one: first by size, then by the meaning of
 /// its bits. E4M3FN is nearest to E4M3FNUZ and E5M2 to E5M2FNUZ.
 constexpr uint32_t dtype_distance(uint32_t wanted, uint32_t other) {

@@ -78,6 +78,7 @@ constexpr Feature table[] = {
                          "SLUICE_TOP_LEFT (1)"),
     SLUICE_FLAG_FEATURE(names::bias_scale, SLUICE_BIAS_SCALE),
     SLUICE_FLAG_FEATURE(names::missing_pages, SLUICE_MISSING_PAGES_HIDDEN),
+    SLUICE_FLAG_FEATURE(names::padded_rows, SLUICE_PADDED_ROWS),
 };
 
 #undef SLUICE_FLAG_FEATURE
@@ -106,7 +107,7 @@ constexpr CallFeature call_table[] = {
 constexpr std::string_view newer_names[] = {
     names::key_scales,         names::mask_new_rows,  names::spans,
     names::causal_by_sequence, names::given_diagonal, names::bias_scale,
-    names::alibi_by_sequence,  names::missing_pages};
+    names::alibi_by_sequence,  names::missing_pages,  names::padded_rows};
 
 constexpr bool is_newer(std::string_view name) {
   return std::find(std::begin(newer_names), std::end(newer_names), name) != std::end(newer_names);

@@ -129,7 +129,7 @@ struct Plan::Parts {
     kernargs.o = reinterpret_cast<uint64_t>(workspace) + first * layout.part_stride * sizeof(float);
     kernargs.o_batch_stride = layout.row_stride * rows;
     kernargs.o_token_stride = layout.row_stride;
-    kernargs.o_head_stride = problem.head_dim_v;
+    kernargs.o_head_stride = row_elements(problem.head_dim_v);
     kernargs.o_split_stride = layout.part_stride;
     kernargs.lse = reinterpret_cast<uint64_t>(workspace) + layout.lse_offset_bytes +
                    first * layout.lse_part_stride * sizeof(float);
@@ -206,7 +206,7 @@ void Plan::merge(const sluice_args &args, const Parts &parts, void *stream) cons
   merge.most_rows = args.q_len;
   merge.rows_per_sequence = parts.rows_of_sequence;
   merge.heads = wanted.q_heads;
-  merge.head_dim_v = wanted.head_dim_v;
+  merge.head_dim_v = row_elements(wanted.head_dim_v);
   merge.max_rows = choice.few_rows;
   if (is_cascade(wanted)) {
     merge.parts = int32_t(choice.prefix.first_part + choice.prefix.splits);

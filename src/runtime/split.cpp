@@ -3,6 +3,7 @@
 
 #include "package/cache_op_kernargs.h"
 #include "runtime/choice.h"
+#include "runtime/dtype.h"
 #include "support/checked.h"
 #include "support/failure.h"
 
@@ -94,8 +95,9 @@ PartsLayout parts_layout(const sluice_problem &problem, uint32_t parts, int64_t 
   PartsLayout out = {};
   out.lse_row_stride = problem.q_heads;
   out.lse_part_stride = out.lse_row_stride * rows;
-  out.row_stride = out.lse_row_stride * problem.head_dim_v;
-  out.part_stride = out.lse_part_stride * problem.head_dim_v;
+  const int64_t columns = row_elements(problem.head_dim_v);
+  out.row_stride = out.lse_row_stride * columns;
+  out.part_stride = out.lse_part_stride * columns;
   out.lse_offset_bytes = uint64_t(out.part_stride) * parts * sizeof(float);
   out.bytes = out.lse_offset_bytes + uint64_t(out.lse_part_stride) * parts * sizeof(float);
   return out;

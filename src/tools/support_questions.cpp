@@ -75,6 +75,8 @@ constexpr Question list[] = {
      },
      "paged_*missing*"},
     {"a page table for each KV head", "`page_table_head_stride`", names::paged, nullptr, "paged_*byhead*"},
+    {"head sizes that are not multiples of 8", "`SLUICE_PADDED_ROWS`", names::padded_rows,
+     [](sluice_problem &p) { p.flags |= SLUICE_PADDED_ROWS, p.head_dim_qk = p.head_dim_v = 60; }, "*_d60_*"},
     {"V in K", "`SLUICE_V_IN_K`", names::v_in_k, [](sluice_problem &p) { p.flags |= SLUICE_V_IN_K; },
      "*_vink*"},
     {"shared prefixes", "`SLUICE_SHARED_PREFIX`", "",

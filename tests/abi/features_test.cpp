@@ -126,6 +126,10 @@ const Ability abilities[] = {
      },
      "flags",
      "flags has SLUICE_MISSING_PAGES_HIDDEN; nearest supported: without it"},
+    {{"padded_rows"},
+     [](sluice_problem &p) { p.flags |= SLUICE_PADDED_ROWS; },
+     "flags",
+     "flags has SLUICE_PADDED_ROWS; nearest supported: without it"},
 };
 
 sluice_problem plain_problem() {

@@ -49,8 +49,9 @@ std::string refusal_of_heads(int32_t q_heads, int32_t kv_heads) {
   return refusal(problem);
 }
 
-std::string refusal_of_dim(int32_t head_dim) {
+std::string refusal_of_dim(int32_t head_dim, uint32_t more_flags = 0) {
   sluice_problem problem = good_problem();
+  problem.flags |= more_flags;
   problem.head_dim_qk = head_dim;
   return refusal(problem);
 }
@@ -94,4 +95,7 @@ TEST_CASE("head dims are multiples of 8 up to the kernel's", "[nearest]") {
                                      Case{124, 128}, Case{129, 128}, Case{136, 128}})
     CHECK(refusal_of_dim(dim) ==
           "head_dim_qk is " + std::to_string(dim) + "; nearest supported: " + std::to_string(nearest));
+  for (const int32_t dim : {1, 12, 99, 100, 127, 128})
+    CHECK(refusal_of_dim(dim, SLUICE_PADDED_ROWS) == "");
+  CHECK(refusal_of_dim(129, SLUICE_PADDED_ROWS) == "head_dim_qk is 129; nearest supported: 128");
 }

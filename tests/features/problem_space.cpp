@@ -229,6 +229,7 @@ const std::vector<ProblemDimension> &problem_space() {
       {"page size", numbers(SLUICE_SETTER(page_size), {1, 3, 64, 100, largest, -1})},
       {"index 64", flag(SLUICE_PAGE_INDEX_64)},
       {"missing pages", flag(SLUICE_MISSING_PAGES_HIDDEN)},
+      {"padded rows", flag(SLUICE_PADDED_ROWS)},
       {"pack", numbers(SLUICE_SETTER(k_pack), {8, 16, 4, 12, 24, 32, 64, -8})},
       {"V in K", flag(SLUICE_V_IN_K)},
       {"window", windows()},

@@ -97,6 +97,11 @@ void Elements::fill_with_bytes(uint8_t byte) {
   std::fill_n(memory.data(), memory.size(), byte);
 }
 
+/// Elements of a row in memory.
+static int64_t row_elements(int32_t head_dim) {
+  return (int64_t{head_dim} + 7) / 8 * 8;
+}
+
 RandomCall::RandomCall(uint64_t seed, const Largest &largest) : random(seed) {
   sluice_problem_init(&problem, sizeof problem);
   const auto one_in = [&](uint32_t n) { return random.below(n) == 0; };
@@ -149,8 +154,12 @@ RandomCall::RandomCall(uint64_t seed, const Largest &largest) : random(seed) {
   }
   if (one_in(3)) problem.k_type = problem.v_type = SLUICE_E4M3FNUZ;
   if (one_in(8)) problem.flags |= SLUICE_V_IN_K;
-  const bool has_fp8_kernel = problem.head_dim_qk <= 256 || problem.flags & SLUICE_V_IN_K;
-  if (problem.k_type == SLUICE_E4M3FNUZ && has_fp8_kernel && one_in(2)) problem.q_type = SLUICE_E4M3FNUZ;
+  if (problem.k_type == SLUICE_E4M3FNUZ && one_in(2)) problem.q_type = SLUICE_E4M3FNUZ;
+  if (problem.k_pack == 0 && one_in(4)) {
+    problem.flags |= SLUICE_PADDED_ROWS;
+    problem.head_dim_qk -= int32_t(random.below(8));
+    problem.head_dim_v = std::min(problem.head_dim_v - int32_t(random.below(8)), problem.head_dim_qk);
+  }
   // P is rounded as for 16 bits; the type of Q says which.
   if (one_in(4)) problem.o_type = SLUICE_F32;
   draw_lengths(largest);
@@ -240,8 +249,8 @@ void RandomCall::draw_rows() {
     starts.push_back(starts.back() + length + (q_lengths_given ? int32_t(random.below(3)) : 0));
   const size_t tokens = q_starts_given ? size_t(starts.back()) + 2 : size_t(room) * size_t(batch);
   q_tokens = tokens;
-  const int64_t row_qk = int64_t{problem.head_dim_qk} * heads + 8,
-                row_v = int64_t{problem.head_dim_v} * heads + 16;
+  const int64_t head_qk = row_elements(problem.head_dim_qk), head_v = row_elements(problem.head_dim_v);
+  const int64_t row_qk = head_qk * heads + 8, row_v = head_v * heads + 16;
   q.emplace(problem.q_type, tokens * size_t(row_qk)).fill_with_nan();
   o.emplace(problem.o_type, tokens * size_t(row_v)).fill_with_bytes(untouched_byte);
   for (int32_t b = 0; b < batch; ++b)
@@ -249,11 +258,11 @@ void RandomCall::draw_rows() {
       const size_t row =
           q_starts_given ? size_t(starts[size_t(b)] + i) : size_t(b) * size_t(room) + size_t(i);
       const double spread = random.below(8) == 0 ? 0 : 2; // with scores that are exactly 0
-      for (int64_t e = 0; e < int64_t{problem.head_dim_qk} * heads; ++e)
-        q->set(row * size_t(row_qk) + size_t(e), number(spread));
+      for (int64_t e = 0; e < head_qk * heads; ++e)
+        if (e % head_qk < problem.head_dim_qk) q->set(row * size_t(row_qk) + size_t(e), number(spread));
     }
-  args.q = {q->data(), {q_starts_given ? 0 : room * row_qk, row_qk, problem.head_dim_qk, 1}};
-  args.o = {o->data(), {q_starts_given ? 0 : room * row_v, row_v, problem.head_dim_v, 1}};
+  args.q = {q->data(), {q_starts_given ? 0 : room * row_qk, row_qk, head_qk, 1}};
+  args.o = {o->data(), {q_starts_given ? 0 : room * row_v, row_v, head_v, 1}};
   if (problem.flags & SLUICE_WRITE_LSE) {
     lse.emplace(tokens * size_t(heads), untouched_lse);
     args.lse = {lse->data(), {q_starts_given ? 0 : int64_t{room} * heads, heads, 1, 0}};
@@ -337,23 +346,26 @@ void RandomCall::draw_keys() {
       const int32_t page = prefix_block[size_t(p) * size_t(prefix_stride) + size_t(key / page_size)];
       used.push_back(size_t(page) * size_t(page_size) + size_t(key % page_size));
     }
-  const auto fill_row = [&](Elements &tensor, uint32_t type, int64_t first, int64_t elements) {
+  // After the elements of a head, those of K are finite.
+  const auto fill_row = [&](Elements &tensor, uint32_t type, int64_t first, int32_t head_dim) {
+    const int64_t head = row_elements(head_dim), elements = head * heads;
+    const bool is_k = &tensor == &*k || (prefix_k && &tensor == &*prefix_k);
     if (Elements::is_in_blocks(type))
       for (int64_t e = 0; e < elements; e += 32)
         tensor.draw_block(size_t(first + e) / 32, random);
     else
       for (int64_t e = 0; e < elements; ++e)
-        tensor.set(size_t(first + e), number(1));
+        if (is_k || e % head < head_dim) tensor.set(size_t(first + e), number(1));
   };
   const auto fill = [&](std::optional<Elements> &tensor, uint32_t type, int32_t head_dim,
                         int32_t pack) -> sluice_tensor {
     if (pack != 0) return fill_packed(tensor, rows, used);
     const bool is_in_blocks = Elements::is_in_blocks(type);
-    const int64_t row = int64_t{head_dim} * heads + (is_in_blocks ? 32 : 16);
+    const int64_t head = row_elements(head_dim), row = head * heads + (is_in_blocks ? 32 : 16);
     tensor.emplace(type, rows * size_t(row)).fill_with_nan();
     for (const size_t one : used)
-      fill_row(*tensor, type, int64_t(one) * row, int64_t{head_dim} * heads);
-    return {tensor->data(), {paged ? page_size * row : ragged ? 0 : room * row, row, head_dim, 1}};
+      fill_row(*tensor, type, int64_t(one) * row, head_dim);
+    return {tensor->data(), {paged ? page_size * row : ragged ? 0 : room * row, row, head, 1}};
   };
   args.k = fill(k, problem.k_type, problem.head_dim_qk, problem.k_pack);
   if (!(problem.flags & SLUICE_V_IN_K)) args.v = fill(v, problem.v_type, problem.head_dim_v, 0);
@@ -361,13 +373,14 @@ void RandomCall::draw_keys() {
   if (kv_lengths_given) args.kv_lengths = kv_lens.emplace(kv_lengths).data();
   if (!paged) {
     const auto fill_prefixes = [&](std::optional<Elements> &tensor, uint32_t type, int32_t head_dim) {
-      const int64_t row = int64_t{head_dim} * heads + (Elements::is_in_blocks(type) ? 32 : 8),
+      const int64_t head = row_elements(head_dim),
+                    row = head * heads + (Elements::is_in_blocks(type) ? 32 : 8),
                     of_prefix = row * args.prefix_len;
       tensor.emplace(type, size_t(of_prefix) * size_t(args.prefix_count)).fill_with_nan();
       for (int32_t p = 0; p < args.prefix_count; ++p)
         for (int32_t key = 0; key < prefix_lengths[size_t(p)]; ++key)
-          fill_row(*tensor, type, p * of_prefix + key * row, int64_t{head_dim} * heads);
-      return sluice_tensor{tensor->data(), {of_prefix, row, head_dim, 1}};
+          fill_row(*tensor, type, p * of_prefix + key * row, head_dim);
+      return sluice_tensor{tensor->data(), {of_prefix, row, head, 1}};
     };
     if (args.prefix_count == 0) return;
     args.prefix_k = fill_prefixes(prefix_k, problem.k_type, problem.head_dim_qk);
@@ -575,7 +588,13 @@ RandomCall::Difference RandomCall::compare() const {
     return std::all_of(&of[n * bytes], &of[n * bytes] + bytes,
                        [](uint8_t byte) { return byte == untouched_byte; });
   };
+  // What follows the elements of a head is undefined.
+  const auto is_element = [&](size_t n) {
+    const int64_t head = row_elements(problem.head_dim_v), place = int64_t(n) % args.o.stride[1];
+    return place >= head * problem.q_heads || place % head < problem.head_dim_v;
+  };
   for (size_t n = 0; n < o->count(); ++n) {
+    if (!is_element(n)) continue;
     if (is_untouched(expected_o, n) || is_untouched(got_o, n)) {
       if (is_untouched(expected_o, n) != is_untouched(got_o, n)) see(worst.o, 1e9, "o", n);
     } else {

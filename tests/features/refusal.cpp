@@ -75,6 +75,7 @@ constexpr Named flags[] = {{"SLUICE_SPANS", SLUICE_SPANS},
                            {"SLUICE_PAGE_INDEX_64", SLUICE_PAGE_INDEX_64},
                            {"SLUICE_SHARED_PREFIX", SLUICE_SHARED_PREFIX},
                            {"SLUICE_MISSING_PAGES_HIDDEN", SLUICE_MISSING_PAGES_HIDDEN},
+                           {"SLUICE_PADDED_ROWS", SLUICE_PADDED_ROWS},
                            {"SLUICE_ZERO_POINTS", SLUICE_ZERO_POINTS}};
 
 /// "SLUICE_SCALE_NONE (0)", "0 (no bias)", "64", "bf16", "1 or more".
@@ -199,7 +200,7 @@ std::optional<sluice_problem> advised(const sluice_problem &problem, const sluic
   if (refusal.code == SLUICE_INVALID_ARGUMENT) return legal(problem, refusal.field);
   if (refusal.code != SLUICE_NEWER_STRUCT || Field(refusal.field) != "flags") return std::nullopt;
   sluice_problem known = problem;
-  known.flags &= 2 * uint32_t(SLUICE_MISSING_PAGES_HIDDEN) - 1;
+  known.flags &= 2 * uint32_t(SLUICE_PADDED_ROWS) - 1;
   return known;
 }
 

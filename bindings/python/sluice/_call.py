@@ -27,6 +27,11 @@ def at_least(extent: int, what: str) -> Extent:
     return extent, what, True
 
 
+def row_elements(head_dim: int) -> int:
+    """Elements of a row in memory: with padded_rows more than the head dim."""
+    return (head_dim + 7) // 8 * 8
+
+
 def checked(array: Any, field: str, place: str, dtype: Optional[DType], itemsize: int, extents: Sequence[Extent],
             repeats: int = 0) -> Tensor:
     """An array with these types and extents; `repeats`: in so many of the first ones, 1 counts as any number."""
@@ -163,8 +168,8 @@ class _Filler:
         first = [at_least(0, "rows")] if ragged else [
             at_least(self.batch, "batch"), at_least(self.q_len, "rows of each sequence")]
         heads = exactly(problem.q_heads, "q_heads")
-        q = self._tensor("q", type_of(problem, "q_type"), [*first, heads, exactly(problem.head_dim_qk, "head_dim_qk")])
-        o = self._tensor("o", type_of(problem, "o_type"), [*first, heads, exactly(problem.head_dim_v, "head_dim_v")])
+        q = self._tensor("q", type_of(problem, "q_type"), [*first, heads, exactly(row_elements(problem.head_dim_qk), "head_dim_qk")])
+        o = self._tensor("o", type_of(problem, "o_type"), [*first, heads, exactly(row_elements(problem.head_dim_v), "head_dim_v")])
         args.q, args.o = c_tensor(q), c_tensor(o)
         rows = [q.shape[0], o.shape[0]]
         if self.arrays.get("lse") is not None:
@@ -183,7 +188,7 @@ class _Filler:
             first = [at_least(0, "keys")]
         else:
             first = [at_least(self.batch, "batch"), at_least(self.kv_len, "keys of each sequence")]
-        dim = exactly(problem.head_dim_qk, "head_dim_qk")
+        dim = exactly(row_elements(problem.head_dim_qk), "head_dim_qk")
         dtype = type_of(problem, "k_type")
         if problem.k_pack:
             # [page, row, head, pack, element of the pack]
@@ -197,7 +202,7 @@ class _Filler:
         extents = [k.shape[0]]
         if not problem.v_in_k:
             v, args.v = keys_of(self.arrays["v"], "v", self.place, type_of(problem, "v_type"), [*first, heads],
-                                exactly(problem.head_dim_v, "head_dim_v"))
+                                exactly(row_elements(problem.head_dim_v), "head_dim_v"))
             extents.append(v.shape[0])
         elif self.arrays.get("v") is not None:
             raise InvalidArgument("v is given, but the problem has v_in_k; it must be None", "v")
@@ -292,7 +297,7 @@ class _Filler:
         for field, dtype, dim in (("prefix_k", "k_type", "head_dim_qk"), ("prefix_v", "v_type", "head_dim_v")):
             if self.arrays.get(field) is not None:
                 _, made = keys_of(self.arrays[field], field, self.place, type_of(problem, dtype), extents,
-                                  exactly(getattr(problem, dim), dim))
+                                  exactly(row_elements(getattr(problem, dim)), dim))
                 setattr(args, field, made)
 
     def _of_heads(self, field: str) -> Tuple[int, int]:

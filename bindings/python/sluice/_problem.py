@@ -23,6 +23,7 @@ _FLAGS = {
     "shared_prefix": 1 << 10,
     "zero_points": 1 << 13,
     "missing_pages_hidden": 1 << 15,
+    "padded_rows": 1 << 16,
 }
 _HAS_WINDOW_LEFT, _HAS_WINDOW_RIGHT = 1 << 2, 1 << 3
 
@@ -85,6 +86,9 @@ class Problem:
     """With bias_type: the bias is multiplied by a factor per query head."""
     missing_pages_hidden: bool = False
     """Keys of pages whose number is negative are invisible: page tables as lists with holes."""
+    padded_rows: bool = False
+    """Rows of q, k, v and o continue in memory to the next multiple of 8 elements, so that head dims may be any number.
+    What is there is ignored in q and v, must be finite in k, and is undefined in o after a run. Arrays have whole rows."""
     o_scale_kind: ScaleKind = ScaleKind.NONE
     """Of the scales that an FP8 O is divided by."""
 

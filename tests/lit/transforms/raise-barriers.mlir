@@ -85,13 +85,24 @@ gpu.module @m {
     gpu.return
   }
 
-  // At the start of both sides of a branch it moves before the branch, past operations that do not use LDS. It does
-  // not pass a read, and stays if only one side has it.
+  // At the start of both sides of a branch it moves before the branch, past operations that do not use LDS, also
+  // nested ones, and out of two branches. It does not pass a read, and stays if only one side has it.
   // CHECK-LABEL: gpu.func @both_ways
   // CHECK:         sluice.barrier
   // CHECK-NEXT:    scf.if
   // CHECK-NOT:       sluice.barrier
-  // CHECK:         }
+  // CHECK:           sluice.lds_read
+  // CHECK-NOT:       sluice.barrier
+  // CHECK:         sluice.barrier
+  // CHECK-NEXT:    scf.if
+  // CHECK-NOT:       sluice.barrier
+  // CHECK:           "test.last"
+  // CHECK-NOT:       sluice.barrier
+  // CHECK:         scf.if
+  // CHECK-NEXT:      scf.if
+  // CHECK-NEXT:        sluice.lds_read
+  // CHECK-NEXT:      }
+  // CHECK-NEXT:      sluice.barrier
   // CHECK:         scf.if
   // CHECK-NEXT:      sluice.lds_read
   // CHECK-NEXT:      sluice.barrier
@@ -108,6 +119,31 @@ gpu.module @m {
       %l = llvm.load %p : !llvm.ptr -> i32
       sluice.barrier
       %a = sluice.lds_read %t[%x, %l] : !tile, vector<4xf16>
+    } else {
+      sluice.barrier
+    }
+    scf.if %wide {
+      sluice.barrier
+    } else {
+      scf.if %wide {
+        %scale = scf.if %wide -> (i32) {
+          %s = llvm.load %p : !llvm.ptr -> i32
+          scf.yield %s : i32
+        } else {
+          scf.yield %x : i32
+        }
+        sluice.barrier
+        "test.use"(%scale) : (i32) -> ()
+      } else {
+        sluice.barrier
+        "test.last"() : () -> ()
+      }
+    }
+    scf.if %wide {
+      scf.if %wide {
+        %b = sluice.lds_read %t[%x, %x] : !tile, vector<4xf16>
+      }
+      sluice.barrier
     } else {
       sluice.barrier
     }

@@ -166,6 +166,7 @@ fn rust_constants() -> Numbers {
         SLUICE_SHARED_PREFIX,
         SLUICE_ZERO_POINTS,
         SLUICE_MISSING_PAGES_HIDDEN,
+        SLUICE_PADDED_ROWS,
         SLUICE_BOTTOM_RIGHT,
         SLUICE_TOP_LEFT,
         SLUICE_GIVEN_DIAGONAL,

@@ -137,6 +137,12 @@ impl<'a, M: Memory> PageTable<'a, M> {
     }
 }
 
+/// Elements of a row in memory: with [`ProblemBuilder::padded_rows`](crate::ProblemBuilder::padded_rows) more than the
+/// head dim.
+fn row_elements(head_dim: i32) -> i32 {
+    (head_dim + 7) / 8 * 8
+}
+
 /// The prefixes of a call with [`ProblemBuilder::shared_prefix`](crate::ProblemBuilder::shared_prefix): keys that rows
 /// see before their sequence's own.
 #[derive(Debug)]
@@ -166,12 +172,12 @@ impl<M: Memory> Prefixes<'_, M> {
         let keys =
             |dim| [AtLeast(self.count), AtLeast(len), Exactly(p.kv_heads as usize), Exactly(dim as usize)];
         if let Some(k) = &self.k {
-            raw.prefix_k = k.view.checked("prefix_k", Dtype::from_raw(p.k_type), 0, keys(p.head_dim_qk))?;
+            raw.prefix_k = k.view.checked("prefix_k", Dtype::from_raw(p.k_type), 0, keys(row_elements(p.head_dim_qk)))?;
         }
         if let Some(v) = &self.v {
             raw.prefix_v = match problem.has(sys::SLUICE_V_IN_K) {
                 true => v.view.raw(), // refused by the library
-                false => v.view.checked("prefix_v", Dtype::from_raw(p.v_type), 0, keys(p.head_dim_v))?,
+                false => v.view.checked("prefix_v", Dtype::from_raw(p.v_type), 0, keys(row_elements(p.head_dim_v)))?,
             };
         }
         raw.prefix_q_starts = self.q_starts.checked("prefix_q_starts", self.count.saturating_add(1))?;
@@ -317,7 +323,7 @@ impl<'a, M: Memory> Args<'a, M> {
         let p = problem.raw();
         let batch = self.batch;
         let [q_heads, kv_heads, dim_qk, dim_v] =
-            [p.q_heads, p.kv_heads, p.head_dim_qk, p.head_dim_v].map(|value| value as usize);
+            [p.q_heads, p.kv_heads, row_elements(p.head_dim_qk), row_elements(p.head_dim_v)].map(|value| value as usize);
         let or_bound = |value: usize, bound: i32| if value == 0 { bound as usize } else { value };
         let (q_len, kv_len) = (or_bound(self.q_len, p.max_q_len), or_bound(self.kv_len, p.max_kv_len));
 

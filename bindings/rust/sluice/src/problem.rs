@@ -174,6 +174,13 @@ impl ProblemBuilder {
         self.flag(sys::SLUICE_MISSING_PAGES_HIDDEN)
     }
 
+    /// Rows of Q, K, V and O continue in memory to the next multiple of 8 elements, so that head dims may be any
+    /// number. What is there is ignored in Q and V, must be finite in K, and is undefined in O after a run. Tensors
+    /// have the whole rows: 104 elements for a head dim of 100.
+    pub fn padded_rows(self) -> Self {
+        self.flag(sys::SLUICE_PADDED_ROWS)
+    }
+
     /// Elements per pack of an x-packed K cache.
     pub fn k_pack(self, elements: usize) -> Self {
         self.int("k_pack", elements, |raw, value| raw.k_pack = value)
