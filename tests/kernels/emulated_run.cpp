@@ -138,6 +138,10 @@ std::vector<Problem> path_problems(const package::KernelName &kernel) {
        CompletionOrder::late, P::parts},
       {"a diagonal of the sequence, causal", 0, 70, 4 * 64 + 17, 1, 1, P::none, true, P::usual,
        CompletionOrder::late, P::of_sequence},
+      {"ALiBi, a diagonal of the sequence", 0, 40, 4 * 64 + 17, 2, 1, P::none, true, P::usual,
+       CompletionOrder::late, P::alibi | P::of_sequence},
+      {"rows that end inside eight elements", 0, 70, 2 * 64 + 17, 2, 1, P::none, true, P::usual,
+       CompletionOrder::late, P::short_rows},
       {"spans in causal rows", 0, 70, 4 * 64 + 17, 1, 1, P::bottom_right, true, P::usual,
        CompletionOrder::late, P::spans},
       {"bias of F32 and a scale, mask, V infinite", 0, 40, 2 * 64 + 17, 2, 1, P::none, false, P::infinite,
@@ -333,6 +337,7 @@ void AttentionRun::place_extras(package::AttentionKernargs &args) {
   }
   if (has(Problem::sinks)) args.sink_logits = place(std::vector<float>(q_heads, 1));
   if (has(Problem::few_columns)) args.head_dim_v = 8;
+  if (has(Problem::short_rows)) args.score_flags |= 3 << package::score_unused_shift;
   if (has(score_changes)) args.score_flags |= package::score_changed;
   if (has(Problem::soft_cap)) {
     args.cap_log2e = 40;

@@ -60,6 +60,7 @@ struct Problem {
     missing_pages = 1 << 24, // the second page is not there, and its keys are zeros
     hidden_pages = 1 << 25,  // the same, and its keys are hidden
     zero_points = 1 << 26,   // of U4, for each group; groups have 64 elements
+    short_rows = 1 << 27,    // that end inside eight elements
   };
   uint32_t extras = 0;
 };
