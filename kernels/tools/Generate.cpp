@@ -64,8 +64,15 @@ package::KernelEntry packageEntry(const AttentionVariant &variant, unsigned wave
   return entry;
 }
 
+Fp8Flavour flavourOf(StringRef type) {
+  return llvm::StringSwitch<Fp8Flavour>(type)
+      .Cases({"e4m3fnuz", "e5m2fnuz"}, Fp8Flavour::Fnuz)
+      .Cases({"e4m3fn", "e5m2"}, Fp8Flavour::Ocp)
+      .Default(Fp8Flavour::None);
+}
+
 bool isFp8(StringRef type) {
-  return type == "e4m3fnuz" || type == "e5m2fnuz";
+  return flavourOf(type) != Fp8Flavour::None;
 }
 
 /// Equal types are copied bit by bit.
@@ -113,14 +120,11 @@ OwningOpRef<ModuleOp> buildModule(MLIRContext &context, const Variant &variant, 
 
 /// FP8 bytes mean other numbers on a chip of another flavour.
 bool isFor(const Variant &variant, const Chip &chip) {
-  bool usesFp8;
-  if (const auto *cacheOp = std::get_if<CacheOpVariant>(&variant.kind)) {
-    usesFp8 = convertsFp8(*cacheOp);
-  } else {
-    const auto &attention = std::get<AttentionVariant>(variant.kind);
-    usesFp8 = isFp8(attention.dtype) || isFp8(attention.kvDtype);
-  }
-  return !usesFp8 || chip.fp8 == Fp8Flavour::Fnuz;
+  auto hasNumbersOf = [&](StringRef type) { return !isFp8(type) || flavourOf(type) == chip.fp8; };
+  if (const auto *cacheOp = std::get_if<CacheOpVariant>(&variant.kind))
+    return !convertsFp8(*cacheOp) || (hasNumbersOf(cacheOp->from) && hasNumbersOf(cacheOp->to));
+  const auto &attention = std::get<AttentionVariant>(variant.kind);
+  return hasNumbersOf(attention.dtype) && hasNumbersOf(attention.kvDtype);
 }
 
 /// Remarks report what the passes decided, which `explain` shows.
