@@ -266,9 +266,9 @@ private:
   Query queryOf(const LaneRows &rows, const Addresses &addresses, const HeadColumns &columns) {
     Value row = addresses.offsetOfRow("q", rows.sequence.firstRow);
     Value q = b.advance(arguments.late("q"), queries, row);
-    // Where V is in K, rows have no registers for the rest of a read, and heads are multiples of one.
     return Query(b, math, columns.keyReads, q, queries, element, rows.laneGroup,
-                 arguments.late("head_dim_qk"), /*mayEndInside=*/!op.getVInK());
+                 arguments.late("head_dim_qk"),
+                 package::kernel_cuts_rows(op.getWaveRows(), op.getHeadDimQk(), op.getVInK()));
   }
 
   JoinedState iterateOverOwnKeys(const LaneRows &rows, const Addresses &addresses, const HeadColumns &columns,

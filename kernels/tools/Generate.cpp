@@ -56,8 +56,10 @@ package::KernelEntry packageEntry(const AttentionVariant &variant, unsigned wave
     entry.features.insert(entry.features.end(), {names::paged, names::csr, names::page_index_64});
   if (variant.paged && package::kernel_hides_missing_pages(variant.waveRows, variant.tileKv))
     entry.features.push_back(names::missing_pages);
-  // See AttentionBuilder::queryOf. Rows in blocks are whole blocks.
-  if (!variant.vInK && !KeyBlocks::kindOf(variant.kvDtype)) entry.features.push_back(names::padded_rows);
+  // Rows in blocks are whole blocks.
+  if (package::kernel_cuts_rows(variant.waveRows, variant.headDimQk, variant.vInK) &&
+      !KeyBlocks::kindOf(variant.kvDtype))
+    entry.features.push_back(names::padded_rows);
   // Rows in blocks are not in packs.
   if (variant.paged && !KeyBlocks::kindOf(variant.kvDtype)) entry.features.push_back(names::k_pack);
   entry.p_rounding = variant.dtype == "f16" || variant.dtype == "bf16" ? "centred_cut" : "nearest_even";

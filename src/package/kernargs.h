@@ -195,6 +195,12 @@ constexpr bool kernel_hides_missing_pages(uint32_t rows_of_wave, uint32_t tile_k
   return rows_of_wave == decode_rows_of_wave && tile_kv <= 32;
 }
 
+/// Whether rows of Q may end inside eight elements: not where V is in K, whose rows leave no registers for the
+/// rest, nor in prefill kernels of large heads, which load Q into AccVGPRs.
+constexpr bool kernel_cuts_rows(uint32_t rows_of_wave, uint32_t head_dim_qk, bool v_in_k) {
+  return !v_in_k && (rows_of_wave == decode_rows_of_wave || head_dim_qk <= 128);
+}
+
 /// An extent that no grid has, and a step out of any grid.
 inline constexpr int32_t kernarg_no_grid = 1 << 30;
 
