@@ -266,9 +266,12 @@ private:
   Query queryOf(const LaneRows &rows, const Addresses &addresses, const HeadColumns &columns) {
     Value row = addresses.offsetOfRow("q", rows.sequence.firstRow);
     Value q = b.advance(arguments.late("q"), queries, row);
-    // Where V is in K, rows have no registers for the rest of a read, and heads are multiples of one.
+    Value unused;
+    if (package::kernel_cuts_rows(op.getWaveRows(), op.getHeadDimQk(), op.getVInK()))
+      unused = b.bitAnd(b.shiftRight(arguments.late("score_flags"), b.i32(package::score_unused_shift)),
+                        b.i32(package::score_unused_mask));
     return Query(b, math, columns.keyReads, q, queries, element, rows.laneGroup,
-                 arguments.late("head_dim_qk"), /*mayEndInside=*/!op.getVInK());
+                 arguments.late("head_dim_qk"), unused);
   }
 
   JoinedState iterateOverOwnKeys(const LaneRows &rows, const Addresses &addresses, const HeadColumns &columns,

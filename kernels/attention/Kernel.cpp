@@ -61,6 +61,8 @@ OwningOpRef<ModuleOp> buildKernelModule(MLIRContext &context, StringRef name, co
   auto typeOf = [&](StringRef name) -> Type {
     if (name == "e4m3fnuz") return Float8E4M3FNUZType::get(&context);
     if (name == "e5m2fnuz") return Float8E5M2FNUZType::get(&context);
+    if (name == "e4m3fn") return Float8E4M3FNType::get(&context);
+    if (name == "e5m2") return Float8E5M2Type::get(&context);
     if (name == "i8") return builder.getI8Type();
     return name == "f16" ? Type(builder.getF16Type()) : Type(builder.getBF16Type());
   };

@@ -6,10 +6,10 @@ using namespace mlir;
 namespace sluice {
 
 Query::Query(Emitter &b, TileMath &math, ArrayRef<ColumnRead> reads, Value base, Type inMemory, Type element,
-             Value laneGroup, Value limit, bool mayEndInside)
+             Value laneGroup, Value limit, Value unused)
     : b(b), math(math), reads(reads) {
   const MfmaLayout &layout = math.layout;
-  SmallVector<Value> counts; // of columns from that of the read to the limit
+  SmallVector<Value> firstColumns;
   for (const ColumnRead &read : reads) {
     Type type = read.columns == layout.elements() ? math.fragment : VectorType::get(read.columns, element);
     Value column = b.add(b.i32(read.headColumn), b.mul(laneGroup, b.i32(read.columns)));
@@ -17,24 +17,26 @@ Query::Query(Emitter &b, TileMath &math, ArrayRef<ColumnRead> reads, Value base,
     Value zeros = ZerosOp::create(b, base.getType(), bytes);
     Value place = b.select(b.less(column, limit), b.advance(base, inMemory, column), zeros);
     columns.push_back(LLVM::LoadOp::create(b, type, place, /*alignment=*/bytes));
-    counts.push_back(b.sub(limit, column));
+    firstColumns.push_back(column);
   }
-  if (!mayEndInside) return;
-  Value isWhole = b.equal(b.bitAnd(limit, b.i32(widestKeyRead - 1)), b.i32(0));
+  if (!unused) return;
   columns = b.branch(
-      isWhole, [&] { return columns; },
+      b.equal(unused, b.i32(0)), [&] { return columns; },
       [&] {
-        Values whole;
-        for (auto [read, count] : llvm::zip_equal(columns, counts))
-          whole.push_back(cut(read, count));
-        return whole;
+        Value end = b.sub(limit, unused);
+        Values cutReads;
+        for (auto [read, column] : llvm::zip_equal(columns, firstColumns))
+          cutReads.push_back(cut(read, b.sub(end, column)));
+        return cutReads;
       });
 }
 
 /// The first `count` elements, and zeros for the others.
 Value Query::cut(Value read, Value count) const {
   auto type = cast<VectorType>(read.getType());
-  unsigned bits = type.getElementTypeBitWidth(), perWord = 32 / bits, words = type.getNumElements() / perWord;
+  // Fragments of FP8 are vectors of dwords.
+  unsigned bits = 8 * math.layout.elementBytes, perWord = 32 / bits;
+  unsigned words = type.getNumElements() * type.getElementTypeBitWidth() / 32;
   auto inWords = VectorType::get(words, b.getI32Type());
   Value loaded = b.bitcast(inWords, read);
   Values kept;

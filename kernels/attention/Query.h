@@ -17,10 +17,10 @@ public:
   using Values = llvm::SmallVector<Value>;
 
   /// A row of Q in the order of `reads`. `base` is the lane's row, of elements `inMemory`. Columns at or past
-  /// `limit` are zeros, whatever memory has there; reads that begin there are not made. `mayEndInside`: the
-  /// limit may be inside a read.
+  /// `limit`, a multiple of 8, are zeros and are not read. So are the last `unused` before it, fewer than 8,
+  /// whatever memory has there; null: there are none.
   Query(Emitter &b, TileMath &math, llvm::ArrayRef<ColumnRead> reads, Value base, mlir::Type inMemory,
-        mlir::Type element, Value laneGroup, Value limit, bool mayEndInside);
+        mlir::Type element, Value laneGroup, Value limit, Value unused);
 
   /// Parks the columns of the last `reads` reads. `thread`: of the workgroup, which has `threads`.
   void park(unsigned reads, Value thread, unsigned threads);

@@ -8,7 +8,7 @@ namespace sluice {
 struct AttentionVariant {
   std::string dtype;   // of Q and the arithmetic: "f16", "bf16" or "e4m3fnuz"
   std::string kvDtype; // of K and V in memory: empty if they are of dtype; or "e4m3fnuz", "e5m2fnuz",
-                       // "i8", "q8_0", "q4_0" or "u4"
+                       // "e4m3fn", "e5m2", "i8", "q8_0", "q4_0" or "u4"
   std::string oDtype;  // of O: empty if it is of dtype; for "e4m3fnuz" it is "f16" or "bf16"
   unsigned headDimQk, headDimV;
   unsigned tileQ, tileKv;

@@ -62,12 +62,13 @@ public:
 
 private:
   /// The type of the caches.
-  enum class Cache { source, e4m3, e5m2, i8, q8, q4, u4 };
+  enum class Cache { source, e4m3fnuz, e4m3fn, e5m2, i8, q8, q4, u4 };
   static Cache cacheOf(const CacheOpVariant &variant) {
     return llvm::StringSwitch<Cache>(variant.to == variant.from ? "" : variant.to)
         .Case("", Cache::source)
-        .Case("e4m3fnuz", Cache::e4m3)
-        .Case("e5m2fnuz", Cache::e5m2)
+        .Case("e4m3fnuz", Cache::e4m3fnuz)
+        .Case("e4m3fn", Cache::e4m3fn)
+        .Cases({"e5m2fnuz", "e5m2"}, Cache::e5m2)
         .Case("i8", Cache::i8)
         .Case("q8_0", Cache::q8)
         .Case("q4_0", Cache::q4)
@@ -76,7 +77,9 @@ private:
   bool isConverted() const { return cache != Cache::source; }
   /// Groups of elements have a common scale.
   bool isGrouped() const { return cache >= Cache::q8; }
-  Fp8 fp8() const { return cache == Cache::e4m3 ? Fp8::e4m3 : Fp8::e5m2; }
+  Fp8 fp8() const {
+    return cache == Cache::e4m3fnuz ? Fp8::e4m3fnuz : cache == Cache::e4m3fn ? Fp8::e4m3fn : Fp8::e5m2;
+  }
   double largestNumber() const { return cache == Cache::i8 ? 127 : largestOf(fp8()); }
 
   /// A chunk of the lane's. A lane without one has another lane's number here, whose memory it may read.

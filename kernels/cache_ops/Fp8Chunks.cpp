@@ -40,7 +40,15 @@ Value multiply(CacheOpEmitter &b, Value x, Value scale) {
 } // namespace
 
 double largestOf(Fp8 type) {
-  return type == Fp8::e4m3 ? 240 : 57344;
+  switch (type) {
+  case Fp8::e4m3fnuz:
+    return 240;
+  case Fp8::e4m3fn:
+    return 448;
+  case Fp8::e5m2:
+    return 57344;
+  }
+  llvm_unreachable("not a type of FP8");
 }
 
 Value quotientsToRound(CacheOpEmitter &b, Value chunk, Value scale) {
@@ -60,8 +68,8 @@ Value roundToFp8(CacheOpEmitter &b, Value chunk, Fp8 type) {
     limited.push_back(b.select(b.compareF(arith::CmpFPredicate::UNO, value, value), value, within));
   }
   auto convert = [&](Value first, Value second, Value old, bool isHigh) -> Value {
-    if (type == Fp8::e4m3) return ROCDL::CvtPkFp8F32Op::create(b, b.getI32Type(), first, second, old, isHigh);
-    return ROCDL::CvtPkBf8F32Op::create(b, b.getI32Type(), first, second, old, isHigh);
+    if (type == Fp8::e5m2) return ROCDL::CvtPkBf8F32Op::create(b, b.getI32Type(), first, second, old, isHigh);
+    return ROCDL::CvtPkFp8F32Op::create(b, b.getI32Type(), first, second, old, isHigh);
   };
   for (unsigned i = 0; i < chunkElements; i += 4) {
     Value low = convert(limited[i], limited[i + 1], b.i32(0), /*isHigh=*/false);
@@ -77,7 +85,7 @@ Value encodeFp8(CacheOpEmitter &b, Value wide, Value scales, Value index) {
         Value scale = b.load(b.getF32Type(), scales, index, 4);
         return SmallVector<Value>{quotientsToRound(b, wide, scale)};
       })[0];
-  return roundToFp8(b, quotients, Fp8::e4m3);
+  return roundToFp8(b, quotients, Fp8::e4m3fnuz);
 }
 
 Value decodeFp8(CacheOpEmitter &b, Value words, Type to, Value scales, Value index) {

@@ -19,7 +19,7 @@
 namespace sluice {
 
 /// The FP8 types of CDNA3.
-enum class Fp8 { e4m3, e5m2 };
+enum class Fp8 { e4m3fnuz, e4m3fn, e5m2 }; // both flavours of E5M2 end at the same number
 double largestOf(Fp8 type);
 
 /// Numbers that round to the same numbers of up to 11 bits as those of the chunk, of F32, divided by the

@@ -114,7 +114,8 @@ void LdsTileType::print(AsmPrinter &printer) const {
 
 /// Bytes that K and V may consist of, and that are converted.
 static bool isByteNumber(Type type) {
-  return isa<Float8E4M3FNUZType, Float8E5M2FNUZType>(type) || type.isInteger(8);
+  return isa<Float8E4M3FNUZType, Float8E5M2FNUZType, Float8E4M3FNType, Float8E5M2Type>(type) ||
+         type.isInteger(8);
 }
 
 LogicalResult AttentionOp::verify() {
@@ -166,7 +167,8 @@ LogicalResult AttentionOp::verify() {
   if (getTileKv() == 0 || getTileKv() % keys != 0)
     return emitOpError() << "tile_kv is " << getTileKv() << ", not a multiple of " << keys;
   if (std::optional<Type> type = getKvType(); type && !isByteNumber(*type))
-    return emitOpError() << "has a kv_type of " << *type << "; it must be f8E4M3FNUZ, f8E5M2FNUZ or i8";
+    return emitOpError() << "has a kv_type of " << *type
+                         << "; it must be f8E4M3FNUZ, f8E5M2FNUZ, f8E4M3FN, f8E5M2 or i8";
   if (std::optional<StringRef> blocks = getKvBlocks()) {
     if (*blocks != "q8_0" && *blocks != "q4_0" && *blocks != "u4")
       return emitOpError() << "has kv_blocks '" << *blocks << "'; they are q8_0, q4_0 or u4";
@@ -265,10 +267,9 @@ static LogicalResult verifyElements(Operation *op, Type source, LdsTileType tile
   bool isCopied = source == element && tile.getElementBytes() <= 2;
   bool isConverted = isByteNumber(source) && (element.isF16() || element.isBF16());
   if (!isCopied && !isConverted)
-    return op->emitOpError()
-           << "goes through registers from " << source << " into a tile of " << element
-           << "; elements of 1 or 2 bytes do into a tile of their own type, and f8E4M3FNUZ, "
-              "f8E5M2FNUZ and i8 into one of f16 or bf16";
+    return op->emitOpError() << "goes through registers from " << source << " into a tile of " << element
+                             << "; elements of 1 or 2 bytes do into a tile of their own type, and FP8 of a "
+                                "cache and i8 into one of f16 or bf16";
   return success();
 }
 

@@ -42,7 +42,7 @@ Value widenBytes(ImplicitLocOpBuilder &b, Value bytes, Type type, Type element) 
       return {integer(first), integer(first + 1)};
     }
     bool isHigh = n % 2 == 1;
-    Value pair = isa<Float8E5M2FNUZType>(type)
+    Value pair = isa<Float8E5M2FNUZType, Float8E5M2Type>(type)
                      ? ROCDL::CvtPkF32Bf8Op::create(b, two, words[n / 2], isHigh).getResult()
                      : ROCDL::CvtPkF32Fp8Op::create(b, two, words[n / 2], isHigh).getResult();
     return {extract(pair, 0), extract(pair, 1)};

@@ -12,7 +12,8 @@
 namespace sluice {
 
 /// A vector of as many elements of `element`, which is f16 or bf16. `bytes`: 1, 2 or a multiple of 4 of them;
-/// they are numbers of `type`: f8E4M3FNUZ, f8E5M2FNUZ, or i8 for signed integers.
+/// they are numbers of `type`: f8E4M3FNUZ or f8E5M2FNUZ; f8E4M3FN or f8E5M2, for chips whose conversions mean
+/// these; or i8 for signed integers.
 mlir::Value widenBytes(mlir::ImplicitLocOpBuilder &b, mlir::Value bytes, mlir::Type type, mlir::Type element);
 
 } // namespace sluice

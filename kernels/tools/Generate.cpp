@@ -56,16 +56,25 @@ package::KernelEntry packageEntry(const AttentionVariant &variant, unsigned wave
     entry.features.insert(entry.features.end(), {names::paged, names::csr, names::page_index_64});
   if (variant.paged && package::kernel_hides_missing_pages(variant.waveRows, variant.tileKv))
     entry.features.push_back(names::missing_pages);
-  // See AttentionBuilder::queryOf. Rows in blocks are whole blocks.
-  if (!variant.vInK && !KeyBlocks::kindOf(variant.kvDtype)) entry.features.push_back(names::padded_rows);
+  // Rows in blocks are whole blocks.
+  if (package::kernel_cuts_rows(variant.waveRows, variant.headDimQk, variant.vInK) &&
+      !KeyBlocks::kindOf(variant.kvDtype))
+    entry.features.push_back(names::padded_rows);
   // Rows in blocks are not in packs.
   if (variant.paged && !KeyBlocks::kindOf(variant.kvDtype)) entry.features.push_back(names::k_pack);
   entry.p_rounding = variant.dtype == "f16" || variant.dtype == "bf16" ? "centred_cut" : "nearest_even";
   return entry;
 }
 
+Fp8Flavour flavourOf(StringRef type) {
+  return llvm::StringSwitch<Fp8Flavour>(type)
+      .Cases({"e4m3fnuz", "e5m2fnuz"}, Fp8Flavour::Fnuz)
+      .Cases({"e4m3fn", "e5m2"}, Fp8Flavour::Ocp)
+      .Default(Fp8Flavour::None);
+}
+
 bool isFp8(StringRef type) {
-  return type == "e4m3fnuz" || type == "e5m2fnuz";
+  return flavourOf(type) != Fp8Flavour::None;
 }
 
 /// Equal types are copied bit by bit.
@@ -113,14 +122,11 @@ OwningOpRef<ModuleOp> buildModule(MLIRContext &context, const Variant &variant, 
 
 /// FP8 bytes mean other numbers on a chip of another flavour.
 bool isFor(const Variant &variant, const Chip &chip) {
-  bool usesFp8;
-  if (const auto *cacheOp = std::get_if<CacheOpVariant>(&variant.kind)) {
-    usesFp8 = convertsFp8(*cacheOp);
-  } else {
-    const auto &attention = std::get<AttentionVariant>(variant.kind);
-    usesFp8 = isFp8(attention.dtype) || isFp8(attention.kvDtype);
-  }
-  return !usesFp8 || chip.fp8 == Fp8Flavour::Fnuz;
+  auto hasNumbersOf = [&](StringRef type) { return !isFp8(type) || flavourOf(type) == chip.fp8; };
+  if (const auto *cacheOp = std::get_if<CacheOpVariant>(&variant.kind))
+    return !convertsFp8(*cacheOp) || (hasNumbersOf(cacheOp->from) && hasNumbersOf(cacheOp->to));
+  const auto &attention = std::get<AttentionVariant>(variant.kind);
+  return hasNumbersOf(attention.dtype) && hasNumbersOf(attention.kvDtype);
 }
 
 /// Remarks report what the passes decided, which `explain` shows.

@@ -1,19 +1,18 @@
 include(${CMAKE_CURRENT_LIST_DIR}/KernelTable.cmake)
 
-# sluice_add_kernel_pack(NAME OUTPUT file TABLE file CHIPS chip... [FIRST n]): target NAME makes a pack of the table's
-# kernels, or of the first n. Each kernel and chip is a separate command, so that a build makes them in parallel and
+# sluice_add_kernel_pack(NAME OUTPUT file TABLE file CHIPS chip... [ONLY regex]): target NAME makes a pack of the table's
+# kernels, or of those whose names match. Each kernel and chip is a separate command, so that a build makes them in parallel and
 # remakes them only if the kernel is new or the generator itself has changed, which may change every kernel. Packs share
 # the commands for equal kernels and chips.
 function(sluice_add_kernel_pack name)
-  cmake_parse_arguments(ARG "" "OUTPUT;TABLE;FIRST" "CHIPS" ${ARGN})
+  cmake_parse_arguments(ARG "" "OUTPUT;TABLE;ONLY" "CHIPS" ${ARGN})
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${ARG_TABLE})
   sluice_kernel_names(names ${ARG_TABLE})
-  if(ARG_FIRST)
-    list(SUBLIST names 0 ${ARG_FIRST} names)
-    list(SUBLIST names_LINES 0 ${ARG_FIRST} names_LINES)
-  endif()
   set(parts "")
   foreach(kernel line IN ZIP_LISTS names names_LINES)
+    if(ARG_ONLY AND NOT kernel MATCHES "^(${ARG_ONLY})$")
+      continue()
+    endif()
     foreach(chip IN LISTS ARG_CHIPS)
       set(part ${PROJECT_BINARY_DIR}/kernels/parts/${chip}/${kernel}.pack)
       list(APPEND parts ${part})

@@ -25,8 +25,17 @@ CacheExtents extents_of(const sluice_append &append) {
 
 /// Numbers of a byte may have scales, those of 4 bits have one per group.
 bool has_scales(uint32_t cache_type) {
-  return cache_type == SLUICE_E4M3FNUZ || cache_type == SLUICE_E5M2FNUZ || cache_type == SLUICE_I8 ||
-         cache_type == SLUICE_U4;
+  switch (cache_type) {
+  case SLUICE_E4M3FNUZ:
+  case SLUICE_E4M3FN:
+  case SLUICE_E5M2FNUZ:
+  case SLUICE_E5M2:
+  case SLUICE_I8:
+  case SLUICE_U4:
+    return true;
+  default:
+    return false;
+  }
 }
 
 void check_types(const sluice_append &append) {
@@ -37,12 +46,7 @@ void check_types(const sluice_append &append) {
   if (append.cache_type == 0) invalid("cache_type", "cache_type is missing; it must be a sluice_dtype");
   if (append.cache_type != append.source_type && !has_scales(append.cache_type) &&
       !runtime::is_in_blocks(append.cache_type)) {
-    // The nearest one-byte type has the same exponent, the nearest wider one is the source's.
-    const bool is_wide = runtime::dtype_bytes(append.cache_type) > 1;
-    const uint32_t nearest = is_wide                            ? append.source_type
-                             : append.cache_type == SLUICE_E5M2 ? uint32_t(SLUICE_E5M2FNUZ)
-                                                                : uint32_t(SLUICE_E4M3FNUZ);
-    unsupported_value("cache_type", dtype_text(append.cache_type), dtype_text(nearest));
+    unsupported_value("cache_type", dtype_text(append.cache_type), dtype_text(append.source_type));
   }
 }
 

@@ -15,20 +15,24 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-double dot(const double *a, const double *b, int count) {
+/// In four sums, which a processor adds at the same time.
+template <typename Product> double sum_of(const double *a, const double *b, int count, Product product) {
   double sums[4] = {};
-  for (int i = 0; i < count; i += 4)
+  const int whole = count / 4 * 4;
+  for (int i = 0; i < whole; i += 4)
     for (int j = 0; j < 4; ++j)
-      sums[j] += a[i + j] * b[i + j];
+      sums[j] += product(a[i + j], b[i + j]);
+  for (int i = whole; i < count; ++i)
+    sums[i - whole] += product(a[i], b[i]);
   return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
+double dot(const double *a, const double *b, int count) {
+  return sum_of(a, b, count, [](double x, double y) { return x * y; });
+}
+
 double absolute_dot(const double *a, const double *b, int count) {
-  double sums[4] = {};
-  for (int i = 0; i < count; i += 4)
-    for (int j = 0; j < 4; ++j)
-      sums[j] += std::fabs(a[i + j] * b[i + j]);
-  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+  return sum_of(a, b, count, [](double x, double y) { return std::fabs(x * y); });
 }
 
 /// The magnitudes by which the matrix cores align FP8 numbers: all subnormal ones are aligned as 2^-7 is.

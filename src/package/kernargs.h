@@ -54,7 +54,7 @@ constexpr uint32_t kernarg_bytes(KernargKind kind) {
 //   page_table_head_stride   between the entries of a sequence for its KV heads; 0: they share them
 //   last_page_low, last_page_high   the halves of an entry of the page table are at most these, as unsigned
 //                       numbers; the rows of any other entry are zeros
-//   head_dim_qk, head_dim_v   of the tensors, if the kernel's are larger
+//   head_dim_qk, head_dim_v   of the tensors, if the kernel's are larger: whole groups of 8
 //   kv_heads, grid_tiles, grid_batch   x of one split, y and z of the grid, without layers of upper
 //                       halves; or kernarg_no_grid each
 //   next_heads, next_tiles, next_batch   steps along x, y and z, with carries, from a workgroup to
@@ -181,6 +181,8 @@ enum ScoreFlag : uint32_t {
   score_of_sequence = 1 << 13,   // there are diagonals, or a mask that is causal for some sequences
   score_pages_hidden = 1 << 15,  // keys of entries that are not pages are hidden, not zeros
 };
+/// From this bit on, three bits: how many of the last eight elements of a row of Q are not the row's.
+inline constexpr uint32_t score_unused_shift = 16, score_unused_mask = 7;
 
 /// Whether a workgroup has a compute unit to itself, so that it begins when another has ended: eight waves,
 /// two for each SIMD, with 32 rows each. Half of its tile still has a wave for each SIMD.
@@ -193,6 +195,12 @@ constexpr bool kernel_has_rounds(uint32_t tile_q, uint32_t rows_of_wave) {
 /// of the entries.
 constexpr bool kernel_hides_missing_pages(uint32_t rows_of_wave, uint32_t tile_kv) {
   return rows_of_wave == decode_rows_of_wave && tile_kv <= 32;
+}
+
+/// Whether rows of Q may end inside eight elements: not where V is in K, whose rows leave no registers for the
+/// rest, nor in prefill kernels of large heads, which load Q into AccVGPRs.
+constexpr bool kernel_cuts_rows(uint32_t rows_of_wave, uint32_t head_dim_qk, bool v_in_k) {
+  return !v_in_k && (rows_of_wave == decode_rows_of_wave || head_dim_qk <= 128);
 }
 
 /// An extent that no grid has, and a step out of any grid.

@@ -17,10 +17,12 @@ constexpr std::array operations = {Operation{"attention_forward", "attn_fwd"},
                                    Operation{"merge_states", "merge_states"}};
 constexpr std::array<std::string_view, 2> dtypes = {"bf16", "f16"};
 constexpr std::string_view fp8 = "e4m3fnuz";
-constexpr std::array<std::string_view, 6> kv_dtypes = {fp8, "e5m2fnuz", "i8", "q8_0", "q4_0", "u4"};
+// A type comes before those that its name begins with.
+constexpr std::array<std::string_view, 8> kv_dtypes = {fp8,  "e4m3fn", "e5m2fnuz", "e5m2",
+                                                       "i8", "q8_0",   "q4_0",     "u4"};
 constexpr std::array<std::string_view, 3> forms = {"paged", "decode", "mla"};
-constexpr std::array<std::string_view, 9> cache_op_dtypes = {"bf16", "f16",  "f32",  "e4m3fnuz", "e5m2fnuz",
-                                                             "i8",   "q8_0", "q4_0", "u4"};
+constexpr std::array<std::string_view, 11> cache_op_dtypes = {
+    "bf16", "f16", "f32", "e4m3fnuz", "e4m3fn", "e5m2fnuz", "e5m2", "i8", "q8_0", "q4_0", "u4"};
 
 bool take(std::string_view &rest, std::string_view prefix) {
   if (!rest.starts_with(prefix)) return false;

@@ -8,10 +8,11 @@
 //             | "kv_copy_" dtype "_" dtype            source, target
 //             | "append_step_" dtype "_" dtype        as kv_append, with norms, tails and Q
 //             | "merge_states_" dtype "_" dtype       parts, O
-//   types     = wide [ "_e4m3fnuz" ]            of Q and O; of K and V in memory, if different
+//   types     = wide [ "_" dtype ]              of Q and O; of K and V in memory, if different
 //             | "e4m3fnuz_to_" wide             of Q, K and V; of O
 //   wide      = "f16" | "bf16"
-//   dtype     = "f16" | "bf16" | "f32" | "e4m3fnuz" | "e5m2fnuz" | "i8" | "q8_0" | "q4_0" | "u4"
+//   dtype     = "f16" | "bf16" | "f32" | "e4m3fnuz" | "e4m3fn" | "e5m2fnuz" | "e5m2" | "i8"
+//             | "q8_0" | "q4_0" | "u4"
 //   form      = "paged"                         prefill, as without a form, but with K and V in pages
 //             | "decode"                        few rows: tokens and the query heads of a group; with or
 //             without pages | "mla"                           the same, and V is the first part of the rows

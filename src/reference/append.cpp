@@ -91,7 +91,16 @@ int64_t position_of(const sluice_append &call, int64_t t, int64_t key) {
 }
 
 double largest_of(uint32_t type) {
-  return type == SLUICE_I8 ? 127 : type == SLUICE_E4M3FNUZ ? 240 : 57344;
+  switch (type) {
+  case SLUICE_I8:
+    return 127;
+  case SLUICE_E4M3FNUZ:
+    return 240;
+  case SLUICE_E4M3FN:
+    return 448;
+  default:
+    return 57344; // both flavours of E5M2
+  }
 }
 
 /// The scale of a row; one of its own is computed, and stored.

@@ -78,6 +78,10 @@ void store(void *data, uint32_t type, int64_t index, double value) {
     static_cast<uint8_t *>(data)[index] = support::e4m3fnuz_from_double(value);
   } else if (type == SLUICE_E5M2FNUZ) {
     static_cast<uint8_t *>(data)[index] = support::e5m2fnuz_from_double(value);
+  } else if (type == SLUICE_E4M3FN) {
+    static_cast<uint8_t *>(data)[index] = support::e4m3fn_from_double(value);
+  } else if (type == SLUICE_E5M2) {
+    static_cast<uint8_t *>(data)[index] = support::e5m2_from_double(value);
   } else if (type == SLUICE_I8) {
     const double limited = std::isnan(value) ? 0 : std::clamp(value, -127.0, 127.0);
     static_cast<int8_t *>(data)[index] = int8_t(std::nearbyint(limited));

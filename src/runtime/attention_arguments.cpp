@@ -64,8 +64,8 @@ int32_t rows_or_unknown(int64_t rows) {
 package::AttentionKernargs problem_arguments(const package::KernelEntry &kernel,
                                              const sluice_problem &problem) {
   package::AttentionKernargs out = package::plain_kernargs(kernel.name);
-  out.head_dim_qk = problem.head_dim_qk;
-  out.head_dim_v = problem.head_dim_v;
+  out.head_dim_qk = row_elements(problem.head_dim_qk);
+  out.head_dim_v = row_elements(problem.head_dim_v);
   package::set_group(out, uint32_t(problem.q_heads / problem.kv_heads));
   if (problem.mode == SLUICE_MODE_PAGED) package::set_page_rows(out, uint32_t(problem.page_size));
   if (problem.k_pack != 0) out.k_pack_log2 = uint32_t(std::countr_zero(uint32_t(problem.k_pack)));
@@ -82,6 +82,7 @@ package::AttentionKernargs problem_arguments(const package::KernelEntry &kernel,
   }
   if (problem.lse_base == SLUICE_LSE_BASE_2) out.lse_per_log2 = 1;
   out.score_flags = score_flags(problem);
+  out.score_flags |= uint32_t(out.head_dim_qk - problem.head_dim_qk) << package::score_unused_shift;
   return out;
 }
 

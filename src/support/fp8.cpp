@@ -53,12 +53,9 @@ float e5m2_to_float(uint8_t bits) {
 
 namespace {
 
-/// The number of a FNUZ type that is nearest to `value`, or its largest.
-uint8_t fnuz_from_double(float (&to_float)(uint8_t), double value) {
-  if (std::isnan(value)) return sign_bit;
+/// The pattern without a sign of the number nearest to `magnitude`, up to that of the pattern `largest`.
+uint8_t nearest(float (&to_float)(uint8_t), uint8_t largest, double magnitude) {
   // Bit patterns without the sign are in the order of their values: halve the range that holds the number.
-  constexpr uint8_t largest = 0x7f;
-  const double magnitude = std::abs(value);
   uint8_t low = 0, high = largest;
   while (high - low > 1) {
     const auto middle = uint8_t((low + high) / 2);
@@ -66,8 +63,18 @@ uint8_t fnuz_from_double(float (&to_float)(uint8_t), double value) {
   }
   const double between = (double{to_float(low)} + to_float(high)) / 2;
   const bool up = magnitude > between || (magnitude == between && low % 2 == 1);
-  const uint8_t bits = up ? high : low;
+  return up ? high : low;
+}
+
+uint8_t fnuz_from_double(float (&to_float)(uint8_t), double value) {
+  if (std::isnan(value)) return sign_bit;
+  const uint8_t bits = nearest(to_float, 0x7f, std::abs(value));
   return std::signbit(value) && bits != 0 ? uint8_t(bits | sign_bit) : bits;
+}
+
+uint8_t ocp_from_double(float (&to_float)(uint8_t), uint8_t largest, double value) {
+  const uint8_t bits = std::isnan(value) ? 0x7f : nearest(to_float, largest, std::abs(value));
+  return std::signbit(value) ? uint8_t(bits | sign_bit) : bits;
 }
 
 } // namespace
@@ -78,6 +85,14 @@ uint8_t e4m3fnuz_from_double(double value) {
 
 uint8_t e5m2fnuz_from_double(double value) {
   return fnuz_from_double(e5m2fnuz_to_float, value);
+}
+
+uint8_t e4m3fn_from_double(double value) {
+  return ocp_from_double(e4m3fn_to_float, 0x7e, value);
+}
+
+uint8_t e5m2_from_double(double value) {
+  return ocp_from_double(e5m2_to_float, 0x7b, value);
 }
 
 } // namespace sluice::support

@@ -22,8 +22,10 @@ CHIPS = {
     "gfx942": (0x4c, 65536, 1),
     "gfx950": (0x4f, 163840, 4),
 }
-# Chips whose matrix cores read E4M3FNUZ: elsewhere its bytes are other numbers.
-FNUZ_CHIPS = ("gfx942",)
+# The chips with a flavour of FP8: elsewhere its bytes are other numbers. The words of a kernel's name, and the largest
+# numbers, to which results are limited, as the bits of F32.
+FLAVOURS = {"e4m3fnuz": (("gfx942",), 240), "e5m2fnuz": (("gfx942",), 57344),
+            "e4m3fn": (("gfx950",), 448), "e5m2": (("gfx950",), 57344)}
 # The memory that the register allocator sets aside once it has spilled to lanes, and never touches: one dword, aligned.
 UNUSED_SLOT_BYTES = 20
 problems = []
@@ -74,7 +76,7 @@ def way_of_keys(kernel):
     head_dim = int(re.search(r"_d(\d+)", kernel)[1])
     if re.search(r"_q16_kv\d+_w4_decode$", kernel):
         return "in registers"
-    if re.match(r"attn_fwd_b?f16_e4m3fnuz_", kernel):
+    if flavour_of(kernel) and "_to_" not in kernel:
         return "through registers"  # which convert them
     # Four waves of 32 rows each, whose rows of O leave enough registers for that.
     is_prefill = re.search(r"_q128_kv\d+_w4(?:_paged)?$", kernel)
@@ -116,6 +118,9 @@ def check_code(kernel, chip, file):
             f"LDS is {figures['group_segment_fixed_size']} of {lds}")
     code = output(f"{LLVM_BIN}/llvm-objdump", "-d", file)
     require(f"<{kernel}>:" in code, kernel, chip, "its symbol is missing")
+    check_conversions(kernel, chip, code)
+    if not kernel.startswith("attn_"):
+        return f"{figures['vgpr_count']} VGPR"
     if limits[0] == 0:
         require(not re.search(r"^\s+scratch_|^\s+buffer_(load|store).* off, s\[0:3\]", code, re.M), kernel, chip,
                 "it goes through scratch")
@@ -123,7 +128,24 @@ def check_code(kernel, chip, file):
            f"{check_copies(kernel, chip, code)}"
 
 
-kernels = re.findall(r"^(attn_\w+)", output(SLUICE, "inspect", PACK), re.M)
+def flavour_of(kernel):
+    return next((word for word in kernel.split("_") if word in FLAVOURS), None)
+
+
+def check_conversions(kernel, chip, code):
+    """FP8 in memory is converted by the chip, and what is stored is limited to the largest number of the flavour."""
+    word = flavour_of(kernel)
+    if word is None or "_to_" in kernel:
+        return
+    short = "fp8" if word.startswith("e4m3") else "bf8"
+    stores = kernel.startswith("append_step_")
+    wanted = f"v_cvt_pk_{short}_f32" if stores else f"v_cvt_pk_f32_{short}"
+    require(wanted in code, kernel, chip, f"no {wanted}")
+    bits, = struct.unpack("<I", struct.pack("<f", FLAVOURS[word][1]))
+    require(not stores or f"{bits:#x}" in code, kernel, chip, f"no number is limited to {FLAVOURS[word][1]}")
+
+
+kernels = re.findall(r"^((?:attn|append)_\w+)", output(SLUICE, "inspect", PACK), re.M)
 assert kernels, "no kernels in the pack"
 with tempfile.TemporaryDirectory() as folder:
     bundle, elf = pathlib.Path(folder) / "bundle", pathlib.Path(folder) / "elf"
@@ -131,7 +153,8 @@ with tempfile.TemporaryDirectory() as folder:
         output(SLUICE, "inspect", PACK, "--extract", kernel, "--bundle", str(bundle))
         entries = bundle_entries(bundle.read_bytes())
         host, *chips = entries
-        wanted = FNUZ_CHIPS if "e4m3fnuz" in kernel else tuple(CHIPS)
+        word = flavour_of(kernel)
+        wanted = FLAVOURS[word][0] if word else tuple(CHIPS)
         require(entries[host] == b"" and chips == [f"hipv4-amdgcn-amd-amdhsa--{chip}" for chip in wanted], kernel,
                 "every chip", f"the bundle has {list(entries)}")
         for chip in wanted:
