@@ -7,6 +7,10 @@
 //
 // Workgroups belong to one section (K, V or Q), so its arguments are in scalar registers.
 //
+// Chunks of a group are to be in neighbouring lanes. Where the halves of a rotation are not whole groups,
+// they are not after the rotation, and go to other lanes of the row: lane n then has chunk n, and the chunk
+// that comes as many later as the row has lanes with chunks.
+//
 // Without a norm and a rotation, elements of the source's type are copied bit by bit.
 //
 //===----------------------------------------------------------------------------------------------------===//
@@ -117,6 +121,15 @@ private:
       chunk.isNormed = b.both(chunk.exists, b.lessUnsigned(number, body));
       spare = chunk.number;
     }
+    if (isGrouped()) {
+      regroups = b.both(hasMode(package::step_regroups), b.both(b.isFalse(isQ), b.less(b.i32(0), half)));
+      for (unsigned i = 0; i < chunks.size(); ++i) {
+        Value number = b.add(lane, b.mul(lanes, b.i32(i)));
+        Value exists = b.both(hasAny, b.lessUnsigned(number, count));
+        groupChunks[i].number = b.select(regroups, number, chunks[i].number);
+        groupChunks[i].exists = b.select(regroups, exists, chunks[i].exists);
+      }
+    }
     isFirstLane = b.equal(lane, b.i32(0));
     pairOfFirst = lane;
     pairOfSecond = b.add(lane, half);
@@ -150,6 +163,8 @@ private:
               return SmallVector<Value>();
             },
             [&] {
+              wide =
+                  unpack(b.branch(regroups, [&] { return pack(regroup(wide)); }, [&] { return pack(wide); }));
               storeGroups(wide, begin, cache == Cache::u4 ? indexOfScale(to, head) : Value());
               return SmallVector<Value>();
             });
@@ -436,10 +451,37 @@ private:
       });
   }
 
+  /// The chunks of groupChunks, from the lanes that have them: the inverse of findChunks.
+  Two regroup(const Two &wide) {
+    Value half = of("rotary_half"), first = b.argument("rotary_first"), lanes = of("lane_chunks");
+    Value wave = b.bitAnd(ROCDL::ThreadIdXOp::create(b, b.getI32Type()), b.i32(63));
+    Value firstOfRow = b.shiftLeft(b.shiftRight(wave, lanesLog2), lanesLog2), others = b.sub(lanes, half);
+    Two result;
+    for (auto [to, chunk] : llvm::zip_equal(result, groupChunks)) {
+      Value rotated = b.sub(chunk.number, first);
+      Value isLower = b.lessUnsigned(rotated, half), isUpper = b.lessUnsigned(b.sub(rotated, half), half);
+      Value other = b.select(b.less(chunk.number, first), chunk.number,
+                             b.sub(chunk.number, b.shiftLeft(half, b.i32(1))));
+      Value isSecond = b.either(isUpper, b.both(b.isFalse(isLower), b.isFalse(b.less(other, others))));
+      Value lane = b.select(isLower, rotated,
+                            b.select(isUpper, b.sub(rotated, half),
+                                     b.add(half, b.select(isSecond, b.sub(other, others), other))));
+      Value from = b.add(firstOfRow, b.select(chunk.exists, lane, b.i32(0)));
+      SmallVector<Value> elements;
+      for (unsigned i = 0; i < chunkElements; ++i) {
+        Value ofFirst = b.ofLane(b.extract(wide[0], i), from),
+              ofSecond = b.ofLane(b.extract(wide[1], i), from);
+        elements.push_back(b.select(isSecond, ofSecond, ofFirst));
+      }
+      to = b.pack(b.chunkOf(b.getF32Type()), elements);
+    }
+    return result;
+  }
+
   /// Stores the row's groups, whose places count bytes. A group's chunks exist together, in lanes whose
   /// numbers end like theirs.
   void storeGroups(const Two &values, Value begin, Value scaleIndex) {
-    for (auto [value, chunk] : llvm::zip_equal(values, chunks))
+    for (auto [value, chunk] : llvm::zip_equal(values, groupChunks))
       b.when(chunk.exists, [&, value = value, chunk = chunk] {
         if (cache == Cache::u4)
           storeU4(value, chunk.number, begin, scaleIndex);
@@ -490,8 +532,10 @@ private:
   Cache cache;
   Value section, isQ, lanesLog2;
   std::array<Chunk, package::step_chunks_of_lane> chunks;
-  Value isFirstLane;                          // of the row
-  Value isRotated, pairOfFirst, pairOfSecond; // the chunks' numbers among the rotated ones
+  std::array<Chunk, package::step_chunks_of_lane> groupChunks; // those that are stored, of groups
+  Value regroups;                                              // ... are others
+  Value isFirstLane;                                           // of the row
+  Value isRotated, pairOfFirst, pairOfSecond;                  // the chunks' numbers among the rotated ones
 };
 
 } // namespace
