@@ -123,11 +123,10 @@ private:
     }
     if (isGrouped()) {
       regroups = b.both(hasMode(package::step_regroups), b.both(b.isFalse(isQ), b.less(b.i32(0), half)));
+      Value none = b.i32(-1);
       for (unsigned i = 0; i < chunks.size(); ++i) {
-        Value number = b.add(lane, b.mul(lanes, b.i32(i)));
-        Value exists = b.both(hasAny, b.lessUnsigned(number, count));
-        groupChunks[i].number = b.select(regroups, number, chunks[i].number);
-        groupChunks[i].exists = b.select(regroups, exists, chunks[i].exists);
+        Value ofGroup = b.select(hasAny, b.add(lane, b.mul(lanes, b.i32(i))), none);
+        groupNumbers[i] = b.select(regroups, ofGroup, b.select(chunks[i].exists, chunks[i].number, none));
       }
     }
     isFirstLane = b.equal(lane, b.i32(0));
@@ -451,22 +450,28 @@ private:
       });
   }
 
-  /// The chunks of groupChunks, from the lanes that have them: the inverse of findChunks.
+  /// Whether a number of groupNumbers is a chunk's. Asked again where it is needed: there are not enough
+  /// scalar registers for all conditions of lanes.
+  Value isChunk(Value number) { return b.lessUnsigned(number, b.opaqueScalar(of("chunks"))); }
+
+  /// The chunks of groupNumbers, from the lanes that have them: the inverse of findChunks.
   Two regroup(const Two &wide) {
     Value half = of("rotary_half"), first = b.argument("rotary_first"), lanes = of("lane_chunks");
     Value wave = b.bitAnd(ROCDL::ThreadIdXOp::create(b, b.getI32Type()), b.i32(63));
     Value firstOfRow = b.shiftLeft(b.shiftRight(wave, lanesLog2), lanesLog2), others = b.sub(lanes, half);
     Two result;
-    for (auto [to, chunk] : llvm::zip_equal(result, groupChunks)) {
-      Value rotated = b.sub(chunk.number, first);
+    for (auto [to, numberOfLane] : llvm::zip_equal(result, groupNumbers)) {
+      // After the row's numbers: not before the loop over rows, from which conditions would stay in
+      // registers.
+      Value number = b.after(numberOfLane, b.extract(wide[0], 0));
+      Value rotated = b.sub(number, first);
       Value isLower = b.lessUnsigned(rotated, half), isUpper = b.lessUnsigned(b.sub(rotated, half), half);
-      Value other = b.select(b.less(chunk.number, first), chunk.number,
-                             b.sub(chunk.number, b.shiftLeft(half, b.i32(1))));
+      Value other = b.select(b.less(number, first), number, b.sub(number, b.shiftLeft(half, b.i32(1))));
       Value isSecond = b.either(isUpper, b.both(b.isFalse(isLower), b.isFalse(b.less(other, others))));
       Value lane = b.select(isLower, rotated,
                             b.select(isUpper, b.sub(rotated, half),
                                      b.add(half, b.select(isSecond, b.sub(other, others), other))));
-      Value from = b.add(firstOfRow, b.select(chunk.exists, lane, b.i32(0)));
+      Value from = b.add(firstOfRow, b.select(isChunk(number), lane, b.i32(0)));
       SmallVector<Value> elements;
       for (unsigned i = 0; i < chunkElements; ++i) {
         Value ofFirst = b.ofLane(b.extract(wide[0], i), from),
@@ -481,12 +486,12 @@ private:
   /// Stores the row's groups, whose places count bytes. A group's chunks exist together, in lanes whose
   /// numbers end like theirs.
   void storeGroups(const Two &values, Value begin, Value scaleIndex) {
-    for (auto [value, chunk] : llvm::zip_equal(values, groupChunks))
-      b.when(chunk.exists, [&, value = value, chunk = chunk] {
+    for (auto [value, number] : llvm::zip_equal(values, groupNumbers))
+      b.when(isChunk(number), [&, value = value, number = number] {
         if (cache == Cache::u4)
-          storeU4(value, chunk.number, begin, scaleIndex);
+          storeU4(value, number, begin, scaleIndex);
         else
-          storeBlock(value, chunk.number, begin);
+          storeBlock(value, number, begin);
       });
   }
 
@@ -532,10 +537,10 @@ private:
   Cache cache;
   Value section, isQ, lanesLog2;
   std::array<Chunk, package::step_chunks_of_lane> chunks;
-  std::array<Chunk, package::step_chunks_of_lane> groupChunks; // those that are stored, of groups
-  Value regroups;                                              // ... are others
-  Value isFirstLane;                                           // of the row
-  Value isRotated, pairOfFirst, pairOfSecond;                  // the chunks' numbers among the rotated ones
+  Two groupNumbers;                           // of the chunks of groups that are stored, or -1
+  Value regroups;                             // ... are others than those above
+  Value isFirstLane;                          // of the row
+  Value isRotated, pairOfFirst, pairOfSecond; // the chunks' numbers among the rotated ones
 };
 
 } // namespace
