@@ -461,6 +461,18 @@ func TestMergeOfParts(t *testing.T) {
 			}
 		}
 	}
+	// The same in FP8, over 1/4.
+	narrow := newTensor(t, sluice.Contiguous(sluice.E4M3FNUZ, [4]int64{1, tokens, heads, dim}))
+	call.OType, call.O, call.OScaleKind = sluice.E4M3FNUZ, narrow.device(t, device), sluice.ScalePerTensor
+	call.OScale = pointerTo(t, device, []float32{0.25})
+	check(t, context.MergeStates(&call, nil))
+	check(t, device.Synchronize(0))
+	narrow = narrow.fromDevice(t)
+	for row, wanted := range []float64{8, 4} {
+		if got := narrow.array.value(narrow.at(0, row, 0, 0)); got != wanted {
+			t.Errorf("o of row %d is %g, not %g", row, got, wanted)
+		}
+	}
 	call.PartialLSEList = call.PartialLSEList[:1]
 	refused(t, context.MergeStates(&call, nil), sluice.InvalidArgument, "partial_lse_list", "1")
 }

@@ -19,7 +19,7 @@ const MergeInfinityIsEmpty MergeFlags = C.SLUICE_MERGE_INFINITY_IS_EMPTY
 type Merge struct {
 	Flags       MergeFlags
 	PartialType DType         // F32, F16 or BF16; required.
-	OType       DType         // F16 or BF16, or F32; required.
+	OType       DType         // F16, BF16, F32 or E4M3FNUZ; required.
 	Parts       int32         // At least 1.
 	Tokens      int32         // At least 1.
 	Heads       int32         // At least 1.
@@ -36,6 +36,8 @@ type Merge struct {
 	PartialLSESequenceStride int64           // Elements from a sequence's first token to the next one's.
 	LSESequenceStride        int64           // The same for LSE.
 	SequenceTokens           int32           // Tokens of each sequence; 0: all are of one.
+	OScaleKind               ScaleKind       // ScaleNone, ScalePerTensor or ScalePerHead.
+	OScale                   DevicePointer   // float32 [1] or [Heads], of E4M3FNUZ results.
 }
 
 // check compares types and shapes; the library checks everything else.
@@ -86,6 +88,8 @@ func (m *Merge) c() *C.sluice_merge {
 	made.partial_lse_sequence_stride = C.int64_t(m.PartialLSESequenceStride)
 	made.lse_sequence_stride = C.int64_t(m.LSESequenceStride)
 	made.sequence_tokens = C.int32_t(m.SequenceTokens)
+	made.o_scale_kind = C.uint32_t(m.OScaleKind)
+	put(unsafe.Pointer(&made.o_scale), m.OScale)
 	return made
 }
 

@@ -996,8 +996,7 @@ enum sluice_rotary_style {
  *   data is 2-byte aligned, stride[3] is 1, and k_zeros and v_zeros have the strides of the scales.
  * - Scale kinds are PER_GROUP for U4, and only for U4; NONE for Q8_0 and Q4_0. For these three types head
  *   dims and the caches' strides but stride[3] are multiples of 32, head dims also of scale_group, and k_pack
- *   is 0. Caches of Q8_0 and Q4_0 are 2-byte aligned. rotary_dim is a multiple of two blocks or groups,
- *   rotary_first of one (else SLUICE_UNSUPPORTED).
+ *   is 0. Caches of Q8_0 and Q4_0 are 2-byte aligned.
  * - The rules for k hold for q and the tails, those for a cache for q_out, whose stride[0] is 0. tail_dim is
  *   less than head_dim_qk.
  * - With anything that ABI 1.1 has added, page_count excepted: rotary_dim is a multiple of 16, head dims are
@@ -1096,7 +1095,8 @@ enum sluice_merge_flag {
  * A part whose LSE is -infinity does not count, even if its rows hold NaN; if no part counts, O = 0 and LSE =
  * -infinity, or the sink. A NaN in a row or LSE that counts stays in its row; an LSE of +infinity counts as
  * NaN, or with SLUICE_MERGE_INFINITY_IS_EMPTY as -infinity. o may be the memory of one of the parts, and lse
- * that of its LSEs, if they have the same types and strides.
+ * that of its LSEs, if they have the same types and strides. Since ABI 1.1 an O of E4M3FNUZ holds O /
+ * o_scale, rounded to nearest even and limited to +-240; NaN stays NaN.
  *
  * Parts may be in any order and place: part 1 may be before part 0 in memory, which makes stride[0] of
  * partial and partial_lse negative, and with partial_list and partial_lse_list each part has pointers of its
@@ -1115,14 +1115,16 @@ enum sluice_merge_flag {
  *   and partial_lse are zero.
  * - sequence_tokens is not negative and divides tokens. The sequence strides are not negative, and 0 without
  *   sequence_tokens; lse_sequence_stride is 0 where lse.data is NULL.
- * - o_type is partial_type, or any of the three if partial_type is F32; parts is at most 65536, and at most
+ * - o_type is partial_type, or any of the four if partial_type is F32; parts is at most 65536, and at most
  *   16 with partial_list; tokens * heads is at most 2^31 - 1 (else SLUICE_UNSUPPORTED).
+ * - o_scale_kind is NONE unless o_type is E4M3FNUZ; o_scale is given exactly if it is not NONE, and 4-byte
+ *   aligned. Its values, on the device, are above 0 (not checked).
  */
 typedef struct sluice_merge {
   uint32_t struct_size;      /**< sizeof(sluice_merge). */
   uint32_t flags;            /**< sluice_merge_flag bits. */
   uint32_t partial_type;     /**< sluice_dtype: F32, F16 or BF16; required. */
-  uint32_t o_type;           /**< F16 or BF16, or F32; required. */
+  uint32_t o_type;           /**< F16, BF16, F32, or since ABI 1.1 E4M3FNUZ; required. */
   int32_t parts;             /**< At least 1. */
   int32_t tokens;            /**< At least 1. */
   int32_t heads;             /**< At least 1. */
@@ -1141,7 +1143,8 @@ typedef struct sluice_merge {
   int64_t partial_lse_sequence_stride; /**< Elements from a sequence's first token to the next one's. */
   int64_t lse_sequence_stride;         /**< The same for lse. */
   int32_t sequence_tokens;             /**< Tokens of each sequence; 0: all are of one. */
-  uint32_t reserved2;                  /**< Must be 0. */
+  uint32_t o_scale_kind;               /**< NONE, PER_TENSOR or PER_HEAD. */
+  const float *o_scale;                /**< [1] or [heads], of E4M3FNUZ results. */
 } sluice_merge;
 
 /**
@@ -1168,17 +1171,25 @@ SLUICE_API sluice_status sluice_merge_states(sluice_context *context, const slui
  * are too large lead to accesses out of bounds. Strides as in sluice_args; source and target may have
  * different ones, and different packs of K.
  *
- * Equal types are copied bit by bit. From F16 or BF16 to E4M3FNUZ, elements become x / scale as in
- * sluice_append; back, they become x * scale, rounded once to nearest even. An x * scale that is subnormal in
- * F32 may be rounded twice.
+ * Equal types are copied bit by bit, blocks included. From F16 or BF16 to E4M3FNUZ, elements become x / scale
+ * as in sluice_append. To F16 and BF16, elements of FP8, I8, Q8_0, Q4_0 and U4 become what they stand for,
+ * rounded once to nearest even: scale * x, and of U4 scale * (x - zero), with a zero of 8 without
+ * SLUICE_ZERO_POINTS. A product that is subnormal in F32 may be rounded twice.
+ *
+ * Scales PER_TOKEN, PER_PAGE and PER_GROUP, and zero points, are arrays of the source as in sluice_append.
+ * Between equal types they are copied to those of the target. What is said of pages holds for their scales.
  *
  * Rules, each checked:
  * - Every cache: data is 16-byte aligned; strides are multiples of 8 elements (of its pack in an x-packed
  *   cache), but stride[3] is 1 except in an x-packed cache. With SLUICE_V_IN_K, head_dim_v is 0, and v_source
  *   and v_target are all zero.
  * - The elements of a target, in any of its pages, do not overlap.
- * - Types are equal, or one is F16 or BF16 and the other E4M3FNUZ (else SLUICE_UNSUPPORTED). Scales are given
- *   if their kind is not NONE, which it is between equal types.
+ * - Types are equal, or from F16 or BF16 to E4M3FNUZ, or to F16 or BF16 from E4M3FNUZ, E5M2FNUZ, I8, U4, Q8_0
+ *   or Q4_0 (else SLUICE_UNSUPPORTED). Scales are given as their kind says. It is PER_GROUP for U4, and only
+ *   for U4; NONE for Q8_0, Q4_0 and between equal types of 16 and 32 bits; NONE, PER_TOKEN or PER_PAGE
+ *   between equal types of a byte; NONE, PER_TENSOR or PER_HEAD to E4M3FNUZ; and any of those else.
+ * - Caches in blocks, and arrays of scales, have the rules of sluice_append; head dims of U4 are multiples of
+ *   scale_group. Arrays of the target are given exactly if those of the source are and types are equal.
  * - Packs divide head_dim_qk; they are multiples of 8 (else SLUICE_UNSUPPORTED). kv_heads * head_dim is at
  *   most 2^31 - 1, for K and for V, and so is the number of pairs, or of pages without pairs (else
  *   SLUICE_UNSUPPORTED).
@@ -1186,8 +1197,9 @@ SLUICE_API sluice_status sluice_merge_states(sluice_context *context, const slui
  *   negative, and at least 1 without pairs.
  */
 typedef struct sluice_page_copy {
-  uint32_t struct_size;   /**< sizeof(sluice_page_copy). */
-  uint32_t flags;         /**< SLUICE_PAGE_INDEX_64 (of pairs), SLUICE_V_IN_K (then there is only K) or 0. */
+  uint32_t struct_size; /**< sizeof(sluice_page_copy). */
+  /** SLUICE_PAGE_INDEX_64 (of pairs), SLUICE_V_IN_K (then there is only K), SLUICE_ZERO_POINTS, or 0. */
+  uint32_t flags;
   uint32_t source_type;   /**< sluice_dtype of the sources; required. */
   uint32_t target_type;   /**< sluice_dtype of the targets; required. */
   int32_t kv_heads;       /**< KV heads; required. */
@@ -1196,7 +1208,7 @@ typedef struct sluice_page_copy {
   int32_t page_size;      /**< Rows per page; required. */
   int32_t source_k_pack;  /**< Elements per pack of an x-packed k_source; 0: none. */
   int32_t target_k_pack;  /**< The same for k_target. */
-  uint32_t k_scale_kind;  /**< NONE, PER_TENSOR or PER_HEAD. */
+  uint32_t k_scale_kind;  /**< sluice_scale_kind. */
   uint32_t v_scale_kind;  /**< As k_scale_kind. */
   sluice_tensor k_source; /**< Pages to read. */
   sluice_tensor v_source; /**< Pages to read. */
@@ -1207,6 +1219,16 @@ typedef struct sluice_page_copy {
   int64_t page_count;     /**< Pages of every cache; 0: unknown. */
   const float *k_scale;   /**< [1] or [kv_heads]. */
   const float *v_scale;   /**< [1] or [kv_heads]. */
+  sluice_tensor k_scales; /**< Of k_source: PER_TOKEN, PER_PAGE, PER_GROUP; else all zero. */
+  sluice_tensor v_scales; /**< The same for V. */
+  sluice_tensor k_zeros;  /**< Of k_source, with SLUICE_ZERO_POINTS; else all zero. */
+  sluice_tensor v_zeros;  /**< The same for V. */
+  sluice_tensor k_target_scales; /**< Where k_scales go between equal types; else all zero. */
+  sluice_tensor v_target_scales; /**< The same for V. */
+  sluice_tensor k_target_zeros;  /**< Where k_zeros go between equal types; else all zero. */
+  sluice_tensor v_target_zeros;  /**< The same for V. */
+  int32_t scale_group;           /**< Elements of a group: 32 or 64 for PER_GROUP, else 0. */
+  uint32_t reserved;             /**< Must be 0. */
 } sluice_page_copy;
 
 /**
@@ -1235,13 +1257,15 @@ SLUICE_API sluice_status sluice_kv_copy(sluice_context *context, const sluice_pa
  * negative first key counts as 0. Types, scales and strides as in sluice_page_copy.
  *
  * Rules, each checked: those of sluice_page_copy, for caches and outputs instead of sources and targets, and
- * - stride[0] of the outputs is 0, and their elements do not overlap.
+ * - stride[0] of the outputs is 0, and their elements do not overlap. Scales and zero points of the outputs
+ *   are [0][tokens][kv_heads][group]; a scale PER_PAGE goes to each of the page's keys.
  * - out_starts and kv_lengths are required, and page_starts exactly with SLUICE_PAGE_TABLE_CSR. Arrays are
  *   aligned to their elements. page_table_stride and page_count are not negative.
  */
 typedef struct sluice_gather {
-  uint32_t struct_size;       /**< sizeof(sluice_gather). */
-  uint32_t flags;             /**< SLUICE_PAGE_INDEX_64, SLUICE_V_IN_K (then there is only K) or 0. */
+  uint32_t struct_size; /**< sizeof(sluice_gather). */
+  /** SLUICE_PAGE_INDEX_64, SLUICE_V_IN_K (then there is only K), SLUICE_ZERO_POINTS, or 0. */
+  uint32_t flags;
   uint32_t cache_type;        /**< sluice_dtype of the caches; required. */
   uint32_t out_type;          /**< sluice_dtype of the outputs; required. */
   int32_t kv_heads;           /**< KV heads; required. */
@@ -1250,7 +1274,7 @@ typedef struct sluice_gather {
   int32_t page_size;          /**< Rows per page; required. */
   uint32_t page_table_kind;   /**< sluice_page_table_kind; required. */
   int32_t k_pack;             /**< Elements per pack of an x-packed k_cache; 0: none. */
-  uint32_t k_scale_kind;      /**< NONE, PER_TENSOR or PER_HEAD. */
+  uint32_t k_scale_kind;      /**< sluice_scale_kind. */
   uint32_t v_scale_kind;      /**< As k_scale_kind. */
   int32_t batch;              /**< Sequences; required. */
   int32_t tokens;             /**< Rows of k_out and v_out; required. */
@@ -1267,6 +1291,16 @@ typedef struct sluice_gather {
   int64_t page_count;         /**< Pages of each cache; 0: unknown. */
   const float *k_scale;       /**< [1] or [kv_heads]. */
   const float *v_scale;       /**< [1] or [kv_heads]. */
+  sluice_tensor k_scales;     /**< Of k_cache: PER_TOKEN, PER_PAGE, PER_GROUP; else all zero. */
+  sluice_tensor v_scales;     /**< The same for V. */
+  sluice_tensor k_zeros;      /**< Of k_cache, with SLUICE_ZERO_POINTS; else all zero. */
+  sluice_tensor v_zeros;      /**< The same for V. */
+  sluice_tensor k_out_scales; /**< Where k_scales go between equal types; else all zero. */
+  sluice_tensor v_out_scales; /**< The same for V. */
+  sluice_tensor k_out_zeros;  /**< Where k_zeros go between equal types; else all zero. */
+  sluice_tensor v_out_zeros;  /**< The same for V. */
+  int32_t scale_group;        /**< Elements of a group: 32 or 64 for PER_GROUP, else 0. */
+  uint32_t reserved;          /**< Must be 0. */
 } sluice_gather;
 
 /**

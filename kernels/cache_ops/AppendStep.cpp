@@ -7,6 +7,10 @@
 //
 // Workgroups belong to one section (K, V or Q), so its arguments are in scalar registers.
 //
+// Chunks of a group are to be in neighbouring lanes. Where the halves of a rotation are not whole groups,
+// they are not after the rotation, and go to other lanes of the row: lane n then has chunk n, and the chunk
+// that comes as many later as the row has lanes with chunks.
+//
 // Without a norm and a rotation, elements of the source's type are copied bit by bit.
 //
 //===----------------------------------------------------------------------------------------------------===//
@@ -120,6 +124,14 @@ private:
       chunk.isNormed = b.both(chunk.exists, b.lessUnsigned(number, body));
       spare = chunk.number;
     }
+    if (isGrouped()) {
+      regroups = b.both(hasMode(package::step_regroups), b.both(b.isFalse(isQ), b.less(b.i32(0), half)));
+      Value none = b.i32(-1);
+      for (unsigned i = 0; i < chunks.size(); ++i) {
+        Value ofGroup = b.select(hasAny, b.add(lane, b.mul(lanes, b.i32(i))), none);
+        groupNumbers[i] = b.select(regroups, ofGroup, b.select(chunks[i].exists, chunks[i].number, none));
+      }
+    }
     isFirstLane = b.equal(lane, b.i32(0));
     pairOfFirst = lane;
     pairOfSecond = b.add(lane, half);
@@ -153,6 +165,8 @@ private:
               return SmallVector<Value>();
             },
             [&] {
+              wide =
+                  unpack(b.branch(regroups, [&] { return pack(regroup(wide)); }, [&] { return pack(wide); }));
               storeGroups(wide, begin, cache == Cache::u4 ? indexOfScale(to, head) : Value());
               return SmallVector<Value>();
             });
@@ -439,15 +453,48 @@ private:
       });
   }
 
+  /// Whether a number of groupNumbers is a chunk's. Asked again where it is needed: there are not enough
+  /// scalar registers for all conditions of lanes.
+  Value isChunk(Value number) { return b.lessUnsigned(number, b.opaqueScalar(of("chunks"))); }
+
+  /// The chunks of groupNumbers, from the lanes that have them: the inverse of findChunks.
+  Two regroup(const Two &wide) {
+    Value half = of("rotary_half"), first = b.argument("rotary_first"), lanes = of("lane_chunks");
+    Value wave = b.bitAnd(ROCDL::ThreadIdXOp::create(b, b.getI32Type()), b.i32(63));
+    Value firstOfRow = b.shiftLeft(b.shiftRight(wave, lanesLog2), lanesLog2), others = b.sub(lanes, half);
+    Two result;
+    for (auto [to, numberOfLane] : llvm::zip_equal(result, groupNumbers)) {
+      // After the row's numbers: not before the loop over rows, from which conditions would stay in
+      // registers.
+      Value number = b.after(numberOfLane, b.extract(wide[0], 0));
+      Value rotated = b.sub(number, first);
+      Value isLower = b.lessUnsigned(rotated, half), isUpper = b.lessUnsigned(b.sub(rotated, half), half);
+      Value other = b.select(b.less(number, first), number, b.sub(number, b.shiftLeft(half, b.i32(1))));
+      Value isSecond = b.either(isUpper, b.both(b.isFalse(isLower), b.isFalse(b.less(other, others))));
+      Value lane = b.select(isLower, rotated,
+                            b.select(isUpper, b.sub(rotated, half),
+                                     b.add(half, b.select(isSecond, b.sub(other, others), other))));
+      Value from = b.add(firstOfRow, b.select(isChunk(number), lane, b.i32(0)));
+      SmallVector<Value> elements;
+      for (unsigned i = 0; i < chunkElements; ++i) {
+        Value ofFirst = b.ofLane(b.extract(wide[0], i), from),
+              ofSecond = b.ofLane(b.extract(wide[1], i), from);
+        elements.push_back(b.select(isSecond, ofSecond, ofFirst));
+      }
+      to = b.pack(b.chunkOf(b.getF32Type()), elements);
+    }
+    return result;
+  }
+
   /// Stores the row's groups, whose places count bytes. A group's chunks exist together, in lanes whose
   /// numbers end like theirs.
   void storeGroups(const Two &values, Value begin, Value scaleIndex) {
-    for (auto [value, chunk] : llvm::zip_equal(values, chunks))
-      b.when(chunk.exists, [&, value = value, chunk = chunk] {
+    for (auto [value, number] : llvm::zip_equal(values, groupNumbers))
+      b.when(isChunk(number), [&, value = value, number = number] {
         if (cache == Cache::u4)
-          storeU4(value, chunk.number, begin, scaleIndex);
+          storeU4(value, number, begin, scaleIndex);
         else
-          storeBlock(value, chunk.number, begin);
+          storeBlock(value, number, begin);
       });
   }
 
@@ -493,6 +540,8 @@ private:
   Cache cache;
   Value section, isQ, lanesLog2;
   std::array<Chunk, package::step_chunks_of_lane> chunks;
+  Two groupNumbers;                           // of the chunks of groups that are stored, or -1
+  Value regroups;                             // ... are others than those above
   Value isFirstLane;                          // of the row
   Value isRotated, pairOfFirst, pairOfSecond; // the chunks' numbers among the rotated ones
 };

@@ -5,11 +5,13 @@
 // all rows of all pairs of pages, a gather the rows of its output. Every lane of a row finds them separately.
 //
 // Equal types are copied as the bits that they are, 16 or 8 bytes at a time; a chunk of F32 is two of F16.
-// Other types are converted (Fp8Chunks.h).
+// Rows of blocks, and of scales, have any even number of bytes and any even address: they are copied in
+// pieces of 16, 8, 4 or 2 bytes. Other types are converted (Fp8Chunks.h, IntegerChunks.h).
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "cache_ops/CacheOpEmitter.h"
 #include "cache_ops/Fp8Chunks.h"
+#include "cache_ops/IntegerChunks.h"
 #include "cache_ops/PageTable.h"
 
 namespace sluice {
@@ -122,49 +124,124 @@ private:
     CacheOpEmitter::Division head =
         b.divide(chunk, sideOf("head_chunks"), sideOf("head_magic"), sideOf("head_shift"));
     Value head64 = b.zeroExtend(head.quotient);
-    CacheOpEmitter::Division pack = b.divide(head.rest, sideOf("source_pack_chunks"),
-                                             sideOf("source_pack_magic"), sideOf("source_pack_shift"));
-    Value offset = offsetOf(from, head64, pack, sideOf("source_page_stride"), sideOf("source_row_stride"),
-                            sideOf("source_head_stride"), sideOf("source_pack_stride"));
-    Value source = b.advance(sideOf("source"), elementOf(variant.from), offset);
+    if (isPieces()) return copyPiece(exists, from, to, head64, head.rest);
     Value stored = b.branch(
-        exists,
-        [&] {
-          Value values = b.load(chunkOf(variant.from), source, b.i64(0), bytesOf(variant.from));
-          return SmallVector<Value>{convert(values, head64)};
-        },
-        [&] { return SmallVector<Value>{zeros()}; })[0];
-    pack = b.divide(head.rest, sideOf("target_pack_chunks"), sideOf("target_pack_magic"),
-                    sideOf("target_pack_shift"));
-    offset = offsetOf(to, head64, pack, sideOf("target_page_stride"), sideOf("target_row_stride"),
-                      sideOf("target_head_stride"), sideOf("target_pack_stride"));
+        exists, [&] { return SmallVector<Value>{convert(from, head64, head.rest)}; },
+        [&] { return SmallVector<Value>{zerosOf(chunkOf(variant.to))}; })[0];
+    CacheOpEmitter::Division pack = b.divide(head.rest, sideOf("target_pack_chunks"),
+                                             sideOf("target_pack_magic"), sideOf("target_pack_shift"));
+    Value offset = b.add(ofTarget(to, head64), ofPack(pack, sideOf("target_pack_stride")));
     Value target = b.advance(sideOf("target"), elementOf(variant.to), offset);
     b.store(stored, target, b.i64(0), bytesOf(variant.to));
   }
 
-  Value offsetOf(const Place &place, Value head, const CacheOpEmitter::Division &pack, Value pageStride,
-                 Value rowStride, Value headStride, Value packStride) {
-    Value ofRow = b.add(b.mul(place.page, pageStride), b.mul(place.row, rowStride));
-    Value ofPack = b.add(b.mul(head, headStride), b.mul(b.zeroExtend(pack.quotient), packStride));
-    return b.add(b.add(ofRow, ofPack), b.zeroExtend(b.mul(pack.rest, b.i32(chunkElements))));
+  /// Where a head's row begins.
+  Value ofHead(const Place &place, Value head, Emitter::Sides pageStride, Emitter::Sides rowStride,
+               Emitter::Sides headStride) {
+    Value ofRow = b.add(b.mul(place.page, sideOf(pageStride)), b.mul(place.row, sideOf(rowStride)));
+    return b.add(ofRow, b.mul(head, sideOf(headStride)));
+  }
+  Value ofSource(const Place &place, Value head) {
+    return ofHead(place, head, "source_page_stride", "source_row_stride", "source_head_stride");
+  }
+  Value ofTarget(const Place &place, Value head) {
+    return ofHead(place, head, "target_page_stride", "target_row_stride", "target_head_stride");
   }
 
-  /// FP8 as bytes; and a chunk of it as two words.
-  static bool isFp8(StringRef type) { return type == "e4m3fnuz"; }
-  Type elementOf(StringRef type) { return isFp8(type) ? Type(b.getI8Type()) : b.elementType(type); }
-  unsigned bytesOf(StringRef type) { return isFp8(type) ? chunkElements : 2 * chunkElements; }
+  Value ofPack(const CacheOpEmitter::Division &pack, Value packStride) {
+    return b.add(b.mul(b.zeroExtend(pack.quotient), packStride),
+                 b.zeroExtend(b.mul(pack.rest, b.i32(chunkElements))));
+  }
+
+  /// Pieces are counted in bytes, like the strides.
+  void copyPiece(Value exists, const Place &from, const Place &to, Value head, Value piece) {
+    Value bytes = sideOf("piece_bytes");
+    Value inRow = b.zeroExtend(b.mul(piece, bytes));
+    Value source = b.advance(sideOf("source"), b.getI8Type(), b.add(ofSource(from, head), inRow));
+    Value target = b.advance(sideOf("target"), b.getI8Type(), b.add(ofTarget(to, head), inRow));
+    auto copyAs = [&](Type type) {
+      constexpr unsigned alignment = 2;
+      Value stored = b.branch(
+          exists, [&] { return SmallVector<Value>{b.load(type, source, b.i64(0), alignment)}; },
+          [&] { return SmallVector<Value>{zerosOf(type)}; })[0];
+      b.store(stored, target, b.i64(0), alignment);
+    };
+    const std::pair<int32_t, Type> sizes[] = {{16, VectorType::get(4, b.getI32Type())},
+                                              {8, VectorType::get(2, b.getI32Type())},
+                                              {4, b.getI32Type()},
+                                              {2, b.getI16Type()}};
+    for (const auto &[size, type] : sizes)
+      b.when(b.equal(bytes, b.i32(size)), [&, type = type] { copyAs(type); });
+  }
+
+  bool isPieces() const { return variant.from == variant.to && isInBlocks(); }
+  static bool isFp8(StringRef type) { return type == "e4m3fnuz" || type == "e5m2fnuz"; }
+  static bool isByte(StringRef type) { return isFp8(type) || type == "i8"; }
+  /// Of the source.
+  bool isInBlocks() const { return variant.from == "q8_0" || variant.from == "q4_0" || variant.from == "u4"; }
+
+  /// Types of a byte as bytes; and a chunk of one as two words.
+  Type elementOf(StringRef type) { return isByte(type) ? Type(b.getI8Type()) : b.elementType(type); }
+  unsigned bytesOf(StringRef type) { return isByte(type) ? chunkElements : 2 * chunkElements; }
   VectorType chunkOf(StringRef type) {
-    return isFp8(type) ? VectorType::get(2, b.getI32Type()) : b.chunkOf(b.elementType(type));
+    return isByte(type) ? VectorType::get(2, b.getI32Type()) : b.chunkOf(b.elementType(type));
   }
 
-  Value zeros() { return arith::ConstantOp::create(b, b.getZeroAttr(chunkOf(variant.to))); }
+  Value zerosOf(Type type) { return arith::ConstantOp::create(b, b.getZeroAttr(type)); }
 
-  Value convert(Value values, Value head) {
+  /// A chunk of a head's row of the source, as the target has it.
+  Value convert(const Place &from, Value head, Value chunk) {
+    Value begin = ofSource(from, head);
+    if (isInBlocks()) return b.round(chunkOf(variant.to), ofBlocks(from, head, begin, chunk));
+    CacheOpEmitter::Division pack = b.divide(chunk, sideOf("source_pack_chunks"), sideOf("source_pack_magic"),
+                                             sideOf("source_pack_shift"));
+    Value offset = b.add(begin, ofPack(pack, sideOf("source_pack_stride")));
+    Value source = b.advance(sideOf("source"), elementOf(variant.from), offset);
+    Value values = b.load(chunkOf(variant.from), source, b.i64(0), bytesOf(variant.from));
     if (variant.from == variant.to) return values;
-    Value index = b.mul(head, b.zeroExtend(sideOf("scale_stride")));
-    return isFp8(variant.to)
-               ? encodeFp8(b, b.extend(b.chunkOf(b.getF32Type()), values), sideOf("scale"), index)
-               : decodeFp8(b, values, b.elementType(variant.to), sideOf("scale"), index);
+    Value scales = sideOf("scale"), index = indexOfScale(from, head);
+    if (isFp8(variant.to)) return encodeFp8(b, b.extend(b.chunkOf(b.getF32Type()), values), scales, index);
+    SmallVector<Value> numbers =
+        variant.from == "i8" ? numbersOfI8(b, values)
+                             : numbersOfFp8(b, values, variant.from == "e4m3fnuz" ? Fp8::e4m3 : Fp8::e5m2);
+    return b.round(chunkOf(variant.to), productsToRound(b, numbers, scales, index));
+  }
+
+  Value indexOfScale(const Place &from, Value head) {
+    return ofHead(from, head, "scale_page_stride", "scale_row_stride", "scale_head_stride");
+  }
+
+  /// A chunk of blocks, whose places count bytes.
+  Value ofBlocks(const Place &from, Value head, Value begin, Value chunk) {
+    auto at = [&](Value offset) {
+      return b.advance(sideOf("source"), b.getI8Type(), b.add(begin, b.zeroExtend(offset)));
+    };
+    auto inF32 = [&](Value x) { return b.extend(b.getF32Type(), x); };
+    if (variant.from == "u4") {
+      constexpr int32_t chunkBytes = chunkElements / 2;
+      Value word = b.load(b.getI32Type(), at(b.mul(chunk, b.i32(chunkBytes))), b.i64(0), chunkBytes);
+      Value group = b.shiftRight(chunk, sideOf("group_chunks_log2"));
+      Value index = b.add(indexOfScale(from, head), b.zeroExtend(group)), zeros = sideOf("zeros");
+      Value scale = b.load(b.getF16Type(), sideOf("scale"), index, 2);
+      Value zero = b.branch(
+          b.isNull(zeros), [&] { return SmallVector<Value>{b.f32(8)}; },
+          [&] { return SmallVector<Value>{inF32(b.load(b.getF16Type(), zeros, index, 2))}; })[0];
+      return differencesOfU4(b, word, inF32(scale), zero);
+    }
+    // A block of ggml: an F16 scale, then the integers of four chunks. Those of Q4_0 are in halves of bytes.
+    const bool isQ8 = variant.from == "q8_0";
+    constexpr int32_t scaleBytes = 2, chunkBytes = chunkElements;
+    const int32_t withBytes = isQ8 ? 4 : 2; // chunks
+    Value block = b.mul(b.shiftRight(chunk, b.i32(2)), b.i32(scaleBytes + withBytes * chunkBytes));
+    Value scale = inF32(b.load(b.getF16Type(), at(block), b.i64(0), 2));
+    Value place = b.mul(b.bitAnd(chunk, b.i32(withBytes - 1)), b.i32(chunkBytes));
+    Value words = b.load(chunkOf("i8"), at(b.add(block, b.add(place, b.i32(scaleBytes)))), b.i64(0), 2);
+    Value isUpper = b.isFalse(b.equal(b.bitAnd(chunk, b.i32(2)), b.i32(0)));
+    // Products of an F16 scale and an integer are exact in F32.
+    SmallVector<Value> products;
+    for (Value number : isQ8 ? numbersOfI8(b, words) : numbersOfQ4(b, words, isUpper))
+      products.push_back(b.mulF(number, scale));
+    return b.pack(b.chunkOf(b.getF32Type()), products);
   }
 
   Emitter b;

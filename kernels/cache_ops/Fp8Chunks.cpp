@@ -25,19 +25,21 @@ Value quotientToRound(CacheOpEmitter &b, Value x, Value scale, Value inverse) {
   return b.select(b.compareF(arith::CmpFPredicate::UNO, quotient, quotient), quotient, moved);
 }
 
-/// A number that rounds to the same number of fewer bits as x * scale.
-Value multiply(CacheOpEmitter &b, Value x, Value scale) {
-  Value product = b.mulF(x, scale);
-  Value rest = b.fma(x, scale, b.negF(product));
-  Value bits = b.bitcast(b.getI32Type(), product);
-  // -1 if the product is too far from 0.
+} // namespace
+
+Value sumToRound(CacheOpEmitter &b, Value rounded, Value rest) {
+  Value bits = b.bitcast(b.getI32Type(), rounded);
+  // -1 if the number is too far from 0.
   Value towardsZero = b.shiftRightSigned(b.bitXor(b.bitcast(b.getI32Type(), rest), bits), b.i32(31));
   Value odd = b.bitOr(b.add(bits, towardsZero), b.i32(1));
   Value isInexact = b.compareF(arith::CmpFPredicate::ONE, rest, b.f32(0));
   return b.bitcast(b.getF32Type(), b.select(isInexact, odd, bits));
 }
 
-} // namespace
+Value productToRound(CacheOpEmitter &b, Value x, Value scale) {
+  Value product = b.mulF(x, scale);
+  return sumToRound(b, product, b.fma(x, scale, b.negF(product)));
+}
 
 double largestOf(Fp8 type) {
   switch (type) {
@@ -88,24 +90,32 @@ Value encodeFp8(CacheOpEmitter &b, Value wide, Value scales, Value index) {
   return roundToFp8(b, quotients, Fp8::e4m3fnuz);
 }
 
-Value decodeFp8(CacheOpEmitter &b, Value words, Type to, Value scales, Value index) {
+SmallVector<Value> numbersOfFp8(CacheOpEmitter &b, Value words, Fp8 type) {
+  auto two = VectorType::get(2, b.getF32Type());
   SmallVector<Value> wide;
   for (unsigned i = 0; i < chunkElements; i += 2) {
-    Value pair = ROCDL::CvtPkF32Fp8Op::create(b, VectorType::get(2, b.getF32Type()), b.extract(words, i / 4),
-                                              /*wordSel=*/i % 4 != 0);
+    Value word = b.extract(words, i / 4), pair;
+    const bool isHigh = i % 4 != 0;
+    if (type == Fp8::e4m3)
+      pair = ROCDL::CvtPkF32Fp8Op::create(b, two, word, isHigh);
+    else
+      pair = ROCDL::CvtPkF32Bf8Op::create(b, two, word, isHigh);
     wide.append({b.extract(pair, 0), b.extract(pair, 1)});
   }
+  return wide;
+}
+
+Value productsToRound(CacheOpEmitter &b, ArrayRef<Value> numbers, Value scales, Value index) {
   auto eight = b.chunkOf(b.getF32Type());
-  Value products = b.branch(
-      b.isNull(scales), [&] { return SmallVector<Value>{b.pack(eight, wide)}; },
+  return b.branch(
+      b.isNull(scales), [&] { return SmallVector<Value>{b.pack(eight, numbers)}; },
       [&] {
         Value scale = b.load(b.getF32Type(), scales, index, 4);
         SmallVector<Value> multiplied;
-        for (Value value : wide)
-          multiplied.push_back(multiply(b, value, scale));
+        for (Value value : numbers)
+          multiplied.push_back(productToRound(b, value, scale));
         return SmallVector<Value>{b.pack(eight, multiplied)};
       })[0];
-  return b.round(b.chunkOf(to), products);
 }
 
 } // namespace sluice

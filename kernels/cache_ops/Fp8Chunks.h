@@ -33,8 +33,17 @@ mlir::Value roundToFp8(CacheOpEmitter &b, mlir::Value chunk, Fp8 type);
 /// `scales` is null.
 mlir::Value encodeFp8(CacheOpEmitter &b, mlir::Value wide, mlir::Value scales, mlir::Value index);
 
-/// Eight numbers of type `to`, F16 or BF16: those of E4M3FNUZ in two words, multiplied with scales[index].
-mlir::Value decodeFp8(CacheOpEmitter &b, mlir::Value words, mlir::Type to, mlir::Value scales,
-                      mlir::Value index);
+/// A number that rounds to the same number of fewer bits as `rounded` + `rest`, which is less than half a
+/// unit of `rounded`; and as x * scale.
+mlir::Value sumToRound(CacheOpEmitter &b, mlir::Value rounded, mlir::Value rest);
+mlir::Value productToRound(CacheOpEmitter &b, mlir::Value x, mlir::Value scale);
+
+/// Eight F32 numbers: those in two words.
+llvm::SmallVector<mlir::Value> numbersOfFp8(CacheOpEmitter &b, mlir::Value words, Fp8 type);
+
+/// Eight F32 numbers as a chunk that rounds to the same numbers of fewer bits as their products with
+/// scales[index]; as they are if `scales` is null.
+mlir::Value productsToRound(CacheOpEmitter &b, llvm::ArrayRef<mlir::Value> numbers, mlir::Value scales,
+                            mlir::Value index);
 
 } // namespace sluice

@@ -215,4 +215,38 @@ GroupedChunk toU4(CacheOpEmitter &b, Value chunk, Value isWide, Value hasZero) {
   return {inF16(scale), subtracted, word};
 }
 
+SmallVector<Value> numbersOfI8(CacheOpEmitter &b, Value words) {
+  SmallVector<Value> numbers;
+  for (unsigned i = 0; i < chunkElements; ++i) {
+    Value top = b.shiftLeft(b.extract(words, i / 4), b.i32(24 - 8 * (i % 4)));
+    numbers.push_back(arith::SIToFPOp::create(b, b.getF32Type(), b.shiftRightSigned(top, b.i32(24))));
+  }
+  return numbers;
+}
+
+SmallVector<Value> numbersOfQ4(CacheOpEmitter &b, Value words, Value isUpper) {
+  Value shift = b.select(isUpper, b.i32(4), b.i32(0));
+  SmallVector<Value> numbers;
+  for (unsigned i = 0; i < chunkElements; ++i) {
+    Value place = b.add(shift, b.i32(8 * (i % 4)));
+    Value integer = b.bitAnd(b.shiftRight(b.extract(words, i / 4), place), b.i32(15));
+    numbers.push_back(arith::SIToFPOp::create(b, b.getF32Type(), b.sub(integer, b.i32(8))));
+  }
+  return numbers;
+}
+
+Value differencesOfU4(CacheOpEmitter &b, Value word, Value scale, Value zero) {
+  Value subtracted = b.mulF(zero, scale);
+  SmallVector<Value> differences;
+  for (unsigned i = 0; i < chunkElements; ++i) {
+    Value integer = b.bitAnd(b.shiftRight(word, b.i32(4 * i)), b.i32(15));
+    Value product = b.mulF(arith::UIToFPOp::create(b, b.getF32Type(), integer), scale);
+    // What rounding the difference loses (Knuth's two-sum).
+    Value rounded = b.subF(product, subtracted), other = b.subF(rounded, product);
+    Value rest = b.subF(b.subF(product, b.subF(rounded, other)), b.addF(subtracted, other));
+    differences.push_back(sumToRound(b, rounded, rest));
+  }
+  return b.pack(b.chunkOf(b.getF32Type()), differences);
+}
+
 } // namespace sluice

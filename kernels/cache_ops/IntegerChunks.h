@@ -43,4 +43,14 @@ GroupedChunk toQ4(CacheOpEmitter &b, mlir::Value chunk, mlir::Value place);
 /// becomes 0 and the largest 15, otherwise 0 becomes 8. `isWide`: the group has eight lanes.
 GroupedChunk toU4(CacheOpEmitter &b, mlir::Value chunk, mlir::Value isWide, mlir::Value hasZero);
 
+/// Eight F32 numbers: the signed integers of the bytes of two words.
+llvm::SmallVector<mlir::Value> numbersOfI8(CacheOpEmitter &b, mlir::Value words);
+
+/// The same of halves of the bytes, the upper ones if `isUpper`, minus 8: a chunk of Q4_0.
+llvm::SmallVector<mlir::Value> numbersOfQ4(CacheOpEmitter &b, mlir::Value words, mlir::Value isUpper);
+
+/// A chunk of numbers that round to the same numbers of fewer bits as the integers of U4 in a word, minus
+/// `zero`, times `scale`, both of F16. Products of two of F16 and 4-bit integers are exact in F32.
+mlir::Value differencesOfU4(CacheOpEmitter &b, mlir::Value word, mlir::Value scale, mlir::Value zero);
+
 } // namespace sluice

@@ -26,6 +26,7 @@
 // barrier before one of them stores the result's.
 //
 //===----------------------------------------------------------------------------------------------------===//
+#include "attention/Fp8Math.h"
 #include "cache_ops/CacheOpEmitter.h"
 #include "cache_ops/MergeLanes.h"
 
@@ -47,7 +48,8 @@ constexpr double negativeInfinity = -std::numeric_limits<double>::infinity();
 class MergeBuilder {
 public:
   MergeBuilder(gpu::GPUFuncOp kernel, const CacheOpVariant &variant)
-      : b(kernel), kernel(kernel), partial(b.elementType(variant.from)), result(b.elementType(variant.to)) {
+      : b(kernel), kernel(kernel), partial(b.elementType(variant.from)),
+        result(variant.to == "e4m3fnuz" ? Type(b.getI8Type()) : b.elementType(variant.to)) {
     b.setInsertionPointToStart(&kernel.getBody().front());
   }
 
@@ -293,6 +295,7 @@ private:
     findResult(Rows::ofSequences);
     matters = b.both(mine, wanted);
     Value outputs = outputRow(), sink = loadSink();
+    perScale = loadPerScale();
     SmallVector<Value> lses = withoutAbsent(b.i32(0), 0, ArrayRef(loaded).take_front(count));
     Value maximum = findOffset(largest(lses), sink);
     SmallVector<Value> sums = addParts(lses, ArrayRef(loaded).drop_front(count), noSums());
@@ -303,6 +306,7 @@ private:
     lses = rowOfLses();
     SmallVector<Value> loaded = loadFirstLses();
     Value rows = rowOf("partial", partial), sink = loadSink();
+    perScale = loadPerScale();
     findResult(isSpecial ? Rows::ofSequences : Rows::ofCascade);
     if (!isSpecial) findPrefix();
     Value outputs = outputRow();
@@ -349,6 +353,27 @@ private:
           return SmallVector<Value>{b.mulF(b.load(b.getF32Type(), sinks, b.zeroExtend(byHeads().rest), 4),
                                            argument("unit_per_nat"))};
         })[0];
+  }
+
+  bool isFp8() const { return result.isInteger(8); }
+
+  /// 1 / scale of FP8 results, which is 1 without a scale.
+  Value loadPerScale() {
+    if (!isFp8()) return {};
+    Value scales = argument("o_scale");
+    return b.branch(
+        b.isNull(scales), [&] { return SmallVector<Value>{b.f32(1)}; },
+        [&] {
+          Value index = b.select(may(package::merge_o_scale_heads), byHeads().rest, b.i32(0));
+          Value scale = b.load(b.getF32Type(), scales, b.zeroExtend(index), 4);
+          return SmallVector<Value>{b.reciprocal(scale)};
+        })[0];
+  }
+
+  Value rounded(ArrayRef<Value> elements) {
+    if (isFp8()) return fp8::rounded(b, elements);
+    Value wide = b.pack(VectorType::get(runElements, b.getF32Type()), elements);
+    return result.isF32() ? wide : b.round(VectorType::get(runElements, result), wide);
   }
 
   /// The lane's parts are slot + first + i * slots, with `first` a multiple of depth * slots.
@@ -542,6 +567,7 @@ private:
     SmallVector<Value> sums = division.join(b, ofLane, [&](Value x, Value y) { return b.addF(x, y); });
     Value sum = b.addF(sums.pop_back_val(), weight(sink));
     Value inverse = b.select(b.equalF(sum, b.f32(0)), b.f32(0), b.reciprocal(sum));
+    if (isFp8()) inverse = b.mulF(inverse, perScale);
     Value element = division.firstElement(b, chunk);
     // Two slots store a run each; all slots have both runs.
     auto storeRun = [&](Value stores, ValueRange run, Value begin) {
@@ -549,9 +575,8 @@ private:
         SmallVector<Value> elements;
         for (Value value : run)
           elements.push_back(b.mulF(value, inverse));
-        Value merged = b.pack(VectorType::get(runElements, b.getF32Type()), elements);
-        if (!result.isF32()) merged = b.round(VectorType::get(runElements, result), merged);
-        b.store(merged, outputs, b.zeroExtend(begin), runElements * result.getIntOrFloatBitWidth() / 8);
+        b.store(rounded(elements), outputs, b.zeroExtend(begin),
+                runElements * result.getIntOrFloatBitWidth() / 8);
       });
     };
     ValueRange low = ValueRange(sums).take_front(runElements),
@@ -588,6 +613,7 @@ private:
   Value lses, chunks;       // of the lane's first part
   Value matters;            // whether the chunk is stored
   Value offset;             // exponents are (LSE - offset) * log2_per_unit
+  Value perScale;           // of FP8 results: what they are multiplied with
 };
 
 } // namespace

@@ -88,7 +88,9 @@ bool isInBlocks(StringRef type) {
 
 /// Elements of a byte may have a scale, and those of 4 bits have one; ggml's types have theirs in the cache.
 bool hasScale(const CacheOpVariant &variant) {
-  return convertsFp8(variant) || variant.to == "i8" || variant.to == "u4";
+  const bool isConverted = variant.from != variant.to;
+  return convertsFp8(variant) || variant.to == "i8" || variant.to == "u4" ||
+         (isConverted && (variant.from == "i8" || variant.from == "u4"));
 }
 
 package::KernelEntry packageEntry(const CacheOpVariant &variant, unsigned) {
@@ -101,12 +103,13 @@ package::KernelEntry packageEntry(const CacheOpVariant &variant, unsigned) {
   if (variant.operation == "merge_states")
     entry.features = {names::lse, names::lse_base_2, names::sink_logits};
   else if (variant.operation == "kv_copy")
-    entry.features = {names::pairs, names::block, names::csr, names::page_index_64, names::x_packed};
+    entry.features = {names::pairs, names::block, names::csr, names::page_index_64};
   else if (isInBlocks(variant.to))
     entry.features = {names::slots, names::block, names::csr, names::page_index_64, names::rotary};
   else
     entry.features = {names::slots,         names::block,    names::csr,
                       names::page_index_64, names::x_packed, names::rotary};
+  if (variant.operation == "kv_copy" && !isInBlocks(variant.from)) entry.features.push_back(names::x_packed);
   if (variant.operation == "append_step")
     entry.features.insert(entry.features.end(), {names::q_rows, names::norm, names::tail});
   if (hasScale(variant)) entry.features.push_back(names::scale);

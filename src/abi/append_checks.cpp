@@ -145,62 +145,6 @@ void check_rows(std::string_view name, const sluice_tensor &rows, int32_t tokens
   check_cache_rows({name, rows, {1, tokens, heads, head_dim}, 2});
 }
 
-/// Rows of blocks are whole blocks or groups.
-void check_block_dim(const sluice_append &append, std::string_view field, int32_t dim) {
-  const int32_t multiple = std::max(append.scale_group, block_elements);
-  if (dim % multiple != 0) {
-    invalid(std::string(field), text(field, " is ", dim, "; it must be a multiple of ", multiple, " for ",
-                                     dtype_text(append.cache_type)));
-  }
-}
-
-void check_blocks(const sluice_append &append) {
-  const bool has_v = !(append.flags & SLUICE_V_IN_K), is_u4 = append.cache_type == SLUICE_U4;
-  if (is_u4 ? append.scale_group != 32 && append.scale_group != 64 : append.scale_group != 0) {
-    invalid("scale_group", text("scale_group is ", append.scale_group,
-                                is_u4 ? "; it must be 32 or 64" : "; it must be 0 without scales per group"));
-  }
-  if (append.flags & SLUICE_ZERO_POINTS && !is_u4)
-    invalid("flags", "flags has SLUICE_ZERO_POINTS, but cache_type is not u4");
-  if (!runtime::is_in_blocks(append.cache_type)) return;
-  check_block_dim(append, "head_dim_qk", append.head_dim_qk);
-  if (has_v) check_block_dim(append, "head_dim_v", append.head_dim_v);
-  if (append.k_pack != 0) {
-    invalid("k_pack",
-            text("k_pack is ", append.k_pack, "; it must be 0 for ", dtype_text(append.cache_type)));
-  }
-}
-
-/// A tensor of scales, which the call reads or stores.
-void check_scales(std::string_view name, const sluice_tensor &scales, uint32_t kind, int32_t head_dim,
-                  const sluice_append &append) {
-  if (kind < SLUICE_SCALE_PER_TOKEN)
-    return check_all_zero(name, scales, "without a scale kind of PER_TOKEN, PER_PAGE or PER_GROUP");
-  const bool is_stored = kind != SLUICE_SCALE_PER_PAGE, has_groups = kind == SLUICE_SCALE_PER_GROUP;
-  const uint32_t bytes = has_groups ? sizeof(uint16_t) : sizeof(float);
-  const Shape shape = {name,
-                       scales,
-                       {checked_pages(append.page_count), is_stored ? append.page_size : 1, append.kv_heads,
-                        has_groups ? head_dim / append.scale_group : 1},
-                       bytes};
-  check_pointer(shape, bytes);
-  if (has_groups && scales.stride[3] != 1) bad_stride(shape, 3, "it must be 1 for scales per group");
-  if (scales.stride[3] != 0 && scales.stride[3] != 1) bad_stride(shape, 3, "it must be 0 or 1");
-  check_reach(shape, UINT64_MAX);
-  if (is_stored) check_disjoint(shape);
-}
-
-/// Numbers to subtract, with the strides of the scales.
-void check_zeros(std::string_view name, const sluice_tensor &zeros, const sluice_tensor &scales,
-                 bool is_wanted) {
-  if (!is_wanted) return check_all_zero(name, zeros, "except of caches with SLUICE_ZERO_POINTS");
-  const Shape shape = {name, zeros, {1, 1, 1, 1}, sizeof(uint16_t)};
-  check_pointer(shape, sizeof(uint16_t));
-  for (size_t i = 0; i < 4; ++i)
-    if (zeros.stride[i] != scales.stride[i])
-      bad_stride(shape, i, text("it must be that of the scales, which is ", scales.stride[i]));
-}
-
 void check_norms(const sluice_append &append) {
   const bool norms = append.k_norm != nullptr || append.q_norm != nullptr;
   if (append.q_norm != nullptr && append.q_heads == 0) invalid("q_norm", "q_norm is given, but q_heads is 0");
@@ -240,16 +184,12 @@ void check_q(const sluice_append &append) {
 void check_step(const sluice_append &append) {
   constexpr int32_t most = package::step_most_row_elements;
   constexpr std::string_view when = " in a call with what ABI 1.1 has added; nearest supported: ";
-  // Halves of a rotation are chunks, or blocks whose lanes are neighbours.
-  const bool has_blocks = runtime::is_in_blocks(append.cache_type);
-  const int32_t unit = has_blocks ? std::max(append.scale_group, block_elements) : cache_chunk;
-  const auto check_unit = [&](const char *field, int32_t value, int32_t multiple, int32_t least) {
-    if (value % multiple == 0) return;
-    throw Failure(Status::unsupported, field,
-                  text(field, " is ", value, when, std::max(value / multiple * multiple, least)));
-  };
-  check_unit("rotary_dim", append.rotary_dim, 2 * unit, 2 * unit);
-  check_unit("rotary_first", append.rotary_first, unit, 0);
+  constexpr int32_t rotary_unit = 2 * cache_chunk; // halves are chunks
+  if (append.rotary_dim % rotary_unit != 0) {
+    const int32_t nearest = std::max(append.rotary_dim / rotary_unit * rotary_unit, rotary_unit);
+    throw Failure(Status::unsupported, "rotary_dim",
+                  text("rotary_dim is ", append.rotary_dim, when, nearest));
+  }
   const auto check_dim = [&](const char *field, int32_t dim) {
     if (dim > most) throw Failure(Status::unsupported, field, text(field, " is ", dim, when, most));
   };
@@ -286,9 +226,16 @@ void check_append(const sluice_append &append) {
   check_scale("k_scale_kind", append.k_scale_kind, "k_scale", append.k_scale, scaled, without, kinds);
   check_scale("v_scale_kind", append.v_scale_kind, "v_scale", append.v_scale, scaled && extents.has_v,
               without, kinds);
-  check_blocks(append);
-  check_scales("k_scales", append.k_scales, append.k_scale_kind, append.head_dim_qk, append);
-  check_scales("v_scales", append.v_scales, append.v_scale_kind, append.head_dim_v, append);
+  check_blocks({"cache_type", append.cache_type, append.scale_group, append.flags}, extents);
+  if (runtime::is_in_blocks(append.cache_type)) check_no_pack("k_pack", append.k_pack, append.cache_type);
+  const auto check_scales = [&](std::string_view name, const sluice_tensor &scales, uint32_t kind,
+                                int32_t dim) {
+    const ScaleArray array = {kind, checked_pages(append.page_count), append.page_size, append.kv_heads,
+                              kind == SLUICE_SCALE_PER_GROUP ? dim / append.scale_group : 1};
+    check_scale_array(name, scales, array, kind != SLUICE_SCALE_PER_PAGE);
+  };
+  check_scales("k_scales", append.k_scales, append.k_scale_kind, append.head_dim_qk);
+  check_scales("v_scales", append.v_scales, append.v_scale_kind, append.head_dim_v);
   const bool has_zeros = append.flags & SLUICE_ZERO_POINTS;
   check_zeros("k_zeros", append.k_zeros, append.k_scales, has_zeros);
   check_zeros("v_zeros", append.v_zeros, append.v_scales, has_zeros && extents.has_v);
@@ -297,7 +244,7 @@ void check_append(const sluice_append &append) {
   const auto check_target = [&](std::string_view name, const sluice_tensor &cache, int32_t head_dim,
                                 const Pack &pack) {
     if (runtime::is_in_blocks(append.cache_type))
-      return check_block_cache(name, cache, extents, head_dim, append.cache_type, append.page_count);
+      return check_block_cache(name, cache, extents, head_dim, append.cache_type, append.page_count, true);
     check_cache(name, cache, extents, head_dim, pack, runtime::dtype_bytes(append.cache_type),
                 append.page_count, true);
   };

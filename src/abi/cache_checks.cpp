@@ -3,6 +3,7 @@
 
 #include "runtime/dtype.h"
 
+#include <algorithm>
 #include <limits>
 
 namespace sluice::abi {
@@ -121,7 +122,7 @@ int64_t checked_pages(int64_t page_count) {
 }
 
 void check_block_cache(std::string_view name, const sluice_tensor &cache, const CacheExtents &extents,
-                       int32_t head_dim, uint32_t type, int64_t page_count) {
+                       int32_t head_dim, uint32_t type, int64_t page_count, bool is_output) {
   const Shape shape = {name,
                        cache,
                        {checked_pages(page_count), extents.page_size, extents.kv_heads, head_dim},
@@ -133,7 +134,58 @@ void check_block_cache(std::string_view name, const sluice_tensor &cache, const 
   for (size_t i = 0; i < 3; ++i)
     if (cache.stride[i] % block_elements != 0)
       bad_stride(shape, i, text("it must be a multiple of ", block_elements));
-  check_disjoint(shape);
+  if (is_output) check_disjoint(shape);
+}
+
+void check_blocks(const CacheType &cache, const CacheExtents &extents) {
+  const bool is_u4 = cache.type == SLUICE_U4;
+  if (is_u4 ? cache.scale_group != 32 && cache.scale_group != 64 : cache.scale_group != 0) {
+    invalid("scale_group", text("scale_group is ", cache.scale_group,
+                                is_u4 ? "; it must be 32 or 64" : "; it must be 0 without scales per group"));
+  }
+  if (cache.flags & SLUICE_ZERO_POINTS && !is_u4)
+    invalid("flags", text("flags has SLUICE_ZERO_POINTS, but ", cache.field, " is not u4"));
+  if (!runtime::is_in_blocks(cache.type)) return;
+  const int32_t multiple = std::max(cache.scale_group, block_elements);
+  const auto check_dim = [&](std::string_view field, int32_t dim) {
+    if (dim % multiple != 0) {
+      invalid(std::string(field), text(field, " is ", dim, "; it must be a multiple of ", multiple, " for ",
+                                       runtime::dtype_text(cache.type)));
+    }
+  };
+  check_dim("head_dim_qk", extents.head_dim_qk);
+  if (extents.has_v) check_dim("head_dim_v", extents.head_dim_v);
+}
+
+void check_no_pack(std::string_view field, int32_t pack, uint32_t type) {
+  if (pack != 0) {
+    invalid(std::string(field), text(field, " is ", pack, "; it must be 0 for ", runtime::dtype_text(type)));
+  }
+}
+
+void check_scale_array(std::string_view name, const sluice_tensor &scales, const ScaleArray &array,
+                       bool is_output) {
+  if (array.kind < SLUICE_SCALE_PER_TOKEN)
+    return check_all_zero(name, scales, "without a scale kind of PER_TOKEN, PER_PAGE or PER_GROUP");
+  const bool has_groups = array.kind == SLUICE_SCALE_PER_GROUP;
+  const uint32_t bytes = has_groups ? sizeof(uint16_t) : sizeof(float);
+  const int32_t rows = array.kind == SLUICE_SCALE_PER_PAGE ? 1 : array.rows;
+  const Shape shape = {name, scales, {array.pages, rows, array.heads, array.groups}, bytes};
+  check_pointer(shape, bytes);
+  if (has_groups && scales.stride[3] != 1) bad_stride(shape, 3, "it must be 1 for scales per group");
+  if (scales.stride[3] != 0 && scales.stride[3] != 1) bad_stride(shape, 3, "it must be 0 or 1");
+  check_reach(shape, UINT64_MAX);
+  if (is_output) check_disjoint(shape);
+}
+
+void check_zeros(std::string_view name, const sluice_tensor &zeros, const sluice_tensor &scales,
+                 bool is_wanted) {
+  if (!is_wanted) return check_all_zero(name, zeros, "except of caches with SLUICE_ZERO_POINTS");
+  const Shape shape = {name, zeros, {1, 1, 1, 1}, sizeof(uint16_t)};
+  check_pointer(shape, sizeof(uint16_t));
+  for (size_t i = 0; i < 4; ++i)
+    if (zeros.stride[i] != scales.stride[i])
+      bad_stride(shape, i, text("it must be that of the scales, which is ", scales.stride[i]));
 }
 
 void check_cache(std::string_view name, const sluice_tensor &cache, const CacheExtents &extents,

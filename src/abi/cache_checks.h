@@ -70,10 +70,33 @@ void check_cache(std::string_view name, const sluice_tensor &cache, const CacheE
                  int32_t head_dim, const Pack &pack, uint32_t element_bytes, int64_t page_count,
                  bool is_output);
 
-/// The same of a cache in blocks of elements, which is an output and has no packs.
+/// The same of a cache in blocks of elements, which has no packs.
 inline constexpr int32_t block_elements = 32;
 void check_block_cache(std::string_view name, const sluice_tensor &cache, const CacheExtents &extents,
-                       int32_t head_dim, uint32_t type, int64_t page_count);
+                       int32_t head_dim, uint32_t type, int64_t page_count, bool is_output);
+
+/// The type of a cache, and what calls say of its groups. Rows of blocks are whole blocks or groups.
+struct CacheType {
+  std::string_view field;
+  uint32_t type;
+  int32_t scale_group;
+  uint32_t flags;
+};
+void check_blocks(const CacheType &cache, const CacheExtents &extents);
+void check_no_pack(std::string_view field, int32_t pack, uint32_t type);
+
+/// A tensor of scales, [pages][rows][heads][groups], which must not be given without such a kind. PER_PAGE:
+/// `rows` does not matter.
+struct ScaleArray {
+  uint32_t kind;
+  int64_t pages;
+  int32_t rows, heads, groups;
+};
+void check_scale_array(std::string_view name, const sluice_tensor &scales, const ScaleArray &array,
+                       bool is_output);
+/// Numbers to subtract, with the strides of the scales.
+void check_zeros(std::string_view name, const sluice_tensor &zeros, const sluice_tensor &scales,
+                 bool is_wanted);
 
 /// Rows [0][tokens][heads][head_dim].
 void check_cache_rows(const Shape &rows);

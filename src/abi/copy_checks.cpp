@@ -12,18 +12,25 @@ using runtime::dtype_bytes;
 using runtime::dtype_text;
 using support::text;
 
-constexpr uint32_t copy_flags = SLUICE_PAGE_INDEX_64 | SLUICE_V_IN_K;
-constexpr std::string_view flag_names = "SLUICE_PAGE_INDEX_64 and SLUICE_V_IN_K";
+constexpr uint32_t copy_flags = SLUICE_PAGE_INDEX_64 | SLUICE_V_IN_K | SLUICE_ZERO_POINTS;
+constexpr std::string_view flag_names = "SLUICE_PAGE_INDEX_64, SLUICE_V_IN_K and SLUICE_ZERO_POINTS";
 constexpr int64_t most_pages = std::numeric_limits<int32_t>::max();
 
 void check_type(std::string_view field, uint32_t type) {
   if (type == 0) invalid(std::string(field), text(field, " is missing; it must be a sluice_dtype"));
-  if (type > SLUICE_I8) unsupported_value(field, dtype_text(type), "i8");
+  if (type > SLUICE_Q4_0) unsupported_value(field, dtype_text(type), "q4_0");
 }
 
+bool is_half(uint32_t type) {
+  return type == SLUICE_F16 || type == SLUICE_BF16;
+}
+/// Types of a byte that may have scales: for kernels only those of appends, bits also of other flavours.
+bool is_byte(uint32_t type) {
+  return !runtime::is_in_blocks(type) && dtype_bytes(type) == 1;
+}
 bool converts(uint32_t from, uint32_t to) {
-  const auto is_half = [](uint32_t type) { return type == SLUICE_F16 || type == SLUICE_BF16; };
-  return (is_half(from) && to == SLUICE_E4M3FNUZ) || (from == SLUICE_E4M3FNUZ && is_half(to));
+  const bool is_stored = from == SLUICE_E4M3FNUZ || from == SLUICE_E5M2FNUZ || from >= SLUICE_I8;
+  return (is_half(from) && to == SLUICE_E4M3FNUZ) || (is_stored && is_half(to));
 }
 
 void check_types(std::string_view from_field, uint32_t from, std::string_view to_field, uint32_t to) {
@@ -38,11 +45,78 @@ template <typename Call> CacheExtents extents_of(const Call &call) {
   return {call.kv_heads, call.head_dim_qk, call.head_dim_v, call.page_size, !(call.flags & SLUICE_V_IN_K)};
 }
 
-template <typename Call> void check_scales(const Call &call, bool is_converted) {
+/// Types of a call, and where its elements go: pages or rows of an output.
+struct Types {
+  uint32_t from, to;
+  bool is_same() const { return from == to; }
+};
+
+template <typename Call> void check_scale_kinds(const Call &call, const Types &types) {
   constexpr std::string_view without = "between equal types and without V";
-  check_scale("k_scale_kind", call.k_scale_kind, "k_scale", call.k_scale, is_converted, without);
-  check_scale("v_scale_kind", call.v_scale_kind, "v_scale", call.v_scale,
-              is_converted && !(call.flags & SLUICE_V_IN_K), without);
+  const bool has_v = !(call.flags & SLUICE_V_IN_K), is_u4 = types.from == SLUICE_U4;
+  const bool scales_keys = is_byte(types.from) && (types.is_same() || is_half(types.to));
+  const ScaleKinds kinds = is_u4         ? ScaleKinds::of_groups
+                           : scales_keys ? ScaleKinds::also_of_keys
+                                         : ScaleKinds::few;
+  // ggml's blocks have their scales.
+  const bool is_scaled = is_u4 || scales_keys || types.to == SLUICE_E4M3FNUZ;
+  const auto check = [&](std::string_view kind_field, uint32_t kind, std::string_view field,
+                         const float *scale, bool exists) {
+    if (types.is_same() && (kind == SLUICE_SCALE_PER_TENSOR || kind == SLUICE_SCALE_PER_HEAD)) {
+      invalid(std::string(kind_field),
+              text(kind_field, " is ", kind, "; it must be SLUICE_SCALE_NONE (0) ", without));
+    }
+    check_scale(kind_field, kind, field, scale, is_scaled && exists, without, kinds);
+  };
+  check("k_scale_kind", call.k_scale_kind, "k_scale", call.k_scale, true);
+  check("v_scale_kind", call.v_scale_kind, "v_scale", call.v_scale, has_v);
+}
+
+/// Arrays of scales and zero points: those of the source, and the target's between equal types.
+struct SideArrays {
+  std::string_view side; // "k" or "v"
+  uint32_t kind;
+  int32_t head_dim;
+  const sluice_tensor &scales, &zeros, &target_scales, &target_zeros;
+};
+/// `target`: what the target's arrays are called between the side and "scales", and their pages and rows.
+struct TargetArrays {
+  std::string_view name;
+  int64_t pages;
+  int32_t rows;
+  bool is_pages;
+};
+
+template <typename Call>
+void check_arrays(const Call &call, const Types &types, const TargetArrays &target, const SideArrays &side) {
+  const bool has_zeros = call.flags & SLUICE_ZERO_POINTS && side.head_dim != 0;
+  const int32_t groups = side.kind == SLUICE_SCALE_PER_GROUP ? side.head_dim / call.scale_group : 1;
+  const std::string scales = text(side.side, "_scales"), zeros = text(side.side, "_zeros"),
+                    target_scales = text(side.side, "_", target.name, "_scales"),
+                    target_zeros = text(side.side, "_", target.name, "_zeros");
+  check_scale_array(scales, side.scales,
+                    {side.kind, checked_pages(call.page_count), call.page_size, call.kv_heads, groups},
+                    false);
+  check_zeros(zeros, side.zeros, side.scales, has_zeros);
+  if (!types.is_same()) {
+    check_all_zero(target_scales, side.target_scales, "between types that differ");
+    check_all_zero(target_zeros, side.target_zeros, "between types that differ");
+    return;
+  }
+  // The scale of a page becomes that of each of its rows in a gather.
+  const bool is_spread = side.kind == SLUICE_SCALE_PER_PAGE && !target.is_pages;
+  const uint32_t kind = is_spread ? uint32_t(SLUICE_SCALE_PER_TOKEN) : side.kind;
+  check_scale_array(target_scales, side.target_scales,
+                    {kind, target.pages, target.rows, call.kv_heads, groups}, true);
+  check_zeros(target_zeros, side.target_zeros, side.target_scales, has_zeros);
+  if (!target.is_pages && side.target_scales.stride[0] != 0)
+    bad_stride({target_scales, side.target_scales, {1, 1, 1, 1}, 1}, 0, "it must be 0");
+}
+
+void check_reserved(uint32_t reserved) {
+  if (reserved == 0) return;
+  throw support::Failure(support::Status::newer_struct, "reserved",
+                         text("reserved is ", reserved, "; it is reserved in this version, and must be 0"));
 }
 
 void check_count(std::string_view field, int64_t value, int64_t least) {
@@ -95,17 +169,26 @@ void check_table(const sluice_gather &gather) {
 
 void check_copy(const sluice_page_copy &copy) {
   check_cache_op_flags(copy.flags, "a copy of pages", copy_flags, flag_names);
+  check_reserved(copy.reserved);
   check_types("source_type", copy.source_type, "target_type", copy.target_type);
+  const Types types = {copy.source_type, copy.target_type};
   const CacheExtents extents = extents_of(copy);
   check_cache_extents(extents);
   check_pack("source_k_pack", copy.source_k_pack, copy.head_dim_qk);
   check_pack("target_k_pack", copy.target_k_pack, copy.head_dim_qk);
-  check_scales(copy, copy.source_type != copy.target_type);
+  check_blocks({"source_type", types.from, copy.scale_group, copy.flags}, extents);
+  if (runtime::is_in_blocks(types.from)) {
+    check_no_pack("source_k_pack", copy.source_k_pack, types.from);
+    if (types.is_same()) check_no_pack("target_k_pack", copy.target_k_pack, types.to);
+  }
+  check_scale_kinds(copy, types);
   check_pairs(copy);
   const auto check = [&](std::string_view name, const sluice_tensor &cache, int32_t dim, const Pack &pack,
                          bool is_target) {
-    check_cache(name, cache, extents, dim, pack, dtype_bytes(is_target ? copy.target_type : copy.source_type),
-                copy.page_count, is_target);
+    const uint32_t type = is_target ? types.to : types.from;
+    if (runtime::is_in_blocks(type))
+      return check_block_cache(name, cache, extents, dim, type, copy.page_count, is_target);
+    check_cache(name, cache, extents, dim, pack, dtype_bytes(type), copy.page_count, is_target);
   };
   check("k_source", copy.k_source, copy.head_dim_qk, {"source_k_pack", copy.source_k_pack}, false);
   check("k_target", copy.k_target, copy.head_dim_qk, {"target_k_pack", copy.target_k_pack}, true);
@@ -116,35 +199,62 @@ void check_copy(const sluice_page_copy &copy) {
     check_all_zero("v_source", copy.v_source, "with SLUICE_V_IN_K");
     check_all_zero("v_target", copy.v_target, "with SLUICE_V_IN_K");
   }
+  const TargetArrays target = {"target", checked_pages(copy.page_count), copy.page_size, true};
+  check_arrays(copy, types, target,
+               {"k", copy.k_scale_kind, copy.head_dim_qk, copy.k_scales, copy.k_zeros, copy.k_target_scales,
+                copy.k_target_zeros});
+  check_arrays(copy, types, target,
+               {"v", copy.v_scale_kind, copy.head_dim_v, copy.v_scales, copy.v_zeros, copy.v_target_scales,
+                copy.v_target_zeros});
 }
 
 void check_gather(const sluice_gather &gather) {
   check_cache_op_flags(gather.flags, "a gather", copy_flags, flag_names);
+  check_reserved(gather.reserved);
   check_types("cache_type", gather.cache_type, "out_type", gather.out_type);
+  const Types types = {gather.cache_type, gather.out_type};
   const CacheExtents extents = extents_of(gather);
   check_cache_extents(extents);
   check_positive("batch", gather.batch);
   check_positive("tokens", gather.tokens);
   check_pack("k_pack", gather.k_pack, gather.head_dim_qk);
-  check_scales(gather, gather.cache_type != gather.out_type);
+  check_blocks({"cache_type", types.from, gather.scale_group, gather.flags}, extents);
+  if (runtime::is_in_blocks(types.from)) check_no_pack("k_pack", gather.k_pack, types.from);
+  check_scale_kinds(gather, types);
   check_table(gather);
-  const uint32_t cache_bytes = dtype_bytes(gather.cache_type), out_bytes = dtype_bytes(gather.out_type);
+  const auto check_in = [&](std::string_view name, const sluice_tensor &cache, int32_t dim,
+                            const Pack &pack) {
+    if (runtime::is_in_blocks(types.from))
+      return check_block_cache(name, cache, extents, dim, types.from, gather.page_count, false);
+    check_cache(name, cache, extents, dim, pack, dtype_bytes(types.from), gather.page_count, false);
+  };
   const auto check_out = [&](std::string_view name, const sluice_tensor &out, int32_t dim) {
-    const Shape shape = {name, out, {1, gather.tokens, gather.kv_heads, dim}, out_bytes};
+    const Shape shape = {name, out, {1, gather.tokens, gather.kv_heads, dim}, dtype_bytes(types.to)};
+    if (runtime::is_in_blocks(types.to)) {
+      if (out.stride[0] != 0) bad_stride(shape, 0, "it must be 0");
+      const CacheExtents rows = {gather.kv_heads, gather.head_dim_qk, gather.head_dim_v, gather.tokens,
+                                 extents.has_v};
+      return check_block_cache(name, out, rows, dim, types.to, 1, true);
+    }
     check_cache_rows(shape);
     check_disjoint(shape);
   };
-  check_cache("k_cache", gather.k_cache, extents, gather.head_dim_qk, {"k_pack", gather.k_pack}, cache_bytes,
-              gather.page_count, false);
+  check_in("k_cache", gather.k_cache, gather.head_dim_qk, {"k_pack", gather.k_pack});
   check_out("k_out", gather.k_out, gather.head_dim_qk);
   if (extents.has_v) {
-    check_cache("v_cache", gather.v_cache, extents, gather.head_dim_v, {}, cache_bytes, gather.page_count,
-                false);
+    check_in("v_cache", gather.v_cache, gather.head_dim_v, {});
     check_out("v_out", gather.v_out, gather.head_dim_v);
   } else {
     check_all_zero("v_cache", gather.v_cache, "with SLUICE_V_IN_K");
     check_all_zero("v_out", gather.v_out, "with SLUICE_V_IN_K");
   }
+  const TargetArrays out = {"out", 1, gather.tokens, false};
+  check_arrays(gather, types, out,
+               {"k", gather.k_scale_kind, gather.head_dim_qk, gather.k_scales, gather.k_zeros,
+                gather.k_out_scales, gather.k_out_zeros});
+  check_arrays(gather, types, out,
+               {"v", gather.v_scale_kind, gather.head_dim_v, gather.v_scales, gather.v_zeros,
+                gather.v_out_scales, gather.v_out_zeros});
 }
 
 } // namespace sluice::abi

@@ -1,6 +1,6 @@
 //===- merge_checks.cpp - what a caller can get wrong in a merge ----------------------------------------===//
+#include "abi/cache_checks.h"
 #include "abi/cache_op_checks.h"
-#include "abi/tensor_checks.h"
 #include "package/cache_op_kernargs.h"
 #include "runtime/dtype.h"
 #include "support/checked.h"
@@ -12,6 +12,7 @@ namespace sluice::abi {
 namespace {
 
 using runtime::dtype_name;
+using runtime::dtype_text;
 using support::Failure;
 using support::Status;
 using support::text;
@@ -20,27 +21,24 @@ constexpr int32_t chunk = package::cache_op_chunk_elements;
 constexpr int32_t max_parts = 65536;
 constexpr uint32_t pointer_alignment = 16;
 
-void check_positive(std::string_view field, int32_t value) {
-  if (value <= 0) invalid(std::string(field), text(field, " is ", value, "; it must be at least 1"));
-}
-
-void check_type(std::string_view field, uint32_t type) {
+void check_missing(std::string_view field, uint32_t type) {
   if (type == 0) invalid(std::string(field), text(field, " is missing; it must be a sluice_dtype"));
-  if (type > SLUICE_F32) {
-    throw Failure(Status::unsupported, std::string(field),
-                  text(field, " is ", runtime::dtype_text(type), "; nearest supported: bf16"));
-  }
 }
 
 void check_types(const sluice_merge &merge) {
-  check_type("partial_type", merge.partial_type);
-  check_type("o_type", merge.o_type);
+  check_missing("partial_type", merge.partial_type);
+  check_missing("o_type", merge.o_type);
+  if (merge.partial_type > SLUICE_F32)
+    unsupported_value("partial_type", dtype_text(merge.partial_type), "bf16");
   if (merge.partial_type != SLUICE_F32 && merge.o_type != merge.partial_type) {
-    throw Failure(Status::unsupported, "o_type",
-                  text("o_type is ", dtype_name(merge.o_type), " and partial_type ",
-                       dtype_name(merge.partial_type),
-                       "; nearest supported: ", dtype_name(merge.partial_type)));
+    const std::string_view partial_type = dtype_name(merge.partial_type);
+    unsupported_value("o_type", text(dtype_text(merge.o_type), " and partial_type ", partial_type),
+                      partial_type);
   }
+  if (merge.o_type > SLUICE_F32 && merge.o_type != SLUICE_E4M3FNUZ)
+    unsupported_value("o_type", dtype_text(merge.o_type), "e4m3fnuz");
+  check_scale("o_scale_kind", merge.o_scale_kind, "o_scale", merge.o_scale, merge.o_type == SLUICE_E4M3FNUZ,
+              "unless o_type is e4m3fnuz");
 }
 
 void check_extents(const sluice_merge &merge) {
@@ -169,13 +167,10 @@ void check_flags(const sluice_merge &merge) {
                   text("flags has bits ", support::hexadecimal(merge.flags & ~known),
                        " that this library does not know: it is older than the caller's header"));
   }
-  const auto check_reserved = [](std::string_view field, uint32_t value) {
-    if (value == 0) return;
-    throw Failure(Status::newer_struct, std::string(field),
-                  text(field, " is ", value, "; it is reserved in this version, and must be 0"));
-  };
-  check_reserved("reserved", merge.reserved);
-  check_reserved("reserved2", merge.reserved2);
+  if (merge.reserved != 0) {
+    throw Failure(Status::newer_struct, "reserved",
+                  text("reserved is ", merge.reserved, "; it is reserved in this version, and must be 0"));
+  }
 }
 
 void check_lists(const sluice_merge &merge) {
@@ -219,7 +214,7 @@ void check_merge(const sluice_merge &merge) {
   const int64_t lse_tokens = merge.sequence_tokens == 0 ? tokens : merge.sequence_tokens;
 
   const Shape partial = {
-      "partial", merge.partial, {parts, tokens, heads, dim}, merge.partial_type == SLUICE_F32 ? 4u : 2u};
+      "partial", merge.partial, {parts, tokens, heads, dim}, runtime::dtype_bytes(merge.partial_type)};
   check_parts(partial, "partial_list", merge.partial_list, pointer_alignment, [](const Shape &rows) {
     check_row_strides(rows);
     check_parts_reach(rows);
@@ -231,7 +226,7 @@ void check_merge(const sluice_merge &merge) {
   });
 
   const auto check_result_reach = [](const Shape &result) { check_reach(result, UINT64_MAX); };
-  const Shape o = {"o", merge.o, {1, tokens, heads, dim}, merge.o_type == SLUICE_F32 ? 4u : 2u};
+  const Shape o = {"o", merge.o, {1, tokens, heads, dim}, runtime::dtype_bytes(merge.o_type)};
   check_pointer(o, pointer_alignment);
   check_row_strides(o);
   check_result_reach(o);

@@ -42,9 +42,9 @@ SLUICE_PUBLISHED(sluice_counters, 56);
 SLUICE_PUBLISHED(sluice_args, 224, 400, 784);
 SLUICE_PUBLISHED(sluice_launch, 48);
 SLUICE_PUBLISHED(sluice_append, 312, 696);
-SLUICE_PUBLISHED(sluice_merge, 208, 248);
-SLUICE_PUBLISHED(sluice_page_copy, 248);
-SLUICE_PUBLISHED(sluice_gather, 288);
+SLUICE_PUBLISHED(sluice_merge, 208, 256);
+SLUICE_PUBLISHED(sluice_page_copy, 576);
+SLUICE_PUBLISHED(sluice_gather, 616);
 
 /// Larger than any version will be: a larger struct_size was never set.
 inline constexpr uint32_t struct_bytes_limit = 65536;

@@ -88,7 +88,7 @@ std::string make_name(const AppendCase &c) {
 
 std::string make_name(const CopyCase &c) {
   constexpr std::array movings = {"same", "pairs", "block", "csr"};
-  constexpr std::array scales = {"", "tensor", "head"};
+  constexpr std::array scales = {"", "tensor", "head", "token", "page"};
   std::string name = c.is_gather() ? "gather_" : "copy_";
   name += format("%s_%s_h%d_d%dx%d_p%d_%s", name_of(c.source), name_of(c.target), c.heads, c.head_size.qk,
                  c.v_in_k ? 0 : c.head_size.v, c.page_size, movings[size_t(c.moving)]);
@@ -101,6 +101,8 @@ std::string make_name(const CopyCase &c) {
   if (c.first_keys) name += "_first";
   if (c.apart) name += "_apart";
   if (c.not_finite) name += "_notfinite";
+  if (c.scale_group != 0) name += format("_group%d", c.scale_group);
+  if (c.zeros) name += "_zeros";
   return name;
 }
 
@@ -113,6 +115,7 @@ std::string make_name(const MergeCase &c) {
   if (c.sink_logits) name += "_sinks";
   if (c.lse_base_2) name += "_lse2";
   if (!c.lse) name += "_nolse";
+  if (c.o_scale != Scale::none) name += c.o_scale == Scale::head ? "_ohead" : "_otensor";
   if (c.apart) name += "_apart";
   if (c.in_place) name += "_inplace";
   name += places[size_t(c.places)];
@@ -197,7 +200,83 @@ std::vector<AppendCase> append_cases_of(const Types &types) {
   return cases;
 }
 
+/// From caches in blocks or groups; of each type, where the kernel copies them.
+std::vector<CopyCase> block_copies_of(const Types &types) {
+  std::vector<CopyCase> cases;
+  struct Kind {
+    Element element;
+    int group;
+    bool zeros;
+  };
+  std::vector<Kind> kinds = {{types.from, 0, false}};
+  if (types.from == types.to) kinds = {{Element::q8_0, 0, false}, {Element::q4_0, 0, false}};
+  if (types.from == types.to || types.from == Element::u4) {
+    if (types.from == Element::u4) kinds.clear();
+    for (const int group : {32, 64})
+      for (const bool zeros : {false, true})
+        kinds.push_back({Element::u4, group, zeros});
+  }
+  for (const auto &[element, group, zeros] : kinds) {
+    const int unit = std::max(group, 32);
+    const CopyCase plain{.source = element,
+                         .target = types.from == types.to ? element : types.to,
+                         .head_size = {3 * unit, 2 * unit},
+                         .scale_group = group,
+                         .zeros = zeros};
+    const auto with = [&](auto change) {
+      CopyCase c = plain;
+      change(c);
+      cases.push_back(c);
+    };
+    for (const Moving moving : {Moving::same_page, Moving::pairs, Moving::block, Moving::csr})
+      for (const int page_size : {1, 3, 16})
+        with([&](CopyCase &c) {
+          c.moving = moving;
+          c.wide = page_size == 3 && moving != Moving::same_page;
+          c.page_size = page_size;
+          c.apart = page_size == 3;
+          c.first_keys = c.is_gather() && page_size != 1;
+        });
+    // Rows of one block, whose bytes are copied two at a time, and of many.
+    for (const Moving moving : {Moving::pairs, Moving::block}) {
+      with([&](CopyCase &c) { c.head_size = {unit, unit}, c.heads = 1, c.moving = moving; });
+      with([&](CopyCase &c) {
+        c.head_size = {4 * unit, 5 * unit};
+        c.heads = 9;
+        c.moving = moving;
+        c.apart = moving == Moving::pairs;
+      });
+      with([&](CopyCase &c) {
+        c.head_size = {576 / 64 * 64, 0};
+        c.heads = 1;
+        c.v_in_k = true;
+        c.moving = moving;
+      });
+    }
+    if (types.from == types.to) with([&](CopyCase &c) { c.fork = true; });
+  }
+  return cases;
+}
+
+/// Scales per token or page, that are copied with the elements or apply to them.
+void add_copies_with_scales(const Types &types, bool apart, std::vector<CopyCase> &cases) {
+  for (const Moving moving : {Moving::same_page, Moving::pairs, Moving::block, Moving::csr})
+    for (const Scale k : {Scale::none, Scale::token, Scale::page})
+      for (const Scale v : {Scale::none, Scale::token, Scale::page}) {
+        if (k == Scale::none && v == Scale::none) continue;
+        CopyCase c{.source = types.from, .target = types.to, .moving = moving, .head_size = {64, 48}};
+        c.k_scale = k;
+        c.v_scale = v;
+        c.page_size = k == v ? 16 : 3;
+        c.apart = apart;
+        c.fork = moving == Moving::pairs && k == v && types.from == types.to;
+        c.heads = moving == Moving::block ? 5 : 3;
+        cases.push_back(c);
+      }
+}
+
 std::vector<CopyCase> copy_cases_of(const Types &types) {
+  if (is_in_groups(types.from)) return block_copies_of(types);
   std::vector<CopyCase> cases;
   const CopyCase plain{.source = types.from, .target = types.to};
   const bool is_copied = types.from == types.to;
@@ -246,7 +325,10 @@ std::vector<CopyCase> copy_cases_of(const Types &types) {
   if (is_copied) {
     for (const bool apart : {false, true})
       with([&](CopyCase &c) { c.fork = true, c.apart = apart, c.wide = apart; });
-    if (is_bytes) return cases;
+    if (is_bytes) {
+      add_copies_with_scales(types, true, cases);
+      return cases;
+    }
     for (const Element element : {Element::bf16, Element::f32, Element::fp8})
       for (const Moving moving : {Moving::same_page, Moving::pairs, Moving::block})
         with([&](CopyCase &c) {
@@ -255,8 +337,11 @@ std::vector<CopyCase> copy_cases_of(const Types &types) {
           c.source_k_pack = moving == Moving::block ? 16 : 0;
           c.moving = moving;
         });
+    for (const Element element : {Element::fp8, Element::i8})
+      add_copies_with_scales({element, element}, false, cases);
     return cases;
   }
+  if (types.to != Element::fp8) add_copies_with_scales(types, true, cases);
   for (const Scale k : {Scale::none, Scale::tensor, Scale::head})
     for (const Scale v : {Scale::none, Scale::tensor, Scale::head})
       if (k != Scale::none || v != Scale::none)
@@ -322,6 +407,36 @@ void add_block_cases(const Types &types, int scale_group, bool zeros, std::vecto
           c.q_is_whole = norm && blocks == 1;
           c.not_finite = blocks == 3;
         });
+  // Halves of a rotation that are not whole groups, in rows of each number of lanes: few and most chunks are
+  // rotated, from the first, from inside a group, and to the last.
+  struct Turned {
+    int groups, first, dim;
+  };
+  for (const Rotation rotation : {Rotation::halves, Rotation::pairs})
+    for (const Turned turned : {Turned{1, 0, 16},
+                                {1, 8, 16},
+                                {2, 16, 32},
+                                {2, 8, 48},
+                                {3, 0, 48},
+                                {3, 40, 16},
+                                {4, 24, 80},
+                                {5, 64, 96},
+                                {8, 0, 240},
+                                {16, 8, 496},
+                                {9, 88, 64}})
+      with([&](AppendCase &c) {
+        c.head_size = {turned.groups * unit, unit};
+        c.rotation = rotation;
+        c.rotary_first = turned.first;
+        c.rotary_dim = turned.dim;
+        c.k_norm = turned.dim == 48;
+        c.q_norm = turned.dim == 16 && turned.groups % 3 != 0;
+        c.q_heads = turned.groups % 3;
+        c.heads = 1 + turned.groups % 2;
+        c.finding = turned.groups == 2 ? Finding::slots : Finding::csr;
+        c.positions = c.finding == Finding::slots;
+        c.tail_dim = turned.groups == 5 ? 24 : 0;
+      });
   with([&](AppendCase &c) {
     c.head_size = {576 / 64 * 2 * unit, 0};
     c.heads = 1;
@@ -574,6 +689,20 @@ std::vector<MergeCase> merge_cases_of(const Types &types) {
         c.in_place = sequences == 2 && types.from == types.to;
         c.weights = Weights::some;
       });
+  // Scales of O in each of the ways: at once with one part or several in each lane, step by step, and both
+  // with code of their own.
+  if (types.to == Element::fp8)
+    for (const Scale scale : {Scale::tensor, Scale::head})
+      for (const int parts : {1, 7, 40, 130})
+        for (const Weights weights : {Weights::some, Weights::infinite})
+          with([&](MergeCase &c) {
+            c.parts = parts;
+            c.head_size = 40;
+            c.o_scale = scale;
+            c.weights = weights;
+            c.apart = parts == 7;
+            c.sink_logits = parts == 40;
+          });
   return cases;
 }
 

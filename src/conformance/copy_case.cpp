@@ -2,6 +2,7 @@
 
 #include "copy_case.h"
 
+#include "append_groups.h"
 #include "call.h"
 #include "case_random.h"
 
@@ -72,7 +73,8 @@ CopyInputs make_inputs(const CopyCase &c) {
   const auto scales = [&](Scale scale, const char *what) {
     Random random = random_of(c, what);
     std::vector<double> values(size_t(c.heads), 1);
-    for (size_t h = 0; scale != Scale::none && h < values.size(); ++h)
+    const bool has_few = scale == Scale::tensor || scale == Scale::head;
+    for (size_t h = 0; has_few && h < values.size(); ++h)
       values[h] = scale == Scale::head || h == 0 ? float(0.02 + 0.1 * random.uniform()) : values.front();
     return values;
   };
@@ -88,16 +90,20 @@ public:
   Builder(const CopyCase &of, const CopyInputs &inputs) : c(of), in(inputs) {}
 
   CopyMemory build() {
-    memory.k_source = add_source(c.head_size.qk, c.source_k_pack, " K");
-    memory.k_target = add_target(memory.k_source, c.head_size.qk, c.target_k_pack, " K's target");
+    memory.k_source.elements = add_source(c.head_size.qk, c.source_k_pack, " K");
+    memory.k_target.elements =
+        add_target(memory.k_source.elements, c.head_size.qk, c.target_k_pack, " K's target");
+    add_arrays(c.k_scale, c.head_size.qk, memory.k_source, memory.k_target, " arrays of K");
     if (!c.v_in_k) {
-      memory.v_source = add_source(c.head_size.v, 0, " V");
-      memory.v_target = add_target(memory.v_source, c.head_size.v, 0, " V's target");
+      memory.v_source.elements = add_source(c.head_size.v, 0, " V");
+      memory.v_target.elements = add_target(memory.v_source.elements, c.head_size.v, 0, " V's target");
+      add_arrays(c.v_scale, c.head_size.v, memory.v_source, memory.v_target, " arrays of V");
     }
     if (c.moving == Moving::pairs) memory.pairs = add_numbers(in.pairs);
     if (c.is_gather()) add_tables();
-    if (c.k_scale != Scale::none) memory.k_scale = add_factors(c.k_scale, in.k_scale);
-    if (c.v_scale != Scale::none) memory.v_scale = add_factors(c.v_scale, in.v_scale);
+    const auto has_few = [](Scale scale) { return scale == Scale::tensor || scale == Scale::head; };
+    if (has_few(c.k_scale)) memory.k_scale = add_factors(c.k_scale, in.k_scale);
+    if (has_few(c.v_scale)) memory.v_scale = add_factors(c.v_scale, in.v_scale);
     return std::move(memory);
   }
 
@@ -115,16 +121,24 @@ private:
 
   /// Random bytes: those that are copied keep every bit, and those that are not written must stay.
   Placement add_bytes(Placed placed, Element element, const char *what) {
-    std::vector<std::byte> &buffer =
-        memory.buffers.emplace_back(size_t(placed.buffer_elements) * bytes_of(element));
+    std::vector<std::byte> &buffer = memory.buffers.emplace_back(
+        is_in_groups(element) ? cache_bytes(element, placed.buffer_elements)
+                              : size_t(placed.buffer_elements) * bytes_of(element));
     Random random = random_of(c, what);
     for (std::byte &byte : buffer)
       byte = std::byte(random.below(256));
     placed.placement.buffer = int(memory.buffers.size()) - 1;
     return placed.placement;
   }
+  /// [outer][row][head][element], whose gaps are whole blocks.
+  Placed place_rows(const Extents &e, int64_t unit) const {
+    const int64_t gap = c.apart ? unit : 0, head = e.d + gap, row = e.heads * head + 2 * gap,
+                  outer = e.rows * row + gap;
+    return {{.stride = {outer, row, head, 1}}, e.outer * outer};
+  }
   Placed place_cache(int head_size, int pack, Layout layout) const {
     const Extents extents{in.pages, c.page_size, c.heads, head_size};
+    if (is_in_groups(c.source)) return place_rows(extents, 32);
     if (c.apart) layout = Layout::padded;
     return pack == 0 ? place(extents, layout) : place_x_packed(extents, pack, layout);
   }
@@ -132,7 +146,14 @@ private:
   Placement add_source(int head_size, int pack, const char *what) {
     const Placed placed = place_cache(head_size, pack, Layout::bshd);
     const Placement source = add_bytes(placed, c.source, what);
-    if (c.source == c.target || c.source == Element::fp8) return source;
+    if (c.source == c.target) return source;
+    if (c.source == Element::q8_0 || c.source == Element::q4_0) {
+      Random random = random_of(c, " scales of blocks");
+      for (int64_t i = 0; i < placed.buffer_elements; i += 32)
+        store(memory.buffers[size_t(source.buffer)], Element::f16, scale_index(c.source, i),
+              0.1 * random.normal());
+    }
+    if (bytes_of(c.source) == 1) return source;
     // Numbers of all sizes, but few that are not finite.
     Random random = random_of(c, " numbers"), special = random_of(c, " not a number");
     for (int64_t i = 0; i < placed.buffer_elements; ++i) {
@@ -149,9 +170,37 @@ private:
   Placement add_target(const Placement &source, int head_size, int pack, const char *what) {
     if (c.fork) return source;
     if (!c.is_gather()) return add_bytes(place_cache(head_size, pack, Layout::bhsd), c.target, what);
-    Placed placed = place({1, in.out_rows, c.heads, head_size}, c.apart ? Layout::padded : Layout::bshd);
+    const Extents extents{1, in.out_rows, c.heads, head_size};
+    Placed placed = is_in_groups(c.target) ? place_rows(extents, 32)
+                                           : place(extents, c.apart ? Layout::padded : Layout::bshd);
     placed.placement.stride[0] = 0;
     return add_bytes(placed, c.target, what);
+  }
+
+  /// Random numbers in the source's arrays, and random bytes in the target's.
+  void add_arrays(Scale scale, int head_size, CopyTensors &source, CopyTensors &target, const char *what) {
+    const bool is_u4 = c.source == Element::u4, is_of_pages = scale == Scale::page;
+    if (!is_u4 && scale != Scale::token && !is_of_pages) return;
+    const Element element = is_u4 ? Element::f16 : Element::f32;
+    const int groups = is_u4 ? head_size / c.scale_group : 1;
+    Placed from = place_rows({in.pages, is_of_pages ? 1 : c.page_size, c.heads, groups}, 3);
+    Placed to = c.is_gather() ? place_rows({1, in.out_rows, c.heads, groups}, 5) : from;
+    if (is_of_pages) from.placement.stride[1] = 0;
+    if (c.is_gather())
+      to.placement.stride[0] = 0;
+    else
+      to.placement = from.placement;
+    Random random = random_of(c, what);
+    const auto add = [&](Placement &array, Placement &target_array, auto number) {
+      array = add_bytes(from, element, what);
+      for (int64_t i = 0; i < from.buffer_elements; ++i)
+        store(memory.buffers.back(), element, i, number());
+      if (c.source != c.target) return;
+      target_array = c.fork ? array : add_bytes(to, element, " a target's array");
+    };
+    add(source.scales, target.scales,
+        [&] { return is_u4 ? 0.1 * random.normal() : float(0.02 + 0.1 * random.uniform()); });
+    if (c.zeros) add(source.zeros, target.zeros, [&] { return 15 * random.uniform() + random.normal(); });
   }
 
   void add_tables() {
@@ -179,6 +228,7 @@ private:
 };
 
 sluice_tensor tensor(const Placement &p, Element element, const std::vector<void *> &bases) {
+  if (p.buffer < 0) return {};
   return {.data = static_cast<char *>(bases[size_t(p.buffer)]) + size_t(p.offset) * bytes_of(element),
           .stride = {p.stride[0], p.stride[1], p.stride[2], p.stride[3]}};
 }
@@ -188,17 +238,27 @@ template <typename Number> void set_array(const Number *&to, int buffer, const s
 }
 
 /// The members that both structs have.
+uint32_t kind_of(const CopyCase &c, Scale scale) {
+  return c.source == Element::u4 ? uint32_t(SLUICE_SCALE_PER_GROUP) : scale_kind(scale);
+}
 template <typename Call>
 void fill_common(const CopyCase &c, const CopyInputs &in, const CopyMemory &memory,
                  const std::vector<void *> &bases, Call &call) {
-  call.flags = (c.wide ? uint32_t(SLUICE_PAGE_INDEX_64) : 0) | (c.v_in_k ? uint32_t(SLUICE_V_IN_K) : 0);
+  call.flags = (c.wide ? uint32_t(SLUICE_PAGE_INDEX_64) : 0) | (c.v_in_k ? uint32_t(SLUICE_V_IN_K) : 0) |
+               (c.zeros ? uint32_t(SLUICE_ZERO_POINTS) : 0);
   call.kv_heads = c.heads;
   call.head_dim_qk = c.head_size.qk;
   call.head_dim_v = c.v_in_k ? 0 : c.head_size.v;
   call.page_size = c.page_size;
   call.page_count = in.pages;
-  call.k_scale_kind = scale_kind(c.k_scale);
-  call.v_scale_kind = scale_kind(c.v_scale);
+  call.k_scale_kind = kind_of(c, c.k_scale);
+  call.v_scale_kind = c.v_in_k ? scale_kind(c.v_scale) : kind_of(c, c.v_scale);
+  call.scale_group = c.scale_group;
+  const Element of_arrays = c.source == Element::u4 ? Element::f16 : Element::f32;
+  call.k_scales = tensor(memory.k_source.scales, of_arrays, bases);
+  call.v_scales = tensor(memory.v_source.scales, of_arrays, bases);
+  call.k_zeros = tensor(memory.k_source.zeros, of_arrays, bases);
+  call.v_zeros = tensor(memory.v_source.zeros, of_arrays, bases);
   set_array(call.k_scale, memory.k_scale, bases);
   set_array(call.v_scale, memory.v_scale, bases);
 }
@@ -218,12 +278,17 @@ sluice_page_copy make_copy(const CopyCase &c, const CopyInputs &in, const CopyMe
   call.target_type = c_type(c.target);
   call.source_k_pack = c.source_k_pack;
   call.target_k_pack = c.target_k_pack;
-  call.k_source = tensor(memory.k_source, c.source, bases);
-  call.k_target = tensor(memory.k_target, c.target, bases);
+  call.k_source = tensor(memory.k_source.elements, c.source, bases);
+  call.k_target = tensor(memory.k_target.elements, c.target, bases);
   if (!c.v_in_k) {
-    call.v_source = tensor(memory.v_source, c.source, bases);
-    call.v_target = tensor(memory.v_target, c.target, bases);
+    call.v_source = tensor(memory.v_source.elements, c.source, bases);
+    call.v_target = tensor(memory.v_target.elements, c.target, bases);
   }
+  const Element of_arrays = c.source == Element::u4 ? Element::f16 : Element::f32;
+  call.k_target_scales = tensor(memory.k_target.scales, of_arrays, bases);
+  call.v_target_scales = tensor(memory.v_target.scales, of_arrays, bases);
+  call.k_target_zeros = tensor(memory.k_target.zeros, of_arrays, bases);
+  call.v_target_zeros = tensor(memory.v_target.zeros, of_arrays, bases);
   if (memory.pairs >= 0) call.pairs = bases[size_t(memory.pairs)];
   call.pair_count = int64_t(in.pairs.size() / 2);
   return call;
@@ -240,12 +305,17 @@ sluice_gather make_gather(const CopyCase &c, const CopyInputs &in, const CopyMem
   call.k_pack = c.source_k_pack;
   call.batch = int32_t(in.lengths.size());
   call.tokens = int32_t(in.out_rows);
-  call.k_cache = tensor(memory.k_source, c.source, bases);
-  call.k_out = tensor(memory.k_target, c.target, bases);
+  call.k_cache = tensor(memory.k_source.elements, c.source, bases);
+  call.k_out = tensor(memory.k_target.elements, c.target, bases);
   if (!c.v_in_k) {
-    call.v_cache = tensor(memory.v_source, c.source, bases);
-    call.v_out = tensor(memory.v_target, c.target, bases);
+    call.v_cache = tensor(memory.v_source.elements, c.source, bases);
+    call.v_out = tensor(memory.v_target.elements, c.target, bases);
   }
+  const Element of_arrays = c.source == Element::u4 ? Element::f16 : Element::f32;
+  call.k_out_scales = tensor(memory.k_target.scales, of_arrays, bases);
+  call.v_out_scales = tensor(memory.v_target.scales, of_arrays, bases);
+  call.k_out_zeros = tensor(memory.k_target.zeros, of_arrays, bases);
+  call.v_out_zeros = tensor(memory.v_target.zeros, of_arrays, bases);
   set_array(call.out_starts, memory.starts, bases);
   set_array(call.kv_lengths, memory.kv_lengths, bases);
   set_array(call.first_keys, memory.first_keys, bases);
@@ -255,20 +325,71 @@ sluice_gather make_gather(const CopyCase &c, const CopyInputs &in, const CopyMem
   return call;
 }
 
+namespace {
+
+/// The elements that are moved together between equal types, and their bytes.
+std::pair<int, size_t> unit_of(Element element) {
+  if (element == Element::u4) return {2, 1};
+  if (is_in_groups(element)) return {32, cache_bytes(element, 32)};
+  return {1, bytes_of(element)};
+}
+
+/// The number of an element of a source, before its scale, if that is not its block's.
+double number_of(Element element, const std::byte *buffer, int64_t at) {
+  if (!is_in_groups(element)) return load(element, buffer, at);
+  if (element == Element::u4) return load(element, buffer, at);
+  const bool is_q8 = element == Element::q8_0;
+  const double number = load(is_q8 ? Element::i8 : Element::u4, buffer, number_index(element, at));
+  return (is_q8 ? number : number - 8) * load(Element::f16, buffer, scale_index(element, at));
+}
+
+} // namespace
+
 std::vector<MovedElement> compute_expected(const CopyCase &c, const CopyInputs &in,
                                            const CopyMemory &memory) {
   std::vector<MovedElement> expected;
-  const auto add = [&](const Placement &source, const Placement &target, int head_size,
+  const auto add_bits = [&](const Placement &source, const Placement &target, const MovedRow &row, int h,
+                            int e, int elements, size_t bytes) {
+    expected.push_back({target.buffer, target.at(row.to_page, row.to_row, h, e) / elements,
+                        source.at(row.from_page, row.from_row, h, e) / elements, source.buffer, bytes, true,
+                        0});
+  };
+  const auto add = [&](const CopyTensors &source, const CopyTensors &target, int head_size,
                        const std::vector<double> &scales) {
+    const bool is_u4 = c.source == Element::u4;
+    const Element of_arrays = is_u4 ? Element::f16 : Element::f32;
+    const int groups = is_u4 ? head_size / c.scale_group : 1;
+    const auto in_array = [&](const Placement &array, const MovedRow &row, int h, int group) {
+      return load(of_arrays, memory.buffers[size_t(array.buffer)].data(),
+                  array.at(row.from_page, row.from_row, h, group));
+    };
     for (const MovedRow &row : in.rows)
-      for (int h = 0; h < c.heads; ++h)
-        for (int e = 0; e < head_size; ++e) {
-          const int64_t from = source.at(row.from_page, row.from_row, h, e);
-          const double value = load(c.source, memory.buffers[size_t(source.buffer)].data(), from),
-                       scale = scales[size_t(h)];
-          expected.push_back({target.buffer, target.at(row.to_page, row.to_row, h, e), from, source.buffer,
-                              c.target == Element::fp8 ? value / scale : value * scale});
+      for (int h = 0; h < c.heads; ++h) {
+        if (c.source == c.target) {
+          const auto [elements, bytes] = unit_of(c.source);
+          for (int e = 0; e < head_size; e += elements)
+            add_bits(source.elements, target.elements, row, h, e, elements, bytes);
+          for (const auto &[from, to] :
+               {std::pair{&source.scales, &target.scales}, std::pair{&source.zeros, &target.zeros}})
+            for (int group = 0; from->buffer >= 0 && group < groups; ++group)
+              add_bits(*from, *to, row, h, group, 1, bytes_of(of_arrays));
+          continue;
         }
+        for (int e = 0; e < head_size; ++e) {
+          const int64_t from = source.elements.at(row.from_page, row.from_row, h, e);
+          const double number =
+              number_of(c.source, memory.buffers[size_t(source.elements.buffer)].data(), from);
+          const int group = is_u4 ? e / c.scale_group : 0;
+          const double scale =
+              source.scales.buffer >= 0 ? in_array(source.scales, row, h, group) : scales[size_t(h)];
+          const double zero = !is_u4                     ? 0
+                              : source.zeros.buffer >= 0 ? in_array(source.zeros, row, h, group)
+                                                         : 8;
+          expected.push_back({target.elements.buffer, target.elements.at(row.to_page, row.to_row, h, e), from,
+                              source.elements.buffer, bytes_of(c.target), false,
+                              c.target == Element::fp8 ? number / scale : (number - zero) * scale});
+        }
+      }
   };
   add(memory.k_source, memory.k_target, c.head_size.qk, in.k_scale);
   if (!c.v_in_k) add(memory.v_source, memory.v_target, c.head_size.v, in.v_scale);
@@ -281,15 +402,14 @@ Comparison compare(const CopyCase &c, const std::vector<MovedElement> &expected,
   std::vector<std::vector<bool>> allowed;
   for (const std::vector<std::byte> &buffer : before.buffers)
     allowed.emplace_back(buffer.size());
-  const size_t bytes = bytes_of(c.target);
   for (const MovedElement &element : expected) {
+    const size_t bytes = element.bytes;
     for (size_t i = 0; i < bytes; ++i)
       allowed[size_t(element.buffer)][size_t(element.at) * bytes + i] = true;
     const std::byte *const got = after.buffers[size_t(element.buffer)].data();
-    const bool is_k = element.buffer == before.k_target.buffer;
     const std::string where =
-        std::string(is_k ? "K" : "V") + "'s target, element " + std::to_string(element.at);
-    if (c.source == c.target) {
+        "buffer " + std::to_string(element.buffer) + ", element " + std::to_string(element.at);
+    if (element.is_bits) {
       const std::byte *const wanted = before.buffers[size_t(element.from_buffer)].data();
       if (std::memcmp(got + size_t(element.at) * bytes, wanted + size_t(element.from) * bytes, bytes) != 0)
         result.note(where + ": its bits are not those of the source's element " +

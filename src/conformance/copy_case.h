@@ -28,6 +28,8 @@ struct CopyCase {
   Scale k_scale = Scale::none, v_scale = Scale::none;
   bool apart = false;      // gaps between heads and rows
   bool not_finite = false; // NaN and infinity among the source's numbers
+  int scale_group = 0;     // elements of a group of U4
+  bool zeros = false;      // U4 with zero points
 
   std::string kernel = {}; // this kernel must run
   std::string name = {};
@@ -47,15 +49,21 @@ struct MovedRow {
 struct CopyInputs {
   std::vector<MovedRow> rows;
   int64_t pages = 0, out_rows = 0;
-  std::vector<double> k_scale, v_scale;         // [head]; 1 without
+  std::vector<double> k_scale, v_scale;         // [head]; 1 without, or with an array for each row
   std::vector<int64_t> pairs;                   // [pair][2]
   std::vector<int> starts, lengths, first_keys; // of a gather's sequences
   std::vector<std::vector<int64_t>> tables;     // [sequence][page of it]
 };
 CopyInputs make_inputs(const CopyCase &c);
 
+/// Of K or V: [page][row][head][element], and the scales and zero points of rows, whose last index is that of
+/// a group; without a buffer where there are none.
+struct CopyTensors {
+  Placement elements, scales = {-1}, zeros = {-1};
+};
+
 struct CopyMemory {
-  Placement k_source, v_source, k_target, v_target;
+  CopyTensors k_source, v_source, k_target, v_target;
   int64_t table_stride = 0;
   /// Buffer numbers; -1: absent.
   int pairs = -1, starts = -1, kv_lengths = -1, first_keys = -1, page_table = -1, page_starts = -1;
@@ -69,11 +77,13 @@ sluice_page_copy make_copy(const CopyCase &c, const CopyInputs &in, const CopyMe
 sluice_gather make_gather(const CopyCase &c, const CopyInputs &in, const CopyMemory &memory,
                           const std::vector<void *> &bases);
 
-/// An element of a target after the call: that of the source, bit by bit, or a number that is rounded once.
+/// What a target has after the call: bits of the source, or a number that is rounded once.
 struct MovedElement {
   int buffer;
-  int64_t at, from;
+  int64_t at, from; // in units of `bytes`
   int from_buffer;
+  size_t bytes;
+  bool is_bits;
   double value;
 };
 std::vector<MovedElement> compute_expected(const CopyCase &c, const CopyInputs &in, const CopyMemory &memory);

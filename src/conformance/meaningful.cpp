@@ -79,7 +79,6 @@ void see_prefixes(Case &c) {
   for (Scale *scale : {&c.k_scale, &c.v_scale})
     if (is_per_key(*scale) && c.mode != Mode::paged) *scale = Scale::head;
   if (has_group_arrays(c) && c.mode != Mode::paged) c.cache = Cache::q8_0; // whose scales are in the blocks
-  c.o_fp8 = false;
   c.pages.missing = false;
 }
 

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <span>
 
 namespace sluice::conformance {
 
@@ -70,7 +71,8 @@ bool is_empty(const MergeCase &c, double lse) {
 
 MergeInputs make_inputs(const MergeCase &c) {
   MergeInputs in;
-  Random random = random_of(c), lses = random_of(c, " lse"), sinks = random_of(c, " sinks");
+  Random random = random_of(c), lses = random_of(c, " lse"), sinks = random_of(c, " sinks"),
+         scales = random_of(c, " o_scale");
   const int rows = c.tokens * c.heads;
   for (int part = 0; part < c.parts; ++part)
     for (int row = 0; row < rows; ++row) {
@@ -88,6 +90,12 @@ MergeInputs make_inputs(const MergeCase &c) {
     in.sink_logits.push_back(!c.sink_logits || h == 1
                                  ? -infinity
                                  : float((c.weights == Weights::far ? 1380 : 0) + 2 * sinks.normal()));
+  // Results around 100, and of the second head many beyond the largest number.
+  const double scale = 0.02 * std::exp2(scales.normal() / 2);
+  for (int h = 0; h < c.heads; ++h)
+    in.o_scale.push_back(c.o_scale == Scale::none     ? 1
+                         : c.o_scale == Scale::tensor ? float(scale)
+                                                      : float((h == 1 ? 0.25 : 1) * scale / (1 + h)));
   return in;
 }
 
@@ -146,6 +154,9 @@ MergeMemory make_memory(const MergeCase &c, const MergeInputs &in) {
   }
   memory.o.stride[0] = memory.lse.stride[0] = 0;
   if (c.sink_logits) memory.sink_logits = add_array<float>(memory.buffers, in.sink_logits);
+  if (c.o_scale != Scale::none)
+    memory.o_scale = add_array<float>(
+        memory.buffers, std::span(in.o_scale).first(c.o_scale == Scale::head ? in.o_scale.size() : 1));
   return memory;
 }
 
@@ -189,6 +200,10 @@ sluice_merge make_call(const MergeCase &c, const MergeMemory &memory, const std:
   call.o = tensor(memory.o, c.o);
   if (c.lse) call.lse = tensor(memory.lse, Element::f32);
   if (c.sink_logits) call.sink_logits = static_cast<const float *>(bases[size_t(memory.sink_logits)]);
+  if (c.o_scale != Scale::none) {
+    call.o_scale_kind = c.o_scale == Scale::head ? SLUICE_SCALE_PER_HEAD : SLUICE_SCALE_PER_TENSOR;
+    call.o_scale = static_cast<const float *>(bases[size_t(memory.o_scale)]);
+  }
   return call;
 }
 
@@ -227,12 +242,14 @@ MergeExpected compute_expected(const MergeCase &c, const MergeInputs &in) {
     out.lse.push_back(lse / unit);
     out.lse_tolerance.push_back(std::isfinite(lse) ? (known + 4 * u * std::fabs(lse)) / unit : 0);
     for (size_t e = 0; e < d; ++e) {
-      const double o = is_nan ? quiet_nan : is_empty ? 0 : sums[e] / denominator;
+      const double scale = in.o_scale[row % size_t(c.heads)];
+      const double o = is_nan ? quiet_nan : is_empty ? 0 : sums[e] / denominator / scale;
       out.o.push_back(o);
       // A result below the normal numbers of F32 may be 0.
-      out.o_margin.push_back(is_empty || !std::isfinite(o) ? 0
-                                                           : margins[e] / denominator + std::fabs(o) * known +
-                                                                 double(parts) * 0x1p-126);
+      out.o_margin.push_back(is_empty || !std::isfinite(o)
+                                 ? 0
+                                 : margins[e] / denominator / scale + std::fabs(o) * known +
+                                       double(parts) * 0x1p-126 / scale);
     }
   }
   return out;

@@ -32,8 +32,9 @@ struct MergeCase {
   int parts = 3, tokens = 5, heads = 3, head_size = 64;
   Weights weights = Weights::all;
   bool lse = true, lse_base_2 = false, sink_logits = false;
-  bool apart = false;    // NaN between heads, tokens and parts
-  bool in_place = false; // O and LSE are the last part's memory; only where its type is O's
+  Scale o_scale = Scale::none; // tensor or head; only of O in FP8
+  bool apart = false;          // NaN between heads, tokens and parts
+  bool in_place = false;       // O and LSE are the last part's memory; only where its type is O's
   PartPlaces places = PartPlaces::in_order;
   int sequences = 0; // LSEs are [sequence][head][token] in memory, of this many sequences; 0: [token][head]
 
@@ -50,6 +51,7 @@ struct MergeInputs {
   std::vector<double> partial;     // [part][token][head][element]
   std::vector<double> lse;         // [part][token][head], to the case's base
   std::vector<double> sink_logits; // [head], to base e; -infinity without
+  std::vector<double> o_scale;     // [head]; 1 without
 };
 MergeInputs make_inputs(const MergeCase &c);
 
@@ -66,7 +68,7 @@ struct LsePlacement : Placement {
 struct MergeMemory {
   Placement partial, o; // the first index of O, and of its LSEs, is 0
   LsePlacement partial_lse, lse;
-  int sink_logits = -1; // buffer number; -1: absent
+  int sink_logits = -1, o_scale = -1; // buffer numbers; -1: absent
   std::vector<std::vector<std::byte>> buffers;
 };
 MergeMemory make_memory(const MergeCase &c, const MergeInputs &in);

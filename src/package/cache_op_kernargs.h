@@ -46,6 +46,8 @@ enum MergeMode : uint32_t {
   merge_listed_parts = 64,
   /// partial_lse_sequence_skip is not 0; not at once.
   merge_lse_sequences = 128,
+  /// A scale of o for each head; else one. Not a reason for code of its own.
+  merge_o_scale_heads = 256,
 };
 
 /// The source of a row's page number: for a copy of pages, a pair of numbers, or the same number for both.
@@ -70,6 +72,7 @@ enum StepMode : uint32_t {
   step_rotary_pairs = 1, // SLUICE_ROTARY_PAIRS
   step_norm_is_f32 = 2,  // weights of norms are F32, else of the source's type
   step_wide_groups = 4,  // groups of U4 have 64 elements, else 32
+  step_regroups = 8,     // a half of K's rotation, or what is before it, is not whole groups
 };
 
 // Strides count elements, chunks are 8 elements. A magic number and its shift divide by a constant: see
@@ -151,8 +154,15 @@ enum StepMode : uint32_t {
 //
 // For K and V each, as in an append:
 //   source, target          rows of pages
-//   scale                   null, or by head: F16 and BF16 are divided by it, FP8 is multiplied
-//   chunks, head_chunks, source_pack_chunks, target_pack_chunks   chunks of 8 elements of the kernel's types
+//   scale                   null, or of a row of the source: F16 and BF16 are divided by it, types of a byte
+//                           are multiplied. Of U4 the scales of a row's groups, of F16
+//   zeros                   of U4: null, or what is subtracted from the numbers of a group; else 8
+//   chunks, head_chunks, source_pack_chunks, target_pack_chunks   chunks of 8 elements of the kernel's types;
+//                           of kernels that copy blocks, pieces
+//   group_chunks_log2       2 or 3: chunks of a group of U4
+//   piece_bytes             2, 4, 8 or 16
+//
+// Strides of a source in blocks, and both of kernels that copy blocks, count bytes.
 //
 // pairs                   of page numbers: source and target
 // starts                  of the sequences' rows in the output
@@ -164,6 +174,10 @@ enum StepMode : uint32_t {
   FIELD(uint64_t, pointer, side##source)                                                                     \
   FIELD(uint64_t, pointer, side##target)                                                                     \
   FIELD(uint64_t, pointer, side##scale)                                                                      \
+  FIELD(uint64_t, pointer, side##zeros)                                                                      \
+  FIELD(int64_t, i64, side##scale_page_stride)                                                               \
+  FIELD(int64_t, i64, side##scale_row_stride)                                                                \
+  FIELD(int64_t, i64, side##scale_head_stride)                                                               \
   FIELD(int64_t, i64, side##source_page_stride)                                                              \
   FIELD(int64_t, i64, side##source_row_stride)                                                               \
   FIELD(int64_t, i64, side##source_head_stride)                                                              \
@@ -183,7 +197,8 @@ enum StepMode : uint32_t {
   FIELD(uint32_t, i32, side##target_pack_chunks)                                                             \
   FIELD(uint32_t, i32, side##target_pack_magic)                                                              \
   FIELD(uint32_t, i32, side##target_pack_shift)                                                              \
-  FIELD(uint32_t, i32, side##scale_stride)
+  FIELD(uint32_t, i32, side##group_chunks_log2)                                                              \
+  FIELD(uint32_t, i32, side##piece_bytes)
 #define SLUICE_COPY_KERNARGS(FIELD)                                                                          \
   SLUICE_COPY_SIDE_WIDE(FIELD, k_)                                                                           \
   SLUICE_COPY_SIDE_WIDE(FIELD, v_)                                                                           \
@@ -317,6 +332,7 @@ enum StepMode : uint32_t {
 // q_rows                   of o and lse, with q_starts; INT32_MAX if that is unknown
 // searched_batch           0, or the tokens of the parts have the same numbers as those of o, and the
 //                          sequence of each is searched among this many, by their q_starts
+// o_scale                  of FP8 results: null, or what they are divided by; see merge_o_scale_heads
 // partial_lse_sequence_skip  from where a sequence's first token would be if all tokens were of one sequence,
 //                          times the sequence's number
 // partial_distance_<p>, partial_lse_distance_<p>  of merge_listed_parts: elements from part 0 to part p
@@ -384,6 +400,7 @@ enum StepMode : uint32_t {
   FIELD(uint32_t, i32, prefix_count)                                                                         \
   FIELD(uint32_t, i32, own_parts)                                                                            \
   FIELD(uint32_t, i32, first_prefix_part)                                                                    \
+  FIELD(uint64_t, pointer, o_scale)                                                                          \
   FIELD(int64_t, i64, partial_lse_sequence_skip)                                                             \
   SLUICE_MERGE_DISTANCES(FIELD, partial_distance_)                                                           \
   SLUICE_MERGE_DISTANCES(FIELD, partial_lse_distance_)

@@ -32,7 +32,9 @@ struct PartsMerge {
   const void *partial_lse = nullptr;  // [part][batch][row][head], F32
   sluice_tensor o = {};               // [batch][row][head], or with q_starts [0][q_starts[b] + row][head]
   sluice_tensor lse = {};             // like o; all zero if not wanted
-  const float *sink_logits = nullptr; // as in sluice_merge
+  const float *sink_logits = nullptr; // as in sluice_merge, like o_scale
+  const float *o_scale = nullptr;
+  uint32_t o_scale_kind = 0; // sluice_scale_kind
   // On the device, nullable. Sequence b has q_lengths[b] rows, or q_starts[b + 1] - q_starts[b], or
   // most_rows: the first that is given, with the same limits as in attention kernels.
   const int32_t *q_lengths = nullptr; // [batch]

@@ -310,12 +310,6 @@ Choice choose_kernel(const Context &context, const sluice_problem &problem) {
                           " rows: ", package::format_kernel_name(choice.few->entry.name));
   }
   if (is_cascade(problem)) {
-    if (!can_merge && problem.o_type == SLUICE_E4M3FNUZ) {
-      refuse(
-          "o_type",
-          text("o_type is e4m3fnuz with SLUICE_SHARED_PREFIX, to which no kernel merges; nearest supported: ",
-               dtype_name(problem.q_type == SLUICE_BF16 ? SLUICE_BF16 : SLUICE_F16)));
-    }
     if (!can_merge)
       refuse("flags", "flags has SLUICE_SHARED_PREFIX, but the kernel pack has no kernel that "
                       "merges its results; nearest supported: without it");

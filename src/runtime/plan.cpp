@@ -197,6 +197,8 @@ void Plan::merge(const sluice_args &args, const Parts &parts, void *stream) cons
   merge.o = args.o;
   merge.lse = args.lse;
   merge.sink_logits = args.sink_logits;
+  merge.o_scale = args.o_scale;
+  merge.o_scale_kind = wanted.o_scale_kind;
   merge.q_lengths = args.q_lengths;
   merge.q_starts = args.q_starts;
   merge.lse_base = wanted.lse_base;

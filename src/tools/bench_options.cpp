@@ -42,7 +42,7 @@ void add_work(CLI::App *command, WorkloadOptions &work, CLI::Option *kernel) {
   plan_only(command->add_option("--type", work.types,
                                 "f16, bf16 (default), f16+fp8 and bf16+fp8 (K and V), fp8 (Q, K and V; O is\n"
                                 "bf16), fp8-f16 (O is f16), all but the last also with -f32 (O is f32,\n"
-                                "as bf16-f32), or all (every type that has kernels)"))
+                                "as bf16-f32) and -fp8, or all (every type that has kernels)"))
       ->delimiter(',');
   plan_only(
       command->add_option("--head-dim", work.head_dims,

@@ -68,8 +68,8 @@ ElementTypes types_named(const std::string &name) {
   throw ToolError(fmt::format("--type is '{}'; it must be {}or only 'all'", name, names));
 }
 
-/// Whether a kernel was made for these types and head dims. Every kernel can return O as F32 and has scales
-/// per token; none is made for it.
+/// Whether a kernel was made for these types and head dims. Every kernel can return O as F32 or FP8 and has
+/// scales per token; none is made for it.
 bool has_kernel(const package::Manifest &kernels, const ElementTypes &types, const HeadDims &dims) {
   const auto dtype_name = [](uint32_t dtype) -> std::string_view {
     return dtype == SLUICE_F16    ? "f16"

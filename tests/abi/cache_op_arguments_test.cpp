@@ -62,6 +62,7 @@ private:
     for (const char *to : {"e5m2fnuz", "i8", "q4_0", "u4"})
       add_fake_kernel(writer, cache_op_entry("append_step", "f16", to));
     add_fake_kernel(writer, cache_op_entry("merge_states", "f32", "f16"));
+    add_fake_kernel(writer, cache_op_entry("merge_states", "f32", "e4m3fnuz"));
     add_fake_kernel(writer, cache_op_entry("merge_states", "f16", "f16"));
     return writer.finish();
   }();
@@ -392,6 +393,17 @@ TEST_CASE("caches of blocks and of groups", "[cache_ops]") {
   // 4 lanes for 8 rotated chunks, and 4 for the others.
   CHECK(blocks.k_lane_chunks == 8);
   CHECK(blocks.v_lane_chunks == 4);
+  CHECK(blocks.modes == 0);
+  // Halves of 16 elements, and 16 elements before them, are not whole blocks.
+  call.rotary_dim = 32;
+  CHECK(device.step(call).modes == sluice::package::step_regroups);
+  CHECK(device.step(call).k_lane_chunks == 8); // of 16 chunks, two each
+  CHECK(device.step(call).v_lane_chunks == 4);
+  call.rotary_dim = 64;
+  call.rotary_first = 16;
+  CHECK(device.step(call).modes == sluice::package::step_regroups);
+  CHECK(device.step(call).rotary_first == 2);
+  call.rotary_first = 0;
   // A row of 12 chunks needs 6 lanes, but the chunks of a block are in four neighbours.
   call.rotary_dim = 0;
   call.rotary = nullptr;
@@ -514,6 +526,15 @@ TEST_CASE("a merge: each member reaches its own argument", "[cache_ops]") {
   CHECK(base_2.log2_per_unit == 1);
   CHECK(base_2.unit_per_log2 == 1);
   CHECK(base_2.unit_per_nat == Approx(1.442695f));
+  CHECK(base_2.o_scale == 0);
+  // A scale is no reason for code of its own.
+  call.o_type = SLUICE_E4M3FNUZ;
+  call.o_scale = reinterpret_cast<const float *>(device_memory + 200);
+  call.o_scale_kind = SLUICE_SCALE_PER_TENSOR;
+  CHECK(device.merge(call).o_scale == address_of(call.o_scale));
+  CHECK(device.merge(call).mode == 0);
+  call.o_scale_kind = SLUICE_SCALE_PER_HEAD;
+  CHECK(device.merge(call).mode == sluice::package::merge_o_scale_heads);
 }
 
 TEST_CASE("lanes of a merge are divided among chunks, parts and rows", "[cache_ops]") {
@@ -770,6 +791,36 @@ TEST_CASE("the parts of a run are merged in the workspace", "[split]") {
   out = run();
   CHECK(out.q_lengths == address_of(args.q_lengths));
   CHECK((out.mode & merge_to_plain_rows) == 0);
+  CHECK(out.o_scale == 0);
+}
+
+TEST_CASE("a run's merge divides FP8 results by the run's scale", "[split]") {
+  using namespace sluice::package;
+  FakeHip hip;
+  sluice_context_desc desc = context_desc(SLUICE_DEVICE_HIP, split_pack());
+  desc.hip_resolver = resolve;
+  const ContextHandle context = make_context(desc);
+  for (const uint32_t kind : {SLUICE_SCALE_NONE, SLUICE_SCALE_PER_TENSOR, SLUICE_SCALE_PER_HEAD}) {
+    sluice_problem problem = decode_problem();
+    problem.o_type = SLUICE_E4M3FNUZ;
+    problem.o_scale_kind = kind;
+    const PlanHandle plan = make_plan(context, problem);
+    sluice_args args = good_args();
+    args.q_len = 1;
+    if (kind != SLUICE_SCALE_NONE) args.o_scale = reinterpret_cast<const float *>(device_memory + 200);
+    sluice_launch launch = good_launch();
+    launch.workspace = reinterpret_cast<void *>(uint64_t{1} << 32);
+    launch.workspace_bytes = uint64_t{1} << 32;
+    REQUIRE(sluice_run(plan.get(), &args, &launch, nullptr) == SLUICE_OK);
+    REQUIRE(last.arguments.size() == sizeof(MergeKernargs));
+    MergeKernargs out;
+    std::memcpy(&out, last.arguments.data(), sizeof out);
+    CHECK(out.o == address_of(args.o.data));
+    CHECK(out.o_scale == address_of(args.o_scale));
+    CHECK(((out.mode & merge_o_scale_heads) != 0) == (kind == SLUICE_SCALE_PER_HEAD));
+    // The splits are F32.
+    CHECK((hip.attention.kernargs.score_flags & score_partial) != 0);
+  }
 }
 
 TEST_CASE("a run's merge has the run's base of LSE, its starts and its signal", "[split]") {

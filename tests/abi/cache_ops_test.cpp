@@ -314,14 +314,11 @@ const Breach<A> block_breaches[] = {
     {"v_cache.stride[1]", invalid, "multiple of 32", [](A &a) { a.v_cache.stride[1] = 136; }},
     {"v_cache.stride[3]", invalid, "it must be 1", [](A &a) { a.v_cache.stride[3] = 2; }},
     {"rotary_dim", unsupported,
-     "rotary_dim is 96 in a call with what ABI 1.1 has added; nearest supported: 64",
-     [](A &a) { a.rotary_dim = 96; }},
+     "rotary_dim is 40 in a call with what ABI 1.1 has added; nearest supported: 32",
+     [](A &a) { a.rotary_dim = 40; }},
     {"rotary_dim", unsupported,
-     "rotary_dim is 32 in a call with what ABI 1.1 has added; nearest supported: 64",
-     [](A &a) { a.rotary_dim = 32; }},
-    {"rotary_first", unsupported,
-     "rotary_first is 48 in a call with what ABI 1.1 has added; nearest supported: 32",
-     [](A &a) { a.rotary_first = 48; }},
+     "rotary_dim is 8 in a call with what ABI 1.1 has added; nearest supported: 16",
+     [](A &a) { a.rotary_dim = 8; }},
     {"cache_type", unsupported, "no kernel", [](A &) {}}, // the pack of these tests lacks it
 };
 
@@ -386,7 +383,6 @@ void part_sequences(M &m) {
 const Breach<M> merge_breaches[] = {
     {"flags", SLUICE_NEWER_STRUCT, "0x2", [](M &m) { m.flags = 3; }},
     {"reserved", SLUICE_NEWER_STRUCT, "1", [](M &m) { m.reserved = 1; }},
-    {"reserved2", SLUICE_NEWER_STRUCT, "1", [](M &m) { m.reserved2 = 1; }},
     {"partial.stride", invalid, "beyond the address space",
      [](M &m) { m.partial.stride[0] = std::numeric_limits<int64_t>::min() / 4; }},
     {"partial_lse.stride", invalid, "beyond the address space",
@@ -447,6 +443,36 @@ const Breach<M> merge_breaches[] = {
      [](M &m) { m.partial_type = SLUICE_E4M3FNUZ; }},
     {"o_type", invalid, "missing", [](M &m) { m.o_type = 0; }},
     {"o_type", unsupported, "99", [](M &m) { m.o_type = 99; }},
+    {"o_type", unsupported, "o_type is e5m2fnuz; nearest supported: e4m3fnuz",
+     [](M &m) { m.o_type = SLUICE_E5M2FNUZ; }},
+    {"o_type", unsupported, "o_type is e4m3fnuz and partial_type f16; nearest supported: f16",
+     [](M &m) {
+       m.partial_type = SLUICE_F16;
+       m.o_type = SLUICE_E4M3FNUZ;
+     }},
+    {"o_scale_kind", invalid, "o_scale_kind is 1; it must be SLUICE_SCALE_NONE (0) unless o_type is e4m3fnuz",
+     [](M &m) { m.o_scale_kind = SLUICE_SCALE_PER_TENSOR; }},
+    {"o_scale_kind", unsupported, "o_scale_kind is 3; nearest supported: SLUICE_SCALE_PER_HEAD (2)",
+     [](M &m) {
+       m.o_type = SLUICE_E4M3FNUZ;
+       m.o_scale_kind = SLUICE_SCALE_PER_TOKEN;
+     }},
+    {"o_scale", invalid, "o_scale is NULL",
+     [](M &m) {
+       m.o_type = SLUICE_E4M3FNUZ;
+       m.o_scale_kind = SLUICE_SCALE_PER_HEAD;
+     }},
+    {"o_scale", invalid, "o_scale is given",
+     [](M &m) {
+       m.o_type = SLUICE_E4M3FNUZ;
+       m.o_scale = reinterpret_cast<const float *>(device_memory + 4);
+     }},
+    {"o_scale", invalid, "4 bytes",
+     [](M &m) {
+       m.o_type = SLUICE_E4M3FNUZ;
+       m.o_scale_kind = SLUICE_SCALE_PER_TENSOR;
+       m.o_scale = reinterpret_cast<const float *>(device_memory + 2);
+     }},
     {"o_type", unsupported, "nearest supported: f16",
      [](M &m) {
        m.partial_type = SLUICE_F16;

@@ -77,6 +77,32 @@ sluice_page_copy good_fp8_copy() {
   return copy;
 }
 
+/// Pages of U4 in groups of 32, with zero points, and other strides of the target's arrays.
+sluice_page_copy good_u4_copy() {
+  sluice_page_copy copy = good_copy();
+  copy.flags = SLUICE_ZERO_POINTS;
+  copy.source_type = copy.target_type = SLUICE_U4;
+  copy.k_target.stride[0] = 16 * 256 + 32;
+  copy.v_target.stride[0] = 16 * 128 + 32;
+  copy.k_scale_kind = copy.v_scale_kind = SLUICE_SCALE_PER_GROUP;
+  copy.scale_group = 32;
+  copy.k_scales = copy.k_zeros = {device_memory + 2, {16 * 8, 8, 4, 1}};
+  copy.v_scales = copy.v_zeros = {device_memory + 4, {16 * 4, 4, 2, 1}};
+  copy.k_target_scales = copy.k_target_zeros = {device_memory + 6, {16 * 10, 10, 5, 1}};
+  copy.v_target_scales = copy.v_target_zeros = {device_memory + 8, {16 * 4, 4, 2, 1}};
+  return copy;
+}
+/// Keys of I8 with scales per token and values with scales per page, to F16.
+sluice_gather good_i8_gather() {
+  sluice_gather gather = good_gather();
+  gather.cache_type = SLUICE_I8;
+  gather.k_scale_kind = SLUICE_SCALE_PER_TOKEN;
+  gather.v_scale_kind = SLUICE_SCALE_PER_PAGE;
+  gather.k_scales = {device_memory + 4, {40, 2, 1, 0}};
+  gather.v_scales = {device_memory + 8, {3, 77, 1, 0}};
+  return gather;
+}
+
 template <typename Call> struct Breach {
   const char *field;
   sluice_status status;
@@ -90,8 +116,18 @@ const Breach<C> copy_breaches[] = {
     {"flags", invalid, "a copy of pages has", [](C &c) { c.flags = SLUICE_CAUSAL; }},
     {"source_type", invalid, "missing", [](C &c) { c.source_type = 0; }},
     {"target_type", invalid, "missing", [](C &c) { c.target_type = 0; }},
-    {"source_type", unsupported, "source_type is u4; nearest supported: i8",
-     [](C &c) { c.source_type = SLUICE_U4; }},
+    {"source_type", unsupported, "source_type is 99; nearest supported: q4_0",
+     [](C &c) { c.source_type = 99; }},
+    {"target_type", unsupported, "target_type is i8 and source_type f16; nearest supported: f16",
+     [](C &c) { c.target_type = SLUICE_I8; }},
+    {"reserved", SLUICE_NEWER_STRUCT, "reserved is 1", [](C &c) { c.reserved = 1; }},
+    {"flags", invalid, "flags has SLUICE_ZERO_POINTS, but source_type is not u4",
+     [](C &c) { c.flags = SLUICE_ZERO_POINTS; }},
+    {"scale_group", invalid, "it must be 0 without scales per group", [](C &c) { c.scale_group = 32; }},
+    {"k_scales", invalid, "without a scale kind of", [](C &c) { c.k_scales.data = device_memory; }},
+    {"v_target_scales", invalid, "without a scale kind of",
+     [](C &c) { c.v_target_scales.data = device_memory; }},
+    {"k_zeros", invalid, "SLUICE_ZERO_POINTS", [](C &c) { c.k_zeros.data = device_memory; }},
     {"target_type", unsupported, "target_type is bf16 and source_type f16; nearest supported: f16",
      [](C &c) { c.target_type = SLUICE_BF16; }},
     {"target_type", unsupported, "e5m2",
@@ -170,7 +206,49 @@ const Breach<C> fp8_breaches[] = {
     {"v_scale_kind", invalid, "without V", [](C &c) { drop_v(c, c.v_source, c.v_target); }},
 };
 
+const Breach<C> u4_breaches[] = {
+    {"scale_group", invalid, "it must be 32 or 64", [](C &c) { c.scale_group = 16; }},
+    {"head_dim_v", invalid, "head_dim_v is 72; it must be a multiple of 32 for u4",
+     [](C &c) { c.head_dim_v = 72; }},
+    {"source_k_pack", invalid, "it must be 0 for u4", [](C &c) { c.source_k_pack = 32; }},
+    {"target_k_pack", invalid, "it must be 0 for u4", [](C &c) { c.target_k_pack = 32; }},
+    {"k_scale_kind", invalid, "it must be SLUICE_SCALE_PER_GROUP (5) for u4",
+     [](C &c) { c.k_scale_kind = SLUICE_SCALE_PER_TOKEN; }},
+    {"k_source.stride[1]", invalid, "multiple of 32", [](C &c) { c.k_source.stride[1] = 264; }},
+    {"k_target.stride[1]", invalid, "overlap", [](C &c) { c.k_target.stride[1] = 96; }},
+    {"k_scales.data", invalid, "NULL", [](C &c) { c.k_scales.data = nullptr; }},
+    {"v_scales.stride[3]", invalid, "it must be 1", [](C &c) { c.v_scales.stride[3] = 0; }},
+    {"k_target_scales.data", invalid, "2 bytes", [](C &c) { c.k_target_scales.data = device_memory + 1; }},
+    {"k_target_scales.stride[2]", invalid, "overlap", [](C &c) { c.k_target_scales.stride[2] = 3; }},
+    {"k_zeros.stride[1]", invalid, "that of the scales, which is 8", [](C &c) { c.k_zeros.stride[1] = 9; }},
+    {"v_target_zeros.data", invalid, "NULL", [](C &c) { c.v_target_zeros.data = nullptr; }},
+    {"v_target_zeros", invalid, "SLUICE_ZERO_POINTS",
+     [](C &c) {
+       c.flags = 0;
+       c.k_zeros = c.v_zeros = c.k_target_zeros = {};
+     }},
+    {"k_target_scales", invalid, "between types that differ", [](C &c) { c.target_type = SLUICE_F16; }},
+    {"target_type", unsupported, "target_type is q8_0 and source_type u4; nearest supported: u4",
+     [](C &c) { c.target_type = SLUICE_Q8_0; }},
+};
+
 using G = sluice_gather;
+const Breach<G> i8_breaches[] = {
+    {"k_scales.data", invalid, "NULL", [](G &g) { g.k_scales.data = nullptr; }},
+    {"v_scales.stride[3]", invalid, "0 or 1", [](G &g) { g.v_scales.stride[3] = 2; }},
+    {"k_scale", invalid, "given", [](G &g) { g.k_scale = scale(); }},
+    {"k_scale_kind", unsupported, "SLUICE_SCALE_PER_PAGE (4)",
+     [](G &g) { g.k_scale_kind = SLUICE_SCALE_PER_GROUP; }},
+    {"k_out_scales", invalid, "between types that differ",
+     [](G &g) { g.k_out_scales = {device_memory, {0, 2, 1, 0}}; }},
+    {"k_out_scales.data", invalid, "NULL", [](G &g) { g.out_type = SLUICE_I8; }},
+    {"v_out_scales.stride[0]", invalid, "it must be 0",
+     [](G &g) {
+       g.out_type = SLUICE_I8;
+       g.k_out_scales = {device_memory, {0, 2, 1, 0}};
+       g.v_out_scales = {device_memory, {14, 2, 1, 0}};
+     }},
+};
 const Breach<G> gather_breaches[] = {
     {"flags", SLUICE_NEWER_STRUCT, "does not know", [](G &g) { g.flags = 1u << 31; }},
     {"flags", invalid, "a gather has", [](G &g) { g.flags = SLUICE_WRITE_LSE; }},
@@ -245,6 +323,9 @@ public:
     add_fake_kernel(writer, cache_op_entry("kv_copy", "e4m3fnuz", "e4m3fnuz"));
     add_fake_kernel(writer, cache_op_entry("kv_copy", "f16", "e4m3fnuz"));
     add_fake_kernel(writer, cache_op_entry("kv_copy", "f16", "f16"));
+    add_fake_kernel(writer, cache_op_entry("kv_copy", "q8_0", "q8_0"));
+    for (const char *from : {"i8", "u4", "q4_0"})
+      add_fake_kernel(writer, cache_op_entry("kv_copy", from, "f16"));
     return writer.finish();
   }();
   ContextHandle context = [this] {
@@ -307,7 +388,9 @@ TEST_CASE("every copy of pages and every gather that breaks a rule is refused by
   Device device;
   device.check_breaches(copy_breaches, good_copy());
   device.check_breaches(fp8_breaches, good_fp8_copy());
+  device.check_breaches(u4_breaches, good_u4_copy());
   device.check_breaches(gather_breaches, good_gather());
+  device.check_breaches(i8_breaches, good_i8_gather());
 }
 
 TEST_CASE("null arguments, and targets, are refused", "[copies]") {
@@ -392,8 +475,8 @@ TEST_CASE("a copy of pages: each member reaches its own argument", "[copies]") {
   call = good_fp8_copy();
   out = device.arguments(call);
   CHECK(out.k_scale == address_of(call.k_scale));
-  CHECK(out.k_scale_stride == 1);
-  CHECK(out.v_scale_stride == 0);
+  CHECK(out.k_scale_head_stride == 1);
+  CHECK(out.v_scale_head_stride == 0);
 }
 
 TEST_CASE("equal types are copied by the kernel for as many bits", "[copies]") {
@@ -481,6 +564,99 @@ TEST_CASE("a gather: each member reaches its own argument", "[copies]") {
   CHECK(out.page_source == uint32_t(PageSource::csr_table));
   CHECK(out.k_scale == address_of(call.k_scale));
   CHECK(last.grid[2] == 1);
+}
+
+TEST_CASE("blocks and arrays are copied in pieces, in a launch for each kind of array", "[copies]") {
+  Device device;
+  static std::vector<std::string> seen;
+  static std::vector<std::array<unsigned, 3>> grids;
+  REQUIRE(sluice_set_trace(
+              device.context.get(),
+              [](const sluice_trace_record *record, void *) {
+                seen.emplace_back(record->kernel);
+                grids.push_back({record->grid[0], record->grid[1], record->grid[2]});
+              },
+              nullptr, nullptr) == SLUICE_OK);
+  const auto launches = [&](const auto &call) {
+    seen.clear();
+    grids.clear();
+    return device.arguments(call);
+  };
+  const std::string pieces = "kv_copy_q8_0_q8_0";
+  sluice_page_copy u4 = good_u4_copy();
+  CopyKernargs out = launches(u4);
+  CHECK(seen == std::vector(3, pieces));
+  // Zero points: rows of 4 and of 2 numbers of F16; V's heads follow one another, K's do not in the target.
+  CHECK(out.k_source == address_of(u4.k_zeros.data));
+  CHECK(out.v_target == address_of(u4.v_target_zeros.data));
+  CHECK(out.k_piece_bytes == 8);
+  CHECK(out.k_chunks == 2);
+  CHECK(out.k_head_chunks == 1);
+  CHECK(out.k_source_head_stride == 8);
+  CHECK(out.k_target_page_stride == 320);
+  CHECK(out.k_target_row_stride == 20);
+  CHECK(out.k_target_head_stride == 10);
+  CHECK(out.v_piece_bytes == 8);
+  CHECK(out.v_chunks == 1);
+  CHECK(out.rows == 3 * 16);
+  CHECK(out.pairs == address_of(u4.pairs));
+  // Numbers only.
+  sluice_page_copy q8 = good_copy();
+  q8.source_type = q8.target_type = SLUICE_Q8_0;
+  q8.k_target.stride[0] = 16 * 256 + 32;
+  q8.v_target = {device_memory + 48, {16 * 128, 128, 64, 1}};
+  out = launches(q8);
+  CHECK(seen == std::vector(1, pieces));
+  CHECK(out.k_piece_bytes == 8); // of 136
+  CHECK(out.k_chunks == 2 * 17);
+  CHECK(out.k_head_chunks == 17);
+  CHECK(out.k_source_row_stride == 272);
+  CHECK(out.v_piece_bytes == 8); // of two heads of 68 bytes
+  CHECK(out.v_chunks == 17);
+  CHECK(out.v_head_chunks == 17);
+  // FP8 with scales: K's per page, of which there is one for each head, V's per token.
+  sluice_page_copy fp8 = good_copy();
+  fp8.source_type = fp8.target_type = SLUICE_E4M3FNUZ;
+  fp8.k_scale_kind = SLUICE_SCALE_PER_PAGE;
+  fp8.k_scales = fp8.k_target_scales = {device_memory, {2, 55, 1, 0}};
+  fp8.v_scale_kind = SLUICE_SCALE_PER_TOKEN;
+  fp8.v_scales = fp8.v_target_scales = {device_memory, {32, 2, 1, 0}};
+  out = launches(fp8);
+  CHECK(seen == std::vector<std::string>{"kv_copy_e4m3fnuz_e4m3fnuz", pieces, pieces});
+  CHECK(out.k_source == address_of(fp8.v_scales.data));
+  CHECK(out.rows == 3 * 16);
+  CHECK(out.k_piece_bytes == 8);
+  CHECK(grids.back()[2] == 1);
+  fp8.v_scale_kind = SLUICE_SCALE_NONE;
+  fp8.v_scales = fp8.v_target_scales = {};
+  out = launches(fp8);
+  CHECK(out.rows == 3);
+  CHECK(out.page_size == 1);
+  CHECK(out.k_source_page_stride == 8);
+
+  // Conversions read the arrays, in one launch.
+  u4.target_type = SLUICE_F16;
+  u4.k_target_scales = u4.v_target_scales = u4.k_target_zeros = u4.v_target_zeros = {};
+  out = launches(u4);
+  CHECK(seen == std::vector<std::string>{"kv_copy_u4_f16"});
+  CHECK(out.k_source_row_stride == 128);
+  CHECK(out.k_target_row_stride == 128);
+  CHECK(out.k_chunks == 32);
+  CHECK(out.k_scale == address_of(u4.k_scales.data));
+  CHECK(out.k_zeros == address_of(u4.k_zeros.data));
+  CHECK(out.k_scale_page_stride == 128);
+  CHECK(out.k_scale_row_stride == 8);
+  CHECK(out.v_scale_head_stride == 2);
+  CHECK(out.k_group_chunks_log2 == 2);
+  u4.scale_group = 64;
+  CHECK(launches(u4).v_group_chunks_log2 == 3);
+  const sluice_gather i8 = good_i8_gather();
+  out = launches(i8);
+  CHECK(seen == std::vector<std::string>{"kv_copy_i8_f16"});
+  CHECK(out.k_scale_row_stride == 2);
+  CHECK(out.v_scale_page_stride == 3);
+  CHECK(out.v_scale_row_stride == 0);
+  CHECK(out.k_zeros == 0);
 }
 
 TEST_CASE("copies and gathers are in ranges of roctx", "[copies]") {

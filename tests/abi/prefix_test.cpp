@@ -160,8 +160,6 @@ const ProblemRefusal problem_refusals[] = {
      },
      SLUICE_UNSUPPORTED, "flags",
      "prefixes outside of pages have no such scales; nearest supported: without SLUICE_SHARED_PREFIX"},
-    {SLUICE_P(o_type, SLUICE_E4M3FNUZ), SLUICE_UNSUPPORTED, "o_type",
-     "o_type is e4m3fnuz with SLUICE_SHARED_PREFIX, to which no kernel merges; nearest supported: f16"},
     {SLUICE_P(workspace_ceiling_bytes, 1000), SLUICE_UNSUPPORTED, "workspace_ceiling_bytes",
      "workspace_ceiling_bytes is 1000; with SLUICE_SHARED_PREFIX the nearest supported is 33024"},
     {SLUICE_P(max_q_tokens, int64_t{1} << 28), SLUICE_UNSUPPORTED, "max_q_tokens",

@@ -25,7 +25,7 @@ inline const std::vector<std::byte> &split_pack() {
     }
     add_fake_kernel(writer, packed_entry(1, 16));
     add_fake_kernel(writer, packed_entry(4, 16));
-    for (const char *to : {"f16", "f32"})
+    for (const char *to : {"f16", "f32", "e4m3fnuz"})
       add_fake_kernel(writer, cache_op_entry("merge_states", "f32", to));
     return writer.finish();
   }();

@@ -121,25 +121,84 @@ struct SmallGather {
 
 } // namespace
 
-TEST_CASE("FP8 times a scale is rounded once", "[copy]") {
+TEST_CASE("a number of 8 bits times a scale is rounded once", "[copy]") {
   std::vector<uint8_t> bytes;
   for (int byte = 0; byte < 256; ++byte)
     bytes.push_back(uint8_t(byte));
   Numbers numbers(1);
-  for (const auto &[to, format] : {std::pair{SLUICE_F16, sluice::conformance::f16_format},
-                                   std::pair{SLUICE_BF16, sluice::conformance::bf16_format}}) {
-    std::vector<float> scales = {0, 1, 0.5f, 3, 0x1p-20f, 300, 1e30f, std::numeric_limits<float>::infinity()};
-    // Scales that take a number right beside the middle between two numbers of the target.
-    while (scales.size() < 200) {
-      const double x = sluice::conformance::decode_fp8(uint8_t(1 + numbers.below(127)));
-      const double low = sluice::conformance::decode(
-          format, sluice::conformance::encode(format, std::exp2(numbers.between(-12, 12))));
-      const double high =
-          sluice::conformance::decode(format, uint16_t(sluice::conformance::encode(format, low) + 1));
-      scales.push_back(float((low + high) / 2 / x));
+  const auto number_of = [](uint32_t type, uint8_t byte) {
+    return type == SLUICE_I8         ? double(int8_t(byte))
+           : type == SLUICE_E4M3FNUZ ? sluice::conformance::decode_fp8(byte)
+                                     : sluice::conformance::decode_fnuz<2>(byte);
+  };
+  for (const uint32_t from : {SLUICE_E4M3FNUZ, SLUICE_E5M2FNUZ, SLUICE_I8})
+    for (const auto &[to, format] : {std::pair{SLUICE_F16, sluice::conformance::f16_format},
+                                     std::pair{SLUICE_BF16, sluice::conformance::bf16_format}}) {
+      std::vector<float> scales = {0,        1,   0.5f,  3,
+                                   0x1p-20f, 300, 1e30f, std::numeric_limits<float>::infinity()};
+      // Scales that take a number right beside the middle between two numbers of the target.
+      while (scales.size() < 200) {
+        const double x = number_of(from, uint8_t(1 + numbers.below(127)));
+        const double low = sluice::conformance::decode(
+            format, sluice::conformance::encode(format, std::exp2(numbers.between(-12, 12))));
+        const double high =
+            sluice::conformance::decode(format, uint16_t(sluice::conformance::encode(format, low) + 1));
+        scales.push_back(float((low + high) / 2 / x));
+      }
+      check_conversion<uint8_t, uint16_t>(from, to, bytes, scales);
     }
-    check_conversion<uint8_t, uint16_t>(SLUICE_E4M3FNUZ, to, bytes, scales);
+}
+
+TEST_CASE("numbers of 4 bits, less a zero point and times a scale, are rounded once", "[copy]") {
+  using namespace sluice::conformance;
+  constexpr int64_t groups = 512, group = 32;
+  Numbers numbers(3);
+  std::vector<uint8_t> elements;
+  std::vector<uint16_t> scale_bits, zero_bits;
+  for (int64_t n = 0; n < groups; ++n) {
+    for (int byte = 0; byte < group / 2; ++byte)
+      elements.push_back(uint8_t(byte % 8 * 0x22 + 0x10)); // 0 to 15, twice
+    // Zero points near the numbers, tiny ones, and any others.
+    const double zero = n % 3 == 0   ? numbers.between(0, 15)
+                        : n % 3 == 1 ? std::ldexp(numbers.between(-1, 1), -int(n % 24))
+                                     : numbers.between(-60000, 60000);
+    scale_bits.push_back(encode(f16_format, std::ldexp(numbers.between(-1, 1), int(n % 20) - 16)));
+    zero_bits.push_back(encode(f16_format, zero));
   }
+  Visible<uint8_t> source(elements);
+  Visible<uint16_t> scales(scale_bits), zeros(zero_bits);
+  for (const uint32_t to : {SLUICE_F16, SLUICE_BF16})
+    for (const bool has_zeros : {true, false}) {
+      Visible<uint16_t> target(size_t(groups * group), uint16_t(0x5555));
+      sluice_page_copy call;
+      sluice_page_copy_init(&call, sizeof call);
+      call.flags = SLUICE_V_IN_K | (has_zeros ? uint32_t(SLUICE_ZERO_POINTS) : 0);
+      call.source_type = SLUICE_U4;
+      call.target_type = to;
+      call.kv_heads = 1;
+      call.head_dim_qk = int32_t(groups * group);
+      call.page_size = 1;
+      call.page_count = 1;
+      call.k_scale_kind = SLUICE_SCALE_PER_GROUP;
+      call.scale_group = int32_t(group);
+      call.k_source = {source.data(), {groups * group, groups * group, groups * group, 1}};
+      call.k_target = {target.data(), {groups * group, groups * group, groups * group, 1}};
+      call.k_scales = {scales.data(), {groups, groups, groups, 1}};
+      if (has_zeros) call.k_zeros = {zeros.data(), {groups, groups, groups, 1}};
+      run_on_device(call, sluice_kv_copy);
+      const NumberFormat &format = to == SLUICE_F16 ? f16_format : bf16_format;
+      int wrong = 0;
+      for (size_t i = 0; i < target.size(); ++i) {
+        const size_t n = i / size_t(group);
+        const int number = elements[i / 2] >> (i % 2 * 4) & 15;
+        // Exact in double precision.
+        const double difference = number - (has_zeros ? decode(f16_format, zero_bits[n]) : 8);
+        const uint16_t wanted = encode(format, difference * decode(f16_format, scale_bits[n]));
+        // Zeros may have either sign.
+        wrong += target[i] != wanted && ((target[i] | wanted) & 0x7fff) != 0;
+      }
+      CHECK(wrong == 0);
+    }
 }
 
 TEST_CASE("all numbers of 16 bits become FP8 as in an append", "[copy]") {

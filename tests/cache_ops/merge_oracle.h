@@ -23,7 +23,7 @@ inline constexpr double infinity = std::numeric_limits<double>::infinity();
 
 /// Elements of a type as bytes.
 inline uint32_t bytes_of(uint32_t type) {
-  return type == SLUICE_F32 ? 4 : 2;
+  return type == SLUICE_F32 ? 4 : type == SLUICE_E4M3FNUZ ? 1 : 2;
 }
 inline double read_element(uint32_t type, const uint8_t *from) {
   if (type == SLUICE_F32) {
@@ -31,6 +31,7 @@ inline double read_element(uint32_t type, const uint8_t *from) {
     std::memcpy(&value, from, sizeof value);
     return value;
   }
+  if (type == SLUICE_E4M3FNUZ) return conformance::decode_fp8(*from);
   uint16_t bits;
   std::memcpy(&bits, from, sizeof bits);
   return conformance::decode(type == SLUICE_F16 ? conformance::f16_format : conformance::bf16_format, bits);
@@ -39,6 +40,10 @@ inline void write_element(uint32_t type, uint8_t *to, double value) {
   if (type == SLUICE_F32) {
     const auto number = float(value);
     std::memcpy(to, &number, sizeof number);
+    return;
+  }
+  if (type == SLUICE_E4M3FNUZ) {
+    *to = conformance::encode_fp8(value);
     return;
   }
   const uint16_t bits =
@@ -72,8 +77,11 @@ public:
   /// The merge of an element that the parts have as `values`.
   double element(const std::vector<double> &values) const { return merged(values).first; }
 
-  bool is_element(double found, const std::vector<double> &values, uint32_t type) const {
-    const auto [expected, margin] = merged(values);
+  /// `scale`: of an FP8 result, which is divided by it.
+  bool is_element(double found, const std::vector<double> &values, uint32_t type, double scale = 1) const {
+    const auto [whole, margin_of_whole] = merged(values);
+    const double of_division = scale == 1 ? 0 : 3e-7 * std::fabs(whole);
+    const double expected = whole / scale, margin = (margin_of_whole + of_division) / scale;
     if (std::isnan(expected)) return std::isnan(found);
     // One rounding: to the number itself or, near the middle, to its neighbour.
     uint8_t low[4], high[4];

@@ -38,6 +38,7 @@ struct PartsCase {
   std::vector<int32_t> starts = {}, lengths = {}; // empty: not given
   uint32_t base = SLUICE_LSE_BASE_E;
   bool lse = true, sinks = false;
+  uint32_t o_scale_kind = SLUICE_SCALE_NONE; // of an FP8 result
   uint64_t seed = 1;
 
   /// How many rows of a sequence are merged.
@@ -53,7 +54,7 @@ void check_parts(const PartsCase &c) {
   INFO("to " << c.o << ", " << c.parts << " parts of " << c.batch << " sequences of " << c.rows
              << ", at most " << c.max_rows << ", " << c.heads << " heads of " << c.dim << ", base " << c.base
              << ", lse " << c.lse << ", sinks " << c.sinks << ", starts " << c.starts.size() << ", lengths "
-             << c.lengths.size() << ", seed " << c.seed);
+             << c.lengths.size() << ", scale kind " << c.o_scale_kind << ", seed " << c.seed);
   Numbers numbers(c.seed);
   const auto not_a_number = std::numeric_limits<float>::quiet_NaN();
   const auto float_infinity = std::numeric_limits<float>::infinity();
@@ -76,6 +77,10 @@ void check_parts(const PartsCase &c) {
   Visible<float> sinks(size_t(c.heads));
   for (size_t h = 0; h < sinks.size(); ++h)
     sinks[h] = float(numbers.between(-3, 3));
+  // The third head's scale limits some of its results.
+  Visible<float> scales(size_t(c.heads), 0.02f);
+  for (size_t h = 0; h < scales.size(); ++h)
+    scales[h] = h == 2 ? 0.004f : float(numbers.between(0.01, 0.03));
   Visible<int32_t> starts(c.starts), lengths(c.lengths);
 
   // The result, with gaps between its heads and tokens and, if they are apart, its sequences.
@@ -97,6 +102,8 @@ void check_parts(const PartsCase &c) {
   call.o = {o.data(), {o_batch, o_token, o_head, 1}};
   if (c.lse) call.lse = {lse.data(), {lse_batch, lse_token, lse_head, 0}};
   if (c.sinks) call.sink_logits = sinks.data();
+  call.o_scale_kind = c.o_scale_kind;
+  if (c.o_scale_kind != SLUICE_SCALE_NONE) call.o_scale = scales.data();
   if (packed) call.q_starts = starts.data();
   if (!c.lengths.empty()) call.q_lengths = lengths.data();
   call.lse_base = c.base;
@@ -137,7 +144,10 @@ void check_parts(const PartsCase &c) {
             values[p] = double{partial[(p * rows + row_of(b, i, h)) * dim + e]};
           const size_t place = (o_place + e) * o_bytes;
           const double found = read_element(c.o, &o[place]);
-          if (!expected.is_element(found, values, c.o) && ++wrong <= 5)
+          const double scale = c.o_scale_kind == SLUICE_SCALE_NONE         ? 1
+                               : c.o_scale_kind == SLUICE_SCALE_PER_TENSOR ? scales[0]
+                                                                           : scales[size_t(h)];
+          if (!expected.is_element(found, values, c.o, scale) && ++wrong <= 5)
             UNSCOPED_INFO("sequence " << b << " row " << i << " head " << h << " element " << e << ": O is "
                                       << found << " instead of " << expected.element(values));
           std::fill_n(o_may.begin() + ptrdiff_t(place), o_bytes, uint8_t(1));
@@ -152,7 +162,8 @@ void check_parts(const PartsCase &c) {
   CHECK(touched == 0);
 }
 
-/// Calls check_parts for all types, bases, with and without sinks and LSE.
+/// Calls check_parts for all types, bases, with and without sinks and LSE, and for FP8 with each kind of
+/// scale.
 void check_all_ways(PartsCase c) {
   for (const uint32_t type : {SLUICE_F32, SLUICE_F16, SLUICE_BF16})
     for (const uint32_t base : {SLUICE_LSE_BASE_E, SLUICE_LSE_BASE_2})
@@ -164,6 +175,13 @@ void check_all_ways(PartsCase c) {
         ++c.seed;
         check_parts(c);
       }
+  c.o = SLUICE_E4M3FNUZ;
+  for (const uint32_t kind : {SLUICE_SCALE_NONE, SLUICE_SCALE_PER_TENSOR, SLUICE_SCALE_PER_HEAD}) {
+    c.o_scale_kind = kind;
+    c.sinks = kind == SLUICE_SCALE_PER_HEAD;
+    ++c.seed;
+    check_parts(c);
+  }
 }
 
 } // namespace

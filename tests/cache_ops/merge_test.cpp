@@ -184,11 +184,9 @@ std::pair<std::vector<uint8_t>, std::vector<float>> merge_first(int counting, in
 struct Types {
   uint32_t partial, o;
 };
-constexpr Types all_types[] = {{SLUICE_F32, SLUICE_F32},
-                               {SLUICE_F32, SLUICE_F16},
-                               {SLUICE_F32, SLUICE_BF16},
-                               {SLUICE_F16, SLUICE_F16},
-                               {SLUICE_BF16, SLUICE_BF16}};
+constexpr Types all_types[] = {{SLUICE_F32, SLUICE_F32},  {SLUICE_F32, SLUICE_F16},
+                               {SLUICE_F32, SLUICE_BF16}, {SLUICE_F32, SLUICE_E4M3FNUZ},
+                               {SLUICE_F16, SLUICE_F16},  {SLUICE_BF16, SLUICE_BF16}};
 
 /// Calls check for all types, bases, with and without sinks and LSE.
 void check_all_ways(MergeCase c) {

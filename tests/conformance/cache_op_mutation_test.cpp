@@ -34,10 +34,10 @@ void write_perfect(const AppendCase &, const std::vector<StoredElement> &expecte
 }
 void write_perfect(const CopyCase &c, const std::vector<MovedElement> &expected, CopyMemory &memory) {
   const std::vector<std::vector<std::byte>> before = memory.buffers;
-  const size_t bytes = bytes_of(c.target);
   for (const MovedElement &element : expected) {
     std::vector<std::byte> &target = memory.buffers[size_t(element.buffer)];
-    if (c.source == c.target)
+    const size_t bytes = element.bytes;
+    if (element.is_bits)
       std::memcpy(&target[size_t(element.at) * bytes],
                   &before[size_t(element.from_buffer)][size_t(element.from) * bytes], bytes);
     else
@@ -65,15 +65,19 @@ struct AppendMutant {
   std::function<void(AppendCase &, AppendInputs &)> change;
 };
 
+/// The copy kernels that can have a defect: all, those that convert with scales, or those of groups.
+enum class OfCopies : uint8_t { all, scaling, groups };
+
 struct CopyMutant {
   const char *name;
-  bool converting_only;
+  OfCopies of;
   std::function<void(CopyCase &, CopyInputs &)> change;
 };
 
 struct MergeMutant {
   const char *name;
   std::function<void(MergeCase &, MergeInputs &)> change;
+  bool fp8_only = false; // of O
 };
 
 template <typename Change> AppendMutant slots_of(const char *name, Finding finding, Change change) {
@@ -246,33 +250,40 @@ const std::vector<CopyMutant> &copy_mutants() {
     };
   };
   static const std::vector<CopyMutant> all = {
-      {"a row is missing", false, [](CopyCase &, CopyInputs &in) { in.rows.erase(in.rows.begin() + 1); }},
-      {"pages go to themselves instead of by pairs", false,
+      {"a row is missing", OfCopies::all,
+       [](CopyCase &, CopyInputs &in) { in.rows.erase(in.rows.begin() + 1); }},
+      {"pages go to themselves instead of by pairs", OfCopies::all,
        each_row([](CopyCase &c, CopyInputs &, MovedRow &row) {
          if (c.moving == Moving::pairs) row.to_page = row.from_page;
        })},
-      {"the next page is read", false, each_row([](CopyCase &, CopyInputs &in, MovedRow &row) {
+      {"the next page is read", OfCopies::all, each_row([](CopyCase &, CopyInputs &in, MovedRow &row) {
          row.from_page = (row.from_page + 1) % in.pages;
        })},
-      {"only the first row of a page is read", false,
+      {"only the first row of a page is read", OfCopies::all,
        each_row([](CopyCase &, CopyInputs &, MovedRow &row) { row.from_row = 0; })},
-      {"rows of a gather are one too late", false,
+      {"rows of a gather are one too late", OfCopies::all,
        each_row([](CopyCase &c, CopyInputs &, MovedRow &row) { row.to_row += c.is_gather() ? 1 : 0; })},
-      {"first keys are ignored", false,
+      {"first keys are ignored", OfCopies::all,
        [](CopyCase &c, CopyInputs &in) {
          for (size_t i = 0; c.first_keys && i + 1 < in.rows.size(); ++i)
            in.rows[i].from_row = int64_t(i) % c.page_size;
        }},
-      {"no scale of K", true, [](CopyCase &, CopyInputs &in) { std::ranges::fill(in.k_scale, 1.0); }},
-      {"the scale of K of the first head", true,
+      {"no scale of K", OfCopies::scaling,
+       [](CopyCase &, CopyInputs &in) { std::ranges::fill(in.k_scale, 1.0); }},
+      {"the scale of K of the first head", OfCopies::scaling,
        [](CopyCase &, CopyInputs &in) { std::ranges::fill(in.k_scale, in.k_scale[0]); }},
-      {"no scale of V", true, [](CopyCase &, CopyInputs &in) { std::ranges::fill(in.v_scale, 1.0); }},
-      {"the scale of V of the first head", true,
+      {"no scale of V", OfCopies::scaling,
+       [](CopyCase &, CopyInputs &in) { std::ranges::fill(in.v_scale, 1.0); }},
+      {"the scale of V of the first head", OfCopies::scaling,
        [](CopyCase &, CopyInputs &in) { std::ranges::fill(in.v_scale, in.v_scale[0]); }},
-      {"a scale is inverted", true,
+      {"a scale is inverted", OfCopies::scaling,
        [](CopyCase &, CopyInputs &in) {
          for (double &scale : in.k_scale)
            scale = 1 / scale;
+       }},
+      {"groups have 64 elements", OfCopies::groups,
+       [](CopyCase &c, CopyInputs &) {
+         if (c.scale_group == 32) c.scale_group = 64;
        }},
   };
   return all;
@@ -341,6 +352,15 @@ const std::vector<MergeMutant> &merge_mutants() {
                             in.lse.begin() + int64_t((part + 1) * rows),
                             in.lse.begin() + int64_t((size_t(c.parts) - part) * rows));
        }},
+      {"no scale of O", [](MergeCase &, MergeInputs &in) { std::ranges::fill(in.o_scale, 1.0); }, true},
+      {"the scale of O of the first head",
+       [](MergeCase &, MergeInputs &in) { std::ranges::fill(in.o_scale, in.o_scale[0]); }, true},
+      {"O is multiplied by its scale",
+       [](MergeCase &, MergeInputs &in) {
+         for (double &scale : in.o_scale)
+           scale = 1 / scale;
+       },
+       true},
       {"LSEs of the first sequence",
        [](MergeCase &c, MergeInputs &in) {
          if (c.sequences < 2) return;
@@ -436,7 +456,12 @@ TEST_CASE("each defect of every copy kernel is noticed") {
   CHECK(cases.size() == target().names("kv_copy").size());
   for (const auto &[kernel, of_kernel] : cases)
     for (const CopyMutant &mutant : copy_mutants()) {
-      if (mutant.converting_only && of_kernel.front().source == of_kernel.front().target) continue;
+      const CopyCase &first = of_kernel.front();
+      const bool has_groups =
+          std::ranges::any_of(of_kernel, [](const CopyCase &c) { return c.scale_group != 0; });
+      if (mutant.of == OfCopies::scaling && (first.source == first.target || first.source >= Element::u4))
+        continue;
+      if (mutant.of == OfCopies::groups && !has_groups) continue;
       CAPTURE(kernel, mutant.name);
       CHECK(std::ranges::any_of(of_kernel, [&](const CopyCase &c) { return shows(c, mutant); }));
     }
@@ -447,6 +472,7 @@ TEST_CASE("each defect of every merge kernel is noticed") {
   CHECK(cases.size() == target().names("merge_states").size());
   for (const auto &[kernel, of_kernel] : cases)
     for (const MergeMutant &mutant : merge_mutants()) {
+      if (mutant.fp8_only && of_kernel.front().o != Element::fp8) continue;
       CAPTURE(kernel, mutant.name);
       CHECK(std::ranges::any_of(of_kernel, [&](const MergeCase &c) { return shows(c, mutant); }));
     }

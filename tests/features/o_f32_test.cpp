@@ -1,4 +1,4 @@
-//===- o_f32_test.cpp - O as F32 is what O of 16 bits is rounded from -----------------------------------===//
+//===- o_f32_test.cpp - O as F32 is what O of 16 bits and of FP8 is rounded from ------------------------===//
 //
 // And parts of the keys whose O was not rounded merge into the whole in sluice_merge_states, within the
 // suite's own bound for split keys.
@@ -85,7 +85,7 @@ Outputs merged(const Case &c, const std::vector<Outputs> &parts) {
 
 } // namespace
 
-TEST_CASE("O as F32, rounded, is O of 16 bits", "[o_f32]") {
+TEST_CASE("O as F32, rounded, is O of 16 bits and O of FP8", "[o_f32]") {
   for (const Dtype dtype : {Dtype::f16, Dtype::bf16})
     for (const Cache cache : caches)
       for (const Mode mode : {Mode::dense, Mode::ragged, Mode::paged})
@@ -104,21 +104,24 @@ TEST_CASE("O as F32, rounded, is O of 16 bits", "[o_f32]") {
                                       .pages = {.size = mode == Mode::paged ? 16 : 0},
                                       .cache = cache,
                                       .sink_logits = rows == 20});
-          Case c = rounded;
+          Case c = rounded, fp8 = rounded;
           c.o_f32 = true;
+          fp8.o_fp8 = true;
           const Inputs in = make_inputs(rounded);
-          const Outputs got = run(c, in), expected = run(rounded, in);
+          const Outputs got = run(c, in), expected = run(rounded, in), expected_fp8 = run(fp8, in);
           const NumberFormat &format = dtype == Dtype::f16 ? f16_format : bf16_format;
           size_t wrong = 0, finer = 0;
           for (size_t i = 0; i < got.o.size(); ++i) {
             const double as_16_bits = decode(format, encode(format, got.o[i]));
             wrong += as_16_bits != expected.o[i];
             finer += got.o[i] != as_16_bits;
+            wrong += decode_fp8(encode_fp8(got.o[i])) != expected_fp8.o[i];
           }
           CAPTURE(c.name);
           CHECK(wrong == 0);
           CHECK(finer > got.o.size() / 4);
           CHECK(got.lse == expected.lse);
+          CHECK(got.lse == expected_fp8.lse);
         }
 }
 

@@ -237,6 +237,8 @@ void bind_merge(nb::module_ &module) {
   SLUICE_FIELD(partial_lse_sequence_stride);
   SLUICE_FIELD(lse_sequence_stride);
   SLUICE_FIELD(sequence_tokens);
+  SLUICE_FIELD(o_scale_kind);
+  SLUICE_FIELD(o_scale);
 }
 
 void bind_page_copy(nb::module_ &module) {
@@ -262,6 +264,8 @@ void bind_page_copy(nb::module_ &module) {
   SLUICE_FIELD(page_count);
   SLUICE_FIELD(k_scale);
   SLUICE_FIELD(v_scale);
+  SLUICE_FIELD(k_scales);
+  SLUICE_FIELD(v_scales);
 }
 
 void bind_gather(nb::module_ &module) {
@@ -293,6 +297,8 @@ void bind_gather(nb::module_ &module) {
   SLUICE_FIELD(page_count);
   SLUICE_FIELD(k_scale);
   SLUICE_FIELD(v_scale);
+  SLUICE_FIELD(k_scales);
+  SLUICE_FIELD(v_scales);
 }
 
 void bind_answers(nb::module_ &module) {

@@ -216,7 +216,7 @@ def _both_or_neither(first: Any, first_field: str, second: Any, second_field: st
 
 
 def copy_struct(place: str, k_source: Any, v_source: Any, k_target: Any, v_target: Any, *, pairs: Any, k_scale: Any,
-                v_scale: Any) -> Any:
+                v_scale: Any, k_token_scales: Any, v_token_scales: Any, k_page_scales: Any, v_page_scales: Any) -> Any:
     """The sluice_page_copy of Context.copy's arguments."""
     made = _core.PageCopy()
     source, made.source_type, made.head_dim_qk, made.source_k_pack, made.k_source = _cache_of(k_source, "k_source", place,
@@ -239,6 +239,10 @@ def copy_struct(place: str, k_source: Any, v_source: Any, k_target: Any, v_targe
             pages.append(cache.shape[0])
     else:
         made.flags |= _V_IN_K
+    _scale(made, "k_scale", k_scale, made.kv_heads, place)
+    _scale(made, "v_scale", v_scale, made.kv_heads, place)
+    pages.extend(_scales_of_pages(made, "k", k_token_scales, k_page_scales, place))
+    pages.extend(_scales_of_pages(made, "v", v_token_scales, v_page_scales, place))
     made.page_count = min(pages)
     if pairs is not None:
         numbers = tensor_of(pairs, "pairs")
@@ -248,13 +252,12 @@ def copy_struct(place: str, k_source: Any, v_source: Any, k_target: Any, v_targe
             raise InvalidArgument(f"pairs has strides of {listed.strides} elements; they must have no gaps", "pairs")
         made.pairs, made.pair_count = listed.address, listed.shape[0]
         made.flags |= _PAGE_INDEX_64 if numbers.itemsize == 8 else 0
-    _scale(made, "k_scale", k_scale, made.kv_heads, place)
-    _scale(made, "v_scale", v_scale, made.kv_heads, place)
     return made
 
 
 def gather_struct(place: str, k_cache: Any, v_cache: Any, k_out: Any, v_out: Any, *, out_starts: Any, kv_lengths: Any,
-                  page_table: Any, first_keys: Any, page_starts: Any, k_scale: Any, v_scale: Any) -> Any:
+                  page_table: Any, first_keys: Any, page_starts: Any, k_scale: Any, v_scale: Any, k_token_scales: Any,
+                  v_token_scales: Any, k_page_scales: Any, v_page_scales: Any) -> Any:
     """The sluice_gather of Context.gather's arguments."""
     made = _core.Gather()
     cache, made.cache_type, made.head_dim_qk, made.k_pack, made.k_cache = _cache_of(k_cache, "k_cache", place, None, None)
@@ -278,14 +281,16 @@ def gather_struct(place: str, k_cache: Any, v_cache: Any, k_out: Any, v_out: Any
         pages.append(values.shape[0])
     else:
         made.flags |= _V_IN_K
+    _scale(made, "k_scale", k_scale, made.kv_heads, place)
+    _scale(made, "v_scale", v_scale, made.kv_heads, place)
+    pages.extend(_scales_of_pages(made, "k", k_token_scales, k_page_scales, place))
+    pages.extend(_scales_of_pages(made, "v", v_token_scales, v_page_scales, place))
     made.page_count = min(pages)
     made.batch = tensor_of(out_starts, "out_starts").shape[0] - 1
     made.out_starts = array_of(out_starts, "out_starts", place, None, 4, exactly(made.batch + 1, "batch + 1"))
     for field, array in (("kv_lengths", kv_lengths), ("first_keys", first_keys)):
         setattr(made, field, array_of(array, field, place, None, 4, at_least(made.batch, "batch")))
     _table(made, page_table, page_starts, made.batch, place)
-    _scale(made, "k_scale", k_scale, made.kv_heads, place)
-    _scale(made, "v_scale", v_scale, made.kv_heads, place)
     return made
 
 
@@ -305,7 +310,7 @@ def _form(address: int, *strides: int) -> Tuple[int, int, int, int, int]:
 
 
 def merge_struct(place: str, partial: Any, partial_lse: Any, o: Any, *, lse: Any, sink_logits: Any, lse_base: LseBase,
-                 infinity_is_empty: bool) -> Tuple[Any, List[int], List[int]]:
+                 infinity_is_empty: bool, o_scale: Any) -> Tuple[Any, List[int], List[int]]:
     """The sluice_merge of Context.merge's arguments, and the addresses of parts in lists."""
     made = _core.Merge()
     made.flags = _INFINITY_IS_EMPTY if infinity_is_empty else 0
@@ -354,6 +359,7 @@ def merge_struct(place: str, partial: Any, partial_lse: Any, o: Any, *, lse: Any
         found, made.lse_sequence_stride = of_lse(lse, "lse", [])
         made.lse = _form(found.address, 0, *found.strides, 0)
     made.sink_logits = array_of(sink_logits, "sink_logits", place, DType.F32, 4, heads)
+    _scale(made, "o_scale", o_scale, made.heads, place)
     if listed is None:
         return made, [], []
     addresses: List[List[int]] = [[], []]
@@ -391,17 +397,22 @@ def reference_append(k: Any, v: Any, k_cache: Any, v_cache: Any, *, slots: Any =
 
 
 def reference_copy(k_source: Any, v_source: Any, k_target: Any, v_target: Any, *, pairs: Any = None, k_scale: Any = None,
-                   v_scale: Any = None) -> None:
+                   v_scale: Any = None, k_token_scales: Any = None, v_token_scales: Any = None, k_page_scales: Any = None,
+                   v_page_scales: Any = None) -> None:
     """Copies pages on the host: the reference for what a device stores. Arrays as for Context.copy, all in host memory."""
     _core.reference_copy(copy_struct("host", k_source, v_source, k_target, v_target, pairs=pairs, k_scale=k_scale,
-                                     v_scale=v_scale))
+                                     v_scale=v_scale, k_token_scales=k_token_scales, v_token_scales=v_token_scales,
+                                     k_page_scales=k_page_scales, v_page_scales=v_page_scales))
 
 
 def reference_gather(k_cache: Any, v_cache: Any, k_out: Any, v_out: Any, *, out_starts: Any, kv_lengths: Any,
                      page_table: Any, first_keys: Any = None, page_starts: Any = None, k_scale: Any = None,
-                     v_scale: Any = None) -> None:
+                     v_scale: Any = None, k_token_scales: Any = None, v_token_scales: Any = None,
+                     k_page_scales: Any = None, v_page_scales: Any = None) -> None:
     """Gathers keys on the host: the reference for what a device stores. Arrays as for Context.gather, all in host
     memory. The page table must have all entries that lengths lead to."""
     _core.reference_gather(gather_struct("host", k_cache, v_cache, k_out, v_out, out_starts=out_starts,
                                          kv_lengths=kv_lengths, page_table=page_table, first_keys=first_keys,
-                                         page_starts=page_starts, k_scale=k_scale, v_scale=v_scale))
+                                         page_starts=page_starts, k_scale=k_scale, v_scale=v_scale,
+                                         k_token_scales=k_token_scales, v_token_scales=v_token_scales,
+                                         k_page_scales=k_page_scales, v_page_scales=v_page_scales))

@@ -141,7 +141,7 @@ class Context:
         self._core.append(struct, launch_of(stream, None, signal), [one._c() for one in wait])
 
     def merge(self, partial: Any, partial_lse: Any, o: Any, *, lse: Any = None, sink_logits: Any = None,
-              lse_base: LseBase = LseBase.E, infinity_is_empty: bool = False, stream: Any = None,
+              lse_base: LseBase = LseBase.E, infinity_is_empty: bool = False, o_scale: Any = None, stream: Any = None,
               wait: Sequence["Wait"] = (), signal: Any = None) -> None:
         """Enqueues a merge of results of attention over parts of the keys.
 
@@ -151,28 +151,35 @@ class Context:
         Since ABI 1.1 partial and partial_lse may also be lists of arrays, one for each part, without the first dimension
         and all with the same strides. LSEs may be [..., sequences, tokens of each, heads] in place of [..., tokens, heads]:
         FlashAttention's [sequences, heads, tokens] as permute(0, 2, 1). With infinity_is_empty, an LSE of +infinity also
-        marks a part that does not count, as in FlashAttention's results for rows without keys.
+        marks a part that does not count, as in FlashAttention's results for rows without keys. An o of E4M3FNUZ is divided by
+        o_scale, [1] or [heads] in F32.
 
         stream, wait and signal as for Plan.run. Raises as it does."""
         struct, parts, lses = merge_struct("device", partial, partial_lse, o, lse=lse, sink_logits=sink_logits,
-                                           lse_base=lse_base, infinity_is_empty=infinity_is_empty)
+                                           lse_base=lse_base, infinity_is_empty=infinity_is_empty, o_scale=o_scale)
         self._core.merge(struct, parts, lses, launch_of(stream, None, signal), [one._c() for one in wait])
 
     def copy(self, k_source: Any, v_source: Any, k_target: Any, v_target: Any, *, pairs: Any = None, k_scale: Any = None,
-             v_scale: Any = None, stream: Any = None, wait: Sequence["Wait"] = (), signal: Any = None) -> None:
+             v_scale: Any = None, k_token_scales: Any = None, v_token_scales: Any = None, k_page_scales: Any = None,
+             v_page_scales: Any = None, stream: Any = None, wait: Sequence["Wait"] = (), signal: Any = None) -> None:
         """Enqueues a copy of pages of K and V, to other pages or to other caches. Since ABI 1.1.
 
             k_source, k_target  [pages, page_size, kv_heads, dim], an x-packed K as for append; v_source and v_target are
-                                None if there is only K. Both of one type, or one of F16 or BF16 and one of E4M3FNUZ
+                                None if there is only K. Both of one type, or of F16 or BF16 to E4M3FNUZ, or to F16 or BF16
+                                from E4M3FNUZ, E5M2FNUZ or I8
             pairs               [pairs, 2], int32 or int64: page of the source, page of the target; None: each to itself
-            k_scale, v_scale    [1] or [kv_heads], F32: the scales of an FP8 cache
+            k_scale, v_scale    [1] or [kv_heads], F32: the scales of the cache of 8 bits
+            k_token_scales, v_token_scales, k_page_scales, v_page_scales   as for append, of the source: to F16 or BF16
 
         stream, wait and signal as for Plan.run. Raises as it does."""
-        struct = copy_struct("device", k_source, v_source, k_target, v_target, pairs=pairs, k_scale=k_scale, v_scale=v_scale)
+        struct = copy_struct("device", k_source, v_source, k_target, v_target, pairs=pairs, k_scale=k_scale, v_scale=v_scale,
+                             k_token_scales=k_token_scales, v_token_scales=v_token_scales, k_page_scales=k_page_scales,
+                             v_page_scales=v_page_scales)
         self._core.copy(struct, launch_of(stream, None, signal), [one._c() for one in wait])
 
     def gather(self, k_cache: Any, v_cache: Any, k_out: Any, v_out: Any, *, out_starts: Any, kv_lengths: Any,
                page_table: Any, first_keys: Any = None, page_starts: Any = None, k_scale: Any = None, v_scale: Any = None,
+               k_token_scales: Any = None, v_token_scales: Any = None, k_page_scales: Any = None, v_page_scales: Any = None,
                stream: Any = None, wait: Sequence["Wait"] = (), signal: Any = None) -> None:
         """Enqueues a gather of keys of a paged cache in contiguous rows. Since ABI 1.1.
 
@@ -182,12 +189,13 @@ class Context:
             kv_lengths        [batch], int32: keys of each sequence in the cache
             first_keys        [batch], int32: the first key to gather; None: from the first on
             page_table        [batch, pages], int32 or int64, or with page_starts [batch + 1] the entries of all
-            k_scale, v_scale  as for copy
+            k_scale, v_scale, k_token_scales ... v_page_scales   as for copy
 
         stream, wait and signal as for Plan.run. Raises as it does."""
         struct = gather_struct("device", k_cache, v_cache, k_out, v_out, out_starts=out_starts, kv_lengths=kv_lengths,
                                page_table=page_table, first_keys=first_keys, page_starts=page_starts, k_scale=k_scale,
-                               v_scale=v_scale)
+                               v_scale=v_scale, k_token_scales=k_token_scales, v_token_scales=v_token_scales,
+                               k_page_scales=k_page_scales, v_page_scales=v_page_scales)
         self._core.gather(struct, launch_of(stream, None, signal), [one._c() for one in wait])
 
     def set_ranges(self, enabled: bool) -> None:

@@ -569,6 +569,17 @@ class PagesAndKeys(unittest.TestCase):
         sluice.reference_gather(*fp8, *again, **csr, **scales)
         numpy.testing.assert_array_equal(again[0], rows[0])
 
+        # Scales of keys and of pages.
+        token = numpy.linspace(0.1, 0.9, 4 * 8 * 2, dtype=numpy.float32).reshape(4, 8, 2)
+        of_keys = {"k_token_scales": token, "v_page_scales": numpy.ascontiguousarray(token[:, 0])}
+        CONTEXT.gather(*device, *device_rows, **{name: CONTEXT.array(x, "int32") for name, x in arrays.items()},
+                       **{name: CONTEXT.array(x, "f32") for name, x in of_keys.items()})
+        sluice.reference_gather(*fp8, *rows, **arrays, **of_keys)
+        for found, wanted in zip(device_rows, rows):
+            numpy.testing.assert_array_equal(found.numpy(), wanted)
+        keys = (device[0].numpy() * token[..., None])[table].reshape(2, 16, 2, -1)
+        numpy.testing.assert_array_equal(rows[0][1:12], keys[0, 2:13].astype(numpy.float16))
+
         invalid = sluice.InvalidArgument
         for call, field, message in (
                 (lambda: sluice.reference_copy(*values, *fp8, pairs=numpy.array([[4, 0]]), **scales), "pairs[0]", "4"),
@@ -619,6 +630,12 @@ class Merges(unittest.TestCase):
             self.assertLess(numpy.abs(found - numpy.log(weight.sum(0))).max(), 1e-5)
         CONTEXT.merge(whole, CONTEXT.array(lse, "f32"), o)
         self.assertTrue(numpy.isnan(o.numpy()[2]).all())  # without the flag they count as NaN
+
+        # 3 over 1/4 and over 1/128, which is beyond FP8.
+        threes, o = CONTEXT.array(numpy.full((3, 6, 2, 64), 3.0), "f32"), CONTEXT.empty((6, 2, 64), "e4m3fnuz")
+        CONTEXT.merge(threes, CONTEXT.array(numpy.zeros((3, 6, 2)), "f32"), o,
+                      o_scale=CONTEXT.array(numpy.array([1 / 4, 1 / 128]), "f32"))
+        self.assertTrue((o.bits()[:, 0] == 0x5c).all() and (o.bits()[:, 1] == 0x7f).all())
 
         for given, of_given, field, message in (
                 (parts, lses[:2], "partial_lse", "both must have as many"), (parts, together, "partial_lse", "no parts in a list"),

@@ -63,6 +63,21 @@ TEST_CASE("parts of any type become F16, BF16 or F32 as the rules say", "[merge]
     merge.partial_type = type;
     CHECK(refusal(merge) == "");
   }
+  merge.partial_type = SLUICE_F32;
+  merge.o_type = SLUICE_E4M3FNUZ;
+  CHECK(refusal(merge) == "");
+  merge.o_scale_kind = SLUICE_SCALE_PER_HEAD;
+  merge.o_scale = static_cast<const float *>(at(0x5004));
+  CHECK(refusal(merge) == "");
+  // O has a byte for each element.
+  merge.o.data = at(UINT64_MAX - (4 * 128 + 2 * 64) - 15);
+  CHECK(refusal(merge) == "");
+  merge.o_scale_kind = 0;
+  merge.o_scale = nullptr;
+  merge.o_type = SLUICE_F16;
+  CHECK_THAT(refusal(merge), Catch::EndsWith(" would reach beyond the address space"));
+  merge = good();
+  merge.o_type = SLUICE_F32;
   merge.partial_type = SLUICE_BF16;
   CHECK(refusal(merge) == "unsupported o_type: o_type is f32 and partial_type bf16; nearest supported: bf16");
 }

@@ -65,13 +65,15 @@ TEST_CASE("cache operations have kernels for some types", "[variants]") {
         "to q8_0, f16 to q4_0, bf16 to q4_0, f16 to u4, bf16 to u4");
   CHECK(refusal("kv_append_f32_f32") == "kv_append has no kernel from f32 to f32; it has f16 to f16, bf16 to "
                                         "bf16, f16 to e4m3fnuz, bf16 to e4m3fnuz");
-  CHECK(refusal("kv_copy_bf16_bf16") ==
-        "kv_copy has no kernel from bf16 to bf16; it has f16 to f16, e4m3fnuz to "
-        "e4m3fnuz, f16 to e4m3fnuz, bf16 to e4m3fnuz, e4m3fnuz to f16, e4m3fnuz "
-        "to bf16");
+  CHECK(
+      refusal("kv_copy_bf16_bf16") ==
+      "kv_copy has no kernel from bf16 to bf16; it has f16 to f16, e4m3fnuz to "
+      "e4m3fnuz, f16 to e4m3fnuz, bf16 to e4m3fnuz, e4m3fnuz to f16, e4m3fnuz "
+      "to bf16, q8_0 to q8_0, e5m2fnuz to f16, e5m2fnuz to bf16, i8 to f16, i8 to bf16, q8_0 to f16, q8_0 to "
+      "bf16, q4_0 to f16, q4_0 to bf16, u4 to f16, u4 to bf16");
   CHECK(refusal("merge_states_f16_f32") ==
         "merge_states has no kernel from f16 to f32; it has f32 to f32, f32 to f16, f32 to bf16, f16 to f16, "
-        "bf16 to bf16");
+        "bf16 to bf16, f32 to e4m3fnuz");
 }
 
 TEST_CASE("a list has a name on each line", "[variants]") {

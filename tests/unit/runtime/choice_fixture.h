@@ -41,7 +41,7 @@ inline std::vector<std::byte> pack_of(const std::vector<KernelEntry> &kernels, b
   package::PackWriter writer("test", "22.1.8");
   for (const KernelEntry &kernel : kernels)
     add_fake_kernel(writer, kernel);
-  for (const char *to : {"bf16", "f32"})
+  for (const char *to : {"bf16", "f32", "e4m3fnuz"})
     if (merges) add_fake_kernel(writer, cache_op_entry("merge_states", "f32", to));
   return writer.finish();
 }

@@ -341,7 +341,7 @@ TEST_CASE("the smallest head dims that hold the problem's are filled with zeros,
   }
 }
 
-TEST_CASE("every kernel can write O as F32, and its splits are merged to F32", "[choice]") {
+TEST_CASE("every kernel can write O as F32 or FP8, and its splits are merged to that", "[choice]") {
   const Target device(all_kernels);
   for (const int32_t rows : {1, 512}) {
     sluice_problem problem = problem_of(1, rows, 131072, 8, 1);
@@ -352,6 +352,12 @@ TEST_CASE("every kernel can write O as F32, and its splits are merged to F32", "
     REQUIRE(choice.merging != nullptr);
     CHECK(choice.merging->name == "merge_states_f32_f32");
     CHECK(rounded.merging->name == "merge_states_f32_bf16");
+    problem.o_type = SLUICE_E4M3FNUZ;
+    const Choice fp8 = device.choose(problem);
+    CHECK(fp8.few == rounded.few);
+    CHECK(fp8.splits > 1);
+    REQUIRE(fp8.merging != nullptr);
+    CHECK(fp8.merging->name == "merge_states_f32_e4m3fnuz");
   }
   // It is written once, with twice the bytes.
   const sluice_problem bf16 = problem_of(64, 4096, 16, 64, 64);

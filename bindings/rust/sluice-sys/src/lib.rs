@@ -731,7 +731,7 @@ pub struct sluice_merge {
     pub flags: u32,
     /// sluice_dtype: F32, F16 or BF16; required.
     pub partial_type: u32,
-    /// F16 or BF16, or F32; required.
+    /// F16, BF16, F32, or since ABI 1.1 E4M3FNUZ; required.
     pub o_type: u32,
     /// At least 1.
     pub parts: i32,
@@ -766,8 +766,10 @@ pub struct sluice_merge {
     pub lse_sequence_stride: i64,
     /// Tokens of each sequence; 0: all are of one.
     pub sequence_tokens: i32,
-    /// Must be 0.
-    pub reserved2: u32,
+    /// NONE, PER_TENSOR or PER_HEAD.
+    pub o_scale_kind: u32,
+    /// \[1\] or \[heads\], of E4M3FNUZ results.
+    pub o_scale: *const f32,
 }
 
 /// Pages of K and V caches, to be copied to other pages, or to other caches.
@@ -776,7 +778,7 @@ pub struct sluice_merge {
 pub struct sluice_page_copy {
     /// sizeof(sluice_page_copy).
     pub struct_size: u32,
-    /// SLUICE_PAGE_INDEX_64 (of pairs), SLUICE_V_IN_K (then there is only K) or 0.
+    /// SLUICE_PAGE_INDEX_64 (of pairs), SLUICE_V_IN_K (then there is only K), SLUICE_ZERO_POINTS, or 0.
     pub flags: u32,
     /// sluice_dtype of the sources; required.
     pub source_type: u32,
@@ -794,7 +796,7 @@ pub struct sluice_page_copy {
     pub source_k_pack: i32,
     /// The same for k_target.
     pub target_k_pack: i32,
-    /// NONE, PER_TENSOR or PER_HEAD.
+    /// sluice_scale_kind.
     pub k_scale_kind: u32,
     /// As k_scale_kind.
     pub v_scale_kind: u32,
@@ -816,6 +818,26 @@ pub struct sluice_page_copy {
     pub k_scale: *const f32,
     /// \[1\] or \[kv_heads\].
     pub v_scale: *const f32,
+    /// Of k_source: PER_TOKEN, PER_PAGE, PER_GROUP; else all zero.
+    pub k_scales: sluice_tensor,
+    /// The same for V.
+    pub v_scales: sluice_tensor,
+    /// Of k_source, with SLUICE_ZERO_POINTS; else all zero.
+    pub k_zeros: sluice_tensor,
+    /// The same for V.
+    pub v_zeros: sluice_tensor,
+    /// Where k_scales go between equal types; else all zero.
+    pub k_target_scales: sluice_tensor,
+    /// The same for V.
+    pub v_target_scales: sluice_tensor,
+    /// Where k_zeros go between equal types; else all zero.
+    pub k_target_zeros: sluice_tensor,
+    /// The same for V.
+    pub v_target_zeros: sluice_tensor,
+    /// Elements of a group: 32 or 64 for PER_GROUP, else 0.
+    pub scale_group: i32,
+    /// Must be 0.
+    pub reserved: u32,
 }
 
 /// Keys of a paged cache, to be gathered in contiguous rows.
@@ -824,7 +846,7 @@ pub struct sluice_page_copy {
 pub struct sluice_gather {
     /// sizeof(sluice_gather).
     pub struct_size: u32,
-    /// SLUICE_PAGE_INDEX_64, SLUICE_V_IN_K (then there is only K) or 0.
+    /// SLUICE_PAGE_INDEX_64, SLUICE_V_IN_K (then there is only K), SLUICE_ZERO_POINTS, or 0.
     pub flags: u32,
     /// sluice_dtype of the caches; required.
     pub cache_type: u32,
@@ -842,7 +864,7 @@ pub struct sluice_gather {
     pub page_table_kind: u32,
     /// Elements per pack of an x-packed k_cache; 0: none.
     pub k_pack: i32,
-    /// NONE, PER_TENSOR or PER_HEAD.
+    /// sluice_scale_kind.
     pub k_scale_kind: u32,
     /// As k_scale_kind.
     pub v_scale_kind: u32,
@@ -876,6 +898,26 @@ pub struct sluice_gather {
     pub k_scale: *const f32,
     /// \[1\] or \[kv_heads\].
     pub v_scale: *const f32,
+    /// Of k_cache: PER_TOKEN, PER_PAGE, PER_GROUP; else all zero.
+    pub k_scales: sluice_tensor,
+    /// The same for V.
+    pub v_scales: sluice_tensor,
+    /// Of k_cache, with SLUICE_ZERO_POINTS; else all zero.
+    pub k_zeros: sluice_tensor,
+    /// The same for V.
+    pub v_zeros: sluice_tensor,
+    /// Where k_scales go between equal types; else all zero.
+    pub k_out_scales: sluice_tensor,
+    /// The same for V.
+    pub v_out_scales: sluice_tensor,
+    /// Where k_zeros go between equal types; else all zero.
+    pub k_out_zeros: sluice_tensor,
+    /// The same for V.
+    pub v_out_zeros: sluice_tensor,
+    /// Elements of a group: 32 or 64 for PER_GROUP, else 0.
+    pub scale_group: i32,
+    /// Must be 0.
+    pub reserved: u32,
 }
 
 /// What the calls of sluice_run with a plan have done since the plan was made.

@@ -103,10 +103,10 @@ fn rust_layouts() -> Numbers {
         sluice_merge {
             struct_size, flags, partial_type, o_type, parts, tokens, heads, head_dim_v, lse_base, reserved,
             partial, partial_lse, o, lse, sink_logits, partial_list, partial_lse_list,
-            partial_lse_sequence_stride, lse_sequence_stride, sequence_tokens, reserved2
+            partial_lse_sequence_stride, lse_sequence_stride, sequence_tokens, o_scale_kind, o_scale
         }
-        sluice_page_copy { struct_size, flags, source_type, target_type, kv_heads, head_dim_qk, head_dim_v, page_size, source_k_pack, target_k_pack, k_scale_kind, v_scale_kind, k_source, v_source, k_target, v_target, pairs, pair_count, page_count, k_scale, v_scale }
-        sluice_gather { struct_size, flags, cache_type, out_type, kv_heads, head_dim_qk, head_dim_v, page_size, page_table_kind, k_pack, k_scale_kind, v_scale_kind, batch, tokens, k_cache, v_cache, k_out, v_out, out_starts, kv_lengths, first_keys, page_table, page_table_stride, page_starts, page_count, k_scale, v_scale }
+        sluice_page_copy { struct_size, flags, source_type, target_type, kv_heads, head_dim_qk, head_dim_v, page_size, source_k_pack, target_k_pack, k_scale_kind, v_scale_kind, k_source, v_source, k_target, v_target, pairs, pair_count, page_count, k_scale, v_scale, k_scales, v_scales, k_zeros, v_zeros, k_target_scales, v_target_scales, k_target_zeros, v_target_zeros, scale_group, reserved }
+        sluice_gather { struct_size, flags, cache_type, out_type, kv_heads, head_dim_qk, head_dim_v, page_size, page_table_kind, k_pack, k_scale_kind, v_scale_kind, batch, tokens, k_cache, v_cache, k_out, v_out, out_starts, kv_lengths, first_keys, page_table, page_table_stride, page_starts, page_count, k_scale, v_scale, k_scales, v_scales, k_zeros, v_zeros, k_out_scales, v_out_scales, k_out_zeros, v_out_zeros, scale_group, reserved }
         sluice_counters { struct_size, reserved, runs, refused, launches, main_launches, other_launches, merge_launches }
         sluice_trace_record {
             struct_size, event, grid, block, lds_bytes, waves, workspace_bytes, kernel, reason

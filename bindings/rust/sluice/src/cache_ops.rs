@@ -261,12 +261,7 @@ impl<'a, M: Memory> Append<'a, M> {
         for (scale, name, to) in
             [(&self.k_scale, "k_scales", &mut raw.k_scales), (&self.v_scale, "v_scales", &mut raw.v_scales)]
         {
-            if let Some(view) = scales_view(scale) {
-                let rows = if matches!(scale, Some(AppendScale::PerToken(_))) { page_size } else { 1 };
-                let extents = [AtLeast(1), AtLeast(rows), Exactly(heads), AtLeast(1)];
-                *to = view.checked(name, Some(Dtype::F32), 0, extents)?;
-                to.stride[3] = 0;
-            }
+            *to = scales_tensor(scale, name, page_size, heads)?;
         }
         if let Some(rotary) = &self.rotary {
             raw.rotary_dim = int("rotary_dim", rotary.dim)?;
@@ -339,6 +334,23 @@ fn scale<M: Memory>(scale: &Option<AppendScale<M>>, name: &str, heads: usize) ->
     })
 }
 
+/// The scales of pages or tokens; all zero without any.
+fn scales_tensor<M: Memory>(
+    scale: &Option<AppendScale<M>>,
+    name: &str,
+    page_size: usize,
+    heads: usize,
+) -> Result<sys::sluice_tensor> {
+    let Some(view) = scales_view(scale) else {
+        return Ok(sys::sluice_tensor { data: std::ptr::null_mut(), stride: [0; 4] });
+    };
+    let rows = if matches!(scale, Some(AppendScale::PerToken(_))) { page_size } else { 1 };
+    let extents = [AtLeast(1), AtLeast(rows), Exactly(heads), AtLeast(1)];
+    let mut tensor = view.checked(name, Some(Dtype::F32), 0, extents)?;
+    tensor.stride[3] = 0;
+    Ok(tensor)
+}
+
 /// The scales of pages.
 fn scales_view<'s, M: Memory>(scale: &'s Option<AppendScale<M>>) -> Option<&'s View> {
     match scale {
@@ -393,9 +405,9 @@ pub struct PageCopy<'a, M: Memory = Device> {
     pub v_target: Option<TensorMut<'a, M>>,
     /// \[pairs\]\[2\]: source and target; None for each page to itself.
     pub pairs: Option<PageNumbers<'a, M>>,
-    /// Between FP8 and other types.
+    /// Between types that differ; those per token or page are read, to F16 or BF16.
     pub k_scale: Option<AppendScale<'a, M>>,
-    /// Between FP8 and other types.
+    /// The same for V.
     pub v_scale: Option<AppendScale<'a, M>>,
 }
 
@@ -421,9 +433,9 @@ pub struct Gather<'a, M: Memory = Device> {
     pub first_keys: Option<Array<'a, i32, M>>,
     /// The pages of each sequence.
     pub page_table: PageTable<'a, M>,
-    /// Between FP8 and other types.
+    /// Between types that differ; those per token or page are read, to F16 or BF16.
     pub k_scale: Option<AppendScale<'a, M>>,
-    /// Between FP8 and other types.
+    /// The same for V.
     pub v_scale: Option<AppendScale<'a, M>>,
 }
 
@@ -472,7 +484,9 @@ impl<M: Memory> PageCopy<'_, M> {
         } else {
             raw.flags |= sys::SLUICE_V_IN_K;
         }
-        raw.page_count = fewest(0, [Some(from), Some(to), v.map(|v| v.0), v.map(|v| v.1)]);
+        let scales = [scales_view(&self.k_scale), scales_view(&self.v_scale)];
+        raw.page_count =
+            fewest(0, [Some(from), Some(to), v.map(|v| v.0), v.map(|v| v.1), scales[0], scales[1]]);
         if let Some(pairs) = &self.pairs {
             raw.pairs = pairs.raw();
             raw.pair_count = (pairs.len() / 2) as i64;
@@ -482,6 +496,8 @@ impl<M: Memory> PageCopy<'_, M> {
         }
         (raw.k_scale_kind, raw.k_scale) = scale(&self.k_scale, "k_scale", heads)?;
         (raw.v_scale_kind, raw.v_scale) = scale(&self.v_scale, "v_scale", heads)?;
+        raw.k_scales = scales_tensor(&self.k_scale, "k_scales", page_size, heads)?;
+        raw.v_scales = scales_tensor(&self.v_scale, "v_scales", page_size, heads)?;
         Ok(raw)
     }
 }
@@ -517,7 +533,8 @@ impl<M: Memory> Gather<'_, M> {
         } else {
             raw.flags |= sys::SLUICE_V_IN_K;
         }
-        raw.page_count = fewest(0, [Some(from), v.map(|v| v.0)]);
+        let scales = [scales_view(&self.k_scale), scales_view(&self.v_scale)];
+        raw.page_count = fewest(0, [Some(from), v.map(|v| v.0), scales[0], scales[1]]);
         raw.out_starts = self.out_starts.checked("out_starts", self.batch.saturating_add(1))?;
         raw.kv_lengths = self.kv_lengths.checked("kv_lengths", self.batch)?;
         raw.first_keys = optional(&self.first_keys, "first_keys", self.batch)?;
@@ -533,6 +550,8 @@ impl<M: Memory> Gather<'_, M> {
         }
         (raw.k_scale_kind, raw.k_scale) = scale(&self.k_scale, "k_scale", heads)?;
         (raw.v_scale_kind, raw.v_scale) = scale(&self.v_scale, "v_scale", heads)?;
+        raw.k_scales = scales_tensor(&self.k_scale, "k_scales", page_size, heads)?;
+        raw.v_scales = scales_tensor(&self.v_scale, "v_scales", page_size, heads)?;
         contents::check_gather(self, page_size.max(1))?;
         Ok(raw)
     }
@@ -601,6 +620,8 @@ pub struct Merge<'a> {
     /// Tokens of each sequence, if LSEs, of each part and of the result, are \[sequence, token, head, 1\]. Then `partial`
     /// is one part.
     pub sequence_tokens: Option<usize>,
+    /// An FP8 `o` is divided by this: one scale, or one for each head.
+    pub o_scale: Option<AppendScale<'a, Device>>,
 }
 
 /// A call, and the lists of parts that it points to.
@@ -627,6 +648,7 @@ impl<'a> Merge<'a> {
             infinity_is_empty: false,
             others: Vec::new(),
             sequence_tokens: None,
+            o_scale: None,
         }
     }
 
@@ -702,6 +724,7 @@ impl<'a> Merge<'a> {
             }
         }
         raw.sink_logits = optional(&self.sink_logits, "sink_logits", heads)?;
+        (raw.o_scale_kind, raw.o_scale) = scale(&self.o_scale, "o_scale", heads)?;
         Ok(RawMerge { call: raw, _partial_list: partial_list, _partial_lse_list: partial_lse_list })
     }
 }
@@ -877,6 +900,7 @@ mod tests {
             lse: Some(tensor_mut::<f32>(4, Layout::rows([5, 2, 1]))),
             lse_base: LseBase::Two,
             sink_logits: Some(array(5, 2)),
+            o_scale: Some(AppendScale::PerHead(array(6, 2))),
             ..Merge::new(
                 tensor::<f32>(1, Layout::contiguous([3, 5, 2, 64])),
                 tensor::<f32>(2, Layout::contiguous([3, 5, 2, 1])),
@@ -904,7 +928,8 @@ mod tests {
             partial_lse_sequence_stride,
             lse_sequence_stride,
             sequence_tokens,
-            reserved2,
+            o_scale_kind,
+            o_scale,
         } = merge.to_raw().unwrap().call;
         assert_eq!(struct_size as usize, std::mem::size_of::<sys::sluice_merge>());
         assert_eq!((flags, reserved, partial_type, o_type, lse_base), (0, 0, 3, 1, 1));
@@ -913,9 +938,10 @@ mod tests {
         assert_eq!(sink_logits as usize, 5);
         assert!(partial_list.is_null() && partial_lse_list.is_null());
         assert_eq!(
-            (partial_lse_sequence_stride, lse_sequence_stride, sequence_tokens, reserved2),
-            (0, 0, 0, 0)
+            (partial_lse_sequence_stride, lse_sequence_stride, sequence_tokens),
+            (0, 0, 0)
         );
+        assert_eq!((o_scale_kind, o_scale as usize), (2, 6));
 
         let part = |n| tensor::<f32>(n, Layout::contiguous([1, 6, 2, 64]));
         let lses = |n| tensor::<f32>(n, Layout::strided([3, 2, 2, 1], [8, 1, 3, 0]));
