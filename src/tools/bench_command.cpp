@@ -28,8 +28,10 @@ void warn(const std::string &row, const emulator::timing::TimingResult &result) 
 }
 
 SampleSize sample_of(const BenchOptions &options) {
+  if (options.xcds != 0 && !options.compute_units && !options.workgroups)
+    return {emulator::timing::Device{}.compute_units_of_xcd(), 0, options.xcds};
   return {options.compute_units.value_or(usual_sample.compute_units),
-          options.workgroups.value_or(usual_sample.workgroups)};
+          options.workgroups.value_or(usual_sample.workgroups), options.xcds};
 }
 
 //===--- One kernel, without a plan ---------------------------------------------------------------------===//
@@ -137,7 +139,7 @@ int bench_workloads(const BenchOptions &options, const PackFile &pack, std::opti
   check_support(works, pack);
   const std::optional<TimedDevice> device = open_device(options, pack);
   WantedSample sample;
-  if (options.workgroups || options.compute_units) sample = sample_of(options);
+  if (options.workgroups || options.compute_units || options.xcds != 0) sample = sample_of(options);
 
   const WorkloadTable table(options.markdown, device.has_value(), !options.no_model);
   if (device) {

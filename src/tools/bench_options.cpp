@@ -39,10 +39,14 @@ void add_work(CLI::App *command, WorkloadOptions &work, CLI::Option *kernel) {
   };
   plan_only(command->add_option("--workload", work.kinds, "prefill, decode, chunk, draft (default: all)"))
       ->delimiter(',');
-  plan_only(command->add_option("--type", work.types,
-                                "f16, bf16 (default), f16+fp8 and bf16+fp8 (K and V), fp8 (Q, K and V; O is\n"
-                                "bf16), fp8-f16 (O is f16), all but the last also with -f32 (O is f32,\n"
-                                "as bf16-f32) and -fp8, or all (every type that has kernels)"))
+  plan_only(
+      command->add_option("--type", work.types,
+                          "f16 or bf16 (default), either with K and V of another type, as bf16+i8: fp8,\n"
+                          "e5m2 or i8, with one scale, scales per token (bf16+i8/token) or per page\n"
+                          "(bf16+i8/page), q8_0, q4_0, or u4 with groups of 32 or 64 and zero points\n"
+                          "(bf16+u4/32, bf16+u4/32/zeros); fp8, fp8/token, fp8/page (Q, K and V; O is\n"
+                          "bf16), fp8-f16 (O is f16); f16, bf16, f16+fp8, bf16+fp8 and fp8 also with\n"
+                          "-f32 (O is f32, as bf16-f32) and -fp8; or all (every type that has kernels)"))
       ->delimiter(',');
   plan_only(
       command->add_option("--head-dim", work.head_dims,
@@ -123,6 +127,12 @@ void add_bench(CLI::App &app, BenchOptions &bench) {
                    "compute units simulated together, at most: neighbours that read the same keys; 38\n"
                    "with --workgroups 0: the whole of an XCD")
       ->check(CLI::Range(1, 38));
+  command
+      ->add_option(
+          "--xcds", bench.xcds,
+          "XCDs simulated, each with an L2 of its own: lines that they share are then read from HBM\n"
+          "once. Default: as the model decides. Without --workgroups and --compute-units all of each")
+      ->check(CLI::Range(1, 8));
   add_file(command, "--json", bench.json_file, "also write all figures to this file");
   command->add_flag("--markdown", bench.markdown, "print tables for a page");
   command

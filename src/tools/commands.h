@@ -58,6 +58,7 @@ struct BenchOptions {
   std::optional<std::string> kernel_filter;
   WorkloadOptions work;
   std::optional<uint32_t> workgroups, compute_units; // of the sample; nothing: see plan_timing.h
+  uint32_t xcds = 0;                                 // of the sample; 0: the model decides
   DeviceRuns runs;
   bool no_model = false; // with a device
   std::string json_file;

@@ -11,7 +11,8 @@ namespace sluice::tools {
 using namespace emulator::timing;
 
 TimingOptions sample_of(const std::array<uint32_t, 3> &grid, const SampleSize &size) {
-  TimingOptions options{.compute_units = size.compute_units, .workgroups = size.workgroups};
+  TimingOptions options{
+      .compute_units = size.compute_units, .workgroups = size.workgroups, .xcds = size.xcds};
   if (size.compute_units >= xcd_compute_units) return options;
   // If a step along y does not lead to another reader of the same keys, neighbours serve as well as any.
   if (grid[1] == 1) return options;

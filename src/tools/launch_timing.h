@@ -14,6 +14,7 @@ namespace sluice::tools {
 struct SampleSize {
   uint32_t compute_units = 0; // the most that are simulated together
   uint32_t workgroups = 0;    // on each; 0: all it would get
+  uint32_t xcds = 0;          // as in TimingOptions
 };
 
 /// The sample if the launch is too large to be simulated whole and no other size is requested.

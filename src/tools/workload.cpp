@@ -4,6 +4,8 @@
 #include "tools/tool_error.h"
 
 #include <fmt/format.h>
+#include <sluice/sluice.hpp>
+#include <vector>
 
 namespace sluice::tools {
 
@@ -11,37 +13,84 @@ namespace {
 
 constexpr uint64_t most_bytes = uint64_t(8) << 30;
 
-constexpr ElementTypes all_types[] = {
-    {"f16", SLUICE_F16, SLUICE_F16, SLUICE_F16},
-    {"bf16", SLUICE_BF16, SLUICE_BF16, SLUICE_BF16},
-    {"f16+fp8", SLUICE_F16, SLUICE_E4M3FNUZ, SLUICE_F16},
-    {"bf16+fp8", SLUICE_BF16, SLUICE_E4M3FNUZ, SLUICE_BF16},
-    {"fp8", SLUICE_E4M3FNUZ, SLUICE_E4M3FNUZ, SLUICE_BF16},
-    {"fp8-f16", SLUICE_E4M3FNUZ, SLUICE_E4M3FNUZ, SLUICE_F16},
-    {"f16-f32", SLUICE_F16, SLUICE_F16, SLUICE_F32},
-    {"bf16-f32", SLUICE_BF16, SLUICE_BF16, SLUICE_F32},
-    {"f16+fp8-f32", SLUICE_F16, SLUICE_E4M3FNUZ, SLUICE_F32},
-    {"bf16+fp8-f32", SLUICE_BF16, SLUICE_E4M3FNUZ, SLUICE_F32},
-    {"fp8-f32", SLUICE_E4M3FNUZ, SLUICE_E4M3FNUZ, SLUICE_F32},
-    {"f16-fp8", SLUICE_F16, SLUICE_F16, SLUICE_E4M3FNUZ},
-    {"bf16-fp8", SLUICE_BF16, SLUICE_BF16, SLUICE_E4M3FNUZ},
-    {"f16+fp8-fp8", SLUICE_F16, SLUICE_E4M3FNUZ, SLUICE_E4M3FNUZ},
-    {"bf16+fp8-fp8", SLUICE_BF16, SLUICE_E4M3FNUZ, SLUICE_E4M3FNUZ},
-    {"fp8-fp8", SLUICE_E4M3FNUZ, SLUICE_E4M3FNUZ, SLUICE_E4M3FNUZ},
-    {"f16+i8", SLUICE_F16, SLUICE_I8, SLUICE_F16},
-    {"bf16+i8", SLUICE_BF16, SLUICE_I8, SLUICE_BF16},
-    {"f16+fp8/token", SLUICE_F16, SLUICE_E4M3FNUZ, SLUICE_F16, true},
-    {"bf16+fp8/token", SLUICE_BF16, SLUICE_E4M3FNUZ, SLUICE_BF16, true},
-    {"f16+i8/token", SLUICE_F16, SLUICE_I8, SLUICE_F16, true},
-    {"bf16+i8/token", SLUICE_BF16, SLUICE_I8, SLUICE_BF16, true},
+/// K and V of other types than Q, with Q and O of F16 or BF16.
+struct CacheTypes {
+  std::string_view name;
+  uint32_t dtype, scales;
+  uint32_t group = 0;
+  bool zeros = false;
+};
+constexpr CacheTypes cache_types[] = {
+    {"fp8", SLUICE_E4M3FNUZ, SLUICE_SCALE_PER_TENSOR},
+    {"fp8/token", SLUICE_E4M3FNUZ, SLUICE_SCALE_PER_TOKEN},
+    {"fp8/page", SLUICE_E4M3FNUZ, SLUICE_SCALE_PER_PAGE},
+    {"e5m2", SLUICE_E5M2FNUZ, SLUICE_SCALE_PER_TENSOR},
+    {"e5m2/token", SLUICE_E5M2FNUZ, SLUICE_SCALE_PER_TOKEN},
+    {"e5m2/page", SLUICE_E5M2FNUZ, SLUICE_SCALE_PER_PAGE},
+    {"i8", SLUICE_I8, SLUICE_SCALE_PER_TENSOR},
+    {"i8/token", SLUICE_I8, SLUICE_SCALE_PER_TOKEN},
+    {"i8/page", SLUICE_I8, SLUICE_SCALE_PER_PAGE},
+    {"q8_0", SLUICE_Q8_0, SLUICE_SCALE_NONE},
+    {"q4_0", SLUICE_Q4_0, SLUICE_SCALE_NONE},
+    {"u4/32", SLUICE_U4, SLUICE_SCALE_PER_GROUP, 32},
+    {"u4/64", SLUICE_U4, SLUICE_SCALE_PER_GROUP, 64},
+    {"u4/32/zeros", SLUICE_U4, SLUICE_SCALE_PER_GROUP, 32, true},
+    {"u4/64/zeros", SLUICE_U4, SLUICE_SCALE_PER_GROUP, 64, true},
 };
 
-uint32_t scale_kind_of(uint32_t dtype) {
-  return has_scale(dtype) ? SLUICE_SCALE_PER_TENSOR : SLUICE_SCALE_NONE;
+std::vector<ElementTypes> all_types() {
+  constexpr uint32_t fp8 = SLUICE_E4M3FNUZ, per_tensor = SLUICE_SCALE_PER_TENSOR;
+  std::vector<ElementTypes> types = {
+      {"f16", SLUICE_F16, SLUICE_F16, SLUICE_F16},
+      {"bf16", SLUICE_BF16, SLUICE_BF16, SLUICE_BF16},
+  };
+  for (const CacheTypes &cache : cache_types)
+    for (const ElementTypes &plain : {types[0], types[1]})
+      types.push_back({fmt::format("{}+{}", plain.name, cache.name), plain.q, cache.dtype, plain.o,
+                       cache.scales, cache.group, cache.zeros});
+  const std::vector<ElementTypes> others = {
+      {"fp8", fp8, fp8, SLUICE_BF16, per_tensor},
+      {"fp8-f16", fp8, fp8, SLUICE_F16, per_tensor},
+      {"fp8/token", fp8, fp8, SLUICE_BF16, SLUICE_SCALE_PER_TOKEN},
+      {"fp8/page", fp8, fp8, SLUICE_BF16, SLUICE_SCALE_PER_PAGE},
+      {"f16-f32", SLUICE_F16, SLUICE_F16, SLUICE_F32},
+      {"bf16-f32", SLUICE_BF16, SLUICE_BF16, SLUICE_F32},
+      {"f16+fp8-f32", SLUICE_F16, fp8, SLUICE_F32, per_tensor},
+      {"bf16+fp8-f32", SLUICE_BF16, fp8, SLUICE_F32, per_tensor},
+      {"fp8-f32", fp8, fp8, SLUICE_F32, per_tensor},
+      {"f16-fp8", SLUICE_F16, SLUICE_F16, fp8},
+      {"bf16-fp8", SLUICE_BF16, SLUICE_BF16, fp8},
+      {"f16+fp8-fp8", SLUICE_F16, fp8, fp8, per_tensor},
+      {"bf16+fp8-fp8", SLUICE_BF16, fp8, fp8, per_tensor},
+      {"fp8-fp8", fp8, fp8, fp8, per_tensor},
+  };
+  types.insert(types.end(), others.begin(), others.end());
+  return types;
 }
 
-double elements(uint64_t sequences, uint64_t rows, uint64_t heads, uint64_t dim) {
-  return double(sequences) * double(rows) * double(heads) * double(dim);
+uint32_t q_scales(const ElementTypes &types) {
+  return types.q == SLUICE_E4M3FNUZ ? SLUICE_SCALE_PER_TENSOR : SLUICE_SCALE_NONE;
+}
+
+double bytes_of(uint64_t sequences, uint64_t rows, uint64_t heads, uint64_t dim, uint32_t dtype) {
+  return double(sequences) * double(rows) * double(heads) * double(stored_bytes(dtype, dim));
+}
+
+/// K and V of so many rows, and the scales that are not in their blocks. Pages count for scales per page.
+double cache_bytes(const Workload &work, uint64_t rows, uint64_t pages) {
+  const ElementTypes &types = work.types;
+  const uint32_t columns = work.dims.qk + (work.dims.v_in_k ? 0 : work.dims.v);
+  double bytes = bytes_of(1, rows, work.kv_heads, columns, types.kv);
+  if (types.kv_scales == SLUICE_SCALE_PER_TOKEN) bytes += bytes_of(1, rows, work.kv_heads, 2, SLUICE_F32);
+  if (types.kv_scales == SLUICE_SCALE_PER_PAGE) bytes += bytes_of(1, pages, work.kv_heads, 2, SLUICE_F32);
+  if (types.kv_scales == SLUICE_SCALE_PER_GROUP)
+    bytes += bytes_of(types.zeros ? 2 : 1, rows, work.kv_heads, columns / types.group, SLUICE_F16);
+  return bytes;
+}
+
+double q_and_o_bytes(const Workload &work) {
+  return bytes_of(work.batch, work.q_len, work.q_heads, work.dims.qk, work.types.q) +
+         bytes_of(work.batch, work.q_len, work.q_heads, work.dims.v, work.types.o);
 }
 
 } // namespace
@@ -52,19 +101,17 @@ std::string_view work_kind_name(WorkKind kind) {
 }
 
 std::span<const ElementTypes> element_types() {
-  return all_types;
+  static const std::vector<ElementTypes> types = all_types();
+  return types;
 }
 
 std::string to_text(const HeadDims &dims) {
   return dims.qk == dims.v ? std::to_string(dims.qk) : fmt::format("{}/{}", dims.qk, dims.v);
 }
 
-uint32_t element_bytes(uint32_t dtype) {
-  return has_scale(dtype) ? 1 : dtype == SLUICE_F32 ? 4 : 2;
-}
-
-bool has_scale(uint32_t dtype) {
-  return dtype == SLUICE_E4M3FNUZ || dtype == SLUICE_I8;
+uint64_t stored_bytes(uint32_t dtype, uint64_t elements) {
+  const Block block = block_of(dtype);
+  return elements / block.elements * block.bytes;
 }
 
 std::string Workload::name() const {
@@ -91,13 +138,8 @@ double Workload::useful_flops() const {
 }
 
 double Workload::needed_bytes() const {
-  const uint32_t columns = dims.qk + (dims.v_in_k ? 0 : dims.v);
-  double bytes = elements(batch, kv_len, kv_heads, columns) * element_bytes(types.kv);
-  bytes += elements(1, prefix_len, kv_heads, columns) * element_bytes(types.kv);
-  if (types.per_token)
-    bytes += (elements(batch, kv_len, kv_heads, 2) + elements(1, prefix_len, kv_heads, 2)) * sizeof(float);
-  bytes += elements(batch, q_len, q_heads, dims.qk) * element_bytes(types.q);
-  return bytes + elements(batch, q_len, q_heads, dims.v) * element_bytes(types.o);
+  return q_and_o_bytes(*this) + cache_bytes(*this, uint64_t{batch} * kv_len + prefix_len,
+                                            batch * pages_per_sequence() + pages_of_prefix());
 }
 
 uint64_t Workload::pages_per_sequence() const {
@@ -109,15 +151,9 @@ uint64_t Workload::pages_of_prefix() const {
 }
 
 uint64_t Workload::tensor_bytes() const {
-  const uint64_t rows = page_size == 0 ? kv_len : pages_per_sequence() * page_size;
-  const uint64_t prefix_rows = page_size == 0 ? prefix_len : pages_of_prefix() * page_size;
-  const uint32_t columns = dims.qk + (dims.v_in_k ? 0 : dims.v);
-  double bytes = elements(batch, rows, kv_heads, columns) * element_bytes(types.kv);
-  bytes += elements(1, prefix_rows, kv_heads, columns) * element_bytes(types.kv);
-  if (types.per_token)
-    bytes += (elements(batch, rows, kv_heads, 2) + elements(1, prefix_rows, kv_heads, 2)) * sizeof(float);
-  bytes += elements(batch, q_len, q_heads, dims.qk) * element_bytes(types.q);
-  bytes += elements(batch, q_len, q_heads, dims.v) * element_bytes(types.o);
+  const uint64_t pages = batch * pages_per_sequence() + pages_of_prefix();
+  const uint64_t rows = page_size == 0 ? uint64_t{batch} * kv_len + prefix_len : pages * page_size;
+  double bytes = q_and_o_bytes(*this) + cache_bytes(*this, rows, pages);
   const uint64_t shared_entries = pages_of_prefix();
   bytes +=
       double(batch) * double(pages_per_sequence() + 1 + (cascade ? 0 : shared_entries)) * sizeof(int32_t);
@@ -149,9 +185,10 @@ sluice_problem Workload::problem() const {
     problem.max_prefix_len = int32_t(prefix_len);
     problem.max_q_tokens = int64_t{batch} * q_len;
   }
-  problem.q_scale_kind = scale_kind_of(types.q);
-  problem.k_scale_kind = problem.v_scale_kind =
-      types.per_token ? uint32_t(SLUICE_SCALE_PER_TOKEN) : scale_kind_of(types.kv);
+  if (types.zeros) problem.flags |= SLUICE_ZERO_POINTS;
+  problem.q_scale_kind = q_scales(types);
+  problem.k_scale_kind = problem.v_scale_kind = types.kv_scales;
+  problem.scale_group = int32_t(types.group);
   if (page_size != 0) {
     problem.page_size = int32_t(page_size);
     problem.page_table_kind = SLUICE_PAGE_TABLE_BLOCK;

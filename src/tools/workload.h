@@ -28,14 +28,14 @@ std::string_view work_kind_name(WorkKind kind);
 /// The most rows of a draft; the least are 2.
 inline constexpr uint32_t most_draft_rows = 16;
 
-/// Types of Q, of K and V, and of O. FP8 and integer tensors have one scale each, or K and V one per token.
+/// Types of Q, of K and V, and of O. A Q of FP8 has one scale.
 struct ElementTypes {
-  std::string_view name; // as on the command line
-  uint32_t q, kv, o;     // sluice_dtype
-  bool per_token = false;
+  std::string name;       // as on the command line
+  uint32_t q, kv, o;      // sluice_dtype
+  uint32_t kv_scales = 0; // sluice_scale_kind of K and V
+  uint32_t group = 0;     // elements of a group of SLUICE_SCALE_PER_GROUP
+  bool zeros = false;     // SLUICE_ZERO_POINTS
 };
-/// Whether tensors of this type have scales.
-bool has_scale(uint32_t dtype);
 std::span<const ElementTypes> element_types();
 
 struct HeadDims {
@@ -68,7 +68,7 @@ struct Workload {
   std::string name() const;
   /// 2 (d of QK + d of V) for each row and key; with a causal mask only half of the last q_len keys count.
   double useful_flops() const;
-  /// The least that must be read and written: K and V once, also of the prefix, Q, and O.
+  /// The least that must be read and written: K, V and their scales once, also of the prefix, Q, and O.
   double needed_bytes() const;
   uint64_t pages_per_sequence() const; // 0 without pages
   uint64_t pages_of_prefix() const;
@@ -79,7 +79,8 @@ struct Workload {
   sluice_problem problem() const;
 };
 
-uint32_t element_bytes(uint32_t dtype);
+/// The bytes of `elements` of a sluice_dtype, which are whole blocks.
+uint64_t stored_bytes(uint32_t dtype, uint64_t elements);
 
 /// Throws ToolError, naming options, for tensors that are too large.
 void check_size(const Workload &work);

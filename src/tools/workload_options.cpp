@@ -68,20 +68,42 @@ ElementTypes types_named(const std::string &name) {
   throw ToolError(fmt::format("--type is '{}'; it must be {}or only 'all'", name, names));
 }
 
-/// Whether a kernel was made for these types and head dims. Every kernel can return O as F32 or FP8 and has
-/// scales per token; none is made for it.
-bool has_kernel(const package::Manifest &kernels, const ElementTypes &types, const HeadDims &dims) {
-  const auto dtype_name = [](uint32_t dtype) -> std::string_view {
-    return dtype == SLUICE_F16    ? "f16"
-           : dtype == SLUICE_BF16 ? "bf16"
-           : dtype == SLUICE_F32  ? "f32"
-           : dtype == SLUICE_I8   ? "i8"
-                                  : "e4m3fnuz";
-  };
+/// As in names of kernels.
+std::string_view dtype_name(uint32_t dtype) {
+  switch (dtype) {
+  case SLUICE_F16:
+    return "f16";
+  case SLUICE_BF16:
+    return "bf16";
+  case SLUICE_F32:
+    return "f32";
+  case SLUICE_E5M2FNUZ:
+    return "e5m2fnuz";
+  case SLUICE_I8:
+    return "i8";
+  case SLUICE_U4:
+    return "u4";
+  case SLUICE_Q8_0:
+    return "q8_0";
+  case SLUICE_Q4_0:
+    return "q4_0";
+  default:
+    return "e4m3fnuz";
+  }
+}
+
+/// Whether a kernel was made for these types and head dims, and for many rows if the work is prefill. Every
+/// kernel can return O as F32 or FP8, and those that can have scales per token, per page, of other groups or
+/// zero points have them all; none is made for them.
+bool has_kernel(const package::Manifest &kernels, const ElementTypes &types, const HeadDims &dims,
+                WorkKind kind) {
+  if (types.kv_scales == SLUICE_SCALE_PER_TOKEN || types.kv_scales == SLUICE_SCALE_PER_PAGE || types.zeros ||
+      types.group > 32)
+    return false;
   return std::any_of(kernels.kernels.begin(), kernels.kernels.end(), [&](const auto &kernel) {
     const package::KernelName &name = kernel.entry.name;
-    return !types.per_token && name.is_attention() && name.head_dim_qk == dims.qk &&
-           name.head_dim_v == dims.v && (name.form == "mla") == dims.v_in_k &&
+    return name.is_attention() && name.head_dim_qk == dims.qk && name.head_dim_v == dims.v &&
+           (name.form == "mla") == dims.v_in_k && (kind != WorkKind::prefill || name.form != "decode") &&
            name.dtype == dtype_name(types.q) &&
            (name.kv_dtype.empty() ? name.dtype : name.kv_dtype) == dtype_name(types.kv) &&
            (name.o_dtype.empty() ? name.dtype : name.o_dtype) == dtype_name(types.o);
@@ -102,7 +124,8 @@ std::vector<HeadDims> dims_of_kernels(const package::Manifest &kernels) {
 
 /// By head dims, then types. "all" adds only combinations for which a kernel was made; the library decides
 /// whether it computes named ones.
-std::vector<TypesAndDims> types_and_dims(const WorkloadOptions &options, const package::Manifest &kernels) {
+std::vector<TypesAndDims> types_and_dims(const WorkloadOptions &options, const package::Manifest &kernels,
+                                         WorkKind kind) {
   const bool all_dims = options.head_dims == std::vector<std::string>{"all"};
   const bool all_types = options.types == std::vector<std::string>{"all"};
   std::vector<HeadDims> dims;
@@ -120,7 +143,7 @@ std::vector<TypesAndDims> types_and_dims(const WorkloadOptions &options, const p
   std::vector<TypesAndDims> both;
   for (const HeadDims &one_dims : dims)
     for (const ElementTypes &one_types : types)
-      if (!(all_dims || all_types) || has_kernel(kernels, one_types, one_dims))
+      if (!(all_dims || all_types) || has_kernel(kernels, one_types, one_dims, kind))
         both.push_back({one_types, one_dims});
   if (both.empty())
     throw ToolError(fmt::format("the pack has no kernel for --type {} and --head-dim {}",
@@ -245,7 +268,7 @@ std::vector<Workload> workloads_of(const WorkloadOptions &options, const package
   check_use(options, kinds);
   std::vector<Workload> all;
   for (const WorkKind kind : kinds)
-    for (const TypesAndDims &both : types_and_dims(options, kernels))
+    for (const TypesAndDims &both : types_and_dims(options, kernels, kind))
       for (const uint32_t heads : options.heads) {
         const uint32_t kv_heads = options.kv_heads.value_or(both.dims.v_in_k ? 1 : 8);
         check_heads(heads, kv_heads);

@@ -20,7 +20,7 @@ std::string number(double value, int digits = 0) {
   return fmt::format("{:.{}f}", value, digits);
 }
 
-std::string share(double percent) {
+std::string percent_text(double percent) {
   return fmt::format("{:.1f} %", percent);
 }
 
@@ -64,10 +64,10 @@ const std::vector<Column> model_columns = {
     {"error", 7, [](const WorkloadTiming &t) { return error_text(t.model->error_percent()); }},
     {"us at 2.1 GHz", 13, [](const WorkloadTiming &t) { return number(t.model->microseconds(), 1); }},
     {"HBM share", 9,
-     [](const WorkloadTiming &t) { return share(hbm_share(t.work, t.model->microseconds())); }},
+     [](const WorkloadTiming &t) { return percent_text(hbm_share(t.work, t.model->microseconds())); }},
     {"GB/s", 6, [](const WorkloadTiming &t) { return number(gigabytes(t.work, t.model->microseconds())); }},
     {"TFLOPS", 6, [](const WorkloadTiming &t) { return number(tflops(t.work, t.model->microseconds()), 1); }},
-    {"MFMA busy", 9, [](const WorkloadTiming &t) { return share(t.model->mfma_percent()); }},
+    {"MFMA busy", 9, [](const WorkloadTiming &t) { return percent_text(t.model->mfma_percent()); }},
     {"waves wait for", -1, [](const WorkloadTiming &t) { return reasons_of(attention(t)); }},
 };
 
@@ -80,7 +80,8 @@ const std::vector<Column> device_columns = {
      }},
     {"TFLOPS", 6, [](const WorkloadTiming &t) { return number(tflops(t.work, t.device->median()), 1); }},
     {"GB/s", 6, [](const WorkloadTiming &t) { return number(gigabytes(t.work, t.device->median())); }},
-    {"HBM share", 9, [](const WorkloadTiming &t) { return share(hbm_share(t.work, t.device->median())); }},
+    {"HBM share", 9,
+     [](const WorkloadTiming &t) { return percent_text(hbm_share(t.work, t.device->median())); }},
 };
 
 const std::vector<Column> model_beside_columns = {
@@ -109,6 +110,13 @@ Json json_of(const LaunchTiming &launch) {
   Json waits = Json::object();
   for (const WaitReason &reason : wait_reasons(result))
     waits[std::string(stall_name(reason.stall))] = reason.percent;
+  Json busy = Json::object(), levels = Json::object();
+  for (size_t i = 0; i < size_t(Pipe::internal); ++i)
+    busy[std::string(pipe_name(Pipe(i)))] = result.busy_percent(Pipe(i));
+  for (size_t i = 0; i < level_count; ++i) {
+    const Level level = Level(i);
+    levels[std::string(level_name(level))] = 100 * result.bytes_per_clk(level) / share(level, result.device);
+  }
   return {{"kernel", launch.kernel},
           {"clk", result.device_clk},
           {"workgroups", result.workgroups},
@@ -120,6 +128,8 @@ Json json_of(const LaunchTiming &launch) {
           {"bound_percent", launch.bound_percent},
           {"tail_percent", result.tail_percent()},
           {"wait_percent", waits},
+          {"busy_percent", busy},
+          {"level_percent", levels},
           {"simulated",
            {{"compute_units", result.compute_units},
             {"workgroups", result.simulated.size()},

@@ -7,81 +7,163 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstring>
 #include <fmt/format.h>
 #include <numeric>
 #include <random>
+#include <sluice/sluice.hpp>
 #include <span>
+#include <tuple>
 
 namespace sluice::tools {
 
 namespace {
 
 constexpr uint64_t block_alignment = 256;
-constexpr uint64_t pattern_elements = 1048573; // a prime: no two heads or tokens get the same numbers
-constexpr uint64_t most_blocks = 24;           // of a workload
+// Primes: no two heads or tokens get the same numbers.
+constexpr uint64_t pattern_elements = 1048573, pattern_blocks = 32749; // the latter of 32 elements
+constexpr uint64_t most_blocks = 24;                                   // of a workload
 
 uint64_t rounded(uint64_t bytes, uint64_t alignment) {
   return (bytes + alignment - 1) / alignment * alignment;
 }
 
-/// The nearest of the e4m3fnuz values whose magnitude is below 2.
-uint8_t fp8_from_float(float number) {
-  static const std::vector<float> magnitudes = [] {
-    std::vector<float> values;
-    for (uint8_t bits = 0; support::e4m3fnuz_to_float(bits) < 2; ++bits)
-      values.push_back(support::e4m3fnuz_to_float(bits));
-    return values;
-  }();
-  const float magnitude = std::abs(number);
-  auto at = std::lower_bound(magnitudes.begin(), magnitudes.end(), magnitude);
-  if (at == magnitudes.end() || (at != magnitudes.begin() && magnitude - at[-1] < *at - magnitude)) --at;
-  const auto bits = uint8_t(at - magnitudes.begin());
-  return number < 0 && bits != 0 ? bits | 0x80 : bits; // E4M3FNUZ has no negative zero
+void put(std::byte *to, uint16_t bits) {
+  std::memcpy(to, &bits, sizeof bits);
+}
+
+/// What an I8 or a number of Q8_0 counts, so that their values are between -2 and 2; and a number of 4 bits.
+constexpr float unit_of_i8 = 1 / 60.0f, unit_of_4_bits = 0.25f;
+
+/// A block of numbers between -2 and 2, if its scale is that of scale_of.
+void fill_block(std::byte *to, uint32_t dtype, uint32_t block_bytes, std::mt19937 &random) {
+  const auto number = [&] { return float(int32_t(random())) * 0x1p-30f; };
+  const auto i8 = [&] { return std::byte(int8_t(number() / unit_of_i8)); };
+  switch (dtype) {
+  case SLUICE_F32: {
+    const float value = number();
+    std::memcpy(to, &value, sizeof value);
+    return;
+  }
+  case SLUICE_BF16:
+    return put(to, support::bf16_from_float(number()));
+  case SLUICE_F16:
+    return put(to, support::f16_from_float(number()));
+  case SLUICE_E4M3FNUZ:
+    *to = std::byte(support::e4m3fnuz_from_double(number()));
+    return;
+  case SLUICE_E5M2FNUZ:
+    *to = std::byte(support::e5m2fnuz_from_double(number()));
+    return;
+  case SLUICE_I8:
+    *to = i8();
+    return;
+  case SLUICE_Q8_0:
+    put(to, support::f16_from_float(unit_of_i8));
+    for (uint32_t i = 2; i < block_bytes; ++i)
+      to[i] = i8();
+    return;
+  case SLUICE_Q4_0:
+    put(to, support::f16_from_float(unit_of_4_bits));
+    for (uint32_t i = 2; i < block_bytes; ++i)
+      to[i] = std::byte(random());
+    return;
+  case SLUICE_U4:
+    *to = std::byte(random());
+    return;
+  default:
+    throw ToolError(fmt::format("no numbers for tensors of type {}", dtype));
+  }
 }
 
 std::vector<std::byte> pattern_of(uint64_t elements, uint32_t dtype, uint32_t seed) {
   std::mt19937 random(seed);
-  const uint32_t size = element_bytes(dtype);
-  std::vector<std::byte> pattern(std::min(elements, pattern_elements) * size);
-  for (size_t i = 0; i < pattern.size(); i += size) {
-    const float number = float(int32_t(random())) * 0x1p-30f;
-    if (dtype == SLUICE_F32) {
-      std::memcpy(&pattern[i], &number, size);
-      continue;
-    }
-    const uint16_t bits = dtype == SLUICE_E4M3FNUZ ? fp8_from_float(number)
-                          : dtype == SLUICE_I8     ? uint8_t(int8_t(number * 60))
-                          : dtype == SLUICE_BF16   ? support::bf16_from_float(number)
-                                                   : support::f16_from_float(number);
-    std::memcpy(&pattern[i], &bits, size);
-  }
+  const Block block = block_of(dtype);
+  const uint64_t most = block.elements < 32 ? pattern_elements : pattern_blocks;
+  std::vector<std::byte> pattern(std::min(elements / block.elements, most) * block.bytes);
+  for (size_t i = 0; i < pattern.size(); i += block.bytes)
+    fill_block(&pattern[i], dtype, block.bytes, random);
   return pattern;
 }
 
-void fill(WorkMemory &memory, void *to, uint64_t elements, uint32_t dtype, uint32_t seed) {
-  const uint64_t bytes = elements * element_bytes(dtype);
-  const std::vector<std::byte> pattern = pattern_of(elements, dtype, seed);
+void repeat(WorkMemory &memory, void *to, uint64_t bytes, const std::vector<std::byte> &pattern) {
   for (uint64_t at = 0; at < bytes; at += pattern.size())
     memory.upload(static_cast<char *>(to) + at, pattern.data(),
                   std::min<uint64_t>(pattern.size(), bytes - at));
 }
 
-/// A tensor without gaps, and without contents if `seed` is 0.
-sluice_tensor tensor(WorkMemory &memory, std::array<uint64_t, 4> shape, uint32_t dtype, uint32_t seed) {
-  const uint64_t elements = shape[0] * shape[1] * shape[2] * shape[3];
-  void *const data = memory.allocate(elements * element_bytes(dtype));
-  if (seed != 0) fill(memory, data, elements, dtype, seed);
+void fill(WorkMemory &memory, void *to, uint64_t elements, uint32_t dtype, uint32_t seed) {
+  repeat(memory, to, stored_bytes(dtype, elements), pattern_of(elements, dtype, seed));
+}
+
+sluice_tensor without_gaps(void *data, const std::array<uint64_t, 4> &shape) {
   return {.data = data,
           .stride = {int64_t(shape[1] * shape[2] * shape[3]), int64_t(shape[2] * shape[3]), int64_t(shape[3]),
                      1}};
+}
+
+/// A tensor without gaps, and without contents if `seed` is 0.
+sluice_tensor tensor(WorkMemory &memory, std::array<uint64_t, 4> shape, uint32_t dtype, uint32_t seed) {
+  const uint64_t elements = shape[0] * shape[1] * shape[2] * shape[3];
+  void *const data = memory.allocate(stored_bytes(dtype, elements));
+  if (seed != 0) fill(memory, data, elements, dtype, seed);
+  return without_gaps(data, shape);
+}
+
+/// The same with numbers from `least` to `least` + `span`, as scales and zero points are: F16 or F32.
+sluice_tensor positive_tensor(WorkMemory &memory, std::array<uint64_t, 4> shape, uint32_t dtype, float least,
+                              float span) {
+  const uint64_t elements = shape[0] * shape[1] * shape[2] * shape[3];
+  const uint32_t size = element_bytes(dtype);
+  std::mt19937 random(8);
+  std::vector<std::byte> pattern(std::min(elements, pattern_elements) * size);
+  for (size_t i = 0; i < pattern.size(); i += size) {
+    const float value = least + span * float(random()) * 0x1p-32f;
+    const uint16_t half = support::f16_from_float(value);
+    std::memcpy(&pattern[i], dtype == SLUICE_F32 ? static_cast<const void *>(&value) : &half, size);
+  }
+  void *const data = memory.allocate(elements * size);
+  repeat(memory, data, elements * size, pattern);
+  return without_gaps(data, shape);
 }
 
 template <typename T> const T *array(WorkMemory &memory, const std::vector<T> &values) {
   void *const data = memory.allocate(values.size() * sizeof(T));
   memory.upload(data, values.data(), values.size() * sizeof(T));
   return static_cast<const T *>(data);
+}
+
+/// The scales of K and V, which are [block][row][head] of the caches, and what is subtracted with them.
+void add_kv_scales(sluice_args &args, const Workload &work, WorkMemory &memory, uint64_t kv_blocks,
+                   uint64_t kv_rows) {
+  const ElementTypes &types = work.types;
+  const float unit = types.kv == SLUICE_I8 ? unit_of_i8 : types.kv == SLUICE_U4 ? unit_of_4_bits : 1.0f;
+  switch (types.kv_scales) {
+  case SLUICE_SCALE_PER_TENSOR:
+    args.k_scale = args.v_scale = array(memory, std::vector<float>{unit});
+    return;
+  case SLUICE_SCALE_PER_TOKEN:
+    for (sluice_tensor *const scales : {&args.k_scales, &args.v_scales})
+      *scales =
+          positive_tensor(memory, {kv_blocks, kv_rows, work.kv_heads, 1}, SLUICE_F32, unit / 2, unit / 2);
+    return;
+  case SLUICE_SCALE_PER_PAGE:
+    for (sluice_tensor *const scales : {&args.k_scales, &args.v_scales}) {
+      *scales = positive_tensor(memory, {kv_blocks, 1, work.kv_heads, 1}, SLUICE_F32, unit / 2, unit / 2);
+      scales->stride[1] = 0;
+    }
+    return;
+  case SLUICE_SCALE_PER_GROUP:
+    for (const auto &[dim, scales, zeros] : {std::tuple{work.dims.qk, &args.k_scales, &args.k_zeros},
+                                             std::tuple{work.dims.v, &args.v_scales, &args.v_zeros}}) {
+      const std::array<uint64_t, 4> shape = {kv_blocks, kv_rows, work.kv_heads, dim / types.group};
+      *scales = positive_tensor(memory, shape, SLUICE_F16, unit / 2, unit / 2);
+      if (types.zeros) *zeros = positive_tensor(memory, shape, SLUICE_F16, 6, 3);
+    }
+    return;
+  default:
+    return;
+  }
 }
 
 /// A page for each entry of the table, drawn without replacement or in order. The same everywhere, unlike
@@ -179,14 +261,8 @@ sluice_args make_tensors(const Workload &work, WorkMemory &memory) {
         args.prefix_v = tensor(memory, {1, work.prefix_len, work.kv_heads, work.dims.v}, work.types.kv, 7);
     }
   }
-  const std::vector<float> one = {1.0f};
-  if (has_scale(work.types.q)) args.q_scale = array(memory, one);
-  if (work.types.per_token) {
-    for (sluice_tensor *const scales : {&args.k_scales, &args.v_scales})
-      *scales = tensor(memory, {kv_blocks, kv_rows, work.kv_heads, 1}, SLUICE_F32, 4);
-  } else if (has_scale(work.types.kv)) {
-    args.k_scale = args.v_scale = array(memory, one);
-  }
+  if (work.types.q == SLUICE_E4M3FNUZ) args.q_scale = array(memory, std::vector<float>{1.0f});
+  add_kv_scales(args, work, memory, kv_blocks, kv_rows);
   return args;
 }
 

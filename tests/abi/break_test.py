@@ -92,7 +92,12 @@ def main():
     hidden.expect("diff", False, "breaks of the ABI", "sluice_problem", "soft_cap")
     hidden.expect("symbols", False, "sluice_appended@@SLUICE_1.7 has a version node outside those of", "['SLUICE_1']")
     hidden.expect("since", False, "SLUICE_ABI_MINOR is 0, not above 0")
-    failures = middle.failures + end.failures + hidden.failures
+    lost = Change(*given, "a member that is gone and two that changed places", [
+        (HEADER, r"\n  uint64_t workspace_bytes; [^\n]* that a run needs\. [^\n]*", ""),
+        (HEADER, r"(\n  int32_t max_batch;[^\n]*)(\n  int32_t max_q_len;[^\n]*)", r"\2\1")])
+    for check in ("diff", "layout", "since"):
+        lost.expect(check, False, "breaks of the ABI", "sluice_trace_record", "workspace_bytes", "max_q_len")
+    failures = middle.failures + end.failures + hidden.failures + lost.failures
     sys.exit("\n".join(failures) if failures else 0)
 
 

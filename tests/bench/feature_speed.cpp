@@ -96,7 +96,7 @@ private:
 
   sluice_tensor tensor(uint32_t type, int64_t sequences, int64_t tokens, int64_t heads, int64_t columns) {
     const int64_t count = sequences * tokens * heads * columns;
-    return {.data = memory.allocate(uint64_t(count) * element_bytes(type)),
+    return {.data = memory.allocate(stored_bytes(type, uint64_t(count))),
             .stride = {tokens * heads * columns, heads * columns, columns, 1}};
   }
 

@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <functional>
+#include <utility>
 
 namespace {
 
@@ -36,6 +37,22 @@ sluice_tensor vllm_key_cache(void *data, int64_t heads, int64_t head_size, int64
   return {data, {heads * head_size * block_size, x, head_size * block_size, block_size * x}};
 }
 // </vllm>
+
+// <vllm_combined>
+/// K and V of a cache [blocks, heads, block_size, 2 * head_size], whose elements are in this order or, if
+/// `tokens_first`, in that of [blocks, block_size, heads, 2 * head_size]. `row_bytes` are those of head_size
+/// elements: K's row, after which V's begins.
+std::pair<sluice_tensor, sluice_tensor> vllm_combined_cache(void *data, int64_t heads, int64_t head_size,
+                                                            int64_t block_size, int64_t row_bytes,
+                                                            bool tokens_first) {
+  const int64_t row = 2 * head_size, block = block_size * heads * row;
+  sluice_tensor k = {data, {block, row, block_size * row, 1}};
+  if (tokens_first) k = {data, {block, heads * row, row, 1}};
+  sluice_tensor v = k;
+  v.data = static_cast<char *>(data) + row_bytes;
+  return {k, v};
+}
+// </vllm_combined>
 
 // <sparse_mla>
 /// Each of `tokens` rows of q sees the slots of its list; the cache is [blocks, block_size, width], without
@@ -272,6 +289,28 @@ void check_vllm() {
                   "the place of an element of a key cache");
 }
 
+void check_vllm_combined() {
+  constexpr int64_t blocks = 3, heads = 2, size = 64, rows = 16;
+  std::vector<uint16_t> cache(blocks * heads * rows * 2 * size);
+  for (const bool tokens_first : {false, true}) {
+    const auto [k, v] =
+        vllm_combined_cache(cache.data(), heads, size, rows, size * sizeof(uint16_t), tokens_first);
+    const int64_t outer = tokens_first ? rows : heads, inner = tokens_first ? heads : rows;
+    const uint16_t *next = cache.data(); // of the elements in their order
+    for (int64_t block = 0; block < blocks; ++block)
+      for (int64_t i = 0; i < outer; ++i)
+        for (int64_t j = 0; j < inner; ++j)
+          for (const sluice_tensor &tensor : {k, v})
+            for (int64_t e = 0; e < size; ++e) {
+              const int64_t head = tokens_first ? j : i, token = tokens_first ? i : j;
+              check(static_cast<const uint16_t *>(tensor.data) + block * tensor.stride[0] +
+                            token * tensor.stride[1] + head * tensor.stride[2] + e * tensor.stride[3] ==
+                        next++,
+                    "the place of an element of a combined cache");
+            }
+  }
+}
+
 void check_aotriton() {
   // Its kernels take a left value that is not a number as seqlen_q, and a right one as 0 or seqlen_k -
   // seqlen_q.
@@ -364,6 +403,7 @@ int main() try {
   check_flash_attention();
   check_flashinfer();
   check_vllm();
+  check_vllm_combined();
   check_sparse_mla();
   check_vllm_cascade();
   check_aotriton();

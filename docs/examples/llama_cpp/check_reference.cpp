@@ -92,11 +92,12 @@ Row scores(const Case &of, const Numbers &numbers, int64_t sequence, int64_t hea
 /// Relative errors of a row's weights and of their sum, and what O's elements have of them.
 class Errors {
 public:
-  Errors(const Case &of, const Row &row) : bf16(of.kv_type == GGML_TYPE_BF16), n(row.n) {
+  Errors(const Case &of, const Row &row)
+      : bf16(of.kv_type == GGML_TYPE_BF16), element(ggml_is_quantized(of.kv_type) ? 0x1p-11 : 0), n(row.n) {
     const double sink = of.sinks ? 1 : 0, d = double(of.head_dim_qk);
     const double tiles = std::ceil(double(of.keys) / 16);
     const double t = tiles + sink;
-    const double score = u * (row.A * (8 + 3 * d / 8) + 10 * row.X + row.changes(of));
+    const double score = u * (row.A * (8 + 3 * d / 8) + 10 * row.X + row.changes(of)) + row.A * element;
     weight = score + u * (2 + t * (3 + 4 * row.X));
     sum = weight + u * (n + sink + 2);
     merge = tiles > 1 ? u * (11 * (row.X + std::log(std::max(1.0, n + sink))) + 10 + 32 * std::log(2) + 2 * t)
@@ -106,11 +107,13 @@ public:
   /// W is the mean of |v| by weight, V the sum of |v| divided by the denominator.
   double of_element(double W, double V, double o) const {
     const double p = 0.653 * (bf16 ? 0x1p-7 : 0x1p-10), a = bf16 ? 0x1p-126 : 0x1p-24;
-    return W * (p + weight + u * (8 + 3 * n) + merge) + a * V + std::fabs(o) * (sum + 3 * u) + 0x1p-134;
+    return W * (p + element + weight + u * (8 + 3 * n) + merge) + a * V + std::fabs(o) * (sum + 3 * u) +
+           0x1p-134;
   }
 
 private:
   bool bf16;
+  double element; ///< of blocks: an element is rounded to F16
   double n, weight, sum, merge;
 };
 

@@ -11,7 +11,7 @@ namespace ggml_sluice {
 namespace {
 
 // Rules of sluice_args that do not depend on the problem, so that sluice_query_support cannot know of them.
-constexpr int64_t stride_multiple = 8;
+constexpr int64_t stride_multiple = 8; // or a block
 constexpr int64_t row_stride_end = 1 << 25;
 constexpr int64_t max_sequences = 65535;
 constexpr int64_t max_tiles = 65535;
@@ -19,12 +19,26 @@ constexpr int64_t lowest_tile_rows = 16;
 
 /// sluice_dtype, or 0 for a type that K and V cannot have.
 uint32_t dtype_of(ggml_type type) {
-  return type == GGML_TYPE_F16 ? SLUICE_F16 : type == GGML_TYPE_BF16 ? SLUICE_BF16 : 0;
+  switch (type) {
+  case GGML_TYPE_F16:
+    return SLUICE_F16;
+  case GGML_TYPE_BF16:
+    return SLUICE_BF16;
+  case GGML_TYPE_Q8_0:
+    return SLUICE_Q8_0;
+  case GGML_TYPE_Q4_0:
+    return SLUICE_Q4_0;
+  default:
+    return 0;
+  }
 }
 
-/// In elements. The stride of a dimension with one index is never multiplied by anything but 0.
+/// In elements, which ggml_type_size does not count for blocks. The stride of a dimension with one index is
+/// never multiplied by anything but 0.
 int64_t stride_of(const ggml_tensor &tensor, int dimension) {
-  return tensor.ne[dimension] == 1 ? 0 : int64_t(tensor.nb[dimension] / ggml_type_size(tensor.type));
+  return tensor.ne[dimension] == 1
+             ? 0
+             : int64_t(tensor.nb[dimension] / ggml_type_size(tensor.type)) * ggml_blck_size(tensor.type);
 }
 
 sluice_tensor strides_of(const ggml_tensor &tensor) {
@@ -42,18 +56,18 @@ int32_t bound_of(int64_t length) {
 }
 
 std::string stride_refusal(const char *name, const ggml_tensor &tensor) {
-  const auto size = ggml_type_size(tensor.type);
+  const int64_t block = ggml_blck_size(tensor.type); // 1 for F16 and BF16
+  const auto size = ggml_type_size(tensor.type), multiple = block == 1 ? stride_multiple * size : size;
   if (tensor.nb[0] != size)
     return std::string(name) + "->nb[0] is " + std::to_string(tensor.nb[0]) +
-           "; it must be the size of an element";
+           "; it must be the size of an element or block";
   for (int dimension = 1; dimension < GGML_MAX_DIMS; ++dimension)
-    if (tensor.ne[dimension] > 1 && tensor.nb[dimension] % (stride_multiple * size) != 0)
+    if (tensor.ne[dimension] > 1 && tensor.nb[dimension] % multiple != 0)
       return std::string(name) + "->nb[" + std::to_string(dimension) + "] is " +
-             std::to_string(tensor.nb[dimension]) + "; it must be a multiple of " +
-             std::to_string(stride_multiple * size);
+             std::to_string(tensor.nb[dimension]) + "; it must be a multiple of " + std::to_string(multiple);
   if (stride_of(tensor, 1) >= row_stride_end)
     return std::string(name) + "->nb[1] is " + std::to_string(tensor.nb[1]) + "; it must be less than " +
-           std::to_string(row_stride_end * int64_t(size));
+           std::to_string(row_stride_end / block * int64_t(size));
   return {};
 }
 
@@ -95,7 +109,7 @@ std::string refusal(const Attention &attention) {
   if (q.type != GGML_TYPE_F32) return std::string("Q is of ") + ggml_type_name(q.type) + "; it must be F32";
   if (dtype_of(k.type) == 0 || v.type != k.type)
     return std::string("K is of ") + ggml_type_name(k.type) + " and V of " + ggml_type_name(v.type) +
-           "; both must be F16 or both BF16";
+           "; both must be of F16, BF16, Q8_0 or Q4_0, and of one type";
   for (const ggml_tensor *tensor : {&q, &k, &v})
     for (int64_t extent : tensor->ne)
       if (extent < 1 || extent > INT32_MAX) return "an extent is " + std::to_string(extent);
@@ -121,7 +135,8 @@ std::string refusal(const Attention &attention) {
 
 sluice::Problem problem_of(const Attention &attention) {
   sluice::Problem problem;
-  problem.q_type = problem.k_type = problem.v_type = dtype_of(attention.k->type);
+  problem.q_type = attention.q_is_bf16() ? SLUICE_BF16 : SLUICE_F16;
+  problem.k_type = problem.v_type = dtype_of(attention.k->type);
   problem.o_type = SLUICE_F32;
   problem.q_heads = int32_t(attention.q_heads());
   problem.kv_heads = int32_t(attention.kv_heads());

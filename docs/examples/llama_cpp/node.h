@@ -24,6 +24,8 @@ struct Attention {
   int64_t kv_heads() const { return k->ne[2]; }
   /// V is a part of K's rows, as in the caches of multi-head latent attention.
   bool v_is_in_k() const;
+  /// Q is rounded to BF16 if K is of it, else to F16.
+  bool q_is_bf16() const { return k->type == GGML_TYPE_BF16; }
   /// The mask is multiplied with a slope per head.
   bool has_slopes() const { return max_bias > 0; }
 

@@ -71,7 +71,7 @@ const Runner::Plan &Runner::plan_for(const sluice::Problem &problem) {
   return plans.emplace(key, Plan{std::move(plan), workspace_bytes}).first->second;
 }
 
-/// Rows of F32 in any order of heads become dense rows of K's type.
+/// Rows of F32 in any order of heads become dense rows of F16 or BF16.
 void *Runner::upload_q(const Attention &attention) {
   const ggml_tensor &from = *attention.q;
   const int64_t elements = from.ne[0];
@@ -84,10 +84,10 @@ void *Runner::upload_q(const Attention &attention) {
         const auto *const values =
             reinterpret_cast<const float *>(static_cast<const char *>(from.data) + sequence * from.nb[3] +
                                             head * from.nb[2] + row * from.nb[1]);
-        if (attention.k->type == GGML_TYPE_F16)
-          ggml_fp32_to_fp16_row(values, to, elements);
-        else
+        if (attention.q_is_bf16())
           ggml_fp32_to_bf16_row(values, reinterpret_cast<ggml_bf16_t *>(to), elements);
+        else
+          ggml_fp32_to_fp16_row(values, to, elements);
       }
   return q.upload(rows.data(), rows.size() * sizeof rows[0]);
 }

@@ -111,11 +111,13 @@ def attention(page, folder):
     summary = done.stdout.splitlines()[-1]
     expect(f"`{summary}`" in page.text, "the page does not say", summary)
     # name, backend, share of the bound, error with Q rounded, error with Q as it is, the CPU backend's error
-    rows = re.findall(r"^(?!BF16).* Sluice +\S+ +(\S+e\S+) +(\S+) +\S+$", done.stdout, re.MULTILINE)
-    for row, errors in zip(("Q rounded in the reference too", "Q as it is"), zip(*rows)):
-        line = f"| {row} | {min(errors, key=float)} to {max(errors, key=float)} |"
-        expect(line in page.text, "the page does not say", line)
-    expect(f"of the {len(rows)} nodes of F16" in page.text, "the page does not give the number of F16 nodes:", str(len(rows)))
+    for names, prefix, count in (("(?!BF16|Q\\d_0)", "", "of the {} nodes of F16"),
+                                 ("Q\\d_0", "blocks, ", "Of the {} nodes of Q8_0 and Q4_0")):
+        rows = re.findall(rf"^{names}.* Sluice +\S+ +(\S+e\S+) +(\S+) +\S+$", done.stdout, re.MULTILINE)
+        for row, errors in zip(("Q rounded in the reference too", "Q as it is"), zip(*rows)):
+            line = f"| {prefix}{row} | {min(errors, key=float)} to {max(errors, key=float)} |"
+            expect(line in page.text, "the page does not say", line)
+        expect(count.format(len(rows)) in page.text, "the page does not give the number of nodes:", count.format(len(rows)))
 
 
 def failures(page, folder):

@@ -88,8 +88,10 @@ class ModelTest(BenchTestCase):
 
     def test_types_and_head_dims(self):
         rows = timings(*DECODE, "--type", "all", "--head-dim", "128")
-        self.assertEqual([row["type"] for row in rows], ["f16", "bf16", "f16+fp8", "bf16+fp8", "fp8", "fp8-f16", "f16+i8", "bf16+i8"])
-        element = {"f16": (2, 2, 2), "bf16+fp8": (2, 1, 2), "fp8": (1, 1, 2)}
+        caches = ["fp8", "e5m2", "i8", "q8_0", "q4_0", "u4/32"]
+        self.assertEqual([row["type"] for row in rows],
+                         ["f16", "bf16"] + [f"{q}+{kv}" for kv in caches for q in ("f16", "bf16")] + ["fp8", "fp8-f16"])
+        element = {"f16": (2, 2, 2), "bf16+fp8": (2, 1, 2), "bf16+q4_0": (2, 18 / 32, 2), "fp8": (1, 1, 2)}
         for row in rows:
             if row["type"] in element:
                 q, kv, o = element[row["type"]]
@@ -100,6 +102,15 @@ class ModelTest(BenchTestCase):
         self.assertIn("_mla", mla["model"]["kernel"])
         [apart] = timings(*DECODE, "--head-dim", "192/128")
         self.assertEqual((apart["head_dim_qk"], apart["head_dim_v"], apart["v_in_k"]), (192, 128, False))
+
+    def test_scales_of_caches(self):
+        # Bytes of a row of a head of K or V, with its scales; a page has 16 rows and is the last one of 38.
+        rows = {"bf16+i8": 128, "bf16+i8/token": 132, "bf16+e5m2/page": 128 + 38 * 4 / 600, "bf16+q8_0": 136,
+                "bf16+u4/32": 72, "bf16+u4/32/zeros": 80}
+        for row in timings(*DECODE, "--type", ",".join(rows)):
+            with self.subTest(row["type"]):
+                self.assertAlmostEqual(row["needed_bytes"], 2 * (2 * 2 * 600 * rows[row["type"]] + 2 * 2 * 16 * 128))
+                self.assertGreater(row["model"]["clk"], 0)
 
     def test_pages(self):
         def clk(*options):
@@ -120,6 +131,17 @@ class ModelTest(BenchTestCase):
         simulated = [row["model"]["launches"][0]["simulated"]["workgroups"] for row in (whole, sampled)]
         self.assertGreater(simulated[0], simulated[1])
         self.assertFalse(sampled["model"]["launches"][0]["complete"])
+
+    def test_lines_that_xcds_share_are_read_from_hbm_once(self):
+        # 8 heads of K and V in blocks of 34 bytes, each read by another XCD.
+        work = ["--workload", "decode", "--type", "bf16+q8_0", "--sequences", "64x256"]
+        hbm = []
+        for xcds in (1, 8):
+            [row] = timings(*work, "--xcds", xcds)
+            attention = row["model"]["launches"][0]
+            self.assertEqual(attention["simulated"]["compute_units"], 38 * xcds)
+            hbm.append(attention["level_percent"]["hbm"] * attention["clk"])
+        self.assertLess(hbm[1], 0.7 * hbm[0])
 
     def test_a_sample_of_decode_is_near_all_of_an_xcd(self):
         clks = []
@@ -146,6 +168,9 @@ class ModelTest(BenchTestCase):
         for text, *options in (
                 ("--workload is 'train'; it must be 'prefill', 'decode', 'chunk' or 'draft'", "--workload", "train"),
                 ("--type is 'f32'; it must be 'f16', 'bf16', ", "--type", "f32"),
+                ("--type is 'bf16+u4'; it must be 'f16', 'bf16', ", "--type", "bf16+u4"),
+                ("decode bf16+i8/page d128, 64/8 heads, 32 x 4096 keys: SLUICE_INVALID_ARGUMENT: k_scale_kind",
+                 "--workload", "decode", "--type", "bf16+i8/page", "--page-size", "0"),
                 ("--head-dim is '128/'; it must be ", "--head-dim", "128/"),
                 ("--head-dim is 'x'; it must be ", "--head-dim", "x"),
                 ("--sequences is '8'; it must be ", "--sequences", "8"),

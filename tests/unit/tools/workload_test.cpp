@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <optional>
 
 using namespace sluice;
 using namespace sluice::tools;
@@ -59,7 +60,7 @@ size_t run_and_compare(const PackFile &pack, const Workload &work, double tolera
 
   const size_t elements = size_t(work.batch) * work.q_len * work.q_heads * work.dims.v;
   const std::vector<double> computed = numbers(args.o.data, elements, work.types.o);
-  std::vector<std::byte> expected_bytes(elements * element_bytes(work.types.o));
+  std::vector<std::byte> expected_bytes(stored_bytes(work.types.o, elements));
   args.o.data = expected_bytes.data();
   const sluice_problem problem = work.problem();
   sluice_error error = make_error();
@@ -143,6 +144,65 @@ TEST_CASE("A recorded plan's launches compute the workload") {
   CHECK(run_and_compare(pack, work, 0.02) == 1);
 }
 
+TEST_CASE("A recorded plan's launches compute every type of cache") {
+  const PackFile pack("");
+  size_t count = 0;
+  for (const ElementTypes &one : element_types()) {
+    if (one.kv == one.q && one.kv_scales <= SLUICE_SCALE_PER_TENSOR) continue;
+    Workload work{.kind = WorkKind::decode,
+                  .types = one,
+                  .q_heads = 8,
+                  .kv_heads = 2,
+                  .batch = 2,
+                  .q_len = 1,
+                  .kv_len = 50,
+                  .page_size = 16};
+    run_and_compare(pack, work, one.q == SLUICE_E4M3FNUZ ? 0.08 : 0.02);
+    ++count;
+    if (one.kv_scales == SLUICE_SCALE_PER_PAGE) continue;
+    work.page_size = 0;
+    run_and_compare(pack, work, one.q == SLUICE_E4M3FNUZ ? 0.08 : 0.02);
+  }
+  CHECK(count == 34);
+}
+
+TEST_CASE("Scales and zero points are positive, one for each token, page or group") {
+  Workload work{.kind = WorkKind::decode,
+                .kv_heads = 2,
+                .batch = 3,
+                .kv_len = 40, // three pages of a sequence
+                .page_size = 16};
+  std::optional<ModelMemory> memory;
+  const auto args_of = [&](std::string_view name) {
+    work.types = types(name);
+    memory.emplace(work, 0);
+    return make_tensors(work, *memory);
+  };
+  const auto all_between = [](const sluice_tensor &tensor, size_t count, uint32_t dtype, double low,
+                              double high) {
+    const std::vector<double> all = numbers(tensor.data, count, dtype);
+    const auto [least, most] = std::minmax_element(all.begin(), all.end());
+    return *least >= low && *most <= high && *least < *most;
+  };
+  const auto strides = [](const sluice_tensor &tensor) {
+    return std::vector(std::begin(tensor.stride), std::end(tensor.stride));
+  };
+  sluice_args args = args_of("bf16+fp8/token");
+  CHECK(strides(args.k_scales) == std::vector<int64_t>{32, 2, 1, 1});
+  CHECK(all_between(args.k_scales, 9 * 16 * 2, SLUICE_F32, 0.5, 1));
+  CHECK(all_between(args.v_scales, 9 * 16 * 2, SLUICE_F32, 0.5, 1));
+  args = args_of("bf16+i8/page");
+  CHECK(strides(args.v_scales) == std::vector<int64_t>{2, 0, 1, 1});
+  CHECK(all_between(args.k_scales, 9 * 2, SLUICE_F32, 1 / 121.0, 1 / 59.0));
+  CHECK(all_between(args.v_scales, 9 * 2, SLUICE_F32, 1 / 121.0, 1 / 59.0));
+  args = args_of("bf16+u4/64/zeros");
+  CHECK(strides(args.k) == std::vector<int64_t>{16 * 2 * 128, 2 * 128, 128, 1});
+  CHECK(strides(args.k_scales) == std::vector<int64_t>{16 * 2 * 2, 2 * 2, 2, 1});
+  CHECK(strides(args.v_zeros) == strides(args.v_scales));
+  CHECK(all_between(args.v_scales, 9 * 16 * 2 * 2, SLUICE_F16, 0.125, 0.25));
+  CHECK(all_between(args.k_zeros, 9 * 16 * 2 * 2, SLUICE_F16, 6, 9));
+}
+
 TEST_CASE("Lists of a sparse workload may have negative numbers") {
   Workload work{.kind = WorkKind::decode, .types = types("f16"), .kv_len = 40, .page_size = 1};
   CHECK(work.problem().flags == 0);
@@ -219,6 +279,19 @@ TEST_CASE("Bytes and products of a workload") {
   CHECK(work.useful_flops() == 4.0 * 8 * 64 * 1024 * 128);
   work.types = types("fp8");
   CHECK(work.needed_bytes() == 8 * (1024 * 8 * 128 * 2 + 64 * 128 * 3)); // O is bf16
+  const auto bytes_of_cache = [&](std::string_view name) {
+    work.types = types(name);
+    return (work.needed_bytes() - 8 * 2 * 64 * 128 * 2) / (8 * 8 * 2); // of a head's K or V
+  };
+  work.page_size = 16;
+  CHECK(bytes_of_cache("bf16+i8") == 1024 * 128);
+  CHECK(bytes_of_cache("bf16+e5m2/token") == 1024 * (128 + 4));
+  CHECK(bytes_of_cache("bf16+fp8/page") == 1024 * 128 + 64 * 4);
+  CHECK(bytes_of_cache("bf16+q8_0") == 1024 * 4 * 34);
+  CHECK(bytes_of_cache("bf16+q4_0") == 1024 * 4 * 18);
+  CHECK(bytes_of_cache("bf16+u4/32") == 1024 * (64 + 4 * 2));
+  CHECK(bytes_of_cache("bf16+u4/64/zeros") == 1024 * (64 + 2 * 2 * 2));
+  work.page_size = 0;
   work.types = types("bf16");
   work.dims = {576, 512, true};
   work.kv_heads = 1;
