@@ -187,7 +187,8 @@ sluice_status sluice_go_reference_append(const void *append, uint8_t *k, uint8_t
                                          const float *v_scale, const float *rotary, const int32_t *positions,
                                          const float *rotary_sin, uint8_t *q, uint8_t *q_out, uint8_t *k_tail,
                                          uint8_t *q_tail, const float *q_norm, const float *k_norm,
-                                         uint8_t *k_scales, uint8_t *v_scales, sluice_error *error) {
+                                         uint8_t *k_scales, uint8_t *v_scales, uint8_t *k_zeros,
+                                         uint8_t *v_zeros, sluice_error *error) {
   sluice_append made = *(const sluice_append *)append;
   made.k.data = k;
   made.v.data = v;
@@ -211,6 +212,8 @@ sluice_status sluice_go_reference_append(const void *append, uint8_t *k, uint8_t
   made.k_norm = k_norm;
   made.k_scales.data = k_scales;
   made.v_scales.data = v_scales;
+  made.k_zeros.data = k_zeros;
+  made.v_zeros.data = v_zeros;
   return sluice_reference_append(&made, error);
 }
 

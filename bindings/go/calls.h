@@ -71,7 +71,8 @@ sluice_status sluice_go_reference_append(const void *append, uint8_t *k, uint8_t
                                          const float *v_scale, const float *rotary, const int32_t *positions,
                                          const float *rotary_sin, uint8_t *q, uint8_t *q_out, uint8_t *k_tail,
                                          uint8_t *q_tail, const float *q_norm, const float *k_norm,
-                                         uint8_t *k_scales, uint8_t *v_scales, sluice_error *error);
+                                         uint8_t *k_scales, uint8_t *v_scales, uint8_t *k_zeros,
+                                         uint8_t *v_zeros, sluice_error *error);
 sluice_status sluice_go_reference_copy(const void *copy, uint8_t *k_source, uint8_t *v_source,
                                        uint8_t *k_target, uint8_t *v_target, const uint8_t *pairs,
                                        const float *k_scale, const float *v_scale, sluice_error *error);

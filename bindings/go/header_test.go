@@ -42,9 +42,6 @@ var absentFields = map[string]string{
 	"sluice_args.q_tokens":                  "counted from shapes: TestCounts",
 	"sluice_args.kv_tokens":                 "counted from shapes: TestCounts",
 	"sluice_append.page_count":              "counted from shapes: TestCounts",
-	"sluice_append.k_zeros":                 "of caches of 4 bits, for which this package has no type",
-	"sluice_append.v_zeros":                 "of caches of 4 bits, for which this package has no type",
-	"sluice_append.scale_group":             "of caches of 4 bits, for which this package has no type",
 	"sluice_launch.dependency_count":        "the length of Dependencies",
 	"sluice_launch.dependencies":            "put by calls.c: TestDependencies",
 }

@@ -408,9 +408,12 @@ type HostAppend struct {
 	QNorm           []float32 // [HeadDimQK - TailDim]
 	KNorm           []float32 // [HeadDimQK - TailDim]
 	NormEpsilon     float32
-	KScales         HostTensor // Written with ScalePerToken.
-	VScales         HostTensor // Written with ScalePerToken.
+	KScales         HostTensor // Written with ScalePerToken and ScalePerGroup.
+	VScales         HostTensor // The same for V.
 	NormType        DType      // F32 with QNorm or KNorm: weights of other types are for devices.
+	KZeros          HostTensor // Written, with ZeroPoints.
+	VZeros          HostTensor // Written, with ZeroPoints.
+	ScaleGroup      int32
 }
 
 // ReferenceAppend performs an append on the host with plain loops: the reference for what a device stores. Contents are
@@ -430,7 +433,7 @@ func ReferenceAppend(rows *HostAppend) error {
 		int32s(rows.KVLengths), rows.table().bytes(), int32s(rows.PageStarts), floats(rows.KScale), floats(rows.VScale),
 		floats(rows.Rotary), int32s(rows.Positions), floats(rows.RotarySin), rows.Q.bytes(), rows.QOut.bytes(),
 		rows.KTail.bytes(), rows.QTail.bytes(), floats(rows.QNorm), floats(rows.KNorm),
-		rows.KScales.bytes(), rows.VScales.bytes(), failure), failure)
+		rows.KScales.bytes(), rows.VScales.bytes(), rows.KZeros.bytes(), rows.VZeros.bytes(), failure), failure)
 }
 
 // without is the append without its memory.
@@ -443,13 +446,14 @@ func (a *HostAppend) without() *Append {
 		RotaryType: a.RotaryType, RotaryFirst: a.RotaryFirst, QHeads: a.QHeads, TailDim: a.TailDim,
 		Q: Tensor{View: a.Q.View}, QOut: Tensor{View: a.QOut.View}, KTail: Tensor{View: a.KTail.View},
 		QTail: Tensor{View: a.QTail.View}, NormEpsilon: a.NormEpsilon, NormType: a.NormType,
-		KScales: Tensor{View: a.KScales.View}, VScales: Tensor{View: a.VScales.View}}
+		KScales: Tensor{View: a.KScales.View}, VScales: Tensor{View: a.VScales.View},
+		KZeros: Tensor{View: a.KZeros.View}, VZeros: Tensor{View: a.VZeros.View}, ScaleGroup: a.ScaleGroup}
 }
 
 // c leaves out all pointers, which C gets separately.
 func (a *HostAppend) c() *C.sluice_append {
 	made := a.without().c()
-	made.page_count = fewest(0, &a.KCache, &a.VCache, &a.KScales, &a.VScales)
+	made.page_count = fewest(0, &a.KCache, &a.VCache, &a.KScales, &a.VScales, &a.KZeros, &a.VZeros)
 	return made
 }
 
@@ -470,7 +474,8 @@ func (a *HostAppend) check() error {
 		need   *need
 	}{{&a.K, &needs.k}, {&a.V, &needs.v}, {&a.KCache, &needs.kCache}, {&a.VCache, &needs.vCache},
 		{&a.Q, &needs.q}, {&a.QOut, &needs.qOut}, {&a.KTail, &needs.kTail}, {&a.QTail, &needs.qTail},
-		{&a.KScales, &needs.kScales}, {&a.VScales, &needs.vScales}} {
+		{&a.KScales, &needs.kScales}, {&a.VScales, &needs.vScales},
+		{&a.KZeros, &needs.kZeros}, {&a.VZeros, &needs.vZeros}} {
 		if err := pair.tensor.check(pair.need); err != nil {
 			return err
 		}
