@@ -366,25 +366,25 @@ attention_paged_varlen_into = torch.library.custom_op(
 attention_paged_varlen_into.register_fake(lambda *_: None)
 
 
-def _merged(partial: torch.Tensor, partial_lse: torch.Tensor,
-            o_type: torch.dtype) -> Tuple[torch.Tensor, torch.Tensor]:
+def _merged(partial: torch.Tensor, partial_lse: torch.Tensor, o_type: torch.dtype, sinks: Optional[torch.Tensor],
+            infinity_is_empty: bool) -> Tuple[torch.Tensor, torch.Tensor]:
     return partial.new_empty(partial.shape[1:], dtype=o_type), torch.empty_like(partial_lse[0])
 
 
-def _merge(partial: torch.Tensor, partial_lse: torch.Tensor,
-           o_type: torch.dtype) -> Tuple[torch.Tensor, torch.Tensor]:
-    o, lse = _merged(partial, partial_lse, o_type)
-    arrays: _Arrays = {"partial": partial, "partial_lse": partial_lse, "o": o, "lse": lse}
+def _merge(partial: torch.Tensor, partial_lse: torch.Tensor, o_type: torch.dtype, sinks: Optional[torch.Tensor],
+           infinity_is_empty: bool) -> Tuple[torch.Tensor, torch.Tensor]:
+    o, lse = _merged(partial, partial_lse, o_type, sinks, infinity_is_empty)
+    arrays: _Arrays = {"partial": partial, "partial_lse": partial_lse, "o": o, "lse": lse, "sink_logits": sinks}
     context = context_of(_one_device(arrays))
     if _is_emulated(partial):
         buffers = _buffers(context, arrays)
-        context.merge(**buffers)
+        context.merge(**buffers, infinity_is_empty=infinity_is_empty)
         context.synchronize()
         _copy_back(buffers["o"], o)
         _copy_back(buffers["lse"], lse)
     else:
         with torch.cuda.device(partial.device):
-            context.merge(**arrays, stream=torch.cuda.current_stream(partial.device))
+            context.merge(**arrays, infinity_is_empty=infinity_is_empty, stream=torch.cuda.current_stream(partial.device))
     return o, lse
 
 
@@ -398,20 +398,21 @@ _STORED = ("k_cache", "v_cache", "k_token_scales", "v_token_scales")
 
 def _append_on_emulator(context: Context, arrays: _Arrays) -> None:
     buffers = _buffers(context, arrays)
-    context.append(**buffers)
+    context.append(**{"v": None, "v_cache": None, **buffers})
     context.synchronize()
     for name in _STORED:
         if name in buffers:
             _copy_back(buffers[name], arrays[name])
 
 
-def _append(k: torch.Tensor, v: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor,
+def _append(k: torch.Tensor, v: Optional[torch.Tensor], k_cache: torch.Tensor, v_cache: Optional[torch.Tensor],
             slot_mapping: torch.Tensor, k_scale: Optional[torch.Tensor], v_scale: Optional[torch.Tensor],
             k_token_scales: Optional[torch.Tensor], v_token_scales: Optional[torch.Tensor],
-            k_page_scales: Optional[torch.Tensor], v_page_scales: Optional[torch.Tensor]) -> None:
+            k_page_scales: Optional[torch.Tensor], v_page_scales: Optional[torch.Tensor],
+            k_tail: Optional[torch.Tensor]) -> None:
     arrays: _Arrays = {"k": k, "v": v, "k_cache": k_cache, "v_cache": v_cache, "slots": slot_mapping, "k_scale": k_scale,
                        "v_scale": v_scale, "k_token_scales": k_token_scales, "v_token_scales": v_token_scales,
-                       "k_page_scales": k_page_scales, "v_page_scales": v_page_scales}
+                       "k_page_scales": k_page_scales, "v_page_scales": v_page_scales, "k_tail": k_tail}
     context = context_of(_one_device(arrays))
     if _is_emulated(k):
         _append_on_emulator(context, arrays)

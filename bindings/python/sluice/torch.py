@@ -212,19 +212,22 @@ def sparse_attn_with_kvcache(q: torch.Tensor, k_cache: torch.Tensor, v_cache: Op
     return (o.squeeze(1), lse.squeeze(1).transpose(0, 1)) if return_softmax_lse else o.squeeze(1)
 
 
-def merge_states(partial: torch.Tensor, partial_lse: torch.Tensor,
-                 out_dtype: torch.dtype) -> Tuple[torch.Tensor, torch.Tensor]:
+def merge_states(partial: torch.Tensor, partial_lse: torch.Tensor, out_dtype: torch.dtype,
+                 sinks: Optional[torch.Tensor] = None,
+                 infinity_is_empty: bool = False) -> Tuple[torch.Tensor, torch.Tensor]:
     """Merges results of attention over parts of the keys: partial [parts, tokens, heads, dim] with LSE [parts, tokens,
     heads] becomes O [tokens, heads, dim] and LSE [tokens, heads]. A part that has seen no key has an LSE of
-    -infinity."""
-    o, lse = ops.merge(partial, partial_lse, out_dtype)
+    -infinity, or with infinity_is_empty of +infinity, as in FlashAttention's results. sinks, F32 [heads], join the
+    denominator once; the parts have none."""
+    o, lse = ops.merge(partial, partial_lse, out_dtype, sinks, infinity_is_empty)
     return o, lse
 
 
-def append_kv(key: torch.Tensor, value: torch.Tensor, key_cache: torch.Tensor, value_cache: torch.Tensor,
-              slot_mapping: torch.Tensor, k_scale: Optional[torch.Tensor] = None, v_scale: Optional[torch.Tensor] = None,
-              k_token_scales: Optional[torch.Tensor] = None, v_token_scales: Optional[torch.Tensor] = None,
-              k_page_scales: Optional[torch.Tensor] = None, v_page_scales: Optional[torch.Tensor] = None) -> None:
+def append_kv(key: torch.Tensor, value: Optional[torch.Tensor], key_cache: torch.Tensor,
+              value_cache: Optional[torch.Tensor], slot_mapping: torch.Tensor, k_scale: Optional[torch.Tensor] = None,
+              v_scale: Optional[torch.Tensor] = None, k_token_scales: Optional[torch.Tensor] = None,
+              v_token_scales: Optional[torch.Tensor] = None, k_page_scales: Optional[torch.Tensor] = None,
+              v_page_scales: Optional[torch.Tensor] = None, key_tail: Optional[torch.Tensor] = None) -> None:
     """Stores new rows [tokens, kv_heads, dim] in caches [pages, page_size, kv_heads, dim]: row t in row slot_mapping[t] %
     page_size of page slot_mapping[t] / page_size; a negative slot (int64) is skipped. A cache of float8_e4m3fnuz,
     float8_e5m2fnuz or int8 gets the rows divided by their scales, F32:
@@ -232,9 +235,12 @@ def append_kv(key: torch.Tensor, value: torch.Tensor, key_cache: torch.Tensor, v
         k_scale, v_scale                one for the tensor or [kv_heads]: the descales of attention over it
         k_token_scales, v_token_scales  [pages, page_size, kv_heads]: computed for each new row of a head, and stored there;
                                         Extra.k_scales and v_scales of attention
-        k_page_scales, v_page_scales    [pages, kv_heads]: read; the same arguments of attention"""
+        k_page_scales, v_page_scales    [pages, kv_heads]: read; the same arguments of attention
+
+    For multi-head latent attention value and value_cache are None, and key_tail [tokens, kv_heads, tail] has the rotary
+    part, the last elements of each row of the cache, which key lacks then."""
     ops.append(key, value, key_cache, value_cache, slot_mapping, _descale(k_scale), _descale(v_scale), k_token_scales,
-               v_token_scales, k_page_scales, v_page_scales)
+               v_token_scales, k_page_scales, v_page_scales, key_tail)
 
 
 def flash_attn_varlen_paged(q: torch.Tensor, k_cache: torch.Tensor, v_cache: Optional[torch.Tensor],

@@ -80,7 +80,10 @@ class ListsOfKeys(Case):
         self.compare(o, None, lambda i, h: self.listed(q, indices, i, h), self.v)
 
     def test_latent_attention(self):
-        latent, q = normal(PAGES, PAGE_SIZE, 1, 576, seed=6), normal(2, 16, 576, seed=7)
+        latent, q = torch.zeros(PAGES, PAGE_SIZE, 1, 576, dtype=torch.bfloat16), normal(2, 16, 576, seed=7)
+        rows, tails = normal(PAGES * PAGE_SIZE, 1, 512, seed=6), normal(PAGES * PAGE_SIZE, 1, 64, seed=16)
+        st.append_kv(rows, None, latent, None, torch.arange(PAGES * PAGE_SIZE).flip(0), key_tail=tails)
+        self.assertTrue(torch.equal(latent.flatten(0, 1), torch.cat([rows, tails], -1).flip(0)))
         indices = lists_with_holes(2, 50, numbers=PAGES * PAGE_SIZE, seed=8).int()
         o, lse = st.sparse_attn_with_kvcache(q, latent, None, indices, return_softmax_lse=True, extra=st.Extra(head_dim_v=512))
         self.assertEqual(o.shape, (2, 16, 512))
@@ -342,6 +345,20 @@ class SharedPrefixes(Case):
             return row_of(q[i // 2, i % 2, h], *parts)
 
         self.compare(o.flatten(0, 1), None, wanted, v)
+
+
+class Merges(Case):
+    def test_sinks_and_empty_parts(self):
+        partial, lse = normal(3, 6, HEADS, DIM, dtype=torch.float32, seed=1), normal(3, 6, HEADS, dtype=torch.float32, seed=2)
+        sinks = torch.tensor([0.5, -1.0, 2.0, 0.0])
+        lse[1, 2:4], lse[:, 5] = torch.inf, torch.inf  # parts without keys, and rows without any
+        weight = lse.double().exp().masked_fill(lse.isinf(), 0)
+        sums = weight.sum(0) + sinks.double().exp()
+        o, found = st.merge_states(partial, lse, torch.float32, sinks, infinity_is_empty=True)
+        self.assertLess((o - (partial.double() * weight[..., None]).sum(0) / sums[..., None]).abs().max().item(), 1e-5)
+        self.assertLess((found - sums.log()).abs().max().item(), 1e-5)
+        plain, _ = st.merge_states(partial, lse, torch.float32, sinks)
+        self.assertTrue(plain[5].isnan().all() and plain[2:4].isnan().all() and plain[:2].isfinite().all())
 
 
 if __name__ == "__main__":
