@@ -244,8 +244,9 @@ def append_kv(key: torch.Tensor, value: Optional[torch.Tensor], key_cache: torch
 
 
 def flash_attn_varlen_paged(q: torch.Tensor, k_cache: torch.Tensor, v_cache: Optional[torch.Tensor],
-                            cu_seqlens_q: torch.Tensor, max_seqlen_q: int, block_table: torch.Tensor, cache_seqlens: torch.Tensor, max_seqlen_k: int,
-                            softmax_scale: Optional[float] = None, causal: bool = True, window_size: _Window = (-1, -1),
+                            cu_seqlens_q: torch.Tensor, max_seqlen_q: int, block_table: torch.Tensor,
+                            cache_seqlens: torch.Tensor, max_seqlen_k: int, softmax_scale: Optional[float] = None,
+                            causal: bool = True, window_size: _Window = (-1, -1),
                             softcap: float = 0.0, alibi_slopes: Optional[torch.Tensor] = None,
                             sinks: Optional[torch.Tensor] = None, return_softmax_lse: bool = False,
                             out: Optional[torch.Tensor] = None, q_descale: Optional[torch.Tensor] = None,

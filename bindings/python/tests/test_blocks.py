@@ -124,7 +124,7 @@ class Blocks(unittest.TestCase):
 
 
 class Appends(unittest.TestCase):
-    """New rows in caches of blocks: the device and the library's reference, against the steps that sluice.h describes, in F32."""
+    """New rows in caches of blocks: the device and the library's reference, against sluice.h's steps in F32."""
 
     TOKENS, HEADS, DIM, PAGES, PAGE_SIZE = 9, 2, 128, 3, 16
     SLOTS = numpy.array([5, 0, -1, 17, 47, 16, 30, 31, 2])
@@ -226,7 +226,8 @@ class Appends(unittest.TestCase):
                 ({"cache_type": "u5"}, "cache_type", "cache_type is 'u5'"),
                 ({"k_group_scales": None}, "v_group_scales", "without k_group_scales, which say how large a group is"),
                 ({"v_group_scales": groups[..., :1]}, "v_group_scales", "it must be 2 (groups of 64 elements of a row)"),
-                ({"k_group_scales": groups[..., :1], "v_group_scales": groups[..., :1]}, "scale_group", "128; it must be 32 or 64"),
+                ({"k_group_scales": groups[..., :1], "v_group_scales": groups[..., :1]}, "scale_group",
+                 "128; it must be 32 or 64"),
                 ({"k_group_scales": groups.astype(numpy.float32)}, "k_group_scales", "it must be of F16"),
                 ({"k_zeros": groups}, "v_zeros.data", "NULL"),
                 ({"k_token_scales": groups}, "k_group_scales", "k_token_scales and k_group_scales are both given")):

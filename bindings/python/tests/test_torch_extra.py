@@ -140,8 +140,9 @@ class ListsOfPages(Case):
 
         o, lse = st.flash_attn_with_kvcache(q, self.k, self.v, lengths, table, return_softmax_lse=True, extra=shown)
         self.compare(o.flatten(0, 1), lse.transpose(0, 1).flatten(1), wanted, self.v)
-        packed, packed_lse = st.flash_attn_varlen_paged(q.flatten(0, 1), self.k, self.v, ints(0, 3, 6), 3, table.long(), lengths,
-                                                        5 * PAGE_SIZE, causal=False, return_softmax_lse=True, extra=shown)
+        packed, packed_lse = st.flash_attn_varlen_paged(
+            q.flatten(0, 1), self.k, self.v, ints(0, 3, 6), 3, table.long(), lengths, 5 * PAGE_SIZE, causal=False,
+            return_softmax_lse=True, extra=shown)
         self.compare(packed, packed_lse, wanted, self.v)
 
     def test_without_the_flag_missing_pages_are_zeros(self):
