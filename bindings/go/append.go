@@ -18,16 +18,16 @@ const (
 // table. See sluice_append in the header for where rows go and which members each way needs. Shapes are [1, token,
 // head, dim] of new rows and [page, row in page, head, dim] of caches.
 type Append struct {
-	Flags           ProblemFlags // PageIndex64, VInK (then V has no rows and no cache) or 0.
+	Flags           ProblemFlags // PageIndex64, VInK (then V has no rows and no cache), ZeroPoints or 0.
 	SourceType      DType        // Of K and V: F16 or BF16; required.
-	CacheType       DType        // SourceType, E4M3FNUZ, E5M2FNUZ or I8; required.
+	CacheType       DType        // SourceType, E4M3FNUZ, E5M2FNUZ, I8, U4, Q8_0 or Q4_0; required.
 	KVHeads         int32        // Required.
 	HeadDimQK       int32        // Elements of a row of K; required; a multiple of 8.
 	HeadDimV        int32        // Elements of a row of V; required without VInK; a multiple of 8.
 	PageSize        int32        // Rows per page; required.
 	PageTableKind   PageTableKind
 	KPack           int32         // As in Problem.
-	KScaleKind      ScaleKind     // ScaleNone unless the cache is FP8 or I8.
+	KScaleKind      ScaleKind     // ScaleNone unless the cache is FP8, I8 or U4.
 	VScaleKind      ScaleKind     // As KScaleKind.
 	Tokens          int32         // Rows of K and V; required.
 	Batch           int32         // Sequences; 0 with Slots.
@@ -64,12 +64,19 @@ type Append struct {
 	KNorm       DevicePointer // The same for K.
 	NormEpsilon float32       // Added to the mean square; finite, not negative; 0 without a norm.
 	NormType    DType         // Of the weights: SourceType or F32; 0 is SourceType.
-	KScales     Tensor        // F32 [page, row in page, head, 1]: of ScalePerToken, written, and ScalePerPage, read.
-	VScales     Tensor        // The same for V.
+	// KScales are F32 [page, row in page, head, 1] of ScalePerToken, written, and ScalePerPage, read; and F16 [page, row in
+	// page, head, group] of ScalePerGroup, written.
+	KScales    Tensor
+	VScales    Tensor // The same for V.
+	KZeros     Tensor // With ZeroPoints: what is subtracted from K's numbers, with the strides of KScales, written.
+	VZeros     Tensor // The same for V.
+	ScaleGroup int32  // Elements of a group: 32 or 64 for ScalePerGroup, else 0.
 }
 
 // appendNeeds are the requirements on the tensors of an append.
-type appendNeeds struct{ k, v, kCache, vCache, q, qOut, kTail, qTail, kScales, vScales need }
+type appendNeeds struct {
+	k, v, kCache, vCache, q, qOut, kTail, qTail, kScales, vScales, kZeros, vZeros need
+}
 
 // needs depends on whether Q has tails of its own.
 func (a *Append) needs(hasQTail bool) appendNeeds {
@@ -85,13 +92,16 @@ func (a *Append) needs(hasQTail bool) appendNeeds {
 		return need{field: field, dtype: a.CacheType, extents: [4]extent{atLeast(0, "pages"),
 			exactly(a.PageSize, "page_size"), exactly(a.KVHeads, "kv_heads"), exactly(dim, what)}}
 	}
-	scales := func(field string, kind ScaleKind) need {
-		rows := atLeast(1, "row of a page")
-		if kind == ScalePerToken {
-			rows = atLeast(int64(a.PageSize), "page_size")
-		}
-		return need{field: field, dtype: F32, extents: [4]extent{atLeast(0, "pages"), rows,
+	scales := func(field string, kind ScaleKind, dim int32) need {
+		made := need{field: field, dtype: F32, extents: [4]extent{atLeast(0, "pages"), atLeast(int64(a.PageSize), "page_size"),
 			exactly(a.KVHeads, "kv_heads"), exactly(1, "scale")}}
+		switch kind {
+		case ScalePerPage:
+			made.extents[1] = atLeast(1, "row of a page")
+		case ScalePerGroup: // the library refuses other sizes of a group, and groups that do not fill a row
+			made.dtype, made.extents[3] = F16, atLeast(int64(dim)/maximum(int64(a.ScaleGroup), 1), "groups of a row")
+		}
+		return made
 	}
 	made := appendNeeds{
 		k:      rows("k", a.HeadDimQK-a.TailDim, "head_dim_qk - tail_dim"),
@@ -103,8 +113,10 @@ func (a *Append) needs(hasQTail bool) appendNeeds {
 		kTail:  rows("k_tail", a.TailDim, "tail_dim"),
 		qTail:  ofQ("q_tail", a.TailDim, "tail_dim"),
 
-		kScales: scales("k_scales", a.KScaleKind),
-		vScales: scales("v_scales", a.VScaleKind),
+		kScales: scales("k_scales", a.KScaleKind, a.HeadDimQK),
+		vScales: scales("v_scales", a.VScaleKind, a.HeadDimV),
+		kZeros:  scales("k_zeros", a.KScaleKind, a.HeadDimQK),
+		vZeros:  scales("v_zeros", a.VScaleKind, a.HeadDimV),
 	}
 	if hasQTail {
 		made.q = ofQ("q", a.HeadDimQK-a.TailDim, "head_dim_qk - tail_dim")
@@ -123,7 +135,8 @@ func (a *Append) check() error {
 	return checkTensors(tensorNeed{&a.K, &needs.k}, tensorNeed{&a.V, &needs.v}, tensorNeed{&a.KCache, &needs.kCache},
 		tensorNeed{&a.VCache, &needs.vCache}, tensorNeed{&a.Q, &needs.q}, tensorNeed{&a.QOut, &needs.qOut},
 		tensorNeed{&a.KTail, &needs.kTail}, tensorNeed{&a.QTail, &needs.qTail},
-		tensorNeed{&a.KScales, &needs.kScales}, tensorNeed{&a.VScales, &needs.vScales})
+		tensorNeed{&a.KScales, &needs.kScales}, tensorNeed{&a.VScales, &needs.vScales},
+		tensorNeed{&a.KZeros, &needs.kZeros}, tensorNeed{&a.VZeros, &needs.vZeros})
 }
 
 func (a *Append) c() *C.sluice_append {
@@ -174,7 +187,10 @@ func (a *Append) c() *C.sluice_append {
 	made.norm_type = C.uint32_t(a.NormType)
 	a.KScales.put(&made.k_scales)
 	a.VScales.put(&made.v_scales)
-	made.page_count = fewest(0, &a.KCache, &a.VCache, &a.KScales, &a.VScales) // so that slots and page numbers cannot lead out of the caches
+	a.KZeros.put(&made.k_zeros)
+	a.VZeros.put(&made.v_zeros)
+	made.scale_group = C.int32_t(a.ScaleGroup)
+	made.page_count = fewest(0, &a.KCache, &a.VCache, &a.KScales, &a.VScales, &a.KZeros, &a.VZeros) // so that slots and page numbers cannot lead out of the caches
 	return made
 }
 

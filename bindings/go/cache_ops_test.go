@@ -243,6 +243,52 @@ func TestReferenceStep(t *testing.T) {
 	compareNear(t, "q", q, q)
 }
 
+// Tables and weights of 16 bits, in slices of their bits.
+func TestReferenceStepOf16Bits(t *testing.T) {
+	context, device := emulated(t)
+	random := rand.New(rand.NewSource(7))
+	k, v, kCache, vCache := appendTensors(t, device, 4, sluice.F16, random)
+	bits := func(count int) []uint16 {
+		made := make([]uint16, count)
+		for i := range made {
+			made[i] = uint16(encode(sluice.F16, exact(random)))
+		}
+		return made
+	}
+	cosines, sines, kNorm := bits(3*8), bits(3*8), bits(appendDim)
+	slots, positions := []int64{7, -1, 79, 16}, []int32{2, 0, 0, 1}
+	call := appendOf(t, device, 4, k, v, kCache, vCache)
+	call.Slots, call.Positions = pointerTo(t, device, slots), pointerTo(t, device, positions)
+	call.RotaryDim, call.RotaryStride, call.RotaryType = 16, 8, sluice.F16
+	call.Rotary, call.RotarySin = pointerTo(t, device, cosines), pointerTo(t, device, sines)
+	call.NormEpsilon, call.KNorm = 1e-5, pointerTo(t, device, kNorm)
+	check(t, context.KVAppend(&call, nil))
+	check(t, device.Synchronize(0))
+
+	host, kHost, vHost := hostAppend(t, &call, k, v)
+	host.Slots, host.Positions, host.Rotary16, host.RotarySin16, host.RotaryType = slots, positions, cosines, sines, sluice.F16
+	host.NormEpsilon, host.KNorm16 = 1e-5, kNorm
+	for _, c := range []struct {
+		field, value string
+		change       func(a *sluice.HostAppend)
+	}{
+		{"rotary_type", "F32", func(a *sluice.HostAppend) { a.RotaryType = sluice.F32 }},
+		{"rotary_type", "F16", func(a *sluice.HostAppend) { a.Rotary, a.Rotary16 = make([]float32, 24), nil }},
+		{"norm_type", "F32", func(a *sluice.HostAppend) { a.NormType = sluice.F32 }},
+		{"norm_type", "F16", func(a *sluice.HostAppend) { a.NormType, a.QNorm = sluice.F16, make([]float32, 64) }},
+		{"k_norm", "63", func(a *sluice.HostAppend) { a.KNorm16 = kNorm[1:] }},
+		{"positions[0]", "position 2 of rotary,", func(a *sluice.HostAppend) { a.Rotary16 = cosines[1:] }},
+		{"positions[0]", "position 2 of rotary_sin", func(a *sluice.HostAppend) { a.RotarySin16 = sines[1:] }},
+	} {
+		wrong := host
+		c.change(&wrong)
+		refused(t, sluice.ReferenceAppend(&wrong), sluice.InvalidArgument, c.field, c.value)
+	}
+	check(t, sluice.ReferenceAppend(&host))
+	compareNear(t, "k", kCache, kHost)
+	compareCaches(t, "v", vCache, vHost)
+}
+
 // compareNear expects the same on the device, which norms and rotates in F32, up to a rounding.
 func compareNear(t *testing.T, name string, device, host *tensor) {
 	t.Helper()

@@ -61,10 +61,23 @@ bool sluice_go_capture_of(const sluice_go_device *device, uintptr_t stream, uint
   return code == 0 && status != 0;
 }
 
-static sluice_launch launch_of(const void *launch, const void *dependencies) {
-  sluice_launch made = *(const sluice_launch *)launch;
-  made.dependencies = (const sluice_dependency *)dependencies;
-  return made;
+/* A call that enqueues work, between begin and end: the context's device is current. */
+typedef struct enqueuing {
+  const sluice_go_device *device;
+  int previous;
+  sluice_launch launch;
+} enqueuing;
+
+static enqueuing begin(const sluice_go_device *device, const void *launch, const void *dependencies) {
+  enqueuing call = {device, 0, *(const sluice_launch *)launch};
+  call.launch.dependencies = (const sluice_dependency *)dependencies;
+  call.previous = enter(device);
+  return call;
+}
+
+static sluice_status end(const enqueuing *call, sluice_status status) {
+  leave(call->device, call->previous);
+  return status;
 }
 
 sluice_status sluice_go_context_create(const void *desc, uintptr_t resolver, sluice_context **out,
@@ -87,52 +100,37 @@ sluice_status sluice_go_set_trace(sluice_context *context, uintptr_t trace, slui
 
 sluice_status sluice_go_run(const sluice_go_device *device, const sluice_plan *plan, const void *args,
                             const void *launch, const void *dependencies, sluice_error *error) {
-  const sluice_launch where = launch_of(launch, dependencies);
-  const int previous = enter(device);
-  const sluice_status status = sluice_run(plan, (const sluice_args *)args, &where, error);
-  leave(device, previous);
-  return status;
+  const enqueuing call = begin(device, launch, dependencies);
+  return end(&call, sluice_run(plan, (const sluice_args *)args, &call.launch, error));
 }
 
 sluice_status sluice_go_kv_append(const sluice_go_device *device, sluice_context *context, const void *append,
                                   const void *launch, const void *dependencies, sluice_error *error) {
-  const sluice_launch where = launch_of(launch, dependencies);
-  const int previous = enter(device);
-  const sluice_status status = sluice_kv_append(context, (const sluice_append *)append, &where, error);
-  leave(device, previous);
-  return status;
+  const enqueuing call = begin(device, launch, dependencies);
+  return end(&call, sluice_kv_append(context, (const sluice_append *)append, &call.launch, error));
 }
 
 sluice_status sluice_go_merge_states(const sluice_go_device *device, sluice_context *context,
                                      const void *merge, const void *partial_list,
                                      const void *partial_lse_list, const void *launch,
                                      const void *dependencies, sluice_error *error) {
-  const sluice_launch where = launch_of(launch, dependencies);
   sluice_merge made = *(const sluice_merge *)merge;
   made.partial_list = (const void *const *)partial_list;
   made.partial_lse_list = (const void *const *)partial_lse_list;
-  const int previous = enter(device);
-  const sluice_status status = sluice_merge_states(context, &made, &where, error);
-  leave(device, previous);
-  return status;
+  const enqueuing call = begin(device, launch, dependencies);
+  return end(&call, sluice_merge_states(context, &made, &call.launch, error));
 }
 
 sluice_status sluice_go_kv_copy(const sluice_go_device *device, sluice_context *context, const void *copy,
                                 const void *launch, const void *dependencies, sluice_error *error) {
-  const sluice_launch where = launch_of(launch, dependencies);
-  const int previous = enter(device);
-  const sluice_status status = sluice_kv_copy(context, (const sluice_page_copy *)copy, &where, error);
-  leave(device, previous);
-  return status;
+  const enqueuing call = begin(device, launch, dependencies);
+  return end(&call, sluice_kv_copy(context, (const sluice_page_copy *)copy, &call.launch, error));
 }
 
 sluice_status sluice_go_kv_gather(const sluice_go_device *device, sluice_context *context, const void *gather,
                                   const void *launch, const void *dependencies, sluice_error *error) {
-  const sluice_launch where = launch_of(launch, dependencies);
-  const int previous = enter(device);
-  const sluice_status status = sluice_kv_gather(context, (const sluice_gather *)gather, &where, error);
-  leave(device, previous);
-  return status;
+  const enqueuing call = begin(device, launch, dependencies);
+  return end(&call, sluice_kv_gather(context, (const sluice_gather *)gather, &call.launch, error));
 }
 
 sluice_status sluice_go_reference(
@@ -186,10 +184,11 @@ sluice_status sluice_go_reference_append(const void *append, uint8_t *k, uint8_t
                                          uint8_t *v_cache, const int64_t *slots, const int32_t *starts,
                                          const int32_t *kv_lengths, const uint8_t *page_table,
                                          const int32_t *page_starts, const float *k_scale,
-                                         const float *v_scale, const float *rotary, const int32_t *positions,
-                                         const float *rotary_sin, uint8_t *q, uint8_t *q_out, uint8_t *k_tail,
-                                         uint8_t *q_tail, const float *q_norm, const float *k_norm,
-                                         uint8_t *k_scales, uint8_t *v_scales, sluice_error *error) {
+                                         const float *v_scale, const void *rotary, const int32_t *positions,
+                                         const void *rotary_sin, uint8_t *q, uint8_t *q_out, uint8_t *k_tail,
+                                         uint8_t *q_tail, const void *q_norm, const void *k_norm,
+                                         uint8_t *k_scales, uint8_t *v_scales, uint8_t *k_zeros,
+                                         uint8_t *v_zeros, sluice_error *error) {
   sluice_append made = *(const sluice_append *)append;
   made.k.data = k;
   made.v.data = v;
@@ -202,7 +201,7 @@ sluice_status sluice_go_reference_append(const void *append, uint8_t *k, uint8_t
   made.page_starts = page_starts;
   made.k_scale = k_scale;
   made.v_scale = v_scale;
-  made.rotary = rotary;
+  made.rotary = (const float *)rotary; /* of rotary_type */
   made.positions = positions;
   made.rotary_sin = rotary_sin;
   made.q.data = q;
@@ -213,6 +212,8 @@ sluice_status sluice_go_reference_append(const void *append, uint8_t *k, uint8_t
   made.k_norm = k_norm;
   made.k_scales.data = k_scales;
   made.v_scales.data = v_scales;
+  made.k_zeros.data = k_zeros;
+  made.v_zeros.data = v_zeros;
   return sluice_reference_append(&made, error);
 }
 

@@ -163,6 +163,14 @@ func floats(values []float32) *C.float {
 	return (*C.float)(&values[0])
 }
 
+// eitherWidth is the address of numbers in one of two slices. C reads them by the type that the call says.
+func eitherWidth(numbers []float32, bits []uint16) unsafe.Pointer {
+	if len(bits) > 0 {
+		return unsafe.Pointer(&bits[0])
+	}
+	return unsafe.Pointer(floats(numbers))
+}
+
 // hostTable is a page table in one of several slices.
 type hostTable struct {
 	field     string // "page_table"
@@ -396,7 +404,7 @@ type HostAppend struct {
 	Rotary          []float32 // [positions][RotaryDim]
 	RotaryStride    int64
 	Positions       []int32 // [tokens]
-	RotaryType      DType   // 0 or F32: tables of other types are for devices.
+	RotaryType      DType   // 0 and F32: Rotary and RotarySin are the tables; F16 and BF16: Rotary16 and RotarySin16.
 	RotaryFirst     int32
 	RotarySin       []float32 // [positions][RotaryDim / 2]
 	QHeads          int32
@@ -408,9 +416,16 @@ type HostAppend struct {
 	QNorm           []float32 // [HeadDimQK - TailDim]
 	KNorm           []float32 // [HeadDimQK - TailDim]
 	NormEpsilon     float32
-	KScales         HostTensor // Written with ScalePerToken.
-	VScales         HostTensor // Written with ScalePerToken.
-	NormType        DType      // F32 with QNorm or KNorm: weights of other types are for devices.
+	KScales         HostTensor // Written with ScalePerToken and ScalePerGroup.
+	VScales         HostTensor // The same for V.
+	NormType        DType      // F32: QNorm and KNorm are the weights; SourceType or 0: QNorm16 and KNorm16.
+	KZeros          HostTensor // Written, with ZeroPoints.
+	VZeros          HostTensor // Written, with ZeroPoints.
+	ScaleGroup      int32
+	Rotary16        []uint16 // The bits of numbers, as in Rotary.
+	RotarySin16     []uint16 // As in RotarySin.
+	QNorm16         []uint16 // As in QNorm.
+	KNorm16         []uint16 // As in KNorm.
 }
 
 // ReferenceAppend performs an append on the host with plain loops: the reference for what a device stores. Contents are
@@ -428,9 +443,10 @@ func ReferenceAppend(rows *HostAppend) error {
 	return result(C.sluice_go_reference_append(unsafe.Pointer(rows.c()),
 		rows.K.bytes(), rows.V.bytes(), rows.KCache.bytes(), rows.VCache.bytes(), int64s(rows.Slots), int32s(rows.Starts),
 		int32s(rows.KVLengths), rows.table().bytes(), int32s(rows.PageStarts), floats(rows.KScale), floats(rows.VScale),
-		floats(rows.Rotary), int32s(rows.Positions), floats(rows.RotarySin), rows.Q.bytes(), rows.QOut.bytes(),
-		rows.KTail.bytes(), rows.QTail.bytes(), floats(rows.QNorm), floats(rows.KNorm),
-		rows.KScales.bytes(), rows.VScales.bytes(), failure), failure)
+		eitherWidth(rows.Rotary, rows.Rotary16), int32s(rows.Positions), eitherWidth(rows.RotarySin, rows.RotarySin16),
+		rows.Q.bytes(), rows.QOut.bytes(), rows.KTail.bytes(), rows.QTail.bytes(), eitherWidth(rows.QNorm, rows.QNorm16),
+		eitherWidth(rows.KNorm, rows.KNorm16),
+		rows.KScales.bytes(), rows.VScales.bytes(), rows.KZeros.bytes(), rows.VZeros.bytes(), failure), failure)
 }
 
 // without is the append without its memory.
@@ -443,13 +459,14 @@ func (a *HostAppend) without() *Append {
 		RotaryType: a.RotaryType, RotaryFirst: a.RotaryFirst, QHeads: a.QHeads, TailDim: a.TailDim,
 		Q: Tensor{View: a.Q.View}, QOut: Tensor{View: a.QOut.View}, KTail: Tensor{View: a.KTail.View},
 		QTail: Tensor{View: a.QTail.View}, NormEpsilon: a.NormEpsilon, NormType: a.NormType,
-		KScales: Tensor{View: a.KScales.View}, VScales: Tensor{View: a.VScales.View}}
+		KScales: Tensor{View: a.KScales.View}, VScales: Tensor{View: a.VScales.View},
+		KZeros: Tensor{View: a.KZeros.View}, VZeros: Tensor{View: a.VZeros.View}, ScaleGroup: a.ScaleGroup}
 }
 
 // c leaves out all pointers, which C gets separately.
 func (a *HostAppend) c() *C.sluice_append {
 	made := a.without().c()
-	made.page_count = fewest(0, &a.KCache, &a.VCache, &a.KScales, &a.VScales)
+	made.page_count = fewest(0, &a.KCache, &a.VCache, &a.KScales, &a.VScales, &a.KZeros, &a.VZeros)
 	return made
 }
 
@@ -470,7 +487,8 @@ func (a *HostAppend) check() error {
 		need   *need
 	}{{&a.K, &needs.k}, {&a.V, &needs.v}, {&a.KCache, &needs.kCache}, {&a.VCache, &needs.vCache},
 		{&a.Q, &needs.q}, {&a.QOut, &needs.qOut}, {&a.KTail, &needs.kTail}, {&a.QTail, &needs.qTail},
-		{&a.KScales, &needs.kScales}, {&a.VScales, &needs.vScales}} {
+		{&a.KScales, &needs.kScales}, {&a.VScales, &needs.vScales},
+		{&a.KZeros, &needs.kZeros}, {&a.VZeros, &needs.vZeros}} {
 		if err := pair.tensor.check(pair.need); err != nil {
 			return err
 		}
@@ -483,10 +501,10 @@ func (a *HostAppend) check() error {
 		{"page_starts", batch + 1, int64(len(a.PageStarts)), "batch + 1"},
 		{"k_scale", perHead(a.KScaleKind, a.KVHeads), int64(len(a.KScale)), "number of scales"},
 		{"v_scale", perHead(a.VScaleKind, a.KVHeads), int64(len(a.VScale)), "number of scales"},
-		{"rotary", a.rotaryColumns(), int64(len(a.Rotary)), "columns of the table"},
-		{"rotary_sin", int64(a.RotaryDim / 2), int64(len(a.RotarySin)), "rotary_dim / 2"},
-		{"q_norm", int64(a.HeadDimQK) - int64(a.TailDim), int64(len(a.QNorm)), "head_dim_qk - tail_dim"},
-		{"k_norm", int64(a.HeadDimQK) - int64(a.TailDim), int64(len(a.KNorm)), "head_dim_qk - tail_dim"},
+		{"rotary", a.rotaryColumns(), a.rotaryLength(), "columns of the table"},
+		{"rotary_sin", int64(a.RotaryDim / 2), a.sinesLength(), "rotary_dim / 2"},
+		{"q_norm", int64(a.HeadDimQK) - int64(a.TailDim), int64(len(a.QNorm) + len(a.QNorm16)), "head_dim_qk - tail_dim"},
+		{"k_norm", int64(a.HeadDimQK) - int64(a.TailDim), int64(len(a.KNorm) + len(a.KNorm16)), "head_dim_qk - tail_dim"},
 		{"positions", tokens, int64(len(a.Positions)), "tokens"},
 	}); err != nil {
 		return err
@@ -506,9 +524,13 @@ func (a *HostAppend) check() error {
 	return a.checkSequences(table)
 }
 
-// rotaryColumns are the elements of Rotary that a position reads.
+func (a *HostAppend) rotaryLength() int64 { return int64(len(a.Rotary) + len(a.Rotary16)) }
+
+func (a *HostAppend) sinesLength() int64 { return int64(len(a.RotarySin) + len(a.RotarySin16)) }
+
+// rotaryColumns are the elements of a rotation's table that a position reads.
 func (a *HostAppend) rotaryColumns() int64 {
-	if len(a.RotarySin) > 0 {
+	if a.sinesLength() > 0 {
 		return int64(a.RotaryDim / 2)
 	}
 	return int64(a.RotaryDim)
@@ -516,13 +538,19 @@ func (a *HostAppend) rotaryColumns() int64 {
 
 // checkTypes makes sure that slices of numbers have the type that the call says.
 func (a *HostAppend) checkTypes() error {
-	if a.RotaryType != 0 && a.RotaryType != F32 {
-		return invalid("rotary_type", "rotary_type is %v; the tables of a HostAppend are of F32", a.RotaryType)
+	check := func(field string, dtype DType, isF32 bool, f32, of16 int) error {
+		if (of16 > 0 && isF32) || (f32 > 0 && !isF32) {
+			return invalid(field, "%s is %v; a HostAppend has numbers of F32 as float32, and %d of those, and others by their "+
+				"bits, and %d of those", field, dtype, f32, of16)
+		}
+		return nil
 	}
-	if (len(a.QNorm) > 0 || len(a.KNorm) > 0) && a.NormType != F32 {
-		return invalid("norm_type", "norm_type is %v; the weights of a HostAppend are of F32", a.NormType)
+	// A number that is not a type is refused by the library before it reads.
+	isF32 := a.RotaryType != F16 && a.RotaryType != BF16
+	if err := check("rotary_type", a.RotaryType, isF32, len(a.Rotary)+len(a.RotarySin), len(a.Rotary16)+len(a.RotarySin16)); err != nil {
+		return err
 	}
-	return nil
+	return check("norm_type", a.NormType, a.NormType == F32, len(a.QNorm)+len(a.KNorm), len(a.QNorm16)+len(a.KNorm16))
 }
 
 // checkSlots checks the positions of rows that have a slot, and of all with Q.
@@ -575,19 +603,19 @@ func (a *HostAppend) checkSequences(table *hostTable) error {
 
 // checkPosition leaves invalid positions to the library; field[i] is where it comes from.
 func (a *HostAppend) checkPosition(field string, i int, position int64) error {
-	if position < 0 || a.RotaryDim < 1 || a.RotaryStride < 0 || len(a.Rotary) == 0 {
+	if position < 0 || a.RotaryDim < 1 || a.RotaryStride < 0 || a.rotaryLength() == 0 {
 		return nil
 	}
 	first := elements(position, a.RotaryStride)
-	within := func(name string, table []float32, columns int64) error {
-		if first < 0 || first > int64(len(table))-columns {
+	within := func(name string, length, columns int64) error {
+		if first < 0 || first > length-columns {
 			return invalid(index(field, i), "%s leads to position %d of %s, which has %d elements", index(field, i), position,
-				name, len(table))
+				name, length)
 		}
 		return nil
 	}
-	if err := within("rotary", a.Rotary, a.rotaryColumns()); err != nil || len(a.RotarySin) == 0 {
+	if err := within("rotary", a.rotaryLength(), a.rotaryColumns()); err != nil || a.sinesLength() == 0 {
 		return err
 	}
-	return within("rotary_sin", a.RotarySin, int64(a.RotaryDim/2))
+	return within("rotary_sin", a.sinesLength(), int64(a.RotaryDim/2))
 }

@@ -51,6 +51,14 @@ void text(nb::class_<Struct> &type, const char *name, char (Struct::*member)[siz
 }
 
 template <typename Struct>
+void triple(nb::class_<Struct> &type, const char *name, uint32_t (Struct::*member)[3]) {
+  type.def_prop_ro(name, [member](const Struct &self) {
+    const auto &numbers = self.*member;
+    return std::make_tuple(numbers[0], numbers[1], numbers[2]);
+  });
+}
+
+template <typename Struct>
 nb::class_<Struct> struct_of(nb::module_ &module, const char *name, sluice_status (*init)(Struct *, size_t)) {
   nb::class_<Struct> type(module, name);
   type.def("__init__", [init](Struct *self) {
@@ -63,6 +71,7 @@ nb::class_<Struct> struct_of(nb::module_ &module, const char *name, sluice_statu
 #define SLUICE_FIELD(name) field(type, #name, &Struct::name)
 #define SLUICE_TEXT(name) text(type, #name, &Struct::name)
 #define SLUICE_READ_ONLY(name) type.def_ro(#name, &Struct::name)
+#define SLUICE_TRIPLE(name) triple(type, #name, &Struct::name)
 
 void bind_problem(nb::module_ &module) {
   using Struct = sluice_problem;
@@ -364,6 +373,8 @@ void bind_answers(nb::module_ &module) {
     SLUICE_READ_ONLY(lds_bytes);
     SLUICE_READ_ONLY(workspace_alignment);
     SLUICE_READ_ONLY(workspace_bytes);
+    SLUICE_TRIPLE(max_grid);
+    SLUICE_TRIPLE(block);
     SLUICE_TEXT(kernel);
     SLUICE_TEXT(reason);
   }
@@ -379,6 +390,7 @@ void bind_answers(nb::module_ &module) {
   }
 }
 
+#undef SLUICE_TRIPLE
 #undef SLUICE_READ_ONLY
 #undef SLUICE_TEXT
 #undef SLUICE_FIELD

@@ -9,12 +9,12 @@ import dataclasses
 from typing import Any, List, Optional, Tuple
 
 from . import _core
-from ._call import array_of, at_least, block_table, c_tensor, checked, exactly
+from ._call import array_of, at_least, block_table, c_tensor, checked, exactly, keys_of
 from ._errors import InvalidArgument
 from ._tensor import Tensor, has_no_gaps, tensor_of
-from ._types import DType, LseBase, PageTableKind, RotaryStyle, ScaleKind
+from ._types import DType, DTypeLike, LseBase, PageTableKind, RotaryStyle, ScaleKind, dtype_of
 
-_PAGE_INDEX_64, _V_IN_K = 1 << 7, 1 << 8
+_PAGE_INDEX_64, _V_IN_K, _ZERO_POINTS = 1 << 7, 1 << 8, 1 << 13
 _INFINITY_IS_EMPTY = 1 << 0
 
 
@@ -58,38 +58,40 @@ def append_struct(place: str, k: Any, v: Any, k_cache: Any, v_cache: Any, *, slo
                   page_table: Any, page_starts: Any, k_scale: Any, v_scale: Any, rotary: Any, rotary_style: RotaryStyle,
                   positions: Any, rotary_sin: Any, rotary_first: int, q: Any, q_out: Any, k_tail: Any, q_tail: Any,
                   q_norm: Any, k_norm: Any, norm_epsilon: float, k_token_scales: Any, v_token_scales: Any, k_page_scales: Any,
-                  v_page_scales: Any) -> Any:
+                  v_page_scales: Any, cache_type: Optional[DTypeLike], k_group_scales: Any, v_group_scales: Any, k_zeros: Any,
+                  v_zeros: Any) -> Any:
     """The sluice_append of Context.append's arguments."""
     made = _core.Append()
-    rows, cache = _with_dimensions(k, "k", (3,)), _with_dimensions(k_cache, "k_cache", (4, 5))
+    rows = _with_dimensions(k, "k", (3,))
     made.tokens, made.kv_heads, made.head_dim_qk = rows.shape
     made.tail_dim = 0 if k_tail is None else _with_dimensions(k_tail, "k_tail", (3,)).shape[2]
     made.head_dim_qk += made.tail_dim
-    made.page_size, made.source_type, made.cache_type = cache.shape[1], _dtype(rows), _dtype(cache)
-    source, target = _dtype(rows), _dtype(cache)
-    heads, pages = exactly(made.kv_heads, "heads of k"), [cache.shape[0]]
-    dims = [exactly(made.head_dim_qk, "elements of a row of k")]
-    if len(cache.shape) == 5:
-        made.k_pack = cache.shape[4]
-        dims = [exactly(made.head_dim_qk // max(made.k_pack, 1), "packs of a row of k"), exactly(made.k_pack, "k_pack")]
+    source, heads = _dtype(rows), exactly(made.kv_heads, "heads of k")
     checked(k, "k", place, source, source.bytes, [at_least(0, "tokens"), heads, at_least(0, "elements")])
-    checked(k_cache, "k_cache", place, target, target.bytes,
-            [at_least(0, "pages"), at_least(0, "rows of a page"), heads, *dims])
-    made.k = c_tensor(rows)
-    made.k_cache = c_tensor(cache) if made.k_pack == 0 else c_tensor(dataclasses.replace(cache, strides=cache.strides[:4]))
+    made.k, made.source_type = c_tensor(rows), source
+    target = _dtype(_with_dimensions(k_cache, "k_cache", (4, 5))) if cache_type is None else dtype_of(cache_type, "cache_type")
+    cache = _k_cache_of_append(made, k_cache, target, place)
+    pages = [cache.shape[0]]
     if v is None and v_cache is None:
         made.flags |= _V_IN_K
     else:
         of_v = checked(v, "v", place, source, source.bytes,
                        [exactly(made.tokens, "tokens of k"), heads, at_least(0, "elements")])
         made.head_dim_v = of_v.shape[2]
-        v_pages = checked(v_cache, "v_cache", place, target, target.bytes,
-                          [at_least(0, "pages"), exactly(made.page_size, "rows of a page of k_cache"), heads,
-                           exactly(made.head_dim_v, "elements of a row of v")])
-        made.v, made.v_cache = c_tensor(of_v), c_tensor(v_pages)
+        v_pages, made.v_cache = keys_of(v_cache, "v_cache", place, target,
+                                        [at_least(0, "pages"), exactly(made.page_size, "rows of a page of k_cache"), heads],
+                                        exactly(made.head_dim_v, "elements of a row of v"))
+        made.v = c_tensor(of_v)
         pages.append(v_pages.shape[0])
-    for side, of_tokens, of_pages in (("k", k_token_scales, k_page_scales), ("v", v_token_scales, v_page_scales)):
-        pages.extend(_scales_of_pages(made, side, of_tokens, of_pages, place))
+    for side, of_tokens, of_pages, of_groups, zeros in (
+            ("k", k_token_scales, k_page_scales, k_group_scales, k_zeros),
+            ("v", v_token_scales, v_page_scales, v_group_scales, v_zeros)):
+        pages.extend(_scales_of_pages(made, side, of_tokens, of_pages, of_groups, place))
+        if zeros is not None:
+            made.flags |= _ZERO_POINTS
+            found = _of_groups(made, side, zeros, f"{side}_zeros", place)
+            setattr(made, f"{side}_zeros", c_tensor(found))
+            pages.append(found.shape[0])
     made.page_count = min(pages)
     _scale(made, "k_scale", k_scale, made.kv_heads, place)
     _scale(made, "v_scale", v_scale, made.kv_heads, place)
@@ -113,22 +115,63 @@ def append_struct(place: str, k: Any, v: Any, k_cache: Any, v_cache: Any, *, slo
     return made
 
 
-def _scales_of_pages(made: Any, side: str, of_tokens: Any, of_pages: Any, place: str) -> Tuple[int, ...]:
-    """Scales per token, [pages, page_size, kv_heads], or per page, [pages, kv_heads]; returns their number of pages."""
+def _one_within_a_pack(cache: Tensor, field: str) -> None:
+    if cache.strides[4] != 1 and cache.shape[4] > 1:
+        raise InvalidArgument(f"{field} has a stride of {cache.strides[4]} elements inside a pack; it must be 1", field)
+
+
+def _k_cache_of_append(made: Any, k_cache: Any, target: DType, place: str) -> Tensor:
+    cache = tensor_of(k_cache, "k_cache")
+    first = [at_least(0, "pages"), at_least(0, "rows of a page"), exactly(made.kv_heads, "heads of k")]
+    made.cache_type = target
+    if len(cache.shape) == 5:
+        made.k_pack = cache.shape[4]
+        packs = exactly(made.head_dim_qk // max(made.k_pack, 1), "packs of a row of k")
+        checked(k_cache, "k_cache", place, target, target.bytes, [*first, packs, exactly(made.k_pack, "k_pack")])
+        _one_within_a_pack(cache, "k_cache")
+        made.k_cache = c_tensor(dataclasses.replace(cache, strides=cache.strides[:4]))
+    else:
+        cache, made.k_cache = keys_of(k_cache, "k_cache", place, target, first,
+                                      exactly(made.head_dim_qk, "elements of a row of k"))
+    made.page_size = cache.shape[1]
+    return cache
+
+
+def _of_groups(made: Any, side: str, array: Any, field: str, place: str) -> Tensor:
+    """Scales or zeros of groups, [pages, page_size, kv_heads, groups of a row]. K's scales say how large a group is."""
+    if not made.scale_group:
+        raise InvalidArgument(f"{field} is given without k_group_scales, which say how large a group is", field)
+    groups = (made.head_dim_qk if side == "k" else made.head_dim_v) // made.scale_group
+    return checked(array, field, place, DType.F16, 2,
+                   [at_least(0, "pages"), exactly(made.page_size, "rows of a page of k_cache"),
+                    exactly(made.kv_heads, "heads of k"), exactly(groups, f"groups of {made.scale_group} elements of a row")])
+
+
+def _scales_of_pages(made: Any, side: str, of_tokens: Any, of_pages: Any, of_groups: Any, place: str) -> Tuple[int, ...]:
+    """Scales per token, [pages, page_size, kv_heads], per page, [pages, kv_heads], or per group; returns their number of
+    pages."""
     heads = exactly(made.kv_heads, "heads of k")
-    if of_tokens is not None and of_pages is not None:
-        raise InvalidArgument(f"{side}_token_scales and {side}_page_scales are both given", f"{side}_page_scales")
+    given = [f"{side}_{what}_scales" for what, array in (("token", of_tokens), ("page", of_pages), ("group", of_groups))
+             if array is not None]
+    if len(given) > 1:
+        raise InvalidArgument(f"{given[0]} and {given[1]} are both given", given[1])
     if of_tokens is not None:
         scales = checked(of_tokens, f"{side}_token_scales", place, DType.F32, 4,
                          [at_least(0, "pages"), exactly(made.page_size, "rows of a page of k_cache"), heads])
-        kind, strides = ScaleKind.PER_TOKEN, scales.strides
+        kind, strides = ScaleKind.PER_TOKEN, (*scales.strides, 0)
     elif of_pages is not None:
         scales = checked(of_pages, f"{side}_page_scales", place, DType.F32, 4, [at_least(0, "pages"), heads])
-        kind, strides = ScaleKind.PER_PAGE, (scales.strides[0], 0, scales.strides[1])
+        kind, strides = ScaleKind.PER_PAGE, (scales.strides[0], 0, scales.strides[1], 0)
+    elif of_groups is not None:
+        if side == "k":
+            shape = tensor_of(of_groups, "k_group_scales").shape
+            made.scale_group = made.head_dim_qk // max(1, *shape[-1:])
+        scales = _of_groups(made, side, of_groups, f"{side}_group_scales", place)
+        kind, strides = ScaleKind.PER_GROUP, scales.strides
     else:
         return ()
     setattr(made, f"{side}_scale_kind", kind)
-    setattr(made, f"{side}_scales", (scales.address, *strides, 0))
+    setattr(made, f"{side}_scales", (scales.address, *strides))
     return (scales.shape[0],)
 
 
@@ -191,8 +234,7 @@ def _cache_of(array: Any, field: str, place: str, heads: Any, page_size: Any) ->
                                                       *[many] * (len(cache.shape) - 3)])
     if len(cache.shape) == 4:
         return cache, dtype, cache.shape[3], 0, c_tensor(cache)
-    if cache.strides[4] != 1 and cache.shape[4] > 1:
-        raise InvalidArgument(f"{field} has a stride of {cache.strides[4]} elements inside a pack; it must be 1", field)
+    _one_within_a_pack(cache, field)
     made = c_tensor(dataclasses.replace(cache, strides=cache.strides[:4]))
     return cache, dtype, cache.shape[3] * cache.shape[4], cache.shape[4], made
 
@@ -384,7 +426,9 @@ def reference_append(k: Any, v: Any, k_cache: Any, v_cache: Any, *, slots: Any =
                      positions: Optional[Any] = None, rotary_sin: Any = None, rotary_first: int = 0, q: Any = None,
                      q_out: Any = None, k_tail: Any = None, q_tail: Any = None, q_norm: Any = None, k_norm: Any = None,
                      norm_epsilon: float = 0.0, k_token_scales: Any = None, v_token_scales: Any = None,
-                     k_page_scales: Any = None, v_page_scales: Any = None) -> None:
+                     k_page_scales: Any = None, v_page_scales: Any = None, cache_type: Optional[DTypeLike] = None,
+                     k_group_scales: Any = None, v_group_scales: Any = None, k_zeros: Any = None,
+                     v_zeros: Any = None) -> None:
     """Performs an append on the host: the reference for what a device stores, and a check of its tables. Arrays as for
     Context.append, all in host memory."""
     _core.reference_append(append_struct("host", k, v, k_cache, v_cache, slots=slots, starts=starts, kv_lengths=kv_lengths,
@@ -393,7 +437,9 @@ def reference_append(k: Any, v: Any, k_cache: Any, v_cache: Any, *, slots: Any =
                                          rotary_first=rotary_first, q=q, q_out=q_out, k_tail=k_tail, q_tail=q_tail,
                                          q_norm=q_norm, k_norm=k_norm, norm_epsilon=norm_epsilon,
                                          k_token_scales=k_token_scales, v_token_scales=v_token_scales,
-                                         k_page_scales=k_page_scales, v_page_scales=v_page_scales))
+                                         k_page_scales=k_page_scales, v_page_scales=v_page_scales, cache_type=cache_type,
+                                         k_group_scales=k_group_scales, v_group_scales=v_group_scales, k_zeros=k_zeros,
+                                         v_zeros=v_zeros))
 
 
 def reference_copy(k_source: Any, v_source: Any, k_target: Any, v_target: Any, *, pairs: Any = None, k_scale: Any = None,

@@ -39,7 +39,7 @@ def checked(array: Any, field: str, place: str, dtype: Optional[DType], itemsize
     if tensor.place != place:
         raise InvalidArgument(f"{field} is in {tensor.place} memory; it must be in {place} memory", field)
     # Only the caller knows whether bytes are integers of the library.
-    as_integers = dtype == DType.I8 and tensor.dtype is None
+    as_integers = dtype in (DType.I8, None) and tensor.dtype in (DType.I8, None)
     if (tensor.dtype != dtype and not as_integers) or tensor.itemsize != itemsize:
         found = tensor.dtype.name if tensor.dtype else f"elements of {tensor.itemsize} bytes"
         wanted = dtype.name if dtype else f"integers of {itemsize} bytes"
@@ -99,9 +99,13 @@ def block_table(array: Any, place: str, itemsize: int, batch: int, pages: Extent
     """Address and stride of the page numbers [batch, pages], of sequences or of prefixes."""
     owners = "batch" if field == "page_table" else "prefixes"
     found = checked(array, field, place, None, itemsize, [at_least(batch, owners), pages])
-    if found.strides[1] != 1 and found.shape[1] > 1:
-        raise InvalidArgument(f"{field} has a stride of {found.strides[1]} elements between pages; it must be 1", field)
+    _numbers_without_gaps(found, field, "pages")
     return found.address, found.strides[0]
+
+
+def _numbers_without_gaps(table: Tensor, field: str, what: str) -> None:
+    if table.strides[-1] != 1 and table.shape[-1] > 1:
+        raise InvalidArgument(f"{field} has a stride of {table.strides[-1]} elements between {what}; it must be 1", field)
 
 
 @dataclasses.dataclass
@@ -264,7 +268,28 @@ class _Filler:
         for name, heads in (("q", q_heads), ("k", kv_heads), ("v", kv_heads), ("o", q_heads)):
             kind = getattr(problem, f"{name}_scale_kind")
             put(f"{name}_scale", DType.F32, 4, heads if kind == ScaleKind.PER_HEAD else exactly(1, "one for the tensor"))
-        args.page_table, args.page_table_stride = self._table("page_table", self.batch, self.kv_len, "kv_len")
+        if not self._table_of_heads():
+            args.page_table, args.page_table_stride = self._table("page_table", self.batch, self.kv_len, "kv_len")
+
+    def _pages_of(self, keys: int, keys_name: str) -> Extent:
+        pages = -(-keys // self.problem.page_size) if self.problem.page_size else 0
+        return at_least(pages, f"pages of {keys_name} keys")
+
+    def _table_of_heads(self) -> bool:
+        """Puts a table with a list for each KV head, [batch, kv_heads, pages], or for CSR [kv_heads, entries]; returns
+        whether there is one."""
+        table, problem, args = self.arrays.get("page_table"), self.problem, self.args
+        is_csr = problem.page_table_kind == PageTableKind.CSR
+        if table is None or len(tensor_of(table, "page_table").shape) != (2 if is_csr else 3):
+            return False
+        heads = exactly(problem.kv_heads, "kv_heads")
+        last = [heads, at_least(0, "entries")] if is_csr else [
+            at_least(self.batch, "batch"), heads, self._pages_of(self.kv_len, "kv_len")]
+        found = checked(table, "page_table", self.place, None, 8 if problem.page_index_64 else 4, last)
+        _numbers_without_gaps(found, "page_table", "entries" if is_csr else "pages")
+        args.page_table, args.page_table_head_stride = found.address, found.strides[-2]
+        args.page_table_stride = 0 if is_csr else found.strides[0]
+        return True
 
     def _table(self, field: str, count: int, keys: int, keys_name: str) -> Tuple[int, int]:
         """Address and stride of a table for `count` sequences or prefixes; zeros without one."""
@@ -274,8 +299,7 @@ class _Filler:
         itemsize = 8 if problem.page_index_64 else 4
         if problem.page_table_kind == PageTableKind.CSR:
             return array_of(table, field, self.place, None, itemsize, at_least(0, "entries")), 0
-        pages = -(-keys // problem.page_size) if problem.page_size else 0
-        return block_table(table, self.place, itemsize, count, at_least(pages, f"pages of {keys_name} keys"), field)
+        return block_table(table, self.place, itemsize, count, self._pages_of(keys, keys_name), field)
 
     def _prefixes(self, length: Optional[int]) -> None:
         problem, args = self.problem, self.args

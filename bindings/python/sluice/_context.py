@@ -14,7 +14,7 @@ from ._errors import InvalidArgument
 from ._hip import Buffer, Event, Hip, Stream, buffer_type, stream_handle
 from ._problem import Problem
 from ._tensor import tensor_of
-from ._types import LseBase, RotaryStyle
+from ._types import DTypeLike, LseBase, RotaryStyle
 
 _HIP, _EMULATED, _TARGET = 1, 2, 3
 _ON_EVENT, _ON_STREAM = 1, 2
@@ -104,17 +104,21 @@ class Context:
                positions: Any = None, rotary_sin: Any = None, rotary_first: int = 0, q: Any = None, q_out: Any = None,
                k_tail: Any = None, q_tail: Any = None, q_norm: Any = None, k_norm: Any = None, norm_epsilon: float = 0.0,
                k_token_scales: Any = None, v_token_scales: Any = None, k_page_scales: Any = None, v_page_scales: Any = None,
-               stream: Any = None, wait: Sequence["Wait"] = (), signal: Any = None) -> None:
+               cache_type: Optional[DTypeLike] = None, k_group_scales: Any = None, v_group_scales: Any = None,
+               k_zeros: Any = None, v_zeros: Any = None, stream: Any = None, wait: Sequence["Wait"] = (),
+               signal: Any = None) -> None:
         """Enqueues an append of new rows of K and V to a paged cache, with rotation and scaling.
 
             k, v              [tokens, kv_heads, dim], F16 or BF16; v and v_cache are None if V is in K
-            k_cache, v_cache  [pages, page_size, kv_heads, dim], of that type, E4M3FNUZ or E5M2FNUZ; an x-packed k_cache is
-                              [pages, page_size, kv_heads, dim / k_pack, k_pack], in any order in memory
+            k_cache, v_cache  [pages, page_size, kv_heads, dim], of that type, E4M3FNUZ, E5M2FNUZ or I8; an x-packed k_cache
+                              is [pages, page_size, kv_heads, dim / k_pack, k_pack], in any order in memory
+            cache_type        for caches of U4, Q8_0 and Q4_0, which are uint8 with the bytes of dim elements in place of
+                              dim; else the type of k_cache
             slots             [tokens], int64: page * page_size + row; a negative one is skipped. Or:
             starts            [batch + 1], int32: new rows before each sequence's first, with
             kv_lengths        [batch], int32: keys of each sequence, including the new ones, and
             page_table        [batch, pages], int32 or int64, or with page_starts [batch + 1] the entries of all
-            k_scale, v_scale  [1] or [kv_heads], F32: the scales of an FP8 cache
+            k_scale, v_scale  [1] or [kv_heads], F32: the scales of a cache of FP8 or I8
             rotary            [positions, rotary_dim], F32, F16 or BF16: cosines, then sines
             positions         [tokens], int32; without them a row's position is the number of its key
 
@@ -128,8 +132,12 @@ class Context:
                               expanded array repeats one tail for all heads
             q_norm, k_norm    [dim of k without its tail], of its type or F32: weights of RMS norms
             norm_epsilon      added to the mean square
-            k_token_scales, v_token_scales  [pages, page_size, kv_heads], F32: scales of an FP8 cache, computed and written
-            k_page_scales, v_page_scales    [pages, kv_heads], F32: scales of an FP8 cache, read
+            k_token_scales, v_token_scales  [pages, page_size, kv_heads], F32: scales of FP8 or I8, computed and written
+            k_page_scales, v_page_scales    [pages, kv_heads], F32: scales of FP8 or I8, read
+            k_group_scales, v_group_scales  [pages, page_size, kv_heads, groups of a row], F16: scales of U4, computed and
+                                            written
+            k_zeros, v_zeros                the same: what U4 subtracts from the numbers of a group, computed and written;
+                                            without them it is 8
 
         stream, wait and signal as for Plan.run. Raises as it does."""
         struct = append_struct("device", k, v, k_cache, v_cache, slots=slots, starts=starts, kv_lengths=kv_lengths,
@@ -137,7 +145,9 @@ class Context:
                                rotary=rotary, rotary_style=rotary_style, positions=positions, rotary_sin=rotary_sin,
                                rotary_first=rotary_first, q=q, q_out=q_out, k_tail=k_tail, q_tail=q_tail, q_norm=q_norm,
                                k_norm=k_norm, norm_epsilon=norm_epsilon, k_token_scales=k_token_scales,
-                               v_token_scales=v_token_scales, k_page_scales=k_page_scales, v_page_scales=v_page_scales)
+                               v_token_scales=v_token_scales, k_page_scales=k_page_scales, v_page_scales=v_page_scales,
+                               cache_type=cache_type, k_group_scales=k_group_scales, v_group_scales=v_group_scales,
+                               k_zeros=k_zeros, v_zeros=v_zeros)
         self._core.append(struct, launch_of(stream, None, signal), [one._c() for one in wait])
 
     def merge(self, partial: Any, partial_lse: Any, o: Any, *, lse: Any = None, sink_logits: Any = None,
@@ -270,7 +280,7 @@ class Plan:
 
     @property
     def info(self) -> Any:
-        """kernel, reason, workspace_bytes, workspace_alignment, tile_q, tile_kv, waves and lds_bytes."""
+        """kernel, reason, workspace_bytes, workspace_alignment, tile_q, tile_kv, waves, lds_bytes, max_grid and block."""
         return self._info
 
     def run(self, q: Any, k: Any, v: Any, o: Any, *, lse: Any = None, batch: Optional[int] = None,
@@ -279,8 +289,9 @@ class Plan:
             page_starts: Any = None, bias: Any = None, mask: Any = None, alibi_slopes: Any = None,
             sink_logits: Any = None, q_scale: Any = None, k_scale: Any = None, v_scale: Any = None, k_scales: Any = None,
             v_scales: Any = None, k_zeros: Any = None, v_zeros: Any = None, o_scale: Any = None, bias_scale: Any = None,
-            diagonals: Any = None, causal: Any = None, spans: Any = None, prefix_q_starts: Any = None, prefix_lengths: Any = None, prefix_page_table: Any = None,
-            prefix_page_starts: Any = None, prefix_k: Any = None, prefix_v: Any = None,
+            diagonals: Any = None, causal: Any = None, spans: Any = None, prefix_q_starts: Any = None,
+            prefix_lengths: Any = None, prefix_page_table: Any = None, prefix_page_starts: Any = None,
+            prefix_k: Any = None, prefix_v: Any = None,
             prefix_len: Optional[int] = None, stream: Any = None, workspace: Any = None, wait: Sequence[Wait] = (),
             signal: Any = None) -> None:
         """Enqueues one call and returns without waiting; nothing is copied and nothing allocated on the device.
@@ -305,7 +316,11 @@ class Plan:
             q_scale, k_scale, v_scale, o_scale          F32, [1] or [heads]; sink_logits [q_heads]
             diagonals, causal                           int32, [batch]
             spans                                       int32, [batch, spans, 2]: first key, and the one after the last
-            starts [batch + 1], lengths [batch]         int32; page_table [batch, pages], or for CSR [entries]
+            starts [batch + 1], lengths [batch]         int32
+            page_table                                  int32, or int64 with page_index_64: [batch, pages], or for CSR
+                                                        [entries]; with a list for each KV head [batch, kv_heads, pages] or
+                                                        [kv_heads, entries]. A negative number is a page of zeros, or with
+                                                        missing_pages_hidden one whose keys no row sees
             prefix_...                                  with shared_prefix: the same with prefixes instead of sequences;
                                                         prefix_q_starts are rows of q; without pages, prefix_k and
                                                         prefix_v are [prefixes, keys, kv_heads, dim]

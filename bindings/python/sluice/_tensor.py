@@ -69,7 +69,7 @@ def has_no_gaps(tensor: Tensor) -> bool:
 
 # ------------------------------------------------------------------------------------------------ others' arrays
 
-_INTERFACE_TYPES = {"f2": DType.F16, "f4": DType.F32}
+_INTERFACE_TYPES = {"f2": DType.F16, "f4": DType.F32, "i1": DType.I8}
 
 
 def _of_interface(array: Any, interface: Any, place: str, field: str) -> Tensor:
@@ -103,8 +103,8 @@ class _DLTensor(ctypes.Structure):
                 ("strides", ctypes.POINTER(ctypes.c_int64)), ("byte_offset", ctypes.c_uint64)]
 
 
-# Code and bits of DLPack 1.1. Integers are not among the library's types.
-_DL_TYPES = {(2, 16): DType.F16, (2, 32): DType.F32, (4, 16): DType.BF16, (10, 8): DType.E4M3FN,
+# Code and bits of DLPack 1.1. Other integers are not among the library's types.
+_DL_TYPES = {(0, 8): DType.I8, (2, 16): DType.F16, (2, 32): DType.F32, (4, 16): DType.BF16, (10, 8): DType.E4M3FN,
              (11, 8): DType.E4M3FNUZ, (12, 8): DType.E5M2, (13, 8): DType.E5M2FNUZ}
 _DL_INTEGERS = (0, 1, 6)
 _DL_HOST = (1, 3, 11)  # CPU memory, and pinned CPU memory of CUDA and of ROCm

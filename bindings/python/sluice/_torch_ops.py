@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import atexit
 import functools
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple, get_type_hints
 
 import torch
 
@@ -16,7 +16,7 @@ from ._context import Context, Plan
 from ._errors import InvalidArgument
 from ._hip import Buffer
 from ._problem import Problem
-from ._types import DType, MaskAlignment, Mode, PageTableKind, ScaleKind, dtype_of
+from ._types import MaskAlignment, Mode, PageTableKind, ScaleKind
 
 _contexts: Dict[Tuple[str, int], Context] = {}
 atexit.register(_contexts.clear)  # waiting for their work needs a live interpreter
@@ -65,36 +65,114 @@ def _scale_kind(scale: Optional[torch.Tensor]) -> ScaleKind:
     return ScaleKind.PER_TENSOR if scale.numel() == 1 else ScaleKind.PER_HEAD
 
 
+def _key_scale_kind(scale: Optional[torch.Tensor], scales: Optional[torch.Tensor], is_paged: bool) -> ScaleKind:
+    """Scales of a cache in pages are per token, [pages, page_size, heads], or per page, [pages, heads]."""
+    if scales is None:
+        return _scale_kind(scale)
+    return ScaleKind.PER_PAGE if is_paged and scales.dim() == 2 else ScaleKind.PER_TOKEN
+
+
+class SharedPrefix(NamedTuple):
+    """Keys that groups of rows see before their sequence's own keys; each prefix is read once for all its rows.
+
+    Rows of q, counted over all sequences, from q_starts[p] on and before q_starts[p + 1] see prefix p; rows before the
+    first start and from the last one on see none. Its keys are in the call's own caches, or in tensors of their own.
+    """
+
+    q_starts: torch.Tensor
+    """int32 [prefixes + 1]."""
+    lengths: Optional[torch.Tensor] = None
+    """int32 [prefixes]: keys of each prefix; for pages, and for prefixes of different lengths."""
+    block_table: Optional[torch.Tensor] = None
+    """With pages: [prefixes, pages of a prefix], of the type of the call's block_table."""
+    max_len: int = 0
+    """With pages: the largest of `lengths`."""
+    k: Optional[torch.Tensor] = None
+    """Without pages: [prefixes, keys, kv_heads, dim]."""
+    v: Optional[torch.Tensor] = None
+    """The same for V."""
+
+
 class Options(NamedTuple):
-    """The arguments that follow every operator's own tensors. Scales are F32, [1] or [heads]."""
+    """The arguments that follow every operator's own tensors, as the caller has chosen them."""
 
-    scale: float
-    causal: bool
-    top_left: bool
-    window_left: int
-    window_right: int
-    softcap: float
-    alibi_slopes: Optional[torch.Tensor]
-    sinks: Optional[torch.Tensor]
-    q_scale: Optional[torch.Tensor]
-    k_scale: Optional[torch.Tensor]
-    v_scale: Optional[torch.Tensor]
+    scale: float = 0.0
+    causal: bool = False
+    top_left: bool = False
+    window_left: int = -1
+    window_right: int = -1
+    softcap: float = 0.0
+    alibi_slopes: Optional[torch.Tensor] = None
+    sinks: Optional[torch.Tensor] = None
+    q_scale: Optional[torch.Tensor] = None
+    k_scale: Optional[torch.Tensor] = None
+    v_scale: Optional[torch.Tensor] = None
+    o_type: Optional[torch.dtype] = None
+    o_scale: Optional[torch.Tensor] = None
+    k_scales: Optional[torch.Tensor] = None
+    v_scales: Optional[torch.Tensor] = None
+    bias: Optional[torch.Tensor] = None
+    bias_scale: Optional[torch.Tensor] = None
+    mask: Optional[torch.Tensor] = None
+    mask_new_rows: bool = False
+    spans: Optional[torch.Tensor] = None
+    diagonals: Optional[torch.Tensor] = None
+    causal_sequences: Optional[torch.Tensor] = None
+    missing_pages_hidden: bool = False
+    head_dim_v: int = 0
+    prefix_q_starts: Optional[torch.Tensor] = None
+    prefix_lengths: Optional[torch.Tensor] = None
+    prefix_table: Optional[torch.Tensor] = None
+    prefix_max_len: int = 0
+    prefix_k: Optional[torch.Tensor] = None
+    prefix_v: Optional[torch.Tensor] = None
 
-    def problem(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, write_lse: bool = True,
-                o_type: Optional[torch.dtype] = None, **more: Any) -> Problem:
+    def dim_of_v(self, v: Optional[torch.Tensor]) -> int:
+        """Elements of a row of O. Without a V it is the first part of K's rows."""
+        if (v is None) != (self.head_dim_v != 0):
+            given = "None" if v is None else "given"
+            raise InvalidArgument(f"head_dim_v is {self.head_dim_v} and V is {given}; exactly one of them must be there",
+                                  "head_dim_v")
+        return self.head_dim_v if v is None else v.shape[-1]
+
+    def prefix_len(self) -> int:
+        """The most keys of a prefix."""
+        return self.prefix_max_len if self.prefix_k is None else self.prefix_k.shape[1]
+
+    def problem(self, q: torch.Tensor, k: torch.Tensor, v: Optional[torch.Tensor], write_lse: bool = True,
+                **more: Any) -> Problem:
         has_right = self.window_right >= 0 and not self.causal
-        return Problem(q.dtype, q_heads=q.shape[-2], kv_heads=k.shape[-2], head_dim_qk=q.shape[-1], head_dim_v=v.shape[-1],
-                       k_type=k.dtype, v_type=v.dtype, o_type=_o_type(q, o_type), write_lse=write_lse, causal=self.causal,
-                       mask_alignment=MaskAlignment.TOP_LEFT if self.top_left else MaskAlignment.BOTTOM_RIGHT,
+        alignment = MaskAlignment.TOP_LEFT if self.top_left else MaskAlignment.BOTTOM_RIGHT
+        if self.diagonals is not None:
+            alignment = MaskAlignment.GIVEN_DIAGONAL
+        if self.prefix_q_starts is not None:
+            more.update(shared_prefix=True, max_prefixes=_bound(self.prefix_q_starts.shape[0] - 1),
+                        max_prefix_len=_bound(self.prefix_len()), max_q_tokens=_bound(q.shape[:-2].numel()))
+        is_paged = more.get("mode") == Mode.PAGED
+        return Problem(q.dtype, q_heads=q.shape[-2], kv_heads=k.shape[-2], head_dim_qk=q.shape[-1],
+                       head_dim_v=self.dim_of_v(v), k_type=k.dtype, v_type=k.dtype if v is None else v.dtype,
+                       o_type=_o_type(q, self.o_type), write_lse=write_lse, causal=self.causal, mask_alignment=alignment,
                        window_left=self.window_left if self.window_left >= 0 else None,
                        window_right=self.window_right if has_right else None, soft_cap=self.softcap,
                        alibi=self.alibi_slopes is not None, sink_logits=self.sinks is not None,
-                       q_scale_kind=_scale_kind(self.q_scale), k_scale_kind=_scale_kind(self.k_scale),
-                       v_scale_kind=_scale_kind(self.v_scale), **more)
+                       q_scale_kind=_scale_kind(self.q_scale), o_scale_kind=_scale_kind(self.o_scale),
+                       k_scale_kind=_key_scale_kind(self.k_scale, self.k_scales, is_paged),
+                       v_scale_kind=_key_scale_kind(self.v_scale, self.v_scales, is_paged),
+                       bias_type=None if self.bias is None else self.bias.dtype, bias_scale=self.bias_scale is not None,
+                       bool_mask=self.mask is not None, mask_new_rows=self.mask_new_rows, spans=self.spans is not None,
+                       causal_by_sequence=self.causal_sequences is not None,
+                       missing_pages_hidden=self.missing_pages_hidden, v_in_k=v is None, **more)
 
     def arrays(self) -> _Arrays:
         return {"alibi_slopes": self.alibi_slopes, "sink_logits": self.sinks, "q_scale": self.q_scale,
-                "k_scale": self.k_scale, "v_scale": self.v_scale}
+                "k_scale": self.k_scale, "v_scale": self.v_scale, "o_scale": self.o_scale, "k_scales": self.k_scales,
+                "v_scales": self.v_scales, "bias": self.bias, "bias_scale": self.bias_scale, "mask": self.mask,
+                "spans": self.spans, "diagonals": self.diagonals, "causal": self.causal_sequences,
+                "prefix_q_starts": self.prefix_q_starts, "prefix_lengths": self.prefix_lengths,
+                "prefix_page_table": self.prefix_table, "prefix_k": self.prefix_k, "prefix_v": self.prefix_v}
+
+    def numbers(self) -> Dict[str, Any]:
+        return {"scale": self.scale, "prefix_len": None if self.prefix_q_starts is None else self.prefix_len()}
 
 
 def _run_on_device(plan: Plan, arrays: _Arrays, numbers: Dict[str, Any]) -> None:
@@ -132,14 +210,11 @@ def _run_on_emulator(context: Context, plan: Plan, arrays: _Arrays, numbers: Dic
     workspace = None
     if plan.info.workspace_bytes:
         workspace = context.empty((plan.info.workspace_bytes,), "uint8")
-    plan.run(**buffers, **numbers, workspace=workspace)
+    plan.run(**{"v": None, **buffers}, **numbers, workspace=workspace)
     context.synchronize()
     for name in ("o", "lse"):
         if name in buffers:
             _copy_back(buffers[name], arrays[name])
-
-
-_TORCH_TYPES = {DType.F16: torch.float16, DType.BF16: torch.bfloat16, DType.F32: torch.float32}
 
 
 def _is_emulated(tensor: torch.Tensor) -> bool:
@@ -154,9 +229,9 @@ def _one_device(arrays: _Arrays) -> torch.device:
     return found
 
 
-def _run(problem: Problem, arrays: _Arrays, **numbers: Any) -> Tuple[torch.Tensor, torch.Tensor]:
-    o, lse = _results(arrays["q"], problem.head_dim_v, _TORCH_TYPES[dtype_of(problem.o_type)])
-    _run_into(problem, {**arrays, "o": o, "lse": lse}, numbers)
+def _run(problem: Problem, given: Options, arrays: _Arrays, **numbers: Any) -> Tuple[torch.Tensor, torch.Tensor]:
+    o, lse = _results(arrays["q"], problem.head_dim_v, given.o_type)
+    _run_into(problem, {**arrays, **given.arrays(), "o": o, "lse": lse}, {**given.numbers(), **numbers})
     return o, lse
 
 
@@ -174,21 +249,22 @@ def _results(q: torch.Tensor, head_dim_v: int, o_type: Optional[torch.dtype] = N
     return (q.new_empty((*q.shape[:-1], head_dim_v), dtype=_o_type(q, o_type)), q.new_empty(q.shape[:-1], dtype=torch.float32))
 
 
-_OPTIONS = ("float scale, bool causal, bool top_left, int window_left, int window_right, float softcap,"
-            " Tensor? alibi_slopes, Tensor? sinks, Tensor? q_scale, Tensor? k_scale, Tensor? v_scale")
+_SCHEMA_TYPES = {float: "float", bool: "bool", int: "SymInt", Optional[torch.Tensor]: "Tensor?",
+                 Optional[torch.dtype]: "ScalarType?"}
+_OPTIONS = ", ".join(f"{_SCHEMA_TYPES[kind]} {name}" for name, kind in get_type_hints(Options).items())
 
 
 def _operator(name: str, schema: str) -> Callable[[Callable[..., Any]], Any]:
-    """Defines an operator for the CPU and ROCm's devices, with the shapes of its results as its fake kernel. The
-    argument after V is the type of O, if the caller may choose it."""
+    """Defines an operator for the CPU and ROCm's devices, with the shapes of its results as its fake kernel."""
 
     def define(function: Callable[..., Any]) -> Any:
         made = torch.library.custom_op(f"sluice::{name}", function, mutates_args=(), device_types=("cpu", "cuda"),
                                        schema=f"({schema}, {_OPTIONS}) -> (Tensor, Tensor)")
 
-        def fake(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *more: Any) -> Tuple[torch.Tensor, torch.Tensor]:
-            o_type = more[0] if more and isinstance(more[0], torch.dtype) else None
-            return _results(q, v.shape[-1], o_type)
+        def fake(q: torch.Tensor, k: torch.Tensor, v: Optional[torch.Tensor],
+                 *more: Any) -> Tuple[torch.Tensor, torch.Tensor]:
+            given = Options(*more[-len(Options._fields):])
+            return _results(q, given.dim_of_v(v), given.o_type)
 
         made.register_fake(fake)
         return functools.wraps(function)(made)
@@ -196,43 +272,42 @@ def _operator(name: str, schema: str) -> Callable[[Callable[..., Any]], Any]:
     return define
 
 
-@_operator("attention", "Tensor q, Tensor k, Tensor v, ScalarType? o_type, Tensor? bias, Tensor? mask")
-def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, o_type: Optional[torch.dtype],
-              bias: Optional[torch.Tensor], mask: Optional[torch.Tensor],
+@_operator("attention", "Tensor q, Tensor k, Tensor? v")
+def attention(q: torch.Tensor, k: torch.Tensor, v: Optional[torch.Tensor],
               *options: Any) -> Tuple[torch.Tensor, torch.Tensor]:
-    """O and LSE [batch, tokens, heads] of sequences of equal lengths. mask has a bit per key."""
+    """O and LSE [batch, tokens, heads] of sequences of equal lengths."""
     given = Options(*options)
-    problem = given.problem(q, k, v, o_type=o_type, max_batch=_bound(q.shape[0]), max_q_len=_bound(q.shape[1]),
-                            max_kv_len=_bound(k.shape[1]), bias_type=None if bias is None else bias.dtype,
-                            bool_mask=mask is not None)
-    return _run(problem, {"q": q, "k": k, "v": v, "bias": bias, "mask": mask, **given.arrays()}, scale=given.scale)
+    problem = given.problem(q, k, v, max_batch=_bound(q.shape[0]), max_q_len=_bound(q.shape[1]),
+                            max_kv_len=_bound(k.shape[1]))
+    return _run(problem, given, {"q": q, "k": k, "v": v})
 
 
-@_operator("attention_varlen", "Tensor q, Tensor k, Tensor v, Tensor cu_seqlens_q, Tensor cu_seqlens_k, SymInt max_seqlen_q,"
-           " SymInt max_seqlen_k")
-def attention_varlen(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, cu_seqlens_q: torch.Tensor,
+@_operator("attention_varlen", "Tensor q, Tensor k, Tensor? v, Tensor cu_seqlens_q, Tensor cu_seqlens_k,"
+           " SymInt max_seqlen_q, SymInt max_seqlen_k")
+def attention_varlen(q: torch.Tensor, k: torch.Tensor, v: Optional[torch.Tensor], cu_seqlens_q: torch.Tensor,
                      cu_seqlens_k: torch.Tensor, max_seqlen_q: int, max_seqlen_k: int,
                      *options: Any) -> Tuple[torch.Tensor, torch.Tensor]:
     """O and LSE [tokens, heads] of sequences one after the other."""
     given = Options(*options)
     problem = given.problem(q, k, v, mode=Mode.RAGGED, max_batch=_bound(cu_seqlens_q.shape[0] - 1),
                             max_q_len=_bound(max_seqlen_q), max_kv_len=_bound(max_seqlen_k))
-    return _run(problem, {"q": q, "k": k, "v": v, "q_starts": cu_seqlens_q, "kv_starts": cu_seqlens_k, **given.arrays()},
-                scale=given.scale, q_len=max_seqlen_q, kv_len=max_seqlen_k)
+    return _run(problem, given, {"q": q, "k": k, "v": v, "q_starts": cu_seqlens_q, "kv_starts": cu_seqlens_k},
+                q_len=max_seqlen_q, kv_len=max_seqlen_k)
 
 
-@_operator("attention_paged", "Tensor q, Tensor k_cache, Tensor v_cache, Tensor block_table, Tensor cache_seqlens")
-def attention_paged(q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor, block_table: torch.Tensor,
+@_operator("attention_paged", "Tensor q, Tensor k_cache, Tensor? v_cache, Tensor block_table, Tensor cache_seqlens")
+def attention_paged(q: torch.Tensor, k_cache: torch.Tensor, v_cache: Optional[torch.Tensor], block_table: torch.Tensor,
                     cache_seqlens: torch.Tensor, *options: Any) -> Tuple[torch.Tensor, torch.Tensor]:
-    """O and LSE [batch, tokens, heads] of new rows over a cache in pages [pages, page_size, kv_heads, dim]."""
+    """O and LSE [batch, tokens, heads] of new rows over a cache in pages [pages, page_size, kv_heads, dim]. The table is
+    [batch, pages of a sequence], or [batch, kv_heads, pages of a sequence]."""
     given = Options(*options)
     page_size = k_cache.shape[1]
-    keys = block_table.shape[1] * page_size
+    keys = block_table.shape[-1] * page_size
     problem = given.problem(q, k_cache, v_cache, mode=Mode.PAGED, page_size=page_size, page_table_kind=PageTableKind.BLOCK,
                             page_index_64=block_table.dtype == torch.int64, max_batch=_bound(q.shape[0]),
                             max_q_len=_bound(q.shape[1]), max_kv_len=_bound(keys))
-    return _run(problem, {"q": q, "k": k_cache, "v": v_cache, "page_table": block_table, "kv_lengths": cache_seqlens,
-                          **given.arrays()}, scale=given.scale, kv_len=keys)
+    return _run(problem, given, {"q": q, "k": k_cache, "v": v_cache, "page_table": block_table,
+                                 "kv_lengths": cache_seqlens}, kv_len=keys)
 
 
 class _PagedRows(NamedTuple):
@@ -240,7 +315,7 @@ class _PagedRows(NamedTuple):
 
     q: torch.Tensor
     k_cache: torch.Tensor
-    v_cache: torch.Tensor
+    v_cache: Optional[torch.Tensor]
     starts: torch.Tensor
     max_rows: int
     table: torch.Tensor
@@ -253,15 +328,15 @@ class _PagedRows(NamedTuple):
                              page_index_64=self.table.dtype == torch.int64, max_batch=_bound(self.starts.shape[0] - 1),
                              max_q_len=_bound(self.max_rows), max_kv_len=_bound(self.max_keys))
 
-    def arrays(self, given: Options) -> _Arrays:
+    def arrays(self) -> _Arrays:
         return {"q": self.q, "k": self.k_cache, "v": self.v_cache, "q_starts": self.starts, "page_table": self.table,
-                "kv_lengths": self.lengths, **given.arrays()}
+                "kv_lengths": self.lengths}
 
-    def numbers(self, given: Options) -> Dict[str, Any]:
-        return {"scale": given.scale, "batch": self.starts.shape[0] - 1, "q_len": self.max_rows, "kv_len": self.max_keys}
+    def numbers(self) -> Dict[str, Any]:
+        return {"batch": self.starts.shape[0] - 1, "q_len": self.max_rows, "kv_len": self.max_keys}
 
 
-_PAGED_ROWS = ("Tensor q, Tensor k_cache, Tensor v_cache, Tensor cu_seqlens_q, SymInt max_seqlen_q, Tensor block_table,"
+_PAGED_ROWS = ("Tensor q, Tensor k_cache, Tensor? v_cache, Tensor cu_seqlens_q, SymInt max_seqlen_q, Tensor block_table,"
                " Tensor cache_seqlens, SymInt max_seqlen_k")
 
 
@@ -275,12 +350,14 @@ def _paged_call(arguments: Tuple[Any, ...]) -> Tuple[_PagedRows, Options]:
 def attention_paged_varlen(*arguments: Any) -> Tuple[torch.Tensor, torch.Tensor]:
     """O and LSE [tokens, heads] of new rows of several sequences, one after the other, over a cache in pages."""
     call, given = _paged_call(arguments)
-    return _run(call.problem(given, write_lse=True), call.arrays(given), **call.numbers(given))
+    return _run(call.problem(given, write_lse=True), given, call.arrays(), **call.numbers())
 
 
 def _paged_varlen_into(out: torch.Tensor, *arguments: Any) -> None:
     call, given = _paged_call(arguments)
-    _run_into(call.problem(given, write_lse=False), {**call.arrays(given), "o": out}, call.numbers(given))
+    given = given._replace(o_type=out.dtype)
+    _run_into(call.problem(given, write_lse=False), {**call.arrays(), **given.arrays(), "o": out},
+              {**given.numbers(), **call.numbers()})
 
 
 attention_paged_varlen_into = torch.library.custom_op(
@@ -289,25 +366,25 @@ attention_paged_varlen_into = torch.library.custom_op(
 attention_paged_varlen_into.register_fake(lambda *_: None)
 
 
-def _merged(partial: torch.Tensor, partial_lse: torch.Tensor,
-            o_type: torch.dtype) -> Tuple[torch.Tensor, torch.Tensor]:
+def _merged(partial: torch.Tensor, partial_lse: torch.Tensor, o_type: torch.dtype, sinks: Optional[torch.Tensor],
+            infinity_is_empty: bool) -> Tuple[torch.Tensor, torch.Tensor]:
     return partial.new_empty(partial.shape[1:], dtype=o_type), torch.empty_like(partial_lse[0])
 
 
-def _merge(partial: torch.Tensor, partial_lse: torch.Tensor,
-           o_type: torch.dtype) -> Tuple[torch.Tensor, torch.Tensor]:
-    o, lse = _merged(partial, partial_lse, o_type)
-    arrays: _Arrays = {"partial": partial, "partial_lse": partial_lse, "o": o, "lse": lse}
+def _merge(partial: torch.Tensor, partial_lse: torch.Tensor, o_type: torch.dtype, sinks: Optional[torch.Tensor],
+           infinity_is_empty: bool) -> Tuple[torch.Tensor, torch.Tensor]:
+    o, lse = _merged(partial, partial_lse, o_type, sinks, infinity_is_empty)
+    arrays: _Arrays = {"partial": partial, "partial_lse": partial_lse, "o": o, "lse": lse, "sink_logits": sinks}
     context = context_of(_one_device(arrays))
     if _is_emulated(partial):
         buffers = _buffers(context, arrays)
-        context.merge(**buffers)
+        context.merge(**buffers, infinity_is_empty=infinity_is_empty)
         context.synchronize()
         _copy_back(buffers["o"], o)
         _copy_back(buffers["lse"], lse)
     else:
         with torch.cuda.device(partial.device):
-            context.merge(**arrays, stream=torch.cuda.current_stream(partial.device))
+            context.merge(**arrays, infinity_is_empty=infinity_is_empty, stream=torch.cuda.current_stream(partial.device))
     return o, lse
 
 
@@ -315,18 +392,27 @@ merge = torch.library.custom_op("sluice::merge", _merge, mutates_args=(), device
 merge.register_fake(_merged)
 
 
+_STORED = ("k_cache", "v_cache", "k_token_scales", "v_token_scales")
+"""The tensors that an append writes."""
+
+
 def _append_on_emulator(context: Context, arrays: _Arrays) -> None:
     buffers = _buffers(context, arrays)
-    context.append(**buffers)
+    context.append(**{"v": None, "v_cache": None, **buffers})
     context.synchronize()
-    for name in ("k_cache", "v_cache"):
-        _copy_back(buffers[name], arrays[name])
+    for name in _STORED:
+        if name in buffers:
+            _copy_back(buffers[name], arrays[name])
 
 
-def _append(k: torch.Tensor, v: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor,
-            slot_mapping: torch.Tensor, k_scale: Optional[torch.Tensor], v_scale: Optional[torch.Tensor]) -> None:
+def _append(k: torch.Tensor, v: Optional[torch.Tensor], k_cache: torch.Tensor, v_cache: Optional[torch.Tensor],
+            slot_mapping: torch.Tensor, k_scale: Optional[torch.Tensor], v_scale: Optional[torch.Tensor],
+            k_token_scales: Optional[torch.Tensor], v_token_scales: Optional[torch.Tensor],
+            k_page_scales: Optional[torch.Tensor], v_page_scales: Optional[torch.Tensor],
+            k_tail: Optional[torch.Tensor]) -> None:
     arrays: _Arrays = {"k": k, "v": v, "k_cache": k_cache, "v_cache": v_cache, "slots": slot_mapping, "k_scale": k_scale,
-                       "v_scale": v_scale}
+                       "v_scale": v_scale, "k_token_scales": k_token_scales, "v_token_scales": v_token_scales,
+                       "k_page_scales": k_page_scales, "v_page_scales": v_page_scales, "k_tail": k_tail}
     context = context_of(_one_device(arrays))
     if _is_emulated(k):
         _append_on_emulator(context, arrays)
@@ -335,9 +421,8 @@ def _append(k: torch.Tensor, v: torch.Tensor, k_cache: torch.Tensor, v_cache: to
         context.append(**arrays, stream=torch.cuda.current_stream(k.device))
 
 
-append = torch.library.custom_op("sluice::append", _append, mutates_args=("k_cache", "v_cache"),
-                                 device_types=("cpu", "cuda"))
+append = torch.library.custom_op("sluice::append", _append, mutates_args=_STORED, device_types=("cpu", "cuda"))
 append.register_fake(lambda *_: None)
 
-OPERATORS: List[str] = ["attention", "attention_varlen", "attention_paged", "attention_paged_varlen", "attention_paged_varlen_into",
-                        "append", "merge"]
+OPERATORS: List[str] = ["attention", "attention_varlen", "attention_paged", "attention_paged_varlen",
+                        "attention_paged_varlen_into", "append", "merge"]

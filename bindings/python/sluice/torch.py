@@ -4,19 +4,61 @@ Tensors are on a ROCm device, where nothing is copied, or on the CPU, where the 
 without a backward pass. Unsupported calls raise sluice.Unsupported with the field and the nearest supported value.
 
 alibi_slopes are F32, [heads] or [batch, heads]. q_descale, k_descale and v_descale belong to tensors of
-float8_e4m3fnuz: F32, one for the tensor or one for each head. The kernels multiply by them. O of FP8 queries is
-bfloat16.
+float8_e4m3fnuz, and those of K and V also to float8_e5m2fnuz and int8: F32, one for the tensor or one for each head. The
+kernels multiply by them. O is of the type of Q, or bfloat16 for FP8 queries, unless out_dtype says otherwise: float32 for
+the unrounded sums, which merge_states takes, or float8_e4m3fnuz. Everything that FlashAttention's arguments cannot say is
+in `extra`, an Extra.
 """
 
 from __future__ import annotations
 
-from typing import Optional, Tuple, Union
+from typing import NamedTuple, Optional, Tuple, Union
 
 import torch
 
 from . import _torch_ops as ops
 from ._errors import InvalidArgument, Unsupported
-from ._torch_ops import context_of, set_context
+from ._torch_ops import SharedPrefix, context_of, set_context
+
+
+class Extra(NamedTuple):
+    """What a call may have besides FlashAttention's arguments. sluice.h has the rules of each, and says which go
+    together."""
+
+    k_scales: Optional[torch.Tensor] = None
+    """Scales of K, F32: one per token and head, with the shape of K without its last dimension; of a cache in pages also
+    one per page and head, [pages, kv_heads]. In place of k_descale."""
+    v_scales: Optional[torch.Tensor] = None
+    """The same for V, in place of v_descale."""
+    o_scale: Optional[torch.Tensor] = None
+    """F32, one for the tensor or [heads]: an O of float8_e4m3fnuz is divided by it."""
+    bias: Optional[torch.Tensor] = None
+    """Added to the scores: float32 or of 16 bits, [batch, heads, rows, keys]; an extent of 1 is the same for all."""
+    bias_scale: Optional[torch.Tensor] = None
+    """F32, [heads] or [batch, heads]: the bias is multiplied by it."""
+    new_rows_mask: Optional[torch.Tensor] = None
+    """bool, [batch, heads or 1, rows, rows]: which of a sequence's newest keys, as many as it has rows, each row sees. The
+    keys before them are not masked: drafts as a tree."""
+    spans: Optional[torch.Tensor] = None
+    """int32, [batch, spans, 2]: the first key of a span, and the one after its last. Its keys see each other in both
+    directions: images in text."""
+    diagonals: Optional[torch.Tensor] = None
+    """int32, [batch]: the key on the diagonal of row 0, for masks, windows and slopes. Without it, the last row's is the
+    last key."""
+    causal_sequences: Optional[torch.Tensor] = None
+    """int32, [batch]: not 0 for causal sequences; in place of `causal`."""
+    missing_pages_hidden: bool = False
+    """Keys of pages whose number in block_table is negative are invisible: lists of pages with holes."""
+    head_dim_v: int = 0
+    """Without V, which is then None: V is the first head_dim_v elements of each row of K, as in multi-head latent
+    attention."""
+    prefix: Optional[SharedPrefix] = None
+    """Keys that groups of rows see before their sequence's own."""
+
+
+_NOTHING = Extra()
+_Window = Tuple[int, int]
+_Results = Union[torch.Tensor, Tuple[torch.Tensor, torch.Tensor]]
 
 
 def _no_dropout(dropout_p: float) -> None:
@@ -33,20 +75,28 @@ def _packed_bits(mask: torch.Tensor) -> torch.Tensor:
     return packed
 
 
-_Window = Tuple[int, int]
-_Results = Union[torch.Tensor, Tuple[torch.Tensor, torch.Tensor]]
-
-
 def _descale(scale: Optional[torch.Tensor]) -> Optional[torch.Tensor]:
     """A scale without dimensions applies to the whole tensor."""
     return scale.reshape(1) if scale is not None and scale.dim() == 0 else scale
 
 
 def _options(scale: Optional[float], causal: bool, window: _Window, softcap: float, alibi_slopes: Optional[torch.Tensor],
-             sinks: Optional[torch.Tensor], *descales: Optional[torch.Tensor]) -> ops.Options:
+             sinks: Optional[torch.Tensor], q_descale: Optional[torch.Tensor], k_descale: Optional[torch.Tensor],
+             v_descale: Optional[torch.Tensor], out_dtype: Optional[torch.dtype], extra: Extra) -> ops.Options:
     """The operators' last arguments, with FlashAttention's masks, which end at the last key."""
-    return ops.Options(scale or 0.0, causal, False, window[0], window[1], softcap, alibi_slopes, sinks,
-                       *map(_descale, descales))
+    mask = extra.new_rows_mask
+    if mask is not None and mask.dtype != torch.bool:
+        raise InvalidArgument(f"new_rows_mask is of {mask.dtype}; it must be of torch.bool", "new_rows_mask")
+    made = ops.Options(
+        scale or 0.0, causal, False, window[0], window[1], softcap, alibi_slopes, sinks, _descale(q_descale),
+        _descale(k_descale), _descale(v_descale), out_dtype, _descale(extra.o_scale), extra.k_scales, extra.v_scales,
+        extra.bias, extra.bias_scale, None if mask is None else _packed_bits(mask), mask is not None, extra.spans,
+        extra.diagonals, extra.causal_sequences, extra.missing_pages_hidden, extra.head_dim_v)
+    if extra.prefix is None:
+        return made
+    prefix = extra.prefix
+    return made._replace(prefix_q_starts=prefix.q_starts, prefix_lengths=prefix.lengths, prefix_table=prefix.block_table,
+                         prefix_max_len=prefix.max_len, prefix_k=prefix.k, prefix_v=prefix.v)
 
 
 def scaled_dot_product_attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
@@ -69,93 +119,155 @@ def scaled_dot_product_attention(query: torch.Tensor, key: torch.Tensor, value: 
             mask = _packed_bits(whole)
         else:
             bias = whole
-    options = _options(scale, is_causal, (-1, -1), 0.0, None, None, None, None, None)._replace(top_left=True)
-    o: torch.Tensor = ops.attention(query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2), None, bias, mask,
-                                    *options)[0]
+    options = ops.Options(scale or 0.0, is_causal, top_left=True, bias=bias, mask=mask)
+    o: torch.Tensor = ops.attention(query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2), *options)[0]
     return o.transpose(1, 2)
 
 
-def flash_attn_func(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, dropout_p: float = 0.0,
+def flash_attn_func(q: torch.Tensor, k: torch.Tensor, v: Optional[torch.Tensor], dropout_p: float = 0.0,
                     softmax_scale: Optional[float] = None, causal: bool = False, window_size: _Window = (-1, -1),
                     softcap: float = 0.0, alibi_slopes: Optional[torch.Tensor] = None, deterministic: bool = False,
                     return_attn_probs: bool = False, out_dtype: Optional[torch.dtype] = None,
-                    q_descale: Optional[torch.Tensor] = None,
-                    k_descale: Optional[torch.Tensor] = None, v_descale: Optional[torch.Tensor] = None) -> _Results:
+                    q_descale: Optional[torch.Tensor] = None, k_descale: Optional[torch.Tensor] = None,
+                    v_descale: Optional[torch.Tensor] = None, extra: Extra = _NOTHING) -> _Results:
     """As flash_attn_func, for tensors [batch, tokens, heads, dim]. return_attn_probs adds the LSE [batch, heads,
-    tokens], but no probabilities. Results are always deterministic. out_dtype may be torch.float32: the unrounded sums,
-    for merge_states."""
+    tokens], but no probabilities. Results are always deterministic."""
     _no_dropout(dropout_p)
-    options = _options(softmax_scale, causal, window_size, softcap, alibi_slopes, None, q_descale, k_descale, v_descale)
-    o, lse = ops.attention(q, k, v, out_dtype, None, None, *options)
+    options = _options(softmax_scale, causal, window_size, softcap, alibi_slopes, None, q_descale, k_descale, v_descale,
+                       out_dtype, extra)
+    o, lse = ops.attention(q, k, v, *options)
     return (o, lse.transpose(1, 2)) if return_attn_probs else o
 
 
-def flash_attn_varlen_func(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, cu_seqlens_q: torch.Tensor,
+def flash_attn_varlen_func(q: torch.Tensor, k: torch.Tensor, v: Optional[torch.Tensor], cu_seqlens_q: torch.Tensor,
                            cu_seqlens_k: torch.Tensor, max_seqlen_q: int, max_seqlen_k: int, dropout_p: float = 0.0,
                            softmax_scale: Optional[float] = None, causal: bool = False, window_size: _Window = (-1, -1),
                            softcap: float = 0.0, alibi_slopes: Optional[torch.Tensor] = None, deterministic: bool = False,
                            return_attn_probs: bool = False, q_descale: Optional[torch.Tensor] = None,
-                           k_descale: Optional[torch.Tensor] = None, v_descale: Optional[torch.Tensor] = None) -> _Results:
+                           k_descale: Optional[torch.Tensor] = None, v_descale: Optional[torch.Tensor] = None,
+                           out_dtype: Optional[torch.dtype] = None, extra: Extra = _NOTHING) -> _Results:
     """As flash_attn_varlen_func, for sequences one after the other, [tokens, heads, dim]; cu_seqlens are int32 [batch + 1].
     return_attn_probs adds the LSE [heads, tokens], but no probabilities."""
     _no_dropout(dropout_p)
-    options = _options(softmax_scale, causal, window_size, softcap, alibi_slopes, None, q_descale, k_descale, v_descale)
+    options = _options(softmax_scale, causal, window_size, softcap, alibi_slopes, None, q_descale, k_descale, v_descale,
+                       out_dtype, extra)
     o, lse = ops.attention_varlen(q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, *options)
     return (o, lse.transpose(0, 1)) if return_attn_probs else o
 
 
-def flash_attn_with_kvcache(q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor, cache_seqlens: torch.Tensor,
-                            block_table: torch.Tensor, softmax_scale: Optional[float] = None, causal: bool = False,
-                            window_size: _Window = (-1, -1), softcap: float = 0.0,
+def flash_attn_with_kvcache(q: torch.Tensor, k_cache: torch.Tensor, v_cache: Optional[torch.Tensor],
+                            cache_seqlens: torch.Tensor, block_table: torch.Tensor, softmax_scale: Optional[float] = None,
+                            causal: bool = False, window_size: _Window = (-1, -1), softcap: float = 0.0,
                             alibi_slopes: Optional[torch.Tensor] = None, sinks: Optional[torch.Tensor] = None,
                             return_softmax_lse: bool = False, q_descale: Optional[torch.Tensor] = None,
-                            k_descale: Optional[torch.Tensor] = None, v_descale: Optional[torch.Tensor] = None) -> _Results:
+                            k_descale: Optional[torch.Tensor] = None, v_descale: Optional[torch.Tensor] = None,
+                            out_dtype: Optional[torch.dtype] = None, extra: Extra = _NOTHING) -> _Results:
     """As flash_attn_with_kvcache over a paged cache that already has the new keys: q [batch, tokens, heads, dim],
     caches [pages, page_size, kv_heads, dim], block_table [batch, pages of a sequence], cache_seqlens int32 [batch].
-    sinks has a logit per head that joins the denominator."""
-    options = _options(softmax_scale, causal, window_size, softcap, alibi_slopes, sinks, q_descale, k_descale, v_descale)
+    sinks has a logit per head that joins the denominator.
+
+    A block_table [batch, kv_heads, pages] has a list of pages for each KV head: sparse attention. cache_seqlens then
+    counts the keys of the listed pages, those of negative numbers with extra.missing_pages_hidden included."""
+    options = _options(softmax_scale, causal, window_size, softcap, alibi_slopes, sinks, q_descale, k_descale, v_descale,
+                       out_dtype, extra)
     o, lse = ops.attention_paged(q, k_cache, v_cache, block_table, cache_seqlens, *options)
     return (o, lse.transpose(1, 2)) if return_softmax_lse else o
 
 
-def merge_states(partial: torch.Tensor, partial_lse: torch.Tensor,
-                 out_dtype: torch.dtype) -> Tuple[torch.Tensor, torch.Tensor]:
+def _slots_of(cache: Optional[torch.Tensor], field: str) -> Optional[torch.Tensor]:
+    """The same memory as pages of one row, or an error if pages do not begin where the one before ends."""
+    if cache is None:
+        return None
+    pages, rows = cache.shape[:2]
+    if pages > 1 and rows > 1 and cache.stride(0) != rows * cache.stride(1):
+        raise InvalidArgument(f"{field} has strides of {cache.stride(0)} elements between pages and {cache.stride(1)} between"
+                              f" rows; a page of {rows} rows must begin where the page before it ends", field)
+    return cache.flatten(0, 1).unsqueeze(1)
+
+
+def sparse_attn_with_kvcache(q: torch.Tensor, k_cache: torch.Tensor, v_cache: Optional[torch.Tensor], indices: torch.Tensor,
+                             softmax_scale: Optional[float] = None, softcap: float = 0.0,
+                             sinks: Optional[torch.Tensor] = None, return_softmax_lse: bool = False,
+                             q_descale: Optional[torch.Tensor] = None, k_descale: Optional[torch.Tensor] = None,
+                             v_descale: Optional[torch.Tensor] = None, out_dtype: Optional[torch.dtype] = None,
+                             extra: Extra = _NOTHING) -> _Results:
+    """Attention of each row over the keys of a list of its own, as an indexer has chosen them: q [tokens, heads, dim],
+    caches [pages, page_size, kv_heads, dim], indices int32 or int64 [tokens, keys], or [tokens, kv_heads, keys] with a list
+    for each KV head. An index is a slot, page * page_size + row, or negative: no key, at any place in the list. A row
+    without a key is 0. O is [tokens, heads, dim], LSE [heads, tokens].
+
+    Each page begins in memory where the page before it ends; scales of keys in `extra` are per token. For multi-head
+    latent attention v_cache is None, and extra.head_dim_v the elements of V."""
+    for field, scales in (("k_scales", extra.k_scales), ("v_scales", extra.v_scales)):
+        if scales is not None and scales.dim() != 3:
+            raise InvalidArgument(f"{field} has {scales.dim()} dimensions; with lists of keys it must have 3, one scale per"
+                                  " token and head", field)
+    extra = extra._replace(missing_pages_hidden=True, k_scales=_slots_of(extra.k_scales, "k_scales"),
+                           v_scales=_slots_of(extra.v_scales, "v_scales"))
+    options = _options(softmax_scale, False, (-1, -1), softcap, None, sinks, q_descale, k_descale, v_descale, out_dtype,
+                       extra)
+    lengths = torch.full((q.shape[0],), indices.shape[-1], dtype=torch.int32, device=q.device)
+    keys = _slots_of(k_cache, "k_cache")
+    o, lse = ops.attention_paged(q.unsqueeze(1), keys, _slots_of(v_cache, "v_cache"), indices, lengths, *options)
+    return (o.squeeze(1), lse.squeeze(1).transpose(0, 1)) if return_softmax_lse else o.squeeze(1)
+
+
+def merge_states(partial: torch.Tensor, partial_lse: torch.Tensor, out_dtype: torch.dtype,
+                 sinks: Optional[torch.Tensor] = None,
+                 infinity_is_empty: bool = False) -> Tuple[torch.Tensor, torch.Tensor]:
     """Merges results of attention over parts of the keys: partial [parts, tokens, heads, dim] with LSE [parts, tokens,
     heads] becomes O [tokens, heads, dim] and LSE [tokens, heads]. A part that has seen no key has an LSE of
-    -infinity."""
-    o, lse = ops.merge(partial, partial_lse, out_dtype)
+    -infinity, or with infinity_is_empty of +infinity, as in FlashAttention's results. sinks, F32 [heads], join the
+    denominator once; the parts have none."""
+    o, lse = ops.merge(partial, partial_lse, out_dtype, sinks, infinity_is_empty)
     return o, lse
 
 
-def append_kv(key: torch.Tensor, value: torch.Tensor, key_cache: torch.Tensor, value_cache: torch.Tensor,
-              slot_mapping: torch.Tensor, k_scale: Optional[torch.Tensor] = None,
-              v_scale: Optional[torch.Tensor] = None) -> None:
+def append_kv(key: torch.Tensor, value: Optional[torch.Tensor], key_cache: torch.Tensor,
+              value_cache: Optional[torch.Tensor], slot_mapping: torch.Tensor, k_scale: Optional[torch.Tensor] = None,
+              v_scale: Optional[torch.Tensor] = None, k_token_scales: Optional[torch.Tensor] = None,
+              v_token_scales: Optional[torch.Tensor] = None, k_page_scales: Optional[torch.Tensor] = None,
+              v_page_scales: Optional[torch.Tensor] = None, key_tail: Optional[torch.Tensor] = None) -> None:
     """Stores new rows [tokens, kv_heads, dim] in caches [pages, page_size, kv_heads, dim]: row t in row slot_mapping[t] %
-    page_size of page slot_mapping[t] / page_size; a negative slot (int64) is skipped. A cache of float8_e4m3fnuz
-    gets the rows divided by k_scale and v_scale, F32, [1] or [kv_heads]: the descales of attention over it."""
-    ops.append(key, value, key_cache, value_cache, slot_mapping, _descale(k_scale), _descale(v_scale))
+    page_size of page slot_mapping[t] / page_size; a negative slot (int64) is skipped. A cache of float8_e4m3fnuz,
+    float8_e5m2fnuz or int8 gets the rows divided by their scales, F32:
+
+        k_scale, v_scale                one for the tensor or [kv_heads]: the descales of attention over it
+        k_token_scales, v_token_scales  [pages, page_size, kv_heads]: computed for each new row of a head, and stored there;
+                                        Extra.k_scales and v_scales of attention
+        k_page_scales, v_page_scales    [pages, kv_heads]: read; the same arguments of attention
+
+    For multi-head latent attention value and value_cache are None, and key_tail [tokens, kv_heads, tail] has the rotary
+    part, the last elements of each row of the cache, which key lacks then."""
+    ops.append(key, value, key_cache, value_cache, slot_mapping, _descale(k_scale), _descale(v_scale), k_token_scales,
+               v_token_scales, k_page_scales, v_page_scales, key_tail)
 
 
-def flash_attn_varlen_paged(q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor, cu_seqlens_q: torch.Tensor,
-                            max_seqlen_q: int, block_table: torch.Tensor, cache_seqlens: torch.Tensor, max_seqlen_k: int,
-                            softmax_scale: Optional[float] = None, causal: bool = True, window_size: _Window = (-1, -1),
+def flash_attn_varlen_paged(q: torch.Tensor, k_cache: torch.Tensor, v_cache: Optional[torch.Tensor],
+                            cu_seqlens_q: torch.Tensor, max_seqlen_q: int, block_table: torch.Tensor,
+                            cache_seqlens: torch.Tensor, max_seqlen_k: int, softmax_scale: Optional[float] = None,
+                            causal: bool = True, window_size: _Window = (-1, -1),
                             softcap: float = 0.0, alibi_slopes: Optional[torch.Tensor] = None,
                             sinks: Optional[torch.Tensor] = None, return_softmax_lse: bool = False,
                             out: Optional[torch.Tensor] = None, q_descale: Optional[torch.Tensor] = None,
-                            k_descale: Optional[torch.Tensor] = None, v_descale: Optional[torch.Tensor] = None) -> _Results:
+                            k_descale: Optional[torch.Tensor] = None, v_descale: Optional[torch.Tensor] = None,
+                            out_dtype: Optional[torch.dtype] = None, extra: Extra = _NOTHING) -> _Results:
     """Prompts, chunks and tokens of several sequences in one call: q [tokens, heads, dim], one sequence after the
-    other, over a paged cache that already has the new keys. With `out` results are stored there, without LSE. Other
-    arguments as for flash_attn_with_kvcache."""
-    options = _options(softmax_scale, causal, window_size, softcap, alibi_slopes, sinks, q_descale, k_descale, v_descale)
+    other, over a paged cache that already has the new keys. With `out` results are stored there, in its type and without
+    LSE. Other arguments as for flash_attn_with_kvcache."""
+    options = _options(softmax_scale, causal, window_size, softcap, alibi_slopes, sinks, q_descale, k_descale, v_descale,
+                       out_dtype, extra)
     call = (q, k_cache, v_cache, cu_seqlens_q, max_seqlen_q, block_table, cache_seqlens, max_seqlen_k, *options)
     if out is not None:
-        if return_softmax_lse:
-            raise InvalidArgument("out is given and return_softmax_lse is True; one of them must not be", "out")
+        if return_softmax_lse or out_dtype is not None:
+            field = "return_softmax_lse is True" if return_softmax_lse else f"out_dtype is {out_dtype}"
+            raise InvalidArgument(f"out is given and {field}; one of them must not be", "out")
         ops.attention_paged_varlen_into(out, *call)
         return out
     o, lse = ops.attention_paged_varlen(*call)
     return (o, lse.transpose(0, 1)) if return_softmax_lse else o
 
 
-__all__ = ["append_kv", "context_of", "flash_attn_func", "flash_attn_varlen_func", "flash_attn_varlen_paged", "flash_attn_with_kvcache", "merge_states",
-           "scaled_dot_product_attention", "set_context"]
+__all__ = ["Extra", "SharedPrefix", "append_kv", "context_of", "flash_attn_func", "flash_attn_varlen_func",
+           "flash_attn_varlen_paged", "flash_attn_with_kvcache", "merge_states", "scaled_dot_product_attention",
+           "set_context", "sparse_attn_with_kvcache"]

@@ -32,9 +32,12 @@ class Readme(unittest.TestCase):
             import torch
         except ImportError:
             self.skipTest("torch is not installed")
-        names = {}
-        exec(program("torch"), names)
-        self.assertEqual(names["o"].shape, torch.Size([1, 100, 8, 64]))
+        for name, shape in (("torch", [1, 100, 8, 64]), ("extra", [3, 4, 64])):
+            names = {}
+            exec(program(name), names)
+            self.assertEqual(names["o"].shape, torch.Size(shape))
+        only = names["v"][5].float().repeat_interleave(2, 0)  # the second row sees one key
+        self.assertLess((names["o"][1].float() - only).abs().max().item(), 0.1)
 
 
 if __name__ == "__main__":

@@ -263,12 +263,13 @@ class Graphs(unittest.TestCase):
         self.q, self.k, self.v = normal(2, 19, 4, 64, seed=1), normal(2, 50, 2, 64, seed=2), normal(2, 50, 2, 64, seed=3)
 
     def test_operators_keep_their_schemas(self):
-        none = (0.0, True, False, -1, -1, 0.0, None, None, None, None, None)
+        none = ops.Options(causal=True)
         flat = (self.q[0], self.k[0], self.v[0])
         starts = torch.tensor([0, 19], dtype=torch.int32), torch.tensor([0, 50], dtype=torch.int32)
         cache = normal(5, 16, 2, 64)
-        samples = {"attention": (self.q, self.k, self.v, None, None, None, *none),
-                   "merge": (normal(3, 5, 2, 64, dtype=torch.float32), normal(3, 5, 2, dtype=torch.float32), torch.bfloat16),
+        samples = {"attention": (self.q, self.k, self.v, *none),
+                   "merge": (normal(3, 5, 2, 64, dtype=torch.float32), normal(3, 5, 2, dtype=torch.float32), torch.bfloat16,
+                             None, False),
                    "attention_varlen": (*flat, *starts, 19, 50, *none),
                    "attention_paged_varlen": (flat[0], cache, cache, starts[0], 19, torch.tensor([[4, 1]], dtype=torch.int32),
                                               torch.tensor([30], dtype=torch.int32), 32, *none),
@@ -276,7 +277,7 @@ class Graphs(unittest.TestCase):
                                                    torch.tensor([[4, 1]], dtype=torch.int32),
                                                    torch.tensor([30], dtype=torch.int32), 32, *none),
                    "append": (normal(3, 2, 64), normal(3, 2, 64), cache.clone(), cache.clone(), torch.tensor([3, -1, 70]),
-                              None, None),
+                              *[None] * 7),
                    "attention_paged": (self.q[:, :1], cache, cache, torch.tensor([[0, 1], [2, 3]], dtype=torch.int32),
                                        torch.tensor([20, 9], dtype=torch.int32), *none)}
         self.assertEqual(set(samples), set(ops.OPERATORS))

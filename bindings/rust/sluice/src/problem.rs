@@ -354,6 +354,7 @@ mod tests {
             .head_dims(192, 136)
             .paged(16, PageTableKind::Csr)
             .page_index_64()
+            .missing_pages_hidden()
             .k_pack(24)
             .v_in_k()
             .max_batch(31)
@@ -423,7 +424,7 @@ mod tests {
             max_prefixes,
             max_prefix_len,
         } = problem.raw;
-        assert_eq!((struct_size as usize, flags), (std::mem::size_of::<sys::sluice_problem>(), 0x7fff));
+        assert_eq!((struct_size as usize, flags), (std::mem::size_of::<sys::sluice_problem>(), 0xffff));
         assert_eq!((mode, page_table_kind, page_size, k_pack), (2, 2, 16, 24));
         assert_eq!((q_type, k_type, v_type, o_type), (1, 4, 7, 2));
         assert_eq!((q_heads, kv_heads, head_dim_qk, head_dim_v), (8, 2, 192, 136));

@@ -1,0 +1,241 @@
+"""K and V in blocks on the emulator, against loops over their elements."""
+
+import pathlib
+import sys
+import unittest
+
+import numpy
+
+import sluice
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+
+from emulated import CONTEXT, normal  # noqa: E402
+
+
+class Blocks(unittest.TestCase):
+    """K and V in bytes of blocks: the device and the library's reference, against loops over their elements."""
+
+    PAGES, PAGE_SIZE, HEADS, KV_HEADS, DIM, GROUP = 7, 16, 4, 2, 128, 64
+    TABLE, LENGTHS = numpy.array([[5, 0, 3], [2, 6, 1]], numpy.int32), numpy.array([41, 20], numpy.int32)
+
+    def cache(self, dtype, seed):
+        """Bytes of pages, the elements, and scales and zeros of groups."""
+        random, shape = numpy.random.default_rng(seed), (self.PAGES, self.PAGE_SIZE, self.KV_HEADS)
+        if dtype == "u4":
+            numbers = random.integers(0, 256, (*shape, self.DIM // 2)).astype(numpy.uint8)
+            scales = random.uniform(0.05, 0.2, (*shape, self.DIM // self.GROUP)).astype(numpy.float16)
+            zeros_ = random.uniform(6, 9, scales.shape).astype(numpy.float16)
+            of_pairs = numpy.stack([numbers & 15, numbers >> 4], -1).reshape(*shape, -1, self.GROUP).astype(numpy.float64)
+            elements = (of_pairs - zeros_[..., None]) * scales[..., None]
+            return numbers, elements.reshape(*shape, self.DIM), scales, zeros_
+        blocks = (*shape, self.DIM // 32)
+        if dtype == "q8_0":
+            scales, numbers = random.uniform(0.005, 0.01, blocks), random.integers(-127, 128, (*blocks, 32)).astype(numpy.int8)
+            of_blocks = numbers.astype(numpy.float64)
+        else:
+            scales, numbers = random.uniform(-0.2, 0.2, blocks), random.integers(0, 256, (*blocks, 16)).astype(numpy.uint8)
+            of_blocks = numpy.concatenate([numbers & 15, numbers >> 4], -1).astype(numpy.float64) - 8
+        scales = scales.astype(numpy.float16)
+        data = numpy.concatenate([scales[..., None].view(numpy.uint8), numbers.view(numpy.uint8)], -1)
+        return data.reshape(*shape, -1), (of_blocks * scales[..., None]).reshape(*shape, self.DIM), None, None
+
+    def problem(self, dtype, **fields):
+        if dtype == "u4":
+            group = sluice.ScaleKind.PER_GROUP
+            fields = {"k_scale_kind": group, "v_scale_kind": group, "scale_group": self.GROUP, "zero_points": True, **fields}
+        return sluice.Problem("f16", self.HEADS, self.KV_HEADS, self.DIM, k_type=dtype, mode=sluice.Mode.PAGED,
+                              page_size=self.PAGE_SIZE, max_kv_len=48, page_table_kind=sluice.PageTableKind.BLOCK, **fields)
+
+    def arrays(self, dtype):
+        """The arguments of a call on the host, and the elements of K and V."""
+        (k, k_elements, k_scales, k_zeros), (v, v_elements, v_scales, v_zeros) = (self.cache(dtype, seed) for seed in (1, 2))
+        arrays = {"q": normal(2, 1, self.HEADS, self.DIM).astype(numpy.float16), "k": k, "v": v, "page_table": self.TABLE,
+                  "kv_lengths": self.LENGTHS, "k_scales": k_scales, "v_scales": v_scales, "k_zeros": k_zeros,
+                  "v_zeros": v_zeros}
+        return {name: array for name, array in arrays.items() if array is not None}, k_elements, v_elements
+
+    @staticmethod
+    def on_device(arrays):
+        types = {"f": "f16", "i": "int32", "u": "uint8"}
+        return {name: CONTEXT.array(array, types[array.dtype.kind]) for name, array in arrays.items()}
+
+    def test_results(self):
+        for dtype in ("q8_0", "q4_0", "u4"):
+            arrays, k, v = self.arrays(dtype)
+            of_host, o = numpy.zeros(arrays["q"].shape, numpy.float16), CONTEXT.empty(arrays["q"].shape, "f16")
+            problem = self.problem(dtype)
+            sluice.reference(problem, **arrays, o=of_host)
+            CONTEXT.plan(problem).run(**self.on_device(arrays), o=o)
+            for b, length in enumerate(self.LENGTHS):
+                keys, values = (x[self.TABLE[b]].reshape(-1, self.KV_HEADS, self.DIM)[:length] for x in (k, v))
+                for h in range(self.HEADS):
+                    scores = arrays["q"][b, 0, h].astype(numpy.float64) @ keys[:, h // 2].T / numpy.sqrt(self.DIM)
+                    wanted = numpy.exp(scores) @ values[:, h // 2] / numpy.exp(scores).sum()
+                    last_place = 2.0 ** -11 * numpy.abs(wanted) + 2.0 ** -24
+                    self.assertTrue((numpy.abs(of_host[b, 0, h] - wanted) <= last_place * 1.000001).all(), dtype)
+                    # Elements are rounded to 11 bits, and P too.
+                    self.assertLess(numpy.abs(o.numpy()[b, 0, h] - wanted).max(), 4 * 2.0 ** -10, dtype)
+                    self.assertGreater(numpy.abs(wanted).max(), 0.1)
+
+    def test_strides_of_bytes(self):
+        """Pages of [head][row] in memory, with a gap of a block after each row."""
+        arrays, _, _ = self.arrays("q4_0")
+        size, wanted = self.DIM // 32 * 18, numpy.zeros(arrays["q"].shape, numpy.float16)
+        problem, found = self.problem("q4_0"), wanted.copy()
+        sluice.reference(problem, **arrays, o=wanted)
+        for name in ("k", "v"):
+            wide = numpy.full((self.PAGES, self.KV_HEADS, self.PAGE_SIZE, size + 18), 255, numpy.uint8)
+            wide[..., :size] = arrays[name].transpose(0, 2, 1, 3)
+            arrays[name] = wide.transpose(0, 2, 1, 3)[..., :size]
+        sluice.reference(problem, **arrays, o=found)
+        numpy.testing.assert_array_equal(found, wanted)
+        arrays["k"] = numpy.zeros((*arrays["k"].shape[:3], size + 1), numpy.uint8)[..., :size]
+        with self.assertRaisesRegex(sluice.InvalidArgument, "a stride of .* bytes; it must be a multiple of 18"):
+            sluice.reference(problem, **arrays, o=found)
+
+    def test_refusals(self):
+        group, invalid = sluice.ScaleKind.PER_GROUP, sluice.InvalidArgument
+        for dtype, fields, field, message in (
+                ("q8_0", {"head_dim_v": 136}, "head_dim_v", "136; it must be a multiple of 32 for q8_0"),
+                ("q4_0", {"k_scale_kind": group}, "k_scale_kind", "unless the type is u4"),
+                ("q4_0", {"scale_group": 32}, "scale_group", "it must be 0 without scales per group"),
+                ("q8_0", {"zero_points": True}, "flags", "SLUICE_ZERO_POINTS"),
+                ("u4", {"scale_group": 48}, "scale_group", "48; it must be 32 or 64"),
+                ("u4", {"v_scale_kind": sluice.ScaleKind.NONE}, "v_scale_kind", "for u4")):
+            with self.subTest(message), self.assertRaises(invalid) as caught:
+                CONTEXT.query_support(self.problem(dtype, **fields))
+            self.assertEqual(caught.exception.field, field)
+            self.assertIn(message, str(caught.exception))
+        arrays, _, _ = self.arrays("u4")
+        for changed, field, message in (
+                ({"k": arrays["k"][..., :40]}, "k", "k.shape[3] is 40; it must be 64 (bytes of a row of 128 elements of U4)"),
+                ({"k": arrays["k"].astype(numpy.int32)}, "k", "it must be of integers of 1 bytes"),
+                ({"v_scales": arrays["v_scales"][..., :1]}, "v_scales", "it must be at least 2 (groups of a row)"),
+                ({"k_zeros": arrays["k_zeros"].astype(numpy.float32)}, "k_zeros", "it must be of F16"),
+                ({"k_zeros": None}, "k_zeros.data", "NULL"),
+                ({"v_zeros": arrays["v_zeros"][:3]}, "page_table[0]", "page_count, which is 3")):
+            with self.subTest(message), self.assertRaises(invalid) as caught:
+                sluice.reference(self.problem("u4"), **{**arrays, **changed}, o=arrays["q"].copy())
+            self.assertEqual(caught.exception.field, field)
+            self.assertIn(message, str(caught.exception))
+        with self.assertRaisesRegex(invalid, "dtype is Q8_0, .* arrays of it are of bytes"):
+            CONTEXT.empty((2, 64), "q8_0")
+
+
+class Appends(unittest.TestCase):
+    """New rows in caches of blocks: the device and the library's reference, against sluice.h's steps in F32."""
+
+    TOKENS, HEADS, DIM, PAGES, PAGE_SIZE = 9, 2, 128, 3, 16
+    SLOTS = numpy.array([5, 0, -1, 17, 47, 16, 30, 31, 2])
+
+    @staticmethod
+    def inverse(scales):
+        return numpy.divide(1, scales, dtype=numpy.float32, where=scales != 0, out=numpy.zeros_like(scales))
+
+    def q8_0(self, rows):
+        blocks = rows.reshape(*rows.shape[:-1], -1, 32)
+        scales = numpy.abs(blocks).max(-1) / numpy.float32(127)
+        products = blocks * self.inverse(scales)[..., None]
+        numbers = (numpy.sign(products) * numpy.floor(numpy.abs(products) + numpy.float32(0.5))).astype(numpy.int8)
+        return self.bytes_of(scales, numbers.view(numpy.uint8))
+
+    def q4_0(self, rows):
+        blocks = rows.reshape(*rows.shape[:-1], -1, 32)
+        largest = numpy.take_along_axis(blocks, numpy.abs(blocks).argmax(-1)[..., None], -1)[..., 0]
+        scales = largest / numpy.float32(-8)
+        products = blocks * self.inverse(scales)[..., None] + numpy.float32(8.5)
+        numbers = numpy.minimum(products.astype(numpy.int32), 15).astype(numpy.uint8)
+        return self.bytes_of(scales, numbers[..., :16] | numbers[..., 16:] << 4)
+
+    @staticmethod
+    def bytes_of(scales, numbers):
+        data = numpy.concatenate([scales.astype(numpy.float16)[..., None].view(numpy.uint8), numbers], -1)
+        return data.reshape(*scales.shape[:-1], -1)
+
+    def u4(self, rows, group, with_zeros):
+        """Bytes of pairs, scales and zeros."""
+        groups = rows.reshape(*rows.shape[:-1], -1, group)
+        low, high = groups.min(-1), groups.max(-1)
+        if with_zeros:
+            scales = (high - low) / numpy.float32(15)
+            scales = numpy.where(scales < numpy.abs(low) / numpy.float32(32768), numpy.float32(1), scales)
+        else:
+            scales = numpy.abs(groups).max(-1) / numpy.float32(7)
+        scales = scales.astype(numpy.float16)
+        scales[scales == 0] = 1
+        inverse = 1 / scales.astype(numpy.float32)
+        zeros = (-low * inverse).astype(numpy.float16) if with_zeros else numpy.full(scales.shape, 8, numpy.float16)
+        numbers = numpy.clip(numpy.rint(groups * inverse[..., None] + zeros.astype(numpy.float32)[..., None]), 0, 15)
+        numbers = numbers.astype(numpy.uint8).reshape(rows.shape)
+        return numbers[..., ::2] | numbers[..., 1::2] << 4, scales, zeros
+
+    def rows(self):
+        made = [normal(self.TOKENS, self.HEADS, self.DIM, seed=seed).astype(numpy.float16) for seed in (3, 4)]
+        made[0][1, 1] = 0  # whose scales are 0, or 1
+        return made
+
+    def stored(self, cache):
+        """The rows of a cache that belong to tokens, and those of the others."""
+        flat, there = cache.reshape(-1, *cache.shape[2:]), self.SLOTS >= 0
+        rest = numpy.ones(len(flat), bool)
+        rest[self.SLOTS[there]] = False
+        return flat[self.SLOTS[there]], flat[rest]
+
+    def append(self, dtype, bytes_of_row, **extra):
+        """Appends on both sides; returns what both have stored, caches first. `extra` are arrays that are written."""
+        shape, rows = (self.PAGES, self.PAGE_SIZE, self.HEADS), self.rows()
+        host = {"k_cache": numpy.zeros((*shape, bytes_of_row), numpy.uint8)}
+        host["v_cache"] = numpy.zeros_like(host["k_cache"])
+        host.update({name: numpy.zeros((*shape, groups), numpy.float16) for name, groups in extra.items()})
+        types = {"f": "f16", "u": "uint8"}
+        device = {name: CONTEXT.array(array, types[array.dtype.kind]) for name, array in host.items()}
+        CONTEXT.append(*(CONTEXT.array(x, "f16") for x in rows), slots=CONTEXT.array(self.SLOTS, "int64"), cache_type=dtype,
+                       **device)
+        sluice.reference_append(*rows, slots=self.SLOTS, cache_type=dtype, **host)
+        for name, array in host.items():
+            numpy.testing.assert_array_equal(device[name].bits().view(array.dtype), array, name)
+            self.assertFalse(self.stored(array)[1].any(), name)
+        return [self.stored(array)[0] for array in host.values()]
+
+    def test_blocks(self):
+        for dtype, bytes_of_row, wanted in (("q8_0", 136, self.q8_0), ("q4_0", 72, self.q4_0)):
+            there = self.SLOTS >= 0
+            for found, rows in zip(self.append(dtype, bytes_of_row), self.rows()):
+                numpy.testing.assert_array_equal(found, wanted(rows[there].astype(numpy.float32)), dtype)
+
+    def test_groups(self):
+        there = self.SLOTS >= 0
+        for group, with_zeros in ((64, False), (32, True)):
+            names = [f"{side}_{what}" for what in (["group_scales", "zeros"] if with_zeros else ["group_scales"])
+                     for side in "kv"]
+            found = self.append("u4", self.DIM // 2, **{name: self.DIM // group for name in names})
+            for side, rows in enumerate(self.rows()):
+                wanted = self.u4(rows[there].astype(numpy.float32), group, with_zeros)
+                for of_side, of_wanted in zip(found[side::2], wanted):
+                    numpy.testing.assert_array_equal(of_side, of_wanted)
+
+    def test_refusals(self):
+        rows, shape = self.rows(), (self.PAGES, self.PAGE_SIZE, self.HEADS)
+        cache, groups = numpy.zeros((*shape, self.DIM // 2), numpy.uint8), numpy.zeros((*shape, 2), numpy.float16)
+        right = {"k_cache": cache, "v_cache": cache.copy(), "cache_type": "u4", "k_group_scales": groups,
+                 "v_group_scales": groups.copy()}
+        for changed, field, message in (
+                ({"cache_type": None}, "k_cache", "k_cache is of integers; it must be of one of the library's types"),
+                ({"cache_type": "q4_0"}, "k_cache", "must be 72 (bytes of a row of 128 elements of Q4_0)"),
+                ({"cache_type": "u5"}, "cache_type", "cache_type is 'u5'"),
+                ({"k_group_scales": None}, "v_group_scales", "without k_group_scales, which say how large a group is"),
+                ({"v_group_scales": groups[..., :1]}, "v_group_scales", "it must be 2 (groups of 64 elements of a row)"),
+                ({"k_group_scales": groups[..., :1], "v_group_scales": groups[..., :1]}, "scale_group",
+                 "128; it must be 32 or 64"),
+                ({"k_group_scales": groups.astype(numpy.float32)}, "k_group_scales", "it must be of F16"),
+                ({"k_zeros": groups}, "v_zeros.data", "NULL"),
+                ({"k_token_scales": groups}, "k_group_scales", "k_token_scales and k_group_scales are both given")):
+            with self.subTest(message), self.assertRaises(sluice.InvalidArgument) as caught:
+                sluice.reference_append(*rows, slots=self.SLOTS, **{**right, **changed})
+            self.assertEqual(caught.exception.field, field)
+            self.assertIn(message, str(caught.exception))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,137 @@
+//! Operations on paged caches, and merges of partial results.
+
+mod append;
+mod merge;
+mod pages;
+
+pub use append::{reference_append, Append, Norms, Numbers, Place, Queries, Rotary, RotaryStyle};
+pub use merge::Merge;
+pub use pages::{reference_copy, reference_gather, Gather, PageCopy};
+
+use crate::element::Dtype;
+use crate::error::{Error, Result};
+use crate::tensor::{Array, Device, Extent, Memory, Tensor, TensorMut, View};
+use sluice_sys as sys;
+use Extent::{AtLeast, Exactly};
+
+/// Scales that values are divided by for a cache of 8 or 4 bits, and multiplied with from FP8.
+#[derive(Debug)]
+pub enum AppendScale<'a, M: Memory = Device> {
+    /// One scale.
+    PerTensor(Array<'a, f32, M>),
+    /// \[kv_heads\].
+    PerHead(Array<'a, f32, M>),
+    /// \[page, 1, kv_heads, 1\] in F32.
+    PerPage(Tensor<'a, M>),
+    /// \[page, page_size, kv_heads, 1\] in F32: computed for each new row of a head, and written.
+    PerToken(TensorMut<'a, M>),
+    /// For [`Dtype::U4`]: computed for each group of a new row, and written.
+    PerGroup {
+        /// Elements of a group: 32 or 64, the same for K and V.
+        size: usize,
+        /// \[page, page_size, kv_heads, group\] in F16.
+        scales: TensorMut<'a, M>,
+        /// What is subtracted from the numbers of a group, laid out as the scales; None: 8.
+        zeros: Option<TensorMut<'a, M>>,
+    },
+}
+
+/// The type of a tensor of numbers.
+fn number(view: &View, name: &str) -> Result<Dtype> {
+    view.dtype
+        .ok_or_else(|| Error::invalid(format!("{name}.dtype"), format!("{name} holds bytes, not numbers")))
+}
+
+fn scale<M: Memory>(scale: &Option<AppendScale<M>>, name: &str, heads: usize) -> Result<(u32, *const f32)> {
+    Ok(match scale {
+        None => (sys::SLUICE_SCALE_NONE, std::ptr::null()),
+        Some(AppendScale::PerTensor(factor)) => (sys::SLUICE_SCALE_PER_TENSOR, factor.checked(name, 1)?),
+        Some(AppendScale::PerHead(factors)) => (sys::SLUICE_SCALE_PER_HEAD, factors.checked(name, heads)?),
+        Some(AppendScale::PerPage(_)) => (sys::SLUICE_SCALE_PER_PAGE, std::ptr::null()),
+        Some(AppendScale::PerToken(_)) => (sys::SLUICE_SCALE_PER_TOKEN, std::ptr::null()),
+        Some(AppendScale::PerGroup { .. }) => (sys::SLUICE_SCALE_PER_GROUP, std::ptr::null()),
+    })
+}
+
+/// The scales of pages, tokens or groups.
+fn scales_view<'s, M: Memory>(scale: &'s Option<AppendScale<M>>) -> Option<&'s View> {
+    match scale {
+        Some(AppendScale::PerPage(scales)) => Some(&scales.view),
+        Some(AppendScale::PerToken(scales)) => Some(&scales.view),
+        Some(AppendScale::PerGroup { scales, .. }) => Some(&scales.view),
+        _ => None,
+    }
+}
+
+/// The numbers that are subtracted in groups.
+fn zeros_view<'s, M: Memory>(scale: &'s Option<AppendScale<M>>) -> Option<&'s View> {
+    match scale {
+        Some(AppendScale::PerGroup { zeros, .. }) => zeros.as_ref().map(|zeros| &zeros.view),
+        _ => None,
+    }
+}
+
+/// Elements of a group, which K and V have in common; 0 without groups.
+fn group_size<M: Memory>(k: &Option<AppendScale<M>>, v: &Option<AppendScale<M>>) -> Result<usize> {
+    let size = |scale: &Option<AppendScale<M>>| match scale {
+        Some(AppendScale::PerGroup { size, .. }) => Some(*size),
+        _ => None,
+    };
+    match (size(k), size(v)) {
+        (Some(k), Some(v)) if k != v => {
+            let message = format!("v_scale.size is {v}; it must be that of K, which is {k}");
+            Err(Error::invalid("v_scale.size", message))
+        }
+        (k, v) => Ok(k.or(v).unwrap_or(0)),
+    }
+}
+
+/// Puts the scales of pages, tokens or groups of K or V ("k" or "v"), and what is subtracted in groups, into a call's
+/// struct. Whether something is subtracted. `cache`: rows of a page, and heads.
+fn put_scales<M: Memory>(
+    scale: &Option<AppendScale<M>>,
+    side: &str,
+    dim: usize,
+    cache: (usize, usize),
+    to: &mut sys::sluice_tensor,
+    to_zeros: &mut sys::sluice_tensor,
+) -> Result<bool> {
+    let Some(view) = scales_view(scale) else { return Ok(false) };
+    // The library refuses other sizes of a group, and groups that do not fill a row.
+    let (dtype, rows, last) = match scale {
+        Some(AppendScale::PerGroup { size, .. }) => (Dtype::F16, cache.0, dim / (*size).max(1)),
+        Some(AppendScale::PerToken(_)) => (Dtype::F32, cache.0, 1),
+        _ => (Dtype::F32, 1, 1),
+    };
+    let extents = [AtLeast(1), AtLeast(rows), Exactly(cache.1), AtLeast(last)];
+    *to = view.checked(&format!("{side}_scales"), Some(dtype), 0, extents)?;
+    if dtype == Dtype::F32 {
+        to.stride[3] = 0;
+    }
+    let Some(zeros) = zeros_view(scale) else { return Ok(false) };
+    *to_zeros = zeros.checked(&format!("{side}_zeros"), Some(dtype), 0, extents)?;
+    Ok(true)
+}
+
+/// Views of memory that is never accessed, at addresses that tests look for.
+#[cfg(test)]
+mod fixture {
+    use crate::element::{Element, Plain};
+    use crate::layout::Layout;
+    use crate::tensor::{Array, Device, Tensor, TensorMut};
+
+    pub fn array<T: Plain>(address: usize, len: usize) -> Array<'static, T, Device> {
+        // SAFETY: the memory is never accessed.
+        unsafe { Array::from_raw(address as *const T, len) }
+    }
+
+    pub fn tensor<T: Element>(address: usize, layout: Layout) -> Tensor<'static, Device> {
+        // SAFETY: as above.
+        unsafe { Tensor::from_raw(address as *const T, layout) }.unwrap()
+    }
+
+    pub fn tensor_mut<T: Element>(address: usize, layout: Layout) -> TensorMut<'static, Device> {
+        // SAFETY: as above.
+        unsafe { TensorMut::from_raw(address as *mut T, layout) }.unwrap()
+    }
+}
