@@ -184,7 +184,7 @@ public:
       KeyRange keys = map.chooseSplit(rows, visibility, tileKv);
 
       unsigned columnGroups = op.columnGroups();
-      HeadColumns columns(op.getHeadDimQk(), op.getHeadDimV(), op.getVInK(), columnGroups,
+      HeadColumns columns(op.getHeadDimQk(), op.getHeadDimV(), op.getVInK(), op.getVByColumns(), columnGroups,
                           storage.narrowestPanel(op.getWaves()), layout);
       Value firstColumn;
       if (columnGroups != 1) firstColumn = b.mul(rows.waveOfRows, b.i32(op.getHeadDimV() / columnGroups));
@@ -273,7 +273,8 @@ private:
   JoinedState iterateOverOwnKeys(const LaneRows &rows, const Addresses &addresses, const HeadColumns &columns,
                                  const LoopParts &parts) {
     Query query = queryOf(rows, addresses, columns);
-    KeyPages pages(b, arguments, rows, parts.keys);
+    unsigned keysTogether = op.getVByColumns() ? layout.elements() : 1;
+    KeyPages pages(b, arguments, rows, parts.keys, keysTogether);
     KeyRegisters::Source source{ofKeys(addresses, "k"), ofKeys(addresses, "v"), arguments["head_dim_qk"],
                                 arguments["head_dim_v"]};
     std::optional<KeyBlocks> blocks;
@@ -284,7 +285,7 @@ private:
       source.vScales = addresses.ofKeys("v_groups", "v_scales", b.getI16Type(), op.getPaged());
     }
     KeyRegisters registers(b, math, arguments, pages, rows, columns, source, storage.type, storage.widened,
-                           blocks ? &*blocks : nullptr, tileKv);
+                           blocks ? &*blocks : nullptr, tileKv, op.getVByColumns());
     RowState state = registerKeyLoop(parts, query, pages, registers, columns, rows.wave, op.getWaves());
     return joinWaves(b, math, parts.softmax.front(), rows, state, op.getWaves());
   }

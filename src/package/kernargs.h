@@ -41,6 +41,8 @@ constexpr uint32_t kernarg_bytes(KernargKind kind) {
 //   spans               null, or span_stride / 2 pairs of keys for each sequence
 //   o_split_stride, lse_split_stride   between the results of splits of the keys
 //   k_pack_stride       between packs of 2^k_pack_log2 elements of a row of k
+//   v_pack_log2         in kernels of V by columns, the token stride of v is between packs of 2^v_pack_log2
+//                       tokens, and v_column_stride between the columns of a pack
 //   scale_log2e         scale * log2(e), finite, >= 0
 //   cap_log2e           soft_cap * log2(e), 0 for none; two_per_cap is 2 / soft_cap
 //   lse_per_log2        ln(2), or 1 for an LSE to base 2
@@ -148,6 +150,8 @@ constexpr uint32_t kernarg_bytes(KernargKind kind) {
   FIELD(uint32_t, i32, page_magic)                                                                           \
   FIELD(uint32_t, i32, page_shift)                                                                           \
   FIELD(uint32_t, i32, k_pack_log2)                                                                          \
+  FIELD(uint32_t, i32, v_pack_log2)                                                                          \
+  FIELD(uint32_t, i32, v_column_stride)                                                                      \
   FIELD(uint32_t, i32, score_flags)                                                                          \
   FIELD(int32_t, i32, kv_heads)                                                                              \
   FIELD(int32_t, i32, next_heads)                                                                            \

@@ -18,7 +18,7 @@ constexpr std::array operations = {Operation{"attention_forward", "attn_fwd"},
 constexpr std::array<std::string_view, 2> dtypes = {"bf16", "f16"};
 constexpr std::string_view fp8 = "e4m3fnuz";
 constexpr std::array<std::string_view, 6> kv_dtypes = {fp8, "e5m2fnuz", "i8", "q8_0", "q4_0", "u4"};
-constexpr std::array<std::string_view, 3> forms = {"paged", "decode", "mla"};
+constexpr std::array<std::string_view, 4> forms = {"paged", "decode", "mla", "columns"};
 constexpr std::array<std::string_view, 9> cache_op_dtypes = {"bf16", "f16",  "f32",  "e4m3fnuz", "e5m2fnuz",
                                                              "i8",   "q8_0", "q4_0", "u4"};
 
