@@ -67,8 +67,12 @@ void write_no_lse(Case &c, const Kernel &) {
 }
 
 /// One of four sequences has all rows and keys.
-template <Mode mode, Rows rows> void vary(Case &c, const Kernel &) {
+template <Mode mode, Rows rows> void vary(Case &c, const Kernel &kernel) {
   if (c.mode != Mode::paged) c.mode = mode;
+  if (kernel.columns && c.mode == Mode::ragged) {
+    c.mode = Mode::paged; // whose rows may have starts, too
+    c.pages.size = 16;
+  }
   c.batch = 4;
   c.lengths = Lengths::mixed;
   c.rows = rows;
@@ -81,6 +85,11 @@ template <int size> void page(Case &c, const Kernel &) {
 template <bool Pages::*member> void page_with(Case &c, const Kernel &kernel) {
   page<16>(c, kernel);
   c.pages.*member = true;
+}
+
+void pack_values(Case &c, const Kernel &kernel) {
+  page<64>(c, kernel);
+  c.v_columns = Columns::packs;
 }
 
 /// Lists of pages, or of keys, with holes.
@@ -140,7 +149,9 @@ void set_everything(Case &c, const Kernel &kernel) {
 void set_everything_causal(Case &c, const Kernel &kernel) {
   vary<Mode::ragged, Rows::gaps>(c, kernel);
   if (kernel.claims.contains("paged")) c.mode = Mode::paged;
-  if (c.mode == Mode::paged) c.pages = {.size = 16, .csr = true, .wide = true, .k_pack = true};
+  if (c.mode == Mode::paged)
+    c.pages = {.size = kernel.columns ? 32 : 16, .csr = true, .wide = true, .k_pack = true};
+  if (kernel.columns) c.v_columns = Columns::packs;
   c.mask = Mask::bottom_right;
   set_scores(c);
   c.bias = {.type = BiasType::f16, .holes = true};
@@ -194,6 +205,7 @@ std::optional<Case> find_case(const Target &target, const Kernel &kernel, const 
            .kv_len = kernel.prefill ? 3 * kernel.tile_kv + 5 : 5 * kernel.tile_kv + 3,
            .cache = kernel.cache,
            .v_in_k = kernel.mla,
+           .v_columns = kernel.columns ? Columns::whole : Columns::none,
            .kernel = kernel.name};
     if (kernel.paged) page<16>(c, kernel);
     feature.set(c, kernel);
@@ -254,6 +266,7 @@ const std::vector<KernelFeature> &kernel_features() {
       {"missing keys", "missing_pages", hide_pages<1>},
       {"tables of heads", "paged", page_with<&Pages::by_head>},
       {"V in K", "v_in_k", set<&Case::v_in_k>},
+      {"packs of V", "v_pack", pack_values},
       {"scales per token", "key_scales", give_scales_of_keys<Scale::token>},
       {"scales per page", "key_scales", give_scales_of_keys<Scale::page>},
       {"bits of new rows", "mask_new_rows", give_new_bits},

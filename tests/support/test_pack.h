@@ -28,7 +28,7 @@ inline std::vector<std::string> all_features() {
           "scales",         "lengths",    "key_scales",
           "mask_new_rows",  "spans",      "causal_by_sequence",
           "given_diagonal", "bias_scale", "alibi_by_sequence",
-          "missing_pages"};
+          "missing_pages",  "v_pack"};
 }
 
 inline package::KernelEntry kernel_entry(const std::string &dtype, uint32_t head_dim, uint32_t waves) {
