@@ -499,6 +499,7 @@ typedef struct sluice_problem {
   /** Tokens per pack of V by columns, where the tokens of a column are neighbours: SLUICE_V_PACK_ALL, or in
       SLUICE_MODE_PAGED a power of two from 8 on that divides page_size; 0: V is by rows. Since ABI 1.1. */
   int32_t v_pack;
+  uint32_t reserved; /**< Must be 0. */
 } sluice_problem;
 
 /**

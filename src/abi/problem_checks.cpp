@@ -327,6 +327,10 @@ void check_problem(const sluice_problem &problem) {
                   text("flags has bits ", support::hexadecimal(problem.flags & ~known_flags),
                        " that this library does not know: it is older than the caller's header"));
   }
+  if (problem.reserved != 0) {
+    throw Failure(Status::newer_struct, "reserved",
+                  text("reserved is ", problem.reserved, "; it is reserved in this version, and must be 0"));
+  }
   if (problem.mode > SLUICE_MODE_PAGED) unknown("mode", problem.mode, "SLUICE_MODE_PAGED (2)");
   check_types(problem);
   check_heads(problem);

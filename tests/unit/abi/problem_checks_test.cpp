@@ -299,6 +299,13 @@ TEST_CASE("scales are of a tensor, of its heads, or of the keys of K and V", "[p
   }
 }
 
+TEST_CASE("what is reserved is for a newer library", "[problem]") {
+  sluice_problem problem = good();
+  problem.reserved = 1;
+  CHECK(refusal(problem) ==
+        "newer_struct reserved: reserved is 1; it is reserved in this version, and must be 0");
+}
+
 TEST_CASE("packs of V are whole units of whole pages", "[problem]") {
   const auto with_v_pack = [](sluice_problem problem, int32_t pack) {
     problem.v_pack = pack;

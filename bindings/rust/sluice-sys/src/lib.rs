@@ -352,6 +352,8 @@ pub struct sluice_problem {
     /// Tokens per pack of V by columns, where the tokens of a column are neighbours: SLUICE_V_PACK_ALL, or in
     /// SLUICE_MODE_PAGED a power of two from 8 on that divides page_size; 0: V is by rows. Since ABI 1.1.
     pub v_pack: i32,
+    /// Must be 0.
+    pub reserved: u32,
 }
 
 /// Result of sluice_query_support.

@@ -66,7 +66,7 @@ fn rust_layouts() -> Numbers {
             window_right, sink_tokens, soft_cap, bias_type, q_scale_kind, k_scale_kind, v_scale_kind,
             page_size, page_table_kind, k_pack, lse_base, determinism, workspace_ceiling_bytes,
             o_scale_kind, scale_group, max_prefixes, max_prefix_len,
-            v_pack
+            v_pack, reserved
         }
         sluice_support {
             struct_size, workspace_alignment, workspace_bytes, pointer_alignment, stride_multiple, kernel

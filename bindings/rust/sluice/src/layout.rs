@@ -136,10 +136,7 @@ mod tests {
                 0 => j as i64 * layout.stride[1],
                 pack => (j / pack) as i64 * layout.stride[1] + (j % pack) as i64,
             };
-            let place = i as i64 * layout.stride[0]
-                + token
-                + k as i64 * layout.stride[2]
-                + element;
+            let place = i as i64 * layout.stride[0] + token + k as i64 * layout.stride[2] + element;
             largest = largest.max(place as usize + 1);
         }
         largest

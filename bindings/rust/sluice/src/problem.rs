@@ -429,6 +429,7 @@ mod tests {
             max_prefixes,
             max_prefix_len,
             v_pack,
+            reserved,
         } = problem.raw;
         assert_eq!((struct_size as usize, flags), (std::mem::size_of::<sys::sluice_problem>(), 0x7fff));
         assert_eq!((mode, page_table_kind, page_size, k_pack), (2, 2, 16, 24));
@@ -439,7 +440,7 @@ mod tests {
         assert_eq!((soft_cap, bias_type, q_scale_kind, k_scale_kind, v_scale_kind), (5.0, 3, 1, 2, 3));
         assert_eq!((lse_base, determinism, workspace_ceiling_bytes), (1, 1, 61));
         assert_eq!((o_scale_kind, scale_group), (2, 62));
-        assert_eq!((max_prefixes, max_prefix_len, v_pack), (35, 36, 63));
+        assert_eq!((max_prefixes, max_prefix_len, v_pack, reserved), (35, 36, 63, 0));
     }
 
     #[test]

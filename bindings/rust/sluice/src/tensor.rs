@@ -105,7 +105,8 @@ impl View {
             return Err(Error::invalid(format!("{name}.pack"), message));
         }
         if self.layout.token_pack() != token_pack {
-            let message = format!("{name}.token_pack is {}; the call needs {token_pack}", self.layout.token_pack());
+            let message =
+                format!("{name}.token_pack is {}; the call needs {token_pack}", self.layout.token_pack());
             return Err(Error::invalid(format!("{name}.token_pack"), message));
         }
         for (i, (extent, is)) in extents.into_iter().zip(self.layout.shape()).enumerate() {
