@@ -773,9 +773,9 @@ typedef struct sluice_tensor {
  * - q, k, v and o: data is 16-byte aligned, but that of k and v of Q8_0 or Q4_0 2-byte aligned; stride[3] is
  *   1, but that of k with k_pack and of v with v_pack is a multiple of 8; the other strides are multiples of
  *   8 elements, and of 32 for k and v of U4, Q8_0 or Q4_0, but stride[1] of v with SLUICE_V_PACK_ALL is 1.
- * stride[1] of k and v is less than 2^25, with k_pack stride[3] of k less than 2^22, and with v_pack that of
- * v less than 2^23 (else SLUICE_UNSUPPORTED). In sluice_run the whole tensor is below address 2^48. stride[0]
- * is 0 for q, o and lse with q_starts, and for k and v with kv_starts.
+ *   stride[1] of k and v is less than 2^25, with k_pack stride[3] of k less than 2^22, and with v_pack that
+ *   of v less than 2^23 (else SLUICE_UNSUPPORTED). In sluice_run the whole tensor is below address 2^48.
+ *   stride[0] is 0 for q, o and lse with q_starts, and for k and v with kv_starts.
  * - page_count, q_tokens and kv_tokens are not negative, and 0 where they do not apply. page_count is at
  *   most 2^32 (else SLUICE_UNSUPPORTED).
  * - Arrays are aligned to their elements: 4 bytes, and 8 for a page table with SLUICE_PAGE_INDEX_64.

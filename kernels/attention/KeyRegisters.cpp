@@ -127,7 +127,7 @@ Value KeyRegisters::addressesOfValues(Value firstKey, Value entries) const {
   return pages.addresses("v", source.v, firstKey, entries, stored, rowBytesV, packLog2);
 }
 
-/// Within 2 GiB.
+/// Less than 2^32: strides are less than 2^23, and heads have at most 512 columns.
 Value KeyRegisters::offsetOfColumn(Value column, Value stride) const {
   return b.zeroExtend(b.mul(column, stride));
 }
