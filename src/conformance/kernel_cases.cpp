@@ -95,6 +95,7 @@ void pack_values(Case &c, const Kernel &kernel) {
 /// Lists of pages, or of keys, with holes.
 template <int size> void hide_pages(Case &c, const Kernel &kernel) {
   page<size>(c, kernel);
+  if (kernel.columns) c.pages.size = std::max(size, 8); // the least that V by columns has
   c.pages.missing = c.pages.by_head = true;
 }
 
@@ -111,11 +112,11 @@ template <Scale scale> void give_scales_of_keys(Case &c, const Kernel &kernel) {
 void give_new_bits(Case &c, const Kernel &) {
   c.bits = {.given = true, .new_rows = true};
 }
-template <bool window> void give_spans(Case &c, const Kernel &) {
+template <bool window> void give_spans(Case &c, const Kernel &kernel) {
   c.mask = Mask::bottom_right;
   c.spans = true;
-  c.batch = 6;                   // some of few rows are in a span
-  if (window) c.window_left = 3; // spans reach further back
+  c.batch = kernel.columns ? 9 : 6; // some of few rows are in a span
+  if (window) c.window_left = 3;    // spans reach further back
 }
 void cut_some(Case &c, const Kernel &) {
   c.batch = 3;
@@ -266,7 +267,6 @@ const std::vector<KernelFeature> &kernel_features() {
       {"missing keys", "missing_pages", hide_pages<1>},
       {"tables of heads", "paged", page_with<&Pages::by_head>},
       {"V in K", "v_in_k", set<&Case::v_in_k>},
-      {"packs of V", "v_pack", pack_values},
       {"scales per token", "key_scales", give_scales_of_keys<Scale::token>},
       {"scales per page", "key_scales", give_scales_of_keys<Scale::page>},
       {"bits of new rows", "mask_new_rows", give_new_bits},
@@ -278,6 +278,7 @@ const std::vector<KernelFeature> &kernel_features() {
       {"slopes of each sequence", "alibi_by_sequence", slope_by_sequence},
       {"O as FP8", "", store_fp8},
       {"keys in parts", "", divide_keys, Level::full, true},
+      {"packs of V", "v_pack", pack_values},
   };
   return all;
 }
