@@ -183,6 +183,16 @@ func (n *callNumbers) needs(p *Problem) callNeeds {
 		prefixV: ofPrefixes("prefix_v", p.VType, exactly(rowElements(p.HeadDimV), "head_dim_v")),
 	}
 	made.k.pack = p.KPack
+	for _, values := range []*need{&made.v, &made.prefixV} {
+		if p.VPack == VPackAll {
+			// Whole groups of 8 keys are read.
+			if keys := &values.extents[1]; !keys.exact {
+				keys.count = (keys.count + 7) / 8 * 8
+			}
+		} else {
+			values.tokenPack = p.VPack
+		}
+	}
 	return made
 }
 

@@ -60,6 +60,7 @@ func TestFieldsOfProblems(t *testing.T) {
 		{"page_size", "16", invalid, func(p *sluice.Problem) { p.PageSize = 16 }},
 		{"page_table_kind", "1", invalid, func(p *sluice.Problem) { p.PageTableKind = 1 }},
 		{"k_pack", "8", invalid, func(p *sluice.Problem) { p.KPack = 8 }},
+		{"v_pack", "8", invalid, func(p *sluice.Problem) { p.VPack = 8 }},
 		{"lse_base", "9", unsupported, func(p *sluice.Problem) { p.LSEBase = 9 }},
 		{"determinism", "9", unsupported, func(p *sluice.Problem) { p.Determinism = 9 }},
 		{"o_scale_kind", "99", unsupported, func(p *sluice.Problem) { p.OType, p.OScaleKind = sluice.E4M3FNUZ, 99 }},
@@ -159,6 +160,7 @@ func TestFieldsOfRuns(t *testing.T) {
 		// Errors of this package.
 		{"q.type", "BF16", invalid, func(a *sluice.Args) { a.Q.Type = sluice.BF16 }},
 		{"k.pack", "8", invalid, func(a *sluice.Args) { a.K.Pack = 8 }},
+		{"v.token_pack", "8", invalid, func(a *sluice.Args) { a.V.TokenPack = 8 }},
 		{"k.shape[0]", "0", invalid, func(a *sluice.Args) { a.K.Shape[0] = 0 }},
 		{"k.shape[1]", "3", invalid, func(a *sluice.Args) { a.K.Shape[1] = 3 }},
 		{"q.shape[2]", "3", invalid, func(a *sluice.Args) { a.Q.Shape[2] = 3 }},

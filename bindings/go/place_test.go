@@ -23,11 +23,14 @@ func newTensor(t *testing.T, view sluice.View) *tensor {
 }
 
 func (s *tensor) at(a, b, c, d int) int64 {
-	index, pack := [4]int64{int64(a), int64(b), int64(c), int64(d)}, s.view.Pack
+	index, pack, tokens := [4]int64{int64(a), int64(b), int64(c), int64(d)}, s.view.Pack, s.view.TokenPack
 	if pack == 0 {
 		pack = 1
 	}
-	return index[0]*s.view.Stride[0] + index[1]*s.view.Stride[1] + index[2]*s.view.Stride[2] +
+	if tokens == 0 {
+		tokens = 1
+	}
+	return index[0]*s.view.Stride[0] + index[1]/tokens*s.view.Stride[1] + index[1]%tokens + index[2]*s.view.Stride[2] +
 		index[3]/pack*s.view.Stride[3] + index[3]%pack
 }
 
@@ -230,7 +233,19 @@ func place(t *testing.T, device *hip.Runtime, c *runCase, sequences []sequence, 
 		kScales, vScales = newScales(t, p, p.KScaleKind, kvShape), newScales(t, p, p.VScaleKind, kvShape)
 	}
 	if p.Flags&sluice.VInK == 0 {
-		v = newTensor(t, sluice.Contiguous(p.VType, shape(kvShape, p.KVHeads, p.HeadDimV)))
+		vView := sluice.Contiguous(p.VType, shape(kvShape, p.KVHeads, p.HeadDimV))
+		switch pack, dim := int64(p.VPack), int64(p.HeadDimV); p.VPack {
+		case 0:
+		case sluice.VPackAll: // [page or sequence][head][column][token], in whole groups of 8 tokens
+			vView.Shape[1] = (vView.Shape[1] + 7) / 8 * 8
+			tokens := vView.Shape[1]
+			vView.Stride = [4]int64{int64(p.KVHeads) * dim * tokens, 1, dim * tokens, tokens}
+		default: // [page][head][pack][column][token]
+			size := int64(p.PageSize)
+			vView.TokenPack = pack
+			vView.Stride = [4]int64{int64(p.KVHeads) * dim * size, dim * pack, dim * size, pack}
+		}
+		v = newTensor(t, vView)
 	}
 	if p.Flags&sluice.WriteLSE != 0 {
 		made.lse = newTensor(t, sluice.Contiguous(sluice.F32, shape(qShape, p.QHeads, 1)))

@@ -146,7 +146,14 @@ type Problem struct {
 	// Bounds for SharedPrefix, which requires them and MaxQTokens.
 	MaxPrefixes  int32 // Prefixes per call.
 	MaxPrefixLen int32 // Keys per prefix.
+
+	// VPack is the tokens per pack of V by columns, where the tokens of a column are neighbours: VPackAll, or in ModePaged
+	// a power of two from 8 on that divides PageSize; 0: V is by rows.
+	VPack int32
 }
+
+// VPackAll as Problem.VPack: all tokens of a page, or of a sequence in ModeDense, are one pack.
+const VPackAll int32 = C.SLUICE_V_PACK_ALL
 
 func (p *Problem) c() *C.sluice_problem {
 	if p == nil {
@@ -187,5 +194,6 @@ func (p *Problem) c() *C.sluice_problem {
 		scale_group:             C.int32_t(p.ScaleGroup),
 		max_prefixes:            C.int32_t(p.MaxPrefixes),
 		max_prefix_len:          C.int32_t(p.MaxPrefixLen),
+		v_pack:                  C.int32_t(p.VPack),
 	}
 }

@@ -64,6 +64,14 @@ var runCases = []runCase{
 		paged(p, sluice.PageTableBlock, 32)
 		p.KPack = 8
 	}), [][2]int{{3, 70}}, false},
+	{"paged_v_by_packs", problemOf(sluice.F16, 4, 2, 128, func(p *sluice.Problem) {
+		p.Flags |= sluice.Causal
+		paged(p, sluice.PageTableBlock, 32)
+		p.VPack = 8
+	}), [][2]int{{3, 70}, {3, 33}}, false},
+	{"dense_v_by_columns", problemOf(sluice.BF16, 4, 2, 64, func(p *sluice.Problem) {
+		p.VPack = sluice.VPackAll
+	}), [][2]int{{9, 50}, {9, 50}}, false},
 	{"v_in_k", problemOf(sluice.F16, 4, 1, 576, func(p *sluice.Problem) {
 		p.Flags |= sluice.VInK
 		p.HeadDimV = 512

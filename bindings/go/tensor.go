@@ -78,12 +78,15 @@ const FreedMemory = ^DevicePointer(0)
 func put(field unsafe.Pointer, address DevicePointer) { *(*uintptr)(field) = uintptr(address) }
 
 // View is the layout of a tensor's elements: [a][b][c][d] is at a * Stride[0] + b * Stride[1] + c * Stride[2] + d *
-// Stride[3] elements from the first one, and with Pack at ... + d / Pack * Stride[3] + d % Pack.
+// Stride[3] elements from the first one, and with Pack at ... + d / Pack * Stride[3] + d % Pack; with TokenPack it is at
+// ... + b / TokenPack * Stride[1] + b % TokenPack.
 type View struct {
 	Type   DType
 	Shape  [4]int64
 	Stride [4]int64 // In elements, each >= 0; stride 0 repeats an input.
 	Pack   int64    // Elements per pack of an x-packed K cache; 0: none.
+
+	TokenPack int64 // Tokens per pack of V by columns; 0: none, or with VPackAll.
 }
 
 // Contiguous is the view of elements without gaps, the last index running fastest.
@@ -99,7 +102,7 @@ func Contiguous(dtype DType, shape [4]int64) View {
 
 // Permuted is the view whose index i is the index order[i] of this one: BHSD data as BSHD with {0, 2, 1, 3}.
 func (v View) Permuted(order [4]int) View {
-	permuted := View{Type: v.Type, Pack: v.Pack}
+	permuted := View{Type: v.Type, Pack: v.Pack, TokenPack: v.TokenPack}
 	for i, from := range order {
 		permuted.Shape[i], permuted.Stride[i] = v.Shape[from], v.Stride[from]
 	}
@@ -111,8 +114,8 @@ func (v View) Permuted(order [4]int) View {
 func (v View) Elements() (int64, error) { return v.elements("view") }
 
 func (v View) elements(field string) (int64, error) {
-	pack := maximum(v.Pack, 1)
-	last := pack - 1
+	pack, tokenPack := maximum(v.Pack, 1), maximum(v.TokenPack, 1)
+	last := pack - 1 + tokenPack - 1
 	for i, extent := range v.Shape {
 		if extent < 1 {
 			return 0, invalid(index(field+".shape", i), "%s is %d; it must be at least 1", index(field+".shape", i), extent)
@@ -124,6 +127,9 @@ func (v View) elements(field string) (int64, error) {
 		steps := extent - 1
 		if i == 3 {
 			steps = (extent - 1) / pack
+		}
+		if i == 1 {
+			steps = (extent - 1) / tokenPack
 		}
 		way := elements(steps, v.Stride[i])
 		if way < 0 || last > math.MaxInt64/8-way {
@@ -196,6 +202,8 @@ type need struct {
 	extents [4]extent
 	repeats bool  // An index whose stride is 0 counts for all.
 	pack    int32 // The problem's.
+
+	tokenPack int32 // The same for V.
 }
 
 func (n *need) check(v *View) error {
@@ -204,6 +212,9 @@ func (n *need) check(v *View) error {
 	}
 	if v.Pack != int64(n.pack) {
 		return invalid(n.field+".pack", "%s.pack is %d; the call says %d", n.field, v.Pack, n.pack)
+	}
+	if v.TokenPack != int64(n.tokenPack) {
+		return invalid(n.field+".token_pack", "%s.token_pack is %d; the call says %d", n.field, v.TokenPack, n.tokenPack)
 	}
 	for i, wanted := range n.extents {
 		has := v.Shape[i]

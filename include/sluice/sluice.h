@@ -337,6 +337,11 @@ enum sluice_scale_kind {
   SLUICE_SCALE_PER_GROUP = 5   /**< U4 only: one F16 per scale_group elements of a row, in the same arrays. */
 };
 
+/** A number for sluice_problem::v_pack. */
+enum sluice_v_pack {
+  SLUICE_V_PACK_ALL = 1 << 30 /**< All tokens of a page, or of a sequence in SLUICE_MODE_DENSE. */
+};
+
 /** How a paged KV cache names its pages. */
 enum sluice_page_table_kind {
   SLUICE_PAGE_TABLE_NONE = 0,  /**< No pages. */
@@ -429,8 +434,12 @@ enum sluice_determinism {
  * any with SLUICE_PADDED_ROWS, up to 512, and head_dim_qk up to 576 with K of F16, BF16 or E4M3FNUZ, which may
  * differ for K and V; any q_heads up to 32768 that kv_heads divides;
  * all flags, windows, bias types, scales (per token and page if K and V are not of 16 bits), LSE bases and
- * kinds of determinism; k_pack a power of two from 8 up; soft_cap from 1e-30 to 65536. Everything else is
- * refused with SLUICE_UNSUPPORTED.
+ * kinds of determinism; k_pack a power of two from 8 up; v_pack with K and V of 16 bits or, with Q of 16
+ * bits, of E4M3FNUZ, and head dims up to 128; soft_cap from 1e-30 to 65536. Everything else is refused with
+ * SLUICE_UNSUPPORTED.
+ *
+ * Rules for v_pack, each checked: it is 0 in SLUICE_MODE_RAGGED, with SLUICE_V_IN_K and for U4, Q8_0 and
+ * Q4_0, and SLUICE_V_PACK_ALL or 0 in SLUICE_MODE_DENSE. With it, page_size is a multiple of 8.
  *
  * Rules for types of blocks, each checked: with U4, Q8_0 or Q4_0 the head dim is a multiple of 32, and with
  * U4 of scale_group; k_pack is 0. U4 has SLUICE_SCALE_PER_GROUP, and no other type has it; Q8_0 and Q4_0 have
@@ -489,6 +498,11 @@ typedef struct sluice_problem {
      both are 0. Since ABI 1.1. */
   int32_t max_prefixes;   /**< Prefixes per call. */
   int32_t max_prefix_len; /**< Keys per prefix. */
+
+  /** Tokens per pack of V by columns, where the tokens of a column are neighbours: SLUICE_V_PACK_ALL, or in
+      SLUICE_MODE_PAGED a power of two from 8 on that divides page_size; 0: V is by rows. Since ABI 1.1. */
+  int32_t v_pack;
+  uint32_t reserved; /**< Must be 0. */
 } sluice_problem;
 
 /**
@@ -673,6 +687,15 @@ typedef struct sluice_tensor {
  * Element e of a row is at e * stride[3], with stride[3] = 1. In an x-packed K cache, element e of a row is
  * at e / k_pack * stride[3] + e % k_pack.
  *
+ * V by columns (v_pack): the tokens of a column are neighbours. With SLUICE_V_PACK_ALL, stride[1] of v is 1
+ * and stride[3] is between columns. Else tokens are in packs, with stride[1] between packs: element e of the
+ * row at token t of a page is, instead of t * stride[1] + e * stride[3], at
+ *
+ *     t / v_pack * stride[1] + e * stride[3] + t % v_pack
+ *
+ * Whole groups of 8 tokens are read: in SLUICE_MODE_DENSE a column has memory for kv_len tokens, rounded up
+ * to a multiple of 8. The same holds for prefix_v and prefix_len.
+ *
  * | member                   | DENSE    | RAGGED   | PAGED                                  |
  * | ------------------------ | -------- | -------- | -------------------------------------- |
  * | q_starts                 | NULL     | required | may be given                           |
@@ -751,10 +774,11 @@ typedef struct sluice_tensor {
  *   page_table with prefix_len keys of prefix_count prefixes. q has a stride[0] of q_len * stride[1] unless
  *   q_starts is given or batch is 1.
  * - q, k, v and o: data is 16-byte aligned, but that of k and v of Q8_0 or Q4_0 2-byte aligned; stride[3] is
- *   1, but that of k with k_pack is a multiple of 8; the other strides are multiples of 8 elements, and of 32
- *   for k and v of U4, Q8_0 or Q4_0. stride[1] of k and v is less than 2^25, and with k_pack
- *   stride[3] of k less than 2^22 (else SLUICE_UNSUPPORTED). In sluice_run the whole tensor is below address
- *   2^48. stride[0] is 0 for q, o and lse with q_starts, and for k and v with kv_starts.
+ *   1, but that of k with k_pack and of v with v_pack is a multiple of 8; the other strides are multiples of
+ *   8 elements, and of 32 for k and v of U4, Q8_0 or Q4_0, but stride[1] of v with SLUICE_V_PACK_ALL is 1.
+ *   stride[1] of k and v is less than 2^25, with k_pack stride[3] of k less than 2^22, and with v_pack that
+ *   of v less than 2^23 (else SLUICE_UNSUPPORTED). In sluice_run the whole tensor is below address 2^48.
+ *   stride[0] is 0 for q, o and lse with q_starts, and for k and v with kv_starts.
  * - page_count, q_tokens and kv_tokens are not negative, and 0 where they do not apply. page_count is at
  *   most 2^32 (else SLUICE_UNSUPPORTED).
  * - Arrays are aligned to their elements: 4 bytes, and 8 for a page table with SLUICE_PAGE_INDEX_64.

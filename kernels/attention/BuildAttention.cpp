@@ -184,7 +184,7 @@ public:
       KeyRange keys = map.chooseSplit(rows, visibility, tileKv);
 
       unsigned columnGroups = op.columnGroups();
-      HeadColumns columns(op.getHeadDimQk(), op.getHeadDimV(), op.getVInK(), columnGroups,
+      HeadColumns columns(op.getHeadDimQk(), op.getHeadDimV(), op.getVInK(), op.getVByColumns(), columnGroups,
                           storage.narrowestPanel(op.getWaves()), layout);
       Value firstColumn;
       if (columnGroups != 1) firstColumn = b.mul(rows.waveOfRows, b.i32(op.getHeadDimV() / columnGroups));
@@ -267,7 +267,7 @@ private:
     Value row = addresses.offsetOfRow("q", rows.sequence.firstRow);
     Value q = b.advance(arguments.late("q"), queries, row);
     Value unused;
-    if (package::kernel_cuts_rows(op.getWaveRows(), op.getHeadDimQk(), op.getVInK()))
+    if (package::kernel_cuts_rows(op.getWaveRows(), op.getHeadDimQk(), !op.getVInK() && !op.getVByColumns()))
       unused = b.bitAnd(b.shiftRight(arguments.late("score_flags"), b.i32(package::score_unused_shift)),
                         b.i32(package::score_unused_mask));
     return Query(b, math, columns.keyReads, q, queries, element, rows.laneGroup,
@@ -277,7 +277,8 @@ private:
   JoinedState iterateOverOwnKeys(const LaneRows &rows, const Addresses &addresses, const HeadColumns &columns,
                                  const LoopParts &parts) {
     Query query = queryOf(rows, addresses, columns);
-    KeyPages pages(b, arguments, rows, parts.keys);
+    unsigned keysTogether = op.getVByColumns() ? layout.elements() : 1;
+    KeyPages pages(b, arguments, rows, parts.keys, keysTogether);
     KeyRegisters::Source source{ofKeys(addresses, "k"), ofKeys(addresses, "v"), arguments["head_dim_qk"],
                                 arguments["head_dim_v"]};
     std::optional<KeyBlocks> blocks;
@@ -288,7 +289,7 @@ private:
       source.vScales = addresses.ofKeys("v_groups", "v_scales", b.getI16Type(), op.getPaged());
     }
     KeyRegisters registers(b, math, arguments, pages, rows, columns, source, storage.type, storage.widened,
-                           blocks ? &*blocks : nullptr, tileKv);
+                           blocks ? &*blocks : nullptr, tileKv, op.getVByColumns());
     RowState state = registerKeyLoop(parts, query, pages, registers, columns, rows.wave, op.getWaves());
     return joinWaves(b, math, parts.softmax.front(), rows, state, op.getWaves());
   }

@@ -141,10 +141,11 @@ void Epilogue::storeRows(const JoinedState &state, const KeyRange &keys) const {
         elements.push_back(b.mulF(element, weight));
       left = left.drop_front(read.columns);
       Value rowOfTile = b.add(b.mul(rows.laneGroup, b.i32(4)), rows.wave);
-      Value column = b.add(b.i32(read.headColumn), b.mul(rowOfTile, b.i32(read.columns)));
-      unsigned atATime = std::min<unsigned>(16 * 8 / type.getIntOrFloatBitWidth(), elements.size());
+      Value column = b.add(b.i32(read.headColumn), b.mul(rowOfTile, b.i32(read.laneStep)));
+      unsigned neighbours = read.ownStep == 1 ? elements.size() : 1;
+      unsigned atATime = std::min<unsigned>(16 * 8 / type.getIntOrFloatBitWidth(), neighbours);
       for (unsigned first = 0; first < elements.size(); first += atATime)
-        store(read.headColumn + first, b.add(column, b.i32(first)),
+        store(read.headColumn + first * read.ownStep, b.add(column, b.i32(first * read.ownStep)),
               chunkOf(ArrayRef<Value>(elements).slice(first, atATime), type));
     }
   });

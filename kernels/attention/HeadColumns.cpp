@@ -33,28 +33,31 @@ static SmallVector<ColumnRead> keyReadsOf(ArrayRef<Panel> panels, unsigned headD
     for (unsigned first = 0; first < panel.columns && panel.first + first < headDim; first += step) {
       unsigned column = panel.first + first;
       unsigned columns = headDim - column < step ? widestKeyRead / 2 : widestKeyRead;
-      reads.push_back({unsigned(index), first, columns, column});
+      reads.push_back({unsigned(index), first, columns, column, columns, 1});
     }
   return reads;
 }
 
-static SmallVector<ColumnRead> valueReadsOf(ArrayRef<Panel> panels, unsigned headDim, MfmaLayout layout) {
+static SmallVector<ColumnRead> valueReadsOf(ArrayRef<Panel> panels, unsigned headDim, bool byColumns,
+                                            MfmaLayout layout) {
   SmallVector<ColumnRead> reads;
   for (auto [index, panel] : llvm::enumerate(panels))
     for (unsigned first = 0; first < panel.columns && panel.first + first < headDim;) {
       unsigned left = std::min(panel.columns - first, headDim - panel.first - first) / layout.rows;
       unsigned columns = std::min<unsigned>(llvm::bit_floor(left), widestValueRead);
-      reads.push_back({unsigned(index), first, columns, panel.first + first});
+      reads.push_back({unsigned(index), first, columns, panel.first + first, byColumns ? 1 : columns,
+                       byColumns ? layout.rows : 1});
       first += columns * layout.rows;
     }
   return reads;
 }
 
-HeadColumns::HeadColumns(unsigned dimQk, unsigned dimV, bool vInK, unsigned columnGroups, unsigned narrowest,
-                         MfmaLayout layout)
+HeadColumns::HeadColumns(unsigned dimQk, unsigned dimV, bool vInK, bool vByColumns, unsigned columnGroups,
+                         unsigned narrowest, MfmaLayout layout)
     : keyPanels(panelsOf(dimQk, narrowest)), valuePanels(vInK ? keyPanels : panelsOf(dimV, narrowest)),
       keyReads(keyReadsOf(keyPanels, dimQk, layout)),
-      valueReads(valueReadsOf(valuePanels, llvm::alignTo(dimV / columnGroups, layout.rows), layout)),
+      valueReads(
+          valueReadsOf(valuePanels, llvm::alignTo(dimV / columnGroups, layout.rows), vByColumns, layout)),
       outputTiles(llvm::divideCeil(dimV / columnGroups, layout.rows)) {
   llvm::erase_if(valuePanels, [&](const Panel &panel) { return panel.first >= dimV; });
 }

@@ -11,6 +11,10 @@
 // rows as a fragment has keys, and transposes them. Lane i of a group has columns first + columns * i of a
 // read, and MFMA m of it computes column i * columns + m: a lane ends up with neighbouring columns of O.
 //
+// V by columns in memory: a lane reads a few keys of one column at a time, and lanes read neighbouring
+// columns, which are close to each other in packs: lane i of a group has columns first + i + 16 * m of a
+// read.
+//
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
@@ -29,6 +33,7 @@ struct Panel {
 struct ColumnRead {
   unsigned panel, first, columns; // the first column of lane 0 in the panel; columns of each lane
   unsigned headColumn;            // the first column of lane 0 in the head
+  unsigned laneStep, ownStep;     // from a lane's first column to the next lane's; between a lane's own
 };
 
 struct HeadColumns {
@@ -39,9 +44,9 @@ struct HeadColumns {
 
   /// The head dims of a kernel. No panel is narrower than `narrowest`. `vInK`: V is the front of the rows of
   /// K, and has their panels. valueReads and outputTiles describe the first of `columnGroups` equal parts of
-  /// the columns of V; each wave has one part.
-  HeadColumns(unsigned dimQk, unsigned dimV, bool vInK, unsigned columnGroups, unsigned narrowest,
-              MfmaLayout layout);
+  /// the columns of V; each wave has one part. `vByColumns`: V is by columns in memory.
+  HeadColumns(unsigned dimQk, unsigned dimV, bool vInK, bool vByColumns, unsigned columnGroups,
+              unsigned narrowest, MfmaLayout layout);
 };
 
 /// The most elements of a row of K that a lane reads at a time.

@@ -74,7 +74,7 @@ OwningOpRef<ModuleOp> buildKernelModule(MLIRContext &context, StringRef name, co
   TypeAttr result = variant.oDtype.empty() ? TypeAttr() : TypeAttr::get(typeOf(variant.oDtype));
   AttentionOp::create(builder, loc, element, stored, blocks, result, variant.headDimQk, variant.headDimV,
                       variant.tileQ, variant.tileKv, variant.waves, variant.waveRows, variant.paged,
-                      variant.vInK);
+                      variant.vInK, variant.vByColumns);
   gpu::ReturnOp::create(builder, loc);
   return std::move(empty.module);
 }

@@ -92,7 +92,7 @@ SmallVector<RowState> plainKeyLoop(const LoopParts &parts, ArrayRef<Query> queri
         auto readV = readerOf(v);
         return products.addValues(rescaled, ArrayRef(first).take_back(fragments), rules, tileKey,
                                   first[3 * blocks],
-                                  {readV, readV, /*isTile=*/!v.isByColumns(), v.isByColumns()});
+                                  {readV, readV, /*isTile=*/!v.isByColumns(), v.stepsByColumns()});
       },
       [&] {
         Values unchanged;
@@ -261,7 +261,7 @@ RowState aheadKeyLoop(const LoopParts &parts, const Query &query, const KeyCopie
         auto readV = readerOf(v);
         next.output = products.addValues(
             state.output, probabilities, allRules, tileKey, state.hidden,
-            {readV, readV, /*isTile=*/!v.isByColumns(), v.isByColumns()}, unknown, [&](Values &values) {
+            {readV, readV, /*isTile=*/!v.isByColumns(), v.stepsByColumns()}, unknown, [&](Values &values) {
               includeScores(parts, next, state.maximum, nextActive);
               values.append({next.maximum, next.offset, next.factor, next.raised});
             });

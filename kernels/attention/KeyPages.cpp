@@ -5,7 +5,8 @@ using namespace mlir;
 
 namespace sluice {
 
-KeyPages::KeyPages(Emitter &b, const Arguments &arguments, const WorkgroupRows &rows, const KeyRange &keys)
+KeyPages::KeyPages(Emitter &b, const Arguments &arguments, const WorkgroupRows &rows, const KeyRange &keys,
+                   unsigned keysTogether)
     : b(b), arguments(arguments), keys(keys) {
   Value sequence = b.zeroExtend(rows.sequence.batch);
   auto globalPointer = LLVM::LLVMPointerType::get(b.getContext(), 1);
@@ -27,8 +28,14 @@ KeyPages::KeyPages(Emitter &b, const Arguments &arguments, const WorkgroupRows &
         Value words = b.shiftLeft(entry, b.zeroExtend(b.select(wide, b.i32(1), b.i32(0))));
         return SmallVector<Value>{b.advance(ofCaller, b.getI32Type(), words)};
       })[0];
+  Value holeBegin = keys.holeBegin, holeEnd = keys.holeEnd;
+  if (keysTogether != 1) {
+    Value whole = b.i32(-int32_t(keysTogether));
+    holeBegin = b.bitAnd(b.add(holeBegin, b.i32(keysTogether - 1)), whole);
+    holeEnd = b.bitAnd(holeEnd, whole);
+  }
   pages = PagesOp::create(b, PagesType::get(b.getContext()), arguments["page_rows"], arguments["page_magic"],
-                          arguments["page_shift"], keys.holeBegin, keys.holeEnd, arguments["last_page_low"],
+                          arguments["page_shift"], holeBegin, holeEnd, arguments["last_page_low"],
                           arguments["last_page_high"]);
   hidesNone = b.isFalse(arguments.flag(package::score_pages_hidden));
 }
@@ -39,10 +46,11 @@ Value KeyPages::lookUp(Value firstKey) const {
 }
 
 Value KeyPages::addresses(StringRef side, Value base, Value firstKey, Value entries, Type stored,
-                          unsigned rowBytes) const {
-  return RowAddressesOp::create(
-      b, base.getType(), base, firstKey, keys.keyLimit, arguments[(side + "_token_stride").str()], entries,
-      pages, arguments[(side + "_batch_stride").str()], stored.getIntOrFloatBitWidth() / 8, rowBytes);
+                          unsigned rowBytes, Value packLog2) const {
+  return RowAddressesOp::create(b, base.getType(), base, firstKey, keys.keyLimit,
+                                arguments[(side + "_token_stride").str()], entries, pages,
+                                arguments[(side + "_batch_stride").str()], packLog2,
+                                stored.getIntOrFloatBitWidth() / 8, rowBytes);
 }
 
 Value KeyPages::found(Value entries) const {

@@ -10,16 +10,19 @@ public:
   using Value = mlir::Value;
 
   /// Without a page table, one page holds everything. Keys outside the range and in its hole are not looked
-  /// up. Every reference must outlive this.
-  KeyPages(Emitter &b, const Arguments &arguments, const WorkgroupRows &rows, const KeyRange &keys);
+  /// up; but if V is by columns, those in the hole are if a wave reads them with a key that is not: it reads
+  /// `keysTogether`, a power of two that divides pages. Every reference must outlive this.
+  KeyPages(Emitter &b, const Arguments &arguments, const WorkgroupRows &rows, const KeyRange &keys,
+           unsigned keysTogether = 1);
 
   /// The table's entries for the keys from `firstKey` on, one key per lane. K and V share them.
   Value lookUp(Value firstKey) const;
 
   /// The addresses of the rows of k or v, one key from `firstKey` on per lane, from their entries. `base` is
-  /// row 0 of page 0. Rows that were not looked up are replaced by zeros.
+  /// row 0 of page 0. Rows that were not looked up are replaced by zeros. `packLog2`: of packs of rows; null
+  /// if there are none.
   Value addresses(llvm::StringRef side, Value base, Value firstKey, Value entries, mlir::Type stored,
-                  unsigned rowBytes) const;
+                  unsigned rowBytes, Value packLog2 = {}) const;
 
   /// A bit for each of these keys, wave-uniform: 0 if it is hidden, because its entry is not a page.
   Value found(Value entries) const;

@@ -11,9 +11,10 @@ static unsigned bytesOf(Type type) {
 
 KeyRegisters::KeyRegisters(Emitter &b, TileMath &math, const Arguments &arguments, const KeyPages &pages,
                            const LaneRows &rows, const HeadColumns &columns, const Source &source,
-                           Type stored, Type widened, const KeyBlocks *blocks, unsigned tileKv)
+                           Type stored, Type widened, const KeyBlocks *blocks, unsigned tileKv,
+                           bool vByColumns)
     : b(b), math(math), arguments(arguments), pages(pages), rows(rows), columns(columns), source(source),
-      stored(stored), widened(widened), blocks(blocks), tileKv(tileKv) {
+      stored(stored), widened(widened), blocks(blocks), vByColumns(vByColumns), tileKv(tileKv) {
   auto rowElements = [&](ArrayRef<ColumnRead> reads, unsigned lanes) {
     unsigned end = 0;
     for (const ColumnRead &read : reads)
@@ -26,7 +27,7 @@ KeyRegisters::KeyRegisters(Emitter &b, TileMath &math, const Arguments &argument
   rowElementsQk = rowElements(columns.keyReads, math.layout.groups());
   rowElementsV = rowElements(columns.valueReads, math.layout.rows);
   rowBytesQk = rowBytes(rowElementsQk);
-  rowBytesV = rowBytes(rowElementsV);
+  rowBytesV = vByColumns ? math.layout.elements() * bytesOf(stored) : rowBytes(rowElementsV);
 }
 
 /// Elements in whole dwords if they fill any: LLVM would take vectors of smaller elements apart when a loop
@@ -122,10 +123,43 @@ SmallVector<Value> KeyRegisters::loadKeys(Value firstKey, Value entries) const {
 }
 
 Value KeyRegisters::addressesOfValues(Value firstKey, Value entries) const {
-  return pages.addresses("v", source.v, firstKey, entries, stored, rowBytesV);
+  Value packLog2 = vByColumns ? arguments["v_pack_log2"] : Value();
+  return pages.addresses("v", source.v, firstKey, entries, stored, rowBytesV, packLog2);
+}
+
+/// Less than 2^32: strides are less than 2^23, and heads have at most 512 columns.
+Value KeyRegisters::offsetOfColumn(Value column, Value stride) const {
+  return b.zeroExtend(b.mul(column, stride));
+}
+
+SmallVector<Value> KeyRegisters::loadColumns(Value firstKey, Value addresses) const {
+  // Kept in the loop, or each column's offset would be in a register throughout.
+  Value stride = b.opaqueScalar(arguments["v_column_stride"], firstKey);
+  const MfmaLayout &layout = math.layout;
+  Value nothing = zeros(rowBytesV);
+  Values loaded;
+  for (unsigned block = 0; block < tileKv / layout.depth(); ++block) {
+    Value key = b.add(b.i32(block * layout.depth()), b.mul(rows.laneGroup, b.i32(layout.elements())));
+    Value address = b.pointerOfLane(addresses, key); // of the zeros, if there is no row
+    // Compared again for each block, or the results of all columns would be in scalar registers.
+    Value limit = b.opaqueScalar(source.columnsV, firstKey);
+    Value isThere = LLVM::ICmpOp::create(b, LLVM::ICmpPredicate::ne, address, nothing);
+    for (const ColumnRead &read : columns.valueReads) {
+      Value ofLane = b.mul(rows.laneRow, b.i32(read.laneStep));
+      Value first = b.advance(address, stored, offsetOfColumn(ofLane, stride));
+      for (unsigned n = 0; n < read.columns; ++n) {
+        Value ofWave = b.i32(read.headColumn + n * read.ownStep);
+        Value exists = b.less(b.add(ofLane, ofWave), limit);
+        Value place = b.advance(first, stored, offsetOfColumn(ofWave, stride));
+        loaded.push_back(load(b.select(b.both(isThere, exists), place, nothing), layout.elements()));
+      }
+    }
+  }
+  return loaded;
 }
 
 SmallVector<Value> KeyRegisters::loadValues(Value firstKey, Value addresses, Value entries) const {
+  if (vByColumns) return loadColumns(firstKey, addresses);
   Value limit = b.opaqueScalar(source.columnsV, firstKey);
   const MfmaLayout &layout = math.layout;
   Value nothing = zeros(rowBytesV);
@@ -154,10 +188,15 @@ SmallVector<Value> KeyRegisters::loadValues(Value firstKey, Value addresses, Val
   return loaded;
 }
 
-Value KeyRegisters::readValues(Value addresses, unsigned columns, Value key, Value column) const {
-  Value exists = b.less(column, source.columnsV);
-  Value place = b.advance(b.pointerOfLane(addresses, key), stored, column);
-  return asElements(load(b.select(exists, place, zeros(rowBytesV)), columns), columns, column);
+Value KeyRegisters::readValues(Value addresses, unsigned count, Value key, Value column) const {
+  Value exists = b.less(column, source.columnsV), nothing = zeros(rowBytesV), offset = column;
+  Value row = b.pointerOfLane(addresses, key);
+  if (vByColumns) {
+    exists = b.both(exists, LLVM::ICmpOp::create(b, LLVM::ICmpPredicate::ne, row, nothing));
+    offset = offsetOfColumn(column, arguments.late("v_column_stride"));
+  }
+  Value place = b.advance(row, stored, offset);
+  return asElements(load(b.select(exists, place, nothing), count), count, column);
 }
 
 } // namespace sluice

@@ -99,6 +99,8 @@ public:
   /// Neighbouring elements of a row, in the arithmetic's type; if V is by columns, elements of a column.
   Value read(unsigned panel, unsigned elements, Value key, Value column) const;
   bool isByColumns() const { return source.side == Side::v && storage.byColumns; }
+  /// Steps of the product for which a unit of a column is enough; 0 if the tile is by rows.
+  unsigned stepsByColumns() const { return isByColumns() ? 2 : 0; }
 
 private:
   Emitter &b;

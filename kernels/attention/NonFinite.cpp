@@ -199,12 +199,14 @@ Value NonFinite::fragmentOfQuads(ReadKeys read) const {
 }
 
 SmallVector<Value> NonFinite::accumulate(ArrayRef<Value> output, ArrayRef<Value> probabilities,
-                                         ArrayRef<Value> visible, Value firstColumn, Value keyOfLane,
-                                         bool byColumns, Read read) const {
+                                         ArrayRef<Value> visible, Value firstColumn, unsigned ownStep,
+                                         Value keyOfLane, bool byColumns, Read read) const {
   // A loop: this rarely runs, and unrolled it would be longer than the rest of the kernel.
   auto loop = scf::ForOp::create(b, b.i32(0), b.i32(output.size()), b.i32(1), output);
   b.setInsertionPointToStart(loop.getBody());
-  Value column = b.add(firstColumn, loop.getInductionVar()), counts = math.zeros();
+  Value number = loop.getInductionVar();
+  Value own = ownStep == 1 ? number : b.mul(number, b.i32(ownStep));
+  Value column = b.add(firstColumn, own), counts = math.zeros();
   Value first = loop.getRegionIterArgs().front();
   Values clean;
   for (auto [index, p, sees] : llvm::enumerate(probabilities, visible)) {

@@ -53,11 +53,12 @@ public:
   /// fragments of 1 and 0.
   Values visible(llvm::ArrayRef<Value> blocks) const;
 
-  /// Adds to `output`, neighbouring tiles of O^T: tile m holds the lane's own column `firstColumn` + m of V.
-  /// `keyOfLane` is 4 * lane group. `byColumns`: `read` returns elements of a column, not of a row.
+  /// Adds to `output`, neighbouring tiles of O^T: tile m holds the lane's own column `firstColumn` + m *
+  /// `ownStep` of V. `keyOfLane` is 4 * lane group. `byColumns`: `read` returns elements of a column, not of
+  /// a row.
   Values accumulate(llvm::ArrayRef<Value> output, llvm::ArrayRef<Value> probabilities,
-                    llvm::ArrayRef<Value> visible, Value firstColumn, Value keyOfLane, bool byColumns,
-                    Read read) const;
+                    llvm::ArrayRef<Value> visible, Value firstColumn, unsigned ownStep, Value keyOfLane,
+                    bool byColumns, Read read) const;
 
 private:
   /// Some keys of a column, starting at that of element k of a fragment.

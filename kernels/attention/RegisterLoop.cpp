@@ -88,7 +88,8 @@ RowState registerKeyLoop(const LoopParts &parts, const Query &query, const KeyPa
     return registers.readValues(now.valueAddresses, wide, key, ofHead);
   };
   Values output = products.addValues(math.rescale(now.state.output, included.factor), included.probabilities,
-                                     rules, tileKey, applied.hidden, {readV, readAgain, /*isTile=*/false});
+                                     rules, tileKey, applied.hidden,
+                                     {readV, readAgain, /*isTile=*/false, registers.stepsByColumns()});
   next.state = {included.maximum, included.sum, output};
   next.valueAddresses = registers.addressesOfValues(nextKey, now.entries);
   next.v = registers.loadValues(nextKey, next.valueAddresses, now.entries);

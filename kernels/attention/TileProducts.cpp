@@ -34,14 +34,14 @@ SmallVector<Value> TileProducts::scores(ArrayRef<Query> queries, Value tileKey, 
 
 /// The first column of V that this lane reads, in the panel.
 Value TileProducts::valueColumn(const ColumnRead &read, Value row) const {
-  Value column = b.add(b.i32(read.first), b.mul(row, b.i32(read.columns)));
+  Value column = b.add(b.i32(read.first), b.mul(row, b.i32(read.laneStep)));
   return firstColumn ? b.add(column, firstColumn) : column;
 }
 
 void TileProducts::eachFragment(Value tileKey, const ReadValues &readV, Use use) const {
   const MfmaLayout &layout = math.layout;
   Place place = placeIn(tileKey);
-  if (readV.byColumns) return eachFragmentByColumns(place, readV.inOrder, use);
+  if (readV.stepsByColumns) return eachFragmentByColumns(place, readV.stepsByColumns, readV.inOrder, use);
   for (unsigned step = 0; step < probabilityFragments(); ++step) {
     unsigned tile = 0; // of O^T
     for (const ColumnRead &read : columns.valueReads) {
@@ -57,18 +57,17 @@ void TileProducts::eachFragment(Value tileKey, const ReadValues &readV, Use use)
   }
 }
 
-void TileProducts::eachFragmentByColumns(Place place, Read readV, Use use) const {
-  // A unit has the fragments of two steps. Those of two columns take turns: consecutive MFMAs then do not
+void TileProducts::eachFragmentByColumns(Place place, unsigned steps, Read readV, Use use) const {
+  // A unit has the fragments of `steps` steps. Those of two columns take turns: consecutive MFMAs then do not
   // wait for each other's results.
-  constexpr unsigned steps = 2;
   for (unsigned step = 0; step < probabilityFragments(); step += steps) {
     Value key = b.add(b.i32(step * math.layout.depth()), b.mul(place.group, b.i32(4)));
     SmallVector<Values> units; // as fragments
     for (const ColumnRead &read : columns.valueReads)
       for (unsigned column = 0; column < read.columns; ++column) {
-        Value unit = readV(read.panel, 2 * math.layout.elements(), key,
-                           b.add(valueColumn(read, place.row), b.i32(column)));
-        units.push_back(math.fragments(unit, 2 * math.layout.elements()));
+        Value unit = readV(read.panel, steps * math.layout.elements(), key,
+                           b.add(valueColumn(read, place.row), b.i32(column * read.ownStep)));
+        units.push_back(math.fragments(unit, steps * math.layout.elements()));
       }
     for (unsigned first = 0; first < units.size(); first += 2)
       for (unsigned n = 0; n < steps; ++n)
@@ -113,8 +112,8 @@ SmallVector<Value> TileProducts::addNonFinite(ArrayRef<Value> output, ArrayRef<V
   for (const ColumnRead &read : columns.valueReads) {
     Value column = valueColumn(read, row);
     sums.append(nonFinite.accumulate(
-        output.slice(sums.size(), read.columns), probabilities, visible, column, b.mul(group, b.i32(4)),
-        readV.byColumns,
+        output.slice(sums.size(), read.columns), probabilities, visible, column, read.ownStep,
+        b.mul(group, b.i32(4)), readV.stepsByColumns != 0,
         [&](unsigned wide, Value key, Value place) { return readV.anywhere(read.panel, wide, key, place); }));
   }
   return sums;

@@ -52,8 +52,8 @@ public:
   /// How to read V: in the fixed order in which the product asks, or at any position, which is rare.
   struct ReadValues {
     Read inOrder, anywhere;
-    bool isTile;            // whether reading at any position costs no more
-    bool byColumns = false; // elements of a column are read, not of a row
+    bool isTile;                 // whether reading at any position costs no more
+    unsigned stepsByColumns = 0; // a read in order is of a column, for so many steps; 0: of a row
   };
 
   /// O^T including the tile of V at `tileKey`, for one block of rows per element of `rules`, which found
@@ -75,7 +75,7 @@ private:
   /// Calls `use` with fragments of V^T: the step of the product and the tile of O^T of each.
   using Use = llvm::function_ref<void(unsigned step, unsigned tile, Value fragment)>;
   void eachFragment(Value tileKey, const ReadValues &readV, Use use) const;
-  void eachFragmentByColumns(Place place, Read readV, Use use) const;
+  void eachFragmentByColumns(Place place, unsigned steps, Read readV, Use use) const;
   Values add(llvm::ArrayRef<Value> output, llvm::ArrayRef<Value> probabilities, Value tileKey,
              const ReadValues &readV) const;
   Value hasNonFinite(Value tileKey, const ReadValues &readV) const;

@@ -16,6 +16,7 @@ struct AttentionVariant {
   unsigned waveRows; // 32 (prefill) or 16
   bool paged;        // K and V may be in pages
   bool vInK;         // V is the front of the rows of K
+  bool vByColumns;   // tokens of a column of V are neighbours in memory
 
   bool operator==(const AttentionVariant &) const = default;
 };

@@ -179,6 +179,9 @@ LogicalResult AttentionOp::verify() {
              << "has kv_blocks; waves of f16 or bf16 that divide the keys of heads of a multiple of "
              << columnsOfLoads << " read them";
   }
+  if (getVByColumns() && (!wavesDivideKeys() || isFp8 || getKvBlocks()))
+    return emitOpError()
+           << "has v_by_columns; waves of f16 or bf16 that divide the keys, not in blocks, read them";
   if (isFp8 && getKvType()) return emitOpError() << "has elements of f8E4M3FNUZ; kv_type is for wider ones";
   if (!(*this)->getParentOfType<gpu::GPUFuncOp>()) return emitOpError() << "must be inside a gpu.func";
   return success();

@@ -108,12 +108,13 @@ def Sluice_AttentionOp : Sluice_Op<"attention"> {
     that are converted to it: f8E4M3FNUZ, f8E5M2FNUZ, or i8, which is signed; or blocks of 4 or 8 bits with common
     scales, `kv_blocks`: "q8_0", "q4_0" or "u4", whose rows count bytes (KeyBlocks.h). Waves that divide the keys
     read these. O has the same elements, or those of `o_type`, which f8E4M3FNUZ needs. `paged`: K and V may
-    be in pages. `v_in_k`: V is the first `head_dim_v` elements of the rows of K.
+    be in pages. `v_in_k`: V is the first `head_dim_v` elements of the rows of K. `v_by_columns`: tokens of a
+    column of V are neighbours in memory, not the columns of a token; waves that divide the keys read it.
   }];
   let arguments = (ins TypeAttr:$element_type, OptionalAttr<TypeAttr>:$kv_type, OptionalAttr<StrAttr>:$kv_blocks,
                        OptionalAttr<TypeAttr>:$o_type, I32Attr:$head_dim_qk, I32Attr:$head_dim_v, I32Attr:$tile_q, I32Attr:$tile_kv, I32Attr:$waves,
                        I32Attr:$wave_rows,
-                       UnitAttr:$paged, UnitAttr:$v_in_k);
+                       UnitAttr:$paged, UnitAttr:$v_in_k, UnitAttr:$v_by_columns);
   let extraClassDeclaration = [{
     /// The blocks of `wave_rows` rows that a wave has.
     unsigned rowBlocks() { return std::max(1u, getTileQ() / (getWaves() * getWaveRows())); }
@@ -204,17 +205,21 @@ def Sluice_RowAddressesOp : Sluice_Op<"row_addresses", [Pure]> {
 
         base + entry * page_stride + r * row_stride
 
+    or, with `pack_log2`, if packs of 2^pack_log2 rows are `row_stride` apart and their rows neighbours, at
+
+        base + entry * page_stride + (r >> pack_log2) * row_stride + r % 2^pack_log2
+
     with strides that count elements of `element_bytes` bytes. Lane l gets the address of row `first_row + l`. If the
     look-up read no entry, or one beyond the last of `pages`, it gets the address of `row_bytes` zeros, as
     `sluice.zeros` returns it.
   }];
   let arguments = (ins LLVM_PointerInAddressSpace<1>:$base, I32:$first_row, I32:$row_limit, I64:$row_stride,
                        Sluice_PageEntry:$entries, Sluice_PagesType:$pages, I64:$page_stride,
-                       I32Attr:$element_bytes, I32Attr:$row_bytes);
+                       Optional<I32>:$pack_log2, I32Attr:$element_bytes, I32Attr:$row_bytes);
   let results = (outs LLVM_PointerInAddressSpace<1>:$addresses);
   let assemblyFormat = [{
     $base `[` $first_row `]` `limit` $row_limit `stride` $row_stride `gather` $entries `in` $pages
-    `stride` $page_stride attr-dict
+    `stride` $page_stride (`packs` $pack_log2^)? attr-dict
   }];
   let hasVerifier = 1;
 }

@@ -30,25 +30,14 @@ package::KernelEntry packageEntry(const AttentionVariant &variant, unsigned wave
   entry.threads = variant.waves * waveSize;
   entry.kernarg_bytes = sizeof(package::AttentionKernargs);
   entry.kernarg_hash = package::attention_kernarg_hash();
-  entry.features = {names::causal,
-                    names::window,
-                    names::mask,
-                    names::soft_cap,
-                    names::bias,
-                    names::alibi,
-                    names::sink_logits,
-                    names::scales,
-                    names::lse,
-                    names::lse_base_2,
-                    names::lengths,
-                    names::ragged,
-                    names::v_in_k,
-                    names::mask_new_rows,
-                    names::spans,
-                    names::causal_by_sequence,
-                    names::given_diagonal,
-                    names::bias_scale,
-                    names::alibi_by_sequence};
+  entry.features = {names::causal,         names::window,     names::mask,
+                    names::soft_cap,       names::bias,       names::alibi,
+                    names::sink_logits,    names::scales,     names::lse,
+                    names::lse_base_2,     names::lengths,    names::ragged,
+                    names::mask_new_rows,  names::spans,      names::causal_by_sequence,
+                    names::given_diagonal, names::bias_scale, names::alibi_by_sequence};
+  // Rows of V that are the front of those of K are not columns.
+  entry.features.push_back(variant.vByColumns ? names::v_pack : names::v_in_k);
   // 16-bit numbers do not need a scale for each key, and 4-bit numbers have one for each group.
   if ((variant.dtype == "e4m3fnuz" || !variant.kvDtype.empty()) && variant.kvDtype != "u4")
     entry.features.push_back(names::key_scales);
@@ -57,7 +46,7 @@ package::KernelEntry packageEntry(const AttentionVariant &variant, unsigned wave
   if (variant.paged && package::kernel_hides_missing_pages(variant.waveRows, variant.tileKv))
     entry.features.push_back(names::missing_pages);
   // Rows in blocks are whole blocks.
-  if (package::kernel_cuts_rows(variant.waveRows, variant.headDimQk, variant.vInK) &&
+  if (package::kernel_cuts_rows(variant.waveRows, variant.headDimQk, !variant.vInK && !variant.vByColumns) &&
       !KeyBlocks::kindOf(variant.kvDtype))
     entry.features.push_back(names::padded_rows);
   // Rows in blocks are not in packs.

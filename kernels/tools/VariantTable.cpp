@@ -63,7 +63,8 @@ AttentionVariant attentionVariant(const package::KernelName &name) {
           .waves = name.waves,
           .waveRows = name.is_prefill() ? package::prefill_rows_of_wave : package::decode_rows_of_wave,
           .paged = !name.form.empty(),
-          .vInK = name.form == "mla"};
+          .vInK = name.form == "mla",
+          .vByColumns = name.form == "columns"};
 }
 
 } // namespace

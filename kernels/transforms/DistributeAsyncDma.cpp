@@ -160,10 +160,11 @@ struct DistributeAsyncDmaPass : impl::DistributeAsyncDmaBase<DistributeAsyncDmaP
       } else if (auto rows = dyn_cast<RowAddressesOp>(op)) {
         Value element = b.i64(rows.getElementBytes());
         Value zeros = ZerosOp::create(b, rows.getBase().getType(), rows.getRowBytes());
-        rows.replaceAllUsesWith(PagedRows(b, rows, lanes)
-                                    .addresses(rows.getBase(), rows.getEntries(),
-                                               b.mul(rows.getPageStride(), element),
-                                               b.mul(rows.getRowStride(), element), zeros));
+        PagedRows::Packs packs{rows.getPackLog2(), element};
+        rows.replaceAllUsesWith(
+            PagedRows(b, rows, lanes)
+                .addresses(rows.getBase(), rows.getEntries(), b.mul(rows.getPageStride(), element),
+                           b.mul(rows.getRowStride(), element), zeros, packs.log2 ? &packs : nullptr));
       } else if (auto rows = dyn_cast<FoundRowsOp>(op)) {
         auto pages = rows.getPages().getDefiningOp<PagesOp>();
         Value found = isAtMost(b, rows.getEntries(), 0, pages.getLastLow());

@@ -42,10 +42,15 @@ Value PagedRows::lookUp(Value table, Value wide) {
 }
 
 Value PagedRows::addresses(Value base, Value entries, Value pageStrideBytes, Value rowStrideBytes,
-                           Value missing) {
+                           Value missing, const Packs *packs) {
   Value low = vector::ExtractOp::create(b, entries, 0), high = vector::ExtractOp::create(b, entries, 1);
   Value entry = b.joined(low, high);
-  Value offset = b.add(b.mul(entry, pageStrideBytes), b.mul(b.zeroExtend(rowInPage), rowStrideBytes));
+  Value number = packs ? b.shiftRight(rowInPage, packs->log2) : rowInPage;
+  Value offset = b.add(b.mul(entry, pageStrideBytes), b.mul(b.zeroExtend(number), rowStrideBytes));
+  if (packs) {
+    Value inPack = b.sub(rowInPage, b.shiftLeft(number, packs->log2));
+    offset = b.add(offset, b.mul(b.zeroExtend(inPack), packs->elementBytes));
+  }
   Value isThere = exists;
   if (lastLow) {
     isThere = b.both(isThere, isAtMost(b, entries, 0, lastLow));

@@ -29,9 +29,14 @@ public:
   /// The entries of the lanes' rows: one vector-memory instruction, or two if there may be wide entries.
   Value lookUp(Value table, Value wide);
 
+  /// Packs of 2^log2 rows, whose rows are `elementBytes` apart.
+  struct Packs {
+    Value log2, elementBytes;
+  };
   /// The addresses of the lanes' rows, or the address `missing` where no entry was read or the entry is not a
-  /// page.
-  Value addresses(Value base, Value entries, Value pageStrideBytes, Value rowStrideBytes, Value missing);
+  /// page. `packs`: the row stride is between them; or null.
+  Value addresses(Value base, Value entries, Value pageStrideBytes, Value rowStrideBytes, Value missing,
+                  const Packs *packs = nullptr);
 
 private:
   PagedRows(CopyBuilder &builder, Value firstRow, Value rowLimit, PagesOp pages, unsigned lanes);

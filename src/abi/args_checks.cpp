@@ -36,6 +36,8 @@ constexpr int64_t kv_row_stride_end = int64_t{1} << 25;
 constexpr int64_t max_pages = int64_t{1} << 32;
 // Kernels reach the packs of a row of K with 31-bit offsets from its start.
 constexpr int64_t pack_stride_end = int64_t{1} << 22;
+// The same for the columns of V, up to 512, with 32-bit offsets.
+constexpr int64_t column_stride_end = int64_t{1} << 23;
 
 // Kernels add the number of a row to that of a key on the diagonal, which is at most as large.
 constexpr int32_t most_rows_with_diagonal = 1 << 30;
@@ -304,6 +306,29 @@ void check_close_rows(const Shape &shape) {
   }
 }
 
+/// V of so many pages or sequences with so many tokens each.
+void check_values(const sluice_problem &problem, const TensorRules &rules, std::string_view name,
+                  const sluice_tensor &v, std::array<int64_t, 2> extents, bool has_starts) {
+  const auto [outer, inner] = extents;
+  const bool by_columns = problem.v_pack != 0, is_one_pack = problem.v_pack == SLUICE_V_PACK_ALL;
+  sluice_tensor packs = v;
+  if (is_one_pack) {
+    if (v.stride[1] != 1) bad_stride({name, v, {1, 1, 1, 1}, 1}, 1, "it must be 1 with SLUICE_V_PACK_ALL");
+    packs.stride[1] = 0;
+  }
+  // Tokens of a column that are neighbours; whole groups of 8 are read.
+  const int64_t pack = !by_columns ? 1 : is_one_pack ? divide_up(inner, int64_t{8}) * 8 : problem.v_pack;
+  const Shape shape = {name,
+                       packs,
+                       {outer, divide_up(inner, pack), problem.kv_heads, problem.head_dim_v},
+                       dtype_bytes(problem.v_type),
+                       pack};
+  check_keys(problem.v_type, shape, rules, has_starts, by_columns);
+  if (rules.tile_q == 0) return;
+  check_close_rows(shape);
+  if (by_columns && v.stride[3] >= column_stride_end) far_stride(shape, 3, column_stride_end - 1);
+}
+
 void check_tensors(const sluice_problem &problem, const TensorRules &rules, const sluice_args &args) {
   const auto [q_outer, q_inner] = q_rows(args);
   const auto [kv_outer, kv_inner] = kv_rows(problem, args);
@@ -315,8 +340,6 @@ void check_tensors(const sluice_problem &problem, const TensorRules &rules, cons
                    {kv_outer, kv_inner, problem.kv_heads, problem.head_dim_qk / pack},
                    dtype_bytes(problem.k_type),
                    pack};
-  const Shape v = {
-      "v", args.v, {kv_outer, kv_inner, problem.kv_heads, problem.head_dim_v}, dtype_bytes(problem.v_type)};
   const Shape o = {
       "o", args.o, {q_outer, q_inner, problem.q_heads, problem.head_dim_v}, dtype_bytes(problem.o_type)};
   check_tensor(q, rules, args.q_starts != nullptr);
@@ -324,7 +347,7 @@ void check_tensors(const sluice_problem &problem, const TensorRules &rules, cons
   if (problem.flags & SLUICE_V_IN_K) {
     check_absent("v", args.v, "the problem's flags have SLUICE_V_IN_K");
   } else {
-    check_keys(problem.v_type, v, rules, args.kv_starts != nullptr);
+    check_values(problem, rules, "v", args.v, {kv_outer, kv_inner}, args.kv_starts != nullptr);
   }
   check_tensor(o, rules, args.q_starts != nullptr);
   check_disjoint(o);
@@ -333,7 +356,6 @@ void check_tensors(const sluice_problem &problem, const TensorRules &rules, cons
     if (problem.k_pack != 0 && args.k.stride[3] >= pack_stride_end) {
       far_stride(k, 3, pack_stride_end - 1);
     }
-    check_close_rows(v);
   }
 }
 
@@ -349,18 +371,13 @@ void check_prefix_tensors(const sluice_problem &problem, const TensorRules &rule
                    args.prefix_k,
                    {args.prefix_count, args.prefix_len, problem.kv_heads, problem.head_dim_qk},
                    dtype_bytes(problem.k_type)};
-  const Shape v = {"prefix_v",
-                   args.prefix_v,
-                   {args.prefix_count, args.prefix_len, problem.kv_heads, problem.head_dim_v},
-                   dtype_bytes(problem.v_type)};
   check_keys(problem.k_type, k, rules, false);
   if (rules.tile_q != 0) check_close_rows(k);
   if (problem.flags & SLUICE_V_IN_K) {
     check_absent("prefix_v", args.prefix_v, "the problem's flags have SLUICE_V_IN_K");
     return;
   }
-  check_keys(problem.v_type, v, rules, false);
-  if (rules.tile_q != 0) check_close_rows(v);
+  check_values(problem, rules, "prefix_v", args.prefix_v, {args.prefix_count, args.prefix_len}, false);
 }
 
 void check_lse(const sluice_problem &problem, const sluice_args &args) {

@@ -5,6 +5,7 @@
 #include "support/failure.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <string>
 #include <string_view>
@@ -214,6 +215,33 @@ void check_pages(const sluice_problem &problem) {
   }
 }
 
+/// Kernels read units of this many tokens of a column; those of sequences with starts would not be whole.
+constexpr int32_t v_unit = 8;
+
+void check_v_pack(const sluice_problem &problem) {
+  const int32_t pack = problem.v_pack;
+  if (pack == 0) return;
+  const auto refuse = [&](std::string_view rule) {
+    invalid("v_pack", text("v_pack is ", pack, "; it must be ", rule));
+  };
+  if (problem.flags & SLUICE_V_IN_K) refuse("0 with SLUICE_V_IN_K");
+  if (runtime::is_in_blocks(problem.v_type)) refuse(text("0 for ", dtype_text(problem.v_type)));
+  if (problem.mode == SLUICE_MODE_RAGGED) refuse("0 in SLUICE_MODE_RAGGED");
+  if (problem.mode == SLUICE_MODE_DENSE) {
+    if (pack != SLUICE_V_PACK_ALL) refuse("SLUICE_V_PACK_ALL (2^30) in SLUICE_MODE_DENSE, or 0 for rows");
+    return;
+  }
+  const bool divides = pack > 0 && std::has_single_bit(uint32_t(pack)) && problem.page_size % pack == 0;
+  if (pack != SLUICE_V_PACK_ALL && (pack < v_unit || !divides)) {
+    refuse(text("a power of two from 8 on that divides page_size, which is ", problem.page_size,
+                ", SLUICE_V_PACK_ALL (2^30), or 0 for rows"));
+  }
+  if (problem.page_size % v_unit != 0) {
+    invalid("page_size",
+            text("page_size is ", problem.page_size, "; with v_pack it must be a multiple of ", v_unit));
+  }
+}
+
 void check_v_in_k(const sluice_problem &problem) {
   if (problem.v_type != problem.k_type) {
     invalid("v_type", text("v_type is ", dtype_text(problem.v_type),
@@ -299,6 +327,10 @@ void check_problem(const sluice_problem &problem) {
                   text("flags has bits ", support::hexadecimal(problem.flags & ~known_flags),
                        " that this library does not know: it is older than the caller's header"));
   }
+  if (problem.reserved != 0) {
+    throw Failure(Status::newer_struct, "reserved",
+                  text("reserved is ", problem.reserved, "; it is reserved in this version, and must be 0"));
+  }
   if (problem.mode > SLUICE_MODE_PAGED) unknown("mode", problem.mode, "SLUICE_MODE_PAGED (2)");
   check_types(problem);
   check_heads(problem);
@@ -317,6 +349,7 @@ void check_problem(const sluice_problem &problem) {
     check_no_pages(problem);
   }
   if (problem.flags & SLUICE_V_IN_K) check_v_in_k(problem);
+  check_v_pack(problem);
   if (problem.flags & SLUICE_SHARED_PREFIX) {
     check_prefix(problem);
   } else {

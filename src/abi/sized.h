@@ -34,7 +34,7 @@ SLUICE_PUBLISHED(sluice_error, 512);
 SLUICE_PUBLISHED(sluice_build, 280);
 SLUICE_PUBLISHED(sluice_context_desc, 56);
 SLUICE_PUBLISHED(sluice_device_info, 416);
-SLUICE_PUBLISHED(sluice_problem, 128, 144);
+SLUICE_PUBLISHED(sluice_problem, 128, 152);
 SLUICE_PUBLISHED(sluice_support, 120);
 SLUICE_PUBLISHED(sluice_kernel_info, 376, 632);
 SLUICE_PUBLISHED(sluice_plan_info, 360);

@@ -123,6 +123,8 @@ sluice_problem make_problem(const Case &c) {
     problem.page_table_kind = c.pages.csr ? SLUICE_PAGE_TABLE_CSR : SLUICE_PAGE_TABLE_BLOCK;
     problem.k_pack = k_pack(c);
   }
+  if (c.v_columns != Columns::none)
+    problem.v_pack = c.v_columns == Columns::whole ? int32_t(SLUICE_V_PACK_ALL) : v_pack(c);
   if (c.prefixes.count != 0) set_prefix_bounds(c, problem);
   problem.lse_base = c.lse_base_2 ? SLUICE_LSE_BASE_2 : SLUICE_LSE_BASE_E;
   problem.determinism = c.batch_invariant ? SLUICE_DETERMINISM_BATCH_INVARIANT : SLUICE_DETERMINISM_FAST;

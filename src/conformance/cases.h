@@ -92,6 +92,9 @@ struct Pages {
   bool operator==(const Pages &) const = default;
 };
 
+/// V by columns: the tokens of a column are neighbours, in packs of 16 bytes or all of a page or sequence.
+enum class Columns : uint8_t { none, packs, whole };
+
 /// Dimensions over which a bias or mask repeats: their stride is 0.
 enum Sharing : uint8_t { share_batch = 1, share_head = 2, share_row = 4, share_column = 8 };
 
@@ -150,6 +153,7 @@ struct Case {
   Pages pages = {};
   Cache cache = Cache::same;
   bool v_in_k = false;
+  Columns v_columns = Columns::none;
   Prefixes prefixes = {};
 
   // Which keys a row sees; -1: no window.
@@ -209,6 +213,11 @@ inline bool has_fp8_queries(const Case &c) {
 /// Elements of a pack of an x-packed K cache; 0 without.
 inline int k_pack(const Case &c) {
   return !c.pages.k_pack ? 0 : has_byte_cache(c) ? 16 : 8;
+}
+
+/// The same tokens for V; 0 if V is by rows or in one pack.
+inline int v_pack(const Case &c) {
+  return c.v_columns != Columns::packs ? 0 : has_byte_cache(c) ? 16 : 8;
 }
 
 std::string make_name(const Case &c);

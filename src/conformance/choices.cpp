@@ -91,6 +91,9 @@ void make_holes(Case &c) {
   c.bias.holes = true;
   if (c.bias.type == BiasType::none) c.bias.type = BiasType::f16;
 }
+template <Columns columns> void turn_values(Case &c) {
+  c.v_columns = columns;
+}
 template <bool Case::*member> void set(Case &c) {
   c.*member = true;
 }
@@ -147,6 +150,7 @@ const std::vector<Feature> &features() {
         store_as<Cache::u4_zeros>}},
       {"head size", {end_inside_eight<4, 4>, end_inside_eight<1, 3>, end_inside_eight<8, 5>}},
       {"V in K", {set<&Case::v_in_k>}},
+      {"V by columns", {turn_values<Columns::packs>, turn_values<Columns::whole>}},
       {"mask",
        {cut<Mask::bottom_right>, cut<Mask::top_left>, cut<Mask::none_top_left>, cut<Mask::given>,
         cut<Mask::none_given>}},

@@ -2,6 +2,7 @@
 
 #include "edge_cases.h"
 
+#include <algorithm>
 #include <array>
 
 namespace sluice::conformance {
@@ -263,6 +264,53 @@ void add_not_a_number(Edges &out) {
     }
 }
 
+/// V by columns, of which four keys are read together: windows and sink tokens that end inside of such four,
+/// with pages before the window whose entries are poison; and lengths that do, with NaN after the last key
+/// and in V.
+void add_columns(Edges &out) {
+  constexpr int largest_head = 128, window_left = 20;
+  size_t turn = 0;
+  for (Shapes::Shape shape : out.shapes.shapes) {
+    if (std::max(shape.head_size.qk, shape.head_size.v) > largest_head || shape.v_in_k) continue;
+    for (int beyond : {1, 2, 3}) {
+      const size_t n = turn++;
+      const Columns columns = n % 2 == 0 ? Columns::packs : Columns::whole;
+      const Cache cache = n / 2 % 2 == 0 ? Cache::same : Cache::e4m3fnuz;
+      for (int kept : {0, 4 + beyond})
+        out.add({.batch = 2,
+                 .q_heads = 4,
+                 .q_len = 3,
+                 .kv_len = 188 + beyond + window_left + 3,
+                 .mask = Mask::bottom_right,
+                 .mode = Mode::paged,
+                 .lengths = Lengths::chunked,
+                 .pages = pages_of(n % 3 == 0 ? 8 : 32),
+                 .cache = cache,
+                 .v_columns = columns,
+                 .window_left = window_left,
+                 .sink_tokens = kept},
+                shape);
+      Case c{.batch = 2,
+             .q_heads = 2,
+             .q_len = 40,
+             .kv_len = 60 + beyond,
+             .mask = beyond == 1 ? Mask::bottom_right : Mask::none,
+             .layout = beyond == 2 ? Layout::padded : Layout::capacity,
+             .pattern = Pattern::nan_value,
+             .mode = n % 4 < 2 ? Mode::dense : Mode::paged,
+             .lengths = Lengths::mixed,
+             .rows = Rows::lengths,
+             .pages = pages_of(16),
+             .cache = cache,
+             .v_columns = columns};
+      out.add(c, shape);
+      c.pattern = Pattern::normal;
+      c.kv_len = beyond; // less than a unit
+      out.add(c, shape);
+    }
+  }
+}
+
 } // namespace
 
 std::vector<Case> edge_cases(const Collector &shapes) {
@@ -278,6 +326,7 @@ std::vector<Case> edge_cases(const Collector &shapes) {
   add_fp8(out, Cache::e4m3fnuz_as_q);
   add_fp8_queries(out);
   add_not_a_number(out);
+  add_columns(out);
   return std::move(out.cases);
 }
 

@@ -67,8 +67,12 @@ void write_no_lse(Case &c, const Kernel &) {
 }
 
 /// One of four sequences has all rows and keys.
-template <Mode mode, Rows rows> void vary(Case &c, const Kernel &) {
+template <Mode mode, Rows rows> void vary(Case &c, const Kernel &kernel) {
   if (c.mode != Mode::paged) c.mode = mode;
+  if (kernel.columns && c.mode == Mode::ragged) {
+    c.mode = Mode::paged; // whose rows may have starts, too
+    c.pages.size = 16;
+  }
   c.batch = 4;
   c.lengths = Lengths::mixed;
   c.rows = rows;
@@ -83,9 +87,15 @@ template <bool Pages::*member> void page_with(Case &c, const Kernel &kernel) {
   c.pages.*member = true;
 }
 
+void pack_values(Case &c, const Kernel &kernel) {
+  page<64>(c, kernel);
+  c.v_columns = Columns::packs;
+}
+
 /// Lists of pages, or of keys, with holes.
 template <int size> void hide_pages(Case &c, const Kernel &kernel) {
   page<size>(c, kernel);
+  if (kernel.columns) c.pages.size = std::max(size, 8); // the least that V by columns has
   c.pages.missing = c.pages.by_head = true;
 }
 
@@ -107,11 +117,11 @@ template <Scale scale> void give_scales_of_keys(Case &c, const Kernel &kernel) {
 void give_new_bits(Case &c, const Kernel &) {
   c.bits = {.given = true, .new_rows = true};
 }
-template <bool window> void give_spans(Case &c, const Kernel &) {
+template <bool window> void give_spans(Case &c, const Kernel &kernel) {
   c.mask = Mask::bottom_right;
   c.spans = true;
-  c.batch = 6;                   // some of few rows are in a span
-  if (window) c.window_left = 3; // spans reach further back
+  c.batch = kernel.columns ? 9 : 6; // some of few rows are in a span
+  if (window) c.window_left = 3;    // spans reach further back
 }
 void cut_some(Case &c, const Kernel &) {
   c.batch = 3;
@@ -145,7 +155,9 @@ void set_everything(Case &c, const Kernel &kernel) {
 void set_everything_causal(Case &c, const Kernel &kernel) {
   vary<Mode::ragged, Rows::gaps>(c, kernel);
   if (kernel.claims.contains("paged")) c.mode = Mode::paged;
-  if (c.mode == Mode::paged) c.pages = {.size = 16, .csr = true, .wide = true, .k_pack = true};
+  if (c.mode == Mode::paged)
+    c.pages = {.size = kernel.columns ? 32 : 16, .csr = true, .wide = true, .k_pack = true};
+  if (kernel.columns) c.v_columns = Columns::packs;
   c.mask = Mask::bottom_right;
   set_scores(c);
   c.bias = {.type = BiasType::f16, .holes = true};
@@ -199,6 +211,7 @@ std::optional<Case> find_case(const Target &target, const Kernel &kernel, const 
            .kv_len = kernel.prefill ? 3 * kernel.tile_kv + 5 : 5 * kernel.tile_kv + 3,
            .cache = kernel.cache,
            .v_in_k = kernel.mla,
+           .v_columns = kernel.columns ? Columns::whole : Columns::none,
            .kernel = kernel.name};
     if (kernel.paged) page<16>(c, kernel);
     feature.set(c, kernel);
@@ -271,6 +284,7 @@ const std::vector<KernelFeature> &kernel_features() {
       {"slopes of each sequence", "alibi_by_sequence", slope_by_sequence},
       {"O as FP8", "", store_fp8},
       {"keys in parts", "", divide_keys, Level::full, true},
+      {"packs of V", "v_pack", pack_values},
   };
   return all;
 }

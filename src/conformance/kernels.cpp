@@ -41,7 +41,8 @@ Kernel kernel_of(const sluice_kernel_info &info) {
   read_types(kernel.name, kernel);
   kernel.paged = kernel.name.ends_with("_paged");
   kernel.mla = kernel.name.ends_with("_mla");
-  kernel.prefill = !kernel.mla && !kernel.name.ends_with("_decode");
+  kernel.columns = kernel.name.ends_with("_columns");
+  kernel.prefill = !kernel.mla && !kernel.columns && !kernel.name.ends_with("_decode");
   std::istringstream features(std::string(info.features) + "," + info.more_features);
   for (std::string feature; std::getline(features, feature, ',');)
     kernel.claims.insert(feature);

@@ -33,6 +33,7 @@ struct Kernel {
   bool prefill = false; // for many rows: sequences of few rows use another kernel
   bool paged = false;   // serves only SLUICE_MODE_PAGED
   bool mla = false;     // serves only SLUICE_V_IN_K
+  bool columns = false; // serves only V by columns
 };
 
 /// How many cases each kernel gets.

@@ -29,11 +29,25 @@ constexpr int largest_converted_head = 512;
 
 /// Q, K and V can share a buffer if they have elements of one size and rows at the same places.
 bool can_be_packed(const Case &c) {
-  if (c.v_in_k) return false;
+  if (c.v_in_k || c.v_columns != Columns::none) return false;
   if (c.mode == Mode::paged) return true;
   if ((has_byte_cache(c) && !has_fp8_queries(c)) || c.q_len != c.kv_len) return false;
   const Sequences sequences(c);
   return c.mode == Mode::dense || sequences.q_starts == sequences.kv_starts;
+}
+
+// Kernels with V by columns have head sizes up to this.
+constexpr int largest_head_by_columns = 128;
+
+/// Columns are those of whole groups of 8 tokens.
+void place_columns(Case &c) {
+  const bool is_wide = std::max(c.head_size.qk, c.head_size.v) > largest_head_by_columns;
+  const bool has_type = c.cache == Cache::same || c.cache == Cache::e4m3fnuz;
+  const bool has_whole_rows = c.head_size.qk % 8 == 0 && c.head_size.v % 8 == 0;
+  if (is_wide || !has_type || !has_whole_rows || c.v_in_k || c.mode == Mode::ragged || c.pages.size % 8 != 0)
+    c.v_columns = Columns::none;
+  if (c.v_columns == Columns::packs && (c.mode != Mode::paged || c.pages.size % v_pack(c) != 0))
+    c.v_columns = Columns::whole;
 }
 
 void place_tensors(Case &c) {
@@ -57,6 +71,7 @@ void place_tensors(Case &c) {
   if (c.cache >= Cache::i8 && (c.pattern == Pattern::nan_key || c.pattern == Pattern::nan_value))
     c.pattern = Pattern::nan_query;
   if (!has_byte_cache(c) && c.pattern == Pattern::codes) c.pattern = Pattern::normal;
+  place_columns(c);
   if (c.layout == Layout::packed && !can_be_packed(c)) c.layout = Layout::capacity;
   // Starts never decrease: no two sequences can have the same keys.
   if (c.layout == Layout::broadcast && c.mode == Mode::ragged) c.layout = Layout::bshd;

@@ -97,7 +97,7 @@ private:
       Extents prefix_v = prefix_k;
       prefix_v.d = row_v;
       take_keys(memory.prefix_k, place(prefix_k, c.layout), cache_element(c));
-      if (!c.v_in_k) take_keys(memory.prefix_v, place(prefix_v, c.layout), cache_element(c));
+      if (!c.v_in_k) take_keys(memory.prefix_v, place_values(prefix_v), cache_element(c));
     }
   }
 
@@ -113,10 +113,14 @@ private:
     }
     take_keys(memory.k, k_pack(c) != 0 ? place_x_packed(k, k_pack(c), c.layout) : place(k, c.layout),
               element);
-    if (!c.v_in_k) take_keys(memory.v, place(v, c.layout), element);
+    if (!c.v_in_k) take_keys(memory.v, place_values(v), element);
     if (!has_group_arrays(c)) return;
     place_groups(memory.k_scales, memory.k_zeros, k);
     place_groups(memory.v_scales, memory.v_zeros, c.v_in_k ? k : v);
+  }
+
+  Placed place_values(const Extents &v) const {
+    return c.v_columns == Columns::none ? place(v, c.layout) : place_by_columns(v, v_pack(c), c.layout);
   }
 
   void place_scales(Placement &target, Extents keys, Scale scale) {

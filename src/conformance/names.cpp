@@ -24,6 +24,7 @@ constexpr const char *masks[] = {"full", "causal", "topleft", "fulltopleft", "di
 constexpr const char *layouts[] = {"bshd", "bhsd", "sbhd", "packed", "padded", "capacity", "broadcast"};
 constexpr const char *patterns[] = {"normal", "peaked", "rising", "falling", "uniform",
                                     "tiny",   "codes",  "nanq",   "nank",    "nanv"};
+constexpr const char *columns[] = {"", "_vpacks", "_vcolumns"};
 constexpr const char *lengths[] = {"", "_mixed", "_chunked", "_decode", "_serving"};
 constexpr const char *rows[] = {"", "_lengths", "_starts", "_gaps"};
 constexpr const char *bias_types[] = {"", "_biasf16", "_biasbf16", "_biasf32"};
@@ -88,6 +89,7 @@ std::string make_name(const Case &c) {
   result += text(c.rows, rows);
   result += pages_text(c.pages);
   if (c.v_in_k) result += "_vink";
+  result += text(c.v_columns, columns);
   if (c.prefixes.count != 0)
     result += format("_prefix%dx%d%s", c.prefixes.count, c.prefixes.keys, c.prefixes.outside ? "out" : "");
   result += visible_text(c);

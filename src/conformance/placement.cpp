@@ -58,6 +58,23 @@ Placed place_x_packed(const Extents &e, int pack, Layout layout) {
   return {{.stride = {page, pack, head, packs}, .pack = pack}, e.outer * page};
 }
 
+Placed place_by_columns(const Extents &e, int pack, Layout layout) {
+  const bool has_lead = layout == Layout::padded || layout == Layout::capacity;
+  const int64_t lead = has_lead ? lead_elements : 0;
+  const int64_t rows = e.rows + (layout == Layout::capacity && pack == 0 ? spare_tokens : 0);
+  const int64_t tokens = pack != 0 ? pack : (rows + 7) / 8 * 8, packs = (rows + tokens - 1) / tokens;
+  const int64_t column = tokens + (layout == Layout::padded ? 16 : 0);
+  std::array<int64_t, 4> stride{};
+  if (layout == Layout::sbhd)
+    stride = {packs * e.d * e.heads * column, e.d * e.heads * column, column, e.heads * column};
+  else
+    stride = {e.heads * packs * e.d * column, e.d * column, packs * e.d * column, column};
+  // Only the outermost step keeps the 16-byte alignment of the beginning of a sequence.
+  stride[0] = (stride[0] + (has_lead ? 24 : 0) + 15) / 16 * 16;
+  if (pack == 0) stride[1] = 1;
+  return {{.offset = lead, .stride = stride, .tokens = pack}, lead + e.outer * stride[0]};
+}
+
 Placed place_lse(const Extents &e, Layout layout) {
   if (layout == Layout::sbhd)
     return {{.stride = {e.rows * e.heads, e.heads, 1, 1}}, e.outer * e.rows * e.heads};

@@ -37,6 +37,7 @@ inline constexpr char bias_scale[] = "bias_scale";
 inline constexpr char alibi_by_sequence[] = "alibi_by_sequence";
 inline constexpr char missing_pages[] = "missing_pages";
 inline constexpr char padded_rows[] = "padded_rows";
+inline constexpr char v_pack[] = "v_pack";
 
 // Cache operations only.
 inline constexpr char slots[] = "slots";

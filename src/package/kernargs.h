@@ -41,6 +41,8 @@ constexpr uint32_t kernarg_bytes(KernargKind kind) {
 //   spans               null, or span_stride / 2 pairs of keys for each sequence
 //   o_split_stride, lse_split_stride   between the results of splits of the keys
 //   k_pack_stride       between packs of 2^k_pack_log2 elements of a row of k
+//   v_pack_log2         in kernels of V by columns, the token stride of v is between packs of 2^v_pack_log2
+//                       tokens, and v_column_stride between the columns of a pack
 //   scale_log2e         scale * log2(e), finite, >= 0
 //   cap_log2e           soft_cap * log2(e), 0 for none; two_per_cap is 2 / soft_cap
 //   lse_per_log2        ln(2), or 1 for an LSE to base 2
@@ -148,6 +150,8 @@ constexpr uint32_t kernarg_bytes(KernargKind kind) {
   FIELD(uint32_t, i32, page_magic)                                                                           \
   FIELD(uint32_t, i32, page_shift)                                                                           \
   FIELD(uint32_t, i32, k_pack_log2)                                                                          \
+  FIELD(uint32_t, i32, v_pack_log2)                                                                          \
+  FIELD(uint32_t, i32, v_column_stride)                                                                      \
   FIELD(uint32_t, i32, score_flags)                                                                          \
   FIELD(int32_t, i32, kv_heads)                                                                              \
   FIELD(int32_t, i32, next_heads)                                                                            \
@@ -197,10 +201,11 @@ constexpr bool kernel_hides_missing_pages(uint32_t rows_of_wave, uint32_t tile_k
   return rows_of_wave == decode_rows_of_wave && tile_kv <= 32;
 }
 
-/// Whether rows of Q may end inside eight elements: not where V is in K, whose rows leave no registers for the
-/// rest, nor in prefill kernels of large heads, which load Q into AccVGPRs.
-constexpr bool kernel_cuts_rows(uint32_t rows_of_wave, uint32_t head_dim_qk, bool v_in_k) {
-  return !v_in_k && (rows_of_wave == decode_rows_of_wave || head_dim_qk <= 128);
+/// Whether rows of Q may end inside eight elements: not where V is in K, whose rows leave no registers for
+/// the rest, or by columns, which have no such end; nor in prefill kernels of large heads, which load Q into
+/// AccVGPRs.
+constexpr bool kernel_cuts_rows(uint32_t rows_of_wave, uint32_t head_dim_qk, bool v_has_rows) {
+  return v_has_rows && (rows_of_wave == decode_rows_of_wave || head_dim_qk <= 128);
 }
 
 /// An extent that no grid has, and a step out of any grid.

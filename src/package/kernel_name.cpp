@@ -20,7 +20,7 @@ constexpr std::string_view fp8 = "e4m3fnuz";
 // A type comes before those that its name begins with.
 constexpr std::array<std::string_view, 8> kv_dtypes = {fp8,  "e4m3fn", "e5m2fnuz", "e5m2",
                                                        "i8", "q8_0",   "q4_0",     "u4"};
-constexpr std::array<std::string_view, 3> forms = {"paged", "decode", "mla"};
+constexpr std::array<std::string_view, 4> forms = {"paged", "decode", "mla", "columns"};
 constexpr std::array<std::string_view, 11> cache_op_dtypes = {
     "bf16", "f16", "f32", "e4m3fnuz", "e4m3fn", "e5m2fnuz", "e5m2", "i8", "q8_0", "q4_0", "u4"};
 

@@ -15,8 +15,10 @@
 //             | "q8_0" | "q4_0" | "u4"
 //   form      = "paged"                         prefill, as without a form, but with K and V in pages
 //             | "decode"                        few rows: tokens and the query heads of a group; with or
-//             without pages | "mla"                           the same, and V is the first part of the rows
-//             of K
+//                                               without pages
+//             | "mla"                           the same, and V is the first part of the rows of K
+//             | "columns"                       the same, and V is by columns: tokens of a column are
+//                                               neighbours
 //   heads     = "d" number [ "v" number ]       QK head dim, then V's if it differs
 //   number    = a positive decimal integer without leading zeros
 //
@@ -48,7 +50,7 @@ struct KernelName {
   uint32_t waves = 0;
   std::string kv_dtype = {}; // of K and V in memory, if it is not `dtype`
   std::string o_dtype = {};  // of O, if it is not `dtype`
-  std::string form = {};     // "paged", "decode", "mla" or nothing
+  std::string form = {};     // "paged", "decode", "mla", "columns" or nothing
   std::string to_dtype = {}; // only cache operations, which have no numbers: of the output
 
   /// Whether it computes attention, so that the numbers are valid.
@@ -58,7 +60,7 @@ struct KernelName {
   /// Waves of a workgroup among which its keys are divided: those of a decode kernel that have no separate
   /// rows. If V is in K, such waves divide its columns.
   uint32_t waves_dividing_keys() const {
-    return form == "decode" ? std::max(1u, waves * decode_rows_of_wave / tile_q) : 1;
+    return form == "decode" || form == "columns" ? std::max(1u, waves * decode_rows_of_wave / tile_q) : 1;
   }
 
   bool operator==(const KernelName &) const = default;

@@ -100,6 +100,12 @@ int64_t packed_index(const sluice_tensor &tensor, int64_t pack, int64_t a, int64
                    : index_of(tensor, a, b, head, dim / pack) + dim % pack;
 }
 
+int64_t column_index(const sluice_tensor &tensor, int64_t pack, int64_t a, int64_t token, int64_t head,
+                     int64_t dim) {
+  if (pack == 0 || pack == SLUICE_V_PACK_ALL) return index_of(tensor, a, token, head, dim);
+  return index_of(tensor, a, token / pack, head, dim) + token % pack;
+}
+
 Sequence::Sequence(const sluice_problem &problem, const sluice_args &args, int64_t number)
     : problem(problem), args(args), b(number),
       q_rows(length_of(args.q_lengths, args.q_starts, args.q_len, number)),
@@ -198,10 +204,10 @@ std::vector<double> Sequence::load_k(int64_t head) const {
 std::vector<double> Sequence::load_v(int64_t head) const {
   return load_keys(head, problem.head_dim_v, [&](int64_t j, int64_t dim) {
     const Row row = kv_row(j, head);
-    const double number =
-        problem.flags & SLUICE_V_IN_K
-            ? load(args.k.data, problem.v_type, k_index(j, head, dim))
-            : load(args.v.data, problem.v_type, index_of(args.v, row.outer, row.inner, head, dim));
+    const double number = problem.flags & SLUICE_V_IN_K
+                              ? load(args.k.data, problem.v_type, k_index(j, head, dim))
+                              : load(args.v.data, problem.v_type,
+                                     column_index(args.v, problem.v_pack, row.outer, row.inner, head, dim));
     return in_group(problem.v_scale_kind, args.v_scales, args.v_zeros, j, head, dim, number);
   });
 }

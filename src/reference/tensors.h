@@ -25,6 +25,11 @@ int64_t index_of(const sluice_tensor &tensor, int64_t a, int64_t b, int64_t c, i
 int64_t packed_index(const sluice_tensor &tensor, int64_t pack, int64_t a, int64_t b, int64_t head,
                      int64_t dim);
 
+/// The index of element `dim` of the row of V at `token`: in packs of `pack` tokens, or with 0 and
+/// SLUICE_V_PACK_ALL as the strides say.
+int64_t column_index(const sluice_tensor &tensor, int64_t pack, int64_t a, int64_t token, int64_t head,
+                     int64_t dim);
+
 /// The page table of a sluice_args or a sluice_append.
 struct PageTable {
   const void *numbers;

@@ -45,6 +45,12 @@ uint32_t score_flags(const sluice_problem &problem) {
   return flags;
 }
 
+/// Whether V is by columns, and all tokens of a column of a page or sequence are neighbours. To a kernel,
+/// that is packs of one token each, one element apart.
+bool is_one_v_pack(const sluice_problem &problem) {
+  return problem.v_pack == SLUICE_V_PACK_ALL || (problem.v_pack != 0 && problem.v_pack == problem.page_size);
+}
+
 /// Kernels address blocks by bytes.
 sluice_tensor in_bytes_if_blocks(uint32_t type, sluice_tensor tensor) {
   if (!is_in_blocks(type)) return tensor;
@@ -69,6 +75,8 @@ package::AttentionKernargs problem_arguments(const package::KernelEntry &kernel,
   package::set_group(out, uint32_t(problem.q_heads / problem.kv_heads));
   if (problem.mode == SLUICE_MODE_PAGED) package::set_page_rows(out, uint32_t(problem.page_size));
   if (problem.k_pack != 0) out.k_pack_log2 = uint32_t(std::countr_zero(uint32_t(problem.k_pack)));
+  if (problem.v_pack != 0)
+    out.v_pack_log2 = is_one_v_pack(problem) ? 0 : uint32_t(std::countr_zero(uint32_t(problem.v_pack)));
   if (problem.flags & SLUICE_HAS_WINDOW_LEFT) {
     out.window_left = std::min(problem.window_left, package::kernarg_no_window);
     out.sink_tokens = std::min(problem.sink_tokens, package::kernarg_no_window);
@@ -128,6 +136,10 @@ void fill_call(package::AttentionKernargs &out, const sluice_problem &problem, c
     out.last_page_high = is_64 && call.page_count == 0 ? INT32_MAX : 0;
   }
   out.page_starts = address_of(call.page_starts);
+  if (problem.v_pack != 0) {
+    out.v_column_stride = uint32_t(call.v.stride[3]);
+    if (is_one_v_pack(problem)) out.v_token_stride = 1;
+  }
   out.k_pack_stride = problem.k_pack != 0 ? call.k.stride[3] : 0;
   out.bias = address_of(call.bias.data);
   out.bias_batch_stride = call.bias.stride[0];

@@ -97,7 +97,7 @@ void keep_types(Kernels &kernels, const sluice_problem &problem) {
   if (!stores_any(problem.o_type)) keep_type(kernels, "o_type", problem.o_type, of_results);
 }
 
-/// Kernels for pages or for V in K serve nothing else.
+/// Kernels for pages, for V in K or for V by columns serve nothing else.
 void keep_forms(Kernels &kernels, const sluice_problem &problem) {
   const auto leave_out = [&](std::string_view form) {
     std::erase_if(kernels, [&](const auto *kernel) { return kernel->entry.name.form == form; });
@@ -107,6 +107,11 @@ void keep_forms(Kernels &kernels, const sluice_problem &problem) {
     refuse("mode", text("mode is ", problem.mode, "; nearest supported: SLUICE_MODE_PAGED (2)"));
   if (!(problem.flags & SLUICE_V_IN_K)) leave_out("mla");
   if (kernels.empty()) refuse("flags", "flags lacks SLUICE_V_IN_K; nearest supported: with it");
+  if (problem.v_pack == 0) leave_out("columns");
+  if (kernels.empty()) {
+    refuse("v_pack", text("v_pack is 0; nearest supported: ",
+                          problem.mode == SLUICE_MODE_PAGED ? 8 : SLUICE_V_PACK_ALL));
+  }
 }
 
 void keep_feature(Kernels &kernels, const sluice_problem &problem, const Feature &feature) {

@@ -50,6 +50,7 @@ constexpr Feature table[] = {
                          "SLUICE_PAGE_TABLE_BLOCK (1)"),
     SLUICE_FLAG_FEATURE(names::page_index_64, SLUICE_PAGE_INDEX_64),
     SLUICE_FIELD_FEATURE(names::k_pack, k_pack, p.k_pack != 0, "0"),
+    SLUICE_FIELD_FEATURE(names::v_pack, v_pack, p.v_pack != 0, "0"),
     SLUICE_FLAG_FEATURE(names::v_in_k, SLUICE_V_IN_K),
     SLUICE_FLAG_FEATURE(names::causal, SLUICE_CAUSAL),
     {names::window, "flags",
@@ -104,10 +105,16 @@ constexpr CallFeature call_table[] = {
 };
 
 /// Since ABI 1.1. The first version has room for the others' names only.
-constexpr std::string_view newer_names[] = {
-    names::key_scales,         names::mask_new_rows,  names::spans,
-    names::causal_by_sequence, names::given_diagonal, names::bias_scale,
-    names::alibi_by_sequence,  names::missing_pages,  names::padded_rows};
+constexpr std::string_view newer_names[] = {names::key_scales,
+                                            names::mask_new_rows,
+                                            names::spans,
+                                            names::causal_by_sequence,
+                                            names::given_diagonal,
+                                            names::bias_scale,
+                                            names::alibi_by_sequence,
+                                            names::missing_pages,
+                                            names::padded_rows,
+                                            names::v_pack};
 
 constexpr bool is_newer(std::string_view name) {
   return std::find(std::begin(newer_names), std::end(newer_names), name) != std::end(newer_names);

@@ -77,6 +77,14 @@ constexpr Question list[] = {
     {"a page table for each KV head", "`page_table_head_stride`", names::paged, nullptr, "paged_*byhead*"},
     {"head sizes that are not multiples of 8", "`SLUICE_PADDED_ROWS`", names::padded_rows,
      [](sluice_problem &p) { p.flags |= SLUICE_PADDED_ROWS, p.head_dim_qk = p.head_dim_v = 60; }, "*_d60_*"},
+    {"V by columns", "`v_pack`", names::v_pack, [](sluice_problem &p) { p.v_pack = SLUICE_V_PACK_ALL; },
+     "*_vcolumns*"},
+    {"V by columns in packs", "`v_pack`", names::v_pack,
+     [](sluice_problem &p) {
+       make_paged(p);
+       p.v_pack = 8;
+     },
+     "paged_*_vpacks*"},
     {"V in K", "`SLUICE_V_IN_K`", names::v_in_k, [](sluice_problem &p) { p.flags |= SLUICE_V_IN_K; },
      "*_vink*"},
     {"shared prefixes", "`SLUICE_SHARED_PREFIX`", "",
@@ -255,9 +263,10 @@ SupportAnswer ask(const sluice_context *context, const sluice_problem &problem) 
   sluice_support support;
   sluice_support_init(&support, sizeof support);
   const sluice_status status = sluice_query_support(context, &problem, &support, &error);
-  // Blocks have rules that the questions, which are for all types, do not know: no packs, no scale of a
-  // tensor for numbers with scales of groups.
-  const bool is_refused = status == SLUICE_INVALID_ARGUMENT && is_in_blocks(problem.k_type);
+  // Blocks and V by columns have rules that the questions, which are for all types and sizes, do not know: no
+  // packs, no scale of a tensor for numbers with scales of groups, no columns of V in K.
+  const bool has_rules = is_in_blocks(problem.k_type) || problem.v_pack != 0;
+  const bool is_refused = status == SLUICE_INVALID_ARGUMENT && has_rules;
   if (status == SLUICE_UNSUPPORTED || is_refused) return {false, "", error.message};
   check(status, error);
   return {true, support.kernel, ""};

@@ -53,6 +53,10 @@ const Ability abilities[] = {
      "k_pack",
      "k_pack is 8; nearest supported: 0"},
     {{"v_in_k"}, [](sluice_problem &p) { p.flags |= SLUICE_V_IN_K; }, "flags", "flags has SLUICE_V_IN_K"},
+    {{"v_pack"},
+     [](sluice_problem &p) { p.v_pack = SLUICE_V_PACK_ALL; },
+     "v_pack",
+     "v_pack is 1073741824; nearest supported: 0"},
     {{"window"},
      [](sluice_problem &p) {
        p.flags |= SLUICE_HAS_WINDOW_LEFT;

@@ -210,6 +210,9 @@ void lose_last_key(Case &c, Inputs &in, const Kernel &) {
 bool missing_pages(const Case &c) {
   return c.pages.missing;
 }
+bool by_columns(const Case &c) {
+  return c.v_columns != Columns::none;
+}
 bool tables_of_heads(const Case &c) {
   return c.pages.by_head;
 }
@@ -504,6 +507,14 @@ const std::vector<Mutant> &mutants() {
        [](Case &c, Inputs &in, const Kernel &) {
          move_elements(in.k, c.head_size.qk, [&](int e) { return e ^ (e < 2 * k_pack(c) ? k_pack(c) : 0); });
        }},
+      {"the next column of V", "v_pack", by_columns,
+       [](Case &c, Inputs &in,
+          const Kernel
+              &) { move_elements(in.v, c.head_size.v, [&](int e) { return (e + 1) % c.head_size.v; }); }},
+      {"the next token of a column of V", "v_pack", by_columns,
+       [](Case &c, Inputs &in, const Kernel &) { swap_keys(c, in.v, c.head_size.v, 0, 1); }},
+      {"the other pack of V", "v_pack", [](const Case &c) { return v_pack(c) != 0; },
+       [](Case &c, Inputs &in, const Kernel &) { swap_keys(c, in.v, c.head_size.v, 0, v_pack(c)); }},
       {"V from the next elements of K", "v_in_k", [](const Case &c) { return c.v_in_k; },
        [](Case &c, Inputs &in, const Kernel &) {
          move_elements(in.v, c.head_size.v, [&](int e) { return (e + 8) % c.head_size.v; });

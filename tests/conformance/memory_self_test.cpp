@@ -38,6 +38,9 @@ struct Call {
       outer = 0;
       inner = args.kv_starts[b] + j;
     }
+    if (&tensor == &args.v && problem.v_pack != 0 && problem.v_pack != SLUICE_V_PACK_ALL)
+      return outer * tensor.stride[0] + inner / problem.v_pack * tensor.stride[1] + h * tensor.stride[2] +
+             e * tensor.stride[3] + inner % problem.v_pack;
     const int64_t row = outer * tensor.stride[0] + inner * tensor.stride[1] + h * tensor.stride[2];
     return pack ? row + e / pack * tensor.stride[3] + e % pack : row + e * tensor.stride[3];
   }
@@ -80,6 +83,17 @@ TEST_CASE("keys and values are found by the header's rules, and nothing else is 
                                      .by_head = wide},
                            .cache = csr ? Cache::same : Cache::e4m3fnuz,
                            .v_in_k = csr && wide});
+  for (Layout layout : {Layout::bshd, Layout::sbhd, Layout::padded, Layout::capacity, Layout::broadcast})
+    for (Columns columns : {Columns::packs, Columns::whole})
+      for (Cache cache : {Cache::same, Cache::e4m3fnuz})
+        for (Mode mode : {Mode::dense, Mode::paged})
+          cases.push_back({.layout = layout,
+                           .mode = mode,
+                           .lengths = Lengths::mixed,
+                           .rows = Rows::lengths,
+                           .pages = {.size = 32},
+                           .cache = cache,
+                           .v_columns = columns});
   for (Case c : cases) {
     c.head_size = {80, 48};
     c.batch = 5;
@@ -297,9 +311,11 @@ TEST_CASE("tensors are aligned as the header asks of a device's, also for single
         const bool has_scales_between = c.cache == Cache::q8_0 || c.cache == Cache::q4_0;
         const bool is_cache = &placement == &call.memory.k || &placement == &call.memory.v;
         CHECK(offset % (is_cache && has_scales_between ? 2 : 16) == 0);
+        const bool by_columns = &placement == &call.memory.v && c.v_columns != Columns::none;
         for (int dim = 0; dim < 3; ++dim)
-          CHECK(tensor.stride[dim] % 8 == 0);
-        CHECK((tensor.stride[3] == 1 || (placement.pack != 0 && tensor.stride[3] % 8 == 0)));
+          CHECK(tensor.stride[dim] % (dim == 1 && c.v_columns == Columns::whole && by_columns ? 1 : 8) == 0);
+        const bool has_packs = placement.pack != 0 || by_columns;
+        CHECK((tensor.stride[3] == 1 || (has_packs && tensor.stride[3] % 8 == 0)));
       };
       check(args.q, call.memory.q);
       check(args.k, call.memory.k);

@@ -232,6 +232,7 @@ const std::vector<ProblemDimension> &problem_space() {
       {"padded rows", flag(SLUICE_PADDED_ROWS)},
       {"pack", numbers(SLUICE_SETTER(k_pack), {8, 16, 4, 12, 24, 32, 64, -8})},
       {"V in K", flag(SLUICE_V_IN_K)},
+      {"pack of V", numbers(SLUICE_SETTER(v_pack), {8, 16, SLUICE_V_PACK_ALL, 12, -8})},
       {"window", windows()},
       {"sinks", numbers(SLUICE_SETTER(sink_tokens), {4, largest, -1})},
       {"alignment", numbers(SLUICE_SETTER(mask_alignment), {1, 2, 3})},

@@ -164,6 +164,12 @@ RandomCall::RandomCall(uint64_t seed, const Largest &largest) : random(seed) {
   if (one_in(4)) problem.o_type = SLUICE_F32;
   draw_lengths(largest);
   if (one_in(4)) share_prefixes();
+  const bool has_columns = !(problem.flags & SLUICE_PADDED_ROWS) && problem.mode != SLUICE_MODE_RAGGED &&
+                           !(problem.flags & SLUICE_V_IN_K) && problem.q_type != SLUICE_E4M3FNUZ &&
+                           problem.page_size % 8 == 0 &&
+                           std::max(problem.head_dim_qk, problem.head_dim_v) <= 128;
+  if (has_columns && one_in(2))
+    problem.v_pack = problem.mode == SLUICE_MODE_PAGED && one_in(2) ? 8 : int32_t(SLUICE_V_PACK_ALL);
 }
 
 void RandomCall::share_prefixes() {
@@ -360,6 +366,8 @@ void RandomCall::draw_keys() {
   const auto fill = [&](std::optional<Elements> &tensor, uint32_t type, int32_t head_dim,
                         int32_t pack) -> sluice_tensor {
     if (pack != 0) return fill_packed(tensor, rows, used);
+    if (&tensor == &v && problem.v_pack != 0)
+      return fill_columns(tensor, rows, paged ? page_size : room, used);
     const bool is_in_blocks = Elements::is_in_blocks(type);
     const int64_t head = row_elements(head_dim), row = head * heads + (is_in_blocks ? 32 : 16);
     tensor.emplace(type, rows * size_t(row)).fill_with_nan();
@@ -384,8 +392,17 @@ void RandomCall::draw_keys() {
     };
     if (args.prefix_count == 0) return;
     args.prefix_k = fill_prefixes(prefix_k, problem.k_type, problem.head_dim_qk);
-    if (!(problem.flags & SLUICE_V_IN_K))
+    if (problem.flags & SLUICE_V_IN_K) return;
+    if (problem.v_pack == 0) {
       args.prefix_v = fill_prefixes(prefix_v, problem.v_type, problem.head_dim_v);
+      return;
+    }
+    std::vector<size_t> of_prefixes;
+    for (int32_t p = 0; p < args.prefix_count; ++p)
+      for (int32_t key = 0; key < prefix_lengths[size_t(p)]; ++key)
+        of_prefixes.push_back(size_t(p) * size_t(args.prefix_len) + size_t(key));
+    const size_t all = size_t(args.prefix_count) * size_t(args.prefix_len);
+    args.prefix_v = fill_columns(prefix_v, all, args.prefix_len, of_prefixes);
     return;
   }
   const bool is_csr = problem.page_table_kind == SLUICE_PAGE_TABLE_CSR;
@@ -423,6 +440,26 @@ sluice_tensor RandomCall::fill_packed(std::optional<Elements> &tensor, size_t ro
                     number(1));
   }
   return {tensor->data(), {page_stride, pack, head_stride, pack_stride}};
+}
+
+/// [page or sequence][head][pack][column][token in pack], with room between columns. `room`: rows of a page
+/// or sequence, which are whole units of 8 in memory.
+sluice_tensor RandomCall::fill_columns(std::optional<Elements> &tensor, size_t rows, int64_t room,
+                                       const std::vector<size_t> &used) {
+  const bool is_one_pack = problem.v_pack == SLUICE_V_PACK_ALL;
+  const int64_t whole = (room + 7) / 8 * 8, pack = is_one_pack ? whole : problem.v_pack;
+  const int64_t column = pack + 8, pack_stride = column * problem.head_dim_v;
+  const int64_t head = pack_stride * (whole / pack), outer = head * problem.kv_heads;
+  tensor.emplace(problem.v_type, rows / size_t(room) * size_t(outer)).fill_with_nan();
+  for (const size_t one : used) {
+    const int64_t number_of = int64_t(one) / room, token = int64_t(one) % room;
+    for (int32_t h = 0; h < problem.kv_heads; ++h)
+      for (int32_t e = 0; e < problem.head_dim_v; ++e)
+        tensor->set(
+            size_t(number_of * outer + h * head + token / pack * pack_stride + e * column + token % pack),
+            number(1));
+  }
+  return {tensor->data(), {outer, is_one_pack ? 1 : pack_stride, head, column}};
 }
 
 void RandomCall::draw_scores() {
@@ -609,20 +646,20 @@ RandomCall::Difference RandomCall::compare() const {
 }
 
 std::string RandomCall::text() const {
-  std::string out = "mode " + std::to_string(problem.mode) + " flags " + std::to_string(problem.flags) +
-                    " types " + std::to_string(problem.q_type) + "," + std::to_string(problem.k_type) + "," +
-                    std::to_string(problem.v_type) + "," + std::to_string(problem.o_type) + " heads " +
-                    std::to_string(problem.q_heads) + "/" + std::to_string(problem.kv_heads) + " d " +
-                    std::to_string(problem.head_dim_qk) + "/" + std::to_string(problem.head_dim_v) +
-                    " windows " + std::to_string(problem.window_left) + " " +
-                    std::to_string(problem.window_right) + " sinks " + std::to_string(problem.sink_tokens) +
-                    " alignment " + std::to_string(problem.mask_alignment) + " cap " +
-                    std::to_string(problem.soft_cap) + " bias " + std::to_string(problem.bias_type) +
-                    " page " + std::to_string(problem.page_size) + " pack " + std::to_string(problem.k_pack) +
-                    " kind " + std::to_string(problem.page_table_kind) + " starts/lengths " +
-                    std::to_string(q_starts_given) + std::to_string(q_lengths_given) +
-                    std::to_string(kv_lengths_given) + " bounds " + std::to_string(problem.max_batch) + "," +
-                    std::to_string(problem.max_q_len) + "," + std::to_string(problem.max_kv_len) + ":";
+  std::string out =
+      "mode " + std::to_string(problem.mode) + " flags " + std::to_string(problem.flags) + " types " +
+      std::to_string(problem.q_type) + "," + std::to_string(problem.k_type) + "," +
+      std::to_string(problem.v_type) + "," + std::to_string(problem.o_type) + " heads " +
+      std::to_string(problem.q_heads) + "/" + std::to_string(problem.kv_heads) + " d " +
+      std::to_string(problem.head_dim_qk) + "/" + std::to_string(problem.head_dim_v) + " windows " +
+      std::to_string(problem.window_left) + " " + std::to_string(problem.window_right) + " sinks " +
+      std::to_string(problem.sink_tokens) + " alignment " + std::to_string(problem.mask_alignment) + " cap " +
+      std::to_string(problem.soft_cap) + " bias " + std::to_string(problem.bias_type) + " page " +
+      std::to_string(problem.page_size) + " packs " + std::to_string(problem.k_pack) + "," +
+      std::to_string(problem.v_pack) + " kind " + std::to_string(problem.page_table_kind) +
+      " starts/lengths " + std::to_string(q_starts_given) + std::to_string(q_lengths_given) +
+      std::to_string(kv_lengths_given) + " bounds " + std::to_string(problem.max_batch) + "," +
+      std::to_string(problem.max_q_len) + "," + std::to_string(problem.max_kv_len) + ":";
   for (size_t b = 0; b < q_lengths.size(); ++b)
     out += " " + std::to_string(q_lengths[b]) + "x" + std::to_string(kv_lengths[b]);
   return out;

@@ -115,6 +115,8 @@ private:
   /// The place of a key of a sequence among the rows of a cache.
   using RowOf = std::function<size_t(int32_t sequence, int32_t key)>;
   sluice_tensor fill_packed(std::optional<Elements> &tensor, size_t rows, const std::vector<size_t> &used);
+  sluice_tensor fill_columns(std::optional<Elements> &tensor, size_t rows, int64_t room,
+                             const std::vector<size_t> &used);
 
   Numbers random;
   sluice_args args;

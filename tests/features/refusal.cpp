@@ -43,6 +43,7 @@ const NamedField fields[] = {
     SLUICE_FIELD(k_pack, true),        SLUICE_FIELD(lse_base, false),
     SLUICE_FIELD(determinism, false),  SLUICE_FIELD(workspace_ceiling_bytes, true),
     SLUICE_FIELD(max_prefixes, true),  SLUICE_FIELD(max_prefix_len, true),
+    SLUICE_FIELD(v_pack, true),
 };
 
 #undef SLUICE_FIELD

@@ -199,7 +199,7 @@ AttentionRun::AttentionRun(const package::KernelEntry &kernel, const Problem &pr
   if (problem.lse)
     lse = {reinterpret_cast<uint16_t *>(allocate(results * q_rows * 2, o_type).data), results * q_rows * 2};
   k = allocate_keys(kv_rows, d_qk);
-  v = kernel.name.form == "mla" ? k : allocate_keys(kv_rows, d_v);
+  v = kernel.name.form == "mla" ? k : allocate_keys(column_rows() * problem.kv_heads, d_v);
   q.fill(1, problem.values == Problem::growing ? 0 : 2);
   if (block_bytes(kernel.name.kv_dtype) == 0) {
     v.fill(3, 2);
@@ -212,9 +212,24 @@ AttentionRun::AttentionRun(const package::KernelEntry &kernel, const Problem &pr
     launch.arguments.v_token_stride = launch.arguments.k_token_stride;
     launch.arguments.v_head_stride = launch.arguments.k_head_stride;
   }
+  if (is_by_columns()) {
+    launch.arguments.v_token_stride = 1;
+    launch.arguments.v_column_stride = uint32_t(has(of_pages) ? page_rows : column_rows());
+    launch.arguments.v_head_stride = int64_t{launch.arguments.v_column_stride} * d_v;
+    launch.arguments.v_batch_stride = launch.arguments.v_head_stride * problem.kv_heads;
+  }
   place_extras(launch.arguments);
   if (has(of_pages)) place_pages(launch.arguments);
   if (has(Problem::rounds)) package::use_rounds(kernel, 2, launch.arguments, launch.grid);
+}
+
+bool AttentionRun::is_by_columns() const {
+  return kernel.name.form == "columns";
+}
+
+/// Rows of V; of a column, which has whole units of 8, or of all pages.
+size_t AttentionRun::column_rows() const {
+  return is_by_columns() ? support::divide_up(kv_capacity, size_t{8}) * 8 : kv_capacity;
 }
 
 /// Empty arrays still have an address.
@@ -285,7 +300,13 @@ void AttentionRun::shape_values() {
       for (size_t column = 0; column < columns; ++column)
         tensor.set((size_t(problem.kv_len) - after) * problem.kv_heads * row_elements + column, INFINITY);
   };
-  if (problem.values == Problem::infinite) make_infinite(v, kernel.name.form == "mla" ? d_qk : d_v, d_v);
+  if (problem.values == Problem::infinite && is_by_columns()) {
+    for (size_t after = 1; after <= problem.kv_len; after += 24)
+      for (size_t column = 0; column < d_v; ++column)
+        v.set(column * column_rows() + problem.kv_len - after, INFINITY);
+  } else if (problem.values == Problem::infinite) {
+    make_infinite(v, kernel.name.form == "mla" ? d_qk : d_v, d_v);
+  }
   if (has(Problem::infinite_keys)) make_infinite(k, d_qk, 1);
 }
 
@@ -407,7 +428,7 @@ void AttentionRun::place_extras(package::AttentionKernargs &args) {
 void AttentionRun::place_pages(package::AttentionKernargs &args) {
   package::set_page_rows(args, page_rows);
   args.k_batch_stride = args.k_token_stride * page_rows;
-  args.v_batch_stride = args.v_token_stride * page_rows;
+  if (!is_by_columns()) args.v_batch_stride = args.v_token_stride * page_rows;
   std::vector<int64_t> numbers(unowned_pages, 0);
   for (size_t page = 0; page < page_count; ++page)
     numbers.push_back(int64_t(page_count + unowned_pages - 1 - page));

@@ -96,6 +96,8 @@ private:
   };
 
   bool has(uint32_t extras) const { return (problem.extras & extras) != 0; }
+  bool is_by_columns() const;
+  size_t column_rows() const;
   std::byte *reserve(size_t bytes);
   Tensor allocate(size_t elements, std::string_view type);
   /// K or V: `rows` of `columns` numbers, or whole blocks of them.

@@ -20,15 +20,15 @@ namespace sluice::test {
 
 /// All features that a kernel may list.
 inline std::vector<std::string> all_features() {
-  return {"causal",         "lse",        "lse_base_2",
-          "ragged",         "paged",      "csr",
-          "page_index_64",  "k_pack",     "v_in_k",
-          "window",         "mask",       "soft_cap",
-          "bias",           "alibi",      "sink_logits",
-          "scales",         "lengths",    "key_scales",
-          "mask_new_rows",  "spans",      "causal_by_sequence",
-          "given_diagonal", "bias_scale", "alibi_by_sequence",
-          "missing_pages",  "padded_rows"};
+  return {"causal",         "lse",         "lse_base_2",
+          "ragged",         "paged",       "csr",
+          "page_index_64",  "k_pack",      "v_in_k",
+          "window",         "mask",        "soft_cap",
+          "bias",           "alibi",       "sink_logits",
+          "scales",         "lengths",     "key_scales",
+          "mask_new_rows",  "spans",       "causal_by_sequence",
+          "given_diagonal", "bias_scale",  "alibi_by_sequence",
+          "missing_pages",  "padded_rows", "v_pack"};
 }
 
 inline package::KernelEntry kernel_entry(const std::string &dtype, uint32_t head_dim, uint32_t waves) {

@@ -109,6 +109,7 @@ void bind_problem(nb::module_ &module) {
   SLUICE_FIELD(max_prefixes);
   SLUICE_FIELD(max_prefix_len);
   SLUICE_FIELD(scale_group);
+  SLUICE_FIELD(v_pack);
 }
 
 void bind_args(nb::module_ &module) {

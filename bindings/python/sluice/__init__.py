@@ -27,7 +27,8 @@ from ._errors import (Error, HipError, InternalError, InvalidArgument, NewerStru
 from ._hip import Buffer, Event, Stream
 from ._problem import Problem
 from ._tensor import Tensor
-from ._types import (Determinism, DType, LseBase, MaskAlignment, Mode, PageTableKind, RotaryStyle, ScaleKind)
+from ._types import (V_PACK_ALL, Determinism, DType, LseBase, MaskAlignment, Mode, PageTableKind, RotaryStyle,
+                     ScaleKind)
 
 __version__: str = _core.version()
 
@@ -41,6 +42,6 @@ def build_info() -> Any:
 __all__ = [
     "Buffer", "Context", "DType", "Determinism", "Error", "Event", "HipError", "InternalError", "InvalidArgument", "LseBase",
     "MaskAlignment", "Mode", "NewerStruct", "NoDevice", "OutOfMemory", "PackCorrupt", "PageTableKind", "Plan", "Problem",
-    "RotaryStyle", "ScaleKind", "Stream", "Tensor", "Unsupported", "Wait", "WorkspaceTooSmall", "WrongArch", "build_info",
-    "reference", "reference_append", "reference_copy", "reference_gather",
+    "RotaryStyle", "ScaleKind", "Stream", "Tensor", "Unsupported", "V_PACK_ALL", "Wait", "WorkspaceTooSmall", "WrongArch",
+    "build_info", "reference", "reference_append", "reference_copy", "reference_gather",
 ]

@@ -12,7 +12,7 @@ from . import _core
 from ._errors import InvalidArgument
 from ._problem import Problem, type_of
 from ._tensor import Tensor, has_no_gaps, tensor_of
-from ._types import DType, Mode, PageTableKind, ScaleKind
+from ._types import V_PACK_ALL, DType, Mode, PageTableKind, ScaleKind
 
 # (extent, what it is, whether more is allowed)
 Extent = Tuple[int, str, bool]
@@ -205,8 +205,7 @@ class _Filler:
             k, args.k = keys_of(self.arrays["k"], "k", self.place, dtype, [*first, heads], dim)
         extents = [k.shape[0]]
         if not problem.v_in_k:
-            v, args.v = keys_of(self.arrays["v"], "v", self.place, type_of(problem, "v_type"), [*first, heads],
-                                exactly(row_elements(problem.head_dim_v), "head_dim_v"))
+            v, args.v = self._values("v", first)
             extents.append(v.shape[0])
         elif self.arrays.get("v") is not None:
             raise InvalidArgument("v is given, but the problem has v_in_k; it must be None", "v")
@@ -230,6 +229,22 @@ class _Filler:
             args.page_count = min(extents)
         elif packed:
             args.kv_tokens = min(extents)
+
+    def _values(self, field: str, first: Sequence[Extent]) -> Tuple[Tensor, Tuple[int, int, int, int, int]]:
+        """V of sequences, pages or prefixes, and the library's form of it."""
+        problem, dtype = self.problem, type_of(self.problem, "v_type")
+        heads, dim = exactly(problem.kv_heads, "kv_heads"), exactly(row_elements(problem.head_dim_v), "head_dim_v")
+        if problem.v_pack in (0, V_PACK_ALL):
+            if problem.v_pack and len(first) == 2 and first[1][2]:
+                # Whole groups of 8 keys are read.
+                first = [first[0], at_least(-(-first[1][0] // 8) * 8, f"{first[1][1]}, in whole groups of 8")]
+            return keys_of(self.arrays[field], field, self.place, dtype, [*first, heads], dim)
+        # [page, pack, head, column, token of the pack]
+        packs = exactly(problem.page_size // problem.v_pack, "packs of a page")
+        v = self._tensor(field, dtype, [first[0], packs, heads, dim, exactly(problem.v_pack, "v_pack")])
+        if v.strides[4] != 1:
+            raise InvalidArgument(f"{field} has a stride of {v.strides[4]} elements inside a pack; it must be 1", field)
+        return v, c_tensor(dataclasses.replace(v, strides=v.strides[:4]))
 
     def _scores(self) -> None:
         given = self.arrays.get
@@ -316,13 +331,13 @@ class _Filler:
             setattr(args, field, array_of(self.arrays.get(field), field, self.place, None, 4, extent))
         args.prefix_page_table, args.prefix_page_table_stride = self._table("prefix_page_table", count, length,
                                                                             "prefix_len")
-        extents = [at_least(count, "prefixes"), at_least(length, "keys of each prefix"),
-                   exactly(problem.kv_heads, "kv_heads")]
-        for field, dtype, dim in (("prefix_k", "k_type", "head_dim_qk"), ("prefix_v", "v_type", "head_dim_v")):
-            if self.arrays.get(field) is not None:
-                _, made = keys_of(self.arrays[field], field, self.place, type_of(problem, dtype), extents,
-                                  exactly(row_elements(getattr(problem, dim)), dim))
-                setattr(args, field, made)
+        heads = exactly(problem.kv_heads, "kv_heads")
+        extents = [at_least(count, "prefixes"), at_least(length, "keys of each prefix")]
+        if self.arrays.get("prefix_k") is not None:
+            _, args.prefix_k = keys_of(self.arrays["prefix_k"], "prefix_k", self.place, type_of(problem, "k_type"),
+                                       [*extents, heads], exactly(row_elements(problem.head_dim_qk), "head_dim_qk"))
+        if self.arrays.get("prefix_v") is not None:
+            _, args.prefix_v = self._values("prefix_v", extents)
 
     def _of_heads(self, field: str) -> Tuple[int, int]:
         """Address and batch stride of numbers [q_heads], or [batch, q_heads] if sequences have their own."""

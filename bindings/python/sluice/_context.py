@@ -305,6 +305,9 @@ class Plan:
             lse  [batch, rows, q_heads], F32
             k, v in pages                               [pages, page_size, kv_heads, dim]; with k_pack K is
                                                         [pages, page_size, kv_heads, dim / k_pack, k_pack]
+            v by columns                                with v_pack [pages, page_size / v_pack, kv_heads, dim, v_pack], or
+                                                        with V_PACK_ALL as above, but the stride between tokens is 1; in
+                                                        sequences, keys are rounded up to a multiple of 8
             k, v of U4, Q8_0, Q4_0                      uint8, with the bytes of dim elements in place of dim: dim / 2,
                                                         dim / 32 * 34 and dim / 32 * 18
             bias, mask                                  [batch, q_heads, rows, keys, or bytes of 8 keys]; an extent of 1

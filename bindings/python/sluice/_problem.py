@@ -102,6 +102,9 @@ class Problem:
     zero_points: bool = False
     """With PER_GROUP: each group has a number to subtract; without, it is 8."""
 
+    v_pack: int = 0
+    """Tokens per pack of V by columns, where the tokens of a column are neighbours, or V_PACK_ALL; 0: V is by rows."""
+
     def __post_init__(self) -> None:
         set_field = object.__setattr__
         set_field(self, "q_type", dtype_of(self.q_type, "q_type"))

@@ -56,6 +56,10 @@ class MaskAlignment(enum.IntEnum):
     GIVEN_DIAGONAL = 2
 
 
+V_PACK_ALL = 1 << 30
+"""For Problem.v_pack: all tokens of a page, or of a sequence without pages, are one pack."""
+
+
 class ScaleKind(enum.IntEnum):
     """Granularity of the scales that values are multiplied with. Q and O have none per token, page or group."""
 

@@ -388,5 +388,70 @@ class Lists(Case):
             self.assertIn(message, str(caught.exception))
 
 
+class Columns(unittest.TestCase):
+    """V by columns gives what V by rows gives."""
+
+    def test_sequences_and_pages(self):
+        q, k, v = (normal(2, *shape, seed=i).astype(numpy.float16)
+                   for i, shape in enumerate([(3, 4, 64), (21, 2, 64), (21, 2, 64)]))
+        wanted, found = numpy.zeros(q.shape, numpy.float16), numpy.zeros(q.shape, numpy.float16)
+        plain = {"q_heads": 4, "kv_heads": 2, "head_dim_qk": 64, "causal": True}
+        sluice.reference(sluice.Problem("f16", **plain), q, k, v, wanted)
+        self.assertGreater(numpy.abs(wanted).max(), 0.1)
+
+        def check(problem, turned, order, **arrays):
+            """`turned` is V as it is in memory."""
+            found[:] = 0
+            sluice.reference(problem, q, arrays.get("k", k), turned.transpose(order), found,
+                             **{name: array for name, array in arrays.items() if name != "k"})
+            numpy.testing.assert_array_equal(found, wanted)
+            o = CONTEXT.empty(q.shape, "f16")
+            on_device = {name: CONTEXT.array(array, "int32") for name, array in arrays.items() if name != "k"}
+            CONTEXT.plan(problem).run(CONTEXT.array(q, "f16"), CONTEXT.array(arrays.get("k", k), "f16"),
+                                      CONTEXT.array(turned, "f16").permute(*order), o, **on_device)
+            self.assertLess(numpy.abs(o.numpy().astype(numpy.float64) - wanted).max(), 4 * 2.0 ** -10)
+
+        by_columns = numpy.zeros((2, 2, 64, 24), numpy.float16)  # [sequence][head][column][key]
+        by_columns[..., :21] = v.transpose(0, 2, 3, 1)
+        check(sluice.Problem("f16", **plain, v_pack=sluice.V_PACK_ALL), by_columns, (0, 3, 1, 2))
+
+        table, lengths = numpy.array([[3, 1], [0, 2]], numpy.int32), numpy.array([21, 21], numpy.int32)
+        paged = {**plain, "mode": sluice.Mode.PAGED, "page_size": 16, "page_table_kind": sluice.PageTableKind.BLOCK,
+                 "max_kv_len": 21}
+        pages = []  # of K and V
+        for rows in (k, v):
+            padded = numpy.zeros((2, 32, 2, 64), numpy.float16)
+            padded[:, :21] = rows
+            cache = numpy.zeros((4, 16, 2, 64), numpy.float16)
+            cache[table.reshape(-1)] = padded.reshape(4, 16, 2, 64)
+            pages.append(cache)
+        arrays = {"k": pages[0], "page_table": table, "kv_lengths": lengths}
+        check(sluice.Problem("f16", **paged, v_pack=sluice.V_PACK_ALL),
+              numpy.ascontiguousarray(pages[1].transpose(0, 2, 3, 1)), (0, 3, 1, 2), **arrays)
+        in_packs = pages[1].reshape(4, 2, 8, 2, 64).transpose(0, 3, 1, 4, 2)  # [page][head][pack][column][token]
+        check(sluice.Problem("f16", **paged, v_pack=8), numpy.ascontiguousarray(in_packs), (0, 2, 1, 3, 4), **arrays)
+
+    def test_refusals(self):
+        plain = {"q_heads": 4, "kv_heads": 2, "head_dim_qk": 64}
+        q, k = numpy.zeros((1, 3, 4, 64), numpy.float16), numpy.zeros((1, 21, 2, 64), numpy.float16)
+        with self.assertRaisesRegex(sluice.InvalidArgument, "v_pack is 8; it must be SLUICE_V_PACK_ALL"):
+            CONTEXT.query_support(sluice.Problem("f16", **plain, v_pack=8))
+        problem = sluice.Problem("f16", **plain, v_pack=sluice.V_PACK_ALL)
+        with self.assertRaisesRegex(sluice.InvalidArgument, r"v.shape\[1\] is 21; it must be at least 24"):
+            sluice.reference(problem, q, k, k, q.copy())
+        by_rows = numpy.zeros((1, 24, 2, 64), numpy.float16)
+        with self.assertRaisesRegex(sluice.InvalidArgument, r"v.stride\[1\] is 128; it must be 1"):
+            sluice.reference(problem, q, k, by_rows, q.copy())
+        paged = sluice.Problem("f16", **plain, v_pack=8, mode=sluice.Mode.PAGED, page_size=16, max_kv_len=16,
+                               page_table_kind=sluice.PageTableKind.BLOCK)
+        arrays = {"page_table": numpy.zeros((1, 1), numpy.int32), "kv_lengths": numpy.array([16], numpy.int32)}
+        pages = numpy.zeros((1, 16, 2, 64), numpy.float16)
+        with self.assertRaisesRegex(sluice.InvalidArgument, "v has 4 dimensions; it must have 5"):
+            sluice.reference(paged, q, pages, pages, q.copy(), **arrays)
+        with self.assertRaisesRegex(sluice.InvalidArgument, "v has a stride of 64 elements inside a pack; it must be 1"):
+            sluice.reference(paged, q, pages, numpy.zeros((1, 2, 2, 8, 64), numpy.float16).transpose(0, 1, 2, 4, 3), q.copy(),
+                             **arrays)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -36,6 +36,16 @@ int32_t flashinfer_length(int32_t first, int32_t last, int32_t last_page_len, in
 sluice_tensor vllm_key_cache(void *data, int64_t heads, int64_t head_size, int64_t block_size, int64_t x) {
   return {data, {heads * head_size * block_size, x, head_size * block_size, block_size * x}};
 }
+
+/// A value cache [blocks, heads, head_size, block_size]; sluice_problem::v_pack is SLUICE_V_PACK_ALL.
+sluice_tensor vllm_value_cache(void *data, int64_t heads, int64_t head_size, int64_t block_size) {
+  return {data, {heads * head_size * block_size, 1, head_size * block_size, block_size}};
+}
+
+/// aiter's [blocks, heads, block_size / x, head_size, x]; sluice_problem::v_pack is x.
+sluice_tensor aiter_value_cache(void *data, int64_t heads, int64_t head_size, int64_t block_size, int64_t x) {
+  return {data, {heads * head_size * block_size, head_size * x, head_size * block_size, x}};
+}
 // </vllm>
 
 // <vllm_combined>
@@ -287,6 +297,20 @@ void check_vllm() {
                           chunk * cache.stride[3] + e ==
                       index++,
                   "the place of an element of a key cache");
+  // The offsets of elements by the rules of sluice_args, in the order of memory.
+  const auto check_order = [](const sluice_tensor &v, int64_t pack, bool in_packs, const char *what) {
+    int64_t next = 0;
+    for (int64_t block = 0; block < blocks; ++block)
+      for (int64_t head = 0; head < heads; ++head)
+        for (int64_t first = 0; first < rows; first += pack)
+          for (int64_t e = 0; e < size; ++e)
+            for (int64_t row = first; row < first + pack; ++row) {
+              const int64_t of_row = in_packs ? row / pack * v.stride[1] + row % pack : row * v.stride[1];
+              check(block * v.stride[0] + of_row + head * v.stride[2] + e * v.stride[3] == next++, what);
+            }
+  };
+  check_order(vllm_value_cache(nullptr, heads, size, rows), rows, false, "an element of vLLM's value cache");
+  check_order(aiter_value_cache(nullptr, heads, size, rows, x), x, true, "an element of aiter's value cache");
 }
 
 void check_vllm_combined() {
@@ -388,6 +412,10 @@ void check_ggml() {
   const sluice_tensor q = ggml_tensor_view(nullptr, nb, 2, 1);
   check(q.stride[0] == 8 * 5 * 128 && q.stride[1] == 128 && q.stride[2] == 5 * 128 && q.stride[3] == 1,
         "the strides of a tensor of ggml");
+  // The transposed V of a cache of 256 tokens, [256, 128, 8] of F16, after ggml_permute(v, 1, 0, 2, 3).
+  const size_t transposed[4] = {512, 2, 512 * 128, 512 * 128 * 8};
+  const sluice_tensor v = ggml_tensor_view(nullptr, transposed, 2, 1);
+  check(v.stride[1] == 1 && v.stride[2] == 128 * 256 && v.stride[3] == 256, "the strides of a transposed V");
   check_ggml_blocks(SLUICE_Q8_0);
   check_ggml_blocks(SLUICE_Q4_0);
   const std::vector<float> slopes = ggml_slopes(8, 8);

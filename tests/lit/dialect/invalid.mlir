@@ -141,6 +141,16 @@ gpu.module @m {
 
 // -----
 
+gpu.module @m {
+  gpu.func @columns_in_lds() kernel {
+    // expected-error@+1 {{has v_by_columns; waves of f16 or bf16 that divide the keys, not in blocks, read them}}
+    sluice.attention {element_type = f16, head_dim_qk = 64 : i32, head_dim_v = 64 : i32, tile_q = 64 : i32, tile_kv = 64 : i32, waves = 4 : i32, wave_rows = 16 : i32, paged, v_by_columns}
+    gpu.return
+  }
+}
+
+// -----
+
 // expected-error@+2 {{must be inside a gpu.func}}
 func.func @host() {
   sluice.attention {element_type = f16, head_dim_qk = 64 : i32, head_dim_v = 64 : i32, tile_q = 64 : i32, tile_kv = 64 : i32, waves = 4 : i32, wave_rows = 16 : i32}

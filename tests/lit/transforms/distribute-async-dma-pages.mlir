@@ -168,6 +168,30 @@ gpu.module @m {
     gpu.return
   }
 
+  // Packs of rows: the row stride is between them, and their rows are neighbours.
+  // CHECK-LABEL: gpu.func @addresses_in_packs
+  // CHECK-SAME:    %[[STRIDE:[a-z0-9]+]]: i64, %{{[a-z0-9]+}}: vector<2xi32>, %{{[a-z0-9]+}}: i32, %{{[a-z0-9]+}}: i64, %[[LOG2:[a-z0-9]+]]: i32)
+  // CHECK:         %[[IN_PAGE:.*]] = arith.subi
+  // CHECK-DAG:     %[[PACK_BYTES:.*]] = arith.muli %[[STRIDE]], %c2_i64
+  // CHECK:         %[[NUMBER:.*]] = arith.shrui %[[IN_PAGE]], %[[LOG2]]
+  // CHECK:         %[[NUMBER_64:.*]] = arith.extui %[[NUMBER]]
+  // CHECK:         %[[OF_PACK:.*]] = arith.muli %[[NUMBER_64]], %[[PACK_BYTES]]
+  // CHECK:         %[[TO_PACK:.*]] = arith.addi %{{.*}}, %[[OF_PACK]]
+  // CHECK:         %[[BEFORE:.*]] = arith.shli %[[NUMBER]], %[[LOG2]]
+  // CHECK-NEXT:    %[[IN_PACK:.*]] = arith.subi %[[IN_PAGE]], %[[BEFORE]]
+  // CHECK-NEXT:    %[[IN_PACK_64:.*]] = arith.extui %[[IN_PACK]]
+  // CHECK-NEXT:    %[[OF_ROW:.*]] = arith.muli %[[IN_PACK_64]], %c2_i64
+  // CHECK-NEXT:    %[[OFFSET:.*]] = arith.addi %[[TO_PACK]], %[[OF_ROW]]
+  // CHECK:         llvm.getelementptr %{{.*}}[%[[OFFSET]]]
+  gpu.func @addresses_in_packs(%base: !llvm.ptr<1>, %first: i32, %limit: i32, %stride: i64, %entries: vector<2xi32>,
+                               %rows: i32, %page: i64, %log2: i32) kernel {
+    %pages = sluice.pages of %rows
+    %addresses = sluice.row_addresses %base[%first] limit %limit stride %stride gather %entries in %pages
+                                      stride %page packs %log2 {element_bytes = 2 : i32, row_bytes = 8 : i32}
+    "test.use"(%addresses) : (!llvm.ptr<1>) -> ()
+    gpu.return
+  }
+
   // Rows in the hole, in addresses of bytes.
   // CHECK-LABEL: gpu.func @addresses_around_a_hole
   // CHECK-SAME:    %[[BEGIN:[a-z0-9]+]]: i32, %[[END:[a-z0-9]+]]: i32)

@@ -267,3 +267,81 @@ TEST_CASE("only extents that a call leaves open come from the problem", "[args]"
   CHECK(copy.q_len == 50);
   CHECK(copy.kv_len == 70);
 }
+
+namespace {
+
+/// V by columns: [sequence][head][column][16] for 9 keys.
+Call by_columns() {
+  Call call;
+  call.problem.v_pack = SLUICE_V_PACK_ALL;
+  call.args.v.stride[0] = 2 * 64 * 16;
+  call.args.v.stride[1] = 1;
+  call.args.v.stride[2] = 64 * 16;
+  call.args.v.stride[3] = 16;
+  return call;
+}
+
+/// [page][head][pack][column][8] for pages of 16.
+Call by_packs() {
+  Call call = packed();
+  call.rules.stride_multiple = 8;
+  call.problem.v_pack = 8;
+  call.args.v.stride[0] = 2 * 64 * 16;
+  call.args.v.stride[1] = 64 * 8;
+  call.args.v.stride[2] = 64 * 16;
+  call.args.v.stride[3] = 8;
+  return call;
+}
+
+} // namespace
+
+TEST_CASE("strides of V by columns are multiples, the last one too", "[args]") {
+  for (Call call : {by_columns(), by_packs()}) {
+    CHECK(call.refusal() == "");
+    for (const size_t i : {0, 1, 2, 3}) {
+      Call other = call;
+      other.args.v.stride[i] += 4;
+      const std::string field = "v.stride[" + std::to_string(i) + "]";
+      const bool is_token = i == 1 && call.problem.v_pack == SLUICE_V_PACK_ALL;
+      CHECK(other.refusal() ==
+            field + ": " + field + " is " + std::to_string(other.args.v.stride[i]) +
+                (is_token ? "; it must be 1 with SLUICE_V_PACK_ALL" : "; it must be a multiple of 8"));
+    }
+    call.args.v.stride[3] = (1 << 23) - 8;
+    CHECK(call.refusal() == "");
+    call.args.v.stride[3] = 1 << 23;
+    CHECK(call.refusal() == "unsupported v.stride[3]: v.stride[3] is 8388608; nearest supported: 8388600");
+    call.rules.tile_q = 0; // the reference, which has no device's limits
+    CHECK(call.refusal() == "");
+  }
+  // Rows have neighbouring columns.
+  Call rows;
+  rows.args.v.stride[3] = 8;
+  CHECK(rows.refusal() == "v.stride[3]: v.stride[3] is 8; it must be 1");
+}
+
+TEST_CASE("V by columns ends with the last whole unit of the last column", "[args]") {
+  // Three sequences: units of 9 keys are 16 elements.
+  check_end(by_columns(), &sluice_args::v, (2 * 2 * 64 * 16 + 64 * 16 + 63 * 16 + 16) * 2, device_end, 16);
+  Call eight = by_columns();
+  eight.args.kv_len = 8;
+  check_end(eight, &sluice_args::v, (2 * 2 * 64 * 16 + 64 * 16 + 63 * 16 + 8) * 2, device_end, 16);
+  // One page of two packs.
+  check_end(by_packs(), &sluice_args::v, (64 * 8 + 64 * 16 + 63 * 8 + 8) * 2, device_end, 16);
+}
+
+TEST_CASE("V of prefixes is by columns, too", "[args]") {
+  Call call = by_columns();
+  call.problem.flags |= SLUICE_SHARED_PREFIX;
+  call.problem.max_prefixes = 2;
+  call.problem.max_prefix_len = 20;
+  call.problem.max_q_tokens = 12;
+  call.args.prefix_count = 2;
+  call.args.prefix_len = 20;
+  call.args.prefix_q_starts = static_cast<const int32_t *>(at(0x6000));
+  call.args.prefix_k = {at(0x7000), {20 * 128, 128, 64, 1}};
+  call.args.prefix_v = {at(0x8000), {2 * 64 * 24, 1, 64 * 24, 24}};
+  CHECK(call.refusal() == "");
+  call.args.prefix_v.stride[3] = 1;
+  CHECK(call.refusal() == "prefix_v.stride[3]: prefix_v.stride[3] is 1; it must be a multiple of 8");
+}

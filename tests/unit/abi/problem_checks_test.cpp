@@ -299,6 +299,54 @@ TEST_CASE("scales are of a tensor, of its heads, or of the keys of K and V", "[p
   }
 }
 
+TEST_CASE("what is reserved is for a newer library", "[problem]") {
+  sluice_problem problem = good();
+  problem.reserved = 1;
+  CHECK(refusal(problem) ==
+        "newer_struct reserved: reserved is 1; it is reserved in this version, and must be 0");
+}
+
+TEST_CASE("packs of V are whole units of whole pages", "[problem]") {
+  const auto with_v_pack = [](sluice_problem problem, int32_t pack) {
+    problem.v_pack = pack;
+    return problem;
+  };
+  const auto refused_as = [](int32_t pack, const std::string &rule) {
+    return "v_pack: v_pack is " + std::to_string(pack) + "; it must be " + rule;
+  };
+  CHECK(refusal(with_v_pack(good(), SLUICE_V_PACK_ALL)) == "");
+  for (const int32_t pack : {8, -1, INT32_MAX}) {
+    CHECK(refusal(with_v_pack(good(), pack)) ==
+          refused_as(pack, "SLUICE_V_PACK_ALL (2^30) in SLUICE_MODE_DENSE, or 0 for rows"));
+  }
+  sluice_problem problem = paged();
+  problem.page_size = 48;
+  for (const int32_t pack : {0, 8, 16, int32_t{SLUICE_V_PACK_ALL}})
+    CHECK(refusal(with_v_pack(problem, pack)) == "");
+  for (const int32_t pack : {-8, 1, 4, 24, 32, 48, 64}) {
+    CHECK(refusal(with_v_pack(problem, pack)) ==
+          refused_as(pack, "a power of two from 8 on that divides page_size, which is 48, "
+                           "SLUICE_V_PACK_ALL (2^30), or 0 for rows"));
+  }
+  problem.page_size = 8;
+  CHECK(refusal(with_v_pack(problem, 8)) == "");
+  CHECK(refusal(with_v_pack(problem, SLUICE_V_PACK_ALL)) == "");
+  for (const int32_t size : {1, 4, 12, 15}) {
+    problem.page_size = size;
+    CHECK(refusal(with_v_pack(problem, 0)) == "");
+    CHECK(refusal(with_v_pack(problem, SLUICE_V_PACK_ALL)) ==
+          "page_size: page_size is " + std::to_string(size) + "; with v_pack it must be a multiple of 8");
+  }
+  problem = with_v_pack(good(), SLUICE_V_PACK_ALL);
+  const auto refused_all = [&](const std::string &rule) { return refused_as(SLUICE_V_PACK_ALL, rule); };
+  problem.mode = SLUICE_MODE_RAGGED;
+  CHECK(refusal(problem) == refused_all("0 in SLUICE_MODE_RAGGED"));
+  problem.v_type = problem.k_type = SLUICE_Q8_0;
+  CHECK(refusal(problem) == refused_all("0 for q8_0"));
+  problem.flags = SLUICE_V_IN_K;
+  CHECK(refusal(problem) == refused_all("0 with SLUICE_V_IN_K"));
+}
+
 TEST_CASE("only problems with pages describe pages", "[problem]") {
   sluice_problem problem = paged();
   CHECK(refusal(problem) == "");

@@ -297,3 +297,50 @@ TEST_CASE("elements of packed keys are at their places in the packs", "[referenc
   CHECK(lse[0] == Approx(13 + std::log1p(std::exp(-10.0))));
   CHECK(lse[1] == Approx(113 + std::log1p(std::exp(-10.0))));
 }
+
+TEST_CASE("elements of V by columns are at their places in the packs", "[reference][sequences]") {
+  // Element e of V of key j and head h is 100 h + 10 j + e. Three keys with equal weights.
+  const auto value = [](int64_t key, int64_t head, int64_t e) { return float(100 * head + 10 * key + e); };
+  const std::vector<float> mean = {10, 11, 12, 110, 111, 112};
+  sluice_problem problem = one_element_problem(SLUICE_MODE_DENSE);
+  problem.q_heads = problem.kv_heads = 2;
+  problem.head_dim_v = 3;
+  std::vector<float> q(2, 0), k(64, 0), o(6, untouched), lse(2, untouched);
+  sluice_args args = {};
+  args.batch = args.q_len = 1;
+  args.kv_len = 3;
+  args.scale = 1;
+  args.q = {q.data(), {2, 2, 1, 1}};
+  args.k = {k.data(), {0, 1, 1, 1}};
+  args.o = {o.data(), {6, 6, 3, 1}};
+  args.lse = {lse.data(), {2, 2, 1, 0}};
+
+  // [head][column][8].
+  problem.v_pack = SLUICE_V_PACK_ALL;
+  std::vector<float> v(2 * 3 * 8, -1);
+  for (int head = 0; head < 2; ++head)
+    for (int e = 0; e < 3; ++e)
+      for (int key = 0; key < 3; ++key)
+        v[size_t(head * 24 + e * 8 + key)] = value(key, head, e);
+  args.v = {v.data(), {0, 1, 24, 8}};
+  sluice::reference::attention(problem, args);
+  CHECK(o == mean);
+
+  // Two pages of four keys in packs of two, [page][pack][column][head][2]; the first page is number 1.
+  problem.mode = SLUICE_MODE_PAGED;
+  problem.page_size = 2 * 2;
+  problem.page_table_kind = SLUICE_PAGE_TABLE_BLOCK;
+  problem.v_pack = 2;
+  v.assign(2 * 24, -1);
+  for (int head = 0; head < 2; ++head)
+    for (int e = 0; e < 3; ++e)
+      for (int key = 0; key < 3; ++key)
+        v[size_t(24 + key / 2 * 12 + e * 4 + head * 2 + key % 2)] = value(key, head, e);
+  args.v = {v.data(), {24, 12, 2, 4}};
+  const int32_t table = 1, length = 3;
+  args.page_table = &table;
+  args.kv_lengths = &length;
+  o.assign(6, untouched);
+  sluice::reference::attention(problem, args);
+  CHECK(o == mean);
+}

@@ -123,6 +123,37 @@ TEST_CASE("a problem's numbers are a kernel's", "[arguments]") {
   CHECK(problem_arguments(kernel(), problem).window_left == package::kernarg_no_window);
 }
 
+TEST_CASE("one pack of V is packs of one token to a kernel", "[arguments]") {
+  struct Packs {
+    int32_t page_size, v_pack;
+    uint32_t log2;
+    int64_t token_stride;
+  };
+  for (const Packs &packs : {Packs{0, SLUICE_V_PACK_ALL, 0, 1},
+                             {16, SLUICE_V_PACK_ALL, 0, 1},
+                             {16, 16, 0, 1},
+                             {48, 16, 4, 640},
+                             {16, 8, 3, 640}}) {
+    sluice_problem problem = plain();
+    problem.mode = packs.page_size != 0 ? SLUICE_MODE_PAGED : SLUICE_MODE_DENSE;
+    problem.page_size = packs.page_size;
+    problem.v_pack = packs.v_pack;
+    sluice_args call = {};
+    call.v.stride[1] = packs.v_pack == SLUICE_V_PACK_ALL ? 1 : 640;
+    call.v.stride[3] = 24;
+    package::AttentionKernargs args = problem_arguments(kernel(), problem);
+    fill_call(args, problem, call);
+    CHECK(args.v_pack_log2 == packs.log2);
+    CHECK(args.v_token_stride == packs.token_stride);
+    CHECK(args.v_column_stride == 24);
+    problem.v_pack = 0;
+    args = problem_arguments(kernel(), problem);
+    fill_call(args, problem, call);
+    CHECK(args.v_token_stride == call.v.stride[1]);
+    CHECK(args.v_column_stride == 0);
+  }
+}
+
 TEST_CASE("each member of a call reaches its own argument", "[arguments]") {
   sluice_problem problem = plain();
   problem.mode = SLUICE_MODE_PAGED;

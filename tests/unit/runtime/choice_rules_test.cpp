@@ -76,6 +76,30 @@ TEST_CASE("kernels for V in K serve nothing else, and only they know V in packs"
   CHECK(second.choose(k_pack).few->entry.name == decode.name);
 }
 
+TEST_CASE("kernels for V by columns serve nothing else, and any number of rows", "[choice]") {
+  KernelEntry columns = with_form(sharing, "columns"), rows = with_form(sharing, "decode");
+  std::erase(rows.features, "v_pack");
+  const KernelEntry prefill = [] {
+    KernelEntry kernel = with_form(prefill_8, "paged");
+    std::erase(kernel.features, "v_pack");
+    return kernel;
+  }();
+  const Target all({columns, rows, prefill}), only({columns}), none({rows, prefill});
+  sluice_problem problem = paged_problem();
+  CHECK(all.choose(problem).few->entry.name == rows.name);
+  CHECK(refusal(only, problem) == "v_pack is 0; nearest supported: 8");
+  CHECK(refusal(only, problem_of(0, 0, 0)) == "v_pack is 0; nearest supported: 1073741824");
+  problem.v_pack = 8;
+  for (const int32_t q_len : {0, 1, 4000}) {
+    problem.max_q_len = q_len;
+    const Choice choice = all.choose(problem);
+    CHECK(choice.few->entry.name == columns.name);
+    CHECK(choice.many == nullptr);
+    CHECK(choice.few_rows == INT32_MAX);
+  }
+  CHECK(refusal(none, problem) == "v_pack is 8; nearest supported: 0");
+}
+
 TEST_CASE("cache operations are neither a choice nor a hint", "[choice]") {
   sluice_problem problem = problem_of(0, 0, 0);
   problem.q_type = SLUICE_F32;

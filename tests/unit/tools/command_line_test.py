@@ -22,7 +22,7 @@ SLUICE, LIBRARY, DATA, LLVM_BIN = sys.argv[1:5]
 HAS_EMULATOR = "--emulator" in sys.argv
 QKV = pathlib.Path(DATA) / "jargon_lm/qkv"
 INPUTS = ["--q", QKV / "q.npy", "--k", QKV / "k.npy", "--v", QKV / "v.npy"]
-ATTENTION_KERNELS, CACHE_OP_KERNELS = 255, 41
+ATTENTION_KERNELS, CACHE_OP_KERNELS = 275, 41
 KERNEL = "attn_fwd_f16_d128_q256_kv64_w8"
 
 

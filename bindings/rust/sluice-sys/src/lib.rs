@@ -256,6 +256,9 @@ pub const SLUICE_SCALE_PER_PAGE: u32 = 4;
 /// U4 only: one F16 per scale_group elements of a row, in the same arrays.
 pub const SLUICE_SCALE_PER_GROUP: u32 = 5;
 
+/// All tokens of a page, or of a sequence in SLUICE_MODE_DENSE.
+pub const SLUICE_V_PACK_ALL: u32 = 1 << 30;
+
 // sluice_page_table_kind: How a paged KV cache names its pages.
 /// No pages.
 pub const SLUICE_PAGE_TABLE_NONE: u32 = 0;
@@ -349,6 +352,11 @@ pub struct sluice_problem {
     pub max_prefixes: i32,
     /// Keys per prefix.
     pub max_prefix_len: i32,
+    /// Tokens per pack of V by columns, where the tokens of a column are neighbours: SLUICE_V_PACK_ALL, or in
+    /// SLUICE_MODE_PAGED a power of two from 8 on that divides page_size; 0: V is by rows. Since ABI 1.1.
+    pub v_pack: i32,
+    /// Must be 0.
+    pub reserved: u32,
 }
 
 /// Result of sluice_query_support.

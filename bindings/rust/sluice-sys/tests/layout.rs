@@ -65,7 +65,8 @@ fn rust_layouts() -> Numbers {
             head_dim_v, max_batch, max_q_len, max_kv_len, max_q_tokens, mask_alignment, window_left,
             window_right, sink_tokens, soft_cap, bias_type, q_scale_kind, k_scale_kind, v_scale_kind,
             page_size, page_table_kind, k_pack, lse_base, determinism, workspace_ceiling_bytes,
-            o_scale_kind, scale_group, max_prefixes, max_prefix_len
+            o_scale_kind, scale_group, max_prefixes, max_prefix_len,
+            v_pack, reserved
         }
         sluice_support {
             struct_size, workspace_alignment, workspace_bytes, pointer_alignment, stride_multiple, kernel
@@ -176,6 +177,7 @@ fn rust_constants() -> Numbers {
         SLUICE_SCALE_PER_TOKEN,
         SLUICE_SCALE_PER_PAGE,
         SLUICE_SCALE_PER_GROUP,
+        SLUICE_V_PACK_ALL,
         SLUICE_PAGE_TABLE_NONE,
         SLUICE_PAGE_TABLE_BLOCK,
         SLUICE_PAGE_TABLE_CSR,

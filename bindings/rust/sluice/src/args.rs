@@ -163,6 +163,21 @@ pub struct Prefixes<'a, M: Memory> {
     pub v: Option<Tensor<'a, M>>,
 }
 
+/// V, by rows or by columns, of which whole groups of 8 tokens are read.
+fn values<M: Memory>(
+    name: &str,
+    v: &Tensor<'_, M>,
+    p: &sys::sluice_problem,
+    mut extents: [Extent; 4],
+) -> Result<sys::sluice_tensor> {
+    let is_one_pack = p.v_pack as u32 == sys::SLUICE_V_PACK_ALL;
+    if let (true, AtLeast(keys)) = (is_one_pack, extents[1]) {
+        extents[1] = AtLeast(keys.div_ceil(8).saturating_mul(8));
+    }
+    let token_pack = if is_one_pack { 0 } else { p.v_pack as usize };
+    v.view.checked_in_packs(name, Dtype::from_raw(p.v_type), 0, token_pack, extents)
+}
+
 impl<M: Memory> Prefixes<'_, M> {
     fn put(&self, problem: &Problem, raw: &mut sys::sluice_args) -> Result<()> {
         let p = problem.raw();
@@ -172,12 +187,17 @@ impl<M: Memory> Prefixes<'_, M> {
         let keys =
             |dim| [AtLeast(self.count), AtLeast(len), Exactly(p.kv_heads as usize), Exactly(dim as usize)];
         if let Some(k) = &self.k {
-            raw.prefix_k = k.view.checked("prefix_k", Dtype::from_raw(p.k_type), 0, keys(row_elements(p.head_dim_qk)))?;
+            raw.prefix_k = k.view.checked(
+                "prefix_k",
+                Dtype::from_raw(p.k_type),
+                0,
+                keys(row_elements(p.head_dim_qk)),
+            )?;
         }
         if let Some(v) = &self.v {
             raw.prefix_v = match problem.has(sys::SLUICE_V_IN_K) {
                 true => v.view.raw(), // refused by the library
-                false => v.view.checked("prefix_v", Dtype::from_raw(p.v_type), 0, keys(row_elements(p.head_dim_v)))?,
+                false => values("prefix_v", v, p, keys(row_elements(p.head_dim_v)))?,
             };
         }
         raw.prefix_q_starts = self.q_starts.checked("prefix_q_starts", self.count.saturating_add(1))?;
@@ -323,7 +343,8 @@ impl<'a, M: Memory> Args<'a, M> {
         let p = problem.raw();
         let batch = self.batch;
         let [q_heads, kv_heads, dim_qk, dim_v] =
-            [p.q_heads, p.kv_heads, row_elements(p.head_dim_qk), row_elements(p.head_dim_v)].map(|value| value as usize);
+            [p.q_heads, p.kv_heads, row_elements(p.head_dim_qk), row_elements(p.head_dim_v)]
+                .map(|value| value as usize);
         let or_bound = |value: usize, bound: i32| if value == 0 { bound as usize } else { value };
         let (q_len, kv_len) = (or_bound(self.q_len, p.max_q_len), or_bound(self.kv_len, p.max_kv_len));
 
@@ -351,7 +372,7 @@ impl<'a, M: Memory> Args<'a, M> {
             // If it must be absent, the library refuses it.
             raw.v = match problem.has(sys::SLUICE_V_IN_K) {
                 true => v.view.raw(),
-                false => v.view.checked("v", Dtype::from_raw(p.v_type), 0, keys(dim_v))?,
+                false => values("v", v, p, keys(dim_v))?,
             };
         }
         if let Some(lse) = &self.lse {

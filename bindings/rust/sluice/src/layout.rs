@@ -11,6 +11,7 @@ pub struct Layout {
     shape: [usize; 4],
     stride: [i64; 4],
     pack: usize,
+    token_pack: usize,
 }
 
 impl Layout {
@@ -18,25 +19,30 @@ impl Layout {
     pub fn contiguous(shape: [usize; 4]) -> Layout {
         let [_, b, c, d] = shape.map(|extent| i64::try_from(extent).unwrap_or(i64::MAX));
         let (row, plane) = (c.saturating_mul(d), b.saturating_mul(c).saturating_mul(d));
-        Layout { shape, stride: [plane, row, d, 1], pack: 0 }
+        Layout::strided(shape, [plane, row, d, 1])
     }
 
     /// Sequences one after the other, \[token\]\[head\]\[dim\]: the first of the four dimensions is 1, with stride 0
     /// as calls with starts require.
     pub fn rows(shape: [usize; 3]) -> Layout {
         let [tokens, heads, dim] = shape;
-        let Layout { shape, stride: [_, b, c, d], pack } = Layout::contiguous([1, tokens, heads, dim]);
-        Layout { shape, stride: [0, b, c, d], pack }
+        let Layout { shape, stride: [_, b, c, d], .. } = Layout::contiguous([1, tokens, heads, dim]);
+        Layout::strided(shape, [0, b, c, d])
     }
 
     /// With explicit strides.
     pub fn strided(shape: [usize; 4], stride: [i64; 4]) -> Layout {
-        Layout { shape, stride, pack: 0 }
+        Layout { shape, stride, pack: 0, token_pack: 0 }
     }
 
     /// For an x-packed K cache: element e of a row is at `e / pack * stride[3] + e % pack`.
     pub fn packed(self, pack: usize) -> Layout {
         Layout { pack, ..self }
+    }
+
+    /// For V by columns in packs of tokens: the row of token t of a page is at `t / tokens * stride[1] + t % tokens`.
+    pub fn packed_tokens(self, tokens: usize) -> Layout {
+        Layout { token_pack: tokens, ..self }
     }
 
     /// Extents.
@@ -54,6 +60,11 @@ impl Layout {
         self.pack
     }
 
+    /// Tokens per pack of V by columns; 0 for everything else.
+    pub fn token_pack(&self) -> usize {
+        self.token_pack
+    }
+
     /// How many elements memory must have to hold the tensor.
     pub(crate) fn reach(&self) -> Result<usize> {
         if let Some(i) = self.shape.iter().position(|extent| *extent == 0) {
@@ -66,19 +77,20 @@ impl Layout {
             let message = format!("stride[{i}] is {}; it must not be negative", self.stride[i]);
             return Err(Error::invalid(format!("stride[{i}]"), message));
         }
-        let dim = self.shape[3];
-        // Steps along the last dimension, and the elements after the last step.
-        let (steps, rest) = match self.pack {
-            0 => (dim - 1, 0),
-            pack if dim % pack == 0 => (dim / pack - 1, pack - 1),
-            pack => {
-                let message = format!("pack is {pack}; it must divide shape[3], which is {dim}");
-                return Err(Error::invalid("pack", message));
+        // Steps along a dimension, and the elements after the last step.
+        let packs = |field: &str, pack: usize, i: usize| match (pack, self.shape[i]) {
+            (0, extent) => Ok((extent - 1, 0)),
+            (pack, extent) if extent % pack == 0 => Ok((extent / pack - 1, pack - 1)),
+            (pack, extent) => {
+                let message = format!("{field} is {pack}; it must divide shape[{i}], which is {extent}");
+                Err(Error::invalid(field, message))
             }
         };
-        let [a, b, c, _] = self.shape.map(|extent| extent - 1);
-        let mut last = rest as u128;
-        for (index, stride) in [a, b, c, steps].into_iter().zip(self.stride) {
+        let (steps, rest) = packs("pack", self.pack, 3)?;
+        let (token_steps, token_rest) = packs("token_pack", self.token_pack, 1)?;
+        let [a, _, c, _] = self.shape.map(|extent| extent - 1);
+        let mut last = rest as u128 + token_rest as u128;
+        for (index, stride) in [a, token_steps, c, steps].into_iter().zip(self.stride) {
             // Two factors below 2^64: their product fits, and four such sums are refused before they overflow.
             last = last.saturating_add(index as u128 * stride as u128);
         }
@@ -120,10 +132,11 @@ mod tests {
                 0 => e as i64 * layout.stride[3],
                 pack => (e / pack) as i64 * layout.stride[3] + (e % pack) as i64,
             };
-            let place = i as i64 * layout.stride[0]
-                + j as i64 * layout.stride[1]
-                + k as i64 * layout.stride[2]
-                + element;
+            let token = match layout.token_pack {
+                0 => j as i64 * layout.stride[1],
+                pack => (j / pack) as i64 * layout.stride[1] + (j % pack) as i64,
+            };
+            let place = i as i64 * layout.stride[0] + token + k as i64 * layout.stride[2] + element;
             largest = largest.max(place as usize + 1);
         }
         largest
@@ -137,6 +150,8 @@ mod tests {
             Layout::strided([2, 3, 4, 8], [0, 8, 24, 1]),
             Layout::strided([2, 3, 4, 8], [1000, 0, 7, 3]),
             Layout::strided([3, 16, 2, 32], [1024, 8, 512, 128]).packed(8),
+            Layout::strided([3, 16, 2, 32], [1024, 256, 512, 8]).packed_tokens(8),
+            Layout::strided([3, 9, 2, 32], [1024, 1, 512, 16]),
         ] {
             assert_eq!(layout.reach(), Ok(reach_of_all(&layout)), "{layout:?}");
         }
@@ -151,6 +166,7 @@ mod tests {
         assert_eq!(field(Layout::contiguous([2, 0, 4, 8])), "shape[1]");
         assert_eq!(field(Layout::strided([1, 1, 2, 8], [0, 0, -8, 1])), "stride[2]");
         assert_eq!(field(Layout::rows([1, 1, 20]).packed(8)), "pack");
+        assert_eq!(field(Layout::rows([12, 1, 8]).packed_tokens(8)), "token_pack");
         assert_eq!(field(Layout::contiguous([1, 1, 1, 101])), "shape");
         assert_eq!(Layout::contiguous([1, 1, 1, 100]).check_fits(100), Ok(()));
         assert_eq!(field(Layout::contiguous([usize::MAX; 4])), "shape");

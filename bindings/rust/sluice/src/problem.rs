@@ -186,6 +186,18 @@ impl ProblemBuilder {
         self.int("k_pack", elements, |raw, value| raw.k_pack = value)
     }
 
+    /// V is by columns, whose tokens are neighbours, in packs of so many tokens; see
+    /// [`Layout::packed_tokens`](crate::Layout::packed_tokens).
+    pub fn v_pack(self, tokens: usize) -> Self {
+        self.int("v_pack", tokens, |raw, value| raw.v_pack = value)
+    }
+
+    /// V is by columns, and all tokens of a page, or of a sequence without pages, are neighbours: `stride[1]` of V
+    /// is 1.
+    pub fn v_by_columns(self) -> Self {
+        self.v_pack(sys::SLUICE_V_PACK_ALL as usize)
+    }
+
     /// V is the beginning of each row of K.
     pub fn v_in_k(self) -> Self {
         self.flag(sys::SLUICE_V_IN_K)
@@ -356,6 +368,7 @@ mod tests {
             .page_index_64()
             .missing_pages_hidden()
             .k_pack(24)
+            .v_pack(63)
             .v_in_k()
             .max_batch(31)
             .max_q_len(32)
@@ -423,6 +436,8 @@ mod tests {
             scale_group,
             max_prefixes,
             max_prefix_len,
+            v_pack,
+            reserved,
         } = problem.raw;
         assert_eq!((struct_size as usize, flags), (std::mem::size_of::<sys::sluice_problem>(), 0xffff));
         assert_eq!((mode, page_table_kind, page_size, k_pack), (2, 2, 16, 24));
@@ -433,7 +448,7 @@ mod tests {
         assert_eq!((soft_cap, bias_type, q_scale_kind, k_scale_kind, v_scale_kind), (5.0, 3, 1, 2, 3));
         assert_eq!((lse_base, determinism, workspace_ceiling_bytes), (1, 1, 61));
         assert_eq!((o_scale_kind, scale_group), (2, 62));
-        assert_eq!((max_prefixes, max_prefix_len), (35, 36));
+        assert_eq!((max_prefixes, max_prefix_len, v_pack, reserved), (35, 36, 63, 0));
     }
 
     #[test]

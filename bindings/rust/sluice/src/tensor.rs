@@ -83,6 +83,18 @@ impl View {
         pack: usize,
         extents: [Extent; 4],
     ) -> Result<sys::sluice_tensor> {
+        self.checked_in_packs(name, dtype, pack, 0, extents)
+    }
+
+    /// The same with tokens in packs.
+    pub(crate) fn checked_in_packs(
+        &self,
+        name: &str,
+        dtype: Option<Dtype>,
+        pack: usize,
+        token_pack: usize,
+        extents: [Extent; 4],
+    ) -> Result<sys::sluice_tensor> {
         let say = |dtype: Option<Dtype>| dtype.map_or("bytes".into(), |dtype| format!("{dtype:?}"));
         if self.dtype != dtype {
             let message = format!("{name} holds {}; the call needs {}", say(self.dtype), say(dtype));
@@ -91,6 +103,11 @@ impl View {
         if self.layout.pack() != pack {
             let message = format!("{name}.pack is {}; the call needs {pack}", self.layout.pack());
             return Err(Error::invalid(format!("{name}.pack"), message));
+        }
+        if self.layout.token_pack() != token_pack {
+            let message =
+                format!("{name}.token_pack is {}; the call needs {token_pack}", self.layout.token_pack());
+            return Err(Error::invalid(format!("{name}.token_pack"), message));
         }
         for (i, (extent, is)) in extents.into_iter().zip(self.layout.shape()).enumerate() {
             let (fits, rule) = match extent {

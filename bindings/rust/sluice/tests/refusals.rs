@@ -283,6 +283,13 @@ fn arguments_with_wrong_types_or_extents() {
     });
     let packed = base().paged(8, PageTableKind::Block).k_pack(8);
     refused(packed, Code::InvalidArgument, "k.pack", "k.pack is 0; the call needs 8", |_, _| {});
+    let packed = base().paged(8, PageTableKind::Block).v_pack(8);
+    refused(packed, Code::InvalidArgument, "v.token_pack", "v.token_pack is 0; the call needs 8", |_, _| {});
+    refused(base().v_by_columns(), Code::InvalidArgument, "v.shape[1]", "at least 16", |args, _| {
+        args.kv_len = 9;
+        args.k = nowhere::<F16>(Layout::contiguous([2, 9, 2, 64]));
+        args.v = Some(nowhere::<F16>(Layout::strided([2, 9, 2, 64], [2048, 1, 1024, 16])));
+    });
 }
 
 /// A view without memory.

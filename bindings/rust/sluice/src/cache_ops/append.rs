@@ -245,7 +245,8 @@ impl<'a, M: Memory> Append<'a, M> {
         raw.scale_group = int("scale_group", group)?;
         let dim_v = raw.head_dim_v as usize;
         let cache = (page_size, heads);
-        let mut has_zeros = put_scales(&self.k_scale, "k", dim_qk, cache, &mut raw.k_scales, &mut raw.k_zeros)?;
+        let mut has_zeros =
+            put_scales(&self.k_scale, "k", dim_qk, cache, &mut raw.k_scales, &mut raw.k_zeros)?;
         has_zeros |= put_scales(&self.v_scale, "v", dim_v, cache, &mut raw.v_scales, &mut raw.v_zeros)?;
         if has_zeros {
             raw.flags |= sys::SLUICE_ZERO_POINTS;

@@ -117,7 +117,8 @@ impl<M: Memory> PageCopy<'_, M> {
         (raw.v_scale_kind, raw.v_scale) = scale(&self.v_scale, "v_scale", heads)?;
         raw.scale_group = int("scale_group", group_size(&self.k_scale, &self.v_scale)?)?;
         let (cache, dim_v) = ((page_size, heads), raw.head_dim_v as usize);
-        let mut has_zeros = put_scales(&self.k_scale, "k", dim_qk, cache, &mut raw.k_scales, &mut raw.k_zeros)?;
+        let mut has_zeros =
+            put_scales(&self.k_scale, "k", dim_qk, cache, &mut raw.k_scales, &mut raw.k_zeros)?;
         has_zeros |= put_scales(&self.v_scale, "v", dim_v, cache, &mut raw.v_scales, &mut raw.v_zeros)?;
         if has_zeros {
             raw.flags |= sys::SLUICE_ZERO_POINTS;
@@ -176,7 +177,8 @@ impl<M: Memory> Gather<'_, M> {
         (raw.v_scale_kind, raw.v_scale) = scale(&self.v_scale, "v_scale", heads)?;
         raw.scale_group = int("scale_group", group_size(&self.k_scale, &self.v_scale)?)?;
         let (cache, dim_v) = ((page_size, heads), raw.head_dim_v as usize);
-        let mut has_zeros = put_scales(&self.k_scale, "k", dim_qk, cache, &mut raw.k_scales, &mut raw.k_zeros)?;
+        let mut has_zeros =
+            put_scales(&self.k_scale, "k", dim_qk, cache, &mut raw.k_scales, &mut raw.k_zeros)?;
         has_zeros |= put_scales(&self.v_scale, "v", dim_v, cache, &mut raw.v_scales, &mut raw.v_zeros)?;
         if has_zeros {
             raw.flags |= sys::SLUICE_ZERO_POINTS;

@@ -1,0 +1,123 @@
+//! V by columns: on the host and on the emulated device, the result of the same V by rows.
+
+mod common;
+
+use common::{emulator, Random, TensorViews, Views};
+use sluice::hip::Hip;
+use sluice::{
+    reference, Args, Dtype, Launch, Layout, PageNumbers, PageTable, PageTableKind, Problem, ProblemBuilder,
+    Result, F16,
+};
+
+const BATCH: usize = 2;
+const Q_HEADS: usize = 4;
+const KV_HEADS: usize = 2;
+const DIM: usize = 64;
+const PAGE_SIZE: usize = 16;
+const PAGES: usize = 4;
+const KEYS: usize = 21;
+const TABLE: [i32; PAGES] = [3, 1, 0, 2];
+
+fn rows(dim: usize) -> Layout {
+    Layout::contiguous([BATCH, 1, Q_HEADS, dim])
+}
+
+/// The arguments of a call; `$keys` are the layouts of K and of V.
+macro_rules! args {
+    ($q:expr, $k:expr, $v:expr, $o:expr, $keys:expr) => {{
+        let (k, v) = ($k.tensor($keys.0)?, $v.tensor($keys.1)?);
+        let mut args = Args::new(BATCH, $q.tensor(rows(DIM))?, k, Some(v), $o.tensor_mut(rows(DIM))?);
+        (args.q_len, args.kv_len) = (1, KEYS);
+        args
+    }};
+}
+
+macro_rules! add_pages {
+    ($args:expr, $lengths:expr, $table:expr) => {
+        $args.kv_lengths = Some($lengths.array());
+        $args.page_table = Some(PageTable::Block { pages: PageNumbers::I32($table.array()), stride: 2 });
+    };
+}
+
+/// Element [a][b][c][d] of contiguous rows, at the places of `layout`.
+fn placed(values: &[F16], shape: [usize; 4], layout: Layout) -> Vec<F16> {
+    let [_, tokens, heads, dim] = shape;
+    let stride = layout.stride().map(|stride| stride as usize);
+    let pack = layout.token_pack().max(1);
+    let mut memory = vec![F16::from_f32(f32::NAN); layout.shape()[0] * stride[0]];
+    for (index, value) in values.iter().enumerate() {
+        let (a, b) = (index / dim / heads / tokens, index / dim / heads % tokens);
+        let token = b / pack * stride[1] + b % pack;
+        memory[a * stride[0] + token + index / dim % heads * stride[2] + index % dim * stride[3]] = *value;
+    }
+    memory
+}
+
+/// `shape`: of K and of V by rows.
+fn attend(plain: ProblemBuilder, turned: ProblemBuilder, shape: [usize; 4], layout: Layout) -> Result<()> {
+    let is_paged = shape[1] == PAGE_SIZE;
+    let count = shape.iter().product();
+    let q: Vec<F16> = Random(1).vector(BATCH * Q_HEADS * DIM);
+    let k: Vec<F16> = Random(2).vector(count);
+    let v: Vec<F16> = Random(3).vector(count);
+    let v_by_columns = placed(&v, shape, layout);
+    let (lengths, table) = (vec![KEYS as i32; BATCH], TABLE.to_vec());
+    let keys = Layout::contiguous(shape);
+    let mut expected = vec![0.0f32; q.len()];
+    let mut args = args!(q, k, v, expected, (keys, keys));
+    if is_paged {
+        add_pages!(args, lengths, table);
+    }
+    reference(&plain.build()?, &mut args)?;
+
+    let problem = turned.build()?;
+    let mut of_host = vec![0.0f32; q.len()];
+    let mut args = args!(q, k, v_by_columns, of_host, (keys, layout));
+    if is_paged {
+        add_pages!(args, lengths, table);
+    }
+    reference(&problem, &mut args)?;
+    assert_eq!(of_host, expected);
+
+    let context = emulator();
+    let hip = Hip::new(&context)?;
+    let (q, k, v) = (hip.buffer(&q)?, hip.buffer(&k)?, hip.buffer(&v_by_columns)?);
+    let (lengths, table) = (hip.buffer(&lengths)?, hip.buffer(&table)?);
+    let mut o = hip.zeroed::<f32>(expected.len())?;
+    let mut args = args!(q, k, v, o, (keys, layout));
+    if is_paged {
+        add_pages!(args, lengths, table);
+    }
+    let plan = context.plan(&problem)?;
+    // SAFETY: everything stays until the device has been waited for, and the reference has checked the contents.
+    unsafe { plan.run(&args, &Launch::default()) }?;
+    hip.synchronize()?;
+    let mut is = vec![0.0f32; expected.len()];
+    o.download(&mut is)?;
+    let largest = is.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+    assert!(largest <= 4e-3, "{is:?}, not {expected:?}");
+    Ok(())
+}
+
+fn problem() -> ProblemBuilder {
+    Problem::builder(Dtype::F16, Q_HEADS, KV_HEADS, DIM).o_type(Dtype::F32)
+}
+
+#[test]
+fn sequences() -> Result<()> {
+    let shape = [BATCH, KEYS, KV_HEADS, DIM];
+    let head = 24 * DIM as i64;
+    let turned = Layout::strided([BATCH, 24, KV_HEADS, DIM], [KV_HEADS as i64 * head, 1, head, 24]);
+    attend(problem(), problem().v_by_columns(), shape, turned)
+}
+
+#[test]
+fn pages() -> Result<()> {
+    let shape = [PAGES, PAGE_SIZE, KV_HEADS, DIM];
+    let paged = || problem().paged(PAGE_SIZE, PageTableKind::Block);
+    let head = (PAGE_SIZE * DIM) as i64;
+    let whole = Layout::strided(shape, [KV_HEADS as i64 * head, 1, head, PAGE_SIZE as i64]);
+    attend(paged(), paged().v_by_columns(), shape, whole)?;
+    let packs = Layout::strided(shape, [KV_HEADS as i64 * head, 8 * DIM as i64, head, 8]).packed_tokens(8);
+    attend(paged(), paged().v_pack(8), shape, packs)
+}
