@@ -937,10 +937,7 @@ mod tests {
         assert_eq!([partial, partial_lse, o, lse].map(|t| t.data as usize), [1, 2, 3, 4]);
         assert_eq!(sink_logits as usize, 5);
         assert!(partial_list.is_null() && partial_lse_list.is_null());
-        assert_eq!(
-            (partial_lse_sequence_stride, lse_sequence_stride, sequence_tokens),
-            (0, 0, 0)
-        );
+        assert_eq!((partial_lse_sequence_stride, lse_sequence_stride, sequence_tokens), (0, 0, 0));
         assert_eq!((o_scale_kind, o_scale as usize), (2, 6));
 
         let part = |n| tensor::<f32>(n, Layout::contiguous([1, 6, 2, 64]));
