@@ -49,7 +49,14 @@ llama_token next_token(llama_context *context, std::vector<llama_token> &tokens,
   return llama_token(std::max_element(logits, logits + vocab_size) - logits);
 }
 
-void generate(const char *path, const std::string &prompt, int count) {
+/// F16 and the blocks of 32 that a cache can be of.
+ggml_type cache_type_named(const std::string &name) {
+  for (const ggml_type type : {GGML_TYPE_F16, GGML_TYPE_Q8_0, GGML_TYPE_Q4_0})
+    if (name == ggml_type_name(type)) return type;
+  throw std::runtime_error("the cache's type is '" + name + "'; it must be f16, q8_0 or q4_0");
+}
+
+void generate(const char *path, const std::string &prompt, int count, ggml_type cache_type) {
   ggml_backend_load_all(); // also the backend that GGML_BACKEND_PATH names
   const std::unique_ptr<llama_model, Free> model(
       llama_model_load_from_file(path, llama_model_default_params()));
@@ -60,6 +67,7 @@ void generate(const char *path, const std::string &prompt, int count) {
   llama_context_params params = llama_context_default_params();
   params.n_ctx = uint32_t(tokens.size()) + uint32_t(count);
   params.n_batch = params.n_ctx;
+  params.type_k = params.type_v = cache_type;    // -ctk and -ctv of llama.cpp's own tools
   params.n_threads = params.n_threads_batch = 1; // of a model this small, threads mostly wait for each other
   // Where it is not asked for, llama.cpp has no attention node if another device than the layer's would
   // compute it.
@@ -94,13 +102,14 @@ void report() {
 } // namespace
 
 int main(int count, char **arguments) {
-  if (count != 4 || std::atoi(arguments[3]) < 1) {
-    std::fputs("usage: generate MODEL.gguf PROMPT TOKENS\n", stderr);
+  if (count < 4 || count > 5 || std::atoi(arguments[3]) < 1) {
+    std::fputs("usage: generate MODEL.gguf PROMPT TOKENS [f16|q8_0|q4_0]\n", stderr);
     return 2;
   }
   llama_log_set(log_what_is_wrong, nullptr);
   try {
-    generate(arguments[1], arguments[2], std::atoi(arguments[3]));
+    generate(arguments[1], arguments[2], std::atoi(arguments[3]),
+             cache_type_named(count == 5 ? arguments[4] : "f16"));
   } catch (const std::exception &error) {
     std::fprintf(stderr, "generate: %s\n", error.what());
     return 1;

@@ -97,7 +97,15 @@ def text(page, folder):
                f"{name}: {same - len(expected['prompt'])} of {count} bytes are as expected:", done.stdout)
         print(f"{name}: {count} of {count} bytes; {done.stderr.strip()}")
     # A step for the prompt, which gives the first byte, and one for each further byte.
-    expect(ours.stderr.startswith(f"attention by Sluice: {config['num_layers'] * count} nodes, 2 plans, "), ours.stderr)
+    counted = f"attention by Sluice: {config['num_layers'] * count} nodes, 2 plans, "
+    expect(ours.stderr.startswith(counted), ours.stderr)
+    for cache_type in ("q8_0", "q4_0"):
+        blocks = folder.must(f"{command} {cache_type}")
+        expect(blocks.stdout == ours.stdout, f"{cache_type}: another text:", blocks.stdout)
+        expect(blocks.stderr.startswith(counted), f"{cache_type}: ", blocks.stderr)
+        print(f"{cache_type}: the same text; {blocks.stderr.strip()}")
+    refused = folder.run(f"{command} q5_0")
+    expect(refused.returncode == 1 and "it must be f16, q8_0 or q4_0" in refused.stderr, "a type that is none:", refused.stderr)
     expect(cpu.stderr == "attention without Sluice\n", cpu.stderr)
     shown = "\n".join(page.block("text")) + "\n"
     expect(ours.stdout + ours.stderr == shown, "the page does not show", ours.stdout + ours.stderr)
