@@ -1,11 +1,11 @@
 //! Appends of new rows.
 
-use super::{group_size, number, put_scales, scale, scales_view, AppendScale};
+use super::{group_size, number, put_scales, scale, scales_view, zeros_view, AppendScale};
 use crate::args::{PageTable, RawTable};
 use crate::contents;
 use crate::element::{Bf16, Dtype, F16};
 use crate::error::{call, init, int, Error, Result};
-use crate::tensor::{fewest, optional, Array, Device, Extent, Host, Memory, Tensor, TensorMut, View};
+use crate::tensor::{fewest, optional, Array, Device, Extent, Host, Memory, Tensor, TensorMut};
 use sluice_sys as sys;
 use std::ffi::c_void;
 use Extent::{AtLeast, Exactly};
