@@ -202,8 +202,9 @@ private:
     Value scales = sideOf("scale"), index = indexOfScale(from, head);
     if (isFp8(variant.to)) return encodeFp8(b, b.extend(b.chunkOf(b.getF32Type()), values), scales, index);
     SmallVector<Value> numbers =
-        variant.from == "i8" ? numbersOfI8(b, values)
-                             : numbersOfFp8(b, values, variant.from == "e4m3fnuz" ? Fp8::e4m3 : Fp8::e5m2);
+        variant.from == "i8"
+            ? numbersOfI8(b, values)
+            : numbersOfFp8(b, values, variant.from == "e4m3fnuz" ? Fp8::e4m3fnuz : Fp8::e5m2);
     return b.round(chunkOf(variant.to), productsToRound(b, numbers, scales, index));
   }
 

@@ -96,7 +96,7 @@ SmallVector<Value> numbersOfFp8(CacheOpEmitter &b, Value words, Fp8 type) {
   for (unsigned i = 0; i < chunkElements; i += 2) {
     Value word = b.extract(words, i / 4), pair;
     const bool isHigh = i % 4 != 0;
-    if (type == Fp8::e4m3)
+    if (type == Fp8::e4m3fnuz)
       pair = ROCDL::CvtPkF32Fp8Op::create(b, two, word, isHigh);
     else
       pair = ROCDL::CvtPkF32Bf8Op::create(b, two, word, isHigh);
