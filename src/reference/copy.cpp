@@ -80,6 +80,12 @@ double value_of(const Side &side, const Row &from, int64_t head, int64_t e) {
   return (number - zero) * load(side.scales.data, SLUICE_F16, at);
 }
 
+/// An element of 16 bits over its scale.
+double divided(const Side &side, const Row &from, int64_t head, int64_t e) {
+  const int64_t at = packed_index(side.from, side.from_pack, from.outer, from.inner, head, e);
+  return load(side.from.data, side.from_type, at) / scale_of(side.scale_kind, side.scale, head);
+}
+
 void copy_row(const Side &side, int64_t heads, const Row &from, const Row &to, bool to_pages) {
   const Unit unit = unit_of(side.from_type);
   const auto target_of = [&](int64_t head, int64_t e) {
@@ -95,13 +101,8 @@ void copy_row(const Side &side, int64_t heads, const Row &from, const Row &to, b
       continue;
     }
     for (int64_t e = 0; e < side.head_dim; ++e) {
-      const bool is_divided = side.to_type == SLUICE_E4M3FNUZ;
-      const double scale = scale_of(side.scale_kind, side.scale, head);
       const double value =
-          is_divided ? load(side.from.data, side.from_type,
-                            packed_index(side.from, side.from_pack, from.outer, from.inner, head, e)) /
-                           scale
-                     : value_of(side, from, head, e);
+          side.to_type == SLUICE_E4M3FNUZ ? divided(side, from, head, e) : value_of(side, from, head, e);
       store(side.to.data, side.to_type, target_of(head, e), value);
     }
   }

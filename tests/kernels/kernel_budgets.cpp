@@ -82,10 +82,11 @@ bool keeps_cache_op_budgets(const ShippedKernel &kernel) {
   const json stats = stats_of(kernel);
   Verdict verdict(kernel.name);
   check_any(kernel, stats, verdict);
-  // Merges of 16-bit parts hold those parts and their conversions, steps to FP8 two chunks in F32, the
-  // factors of both and a division.
+  // Merges of 16-bit parts hold those parts and their conversions, merges to FP8 numbers and their limits,
+  // steps to FP8 two chunks in F32, the factors of both and a division.
   const package::KernelName &name = kernel.entry.name;
-  const int most = name.operation == "merge_states" && name.dtype != "f32"          ? 80
+  const bool converts = name.dtype != "f32" || name.to_dtype == "e4m3fnuz";
+  const int most = name.operation == "merge_states" && converts                     ? 80
                    : name.operation == "append_step" && name.to_dtype != name.dtype ? 96
                                                                                     : 72;
   verdict.require(stats["vgprs_allocated"] <= most, "5 to 7 waves per SIMD, so at most 96, 80 or 72 VGPRs",
