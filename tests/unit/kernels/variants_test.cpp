@@ -20,17 +20,22 @@ static std::string refusal(llvm::StringRef name) {
 
 TEST_CASE("a name describes its kernel", "[variants]") {
   const std::pair<const char *, AttentionVariant> known[] = {
-      {"attn_fwd_f16_d128_q256_kv64_w8", {"f16", "", "", 128, 128, 256, 64, 8, 32, false, false}},
-      {"attn_fwd_bf16_d64_q128_kv64_w4_paged", {"bf16", "", "", 64, 64, 128, 64, 4, 32, true, false}},
+      {"attn_fwd_f16_d128_q256_kv64_w8", {"f16", "", "", 128, 128, 256, 64, 8, 32, false, false, false}},
+      {"attn_fwd_bf16_d64_q128_kv64_w4_paged", {"bf16", "", "", 64, 64, 128, 64, 4, 32, true, false, false}},
       {"attn_fwd_f16_e4m3fnuz_d192v128_q64_kv16_w4_decode",
-       {"f16", "e4m3fnuz", "", 192, 128, 64, 16, 4, 16, true, false}},
-      {"attn_fwd_bf16_d576v512_q16_kv16_w1_mla", {"bf16", "", "", 576, 512, 16, 16, 1, 16, true, true}},
+       {"f16", "e4m3fnuz", "", 192, 128, 64, 16, 4, 16, true, false, false}},
+      {"attn_fwd_bf16_d576v512_q16_kv16_w1_mla",
+       {"bf16", "", "", 576, 512, 16, 16, 1, 16, true, true, false}},
       {"attn_fwd_e4m3fnuz_to_bf16_d192v128_q64_kv32_w4_decode",
-       {"e4m3fnuz", "", "bf16", 192, 128, 64, 32, 4, 16, true, false}},
+       {"e4m3fnuz", "", "bf16", 192, 128, 64, 32, 4, 16, true, false, false}},
       {"attn_fwd_e4m3fnuz_to_f16_d576v512_q16_kv32_w1_mla",
-       {"e4m3fnuz", "", "f16", 576, 512, 16, 32, 1, 16, true, true}},
+       {"e4m3fnuz", "", "f16", 576, 512, 16, 32, 1, 16, true, true, false}},
+      {"attn_fwd_bf16_e4m3fnuz_d64_q16_kv32_w4_columns",
+       {"bf16", "e4m3fnuz", "", 64, 64, 16, 32, 4, 16, true, false, true}},
+      {"attn_fwd_f16_e5m2_d128_q256_kv64_w8",
+       {"f16", "e5m2", "", 128, 128, 256, 64, 8, 32, false, false, false}},
       // The rows of a tile are those in the name, not those that its waves compute.
-      {"attn_fwd_f16_d128_q16_kv32_w4_decode", {"f16", "", "", 128, 128, 16, 32, 4, 16, true, false}},
+      {"attn_fwd_f16_d128_q16_kv32_w4_decode", {"f16", "", "", 128, 128, 16, 32, 4, 16, true, false, false}},
   };
   for (const auto &[name, expected] : known) {
     INFO(name);
