@@ -204,9 +204,10 @@ int check_types(const PackFile &pack, const sluice_context *context, const Types
       question.ask(problem);
       // Another call, with more keys and launches: sluice bench --shared-prefix times it.
       if (problem.flags & SLUICE_SHARED_PREFIX) continue;
-      // Kernels of few rows only: sluice bench --sparse times them. And another type of K and V is not a
-      // feature.
-      if (problem.flags & SLUICE_MISSING_PAGES_HIDDEN || problem.k_type != plain.k_type) continue;
+      // Kernels of few rows only, the first of which sluice bench --sparse times. And another type of K and V
+      // or another head size is not a feature.
+      if (problem.flags & SLUICE_MISSING_PAGES_HIDDEN || problem.v_pack != 0) continue;
+      if (problem.k_type != plain.k_type || problem.head_dim_qk != plain.head_dim_qk) continue;
       if (!ask(context, problem).supported) continue;
       const double times = double(Call(problem).clk(pack)) / plain_clk;
       char text[16];

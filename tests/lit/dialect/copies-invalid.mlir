@@ -206,8 +206,8 @@ func.func @entries(%p: !llvm.ptr<1>, %n: i32, %s: i64, %e: vector<2xi64>, %tile:
 
 !tile = !sluice.lds_tile<16x128xf16>
 func.func @source(%p: !llvm.ptr<1>, %n: i32, %s: i64, %tile: !tile) {
-  // expected-error@+1 {{'sluice.async_dma' op goes through registers from 'f8E4M3FN' into a tile of 'f16'; elements of 1 or 2 bytes do into a tile of their own type, and f8E4M3FNUZ, f8E5M2FNUZ and i8 into one of f16 or bf16}}
-  %token = sluice.async_dma %p[%n] limit %n stride %s into %tile from f8E4M3FN : !tile
+  // expected-error@+1 {{'sluice.async_dma' op goes through registers from 'f8E4M3B11FNUZ' into a tile of 'f16'; elements of 1 or 2 bytes do into a tile of their own type, and FP8 of a cache and i8 into one of f16 or bf16}}
+  %token = sluice.async_dma %p[%n] limit %n stride %s into %tile from f8E4M3B11FNUZ : !tile
   return
 }
 
@@ -224,7 +224,7 @@ func.func @converted(%p: !llvm.ptr<1>, %n: i32, %s: i64, %tile: !tile) {
 
 !tile = !sluice.lds_tile<16x128xbf16>
 func.func @another_type(%p: !llvm.ptr<1>, %n: i32, %s: i64, %tile: !tile) {
-  // expected-error@+1 {{'sluice.async_dma' op goes through registers from 'f16' into a tile of 'bf16'; elements of 1 or 2 bytes do into a tile of their own type, and f8E4M3FNUZ, f8E5M2FNUZ and i8 into one of f16 or bf16}}
+  // expected-error@+1 {{'sluice.async_dma' op goes through registers from 'f16' into a tile of 'bf16'; elements of 1 or 2 bytes do into a tile of their own type, and FP8 of a cache and i8 into one of f16 or bf16}}
   %token = sluice.async_dma %p[%n] limit %n stride %s into %tile from f16 : !tile
   return
 }
