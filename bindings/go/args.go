@@ -166,10 +166,10 @@ func (n *callNumbers) needs(p *Problem) callNeeds {
 		masked = qLen
 	}
 	made := callNeeds{
-		q:    ofRows("q", p.QType, exactly(rowElements(p.HeadDimQK), "head_dim_qk")),
-		k:    ofKeys("k", p.KType, exactly(rowElements(p.HeadDimQK), "head_dim_qk")),
-		v:    ofKeys("v", p.VType, exactly(rowElements(p.HeadDimV), "head_dim_v")),
-		o:    ofRows("o", p.OType, exactly(rowElements(p.HeadDimV), "head_dim_v")),
+		q:    ofRows("q", p.QType, exactly(p.rowElements(p.HeadDimQK), "head_dim_qk")),
+		k:    ofKeys("k", p.KType, exactly(p.rowElements(p.HeadDimQK), "head_dim_qk")),
+		v:    ofKeys("v", p.VType, exactly(p.rowElements(p.HeadDimV), "head_dim_v")),
+		o:    ofRows("o", p.OType, exactly(p.rowElements(p.HeadDimV), "head_dim_v")),
 		lse:  ofRows("lse", F32, exactly(1, "value of a row and head")),
 		bias: ofScores("bias", p.BiasType, atLeast(kvLen, "keys")),
 		mask: ofScores("mask", MaskBits, atLeast((masked+7)/8, "bytes of 8 keys")),
@@ -179,8 +179,8 @@ func (n *callNumbers) needs(p *Problem) callNeeds {
 		kZeros:  ofScales("k_zeros", p.KScaleKind, p.HeadDimQK),
 		vZeros:  ofScales("v_zeros", p.VScaleKind, p.HeadDimV),
 
-		prefixK: ofPrefixes("prefix_k", p.KType, exactly(rowElements(p.HeadDimQK), "head_dim_qk")),
-		prefixV: ofPrefixes("prefix_v", p.VType, exactly(rowElements(p.HeadDimV), "head_dim_v")),
+		prefixK: ofPrefixes("prefix_k", p.KType, exactly(p.rowElements(p.HeadDimQK), "head_dim_qk")),
+		prefixV: ofPrefixes("prefix_v", p.VType, exactly(p.rowElements(p.HeadDimV), "head_dim_v")),
 	}
 	made.k.pack = p.KPack
 	for _, values := range []*need{&made.v, &made.prefixV} {
@@ -197,7 +197,10 @@ func (n *callNumbers) needs(p *Problem) callNeeds {
 }
 
 // rowElements returns the elements of a row in memory: with PaddedRows more than the head dim.
-func rowElements(headDim int32) int32 {
+func (p *Problem) rowElements(headDim int32) int32 {
+	if p.Flags&PaddedRows == 0 {
+		return headDim
+	}
 	return (headDim + 7) / 8 * 8
 }
 

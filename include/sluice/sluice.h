@@ -312,7 +312,7 @@ enum sluice_problem_flag {
   /** Keys of pages whose number is negative are invisible: lists of keys with holes (sparse attention).
      SLUICE_MODE_PAGED only. */
   SLUICE_MISSING_PAGES_HIDDEN = 1 << 15,
-  /** Rows of q, k, v and o continue in memory to the next multiple of 8 elements, so that head dims may be any
+  /** Rows of q, k, v and o continue in memory to the next multiple of 8 elements: head dims may be any
      number. What is there is ignored in q and v, must be finite in k, and is undefined in o after a run. */
   SLUICE_PADDED_ROWS = 1 << 16
 };
@@ -430,13 +430,13 @@ enum sluice_determinism {
  *
  * This version computes all three modes, with tables of both kinds and pages of any size; Q of F16 or BF16
  * with K and V of that type or both E4M3FNUZ, E5M2FNUZ, I8, U4, Q8_0 or Q4_0, and O of that type, F32 or
- * E4M3FNUZ; Q, K and V of E4M3FNUZ with O of F16, BF16, F32 or E4M3FNUZ; head dims that are multiples of 8, or
- * any with SLUICE_PADDED_ROWS, up to 512, and head_dim_qk up to 576 with K of F16, BF16 or E4M3FNUZ, which may
- * differ for K and V; any q_heads up to 32768 that kv_heads divides;
- * all flags, windows, bias types, scales (per token and page if K and V are not of 16 bits), LSE bases and
- * kinds of determinism; k_pack a power of two from 8 up; v_pack with K and V of 16 bits or, with Q of 16
- * bits, of E4M3FNUZ, and head dims up to 128; soft_cap from 1e-30 to 65536. gfx950 has K and V of E4M3FN and
- * E5M2 in place of the FNUZ types, and no Q or O of FP8. Everything else is refused with SLUICE_UNSUPPORTED.
+ * E4M3FNUZ; Q, K and V of E4M3FNUZ with O of F16, BF16, F32 or E4M3FNUZ; head dims that are multiples of 8,
+ * or any with SLUICE_PADDED_ROWS, up to 512, and head_dim_qk up to 576 with K of F16, BF16 or E4M3FNUZ, which
+ * may differ for K and V; any q_heads up to 32768 that kv_heads divides; all flags, windows, bias types,
+ * scales (per token and page if K and V are not of 16 bits), LSE bases and kinds of determinism; k_pack a
+ * power of two from 8 up; v_pack with K and V of 16 bits or, with Q of 16 bits, of E4M3FNUZ, and head dims up
+ * to 128; soft_cap from 1e-30 to 65536. gfx950 has K and V of E4M3FN and E5M2 in place of the FNUZ types, and
+ * no Q or O of FP8. Everything else is refused with SLUICE_UNSUPPORTED.
  *
  * Rules for v_pack, each checked: it is 0 in SLUICE_MODE_RAGGED, with SLUICE_V_IN_K and for U4, Q8_0 and
  * Q4_0, and SLUICE_V_PACK_ALL or 0 in SLUICE_MODE_DENSE. With it, page_size is a multiple of 8.

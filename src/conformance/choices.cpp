@@ -93,6 +93,7 @@ void make_holes(Case &c) {
 }
 template <Columns columns> void turn_values(Case &c) {
   c.v_columns = columns;
+  if (c.mode == Mode::ragged) c.mode = Mode::dense;
 }
 template <bool Case::*member> void set(Case &c) {
   c.*member = true;

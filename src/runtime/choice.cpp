@@ -55,6 +55,13 @@ void keep_dim(Kernels &kernels, std::string_view field, int32_t wanted, bool is_
   if (kernels.empty()) refuse(field, text(field, " is ", wanted, "; nearest supported: ", nearest));
 }
 
+/// Keeps the kernels that read rows once as K and V, where there are any.
+void keep_readers_of_k(Kernels &kernels) {
+  const auto reads_once = [](const auto *kernel) { return kernel->entry.name.form == "mla"; };
+  if (std::ranges::any_of(kernels, reads_once))
+    std::erase_if(kernels, [&](const auto *kernel) { return !reads_once(kernel); });
+}
+
 /// Keeps the kernels with the smallest head dims.
 void keep_smallest(Kernels &kernels) {
   uint64_t smallest = UINT64_MAX;
@@ -294,6 +301,7 @@ Choice choose_kernel(const Context &context, const sluice_problem &problem) {
   std::erase_if(decode, [](const auto *kernel) { return kernel->entry.name.is_prefill(); });
   keep_smallest(prefill);
   keep_smallest(decode);
+  if (problem.flags & SLUICE_V_IN_K) keep_readers_of_k(decode);
   // A sequence whose rows and heads of a group fit a decode kernel's wave always goes to a decode kernel.
   const int32_t few_rows = std::max(int32_t(package::decode_rows_of_wave) / group_of(problem), 1);
   const uint32_t compute_units = context.device().compute_units;

@@ -88,7 +88,7 @@ private:
     float dot = 0;
     for (int e = 0; e < d; e += 8) {
       double group = 0;
-      for (int n = e; n < e + 8; ++n)
+      for (int n = e; n < std::min(e + 8, d); ++n)
         group += q[n] * k[n];
       dot = float(dot + group);
     }

@@ -21,7 +21,7 @@ namespace {
 constexpr int32_t most_heads = 64, most_page_rows = 4096;
 constexpr uint64_t most_workspace = 64 << 20;
 // A refusal names one field at a time; no problem here has more errors than this.
-constexpr int most_refusals = 24;
+constexpr int most_refusals = 32;
 // Numbers that are tried between the requested and the nearest value, from both ends.
 constexpr int64_t most_tried = 60;
 

@@ -92,7 +92,7 @@ std::string RandomCall::find_stray_store() const {
   if (inputs() != inputs_before) return "an input";
   const std::vector<uint8_t> output = o->copy();
   const auto bytes = int64_t(o->element_bytes()), row = args.o.stride[1];
-  const int64_t width = int64_t{problem.q_heads} * problem.head_dim_v;
+  const int64_t width = problem.q_heads * args.o.stride[2]; // with what follows the elements of a head
   const int64_t room = args.q_starts != nullptr ? int64_t(q_tokens) : args.o.stride[0] / row;
   const int64_t most = args.q_starts != nullptr ? int64_t(q_tokens) : args.q_len;
   for (int64_t place = 0; place < int64_t(output.size()); ++place) {

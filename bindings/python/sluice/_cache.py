@@ -283,8 +283,8 @@ def copy_struct(place: str, k_source: Any, v_source: Any, k_target: Any, v_targe
         made.flags |= _V_IN_K
     _scale(made, "k_scale", k_scale, made.kv_heads, place)
     _scale(made, "v_scale", v_scale, made.kv_heads, place)
-    pages.extend(_scales_of_pages(made, "k", k_token_scales, k_page_scales, place))
-    pages.extend(_scales_of_pages(made, "v", v_token_scales, v_page_scales, place))
+    pages.extend(_scales_of_pages(made, "k", k_token_scales, k_page_scales, None, place))
+    pages.extend(_scales_of_pages(made, "v", v_token_scales, v_page_scales, None, place))
     made.page_count = min(pages)
     if pairs is not None:
         numbers = tensor_of(pairs, "pairs")
@@ -325,8 +325,8 @@ def gather_struct(place: str, k_cache: Any, v_cache: Any, k_out: Any, v_out: Any
         made.flags |= _V_IN_K
     _scale(made, "k_scale", k_scale, made.kv_heads, place)
     _scale(made, "v_scale", v_scale, made.kv_heads, place)
-    pages.extend(_scales_of_pages(made, "k", k_token_scales, k_page_scales, place))
-    pages.extend(_scales_of_pages(made, "v", v_token_scales, v_page_scales, place))
+    pages.extend(_scales_of_pages(made, "k", k_token_scales, k_page_scales, None, place))
+    pages.extend(_scales_of_pages(made, "v", v_token_scales, v_page_scales, None, place))
     made.page_count = min(pages)
     made.batch = tensor_of(out_starts, "out_starts").shape[0] - 1
     made.out_starts = array_of(out_starts, "out_starts", place, None, 4, exactly(made.batch + 1, "batch + 1"))

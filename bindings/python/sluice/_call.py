@@ -27,9 +27,9 @@ def at_least(extent: int, what: str) -> Extent:
     return extent, what, True
 
 
-def row_elements(head_dim: int) -> int:
+def row_elements(problem: Problem, head_dim: int) -> int:
     """Elements of a row in memory: with padded_rows more than the head dim."""
-    return (head_dim + 7) // 8 * 8
+    return (head_dim + 7) // 8 * 8 if problem.padded_rows else head_dim
 
 
 def checked(array: Any, field: str, place: str, dtype: Optional[DType], itemsize: int, extents: Sequence[Extent],
@@ -172,8 +172,10 @@ class _Filler:
         first = [at_least(0, "rows")] if ragged else [
             at_least(self.batch, "batch"), at_least(self.q_len, "rows of each sequence")]
         heads = exactly(problem.q_heads, "q_heads")
-        q = self._tensor("q", type_of(problem, "q_type"), [*first, heads, exactly(row_elements(problem.head_dim_qk), "head_dim_qk")])
-        o = self._tensor("o", type_of(problem, "o_type"), [*first, heads, exactly(row_elements(problem.head_dim_v), "head_dim_v")])
+        dims = (exactly(row_elements(problem, problem.head_dim_qk), "head_dim_qk"),
+                exactly(row_elements(problem, problem.head_dim_v), "head_dim_v"))
+        q = self._tensor("q", type_of(problem, "q_type"), [*first, heads, dims[0]])
+        o = self._tensor("o", type_of(problem, "o_type"), [*first, heads, dims[1]])
         args.q, args.o = c_tensor(q), c_tensor(o)
         rows = [q.shape[0], o.shape[0]]
         if self.arrays.get("lse") is not None:
@@ -192,7 +194,7 @@ class _Filler:
             first = [at_least(0, "keys")]
         else:
             first = [at_least(self.batch, "batch"), at_least(self.kv_len, "keys of each sequence")]
-        dim = exactly(row_elements(problem.head_dim_qk), "head_dim_qk")
+        dim = exactly(row_elements(problem, problem.head_dim_qk), "head_dim_qk")
         dtype = type_of(problem, "k_type")
         if problem.k_pack:
             # [page, row, head, pack, element of the pack]
@@ -233,7 +235,8 @@ class _Filler:
     def _values(self, field: str, first: Sequence[Extent]) -> Tuple[Tensor, Tuple[int, int, int, int, int]]:
         """V of sequences, pages or prefixes, and the library's form of it."""
         problem, dtype = self.problem, type_of(self.problem, "v_type")
-        heads, dim = exactly(problem.kv_heads, "kv_heads"), exactly(row_elements(problem.head_dim_v), "head_dim_v")
+        heads = exactly(problem.kv_heads, "kv_heads")
+        dim = exactly(row_elements(problem, problem.head_dim_v), "head_dim_v")
         if problem.v_pack in (0, V_PACK_ALL):
             if problem.v_pack and len(first) == 2 and first[1][2]:
                 # Whole groups of 8 keys are read.
@@ -335,7 +338,7 @@ class _Filler:
         extents = [at_least(count, "prefixes"), at_least(length, "keys of each prefix")]
         if self.arrays.get("prefix_k") is not None:
             _, args.prefix_k = keys_of(self.arrays["prefix_k"], "prefix_k", self.place, type_of(problem, "k_type"),
-                                       [*extents, heads], exactly(row_elements(problem.head_dim_qk), "head_dim_qk"))
+                                       [*extents, heads], exactly(row_elements(problem, problem.head_dim_qk), "head_dim_qk"))
         if self.arrays.get("prefix_v") is not None:
             _, args.prefix_v = self._values("prefix_v", extents)
 

@@ -67,7 +67,8 @@ TEST_CASE("cache operations have kernels for some types", "[variants]") {
         "append_step has no kernel from f16 to bf16; it has f16 to f16, bf16 to bf16, f16 to "
         "e4m3fnuz, bf16 to e4m3fnuz, f16 to e5m2fnuz, bf16 to e5m2fnuz, f16 to i8, bf16 to i8, f16 to q8_0, "
         "bf16 "
-        "to q8_0, f16 to q4_0, bf16 to q4_0, f16 to u4, bf16 to u4");
+        "to q8_0, f16 to q4_0, bf16 to q4_0, f16 to u4, bf16 to u4, f16 to e4m3fn, bf16 to e4m3fn, "
+        "f16 to e5m2, bf16 to e5m2");
   CHECK(refusal("kv_append_f32_f32") == "kv_append has no kernel from f32 to f32; it has f16 to f16, bf16 to "
                                         "bf16, f16 to e4m3fnuz, bf16 to e4m3fnuz");
   CHECK(

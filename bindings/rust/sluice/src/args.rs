@@ -139,8 +139,11 @@ impl<'a, M: Memory> PageTable<'a, M> {
 
 /// Elements of a row in memory: with [`ProblemBuilder::padded_rows`](crate::ProblemBuilder::padded_rows) more than the
 /// head dim.
-fn row_elements(head_dim: i32) -> i32 {
-    (head_dim + 7) / 8 * 8
+fn row_elements(problem: &sys::sluice_problem, head_dim: i32) -> i32 {
+    match problem.flags & sys::SLUICE_PADDED_ROWS {
+        0 => head_dim,
+        _ => (head_dim + 7) / 8 * 8,
+    }
 }
 
 /// The prefixes of a call with [`ProblemBuilder::shared_prefix`](crate::ProblemBuilder::shared_prefix): keys that rows
@@ -172,7 +175,7 @@ fn values<M: Memory>(
 ) -> Result<sys::sluice_tensor> {
     let is_one_pack = p.v_pack as u32 == sys::SLUICE_V_PACK_ALL;
     if let (true, AtLeast(keys)) = (is_one_pack, extents[1]) {
-        extents[1] = AtLeast(keys.div_ceil(8).saturating_mul(8));
+        extents[1] = AtLeast((keys / 8 + usize::from(keys % 8 != 0)).saturating_mul(8));
     }
     let token_pack = if is_one_pack { 0 } else { p.v_pack as usize };
     v.view.checked_in_packs(name, Dtype::from_raw(p.v_type), 0, token_pack, extents)
@@ -191,13 +194,13 @@ impl<M: Memory> Prefixes<'_, M> {
                 "prefix_k",
                 Dtype::from_raw(p.k_type),
                 0,
-                keys(row_elements(p.head_dim_qk)),
+                keys(row_elements(p, p.head_dim_qk)),
             )?;
         }
         if let Some(v) = &self.v {
             raw.prefix_v = match problem.has(sys::SLUICE_V_IN_K) {
                 true => v.view.raw(), // refused by the library
-                false => values("prefix_v", v, p, keys(row_elements(p.head_dim_v)))?,
+                false => values("prefix_v", v, p, keys(row_elements(p, p.head_dim_v)))?,
             };
         }
         raw.prefix_q_starts = self.q_starts.checked("prefix_q_starts", self.count.saturating_add(1))?;
@@ -343,7 +346,7 @@ impl<'a, M: Memory> Args<'a, M> {
         let p = problem.raw();
         let batch = self.batch;
         let [q_heads, kv_heads, dim_qk, dim_v] =
-            [p.q_heads, p.kv_heads, row_elements(p.head_dim_qk), row_elements(p.head_dim_v)]
+            [p.q_heads, p.kv_heads, row_elements(p, p.head_dim_qk), row_elements(p, p.head_dim_v)]
                 .map(|value| value as usize);
         let or_bound = |value: usize, bound: i32| if value == 0 { bound as usize } else { value };
         let (q_len, kv_len) = (or_bound(self.q_len, p.max_q_len), or_bound(self.kv_len, p.max_kv_len));

@@ -96,7 +96,10 @@ fn put_scales<M: Memory>(
     to: &mut sys::sluice_tensor,
     to_zeros: &mut sys::sluice_tensor,
 ) -> Result<bool> {
-    let Some(view) = scales_view(scale) else { return Ok(false) };
+    let view = match scales_view(scale) {
+        Some(view) => view,
+        None => return Ok(false),
+    };
     // The library refuses other sizes of a group, and groups that do not fill a row.
     let (dtype, rows, last) = match scale {
         Some(AppendScale::PerGroup { size, .. }) => (Dtype::F16, cache.0, dim / (*size).max(1)),
@@ -108,8 +111,10 @@ fn put_scales<M: Memory>(
     if dtype == Dtype::F32 {
         to.stride[3] = 0;
     }
-    let Some(zeros) = zeros_view(scale) else { return Ok(false) };
-    *to_zeros = zeros.checked(&format!("{side}_zeros"), Some(dtype), 0, extents)?;
+    match zeros_view(scale) {
+        Some(zeros) => *to_zeros = zeros.checked(&format!("{side}_zeros"), Some(dtype), 0, extents)?,
+        None => return Ok(false),
+    }
     Ok(true)
 }
 
