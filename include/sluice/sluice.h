@@ -435,8 +435,8 @@ enum sluice_determinism {
  * may differ for K and V; any q_heads up to 32768 that kv_heads divides; all flags, windows, bias types,
  * scales (per token and page if K and V are not of 16 bits), LSE bases and kinds of determinism; k_pack a
  * power of two from 8 up; v_pack with K and V of 16 bits or, with Q of 16 bits, of E4M3FNUZ, and head dims up
- * to 128; soft_cap from 1e-30 to 65536. gfx950 has K and V of E4M3FN and E5M2 in place of the FNUZ types, and
- * no Q or O of FP8. Everything else is refused with SLUICE_UNSUPPORTED.
+ * to 128; soft_cap from 1e-30 to 65536; O of E4M3FNUZ with head_dim_v, rounded up to 8, a multiple of 16.
+ * gfx950 has K and V of E4M3FN and E5M2, not FNUZ, and no Q or O of FP8. All else is SLUICE_UNSUPPORTED.
  *
  * Rules for v_pack, each checked: it is 0 in SLUICE_MODE_RAGGED, with SLUICE_V_IN_K and for U4, Q8_0 and
  * Q4_0, and SLUICE_V_PACK_ALL or 0 in SLUICE_MODE_DENSE. With it, page_size is a multiple of 8.

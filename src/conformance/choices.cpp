@@ -93,7 +93,12 @@ void make_holes(Case &c) {
 }
 template <Columns columns> void turn_values(Case &c) {
   c.v_columns = columns;
-  if (c.mode == Mode::ragged) c.mode = Mode::dense;
+  if (columns == Columns::packs) {
+    c.mode = Mode::paged;
+    if (c.pages.size == 0) c.pages.size = 16;
+  } else if (c.mode == Mode::ragged) {
+    c.mode = Mode::dense;
+  }
 }
 template <bool Case::*member> void set(Case &c) {
   c.*member = true;

@@ -121,6 +121,19 @@ void keep_forms(Kernels &kernels, const sluice_problem &problem) {
   }
 }
 
+/// Kernels store 16 columns of FP8 at a time.
+void check_columns_of_fp8(const sluice_problem &problem) {
+  constexpr int32_t columns = 16;
+  const int32_t wanted = problem.head_dim_v;
+  if (problem.o_type != SLUICE_E4M3FNUZ || row_elements(wanted) % columns == 0) return;
+  // Padded rows are of whole eights.
+  const int32_t below = wanted / columns * columns,
+                above = below + (problem.flags & SLUICE_PADDED_ROWS ? columns - 7 : columns);
+  const int32_t nearest = below != 0 && wanted - below < above - wanted ? below : above;
+  refuse("head_dim_v",
+         text("head_dim_v is ", wanted, " with an o_type of e4m3fnuz; nearest supported: ", nearest));
+}
+
 void keep_feature(Kernels &kernels, const sluice_problem &problem, const Feature &feature) {
   std::erase_if(kernels, [&](const auto *kernel) { return !has_feature(kernel->entry, feature.name); });
   if (kernels.empty()) {
@@ -283,6 +296,7 @@ Choice choose_kernel(const Context &context, const sluice_problem &problem) {
            [](const auto &name) { return name.head_dim_qk; });
   keep_dim(kernels, "head_dim_v", problem.head_dim_v, is_padded,
            [](const auto &name) { return name.head_dim_v; });
+  check_columns_of_fp8(problem);
   for (const Feature &feature : features()) {
     if (feature.is_needed(problem)) keep_feature(kernels, problem, feature);
   }

@@ -132,7 +132,7 @@ class Refusals(unittest.TestCase):
         CONTEXT.plan(self.PROBLEM).run(**arrays)
 
     def test_the_librarys_own(self):
-        self.refused(sluice.Unsupported, "head_dim_qk", "head_dim_qk is 1000; nearest supported: 512", CONTEXT.query_support,
+        self.refused(sluice.Unsupported, "head_dim_qk", "head_dim_qk is 1000; nearest supported: 576", CONTEXT.query_support,
                      sluice.Problem("bf16", 1, 1, 1000))
         self.refused(sluice.InvalidArgument, "q_heads", "q_heads is 5", CONTEXT.plan, sluice.Problem("bf16", 5, 2, 64))
         self.refused(sluice.WrongArch, "target", "supported chips", sluice.Context, "gfx1100:96")

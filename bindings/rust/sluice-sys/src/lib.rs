@@ -230,7 +230,7 @@ pub const SLUICE_ZERO_POINTS: u32 = 1 << 13;
 /// Keys of pages whose number is negative are invisible: lists of keys with holes (sparse attention).
 /// SLUICE_MODE_PAGED only.
 pub const SLUICE_MISSING_PAGES_HIDDEN: u32 = 1 << 15;
-/// Rows of q, k, v and o continue in memory to the next multiple of 8 elements, so that head dims may be any
+/// Rows of q, k, v and o continue in memory to the next multiple of 8 elements: head dims may be any
 /// number. What is there is ignored in q and v, must be finite in k, and is undefined in o after a run.
 pub const SLUICE_PADDED_ROWS: u32 = 1 << 16;
 
