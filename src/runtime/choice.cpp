@@ -34,25 +34,48 @@ constexpr float min_soft_cap = 1e-30f, max_soft_cap = 65536;
   throw Failure(Status::unsupported, std::string(field), std::move(message));
 }
 
-/// The head dim nearest to the wanted one that a kernel of this one serves: its own or, with zero fill, a
-/// smaller one.
-int32_t nearest_served(uint32_t dim, int32_t wanted, bool is_padded) {
-  if (is_padded) return std::min(wanted, int32_t(dim));
-  return std::max((std::min(wanted, int32_t(dim)) + 4) / 8 * 8, 8);
+/// The nearest number to the wanted one, up to `most`, that is served; `most` if none is.
+template <typename Served> int32_t nearest_served(int32_t most, int32_t wanted, Served is_served) {
+  const int32_t start = std::min(wanted, most);
+  for (int32_t away = 0; away < most; ++away) {
+    if (start + away <= most && is_served(start + away)) return start + away;
+    if (start > away && is_served(start - away)) return start - away;
+  }
+  return most;
 }
 
-/// Keeps the kernels that serve a head dim; if none do, refuses with the nearest number that is served.
-template <typename Get>
-void keep_dim(Kernels &kernels, std::string_view field, int32_t wanted, bool is_padded, Get get) {
+/// Keeps the kernels that serve a head dim: one of their own or, with zero fill, a smaller one. If none do,
+/// refuses with the nearest number that is served. `get`: the largest head dim for a kernel.
+template <typename Get, typename Served>
+void keep_dim(Kernels &kernels, std::string_view field, int32_t wanted, Get get, Served is_served) {
   int32_t nearest = 0;
   for (const package::PackedKernel *kernel : kernels) {
-    const int32_t dim = nearest_served(get(kernel->entry.name), wanted, is_padded);
+    const int32_t dim = nearest_served(get(kernel->entry.name), wanted, is_served);
     if (nearest == 0 || std::abs(dim - wanted) < std::abs(nearest - wanted)) nearest = dim;
   }
-  std::erase_if(kernels, [&](const auto *kernel) {
-    return nearest_served(get(kernel->entry.name), wanted, is_padded) != wanted;
-  });
+  std::erase_if(kernels,
+                [&](const auto *kernel) { return wanted > get(kernel->entry.name) || !is_served(wanted); });
   if (kernels.empty()) refuse(field, text(field, " is ", wanted, "; nearest supported: ", nearest));
+}
+
+void keep_dims(Kernels &kernels, const sluice_problem &problem) {
+  const bool is_padded = problem.flags & SLUICE_PADDED_ROWS, in_k = problem.flags & SLUICE_V_IN_K;
+  const bool is_fp8 = problem.o_type == SLUICE_E4M3FNUZ;
+  const auto is_row = [&](int32_t dim) { return is_padded || dim % 8 == 0; };
+  // Kernels store 16 columns of FP8 at a time.
+  const auto is_result = [&](int32_t dim) { return is_row(dim) && (!is_fp8 || row_elements(dim) % 16 == 0); };
+  const auto has_v = [&](int32_t dim) {
+    return is_row(dim) && (!in_k || !is_fp8 || row_elements(dim) >= 16);
+  };
+  keep_dim(
+      kernels, "head_dim_qk", problem.head_dim_qk,
+      [](const package::KernelName &name) { return int32_t(name.head_dim_qk); }, has_v);
+  keep_dim(
+      kernels, "head_dim_v", problem.head_dim_v,
+      [&](const package::KernelName &name) {
+        return in_k ? std::min(int32_t(name.head_dim_v), problem.head_dim_qk) : int32_t(name.head_dim_v);
+      },
+      is_result);
 }
 
 /// Keeps the kernels that read rows once as K and V, where there are any.
@@ -119,19 +142,6 @@ void keep_forms(Kernels &kernels, const sluice_problem &problem) {
     refuse("v_pack", text("v_pack is 0; nearest supported: ",
                           problem.mode == SLUICE_MODE_PAGED ? 8 : SLUICE_V_PACK_ALL));
   }
-}
-
-/// Kernels store 16 columns of FP8 at a time.
-void check_columns_of_fp8(const sluice_problem &problem) {
-  constexpr int32_t columns = 16;
-  const int32_t wanted = problem.head_dim_v;
-  if (problem.o_type != SLUICE_E4M3FNUZ || row_elements(wanted) % columns == 0) return;
-  // Padded rows are of whole eights.
-  const int32_t below = wanted / columns * columns,
-                above = below + (problem.flags & SLUICE_PADDED_ROWS ? columns - 7 : columns);
-  const int32_t nearest = below != 0 && wanted - below < above - wanted ? below : above;
-  refuse("head_dim_v",
-         text("head_dim_v is ", wanted, " with an o_type of e4m3fnuz; nearest supported: ", nearest));
 }
 
 void keep_feature(Kernels &kernels, const sluice_problem &problem, const Feature &feature) {
@@ -291,12 +301,7 @@ Choice choose_kernel(const Context &context, const sluice_problem &problem) {
   }
   keep_types(kernels, problem);
   keep_forms(kernels, problem);
-  const bool is_padded = problem.flags & SLUICE_PADDED_ROWS;
-  keep_dim(kernels, "head_dim_qk", problem.head_dim_qk, is_padded,
-           [](const auto &name) { return name.head_dim_qk; });
-  keep_dim(kernels, "head_dim_v", problem.head_dim_v, is_padded,
-           [](const auto &name) { return name.head_dim_v; });
-  check_columns_of_fp8(problem);
+  keep_dims(kernels, problem);
   for (const Feature &feature : features()) {
     if (feature.is_needed(problem)) keep_feature(kernels, problem, feature);
   }

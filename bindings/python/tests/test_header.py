@@ -146,7 +146,8 @@ class Calls(unittest.TestCase):
                          structs()["gather"] - OF_ARRAYS["gather"])
 
         merge = {"partial": floats(2, 6, 4, 64), "partial_lse": floats(2, 2, 3, 4), "o": floats(6, 4, 64),
-                 "lse": floats(2, 3, 4), "sink_logits": floats(4), "lse_base": sluice.LseBase.TWO, "infinity_is_empty": True}
+                 "lse": floats(2, 3, 4), "sink_logits": floats(4), "lse_base": sluice.LseBase.TWO, "infinity_is_empty": True,
+                 "o_scale": floats(1)}
         self.assertEqual(self.recorded("Merge", _cache.merge_struct, [merge]),
                          structs()["merge"] - {"partial_list", "partial_lse_list"})
 

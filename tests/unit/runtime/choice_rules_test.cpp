@@ -58,6 +58,17 @@ TEST_CASE("kernels for pages serve only pages", "[choice]") {
   CHECK(refusal(one, problem_of(0, 0, 0)) == "mode is 0; nearest supported: SLUICE_MODE_PAGED (2)");
 }
 
+TEST_CASE("an O of FP8 has whole chunks of 16 columns", "[choice]") {
+  const Target device({prefill_8});
+  sluice_problem problem = problem_of(0, 0, 0);
+  problem.head_dim_v = 40;
+  CHECK(device.choose(problem).many != nullptr);
+  problem.o_type = SLUICE_E4M3FNUZ;
+  CHECK(refusal(device, problem) == "head_dim_v is 40; nearest supported: 48");
+  problem.flags |= SLUICE_PADDED_ROWS;
+  CHECK(refusal(device, problem) == "head_dim_v is 40; nearest supported: 41");
+}
+
 TEST_CASE("kernels for V in K serve nothing else, and only they know V in packs", "[choice]") {
   const KernelEntry mla = with_form(sharing, "mla"), decode = with_form(four_waves, "decode");
   const Target both({mla, decode}), first({mla}), second({decode});
@@ -66,7 +77,7 @@ TEST_CASE("kernels for V in K serve nothing else, and only they know V in packs"
   CHECK(refusal(first, plain) == "flags lacks SLUICE_V_IN_K; nearest supported: with it");
   sluice_problem v_in_k = paged_problem(SLUICE_V_IN_K);
   CHECK(first.choose(v_in_k).few->entry.name == mla.name);
-  CHECK(both.choose(v_in_k).few->entry.name == decode.name); // the highest, for rows without a bound
+  CHECK(both.choose(v_in_k).few->entry.name == mla.name); // which reads rows once
   v_in_k.k_pack = 8;
   CHECK(first.choose(v_in_k).few->entry.name == mla.name);
   CHECK(both.choose(v_in_k).few->entry.name == mla.name);
