@@ -70,9 +70,18 @@ int64_t work_of(const Case &c) {
   return int64_t(c.batch) * c.q_len * c.q_heads * (c.window_left < 0 ? c.kv_len : c.window_left);
 }
 
-/// Numbers of 4 bits have scales for groups only.
+/// Numbers of 4 bits have scales for groups only. And with V in K, plans take the kernels that read rows
+/// once.
 bool concerns(const Mutant &mutant, const Kernel &kernel) {
   const std::string_view name = mutant.name;
+  if (std::string_view(mutant.claim) == "v_in_k" && !kernel.mla) {
+    const std::vector<Kernel> all = target().attention_kernels();
+    if (std::ranges::any_of(all, [&](const Kernel &other) {
+          return other.mla && other.dtype == kernel.dtype && other.cache == kernel.cache &&
+                 other.head_size == kernel.head_size;
+        }))
+      return false;
+  }
   return kernel.name.find("_u4_") == std::string::npos ||
          (name.find("scale of K") == name.npos && name.find("scale of V") == name.npos);
 }
