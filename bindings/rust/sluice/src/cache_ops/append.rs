@@ -1,6 +1,6 @@
 //! Appends of new rows.
 
-use super::{group_size, number, put_scales, scale, scales_view, zeros_view, AppendScale};
+use super::{number, scales_view, zeros_view, AppendScale};
 use crate::args::{PageTable, RawTable};
 use crate::contents;
 use crate::element::{Bf16, Dtype, F16};
@@ -239,18 +239,7 @@ impl<'a, M: Memory> Append<'a, M> {
                 }
             }
         }
-        (raw.k_scale_kind, raw.k_scale) = scale(&self.k_scale, "k_scale", heads)?;
-        (raw.v_scale_kind, raw.v_scale) = scale(&self.v_scale, "v_scale", heads)?;
-        let group = group_size(&self.k_scale, &self.v_scale)?;
-        raw.scale_group = int("scale_group", group)?;
-        let dim_v = raw.head_dim_v as usize;
-        let cache = (page_size, heads);
-        let mut has_zeros =
-            put_scales(&self.k_scale, "k", dim_qk, cache, &mut raw.k_scales, &mut raw.k_zeros)?;
-        has_zeros |= put_scales(&self.v_scale, "v", dim_v, cache, &mut raw.v_scales, &mut raw.v_zeros)?;
-        if has_zeros {
-            raw.flags |= sys::SLUICE_ZERO_POINTS;
-        }
+        put_scales!(raw, self, dim_qk, (page_size, heads));
         if let Some(rotary) = &self.rotary {
             raw.rotary_dim = int("rotary_dim", rotary.dim)?;
             raw.rotary_style = rotary.style as u32;

@@ -1,5 +1,23 @@
 //! Operations on paged caches, and merges of partial results.
 
+/// Puts the scales of K and V, and what is subtracted in groups, into the struct of an append, a copy or a gather: these
+/// have the same fields for them. `cache`: rows of a page, and heads.
+macro_rules! put_scales {
+    ($raw:ident, $call:expr, $dim_qk:expr, $cache:expr) => {{
+        use crate::cache_ops::{group_size, put_arrays, scale};
+        let (call, cache, dim_v) = ($call, $cache, $raw.head_dim_v as usize);
+        ($raw.k_scale_kind, $raw.k_scale) = scale(&call.k_scale, "k_scale", cache.1)?;
+        ($raw.v_scale_kind, $raw.v_scale) = scale(&call.v_scale, "v_scale", cache.1)?;
+        $raw.scale_group = crate::error::int("scale_group", group_size(&call.k_scale, &call.v_scale)?)?;
+        let mut has_zeros =
+            put_arrays(&call.k_scale, "k", $dim_qk, cache, &mut $raw.k_scales, &mut $raw.k_zeros)?;
+        has_zeros |= put_arrays(&call.v_scale, "v", dim_v, cache, &mut $raw.v_scales, &mut $raw.v_zeros)?;
+        if has_zeros {
+            $raw.flags |= sys::SLUICE_ZERO_POINTS;
+        }
+    }};
+}
+
 mod append;
 mod merge;
 mod pages;
@@ -88,7 +106,7 @@ fn group_size<M: Memory>(k: &Option<AppendScale<M>>, v: &Option<AppendScale<M>>)
 
 /// Puts the scales of pages, tokens or groups of K or V ("k" or "v"), and what is subtracted in groups, into a call's
 /// struct. Whether something is subtracted. `cache`: rows of a page, and heads.
-fn put_scales<M: Memory>(
+fn put_arrays<M: Memory>(
     scale: &Option<AppendScale<M>>,
     side: &str,
     dim: usize,

@@ -1,6 +1,6 @@
 //! Copies of pages, and gathers of keys.
 
-use super::{group_size, number, put_scales, scale, scales_view, AppendScale};
+use super::{number, scales_view, AppendScale};
 use crate::args::{PageNumbers, PageTable, RawTable};
 use crate::contents;
 use crate::error::{call, init, int, Error, Result};
@@ -113,16 +113,7 @@ impl<M: Memory> PageCopy<'_, M> {
                 raw.flags |= sys::SLUICE_PAGE_INDEX_64;
             }
         }
-        (raw.k_scale_kind, raw.k_scale) = scale(&self.k_scale, "k_scale", heads)?;
-        (raw.v_scale_kind, raw.v_scale) = scale(&self.v_scale, "v_scale", heads)?;
-        raw.scale_group = int("scale_group", group_size(&self.k_scale, &self.v_scale)?)?;
-        let (cache, dim_v) = ((page_size, heads), raw.head_dim_v as usize);
-        let mut has_zeros =
-            put_scales(&self.k_scale, "k", dim_qk, cache, &mut raw.k_scales, &mut raw.k_zeros)?;
-        has_zeros |= put_scales(&self.v_scale, "v", dim_v, cache, &mut raw.v_scales, &mut raw.v_zeros)?;
-        if has_zeros {
-            raw.flags |= sys::SLUICE_ZERO_POINTS;
-        }
+        put_scales!(raw, self, dim_qk, (page_size, heads));
         Ok(raw)
     }
 }
@@ -173,16 +164,7 @@ impl<M: Memory> Gather<'_, M> {
         if self.page_table.pages().are_64() {
             raw.flags |= sys::SLUICE_PAGE_INDEX_64;
         }
-        (raw.k_scale_kind, raw.k_scale) = scale(&self.k_scale, "k_scale", heads)?;
-        (raw.v_scale_kind, raw.v_scale) = scale(&self.v_scale, "v_scale", heads)?;
-        raw.scale_group = int("scale_group", group_size(&self.k_scale, &self.v_scale)?)?;
-        let (cache, dim_v) = ((page_size, heads), raw.head_dim_v as usize);
-        let mut has_zeros =
-            put_scales(&self.k_scale, "k", dim_qk, cache, &mut raw.k_scales, &mut raw.k_zeros)?;
-        has_zeros |= put_scales(&self.v_scale, "v", dim_v, cache, &mut raw.v_scales, &mut raw.v_zeros)?;
-        if has_zeros {
-            raw.flags |= sys::SLUICE_ZERO_POINTS;
-        }
+        put_scales!(raw, self, dim_qk, (page_size, heads));
         contents::check_gather(self, page_size.max(1))?;
         Ok(raw)
     }
