@@ -41,8 +41,10 @@ public:
   void fetchLines() const;
 
   /// Whether a bit of score_flags is set; loaded where it is used.
-  Value flag(package::ScoreFlag bit) const {
-    return b.isFalse(b.equal(b.bitAnd(late("score_flags"), b.i32(int32_t(bit))), b.i32(0)));
+  Value flag(package::ScoreFlag bit) const { return flags(bit); }
+  /// Whether any of several bits is.
+  Value flags(uint32_t bits) const {
+    return b.isFalse(b.equal(b.bitAnd(late("score_flags"), b.i32(int32_t(bits))), b.i32(0)));
   }
 
   /// value * factor[head], or factor[0] if `perHead` is not set; `value` without such a factor.

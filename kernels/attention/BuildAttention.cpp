@@ -79,10 +79,11 @@ bool isOfBytes(AttentionOp op) {
   return op.getElementType().getIntOrFloatBitWidth() == 8;
 }
 
-/// Whether K and V may have a scale for each key: numbers of 16 bits do not need one, and those of 4 bits
-/// have one for each group.
-bool mayScaleKeys(AttentionOp op) {
-  return (isOfBytes(op) || numbersOfKeys(op)) && op.getKvBlocks() != "u4";
+/// How K and V may have a scale for each key: numbers of 16 bits do not need one, and those of 4 bits have
+/// one for each group.
+KeyScaling scalingOfKeys(AttentionOp op) {
+  if (!(isOfBytes(op) || numbersOfKeys(op)) || op.getKvBlocks() == "u4") return KeyScaling::None;
+  return op.wavesDivideKeys() ? KeyScaling::Loaded : KeyScaling::LookUp;
 }
 
 /// Whether eight waves of many rows have registers for rows in flight: not with the addresses of pages.
@@ -194,7 +195,7 @@ public:
       SmallVector<Softmax> softmax;
       SmallVector<Addresses> addresses;
       for (auto [index, ofBlock] : llvm::enumerate(blocks)) {
-        changes.emplace_back(b, arguments, ofBlock, keys, mayScaleKeys(op), [&, index](Value changing) {
+        changes.emplace_back(b, arguments, ofBlock, keys, scalingOfKeys(op), [&, index](Value changing) {
           return map.locateLane(workgroup, b.opaque(thread, changing))[index];
         });
         rules.emplace_back(b, changes.back(), visibility, waveKeys.rows[index], layout, ofBlock.laneGroup);
@@ -287,6 +288,10 @@ private:
     if (blocks && blocks->hasArrays()) {
       source.kScales = addresses.ofKeys("k_groups", "k_scales", b.getI16Type(), op.getPaged());
       source.vScales = addresses.ofKeys("v_groups", "v_scales", b.getI16Type(), op.getPaged());
+    }
+    if (scalingOfKeys(op) == KeyScaling::Loaded) {
+      source.kKeyScales = addresses.ofKeys("k_scales", "k_scales", b.getF32Type(), op.getPaged());
+      source.vKeyScales = addresses.ofKeys("v_scales", "v_scales", b.getF32Type(), op.getPaged());
     }
     KeyRegisters registers(b, math, arguments, pages, rows, columns, source, storage.type, storage.widened,
                            blocks ? &*blocks : nullptr, tileKv, op.getVByColumns());

@@ -52,6 +52,12 @@ Value Emitter::ofLane(Value value, Value lane) {
   return bitcast(value.getType(), ROCDL::DsBpermuteOp::create(*this, getI32Type(), address, word));
 }
 
+Value Emitter::ofLaneOfRow(Value value, unsigned lane) {
+  constexpr uint32_t rowNewbcast = 0x150, allRows = 0xf, allBanks = 0xf;
+  return ROCDL::DPPUpdateOp::create(*this, value.getType(), undef(value.getType()), value, rowNewbcast + lane,
+                                    allRows, allBanks, /*boundCtrl=*/true);
+}
+
 Value Emitter::fromLane(Value value, Value lane, unsigned flip) {
   return ofLane(value, bitXor(lane, i32(flip)));
 }

@@ -73,6 +73,8 @@ public:
   Value fromLane(Value value, Value lane, unsigned flip);
   /// The value of lane `lane`.
   Value ofLane(Value value, Value lane);
+  /// The value of lane `lane` of each row of 16 lanes, in all lanes of the row (DPP row_newbcast).
+  Value ofLaneOfRow(Value value, unsigned lane);
   /// The pointer that lane `lane` holds.
   Value pointerOfLane(Value pointer, Value lane);
   /// Whether the condition holds in any active lane, as a wave-uniform i1.

@@ -45,12 +45,23 @@ Value KeyPages::lookUp(Value firstKey) const {
                               wide);
 }
 
+Value KeyPages::addresses(const Strides &strides, Value base, Value firstKey, Value entries, Type stored,
+                          unsigned rowBytes, Value packLog2) const {
+  return RowAddressesOp::create(b, base.getType(), base, firstKey, keys.keyLimit, strides.row, entries, pages,
+                                strides.page, packLog2, stored.getIntOrFloatBitWidth() / 8, rowBytes);
+}
+
 Value KeyPages::addresses(StringRef side, Value base, Value firstKey, Value entries, Type stored,
                           unsigned rowBytes, Value packLog2) const {
-  return RowAddressesOp::create(b, base.getType(), base, firstKey, keys.keyLimit,
-                                arguments[(side + "_token_stride").str()], entries, pages,
-                                arguments[(side + "_batch_stride").str()], packLog2,
-                                stored.getIntOrFloatBitWidth() / 8, rowBytes);
+  Strides strides{arguments[(side + "_token_stride").str()], arguments[(side + "_batch_stride").str()]};
+  return addresses(strides, base, firstKey, entries, stored, rowBytes, packLog2);
+}
+
+Value KeyPages::lateAddresses(StringRef array, Value base, Value firstKey, Value entries, Type stored,
+                              unsigned rowBytes) const {
+  Arguments inLoop = arguments.inLoop(firstKey);
+  Strides strides{inLoop.late((array + "_token_stride").str()), inLoop.late((array + "_batch_stride").str())};
+  return addresses(strides, base, firstKey, entries, stored, rowBytes, /*packLog2=*/{});
 }
 
 Value KeyPages::found(Value entries) const {

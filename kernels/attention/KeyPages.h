@@ -23,6 +23,9 @@ public:
   /// if there are none.
   Value addresses(llvm::StringRef side, Value base, Value firstKey, Value entries, mlir::Type stored,
                   unsigned rowBytes, Value packLog2 = {}) const;
+  /// The same for an array whose strides are loaded where they are used.
+  Value lateAddresses(llvm::StringRef array, Value base, Value firstKey, Value entries, mlir::Type stored,
+                      unsigned rowBytes) const;
 
   /// A bit for each of these keys, wave-uniform: 0 if it is hidden, because its entry is not a page.
   Value found(Value entries) const;
@@ -31,6 +34,12 @@ public:
   void gather(AsyncDmaOp copy, llvm::StringRef side, Value entries) const;
 
 private:
+  struct Strides {
+    Value row, page;
+  };
+  Value addresses(const Strides &strides, Value base, Value firstKey, Value entries, mlir::Type stored,
+                  unsigned rowBytes, Value packLog2) const;
+
   Emitter &b;
   const Arguments &arguments;
   const KeyRange &keys;

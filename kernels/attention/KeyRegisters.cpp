@@ -84,6 +84,27 @@ Value KeyRegisters::loadScale(StringRef side, const Scales &scales, Value key, V
   return b.bitOr(load(scales.scales), b.shiftLeft(subtracted, b.i32(16)));
 }
 
+TileScales KeyRegisters::loadScalesOfKeys(Value firstKey, Value entries) const {
+  constexpr unsigned scaleBytes = 4;
+  auto none = [&] { return Values(2, b.undef(b.getF32Type())); };
+  auto ofSide = [&](StringRef side, Value base) -> Value {
+    std::string array = (side + "_scales").str();
+    return b.branch(
+        b.isNull(arguments.late(array)), [&] { return Values{b.f32(1)}; },
+        [&] {
+          Value places = pages.lateAddresses(array, base, firstKey, entries, b.getF32Type(), scaleBytes);
+          // Scales of other tiles would only be more lines.
+          Value isOfTile = b.less(rows.lane, b.i32(tileKv));
+          Value place = b.select(isOfTile, places, zeros(scaleBytes));
+          return Values{LLVM::LoadOp::create(b, b.getF32Type(), place, /*alignment=*/scaleBytes)};
+        })[0];
+  };
+  Values scales = b.branch(
+      arguments.flag(package::score_key_scales),
+      [&] { return Values{ofSide("k", source.kKeyScales), ofSide("v", source.vKeyScales)}; }, none);
+  return {scales[0], scales[1]};
+}
+
 SmallVector<Value> KeyRegisters::loadKeys(Value firstKey, Value entries) const {
   Value addresses = pages.addresses("k", source.k, firstKey, entries, stored, rowBytesQk);
   // Packs reach beyond the zeros, so the start of the zeros is read instead.

@@ -17,6 +17,7 @@
 #include "attention/HeadColumns.h"
 #include "attention/KeyBlocks.h"
 #include "attention/KeyPages.h"
+#include "attention/KeyScales.h"
 #include "attention/TileMath.h"
 
 namespace sluice {
@@ -30,12 +31,19 @@ public:
   /// the bytes from these to the numbers to subtract (null pointers: there are none).
   struct Source {
     Value k, v, columnsQk, columnsV;
-    Value kScales = {}, vScales = {};
+    Value kScales = {}, vScales = {}; // of groups
+    Value kKeyScales = {}, vKeyScales = {};
   };
   /// Every reference must outlive this. `stored`: the type in memory; `widened` as in KeyStorage.
   KeyRegisters(Emitter &b, TileMath &math, const Arguments &arguments, const KeyPages &pages,
                const LaneRows &rows, const HeadColumns &columns, const Source &source, mlir::Type stored,
                mlir::Type widened, const KeyBlocks *blocks, unsigned tileKv, bool vByColumns);
+
+  /// Whether a call may have a scale for each key.
+  bool mayScaleKeys() const { return source.kKeyScales != nullptr; }
+  /// Loads the scales of the keys of the tile from `firstKey` on, with the entries of its keys; they are
+  /// undefined if the call has none.
+  TileScales loadScalesOfKeys(Value firstKey, Value entries) const;
 
   /// Loads K of the tile from `firstKey` on, with the entries of its keys.
   Values loadKeys(Value firstKey, Value entries) const;

@@ -9,6 +9,14 @@ static Value load(Emitter &b, Value scales, Value offset) {
   return LLVM::LoadOp::create(b, b.getF32Type(), b.advance(scales, b.getF32Type(), offset), /*alignment=*/4);
 }
 
+Value byScore(Emitter &b, const LaneRows &rows, Value ofKeys) {
+  constexpr unsigned neighbours = 4; // keys that are neighbours in a lane; MfmaLayout::rowOf
+  Value block = b.shiftRight(rows.laneRow, b.i32(llvm::Log2_32(neighbours)));
+  Value inBlock =
+      b.add(b.mul(rows.laneGroup, b.i32(neighbours)), b.bitAnd(rows.laneRow, b.i32(neighbours - 1)));
+  return b.ofLane(ofKeys, b.add(b.mul(block, b.i32(package::decode_rows_of_wave)), inBlock));
+}
+
 Value loadKeyScale(Emitter &b, const Arguments &everywhere, const LaneRows &rows, const KeyRange &keys,
                    StringRef side, Value firstKey) {
   // Everything stays in the loop: outside it would occupy registers for calls without such scales, too.

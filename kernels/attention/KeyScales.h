@@ -1,9 +1,12 @@
 //===- KeyScales.h - a scale for each key of K or V -------------------------------------------*- C++ -*-===//
 //
 // Scales per token or page are found like rows of K and V: in the same order, through the same page table.
-// Each lane loads the scale of one key of a tile, and the other lanes ask it for that (ds_bpermute). Keys
-// past the end, and those before the window, whose pages may not exist, get another key's scale: they are
-// hidden. A page that does not exist has zeros, as its rows have.
+// A page that does not exist has zeros, as its rows have.
+//
+// Waves with tiles of their own load scales with the rows, a tile ahead (KeyRegisters): TileScales. Others
+// look a tile's scales up where they need them: each lane loads the scale of one key, and the other lanes ask
+// it for that (ds_bpermute). Keys past the end, and those before the window, whose pages may not exist, then
+// get another key's scale: they are hidden.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -11,6 +14,18 @@
 #include "attention/RowMap.h"
 
 namespace sluice {
+
+/// How a kernel gets scales of keys.
+enum class KeyScaling { None, LookUp, Loaded };
+
+/// Scales of a tile's keys: each lane has those of one key, that of its number.
+struct TileScales {
+  mlir::Value k, v;
+};
+
+/// For waves of 16 rows, whose lanes have `scores` scores of a tile: lane i of 16 gets the value of the key
+/// of their score i, so that the others have it without LDS (Emitter::ofLaneOfRow).
+mlir::Value byScore(Emitter &b, const LaneRows &rows, mlir::Value ofKeys);
 
 /// The scale of one key of the tile from `firstKey` on for each lane, that of its number. `side` is "k" or
 /// "v".

@@ -16,21 +16,32 @@ struct Carried {
   Value valueAddresses; // of its rows of V
   Value entries;        // of the page table, for the next tile
   Values found;         // which keys of the tile have a page, if it is asked
+  Values scales;        // of its keys, of K and V, if there may be any
 
   Values flatten() const {
     Values values{state.maximum, state.sum, valueAddresses, entries};
-    for (const Values *more : {&state.output, &k, &v, &found})
+    for (const Values *more : {&state.output, &k, &v, &found, &scales})
       llvm::append_range(values, *more);
     return values;
   }
   static Carried from(ValueRange values, const Carried &like) {
-    size_t output = like.state.output.size(), k = like.k.size(), v = like.v.size();
-    return {{values[0], values[1], Values(values.slice(4, output))},
-            Values(values.slice(4 + output, k)),
-            Values(values.slice(4 + output + k, v)),
-            values[2],
-            values[3],
-            Values(values.drop_front(4 + output + k + v))};
+    auto take = [&](const Values &many) {
+      Values taken(values.take_front(many.size()));
+      values = values.drop_front(many.size());
+      return taken;
+    };
+    Carried carried;
+    carried.state.maximum = values[0];
+    carried.state.sum = values[1];
+    carried.valueAddresses = values[2];
+    carried.entries = values[3];
+    values = values.drop_front(4);
+    carried.state.output = take(like.state.output);
+    carried.k = take(like.k);
+    carried.v = take(like.v);
+    carried.found = take(like.found);
+    carried.scales = take(like.scales);
+    return carried;
   }
 };
 
@@ -51,11 +62,18 @@ RowState registerKeyLoop(const LoopParts &parts, const Query &query, const KeyPa
     return visibility.keyOfTile(b.add(tile, b.i32(turns * waves)));
   };
   bool hidesMissing = visibility.hidesMissing(math.layout);
+  // Before the rows, which are waited for first: memory answers in order.
+  auto scalesFrom = [&](Value firstKey, Value entries) -> Values {
+    if (!registers.mayScaleKeys()) return {};
+    TileScales scales = registers.loadScalesOfKeys(firstKey, entries);
+    return {scales.k, scales.v};
+  };
   Carried initial;
   initial.state = {softmax.noMaximum(), softmax.noSum(), products.zeroOutput()};
   Value entries = pages.lookUp(keyOf(first, 0));
   initial.entries = pages.lookUp(keyOf(first, 1));
   if (hidesMissing) initial.found = {pages.found(entries)};
+  initial.scales = scalesFrom(keyOf(first, 0), entries);
   initial.k = registers.loadKeys(keyOf(first, 0), entries);
   initial.valueAddresses = registers.addressesOfValues(keyOf(first, 0), entries);
   initial.v = registers.loadValues(keyOf(first, 0), initial.valueAddresses, entries);
@@ -76,12 +94,22 @@ RowState registerKeyLoop(const LoopParts &parts, const Query &query, const KeyPa
   auto readK = readIn(now.k);
   Values scores = math.settle(products.scores(query, tileKey, readK));
   if (hidesMissing) next.found = {pages.found(now.entries)};
+  next.scales = scalesFrom(nextKey, now.entries);
   next.k = registers.loadKeys(nextKey, now.entries);
   keepLoads(b);
-  ScoreRules::Applied applied =
-      rules.front().apply(scores, tileKey, hidesMissing ? now.found.front() : Value());
-  Softmax::Included included =
-      softmax.include(now.state.maximum, now.state.sum, applied.scores, rules.front().denominators(tileKey));
+  const ScoreRules &ofRows = rules.front();
+  Value found = hidesMissing ? now.found.front() : Value();
+  ScoreRules::Applied applied;
+  Softmax::Included included;
+  if (now.scales.empty()) {
+    applied = ofRows.apply(scores, tileKey, found);
+    included =
+        softmax.include(now.state.maximum, now.state.sum, applied.scores, ofRows.denominators(tileKey));
+  } else {
+    TileScales scales{now.scales[0], now.scales[1]};
+    applied = ofRows.apply(scores, tileKey, found, &scales);
+    included = softmax.include(now.state.maximum, now.state.sum, applied.scores, ofRows.denominators(scales));
+  }
   auto readV = readIn(now.v);
   auto readAgain = [&](unsigned panel, unsigned wide, Value key, Value column) {
     Value ofHead = b.add(b.i32(columns.valuePanels[panel].first), column);

@@ -66,18 +66,32 @@ SmallVector<Value> Softmax::exponentiate(ArrayRef<Value> scores, Value offset, V
   return fragments;
 }
 
-Softmax::Included Softmax::include(Value maximum, Value sum, Values scores, Denominators denominators) const {
+Softmax::Included Softmax::include(Value maximum, Value sum, Values scores, Exponentiate exponentiate) const {
   Included result;
   result.maximum = raised(maximum, maximumOf(scores));
   Value ofTile = reference(result.maximum);
   result.factor = factor(maximum, ofTile);
   Value ofExponents = centre(scores, offset(ofTile), ofTile);
   result.sum = b.mulF(sum, result.factor);
-  result.probabilities =
-      exponentiate(scores, ofExponents, result.sum, denominators(result.sum, scores, ofExponents));
+  result.probabilities = exponentiate(result.sum, scores, ofExponents);
   // Otherwise LLVM adds the exponentials behind the products, and keeps them all until then.
   result.probabilities.front() = b.after(result.probabilities.front(), result.sum);
   return result;
+}
+
+Softmax::Included Softmax::include(Value maximum, Value sum, Values scores, Denominators denominators) const {
+  auto ofTile = [&](Value &sum, ArrayRef<Value> scores, Value offset) {
+    return exponentiate(scores, offset, sum, denominators(sum, scores, offset));
+  };
+  return include(maximum, sum, std::move(scores), Exponentiate(ofTile));
+}
+
+Softmax::Included Softmax::include(Value maximum, Value sum, Values scores,
+                                   TileMath::AddExponentials add) const {
+  auto ofTile = [&](Value &sum, ArrayRef<Value> scores, Value offset) {
+    return math.exponentiate(scores, scoreFactor, offset, sum, add);
+  };
+  return include(maximum, sum, std::move(scores), Exponentiate(ofTile));
 }
 
 } // namespace sluice

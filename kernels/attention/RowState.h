@@ -80,8 +80,12 @@ public:
     Values probabilities;
   };
   Included include(Value maximum, Value sum, Values scores, Denominators denominators) const;
+  /// The same with sums of exponentials made by `add`.
+  Included include(Value maximum, Value sum, Values scores, TileMath::AddExponentials add) const;
 
 private:
+  using Exponentiate = llvm::function_ref<Values(Value &sum, llvm::ArrayRef<Value> scores, Value offset)>;
+  Included include(Value maximum, Value sum, Values scores, Exponentiate exponentiate) const;
   bool isFp8() const { return math.layout.elementBytes == 1; }
   double offsetOfZero() const; // the offset if the reference is 0
 

@@ -10,8 +10,8 @@ using namespace mlir;
 namespace sluice {
 
 ScoreChanges::ScoreChanges(Emitter &b, const Arguments &arguments, const LaneRows &rows, const KeyRange &keys,
-                           bool mayScaleKeys, Locate locate)
-    : b(b), arguments(arguments), sequence(rows.sequence), keys(keys), mayScaleKeys(mayScaleKeys),
+                           KeyScaling scaling, Locate locate)
+    : b(b), arguments(arguments), sequence(rows.sequence), keys(keys), rows(rows), scaling(scaling),
       locate(std::move(locate)) {
   Value product =
       arguments.scaled(arguments["scale_log2e"], "q_scale", package::score_q_scale_heads, rows.qHead);
@@ -19,8 +19,11 @@ ScoreChanges::ScoreChanges(Emitter &b, const Arguments &arguments, const LaneRow
   // A hidden score is -infinity, and 0 times that would be NaN; the smallest number makes all others 0 as
   // well.
   scaleLog2e = b.select(b.equalF(product, b.f32(0)), b.f32(std::numeric_limits<float>::min()), product);
-  changed = arguments.flag(package::score_changed);
-  exponentFactor = b.select(changed, b.f32(1), scaleLog2e);
+  constexpr uint32_t any = package::score_changed | package::score_key_scales;
+  changed = arguments.flags(scaling == KeyScaling::LookUp ? any : package::score_changed);
+  if (scaling == KeyScaling::Loaded) hasScales = arguments.flag(package::score_key_scales);
+  exponentFactor =
+      b.select(scaling == KeyScaling::Loaded ? arguments.flags(any) : changed, b.f32(1), scaleLog2e);
 }
 
 /// The smallest bias that is infinite in units of the base-2 exponent.
@@ -38,17 +41,55 @@ Value ScoreChanges::capped(Value score, Value twoPerCap, Value cap) const {
   return b.mulF(tanh, cap);
 }
 
-/// A scale of V for each key, loaded by the lane with the key's number. Exponents have room for the scales
-/// from the least on; smaller ones count as it.
-Value ScoreChanges::scaleOfValue(const LaneRows &rows, Value tileKey) const {
+/// Exponents have room for scales of V from the least on; smaller ones count as it.
+Value ScoreChanges::atLeast(Value scaleOfValue) const {
   constexpr double least = 0x1p-60;
-  return b.maxF(loadKeyScale(b, arguments, rows, keys, "v", tileKey), b.f32(least));
+  return b.maxF(scaleOfValue, b.f32(least));
+}
+
+/// A scale of V for each key, loaded by the lane with the key's number.
+Value ScoreChanges::lookUpScaleOfValue(const LaneRows &rows, Value tileKey) const {
+  return atLeast(loadKeyScale(b, arguments, rows, keys, "v", tileKey));
+}
+
+/// Each score with its key's value, which the lane of the score's number has (byScore).
+SmallVector<Value> ScoreChanges::eachByScore(ArrayRef<Value> blocks, Value ofKeys, ByScore combine) const {
+  SmallVector<Value> results;
+  unsigned number = 0;
+  for (Value block : blocks) {
+    auto type = cast<VectorType>(block.getType());
+    SmallVector<Value> elements;
+    for (unsigned r = 0; r < type.getNumElements(); ++r)
+      elements.push_back(combine(b.extract(block, r), b.ofLaneOfRow(ofKeys, number++)));
+    results.push_back(b.pack(type, elements));
+  }
+  return results;
+}
+
+Value ScoreChanges::denominator(Value sum, ArrayRef<Value> exponentials, const TileScales &loaded) const {
+  auto plain = [&] {
+    // Two chains of additions: a single one would be as long as the exponentials it waits for.
+    Value sums[2] = {sum, b.f32(0)};
+    for (auto [n, p] : llvm::enumerate(exponentials))
+      sums[n % 2] = b.addF(sums[n % 2], p);
+    return SmallVector<Value>{b.addF(sums[0], sums[1])};
+  };
+  return b.branch(
+      hasScales,
+      [&] {
+        Value inverse = b.reciprocal(atLeast(byScore(b, rows, loaded.v)));
+        Value sums[2] = {sum, b.f32(0)};
+        for (auto [n, p] : llvm::enumerate(exponentials))
+          sums[n % 2] = b.fma(b.ofLaneOfRow(inverse, n), p, sums[n % 2]);
+        return SmallVector<Value>{b.addF(sums[0], sums[1])};
+      },
+      plain)[0];
 }
 
 Softmax::Denominator ScoreChanges::denominator(Value sum, ArrayRef<Value> blocks, Value offset, Value tileKey,
                                                MfmaLayout layout) const {
   Softmax::Denominator none{b.undef(b.getF32Type()), b.i32(0)};
-  if (!mayScaleKeys) return none;
+  if (scaling != KeyScaling::LookUp) return none;
   SmallVector<Value> results = b.rarely(
       changed,
       [&] {
@@ -57,7 +98,7 @@ Softmax::Denominator ScoreChanges::denominator(Value sum, ArrayRef<Value> blocks
             b.isNull(scales), [&] { return SmallVector<Value>{none.sum, none.isGiven}; },
             [&] {
               LaneRows rows = locate(tileKey);
-              Value inverse = b.reciprocal(scaleOfValue(rows, tileKey)), total = sum;
+              Value inverse = b.reciprocal(lookUpScaleOfValue(rows, tileKey)), total = sum;
               Value first = b.mul(rows.laneGroup, b.i32(4));
               for (auto [index, block] : llvm::enumerate(blocks)) {
                 for (unsigned r = 0; r < layout.results(); ++r) {
@@ -74,8 +115,22 @@ Softmax::Denominator ScoreChanges::denominator(Value sum, ArrayRef<Value> blocks
   return {results[0], results[1]};
 }
 
-ScoreChanges::Changed ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey, Value isNeeded,
-                                          MfmaLayout layout, Scores are) const {
+ScoreChanges::Changed ScoreChanges::apply(ArrayRef<Value> raw, Value tileKey, Value isNeeded,
+                                          MfmaLayout layout, Scores are, const TileScales *loaded) const {
+  if (are == Scores::Zero) loaded = nullptr;
+  SmallVector<Value> blocks(raw);
+  Value ofScores = scaleLog2e;
+  if (loaded) {
+    ofScores = b.select(hasScales, b.f32(1), scaleLog2e);
+    blocks = b.branch(
+        hasScales,
+        [&] {
+          Value scale = b.behindProducts(b.opaque(scaleLog2e, tileKey)); // of the lane's row
+          return eachByScore(raw, byScore(b, rows, loaded->k),
+                             [&](Value score, Value ofKey) { return b.mulF(b.mulF(score, scale), ofKey); });
+        },
+        [&] { return SmallVector<Value>(raw); });
+  }
   auto accumulator = cast<VectorType>(blocks.front().getType());
   Value ofLane, head, row, rowGroup, lane;
   Value lastKey = b.maxS(b.sub(sequence.keys, b.i32(1)), b.i32(0));
@@ -123,7 +178,7 @@ ScoreChanges::Changed ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey,
     // A matrix that has all keys of the tile is read in wide loads, except by waves of 16 rows: these gain
     // little, and with V in K they have no registers for the loaded values.
     Value isWhole = b.isFalse(b.less(sequence.keys, b.add(tileKey, b.i32(layout.rows * blocks.size()))));
-    Value scale = b.behindProducts(b.opaque(scaleLog2e, tileKey));
+    Value scale = b.behindProducts(b.opaque(ofScores, tileKey));
     // Each score with the value that the lane with its key's number has made: four at a time.
     auto eachOfKey = [&](ArrayRef<Value> scores, const LaneRows &rows, Value ofLanes,
                          llvm::function_ref<Value(Value score, Value ofKey)> combine) {
@@ -138,7 +193,7 @@ ScoreChanges::Changed ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey,
       });
     };
     auto scaled = [&] { return each(blocks, [&](Value score, Value) { return b.mulF(score, scale); }); };
-    const bool looksForKeyScales = mayScaleKeys && are != Scores::Zero;
+    const bool looksForKeyScales = scaling == KeyScaling::LookUp && are != Scores::Zero;
     SmallVector<Value> scores =
         !looksForKeyScales ? scaled() : b.branch(b.isNull(ofTile.late("k_scales")), scaled, [&] {
           Value ofKey = loadKeyScale(b, arguments, rows, keys, "k", tileKey);
@@ -355,7 +410,7 @@ ScoreChanges::Changed ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey,
     if (looksForKeyScales)
       scores = eachIf(b.isFalse(b.isNull(ofTile.late("v_scales"))), scores, [&] {
         LaneRows ofValues = locate(b.opaqueScalar(b.opaqueScalar(tileKey)));
-        Value exponent = b.log2(scaleOfValue(ofValues, tileKey));
+        Value exponent = b.log2(lookUpScaleOfValue(ofValues, tileKey));
         return eachOfKey(scores, ofValues, exponent,
                          [&](Value score, Value ofKey) { return b.addF(score, ofKey); });
       });
@@ -375,7 +430,12 @@ ScoreChanges::Changed ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey,
     return unchanged;
   });
   Value hidden = results.pop_back_val();
-  return {results, hidden};
+  if (!loaded) return {results, hidden};
+  auto withValues = [&] {
+    Value exponent = b.log2(atLeast(byScore(b, rows, loaded->v)));
+    return eachByScore(results, exponent, [&](Value score, Value ofKey) { return b.addF(score, ofKey); });
+  };
+  return {b.branch(hasScales, withValues, [&] { return results; }), hidden};
 }
 
 } // namespace sluice

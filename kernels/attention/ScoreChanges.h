@@ -34,12 +34,11 @@ public:
   /// registers throughout the loop.
   using Locate = std::function<LaneRows(Value changing)>;
 
-  /// `rows` are those of the block. Without `mayScaleKeys` no call has a scale for each key, and none is
-  /// looked for.
+  /// `rows` are those of the block.
   ScoreChanges(Emitter &b, const Arguments &arguments, const LaneRows &rows, const KeyRange &keys,
-               bool mayScaleKeys, Locate locate);
+               KeyScaling scaling, Locate locate);
 
-  /// Whether apply() changes any score; the same for the whole launch.
+  /// Whether apply() changes any score, other than by scales that are loaded; the same for the whole launch.
   Value any() const { return changed; }
   /// Converts the scores that apply() returns to exponents of two.
   Value factor() const { return exponentFactor; }
@@ -50,9 +49,9 @@ public:
   };
   enum class Scores { Any, Zero };
   /// `blocks`: raw scores in the layout of Visibility::hide, or all zero. The scores are unused if
-  /// `isNeeded`, wave-uniform, is false.
-  Changed apply(llvm::ArrayRef<Value> blocks, Value tileKey, Value isNeeded, MfmaLayout layout,
-                Scores are) const;
+  /// `isNeeded`, wave-uniform, is false. `loaded`: the tile's scales, if they are loaded; unused for zeros.
+  Changed apply(llvm::ArrayRef<Value> blocks, Value tileKey, Value isNeeded, MfmaLayout layout, Scores are,
+                const TileScales *loaded) const;
 
   /// Whether there may be keys that apply(), which returned `hidden`, has hidden; wave-uniform. Waves of 16
   /// rows have no registers for the test, and assume so wherever anything is changed.
@@ -64,18 +63,25 @@ public:
   Softmax::Denominator denominator(Value sum, llvm::ArrayRef<Value> blocks, Value offset, Value tileKey,
                                    MfmaLayout layout) const;
 
+  /// The same with the tile's loaded scales, from the exponentials themselves.
+  Value denominator(Value sum, llvm::ArrayRef<Value> exponentials, const TileScales &loaded) const;
+
 private:
   static bool isPrefill(MfmaLayout layout) { return layout.rows == package::prefill_rows_of_wave; }
   Value capped(Value score, Value twoPerCap, Value cap) const;
-  Value scaleOfValue(const LaneRows &rows, Value tileKey) const;
+  Value lookUpScaleOfValue(const LaneRows &rows, Value tileKey) const;
+  Value atLeast(Value scaleOfValue) const;
+  using ByScore = llvm::function_ref<Value(Value score, Value ofKey)>;
+  llvm::SmallVector<Value> eachByScore(llvm::ArrayRef<Value> blocks, Value ofKeys, ByScore combine) const;
 
   Emitter &b;
   const Arguments &arguments;
   Sequence sequence;
   KeyRange keys;
-  bool mayScaleKeys;
+  LaneRows rows;
+  KeyScaling scaling;
   Locate locate;
-  Value scaleLog2e, changed, exponentFactor;
+  Value scaleLog2e, changed, hasScales, exponentFactor;
 };
 
 } // namespace sluice

@@ -24,9 +24,10 @@ public:
     Value hidden; // i32: see ScoreChanges
   };
   /// `blocks`: raw scores in the layout of Visibility::hide. Hidden ones become -infinity. `found`: see
-  /// KeyPages; null if there are no pages.
-  Applied apply(llvm::ArrayRef<Value> blocks, Value tileKey, Value found) const {
-    Applied applied = apply(blocks, tileKey, b.boolean(true), ScoreChanges::Scores::Any);
+  /// KeyPages; null if there are no pages. `loaded`: the tile's scales, if they are loaded.
+  Applied apply(llvm::ArrayRef<Value> blocks, Value tileKey, Value found,
+                const TileScales *loaded = nullptr) const {
+    Applied applied = apply(blocks, tileKey, b.boolean(true), ScoreChanges::Scores::Any, loaded);
     if (found) applied.scores = visibility.hideMissing(applied.scores, found, layout, laneGroup);
     return applied;
   }
@@ -46,6 +47,13 @@ public:
     };
   }
 
+  /// Adds the exponentials of apply()'s scores to a sum, for tiles whose scales are loaded.
+  auto denominators(const TileScales &loaded) const {
+    return [this, loaded](Value sum, llvm::ArrayRef<Value> exponentials) {
+      return changes.denominator(sum, exponentials, loaded);
+    };
+  }
+
   /// Whether apply(), which returned `hidden`, may have hidden keys of the tile from some row of the wave;
   /// wave-uniform. Keys without a page do not count: their rows are zeros.
   Value mayHide(Value tileKey, Value hidden) const {
@@ -60,8 +68,9 @@ public:
   }
 
 private:
-  Applied apply(llvm::ArrayRef<Value> blocks, Value tileKey, Value isNeeded, ScoreChanges::Scores are) const {
-    auto [changed, hidden] = changes.apply(blocks, tileKey, isNeeded, layout, are);
+  Applied apply(llvm::ArrayRef<Value> blocks, Value tileKey, Value isNeeded, ScoreChanges::Scores are,
+                const TileScales *loaded = nullptr) const {
+    auto [changed, hidden] = changes.apply(blocks, tileKey, isNeeded, layout, are, loaded);
     return {visibility.hide(changed, tileKey, rows, layout, laneGroup), hidden};
   }
 

@@ -93,20 +93,21 @@ Value TileMath::centre(Values &blocks, Value offset, Value offsetOfZero, Value r
   return b.select(large, offsetOfZero, offset);
 }
 
-SmallVector<Value> TileMath::exponentiate(ArrayRef<Value> blocks, Value factor, Value offset, Value &sum) {
+SmallVector<Value> TileMath::exponentiate(ArrayRef<Value> blocks, Value factor, Value offset, Value &sum,
+                                          AddExponentials add) {
   // Two chains of additions: a single one would be as long as the exponentials it waits for.
   Value sums[2] = {sum, b.f32(0)};
   Values exponentials, fragments;
   for (Value block : blocks) {
     for (unsigned r = 0; r < layout.results(); ++r) {
       Value p = b.exp2(b.fma(b.extract(block, r), factor, offset));
-      sums[r % 2] = b.addF(sums[r % 2], p);
+      if (!add) sums[r % 2] = b.addF(sums[r % 2], p);
       exponentials.push_back(p);
       if (exponentials.size() % layout.elements() == 0)
         fragments.push_back(toFragment(ArrayRef<Value>(exponentials).take_back(layout.elements())));
     }
   }
-  sum = b.addF(sums[0], sums[1]);
+  sum = add ? add(sum, exponentials) : b.addF(sums[0], sums[1]);
   return fragments;
 }
 

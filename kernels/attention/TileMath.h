@@ -67,8 +67,11 @@ public:
   /// the type do not change.
   double factorOfP() const;
 
-  /// exp2(score * factor + offset) of all scores as fragments of P^T; adds this lane's to `sum`.
-  Values exponentiate(llvm::ArrayRef<Value> blocks, Value factor, Value offset, Value &sum);
+  /// exp2(score * factor + offset) of all scores as fragments of P^T; adds this lane's to `sum`, or makes the
+  /// sum with `add`.
+  using AddExponentials = llvm::function_ref<Value(Value sum, llvm::ArrayRef<Value> exponentials)>;
+  Values exponentiate(llvm::ArrayRef<Value> blocks, Value factor, Value offset, Value &sum,
+                      AddExponentials add = {});
 
   /// Neighbouring elements of a row of Q or K, as in memory or as a fragment, to fragments.
   Values fragments(Value row, unsigned columns);

@@ -169,7 +169,7 @@ constexpr uint32_t kernarg_bytes(KernargKind kind) {
 /// Bits of score_flags.
 enum ScoreFlag : uint32_t {
   score_top_left = 1 << 0,      // row i is token i of the keys; else the last row is the last key
-  score_changed = 1 << 1,       // there is a soft cap, bias, mask, ALiBi or a scale for each key
+  score_changed = 1 << 1,       // there is a soft cap, bias, mask or ALiBi
   score_bias_f16 = 1 << 2,      // type of bias; else F32
   score_bias_bf16 = 1 << 3,     //
   score_q_scale_heads = 1 << 4, // a scale for each head; else one
@@ -184,6 +184,7 @@ enum ScoreFlag : uint32_t {
   score_groups_of_64 = 1 << 14,  // scales of 4-bit K and V are for 64 elements each, not 32
   score_of_sequence = 1 << 13,   // there are diagonals, or a mask that is causal for some sequences
   score_pages_hidden = 1 << 15,  // keys of entries that are not pages are hidden, not zeros
+  score_key_scales = 1 << 19,    // K or V has a scale for each key
 };
 /// From this bit on, three bits: how many of the last eight elements of a row of Q are not the row's.
 inline constexpr uint32_t score_unused_shift = 16, score_unused_mask = 7;

@@ -25,9 +25,9 @@ uint32_t score_flags(const sluice_problem &problem) {
   const auto has_keys = [](uint32_t kind) {
     return kind == SLUICE_SCALE_PER_TOKEN || kind == SLUICE_SCALE_PER_PAGE;
   };
-  set(problem.soft_cap != 0 || problem.bias_type != 0 || problem.flags & (SLUICE_ALIBI | SLUICE_BOOL_MASK) ||
-          has_keys(problem.k_scale_kind) || has_keys(problem.v_scale_kind),
+  set(problem.soft_cap != 0 || problem.bias_type != 0 || problem.flags & (SLUICE_ALIBI | SLUICE_BOOL_MASK),
       package::score_changed);
+  set(has_keys(problem.k_scale_kind) || has_keys(problem.v_scale_kind), package::score_key_scales);
   set(problem.bias_type == SLUICE_F16, package::score_bias_f16);
   set(problem.bias_type == SLUICE_BF16, package::score_bias_bf16);
   set(problem.q_scale_kind == SLUICE_SCALE_PER_HEAD, package::score_q_scale_heads);
