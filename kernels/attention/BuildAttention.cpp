@@ -8,7 +8,7 @@
 //   Query         Q^T in registers
 //   KeyPages      the page table's entries for the keys of a tile, and where their rows are
 //   KeyTiles      K and V in LDS
-//   KeyRegisters  K and V in registers
+//   OwnTiles      K and V in registers: KeyRegisters, or BlockRegisters if they are in blocks
 //   ScoreRules    changes to raw scores: ScoreChanges, then Visibility
 //   TileProducts  S^T = K * Q^T and O^T += V^T * P^T, with rows of K and V from functions
 //   RowState      the running softmax of a row
@@ -26,12 +26,15 @@
 // have the same 16 rows and divide the keys, which they load into registers.
 //
 //===----------------------------------------------------------------------------------------------------===//
+#include "attention/BlockRegisters.h"
 #include "attention/Epilogue.h"
 #include "attention/Kernel.h"
 #include "attention/KeyLoops.h"
+#include "attention/KeyRegisters.h"
 #include "attention/NextQuery.h"
 #include "target/RequireChip.h"
 
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -115,7 +118,8 @@ std::optional<unsigned> wavesPerSimd(AttentionOp op) {
   if (op.getHeadDimV() / op.columnGroups() >= (op.wavesDivideKeys() ? 192u : 512u)) return 1;
   if (!op.wavesDivideKeys()) return std::nullopt;
   unsigned columns = op.getHeadDimQk() + op.getHeadDimV();
-  return columns * op.getTileKv() <= 4096 ? 3 : 2;
+  // Blocks take half the registers of bytes, or less.
+  return columns * op.getTileKv() <= (op.getKvBlocks() ? 8192u : 4096u) ? 3 : 2;
 }
 
 /// Whether a wave has the registers for scores of two tiles.
@@ -275,27 +279,50 @@ private:
                  arguments.late("head_dim_qk"), unused);
   }
 
+  std::unique_ptr<OwnTiles> elementTiles(const LaneRows &rows, const Addresses &addresses,
+                                         const HeadColumns &columns, const KeyPages &pages) {
+    KeyRegisters::Source source{ofKeys(addresses, "k"), ofKeys(addresses, "v"), arguments["head_dim_qk"],
+                                arguments["head_dim_v"]};
+    return std::make_unique<KeyRegisters>(b, math, arguments, pages, rows, columns, source, storage.type,
+                                          storage.widened, tileKv, op.getVByColumns());
+  }
+
+  std::unique_ptr<OwnTiles> blockTiles(const LaneRows &rows, const Addresses &addresses,
+                                       const HeadColumns &columns, const KeyPages &pages,
+                                       const KeyBlocks &blocks, const Query &query) {
+    BlockRegisters::Source source{ofKeys(addresses, "k"),
+                                  ofKeys(addresses, "v"),
+                                  arguments["head_dim_qk"],
+                                  arguments["head_dim_v"],
+                                  {},
+                                  {}};
+    if (blocks.hasArrays()) {
+      source.kScales = addresses.ofKeys("k_groups", "k_scales", b.getI16Type(), op.getPaged());
+      source.vScales = addresses.ofKeys("v_groups", "v_scales", b.getI16Type(), op.getPaged());
+    }
+    return std::make_unique<BlockRegisters>(b, math, arguments, pages, rows, columns, source, blocks, query,
+                                            tileKv);
+  }
+
   JoinedState iterateOverOwnKeys(const LaneRows &rows, const Addresses &addresses, const HeadColumns &columns,
                                  const LoopParts &parts) {
     Query query = queryOf(rows, addresses, columns);
     unsigned keysTogether = op.getVByColumns() ? layout.elements() : 1;
     KeyPages pages(b, arguments, rows, parts.keys, keysTogether);
-    KeyRegisters::Source source{ofKeys(addresses, "k"), ofKeys(addresses, "v"), arguments["head_dim_qk"],
-                                arguments["head_dim_v"]};
     std::optional<KeyBlocks> blocks;
-    if (std::optional<StringRef> name = op.getKvBlocks())
-      blocks.emplace(b, *KeyBlocks::kindOf(*name), element);
-    if (blocks && blocks->hasArrays()) {
-      source.kScales = addresses.ofKeys("k_groups", "k_scales", b.getI16Type(), op.getPaged());
-      source.vScales = addresses.ofKeys("v_groups", "v_scales", b.getI16Type(), op.getPaged());
+    std::unique_ptr<OwnTiles> tiles;
+    if (std::optional<StringRef> name = op.getKvBlocks()) {
+      blocks.emplace(b, *KeyBlocks::kindOf(*name), element, chip);
+      tiles = blockTiles(rows, addresses, columns, pages, *blocks, query);
+    } else {
+      tiles = elementTiles(rows, addresses, columns, pages);
     }
-    if (scalingOfKeys(op) == KeyScaling::Loaded) {
-      source.kKeyScales = addresses.ofKeys("k_scales", "k_scales", b.getF32Type(), op.getPaged());
-      source.vKeyScales = addresses.ofKeys("v_scales", "v_scales", b.getF32Type(), op.getPaged());
-    }
-    KeyRegisters registers(b, math, arguments, pages, rows, columns, source, storage.type, storage.widened,
-                           blocks ? &*blocks : nullptr, tileKv, op.getVByColumns());
-    RowState state = registerKeyLoop(parts, query, pages, registers, columns, rows.wave, op.getWaves());
+    auto loadScales = [&](Value firstKey, Value entries) {
+      return loadTileScales(b, arguments, pages, rows, {firstKey, tileKv, op.getPaged()}, entries);
+    };
+    bool mayScale = scalingOfKeys(op) == KeyScaling::Loaded;
+    RowState state = registerKeyLoop(parts, query, pages, *tiles, mayScale ? LoadScales(loadScales) : nullptr,
+                                     rows.wave, op.getWaves());
     return joinWaves(b, math, parts.softmax.front(), rows, state, op.getWaves());
   }
 

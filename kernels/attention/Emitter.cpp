@@ -52,10 +52,19 @@ Value Emitter::ofLane(Value value, Value lane) {
   return bitcast(value.getType(), ROCDL::DsBpermuteOp::create(*this, getI32Type(), address, word));
 }
 
+Value Emitter::fromDpp(Value value, uint32_t control) {
+  constexpr uint32_t allRows = 0xf, allBanks = 0xf;
+  return ROCDL::DPPUpdateOp::create(*this, value.getType(), undef(value.getType()), value, control, allRows,
+                                    allBanks, /*boundCtrl=*/true);
+}
+
 Value Emitter::ofLaneOfRow(Value value, unsigned lane) {
-  constexpr uint32_t rowNewbcast = 0x150, allRows = 0xf, allBanks = 0xf;
-  return ROCDL::DPPUpdateOp::create(*this, value.getType(), undef(value.getType()), value, rowNewbcast + lane,
-                                    allRows, allBanks, /*boundCtrl=*/true);
+  constexpr uint32_t rowNewbcast = 0x150;
+  return fromDpp(value, rowNewbcast + lane);
+}
+
+Value Emitter::ofLaneOfQuad(Value value, unsigned lane) {
+  return fromDpp(value, lane * 0b01010101u);
 }
 
 Value Emitter::fromLane(Value value, Value lane, unsigned flip) {
@@ -63,7 +72,12 @@ Value Emitter::fromLane(Value value, Value lane, unsigned flip) {
 }
 
 Value Emitter::pointerOfLane(Value pointer, Value lane) {
+  return pointerOfLane(pointer, lane, 0);
+}
+
+Value Emitter::pointerOfLane(Value pointer, Value lane, unsigned ahead) {
   Value address = shiftLeft(lane, i32(2));
+  if (ahead != 0) address = add(address, i32(4 * ahead));
   auto pair = VectorType::get(2, getI32Type());
   Value halves = bitcast(pair, LLVM::PtrToIntOp::create(*this, getI64Type(), pointer));
   auto get = [&](unsigned half) -> Value {
@@ -114,6 +128,13 @@ void Emitter::touch(Value pointer) {
 void Emitter::await(ValueRange values) {
   SmallVector<StringRef> scalar(values.size(), "s");
   LLVM::InlineAsmOp::create(*this, TypeRange(), values, /*asm_string=*/"", llvm::join(scalar, ","),
+                            /*has_side_effects=*/true, /*is_align_stack=*/false, LLVM::TailCallKind::None,
+                            LLVM::AsmDialectAttr(), ArrayAttr());
+}
+
+void Emitter::computeHere(ValueRange values) {
+  SmallVector<StringRef> vector(values.size(), "v");
+  LLVM::InlineAsmOp::create(*this, TypeRange(), values, /*asm_string=*/"", llvm::join(vector, ","),
                             /*has_side_effects=*/true, /*is_align_stack=*/false, LLVM::TailCallKind::None,
                             LLVM::AsmDialectAttr(), ArrayAttr());
 }

@@ -75,8 +75,13 @@ public:
   Value ofLane(Value value, Value lane);
   /// The value of lane `lane` of each row of 16 lanes, in all lanes of the row (DPP row_newbcast).
   Value ofLaneOfRow(Value value, unsigned lane);
+  /// The value of lane `lane` of each four lanes, in all of these (DPP quad_perm).
+  Value ofLaneOfQuad(Value value, unsigned lane);
   /// The pointer that lane `lane` holds.
   Value pointerOfLane(Value pointer, Value lane);
+  /// The same of lane `lane` + `ahead`. All that depend on the same `lane`, an opaque value, share one
+  /// register for it: the instruction adds `ahead`.
+  Value pointerOfLane(Value pointer, Value lane, unsigned ahead);
   /// Whether the condition holds in any active lane, as a wave-uniform i1.
   Value anyLane(Value condition);
 
@@ -92,6 +97,10 @@ public:
   /// The same value; code that depends on it comes after the code that computes `before`, a value of a lane.
   /// Where many results would otherwise be in registers at once, this makes them follow one another.
   Value after(Value a, Value before);
+
+  /// Values of lanes are in registers here. LLVM would move their arithmetic behind a branch that follows,
+  /// and keep all operands until then.
+  void computeHere(mlir::ValueRange values);
 
   /// Loads a word of global memory that no instruction waits for, to bring its line into a cache. The word
   /// goes to the last of 256 VGPRs, which must have no other use: a kernel that calls this has at least as
@@ -144,6 +153,7 @@ public:
   void when(Value condition, llvm::function_ref<void()> then);
 
 private:
+  Value fromDpp(Value value, uint32_t control);
   /// Returns the first of the values.
   Value emptyAssembly(mlir::ValueRange values, llvm::StringRef constraints);
   Value intrinsic(llvm::StringRef name, mlir::Type result, mlir::ValueRange arguments);

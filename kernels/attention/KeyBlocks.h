@@ -6,14 +6,15 @@
 //   u4     two elements per byte, the even one in the lower half; the F16 scales of groups of elements, and
 //          numbers to subtract from the elements (8 without them), are in arrays of their own
 //
-// A lane loads eight neighbouring elements of a row and their scale into one value, which the loop carries,
-// and makes elements of the arithmetic when it needs them: scale * number, rounded to nearest. Rows count
-// bytes. (ggml's blocks: ggml-common.h of llama.cpp, block_q8_0 and block_q4_0.)
+// A lane loads eight neighbouring numbers of a row into one value, which the loop carries, and unpacks them
+// when it needs them. Rows count bytes. (ggml's blocks: ggml-common.h of llama.cpp, block_q8_0 and
+// block_q4_0.)
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include "attention/Emitter.h"
+#include "target/Chips.h"
 
 #include <optional>
 
@@ -22,33 +23,46 @@ namespace sluice {
 class KeyBlocks {
 public:
   using Value = mlir::Value;
+  using Values = llvm::SmallVector<Value>;
   enum class Kind { q8_0, q4_0, u4 };
   static std::optional<Kind> kindOf(llvm::StringRef name);
 
-  /// The elements of a load, and those of a block of ggml.
+  /// The elements of a load, and those of a block.
   static constexpr unsigned loadElements = 8, blockElements = 32;
 
-  KeyBlocks(Emitter &b, Kind kind, mlir::Type element) : b(b), kind(kind), element(element) {}
+  KeyBlocks(Emitter &b, Kind kind, mlir::Type element, const Chip &chip)
+      : b(b), kind(kind), element(element), fp8(chip.fp8) {}
 
+  /// Whether scales are in arrays; else a block begins with its scale.
   bool hasArrays() const { return kind == Kind::u4; }
-  /// Bytes of a row of so many elements, a multiple of 32; and of its scales in an array.
-  unsigned rowBytes(unsigned elements) const;
-  static unsigned scaleBytes(unsigned elements) { return elements / blockElements * 2; }
+  unsigned blockBytes() const;
+  /// Bytes of a row of so many elements, a multiple of 32; its scales in an array take fewer.
+  unsigned rowBytes(unsigned elements) const { return elements / blockElements * blockBytes(); }
+  /// What to subtract from the numbers, if no array has it.
+  float subtracted() const { return kind == Kind::q8_0 ? 0 : 8; }
 
-  /// Eight elements of a row from `column` on, a multiple of 8. For u4, their scale and number to subtract,
-  /// as F16 in the halves of a dword; else null.
-  Value load(Value row, Value column, Value scale) const;
-  /// What `load` returned as elements of the arithmetic.
-  Value elements(Value loaded, Value column) const;
+  /// Where a row has its numbers from `column` on, a multiple of 8, in bytes.
+  Value offsetOfNumbers(Value column) const;
+  unsigned offsetOfBlock(unsigned column) const { return column / blockElements * blockBytes(); }
+  /// Eight numbers.
+  Value load(Value place) const;
+  /// What `load` returned, as pairs in F32: the numbers' products with unit(). Pair p has the numbers
+  /// orderOf(2 p) and orderOf(2 p + 1).
+  Values pairsOf(Value loaded, Value column) const;
+  unsigned orderOf(unsigned n) const { return kind == Kind::u4 ? n % 4 * 2 + n / 4 : n; }
+  float unit() const;
+  /// The same as fragments of four elements of the arithmetic, which are exact.
+  Values fragmentsOf(Value loaded, Value column) const;
 
 private:
-  Value loadAt(Value address, Value offset, mlir::Type type, unsigned alignment) const;
-  Value pairOf(Value numbers, unsigned first, Value scale, Value subtracted) const;
-  Value unpackNibbles(Value bytes, Value isUpper) const;
+  Values ofUnsignedBytes(Value dword) const;
+  Values ofSignedBytes(Value dword) const;
+  Value lowerHalves(Value dword) const;
 
   Emitter &b;
   Kind kind;
   mlir::Type element;
+  Fp8Flavour fp8;
 };
 
 } // namespace sluice

@@ -9,6 +9,33 @@ static Value load(Emitter &b, Value scales, Value offset) {
   return LLVM::LoadOp::create(b, b.getF32Type(), b.advance(scales, b.getF32Type(), offset), /*alignment=*/4);
 }
 
+TileScales loadTileScales(Emitter &b, const Arguments &arguments, const KeyPages &pages, const LaneRows &rows,
+                          const ScaledTile &tile, Value entries) {
+  using Values = SmallVector<Value>;
+  Value firstKey = tile.firstKey;
+  constexpr unsigned scaleBytes = 4;
+  auto none = [&] { return Values(2, b.undef(b.getF32Type())); };
+  // Nothing of them is kept in the loop: few calls have them, and scalar registers are scarce.
+  Arguments inLoop = arguments.inLoop(firstKey);
+  Addresses ofTile(b, inLoop, rows);
+  auto ofSide = [&](StringRef side) -> Value {
+    std::string array = (side + "_scales").str();
+    return b.branch(
+        b.isNull(inLoop.late(array)), [&] { return Values{b.f32(1)}; },
+        [&] {
+          Value base = ofTile.ofKeys(array, array, b.getF32Type(), tile.mayBeInPages);
+          Value places = pages.lateAddresses(array, base, firstKey, entries, b.getF32Type(), scaleBytes);
+          // Scales of other tiles would only be more lines.
+          Value isOfTile = b.less(rows.lane, b.i32(tile.keys));
+          Value place = b.select(isOfTile, places, ZerosOp::create(b, places.getType(), scaleBytes));
+          return Values{LLVM::LoadOp::create(b, b.getF32Type(), place, /*alignment=*/scaleBytes)};
+        })[0];
+  };
+  Values scales = b.branch(
+      arguments.flag(package::score_key_scales), [&] { return Values{ofSide("k"), ofSide("v")}; }, none);
+  return {scales[0], scales[1]};
+}
+
 Value byScore(Emitter &b, const LaneRows &rows, Value ofKeys) {
   constexpr unsigned neighbours = 4; // keys that are neighbours in a lane; MfmaLayout::rowOf
   Value block = b.shiftRight(rows.laneRow, b.i32(llvm::Log2_32(neighbours)));

@@ -3,7 +3,7 @@
 // Scales per token or page are found like rows of K and V: in the same order, through the same page table.
 // A page that does not exist has zeros, as its rows have.
 //
-// Waves with tiles of their own load scales with the rows, a tile ahead (KeyRegisters): TileScales. Others
+// Waves with tiles of their own load scales with the rows, a tile ahead (RegisterLoop): TileScales. Others
 // look a tile's scales up where they need them: each lane loads the scale of one key, and the other lanes ask
 // it for that (ds_bpermute). Keys past the end, and those before the window, whose pages may not exist, then
 // get another key's scale: they are hidden.
@@ -11,7 +11,8 @@
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
-#include "attention/RowMap.h"
+#include "attention/Addresses.h"
+#include "attention/KeyPages.h"
 
 namespace sluice {
 
@@ -22,6 +23,17 @@ enum class KeyScaling { None, LookUp, Loaded };
 struct TileScales {
   mlir::Value k, v;
 };
+
+/// A tile of keys; whether there may be pages.
+struct ScaledTile {
+  mlir::Value firstKey;
+  unsigned keys;
+  bool mayBeInPages;
+};
+
+/// Loads the scales of a tile with the entries of its keys; they are undefined if the call has none.
+TileScales loadTileScales(Emitter &b, const Arguments &arguments, const KeyPages &pages, const LaneRows &rows,
+                          const ScaledTile &tile, mlir::Value entries);
 
 /// For waves of 16 rows, whose lanes have `scores` scores of a tile: lane i of 16 gets the value of the key
 /// of their score i, so that the others have it without LDS (Emitter::ofLaneOfRow).

@@ -12,15 +12,15 @@ namespace {
 /// The values that the loop carries.
 struct Carried {
   RowState state;
-  Values k, v;          // of the tile, as loaded
-  Value valueAddresses; // of its rows of V
-  Value entries;        // of the page table, for the next tile
-  Values found;         // which keys of the tile have a page, if it is asked
-  Values scales;        // of its keys, of K and V, if there may be any
+  Values k; // of the tile, as loaded
+  OwnTiles::LoadedValues v;
+  Value entries; // of the page table, for the next tile
+  Values found;  // which keys of the tile have a page, if it is asked
+  Values scales; // of its keys, of K and V, if there may be any
 
   Values flatten() const {
-    Values values{state.maximum, state.sum, valueAddresses, entries};
-    for (const Values *more : {&state.output, &k, &v, &found, &scales})
+    Values values{state.maximum, state.sum, entries};
+    for (const Values *more : {&state.output, &k, &v.v, &v.forReading, &found, &scales})
       llvm::append_range(values, *more);
     return values;
   }
@@ -33,12 +33,12 @@ struct Carried {
     Carried carried;
     carried.state.maximum = values[0];
     carried.state.sum = values[1];
-    carried.valueAddresses = values[2];
-    carried.entries = values[3];
-    values = values.drop_front(4);
+    carried.entries = values[2];
+    values = values.drop_front(3);
     carried.state.output = take(like.state.output);
     carried.k = take(like.k);
-    carried.v = take(like.v);
+    carried.v.v = take(like.v.v);
+    carried.v.forReading = take(like.v.forReading);
     carried.found = take(like.found);
     carried.scales = take(like.scales);
     return carried;
@@ -53,8 +53,7 @@ static void keepLoads(Emitter &b) {
 }
 
 RowState registerKeyLoop(const LoopParts &parts, const Query &query, const KeyPages &pages,
-                         const KeyRegisters &registers, const HeadColumns &columns, Value wave,
-                         unsigned waves) {
+                         const OwnTiles &tiles, LoadScales loadScales, Value wave, unsigned waves) {
   const auto &[b, math, visibility, keys, waveEnd, rules, softmaxes, products] = parts;
   const Softmax &softmax = softmaxes.front();
   Value first = b.add(keys.firstTile, wave);
@@ -64,8 +63,8 @@ RowState registerKeyLoop(const LoopParts &parts, const Query &query, const KeyPa
   bool hidesMissing = visibility.hidesMissing(math.layout);
   // Before the rows, which are waited for first: memory answers in order.
   auto scalesFrom = [&](Value firstKey, Value entries) -> Values {
-    if (!registers.mayScaleKeys()) return {};
-    TileScales scales = registers.loadScalesOfKeys(firstKey, entries);
+    if (!loadScales) return {};
+    TileScales scales = loadScales(firstKey, entries);
     return {scales.k, scales.v};
   };
   Carried initial;
@@ -74,9 +73,9 @@ RowState registerKeyLoop(const LoopParts &parts, const Query &query, const KeyPa
   initial.entries = pages.lookUp(keyOf(first, 1));
   if (hidesMissing) initial.found = {pages.found(entries)};
   initial.scales = scalesFrom(keyOf(first, 0), entries);
-  initial.k = registers.loadKeys(keyOf(first, 0), entries);
-  initial.valueAddresses = registers.addressesOfValues(keyOf(first, 0), entries);
-  initial.v = registers.loadValues(keyOf(first, 0), initial.valueAddresses, entries);
+  OwnTiles::LoadedKeys firstKeys = tiles.loadKeys(keyOf(first, 0), entries);
+  initial.k = firstKeys.k;
+  initial.v = tiles.loadValues(keyOf(first, 0), entries, firstKeys.forValues);
   keepLoads(b);
 
   auto loop = scf::ForOp::create(b, first, keys.endTile, b.i32(waves), initial.flatten());
@@ -86,16 +85,11 @@ RowState registerKeyLoop(const LoopParts &parts, const Query &query, const KeyPa
   Carried now = Carried::from(loop.getRegionIterArgs(), initial), next;
   next.entries = pages.lookUp(keyOf(tile, 2));
 
-  auto readIn = [&](const Values &loaded) {
-    return [&, index = 0u](unsigned, unsigned wide, Value, Value column) mutable {
-      return registers.asElements(loaded[index++ % loaded.size()], wide, column);
-    };
-  };
-  auto readK = readIn(now.k);
-  Values scores = math.settle(products.scores(query, tileKey, readK));
+  Values scores = tiles.scores(products, query, tileKey, now.k);
   if (hidesMissing) next.found = {pages.found(now.entries)};
   next.scales = scalesFrom(nextKey, now.entries);
-  next.k = registers.loadKeys(nextKey, now.entries);
+  OwnTiles::LoadedKeys nextKeys = tiles.loadKeys(nextKey, now.entries);
+  next.k = nextKeys.k;
   keepLoads(b);
   const ScoreRules &ofRows = rules.front();
   Value found = hidesMissing ? now.found.front() : Value();
@@ -110,17 +104,11 @@ RowState registerKeyLoop(const LoopParts &parts, const Query &query, const KeyPa
     applied = ofRows.apply(scores, tileKey, found, &scales);
     included = softmax.include(now.state.maximum, now.state.sum, applied.scores, ofRows.denominators(scales));
   }
-  auto readV = readIn(now.v);
-  auto readAgain = [&](unsigned panel, unsigned wide, Value key, Value column) {
-    Value ofHead = b.add(b.i32(columns.valuePanels[panel].first), column);
-    return registers.readValues(now.valueAddresses, wide, key, ofHead);
-  };
-  Values output = products.addValues(math.rescale(now.state.output, included.factor), included.probabilities,
-                                     rules, tileKey, applied.hidden,
-                                     {readV, readAgain, /*isTile=*/false, registers.stepsByColumns()});
+  Values rescaled = math.rescale(now.state.output, included.factor);
+  Values output =
+      tiles.addValues(products, {rescaled, included.probabilities, rules, tileKey, applied.hidden}, now.v);
   next.state = {included.maximum, included.sum, output};
-  next.valueAddresses = registers.addressesOfValues(nextKey, now.entries);
-  next.v = registers.loadValues(nextKey, next.valueAddresses, now.entries);
+  next.v = tiles.loadValues(nextKey, now.entries, nextKeys.forValues);
   keepLoads(b);
   scf::YieldOp::create(b, next.flatten());
   return Carried::from(loop.getResults(), initial).state;

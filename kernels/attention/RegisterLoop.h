@@ -8,15 +8,19 @@
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
-#include "attention/KeyRegisters.h"
+#include "attention/KeyPages.h"
 #include "attention/LoopParts.h"
+#include "attention/OwnTiles.h"
 
 namespace sluice {
 
-/// The state of the wave's rows, a single block, after the keys of its tiles.
+/// Loads the scales of the keys of the tile from `firstKey` on, with the entries of its keys.
+using LoadScales = llvm::function_ref<TileScales(mlir::Value firstKey, mlir::Value entries)>;
+
+/// The state of the wave's rows, a single block, after the keys of its tiles. `loadScales`: null if no call
+/// has a scale for each key.
 RowState registerKeyLoop(const LoopParts &parts, const Query &query, const KeyPages &pages,
-                         const KeyRegisters &registers, const HeadColumns &columns, mlir::Value wave,
-                         unsigned waves);
+                         const OwnTiles &tiles, LoadScales loadScales, mlir::Value wave, unsigned waves);
 
 /// The combined result of a workgroup's waves for the same rows.
 struct JoinedState {

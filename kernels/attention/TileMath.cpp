@@ -24,6 +24,17 @@ Value TileMath::mfma(Value a, Value bFragment, Value c) {
                                 bFragment, c);
 }
 
+Value TileMath::mfmaOfFloats(Value a, Value bOfLane, Value c) {
+  return amdgpu::MFMAOp::create(b, accumulator, 16, 16, 4, /*blocks=*/1, a, bOfLane, c);
+}
+
+Value TileMath::onesFragment() {
+  llvm::APFloat one(1.0f);
+  bool loses = false;
+  one.convert(cast<FloatType>(element).getFloatSemantics(), llvm::APFloat::rmNearestTiesToEven, &loses);
+  return arith::ConstantOp::create(b, DenseElementsAttr::get(fragment, one));
+}
+
 Value TileMath::mfmaOfOutput(Value a, Value bFragment, Value output) {
   Value sum = mfma(a, bFragment, output);
   if (outputIsHeld) sum.getDefiningOp()->setAttr("sluice.held", b.getUnitAttr());
@@ -125,7 +136,6 @@ Value TileMath::toFragment(ArrayRef<Value> probabilities) {
   return b.bitcast(fragment, b.pack(VectorType::get(2, b.getI32Type()), {low, high}));
 }
 
-/// Two probabilities as 16-bit numbers in a dword: cut, unless the chip has an instruction that rounds.
 Value TileMath::toPair(Value first, Value second) {
   auto pair = VectorType::get(2, element);
   if (element.isF16()) return b.bitcast(b.getI32Type(), ROCDL::CvtPkRtz::create(b, pair, first, second));

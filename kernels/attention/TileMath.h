@@ -31,6 +31,10 @@ public:
   const mlir::VectorType fragment, accumulator;
 
   Value mfma(Value a, Value bFragment, Value c);
+  /// A product of 16x16 numbers and 4 terms in F32: lane l has A[l % 16][l / 16] and B[l / 16][l % 16].
+  Value mfmaOfFloats(Value a, Value bOfLane, Value c);
+  /// A fragment of ones.
+  Value onesFragment();
   /// The same for a tile of O^T.
   Value mfmaOfOutput(Value a, Value bFragment, Value output);
   /// The same tiles of O^T. If O^T is in AccVGPRs, the tiles that branches and loops yield pass through this:
@@ -73,6 +77,10 @@ public:
   Values exponentiate(llvm::ArrayRef<Value> blocks, Value factor, Value offset, Value &sum,
                       AddExponentials add = {});
 
+  /// Two numbers, with factorOfP(), as 16-bit numbers in a dword: cut, unless the chip has an instruction
+  /// that rounds.
+  Value toPair(Value first, Value second);
+
   /// Neighbouring elements of a row of Q or K, as in memory or as a fragment, to fragments.
   Values fragments(Value row, unsigned columns);
 
@@ -101,7 +109,6 @@ private:
   bool isFp8() const { return layout.elementBytes == 1; }
   bool cutsP() const { return element.isF16() || (element.isBF16() && !chip.packedBf16Conversion); }
   Value toFragment(llvm::ArrayRef<Value> probabilities);
-  Value toPair(Value first, Value second);
 
   Emitter &b;
   const Chip &chip;

@@ -86,6 +86,20 @@ SmallVector<Value> TileProducts::add(ArrayRef<Value> output, ArrayRef<Value> pro
   return sums;
 }
 
+SmallVector<Value> TileProducts::addFragments(ArrayRef<Value> output, ArrayRef<Value> probabilities,
+                                              MakeFragments makeFragments) const {
+  Values sums(output);
+  for (unsigned step = 0; step < probabilityFragments(); ++step) {
+    unsigned tile = 0; // of O^T
+    for (unsigned read = 0; read < columns.valueReads.size(); ++read)
+      for (Value fragment : makeFragments(step, read)) {
+        sums[tile] = math.mfmaOfOutput(fragment, probabilities[step], sums[tile]);
+        ++tile;
+      }
+  }
+  return sums;
+}
+
 Value TileProducts::hasNonFinite(Value tileKey, const ReadValues &readV) const {
   if (!readV.isTile)
     return nonFinite.isIn([&](auto include) {

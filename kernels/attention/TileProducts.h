@@ -65,6 +65,12 @@ public:
       Value tileKey, Value hidden, const ReadValues &readV, llvm::ArrayRef<Value> unknown = {},
       llvm::function_ref<void(Values &)> more = [](Values &) {}) const;
 
+  /// The same for finite V whose fragments are made elsewhere: those of a step of the product and of all
+  /// columns of a read.
+  using MakeFragments = llvm::function_ref<Values(unsigned step, unsigned read)>;
+  Values addFragments(llvm::ArrayRef<Value> output, llvm::ArrayRef<Value> probabilities,
+                      MakeFragments makeFragments) const;
+
 private:
   /// laneRow and laneGroup, from which addresses are computed.
   struct Place {

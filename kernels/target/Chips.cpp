@@ -35,6 +35,7 @@ static constexpr Mfma fourPerLane[] = {{{16, 16, 16}, 4}, {{32, 32, 8}, 8}};
 static constexpr Mfma upToEightPerLane[] = {
     {{16, 16, 16}, 4}, {{16, 16, 32}, 4}, {{32, 32, 8}, 8}, {{32, 32, 16}, 8}};
 static constexpr Mfma eightBytesPerLane[] = {{{16, 16, 32}, 4}, {{32, 32, 16}, 8}};
+static constexpr Mfma floatMfmas[] = {{{16, 16, 4}, 8}};
 
 /// A row: the loader's table has some of its facts, and `chip` the others.
 static Chip extended(std::string_view name, Chip chip) {
@@ -54,6 +55,7 @@ static const Chip chips[] = {
                         .mfmas = halfRate,
                         .f16MfmaSuffix = "f16",
                         .bf16MfmaSuffix = "bf16_1k",
+                        .floatMfmas = floatMfmas,
                         .transposingLdsReads = false,
                         .packedBf16Conversion = false}),
     extended("gfx942", {.vgprs = 512,
@@ -61,6 +63,7 @@ static const Chip chips[] = {
                         .ldsReadBanks = banks32,
                         .mfmas = fourPerLane,
                         .fp8Mfmas = eightBytesPerLane,
+                        .floatMfmas = floatMfmas,
                         .transposingLdsReads = false,
                         .packedBf16Conversion = false,
                         .hasHazardRules = true}),
@@ -69,6 +72,7 @@ static const Chip chips[] = {
                         .ldsReadBanks = banks64,
                         .mfmas = upToEightPerLane,
                         .fp8Mfmas = eightBytesPerLane,
+                        .floatMfmas = floatMfmas,
                         .fp8 = Fp8Flavour::Ocp,
                         .transposingLdsReads = true,
                         .packedBf16Conversion = true,
@@ -76,7 +80,7 @@ static const Chip chips[] = {
 };
 
 unsigned Chip::mfmaPasses(MfmaShape shape, unsigned elementBytes) const {
-  for (const Mfma &mfma : elementBytes == 1 ? fp8Mfmas : mfmas)
+  for (const Mfma &mfma : elementBytes == 4 ? floatMfmas : elementBytes == 1 ? fp8Mfmas : mfmas)
     if (mfma.shape == shape) return mfma.passes;
   return 0;
 }
@@ -132,6 +136,7 @@ std::string chipTable() {
   };
   row("passes by MFMA, f16 and bf16", [&](const Chip &chip) { shapes(chip.mfmas); });
   row("passes by MFMA, E4M3", [&](const Chip &chip) { shapes(chip.fp8Mfmas); });
+  row("passes by MFMA, f32", [&](const Chip &chip) { shapes(chip.floatMfmas); });
   row("wait states between 32x32x8 and a read of its result",
       [&](const Chip &chip) { out << chip.mfmaResultWaitStates({32, 32, 8}); });
   row("FP8", [&](const Chip &chip) {

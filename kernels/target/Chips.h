@@ -50,16 +50,17 @@ struct Chip {
   llvm::ArrayRef<Mfma> mfmas = {}; // of f16 and bf16
   /// The endings of these instructions' assembler names, after v_mfma_f32_32x32x8.
   llvm::StringRef f16MfmaSuffix = "_f16", bf16MfmaSuffix = "_bf16";
-  llvm::ArrayRef<Mfma> fp8Mfmas = {}; // of E4M3, in the chip's flavour
-  Fp8Flavour fp8 = Fp8Flavour::None;  // Fnuz is as in the loader's table
-  bool transposingLdsReads = false;   // ds_read_b64_tr_b16 and similar
-  bool packedBf16Conversion = false;  // v_cvt_pk_bf16_f32
-  bool hasHazardRules = false;        // the emulator's checks follow this chip's manual
+  llvm::ArrayRef<Mfma> fp8Mfmas = {};   // of E4M3, in the chip's flavour
+  llvm::ArrayRef<Mfma> floatMfmas = {}; // of f32
+  Fp8Flavour fp8 = Fp8Flavour::None;    // Fnuz is as in the loader's table
+  bool transposingLdsReads = false;     // ds_read_b64_tr_b16 and similar
+  bool packedBf16Conversion = false;    // v_cvt_pk_bf16_f32
+  bool hasHazardRules = false;          // the emulator's checks follow this chip's manual
   /// Wait states between an MFMA and a vector instruction that reads its result, in addition to its passes.
   unsigned waitStatesBehindMfma = 3;
 
-  /// The passes of an MFMA whose elements have `elementBytes` bytes: 2 for f16 and bf16, 1 for E4M3. 0 if the
-  /// chip does not have it.
+  /// The passes of an MFMA whose elements have `elementBytes` bytes: 4 for f32, 2 for f16 and bf16, 1 for
+  /// E4M3. 0 if the chip does not have it.
   unsigned mfmaPasses(MfmaShape shape, unsigned elementBytes) const;
   bool hasMfma(MfmaShape shape, unsigned elementBytes) const { return mfmaPasses(shape, elementBytes) != 0; }
   /// The wait states between an MFMA of f16 or bf16 and a vector instruction that reads its result.

@@ -1,0 +1,324 @@
+//===- BlockRegisters.cpp - K and V in blocks, in the registers of a wave -------------------------------===//
+#include "attention/BlockRegisters.h"
+
+using namespace mlir;
+
+namespace sluice {
+
+/// The elements of a row that the lanes read together.
+static unsigned elementsOf(ArrayRef<ColumnRead> reads, unsigned lanes) {
+  unsigned end = 0;
+  for (const ColumnRead &read : reads)
+    end = std::max(end, read.headColumn + lanes * read.columns);
+  return end;
+}
+
+BlockRegisters::BlockRegisters(Emitter &b, TileMath &math, const Arguments &arguments, const KeyPages &pages,
+                               const LaneRows &rows, const HeadColumns &columns, const Source &source,
+                               const KeyBlocks &blocks, const Query &query, unsigned tileKv)
+    : b(b), math(math), arguments(arguments), pages(pages), rows(rows), columns(columns), source(source),
+      blocks(blocks), tileKv(tileKv), elementsQk(elementsOf(columns.keyReads, math.layout.groups())),
+      elementsV(elementsOf(columns.valueReads, math.layout.rows)) {
+  auto same = [&](StringRef k, StringRef v) {
+    auto equal = [&](StringRef dimension) -> Value {
+      return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, arguments.late((k + dimension).str()),
+                                   arguments.late((v + dimension).str()));
+    };
+    return b.both(equal("_batch_stride"), equal("_token_stride"));
+  };
+  sameStrides = same("k", "v");
+  if (blocks.hasArrays()) sameStrides = b.both(sameStrides, same("k_scales", "v_scales"));
+  for (unsigned read = 0; read < columns.keyReads.size(); ++read) {
+    Values elements, inOrder;
+    for (Value fragment : query.fragments(read))
+      for (unsigned n = 0; n < math.layout.elements(); ++n)
+        elements.push_back(b.extract(fragment, n));
+    for (unsigned n = 0; n < elements.size(); ++n)
+      inOrder.push_back(elements[blocks.orderOf(n)]);
+    Values fragments;
+    for (unsigned first = 0; first < elements.size(); first += math.layout.elements())
+      fragments.push_back(b.pack(math.fragment, ArrayRef(inOrder).slice(first, math.layout.elements())));
+    queryFragments.push_back(fragments);
+  }
+  Value ones = math.onesFragment();
+  for (unsigned four = 0; four < fours(elementsQk); ++four) {
+    Value ofLane;
+    for (unsigned n = 0; n < scaledTogether; ++n) {
+      Value sums = math.zeros(); // the same in all registers
+      for (Value fragment : queryFragments[four * scaledTogether + n])
+        sums = math.mfma(ones, fragment, sums);
+      Value sum = b.extract(sums, 0);
+      ofLane = n == 0 ? sum : b.select(b.equal(rows.laneGroup, b.i32(n)), sum, ofLane);
+    }
+    querySums.push_back(ofLane);
+  }
+}
+
+Value BlockRegisters::nothing(unsigned elements) const {
+  return ZerosOp::create(b, LLVM::LLVMPointerType::get(b.getContext(), 1), blocks.rowBytes(elements));
+}
+
+BlockRegisters::Side BlockRegisters::sideOfKeys() const {
+  return {"k", source.k, source.kScales, source.columnsQk, elementsQk, rows.laneRow, rows.laneGroup};
+}
+
+BlockRegisters::Side BlockRegisters::sideOfValues() const {
+  // The keys of a lane's fragments of V are 4 * laneGroup + 0..3: each of four lanes has a scale of one.
+  Value key = b.add(b.mul(rows.laneGroup, b.i32(4)), b.bitAnd(rows.laneRow, b.i32(3)));
+  return {"v",       source.v, source.vScales, source.columnsV,
+          elementsV, key,      b.shiftRight(rows.laneRow, b.i32(2))};
+}
+
+/// The lane's first column of the first read; in the others it has the same place in its block.
+Value BlockRegisters::firstColumnOfKeys() const {
+  return b.mul(rows.laneGroup, b.i32(KeyBlocks::loadElements));
+}
+
+Value BlockRegisters::firstColumnOfValues() const {
+  return b.mul(rows.laneRow, b.i32(KeyBlocks::loadElements));
+}
+
+BlockRegisters::Addresses BlockRegisters::addressesOf(const Side &side, Value firstKey, Value entries) const {
+  unsigned rowBytes = blocks.rowBytes(side.elements);
+  Value ofRows = pages.addresses(side.name, side.base, firstKey, entries, b.getI8Type(), rowBytes);
+  if (!blocks.hasArrays()) return {ofRows, ofRows};
+  return {ofRows, pages.lateAddresses((side.name + "_scales").str(), side.scalesBase, firstKey, entries,
+                                      b.getI16Type(), rowBytes)};
+}
+
+BlockRegisters::Addresses BlockRegisters::addressesOfValues(Value firstKey, Value entries,
+                                                            const Addresses &ofKeys) const {
+  Side keys = sideOfKeys(), values = sideOfValues();
+  auto bits = [&](Value pointer) -> Value { return LLVM::PtrToIntOp::create(b, b.getI64Type(), pointer); };
+  auto moved = [&](Value address, Value from, Value to) -> Value {
+    Value row = b.advance(address, b.getI8Type(), b.sub(bits(to), bits(from)));
+    Value exists = LLVM::ICmpOp::create(b, LLVM::ICmpPredicate::ne, address, nothing(keys.elements));
+    return b.select(exists, row, nothing(values.elements));
+  };
+  Values addresses = b.branch(
+      sameStrides,
+      [&] {
+        Value ofRows = moved(ofKeys.rows, keys.base, values.base);
+        if (!blocks.hasArrays()) return Values{ofRows};
+        return Values{ofRows, moved(ofKeys.scales, keys.scalesBase, values.scalesBase)};
+      },
+      [&] {
+        Addresses computed = addressesOf(values, firstKey, entries);
+        if (!blocks.hasArrays()) return Values{computed.rows};
+        return Values{computed.rows, computed.scales};
+      });
+  return {addresses.front(), addresses.back()};
+}
+
+SmallVector<Value> BlockRegisters::rowsOfScales(const Side &side, Value firstKey, Value addresses) const {
+  Value key = b.opaque(side.keyOfLane, firstKey);
+  Values ofScales;
+  for (unsigned sixteen = 0; sixteen < sixteens(); ++sixteen)
+    ofScales.push_back(b.pointerOfLane(addresses, key, sixteen * math.layout.rows));
+  return ofScales;
+}
+
+void BlockRegisters::loadScales(const Side &side, Value firstKey, ArrayRef<Value> rowsOfScales,
+                                Values &loaded) const {
+  Value none = nothing(side.elements), limit = b.opaqueScalar(side.limit, firstKey), log2;
+  if (blocks.hasArrays()) log2 = b.select(arguments.flag(package::score_groups_of_64), b.i32(6), b.i32(5));
+  auto loadHalf = [&](Value place) -> Value {
+    return arith::ExtUIOp::create(b, b.getI32Type(), LLVM::LoadOp::create(b, b.getI16Type(), place, 2));
+  };
+  struct Place {
+    Value scale, isThere;
+  };
+  SmallVector<Place> places;
+  for (Value row : rowsOfScales) {
+    Value hasRow = LLVM::ICmpOp::create(b, LLVM::ICmpPredicate::ne, row, none);
+    for (unsigned four = 0; four < fours(side.elements); ++four) {
+      Value block = b.add(b.i32(four * scaledTogether), side.blockOfLane);
+      Value column = b.mul(block, b.i32(KeyBlocks::blockElements)), exists = b.less(column, limit);
+      Value offset = blocks.hasArrays() ? b.shiftLeft(b.shiftRight(column, log2), b.i32(1))
+                                        : b.mul(block, b.i32(blocks.blockBytes()));
+      Value place = b.advance(row, b.getI8Type(), b.zeroExtend(offset));
+      places.push_back({b.select(exists, place, none), b.both(exists, hasRow)});
+    }
+  }
+  Values subtracted;
+  if (blocks.hasArrays()) {
+    // They have the places of the scales in an array of their own.
+    Value zeros = arguments.late((side.name + "_zeros").str());
+    Value groups = arguments.late((side.name + "_groups").str());
+    subtracted = b.branch(
+        b.isNull(zeros),
+        [&] {
+          constexpr int32_t eight = 0x4800; // in F16
+          return Values(places.size(), b.i32(eight));
+        },
+        [&] {
+          auto bits = [&](Value pointer) -> Value {
+            return LLVM::PtrToIntOp::create(b, b.getI64Type(), pointer);
+          };
+          Value distance = b.sub(bits(zeros), bits(groups));
+          Values halves;
+          for (const Place &place : places)
+            halves.push_back(loadHalf(b.select(
+                place.isThere, b.advance(place.scale, b.getI8Type(), distance), none)));
+          return halves;
+        });
+  }
+  for (const Place &place : places)
+    loaded.push_back(loadHalf(place.scale));
+  llvm::append_range(loaded, subtracted);
+}
+
+BlockRegisters::Scales BlockRegisters::scalesOf(ArrayRef<Value> loaded, const Side &side, unsigned sixteen,
+                                                unsigned four) const {
+  auto number = [&](Value half) -> Value {
+    Value f16 = b.bitcast(b.getF16Type(), arith::TruncIOp::create(b, b.getI16Type(), half));
+    return arith::ExtFOp::create(b, b.getF32Type(), f16);
+  };
+  unsigned ofSide = sixteens() * fours(side.elements), at = sixteen * fours(side.elements) + four;
+  return {number(loaded[at]),
+          blocks.hasArrays() ? number(loaded[ofSide + at]) : b.f32(blocks.subtracted())};
+}
+
+OwnTiles::LoadedKeys BlockRegisters::loadKeys(Value firstKey, Value entries) const {
+  Side side = sideOfKeys();
+  Addresses addresses = addressesOf(side, firstKey, entries);
+  // Every lane asks for all its rows before it uses one: LLVM leaves the order so.
+  Values ofScales = rowsOfScales(side, firstKey, addresses.scales), ofKeys, loaded;
+  Value firstOfLane = b.opaque(rows.laneRow, firstKey);
+  for (unsigned sixteen = 0; sixteen < sixteens(); ++sixteen)
+    ofKeys.push_back(b.pointerOfLane(addresses.rows, firstOfLane, sixteen * math.layout.rows));
+  Addresses ofValues = addressesOfValues(firstKey, entries, addresses);
+  loadScales(side, firstKey, ofScales, loaded);
+  // Columns that do not exist have any number that does: Q and the scale are 0 there.
+  Value limit = b.opaqueScalar(source.columnsQk, firstKey);
+  Value ofLane = b.zeroExtend(blocks.offsetOfNumbers(firstColumnOfKeys()));
+  for (Value &row : ofKeys)
+    row = b.advance(row, b.getI8Type(), ofLane);
+  for (const ColumnRead &read : columns.keyReads) {
+    Value exists = b.less(b.i32(read.headColumn), limit);
+    Value ahead = b.select(exists, b.i64(blocks.offsetOfBlock(read.headColumn)), b.i64(0));
+    for (Value row : ofKeys)
+      loaded.push_back(blocks.load(b.advance(row, b.getI8Type(), ahead)));
+  }
+  return {loaded, {ofValues.rows, ofValues.scales}};
+}
+
+OwnTiles::LoadedValues BlockRegisters::loadValues(Value firstKey, Value, ArrayRef<Value> forValues) const {
+  Side side = sideOfValues();
+  const MfmaLayout &layout = math.layout;
+  Values ofScales = rowsOfScales(side, firstKey, forValues[1]), ofKeys, loaded;
+  Value firstOfLane = b.opaque(b.mul(rows.laneGroup, b.i32(layout.elements())), firstKey);
+  for (unsigned k = 0; k < sixteens() * layout.elements(); ++k)
+    ofKeys.push_back(b.pointerOfLane(forValues[0], firstOfLane, layout.rowOf(k)));
+  loadScales(side, firstKey, ofScales, loaded);
+  // Of columns that do not exist nothing is stored: lanes that have some read the row's first.
+  Value limit = b.opaqueScalar(source.columnsV, firstKey), first = firstColumnOfValues();
+  for (unsigned sixteen = 0; sixteen < sixteens(); ++sixteen)
+    for (const ColumnRead &read : columns.valueReads) {
+      Value column = b.add(first, b.i32(read.headColumn)), exists = b.less(column, limit);
+      Value offset = b.select(exists, blocks.offsetOfNumbers(column), blocks.offsetOfNumbers(b.i32(0)));
+      for (Value row : ArrayRef(ofKeys).slice(sixteen * layout.elements(), layout.elements()))
+        loaded.push_back(blocks.load(b.advance(row, b.getI8Type(), b.zeroExtend(offset))));
+    }
+  return {loaded, {}};
+}
+
+SmallVector<Value> BlockRegisters::scores(const TileProducts &, const Query &, Value,
+                                          ArrayRef<Value> k) const {
+  Side side = sideOfKeys();
+  auto two = VectorType::get(2, b.getF32Type());
+  unsigned scales = sixteens() * fours(elementsQk) * (blocks.hasArrays() ? 2 : 1);
+  ArrayRef<Value> numbers = k.drop_front(scales);
+  const bool subtracts = blocks.hasArrays() || blocks.subtracted() != 0;
+  Values scalesOfLanes; // of 16 keys after 16, and of four blocks after four
+  SmallVector<std::array<Value, 2>> pairs(sixteens()); // of 16 keys after 16; null: zeros
+  for (unsigned sixteen = 0; sixteen < sixteens(); ++sixteen) {
+    Value sum = math.zeros();
+    for (unsigned four = 0; four < fours(elementsQk); ++four) {
+      auto [scale, subtracted] = scalesOf(k, side, sixteen, four);
+      if (subtracts) sum = math.mfmaOfFloats(b.negF(b.mulF(scale, subtracted)), querySums[four], sum);
+      // From the lane of the key and block to lane i of 16, whose keys' scores are in the lanes' registers:
+      // i % 4 is the register, i / 4 the block.
+      scalesOfLanes.push_back(byScore(b, rows, b.mulF(scale, b.f32(1 / blocks.unit()))));
+    }
+    if (subtracts) pairs[sixteen] = {b.slice(sum, 0, 2), b.slice(sum, 2, 2)};
+  }
+  const Value *number = numbers.begin();
+  for (unsigned index = 0; index < columns.keyReads.size(); ++index) {
+    for (unsigned sixteen = 0; sixteen < sixteens(); ++sixteen) {
+      Value product = math.zeros();
+      for (auto [fragment, ofRow] : llvm::zip_equal(blocks.fragmentsOf(*number++, firstColumnOfKeys()), queryFragments[index]))
+        product = math.mfma(fragment, ofRow, product);
+      unsigned four = index / scaledTogether, first = index % scaledTogether * 4;
+      Value scale = scalesOfLanes[sixteen * fours(elementsQk) + four];
+      // Multiplied by DPP's operand, then added in pairs: no register has only a scale.
+      Values scaled;
+      for (unsigned r = 0; r < 4; ++r)
+        scaled.push_back(b.mulF(b.extract(product, r), b.ofLaneOfRow(scale, first + r)));
+      for (unsigned pair = 0; pair < 2; ++pair) {
+        Value &sum = pairs[sixteen][pair], more = b.pack(two, {scaled[2 * pair], scaled[2 * pair + 1]});
+        sum = sum ? b.addF(sum, more) : more;
+      }
+    }
+  }
+  Values scores;
+  for (auto [low, high] : pairs)
+    scores.push_back(b.pack(math.accumulator, {b.extract(low, 0), b.extract(low, 1), b.extract(high, 0),
+                                               b.extract(high, 1)}));
+  b.computeHere(scores);
+  return scores;
+}
+
+/// Rounded to 13 significant bits. The product with a number to subtract, of F16, is then exact, and so is an
+/// element of zero.
+Value BlockRegisters::toThirteenBits(Value number) const {
+  Value bits = b.add(b.bitcast(b.getI32Type(), number), b.i32(1 << 10));
+  return b.bitcast(b.getF32Type(), b.bitAnd(bits, b.i32(-(1 << 11))));
+}
+
+SmallVector<Value> BlockRegisters::fragmentsOfValues(ArrayRef<Value> v, unsigned sixteen,
+                                                     unsigned read) const {
+  Side side = sideOfValues();
+  auto two = VectorType::get(2, b.getF32Type());
+  const ColumnRead &ofRead = columns.valueReads[read];
+  unsigned scales = sixteens() * fours(elementsV) * (blocks.hasArrays() ? 2 : 1);
+  unsigned keys = math.layout.elements();
+  ArrayRef<Value> numbers =
+      v.drop_front(scales).slice((sixteen * columns.valueReads.size() + read) * keys, keys);
+  auto [scale, subtracted] =
+      scalesOf(v, side, sixteen, ofRead.headColumn / (scaledTogether * KeyBlocks::blockElements));
+  const bool subtracts = blocks.hasArrays() || blocks.subtracted() != 0;
+  Value factor = toThirteenBits(b.mulF(scale, b.f32(math.factorOfP() / blocks.unit()))), term;
+  if (subtracts) term = b.mulF(b.mulF(factor, b.f32(-blocks.unit())), subtracted);
+  SmallVector<Values> elements; // of each key, by column
+  for (unsigned key = 0; key < keys; ++key) {
+    auto twice = [&](Value ofKeys) {
+      Value ofKey = b.ofLaneOfQuad(ofKeys, key);
+      return b.pack(two, {ofKey, ofKey});
+    };
+    Value scaleOfKey = twice(factor), termOfKey = subtracts ? twice(term) : Value();
+    Values ofKey(ofRead.columns);
+    for (auto [index, pair] : llvm::enumerate(blocks.pairsOf(numbers[key], firstColumnOfValues()))) {
+      Value product = subtracts ? b.fma(pair, scaleOfKey, termOfKey) : b.mulF(pair, scaleOfKey);
+      for (unsigned n = 0; n < 2; ++n)
+        ofKey[blocks.orderOf(2 * index + n)] = b.extract(product, n);
+    }
+    elements.push_back(std::move(ofKey));
+  }
+  Values fragments;
+  for (unsigned n = 0; n < ofRead.columns; ++n) {
+    Values halves;
+    for (unsigned key = 0; key < keys; key += 2)
+      halves.push_back(math.toPair(elements[key][n], elements[key + 1][n]));
+    fragments.push_back(b.bitcast(math.fragment, b.pack(VectorType::get(2, b.getI32Type()), halves)));
+  }
+  return fragments;
+}
+
+SmallVector<Value> BlockRegisters::addValues(const TileProducts &products, const Product &product,
+                                             const LoadedValues &loaded) const {
+  auto fragments = [&](unsigned step, unsigned read) { return fragmentsOfValues(loaded.v, step, read); };
+  return products.addFragments(product.output, product.probabilities, fragments);
+}
+
+} // namespace sluice
