@@ -15,7 +15,7 @@ static unsigned elementsOf(ArrayRef<ColumnRead> reads, unsigned lanes) {
 
 BlockRegisters::BlockRegisters(Emitter &b, TileMath &math, const Arguments &arguments, const KeyPages &pages,
                                const LaneRows &rows, const HeadColumns &columns, const Source &source,
-                               const KeyBlocks &blocks, const Query &query, unsigned tileKv)
+                               const KeyBlocks &blocks, unsigned tileKv)
     : b(b), math(math), arguments(arguments), pages(pages), rows(rows), columns(columns), source(source),
       blocks(blocks), tileKv(tileKv), elementsQk(elementsOf(columns.keyReads, math.layout.groups())),
       elementsV(elementsOf(columns.valueReads, math.layout.rows)) {
@@ -28,6 +28,9 @@ BlockRegisters::BlockRegisters(Emitter &b, TileMath &math, const Arguments &argu
   };
   sameStrides = same("k", "v");
   if (blocks.hasArrays()) sameStrides = b.both(sameStrides, same("k_scales", "v_scales"));
+}
+
+void BlockRegisters::prepare(const Query &query) {
   for (unsigned read = 0; read < columns.keyReads.size(); ++read) {
     Values elements, inOrder;
     for (Value fragment : query.fragments(read))
@@ -65,8 +68,8 @@ BlockRegisters::Side BlockRegisters::sideOfKeys() const {
 BlockRegisters::Side BlockRegisters::sideOfValues() const {
   // The keys of a lane's fragments of V are 4 * laneGroup + 0..3: each of four lanes has a scale of one.
   Value key = b.add(b.mul(rows.laneGroup, b.i32(4)), b.bitAnd(rows.laneRow, b.i32(3)));
-  return {"v",       source.v, source.vScales, source.columnsV,
-          elementsV, key,      b.shiftRight(rows.laneRow, b.i32(2))};
+  return {
+      "v", source.v, source.vScales, source.columnsV, elementsV, key, b.shiftRight(rows.laneRow, b.i32(2))};
 }
 
 /// The lane's first column of the first read; in the others it has the same place in its block.
@@ -78,7 +81,8 @@ Value BlockRegisters::firstColumnOfValues() const {
   return b.mul(rows.laneRow, b.i32(KeyBlocks::loadElements));
 }
 
-BlockRegisters::Addresses BlockRegisters::addressesOf(const Side &side, Value firstKey, Value entries) const {
+BlockRegisters::RowAddresses BlockRegisters::addressesOf(const Side &side, Value firstKey,
+                                                         Value entries) const {
   unsigned rowBytes = blocks.rowBytes(side.elements);
   Value ofRows = pages.addresses(side.name, side.base, firstKey, entries, b.getI8Type(), rowBytes);
   if (!blocks.hasArrays()) return {ofRows, ofRows};
@@ -86,8 +90,8 @@ BlockRegisters::Addresses BlockRegisters::addressesOf(const Side &side, Value fi
                                       b.getI16Type(), rowBytes)};
 }
 
-BlockRegisters::Addresses BlockRegisters::addressesOfValues(Value firstKey, Value entries,
-                                                            const Addresses &ofKeys) const {
+BlockRegisters::RowAddresses BlockRegisters::addressesOfValues(Value firstKey, Value entries,
+                                                               const RowAddresses &ofKeys) const {
   Side keys = sideOfKeys(), values = sideOfValues();
   auto bits = [&](Value pointer) -> Value { return LLVM::PtrToIntOp::create(b, b.getI64Type(), pointer); };
   auto moved = [&](Value address, Value from, Value to) -> Value {
@@ -103,7 +107,7 @@ BlockRegisters::Addresses BlockRegisters::addressesOfValues(Value firstKey, Valu
         return Values{ofRows, moved(ofKeys.scales, keys.scalesBase, values.scalesBase)};
       },
       [&] {
-        Addresses computed = addressesOf(values, firstKey, entries);
+        RowAddresses computed = addressesOf(values, firstKey, entries);
         if (!blocks.hasArrays()) return Values{computed.rows};
         return Values{computed.rows, computed.scales};
       });
@@ -158,8 +162,8 @@ void BlockRegisters::loadScales(const Side &side, Value firstKey, ArrayRef<Value
           Value distance = b.sub(bits(zeros), bits(groups));
           Values halves;
           for (const Place &place : places)
-            halves.push_back(loadHalf(b.select(
-                place.isThere, b.advance(place.scale, b.getI8Type(), distance), none)));
+            halves.push_back(
+                loadHalf(b.select(place.isThere, b.advance(place.scale, b.getI8Type(), distance), none)));
           return halves;
         });
   }
@@ -175,19 +179,18 @@ BlockRegisters::Scales BlockRegisters::scalesOf(ArrayRef<Value> loaded, const Si
     return arith::ExtFOp::create(b, b.getF32Type(), f16);
   };
   unsigned ofSide = sixteens() * fours(side.elements), at = sixteen * fours(side.elements) + four;
-  return {number(loaded[at]),
-          blocks.hasArrays() ? number(loaded[ofSide + at]) : b.f32(blocks.subtracted())};
+  return {number(loaded[at]), blocks.hasArrays() ? number(loaded[ofSide + at]) : b.f32(blocks.subtracted())};
 }
 
 OwnTiles::LoadedKeys BlockRegisters::loadKeys(Value firstKey, Value entries) const {
   Side side = sideOfKeys();
-  Addresses addresses = addressesOf(side, firstKey, entries);
+  RowAddresses addresses = addressesOf(side, firstKey, entries);
   // Every lane asks for all its rows before it uses one: LLVM leaves the order so.
   Values ofScales = rowsOfScales(side, firstKey, addresses.scales), ofKeys, loaded;
   Value firstOfLane = b.opaque(rows.laneRow, firstKey);
   for (unsigned sixteen = 0; sixteen < sixteens(); ++sixteen)
     ofKeys.push_back(b.pointerOfLane(addresses.rows, firstOfLane, sixteen * math.layout.rows));
-  Addresses ofValues = addressesOfValues(firstKey, entries, addresses);
+  RowAddresses ofValues = addressesOfValues(firstKey, entries, addresses);
   loadScales(side, firstKey, ofScales, loaded);
   // Columns that do not exist have any number that does: Q and the scale are 0 there.
   Value limit = b.opaqueScalar(source.columnsQk, firstKey);
@@ -223,14 +226,13 @@ OwnTiles::LoadedValues BlockRegisters::loadValues(Value firstKey, Value, ArrayRe
   return {loaded, {}};
 }
 
-SmallVector<Value> BlockRegisters::scores(const TileProducts &, const Query &, Value,
-                                          ArrayRef<Value> k) const {
+SmallVector<Value> BlockRegisters::scores(const TileProducts &, Value, ArrayRef<Value> k) const {
   Side side = sideOfKeys();
   auto two = VectorType::get(2, b.getF32Type());
   unsigned scales = sixteens() * fours(elementsQk) * (blocks.hasArrays() ? 2 : 1);
   ArrayRef<Value> numbers = k.drop_front(scales);
   const bool subtracts = blocks.hasArrays() || blocks.subtracted() != 0;
-  Values scalesOfLanes; // of 16 keys after 16, and of four blocks after four
+  Values scalesOfLanes;                                // of 16 keys after 16, and of four blocks after four
   SmallVector<std::array<Value, 2>> pairs(sixteens()); // of 16 keys after 16; null: zeros
   for (unsigned sixteen = 0; sixteen < sixteens(); ++sixteen) {
     Value sum = math.zeros();
@@ -247,7 +249,8 @@ SmallVector<Value> BlockRegisters::scores(const TileProducts &, const Query &, V
   for (unsigned index = 0; index < columns.keyReads.size(); ++index) {
     for (unsigned sixteen = 0; sixteen < sixteens(); ++sixteen) {
       Value product = math.zeros();
-      for (auto [fragment, ofRow] : llvm::zip_equal(blocks.fragmentsOf(*number++, firstColumnOfKeys()), queryFragments[index]))
+      for (auto [fragment, ofRow] :
+           llvm::zip_equal(blocks.fragmentsOf(*number++, firstColumnOfKeys()), queryFragments[index]))
         product = math.mfma(fragment, ofRow, product);
       unsigned four = index / scaledTogether, first = index % scaledTogether * 4;
       Value scale = scalesOfLanes[sixteen * fours(elementsQk) + four];
@@ -263,8 +266,8 @@ SmallVector<Value> BlockRegisters::scores(const TileProducts &, const Query &, V
   }
   Values scores;
   for (auto [low, high] : pairs)
-    scores.push_back(b.pack(math.accumulator, {b.extract(low, 0), b.extract(low, 1), b.extract(high, 0),
-                                               b.extract(high, 1)}));
+    scores.push_back(b.pack(math.accumulator,
+                            {b.extract(low, 0), b.extract(low, 1), b.extract(high, 0), b.extract(high, 1)}));
   b.computeHere(scores);
   return scores;
 }

@@ -1,4 +1,5 @@
-//===- BlockRegisters.h - K and V in blocks, in the registers of a wave ------------------------*- C++ -*-===//
+//===- BlockRegisters.h - K and V in blocks, in the registers of a wave ------------------------*- C++
+//-*-===//
 //
 // Numbers of a block share a scale, and those of 4 bits a number to subtract, so an element is
 // scale * (number - subtracted). Elements of K are never made. K * Q^T is computed from the numbers
@@ -35,12 +36,12 @@ public:
   /// Every reference must outlive this.
   BlockRegisters(Emitter &b, TileMath &math, const Arguments &arguments, const KeyPages &pages,
                  const LaneRows &rows, const HeadColumns &columns, const Source &source,
-                 const KeyBlocks &blocks, const Query &query, unsigned tileKv);
+                 const KeyBlocks &blocks, unsigned tileKv);
 
   LoadedKeys loadKeys(Value firstKey, Value entries) const override;
   LoadedValues loadValues(Value firstKey, Value entries, llvm::ArrayRef<Value> forValues) const override;
-  Values scores(const TileProducts &products, const Query &query, Value tileKey,
-                llvm::ArrayRef<Value> k) const override;
+  void prepare(const Query &query) override;
+  Values scores(const TileProducts &products, Value tileKey, llvm::ArrayRef<Value> k) const override;
   Values addValues(const TileProducts &products, const Product &product,
                    const LoadedValues &loaded) const override;
 
@@ -57,12 +58,12 @@ private:
   Side sideOfKeys() const;
   Side sideOfValues() const;
   /// Where rows begin, one of the tile's rows per lane, and their scales, which may be in arrays.
-  struct Addresses {
+  struct RowAddresses {
     Value rows, scales;
   };
-  Addresses addressesOf(const Side &side, Value firstKey, Value entries) const;
+  RowAddresses addressesOf(const Side &side, Value firstKey, Value entries) const;
   /// V's addresses, from K's if both have the same strides.
-  Addresses addressesOfValues(Value firstKey, Value entries, const Addresses &ofKeys) const;
+  RowAddresses addressesOfValues(Value firstKey, Value entries, const RowAddresses &ofKeys) const;
   /// The rows in which this lane's scales are, of 16 keys after 16.
   Values rowsOfScales(const Side &side, Value firstKey, Value addresses) const;
   /// Appends the scales of 16 keys after 16 and four blocks after four, then the numbers to subtract.
@@ -91,7 +92,7 @@ private:
   const KeyBlocks &blocks;
   unsigned tileKv, elementsQk, elementsV;
   llvm::SmallVector<Values> queryFragments; // of each read of K, in the order of KeyBlocks::orderOf
-  Value sameStrides; // whether K and V have the same strides
+  Value sameStrides;                        // whether K and V have the same strides
   Values querySums;                         // of four blocks each, that of block n in lane group n
 };
 

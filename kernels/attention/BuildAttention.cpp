@@ -272,7 +272,9 @@ private:
     Value row = addresses.offsetOfRow("q", rows.sequence.firstRow);
     Value q = b.advance(arguments.late("q"), queries, row);
     Value unused;
-    if (package::kernel_cuts_rows(op.getWaveRows(), op.getHeadDimQk(), !op.getVInK() && !op.getVByColumns()))
+    // Rows in blocks are whole blocks.
+    if (!op.getKvBlocks() &&
+        package::kernel_cuts_rows(op.getWaveRows(), op.getHeadDimQk(), !op.getVInK() && !op.getVByColumns()))
       unused = b.bitAnd(b.shiftRight(arguments.late("score_flags"), b.i32(package::score_unused_shift)),
                         b.i32(package::score_unused_mask));
     return Query(b, math, columns.keyReads, q, queries, element, rows.laneGroup,
@@ -289,7 +291,7 @@ private:
 
   std::unique_ptr<OwnTiles> blockTiles(const LaneRows &rows, const Addresses &addresses,
                                        const HeadColumns &columns, const KeyPages &pages,
-                                       const KeyBlocks &blocks, const Query &query) {
+                                       const KeyBlocks &blocks) {
     BlockRegisters::Source source{ofKeys(addresses, "k"),
                                   ofKeys(addresses, "v"),
                                   arguments["head_dim_qk"],
@@ -300,8 +302,7 @@ private:
       source.kScales = addresses.ofKeys("k_groups", "k_scales", b.getI16Type(), op.getPaged());
       source.vScales = addresses.ofKeys("v_groups", "v_scales", b.getI16Type(), op.getPaged());
     }
-    return std::make_unique<BlockRegisters>(b, math, arguments, pages, rows, columns, source, blocks, query,
-                                            tileKv);
+    return std::make_unique<BlockRegisters>(b, math, arguments, pages, rows, columns, source, blocks, tileKv);
   }
 
   JoinedState iterateOverOwnKeys(const LaneRows &rows, const Addresses &addresses, const HeadColumns &columns,
@@ -313,7 +314,7 @@ private:
     std::unique_ptr<OwnTiles> tiles;
     if (std::optional<StringRef> name = op.getKvBlocks()) {
       blocks.emplace(b, *KeyBlocks::kindOf(*name), element, chip);
-      tiles = blockTiles(rows, addresses, columns, pages, *blocks, query);
+      tiles = blockTiles(rows, addresses, columns, pages, *blocks);
     } else {
       tiles = elementTiles(rows, addresses, columns, pages);
     }
@@ -340,8 +341,10 @@ private:
   SmallVector<RowState> iterate(ArrayRef<LaneRows> blocks, ArrayRef<Addresses> addresses,
                                 const HeadColumns &columns, const LoopParts &parts) {
     SmallVector<Query> queries;
-    for (auto [rows, ofBlock] : llvm::zip_equal(blocks, addresses))
+    for (auto [rows, ofBlock] : llvm::zip_equal(blocks, addresses)) {
       queries.push_back(queryOf(rows, ofBlock, columns));
+      queries.back().cutRest();
+    }
     if (unsigned reads = parkedReads()) {
       Value thread = ROCDL::ThreadIdXOp::create(b, b.getI32Type());
       for (Query &query : queries)

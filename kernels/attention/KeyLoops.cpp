@@ -185,9 +185,8 @@ static Values exponentiate(const LoopParts &parts, const AheadState &state,
   return joined(joined({sum}, nextScores), fragments);
 }
 
-RowState aheadKeyLoop(const LoopParts &parts, const Query &query, const KeyCopies &copies,
-                      const KeyTiles &firstK, const KeyTiles &k, const KeyTiles &v,
-                      function_ref<void(Value)> atLastTile) {
+RowState aheadKeyLoop(const LoopParts &parts, Query &query, const KeyCopies &copies, const KeyTiles &firstK,
+                      const KeyTiles &k, const KeyTiles &v, function_ref<void(Value)> atLastTile) {
   const auto &[b, math, visibility, keys, waveEnd, allRules, softmaxes, products] = parts;
   const ScoreRules &rules = allRules.front();
   const Softmax &softmax = softmaxes.front();
@@ -197,7 +196,9 @@ RowState aheadKeyLoop(const LoopParts &parts, const Query &query, const KeyCopie
   // The scores of the first tile come before the loop: inside it the matrix core computes those of the next
   // tile while the vector unit exponentiates those of this one.
   Value keyOfFirst = visibility.keyOfTile(keys.firstTile);
-  waitFor(b, firstK.copy(copies.rowsFrom(keyOfFirst)));
+  Values firstCopies = firstK.copy(copies.rowsFrom(keyOfFirst));
+  query.cutRest();
+  waitFor(b, firstCopies);
   AheadState initial;
   initial.sum = softmax.noSum();
   initial.output = math.held(products.zeroOutput());

@@ -24,8 +24,7 @@ llvm::SmallVector<RowState> plainKeyLoop(const LoopParts &parts, llvm::ArrayRef<
 /// The state of one block of rows. The first tile of keys has LDS of its own, `firstK`: its scores are
 /// computed before the loop. There is at least one tile. `atLastTile` emits a wave's extra work in its last
 /// tile; it gets a wave-uniform i32 that changes in the loop.
-RowState aheadKeyLoop(const LoopParts &parts, const Query &query, const KeyCopies &copies,
-                      const KeyTiles &firstK, const KeyTiles &k, const KeyTiles &v,
-                      llvm::function_ref<void(mlir::Value)> atLastTile);
+RowState aheadKeyLoop(const LoopParts &parts, Query &query, const KeyCopies &copies, const KeyTiles &firstK,
+                      const KeyTiles &k, const KeyTiles &v, llvm::function_ref<void(mlir::Value)> atLastTile);
 
 } // namespace sluice

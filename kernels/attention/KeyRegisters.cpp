@@ -132,12 +132,12 @@ SmallVector<Value> KeyRegisters::loadRows(Value firstKey, Value addresses) const
   return loaded;
 }
 
-SmallVector<Value> KeyRegisters::scores(const TileProducts &products, const Query &query, Value tileKey,
+SmallVector<Value> KeyRegisters::scores(const TileProducts &products, Value tileKey,
                                         ArrayRef<Value> k) const {
   auto inOrder = [&, index = 0u](unsigned, unsigned wide, Value, Value) mutable {
     return asElements(k[index++], wide);
   };
-  return math.settle(products.scores(query, tileKey, inOrder));
+  return math.settle(products.scores(*ofRows, tileKey, inOrder));
 }
 
 SmallVector<Value> KeyRegisters::addValues(const TileProducts &products, const Product &product,

@@ -29,8 +29,8 @@ public:
 
   LoadedKeys loadKeys(Value firstKey, Value entries) const override;
   LoadedValues loadValues(Value firstKey, Value entries, llvm::ArrayRef<Value> forValues) const override;
-  Values scores(const TileProducts &products, const Query &query, Value tileKey,
-                llvm::ArrayRef<Value> k) const override;
+  void prepare(const Query &query) override { ofRows = &query; }
+  Values scores(const TileProducts &products, Value tileKey, llvm::ArrayRef<Value> k) const override;
   Values addValues(const TileProducts &products, const Product &product,
                    const LoadedValues &loaded) const override;
 
@@ -56,6 +56,7 @@ private:
   const LaneRows &rows;
   const HeadColumns &columns;
   Source source;
+  const Query *ofRows = nullptr;
   mlir::Type stored;
   mlir::Type widened;
   bool vByColumns;

@@ -1,4 +1,5 @@
-//===- OwnTiles.h - K and V of a wave's own tiles of keys --------------------------------------*- C++ -*-===//
+//===- OwnTiles.h - K and V of a wave's own tiles of keys --------------------------------------*- C++
+//-*-===//
 //
 // A wave that has tiles of keys for itself reads them from memory straight into its registers: without LDS,
 // waiting only for its own loads. Loads are in the order in which the products need their values, and the
@@ -33,9 +34,10 @@ public:
   /// Loads V of the same tile. `forValues`: of its K.
   virtual LoadedValues loadValues(Value firstKey, Value entries, llvm::ArrayRef<Value> forValues) const = 0;
 
+  /// Called once, after the first loads, with the rows of Q.
+  virtual void prepare(const Query &query) = 0;
   /// The raw scores of loaded K, in the layout of TileProducts::scores; they can be read on every path.
-  virtual Values scores(const TileProducts &products, const Query &query, Value tileKey,
-                        llvm::ArrayRef<Value> k) const = 0;
+  virtual Values scores(const TileProducts &products, Value tileKey, llvm::ArrayRef<Value> k) const = 0;
 
   /// The arguments of TileProducts::addValues that do not come from V.
   struct Product {

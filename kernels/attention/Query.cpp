@@ -7,9 +7,8 @@ namespace sluice {
 
 Query::Query(Emitter &b, TileMath &math, ArrayRef<ColumnRead> reads, Value base, Type inMemory, Type element,
              Value laneGroup, Value limit, Value unused)
-    : b(b), math(math), reads(reads) {
+    : b(b), math(math), reads(reads), limit(limit), unused(unused) {
   const MfmaLayout &layout = math.layout;
-  SmallVector<Value> firstColumns;
   for (const ColumnRead &read : reads) {
     Type type = read.columns == layout.elements() ? math.fragment : VectorType::get(read.columns, element);
     Value column = b.add(b.i32(read.headColumn), b.mul(laneGroup, b.i32(read.columns)));
@@ -19,6 +18,9 @@ Query::Query(Emitter &b, TileMath &math, ArrayRef<ColumnRead> reads, Value base,
     columns.push_back(LLVM::LoadOp::create(b, type, place, /*alignment=*/bytes));
     firstColumns.push_back(column);
   }
+}
+
+void Query::cutRest() {
   if (!unused) return;
   columns = b.branch(
       b.equal(unused, b.i32(0)), [&] { return columns; },

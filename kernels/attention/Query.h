@@ -17,10 +17,14 @@ public:
   using Values = llvm::SmallVector<Value>;
 
   /// A row of Q in the order of `reads`. `base` is the lane's row, of elements `inMemory`. Columns at or past
-  /// `limit`, a multiple of 8, are zeros and are not read. So are the last `unused` before it, fewer than 8,
-  /// whatever memory has there; null: there are none.
+  /// `limit`, a multiple of 8, are zeros and are not read. `unused`: see cutRest.
   Query(Emitter &b, TileMath &math, llvm::ArrayRef<ColumnRead> reads, Value base, mlir::Type inMemory,
         mlir::Type element, Value laneGroup, Value limit, Value unused);
+
+  /// The last `unused` columns before the limit, fewer than 8, become zeros, whatever memory has there; if
+  /// `unused` is null, there are none. That waits for the row if there are some, so it comes after the first
+  /// loads of K.
+  void cutRest();
 
   /// Parks the columns of the last `reads` reads. `thread`: of the workgroup, which has `threads`.
   void park(unsigned reads, Value thread, unsigned threads);
@@ -34,8 +38,9 @@ private:
   Emitter &b;
   TileMath &math;
   llvm::SmallVector<ColumnRead> reads;
-  Values columns;     // of each read that is not parked
-  Value tile, thread; // for the parked ones
+  Value limit, unused;
+  Values columns, firstColumns; // of each read that is not parked
+  Value tile, thread;           // for the parked ones
   unsigned threads = 0;
 };
 

@@ -52,8 +52,8 @@ static void keepLoads(Emitter &b) {
   createWaveFence(b, b.getLoc());
 }
 
-RowState registerKeyLoop(const LoopParts &parts, const Query &query, const KeyPages &pages,
-                         const OwnTiles &tiles, LoadScales loadScales, Value wave, unsigned waves) {
+RowState registerKeyLoop(const LoopParts &parts, Query &query, const KeyPages &pages, OwnTiles &tiles,
+                         LoadScales loadScales, Value wave, unsigned waves) {
   const auto &[b, math, visibility, keys, waveEnd, rules, softmaxes, products] = parts;
   const Softmax &softmax = softmaxes.front();
   Value first = b.add(keys.firstTile, wave);
@@ -77,6 +77,8 @@ RowState registerKeyLoop(const LoopParts &parts, const Query &query, const KeyPa
   initial.k = firstKeys.k;
   initial.v = tiles.loadValues(keyOf(first, 0), entries, firstKeys.forValues);
   keepLoads(b);
+  query.cutRest();
+  tiles.prepare(query);
 
   auto loop = scf::ForOp::create(b, first, keys.endTile, b.i32(waves), initial.flatten());
   OpBuilder::InsertionGuard guard(b);
@@ -85,7 +87,7 @@ RowState registerKeyLoop(const LoopParts &parts, const Query &query, const KeyPa
   Carried now = Carried::from(loop.getRegionIterArgs(), initial), next;
   next.entries = pages.lookUp(keyOf(tile, 2));
 
-  Values scores = tiles.scores(products, query, tileKey, now.k);
+  Values scores = tiles.scores(products, tileKey, now.k);
   if (hidesMissing) next.found = {pages.found(now.entries)};
   next.scales = scalesFrom(nextKey, now.entries);
   OwnTiles::LoadedKeys nextKeys = tiles.loadKeys(nextKey, now.entries);

@@ -19,8 +19,8 @@ using LoadScales = llvm::function_ref<TileScales(mlir::Value firstKey, mlir::Val
 
 /// The state of the wave's rows, a single block, after the keys of its tiles. `loadScales`: null if no call
 /// has a scale for each key.
-RowState registerKeyLoop(const LoopParts &parts, const Query &query, const KeyPages &pages,
-                         const OwnTiles &tiles, LoadScales loadScales, mlir::Value wave, unsigned waves);
+RowState registerKeyLoop(const LoopParts &parts, Query &query, const KeyPages &pages, OwnTiles &tiles,
+                         LoadScales loadScales, mlir::Value wave, unsigned waves);
 
 /// The combined result of a workgroup's waves for the same rows.
 struct JoinedState {

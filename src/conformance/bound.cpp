@@ -21,11 +21,18 @@ double sum_error(const Case &c, double groups) {
   return (has_fp8_queries(c) ? 10 : 8) + 3 * groups;
 }
 
-/// The error of an element of K or V of blocks, relative to it: the number without what is subtracted, and
-/// the product with the scale, are rounded to the type of Q.
+// A number x of 11 significant bits in f16 and 8 in bf16 becomes x (1 + d) and is truncated after 1 / 2.88 of
+// a last place is added.
+constexpr double cut = 1 - 1 / 2.88;
+
+double of_cutting(const Case &c) {
+  return cut * (c.dtype == Dtype::f16 ? 0x1p-10 : 0x1p-7);
+}
+
+/// The error of an element of V of blocks, relative to it: its scale, with 1 + d, is rounded to 13 bits, and
+/// the element is cut. Elements of K are not made.
 double of_elements(const Case &c) {
-  if (!is_in_blocks(c)) return 0;
-  return c.dtype == Dtype::f16 ? 2.01 * 0x1p-11 : 1.01 * 0x1p-8;
+  return is_in_blocks(c) ? 1.01 * (of_cutting(c) + 0x1p-13) : 0;
 }
 
 /// The page's `score`: absolute error of a score, and so relative error of a weight.
@@ -33,7 +40,6 @@ double score_error(const Case &c, const RowMagnitudes &row) {
   const int scales = (c.q_scale != Scale::none) + (c.k_scale != Scale::none);
   double error = row.products * sum_error(c, c.head_size.qk / (has_fp8_queries(c) ? 16.0 : 8.0)) +
                  10 * row.score + 2 * scales * row.raw;
-  error += row.products * of_elements(c) / u;
   if (c.soft_cap != 0) error += 2 * row.raw + 12 * c.soft_cap;
   if (c.bias.type != BiasType::none) error += (c.bias.scaled ? 4 : 2) * row.bias + row.terms;
   if (c.alibi) error += 3 * row.alibi + row.terms;
@@ -58,14 +64,12 @@ void RowMagnitudes::count_keys(const std::vector<int> &visible) {
 }
 
 RowBound::Roundings RowBound::roundings_of(const Case &c) {
-  // A weight P, of 11 significant bits in f16 and 8 in bf16, becomes P (1 + d) and is truncated after 1 /
-  // 2.88 of a last place is added. FP8 values convert exactly to the type of Q, and so do the weights, unless
-  // Q is FP8 too.
-  constexpr double cut = 1 - 1 / 2.88;
-  Roundings roundings =
-      c.dtype == Dtype::f16
-          ? Roundings{.p = cut * 0x1p-10, .p_absolute = 0x1p-24, .o = 0x1p-11, .o_absolute = 0x1p-25}
-          : Roundings{.p = cut * 0x1p-7, .p_absolute = 0x1p-126, .o = 0x1p-8, .o_absolute = 0x1p-134};
+  // A weight P is cut. FP8 values convert exactly to the type of Q, and so do the weights, unless Q is FP8
+  // too.
+  Roundings roundings = c.dtype == Dtype::f16
+                            ? Roundings{.p_absolute = 0x1p-24, .o = 0x1p-11, .o_absolute = 0x1p-25}
+                            : Roundings{.p_absolute = 0x1p-126, .o = 0x1p-8, .o_absolute = 0x1p-134};
+  roundings.p = of_cutting(c);
   // 2^7 P has 4 significant bits; subnormal FP8 numbers are multiples of 2^-10.
   if (has_fp8_queries(c)) {
     roundings.p = 0x1p-4;

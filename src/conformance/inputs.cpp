@@ -39,6 +39,22 @@ void round_to_blocks(const Case &c, bool of_v, int size, std::vector<double> &va
   }
 }
 
+/// Of elements scale * (number - subtracted): |scale| (number + |subtracted|).
+std::vector<double> magnitudes_in_blocks(const Case &c, bool of_v, int size,
+                                         const std::vector<double> &values) {
+  const Groups groups(c, of_v);
+  std::vector<double> magnitudes;
+  magnitudes.reserve(values.size());
+  for (size_t i = 0; i < values.size(); ++i) {
+    const size_t row = i / size_t(size), element = i % size_t(size);
+    const Group group = groups.of(int64_t(row / size_t(c.kv_heads)), int(row % size_t(c.kv_heads)),
+                                  int(element) / group_elements(c));
+    magnitudes.push_back(std::fabs(group.scale) *
+                         (std::fabs(groups.number_of(group, values[i])) + std::fabs(group.subtracted)));
+  }
+  return magnitudes;
+}
+
 void fill_with_codes(Element element, std::vector<double> &values, size_t first) {
   for (size_t i = 0; i < values.size(); ++i) {
     const std::array<std::byte, 4> code = {std::byte(first + i)}; // as large as any element
@@ -102,6 +118,7 @@ void make_tensors(const Case &c, Inputs &in) {
   if (is_in_blocks(c)) {
     round_to_blocks(c, false, c.head_size.qk, in.k);
     round_to_blocks(c, true, c.head_size.v, in.v);
+    in.k_terms = magnitudes_in_blocks(c, false, c.head_size.qk, in.k);
   } else {
     round_to(cache, in.k);
     round_to(cache, in.v);
@@ -113,7 +130,7 @@ void make_tensors(const Case &c, Inputs &in) {
     for (size_t at = 0; at < in.k.size(); at += row)
       in.v.insert(in.v.end(), in.k.begin() + ptrdiff_t(at), in.k.begin() + ptrdiff_t(at + v_row));
   if (c.layout == Layout::broadcast)
-    for (std::vector<double> *values : {&in.k, &in.v}) {
+    for (std::vector<double> *values : {&in.k, &in.v, &in.k_terms}) {
       const std::vector<double> once = *values;
       for (int batch = 1; batch < c.batch; ++batch)
         values->insert(values->end(), once.begin(), once.end());
@@ -163,6 +180,7 @@ void make_prefixes(const Case &c, Inputs &in) {
   Inputs of_prefixes;
   make_tensors(as_sequences, of_prefixes);
   in.prefix_k = std::move(of_prefixes.k);
+  in.prefix_k_terms = std::move(of_prefixes.k_terms);
   in.prefix_v = std::move(of_prefixes.v);
   if (is_per_key(c.k_scale)) in.prefix_k_scale = make_scales(as_sequences, c.k_scale, c.kv_heads, " k_scale");
   if (is_per_key(c.v_scale)) in.prefix_v_scale = make_scales(as_sequences, c.v_scale, c.kv_heads, " v_scale");

@@ -33,6 +33,8 @@ struct Inputs {
   std::vector<double> q_scale, o_scale;         // [query head]; 1 if the case lacks them
   std::vector<double> k_scale, v_scale;         // [KV head], or [batch][key][KV head] if they are per key
   std::vector<double> prefix_k, prefix_v;       // [prefix][key][KV head][element]
+  // As k and prefix_k, if they are in blocks: the magnitudes of what kernels multiply with Q.
+  std::vector<double> k_terms, prefix_k_terms;
   std::vector<double> prefix_k_scale, prefix_v_scale; // [prefix][key][KV head], only if they are per key
 };
 

@@ -81,6 +81,9 @@ private:
                            : kv_row(own, b, c.kv_len, key - own_begin, size);
   }
   const double *key_row(int b, int key) const { return row_of(in.prefix_k, in.k, b, key, c.head_size.qk); }
+  const double *key_terms(int b, int key) const {
+    return row_of(in.prefix_k_terms, in.k_terms, b, key, c.head_size.qk);
+  }
   const double *value_row(int b, int key) const { return row_of(in.prefix_v, in.v, b, key, c.head_size.v); }
   double k_scale(int b, int key) const {
     return is_per_key(c.k_scale) ? *row_of(in.prefix_k_scale, in.k_scale, b, key, 1)
@@ -131,8 +134,9 @@ private:
       }
       keys.push_back(key);
       x.push_back(changed);
-      const double products = has_fp8_queries(c) ? dot(as_aligned(q, d).data(), as_aligned(k, d).data(), d)
-                                                 : absolute_dot(q, k, d);
+      const double products = has_fp8_queries(c)
+                                  ? dot(as_aligned(q, d).data(), as_aligned(k, d).data(), d)
+                                  : absolute_dot(q, in.k_terms.empty() ? k : key_terms(b, key), d);
       row.products = std::max(row.products, scale * of_key * products);
       row.raw = std::max(row.raw, std::fabs(raw));
       row.score = std::max({row.score, std::fabs(raw), std::fabs(changed)});

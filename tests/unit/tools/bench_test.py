@@ -131,7 +131,7 @@ class WholeXcdTest(unittest.TestCase):
                 # A sample has neither a last round to halve nor a next workgroup: it times the launch without rounds
                 # (package/rounds.h), which takes longer.
                 has_rounds = a["kernel"].endswith("_w8") and not a["causal"]
-                self.assertLess(a["clk"] / b["clk"] - 1, 0.18 if has_rounds else 0.06)
+                self.assertLess(a["clk"] / b["clk"] - 1, 0.12 if has_rounds else 0.06)
                 self.assertGreater(a["clk"] / b["clk"] - 1, -0.05)
 
     @unittest.skipIf(WHOLE, "all of them follow")
