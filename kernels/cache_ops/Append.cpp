@@ -78,7 +78,8 @@ private:
         [&] { return SmallVector<Value>{toFp8 ? b.extend(b.chunkOf(b.getF32Type()), values) : values}; })[0];
     Value stored = rotated;
     if (toFp8)
-      stored = encodeFp8(b, rotated, sideOf("scale"), b.mul(head64, b.zeroExtend(sideOf("scale_stride"))));
+      stored = encodeFp8(b, rotated, sideOf("scale"), b.mul(head64, b.zeroExtend(sideOf("scale_stride"))),
+                         Fp8::e4m3fnuz);
 
     CacheOpEmitter::Division pack =
         b.divide(head.rest, sideOf("pack_chunks"), sideOf("pack_magic"), sideOf("pack_shift"));

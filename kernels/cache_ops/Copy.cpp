@@ -175,7 +175,7 @@ private:
   }
 
   bool isPieces() const { return variant.from == variant.to && isInBlocks(); }
-  static bool isFp8(StringRef type) { return type == "e4m3fnuz" || type == "e5m2fnuz"; }
+  static bool isFp8(StringRef type) { return fp8Of(type).has_value(); }
   static bool isByte(StringRef type) { return isFp8(type) || type == "i8"; }
   /// Of the source.
   bool isInBlocks() const { return variant.from == "q8_0" || variant.from == "q4_0" || variant.from == "u4"; }
@@ -200,11 +200,10 @@ private:
     Value values = b.load(chunkOf(variant.from), source, b.i64(0), bytesOf(variant.from));
     if (variant.from == variant.to) return values;
     Value scales = sideOf("scale"), index = indexOfScale(from, head);
-    if (isFp8(variant.to)) return encodeFp8(b, b.extend(b.chunkOf(b.getF32Type()), values), scales, index);
+    if (std::optional<Fp8> to = fp8Of(variant.to))
+      return encodeFp8(b, b.extend(b.chunkOf(b.getF32Type()), values), scales, index, *to);
     SmallVector<Value> numbers =
-        variant.from == "i8"
-            ? numbersOfI8(b, values)
-            : numbersOfFp8(b, values, variant.from == "e4m3fnuz" ? Fp8::e4m3fnuz : Fp8::e5m2);
+        variant.from == "i8" ? numbersOfI8(b, values) : numbersOfFp8(b, values, *fp8Of(variant.from));
     return b.round(chunkOf(variant.to), productsToRound(b, numbers, scales, index));
   }
 

@@ -1,6 +1,8 @@
 //===- Fp8Chunks.cpp - chunks of FP8 numbers, rounded once ----------------------------------------------===//
 #include "cache_ops/Fp8Chunks.h"
 
+#include "llvm/ADT/StringSwitch.h"
+
 using namespace mlir;
 
 namespace sluice {
@@ -39,6 +41,14 @@ Value sumToRound(CacheOpEmitter &b, Value rounded, Value rest) {
 Value productToRound(CacheOpEmitter &b, Value x, Value scale) {
   Value product = b.mulF(x, scale);
   return sumToRound(b, product, b.fma(x, scale, b.negF(product)));
+}
+
+std::optional<Fp8> fp8Of(StringRef name) {
+  return llvm::StringSwitch<std::optional<Fp8>>(name)
+      .Case("e4m3fnuz", Fp8::e4m3fnuz)
+      .Case("e4m3fn", Fp8::e4m3fn)
+      .Cases({"e5m2fnuz", "e5m2"}, Fp8::e5m2)
+      .Default(std::nullopt);
 }
 
 double largestOf(Fp8 type) {
@@ -80,14 +90,14 @@ Value roundToFp8(CacheOpEmitter &b, Value chunk, Fp8 type) {
   return b.pack(VectorType::get(2, b.getI32Type()), words);
 }
 
-Value encodeFp8(CacheOpEmitter &b, Value wide, Value scales, Value index) {
+Value encodeFp8(CacheOpEmitter &b, Value wide, Value scales, Value index, Fp8 type) {
   Value quotients = b.branch(
       b.isNull(scales), [&] { return SmallVector<Value>{wide}; },
       [&] {
         Value scale = b.load(b.getF32Type(), scales, index, 4);
         return SmallVector<Value>{quotientsToRound(b, wide, scale)};
       })[0];
-  return roundToFp8(b, quotients, Fp8::e4m3fnuz);
+  return roundToFp8(b, quotients, type);
 }
 
 SmallVector<Value> numbersOfFp8(CacheOpEmitter &b, Value words, Fp8 type) {
@@ -96,10 +106,10 @@ SmallVector<Value> numbersOfFp8(CacheOpEmitter &b, Value words, Fp8 type) {
   for (unsigned i = 0; i < chunkElements; i += 2) {
     Value word = b.extract(words, i / 4), pair;
     const bool isHigh = i % 4 != 0;
-    if (type == Fp8::e4m3fnuz)
-      pair = ROCDL::CvtPkF32Fp8Op::create(b, two, word, isHigh);
-    else
+    if (type == Fp8::e5m2)
       pair = ROCDL::CvtPkF32Bf8Op::create(b, two, word, isHigh);
+    else
+      pair = ROCDL::CvtPkF32Fp8Op::create(b, two, word, isHigh);
     wide.append({b.extract(pair, 0), b.extract(pair, 1)});
   }
   return wide;

@@ -16,11 +16,15 @@
 
 #include "cache_ops/CacheOpEmitter.h"
 
+#include <optional>
+
 namespace sluice {
 
 /// The FP8 types of CDNA3.
 enum class Fp8 { e4m3fnuz, e4m3fn, e5m2 }; // both flavours of E5M2 end at the same number
 double largestOf(Fp8 type);
+/// By the name of a type.
+std::optional<Fp8> fp8Of(llvm::StringRef name);
 
 /// Numbers that round to the same numbers of up to 11 bits as those of the chunk, of F32, divided by the
 /// scale: to the same FP8 numbers, and to the same integers of 8 bits.
@@ -29,9 +33,9 @@ mlir::Value quotientsToRound(CacheOpEmitter &b, mlir::Value chunk, mlir::Value s
 /// Eight FP8 numbers in two words.
 mlir::Value roundToFp8(CacheOpEmitter &b, mlir::Value chunk, Fp8 type);
 
-/// Eight numbers of E4M3FNUZ in two words, from eight F32 numbers divided by scales[index]; as they are if
-/// `scales` is null.
-mlir::Value encodeFp8(CacheOpEmitter &b, mlir::Value wide, mlir::Value scales, mlir::Value index);
+/// Eight FP8 numbers in two words, from eight F32 numbers divided by scales[index]; as they are if `scales` is
+/// null.
+mlir::Value encodeFp8(CacheOpEmitter &b, mlir::Value wide, mlir::Value scales, mlir::Value index, Fp8 type);
 
 /// A number that rounds to the same number of fewer bits as `rounded` + `rest`, which is less than half a
 /// unit of `rounded`; and as x * scale.

@@ -28,9 +28,12 @@ bool is_half(uint32_t type) {
 bool is_byte(uint32_t type) {
   return !runtime::is_in_blocks(type) && dtype_bytes(type) == 1;
 }
+bool is_e4m3(uint32_t type) {
+  return type == SLUICE_E4M3FNUZ || type == SLUICE_E4M3FN;
+}
 bool converts(uint32_t from, uint32_t to) {
-  const bool is_stored = from == SLUICE_E4M3FNUZ || from == SLUICE_E5M2FNUZ || from >= SLUICE_I8;
-  return (is_half(from) && to == SLUICE_E4M3FNUZ) || (is_stored && is_half(to));
+  const bool is_stored = is_byte(from) || runtime::is_in_blocks(from);
+  return (is_half(from) && is_e4m3(to)) || (is_stored && is_half(to));
 }
 
 void check_types(std::string_view from_field, uint32_t from, std::string_view to_field, uint32_t to) {
@@ -59,7 +62,7 @@ template <typename Call> void check_scale_kinds(const Call &call, const Types &t
                            : scales_keys ? ScaleKinds::also_of_keys
                                          : ScaleKinds::few;
   // ggml's blocks have their scales.
-  const bool is_scaled = is_u4 || scales_keys || types.to == SLUICE_E4M3FNUZ;
+  const bool is_scaled = is_u4 || scales_keys || is_e4m3(types.to);
   const auto check = [&](std::string_view kind_field, uint32_t kind, std::string_view field,
                          const float *scale, bool exists) {
     if (types.is_same() && (kind == SLUICE_SCALE_PER_TENSOR || kind == SLUICE_SCALE_PER_HEAD)) {

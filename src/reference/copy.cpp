@@ -102,7 +102,7 @@ void copy_row(const Side &side, int64_t heads, const Row &from, const Row &to, b
     }
     for (int64_t e = 0; e < side.head_dim; ++e) {
       const double value =
-          side.to_type == SLUICE_E4M3FNUZ ? divided(side, from, head, e) : value_of(side, from, head, e);
+          unit_of(side.to_type).bytes == 1 ? divided(side, from, head, e) : value_of(side, from, head, e);
       store(side.to.data, side.to_type, target_of(head, e), value);
     }
   }

@@ -135,17 +135,17 @@ def flavour_of(kernel):
 def check_conversions(kernel, chip, code):
     """FP8 in memory is converted by the chip, and what is stored is limited to the largest number of the flavour."""
     word = flavour_of(kernel)
-    if word is None or "_to_" in kernel:
+    if word is None or "_to_" in kernel or kernel.endswith(f"_{word}_{word}"):
         return
     short = "fp8" if word.startswith("e4m3") else "bf8"
-    stores = kernel.startswith("append_step_")
+    stores = kernel.startswith(("append_step_", "kv_append_", "kv_copy_f16_", "kv_copy_bf16_"))
     wanted = f"v_cvt_pk_{short}_f32" if stores else f"v_cvt_pk_f32_{short}"
     require(wanted in code, kernel, chip, f"no {wanted}")
     bits, = struct.unpack("<I", struct.pack("<f", FLAVOURS[word][1]))
     require(not stores or f"{bits:#x}" in code, kernel, chip, f"no number is limited to {FLAVOURS[word][1]}")
 
 
-kernels = re.findall(r"^((?:attn|append)_\w+)", output(SLUICE, "inspect", PACK), re.M)
+kernels = re.findall(r"^((?:attn|append|kv)_\w+)", output(SLUICE, "inspect", PACK), re.M)
 assert kernels, "no kernels in the pack"
 with tempfile.TemporaryDirectory() as folder:
     bundle, elf = pathlib.Path(folder) / "bundle", pathlib.Path(folder) / "elf"

@@ -21,8 +21,7 @@ using emulator::CompletionOrder;
 namespace {
 
 constexpr uint32_t score_changes = Problem::soft_cap | Problem::alibi | Problem::mask_bits |
-                                   Problem::bias_f32 | Problem::bias_f16 | Problem::bias_bf16 |
-                                   Problem::key_scales;
+                                   Problem::bias_f32 | Problem::bias_f16 | Problem::bias_bf16;
 constexpr uint32_t of_pages = Problem::pages | Problem::wide_pages;
 constexpr uint32_t of_missing_pages = Problem::missing_pages | Problem::hidden_pages;
 constexpr uint32_t part_count = 2, page_rows = 24, unowned_pages = 1;
@@ -46,6 +45,7 @@ bool serves(const package::KernelName &kernel, const Problem &problem) {
       kernel.is_prefill() ? package::prefill_rows_of_wave : package::decode_rows_of_wave;
   return (!kernel.form.empty() || !has_pages) && (takes_key_scales || !has_key_scales) &&
          (is_u4 || !has_zero_points) &&
+         (block_bytes(kernel.kv_dtype) != 0 || (problem.extras & Problem::other_strides) == 0) &&
          (package::kernel_hides_missing_pages(rows_of_wave, kernel.tile_kv) || !hides_pages) &&
          (package::kernel_has_rounds(kernel.tile_q, kernel.tile_q / kernel.waves) || !has_rounds);
 }
@@ -180,6 +180,12 @@ std::vector<Problem> path_problems(const package::KernelName &kernel) {
        CompletionOrder::late, P::wide_pages | P::hidden_pages},
       {"zero points", 0, 40, 4 * 64 + 17, 2, 1, P::none, true, P::usual, CompletionOrder::late,
        P::pages | P::zero_points},
+      {"other strides of V", 0, 40, 4 * 64 + 17, 2, 1, P::none, true, P::usual, CompletionOrder::late,
+       P::pages | P::other_strides},
+      {"other strides of V, zero points", 0, 40, 4 * 64 + 17, 2, 1, P::none, true, P::usual,
+       CompletionOrder::late, P::wide_pages | P::other_strides | P::zero_points},
+      {"scales for each key of scores that change, V infinite", 0, 40, 2 * 64 + 17, 2, 1, P::none, true,
+       P::infinite, CompletionOrder::late, P::key_scales | P::soft_cap | P::mask_bits},
   };
   std::vector<Problem> served;
   std::copy_if(std::begin(problems), std::end(problems), std::back_inserter(served),
@@ -203,7 +209,9 @@ AttentionRun::AttentionRun(const package::KernelEntry &kernel, const Problem &pr
   if (problem.lse)
     lse = {reinterpret_cast<uint16_t *>(allocate(results * q_rows * 2, o_type).data), results * q_rows * 2};
   k = allocate_keys(kv_rows, d_qk);
-  v = kernel.name.form == "mla" ? k : allocate_keys(column_rows() * problem.kv_heads, d_v);
+  v = kernel.name.form == "mla"        ? k
+      : has(Problem::other_strides) ? allocate_keys(kv_capacity, problem.kv_heads * d_v + block_elements)
+                                    : allocate_keys(column_rows() * problem.kv_heads, d_v);
   q.fill(1, problem.values == Problem::growing ? 0 : 2);
   if (block_bytes(kernel.name.kv_dtype) == 0) {
     v.fill(3, 2);
@@ -338,6 +346,10 @@ void AttentionRun::place_blocks(package::AttentionKernargs &args) {
              args.k_scales_head_stride, args.k_scales_token_stride, args.k_scales_batch_stride);
   place_side(d_v, args.v_head_stride, args.v_token_stride, args.v_batch_stride, args.v_groups, args.v_zeros,
              args.v_scales_head_stride, args.v_scales_token_stride, args.v_scales_batch_stride);
+  if (!has(Problem::other_strides)) return;
+  // A block more after each token's heads.
+  args.v_token_stride += int64_t(bytes);
+  args.v_batch_stride = args.v_token_stride * problem.kv_len;
 }
 
 void AttentionRun::place_extras(package::AttentionKernargs &args) {
@@ -403,6 +415,7 @@ void AttentionRun::place_extras(package::AttentionKernargs &args) {
     args.span_stride = int64_t(spans.size());
   }
   if (has(Problem::key_scales)) {
+    args.score_flags |= package::score_key_scales;
     for (auto [scales, token_stride, head_stride, batch_stride] :
          {std::tuple{&args.k_scales, &args.k_scales_token_stride, &args.k_scales_head_stride,
                      &args.k_scales_batch_stride},

@@ -61,6 +61,7 @@ struct Problem {
     hidden_pages = 1 << 25,  // the same, and its keys are hidden
     zero_points = 1 << 26,   // of U4, for each group; groups have 64 elements
     short_rows = 1 << 27,    // that end inside eight elements
+    other_strides = 1 << 28, // of V in blocks than of K
   };
   uint32_t extras = 0;
 };

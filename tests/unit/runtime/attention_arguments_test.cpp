@@ -65,8 +65,8 @@ TEST_CASE("each change of the scores has its flags, and no others", "[arguments]
           p.o_type = SLUICE_E4M3FNUZ;
           p.o_scale_kind = SLUICE_SCALE_PER_HEAD;
         }) == (score_o_fp8 | score_o_scale_heads));
-  CHECK(flags_of([](sluice_problem &p) { p.k_scale_kind = SLUICE_SCALE_PER_TOKEN; }) == score_changed);
-  CHECK(flags_of([](sluice_problem &p) { p.v_scale_kind = SLUICE_SCALE_PER_PAGE; }) == score_changed);
+  CHECK(flags_of([](sluice_problem &p) { p.k_scale_kind = SLUICE_SCALE_PER_TOKEN; }) == score_key_scales);
+  CHECK(flags_of([](sluice_problem &p) { p.v_scale_kind = SLUICE_SCALE_PER_PAGE; }) == score_key_scales);
   CHECK(flags_of([](sluice_problem &p) { p.flags = SLUICE_BOOL_MASK | SLUICE_MASK_NEW_ROWS; }) ==
         (score_changed | score_mask_new_rows));
   CHECK(flags_of([](sluice_problem &p) { p.flags = SLUICE_CAUSAL_BY_SEQUENCE; }) == score_of_sequence);
