@@ -5,20 +5,12 @@ using namespace mlir;
 
 namespace sluice {
 
-/// The elements of a row that the lanes read together.
-static unsigned elementsOf(ArrayRef<ColumnRead> reads, unsigned lanes) {
-  unsigned end = 0;
-  for (const ColumnRead &read : reads)
-    end = std::max(end, read.headColumn + lanes * read.columns);
-  return end;
-}
-
 BlockRegisters::BlockRegisters(Emitter &b, TileMath &math, const Arguments &arguments, const KeyPages &pages,
                                const LaneRows &rows, const HeadColumns &columns, const Source &source,
                                const KeyBlocks &blocks, unsigned tileKv)
     : b(b), math(math), arguments(arguments), pages(pages), rows(rows), columns(columns), source(source),
-      blocks(blocks), tileKv(tileKv), elementsQk(elementsOf(columns.keyReads, math.layout.groups())),
-      elementsV(elementsOf(columns.valueReads, math.layout.rows)) {
+      blocks(blocks), tileKv(tileKv), elementsQk(columnsOf(columns.keyReads, math.layout.groups())),
+      elementsV(columnsOf(columns.valueReads, math.layout.rows)) {
   auto same = [&](StringRef k, StringRef v) {
     auto equal = [&](StringRef dimension) -> Value {
       return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, arguments.late((k + dimension).str()),
@@ -291,8 +283,11 @@ SmallVector<Value> BlockRegisters::fragmentsOfValues(ArrayRef<Value> v, unsigned
   auto [scale, subtracted] =
       scalesOf(v, side, sixteen, ofRead.headColumn / (scaledTogether * KeyBlocks::blockElements));
   const bool subtracts = blocks.hasArrays() || blocks.subtracted() != 0;
-  Value factor = toThirteenBits(b.mulF(scale, b.f32(math.factorOfP() / blocks.unit()))), term;
-  if (subtracts) term = b.mulF(b.mulF(factor, b.f32(-blocks.unit())), subtracted);
+  Value factor = b.mulF(scale, b.f32(math.factorOfP() / blocks.unit())), term;
+  if (subtracts) {
+    factor = toThirteenBits(factor);
+    term = b.mulF(b.mulF(factor, b.f32(-blocks.unit())), subtracted);
+  }
   SmallVector<Values> elements; // of each key, by column
   for (unsigned key = 0; key < keys; ++key) {
     auto twice = [&](Value ofKeys) {

@@ -7,7 +7,7 @@
 //
 //   score = sum over blocks of scale * (numbers * Q - subtracted * sum of Q's elements in the block)
 //
-// The first term is an MFMA for each block, whose result has the keys of the scales in its registers. The
+// The first term is two MFMAs for each block, whose result has the keys of the scales in its registers. The
 // second is itself a product, of the keys' terms and the sums of Q: an MFMA of F32 for four blocks.
 //
 // In V^T * P^T the sum is over keys, so elements of V are made, in F32: one instruction multiplies and
@@ -15,7 +15,8 @@
 // side, as a fragment has them. Cutting is nearly as good as rounding, since the scale has a factor for it
 // (TileMath::factorOfP).
 //
-// A lane loads one scale of 16 keys and 128 columns, the other lanes that need it get it by DPP.
+// A lane loads one scale of 16 keys and 128 columns. The lanes that need it get it by DPP: those of V from
+// their group of four, those of K after one ds_bpermute (byScore).
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once

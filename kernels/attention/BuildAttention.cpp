@@ -66,7 +66,7 @@ bool leavesRegisters(AttentionOp op) {
   return registersOfRows(op) <= 136;
 }
 
-/// Integers and blocks of them have no NaN or infinity.
+/// Integers and blocks of them have no NaN or infinity, except by their scales, which no row is kept from.
 bool isOfIntegers(AttentionOp op) {
   std::optional<Type> type = op.getKvType();
   return op.getKvBlocks() || (type && type->isInteger(8));
@@ -118,7 +118,7 @@ std::optional<unsigned> wavesPerSimd(AttentionOp op) {
   if (op.getHeadDimV() / op.columnGroups() >= (op.wavesDivideKeys() ? 192u : 512u)) return 1;
   if (!op.wavesDivideKeys()) return std::nullopt;
   unsigned columns = op.getHeadDimQk() + op.getHeadDimV();
-  // Blocks take half the registers of bytes, or less.
+  // Blocks keep as many numbers of K and V as bytes, or half, but make no elements of K.
   return columns * op.getTileKv() <= (op.getKvBlocks() ? 8192u : 4096u) ? 3 : 2;
 }
 

@@ -52,6 +52,13 @@ static SmallVector<ColumnRead> valueReadsOf(ArrayRef<Panel> panels, unsigned hea
   return reads;
 }
 
+unsigned columnsOf(ArrayRef<ColumnRead> reads, unsigned lanes) {
+  unsigned end = 0;
+  for (const ColumnRead &read : reads)
+    end = std::max(end, read.headColumn + lanes * read.columns);
+  return end;
+}
+
 HeadColumns::HeadColumns(unsigned dimQk, unsigned dimV, bool vInK, bool vByColumns, unsigned columnGroups,
                          unsigned narrowest, MfmaLayout layout)
     : keyPanels(panelsOf(dimQk, narrowest)), valuePanels(vInK ? keyPanels : panelsOf(dimV, narrowest)),

@@ -36,6 +36,9 @@ struct ColumnRead {
   unsigned laneStep, ownStep;     // from a lane's first column to the next lane's; between a lane's own
 };
 
+/// Where the last column ends that so many lanes read.
+unsigned columnsOf(llvm::ArrayRef<ColumnRead> reads, unsigned lanes);
+
 struct HeadColumns {
   llvm::SmallVector<Panel> keyPanels, valuePanels; // of rows of K, and of V
   llvm::SmallVector<ColumnRead> keyReads;          // Q has its fragments in the same order

@@ -14,15 +14,9 @@ KeyRegisters::KeyRegisters(Emitter &b, TileMath &math, const Arguments &argument
                            Type stored, Type widened, unsigned tileKv, bool vByColumns)
     : b(b), math(math), arguments(arguments), pages(pages), rows(rows), columns(columns), source(source),
       stored(stored), widened(widened), vByColumns(vByColumns), tileKv(tileKv) {
-  auto rowBytes = [&](ArrayRef<ColumnRead> reads, unsigned lanes) {
-    unsigned end = 0;
-    for (const ColumnRead &read : reads)
-      end = std::max(end, read.headColumn + lanes * read.columns);
-    return end * bytesOf(stored);
-  };
-  rowBytesQk = rowBytes(columns.keyReads, math.layout.groups());
-  rowBytesV =
-      vByColumns ? math.layout.elements() * bytesOf(stored) : rowBytes(columns.valueReads, math.layout.rows);
+  rowBytesQk = columnsOf(columns.keyReads, math.layout.groups()) * bytesOf(stored);
+  unsigned ofRow = vByColumns ? math.layout.elements() : columnsOf(columns.valueReads, math.layout.rows);
+  rowBytesV = ofRow * bytesOf(stored);
 }
 
 /// Elements in whole dwords if they fill any: LLVM would take vectors of smaller elements apart when a loop

@@ -67,23 +67,22 @@ SmallVector<Value> ScoreChanges::eachByScore(ArrayRef<Value> blocks, Value ofKey
 }
 
 Value ScoreChanges::denominator(Value sum, ArrayRef<Value> exponentials, const TileScales &loaded) const {
-  auto plain = [&] {
-    // Two chains of additions: a single one would be as long as the exponentials it waits for.
+  using Add = llvm::function_ref<Value(unsigned n, Value p, Value sum)>;
+  // Two chains of additions: a single one would be as long as the exponentials it waits for.
+  auto inTwoChains = [&](Add add) {
     Value sums[2] = {sum, b.f32(0)};
     for (auto [n, p] : llvm::enumerate(exponentials))
-      sums[n % 2] = b.addF(sums[n % 2], p);
+      sums[n % 2] = add(n, p, sums[n % 2]);
     return SmallVector<Value>{b.addF(sums[0], sums[1])};
   };
   return b.branch(
       hasScales,
       [&] {
         Value inverse = b.reciprocal(atLeast(byScore(b, rows, loaded.v)));
-        Value sums[2] = {sum, b.f32(0)};
-        for (auto [n, p] : llvm::enumerate(exponentials))
-          sums[n % 2] = b.fma(b.ofLaneOfRow(inverse, n), p, sums[n % 2]);
-        return SmallVector<Value>{b.addF(sums[0], sums[1])};
+        return inTwoChains(
+            [&](unsigned n, Value p, Value sum) { return b.fma(b.ofLaneOfRow(inverse, n), p, sum); });
       },
-      plain)[0];
+      [&] { return inTwoChains([&](unsigned, Value p, Value sum) { return b.addF(sum, p); }); })[0];
 }
 
 Softmax::Denominator ScoreChanges::denominator(Value sum, ArrayRef<Value> blocks, Value offset, Value tileKey,
@@ -127,7 +126,7 @@ ScoreChanges::Changed ScoreChanges::apply(ArrayRef<Value> raw, Value tileKey, Va
         [&] {
           Value scale = b.behindProducts(b.opaque(scaleLog2e, tileKey)); // of the lane's row
           return eachByScore(raw, byScore(b, rows, loaded->k),
-                             [&](Value score, Value ofKey) { return b.mulF(b.mulF(score, scale), ofKey); });
+                             [&](Value score, Value ofKey) { return b.mulF(score, b.mulF(ofKey, scale)); });
         },
         [&] { return SmallVector<Value>(raw); });
   }

@@ -1,8 +1,9 @@
 //===- ScoreChanges.h - changes to scores before the softmax ----------------------------------*- C++ -*-===//
 //
 // In the order of sluice.h: scales, soft cap, bias, ALiBi, mask bits. All are in one branch, which a call
-// without any of them does not take. Changed scores are multiplied by log2(e), so that the softmax, which
-// uses base 2, takes them as they are; it multiplies others by `factor()`.
+// without any of them does not take; scales that are loaded ahead have branches of their own. Changed scores
+// are multiplied by log2(e), so that the softmax, which uses base 2, takes them as they are; it multiplies
+// others by `factor()`.
 //
 // A scale for each key of V would multiply P, whose type may not have the range for that. So it is part of
 // the exponent: log2(scale) is added to the score, and the running maximum is that of the sums. The

@@ -33,8 +33,8 @@ mlir::Value quotientsToRound(CacheOpEmitter &b, mlir::Value chunk, mlir::Value s
 /// Eight FP8 numbers in two words.
 mlir::Value roundToFp8(CacheOpEmitter &b, mlir::Value chunk, Fp8 type);
 
-/// Eight FP8 numbers in two words, from eight F32 numbers divided by scales[index]; as they are if `scales` is
-/// null.
+/// Eight FP8 numbers in two words, from eight F32 numbers divided by scales[index]; as they are if `scales`
+/// is null.
 mlir::Value encodeFp8(CacheOpEmitter &b, mlir::Value wide, mlir::Value scales, mlir::Value index, Fp8 type);
 
 /// A number that rounds to the same number of fewer bits as `rounded` + `rest`, which is less than half a

@@ -17,18 +17,15 @@ struct CacheOpTypes {
 
 constexpr std::pair<StringRef, StringRef> appendTypes[] = {
     {"f16", "f16"}, {"bf16", "bf16"}, {"f16", "e4m3fnuz"}, {"bf16", "e4m3fnuz"}};
-constexpr std::pair<StringRef, StringRef> copyTypes[] = {{"f16", "f16"},       {"e4m3fnuz", "e4m3fnuz"},
-                                                         {"f16", "e4m3fnuz"},  {"bf16", "e4m3fnuz"},
-                                                         {"e4m3fnuz", "f16"},  {"e4m3fnuz", "bf16"},
-                                                         {"q8_0", "q8_0"},     {"e5m2fnuz", "f16"},
-                                                         {"e5m2fnuz", "bf16"}, {"i8", "f16"},
-                                                         {"i8", "bf16"},       {"q8_0", "f16"},
-                                                         {"q8_0", "bf16"},     {"q4_0", "f16"},
-                                                         {"q4_0", "bf16"},     {"u4", "f16"},
-                                                         {"u4", "bf16"},       {"f16", "e4m3fn"},
-                                                         {"bf16", "e4m3fn"},   {"e4m3fn", "f16"},
-                                                         {"e4m3fn", "bf16"},   {"e5m2", "f16"},
-                                                         {"e5m2", "bf16"}};
+constexpr std::pair<StringRef, StringRef> copyTypes[] = {
+    {"f16", "f16"},       {"e4m3fnuz", "e4m3fnuz"}, {"f16", "e4m3fnuz"},
+    {"bf16", "e4m3fnuz"}, {"e4m3fnuz", "f16"},      {"e4m3fnuz", "bf16"},
+    {"q8_0", "q8_0"},     {"e5m2fnuz", "f16"},      {"e5m2fnuz", "bf16"},
+    {"i8", "f16"},        {"i8", "bf16"},           {"q8_0", "f16"},
+    {"q8_0", "bf16"},     {"q4_0", "f16"},          {"q4_0", "bf16"},
+    {"u4", "f16"},        {"u4", "bf16"},           {"f16", "e4m3fn"},
+    {"bf16", "e4m3fn"},   {"e4m3fn", "f16"},        {"e4m3fn", "bf16"},
+    {"e5m2", "f16"},      {"e5m2", "bf16"}};
 constexpr std::pair<StringRef, StringRef> stepTypes[] = {
     {"f16", "f16"},       {"bf16", "bf16"}, {"f16", "e4m3fnuz"}, {"bf16", "e4m3fnuz"}, {"f16", "e5m2fnuz"},
     {"bf16", "e5m2fnuz"}, {"f16", "i8"},    {"bf16", "i8"},      {"f16", "q8_0"},      {"bf16", "q8_0"},

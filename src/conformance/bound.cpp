@@ -29,17 +29,20 @@ double of_cutting(const Case &c) {
   return cut * (c.dtype == Dtype::f16 ? 0x1p-10 : 0x1p-7);
 }
 
-/// The error of an element of V of blocks, relative to it: its scale, with 1 + d, is rounded to 13 bits, and
-/// the element is cut. Elements of K are not made.
+/// The error of an element of V of blocks, relative to it: the element is cut, and if something is
+/// subtracted, its scale, with 1 + d, is rounded to 13 bits. Elements of K are not made.
 double of_elements(const Case &c) {
-  return is_in_blocks(c) ? 1.01 * (of_cutting(c) + 0x1p-13) : 0;
+  if (!is_in_blocks(c)) return 0;
+  return 1.01 * (of_cutting(c) + (c.cache == Cache::q8_0 ? 0 : 0x1p-13));
 }
 
 /// The page's `score`: absolute error of a score, and so relative error of a weight.
 double score_error(const Case &c, const RowMagnitudes &row) {
   const int scales = (c.q_scale != Scale::none) + (c.k_scale != Scale::none);
-  double error = row.products * sum_error(c, c.head_size.qk / (has_fp8_queries(c) ? 16.0 : 8.0)) +
-                 10 * row.score + 2 * scales * row.raw;
+  // Blocks are summed one by one, and their sums again: no fewer roundings than for two of them.
+  const double summed = is_in_blocks(c) ? std::max(c.head_size.qk, 64) : c.head_size.qk;
+  double error = row.products * sum_error(c, summed / (has_fp8_queries(c) ? 16.0 : 8.0)) + 10 * row.score +
+                 2 * scales * row.raw;
   if (c.soft_cap != 0) error += 2 * row.raw + 12 * c.soft_cap;
   if (c.bias.type != BiasType::none) error += (c.bias.scaled ? 4 : 2) * row.bias + row.terms;
   if (c.alibi) error += 3 * row.alibi + row.terms;

@@ -252,7 +252,7 @@ constexpr uint64_t kernarg_hash(std::span<const KernargField> fields) {
 }
 /// Incremented whenever the same fields change their meaning, so that a pack with other meanings is refused
 /// like one with other fields.
-inline constexpr uint64_t attention_kernarg_meaning = 4;
+inline constexpr uint64_t attention_kernarg_meaning = 5;
 constexpr uint64_t attention_kernarg_hash() {
   return kernarg_hash(attention_kernarg_fields) + attention_kernarg_meaning;
 }

@@ -209,7 +209,7 @@ AttentionRun::AttentionRun(const package::KernelEntry &kernel, const Problem &pr
   if (problem.lse)
     lse = {reinterpret_cast<uint16_t *>(allocate(results * q_rows * 2, o_type).data), results * q_rows * 2};
   k = allocate_keys(kv_rows, d_qk);
-  v = kernel.name.form == "mla"        ? k
+  v = kernel.name.form == "mla"     ? k
       : has(Problem::other_strides) ? allocate_keys(kv_capacity, problem.kv_heads * d_v + block_elements)
                                     : allocate_keys(column_rows() * problem.kv_heads, d_v);
   q.fill(1, problem.values == Problem::growing ? 0 : 2);
