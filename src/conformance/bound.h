@@ -39,7 +39,7 @@ public:
 
 private:
   struct Roundings {
-    double p;               // relative error of a weight P when it becomes the matrix cores' operand
+    double p = 0;           // relative error of a weight P when it becomes the matrix cores' operand
     double p_absolute;      // and its absolute error where it is subnormal
     double o;               // relative error of an output when it is stored
     double o_absolute;      // half the spacing of the output's subnormals

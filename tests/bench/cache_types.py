@@ -22,7 +22,7 @@ def rows_of(sluice, pack):
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder) / "timings.json"
         types = ",".join(["bf16"] + [f"bf16+{cache}" for cache in CACHES])
-        subprocess.run([sluice, "bench", "--timing", "--workload", "decode", "--sequences", "64x4096", "--type", types, "--json",
+        subprocess.run([sluice, "bench", "--timing", "--workload", "decode", "--sequences", "64x4096", "--type", types, "--xcds", "8", "--json",
                         file, *(["--pack", pack] if pack else [])], check=True, stdout=subprocess.DEVNULL)
         return json.loads(file.read_text())["rows"]
 
