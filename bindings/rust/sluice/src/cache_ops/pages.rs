@@ -315,6 +315,13 @@ mod tests {
         Some(AppendScale::PerGroup { size: 32, scales, zeros })
     }
 
+    /// Zeros with fewer pages than their scales.
+    fn with_zeros_of(pages: usize) -> Option<AppendScale<'static>> {
+        let layout = |pages| Layout::contiguous([pages, 16, 2, 2]);
+        let (scales, zeros) = (tensor_mut::<F16>(26, layout(9)), Some(tensor_mut::<F16>(28, layout(pages))));
+        Some(AppendScale::PerGroup { size: 32, scales, zeros })
+    }
+
     fn copied(at: usize, layout: Layout) -> Option<CopiedScales<'static>> {
         let (scales, zeros) = (tensor_mut::<F16>(at, layout), Some(tensor_mut::<F16>(at + 2, layout)));
         Some(CopiedScales { scales, zeros })
@@ -384,6 +391,8 @@ mod tests {
         // No array has fewer pages than the call.
         copy.k_scale = groups(10, 7, 16);
         assert_eq!(copy.to_raw().unwrap().page_count, 7);
+        copy.v_scale = with_zeros_of(6);
+        assert_eq!(copy.to_raw().unwrap().page_count, 6);
         copy.v_target_scales = copied(22, Layout::contiguous([9, 15, 2, 2]));
         assert_eq!(copy.to_raw().unwrap_err().field, "v_target_scales.shape[1]");
         copy.v_target_scales = copied(22, Layout::contiguous([9, 16, 2, 1]));
@@ -466,6 +475,8 @@ mod tests {
 
         gather.v_scale = groups(14, 8, 16);
         assert_eq!(gather.to_raw().unwrap().page_count, 8);
+        gather.k_scale = with_zeros_of(6);
+        assert_eq!(gather.to_raw().unwrap().page_count, 6);
         gather.k_out_scales = copied(18, Layout::rows([6, 2, 2]));
         assert_eq!(gather.to_raw().unwrap_err().field, "k_out_scales.shape[1]");
         gather.k_out_scales = copied(18, Layout::contiguous([2, 7, 2, 2]));
