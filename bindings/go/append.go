@@ -78,6 +78,19 @@ type appendNeeds struct {
 	k, v, kCache, vCache, q, qOut, kTail, qTail, kScales, vScales, kZeros, vZeros need
 }
 
+// scalesOfPages is the requirement on the scales or the zero points of a cache.
+func scalesOfPages(field string, kind ScaleKind, dim, group, pageSize, heads int32) need {
+	made := need{field: field, dtype: F32, extents: [4]extent{atLeast(0, "pages"), atLeast(int64(pageSize), "page_size"),
+		exactly(heads, "kv_heads"), exactly(1, "scale")}}
+	switch kind {
+	case ScalePerPage:
+		made.extents[1] = atLeast(1, "row of a page")
+	case ScalePerGroup: // the library refuses other sizes of a group, and groups that do not fill a row
+		made.dtype, made.extents[3] = F16, atLeast(int64(dim)/maximum(int64(group), 1), "groups of a row")
+	}
+	return made
+}
+
 // needs depends on whether Q has tails of its own.
 func (a *Append) needs(hasQTail bool) appendNeeds {
 	ofHeads := func(field string, heads int32, whatHeads string, dim int32, what string) need {
@@ -93,15 +106,7 @@ func (a *Append) needs(hasQTail bool) appendNeeds {
 			exactly(a.PageSize, "page_size"), exactly(a.KVHeads, "kv_heads"), exactly(dim, what)}}
 	}
 	scales := func(field string, kind ScaleKind, dim int32) need {
-		made := need{field: field, dtype: F32, extents: [4]extent{atLeast(0, "pages"), atLeast(int64(a.PageSize), "page_size"),
-			exactly(a.KVHeads, "kv_heads"), exactly(1, "scale")}}
-		switch kind {
-		case ScalePerPage:
-			made.extents[1] = atLeast(1, "row of a page")
-		case ScalePerGroup: // the library refuses other sizes of a group, and groups that do not fill a row
-			made.dtype, made.extents[3] = F16, atLeast(int64(dim)/maximum(int64(a.ScaleGroup), 1), "groups of a row")
-		}
-		return made
+		return scalesOfPages(field, kind, dim, a.ScaleGroup, a.PageSize, a.KVHeads)
 	}
 	made := appendNeeds{
 		k:      rows("k", a.HeadDimQK-a.TailDim, "head_dim_qk - tail_dim"),

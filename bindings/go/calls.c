@@ -219,7 +219,11 @@ sluice_status sluice_go_reference_append(const void *append, uint8_t *k, uint8_t
 
 sluice_status sluice_go_reference_copy(const void *copy, uint8_t *k_source, uint8_t *v_source,
                                        uint8_t *k_target, uint8_t *v_target, const uint8_t *pairs,
-                                       const float *k_scale, const float *v_scale, sluice_error *error) {
+                                       const float *k_scale, const float *v_scale, uint8_t *k_scales,
+                                       uint8_t *v_scales, uint8_t *k_zeros, uint8_t *v_zeros,
+                                       uint8_t *k_target_scales, uint8_t *v_target_scales,
+                                       uint8_t *k_target_zeros, uint8_t *v_target_zeros,
+                                       sluice_error *error) {
   sluice_page_copy made = *(const sluice_page_copy *)copy;
   made.k_source.data = k_source;
   made.v_source.data = v_source;
@@ -228,6 +232,14 @@ sluice_status sluice_go_reference_copy(const void *copy, uint8_t *k_source, uint
   made.pairs = pairs;
   made.k_scale = k_scale;
   made.v_scale = v_scale;
+  made.k_scales.data = k_scales;
+  made.v_scales.data = v_scales;
+  made.k_zeros.data = k_zeros;
+  made.v_zeros.data = v_zeros;
+  made.k_target_scales.data = k_target_scales;
+  made.v_target_scales.data = v_target_scales;
+  made.k_target_zeros.data = k_target_zeros;
+  made.v_target_zeros.data = v_target_zeros;
   return sluice_reference_copy(&made, error);
 }
 
@@ -235,7 +247,10 @@ sluice_status sluice_go_reference_gather(const void *gather, uint8_t *k_cache, u
                                          uint8_t *k_out, uint8_t *v_out, const int32_t *out_starts,
                                          const int32_t *kv_lengths, const int32_t *first_keys,
                                          const uint8_t *page_table, const int32_t *page_starts,
-                                         const float *k_scale, const float *v_scale, sluice_error *error) {
+                                         const float *k_scale, const float *v_scale, uint8_t *k_scales,
+                                         uint8_t *v_scales, uint8_t *k_zeros, uint8_t *v_zeros,
+                                         uint8_t *k_out_scales, uint8_t *v_out_scales, uint8_t *k_out_zeros,
+                                         uint8_t *v_out_zeros, sluice_error *error) {
   sluice_gather made = *(const sluice_gather *)gather;
   made.k_cache.data = k_cache;
   made.v_cache.data = v_cache;
@@ -248,5 +263,13 @@ sluice_status sluice_go_reference_gather(const void *gather, uint8_t *k_cache, u
   made.page_starts = page_starts;
   made.k_scale = k_scale;
   made.v_scale = v_scale;
+  made.k_scales.data = k_scales;
+  made.v_scales.data = v_scales;
+  made.k_zeros.data = k_zeros;
+  made.v_zeros.data = v_zeros;
+  made.k_out_scales.data = k_out_scales;
+  made.v_out_scales.data = v_out_scales;
+  made.k_out_zeros.data = k_out_zeros;
+  made.v_out_zeros.data = v_out_zeros;
   return sluice_reference_gather(&made, error);
 }

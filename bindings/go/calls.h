@@ -75,11 +75,17 @@ sluice_status sluice_go_reference_append(const void *append, uint8_t *k, uint8_t
                                          uint8_t *v_zeros, sluice_error *error);
 sluice_status sluice_go_reference_copy(const void *copy, uint8_t *k_source, uint8_t *v_source,
                                        uint8_t *k_target, uint8_t *v_target, const uint8_t *pairs,
-                                       const float *k_scale, const float *v_scale, sluice_error *error);
+                                       const float *k_scale, const float *v_scale, uint8_t *k_scales,
+                                       uint8_t *v_scales, uint8_t *k_zeros, uint8_t *v_zeros,
+                                       uint8_t *k_target_scales, uint8_t *v_target_scales,
+                                       uint8_t *k_target_zeros, uint8_t *v_target_zeros, sluice_error *error);
 sluice_status sluice_go_reference_gather(const void *gather, uint8_t *k_cache, uint8_t *v_cache,
                                          uint8_t *k_out, uint8_t *v_out, const int32_t *out_starts,
                                          const int32_t *kv_lengths, const int32_t *first_keys,
                                          const uint8_t *page_table, const int32_t *page_starts,
-                                         const float *k_scale, const float *v_scale, sluice_error *error);
+                                         const float *k_scale, const float *v_scale, uint8_t *k_scales,
+                                         uint8_t *v_scales, uint8_t *k_zeros, uint8_t *v_zeros,
+                                         uint8_t *k_out_scales, uint8_t *v_out_scales, uint8_t *k_out_zeros,
+                                         uint8_t *v_out_zeros, sluice_error *error);
 
 #endif

@@ -8,7 +8,7 @@ import "unsafe"
 // PageCopy describes pages of K and V caches, to be copied to other pages, or to other caches. See sluice_page_copy in
 // the header. Shapes are [page, row in page, head, dim]; the number of pages is the smallest of the tensors'.
 type PageCopy struct {
-	Flags       ProblemFlags  // PageIndex64 (of Pairs), VInK (then there is only K) or 0.
+	Flags       ProblemFlags  // PageIndex64 (of Pairs), VInK (then there is only K), ZeroPoints or 0.
 	SourceType  DType         // Of the sources; required.
 	TargetType  DType         // Of the targets; required.
 	KVHeads     int32         // Required.
@@ -17,7 +17,7 @@ type PageCopy struct {
 	PageSize    int32         // Rows per page; required.
 	SourceKPack int32         // Elements per pack of an x-packed KSource; 0: none.
 	TargetKPack int32         // The same for KTarget.
-	KScaleKind  ScaleKind     // ScaleNone, ScalePerTensor or ScalePerHead.
+	KScaleKind  ScaleKind     // ScalePerGroup for U4; the header says which the other types have.
 	VScaleKind  ScaleKind     // As KScaleKind.
 	KSource     Tensor        // Pages to read.
 	VSource     Tensor        // Pages to read.
@@ -27,6 +27,19 @@ type PageCopy struct {
 	PairCount   int64         // Pairs; 0 without.
 	KScale      DevicePointer // float32 [1] or [KVHeads].
 	VScale      DevicePointer // float32 [1] or [KVHeads].
+
+	// Arrays of scales have the shapes of Append's. Between equal types they are copied to those of the targets, which
+	// have the same shapes.
+
+	KScales       Tensor // Of KSource: ScalePerToken, ScalePerPage, ScalePerGroup.
+	VScales       Tensor // The same for V.
+	KZeros        Tensor // Of KSource, with ZeroPoints: what is subtracted from its numbers, with the strides of KScales.
+	VZeros        Tensor // The same for V.
+	KTargetScales Tensor // Where KScales go between equal types; else zero.
+	VTargetScales Tensor // The same for V.
+	KTargetZeros  Tensor // Where KZeros go between equal types; else zero.
+	VTargetZeros  Tensor // The same for V.
+	ScaleGroup    int32  // Elements of a group: 32 or 64 for ScalePerGroup, else 0.
 }
 
 // pagesOf is the requirement on a cache.
@@ -35,17 +48,51 @@ func pagesOf(field string, dtype DType, pageSize, heads, dim, pack int32, what s
 		exactly(heads, "kv_heads"), exactly(dim, what)}}
 }
 
-// needs are the requirements on the tensors, in the order of the members.
-func (p *PageCopy) needs() [4]need {
+// fewestPages is the smallest number of pages of tensors on the host or on the device, so that page numbers cannot lead
+// out of any of them.
+func fewestPages[T sized](tensors []T) C.int64_t {
+	all := make([]sized, len(tensors))
+	for i, tensor := range tensors {
+		all[i] = tensor
+	}
+	return fewest(0, all...)
+}
+
+// tensors are those of a copy, in the order of needs.
+func (p *PageCopy) tensors() [12]*Tensor {
+	return [12]*Tensor{&p.KSource, &p.VSource, &p.KTarget, &p.VTarget, &p.KScales, &p.VScales, &p.KZeros, &p.VZeros,
+		&p.KTargetScales, &p.VTargetScales, &p.KTargetZeros, &p.VTargetZeros}
+}
+
+// needs are the requirements on the tensors.
+func (p *PageCopy) needs() [12]need {
 	cache := func(field string, dtype DType, dim, pack int32, what string) need {
 		return pagesOf(field, dtype, p.PageSize, p.KVHeads, dim, pack, what)
 	}
-	return [4]need{
+	ofK := func(field string) need {
+		return scalesOfPages(field, p.KScaleKind, p.HeadDimQK, p.ScaleGroup, p.PageSize, p.KVHeads)
+	}
+	ofV := func(field string) need {
+		return scalesOfPages(field, p.VScaleKind, p.HeadDimV, p.ScaleGroup, p.PageSize, p.KVHeads)
+	}
+	return [12]need{
 		cache("k_source", p.SourceType, p.HeadDimQK, p.SourceKPack, "head_dim_qk"),
 		cache("v_source", p.SourceType, p.HeadDimV, 0, "head_dim_v"),
 		cache("k_target", p.TargetType, p.HeadDimQK, p.TargetKPack, "head_dim_qk"),
 		cache("v_target", p.TargetType, p.HeadDimV, 0, "head_dim_v"),
+		ofK("k_scales"), ofV("v_scales"), ofK("k_zeros"), ofV("v_zeros"),
+		ofK("k_target_scales"), ofV("v_target_scales"), ofK("k_target_zeros"), ofV("v_target_zeros"),
 	}
+}
+
+// checkAll compares tensors with what they have to be.
+func checkAll(tensors []*Tensor, needs []need) error {
+	for i, tensor := range tensors {
+		if err := checkTensors(tensorNeed{tensor, &needs[i]}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // check compares types and shapes; the library checks everything else.
@@ -53,9 +100,8 @@ func (p *PageCopy) check() error {
 	if p == nil {
 		return invalid("copy", "copy is nil; it must say which pages go where")
 	}
-	needs := p.needs()
-	return checkTensors(tensorNeed{&p.KSource, &needs[0]}, tensorNeed{&p.VSource, &needs[1]},
-		tensorNeed{&p.KTarget, &needs[2]}, tensorNeed{&p.VTarget, &needs[3]})
+	tensors, needs := p.tensors(), p.needs()
+	return checkAll(tensors[:], needs[:])
 }
 
 func (p *PageCopy) c() *C.sluice_page_copy {
@@ -80,7 +126,17 @@ func (p *PageCopy) c() *C.sluice_page_copy {
 	made.pair_count = C.int64_t(p.PairCount)
 	put(unsafe.Pointer(&made.k_scale), p.KScale)
 	put(unsafe.Pointer(&made.v_scale), p.VScale)
-	made.page_count = fewest(0, &p.KSource, &p.VSource, &p.KTarget, &p.VTarget)
+	p.KScales.put(&made.k_scales)
+	p.VScales.put(&made.v_scales)
+	p.KZeros.put(&made.k_zeros)
+	p.VZeros.put(&made.v_zeros)
+	p.KTargetScales.put(&made.k_target_scales)
+	p.VTargetScales.put(&made.v_target_scales)
+	p.KTargetZeros.put(&made.k_target_zeros)
+	p.VTargetZeros.put(&made.v_target_zeros)
+	made.scale_group = C.int32_t(p.ScaleGroup)
+	tensors := p.tensors()
+	made.page_count = fewestPages(tensors[:])
 	return made
 }
 
@@ -95,7 +151,7 @@ func (c *Context) KVCopy(pages *PageCopy, launch *Launch) error {
 // Gather describes keys of a paged cache, to be gathered in contiguous rows. See sluice_gather in the header. Shapes
 // are [page, row in page, head, dim] of caches and [1, row, head, dim] of outputs.
 type Gather struct {
-	Flags           ProblemFlags // PageIndex64, VInK (then there is only K) or 0.
+	Flags           ProblemFlags // PageIndex64, VInK (then there is only K), ZeroPoints or 0.
 	CacheType       DType        // Of the caches; required.
 	OutType         DType        // Of the outputs; required.
 	KVHeads         int32        // Required.
@@ -104,7 +160,7 @@ type Gather struct {
 	PageSize        int32        // Rows per page; required.
 	PageTableKind   PageTableKind
 	KPack           int32         // Elements per pack of an x-packed KCache; 0: none.
-	KScaleKind      ScaleKind     // ScaleNone, ScalePerTensor or ScalePerHead.
+	KScaleKind      ScaleKind     // As in PageCopy.
 	VScaleKind      ScaleKind     // As KScaleKind.
 	Batch           int32         // Sequences; required.
 	Tokens          int32         // Rows of KOut and VOut; required.
@@ -120,19 +176,53 @@ type Gather struct {
 	PageStarts      DevicePointer // PageTableCSR: int32 [batch + 1].
 	KScale          DevicePointer // float32 [1] or [KVHeads].
 	VScale          DevicePointer // float32 [1] or [KVHeads].
+
+	// Arrays of scales have the shapes of Append's. Between equal types they are copied to those of the outputs, which
+	// have a row for each row of KOut, [1, row, head, group]; a scale per page goes to each of its keys.
+
+	KScales    Tensor // Of KCache: ScalePerToken, ScalePerPage, ScalePerGroup.
+	VScales    Tensor // The same for V.
+	KZeros     Tensor // Of KCache, with ZeroPoints: what is subtracted from its numbers, with the strides of KScales.
+	VZeros     Tensor // The same for V.
+	KOutScales Tensor // Where KScales go between equal types; else zero.
+	VOutScales Tensor // The same for V.
+	KOutZeros  Tensor // Where KZeros go between equal types; else zero.
+	VOutZeros  Tensor // The same for V.
+	ScaleGroup int32  // Elements of a group: 32 or 64 for ScalePerGroup, else 0.
 }
 
-// needs are the requirements on the tensors, in the order of the members.
-func (g *Gather) needs() [4]need {
+// tensors are those of a gather, in the order of needs: first the cache's, which have pages.
+func (g *Gather) tensors() [12]*Tensor {
+	return [12]*Tensor{&g.KCache, &g.VCache, &g.KScales, &g.VScales, &g.KZeros, &g.VZeros,
+		&g.KOut, &g.VOut, &g.KOutScales, &g.VOutScales, &g.KOutZeros, &g.VOutZeros}
+}
+
+// withPages is how many of a gather's tensors have pages.
+const withPages = 6
+
+// needs are the requirements on the tensors.
+func (g *Gather) needs() [12]need {
 	rows := func(field string, dim int32, what string) need {
 		return need{field: field, dtype: g.OutType, extents: [4]extent{exactly(1, "batch of rows"),
 			atLeast(int64(g.Tokens), "tokens"), exactly(g.KVHeads, "kv_heads"), exactly(dim, what)}}
 	}
-	return [4]need{
+	ofK := func(field string) need {
+		return scalesOfPages(field, g.KScaleKind, g.HeadDimQK, g.ScaleGroup, g.PageSize, g.KVHeads)
+	}
+	ofV := func(field string) need {
+		return scalesOfPages(field, g.VScaleKind, g.HeadDimV, g.ScaleGroup, g.PageSize, g.KVHeads)
+	}
+	ofRows := func(of need) need {
+		of.extents[0], of.extents[1] = exactly(1, "batch of rows"), atLeast(int64(g.Tokens), "tokens")
+		return of
+	}
+	return [12]need{
 		pagesOf("k_cache", g.CacheType, g.PageSize, g.KVHeads, g.HeadDimQK, g.KPack, "head_dim_qk"),
 		pagesOf("v_cache", g.CacheType, g.PageSize, g.KVHeads, g.HeadDimV, 0, "head_dim_v"),
+		ofK("k_scales"), ofV("v_scales"), ofK("k_zeros"), ofV("v_zeros"),
 		rows("k_out", g.HeadDimQK, "head_dim_qk"),
 		rows("v_out", g.HeadDimV, "head_dim_v"),
+		ofRows(ofK("k_out_scales")), ofRows(ofV("v_out_scales")), ofRows(ofK("k_out_zeros")), ofRows(ofV("v_out_zeros")),
 	}
 }
 
@@ -141,9 +231,8 @@ func (g *Gather) check() error {
 	if g == nil {
 		return invalid("gather", "gather is nil; it must say which keys go where")
 	}
-	needs := g.needs()
-	return checkTensors(tensorNeed{&g.KCache, &needs[0]}, tensorNeed{&g.VCache, &needs[1]}, tensorNeed{&g.KOut, &needs[2]},
-		tensorNeed{&g.VOut, &needs[3]})
+	tensors, needs := g.tensors(), g.needs()
+	return checkAll(tensors[:], needs[:])
 }
 
 func (g *Gather) c() *C.sluice_gather {
@@ -174,7 +263,17 @@ func (g *Gather) c() *C.sluice_gather {
 	put(unsafe.Pointer(&made.page_starts), g.PageStarts)
 	put(unsafe.Pointer(&made.k_scale), g.KScale)
 	put(unsafe.Pointer(&made.v_scale), g.VScale)
-	made.page_count = fewest(0, &g.KCache, &g.VCache)
+	g.KScales.put(&made.k_scales)
+	g.VScales.put(&made.v_scales)
+	g.KZeros.put(&made.k_zeros)
+	g.VZeros.put(&made.v_zeros)
+	g.KOutScales.putRows(&made.k_out_scales)
+	g.VOutScales.putRows(&made.v_out_scales)
+	g.KOutZeros.putRows(&made.k_out_zeros)
+	g.VOutZeros.putRows(&made.v_out_zeros)
+	made.scale_group = C.int32_t(g.ScaleGroup)
+	tensors := g.tensors()
+	made.page_count = fewestPages(tensors[:withPages])
 	return made
 }
 

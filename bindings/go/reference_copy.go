@@ -9,26 +9,35 @@ import "unsafe"
 // of Pairs and Pairs64 is given otherwise, depending on PageIndex64. As on a device, tensors begin at addresses that are
 // multiples of 16, which larger slices do anyway.
 type HostPageCopy struct {
-	Flags       ProblemFlags
-	SourceType  DType
-	TargetType  DType
-	KVHeads     int32
-	HeadDimQK   int32
-	HeadDimV    int32
-	PageSize    int32
-	SourceKPack int32
-	TargetKPack int32
-	KScaleKind  ScaleKind
-	VScaleKind  ScaleKind
-	KSource     HostTensor
-	VSource     HostTensor
-	KTarget     HostTensor // Written.
-	VTarget     HostTensor // Written.
-	Pairs       []int32    // [PairCount][2]
-	Pairs64     []int64
-	PairCount   int64
-	KScale      []float32 // [1] or [KVHeads]
-	VScale      []float32 // [1] or [KVHeads]
+	Flags         ProblemFlags
+	SourceType    DType
+	TargetType    DType
+	KVHeads       int32
+	HeadDimQK     int32
+	HeadDimV      int32
+	PageSize      int32
+	SourceKPack   int32
+	TargetKPack   int32
+	KScaleKind    ScaleKind
+	VScaleKind    ScaleKind
+	KSource       HostTensor
+	VSource       HostTensor
+	KTarget       HostTensor // Written.
+	VTarget       HostTensor // Written.
+	Pairs         []int32    // [PairCount][2]
+	Pairs64       []int64
+	PairCount     int64
+	KScale        []float32 // [1] or [KVHeads]
+	VScale        []float32 // [1] or [KVHeads]
+	KScales       HostTensor
+	VScales       HostTensor
+	KZeros        HostTensor
+	VZeros        HostTensor
+	KTargetScales HostTensor // Written.
+	VTargetScales HostTensor // Written.
+	KTargetZeros  HostTensor // Written.
+	VTargetZeros  HostTensor // Written.
+	ScaleGroup    int32
 }
 
 // ReferenceCopy copies pages on the host with plain loops: the reference for what KVCopy stores. Page numbers that are
@@ -44,7 +53,15 @@ func ReferenceCopy(pages *HostPageCopy) error {
 	failure := newError()
 	return result(C.sluice_go_reference_copy(unsafe.Pointer(pages.c()), pages.KSource.bytes(), pages.VSource.bytes(),
 		pages.KTarget.bytes(), pages.VTarget.bytes(), pages.pairs().bytes(), floats(pages.KScale), floats(pages.VScale),
+		pages.KScales.bytes(), pages.VScales.bytes(), pages.KZeros.bytes(), pages.VZeros.bytes(),
+		pages.KTargetScales.bytes(), pages.VTargetScales.bytes(), pages.KTargetZeros.bytes(), pages.VTargetZeros.bytes(),
 		failure), failure)
+}
+
+// tensors are those of a copy, in the order of PageCopy.needs.
+func (p *HostPageCopy) tensors() [12]*HostTensor {
+	return [12]*HostTensor{&p.KSource, &p.VSource, &p.KTarget, &p.VTarget, &p.KScales, &p.VScales, &p.KZeros, &p.VZeros,
+		&p.KTargetScales, &p.VTargetScales, &p.KTargetZeros, &p.VTargetZeros}
 }
 
 func (p *HostPageCopy) pairs() *hostTable {
@@ -57,20 +74,26 @@ func (p *HostPageCopy) without() *PageCopy {
 		HeadDimQK: p.HeadDimQK, HeadDimV: p.HeadDimV, PageSize: p.PageSize, SourceKPack: p.SourceKPack,
 		TargetKPack: p.TargetKPack, KScaleKind: p.KScaleKind, VScaleKind: p.VScaleKind,
 		KSource: Tensor{View: p.KSource.View}, VSource: Tensor{View: p.VSource.View}, KTarget: Tensor{View: p.KTarget.View},
-		VTarget: Tensor{View: p.VTarget.View}, PairCount: p.PairCount}
+		VTarget: Tensor{View: p.VTarget.View}, PairCount: p.PairCount,
+		KScales: Tensor{View: p.KScales.View}, VScales: Tensor{View: p.VScales.View},
+		KZeros: Tensor{View: p.KZeros.View}, VZeros: Tensor{View: p.VZeros.View},
+		KTargetScales: Tensor{View: p.KTargetScales.View}, VTargetScales: Tensor{View: p.VTargetScales.View},
+		KTargetZeros: Tensor{View: p.KTargetZeros.View}, VTargetZeros: Tensor{View: p.VTargetZeros.View},
+		ScaleGroup: p.ScaleGroup}
 }
 
 // c leaves out all pointers, which C gets separately.
 func (p *HostPageCopy) c() *C.sluice_page_copy {
 	made := p.without().c()
-	made.page_count = fewest(0, &p.KSource, &p.VSource, &p.KTarget, &p.VTarget)
+	tensors := p.tensors()
+	made.page_count = fewestPages(tensors[:])
 	return made
 }
 
 // check makes sure that the library stays within the slices.
 func (p *HostPageCopy) check() error {
 	needs := p.without().needs()
-	for i, tensor := range []*HostTensor{&p.KSource, &p.VSource, &p.KTarget, &p.VTarget} {
+	for i, tensor := range p.tensors() {
 		if err := tensor.check(&needs[i]); err != nil {
 			return err
 		}
@@ -116,6 +139,15 @@ type HostGather struct {
 	PageStarts      []int32   // [batch + 1]
 	KScale          []float32 // [1] or [KVHeads]
 	VScale          []float32 // [1] or [KVHeads]
+	KScales         HostTensor
+	VScales         HostTensor
+	KZeros          HostTensor
+	VZeros          HostTensor
+	KOutScales      HostTensor // Written.
+	VOutScales      HostTensor // Written.
+	KOutZeros       HostTensor // Written.
+	VOutZeros       HostTensor // Written.
+	ScaleGroup      int32
 }
 
 // ReferenceGather gathers keys on the host with plain loops: the reference for what KVGather stores. Contents are
@@ -131,7 +163,15 @@ func ReferenceGather(keys *HostGather) error {
 	failure := newError()
 	return result(C.sluice_go_reference_gather(unsafe.Pointer(keys.c()), keys.KCache.bytes(), keys.VCache.bytes(),
 		keys.KOut.bytes(), keys.VOut.bytes(), int32s(keys.OutStarts), int32s(keys.KVLengths), int32s(keys.FirstKeys),
-		keys.table().bytes(), int32s(keys.PageStarts), floats(keys.KScale), floats(keys.VScale), failure), failure)
+		keys.table().bytes(), int32s(keys.PageStarts), floats(keys.KScale), floats(keys.VScale),
+		keys.KScales.bytes(), keys.VScales.bytes(), keys.KZeros.bytes(), keys.VZeros.bytes(),
+		keys.KOutScales.bytes(), keys.VOutScales.bytes(), keys.KOutZeros.bytes(), keys.VOutZeros.bytes(), failure), failure)
+}
+
+// tensors are those of a gather, in the order of Gather.needs.
+func (g *HostGather) tensors() [12]*HostTensor {
+	return [12]*HostTensor{&g.KCache, &g.VCache, &g.KScales, &g.VScales, &g.KZeros, &g.VZeros,
+		&g.KOut, &g.VOut, &g.KOutScales, &g.VOutScales, &g.KOutZeros, &g.VOutZeros}
 }
 
 func (g *HostGather) table() *hostTable {
@@ -145,13 +185,19 @@ func (g *HostGather) without() *Gather {
 		HeadDimV: g.HeadDimV, PageSize: g.PageSize, PageTableKind: g.PageTableKind, KPack: g.KPack, KScaleKind: g.KScaleKind,
 		VScaleKind: g.VScaleKind, Batch: g.Batch, Tokens: g.Tokens, KCache: Tensor{View: g.KCache.View},
 		VCache: Tensor{View: g.VCache.View}, KOut: Tensor{View: g.KOut.View}, VOut: Tensor{View: g.VOut.View},
-		PageTableStride: g.PageTableStride}
+		PageTableStride: g.PageTableStride,
+		KScales:         Tensor{View: g.KScales.View}, VScales: Tensor{View: g.VScales.View},
+		KZeros: Tensor{View: g.KZeros.View}, VZeros: Tensor{View: g.VZeros.View},
+		KOutScales: Tensor{View: g.KOutScales.View}, VOutScales: Tensor{View: g.VOutScales.View},
+		KOutZeros: Tensor{View: g.KOutZeros.View}, VOutZeros: Tensor{View: g.VOutZeros.View},
+		ScaleGroup: g.ScaleGroup}
 }
 
 // c leaves out all pointers, which C gets separately.
 func (g *HostGather) c() *C.sluice_gather {
 	made := g.without().c()
-	made.page_count = fewest(0, &g.KCache, &g.VCache)
+	tensors := g.tensors()
+	made.page_count = fewestPages(tensors[:withPages])
 	return made
 }
 
@@ -159,7 +205,7 @@ func (g *HostGather) c() *C.sluice_gather {
 // uses a value.
 func (g *HostGather) check() error {
 	needs := g.without().needs()
-	for i, tensor := range []*HostTensor{&g.KCache, &g.VCache, &g.KOut, &g.VOut} {
+	for i, tensor := range g.tensors() {
 		if err := tensor.check(&needs[i]); err != nil {
 			return err
 		}

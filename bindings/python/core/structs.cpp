@@ -276,6 +276,13 @@ void bind_page_copy(nb::module_ &module) {
   SLUICE_FIELD(v_scale);
   SLUICE_FIELD(k_scales);
   SLUICE_FIELD(v_scales);
+  SLUICE_FIELD(k_zeros);
+  SLUICE_FIELD(v_zeros);
+  SLUICE_FIELD(k_target_scales);
+  SLUICE_FIELD(v_target_scales);
+  SLUICE_FIELD(k_target_zeros);
+  SLUICE_FIELD(v_target_zeros);
+  SLUICE_FIELD(scale_group);
 }
 
 void bind_gather(nb::module_ &module) {
@@ -309,6 +316,13 @@ void bind_gather(nb::module_ &module) {
   SLUICE_FIELD(v_scale);
   SLUICE_FIELD(k_scales);
   SLUICE_FIELD(v_scales);
+  SLUICE_FIELD(k_zeros);
+  SLUICE_FIELD(v_zeros);
+  SLUICE_FIELD(k_out_scales);
+  SLUICE_FIELD(v_out_scales);
+  SLUICE_FIELD(k_out_zeros);
+  SLUICE_FIELD(v_out_zeros);
+  SLUICE_FIELD(scale_group);
 }
 
 void bind_answers(nb::module_ &module) {

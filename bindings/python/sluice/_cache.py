@@ -6,10 +6,10 @@ Everything except the caller's choices is derived from the arrays and checked ag
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, List, Optional, Tuple
+from typing import Any, List, Mapping, Optional, Sequence, Tuple
 
 from . import _core
-from ._call import array_of, at_least, block_table, c_tensor, checked, exactly, keys_of
+from ._call import Extent, array_of, at_least, block_table, c_tensor, checked, exactly, keys_of
 from ._errors import InvalidArgument
 from ._tensor import Tensor, has_no_gaps, tensor_of
 from ._types import DType, DTypeLike, LseBase, PageTableKind, RotaryStyle, ScaleKind, dtype_of
@@ -18,11 +18,16 @@ _PAGE_INDEX_64, _V_IN_K, _ZERO_POINTS = 1 << 7, 1 << 8, 1 << 13
 _INFINITY_IS_EMPTY = 1 << 0
 
 
-def _with_dimensions(array: Any, field: str, counts: Tuple[int, ...]) -> Tensor:
+def _of_any_type(array: Any, field: str, counts: Tuple[int, ...]) -> Tensor:
     tensor = tensor_of(array, field)
     if len(tensor.shape) not in counts:
         raise InvalidArgument(f"{field} has {len(tensor.shape)} dimensions; it must have"
                               f" {' or '.join(str(count) for count in counts)}", field)
+    return tensor
+
+
+def _with_dimensions(array: Any, field: str, counts: Tuple[int, ...]) -> Tensor:
+    tensor = _of_any_type(array, field, counts)
     if tensor.dtype is None:
         raise InvalidArgument(f"{field} is of integers; it must be of one of the library's types", field)
     return tensor
@@ -83,15 +88,9 @@ def append_struct(place: str, k: Any, v: Any, k_cache: Any, v_cache: Any, *, slo
                                         exactly(made.head_dim_v, "elements of a row of v"))
         made.v = c_tensor(of_v)
         pages.append(v_pages.shape[0])
-    for side, of_tokens, of_pages, of_groups, zeros in (
-            ("k", k_token_scales, k_page_scales, k_group_scales, k_zeros),
-            ("v", v_token_scales, v_page_scales, v_group_scales, v_zeros)):
-        pages.extend(_scales_of_pages(made, side, of_tokens, of_pages, of_groups, place))
-        if zeros is not None:
-            made.flags |= _ZERO_POINTS
-            found = _of_groups(made, side, zeros, f"{side}_zeros", place)
-            setattr(made, f"{side}_zeros", c_tensor(found))
-            pages.append(found.shape[0])
+    pages.extend(_arrays_of_cache(made, "k_cache", place, k_token_scales=k_token_scales, v_token_scales=v_token_scales,
+                                  k_page_scales=k_page_scales, v_page_scales=v_page_scales, k_group_scales=k_group_scales,
+                                  v_group_scales=v_group_scales, k_zeros=k_zeros, v_zeros=v_zeros))
     made.page_count = min(pages)
     _scale(made, "k_scale", k_scale, made.kv_heads, place)
     _scale(made, "v_scale", v_scale, made.kv_heads, place)
@@ -137,27 +136,31 @@ def _k_cache_of_append(made: Any, k_cache: Any, target: DType, place: str) -> Te
     return cache
 
 
-def _of_groups(made: Any, side: str, array: Any, field: str, place: str) -> Tensor:
-    """Scales or zeros of groups, [pages, page_size, kv_heads, groups of a row]. K's scales say how large a group is."""
+def _of_groups(made: Any, side: str, array: Any, field: str, first: Sequence[Extent], place: str) -> Tensor:
+    """Scales or zeros of groups, with these extents before the heads. K's scales say how large a group is."""
     if not made.scale_group:
         raise InvalidArgument(f"{field} is given without k_group_scales, which say how large a group is", field)
     groups = (made.head_dim_qk if side == "k" else made.head_dim_v) // made.scale_group
     return checked(array, field, place, DType.F16, 2,
-                   [at_least(0, "pages"), exactly(made.page_size, "rows of a page of k_cache"),
-                    exactly(made.kv_heads, "heads of k"), exactly(groups, f"groups of {made.scale_group} elements of a row")])
+                   [*first, exactly(made.kv_heads, "heads of k"),
+                    exactly(groups, f"groups of {made.scale_group} elements of a row")])
 
 
-def _scales_of_pages(made: Any, side: str, of_tokens: Any, of_pages: Any, of_groups: Any, place: str) -> Tuple[int, ...]:
+def _rows_of_pages(made: Any, cache: str) -> Sequence[Extent]:
+    return at_least(0, "pages"), exactly(made.page_size, f"rows of a page of {cache}")
+
+
+def _scales_of_pages(made: Any, cache: str, side: str, of_tokens: Any, of_pages: Any, of_groups: Any,
+                     place: str) -> Tuple[int, ...]:
     """Scales per token, [pages, page_size, kv_heads], per page, [pages, kv_heads], or per group; returns their number of
-    pages."""
+    pages. `cache` is what K's is called."""
     heads = exactly(made.kv_heads, "heads of k")
     given = [f"{side}_{what}_scales" for what, array in (("token", of_tokens), ("page", of_pages), ("group", of_groups))
              if array is not None]
     if len(given) > 1:
         raise InvalidArgument(f"{given[0]} and {given[1]} are both given", given[1])
     if of_tokens is not None:
-        scales = checked(of_tokens, f"{side}_token_scales", place, DType.F32, 4,
-                         [at_least(0, "pages"), exactly(made.page_size, "rows of a page of k_cache"), heads])
+        scales = checked(of_tokens, f"{side}_token_scales", place, DType.F32, 4, [*_rows_of_pages(made, cache), heads])
         kind, strides = ScaleKind.PER_TOKEN, (*scales.strides, 0)
     elif of_pages is not None:
         scales = checked(of_pages, f"{side}_page_scales", place, DType.F32, 4, [at_least(0, "pages"), heads])
@@ -166,13 +169,52 @@ def _scales_of_pages(made: Any, side: str, of_tokens: Any, of_pages: Any, of_gro
         if side == "k":
             shape = tensor_of(of_groups, "k_group_scales").shape
             made.scale_group = made.head_dim_qk // max(1, *shape[-1:])
-        scales = _of_groups(made, side, of_groups, f"{side}_group_scales", place)
+        scales = _of_groups(made, side, of_groups, f"{side}_group_scales", _rows_of_pages(made, cache), place)
         kind, strides = ScaleKind.PER_GROUP, scales.strides
     else:
         return ()
     setattr(made, f"{side}_scale_kind", kind)
     setattr(made, f"{side}_scales", (scales.address, *strides))
     return (scales.shape[0],)
+
+
+def _arrays_of_cache(made: Any, cache: str, place: str, *, k_token_scales: Any, v_token_scales: Any, k_page_scales: Any,
+                     v_page_scales: Any, k_group_scales: Any, v_group_scales: Any, k_zeros: Any, v_zeros: Any) -> List[int]:
+    """Scales and zeros of a cache; returns their numbers of pages."""
+    pages: List[int] = []
+    for side, of_tokens, of_pages, of_groups, zeros in (
+            ("k", k_token_scales, k_page_scales, k_group_scales, k_zeros),
+            ("v", v_token_scales, v_page_scales, v_group_scales, v_zeros)):
+        pages.extend(_scales_of_pages(made, cache, side, of_tokens, of_pages, of_groups, place))
+        if zeros is not None:
+            made.flags |= _ZERO_POINTS
+            found = _of_groups(made, side, zeros, f"{side}_zeros", _rows_of_pages(made, cache), place)
+            setattr(made, f"{side}_zeros", c_tensor(found))
+            pages.append(found.shape[0])
+    return pages
+
+
+def _copied_arrays(made: Any, place: str, first: Sequence[Extent], arrays: Mapping[str, Any]) -> List[int]:
+    """Where the scales and zeros of a cache go between equal types, by their names; returns their first extents. `first`
+    are those before the heads: of pages and their rows, or of rows."""
+    found: List[int] = []
+    for field, array in arrays.items():
+        if array is None:
+            continue
+        kind = getattr(made, f"{field[0]}_scale_kind")
+        if field.endswith("zeros") or kind == ScaleKind.PER_GROUP:
+            tensor = _of_groups(made, field[0], array, field, first, place)
+            form = c_tensor(tensor)
+        else:
+            # A page's only scale stays one in pages, but goes to each of the page's rows in a gather.
+            of_pages = kind == ScaleKind.PER_PAGE and len(first) == 2
+            tensor = checked(array, field, place, DType.F32, 4,
+                             [*(first[:1] if of_pages else first), exactly(made.kv_heads, "heads of k")])
+            rest = (0,) if of_pages else tensor.strides[1:-1]
+            form = _form(tensor.address, *(0,) * (2 - len(first)), tensor.strides[0], *rest, tensor.strides[-1], 0)
+        setattr(made, field, form)
+        found.append(tensor.shape[0])
+    return found
 
 
 def _rotation(made: Any, rotary: Any, rotary_sin: Any, place: str) -> None:
@@ -226,17 +268,34 @@ def _step(made: Any, source: DType, place: str, *, q: Any, q_out: Any, k_tail: A
         setattr(made, field, array_of(array, field, place, dtype, dtype.bytes, exactly(body, "elements of a normed row")))
 
 
-def _cache_of(array: Any, field: str, place: str, heads: Any, page_size: Any) -> Tuple[Tensor, DType, int, int, Any]:
-    """A cache of K or V: its tensor, type, elements of a row and of a pack (0 without packs), and the struct's form."""
-    cache = _with_dimensions(array, field, (4, 5))
-    many, dtype = at_least(0, "extent"), _dtype(cache)
-    checked(array, field, place, dtype, dtype.bytes, [at_least(0, "pages"), page_size or many, heads or many,
-                                                      *[many] * (len(cache.shape) - 3)])
+def _cache_of(array: Any, field: str, place: str, given: Optional[DType], heads: Any,
+              page_size: Any) -> Tuple[Tensor, DType, int, int, Any]:
+    """A cache of K or V: its tensor, type, elements of a row and of a pack (0 without packs), and the struct's form. Without
+    a given type it is that of the array."""
+    many = at_least(0, "extent")
+    first = [at_least(0, "pages"), page_size or many, heads or many]
+    if given is not None and given.block[0] > 1:
+        elements, size = given.block
+        dim = _of_any_type(array, field, (4,)).shape[3] // size * elements
+        cache, made = keys_of(array, field, place, given, first, exactly(dim, "elements of a row"))
+        return cache, given, dim, 0, made
+    cache = _of_any_type(array, field, (4, 5))
+    dtype = _dtype(_with_dimensions(array, field, (4, 5))) if given is None else given
+    checked(array, field, place, dtype, dtype.bytes, [*first, *[many] * (len(cache.shape) - 3)])
     if len(cache.shape) == 4:
         return cache, dtype, cache.shape[3], 0, c_tensor(cache)
     _one_within_a_pack(cache, field)
     made = c_tensor(dataclasses.replace(cache, strides=cache.strides[:4]))
     return cache, dtype, cache.shape[3] * cache.shape[4], cache.shape[4], made
+
+
+def _given_type(cache_type: Optional[DTypeLike]) -> Optional[DType]:
+    return None if cache_type is None else dtype_of(cache_type, "cache_type")
+
+
+def _type_of_bytes(array: Any, field: str, given: Optional[DType]) -> Optional[DType]:
+    """The type of a target: that given for the source if the array is of bytes, else None, for the array's own."""
+    return given if given is not None and tensor_of(array, field).dtype in (None, DType.I8) else None
 
 
 def _exact_row(field: str, dim: int, wanted: int, of: str) -> None:
@@ -258,19 +317,23 @@ def _both_or_neither(first: Any, first_field: str, second: Any, second_field: st
 
 
 def copy_struct(place: str, k_source: Any, v_source: Any, k_target: Any, v_target: Any, *, pairs: Any, k_scale: Any,
-                v_scale: Any, k_token_scales: Any, v_token_scales: Any, k_page_scales: Any, v_page_scales: Any) -> Any:
+                v_scale: Any, cache_type: Optional[DTypeLike], k_target_scales: Any, v_target_scales: Any,
+                k_target_zeros: Any, v_target_zeros: Any, **of_source: Any) -> Any:
     """The sluice_page_copy of Context.copy's arguments."""
-    made = _core.PageCopy()
+    made, given = _core.PageCopy(), _given_type(cache_type)
     source, made.source_type, made.head_dim_qk, made.source_k_pack, made.k_source = _cache_of(k_source, "k_source", place,
-                                                                                              None, None)
+                                                                                              given, None, None)
     made.page_size, made.kv_heads = source.shape[1], source.shape[2]
     rows, heads = exactly(made.page_size, "rows of a page of k_source"), exactly(made.kv_heads, "heads of k_source")
-    target, made.target_type, dim, made.target_k_pack, made.k_target = _cache_of(k_target, "k_target", place, heads, rows)
+    target, made.target_type, dim, made.target_k_pack, made.k_target = _cache_of(
+        k_target, "k_target", place, _type_of_bytes(k_target, "k_target", given), heads, rows)
     _exact_row("k_target", dim, made.head_dim_qk, "k_source")
     pages = [source.shape[0], target.shape[0]]
     if _both_or_neither(v_source, "v_source", v_target, "v_target"):
-        for field, array, dtype in (("v_source", v_source, made.source_type), ("v_target", v_target, made.target_type)):
-            cache, found, dim, pack, form = _cache_of(array, field, place, heads, rows)
+        for field, array, dtype, of in (("v_source", v_source, made.source_type, given),
+                                        ("v_target", v_target, made.target_type,
+                                         _type_of_bytes(v_target, "v_target", given))):
+            cache, found, dim, pack, form = _cache_of(array, field, place, of, heads, rows)
             _same_type(field, found, DType(dtype), f"k{field[1:]}")
             if pack:
                 raise InvalidArgument(f"{field} has 5 dimensions; it must have 4", field)
@@ -283,8 +346,10 @@ def copy_struct(place: str, k_source: Any, v_source: Any, k_target: Any, v_targe
         made.flags |= _V_IN_K
     _scale(made, "k_scale", k_scale, made.kv_heads, place)
     _scale(made, "v_scale", v_scale, made.kv_heads, place)
-    pages.extend(_scales_of_pages(made, "k", k_token_scales, k_page_scales, None, place))
-    pages.extend(_scales_of_pages(made, "v", v_token_scales, v_page_scales, None, place))
+    pages.extend(_arrays_of_cache(made, "k_source", place, **of_source))
+    pages.extend(_copied_arrays(made, place, _rows_of_pages(made, "k_source"),
+                                {"k_target_scales": k_target_scales, "v_target_scales": v_target_scales,
+                                 "k_target_zeros": k_target_zeros, "v_target_zeros": v_target_zeros}))
     made.page_count = min(pages)
     if pairs is not None:
         numbers = tensor_of(pairs, "pairs")
@@ -298,24 +363,25 @@ def copy_struct(place: str, k_source: Any, v_source: Any, k_target: Any, v_targe
 
 
 def gather_struct(place: str, k_cache: Any, v_cache: Any, k_out: Any, v_out: Any, *, out_starts: Any, kv_lengths: Any,
-                  page_table: Any, first_keys: Any, page_starts: Any, k_scale: Any, v_scale: Any, k_token_scales: Any,
-                  v_token_scales: Any, k_page_scales: Any, v_page_scales: Any) -> Any:
+                  page_table: Any, first_keys: Any, page_starts: Any, k_scale: Any, v_scale: Any,
+                  cache_type: Optional[DTypeLike], k_out_scales: Any, v_out_scales: Any, k_out_zeros: Any, v_out_zeros: Any,
+                  **of_cache: Any) -> Any:
     """The sluice_gather of Context.gather's arguments."""
-    made = _core.Gather()
-    cache, made.cache_type, made.head_dim_qk, made.k_pack, made.k_cache = _cache_of(k_cache, "k_cache", place, None, None)
+    made, given = _core.Gather(), _given_type(cache_type)
+    cache, made.cache_type, made.head_dim_qk, made.k_pack, made.k_cache = _cache_of(k_cache, "k_cache", place, given, None,
+                                                                                    None)
     made.page_size, made.kv_heads = cache.shape[1], cache.shape[2]
     rows, heads = exactly(made.page_size, "rows of a page of k_cache"), exactly(made.kv_heads, "heads of k_cache")
-    out = _with_dimensions(k_out, "k_out", (3,))
-    made.out_type, made.tokens = _dtype(out), out.shape[0]
-    pages = [cache.shape[0]]
+    out_type = _type_of_bytes(k_out, "k_out", given) or _dtype(_with_dimensions(k_out, "k_out", (3,)))
+    made.out_type, made.tokens = out_type, _of_any_type(k_out, "k_out", (3,)).shape[0]
+    tokens, pages = exactly(made.tokens, "rows of k_out"), [cache.shape[0]]
 
     def rows_of(array: Any, field: str, dim: int, of: str) -> Any:
-        return c_tensor(checked(array, field, place, _dtype(out), _dtype(out).bytes,
-                                [exactly(made.tokens, "rows of k_out"), heads, exactly(dim, f"elements of a row of {of}")]))
+        return keys_of(array, field, place, out_type, [tokens, heads], exactly(dim, f"elements of a row of {of}"))[1]
 
     made.k_out = rows_of(k_out, "k_out", made.head_dim_qk, "k_cache")
     if _both_or_neither(v_cache, "v_cache", v_out, "v_out"):
-        values, found, made.head_dim_v, pack, made.v_cache = _cache_of(v_cache, "v_cache", place, heads, rows)
+        values, found, made.head_dim_v, pack, made.v_cache = _cache_of(v_cache, "v_cache", place, given, heads, rows)
         _same_type("v_cache", found, DType(made.cache_type), "k_cache")
         if pack:
             raise InvalidArgument("v_cache has 5 dimensions; it must have 4", "v_cache")
@@ -325,9 +391,10 @@ def gather_struct(place: str, k_cache: Any, v_cache: Any, k_out: Any, v_out: Any
         made.flags |= _V_IN_K
     _scale(made, "k_scale", k_scale, made.kv_heads, place)
     _scale(made, "v_scale", v_scale, made.kv_heads, place)
-    pages.extend(_scales_of_pages(made, "k", k_token_scales, k_page_scales, None, place))
-    pages.extend(_scales_of_pages(made, "v", v_token_scales, v_page_scales, None, place))
+    pages.extend(_arrays_of_cache(made, "k_cache", place, **of_cache))
     made.page_count = min(pages)
+    _copied_arrays(made, place, [tokens], {"k_out_scales": k_out_scales, "v_out_scales": v_out_scales,
+                                           "k_out_zeros": k_out_zeros, "v_out_zeros": v_out_zeros})
     made.batch = tensor_of(out_starts, "out_starts").shape[0] - 1
     made.out_starts = array_of(out_starts, "out_starts", place, None, 4, exactly(made.batch + 1, "batch + 1"))
     for field, array in (("kv_lengths", kv_lengths), ("first_keys", first_keys)):
@@ -444,21 +511,32 @@ def reference_append(k: Any, v: Any, k_cache: Any, v_cache: Any, *, slots: Any =
 
 def reference_copy(k_source: Any, v_source: Any, k_target: Any, v_target: Any, *, pairs: Any = None, k_scale: Any = None,
                    v_scale: Any = None, k_token_scales: Any = None, v_token_scales: Any = None, k_page_scales: Any = None,
-                   v_page_scales: Any = None) -> None:
+                   v_page_scales: Any = None, cache_type: Optional[DTypeLike] = None, k_group_scales: Any = None,
+                   v_group_scales: Any = None, k_zeros: Any = None, v_zeros: Any = None, k_target_scales: Any = None,
+                   v_target_scales: Any = None, k_target_zeros: Any = None, v_target_zeros: Any = None) -> None:
     """Copies pages on the host: the reference for what a device stores. Arrays as for Context.copy, all in host memory."""
     _core.reference_copy(copy_struct("host", k_source, v_source, k_target, v_target, pairs=pairs, k_scale=k_scale,
                                      v_scale=v_scale, k_token_scales=k_token_scales, v_token_scales=v_token_scales,
-                                     k_page_scales=k_page_scales, v_page_scales=v_page_scales))
+                                     k_page_scales=k_page_scales, v_page_scales=v_page_scales, cache_type=cache_type,
+                                     k_group_scales=k_group_scales, v_group_scales=v_group_scales, k_zeros=k_zeros,
+                                     v_zeros=v_zeros, k_target_scales=k_target_scales, v_target_scales=v_target_scales,
+                                     k_target_zeros=k_target_zeros, v_target_zeros=v_target_zeros))
 
 
 def reference_gather(k_cache: Any, v_cache: Any, k_out: Any, v_out: Any, *, out_starts: Any, kv_lengths: Any,
                      page_table: Any, first_keys: Any = None, page_starts: Any = None, k_scale: Any = None,
                      v_scale: Any = None, k_token_scales: Any = None, v_token_scales: Any = None,
-                     k_page_scales: Any = None, v_page_scales: Any = None) -> None:
+                     k_page_scales: Any = None, v_page_scales: Any = None, cache_type: Optional[DTypeLike] = None,
+                     k_group_scales: Any = None, v_group_scales: Any = None, k_zeros: Any = None, v_zeros: Any = None,
+                     k_out_scales: Any = None, v_out_scales: Any = None, k_out_zeros: Any = None,
+                     v_out_zeros: Any = None) -> None:
     """Gathers keys on the host: the reference for what a device stores. Arrays as for Context.gather, all in host
     memory. The page table must have all entries that lengths lead to."""
     _core.reference_gather(gather_struct("host", k_cache, v_cache, k_out, v_out, out_starts=out_starts,
                                          kv_lengths=kv_lengths, page_table=page_table, first_keys=first_keys,
                                          page_starts=page_starts, k_scale=k_scale, v_scale=v_scale,
                                          k_token_scales=k_token_scales, v_token_scales=v_token_scales,
-                                         k_page_scales=k_page_scales, v_page_scales=v_page_scales))
+                                         k_page_scales=k_page_scales, v_page_scales=v_page_scales, cache_type=cache_type,
+                                         k_group_scales=k_group_scales, v_group_scales=v_group_scales, k_zeros=k_zeros,
+                                         v_zeros=v_zeros, k_out_scales=k_out_scales, v_out_scales=v_out_scales,
+                                         k_out_zeros=k_out_zeros, v_out_zeros=v_out_zeros))

@@ -171,26 +171,39 @@ class Context:
 
     def copy(self, k_source: Any, v_source: Any, k_target: Any, v_target: Any, *, pairs: Any = None, k_scale: Any = None,
              v_scale: Any = None, k_token_scales: Any = None, v_token_scales: Any = None, k_page_scales: Any = None,
-             v_page_scales: Any = None, stream: Any = None, wait: Sequence["Wait"] = (), signal: Any = None) -> None:
+             v_page_scales: Any = None, cache_type: Optional[DTypeLike] = None, k_group_scales: Any = None,
+             v_group_scales: Any = None, k_zeros: Any = None, v_zeros: Any = None, k_target_scales: Any = None,
+             v_target_scales: Any = None, k_target_zeros: Any = None, v_target_zeros: Any = None, stream: Any = None,
+             wait: Sequence["Wait"] = (), signal: Any = None) -> None:
         """Enqueues a copy of pages of K and V, to other pages or to other caches. Since ABI 1.1.
 
             k_source, k_target  [pages, page_size, kv_heads, dim], an x-packed K as for append; v_source and v_target are
                                 None if there is only K. Both of one type, or of F16 or BF16 to E4M3FNUZ, or to F16 or BF16
-                                from E4M3FNUZ, E5M2FNUZ or I8
+                                from E4M3FNUZ, E5M2FNUZ, I8, U4, Q8_0 or Q4_0
+            cache_type          for sources of U4, Q8_0 and Q4_0, as for append; targets of bytes are of the same type
             pairs               [pairs, 2], int32 or int64: page of the source, page of the target; None: each to itself
             k_scale, v_scale    [1] or [kv_heads], F32: the scales of the cache of 8 bits
-            k_token_scales, v_token_scales, k_page_scales, v_page_scales   as for append, of the source: to F16 or BF16
+            k_token_scales, v_token_scales, k_page_scales, v_page_scales, k_group_scales, v_group_scales, k_zeros, v_zeros
+                                as for append, of the source, and read: to F16 or BF16, or between equal types
+            k_target_scales, v_target_scales, k_target_zeros, v_target_zeros
+                                between equal types: where those of the source go, with the same extents
 
         stream, wait and signal as for Plan.run. Raises as it does."""
         struct = copy_struct("device", k_source, v_source, k_target, v_target, pairs=pairs, k_scale=k_scale, v_scale=v_scale,
                              k_token_scales=k_token_scales, v_token_scales=v_token_scales, k_page_scales=k_page_scales,
-                             v_page_scales=v_page_scales)
+                             v_page_scales=v_page_scales, cache_type=cache_type, k_group_scales=k_group_scales,
+                             v_group_scales=v_group_scales, k_zeros=k_zeros, v_zeros=v_zeros,
+                             k_target_scales=k_target_scales, v_target_scales=v_target_scales,
+                             k_target_zeros=k_target_zeros, v_target_zeros=v_target_zeros)
         self._core.copy(struct, launch_of(stream, None, signal), [one._c() for one in wait])
 
     def gather(self, k_cache: Any, v_cache: Any, k_out: Any, v_out: Any, *, out_starts: Any, kv_lengths: Any,
                page_table: Any, first_keys: Any = None, page_starts: Any = None, k_scale: Any = None, v_scale: Any = None,
                k_token_scales: Any = None, v_token_scales: Any = None, k_page_scales: Any = None, v_page_scales: Any = None,
-               stream: Any = None, wait: Sequence["Wait"] = (), signal: Any = None) -> None:
+               cache_type: Optional[DTypeLike] = None, k_group_scales: Any = None, v_group_scales: Any = None,
+               k_zeros: Any = None, v_zeros: Any = None, k_out_scales: Any = None, v_out_scales: Any = None,
+               k_out_zeros: Any = None, v_out_zeros: Any = None, stream: Any = None, wait: Sequence["Wait"] = (),
+               signal: Any = None) -> None:
         """Enqueues a gather of keys of a paged cache in contiguous rows. Since ABI 1.1.
 
             k_cache, v_cache  as k_source and v_source of copy; v_cache and v_out are None if there is only K
@@ -199,13 +212,19 @@ class Context:
             kv_lengths        [batch], int32: keys of each sequence in the cache
             first_keys        [batch], int32: the first key to gather; None: from the first on
             page_table        [batch, pages], int32 or int64, or with page_starts [batch + 1] the entries of all
-            k_scale, v_scale, k_token_scales ... v_page_scales   as for copy
+            cache_type, k_scale, v_scale, k_token_scales ... v_zeros   as for copy
+            k_out_scales, v_out_scales  between equal types: [rows, kv_heads], where scales per token go, and scales per page,
+                                        to each of the page's keys; [rows, kv_heads, groups of a row] of U4
+            k_out_zeros, v_out_zeros    as k_out_scales of U4
 
         stream, wait and signal as for Plan.run. Raises as it does."""
         struct = gather_struct("device", k_cache, v_cache, k_out, v_out, out_starts=out_starts, kv_lengths=kv_lengths,
                                page_table=page_table, first_keys=first_keys, page_starts=page_starts, k_scale=k_scale,
                                v_scale=v_scale, k_token_scales=k_token_scales, v_token_scales=v_token_scales,
-                               k_page_scales=k_page_scales, v_page_scales=v_page_scales)
+                               k_page_scales=k_page_scales, v_page_scales=v_page_scales, cache_type=cache_type,
+                               k_group_scales=k_group_scales, v_group_scales=v_group_scales, k_zeros=k_zeros,
+                               v_zeros=v_zeros, k_out_scales=k_out_scales, v_out_scales=v_out_scales,
+                               k_out_zeros=k_out_zeros, v_out_zeros=v_out_zeros)
         self._core.gather(struct, launch_of(stream, None, signal), [one._c() for one in wait])
 
     def set_ranges(self, enabled: bool) -> None:

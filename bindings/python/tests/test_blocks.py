@@ -237,5 +237,133 @@ class Appends(unittest.TestCase):
             self.assertIn(message, str(caught.exception))
 
 
+class Copies(unittest.TestCase):
+    """Copies and gathers between equal types take scales and zeros along: the device and the library's reference, against
+    what sluice.h says of each number. And blocks become F16."""
+
+    PAGES, PAGE_SIZE, HEADS, DIM, ROWS = 4, 8, 2, 64, 12
+    PAIRS = numpy.array([[0, 3], [-1, 1], [2, 0]], numpy.int32)
+    TABLES = {"out_starts": numpy.array([1, 10], numpy.int32), "kv_lengths": numpy.array([11], numpy.int32),
+              "first_keys": numpy.array([2], numpy.int32), "page_table": numpy.array([[3, 1]], numpy.int32)}
+
+    def source(self, dtype):
+        """Elements, and arrays by their names."""
+        random, shape = numpy.random.default_rng(7), (self.PAGES, self.PAGE_SIZE, self.HEADS)
+        if dtype == "i8":
+            elements = [random.integers(-127, 128, (*shape, self.DIM)).astype(numpy.int8) for _ in "kv"]
+            return elements, {"k_token_scales": random.random(shape, numpy.float32),
+                              "v_page_scales": random.random((self.PAGES, self.HEADS), numpy.float32)}
+        elements = [random.integers(0, 256, (*shape, self.DIM // 2)).astype(numpy.uint8) for _ in "kv"]
+        names = [f"{side}_{what}" for what in ("group_scales", "zeros") for side in "kv"]
+        return elements, {name: random.uniform(1, 9, (*shape, 2)).astype(numpy.float16) for name in names}
+
+    @staticmethod
+    def on_device(array):
+        types = {"int8": "i8", "float16": "f16", "float32": "f32"}
+        return CONTEXT.array(array, types.get(array.dtype.name, array.dtype.name))
+
+    def both(self, calls, arrays, written, **usual):
+        """Calls the device and the host; returns what both have written. `arrays` and `written` by their names."""
+        on_device = {name: self.on_device(array) for name, array in {**arrays, **written}.items()}
+        calls[0](**on_device, **usual)
+        calls[1](**arrays, **written, **usual)
+        for name, array in written.items():
+            numpy.testing.assert_array_equal(on_device[name].bits().view(array.dtype), array, name)
+        return list(written.values())
+
+    def copied(self, array):
+        made = numpy.zeros_like(array)
+        made[3], made[0] = array[0], array[2]
+        return made
+
+    def gathered(self, array, is_of_pages=False):
+        if is_of_pages:
+            array = numpy.repeat(array[:, None], self.PAGE_SIZE, 1)
+        made = numpy.zeros((self.ROWS, *array.shape[2:]), array.dtype)
+        made[1:10] = array[[3, 1]].reshape(-1, *array.shape[2:])[2:11]
+        return made
+
+    @staticmethod
+    def targets(arrays, word):
+        """The names of the arrays of a target, by those of the source."""
+        return {name: f"{name[0]}_{word}_{'zeros' if name.endswith('zeros') else 'scales'}" for name in arrays}
+
+    def test_arrays_go_along(self):
+        for dtype in ("i8", "u4"):
+            elements, arrays = self.source(dtype)
+            usual = {"cache_type": dtype} if dtype == "u4" else {}
+            names = {"k_source": "k_target", "v_source": "v_target", **self.targets(arrays, "target")}
+            given = {"k_source": elements[0], "v_source": elements[1], **arrays}
+            found = self.both((CONTEXT.copy, sluice.reference_copy), {**given, "pairs": self.PAIRS},
+                              {names[name]: numpy.zeros_like(array) for name, array in given.items()}, **usual)
+            for name, of_name in zip(given, found):
+                numpy.testing.assert_array_equal(of_name, self.copied(given[name]), f"{dtype}, {names[name]}")
+
+            names = {"k_cache": "k_out", "v_cache": "v_out", **self.targets(arrays, "out")}
+            given = {"k_cache": elements[0], "v_cache": elements[1], **arrays}
+            wanted = {name: self.gathered(array, "page" in name) for name, array in given.items()}
+            found = self.both((CONTEXT.gather, sluice.reference_gather), {**given, **self.TABLES},
+                              {names[name]: numpy.zeros_like(array) for name, array in wanted.items()}, **usual)
+            for name, of_name in zip(given, found):
+                numpy.testing.assert_array_equal(of_name, wanted[name], f"{dtype}, {names[name]}")
+
+    def test_groups_become_f16(self):
+        elements, arrays = self.source("u4")
+        numbers = numpy.stack([elements[1] & 15, elements[1] >> 4], -1).reshape(*elements[1].shape[:3], 2, 32)
+        values = (numbers - arrays["v_zeros"][..., None].astype(numpy.float64)) * arrays["v_group_scales"][..., None]
+        values = values.reshape(*values.shape[:3], self.DIM).astype(numpy.float16)
+        targets = {name: numpy.zeros(values.shape, numpy.float16) for name in ("k_target", "v_target")}
+        found = self.both((CONTEXT.copy, sluice.reference_copy),
+                          {"k_source": elements[0], "v_source": elements[1], "pairs": self.PAIRS, **arrays}, targets,
+                          cache_type="u4")
+        numpy.testing.assert_array_equal(found[1], self.copied(values))
+        out = {name: numpy.zeros((self.ROWS, self.HEADS, self.DIM), numpy.float16) for name in ("k_out", "v_out")}
+        found = self.both((CONTEXT.gather, sluice.reference_gather),
+                          {"k_cache": elements[0], "v_cache": elements[1], **arrays, **self.TABLES}, out, cache_type="u4")
+        numpy.testing.assert_array_equal(found[1], self.gathered(values))
+
+    def test_refusals(self):
+        elements, arrays = self.source("u4")
+        pages = {"k_source": elements[0], "v_source": elements[1], "k_target": elements[0].copy(),
+                 "v_target": elements[1].copy(), "cache_type": "u4", "pairs": self.PAIRS, **arrays,
+                 **{to: arrays[name].copy() for name, to in self.targets(arrays, "target").items()}}
+        rows = {"k_cache": elements[0], "v_cache": elements[1], "cache_type": "u4", **arrays, **self.TABLES,
+                "k_out": self.gathered(elements[0]), "v_out": self.gathered(elements[1]),
+                **{to: self.gathered(arrays[name]) for name, to in self.targets(arrays, "out").items()}}
+        sluice.reference_copy(**pages)
+        sluice.reference_gather(**rows)
+        groups, of_rows = pages["k_target_scales"], rows["k_out_scales"]
+        for call, right, changed, field, message in (
+                (sluice.reference_copy, pages, {"k_target_scales": groups[:, :7]}, "k_target_scales",
+                 "it must be 8 (rows of a page of k_source)"),
+                (sluice.reference_copy, pages, {"v_target_zeros": groups[..., :1]}, "v_target_zeros",
+                 "it must be 2 (groups of 32 elements of a row)"),
+                (sluice.reference_copy, pages, {"k_target_zeros": groups.astype(numpy.float32)}, "k_target_zeros",
+                 "it must be of F16"),
+                (sluice.reference_copy, pages, {"v_target_scales": None}, "v_target_scales.data", "NULL"),
+                (sluice.reference_copy, pages, {"k_target_scales": groups[:3], "k_target_zeros": groups[:3]}, "pairs[1]", "3"),
+                (sluice.reference_copy, pages, {"k_zeros": groups[:, :, :1]}, "k_zeros", "heads of k"),
+                (sluice.reference_copy, pages, {"cache_type": "q4_0"}, "k_source", "bytes of a row of 32 elements of Q4_0"),
+                (sluice.reference_copy, pages, {"cache_type": None}, "k_source", "is of integers"),
+                (sluice.reference_gather, rows, {"k_out_scales": of_rows[:11]}, "k_out_scales",
+                 "it must be 12 (rows of k_out)"),
+                (sluice.reference_gather, rows, {"v_out_zeros": of_rows[:, :1]}, "v_out_zeros", "heads of k"),
+                (sluice.reference_gather, rows, {"k_out_zeros": None}, "k_out_zeros.data", "NULL"),
+                (sluice.reference_gather, rows, {"v_zeros": groups[:3]}, "page_table[0]", "3"),
+                (sluice.reference_gather, rows, {"v_out": rows["v_out"][..., :16]}, "v_out", "bytes of a row of 64 elements")):
+            with self.subTest(message, field=field), self.assertRaises(sluice.InvalidArgument) as caught:
+                call(**{**right, **changed})
+            self.assertEqual(caught.exception.field, field)
+            self.assertIn(message, str(caught.exception))
+
+        elements, arrays = self.source("i8")
+        pages = {"k_source": elements[0], "v_source": elements[1], "k_target": elements[0].copy(),
+                 "v_target": elements[1].copy(), **arrays, "k_target_scales": arrays["k_token_scales"].copy()}
+        for wrong, message in ((arrays["k_token_scales"], "it must have 2"), (arrays["v_page_scales"][:, :1], "heads of k")):
+            with self.assertRaisesRegex(sluice.InvalidArgument, message) as caught:
+                CONTEXT.copy(**{name: self.on_device(array) for name, array in {**pages, "v_target_scales": wrong}.items()})
+            self.assertEqual(caught.exception.field, "v_target_scales")
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -89,8 +89,8 @@ mod trace;
 
 pub use args::{reference, Args, PageNumbers, PageTable, Prefixes};
 pub use cache_ops::{
-    reference_append, reference_copy, reference_gather, Append, AppendScale, Gather, Merge, Norms, Numbers,
-    PageCopy, Place, Queries, Rotary, RotaryStyle,
+    reference_append, reference_copy, reference_gather, Append, AppendScale, CopiedScales, Gather, Merge,
+    Norms, Numbers, PageCopy, Place, Queries, Rotary, RotaryStyle,
 };
 pub use context::{Context, ContextBuilder, DeviceInfo, DeviceKind, KernelInfo, Support};
 pub use element::{

@@ -276,6 +276,8 @@ fn pages_are_copied_and_keys_gathered() -> Result<()> {
         pairs: Some(PageNumbers::I32(pairs.array())),
         k_scale: None,
         v_scale: None,
+        k_target_scales: None,
+        v_target_scales: None,
     };
     // SAFETY: all buffers stay until the device has been waited for.
     unsafe { context.kv_copy(&copy, &Launch::default()) }?;
@@ -293,6 +295,8 @@ fn pages_are_copied_and_keys_gathered() -> Result<()> {
         pairs: Some(PageNumbers::I64(sluice::Array::new(&wide))),
         k_scale: None,
         v_scale: None,
+        k_target_scales: None,
+        v_target_scales: None,
     };
     reference_copy(&mut copy)?;
     copy.pairs = Some(PageNumbers::I32(sluice::Array::new(&[0, 1, 1, PAGES as i32])));
@@ -317,6 +321,8 @@ fn pages_are_copied_and_keys_gathered() -> Result<()> {
         page_table: PageTable::Block { pages: PageNumbers::I32(table.array()), stride: 2 },
         k_scale: None,
         v_scale: None,
+        k_out_scales: None,
+        v_out_scales: None,
     };
     // SAFETY: as above.
     unsafe { context.kv_gather(&gather, &Launch::default()) }?;
@@ -340,6 +346,8 @@ fn pages_are_copied_and_keys_gathered() -> Result<()> {
         page_table: PageTable::Block { pages: PageNumbers::I32(sluice::Array::new(&table)), stride: 2 },
         k_scale: None,
         v_scale: None,
+        k_out_scales: None,
+        v_out_scales: None,
     };
     reference_gather(&mut gather)?;
     let wrong = [(&[2][..], "page_table"), (&[2, PAGES as i32], "page_table[1]")];

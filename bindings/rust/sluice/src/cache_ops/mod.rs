@@ -24,7 +24,7 @@ mod pages;
 
 pub use append::{reference_append, Append, Norms, Numbers, Place, Queries, Rotary, RotaryStyle};
 pub use merge::Merge;
-pub use pages::{reference_copy, reference_gather, Gather, PageCopy};
+pub use pages::{reference_copy, reference_gather, CopiedScales, Gather, PageCopy};
 
 use crate::element::Dtype;
 use crate::error::{Error, Result};
@@ -104,6 +104,20 @@ fn group_size<M: Memory>(k: &Option<AppendScale<M>>, v: &Option<AppendScale<M>>)
     }
 }
 
+/// What the arrays of scales of a cache with rows of `dim` elements are: their type, rows of a page, and scales of a row.
+fn form_of_arrays<M: Memory>(
+    scale: &Option<AppendScale<M>>,
+    dim: usize,
+    page_size: usize,
+) -> (Dtype, usize, usize) {
+    match scale {
+        // The library refuses other sizes of a group, and groups that do not fill a row.
+        Some(AppendScale::PerGroup { size, .. }) => (Dtype::F16, page_size, dim / (*size).max(1)),
+        Some(AppendScale::PerToken(_)) => (Dtype::F32, page_size, 1),
+        _ => (Dtype::F32, 1, 1),
+    }
+}
+
 /// Puts the scales of pages, tokens or groups of K or V ("k" or "v"), and what is subtracted in groups, into a call's
 /// struct. Whether something is subtracted. `cache`: rows of a page, and heads.
 fn put_arrays<M: Memory>(
@@ -118,12 +132,7 @@ fn put_arrays<M: Memory>(
         Some(view) => view,
         None => return Ok(false),
     };
-    // The library refuses other sizes of a group, and groups that do not fill a row.
-    let (dtype, rows, last) = match scale {
-        Some(AppendScale::PerGroup { size, .. }) => (Dtype::F16, cache.0, dim / (*size).max(1)),
-        Some(AppendScale::PerToken(_)) => (Dtype::F32, cache.0, 1),
-        _ => (Dtype::F32, 1, 1),
-    };
+    let (dtype, rows, last) = form_of_arrays(scale, dim, cache.0);
     let extents = [AtLeast(1), AtLeast(rows), Exactly(cache.1), AtLeast(last)];
     *to = view.checked(&format!("{side}_scales"), Some(dtype), 0, extents)?;
     if dtype == Dtype::F32 {
