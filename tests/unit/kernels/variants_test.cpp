@@ -76,7 +76,8 @@ TEST_CASE("cache operations have kernels for some types", "[variants]") {
       "kv_copy has no kernel from bf16 to bf16; it has f16 to f16, e4m3fnuz to "
       "e4m3fnuz, f16 to e4m3fnuz, bf16 to e4m3fnuz, e4m3fnuz to f16, e4m3fnuz "
       "to bf16, q8_0 to q8_0, e5m2fnuz to f16, e5m2fnuz to bf16, i8 to f16, i8 to bf16, q8_0 to f16, q8_0 to "
-      "bf16, q4_0 to f16, q4_0 to bf16, u4 to f16, u4 to bf16");
+      "bf16, q4_0 to f16, q4_0 to bf16, u4 to f16, u4 to bf16, "
+      "f16 to e4m3fn, bf16 to e4m3fn, e4m3fn to f16, e4m3fn to bf16, e5m2 to f16, e5m2 to bf16");
   CHECK(refusal("merge_states_f16_f32") ==
         "merge_states has no kernel from f16 to f32; it has f32 to f32, f32 to f16, f32 to bf16, f16 to f16, "
         "bf16 to bf16, f32 to e4m3fnuz");
