@@ -4,7 +4,7 @@
 usage: cache_types.py SLUICE [PACK]
 
 Q and O are BF16, 64 heads of queries and 8 of keys and values, 64 sequences of 4096 keys in pages of 16. All rows come from
-one run of `sluice bench`.
+one run of `sluice bench` with all eight XCDs, which share lines of HBM.
 """
 import json
 import pathlib
@@ -22,8 +22,9 @@ def rows_of(sluice, pack):
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder) / "timings.json"
         types = ",".join(["bf16"] + [f"bf16+{cache}" for cache in CACHES])
-        subprocess.run([sluice, "bench", "--timing", "--workload", "decode", "--sequences", "64x4096", "--type", types, "--xcds", "8", "--json",
-                        file, *(["--pack", pack] if pack else [])], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([sluice, "bench", "--timing", "--workload", "decode", "--sequences", "64x4096", "--type", types,
+                        "--xcds", "8", "--json", file, *(["--pack", pack] if pack else [])],
+                       check=True, stdout=subprocess.DEVNULL)
         return json.loads(file.read_text())["rows"]
 
 
