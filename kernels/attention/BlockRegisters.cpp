@@ -85,9 +85,8 @@ BlockRegisters::RowAddresses BlockRegisters::addressesOf(const Side &side, Value
 BlockRegisters::RowAddresses BlockRegisters::addressesOfValues(Value firstKey, Value entries,
                                                                const RowAddresses &ofKeys) const {
   Side keys = sideOfKeys(), values = sideOfValues();
-  auto bits = [&](Value pointer) -> Value { return LLVM::PtrToIntOp::create(b, b.getI64Type(), pointer); };
   auto moved = [&](Value address, Value from, Value to) -> Value {
-    Value row = b.advance(address, b.getI8Type(), b.sub(bits(to), bits(from)));
+    Value row = b.advance(address, b.getI8Type(), b.bytesBetween(from, to));
     Value exists = LLVM::ICmpOp::create(b, LLVM::ICmpPredicate::ne, address, nothing(keys.elements));
     return b.select(exists, row, nothing(values.elements));
   };
@@ -148,10 +147,7 @@ void BlockRegisters::loadScales(const Side &side, Value firstKey, ArrayRef<Value
           return Values(places.size(), b.i32(eight));
         },
         [&] {
-          auto bits = [&](Value pointer) -> Value {
-            return LLVM::PtrToIntOp::create(b, b.getI64Type(), pointer);
-          };
-          Value distance = b.sub(bits(zeros), bits(groups));
+          Value distance = b.bytesBetween(groups, zeros);
           Values halves;
           for (const Place &place : places)
             halves.push_back(
@@ -221,21 +217,20 @@ OwnTiles::LoadedValues BlockRegisters::loadValues(Value firstKey, Value, ArrayRe
 SmallVector<Value> BlockRegisters::scores(const TileProducts &, Value, ArrayRef<Value> k) const {
   Side side = sideOfKeys();
   auto two = VectorType::get(2, b.getF32Type());
-  unsigned scales = sixteens() * fours(elementsQk) * (blocks.hasArrays() ? 2 : 1);
-  ArrayRef<Value> numbers = k.drop_front(scales);
-  const bool subtracts = blocks.hasArrays() || blocks.subtracted() != 0;
+  ArrayRef<Value> numbers = k.drop_front(scaleLoads(elementsQk));
   Values scalesOfLanes;                                // of 16 keys after 16, and of four blocks after four
   SmallVector<std::array<Value, 2>> pairs(sixteens()); // of 16 keys after 16; null: zeros
   for (unsigned sixteen = 0; sixteen < sixteens(); ++sixteen) {
     Value sum = math.zeros();
     for (unsigned four = 0; four < fours(elementsQk); ++four) {
       auto [scale, subtracted] = scalesOf(k, side, sixteen, four);
-      if (subtracts) sum = math.mfmaOfFloats(b.negF(b.mulF(scale, subtracted)), querySums[four], sum);
+      if (blocks.subtracts())
+        sum = math.mfmaOfFloats(b.negF(b.mulF(scale, subtracted)), querySums[four], sum);
       // From the lane of the key and block to lane i of 16, whose keys' scores are in the lanes' registers:
       // i % 4 is the register, i / 4 the block.
       scalesOfLanes.push_back(byScore(b, rows, b.mulF(scale, b.f32(1 / blocks.unit()))));
     }
-    if (subtracts) pairs[sixteen] = {b.slice(sum, 0, 2), b.slice(sum, 2, 2)};
+    if (blocks.subtracts()) pairs[sixteen] = {b.slice(sum, 0, 2), b.slice(sum, 2, 2)};
   }
   const Value *number = numbers.begin();
   for (unsigned index = 0; index < columns.keyReads.size(); ++index) {
@@ -276,15 +271,13 @@ SmallVector<Value> BlockRegisters::fragmentsOfValues(ArrayRef<Value> v, unsigned
   Side side = sideOfValues();
   auto two = VectorType::get(2, b.getF32Type());
   const ColumnRead &ofRead = columns.valueReads[read];
-  unsigned scales = sixteens() * fours(elementsV) * (blocks.hasArrays() ? 2 : 1);
   unsigned keys = math.layout.elements();
   ArrayRef<Value> numbers =
-      v.drop_front(scales).slice((sixteen * columns.valueReads.size() + read) * keys, keys);
+      v.drop_front(scaleLoads(elementsV)).slice((sixteen * columns.valueReads.size() + read) * keys, keys);
   auto [scale, subtracted] =
       scalesOf(v, side, sixteen, ofRead.headColumn / (scaledTogether * KeyBlocks::blockElements));
-  const bool subtracts = blocks.hasArrays() || blocks.subtracted() != 0;
   Value factor = b.mulF(scale, b.f32(math.factorOfP() / blocks.unit())), term;
-  if (subtracts) {
+  if (blocks.subtracts()) {
     factor = toThirteenBits(factor);
     term = b.mulF(b.mulF(factor, b.f32(-blocks.unit())), subtracted);
   }
@@ -294,10 +287,10 @@ SmallVector<Value> BlockRegisters::fragmentsOfValues(ArrayRef<Value> v, unsigned
       Value ofKey = b.ofLaneOfQuad(ofKeys, key);
       return b.pack(two, {ofKey, ofKey});
     };
-    Value scaleOfKey = twice(factor), termOfKey = subtracts ? twice(term) : Value();
+    Value scaleOfKey = twice(factor), termOfKey = blocks.subtracts() ? twice(term) : Value();
     Values ofKey(ofRead.columns);
     for (auto [index, pair] : llvm::enumerate(blocks.pairsOf(numbers[key], firstColumnOfValues()))) {
-      Value product = subtracts ? b.fma(pair, scaleOfKey, termOfKey) : b.mulF(pair, scaleOfKey);
+      Value product = blocks.subtracts() ? b.fma(pair, scaleOfKey, termOfKey) : b.mulF(pair, scaleOfKey);
       for (unsigned n = 0; n < 2; ++n)
         ofKey[blocks.orderOf(2 * index + n)] = b.extract(product, n);
     }

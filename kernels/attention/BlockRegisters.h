@@ -1,5 +1,4 @@
-//===- BlockRegisters.h - K and V in blocks, in the registers of a wave ------------------------*- C++
-//-*-===//
+//===- BlockRegisters.h - K and V in blocks, in the registers of a wave -----------------------*- C++ -*-===//
 //
 // Numbers of a block share a scale, and those of 4 bits a number to subtract, so an element is
 // scale * (number - subtracted). Elements of K are never made. K * Q^T is computed from the numbers
@@ -76,6 +75,10 @@ private:
   Scales scalesOf(llvm::ArrayRef<Value> loaded, const Side &side, unsigned sixteen, unsigned four) const;
   unsigned sixteens() const { return tileKv / math.layout.rows; }
   unsigned fours(unsigned elements) const { return elements / (scaledTogether * KeyBlocks::blockElements); }
+  /// How many values loadScales appends.
+  unsigned scaleLoads(unsigned elements) const {
+    return sixteens() * fours(elements) * (blocks.hasArrays() ? 2 : 1);
+  }
   Value nothing(unsigned elements) const;
   Value firstColumnOfKeys() const;
   Value firstColumnOfValues() const;

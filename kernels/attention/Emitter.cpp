@@ -143,6 +143,11 @@ Value Emitter::advance(Value pointer, Type type, Value count) {
   return LLVM::GEPOp::create(*this, pointer.getType(), type, pointer, ArrayRef<LLVM::GEPArg>{count});
 }
 
+Value Emitter::bytesBetween(Value from, Value to) {
+  auto bits = [&](Value pointer) -> Value { return LLVM::PtrToIntOp::create(*this, getI64Type(), pointer); };
+  return sub(bits(to), bits(from));
+}
+
 Value Emitter::loadScalar(Type type, Value pointer, Value index) {
   auto constant = LLVM::LLVMPointerType::get(getContext(), 4);
   Value place = LLVM::AddrSpaceCastOp::create(*this, constant, advance(pointer, type, index));

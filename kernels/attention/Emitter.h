@@ -125,6 +125,7 @@ public:
   }
   /// `pointer` advanced by `count` elements of `type`.
   Value advance(Value pointer, mlir::Type type, Value count);
+  Value bytesBetween(Value from, Value to);
 
   Value kernargSegment();
   /// A kernel argument by its offset in the kernarg segment, or in another copy of the segment's pointer.

@@ -36,7 +36,7 @@ struct ColumnRead {
   unsigned laneStep, ownStep;     // from a lane's first column to the next lane's; between a lane's own
 };
 
-/// Where the last column ends that so many lanes read.
+/// The end of the columns that `lanes` lanes read.
 unsigned columnsOf(llvm::ArrayRef<ColumnRead> reads, unsigned lanes);
 
 struct HeadColumns {

@@ -36,10 +36,11 @@ public:
   /// Whether scales are in arrays; else a block begins with its scale.
   bool hasArrays() const { return kind == Kind::u4; }
   unsigned blockBytes() const;
-  /// Bytes of a row of so many elements, a multiple of 32; its scales in an array take fewer.
+  /// The bytes of a row of `elements`, a multiple of 32. If its scales are in an array, they take fewer.
   unsigned rowBytes(unsigned elements) const { return elements / blockElements * blockBytes(); }
   /// What to subtract from the numbers, if no array has it.
   float subtracted() const { return kind == Kind::q8_0 ? 0 : 8; }
+  bool subtracts() const { return hasArrays() || subtracted() != 0; }
 
   /// Where a row has its numbers from `column` on, a multiple of 8, in bytes.
   Value offsetOfNumbers(Value column) const;
@@ -51,7 +52,7 @@ public:
   Values pairsOf(Value loaded, Value column) const;
   unsigned orderOf(unsigned n) const { return kind == Kind::u4 ? n % 4 * 2 + n / 4 : n; }
   float unit() const;
-  /// The same as fragments of four elements of the arithmetic, which are exact.
+  /// The same products as fragments of four elements of the arithmetic, in which they are exact.
   Values fragmentsOf(Value loaded, Value column) const;
 
 private:

@@ -1,5 +1,4 @@
-//===- OwnTiles.h - K and V of a wave's own tiles of keys --------------------------------------*- C++
-//-*-===//
+//===- OwnTiles.h - K and V of a wave's own tiles of keys -------------------------------------*- C++ -*-===//
 //
 // A wave that has tiles of keys for itself reads them from memory straight into its registers: without LDS,
 // waiting only for its own loads. Loads are in the order in which the products need their values, and the

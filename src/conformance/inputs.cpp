@@ -29,30 +29,32 @@ void round_to(Element element, std::vector<double> &values) {
     value = as_stored(element, value);
 }
 
-void round_to_blocks(const Case &c, bool of_v, int size, std::vector<double> &values) {
+/// Calls `visit` with the groups of all values of K or V, the group of each value and the value.
+template <typename Visit>
+void for_each_in_group(const Case &c, bool of_v, int size, std::vector<double> &values, Visit visit) {
   const Groups groups(c, of_v);
   for (size_t i = 0; i < values.size(); ++i) {
     const size_t row = i / size_t(size), element = i % size_t(size);
-    const Group group = groups.of(int64_t(row / size_t(c.kv_heads)), int(row % size_t(c.kv_heads)),
-                                  int(element) / group_elements(c));
-    values[i] = groups.nearest(group, values[i]);
+    visit(groups,
+          groups.of(int64_t(row / size_t(c.kv_heads)), int(row % size_t(c.kv_heads)),
+                    int(element) / group_elements(c)),
+          values[i]);
   }
 }
 
+void round_to_blocks(const Case &c, bool of_v, int size, std::vector<double> &values) {
+  for_each_in_group(c, of_v, size, values, [](const Groups &groups, const Group &group, double &value) {
+    value = groups.nearest(group, value);
+  });
+}
+
 /// Of elements scale * (number - subtracted): |scale| (number + |subtracted|).
-std::vector<double> magnitudes_in_blocks(const Case &c, bool of_v, int size,
-                                         const std::vector<double> &values) {
-  const Groups groups(c, of_v);
-  std::vector<double> magnitudes;
-  magnitudes.reserve(values.size());
-  for (size_t i = 0; i < values.size(); ++i) {
-    const size_t row = i / size_t(size), element = i % size_t(size);
-    const Group group = groups.of(int64_t(row / size_t(c.kv_heads)), int(row % size_t(c.kv_heads)),
-                                  int(element) / group_elements(c));
-    magnitudes.push_back(std::fabs(group.scale) *
-                         (std::fabs(groups.number_of(group, values[i])) + std::fabs(group.subtracted)));
-  }
-  return magnitudes;
+std::vector<double> magnitudes_in_blocks(const Case &c, bool of_v, int size, std::vector<double> values) {
+  for_each_in_group(c, of_v, size, values, [](const Groups &groups, const Group &group, double &value) {
+    value =
+        std::fabs(group.scale) * (std::fabs(groups.number_of(group, value)) + std::fabs(group.subtracted));
+  });
+  return values;
 }
 
 void fill_with_codes(Element element, std::vector<double> &values, size_t first) {

@@ -34,7 +34,7 @@ pub struct PageCopy<'a, M: Memory = Device> {
     pub v_target: Option<TensorMut<'a, M>>,
     /// \[pairs\]\[2\]: source and target; None for each page to itself.
     pub pairs: Option<PageNumbers<'a, M>>,
-    /// Those per token, page or group are of the source, and are read; between equal types there are no others.
+    /// Scales per token, page or group belong to the source and are only read. Equal types allow no other kinds.
     pub k_scale: Option<AppendScale<'a, M>>,
     /// The same for V.
     pub v_scale: Option<AppendScale<'a, M>>,
@@ -67,7 +67,7 @@ pub struct Gather<'a, M: Memory = Device> {
     pub first_keys: Option<Array<'a, i32, M>>,
     /// The pages of each sequence.
     pub page_table: PageTable<'a, M>,
-    /// Those per token, page or group are of the cache, and are read; between equal types there are no others.
+    /// Scales per token, page or group belong to the cache and are only read. Equal types allow no other kinds.
     pub k_scale: Option<AppendScale<'a, M>>,
     /// The same for V.
     pub v_scale: Option<AppendScale<'a, M>>,
