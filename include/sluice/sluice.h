@@ -413,11 +413,9 @@ enum sluice_determinism {
  *   O of F32 is the sum, unrounded; an O of E4M3FNUZ is limited to +-240, and its NaN stays NaN.
  * - An element of U4, Q8_0 or Q4_0 is scale * (number - zero) with the scale of its group or block; zero is 0
  *   for Q8_0 and 8 for the others, unless a U4 has k_zeros or v_zeros. Elements of V are rounded to the type
- * of Q like P, with an error of at most 0.78 of the last place; those beyond 65504 become 65504 with Q of
- * F16. Elements of K, and all elements of other types, are exact. The score of a row of Q with an infinity
- * may be NaN where it would be infinite, and so may that of a key whose scale is infinite. A scale or number
- * to subtract of V that is not finite may also reach rows that do not see its key, if they see another of the
- *   same 32 keys from a multiple of 32 on.
+ *   of Q like P, with an error of at most 0.78 of the last place; those beyond 65504 become 65504 with Q of
+ *   F16. Elements of K, and all elements of other types, are exact. The score of a row of Q with an infinity
+ *   may be NaN where it would be infinite, and so may any result of an infinite scale or zero.
  * - With scales of V per token or page, P includes them: it is relative to a running maximum of
  *   exp(S) * v_scale. Such a scale below 2^-60 counts as 2^-60.
  * - A sum of P times V beyond the range of F32 is infinite, even where O would not be. P is at most 1 with Q

@@ -1,6 +1,8 @@
 //===- BlockRegisters.cpp - K and V in blocks, in the registers of a wave -------------------------------===//
 #include "attention/BlockRegisters.h"
 
+#include <limits>
+
 using namespace mlir;
 
 namespace sluice {
@@ -266,50 +268,139 @@ Value BlockRegisters::toThirteenBits(Value number) const {
   return b.bitcast(b.getF32Type(), b.bitAnd(bits, b.i32(-(1 << 11))));
 }
 
-SmallVector<Value> BlockRegisters::fragmentsOfValues(ArrayRef<Value> v, unsigned sixteen,
-                                                     unsigned read) const {
-  Side side = sideOfValues();
+SmallVector<BlockRegisters::Factors> BlockRegisters::factorsOfValues(ArrayRef<Value> loaded) const {
+  SmallVector<Factors> factors;
+  for (unsigned sixteen = 0; sixteen < sixteens(); ++sixteen)
+    for (unsigned four = 0; four < fours(elementsV); ++four) {
+      auto [scale, subtracted] = scalesOf(loaded, sideOfValues(), sixteen, four);
+      Value factor = b.mulF(scale, b.f32(math.factorOfP() / blocks.unit()));
+      if (!blocks.subtracts()) {
+        factors.push_back({factor, Value()});
+        continue;
+      }
+      factor = toThirteenBits(factor);
+      factors.push_back({factor, b.mulF(b.mulF(factor, b.f32(-blocks.unit())), subtracted)});
+    }
+  return factors;
+}
+
+SmallVector<Value> BlockRegisters::fragmentsOfValues(ArrayRef<Value> numbers, Factors factors,
+                                                     const ColumnRead &read) const {
   auto two = VectorType::get(2, b.getF32Type());
-  const ColumnRead &ofRead = columns.valueReads[read];
-  unsigned keys = math.layout.elements();
-  ArrayRef<Value> numbers =
-      v.drop_front(scaleLoads(elementsV)).slice((sixteen * columns.valueReads.size() + read) * keys, keys);
-  auto [scale, subtracted] =
-      scalesOf(v, side, sixteen, ofRead.headColumn / (scaledTogether * KeyBlocks::blockElements));
-  Value factor = b.mulF(scale, b.f32(math.factorOfP() / blocks.unit())), term;
-  if (blocks.subtracts()) {
-    factor = toThirteenBits(factor);
-    term = b.mulF(b.mulF(factor, b.f32(-blocks.unit())), subtracted);
-  }
   SmallVector<Values> elements; // of each key, by column
-  for (unsigned key = 0; key < keys; ++key) {
+  for (unsigned key = 0; key < math.layout.elements(); ++key) {
     auto twice = [&](Value ofKeys) {
       Value ofKey = b.ofLaneOfQuad(ofKeys, key);
       return b.pack(two, {ofKey, ofKey});
     };
-    Value scaleOfKey = twice(factor), termOfKey = blocks.subtracts() ? twice(term) : Value();
-    Values ofKey(ofRead.columns);
+    Value scaleOfKey = twice(factors.factor), termOfKey = factors.term ? twice(factors.term) : Value();
+    Values ofKey(read.columns);
     for (auto [index, pair] : llvm::enumerate(blocks.pairsOf(numbers[key], firstColumnOfValues()))) {
-      Value product = blocks.subtracts() ? b.fma(pair, scaleOfKey, termOfKey) : b.mulF(pair, scaleOfKey);
+      Value product = termOfKey ? b.fma(pair, scaleOfKey, termOfKey) : b.mulF(pair, scaleOfKey);
       for (unsigned n = 0; n < 2; ++n)
         ofKey[blocks.orderOf(2 * index + n)] = b.extract(product, n);
     }
     elements.push_back(std::move(ofKey));
   }
   Values fragments;
-  for (unsigned n = 0; n < ofRead.columns; ++n) {
+  for (unsigned n = 0; n < read.columns; ++n) {
     Values halves;
-    for (unsigned key = 0; key < keys; key += 2)
+    for (unsigned key = 0; key < math.layout.elements(); key += 2)
       halves.push_back(math.toPair(elements[key][n], elements[key + 1][n]));
     fragments.push_back(b.bitcast(math.fragment, b.pack(VectorType::get(2, b.getI32Type()), halves)));
   }
   return fragments;
 }
 
+/// A term is not finite if its factor is not, or the number to subtract. Times 0, it is NaN then.
+static Value isNotFinite(Emitter &b, ArrayRef<BlockRegisters::Factors> factors) {
+  Value seen = b.f32(0);
+  for (const BlockRegisters::Factors &of : factors)
+    seen = b.fma(of.term ? of.term : of.factor, b.f32(0), seen);
+  return arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, seen, seen);
+}
+
+BlockRegisters::Rows BlockRegisters::keepToRows(const TileProducts &products, const Product &product,
+                                                ArrayRef<Factors> factors) const {
+  auto flattened = [](ArrayRef<Factors> factors, ArrayRef<Value> output) {
+    Values values(output);
+    for (const Factors &of : factors) {
+      values.push_back(of.factor);
+      if (of.term) values.push_back(of.term);
+    }
+    return values;
+  };
+  // One branch for all that is rare, as every branch ends a block.
+  Value isRare = isNotFinite(b, factors);
+  Values kept = b.branch(
+      b.anyLane(b.either(math.isChange(product.factor), isRare)),
+      [&] {
+        Values output = math.scaled(product.output, product.factor);
+        return b.branch(
+            b.anyLane(isRare),
+            [&] {
+              Rows rows = separate(products.visible(product.rules.front(), product.tileKey), output, factors);
+              return flattened(rows.factors, rows.output);
+            },
+            [&] { return flattened(factors, output); });
+      },
+      [&] { return flattened(factors, product.output); });
+  auto next = kept.begin() + product.output.size();
+  Rows rows{Values(kept.begin(), next), {}};
+  for (const Factors &of : factors) {
+    Value factor = *next++;
+    rows.factors.push_back({factor, of.term ? *next++ : Value()});
+  }
+  return rows;
+}
+
+BlockRegisters::Rows BlockRegisters::separate(ArrayRef<Value> visible, ArrayRef<Value> output,
+                                              ArrayRef<Factors> factors) const {
+  Rows rows;
+  Values areNotFinite;
+  for (const Factors &of : factors) {
+    Value is = isNotFinite(b, of);
+    auto orZero = [&](Value x) { return x ? b.select(is, b.f32(0), x) : x; };
+    areNotFinite.push_back(is);
+    rows.factors.push_back({orZero(of.factor), orZero(of.term)});
+  }
+  Value nan = b.f32(std::numeric_limits<float>::quiet_NaN());
+  for (const ColumnRead &read : columns.valueReads) {
+    Value count = math.zeros();
+    for (unsigned sixteen = 0; sixteen < sixteens(); ++sixteen)
+      count = math.mfma(onesWhere(areNotFinite[indexOf(sixteen, read)]), visible[sixteen], count);
+    count = math.settle(count).front();
+    for (Value tile : output.slice(rows.output.size(), read.columns)) {
+      Values elements;
+      for (unsigned r = 0; r < math.layout.results(); ++r)
+        elements.push_back(b.select(b.equalF(b.extract(count, r), b.f32(0)), b.extract(tile, r), nan));
+      rows.output.push_back(b.pack(math.accumulator, elements));
+    }
+  }
+  return rows;
+}
+
+/// A fragment of V^T that has 1 for the keys of whose scales this holds, else 0.
+Value BlockRegisters::onesWhere(Value isOfScale) const {
+  Value ofLane = b.select(isOfScale, b.f32(1), b.f32(0));
+  Values elements;
+  for (unsigned key = 0; key < math.layout.elements(); ++key)
+    elements.push_back(
+        arith::TruncFOp::create(b, math.fragment.getElementType(), b.ofLaneOfQuad(ofLane, key)));
+  return b.pack(math.fragment, elements);
+}
+
 SmallVector<Value> BlockRegisters::addValues(const TileProducts &products, const Product &product,
                                              const LoadedValues &loaded) const {
-  auto fragments = [&](unsigned step, unsigned read) { return fragmentsOfValues(loaded.v, step, read); };
-  return products.addFragments(product.output, product.probabilities, fragments);
+  auto [output, factors] = keepToRows(products, product, factorsOfValues(loaded.v));
+  unsigned keys = math.layout.elements(), reads = columns.valueReads.size();
+  ArrayRef<Value> numbers = ArrayRef(loaded.v).drop_front(scaleLoads(elementsV));
+  auto fragments = [&](unsigned sixteen, unsigned index) {
+    const ColumnRead &read = columns.valueReads[index];
+    return fragmentsOfValues(numbers.slice((sixteen * reads + index) * keys, keys),
+                             factors[indexOf(sixteen, read)], read);
+  };
+  return products.addFragments(output, product.probabilities, fragments);
 }
 
 } // namespace sluice

@@ -45,6 +45,11 @@ public:
   Values addValues(const TileProducts &products, const Product &product,
                    const LoadedValues &loaded) const override;
 
+  /// An element of V is number * factor + term, without a term if nothing is subtracted.
+  struct Factors {
+    Value factor, term;
+  };
+
 private:
   static constexpr unsigned scaledTogether = 4; // blocks of a row whose scales 16 lanes have
 
@@ -83,8 +88,26 @@ private:
   Value firstColumnOfKeys() const;
   Value firstColumnOfValues() const;
   Value toThirteenBits(Value number) const;
+  /// Of 16 keys after 16 and four blocks after four.
+  llvm::SmallVector<Factors> factorsOfValues(llvm::ArrayRef<Value> loaded) const;
+  unsigned indexOf(unsigned sixteen, const ColumnRead &read) const {
+    return sixteen * fours(elementsV) + read.headColumn / (scaledTogether * KeyBlocks::blockElements);
+  }
   /// The fragments of V^T of 16 keys for the columns of a read.
-  Values fragmentsOfValues(llvm::ArrayRef<Value> v, unsigned sixteen, unsigned read) const;
+  Values fragmentsOfValues(llvm::ArrayRef<Value> numbers, Factors factors, const ColumnRead &read) const;
+  /// O^T, multiplied by its factors, and finite factors of V: one that is not would reach all rows in the
+  /// product (see NonFinite.h).
+  struct Rows {
+    Values output;
+    llvm::SmallVector<Factors> factors;
+  };
+  Rows keepToRows(const TileProducts &products, const Product &product,
+                  llvm::ArrayRef<Factors> factors) const;
+  /// With 0 in place of factors and terms that are not finite, and NaN where a row sees an element with one.
+  /// Such a factor concerns all columns of its block, so the rows of each read of V are found by one product.
+  Rows separate(llvm::ArrayRef<Value> visible, llvm::ArrayRef<Value> output,
+                llvm::ArrayRef<Factors> factors) const;
+  Value onesWhere(Value isOfScale) const;
 
   Emitter &b;
   TileMath &math;

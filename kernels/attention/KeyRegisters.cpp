@@ -144,8 +144,8 @@ SmallVector<Value> KeyRegisters::addValues(const TileProducts &products, const P
     Value ofHead = b.add(b.i32(columns.valuePanels[panel].first), column);
     return readValues(loaded.forReading[0], wide, key, ofHead);
   };
-  const auto &[output, probabilities, rules, tileKey, hidden] = product;
-  return products.addValues(output, probabilities, rules, tileKey, hidden,
+  const auto &[output, factor, probabilities, rules, tileKey, hidden] = product;
+  return products.addValues(math.rescale(output, factor), probabilities, rules, tileKey, hidden,
                             {inOrder, anywhere, /*isTile=*/false, /*stepsByColumns=*/vByColumns ? 1u : 0u});
 }
 

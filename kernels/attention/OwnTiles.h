@@ -38,9 +38,12 @@ public:
   /// The raw scores of loaded K, in the layout of TileProducts::scores; they can be read on every path.
   virtual Values scores(const TileProducts &products, Value tileKey, llvm::ArrayRef<Value> k) const = 0;
 
-  /// The arguments of TileProducts::addValues that do not come from V.
+  /// The arguments of TileProducts::addValues that do not come from V. O^T is to be multiplied by a factor
+  /// for each row before.
   struct Product {
-    llvm::ArrayRef<Value> output, probabilities;
+    llvm::ArrayRef<Value> output;
+    Value factor;
+    llvm::ArrayRef<Value> probabilities;
     llvm::ArrayRef<ScoreRules> rules;
     Value tileKey, hidden;
   };

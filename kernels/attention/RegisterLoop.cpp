@@ -106,9 +106,9 @@ RowState registerKeyLoop(const LoopParts &parts, Query &query, const KeyPages &p
     applied = ofRows.apply(scores, tileKey, found, &scales);
     included = softmax.include(now.state.maximum, now.state.sum, applied.scores, ofRows.denominators(scales));
   }
-  Values rescaled = math.rescale(now.state.output, included.factor);
-  Values output =
-      tiles.addValues(products, {rescaled, included.probabilities, rules, tileKey, applied.hidden}, now.v);
+  Values output = tiles.addValues(
+      products, {now.state.output, included.factor, included.probabilities, rules, tileKey, applied.hidden},
+      now.v);
   next.state = {included.maximum, included.sum, output};
   next.v = tiles.loadValues(nextKey, now.entries, nextKeys.forValues);
   keepLoads(b);

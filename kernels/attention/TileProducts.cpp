@@ -115,18 +115,21 @@ Value TileProducts::hasNonFinite(Value tileKey, const ReadValues &readV) const {
   return any;
 }
 
+SmallVector<Value> TileProducts::visible(const ScoreRules &rules, Value tileKey) const {
+  Values level(scoreBlocks(), math.zeros());
+  return nonFinite.visible(rules.applyToZeros(level, tileKey));
+}
+
 SmallVector<Value> TileProducts::addNonFinite(ArrayRef<Value> output, ArrayRef<Value> probabilities,
                                               const ScoreRules &rules, Value tileKey,
                                               const ReadValues &readV) const {
   // Rare: values derived from these must not occupy registers throughout the loop.
   Value row = b.opaque(laneRow, tileKey), group = b.opaque(laneGroup, tileKey);
-  Values level(scoreBlocks(), math.zeros());
-  Values visible = nonFinite.visible(rules.applyToZeros(level, tileKey));
-  Values sums;
+  Values ofRows = visible(rules, tileKey), sums;
   for (const ColumnRead &read : columns.valueReads) {
     Value column = valueColumn(read, row);
     sums.append(nonFinite.accumulate(
-        output.slice(sums.size(), read.columns), probabilities, visible, column, read.ownStep,
+        output.slice(sums.size(), read.columns), probabilities, ofRows, column, read.ownStep,
         b.mul(group, b.i32(4)), readV.stepsByColumns != 0,
         [&](unsigned wide, Value key, Value place) { return readV.anywhere(read.panel, wide, key, place); }));
   }

@@ -71,6 +71,9 @@ public:
   Values addFragments(llvm::ArrayRef<Value> output, llvm::ArrayRef<Value> probabilities,
                       MakeFragments makeFragments) const;
 
+  /// Fragments of 1 where a row of `rules` sees a key of the tile, else 0; to be emitted where it is rare.
+  Values visible(const ScoreRules &rules, Value tileKey) const;
+
 private:
   /// laneRow and laneGroup, from which addresses are computed.
   struct Place {

@@ -7,9 +7,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <string>
 
 namespace sluice::conformance {
+
+namespace {
+constexpr double infinity = std::numeric_limits<double>::infinity();
+} // namespace
 
 Group Groups::of(int64_t key, int head, int group) const {
   // Sequences that share keys share their scales.
@@ -19,12 +24,18 @@ Group Groups::of(int64_t key, int head, int group) const {
   const auto in_f16 = [](double value) { return decode(f16_format, encode(f16_format, value)); };
   // Normal numbers reach as far as the largest of the group.
   const double reach = 2.5 + random.uniform();
-  const double scale = in_f16(reach / (c.cache == Cache::q8_0 ? 127 : 7));
-  const double zero = c.cache == Cache::q8_0       ? 0
-                      : c.cache == Cache::u4_zeros ? in_f16(6 + 3 * random.uniform())
-                                                   : 8;
+  double scale = in_f16(reach / (c.cache == Cache::q8_0 ? 127 : 7));
+  double zero = c.cache == Cache::q8_0       ? 0
+                : c.cache == Cache::u4_zeros ? in_f16(6 + 3 * random.uniform())
+                                             : 8;
   // ggml's scales have either sign.
-  return {c.cache == Cache::q4_0 && random.below(2) == 0 ? -scale : scale, zero};
+  if (c.cache == Cache::q4_0 && random.below(2) == 0) scale = -scale;
+  if (c.pattern == (of_v ? Pattern::nan_value : Pattern::nan_key) && random.below(40) == 0) {
+    // What is infinite may become NaN, which is another score, and in FP8 another result.
+    const double wrong = of_v && !c.o_fp8 && random.below(2) == 0 ? infinity : std::nan("");
+    (c.cache == Cache::u4_zeros && random.below(2) == 0 ? zero : scale) = wrong;
+  }
+  return {scale, zero};
 }
 
 double Groups::nearest(const Group &group, double value) const {
@@ -33,6 +44,7 @@ double Groups::nearest(const Group &group, double value) const {
 }
 
 int Groups::number_of(const Group &group, double value) const {
+  if (!std::isfinite(value)) return most();
   return int(std::nearbyint(value / group.scale + group.subtracted));
 }
 

@@ -264,6 +264,31 @@ void add_not_a_number(Edges &out) {
     }
 }
 
+/// The same in the scales and zero points of blocks, which hold for many elements at once.
+void add_scales_not_a_number(Edges &out) {
+  for (Pattern pattern : {Pattern::nan_key, Pattern::nan_value})
+    for (Cache cache : {Cache::q8_0, Cache::q4_0, Cache::u4, Cache::u4_zeros})
+      for (Mask mask : {Mask::none, Mask::bottom_right, Mask::top_left}) {
+        Case c{.batch = 2,
+               .q_heads = 4,
+               .kv_heads = 2,
+               .q_len = 40,
+               .kv_len = 90,
+               .mask = mask,
+               .pattern = pattern,
+               .mode = Mode::paged,
+               .lengths = Lengths::chunked,
+               .pages = pages_of(16),
+               .cache = cache};
+        out.add(c);
+        c.window_left = 20;
+        c.sink_tokens = 3;
+        c.layout = Layout::capacity;
+        c.mode = Mode::dense;
+        out.add(c);
+      }
+}
+
 /// V by columns, of which four keys are read together: windows and sink tokens that end inside of such four,
 /// with pages before the window whose entries are poison; and lengths that do, with NaN after the last key
 /// and in V.
@@ -326,6 +351,7 @@ std::vector<Case> edge_cases(const Collector &shapes) {
   add_fp8(out, Cache::e4m3fnuz_as_q);
   add_fp8_queries(out);
   add_not_a_number(out);
+  add_scales_not_a_number(out);
   add_columns(out);
   return std::move(out.cases);
 }

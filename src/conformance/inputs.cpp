@@ -126,8 +126,9 @@ void make_tensors(const Case &c, Inputs &in) {
     round_to(cache, in.v);
   }
   if (c.pattern == Pattern::nan_query) add_not_a_number(c, row, false, in.q);
-  if (c.pattern == Pattern::nan_key) add_not_a_number(c, row, false, in.k);
-  if (c.pattern == Pattern::nan_value) add_not_a_number(c, v_row, !has_byte_cache(c), in.v);
+  if (c.pattern == Pattern::nan_key && !is_in_blocks(c)) add_not_a_number(c, row, false, in.k);
+  if (c.pattern == Pattern::nan_value && !is_in_blocks(c))
+    add_not_a_number(c, v_row, !has_byte_cache(c), in.v);
   if (c.v_in_k)
     for (size_t at = 0; at < in.k.size(); at += row)
       in.v.insert(in.v.end(), in.k.begin() + ptrdiff_t(at), in.k.begin() + ptrdiff_t(at + v_row));

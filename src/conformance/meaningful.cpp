@@ -67,8 +67,8 @@ void place_tensors(Case &c) {
     c.pages.k_pack = false;
     if (c.pattern == Pattern::codes || c.pattern == Pattern::tiny) c.pattern = Pattern::normal;
   }
-  // Integers have no NaN.
-  if (c.cache >= Cache::i8 && (c.pattern == Pattern::nan_key || c.pattern == Pattern::nan_value))
+  // Integers have no NaN, but the scales of blocks do.
+  if (c.cache == Cache::i8 && (c.pattern == Pattern::nan_key || c.pattern == Pattern::nan_value))
     c.pattern = Pattern::nan_query;
   if (!has_byte_cache(c) && c.pattern == Pattern::codes) c.pattern = Pattern::normal;
   place_columns(c);

@@ -28,6 +28,7 @@ constexpr uint32_t part_count = 2, page_rows = 24, unowned_pages = 1;
 
 /// ggml's Q8_0 and Q4_0: an F16 scale for every 32 elements, in front of them. U4 has its scales elsewhere.
 constexpr size_t block_elements = 32;
+constexpr uint16_t f16_infinity = 0x7c00;
 
 /// Bytes of a block of 32 elements; 0 for types that are not stored in blocks.
 size_t block_bytes(std::string_view type) {
@@ -217,6 +218,13 @@ AttentionRun::AttentionRun(const package::KernelEntry &kernel, const Problem &pr
     v.fill(3, 2);
     k.fill(2, problem.values == Problem::zero_keys ? 0 : 2);
     shape_values();
+  } else if (problem.values == Problem::infinite && kernel.name.kv_dtype != "u4") {
+    const size_t bytes = block_bytes(kernel.name.kv_dtype), row_blocks = d_v / block_elements;
+    for_each_infinite_row([&](size_t key) {
+      for (size_t block = 0; block < row_blocks; ++block)
+        std::memcpy(v.data + (key * problem.kv_heads * row_blocks + block) * bytes, &f16_infinity,
+                    sizeof f16_infinity);
+    });
   }
   launch = plain_launch();
   if (block_bytes(kernel.name.kv_dtype) != 0) place_blocks(launch.arguments);
@@ -292,6 +300,11 @@ void AttentionRun::Tensor::fill(uint32_t seed, float spread) const {
   }
 }
 
+template <typename Visit> void AttentionRun::for_each_infinite_row(Visit visit) const {
+  for (size_t after = 1; after <= problem.kv_len; after += 24)
+    visit(size_t(problem.kv_len) - after);
+}
+
 void AttentionRun::shape_values() {
   if (problem.values == Problem::growing) {
     // The score of a key is its number, through the first component.
@@ -308,14 +321,16 @@ void AttentionRun::shape_values() {
       v.set(n, n < v.elements / 2 ? 1 : -1);
   }
   const auto make_infinite = [&](const Tensor &tensor, size_t row_elements, size_t columns) {
-    for (size_t after = 1; after <= problem.kv_len; after += 24)
+    for_each_infinite_row([&](size_t key) {
       for (size_t column = 0; column < columns; ++column)
-        tensor.set((size_t(problem.kv_len) - after) * problem.kv_heads * row_elements + column, INFINITY);
+        tensor.set(key * problem.kv_heads * row_elements + column, INFINITY);
+    });
   };
   if (problem.values == Problem::infinite && is_by_columns()) {
-    for (size_t after = 1; after <= problem.kv_len; after += 24)
+    for_each_infinite_row([&](size_t key) {
       for (size_t column = 0; column < d_v; ++column)
-        v.set(column * column_rows() + problem.kv_len - after, INFINITY);
+        v.set(column * column_rows() + key, INFINITY);
+    });
   } else if (problem.values == Problem::infinite) {
     make_infinite(v, kernel.name.form == "mla" ? d_qk : d_v, d_v);
   }
@@ -328,8 +343,8 @@ void AttentionRun::place_blocks(package::AttentionKernargs &args) {
   const bool is_u4 = kernel.name.kv_dtype == "u4";
   const size_t group = has(Problem::zero_points) ? 64 : 32;
   if (group == 64) args.score_flags |= package::score_groups_of_64;
-  const auto place_side = [&](size_t columns, int64_t &head, int64_t &token, int64_t &batch, uint64_t &groups,
-                              uint64_t &zeros, int64_t &group_head, int64_t &group_token,
+  const auto place_side = [&](size_t columns, bool is_infinite, int64_t &head, int64_t &token, int64_t &batch,
+                              uint64_t &groups, uint64_t &zeros, int64_t &group_head, int64_t &group_token,
                               int64_t &group_batch) {
     head = int64_t(columns / block_elements * bytes);
     token = head * problem.kv_heads;
@@ -339,13 +354,19 @@ void AttentionRun::place_blocks(package::AttentionKernargs &args) {
     group_token = group_head * problem.kv_heads;
     group_batch = group_token * (has(of_pages) ? page_rows : problem.kv_len);
     const size_t count = kv_capacity * size_t(group_token);
-    groups = place(std::vector<uint16_t>(count, support::f16_from_float(0.25f)));
+    std::vector<uint16_t> scales(count, support::f16_from_float(0.25f));
+    if (is_infinite)
+      for_each_infinite_row([&](size_t key) {
+        std::fill_n(scales.begin() + ptrdiff_t(key) * group_token, group_head, f16_infinity);
+      });
+    groups = place(scales);
     if (has(Problem::zero_points)) zeros = place(std::vector<uint16_t>(count, support::f16_from_float(7.5f)));
   };
-  place_side(d_qk, args.k_head_stride, args.k_token_stride, args.k_batch_stride, args.k_groups, args.k_zeros,
-             args.k_scales_head_stride, args.k_scales_token_stride, args.k_scales_batch_stride);
-  place_side(d_v, args.v_head_stride, args.v_token_stride, args.v_batch_stride, args.v_groups, args.v_zeros,
-             args.v_scales_head_stride, args.v_scales_token_stride, args.v_scales_batch_stride);
+  place_side(d_qk, false, args.k_head_stride, args.k_token_stride, args.k_batch_stride, args.k_groups,
+             args.k_zeros, args.k_scales_head_stride, args.k_scales_token_stride, args.k_scales_batch_stride);
+  place_side(d_v, problem.values == Problem::infinite, args.v_head_stride, args.v_token_stride,
+             args.v_batch_stride, args.v_groups, args.v_zeros, args.v_scales_head_stride,
+             args.v_scales_token_stride, args.v_scales_batch_stride);
   if (!has(Problem::other_strides)) return;
   // A block more after each token's heads.
   args.v_token_stride += int64_t(bytes);

@@ -27,7 +27,7 @@ struct Problem {
     usual,     // between -2 and 2
     growing,   // scores grow with the key: the maximum changes all the time
     zero_keys, // it never changes
-    infinite,  // every 24th row of V is, of FP8 NaN: in each tile of 32 keys, and in even and odd ones of 16
+    infinite,  // every 24th row of V or its scales, FP8 NaN: in each tile of 32 keys, even and odd ones of 16
     level,     // all scores are the same large number, and V adds up to zero
   } values;
   emulator::CompletionOrder completion;
@@ -105,6 +105,8 @@ private:
   Tensor allocate_keys(size_t rows, size_t columns);
   /// The address of an array in device memory that lives as long as the run.
   template <typename Element> uint64_t place(const std::vector<Element> &array);
+  /// Rows of V that Problem::infinite changes: the last, and every 24th before it.
+  template <typename Visit> void for_each_infinite_row(Visit visit) const;
   void shape_values();
   package::AttentionLaunch plain_launch() const;
   void place_blocks(package::AttentionKernargs &args);
