@@ -964,10 +964,11 @@ enum sluice_rotary_style {
  *     v [0][tokens][kv_heads][head_dim_v]         v_cache [page][row][kv_heads][head_dim_v]
  *     q [0][tokens][q_heads][head_dim_qk]         q_out [0][tokens][q_heads][head_dim_qk]
  *
- * Strides as in sluice_args, k_pack included. A cache of FP8 or I8 holds x / scale, rounded to nearest even
- * and limited to the type's largest number, +-240, +-57344 or +-127; NaN stays NaN in FP8 and becomes 0 in
- * I8. Before that, the first rotary_dim elements of a row of K are rotated: the pair (x, y) number e becomes
- * (x cos - y sin, y cos + x sin), with cos = rotary[p * rotary_stride + e] and sin = rotary[p * rotary_stride
+ * Strides as in sluice_args, k_pack and v_pack included. A cache of FP8 or I8 holds x / scale, rounded to
+ * nearest even and limited to the type's largest number, +-240, +-57344 or +-127; NaN stays NaN in FP8 and
+ * becomes 0 in I8. Before that, the first rotary_dim elements of a row of K are rotated: the pair (x, y)
+ * number e becomes (x cos - y sin, y cos + x sin), with cos = rotary[p * rotary_stride + e] and sin =
+ * rotary[p * rotary_stride
  * + rotary_dim / 2 + e], or rotary_sin[p * rotary_stride + e], in F32. The position p is positions[t], or the
  * key's number if positions is NULL (which needs `starts`). The tables may hold any numbers, factors of a
  * longer context included.
@@ -1004,11 +1005,15 @@ enum sluice_rotary_style {
  *
  * Rules, each checked:
  * - k, v and the caches: data is 16-byte aligned; strides are multiples of 8 elements (of k_pack in an
- *   x-packed cache, and more in blocks), but stride[3] is 1 except in an x-packed cache. stride[0] of k and v
- *   is 0. With SLUICE_V_IN_K, head_dim_v is 0, and v and v_cache are all zero.
+ *   x-packed cache, and more in blocks), but stride[3] is 1 except in an x-packed cache and in v_cache with
+ *   v_pack, and stride[1] of v_cache is 1 with SLUICE_V_PACK_ALL. stride[0] of k and v is 0. With
+ * SLUICE_V_IN_K, head_dim_v is 0, and v and v_cache are all zero.
  * - The elements of a cache, in any of its pages, do not overlap. The caller must ensure that they overlap no
  *   input; this is not checked.
  * - k_pack divides head_dim_qk; it is a multiple of 8 (else SLUICE_UNSUPPORTED), usually 8, or 16 for FP8.
+ * - v_pack is 0, SLUICE_V_PACK_ALL or a power of two from 8 up that divides page_size, which is then a
+ *   multiple of 8. It is 0 with SLUICE_V_IN_K and for U4, Q8_0 and Q4_0; E5M2FNUZ and I8 have no V by columns
+ *   (else SLUICE_UNSUPPORTED).
  * - kv_heads * head_dim is at most 2^31 - 1, for K and for V (else SLUICE_UNSUPPORTED).
  * - A member is given exactly when its comment asks for it: with slots neither batch, kv_lengths, page_table
  *   nor SLUICE_PAGE_INDEX_64; page_starts only for CSR; k_scale with PER_TENSOR and PER_HEAD, k_scales with
@@ -1084,7 +1089,7 @@ typedef struct sluice_append {
   sluice_tensor k_zeros;  /**< With SLUICE_ZERO_POINTS, F16: what k_scales has PER_GROUP; else all zero. */
   sluice_tensor v_zeros;  /**< The same for V. */
   int32_t scale_group;    /**< Elements of a group: 32 or 64 for PER_GROUP, else 0. */
-  uint32_t reserved;      /**< Must be 0. */
+  int32_t v_pack;         /**< As in sluice_problem; 0: V by rows. */
 } sluice_append;
 
 /**

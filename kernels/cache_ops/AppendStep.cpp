@@ -50,6 +50,7 @@ public:
     Value group = ROCDL::BlockIdXOp::create(b, b.getI32Type());
     isQ = b.isFalse(b.lessUnsigned(group, b.argument("q_first_group")));
     Value isV = b.isFalse(b.lessUnsigned(group, b.argument("v_first_group")));
+    if (mayHaveColumns()) isByColumns = b.both(b.both(isV, b.isFalse(isQ)), hasMode(package::step_v_columns));
     section = b.select(isQ, number(package::StepSection::q),
                        b.select(isV, number(package::StepSection::v), number(package::StepSection::k)));
     lanesLog2 = of("lanes_log2");
@@ -79,6 +80,8 @@ private:
         .Case("u4", Cache::u4);
   }
   bool isConverted() const { return cache != Cache::source; }
+  /// V may be by columns: attention reads these types so.
+  bool mayHaveColumns() const { return cache == Cache::source || cache == Cache::e4m3fnuz; }
   /// Groups of elements have a common scale.
   bool isGrouped() const { return cache >= Cache::q8; }
   Fp8 fp8() const {
@@ -150,7 +153,7 @@ private:
     AppendPlace to = placeOf(token);
     Value position = b.select(isGiven, b.signExtend(given), to.key);
     b.when(to.valid, [&] {
-      Value begin = b.add(b.add(b.mul(to.page, of("out_page_stride")), b.mul(to.row, of("out_row_stride"))),
+      Value begin = b.add(b.add(b.mul(to.page, of("out_page_stride")), offsetOfRow(to.row)),
                           b.mul(head, of("out_head_stride")));
       Value changes = b.either(b.isFalse(b.isNull(of("norm"))), b.lessUnsigned(b.i32(0), of("rotary_half")));
       auto round = [&](Value chunk) { return b.round(b.chunkOf(source), chunk); };
@@ -188,7 +191,9 @@ private:
               return SmallVector<Value>();
             },
             [&] {
-              storeRow(wide, begin, b.getI8Type(), [&](Value chunk) { return convert(chunk, scale); });
+              storeRow(
+                  wide, begin, b.getI8Type(), [&](Value chunk) { return convert(chunk, scale); },
+                  isByColumns);
               return SmallVector<Value>();
             });
       } else {
@@ -199,7 +204,7 @@ private:
               return SmallVector<Value>();
             },
             [&] {
-              storeRow(raw, begin, source, same);
+              storeRow(raw, begin, source, same, isByColumns);
               return SmallVector<Value>();
             });
       }
@@ -440,17 +445,54 @@ private:
     return roundToFp8(b, quotients, fp8());
   }
 
+  /// Where a row begins in its page. By columns, rows are neighbours in their pack.
+  Value offsetOfRow(Value row) {
+    if (!mayHaveColumns()) return b.mul(row, of("out_row_stride"));
+    auto ofPack = [&](Emitter::Name name) {
+      return b.zeroExtend(b.select(isByColumns, b.argument(name), b.i32(0)));
+    };
+    Value pack = b.shiftRight(row, ofPack("v_pack_log2"));
+    return b.add(b.mul(pack, of("out_row_stride")), b.bitAnd(row, ofPack("v_pack_mask")));
+  }
+
   /// Stores what `stored` makes of each chunk, one after another: few registers are in use at a time.
-  void storeRow(const Two &values, Value begin, Type element, function_ref<Value(Value)> stored) {
+  /// `byColumns`: whether each element goes to a column, if that is possible.
+  void storeRow(const Two &values, Value begin, Type element, function_ref<Value(Value)> stored,
+                Value byColumns = {}) {
     for (auto [value, chunk] : llvm::zip_equal(values, chunks))
-      b.when(chunk.exists, [&, value = value, chunk = chunk] {
-        CacheOpEmitter::Division pack =
-            b.divide(chunk.number, of("pack_chunks"), of("pack_magic"), of("pack_shift"));
-        Value to = b.add(begin, b.mul(b.zeroExtend(pack.quotient), of("out_pack_stride")));
-        to = b.add(to, b.zeroExtend(elementOf(pack.rest)));
-        LLVM::StoreOp::create(b, stored(value), b.advance(of("out"), element, to),
-                              /*alignment=*/chunkElements * element.getIntOrFloatBitWidth() / 8);
+      b.when(chunk.exists, [&, value = stored(value), chunk = chunk] {
+        auto storeInRow = [&] { storeChunk(value, chunk.number, begin, element); };
+        if (!byColumns) return storeInRow();
+        b.branch(
+            byColumns,
+            [&] {
+              storeInColumns(value, chunk.number, begin, element);
+              return SmallVector<Value>();
+            },
+            [&] {
+              storeInRow();
+              return SmallVector<Value>();
+            });
       });
+  }
+
+  void storeInColumns(Value chunk, Value number, Value begin, Type element) {
+    const unsigned bytes = element.getIntOrFloatBitWidth() / 8;
+    Value elements = b.bitcast(VectorType::get(chunkElements, element), chunk);
+    Value stride = of("out_pack_stride"), first = b.mul(b.zeroExtend(elementOf(number)), stride);
+    Value to = b.advance(of("out"), element, b.add(begin, first));
+    for (unsigned i = 0; i < chunkElements; ++i) {
+      LLVM::StoreOp::create(b, b.extract(elements, i), to, /*alignment=*/bytes);
+      to = b.advance(to, element, stride);
+    }
+  }
+
+  void storeChunk(Value chunk, Value number, Value begin, Type element) {
+    CacheOpEmitter::Division pack = b.divide(number, of("pack_chunks"), of("pack_magic"), of("pack_shift"));
+    Value to = b.add(begin, b.mul(b.zeroExtend(pack.quotient), of("out_pack_stride")));
+    to = b.add(to, b.zeroExtend(elementOf(pack.rest)));
+    LLVM::StoreOp::create(b, chunk, b.advance(of("out"), element, to),
+                          /*alignment=*/chunkElements * element.getIntOrFloatBitWidth() / 8);
   }
 
   /// Whether a number of groupNumbers is a chunk's. Asked again where it is needed: there are not enough
@@ -539,6 +581,7 @@ private:
   Type source;
   Cache cache;
   Value section, isQ, lanesLog2;
+  Value isByColumns; // the section is V, and its cache is by columns
   std::array<Chunk, package::step_chunks_of_lane> chunks;
   Two groupNumbers;                           // of the chunks of groups that are stored, or -1
   Value regroups;                             // ... are others than those above

@@ -50,6 +50,20 @@ void check_types(const sluice_append &append) {
   }
 }
 
+/// Attention reads V by columns only of some types.
+void check_columns(const sluice_append &append) {
+  if (append.v_pack == 0) return;
+  if (append.flags & SLUICE_V_IN_K)
+    invalid("v_pack", text("v_pack is ", append.v_pack, "; it must be 0 with SLUICE_V_IN_K"));
+  if (runtime::is_in_blocks(append.cache_type)) check_no_pack("v_pack", append.v_pack, append.cache_type);
+  if (append.cache_type != append.source_type && append.cache_type != SLUICE_E4M3FNUZ) {
+    throw Failure(Status::unsupported, "v_pack",
+                  text("v_pack is ", append.v_pack, " with a cache of ", dtype_text(append.cache_type),
+                       "; nearest supported: 0"));
+  }
+  check_v_pack_of_pages(append.v_pack, append.page_size);
+}
+
 /// Of Q and of tails.
 void check_step_extents(const sluice_append &append) {
   if (append.q_heads < 0)
@@ -209,16 +223,13 @@ void check_step(const sluice_append &append) {
 void check_append(const sluice_append &append) {
   check_cache_op_flags(append.flags, "an append", append_flags,
                        "SLUICE_PAGE_INDEX_64, SLUICE_V_IN_K and SLUICE_ZERO_POINTS");
-  if (append.reserved != 0) {
-    throw Failure(Status::newer_struct, "reserved",
-                  text("reserved is ", append.reserved, "; it is reserved in this version, and must be 0"));
-  }
   check_types(append);
   const CacheExtents extents = extents_of(append);
   check_cache_extents(extents);
   check_step_extents(append);
   check_positive("tokens", append.tokens);
   check_pack("k_pack", append.k_pack, append.head_dim_qk);
+  check_columns(append);
   check_places(append);
   const bool scaled = has_scales(append.cache_type);
   const ScaleKinds kinds = append.cache_type == SLUICE_U4 ? ScaleKinds::of_groups : ScaleKinds::also_of_keys;
@@ -256,7 +267,11 @@ void check_append(const sluice_append &append) {
   check_target("k_cache", append.k_cache, append.head_dim_qk, {"k_pack", append.k_pack});
   if (extents.has_v) {
     check_rows("v", append.v, append.tokens, append.kv_heads, append.head_dim_v);
-    check_target("v_cache", append.v_cache, append.head_dim_v, {});
+    if (append.v_pack != 0)
+      check_columns("v_cache", append.v_cache, extents, append.v_pack,
+                    runtime::dtype_bytes(append.cache_type), append.page_count);
+    else
+      check_target("v_cache", append.v_cache, append.head_dim_v, {});
   } else {
     check_all_zero("v", append.v, "with SLUICE_V_IN_K");
     check_all_zero("v_cache", append.v_cache, "with SLUICE_V_IN_K");

@@ -4,6 +4,7 @@
 #include "runtime/dtype.h"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 
 namespace sluice::abi {
@@ -211,6 +212,38 @@ void check_cache(std::string_view name, const sluice_tensor &cache, const CacheE
     check_disjoint(
         {name, packs, {pages, extents.page_size, extents.kv_heads, head_dim / pack.elements}, element_bytes});
   }
+}
+
+void check_v_pack_of_pages(int32_t pack, int32_t page_size) {
+  const bool divides = pack > 0 && std::has_single_bit(uint32_t(pack)) && page_size % pack == 0;
+  if (pack != SLUICE_V_PACK_ALL && (pack < v_unit || !divides)) {
+    invalid("v_pack", text("v_pack is ", pack, "; it must be a power of two from 8 on that divides ",
+                           "page_size, which is ", page_size, ", SLUICE_V_PACK_ALL (2^30), or 0 for rows"));
+  }
+  if (page_size % v_unit != 0) {
+    invalid("page_size", text("page_size is ", page_size, "; with v_pack it must be a multiple of ", v_unit));
+  }
+}
+
+void check_columns(std::string_view name, const sluice_tensor &cache, const CacheExtents &extents,
+                   int32_t v_pack, uint32_t element_bytes, int64_t page_count) {
+  const bool is_one_pack = v_pack == SLUICE_V_PACK_ALL;
+  const int32_t pack = is_one_pack ? extents.page_size : v_pack;
+  sluice_tensor packs = cache;
+  const Shape shape = {
+      name,
+      packs,
+      {checked_pages(page_count), extents.page_size / pack, extents.kv_heads, extents.head_dim_v},
+      element_bytes,
+      pack};
+  check_pointer(shape, pointer_alignment);
+  if (is_one_pack) {
+    if (cache.stride[1] != 1) bad_stride(shape, 1, "it must be 1 with SLUICE_V_PACK_ALL");
+    packs.stride[1] = 0;
+  }
+  check_reach(shape, UINT64_MAX);
+  check_multiples(shape, 4);
+  check_disjoint(shape);
 }
 
 void check_cache_rows(const Shape &rows) {

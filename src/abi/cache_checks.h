@@ -70,6 +70,14 @@ void check_cache(std::string_view name, const sluice_tensor &cache, const CacheE
                  int32_t head_dim, const Pack &pack, uint32_t element_bytes, int64_t page_count,
                  bool is_output);
 
+/// The same of a cache of V by columns, an output, whose v_pack is right for its pages.
+void check_columns(std::string_view name, const sluice_tensor &cache, const CacheExtents &extents,
+                   int32_t v_pack, uint32_t element_bytes, int64_t page_count);
+
+/// A v_pack other than 0, of pages of so many tokens. Kernels read whole units of 8 of a column.
+inline constexpr int32_t v_unit = 8;
+void check_v_pack_of_pages(int32_t pack, int32_t page_size);
+
 /// The same of a cache in blocks of elements, which has no packs.
 inline constexpr int32_t block_elements = 32;
 void check_block_cache(std::string_view name, const sluice_tensor &cache, const CacheExtents &extents,

@@ -1,4 +1,5 @@
 //===- problem_checks.cpp - what a caller can get wrong in a problem ------------------------------------===//
+#include "abi/cache_checks.h"
 #include "abi/checks.h"
 
 #include "runtime/dtype.h"
@@ -215,9 +216,6 @@ void check_pages(const sluice_problem &problem) {
   }
 }
 
-/// Kernels read units of this many tokens of a column; those of sequences with starts would not be whole.
-constexpr int32_t v_unit = 8;
-
 void check_v_pack(const sluice_problem &problem) {
   const int32_t pack = problem.v_pack;
   if (pack == 0) return;
@@ -231,15 +229,7 @@ void check_v_pack(const sluice_problem &problem) {
     if (pack != SLUICE_V_PACK_ALL) refuse("SLUICE_V_PACK_ALL (2^30) in SLUICE_MODE_DENSE, or 0 for rows");
     return;
   }
-  const bool divides = pack > 0 && std::has_single_bit(uint32_t(pack)) && problem.page_size % pack == 0;
-  if (pack != SLUICE_V_PACK_ALL && (pack < v_unit || !divides)) {
-    refuse(text("a power of two from 8 on that divides page_size, which is ", problem.page_size,
-                ", SLUICE_V_PACK_ALL (2^30), or 0 for rows"));
-  }
-  if (problem.page_size % v_unit != 0) {
-    invalid("page_size",
-            text("page_size is ", problem.page_size, "; with v_pack it must be a multiple of ", v_unit));
-  }
+  check_v_pack_of_pages(pack, problem.page_size);
 }
 
 void check_v_in_k(const sluice_problem &problem) {

@@ -85,7 +85,7 @@ std::optional<size_t> overlapping(const Shape &shape) {
     for (size_t j = i; j > 0 && stride[order[j]] < stride[order[j - 1]]; --j)
       std::swap(order[j], order[j - 1]);
   }
-  int64_t span = 1;
+  int64_t span = shape.run;
   for (size_t i : order) {
     if (shape.extent[i] == 1) continue;
     if (stride[i] < span) return i;

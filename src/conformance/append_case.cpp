@@ -59,6 +59,11 @@ double quiet_nan() {
   return std::numeric_limits<double>::quiet_NaN();
 }
 
+/// Of V by columns: 16 bytes, as in aiter's caches.
+int rows_of_pack(const AppendCase &c) {
+  return int(16 / bytes_of(c.cache));
+}
+
 Element norm_type(const AppendCase &c) {
   return c.norm_is_f32 ? Element::f32 : c.source;
 }
@@ -193,7 +198,7 @@ public:
     memory.k_cache = add_cache(c.head_size.qk, c.k_pack, " K");
     if (!c.v_in_k) {
       memory.v = add_rows(in.v, c.heads, c.head_size.v, {0, c.head_size.v});
-      memory.v_cache = add_cache(c.head_size.v, 0, " V");
+      memory.v_cache = c.v_columns == Columns::none ? add_cache(c.head_size.v, 0, " V") : add_columns();
     }
     if (c.q_heads != 0) {
       memory.q = add_rows(in.q, c.q_heads, c.head_size.qk, {0, c.q_is_whole ? c.head_size.qk : body});
@@ -333,6 +338,14 @@ private:
     return placed.placement;
   }
 
+  Placement add_columns() {
+    const Extents extents{in.pages_in_all, c.page_size, c.heads, c.head_size.v};
+    Placed placed = place_by_columns(extents, c.v_columns == Columns::packs ? rows_of_pack(c) : 0,
+                                     c.apart ? Layout::padded : Layout::bshd);
+    placed.placement.buffer = add_random_bytes(cache_bytes(c.cache, placed.buffer_elements), " V");
+    return placed.placement;
+  }
+
   void add_places() {
     if (c.finding == Finding::slots) {
       std::vector<int64_t> slots;
@@ -401,6 +414,8 @@ sluice_append make_call(const AppendCase &c, const AppendInputs &in, const Appen
   call.v_scale_kind =
       c.scale_group != 0 && !c.v_in_k ? uint32_t(SLUICE_SCALE_PER_GROUP) : scale_kind(c.v_scale);
   call.scale_group = c.scale_group;
+  if (c.v_columns == Columns::whole) call.v_pack = SLUICE_V_PACK_ALL;
+  if (c.v_columns == Columns::packs) call.v_pack = rows_of_pack(c);
   call.tokens = in.tokens;
   call.batch = int32_t(in.lengths.size());
   call.k = tensor(memory.k);

@@ -27,6 +27,7 @@ struct AppendCase {
   int page_size = 16;
   bool wide = false; // int64_t entries of the table
   int k_pack = 0;    // elements of a pack of an x-packed K
+  Columns v_columns = Columns::none;
   Rotation rotation = Rotation::none;
   int rotary_dim = 0;
   bool positions = false; // given, and different from those of the keys

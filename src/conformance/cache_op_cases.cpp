@@ -72,6 +72,7 @@ std::string make_name(const AppendCase &c) {
              c.v_in_k ? 0 : c.head_size.v, c.page_size, findings[size_t(c.finding)]);
   if (c.wide) name += "_wide";
   if (c.k_pack != 0) name += format("_xpack%d", c.k_pack);
+  if (c.v_columns != Columns::none) name += c.v_columns == Columns::packs ? "_vpacks" : "_vcolumns";
   if (c.rotation != Rotation::none) name += rotations[size_t(c.rotation)] + std::to_string(c.rotary_dim);
   if (c.positions) name += "_positions";
   if (c.k_scale != Scale::none) name += format("_k%s", scales[size_t(c.k_scale)]);
@@ -560,6 +561,23 @@ std::vector<AppendCase> step_cases_of(const Types &types) {
       rotate(c, Rotation::pairs, 64);
       c.rotary_first = 512;
     });
+  if (types.to == types.from || types.to == Element::fp8)
+    for (const Columns columns : {Columns::packs, Columns::whole})
+      for (const Finding finding : {Finding::slots, Finding::block, Finding::csr})
+        for (const int page_size : {16, 32, 64})
+          with([&](AppendCase &c) {
+            c.finding = finding;
+            c.wide = finding == Finding::csr;
+            c.page_size = page_size;
+            c.v_columns = columns;
+            c.k_pack = page_size == 32 ? pack_of(types) : 0;
+            c.q_heads = page_size == 16 ? 0 : 3;
+            c.apart = page_size == 32;
+            c.not_finite = page_size == 64;
+            if (page_size == 16) c.head_size = {128, finding == Finding::slots ? 128 : 24};
+            if (c.q_heads != 0) rotate(c, Rotation::halves, 32);
+            if (has_scales(types.to)) c.v_scale = columns == Columns::packs ? Scale::head : Scale::token;
+          });
   if (!has_scales(types.to)) return cases;
   for (const Scale k : {Scale::none, Scale::head, Scale::token, Scale::page})
     for (const Scale v : {Scale::none, Scale::token, Scale::page})

@@ -73,6 +73,7 @@ enum StepMode : uint32_t {
   step_norm_is_f32 = 2,  // weights of norms are F32, else of the source's type
   step_wide_groups = 4,  // groups of U4 have 64 elements, else 32
   step_regroups = 8,     // a half of K's rotation, or what is before it, is not whole groups
+  step_v_columns = 16,   // V's cache is by columns, v_out_pack_stride apart, in packs of rows
 };
 
 // Strides count elements, chunks are 8 elements. A magic number and its shift divide by a constant: see
@@ -232,11 +233,9 @@ enum StepMode : uint32_t {
 //   rows, tail            the first body_chunks chunks of a row, and the others
 //   norm                  null, or the weights of a norm of those first chunks
 //   out                   a cache; for Q one page, whose rows are tokens. Strides of U4 and of ggml's types
-//   count
-//                         bytes
+//                         count bytes
 //   scale, scale_source   null, or where the scale of a page, row and head is; a ScaleSource. Of U4 the
-//   scales
-//                         of the groups of a row, in F16
+//                         scales of the groups of a row, in F16
 //   zeros                 null, or where the numbers to subtract are, as scales of U4
 //   row_count, heads      of all tokens, and of one
 //   lane_chunks           lanes that have a chunk: lane n < rotary_half has the chunks rotary_first + n and
@@ -247,6 +246,8 @@ enum StepMode : uint32_t {
 //
 // rotary, rotary_sin      cosines and sines, whose type is rotary_type, a sluice_dtype
 // modes                   bits of StepMode
+// v_pack_log2, v_pack_mask  with step_v_columns: row r of a page is number r & v_pack_mask of pack
+//                         r >> v_pack_log2, and v_out_row_stride is between packs
 //
 // Grid, in workgroups: x = the sections one after another.
 #define SLUICE_STEP_SECTION_WIDE(FIELD, section)                                                             \
@@ -300,6 +301,8 @@ enum StepMode : uint32_t {
   FIELD(uint32_t, i32, rotary_type)                                                                          \
   FIELD(uint32_t, i32, modes)                                                                                \
   FIELD(float, f32, norm_epsilon)                                                                            \
+  FIELD(uint32_t, i32, v_pack_log2)                                                                          \
+  FIELD(uint32_t, i32, v_pack_mask)                                                                          \
   FIELD(uint64_t, pointer, k_zeros)                                                                          \
   FIELD(uint64_t, pointer, v_zeros)                                                                          \
   FIELD(uint64_t, pointer, q_zeros)

@@ -23,7 +23,8 @@ struct Place {
 struct Side {
   const sluice_tensor &rows, &cache;
   int64_t head_dim;
-  int64_t pack = 0; // 0 without packs
+  int64_t pack = 0;       // of elements of a row; 0 without packs
+  int64_t token_pack = 0; // as sluice_append::v_pack
   uint32_t scale_kind = SLUICE_SCALE_NONE;
   const float *scale = nullptr;
   sluice_tensor scales = {}; // PER_TOKEN, PER_PAGE
@@ -238,7 +239,9 @@ void append_row(const sluice_append &call, const Side &side, int64_t t, const Pl
     const double scale = scale_of_row(call, side, place, head, values);
     for (int64_t e = 0; e < side.head_dim; ++e) {
       store(side.cache.data, call.cache_type,
-            packed_index(side.cache, side.pack, place.page, place.row, head, e), values[size_t(e)] / scale);
+            side.token_pack != 0 ? column_index(side.cache, side.token_pack, place.page, place.row, head, e)
+                                 : packed_index(side.cache, side.pack, place.page, place.row, head, e),
+            values[size_t(e)] / scale);
     }
   }
 }
@@ -260,6 +263,7 @@ void append_row(const sluice_append &call, int64_t t, const Place &place) {
   const Side v = {.rows = call.v,
                   .cache = call.v_cache,
                   .head_dim = call.head_dim_v,
+                  .token_pack = call.v_pack,
                   .scale_kind = call.v_scale_kind,
                   .scale = call.v_scale,
                   .scales = call.v_scales,

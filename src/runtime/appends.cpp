@@ -198,6 +198,13 @@ void append_step(Context &context, const sluice_append &call, const sluice_launc
               (call.norm_type == SLUICE_F32 ? uint32_t(package::step_norm_is_f32) : 0) |
               (call.scale_group == 64 ? uint32_t(package::step_wide_groups) : 0) |
               (k.regroups() ? uint32_t(package::step_regroups) : 0);
+  if (call.v_pack != 0) {
+    out.modes |= package::step_v_columns;
+    // One pack: stride[1], which is 1, is between rows.
+    const uint32_t pack = call.v_pack == SLUICE_V_PACK_ALL ? 1 : uint32_t(call.v_pack);
+    out.v_pack_log2 = uint32_t(std::countr_zero(pack));
+    out.v_pack_mask = pack - 1;
+  }
   out.norm_epsilon = call.norm_epsilon;
   const Range range(context, [&](RangeText &text) {
     text << kernel.name << " t" << call.tokens << " h" << call.q_heads << "/" << call.kv_heads << " d"

@@ -14,7 +14,7 @@ inline bool is_step(const sluice_append &call) {
   return is_new_type || (call.rotary_type != 0 && call.rotary_type != SLUICE_F32) || call.rotary_first != 0 ||
          call.rotary_sin != nullptr || call.q_heads != 0 || call.tail_dim != 0 || call.q_norm != nullptr ||
          call.k_norm != nullptr || call.k_scale_kind > SLUICE_SCALE_PER_HEAD ||
-         call.v_scale_kind > SLUICE_SCALE_PER_HEAD;
+         call.v_scale_kind > SLUICE_SCALE_PER_HEAD || call.v_pack != 0;
 }
 
 /// Enqueue a call whose arguments have been checked. Throw support::Failure: unsupported if the context has
