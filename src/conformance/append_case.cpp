@@ -342,6 +342,7 @@ private:
     const Extents extents{in.pages_in_all, c.page_size, c.heads, c.head_size.v};
     Placed placed = place_by_columns(extents, c.v_columns == Columns::packs ? rows_of_pack(c) : 0,
                                      c.apart ? Layout::padded : Layout::bshd);
+    placed.placement.offset = 0; // calls begin where their buffers do
     placed.placement.buffer = add_random_bytes(cache_bytes(c.cache, placed.buffer_elements), " V");
     return placed.placement;
   }

@@ -381,6 +381,28 @@ TEST_CASE("scales per token and per page", "[cache_ops]") {
   device.step(call);
 }
 
+TEST_CASE("V by columns", "[cache_ops]") {
+  Device device;
+  sluice_append call = good_columns();
+  const StepKernargs packs = device.step(call);
+  CHECK(packs.modes == sluice::package::step_v_columns);
+  CHECK(packs.v_pack_log2 == 3);
+  CHECK(packs.v_pack_mask == 7);
+  CHECK(packs.v_out_row_stride == 1024);
+  CHECK(packs.v_out_head_stride == 512);
+  CHECK(packs.v_out_pack_stride == 8);
+  call.v_pack = SLUICE_V_PACK_ALL;
+  call.v_cache.stride[1] = 1;
+  call.v_cache.stride[3] = 32;
+  call.v_cache.stride[2] = 64 * 32;
+  const StepKernargs whole = device.step(call);
+  CHECK(whole.modes == sluice::package::step_v_columns);
+  CHECK(whole.v_pack_log2 == 0);
+  CHECK(whole.v_pack_mask == 0);
+  CHECK(whole.v_out_row_stride == 1);
+  CHECK(whole.v_out_pack_stride == 32);
+}
+
 TEST_CASE("caches of blocks and of groups", "[cache_ops]") {
   Device device;
   sluice_append call = good_blocks();

@@ -76,6 +76,16 @@ inline sluice_append good_scales() {
   return append;
 }
 
+/// V by columns, in packs of 8 of the 32 rows of a page.
+inline sluice_append good_columns() {
+  sluice_append append = good_append();
+  append.page_size = 32;
+  append.k_cache.stride[0] = 32 * 256;
+  append.v_pack = 8;
+  append.v_cache = {device_memory + 48, {4096, 1024, 512, 8}};
+  return append;
+}
+
 /// Into blocks of ggml, with a rotation by halves.
 inline sluice_append good_blocks() {
   sluice_append append = good_table_append();

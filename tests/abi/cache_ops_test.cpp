@@ -294,6 +294,46 @@ const Breach<A> scales_breaches[] = {
     {"cache_type", unsupported, "no kernel", [](A &) {}}, // the pack of these tests lacks it
 };
 
+/// Rules of V by columns: of pages of 32 rows, in packs of 8.
+const Breach<A> columns_breaches[] = {
+    {"v_pack", invalid,
+     "v_pack is 4; it must be a power of two from 8 on that divides page_size, which is 32",
+     [](A &a) { a.v_pack = 4; }},
+    {"v_pack", invalid, "v_pack is 24", [](A &a) { a.v_pack = 24; }},
+    {"v_pack", invalid, "v_pack is 64", [](A &a) { a.v_pack = 64; }},
+    {"v_pack", invalid, "v_pack is -8", [](A &a) { a.v_pack = -8; }},
+    {"page_size", invalid, "page_size is 36; with v_pack it must be a multiple of 8",
+     [](A &a) { a.page_size = 36, a.v_pack = SLUICE_V_PACK_ALL; }},
+    {"v_pack", invalid, "v_pack is 8; it must be 0 with SLUICE_V_IN_K",
+     [](A &a) { a.flags = SLUICE_V_IN_K, a.head_dim_v = 0, a.v = a.v_cache = {}; }},
+    {"v_pack", unsupported, "v_pack is 8 with a cache of i8; nearest supported: 0",
+     [](A &a) { a.cache_type = SLUICE_I8; }},
+    {"v_pack", unsupported, "v_pack is 8 with a cache of e5m2fnuz; nearest supported: 0",
+     [](A &a) { a.cache_type = SLUICE_E5M2FNUZ; }},
+    {"v_cache.data", invalid, "NULL", [](A &a) { a.v_cache.data = nullptr; }},
+    {"v_cache.stride[0]", invalid, "overlap", [](A &a) { a.v_cache.stride[0] = 0; }},
+    {"v_cache.stride[0]", invalid, "negative", [](A &a) { a.v_cache.stride[0] = -8192; }},
+    {"v_cache.stride[1]", invalid, "overlap", [](A &a) { a.v_cache.stride[1] -= 8; }},
+    {"v_cache.stride[2]", invalid, "multiple of 8", [](A &a) { a.v_cache.stride[2] += 4; }},
+    {"v_cache.stride[3]", invalid, "overlap", [](A &a) { a.v_cache.stride[3] = 0; }},
+    {"v_cache.stride[3]", invalid, "multiple of 8", [](A &a) { a.v_cache.stride[3] = 12; }},
+    {"v_cache.stride[1]", invalid, "it must be 1 with SLUICE_V_PACK_ALL",
+     [](A &a) { a.v_pack = SLUICE_V_PACK_ALL; }},
+    {"v_cache.stride[3]", invalid, "overlap",
+     [](A &a) { a.v_pack = SLUICE_V_PACK_ALL, a.v_cache.stride[1] = 1, a.v_cache.stride[3] = 24; }},
+    {"head_dim_v", unsupported,
+     "head_dim_v is 1032 in a call with what ABI 1.1 has added; nearest supported: 1024",
+     [](A &a) {
+       a.head_dim_v = 1032;
+       a.v.stride[1] = 2 * 1032;
+       a.v.stride[2] = 1032;
+       a.v_cache.stride[2] = 1032 * 8;
+       a.v_cache.stride[1] = 2 * 1032 * 8;
+       a.v_cache.stride[0] = 4 * 2 * 1032 * 8;
+     }},
+    {"cache_type", unsupported, "no kernel", [](A &a) { a.cache_type = SLUICE_E4M3FNUZ; }},
+};
+
 /// Rules of blocks of ggml.
 const Breach<A> block_breaches[] = {
     {"head_dim_qk", invalid, "head_dim_qk is 144; it must be a multiple of 32 for q4_0",
@@ -307,7 +347,7 @@ const Breach<A> block_breaches[] = {
      [](A &a) { a.scale_group = 32; }},
     {"flags", invalid, "SLUICE_ZERO_POINTS, but cache_type is not u4",
      [](A &a) { a.flags = SLUICE_ZERO_POINTS; }},
-    {"reserved", SLUICE_NEWER_STRUCT, "reserved is 1", [](A &a) { a.reserved = 1; }},
+    {"v_pack", invalid, "v_pack is 16; it must be 0 for q4_0", [](A &a) { a.v_pack = 16; }},
     {"k_cache.data", invalid, "2 bytes", [](A &a) { a.k_cache.data = device_memory + 1; }},
     {"k_cache.stride[0]", invalid, "multiple of 32", [](A &a) { a.k_cache.stride[0] += 16; }},
     {"k_cache.stride[2]", invalid, "overlap", [](A &a) { a.k_cache.stride[2] -= 32; }},
@@ -535,6 +575,7 @@ TEST_CASE("every append that breaks a rule is refused by name, and enqueues noth
   check_breaches(fp8_breaches, good_fp8_append, sluice_kv_append);
   check_breaches(step_breaches, good_step, sluice_kv_append);
   check_breaches(scales_breaches, good_scales, sluice_kv_append);
+  check_breaches(columns_breaches, good_columns, sluice_kv_append);
   check_breaches(block_breaches, good_blocks, sluice_kv_append);
   check_breaches(group_breaches, good_groups, sluice_kv_append);
 }
