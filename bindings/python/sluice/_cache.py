@@ -12,7 +12,7 @@ from . import _core
 from ._call import Extent, array_of, at_least, block_table, c_tensor, checked, exactly, keys_of
 from ._errors import InvalidArgument
 from ._tensor import Tensor, has_no_gaps, tensor_of
-from ._types import DType, DTypeLike, LseBase, PageTableKind, RotaryStyle, ScaleKind, dtype_of
+from ._types import V_PACK_ALL, DType, DTypeLike, LseBase, PageTableKind, RotaryStyle, ScaleKind, dtype_of
 
 _PAGE_INDEX_64, _V_IN_K, _ZERO_POINTS = 1 << 7, 1 << 8, 1 << 13
 _INFINITY_IS_EMPTY = 1 << 0
@@ -83,11 +83,8 @@ def append_struct(place: str, k: Any, v: Any, k_cache: Any, v_cache: Any, *, slo
         of_v = checked(v, "v", place, source, source.bytes,
                        [exactly(made.tokens, "tokens of k"), heads, at_least(0, "elements")])
         made.head_dim_v = of_v.shape[2]
-        v_pages, made.v_cache = keys_of(v_cache, "v_cache", place, target,
-                                        [at_least(0, "pages"), exactly(made.page_size, "rows of a page of k_cache"), heads],
-                                        exactly(made.head_dim_v, "elements of a row of v"))
         made.v = c_tensor(of_v)
-        pages.append(v_pages.shape[0])
+        pages.append(_v_cache_of_append(made, v_cache, target, place).shape[0])
     pages.extend(_arrays_of_cache(made, "k_cache", place, k_token_scales=k_token_scales, v_token_scales=v_token_scales,
                                   k_page_scales=k_page_scales, v_page_scales=v_page_scales, k_group_scales=k_group_scales,
                                   v_group_scales=v_group_scales, k_zeros=k_zeros, v_zeros=v_zeros))
@@ -133,6 +130,26 @@ def _k_cache_of_append(made: Any, k_cache: Any, target: DType, place: str) -> Te
         cache, made.k_cache = keys_of(k_cache, "k_cache", place, target, first,
                                       exactly(made.head_dim_qk, "elements of a row of k"))
     made.page_size = cache.shape[1]
+    return cache
+
+
+def _v_cache_of_append(made: Any, v_cache: Any, target: DType, place: str) -> Tensor:
+    cache = tensor_of(v_cache, "v_cache")
+    heads, dim = exactly(made.kv_heads, "heads of k"), exactly(made.head_dim_v, "elements of a row of v")
+    if len(cache.shape) == 5:
+        # [page, pack, head, column, token of the pack]
+        made.v_pack = cache.shape[4]
+        packs = exactly(made.page_size // max(made.v_pack, 1), "packs of a page of k_cache")
+        checked(v_cache, "v_cache", place, target, target.bytes,
+                [at_least(0, "pages"), packs, heads, dim, at_least(1, "v_pack")])
+        _one_within_a_pack(cache, "v_cache")
+        made.v_cache = c_tensor(dataclasses.replace(cache, strides=cache.strides[:4]))
+    else:
+        rows = exactly(made.page_size, "rows of a page of k_cache")
+        cache, form = keys_of(v_cache, "v_cache", place, target, [at_least(0, "pages"), rows, heads], dim)
+        made.v_cache = form
+        if form[2] == 1:
+            made.v_pack = V_PACK_ALL  # neighbouring tokens are never rows
     return cache
 
 
