@@ -109,6 +109,29 @@ class Appends(unittest.TestCase):
                 sluice.reference_append(*rows, k_cache, v_cache, slots=slots)
             self.assertIn(caught.exception.field, ("v_cache", "v_pack"))
 
+    def test_nothing_is_stored_without_pages(self):
+        """A call without pages would have an unknown number of them, and a pack without elements would be none."""
+        rows, slots = numpy.zeros((2, 2, 64), numpy.float16), numpy.array([-1, -1])
+        def f16(*shape):
+            return numpy.zeros(shape, numpy.float16)
+        def f32(*shape):
+            return numpy.zeros(shape, numpy.float32)
+        cache, bytes_, of_tokens = f16(3, 16, 2, 64), numpy.zeros((3, 16, 2, 64), numpy.int8), f32(3, 16, 2)
+        tokens = {"k_token_scales": of_tokens, "v_token_scales": of_tokens}
+        for k_cache, v_cache, scales, field, message in (
+                (f16(0, 16, 2, 64), cache, {}, "k_cache", r"k_cache.shape\[0\] is 0; it must be at least 1 \(pages\)"),
+                (f16(3, 16, 2, 64, 0), cache, {}, "k_cache", r"k_cache.shape\[4\] is 0; it must be at least 1 \(k_pack\)"),
+                (cache, f16(0, 16, 2, 64), {}, "v_cache", r"shape\[0\] is 0"),
+                (cache, f16(0, 2, 2, 64, 8), {}, "v_cache", r"shape\[0\] is 0"),
+                (bytes_, bytes_, {**tokens, "v_token_scales": f32(0, 16, 2)}, "v_token_scales", r"shape\[0\] is 0"),
+                (bytes_, bytes_, {"k_token_scales": of_tokens, "v_page_scales": f32(0, 2)}, "v_page_scales",
+                 r"shape\[0\] is 0")):
+            with self.subTest(field, message=message), self.assertRaisesRegex(sluice.InvalidArgument, message) as caught:
+                sluice.reference_append(rows, rows, k_cache, v_cache, slots=slots, **scales)
+            self.assertEqual(caught.exception.field, field)
+        with self.assertRaisesRegex(sluice.InvalidArgument, r"k_target.shape\[0\] is 0; it must be at least 1 \(pages\)"):
+            sluice.reference_copy(cache, None, cache[:0], None, pairs=numpy.array([[-1, -1]]))
+
     def test_append_then_decode_of_fp8_pages(self):
         context = CONTEXT
         pages, page_size, lengths = 12, 16, numpy.array([40, 17], numpy.int32)
