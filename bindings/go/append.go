@@ -71,6 +71,7 @@ type Append struct {
 	KZeros     Tensor // With ZeroPoints: what is subtracted from K's numbers, with the strides of KScales, written.
 	VZeros     Tensor // The same for V.
 	ScaleGroup int32  // Elements of a group: 32 or 64 for ScalePerGroup, else 0.
+	VPack      int32  // As in Problem; 0: V by rows.
 }
 
 // appendNeeds are the requirements on the tensors of an append.
@@ -128,6 +129,9 @@ func (a *Append) needs(hasQTail bool) appendNeeds {
 	}
 	made.kTail.repeats, made.qTail.repeats = true, true
 	made.kCache.pack = a.KPack
+	if a.VPack != VPackAll {
+		made.vCache.tokenPack = a.VPack
+	}
 	return made
 }
 
@@ -195,6 +199,7 @@ func (a *Append) c() *C.sluice_append {
 	a.KZeros.put(&made.k_zeros)
 	a.VZeros.put(&made.v_zeros)
 	made.scale_group = C.int32_t(a.ScaleGroup)
+	made.v_pack = C.int32_t(a.VPack)
 	made.page_count = fewest(0, &a.KCache, &a.VCache, &a.KScales, &a.VScales, &a.KZeros, &a.VZeros) // so that slots and page numbers cannot lead out of the caches
 	return made
 }

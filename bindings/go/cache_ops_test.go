@@ -81,6 +81,36 @@ func TestAppendByTableToFP8(t *testing.T) {
 	compareCache(t, "v", vCache, v, slots, 0.5)
 }
 
+// V by columns: all tokens of a page are neighbours, or those of a pack are.
+func TestAppendByColumns(t *testing.T) {
+	const column, page = appendPage, appendPage * appendDim // elements of a column, and of a page of a head
+	context, device := emulated(t)
+	for _, c := range []struct {
+		name      string
+		vPack     int32
+		stride    [4]int64
+		tokenPack int64
+	}{
+		{"pages", sluice.VPackAll, [4]int64{appendHeads * page, 1, page, column}, 0},
+		{"packs", 8, [4]int64{appendHeads * page, 8 * appendDim, page, 8}, 8},
+	} {
+		k, v, kCache, vCache := appendTensors(t, device, 4, sluice.F16, rand.New(rand.NewSource(5)))
+		vCache.view.Stride, vCache.view.TokenPack = c.stride, c.tokenPack
+		call := appendOf(t, device, 4, k, v, kCache, vCache)
+		slots := []int64{7, -1, 79, 16}
+		call.VPack, call.Slots = c.vPack, pointerTo(t, device, slots)
+		check(t, context.KVAppend(&call, nil))
+		check(t, device.Synchronize(0))
+		compareCache(t, "v in "+c.name, vCache, v, slots, 1)
+
+		host, _, vHost := hostAppend(t, &call, k, v)
+		host.VCache.Stride, host.VCache.TokenPack = c.stride, c.tokenPack
+		host.VPack, host.Slots = c.vPack, slots
+		check(t, sluice.ReferenceAppend(&host))
+		compareCaches(t, "v in "+c.name, vCache, vHost)
+	}
+}
+
 func TestFieldsOfAppends(t *testing.T) {
 	context, device := emulated(t)
 	k, v, kCache, vCache := appendTensors(t, device, 4, sluice.F16, rand.New(rand.NewSource(1)))
@@ -100,6 +130,11 @@ func TestFieldsOfAppends(t *testing.T) {
 		{"k_cache.shape[1]", "16", sluice.InvalidArgument, func(a *sluice.Append) { a.PageSize = 32 }},
 		{"v_cache.shape[2]", "3", sluice.InvalidArgument, func(a *sluice.Append) { a.VCache.Shape[2] = 3 }},
 		{"k_cache.pack", "0", sluice.InvalidArgument, func(a *sluice.Append) { a.KPack = 8 }},
+		{"v_cache.token_pack", "0", sluice.InvalidArgument, func(a *sluice.Append) { a.VPack = 8 }},
+		{"v_cache.token_pack", "8", sluice.InvalidArgument, func(a *sluice.Append) { a.VCache.TokenPack = 8 }},
+		{"v_cache.token_pack", "8", sluice.InvalidArgument, func(a *sluice.Append) { a.VPack, a.VCache.TokenPack = sluice.VPackAll, 8 }},
+		{"v_cache.stride[1]", "must be 1", sluice.InvalidArgument, func(a *sluice.Append) { a.VPack = sluice.VPackAll }},
+		{"v_pack", "4", sluice.InvalidArgument, func(a *sluice.Append) { a.VPack, a.VCache.TokenPack = 4, 4 }},
 		{"kv_lengths", "", sluice.InvalidArgument, func(a *sluice.Append) { a.KVLengths = 0x1000 }},
 	} {
 		call := right
@@ -340,9 +375,13 @@ func TestContentsOfHostAppends(t *testing.T) {
 	still.Rotary, still.RotaryStride = rotated.Rotary[:4], 0
 	positioned := rotated
 	positioned.Positions = []int32{99, 18, 0, 1, 18, 99} // rows 0 and 5 are of no sequence
+	columns := slots
+	columns.VPack, columns.VCache.Stride = sluice.VPackAll, [4]int64{128, 1, 128, 16}
+	packs := slots
+	packs.VPack, packs.VCache.TokenPack, packs.VCache.Stride = 8, 8, [4]int64{128, 64, 128, 8}
 	empty := block
 	empty.Starts, empty.KVLengths, empty.PageTable = []int32{1, 2, 2}, []int32{17, math.MaxInt32}, block.PageTable[:2]
-	for i, right := range []sluice.HostAppend{slots, block, csr, rotated, rotatedSlots, still, positioned, empty} {
+	for i, right := range []sluice.HostAppend{slots, block, csr, rotated, rotatedSlots, still, positioned, columns, packs, empty} {
 		if err := sluice.ReferenceAppend(&right); err != nil || stored() == 0 {
 			t.Fatalf("append %d: %v", i, err)
 		}
@@ -357,6 +396,13 @@ func TestContentsOfHostAppends(t *testing.T) {
 		{&slots, "k.data", "NULL", func(a *sluice.HostAppend) { a.K = sluice.HostTensor{} }},
 		{&slots, "v_cache.data", "NULL", func(a *sluice.HostAppend) { a.VCache = sluice.HostTensor{} }},
 		{&slots, "v_cache.data", "384", func(a *sluice.HostAppend) { a.VCache.Shape[0] = 4 }},
+		{&columns, "v_cache.data", "391", func(a *sluice.HostAppend) { a.VCache.Stride[3] = 17 }},
+		{&columns, "v_cache.shape[1]", "8", func(a *sluice.HostAppend) { a.VCache.Shape[1] = 8 }},
+		{&columns, "v_cache.token_pack", "0", func(a *sluice.HostAppend) { a.VPack = 8 }},
+		{&packs, "v_cache.data", "448", func(a *sluice.HostAppend) { a.VCache.Stride[1] = 128 }},
+		{&packs, "v_cache.shape[1]", "8", func(a *sluice.HostAppend) { a.VCache.Shape[1] = 8 }},
+		{&packs, "v_cache.token_pack", "8", func(a *sluice.HostAppend) { a.VPack = 16 }},
+		{&packs, "v_cache.token_pack", "8", func(a *sluice.HostAppend) { a.VPack = sluice.VPackAll }},
 		{&slots, "k.shape[1]", "7", func(a *sluice.HostAppend) { a.Tokens = 7 }},
 		{&slots, "k_cache.type", "2 bytes", func(a *sluice.HostAppend) { a.KCache = sluice.OnHost(make([]uint8, 4096), a.KCache.View) }},
 		{&slots, "slots", "5", func(a *sluice.HostAppend) { a.Slots = a.Slots[:5] }},

@@ -422,6 +422,7 @@ type HostAppend struct {
 	KZeros          HostTensor // Written, with ZeroPoints.
 	VZeros          HostTensor // Written, with ZeroPoints.
 	ScaleGroup      int32
+	VPack           int32
 	Rotary16        []uint16 // The bits of numbers, as in Rotary.
 	RotarySin16     []uint16 // As in RotarySin.
 	QNorm16         []uint16 // As in QNorm.
@@ -460,7 +461,7 @@ func (a *HostAppend) without() *Append {
 		Q: Tensor{View: a.Q.View}, QOut: Tensor{View: a.QOut.View}, KTail: Tensor{View: a.KTail.View},
 		QTail: Tensor{View: a.QTail.View}, NormEpsilon: a.NormEpsilon, NormType: a.NormType,
 		KScales: Tensor{View: a.KScales.View}, VScales: Tensor{View: a.VScales.View},
-		KZeros: Tensor{View: a.KZeros.View}, VZeros: Tensor{View: a.VZeros.View}, ScaleGroup: a.ScaleGroup}
+		KZeros: Tensor{View: a.KZeros.View}, VZeros: Tensor{View: a.VZeros.View}, ScaleGroup: a.ScaleGroup, VPack: a.VPack}
 }
 
 // c leaves out all pointers, which C gets separately.

@@ -226,6 +226,7 @@ void bind_append(nb::module_ &module) {
   SLUICE_FIELD(k_zeros);
   SLUICE_FIELD(v_zeros);
   SLUICE_FIELD(scale_group);
+  SLUICE_FIELD(v_pack);
 }
 
 void bind_merge(nb::module_ &module) {

@@ -12,7 +12,7 @@ from . import _core
 from ._call import Extent, array_of, at_least, block_table, c_tensor, checked, exactly, keys_of
 from ._errors import InvalidArgument
 from ._tensor import Tensor, has_no_gaps, tensor_of
-from ._types import DType, DTypeLike, LseBase, PageTableKind, RotaryStyle, ScaleKind, dtype_of
+from ._types import V_PACK_ALL, DType, DTypeLike, LseBase, PageTableKind, RotaryStyle, ScaleKind, dtype_of
 
 _PAGE_INDEX_64, _V_IN_K, _ZERO_POINTS = 1 << 7, 1 << 8, 1 << 13
 _INFINITY_IS_EMPTY = 1 << 0
@@ -83,11 +83,8 @@ def append_struct(place: str, k: Any, v: Any, k_cache: Any, v_cache: Any, *, slo
         of_v = checked(v, "v", place, source, source.bytes,
                        [exactly(made.tokens, "tokens of k"), heads, at_least(0, "elements")])
         made.head_dim_v = of_v.shape[2]
-        v_pages, made.v_cache = keys_of(v_cache, "v_cache", place, target,
-                                        [at_least(0, "pages"), exactly(made.page_size, "rows of a page of k_cache"), heads],
-                                        exactly(made.head_dim_v, "elements of a row of v"))
         made.v = c_tensor(of_v)
-        pages.append(v_pages.shape[0])
+        pages.append(_v_cache_of_append(made, v_cache, target, place).shape[0])
     pages.extend(_arrays_of_cache(made, "k_cache", place, k_token_scales=k_token_scales, v_token_scales=v_token_scales,
                                   k_page_scales=k_page_scales, v_page_scales=v_page_scales, k_group_scales=k_group_scales,
                                   v_group_scales=v_group_scales, k_zeros=k_zeros, v_zeros=v_zeros))
@@ -121,18 +118,38 @@ def _one_within_a_pack(cache: Tensor, field: str) -> None:
 
 def _k_cache_of_append(made: Any, k_cache: Any, target: DType, place: str) -> Tensor:
     cache = tensor_of(k_cache, "k_cache")
-    first = [at_least(0, "pages"), at_least(0, "rows of a page"), exactly(made.kv_heads, "heads of k")]
+    first = [at_least(1, "pages"), at_least(0, "rows of a page"), exactly(made.kv_heads, "heads of k")]
     made.cache_type = target
     if len(cache.shape) == 5:
         made.k_pack = cache.shape[4]
         packs = exactly(made.head_dim_qk // max(made.k_pack, 1), "packs of a row of k")
-        checked(k_cache, "k_cache", place, target, target.bytes, [*first, packs, exactly(made.k_pack, "k_pack")])
+        checked(k_cache, "k_cache", place, target, target.bytes, [*first, packs, at_least(1, "k_pack")])
         _one_within_a_pack(cache, "k_cache")
         made.k_cache = c_tensor(dataclasses.replace(cache, strides=cache.strides[:4]))
     else:
         cache, made.k_cache = keys_of(k_cache, "k_cache", place, target, first,
                                       exactly(made.head_dim_qk, "elements of a row of k"))
     made.page_size = cache.shape[1]
+    return cache
+
+
+def _v_cache_of_append(made: Any, v_cache: Any, target: DType, place: str) -> Tensor:
+    cache = tensor_of(v_cache, "v_cache")
+    heads, dim = exactly(made.kv_heads, "heads of k"), exactly(made.head_dim_v, "elements of a row of v")
+    if len(cache.shape) == 5:
+        # [page, pack, head, column, token of the pack]
+        made.v_pack = cache.shape[4]
+        packs = exactly(made.page_size // max(made.v_pack, 1), "packs of a page of k_cache")
+        checked(v_cache, "v_cache", place, target, target.bytes,
+                [at_least(1, "pages"), packs, heads, dim, at_least(1, "v_pack")])
+        _one_within_a_pack(cache, "v_cache")
+        made.v_cache = c_tensor(dataclasses.replace(cache, strides=cache.strides[:4]))
+    else:
+        rows = exactly(made.page_size, "rows of a page of k_cache")
+        cache, form = keys_of(v_cache, "v_cache", place, target, [at_least(1, "pages"), rows, heads], dim)
+        made.v_cache = form
+        if form[2] == 1:
+            made.v_pack = V_PACK_ALL  # neighbouring tokens are never rows
     return cache
 
 
@@ -147,7 +164,7 @@ def _of_groups(made: Any, side: str, array: Any, field: str, first: Sequence[Ext
 
 
 def _rows_of_pages(made: Any, cache: str) -> Sequence[Extent]:
-    return at_least(0, "pages"), exactly(made.page_size, f"rows of a page of {cache}")
+    return at_least(1, "pages"), exactly(made.page_size, f"rows of a page of {cache}")
 
 
 def _scales_of_pages(made: Any, cache: str, side: str, of_tokens: Any, of_pages: Any, of_groups: Any,
@@ -163,7 +180,7 @@ def _scales_of_pages(made: Any, cache: str, side: str, of_tokens: Any, of_pages:
         scales = checked(of_tokens, f"{side}_token_scales", place, DType.F32, 4, [*_rows_of_pages(made, cache), heads])
         kind, strides = ScaleKind.PER_TOKEN, (*scales.strides, 0)
     elif of_pages is not None:
-        scales = checked(of_pages, f"{side}_page_scales", place, DType.F32, 4, [at_least(0, "pages"), heads])
+        scales = checked(of_pages, f"{side}_page_scales", place, DType.F32, 4, [at_least(1, "pages"), heads])
         kind, strides = ScaleKind.PER_PAGE, (scales.strides[0], 0, scales.strides[1], 0)
     elif of_groups is not None:
         if side == "k":
@@ -273,7 +290,7 @@ def _cache_of(array: Any, field: str, place: str, given: Optional[DType], heads:
     """A cache of K or V: its tensor, type, elements of a row and of a pack (0 without packs), and the struct's form. Without
     a given type it is that of the array."""
     many = at_least(0, "extent")
-    first = [at_least(0, "pages"), page_size or many, heads or many]
+    first = [at_least(1, "pages"), page_size or many, heads or many]
     if given is not None and given.block[0] > 1:
         elements, size = given.block
         dim = _of_any_type(array, field, (4,)).shape[3] // size * elements

@@ -111,7 +111,9 @@ class Context:
 
             k, v              [tokens, kv_heads, dim], F16 or BF16; v and v_cache are None if V is in K
             k_cache, v_cache  [pages, page_size, kv_heads, dim], of that type, E4M3FNUZ, E5M2FNUZ or I8; an x-packed k_cache
-                              is [pages, page_size, kv_heads, dim / k_pack, k_pack], in any order in memory
+                              is [pages, page_size, kv_heads, dim / k_pack, k_pack], in any order in memory. V is
+                              stored by columns in a v_cache whose stride between tokens is 1, or that is
+                              [pages, page_size / v_pack, kv_heads, dim, v_pack]
             cache_type        for caches of U4, Q8_0 and Q4_0, which are uint8 with the bytes of dim elements in place of
                               dim; else the type of k_cache
             slots             [tokens], int64: page * page_size + row; a negative one is skipped. Or:

@@ -76,6 +76,62 @@ class Appends(unittest.TestCase):
         sluice.reference_copy(caches[0], None, there, None, pairs=numpy.array([[1, 0]]))
         numpy.testing.assert_array_equal(there, numpy.stack([caches[0][1], numpy.zeros_like(caches[0][1])]))
 
+    def test_v_by_columns(self):
+        """In packs of a page or of 8 tokens, each element goes where it does by rows."""
+        rows, slots = [normal(4, 2, 64, seed=seed).astype(numpy.float16) for seed in (1, 2)], numpy.array([7, 47, -1, 40])
+        k_cache, by_rows = (numpy.zeros((3, 16, 2, 64), numpy.float16) for _ in range(2))
+        sluice.reference_append(*rows, k_cache, by_rows, slots=slots)
+        device = [CONTEXT.array(x, "f16") for x in rows]
+        pages = numpy.zeros((3, 2, 64, 16), numpy.float16)  # [page][head][column][token]
+        packs = numpy.zeros((3, 2, 2, 64, 8), numpy.float16)  # [page][head][pack][column][token]
+        for found, order, wanted in ((pages, (0, 3, 1, 2), by_rows.transpose(0, 2, 3, 1)),
+                                     (packs, (0, 2, 1, 3, 4), by_rows.reshape(3, 2, 8, 2, 64).transpose(0, 3, 1, 4, 2))):
+            with self.subTest(order):
+                sluice.reference_append(*rows, k_cache, found.transpose(order), slots=slots)
+                numpy.testing.assert_array_equal(found, wanted)
+                on_device = CONTEXT.array(numpy.zeros(found.shape), "f16")
+                CONTEXT.append(*device, CONTEXT.array(numpy.zeros(k_cache.shape), "f16"), on_device.permute(*order),
+                               slots=CONTEXT.array(slots, "int64"))
+                numpy.testing.assert_array_equal(on_device.numpy(), wanted)
+        in_packs = packs.transpose(0, 2, 1, 3, 4)
+        for v_cache, message in (
+                (in_packs[:, :1], r"v_cache.shape\[1\] is 1; it must be 2 \(packs of a page of k_cache\)"),
+                (in_packs[..., :4], r"v_cache.shape\[1\] is 2; it must be 4 \(packs"),
+                (in_packs[:, :, :1], r"v_cache.shape\[2\] is 1; it must be 2 \(heads of k\)"),
+                (in_packs[:, :, :, :32], r"v_cache.shape\[3\] is 32; it must be 64 \(elements of a row of v\)"),
+                (in_packs.astype(numpy.float32), "v_cache is of F32; it must be of F16"),
+                (numpy.zeros((3, 2, 2, 8, 64), numpy.float16).transpose(0, 1, 2, 4, 3),
+                 "v_cache has a stride of 64 elements inside a pack; it must be 1"),
+                (pages.transpose(0, 3, 1, 2)[:, :8], r"v_cache.shape\[1\] is 8; it must be 16 \(rows of a page of k_cache\)"),
+                (numpy.zeros((3, 4, 2, 64, 4), numpy.float16), "v_pack is 4; it must be a power of two from 8 on"),
+                (numpy.zeros((3, 16, 2, 64, 0), numpy.float16), r"v_cache.shape\[4\] is 0; it must be at least 1 \(v_pack\)")):
+            with self.subTest(message), self.assertRaisesRegex(sluice.InvalidArgument, message) as caught:
+                sluice.reference_append(*rows, k_cache, v_cache, slots=slots)
+            self.assertIn(caught.exception.field, ("v_cache", "v_pack"))
+
+    def test_nothing_is_stored_without_pages(self):
+        """A call without pages would have an unknown number of them, and a pack without elements would be none."""
+        rows, slots = numpy.zeros((2, 2, 64), numpy.float16), numpy.array([-1, -1])
+        def f16(*shape):
+            return numpy.zeros(shape, numpy.float16)
+        def f32(*shape):
+            return numpy.zeros(shape, numpy.float32)
+        cache, bytes_, of_tokens = f16(3, 16, 2, 64), numpy.zeros((3, 16, 2, 64), numpy.int8), f32(3, 16, 2)
+        tokens = {"k_token_scales": of_tokens, "v_token_scales": of_tokens}
+        for k_cache, v_cache, scales, field, message in (
+                (f16(0, 16, 2, 64), cache, {}, "k_cache", r"k_cache.shape\[0\] is 0; it must be at least 1 \(pages\)"),
+                (f16(3, 16, 2, 64, 0), cache, {}, "k_cache", r"k_cache.shape\[4\] is 0; it must be at least 1 \(k_pack\)"),
+                (cache, f16(0, 16, 2, 64), {}, "v_cache", r"shape\[0\] is 0"),
+                (cache, f16(0, 2, 2, 64, 8), {}, "v_cache", r"shape\[0\] is 0"),
+                (bytes_, bytes_, {**tokens, "v_token_scales": f32(0, 16, 2)}, "v_token_scales", r"shape\[0\] is 0"),
+                (bytes_, bytes_, {"k_token_scales": of_tokens, "v_page_scales": f32(0, 2)}, "v_page_scales",
+                 r"shape\[0\] is 0")):
+            with self.subTest(field, message=message), self.assertRaisesRegex(sluice.InvalidArgument, message) as caught:
+                sluice.reference_append(rows, rows, k_cache, v_cache, slots=slots, **scales)
+            self.assertEqual(caught.exception.field, field)
+        with self.assertRaisesRegex(sluice.InvalidArgument, r"k_target.shape\[0\] is 0; it must be at least 1 \(pages\)"):
+            sluice.reference_copy(cache, None, cache[:0], None, pairs=numpy.array([[-1, -1]]))
+
     def test_append_then_decode_of_fp8_pages(self):
         context = CONTEXT
         pages, page_size, lengths = 12, 16, numpy.array([40, 17], numpy.int32)

@@ -117,7 +117,8 @@ class Calls(unittest.TestCase):
                 "q_out": floats(3, 4, 64, dtype=f16), "q_tail": floats(3, 4, 16, dtype=f16), "q_norm": floats(48),
                 "k_norm": floats(48), "rotary": floats(9, 8, dtype=f16), "rotary_sin": floats(9, 8, dtype=f16),
                 "positions": ints(3), "page_table": ints(1, 2), "k_scale": floats(1), "v_scale": floats(1)}
-        packed = {**whole, "k_cache": floats(5, 8, 2, 8, 8, dtype=f16), "slots": numpy.ones(3, numpy.int64)}
+        packed = {**whole, "k_cache": floats(5, 8, 2, 8, 8, dtype=f16), "v_cache": floats(5, 1, 2, 64, 8, dtype=f16),
+                  "slots": numpy.ones(3, numpy.int64)}
         csr = {**whole, **table, "page_table": ints(9), "page_starts": ints(2)}
         u4 = {**packed, "k_cache": floats(5, 8, 2, 32, dtype=numpy.uint8), "v_cache": floats(5, 8, 2, 32, dtype=numpy.uint8),
               "cache_type": "u4", "k_group_scales": groups, "v_group_scales": groups, "k_zeros": groups, "v_zeros": groups}

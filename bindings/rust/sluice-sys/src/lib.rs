@@ -720,8 +720,8 @@ pub struct sluice_append {
     pub v_zeros: sluice_tensor,
     /// Elements of a group: 32 or 64 for PER_GROUP, else 0.
     pub scale_group: i32,
-    /// Must be 0.
-    pub reserved: u32,
+    /// As in sluice_problem; 0: V by rows.
+    pub v_pack: i32,
 }
 
 // sluice_merge_flag: Bits of sluice_merge::flags.

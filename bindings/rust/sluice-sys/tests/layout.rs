@@ -99,7 +99,7 @@ fn rust_layouts() -> Numbers {
             v, k_cache, v_cache, slots, starts, kv_lengths, page_table, page_table_stride, page_starts,
             k_scale, v_scale, rotary, rotary_stride, positions, page_count, rotary_type, rotary_first,
             rotary_sin, q_heads, tail_dim, q, q_out, k_tail, q_tail, q_norm, k_norm, norm_epsilon, norm_type,
-            k_scales, v_scales, k_zeros, v_zeros, scale_group, reserved
+            k_scales, v_scales, k_zeros, v_zeros, scale_group, v_pack
         }
         sluice_merge {
             struct_size, flags, partial_type, o_type, parts, tokens, heads, head_dim_v, lse_base, reserved,

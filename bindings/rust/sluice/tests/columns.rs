@@ -1,12 +1,13 @@
-//! V by columns: on the host and on the emulated device, the result of the same V by rows.
+//! V by columns: on the host and on the emulated device, attention over it and appends into it have the results of the
+//! same V by rows.
 
 mod common;
 
 use common::{emulator, Random, TensorViews, Views};
 use sluice::hip::Hip;
 use sluice::{
-    reference, Args, Dtype, Launch, Layout, PageNumbers, PageTable, PageTableKind, Problem, ProblemBuilder,
-    Result, F16,
+    reference, reference_append, Append, Args, Code, Dtype, Launch, Layout, PageNumbers, PageTable,
+    PageTableKind, Place, Problem, ProblemBuilder, Result, F16,
 };
 
 const BATCH: usize = 2;
@@ -111,13 +112,70 @@ fn sequences() -> Result<()> {
     attend(problem(), problem().v_by_columns(), shape, turned)
 }
 
+const CACHE: [usize; 4] = [PAGES, PAGE_SIZE, KV_HEADS, DIM];
+const HEAD: i64 = (PAGE_SIZE * DIM) as i64;
+
+/// All tokens of a page are neighbours.
+fn whole_pages() -> Layout {
+    Layout::strided(CACHE, [KV_HEADS as i64 * HEAD, 1, HEAD, PAGE_SIZE as i64])
+}
+
+/// Those of a pack are.
+fn packs(tokens: usize) -> Layout {
+    let pack = (tokens * DIM) as i64;
+    Layout::strided(CACHE, [KV_HEADS as i64 * HEAD, pack, HEAD, tokens as i64]).packed_tokens(tokens)
+}
+
 #[test]
 fn pages() -> Result<()> {
-    let shape = [PAGES, PAGE_SIZE, KV_HEADS, DIM];
     let paged = || problem().paged(PAGE_SIZE, PageTableKind::Block);
-    let head = (PAGE_SIZE * DIM) as i64;
-    let whole = Layout::strided(shape, [KV_HEADS as i64 * head, 1, head, PAGE_SIZE as i64]);
-    attend(paged(), paged().v_by_columns(), shape, whole)?;
-    let packs = Layout::strided(shape, [KV_HEADS as i64 * head, 8 * DIM as i64, head, 8]).packed_tokens(8);
-    attend(paged(), paged().v_pack(8), shape, packs)
+    attend(paged(), paged().v_by_columns(), CACHE, whole_pages())?;
+    attend(paged(), paged().v_pack(8), CACHE, packs(8))
+}
+
+const SLOTS: [i64; 4] = [7, 47, -1, 40];
+
+/// An append whose K goes to rows, and V to `$layout`.
+macro_rules! append {
+    ($rows:expr, $k_cache:expr, $v_cache:expr, $slots:expr, $layout:expr) => {{
+        let new = Layout::rows([SLOTS.len(), KV_HEADS, DIM]);
+        Append::new(
+            $rows.tensor(new)?,
+            Some($rows.tensor(new)?),
+            $k_cache.tensor_mut(Layout::contiguous(CACHE))?,
+            Some($v_cache.tensor_mut($layout)?),
+            Place::Slots($slots.array()),
+        )
+    }};
+}
+
+#[test]
+fn new_rows() -> Result<()> {
+    let rows: Vec<F16> = Random(4).vector(SLOTS.len() * KV_HEADS * DIM);
+    let slots = SLOTS.to_vec();
+    let empty = vec![F16::default(); CACHE.iter().product()];
+    let (mut k_cache, mut by_rows) = (empty.clone(), empty.clone());
+    reference_append(&mut append!(rows, k_cache, by_rows, slots, Layout::contiguous(CACHE)))?;
+    let context = emulator();
+    let hip = Hip::new(&context)?;
+    for layout in [whole_pages(), packs(8)] {
+        let expected = placed(&by_rows, CACHE, layout);
+        let mut of_host = empty.clone();
+        reference_append(&mut append!(rows, k_cache, of_host, slots, layout))?;
+        assert!(of_host == expected, "{layout:?}");
+
+        let (rows, slots) = (hip.buffer(&rows)?, hip.buffer(&slots)?);
+        let (mut k_cache, mut v_cache) = (hip.buffer(&empty)?, hip.buffer(&empty)?);
+        let append = append!(rows, k_cache, v_cache, slots, layout);
+        // SAFETY: everything stays until the device has been waited for.
+        unsafe { context.kv_append(&append, &Launch::default()) }?;
+        hip.synchronize()?;
+        let mut is = empty.clone();
+        v_cache.download(&mut is)?;
+        assert!(is == expected, "{layout:?}");
+    }
+    let mut v_cache = empty;
+    let wrong = reference_append(&mut append!(rows, k_cache, v_cache, slots, packs(4))).unwrap_err();
+    assert_eq!((wrong.code, wrong.field.as_str()), (Code::InvalidArgument, "v_pack"));
+    Ok(())
 }

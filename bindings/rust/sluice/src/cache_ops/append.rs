@@ -5,6 +5,7 @@ use crate::args::{PageTable, RawTable};
 use crate::contents;
 use crate::element::{Bf16, Dtype, F16};
 use crate::error::{call, init, int, Error, Result};
+use crate::layout::Layout;
 use crate::tensor::{fewest, optional, Array, Device, Extent, Host, Memory, Tensor, TensorMut};
 use sluice_sys as sys;
 use std::ffi::c_void;
@@ -143,7 +144,8 @@ pub struct Append<'a, M: Memory = Device> {
     pub v: Option<Tensor<'a, M>>,
     /// Where they go, \[page, page_size, kv_heads, head_dim_qk\].
     pub k_cache: TensorMut<'a, M>,
-    /// Where they go, \[page, page_size, kv_heads, head_dim_v\].
+    /// Where they go, \[page, page_size, kv_heads, head_dim_v\]: by columns if the tokens of a page are neighbours
+    /// (`stride[1]` is 1), or those of a pack are ([`Layout::packed_tokens`]).
     pub v_cache: Option<TensorMut<'a, M>>,
     /// Which slots they go to.
     pub place: Place<'a, M>,
@@ -200,7 +202,10 @@ impl<'a, M: Memory> Append<'a, M> {
                 let dim_v = v.layout().shape()[3];
                 raw.head_dim_v = int("head_dim_v", dim_v)?;
                 raw.v = v.view.checked("v", Some(source), 0, new(dim_v))?;
-                raw.v_cache = v_cache.view.checked("v_cache", Some(cache), 0, kept(dim_v))?;
+                let token_pack = v_cache.layout().token_pack();
+                raw.v_pack = v_pack(v_cache.layout())?;
+                raw.v_cache =
+                    v_cache.view.checked_in_packs("v_cache", Some(cache), 0, token_pack, kept(dim_v))?;
             }
             (None, None) => raw.flags |= sys::SLUICE_V_IN_K,
             (v, _) => {
@@ -289,6 +294,14 @@ impl<'a, M: Memory> Append<'a, M> {
     }
 }
 
+/// The header's `v_pack`. Neighbouring tokens without packs are one pack.
+fn v_pack(cache: Layout) -> Result<i32> {
+    match cache.token_pack() {
+        0 if cache.stride()[1] == 1 => Ok(sys::SLUICE_V_PACK_ALL as i32),
+        tokens => int("v_pack", tokens),
+    }
+}
+
 fn same_type<M: Memory>(name: &str, numbers: &Numbers<M>, other: &Numbers<M>) -> Result<()> {
     if numbers.dtype() == other.dtype() {
         return Ok(());
@@ -337,7 +350,6 @@ mod tests {
     use super::super::fixture::{array, tensor, tensor_mut};
     use super::*;
     use crate::element::{E4m3Fnuz, U4Pair};
-    use crate::layout::Layout;
     use crate::PageNumbers;
 
     #[test]
@@ -349,7 +361,10 @@ mod tests {
                 3,
                 Layout::strided([10, 16, 2, 64], [2048, 16, 1024, 256]).packed(16),
             ),
-            v_cache: Some(tensor_mut::<E4m3Fnuz>(4, Layout::contiguous([9, 16, 2, 32]))),
+            v_cache: Some(tensor_mut::<E4m3Fnuz>(
+                4,
+                Layout::strided([9, 16, 2, 32], [1024, 256, 512, 8]).packed_tokens(8),
+            )),
             place: Place::Sequences {
                 batch: 3,
                 starts: array(5, 4),
@@ -431,7 +446,7 @@ mod tests {
             k_zeros,
             v_zeros,
             scale_group,
-            reserved,
+            v_pack,
         } = append.to_raw().unwrap();
         assert_eq!(struct_size as usize, std::mem::size_of::<sys::sluice_append>());
         assert_eq!((flags, source_type, cache_type), (sys::SLUICE_PAGE_INDEX_64, 1, 4));
@@ -448,7 +463,7 @@ mod tests {
         assert_eq!((norm_epsilon, norm_type), (0.5, 3));
         assert!(k_scales.data.is_null() && v_scales.data.is_null());
         assert!(k_zeros.data.is_null() && v_zeros.data.is_null());
-        assert_eq!((scale_group, reserved), (0, 0));
+        assert_eq!((scale_group, v_pack), (0, 8));
         append.k_scale =
             Some(AppendScale::PerToken(tensor_mut::<f32>(28, Layout::contiguous([8, 16, 2, 1]))));
         append.v_scale = Some(AppendScale::PerPage(tensor::<f32>(32, Layout::contiguous([9, 1, 2, 1]))));
@@ -496,6 +511,21 @@ mod tests {
 
         append.v = Some(tensor::<F16>(2, Layout::rows([7, 2, 32])));
         append.v_cache = Some(tensor_mut::<E4m3Fnuz>(4, Layout::contiguous([11, 16, 2, 32])));
-        assert_eq!(append.to_raw().unwrap().page_count, 10); // of K
+        let raw = append.to_raw().unwrap();
+        assert_eq!((raw.page_count, raw.v_pack), (10, 0)); // pages of K
+        let columns = |page, stride| Layout::strided([11, page, 2, 32], stride);
+        append.v_cache = Some(tensor_mut::<E4m3Fnuz>(4, columns(16, [1024, 1, 512, 16])));
+        let raw = append.to_raw().unwrap();
+        assert_eq!((raw.v_pack as u32, raw.v_cache.stride), (sys::SLUICE_V_PACK_ALL, [1024, 1, 512, 16]));
+        // Pages of other sizes, and packs of K's tokens.
+        append.v_cache = Some(tensor_mut::<E4m3Fnuz>(4, columns(8, [512, 256, 256, 8]).packed_tokens(8)));
+        assert_eq!(append.to_raw().unwrap_err().field, "v_cache.shape[1]");
+        append.v_cache = None;
+        append.v = None;
+        append.k_cache = tensor_mut::<E4m3Fnuz>(
+            3,
+            Layout::strided([10, 16, 2, 64], [2048, 512, 1024, 8]).packed_tokens(8),
+        );
+        assert_eq!(append.to_raw().unwrap_err().field, "k_cache.token_pack");
     }
 }
