@@ -968,10 +968,9 @@ enum sluice_rotary_style {
  * nearest even and limited to the type's largest number, +-240, +-57344 or +-127; NaN stays NaN in FP8 and
  * becomes 0 in I8. Before that, the first rotary_dim elements of a row of K are rotated: the pair (x, y)
  * number e becomes (x cos - y sin, y cos + x sin), with cos = rotary[p * rotary_stride + e] and sin =
- * rotary[p * rotary_stride
- * + rotary_dim / 2 + e], or rotary_sin[p * rotary_stride + e], in F32. The position p is positions[t], or the
- * key's number if positions is NULL (which needs `starts`). The tables may hold any numbers, factors of a
- * longer context included.
+ * rotary[p * rotary_stride + rotary_dim / 2 + e], or rotary_sin[p * rotary_stride + e], in F32. The position
+ * p is positions[t], or the key's number if positions is NULL (which needs `starts`). The tables may hold any
+ * numbers, factors of a longer context included.
  *
  * Since ABI 1.1 one call can do the whole step of a layer between the projections and attention:
  *
@@ -1007,7 +1006,7 @@ enum sluice_rotary_style {
  * - k, v and the caches: data is 16-byte aligned; strides are multiples of 8 elements (of k_pack in an
  *   x-packed cache, and more in blocks), but stride[3] is 1 except in an x-packed cache and in v_cache with
  *   v_pack, and stride[1] of v_cache is 1 with SLUICE_V_PACK_ALL. stride[0] of k and v is 0. With
- * SLUICE_V_IN_K, head_dim_v is 0, and v and v_cache are all zero.
+ *   SLUICE_V_IN_K, head_dim_v is 0, and v and v_cache are all zero.
  * - The elements of a cache, in any of its pages, do not overlap. The caller must ensure that they overlap no
  *   input; this is not checked.
  * - k_pack divides head_dim_qk; it is a multiple of 8 (else SLUICE_UNSUPPORTED), usually 8, or 16 for FP8.

@@ -460,17 +460,17 @@ private:
   void storeRow(const Two &values, Value begin, Type element, function_ref<Value(Value)> stored,
                 Value byColumns = {}) {
     for (auto [value, chunk] : llvm::zip_equal(values, chunks))
-      b.when(chunk.exists, [&, value = stored(value), chunk = chunk] {
-        auto storeInRow = [&] { storeChunk(value, chunk.number, begin, element); };
-        if (!byColumns) return storeInRow();
+      b.when(chunk.exists, [&, value = value, chunk = chunk] {
+        if (!byColumns) return storeChunk([&] { return stored(value); }, chunk.number, begin, element);
+        Value converted = stored(value);
         b.branch(
             byColumns,
             [&] {
-              storeInColumns(value, chunk.number, begin, element);
+              storeInColumns(converted, chunk.number, begin, element);
               return SmallVector<Value>();
             },
             [&] {
-              storeInRow();
+              storeChunk([&] { return converted; }, chunk.number, begin, element);
               return SmallVector<Value>();
             });
       });
@@ -487,11 +487,11 @@ private:
     }
   }
 
-  void storeChunk(Value chunk, Value number, Value begin, Type element) {
+  void storeChunk(function_ref<Value()> chunk, Value number, Value begin, Type element) {
     CacheOpEmitter::Division pack = b.divide(number, of("pack_chunks"), of("pack_magic"), of("pack_shift"));
     Value to = b.add(begin, b.mul(b.zeroExtend(pack.quotient), of("out_pack_stride")));
     to = b.add(to, b.zeroExtend(elementOf(pack.rest)));
-    LLVM::StoreOp::create(b, chunk, b.advance(of("out"), element, to),
+    LLVM::StoreOp::create(b, chunk(), b.advance(of("out"), element, to),
                           /*alignment=*/chunkElements * element.getIntOrFloatBitWidth() / 8);
   }
 

@@ -301,11 +301,11 @@ enum StepMode : uint32_t {
   FIELD(uint32_t, i32, rotary_type)                                                                          \
   FIELD(uint32_t, i32, modes)                                                                                \
   FIELD(float, f32, norm_epsilon)                                                                            \
-  FIELD(uint32_t, i32, v_pack_log2)                                                                          \
-  FIELD(uint32_t, i32, v_pack_mask)                                                                          \
   FIELD(uint64_t, pointer, k_zeros)                                                                          \
   FIELD(uint64_t, pointer, v_zeros)                                                                          \
-  FIELD(uint64_t, pointer, q_zeros)
+  FIELD(uint64_t, pointer, q_zeros)                                                                          \
+  FIELD(uint32_t, i32, v_pack_log2)                                                                          \
+  FIELD(uint32_t, i32, v_pack_mask)
 
 // partial ... sink_logits  as in sluice_merge; lse and sink_logits may be null
 // q_starts, q_lengths      null, or for each sequence: where its tokens begin in o and lse (whose batch

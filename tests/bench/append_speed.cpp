@@ -45,6 +45,7 @@ struct Append {
   int32_t rotary_dim = 0, rotary_first = 0, tail_dim = 0;
   bool norms = false;
   uint32_t source_type = SLUICE_BF16;
+  int32_t v_pack = 0;
 };
 
 const Append appends[] = {
@@ -63,6 +64,10 @@ const Append appends[] = {
     {"K, V", 4096, 0, 8, 128, 128, SLUICE_U4},
     {"Q, K normed and rotated, V", 4096, 32, 8, 128, 128, SLUICE_U4, 128, 0, 0, true},
     {"Q, K with rotated tails, V in K", 4096, 16, 1, 576, 0, SLUICE_BF16, 64, 512, 64},
+    {"K, V by columns", 4096, 0, 8, 128, 128, SLUICE_BF16, 0, 0, 0, false, SLUICE_BF16, SLUICE_V_PACK_ALL},
+    {"K, V by columns in packs", 4096, 0, 8, 128, 128, SLUICE_BF16, 0, 0, 0, false, SLUICE_BF16, 8},
+    {"K, V by columns", 4096, 0, 8, 128, 128, SLUICE_E4M3FNUZ, 0, 0, 0, false, SLUICE_BF16,
+     SLUICE_V_PACK_ALL},
     {"K, V", 64, 0, 8, 128, 128},
     {"Q, K normed and rotated, V", 64, 32, 8, 128, 128, SLUICE_BF16, 128, 0, 0, true},
     {"Q, K with rotated tails, V in K", 64, 16, 1, 576, 0, SLUICE_BF16, 64, 512, 64},
@@ -99,6 +104,7 @@ public:
     if (has_v) {
       call.v = rows(of.kv_heads, of.head_dim_v);
       call.v_cache = cache(of.head_dim_v);
+      if (of.v_pack != 0) place_columns(of.v_pack);
     }
     if (of.cache_type == SLUICE_U4) {
       call.k_scale_kind = call.v_scale_kind = SLUICE_SCALE_PER_GROUP;
@@ -176,6 +182,18 @@ private:
             .stride = {count * heads * columns, heads * columns, columns, 1}};
   }
 
+  /// The elements of V's cache as [page][head][row / pack][element][row % pack].
+  void place_columns(int32_t v_pack) {
+    const bool is_one_pack = v_pack == SLUICE_V_PACK_ALL;
+    const int64_t pack = is_one_pack ? page_size : v_pack, page = int64_t{page_size} * call.head_dim_v;
+    call.v_pack = v_pack;
+    auto &stride = call.v_cache.stride;
+    stride[0] = call.kv_heads * page;
+    stride[1] = is_one_pack ? 1 : pack * call.head_dim_v;
+    stride[2] = page;
+    stride[3] = pack;
+  }
+
   template <typename T> T *array(const std::vector<T> &values) {
     const uint64_t size = values.size() * sizeof(T);
     bytes += int64_t(size);
@@ -226,7 +244,7 @@ int main(int argc, char **argv) try {
     std::fflush(stdout);
     const double least =
         append.q_heads == 0 && append.cache_type >= SLUICE_I8 ? least_of_integers : least_percent;
-    if (append.tokens != many_tokens || percent >= least) continue;
+    if (append.tokens != many_tokens || append.v_pack != 0 || percent >= least) continue;
     std::fprintf(stderr, "%s, %s: %.1f %% of the bandwidth of HBM; %g %% is the least\n", append.name,
                  kernel.c_str(), percent, least);
     ++slow;

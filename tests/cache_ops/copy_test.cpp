@@ -6,6 +6,7 @@
 #include "cache_ops/device.h"
 #include "conformance/numbers.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -261,4 +262,31 @@ TEST_CASE("pairs with pages that do not exist are skipped", "[copy]") {
     }
     CHECK(cache.copy() == values);
   }
+}
+
+TEST_CASE("pages of V by columns are copied as pages whose rows are the columns", "[copy]") {
+  constexpr int64_t pages = 3, heads = 2, dim = 24, page_rows = 32;
+  const int64_t x = GENERATE(int64_t{8}, int64_t{32}); // rows of a pack, or all of a page
+  constexpr int64_t page = heads * dim * page_rows;
+  std::vector<uint16_t> numbers;
+  for (int64_t i = 0; i < pages * page; ++i)
+    numbers.push_back(uint16_t(i));
+  // [page][head][row / x][element][row % x]
+  Visible<uint16_t> cache(numbers);
+  Visible<int32_t> pairs(std::vector<int32_t>{0, 2});
+  sluice_page_copy call;
+  sluice_page_copy_init(&call, sizeof call);
+  call.flags = SLUICE_V_IN_K;
+  call.source_type = call.target_type = SLUICE_F16;
+  call.kv_heads = heads;
+  call.head_dim_qk = page_rows;
+  call.page_size = dim;
+  call.source_k_pack = call.target_k_pack = int32_t(x);
+  call.pairs = pairs.data();
+  call.pair_count = 1;
+  call.page_count = pages;
+  call.k_source = call.k_target = {cache.data(), {page, x, dim * page_rows, dim * x}};
+  run_on_device(call, sluice_kv_copy);
+  std::copy_n(numbers.begin(), page, numbers.begin() + 2 * page);
+  CHECK(cache.copy() == numbers);
 }

@@ -169,7 +169,7 @@ class _Filler:
 
     def _rows(self, ragged: bool) -> None:
         problem, args = self.problem, self.args
-        first = [at_least(0, "rows")] if ragged else [
+        first = [at_least(1, "rows")] if ragged else [
             at_least(self.batch, "batch"), at_least(self.q_len, "rows of each sequence")]
         heads = exactly(problem.q_heads, "q_heads")
         dims = (exactly(row_elements(problem, problem.head_dim_qk), "head_dim_qk"),
@@ -189,9 +189,9 @@ class _Filler:
         problem, args = self.problem, self.args
         heads = exactly(problem.kv_heads, "kv_heads")
         if paged:
-            first = [at_least(0, "pages"), exactly(problem.page_size, "page_size")]
+            first = [at_least(1, "pages"), exactly(problem.page_size, "page_size")]
         elif packed:
-            first = [at_least(0, "keys")]
+            first = [at_least(1, "keys")]
         else:
             first = [at_least(self.batch, "batch"), at_least(self.kv_len, "keys of each sequence")]
         dim = exactly(row_elements(problem, problem.head_dim_qk), "head_dim_qk")
