@@ -180,6 +180,26 @@ class MasksAndScales(unittest.TestCase):
         numpy.testing.assert_array_equal(*results)
         self.assertGreater(numpy.abs(results[0]).min(), 0)
 
+    def test_tensors_without_rows_are_refused(self):
+        """Their count, 0, would mean an unknown one to the library."""
+        f16 = numpy.float16
+        rows, none = numpy.zeros((6, 2, 64), f16), numpy.zeros((0, 2, 64), f16)
+        starts = numpy.array([0, 3, 6], numpy.int32)
+        ragged = sluice.Problem("f16", 2, 2, 64, mode=sluice.Mode.RAGGED, max_batch=2,
+                                max_q_len=3, max_kv_len=3)
+        tensors = {"q": rows, "k": rows, "v": rows, "o": rows.copy()}
+        for name in tensors:
+            with self.subTest(name), self.assertRaisesRegex(
+                    sluice.InvalidArgument, rf"{name}.shape\[0\] is 0; it must be at least 1") as caught:
+                sluice.reference(ragged, **{**tensors, name: none}, q_starts=starts, kv_starts=starts)
+            self.assertEqual(caught.exception.field, name)
+        paged = sluice.Problem("f16", 2, 2, 64, mode=sluice.Mode.PAGED, page_size=16,
+                               page_table_kind=sluice.PageTableKind.BLOCK, max_batch=1, max_q_len=1, max_kv_len=16)
+        row, pages = numpy.zeros((1, 1, 2, 64), f16), numpy.zeros((0, 16, 2, 64), f16)
+        with self.assertRaisesRegex(sluice.InvalidArgument, r"k.shape\[0\] is 0; it must be at least 1 \(pages\)"):
+            sluice.reference(paged, q=row, k=pages, v=pages, o=row.copy(), kv_lengths=numpy.array([1], numpy.int32),
+                             page_table=numpy.array([[0]], numpy.int32))
+
     def test_scales_of_pages(self):
         page = sluice.ScaleKind.PER_PAGE
         table, lengths = numpy.array([[2, 0, 5], [4, 1, 3]], numpy.int32), numpy.array([40, 33], numpy.int32)
