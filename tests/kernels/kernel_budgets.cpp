@@ -83,12 +83,13 @@ bool keeps_cache_op_budgets(const ShippedKernel &kernel) {
   Verdict verdict(kernel.name);
   check_any(kernel, stats, verdict);
   // Merges of 16-bit parts hold those parts and their conversions, merges to FP8 numbers and their limits,
-  // steps to FP8 two chunks in F32, the factors of both and a division.
+  // steps two chunks in F32 and the factors of both, and those to FP8 also a division.
   const package::KernelName &name = kernel.entry.name;
+  const bool is_step = name.operation == "append_step";
   const bool converts = name.dtype != "f32" || name.to_dtype == "e4m3fnuz";
-  const int most = name.operation == "merge_states" && converts                     ? 80
-                   : name.operation == "append_step" && name.to_dtype != name.dtype ? 96
-                                                                                    : 72;
+  const int most = is_step && name.to_dtype != name.dtype                      ? 96
+                   : is_step || (name.operation == "merge_states" && converts) ? 80
+                                                                               : 72;
   verdict.require(stats["vgprs_allocated"] <= most, "5 to 7 waves per SIMD, so at most 96, 80 or 72 VGPRs",
                   stats["vgprs_allocated"]);
   verdict.require(stats["lds_bytes"] == 0, "no LDS", stats["lds_bytes"]);
