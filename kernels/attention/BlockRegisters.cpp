@@ -339,7 +339,7 @@ BlockRegisters::Rows BlockRegisters::keepToRows(const TileProducts &products, co
         return b.branch(
             b.anyLane(isRare),
             [&] {
-              Rows rows = separate(products.visible(product.rules.front(), product.tileKey), output, factors);
+              Rows rows = separate(products, product, output, factors);
               return flattened(rows.factors, rows.output);
             },
             [&] { return flattened(factors, output); });
@@ -354,40 +354,59 @@ BlockRegisters::Rows BlockRegisters::keepToRows(const TileProducts &products, co
   return rows;
 }
 
-BlockRegisters::Rows BlockRegisters::separate(ArrayRef<Value> visible, ArrayRef<Value> output,
-                                              ArrayRef<Factors> factors) const {
-  Rows rows;
-  Values areNotFinite;
-  for (const Factors &of : factors) {
+/// Which keys a lane's row sees: a fragment of NonFinite::visible as bits, those of all lane groups.
+BlockRegisters::Words BlockRegisters::bitsOf(Value visible, Value group) const {
+  Value zero = arith::ConstantOp::create(b, b.getFloatAttr(math.fragment.getElementType(), 0));
+  Value nibble = b.i32(0);
+  for (unsigned key = 0; key < math.layout.elements(); ++key) {
+    Value isHidden = b.equalF(b.extract(visible, key), zero);
+    nibble = b.bitOr(nibble, b.select(isHidden, b.i32(0), b.i32(1 << key)));
+  }
+  Value ofWord = b.shiftLeft(nibble, b.mul(b.bitAnd(group, b.i32(1)), b.i32(16)));
+  Words words;
+  for (unsigned n = 0; n < words.size(); ++n) {
+    Value isOwn = b.equal(b.shiftRight(group, b.i32(1)), b.i32(n));
+    words[n] = math.overGroups(b.select(isOwn, ofWord, b.i32(0)), rows.lane,
+                               [&](Value x, Value y) { return b.bitOr(x, y); });
+  }
+  return words;
+}
+
+BlockRegisters::Rows BlockRegisters::separate(const TileProducts &products, const Product &product,
+                                              ArrayRef<Value> output, ArrayRef<Factors> factors) const {
+  // Keys are bits: bit 16 * n + k of 64 is key 4 * n + k of sixteen. A ballot over the lanes that have scales
+  // has those of block i of four in bits 16 * n + 4 * i + k. In a product of 16-bit elements the lane group
+  // would be n, and in its result the lane group is i.
+  Value group = b.opaque(rows.laneGroup, product.tileKey); // rare, as in TileProducts::addNonFinite
+  SmallVector<Words> seen;                                 // of 16 keys after 16
+  for (Value visible : products.visible(product.rules.front(), product.tileKey))
+    seen.push_back(bitsOf(visible, group));
+  Rows result;
+  Values meets(fours(elementsV), b.i32(0)); // of the block that is the lane group's number
+  for (auto [index, of] : llvm::enumerate(factors)) {
     Value is = isNotFinite(b, of);
     auto orZero = [&](Value x) { return x ? b.select(is, b.f32(0), x) : x; };
-    areNotFinite.push_back(is);
-    rows.factors.push_back({orZero(of.factor), orZero(of.term)});
+    result.factors.push_back({orZero(of.factor), orZero(of.term)});
+    Value ballot = ROCDL::BallotOp::create(b, b.getI64Type(), is);
+    Value &meet = meets[index % fours(elementsV)];
+    for (auto [n, keys] : llvm::enumerate(seen[index / fours(elementsV)])) {
+      Value word =
+          arith::TruncIOp::create(b, b.getI32Type(), arith::ShRUIOp::create(b, ballot, b.i64(32 * n)));
+      Value ofBlock = b.shiftRight(word, b.mul(group, b.i32(math.layout.elements())));
+      meet = b.bitOr(meet, b.bitAnd(ofBlock, keys));
+    }
   }
   Value nan = b.f32(std::numeric_limits<float>::quiet_NaN());
   for (const ColumnRead &read : columns.valueReads) {
-    Value count = math.zeros();
-    for (unsigned sixteen = 0; sixteen < sixteens(); ++sixteen)
-      count = math.mfma(onesWhere(areNotFinite[indexOf(sixteen, read)]), visible[sixteen], count);
-    count = math.settle(count).front();
-    for (Value tile : output.slice(rows.output.size(), read.columns)) {
+    Value meetsNone = b.equal(meets[indexOf(0, read)], b.i32(0));
+    for (Value tile : output.slice(result.output.size(), read.columns)) {
       Values elements;
       for (unsigned r = 0; r < math.layout.results(); ++r)
-        elements.push_back(b.select(b.equalF(b.extract(count, r), b.f32(0)), b.extract(tile, r), nan));
-      rows.output.push_back(b.pack(math.accumulator, elements));
+        elements.push_back(b.select(meetsNone, b.extract(tile, r), nan));
+      result.output.push_back(b.pack(math.accumulator, elements));
     }
   }
-  return rows;
-}
-
-/// A fragment of V^T that has 1 for the keys of whose scales this holds, else 0.
-Value BlockRegisters::onesWhere(Value isOfScale) const {
-  Value ofLane = b.select(isOfScale, b.f32(1), b.f32(0));
-  Values elements;
-  for (unsigned key = 0; key < math.layout.elements(); ++key)
-    elements.push_back(
-        arith::TruncFOp::create(b, math.fragment.getElementType(), b.ofLaneOfQuad(ofLane, key)));
-  return b.pack(math.fragment, elements);
+  return result;
 }
 
 SmallVector<Value> BlockRegisters::addValues(const TileProducts &products, const Product &product,

@@ -103,11 +103,12 @@ private:
   };
   Rows keepToRows(const TileProducts &products, const Product &product,
                   llvm::ArrayRef<Factors> factors) const;
-  /// With 0 in place of factors and terms that are not finite, and NaN where a row sees an element with one.
-  /// Such a factor concerns all columns of its block, so the rows of each read of V are found by one product.
-  Rows separate(llvm::ArrayRef<Value> visible, llvm::ArrayRef<Value> output,
+  /// With 0 in place of factors and terms that are not finite, and NaN where a row sees an element with one:
+  /// all columns of a block are concerned alike.
+  using Words = std::array<Value, 2>;
+  Words bitsOf(Value visible, Value group) const;
+  Rows separate(const TileProducts &products, const Product &product, llvm::ArrayRef<Value> output,
                 llvm::ArrayRef<Factors> factors) const;
-  Value onesWhere(Value isOfScale) const;
 
   Emitter &b;
   TileMath &math;

@@ -66,7 +66,8 @@ bool leavesRegisters(AttentionOp op) {
   return registersOfRows(op) <= 136;
 }
 
-/// Integers and blocks of them have no NaN or infinity, except by their scales, which no row is kept from.
+/// Integers have no NaN or infinity, except by their scales, which are finite, or in blocks kept to the rows
+/// that see them (BlockRegisters).
 bool isOfIntegers(AttentionOp op) {
   std::optional<Type> type = op.getKvType();
   return op.getKvBlocks() || (type && type->isInteger(8));

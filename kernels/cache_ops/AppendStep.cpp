@@ -456,7 +456,7 @@ private:
   }
 
   /// Stores what `stored` makes of each chunk, one after another: few registers are in use at a time.
-  /// `byColumns`: whether each element goes to a column, if that is possible.
+  /// `byColumns`: whether each element goes to a column; null if the cache cannot have columns.
   void storeRow(const Two &values, Value begin, Type element, function_ref<Value(Value)> stored,
                 Value byColumns = {}) {
     for (auto [value, chunk] : llvm::zip_equal(values, chunks))

@@ -51,7 +51,7 @@ void check_types(const sluice_append &append) {
 }
 
 /// Attention reads V by columns only of some types.
-void check_columns(const sluice_append &append) {
+void check_has_columns(const sluice_append &append) {
   if (append.v_pack == 0) return;
   if (append.flags & SLUICE_V_IN_K)
     invalid("v_pack", text("v_pack is ", append.v_pack, "; it must be 0 with SLUICE_V_IN_K"));
@@ -229,7 +229,7 @@ void check_append(const sluice_append &append) {
   check_step_extents(append);
   check_positive("tokens", append.tokens);
   check_pack("k_pack", append.k_pack, append.head_dim_qk);
-  check_columns(append);
+  check_has_columns(append);
   check_places(append);
   const bool scaled = has_scales(append.cache_type);
   const ScaleKinds kinds = append.cache_type == SLUICE_U4 ? ScaleKinds::of_groups : ScaleKinds::also_of_keys;

@@ -31,7 +31,7 @@ Group Groups::of(int64_t key, int head, int group) const {
   // ggml's scales have either sign.
   if (c.cache == Cache::q4_0 && random.below(2) == 0) scale = -scale;
   if (c.pattern == (of_v ? Pattern::nan_value : Pattern::nan_key) && random.below(40) == 0) {
-    // What is infinite may become NaN, which is another score, and in FP8 another result.
+    // An infinite scale of K may make a score NaN or infinite, and one of V an FP8 result NaN or the largest.
     const double wrong = of_v && !c.o_fp8 && random.below(2) == 0 ? infinity : std::nan("");
     (c.cache == Cache::u4_zeros && random.below(2) == 0 ? zero : scale) = wrong;
   }

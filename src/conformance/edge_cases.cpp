@@ -264,29 +264,41 @@ void add_not_a_number(Edges &out) {
     }
 }
 
-/// The same in the scales and zero points of blocks, which hold for many elements at once.
+/// The same in the scales and zero points of blocks, which hold for many elements at once: in every kernel
+/// with blocks, where a mask, a window, bits or missing pages hide keys.
 void add_scales_not_a_number(Edges &out) {
-  for (Pattern pattern : {Pattern::nan_key, Pattern::nan_value})
-    for (Cache cache : {Cache::q8_0, Cache::q4_0, Cache::u4, Cache::u4_zeros})
-      for (Mask mask : {Mask::none, Mask::bottom_right, Mask::top_left}) {
-        Case c{.batch = 2,
-               .q_heads = 4,
-               .kv_heads = 2,
-               .q_len = 40,
-               .kv_len = 90,
-               .mask = mask,
-               .pattern = pattern,
-               .mode = Mode::paged,
-               .lengths = Lengths::chunked,
-               .pages = pages_of(16),
-               .cache = cache};
-        out.add(c);
-        c.window_left = 20;
-        c.sink_tokens = 3;
-        c.layout = Layout::capacity;
-        c.mode = Mode::dense;
-        out.add(c);
-      }
+  constexpr int whole_groups = 64, largest_head = 512;
+  for (Shapes::Shape shape : out.shapes.shapes) {
+    const HeadSizes size = shape.head_size;
+    if (shape.v_in_k || size.qk % whole_groups != 0 || size.v % whole_groups != 0 || size.qk > largest_head)
+      continue;
+    for (Cache cache : {Cache::q8_0, Cache::q4_0, Cache::u4, Cache::u4_zeros}) {
+      Case c{.batch = 2,
+             .q_heads = 4,
+             .kv_heads = 2,
+             .q_len = 40,
+             .kv_len = 90,
+             .mask = Mask::bottom_right,
+             .pattern = Pattern::nan_value,
+             .mode = Mode::paged,
+             .lengths = Lengths::chunked,
+             .pages = pages_of(16),
+             .cache = cache};
+      out.add(c, shape);
+      Case missing = c;
+      missing.mask = Mask::none;
+      missing.pages.missing = true;
+      missing.bits.given = true;
+      out.add(missing, shape);
+      c.layout = Layout::capacity;
+      c.mode = Mode::dense;
+      c.window_left = 20;
+      c.sink_tokens = 3;
+      out.add(c, shape);
+      c.pattern = Pattern::nan_key;
+      out.add(c, shape);
+    }
+  }
 }
 
 /// V by columns, of which four keys are read together: windows and sink tokens that end inside of such four,

@@ -281,11 +281,12 @@ TEST_CASE("pages of V by columns are copied as pages whose rows are the columns"
   call.kv_heads = heads;
   call.head_dim_qk = page_rows;
   call.page_size = dim;
-  call.source_k_pack = call.target_k_pack = int32_t(x);
+  const bool is_one_pack = x == page_rows;
+  call.source_k_pack = call.target_k_pack = is_one_pack ? 0 : int32_t(x);
   call.pairs = pairs.data();
   call.pair_count = 1;
   call.page_count = pages;
-  call.k_source = call.k_target = {cache.data(), {page, x, dim * page_rows, dim * x}};
+  call.k_source = call.k_target = {cache.data(), {page, x, dim * page_rows, is_one_pack ? 1 : dim * x}};
   run_on_device(call, sluice_kv_copy);
   std::copy_n(numbers.begin(), page, numbers.begin() + 2 * page);
   CHECK(cache.copy() == numbers);

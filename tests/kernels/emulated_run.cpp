@@ -181,6 +181,8 @@ std::vector<Problem> path_problems(const package::KernelName &kernel) {
        CompletionOrder::late, P::wide_pages | P::hidden_pages},
       {"zero points", 0, 40, 4 * 64 + 17, 2, 1, P::none, true, P::usual, CompletionOrder::late,
        P::pages | P::zero_points},
+      {"zero points, V infinite", 0, 40, 2 * 64 + 17, 2, 1, P::bottom_right, true, P::infinite,
+       CompletionOrder::late, P::pages | P::zero_points},
       {"other strides of V", 0, 40, 4 * 64 + 17, 2, 1, P::none, true, P::usual, CompletionOrder::late,
        P::pages | P::other_strides},
       {"other strides of V, zero points", 0, 40, 4 * 64 + 17, 2, 1, P::none, true, P::usual,

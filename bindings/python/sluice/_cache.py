@@ -148,7 +148,7 @@ def _v_cache_of_append(made: Any, v_cache: Any, target: DType, place: str) -> Te
         rows = exactly(made.page_size, "rows of a page of k_cache")
         cache, form = keys_of(v_cache, "v_cache", place, target, [at_least(1, "pages"), rows, heads], dim)
         made.v_cache = form
-        if form[2] == 1:
+        if form[2] == 1 and made.page_size > 1:
             made.v_pack = V_PACK_ALL  # neighbouring tokens are never rows
     return cache
 

@@ -297,7 +297,7 @@ impl<'a, M: Memory> Append<'a, M> {
 /// The header's `v_pack`. Neighbouring tokens without packs are one pack.
 fn v_pack(cache: Layout) -> Result<i32> {
     match cache.token_pack() {
-        0 if cache.stride()[1] == 1 => Ok(sys::SLUICE_V_PACK_ALL as i32),
+        0 if cache.stride()[1] == 1 && cache.shape()[1] > 1 => Ok(sys::SLUICE_V_PACK_ALL as i32),
         tokens => int("v_pack", tokens),
     }
 }
