@@ -197,7 +197,7 @@ void check_q(const sluice_append &append) {
 /// What the kernels for whole steps cannot do.
 void check_step(const sluice_append &append) {
   constexpr int32_t most = package::step_most_row_elements;
-  constexpr std::string_view when = " in a call with what ABI 1.1 has added; nearest supported: ";
+  constexpr std::string_view when = " in a call that uses members of ABI 1.1; nearest supported: ";
   constexpr int32_t rotary_unit = 2 * cache_chunk; // halves are chunks
   if (append.rotary_dim % rotary_unit != 0) {
     const int32_t nearest = std::max(append.rotary_dim / rotary_unit * rotary_unit, rotary_unit);

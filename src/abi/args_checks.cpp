@@ -540,7 +540,7 @@ void check_args(const sluice_problem &problem, const TensorRules &rules, const s
   if (args.flags != 0) {
     throw Failure(
         Status::newer_struct, "flags",
-        text("flags is ", support::hexadecimal(args.flags), "; this library knows no flags of a call"));
+        text("flags is ", support::hexadecimal(args.flags), "; this version has no flags of a call"));
   }
   check_extents(problem, rules, args);
   check_scale(args.scale);

@@ -61,8 +61,8 @@ void check_cache_op_flags(uint32_t flags, std::string_view operation, uint32_t a
                           std::string_view names) {
   if (flags & ~problem_flags) {
     throw Failure(Status::newer_struct, "flags",
-                  text("flags has bits ", support::hexadecimal(flags & ~problem_flags),
-                       " that this library does not know: it is older than the caller's header"));
+                  text("flags has unknown bits ", support::hexadecimal(flags & ~problem_flags),
+                       ": the library is older than the caller's header"));
   }
   if (flags & ~allowed) {
     invalid("flags",

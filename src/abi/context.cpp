@@ -22,7 +22,7 @@ void check_desc(const sluice_context_desc &desc) {
   if (desc.flags != 0) {
     throw Failure(
         Status::newer_struct, "flags",
-        text("flags is ", support::hexadecimal(desc.flags), "; this library knows no flags of a context"));
+        text("flags is ", support::hexadecimal(desc.flags), "; this version has no flags of a context"));
   }
   const bool is_target = desc.kind == SLUICE_DEVICE_TARGET;
   if (desc.kind == 0) invalid("kind", "kind is missing; it must be a sluice_device_kind");

@@ -164,8 +164,8 @@ void check_flags(const sluice_merge &merge) {
   constexpr uint32_t known = SLUICE_MERGE_INFINITY_IS_EMPTY;
   if (merge.flags & ~known) {
     throw Failure(Status::newer_struct, "flags",
-                  text("flags has bits ", support::hexadecimal(merge.flags & ~known),
-                       " that this library does not know: it is older than the caller's header"));
+                  text("flags has unknown bits ", support::hexadecimal(merge.flags & ~known),
+                       ": the library is older than the caller's header"));
   }
   if (merge.reserved != 0) {
     throw Failure(Status::newer_struct, "reserved",

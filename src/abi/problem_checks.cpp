@@ -314,8 +314,8 @@ void check_prefix(const sluice_problem &problem) {
 void check_problem(const sluice_problem &problem) {
   if (problem.flags & ~known_flags) {
     throw Failure(Status::newer_struct, "flags",
-                  text("flags has bits ", support::hexadecimal(problem.flags & ~known_flags),
-                       " that this library does not know: it is older than the caller's header"));
+                  text("flags has unknown bits ", support::hexadecimal(problem.flags & ~known_flags),
+                       ": the library is older than the caller's header"));
   }
   if (problem.reserved != 0) {
     throw Failure(Status::newer_struct, "reserved",

@@ -22,11 +22,10 @@ uint32_t row_groups(const Context &context, uint32_t rows, uint32_t rows_per_gro
 void *function_of(Context &context, const CacheOpKernel &kernel, const sluice_launch &launch) {
   if (void *function = kernel.function.load(std::memory_order_acquire)) return function;
   if (is_capturing(*context.device().hip, launch.stream, "stream")) {
-    throw Failure(
-        Status::invalid_argument, "stream",
-        text("stream is capturing, but ", kernel.name,
-             " is not loaded, and loading is not legal now; call sluice_preload with a NULL problem "
-             "before"));
+    throw Failure(Status::invalid_argument, "stream",
+                  text(kernel.name,
+                       " is not loaded, and no kernel can be loaded while the stream is capturing; call "
+                       "sluice_preload with a NULL problem before the capture"));
   }
   return context.function(*kernel.packed);
 }

@@ -136,7 +136,8 @@ void keep_forms(Kernels &kernels, const sluice_problem &problem) {
   if (kernels.empty())
     refuse("mode", text("mode is ", problem.mode, "; nearest supported: SLUICE_MODE_PAGED (2)"));
   if (!(problem.flags & SLUICE_V_IN_K)) leave_out("mla");
-  if (kernels.empty()) refuse("flags", "flags lacks SLUICE_V_IN_K; nearest supported: with it");
+  if (kernels.empty())
+    refuse("flags", "flags lacks SLUICE_V_IN_K; nearest supported: flags with SLUICE_V_IN_K");
   if (problem.v_pack == 0) leave_out("columns");
   if (kernels.empty()) {
     refuse("v_pack", text("v_pack is 0; nearest supported: ",
@@ -207,7 +208,7 @@ void choose_prefill(Choice &choice, Kernels kernels, const sluice_problem &probl
   const bool batch_counts = problem.determinism != SLUICE_DETERMINISM_BATCH_INVARIANT;
   choice.many = kernels.front();
   choice.reason =
-      text("the highest of ", kernels.size(), " query tiles: the bounds do not ask for a lower one");
+      text("the highest of ", kernels.size(), " query tiles; the bounds do not require a lower one");
   for (const package::PackedKernel *kernel : kernels) {
     const uint32_t tile_q = kernel->entry.name.tile_q;
     const uint32_t higher_tile_q = choice.many->entry.name.tile_q;
@@ -343,8 +344,8 @@ Choice choose_kernel(const Context &context, const sluice_problem &problem) {
   }
   if (is_cascade(problem)) {
     if (!can_merge)
-      refuse("flags", "flags has SLUICE_SHARED_PREFIX, but the kernel pack has no kernel that "
-                      "merges its results; nearest supported: without it");
+      refuse("flags", "flags has SLUICE_SHARED_PREFIX, but the kernel pack has no kernel to "
+                      "merge its results; nearest supported: flags without SLUICE_SHARED_PREFIX");
     Kernels all = prefill;
     all.insert(all.end(), decode.begin(), decode.end());
     choose_prefix(choice, std::move(all), problem, compute_units);

@@ -65,8 +65,8 @@ void check_entry(const package::KernelEntry &entry) {
     throw Failure(
         Status::pack_corrupt, "pack",
         text("kernel pack: ", name,
-             " claims sizes that no kernel has; head dims are multiples of 8 up to 4096, query tiles "
-             "have up to 4096 rows, and the keys of a tile divide ",
+             " has unsupported sizes: head dims must be multiples of 8 up to 4096, query tiles must have at "
+             "most 4096 rows, and the keys of a tile must divide ",
              fixed_split_keys));
   }
   if (!has_legal_threads(entry)) {
@@ -82,7 +82,7 @@ std::span<const std::byte> code_for(const std::string &chip, std::span<const std
   for (const package::BundleEntry &entry : package::read_bundle(bundle))
     if (entry.id == package::bundle_id(chip)) return entry.code;
   throw Failure(Status::pack_corrupt, "pack",
-                text("kernel pack: ", kernel, " should have code for ", chip, ", but its bundle does not"));
+                text("kernel pack: ", "the bundle of ", kernel, " has no code for ", chip));
 }
 
 } // namespace

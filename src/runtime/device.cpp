@@ -46,8 +46,8 @@ uint32_t read_attribute(const HipTable &hip, int attribute, int ordinal) {
   // A caller's own table may have left it unchanged; the library divides by some of these values.
   if (value <= 0) {
     throw Failure(Status::hip, {},
-                  text("hipDeviceGetAttribute succeeded, but says that attribute ", attribute, " of device ",
-                       ordinal, " is ", value, "; it must be at least 1"));
+                  text("hipDeviceGetAttribute returned ", value, " for attribute ", attribute, " of device ",
+                       ordinal, "; it must be at least 1"));
   }
   return uint32_t(value);
 }

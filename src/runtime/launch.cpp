@@ -24,8 +24,8 @@ void wait_for_dependencies(const HipTable &hip, const sluice_launch &launch) {
     if (dependency.kind == SLUICE_DEPENDS_ON_STREAM && is_capturing(hip, launch.stream, "dependencies") &&
         !is_capturing(hip, dependency.stream, "dependencies")) {
       throw Failure(Status::invalid_argument, text("dependencies[", i, "].stream"),
-                    text("dependencies[", i,
-                         "].stream is not capturing, but launch.stream is: it cannot join the capture"));
+                    text("launch.stream is capturing, but dependencies[", i,
+                         "].stream is not, so it cannot join the capture"));
     }
   }
   for (uint32_t i = 0; i < launch.dependency_count; ++i) {

@@ -115,7 +115,7 @@ HipSource find_hip() {
     reasons += text(reasons.empty() ? "" : "; ", last_error());
   }
   throw Failure(Status::no_device, "libamdhip64",
-                text("no HIP runtime is loaded, and none can be opened: ", reasons));
+                text("no HIP runtime is loaded, and opening one failed: ", reasons));
 }
 
 HipSource find_emulator() {

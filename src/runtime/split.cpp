@@ -28,8 +28,9 @@ void check_bound(const char *field, int64_t bound) {
   if (bound != 0) return;
   throw Failure(
       Status::unsupported, field,
-      text(field, " is 0, which means unbounded; with SLUICE_DETERMINISM_BATCH_INVARIANT keys are split at "
-                  "fixed places, and the splits need workspace; nearest supported: 1 or more"));
+      text(field,
+           " is 0 (unbounded); SLUICE_DETERMINISM_BATCH_INVARIANT splits keys at fixed places and needs "
+           "this bound for the size of the workspace; nearest supported: 1 or more"));
 }
 
 /// Rows in a part of the keys, with `rows` rows of each sequence. In a cascade those of q.

@@ -118,9 +118,9 @@ void add_bench(CLI::App &app, BenchOptions &bench) {
   add_device(command, bench, timing, kernel);
   command
       ->add_option("--workgroups", bench.workgroups,
-                   "workgroups simulated on each compute unit; 0: all that it would get. Default, without\n"
-                   "--compute-units: all workgroups of the launch or of an XCD if they are few, else 8 on\n"
-                   "each of 5 compute units; with --kernel always the latter")
+                   "workgroups to simulate on each compute unit; 0: all of its workgroups. Default, without\n"
+                   "--compute-units: the whole launch or XCD if it is small, else 8 on each of 5 compute\n"
+                   "units (with --kernel always)")
       ->check(CLI::Range(0, 1 << 20));
   command
       ->add_option("--compute-units", bench.compute_units,

@@ -61,7 +61,7 @@ std::string format_kernel_stats(const std::string &json) {
   // The range of a loop also holds masks, rescales and last tiles, whose cost says little about the rest.
   if (stats.contains("way")) {
     const Json &way = stats.at("way");
-    text += fmt::format("  {:<20}{}  matrix cores busy at most {}% of the time: {} binds\n",
+    text += fmt::format("  {:<20}{}  matrix cores busy at most {}% of the time; limited by {}\n",
                         "usual way at " + way.at("first").get<std::string>(),
                         columns_of(way.at("instructions"), whole).numbers,
                         way.at("bound_percent").get<double>(), way.at("binds").get<std::string>());

@@ -185,7 +185,7 @@ constexpr Question list[] = {
      [](sluice_problem &p) { put_in_groups(p, 32); }, "*-u4_*"},
     {"scales of K and V per group of 64", "`scale_group`", "",
      [](sluice_problem &p) { put_in_groups(p, 64); }, "*-u4zeros_*"},
-    {"numbers to subtract in groups", "`SLUICE_ZERO_POINTS`", "",
+    {"zero points of groups", "`SLUICE_ZERO_POINTS`", "",
      [](sluice_problem &p) {
        put_in_groups(p, 64);
        p.flags |= SLUICE_ZERO_POINTS;

@@ -195,10 +195,10 @@ const Breach<A> step_breaches[] = {
        a.rotary_sin = device_memory + 42;
      }},
     {"rotary_dim", unsupported,
-     "rotary_dim is 20 in a call with what ABI 1.1 has added; nearest supported: 16",
+     "rotary_dim is 20 in a call that uses members of ABI 1.1; nearest supported: 16",
      [](A &a) { a.rotary_dim = 20; }},
     {"rotary_dim", unsupported,
-     "rotary_dim is 2 in a call with what ABI 1.1 has added; nearest supported: 16",
+     "rotary_dim is 2 in a call that uses members of ABI 1.1; nearest supported: 16",
      [](A &a) { a.rotary_dim = 2; }},
     {"rotary_type", invalid, "rotary_type is 2; it must be 0 without rotary_dim",
      [](A &a) { a.rotary_dim = 0; }},
@@ -209,14 +209,14 @@ const Breach<A> step_breaches[] = {
     {"q_heads", invalid, "q_heads is -1; it must not be negative", [](A &a) { a.q_heads = -1; }},
     {"q_heads", unsupported, "nearest supported: 16777215", [](A &a) { a.q_heads = 1 << 24; }},
     {"tokens", unsupported,
-     "tokens is 1073741824, which makes 4294967296 rows of 4 heads in a call with what ABI 1.1 has added; "
+     "tokens is 1073741824, which makes 4294967296 rows of 4 heads in a call that uses members of ABI 1.1; "
      "nearest supported: 536870911",
      [](A &a) { a.tokens = 1 << 30; }},
     {"tail_dim", invalid, "tail_dim is -8; it must be a multiple of 8", [](A &a) { a.tail_dim = -8; }},
     {"tail_dim", invalid, "tail_dim is 60; it must be a multiple of 8", [](A &a) { a.tail_dim = 60; }},
     {"tail_dim", invalid, "less than head_dim_qk, which is 128", [](A &a) { a.tail_dim = 128; }},
     {"head_dim_v", unsupported,
-     "head_dim_v is 1032 in a call with what ABI 1.1 has added; nearest supported: 1024",
+     "head_dim_v is 1032 in a call that uses members of ABI 1.1; nearest supported: 1024",
      [](A &a) {
        a.head_dim_v = 1032;
        a.v.stride[1] = a.v_cache.stride[1] = 2 * 1032;
@@ -284,7 +284,7 @@ const Breach<A> scales_breaches[] = {
     {"v_scales.stride[3]", invalid, "0 or 1", [](A &a) { a.v_scales.stride[3] = -1; }},
     {"k_scale_kind", invalid, "FP8", [](A &a) { a.cache_type = SLUICE_F16; }},
     {"head_dim_qk", unsupported,
-     "head_dim_qk is 2048 in a call with what ABI 1.1 has added; nearest supported: 1024",
+     "head_dim_qk is 2048 in a call that uses members of ABI 1.1; nearest supported: 1024",
      [](A &a) {
        a.head_dim_qk = 2048;
        a.k.stride[1] = a.k_cache.stride[1] = 2 * 2048;
@@ -322,7 +322,7 @@ const Breach<A> columns_breaches[] = {
     {"v_cache.stride[3]", invalid, "overlap",
      [](A &a) { a.v_pack = SLUICE_V_PACK_ALL, a.v_cache.stride[1] = 1, a.v_cache.stride[3] = 24; }},
     {"head_dim_v", unsupported,
-     "head_dim_v is 1032 in a call with what ABI 1.1 has added; nearest supported: 1024",
+     "head_dim_v is 1032 in a call that uses members of ABI 1.1; nearest supported: 1024",
      [](A &a) {
        a.head_dim_v = 1032;
        a.v.stride[1] = 2 * 1032;
@@ -354,10 +354,10 @@ const Breach<A> block_breaches[] = {
     {"v_cache.stride[1]", invalid, "multiple of 32", [](A &a) { a.v_cache.stride[1] = 136; }},
     {"v_cache.stride[3]", invalid, "it must be 1", [](A &a) { a.v_cache.stride[3] = 2; }},
     {"rotary_dim", unsupported,
-     "rotary_dim is 40 in a call with what ABI 1.1 has added; nearest supported: 32",
+     "rotary_dim is 40 in a call that uses members of ABI 1.1; nearest supported: 32",
      [](A &a) { a.rotary_dim = 40; }},
     {"rotary_dim", unsupported,
-     "rotary_dim is 8 in a call with what ABI 1.1 has added; nearest supported: 16",
+     "rotary_dim is 8 in a call that uses members of ABI 1.1; nearest supported: 16",
      [](A &a) { a.rotary_dim = 8; }},
     {"cache_type", unsupported, "no kernel", [](A &) {}}, // the pack of these tests lacks it
 };

@@ -64,7 +64,7 @@ def check_hip(program, folder):
         status, field, message, _ = probe([program, "hip"], [broken])
         expect("with three invalid files", (status, field), ("SLUICE_NO_DEVICE", "libamdhip64"))
         said = [rf"{re.escape(broken)}/libamdhip64\.so\.{number}: [^;]+" for number in ("7", "6", "5")]
-        if not re.fullmatch("no HIP runtime is loaded, and none can be opened: " + "; ".join(said), message):
+        if not re.fullmatch("no HIP runtime is loaded, and opening one failed: " + "; ".join(said), message):
             sys.exit(f"unclear message: {message}")
     # A context that does not need HIP does not load it.
     status, _, message, runtime = probe([program, "target"], [folder / "7"])

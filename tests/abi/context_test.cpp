@@ -283,9 +283,9 @@ TEST_CASE("a pack made for another argument layout is PACK_CORRUPT", "[context]"
   check([](auto &entry) { entry.threads = 500; }, "claims workgroups of 500 lanes"); // of 8 waves
   check([](auto &entry) { entry.threads = 5 * 205, entry.name.waves = 5; },
         "claims workgroups of 1025 lanes");
-  check([](auto &entry) { entry.name.head_dim_qk = 4104; }, "claims sizes that no kernel has");
-  check([](auto &entry) { entry.name.head_dim_v = 100; }, "claims sizes that no kernel has");
-  check([](auto &entry) { entry.name.tile_q = 8192; }, "claims sizes that no kernel has");
+  check([](auto &entry) { entry.name.head_dim_qk = 4104; }, "has unsupported sizes");
+  check([](auto &entry) { entry.name.head_dim_v = 100; }, "has unsupported sizes");
+  check([](auto &entry) { entry.name.tile_q = 8192; }, "has unsupported sizes");
   check([](auto &entry) { entry.name.tile_kv = 4096; }, "the keys of a tile divide 2048");
   check([](auto &entry) { entry.name.tile_kv = 48; }, "the keys of a tile divide 2048");
 }

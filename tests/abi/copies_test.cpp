@@ -112,7 +112,7 @@ template <typename Call> struct Breach {
 
 using C = sluice_page_copy;
 const Breach<C> copy_breaches[] = {
-    {"flags", SLUICE_NEWER_STRUCT, "does not know", [](C &c) { c.flags = 1u << 31; }},
+    {"flags", SLUICE_NEWER_STRUCT, "unknown bits", [](C &c) { c.flags = 1u << 31; }},
     {"flags", invalid, "a copy of pages has", [](C &c) { c.flags = SLUICE_CAUSAL; }},
     {"source_type", invalid, "missing", [](C &c) { c.source_type = 0; }},
     {"target_type", invalid, "missing", [](C &c) { c.target_type = 0; }},
@@ -250,7 +250,7 @@ const Breach<G> i8_breaches[] = {
      }},
 };
 const Breach<G> gather_breaches[] = {
-    {"flags", SLUICE_NEWER_STRUCT, "does not know", [](G &g) { g.flags = 1u << 31; }},
+    {"flags", SLUICE_NEWER_STRUCT, "unknown bits", [](G &g) { g.flags = 1u << 31; }},
     {"flags", invalid, "a gather has", [](G &g) { g.flags = SLUICE_WRITE_LSE; }},
     {"cache_type", invalid, "missing", [](G &g) { g.cache_type = 0; }},
     {"out_type", unsupported, "nearest supported: f16", [](G &g) { g.out_type = SLUICE_F32; }},

@@ -27,7 +27,8 @@ constexpr float not_a_number = std::numeric_limits<float>::quiet_NaN();
   }
 
 const Refusal refusals[] = {
-    {SLUICE_FLAG(1u << 20), SLUICE_NEWER_STRUCT, "flags", "bits 0x100000 that this library does not know"},
+    {SLUICE_FLAG(1u << 20), SLUICE_NEWER_STRUCT, "flags",
+     "flags has unknown bits 0x100000: the library is older"},
     {SLUICE_FLAG(1u << 31), SLUICE_NEWER_STRUCT, "flags", "bits 0x80000000"},
     {SLUICE_SET(mode, SLUICE_MODE_RAGGED), SLUICE_UNSUPPORTED, "mode",
      "mode is 1; nearest supported: SLUICE_MODE_DENSE"},
@@ -266,7 +267,7 @@ TEST_CASE("short and small problems get low query tiles, and the plan says why",
     const char *reason;
   };
   const Case cases[] = {
-      {0, 0, SLUICE_DETERMINISM_FAST, 256, "the bounds do not ask for a lower one"},
+      {0, 0, SLUICE_DETERMINISM_FAST, 256, "the bounds do not require a lower one"},
       {1, 1, SLUICE_DETERMINISM_FAST, 128, "max_q_len 1 fits a query tile of 128"},
       {0, 32, SLUICE_DETERMINISM_FAST, 128, "max_q_len 32 fits a query tile of 128"},
       {0, 33, SLUICE_DETERMINISM_FAST, 256, "the bounds do not ask"},

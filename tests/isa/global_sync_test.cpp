@@ -195,7 +195,7 @@ TEST_CASE("a barrier that can never complete is reported", "[isa][global_sync]")
         run("s_cmp_eq_u32 s2, 6\n s_cbranch_scc1 leave\n" + barrier + "leave:\n", threads).result;
     const Report report = only(result, ReportKind::barrier_deadlock);
     CHECK(report.disassembly.starts_with("ds_gws_barrier"));
-    CHECK(report.message == "waits for waves of other workgroups, but all remaining waves wait, too");
+    CHECK(report.message == "waits for other workgroups, but every remaining wave is also waiting");
     // One workgroup arrives once more than the others.
     only(run(barrier + "s_cmp_eq_u32 s2, 6\n s_cbranch_scc0 leave\n" + barrier + "leave:\n", threads).result,
          ReportKind::barrier_deadlock);

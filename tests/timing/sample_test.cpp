@@ -304,9 +304,8 @@ TEST_CASE("a launch without a matching clock carries a warning", "[timing]") {
   CHECK(passes == most_clock_passes);
   CHECK(result.device.clock_mhz == 1115);
   REQUIRE(result.warnings.size() == 1);
-  CHECK(result.warnings[0] == "4 passes found no clock that belongs to the launch: at 1115 MHz it keeps the "
-                              "matrix cores so busy that the "
-                              "clock would be 2100 MHz");
+  CHECK(result.warnings[0] == "4 passes found no clock for the launch: at 1115 MHz it keeps the matrix "
+                              "cores so busy that the chip's clock would be 2100 MHz");
 }
 
 } // namespace sluice::test

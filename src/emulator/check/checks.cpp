@@ -158,7 +158,8 @@ Checks parse_warnings(std::string_view text) {
   if (text != "all") {
     const Checks warnings = parse_list(text, "default, all, none");
     if (warnings.*never_warns)
-      throw std::invalid_argument("global_bounds cannot only warn: what memory refuses is an error");
+      throw std::invalid_argument(
+          "global_bounds cannot be a warning: an access that memory refuses is always an error");
     return warnings;
   }
   Checks warnings;

@@ -166,12 +166,11 @@ void WaveChecks::report_conflict(Wave &w, const Op &op, uint32_t lane, uint64_t 
                                     (conflict.with_store ? " writes" : " reads");
            switch (conflict.order) {
            case AccessOrder::not_written_back:
-             return text +
-                    ": the store may still be in that workgroup's cache, no buffer_wbl2 sc1 before the "
-                    "atomic that orders the two";
+             return text + ": that workgroup's cache may still hold the store, because no buffer_wbl2 sc1 "
+                           "precedes the atomic that orders the two";
            case AccessOrder::not_invalidated:
-             return text + ": the caches here may hold what was there before, no buffer_inv sc1 after the "
-                           "atomic that orders the two";
+             return text + ": the caches here may hold what was there before, because no buffer_inv sc1 "
+                           "follows the atomic that orders the two";
            default:
              return text + ": nothing orders the two";
            }
@@ -307,7 +306,7 @@ void WaveChecks::report_lds(Wave &w, const Op &op, LdsConflict conflict, const c
   if (conflict == LdsConflict::equal_store) {
     if (!checks.lds_equal_stores) return;
     report(w, op, ReportKind::lds_equal_stores, int32_t(lane), address, other,
-           [&] { return text + " wrote, with no barrier in between: the value is there already"; });
+           [&] { return text + " wrote, with no barrier in between; both stores write the same value"; });
     return;
   }
   if (conflict == LdsConflict::after_read_before_barrier) {

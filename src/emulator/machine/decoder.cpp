@@ -89,7 +89,7 @@ struct LeftOut {
   std::string_view reason;
 };
 constexpr std::string_view trap_handler = "it belongs to a trap handler, which the machine does not have";
-constexpr std::string_view barriers_only = "of global wave sync only the barriers are implemented";
+constexpr std::string_view barriers_only = "only the barriers of global wave sync are implemented";
 constexpr LeftOut left_out[] = {
     {"s_rfe_b64", trap_handler},
     {"s_rfe_restore_b64", trap_handler},

@@ -278,7 +278,7 @@ void Workgroup::report_deadlock() {
   for (const auto &slot : slots)
     if (slot->state == WaveState::at_global_barrier)
       return report_stop(slot->wave, slot->wave.pc - 1, ReportKind::barrier_deadlock,
-                         "waits for waves of other workgroups, but all remaining waves wait, too");
+                         "waits for other workgroups, but every remaining wave is also waiting");
 }
 
 bool Workgroup::take_turn(Slot &slot, uint64_t limit) {

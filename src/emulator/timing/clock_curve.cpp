@@ -40,10 +40,9 @@ TimingResult time_at_published_clock(const Memory &memory,
     const double wanted = published_clock_mhz(result.device_mfma_percent());
     if (std::abs(wanted - result.device.clock_mhz) <= 0.01 * wanted) break;
     if (pass == most_clock_passes) {
-      result.warnings.push_back(std::to_string(pass) +
-                                " passes found no clock that belongs to the launch: at " +
+      result.warnings.push_back(std::to_string(pass) + " passes found no clock for the launch: at " +
                                 std::to_string(result.device.clock_mhz) +
-                                " MHz it keeps the matrix cores so busy that the clock would be " +
+                                " MHz it keeps the matrix cores so busy that the chip's clock would be " +
                                 std::to_string(std::lround(wanted)) + " MHz");
       break;
     }

@@ -48,9 +48,9 @@ std::string address_of(const ProgramImpl &program, uint32_t op) {
 [[noreturn]] void refuse_counter(const Call &call, const CounterWatch::Finding &finding) {
   const ProgramImpl &program = call.program.impl();
   throw GlobalCounterError("kernel \"" + std::string(call.kernel) +
-                           "\" takes its work from a counter in memory: the branch at " +
+                           "\" takes work from a counter in memory: the branch at " +
                            address_of(program, finding.branch) + " (" + program.text(finding.branch) +
-                           ") leaves a loop by what the instruction at " +
+                           ") ends a loop on the value that the instruction at " +
                            address_of(program, finding.atomic) + " (" + program.text(finding.atomic) +
                            ") returned, so a sample of workgroups does not represent the others: "
                            "simulate all of them, on all compute units of eight XCDs");

@@ -277,8 +277,8 @@ int main(int count, char **arguments) {
   command
       ->add_option(
           "--fail-on", check.fail_on,
-          "the lowest level of reports that make the exit status 1: required (default), compiler (and "
-          "required), by_count (all that are shown), waived (which it shows too)")
+          "exit with 1 for reports of this level and above: required (default), compiler, by_count (all "
+          "that are shown by default), waived (also shows waived reports)")
       ->check(CLI::IsMember({"required", "compiler", "by_count", "waived"}));
   CLI::Option *const json = command->add_flag("--json", check.json, "print the reports as JSON");
   command

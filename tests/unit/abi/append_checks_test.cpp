@@ -103,7 +103,7 @@ TEST_CASE("the rows and the rotation of a step have limits of their own", "[appe
   CHECK(refusal(append) == "");
   append.rotary_dim = 40; // no multiple of 16
   CHECK(refusal(append) ==
-        "unsupported rotary_dim: rotary_dim is 40 in a call with what ABI 1.1 has added; nearest "
+        "unsupported rotary_dim: rotary_dim is 40 in a call that uses members of ABI 1.1; nearest "
         "supported: 32");
   append.rotary_first = 0;
   CHECK(refusal(append) == "");
@@ -121,7 +121,7 @@ TEST_CASE("the rows and the rotation of a step have limits of their own", "[appe
   append.v.stride[2] = append.v_cache.stride[2] = 1032;
   append.v_cache.stride[0] = 16 * 2064;
   CHECK(refusal(append) ==
-        "unsupported head_dim_v: head_dim_v is 1032 in a call with what ABI 1.1 has added; nearest "
+        "unsupported head_dim_v: head_dim_v is 1032 in a call that uses members of ABI 1.1; nearest "
         "supported: 1024");
   append.k_norm = nullptr;
   CHECK(refusal(append) == "");

@@ -74,7 +74,7 @@ TEST_CASE("kernels for V in K serve nothing else, and only they know V in packs"
   const Target both({mla, decode}), first({mla}), second({decode});
   const sluice_problem plain = paged_problem();
   CHECK(both.choose(plain).few->entry.name == decode.name);
-  CHECK(refusal(first, plain) == "flags lacks SLUICE_V_IN_K; nearest supported: with it");
+  CHECK(refusal(first, plain) == "flags lacks SLUICE_V_IN_K; nearest supported: flags with SLUICE_V_IN_K");
   sluice_problem v_in_k = paged_problem(SLUICE_V_IN_K);
   CHECK(first.choose(v_in_k).few->entry.name == mla.name);
   CHECK(both.choose(v_in_k).few->entry.name == mla.name); // which reads rows once

@@ -133,9 +133,8 @@ TEST_CASE("keys are split every 2048, with any bounds", "[split]") {
 TEST_CASE("fixed places require bounds", "[split]") {
   const auto no_bound = [](const std::string &field) {
     return field + ": " + field +
-           " is 0, which means unbounded; with SLUICE_DETERMINISM_BATCH_INVARIANT keys are split at fixed "
-           "places, "
-           "and the splits need workspace; nearest supported: 1 or more";
+           " is 0 (unbounded); SLUICE_DETERMINISM_BATCH_INVARIANT splits keys at fixed places and needs this "
+           "bound for the size of the workspace; nearest supported: 1 or more";
   };
   sluice_problem wanted = problem();
   wanted.max_q_len = 0;

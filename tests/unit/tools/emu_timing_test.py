@@ -95,7 +95,7 @@ class TimingTest(EmuTest):
     def test_timing_of_work_that_a_counter_gives(self):
         call = ["run", KERNELS, "--kernel", "claim", "--grid", "16", "--block", "64", "--arg", "size:4:fill=0", "--arg", "u32:40",
                 "--timing"]
-        self.refuses(["claim\" takes its work from a counter in memory",
+        self.refuses(["claim\" takes work from a counter in memory",
                       "(--timing-compute-units 38 --timing-xcds 8, no --timing-workgroups)"], *call)
         self.refuses("(--timing-compute-units 2 --timing-xcds 8", *call, "--device-compute-units=16")
         self.assertTrue(self.json(*call, "--timing-compute-units=38", "--timing-xcds=8")["complete"])

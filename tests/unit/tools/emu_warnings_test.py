@@ -21,7 +21,7 @@ class WarningsTest(EmuTest):
         self.assertRegex(self.succeeds(*careless, "--warn", "pending", status=1), r"\n2 reports, 1 of them a warning\n$")
         self.refuses("--warn is 'typo': unknown check 'typo'; it must be default, all, none or a list of", *masks, "--warn",
                      "typo")
-        self.refuses("--warn is 'global_bounds': global_bounds cannot only warn", *masks, "--warn", "global_bounds")
+        self.refuses("--warn is 'global_bounds': global_bounds cannot be a warning", *masks, "--warn", "global_bounds")
 
     def test_a_kernel_that_never_ends(self):
         text = self.succeeds("run", MASKS, "--kernel", "endless", "--budget", "1000", status=1)

@@ -25,7 +25,8 @@ TEST_CASE("a report has the figures of the JSON, and innermost loops only") {
       "  instructions         total MFMA VALU\n"
       "  whole kernel          1000  128  500\n"
       "  loop 0x200-0x800       600   64    4\n"
-      "  usual way at 0x100     300   32    2  matrix cores busy at most 95.5% of the time: scalar binds\n");
+      "  usual way at 0x100     300   32    2  matrix cores busy at most 95.5% of the time; limited by "
+      "scalar\n");
 }
 
 TEST_CASE("a row of the table has the figures of the usual way") {
