@@ -742,7 +742,7 @@ TEST_CASE("appends and merges wait and signal as runs do", "[cache_ops]") {
     // A stream outside a capture cannot be joined into it.
     Error error;
     hip.capturing = {launch.stream};
-    check_refusal(run(&error), error, invalid, "dependencies[1].stream", "not capturing");
+    check_refusal(run(&error), error, invalid, "dependencies[1].stream", "so it cannot join the capture");
     hip.capturing.clear();
     // Dependencies are checked as for a run.
     launch.dependencies = nullptr;
