@@ -1011,8 +1011,8 @@ enum sluice_rotary_style {
  *   input; this is not checked.
  * - k_pack divides head_dim_qk; it is a multiple of 8 (else SLUICE_UNSUPPORTED), usually 8, or 16 for FP8.
  * - v_pack is 0, SLUICE_V_PACK_ALL or a power of two from 8 up that divides page_size, which is then a
- *   multiple of 8. It is 0 with SLUICE_V_IN_K and for U4, Q8_0 and Q4_0. Caches of source_type and E4M3FNUZ
- * have V by columns (else SLUICE_UNSUPPORTED).
+ *   multiple of 8. It is 0 with SLUICE_V_IN_K and for U4, Q8_0 and Q4_0. The cache must be of source_type or
+ *   E4M3FNUZ (else SLUICE_UNSUPPORTED).
  * - kv_heads * head_dim is at most 2^31 - 1, for K and for V (else SLUICE_UNSUPPORTED).
  * - A member is given exactly when its comment asks for it: with slots neither batch, kv_lengths, page_table
  *   nor SLUICE_PAGE_INDEX_64; page_starts only for CSR; k_scale with PER_TENSOR and PER_HEAD, k_scales with

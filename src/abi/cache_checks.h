@@ -74,7 +74,7 @@ void check_cache(std::string_view name, const sluice_tensor &cache, const CacheE
 void check_columns(std::string_view name, const sluice_tensor &cache, const CacheExtents &extents,
                    int32_t v_pack, uint32_t element_bytes, int64_t page_count);
 
-/// A v_pack other than 0, of pages of so many tokens. Kernels read whole units of 8 of a column.
+/// Checks a v_pack other than 0 against the rows of a page. Kernels read 8 rows of a column at a time.
 inline constexpr int32_t v_unit = 8;
 void check_v_pack_of_pages(int32_t pack, int32_t page_size);
 

@@ -82,7 +82,7 @@ std::span<const std::byte> code_for(const std::string &chip, std::span<const std
   for (const package::BundleEntry &entry : package::read_bundle(bundle))
     if (entry.id == package::bundle_id(chip)) return entry.code;
   throw Failure(Status::pack_corrupt, "pack",
-                text("kernel pack: ", "the bundle of ", kernel, " has no code for ", chip));
+                text("kernel pack: the bundle of ", kernel, " has no code for ", chip));
 }
 
 } // namespace

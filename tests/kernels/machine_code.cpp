@@ -58,29 +58,23 @@ std::vector<uint64_t> successors(const Instruction &instruction, uint32_t bytes)
   return {behind, target};
 }
 
-/// Of pairs of F32, LLVM says that both halves are read. op_sel and op_sel_hi (bits 11 to 14 of the first
-/// dword, 27 and 28 of the second; CDNA3 ISA, section 12.12, VOP3P) choose the half for each result, so only
-/// one may be.
-void drop_unread_halves(std::array<uint32_t, 2> dwords, Instruction &instruction) {
+/// Of pairs of F32, LLVM says that both halves are read. op_sel and op_sel_hi choose the half for each
+/// result, so it may be only one.
+void drop_unread_halves(std::span<const uint32_t> dwords, Instruction &instruction) {
   const bool is_packed_f32 =
       instruction.is("v_pk_fma_f32") || instruction.is("v_pk_mul_f32") || instruction.is("v_pk_add_f32");
   if (!is_packed_f32) return;
   constexpr uint32_t first_vgpr = 256; // in encodings
-  const uint32_t for_low = dwords[0] >> 11 & 7, for_high = (dwords[1] >> 27 & 3) | (dwords[0] >> 14 & 1) << 2;
-  std::vector<emulator::RegisterRange> halves;
-  for (const emulator::RegisterRange &range : instruction.reads) {
-    bool low = range.count != 2, high = range.count != 2;
-    for (uint32_t source = 0; source < 3; ++source) {
-      if ((dwords[1] >> 9 * source & 511) != first_vgpr + range.first) continue;
-      for (const uint32_t select : {for_low, for_high})
-        (select >> source & 1 ? high : low) = true;
-    }
-    if (low == high)
-      halves.push_back(range);
-    else
-      halves.push_back({uint16_t(range.first + (high ? 1 : 0)), 1});
+  const emulator::Fields fields = emulator::split_fields(dwords);
+  for (emulator::RegisterRange &range : instruction.reads) {
+    bool low = false, high = false;
+    for (uint32_t source = 0; source < std::size(fields.src); ++source)
+      if (fields.src[source] == first_vgpr + range.first)
+        for (const uint32_t select : {fields.op_sel, fields.op_sel_hi})
+          (select >> source & 1 ? high : low) = true;
+    if (range.count != 2 || low == high) continue;
+    range = {uint16_t(range.first + high), 1};
   }
-  instruction.reads = std::move(halves);
 }
 
 } // namespace
