@@ -270,9 +270,10 @@ Value BlockRegisters::toThirteenBits(Value number) const {
 
 SmallVector<BlockRegisters::Factors> BlockRegisters::factorsOfValues(ArrayRef<Value> loaded) const {
   SmallVector<Factors> factors;
+  const auto side = sideOfValues();
   for (unsigned sixteen = 0; sixteen < sixteens(); ++sixteen)
     for (unsigned four = 0; four < fours(elementsV); ++four) {
-      auto [scale, subtracted] = scalesOf(loaded, sideOfValues(), sixteen, four);
+      auto [scale, subtracted] = scalesOf(loaded, side, sixteen, four);
       Value factor = b.mulF(scale, b.f32(math.factorOfP() / blocks.unit()));
       if (!blocks.subtracts()) {
         factors.push_back({factor, Value()});

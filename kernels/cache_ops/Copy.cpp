@@ -13,6 +13,7 @@
 #include "cache_ops/Fp8Chunks.h"
 #include "cache_ops/IntegerChunks.h"
 #include "cache_ops/PageTable.h"
+#include "package/dtypes.h"
 
 namespace sluice {
 
@@ -178,7 +179,7 @@ private:
   static bool isFp8(StringRef type) { return fp8Of(type).has_value(); }
   static bool isByte(StringRef type) { return isFp8(type) || type == "i8"; }
   /// Of the source.
-  bool isInBlocks() const { return variant.from == "q8_0" || variant.from == "q4_0" || variant.from == "u4"; }
+  bool isInBlocks() const { return package::is_in_blocks(variant.from); }
 
   /// Types of a byte as bytes; and a chunk of one as two words.
   Type elementOf(StringRef type) { return isByte(type) ? Type(b.getI8Type()) : b.elementType(type); }

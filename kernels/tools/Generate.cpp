@@ -4,6 +4,7 @@
 #include "attention/Kernel.h"
 #include "attention/KeyBlocks.h"
 #include "cache_ops/CacheOps.h"
+#include "package/dtypes.h"
 #include "package/feature_names.h"
 #include "package/kernargs.h"
 #include "package/pack_merge.h"
@@ -71,10 +72,6 @@ bool convertsFp8(const CacheOpVariant &variant) {
   return variant.from != variant.to && (isFp8(variant.from) || isFp8(variant.to));
 }
 
-bool isInBlocks(StringRef type) {
-  return type == "q8_0" || type == "q4_0" || type == "u4";
-}
-
 /// Elements of a byte may have a scale, and those of 4 bits have one; ggml's types have theirs in the cache.
 bool hasScale(const CacheOpVariant &variant) {
   const bool isConverted = variant.from != variant.to;
@@ -93,12 +90,13 @@ package::KernelEntry packageEntry(const CacheOpVariant &variant, unsigned) {
     entry.features = {names::lse, names::lse_base_2, names::sink_logits};
   else if (variant.operation == "kv_copy")
     entry.features = {names::pairs, names::block, names::csr, names::page_index_64};
-  else if (isInBlocks(variant.to))
+  else if (package::is_in_blocks(variant.to))
     entry.features = {names::slots, names::block, names::csr, names::page_index_64, names::rotary};
   else
     entry.features = {names::slots,         names::block,    names::csr,
                       names::page_index_64, names::x_packed, names::rotary};
-  if (variant.operation == "kv_copy" && !isInBlocks(variant.from)) entry.features.push_back(names::x_packed);
+  if (variant.operation == "kv_copy" && !package::is_in_blocks(variant.from))
+    entry.features.push_back(names::x_packed);
   if (variant.operation == "append_step")
     entry.features.insert(entry.features.end(), {names::q_rows, names::norm, names::tail});
   if (hasScale(variant)) entry.features.push_back(names::scale);

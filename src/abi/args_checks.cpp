@@ -311,11 +311,7 @@ void check_values(const sluice_problem &problem, const TensorRules &rules, std::
                   const sluice_tensor &v, std::array<int64_t, 2> extents, bool has_starts) {
   const auto [outer, inner] = extents;
   const bool by_columns = problem.v_pack != 0, is_one_pack = problem.v_pack == SLUICE_V_PACK_ALL;
-  sluice_tensor packs = v;
-  if (is_one_pack) {
-    if (v.stride[1] != 1) bad_stride({name, v, {1, 1, 1, 1}, 1}, 1, "it must be 1 with SLUICE_V_PACK_ALL");
-    packs.stride[1] = 0;
-  }
+  const sluice_tensor packs = column_packs(name, v, problem.v_pack);
   // Tokens of a column that are neighbours; whole groups of 8 are read.
   const int64_t pack = !by_columns ? 1 : is_one_pack ? divide_up(inner, int64_t{8}) * 8 : problem.v_pack;
   const Shape shape = {name,

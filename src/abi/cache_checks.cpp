@@ -227,20 +227,15 @@ void check_v_pack_of_pages(int32_t pack, int32_t page_size) {
 
 void check_columns(std::string_view name, const sluice_tensor &cache, const CacheExtents &extents,
                    int32_t v_pack, uint32_t element_bytes, int64_t page_count) {
-  const bool is_one_pack = v_pack == SLUICE_V_PACK_ALL;
-  const int32_t pack = is_one_pack ? extents.page_size : v_pack;
-  sluice_tensor packs = cache;
+  check_pointer({name, cache, {1, 1, 1, 1}, element_bytes}, pointer_alignment);
+  const int32_t pack = v_pack == SLUICE_V_PACK_ALL ? extents.page_size : v_pack;
+  const sluice_tensor packs = column_packs(name, cache, v_pack);
   const Shape shape = {
       name,
       packs,
       {checked_pages(page_count), extents.page_size / pack, extents.kv_heads, extents.head_dim_v},
       element_bytes,
       pack};
-  check_pointer(shape, pointer_alignment);
-  if (is_one_pack) {
-    if (cache.stride[1] != 1) bad_stride(shape, 1, "it must be 1 with SLUICE_V_PACK_ALL");
-    packs.stride[1] = 0;
-  }
   check_reach(shape, UINT64_MAX);
   check_multiples(shape, 4);
   check_disjoint(shape);

@@ -35,6 +35,15 @@ void far_stride(const Shape &shape, size_t dimension, int64_t most) {
   unsupported(std::move(field), std::move(message));
 }
 
+sluice_tensor column_packs(std::string_view name, const sluice_tensor &v, int32_t v_pack) {
+  sluice_tensor packs = v;
+  if (v_pack == SLUICE_V_PACK_ALL) {
+    if (v.stride[1] != 1) bad_stride({name, v, {1, 1, 1, 1}, 1}, 1, "it must be 1 with SLUICE_V_PACK_ALL");
+    packs.stride[1] = 0;
+  }
+  return packs;
+}
+
 namespace {
 
 /// `name` and `suffix` are joined only if something is wrong.

@@ -35,6 +35,10 @@ struct Shape {
 /// For a legal stride that this version cannot serve: status unsupported.
 [[noreturn]] void far_stride(const Shape &shape, size_t dimension, int64_t most);
 
+/// V by columns as a tensor of packs, whose second index counts packs. With SLUICE_V_PACK_ALL all tokens are
+/// one pack: stride[1] must be 1, and is 0 in the result.
+sluice_tensor column_packs(std::string_view name, const sluice_tensor &v, int32_t v_pack);
+
 /// The pointer is not null, and it is aligned.
 void check_pointer(const Shape &shape, uint32_t alignment);
 void check_pointer(std::string_view field, const void *pointer, uint32_t alignment);

@@ -1,6 +1,8 @@
 //===- kernel_name.cpp - the grammar of kernel names ----------------------------------------------------===//
 #include "package/kernel_name.h"
 
+#include "package/dtypes.h"
+
 #include <array>
 #include <charconv>
 
@@ -15,19 +17,32 @@ constexpr std::array operations = {Operation{"attention_forward", "attn_fwd"},
                                    Operation{"kv_append", "kv_append"}, Operation{"kv_copy", "kv_copy"},
                                    Operation{"append_step", "append_step"},
                                    Operation{"merge_states", "merge_states"}};
-constexpr std::array<std::string_view, 2> dtypes = {"bf16", "f16"};
 constexpr std::string_view fp8 = "e4m3fnuz";
-// A type comes before those that its name begins with.
-constexpr std::array<std::string_view, 8> kv_dtypes = {fp8,  "e4m3fn", "e5m2fnuz", "e5m2",
-                                                       "i8", "q8_0",   "q4_0",     "u4"};
 constexpr std::array<std::string_view, 4> forms = {"paged", "decode", "mla", "columns"};
-constexpr std::array<std::string_view, 11> cache_op_dtypes = {
-    "bf16", "f16", "f32", "e4m3fnuz", "e4m3fn", "e5m2fnuz", "e5m2", "i8", "q8_0", "q4_0", "u4"};
-
 bool take(std::string_view &rest, std::string_view prefix) {
   if (!rest.starts_with(prefix)) return false;
   rest.remove_prefix(prefix.size());
   return true;
+}
+
+/// Takes the name of a type at the front of `rest`, whole: no type's name is another's and an underscore.
+const Dtype *take_dtype(std::string_view &rest) {
+  for (const Dtype &dtype : dtypes) {
+    std::string_view after = rest;
+    if (!take(after, dtype.name) || !(after.empty() || after.front() == '_')) continue;
+    rest = after;
+    return &dtype;
+  }
+  return nullptr;
+}
+
+/// Types of Q and O. K and V may have them, and smaller ones.
+bool is_wide(const Dtype &dtype) {
+  return dtype.block_elements == 1 && dtype.block_bytes == 2;
+}
+
+bool is_smaller_than_wide(const Dtype &dtype) {
+  return dtype.is_in_blocks() || dtype.block_bytes == 1;
 }
 
 bool take_number(std::string_view &rest, uint32_t &value) {
@@ -45,26 +60,24 @@ bool take_name(std::string_view &rest, KernelName &name) {
   }
   if (name.operation.empty() || !take(rest, "_")) return false;
   if (name.operation != "attention_forward") {
-    for (std::string *type : {&name.dtype, &name.to_dtype}) {
-      if (type == &name.to_dtype && !take(rest, "_")) return false;
-      for (std::string_view dtype : cache_op_dtypes) {
-        if (type->empty() && take(rest, dtype)) *type = dtype;
-      }
-      if (type->empty()) return false;
-    }
+    const Dtype *const from = take_dtype(rest);
+    if (!from || !take(rest, "_")) return false;
+    const Dtype *const to = take_dtype(rest);
+    if (!to) return false;
+    name.dtype = from->name;
+    name.to_dtype = to->name;
     return rest.empty();
   }
   const bool is_fp8 = take(rest, std::string(fp8) + "_to_");
-  std::string &wide = is_fp8 ? name.o_dtype : name.dtype;
-  for (std::string_view dtype : dtypes) {
-    if (wide.empty() && take(rest, dtype)) wide = dtype;
-  }
-  if (wide.empty()) return false;
+  const Dtype *const wide = take_dtype(rest);
+  if (!wide || !is_wide(*wide)) return false;
+  (is_fp8 ? name.o_dtype : name.dtype) = wide->name;
   if (is_fp8) {
     name.dtype = fp8;
-  } else {
-    for (std::string_view dtype : kv_dtypes) {
-      if (name.kv_dtype.empty() && take(rest, "_" + std::string(dtype))) name.kv_dtype = dtype;
+  } else if (std::string_view after = rest; take(after, "_")) {
+    if (const Dtype *const kv = take_dtype(after); kv && is_smaller_than_wide(*kv)) {
+      name.kv_dtype = kv->name;
+      rest = after;
     }
   }
   if (!take(rest, "_d") || !take_number(rest, name.head_dim_qk)) return false;

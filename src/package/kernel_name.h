@@ -11,8 +11,7 @@
 //   types     = wide [ "_" dtype ]              of Q and O; of K and V in memory, if different
 //             | "e4m3fnuz_to_" wide             of Q, K and V; of O
 //   wide      = "f16" | "bf16"
-//   dtype     = "f16" | "bf16" | "f32" | "e4m3fnuz" | "e4m3fn" | "e5m2fnuz" | "e5m2" | "i8"
-//             | "q8_0" | "q4_0" | "u4"
+//   dtype     = a name of package/dtypes.h; of K and V, one of at most 8 bits
 //   form      = "paged"                         prefill, as without a form, but with K and V in pages
 //             | "decode"                        few rows: tokens and the query heads of a group; with or
 //                                               without pages

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
+#include "package/chips.h"
 #include "package/manifest.h"
 
 #include <sluice/sluice.h>
@@ -18,8 +19,9 @@ namespace sluice::runtime {
 /// (src/emulator/timing/constants.h, docs/concepts/timing.md); a test checks that they agree.
 namespace chip {
 inline constexpr double clock_mhz = 2100;
-inline constexpr double compute_units = 304; // that share the bandwidths below
-inline constexpr double simds = 4;           // of a compute unit
+inline constexpr double compute_units =
+    package::find_chip("gfx942")->compute_units; // share the bandwidths below
+inline constexpr double simds = 4;               // of a compute unit
 inline constexpr double hbm_terabytes = 4.14, mall_terabytes = 17.2;
 inline constexpr double hbm_latency_clk = 860, vector_cache_latency_clk = 116, workgroup_start_clk = 188;
 /// FLOP of a SIMD's matrix core per clk: v_mfma_f32_16x16x16_f16 takes 16 clk, and so does 16x16x32_fp8.

@@ -1,5 +1,7 @@
-//===- dtype.h - names of the element types -------------------------------------------------------------===//
+//===- dtype.h - the values of sluice_dtype: names, sizes and distances ---------------------------------===//
 #pragma once
+
+#include "package/dtypes.h"
 
 #include <sluice/sluice.h>
 
@@ -12,32 +14,8 @@ namespace sluice::runtime {
 
 /// The name used in kernel names: "f16". Empty if the value is not a sluice_dtype.
 constexpr std::string_view dtype_name(uint32_t type) {
-  switch (type) {
-  case SLUICE_F16:
-    return "f16";
-  case SLUICE_BF16:
-    return "bf16";
-  case SLUICE_F32:
-    return "f32";
-  case SLUICE_E4M3FNUZ:
-    return "e4m3fnuz";
-  case SLUICE_E4M3FN:
-    return "e4m3fn";
-  case SLUICE_E5M2FNUZ:
-    return "e5m2fnuz";
-  case SLUICE_E5M2:
-    return "e5m2";
-  case SLUICE_I8:
-    return "i8";
-  case SLUICE_U4:
-    return "u4";
-  case SLUICE_Q8_0:
-    return "q8_0";
-  case SLUICE_Q4_0:
-    return "q4_0";
-  default:
-    return {};
-  }
+  const package::Dtype *const dtype = package::find_dtype(type);
+  return dtype ? dtype->name : std::string_view();
 }
 
 /// The name, for messages; the number if the value is not a sluice_dtype.
@@ -52,16 +30,8 @@ struct Block {
   int32_t elements, bytes;
 };
 constexpr Block dtype_block(uint32_t type) {
-  switch (type) {
-  case SLUICE_U4:
-    return {2, 1};
-  case SLUICE_Q8_0:
-    return {32, 34};
-  case SLUICE_Q4_0:
-    return {32, 18};
-  default:
-    return {1, type == SLUICE_F32 ? 4 : type == SLUICE_F16 || type == SLUICE_BF16 ? 2 : 1};
-  }
+  const package::Dtype *const dtype = package::find_dtype(type);
+  return dtype ? Block{dtype->block_elements, dtype->block_bytes} : Block{1, 1};
 }
 
 /// Whether strides must be whole blocks of 32 elements.
@@ -91,10 +61,8 @@ constexpr uint32_t dtype_distance(uint32_t wanted, uint32_t other) {
 
 /// The inverse of dtype_name; 0 for an unknown name.
 constexpr uint32_t dtype_of_name(std::string_view name) {
-  for (uint32_t type = SLUICE_F16; type <= SLUICE_Q4_0; ++type) {
-    if (dtype_name(type) == name) return type;
-  }
-  return 0;
+  const package::Dtype *const dtype = package::find_dtype(name);
+  return dtype ? dtype->value : 0;
 }
 
 } // namespace sluice::runtime

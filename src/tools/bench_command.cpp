@@ -1,5 +1,6 @@
 //===- bench_command.cpp - sluice bench: the speed of attention -----------------------------------------===//
 
+#include "package/chips.h"
 #include "tools/bench_tables.h"
 #include "tools/commands.h"
 #include "tools/output_file.h"
@@ -14,7 +15,7 @@ namespace sluice::tools {
 
 namespace {
 
-constexpr uint32_t modelled_compute_units = 304;
+constexpr uint32_t modelled_compute_units = package::find_chip("gfx942")->compute_units;
 
 void write(OutputFile &file, const std::string &text) {
   file.write({std::as_bytes(std::span(text))});

@@ -1,6 +1,7 @@
 //===- workload_options.cpp - the workloads of a command line -------------------------------------------===//
 #include "tools/workload_options.h"
 
+#include "package/dtypes.h"
 #include "tools/tool_error.h"
 
 #include <algorithm>
@@ -70,26 +71,7 @@ ElementTypes types_named(const std::string &name) {
 
 /// As in names of kernels.
 std::string_view dtype_name(uint32_t dtype) {
-  switch (dtype) {
-  case SLUICE_F16:
-    return "f16";
-  case SLUICE_BF16:
-    return "bf16";
-  case SLUICE_F32:
-    return "f32";
-  case SLUICE_E5M2FNUZ:
-    return "e5m2fnuz";
-  case SLUICE_I8:
-    return "i8";
-  case SLUICE_U4:
-    return "u4";
-  case SLUICE_Q8_0:
-    return "q8_0";
-  case SLUICE_Q4_0:
-    return "q4_0";
-  default:
-    return "e4m3fnuz";
-  }
+  return package::find_dtype(dtype)->name;
 }
 
 /// Whether a kernel was made for these types and head dims, and for many rows if the work is prefill. Every

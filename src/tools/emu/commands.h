@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
+#include "package/chips.h"
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -60,7 +62,7 @@ struct RunOptions {
   std::string timing_roofline; // file
   uint32_t clock_mhz = 2100;
   bool clock_curve = false; // instead of it
-  uint32_t device_compute_units = 304;
+  uint32_t device_compute_units = package::find_chip("gfx942")->compute_units;
 
   bool json = false;
 };

@@ -171,7 +171,7 @@ CLI::App *add_run(CLI::App &app, RunOptions &run) {
   command
       ->add_option("--device-compute-units", run.device_compute_units,
                    "number of compute units of the device, on eight XCDs (default 304)")
-      ->check(CLI::Range(8, 304))
+      ->check(CLI::Range(8u, run.device_compute_units))
       ->needs(timing);
   CLI::Option *const timeline =
       command

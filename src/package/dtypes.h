@@ -1,0 +1,50 @@
+//===- dtypes.h - the element types of tensors: names and sizes -----------------------------------------===//
+//
+// One row per value of sluice_dtype, for the names of kernels, messages and the command line.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace sluice::package {
+
+struct Dtype {
+  uint32_t value; // of sluice_dtype
+  std::string_view name;
+  // Elements that are stored together, and their bytes.
+  int32_t block_elements;
+  int32_t block_bytes;
+
+  /// Whether strides must be whole blocks of 32 elements.
+  constexpr bool is_in_blocks() const { return block_elements != 1; }
+};
+
+inline constexpr std::array dtypes = {
+    Dtype{1, "f16", 1, 2},     Dtype{2, "bf16", 1, 2},     Dtype{3, "f32", 1, 4},  Dtype{4, "e4m3fnuz", 1, 1},
+    Dtype{5, "e4m3fn", 1, 1},  Dtype{6, "e5m2fnuz", 1, 1}, Dtype{7, "e5m2", 1, 1}, Dtype{8, "i8", 1, 1},
+    Dtype{9, "u4", 2, 1},      Dtype{10, "q8_0", 32, 34}, // an F16 scale and 32 bytes
+    Dtype{11, "q4_0", 32, 18},                            // an F16 scale and 16 bytes
+};
+
+/// nullptr for a value or a name that is not in the table.
+constexpr const Dtype *find_dtype(uint32_t value) {
+  for (const Dtype &dtype : dtypes)
+    if (dtype.value == value) return &dtype;
+  return nullptr;
+}
+constexpr const Dtype *find_dtype(std::string_view name) {
+  for (const Dtype &dtype : dtypes)
+    if (dtype.name == name) return &dtype;
+  return nullptr;
+}
+
+/// Whether a type of kernels' names is stored in blocks; false for an unknown name.
+constexpr bool is_in_blocks(std::string_view name) {
+  const Dtype *const dtype = find_dtype(name);
+  return dtype && dtype->is_in_blocks();
+}
+
+} // namespace sluice::package
