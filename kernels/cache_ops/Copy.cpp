@@ -177,7 +177,7 @@ private:
   bool isPieces() const { return variant.from == variant.to && isInBlocks(); }
   static bool isFp8(StringRef type) { return fp8Of(type).has_value(); }
   static bool isByte(StringRef type) { return isFp8(type) || type == "i8"; }
-  /// Of the source.
+  /// Whether the source is in blocks or groups.
   bool isInBlocks() const { return variant.from == "q8_0" || variant.from == "q4_0" || variant.from == "u4"; }
 
   /// Types of a byte as bytes; and a chunk of one as two words.

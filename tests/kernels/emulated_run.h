@@ -119,7 +119,7 @@ private:
   const size_t d_qk, d_v, q_len, page_count, kv_capacity; // kv_capacity: rows of K and V that memory holds
   emulator::Memory memory;
   Tensor q, k, v;
-  std::span<uint16_t> o, lse; // F32 takes two; lse is empty if the problem has none
+  std::span<uint16_t> o, lse; // F32 takes two; lse is empty if the problem has no LSE
   package::AttentionLaunch launch;
 };
 

@@ -424,7 +424,7 @@ impl<'a, M: Memory> Args<'a, M> {
         }
         raw.page_table_head_stride = int_64("page_table_head_stride", self.page_table_head_stride)?;
         let factors = |kind: u32, heads: usize| if kind == sys::SLUICE_SCALE_PER_HEAD { heads } else { 1 };
-        // Of all sequences, `stride` apart.
+        // The numbers of all sequences, `stride` apart.
         let of_heads = |stride: usize| batch.saturating_sub(1).saturating_mul(stride).saturating_add(q_heads);
         raw.alibi_batch_stride = int_64("alibi_batch_stride", self.alibi_batch_stride)?;
         raw.alibi_slopes = optional(&self.alibi_slopes, "alibi_slopes", of_heads(self.alibi_batch_stride))?;

@@ -186,7 +186,7 @@ impl ProblemBuilder {
         self.int("k_pack", elements, |raw, value| raw.k_pack = value)
     }
 
-    /// V is by columns, whose tokens are neighbours, in packs of so many tokens; see
+    /// V is by columns, whose tokens are neighbours, in packs of this many tokens; see
     /// [`Layout::packed_tokens`](crate::Layout::packed_tokens).
     pub fn v_pack(self, tokens: usize) -> Self {
         self.int("v_pack", tokens, |raw, value| raw.v_pack = value)
