@@ -247,7 +247,7 @@ impl ProblemBuilder {
             .int("window_right", keys, |raw, value| raw.window_right = value)
     }
 
-    /// Sink tokens: the number of first keys that the left window does not hide.
+    /// Sink tokens: the number of first keys that stay visible with a left window.
     pub fn sink_tokens(self, keys: usize) -> Self {
         self.int("sink_tokens", keys, |raw, value| raw.sink_tokens = value)
     }
@@ -292,7 +292,7 @@ impl ProblemBuilder {
         self.set(|raw| raw.bias_type = dtype as u32)
     }
 
-    /// The bias is multiplied by a factor per query head.
+    /// The bias is multiplied by a scale per query head.
     pub fn bias_scale(self) -> Self {
         self.flag(sys::SLUICE_BIAS_SCALE)
     }
