@@ -51,7 +51,7 @@ struct Problem {
     infinite_keys = 1 << 15, // every 24th row of K begins with infinity, so that its scores are infinite
     output_f32 = 1 << 16,    // O as F32
     rounds = 1 << 17,        // two compute units, whose workgroups take several rounds
-    of_sequence = 1 << 18,   // a diagonal of the sequence's own, and causal for it alone
+    of_sequence = 1 << 18,   // a diagonal of the sequence's own, and causal only for that
     spans = 1 << 19,         // of keys that see each other in both directions
     bias_scale = 1 << 20,    // for each head
     output_fp8 = 1 << 21,    // O as E4M3FNUZ, with a scale for each head
