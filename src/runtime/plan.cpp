@@ -180,7 +180,7 @@ void Plan::run_prefixes(const sluice_args &args, const Splits &splits, void *str
   call.page_table_head_stride = 0; // heads share the tables of prefixes
   call.page_starts = args.prefix_page_starts;
   call.q_tokens = call.q_len;
-  // What is said of each sequence concerns its own keys.
+  // Diagonals, causal and spans are for the sequences' own keys.
   call.diagonals = call.causal = call.spans = nullptr;
   call.span_count = 0;
   package::AttentionKernargs kernargs = prefix.arguments;
