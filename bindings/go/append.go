@@ -51,7 +51,7 @@ type Append struct {
 
 	// Since ABI 1.1: a layer's whole step. See sluice_append in the header.
 
-	RotaryType  DType         // Of the tables: F16, BF16 or F32; 0 is F32.
+	RotaryType  DType         // Type of the tables: F16, BF16 or F32; 0 is F32.
 	RotaryFirst int32         // The first element that is rotated, of the RotaryDim; a multiple of 8.
 	RotarySin   DevicePointer // [positions][RotaryDim / 2] sines; 0: they follow the cosines.
 	QHeads      int32         // Heads of Q; 0: no Q.
@@ -63,7 +63,7 @@ type Append struct {
 	QNorm       DevicePointer // [HeadDimQK - TailDim] weights of a norm of Q, or 0.
 	KNorm       DevicePointer // The same for K.
 	NormEpsilon float32       // Added to the mean square; finite, not negative; 0 without a norm.
-	NormType    DType         // Of the weights: SourceType or F32; 0 is SourceType.
+	NormType    DType         // Type of the weights: SourceType or F32; 0 is SourceType.
 	// KScales are F32 [page, row in page, head, 1] of ScalePerToken, written, and ScalePerPage, read; and F16 [page, row in
 	// page, head, group] of ScalePerGroup, written.
 	KScales    Tensor

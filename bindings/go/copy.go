@@ -9,8 +9,8 @@ import "unsafe"
 // the header. Shapes are [page, row in page, head, dim]; the number of pages is the smallest of the tensors'.
 type PageCopy struct {
 	Flags       ProblemFlags  // PageIndex64 (of Pairs), VInK (then there is only K), ZeroPoints or 0.
-	SourceType  DType         // Of the sources; required.
-	TargetType  DType         // Of the targets; required.
+	SourceType  DType         // Type of the sources; required.
+	TargetType  DType         // Type of the targets; required.
 	KVHeads     int32         // Required.
 	HeadDimQK   int32         // Elements of a row of K; required; a multiple of 8.
 	HeadDimV    int32         // Elements of a row of V; required without VInK; a multiple of 8.
@@ -152,8 +152,8 @@ func (c *Context) KVCopy(pages *PageCopy, launch *Launch) error {
 // are [page, row in page, head, dim] of caches and [1, row, head, dim] of outputs.
 type Gather struct {
 	Flags           ProblemFlags // PageIndex64, VInK (then there is only K), ZeroPoints or 0.
-	CacheType       DType        // Of the caches; required.
-	OutType         DType        // Of the outputs; required.
+	CacheType       DType        // Type of the caches; required.
+	OutType         DType        // Type of the outputs; required.
 	KVHeads         int32        // Required.
 	HeadDimQK       int32        // Elements of a row of K; required; a multiple of 8.
 	HeadDimV        int32        // Elements of a row of V; required without VInK; a multiple of 8.

@@ -42,7 +42,7 @@ var handles struct{ contexts, plans, finalized int64 }
 type HandleCounts struct {
 	Contexts  int64 // Live ones. A closed context lives as long as one of its plans.
 	Plans     int64 // Live ones. A closed plan lives as long as a graph of its runs.
-	Finalized int64 // Of both, closed by a finalizer instead of Close since the program began.
+	Finalized int64 // Contexts and plans that a finalizer closed, instead of Close, since the program began.
 }
 
 // Handles counts contexts and plans, for tests of leaks.

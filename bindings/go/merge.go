@@ -12,7 +12,7 @@ type MergeFlags uint32
 // results for rows without keys.
 const MergeInfinityIsEmpty MergeFlags = C.SLUICE_MERGE_INFINITY_IS_EMPTY
 
-// Merge describes results of attention over parts of the keys, to be merged into one. See sluice_merge in the header
+// Merge describes results of attention over splits of the keys, to be merged into one. See sluice_merge in the header
 // for the formula. Shapes are [part, token, head, dim] of parts and [1, token, head, dim] of the result; of LSEs the
 // last index is 1, and with SequenceTokens the tokens are those of a sequence. With PartialList, each part has a
 // pointer of its own, and Partial and PartialLSE have no Data.

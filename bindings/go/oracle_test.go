@@ -31,7 +31,7 @@ func (s *sequence) scaleOf(scales []float64, j, kvHead int) float64 {
 	return scales[j*len(scales)/s.kvLen+kvHead]
 }
 
-// spanOf is the number of the span with a key, -1 if there is none.
+// spanOf is the number of the span with a key; -1 if no span has it.
 func (s *sequence) spanOf(key int) int {
 	for n, span := range s.spans {
 		if span[0] <= key && key < span[1] {

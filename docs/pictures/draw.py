@@ -208,25 +208,25 @@ def masks():
 
 def split_keys():
     picture = Picture(860, 300, "Keys of a row divided among workgroups, and the merge")
-    left, width, parts, tiles = 60, 720, 3, 9
-    picture.text(left, 26, "One new token, its keys in 3 parts of 3 tiles", weight="bold")
+    left, width, splits, tiles = 60, 720, 3, 9
+    picture.text(left, 26, "One new token, its keys in 3 splits of 3 tiles", weight="bold")
     for tile in range(tiles):
-        part = tile * parts // tiles
-        picture.box(left + width / tiles * tile, 38, width / tiles, 34, COLOURS[part])
+        split = tile * splits // tiles
+        picture.box(left + width / tiles * tile, 38, width / tiles, 34, COLOURS[split])
         picture.text(left + width / tiles * (tile + 0.5), 60, f"tile {tile}", "middle", 11)
-    for part in range(parts):
-        middle = left + width / parts * (part + 0.5)
+    for split in range(splits):
+        middle = left + width / splits * (split + 0.5)
         picture.line(middle, 74, middle, 96, GREY, arrow=True)
-        picture.box(middle - 105, 100, 210, 50, COLOURS[part])
-        picture.text(middle, 120, f"workgroup {part}", "middle")
-        picture.text(middle, 139, f"O[{part}], LSE[{part}] of its keys only, F32", "middle", 11)
-        picture.line(middle, 152, left + width / 2 + (part - 1) * 60, 196, GREY, arrow=True)
+        picture.box(middle - 105, 100, 210, 50, COLOURS[split])
+        picture.text(middle, 120, f"workgroup {split}", "middle")
+        picture.text(middle, 139, f"O[{split}], LSE[{split}] of its keys only, F32", "middle", 11)
+        picture.line(middle, 152, left + width / 2 + (split - 1) * 60, 196, GREY, arrow=True)
     picture.text(left, 178, "workspace", colour=GREY, size=11)
     picture.box(left + 110, 200, 500, 66, COLOURS[3])
     picture.text(left + width / 2, 222, "merge", "middle", weight="bold")
     picture.text(left + width / 2, 240, "LSE = ln(exp LSE[0] + exp LSE[1] + exp LSE[2] + exp sink)", "middle", 11)
-    picture.text(left + width / 2, 257, "O = sum over parts of exp(LSE[p] - LSE) * O[p], rounded once", "middle", 11)
-    picture.text(left, 290, "sluice_merge_states does only the last step, for parts that the caller has", colour=GREY,
+    picture.text(left + width / 2, 257, "O = sum over splits of exp(LSE[s] - LSE) * O[s], rounded once", "middle", 11)
+    picture.text(left, 290, "sluice_merge_states does only the last step, for results that the caller has", colour=GREY,
                  size=11)
     return picture.done()
 

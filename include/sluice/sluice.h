@@ -302,7 +302,7 @@ enum sluice_problem_flag {
   SLUICE_SPANS = 1 << 11,
   /** Each sequence says whether it is causal; sluice_args::causal. Not with SLUICE_CAUSAL. */
   SLUICE_CAUSAL_BY_SEQUENCE = 1 << 12,
-  /** With bias_type: the bias is multiplied by a factor per query head; sluice_args::bias_scale. */
+  /** With bias_type: the bias is multiplied by a scale per query head; sluice_args::bias_scale. */
   SLUICE_BIAS_SCALE = 1 << 14,
   /** Groups of rows see a prefix of keys before their sequence's own keys; sluice_args::prefix_q_starts. Each
      prefix is read once for all its rows. */
@@ -325,8 +325,8 @@ enum sluice_mask_alignment {
 };
 
 /**
- * Granularity of the scales that values are multiplied with. FP8 needs them; values of any type may have
- * them. Q has no scales per token or page, and O, whose values are divided by theirs, neither.
+ * Granularity of the scales that values are multiplied with. Values of any type may have scales; FP8 needs
+ * them. Q and O cannot have scales per token or page. Values of O are divided by their scale.
  */
 enum sluice_scale_kind {
   SLUICE_SCALE_NONE = 0,       /**< Values are used as stored. */
@@ -394,13 +394,17 @@ enum sluice_determinism {
  *
  * With SLUICE_SPANS, the first two do not apply if i + shift and j are in the same span.
  *
- * With SLUICE_SHARED_PREFIX the keys of a row are those of its prefix, all of them visible, followed by those
- * of its sequence: kv_len, j, shift, SLUICE_CAUSAL, causal[b] and spans above concern only the latter. So
- * with a causal mask the rows are the newest tokens, which are all after the prefix. Sums are over the keys
- * of both, and a sink logit counts once. A mask that is causal, or is for some sequences, with
- * SLUICE_TOP_LEFT, windows, a bias, SLUICE_BOOL_MASK, SLUICE_ALIBI, SLUICE_MISSING_PAGES_HIDDEN, an O of
- * E4M3FNUZ, and scales per token or group except in SLUICE_MODE_PAGED, are refused with SLUICE_UNSUPPORTED.
+ * With SLUICE_SHARED_PREFIX a row has two sets of keys: first those of its prefix, then those of its
+ * sequence.
+ * - All keys of the prefix are visible.
+ * - kv_len, j, shift, SLUICE_CAUSAL, causal[b] and spans above concern only the keys of the sequence. So with
+ *   a causal mask the rows are the newest tokens, which are all after the prefix.
+ * - Sums are over both sets, and a sink logit counts once.
+ * - Refused with SLUICE_UNSUPPORTED: SLUICE_TOP_LEFT with SLUICE_CAUSAL or SLUICE_CAUSAL_BY_SEQUENCE;
+ *   windows; a bias; SLUICE_BOOL_MASK; SLUICE_ALIBI; SLUICE_MISSING_PAGES_HIDDEN; an O of E4M3FNUZ; scales
+ *   per token or group, except in SLUICE_MODE_PAGED.
  *
+ * Further rules:
  * - A row without a visible key has O = 0 and LSE = -infinity, or the sink logit with SLUICE_SINK_LOGITS.
  *   This includes all rows of a sequence with kv_len 0 and without a prefix. A sequence with q_len 0 has no
  *   rows. Keys whose score is -infinity, which infinity in K can cause, have no weight; a row that sees only
@@ -429,15 +433,21 @@ enum sluice_determinism {
  * - Scales are not negative. Those per token or page are finite, and so is bias_scale; o_scale is above
  *   2^-126.
  *
- * This version computes all three modes, with tables of both kinds and pages of any size; Q of F16 or BF16
- * with K and V of that type or both E4M3FNUZ, E5M2FNUZ, I8, U4, Q8_0 or Q4_0, and O of that type, F32 or
- * E4M3FNUZ; Q, K and V of E4M3FNUZ with O of F16, BF16, F32 or E4M3FNUZ; head dims that are multiples of 8,
- * or any with SLUICE_PADDED_ROWS, up to 512, and head_dim_qk up to 576 with K of F16, BF16 or E4M3FNUZ, which
- * may differ for K and V; any q_heads up to 32768 that kv_heads divides; all flags, windows, bias types,
- * scales (per token and page if K and V are not of 16 bits), LSE bases and kinds of determinism; k_pack a
- * power of two from 8 up; v_pack with K and V of 16 bits or, with Q of 16 bits, of E4M3FNUZ, and head dims up
- * to 128; soft_cap from 1e-30 to 65536; O of E4M3FNUZ with head_dim_v, rounded up to 8, a multiple of 16.
- * gfx950 has K and V of E4M3FN and E5M2, not FNUZ, and no Q or O of FP8. All else is SLUICE_UNSUPPORTED.
+ * This version computes the following; everything else is SLUICE_UNSUPPORTED.
+ * - mode, page_table_kind: all. page_size: any.
+ * - q_type F16 or BF16: k_type and v_type are both q_type, E4M3FNUZ, E5M2FNUZ, I8, U4, Q8_0 or Q4_0;
+ *   o_type is q_type, F32 or E4M3FNUZ.
+ * - q_type E4M3FNUZ: k_type and v_type are E4M3FNUZ; o_type is F16, BF16, F32 or E4M3FNUZ.
+ * - On gfx950, K and V may be of E4M3FN and E5M2 instead of the FNUZ types, and Q and O are not of FP8.
+ * - head_dim_qk, head_dim_v: multiples of 8, or any number with SLUICE_PADDED_ROWS; they may differ. At
+ *   most 512; head_dim_qk at most 576 with K of F16, BF16 or E4M3FNUZ. With O of E4M3FNUZ, head_dim_v,
+ *   rounded up to a multiple of 8, is a multiple of 16.
+ * - q_heads: at most 32768, a multiple of kv_heads.
+ * - flags, windows, bias_type, lse_base, determinism: all.
+ * - Scales: all kinds; per token and per page only if K and V are not of 16 bits.
+ * - soft_cap: from 1e-30 to 65536.
+ * - k_pack: a power of two from 8 up.
+ * - v_pack: with head dims up to 128, and with K and V of 16 bits, or of E4M3FNUZ if Q is of 16 bits.
  *
  * Rules for v_pack, each checked: it is 0 in SLUICE_MODE_RAGGED, with SLUICE_V_IN_K and for U4, Q8_0 and
  * Q4_0, and SLUICE_V_PACK_ALL or 0 in SLUICE_MODE_DENSE. With it, page_size is a multiple of 8.
@@ -472,7 +482,7 @@ typedef struct sluice_problem {
   uint32_t mask_alignment; /**< sluice_mask_alignment of SLUICE_CAUSAL, windows and SLUICE_ALIBI. */
   int32_t window_left;     /**< Keys visible before the diagonal; >= 0, needs SLUICE_HAS_WINDOW_LEFT. */
   int32_t window_right;    /**< Keys visible after the diagonal; >= 0, needs SLUICE_HAS_WINDOW_RIGHT. */
-  int32_t sink_tokens;     /**< First keys that window_left does not hide; needs the window. */
+  int32_t sink_tokens;     /**< First keys that stay visible (sink tokens); needs SLUICE_HAS_WINDOW_LEFT. */
 
   float soft_cap;     /**< c > 0 replaces S by c * tanh(S / c); 0: no cap. */
   uint32_t bias_type; /**< Type of a matrix added to the scores: F32, F16 or BF16; 0: no bias. */
@@ -761,40 +771,49 @@ typedef struct sluice_tensor {
  *     spans [batch][span_count][2]: the first key of a span, and the one after its last
  *
  * The spans of a sequence are in ascending order and do not overlap; one that ends where it begins, or
- * before, is empty. A run cannot check that: spans that break it give wrong results, and no access out of
+ * before, is empty. A run cannot check this: spans that break it give wrong results, but no access out of
  * bounds.
  *
  * Rules, each checked:
- * - batch is at least 1. q_len and kv_len are at least 1, or 0 for the problem's bound, which must then be
- *   set; they are within the bounds of the plan. batch is at most 65535, and so is the number of tiles (of
- *   tile_q rows, see sluice_plan_info) in q_len * q_heads / kv_heads rows; q_len + kv_len is at most 2^31 -
- *   512 (else SLUICE_UNSUPPORTED).
- * - With SLUICE_SHARED_PREFIX, prefix_count is at least 1 and at most 65535 (else SLUICE_UNSUPPORTED), and
- *   prefix_len is at least 1, or 0 for max_prefix_len; both are within the bounds of the plan. q_tokens is at
- *   most max_q_tokens. prefix_k and prefix_v follow the rules of k and v, prefix_page_table those of
- *   page_table with prefix_len keys of prefix_count prefixes. q has a stride[0] of q_len * stride[1] unless
- *   q_starts is given or batch is 1.
- * - q, k, v and o: data is 16-byte aligned, but that of k and v of Q8_0 or Q4_0 2-byte aligned; stride[3] is
- *   1, but that of k with k_pack and of v with v_pack is a multiple of 8; the other strides are multiples of
- *   8 elements, and of 32 for k and v of U4, Q8_0 or Q4_0, but stride[1] of v with SLUICE_V_PACK_ALL is 1.
- *   stride[1] of k and v is less than 2^25, with k_pack stride[3] of k less than 2^22, and with v_pack that
- *   of v less than 2^23 (else SLUICE_UNSUPPORTED). In sluice_run the whole tensor is below address 2^48.
- *   stride[0] is 0 for q, o and lse with q_starts, and for k and v with kv_starts.
+ * - batch is from 1 to 65535 (above: SLUICE_UNSUPPORTED).
+ * - q_len and kv_len are at least 1, or 0 for the problem's bound, which must then be set. They are within
+ *   the bounds of the plan.
+ * - q_len * q_heads / kv_heads rows are at most 65535 tiles of tile_q rows (see sluice_plan_info), and
+ *   q_len + kv_len is at most 2^31 - 512 (else SLUICE_UNSUPPORTED).
+ * - With SLUICE_SHARED_PREFIX:
+ *   - prefix_count is from 1 to 65535 (above: SLUICE_UNSUPPORTED).
+ *   - prefix_len is at least 1, or 0 for max_prefix_len. Both are within the bounds of the plan.
+ *   - q_tokens is at most max_q_tokens.
+ *   - prefix_k and prefix_v follow the rules of k and v; prefix_page_table follows those of page_table, with
+ *     prefix_len keys of prefix_count prefixes.
+ *   - stride[0] of q is q_len * stride[1] unless q_starts is given or batch is 1.
+ * - q, k, v and o:
+ *   - data is 16-byte aligned; that of k and v of Q8_0 or Q4_0 is 2-byte aligned.
+ *   - stride[3] is 1, but a multiple of 8 for k with k_pack and for v with v_pack.
+ *   - The other strides are multiples of 8 elements, or of 32 for k and v of U4, Q8_0 or Q4_0; but
+ *     stride[1] of v is 1 with SLUICE_V_PACK_ALL.
+ *   - stride[1] of k and v is less than 2^25; stride[3] of k with k_pack is less than 2^22, and stride[3]
+ *     of v with v_pack less than 2^23 (else SLUICE_UNSUPPORTED).
+ *   - stride[0] is 0 for q, o and lse with q_starts, and for k and v with kv_starts.
+ *   - In sluice_run the whole tensor is below address 2^48.
  * - page_count, q_tokens and kv_tokens are not negative, and 0 where they do not apply. page_count is at
  *   most 2^32 (else SLUICE_UNSUPPORTED).
  * - Arrays are aligned to their elements: 4 bytes, and 8 for a page table with SLUICE_PAGE_INDEX_64.
- *   page_table_stride is not negative. With several sequences it is enough for the pages of kv_len keys, or 0
- *   for one table shared by all of them. page_table_head_stride is not negative, and 0 except in
- *   SLUICE_MODE_PAGED; for BLOCK with several KV heads it too is enough for these pages, or 0.
+ * - page_table_stride is not negative. With several sequences it is enough for the pages of kv_len keys, or 0
+ *   for one table that all of them share.
+ * - page_table_head_stride is not negative, and 0 except in SLUICE_MODE_PAGED. For BLOCK with several KV
+ *   heads it is enough for the pages of kv_len keys, or 0.
  * - lse: data is 4-byte aligned and not NULL if and only if the plan has SLUICE_WRITE_LSE.
  * - bias, bias_scale, mask, alibi_slopes, sink_logits, the scales, diagonals, causal and spans are given if
- *   and only if the problem says so; k_scale and v_scale for scales per tensor or head, k_scales and v_scales
- *   for those per token, page or group; k_zeros and v_zeros with SLUICE_ZERO_POINTS for those per group. A
- *   stride of 0 broadcasts a dimension of bias, mask, k_scales or v_scales, or the sequences' alibi_slopes or
- *   bias_scale. stride[3] of bias is 0 or 1, that of mask is 1. With SLUICE_MASK_NEW_ROWS, mask is
+ *   and only if the problem says so: k_scale and v_scale for scales per tensor or head; k_scales and v_scales
+ *   for scales per token, page or group; k_zeros and v_zeros with SLUICE_ZERO_POINTS.
+ * - A stride of 0 broadcasts a dimension of bias, mask, k_scales or v_scales. alibi_batch_stride and
+ *   bias_scale_batch_stride of 0 share the numbers among sequences.
+ * - stride[3] of bias is 0 or 1, that of mask is 1. With SLUICE_MASK_NEW_ROWS, mask is
  *   [b][h of Q][i][j - kv_len[b] + q_len[b]].
- * - span_count is from 1 to 2^20 with SLUICE_SPANS, else 0. diagonals[b] is between -2^30 and 2^30, and with
- *   them q_len is at most 2^30 (else SLUICE_UNSUPPORTED).
+ * - span_count is from 1 to 2^20 with SLUICE_SPANS, else 0.
+ * - With SLUICE_GIVEN_DIAGONAL, diagonals[b] is between -2^30 and 2^30, and q_len is at most 2^30 (else
+ *   SLUICE_UNSUPPORTED).
  * - The elements of o, and of lse, do not overlap each other. With q_starts and without q_tokens, only the
  *   device knows the number of rows, and the check covers two rows. The caller must ensure that they overlap
  *   no input; this is not checked.
@@ -957,7 +976,7 @@ enum sluice_rotary_style {
  * and for CSR those up to page_starts[b + 1]. So with page_count an append stores only to pages of the
  * caches, for any contents of the arrays. Without page_count, page numbers that are too large lead to stores
  * out of bounds. Entries past the end of a table, and positions past the end of `rotary`, are read out of
- * bounds and may fault. sluice_reference_append refuses what is skipped here, except negative slots and rows
+ * bounds and may fault. sluice_reference_append refuses what a device skips, except negative slots and rows
  * without a sequence.
  *
  *     k [0][tokens][kv_heads][head_dim_qk]        k_cache [page][row][kv_heads][head_dim_qk]
@@ -970,7 +989,7 @@ enum sluice_rotary_style {
  * number e becomes (x cos - y sin, y cos + x sin), with cos = rotary[p * rotary_stride + e] and sin =
  * rotary[p * rotary_stride + rotary_dim / 2 + e], or rotary_sin[p * rotary_stride + e], in F32. The position
  * p is positions[t], or the key's number if positions is NULL (which needs `starts`). The tables may hold any
- * numbers, factors of a longer context included.
+ * numbers, so also those scaled for a longer context.
  *
  * Since ABI 1.1 one call can do the whole step of a layer between the projections and attention:
  *
@@ -990,23 +1009,27 @@ enum sluice_rotary_style {
  *   at k_scales [page][row][head]: the largest finite |x| of the row of one head, after norm and rotation,
  *   divided by the type's largest number, in F32; 1 if that is 0. Values are divided by what was stored.
  * - *Blocks.* Q8_0 and Q4_0 have the bytes of ggml's quantize_row_q8_0_ref and quantize_row_q4_0_ref, step by
- *   step in F32. Where the inverse of a block's scale is not finite, its numbers are those of zeros.
- * - *Groups.* U4 has scales PER_GROUP, which are computed and stored at k_scales [page][row][head][group]:
- *   the largest |x| of the group / 7; the number of x is x / scale + 8. With SLUICE_ZERO_POINTS the scale is
- *   (the largest x - the smallest) / 15, but 1 where that is less than |smallest x| / 32768; -smallest x /
- *   scale is stored in k_zeros, and the number of x is x / scale + that. A scale of 0 becomes 1. What is
- *   stored is rounded to F16, limited to +-65504, and used as stored. Numbers are rounded to nearest even and
- *   limited to 0 to 15. Quotients are products with the inverse, in F32. The scale of a block or group with a
- *   NaN or an infinity is NaN.
+ *   step in F32. If the inverse of a block's scale is not finite, the block has the numbers of zeros.
+ * - *Groups.* U4 has scales PER_GROUP, which are computed and stored at k_scales [page][row][head][group].
+ *   The number of x is x / scale + zero:
  *
- * If two rows go to one slot, it ends up with one of them. All pointers are to device memory, which is read
- * when the work executes.
+ *       without zero points       scale = largest |x| of the group / 7, zero = 8
+ *       with SLUICE_ZERO_POINTS   scale = (largest x - smallest x) / 15, but 1 if that is less than
+ *                                 |smallest x| / 32768; zero = -smallest x / scale, stored in k_zeros
+ *
+ *   A scale of 0 becomes 1. Scales and zeros are rounded to F16, limited to +-65504, and used as stored.
+ *   Numbers are rounded to nearest even and limited to 0 to 15. Quotients are products with the inverse, in
+ *   F32.
+ * - The scale of a block or group with a NaN or an infinity is NaN.
+ *
+ * If two rows go to one slot, one of them is in it afterwards. All pointers are to device memory, which is
+ * read when the work executes.
  *
  * Rules, each checked:
  * - k, v and the caches: data is 16-byte aligned; strides are multiples of 8 elements (of k_pack in an
  *   x-packed cache, and more in blocks), but stride[3] is 1 except in an x-packed cache and in v_cache with
- *   v_pack, and stride[1] of v_cache is 1 with SLUICE_V_PACK_ALL. stride[0] of k and v is 0. With
- *   SLUICE_V_IN_K, head_dim_v is 0, and v and v_cache are all zero.
+ *   v_pack, and stride[1] of v_cache is 1 with SLUICE_V_PACK_ALL. stride[0] of k and v is 0.
+ * - With SLUICE_V_IN_K, head_dim_v is 0, and v and v_cache are all zero.
  * - The elements of a cache, in any of its pages, do not overlap. The caller must ensure that they overlap no
  *   input; this is not checked.
  * - k_pack divides head_dim_qk; it is a multiple of 8 (else SLUICE_UNSUPPORTED), usually 8, or 16 for FP8.
@@ -1014,20 +1037,25 @@ enum sluice_rotary_style {
  *   multiple of 8. It is 0 with SLUICE_V_IN_K and for U4, Q8_0 and Q4_0. The cache must be of source_type or
  *   E4M3FNUZ (else SLUICE_UNSUPPORTED).
  * - kv_heads * head_dim is at most 2^31 - 1, for K and for V (else SLUICE_UNSUPPORTED).
- * - A member is given exactly when its comment asks for it: with slots neither batch, kv_lengths, page_table
- *   nor SLUICE_PAGE_INDEX_64; page_starts only for CSR; k_scale with PER_TENSOR and PER_HEAD, k_scales with
- *   PER_TOKEN, PER_PAGE and PER_GROUP, k_zeros with SLUICE_ZERO_POINTS, and the same for V; rotary,
- *   rotary_stride, rotary_type, rotary_first, rotary_sin and rotary_style only with rotary_dim; k_tail only,
- *   and always, with tail_dim; q and q_out with q_heads; norm_epsilon and norm_type only with a norm. Arrays
- *   are aligned to their elements.
- * - k_scales and v_scales: data is 4-byte aligned; stride[3] is 0 or 1 and has no effect; with PER_PAGE
- *   stride[1] has none either. With PER_TOKEN and PER_GROUP their elements do not overlap. With PER_GROUP
- *   data is 2-byte aligned, stride[3] is 1, and k_zeros and v_zeros have the strides of the scales.
- * - Scale kinds are PER_GROUP for U4, and only for U4; NONE for Q8_0 and Q4_0. For these three types head
- *   dims and the caches' strides but stride[3] are multiples of 32, head dims also of scale_group, and k_pack
- *   is 0. Caches of Q8_0 and Q4_0 are 2-byte aligned.
- * - The rules for k hold for q and the tails, those for a cache for q_out, whose stride[0] is 0. tail_dim is
- *   less than head_dim_qk.
+ * - A member is given exactly when its comment asks for it:
+ *   - with slots neither batch, kv_lengths, page_table nor SLUICE_PAGE_INDEX_64; page_starts only for CSR
+ *   - k_scale with PER_TENSOR and PER_HEAD, k_scales with PER_TOKEN, PER_PAGE and PER_GROUP, k_zeros with
+ *     SLUICE_ZERO_POINTS, and the same for V
+ *   - rotary, rotary_stride, rotary_type, rotary_first, rotary_sin and rotary_style only with rotary_dim
+ *   - k_tail only, and always, with tail_dim; q and q_out with q_heads
+ *   - norm_epsilon and norm_type only with a norm
+ * - Arrays are aligned to their elements.
+ * - k_scales and v_scales PER_TOKEN and PER_PAGE: data is 4-byte aligned; stride[3] is 0 or 1 and has no
+ *   effect, and stride[1] has no effect with PER_PAGE.
+ * - k_scales and v_scales PER_GROUP: data is 2-byte aligned, stride[3] is 1, and k_zeros and v_zeros have the
+ *   strides of the scales.
+ * - The elements of scales PER_TOKEN and PER_GROUP do not overlap.
+ * - Scale kinds are PER_GROUP for U4, and only for U4; NONE for Q8_0 and Q4_0.
+ * - For these three types head dims and the caches' strides, except stride[3], are multiples of 32, and
+ *   k_pack is 0. For U4 head dims are multiples of scale_group too. Caches of Q8_0 and Q4_0 are 2-byte
+ *   aligned.
+ * - The rules for k hold for q and the tails; those for a cache hold for q_out, whose stride[0] is 0.
+ *   tail_dim is less than head_dim_qk.
  * - With anything that ABI 1.1 has added, page_count excepted: rotary_dim is a multiple of 16, head dims are
  *   at most 1024, and tokens * q_heads and tokens * kv_heads are at most 2^31 - 1 (else SLUICE_UNSUPPORTED).
  */
@@ -1067,7 +1095,7 @@ typedef struct sluice_append {
   int64_t rotary_stride;      /**< Elements from one position to the next. */
   const int32_t *positions;   /**< [tokens], nullable. */
   int64_t page_count;         /**< Pages of each cache; not negative; 0: unknown. Since ABI 1.1. */
-  /* Everything from here on is since ABI 1.1; zero is an append without it. */
+  /* From here on: since ABI 1.1. Zeros add nothing to an append. */
   uint32_t rotary_type;   /**< sluice_dtype of the tables: F16, BF16 or F32; 0 is F32; else cast `rotary`. */
   int32_t rotary_first;   /**< The first element that is rotated, of the rotary_dim; a multiple of 8. */
   const void *rotary_sin; /**< [positions][rotary_dim / 2] sines; NULL: they follow the cosines. */
@@ -1114,7 +1142,7 @@ enum sluice_merge_flag {
 };
 
 /**
- * Results of attention over parts of the keys, to be merged into one.
+ * Results of attention over splits of the keys (`parts`), to be merged into one.
  *
  *     partial     [part][token][head][head_dim_v], partial_type   with partial_lse [part][token][head], F32
  *     o           [0][token][head][head_dim_v], o_type            lse [0][token][head], F32, data may be NULL
@@ -1195,18 +1223,19 @@ SLUICE_API sluice_status sluice_merge_states(sluice_context *context, const slui
  *
  * All rows of page pairs[i][0] of the source go to page pairs[i][1] of the target; without pairs, page n goes
  * to page n. A pair with a number that is negative, or not below page_count, is skipped. Source and target
- * may be the same memory: to fork a sequence, or before a write to a page that several share. A page that is
- * written twice, or that is also read, then holds rows of before or after. Without page_count, numbers that
- * are too large lead to accesses out of bounds. Strides as in sluice_args; source and target may have
- * different ones, and different packs of K.
+ * may be the same memory: to fork a sequence, or before a write to a page that several sequences share. A
+ * page that is written twice can hold elements of both pages; from a page that is also written, elements are
+ * read as they were before or as they are after. Without page_count, numbers that are too large lead to
+ * accesses out of bounds. Strides as in sluice_args; source and target may have different ones, and different
+ * packs of K.
  *
  * Equal types are copied bit by bit, blocks included. From F16 or BF16 to E4M3FNUZ, elements become x / scale
- * as in sluice_append. To F16 and BF16, elements of FP8, I8, Q8_0, Q4_0 and U4 become what they stand for,
- * rounded once to nearest even: scale * x, and of U4 scale * (x - zero), with a zero of 8 without
- * SLUICE_ZERO_POINTS. A product that is subnormal in F32 may be rounded twice.
+ * as in sluice_append. To F16 and BF16, elements of FP8, I8, Q8_0, Q4_0 and U4 become their values, rounded
+ * once to nearest even: scale * x, or for U4 scale * (x - zero), where zero is 8 without SLUICE_ZERO_POINTS.
+ * A product that is subnormal in F32 may be rounded twice.
  *
  * Scales PER_TOKEN, PER_PAGE and PER_GROUP, and zero points, are arrays of the source as in sluice_append.
- * Between equal types they are copied to those of the target. What is said of pages holds for their scales.
+ * Between equal types they are copied to those of the target. The rules for pages hold for their scales too.
  *
  * Rules, each checked:
  * - Every cache: data is 16-byte aligned; strides are multiples of 8 elements (of its pack in an x-packed
@@ -1214,9 +1243,10 @@ SLUICE_API sluice_status sluice_merge_states(sluice_context *context, const slui
  *   and v_target are all zero.
  * - The elements of a target, in any of its pages, do not overlap.
  * - Types are equal, or from F16 or BF16 to E4M3FNUZ, or to F16 or BF16 from E4M3FNUZ, E5M2FNUZ, I8, U4, Q8_0
- *   or Q4_0 (else SLUICE_UNSUPPORTED). Scales are given as their kind says. It is PER_GROUP for U4, and only
- *   for U4; NONE for Q8_0, Q4_0 and between equal types of 16 and 32 bits; NONE, PER_TOKEN or PER_PAGE
- *   between equal types of a byte; NONE, PER_TENSOR or PER_HEAD to E4M3FNUZ; and any of those else.
+ *   or Q4_0 (else SLUICE_UNSUPPORTED).
+ * - Scales are given as their kind says. The kind is PER_GROUP for U4, and only for U4; NONE for Q8_0,
+ *   Q4_0 and between equal types of 16 and 32 bits; NONE, PER_TOKEN or PER_PAGE between equal types of a
+ *   byte; NONE, PER_TENSOR or PER_HEAD to E4M3FNUZ; any of these otherwise.
  * - Caches in blocks, and arrays of scales, have the rules of sluice_append; head dims of U4 are multiples of
  *   scale_group. Arrays of the target are given exactly if those of the source are and types are equal.
  * - Packs divide head_dim_qk; they are multiples of 8 (else SLUICE_UNSUPPORTED). kv_heads * head_dim is at
@@ -1387,7 +1417,7 @@ SLUICE_API sluice_status sluice_reference_copy(const sluice_page_copy *copy,
 
 /**
  * Gathers keys on the host with plain loops: the reference for sluice_kv_gather, with the same rules, but all
- * pointers are host pointers. Starts, lengths, first keys and page numbers are checked first: what a device
+ * pointers are host pointers. Starts, lengths, first_keys and page numbers are checked first: what a device
  * would read as zeros or leave out is refused, and nothing is stored. Since ABI 1.1.
  * @return SLUICE_OK: the outputs are written; otherwise as sluice_reference_append
  */
@@ -1433,18 +1463,19 @@ SLUICE_API sluice_status sluice_set_trace(sluice_context *context, sluice_trace_
  * ends with the call, also if that fails. Its text is the kernel's name and the problem in short:
  * "attn_fwd_f16_d128_q16_kv16_w4_decode b64 q1 kv4096 h32/8 paged causal". Since ABI 1.1.
  *
- * The functions roctxRangePushA and roctxRangePop are those of the process; else those of
- * librocprofiler-sdk-roctx.so.1 or libroctx64.so.4, the first that the system finds. A program that runs with
- * more rights than its user (AT_SECURE) uses only its own. Without ranges, a call has the cost of one test.
+ * roctxRangePushA and roctxRangePop are taken from the process, or from the first of
+ * librocprofiler-sdk-roctx.so.1 and libroctx64.so.4 that the system finds. A program that runs with more
+ * rights than its user (AT_SECURE) uses only those of the process. Without ranges, a call costs one test
+ * more.
  *
  * Threads: must not be called while another thread uses the context or one of its plans.
- * @return SLUICE_OK; SLUICE_INVALID_ARGUMENT; SLUICE_UNSUPPORTED if there are no such functions: the message
- *         names the places
+ * @return SLUICE_OK; SLUICE_INVALID_ARGUMENT; SLUICE_UNSUPPORTED if these functions are not found: the
+ *         message names the places
  */
 SLUICE_API sluice_status sluice_set_ranges(sluice_context *context, uint32_t enabled,
                                            sluice_error *error) SLUICE_NOEXCEPT;
 
-/** What the calls of sluice_run with a plan have done since the plan was made. Since ABI 1.1. */
+/** Counts of the calls of sluice_run with a plan since the plan was made. Since ABI 1.1. */
 typedef struct sluice_counters {
   uint32_t struct_size;    /**< sizeof(sluice_counters). */
   uint32_t reserved;       /**< 0. */

@@ -256,10 +256,15 @@ struct TensorView {
                                    int64_t dim) noexcept {
     return {data, dtype, {batch, tokens, heads, dim}, {tokens * heads * dim, dim, tokens * dim, 1}};
   }
-  /** Sequences packed one after the other: [token, head, dim]; the C ABI requires stride 0 of the batch. */
-  static constexpr TensorView packed(void *data, uint32_t dtype, int64_t tokens, int64_t heads,
+  /** A ragged batch: sequences one after the other, [token, head, dim]. The C ABI requires stride[0] = 0. */
+  static constexpr TensorView ragged(void *data, uint32_t dtype, int64_t tokens, int64_t heads,
                                      int64_t dim) noexcept {
     return {data, dtype, {1, tokens, heads, dim}, {0, heads * dim, dim, 1}};
+  }
+  /** @deprecated the name of `ragged` in release 1.0 */
+  static constexpr TensorView packed(void *data, uint32_t dtype, int64_t tokens, int64_t heads,
+                                     int64_t dim) noexcept {
+    return ragged(data, dtype, tokens, heads, dim);
   }
   /** A paged cache with memory order [page, token in page, head, dim] (NHD). */
   static constexpr TensorView pages_nhd(void *data, uint32_t dtype, int64_t pages, int64_t page_size,

@@ -98,7 +98,7 @@ public:
   /// Where many results would otherwise be in registers at once, this makes them follow one another.
   Value after(Value a, Value before);
 
-  /// Values of lanes are in registers here. LLVM would move their arithmetic behind a branch that follows,
+  /// Values of lanes are in registers here. LLVM would move their arithmetic past a branch that follows,
   /// and keep all operands until then.
   void computeHere(mlir::ValueRange values);
 

@@ -19,8 +19,8 @@ public:
   Value lookUp(Value firstKey) const;
 
   /// The addresses of the rows of k or v, one key from `firstKey` on per lane, from their entries. `base` is
-  /// row 0 of page 0. Rows that were not looked up are replaced by zeros. `packLog2`: of packs of rows; null
-  /// if there are none.
+  /// row 0 of page 0. Rows that were not looked up are replaced by zeros. `packLog2`: rows per pack; null
+  /// without packs.
   Value addresses(llvm::StringRef side, Value base, Value firstKey, Value entries, mlir::Type stored,
                   unsigned rowBytes, Value packLog2 = {}) const;
   /// The same for an array whose strides are loaded where they are used.

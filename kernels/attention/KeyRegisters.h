@@ -3,9 +3,9 @@
 // Up to 16 bytes per lane and instruction go into the registers of the products. For K the lanes of a group
 // read neighbouring columns of one key each, for V neighbouring columns of one key together.
 // If V is by columns in memory, a lane reads the keys of a fragment from one of its columns, as one value,
-// which needs no transposition. Of these keys, only the first is looked up in the page table: the others are
-// in the same pack. They may be past the last key, or hidden from all rows; their numbers then are whatever
-// is in memory, and their weights are 0 (NonFinite.h).
+// which needs no transposition. Only the first of these keys is looked up in the page table: the others
+// are in the same pack. They may be past the last key, or hidden from all rows; their numbers then are
+// whatever is in memory, and their weights are 0 (NonFinite.h).
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once

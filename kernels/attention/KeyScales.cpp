@@ -62,7 +62,7 @@ Value loadKeyScale(Emitter &b, const Arguments &everywhere, const LaneRows &rows
     return b.both(b.less(ofKey, keys.holeEnd), b.isFalse(b.less(ofKey, keys.holeBegin)));
   };
   // In place of a key that no row sees: the last one, or a sink token if no window reaches it. Without
-  // either, there is no scale to read: the tile is one that no row sees.
+  // either, no scale is read: no row sees the tile.
   Value seen = b.select(isHole(lastKey), b.i32(0), lastKey);
   Value hasKeys = b.isFalse(b.either(b.less(lastKey, b.i32(0)), isHole(seen)));
   key = b.select(isHole(key), seen, key);

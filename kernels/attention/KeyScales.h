@@ -31,7 +31,7 @@ struct ScaledTile {
   bool mayBeInPages;
 };
 
-/// Loads the scales of a tile with the entries of its keys; they are undefined if the call has none.
+/// Loads the scales of a tile with the entries of its keys; they are undefined if the call has no scales.
 TileScales loadTileScales(Emitter &b, const Arguments &arguments, const KeyPages &pages, const LaneRows &rows,
                           const ScaledTile &tile, mlir::Value entries);
 

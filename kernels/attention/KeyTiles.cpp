@@ -24,7 +24,7 @@ Value KeyCopies::copy(StringRef side, Value base, const Rows &rows, Value tile, 
 
 unsigned KeyStorage::narrowestPanel(unsigned waves) const {
   // Each wave copies at least one instruction of a tile: one dword per lane, or the amount a lane fetches at
-  // a time. With shorter rows, one instruction would copy so many rows that finding their pages costs more
+  // a time. With shorter rows, one instruction would copy more rows, and finding their pages would cost more
   // than copying zeros.
   constexpr unsigned shortestRowBytes = 64;
   unsigned ofLane = byColumns ? 16 : fetched ? FetchRowsOp::laneColumns * bytes() : 4;

@@ -21,9 +21,8 @@ public:
   Query(Emitter &b, TileMath &math, llvm::ArrayRef<ColumnRead> reads, Value base, mlir::Type inMemory,
         mlir::Type element, Value laneGroup, Value limit, Value unused);
 
-  /// The last `unused` columns before the limit, fewer than 8, become zeros, whatever memory has there; if
-  /// `unused` is null, there are none. That waits for the row if there are some, so it comes after the first
-  /// loads of K.
+  /// The last `unused` columns before the limit, fewer than 8, become zeros, whatever memory has there. A
+  /// null `unused` is 0. Otherwise this waits for the row, so it comes after the first loads of K.
   void cutRest();
 
   /// Parks the columns of the last `reads` reads. `thread`: of the workgroup, which has `threads`.

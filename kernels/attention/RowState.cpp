@@ -74,7 +74,7 @@ Softmax::Included Softmax::include(Value maximum, Value sum, Values scores, Expo
   Value ofExponents = centre(scores, offset(ofTile), ofTile);
   result.sum = b.mulF(sum, result.factor);
   result.probabilities = exponentiate(result.sum, scores, ofExponents);
-  // Otherwise LLVM adds the exponentials behind the products, and keeps them all until then.
+  // Otherwise LLVM adds the exponentials after the products, and keeps them all until then.
   result.probabilities.front() = b.after(result.probabilities.front(), result.sum);
   return result;
 }

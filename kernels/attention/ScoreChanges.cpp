@@ -163,7 +163,7 @@ ScoreChanges::Changed ScoreChanges::apply(ArrayRef<Value> raw, Value tileKey, Va
       return LLVM::LoadOp::create(b, b.getF32Type(), b.advance(array, b.getF32Type(), place),
                                   /*alignment=*/4);
     };
-    // Located again behind the scales, so that the rows' places do not take registers before.
+    // Located again after the scales, so that the rows' places do not take registers before.
     auto find = [&](Value changing) {
       LaneRows rows = locate(changing);
       ofLane = b.add(tileKey, b.mul(rows.laneGroup, b.i32(4)));
@@ -217,7 +217,7 @@ ScoreChanges::Changed ScoreChanges::apply(ArrayRef<Value> raw, Value tileKey, Va
             [&] { return SmallVector<Value>{b.mulF(ofHead(factors, "bias_scale_batch_stride"), log2e)}; },
             [&] { return SmallVector<Value>{log2e}; })[0];
       };
-      // Waves of 16 rows have no registers for this branch behind those between the types.
+      // Waves of 16 rows have no registers for this branch after those between the types.
       Value ofAllTypes = isPrefill(layout) ? Value() : factor();
       Value first = rowOf("bias"), none = b.f32(-std::numeric_limits<double>::infinity());
       auto biased = [&](ArrayRef<Value> values) {

@@ -24,7 +24,7 @@ public:
     Value hidden; // i32: see ScoreChanges
   };
   /// `blocks`: raw scores in the layout of Visibility::hide. Hidden ones become -infinity. `found`: see
-  /// KeyPages; null if there are no pages. `loaded`: the tile's scales, if they are loaded.
+  /// KeyPages; null without pages. `loaded`: the tile's scales, if they are loaded.
   Applied apply(llvm::ArrayRef<Value> blocks, Value tileKey, Value found,
                 const TileScales *loaded = nullptr) const {
     Applied applied = apply(blocks, tileKey, b.boolean(true), ScoreChanges::Scores::Any, loaded);

@@ -53,7 +53,7 @@ public:
   struct ReadValues {
     Read inOrder, anywhere;
     bool isTile;                 // whether reading at any position costs no more
-    unsigned stepsByColumns = 0; // a read in order is of a column, for so many steps; 0: of a row
+    unsigned stepsByColumns = 0; // a read in order is of a column, for this many steps; 0: of a row
   };
 
   /// O^T including the tile of V at `tileKey`, for one block of rows per element of `rules`, which found

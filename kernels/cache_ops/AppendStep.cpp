@@ -96,7 +96,7 @@ private:
   };
   using Two = std::array<Value, package::step_chunks_of_lane>;
 
-  /// Brings all arguments into the scalar cache with one wait. They are read here and there, behind branches,
+  /// Brings all arguments into the scalar cache with one wait. They are read in many places, after branches,
   /// and each line's first read would wait for memory.
   void fetchArguments() {
     constexpr unsigned lineBytes = 64;
@@ -455,7 +455,7 @@ private:
     return b.add(b.mul(pack, of("out_row_stride")), b.bitAnd(row, ofPack("v_pack_mask")));
   }
 
-  /// Stores what `stored` makes of each chunk, one after another: few registers are in use at a time.
+  /// Converts each chunk with `stored` and stores it, one after another: few registers are in use at a time.
   /// `byColumns`: whether each element goes to a column; null if the cache cannot have columns.
   void storeRow(const Two &values, Value begin, Type element, function_ref<Value(Value)> stored,
                 Value byColumns = {}) {

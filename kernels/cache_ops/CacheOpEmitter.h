@@ -57,13 +57,12 @@ public:
   using LoopBody = llvm::function_ref<llvm::SmallVector<Value>(Value, mlir::ValueRange)>;
   llvm::SmallVector<Value> loop(Value first, Value end, Value step, mlir::ValueRange carried, LoopBody body);
 
-  /// How many of the batch + 1 starts are at or before a row, in `steps` steps, which are the bits of batch
-  /// + 1.
+  /// The number of the batch + 1 starts that are at or before a row, in `steps` steps: the bits of batch + 1.
   Value countStarts(Value starts, Value batch, Value steps, Value row);
 
 protected:
   Value argumentOf(const package::KernargField &field);
-  /// `k`, or `v` if `side` is 1 instead of 0, or what is as far behind it if `side` is 2.
+  /// The argument `k` if `side` is 0, `v` if it is 1, and the one as far after `v` if it is 2.
   Value sideArgumentOf(const package::KernargField &k, const package::KernargField &v, Value side);
 
 private:

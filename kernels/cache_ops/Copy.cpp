@@ -178,7 +178,7 @@ private:
   bool isPieces() const { return variant.from == variant.to && isInBlocks(); }
   static bool isFp8(StringRef type) { return fp8Of(type).has_value(); }
   static bool isByte(StringRef type) { return isFp8(type) || type == "i8"; }
-  /// Of the source.
+  /// Whether the source is in blocks or groups.
   bool isInBlocks() const { return package::is_in_blocks(variant.from); }
 
   /// Types of a byte as bytes; and a chunk of one as two words.

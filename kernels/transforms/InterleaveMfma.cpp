@@ -54,7 +54,7 @@ constexpr unsigned afterPasses = 4;
 constexpr unsigned vectorLatency = 2;
 constexpr unsigned transcendentalTurns = 4;
 constexpr unsigned ldsLatency = 32;
-// How many MFMAs ahead of their use reads and the arithmetic of operands are scheduled.
+// Reads and the arithmetic of operands are scheduled this many MFMAs ahead of their use.
 constexpr unsigned readAhead = 8, feedAhead = 4;
 // A copy also sets M0, and waits for that. Copies are this many MFMAs apart if there are enough MFMAs, and
 // avoid the last ones of a segment: their data is waited for soon.

@@ -23,8 +23,9 @@
 // A copy that gathers needs entries of a page table, which `page_lookup` reads. The entries for the copies of
 // iteration t + N - 1 are looked up in iteration t - 1, after the first copy issued there, and carried. Their
 // result arrives after that copy: with two slots, the copy has been waited for by then anyway; with more, one
-// tile less stays in flight. Copies that share a look-up share its entries. Which rows they find (found_rows)
-// is computed where the first of the copies is issued, and carried to the iteration that works on the tile.
+// tile less stays in flight. Copies that share a look-up share its entries. The rows that they find
+// (found_rows) are computed where the first of the copies is issued, and carried to the iteration that works
+// on the tile.
 //
 // The first wait and barrier of an iteration move to the end of the iteration before, and those of the first
 // iteration to before the loop. raise-barriers continues from there.

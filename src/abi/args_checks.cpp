@@ -306,7 +306,7 @@ void check_close_rows(const Shape &shape) {
   }
 }
 
-/// V of so many pages or sequences with so many tokens each.
+/// `extents`: the pages or sequences of V, and the tokens of each.
 void check_values(const sluice_problem &problem, const TensorRules &rules, std::string_view name,
                   const sluice_tensor &v, std::array<int64_t, 2> extents, bool has_starts) {
   const auto [outer, inner] = extents;

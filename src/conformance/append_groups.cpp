@@ -100,7 +100,7 @@ StoredGroup u4(bool has_zero, std::span<const Computed> values) {
   return made;
 }
 
-/// Of a group that has a number which is not finite: the scale says so.
+/// A group with a number that is not finite: its scale is NaN.
 StoredGroup not_finite(Element cache, std::span<const Computed> values) {
   StoredGroup made{{nan, 0}, {nan, 0}, {}};
   for (const Computed &x : values)

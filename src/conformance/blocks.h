@@ -26,13 +26,13 @@ inline int group_elements(const Case &c) {
   return c.cache == Cache::u4_zeros ? 64 : 32;
 }
 
-/// Bytes of so many elements, a multiple of 32, at the beginning of a block.
+/// The bytes of `elements`, a multiple of 32, from the beginning of a block.
 inline size_t block_bytes(const Case &c, int64_t elements) {
   const size_t blocks = size_t(elements) / 32;
   return c.cache == Cache::q8_0 ? blocks * 34 : c.cache == Cache::q4_0 ? blocks * 18 : size_t(elements) / 2;
 }
 
-/// What the numbers of a group are multiplied with, an F16 number, and what is subtracted from them before.
+/// The scale of a group, an F16 number, and the zero that is subtracted from its numbers before.
 struct Group {
   double scale, subtracted;
 };

@@ -104,7 +104,7 @@ struct Bias {
   BiasType type = BiasType::none;
   uint8_t shared = 0;  // Sharing
   bool holes = false;  // -infinity among the elements
-  bool scaled = false; // a factor for each query head
+  bool scaled = false; // a scale for each query head
   bool operator==(const Bias &) const = default;
 };
 
@@ -168,7 +168,7 @@ struct Case {
   double soft_cap = 0; // 0: none
   Bias bias = {};
   bool alibi = false;
-  bool by_sequence = false; // slopes of ALiBi and factors of a bias for each sequence
+  bool by_sequence = false; // slopes of ALiBi and scales of a bias for each sequence
   bool sink_logits = false;
   Scale q_scale = Scale::none;
   Scale k_scale = Scale::none;

@@ -176,7 +176,7 @@ const std::vector<Feature> &features() {
         share_bias<share_batch | share_head>, share_bias<share_batch | share_head | share_row>,
         share_bias<share_batch | share_head | share_row | share_column>}},
       {"holes in the bias", {make_holes}},
-      {"factors of the bias", {scale_bias<false>, scale_bias<true>}},
+      {"scales of the bias", {scale_bias<false>, scale_bias<true>}},
       {"ALiBi", {set<&Case::alibi>, slope_by_sequence}},
       {"sink logits", {set<&Case::sink_logits>}},
       {"scales of Q", {set_scale<&Case::q_scale, Scale::tensor>, set_scale<&Case::q_scale, Scale::head>}},

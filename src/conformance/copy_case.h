@@ -22,7 +22,7 @@ struct CopyCase {
   bool v_in_k = false;
   int page_size = 16;
   bool wide = false;                        // int64_t numbers of pages
-  int source_k_pack = 0, target_k_pack = 0; // a gather's target has none
+  int source_k_pack = 0, target_k_pack = 0; // a gather's target has no packs
   bool fork = false;                        // source and target are the same memory
   bool first_keys = false;                  // a gather begins after the first keys
   Scale k_scale = Scale::none, v_scale = Scale::none;
@@ -57,7 +57,7 @@ struct CopyInputs {
 CopyInputs make_inputs(const CopyCase &c);
 
 /// Of K or V: [page][row][head][element], and the scales and zero points of rows, whose last index is that of
-/// a group; without a buffer where there are none.
+/// a group; absent ones have no buffer.
 struct CopyTensors {
   Placement elements, scales = {-1}, zeros = {-1};
 };

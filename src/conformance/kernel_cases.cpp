@@ -280,7 +280,7 @@ const std::vector<KernelFeature> &kernel_features() {
       {"spans and a window", "spans", give_spans<true>},
       {"some causal sequences", "causal_by_sequence", cut_some},
       {"given diagonals", "given_diagonal", cut<Mask::given>},
-      {"factors of a bias", "bias_scale", scale_bias},
+      {"scales of a bias", "bias_scale", scale_bias},
       {"slopes of each sequence", "alibi_by_sequence", slope_by_sequence},
       {"O as FP8", "", store_fp8},
       {"keys in parts", "", divide_keys, Level::full, true},

@@ -30,7 +30,7 @@ namespace {
 using namespace sluice::conformance;
 using sluice::tools::OutputFile;
 
-// Of an MI300X: assumed for lists, and for reports about a device that is not present.
+// An MI300X is assumed for lists, and for reports about a device that is not present.
 constexpr uint32_t usual_compute_units = 304;
 
 enum ExitStatus { exit_passed, exit_failed, exit_usage, exit_no_device };

@@ -207,7 +207,7 @@ private:
     const Placement &k_place, &v_place;
   };
 
-  /// Arrays of scales are those of K and V, since prefixes outside of pages have none.
+  /// Arrays of scales are those of K and V, since prefixes outside of pages cannot have scales.
   void store_key(const Keys &keys, const Row &row, int64_t token) {
     const Element cache = cache_element(c);
     if (is_in_blocks(c)) {

@@ -9,7 +9,7 @@
 namespace sluice::conformance {
 
 /// Element [a][b][c][d] is at offset + a * stride[0] + b * stride[1] + c * stride[2] + d * stride[3]; with
-/// packs, d counts them, and the elements of one are adjacent; with tokens, b counts groups of so many, and
+/// packs, d counts them, and the elements of one are adjacent; with tokens, b counts groups of `tokens`, and
 /// the elements of one with equal d are adjacent.
 struct Placement {
   int buffer = 0;

@@ -1,7 +1,7 @@
 //===- cache_op_kernargs.h - the kernel arguments of the cache operations -------------------------------===//
 //
 // Tables as in kernargs.h, for the kernels of the cache operations: append writes rows into a paged cache,
-// copy moves rows between pages or out of them, merge combines results over parts of the keys.
+// copy moves rows between pages or out of them, merge combines results over splits of the keys.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once

@@ -35,7 +35,7 @@ private:
   CodeObjectFault kind;
 };
 
-/// How the object was compiled with respect to a feature that a device can have on or off.
+/// The object's setting of a feature that a device can have on or off.
 enum class TargetFeature : uint8_t { unsupported, any, off, on };
 
 /// The 64 bytes at `<kernel>.kd` (AMDGPUUsage, "Kernel Descriptor").

@@ -67,7 +67,7 @@ void copy_array(const Side &side, const sluice_tensor &from_array, const sluice_
               index_of(from_array, from.outer, row_of_scale(side, from), head, has_groups ? group : 0), unit);
 }
 
-/// What an element of the source stands for.
+/// The value of an element of the source.
 double value_of(const Side &side, const Row &from, int64_t head, int64_t e) {
   const double number = load(side.from.data, side.from_type,
                              packed_index(side.from, side.from_pack, from.outer, from.inner, head, e));

@@ -65,7 +65,7 @@ public:
   /// The number of the sequence's page n for a KV head, and its position in page_table.
   int64_t page(int64_t n, int64_t head) const;
   int64_t page_entry(int64_t n, int64_t head) const;
-  /// Whether key j is hidden because it has no page. Contents of calls that hide no keys have none such.
+  /// Whether key j is hidden because it has no page. Always false for calls that hide no keys.
   bool is_missing(int64_t j, int64_t head) const;
   /// Whether page n is before the window of all rows and has no sink tokens: its entry may be anything.
   bool is_page_before_window(int64_t n) const;

@@ -28,7 +28,8 @@ inline uint32_t lanes_log2(uint32_t chunks, uint32_t most) {
 /// Enough to fill the machine several times over; each workgroup loops over the remaining rows.
 uint32_t row_groups(const Context &context, uint32_t rows, uint32_t rows_per_group, uint32_t others);
 
-/// The kernel for these types. Throws support::Failure: unsupported if there is none, no_device for a target.
+/// The kernel for these types. Throws support::Failure: unsupported if it does not exist, no_device for a
+/// target.
 const CacheOpKernel &find(const Context &context, CacheOperation operation, std::string_view field,
                           uint32_t from, uint32_t to);
 

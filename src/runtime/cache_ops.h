@@ -47,10 +47,10 @@ struct PartsMerge {
   int32_t head_dim_v = 0;                              // a multiple of 8
   int32_t max_rows = 0; // skips sequences with more rows: another kernel has computed them
 
-  // Of a cascade. The parts have the rows of o, by their numbers: with q_starts they have one sequence of all
-  // rows, and `searched_batch` sequences are searched for the one of a row. The first own_parts parts are
-  // over the sequences' own keys, of which those with more than max_rows rows have one. Those from
-  // first_prefix_part on are over the keys of prefixes, and rows without a prefix have none.
+  // For a cascade. The parts have the rows of o, by their numbers: with q_starts they have one sequence of
+  // all rows, and the sequence of a row is searched for among `searched_batch` sequences. The first own_parts
+  // parts are over the sequences' own keys; a sequence with more than max_rows rows has only one of them. The
+  // parts from first_prefix_part on are over the keys of prefixes; a row without a prefix does not have them.
   const int32_t *prefix_starts = nullptr; // [prefix_count + 1]
   int32_t prefix_count = 0, searched_batch = 0, own_parts = 0, first_prefix_part = 0;
 };

@@ -18,12 +18,12 @@ inline bool is_cascade(const sluice_problem &problem) {
   return (problem.flags & SLUICE_SHARED_PREFIX) != 0;
 }
 
-/// The kernel of a cascade's prefixes, with the splits of their keys as in Choice. Their results are parts
-/// from first_part on, after those of the own keys.
+/// The kernel of a cascade's prefixes, with the splits of their keys as in Choice. Their splits are
+/// counted from first_split on, after those of the own keys.
 struct PrefixChoice {
   const package::PackedKernel *kernel = nullptr; // null without prefixes
   uint32_t splits = 1, split_tiles = 0, min_split_tiles = 1;
-  uint32_t first_part = 0;
+  uint32_t first_split = 0;
 };
 
 /// The kernels of a plan. A sequence of at most `few_rows` query rows goes to `few`, in every batch; a longer

@@ -157,7 +157,7 @@ void to_counted(sluice_tensor &tensor, uint32_t type) {
     tensor.stride[i] = counted_stride(type, tensor.stride[i]);
 }
 
-/// Of a call from `from` to `to`.
+/// The launches of a call that copies from type `from` to type `to`.
 template <typename Call>
 CopyLaunches launches_of(const Context &context, std::string_view field, const Call &call, uint32_t from,
                          uint32_t to, std::span<const SideOfCall> sides) {

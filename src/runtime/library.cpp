@@ -41,7 +41,7 @@ std::string last_error() {
   return message != nullptr ? message : "unknown error";
 }
 
-/// The path under which the process has loaded a HIP runtime; empty if it has none.
+/// The path under which the process has loaded a HIP runtime; empty if it has not.
 std::string loaded_hip() {
   std::string found;
   dl_iterate_phdr(

@@ -116,55 +116,55 @@ void Plan::enqueue(const Prepared &prepared, const sluice_args &args, package::A
   increase(&prepared == &main() ? counts.main_launches : counts.other_launches);
 }
 
-/// All sequences have `rows_of_sequence` rows in a part. In a cascade with starts, rows follow one another as
-/// in q, as if there were one sequence.
-struct Plan::Parts {
-  PartsLayout layout;
+/// All sequences have `rows_of_sequence` rows in a split. In a cascade with starts, rows follow one another
+/// as in q, as if there were one sequence.
+struct Plan::Splits {
+  SplitsLayout layout;
   char *workspace;
   int32_t sequences, rows_of_sequence;
 
-  /// Lets a kernel store its results in the parts from `first` on.
+  /// Lets a kernel store its results in the splits from `first` on.
   void direct(package::AttentionKernargs &kernargs, const sluice_problem &problem, uint32_t first) const {
     const int64_t rows = sequences > 1 ? rows_of_sequence : 0;
-    kernargs.o = reinterpret_cast<uint64_t>(workspace) + first * layout.part_stride * sizeof(float);
+    kernargs.o = reinterpret_cast<uint64_t>(workspace) + first * layout.split_stride * sizeof(float);
     kernargs.o_batch_stride = layout.row_stride * rows;
     kernargs.o_token_stride = layout.row_stride;
     kernargs.o_head_stride = row_elements(problem.head_dim_v);
-    kernargs.o_split_stride = layout.part_stride;
+    kernargs.o_split_stride = layout.split_stride;
     kernargs.lse = reinterpret_cast<uint64_t>(workspace) + layout.lse_offset_bytes +
-                   first * layout.lse_part_stride * sizeof(float);
+                   first * layout.lse_split_stride * sizeof(float);
     kernargs.lse_batch_stride = layout.lse_row_stride * rows;
     kernargs.lse_token_stride = layout.lse_row_stride;
     kernargs.lse_head_stride = 1;
-    kernargs.lse_split_stride = layout.lse_part_stride;
+    kernargs.lse_split_stride = layout.lse_split_stride;
     // The merge counts it once.
     kernargs.sink_logits = 0;
   }
 };
 
-Plan::Parts Plan::parts_of(const sluice_args &args, void *workspace) const {
-  Parts out = {};
+Plan::Splits Plan::splits_of(const sluice_args &args, void *workspace) const {
+  Splits out = {};
   out.workspace = static_cast<char *>(workspace);
-  uint32_t parts = choice.splits;
+  uint32_t splits = choice.splits;
   if (!is_cascade(wanted)) {
     out.sequences = args.batch;
     out.rows_of_sequence = std::min(args.q_len, choice.few_rows);
   } else {
-    parts = choice.prefix.first_part + choice.prefix.splits;
+    splits = choice.prefix.first_split + choice.prefix.splits;
     const bool has_starts = args.q_starts != nullptr;
     out.sequences = has_starts ? 1 : args.batch;
     out.rows_of_sequence = !has_starts          ? args.q_len
                            : args.q_tokens != 0 ? int32_t(args.q_tokens)
                                                 : int32_t(wanted.max_q_tokens);
   }
-  out.layout = parts_layout(wanted, parts, int64_t{out.sequences} * out.rows_of_sequence);
+  out.layout = splits_layout(wanted, splits, int64_t{out.sequences} * out.rows_of_sequence);
   return out;
 }
 
-void Plan::run_prefixes(const sluice_args &args, const Parts &parts, void *stream) const {
+void Plan::run_prefixes(const sluice_args &args, const Splits &splits, void *stream) const {
   sluice_args call = args;
   call.batch = args.prefix_count;
-  call.q_len = parts.sequences * parts.rows_of_sequence;
+  call.q_len = splits.sequences * splits.rows_of_sequence;
   call.kv_len = args.prefix_len;
   call.q.stride[0] = 0;
   call.q_starts = args.prefix_q_starts;
@@ -180,20 +180,20 @@ void Plan::run_prefixes(const sluice_args &args, const Parts &parts, void *strea
   call.page_table_head_stride = 0; // heads share the tables of prefixes
   call.page_starts = args.prefix_page_starts;
   call.q_tokens = call.q_len;
-  // What is said of each sequence concerns its own keys.
+  // Diagonals, causal and spans are for the sequences' own keys.
   call.diagonals = call.causal = call.spans = nullptr;
   call.span_count = 0;
   package::AttentionKernargs kernargs = prefix.arguments;
   fill_call(kernargs, wanted, call);
-  parts.direct(kernargs, wanted, choice.prefix.first_part);
+  splits.direct(kernargs, wanted, choice.prefix.first_split);
   kernargs.o_batch_stride = kernargs.lse_batch_stride = 0;
   enqueue(prefix, call, kernargs, stream);
 }
 
-void Plan::merge(const sluice_args &args, const Parts &parts, void *stream) const {
+void Plan::merge(const sluice_args &args, const Splits &splits, void *stream) const {
   PartsMerge merge;
-  merge.partial = parts.workspace;
-  merge.partial_lse = parts.workspace + parts.layout.lse_offset_bytes;
+  merge.partial = splits.workspace;
+  merge.partial_lse = splits.workspace + splits.layout.lse_offset_bytes;
   merge.o = args.o;
   merge.lse = args.lse;
   merge.sink_logits = args.sink_logits;
@@ -203,20 +203,20 @@ void Plan::merge(const sluice_args &args, const Parts &parts, void *stream) cons
   merge.q_starts = args.q_starts;
   merge.lse_base = wanted.lse_base;
   merge.parts = int32_t(choice.splits);
-  merge.batch = parts.sequences;
+  merge.batch = splits.sequences;
   merge.q_rows = std::min(rows_or_unknown(args.q_tokens), rows_or_unknown(wanted.max_q_tokens));
   merge.most_rows = args.q_len;
-  merge.rows_per_sequence = parts.rows_of_sequence;
+  merge.rows_per_sequence = splits.rows_of_sequence;
   merge.heads = wanted.q_heads;
   merge.head_dim_v = row_elements(wanted.head_dim_v);
   merge.max_rows = choice.few_rows;
   if (is_cascade(wanted)) {
-    merge.parts = int32_t(choice.prefix.first_part + choice.prefix.splits);
+    merge.parts = int32_t(choice.prefix.first_split + choice.prefix.splits);
     merge.prefix_starts = args.prefix_q_starts;
     merge.prefix_count = args.prefix_count;
     merge.searched_batch = args.q_starts != nullptr ? args.batch : 0;
     merge.own_parts = int32_t(choice.splits);
-    merge.first_prefix_part = int32_t(choice.prefix.first_part);
+    merge.first_prefix_part = int32_t(choice.prefix.first_split);
   }
   merge_parts(*shared, *choice.merging, merge, stream);
   increase(counts.merge_launches);
@@ -229,7 +229,7 @@ void Plan::run(const sluice_args &args, const sluice_launch &launch) const {
   const bool has_few = few.entry != nullptr && (mixed || !has_many);
   const bool cascades = is_cascade(wanted);
   const bool merges = cascades || (choice.merges && has_few);
-  const Parts parts = merges ? parts_of(args, launch.workspace) : Parts();
+  const Splits splits = merges ? splits_of(args, launch.workspace) : Splits();
   const Range range(*shared, [&](RangeText &text) {
     if (cascades) text << prefix.name << " + ";
     text << (has_many ? many : few).name;
@@ -239,16 +239,16 @@ void Plan::run(const sluice_args &args, const sluice_launch &launch) const {
     text << range_end;
   });
   wait_for_dependencies(*shared->device().hip, launch);
-  if (cascades) run_prefixes(args, parts, launch.stream);
-  const auto run_own = [&](const Prepared &prepared, bool to_parts) {
+  if (cascades) run_prefixes(args, splits, launch.stream);
+  const auto run_own = [&](const Prepared &prepared, bool to_splits) {
     package::AttentionKernargs kernargs = prepared.arguments;
     fill_call(kernargs, wanted, args);
-    if (to_parts) parts.direct(kernargs, wanted, 0);
+    if (to_splits) splits.direct(kernargs, wanted, 0);
     enqueue(prepared, args, kernargs, launch.stream);
   };
   if (has_many) run_own(many, cascades);
   if (has_few) run_own(few, merges);
-  if (merges) merge(args, parts, launch.stream);
+  if (merges) merge(args, splits, launch.stream);
   signal(*shared->device().hip, launch);
 }
 

@@ -63,12 +63,12 @@ private:
                void *stream) const;
   /// Workgroups of a kernel of the choice.
   Grid grid(const Prepared &prepared, int32_t batch, int32_t q_len) const;
-  /// Where the kernels of a call store results over parts of the keys.
-  struct Parts;
-  Parts parts_of(const sluice_args &args, void *workspace) const;
+  /// Where the kernels of a call store results over splits of the keys.
+  struct Splits;
+  Splits splits_of(const sluice_args &args, void *workspace) const;
   /// Computes the prefixes of a cascade.
-  void run_prefixes(const sluice_args &args, const Parts &parts, void *stream) const;
-  void merge(const sluice_args &args, const Parts &parts, void *stream) const;
+  void run_prefixes(const sluice_args &args, const Splits &splits, void *stream) const;
+  void merge(const sluice_args &args, const Splits &splits, void *stream) const;
   void trace(uint32_t event, const Prepared &prepared, const Grid &grid) const;
   const Prepared &main() const { return many.entry != nullptr ? many : few; }
 

@@ -33,19 +33,19 @@ void check_bound(const char *field, int64_t bound) {
            "this bound for the size of the workspace; nearest supported: 1 or more"));
 }
 
-/// Rows in a part of the keys, with `rows` rows of each sequence. In a cascade those of q.
-int64_t rows_of_part(const sluice_problem &problem, int64_t rows) {
+/// Rows with results over a split of the keys, with `rows` rows of each sequence. In a cascade those of q.
+int64_t rows_of_split(const sluice_problem &problem, int64_t rows) {
   return is_cascade(problem) ? problem.max_q_tokens : rows * problem.max_batch;
 }
 
-uint64_t bytes_of(const sluice_problem &problem, uint64_t parts, int64_t rows) {
-  return parts_layout(problem, uint32_t(parts), rows_of_part(problem, rows)).bytes;
+uint64_t bytes_of(const sluice_problem &problem, uint64_t splits, int64_t rows) {
+  return splits_layout(problem, uint32_t(splits), rows_of_split(problem, rows)).bytes;
 }
 
-/// The parts that the ceiling allows.
-uint64_t most_parts(const sluice_problem &problem, int64_t rows) {
-  const uint64_t ceiling = problem.workspace_ceiling_bytes, of_part = bytes_of(problem, 1, rows);
-  return std::min((ceiling != 0 ? ceiling : usual_workspace_ceiling) / of_part, max_splits);
+/// The splits that the ceiling allows, those of prefixes included.
+uint64_t allowed_splits(const sluice_problem &problem, int64_t rows) {
+  const uint64_t ceiling = problem.workspace_ceiling_bytes, of_split = bytes_of(problem, 1, rows);
+  return std::min((ceiling != 0 ? ceiling : usual_workspace_ceiling) / of_split, max_splits);
 }
 
 /// Splits at fixed places of the most keys that a sequence or a prefix may have.
@@ -92,27 +92,27 @@ void check_rows(const sluice_problem &problem, int64_t rows) {
 
 } // namespace
 
-PartsLayout parts_layout(const sluice_problem &problem, uint32_t parts, int64_t rows) {
-  PartsLayout out = {};
+SplitsLayout splits_layout(const sluice_problem &problem, uint32_t splits, int64_t rows) {
+  SplitsLayout out = {};
   out.lse_row_stride = problem.q_heads;
-  out.lse_part_stride = out.lse_row_stride * rows;
+  out.lse_split_stride = out.lse_row_stride * rows;
   const int64_t columns = row_elements(problem.head_dim_v);
   out.row_stride = out.lse_row_stride * columns;
-  out.part_stride = out.lse_part_stride * columns;
-  out.lse_offset_bytes = uint64_t(out.part_stride) * parts * sizeof(float);
-  out.bytes = out.lse_offset_bytes + uint64_t(out.lse_part_stride) * parts * sizeof(float);
+  out.split_stride = out.lse_split_stride * columns;
+  out.lse_offset_bytes = uint64_t(out.split_stride) * splits * sizeof(float);
+  out.bytes = out.lse_offset_bytes + uint64_t(out.lse_split_stride) * splits * sizeof(float);
   return out;
 }
 
 uint64_t most_splits(const sluice_problem &problem, int64_t rows) {
-  if (is_cascade(problem)) return std::max<uint64_t>(most_parts(problem, rows), 2) - 1;
+  if (is_cascade(problem)) return std::max<uint64_t>(allowed_splits(problem, rows), 2) - 1;
   // Rows of a merge are counted in 31 bits.
   if (rows * problem.q_heads > INT32_MAX / problem.max_batch) return 1;
-  return std::max<uint64_t>(most_parts(problem, rows), 1);
+  return std::max<uint64_t>(allowed_splits(problem, rows), 1);
 }
 
 uint64_t most_prefix_splits(const sluice_problem &problem, uint64_t own_splits) {
-  return std::max(most_parts(problem, 0), own_splits + 1) - own_splits;
+  return std::max(allowed_splits(problem, 0), own_splits + 1) - own_splits;
 }
 
 void use_splits(Choice &choice, const sluice_problem &problem, uint64_t splits, int64_t rows) {
@@ -146,11 +146,11 @@ void split_prefixes_at_fixed_places(Choice &choice, const sluice_problem &proble
       fixed_places(choice.prefix.kernel->entry.name, "max_prefix_len", problem.max_prefix_len);
   choice.prefix.split_tiles = split_tiles;
   choice.prefix.splits = splits;
-  // The order in which a merge adds parts follows from their numbers. So that the splits of the own keys,
-  // whose number depends on a bound, do not change it, the lanes of a row take prefixes from the same part
+  // The order in which a merge adds splits follows from their numbers. The splits of the own keys, whose
+  // number depends on a bound, must not change it, so the lanes of a row take prefixes from the same split
   // on.
   constexpr uint32_t slots = 1u << package::merge_most_slots_log2;
-  choice.prefix.first_part = divide_up(choice.splits, slots) * slots;
+  choice.prefix.first_split = divide_up(choice.splits, slots) * slots;
 }
 
 int64_t most_cascade_rows(const sluice_problem &problem) {
@@ -159,7 +159,7 @@ int64_t most_cascade_rows(const sluice_problem &problem) {
 
 void use_cascade_workspace(Choice &choice, const sluice_problem &problem) {
   choice.merges = true;
-  choice.workspace_bytes = bytes_of(problem, choice.prefix.first_part + choice.prefix.splits, 0);
+  choice.workspace_bytes = bytes_of(problem, choice.prefix.first_split + choice.prefix.splits, 0);
   check_ceiling(problem, choice.workspace_bytes, "SLUICE_SHARED_PREFIX");
 }
 

@@ -13,23 +13,23 @@ struct Choice;
 /// sequence still occupy 64 workgroups per KV head. A multiple of every kernel's tile of keys.
 inline constexpr uint32_t fixed_split_keys = 2048;
 
-/// The layout in workspace of results over parts of the keys: O as F32 [part][row][q_heads][head_dim_v], then
-/// LSE [part][row][q_heads], with `rows` rows of all sequences. Strides count elements.
-struct PartsLayout {
-  int64_t row_stride, part_stride;         // of O
-  int64_t lse_row_stride, lse_part_stride; // of LSE
+/// The layout in workspace of results over splits of the keys: O as F32 [split][row][q_heads][head_dim_v],
+/// then LSE [split][row][q_heads], with `rows` rows of all sequences. Strides count elements.
+struct SplitsLayout {
+  int64_t row_stride, split_stride;         // of O
+  int64_t lse_row_stride, lse_split_stride; // of LSE
   uint64_t lse_offset_bytes;
   uint64_t bytes;
 };
-PartsLayout parts_layout(const sluice_problem &problem, uint32_t parts, int64_t rows);
+SplitsLayout splits_layout(const sluice_problem &problem, uint32_t splits, int64_t rows);
 
 /// The most workspace of splits whose number is chosen by cost, if a plan has no ceiling. A cascade may need
-/// more for its two parts.
+/// more for its two splits.
 inline constexpr uint64_t usual_workspace_ceiling = uint64_t{256} << 20;
 
 /// The most splits that a merge of `rows` rows of each sequence can count and the ceiling allows: at least 1.
-/// In a cascade another part is left for the prefixes. For problems with bounds of the batch and of keys, and
-/// without fixed places.
+/// In a cascade one more split is left for the prefixes. For problems with bounds of the batch and of keys,
+/// and without fixed places.
 uint64_t most_splits(const sluice_problem &problem, int64_t rows);
 /// The most splits of a cascade's prefixes beside `own_splits` of the sequences' own keys: at least 1.
 uint64_t most_prefix_splits(const sluice_problem &problem, uint64_t own_splits);

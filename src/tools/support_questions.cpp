@@ -143,7 +143,7 @@ constexpr Question list[] = {
      "*_biasf16*"},
     {"bias of BF16", "`bias_type`", names::bias, [](sluice_problem &p) { p.bias_type = SLUICE_BF16; },
      "*_biasbf16*"},
-    {"factors of a bias", "`SLUICE_BIAS_SCALE`", names::bias_scale,
+    {"scales of a bias", "`SLUICE_BIAS_SCALE`", names::bias_scale,
      [](sluice_problem &p) {
        p.bias_type = SLUICE_F16;
        p.flags |= SLUICE_BIAS_SCALE;

@@ -39,7 +39,7 @@ struct HeadSizes {
 /// "128", "192/128", "576/512 (V in K)".
 std::string text_of(const HeadSizes &sizes);
 
-/// Of what supported head sizes are multiples.
+/// Supported head sizes are multiples of this.
 int32_t head_size_step(const Types &types);
 
 /// 8 query heads and 8 heads of K and V, without any feature but the scales that the types need.

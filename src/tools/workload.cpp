@@ -76,7 +76,8 @@ double bytes_of(uint64_t sequences, uint64_t rows, uint64_t heads, uint64_t dim,
   return double(sequences) * double(rows) * double(heads) * double(stored_bytes(dtype, dim));
 }
 
-/// K and V of so many rows, and the scales that are not in their blocks. Pages count for scales per page.
+/// Bytes of `rows` of K and V, and of the scales that are not in their blocks. `pages` matter for scales per
+/// page.
 double cache_bytes(const Workload &work, uint64_t rows, uint64_t pages) {
   const ElementTypes &types = work.types;
   const uint32_t columns = work.dims.qk + (work.dims.v_in_k ? 0 : work.dims.v);

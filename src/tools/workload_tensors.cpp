@@ -32,7 +32,7 @@ void put(std::byte *to, uint16_t bits) {
   std::memcpy(to, &bits, sizeof bits);
 }
 
-/// What an I8 or a number of Q8_0 counts, so that their values are between -2 and 2; and a number of 4 bits.
+/// The unit of an I8 or a number of Q8_0, so that values are between -2 and 2; and of a number of 4 bits.
 constexpr float unit_of_i8 = 1 / 60.0f, unit_of_4_bits = 0.25f;
 
 /// A block of numbers between -2 and 2, if its scale is that of scale_of.

@@ -549,7 +549,7 @@ TEST_CASE("a merge: each member reaches its own argument", "[cache_ops]") {
   CHECK(base_2.unit_per_log2 == 1);
   CHECK(base_2.unit_per_nat == Approx(1.442695f));
   CHECK(base_2.o_scale == 0);
-  // A scale is no reason for code of its own.
+  // A scale does not select code of its own.
   call.o_type = SLUICE_E4M3FNUZ;
   call.o_scale = reinterpret_cast<const float *>(device_memory + 200);
   call.o_scale_kind = SLUICE_SCALE_PER_TENSOR;

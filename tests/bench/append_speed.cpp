@@ -32,8 +32,9 @@ using namespace sluice::tools;
 constexpr uint32_t compute_units = 304;
 constexpr int32_t page_size = 16;
 constexpr uint64_t most_bytes = uint64_t(1) << 30; // of tensors; few of them are touched
-// Of the bandwidth of HBM, for launches that are long enough to fill the device; and for those of K and V
-// only into integers, whose lanes compute more than they move, or by columns, where each element is a store.
+// Shares of HBM's bandwidth: for launches that are long enough to fill the device; for those of K and V only
+// into integers, whose lanes compute more than they move; and for those by columns, where each element is a
+// store.
 constexpr double least_percent = 80, least_of_integers = 50, least_of_columns = 40;
 constexpr int32_t many_tokens = 4096;
 
@@ -166,7 +167,7 @@ public:
     return result.device_clk;
   }
 
-  /// That HBM needs for the bytes that have to be moved.
+  /// The time in which HBM moves the bytes that have to be moved.
   double least_clk() const {
     return double(bytes) / (hbm_terabytes_per_second() * 1e12) * double(clock_mhz) * 1e6;
   }

@@ -1,7 +1,7 @@
 //===- append_blocks_test.cpp - F32 numbers into blocks of ggml and groups of 4 bits --------------------===//
 //
 // A rotation by a table of any numbers, with sines of 0, turns rows of ones into any numbers of F32. Blocks
-// of ggml are compared with its code, byte for byte, and groups with the numbers that they stand for.
+// of ggml are compared with its code, byte for byte, and groups with the numbers that they represent.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "cache_ops/device.h"
@@ -187,7 +187,7 @@ TEST_CASE("the reference stores the same bytes", "[append_blocks]") {
   }
 }
 
-TEST_CASE("groups of 4 bits stand for numbers within half a step", "[append_blocks]") {
+TEST_CASE("groups of 4 bits represent numbers within half a step", "[append_blocks]") {
   for (const int group : {32, 64})
     for (const bool has_zeros : {false, true}) {
       INFO("groups of " << group << ", zero points " << has_zeros);

@@ -46,7 +46,7 @@ TEST_CASE("copies through registers, as they are and converted", "[copies]") {
     }
 }
 
-TEST_CASE("rows in registers land behind the reads of those before", "[copies]") {
+TEST_CASE("rows in registers arrive after the reads of the rows before", "[copies]") {
   struct Width {
     const char *element, *from, *swizzle;
     const char *load, *write; // of 8 columns; for bytes two writes are one instruction

@@ -137,7 +137,7 @@ TEST_CASE("An append through views stores the same as the reference", "[cpp]") {
   append.tokens = tokens;
   append.page_count = pages;
   const auto place = [&](void *rows, void *cache, const void *numbers) {
-    append.k = TensorView::packed(rows, SLUICE_F16, tokens, heads, dim);
+    append.k = TensorView::ragged(rows, SLUICE_F16, tokens, heads, dim);
     append.k_cache = TensorView::pages_hnd(cache, SLUICE_F16, pages, page_size, heads, dim);
     append.slots = static_cast<const int64_t *>(numbers);
   };
@@ -493,6 +493,7 @@ TEST_CASE("Views compute the addresses of their elements", "[cpp]") {
   const sluice_tensor c = head;
   CHECK(c.data == head.data);
   CHECK(std::equal(c.stride, c.stride + 4, head.stride.begin()));
+  CHECK(TensorView::ragged(memory, SLUICE_F32, 5, 4, 8).stride == std::array<int64_t, 4>{0, 32, 8, 1});
   CHECK(TensorView::packed(memory, SLUICE_F32, 5, 4, 8).stride == std::array<int64_t, 4>{0, 32, 8, 1});
   CHECK(TensorView::pages_nhd(memory, SLUICE_F32, 2, 3, 4, 8).stride == bshd.stride);
   CHECK(TensorView::pages_hnd(memory, SLUICE_F32, 2, 3, 4, 8).stride == bhsd.stride);

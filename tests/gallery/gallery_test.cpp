@@ -177,7 +177,7 @@ TEST_CASE("right programs and the twins without the mistake are silent", "[galle
     }
 }
 
-TEST_CASE("only a mistake that is no warning fails the launch", "[gallery]") {
+TEST_CASE("only a mistake that is an error, not a warning, fails the launch", "[gallery]") {
   for (const GalleryProgram &program : all_mistakes()) {
     INFO(program.name);
     CHECK((run(program, 1, strictest()).failure() == nullptr) == program.warns());

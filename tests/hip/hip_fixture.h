@@ -1,7 +1,7 @@
 //===- hip_fixture.h - compiled HIP programs on the machine ---------------------------------------------===//
 //
 // Every program is compiled at -O0, -O1 and -O3 and runs with all checks under each order of completion, and
-// without checks on several threads. There may be no report.
+// without checks on several threads. A report is a failure.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once

@@ -1,7 +1,7 @@
 //===- memory_fixture.h - programs between two buffers --------------------------------------------------===//
 //
-// A short program runs with every check and with none: there must be no report, and the same result twice.
-// s[8:9] is the input, s[12:13] the output; v0 the lane, v1 = 4 * lane, v2 = 16 * lane, v3 = 8 * lane.
+// A short program runs with every check and without checks: it must give no report, and the same result
+// twice. s[8:9] is the input, s[12:13] the output; v0 the lane, v1 = 4 * lane, v2 = 16 * lane, v3 = 8 * lane.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once

@@ -7,7 +7,7 @@
 
 namespace sluice::test {
 
-TEST_CASE("CLAMP, and what it makes of NaN by DX10_CLAMP", "[isa][mode]") {
+TEST_CASE("CLAMP, and its result for NaN, which depends on DX10_CLAMP", "[isa][mode]") {
   for (bool dx10_clamp : {true, false})
     check_rows(
         {.dx10_clamp = dx10_clamp}, {}, " clamp",

@@ -237,7 +237,7 @@ TEST_CASE("what is not rounded by MODE is the same in all modes", "[isa][mode]")
 
 TEST_CASE("mixed fma is rounded once, as the width of its result says", "[isa][mode]") {
   TestWave t;
-  // A rounded product would cancel. 1 + 2^-23 squared, less what an f32 holds of it.
+  // A rounded product would cancel. The terms are (1 + 2^-23)^2 and the same rounded to f32.
   t.wave.set_mode(Mode{}.bits());
   t.fill(1, 0x1.000002p0f);
   t.fill(3, -0x1.000004p0f);

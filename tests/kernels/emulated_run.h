@@ -51,7 +51,7 @@ struct Problem {
     infinite_keys = 1 << 15, // every 24th row of K begins with infinity, so that its scores are infinite
     output_f32 = 1 << 16,    // O as F32
     rounds = 1 << 17,        // two compute units, whose workgroups take several rounds
-    of_sequence = 1 << 18,   // a diagonal of the sequence's own, and causal for it alone
+    of_sequence = 1 << 18,   // a diagonal of the sequence's own, and causal only for that
     spans = 1 << 19,         // of keys that see each other in both directions
     bias_scale = 1 << 20,    // for each head
     output_fp8 = 1 << 21,    // O as E4M3FNUZ, with a scale for each head
@@ -119,7 +119,7 @@ private:
   const size_t d_qk, d_v, q_len, page_count, kv_capacity; // kv_capacity: rows of K and V that memory holds
   emulator::Memory memory;
   Tensor q, k, v;
-  std::span<uint16_t> o, lse; // F32 takes two; lse is empty if the problem has none
+  std::span<uint16_t> o, lse; // F32 takes two; lse is empty if the problem has no LSE
   package::AttentionLaunch launch;
 };
 

@@ -99,7 +99,7 @@ TEST_CASE("what is not known may be any address", "[kernels]") {
   check_range("v_mov_b32 v1, 64\ns_mov_b64 exec, 1\nv_mov_b32 v1, 0\n", "ds_read_b32 v4, v1", 0, 68);
 }
 
-TEST_CASE("behind a condition all lanes take part again", "[kernels]") {
+TEST_CASE("after a condition all lanes take part again", "[kernels]") {
   const std::string before = "v_mov_b32 v1, 64\ns_and_saveexec_b64 s[2:3], vcc\n",
                     after = "v_mov_b32 v1, 0\n", restored = "s_or_b64 exec, exec, s[2:3]\n",
                     access = "ds_read_b32 v4, v1";

@@ -117,7 +117,7 @@ MachineCode::MachineCode(std::vector<std::byte> file, const std::string &name) :
       far = emulator::long_branch_target(words, pc);
     }
     if (jumps_indirectly(instruction) && !far)
-      throw std::runtime_error("cannot tell the paths behind " + describe(instruction));
+      throw std::runtime_error("cannot tell the paths after " + describe(instruction));
     next_of[pc] = far ? std::vector{*far} : successors(instruction, decoded->bytes);
     pending.insert(pending.end(), next_of[pc].begin(), next_of[pc].end());
     found.emplace(pc, std::move(instruction));

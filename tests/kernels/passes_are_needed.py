@@ -48,7 +48,7 @@ class Generator:
 
 
 def compare(intact, code, error):
-    """The effect of leaving the pass out on a kernel, in words; empty if there is none."""
+    """The effect of leaving the pass out on a kernel, in words; empty if the code is the same."""
     if error is not None:
         return f"fails: {error}"
     if code == intact:

@@ -324,7 +324,7 @@ bool WaitProofs::conflict(const Operation &one, const Operation &other) const {
 Proof WaitProofs::may_drop_barrier(size_t index) const {
   if (!counterparts[index].empty())
     return {false,
-            "waves that come by " + describe(at(*counterparts[index].begin())) + " have one barrier more"};
+            "waves that pass " + describe(at(*counterparts[index].begin())) + " have one barrier more"};
   // Operations up to the nearest other barriers. The paths continue through this one, which is removed.
   const auto region = [&](auto neighbours, std::set<size_t> &barriers) {
     std::set<size_t> seen, found;

@@ -58,7 +58,7 @@ bool registers_are_waited_for(const std::string &source) {
 
 } // namespace
 
-TEST_CASE("a register is used behind a wait for its load, on every path", "[kernels]") {
+TEST_CASE("a register is used after a wait for its load, on every path", "[kernels]") {
   CHECK(registers_are_waited_for(load + wait_copy + use + end));
   CHECK_FALSE(registers_are_waited_for(load + use + end));
   CHECK_FALSE(registers_are_waited_for(load + "v_mov_b32 v2, 0\n" + end));
@@ -79,7 +79,7 @@ TEST_CASE("a register is used behind a wait for its load, on every path", "[kern
   CHECK(registers_are_waited_for(scalar + wait_lds + "s_mov_b32 s6, s4\n" + end));
 }
 
-TEST_CASE("a wait behind an equal one is redundant, on every path only", "[kernels]") {
+TEST_CASE("a wait after an equal one is redundant, on every path only", "[kernels]") {
   const std::string program = load + "s_cbranch_scc0 1\n";
   const MachineCode twice = assembled(load + wait_copy + wait_copy + use + end);
   CHECK(WaitProofs(twice, 64).may_weaken(index_of(twice, "s_waitcnt vmcnt(0)", 1), Counter::vmcnt, 63).holds);
@@ -115,7 +115,7 @@ TEST_CASE("a copy is waited for before who touches its bytes", "[kernels]") {
   CHECK_FALSE(may_remove_vm(addresses + copy_low + wait_copy + copy_low + wait_copy + end));
 }
 
-TEST_CASE("other waves count on a copy behind the barrier until the next one", "[kernels]") {
+TEST_CASE("other waves count on a copy after the barrier until the next one", "[kernels]") {
   const auto program = [](const std::string &first, const std::string &second) {
     return addresses + copy_low + wait_copy + barrier + first + wait_copy + second;
   };

@@ -155,7 +155,7 @@ class Context:
     def merge(self, partial: Any, partial_lse: Any, o: Any, *, lse: Any = None, sink_logits: Any = None,
               lse_base: LseBase = LseBase.E, infinity_is_empty: bool = False, o_scale: Any = None, stream: Any = None,
               wait: Sequence["Wait"] = (), signal: Any = None) -> None:
-        """Enqueues a merge of results of attention over parts of the keys.
+        """Enqueues a merge of results of attention over splits of the keys.
 
             partial   [parts, tokens, heads, dim], F32, F16 or BF16    partial_lse [parts, tokens, heads], F32
             o         [tokens, heads, dim]                             lse [tokens, heads], F32, or None

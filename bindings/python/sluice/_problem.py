@@ -83,14 +83,14 @@ class Problem:
     causal_by_sequence: bool = False
     """Each sequence says whether it is causal; not with causal."""
     bias_scale: bool = False
-    """With bias_type: the bias is multiplied by a factor per query head."""
+    """With bias_type: the bias is multiplied by a scale per query head."""
     missing_pages_hidden: bool = False
     """Keys of pages whose number is negative are invisible: page tables as lists with holes."""
     padded_rows: bool = False
     """Rows of q, k, v and o continue in memory to the next multiple of 8 elements, so that head dims may be any number.
     What is there is ignored in q and v, must be finite in k, and is undefined in o after a run. Arrays have whole rows."""
     o_scale_kind: ScaleKind = ScaleKind.NONE
-    """Of the scales that an FP8 O is divided by."""
+    """Granularity of the scales that an FP8 O is divided by."""
 
     shared_prefix: bool = False
     """Groups of rows see a prefix of keys before their sequence's own keys; needs the bounds below and max_q_tokens."""

@@ -61,7 +61,7 @@ V_PACK_ALL = 1 << 30
 
 
 class ScaleKind(enum.IntEnum):
-    """Granularity of the scales that values are multiplied with. Q and O have none per token, page or group."""
+    """Granularity of the scales that values are multiplied with. Q and O: NONE, PER_TENSOR, PER_HEAD."""
 
     NONE = 0
     PER_TENSOR = 1

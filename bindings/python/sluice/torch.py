@@ -215,7 +215,7 @@ def sparse_attn_with_kvcache(q: torch.Tensor, k_cache: torch.Tensor, v_cache: Op
 def merge_states(partial: torch.Tensor, partial_lse: torch.Tensor, out_dtype: torch.dtype,
                  sinks: Optional[torch.Tensor] = None,
                  infinity_is_empty: bool = False) -> Tuple[torch.Tensor, torch.Tensor]:
-    """Merges results of attention over parts of the keys: partial [parts, tokens, heads, dim] with LSE [parts, tokens,
+    """Merges results of attention over splits of the keys: partial [parts, tokens, heads, dim] with LSE [parts, tokens,
     heads] becomes O [tokens, heads, dim] and LSE [tokens, heads]. A part that has seen no key has an LSE of
     -infinity, or with infinity_is_empty of +infinity, as in FlashAttention's results. sinks, F32 [heads], join the
     denominator once; the parts have none."""

@@ -23,10 +23,10 @@ int main() {
   const TensorView bshd = TensorView::bshd(memory.data(), SLUICE_F16, 2, 3, 2, 8); // {48, 16, 8, 1}
   const TensorView bhsd = TensorView::bhsd(memory.data(), SLUICE_F16, 2, 3, 2, 8); // {48, 8, 24, 1}
   // </dense>
-  // <packed>
+  // <ragged>
   // Sequences of 4 and 2 tokens in a row: q_starts is {0, 4, 6}.
-  const TensorView packed = TensorView::packed(memory.data(), SLUICE_F16, 6, 2, 8); // {0, 16, 8, 1}
-  // </packed>
+  const TensorView ragged = TensorView::ragged(memory.data(), SLUICE_F16, 6, 2, 8); // {0, 16, 8, 1}
+  // </ragged>
   // <fused>
   // K is the middle third of rows that hold Q, K and V of 2 heads each.
   std::vector<uint16_t> rows(2 * 3 * (3 * 2 * 8));
@@ -34,9 +34,9 @@ int main() {
   k.stride[0] = 3 * (3 * 2 * 8);
   k.stride[1] = 3 * 2 * 8;
   // </fused>
-  std::printf("[1][2][0][5]: bshd %lld, bhsd %lld; packed row 5: %lld; fused %lld\n",
+  std::printf("[1][2][0][5]: bshd %lld, bhsd %lld; ragged row 5: %lld; fused %lld\n",
               static_cast<long long>(place(bshd, 1, 2, 0, 5)),
               static_cast<long long>(place(bhsd, 1, 2, 0, 5)),
-              static_cast<long long>(place(packed, 0, 5, 0, 5)),
+              static_cast<long long>(place(ragged, 0, 5, 0, 5)),
               static_cast<long long>(static_cast<uint16_t *>(k.data) - rows.data() + place(k, 1, 2, 0, 5)));
 }

@@ -60,8 +60,8 @@ void step(const sluice::Context &context, std::string_view layout, bool csr) {
   append.k_pack = packed ? x : 0;
   append.tokens = batch; // rows of k and v
   append.batch = batch;
-  append.k = TensorView::packed(k_new.device(), SLUICE_F16, batch, kv_heads, dim);
-  append.v = TensorView::packed(v_new.device(), SLUICE_F16, batch, kv_heads, dim);
+  append.k = TensorView::ragged(k_new.device(), SLUICE_F16, batch, kv_heads, dim);
+  append.v = TensorView::ragged(v_new.device(), SLUICE_F16, batch, kv_heads, dim);
   append.k_cache = k_cache;
   append.v_cache = v_cache;
   append.starts = starts.device();
@@ -91,8 +91,8 @@ void step(const sluice::Context &context, std::string_view layout, bool csr) {
   args.batch = batch;
   args.q_len = 1;
   args.kv_len = table_width * page_size; // no sequence has more
-  args.q = TensorView::packed(q.device(), SLUICE_F16, batch, q_heads, dim);
-  args.o = TensorView::packed(o.device(), SLUICE_F16, batch, q_heads, dim);
+  args.q = TensorView::ragged(q.device(), SLUICE_F16, batch, q_heads, dim);
+  args.o = TensorView::ragged(o.device(), SLUICE_F16, batch, q_heads, dim);
   args.k = k_cache;
   args.v = v_cache;
   args.q_starts = starts.device();

@@ -44,7 +44,7 @@ std::vector<char> encoded(const std::vector<float> &numbers, ggml_type type) {
   return bytes;
 }
 
-/// What a type of ggml holds of the numbers.
+/// The numbers as a type of ggml stores them.
 void round_to(std::vector<float> &numbers, ggml_type type) {
   if (type == GGML_TYPE_F32 || numbers.empty()) return;
   ggml_get_type_traits(type)->to_float(encoded(numbers, type).data(), numbers.data(),

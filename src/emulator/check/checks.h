@@ -46,7 +46,7 @@ struct Checks {
   friend bool operator==(const Checks &, const Checks &) = default;
 };
 
-/// The names of the switches, as users spell them, and a check by its name (null if there is none).
+/// The names of the switches, as users spell them, and a check by its name (null if the name is unknown).
 std::span<const std::string_view> check_names();
 bool *check_by_name(Checks &checks, std::string_view name);
 

@@ -72,7 +72,7 @@ struct EarlierAccess {
   bool scalar = false;
 };
 
-/// How an earlier access of another workgroup is ordered with one that is made now.
+/// The order of an earlier access of another workgroup and one that is made now.
 enum class AccessOrder : uint8_t {
   before,           // comes before, and is visible
   not_written_back, // comes before, but its store may still be in the writer's L2

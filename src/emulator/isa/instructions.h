@@ -33,7 +33,7 @@ inline constexpr size_t pipe_count = size_t(Pipe::internal) + 1;
 /// The instruction's own effect, where code other than its routine depends on it.
 enum class Role : uint8_t {
   plain,
-  // Of the scalar unit
+  // Instructions of the scalar unit
   wait_counts, // s_waitcnt
   barrier,
   priority,

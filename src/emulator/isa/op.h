@@ -74,7 +74,7 @@ constexpr bool is_16_bit(OperandType type) {
   return type == OperandType::b16 || type == OperandType::f16;
 }
 
-/// How much of the result is defined if part of the sources was never written.
+/// The part of the result that is defined if part of the sources was never written.
 enum class Definedness : uint8_t {
   all,    // a lane of the result is defined if it is in all sources
   any,    // ... if it is in any source: instructions that combine parts of values

@@ -87,7 +87,7 @@ struct LaunchResult {
 
   /// True if there are no reports, not even a warning.
   bool ok() const { return reports.empty(); }
-  /// The first error; null if there is none.
+  /// The first error; null without an error.
   const Report *failure() const;
 };
 

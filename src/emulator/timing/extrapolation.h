@@ -21,8 +21,8 @@ namespace sluice::emulator::timing {
 /// them.
 void extrapolate(std::array<uint32_t, 3> grid, const Selection &selection, TimingResult &result);
 
-/// How much the instruction counts of `others` differ from the counts interpolated from the result, in per
-/// cent: checks workgroups that were not simulated against those that were.
+/// The amount by which the instruction counts of `others` differ from the counts interpolated from the
+/// result, in per cent: checks workgroups that were not simulated against those that were.
 double difference_percent(std::array<uint32_t, 3> grid, const TimingResult &result,
                           std::span<const WorkgroupTime> others);
 

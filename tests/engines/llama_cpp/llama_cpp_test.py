@@ -105,7 +105,7 @@ def text(page, folder):
         expect(blocks.stderr.startswith(counted), f"{cache_type}: ", blocks.stderr)
         print(f"{cache_type}: the same text; {blocks.stderr.strip()}")
     refused = folder.run(f"{command} q5_0")
-    expect(refused.returncode == 1 and "it must be f16, q8_0 or q4_0" in refused.stderr, "a type that is none:", refused.stderr)
+    expect(refused.returncode == 1 and "it must be f16, q8_0 or q4_0" in refused.stderr, "a type that does not exist for a cache:", refused.stderr)
     expect(cpu.stderr == "attention without Sluice\n", cpu.stderr)
     shown = "\n".join(page.block("text")) + "\n"
     expect(ours.stdout + ours.stderr == shown, "the page does not show", ours.stdout + ours.stderr)
@@ -120,7 +120,7 @@ def attention(page, folder):
     expect(f"`{summary}`" in page.text, "the page does not say", summary)
     # name, backend, share of the bound, error with Q rounded, error with Q as it is, the CPU backend's error
     for names, prefix, count in (("(?!BF16|Q\\d_0)", "", "of the {} nodes of F16"),
-                                 ("Q\\d_0", "blocks, ", "Of the {} nodes of Q8_0 and Q4_0")):
+                                 ("Q\\d_0", "blocks, ", "of the {} nodes of Q8_0 and Q4_0")):
         rows = re.findall(rf"^{names}.* Sluice +\S+ +(\S+e\S+) +(\S+) +\S+$", done.stdout, re.MULTILINE)
         for row, errors in zip(("Q rounded in the reference too", "Q as it is"), zip(*rows)):
             line = f"| {prefix}{row} | {min(errors, key=float)} to {max(errors, key=float)} |"

@@ -162,7 +162,7 @@ class Refusals(unittest.TestCase):
 
 class MissingOutputs(unittest.TestCase):
     def test_results_are_the_same(self):
-        """Of all outputs that the operators allow to omit."""
+        """Omits all outputs that the operators allow to omit."""
         for make, given, choices in (
                 (group_query, {3: PAST, 4: PAST}, [(True, False, False), (True, False, True), (True, True, False)]),
                 (attention, {4: Y, 5: Y}, [(True, False, False)])):

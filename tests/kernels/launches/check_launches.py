@@ -55,7 +55,7 @@ def damage(folder, text, instead):
     """The diamond with one text, which occurs once in it, replaced by another."""
     program = DIAMOND.read_text(encoding="utf-8")
     if program.count(text) != 1:
-        sys.exit(f"'{text}' does not stand in the program once")
+        sys.exit(f"'{text}' is not in the program exactly once")
     damaged = pathlib.Path(folder, "damaged.mlir")
     damaged.write_text(program.replace(text, instead), encoding="utf-8")
     return damaged

@@ -68,7 +68,7 @@ TEST_CASE("values nest 32 deep, in arrays and in keys and values of maps", "[msg
   CHECK_THROWS_WITH(read(times(33, "\x81") + "\1" + times(33, "\1")), Catch::StartsWith(deeper));
 }
 
-TEST_CASE("only strings are keys to be found", "[msgpack]") {
+TEST_CASE("only strings are found as keys", "[msgpack]") {
   const MsgpackValue map = read("\x82\xc4\1k\1\xa1k\2");
   REQUIRE(map.find("k") != nullptr);
   CHECK(map.find("k")->integer == 2);

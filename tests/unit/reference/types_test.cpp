@@ -105,7 +105,7 @@ TEST_CASE("4-bit numbers have the scale and the zero of their group, also if onl
   std::vector<unsigned char> numbers;
   for (int e = 0; e < 2 * 64; e += 2)
     numbers.push_back(static_cast<unsigned char>(e % 16 | (e + 1) % 16 << 4));
-  // Of both keys: groups of 32 elements.
+  // Both keys have two groups of 32 elements each.
   uint16_t scales[] = {0x3c00, 0x4000, 0x4200, 0x4400},
            zeros[] = {0x4800, 0x4700, 0x3c00, 0}; // 1, 2, 3, 4; 8, 7, 1, 0
   Call call(1, 1, 2, 1, 1, 32, 64);

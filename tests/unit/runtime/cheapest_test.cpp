@@ -98,7 +98,7 @@ TEST_CASE("up to 1024 rows are few without a bound of rows, if that is cheaper",
   few.max_q_len = 2;
   const uint64_t splits = Target({sharing}).choose(few).splits;
   REQUIRE(splits > 1);
-  problem.workspace_ceiling_bytes = parts_layout(problem, uint32_t(splits), 16).bytes;
+  problem.workspace_ceiling_bytes = splits_layout(problem, uint32_t(splits), 16).bytes;
   const Choice bounded = Target({slow, sharing}).choose(problem);
   CHECK(bounded.splits == splits);
   CHECK(bounded.few_rows == 16);

@@ -50,11 +50,11 @@ const std::string invariant = "with SLUICE_DETERMINISM_BATCH_INVARIANT the neare
 } // namespace
 
 TEST_CASE("splits are contiguous, and their LSEs follow them", "[split]") {
-  const PartsLayout layout = parts_layout(problem(), 5, 3 * 2);
+  const SplitsLayout layout = splits_layout(problem(), 5, 3 * 2);
   CHECK(layout.lse_row_stride == 8);
-  CHECK(layout.lse_part_stride == 3 * 2 * 8);
+  CHECK(layout.lse_split_stride == 3 * 2 * 8);
   CHECK(layout.row_stride == 8 * 64);
-  CHECK(layout.part_stride == 3 * 2 * 8 * 64);
+  CHECK(layout.split_stride == 3 * 2 * 8 * 64);
   CHECK(layout.lse_offset_bytes == 5 * 3 * 2 * 8 * 64 * 4);
   CHECK(layout.bytes == 5 * 3 * 2 * row_bytes);
 }
@@ -217,9 +217,9 @@ TEST_CASE("prefixes at fixed places have the same parts for all bounds of the ow
     split_prefixes_at_fixed_places(choice, wanted);
     CHECK(choice.prefix.splits == 6);
     CHECK(choice.prefix.split_tiles == 2048 / 64);
-    CHECK(choice.prefix.first_part == 16);
+    CHECK(choice.prefix.first_split == 16);
   }
   choice.splits = 17;
   split_prefixes_at_fixed_places(choice, wanted);
-  CHECK(choice.prefix.first_part == 32);
+  CHECK(choice.prefix.first_split == 32);
 }

@@ -42,7 +42,7 @@ class ArgumentTest(EmuTest):
                               (64, b"\x09" * 16), (80, b"\x0a" * 12), (96, b"\x0b" * 32)]:
             expected[offset:offset + len(value)] = value
         self.assertEqual(data[8:], bytes(expected[8:]))
-        # Up to 7 bytes may be missing at the end, not more; and there may be no extra bytes.
+        # Up to 7 bytes may be missing at the end, not more; and extra bytes are refused.
         message = "the values of --arg take {} bytes; the descriptor of kernel 'bare', which has no metadata, declares 128"
         for size in (104, 136):
             self.refuses(message.format(8 + size), "run", REGISTERS, "--kernel", "bare", "--arg", "size:128", "--arg",

@@ -221,7 +221,7 @@ pub const SLUICE_MASK_NEW_ROWS: u32 = 1 << 9;
 pub const SLUICE_SPANS: u32 = 1 << 11;
 /// Each sequence says whether it is causal; sluice_args::causal.
 pub const SLUICE_CAUSAL_BY_SEQUENCE: u32 = 1 << 12;
-/// With bias_type: the bias is multiplied by a factor per query head; sluice_args::bias_scale.
+/// With bias_type: the bias is multiplied by a scale per query head; sluice_args::bias_scale.
 pub const SLUICE_BIAS_SCALE: u32 = 1 << 14;
 /// Groups of rows see a prefix of keys before their sequence's own keys; sluice_args::prefix_q_starts.
 pub const SLUICE_SHARED_PREFIX: u32 = 1 << 10;
@@ -320,7 +320,7 @@ pub struct sluice_problem {
     pub window_left: i32,
     /// Keys visible after the diagonal; >= 0, needs SLUICE_HAS_WINDOW_RIGHT.
     pub window_right: i32,
-    /// First keys that window_left does not hide; needs the window.
+    /// First keys that stay visible (sink tokens); needs SLUICE_HAS_WINDOW_LEFT.
     pub sink_tokens: i32,
     /// c > 0 replaces S by c * tanh(S / c); 0: no cap.
     pub soft_cap: f32,
@@ -729,7 +729,7 @@ pub struct sluice_append {
 /// for rows without keys.
 pub const SLUICE_MERGE_INFINITY_IS_EMPTY: u32 = 1 << 0;
 
-/// Results of attention over parts of the keys, to be merged into one.
+/// Results of attention over splits of the keys (`parts`), to be merged into one.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct sluice_merge {
@@ -928,7 +928,7 @@ pub struct sluice_gather {
     pub reserved: u32,
 }
 
-/// What the calls of sluice_run with a plan have done since the plan was made.
+/// Counts of the calls of sluice_run with a plan since the plan was made.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct sluice_counters {

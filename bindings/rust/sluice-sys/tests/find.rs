@@ -1,4 +1,4 @@
-//! How the build script finds the library, and what it says when it does not.
+//! The build script: how it finds the library, and its message when it does not.
 
 #[path = "../build.rs"]
 mod build;

@@ -423,18 +423,19 @@ impl<'a, M: Memory> Args<'a, M> {
                 (table.pages, table.stride, table.starts);
         }
         raw.page_table_head_stride = int_64("page_table_head_stride", self.page_table_head_stride)?;
-        let factors = |kind: u32, heads: usize| if kind == sys::SLUICE_SCALE_PER_HEAD { heads } else { 1 };
-        // Of all sequences, `stride` apart.
+        let scale_count =
+            |kind: u32, heads: usize| if kind == sys::SLUICE_SCALE_PER_HEAD { heads } else { 1 };
+        // The numbers of all sequences, `stride` apart.
         let of_heads = |stride: usize| batch.saturating_sub(1).saturating_mul(stride).saturating_add(q_heads);
         raw.alibi_batch_stride = int_64("alibi_batch_stride", self.alibi_batch_stride)?;
         raw.alibi_slopes = optional(&self.alibi_slopes, "alibi_slopes", of_heads(self.alibi_batch_stride))?;
         raw.bias_scale_batch_stride = int_64("bias_scale_batch_stride", self.bias_scale_batch_stride)?;
         raw.bias_scale = optional(&self.bias_scale, "bias_scale", of_heads(self.bias_scale_batch_stride))?;
         raw.sink_logits = optional(&self.sink_logits, "sink_logits", q_heads)?;
-        raw.q_scale = optional(&self.q_scale, "q_scale", factors(p.q_scale_kind, q_heads))?;
-        raw.k_scale = optional(&self.k_scale, "k_scale", factors(p.k_scale_kind, kv_heads))?;
-        raw.v_scale = optional(&self.v_scale, "v_scale", factors(p.v_scale_kind, kv_heads))?;
-        raw.o_scale = optional(&self.o_scale, "o_scale", factors(p.o_scale_kind, q_heads))?;
+        raw.q_scale = optional(&self.q_scale, "q_scale", scale_count(p.q_scale_kind, q_heads))?;
+        raw.k_scale = optional(&self.k_scale, "k_scale", scale_count(p.k_scale_kind, kv_heads))?;
+        raw.v_scale = optional(&self.v_scale, "v_scale", scale_count(p.v_scale_kind, kv_heads))?;
+        raw.o_scale = optional(&self.o_scale, "o_scale", scale_count(p.o_scale_kind, q_heads))?;
         raw.diagonals = optional(&self.diagonals, "diagonals", batch)?;
         raw.causal = optional(&self.causal, "causal", batch)?;
         raw.span_count = int_64("span_count", self.span_count)?;
@@ -675,7 +676,7 @@ mod tests {
     }
 
     #[test]
-    fn factors_per_head_are_counted_by_the_heads_of_their_tensor() {
+    fn scales_per_head_are_counted_by_the_heads_of_their_tensor() {
         let builder = Problem::builder(Dtype::F16, 4, 2, 64);
         let builder =
             builder.q_scale(ScaleKind::PerHead).k_scale(ScaleKind::PerHead).v_scale(ScaleKind::PerHead);

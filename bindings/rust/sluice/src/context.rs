@@ -419,7 +419,7 @@ impl Context {
         call(|error| unsafe { sys::sluice_kv_append(self.raw(), &append, &launch, error) })
     }
 
-    /// Enqueues a merge of results over parts of the keys and returns without waiting.
+    /// Enqueues a merge of results over splits of the keys and returns without waiting.
     ///
     /// # Safety
     /// Until the work has completed, everything that `merge` and `launch` name must stay valid, no other code may write

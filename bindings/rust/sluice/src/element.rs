@@ -149,7 +149,7 @@ unsafe impl Element for U4Pair {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(C)]
 pub struct BlockQ8_0 {
-    /// The factor of all numbers.
+    /// The scale of all numbers.
     pub scale: F16,
     /// One for each element.
     pub numbers: [i8; 32],
@@ -168,7 +168,7 @@ unsafe impl Element for BlockQ8_0 {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(C)]
 pub struct BlockQ4_0 {
-    /// The factor of all numbers.
+    /// The scale of all numbers.
     pub scale: F16,
     /// Two for each byte.
     pub numbers: [u8; 16],

@@ -186,7 +186,7 @@ impl ProblemBuilder {
         self.int("k_pack", elements, |raw, value| raw.k_pack = value)
     }
 
-    /// V is by columns, whose tokens are neighbours, in packs of so many tokens; see
+    /// V is by columns, whose tokens are neighbours, in packs of this many tokens; see
     /// [`Layout::packed_tokens`](crate::Layout::packed_tokens).
     pub fn v_pack(self, tokens: usize) -> Self {
         self.int("v_pack", tokens, |raw, value| raw.v_pack = value)
@@ -247,7 +247,7 @@ impl ProblemBuilder {
             .int("window_right", keys, |raw, value| raw.window_right = value)
     }
 
-    /// Sink tokens: the number of first keys that the left window does not hide.
+    /// Sink tokens: the number of first keys that stay visible with a left window.
     pub fn sink_tokens(self, keys: usize) -> Self {
         self.int("sink_tokens", keys, |raw, value| raw.sink_tokens = value)
     }
@@ -292,7 +292,7 @@ impl ProblemBuilder {
         self.set(|raw| raw.bias_type = dtype as u32)
     }
 
-    /// The bias is multiplied by a factor per query head.
+    /// The bias is multiplied by a scale per query head.
     pub fn bias_scale(self) -> Self {
         self.flag(sys::SLUICE_BIAS_SCALE)
     }

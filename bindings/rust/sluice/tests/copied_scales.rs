@@ -96,7 +96,7 @@ fn on_device<E: Element, S: Element>(hip: &Hip, [k, v]: &OnHost<E, S>) -> Result
     Ok([side(k)?, side(v)?])
 }
 
-/// Compares what host and device have with what `moved` makes of the arrays of `from`.
+/// Compares the arrays of host and device with those of `from` after `moved`.
 fn check<E, S>(
     from: &OnHost<E, S>,
     host: &OnHost<E, S>,

@@ -26,7 +26,7 @@ struct BufferFormat {
 /// By DATA_FORMAT.
 const BufferFormat &buffer_format(uint8_t data_format);
 
-/// Why an instruction with so many components cannot use the format; empty if it can. A store must supply
+/// Why an instruction with `components` cannot use the format; empty if it can. A store must supply
 /// every component of the element: the hardware's manual does not say what happens to the others.
 std::string buffer_format_refusal(uint8_t data_format, NumberFormat number, uint32_t components, bool store);
 

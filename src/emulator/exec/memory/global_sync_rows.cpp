@@ -23,7 +23,7 @@ Step fail(Wave &w, Fault fault) {
 /// Why a wave may not synchronise; Fault::none if it may.
 Fault refusal(const Wave &w) {
   if (w.workgroup->sync == nullptr) return Fault::global_sync_alone;
-  // The chip may hang: without an active lane there is no number of waves.
+  // The chip may hang: without an active lane the number of waves is undefined.
   return w.exec() == 0 ? Fault::global_sync_exec : Fault::none;
 }
 

@@ -1,7 +1,7 @@
 //===- scalar_memory.cpp - scalar loads, stores and atomics ---------------------------------------------===//
 //
 // They complete in any order, and lgkmcnt counts them. The two low bits of each part of an address are
-// ignored. Memory is coherent here: there is no scalar cache to write back, discard or probe.
+// ignored. Memory is coherent here, without a scalar cache to write back, discard or probe.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include <algorithm>

@@ -9,7 +9,7 @@ use sluice_sys as sys;
 use std::ffi::c_void;
 use Extent::{AtLeast, Exactly};
 
-/// Results of attention over parts of the keys, to be merged into one; the header's `sluice_merge`. Types and extents
+/// Results of attention over splits of the keys, to be merged into one; the header's `sluice_merge`. Types and extents
 /// come from the tensors.
 #[derive(Debug)]
 pub struct Merge<'a> {

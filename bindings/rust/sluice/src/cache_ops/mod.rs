@@ -63,8 +63,8 @@ fn number(view: &View, name: &str) -> Result<Dtype> {
 fn scale<M: Memory>(scale: &Option<AppendScale<M>>, name: &str, heads: usize) -> Result<(u32, *const f32)> {
     Ok(match scale {
         None => (sys::SLUICE_SCALE_NONE, std::ptr::null()),
-        Some(AppendScale::PerTensor(factor)) => (sys::SLUICE_SCALE_PER_TENSOR, factor.checked(name, 1)?),
-        Some(AppendScale::PerHead(factors)) => (sys::SLUICE_SCALE_PER_HEAD, factors.checked(name, heads)?),
+        Some(AppendScale::PerTensor(one)) => (sys::SLUICE_SCALE_PER_TENSOR, one.checked(name, 1)?),
+        Some(AppendScale::PerHead(scales)) => (sys::SLUICE_SCALE_PER_HEAD, scales.checked(name, heads)?),
         Some(AppendScale::PerPage(_)) => (sys::SLUICE_SCALE_PER_PAGE, std::ptr::null()),
         Some(AppendScale::PerToken(_)) => (sys::SLUICE_SCALE_PER_TOKEN, std::ptr::null()),
         Some(AppendScale::PerGroup { .. }) => (sys::SLUICE_SCALE_PER_GROUP, std::ptr::null()),
