@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "emulator/timing/constants.h"
+#include "emulator/isa/timing_constants.h"
 
 namespace sluice::emulator {
 
