@@ -93,6 +93,7 @@ enum class Fact : uint16_t {
   address_in_m0 = 1 << 9,   // of LDS: instead of a register
   returns_old = 1 << 10,    // of LDS: what was there; in memory, a bit of the encoding says it
   aligns_address = 1 << 11, // of LDS: ignores its low bits
+  chosen_halves = 1 << 12,  // sources are pairs of dwords, of which op_sel and op_sel_hi may choose one
 };
 constexpr Fact operator|(Fact a, Fact b) {
   return Fact(uint16_t(a) | uint16_t(b));
