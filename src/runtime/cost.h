@@ -16,7 +16,7 @@
 namespace sluice::runtime {
 
 /// A chip as the estimate sees it. The numbers are those of the timing model, which gives their sources
-/// (src/emulator/timing/constants.h, docs/concepts/timing.md); a test checks that they agree.
+/// (src/emulator/isa/timing_constants.h, docs/concepts/timing.md); a test checks that they agree.
 namespace chip {
 inline constexpr double clock_mhz = 2100;
 inline constexpr double compute_units =

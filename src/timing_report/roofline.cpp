@@ -7,6 +7,7 @@
 #include <map>
 #include <stdexcept>
 
+#include "emulator/isa/mfma_shapes.h"
 #include "emulator/timing/op_timing.h"
 #include "timing_report/legend.h"
 #include "timing_report/svg.h"
@@ -17,21 +18,12 @@ using namespace emulator::timing;
 
 namespace {
 
-/// "f16" of "v_mfma_f32_32x32x8_f16", "bf16" of "v_mfma_f32_4x4x4_16b_bf16_1k": the part after the shape,
-/// without blocks and variants, which begin with a digit.
-std::string matrix_type(std::string_view text) {
-  const std::string_view name = text.substr(0, text.find(' '));
-  std::string type = name.starts_with("v_smfmac") ? "sparse " : "";
-  for (size_t at = name.find('_', name.find('x')); at != std::string_view::npos;) {
-    const size_t next = name.find('_', at + 1);
-    const std::string_view part = name.substr(at + 1, next - at - 1);
-    if (part[0] < '0' || part[0] > '9') {
-      if (!type.empty() && type.back() != ' ') type += '_';
-      type += part;
-    }
-    at = next;
-  }
-  return type;
+/// "f16", "sparse bf16", "fp8_bf8".
+std::string matrix_type(const emulator::MfmaShape &shape) {
+  std::string type = shape.sparse ? "sparse " : "";
+  type += input_name(shape.input);
+  const bool names_both = shape.input == emulator::MfmaInput::fp8 || shape.input == emulator::MfmaInput::bf8;
+  return names_both ? type.append("_").append(input_name(shape.b_input)) : type;
 }
 
 std::map<std::string, double> peaks_of(const emulator::Program &program, const TimingResult &result) {
@@ -39,7 +31,8 @@ std::map<std::string, double> peaks_of(const emulator::Program &program, const T
   std::map<std::string, double> peaks;
   for (uint32_t op = 0; op < timings.size(); ++op) {
     if (timings[op].pipe != Pipe::matrix || result.instructions[op].issued == 0) continue;
-    double &peak = peaks[matrix_type(program.impl().texts[op])];
+    const auto &shape = emulator::mfma_instructions()[program.impl().fast[op].mfma.shape].shape;
+    double &peak = peaks[matrix_type(shape)];
     peak = std::max(peak, terabytes_per_second(simds * double(timings[op].flops) / timings[op].matrix_clk,
                                                result.device));
   }

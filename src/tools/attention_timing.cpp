@@ -1,9 +1,9 @@
 //===- attention_timing.cpp - an attention launch on the timing model -----------------------------------===//
 #include "tools/attention_timing.h"
 
+#include "emulator/isa/timing_constants.h"
 #include "emulator/machine/program.h"
 #include "emulator/stats/kernel_stats.h"
-#include "emulator/timing/constants.h"
 #include "package/rounds.h"
 #include "tools/tool_error.h"
 #include "tools/workload_tensors.h"

@@ -1,7 +1,7 @@
 //===- launch_timing.cpp - a launch on the timing model: its sample and its figures ---------------------===//
 #include "tools/launch_timing.h"
 
-#include "emulator/timing/constants.h"
+#include "emulator/isa/timing_constants.h"
 
 #include <algorithm>
 #include <fmt/format.h>

@@ -1,9 +1,9 @@
 //===- plan_timing.cpp - a workload's launches on the timing model --------------------------------------===//
 #include "tools/plan_timing.h"
 
+#include "emulator/isa/timing_constants.h"
 #include "emulator/machine/program.h"
 #include "emulator/stats/kernel_stats.h"
-#include "emulator/timing/constants.h"
 #include "package/kernargs.h"
 #include "tools/workload_tensors.h"
 

@@ -1,7 +1,7 @@
 //===- workload_tensors.cpp - the tensors of a workload -------------------------------------------------===//
 #include "tools/workload_tensors.h"
 
-#include "emulator/timing/constants.h"
+#include "emulator/isa/timing_constants.h"
 #include "support/fp8.h"
 #include "support/half.h"
 

@@ -115,7 +115,7 @@ TEST_CASE("a load moves as many dwords as LLVM says it writes, and a store as ma
     const bool vector = i.facts->pipe == Pipe::vmem || i.facts->pipe == Pipe::lds;
     if (!vector || i.facts->role != Role::load || to_lds) return;
     INFO(encoding.text);
-    CHECK(vector_registers(i.writes) == i.facts->lane_dwords);
+    CHECK(vector_registers(i.writes) == i.facts->data.dwords());
   });
   size_t stores = 0;
   for (const std::span<const InstructionFacts> part : emulator::all_instruction_facts())
@@ -127,11 +127,11 @@ TEST_CASE("a load moves as many dwords as LLVM says it writes, and a store as ma
       const InstructionFacts *other = emulator::instruction_facts(load);
       INFO(name);
       if (!other) {
-        CHECK(row.lane_dwords == 1); // bytes and halves, whose loads say how they are extended
+        CHECK(row.data.dwords() == 1); // bytes and halves, whose loads say how they are extended
         continue;
       }
       ++stores;
-      CHECK(row.lane_dwords == other->lane_dwords);
+      CHECK(row.data.dwords() == other->data.dwords());
     }
   CHECK(stores > 40);
 }

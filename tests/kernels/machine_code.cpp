@@ -25,8 +25,8 @@ unsigned no_wait(Counter counter) {
 }
 
 Wait Wait::decode(uint16_t simm16) {
-  return {unsigned(simm16 & 15) | unsigned(simm16 >> 14) << 4, unsigned(simm16 >> 4 & 7),
-          unsigned(simm16 >> 8 & 15)};
+  const emulator::WaitCounts counts = emulator::wait_counts(simm16);
+  return {counts.vector, unsigned(simm16 >> 4 & 7), counts.lgkm};
 }
 
 uint16_t Wait::encode() const {
@@ -58,25 +58,6 @@ std::vector<uint64_t> successors(const Instruction &instruction, uint32_t bytes)
   return {behind, target};
 }
 
-/// Of pairs of F32, LLVM says that both halves are read. op_sel and op_sel_hi choose the half for each
-/// result, so it may be only one.
-void drop_unread_halves(std::span<const uint32_t> dwords, Instruction &instruction) {
-  const bool is_packed_f32 =
-      instruction.is("v_pk_fma_f32") || instruction.is("v_pk_mul_f32") || instruction.is("v_pk_add_f32");
-  if (!is_packed_f32) return;
-  constexpr uint32_t first_vgpr = 256; // in encodings
-  const emulator::Fields fields = emulator::split_fields(dwords);
-  for (emulator::RegisterRange &range : instruction.reads) {
-    bool low = false, high = false;
-    for (uint32_t source = 0; source < std::size(fields.src); ++source)
-      if (fields.src[source] == first_vgpr + range.first)
-        for (const uint32_t select : {fields.op_sel, fields.op_sel_hi})
-          (select >> source & 1 ? high : low) = true;
-    if (range.count != 2 || low == high) continue;
-    range = {uint16_t(range.first + high), 1};
-  }
-}
-
 } // namespace
 
 MachineCode::MachineCode(std::vector<std::byte> file, const std::string &name) : elf(std::move(file)) {
@@ -102,13 +83,10 @@ MachineCode::MachineCode(std::vector<std::byte> file, const std::string &name) :
     std::memcpy(&instruction.word, elf.data() + file_offset(pc), sizeof instruction.word);
     instruction.mnemonic = std::move(decoded->mnemonic);
     instruction.text = std::move(decoded->text);
-    instruction.reads = std::move(decoded->reads);
+    std::vector<uint32_t> dwords(decoded->bytes / 4);
+    std::memcpy(dwords.data(), elf.data() + file_offset(pc), decoded->bytes);
+    instruction.reads = emulator::registers_read(*decoded, dwords);
     instruction.writes = std::move(decoded->writes);
-    if (decoded->bytes == 8) {
-      std::array<uint32_t, 2> dwords;
-      std::memcpy(dwords.data(), elf.data() + file_offset(pc), sizeof dwords);
-      drop_unread_halves(dwords, instruction);
-    }
     std::optional<uint64_t> far;
     std::array<uint32_t, emulator::long_branch_dwords> words;
     const size_t before = (words.size() - 1) * sizeof words[0];

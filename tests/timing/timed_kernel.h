@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "emulator/timing/constants.h"
+#include "emulator/isa/timing_constants.h"
 #include "emulator/timing/timeline.h"
 #include "emulator/timing/timing.h"
 #include "isa/kernel_fixture.h"

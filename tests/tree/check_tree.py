@@ -1,9 +1,11 @@
 #!/usr/bin/python3
-"""Enforces the tree: which folder may include what, and what the root may hold.
+"""Enforces the tree: which folder may include and link what, and what the root may hold.
 
 The rules are the table between the "folder rules" markers of docs/concepts/architecture.md, so that the page cannot
 drift from the enforced rules. A folder without a row, a header of no known group and an include that does not resolve
-are all violations: nothing passes for lack of a rule.
+are all violations: nothing passes for lack of a rule. The table's arrows must not form a circle. What CMake links is
+read from the text of the CMakeLists.txt: a target may link libraries of the folders that its own may include, and of
+those only libraries whose headers it includes.
 
 usage: check_tree.py ROOT
 """
@@ -101,6 +103,99 @@ def check_includes(root, rules):
     return problems
 
 
+def check_cycles(rules):
+    """A problem for each circle of arrows that a walk along the table finds."""
+    problems, done = [], set()
+
+    def walk(folder, path):
+        if folder in path:
+            problems.append("the folder rules form a circle: " + " -> ".join(path[path.index(folder):] + [folder]))
+        elif folder not in done:
+            for next_folder in sorted(rules.get(folder, (set(),))[0]):
+                walk(next_folder, path + [folder])
+            done.add(folder)
+
+    for folder in rules:
+        walk(folder, [])
+    return problems
+
+
+class Target:
+    """What CMake compiles and links together."""
+
+    def __init__(self, file, arguments):
+        self.file = file
+        self.is_shared = "SHARED" in arguments
+        self.sources, self.links = [], []
+
+
+def read_targets(root):
+    """{name: Target} of the CMakeLists.txt of src/ and kernels/."""
+    targets = {}
+    keywords = {"SOURCES", "LINKS", "DEPENDS", "PUBLIC", "PRIVATE", "INTERFACE", "STATIC", "SHARED", "SYSTEM"}
+    for path in [p for base in ("src", "kernels") for p in sorted((root / base).rglob("CMakeLists.txt"))]:
+        text = re.sub(r"#.*", "", path.read_text(encoding="utf-8"))
+        for command, body in re.findall(r"^[ \t]*(\w+)\s*\(([^()]*)\)", text, re.MULTILINE):
+            name, *arguments = body.replace("${PROJECT_SOURCE_DIR}", str(root.resolve())).split() or [""]
+            adds = re.fullmatch(r"add_(library|executable)|sluice_add_(kernels_)?library", command)
+            if adds and "ALIAS" not in arguments:
+                targets[name] = Target(path.relative_to(root), arguments)
+            if name not in targets or not (adds or command in ("target_sources", "target_link_libraries")):
+                continue
+            part = "LINKS" if command == "target_link_libraries" else "SOURCES"
+            for argument in arguments:
+                if argument in keywords:
+                    part = argument if argument in ("SOURCES", "LINKS", "DEPENDS") else part
+                elif part == "LINKS":
+                    targets[name].links += re.findall(r"[\w.-]+", argument)  # a generator expression, too
+                elif part == "SOURCES" and pathlib.PurePath(argument).suffix in SOURCE_SUFFIXES:
+                    targets[name].sources.append(path.parent / argument)
+    return targets
+
+
+def includes_of(root, sources, rules):
+    """The project's files that the sources include, directly or through headers of their own folder."""
+    found, pending = set(), [source.resolve() for source in sources if source.is_file()]
+    while pending:
+        path = pending.pop()
+        file = path.relative_to(root)
+        for match in INCLUDE.finditer(path.read_text(encoding="utf-8")):
+            spelled, quoted = match.group(1) or match.group(2), match.group(2) is not None
+            if target_of(root, file, spelled, quoted, rules)[0] != "ours":
+                continue
+            places = [root / base / spelled for base in ("include", "src", "kernels")]
+            header = next((place for place in [path.parent / spelled] * quoted + places if place.is_file()), None)
+            if header is None or header.resolve() in found:  # a generated table has no text
+                continue
+            found.add(header.resolve())
+            if folder_of(header.resolve().relative_to(root), rules) == folder_of(file, rules):
+                pending.append(header.resolve())
+    return found
+
+
+def check_links(root, rules):
+    root = root.resolve()
+    problems, targets = [], read_targets(root)
+    owners = {source.resolve().with_suffix(".h"): name for name, target in targets.items() for source in target.sources}
+    for name, target in targets.items():
+        if not target.sources:  # it only joins others
+            continue
+        folder = folder_of(target.file, rules)
+        included = includes_of(root, target.sources, rules)
+        for link in target.links:
+            linked = targets.get(link)
+            if linked is None or not (linked.sources or linked.is_shared):
+                continue
+            # A shared library is used through the public headers only.
+            to = "include/sluice" if linked.is_shared else folder_of(linked.file, rules)
+            if to != folder and to not in rules.get(folder, (set(),))[0]:
+                problems.append(f"{target.file}: '{name}' of {folder} may not link '{link}' of {to}")
+            elif not any(folder_of(header.relative_to(root), rules) == to and owners.get(header, link) == link
+                         for header in included):
+                problems.append(f"{target.file}: '{name}' links '{link}', but includes none of its headers")
+    return problems
+
+
 def check_root(root):
     return [f"{entry.name}: does not belong in the root" for entry in sorted(root.iterdir())
             if entry.name not in ROOT_ENTRIES and not entry.name.startswith(".")]
@@ -108,7 +203,7 @@ def check_root(root):
 
 def check(root):
     rules = read_rules((root / "docs/concepts/architecture.md").read_text(encoding="utf-8"))
-    return check_root(root) + check_includes(root, rules)
+    return check_root(root) + check_cycles(rules) + check_includes(root, rules) + check_links(root, rules)
 
 
 def main():

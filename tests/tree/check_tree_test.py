@@ -27,7 +27,16 @@ CLEAN = {
     "src/runtime/plan.cpp": '#include "plan.h"\n#include "support/half.h"\n#include <sluice/sluice.h>\n'
                             "#include <dlfcn.h>\n#include <vector>\n",
     "src/runtime/plan.h": '#include "runtime/plan.cpp"\n',
+    "src/support/CMakeLists.txt": "sluice_add_library(support SOURCES half.cpp number.cpp)\n",
+    "src/runtime/CMakeLists.txt": "# plans (the parts)\nadd_library(runtime STATIC plan.cpp)\n"
+                                  "target_link_libraries(runtime PUBLIC support ${CMAKE_DL_LIBS} PRIVATE warnings)\n",
+    "src/machine/low/CMakeLists.txt": "sluice_add_library(low SOURCES row.cpp)\nsluice_add_library(deep SOURCES deep.cpp)\n",
+    "src/machine/high/CMakeLists.txt": "sluice_add_library(\n  high\n  SOURCES deep/step.cpp # one\n  LINKS low)\n",
+    "src/machine/CMakeLists.txt": "add_library(all SHARED all.map)\n"
+                                  "target_link_libraries(all PRIVATE $<LINK_LIBRARY:WHOLE_ARCHIVE,high> low)\n",
     "src/machine/low/row.h": "",
+    "src/machine/low/row.cpp": "",
+    "src/machine/low/deep.h": "",
     "src/machine/high/deep/step.cpp": '#include "machine/low/row.h"\n',
     "kernels/dialect/Ops.td": 'include "mlir/IR/OpBase.td"\n',
     "bindings/go/sluice.go": "package sluice\n\n// #include <sluice/sluice.h>\n// #include <stdlib.h>\nimport \"C\"\n",
@@ -89,6 +98,42 @@ class TreeTest(unittest.TestCase):
 
     def test_folder_without_a_rule(self):
         self.expect_one({"src/surprise/x.cpp": "#include <vector>\n"}, "'src/surprise' has no row")
+
+    def test_circle_of_rules(self):
+        row, cells = "| `src/support` | numbers | | |", "| `src/support` | numbers | `{}` | |"
+        for to, circle in (("src/runtime", "src/support -> src/runtime -> src/support"),
+                           ("src/support", "src/support -> src/support")):
+            self.expect_one({"docs/concepts/architecture.md": RULES.replace(row, cells.format(to))}, "form a circle: " + circle)
+
+    def test_link_against_the_arrows(self):
+        libraries = "sluice_add_library(support SOURCES half.cpp{})\n{}"
+        for inside, behind in ((" LINKS runtime", ""), ("", "target_link_libraries(support PRIVATE runtime)\n"),
+                               ("", "target_link_libraries(support PRIVATE $<LINK_LIBRARY:WHOLE_ARCHIVE,runtime>)\n")):
+            self.expect_one({"src/support/CMakeLists.txt": libraries.format(inside, behind)},
+                            "src/support/CMakeLists.txt: 'support' of src/support may not link 'runtime' of src/runtime")
+        program = "add_executable(low row.cpp)\ntarget_link_libraries(low PRIVATE high)\n"
+        self.expect_one({"src/machine/low/CMakeLists.txt": program},
+                        "'low' of src/machine/low may not link 'high' of src/machine/high")
+
+    def test_needless_link(self):
+        self.expect_one({"src/runtime/plan.cpp": '#include "plan.h"\n#include <dlfcn.h>\n'},
+                        "src/runtime/CMakeLists.txt: 'runtime' links 'support', but includes none of its headers")
+        # Through a header of the folder it is needed.
+        self.assertEqual(self.problems({"src/runtime/plan.cpp": '#include "plan.h"\n',
+                                        "src/runtime/plan.h": '#include "support/half.h"\n'}), [])
+
+    def test_needless_link_of_one_of_the_libraries_of_a_folder(self):
+        links = {"src/machine/high/CMakeLists.txt": "sluice_add_library(high SOURCES deep/step.cpp LINKS low deep)\n"}
+        self.expect_one(links, "'high' links 'deep', but includes none of its headers")
+        step = {"src/machine/high/deep/step.cpp": '#include "machine/low/row.h"\n#include "machine/low/deep.h"\n'}
+        self.assertEqual(self.problems({**links, **step}), [])
+
+    def test_shared_library_counts_as_its_public_headers(self):
+        program = "add_executable(program main.cpp)\ntarget_link_libraries(program PRIVATE all)\n"
+        runtime = CLEAN["src/runtime/CMakeLists.txt"] + program
+        main = {"src/runtime/CMakeLists.txt": runtime, "src/runtime/main.cpp": "#include <sluice/sluice.h>\n"}
+        self.assertEqual(self.problems(main), [])
+        self.expect_one({**main, "src/runtime/main.cpp": ""}, "'program' links 'all', but includes none of its headers")
 
     def test_stray_file_in_the_root(self):
         self.expect_one({"notes.txt": "x"}, "notes.txt: does not belong in the root")

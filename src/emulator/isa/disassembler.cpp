@@ -143,6 +143,27 @@ std::string tidy(std::string_view text) {
 
 } // namespace
 
+std::vector<RegisterRange> registers_read(const Instruction &instruction, std::span<const uint32_t> dwords) {
+  std::vector<RegisterRange> read = instruction.reads;
+  if (!instruction.facts->has(Fact::chosen_halves)) return read;
+  const Fields f = split_fields(dwords);
+  auto rest = read.begin(); // in the order of the sources
+  for (uint32_t k = 0; k < std::size(f.src); ++k) {
+    const bool vector = f.src[k] >= code_first_vgpr;
+    const uint16_t first = uint16_t(vector ? f.src[k] - code_first_vgpr : first_sgpr + f.src[k]);
+    const auto pair = std::find(rest, read.end(), RegisterRange{first, 2});
+    if (pair == read.end()) continue;
+    bool is_read[2] = {};
+    for (const bool for_high : {false, true})
+      if (const auto dword =
+              chosen_dword(instruction.facts->has(Fact::keeps_bits), f.op_sel, f.op_sel_hi, k, for_high))
+        is_read[*dword] = true;
+    if (is_read[0] != is_read[1]) *pair = {uint16_t(first + is_read[1]), 1};
+    rest = pair + 1;
+  }
+  return read;
+}
+
 Disassembler::Disassembler() : state(std::make_unique<State>()) {
   static const bool registered = [] {
     LLVMInitializeAMDGPUTargetInfo();

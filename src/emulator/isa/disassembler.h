@@ -32,9 +32,13 @@ struct Instruction {
   std::string mnemonic; // as printed, without _e32, _e64, _dpp and _sdwa
   std::string text;     // the whole line
   const InstructionFacts *facts = &no_instruction;
-  std::vector<RegisterRange> reads;
+  std::vector<RegisterRange> reads; // as LLVM says
   std::vector<RegisterRange> writes;
 };
+
+/// Of a pair of dwords, LLVM says that both are read; op_sel and op_sel_hi may choose only one. `dwords` are
+/// the instruction's.
+std::vector<RegisterRange> registers_read(const Instruction &instruction, std::span<const uint32_t> dwords);
 
 /// Not thread-safe.
 class Disassembler {

@@ -91,6 +91,15 @@ struct Fields {
 /// `dwords` holds the whole instruction.
 Fields split_fields(std::span<const uint32_t> dwords);
 
+/// The dword of source k, a pair, for the low result (by op_sel) or the high one (by op_sel_hi). A move of
+/// pairs takes the low result from its first source and the high one from its second, at the dword that
+/// op_sel chooses.
+constexpr std::optional<uint32_t> chosen_dword(bool moves, uint32_t op_sel, uint32_t op_sel_hi, uint32_t k,
+                                               bool for_high) {
+  if (moves && for_high != (k == 1)) return std::nullopt;
+  return (for_high && !moves ? op_sel_hi : op_sel) >> k & 1;
+}
+
 /// LLVM's branch over more than 2^15 dwords, between whose instructions nothing jumps:
 ///   s_getpc_b64 s[n:n+1]; s_add_u32 sn, sn, literal; s_addc_u32 sn+1, sn+1, literal; s_setpc_b64 s[n:n+1]
 constexpr size_t long_branch_dwords = 6;

@@ -15,7 +15,7 @@ std::span<const InstructionFacts> matrix_instructions() {
   static const auto rows = [] {
     std::array<InstructionFacts, mfma_instruction_count> result;
     for (size_t i = 0; i < result.size(); ++i)
-      result[i] = {mfma_instructions()[i].mnemonic, Pipe::matrix};
+      result[i] = {.mnemonic = mfma_instructions()[i].mnemonic, .pipe = Pipe::matrix, .matrix = uint8_t(i)};
     return result;
   }();
   return rows;

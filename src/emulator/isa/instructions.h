@@ -2,8 +2,8 @@
 //
 // There is one row per instruction of gfx942, in the *_instructions.cpp files and, for the matrix core, in
 // mfma_shapes.cpp. The row has what the decoder, the checks, the static figures and the timing model need to
-// know about the instruction; exec/ has its effect. Only exec/memory looks into mnemonics, which spell the
-// operation and the width of an access.
+// know about the instruction; exec/ has its effect. Mnemonics are compared as a whole: nothing else reads an
+// operation or a width out of their text.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -73,7 +73,9 @@ enum class Role : uint8_t {
   atomic_swap,    // stores regardless of what memory holds
   copy_to_lds,    // by its name; the buffer loads say it by a bit of the encoding
   lane_exchange,
+  global_sync,
   invalidate,
+  write_back,
   read_clock,
 };
 
@@ -87,17 +89,72 @@ enum class Fact : uint16_t {
   reads_m0 = 1 << 5,     // early: a scalar write of M0 needs a wait state before it
   flat = 1 << 6,         // an address may be in LDS or scratch
   scratch = 1 << 7,
+  resource = 1 << 8,        // of scalar memory: the base is a buffer resource
+  address_in_m0 = 1 << 9,   // of LDS: instead of a register
+  returns_old = 1 << 10,    // of LDS: what was there; in memory, a bit of the encoding says it
+  aligns_address = 1 << 11, // of LDS: ignores its low bits
+  chosen_halves = 1 << 12,  // sources are pairs of dwords, of which op_sel and op_sel_hi may choose one
 };
 constexpr Fact operator|(Fact a, Fact b) {
   return Fact(uint16_t(a) | uint16_t(b));
 }
+
+/// Which half of its register a 16-bit value of a memory instruction is in.
+enum class HalfSelect : uint8_t { none, low, high };
+
+/// What an atomic makes of the value in memory and its operand. exec/memory/atomics.cpp has the rules.
+enum class AtomicOperation : uint8_t {
+  nothing,
+  swap,
+  compare_swap,
+  add,
+  subtract,
+  subtract_from_operand,
+  bit_and,
+  bit_or,
+  bit_xor,
+  signed_min,
+  signed_max,
+  unsigned_min,
+  unsigned_max,
+  increment,
+  decrement,
+  replace_bits,
+  wrap,
+  exchange_halves,
+  add_float,
+  min_float,
+  max_float,
+  compare_swap_float,
+  add_f16_pair,
+  add_bf16_pair,
+};
+
+/// What a memory instruction moves.
+struct DataFacts {
+  uint8_t bytes = 0; // per access and lane, or that a scalar access moves; 0 if the instruction converts
+  uint8_t parts = 1; // of LDS: accesses per lane
+  uint16_t offset_unit = 0; // of two accesses: the unit of their offsets, in bytes
+  bool sign_extend = false;
+  HalfSelect half = HalfSelect::none;
+  uint8_t components = 0; // if the instruction converts
+  bool packed_16 = false; // two components per register
+  AtomicOperation operation = AtomicOperation::nothing;
+
+  /// Registers per lane.
+  constexpr uint32_t dwords() const {
+    if (components != 0) return packed_16 ? (components + 1u) / 2 : components;
+    return (bytes + 3u) / 4 * parts;
+  }
+};
 
 struct InstructionFacts {
   std::string_view mnemonic; // without _e32, _e64, _dpp and _sdwa
   Pipe pipe = Pipe::internal;
   Role role = Role::plain;
   Fact facts = Fact::none;
-  uint8_t lane_dwords = 1; // of vector memory and LDS: what a lane moves, rounded up to dwords
+  DataFacts data = {};
+  uint8_t matrix = 0; // of the matrix core: its place in mfma_instructions()
 
   constexpr bool has(Fact fact) const { return (uint16_t(facts) & uint16_t(fact)) != 0; }
 };

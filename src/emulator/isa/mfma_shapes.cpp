@@ -1,7 +1,5 @@
-//===- mfma_shapes.cpp - the MFMA and SMFMAC instructions, their names and modifiers --------------------===//
+//===- mfma_shapes.cpp - the MFMA and SMFMAC instructions, and their modifiers --------------------------===//
 #include "emulator/isa/mfma_shapes.h"
-
-#include <map>
 
 namespace sluice::emulator {
 
@@ -68,47 +66,6 @@ constexpr MfmaInstruction instruction_table[] = {
     {"v_smfmac_f32_16x16x64_bf8_bf8", sparse(16, 64, bf8, bf8, 4)},
 };
 
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
-/// One spelling for all variants of a mnemonic: lower case, without the separators, block counts and endings
-/// that differ between assembler dialects ("vmfmaf3232x32x8bf16").
-std::string plain_spelling(std::string_view mnemonic) {
-  std::string text;
-  for (char c : mnemonic)
-    text += char(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
-  if (text.ends_with("_e64")) text.resize(text.size() - 4);
-  const bool deep = text.ends_with("_1k");
-  if (deep) text.resize(text.size() - 3);
-  // Without "_1k", the older spelling of a bf16 shape names an instruction of gfx90a with half the depth.
-  if (!deep && text.ends_with("bf16") && text.size() > 4 && is_digit(text[text.size() - 5])) return {};
-  // "32x32x4_2b_f16" and "32x32x8_f16": the block count follows from the three extents.
-  std::string plain;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '_') {
-      plain += text[i];
-      continue;
-    }
-    size_t end = i + 1;
-    while (end < text.size() && is_digit(text[end]))
-      ++end;
-    const bool blocks = end > i + 1 && text.compare(end, 2, "b_") == 0;
-    if (blocks) i = end;
-  }
-  return plain;
-}
-
-const std::map<std::string, MfmaShape, std::less<>> &shapes_by_spelling() {
-  static const auto shapes = [] {
-    std::map<std::string, MfmaShape, std::less<>> result;
-    for (const MfmaInstruction &instruction : instruction_table)
-      result[plain_spelling(instruction.mnemonic)] = instruction.shape;
-    return result;
-  }();
-  return shapes;
-}
-
 std::string refusal(const char *field, uint32_t value, const char *reason) {
   return std::string(field) + " = " + std::to_string(value) + " " + reason;
 }
@@ -120,9 +77,14 @@ std::span<const MfmaInstruction, mfma_instruction_count> mfma_instructions() {
 }
 
 std::optional<MfmaShape> mfma_shape(std::string_view mnemonic) {
-  const auto found = shapes_by_spelling().find(plain_spelling(mnemonic));
-  if (found == shapes_by_spelling().end()) return std::nullopt;
-  return found->second;
+  for (const MfmaInstruction &instruction : instruction_table)
+    if (instruction.mnemonic == mnemonic) return instruction.shape;
+  return std::nullopt;
+}
+
+std::string_view input_name(MfmaInput input) {
+  constexpr std::string_view names[] = {"f16", "bf16", "f32", "xf32", "f64", "i8", "fp8", "bf8"};
+  return names[size_t(input)];
 }
 
 std::string mfma_refusal(const MfmaShape &shape, const MfmaModifiers &modifiers) {

@@ -29,6 +29,9 @@ constexpr uint32_t input_bits(MfmaInput input) {
   }
 }
 
+/// As in mnemonics.
+std::string_view input_name(MfmaInput input);
+
 /// The unit that executes a shape; the wait states after the instruction depend on it.
 enum class MatrixUnit : uint8_t { xdl, sgemm, dgemm };
 
@@ -66,10 +69,7 @@ struct MfmaShape {
   friend bool operator==(const MfmaShape &, const MfmaShape &) = default;
 };
 
-/// The shape of an MFMA or SMFMAC mnemonic as the assembler prints it ("v_mfma_f32_32x32x8_f16"). The older
-/// spellings "v_mfma_f32_32x32x8f16" and "v_mfma_f32_32x32x8bf16_1k", either case and an "_e64" ending are
-/// accepted. Returns nothing for anything this machine does not execute: gfx90a's bf16 shapes of half the
-/// depth ("v_mfma_f32_32x32x4bf16") do not exist on gfx942.
+/// By the mnemonic as LLVM prints it; none for other instructions.
 std::optional<MfmaShape> mfma_shape(std::string_view mnemonic);
 
 /// Every shape the machine executes, with the assembler's mnemonic.

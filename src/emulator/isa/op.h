@@ -17,6 +17,8 @@
 
 #include <cstdint>
 
+#include "emulator/isa/instructions.h"
+
 namespace sluice::emulator {
 
 struct Op;
@@ -137,9 +139,6 @@ struct SdwaControl {
 };
 
 enum class AddressMode : uint8_t { flat, global, scratch };
-
-/// Which half of its register a 16-bit value of a memory instruction is in.
-enum class HalfSelect : uint8_t { none, low, high };
 
 /// The denormals that a floating-point atomic keeps: all, none, or those that MODE allows.
 enum class DenormalRule : uint8_t { keep, flush, mode_32, mode_16_64 };

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "emulator/isa/disassembler.h"
+#include "emulator/isa/encoding.h"
 #include "emulator/isa/instructions.h"
 #include "emulator/isa/mfma_shapes.h"
 #include "emulator/isa/op.h"
@@ -70,14 +71,8 @@ struct OpInfo {
   bool is_atomic() const { return emulator::is_atomic(role()); }
 };
 
-/// The dword of source k, a pair of f32, for the low result (by op_sel) or the high one (by op_sel_hi).
-/// v_pk_mov_b32, the only one that keeps all bits, takes the low result from its first source and the high
-/// one from its second, at the dword that op_sel chooses.
 inline std::optional<uint32_t> packed_row(const ValuControl &v, uint32_t k, bool for_high) {
-  if (v.keeps_bits && for_high != (k == 1)) return std::nullopt;
-  const uint32_t select =
-      for_high && !v.keeps_bits ? v.modifiers.select_high_for_high : v.modifiers.select_high;
-  return select >> k & 1;
+  return chosen_dword(v.keeps_bits, v.modifiers.select_high, v.modifiers.select_high_for_high, k, for_high);
 }
 /// Whether dword r of source k is read.
 inline bool reads_row(const ValuControl &v, uint32_t k, uint32_t r) {

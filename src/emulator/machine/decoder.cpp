@@ -115,21 +115,17 @@ std::string_view reason_without_row(std::string_view mnemonic) {
 constexpr uint64_t readable_registers = 0x7e | 3u << 20;
 constexpr uint32_t register_mode = 1;
 
-std::optional<MemoryRow> memory_row(std::string_view mnemonic, const Fields &f) {
+MemoryRoutines memory_routines(const InstructionFacts &facts, const Fields &f) {
   switch (f.format) {
-  case Format::ds: {
-    if (std::optional<MemoryRow> row = global_sync_row(mnemonic)) return row;
-    std::optional<MemoryRow> row = lds_row(mnemonic);
-    return row ? row : lane_exchange_row(mnemonic);
-  }
+  case Format::ds:
+    return lds_routines(facts);
   case Format::flat:
-    return flat_row(mnemonic);
+    return flat_routines(facts);
   case Format::mubuf:
-    return buffer_row(mnemonic, f.lds);
   case Format::mtbuf:
-    return formatted_row(mnemonic.substr(std::string_view("tbuffer_").size()), false);
+    return buffer_routines(facts, f.lds);
   default:
-    return scalar_memory_row(mnemonic);
+    return scalar_memory_routines(facts);
   }
 }
 
@@ -353,54 +349,66 @@ void Decoder::decode_valu(const ValuRow &row, bool has_clamp_form, const Fields 
   result.fast = result.strict = op;
 }
 
-void Decoder::decode_mfma(const Instruction &instruction, const Fields &f, DecodedOp &result) {
-  const std::optional<MfmaShape> shape = mfma_shape(instruction.mnemonic);
-  if (!shape) throw Refusal{"the machine has no such instruction"};
-  std::string refusal = mfma_refusal(*shape, {f.cbsz, f.abid, f.blgp});
+void Decoder::decode_mfma(const Fields &f, DecodedOp &result) {
+  const MfmaShape &shape = mfma_instructions()[result.info.facts->matrix].shape;
+  std::string refusal = mfma_refusal(shape, {f.cbsz, f.abid, f.blgp});
   if (!refusal.empty()) throw Refusal{std::move(refusal)};
-  const std::span<const MfmaInstruction> all = mfma_instructions();
   Op op;
   op.run = run_mfma;
-  op.mfma = {0, f.cbsz, f.abid, f.blgp};
-  while (!(all[op.mfma.shape].shape == *shape))
-    ++op.mfma.shape;
+  op.mfma = {result.info.facts->matrix, f.cbsz, f.abid, f.blgp};
   OpInfo &info = result.info;
   info.kind = OpKind::mfma;
-  info.matrix.unit = shape->unit();
-  info.matrix.passes = shape->passes;
-  info.matrix.a_rows = uint8_t(shape->a_registers());
-  info.matrix.b_rows = uint8_t(shape->b_registers());
-  info.matrix.result_rows = uint8_t(shape->c_registers());
-  info.matrix.sparse = shape->sparse;
+  info.matrix.unit = shape.unit();
+  info.matrix.passes = shape.passes;
+  info.matrix.a_rows = uint8_t(shape.a_registers());
+  info.matrix.b_rows = uint8_t(shape.b_registers());
+  info.matrix.result_rows = uint8_t(shape.c_registers());
+  info.matrix.sparse = shape.sparse;
 
   op.dst = matrix_register(f.dst, info.matrix.result_rows, f.acc_cd);
   const uint32_t rows[3] = {info.matrix.a_rows, info.matrix.b_rows,
-                            shape->sparse ? 1u : info.matrix.result_rows};
+                            shape.sparse ? 1u : info.matrix.result_rows};
   for (uint32_t k = 0; k < 3; ++k) {
     // The index register of SMFMAC is always a VGPR.
-    const bool accumulation = k < 2 ? (f.acc >> k & 1) != 0 : f.acc_cd && !shape->sparse;
+    const bool accumulation = k < 2 ? (f.acc >> k & 1) != 0 : f.acc_cd && !shape.sparse;
     if (f.src[k] >= code_first_vgpr) {
       op.src[k] = matrix_register(f.src[k] - code_first_vgpr, rows[k], accumulation);
       continue;
     }
-    op.src[k] = operand(f.src[k], shape->input == MfmaInput::f64 ? OperandType::f64 : OperandType::f32, f);
-    if (k < 2 || shape->sparse || op.src[k] < first_constant)
+    op.src[k] = operand(f.src[k], shape.input == MfmaInput::f64 ? OperandType::f64 : OperandType::f32, f);
+    if (k < 2 || shape.sparse || op.src[k] < first_constant)
       throw Refusal{"the operand must be a vector register"};
   }
   result.fast = result.strict = op;
 }
 
-void Decoder::decode_memory(const MemoryRow &row, const Fields &f, DecodedOp &result) {
-  Op op;
-  op.atomic = row.atomic;
-  op.memory = row.control;
-  MemoryControl &m = op.memory;
+void Decoder::decode_memory(const MemoryRoutines &routines, const Fields &f, DecodedOp &result) {
   OpInfo &info = result.info;
+  const InstructionFacts &facts = *info.facts;
+  const bool to_lds = facts.role == Role::copy_to_lds || (facts.role == Role::load && f.lds);
+  Op op;
+  op.memory = MemoryControl{};
+  MemoryControl &m = op.memory;
+  m.dwords = to_lds ? 0 : uint8_t(facts.data.dwords());
+  m.bytes = facts.data.bytes;
+  m.parts = facts.data.parts;
+  m.half = facts.data.half;
+  m.sign_extend = facts.data.sign_extend;
+  m.components = facts.data.components;
+  m.packed_16 = facts.data.packed_16;
+  m.align_down = facts.has(Fact::aligns_address);
+  if (info.is_atomic()) {
+    const AtomicRule &rule = atomic_rule(facts.data);
+    op.atomic = rule.body;
+    m.second = rule.second;
+    m.memory_denormals = rule.memory_denormals;
+    m.lds_denormals = rule.lds_denormals;
+  }
   const bool acc = (f.acc & 1) != 0;
   auto data = [&](uint16_t number) { return vector_register(number, acc); };
-  const bool stores = row.kind == MemoryKind::store || row.kind == MemoryKind::atomic;
+  const bool stores = facts.role == Role::store || info.is_atomic();
   // Registers of the first data operand. A second one follows it, except for DS.
-  uint16_t stored = row.kind == MemoryKind::atomic ? m.bytes / 4 : m.parts == 2 ? m.dwords / 2 : m.dwords;
+  uint16_t stored = uint16_t(facts.data.dwords() / facts.data.parts);
   info.kind = OpKind::vector_memory;
   m.sc0 = f.sc0;
   m.sc1 = f.sc1;
@@ -412,20 +420,23 @@ void Decoder::decode_memory(const MemoryRow &row, const Fields &f, DecodedOp &re
     op.src[1] = data(f.src[1]);
     op.src[2] = data(f.src[2]);
     op.dst = data(f.dst);
-    if (row.second_offset_scale != 0) {
-      m.offset = int32_t(f.offset0 * row.second_offset_scale);
-      m.offset1 = f.offset1 * row.second_offset_scale;
+    m.return_old = facts.has(Fact::returns_old);
+    if (m.parts == 2) {
+      m.offset = f.offset0 * facts.data.offset_unit;
+      m.offset1 = uint32_t(f.offset1) * facts.data.offset_unit;
     } else {
       m.offset = f.offset0 | f.offset1 << 8;
     }
-    if (row.kind != MemoryKind::other && row.m0 == UseOfM0::none) info.address = {op.src[0], 1};
-    if (row.m0 == UseOfM0::resource) { // the field that holds the address in other DS instructions holds data
-      op.src[0] = data(f.src[0]);
+    // The field that holds the address in other DS instructions holds data.
+    if (facts.role == Role::global_sync) op.src[0] = data(f.src[0]);
+    if (facts.role == Role::global_sync || (m.bytes != 0 && !facts.has(Fact::address_in_m0)))
       info.address = {op.src[0], 1};
-    }
     if (stores && (m.second || m.parts == 2)) info.second_stored = {op.src[2], stored};
     break;
   case Format::flat:
+    m.mode = facts.has(Fact::flat)      ? AddressMode::flat
+             : facts.has(Fact::scratch) ? AddressMode::scratch
+                                        : AddressMode::global;
     m.offset = f.imm;
     m.return_old = f.sc0;
     op.src[1] = data(f.src[1]);
@@ -441,6 +452,7 @@ void Decoder::decode_memory(const MemoryRow &row, const Fields &f, DecodedOp &re
     break;
   case Format::mubuf:
   case Format::mtbuf:
+    m.mode = AddressMode::global;
     m.offset = f.imm;
     m.offset_enable = f.offen;
     m.index_enable = f.idxen;
@@ -456,7 +468,7 @@ void Decoder::decode_memory(const MemoryRow &row, const Fields &f, DecodedOp &re
     if (f.format == Format::mtbuf) {
       m.format = uint8_t(f.data_format | f.number_format << 4);
       std::string refusal = buffer_format_refusal(f.data_format, NumberFormat(f.number_format), m.components,
-                                                  row.kind == MemoryKind::store);
+                                                  facts.role == Role::store);
       if (!refusal.empty()) throw Refusal{std::move(refusal)};
     }
     break;
@@ -471,18 +483,17 @@ void Decoder::decode_memory(const MemoryRow &row, const Fields &f, DecodedOp &re
     break;
   }
   constexpr uint16_t m0 = first_sgpr + sgpr_m0;
-  if (row.kind == MemoryKind::lds_copy) info.kind = OpKind::lds_copy;
+  if (to_lds) info.kind = OpKind::lds_copy;
   const bool buffer = f.format == Format::mubuf || f.format == Format::mtbuf;
-  if (info.kind == OpKind::lds_copy || row.m0 == UseOfM0::address_after_wait || row.m0 == UseOfM0::resource)
-    info.m0_wait = buffer ? M0Wait::copy : M0Wait::required;
-  info.address_in_m0 = info.m0_wait != M0Wait::none || row.m0 == UseOfM0::address || op.src[2] == m0 ||
+  if (to_lds || facts.has(Fact::reads_m0)) info.m0_wait = buffer ? M0Wait::copy : M0Wait::required;
+  info.address_in_m0 = info.m0_wait != M0Wait::none || facts.has(Fact::address_in_m0) || op.src[2] == m0 ||
                        op.mask_in == m0 || (f.format == Format::smem && op.src[1] == m0);
   if (stores) info.stored = {f.format == Format::smem ? op.dst : op.src[1], stored};
   info.data_read_late =
       info.kind == OpKind::vector_memory && info.stored.count > 2 && !(buffer && f.soffset < 128);
   result.fast = result.strict = op;
-  result.fast.run = row.fast;
-  result.strict.run = row.strict;
+  result.fast.run = routines.fast;
+  result.strict.run = routines.strict;
 }
 
 DecodedOp Decoder::decode(const Instruction &instruction, std::span<const uint32_t> dwords,
@@ -508,7 +519,7 @@ DecodedOp Decoder::decode(const Instruction &instruction, std::span<const uint32
       break;
     case Format::mai:
       if (instruction.facts->pipe == Pipe::matrix) {
-        decode_mfma(instruction, f, result);
+        decode_mfma(f, result);
         return result;
       }
       [[fallthrough]];
@@ -535,8 +546,8 @@ DecodedOp Decoder::decode(const Instruction &instruction, std::span<const uint32
     case Format::mubuf:
     case Format::mtbuf:
     case Format::smem:
-      if (const std::optional<MemoryRow> row = memory_row(name, f)) {
-        decode_memory(*row, f, result);
+      if (const MemoryRoutines routines = memory_routines(*instruction.facts, f); routines.fast) {
+        decode_memory(routines, f, result);
         return result;
       }
       break;

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "emulator/exec/memory/memory_rows.h"
+#include "emulator/exec/memory/memory_routines.h"
 #include "emulator/exec/scalar.h"
 #include "emulator/exec/valu/table.h"
 #include "emulator/isa/disassembler.h"
@@ -50,8 +50,8 @@ private:
   void decode_scalar(const ScalarRow &row, const Fields &f, uint32_t position, DecodedOp &result);
   /// `has_clamp_form`: the row is that of the instruction with CLAMP.
   void decode_valu(const ValuRow &row, bool has_clamp_form, const Fields &f, DecodedOp &result);
-  void decode_mfma(const Instruction &instruction, const Fields &f, DecodedOp &result);
-  void decode_memory(const MemoryRow &row, const Fields &f, DecodedOp &result);
+  void decode_mfma(const Fields &f, DecodedOp &result);
+  void decode_memory(const MemoryRoutines &routines, const Fields &f, DecodedOp &result);
 
   const ValuTable &valu;
   ConstantPool pool;

@@ -59,25 +59,6 @@ KernelInfo kernel_info(const ProgramImpl &program, const package::Kernel &kernel
   return info;
 }
 
-/// Narrows the pairs of f32 among the registers that LLVM names, in the order of the sources, to those that
-/// op_sel and op_sel_hi select.
-std::vector<RegisterRange> registers_read(const std::vector<RegisterRange> &named, const Op &op,
-                                          const OpInfo &info) {
-  std::vector<RegisterRange> read = named;
-  if (info.kind != OpKind::valu) return read;
-  size_t at = 0;
-  for (uint32_t k = 0; k < op.valu.sources; ++k) {
-    if (op.valu.source_types[k] != OperandType::packed_f32 || op.src[k] >= first_constant) continue;
-    while (at < read.size() && (read[at].first != op.src[k] || read[at].count != 2))
-      ++at;
-    if (at == read.size()) break;
-    if (!reads_row(op.valu, k, 0)) ++read[at].first;
-    if (!reads_row(op.valu, k, 0) || !reads_row(op.valu, k, 1)) read[at].count = 1;
-    ++at;
-  }
-  return read;
-}
-
 /// `limits`: all registers that the instruction names, used or not.
 void add_ranges(OpInfos &infos, const std::vector<RegisterRange> &ranges,
                 const std::vector<RegisterRange> &limits, OpInfo &info, uint32_t &begin, uint32_t &end) {
@@ -113,14 +94,16 @@ void decode_code(ProgramImpl &program, const package::Segment &segment) {
   const size_t size = segment.file.size() / 4 * 4;
   program.op_at.assign(size / 4, -1);
 
+  uint32_t dwords[5];
   Disassembler disassembler;
   Decoder decoder(best_simd_path());
   auto add = [&](DecodedOp decoded, uint32_t offset, std::string text, const Instruction *instruction) {
     const uint32_t index = uint32_t(program.fast.size());
     decoded.fast.index = decoded.strict.index = index;
     if (instruction) {
-      add_ranges(program.infos, registers_read(instruction->reads, decoded.strict, decoded.info),
-                 instruction->reads, decoded.info, decoded.info.reads_begin, decoded.info.reads_end);
+      const std::span<const uint32_t> code{dwords, instruction->bytes / 4};
+      add_ranges(program.infos, registers_read(*instruction, code), instruction->reads, decoded.info,
+                 decoded.info.reads_begin, decoded.info.reads_end);
       add_ranges(program.infos, instruction->writes, instruction->writes, decoded.info,
                  decoded.info.writes_begin, decoded.info.writes_end);
     }
@@ -133,7 +116,6 @@ void decode_code(ProgramImpl &program, const package::Segment &segment) {
     if (offset / 4 < program.op_at.size()) program.op_at[offset / 4] = int32_t(index);
   };
 
-  uint32_t dwords[5];
   for (size_t offset = 0; offset < size;) {
     const std::span<const std::byte> rest =
         segment.file.subspan(offset, std::min<size_t>(size - offset, sizeof dwords));

@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "emulator/timing/constants.h"
+#include "emulator/isa/timing_constants.h"
 
 namespace sluice::emulator {
 
@@ -22,7 +22,7 @@ constexpr uint32_t lanes = 64;
 
 /// What an LDS access or a load moves.
 uint32_t wave_bytes(const CodeInstruction &instruction) {
-  return lanes * instruction.facts->lane_dwords * 4;
+  return lanes * instruction.facts->data.dwords() * 4;
 }
 
 uint32_t lds_clk(const CodeInstruction &instruction) {
@@ -57,7 +57,7 @@ public:
     switch (kind) {
     case matrix: {
       now = std::max({now, port_free, matrix_free});
-      matrix_free = now + std::max(mfma_clk(instruction.facts->mnemonic), vector_clk);
+      matrix_free = now + std::max(mfma_clk(*instruction.facts), vector_clk);
       port_free = now + vector_clk;
       break;
     }
@@ -158,7 +158,7 @@ Bound bound_of(std::span<const CodeInstruction> code, const ControlFlow::Indices
     const CodeInstruction &instruction = code[i];
     const InstructionClass kind = instruction.instruction_class;
     if (kind == matrix) {
-      add(BoundSlot::matrix, mfma_clk(instruction.facts->mnemonic));
+      add(BoundSlot::matrix, mfma_clk(*instruction.facts));
       add(BoundSlot::vector, vector_clk);
     } else if (kind == acc_move || kind == valu || kind == packed_f32 || kind == transcendental) {
       add(BoundSlot::vector, port_clk(instruction));

@@ -13,9 +13,8 @@ constexpr std::string_view class_names[instruction_class_count] = {
 
 } // namespace
 
-uint32_t mfma_clk(std::string_view mnemonic) {
-  const std::optional<MfmaShape> shape = mfma_shape(mnemonic);
-  return shape ? 4u * shape->passes : 0;
+uint32_t mfma_clk(const InstructionFacts &facts) {
+  return facts.pipe == Pipe::matrix ? 4u * mfma_instructions()[facts.matrix].shape.passes : 0;
 }
 
 std::string_view class_name(InstructionClass instruction_class) {
@@ -74,7 +73,6 @@ void InstructionMix::add(const InstructionMix &other) {
   for (const auto &[mnemonic, number] : other.mfma)
     mfma[mnemonic] += number;
   mfma_clk += other.mfma_clk;
-  mfma_of_unknown_rate += other.mfma_of_unknown_rate;
   quarter_rate += other.quarter_rate;
   waits_for_all_memory = waits_for_all_memory || other.waits_for_all_memory;
 }
@@ -96,11 +94,8 @@ void InstructionMix::add(InstructionClass instruction_class, const InstructionFa
   ++count[size_t(instruction_class)];
   quarter_rate += facts.has(Fact::quarter_rate);
   if (instruction_class != InstructionClass::matrix) return;
-  const std::string mnemonic(facts.mnemonic);
-  ++mfma[mnemonic];
-  const uint32_t clk = emulator::mfma_clk(mnemonic);
-  mfma_clk += clk;
-  if (clk == 0) ++mfma_of_unknown_rate;
+  ++mfma[std::string(facts.mnemonic)];
+  mfma_clk += emulator::mfma_clk(facts);
 }
 
 } // namespace sluice::emulator

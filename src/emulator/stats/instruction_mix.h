@@ -50,7 +50,6 @@ struct InstructionMix {
   std::array<uint32_t, instruction_class_count> count{};
   std::map<std::string, uint32_t> mfma; // by mnemonic
   uint32_t mfma_clk = 0;                // time that the matrix core is busy
-  uint32_t mfma_of_unknown_rate = 0;    // not in mfma_clk
   uint32_t quarter_rate = 0;            // among the VALU class: 16 clk each
   bool waits_for_all_memory = false;    // contains an s_waitcnt with vmcnt(0)
 
@@ -63,7 +62,7 @@ struct InstructionMix {
   uint32_t issue_clk() const;
 };
 
-/// The clk that an MFMA keeps the matrix core busy; 0 if unknown.
-uint32_t mfma_clk(std::string_view mnemonic);
+/// The clk that an instruction keeps the matrix core busy.
+uint32_t mfma_clk(const InstructionFacts &facts);
 
 } // namespace sluice::emulator

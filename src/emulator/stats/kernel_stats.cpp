@@ -73,7 +73,6 @@ std::string mix_json(const InstructionMix &mix) {
     separator = ", ";
   }
   return text + "}, \"mfma_clk\": " + std::to_string(mix.mfma_clk) +
-         ", \"mfma_of_unknown_rate\": " + std::to_string(mix.mfma_of_unknown_rate) +
          ", \"issue_clk\": " + std::to_string(mix.issue_clk()) +
          ", \"vmcnt0\": " + (mix.waits_for_all_memory ? "true" : "false");
 }

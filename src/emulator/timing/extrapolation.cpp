@@ -9,7 +9,7 @@
 #include <queue>
 #include <set>
 
-#include "emulator/timing/constants.h"
+#include "emulator/isa/timing_constants.h"
 #include "emulator/timing/workgroup_source.h"
 
 namespace sluice::emulator::timing {

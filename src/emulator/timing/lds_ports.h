@@ -3,8 +3,8 @@
 
 #include <array>
 
+#include "emulator/isa/timing_constants.h"
 #include "emulator/timing/access_addresses.h"
-#include "emulator/timing/constants.h"
 #include "emulator/timing/observer.h"
 #include "emulator/timing/op_timing.h"
 

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "emulator/timing/constants.h"
+#include "emulator/isa/timing_constants.h"
 
 namespace sluice::emulator::timing {
 

@@ -2,7 +2,7 @@
 #include "emulator/timing/op_timing.h"
 
 #include "emulator/isa/mfma_shapes.h"
-#include "emulator/timing/constants.h"
+#include "emulator/isa/timing_constants.h"
 
 namespace sluice::emulator::timing {
 

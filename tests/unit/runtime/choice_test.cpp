@@ -1,7 +1,7 @@
 //===- choice_test.cpp - choices by cost, and whether the estimate is right -----------------------------===//
 #include "choice_fixture.h"
 
-#include "emulator/timing/constants.h"
+#include "emulator/isa/timing_constants.h"
 #include "package/occupancy.h"
 #include "runtime/cheapest.h"
 #include "runtime/cost.h"

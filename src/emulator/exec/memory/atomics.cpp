@@ -8,7 +8,7 @@
 #include <bit>
 #include <type_traits>
 
-#include "emulator/exec/memory/memory_rows.h"
+#include "emulator/exec/memory/memory_routines.h"
 #include "support/half.h"
 
 namespace sluice::emulator {
@@ -68,7 +68,7 @@ template <class F> typename F::Type add_one(typename F::Type a, typename F::Type
   return (denormals & 2) == 0 ? F::flush(result) : result;
 }
 
-template <class F> uint64_t add_float(uint64_t old, uint64_t operand, uint64_t, uint32_t denormals) {
+template <class F> uint64_t add_floats(uint64_t old, uint64_t operand, uint64_t, uint32_t denormals) {
   using Type = typename F::Type;
   return add_one<F>(Type(old), Type(operand), denormals);
 }
@@ -106,84 +106,63 @@ uint64_t compare_store_float(uint64_t old, uint64_t operand, uint64_t compare, u
 //===--- The table --------------------------------------------------------------------------------------===//
 
 struct Row {
-  std::string_view name;
-  AtomicBody body;
-  uint8_t bytes = 0;
-  bool second = false;
-  DenormalRule memory_denormals = DenormalRule::keep;
-  DenormalRule lds_denormals = DenormalRule::keep;
+  AtomicOperation operation;
+  uint8_t bytes; // 0: any
+  AtomicRule rule;
 };
 
 using U = uint64_t;
 using D = uint32_t;
+using enum AtomicOperation;
 using enum DenormalRule;
 
-// Integer operations come in 32 and 64 bits ("_x2"). The body works on 64; the store truncates to the width.
+// The bodies for any width work on 64 bits; the store truncates to the width.
 const Row table[] = {
-    {"swap", [](U, U b, U, D) { return b; }},
-    {"cmpswap", [](U a, U b, U c, D) { return a == c ? b : a; }, 0, true},
-    {"add", [](U a, U b, U, D) { return a + b; }},
-    {"sub", [](U a, U b, U, D) { return a - b; }},
-    {"rsub", [](U a, U b, U, D) { return b - a; }},
-    {"and", [](U a, U b, U, D) { return a & b; }},
-    {"or", [](U a, U b, U, D) { return a | b; }},
-    {"xor", [](U a, U b, U, D) { return a ^ b; }},
-    {"umin", [](U a, U b, U, D) { return std::min(a, b); }},
-    {"umax", [](U a, U b, U, D) { return std::max(a, b); }},
-    {"smin", [](U a, U b, U, D) { return U(std::min(int32_t(a), int32_t(b))); }, 4},
-    {"smax", [](U a, U b, U, D) { return U(std::max(int32_t(a), int32_t(b))); }, 4},
-    {"smin_x2", [](U a, U b, U, D) { return U(std::min(int64_t(a), int64_t(b))); }, 8},
-    {"smax_x2", [](U a, U b, U, D) { return U(std::max(int64_t(a), int64_t(b))); }, 8},
+    {swap, 0, {[](U, U b, U, D) { return b; }}},
+    {compare_swap, 0, {[](U a, U b, U c, D) { return a == c ? b : a; }, true}},
+    {add, 0, {[](U a, U b, U, D) { return a + b; }}},
+    {subtract, 0, {[](U a, U b, U, D) { return a - b; }}},
+    {subtract_from_operand, 0, {[](U a, U b, U, D) { return b - a; }}},
+    {bit_and, 0, {[](U a, U b, U, D) { return a & b; }}},
+    {bit_or, 0, {[](U a, U b, U, D) { return a | b; }}},
+    {bit_xor, 0, {[](U a, U b, U, D) { return a ^ b; }}},
+    {unsigned_min, 0, {[](U a, U b, U, D) { return std::min(a, b); }}},
+    {unsigned_max, 0, {[](U a, U b, U, D) { return std::max(a, b); }}},
+    {signed_min, 4, {[](U a, U b, U, D) { return U(std::min(int32_t(a), int32_t(b))); }}},
+    {signed_max, 4, {[](U a, U b, U, D) { return U(std::max(int32_t(a), int32_t(b))); }}},
+    {signed_min, 8, {[](U a, U b, U, D) { return U(std::min(int64_t(a), int64_t(b))); }}},
+    {signed_max, 8, {[](U a, U b, U, D) { return U(std::max(int64_t(a), int64_t(b))); }}},
     // counts up to the operand, then starts again at 0; and down
-    {"inc", [](U a, U b, U, D) { return a >= b ? 0 : a + 1; }},
-    {"dec", [](U a, U b, U, D) { return a == 0 || a > b ? b : a - 1; }},
+    {increment, 0, {[](U a, U b, U, D) { return a >= b ? 0 : a + 1; }}},
+    {decrement, 0, {[](U a, U b, U, D) { return a == 0 || a > b ? b : a - 1; }}},
     // LDS only: bits of the second operand are replaced; a ring of the second operand's length
-    {"mskor", [](U a, U b, U mask, D) { return (a & ~mask) | b; }, 0, true},
-    {"wrap", [](U a, U b, U length, D) { return a >= length ? a - length : a + b; }, 4, true},
+    {replace_bits, 0, {[](U a, U b, U mask, D) { return (a & ~mask) | b; }, true}},
+    {wrap, 4, {[](U a, U b, U length, D) { return a >= length ? a - length : a + b; }, true}},
     // LDS only: each half is replaced if the operand's half has its highest bit set; that bit is not stored
-    {"condxchg32_x2",
-     [](U a, U b, U, D) {
+    {exchange_halves, 8, {[](U a, U b, U, D) {
        constexpr U low = 0x7fffffff;
        return ((b >> 31 & 1) != 0 ? b & low : a & 0xffffffff) |
               ((b >> 63 & 1) != 0 ? b & low << 32 : a & ~U(0xffffffff));
-     },
-     8},
-    {"add_f32", add_float<F32>, 4, false, flush, mode_32},
-    {"min_f32", select_float<F32, false>, 4, false, keep, mode_32},
-    {"max_f32", select_float<F32, true>, 4, false, keep, mode_32},
-    {"cmpswap_f32", compare_store_float<F32>, 4, true, keep, mode_32},
-    {"add_f64", add_float<F64>, 8, false, keep, keep},
-    {"min_f64", select_float<F64, false>, 8, false, keep, mode_16_64},
-    {"max_f64", select_float<F64, true>, 8, false, keep, mode_16_64},
-    {"cmpswap_f64", compare_store_float<F64>, 8, true, keep, mode_16_64},
-    {"pk_add_f16", add_halves<F16>, 4, false, keep, mode_16_64},
-    {"pk_add_bf16", add_halves<Bf16>, 4, false, keep, mode_16_64},
+     }}},
+    {add_float, 4, {add_floats<F32>, false, flush, mode_32}},
+    {min_float, 4, {select_float<F32, false>, false, keep, mode_32}},
+    {max_float, 4, {select_float<F32, true>, false, keep, mode_32}},
+    {compare_swap_float, 4, {compare_store_float<F32>, true, keep, mode_32}},
+    {add_float, 8, {add_floats<F64>}},
+    {min_float, 8, {select_float<F64, false>, false, keep, mode_16_64}},
+    {max_float, 8, {select_float<F64, true>, false, keep, mode_16_64}},
+    {compare_swap_float, 8, {compare_store_float<F64>, true, keep, mode_16_64}},
+    {add_f16_pair, 4, {add_halves<F16>, false, keep, mode_16_64}},
+    {add_bf16_pair, 4, {add_halves<Bf16>, false, keep, mode_16_64}},
 };
-
-AtomicOperation operation_of(const Row &row, uint8_t bytes) {
-  return {row.body, bytes, row.second, row.memory_denormals, row.lds_denormals};
-}
 
 } // namespace
 
-std::optional<AtomicOperation> memory_atomic(std::string_view operation) {
-  for (const Row &row : table)
-    if (row.name == operation) return operation_of(row, row.bytes == 0 ? 4 : row.bytes);
-  if (!operation.ends_with("_x2")) return std::nullopt;
-  for (const Row &row : table)
-    if (row.bytes == 0 && row.name == operation.substr(0, operation.size() - 3)) return operation_of(row, 8);
-  return std::nullopt;
-}
-
-void set_atomic(MemoryRow &row, const AtomicOperation &operation) {
-  row.kind = MemoryKind::atomic;
-  row.atomic = operation.body;
-  row.control.bytes = operation.bytes;
-  row.control.dwords = operation.bytes / 4;
-  row.control.parts = 1;
-  row.control.second = operation.second;
-  row.control.memory_denormals = operation.memory_denormals;
-  row.control.lds_denormals = operation.lds_denormals;
+const AtomicRule &atomic_rule(const DataFacts &data) {
+  const Row *row = table;
+  while (row->operation != data.operation || (row->bytes != 0 && row->bytes != data.bytes))
+    ++row;
+  return row->rule;
 }
 
 uint32_t kept_denormals(const FloatMode &mode, DenormalRule rule) {

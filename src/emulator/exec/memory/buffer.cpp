@@ -71,10 +71,10 @@ template <bool strict> Step run_copy(Wave &w, const Op &op) {
   return copy_to_lds<strict>(w, op, places.lanes, values);
 }
 
-constexpr VectorHandlers handlers = {{run_load<false>, run_load<true>},
-                                     {run_store<false>, run_store<true>},
-                                     {run_atomic<false>, run_atomic<true>},
-                                     {run_copy<false>, run_copy<true>}};
+constexpr VectorRoutines routines = {.load = {run_load<false>, run_load<true>},
+                                     .store = {run_store<false>, run_store<true>},
+                                     .copy = {run_copy<false>, run_copy<true>},
+                                     .atomic = {run_atomic<false>, run_atomic<true>}};
 
 Step run_nothing(Wave &, const Op &) {
   return Step::next;
@@ -92,19 +92,11 @@ Step run_invalidate(Wave &w, const Op &op) {
 
 } // namespace
 
-std::optional<MemoryRow> buffer_row(std::string_view mnemonic, bool to_lds) {
-  if (mnemonic == "buffer_inv" || mnemonic == "buffer_wbl2") {
-    MemoryRow row;
-    row.fast = run_nothing;
-    row.strict = mnemonic == "buffer_inv" ? run_invalidate : run_write_back;
-    return row;
-  }
-  if (!mnemonic.starts_with("buffer_")) return std::nullopt;
-  const std::string_view name = mnemonic.substr(7);
-  std::optional<MemoryRow> row = vector_row(name, handlers, to_lds);
-  if (!row) row = formatted_row(name, to_lds);
-  if (row) row->control.mode = AddressMode::global;
-  return row;
+MemoryRoutines buffer_routines(const InstructionFacts &facts, bool to_lds) {
+  if (facts.role == Role::invalidate) return {run_nothing, run_invalidate};
+  if (facts.role == Role::write_back) return {run_nothing, run_write_back};
+  if (facts.data.components != 0) return formatted_routines(facts, to_lds);
+  return vector_routines(facts, routines, to_lds);
 }
 
 } // namespace sluice::emulator

@@ -125,23 +125,15 @@ template <bool strict> Step run_copy(Wave &w, const Op &op) {
   return copy_to_lds<strict>(w, op, places.lanes, values);
 }
 
-constexpr VectorHandlers handlers = {{run_load<false>, run_load<true>},
-                                     {run_store<false>, run_store<true>},
-                                     {run_atomic<false>, run_atomic<true>},
-                                     {run_copy<false>, run_copy<true>}};
+constexpr VectorRoutines routines = {.load = {run_load<false>, run_load<true>},
+                                     .store = {run_store<false>, run_store<true>},
+                                     .copy = {run_copy<false>, run_copy<true>},
+                                     .atomic = {run_atomic<false>, run_atomic<true>}};
 
 } // namespace
 
-std::optional<MemoryRow> flat_row(std::string_view mnemonic) {
-  constexpr std::pair<std::string_view, AddressMode> modes[] = {
-      {"flat_", AddressMode::flat}, {"global_", AddressMode::global}, {"scratch_", AddressMode::scratch}};
-  for (const auto &[prefix, mode] : modes) {
-    if (!mnemonic.starts_with(prefix)) continue;
-    std::optional<MemoryRow> row = vector_row(mnemonic.substr(prefix.size()), handlers, false);
-    if (row) row->control.mode = mode;
-    return row;
-  }
-  return std::nullopt;
+MemoryRoutines flat_routines(const InstructionFacts &facts) {
+  return vector_routines(facts, routines, false);
 }
 
 } // namespace sluice::emulator

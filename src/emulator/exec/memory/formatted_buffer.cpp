@@ -155,36 +155,12 @@ template <bool strict> Step run_copy(Wave &w, const Op &op) {
 
 } // namespace
 
-std::optional<MemoryRow> formatted_row(std::string_view name, bool to_lds) {
-  const bool load = name.starts_with("load_format_");
-  if (!load && !name.starts_with("store_format_")) return std::nullopt;
-  name.remove_prefix(load ? 12 : 13);
-  MemoryRow row;
-  MemoryControl &m = row.control;
-  if (name.starts_with("d16_")) {
-    m.packed_16 = true;
-    name.remove_prefix(4);
-  }
-  if (name.starts_with("hi_")) {
-    m.half = HalfSelect::high;
-    name.remove_prefix(3);
-  }
-  if (name != std::string_view("xyzw").substr(0, name.size())) return std::nullopt;
-  m.components = uint8_t(name.size());
-  m.dwords = m.packed_16 ? (m.components + 1) / 2 : m.components;
-  m.parts = 1;
-  m.mode = AddressMode::global;
-  if (to_lds) {
-    row.kind = MemoryKind::lds_copy;
-    m.dwords = 0;
-    row.fast = run_copy<false>;
-    row.strict = run_copy<true>;
-  } else {
-    row.kind = load ? MemoryKind::load : MemoryKind::store;
-    row.fast = load ? run_load<false> : run_store<false>;
-    row.strict = load ? run_load<true> : run_store<true>;
-  }
-  return row;
+MemoryRoutines formatted_routines(const InstructionFacts &facts, bool to_lds) {
+  return vector_routines(facts,
+                         {.load = {run_load<false>, run_load<true>},
+                          .store = {run_store<false>, run_store<true>},
+                          .copy = {run_copy<false>, run_copy<true>}},
+                         to_lds);
 }
 
 } // namespace sluice::emulator

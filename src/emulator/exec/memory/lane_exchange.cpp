@@ -8,7 +8,7 @@
 
 #include "emulator/check/wave_checks.h"
 #include "emulator/exec/memory/access.h"
-#include "emulator/exec/memory/memory_rows.h"
+#include "emulator/exec/memory/memory_routines.h"
 
 namespace sluice::emulator {
 
@@ -84,31 +84,16 @@ template <bool strict> Step run_swizzle(Wave &w, const Op &op) {
   return finish_exchange<strict>(w, op, result);
 }
 
-struct Row {
-  std::string_view mnemonic;
-  Handler fast;
-  Handler strict;
-};
-constexpr Row table[] = {
-    {"ds_bpermute_b32", run_bpermute<false>, run_bpermute<true>},
-    {"ds_permute_b32", run_permute<false>, run_permute<true>},
-    {"ds_swizzle_b32", run_swizzle<false>, run_swizzle<true>},
+constexpr NamedRoutines table[] = {
+    {"ds_bpermute_b32", {run_bpermute<false>, run_bpermute<true>}},
+    {"ds_permute_b32", {run_permute<false>, run_permute<true>}},
+    {"ds_swizzle_b32", {run_swizzle<false>, run_swizzle<true>}},
 };
 
 } // namespace
 
-std::optional<MemoryRow> lane_exchange_row(std::string_view mnemonic) {
-  for (const Row &row : table) {
-    if (row.mnemonic != mnemonic) continue;
-    MemoryRow result;
-    result.kind = MemoryKind::lane_exchange;
-    result.fast = row.fast;
-    result.strict = row.strict;
-    result.control.dwords = 1;
-    result.control.bytes = 4;
-    return result;
-  }
-  return std::nullopt;
+MemoryRoutines lane_exchange_routines(const InstructionFacts &facts) {
+  return find_routines(table, facts.mnemonic);
 }
 
 } // namespace sluice::emulator

@@ -7,12 +7,11 @@
 //===----------------------------------------------------------------------------------------------------===//
 #include <algorithm>
 #include <bit>
-#include <string>
 
 #include "emulator/check/wave_checks.h"
 #include "emulator/exec/memory/access.h"
 #include "emulator/exec/memory/bank_conflicts.h"
-#include "emulator/exec/memory/memory_rows.h"
+#include "emulator/exec/memory/memory_routines.h"
 
 namespace sluice::emulator {
 
@@ -233,185 +232,31 @@ Step run_nothing(Wave &, const Op &) {
 
 //===--- The table --------------------------------------------------------------------------------------===//
 
-struct AccessRow {
-  std::string_view mnemonic;
-  MemoryKind kind;
-  uint8_t bytes;
-  uint8_t parts = 1;
-  bool sign_extend = false;
-  HalfSelect half = HalfSelect::none;
-  uint32_t offset_scale = 0;
+constexpr NamedRoutines named[] = {
+    {"ds_append", {run_append<false, true>, run_append<true, true>}},
+    {"ds_consume", {run_append<false, false>, run_append<true, false>}},
+    {"ds_nop", {run_nothing, run_nothing}},
 };
-
-constexpr AccessRow accesses[] = {
-    {"ds_read_u8", MemoryKind::load, 1},
-    {"ds_read_i8", MemoryKind::load, 1, 1, true},
-    {"ds_read_u16", MemoryKind::load, 2},
-    {"ds_read_i16", MemoryKind::load, 2, 1, true},
-    {"ds_read_b32", MemoryKind::load, 4},
-    {"ds_read_b64", MemoryKind::load, 8},
-    {"ds_read_b96", MemoryKind::load, 12},
-    {"ds_read_b128", MemoryKind::load, 16},
-    {"ds_read2_b32", MemoryKind::load, 4, 2, false, HalfSelect::none, 4},
-    {"ds_read2_b64", MemoryKind::load, 8, 2, false, HalfSelect::none, 8},
-    {"ds_read2st64_b32", MemoryKind::load, 4, 2, false, HalfSelect::none, 256},
-    {"ds_read2st64_b64", MemoryKind::load, 8, 2, false, HalfSelect::none, 512},
-    {"ds_read_u8_d16", MemoryKind::load, 1, 1, false, HalfSelect::low},
-    {"ds_read_u8_d16_hi", MemoryKind::load, 1, 1, false, HalfSelect::high},
-    {"ds_read_i8_d16", MemoryKind::load, 1, 1, true, HalfSelect::low},
-    {"ds_read_i8_d16_hi", MemoryKind::load, 1, 1, true, HalfSelect::high},
-    {"ds_read_u16_d16", MemoryKind::load, 2, 1, false, HalfSelect::low},
-    {"ds_read_u16_d16_hi", MemoryKind::load, 2, 1, false, HalfSelect::high},
-    {"ds_write_b8", MemoryKind::store, 1},
-    {"ds_write_b16", MemoryKind::store, 2},
-    {"ds_write_b32", MemoryKind::store, 4},
-    {"ds_write_b64", MemoryKind::store, 8},
-    {"ds_write_b96", MemoryKind::store, 12},
-    {"ds_write_b128", MemoryKind::store, 16},
-    {"ds_write2_b32", MemoryKind::store, 4, 2, false, HalfSelect::none, 4},
-    {"ds_write2_b64", MemoryKind::store, 8, 2, false, HalfSelect::none, 8},
-    {"ds_write2st64_b32", MemoryKind::store, 4, 2, false, HalfSelect::none, 256},
-    {"ds_write2st64_b64", MemoryKind::store, 8, 2, false, HalfSelect::none, 512},
-    {"ds_write_b8_d16_hi", MemoryKind::store, 1, 1, false, HalfSelect::high},
-    {"ds_write_b16_d16_hi", MemoryKind::store, 2, 1, false, HalfSelect::high},
-};
-
-struct SpecialRow {
-  std::string_view mnemonic;
-  MemoryKind kind;
-  Handler fast;
-  Handler strict;
-  UseOfM0 m0;
-};
-constexpr SpecialRow specials[] = {
-    {"ds_read_addtid_b32", MemoryKind::load, run_read_lane_dwords<false>, run_read_lane_dwords<true>,
-     UseOfM0::address_after_wait},
-    {"ds_write_addtid_b32", MemoryKind::store, run_write_lane_dwords<false>, run_write_lane_dwords<true>,
-     UseOfM0::address_after_wait},
-    {"ds_append", MemoryKind::load, run_append<false, true>, run_append<true, true>, UseOfM0::address},
-    {"ds_consume", MemoryKind::load, run_append<false, false>, run_append<true, false>, UseOfM0::address},
-};
-
-struct AtomicRow {
-  std::string_view mnemonic; // without "ds_" and "rtn_"
-  std::string_view operation;
-  uint32_t offset_scale = 0; // for exchanges of two values
-};
-constexpr AtomicRow atomics[] = {
-    {"add_u32", "add"},
-    {"add_u64", "add_x2"},
-    {"sub_u32", "sub"},
-    {"sub_u64", "sub_x2"},
-    {"rsub_u32", "rsub"},
-    {"rsub_u64", "rsub_x2"},
-    {"inc_u32", "inc"},
-    {"inc_u64", "inc_x2"},
-    {"dec_u32", "dec"},
-    {"dec_u64", "dec_x2"},
-    {"min_i32", "smin"},
-    {"min_i64", "smin_x2"},
-    {"max_i32", "smax"},
-    {"max_i64", "smax_x2"},
-    {"min_u32", "umin"},
-    {"min_u64", "umin_x2"},
-    {"max_u32", "umax"},
-    {"max_u64", "umax_x2"},
-    {"and_b32", "and"},
-    {"and_b64", "and_x2"},
-    {"or_b32", "or"},
-    {"or_b64", "or_x2"},
-    {"xor_b32", "xor"},
-    {"xor_b64", "xor_x2"},
-    {"mskor_b32", "mskor"},
-    {"mskor_b64", "mskor_x2"},
-    {"wrap_b32", "wrap"},
-    {"wrxchg_b32", "swap"},
-    {"wrxchg_b64", "swap_x2"},
-    {"wrxchg2_b32", "swap", 4},
-    {"wrxchg2_b64", "swap_x2", 8},
-    {"wrxchg2st64_b32", "swap", 256},
-    {"wrxchg2st64_b64", "swap_x2", 512},
-    {"condxchg32_b64", "condxchg32_x2"},
-    {"cmpst_b32", "cmpswap"},
-    {"cmpst_b64", "cmpswap_x2"},
-    {"cmpst_f32", "cmpswap_f32"},
-    {"cmpst_f64", "cmpswap_f64"},
-    {"add_f32", "add_f32"},
-    {"add_f64", "add_f64"},
-    {"min_f32", "min_f32"},
-    {"max_f32", "max_f32"},
-    {"min_f64", "min_f64"},
-    {"max_f64", "max_f64"},
-    {"pk_add_f16", "pk_add_f16"},
-    {"pk_add_bf16", "pk_add_bf16"},
-};
-
-std::optional<MemoryRow> access_row(std::string_view mnemonic) {
-  for (const AccessRow &row : accesses) {
-    if (row.mnemonic != mnemonic) continue;
-    const bool read = row.kind == MemoryKind::load;
-    MemoryRow result;
-    result.kind = row.kind;
-    result.fast = read ? run_read<false> : run_write<false>;
-    result.strict = read ? run_read<true> : run_write<true>;
-    result.control.bytes = row.bytes;
-    result.control.parts = row.parts;
-    result.control.dwords = uint8_t((row.bytes + 3) / 4 * row.parts);
-    result.control.sign_extend = row.sign_extend;
-    result.control.half = row.half;
-    result.second_offset_scale = row.offset_scale;
-    return result;
-  }
-  for (const SpecialRow &row : specials) {
-    if (row.mnemonic != mnemonic) continue;
-    MemoryRow result;
-    result.kind = row.kind;
-    result.fast = row.fast;
-    result.strict = row.strict;
-    result.control.bytes = 4;
-    result.control.parts = 1;
-    result.control.dwords = 1;
-    result.control.return_old = row.m0 == UseOfM0::address;
-    result.m0 = row.m0;
-    return result;
-  }
-  return std::nullopt;
-}
-
-/// "ds_add_rtn_u32" is "ds_add_u32" that returns the old value.
-std::optional<MemoryRow> atomic_row(std::string_view mnemonic) {
-  if (!mnemonic.starts_with("ds_")) return std::nullopt;
-  std::string name(mnemonic.substr(3));
-  const size_t rtn = name.find("rtn_");
-  if (rtn != std::string::npos) name.erase(rtn, 4);
-  for (const AtomicRow &row : atomics) {
-    if (row.mnemonic != name) continue;
-    MemoryRow result;
-    set_atomic(result, *memory_atomic(row.operation));
-    result.fast = run_atomic<false>;
-    result.strict = run_atomic<true>;
-    result.control.return_old = rtn != std::string::npos;
-    result.control.align_down = name == "condxchg32_b64";
-    result.second_offset_scale = row.offset_scale;
-    if (row.offset_scale != 0) {
-      result.control.parts = 2;
-      result.control.dwords *= 2;
-    }
-    return result;
-  }
-  return std::nullopt;
-}
 
 } // namespace
 
-std::optional<MemoryRow> lds_row(std::string_view mnemonic) {
-  if (mnemonic == "ds_nop") {
-    MemoryRow row;
-    row.fast = row.strict = run_nothing;
-    return row;
+MemoryRoutines lds_routines(const InstructionFacts &facts) {
+  const bool lane_dwords = facts.has(Fact::address_in_m0);
+  switch (facts.role) {
+  case Role::load:
+    if (lane_dwords) return {run_read_lane_dwords<false>, run_read_lane_dwords<true>};
+    return {run_read<false>, run_read<true>};
+  case Role::store:
+    if (lane_dwords) return {run_write_lane_dwords<false>, run_write_lane_dwords<true>};
+    return {run_write<false>, run_write<true>};
+  case Role::atomic:
+    return {run_atomic<false>, run_atomic<true>};
+  case Role::global_sync:
+    return global_sync_routines(facts);
+  default:
+    const MemoryRoutines routines = lane_exchange_routines(facts);
+    return routines.fast ? routines : find_routines(named, facts.mnemonic);
   }
-  if (std::optional<MemoryRow> row = access_row(mnemonic)) return row;
-  return atomic_row(mnemonic);
 }
 
 } // namespace sluice::emulator

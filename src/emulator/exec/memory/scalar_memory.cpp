@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "emulator/check/wave_checks.h"
-#include "emulator/exec/memory/memory_rows.h"
+#include "emulator/exec/memory/memory_routines.h"
 #include "emulator/exec/memory/vector_access.h"
 
 namespace sluice::emulator {
@@ -129,90 +129,33 @@ Step run_nothing(Wave &, const Op &) {
 
 //===--- The table --------------------------------------------------------------------------------------===//
 
-struct AccessRow {
-  std::string_view prefix; // before the number of dwords
-  MemoryKind kind;
-  Handler fast;
-  Handler strict;
-  uint8_t most_dwords;
-};
-constexpr AccessRow accesses[] = {
-    {"s_load_dword", MemoryKind::load, run_load<false, Base::pointer>, run_load<true, Base::pointer>, 16},
-    {"s_scratch_load_dword", MemoryKind::load, run_load<false, Base::scratch>, run_load<true, Base::scratch>,
-     4},
-    {"s_buffer_load_dword", MemoryKind::load, run_load<false, Base::resource>, run_load<true, Base::resource>,
-     16},
-    {"s_store_dword", MemoryKind::store, run_store<false, Base::pointer>, run_store<true, Base::pointer>, 4},
-    {"s_scratch_store_dword", MemoryKind::store, run_store<false, Base::scratch>,
-     run_store<true, Base::scratch>, 4},
-    {"s_buffer_store_dword", MemoryKind::store, run_store<false, Base::resource>,
-     run_store<true, Base::resource>, 4},
-};
-
-std::optional<MemoryRow> access_row(std::string_view mnemonic) {
-  constexpr std::pair<std::string_view, uint8_t> sizes[] = {
-      {"", 1}, {"x2", 2}, {"x4", 4}, {"x8", 8}, {"x16", 16}};
-  for (const AccessRow &access : accesses) {
-    if (!mnemonic.starts_with(access.prefix)) continue;
-    for (const auto &[name, dwords] : sizes) {
-      if (mnemonic.substr(access.prefix.size()) != name || dwords > access.most_dwords) continue;
-      MemoryRow row;
-      row.kind = access.kind;
-      row.fast = access.fast;
-      row.strict = access.strict;
-      row.control.dwords = dwords;
-      return row;
-    }
-  }
-  return std::nullopt;
+template <Base base> MemoryRoutines routines_at(Role role) {
+  if (role == Role::load) return {run_load<false, base>, run_load<true, base>};
+  if (role == Role::store) return {run_store<false, base>, run_store<true, base>};
+  return {run_atomic<false, base>, run_atomic<true, base>};
 }
 
-std::optional<MemoryRow> atomic_row(std::string_view mnemonic) {
-  constexpr std::string_view pointer = "s_atomic_", resource = "s_buffer_atomic_";
-  const bool buffer = mnemonic.starts_with(resource);
-  if (!buffer && !mnemonic.starts_with(pointer)) return std::nullopt;
-  const auto operation = memory_atomic(mnemonic.substr(buffer ? resource.size() : pointer.size()));
-  if (!operation) return std::nullopt;
-  MemoryRow row;
-  set_atomic(row, *operation);
-  row.fast = buffer ? run_atomic<false, Base::resource> : run_atomic<false, Base::pointer>;
-  row.strict = buffer ? run_atomic<true, Base::resource> : run_atomic<true, Base::pointer>;
-  return row;
-}
-
-struct OtherRow {
-  std::string_view mnemonic;
-  Handler fast;
-  Handler strict;
-  uint8_t dwords = 0;
-};
-constexpr OtherRow others[] = {
-    {"s_memtime", run_time<false, false>, run_time<true, false>, 2},
-    {"s_memrealtime", run_time<false, true>, run_time<true, true>, 2},
-    {"s_dcache_inv", run_nothing, run_nothing},
-    {"s_dcache_inv_vol", run_nothing, run_nothing},
-    {"s_dcache_wb", run_nothing, run_nothing},
-    {"s_dcache_wb_vol", run_nothing, run_nothing},
-    {"s_dcache_discard", run_nothing, run_nothing},
-    {"s_dcache_discard_x2", run_nothing, run_nothing},
-    {"s_atc_probe", run_nothing, run_nothing},
-    {"s_atc_probe_buffer", run_nothing, run_nothing},
+constexpr NamedRoutines others[] = {
+    {"s_memtime", {run_time<false, false>, run_time<true, false>}},
+    {"s_memrealtime", {run_time<false, true>, run_time<true, true>}},
+    {"s_dcache_inv", {run_nothing, run_nothing}},
+    {"s_dcache_inv_vol", {run_nothing, run_nothing}},
+    {"s_dcache_wb", {run_nothing, run_nothing}},
+    {"s_dcache_wb_vol", {run_nothing, run_nothing}},
+    {"s_dcache_discard", {run_nothing, run_nothing}},
+    {"s_dcache_discard_x2", {run_nothing, run_nothing}},
+    {"s_atc_probe", {run_nothing, run_nothing}},
+    {"s_atc_probe_buffer", {run_nothing, run_nothing}},
 };
 
 } // namespace
 
-std::optional<MemoryRow> scalar_memory_row(std::string_view mnemonic) {
-  if (std::optional<MemoryRow> row = access_row(mnemonic)) return row;
-  if (std::optional<MemoryRow> row = atomic_row(mnemonic)) return row;
-  for (const OtherRow &other : others) {
-    if (other.mnemonic != mnemonic) continue;
-    MemoryRow row;
-    row.fast = other.fast;
-    row.strict = other.strict;
-    row.control.dwords = other.dwords;
-    return row;
-  }
-  return std::nullopt;
+MemoryRoutines scalar_memory_routines(const InstructionFacts &facts) {
+  const Role role = facts.role;
+  if (role != Role::load && role != Role::store && !is_atomic(role))
+    return find_routines(others, facts.mnemonic);
+  if (facts.has(Fact::resource)) return routines_at<Base::resource>(role);
+  return facts.has(Fact::scratch) ? routines_at<Base::scratch>(role) : routines_at<Base::pointer>(role);
 }
 
 } // namespace sluice::emulator

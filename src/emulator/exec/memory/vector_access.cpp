@@ -3,7 +3,6 @@
 
 #include <atomic>
 #include <cstring>
-#include <span>
 
 namespace sluice::emulator {
 
@@ -58,54 +57,6 @@ void store_shared_bytes(uint8_t *to, const uint8_t *from, uint32_t bytes) {
       [&](uint32_t i) { store_shared<uint8_t>(to + i, from + i); });
 }
 
-struct Width {
-  std::string_view name;
-  uint8_t bytes;
-  bool sign_extend = false;
-  HalfSelect half = HalfSelect::none;
-};
-constexpr Width load_widths[] = {
-    {"ubyte", 1},
-    {"sbyte", 1, true},
-    {"ushort", 2},
-    {"sshort", 2, true},
-    {"dword", 4},
-    {"dwordx2", 8},
-    {"dwordx3", 12},
-    {"dwordx4", 16},
-    {"ubyte_d16", 1, false, HalfSelect::low},
-    {"ubyte_d16_hi", 1, false, HalfSelect::high},
-    {"sbyte_d16", 1, true, HalfSelect::low},
-    {"sbyte_d16_hi", 1, true, HalfSelect::high},
-    {"short_d16", 2, false, HalfSelect::low},
-    {"short_d16_hi", 2, false, HalfSelect::high},
-};
-constexpr Width store_widths[] = {
-    {"byte", 1},     {"byte_d16_hi", 1, false, HalfSelect::high},
-    {"short", 2},    {"short_d16_hi", 2, false, HalfSelect::high},
-    {"dword", 4},    {"dwordx2", 8},
-    {"dwordx3", 12}, {"dwordx4", 16},
-};
-
-const Width *width_of(std::span<const Width> widths, std::string_view name) {
-  for (const Width &width : widths)
-    if (width.name == name) return &width;
-  return nullptr;
-}
-
-MemoryRow make_row(MemoryKind kind, const Handler (&handlers)[2], const Width &width) {
-  MemoryRow row;
-  row.kind = kind;
-  row.fast = handlers[0];
-  row.strict = handlers[1];
-  row.control.bytes = width.bytes;
-  row.control.dwords = kind == MemoryKind::lds_copy ? 0 : uint8_t((width.bytes + 3) / 4);
-  row.control.parts = 1;
-  row.control.sign_extend = width.sign_extend;
-  row.control.half = width.half;
-  return row;
-}
-
 } // namespace
 
 void read_shared_places(uint32_t *rows, const Places &places, uint32_t bytes, bool sign_extend) {
@@ -135,32 +86,17 @@ uint64_t combine(uint8_t *pointer, uint32_t bytes, AtomicBody body, uint64_t ope
                     : exchange<uint32_t>(pointer, body, operand, second, denormals);
 }
 
-std::optional<MemoryRow> vector_row(std::string_view name, const VectorHandlers &handlers, bool to_lds) {
-  auto after = [&](std::string_view prefix) { return name.substr(prefix.size()); };
-  if (name.starts_with("load_lds_")) {
-    const Width *width = width_of(load_widths, after("load_lds_"));
-    return width ? std::optional(make_row(MemoryKind::lds_copy, handlers.copy, *width)) : std::nullopt;
+MemoryRoutines vector_routines(const InstructionFacts &facts, const VectorRoutines &routines, bool to_lds) {
+  switch (facts.role) {
+  case Role::load:
+    return to_lds ? routines.copy : routines.load;
+  case Role::store:
+    return routines.store;
+  case Role::copy_to_lds:
+    return routines.copy;
+  default:
+    return is_atomic(facts.role) ? routines.atomic : MemoryRoutines{};
   }
-  if (name.starts_with("load_")) {
-    const Width *width = width_of(load_widths, after("load_"));
-    if (!width) return std::nullopt;
-    return to_lds ? make_row(MemoryKind::lds_copy, handlers.copy, *width)
-                  : make_row(MemoryKind::load, handlers.load, *width);
-  }
-  if (name.starts_with("store_")) {
-    const Width *width = width_of(store_widths, after("store_"));
-    return width ? std::optional(make_row(MemoryKind::store, handlers.store, *width)) : std::nullopt;
-  }
-  if (name.starts_with("atomic_")) {
-    const std::optional<AtomicOperation> operation = memory_atomic(after("atomic_"));
-    if (!operation) return std::nullopt;
-    MemoryRow row;
-    set_atomic(row, *operation);
-    row.fast = handlers.atomic[0];
-    row.strict = handlers.atomic[1];
-    return row;
-  }
-  return std::nullopt;
 }
 
 } // namespace sluice::emulator

@@ -13,7 +13,7 @@
 
 #include "emulator/check/wave_checks.h"
 #include "emulator/exec/memory/access.h"
-#include "emulator/exec/memory/memory_rows.h"
+#include "emulator/exec/memory/memory_routines.h"
 
 namespace sluice::emulator {
 
@@ -168,14 +168,14 @@ template <bool strict> Step copy_to_lds(Wave &w, const Op &op, uint64_t lanes, c
   return Step::next;
 }
 
-//===--- Rows -------------------------------------------------------------------------------------------===//
+//===--- Routines ---------------------------------------------------------------------------------------===//
 
-/// The routines of an encoding, fast and strict.
-struct VectorHandlers {
-  Handler load[2], store[2], atomic[2], copy[2];
+/// The routines of an encoding.
+struct VectorRoutines {
+  MemoryRoutines load, store, copy;
+  MemoryRoutines atomic = {};
 };
 
-/// `name` is what follows "global_", "buffer_" and so on.
-std::optional<MemoryRow> vector_row(std::string_view name, const VectorHandlers &handlers, bool to_lds);
+MemoryRoutines vector_routines(const InstructionFacts &facts, const VectorRoutines &routines, bool to_lds);
 
 } // namespace sluice::emulator

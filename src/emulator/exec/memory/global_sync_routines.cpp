@@ -1,4 +1,4 @@
-//===- global_sync_rows.cpp - ds_gws_init and ds_gws_barrier --------------------------------------------===//
+//===- global_sync_routines.cpp - ds_gws_init and ds_gws_barrier ----------------------------------------===//
 //
 // M0[21:16] and the offset together name the resource; the first active lane gives the number of waves.
 //
@@ -7,7 +7,7 @@
 
 #include "emulator/check/wave_checks.h"
 #include "emulator/exec/global_sync.h"
-#include "emulator/exec/memory/memory_rows.h"
+#include "emulator/exec/memory/memory_routines.h"
 
 namespace sluice::emulator {
 
@@ -61,22 +61,15 @@ template <bool strict> Step run_barrier(Wave &w, const Op &op) {
   return Step::next;
 }
 
+constexpr NamedRoutines table[] = {
+    {"ds_gws_init", {run_init<false>, run_init<true>}},
+    {"ds_gws_barrier", {run_barrier<false>, run_barrier<true>}},
+};
+
 } // namespace
 
-std::optional<MemoryRow> global_sync_row(std::string_view mnemonic) {
-  MemoryRow row;
-  row.m0 = UseOfM0::resource;
-  if (mnemonic == "ds_gws_init") {
-    row.fast = run_init<false>;
-    row.strict = run_init<true>;
-    return row;
-  }
-  if (mnemonic == "ds_gws_barrier") {
-    row.fast = run_barrier<false>;
-    row.strict = run_barrier<true>;
-    return row;
-  }
-  return std::nullopt;
+MemoryRoutines global_sync_routines(const InstructionFacts &facts) {
+  return find_routines(table, facts.mnemonic);
 }
 
 } // namespace sluice::emulator

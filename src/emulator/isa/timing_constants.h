@@ -1,4 +1,6 @@
-//===- constants.h - the external constants of the timing model -----------------------------------------===//
+//===- timing_constants.h - how long things take, and how much they hold --------------------------------===//
+//
+// The external constants of the timing model and of the static bounds.
 //
 // X(type, name, value, unit, source). Sources are public measurements, documents, or "assumed" if nothing is
 // published. None is fitted to a kernel of this project. docs/concepts/timing.md has the table; a test
@@ -81,6 +83,11 @@ struct Constant {
   std::string_view source;
 };
 /// In the order above.
-std::span<const Constant> constants();
+inline std::span<const Constant> constants() {
+#define SLUICE_TIMING_CONSTANT(type, name, value, unit, source) {#name, double(value), unit, source},
+  static constexpr Constant all[] = {SLUICE_TIMING_CONSTANTS(SLUICE_TIMING_CONSTANT)};
+#undef SLUICE_TIMING_CONSTANT
+  return all;
+}
 
 } // namespace sluice::emulator::timing
