@@ -44,8 +44,9 @@ uint64_t bytes_of(const sluice_problem &problem, uint64_t splits, int64_t rows) 
 
 /// The splits that the ceiling allows, those of prefixes included.
 uint64_t allowed_splits(const sluice_problem &problem, int64_t rows) {
-  const uint64_t ceiling = problem.workspace_ceiling_bytes, of_split = bytes_of(problem, 1, rows);
-  return std::min((ceiling != 0 ? ceiling : usual_workspace_ceiling) / of_split, max_splits);
+  const uint64_t ceiling =
+      problem.workspace_ceiling_bytes != 0 ? problem.workspace_ceiling_bytes : usual_workspace_ceiling;
+  return std::min(ceiling / std::max<uint64_t>(bytes_of(problem, 1, rows), 1), max_splits);
 }
 
 /// Splits at fixed places of the most keys that a sequence or a prefix may have.

@@ -79,6 +79,7 @@ void fill_block(std::byte *to, uint32_t dtype, uint32_t block_bytes, std::mt1993
 std::vector<std::byte> pattern_of(uint64_t elements, uint32_t dtype, uint32_t seed) {
   std::mt19937 random(seed);
   const Block block = block_of(dtype);
+  if (block.elements == 0) throw ToolError(fmt::format("no numbers for tensors of type {}", dtype));
   const uint64_t most = block.elements < 32 ? pattern_elements : pattern_blocks;
   std::vector<std::byte> pattern(std::min(elements / block.elements, most) * block.bytes);
   for (size_t i = 0; i < pattern.size(); i += block.bytes)
