@@ -122,7 +122,7 @@ type Problem struct {
 	MaskAlignment MaskAlignment // For Causal, windows and Alibi.
 	WindowLeft    int32         // Keys visible before the diagonal; >= 0, needs HasWindowLeft.
 	WindowRight   int32         // Keys visible after the diagonal; >= 0, needs HasWindowRight.
-	SinkTokens    int32         // First keys that stay visible (sink tokens); needs HasWindowLeft.
+	SinkTokens    int32         // First keys that WindowLeft does not hide; needs HasWindowLeft.
 
 	SoftCap  float32 // c > 0 replaces S by c * tanh(S / c); 0: no cap.
 	BiasType DType   // Type of a matrix added to the scores: F32, F16 or BF16; 0: no bias.

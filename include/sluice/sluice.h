@@ -325,8 +325,9 @@ enum sluice_mask_alignment {
 };
 
 /**
- * Granularity of the scales that values are multiplied with. Values of any type may have scales; FP8 needs
- * them. Q and O cannot have scales per token or page. Values of O are divided by their scale.
+ * Granularity of the scales that values are multiplied with. Q, K and V of any type may have scales; FP8
+ * usually has them, and U4 must. O has scales only if it is of E4M3FNUZ, and its values are divided by them.
+ * Q and O have scales only per tensor or per head.
  */
 enum sluice_scale_kind {
   SLUICE_SCALE_NONE = 0,       /**< Values are used as stored. */
@@ -482,7 +483,7 @@ typedef struct sluice_problem {
   uint32_t mask_alignment; /**< sluice_mask_alignment of SLUICE_CAUSAL, windows and SLUICE_ALIBI. */
   int32_t window_left;     /**< Keys visible before the diagonal; >= 0, needs SLUICE_HAS_WINDOW_LEFT. */
   int32_t window_right;    /**< Keys visible after the diagonal; >= 0, needs SLUICE_HAS_WINDOW_RIGHT. */
-  int32_t sink_tokens;     /**< First keys that stay visible (sink tokens); needs SLUICE_HAS_WINDOW_LEFT. */
+  int32_t sink_tokens;     /**< First keys that window_left does not hide; needs SLUICE_HAS_WINDOW_LEFT. */
 
   float soft_cap;     /**< c > 0 replaces S by c * tanh(S / c); 0: no cap. */
   uint32_t bias_type; /**< Type of a matrix added to the scores: F32, F16 or BF16; 0: no bias. */
@@ -781,8 +782,8 @@ typedef struct sluice_tensor {
  * - q_len * q_heads / kv_heads rows are at most 65535 tiles of tile_q rows (see sluice_plan_info), and
  *   q_len + kv_len is at most 2^31 - 512 (else SLUICE_UNSUPPORTED).
  * - With SLUICE_SHARED_PREFIX:
- *   - prefix_count is from 1 to 65535 (above: SLUICE_UNSUPPORTED).
- *   - prefix_len is at least 1, or 0 for max_prefix_len. Both are within the bounds of the plan.
+ *   - prefix_count is from 1 to max_prefixes, and at most 65535 (above: SLUICE_UNSUPPORTED).
+ *   - prefix_len is from 1 to max_prefix_len, or 0 for max_prefix_len.
  *   - q_tokens is at most max_q_tokens.
  *   - prefix_k and prefix_v follow the rules of k and v; prefix_page_table follows those of page_table, with
  *     prefix_len keys of prefix_count prefixes.
@@ -806,9 +807,10 @@ typedef struct sluice_tensor {
  * - lse: data is 4-byte aligned and not NULL if and only if the plan has SLUICE_WRITE_LSE.
  * - bias, bias_scale, mask, alibi_slopes, sink_logits, the scales, diagonals, causal and spans are given if
  *   and only if the problem says so: k_scale and v_scale for scales per tensor or head; k_scales and v_scales
- *   for scales per token, page or group; k_zeros and v_zeros with SLUICE_ZERO_POINTS.
- * - A stride of 0 broadcasts a dimension of bias, mask, k_scales or v_scales. alibi_batch_stride and
- *   bias_scale_batch_stride of 0 share the numbers among sequences.
+ *   for scales per token, page or group; with SLUICE_ZERO_POINTS, k_zeros for k_scales per group, and v_zeros
+ *   for v_scales per group.
+ * - A stride of 0 broadcasts a dimension of bias, mask, k_scales or v_scales. If alibi_batch_stride or
+ *   bias_scale_batch_stride is 0, all sequences share alibi_slopes or bias_scale.
  * - stride[3] of bias is 0 or 1, that of mask is 1. With SLUICE_MASK_NEW_ROWS, mask is
  *   [b][h of Q][i][j - kv_len[b] + q_len[b]].
  * - span_count is from 1 to 2^20 with SLUICE_SPANS, else 0.
@@ -989,7 +991,7 @@ enum sluice_rotary_style {
  * number e becomes (x cos - y sin, y cos + x sin), with cos = rotary[p * rotary_stride + e] and sin =
  * rotary[p * rotary_stride + rotary_dim / 2 + e], or rotary_sin[p * rotary_stride + e], in F32. The position
  * p is positions[t], or the key's number if positions is NULL (which needs `starts`). The tables may hold any
- * numbers, so also those scaled for a longer context.
+ * numbers, for example those scaled for a longer context.
  *
  * Since ABI 1.1 one call can do the whole step of a layer between the projections and attention:
  *
@@ -1095,7 +1097,7 @@ typedef struct sluice_append {
   int64_t rotary_stride;      /**< Elements from one position to the next. */
   const int32_t *positions;   /**< [tokens], nullable. */
   int64_t page_count;         /**< Pages of each cache; not negative; 0: unknown. Since ABI 1.1. */
-  /* From here on: since ABI 1.1. Zeros add nothing to an append. */
+  /* From here on: since ABI 1.1. A member that is zero is not used. */
   uint32_t rotary_type;   /**< sluice_dtype of the tables: F16, BF16 or F32; 0 is F32; else cast `rotary`. */
   int32_t rotary_first;   /**< The first element that is rotated, of the rotary_dim; a multiple of 8. */
   const void *rotary_sin; /**< [positions][rotary_dim / 2] sines; NULL: they follow the cosines. */
@@ -1224,10 +1226,10 @@ SLUICE_API sluice_status sluice_merge_states(sluice_context *context, const slui
  * All rows of page pairs[i][0] of the source go to page pairs[i][1] of the target; without pairs, page n goes
  * to page n. A pair with a number that is negative, or not below page_count, is skipped. Source and target
  * may be the same memory: to fork a sequence, or before a write to a page that several sequences share. A
- * page that is written twice can hold elements of both pages; from a page that is also written, elements are
- * read as they were before or as they are after. Without page_count, numbers that are too large lead to
- * accesses out of bounds. Strides as in sluice_args; source and target may have different ones, and different
- * packs of K.
+ * page that several pairs write can hold a mixture of their source pages, and its scales can be of another of
+ * these pages than its elements. A page that is both read and written is read in part as it was before, in
+ * part as it is after. Without page_count, numbers that are too large lead to accesses out of bounds. Strides
+ * as in sluice_args; source and target may have different ones, and different packs of K.
  *
  * Equal types are copied bit by bit, blocks included. From F16 or BF16 to E4M3FNUZ, elements become x / scale
  * as in sluice_append. To F16 and BF16, elements of FP8, I8, Q8_0, Q4_0 and U4 become their values, rounded
@@ -1463,10 +1465,9 @@ SLUICE_API sluice_status sluice_set_trace(sluice_context *context, sluice_trace_
  * ends with the call, also if that fails. Its text is the kernel's name and the problem in short:
  * "attn_fwd_f16_d128_q16_kv16_w4_decode b64 q1 kv4096 h32/8 paged causal". Since ABI 1.1.
  *
- * roctxRangePushA and roctxRangePop are taken from the process, or from the first of
- * librocprofiler-sdk-roctx.so.1 and libroctx64.so.4 that the system finds. A program that runs with more
- * rights than its user (AT_SECURE) uses only those of the process. Without ranges, a call costs one test
- * more.
+ * roctxRangePushA and roctxRangePop are those of the process. If it does not have both, they are taken from
+ * librocprofiler-sdk-roctx.so.1, else from libroctx64.so.4. A program that runs with more rights than its
+ * user (AT_SECURE) uses only those of the process. Without ranges, a call costs one test more.
  *
  * Threads: must not be called while another thread uses the context or one of its plans.
  * @return SLUICE_OK; SLUICE_INVALID_ARGUMENT; SLUICE_UNSUPPORTED if these functions are not found: the

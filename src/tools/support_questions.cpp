@@ -115,7 +115,7 @@ constexpr Question list[] = {
        p.window_right = 128;
      },
      "*_right*"},
-    {"sink tokens always visible", "`sink_tokens`", names::window,
+    {"sink tokens", "`sink_tokens`", names::window,
      [](sluice_problem &p) {
        p.flags |= SLUICE_HAS_WINDOW_LEFT;
        p.window_left = 128;

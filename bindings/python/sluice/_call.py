@@ -34,7 +34,7 @@ def row_elements(problem: Problem, head_dim: int) -> int:
 
 def checked(array: Any, field: str, place: str, dtype: Optional[DType], itemsize: int, extents: Sequence[Extent],
             repeats: int = 0) -> Tensor:
-    """An array with these types and extents. In the first `repeats` of them, 1 counts as any number."""
+    """An array with these types and extents. In the first `repeats` dimensions, an extent of 1 is accepted too."""
     tensor = tensor_of(array, field)
     if tensor.place != place:
         raise InvalidArgument(f"{field} is in {tensor.place} memory; it must be in {place} memory", field)

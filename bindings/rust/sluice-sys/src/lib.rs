@@ -320,7 +320,7 @@ pub struct sluice_problem {
     pub window_left: i32,
     /// Keys visible after the diagonal; >= 0, needs SLUICE_HAS_WINDOW_RIGHT.
     pub window_right: i32,
-    /// First keys that stay visible (sink tokens); needs SLUICE_HAS_WINDOW_LEFT.
+    /// First keys that window_left does not hide; needs SLUICE_HAS_WINDOW_LEFT.
     pub sink_tokens: i32,
     /// c > 0 replaces S by c * tanh(S / c); 0: no cap.
     pub soft_cap: f32,

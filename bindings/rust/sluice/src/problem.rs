@@ -247,7 +247,7 @@ impl ProblemBuilder {
             .int("window_right", keys, |raw, value| raw.window_right = value)
     }
 
-    /// Sink tokens: the number of first keys that stay visible with a left window.
+    /// Sink tokens: the number of first keys that the left window does not hide.
     pub fn sink_tokens(self, keys: usize) -> Self {
         self.int("sink_tokens", keys, |raw, value| raw.sink_tokens = value)
     }
