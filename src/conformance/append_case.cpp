@@ -324,7 +324,7 @@ private:
       for (int h = 0; h < stored_heads; ++h)
         for (int e = part.first; e < part.end; ++e)
           store(buffer, c.source, placed.placement.at(0, t, h, e - part.first),
-                values[size_t((t * heads + h) * head_size + e)]);
+                values[(size_t(t) * size_t(heads) + size_t(h)) * size_t(head_size) + size_t(e)]);
     placed.placement.buffer = int(memory.buffers.size()) - 1;
     return placed.placement;
   }

@@ -35,7 +35,7 @@ TableEntries places_for(const Case &c, const std::vector<int> &needed, int most,
   if (c.pages.csr) {
     table.starts.push_back(1);
     for (size_t b = 0; b < needed.size(); ++b) {
-      end = size_t(table.starts.back() + needed[b]);
+      end = size_t(table.starts.back()) + size_t(needed[b]);
       table.starts.push_back(int(end) + (b + 1 < needed.size() ? int(b % 2) : 0));
     }
   } else {
@@ -80,7 +80,7 @@ PageTable::PageTable(const Case &c, const Sequences &sequences) {
   }
   for (size_t b = 0; b < needed.size(); ++b) {
     for (int h = 0; h < heads; ++h) {
-      if (shared) next = size_t(pages_of_prefixes + h * most);
+      if (shared) next = size_t(pages_of_prefixes) + size_t(h) * size_t(most);
       for (int n = 0; n < needed[b]; ++n) {
         const int64_t number = numbers[next++];
         int64_t &entry = own.entries[own.place(int(b), h, n)];

@@ -85,7 +85,7 @@ bool is_missing(const Case &c, int b, int kv_head, int n) {
 
 Span Sequences::span_of(int b, int key) const {
   for (int n = 0; n < spans_per_sequence && !spans.empty(); ++n) {
-    const Span span = spans[size_t(b * spans_per_sequence + n)];
+    const Span span = spans[size_t(b) * size_t(spans_per_sequence) + size_t(n)];
     if (span.first <= key && key < span.end) return span;
   }
   return {key, key};

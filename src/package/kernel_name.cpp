@@ -69,8 +69,10 @@ bool take_name(std::string_view &rest, KernelName &name) {
     return rest.empty();
   }
   const bool is_fp8 = take(rest, std::string(fp8) + "_to_");
-  const Dtype *const wide = take_dtype(rest);
+  std::string_view after_wide = rest;
+  const Dtype *const wide = take_dtype(after_wide);
   if (!wide || !is_wide(*wide)) return false;
+  rest = after_wide;
   (is_fp8 ? name.o_dtype : name.dtype) = wide->name;
   if (is_fp8) {
     name.dtype = fp8;
