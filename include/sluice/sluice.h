@@ -667,6 +667,19 @@ typedef struct sluice_tensor {
 } sluice_tensor;
 
 /**
+ * Bits of sluice_args::flags: for which members 0 is a number like any other. An unknown bit is refused with
+ * SLUICE_NEWER_STRUCT. Since ABI 1.1.
+ */
+enum sluice_args_flag {
+  /** `scale` is used as it is. If it is 0, so are all products of Q and K: without changes of the scores, a
+     row is the mean of the values that it sees. */
+  SLUICE_EXACT_SCALE = 1 << 0,
+  /** `q_len`, `kv_len`, `prefix_len` and `prefix_count` are used as they are: 0 is no rows, no keys or no
+     prefixes. */
+  SLUICE_EXACT_LENGTHS = 1 << 1
+};
+
+/**
  * One call: pointers and numbers. All pointers are to device memory (host memory for sluice_reference), which
  * is read when the run executes, not when it is enqueued: a captured run replays with the lengths and tables
  * found there at that time.
@@ -827,7 +840,7 @@ typedef struct sluice_tensor {
  */
 typedef struct sluice_args {
   uint32_t struct_size; /**< sizeof(sluice_args). */
-  uint32_t flags;       /**< Must be 0. */
+  uint32_t flags;       /**< sluice_args_flag bits. */
   int32_t batch;        /**< Sequences. */
   int32_t q_len;        /**< Query rows of each sequence, or their maximum; 0: the problem's bound. */
   int32_t kv_len;       /**< Keys of each sequence, or their maximum; 0: the problem's bound. */

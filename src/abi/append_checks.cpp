@@ -92,10 +92,7 @@ void check_places(const sluice_append &append) {
                  has_starts ? "SLUICE_PAGE_TABLE_BLOCK (1) or SLUICE_PAGE_TABLE_CSR (2) with starts"
                             : "SLUICE_PAGE_TABLE_NONE (0) with slots"));
   }
-  if (has_starts)
-    check_positive("batch", append.batch);
-  else
-    check_zero("batch", append.batch, "with slots");
+  if (!has_starts) check_zero("batch", append.batch, "with slots");
   const bool wide = append.flags & SLUICE_PAGE_INDEX_64;
   if (wide && !has_starts)
     invalid("flags", "flags has SLUICE_PAGE_INDEX_64, but page_table is not used: rows are placed by slots");
@@ -227,7 +224,9 @@ void check_append(const sluice_append &append) {
   const CacheExtents extents = extents_of(append);
   check_cache_extents(extents);
   check_step_extents(append);
-  check_positive("tokens", append.tokens);
+  check_not_negative("tokens", append.tokens);
+  check_not_negative("batch", append.batch);
+  if (runtime::has_nothing_to_do(append)) return; // nothing else is used
   check_pack("k_pack", append.k_pack, append.head_dim_qk);
   check_has_columns(append);
   check_places(append);
@@ -239,17 +238,17 @@ void check_append(const sluice_append &append) {
               without, kinds);
   check_blocks({"cache_type", append.cache_type, append.scale_group, append.flags}, extents);
   if (runtime::is_in_blocks(append.cache_type)) check_no_pack("k_pack", append.k_pack, append.cache_type);
-  const auto check_scales = [&](std::string_view name, const sluice_tensor &scales, uint32_t kind,
-                                int32_t dim) {
-    const ScaleArray array = {kind, checked_pages(append.page_count), append.page_size, append.kv_heads,
-                              kind == SLUICE_SCALE_PER_GROUP ? dim / append.scale_group : 1};
-    check_scale_array(name, scales, array, kind != SLUICE_SCALE_PER_PAGE);
+  const auto array_of = [&](uint32_t kind, int32_t dim) {
+    return ScaleArray{kind, checked_pages(append.page_count), append.page_size, append.kv_heads,
+                      kind == SLUICE_SCALE_PER_GROUP ? dim / append.scale_group : 1};
   };
-  check_scales("k_scales", append.k_scales, append.k_scale_kind, append.head_dim_qk);
-  check_scales("v_scales", append.v_scales, append.v_scale_kind, append.head_dim_v);
+  const ScaleArray k_array = array_of(append.k_scale_kind, append.head_dim_qk),
+                   v_array = array_of(append.v_scale_kind, append.head_dim_v);
+  check_scale_array("k_scales", append.k_scales, k_array, k_array.kind != SLUICE_SCALE_PER_PAGE);
+  check_scale_array("v_scales", append.v_scales, v_array, v_array.kind != SLUICE_SCALE_PER_PAGE);
   const bool has_zeros = append.flags & SLUICE_ZERO_POINTS;
-  check_zeros("k_zeros", append.k_zeros, append.k_scales, has_zeros);
-  check_zeros("v_zeros", append.v_zeros, append.v_scales, has_zeros && extents.has_v);
+  check_zeros("k_zeros", append.k_zeros, append.k_scales, k_array, has_zeros);
+  check_zeros("v_zeros", append.v_zeros, append.v_scales, v_array, has_zeros && extents.has_v);
   check_rotary(append);
   check_norms(append);
   const auto check_target = [&](std::string_view name, const sluice_tensor &cache, int32_t head_dim,

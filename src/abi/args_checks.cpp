@@ -5,13 +5,13 @@
 //===----------------------------------------------------------------------------------------------------===//
 #include "abi/checks.h"
 #include "abi/tensor_checks.h"
+#include "runtime/call_rows.h"
 #include "runtime/dtype.h"
 
 #include "support/checked.h"
 #include "support/failure.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <numbers>
 #include <string>
@@ -21,6 +21,9 @@ namespace sluice::abi {
 namespace {
 
 using runtime::dtype_bytes;
+using runtime::kv_rows;
+using runtime::q_rows;
+using runtime::Rows;
 using support::divide_up;
 using support::Failure;
 using support::Status;
@@ -44,21 +47,27 @@ constexpr int32_t most_rows_with_diagonal = 1 << 30;
 constexpr int64_t most_spans = 1 << 20;
 
 void check_extent(std::string_view field, std::string_view bound_field, int32_t value, int64_t bound) {
-  if (value <= 0) {
-    invalid(std::string(field), text(field, " is ", value, "; it must be at least 1",
-                                     value < 0 || field == "batch" || field == "prefix_count"
-                                         ? ""
-                                         : ", or 0 for the problem's bound, but the problem has no bound"));
-  }
+  if (value < 0) invalid(std::string(field), text(field, " is ", value, "; it must not be negative"));
   if (bound != 0 && value > bound) {
     invalid(std::string(field), text(field, " is ", value, "; the problem's ", bound_field, " is ", bound));
   }
 }
 
+/// An extent that is the problem's bound where the call says 0, unless its lengths are exact.
+void check_length(std::string_view field, std::string_view bound_field, int32_t value, int64_t bound,
+                  const sluice_args &args) {
+  check_extent(field, bound_field, value, bound);
+  if (value == 0 && !(args.flags & SLUICE_EXACT_LENGTHS)) {
+    invalid(std::string(field), text(field, " is 0, which is the problem's ", bound_field,
+                                     ", but the problem has no bound; it must be at least 1, or the call's "
+                                     "flags have SLUICE_EXACT_LENGTHS"));
+  }
+}
+
 void check_extents(const sluice_problem &problem, const TensorRules &rules, const sluice_args &args) {
   check_extent("batch", "max_batch", args.batch, problem.max_batch);
-  check_extent("q_len", "max_q_len", args.q_len, problem.max_q_len);
-  check_extent("kv_len", "max_kv_len", args.kv_len, problem.max_kv_len);
+  check_length("q_len", "max_q_len", args.q_len, problem.max_q_len, args);
+  check_length("kv_len", "max_kv_len", args.kv_len, problem.max_kv_len, args);
   // With q_starts only the device knows how many rows there are.
   const int64_t tokens = int64_t{args.batch} * args.q_len;
   if (args.q_starts == nullptr && problem.max_q_tokens != 0 && tokens > problem.max_q_tokens) {
@@ -83,7 +92,11 @@ void check_extents(const sluice_problem &problem, const TensorRules &rules, cons
 
 void check_prefix_extents(const sluice_problem &problem, const TensorRules &rules, const sluice_args &args) {
   check_extent("prefix_count", "max_prefixes", args.prefix_count, problem.max_prefixes);
-  check_extent("prefix_len", "max_prefix_len", args.prefix_len, problem.max_prefix_len);
+  if (args.prefix_count == 0 && !(args.flags & SLUICE_EXACT_LENGTHS)) {
+    invalid("prefix_count", "prefix_count is 0; it must be at least 1, or the call's flags have "
+                            "SLUICE_EXACT_LENGTHS");
+  }
+  check_length("prefix_len", "max_prefix_len", args.prefix_len, problem.max_prefix_len, args);
   if (args.q_tokens > problem.max_q_tokens) {
     invalid("q_tokens",
             text("q_tokens is ", args.q_tokens, "; the problem's max_q_tokens is ", problem.max_q_tokens));
@@ -98,8 +111,10 @@ void check_prefix_extents(const sluice_problem &problem, const TensorRules &rule
 void check_scale(float scale) {
   if (!std::isfinite(scale)) invalid("scale", text("scale is ", scale, "; it must be finite"));
   if (scale < 0) {
-    unsupported("scale", text("scale is ", scale,
-                              "; it must not be negative; nearest supported: 0, for 1 / sqrt(head_dim_qk)"));
+    unsupported("scale",
+                text("scale is ", scale,
+                     "; it must not be negative; nearest supported: 0, which is 1 / sqrt(head_dim_qk) "
+                     "without SLUICE_EXACT_SCALE"));
   }
   if (!std::isfinite(float(double{scale} * std::numbers::log2e))) {
     invalid("scale", text("scale is ", scale, "; scale * log2(e) must be finite"));
@@ -123,26 +138,35 @@ struct TableStride {
 
 void check_table_stride(const sluice_problem &problem, const TableStride &table) {
   const bool block = problem.page_table_kind == SLUICE_PAGE_TABLE_BLOCK;
-  if (table.stride < 0 || (!block && table.stride != 0)) {
+  if (!block && table.stride != 0) {
     invalid(std::string(table.field),
-            text(table.field, " is ", table.stride,
-                 block ? "; it must not be negative" : "; it must be 0 without SLUICE_PAGE_TABLE_BLOCK"));
+            text(table.field, " is ", table.stride, "; it must be 0 without SLUICE_PAGE_TABLE_BLOCK"));
   }
-  // With a stride of 0 all sequences share one table, and the last sequence's entries may extend past any
-  // stride.
-  if (block && table.count > 1 && table.stride > 0 &&
-      divide_up(int64_t{table.keys}, int64_t{problem.page_size}) > table.stride) {
-    invalid(std::string(table.keys_field),
-            text(table.keys_field, " is ", table.keys, "; a row of the page table has ", table.stride,
-                 " entries (", table.field, ") for pages of ", problem.page_size, ", which is ",
-                 table.stride * problem.page_size, " keys"));
+  if (!block || table.count <= 1) return;
+  if (table.stride < 0) {
+    invalid(std::string(table.field), text(table.field, " is ", table.stride, "; it must not be negative"));
   }
+  // With a stride of 0 all sequences share one table.
+  const int64_t pages = divide_up(int64_t{table.keys}, int64_t{problem.page_size});
+  if (table.stride > 0 && pages > table.stride) {
+    invalid(std::string(table.field),
+            text(table.field, " is ", table.stride, "; it must be at least ", pages, ", the pages of ",
+                 problem.page_size, " keys for a ", table.keys_field, " of ", table.keys,
+                 ", or 0 for one table that all share"));
+  }
+}
+
+/// Calls without keys need no table.
+void check_table(const sluice_problem &problem, std::string_view field, const void *table, int32_t keys) {
+  if (table != nullptr || keys != 0)
+    check_pointer(field, table, problem.flags & SLUICE_PAGE_INDEX_64 ? sizeof(int64_t) : sizeof(int32_t));
 }
 
 /// Heads may have entries of their own in a sequence's table; those of CSR are where page_starts says, and
 /// only the device knows how many.
 void check_head_stride(const sluice_problem &problem, const sluice_args &args) {
   constexpr std::string_view field = "page_table_head_stride";
+  if (problem.mode == SLUICE_MODE_PAGED && problem.kv_heads == 1) return;
   check_count(field, args.page_table_head_stride, problem.mode == SLUICE_MODE_PAGED,
               "the problem's mode is not SLUICE_MODE_PAGED");
   if (problem.page_table_kind == SLUICE_PAGE_TABLE_BLOCK)
@@ -180,8 +204,7 @@ void check_sequences(const sluice_problem &problem, const sluice_args &args) {
     check_absent("page_starts", args.page_starts, why);
   } else {
     required("kv_lengths", args.kv_lengths);
-    check_pointer("page_table", args.page_table,
-                  problem.flags & SLUICE_PAGE_INDEX_64 ? sizeof(int64_t) : sizeof(int32_t));
+    check_table(problem, "page_table", args.page_table, args.kv_len);
     if (csr) {
       required("page_starts", args.page_starts);
     } else {
@@ -205,8 +228,8 @@ void check_prefixes(const sluice_problem &problem, const sluice_args &args) {
     check_absent("prefix_page_table", args.prefix_page_table, why);
     check_absent("prefix_page_starts", args.prefix_page_starts, why);
   } else {
-    check_pointer("prefix_page_table", args.prefix_page_table,
-                  problem.flags & SLUICE_PAGE_INDEX_64 ? sizeof(int64_t) : sizeof(int32_t));
+    check_table(problem, "prefix_page_table", args.prefix_page_table,
+                args.prefix_count == 0 ? 0 : args.prefix_len);
     if (problem.page_table_kind == SLUICE_PAGE_TABLE_CSR) {
       check_pointer("prefix_page_starts", args.prefix_page_starts, sizeof(int32_t));
     } else {
@@ -216,7 +239,8 @@ void check_prefixes(const sluice_problem &problem, const sluice_args &args) {
   }
   check_table_stride(problem, {"prefix_page_table_stride", args.prefix_page_table_stride, args.prefix_count,
                                "prefix_len", args.prefix_len});
-  if (args.q_starts == nullptr && args.batch > 1 &&
+  // Rows of one token each follow one another by stride[0].
+  if (args.q_starts == nullptr && args.batch > 1 && args.q_len > 1 &&
       support::checked_multiply(args.q.stride[1], int64_t{args.q_len}) != args.q.stride[0]) {
     invalid("q.stride[0]",
             text("q.stride[0] is ", args.q.stride[0],
@@ -251,67 +275,42 @@ void check_counts(const sluice_problem &problem, const TensorRules &rules, const
   check_count("kv_tokens", args.kv_tokens, args.kv_starts != nullptr, "kv_starts is NULL");
 }
 
-/// The first two extents of a tensor. If only the device knows the number of rows, it is taken as at most
-/// two.
-std::array<int64_t, 2> rows(const int32_t *starts, int64_t tokens, int64_t batch, int64_t length) {
-  if (starts == nullptr) return {batch, length};
-  return {1, tokens != 0 ? tokens : std::min<int64_t>(2, batch * length)};
-}
-
-std::array<int64_t, 2> q_rows(const sluice_args &args) {
-  return rows(args.q_starts, args.q_tokens, args.batch, args.q_len);
-}
-
-std::array<int64_t, 2> kv_rows(const sluice_problem &problem, const sluice_args &args) {
-  if (problem.mode == SLUICE_MODE_PAGED) {
-    return {std::max<int64_t>(args.page_count, 1),
-            problem.page_size}; // any page, if their number is not given
-  }
-  return rows(args.kv_starts, args.kv_tokens, args.batch, args.kv_len);
-}
-
-void check_tensor(const Shape &shape, const TensorRules &rules, bool has_starts, bool is_packed = false) {
+/// Checks a tensor of a call, of which it may use nothing.
+void check_tensor(const Shape &shape, const TensorRules &rules, bool is_packed = false) {
+  if (shape.extent[0] == 0 || shape.extent[1] == 0) return;
   check_pointer(shape, rules.pointer_alignment != 0 ? rules.pointer_alignment : shape.element_bytes);
-  const auto &stride = shape.tensor.stride;
-  if (rules.unit_dim_stride && !is_packed && stride[3] != 1) bad_stride(shape, 3, "it must be 1");
-  if (has_starts && stride[0] != 0) {
-    bad_stride(shape, 0, "it must be 0 with starts");
-  }
+  if (rules.unit_dim_stride && !is_packed) check_stride(shape, 3, 1);
   check_reach(shape, rules.tile_q != 0 ? device_address_end : UINT64_MAX);
-  for (size_t i = 0; i < (is_packed ? 4 : 3); ++i) {
-    if (stride[i] % rules.stride_multiple != 0) {
-      bad_stride(shape, i, text("it must be a multiple of ", rules.stride_multiple));
-    }
-  }
+  for (size_t i = 0; i < (is_packed ? 4 : 3); ++i)
+    check_multiple(shape, i, rules.stride_multiple);
 }
 
 /// K or V, whose blocks count elements in the call.
-void check_keys(uint32_t type, const Shape &shape, const TensorRules &rules, bool has_starts,
-                bool is_packed = false) {
-  if (!runtime::is_in_blocks(type)) return check_tensor(shape, rules, has_starts, is_packed);
+void check_keys(uint32_t type, const Shape &shape, const TensorRules &rules, bool is_packed = false) {
+  if (!runtime::is_in_blocks(type)) return check_tensor(shape, rules, is_packed);
   constexpr int64_t multiple = 32; // elements
   for (size_t i = 0; i < 3; ++i)
-    if (shape.tensor.stride[i] % multiple != 0)
-      bad_stride(shape, i, text("it must be a multiple of ", multiple));
+    check_multiple(shape, i, multiple);
   // ggml's blocks begin with an F16 scale; rows of 4-bit numbers are read by dwords.
   TensorRules of_blocks = rules;
   if (rules.pointer_alignment != 0 && type != SLUICE_U4) of_blocks.pointer_alignment = 2;
   of_blocks.stride_multiple = 1;
-  check_tensor(shape, of_blocks, has_starts);
+  check_tensor(shape, of_blocks);
 }
 
-void check_close_rows(const Shape &shape) {
-  if (shape.tensor.stride[1] >= kv_row_stride_end) {
-    far_stride(shape, 1, kv_row_stride_end - 1);
-  }
+/// The stride of a dimension is below what kernels can add to an address.
+void check_close(const Shape &shape, size_t dimension, int64_t end) {
+  if (shape.extent[dimension] > 1 && shape.tensor.stride[dimension] >= end)
+    far_stride(shape, dimension, end - 1);
 }
 
-/// `extents`: the pages or sequences of V, and the tokens of each.
+/// `rows_of_v`: pages, sequences or prefixes of V, and the tokens of each.
 void check_values(const sluice_problem &problem, const TensorRules &rules, std::string_view name,
-                  const sluice_tensor &v, std::array<int64_t, 2> extents, bool has_starts) {
-  const auto [outer, inner] = extents;
+                  const sluice_tensor &v, const Rows &rows_of_v) {
+  if (rows_of_v.none()) return;
+  const auto [outer, inner] = rows_of_v;
   const bool by_columns = problem.v_pack != 0, is_one_pack = problem.v_pack == SLUICE_V_PACK_ALL;
-  const sluice_tensor packs = column_packs(name, v, problem.v_pack);
+  const sluice_tensor packs = column_packs(name, v, problem.v_pack, inner);
   // Tokens of a column that are neighbours; whole groups of 8 are read.
   const int64_t pack = !by_columns ? 1 : is_one_pack ? divide_up(inner, int64_t{8}) * 8 : problem.v_pack;
   const Shape shape = {name,
@@ -319,15 +318,16 @@ void check_values(const sluice_problem &problem, const TensorRules &rules, std::
                        {outer, divide_up(inner, pack), problem.kv_heads, problem.head_dim_v},
                        dtype_bytes(problem.v_type),
                        pack};
-  check_keys(problem.v_type, shape, rules, has_starts, by_columns);
+  check_keys(problem.v_type, shape, rules, by_columns);
   if (rules.tile_q == 0) return;
-  check_close_rows(shape);
-  if (by_columns && v.stride[3] >= column_stride_end) far_stride(shape, 3, column_stride_end - 1);
+  check_close(shape, 1, kv_row_stride_end);
+  if (by_columns) check_close(shape, 3, column_stride_end);
 }
 
 void check_tensors(const sluice_problem &problem, const TensorRules &rules, const sluice_args &args) {
-  const auto [q_outer, q_inner] = q_rows(args);
-  const auto [kv_outer, kv_inner] = kv_rows(problem, args);
+  const Rows q_extents = q_rows(args), kv_extents = kv_rows(problem, args);
+  const auto [q_outer, q_inner] = q_extents;
+  const auto [kv_outer, kv_inner] = kv_extents;
   const int64_t pack = problem.k_pack != 0 ? problem.k_pack : 1;
   const Shape q = {
       "q", args.q, {q_outer, q_inner, problem.q_heads, problem.head_dim_qk}, dtype_bytes(problem.q_type)};
@@ -338,20 +338,18 @@ void check_tensors(const sluice_problem &problem, const TensorRules &rules, cons
                    pack};
   const Shape o = {
       "o", args.o, {q_outer, q_inner, problem.q_heads, problem.head_dim_v}, dtype_bytes(problem.o_type)};
-  check_tensor(q, rules, args.q_starts != nullptr);
-  check_keys(problem.k_type, k, rules, args.kv_starts != nullptr, problem.k_pack != 0);
+  check_tensor(q, rules);
+  check_keys(problem.k_type, k, rules, problem.k_pack != 0);
   if (problem.flags & SLUICE_V_IN_K) {
     check_absent("v", args.v, "the problem's flags have SLUICE_V_IN_K");
   } else {
-    check_values(problem, rules, "v", args.v, {kv_outer, kv_inner}, args.kv_starts != nullptr);
+    check_values(problem, rules, "v", args.v, kv_extents);
   }
-  check_tensor(o, rules, args.q_starts != nullptr);
+  check_tensor(o, rules);
   check_disjoint(o);
   if (rules.tile_q != 0) {
-    check_close_rows(k);
-    if (problem.k_pack != 0 && args.k.stride[3] >= pack_stride_end) {
-      far_stride(k, 3, pack_stride_end - 1);
-    }
+    check_close(k, 1, kv_row_stride_end);
+    if (problem.k_pack != 0) check_close(k, 3, pack_stride_end);
   }
 }
 
@@ -363,17 +361,18 @@ void check_prefix_tensors(const sluice_problem &problem, const TensorRules &rule
     check_absent("prefix_v", args.prefix_v, in_pages);
     return;
   }
+  const Rows rows = {args.prefix_count, args.prefix_len};
   const Shape k = {"prefix_k",
                    args.prefix_k,
-                   {args.prefix_count, args.prefix_len, problem.kv_heads, problem.head_dim_qk},
+                   {rows.outer, rows.inner, problem.kv_heads, problem.head_dim_qk},
                    dtype_bytes(problem.k_type)};
-  check_keys(problem.k_type, k, rules, false);
-  if (rules.tile_q != 0) check_close_rows(k);
+  check_keys(problem.k_type, k, rules);
+  if (rules.tile_q != 0) check_close(k, 1, kv_row_stride_end);
   if (problem.flags & SLUICE_V_IN_K) {
     check_absent("prefix_v", args.prefix_v, "the problem's flags have SLUICE_V_IN_K");
     return;
   }
-  check_values(problem, rules, "prefix_v", args.prefix_v, {args.prefix_count, args.prefix_len}, false);
+  check_values(problem, rules, "prefix_v", args.prefix_v, rows);
 }
 
 void check_lse(const sluice_problem &problem, const sluice_args &args) {
@@ -381,29 +380,31 @@ void check_lse(const sluice_problem &problem, const sluice_args &args) {
     check_absent("lse.data", args.lse.data, "the problem's flags lack SLUICE_WRITE_LSE");
     return;
   }
-  const auto [outer, inner] = q_rows(args);
-  const Shape shape = {"lse", args.lse, {outer, inner, problem.q_heads, 1}, sizeof(float)};
-  const TensorRules rules = {sizeof(float), 1, false, 0};
-  if (args.lse.stride[3] != 0 && args.lse.stride[3] != 1) bad_stride(shape, 3, "it must be 0 or 1");
-  check_tensor(shape, rules, args.q_starts != nullptr);
+  const Rows rows = q_rows(args);
+  const Shape shape = {"lse", args.lse, {rows.outer, rows.inner, problem.q_heads, 1}, sizeof(float)};
+  check_tensor(shape, {sizeof(float), 1, false, 0});
   check_disjoint(shape);
 }
 
 void check_bias(const sluice_problem &problem, const sluice_args &args, uint64_t address_end) {
+  if (args.kv_len == 0) return;
   const Shape shape = {"bias",
                        args.bias,
                        {args.batch, problem.q_heads, args.q_len, args.kv_len},
                        dtype_bytes(problem.bias_type)};
   check_pointer(shape, shape.element_bytes);
-  if (args.bias.stride[3] != 0 && args.bias.stride[3] != 1) bad_stride(shape, 3, "it must be 0 or 1");
+  if (args.kv_len > 1 && args.bias.stride[3] != 0 && args.bias.stride[3] != 1)
+    bad_stride(shape, 3, "it must be 0 or 1");
   check_reach(shape, address_end);
 }
 
 void check_mask(const sluice_problem &problem, const sluice_args &args, uint64_t address_end) {
   const int32_t keys = problem.flags & SLUICE_MASK_NEW_ROWS ? args.q_len : args.kv_len;
+  if (keys == 0) return;
   const Shape shape = {"mask", args.mask, {args.batch, problem.q_heads, args.q_len, divide_up(keys, 8)}, 1};
   check_pointer(shape, 1);
-  if (args.mask.stride[3] != 1) bad_stride(shape, 3, "it must be 1: the bits of a row are contiguous");
+  if (shape.extent[3] > 1 && args.mask.stride[3] != 1)
+    bad_stride(shape, 3, "it must be 1: the bits of a row are contiguous");
   check_reach(shape, address_end);
 }
 
@@ -415,7 +416,9 @@ void check_given(std::string_view field, const void *pointer, bool is_asked, std
   }
 }
 
-void check_batch_stride(std::string_view field, int64_t stride, const float *array, std::string_view name) {
+void check_batch_stride(std::string_view field, int64_t stride, int32_t batch, const float *array,
+                        std::string_view name) {
+  if (batch <= 1 && array != nullptr) return;
   if (stride < 0) invalid(std::string(field), text(field, " is ", stride, "; it must not be negative"));
   if (stride != 0 && array == nullptr)
     invalid(std::string(field), text(field, " is ", stride, ", but ", name, " is NULL"));
@@ -439,27 +442,34 @@ void check_scores(const sluice_problem &problem, const TensorRules &rules, const
               "the problem's flags lack SLUICE_SINK_LOGITS");
   check_given("bias_scale", args.bias_scale, problem.flags & SLUICE_BIAS_SCALE,
               "the problem's flags lack SLUICE_BIAS_SCALE");
-  check_batch_stride("alibi_batch_stride", args.alibi_batch_stride, args.alibi_slopes, "alibi_slopes");
-  check_batch_stride("bias_scale_batch_stride", args.bias_scale_batch_stride, args.bias_scale, "bias_scale");
+  check_batch_stride("alibi_batch_stride", args.alibi_batch_stride, args.batch, args.alibi_slopes,
+                     "alibi_slopes");
+  check_batch_stride("bias_scale_batch_stride", args.bias_scale_batch_stride, args.batch, args.bias_scale,
+                     "bias_scale");
 }
 
-/// The scales of K or V for each key, found like the rows of k and v.
+/// Scales of K or V for each key, or numbers to subtract, found like the rows of k and v. A page has one
+/// scale for all its rows.
+Shape key_scales_shape(const sluice_problem &problem, const sluice_args &args, std::string_view name,
+                       const sluice_tensor &scales, uint32_t kind) {
+  const Rows rows = kv_rows(problem, args);
+  const bool has_groups = kind == SLUICE_SCALE_PER_GROUP;
+  const int32_t dim = name.starts_with('k') ? problem.head_dim_qk : problem.head_dim_v;
+  return {name,
+          scales,
+          {rows.outer, kind == SLUICE_SCALE_PER_PAGE ? 1 : rows.inner, problem.kv_heads,
+           has_groups ? dim / problem.scale_group : 1},
+          has_groups ? uint32_t(sizeof(uint16_t)) : uint32_t(sizeof(float))};
+}
+
 void check_key_scales(const sluice_problem &problem, const sluice_args &args, uint64_t address_end,
                       std::string_view name, const sluice_tensor &scales, uint32_t kind,
                       std::string_view why_not) {
   if (kind <= SLUICE_SCALE_PER_HEAD) return check_absent(name, scales, why_not);
-  const auto [outer, inner] = kv_rows(problem, args);
-  const bool has_groups = kind == SLUICE_SCALE_PER_GROUP;
-  const uint32_t bytes = has_groups ? sizeof(uint16_t) : sizeof(float);
-  const int32_t dim = name.starts_with('k') ? problem.head_dim_qk : problem.head_dim_v;
-  const int64_t groups = has_groups ? dim / problem.scale_group : 1;
-  const Shape shape = {name, scales, {outer, inner, problem.kv_heads, groups}, bytes};
-  check_pointer(shape, bytes);
-  if (has_groups && scales.stride[3] != 1) bad_stride(shape, 3, "it must be 1 for scales per group");
-  if (scales.stride[3] != 0 && scales.stride[3] != 1) bad_stride(shape, 3, "it must be 0 or 1");
-  if (args.kv_starts != nullptr && scales.stride[0] != 0) bad_stride(shape, 0, "it must be 0 with starts");
-  if (kind == SLUICE_SCALE_PER_PAGE && scales.stride[1] != 0)
-    bad_stride(shape, 1, "it must be 0 for a scale per page");
+  if (kv_rows(problem, args).none()) return;
+  const Shape shape = key_scales_shape(problem, args, name, scales, kind);
+  check_pointer(shape, shape.element_bytes);
+  check_stride(shape, 3, 1);
   check_reach(shape, address_end);
 }
 
@@ -471,10 +481,7 @@ void check_zeros(const sluice_problem &problem, const sluice_args &args, uint64_
     return check_absent(name, zeros, "the problem's flags lack SLUICE_ZERO_POINTS");
   if (kind != SLUICE_SCALE_PER_GROUP) return check_absent(name, zeros, why_not);
   check_key_scales(problem, args, address_end, name, zeros, kind, why_not);
-  for (size_t i = 0; i < 4; ++i)
-    if (zeros.stride[i] != scales.stride[i])
-      bad_stride({name, zeros, {1, 1, 1, 1}, sizeof(uint16_t)}, i,
-                 text("it must be that of the scales, which is ", scales.stride[i]));
+  check_same_strides(key_scales_shape(problem, args, name, zeros, kind), scales);
 }
 
 void check_scales(const sluice_problem &problem, const TensorRules &rules, const sluice_args &args) {
@@ -524,6 +531,7 @@ void check_sequence_masks(const sluice_problem &problem, const TensorRules &rule
 
 const sluice_args &with_lengths(const sluice_problem &problem, const sluice_args &args, sluice_args &copy) {
   const bool takes_prefix_bound = problem.flags & SLUICE_SHARED_PREFIX && args.prefix_len == 0;
+  if (args.flags & SLUICE_EXACT_LENGTHS) return args;
   if (args.q_len != 0 && args.kv_len != 0 && !takes_prefix_bound) return args;
   copy = args;
   if (copy.q_len == 0) copy.q_len = problem.max_q_len;
@@ -533,13 +541,15 @@ const sluice_args &with_lengths(const sluice_problem &problem, const sluice_args
 }
 
 void check_args(const sluice_problem &problem, const TensorRules &rules, const sluice_args &args) {
-  if (args.flags != 0) {
-    throw Failure(
-        Status::newer_struct, "flags",
-        text("flags is ", support::hexadecimal(args.flags), "; this version has no flags of a call"));
+  constexpr uint32_t known = SLUICE_EXACT_SCALE | SLUICE_EXACT_LENGTHS;
+  if (args.flags & ~known) {
+    throw Failure(Status::newer_struct, "flags",
+                  text("flags has unknown bits ", support::hexadecimal(args.flags & ~known),
+                       ": the library is older than the caller's header"));
   }
   check_extents(problem, rules, args);
   check_scale(args.scale);
+  if (runtime::has_no_rows(args)) return; // nothing else is used
   check_sequences(problem, args);
   check_counts(problem, rules, args);
   check_tensors(problem, rules, args);

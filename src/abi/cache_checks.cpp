@@ -25,15 +25,27 @@ void check_head_dim(std::string_view field, int32_t value) {
 }
 
 void check_multiples(const Shape &shape, size_t count) {
-  for (size_t i = 0; i < count; ++i) {
-    if (shape.tensor.stride[i] % cache_chunk != 0) bad_stride(shape, i, "it must be a multiple of 8");
-  }
+  for (size_t i = 0; i < count; ++i)
+    check_multiple(shape, i, cache_chunk);
+}
+
+/// PER_PAGE: a page has one scale for all its rows.
+Shape scales_shape(std::string_view name, const sluice_tensor &scales, const ScaleArray &array) {
+  const int64_t rows = array.kind == SLUICE_SCALE_PER_PAGE ? 1 : array.rows;
+  return {name,
+          scales,
+          {array.pages, rows, array.heads, array.groups},
+          array.kind == SLUICE_SCALE_PER_GROUP ? uint32_t(sizeof(uint16_t)) : uint32_t(sizeof(float))};
 }
 
 } // namespace
 
 void check_positive(std::string_view field, int32_t value) {
   if (value <= 0) invalid(std::string(field), text(field, " is ", value, "; it must be at least 1"));
+}
+
+void check_not_negative(std::string_view field, int64_t value) {
+  if (value < 0) invalid(std::string(field), text(field, " is ", value, "; it must not be negative"));
 }
 
 void check_zero(std::string_view field, int64_t value, std::string_view when) {
@@ -130,11 +142,10 @@ void check_block_cache(std::string_view name, const sluice_tensor &cache, const 
                        runtime::dtype_bytes(type)};
   // ggml's blocks begin with an F16 scale.
   check_pointer(shape, type == SLUICE_U4 ? pointer_alignment : sizeof(uint16_t));
-  if (cache.stride[3] != 1) bad_stride(shape, 3, "it must be 1");
+  check_stride(shape, 3, 1);
   check_reach(shape, UINT64_MAX);
   for (size_t i = 0; i < 3; ++i)
-    if (cache.stride[i] % block_elements != 0)
-      bad_stride(shape, i, text("it must be a multiple of ", block_elements));
+    check_multiple(shape, i, block_elements);
   if (is_output) check_disjoint(shape);
 }
 
@@ -168,50 +179,37 @@ void check_scale_array(std::string_view name, const sluice_tensor &scales, const
                        bool is_output) {
   if (array.kind < SLUICE_SCALE_PER_TOKEN)
     return check_all_zero(name, scales, "without a scale kind of PER_TOKEN, PER_PAGE or PER_GROUP");
-  const bool has_groups = array.kind == SLUICE_SCALE_PER_GROUP;
-  const uint32_t bytes = has_groups ? sizeof(uint16_t) : sizeof(float);
-  const int32_t rows = array.kind == SLUICE_SCALE_PER_PAGE ? 1 : array.rows;
-  const Shape shape = {name, scales, {array.pages, rows, array.heads, array.groups}, bytes};
-  check_pointer(shape, bytes);
-  if (has_groups && scales.stride[3] != 1) bad_stride(shape, 3, "it must be 1 for scales per group");
-  if (scales.stride[3] != 0 && scales.stride[3] != 1) bad_stride(shape, 3, "it must be 0 or 1");
+  const Shape shape = scales_shape(name, scales, array);
+  check_pointer(shape, shape.element_bytes);
+  check_stride(shape, 3, 1);
   check_reach(shape, UINT64_MAX);
   if (is_output) check_disjoint(shape);
 }
 
 void check_zeros(std::string_view name, const sluice_tensor &zeros, const sluice_tensor &scales,
-                 bool is_wanted) {
+                 const ScaleArray &array, bool is_wanted) {
   if (!is_wanted) return check_all_zero(name, zeros, "except of caches with SLUICE_ZERO_POINTS");
-  const Shape shape = {name, zeros, {1, 1, 1, 1}, sizeof(uint16_t)};
-  check_pointer(shape, sizeof(uint16_t));
-  for (size_t i = 0; i < 4; ++i)
-    if (zeros.stride[i] != scales.stride[i])
-      bad_stride(shape, i, text("it must be that of the scales, which is ", scales.stride[i]));
+  const Shape shape = scales_shape(name, zeros, array);
+  check_pointer(shape, shape.element_bytes);
+  check_same_strides(shape, scales);
 }
 
 void check_cache(std::string_view name, const sluice_tensor &cache, const CacheExtents &extents,
                  int32_t head_dim, const Pack &pack, uint32_t element_bytes, int64_t page_count,
                  bool is_output) {
-  const int64_t pages = checked_pages(page_count);
-  const Shape shape = {name, cache, {pages, extents.page_size, extents.kv_heads, head_dim}, element_bytes};
+  const bool has_packs = pack.elements != 0;
+  const int32_t run = has_packs ? pack.elements : 1;
+  const Shape shape = {name,
+                       cache,
+                       {checked_pages(page_count), extents.page_size, extents.kv_heads, head_dim / run},
+                       element_bytes,
+                       run};
   check_pointer(shape, pointer_alignment);
-  if (pack.elements == 0 && cache.stride[3] != 1) bad_stride(shape, 3, "it must be 1");
+  if (!has_packs) check_stride(shape, 3, 1);
   check_reach(shape, UINT64_MAX);
-  if (pack.elements == 0) {
-    check_multiples(shape, 3);
-    if (is_output) check_disjoint(shape);
-    return;
-  }
-  sluice_tensor packs = cache;
-  for (size_t i = 0; i < 4; ++i) {
-    if (cache.stride[i] % pack.elements != 0)
-      bad_stride(shape, i, text("it must be a multiple of ", pack.field, ", which is ", pack.elements));
-    packs.stride[i] /= pack.elements;
-  }
-  if (is_output) {
-    check_disjoint(
-        {name, packs, {pages, extents.page_size, extents.kv_heads, head_dim / pack.elements}, element_bytes});
-  }
+  for (size_t i = 0; i < (has_packs ? 4 : 3); ++i)
+    check_multiple(shape, i, has_packs ? pack.elements : cache_chunk, pack.field);
+  if (is_output) check_disjoint(shape);
 }
 
 void check_v_pack_of_pages(int32_t pack, int32_t page_size) {
@@ -229,7 +227,7 @@ void check_columns(std::string_view name, const sluice_tensor &cache, const Cach
                    int32_t v_pack, uint32_t element_bytes, int64_t page_count) {
   check_pointer({name, cache, {1, 1, 1, 1}, element_bytes}, pointer_alignment);
   const int32_t pack = v_pack == SLUICE_V_PACK_ALL ? extents.page_size : v_pack;
-  const sluice_tensor packs = column_packs(name, cache, v_pack);
+  const sluice_tensor packs = column_packs(name, cache, v_pack, extents.page_size);
   const Shape shape = {
       name,
       packs,
@@ -243,8 +241,7 @@ void check_columns(std::string_view name, const sluice_tensor &cache, const Cach
 
 void check_cache_rows(const Shape &rows) {
   check_pointer(rows, pointer_alignment);
-  if (rows.tensor.stride[0] != 0) bad_stride(rows, 0, "it must be 0");
-  if (rows.tensor.stride[3] != 1) bad_stride(rows, 3, "it must be 1");
+  check_stride(rows, 3, 1);
   check_reach(rows, UINT64_MAX);
   check_multiples(rows, 3);
 }

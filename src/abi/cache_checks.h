@@ -28,6 +28,8 @@ template <typename Value>
 }
 
 void check_positive(std::string_view field, int32_t value);
+/// An extent that may be 0: there is then nothing to do.
+void check_not_negative(std::string_view field, int64_t value);
 void check_zero(std::string_view field, int64_t value, std::string_view when);
 void check_array(std::string_view field, const void *pointer, uint32_t alignment);
 /// The array is given exactly when it is wanted, and aligned.
@@ -104,7 +106,7 @@ void check_scale_array(std::string_view name, const sluice_tensor &scales, const
                        bool is_output);
 /// Numbers to subtract, with the strides of the scales.
 void check_zeros(std::string_view name, const sluice_tensor &zeros, const sluice_tensor &scales,
-                 bool is_wanted);
+                 const ScaleArray &array, bool is_wanted);
 
 /// Rows [0][tokens][heads][head_dim].
 void check_cache_rows(const Shape &rows);

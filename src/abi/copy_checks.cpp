@@ -1,6 +1,7 @@
 //===- copy_checks.cpp - what a caller can get wrong in a copy of pages or a gather ---------------------===//
 #include "abi/cache_checks.h"
 #include "abi/cache_op_checks.h"
+#include "runtime/cache_ops.h"
 #include "runtime/dtype.h"
 
 #include <limits>
@@ -97,10 +98,10 @@ void check_arrays(const Call &call, const Types &types, const TargetArrays &targ
   const std::string scales = text(side.side, "_scales"), zeros = text(side.side, "_zeros"),
                     target_scales = text(side.side, "_", target.name, "_scales"),
                     target_zeros = text(side.side, "_", target.name, "_zeros");
-  check_scale_array(scales, side.scales,
-                    {side.kind, checked_pages(call.page_count), call.page_size, call.kv_heads, groups},
-                    false);
-  check_zeros(zeros, side.zeros, side.scales, has_zeros);
+  const ScaleArray source = {side.kind, checked_pages(call.page_count), call.page_size, call.kv_heads,
+                             groups};
+  check_scale_array(scales, side.scales, source, false);
+  check_zeros(zeros, side.zeros, side.scales, source, has_zeros);
   if (!types.is_same()) {
     check_all_zero(target_scales, side.target_scales, "between types that differ");
     check_all_zero(target_zeros, side.target_zeros, "between types that differ");
@@ -109,11 +110,9 @@ void check_arrays(const Call &call, const Types &types, const TargetArrays &targ
   // The scale of a page becomes that of each of its rows in a gather.
   const bool is_spread = side.kind == SLUICE_SCALE_PER_PAGE && !target.is_pages;
   const uint32_t kind = is_spread ? uint32_t(SLUICE_SCALE_PER_TOKEN) : side.kind;
-  check_scale_array(target_scales, side.target_scales,
-                    {kind, target.pages, target.rows, call.kv_heads, groups}, true);
-  check_zeros(target_zeros, side.target_zeros, side.target_scales, has_zeros);
-  if (!target.is_pages && side.target_scales.stride[0] != 0)
-    bad_stride({target_scales, side.target_scales, {1, 1, 1, 1}, 1}, 0, "it must be 0");
+  const ScaleArray copied = {kind, target.pages, target.rows, call.kv_heads, groups};
+  check_scale_array(target_scales, side.target_scales, copied, true);
+  check_zeros(target_zeros, side.target_zeros, side.target_scales, copied, has_zeros);
 }
 
 void check_reserved(uint32_t reserved) {
@@ -130,13 +129,14 @@ void check_most(std::string_view field, int64_t value) {
   if (value > most_pages) unsupported_value(field, value, std::to_string(most_pages));
 }
 
+/// Whether a copy has pairs, and how many of them or of pages.
 void check_pairs(const sluice_page_copy &copy) {
   const bool has_pairs = copy.pairs != nullptr, is_wide = copy.flags & SLUICE_PAGE_INDEX_64;
   if (is_wide && !has_pairs)
     invalid("flags", "flags has SLUICE_PAGE_INDEX_64, but pairs is NULL: every page goes to itself");
   check_array("pairs", copy.pairs, is_wide ? sizeof(int64_t) : sizeof(int32_t));
   if (has_pairs) {
-    check_count("pair_count", copy.pair_count, 1);
+    check_count("pair_count", copy.pair_count, 0);
     check_most("pair_count", copy.pair_count);
     check_count("page_count", copy.page_count, 0);
   } else {
@@ -186,6 +186,7 @@ void check_copy(const sluice_page_copy &copy) {
   }
   check_scale_kinds(copy, types);
   check_pairs(copy);
+  if (runtime::has_nothing_to_do(copy)) return; // nothing else is used
   const auto check = [&](std::string_view name, const sluice_tensor &cache, int32_t dim, const Pack &pack,
                          bool is_target) {
     const uint32_t type = is_target ? types.to : types.from;
@@ -218,12 +219,13 @@ void check_gather(const sluice_gather &gather) {
   const Types types = {gather.cache_type, gather.out_type};
   const CacheExtents extents = extents_of(gather);
   check_cache_extents(extents);
-  check_positive("batch", gather.batch);
-  check_positive("tokens", gather.tokens);
+  check_not_negative("batch", gather.batch);
+  check_not_negative("tokens", gather.tokens);
   check_pack("k_pack", gather.k_pack, gather.head_dim_qk);
   check_blocks({"cache_type", types.from, gather.scale_group, gather.flags}, extents);
   if (runtime::is_in_blocks(types.from)) check_no_pack("k_pack", gather.k_pack, types.from);
   check_scale_kinds(gather, types);
+  if (runtime::has_nothing_to_do(gather)) return; // nothing else is used
   check_table(gather);
   const auto check_in = [&](std::string_view name, const sluice_tensor &cache, int32_t dim,
                             const Pack &pack) {
@@ -234,7 +236,6 @@ void check_gather(const sluice_gather &gather) {
   const auto check_out = [&](std::string_view name, const sluice_tensor &out, int32_t dim) {
     const Shape shape = {name, out, {1, gather.tokens, gather.kv_heads, dim}, dtype_bytes(types.to)};
     if (runtime::is_in_blocks(types.to)) {
-      if (out.stride[0] != 0) bad_stride(shape, 0, "it must be 0");
       const CacheExtents rows = {gather.kv_heads, gather.head_dim_qk, gather.head_dim_v, gather.tokens,
                                  extents.has_v};
       return check_block_cache(name, out, rows, dim, types.to, 1, true);

@@ -2,6 +2,7 @@
 #include "abi/cache_checks.h"
 #include "abi/cache_op_checks.h"
 #include "package/cache_op_kernargs.h"
+#include "runtime/cache_ops.h"
 #include "runtime/dtype.h"
 #include "support/checked.h"
 #include "support/failure.h"
@@ -47,7 +48,7 @@ void check_extents(const sluice_merge &merge) {
     throw Failure(Status::unsupported, "parts",
                   text("parts is ", merge.parts, "; nearest supported: ", max_parts));
   }
-  check_positive("tokens", merge.tokens);
+  check_not_negative("tokens", merge.tokens);
   check_positive("heads", merge.heads);
   if (int64_t{merge.tokens} * merge.heads > std::numeric_limits<int32_t>::max()) {
     throw Failure(Status::unsupported, "tokens",
@@ -71,6 +72,7 @@ void check_parts_reach(const Shape &parts) {
   first.stride[0] = 0;
   check_reach({parts.name, first, parts.extent, parts.element_bytes}, UINT64_MAX);
   const int64_t stride = parts.tensor.stride[0];
+  if (parts.extent[0] <= 1) return;
   if (stride >= 0) return check_reach(parts, UINT64_MAX);
   const auto elements = support::checked_multiply(stride, parts.extent[0] - 1);
   const auto bytes =
@@ -80,15 +82,9 @@ void check_parts_reach(const Shape &parts) {
 }
 
 void check_row_strides(const Shape &rows) {
-  if (rows.tensor.stride[3] != 1) bad_stride(rows, 3, "it must be 1");
-  for (size_t i = 0; i < 3; ++i) {
-    if (rows.tensor.stride[i] % chunk != 0) bad_stride(rows, i, "it must be a multiple of 8");
-  }
-}
-
-void check_number_strides(const Shape &numbers) {
-  if (numbers.tensor.stride[3] != 0 && numbers.tensor.stride[3] != 1)
-    bad_stride(numbers, 3, "it must be 0 or 1");
+  check_stride(rows, 3, 1);
+  for (size_t i = 0; i < 3; ++i)
+    check_multiple(rows, i, chunk);
 }
 
 /// LSEs of several sequences: the strides of `shape` are those within a sequence.
@@ -140,10 +136,6 @@ void check_parts(const Shape &parts, std::string_view list_field, const void *co
     one.data = const_cast<void *>(list[part]);
     check({parts.name, one, {1, parts.extent[1], parts.extent[2], parts.extent[3]}, parts.element_bytes});
   }
-}
-
-void check_output(const Shape &output) {
-  if (output.tensor.stride[0] != 0) bad_stride(output, 0, "it must be 0");
 }
 
 /// The LSEs of all sequences are [sequence][token][head]. No two of them overlap.
@@ -206,6 +198,7 @@ void check_merge(const sluice_merge &merge) {
   check_flags(merge);
   check_types(merge);
   check_extents(merge);
+  if (runtime::has_nothing_to_do(merge)) return; // nothing else is used
   check_lists(merge);
   const int64_t parts = merge.parts, tokens = merge.tokens, heads = merge.heads, dim = merge.head_dim_v;
   const Sequences of_parts =
@@ -220,24 +213,19 @@ void check_merge(const sluice_merge &merge) {
     check_parts_reach(rows);
   });
   const Shape partial_lse = {"partial_lse", merge.partial_lse, {parts, lse_tokens, heads, 1}, sizeof(float)};
-  check_parts(partial_lse, "partial_lse_list", merge.partial_lse_list, sizeof(float), [&](const Shape &lses) {
-    check_number_strides(lses);
-    check_ends(lses, of_parts, check_parts_reach);
-  });
+  check_parts(partial_lse, "partial_lse_list", merge.partial_lse_list, sizeof(float),
+              [&](const Shape &lses) { check_ends(lses, of_parts, check_parts_reach); });
 
   const auto check_result_reach = [](const Shape &result) { check_reach(result, UINT64_MAX); };
   const Shape o = {"o", merge.o, {1, tokens, heads, dim}, runtime::dtype_bytes(merge.o_type)};
   check_pointer(o, pointer_alignment);
   check_row_strides(o);
   check_result_reach(o);
-  check_output(o);
   check_disjoint(o);
   const Shape lse = {"lse", merge.lse, {1, lse_tokens, heads, 1}, sizeof(float)};
   if (merge.lse.data != nullptr) {
     check_pointer(lse, sizeof(float));
-    check_number_strides(lse);
     check_ends(lse, of_result, check_result_reach);
-    check_output(lse);
     check_disjoint_sequences(lse, of_result);
   } else {
     for (size_t i = 0; i < 4; ++i) {

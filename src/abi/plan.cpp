@@ -3,6 +3,7 @@
 #include "abi/contents.h"
 #include "abi/handles.h"
 #include "abi/wall.h"
+#include "runtime/call_rows.h"
 #include "runtime/choice.h"
 #include "runtime/kernel_features.h"
 
@@ -124,14 +125,20 @@ sluice_status sluice_run(const sluice_plan *plan, const sluice_args *args, const
     const abi::TensorRules rules = {runtime::pointer_alignment, runtime::stride_multiple, true,
                                     prepared.kernel().name.tile_q};
     abi::check_args(prepared.problem(), rules, call);
-    runtime::check_call_features(prepared.kernel(), prepared.problem(), call);
-    abi::check_launch(prepared.workspace_bytes(), runtime::workspace_alignment, where);
+    const bool is_empty = runtime::has_no_rows(call);
+    if (is_empty) {
+      abi::check_dependencies(where);
+    } else {
+      runtime::check_call_features(prepared.kernel(), prepared.problem(), call);
+      abi::check_launch(prepared.workspace_bytes(), runtime::workspace_alignment, where);
+    }
     if (!prepared.can_run()) {
       throw Failure(
           Status::no_device, "plan",
           text("plan was made for the target ", prepared.context().device().arch, ", which has no device"));
     }
     const runtime::Device &device = prepared.context().device();
+    if (is_empty) return runtime::enqueue_nothing(*device.hip, where);
     prepared.run(call, abi::with_contents_check(device, where, prepared.problem(), call));
   });
   if (plan != nullptr) plan->plan.count_run(status);

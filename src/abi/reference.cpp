@@ -6,6 +6,8 @@
 #include "reference/attention.h"
 #include "reference/contents.h"
 #include "reference/copy.h"
+#include "runtime/cache_ops.h"
+#include "runtime/call_rows.h"
 
 using namespace sluice;
 
@@ -20,6 +22,7 @@ extern "C" sluice_status sluice_reference(const sluice_problem *problem, const s
     const sluice_args &call = abi::with_lengths(wanted, given, lengths_copy);
     const abi::TensorRules rules = {0, 1, false, 0};
     abi::check_args(wanted, rules, call);
+    if (runtime::has_no_rows(call)) return;
     reference::check_contents(wanted, call);
     reference::attention(wanted, call);
   });
@@ -30,6 +33,7 @@ extern "C" sluice_status sluice_reference_copy(const sluice_page_copy *copy, slu
     sluice_page_copy view;
     const sluice_page_copy &call = abi::view(copy, "copy", view);
     abi::check_copy(call);
+    if (runtime::has_nothing_to_do(call)) return;
     reference::check_contents(call);
     reference::copy(call);
   });
@@ -40,6 +44,7 @@ extern "C" sluice_status sluice_reference_gather(const sluice_gather *gather, sl
     sluice_gather copy;
     const sluice_gather &call = abi::view(gather, "gather", copy);
     abi::check_gather(call);
+    if (runtime::has_nothing_to_do(call)) return;
     reference::check_contents(call);
     reference::gather(call);
   });
@@ -50,6 +55,7 @@ extern "C" sluice_status sluice_reference_append(const sluice_append *append, sl
     sluice_append copy;
     const sluice_append &call = abi::view(append, "append", copy);
     abi::check_append(call);
+    if (runtime::has_nothing_to_do(call)) return;
     reference::check_contents(call);
     reference::append(call);
   });

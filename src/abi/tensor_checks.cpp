@@ -35,10 +35,30 @@ void far_stride(const Shape &shape, size_t dimension, int64_t most) {
   unsupported(std::move(field), std::move(message));
 }
 
-sluice_tensor column_packs(std::string_view name, const sluice_tensor &v, int32_t v_pack) {
+void check_stride(const Shape &shape, size_t dimension, int64_t wanted) {
+  if (shape.extent[dimension] > 1 && shape.tensor.stride[dimension] != wanted)
+    bad_stride(shape, dimension, text("it must be ", wanted));
+}
+
+void check_multiple(const Shape &shape, size_t dimension, int64_t multiple, std::string_view what) {
+  if (shape.extent[dimension] <= 1 || shape.tensor.stride[dimension] % multiple == 0) return;
+  bad_stride(shape, dimension,
+             what.empty() ? text("it must be a multiple of ", multiple)
+                          : text("it must be a multiple of ", what, ", which is ", multiple));
+}
+
+void check_same_strides(const Shape &shape, const sluice_tensor &scales) {
+  for (size_t i = 0; i < 4; ++i) {
+    if (shape.extent[i] > 1 && shape.tensor.stride[i] != scales.stride[i])
+      bad_stride(shape, i, text("it must be that of the scales, which is ", scales.stride[i]));
+  }
+}
+
+sluice_tensor column_packs(std::string_view name, const sluice_tensor &v, int32_t v_pack, int64_t tokens) {
   sluice_tensor packs = v;
   if (v_pack == SLUICE_V_PACK_ALL) {
-    if (v.stride[1] != 1) bad_stride({name, v, {1, 1, 1, 1}, 1}, 1, "it must be 1 with SLUICE_V_PACK_ALL");
+    if (tokens > 1 && v.stride[1] != 1)
+      bad_stride({name, v, {1, 1, 1, 1}, 1}, 1, "it must be 1 with SLUICE_V_PACK_ALL");
     packs.stride[1] = 0;
   }
   return packs;
@@ -70,6 +90,7 @@ void check_pointer(std::string_view field, const void *pointer, uint32_t alignme
 void check_reach(const Shape &shape, uint64_t address_end) {
   std::optional<int64_t> last = shape.run - 1;
   for (size_t i = 0; i < 4; ++i) {
+    if (shape.extent[i] <= 1) continue;
     const int64_t stride = shape.tensor.stride[i];
     if (stride < 0) bad_stride(shape, i, "it must not be negative");
     const std::optional<int64_t> reach = checked_multiply(stride, shape.extent[i] - 1);
@@ -96,7 +117,7 @@ std::optional<size_t> overlapping(const Shape &shape) {
   }
   int64_t span = shape.run;
   for (size_t i : order) {
-    if (shape.extent[i] == 1) continue;
+    if (shape.extent[i] <= 1) continue;
     if (stride[i] < span) return i;
     span += stride[i] * (shape.extent[i] - 1);
   }

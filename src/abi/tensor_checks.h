@@ -26,7 +26,7 @@ namespace sluice::abi {
 struct Shape {
   std::string_view name;
   const sluice_tensor &tensor;
-  std::array<int64_t, 4> extent; // each at least 1
+  std::array<int64_t, 4> extent; // the stride of an extent of 1 has no meaning, and no rules
   uint32_t element_bytes;
   int64_t run = 1; // adjacent elements at each index, as in a pack of K
 };
@@ -35,9 +35,16 @@ struct Shape {
 /// For a legal stride that this version cannot serve: status unsupported.
 [[noreturn]] void far_stride(const Shape &shape, size_t dimension, int64_t most);
 
-/// V by columns as a tensor of packs, whose second index counts packs. With SLUICE_V_PACK_ALL all tokens are
-/// one pack: stride[1] must be 1, and is 0 in the result.
-sluice_tensor column_packs(std::string_view name, const sluice_tensor &v, int32_t v_pack);
+/// The stride of a dimension is this number.
+void check_stride(const Shape &shape, size_t dimension, int64_t wanted);
+/// It is a multiple of this number; `what`, if given, is what the number is.
+void check_multiple(const Shape &shape, size_t dimension, int64_t multiple, std::string_view what = {});
+/// All strides are those of another tensor, its scales.
+void check_same_strides(const Shape &shape, const sluice_tensor &scales);
+
+/// V by columns as a tensor of packs, whose second index counts packs. With SLUICE_V_PACK_ALL all `tokens` of
+/// a column are one pack: stride[1] must be 1, and is 0 in the result.
+sluice_tensor column_packs(std::string_view name, const sluice_tensor &v, int32_t v_pack, int64_t tokens);
 
 /// The pointer is not null, and it is aligned.
 void check_pointer(const Shape &shape, uint32_t alignment);

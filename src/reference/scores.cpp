@@ -15,7 +15,8 @@ double scale_of(uint32_t scale_kind, const float *scales, int64_t head) {
 
 double score(const sluice_problem &problem, const sluice_args &args, const Sequence &sequence, int64_t q_head,
              int64_t i, int64_t j, std::span<const double> q, std::span<const double> k, double k_scale) {
-  const double scale = args.scale != 0 ? double{args.scale} : 1 / std::sqrt(double(problem.head_dim_qk));
+  const bool is_given = args.scale != 0 || args.flags & SLUICE_EXACT_SCALE;
+  const double scale = is_given ? double{args.scale} : 1 / std::sqrt(double(problem.head_dim_qk));
   double dot = 0;
   for (size_t dim = 0; dim < q.size(); ++dim)
     dot += q[dim] * k[dim];

@@ -137,6 +137,7 @@ sluice_tensor from_element(sluice_tensor tensor, uint32_t element) {
 void append_step(Context &context, const sluice_append &call, const sluice_launch &launch) {
   const CacheOpKernel &kernel =
       find(context, CacheOperation::append_step, "cache_type", call.source_type, call.cache_type);
+  if (has_nothing_to_do(call)) return enqueue_nothing(*context.device().hip, launch);
   package::StepKernargs out = {};
   const uint32_t head_dim = uint32_t(call.head_dim_qk), tail_dim = uint32_t(call.tail_dim);
   // A block of ggml, or a group.
@@ -220,6 +221,7 @@ void append(Context &context, const sluice_append &call, const sluice_launch &la
   if (is_step(call)) return append_step(context, call, launch);
   const CacheOpKernel &kernel =
       find(context, CacheOperation::kv_append, "cache_type", call.source_type, call.cache_type);
+  if (has_nothing_to_do(call)) return enqueue_nothing(*context.device().hip, launch);
   const bool has_v = !(call.flags & SLUICE_V_IN_K);
   package::AppendKernargs out = {};
   SLUICE_FILL_SIDE(k_, call.k, call.k_cache, call.k_scale, call.k_scale_kind, call.head_dim_qk, call.k_pack);

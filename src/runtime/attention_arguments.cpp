@@ -2,6 +2,7 @@
 #include "runtime/attention_arguments.h"
 
 #include "package/attention_launch.h"
+#include "runtime/call_rows.h"
 #include "runtime/dtype.h"
 
 #include <algorithm>
@@ -95,23 +96,37 @@ package::AttentionKernargs problem_arguments(const package::KernelEntry &kernel,
 }
 
 void fill_call(package::AttentionKernargs &out, const sluice_problem &problem, const sluice_args &call) {
-  const double scale = call.scale != 0 ? double{call.scale} : 1 / std::sqrt(double(problem.head_dim_qk));
+  const bool is_given = call.scale != 0 || call.flags & SLUICE_EXACT_SCALE;
+  const double scale = is_given ? double{call.scale} : 1 / std::sqrt(double(problem.head_dim_qk));
   out.scale_log2e = float(scale * std::numbers::log2e);
   out.q_len = call.q_len;
   out.kv_len = call.kv_len;
   const sluice_tensor &v = problem.flags & SLUICE_V_IN_K ? call.k : call.v;
+  const Rows rows = q_rows(call), keys = kv_rows(problem, call);
+  const int32_t row_qk = row_elements(problem.head_dim_qk), row_o = row_elements(problem.head_dim_v),
+                row_v = problem.flags & SLUICE_V_IN_K ? row_qk : row_o;
+  const auto scales = [&](const sluice_tensor &tensor, uint32_t kind) {
+    const Rows scaled = {keys.outer, kind == SLUICE_SCALE_PER_PAGE ? 1 : keys.inner};
+    sluice_tensor used = with_used_strides(tensor, scaled, problem.kv_heads, 1);
+    if (kind == SLUICE_SCALE_PER_PAGE) used.stride[1] = 0; // all rows of a page have its scale
+    return used;
+  };
 #define SLUICE_FILL(side, tensor)                                                                            \
-  out.side = address_of((tensor).data);                                                                      \
-  out.side##_batch_stride = (tensor).stride[0];                                                              \
-  out.side##_token_stride = (tensor).stride[1];                                                              \
-  out.side##_head_stride = (tensor).stride[2]
-  SLUICE_FILL(q, call.q);
-  SLUICE_FILL(k, in_bytes_if_blocks(problem.k_type, call.k));
-  SLUICE_FILL(v, in_bytes_if_blocks(problem.v_type, v));
-  SLUICE_FILL(o, call.o);
-  SLUICE_FILL(lse, call.lse);
-  SLUICE_FILL(k_scales, call.k_scales);
-  SLUICE_FILL(v_scales, call.v_scales);
+  do {                                                                                                       \
+    const sluice_tensor &used = tensor;                                                                      \
+    out.side = address_of(used.data);                                                                        \
+    out.side##_batch_stride = used.stride[0];                                                                \
+    out.side##_token_stride = used.stride[1];                                                                \
+    out.side##_head_stride = used.stride[2];                                                                 \
+  } while (false)
+  SLUICE_FILL(q, with_used_strides(call.q, rows, problem.q_heads, row_qk));
+  SLUICE_FILL(k,
+              in_bytes_if_blocks(problem.k_type, with_used_strides(call.k, keys, problem.kv_heads, row_qk)));
+  SLUICE_FILL(v, in_bytes_if_blocks(problem.v_type, with_used_strides(v, keys, problem.kv_heads, row_v)));
+  SLUICE_FILL(o, with_used_strides(call.o, rows, problem.q_heads, row_o));
+  SLUICE_FILL(lse, with_used_strides(call.lse, rows, problem.q_heads, 1));
+  SLUICE_FILL(k_scales, scales(call.k_scales, problem.k_scale_kind));
+  SLUICE_FILL(v_scales, scales(call.v_scales, problem.v_scale_kind));
   if (problem.k_scale_kind == SLUICE_SCALE_PER_GROUP) {
     out.k_groups = std::exchange(out.k_scales, 0);
     out.v_groups = std::exchange(out.v_scales, 0);
@@ -127,7 +142,7 @@ void fill_call(package::AttentionKernargs &out, const sluice_problem &problem, c
   out.q_rows = std::min(rows_or_unknown(call.q_tokens), rows_or_unknown(problem.max_q_tokens));
   out.kv_rows = rows_or_unknown(call.kv_tokens);
   out.page_table_stride = call.page_table_stride;
-  out.page_table_head_stride = call.page_table_head_stride;
+  out.page_table_head_stride = problem.kv_heads == 1 ? 0 : call.page_table_head_stride;
   if (call.page_table != nullptr) {
     const bool is_64 = problem.flags & SLUICE_PAGE_INDEX_64;
     const uint64_t last = uint64_t(call.page_count) - 1; // the largest number if the count is unknown
@@ -140,16 +155,20 @@ void fill_call(package::AttentionKernargs &out, const sluice_problem &problem, c
     out.v_column_stride = uint32_t(call.v.stride[3]);
     if (is_one_v_pack(problem)) out.v_token_stride = 1;
   }
-  out.k_pack_stride = problem.k_pack != 0 ? call.k.stride[3] : 0;
+  // A row of one pack has no stride between packs.
+  out.k_pack_stride = problem.k_pack == 0                     ? 0
+                      : problem.k_pack == problem.head_dim_qk ? problem.k_pack
+                                                              : call.k.stride[3];
   out.bias = address_of(call.bias.data);
-  out.bias_batch_stride = call.bias.stride[0];
-  out.bias_head_stride = call.bias.stride[1];
-  out.bias_row_stride = call.bias.stride[2];
-  out.bias_key_stride = call.bias.stride[3];
+  const auto used = [](int64_t extent, int64_t stride) { return extent <= 1 ? 0 : stride; };
+  out.bias_batch_stride = used(call.batch, call.bias.stride[0]);
+  out.bias_head_stride = used(problem.q_heads, call.bias.stride[1]);
+  out.bias_row_stride = used(call.q_len, call.bias.stride[2]);
+  out.bias_key_stride = used(call.kv_len, call.bias.stride[3]);
   out.mask = address_of(call.mask.data);
-  out.mask_batch_stride = call.mask.stride[0];
-  out.mask_head_stride = call.mask.stride[1];
-  out.mask_row_stride = call.mask.stride[2];
+  out.mask_batch_stride = used(call.batch, call.mask.stride[0]);
+  out.mask_head_stride = used(problem.q_heads, call.mask.stride[1]);
+  out.mask_row_stride = used(call.q_len, call.mask.stride[2]);
   out.alibi_slopes = address_of(call.alibi_slopes);
   out.sink_logits = address_of(call.sink_logits);
   out.q_scale = address_of(call.q_scale);
@@ -157,8 +176,8 @@ void fill_call(package::AttentionKernargs &out, const sluice_problem &problem, c
   out.v_scale = address_of(call.v_scale);
   out.o_scale = address_of(call.o_scale);
   out.bias_scale = address_of(call.bias_scale);
-  out.bias_scale_batch_stride = call.bias_scale_batch_stride;
-  out.alibi_batch_stride = call.alibi_batch_stride;
+  out.bias_scale_batch_stride = used(call.batch, call.bias_scale_batch_stride);
+  out.alibi_batch_stride = used(call.batch, call.alibi_batch_stride);
   out.diagonals = address_of(call.diagonals);
   out.causal = address_of(call.causal);
   out.spans = address_of(call.spans);

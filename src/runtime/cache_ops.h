@@ -17,6 +17,20 @@ inline bool is_step(const sluice_append &call) {
          call.v_scale_kind > SLUICE_SCALE_PER_HEAD || call.v_pack != 0;
 }
 
+/// Calls without rows, which launch nothing.
+constexpr bool has_nothing_to_do(const sluice_append &call) {
+  return call.tokens == 0 || (call.starts != nullptr && call.batch == 0);
+}
+constexpr bool has_nothing_to_do(const sluice_page_copy &call) {
+  return call.pairs != nullptr && call.pair_count == 0;
+}
+constexpr bool has_nothing_to_do(const sluice_gather &call) {
+  return call.tokens == 0 || call.batch == 0;
+}
+constexpr bool has_nothing_to_do(const sluice_merge &call) {
+  return call.tokens == 0;
+}
+
 /// Enqueue a call whose arguments have been checked. Throw support::Failure: unsupported if the context has
 /// no kernel for the types, no_device for a target, hip, or invalid_argument for a call that capture does not
 /// allow.

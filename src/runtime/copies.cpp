@@ -274,6 +274,7 @@ void copy(Context &context, const sluice_page_copy &call, const sluice_launch &l
                                call.v_target_zeros}};
   CopyLaunches launches = launches_of(context, "target_type", call, call.source_type, call.target_type,
                                       std::span(sides).first(call.head_dim_v != 0 ? 2 : 1));
+  if (has_nothing_to_do(call)) return enqueue_nothing(*context.device().hip, launch);
   package::CopyKernargs out = {};
   out.pairs = address_of(call.pairs);
   const int64_t pages = call.pairs != nullptr ? call.pair_count : call.page_count;
@@ -297,6 +298,7 @@ void gather(Context &context, const sluice_gather &call, const sluice_launch &la
        call.v_zeros, call.v_out_scales, call.v_out_zeros}};
   CopyLaunches launches = launches_of(context, "out_type", call, call.cache_type, call.out_type,
                                       std::span(sides).first(call.head_dim_v != 0 ? 2 : 1));
+  if (has_nothing_to_do(call)) return enqueue_nothing(*context.device().hip, launch);
   package::CopyKernargs out = {};
   out.starts = address_of(call.out_starts);
   out.kv_lengths = address_of(call.kv_lengths);

@@ -101,7 +101,7 @@ constexpr CallFeature call_table[] = {
        return a.kv_lengths != nullptr && p.mode != SLUICE_MODE_PAGED; // if they are not part of the mode
      }},
     {names::alibi_by_sequence, "alibi_batch_stride",
-     [](const Problem &, const sluice_args &a) { return a.alibi_batch_stride != 0; }},
+     [](const Problem &, const sluice_args &a) { return a.alibi_batch_stride != 0 && a.batch > 1; }},
 };
 
 /// Since ABI 1.1. The first version has room for the others' names only.

@@ -32,6 +32,9 @@ void wait_for_dependencies(const HipTable &hip, const sluice_launch &launch);
 /// Enqueues the kernel. Throws support::Failure (hip).
 void enqueue(const HipTable &hip, const Work &work, void *stream);
 
+/// A launch without work: waits for the dependencies and signals. Throws support::Failure as these do.
+void enqueue_nothing(const HipTable &hip, const sluice_launch &launch);
+
 /// Records launch.signal_event after all work, if it is given. Throws support::Failure (hip).
 void signal(const HipTable &hip, const sluice_launch &launch);
 

@@ -1,6 +1,7 @@
 //===- merges.cpp - merges: arguments of the kernels, and their launch ----------------------------------===//
 #include "runtime/cache_op_launch.h"
 
+#include "runtime/call_rows.h"
 #include "runtime/cost.h"
 #include "runtime/ranges.h"
 #include "support/checked.h"
@@ -157,25 +158,29 @@ Grid fill_merge(const MergeExtents &extents, const Call &call, uint32_t element_
 void merge(Context &context, const sluice_merge &call, const sluice_launch &launch) {
   const CacheOpKernel &kernel =
       find(context, CacheOperation::merge_states, "o_type", call.partial_type, call.o_type);
+  if (has_nothing_to_do(call)) return enqueue_nothing(*context.device().hip, launch);
   package::MergeKernargs out = {};
   const uint32_t parts = uint32_t(call.parts), element_bytes = call.partial_type == SLUICE_F32 ? 4 : 2;
   const PartPlaces rows(call.partial, call.partial_list, parts, element_bytes),
       lses(call.partial_lse, call.partial_lse_list, parts, sizeof(float));
+  const uint32_t tokens = uint32_t(call.sequence_tokens != 0 ? call.sequence_tokens : call.tokens);
+  const Rows part = {parts, call.tokens}, part_lse = {parts, tokens};
+  const sluice_tensor partial = with_used_strides(call.partial, part, call.heads, call.head_dim_v),
+                      partial_lse = with_used_strides(call.partial_lse, part_lse, call.heads, 1);
   out.partial = rows.first;
   out.partial_lse = lses.first;
   out.partial_part_stride = rows.stride;
-  out.partial_token_stride = call.partial.stride[1];
-  out.partial_head_stride = call.partial.stride[2];
+  out.partial_token_stride = partial.stride[1];
+  out.partial_head_stride = partial.stride[2];
   out.partial_lse_part_stride = lses.stride;
-  out.partial_lse_token_stride = call.partial_lse.stride[1];
-  out.partial_lse_head_stride = call.partial_lse.stride[2];
+  out.partial_lse_token_stride = partial_lse.stride[1];
+  out.partial_lse_head_stride = partial_lse.stride[2];
   if (!rows.has_stride || !lses.has_stride) {
     out.mode |= package::merge_listed_parts;
     std::memcpy(&out.partial_distance_0, rows.distances.data(), sizeof rows.distances);
     std::memcpy(&out.partial_lse_distance_0, lses.distances.data(), sizeof lses.distances);
   }
   if (call.flags & SLUICE_MERGE_INFINITY_IS_EMPTY) out.mode |= package::merge_infinity_is_empty;
-  const uint32_t tokens = uint32_t(call.sequence_tokens != 0 ? call.sequence_tokens : call.tokens);
   const MergeExtents extents = {.parts = parts,
                                 .batch = uint32_t(call.tokens) / tokens,
                                 .tokens = tokens,
@@ -184,12 +189,14 @@ void merge(Context &context, const sluice_merge &call, const sluice_launch &laun
                                 .heads = uint32_t(call.heads),
                                 .head_dim = uint32_t(call.head_dim_v)};
   sluice_merge placed = call;
+  placed.o = with_used_strides(call.o, {1, call.tokens}, call.heads, call.head_dim_v);
+  placed.lse = with_used_strides(call.lse, {1, tokens}, call.heads, 1);
   if (extents.batch > 1) {
-    placed.o.stride[0] = tokens * call.o.stride[1];
+    placed.o.stride[0] = tokens * placed.o.stride[1];
     placed.lse.stride[0] = call.lse_sequence_stride;
     // Unsigned: two sequences may be as far from each other as addresses reach.
     out.partial_lse_sequence_skip =
-        int64_t(uint64_t(call.partial_lse_sequence_stride) - tokens * uint64_t(call.partial_lse.stride[1]));
+        int64_t(uint64_t(call.partial_lse_sequence_stride) - tokens * uint64_t(partial_lse.stride[1]));
     if (out.partial_lse_sequence_skip != 0) out.mode |= package::merge_lse_sequences;
   }
   const Grid grid = fill_merge(extents, placed, element_bytes, out);

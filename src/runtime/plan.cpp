@@ -5,6 +5,7 @@
 #include "package/rounds.h"
 #include "runtime/attention_arguments.h"
 #include "runtime/cache_ops.h"
+#include "runtime/call_rows.h"
 #include "runtime/dtype.h"
 #include "runtime/ranges.h"
 #include "support/failure.h"
@@ -166,10 +167,12 @@ void Plan::run_prefixes(const sluice_args &args, const Splits &splits, void *str
   call.batch = args.prefix_count;
   call.q_len = splits.sequences * splits.rows_of_sequence;
   call.kv_len = args.prefix_len;
-  call.q.stride[0] = 0;
+  // Rows are found by their number; those of sequences of one row follow one another by stride[0].
+  if (args.q_starts == nullptr && args.q_len == 1) call.q.stride[1] = args.q.stride[0];
   call.q_starts = args.prefix_q_starts;
   call.q_lengths = nullptr;
   call.kv_starts = nullptr;
+  call.kv_tokens = 0; // counts rows of the sequences' own keys
   call.kv_lengths = args.prefix_lengths;
   if (wanted.mode != SLUICE_MODE_PAGED) {
     call.k = args.prefix_k;
@@ -194,8 +197,8 @@ void Plan::merge(const sluice_args &args, const Splits &splits, void *stream) co
   PartsMerge merge;
   merge.partial = splits.workspace;
   merge.partial_lse = splits.workspace + splits.layout.lse_offset_bytes;
-  merge.o = args.o;
-  merge.lse = args.lse;
+  merge.o = with_used_strides(args.o, q_rows(args), wanted.q_heads, row_elements(wanted.head_dim_v));
+  merge.lse = with_used_strides(args.lse, q_rows(args), wanted.q_heads, 1);
   merge.sink_logits = args.sink_logits;
   merge.o_scale = args.o_scale;
   merge.o_scale_kind = wanted.o_scale_kind;
@@ -239,7 +242,7 @@ void Plan::run(const sluice_args &args, const sluice_launch &launch) const {
     text << range_end;
   });
   wait_for_dependencies(*shared->device().hip, launch);
-  if (cascades) run_prefixes(args, splits, launch.stream);
+  if (cascades && args.prefix_count != 0) run_prefixes(args, splits, launch.stream);
   const auto run_own = [&](const Prepared &prepared, bool to_splits) {
     package::AttentionKernargs kernargs = prepared.arguments;
     fill_call(kernargs, wanted, args);

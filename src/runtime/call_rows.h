@@ -1,0 +1,54 @@
+//===- call_rows.h - how much of its tensors a call uses ------------------------------------------------===//
+//
+// The checks of a call and the arguments of its kernels ask here how far each index of a tensor goes. The
+// stride of an index that is always 0 means nothing: it is neither checked nor passed on.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include <sluice/sluice.h>
+
+#include <cstdint>
+
+namespace sluice::runtime {
+
+/// The first two extents of a tensor: sequences, pages or prefixes, and the rows of each. With starts, one
+/// and all rows. Where only the device knows how many there are, two stand for any number.
+struct Rows {
+  int64_t outer, inner;
+
+  constexpr bool none() const { return outer == 0 || inner == 0; }
+};
+
+constexpr Rows started_rows(int64_t tokens) {
+  return {1, tokens != 0 ? tokens : 2};
+}
+
+constexpr Rows q_rows(const sluice_args &args) {
+  return args.q_starts != nullptr ? started_rows(args.q_tokens) : Rows{args.batch, args.q_len};
+}
+
+/// Of k and v, and of the scales of their keys.
+constexpr Rows kv_rows(const sluice_problem &problem, const sluice_args &args) {
+  if (args.kv_len == 0) return {0, 0};
+  if (problem.mode == SLUICE_MODE_PAGED)
+    return {args.page_count != 0 ? args.page_count : 2, problem.page_size};
+  return args.kv_starts != nullptr ? started_rows(args.kv_tokens) : Rows{args.batch, args.kv_len};
+}
+
+/// A call without rows has nothing to compute or to store.
+constexpr bool has_no_rows(const sluice_args &args) {
+  return args.batch == 0 || args.q_len == 0;
+}
+
+/// The tensor with strides of contiguous rows, of `row` elements in each of `heads`, for indices that are
+/// always 0.
+constexpr sluice_tensor with_used_strides(sluice_tensor tensor, const Rows &rows, int64_t heads,
+                                          int64_t row) {
+  if (heads <= 1) tensor.stride[2] = row;
+  if (rows.inner <= 1) tensor.stride[1] = row * heads;
+  if (rows.outer <= 1) tensor.stride[0] = 0;
+  return tensor;
+}
+
+} // namespace sluice::runtime
