@@ -14,8 +14,11 @@
  *   against; the sluice_*_init functions do that and zero the rest. Structs only grow, at their end. A
  *   library that knows fewer fields than the caller returns SLUICE_NEWER_STRUCT if an unknown field is not
  *   zero; `reserved` fields count as unknown.
- * - A zero field means the default. Fields without a default (types, heads, head dims, extents) are required:
- *   zero is refused.
+ * - A zero field means the default. Fields without a default (types, heads, head dims) are required: zero is
+ *   refused with SLUICE_INVALID_ARGUMENT.
+ * - A call without rows (no sequences, no tokens, no pairs of pages) has nothing to do: it returns SLUICE_OK
+ *   and launches nothing. Its other members are not used, and pointers may be NULL.
+ * - The stride of a dimension of extent 1 means nothing: it may be any number.
  * - Strides count elements, never bytes.
  * - The caller owns the memory that pointers point to; the library keeps no pointer after a call returns
  *   unless the function says so.
@@ -66,13 +69,14 @@ typedef int32_t sluice_status;
 
 /** Status codes, each with what the caller can do about it. */
 enum sluice_status_code {
-  SLUICE_OK = 0,                  /**< Done, or for sluice_run: enqueued. */
-  SLUICE_INVALID_ARGUMENT = 1,    /**< An argument breaks a documented rule: fix the call. */
-  SLUICE_UNSUPPORTED = 2,         /**< Legal, but this library cannot compute it: use another path. */
-  SLUICE_NEWER_STRUCT = 3,        /**< A field or flag this library does not know is set: upgrade. */
-  SLUICE_NO_DEVICE = 4,           /**< The device, HIP runtime or emulator does not exist here. */
-  SLUICE_WRONG_ARCH = 5,          /**< The pack has no kernels for the device, or HIP found no code for it. */
-  SLUICE_HIP = 6,                 /**< A HIP call failed; sluice_error::hip_code has its code. */
+  SLUICE_OK = 0,               /**< Done, or for sluice_run: enqueued. */
+  SLUICE_INVALID_ARGUMENT = 1, /**< An argument breaks a documented rule: fix the call. */
+  SLUICE_UNSUPPORTED = 2,      /**< Legal, but this library cannot compute it: use another path. */
+  SLUICE_NEWER_STRUCT =
+      3,                 /**< A field, flag or enumerator that this library does not know is set: upgrade. */
+  SLUICE_NO_DEVICE = 4,  /**< The device, HIP runtime or emulator does not exist here. */
+  SLUICE_WRONG_ARCH = 5, /**< The pack has no kernels for the device, or HIP found no code for it. */
+  SLUICE_HIP = 6,        /**< A HIP call failed; sluice_error::hip_code has its code. */
   SLUICE_PACK_CORRUPT = 7,        /**< The kernel pack is truncated or altered: reinstall. */
   SLUICE_WORKSPACE_TOO_SMALL = 8, /**< Give at least sluice_workspace_size bytes. */
   SLUICE_OUT_OF_MEMORY = 9,       /**< Host memory ran out. */
@@ -313,7 +317,7 @@ enum sluice_problem_flag {
      SLUICE_MODE_PAGED only. */
   SLUICE_MISSING_PAGES_HIDDEN = 1 << 15,
   /** Rows of q, k, v and o continue in memory to the next multiple of 8 elements: head dims may be any
-     number. What is there is ignored in q and v, must be finite in k, and is undefined in o after a run. */
+     number. What is there is any number in q and v, must be finite in k, and is undefined in o after a run. */
   SLUICE_PADDED_ROWS = 1 << 16
 };
 
@@ -362,8 +366,8 @@ enum sluice_determinism {
   SLUICE_DETERMINISM_FAST = 0,
   /** Also, a sequence's result depends neither on the batch size, nor on the other sequences in the batch,
      nor on the problem's bounds. Keys are split at fixed places, which takes workspace. max_batch and
-     max_kv_len are required; max_q_len is required if these types and head dims have no kernel that takes
-     many rows of one query head (the refusal with SLUICE_UNSUPPORTED names the missing field). */
+     max_kv_len are required. Types and head dims without a kernel that takes many rows of one query head are
+     SLUICE_UNSUPPORTED without max_q_len. */
   SLUICE_DETERMINISM_BATCH_INVARIANT = 1
 };
 
@@ -402,8 +406,8 @@ enum sluice_determinism {
  *   a causal mask the rows are the newest tokens, which are all after the prefix.
  * - Sums are over both sets, and a sink logit counts once.
  * - Refused with SLUICE_UNSUPPORTED: SLUICE_TOP_LEFT with SLUICE_CAUSAL or SLUICE_CAUSAL_BY_SEQUENCE;
- *   windows; a bias; SLUICE_BOOL_MASK; SLUICE_ALIBI; SLUICE_MISSING_PAGES_HIDDEN; an O of E4M3FNUZ; scales
- *   per token or group, except in SLUICE_MODE_PAGED.
+ *   windows; a bias; SLUICE_BOOL_MASK; SLUICE_ALIBI; SLUICE_MISSING_PAGES_HIDDEN; scales per token or group,
+ *   except in SLUICE_MODE_PAGED.
  *
  * Further rules:
  * - A row without a visible key has O = 0 and LSE = -infinity, or the sink logit with SLUICE_SINK_LOGITS.
@@ -431,8 +435,8 @@ enum sluice_determinism {
  * - NaN or infinity in a query row stays in its row, and in K or V at key j reaches only the rows that see j.
  *   In V it reaches those rows whose score is above -infinity, as NaN or infinity in the same element of O,
  *   and may reach the others. V never affects LSE.
- * - Scales are not negative. Those per token or page are finite, and so is bias_scale; o_scale is above
- *   2^-126.
+ * - Scales are not negative, except those of blocks and groups, which may be. Scales per token or page are
+ *   finite, and so is bias_scale; o_scale is above 2^-126.
  *
  * This version computes the following; everything else is SLUICE_UNSUPPORTED.
  * - mode, page_table_kind: all. page_size: any.
@@ -448,7 +452,8 @@ enum sluice_determinism {
  * - Scales: all kinds; per token and per page only if K and V are not of 16 bits.
  * - soft_cap: from 1e-30 to 65536.
  * - k_pack: a power of two from 8 up.
- * - v_pack: with head dims up to 128, and with K and V of 16 bits, or of E4M3FNUZ if Q is of 16 bits.
+ * - v_pack: with head dims up to 128, without SLUICE_PADDED_ROWS, and with K and V of 16 bits, or of E4M3FNUZ
+ *   if Q is of 16 bits.
  *
  * Rules for v_pack, each checked: it is 0 in SLUICE_MODE_RAGGED, with SLUICE_V_IN_K and for U4, Q8_0 and
  * Q4_0, and SLUICE_V_PACK_ALL or 0 in SLUICE_MODE_DENSE. With it, page_size is a multiple of 8.
@@ -548,7 +553,7 @@ SLUICE_API sluice_status sluice_support_init(sluice_support *support, size_t siz
  * @param problem  the problem to ask about
  * @param support  nullable; filled on SLUICE_OK
  * @param error    nullable; on refusal names the field, the value asked for and the nearest supported
- *                 value
+ *                 value; for a head dim the next larger one, where there is one, since rows can be padded
  * @return SLUICE_OK; SLUICE_INVALID_ARGUMENT; SLUICE_UNSUPPORTED; SLUICE_NEWER_STRUCT
  */
 SLUICE_API sluice_status sluice_query_support(const sluice_context *context, const sluice_problem *problem,
@@ -707,7 +712,8 @@ enum sluice_args_flag {
  *
  *     DENSE, RAGGED    [p][j][h] of prefix_k and prefix_v
  *     PAGED            [page][j % page_size][h] of k and v (and of k_scales and v_scales), with the page's
- *                      number from prefix_page_table: as page_table, with prefixes instead of sequences
+ *                      number from prefix_page_table: as page_table, with prefixes instead of sequences, but
+ *                      all KV heads share a prefix's entries, whatever page_table_head_stride is
  *
  * Element e of a row is at e * stride[3], with stride[3] = 1. In an x-packed K cache, element e of a row is
  * at e / k_pack * stride[3] + e % k_pack.
@@ -777,10 +783,10 @@ enum sluice_args_flag {
  *
  *     q [batch, q_len, q_heads, head_dim_qk]      k [batch, kv_len, kv_heads, head_dim_qk]
  *     o [batch, q_len, q_heads, head_dim_v]       v [batch, kv_len, kv_heads, head_dim_v]
- *     lse [batch, q_len, q_heads], F32; stride[3] is 0 or 1 and has no effect
- *     k_scales, v_scales  F32, one for each row of a head of k and v, found like the row; stride[3] is 0 or 1
- *                         and has no effect, and stride[1] is 0 for SLUICE_SCALE_PER_PAGE. Per group: F16,
- *                         one for each scale_group elements of the row; stride[3] is 1
+ *     lse [batch, q_len, q_heads], F32; stride[3] has no effect
+ *     k_scales, v_scales  F32, one for each row of a head of k and v, found like the row; stride[3] has no
+ *                         effect, and neither has stride[1] for SLUICE_SCALE_PER_PAGE. Per group: F16, one
+ *                         for each scale_group elements of the row; stride[3] is 1
  *     k_zeros, v_zeros    F16, found like the scales
  *     spans [batch][span_count][2]: the first key of a span, and the one after its last
  *
@@ -789,18 +795,23 @@ enum sluice_args_flag {
  * bounds.
  *
  * Rules, each checked:
- * - batch is from 1 to 65535 (above: SLUICE_UNSUPPORTED).
- * - q_len and kv_len are at least 1, or 0 for the problem's bound, which must then be set. They are within
- *   the bounds of the plan.
+ * - batch is from 0 to 65535 (above: SLUICE_UNSUPPORTED).
+ * - q_len and kv_len are not negative, and within the bounds of the plan. 0 is the problem's bound, which
+ *   must then be set, or with SLUICE_EXACT_LENGTHS no rows or no keys. Without keys, k, v, their scales,
+ * bias, mask and page_table are not used.
  * - q_len * q_heads / kv_heads rows are at most 65535 tiles of tile_q rows (see sluice_plan_info), and
  *   q_len + kv_len is at most 2^31 - 512 (else SLUICE_UNSUPPORTED).
  * - With SLUICE_SHARED_PREFIX:
- *   - prefix_count is from 1 to max_prefixes, and at most 65535 (above: SLUICE_UNSUPPORTED).
- *   - prefix_len is from 1 to max_prefix_len, or 0 for max_prefix_len.
+ *   - prefix_count is from 1 to max_prefixes, or 0 with SLUICE_EXACT_LENGTHS, and at most 65535 (above:
+ *     SLUICE_UNSUPPORTED).
+ *   - prefix_len is from 1 to max_prefix_len; 0 is max_prefix_len, or with SLUICE_EXACT_LENGTHS no keys.
  *   - q_tokens is at most max_q_tokens.
- *   - prefix_k and prefix_v follow the rules of k and v; prefix_page_table follows those of page_table, with
- *     prefix_len keys of prefix_count prefixes.
- *   - stride[0] of q is q_len * stride[1] unless q_starts is given or batch is 1.
+ *   - prefix_k and prefix_v follow the rules of k and v in SLUICE_MODE_DENSE, also in SLUICE_MODE_RAGGED:
+ *     stride[0] is between prefixes. prefix_page_table follows those of page_table, with prefix_len keys of
+ *     prefix_count prefixes.
+ *   - stride[0] of q is q_len * stride[1] unless q_starts is given, or batch or q_len is 1.
+ * - Strides of dimensions of extent 1 have no rules. The first dimension of q, o and lse with q_starts, and
+ *   of k, v and their scales with kv_starts, is such a dimension.
  * - q, k, v and o:
  *   - data is 16-byte aligned; that of k and v of Q8_0 or Q4_0 is 2-byte aligned.
  *   - stride[3] is 1, but a multiple of 8 for k with k_pack and for v with v_pack.
@@ -808,15 +819,14 @@ enum sluice_args_flag {
  *     stride[1] of v is 1 with SLUICE_V_PACK_ALL.
  *   - stride[1] of k and v is less than 2^25; stride[3] of k with k_pack is less than 2^22, and stride[3]
  *     of v with v_pack less than 2^23 (else SLUICE_UNSUPPORTED).
- *   - stride[0] is 0 for q, o and lse with q_starts, and for k and v with kv_starts.
  *   - In sluice_run the whole tensor is below address 2^48.
  * - page_count, q_tokens and kv_tokens are not negative, and 0 where they do not apply. page_count is at
  *   most 2^32 (else SLUICE_UNSUPPORTED).
  * - Arrays are aligned to their elements: 4 bytes, and 8 for a page table with SLUICE_PAGE_INDEX_64.
- * - page_table_stride is not negative. With several sequences it is enough for the pages of kv_len keys, or 0
- *   for one table that all of them share.
- * - page_table_head_stride is not negative, and 0 except in SLUICE_MODE_PAGED. For BLOCK with several KV
- *   heads it is enough for the pages of kv_len keys, or 0.
+ * - With several sequences page_table_stride is enough for the pages of kv_len keys, or 0 for one table that
+ *   all of them share.
+ * - page_table_head_stride is 0 except in SLUICE_MODE_PAGED. With several KV heads it is not negative, and
+ * for BLOCK enough for the pages of kv_len keys, or 0.
  * - lse: data is 4-byte aligned and not NULL if and only if the plan has SLUICE_WRITE_LSE.
  * - bias, bias_scale, mask, alibi_slopes, sink_logits, the scales, diagonals, causal and spans are given if
  *   and only if the problem says so: k_scale and v_scale for scales per tensor or head; k_scales and v_scales
@@ -824,16 +834,16 @@ enum sluice_args_flag {
  *   for v_scales per group.
  * - A stride of 0 broadcasts a dimension of bias, mask, k_scales or v_scales. If alibi_batch_stride or
  *   bias_scale_batch_stride is 0, all sequences share alibi_slopes or bias_scale.
- * - stride[3] of bias is 0 or 1, that of mask is 1. With SLUICE_MASK_NEW_ROWS, mask is
+ * - stride[3] of bias is 0 or 1, that of mask 1. With SLUICE_MASK_NEW_ROWS, mask is
  *   [b][h of Q][i][j - kv_len[b] + q_len[b]].
- * - span_count is from 1 to 2^20 with SLUICE_SPANS, else 0.
+ * - span_count is from 0 to 2^20 with SLUICE_SPANS, else 0.
  * - With SLUICE_GIVEN_DIAGONAL, diagonals[b] is between -2^30 and 2^30, and q_len is at most 2^30 (else
  *   SLUICE_UNSUPPORTED).
  * - The elements of o, and of lse, do not overlap each other. With q_starts and without q_tokens, only the
  *   device knows the number of rows, and the check covers two rows. The caller must ensure that they overlap
  *   no input; this is not checked.
  * - scale is finite and not negative (refused with SLUICE_UNSUPPORTED), and so is scale * log2(e) in F32; 0
- *   means 1 / sqrt(head_dim_qk).
+ *   means 1 / sqrt(head_dim_qk), or with SLUICE_EXACT_SCALE 0.
  *
  * The problem does not say whether a call has q_lengths, q_starts in SLUICE_MODE_PAGED, or kv_lengths in
  * other modes: if the plan's kernel cannot read them, sluice_run refuses them with SLUICE_UNSUPPORTED.
@@ -870,7 +880,7 @@ typedef struct sluice_args {
 
   int64_t page_count; /**< PAGED: pages of the cache; 0: unknown. From here on: since ABI 1.1. */
   int64_t q_tokens;   /**< With q_starts: rows of q, o and lse; 0: unknown. */
-  int64_t kv_tokens;  /**< With kv_starts: rows of k and v; 0: unknown. */
+  int64_t kv_tokens;  /**< With kv_starts: rows of k and v (not of prefix_k and prefix_v); 0: unknown. */
 
   sluice_tensor k_scales;     /**< Scales of K per token, page or group; else all zero. */
   sluice_tensor v_scales;     /**< Scales of V per token, page or group; else all zero. */
@@ -1043,7 +1053,7 @@ enum sluice_rotary_style {
  * Rules, each checked:
  * - k, v and the caches: data is 16-byte aligned; strides are multiples of 8 elements (of k_pack in an
  *   x-packed cache, and more in blocks), but stride[3] is 1 except in an x-packed cache and in v_cache with
- *   v_pack, and stride[1] of v_cache is 1 with SLUICE_V_PACK_ALL. stride[0] of k and v is 0.
+ *   v_pack, and stride[1] of v_cache is 1 with SLUICE_V_PACK_ALL. stride[0] of k and v has no effect.
  * - With SLUICE_V_IN_K, head_dim_v is 0, and v and v_cache are all zero.
  * - The elements of a cache, in any of its pages, do not overlap. The caller must ensure that they overlap no
  *   input; this is not checked.
@@ -1060,8 +1070,8 @@ enum sluice_rotary_style {
  *   - k_tail only, and always, with tail_dim; q and q_out with q_heads
  *   - norm_epsilon and norm_type only with a norm
  * - Arrays are aligned to their elements.
- * - k_scales and v_scales PER_TOKEN and PER_PAGE: data is 4-byte aligned; stride[3] is 0 or 1 and has no
- *   effect, and stride[1] has no effect with PER_PAGE.
+ * - k_scales and v_scales PER_TOKEN and PER_PAGE: data is 4-byte aligned; stride[3] has no effect, and
+ * neither has stride[1] with PER_PAGE.
  * - k_scales and v_scales PER_GROUP: data is 2-byte aligned, stride[3] is 1, and k_zeros and v_zeros have the
  *   strides of the scales.
  * - The elements of scales PER_TOKEN and PER_GROUP do not overlap.
@@ -1069,8 +1079,8 @@ enum sluice_rotary_style {
  * - For these three types head dims and the caches' strides, except stride[3], are multiples of 32, and
  *   k_pack is 0. For U4 head dims are multiples of scale_group too. Caches of Q8_0 and Q4_0 are 2-byte
  *   aligned.
- * - The rules for k hold for q and the tails; those for a cache hold for q_out, whose stride[0] is 0.
- *   tail_dim is less than head_dim_qk.
+ * - The rules for k hold for q and the tails; those for a cache hold for q_out, whose stride[0] has no
+ * effect. tail_dim is less than head_dim_qk.
  * - With anything that ABI 1.1 has added, page_count excepted: rotary_dim is a multiple of 16, head dims are
  *   at most 1024, and tokens * q_heads and tokens * kv_heads are at most 2^31 - 1 (else SLUICE_UNSUPPORTED).
  */
@@ -1090,7 +1100,7 @@ typedef struct sluice_append {
   int32_t k_pack;             /**< As in sluice_problem. */
   uint32_t k_scale_kind;      /**< sluice_scale_kind; NONE unless the cache is FP8, I8 or U4. */
   uint32_t v_scale_kind;      /**< As k_scale_kind. */
-  int32_t tokens;             /**< Rows of k and v; required. */
+  int32_t tokens;             /**< Rows of k and v. */
   int32_t batch;              /**< Sequences; 0 with slots. */
   int32_t rotary_dim;         /**< Elements of K that are rotated; even; 0: no rotation. */
   uint32_t rotary_style;      /**< sluice_rotary_style. */
@@ -1198,15 +1208,15 @@ typedef struct sluice_merge {
   uint32_t partial_type;     /**< sluice_dtype: F32, F16 or BF16; required. */
   uint32_t o_type;           /**< F16, BF16, F32, or since ABI 1.1 E4M3FNUZ; required. */
   int32_t parts;             /**< At least 1. */
-  int32_t tokens;            /**< At least 1. */
+  int32_t tokens;            /**< At least 0. */
   int32_t heads;             /**< At least 1. */
   int32_t head_dim_v;        /**< A multiple of 8. */
   uint32_t lse_base;         /**< sluice_lse_base of partial_lse and lse. */
   uint32_t reserved;         /**< Must be 0. */
   sluice_tensor partial;     /**< Normalised results of the parts. */
-  sluice_tensor partial_lse; /**< stride[3] is 0 or 1 and has no effect. */
-  sluice_tensor o;           /**< stride[0] is 0. */
-  sluice_tensor lse;         /**< stride[0] is 0; all zero if LSE is not wanted. */
+  sluice_tensor partial_lse; /**< stride[3] has no effect. */
+  sluice_tensor o;           /**< stride[0] has no effect. */
+  sluice_tensor lse;         /**< stride[0] has no effect; all zero if LSE is not wanted. */
   const float *sink_logits;  /**< [heads], to base e, nullable: counted once. */
   /** Host array [parts] of device pointers, which the call copies; nullable. Part p is at partial_list[p]
      instead of partial.data + p * partial.stride[0]. From here on: since ABI 1.1. */
@@ -1267,8 +1277,8 @@ SLUICE_API sluice_status sluice_merge_states(sluice_context *context, const slui
  * - Packs divide head_dim_qk; they are multiples of 8 (else SLUICE_UNSUPPORTED). kv_heads * head_dim is at
  *   most 2^31 - 1, for K and for V, and so is the number of pairs, or of pages without pairs (else
  *   SLUICE_UNSUPPORTED).
- * - pairs is aligned to its elements, and pair_count is at least 1 with it and 0 without. page_count is not
- *   negative, and at least 1 without pairs.
+ * - pairs is aligned to its elements, and pair_count is 0 without it. page_count is not negative, and at
+ * least 1 without pairs.
  */
 typedef struct sluice_page_copy {
   uint32_t struct_size; /**< sizeof(sluice_page_copy). */
@@ -1289,7 +1299,7 @@ typedef struct sluice_page_copy {
   sluice_tensor k_target; /**< Pages to write. */
   sluice_tensor v_target; /**< Pages to write. */
   const void *pairs;      /**< [pair_count][2]: int32_t, or int64_t with SLUICE_PAGE_INDEX_64; nullable. */
-  int64_t pair_count;     /**< Pairs; 0 without. */
+  int64_t pair_count;     /**< Pairs; with `pairs` and a count of 0 there is nothing to do. */
   int64_t page_count;     /**< Pages of every cache; 0: unknown. */
   const float *k_scale;   /**< [1] or [kv_heads]. */
   const float *v_scale;   /**< [1] or [kv_heads]. */
@@ -1331,8 +1341,8 @@ SLUICE_API sluice_status sluice_kv_copy(sluice_context *context, const sluice_pa
  * negative first key counts as 0. Types, scales and strides as in sluice_page_copy.
  *
  * Rules, each checked: those of sluice_page_copy, for caches and outputs instead of sources and targets, and
- * - stride[0] of the outputs is 0, and their elements do not overlap. Scales and zero points of the outputs
- *   are [0][tokens][kv_heads][group]; a scale PER_PAGE goes to each of the page's keys.
+ * - stride[0] of the outputs has no effect, and their elements do not overlap. Scales and zero points of the
+ * outputs are [0][tokens][kv_heads][group]; a scale PER_PAGE goes to each of the page's keys.
  * - out_starts and kv_lengths are required, and page_starts exactly with SLUICE_PAGE_TABLE_CSR. Arrays are
  *   aligned to their elements. page_table_stride and page_count are not negative.
  */
@@ -1350,8 +1360,8 @@ typedef struct sluice_gather {
   int32_t k_pack;             /**< Elements per pack of an x-packed k_cache; 0: none. */
   uint32_t k_scale_kind;      /**< sluice_scale_kind. */
   uint32_t v_scale_kind;      /**< As k_scale_kind. */
-  int32_t batch;              /**< Sequences; required. */
-  int32_t tokens;             /**< Rows of k_out and v_out; required. */
+  int32_t batch;              /**< Sequences. */
+  int32_t tokens;             /**< Rows of k_out and v_out. */
   sluice_tensor k_cache;      /**< Where the keys are. */
   sluice_tensor v_cache;      /**< Where the values are. */
   sluice_tensor k_out;        /**< Where the keys go. */

@@ -39,11 +39,11 @@ bool has_scales(uint32_t cache_type) {
 }
 
 void check_types(const sluice_append &append) {
-  if (append.source_type == 0) invalid("source_type", "source_type is missing; it must be a sluice_dtype");
+  check_dtype("source_type", append.source_type);
   if (append.source_type != SLUICE_F16 && append.source_type != SLUICE_BF16) {
     unsupported_value("source_type", dtype_text(append.source_type), "f16 or bf16");
   }
-  if (append.cache_type == 0) invalid("cache_type", "cache_type is missing; it must be a sluice_dtype");
+  check_dtype("cache_type", append.cache_type);
   if (append.cache_type != append.source_type && !has_scales(append.cache_type) &&
       !runtime::is_in_blocks(append.cache_type)) {
     unsupported_value("cache_type", dtype_text(append.cache_type), dtype_text(append.source_type));
@@ -85,7 +85,7 @@ void check_places(const sluice_append &append) {
   check_array("slots", append.slots, sizeof(int64_t));
   check_array("starts", append.starts, sizeof(int32_t));
   const uint32_t kind = append.page_table_kind;
-  if (kind > SLUICE_PAGE_TABLE_CSR) unsupported_value("page_table_kind", kind, "SLUICE_PAGE_TABLE_CSR (2)");
+  check_known("page_table_kind", kind, SLUICE_PAGE_TABLE_CSR, "SLUICE_PAGE_TABLE_CSR (2)");
   if ((kind != SLUICE_PAGE_TABLE_NONE) != has_starts) {
     invalid("page_table_kind",
             text("page_table_kind is ", kind, "; it must be ",
@@ -118,8 +118,7 @@ void check_rotary(const sluice_append &append) {
     invalid("rotary_dim", text("rotary_dim is ", append.rotary_dim, "; it must be even and at most ",
                                "head_dim_qk, which is ", append.head_dim_qk));
   }
-  if (append.rotary_style > SLUICE_ROTARY_PAIRS)
-    unsupported_value("rotary_style", append.rotary_style, "SLUICE_ROTARY_PAIRS (1)");
+  check_known("rotary_style", append.rotary_style, SLUICE_ROTARY_PAIRS, "SLUICE_ROTARY_PAIRS (1)");
   const bool rotates = append.rotary_dim != 0;
   if (!rotates) {
     check_zero("rotary_style", append.rotary_style, "without rotary_dim");
@@ -127,6 +126,7 @@ void check_rotary(const sluice_append &append) {
     check_zero("rotary_first", append.rotary_first, "without rotary_dim");
     if (append.rotary_sin != nullptr) invalid("rotary_sin", "rotary_sin is given, but rotary_dim is 0");
   }
+  check_known("rotary_type", append.rotary_type, SLUICE_Q4_0, "SLUICE_Q4_0 (11)");
   if (append.rotary_type > SLUICE_F32)
     unsupported_value("rotary_type", dtype_text(append.rotary_type), "f16, bf16 or f32");
   const int32_t most_first = append.head_dim_qk - append.rotary_dim;
@@ -159,6 +159,7 @@ void check_rows(std::string_view name, const sluice_tensor &rows, int32_t tokens
 void check_norms(const sluice_append &append) {
   const bool norms = append.k_norm != nullptr || append.q_norm != nullptr;
   if (append.q_norm != nullptr && append.q_heads == 0) invalid("q_norm", "q_norm is given, but q_heads is 0");
+  check_known("norm_type", append.norm_type, SLUICE_Q4_0, "SLUICE_Q4_0 (11)");
   if (append.norm_type != 0 && append.norm_type != append.source_type && append.norm_type != SLUICE_F32) {
     unsupported_value("norm_type", dtype_text(append.norm_type),
                       text(runtime::dtype_name(append.source_type), " or f32"));

@@ -221,6 +221,7 @@ void check_sequences(const sluice_problem &problem, const sluice_args &args) {
 void check_prefixes(const sluice_problem &problem, const sluice_args &args) {
   const bool paged = problem.mode == SLUICE_MODE_PAGED;
   check_pointer("prefix_q_starts", args.prefix_q_starts, sizeof(int32_t));
+  if (args.prefix_count == 0) return; // nothing else is used
   if (paged || args.prefix_lengths != nullptr)
     check_pointer("prefix_lengths", args.prefix_lengths, sizeof(int32_t));
   if (!paged) {
@@ -518,11 +519,13 @@ void check_sequence_masks(const sluice_problem &problem, const TensorRules &rule
   }
   check_given("causal", args.causal, problem.flags & SLUICE_CAUSAL_BY_SEQUENCE,
               "the problem's flags lack SLUICE_CAUSAL_BY_SEQUENCE");
-  check_given("spans", args.spans, problem.flags & SLUICE_SPANS, "the problem's flags lack SLUICE_SPANS");
-  if (problem.flags & SLUICE_SPANS && (args.span_count < 1 || args.span_count > most_spans))
+  const bool has_spans = problem.flags & SLUICE_SPANS;
+  if (!has_spans || args.span_count != 0)
+    check_given("spans", args.spans, has_spans, "the problem's flags lack SLUICE_SPANS");
+  if (has_spans && (args.span_count < 0 || args.span_count > most_spans))
     invalid("span_count",
-            text("span_count is ", args.span_count, "; with SLUICE_SPANS it must be from 1 to ", most_spans));
-  if (!(problem.flags & SLUICE_SPANS) && args.span_count != 0)
+            text("span_count is ", args.span_count, "; with SLUICE_SPANS it must be from 0 to ", most_spans));
+  if (!has_spans && args.span_count != 0)
     invalid("span_count",
             text("span_count is ", args.span_count, ", but the problem's flags lack SLUICE_SPANS"));
 }

@@ -115,6 +115,7 @@ void check_scale(std::string_view kind_field, uint32_t kind, std::string_view fi
                  bool allowed, std::string_view without, ScaleKinds kinds) {
   const bool has_keys = kinds == ScaleKinds::also_of_keys,
              has_groups = kinds == ScaleKinds::of_groups && allowed;
+  check_known(kind_field, kind, SLUICE_SCALE_PER_GROUP, "SLUICE_SCALE_PER_GROUP (5)");
   if (has_groups && kind != SLUICE_SCALE_PER_GROUP) {
     invalid(std::string(kind_field),
             text(kind_field, " is ", kind, "; it must be SLUICE_SCALE_PER_GROUP (5) for u4"));
@@ -208,7 +209,7 @@ void check_cache(std::string_view name, const sluice_tensor &cache, const CacheE
   if (!has_packs) check_stride(shape, 3, 1);
   check_reach(shape, UINT64_MAX);
   for (size_t i = 0; i < (has_packs ? 4 : 3); ++i)
-    check_multiple(shape, i, has_packs ? pack.elements : cache_chunk, pack.field);
+    check_multiple(shape, i, has_packs ? pack.elements : cache_chunk, has_packs ? pack.field : "");
   if (is_output) check_disjoint(shape);
 }
 

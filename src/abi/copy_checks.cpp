@@ -17,11 +17,6 @@ constexpr uint32_t copy_flags = SLUICE_PAGE_INDEX_64 | SLUICE_V_IN_K | SLUICE_ZE
 constexpr std::string_view flag_names = "SLUICE_PAGE_INDEX_64, SLUICE_V_IN_K and SLUICE_ZERO_POINTS";
 constexpr int64_t most_pages = std::numeric_limits<int32_t>::max();
 
-void check_type(std::string_view field, uint32_t type) {
-  if (type == 0) invalid(std::string(field), text(field, " is missing; it must be a sluice_dtype"));
-  if (type > SLUICE_Q4_0) unsupported_value(field, dtype_text(type), "q4_0");
-}
-
 bool is_half(uint32_t type) {
   return type == SLUICE_F16 || type == SLUICE_BF16;
 }
@@ -38,8 +33,8 @@ bool converts(uint32_t from, uint32_t to) {
 }
 
 void check_types(std::string_view from_field, uint32_t from, std::string_view to_field, uint32_t to) {
-  check_type(from_field, from);
-  check_type(to_field, to);
+  check_dtype(from_field, from);
+  check_dtype(to_field, to);
   if (from != to && !converts(from, to))
     unsupported_value(to_field, text(dtype_text(to), " and ", from_field, " ", dtype_text(from)),
                       dtype_text(from));
@@ -148,7 +143,7 @@ void check_pairs(const sluice_page_copy &copy) {
 
 void check_table(const sluice_gather &gather) {
   const uint32_t kind = gather.page_table_kind;
-  if (kind > SLUICE_PAGE_TABLE_CSR) unsupported_value("page_table_kind", kind, "SLUICE_PAGE_TABLE_CSR (2)");
+  check_known("page_table_kind", kind, SLUICE_PAGE_TABLE_CSR, "SLUICE_PAGE_TABLE_CSR (2)");
   if (kind == SLUICE_PAGE_TABLE_NONE)
     invalid("page_table_kind", "page_table_kind is 0; it must be SLUICE_PAGE_TABLE_BLOCK (1) or "
                                "SLUICE_PAGE_TABLE_CSR (2)");

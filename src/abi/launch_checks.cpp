@@ -50,7 +50,7 @@ void check_dependencies(const sluice_launch &launch) {
     if (dependency.kind == 0)
       bad("kind", " is 0; it must be SLUICE_DEPENDS_ON_EVENT (1) or SLUICE_DEPENDS_ON_STREAM (2)");
     if (dependency.kind > SLUICE_DEPENDS_ON_STREAM) {
-      refuse(Status::unsupported, "kind", " is ", dependency.kind,
+      refuse(Status::newer_struct, "kind", " is ", dependency.kind,
              "; the last value that this version knows is SLUICE_DEPENDS_ON_STREAM (2)");
     }
     if (dependency.reserved != 0) {

@@ -22,13 +22,9 @@ constexpr int32_t chunk = package::cache_op_chunk_elements;
 constexpr int32_t max_parts = 65536;
 constexpr uint32_t pointer_alignment = 16;
 
-void check_missing(std::string_view field, uint32_t type) {
-  if (type == 0) invalid(std::string(field), text(field, " is missing; it must be a sluice_dtype"));
-}
-
 void check_types(const sluice_merge &merge) {
-  check_missing("partial_type", merge.partial_type);
-  check_missing("o_type", merge.o_type);
+  check_dtype("partial_type", merge.partial_type);
+  check_dtype("o_type", merge.o_type);
   if (merge.partial_type > SLUICE_F32)
     unsupported_value("partial_type", dtype_text(merge.partial_type), "bf16");
   if (merge.partial_type != SLUICE_F32 && merge.o_type != merge.partial_type) {
@@ -59,10 +55,7 @@ void check_extents(const sluice_merge &merge) {
   if (merge.head_dim_v % chunk != 0) {
     invalid("head_dim_v", text("head_dim_v is ", merge.head_dim_v, "; it must be a multiple of ", chunk));
   }
-  if (merge.lse_base > SLUICE_LSE_BASE_2) {
-    throw Failure(Status::unsupported, "lse_base",
-                  text("lse_base is ", merge.lse_base, "; nearest supported: SLUICE_LSE_BASE_2 (1)"));
-  }
+  check_known("lse_base", merge.lse_base, SLUICE_LSE_BASE_2, "SLUICE_LSE_BASE_2 (1)");
 }
 
 /// Part 0 and the last part are within the address space, and so are those between them. Parts may follow one

@@ -34,17 +34,6 @@ constexpr uint32_t known_flags =
                 text(field, " is ", value, "; nearest supported: ", nearest));
 }
 
-/// For an enumeration whose later values the kernels choose between: the nearest value is theirs to name.
-[[noreturn]] void unknown(std::string_view field, uint32_t value, std::string_view last) {
-  throw Failure(Status::unsupported, std::string(field),
-                text(field, " is ", value, "; the last value that this version knows is ", last));
-}
-
-void check_type(std::string_view field, uint32_t type) {
-  if (type == 0) invalid(field, text(field, " is missing; it must be a sluice_dtype"));
-  if (type > SLUICE_Q4_0) unknown(field, type, "SLUICE_Q4_0 (11)");
-}
-
 void check_positive(std::string_view field, int32_t value) {
   if (value <= 0) invalid(field, text(field, " is ", value, "; it must be at least 1"));
 }
@@ -54,10 +43,10 @@ void check_bound(std::string_view field, int64_t value) {
 }
 
 void check_types(const sluice_problem &problem) {
-  check_type("q_type", problem.q_type);
-  check_type("k_type", problem.k_type);
-  check_type("v_type", problem.v_type);
-  check_type("o_type", problem.o_type);
+  check_dtype("q_type", problem.q_type);
+  check_dtype("k_type", problem.k_type);
+  check_dtype("v_type", problem.v_type);
+  check_dtype("o_type", problem.o_type);
   if (problem.q_type >= SLUICE_I8) {
     throw Failure(Status::unsupported, "q_type",
                   text("q_type is ", dtype_text(problem.q_type),
@@ -90,9 +79,7 @@ void check_width(const sluice_problem &problem, std::string_view field, int32_t 
 }
 
 void check_mask(const sluice_problem &problem) {
-  if (problem.mask_alignment > SLUICE_GIVEN_DIAGONAL) {
-    unknown("mask_alignment", problem.mask_alignment, "SLUICE_GIVEN_DIAGONAL (2)");
-  }
+  check_known("mask_alignment", problem.mask_alignment, SLUICE_GIVEN_DIAGONAL, "SLUICE_GIVEN_DIAGONAL (2)");
   if (problem.flags & SLUICE_CAUSAL && problem.flags & SLUICE_HAS_WINDOW_RIGHT) {
     invalid("flags", "flags has SLUICE_CAUSAL and SLUICE_HAS_WINDOW_RIGHT; it must have at most one of them: "
                      "SLUICE_CAUSAL means a window_right of 0");
@@ -120,7 +107,7 @@ void check_scores(const sluice_problem &problem) {
   if (!std::isfinite(problem.soft_cap) || problem.soft_cap < 0) {
     invalid("soft_cap", text("soft_cap is ", problem.soft_cap, "; it must be finite and at least 0"));
   }
-  if (problem.bias_type > SLUICE_E5M2) unknown("bias_type", problem.bias_type, "SLUICE_F32 (3)");
+  check_known("bias_type", problem.bias_type, SLUICE_Q4_0, "SLUICE_Q4_0 (11)");
   if (problem.bias_type > SLUICE_F32) {
     invalid("bias_type", text("bias_type is ", dtype_text(problem.bias_type),
                               "; it must be f32, f16 or bf16, or 0 for no bias"));
@@ -132,7 +119,7 @@ void check_scores(const sluice_problem &problem) {
 /// Of K or V, which may have a scale for each key, if `has_keys`.
 void check_scale_kind(const sluice_problem &problem, std::string_view field, uint32_t kind, bool has_keys) {
   if (kind <= SLUICE_SCALE_PER_HEAD) return;
-  if (kind > SLUICE_SCALE_PER_GROUP) unknown(field, kind, "SLUICE_SCALE_PER_GROUP (5)");
+  check_known(field, kind, SLUICE_SCALE_PER_GROUP, "SLUICE_SCALE_PER_GROUP (5)");
   if (!has_keys) unsupported(field, kind, "SLUICE_SCALE_PER_HEAD (2)");
   if (kind == SLUICE_SCALE_PER_PAGE && problem.mode != SLUICE_MODE_PAGED) {
     invalid(field, text(field, " is SLUICE_SCALE_PER_PAGE (4), but mode is ", problem.mode,
@@ -207,9 +194,7 @@ void check_pages(const sluice_problem &problem) {
     invalid("page_table_kind", "page_table_kind is missing; with SLUICE_MODE_PAGED it must be "
                                "SLUICE_PAGE_TABLE_BLOCK (1) or SLUICE_PAGE_TABLE_CSR (2)");
   }
-  if (problem.page_table_kind > SLUICE_PAGE_TABLE_CSR) {
-    unknown("page_table_kind", problem.page_table_kind, "SLUICE_PAGE_TABLE_CSR (2)");
-  }
+  check_known("page_table_kind", problem.page_table_kind, SLUICE_PAGE_TABLE_CSR, "SLUICE_PAGE_TABLE_CSR (2)");
   if (problem.k_pack < 0 || (problem.k_pack != 0 && problem.head_dim_qk % problem.k_pack != 0)) {
     invalid("k_pack", text("k_pack is ", problem.k_pack, "; it must divide head_dim_qk, which is ",
                            problem.head_dim_qk, ", or be 0 for no packs"));
@@ -309,6 +294,21 @@ void check_prefix(const sluice_problem &problem) {
   }
 }
 
+/// Keys that are split at fixed places take workspace, whose size follows from the bounds.
+void check_determinism(const sluice_problem &problem) {
+  check_known("determinism", problem.determinism, SLUICE_DETERMINISM_BATCH_INVARIANT,
+              "SLUICE_DETERMINISM_BATCH_INVARIANT (1)");
+  if (problem.determinism != SLUICE_DETERMINISM_BATCH_INVARIANT) return;
+  const auto required = [](std::string_view field, int32_t bound) {
+    if (bound == 0) {
+      invalid(field, text(field, " is 0 (unbounded); it must be at least 1 with "
+                                 "SLUICE_DETERMINISM_BATCH_INVARIANT, which splits keys at fixed places"));
+    }
+  };
+  required("max_batch", problem.max_batch);
+  required("max_kv_len", problem.max_kv_len);
+}
+
 } // namespace
 
 void check_problem(const sluice_problem &problem) {
@@ -321,7 +321,7 @@ void check_problem(const sluice_problem &problem) {
     throw Failure(Status::newer_struct, "reserved",
                   text("reserved is ", problem.reserved, "; it is reserved in this version, and must be 0"));
   }
-  if (problem.mode > SLUICE_MODE_PAGED) unknown("mode", problem.mode, "SLUICE_MODE_PAGED (2)");
+  check_known("mode", problem.mode, SLUICE_MODE_PAGED, "SLUICE_MODE_PAGED (2)");
   check_types(problem);
   check_heads(problem);
   check_bound("max_batch", problem.max_batch);
@@ -345,12 +345,8 @@ void check_problem(const sluice_problem &problem) {
   } else {
     check_no_prefix(problem);
   }
-  if (problem.lse_base > SLUICE_LSE_BASE_2) {
-    unknown("lse_base", problem.lse_base, "SLUICE_LSE_BASE_2 (1)");
-  }
-  if (problem.determinism > SLUICE_DETERMINISM_BATCH_INVARIANT) {
-    unsupported("determinism", problem.determinism, "SLUICE_DETERMINISM_BATCH_INVARIANT (1)");
-  }
+  check_known("lse_base", problem.lse_base, SLUICE_LSE_BASE_2, "SLUICE_LSE_BASE_2 (1)");
+  check_determinism(problem);
 }
 
 } // namespace sluice::abi

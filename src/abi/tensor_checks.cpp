@@ -22,6 +22,17 @@ void unsupported(std::string field, std::string message) {
   throw Failure(Status::unsupported, std::move(field), std::move(message));
 }
 
+void check_known(std::string_view field, uint32_t value, uint32_t last, std::string_view last_name) {
+  if (value <= last) return;
+  throw Failure(Status::newer_struct, std::string(field),
+                text(field, " is ", value, "; the last value that this version knows is ", last_name));
+}
+
+void check_dtype(std::string_view field, uint32_t type) {
+  if (type == 0) invalid(std::string(field), text(field, " is missing; it must be a sluice_dtype"));
+  check_known(field, type, SLUICE_Q4_0, "SLUICE_Q4_0 (11)");
+}
+
 void bad_stride(const Shape &shape, size_t dimension, std::string_view rule) {
   std::string field = text(shape.name, ".stride[", uint64_t{dimension}, "]");
   std::string message = text(field, " is ", shape.tensor.stride[dimension], "; ", rule);

@@ -22,6 +22,12 @@ namespace sluice::abi {
 /// For a legal request that this version cannot serve: status unsupported.
 [[noreturn]] void unsupported(std::string field, std::string message);
 
+/// A value of an enumeration is one that this version knows; later ones may have come with a newer header:
+/// status newer_struct. `last_name`: "SLUICE_PAGE_TABLE_CSR (2)".
+void check_known(std::string_view field, uint32_t value, uint32_t last, std::string_view last_name);
+/// The same for a sluice_dtype, which is required.
+void check_dtype(std::string_view field, uint32_t type);
+
 /// A tensor and how much of it a call uses, as far as the call says.
 struct Shape {
   std::string_view name;

@@ -180,7 +180,7 @@ void fill_call(package::AttentionKernargs &out, const sluice_problem &problem, c
   out.alibi_batch_stride = used(call.batch, call.alibi_batch_stride);
   out.diagonals = address_of(call.diagonals);
   out.causal = address_of(call.causal);
-  out.spans = address_of(call.spans);
+  out.spans = call.span_count != 0 ? address_of(call.spans) : 0;
   out.span_stride = 2 * call.span_count;
 }
 

@@ -19,7 +19,7 @@ inline bool is_step(const sluice_append &call) {
 
 /// Calls without rows, which launch nothing.
 constexpr bool has_nothing_to_do(const sluice_append &call) {
-  return call.tokens == 0 || (call.starts != nullptr && call.batch == 0);
+  return call.tokens == 0 || (call.starts != nullptr && call.slots == nullptr && call.batch == 0);
 }
 constexpr bool has_nothing_to_do(const sluice_page_copy &call) {
   return call.pairs != nullptr && call.pair_count == 0;

@@ -34,28 +34,31 @@ constexpr float min_soft_cap = 1e-30f, max_soft_cap = 65536;
   throw Failure(Status::unsupported, std::string(field), std::move(message));
 }
 
-/// The nearest number to the wanted one, up to `most`, that is served; `most` if none is.
-template <typename Served> int32_t nearest_served(int32_t most, int32_t wanted, Served is_served) {
-  const int32_t start = std::min(wanted, most);
-  for (int32_t away = 0; away < most; ++away) {
-    if (start + away <= most && is_served(start + away)) return start + away;
-    if (start > away && is_served(start - away)) return start - away;
-  }
+/// The next number after the wanted one, up to `most`, that is served, since rows can be padded; else the
+/// one before it; `most` if none is.
+template <typename Served> int32_t next_served(int32_t most, int32_t wanted, Served is_served) {
+  for (int32_t dim = wanted; dim <= most; ++dim)
+    if (is_served(dim)) return dim;
+  for (int32_t dim = std::min(wanted, most); dim > 0; --dim)
+    if (is_served(dim)) return dim;
   return most;
 }
 
 /// Keeps the kernels that serve a head dim: one of their own or, with zero fill, a smaller one. If none do,
-/// refuses with the nearest number that is served. `get`: the largest head dim for a kernel.
+/// refuses with the next number that is served. `get`: the largest head dim for a kernel.
 template <typename Get, typename Served>
-void keep_dim(Kernels &kernels, std::string_view field, int32_t wanted, Get get, Served is_served) {
+void keep_dim(Kernels &kernels, std::string_view field, int32_t wanted, std::string_view why, Get get,
+              Served is_served) {
   int32_t nearest = 0;
   for (const package::PackedKernel *kernel : kernels) {
-    const int32_t dim = nearest_served(get(kernel->entry.name), wanted, is_served);
-    if (nearest == 0 || std::abs(dim - wanted) < std::abs(nearest - wanted)) nearest = dim;
+    const int32_t dim = next_served(get(kernel->entry.name), wanted, is_served);
+    const bool is_nearer = dim >= wanted ? nearest < wanted || dim < nearest : dim > nearest;
+    if (nearest == 0 || is_nearer) nearest = dim;
   }
   std::erase_if(kernels,
                 [&](const auto *kernel) { return wanted > get(kernel->entry.name) || !is_served(wanted); });
-  if (kernels.empty()) refuse(field, text(field, " is ", wanted, "; nearest supported: ", nearest));
+  if (kernels.empty())
+    refuse(field, text(field, " is ", wanted, nearest > wanted ? why : "", "; nearest supported: ", nearest));
 }
 
 void keep_dims(Kernels &kernels, const sluice_problem &problem) {
@@ -67,11 +70,14 @@ void keep_dims(Kernels &kernels, const sluice_problem &problem) {
   const auto has_v = [&](int32_t dim) {
     return is_row(dim) && (!in_k || !is_fp8 || row_elements(dim) >= 16);
   };
+  const auto why = [&](int32_t dim) -> std::string_view {
+    return dim % 8 != 0 && !is_padded ? " without SLUICE_PADDED_ROWS" : "";
+  };
   keep_dim(
-      kernels, "head_dim_qk", problem.head_dim_qk,
+      kernels, "head_dim_qk", problem.head_dim_qk, why(problem.head_dim_qk),
       [](const package::KernelName &name) { return int32_t(name.head_dim_qk); }, has_v);
   keep_dim(
-      kernels, "head_dim_v", problem.head_dim_v,
+      kernels, "head_dim_v", problem.head_dim_v, why(problem.head_dim_v),
       [&](const package::KernelName &name) {
         return in_k ? std::min(int32_t(name.head_dim_v), problem.head_dim_qk) : int32_t(name.head_dim_v);
       },
@@ -148,7 +154,9 @@ void keep_forms(Kernels &kernels, const sluice_problem &problem) {
 void keep_feature(Kernels &kernels, const sluice_problem &problem, const Feature &feature) {
   std::erase_if(kernels, [&](const auto *kernel) { return !has_feature(kernel->entry, feature.name); });
   if (kernels.empty()) {
-    refuse(feature.field, text(feature.asked(problem), "; nearest supported: ", feature.nearest));
+    const bool with_columns = problem.v_pack != 0 && feature.field != "v_pack";
+    refuse(feature.field, text(feature.asked(problem), with_columns ? ", and v_pack is given" : "",
+                               "; nearest supported: ", feature.nearest));
   }
 }
 

@@ -88,19 +88,21 @@ constexpr Feature table[] = {
 /// A feature that a call may need without its mode or problem saying so.
 struct CallFeature {
   std::string_view name;
-  std::string_view field; // of sluice_args
+  std::string_view field;   // of sluice_args
+  std::string_view nearest; // value of the field
   bool (*is_needed)(const Problem &, const sluice_args &);
 };
 
 constexpr CallFeature call_table[] = {
-    {names::ragged, "q_starts", [](const Problem &, const sluice_args &a) { return a.q_starts != nullptr; }},
-    {names::lengths, "q_lengths",
+    {names::ragged, "q_starts", "NULL",
+     [](const Problem &, const sluice_args &a) { return a.q_starts != nullptr; }},
+    {names::lengths, "q_lengths", "NULL",
      [](const Problem &, const sluice_args &a) { return a.q_lengths != nullptr; }},
-    {names::lengths, "kv_lengths",
+    {names::lengths, "kv_lengths", "NULL",
      [](const Problem &p, const sluice_args &a) {
        return a.kv_lengths != nullptr && p.mode != SLUICE_MODE_PAGED; // if they are not part of the mode
      }},
-    {names::alibi_by_sequence, "alibi_batch_stride",
+    {names::alibi_by_sequence, "alibi_batch_stride", "0",
      [](const Problem &, const sluice_args &a) { return a.alibi_batch_stride != 0 && a.batch > 1; }},
 };
 
@@ -158,7 +160,8 @@ void check_call_features(const package::KernelEntry &kernel, const sluice_proble
     if (!feature.is_needed(problem, args) || has_feature(kernel, feature.name)) continue;
     throw support::Failure(support::Status::unsupported, std::string(feature.field),
                            text(feature.field, " is given, but ", package::format_kernel_name(kernel.name),
-                                " does not have the feature ", feature.name, "; nearest supported: NULL"));
+                                " does not have the feature ", feature.name,
+                                "; nearest supported: ", feature.nearest));
   }
 }
 

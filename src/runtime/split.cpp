@@ -24,13 +24,14 @@ int32_t rows_of(const Choice &choice, int32_t q_len) {
   return std::min(choice.few_rows, q_len == 0 ? choice.few_rows : q_len);
 }
 
-void check_bound(const char *field, int64_t bound) {
-  if (bound != 0) return;
+/// Without a kernel for many rows, those of a sequence decide the size of the workspace.
+void check_has_most_rows(const sluice_problem &problem) {
+  if (problem.max_q_len != 0) return;
   throw Failure(
-      Status::unsupported, field,
-      text(field,
-           " is 0 (unbounded); SLUICE_DETERMINISM_BATCH_INVARIANT splits keys at fixed places and needs "
-           "this bound for the size of the workspace; nearest supported: 1 or more"));
+      Status::unsupported, "max_q_len",
+      "max_q_len is 0 (unbounded); SLUICE_DETERMINISM_BATCH_INVARIANT splits keys at fixed places and, with "
+      "these types and head dims, needs this bound for the size of the workspace; nearest supported: 1 or "
+      "more");
 }
 
 /// Rows with results over a split of the keys, with `rows` rows of each sequence. In a cascade those of q.
@@ -124,10 +125,8 @@ void use_splits(Choice &choice, const sluice_problem &problem, uint64_t splits, 
 
 void split_at_fixed_places(Choice &choice, const sluice_problem &problem) {
   const int64_t rows = rows_of(choice, problem.max_q_len);
-  check_bound("max_batch", problem.max_batch);
-  check_bound("max_kv_len", problem.max_kv_len);
   if (!is_cascade(problem)) {
-    if (rows == INT32_MAX) check_bound("max_q_len", problem.max_q_len);
+    if (rows == INT32_MAX) check_has_most_rows(problem);
     check_rows(problem, rows);
   }
   const auto [split_tiles, splits] = fixed_places(choice.few->entry.name, "max_kv_len", problem.max_kv_len);

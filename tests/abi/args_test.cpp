@@ -201,8 +201,8 @@ const Refusal refusals[] = {
      },
      "page_table", "it must be aligned to 8 bytes"},
     {paged, SLUICE_SET(page_table_stride, -1), "page_table_stride", "is -1; it must not be negative"},
-    {paged, SLUICE_SET(kv_len, 17), "kv_len",
-     "a row of the page table has 1 entries (page_table_stride) for pages of 16, which is 16 keys"},
+    {paged, SLUICE_SET(kv_len, 17), "page_table_stride",
+     "page_table_stride is 1; it must be at least 2, the pages of 16 keys for a kv_len of 17"},
     {paged, SLUICE_SET(page_table_head_stride, -1), "page_table_head_stride",
      "page_table_head_stride is -1; it must not be negative"},
     {paged,
@@ -211,8 +211,8 @@ const Refusal refusals[] = {
        c.args.kv_len = 17;
        c.args.page_table_head_stride = 1;
      },
-     "kv_len",
-     "a row of the page table has 1 entries (page_table_head_stride) for pages of 16, which is 16 keys"},
+     "page_table_head_stride",
+     "page_table_head_stride is 1; it must be at least 2, the pages of 16 keys for a kv_len of 17"},
     {paged, SLUICE_SET(page_starts, array()), "page_starts", "page_table_kind is SLUICE_PAGE_TABLE_BLOCK"},
     {csr, SLUICE_SET(page_starts, nullptr), "page_starts", "page_starts is NULL"},
     {csr, SLUICE_SET(page_starts, SLUICE_ODD(int32_t)), "page_starts", "it must be aligned to 4 bytes"},
@@ -237,13 +237,6 @@ const Refusal refusals[] = {
      "k.stride", "beyond the address space"},
     {ragged, SLUICE_SET(q_tokens, int64_t{1} << 50), "q.stride", "beyond the address space"},
     {ragged, SLUICE_SET(kv_tokens, int64_t{1} << 50), "k.stride", "beyond the address space"},
-    // With starts the batch dimension does not exist.
-    {ragged, SLUICE_SET(q.stride[0], 8), "q.stride[0]", "q.stride[0] is 8; it must be 0 with starts"},
-    {ragged, SLUICE_SET(k.stride[0], 8), "k.stride[0]", "it must be 0 with starts"},
-    {ragged, SLUICE_SET(v.stride[0], 8), "v.stride[0]", "it must be 0 with starts"},
-    {ragged, SLUICE_SET(o.stride[0], 8), "o.stride[0]", "it must be 0 with starts"},
-    {ragged, SLUICE_SET(lse.stride[0], 8), "lse.stride[0]", "it must be 0 with starts"},
-    {paged, SLUICE_SET(q_starts, array()), "q.stride[0]", "it must be 0 with starts"},
     {ragged, SLUICE_SET(o.stride[1], 0), "o.stride[1]", "elements of an output would overlap"},
     {ragged, SLUICE_SET(lse.stride[1], 0), "lse.stride[1]", "elements of an output would overlap"},
     // Extent, as far as the call says: a page, a row, a pack.
@@ -268,7 +261,12 @@ const Refusal refusals[] = {
     {dense, SLUICE_SET(mask.data, device_memory), "mask.data", "the problem's flags lack SLUICE_BOOL_MASK"},
     {dense, SLUICE_SET(mask.stride[3], 1), "mask.stride[3]", "flags lack SLUICE_BOOL_MASK"},
     {with_mask, SLUICE_SET(mask.data, nullptr), "mask.data", "mask.data is NULL"},
-    {with_mask, SLUICE_SET(mask.stride[3], 0), "mask.stride[3]", "mask.stride[3] is 0; it must be 1"},
+    {with_mask,
+     [](Call &c) {
+       c.args.kv_len = 9;
+       c.args.mask.stride[3] = 0;
+     },
+     "mask.stride[3]", "mask.stride[3] is 0; it must be 1"},
     {with_mask, SLUICE_SET(mask.stride[2], -1), "mask.stride[2]", "it must not be negative"},
     {with_mask, SLUICE_SET(mask.stride[2], int64_t{1} << 50), "mask.stride", "beyond the address space"},
     // Arrays of numbers.
@@ -309,12 +307,9 @@ const Refusal refusals[] = {
     {with_key_scales, SLUICE_SET(k_scales.data, nullptr), "k_scales.data", "k_scales.data is NULL"},
     {with_key_scales, SLUICE_SET(v_scales.data, device_memory + 2), "v_scales.data",
      "it must be aligned to 4 bytes"},
-    {with_key_scales, SLUICE_SET(k_scales.stride[3], 2), "k_scales.stride[3]", "is 2; it must be 0 or 1"},
     {with_key_scales, SLUICE_SET(k_scales.stride[1], -1), "k_scales.stride[1]", "it must not be negative"},
     {with_key_scales, SLUICE_SET(k_scales.stride[2], int64_t{1} << 50), "k_scales.stride",
      "beyond the address space"},
-    {with_key_scales, SLUICE_SET(v_scales.stride[1], 1), "v_scales.stride[1]",
-     "v_scales.stride[1] is 1; it must be 0 for a scale per page"},
     // Blocks of elements with a common scale.
     {with_blocks, SLUICE_SET(k.data, device_memory + 1), "k.data", "it must be aligned to 2 bytes"},
     {with_blocks, SLUICE_SET(v.data, nullptr), "v.data", "v.data is NULL"},
@@ -332,8 +327,7 @@ const Refusal refusals[] = {
     {with_groups, SLUICE_SET(k.stride[2], 136), "k.stride[2]", "it must be a multiple of 32"},
     {with_groups, SLUICE_SET(k_scales.data, nullptr), "k_scales.data", "k_scales.data is NULL"},
     {with_groups, SLUICE_SET(v_scales.data, device_memory + 1), "v_scales.data", "aligned to 2 bytes"},
-    {with_groups, SLUICE_SET(v_scales.stride[3], 0), "v_scales.stride[3]",
-     "it must be 1 for scales per group"},
+    {with_groups, SLUICE_SET(v_scales.stride[3], 0), "v_scales.stride[3]", "is 0; it must be 1"},
     {with_groups, SLUICE_SET(k_scales.stride[1], -1), "k_scales.stride[1]", "it must not be negative"},
     {with_groups, SLUICE_SET(k_scale, floats()), "k_scale", "k_scale_kind is not PER_TENSOR or PER_HEAD"},
     {with_groups, SLUICE_SET(k_zeros.data, nullptr), "k_zeros.data", "k_zeros.data is NULL"},
@@ -355,10 +349,10 @@ const Refusal refusals[] = {
     {with_sequence_masks, SLUICE_SET(diagonals, SLUICE_ODD(int32_t)), "diagonals", "aligned to 4 bytes"},
     {with_sequence_masks, SLUICE_SET(causal, SLUICE_ODD(int32_t)), "causal", "aligned to 4 bytes"},
     {with_sequence_masks, SLUICE_SET(spans, SLUICE_ODD(int32_t)), "spans", "aligned to 4 bytes"},
-    {with_sequence_masks, SLUICE_SET(span_count, 0), "span_count",
-     "span_count is 0; with SLUICE_SPANS it must be from 1 to 1048576"},
+    {with_sequence_masks, SLUICE_SET(span_count, -1), "span_count",
+     "span_count is -1; with SLUICE_SPANS it must be from 0 to 1048576"},
     {with_sequence_masks, SLUICE_SET(span_count, (1 << 20) + 1), "span_count",
-     "it must be from 1 to 1048576"},
+     "it must be from 0 to 1048576"},
 };
 
 /// A context whose kernels can do everything.
@@ -404,14 +398,15 @@ TEST_CASE("q_len and kv_len may be left to the problem's bounds", "[args]") {
     CHECK(hip.launch.kernargs.q_len == 5);
     CHECK(hip.launch.kernargs.kv_len == 7);
     call.problem.max_q_len = 0;
-    check_refusal(
-        sluice_run(make_plan(context, call.problem).get(), &call.args, &launch, &error), error,
-        SLUICE_INVALID_ARGUMENT, "q_len",
-        "q_len is 0; it must be at least 1, or 0 for the problem's bound, but the problem has no bound");
+    check_refusal(sluice_run(make_plan(context, call.problem).get(), &call.args, &launch, &error), error,
+                  SLUICE_INVALID_ARGUMENT, "q_len",
+                  "q_len is 0, which is the problem's max_q_len, but the problem has no bound; it must be at "
+                  "least 1, or "
+                  "the call's flags have SLUICE_EXACT_LENGTHS");
     call.args.q_len = 5;
     call.problem.max_kv_len = 0;
     check_refusal(sluice_run(make_plan(context, call.problem).get(), &call.args, &launch, &error), error,
-                  SLUICE_INVALID_ARGUMENT, "kv_len", "kv_len is 0; it must be at least 1, or 0 for");
+                  SLUICE_INVALID_ARGUMENT, "kv_len", "kv_len is 0, which is the problem's max_kv_len, but");
   }
 }
 
@@ -457,6 +452,7 @@ TEST_CASE("a call may use any page, and any byte of it", "[args]") {
   CHECK(sluice_run(make_plan(context, call.problem).get(), &call.args, &launch, nullptr) == SLUICE_OK);
 
   call = packed();
+  call.args.page_count = 1;
   call.problem.k_pack = 16;
   call.args.k.stride[1] = 16;
   call.args.k.stride[3] = 16 * 16;

@@ -617,7 +617,7 @@ TEST_CASE("a merge of few adjacent parts reads them at once", "[cache_ops]") {
   }
   sluice_merge one_head = dense_merge(3, 5, 1, 64);
   one_head.o.stride[2] += 8;
-  CHECK(mode(one_head) == merge_at_once);
+  CHECK(mode(one_head) == (merge_at_once | merge_to_plain_rows)); // such a stride means nothing
   sluice_merge without = dense_merge(3, 5, 2, 64);
   without.lse = {};
   CHECK(mode(without) == (merge_at_once | merge_to_plain_rows));

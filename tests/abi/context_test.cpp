@@ -211,7 +211,8 @@ TEST_CASE("descriptions that contradict themselves are refused", "[context]") {
   desc.kind = 0;
   check_create_refused(desc, SLUICE_INVALID_ARGUMENT, "kind", "kind is missing");
   desc.kind = 4;
-  check_create_refused(desc, SLUICE_UNSUPPORTED, "kind", "kind is 4; nearest supported");
+  check_create_refused(desc, SLUICE_NEWER_STRUCT, "kind",
+                       "kind is 4; the last value that this version knows is SLUICE_DEVICE_TARGET (3)");
   desc = context_desc(SLUICE_DEVICE_TARGET);
   desc.flags = 2;
   check_create_refused(desc, SLUICE_NEWER_STRUCT, "flags", "flags is 0x2");

@@ -116,7 +116,8 @@ const Breach<C> copy_breaches[] = {
     {"flags", invalid, "a copy of pages has", [](C &c) { c.flags = SLUICE_CAUSAL; }},
     {"source_type", invalid, "missing", [](C &c) { c.source_type = 0; }},
     {"target_type", invalid, "missing", [](C &c) { c.target_type = 0; }},
-    {"source_type", unsupported, "source_type is 99; nearest supported: q4_0",
+    {"source_type", SLUICE_NEWER_STRUCT,
+     "source_type is 99; the last value that this version knows is SLUICE_Q4_0 (11)",
      [](C &c) { c.source_type = 99; }},
     {"target_type", unsupported, "target_type is i8 and source_type f16; nearest supported: f16",
      [](C &c) { c.target_type = SLUICE_I8; }},
@@ -155,7 +156,7 @@ const Breach<C> copy_breaches[] = {
        c.flags = SLUICE_PAGE_INDEX_64;
        c.pairs = nullptr;
      }},
-    {"pair_count", invalid, "at least 1", [](C &c) { c.pair_count = 0; }},
+    {"pair_count", invalid, "-1; it must be at least 0", [](C &c) { c.pair_count = -1; }},
     {"pair_count", unsupported, "2147483647", [](C &c) { c.pair_count = int64_t{1} << 31; }},
     {"pair_count", invalid, "without pairs", [](C &c) { c.pairs = nullptr; }},
     {"page_count", invalid, "at least 0", [](C &c) { c.page_count = -1; }},
@@ -235,19 +236,12 @@ const Breach<C> u4_breaches[] = {
 using G = sluice_gather;
 const Breach<G> i8_breaches[] = {
     {"k_scales.data", invalid, "NULL", [](G &g) { g.k_scales.data = nullptr; }},
-    {"v_scales.stride[3]", invalid, "0 or 1", [](G &g) { g.v_scales.stride[3] = 2; }},
     {"k_scale", invalid, "given", [](G &g) { g.k_scale = scale(); }},
     {"k_scale_kind", unsupported, "SLUICE_SCALE_PER_PAGE (4)",
      [](G &g) { g.k_scale_kind = SLUICE_SCALE_PER_GROUP; }},
     {"k_out_scales", invalid, "between types that differ",
      [](G &g) { g.k_out_scales = {device_memory, {0, 2, 1, 0}}; }},
     {"k_out_scales.data", invalid, "NULL", [](G &g) { g.out_type = SLUICE_I8; }},
-    {"v_out_scales.stride[0]", invalid, "it must be 0",
-     [](G &g) {
-       g.out_type = SLUICE_I8;
-       g.k_out_scales = {device_memory, {0, 2, 1, 0}};
-       g.v_out_scales = {device_memory, {14, 2, 1, 0}};
-     }},
 };
 const Breach<G> gather_breaches[] = {
     {"flags", SLUICE_NEWER_STRUCT, "unknown bits", [](G &g) { g.flags = 1u << 31; }},
@@ -255,12 +249,12 @@ const Breach<G> gather_breaches[] = {
     {"cache_type", invalid, "missing", [](G &g) { g.cache_type = 0; }},
     {"out_type", unsupported, "nearest supported: f16", [](G &g) { g.out_type = SLUICE_F32; }},
     {"kv_heads", invalid, "at least 1", [](G &g) { g.kv_heads = -1; }},
-    {"batch", invalid, "at least 1", [](G &g) { g.batch = 0; }},
-    {"tokens", invalid, "at least 1", [](G &g) { g.tokens = 0; }},
+    {"batch", invalid, "-1; it must not be negative", [](G &g) { g.batch = -1; }},
+    {"tokens", invalid, "-1; it must not be negative", [](G &g) { g.tokens = -1; }},
     {"k_pack", invalid, "divide head_dim_qk", [](G &g) { g.k_pack = 24; }},
     {"k_scale_kind", invalid, "between equal types", [](G &g) { g.k_scale_kind = SLUICE_SCALE_PER_TENSOR; }},
     {"page_table_kind", invalid, "SLUICE_PAGE_TABLE_BLOCK", [](G &g) { g.page_table_kind = 0; }},
-    {"page_table_kind", unsupported, "SLUICE_PAGE_TABLE_CSR", [](G &g) { g.page_table_kind = 3; }},
+    {"page_table_kind", SLUICE_NEWER_STRUCT, "SLUICE_PAGE_TABLE_CSR", [](G &g) { g.page_table_kind = 3; }},
     {"out_starts", invalid, "NULL", [](G &g) { g.out_starts = nullptr; }},
     {"kv_lengths", invalid, "NULL", [](G &g) { g.kv_lengths = nullptr; }},
     {"first_keys", invalid, "4 bytes",
@@ -281,7 +275,6 @@ const Breach<G> gather_breaches[] = {
      }},
     {"page_count", invalid, "at least 0", [](G &g) { g.page_count = -2; }},
     {"k_cache.data", invalid, "16 bytes", [](G &g) { g.k_cache.data = device_memory + 4; }},
-    {"k_out.stride[0]", invalid, "it must be 0", [](G &g) { g.k_out.stride[0] = 8; }},
     {"k_out.stride[2]", invalid, "overlap", [](G &g) { g.k_out.stride[1] = 128; }},
     {"v_out.stride[3]", invalid, "it must be 1", [](G &g) { g.v_out.stride[3] = 0; }},
     {"v_cache.stride[1]", invalid, "multiple of 8", [](G &g) { g.v_cache.stride[1] = 132; }},

@@ -78,7 +78,7 @@ TEST_CASE("the trace sees every plan and run until it is switched off", "[librar
   const sluice_launch launch = good_launch();
   REQUIRE(sluice_run(plan.get(), &args, &launch, nullptr) == SLUICE_OK);
   sluice_args bad = args;
-  bad.batch = 0;
+  bad.batch = -1;
   REQUIRE(sluice_run(plan.get(), &bad, &launch, nullptr) == SLUICE_INVALID_ARGUMENT);
   REQUIRE(sluice_set_trace(context.get(), nullptr, nullptr, nullptr) == SLUICE_OK);
   REQUIRE(sluice_run(plan.get(), &args, &launch, nullptr) == SLUICE_OK);
@@ -184,7 +184,7 @@ TEST_CASE("the host reference refuses unsupported calls, and writes nothing", "[
   check([](HostCall &c) { c.problem.soft_cap = -3; }, SLUICE_INVALID_ARGUMENT, "soft_cap", "soft_cap is -3");
   check([](HostCall &c) { c.problem.q_heads = 3, c.problem.kv_heads = 2; }, SLUICE_INVALID_ARGUMENT,
         "q_heads", "multiple");
-  check([](HostCall &c) { c.args.batch = 0; }, SLUICE_INVALID_ARGUMENT, "batch", "at least 1");
+  check([](HostCall &c) { c.args.batch = -1; }, SLUICE_INVALID_ARGUMENT, "batch", "must not be negative");
   check([](HostCall &c) { c.args.scale = -1; }, SLUICE_UNSUPPORTED, "scale", "must not be negative");
   check([](HostCall &c) { c.args.k.data = nullptr; }, SLUICE_INVALID_ARGUMENT, "k.data", "NULL");
   check([](HostCall &c) { c.args.o.data = reinterpret_cast<char *>(c.o) + 2; }, SLUICE_INVALID_ARGUMENT,

@@ -85,16 +85,19 @@ TEST_CASE("the maximum is 32768 heads, and the nearest number is a multiple of t
   CHECK(refusal_of_heads(32770, 10) == "q_heads is 32770; nearest supported: 32760");
 }
 
-TEST_CASE("head dims are multiples of 8 up to the kernel's", "[nearest]") {
+TEST_CASE("head dims are multiples of 8 up to the kernel's, and the next one is the advice", "[nearest]") {
   for (const int32_t dim : {8, 120, 128})
     CHECK(refusal_of_dim(dim) == "");
   struct Case {
     int32_t dim, nearest;
   };
-  for (const auto &[dim, nearest] : {Case{1, 8}, Case{11, 8}, Case{12, 16}, Case{99, 96}, Case{100, 104},
-                                     Case{124, 128}, Case{129, 128}, Case{136, 128}})
+  for (const auto &[dim, nearest] :
+       {Case{1, 8}, Case{11, 16}, Case{12, 16}, Case{59, 64}, Case{99, 104}, Case{124, 128}})
     CHECK(refusal_of_dim(dim) ==
-          "head_dim_qk is " + std::to_string(dim) + "; nearest supported: " + std::to_string(nearest));
+          "head_dim_qk is " + std::to_string(dim) +
+              " without SLUICE_PADDED_ROWS; nearest supported: " + std::to_string(nearest));
+  CHECK(refusal_of_dim(129) == "head_dim_qk is 129; nearest supported: 128");
+  CHECK(refusal_of_dim(136) == "head_dim_qk is 136; nearest supported: 128");
   for (const int32_t dim : {1, 12, 99, 100, 127, 128})
     CHECK(refusal_of_dim(dim, SLUICE_PADDED_ROWS) == "");
   CHECK(refusal_of_dim(129, SLUICE_PADDED_ROWS) == "head_dim_qk is 129; nearest supported: 128");

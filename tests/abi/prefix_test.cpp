@@ -187,7 +187,7 @@ const CallRefusal call_refusals[] = {
     {dense, SLUICE_SET(prefix_count, -1), invalid, "prefix_count", "prefix_count is -1"},
     {dense, SLUICE_SET(prefix_count, 3), invalid, "prefix_count",
      "prefix_count is 3; the problem's max_prefixes is 2"},
-    {dense, SLUICE_SET(prefix_len, -1), invalid, "prefix_len", "prefix_len is -1; it must be at least 1"},
+    {dense, SLUICE_SET(prefix_len, -1), invalid, "prefix_len", "prefix_len is -1; it must not be negative"},
     {dense, SLUICE_SET(prefix_len, 33), invalid, "prefix_len",
      "prefix_len is 33; the problem's max_prefix_len is 32"},
     {dense, SLUICE_SET(prefix_q_starts, nullptr), invalid, "prefix_q_starts", "prefix_q_starts is NULL"},
@@ -208,9 +208,17 @@ const CallRefusal call_refusals[] = {
      "nearest supported: 33554424"},
     {dense, SLUICE_SET(prefix_v.stride[1], int64_t{1} << 25), SLUICE_UNSUPPORTED, "prefix_v.stride[1]",
      "nearest supported: 33554424"},
-    {dense, SLUICE_SET(q.stride[0], 2 * 8 * 128), invalid, "q.stride[0]",
-     "q.stride[0] is 2048; with SLUICE_SHARED_PREFIX and without q_starts it must be q_len * q.stride[1], "
-     "which is 1 * 1024"},
+    {dense,
+     [](Call &c) {
+       c.problem.max_q_len = c.args.batch = c.args.q_len = 2;
+       c.args.q.stride[0] = 3 * 8 * 128;
+       c.args.o.stride[0] = 2 * 8 * 128;
+       c.args.lse = {};
+       c.problem.flags &= ~uint32_t(SLUICE_WRITE_LSE);
+     },
+     invalid, "q.stride[0]",
+     "q.stride[0] is 3072; with SLUICE_SHARED_PREFIX and without q_starts it must be q_len * q.stride[1], "
+     "which is 2 * 1024"},
     {ragged, SLUICE_SET(q_tokens, 5), invalid, "q_tokens", "q_tokens is 5; the problem's max_q_tokens is 4"},
     {ragged, SLUICE_SET(prefix_k.data, nullptr), invalid, "prefix_k.data", "prefix_k.data is NULL"},
     {v_in_k, SLUICE_SET(prefix_v.data, device_memory), invalid, "prefix_v.data",
@@ -224,8 +232,8 @@ const CallRefusal call_refusals[] = {
      "the problem's page_table_kind is SLUICE_PAGE_TABLE_BLOCK"},
     {paged, SLUICE_SET(prefix_page_table_stride, -1), invalid, "prefix_page_table_stride",
      "it must not be negative"},
-    {paged, SLUICE_SET(prefix_page_table_stride, 1), invalid, "prefix_len",
-     "prefix_len is 32; a row of the page table has 1 entries (prefix_page_table_stride) for pages of 16"},
+    {paged, SLUICE_SET(prefix_page_table_stride, 1), invalid, "prefix_page_table_stride",
+     "prefix_page_table_stride is 1; it must be at least 2, the pages of 16 keys for a prefix_len of 32"},
     {paged, SLUICE_SET(prefix_k.data, device_memory), invalid, "prefix_k.data",
      "the prefixes are in the pages of k and v"},
     {paged, SLUICE_SET(prefix_v.stride[1], 8), invalid, "prefix_v.stride[1]",
@@ -356,7 +364,7 @@ TEST_CASE("a prefix_len of 0 is the problem's bound", "[prefix]") {
   call.args.prefix_page_table_stride = 1;
   Error error;
   check_refusal(sluice_run(make_plan(context, call.problem).get(), &call.args, &launch, &error), error,
-                SLUICE_INVALID_ARGUMENT, "prefix_len", "prefix_len is 32; a row of the page table");
+                SLUICE_INVALID_ARGUMENT, "prefix_page_table_stride", "for a prefix_len of 32");
 }
 
 namespace {
@@ -478,13 +486,13 @@ TEST_CASE("a row sees the keys of its prefix, then its sequence's", "[prefix]") 
 
 TEST_CASE("keys of prefixes in blocks follow the rules of blocks", "[prefix]") {
   const std::vector<unsigned char> blocks(64 * 18);
-  const std::vector<uint16_t> rows(4 * 64);
+  const std::vector<uint16_t> rows(4 * 2 * 64);
   sluice_problem problem;
   sluice_problem_init(&problem, sizeof problem);
   problem.flags = SLUICE_SHARED_PREFIX;
   problem.q_type = problem.o_type = SLUICE_F16;
   problem.k_type = problem.v_type = SLUICE_Q4_0;
-  problem.q_heads = problem.kv_heads = 1;
+  problem.q_heads = problem.kv_heads = 2;
   problem.head_dim_qk = problem.head_dim_v = 64;
   problem.max_prefixes = 1;
   problem.max_prefix_len = 4;
@@ -494,14 +502,14 @@ TEST_CASE("keys of prefixes in blocks follow the rules of blocks", "[prefix]") {
   args.batch = args.q_len = 1;
   args.kv_len = 2;
   const int32_t starts[] = {0, 1};
-  std::vector<uint16_t> o(64);
-  args.q = {const_cast<uint16_t *>(rows.data()), {64, 64, 64, 1}};
-  args.o = {o.data(), {64, 64, 64, 1}};
-  args.k = args.v = {const_cast<unsigned char *>(blocks.data()), {2 * 64, 64, 64, 1}};
+  std::vector<uint16_t> o(2 * 64);
+  args.q = {const_cast<uint16_t *>(rows.data()), {128, 128, 64, 1}};
+  args.o = {o.data(), {128, 128, 64, 1}};
+  args.k = args.v = {const_cast<unsigned char *>(blocks.data()), {2 * 128, 128, 64, 1}};
   args.prefix_count = 1;
   args.prefix_len = 4;
   args.prefix_q_starts = starts;
-  args.prefix_k = args.prefix_v = {const_cast<unsigned char *>(blocks.data()), {4 * 64, 64, 64, 1}};
+  args.prefix_k = args.prefix_v = {const_cast<unsigned char *>(blocks.data()), {4 * 128, 128, 64, 1}};
   Error error;
   const sluice_status status = sluice_reference(&problem, &args, &error);
   INFO(error.message);
@@ -513,4 +521,60 @@ TEST_CASE("keys of prefixes in blocks follow the rules of blocks", "[prefix]") {
   args.prefix_v.stride[2] = 16;
   check_refusal(sluice_reference(&problem, &args, &error), error, SLUICE_INVALID_ARGUMENT,
                 "prefix_v.stride[2]", "it must be a multiple of 32");
+}
+
+TEST_CASE("a prefix inherits nothing of the sequences' own keys", "[prefix]") {
+  FakeHip hip;
+  const ContextHandle context = split_context(SLUICE_DEVICE_HIP);
+  const sluice_launch launch = with_workspace();
+  Call call = ragged();
+  call.args.kv_tokens = 14; // fewer rows than a prefix has
+  const PlanHandle plan = make_plan(context, call.problem);
+  hip.forget_calls();
+  REQUIRE(sluice_run(plan.get(), &call.args, &launch, nullptr) == SLUICE_OK);
+  REQUIRE(hip.attention_count >= 2);
+  CHECK(hip.attentions[0].kernargs.kv_len == call.args.prefix_len);
+  CHECK(hip.attentions[0].kernargs.kv_rows == INT32_MAX);
+  CHECK(hip.attentions[1].kernargs.kv_rows == 14);
+
+  // All KV heads share the entries of a prefix.
+  call = paged();
+  call.args.page_table_head_stride = 100;
+  const PlanHandle of_pages = make_plan(context, call.problem);
+  hip.forget_calls();
+  REQUIRE(sluice_run(of_pages.get(), &call.args, &launch, nullptr) == SLUICE_OK);
+  CHECK(hip.attentions[0].kernargs.page_table_head_stride == 0);
+  CHECK(hip.attentions[1].kernargs.page_table_head_stride == 100);
+}
+
+TEST_CASE("a call may have no prefixes, or prefixes without keys", "[prefix]") {
+  FakeHip hip;
+  const ContextHandle context = split_context(SLUICE_DEVICE_HIP);
+  const sluice_launch launch = with_workspace();
+  for (Call (*const good)() : {dense, ragged, paged, csr}) {
+    Call call = good();
+    call.args.flags = SLUICE_EXACT_LENGTHS;
+    call.args.prefix_count = 0;
+    call.args.prefix_k = call.args.prefix_v = {};
+    call.args.prefix_lengths = call.args.prefix_page_starts = nullptr;
+    call.args.prefix_page_table = nullptr;
+    const PlanHandle plan = make_plan(context, call.problem);
+    hip.forget_calls();
+    Error error;
+    sluice_status status = sluice_run(plan.get(), &call.args, &launch, &error);
+    INFO(error.message);
+    REQUIRE(status == SLUICE_OK);
+    CHECK(hip.attention_count == 1);
+    call = good();
+    call.args.flags = SLUICE_EXACT_LENGTHS;
+    call.args.prefix_len = 0;
+    call.args.prefix_k = call.args.prefix_v = {};
+    call.args.prefix_page_table = nullptr;
+    hip.forget_calls();
+    status = sluice_run(plan.get(), &call.args, &launch, &error);
+    INFO(error.message);
+    REQUIRE(status == SLUICE_OK);
+    CHECK(hip.attention_count == 2);
+    CHECK(hip.attentions[0].kernargs.kv_len == 0);
+  }
 }

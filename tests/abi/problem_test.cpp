@@ -33,13 +33,13 @@ const Refusal refusals[] = {
     {SLUICE_SET(mode, SLUICE_MODE_RAGGED), SLUICE_UNSUPPORTED, "mode",
      "mode is 1; nearest supported: SLUICE_MODE_DENSE"},
     {SLUICE_PAGED(), SLUICE_UNSUPPORTED, "mode", "mode is 2; nearest supported: SLUICE_MODE_DENSE"},
-    {SLUICE_SET(mode, 3), SLUICE_UNSUPPORTED, "mode",
+    {SLUICE_SET(mode, 3), SLUICE_NEWER_STRUCT, "mode",
      "mode is 3; the last value that this version knows is SLUICE_MODE_PAGED (2)"},
     {SLUICE_SET(q_type, 0), SLUICE_INVALID_ARGUMENT, "q_type", "q_type is missing"},
     {SLUICE_SET(k_type, 0), SLUICE_INVALID_ARGUMENT, "k_type", "k_type is missing"},
     {SLUICE_SET(v_type, 0), SLUICE_INVALID_ARGUMENT, "v_type", "v_type is missing"},
     {SLUICE_SET(o_type, 0), SLUICE_INVALID_ARGUMENT, "o_type", "o_type is missing"},
-    {SLUICE_SET(q_type, 99), SLUICE_UNSUPPORTED, "q_type",
+    {SLUICE_SET(q_type, 99), SLUICE_NEWER_STRUCT, "q_type",
      "q_type is 99; the last value that this version knows is SLUICE_Q4_0 (11)"},
     {SLUICE_SET(q_type, SLUICE_F32), SLUICE_UNSUPPORTED, "q_type", "q_type is f32; nearest supported:"},
     {SLUICE_SET(q_type, SLUICE_E4M3FNUZ), SLUICE_UNSUPPORTED, "q_type",
@@ -75,10 +75,11 @@ const Refusal refusals[] = {
     {SLUICE_SET(head_dim_qk, 0), SLUICE_INVALID_ARGUMENT, "head_dim_qk", "head_dim_qk is 0"},
     {SLUICE_SET(head_dim_v, -1), SLUICE_INVALID_ARGUMENT, "head_dim_v", "head_dim_v is -1"},
     {SLUICE_SET(head_dim_qk, 83), SLUICE_UNSUPPORTED, "head_dim_qk",
-     "head_dim_qk is 83; nearest supported: 80"},
+     "head_dim_qk is 83 without SLUICE_PADDED_ROWS; nearest supported: 88"},
     {SLUICE_SET(head_dim_qk, 192), SLUICE_UNSUPPORTED, "head_dim_qk",
      "head_dim_qk is 192; nearest supported: 128"},
-    {SLUICE_SET(head_dim_v, 61), SLUICE_UNSUPPORTED, "head_dim_v", "head_dim_v is 61; nearest supported: 64"},
+    {SLUICE_SET(head_dim_v, 61), SLUICE_UNSUPPORTED, "head_dim_v",
+     "head_dim_v is 61 without SLUICE_PADDED_ROWS; nearest supported: 64"},
     {SLUICE_SET(head_dim_v, 192), SLUICE_UNSUPPORTED, "head_dim_v",
      "head_dim_v is 192; nearest supported: 128"},
     {SLUICE_SET(max_batch, -1), SLUICE_INVALID_ARGUMENT, "max_batch", "max_batch is -1"},
@@ -125,7 +126,7 @@ const Refusal refusals[] = {
     {SLUICE_SET(bias_type, SLUICE_F32), SLUICE_UNSUPPORTED, "bias_type", "nearest supported: 0 (no bias)"},
     {SLUICE_SET(bias_type, SLUICE_E4M3FN), SLUICE_INVALID_ARGUMENT, "bias_type",
      "bias_type is e4m3fn; it must be f32, f16 or bf16"},
-    {SLUICE_SET(bias_type, 8), SLUICE_UNSUPPORTED, "bias_type", "bias_type is 8; the last value"},
+    {SLUICE_SET(bias_type, 12), SLUICE_NEWER_STRUCT, "bias_type", "bias_type is 12; the last value"},
     {SLUICE_FLAG(SLUICE_BOOL_MASK), SLUICE_UNSUPPORTED, "flags", "flags has SLUICE_BOOL_MASK"},
     {SLUICE_SET(q_scale_kind, SLUICE_SCALE_PER_TENSOR), SLUICE_UNSUPPORTED, "q_scale_kind",
      "q_scale_kind is 1; nearest supported: SLUICE_SCALE_NONE (0)"},
@@ -163,7 +164,7 @@ const Refusal refusals[] = {
     {SLUICE_FLAG(SLUICE_SPANS), SLUICE_UNSUPPORTED, "flags", "flags has SLUICE_SPANS"},
     {SLUICE_FLAG(SLUICE_BIAS_SCALE), SLUICE_INVALID_ARGUMENT, "flags",
      "flags has SLUICE_BIAS_SCALE, but bias_type is 0"},
-    {SLUICE_SET(v_scale_kind, 6), SLUICE_UNSUPPORTED, "v_scale_kind",
+    {SLUICE_SET(v_scale_kind, 6), SLUICE_NEWER_STRUCT, "v_scale_kind",
      "v_scale_kind is 6; the last value that this version knows is SLUICE_SCALE_PER_GROUP (5)"},
     {SLUICE_SET(page_size, 16), SLUICE_INVALID_ARGUMENT, "page_size",
      "it must be 0 unless mode is SLUICE_MODE_PAGED"},
@@ -178,7 +179,7 @@ const Refusal refusals[] = {
     {SLUICE_PAGED(problem.page_size = -16), SLUICE_INVALID_ARGUMENT, "page_size", "page_size is -16"},
     {SLUICE_PAGED(problem.page_table_kind = 0), SLUICE_INVALID_ARGUMENT, "page_table_kind",
      "page_table_kind is missing"},
-    {SLUICE_PAGED(problem.page_table_kind = 3), SLUICE_UNSUPPORTED, "page_table_kind",
+    {SLUICE_PAGED(problem.page_table_kind = 3), SLUICE_NEWER_STRUCT, "page_table_kind",
      "page_table_kind is 3; the last value"},
     {SLUICE_PAGED(problem.k_pack = -8), SLUICE_INVALID_ARGUMENT, "k_pack", "k_pack is -8"},
     {SLUICE_PAGED(problem.k_pack = 24), SLUICE_INVALID_ARGUMENT, "k_pack",
@@ -197,9 +198,19 @@ const Refusal refusals[] = {
      "head_dim_v is 136; with SLUICE_V_IN_K it must be at most head_dim_qk, which is 128"},
     {SLUICE_SET(lse_base, SLUICE_LSE_BASE_2), SLUICE_UNSUPPORTED, "lse_base",
      "lse_base is 1; nearest supported: SLUICE_LSE_BASE_E (0)"},
-    {SLUICE_SET(lse_base, 2), SLUICE_UNSUPPORTED, "lse_base",
+    {SLUICE_SET(lse_base, 2), SLUICE_NEWER_STRUCT, "lse_base",
      "lse_base is 2; the last value that this version knows is SLUICE_LSE_BASE_2 (1)"},
-    {SLUICE_SET(determinism, 2), SLUICE_UNSUPPORTED, "determinism", "SLUICE_DETERMINISM_BATCH_INVARIANT"},
+    {SLUICE_SET(determinism, 2), SLUICE_NEWER_STRUCT, "determinism", "SLUICE_DETERMINISM_BATCH_INVARIANT"},
+    {[](sluice_problem &problem) {
+       problem.determinism = SLUICE_DETERMINISM_BATCH_INVARIANT;
+       problem.max_kv_len = 100;
+     },
+     SLUICE_INVALID_ARGUMENT, "max_batch", "max_batch is 0 (unbounded); it must be at least 1 with"},
+    {[](sluice_problem &problem) {
+       problem.determinism = SLUICE_DETERMINISM_BATCH_INVARIANT;
+       problem.max_batch = 1;
+     },
+     SLUICE_INVALID_ARGUMENT, "max_kv_len", "max_kv_len is 0 (unbounded); it must be at least 1 with"},
 };
 
 } // namespace
@@ -283,6 +294,7 @@ TEST_CASE("short and small problems get low query tiles, and the plan says why",
     problem.max_batch = one.batch;
     problem.max_q_len = one.q_len;
     problem.determinism = one.determinism;
+    if (one.determinism == SLUICE_DETERMINISM_BATCH_INVARIANT) problem.max_kv_len = 1000;
     const PlanHandle plan = make_plan(context, problem);
     sluice_plan_info info;
     sluice_plan_info_init(&info, sizeof info);

@@ -120,7 +120,7 @@ TEST_CASE("a range is closed when its call fails, and a refusal opens none", "[r
   mixed.hip.failing["hipModuleLaunchKernel"] = 1;
   CHECK(mixed.run() == SLUICE_HIP);
   CHECK(take() == "(attn_fwd_f16_d128_q16_kv16_w1_decode b2 q4 kv7 h8/2 causal)");
-  mixed.args.batch = 0;
+  mixed.args.batch = -1;
   CHECK(mixed.run() == SLUICE_INVALID_ARGUMENT);
   CHECK(take() == "");
 }
@@ -153,7 +153,7 @@ TEST_CASE("a plan counts its runs, and the launches of each kernel", "[counters]
   mixed.args.q_lengths = reinterpret_cast<const int32_t *>(device_memory); // both, and the merge
   REQUIRE(mixed.run() == SLUICE_OK);
   CHECK(counted() == Numbers{4, 0, 5, 3, 2, 2});
-  mixed.args.batch = 0;
+  mixed.args.batch = -1;
   CHECK(mixed.run() == SLUICE_INVALID_ARGUMENT);
   CHECK(counted() == Numbers{4, 1, 5, 3, 2, 2});
   // A failure of HIP counts, and so do the launches before it.

@@ -108,7 +108,7 @@ TEST_CASE("a batch-invariant plan splits keys at fixed places", "[split]") {
                                      std::pair{&sluice_problem::max_kv_len, "max_kv_len"}}) {
     sluice_problem open = problem;
     open.*bound = 0;
-    check_refusal(sluice_query_support(context.get(), &open, nullptr, &error), error, SLUICE_UNSUPPORTED,
+    check_refusal(sluice_query_support(context.get(), &open, nullptr, &error), error, SLUICE_INVALID_ARGUMENT,
                   field, "fixed places");
   }
 }

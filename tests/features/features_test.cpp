@@ -7,7 +7,11 @@ using namespace sluice::test;
 
 namespace {
 
-constexpr uint64_t calls = 90;
+/// How many calls a test makes; more are for a longer search.
+uint64_t calls() {
+  const char *count = std::getenv("SLUICE_TEST_CALLS");
+  return count ? std::strtoull(count, nullptr, 10) : 90;
+}
 
 /// Errors of rounding P, which for FP8 is by up to 2^-4, and O to its own type; V is at most 1.5 here.
 double o_tolerance(const RandomCall &call) {
@@ -20,7 +24,10 @@ double o_tolerance(const RandomCall &call) {
 void check(RandomCall &call, uint64_t seed) {
   INFO("seed " << seed << ": " << call.text());
   call.prepare();
-  call.run();
+  if (call.edges.never_written)
+    call.run_from_new_memory();
+  else
+    call.run();
   call.refer();
   const RandomCall::Difference difference = call.compare();
   INFO(difference.where);
@@ -34,7 +41,7 @@ uint64_t first_seed() {
   return seed ? std::strtoull(seed, nullptr, 10) : 0;
 }
 uint64_t end_seed() {
-  return std::getenv("SLUICE_TEST_SEED") ? first_seed() + 1 : calls;
+  return std::getenv("SLUICE_TEST_SEED") ? first_seed() + 1 : calls();
 }
 
 } // namespace
@@ -53,6 +60,44 @@ TEST_CASE("random calls of plans with bounds, which split keys, match the refere
     call.problem.max_kv_len = 4000;
     call.problem.max_q_len = 150;
     call.problem.determinism = uint32_t(seed % 2);
+    check(call, seed);
+  }
+}
+
+TEST_CASE("random calls of no rows, no keys and one of each match the reference", "[features]") {
+  for (uint64_t seed = first_seed(); seed < end_seed(); ++seed) {
+    RandomCall call(2000 + seed);
+    call.draw_few();
+    call.edges.odd_strides = seed % 2 != 0;
+    call.edges.never_written = seed % 4 < 2;
+    if (seed % 3 == 0) call.bound(2, 2, 40);
+    check(call, seed);
+  }
+}
+
+TEST_CASE("strides of extents of 1 mean nothing", "[features]") {
+  for (uint64_t seed = first_seed(); seed < end_seed(); ++seed) {
+    RandomCall call(3000 + seed, {1, 20, 90});
+    call.edges.odd_strides = true;
+    check(call, seed);
+  }
+}
+
+TEST_CASE("scales may be subnormal, tiny and huge", "[features]") {
+  for (uint64_t seed = first_seed(); seed < end_seed(); ++seed) {
+    RandomCall call(4000 + seed, {2, 40, 90});
+    call.problem.q_scale_kind = call.problem.k_scale_kind = call.problem.v_scale_kind =
+        1 + uint32_t(seed % 2);
+    call.edges.far_scales = true;
+    call.problem.o_type = SLUICE_F32; // else a difference of rounding may be one of infinities
+    check(call, seed);
+  }
+}
+
+TEST_CASE("what was never written is not read, or decides nothing", "[features]") {
+  for (uint64_t seed = first_seed(); seed < end_seed(); ++seed) {
+    RandomCall call(5000 + seed, {3, 40, 120});
+    call.edges.never_written = true;
     check(call, seed);
   }
 }

@@ -43,6 +43,14 @@ bool Elements::is_in_blocks(uint32_t type) {
   return block_bytes(type) != 0;
 }
 
+size_t Elements::byte_of(size_t place) const {
+  return bytes_of(type, place);
+}
+
+size_t Elements::count() const {
+  return is_in_blocks(type) ? memory.size() / block_bytes(type) * 32 : memory.size() / element_bytes();
+}
+
 size_t Elements::element_bytes() const {
   return bytes_of(type, 1);
 }
@@ -216,31 +224,41 @@ void RandomCall::draw_lengths(const Largest &largest) {
   if (!own_keys) std::fill(kv_lengths.begin(), kv_lengths.end(), std::max(kv_lengths[0], 1));
 }
 
+int32_t RandomCall::longest(const std::vector<int32_t> &lengths) const {
+  const int32_t least = args.flags & SLUICE_EXACT_LENGTHS ? 0 : 1; // else 0 is the problem's bound
+  return std::accumulate(lengths.begin(), lengths.end(), least,
+                         [](int32_t a, int32_t b) { return std::max(a, b); });
+}
+
 void RandomCall::prepare() {
   sluice_args_init(&args, sizeof args);
   args.batch = int32_t(q_lengths.size());
-  args.q_len = std::max(1, *std::max_element(q_lengths.begin(), q_lengths.end()));
-  args.kv_len = std::max(1, *std::max_element(kv_lengths.begin(), kv_lengths.end()));
+  if (edges.few_rows) args.flags = SLUICE_EXACT_LENGTHS | (random.below(2) ? SLUICE_EXACT_SCALE : 0);
+  args.q_len = longest(q_lengths);
+  args.kv_len = longest(kv_lengths);
   args.scale = random.below(2) ? 0 : 0.2f;
   draw_rows();
   if (problem.flags & SLUICE_SHARED_PREFIX) draw_prefix_rows();
   draw_keys();
   draw_scores();
+  if (edges.far_scales) draw_far_scales();
+  if (edges.odd_strides) bend_strides();
 }
 
 /// Which rows see which prefix, and how many keys it has. A run counts rows up to the bound.
 void RandomCall::draw_prefix_rows() {
   problem.max_q_tokens = std::max<int64_t>(problem.max_q_tokens, int64_t(q_tokens));
   const auto rows = q_starts_given ? uint32_t(q_tokens) : uint32_t(args.batch * args.q_len);
-  args.prefix_count = 1 + int32_t(random.below(uint32_t(std::min(problem.max_prefixes, 4))));
-  const int32_t most = std::min(problem.max_prefix_len, 200);
+  args.prefix_count = edges.few_rows ? int32_t(random.below(3))
+                                     : 1 + int32_t(random.below(uint32_t(std::min(problem.max_prefixes, 4))));
+  const int32_t most = std::min(problem.max_prefix_len, edges.few_rows ? 2 : 200);
   std::vector<int32_t> starts;
   for (int32_t p = 0; p <= args.prefix_count; ++p)
     starts.push_back(int32_t(random.below(rows + 1)));
   std::sort(starts.begin(), starts.end());
   for (int32_t p = 0; p < args.prefix_count; ++p)
     prefix_lengths.push_back(int32_t(random.below(random.below(3) ? uint32_t(most) + 1 : 2)));
-  args.prefix_len = std::max(1, *std::max_element(prefix_lengths.begin(), prefix_lengths.end()));
+  args.prefix_len = longest(prefix_lengths);
   args.prefix_q_starts = prefix_q_starts.emplace(starts).data();
   args.prefix_lengths = prefix_lens.emplace(prefix_lengths).data();
 }
@@ -267,6 +285,7 @@ void RandomCall::draw_rows() {
       for (int64_t e = 0; e < head_qk * heads; ++e)
         if (e % head_qk < problem.head_dim_qk) q->set(row * size_t(row_qk) + size_t(e), number(spread));
     }
+  o_row = row_v;
   args.q = {q->data(), {q_starts_given ? 0 : room * row_qk, row_qk, head_qk, 1}};
   args.o = {o->data(), {q_starts_given ? 0 : room * row_v, row_v, head_v, 1}};
   if (problem.flags & SLUICE_WRITE_LSE) {
@@ -610,13 +629,15 @@ void RandomCall::refer() {
 
 RandomCall::Difference RandomCall::compare() const {
   Difference worst;
-  const auto see = [&](double &most, double difference, const char *what, size_t place) {
+  const auto see = [&](double &most, double difference, const char *what, size_t place, double found,
+                       double expected) {
     if (!(difference > most)) {
       if (!std::isnan(difference)) return;
       difference = std::numeric_limits<double>::infinity();
     }
     most = difference;
-    worst.where += std::string(worst.where.empty() ? "" : " ") + what + "[" + std::to_string(place) + "]";
+    worst.where += std::string(worst.where.empty() ? "" : " ") + what + "[" + std::to_string(place) + "] " +
+                   std::to_string(found) + " not " + std::to_string(expected);
     if (worst.where.size() > 200) worst.where.erase(0, 100);
   };
   const std::vector<uint8_t> got_o = o->copy();
@@ -627,21 +648,23 @@ RandomCall::Difference RandomCall::compare() const {
   };
   // What follows the elements of a head is undefined.
   const auto is_element = [&](size_t n) {
-    const int64_t head = row_elements(problem.head_dim_v), place = int64_t(n) % args.o.stride[1];
+    const int64_t head = row_elements(problem.head_dim_v), place = int64_t(n) % o_row;
     return place >= head * problem.q_heads || place % head < problem.head_dim_v;
   };
   for (size_t n = 0; n < o->count(); ++n) {
     if (!is_element(n)) continue;
     // A byte may look untouched.
     if (bytes != 1 && (is_untouched(expected_o, n) || is_untouched(got_o, n))) {
-      if (is_untouched(expected_o, n) != is_untouched(got_o, n)) see(worst.o, 1e9, "o", n);
+      if (is_untouched(expected_o, n) != is_untouched(got_o, n)) see(worst.o, 1e9, "o", n, o->get(n), 0);
     } else {
-      see(worst.o, std::fabs(o->get(n) - Elements::number(problem.o_type, expected_o.data(), n)), "o", n);
+      const double expected = Elements::number(problem.o_type, expected_o.data(), n);
+      if (o->get(n) == expected) continue; // infinities
+      see(worst.o, std::fabs(o->get(n) - expected) / o_unit, "o", n, o->get(n), expected);
     }
   }
   for (size_t n = 0; n < expected_lse.size(); ++n) {
     if ((*lse)[n] == expected_lse[n]) continue; // infinities
-    see(worst.lse, std::fabs(double{(*lse)[n]} - expected_lse[n]), "lse", n);
+    see(worst.lse, std::fabs(double{(*lse)[n]} - expected_lse[n]), "lse", n, (*lse)[n], expected_lse[n]);
   }
   return worst;
 }

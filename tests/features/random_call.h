@@ -26,6 +26,8 @@ public:
 
   static bool knows(uint32_t type);
   static bool is_in_blocks(uint32_t type);
+  /// Whether an element has been set since fill_with_nan(), or one of its block.
+  bool is_set(size_t place) const;
   void set(size_t place, double value);
   double get(size_t place) const { return number(type, memory.data(), place); }
   /// An element of any memory.
@@ -38,7 +40,9 @@ public:
   void fill_with_bytes(uint8_t byte);
   uint8_t *data() { return memory.data(); }
   std::vector<uint8_t> copy() const { return memory.copy(); }
-  size_t count() const { return memory.size() / element_bytes(); }
+  size_t count() const;
+  /// Where an element begins, or in blocks, elements of which the first is this one.
+  size_t byte_of(size_t place) const;
   size_t element_bytes() const;
 
 private:
@@ -55,6 +59,14 @@ struct Largest {
   uint32_t batch = 3, q_len = 149, kv_len = 299;
 };
 
+/// What a call of the edges has, besides what every random call has.
+struct Edges {
+  bool few_rows = false;      // extents of 0, 1 and 2, and calls that say so exactly
+  bool odd_strides = false;   // for extents of 1, which give strides no meaning
+  bool far_scales = false;    // subnormal, tiny and huge ones
+  bool never_written = false; // gaps between rows, and what follows lengths
+};
+
 class RandomCall {
 public:
   explicit RandomCall(uint64_t seed, const Largest &largest = {});
@@ -65,6 +77,11 @@ public:
   sluice_problem problem;
   std::vector<int32_t> q_lengths, kv_lengths; // of each sequence
   bool q_lengths_given = false, q_starts_given = false, kv_lengths_given = false;
+  Edges edges;
+  /// Draws other lengths and heads: few of each, or none.
+  void draw_few();
+  /// Bounds for the plan, by which it splits keys.
+  void bound(int32_t batch, int32_t q_len, int32_t kv_len);
 
   /// Draws memory for the current problem and lengths.
   void prepare();
@@ -81,6 +98,8 @@ public:
 
   /// Runs on the device, with workspace as large as the plan says.
   void run();
+  /// The same from memory of the device to which only what the call may use has been written.
+  void run_from_new_memory();
   /// The same, and permits reports of the device. Returns them as JSON.
   std::string run_wild();
   /// Changes outside the rows of O and LSE that the call may write, or an empty string.
@@ -104,6 +123,7 @@ private:
   void with_plan(const std::function<void(const sluice_plan *plan, const sluice_launch &where)> &launch);
   std::vector<std::vector<uint8_t>> inputs() const;
   void draw_lengths(const Largest &largest);
+  int32_t longest(const std::vector<int32_t> &lengths) const;
   void share_prefixes();
   void draw_rows();
   void draw_prefix_rows();
@@ -111,6 +131,8 @@ private:
   void draw_scores();
   void draw_visibility();
   sluice_tensor draw_key_scales(std::optional<Visible<float>> &array, uint32_t kind);
+  void bend_strides();
+  void draw_far_scales();
   sluice_tensor draw_groups(std::optional<Elements> &array, int32_t head_dim, double low, double high);
   /// The place of a key of a sequence among the rows of a cache.
   using RowOf = std::function<size_t(int32_t sequence, int32_t key)>;
@@ -131,6 +153,8 @@ private:
   std::optional<Visible<int64_t>> wide_table, wide_prefix_table;
   size_t q_tokens = 0, kv_tokens = 0, pages = 0; // rows of Q, of K, pages
   int64_t kv_room = 0;                           // rows of K from one sequence, or page, to the next
+  int64_t o_row = 0;                             // elements from one row of O to the next
+  double o_unit = 1;                             // of the size of O, with far scales
   std::vector<std::vector<uint8_t>> inputs_before;
   std::vector<uint8_t> expected_o;
   std::vector<float> expected_lse;

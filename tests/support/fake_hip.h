@@ -61,14 +61,16 @@ public:
   // Records of the calls.
   std::array<Call, 256> calls = {};
   size_t call_count = 0;
-  Launch launch = {};                 // the last one
-  Launch attention = {};              // the last one of attention
+  Launch launch = {};                    // the last one
+  Launch attention = {};                 // the last one of attention
+  std::array<Launch, 4> attentions = {}; // the first ones since forget_calls()
+  size_t attention_count = 0;
   std::vector<std::string> functions; // names asked for, in order
   size_t function_count = 0;          // handles count from 1
   size_t loaded_modules = 0;
   std::array<std::byte, 64> loaded_image = {}; // the beginning of the last one
 
-  void forget_calls() { call_count = 0; }
+  void forget_calls() { call_count = attention_count = 0; }
 
   size_t count(std::string_view name) const {
     size_t n = 0;
@@ -209,6 +211,8 @@ private:
     if (launch.kernarg_bytes == sizeof launch.kernargs) {
       std::memcpy(&launch.kernargs, extra[1], sizeof launch.kernargs);
       current->attention = launch;
+      if (current->attention_count < current->attentions.size())
+        current->attentions[current->attention_count++] = launch;
     }
     return called(__func__, stream);
   }

@@ -89,7 +89,7 @@ TEST_CASE("a dependency has a known kind", "[launch]") {
         "dependencies[1].kind: dependencies[1].kind is 0; it must be SLUICE_DEPENDS_ON_EVENT "
         "(1) or SLUICE_DEPENDS_ON_STREAM (2)");
   with.dependencies[1].kind = 3;
-  CHECK(with.refusal() == "unsupported dependencies[1].kind: dependencies[1].kind is 3; the last value that "
+  CHECK(with.refusal() == "newer_struct dependencies[1].kind: dependencies[1].kind is 3; the last value that "
                           "this version knows is SLUICE_DEPENDS_ON_STREAM (2)");
 }
 

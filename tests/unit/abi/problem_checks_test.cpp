@@ -47,7 +47,7 @@ std::string is_small(const std::string &field, const std::string &value) {
 }
 
 std::string is_unknown(const std::string &field, const std::string &value, const std::string &last) {
-  return "unsupported " + field + ": " + field + " is " + value +
+  return "newer_struct " + field + ": " + field + " is " + value +
          "; the last value that this version knows is " + last;
 }
 
@@ -272,8 +272,8 @@ TEST_CASE("a soft cap is finite and not negative, a bias has a type that bias ca
         "bias_type: bias_type is e4m3fnuz; it must be f32, f16 or bf16, or 0 for no bias");
   problem.bias_type = SLUICE_E5M2;
   CHECK(refusal(problem) == "bias_type: bias_type is e5m2; it must be f32, f16 or bf16, or 0 for no bias");
-  problem.bias_type = SLUICE_E5M2 + 1;
-  CHECK(refusal(problem) == is_unknown("bias_type", "8", "SLUICE_F32 (3)"));
+  problem.bias_type = SLUICE_Q4_0 + 1;
+  CHECK(refusal(problem) == is_unknown("bias_type", "12", "SLUICE_Q4_0 (11)"));
 }
 
 TEST_CASE("scales are of a tensor, of its heads, or of the keys of K and V", "[problem]") {
@@ -409,10 +409,13 @@ TEST_CASE("the last values of bases and of determinism are known", "[problem]") 
   sluice_problem problem = good();
   problem.lse_base = SLUICE_LSE_BASE_2;
   problem.determinism = SLUICE_DETERMINISM_BATCH_INVARIANT;
+  problem.max_batch = problem.max_kv_len = 1;
   CHECK(refusal(problem) == "");
+  problem.max_kv_len = 0;
+  CHECK(refusal(problem) == "max_kv_len: max_kv_len is 0 (unbounded); it must be at least 1 with "
+                            "SLUICE_DETERMINISM_BATCH_INVARIANT, which splits keys at fixed places");
   problem.determinism = 2;
-  CHECK(refusal(problem) == "unsupported determinism: determinism is 2; nearest supported: "
-                            "SLUICE_DETERMINISM_BATCH_INVARIANT (1)");
+  CHECK(refusal(problem) == is_unknown("determinism", "2", "SLUICE_DETERMINISM_BATCH_INVARIANT (1)"));
   problem.lse_base = 2;
   CHECK(refusal(problem) == is_unknown("lse_base", "2", "SLUICE_LSE_BASE_2 (1)"));
 }

@@ -139,6 +139,8 @@ TEST_CASE("one pack of V is packs of one token to a kernel", "[arguments]") {
     problem.page_size = packs.page_size;
     problem.v_pack = packs.v_pack;
     sluice_args call = {};
+    call.batch = 2;
+    call.kv_len = 48;
     call.v.stride[1] = packs.v_pack == SLUICE_V_PACK_ALL ? 1 : 640;
     call.v.stride[3] = 24;
     package::AttentionKernargs args = problem_arguments(kernel(), problem);
@@ -160,6 +162,7 @@ TEST_CASE("each member of a call reaches its own argument", "[arguments]") {
   problem.page_size = 16;
   problem.k_pack = 1;
   sluice_args call = {};
+  call.batch = 2;
   call.q_len = 3;
   call.kv_len = 4;
   call.scale = 0.5f;
@@ -254,6 +257,7 @@ TEST_CASE("tokens and pages are bounds if they are known", "[arguments]") {
 TEST_CASE("V in K is read from K's addresses", "[arguments]") {
   sluice_problem problem = plain();
   sluice_args call = {};
+  call.batch = call.kv_len = 2;
   call.k = {const_cast<int32_t *>(at<int32_t>(0x100)), {1, 2, 3, 1}};
   call.v = {const_cast<int32_t *>(at<int32_t>(0x200)), {4, 5, 6, 1}};
   package::AttentionKernargs args = {};

@@ -118,13 +118,14 @@ TEST_CASE("cache operations are neither a choice nor a hint", "[choice]") {
   CHECK(refusal(Target({}), problem) == "the kernel pack has no attention kernels");
 }
 
-TEST_CASE("the first by name of two equally near head dims is named", "[choice]") {
+TEST_CASE("the next larger head dim is named, or the largest", "[choice]") {
   std::vector<KernelEntry> kernels(2, prefill_8);
   kernels[0].name.head_dim_qk = kernels[0].name.head_dim_v = 56;
   kernels[1].name.head_dim_qk = kernels[1].name.head_dim_v = 64;
   sluice_problem problem = problem_of(0, 0, 0);
   problem.head_dim_qk = problem.head_dim_v = 60;
-  CHECK(refusal(Target(kernels), problem) == "head_dim_qk is 60; nearest supported: 56");
+  CHECK(refusal(Target(kernels), problem) ==
+        "head_dim_qk is 60 without SLUICE_PADDED_ROWS; nearest supported: 64");
   problem.head_dim_qk = problem.head_dim_v = INT32_MAX;
   CHECK(refusal(Target(kernels), problem) == "head_dim_qk is 2147483647; nearest supported: 64");
 }

@@ -334,8 +334,9 @@ TEST_CASE("the smallest head dims that hold the problem's are filled with zeros,
       CHECK(dims(choice.few) == row.decode);
     }
   sluice_problem problem = problem_of(0, 0, 0);
-  for (const auto &[dim, message] : {std::pair{70, "head_dim_qk is 70; nearest supported: 72"},
-                                     {200, "head_dim_qk is 200; nearest supported: 192"}}) {
+  for (const auto &[dim, message] :
+       {std::pair{70, "head_dim_qk is 70 without SLUICE_PADDED_ROWS; nearest supported: 72"},
+        {200, "head_dim_qk is 200; nearest supported: 192"}}) {
     problem.head_dim_qk = dim;
     CHECK_THROWS_WITH(device.choose(problem), Catch::Contains(message));
   }

@@ -1,0 +1,188 @@
+//===- random_edges.cpp - random calls of few rows, odd strides, far scales and new memory
+//---------------===//
+#include "cache_ops/new_memory.h"
+#include "features/random_call.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+namespace sluice::test {
+namespace {
+
+/// Replaces a tensor by a copy of the elements that are set, or of all.
+void move(NewMemory &memory, sluice_tensor &tensor, const std::optional<Elements> &elements, bool all) {
+  if (tensor.data == nullptr) return;
+  const std::vector<uint8_t> bytes = elements->copy();
+  auto *const block = static_cast<uint8_t *>(memory.allocate(bytes.size()));
+  const size_t count = elements->count();
+  for (size_t first = 0; first < count;) {
+    size_t end = first;
+    while (end < count && (all || elements->is_set(end)))
+      ++end;
+    const size_t begin_byte = elements->byte_of(first), end_byte = elements->byte_of(end);
+    NewMemory::copy(block + begin_byte, bytes.data() + begin_byte, end_byte - begin_byte);
+    first = end + 1;
+  }
+  tensor.data = block;
+}
+
+template <typename Element> size_t bytes_of(const std::optional<Visible<Element>> &array) {
+  return array ? array->size() * sizeof(Element) : 0;
+}
+
+/// Any number, for a stride that means nothing.
+int64_t any_stride(Numbers &random) {
+  constexpr int64_t numbers[] = {
+      0, 1, 3, -1, -8, 12345, std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()};
+  return numbers[random.below(std::size(numbers))];
+}
+
+} // namespace
+
+bool Elements::is_set(size_t place) const {
+  if (is_in_blocks(type)) {
+    const size_t first = byte_of(place), end = byte_of(place + 32);
+    return std::any_of(memory.data() + first, memory.data() + end, [](uint8_t byte) { return byte != 0xff; });
+  }
+  return type == SLUICE_I8 ? memory.data()[place] != 0x80 : !std::isnan(get(place));
+}
+
+void RandomCall::draw_few() {
+  edges.few_rows = true;
+  if (random.below(2)) problem.q_heads = problem.kv_heads = 1;
+  const auto batch = random.below(4) == 0 ? random.below(2) * 2 : 1;
+  q_lengths.assign(batch, 0);
+  kv_lengths.assign(batch, 0);
+  const bool own_rows = q_starts_given || q_lengths_given;
+  const bool own_keys = problem.mode != SLUICE_MODE_DENSE || kv_lengths_given;
+  for (size_t b = 0; b < batch; ++b) {
+    q_lengths[b] = b == 0 || own_rows ? int32_t(random.below(3)) : q_lengths[0];
+    kv_lengths[b] = b == 0 || own_keys ? int32_t(random.below(3)) : kv_lengths[0];
+  }
+}
+
+void RandomCall::bound(int32_t batch, int32_t q_len, int32_t kv_len) {
+  problem.max_batch = batch;
+  problem.max_q_len = q_len;
+  problem.max_kv_len = kv_len;
+}
+
+/// Gives every stride of an extent of 1 an arbitrary number.
+void RandomCall::bend_strides() {
+  const auto bend = [&](sluice_tensor &tensor, std::array<int64_t, 4> extents) {
+    for (size_t i = 0; i < 4; ++i)
+      if (extents[i] <= 1) tensor.stride[i] = any_stride(random);
+  };
+  // Unknown numbers of rows and pages are more than one.
+  const auto counted = [](int64_t count) { return count != 0 ? count : 2; };
+  const bool paged = problem.mode == SLUICE_MODE_PAGED, ragged = problem.mode == SLUICE_MODE_RAGGED;
+  const int64_t q_heads = problem.q_heads, kv_heads = problem.kv_heads, batch = args.batch;
+  const int64_t q_outer = q_starts_given ? 1 : batch,
+                q_inner = q_starts_given ? counted(args.q_tokens) : args.q_len;
+  bend(args.q, {q_outer, q_inner, q_heads, problem.head_dim_qk});
+  bend(args.o, {q_outer, q_inner, q_heads, problem.head_dim_v});
+  if (lse) bend(args.lse, {q_outer, q_inner, q_heads, 1});
+
+  const int64_t outer = paged ? counted(args.page_count) : ragged ? 1 : batch;
+  const int64_t inner = paged ? problem.page_size : ragged ? counted(args.kv_tokens) : args.kv_len;
+  bend(args.k, {outer, inner, kv_heads, problem.head_dim_qk / std::max(problem.k_pack, 1)});
+  const bool has_v = !(problem.flags & SLUICE_V_IN_K);
+  const int64_t packs =
+      problem.v_pack > 0 && problem.v_pack != SLUICE_V_PACK_ALL ? inner / problem.v_pack : inner;
+  if (has_v) bend(args.v, {outer, packs, kv_heads, problem.head_dim_v});
+  const auto bend_scales = [&](sluice_tensor &scales, uint32_t kind) {
+    if (scales.data != nullptr) bend(scales, {outer, kind == SLUICE_SCALE_PER_PAGE ? 1 : inner, kv_heads, 1});
+  };
+  if (problem.k_scale_kind != SLUICE_SCALE_PER_GROUP) {
+    bend_scales(args.k_scales, problem.k_scale_kind);
+    bend_scales(args.v_scales, problem.v_scale_kind);
+  }
+  if (args.prefix_k.data != nullptr) bend(args.prefix_k, {args.prefix_count, args.prefix_len, kv_heads, 2});
+  if (args.prefix_v.data != nullptr) bend(args.prefix_v, {args.prefix_count, args.prefix_len, kv_heads, 2});
+  if (args.bias.data != nullptr) bend(args.bias, {batch, q_heads, args.q_len, args.kv_len});
+  const int64_t mask_keys = problem.flags & SLUICE_MASK_NEW_ROWS ? args.q_len : args.kv_len;
+  if (args.mask.data != nullptr) bend(args.mask, {batch, q_heads, args.q_len, (mask_keys + 7) / 8});
+  if (problem.page_table_kind == SLUICE_PAGE_TABLE_BLOCK && batch <= 1)
+    args.page_table_stride = any_stride(random);
+}
+
+/// Multiplies the scales of Q by a power of two and divides those of K by it; V's have another.
+void RandomCall::draw_far_scales() {
+  constexpr int exponents[] = {-127, -126, -100, -60, 60, 100};
+  const auto multiply = [](auto &scales, double factor) {
+    if (!scales) return false;
+    for (size_t n = 0; n < scales->size(); ++n)
+      (*scales)[n] = float((*scales)[n] * factor);
+    return true;
+  };
+  const double of_k = std::ldexp(1, exponents[random.below(std::size(exponents))]);
+  if (q_scale && (k_scale || k_scales)) {
+    multiply(q_scale, 1 / of_k);
+    multiply(k_scale, of_k);
+    multiply(k_scales, of_k);
+  }
+  const double of_v = std::ldexp(1, exponents[random.below(std::size(exponents))]);
+  // Sums of far more than one V would be infinite in F32. Scales per token have a least number.
+  if (v_scale && multiply(v_scale, of_v)) o_unit = of_v;
+  if (v_scales && multiply(v_scales, std::max(of_v, 0x1p-40))) o_unit = std::max(of_v, 0x1p-40);
+  if (o_scale && v_scale && multiply(o_scale, of_v > 0x1p-100 ? of_v : 1))
+    o_unit = of_v > 0x1p-100 ? 1 : of_v;
+}
+
+void RandomCall::run_from_new_memory() {
+  NewMemory memory;
+  const bool is_padded = problem.flags & SLUICE_PADDED_ROWS; // with any numbers, but numbers
+  sluice_args host = args;
+  for (const auto &[tensor, elements] : {std::pair(&args.q, &q),
+                                         {&args.k, &k},
+                                         {&args.v, &v},
+                                         {&args.prefix_k, &prefix_k},
+                                         {&args.prefix_v, &prefix_v}})
+    move(memory, *tensor, *elements, is_padded);
+  for (const auto &[tensor, elements] :
+       {std::pair(&args.o, &o), {&args.bias, &bias}, {&args.k_zeros, &k_zeros}, {&args.v_zeros, &v_zeros}})
+    memory.move(tensor->data, *elements ? (*elements)->count() * (*elements)->element_bytes() : 0);
+  const bool has_groups = problem.k_scale_kind == SLUICE_SCALE_PER_GROUP;
+  const auto scale_bytes = [&](const auto &groups, const auto &scales) {
+    return has_groups && groups ? groups->count() * groups->element_bytes() : bytes_of(scales);
+  };
+  const bool v_has_ks = args.v_scales.data == args.k_scales.data && args.v_scales.data != nullptr;
+  memory.move(args.k_scales.data, scale_bytes(k_groups, k_scales));
+  if (v_has_ks)
+    args.v_scales.data = args.k_scales.data;
+  else
+    memory.move(args.v_scales.data, scale_bytes(v_groups, v_scales));
+  memory.move(args.lse.data, bytes_of(lse));
+  memory.move(args.mask.data, bytes_of(mask));
+  for (const auto &[pointer, array] : {std::pair(&args.q_starts, &q_starts),
+                                       {&args.kv_starts, &kv_starts},
+                                       {&args.q_lengths, &q_lens},
+                                       {&args.kv_lengths, &kv_lens},
+                                       {&args.page_starts, &page_starts},
+                                       {&args.diagonals, &diagonals},
+                                       {&args.causal, &causal},
+                                       {&args.spans, &spans},
+                                       {&args.prefix_q_starts, &prefix_q_starts},
+                                       {&args.prefix_lengths, &prefix_lens},
+                                       {&args.prefix_page_starts, &prefix_page_starts}})
+    memory.move(*pointer, bytes_of(*array));
+  for (const auto &[pointer, array] : {std::pair(&args.alibi_slopes, &alibi),
+                                       {&args.sink_logits, &sinks},
+                                       {&args.q_scale, &q_scale},
+                                       {&args.k_scale, &k_scale},
+                                       {&args.v_scale, &v_scale},
+                                       {&args.o_scale, &o_scale},
+                                       {&args.bias_scale, &bias_scale}})
+    memory.move(*pointer, bytes_of(*array));
+  memory.move(args.page_table, bytes_of(table) + bytes_of(wide_table));
+  memory.move(args.prefix_page_table, bytes_of(prefix_table) + bytes_of(wide_prefix_table));
+  run();
+  NewMemory::copy(host.o.data, args.o.data, o->count() * o->element_bytes());
+  NewMemory::copy(host.lse.data, args.lse.data, bytes_of(lse));
+  args = host;
+}
+
+} // namespace sluice::test
