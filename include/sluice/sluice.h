@@ -317,7 +317,8 @@ enum sluice_problem_flag {
      SLUICE_MODE_PAGED only. */
   SLUICE_MISSING_PAGES_HIDDEN = 1 << 15,
   /** Rows of q, k, v and o continue in memory to the next multiple of 8 elements: head dims may be any
-     number. What is there is any number in q and v, must be finite in k, and is undefined in o after a run. */
+     number. What is there may be any number in q and v, must be finite in k, and is undefined in o after a
+     run. */
   SLUICE_PADDED_ROWS = 1 << 16
 };
 
