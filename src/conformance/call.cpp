@@ -160,7 +160,8 @@ sluice_args make_args(const Case &c, const Memory &memory, const std::vector<voi
   args.batch = only ? 1 : c.batch;
   args.q_len = c.q_len;
   args.kv_len = c.kv_len;
-  args.scale = float(c.scale);
+  args.scale = float(c.scale.value_or(0));
+  if (c.scale) args.flags |= SLUICE_EXACT_SCALE;
   const bool keys_by_sequence = c.mode != Mode::paged;
   args.q = tensor(memory.q, query_bytes(c));
   args.k = keys(memory.k, keys_by_sequence);

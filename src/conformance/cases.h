@@ -8,6 +8,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -142,7 +143,7 @@ struct Case {
   Mask mask = Mask::none;
   Layout layout = Layout::bshd;
   Pattern pattern = Pattern::normal;
-  double scale = 0; // 0: the default, 1 / sqrt(head_size.qk)
+  std::optional<double> scale = std::nullopt; // none: the default, 1 / sqrt(head_size.qk)
   bool lse = true;
   bool bounded = true; // the plan is made for exactly this size; otherwise for any
 

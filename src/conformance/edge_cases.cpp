@@ -101,6 +101,16 @@ void add_masks_and_biases(Edges &out) {
 }
 
 void add_scores(Edges &out) {
+  // A scale of 0, which is not the default's: each row is the mean of the values that it sees.
+  for (Mode mode : {Mode::dense, Mode::ragged, Mode::paged})
+    out.add({.batch = 2,
+             .q_heads = 2,
+             .q_len = 9,
+             .kv_len = 70,
+             .mask = Mask::bottom_right,
+             .scale = 0.0,
+             .mode = mode,
+             .pages = pages_of(16)});
   // tanh at its limits, and where it is nearly its argument.
   for (double cap : {0.5, 2.0, 50.0, 1000.0})
     for (Pattern pattern : {Pattern::normal, Pattern::peaked})

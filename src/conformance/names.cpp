@@ -94,7 +94,7 @@ std::string make_name(const Case &c) {
     result += format("_prefix%dx%d%s", c.prefixes.count, c.prefixes.keys, c.prefixes.outside ? "out" : "");
   result += visible_text(c);
   result += scores_text(c);
-  if (c.scale != 0) result += format("_s%g", c.scale);
+  if (c.scale) result += format("_s%g", *c.scale);
   if (!c.lse) result += "_nolse";
   if (c.lse_base_2) result += "_lse2";
   if (c.o_f32) result += "_of32";

@@ -108,7 +108,7 @@ private:
   void score_row(int b, int h, int i) {
     const int d = c.head_size.qk;
     const double scale =
-        (c.scale != 0 ? double(float(c.scale)) : 1 / std::sqrt(double(d))) * in.q_scale[size_t(h)];
+        (c.scale ? double(float(*c.scale)) : 1 / std::sqrt(double(d))) * in.q_scale[size_t(h)];
     const double cap = double(float(c.soft_cap));
     const double slope = in.alibi_slopes[size_t(b) * c.q_heads + h];
     const double bias_scale = in.bias_scale[size_t(b) * c.q_heads + h];

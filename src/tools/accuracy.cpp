@@ -79,7 +79,7 @@ private:
   void bound_row(int64_t b, int64_t h, int64_t i) {
     const size_t lse_at = size_t((b * inputs.q_heads() + h) * inputs.q_len() + i);
     const int64_t visible = visible_keys(i), dim = inputs.head_dim_qk();
-    const double scale = options.scale != 0 ? double(options.scale) : 1 / std::sqrt(double(dim));
+    const double scale = options.scale ? double(*options.scale) : 1 / std::sqrt(double(dim));
     const float *const q_row = &q[size_t(((b * inputs.q_len() + i) * inputs.q_heads() + h) * dim)];
     double largest = -infinity, X = 0, A = 0;
     for (int64_t j = 0; j < visible; ++j) {

@@ -97,7 +97,8 @@ sluice_args make_args(const CallOptions &options, const CallInputs &inputs, void
   args.batch = int32_t(inputs.batch());
   args.q_len = int32_t(inputs.q_len());
   args.kv_len = int32_t(inputs.kv_len());
-  args.scale = options.scale;
+  args.scale = options.scale.value_or(0);
+  if (options.scale) args.flags |= SLUICE_EXACT_SCALE;
   args.q = contiguous(q, inputs.q.shape);
   args.k = contiguous(k, inputs.k.shape);
   args.v = contiguous(v, inputs.v.shape);

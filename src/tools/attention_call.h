@@ -9,6 +9,7 @@
 #include "tools/context.h"
 #include "tools/npy.h"
 
+#include <optional>
 #include <string>
 
 namespace sluice::tools {
@@ -17,7 +18,7 @@ struct CallOptions {
   std::string q_file, k_file, v_file;
   std::string alignment = "bottom-right";
   std::string device = "emulated";
-  float scale = 0; // 0: 1 / sqrt(head size)
+  std::optional<float> scale = std::nullopt; // none: 1 / sqrt(head size)
   bool causal = false;
   bool bf16 = false;
 };

@@ -28,7 +28,7 @@ void add_call_options(CLI::App *command, CallOptions &call) {
   command
       ->add_option_function<std::string>(
           "--scale", [&call](const std::string &text) { call.scale = parse_scale(text); },
-          "factor of the scores; 0 (default) is 1 / sqrt(dim)")
+          "factor of the scores; the default is 1 / sqrt(dim)")
       ->type_name("FLOAT");
   command->add_option("--device", call.device, "emulated (default) or hip:N");
 }

@@ -92,7 +92,7 @@ private:
         group += q[n] * k[n];
       dot = float(dot + group);
     }
-    const float scale = c.scale != 0 ? float(c.scale) : 1 / std::sqrt(float(d));
+    const float scale = c.scale ? float(*c.scale) : 1 / std::sqrt(float(d));
     const float factor = scale * float(in.q_scale[size_t(h)]) * k_scale(level, h, j);
     float s = dot * (factor * log2e);
     if (c.soft_cap != 0) {
