@@ -124,12 +124,12 @@ class Zero(unittest.TestCase):
             import torch
 
             import sluice.torch as st
-            from sluice import _tensor, _torch_ops
+            from sluice import _tensor, _torch_run
         except ImportError:
             self.skipTest("torch is not installed")
         q, k, v = (torch.zeros(1, 40, heads, 64, dtype=torch.bfloat16) for heads in (4, 2, 2))
         made = []
-        results = _torch_ops._results
+        results = _torch_run.results
 
         def remembered(*arguments):
             made.append(results(*arguments))
@@ -140,8 +140,8 @@ class Zero(unittest.TestCase):
         st.set_context(torch.device("cpu"), self.context)
         try:
             with mock.patch.object(_tensor, "_place_of_torch", lambda _: "device"), \
-                    mock.patch.object(_torch_ops, "_is_emulated", lambda _: False), \
-                    mock.patch.object(_torch_ops, "_results", remembered), \
+                    mock.patch.object(_torch_run, "is_emulated", lambda _: False), \
+                    mock.patch.object(_torch_run, "results", remembered), \
                     mock.patch.object(torch.cuda, "current_stream", lambda _: stream), \
                     mock.patch.object(torch.cuda, "device", lambda _: contextlib.nullcontext()):
                 o = st.flash_attn_func(q, k, v)
