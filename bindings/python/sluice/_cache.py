@@ -103,12 +103,17 @@ def append_struct(place: str, k: Any, v: Any, k_cache: Any, v_cache: Any, *, slo
     elif kv_lengths is not None or page_table is not None or page_starts is not None:
         raise InvalidArgument("starts is None; kv_lengths, page_table and page_starts need it", "starts")
     made.positions = array_of(positions, "positions", place, None, 4, tokens)
+    for field, number in (("rotary_style", rotary_style), ("rotary_first", rotary_first), ("norm_epsilon", norm_epsilon)):
+        put(made, field, number)
     if rotary is not None:
         _rotation(made, rotary, rotary_sin, place)
-        put(made, "rotary_style", rotary_style)
-        put(made, "rotary_first", rotary_first)
-    _step(made, source, place, q=q, q_out=q_out, k_tail=k_tail, q_tail=q_tail, q_norm=q_norm, k_norm=k_norm,
-          norm_epsilon=norm_epsilon)
+    elif rotary_sin is not None:
+        raise InvalidArgument("rotary is None; rotary_sin needs it", "rotary")
+    else:
+        made.rotary_style = made.rotary_first = 0
+    if q_norm is None and k_norm is None:
+        made.norm_epsilon = 0.0
+    _step(made, source, place, q=q, q_out=q_out, k_tail=k_tail, q_tail=q_tail, q_norm=q_norm, k_norm=k_norm)
     if pages == 0 and made.tokens != 0:
         # The library takes 0 as unknown. Rows are skipped whose page does not exist, but rows of Q are not.
         if q is not None:
@@ -262,8 +267,8 @@ def _rotation(made: Any, rotary: Any, rotary_sin: Any, place: str) -> None:
                               f" of rotary, {made.rotary_stride}", "rotary_sin")
 
 
-def _step(made: Any, source: DType, place: str, *, q: Any, q_out: Any, k_tail: Any, q_tail: Any, q_norm: Any, k_norm: Any,
-          norm_epsilon: float) -> None:
+def _step(made: Any, source: DType, place: str, *, q: Any, q_out: Any, k_tail: Any, q_tail: Any, q_norm: Any,
+          k_norm: Any) -> None:
     """Q, tails and norms."""
     tokens, body = exactly(made.tokens, "tokens of k"), made.head_dim_qk - made.tail_dim
 
@@ -288,7 +293,6 @@ def _step(made: Any, source: DType, place: str, *, q: Any, q_out: Any, k_tail: A
         if made.norm_type not in (0, dtype):
             raise InvalidArgument(f"{field} is of another type than q_norm", field)
         made.norm_type = dtype
-        put(made, "norm_epsilon", norm_epsilon)
         setattr(made, field, array_of(array, field, place, dtype, dtype.bytes, exactly(body, "elements of a normed row")))
 
 

@@ -143,10 +143,12 @@ def _extent(array: Any, index: int, field: str) -> int:
 
 def intervals(starts: Any, field: str, what: str) -> int:
     """The number of sequences or prefixes that starts have."""
-    count = _extent(starts, 0, field)
-    if count == 0:
+    shape = tensor_of(starts, field).shape
+    if len(shape) != 1:
+        raise InvalidArgument(f"{field} has {len(shape)} dimensions; it must have 1", field)
+    if shape[0] == 0:
         raise InvalidArgument(f"{field}.shape[0] is 0; it must be at least 1 ({what} + 1)", field)
-    return count - 1
+    return shape[0] - 1
 
 
 def _length(given: Optional[int], name: str, array: Any, field: str, bound: Optional[int]) -> int:
@@ -175,6 +177,10 @@ class _Filler:
         ragged = given("q_starts") is not None
         packed_keys = given("kv_starts") is not None
         paged = problem.mode == Mode.PAGED
+        if ragged and problem.mode == Mode.DENSE:
+            raise InvalidArgument("q_starts is given, but the problem's mode is DENSE; it must be None", "q_starts")
+        if packed_keys and problem.mode != Mode.RAGGED:
+            raise InvalidArgument("kv_starts is given, but the problem's mode is not RAGGED; it must be None", "kv_starts")
         self.batch = whole_number(shape.batch, "batch") if shape.batch is not None else (
             intervals(arrays["q_starts"], "q_starts", "batch") if ragged else _extent(arrays["q"], 0, "q"))
         self.q_len = _length(shape.q_len, "q_len", arrays["q"], "q", problem.max_q_len if ragged else None)
@@ -195,8 +201,8 @@ class _Filler:
         if problem.shared_prefix:
             self._prefixes(shape.prefix_len)
         else:
-            for name in _PREFIX_ARRAYS:
-                if given(name) is not None:
+            for name, value in (("prefix_len", shape.prefix_len), *((name, given(name)) for name in _PREFIX_ARRAYS)):
+                if value is not None:
                     raise InvalidArgument(f"{name} is given, but the problem lacks shared_prefix; it must be None", name)
 
     def _tensor(self, field: str, dtype: DType, extents: Sequence[Extent]) -> Tensor:
