@@ -225,12 +225,12 @@ class Refused(unittest.TestCase):
         for problem, name, array in ((RAGGED, "q_len", "q_starts"), (PAGED, "kv_len", "page_table")):
             unbounded = sluice.Problem("f16", 4, 2, 64, mode=problem.mode, page_size=problem.page_size,
                                        page_table_kind=problem.page_table_kind)
-            rows = {"q": f16(6, 4, 64), "o": f16(6, 4, 64)} if array == "q_starts" else {"q": f16(2, 3, 4, 64), "o": f16(2, 3, 4, 64)}
+            q = f16(6, 4, 64) if array == "q_starts" else f16(2, 3, 4, 64)
             keys = f16(9, 2, 64) if array == "q_starts" else f16(4, 16, 2, 64)
             more = {"q_starts": numpy.array([0, 3, 6], I32), "kv_starts": numpy.array([0, 5, 9], I32)} \
                 if array == "q_starts" else {"kv_lengths": numpy.array([20, 3], I32), "page_table": numpy.zeros((2, 2), I32)}
             with self.assertRaisesRegex(sluice.InvalidArgument, f"{name} is None, and the problem's max_{name} is 0"):
-                sluice.reference(unbounded, **rows, k=keys, v=keys, **more)
+                sluice.reference(unbounded, q=q, o=q.copy(), k=keys, v=keys, **more)
         for name, value in (("q_heads", "four"), ("head_dim_qk", None), ("page_size", 1.5), ("soft_cap", "high"),
                             ("max_batch", 1 << 40)):
             with self.subTest(name), self.assertRaises(sluice.InvalidArgument) as caught:

@@ -228,7 +228,8 @@ class Shapes(unittest.TestCase):
                               ((2, 3, 4, 3, 64), (2, 3, 4, 5, 64), (3, 4, 5, 64), (3, 1, 3, 5)),
                               ((2, 3, 4, 3, 64), (2, 1, 4, 5, 64), (2, 3, 4, 5, 64), (2, 1, 4, 3, 5)),
                               ((0, 4, 3, 64), (0, 4, 5, 64), (0, 4, 5, 64), (3, 5)), ((2, 0, 64), (2, 5, 64), (2, 5, 64), None),
-                              ((2, 4, 3, 64), (2, 4, 5, 64), (2, 4, 5, 0), None), ((2, 0, 3, 64), (2, 0, 5, 64), (2, 0, 5, 64), None)):
+                              ((2, 4, 3, 64), (2, 4, 5, 64), (2, 4, 5, 0), None),
+                              ((2, 0, 3, 64), (2, 0, 5, 64), (2, 0, 5, 64), None)):
             for kind in ("none",) if mask is None else ("bool", "float"):
                 with self.subTest(q=q, k=k, v=v, mask=mask, kind=kind):
                     tensors = [normal(*shape, seed=i) for i, shape in enumerate((q, k, v))]
@@ -261,7 +262,8 @@ class Refused(unittest.TestCase):
         paged_lse = {"q": normal(3, 2, HEADS, DIM)}
         short = normal(4, PAGE, KV_HEADS, DIM)
         for function, field, message, changed in (
-                (st.flash_attn_func, "k", "k.shape[0] is 1; it must be 2 (batch, as q.shape[0])", {"k": normal(1, 5, KV_HEADS, DIM)}),
+                (st.flash_attn_func, "k", "k.shape[0] is 1; it must be 2 (batch, as q.shape[0])",
+                 {"k": normal(1, 5, KV_HEADS, DIM)}),
                 (st.flash_attn_func, "v", "v.shape[1] is 14; it must be 5 (keys", {"v": normal(2, 14, KV_HEADS, DIM)}),
                 (st.flash_attn_func, "v", "v.shape[2] is 1; it must be 2", {"v": normal(2, 5, 1, DIM)}),
                 (st.flash_attn_func, "k", "k.shape[3] is 72; it must be 64 (dim_qk", {"k": normal(2, 5, KV_HEADS, 72)}),
@@ -284,7 +286,8 @@ class Refused(unittest.TestCase):
                  {"max_seqlen_k": 33}),
                 (st.sparse_attn_with_kvcache, "indices", "indices.shape[0] is 2; it must be 3", {"indices": ints([0], [1])}),
                 (st.sparse_attn_with_kvcache, "indices", "indices is of torch.float32", {"indices": torch.zeros(3, 2)}),
-                (st.merge_states, "partial_lse", "partial_lse.shape[1] is 4; it must be 5", {"partial_lse": torch.zeros(3, 4, HEADS)}),
+                (st.merge_states, "partial_lse", "partial_lse.shape[1] is 4; it must be 5",
+                 {"partial_lse": torch.zeros(3, 4, HEADS)}),
                 (st.merge_states, "partial", "partial.shape[0] is 0; it must be at least 1 (parts)",
                  {"partial": torch.zeros(0, 5, HEADS, DIM)}),
                 (st.append_kv, "value", "value.shape[0] is 2; it must be 3", {"value": normal(2, KV_HEADS, DIM)}),
@@ -294,11 +297,13 @@ class Refused(unittest.TestCase):
                 (st.append_kv, "value", "value is None, but value_cache is given", {"value": None}),
                 (st.scaled_dot_product_attention, "key", "key.shape[-1] is 72; it must be 64", {"key": normal(2, HEADS, 5, 72)}),
                 (st.scaled_dot_product_attention, "value", "value.shape[-2] is 4", {"value": normal(2, HEADS, 4, DIM)}),
-                (st.scaled_dot_product_attention, "key", "key.shape[-4] is 3; it must be 2 or 1", {"key": normal(3, HEADS, 5, DIM)}),
+                (st.scaled_dot_product_attention, "key", "key.shape[-4] is 3; it must be 2 or 1",
+                 {"key": normal(3, HEADS, 5, DIM)}),
                 (st.scaled_dot_product_attention, "query", "query has 1 dimensions", {"query": normal(DIM)}),
                 (st.scaled_dot_product_attention, "attn_mask", "attn_mask.shape[-1] is 6; it must be 5 or 1",
                  {"attn_mask": torch.zeros(3, 6)}),
-                (st.scaled_dot_product_attention, "attn_mask", "attn_mask has 5 dimensions", {"attn_mask": torch.zeros(1, 1, 1, 3, 5)}),
+                (st.scaled_dot_product_attention, "attn_mask", "attn_mask has 5 dimensions",
+                 {"attn_mask": torch.zeros(1, 1, 1, 3, 5)}),
                 (st.scaled_dot_product_attention, "attn_mask", "attn_mask is of torch.float64",
                  {"attn_mask": torch.zeros(3, 5, dtype=torch.float64)})):
             with self.subTest(function.__name__, message=message):
