@@ -85,6 +85,23 @@ class Nothing(unittest.TestCase):
             empty(PAGED, {"q": rows, "k": pages, "v": pages, "kv_lengths": lengths,
                           "page_table": numpy.zeros((2, columns), I32)}, **({"kv_len": 0} if columns == 0 else {}))
 
+    def test_numbers_that_lead_into_a_cache_without_pages(self):
+        """The library takes 0 pages, or 0 rows of the tensors, as unknown numbers of them."""
+        none = on_device(f16(0, 16, 2, 64))
+        rows, o, lse = on_device(f16(2, 3, 4, 64)), on_device(f16(2, 3, 4, 64)), on_device(normal(2, 3, 4))
+        table, lengths = on_device(numpy.array([[0, 1], [2, 3]], I32)), on_device(numpy.array([20, 7], I32))
+        CONTEXT.plan(PAGED).run(rows, none, none, o, lse=lse, kv_lengths=lengths, page_table=table)
+        CONTEXT.synchronize()
+        self.assertTrue((o.numpy() == 0).all() and (lse.numpy() == -numpy.inf).all())
+        flat, starts = on_device(f16(6, 4, 64)), on_device(numpy.array([0, 3, 6], I32))
+        o, lse, keys = on_device(f16(6, 4, 64)), on_device(normal(6, 4)), on_device(f16(0, 2, 64))
+        CONTEXT.plan(RAGGED).run(flat, keys, keys, o, lse=lse, q_starts=starts, kv_starts=starts)
+        CONTEXT.synchronize()
+        self.assertTrue((o.numpy() == 0).all() and (lse.numpy() == -numpy.inf).all())
+        new = on_device(f16(3, 2, 64))
+        CONTEXT.append(new, new, none, none, slots=on_device(numpy.array([0, 1, 40])))
+        CONTEXT.synchronize()
+
     def test_0_is_a_scale(self):
         v = numpy.broadcast_to(numpy.arange(5, dtype=F16)[None, :, None, None], (1, 5, 2, 64)).copy()
         arrays = {"q": f16(1, 3, 4, 64), "k": f16(1, 5, 2, 64, seed=1), "v": v}

@@ -180,6 +180,8 @@ class Zero(unittest.TestCase):
                 (1, lambda: st.sparse_attn_with_kvcache(rows[:, 0], pages, pages, ints(2, 0))),
                 (1, lambda: st.flash_attn_with_kvcache(rows, empty_pages, empty_pages, ints(2), ints(2, 2), extra=st.Extra(
                     prefix=st.SharedPrefix(ints(1), ints(0), ints(0, 2), 0)))),
+                (1, lambda: st.flash_attn_with_kvcache(rows, pages, pages, ints(2), ints(2, 2), extra=st.Extra(
+                    prefix=st.SharedPrefix(ints(1), ints(0), ints(0, 2), 9)))),
                 (1, lambda: st.scaled_dot_product_attention(zeros(2, 4, 3, 64), zeros(2, 4, 0, 64), zeros(2, 4, 0, 64),
                                                             zeros(3, 0, dtype=f32)))):
             with self.subTest(launches=launches, call=call.__code__.co_firstlineno), self.as_a_gpu(torch, st):
