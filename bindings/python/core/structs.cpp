@@ -115,6 +115,7 @@ void bind_problem(nb::module_ &module) {
 void bind_args(nb::module_ &module) {
   using Struct = sluice_args;
   auto type = struct_of(module, "Args", sluice_args_init);
+  SLUICE_FIELD(flags);
   SLUICE_FIELD(batch);
   SLUICE_FIELD(q_len);
   SLUICE_FIELD(kv_len);

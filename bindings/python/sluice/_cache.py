@@ -1,4 +1,4 @@
-"""Appends to paged caches, copies and gathers of them, and merges of partial results: makes their structs from arrays.
+"""Appends to paged caches, copies and gathers of them: makes their structs from arrays.
 
 Everything except the caller's choices is derived from the arrays and checked against them.
 """
@@ -6,16 +6,18 @@ Everything except the caller's choices is derived from the arrays and checked ag
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Mapping, Optional, Sequence, Tuple
 
 from . import _core
-from ._call import Extent, array_of, at_least, block_table, c_tensor, checked, exactly, keys_of
+from ._call import Extent, array_of, at_least, block_table, c_tensor, checked, exactly, intervals, keys_of
 from ._errors import InvalidArgument
+from ._problem import put
 from ._tensor import Tensor, has_no_gaps, tensor_of
-from ._types import V_PACK_ALL, DType, DTypeLike, LseBase, PageTableKind, RotaryStyle, ScaleKind, dtype_of
+from ._types import V_PACK_ALL, DType, DTypeLike, PageTableKind, RotaryStyle, ScaleKind, dtype_of
 
 _PAGE_INDEX_64, _V_IN_K, _ZERO_POINTS = 1 << 7, 1 << 8, 1 << 13
-_INFINITY_IS_EMPTY = 1 << 0
+_NO_PAIRS = 8
+"""The address of an empty list of pairs: NULL would be all pages, each to itself."""
 
 
 def _of_any_type(array: Any, field: str, counts: Tuple[int, ...]) -> Tensor:
@@ -26,19 +28,19 @@ def _of_any_type(array: Any, field: str, counts: Tuple[int, ...]) -> Tensor:
     return tensor
 
 
-def _with_dimensions(array: Any, field: str, counts: Tuple[int, ...]) -> Tensor:
+def with_dimensions(array: Any, field: str, counts: Tuple[int, ...]) -> Tensor:
     tensor = _of_any_type(array, field, counts)
     if tensor.dtype is None:
         raise InvalidArgument(f"{field} is of integers; it must be of one of the library's types", field)
     return tensor
 
 
-def _dtype(tensor: Tensor) -> DType:
+def dtype_of_tensor(tensor: Tensor) -> DType:
     assert tensor.dtype is not None  # checked above
     return tensor.dtype
 
 
-def _scale(made: Any, field: str, array: Any, heads: int, place: str) -> None:
+def put_scale(made: Any, field: str, array: Any, heads: int, place: str) -> None:
     if array is None:
         return
     is_one = tensor_of(array, field).shape == (1,)
@@ -52,7 +54,7 @@ def _table(made: Any, array: Any, page_starts: Any, batch: int, place: str) -> N
         made.flags |= _PAGE_INDEX_64
     if page_starts is not None:
         made.page_table_kind = PageTableKind.CSR
-        made.page_starts = array_of(page_starts, "page_starts", place, None, 4, exactly(batch + 1, "batch + 1"))
+        made.page_starts = array_of(page_starts, "page_starts", place, None, 4, at_least(batch + 1, "batch + 1"))
         made.page_table = array_of(array, "page_table", place, None, table.itemsize, at_least(0, "entries"))
         return
     made.page_table_kind = PageTableKind.BLOCK
@@ -67,16 +69,15 @@ def append_struct(place: str, k: Any, v: Any, k_cache: Any, v_cache: Any, *, slo
                   v_zeros: Any) -> Any:
     """The sluice_append of Context.append's arguments."""
     made = _core.Append()
-    rows = _with_dimensions(k, "k", (3,))
+    rows = with_dimensions(k, "k", (3,))
     made.tokens, made.kv_heads, made.head_dim_qk = rows.shape
-    made.tail_dim = 0 if k_tail is None else _with_dimensions(k_tail, "k_tail", (3,)).shape[2]
+    made.tail_dim = 0 if k_tail is None else with_dimensions(k_tail, "k_tail", (3,)).shape[2]
     made.head_dim_qk += made.tail_dim
-    source, heads = _dtype(rows), exactly(made.kv_heads, "heads of k")
+    source, heads = dtype_of_tensor(rows), exactly(made.kv_heads, "heads of k")
     checked(k, "k", place, source, source.bytes, [at_least(0, "tokens"), heads, at_least(0, "elements")])
     made.k, made.source_type = c_tensor(rows), source
-    target = _dtype(_with_dimensions(k_cache, "k_cache", (4, 5))) if cache_type is None else dtype_of(cache_type, "cache_type")
-    cache = _k_cache_of_append(made, k_cache, target, place)
-    pages = [cache.shape[0]]
+    target = _given_type(cache_type) or dtype_of_tensor(with_dimensions(k_cache, "k_cache", (4, 5)))
+    pages = _k_cache_of_append(made, k_cache, target, place).shape[0]
     if v is None and v_cache is None:
         made.flags |= _V_IN_K
     else:
@@ -84,18 +85,17 @@ def append_struct(place: str, k: Any, v: Any, k_cache: Any, v_cache: Any, *, slo
                        [exactly(made.tokens, "tokens of k"), heads, at_least(0, "elements")])
         made.head_dim_v = of_v.shape[2]
         made.v = c_tensor(of_v)
-        pages.append(_v_cache_of_append(made, v_cache, target, place).shape[0])
-    pages.extend(_arrays_of_cache(made, "k_cache", place, k_token_scales=k_token_scales, v_token_scales=v_token_scales,
-                                  k_page_scales=k_page_scales, v_page_scales=v_page_scales, k_group_scales=k_group_scales,
-                                  v_group_scales=v_group_scales, k_zeros=k_zeros, v_zeros=v_zeros))
-    made.page_count = min(pages)
-    _scale(made, "k_scale", k_scale, made.kv_heads, place)
-    _scale(made, "v_scale", v_scale, made.kv_heads, place)
+        _v_cache_of_append(made, v_cache, target, pages, place)
+    _arrays_of_cache(made, "k_cache", pages, place, k_token_scales=k_token_scales, v_token_scales=v_token_scales,
+                     k_page_scales=k_page_scales, v_page_scales=v_page_scales, k_group_scales=k_group_scales,
+                     v_group_scales=v_group_scales, k_zeros=k_zeros, v_zeros=v_zeros)
+    made.page_count = pages
+    put_scale(made, "k_scale", k_scale, made.kv_heads, place)
+    put_scale(made, "v_scale", v_scale, made.kv_heads, place)
     tokens = exactly(made.tokens, "tokens of k")
     made.slots = array_of(slots, "slots", place, None, 8, tokens)
     if starts is not None:
-        batch = tensor_of(starts, "starts").shape[0] - 1
-        made.batch = batch
+        batch = made.batch = intervals(starts, "starts", "batch")
         made.starts = array_of(starts, "starts", place, None, 4, exactly(batch + 1, "batch + 1"))
         made.kv_lengths = array_of(kv_lengths, "kv_lengths", place, None, 4, at_least(batch, "batch"))
         if page_table is not None:
@@ -103,11 +103,22 @@ def append_struct(place: str, k: Any, v: Any, k_cache: Any, v_cache: Any, *, slo
     elif kv_lengths is not None or page_table is not None or page_starts is not None:
         raise InvalidArgument("starts is None; kv_lengths, page_table and page_starts need it", "starts")
     made.positions = array_of(positions, "positions", place, None, 4, tokens)
+    for field, number in (("rotary_style", rotary_style), ("rotary_first", rotary_first), ("norm_epsilon", norm_epsilon)):
+        put(made, field, number)
     if rotary is not None:
         _rotation(made, rotary, rotary_sin, place)
-        made.rotary_style, made.rotary_first = rotary_style, rotary_first
-    _step(made, source, place, q=q, q_out=q_out, k_tail=k_tail, q_tail=q_tail, q_norm=q_norm, k_norm=k_norm,
-          norm_epsilon=norm_epsilon)
+    elif rotary_sin is not None:
+        raise InvalidArgument("rotary is None; rotary_sin needs it", "rotary")
+    else:
+        made.rotary_style = made.rotary_first = 0
+    if q_norm is None and k_norm is None:
+        made.norm_epsilon = 0.0
+    _step(made, source, place, q=q, q_out=q_out, k_tail=k_tail, q_tail=q_tail, q_norm=q_norm, k_norm=k_norm)
+    if pages == 0 and made.tokens != 0:
+        # The library takes 0 as unknown. Rows are skipped whose page does not exist, but rows of Q are not.
+        if q is not None:
+            raise InvalidArgument("k_cache.shape[0] is 0; it must be at least 1 (pages) with q", "k_cache")
+        made.tokens = 0
     return made
 
 
@@ -118,14 +129,14 @@ def _one_within_a_pack(cache: Tensor, field: str) -> None:
 
 def _k_cache_of_append(made: Any, k_cache: Any, target: DType, place: str) -> Tensor:
     cache = tensor_of(k_cache, "k_cache")
-    first = [at_least(1, "pages"), at_least(0, "rows of a page"), exactly(made.kv_heads, "heads of k")]
+    first = [at_least(0, "pages"), at_least(1, "rows of a page"), exactly(made.kv_heads, "heads of k")]
     made.cache_type = target
     if len(cache.shape) == 5:
         made.k_pack = cache.shape[4]
         packs = exactly(made.head_dim_qk // max(made.k_pack, 1), "packs of a row of k")
         checked(k_cache, "k_cache", place, target, target.bytes, [*first, packs, at_least(1, "k_pack")])
         _one_within_a_pack(cache, "k_cache")
-        made.k_cache = c_tensor(dataclasses.replace(cache, strides=cache.strides[:4]))
+        made.k_cache = c_tensor(dataclasses.replace(cache, shape=cache.shape[:4], strides=cache.strides[:4]))
     else:
         cache, made.k_cache = keys_of(k_cache, "k_cache", place, target, first,
                                       exactly(made.head_dim_qk, "elements of a row of k"))
@@ -133,7 +144,7 @@ def _k_cache_of_append(made: Any, k_cache: Any, target: DType, place: str) -> Te
     return cache
 
 
-def _v_cache_of_append(made: Any, v_cache: Any, target: DType, place: str) -> Tensor:
+def _v_cache_of_append(made: Any, v_cache: Any, target: DType, pages: int, place: str) -> None:
     cache = tensor_of(v_cache, "v_cache")
     heads, dim = exactly(made.kv_heads, "heads of k"), exactly(made.head_dim_v, "elements of a row of v")
     if len(cache.shape) == 5:
@@ -141,16 +152,21 @@ def _v_cache_of_append(made: Any, v_cache: Any, target: DType, place: str) -> Te
         made.v_pack = cache.shape[4]
         packs = exactly(made.page_size // max(made.v_pack, 1), "packs of a page of k_cache")
         checked(v_cache, "v_cache", place, target, target.bytes,
-                [at_least(1, "pages"), packs, heads, dim, at_least(1, "v_pack")])
+                [at_least(pages, "pages of k_cache"), packs, heads, dim, at_least(1, "v_pack")])
         _one_within_a_pack(cache, "v_cache")
-        made.v_cache = c_tensor(dataclasses.replace(cache, strides=cache.strides[:4]))
+        made.v_cache = c_tensor(dataclasses.replace(cache, shape=cache.shape[:4], strides=cache.strides[:4]))
     else:
         rows = exactly(made.page_size, "rows of a page of k_cache")
-        cache, form = keys_of(v_cache, "v_cache", place, target, [at_least(1, "pages"), rows, heads], dim)
+        _, form = keys_of(v_cache, "v_cache", place, target, [at_least(pages, "pages of k_cache"), rows, heads], dim)
         made.v_cache = form
         if form[2] == 1 and made.page_size > 1:
             made.v_pack = V_PACK_ALL  # neighbouring tokens are never rows
-    return cache
+
+
+def tensor_form(address: int, *strides: int) -> Tuple[int, int, int, int, int]:
+    """The library's form of a tensor with four strides."""
+    a, b, c, d = strides
+    return address, a, b, c, d
 
 
 def _of_groups(made: Any, side: str, array: Any, field: str, first: Sequence[Extent], place: str) -> Tensor:
@@ -163,58 +179,54 @@ def _of_groups(made: Any, side: str, array: Any, field: str, first: Sequence[Ext
                     exactly(groups, f"groups of {made.scale_group} elements of a row")])
 
 
-def _rows_of_pages(made: Any, cache: str) -> Sequence[Extent]:
-    return at_least(1, "pages"), exactly(made.page_size, f"rows of a page of {cache}")
+def _rows_of_pages(made: Any, cache: str, pages: int) -> Sequence[Extent]:
+    return at_least(pages, f"pages of {cache}"), exactly(made.page_size, f"rows of a page of {cache}")
 
 
-def _scales_of_pages(made: Any, cache: str, side: str, of_tokens: Any, of_pages: Any, of_groups: Any,
-                     place: str) -> Tuple[int, ...]:
-    """Scales per token, [pages, page_size, kv_heads], per page, [pages, kv_heads], or per group; returns their number of
-    pages. `cache` is what K's is called."""
-    heads = exactly(made.kv_heads, "heads of k")
+def _scales_of_pages(made: Any, cache: str, pages: int, side: str, of_tokens: Any, of_pages: Any, of_groups: Any,
+                     place: str) -> None:
+    """Scales per token, [pages, page_size, kv_heads], per page, [pages, kv_heads], or per group. `cache` is what K's is
+    called."""
+    heads, rows = exactly(made.kv_heads, "heads of k"), _rows_of_pages(made, cache, pages)
     given = [f"{side}_{what}_scales" for what, array in (("token", of_tokens), ("page", of_pages), ("group", of_groups))
              if array is not None]
     if len(given) > 1:
         raise InvalidArgument(f"{given[0]} and {given[1]} are both given", given[1])
     if of_tokens is not None:
-        scales = checked(of_tokens, f"{side}_token_scales", place, DType.F32, 4, [*_rows_of_pages(made, cache), heads])
+        scales = checked(of_tokens, f"{side}_token_scales", place, DType.F32, 4, [*rows, heads])
         kind, strides = ScaleKind.PER_TOKEN, (*scales.strides, 0)
     elif of_pages is not None:
-        scales = checked(of_pages, f"{side}_page_scales", place, DType.F32, 4, [at_least(1, "pages"), heads])
+        scales = checked(of_pages, f"{side}_page_scales", place, DType.F32, 4, [rows[0], heads])
         kind, strides = ScaleKind.PER_PAGE, (scales.strides[0], 0, scales.strides[1], 0)
     elif of_groups is not None:
         if side == "k":
-            shape = tensor_of(of_groups, "k_group_scales").shape
-            made.scale_group = made.head_dim_qk // max(1, *shape[-1:])
-        scales = _of_groups(made, side, of_groups, f"{side}_group_scales", _rows_of_pages(made, cache), place)
+            groups = _of_any_type(of_groups, "k_group_scales", (4,)).shape[3]
+            made.scale_group = made.head_dim_qk // max(1, groups)
+        scales = _of_groups(made, side, of_groups, f"{side}_group_scales", rows, place)
         kind, strides = ScaleKind.PER_GROUP, scales.strides
     else:
-        return ()
+        return
     setattr(made, f"{side}_scale_kind", kind)
     setattr(made, f"{side}_scales", (scales.address, *strides))
-    return (scales.shape[0],)
 
 
-def _arrays_of_cache(made: Any, cache: str, place: str, *, k_token_scales: Any, v_token_scales: Any, k_page_scales: Any,
-                     v_page_scales: Any, k_group_scales: Any, v_group_scales: Any, k_zeros: Any, v_zeros: Any) -> List[int]:
-    """Scales and zeros of a cache; returns their numbers of pages."""
-    pages: List[int] = []
+def _arrays_of_cache(made: Any, cache: str, pages: int, place: str, *, k_token_scales: Any, v_token_scales: Any,
+                     k_page_scales: Any, v_page_scales: Any, k_group_scales: Any, v_group_scales: Any, k_zeros: Any,
+                     v_zeros: Any) -> None:
+    """Scales and zeros of a cache."""
     for side, of_tokens, of_pages, of_groups, zeros in (
             ("k", k_token_scales, k_page_scales, k_group_scales, k_zeros),
             ("v", v_token_scales, v_page_scales, v_group_scales, v_zeros)):
-        pages.extend(_scales_of_pages(made, cache, side, of_tokens, of_pages, of_groups, place))
+        _scales_of_pages(made, cache, pages, side, of_tokens, of_pages, of_groups, place)
         if zeros is not None:
             made.flags |= _ZERO_POINTS
-            found = _of_groups(made, side, zeros, f"{side}_zeros", _rows_of_pages(made, cache), place)
+            found = _of_groups(made, side, zeros, f"{side}_zeros", _rows_of_pages(made, cache, pages), place)
             setattr(made, f"{side}_zeros", c_tensor(found))
-            pages.append(found.shape[0])
-    return pages
 
 
-def _copied_arrays(made: Any, place: str, first: Sequence[Extent], arrays: Mapping[str, Any]) -> List[int]:
-    """Where the scales and zeros of a cache go between equal types, by their names; returns their first extents. `first`
-    are those before the heads: of pages and their rows, or of rows."""
-    found: List[int] = []
+def _copied_arrays(made: Any, place: str, first: Sequence[Extent], arrays: Mapping[str, Any]) -> None:
+    """Where the scales and zeros of a cache go between equal types, by their names. `first` are the extents before the
+    heads: of pages and their rows, or of rows."""
     for field, array in arrays.items():
         if array is None:
             continue
@@ -228,10 +240,8 @@ def _copied_arrays(made: Any, place: str, first: Sequence[Extent], arrays: Mappi
             tensor = checked(array, field, place, DType.F32, 4,
                              [*(first[:1] if of_pages else first), exactly(made.kv_heads, "heads of k")])
             rest = (0,) if of_pages else tensor.strides[1:-1]
-            form = _form(tensor.address, *(0,) * (2 - len(first)), tensor.strides[0], *rest, tensor.strides[-1], 0)
+            form = tensor_form(tensor.address, *(0,) * (2 - len(first)), tensor.strides[0], *rest, tensor.strides[-1], 0)
         setattr(made, field, form)
-        found.append(tensor.shape[0])
-    return found
 
 
 def _rotation(made: Any, rotary: Any, rotary_sin: Any, place: str) -> None:
@@ -241,9 +251,10 @@ def _rotation(made: Any, rotary: Any, rotary_sin: Any, place: str) -> None:
             raise InvalidArgument(f"{field} has a stride of {table.strides[1]} elements in a row; it must be 1", field)
         return table
 
-    dtype = _dtype(_with_dimensions(rotary, "rotary", (2,)))
+    dtype = dtype_of_tensor(with_dimensions(rotary, "rotary", (2,)))
     table = table_of(rotary, "rotary", dtype, at_least(0, "positions"), at_least(0, "rotary_dim"))
-    made.rotary, made.rotary_stride, made.rotary_dim = table.address, table.strides[0], table.shape[1]
+    made.rotary, made.rotary_dim = table.address, table.shape[1]
+    made.rotary_stride = table.strides[0] if table.shape[0] > 1 else table.shape[1]
     made.rotary_type = 0 if dtype == DType.F32 else dtype
     if rotary_sin is None:
         return
@@ -251,13 +262,13 @@ def _rotation(made: Any, rotary: Any, rotary_sin: Any, place: str) -> None:
     sines = table_of(rotary_sin, "rotary_sin", dtype, at_least(table.shape[0], "positions of rotary"),
                      exactly(table.shape[1], "cosines of a position"))
     made.rotary_sin = sines.address
-    if sines.strides[0] != made.rotary_stride:
+    if sines.strides[0] != made.rotary_stride and table.shape[0] > 1:
         raise InvalidArgument(f"rotary_sin has a stride of {sines.strides[0]} elements between positions; it must be that"
                               f" of rotary, {made.rotary_stride}", "rotary_sin")
 
 
-def _step(made: Any, source: DType, place: str, *, q: Any, q_out: Any, k_tail: Any, q_tail: Any, q_norm: Any, k_norm: Any,
-          norm_epsilon: float) -> None:
+def _step(made: Any, source: DType, place: str, *, q: Any, q_out: Any, k_tail: Any, q_tail: Any, q_norm: Any,
+          k_norm: Any) -> None:
     """Q, tails and norms."""
     tokens, body = exactly(made.tokens, "tokens of k"), made.head_dim_qk - made.tail_dim
 
@@ -268,7 +279,7 @@ def _step(made: Any, source: DType, place: str, *, q: Any, q_out: Any, k_tail: A
     if k_tail is not None:
         made.k_tail = rows(k_tail, "k_tail", made.kv_heads, "heads of k", made.tail_dim)
     if q is not None:
-        made.q_heads = _with_dimensions(q, "q", (3,)).shape[1]
+        made.q_heads = with_dimensions(q, "q", (3,)).shape[1]
         made.q = rows(q, "q", made.q_heads, "heads of q", made.head_dim_qk if q_tail is None else body)
         made.q_out = rows(q if q_out is None else q_out, "q_out", made.q_heads, "heads of q", made.head_dim_qk)
         if q_tail is not None:
@@ -278,31 +289,31 @@ def _step(made: Any, source: DType, place: str, *, q: Any, q_out: Any, k_tail: A
     for field, array in (("q_norm", q_norm), ("k_norm", k_norm)):
         if array is None:
             continue
-        dtype = _dtype(_with_dimensions(array, field, (1,)))
+        dtype = dtype_of_tensor(with_dimensions(array, field, (1,)))
         if made.norm_type not in (0, dtype):
             raise InvalidArgument(f"{field} is of another type than q_norm", field)
-        made.norm_type, made.norm_epsilon = dtype, norm_epsilon
+        made.norm_type = dtype
         setattr(made, field, array_of(array, field, place, dtype, dtype.bytes, exactly(body, "elements of a normed row")))
 
 
-def _cache_of(array: Any, field: str, place: str, given: Optional[DType], heads: Any,
+def _cache_of(array: Any, field: str, place: str, given: Optional[DType], pages: Any, heads: Any,
               page_size: Any) -> Tuple[Tensor, DType, int, int, Any]:
     """A cache of K or V: its tensor, type, elements of a row and of a pack (0 without packs), and the struct's form. Without
     a given type it is that of the array."""
     many = at_least(0, "extent")
-    first = [at_least(1, "pages"), page_size or many, heads or many]
+    first = [pages or many, page_size or many, heads or many]
     if given is not None and given.block[0] > 1:
         elements, size = given.block
         dim = _of_any_type(array, field, (4,)).shape[3] // size * elements
         cache, made = keys_of(array, field, place, given, first, exactly(dim, "elements of a row"))
         return cache, given, dim, 0, made
     cache = _of_any_type(array, field, (4, 5))
-    dtype = _dtype(_with_dimensions(array, field, (4, 5))) if given is None else given
+    dtype = dtype_of_tensor(with_dimensions(array, field, (4, 5))) if given is None else given
     checked(array, field, place, dtype, dtype.bytes, [*first, *[many] * (len(cache.shape) - 3)])
     if len(cache.shape) == 4:
         return cache, dtype, cache.shape[3], 0, c_tensor(cache)
     _one_within_a_pack(cache, field)
-    made = c_tensor(dataclasses.replace(cache, strides=cache.strides[:4]))
+    made = c_tensor(dataclasses.replace(cache, shape=cache.shape[:4], strides=cache.strides[:4]))
     return cache, dtype, cache.shape[3] * cache.shape[4], cache.shape[4], made
 
 
@@ -338,19 +349,21 @@ def copy_struct(place: str, k_source: Any, v_source: Any, k_target: Any, v_targe
                 k_target_zeros: Any, v_target_zeros: Any, **of_source: Any) -> Any:
     """The sluice_page_copy of Context.copy's arguments."""
     made, given = _core.PageCopy(), _given_type(cache_type)
-    source, made.source_type, made.head_dim_qk, made.source_k_pack, made.k_source = _cache_of(k_source, "k_source", place,
-                                                                                              given, None, None)
+    source, made.source_type, made.head_dim_qk, made.source_k_pack, made.k_source = _cache_of(
+        k_source, "k_source", place, given, None, None, None)
     made.page_size, made.kv_heads = source.shape[1], source.shape[2]
     rows, heads = exactly(made.page_size, "rows of a page of k_source"), exactly(made.kv_heads, "heads of k_source")
+    # Without pairs each page goes to itself.
+    to_all = exactly(source.shape[0], "pages of k_source") if pairs is None else None
     target, made.target_type, dim, made.target_k_pack, made.k_target = _cache_of(
-        k_target, "k_target", place, _type_of_bytes(k_target, "k_target", given), heads, rows)
+        k_target, "k_target", place, _type_of_bytes(k_target, "k_target", given), to_all, heads, rows)
     _exact_row("k_target", dim, made.head_dim_qk, "k_source")
-    pages = [source.shape[0], target.shape[0]]
     if _both_or_neither(v_source, "v_source", v_target, "v_target"):
-        for field, array, dtype, of in (("v_source", v_source, made.source_type, given),
-                                        ("v_target", v_target, made.target_type,
-                                         _type_of_bytes(v_target, "v_target", given))):
-            cache, found, dim, pack, form = _cache_of(array, field, place, of, heads, rows)
+        for field, array, dtype, of, of_k in (("v_source", v_source, made.source_type, given, source),
+                                              ("v_target", v_target, made.target_type,
+                                               _type_of_bytes(v_target, "v_target", given), target)):
+            _, found, dim, pack, form = _cache_of(array, field, place, of, at_least(of_k.shape[0], f"pages of k{field[1:]}"),
+                                                  heads, rows)
             _same_type(field, found, DType(dtype), f"k{field[1:]}")
             if pack:
                 raise InvalidArgument(f"{field} has 5 dimensions; it must have 4", field)
@@ -358,16 +371,21 @@ def copy_struct(place: str, k_source: Any, v_source: Any, k_target: Any, v_targe
                 _exact_row(field, dim, made.head_dim_v, "v_source")
             made.head_dim_v = dim
             setattr(made, field, form)
-            pages.append(cache.shape[0])
     else:
         made.flags |= _V_IN_K
-    _scale(made, "k_scale", k_scale, made.kv_heads, place)
-    _scale(made, "v_scale", v_scale, made.kv_heads, place)
-    pages.extend(_arrays_of_cache(made, "k_source", place, **of_source))
-    pages.extend(_copied_arrays(made, place, _rows_of_pages(made, "k_source"),
-                                {"k_target_scales": k_target_scales, "v_target_scales": v_target_scales,
-                                 "k_target_zeros": k_target_zeros, "v_target_zeros": v_target_zeros}))
-    made.page_count = min(pages)
+    put_scale(made, "k_scale", k_scale, made.kv_heads, place)
+    put_scale(made, "v_scale", v_scale, made.kv_heads, place)
+    _arrays_of_cache(made, "k_source", source.shape[0], place, **of_source)
+    _copied_arrays(made, place, [at_least(target.shape[0], "pages of k_target"), rows],
+                   {"k_target_scales": k_target_scales, "v_target_scales": v_target_scales,
+                    "k_target_zeros": k_target_zeros, "v_target_zeros": v_target_zeros})
+    _pairs(made, pairs, min(source.shape[0], target.shape[0]), place)
+    return made
+
+
+def _pairs(made: Any, pairs: Any, pages: int, place: str) -> None:
+    """Which pages are copied, of those that source and target both have."""
+    made.page_count = pages
     if pairs is not None:
         numbers = tensor_of(pairs, "pairs")
         listed = checked(pairs, "pairs", place, None, 8 if numbers.itemsize == 8 else 4,
@@ -376,7 +394,8 @@ def copy_struct(place: str, k_source: Any, v_source: Any, k_target: Any, v_targe
             raise InvalidArgument(f"pairs has strides of {listed.strides} elements; they must have no gaps", "pairs")
         made.pairs, made.pair_count = listed.address, listed.shape[0]
         made.flags |= _PAGE_INDEX_64 if numbers.itemsize == 8 else 0
-    return made
+    if pages == 0 or (pairs is not None and made.pair_count == 0):
+        made.pairs, made.pair_count = _NO_PAIRS, 0
 
 
 def gather_struct(place: str, k_cache: Any, v_cache: Any, k_out: Any, v_out: Any, *, out_starts: Any, kv_lengths: Any,
@@ -386,122 +405,41 @@ def gather_struct(place: str, k_cache: Any, v_cache: Any, k_out: Any, v_out: Any
     """The sluice_gather of Context.gather's arguments."""
     made, given = _core.Gather(), _given_type(cache_type)
     cache, made.cache_type, made.head_dim_qk, made.k_pack, made.k_cache = _cache_of(k_cache, "k_cache", place, given, None,
-                                                                                    None)
+                                                                                    None, None)
     made.page_size, made.kv_heads = cache.shape[1], cache.shape[2]
     rows, heads = exactly(made.page_size, "rows of a page of k_cache"), exactly(made.kv_heads, "heads of k_cache")
-    out_type = _type_of_bytes(k_out, "k_out", given) or _dtype(_with_dimensions(k_out, "k_out", (3,)))
+    out_type = _type_of_bytes(k_out, "k_out", given) or dtype_of_tensor(with_dimensions(k_out, "k_out", (3,)))
     made.out_type, made.tokens = out_type, _of_any_type(k_out, "k_out", (3,)).shape[0]
-    tokens, pages = exactly(made.tokens, "rows of k_out"), [cache.shape[0]]
+    tokens, pages = exactly(made.tokens, "rows of k_out"), cache.shape[0]
 
     def rows_of(array: Any, field: str, dim: int, of: str) -> Any:
         return keys_of(array, field, place, out_type, [tokens, heads], exactly(dim, f"elements of a row of {of}"))[1]
 
     made.k_out = rows_of(k_out, "k_out", made.head_dim_qk, "k_cache")
     if _both_or_neither(v_cache, "v_cache", v_out, "v_out"):
-        values, found, made.head_dim_v, pack, made.v_cache = _cache_of(v_cache, "v_cache", place, given, heads, rows)
+        _, found, made.head_dim_v, pack, made.v_cache = _cache_of(v_cache, "v_cache", place, given,
+                                                                  at_least(pages, "pages of k_cache"), heads, rows)
         _same_type("v_cache", found, DType(made.cache_type), "k_cache")
         if pack:
             raise InvalidArgument("v_cache has 5 dimensions; it must have 4", "v_cache")
         made.v_out = rows_of(v_out, "v_out", made.head_dim_v, "v_cache")
-        pages.append(values.shape[0])
     else:
         made.flags |= _V_IN_K
-    _scale(made, "k_scale", k_scale, made.kv_heads, place)
-    _scale(made, "v_scale", v_scale, made.kv_heads, place)
-    pages.extend(_arrays_of_cache(made, "k_cache", place, **of_cache))
-    made.page_count = min(pages)
+    put_scale(made, "k_scale", k_scale, made.kv_heads, place)
+    put_scale(made, "v_scale", v_scale, made.kv_heads, place)
+    _arrays_of_cache(made, "k_cache", pages, place, **of_cache)
+    made.page_count = pages
     _copied_arrays(made, place, [tokens], {"k_out_scales": k_out_scales, "v_out_scales": v_out_scales,
                                            "k_out_zeros": k_out_zeros, "v_out_zeros": v_out_zeros})
-    made.batch = tensor_of(out_starts, "out_starts").shape[0] - 1
+    made.batch = intervals(out_starts, "out_starts", "batch")
+    if pages == 0 and made.tokens != 0 and made.batch != 0:
+        # The library takes 0 as unknown.
+        raise InvalidArgument("k_cache.shape[0] is 0; it must be at least 1 (pages)", "k_cache")
     made.out_starts = array_of(out_starts, "out_starts", place, None, 4, exactly(made.batch + 1, "batch + 1"))
     for field, array in (("kv_lengths", kv_lengths), ("first_keys", first_keys)):
         setattr(made, field, array_of(array, field, place, None, 4, at_least(made.batch, "batch")))
     _table(made, page_table, page_starts, made.batch, place)
     return made
-
-
-def _parts_of(arrays: Any, field: str) -> Tuple[Any, Optional[int]]:
-    """The array of a list's first part, and the number of parts; or all parts in one array, and None."""
-    if not isinstance(arrays, (list, tuple)):
-        return arrays, None
-    if not arrays:
-        raise InvalidArgument(f"{field} is empty; it must have at least one part", field)
-    return arrays[0], len(arrays)
-
-
-def _form(address: int, *strides: int) -> Tuple[int, int, int, int, int]:
-    """The library's form of a tensor with four strides."""
-    a, b, c, d = strides
-    return address, a, b, c, d
-
-
-def merge_struct(place: str, partial: Any, partial_lse: Any, o: Any, *, lse: Any, sink_logits: Any, lse_base: LseBase,
-                 infinity_is_empty: bool, o_scale: Any) -> Tuple[Any, List[int], List[int]]:
-    """The sluice_merge of Context.merge's arguments, and the addresses of parts in lists."""
-    made = _core.Merge()
-    made.flags = _INFINITY_IS_EMPTY if infinity_is_empty else 0
-    one, listed = _parts_of(partial, "partial")
-    one_lse, listed_lse = _parts_of(partial_lse, "partial_lse")
-    if listed != listed_lse:
-        raise InvalidArgument(f"partial_lse has {listed_lse or 'no'} parts in a list, and partial {listed or 'none'}; both"
-                              " must have as many", "partial_lse")
-    # A list's arrays lack the dimension of parts.
-    before = 0 if listed is not None else 1
-    parts, result = _with_dimensions(one, "partial", (3 + before,)), _with_dimensions(o, "o", (3,))
-    made.tokens, made.heads, made.head_dim_v = parts.shape[before:]
-    made.parts = parts.shape[0] if listed is None else listed
-    made.partial_type, made.o_type, made.lse_base = _dtype(parts), _dtype(result), lse_base
-    tokens, heads = exactly(made.tokens, "tokens of partial"), exactly(made.heads, "heads of partial")
-    dim = exactly(made.head_dim_v, "elements of partial")
-    of_parts = [exactly(made.parts, "parts of partial")] * before
-
-    def tensor(array: Any, field: str, dtype: DType, *extents: Any) -> Tensor:
-        return checked(array, field, place, dtype, dtype.bytes, extents)
-
-    def of_lse(array: Any, field: str, first: List[Any]) -> Tuple[Tensor, int]:
-        """LSEs [tokens, heads], or [sequences, tokens of each, heads]; and the stride of a sequence."""
-        shape = tensor_of(array, field).shape
-        if len(shape) != len(first) + 3:
-            found = tensor(array, field, DType.F32, *first, tokens, heads)
-            return found, made.sequence_tokens * found.strides[len(first)]
-        sequences, each = shape[len(first):len(first) + 2]
-        if sequences * each != made.tokens or made.sequence_tokens not in (0, each):
-            raise InvalidArgument(f"{field} has {sequences} sequences of {each} tokens; there must be {made.tokens} tokens, in"
-                                  " sequences that are as long in partial_lse and lse", field)
-        found = tensor(array, field, DType.F32, *first, exactly(sequences, "sequences"), exactly(each, "tokens"), heads)
-        made.sequence_tokens = each
-        strides = found.strides
-        shorter = dataclasses.replace(found, strides=strides[:len(first)] + strides[len(first) + 1:])
-        return shorter, strides[len(first)]
-
-    first = tensor(one, "partial", _dtype(parts), *of_parts, tokens, heads, dim)
-    made.partial = c_tensor(first)
-    if lse is not None and len(tensor_of(lse, "lse").shape) == 3:
-        made.sequence_tokens = tensor_of(lse, "lse").shape[1]
-    lses, made.partial_lse_sequence_stride = of_lse(one_lse, "partial_lse", of_parts)
-    made.partial_lse = _form(lses.address, *[0] * (1 - before), *lses.strides, 0)
-    made.o = c_tensor(tensor(o, "o", _dtype(result), tokens, heads, dim))
-    if lse is not None:
-        found, made.lse_sequence_stride = of_lse(lse, "lse", [])
-        made.lse = _form(found.address, 0, *found.strides, 0)
-    made.sink_logits = array_of(sink_logits, "sink_logits", place, DType.F32, 4, heads)
-    _scale(made, "o_scale", o_scale, made.heads, place)
-    if listed is None:
-        return made, [], []
-    addresses: List[List[int]] = [[], []]
-    for i, (part, part_lse) in enumerate(zip(partial, partial_lse)):
-        rows = tensor(part, f"partial[{i}]", _dtype(parts), tokens, heads, dim)
-        of_rows, sequence = of_lse(part_lse, f"partial_lse[{i}]", [])
-        for field, is_like in ((f"partial[{i}]", rows.strides == first.strides),
-                               (f"partial_lse[{i}]", (of_rows.strides, sequence) ==
-                                (lses.strides, made.partial_lse_sequence_stride))):
-            if not is_like:
-                raise InvalidArgument(f"{field} has other strides than the first part; they must be the same", field)
-        addresses[0].append(rows.address)
-        addresses[1].append(of_rows.address)
-    for field in ("partial", "partial_lse"):
-        setattr(made, field, _form(0, *getattr(made, field)[1:]))
-    return made, addresses[0], addresses[1]
 
 
 def reference_append(k: Any, v: Any, k_cache: Any, v_cache: Any, *, slots: Any = None, starts: Any = None,

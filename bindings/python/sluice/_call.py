@@ -6,13 +6,17 @@ The library checks alignment, strides and numbers; it cannot see how long arrays
 from __future__ import annotations
 
 import dataclasses
+import numbers
+import operator
 from typing import Any, Mapping, Optional, Sequence, Tuple
 
 from . import _core
 from ._errors import InvalidArgument
-from ._problem import Problem, type_of
+from ._problem import Problem, checked_problem, head_dim_v_of, type_of
 from ._tensor import Tensor, has_no_gaps, tensor_of
 from ._types import V_PACK_ALL, DType, Mode, PageTableKind, ScaleKind
+
+_EXACT_SCALE, _EXACT_LENGTHS = 1 << 0, 1 << 1
 
 # (extent, what it is, whether more is allowed)
 Extent = Tuple[int, str, bool]
@@ -25,6 +29,17 @@ def exactly(extent: int, what: str) -> Extent:
 
 def at_least(extent: int, what: str) -> Extent:
     return extent, what, True
+
+
+def whole_number(value: Any, field: str) -> int:
+    """A number of sequences, rows or keys."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise InvalidArgument(f"{field} is {value!r}; it must be an integer", field) from None
+    if not 0 <= number < 1 << 31:
+        raise InvalidArgument(f"{field} is {number}; it must be from 0 to 2147483647", field)
+    return number
 
 
 def row_elements(problem: Problem, head_dim: int) -> int:
@@ -126,6 +141,29 @@ def _extent(array: Any, index: int, field: str) -> int:
     return shape[index]
 
 
+def intervals(starts: Any, field: str, what: str) -> int:
+    """The number of sequences or prefixes that starts have."""
+    shape = tensor_of(starts, field).shape
+    if len(shape) != 1:
+        raise InvalidArgument(f"{field} has {len(shape)} dimensions; it must have 1", field)
+    if shape[0] == 0:
+        raise InvalidArgument(f"{field}.shape[0] is 0; it must be at least 1 ({what} + 1)", field)
+    return shape[0] - 1
+
+
+def _length(given: Optional[int], name: str, array: Any, field: str, bound: Optional[int]) -> int:
+    """Rows of each sequence: the caller's number, or the problem's bound where starts or a table say where rows are, or
+    else the array's."""
+    if given is not None:
+        return whole_number(given, name)
+    if bound is None:
+        return _extent(array, 1, field)
+    if bound == 0:
+        raise InvalidArgument(f"{name} is None, and the problem's max_{name} is 0, unbounded; one of them must be given",
+                              name)
+    return bound
+
+
 _PREFIX_ARRAYS = ("prefix_q_starts", "prefix_lengths", "prefix_page_table", "prefix_page_starts", "prefix_k", "prefix_v")
 
 
@@ -139,11 +177,22 @@ class _Filler:
         ragged = given("q_starts") is not None
         packed_keys = given("kv_starts") is not None
         paged = problem.mode == Mode.PAGED
-        self.batch = shape.batch if shape.batch is not None else self._batch(ragged, paged)
-        self.q_len = shape.q_len if shape.q_len is not None else (
-            problem.max_q_len if ragged else _extent(arrays["q"], 1, "q"))
-        self.kv_len = shape.kv_len if shape.kv_len is not None else (
-            problem.max_kv_len if packed_keys or paged else _extent(arrays["k"], 1, "k"))
+        if ragged and problem.mode == Mode.DENSE:
+            raise InvalidArgument("q_starts is given, but the problem's mode is DENSE; it must be None", "q_starts")
+        if packed_keys and problem.mode != Mode.RAGGED:
+            raise InvalidArgument("kv_starts is given, but the problem's mode is not RAGGED; it must be None", "kv_starts")
+        self.batch = whole_number(shape.batch, "batch") if shape.batch is not None else (
+            intervals(arrays["q_starts"], "q_starts", "batch") if ragged else _extent(arrays["q"], 0, "q"))
+        self.q_len = _length(shape.q_len, "q_len", arrays["q"], "q", problem.max_q_len if ragged else None)
+        self.has_cache_rows = not (paged or packed_keys) or _extent(arrays["k"], 0, "k") > 0
+        self.kv_len = _length(shape.kv_len, "kv_len", arrays["k"], "k",
+                              problem.max_kv_len if packed_keys or paged else None)
+        # 0 rows or pages are "unknown" to the library, so starts and tables would lead out of them.
+        if ragged and _extent(arrays["q"], 0, "q") == 0:
+            self.q_len = 0
+        if not self.has_cache_rows:
+            self.kv_len = 0
+        self.args.flags = _EXACT_LENGTHS
         self.args.batch, self.args.q_len, self.args.kv_len = self.batch, self.q_len, self.kv_len
         self._rows(ragged)
         self._keys(packed_keys, paged)
@@ -152,46 +201,36 @@ class _Filler:
         if problem.shared_prefix:
             self._prefixes(shape.prefix_len)
         else:
-            for name in _PREFIX_ARRAYS:
-                if given(name) is not None:
+            for name, value in (("prefix_len", shape.prefix_len), *((name, given(name)) for name in _PREFIX_ARRAYS)):
+                if value is not None:
                     raise InvalidArgument(f"{name} is given, but the problem lacks shared_prefix; it must be None", name)
-
-    def _batch(self, ragged: bool, paged: bool) -> int:
-        if ragged:
-            return _extent(self.arrays["q_starts"], 0, "q_starts") - 1
-        if paged:
-            return _extent(self.arrays["kv_lengths"], 0, "kv_lengths") if self.arrays.get("kv_lengths") is not None \
-                else _extent(self.arrays["q"], 0, "q")
-        return _extent(self.arrays["q"], 0, "q")
 
     def _tensor(self, field: str, dtype: DType, extents: Sequence[Extent]) -> Tensor:
         return checked(self.arrays[field], field, self.place, dtype, dtype.bytes, extents)
 
     def _rows(self, ragged: bool) -> None:
         problem, args = self.problem, self.args
-        first = [at_least(1, "rows")] if ragged else [
+        rows = _extent(self.arrays["q"], 0, "q")
+        first = [at_least(rows, "rows of q")] if ragged else [
             at_least(self.batch, "batch"), at_least(self.q_len, "rows of each sequence")]
         heads = exactly(problem.q_heads, "q_heads")
         dims = (exactly(row_elements(problem, problem.head_dim_qk), "head_dim_qk"),
-                exactly(row_elements(problem, problem.head_dim_v), "head_dim_v"))
-        q = self._tensor("q", type_of(problem, "q_type"), [*first, heads, dims[0]])
-        o = self._tensor("o", type_of(problem, "o_type"), [*first, heads, dims[1]])
-        args.q, args.o = c_tensor(q), c_tensor(o)
-        rows = [q.shape[0], o.shape[0]]
+                exactly(row_elements(problem, head_dim_v_of(problem)), "head_dim_v"))
+        args.q = c_tensor(self._tensor("q", type_of(problem, "q_type"), [*first, heads, dims[0]]))
+        args.o = c_tensor(self._tensor("o", type_of(problem, "o_type"), [*first, heads, dims[1]]))
         if self.arrays.get("lse") is not None:
-            lse = self._tensor("lse", DType.F32, [*first, heads])
-            args.lse = c_tensor(lse, 3)
-            rows.append(lse.shape[0])
+            args.lse = c_tensor(self._tensor("lse", DType.F32, [*first, heads]), 3)
         if ragged:
-            args.q_tokens = min(rows)
+            args.q_tokens = rows
 
     def _keys(self, packed: bool, paged: bool) -> None:
         problem, args = self.problem, self.args
         heads = exactly(problem.kv_heads, "kv_heads")
+        rows = _extent(self.arrays["k"], 0, "k")
         if paged:
-            first = [at_least(1, "pages"), exactly(problem.page_size, "page_size")]
+            first = [at_least(rows, "pages of k"), exactly(problem.page_size, "page_size")]
         elif packed:
-            first = [at_least(1, "keys")]
+            first = [at_least(rows, "keys of k")]
         else:
             first = [at_least(self.batch, "batch"), at_least(self.kv_len, "keys of each sequence")]
         dim = exactly(row_elements(problem, problem.head_dim_qk), "head_dim_qk")
@@ -202,13 +241,11 @@ class _Filler:
             k = self._tensor("k", dtype, [*first, heads, *packs])
             if k.strides[4] != 1:
                 raise InvalidArgument(f"k has a stride of {k.strides[4]} elements inside a pack; it must be 1", "k")
-            args.k = c_tensor(dataclasses.replace(k, strides=k.strides[:4]))
+            args.k = c_tensor(dataclasses.replace(k, shape=k.shape[:4], strides=k.strides[:4]))
         else:
-            k, args.k = keys_of(self.arrays["k"], "k", self.place, dtype, [*first, heads], dim)
-        extents = [k.shape[0]]
+            _, args.k = keys_of(self.arrays["k"], "k", self.place, dtype, [*first, heads], dim)
         if not problem.v_in_k:
-            v, args.v = self._values("v", first)
-            extents.append(v.shape[0])
+            _, args.v = self._values("v", first)
         elif self.arrays.get("v") is not None:
             raise InvalidArgument("v is given, but the problem has v_in_k; it must be None", "v")
         for field in ("k_scales", "v_scales", "k_zeros", "v_zeros"):
@@ -216,7 +253,7 @@ class _Filler:
                 continue
             kind = getattr(problem, f"{field[0]}_scale_kind")
             if kind == ScaleKind.PER_GROUP:
-                row = problem.head_dim_qk if field[0] == "k" else problem.head_dim_v
+                row = problem.head_dim_qk if field[0] == "k" else head_dim_v_of(problem)
                 groups = at_least(row // max(problem.scale_group, 1), "groups of a row")
                 scales = self._tensor(field, DType.F16, [*first, heads, groups])
                 setattr(args, field, c_tensor(scales))
@@ -226,17 +263,16 @@ class _Filler:
             else:
                 scales = self._tensor(field, DType.F32, [*first, heads])
                 setattr(args, field, c_tensor(scales, 3))
-            extents.append(scales.shape[0])
         if paged:
-            args.page_count = min(extents)
+            args.page_count = rows
         elif packed:
-            args.kv_tokens = min(extents)
+            args.kv_tokens = rows
 
     def _values(self, field: str, first: Sequence[Extent]) -> Tuple[Tensor, Tuple[int, int, int, int, int]]:
         """V of sequences, pages or prefixes, and the library's form of it."""
         problem, dtype = self.problem, type_of(self.problem, "v_type")
         heads = exactly(problem.kv_heads, "kv_heads")
-        dim = exactly(row_elements(problem, problem.head_dim_v), "head_dim_v")
+        dim = exactly(row_elements(problem, head_dim_v_of(problem)), "head_dim_v")
         if problem.v_pack in (0, V_PACK_ALL):
             if problem.v_pack and len(first) == 2 and first[1][2]:
                 # Whole groups of 8 keys are read.
@@ -247,7 +283,7 @@ class _Filler:
         v = self._tensor(field, dtype, [first[0], packs, heads, dim, exactly(problem.v_pack, "v_pack")])
         if v.strides[4] != 1:
             raise InvalidArgument(f"{field} has a stride of {v.strides[4]} elements inside a pack; it must be 1", field)
-        return v, c_tensor(dataclasses.replace(v, strides=v.strides[:4]))
+        return v, c_tensor(dataclasses.replace(v, shape=v.shape[:4], strides=v.strides[:4]))
 
     def _scores(self) -> None:
         given = self.arrays.get
@@ -266,26 +302,26 @@ class _Filler:
 
     def _arrays(self) -> None:
         problem, args = self.problem, self.args
-        starts, lengths = exactly(self.batch + 1, "batch + 1"), at_least(self.batch, "batch")
+        starts, lengths = at_least(self.batch + 1, "batch + 1"), at_least(self.batch, "batch")
 
-        def put(field: str, dtype: Optional[DType], itemsize: int, extent: Extent) -> None:
+        def array(field: str, dtype: Optional[DType], itemsize: int, extent: Extent) -> None:
             setattr(args, field, array_of(self.arrays.get(field), field, self.place, dtype, itemsize, extent))
 
-        put("q_starts", None, 4, starts)
-        put("kv_starts", None, 4, starts)
-        put("page_starts", None, 4, starts)
-        put("q_lengths", None, 4, lengths)
-        put("kv_lengths", None, 4, lengths)
+        array("q_starts", None, 4, starts)
+        array("kv_starts", None, 4, starts)
+        array("page_starts", None, 4, starts)
+        array("q_lengths", None, 4, lengths)
+        array("kv_lengths", None, 4, lengths)
         q_heads, kv_heads = exactly(problem.q_heads, "q_heads"), exactly(problem.kv_heads, "kv_heads")
         args.alibi_slopes, args.alibi_batch_stride = self._of_heads("alibi_slopes")
         args.bias_scale, args.bias_scale_batch_stride = self._of_heads("bias_scale")
-        put("sink_logits", DType.F32, 4, q_heads)
-        put("diagonals", None, 4, lengths)
-        put("causal", None, 4, lengths)
+        array("sink_logits", DType.F32, 4, q_heads)
+        array("diagonals", None, 4, lengths)
+        array("causal", None, 4, lengths)
         self._spans()
         for name, heads in (("q", q_heads), ("k", kv_heads), ("v", kv_heads), ("o", q_heads)):
             kind = getattr(problem, f"{name}_scale_kind")
-            put(f"{name}_scale", DType.F32, 4, heads if kind == ScaleKind.PER_HEAD else exactly(1, "one for the tensor"))
+            array(f"{name}_scale", DType.F32, 4, heads if kind == ScaleKind.PER_HEAD else exactly(1, "one for the tensor"))
         if not self._table_of_heads():
             args.page_table, args.page_table_stride = self._table("page_table", self.batch, self.kv_len, "kv_len")
 
@@ -323,12 +359,13 @@ class _Filler:
         problem, args = self.problem, self.args
         if self.arrays.get("prefix_q_starts") is None:
             raise InvalidArgument("prefix_q_starts is None; it is required with shared_prefix", "prefix_q_starts")
-        count = _extent(self.arrays["prefix_q_starts"], 0, "prefix_q_starts") - 1
+        count = intervals(self.arrays["prefix_q_starts"], "prefix_q_starts", "prefixes")
         keys = self.arrays.get("prefix_k")
-        if length is None:
-            length = problem.max_prefix_len if keys is None else _extent(keys, 1, "prefix_k")
+        length = _length(length, "prefix_len", keys, "prefix_k", problem.max_prefix_len if keys is None else None)
+        if problem.mode == Mode.PAGED and not self.has_cache_rows:
+            length = 0
         args.prefix_count, args.prefix_len = count, length
-        starts = exactly(count + 1, "prefixes + 1")
+        starts = at_least(count + 1, "prefixes + 1")
         for field, extent in (("prefix_q_starts", starts), ("prefix_page_starts", starts),
                               ("prefix_lengths", at_least(count, "prefixes"))):
             setattr(args, field, array_of(self.arrays.get(field), field, self.place, None, 4, extent))
@@ -356,17 +393,22 @@ class _Filler:
         if self.arrays.get("spans") is None:
             return
         spans = checked(self.arrays["spans"], "spans", self.place, None, 4,
-                        [at_least(self.batch, "batch"), at_least(0, "spans"), exactly(2, "first key and end")])
+                        [at_least(self.batch, "batch"), at_least(1, "spans"), exactly(2, "first key and end")])
         if not has_no_gaps(spans):
             raise InvalidArgument(f"spans has strides of {spans.strides} elements; they must have no gaps", "spans")
         self.args.spans, self.args.span_count = spans.address, spans.shape[1]
 
 
-def call_args(problem: Problem, arrays: Arrays, shape: CallShape, scale: float, place: str) -> Any:
+def call_args(problem: Problem, arrays: Arrays, shape: CallShape, scale: Optional[float], place: str) -> Any:
     """The struct of a call whose arrays are in host or device memory."""
+    checked_problem(problem)
     for field in ("q", "k", "o") if problem.v_in_k else ("q", "k", "v", "o"):
         if arrays.get(field) is None:
             raise InvalidArgument(f"{field} is None; it is required", field)
     args = _Filler(problem, arrays, shape, place).args
-    args.scale = scale
+    if scale is not None:
+        if not isinstance(scale, numbers.Real):
+            raise InvalidArgument(f"scale is {scale!r}; it must be a number or None", "scale")
+        args.scale = float(scale)
+        args.flags |= _EXACT_SCALE
     return args

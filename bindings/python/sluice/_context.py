@@ -8,11 +8,12 @@ import threading
 from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 from . import _core
-from ._cache import append_struct, copy_struct, gather_struct, merge_struct
+from ._cache import append_struct, copy_struct, gather_struct
 from ._call import CallShape, call_args
 from ._errors import InvalidArgument
 from ._hip import Buffer, Event, Hip, Stream, buffer_type, stream_handle
-from ._problem import Problem
+from ._merge import merge_struct
+from ._problem import Problem, checked_problem
 from ._tensor import tensor_of
 from ._types import DTypeLike, LseBase, RotaryStyle
 
@@ -42,7 +43,14 @@ class Wait:
 
     def _c(self) -> Tuple[int, int, int]:
         is_stream = self.on_stream or self.stream is not None
-        return (_ON_STREAM if is_stream else _ON_EVENT, stream_handle(self.event), stream_handle(self.stream))
+        return (_ON_STREAM if is_stream else _ON_EVENT, stream_handle(self.event, "wait.event"),
+                stream_handle(self.stream, "wait.stream"))
+
+
+def _waits(wait: Sequence[Wait]) -> List[Tuple[int, int, int]]:
+    if not isinstance(wait, (list, tuple)) or not all(isinstance(one, Wait) for one in wait):
+        raise InvalidArgument(f"wait is {wait!r}; it must be a list of Wait", "wait")
+    return [one._c() for one in wait]
 
 
 class Context:
@@ -84,10 +92,11 @@ class Context:
     def query_support(self, problem: Problem) -> Any:
         """What a plan would use and need: kernel, workspace_bytes, alignments. Raises Unsupported with the nearest
         supported value if no kernel fits. Touches no device."""
-        return self._core.query_support(problem._c())
+        return self._core.query_support(checked_problem(problem)._c())
 
     def plan(self, problem: Problem) -> "Plan":
         """The plan for a problem; the first time, its kernels are chosen and loaded."""
+        checked_problem(problem)
         with self._lock:
             found = self._plans.get(problem)
             if found is None:
@@ -96,7 +105,7 @@ class Context:
 
     def preload(self, problem: Optional[Problem] = None) -> None:
         """Loads the kernels of a problem, or all kernels, so that nothing is loaded while a graph is captured."""
-        self._core.preload(None if problem is None else problem._c())
+        self._core.preload(None if problem is None else checked_problem(problem)._c())
 
     def append(self, k: Any, v: Any, k_cache: Any, v_cache: Any, *, slots: Any = None, starts: Any = None,
                kv_lengths: Any = None, page_table: Any = None, page_starts: Any = None, k_scale: Any = None,
@@ -150,7 +159,7 @@ class Context:
                                v_token_scales=v_token_scales, k_page_scales=k_page_scales, v_page_scales=v_page_scales,
                                cache_type=cache_type, k_group_scales=k_group_scales, v_group_scales=v_group_scales,
                                k_zeros=k_zeros, v_zeros=v_zeros)
-        self._core.append(struct, launch_of(stream, None, signal), [one._c() for one in wait])
+        self._core.append(struct, launch_of(stream, None, signal), _waits(wait))
 
     def merge(self, partial: Any, partial_lse: Any, o: Any, *, lse: Any = None, sink_logits: Any = None,
               lse_base: LseBase = LseBase.E, infinity_is_empty: bool = False, o_scale: Any = None, stream: Any = None,
@@ -169,7 +178,7 @@ class Context:
         stream, wait and signal as for Plan.run. Raises as it does."""
         struct, parts, lses = merge_struct("device", partial, partial_lse, o, lse=lse, sink_logits=sink_logits,
                                            lse_base=lse_base, infinity_is_empty=infinity_is_empty, o_scale=o_scale)
-        self._core.merge(struct, parts, lses, launch_of(stream, None, signal), [one._c() for one in wait])
+        self._core.merge(struct, parts, lses, launch_of(stream, None, signal), _waits(wait))
 
     def copy(self, k_source: Any, v_source: Any, k_target: Any, v_target: Any, *, pairs: Any = None, k_scale: Any = None,
              v_scale: Any = None, k_token_scales: Any = None, v_token_scales: Any = None, k_page_scales: Any = None,
@@ -197,7 +206,7 @@ class Context:
                              v_group_scales=v_group_scales, k_zeros=k_zeros, v_zeros=v_zeros,
                              k_target_scales=k_target_scales, v_target_scales=v_target_scales,
                              k_target_zeros=k_target_zeros, v_target_zeros=v_target_zeros)
-        self._core.copy(struct, launch_of(stream, None, signal), [one._c() for one in wait])
+        self._core.copy(struct, launch_of(stream, None, signal), _waits(wait))
 
     def gather(self, k_cache: Any, v_cache: Any, k_out: Any, v_out: Any, *, out_starts: Any, kv_lengths: Any,
                page_table: Any, first_keys: Any = None, page_starts: Any = None, k_scale: Any = None, v_scale: Any = None,
@@ -227,7 +236,7 @@ class Context:
                                k_group_scales=k_group_scales, v_group_scales=v_group_scales, k_zeros=k_zeros,
                                v_zeros=v_zeros, k_out_scales=k_out_scales, v_out_scales=v_out_scales,
                                k_out_zeros=k_out_zeros, v_out_zeros=v_out_zeros)
-        self._core.gather(struct, launch_of(stream, None, signal), [one._c() for one in wait])
+        self._core.gather(struct, launch_of(stream, None, signal), _waits(wait))
 
     def set_ranges(self, enabled: bool) -> None:
         """Turns ranges of roctx around runs and cache operations, which profilers show, on or off. No other thread may use
@@ -305,7 +314,7 @@ class Plan:
         return self._info
 
     def run(self, q: Any, k: Any, v: Any, o: Any, *, lse: Any = None, batch: Optional[int] = None,
-            q_len: Optional[int] = None, kv_len: Optional[int] = None, scale: float = 0.0, q_starts: Any = None,
+            q_len: Optional[int] = None, kv_len: Optional[int] = None, scale: Optional[float] = None, q_starts: Any = None,
             kv_starts: Any = None, q_lengths: Any = None, kv_lengths: Any = None, page_table: Any = None,
             page_starts: Any = None, bias: Any = None, mask: Any = None, alibi_slopes: Any = None,
             sink_logits: Any = None, q_scale: Any = None, k_scale: Any = None, v_scale: Any = None, k_scales: Any = None,
@@ -351,8 +360,10 @@ class Plan:
 
         Args:
             batch, q_len, kv_len, prefix_len: sequences, and the maximum of rows and keys of each, and of keys of each
-                prefix. By default those of the arrays; with starts and for pages, the problem's bounds.
-            scale: scale of the scores; 0 is 1 / sqrt(head_dim_qk).
+                prefix. By default those of q, k, prefix_k and the starts; with starts and for pages, the problem's
+                bounds of rows and keys. 0 is none: a call without rows launches nothing, and a row without keys is 0,
+                with an LSE of -infinity or the sink.
+            scale: scale of the scores; None is 1 / sqrt(head_dim_qk). 0 is a number like any other.
             stream: a Stream, a torch stream, or a hipStream_t as an integer; None is the default stream.
             workspace: memory of info.workspace_bytes or more, aligned to info.workspace_alignment.
             wait: what must complete before.
@@ -371,7 +382,7 @@ class Plan:
                   "prefix_page_table": prefix_page_table, "prefix_page_starts": prefix_page_starts,
                   "prefix_k": prefix_k, "prefix_v": prefix_v}
         args = call_args(self.problem, arrays, CallShape(batch, q_len, kv_len, prefix_len), scale, "device")
-        self._core.run(args, launch_of(stream, workspace, signal), [one._c() for one in wait])
+        self._core.run(args, launch_of(stream, workspace, signal), _waits(wait))
 
 
 def launch_of(stream: Any, workspace: Any, signal: Any) -> Any:
@@ -385,13 +396,13 @@ def launch_of(stream: Any, workspace: Any, signal: Any) -> Any:
             elements *= extent
         launch.workspace, launch.workspace_bytes = tensor.address, elements * tensor.itemsize
     if signal is not None:
-        launch.signal_event = stream_handle(signal)
+        launch.signal_event = stream_handle(signal, "signal")
     return launch
 
 
 def reference(problem: Problem, q: Any, k: Any, v: Any, o: Any, *, batch: Optional[int] = None,
               q_len: Optional[int] = None, kv_len: Optional[int] = None, prefix_len: Optional[int] = None,
-              scale: float = 0.0, **arrays: Any) -> None:
+              scale: Optional[float] = None, **arrays: Any) -> None:
     """Computes a call on the host in double precision: the reference for results. Arrays as for Plan.run, all in host
     memory."""
     everything = {"q": q, "k": k, "v": v, "o": o, **arrays}

@@ -130,7 +130,7 @@ class Stream:
             self._hip.query("hipStreamDestroy", ctypes.c_void_p(self.handle))
 
 
-def stream_handle(stream: Any) -> int:
+def stream_handle(stream: Any, field: str = "stream") -> int:
     """The handle of a Stream, of torch's stream (cuda_stream), or a number; None is the default stream."""
     if stream is None:
         return 0
@@ -139,8 +139,8 @@ def stream_handle(stream: Any) -> int:
     for name in ("handle", "cuda_stream"):
         if hasattr(stream, name):
             return int(getattr(stream, name))
-    raise InvalidArgument(f"stream is of type {type(stream).__name__}; it must be a Stream, a torch stream, a handle as an"
-                          " integer, or None", "stream")
+    raise InvalidArgument(f"{field} is of type {type(stream).__name__}; it must be a Stream or an Event, torch's, a handle as"
+                          " an integer, or None", field)
 
 
 class Buffer:
@@ -201,6 +201,8 @@ class Buffer:
 
     def _copy(self, target: int, source: int, kind: int) -> None:
         self._hip.call("hipDeviceSynchronize")
+        if self.nbytes == 0:
+            return  # the host's address may be 0
         self._hip.call("hipMemcpy", ctypes.c_void_p(target), ctypes.c_void_p(source), ctypes.c_size_t(self.nbytes),
                        ctypes.c_int(kind))
 

@@ -6,6 +6,7 @@ import dataclasses
 from typing import Any, Optional
 
 from . import _core
+from ._errors import InvalidArgument
 from ._types import (DType, DTypeLike, Determinism, LseBase, MaskAlignment, Mode, PageTableKind, ScaleKind, dtype_of)
 
 _FLAGS = {
@@ -28,6 +29,15 @@ _FLAGS = {
 _HAS_WINDOW_LEFT, _HAS_WINDOW_RIGHT = 1 << 2, 1 << 3
 
 
+def put(struct: Any, field: str, value: Any) -> None:
+    """Sets a member; a value that it cannot hold is refused by its name."""
+    try:
+        setattr(struct, field, value)
+    except TypeError:
+        kind = "number" if isinstance(getattr(struct, field), float) else "integer"
+        raise InvalidArgument(f"{field} is {value!r}; it must be a {kind} of the library's struct", field) from None
+
+
 @dataclasses.dataclass(frozen=True)
 class Problem:
     """Everything that selects a kernel, and nothing that changes from call to call: sluice_problem.
@@ -40,7 +50,7 @@ class Problem:
     q_heads: int
     kv_heads: int
     head_dim_qk: int
-    head_dim_v: int = 0
+    head_dim_v: Optional[int] = None
     k_type: Optional[DTypeLike] = None
     v_type: Optional[DTypeLike] = None
     o_type: Optional[DTypeLike] = None
@@ -113,7 +123,7 @@ class Problem:
         set_field(self, "o_type", dtype_of(self.q_type if self.o_type is None else self.o_type, "o_type"))
         if self.bias_type is not None:
             set_field(self, "bias_type", dtype_of(self.bias_type, "bias_type"))
-        if self.head_dim_v == 0:
+        if self.head_dim_v is None:
             set_field(self, "head_dim_v", self.head_dim_qk)
 
     def _c(self) -> Any:
@@ -124,7 +134,7 @@ class Problem:
             if name in _FLAGS:
                 made.flags |= _FLAGS[name] if value else 0
             elif value is not None:
-                setattr(made, name, value)
+                put(made, name, value)
         if self.window_left is not None:
             made.flags |= _HAS_WINDOW_LEFT
         if self.window_right is not None:
@@ -132,8 +142,20 @@ class Problem:
         return made
 
 
+def checked_problem(problem: Any) -> Problem:
+    if not isinstance(problem, Problem):
+        raise InvalidArgument(f"problem is of type {type(problem).__name__}; it must be a Problem", "problem")
+    return problem
+
+
 def type_of(problem: Problem, name: str) -> DType:
     """One of the problem's types, which the constructor has made a DType."""
     value = getattr(problem, name)
     assert isinstance(value, DType)
     return value
+
+
+def head_dim_v_of(problem: Problem) -> int:
+    """Elements of a row of V and O, which the constructor has made a number."""
+    assert problem.head_dim_v is not None
+    return problem.head_dim_v

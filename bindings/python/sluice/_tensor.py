@@ -34,6 +34,11 @@ class Tensor:
     place: str = _DEVICE
     owner: Any = dataclasses.field(default=None, repr=False, compare=False)
 
+    def __post_init__(self) -> None:
+        if len(self.shape) != len(self.strides):
+            raise InvalidArgument(f"strides are {self.strides}; there must be {len(self.shape)}, one for each extent",
+                                  "strides")
+
     @staticmethod
     def at(address: int, shape: Sequence[int], dtype: DTypeLike, strides: Optional[Sequence[int]] = None,
            owner: Any = None) -> "Tensor":
@@ -78,6 +83,8 @@ def _of_interface(array: Any, interface: Any, place: str, field: str) -> Tensor:
     itemsize = int(typestr[2:])
     if typestr[0] == ">":
         raise InvalidArgument(f"{field} has elements of type {typestr}; they must be little-endian", field)
+    if typestr[1] not in "biufV":
+        raise InvalidArgument(f"{field} has elements of type {typestr}; the library has no such type", field)
     steps = interface.get("strides")
     if steps is None:
         strides = contiguous_strides(shape)
@@ -130,13 +137,23 @@ def _of_dlpack(array: Any, field: str) -> Tensor:
     return Tensor((found.data or 0) + found.byte_offset, shape, strides, kind, found.dtype.bits // 8, place, capsule)
 
 
-def _of_torch(array: Any) -> Tensor:
-    try:
-        kind: Optional[DType] = dtype_of(array.dtype)
-    except InvalidArgument:
-        kind = None
+def _of_torch(array: Any, field: str) -> Tensor:
+    kind: Optional[DType] = None
+    if array.dtype.is_floating_point or array.dtype.is_complex or array.dtype.itemsize == 1:
+        kind = _torch_kind(array.dtype, field)
+    if str(array.layout) != "torch.strided":
+        raise InvalidArgument(f"{field} has the layout {array.layout}; it must be torch.strided", field)
     return Tensor(array.data_ptr(), tuple(array.shape), tuple(array.stride()), kind, array.element_size(),
                   _place_of_torch(array), array)
+
+
+def _torch_kind(dtype: Any, field: str) -> Optional[DType]:
+    try:
+        return dtype_of(dtype, field)
+    except InvalidArgument:
+        if dtype.is_floating_point or dtype.is_complex:
+            raise
+        return None
 
 
 def _place_of_torch(array: Any) -> str:
@@ -150,10 +167,11 @@ def tensor_of(array: Any, field: str = "array") -> Tensor:
     own = getattr(array, "__sluice_tensor__", None)
     if own is not None:
         found = own()
-        assert isinstance(found, Tensor)
+        if not isinstance(found, Tensor):
+            raise InvalidArgument(f"{field}.__sluice_tensor__() is of type {type(found).__name__}; it must be a Tensor", field)
         return found
     if hasattr(array, "data_ptr") and hasattr(array, "element_size"):
-        return _of_torch(array)
+        return _of_torch(array, field)
     interface = getattr(array, "__cuda_array_interface__", None)
     if interface is not None:
         return _of_interface(array, interface, _DEVICE, field)

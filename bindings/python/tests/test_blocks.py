@@ -114,7 +114,7 @@ class Blocks(unittest.TestCase):
                 ({"v_scales": arrays["v_scales"][..., :1]}, "v_scales", "it must be at least 2 (groups of a row)"),
                 ({"k_zeros": arrays["k_zeros"].astype(numpy.float32)}, "k_zeros", "it must be of F16"),
                 ({"k_zeros": None}, "k_zeros.data", "NULL"),
-                ({"v_zeros": arrays["v_zeros"][:3]}, "page_table[0]", "page_count, which is 3")):
+                ({"v_zeros": arrays["v_zeros"][:3]}, "v_zeros", "v_zeros.shape[0] is 3; it must be at least")):
             with self.subTest(message), self.assertRaises(invalid) as caught:
                 sluice.reference(self.problem("u4"), **{**arrays, **changed}, o=arrays["q"].copy())
             self.assertEqual(caught.exception.field, field)
@@ -341,7 +341,8 @@ class Copies(unittest.TestCase):
                 (sluice.reference_copy, pages, {"k_target_zeros": groups.astype(numpy.float32)}, "k_target_zeros",
                  "it must be of F16"),
                 (sluice.reference_copy, pages, {"v_target_scales": None}, "v_target_scales.data", "NULL"),
-                (sluice.reference_copy, pages, {"k_target_scales": groups[:3], "k_target_zeros": groups[:3]}, "pairs[1]", "3"),
+                (sluice.reference_copy, pages, {"k_target_scales": groups[:3], "k_target_zeros": groups[:3]},
+                 "k_target_scales", "pages of k_target"),
                 (sluice.reference_copy, pages, {"k_zeros": groups[:, :, :1]}, "k_zeros", "heads of k"),
                 (sluice.reference_copy, pages, {"cache_type": "q4_0"}, "k_source", "bytes of a row of 32 elements of Q4_0"),
                 (sluice.reference_copy, pages, {"cache_type": None}, "k_source", "is of integers"),
@@ -349,7 +350,7 @@ class Copies(unittest.TestCase):
                  "it must be 12 (rows of k_out)"),
                 (sluice.reference_gather, rows, {"v_out_zeros": of_rows[:, :1]}, "v_out_zeros", "heads of k"),
                 (sluice.reference_gather, rows, {"k_out_zeros": None}, "k_out_zeros.data", "NULL"),
-                (sluice.reference_gather, rows, {"v_zeros": groups[:3]}, "page_table[0]", "3"),
+                (sluice.reference_gather, rows, {"v_zeros": groups[:3]}, "v_zeros", "pages of k_cache"),
                 (sluice.reference_gather, rows, {"v_out": rows["v_out"][..., :16]}, "v_out", "bytes of a row of 64 elements")):
             with self.subTest(message, field=field), self.assertRaises(sluice.InvalidArgument) as caught:
                 call(**{**right, **changed})

@@ -109,8 +109,8 @@ class Appends(unittest.TestCase):
                 sluice.reference_append(*rows, k_cache, v_cache, slots=slots)
             self.assertIn(caught.exception.field, ("v_cache", "v_pack"))
 
-    def test_nothing_is_stored_without_pages(self):
-        """A call without pages would have an unknown number of them, and a pack without elements would be none."""
+    def test_arrays_have_the_pages_of_k(self):
+        """A call with 0 pages would have an unknown number of them, and a pack without elements would be none."""
         rows, slots = numpy.zeros((2, 2, 64), numpy.float16), numpy.array([-1, -1])
         def f16(*shape):
             return numpy.zeros(shape, numpy.float16)
@@ -119,7 +119,6 @@ class Appends(unittest.TestCase):
         cache, bytes_, of_tokens = f16(3, 16, 2, 64), numpy.zeros((3, 16, 2, 64), numpy.int8), f32(3, 16, 2)
         tokens = {"k_token_scales": of_tokens, "v_token_scales": of_tokens}
         for k_cache, v_cache, scales, field, message in (
-                (f16(0, 16, 2, 64), cache, {}, "k_cache", r"k_cache.shape\[0\] is 0; it must be at least 1 \(pages\)"),
                 (f16(3, 16, 2, 64, 0), cache, {}, "k_cache", r"k_cache.shape\[4\] is 0; it must be at least 1 \(k_pack\)"),
                 (cache, f16(0, 16, 2, 64), {}, "v_cache", r"shape\[0\] is 0"),
                 (cache, f16(0, 2, 2, 64, 8), {}, "v_cache", r"shape\[0\] is 0"),
@@ -129,8 +128,13 @@ class Appends(unittest.TestCase):
             with self.subTest(field, message=message), self.assertRaisesRegex(sluice.InvalidArgument, message) as caught:
                 sluice.reference_append(rows, rows, k_cache, v_cache, slots=slots, **scales)
             self.assertEqual(caught.exception.field, field)
-        with self.assertRaisesRegex(sluice.InvalidArgument, r"k_target.shape\[0\] is 0; it must be at least 1 \(pages\)"):
-            sluice.reference_copy(cache, None, cache[:0], None, pairs=numpy.array([[-1, -1]]))
+        with self.assertRaisesRegex(sluice.InvalidArgument, r"k_target.shape\[0\] is 2; it must be 3 \(pages of k_source\)"):
+            sluice.reference_copy(cache, None, cache[:2], None)
+        with self.assertRaisesRegex(sluice.InvalidArgument, r"k_cache.shape\[0\] is 0; it must be at least 1 \(pages\)"):
+            sluice.reference_gather(cache[:0], None, f16(3, 2, 64), None, out_starts=numpy.zeros(2, numpy.int32),
+                                    kv_lengths=numpy.zeros(1, numpy.int32), page_table=numpy.zeros((1, 2), numpy.int32))
+        with self.assertRaisesRegex(sluice.InvalidArgument, r"k_cache.shape\[0\] is 0; it must be at least 1 \(pages\) with q"):
+            sluice.reference_append(rows, None, cache[:0], None, slots=slots, q=rows)
 
     def test_append_then_decode_of_fp8_pages(self):
         context = CONTEXT

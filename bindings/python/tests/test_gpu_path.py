@@ -119,39 +119,104 @@ class Zero(unittest.TestCase):
         self.assertEqual(self.hip.calls, ["hipModuleLaunchKernel"])
         self.assertEqual(self.addresses(), (0x10000, 0x20000, 0x30000, 0x40000))
 
-    def test_torch(self):
-        try:
-            import torch
+    def test_an_empty_list_of_pairs_has_no_address(self):
+        """NULL would be all pages."""
+        pages = [sluice.Tensor.at(0x10000 * (i + 1), (4, 16, 2, 64), "bf16") for i in range(4)]
+        none = sluice.Tensor(0, (0, 2), (2, 1), None, 4)
+        self.context.copy(*pages, pairs=none)
+        self.assertNotIn("hipModuleLaunchKernel", self.hip.calls)
+        self.context.copy(*pages)
+        self.assertIn("hipModuleLaunchKernel", self.hip.calls)
 
-            import sluice.torch as st
-            from sluice import _tensor, _torch_ops
-        except ImportError:
-            self.skipTest("torch is not installed")
+    def test_torch(self):
+        torch, st = self.with_torch()
+        from sluice import _torch_run
+
         q, k, v = (torch.zeros(1, 40, heads, 64, dtype=torch.bfloat16) for heads in (4, 2, 2))
         made = []
-        results = _torch_ops._results
+        results = _torch_run.results
 
         def remembered(*arguments):
             made.append(results(*arguments))
             return made[-1]
 
-        # Without a GPU, torch's CPU tensors take the place of a device's.
+        with self.as_a_gpu(torch, st), mock.patch.object(_torch_run, "results", remembered):
+            o = st.flash_attn_func(q, k, v)
+        self.assertEqual(self.launches(), ["hipModuleLaunchKernel"])
+        self.assertEqual(self.addresses(), (q.data_ptr(), k.data_ptr(), v.data_ptr(), o.data_ptr()))
+        self.assertEqual(o.data_ptr(), made[0][0].data_ptr())
+        self.assertEqual(self.hip.stream, 0x77)
+
+    def test_torch_without_rows_or_keys(self):
+        """The address of an empty tensor is 0."""
+        torch, st = self.with_torch()
+
+        def zeros(*shape, dtype=torch.bfloat16):
+            return torch.zeros(*shape, dtype=dtype)
+
+        def ints(*shape):
+            return zeros(*shape, dtype=torch.int32)
+
+        self.assertEqual(zeros(0, 4, 64).data_ptr(), 0)
+        pages, rows, starts = zeros(4, 16, 2, 64), zeros(2, 1, 4, 64), ints(3)
+        empty_pages, no_keys = zeros(0, 16, 2, 64), zeros(2, 0, 2, 64)
+        f32 = torch.float32
+        for launches, call in (
+                (0, lambda: st.flash_attn_func(zeros(2, 0, 4, 64), zeros(2, 5, 2, 64), zeros(2, 5, 2, 64))),
+                (0, lambda: st.flash_attn_func(zeros(0, 3, 4, 64), zeros(0, 5, 2, 64), zeros(0, 5, 2, 64))),
+                (0, lambda: st.flash_attn_varlen_func(zeros(0, 4, 64), zeros(9, 2, 64), zeros(9, 2, 64), starts, starts, 3, 9)),
+                (0, lambda: st.flash_attn_with_kvcache(zeros(0, 1, 4, 64), pages, pages, ints(0), ints(0, 2))),
+                (0, lambda: st.flash_attn_varlen_paged(zeros(0, 4, 64), pages, pages, ints(1), 1, ints(0, 2), ints(0), 9)),
+                (0, lambda: st.sparse_attn_with_kvcache(zeros(0, 4, 64), pages, pages, ints(0, 7))),
+                (0, lambda: st.scaled_dot_product_attention(zeros(2, 4, 0, 64), zeros(2, 4, 5, 64), zeros(2, 4, 5, 64))),
+                (0, lambda: st.append_kv(zeros(0, 2, 64), zeros(0, 2, 64), pages, pages, zeros(0, dtype=torch.int64))),
+                (0, lambda: st.append_kv(zeros(3, 2, 64), zeros(3, 2, 64), empty_pages, empty_pages,
+                                         zeros(3, dtype=torch.int64))),
+                (0, lambda: st.merge_states(zeros(3, 0, 4, 64, dtype=f32), zeros(3, 0, 4, dtype=f32), torch.bfloat16)),
+                (1, lambda: st.flash_attn_func(rows, no_keys, no_keys)),
+                (1, lambda: st.flash_attn_varlen_func(rows[:, 0], no_keys[0], no_keys[0], starts, starts, 1, 9)),
+                (1, lambda: st.flash_attn_with_kvcache(rows, empty_pages, empty_pages, ints(2), ints(2, 2))),
+                (1, lambda: st.flash_attn_with_kvcache(rows, pages, pages, ints(2), ints(2, 0))),
+                (1, lambda: st.sparse_attn_with_kvcache(rows[:, 0], pages, pages, ints(2, 0))),
+                (1, lambda: st.flash_attn_with_kvcache(rows, empty_pages, empty_pages, ints(2), ints(2, 2), extra=st.Extra(
+                    prefix=st.SharedPrefix(ints(1), ints(0), ints(0, 2), 0)))),
+                (1, lambda: st.flash_attn_with_kvcache(rows, pages, pages, ints(2), ints(2, 2), extra=st.Extra(
+                    prefix=st.SharedPrefix(ints(1), ints(0), ints(0, 2), 9)))),
+                (1, lambda: st.scaled_dot_product_attention(zeros(2, 4, 3, 64), zeros(2, 4, 0, 64), zeros(2, 4, 0, 64),
+                                                            zeros(3, 0, dtype=f32)))):
+            with self.subTest(launches=launches, call=call.__code__.co_firstlineno), self.as_a_gpu(torch, st):
+                self.hip.calls.clear()
+                call()
+                self.assertEqual(len(self.launches()), launches)
+
+    def with_torch(self):
+        try:
+            import torch
+
+            import sluice.torch as st
+        except ImportError:
+            self.skipTest("torch is not installed")
+        return torch, st
+
+    def launches(self):
+        loads = ["hipGetDevice", "hipModuleLoadData", "hipModuleGetFunction"]
+        return [call for call in self.hip.calls if call not in loads]
+
+    @contextlib.contextmanager
+    def as_a_gpu(self, torch, st):
+        """Without a GPU, torch's CPU tensors take the place of a device's."""
+        from sluice import _tensor, _torch_run
+
         stream = types.SimpleNamespace(cuda_stream=0x77)
         st.set_context(torch.device("cpu"), self.context)
         try:
             with mock.patch.object(_tensor, "_place_of_torch", lambda _: "device"), \
-                    mock.patch.object(_torch_ops, "_is_emulated", lambda _: False), \
-                    mock.patch.object(_torch_ops, "_results", remembered), \
+                    mock.patch.object(_torch_run, "is_emulated", lambda _: False), \
                     mock.patch.object(torch.cuda, "current_stream", lambda _: stream), \
                     mock.patch.object(torch.cuda, "device", lambda _: contextlib.nullcontext()):
-                o = st.flash_attn_func(q, k, v)
+                yield
         finally:
             st.set_context(torch.device("cpu"), None)
-        loads = ["hipGetDevice", "hipModuleLoadData", "hipModuleGetFunction"]
-        self.assertEqual([call for call in self.hip.calls if call not in loads], ["hipModuleLaunchKernel"])
-        self.assertEqual(self.addresses(), (q.data_ptr(), k.data_ptr(), v.data_ptr(), o.data_ptr()))
-        self.assertEqual(o.data_ptr(), made[0][0].data_ptr())
-        self.assertEqual(self.hip.stream, 0x77)
 
 
 if __name__ == "__main__":

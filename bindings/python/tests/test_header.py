@@ -8,7 +8,7 @@ from unittest import mock
 import numpy
 
 import sluice
-from sluice import _cache, _call, _core
+from sluice import _cache, _call, _core, _merge
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 
@@ -30,7 +30,7 @@ class Header(unittest.TestCase):
                "kernel_info": "Kernel", "plan_info": "PlanInfo", "counters": "Counters"}
     ELSEWHERE = {"error": "the package's exceptions", "context_desc": "arguments of Context", "dependency": "Wait",
                  "tensor": "tuples", "trace_record": "traces are for C"}
-    ABSENT = {"args.flags": "must be 0", "launch.dependency_count": "Wait", "launch.dependencies": "Wait",
+    ABSENT = {"launch.dependency_count": "Wait", "launch.dependencies": "Wait",
               "merge.partial_list": "an argument of merge", "merge.partial_lse_list": "an argument of merge"}
 
     def test_fields(self):
@@ -101,7 +101,7 @@ class Calls(unittest.TestCase):
         found = self.recorded("Args", _call.call_args, [
             {"problem": sluice.Problem("f32", 4, 2, 64, **fields), "arrays": arrays, "shape": _call.CallShape()}
             for arrays, fields in calls])
-        self.assertEqual(found, structs()["args"] - {"flags"})
+        self.assertEqual(found, structs()["args"])
 
     def test_cache_operations(self):
         rows, f16 = floats(3, 2, 64, dtype=numpy.float16), numpy.float16
@@ -154,7 +154,7 @@ class Calls(unittest.TestCase):
         merge = {"partial": floats(2, 6, 4, 64), "partial_lse": floats(2, 2, 3, 4), "o": floats(6, 4, 64),
                  "lse": floats(2, 3, 4), "sink_logits": floats(4), "lse_base": sluice.LseBase.TWO, "infinity_is_empty": True,
                  "o_scale": floats(1)}
-        self.assertEqual(self.recorded("Merge", _cache.merge_struct, [merge]),
+        self.assertEqual(self.recorded("Merge", _merge.merge_struct, [merge]),
                          structs()["merge"] - {"partial_list", "partial_lse_list"})
 
     def test_problems(self):

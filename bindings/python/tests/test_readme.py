@@ -38,6 +38,7 @@ class Readme(unittest.TestCase):
             self.assertEqual(names["o"].shape, torch.Size(shape))
         only = names["v"][5].float().repeat_interleave(2, 0)  # the second row sees one key
         self.assertLess((names["o"][1].float() - only).abs().max().item(), 0.1)
+        exec(program("invariant"), {})
 
 
 if __name__ == "__main__":

@@ -180,25 +180,20 @@ class MasksAndScales(unittest.TestCase):
         numpy.testing.assert_array_equal(*results)
         self.assertGreater(numpy.abs(results[0]).min(), 0)
 
-    def test_tensors_without_rows_are_refused(self):
-        """Their count, 0, would mean an unknown one to the library."""
+    def test_tensors_are_as_long_as_those_of_q_and_k(self):
         f16 = numpy.float16
-        rows, none = numpy.zeros((6, 2, 64), f16), numpy.zeros((0, 2, 64), f16)
+        rows, few = numpy.zeros((6, 2, 64), f16), numpy.zeros((5, 2, 64), f16)
         starts = numpy.array([0, 3, 6], numpy.int32)
         ragged = sluice.Problem("f16", 2, 2, 64, mode=sluice.Mode.RAGGED, max_batch=2,
                                 max_q_len=3, max_kv_len=3)
         tensors = {"q": rows, "k": rows, "v": rows, "o": rows.copy()}
-        for name in tensors:
+        for name, rule in (("v", "keys of k"), ("o", "rows of q")):
             with self.subTest(name), self.assertRaisesRegex(
-                    sluice.InvalidArgument, rf"{name}.shape\[0\] is 0; it must be at least 1") as caught:
-                sluice.reference(ragged, **{**tensors, name: none}, q_starts=starts, kv_starts=starts)
+                    sluice.InvalidArgument, rf"{name}.shape\[0\] is 5; it must be at least 6 \({rule}\)") as caught:
+                sluice.reference(ragged, **{**tensors, name: few}, q_starts=starts, kv_starts=starts)
             self.assertEqual(caught.exception.field, name)
-        paged = sluice.Problem("f16", 2, 2, 64, mode=sluice.Mode.PAGED, page_size=16,
-                               page_table_kind=sluice.PageTableKind.BLOCK, max_batch=1, max_q_len=1, max_kv_len=16)
-        row, pages = numpy.zeros((1, 1, 2, 64), f16), numpy.zeros((0, 16, 2, 64), f16)
-        with self.assertRaisesRegex(sluice.InvalidArgument, r"k.shape\[0\] is 0; it must be at least 1 \(pages\)"):
-            sluice.reference(paged, q=row, k=pages, v=pages, o=row.copy(), kv_lengths=numpy.array([1], numpy.int32),
-                             page_table=numpy.array([[0]], numpy.int32))
+        with self.assertRaisesRegex(sluice.InvalidArgument, r"q_starts.shape\[0\] is 0; it must be at least 1 \(batch \+ 1\)"):
+            sluice.reference(ragged, **tensors, q_starts=starts[:0], kv_starts=starts)
 
     def test_scales_of_pages(self):
         page = sluice.ScaleKind.PER_PAGE
@@ -308,14 +303,14 @@ class MasksAndScales(unittest.TestCase):
             self.assertIn(message, str(caught.exception))
 
     def test_page_numbers_stay_within_scales(self):
-        """Scales count as pages: no page number leads out of them."""
+        """K has as many pages as scales: no page number leads out of them."""
         page = sluice.ScaleKind.PER_PAGE
         problem = sluice.Problem("f32", 1, 1, 8, mode=sluice.Mode.PAGED, page_size=16, max_kv_len=16,
                                  page_table_kind=sluice.PageTableKind.BLOCK, k_scale_kind=page)
         arrays = {"page_table": numpy.array([[1]], numpy.int32), "kv_lengths": numpy.array([3], numpy.int32)}
         rows, pages = numpy.ones((1, 1, 1, 8), numpy.float32), numpy.ones((2, 16, 1, 8), numpy.float32)
         sluice.reference(problem, rows, pages, pages, rows.copy(), k_scales=numpy.ones((2, 1), numpy.float32), **arrays)
-        with self.assertRaisesRegex(sluice.InvalidArgument, "page_count, which is 1"):
+        with self.assertRaisesRegex(sluice.InvalidArgument, r"k_scales.shape\[0\] is 1; it must be at least 2 \(pages of k\)"):
             sluice.reference(problem, rows, pages, pages, rows.copy(), k_scales=numpy.ones((1, 1), numpy.float32), **arrays)
 
     def test_kernels_list_these_features(self):

@@ -243,7 +243,7 @@ class FlashAttention(Case):
         starts = torch.tensor([0, 3], dtype=torch.int32)
         rows = st.flash_attn_varlen_paged(q[0], *caches, starts, 3, table, length, 40, **descales)
         self.check(rows[None], wanted, read[1][None].bfloat16())
-        with self.assertRaisesRegex(sluice.InvalidArgument, r"k_scale.shape\[0\] is 3"):
+        with self.assertRaisesRegex(sluice.InvalidArgument, r"k_descale.shape\[0\] is 3"):
             st.flash_attn_with_kvcache(q, *caches, length, table, k_descale=torch.ones(3))
 
     def test_sinks(self):

@@ -119,7 +119,7 @@ class ListsOfKeys(Case):
                 (self.k, {"extra": st.Extra(head_dim_v=8)}, "head_dim_v is 8 and V is given")):
             with self.subTest(message), self.assertRaisesRegex(sluice.InvalidArgument, message):
                 st.sparse_attn_with_kvcache(q, k, self.v, indices, **arguments)
-        with self.assertRaisesRegex(sluice.InvalidArgument, r"page_table.shape\[1\] is 3; it must be 2 \(kv_heads\)"):
+        with self.assertRaisesRegex(sluice.InvalidArgument, r"indices.shape\[1\] is 3; it must be 2 \(kv_heads, as k_cache"):
             st.sparse_attn_with_kvcache(q, self.k, self.v, torch.zeros(1, 3, 4, dtype=torch.int32))
 
 
