@@ -29,7 +29,7 @@ type Append struct {
 	KPack           int32         // As in Problem.
 	KScaleKind      ScaleKind     // ScaleNone unless the cache is FP8, I8 or U4.
 	VScaleKind      ScaleKind     // As KScaleKind.
-	Tokens          int32         // Rows of K and V; required.
+	Tokens          int32         // Rows of K and V; 0 is no error.
 	Batch           int32         // Sequences; 0 with Slots.
 	RotaryDim       int32         // Elements of K that are rotated; even; 0: no rotation.
 	RotaryStyle     RotaryStyle   // With RotaryDim.
@@ -74,6 +74,11 @@ type Append struct {
 	VPack      int32  // As in Problem; 0: V by rows.
 }
 
+// hasNoRows says whether a call has nothing to store; the library then uses none of its tensors.
+func hasNoRows(tokens, batch int32, hasSequences bool) bool {
+	return tokens == 0 || hasSequences && batch == 0
+}
+
 // appendNeeds are the requirements on the tensors of an append.
 type appendNeeds struct {
 	k, v, kCache, vCache, q, qOut, kTail, qTail, kScales, vScales, kZeros, vZeros need
@@ -81,7 +86,7 @@ type appendNeeds struct {
 
 // scalesOfPages is the requirement on the scales or the zero points of a cache.
 func scalesOfPages(field string, kind ScaleKind, dim, group, pageSize, heads int32) need {
-	made := need{field: field, dtype: F32, extents: [4]extent{atLeast(0, "pages"), atLeast(int64(pageSize), "page_size"),
+	made := need{field: field, dtype: F32, extents: [4]extent{somePages(true), atLeast(int64(pageSize), "page_size"),
 		exactly(heads, "kv_heads"), exactly(1, "scale")}}
 	switch kind {
 	case ScalePerPage:
@@ -103,7 +108,7 @@ func (a *Append) needs(hasQTail bool) appendNeeds {
 	}
 	ofQ := func(field string, dim int32, what string) need { return ofHeads(field, a.QHeads, "q_heads", dim, what) }
 	cache := func(field string, dim int32, what string) need {
-		return need{field: field, dtype: a.CacheType, extents: [4]extent{atLeast(0, "pages"),
+		return need{field: field, dtype: a.CacheType, extents: [4]extent{somePages(true),
 			exactly(a.PageSize, "page_size"), exactly(a.KVHeads, "kv_heads"), exactly(dim, what)}}
 	}
 	scales := func(field string, kind ScaleKind, dim int32) need {
@@ -139,6 +144,9 @@ func (a *Append) needs(hasQTail bool) appendNeeds {
 func (a *Append) check() error {
 	if a == nil {
 		return invalid("append", "append is nil; it must say which rows go where")
+	}
+	if hasNoRows(a.Tokens, a.Batch, a.Starts != 0) {
+		return nil
 	}
 	needs := a.needs(a.QTail.present())
 	return checkTensors(tensorNeed{&a.K, &needs.k}, tensorNeed{&a.V, &needs.v}, tensorNeed{&a.KCache, &needs.kCache},
@@ -200,7 +208,7 @@ func (a *Append) c() *C.sluice_append {
 	a.VZeros.put(&made.v_zeros)
 	made.scale_group = C.int32_t(a.ScaleGroup)
 	made.v_pack = C.int32_t(a.VPack)
-	made.page_count = fewest(0, &a.KCache, &a.VCache, &a.KScales, &a.VScales, &a.KZeros, &a.VZeros) // so that slots and page numbers cannot lead out of the caches
+	made.page_count, _ = fewest(0, &a.KCache, &a.VCache, &a.KScales, &a.VScales, &a.KZeros, &a.VZeros) // so that slots and page numbers cannot lead out of the caches
 	return made
 }
 

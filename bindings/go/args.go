@@ -5,18 +5,31 @@ import "C"
 
 import "unsafe"
 
+// ArgsFlags say for which members of a call 0 is a number like any other.
+type ArgsFlags uint32
+
+// The flags of a call.
+const (
+	// ExactScale: Scale is used as it is. If it is 0, so are all products of Q and K: without changes of the scores, a row
+	// is the mean of the values that it sees.
+	ExactScale ArgsFlags = C.SLUICE_EXACT_SCALE
+	// ExactLengths: QLen, KVLen, PrefixLen and PrefixCount are used as they are: 0 is no rows, no keys or no prefixes.
+	ExactLengths ArgsFlags = C.SLUICE_EXACT_LENGTHS
+)
+
 // Args is one call: pointers and numbers. Everything a pointer points to is in device memory, and is read when the run
 // executes, not when it is enqueued. See sluice_args in the header for where everything is and which members a mode
 // needs. Shapes are [batch, row, head, dim] (with starts [1, row, head, dim]), of a paged K and V [page, row in page,
 // head, dim], of LSE [batch, row, head, 1], of a bias [batch, head of Q, row, key] and of a mask the same with bytes of
 // 8 keys. Scales of keys are F32 of the shape of K with rows of one element, and per page [page, 1, head, 1]; scales of
 // groups, and zeros, are F16 of the shape of K with rows of one element for each group. Tensors may be larger than the
-// call, except in heads and dims.
+// call, except in heads and dims. One without elements needs no memory.
 type Args struct {
+	Flags ArgsFlags
 	Batch int32   // Sequences.
-	QLen  int32   // Query rows of each sequence, or their maximum; 0: the problem's bound.
-	KVLen int32   // Keys of each sequence, or their maximum; 0: the problem's bound.
-	Scale float32 // Scale of the scores; 0 means 1 / sqrt(HeadDimQK).
+	QLen  int32   // Query rows of each sequence, or their maximum; 0: the problem's bound, except with ExactLengths.
+	KVLen int32   // Keys of each sequence, or their maximum; 0: as QLen.
+	Scale float32 // Scale of the scores; 0 means 1 / sqrt(HeadDimQK), except with ExactScale.
 	Q     Tensor  // Queries.
 	K     Tensor  // Keys.
 	V     Tensor  // Values; zero with VInK.
@@ -57,7 +70,7 @@ type Args struct {
 
 	// With SharedPrefix; all zero without it.
 	PrefixCount           int32         // Prefixes.
-	PrefixLen             int32         // Keys of each prefix, or their maximum; 0: the problem's bound.
+	PrefixLen             int32         // Keys of each prefix, or their maximum; 0: as QLen.
 	PrefixQStarts         DevicePointer // int32 [PrefixCount + 1]: rows of Q before each prefix's first.
 	PrefixLengths         DevicePointer // int32 [PrefixCount]: keys of each prefix.
 	PrefixPageTable       DevicePointer // ModePaged: page numbers of the same type as in PageTable.
@@ -69,6 +82,7 @@ type Args struct {
 
 // callNumbers are the numbers of a call, which Args and HostArgs share.
 type callNumbers struct {
+	flags                  ArgsFlags
 	batch, qLen, kvLen     int32
 	scale                  float32
 	pageTableStride        int64
@@ -82,22 +96,56 @@ type callNumbers struct {
 }
 
 // count tells the library how many rows and pages all tensors have, so that starts and page numbers cannot lead out of
-// them.
+// them. It takes 0 for a number that is not known, so tensors without rows become a length of 0, to which starts would
+// be limited.
 func (n *callNumbers) count(to *C.sluice_args, p *Problem, ofRows, ofKeys []sized) {
+	putTokens := func(tokens *C.int64_t, length *C.int32_t, tensors []sized) {
+		count, known := fewest(1, tensors...)
+		*tokens = count
+		if known && count == 0 {
+			n.putNone(length, to, p)
+		}
+	}
 	if n.packedQ {
-		to.q_tokens = fewest(1, ofRows...)
+		putTokens(&to.q_tokens, &to.q_len, ofRows)
 	}
 	switch {
 	case p.Mode == ModePaged:
-		to.page_count = fewest(0, ofKeys...)
+		to.page_count, _ = fewest(0, ofKeys...)
 	case n.packedKV:
-		to.kv_tokens = fewest(1, ofKeys...)
+		putTokens(&to.kv_tokens, &to.kv_len, ofKeys)
 	}
+}
+
+// putNone makes a length 0, and the others what they are without ExactLengths. If one of those is not given, nothing is
+// changed, and the library refuses it.
+func (n *callNumbers) putNone(length *C.int32_t, to *C.sluice_args, p *Problem) {
+	lengths := []*C.int32_t{&to.q_len, &to.kv_len}
+	bounds := []int32{p.MaxQLen, p.MaxKVLen}
+	if p.Flags&SharedPrefix != 0 {
+		lengths = append(lengths, &to.prefix_len, &to.prefix_count)
+		bounds = append(bounds, p.MaxPrefixLen, 0)
+	}
+	if to.flags&C.SLUICE_EXACT_LENGTHS == 0 {
+		for i, other := range lengths {
+			if other != length && *other == 0 && bounds[i] == 0 {
+				return
+			}
+		}
+		for i, other := range lengths {
+			if *other == 0 {
+				*other = C.int32_t(bounds[i])
+			}
+		}
+		to.flags |= C.SLUICE_EXACT_LENGTHS
+	}
+	*length = 0
 }
 
 func (n *callNumbers) c() *C.sluice_args {
 	made := (*C.sluice_args)(unsafe.Pointer(new([C.sizeof_sluice_args / 8]uint64)))
 	made.struct_size = C.sizeof_sluice_args
+	made.flags = C.uint32_t(n.flags)
 	made.batch = C.int32_t(n.batch)
 	made.q_len = C.int32_t(n.qLen)
 	made.kv_len = C.int32_t(n.kvLen)
@@ -113,9 +161,9 @@ func (n *callNumbers) c() *C.sluice_args {
 	return made
 }
 
-// bounded is the number, or the problem's bound if it is 0.
-func bounded(number, bound int32) int64 {
-	if number == 0 {
+// bounded is the number, or the problem's bound if it is 0 and says so.
+func (n *callNumbers) bounded(number, bound int32) int64 {
+	if number == 0 && n.flags&ExactLengths == 0 {
 		return int64(bound)
 	}
 	return int64(number)
@@ -125,7 +173,8 @@ func bounded(number, bound int32) int64 {
 type callNeeds struct{ q, k, v, o, lse, bias, mask, kScales, vScales, kZeros, vZeros, prefixK, prefixV need }
 
 func (n *callNumbers) needs(p *Problem) callNeeds {
-	batch, qLen, kvLen := int64(n.batch), bounded(n.qLen, p.MaxQLen), bounded(n.kvLen, p.MaxKVLen)
+	batch, qLen, kvLen := int64(n.batch), n.bounded(n.qLen, p.MaxQLen), n.bounded(n.kvLen, p.MaxKVLen)
+	hasKeys := kvLen != 0 || p.Flags&SharedPrefix != 0 // whose pages are in the same caches
 	rows := [2]extent{atLeast(batch, "batch"), atLeast(qLen, "rows of each sequence")}
 	if n.packedQ {
 		rows = [2]extent{exactly(1, "batch of packed rows"), atLeast(0, "rows")}
@@ -133,7 +182,7 @@ func (n *callNumbers) needs(p *Problem) callNeeds {
 	keys := [2]extent{atLeast(batch, "batch"), atLeast(kvLen, "keys of each sequence")}
 	switch {
 	case p.Mode == ModePaged:
-		keys = [2]extent{atLeast(0, "pages"), exactly(p.PageSize, "page_size")}
+		keys = [2]extent{somePages(batch != 0 && qLen != 0 && hasKeys), exactly(p.PageSize, "page_size")}
 	case n.packedKV:
 		keys = [2]extent{exactly(1, "batch of packed keys"), atLeast(0, "keys")}
 	}
@@ -145,7 +194,7 @@ func (n *callNumbers) needs(p *Problem) callNeeds {
 	}
 	ofPrefixes := func(field string, dtype DType, dim extent) need {
 		return need{field: field, dtype: dtype, extents: [4]extent{atLeast(int64(n.prefixCount), "prefix_count"),
-			atLeast(bounded(n.prefixLen, p.MaxPrefixLen), "keys of each prefix"), exactly(p.KVHeads, "kv_heads"), dim}}
+			atLeast(n.bounded(n.prefixLen, p.MaxPrefixLen), "keys of each prefix"), exactly(p.KVHeads, "kv_heads"), dim}}
 	}
 	ofScores := func(field string, dtype DType, last extent) need {
 		return need{field: field, dtype: dtype, repeats: true,
@@ -226,7 +275,7 @@ func (n *callNumbers) putScales(tensor *Tensor, kind ScaleKind, to *C.sluice_ten
 }
 
 func (a *Args) numbers() *callNumbers {
-	return &callNumbers{batch: a.Batch, qLen: a.QLen, kvLen: a.KVLen, scale: a.Scale,
+	return &callNumbers{flags: a.Flags, batch: a.Batch, qLen: a.QLen, kvLen: a.KVLen, scale: a.Scale,
 		pageTableStride: a.PageTableStride, spanCount: a.SpanCount, alibiBatchStride: a.AlibiBatchStride,
 		biasBatchStride: a.BiasScaleBatchStride, packedQ: a.QStarts != 0, packedKV: a.KVStarts != 0,
 		prefixCount: a.PrefixCount, prefixLen: a.PrefixLen, prefixPageTableStride: a.PrefixPageTableStride,

@@ -121,7 +121,7 @@ func TestFieldsOfAppends(t *testing.T) {
 		code         sluice.Status
 		change       func(a *sluice.Append)
 	}{
-		{"tokens", "0", sluice.InvalidArgument, func(a *sluice.Append) { a.Tokens = 0 }},
+		{"tokens", "-1", sluice.InvalidArgument, func(a *sluice.Append) { a.Tokens = -1 }},
 		{"rotary_dim", "3", sluice.InvalidArgument, func(a *sluice.Append) { a.RotaryDim = 3 }},
 		{"k.data", "NULL", sluice.InvalidArgument, func(a *sluice.Append) { a.K = sluice.Tensor{} }},
 		{"k.shape[1]", "4", sluice.InvalidArgument, func(a *sluice.Append) { a.Tokens = 5 }},
@@ -391,7 +391,7 @@ func TestContentsOfHostAppends(t *testing.T) {
 		field, value string
 		change       func(a *sluice.HostAppend)
 	}{
-		{&slots, "tokens", "0", func(a *sluice.HostAppend) { a.Tokens = 0 }},
+		{&slots, "tokens", "-1", func(a *sluice.HostAppend) { a.Tokens = -1 }},
 		{&slots, "batch", "1", func(a *sluice.HostAppend) { a.Batch = 1 }},
 		{&slots, "k.data", "NULL", func(a *sluice.HostAppend) { a.K = sluice.HostTensor{} }},
 		{&slots, "v_cache.data", "NULL", func(a *sluice.HostAppend) { a.VCache = sluice.HostTensor{} }},

@@ -24,7 +24,7 @@ type PageCopy struct {
 	KTarget     Tensor        // Pages to write.
 	VTarget     Tensor        // Pages to write.
 	Pairs       DevicePointer // [PairCount][2]: int32, or int64 with PageIndex64; 0: each page to itself.
-	PairCount   int64         // Pairs; 0 without.
+	PairCount   int64         // Pairs; 0 without, and for a list without pairs, which copies nothing.
 	KScale      DevicePointer // float32 [1] or [KVHeads].
 	VScale      DevicePointer // float32 [1] or [KVHeads].
 
@@ -44,7 +44,7 @@ type PageCopy struct {
 
 // pagesOf is the requirement on a cache.
 func pagesOf(field string, dtype DType, pageSize, heads, dim, pack int32, what string) need {
-	return need{field: field, dtype: dtype, pack: pack, extents: [4]extent{atLeast(0, "pages"), exactly(pageSize, "page_size"),
+	return need{field: field, dtype: dtype, pack: pack, extents: [4]extent{somePages(true), exactly(pageSize, "page_size"),
 		exactly(heads, "kv_heads"), exactly(dim, what)}}
 }
 
@@ -55,7 +55,8 @@ func fewestPages[T sized](tensors []T) C.int64_t {
 	for i, tensor := range tensors {
 		all[i] = tensor
 	}
-	return fewest(0, all...)
+	count, _ := fewest(0, all...)
+	return count
 }
 
 // tensors are those of a copy, in the order of needs.
@@ -99,6 +100,9 @@ func checkAll(tensors []*Tensor, needs []need) error {
 func (p *PageCopy) check() error {
 	if p == nil {
 		return invalid("copy", "copy is nil; it must say which pages go where")
+	}
+	if p.Pairs != 0 && p.PairCount == 0 {
+		return nil
 	}
 	tensors, needs := p.tensors(), p.needs()
 	return checkAll(tensors[:], needs[:])
@@ -162,8 +166,8 @@ type Gather struct {
 	KPack           int32         // Elements per pack of an x-packed KCache; 0: none.
 	KScaleKind      ScaleKind     // As in PageCopy.
 	VScaleKind      ScaleKind     // As KScaleKind.
-	Batch           int32         // Sequences; required.
-	Tokens          int32         // Rows of KOut and VOut; required.
+	Batch           int32         // Sequences; 0 is no error.
+	Tokens          int32         // Rows of KOut and VOut; 0 is no error.
 	KCache          Tensor        // Where the keys are.
 	VCache          Tensor        // Where the values are.
 	KOut            Tensor        // Where the keys go.
@@ -230,6 +234,9 @@ func (g *Gather) needs() [12]need {
 func (g *Gather) check() error {
 	if g == nil {
 		return invalid("gather", "gather is nil; it must say which keys go where")
+	}
+	if hasNoRows(g.Tokens, g.Batch, true) {
+		return nil
 	}
 	tensors, needs := g.tensors(), g.needs()
 	return checkAll(tensors[:], needs[:])

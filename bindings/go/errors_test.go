@@ -124,7 +124,7 @@ func TestFieldsOfRuns(t *testing.T) {
 		change       func(a *sluice.Args)
 	}{
 		// Errors of the library.
-		{"batch", "0", invalid, func(a *sluice.Args) { a.Batch = 0 }},
+		{"batch", "-1", invalid, func(a *sluice.Args) { a.Batch = -1 }},
 		{"q_len", "-2", invalid, func(a *sluice.Args) { a.QLen = -2 }},
 		{"kv_len", "-2", invalid, func(a *sluice.Args) { a.KVLen = -2 }},
 		{"scale", "-1", sluice.Unsupported, func(a *sluice.Args) { a.Scale = -1 }},
@@ -284,7 +284,7 @@ func TestFieldsOfReference(t *testing.T) {
 		change       func(a *sluice.HostArgs)
 	}{
 		{&dense, "q.data", "NULL", func(a *sluice.HostArgs) { a.Q = sluice.HostTensor{} }},
-		{&dense, "batch", "0", func(a *sluice.HostArgs) { a.Batch = 0 }},
+		{&dense, "batch", "-1", func(a *sluice.HostArgs) { a.Batch = -1 }},
 		{&dense, "q.data", "1023", func(a *sluice.HostArgs) { a.Q = sluice.OnHost(q[1:], a.Q.View) }},
 		{&dense, "k.data", "512", func(a *sluice.HostArgs) { a.K.Stride[1]++ }},
 		{&dense, "k.stride[1]", "-1", func(a *sluice.HostArgs) { a.K.Stride[1] = -1 }},
@@ -339,7 +339,10 @@ func TestFieldsOfReference(t *testing.T) {
 			twice(a)
 			a.AlibiSlopes, a.AlibiBatchStride = eight[:7], 6
 		}},
-		{&slopes, "alibi_batch_stride", "-6", func(a *sluice.HostArgs) { a.AlibiSlopes, a.AlibiBatchStride = two, -6 }},
+		{&slopes, "alibi_batch_stride", "-6", func(a *sluice.HostArgs) {
+			twice(a)
+			a.AlibiSlopes, a.AlibiBatchStride = two, -6
+		}},
 		{&factors, "bias_scale", "it must have 8", func(a *sluice.HostArgs) {
 			twice(a)
 			a.Bias, a.BiasScale, a.BiasScaleBatchStride = oneBias, eight[:7], 6
@@ -468,8 +471,12 @@ func TestErrorsOfThisPackage(t *testing.T) {
 		t.Errorf("%d elements, %v", count, err)
 	}
 	view.Shape[2] = 0
+	if count, err := view.Elements(); err != nil || count != 0 {
+		t.Errorf("%d elements, %v", count, err)
+	}
+	view.Shape[2] = -1
 	_, err = view.Elements()
-	refused(t, err, sluice.InvalidArgument, "view.shape[2]", "0")
+	refused(t, err, sluice.InvalidArgument, "view.shape[2]", "-1")
 }
 
 func TestTargets(t *testing.T) {

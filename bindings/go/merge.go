@@ -21,7 +21,7 @@ type Merge struct {
 	PartialType DType         // F32, F16 or BF16; required.
 	OType       DType         // F16, BF16, F32 or E4M3FNUZ; required.
 	Parts       int32         // At least 1.
-	Tokens      int32         // At least 1.
+	Tokens      int32         // 0 is no error.
 	Heads       int32         // At least 1.
 	HeadDimV    int32         // A multiple of 8.
 	LSEBase     LSEBase       // Of PartialLSE and LSE.
@@ -64,6 +64,9 @@ func (m *Merge) check() error {
 		if list.parts != nil && len(list.parts) != int(m.Parts) {
 			return invalid(list.field, "%s has %d parts; it must have %d (parts)", list.field, len(list.parts), m.Parts)
 		}
+	}
+	if m.Tokens == 0 {
+		return nil
 	}
 	return checkTensors(tensorNeed{&m.Partial, &partial}, tensorNeed{&m.PartialLSE, &partialLSE}, tensorNeed{&m.O, &o},
 		tensorNeed{&m.LSE, &lse})

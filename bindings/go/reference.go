@@ -35,7 +35,8 @@ func OnHost[T HostElement](values []T, view View) HostTensor {
 
 func (t *HostTensor) bytes() *C.uint8_t { return (*C.uint8_t)(t.memory) }
 
-func (t *HostTensor) present() bool { return t.memory != nil }
+// present says whether there is a slice, even one without elements.
+func (t *HostTensor) present() bool { return t.size != 0 }
 
 func (t *HostTensor) check(n *need) error {
 	if !t.present() {
@@ -61,6 +62,7 @@ func (t *HostTensor) check(n *need) error {
 // HostArgs is Args in the memory of the host, for Reference. One of PageTable and PageTable64 is given, depending on
 // PageIndex64, and the same with the pages of prefixes.
 type HostArgs struct {
+	Flags ArgsFlags
 	Batch int32
 	QLen  int32
 	KVLen int32
@@ -223,7 +225,7 @@ func (t *hostTable) checkEntries(b, needed int64) error {
 }
 
 func (a *HostArgs) numbers() *callNumbers {
-	return &callNumbers{batch: a.Batch, qLen: a.QLen, kvLen: a.KVLen, scale: a.Scale,
+	return &callNumbers{flags: a.Flags, batch: a.Batch, qLen: a.QLen, kvLen: a.KVLen, scale: a.Scale,
 		pageTableStride: a.PageTableStride, spanCount: a.SpanCount, alibiBatchStride: a.AlibiBatchStride,
 		biasBatchStride: a.BiasScaleBatchStride, packedQ: len(a.QStarts) > 0, packedKV: len(a.KVStarts) > 0,
 		prefixCount: a.PrefixCount, prefixLen: a.PrefixLen, prefixPageTableStride: a.PrefixPageTableStride,
@@ -270,7 +272,7 @@ func (a *HostArgs) check(p *Problem) error {
 		}
 	}
 	if a.Batch < 1 {
-		return nil // refused by the library before it reads
+		return nil // refused by the library before it reads, or nothing to read
 	}
 	batch, prefixes := int64(a.Batch), int64(a.PrefixCount)
 	if err := checkArrays([]arrayNeed{
@@ -467,7 +469,7 @@ func (a *HostAppend) without() *Append {
 // c leaves out all pointers, which C gets separately.
 func (a *HostAppend) c() *C.sluice_append {
 	made := a.without().c()
-	made.page_count = fewest(0, &a.KCache, &a.VCache, &a.KScales, &a.VScales, &a.KZeros, &a.VZeros)
+	made.page_count, _ = fewest(0, &a.KCache, &a.VCache, &a.KScales, &a.VScales, &a.KZeros, &a.VZeros)
 	return made
 }
 
@@ -481,6 +483,9 @@ func (a *HostAppend) table() *hostTable {
 func (a *HostAppend) check() error {
 	if err := a.checkTypes(); err != nil {
 		return err
+	}
+	if hasNoRows(a.Tokens, a.Batch, len(a.Starts) > 0) {
+		return nil
 	}
 	needs := a.without().needs(a.QTail.present())
 	for _, pair := range []struct {

@@ -5,8 +5,8 @@ import "C"
 
 import "unsafe"
 
-// HostPageCopy is PageCopy in the memory of the host, for ReferenceCopy. Without pairs, every page goes to itself; one
-// of Pairs and Pairs64 is given otherwise, depending on PageIndex64. As on a device, tensors begin at addresses that are
+// HostPageCopy is PageCopy in the memory of the host, for ReferenceCopy. If Pairs and Pairs64 are nil, every page goes to
+// itself; else one of them is given, depending on PageIndex64. As on a device, tensors begin at addresses that are
 // multiples of 16, which larger slices do anyway.
 type HostPageCopy struct {
 	Flags         ProblemFlags
@@ -52,7 +52,7 @@ func ReferenceCopy(pages *HostPageCopy) error {
 	}
 	failure := newError()
 	return result(C.sluice_go_reference_copy(unsafe.Pointer(pages.c()), pages.KSource.bytes(), pages.VSource.bytes(),
-		pages.KTarget.bytes(), pages.VTarget.bytes(), pages.pairs().bytes(), floats(pages.KScale), floats(pages.VScale),
+		pages.KTarget.bytes(), pages.VTarget.bytes(), pages.pairsBytes(), floats(pages.KScale), floats(pages.VScale),
 		pages.KScales.bytes(), pages.VScales.bytes(), pages.KZeros.bytes(), pages.VZeros.bytes(),
 		pages.KTargetScales.bytes(), pages.VTargetScales.bytes(), pages.KTargetZeros.bytes(), pages.VTargetZeros.bytes(),
 		failure), failure)
@@ -66,6 +66,19 @@ func (p *HostPageCopy) tensors() [12]*HostTensor {
 
 func (p *HostPageCopy) pairs() *hostTable {
 	return &hostTable{field: "pairs", numbers32: p.Pairs, numbers64: p.Pairs64}
+}
+
+// hasNoPairs says whether there is a list, but nothing in it.
+func (p *HostPageCopy) hasNoPairs() bool {
+	return (p.Pairs != nil || p.Pairs64 != nil) && len(p.Pairs)+len(p.Pairs64) == 0 && p.PairCount == 0
+}
+
+// pairsBytes is the address of the pairs: not nil for a list without any.
+func (p *HostPageCopy) pairsBytes() *C.uint8_t {
+	if p.hasNoPairs() {
+		return (*C.uint8_t)(unsafe.Pointer(new(int64)))
+	}
+	return p.pairs().bytes()
 }
 
 // without is the copy without its memory.
@@ -92,6 +105,9 @@ func (p *HostPageCopy) c() *C.sluice_page_copy {
 
 // check makes sure that the library stays within the slices.
 func (p *HostPageCopy) check() error {
+	if p.hasNoPairs() {
+		return nil
+	}
 	needs := p.without().needs()
 	for i, tensor := range p.tensors() {
 		if err := tensor.check(&needs[i]); err != nil {
@@ -204,6 +220,9 @@ func (g *HostGather) c() *C.sluice_gather {
 // check makes sure that the library stays within the slices. It does not repeat checks that the library makes before it
 // uses a value.
 func (g *HostGather) check() error {
+	if hasNoRows(g.Tokens, g.Batch, true) {
+		return nil
+	}
 	needs := g.without().needs()
 	for i, tensor := range g.tensors() {
 		if err := tensor.check(&needs[i]); err != nil {

@@ -110,6 +110,7 @@ func (v View) Permuted(order [4]int) View {
 }
 
 // Elements is the number of elements that memory must have, from the first to the last one that the view reaches.
+// Strides that nothing is multiplied with are ignored.
 // Errors name the invalid shape or stride.
 func (v View) Elements() (int64, error) { return v.elements("view") }
 
@@ -117,19 +118,27 @@ func (v View) elements(field string) (int64, error) {
 	pack, tokenPack := maximum(v.Pack, 1), maximum(v.TokenPack, 1)
 	last := pack - 1 + tokenPack - 1
 	for i, extent := range v.Shape {
-		if extent < 1 {
-			return 0, invalid(index(field+".shape", i), "%s is %d; it must be at least 1", index(field+".shape", i), extent)
+		if extent < 0 {
+			return 0, invalid(index(field+".shape", i), "%s is %d; it must not be negative", index(field+".shape", i), extent)
 		}
-		if v.Stride[i] < 0 {
-			return 0, invalid(index(field+".stride", i), "%s is %d; it must not be negative", index(field+".stride", i),
-				v.Stride[i])
-		}
+	}
+	if v.empty() {
+		return 0, nil
+	}
+	for i, extent := range v.Shape {
 		steps := extent - 1
 		if i == 3 {
 			steps = (extent - 1) / pack
 		}
 		if i == 1 {
 			steps = (extent - 1) / tokenPack
+		}
+		if steps == 0 {
+			continue
+		}
+		if v.Stride[i] < 0 {
+			return 0, invalid(index(field+".stride", i), "%s is %d; it must not be negative", index(field+".stride", i),
+				v.Stride[i])
 		}
 		way := elements(steps, v.Stride[i])
 		if way < 0 || last > math.MaxInt64/8-way {
@@ -139,6 +148,11 @@ func (v View) elements(field string) (int64, error) {
 		last += way
 	}
 	return last + 1, nil
+}
+
+// empty says whether the view has no elements.
+func (v *View) empty() bool {
+	return v.Shape[0] == 0 || v.Shape[1] == 0 || v.Shape[2] == 0 || v.Shape[3] == 0
 }
 
 func index(name string, i int) string { return fmt.Sprintf("%s[%d]", name, i) }
@@ -163,7 +177,8 @@ func (t *Tensor) putRows(to *C.sluice_tensor) {
 	to.stride[0] = 0
 }
 
-func (t *Tensor) present() bool { return t.Data != 0 }
+// present says whether the call has the tensor; one without elements needs no memory.
+func (t *Tensor) present() bool { return t.Data != 0 || t.Type != MaskBits && t.empty() }
 
 // sized is a tensor on the host or on the device, present or not.
 type sized interface {
@@ -174,15 +189,14 @@ type sized interface {
 // extent is one extent of the shape.
 func (v *View) extent(i int) int64 { return v.Shape[i] }
 
-// fewest is the smallest extent i of the given tensors; 0 without any.
-func fewest(i int, tensors ...sized) C.int64_t {
-	count := int64(0)
+// fewest is the smallest extent i of the given tensors, and whether there are any.
+func fewest(i int, tensors ...sized) (count C.int64_t, known bool) {
 	for _, tensor := range tensors {
-		if tensor.present() && (count == 0 || tensor.extent(i) < count) {
-			count = tensor.extent(i)
+		if tensor.present() && (!known || C.int64_t(tensor.extent(i)) < count) {
+			count, known = C.int64_t(tensor.extent(i)), true
 		}
 	}
-	return C.int64_t(count)
+	return count, known
 }
 
 // extent is a call's requirement on one index of a tensor.
@@ -194,6 +208,14 @@ type extent struct {
 
 func exactly(count int32, what string) extent { return extent{int64(count), true, what} }
 func atLeast(count int64, what string) extent { return extent{count, false, what} }
+
+// somePages is the requirement on a cache's pages: the library takes a number of 0 for one that is not known.
+func somePages(areUsed bool) extent {
+	if areUsed {
+		return atLeast(1, "pages that a call needs")
+	}
+	return atLeast(0, "pages")
+}
 
 // need is a call's requirement on a tensor.
 type need struct {
@@ -225,8 +247,8 @@ func (n *need) check(v *View) error {
 		if wanted.exact && has != wanted.count {
 			return invalid(field, "%s is %d; it must be %d, the %s", field, has, wanted.count, wanted.what)
 		}
-		if has < wanted.count || has < 1 {
-			return invalid(field, "%s is %d; it must be at least %d, the %s", field, has, maximum(wanted.count, 1), wanted.what)
+		if has < wanted.count {
+			return invalid(field, "%s is %d; it must be at least %d, the %s", field, has, wanted.count, wanted.what)
 		}
 	}
 	return nil

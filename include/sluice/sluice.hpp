@@ -256,7 +256,7 @@ struct TensorView {
                                    int64_t dim) noexcept {
     return {data, dtype, {batch, tokens, heads, dim}, {tokens * heads * dim, dim, tokens * dim, 1}};
   }
-  /** A ragged batch: sequences one after the other, [token, head, dim]. The C ABI requires stride[0] = 0. */
+  /** A ragged batch: sequences one after the other, [token, head, dim]. */
   static constexpr TensorView ragged(void *data, uint32_t dtype, int64_t tokens, int64_t heads,
                                      int64_t dim) noexcept {
     return {data, dtype, {1, tokens, heads, dim}, {0, heads * dim, dim, 1}};
@@ -329,8 +329,8 @@ inline Problem dense_problem(const TensorView &q, const TensorView &k, const Ten
 }
 
 /**
- * A dense call with these tensors: batch and lengths are their extents. The C ABI does not see extents, so
- * this function checks that they agree.
+ * A dense call with these tensors: batch and lengths are their extents, of which 0 is no sequences, rows or
+ * keys. The C ABI does not see extents, so this function checks that they agree.
  * @return the call, or SLUICE_INVALID_ARGUMENT with a field such as "v.extent[1]"
  */
 inline Result<Args> dense_args(const TensorView &q, const TensorView &k, const TensorView &v,
@@ -356,12 +356,14 @@ inline Result<Args> dense_args(const TensorView &q, const TensorView &k, const T
     const char *field;
   } counts[] = {{q.extent[0], "q.extent[0]"}, {q.extent[1], "q.extent[1]"}, {k.extent[1], "k.extent[1]"}};
   for (const auto &count : counts)
-    if (count.value < 1 || count.value > INT32_MAX)
-      return Error(SLUICE_INVALID_ARGUMENT, count.field, "an extent is at least 1 and at most 2^31 - 1");
+    if (count.value < 0 || count.value > INT32_MAX)
+      return Error(SLUICE_INVALID_ARGUMENT, count.field, "an extent is not negative and at most 2^31 - 1");
   Args args;
   args.batch = int32_t(q.extent[0]);
   args.q_len = int32_t(q.extent[1]);
   args.kv_len = int32_t(k.extent[1]);
+  // Set only where it makes a difference: release 1.0 refuses it.
+  if (args.q_len == 0 || args.kv_len == 0) args.flags = SLUICE_EXACT_LENGTHS;
   args.q = q;
   args.k = k;
   args.v = v;

@@ -93,11 +93,15 @@ func TestAsyncArguments(t *testing.T) {
 	_, r := openCounted(t)
 	device := onDevice(t, r, []int32{0, 0, 0, 0})
 	host, _ := pinned(t, r, []int32{1, 2, 3})
-	for _, bytes := range []int64{0, -1} {
-		_, err := r.HostMalloc(bytes)
-		refused(t, err, "bytes is", "at least 1")
+	_, err := r.HostMalloc(-1)
+	refused(t, err, "bytes is -1")
+	nothing, err := r.HostMalloc(0)
+	check(t, err)
+	if values, err := Values[int32](nothing, 0, 0); err != nil || len(values) != 0 {
+		t.Errorf("%v, %v", values, err)
 	}
-	_, err := r.HostMalloc(1 << 60)
+	check(t, nothing.Free())
+	_, err = r.HostMalloc(1 << 60)
 	refused(t, err, "hipHostMalloc")
 	refused(t, device.UploadAsync(8, host, 0, 12, 0), "copy has 12 bytes from offset 8 on", "has 16")
 	refused(t, device.UploadAsync(0, host, 4, 12, 0), "copy has 12 bytes from offset 4 on", "has 12")

@@ -95,8 +95,8 @@ func TestMemory(t *testing.T) {
 	refused(t, err, "view has 16 bytes from offset 4 on")
 	_, err = memory.Tensor(0, sluice.View{Shape: [4]int64{1, 1, 1, 1}, Type: 99})
 	refused(t, err, "view.type is DType(99)")
-	_, err = memory.Tensor(0, sluice.View{})
-	refused(t, err, "view.shape[0] is 0")
+	_, err = memory.Tensor(0, sluice.View{Shape: [4]int64{-1, 1, 1, 1}})
+	refused(t, err, "view.shape[0] is -1")
 	check(t, memory.Fill(1))
 	check(t, Download(values, memory, 0))
 	if values[2] != 0x01010101 {
@@ -110,8 +110,14 @@ func TestMemory(t *testing.T) {
 	}
 	refused(t, Upload(memory, 0, values), "memory is free")
 	refused(t, memory.Fill(0), "memory is free")
-	_, err = r.Malloc(0)
-	refused(t, err, "bytes is 0")
+	_, err = r.Malloc(-1)
+	refused(t, err, "bytes is -1")
+	nothing, err := NewMemory(r, []int32{})
+	check(t, err)
+	if nothing.Bytes() != 0 || nothing.Pointer() == 0 {
+		t.Errorf("%d bytes at %d", nothing.Bytes(), nothing.Pointer())
+	}
+	check(t, nothing.Free())
 	_, err = r.Malloc(1 << 60)
 	var failure *Error
 	if !errors.As(err, &failure) || failure.Call != "hipMalloc" || failure.Code != 2 || failure.Text == "" {

@@ -23,13 +23,13 @@ type HostMemory struct {
 	pointer unsafe.Pointer // nil after Free
 }
 
-// HostMalloc allocates at least one byte, zeroed. Not for use during capture.
+// HostMalloc allocates memory, zeroed; 0 bytes have an address too. Not for use during capture.
 func (r *Runtime) HostMalloc(bytes int64) (*HostMemory, error) {
-	if bytes < 1 {
-		return nil, fmt.Errorf("hip: bytes is %d; it must be at least 1", bytes)
+	if bytes < 0 {
+		return nil, fmt.Errorf("hip: bytes is %d; it must not be negative", bytes)
 	}
 	var pointer unsafe.Pointer
-	if err := r.check("hipHostMalloc", C.go_hip_host_malloc(&r.functions, &pointer, C.size_t(bytes))); err != nil {
+	if err := r.check("hipHostMalloc", C.go_hip_host_malloc(&r.functions, &pointer, allocated(bytes))); err != nil {
 		return nil, err
 	}
 	all := unsafe.Slice((*byte)(pointer), bytes)

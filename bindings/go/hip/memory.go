@@ -21,13 +21,21 @@ type Memory struct {
 	pointer sluice.DevicePointer // 0 after Free
 }
 
-// Malloc allocates at least one byte.
+// allocated is the bytes to ask HIP for, which has no address for 0.
+func allocated(bytes int64) C.size_t {
+	if bytes == 0 {
+		return 1
+	}
+	return C.size_t(bytes)
+}
+
+// Malloc allocates memory; 0 bytes have an address too.
 func (r *Runtime) Malloc(bytes int64) (*Memory, error) {
-	if bytes < 1 {
-		return nil, fmt.Errorf("hip: bytes is %d; it must be at least 1", bytes)
+	if bytes < 0 {
+		return nil, fmt.Errorf("hip: bytes is %d; it must not be negative", bytes)
 	}
 	var pointer C.uintptr_t
-	if err := r.check("hipMalloc", C.go_hip_malloc(&r.functions, &pointer, C.size_t(bytes))); err != nil {
+	if err := r.check("hipMalloc", C.go_hip_malloc(&r.functions, &pointer, allocated(bytes))); err != nil {
 		return nil, err
 	}
 	atomic.AddInt64(&live.Memories, 1)

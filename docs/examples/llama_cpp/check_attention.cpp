@@ -38,6 +38,10 @@ constexpr Case cases[] = {
     {"sinks, one token", 64, 64, 8, 2, 1, 600, 1, GGML_TYPE_F16, Mask::padded, Layout::cache, 0, 0, true},
     {"all of it", 128, 128, 6, 2, 21, 100, 2, GGML_TYPE_F16, Mask::distance, Layout::cache, 8, 5, true},
     {"scale of 0.3", 64, 64, 4, 2, 21, 100, 1, GGML_TYPE_F16, Mask::causal, Layout::cache, 0, 0, false, 0.3f},
+    {"scale of 0", 64, 64, 4, 2, 21, 100, 1, GGML_TYPE_F16, Mask::causal, Layout::cache, 0, 0, false, 0.0f},
+    {"no keys", 64, 64, 4, 2, 5, 0, 2},
+    {"no keys, mask and sinks", 64, 64, 4, 2, 5, 0, 1, GGML_TYPE_F16, Mask::causal, Layout::cache, 0, 0,
+     true},
     {"dense tensors", 128, 128, 4, 2, 21, 100, 2, GGML_TYPE_F16, Mask::causal, Layout::dense},
     {"BF16", 128, 128, 4, 2, 21, 100, 1, GGML_TYPE_BF16, Mask::causal},
     {"BF16, one token", 64, 64, 8, 1, 1, 500, 1, GGML_TYPE_BF16, Mask::padded},
@@ -58,29 +62,35 @@ constexpr Case cases[] = {
     {"head size 512", 512, 512, 2, 1, 21, 60, 1, GGML_TYPE_F16, Mask::causal},
     {"head sizes 192 and 128", 192, 128, 4, 4, 21, 100, 1, GGML_TYPE_F16, Mask::causal},
     {"latent, V in K", 576, 512, 16, 1, 3, 100, 1, GGML_TYPE_F16, Mask::causal, Layout::v_in_k},
+    {"head sizes 576 and 512", 576, 512, 2, 1, 3, 60, 1, GGML_TYPE_F16, Mask::causal},
+    {"V in K, K at an offset", 192, 128, 4, 2, 3, 100, 2, GGML_TYPE_F16, Mask::none, Layout::v_in_k, 0, 0,
+     false, std::nullopt, true, false, 64},
+    {"V in K, its own memory", 192, 128, 4, 2, 3, 100, 2, GGML_TYPE_F16, Mask::none, Layout::v_in_own_k},
+    {"V is the end of K", 192, 128, 4, 2, 3, 100, 2, GGML_TYPE_F16, Mask::none, Layout::v_in_own_k, 0, 0,
+     false, std::nullopt, true, false, 0, 64},
+    {"V is the end, K a view", 192, 128, 4, 2, 3, 100, 2, GGML_TYPE_F16, Mask::none, Layout::v_in_k, 0, 0,
+     false, std::nullopt, true, false, 64, 64},
 
-    {"head size 36", 36, 36, 4, 2, 21, 100, 1, GGML_TYPE_F16, Mask::causal, Layout::cache, 0, 0, false, 0,
-     false},
-    {"head sizes 576 and 512", 576, 512, 2, 1, 3, 60, 1, GGML_TYPE_F16, Mask::causal, Layout::cache, 0, 0,
-     false, 0, false},
-    {"K and V of F32", 64, 64, 4, 2, 21, 100, 1, GGML_TYPE_F32, Mask::causal, Layout::cache, 0, 0, false, 0,
-     false},
-    {"K and V of Q5_0", 64, 64, 4, 2, 21, 100, 1, GGML_TYPE_Q5_0, Mask::causal, Layout::cache, 0, 0, false, 0,
-     false},
+    {"head size 36", 36, 36, 4, 2, 21, 100, 1, GGML_TYPE_F16, Mask::causal, Layout::cache, 0, 0, false,
+     std::nullopt, false},
+    {"K and V of F32", 64, 64, 4, 2, 21, 100, 1, GGML_TYPE_F32, Mask::causal, Layout::cache, 0, 0, false,
+     std::nullopt, false},
+    {"K and V of Q5_0", 64, 64, 4, 2, 21, 100, 1, GGML_TYPE_Q5_0, Mask::causal, Layout::cache, 0, 0, false,
+     std::nullopt, false},
     {"K of Q8_0, V of BF16", 64, 64, 4, 2, 21, 100, 1, GGML_TYPE_Q8_0, Mask::causal, Layout::cache, 0, 0,
-     false, 0, false, true},
-    {"latent of Q8_0", 576, 512, 4, 1, 3, 60, 1, GGML_TYPE_Q8_0, Mask::causal, Layout::v_in_k, 0, 0, false, 0,
-     false},
+     false, std::nullopt, false, true},
+    {"latent of Q8_0", 576, 512, 4, 1, 3, 60, 1, GGML_TYPE_Q8_0, Mask::causal, Layout::v_in_k, 0, 0, false,
+     std::nullopt, false},
     {"rows 4 elements apart", 64, 64, 4, 2, 21, 100, 1, GGML_TYPE_F16, Mask::causal, Layout::odd, 0, 0, false,
-     0, false},
+     std::nullopt, false},
     {"negative scale", 64, 64, 4, 2, 21, 100, 1, GGML_TYPE_F16, Mask::causal, Layout::cache, 0, 0, false,
      -0.2f, false},
     {"mask of two heads", 64, 64, 4, 2, 21, 100, 1, GGML_TYPE_F16, Mask::alternating, Layout::cache, 0, 0,
-     false, 0, false},
+     false, std::nullopt, false},
     {"K of F16, V of BF16", 64, 64, 4, 2, 21, 100, 1, GGML_TYPE_F16, Mask::causal, Layout::cache, 0, 0, false,
-     0, false, true},
+     std::nullopt, false, true},
     {"soft cap of 100000", 64, 64, 4, 2, 21, 100, 1, GGML_TYPE_F16, Mask::causal, Layout::cache, 0, 100000,
-     false, 0, false},
+     false, std::nullopt, false},
 };
 
 double largest_error(const std::vector<float> &o, const std::vector<double> &expected) {
@@ -141,6 +151,22 @@ bool check_plans(const Backends &backends) {
   return plans == 1;
 }
 
+/// Nodes without a result: nothing is computed, and nothing is wrong.
+bool check_nothing(const Backends &backends) {
+  const uint64_t before = backends.count("nodes");
+  bool right = true;
+  for (const int64_t keys : {40, 0}) {
+    const Case of = {"no rows", 64, 64, 4, 2, 0, keys, 2};
+    const Numbers numbers(of);
+    const bool succeeds =
+        compute(of, numbers, {backends.ours.get(), backends.cpu.get()}).status == GGML_STATUS_SUCCESS &&
+        force(of, numbers, backends.ours.get()) == GGML_STATUS_SUCCESS;
+    std::printf("no rows, %d keys: %s\n", int(keys), succeeds ? "nothing to compute" : "WRONG");
+    right = right && succeeds;
+  }
+  return right && backends.count("nodes") == before;
+}
+
 } // namespace
 
 int main(int count, char **arguments) {
@@ -157,6 +183,7 @@ int main(int count, char **arguments) {
       served += of.served;
     }
     wrong += !check_plans(backends);
+    wrong += !check_nothing(backends);
     std::printf("%zu nodes, %d by Sluice, %d wrong\n", std::size(cases), served, wrong);
     return wrong != 0;
   } catch (const std::exception &error) {

@@ -39,6 +39,7 @@ private:
 
 /// The bytes of numbers in a type of ggml.
 std::vector<char> encoded(const std::vector<float> &numbers, ggml_type type) {
+  if (numbers.empty()) return {};
   std::vector<char> bytes(ggml_row_size(type, int64_t(numbers.size())));
   ggml_quantize_chunk(type, numbers.data(), bytes.data(), 0, 1, int64_t(numbers.size()), nullptr);
   return bytes;
@@ -101,8 +102,8 @@ public:
 private:
   ggml_tensor *input(ggml_type type, std::vector<int64_t> extent);
   void place(ggml_tensor *tensor, const std::vector<float> &numbers);
-  ggml_tensor *rows_of_heads(ggml_type type, int64_t elements, int64_t heads, int64_t rows,
-                             int64_t sequences);
+  ggml_tensor *rows_of_heads(ggml_type type, int64_t elements, int64_t heads, int64_t rows, int64_t sequences,
+                             int64_t offset = 0);
 
   const Case &of;
   std::unique_ptr<ggml_context, Free> inputs;
@@ -119,18 +120,21 @@ ggml_tensor *Graph::input(ggml_type type, std::vector<int64_t> extent) {
   return ggml_new_tensor(inputs.get(), type, 4, extent.data());
 }
 
-/// [element, row, head, sequence] in the layout of the case.
+/// [element, row, head, sequence] in the layout of the case. `offset`: elements of a cache's row before
+/// these.
 ggml_tensor *Graph::rows_of_heads(ggml_type type, int64_t elements, int64_t heads, int64_t rows,
-                                  int64_t sequences) {
-  if (of.layout == Layout::dense) return input(type, {elements, rows, heads, sequences});
+                                  int64_t sequences, int64_t offset) {
+  if (of.layout == Layout::dense || of.layout == Layout::v_in_own_k)
+    return input(type, {elements, rows, heads, sequences});
   if (of.layout == Layout::odd) {
     ggml_tensor *const wide = input(type, {elements + 4, rows, heads, sequences});
     return ggml_view_4d(context.get(), wide, elements, rows, heads, sequences, wide->nb[1], wide->nb[2],
                         wide->nb[3], 0);
   }
-  ggml_tensor *const cache = input(type, {elements * heads, rows + 24, sequences});
-  ggml_tensor *const view = ggml_view_4d(context.get(), cache, elements, heads, rows, sequences,
-                                         ggml_row_size(type, elements), cache->nb[1], cache->nb[2], 0);
+  ggml_tensor *const cache = input(type, {offset + elements * heads, rows + 24, sequences});
+  ggml_tensor *const view =
+      ggml_view_4d(context.get(), cache, elements, heads, rows, sequences, ggml_row_size(type, elements),
+                   cache->nb[1], cache->nb[2], ggml_row_size(type, offset));
   return ggml_permute(context.get(), view, 0, 2, 1, 3);
 }
 
@@ -152,11 +156,12 @@ void Graph::place(ggml_tensor *tensor, const std::vector<float> &numbers) {
 Graph::Graph(const Case &of, const Numbers &numbers)
     : context(make_context()), of(of), inputs(make_context()) {
   ggml_tensor *const q = rows_of_heads(GGML_TYPE_F32, of.head_dim_qk, of.q_heads, of.rows, of.sequences);
-  ggml_tensor *const k = rows_of_heads(of.kv_type, of.head_dim_qk, of.kv_heads, of.keys, of.sequences);
-  ggml_tensor *const v = of.layout == Layout::v_in_k
-                             ? ggml_view_4d(context.get(), k, of.head_dim_v, of.keys, of.kv_heads,
-                                            of.sequences, k->nb[1], k->nb[2], k->nb[3], 0)
-                             : rows_of_heads(of.v_type(), of.head_dim_v, of.kv_heads, of.keys, of.sequences);
+  ggml_tensor *const k =
+      rows_of_heads(of.kv_type, of.head_dim_qk, of.kv_heads, of.keys, of.sequences, of.k_offset);
+  ggml_tensor *const v =
+      of.v_is_in_k() ? ggml_view_4d(context.get(), k, of.head_dim_v, of.keys, of.kv_heads, of.sequences,
+                                    k->nb[1], k->nb[2], k->nb[3], ggml_row_size(of.kv_type, of.v_offset))
+                     : rows_of_heads(of.v_type(), of.head_dim_v, of.kv_heads, of.keys, of.sequences);
   const auto [mask_heads, mask_sequences] = mask_extent(of);
   ggml_tensor *const mask =
       of.mask == Mask::none ? nullptr : input(GGML_TYPE_F16, {of.keys, of.rows, mask_heads, mask_sequences});
@@ -175,21 +180,21 @@ Graph::Graph(const Case &of, const Numbers &numbers)
     if (view->view_src && view->view_src->data) ggml_backend_view_init(view);
   place(q, numbers.q);
   place(k, numbers.k);
-  if (of.layout != Layout::v_in_k) place(v, numbers.v);
+  if (!of.v_is_in_k()) place(v, numbers.v);
   if (mask) place(mask, stored_mask(of));
   if (sinks) ggml_backend_tensor_set(sinks, numbers.sinks.data(), 0, ggml_nbytes(sinks));
 }
 
 } // namespace
 
-Numbers::Numbers(const Case &of) : scale(of.scale != 0 ? of.scale : 1 / std::sqrt(float(of.head_dim_qk))) {
+Numbers::Numbers(const Case &of) : scale(of.scale.value_or(1 / std::sqrt(float(of.head_dim_qk)))) {
   Random random(1);
   q = random(of.sequences * of.q_heads * of.rows * of.head_dim_qk);
   k = random(of.sequences * of.kv_heads * of.keys * of.head_dim_qk);
   round_to(k, of.kv_type);
-  if (of.layout == Layout::v_in_k) {
-    for (size_t row = 0; row < k.size(); row += of.head_dim_qk)
-      v.insert(v.end(), &k[row], &k[row] + of.head_dim_v);
+  if (of.v_is_in_k()) {
+    for (auto row = k.begin(); row != k.end(); row += of.head_dim_qk)
+      v.insert(v.end(), row + of.v_offset, row + of.v_offset + of.head_dim_v);
   } else {
     v = random(of.sequences * of.kv_heads * of.keys * of.head_dim_v);
     round_to(v, of.v_type());

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <ggml-backend.h>
 #include <ggml.h>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,10 +24,11 @@ enum class Mask {
 
 /// Memory layouts of tensors.
 enum class Layout {
-  dense, ///< in the order of ggml's indices
-  cache, ///< as llama.cpp's: rows hold all heads, and the cache has more rows than there are keys
-  odd,   ///< rows of 4 elements more
-  v_in_k ///< V is the first elements of K's rows
+  dense,     ///< in the order of ggml's indices
+  cache,     ///< as llama.cpp's: rows hold all heads, and the cache has more rows than there are keys
+  odd,       ///< rows of 4 elements more
+  v_in_k,    ///< V is a part of K's rows, and K a view of a cache
+  v_in_own_k ///< V is a part of K's rows, and K is not a view
 };
 
 struct Case {
@@ -37,10 +39,13 @@ struct Case {
   Layout layout = Layout::cache;
   float max_bias = 0, soft_cap = 0;
   bool sinks = false;
-  float scale = 0; ///< 0: 1 / sqrt of the head size
+  std::optional<float> scale = {}; ///< else 1 / sqrt of the head size
   bool served = true;
   bool v_is_bf16 = false; ///< for any K
+  int64_t k_offset = 0;   ///< elements of a cache's row before K's
+  int64_t v_offset = 0;   ///< elements of K's row before V's, where V is a part of K
 
+  bool v_is_in_k() const { return layout == Layout::v_in_k || layout == Layout::v_in_own_k; }
   ggml_type v_type() const { return v_is_bf16 ? GGML_TYPE_BF16 : kv_type; }
 };
 

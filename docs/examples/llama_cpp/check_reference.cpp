@@ -62,7 +62,7 @@ Row scores(const Case &of, const Numbers &numbers, int64_t sequence, int64_t hea
   const double slope = slope_of(of, head);
   const int64_t kv_head = head / (of.q_heads / of.kv_heads);
   const float *const q = &numbers.q[((sequence * of.q_heads + head) * of.rows + row) * of.head_dim_qk];
-  const float *const k = &numbers.k[(sequence * of.kv_heads + kv_head) * of.keys * of.head_dim_qk];
+  const float *const k = numbers.k.data() + (sequence * of.kv_heads + kv_head) * of.keys * of.head_dim_qk;
   const float *const mask = numbers.mask.empty()
                                 ? nullptr
                                 : &numbers.mask[((sequence * of.q_heads + head) * of.rows + row) * of.keys];
@@ -119,7 +119,9 @@ private:
 
 void add_row(const Case &of, const Numbers &numbers, int64_t sequence, int64_t head, const Row &row,
              Expected &to) {
-  double largest = *std::max_element(row.x.begin(), row.x.end());
+  double largest = -infinity;
+  for (double x : row.x)
+    largest = std::max(largest, x);
   if (of.sinks) largest = std::max(largest, double(numbers.sinks[head]));
   std::vector<double> weights;
   double denominator = of.sinks ? std::exp(double(numbers.sinks[head]) - largest) : 0;
@@ -128,7 +130,7 @@ void add_row(const Case &of, const Numbers &numbers, int64_t sequence, int64_t h
     denominator += weights.back();
   }
   const int64_t kv_head = head / (of.q_heads / of.kv_heads);
-  const float *const v = &numbers.v[(sequence * of.kv_heads + kv_head) * of.keys * of.head_dim_v];
+  const float *const v = numbers.v.data() + (sequence * of.kv_heads + kv_head) * of.keys * of.head_dim_v;
   const Errors errors(of, row);
   for (int64_t e = 0; e < of.head_dim_v; ++e) {
     double o = 0, W = 0, V = 0;

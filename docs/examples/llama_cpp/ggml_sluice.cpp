@@ -43,16 +43,16 @@ uint64_t count(const char *what) {
 
 // ------------------------------------------------------------------------------------------------ backend
 
-/// Views need no computation.
-bool is_view(const ggml_tensor &node) {
-  return node.op == GGML_OP_NONE || node.op == GGML_OP_RESHAPE || node.op == GGML_OP_VIEW ||
-         node.op == GGML_OP_PERMUTE || node.op == GGML_OP_TRANSPOSE;
+/// Views need no computation, and neither do results without elements, which ggml's own backends skip.
+bool is_free(const ggml_tensor &node) {
+  return ggml_is_empty(&node) || node.op == GGML_OP_NONE || node.op == GGML_OP_RESHAPE ||
+         node.op == GGML_OP_VIEW || node.op == GGML_OP_PERMUTE || node.op == GGML_OP_TRANSPOSE;
 }
 
 ggml_status compute_graph(ggml_backend_t backend, ggml_cgraph *graph) {
   for (int i = 0; i < graph->n_nodes; ++i) {
     ggml_tensor &node = *graph->nodes[i];
-    if (!(node.flags & GGML_TENSOR_FLAG_COMPUTE) || is_view(node)) continue;
+    if (!(node.flags & GGML_TENSOR_FLAG_COMPUTE) || is_free(node)) continue;
     try {
       if (node.op != GGML_OP_FLASH_ATTN_EXT) throw std::runtime_error("only attention is supported");
       static_cast<Runner *>(backend->context)->compute(node);
@@ -112,7 +112,7 @@ ggml_backend_t make_backend(ggml_backend_dev_t device, const char *) {
 }
 
 bool supports_op(ggml_backend_dev_t, const ggml_tensor *node) {
-  if (is_view(*node)) return true;
+  if (is_free(*node)) return true;
   if (node->op != GGML_OP_FLASH_ATTN_EXT) return false;
   const Attention attention(*node);
   std::string why = refusal(attention);

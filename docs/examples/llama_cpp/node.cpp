@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 namespace ggml_sluice {
 
@@ -39,6 +40,13 @@ int64_t stride_of(const ggml_tensor &tensor, int dimension) {
   return tensor.ne[dimension] == 1
              ? 0
              : int64_t(tensor.nb[dimension] / ggml_type_size(tensor.type)) * ggml_blck_size(tensor.type);
+}
+
+/// The first element: the tensor that owns the memory, and the bytes before the element. ggml resolves a view
+/// of a view to its owner; memory itself may not exist yet.
+std::pair<const ggml_tensor *, size_t> place_of(const ggml_tensor &tensor) {
+  return tensor.view_src ? std::pair<const ggml_tensor *, size_t>(tensor.view_src, tensor.view_offs)
+                         : std::pair<const ggml_tensor *, size_t>(&tensor, 0);
 }
 
 sluice_tensor strides_of(const ggml_tensor &tensor) {
@@ -98,10 +106,11 @@ Attention::Attention(const ggml_tensor &node)
 }
 
 bool Attention::v_is_in_k() const {
-  const bool at_one_place =
-      v->view_src && (v->view_src == k || (v->view_src == k->view_src && v->view_offs == k->view_offs));
-  return at_one_place && v->type == k->type && v->ne[0] <= k->ne[0] && v->nb[1] == k->nb[1] &&
-         v->nb[2] == k->nb[2] && v->nb[3] == k->nb[3];
+  if (place_of(*v) != place_of(*k) || v->type != k->type || v->ne[0] > k->ne[0]) return false;
+  for (int dimension = 1; dimension < GGML_MAX_DIMS; ++dimension)
+    if (v->ne[dimension] != k->ne[dimension] || stride_of(*v, dimension) != stride_of(*k, dimension))
+      return false;
+  return true;
 }
 
 std::string refusal(const Attention &attention) {
@@ -111,8 +120,12 @@ std::string refusal(const Attention &attention) {
     return std::string("K is of ") + ggml_type_name(k.type) + " and V of " + ggml_type_name(v.type) +
            "; both must be of F16, BF16, Q8_0 or Q4_0, and of one type";
   for (const ggml_tensor *tensor : {&q, &k, &v})
-    for (int64_t extent : tensor->ne)
-      if (extent < 1 || extent > INT32_MAX) return "an extent is " + std::to_string(extent);
+    for (int dimension = 0; dimension < GGML_MAX_DIMS; ++dimension) {
+      const bool counts_keys = tensor != &q && dimension == 1; // there may be none
+      const int64_t extent = tensor->ne[dimension];
+      if (extent < (counts_keys ? 0 : 1) || extent > INT32_MAX)
+        return "an extent is " + std::to_string(extent);
+    }
   if (v.ne[1] != k.ne[1] || v.ne[2] != k.ne[2] || k.ne[3] != q.ne[3] || v.ne[3] != q.ne[3])
     return "K and V differ in keys or heads, or from Q in sequences";
   if (q.nb[0] != sizeof(float))
@@ -124,9 +137,8 @@ std::string refusal(const Attention &attention) {
   if (attention.has_slopes() && !attention.mask) return "max_bias is given without a mask";
   if (attention.sinks && (attention.sinks->type != GGML_TYPE_F32 || attention.sinks->ne[0] != q.ne[2]))
     return "sinks must be one F32 per head of Q";
-  // A scale of 0 would be the default to Sluice.
-  if (!(attention.scale > 0) || !std::isfinite(attention.scale))
-    return "the scale is " + std::to_string(attention.scale) + "; it must be finite and above 0";
+  if (!(attention.scale >= 0) || !std::isfinite(attention.scale))
+    return "the scale is " + std::to_string(attention.scale) + "; it must be finite and not negative";
   if (attention.sequences() > max_sequences ||
       attention.rows() * (attention.q_heads() / attention.kv_heads()) > max_tiles * lowest_tile_rows)
     return "there are more rows or sequences than a launch can have workgroups";
@@ -154,6 +166,8 @@ sluice::Problem problem_of(const Attention &attention) {
 
 sluice::Args args_of(const Attention &attention) {
   sluice::Args args;
+  args.flags =
+      SLUICE_EXACT_SCALE | SLUICE_EXACT_LENGTHS; // a scale of 0 and a cache without keys are what they are
   args.batch = int32_t(attention.sequences());
   args.q_len = int32_t(attention.rows());
   args.kv_len = int32_t(attention.keys());

@@ -48,7 +48,7 @@ void *Memory::reserve(size_t bytes) {
 
 void *Memory::upload(const void *from, size_t bytes) {
   void *const to = reserve(bytes);
-  device.hip<void *, const void *, size_t, int>("hipMemcpy", to, from, bytes, host_to_device);
+  if (bytes != 0) device.hip<void *, const void *, size_t, int>("hipMemcpy", to, from, bytes, host_to_device);
   return to;
 }
 

@@ -48,7 +48,8 @@ private:
   void align(sluice::Problem &problem, const Step &step) const;
 
   Device &device;
-  float scale, soft_cap;
+  std::optional<float> scale;
+  float soft_cap;
   int64_t q_heads, kv_heads;         // 0 if the shapes say so
   int64_t window_left, window_right; // -1 is all
   bool causal, joins_caches, mask_may_be_shorter;
@@ -56,15 +57,13 @@ private:
 };
 
 Attention::Attention(const Node &node, Device &device)
-    : device(device), scale(checked_scale(node.real("scale").value_or(0))), soft_cap(soft_cap_of(node)),
+    : device(device), scale(scale_of(node)), soft_cap(soft_cap_of(node)),
       q_heads(node.integer("q_num_heads", 0)), kv_heads(node.integer("kv_num_heads", 0)),
       window_left(node.integer("left_window_size", -1)), window_right(node.integer("right_window_size", -1)),
       causal(node.integer("is_causal", 0) != 0),
       joins_caches(node.has_input(past_key) || node.has_output(present_key) ||
                    node.has_output(present_value)),
       mask_may_be_shorter(node.since_version() >= 24), type(half_type(node.input_type(q_input), "Q")) {
-  require(node.real("scale").value_or(1) != 0,
-          "scale is 0; it must be positive"); // to Sluice 0 is the default
   for (const auto &[input, name] : {std::pair(k_input, "K"), std::pair(v_input, "V")})
     require(node.input_type(input) == node.input_type(q_input),
             std::string(name) + " is " + type_name(node.input_type(input)) + "; it must be of Q's type, " +
@@ -141,7 +140,7 @@ void Attention::compute(const Call &call) const {
   }
 
   std::vector<uint16_t> own_k, own_v; // of a model that does not ask for present_key and present_value
-  const auto keys = [&](Input input, const Rows &rows, const Tensor &past, Output output,
+  const auto keys = [&](Input input, const Rows &rows, const Tensor &past, Output output, const char *name,
                         std::vector<uint16_t> &own, sluice_tensor &strides) -> CacheRows {
     const void *const data = call.input(input).data;
     if (!joins_caches) {
@@ -153,12 +152,13 @@ void Attention::compute(const Call &call) const {
     const Tensor asked = call.output(output, shape);
     if (!asked) own.resize(elements_of(shape));
     uint16_t *const joined = asked ? asked.as<uint16_t>() : own.data();
-    join(past, step.past_keys, rows, data, joined);
+    if (!is_in_place(name, past.shape, past.data, shape, joined)) // then there are no keys to add
+      join(past, step.past_keys, rows, data, joined);
     strides = cache_tensor(shape, step.keys());
     return cache_rows(joined, shape, step.keys());
   };
-  host.k = keys(k_input, step.k, step.past_k, present_key, own_k, args.k);
-  host.v = keys(v_input, step.v, step.past_v, present_value, own_v, args.v);
+  host.k = keys(k_input, step.k, step.past_k, present_key, "present_key", own_k, args.k);
+  host.v = keys(v_input, step.v, step.past_v, present_value, "present_value", own_v, args.v);
 
   const Rows o = {q.batch, q.tokens, q.heads, step.v.size, q.heads_first};
   args.q = q.tensor(call.input(q_input).data);
@@ -168,7 +168,7 @@ void Attention::compute(const Call &call) const {
   args.batch = sluice::detail::count_of(q.batch);
   args.q_len = sluice::detail::count_of(q.tokens);
   args.kv_len = sluice::detail::count_of(step.keys());
-  args.scale = scale;
+  put_scale(scale, args);
   if (!step.lengths.empty()) args.kv_lengths = step.lengths.data();
   device.run(host);
 }

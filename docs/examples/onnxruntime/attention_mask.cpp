@@ -9,7 +9,7 @@ namespace sluice_ort::onnx_attention {
 
 Mask::Mask(const Tensor &given, const Shape &wanted, bool may_be_shorter)
     : is_bits(given.type == ONNX_TENSOR_ELEMENT_DATA_TYPE_BOOL), shape(given.shape), data(given.data) {
-  bool fits = given && !shape.empty() && shape.size() <= wanted.size();
+  bool fits = given.is_given() && !shape.empty() && shape.size() <= wanted.size();
   if (fits) shape.insert(shape.begin(), wanted.size() - shape.size(), 1);
   for (size_t i = 0; fits && i < 3; ++i)
     fits = shape[i] == 1 || shape[i] == wanted[i];
@@ -24,8 +24,12 @@ Mask::Mask(const Tensor &given, const Shape &wanted, bool may_be_shorter)
     pad_bias(given, keys);
 }
 
+int64_t Mask::rows_of_keys() const {
+  return shape[0] * shape[1] * shape[2];
+}
+
 void Mask::pack_bits(const Tensor &given, int64_t keys) {
-  const int64_t row_bytes = (keys + 7) / 8, given_keys = shape[3], rows = elements_of(shape) / given_keys;
+  const int64_t row_bytes = (keys + 7) / 8, given_keys = shape[3], rows = rows_of_keys();
   bytes.resize(rows * row_bytes);
   const auto *from = given.as<const uint8_t>();
   for (int64_t row = 0; row < rows; ++row)
@@ -39,7 +43,7 @@ void Mask::pad_bias(const Tensor &given, int64_t keys) {
   const uint32_t type = bias_type(given.type, "attn_mask");
   const size_t size = sluice::element_bytes(type);
   const uint32_t hidden = type == SLUICE_F32 ? 0xff800000 : type == SLUICE_F16 ? 0xfc00 : 0xff80; // -infinity
-  const int64_t given_keys = shape[3], rows = elements_of(shape) / given_keys;
+  const int64_t given_keys = shape[3], rows = rows_of_keys();
   bytes.resize(rows * keys * size);
   for (int64_t row = 0; row < rows; ++row) {
     uint8_t *const to = &bytes[row * keys * size];

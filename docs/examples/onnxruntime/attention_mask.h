@@ -14,6 +14,7 @@ public:
   void set(HostCall &call) const;
 
 private:
+  int64_t rows_of_keys() const;
   void pack_bits(const Tensor &given, int64_t keys);
   void pad_bias(const Tensor &given, int64_t keys);
 

@@ -14,15 +14,15 @@ using std::to_string;
 Rows rows_of(const Tensor &tensor, const char *name, int64_t heads) {
   const Shape &shape = tensor.shape;
   const std::string found = std::string(name) + " has the shape " + shape_text(shape);
-  require((shape.size() == 3 || shape.size() == 4) && tensor,
-          found + "; it must have 3 or 4 dimensions, none of them 0");
+  require(shape.size() == 3 || shape.size() == 4, found + "; it must have 3 or 4 dimensions");
   if (shape.size() == 4) {
+    require(shape[1] > 0 && shape[3] > 0, found + "; it must have heads, and elements in each");
     require(heads == 0 || heads == shape[1],
             found + "; its second dimension must be the heads that an attribute names, " + to_string(heads));
     return {shape[0], shape[2], shape[1], shape[3], true};
   }
   require(heads > 0, found + "; with 3 dimensions q_num_heads and kv_num_heads must be given");
-  require(shape[2] % heads == 0,
+  require(shape[2] > 0 && shape[2] % heads == 0,
           found + "; its last dimension must be a multiple of the heads, " + to_string(heads));
   return {shape[0], shape[1], heads, shape[2] / heads, false};
 }

@@ -81,7 +81,7 @@ void *Device::room(Slot slot, size_t bytes) {
 
 void *Device::upload(Slot slot, const void *from, size_t bytes) {
   void *const to = room(slot, bytes);
-  hip<int(void *, const void *, size_t, int)>("hipMemcpy", to, from, bytes, host_to_device);
+  if (bytes != 0) hip<int(void *, const void *, size_t, int)>("hipMemcpy", to, from, bytes, host_to_device);
   return to;
 }
 
@@ -90,6 +90,7 @@ void *Device::upload(Slot slot, const CacheRows &rows) {
       rows.block_stride_bytes) // also what is too long for the pitch of a copy in two dimensions
     return upload(slot, rows.data, rows.blocks * rows.rows_bytes);
   void *const to = room(slot, rows.blocks * rows.rows_bytes);
+  if (rows.rows_bytes == 0) return to;
   hip<int(void *, size_t, const void *, size_t, size_t, size_t, int)>(
       "hipMemcpy2D", to, rows.rows_bytes, rows.data, rows.block_stride_bytes, rows.rows_bytes, rows.blocks,
       host_to_device);
@@ -109,6 +110,8 @@ void Device::check_support(const sluice::Problem &problem) const {
 }
 
 void Device::run(HostCall call) {
+  if (call.o_bytes == 0) return;           // nothing asks for anything
+  call.args.flags |= SLUICE_EXACT_LENGTHS; // rows may have no keys
   const std::lock_guard lock(mutex);
   if (ordinal >= 0) hip<int(int)>("hipSetDevice", ordinal); // sessions run on threads of their choice
   sluice::Problem &problem = call.problem;

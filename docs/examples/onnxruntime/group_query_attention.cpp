@@ -48,7 +48,8 @@ private:
 
   Device &device;
   Layout layout;
-  float scale, soft_cap;
+  std::optional<float> scale;
+  float soft_cap;
   int64_t window; // keys that a row sees, with its own; -1 is all
   bool causal, has_sinks, has_bias;
 };
@@ -59,10 +60,11 @@ GroupQueryAttention::GroupQueryAttention(const Node &node, Device &device)
                              .has_rotary = node.integer("do_rotary", 0) != 0,
                              .interleaved = node.integer("rotary_interleaved", 0) != 0,
                              .type = half_type(node.input_type(query), "query")},
-      scale(checked_scale(node.real("scale").value_or(0))), soft_cap(soft_cap_of(node)),
-      window(node.integer("local_window_size", -1)), causal(node.integer("causal", 1) != 0),
+      scale(scale_of(node)), soft_cap(soft_cap_of(node)), window(node.integer("local_window_size", -1)),
+      causal(node.integer("causal", 1) != 0),
       has_sinks(node.integer("smooth_softmax", 0) > 0 || node.has_input(head_sink)),
       has_bias(node.has_input(attention_bias)) {
+  if (scale == 0) scale.reset(); // ONNX Runtime's own kernels take 0 for an attribute that is not there
   refuse_unsupported(node);
   require(layout.kv_heads > 0 && layout.heads > 0 && layout.heads % layout.kv_heads == 0,
           "num_heads is " + to_string(layout.heads) + " and kv_num_heads " + to_string(layout.kv_heads) +
@@ -98,15 +100,15 @@ sluice::Problem GroupQueryAttention::problem_of(int64_t head_size) const {
   return problem;
 }
 
-/// Fills a present cache: old keys, then new ones, then zeros. Where it is the past cache's own memory, as a
-/// caller that binds inputs and outputs can have it, only the new ones are stored.
+/// Fills a present cache: old keys, then new ones, then zeros. Where it is the past cache, as a caller that
+/// binds inputs and outputs can have it, only the new ones are stored.
 void store_rows(const Step &step, int64_t kv_heads, const NewRows &rows, const uint16_t *past,
-                uint16_t *present, bool rotated) {
+                uint16_t *present, bool in_place, bool rotated) {
   const int64_t size = step.head_size;
   for (int64_t b = 0; b < step.batch; ++b)
     for (int64_t head = 0; head < kv_heads; ++head) {
       uint16_t *const to = present + (b * kv_heads + head) * step.capacity * size;
-      if (past != present) {
+      if (!in_place) {
         if (past)
           std::copy_n(past + (b * kv_heads + head) * step.past_capacity * size, step.past_rows(b) * size, to);
         std::fill(to + step.keys[b] * size, to + step.capacity * size, uint16_t(0));
@@ -153,7 +155,7 @@ void GroupQueryAttention::compute(const Call &call) const {
   const Tensor bias = call.input(attention_bias);
   if (has_bias) {
     const int64_t total = *call.input(total_sequence_length).as<const int32_t>();
-    require(bias.shape.size() == 4 && bias && (bias.shape[0] == 1 || bias.shape[0] == step.batch) &&
+    require(bias.shape.size() == 4 && (bias.shape[0] == 1 || bias.shape[0] == step.batch) &&
                 (bias.shape[1] == 1 || bias.shape[1] == layout.heads) && bias.shape[2] == step.rows &&
                 bias.shape[3] == total,
             "attention_bias has the shape " + shape_text(bias.shape) + "; it must be " +
@@ -170,16 +172,18 @@ void GroupQueryAttention::compute(const Call &call) const {
 
   const Shape cache = {step.batch, layout.kv_heads, step.capacity, step.head_size};
   std::vector<uint16_t> own_k, own_v; // of a model that does not ask for present_key and present_value
-  const auto store = [&](Output index, std::vector<uint16_t> &own, const NewRows &rows, const uint16_t *past,
-                         bool rotated) {
+  const Shape past_cache = {step.batch, layout.kv_heads, step.past_capacity, step.head_size};
+  const auto store = [&](Output index, const char *name, std::vector<uint16_t> &own, const NewRows &rows,
+                         const uint16_t *past, bool rotated) {
     const Tensor asked = call.output(index, cache);
     if (!asked) own.resize(elements_of(cache));
     uint16_t *const data = asked ? asked.as<uint16_t>() : own.data();
-    store_rows(step, layout.kv_heads, rows, past, data, rotated);
+    const bool in_place = is_in_place(name, past_cache, past, cache, data);
+    store_rows(step, layout.kv_heads, rows, past, data, in_place, rotated);
     return cache_rows(data, cache, step.longest());
   };
-  host.k = store(present_key, own_k, step.k, step.past_k, layout.has_rotary);
-  host.v = store(present_value, own_v, step.v, step.past_v, false);
+  host.k = store(present_key, "present_key", own_k, step.k, step.past_k, layout.has_rotary);
+  host.v = store(present_value, "present_value", own_v, step.v, step.past_v, false);
   args.k = args.v = cache_tensor(cache, step.longest());
 
   const int64_t o_elements = layout.heads * step.head_size; // of a token
@@ -197,7 +201,7 @@ void GroupQueryAttention::compute(const Call &call) const {
   args.batch = sluice::detail::count_of(step.batch);
   args.q_len = sluice::detail::count_of(step.rows);
   args.kv_len = step.longest();
-  args.scale = scale;
+  put_scale(scale, args);
   args.kv_lengths = step.keys.data();
   if (step.is_padded()) args.q_lengths = step.new_rows.data();
   device.run(host);

@@ -20,13 +20,13 @@ void check_shape(const Tensor &tensor, const char *name, const Shape &wanted) {
 /// Q, K and V: of three tensors, or of one whose rows have the heads of all.
 void read_rows(Step &step, const Layout &layout, const Call &call) {
   const Tensor q = call.input(query), k = call.input(key), v = call.input(value);
-  require(q.shape.size() == 3 && q, "query has the shape " + shape_text(q.shape) +
-                                        "; it must be (batch, tokens, elements), and none of them is 0");
+  require(q.shape.size() == 3,
+          "query has the shape " + shape_text(q.shape) + "; it must be (batch, tokens, elements)");
   const bool packed = !k.is_given();
   const int64_t heads = packed ? layout.heads + 2 * layout.kv_heads : layout.heads;
-  require(q.shape[2] % heads == 0, "query has the shape " + shape_text(q.shape) +
-                                       "; its last dimension must be a multiple of the heads in a row, " +
-                                       to_string(heads));
+  require(q.shape[2] > 0 && q.shape[2] % heads == 0,
+          "query has the shape " + shape_text(q.shape) +
+              "; its last dimension must be a multiple of the heads in a row, " + to_string(heads));
   step.batch = q.shape[0];
   step.rows = q.shape[1];
   step.head_size = q.shape[2] / heads;
@@ -34,8 +34,10 @@ void read_rows(Step &step, const Layout &layout, const Call &call) {
   step.q_token_stride = q.shape[2];
   const int64_t kv_elements = layout.kv_heads * step.head_size;
   if (packed) {
-    step.k = {step.q + layout.heads * step.head_size, q.shape[2]};
-    step.v = {step.k.data + kv_elements, q.shape[2]};
+    step.k = step.v = {step.q, q.shape[2]};
+    if (!step.q) return; // without rows
+    step.k.data += layout.heads * step.head_size;
+    step.v.data = step.k.data + kv_elements;
     return;
   }
   check_shape(k, "key", {step.batch, step.rows, kv_elements});
@@ -59,9 +61,10 @@ void read_lengths(Step &step, const Call &call) {
   for (int64_t b = 0; b < step.batch; ++b) {
     const std::string at = to_string(b) + "] is ";
     const int32_t last_key = last.as<const int32_t>()[b];
-    require(last_key >= 0 && last_key < most_keys,
+    require(last_key >= -1 && last_key < most_keys,
             "seqlens_k[" + at + to_string(last_key) +
-                "; it must be at least 0 and less than total_sequence_length, " + to_string(most_keys));
+                "; it must be at least -1, which is no keys, and less than total_sequence_length, " +
+                to_string(most_keys));
     const int32_t most_rows = int32_t(std::min<int64_t>(step.rows, last_key + 1));
     const int32_t new_rows = valid ? valid.as<const int32_t>()[b] : most_rows;
     require(new_rows >= 0 && new_rows <= most_rows, "query_seqlens[" + at + to_string(new_rows) +
@@ -97,7 +100,7 @@ void read_caches(Step &step, const Layout &layout, const Call &call) {
 void read_positions(Step &step, const Layout &layout, const Call &call) {
   if (!layout.has_rotary) return;
   const Tensor cosines = call.input(cos_cache), sines = call.input(sin_cache), ids = call.input(position_ids);
-  require(cosines.shape.size() == 2 && cosines && 2 * cosines.shape[1] <= step.head_size,
+  require(cosines.shape.size() == 2 && 2 * cosines.shape[1] <= step.head_size,
           "cos_cache has the shape " + shape_text(cosines.shape) +
               "; it must be (positions, pairs), with at most " + to_string(step.head_size / 2) + " pairs");
   check_shape(sines, "sin_cache", cosines.shape);
@@ -130,7 +133,7 @@ bool Step::is_padded() const {
 }
 
 int32_t Step::longest() const {
-  return std::ranges::max(keys);
+  return keys.empty() ? 0 : std::ranges::max(keys);
 }
 
 Step checked_step(const Layout &layout, const Call &call) {

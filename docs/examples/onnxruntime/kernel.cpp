@@ -32,10 +32,17 @@ float soft_cap_of(const Node &node) {
   return cap;
 }
 
-float checked_scale(float scale) {
-  require(std::isfinite(scale) && scale >= 0,
-          "scale is " + std::to_string(scale) + "; it must be finite and not negative");
+std::optional<float> scale_of(const Node &node) {
+  const std::optional<float> scale = node.real("scale");
+  require(!scale || (std::isfinite(*scale) && *scale >= 0),
+          "scale is " + std::to_string(scale.value_or(0)) + "; it must be finite and not negative");
   return scale;
+}
+
+void put_scale(std::optional<float> scale, sluice::Args &args) {
+  if (!scale) return;
+  args.scale = *scale;
+  args.flags |= SLUICE_EXACT_SCALE;
 }
 
 sluice::Problem plain_problem(uint32_t type, int64_t q_heads, int64_t kv_heads, int64_t head_size,
@@ -57,6 +64,19 @@ sluice_tensor repeated(void *data, const Shape &shape) {
     elements *= shape[dimension];
   }
   return tensor;
+}
+
+bool is_in_place(const char *name, const Shape &past_shape, const void *past, const Shape &shape,
+                 const void *present) {
+  constexpr int64_t element_bytes = 2;
+  const auto begin = reinterpret_cast<uintptr_t>(present), past_begin = reinterpret_cast<uintptr_t>(past);
+  const uintptr_t end = begin + uintptr_t(elements_of(shape) * element_bytes),
+                  past_end = past_begin + uintptr_t(elements_of(past_shape) * element_bytes);
+  if (!past || !present || begin >= past_end || past_begin >= end) return false;
+  require(begin == past_begin && shape == past_shape,
+          std::string(name) + " has the shape " + shape_text(shape) + " and overlaps a past cache of " +
+              shape_text(past_shape) + "; it must be the same memory with the same shape, or apart");
+  return true;
 }
 
 CacheRows cache_rows(const void *data, const Shape &shape, int64_t keys) {

@@ -5,6 +5,7 @@
 #include "device.h"
 
 #include <memory>
+#include <optional>
 
 namespace sluice_ort {
 
@@ -31,8 +32,10 @@ uint32_t bias_type(ElementType type, const char *input);
 
 /// softcap, which both operators have; 0 means no cap.
 float soft_cap_of(const Node &node);
-/// A scale as sluice_args has it: 0 is 1 / sqrt(head size).
-float checked_scale(float scale);
+/// The attribute scale, of which 0 is a number like any other. Without it, scores are divided by
+/// sqrt(head size), and so are they in sluice_args.
+std::optional<float> scale_of(const Node &node);
+void put_scale(std::optional<float> scale, sluice::Args &args);
 
 /// sluice_problem of a node without masks.
 sluice::Problem plain_problem(uint32_t type, int64_t q_heads, int64_t kv_heads, int64_t head_size,
@@ -41,6 +44,12 @@ sluice::Problem plain_problem(uint32_t type, int64_t q_heads, int64_t kv_heads, 
 /// Strides of a bias or mask with a shape (batch, heads, rows, keys), whose dimensions may be 1 to be
 /// repeated.
 sluice_tensor repeated(void *data, const Shape &shape);
+
+/// Whether a present cache is its past cache, so that old keys are where they belong. Throws Refusal if they
+/// only overlap: a cache whose rows move must not be written while it is read. Shapes are (batch, heads,
+/// keys, head size); `name` is the output.
+bool is_in_place(const char *name, const Shape &past_shape, const void *past, const Shape &shape,
+                 const void *present);
 
 /// Rows [0, keys) of each head of a cache (batch, heads, capacity, head size), and the strides of their copy.
 CacheRows cache_rows(const void *data, const Shape &shape, int64_t keys);

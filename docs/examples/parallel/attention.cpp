@@ -2,6 +2,8 @@
 
 #include "attention.h"
 
+#include <algorithm>
+
 namespace parallel {
 
 sluice::Problem Attention::problem(const TensorView &q, const TensorView &k, const TensorView &v,
@@ -10,8 +12,9 @@ sluice::Problem Attention::problem(const TensorView &q, const TensorView &k, con
   if (causal) problem.flags |= SLUICE_CAUSAL;
   if (o.dtype == SLUICE_F32) problem.flags |= SLUICE_WRITE_LSE;
   problem.max_batch = 1;
-  problem.max_q_len = int32_t(q.extent[1]);
-  problem.max_kv_len = int32_t(k.extent[1]);
+  // A share may be empty; 0 would be no bound.
+  problem.max_q_len = int32_t(std::max<int64_t>(q.extent[1], 1));
+  problem.max_kv_len = int32_t(std::max<int64_t>(k.extent[1], 1));
   return problem;
 }
 

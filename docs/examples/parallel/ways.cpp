@@ -2,8 +2,6 @@
 
 #include "ways.h"
 
-#include <limits>
-
 namespace parallel {
 
 namespace {
@@ -82,16 +80,9 @@ Memory decode_by_keys(Member &member, const TensorView &q, const TensorView &k, 
     const TensorView o =
         TensorView::bshd(o_slots->floats(), SLUICE_F32, all, rows, heads, dim).slice(0, own, 1);
     const TensorView lse = TensorView::lse(lse_slots->floats(), all, rows, heads).slice(0, own, 1);
-    if (k.extent[1] > 0) {
-      attention.emplace(member.device, q, k, v, o, false);
-      attention->run(*stream, q, k, v, o, lse);
-    } else {
-      // A part with this LSE does not count, even if its O is garbage.
-      const std::vector<float> none(size_t(rows * heads), -std::numeric_limits<float>::infinity());
-      const Memory source(member.device, none);
-      stream->copy(lse.data, source.bytes(), lse_bytes);
-      stream->wait();
-    }
+    // A rank without keys has a part whose LSE is -infinity, which does not count.
+    attention.emplace(member.device, q, k, v, o, false);
+    attention->run(*stream, q, k, v, o, lse);
   });
   gather(ranks, step, *stream, member.counts, {&*o_slots, &*lse_slots}, {o_bytes, lse_bytes});
   ranks.together(step, [&] {

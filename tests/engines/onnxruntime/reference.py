@@ -29,12 +29,16 @@ class Problem:
     sinks: np.ndarray | None = None
 
 
+def scale_of(problem):
+    return problem.q.shape[3] ** -0.5 if problem.scale is None else problem.scale
+
+
 def attention(problem, dtype):
     """O in double precision, and the bound of each element's error if O and Q have that type."""
     q, k, v = (x.astype(np.float64) for x in (problem.q, problem.k, problem.v))
     group, d = q.shape[1] // k.shape[1], q.shape[3]
     k, v = np.repeat(k, group, axis=1), np.repeat(v, group, axis=1)
-    scale = problem.scale or d ** -0.5
+    scale = scale_of(problem)
     scores = scale * q @ k.swapaxes(2, 3)
     visible = np.broadcast_to(problem.visible, scores.shape)
     bias = np.zeros(1) if problem.bias is None else problem.bias.astype(np.float64)
@@ -42,7 +46,7 @@ def attention(problem, dtype):
     bias = np.broadcast_to(np.where(np.isneginf(bias), 0, bias), scores.shape)
 
     def most(values):
-        return np.max(np.where(visible, np.abs(values), 0), axis=3, keepdims=True)
+        return np.max(np.where(visible, np.abs(values), 0), axis=3, keepdims=True, initial=0)
 
     magnitude = most(scale * np.abs(q) @ np.abs(k).swapaxes(2, 3))  # A
     unchanged = most(scores)  # R
@@ -53,7 +57,7 @@ def attention(problem, dtype):
     sinks = np.full((1, q.shape[1], 1, 1), -np.inf)
     if problem.sinks is not None:
         sinks = problem.sinks.astype(np.float64).reshape(1, -1, 1, 1)
-    top = np.maximum(scores.max(axis=3, keepdims=True), sinks)
+    top = np.maximum(scores.max(axis=3, keepdims=True, initial=-np.inf), sinks)
     top = np.where(np.isneginf(top), 0, top)
     weights = np.exp(scores - top)
     total = weights.sum(axis=3, keepdims=True) + np.exp(sinks - top)
@@ -85,6 +89,6 @@ def score_shift(problem, relative):
     """How much O may change if each element of Q and K changes by that much: a bound to first order, doubled."""
     q, k, v = (np.abs(x.astype(np.float64)) for x in (problem.q, problem.k, problem.v))
     group = q.shape[1] // k.shape[1]
-    scores = (problem.scale or q.shape[3] ** -0.5) * q @ np.repeat(k, group, axis=1).swapaxes(2, 3)
+    scores = scale_of(problem) * q @ np.repeat(k, group, axis=1).swapaxes(2, 3)
     largest_v = np.repeat(v, group, axis=1).max(axis=2, keepdims=True)
     return 2 * 2 * 2 * relative * scores.max(axis=3, keepdims=True) * largest_v

@@ -66,7 +66,6 @@ REFUSED_NODES = [
     (attention(dtype="float32"), r"Attention 'node': Q is tensor\(float\); it must be tensor\(float16\) or"),
     (attention({2: (Y, "bfloat16")}), r"V is tensor\(bfloat16\); it must be of Q's type, tensor\(float16\)"),
     (attention(outputs=(True, False, False, True)), "qk_matmul_output is requested"),
-    (attention(scale=0.0), "scale is 0; it must be positive"),
     (attention(scale=-1.0), "scale is -1.000000; it must be finite and not negative"),
     (attention(softcap=-1.0), "softcap is -1.000000; it must be finite and not negative"),
     (attention(softmax_precision=11), r"softmax_precision is 11 \(double\)"),
@@ -80,13 +79,14 @@ REFUSED_NODES = [
 # Refusals of a call, in a model with unknown shapes.
 REFUSED_CALLS = [
     (group_query({0: np.ones((1, 4, 4 * 64 + 2), F32)}), "query has the shape .1, 4, 258.; its last dimension must be a multiple"),
-    (group_query({0: Q[0]}), "query has the shape .4, 256.; it must be .batch, tokens, elements., and none of them is 0"),
-    (group_query({0: Q[:, :0]}), "query has the shape .1, 0, 256.; it must be .batch, tokens, elements., and none of them is 0"),
+    (group_query({0: Q[0]}), "query has the shape .4, 256.; it must be .batch, tokens, elements."),
+    (group_query({0: Q[:, :, :0]}), "query has the shape .1, 4, 0.; its last dimension must be a multiple"),
+    (group_query({0: Q[:, :0]}), "key has the shape .1, 4, 128.; it must be .1, 0, 128."),
     (group_query({1: np.ones((1, 3, 2 * 64), F32)}), "key has the shape .1, 3, 128.; it must be .1, 4, 128."),
     (group_query({2: np.ones((1, 4, 64), F32)}), "value has the shape .1, 4, 64.; it must be .1, 4, 128."),
     (group_query({5: np.array([3, 3], np.int32)}), "seqlens_k has the shape .2.; it must have one element for each of 1"),
-    (group_query({5: np.array([4], np.int32)}), r"seqlens_k\[0\] is 4; it must be at least 0 and less than"),
-    (group_query({5: np.array([-1], np.int32)}), r"seqlens_k\[0\] is -1; it must be at least 0"),
+    (group_query({5: np.array([4], np.int32)}), r"seqlens_k\[0\] is 4; it must be at least -1, which is no keys, and less"),
+    (group_query({5: np.array([-2], np.int32)}), r"seqlens_k\[0\] is -2; it must be at least -1"),
     (group_query({6: np.array([4, 4], np.int32)}), "total_sequence_length has the shape .2.; it must have one element"),
     (group_query({6: np.array(3, np.int32)}), "total_sequence_length is 3; it must be at least the rows of query, 4"),
     (group_query({5: np.array([9], np.int32), 6: np.array(10, np.int32)}),
@@ -97,7 +97,7 @@ REFUSED_CALLS = [
     (group_query({7: ANGLES, 8: ANGLES[:, :5]}, do_rotary=1), "sin_cache has the shape .8, 5.; it must be .8, 32."),
     (group_query({7: NORM, 8: NORM}, do_rotary=1), "cos_cache has the shape .64.; it must be .positions, pairs., with at most 32"),
     (group_query({7: np.ones((8, 33), F32), 8: ANGLES}, do_rotary=1), "cos_cache has the shape .8, 33.; it must be .positions"),
-    (group_query({7: ANGLES[:0], 8: ANGLES[:0]}, do_rotary=1), "cos_cache has the shape .0, 32.; it must be .positions"),
+    (group_query({7: ANGLES[:0], 8: ANGLES[:0]}, do_rotary=1), "row 0 of sequence 0 has the position 0; cos_cache has 0"),
     (group_query({7: ANGLES[:3], 8: ANGLES[:3]}, do_rotary=1), "row 3 of sequence 0 has the position 3; cos_cache has 3"),
     (group_query({7: ANGLES, 8: ANGLES, 9: np.array([[9, 0, 0, 0]])}, do_rotary=1), "row 0 of sequence 0 has the position 9"),
     (group_query({7: ANGLES, 8: ANGLES, 9: np.array([[0, 1, 2]])}, do_rotary=1),
@@ -109,7 +109,7 @@ REFUSED_CALLS = [
     (group_query({3: PAST, 4: PAST, 16: np.array([2, 2], np.int32)}), "query_seqlens has the shape .2.; it must be .1."),
     (group_query({3: PAST, 4: PAST, 16: np.array([], np.int32)}), "query_seqlens has the shape .0.; it must be .1."),
     (attention({0: X[0, 0]}), "Q has the shape .4, 64.; it must have 3 or 4 dimensions"),
-    (attention({0: X[:, :, :0]}), "Q has the shape .1, 4, 0, 64.; it must have 3 or 4 dimensions, none of them 0"),
+    (attention({0: X[:, :0]}), "Q has the shape .1, 0, 4, 64.; it must have heads, and elements in each"),
     (attention({0: X[0], 1: Y[0], 2: Y[0]}), "with 3 dimensions q_num_heads and kv_num_heads must be given"),
     (attention({}, opset=23, q_num_heads=2, kv_num_heads=2),
      "Q has the shape .1, 4, 4, 64.; its second dimension must be the heads that an attribute names, 2"),
@@ -298,6 +298,24 @@ class OwnTypes(unittest.TestCase):
             np.testing.assert_array_equal(got[:, :, :10], new[:, :, :10])
             np.testing.assert_array_equal(got[:, :, 10:], self.feeds[past][:, :, 10:])
             np.testing.assert_array_equal(new[:, :, 10:], 0)
+
+    def test_caches_that_only_overlap(self):
+        """Rows of a cache that grows move: it must not be the memory of the smaller one."""
+        for shape in self.model.graph.input[3:5]:
+            shape.type.tensor_type.shape.dim[2].dim_value = 9
+        made = sessions.session(self.model)
+        memory = {name: onnxruntime.OrtValue.ortvalue_from_numpy(np.zeros((1, 2, 12, 64), np.float16)) for name in ("pk", "pv")}
+        for first_row, shape in ((0, [1, 2, 9, 64]), (1, [1, 2, 9, 64])):
+            binding = made.io_binding()
+            for name in ("q", "k", "v", "l", "t"):
+                binding.bind_cpu_input(name, self.feeds[name])
+            binding.bind_output("o")
+            for past, present in (("pk", "nk"), ("pv", "nv")):
+                address = memory[past].data_ptr()
+                binding.bind_input(past, "cpu", 0, np.float16, shape, address + first_row * 64 * 2)
+                binding.bind_output(present, "cpu", 0, np.float16, [1, 2, 10, 64], address)
+            with self.assertRaisesRegex(Exception, "present_key has the shape .1, 2, 10, 64. and overlaps a past cache of .1, 2, 9, 64.;"):
+                made.run_with_iobinding(binding)
 
     def test_in_branches(self):
         """Models that were exported with and without a cache in one have their attention in branches of an If."""
