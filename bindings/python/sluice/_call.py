@@ -292,13 +292,15 @@ class _Filler:
             dtype = type_of(self.problem, "bias_type") if self.problem.bias_type is not None else DType.F32
             bias = checked(given("bias"), "bias", self.place, dtype, dtype.bytes,
                            [*extents, at_least(self.kv_len, "keys")], repeats=4)
-            self.args.bias = c_tensor(bias, repeats=True)
+            if self.kv_len:  # else rows have no elements that could be read
+                self.args.bias = c_tensor(bias, repeats=True)
         if given("mask") is not None:
             keys = self.q_len if self.problem.mask_new_rows else self.kv_len
             mask = checked(given("mask"), "mask", self.place, None, 1,
                            [*extents, at_least((keys + 7) // 8, "bytes of 8 keys")], repeats=3)
             address, a, b, c, _ = c_tensor(mask, repeats=True)
-            self.args.mask = (address, a, b, c, 1)
+            if keys:
+                self.args.mask = (address, a, b, c, 1)
 
     def _arrays(self) -> None:
         problem, args = self.problem, self.args

@@ -61,7 +61,7 @@ def attention(q: torch.Tensor, k: torch.Tensor, v: Optional[torch.Tensor],
     given, extents = Options(*options), _extents()
     _check_values(extents, "batch rows", "batch keys", ("q", "k", "v"), q, k, v, given)
     given.check(extents, "batch keys")
-    given = given.used(k.shape[1])
+    given = given.used()
     problem = given.problem(q, k, v, max_batch=bound(q.shape[0]), max_q_len=bound(q.shape[1]), max_kv_len=bound(k.shape[1]))
     return device.run(problem, given, {"q": q, "k": k, "v": v})
 
@@ -78,7 +78,7 @@ def attention_varlen(q: torch.Tensor, k: torch.Tensor, v: Optional[torch.Tensor]
     _set_batch(extents, cu_seqlens_q, max_seqlen_q, max_seqlen_k)
     _check_values(extents, "tokens", "key_tokens", ("q", "k", "v"), q, k, v, given)
     given.check(extents, "key_tokens")
-    given = given.used(max_seqlen_k if k.shape[0] else 0)
+    given = given.used()
     problem = given.problem(q, k, v, mode=Mode.RAGGED, max_batch=bound(cu_seqlens_q.shape[0] - 1),
                             max_q_len=bound(max_seqlen_q), max_kv_len=bound(max_seqlen_k))
     return device.run(problem, given, {"q": q, "k": k, "v": v, "q_starts": cu_seqlens_q, "kv_starts": cu_seqlens_k},
@@ -105,7 +105,7 @@ def attention_paged(q: torch.Tensor, k_cache: torch.Tensor, v_cache: Optional[to
     keys = block_table.shape[-1] * page_size
     extents.given("keys", keys, "block_table.shape[-1] * page_size")
     given.check(extents, "pages page_size", block_table)
-    given = given.used(keys if k_cache.shape[0] else 0, k_cache.shape[0])
+    given = given.used(k_cache.shape[0])
     problem = given.problem(q, k_cache, v_cache, mode=Mode.PAGED, page_size=page_size, page_table_kind=PageTableKind.BLOCK,
                             page_index_64=block_table.dtype == torch.int64, max_batch=bound(q.shape[0]),
                             max_q_len=bound(q.shape[1]), max_kv_len=bound(keys))
@@ -162,7 +162,7 @@ def _paged_call(arguments: Tuple[Any, ...], out: Optional[torch.Tensor] = None) 
     count = len(_PagedRows._fields)
     call, given = _PagedRows(*arguments[:count]), Options(*arguments[count:])
     call.check(given, out)
-    return call, given.used(call.max_keys if call.k_cache.shape[0] else 0, call.k_cache.shape[0])
+    return call, given.used(call.k_cache.shape[0])
 
 
 @_operator("attention_paged_varlen", _PAGED_ROWS)

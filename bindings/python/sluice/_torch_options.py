@@ -155,11 +155,9 @@ class Options(NamedTuple):
         """The most keys of a prefix."""
         return self.prefix_max_len if self.prefix_k is None else self.prefix_k.shape[1]
 
-    def used(self, keys: int, pages: int = 1) -> "Options":
-        """Without what does not exist: spans, prefixes, and the masks and biases of calls without keys."""
+    def used(self, pages: int = 1) -> "Options":
+        """Without spans and prefixes that do not exist; `pages` are those of a cache."""
         made = self
-        if keys == 0:
-            made = made._replace(bias=None, bias_scale=None, mask=None, mask_new_rows=False)
         if self.spans is not None and self.spans.shape[1] == 0:
             made = made._replace(spans=None)
         starts = self.prefix_q_starts

@@ -53,8 +53,6 @@ class Call:
         self.has_alibi = not huge and rng.random() < 0.2
         self.bias = None if huge else pick(None, None, None, "f32", self.dtype)
         self.has_mask = self.bias is None and rng.random() < 0.2
-        if self.kv_len == 0:
-            self.bias, self.has_mask = None, False  # masks and biases here have a key
         self.hides = self.is_paged and rng.random() < 0.2
         self.by_heads = self.is_paged and rng.random() < 0.25
         self.wide = self.is_paged and rng.random() < 0.3
