@@ -1,5 +1,5 @@
-"""Generates text with the small language model of docs/examples/jargon_lm in vLLM, with attention by Sluice if it is installed
-as a plug-in.
+"""Generates text with the small language model of docs/examples/jargon_lm in vLLM. Sluice computes the attention if it is
+installed as a plug-in.
 
 usage: jargon_lm.py
 """

@@ -23,7 +23,7 @@ import sluice.torch
 
 # vLLM allocates these caches as bytes. The chip computes with the types on the right.
 FP8_TYPES = {"fp8": torch.float8_e4m3fnuz, "fp8_e4m3": torch.float8_e4m3fnuz, "fp8_e5m2": torch.float8_e5m2fnuz}
-ATTENTION_TYPES = (AttentionType.DECODER, AttentionType.ENCODER_ONLY)
+ATTENTION_TYPES = (AttentionType.DECODER.value, AttentionType.ENCODER_ONLY.value)
 
 
 def register() -> None:
@@ -135,13 +135,14 @@ class SluiceImpl(AttentionImpl[SluiceMetadata]):
                  attn_type: str = AttentionType.DECODER, kv_sharing_target_layer_name: str | None = None,
                  sinks: torch.Tensor | None = None) -> None:
         # vLLM for CPUs makes layers without asking the backend.
+        attn_type = AttentionType(attn_type).value
         if attn_type not in ATTENTION_TYPES:
-            raise NotImplementedError(f"attn_type is {AttentionType(attn_type).value}; supported: {', '.join(kind.value for kind in ATTENTION_TYPES)}")
+            raise NotImplementedError(f"attn_type is {attn_type}; supported: {', '.join(ATTENTION_TYPES)}")
         if kv_cache_dtype not in SluiceBackend.supported_kv_cache_dtypes:
             raise NotImplementedError(f"kv_cache_dtype is {kv_cache_dtype}; supported: "
                                       f"{', '.join(SluiceBackend.supported_kv_cache_dtypes)}")
         if sinks is not None and attn_type != AttentionType.DECODER:
-            raise NotImplementedError(f"sinks are given, and attn_type is {AttentionType(attn_type).value}; supported: {AttentionType.DECODER.value}")
+            raise NotImplementedError(f"sinks are given, and attn_type is {attn_type}; supported: decoder")
         self.num_heads, self.head_size, self.scale = num_heads, head_size, float(scale)
         self.num_kv_heads = num_heads if num_kv_heads is None else num_kv_heads
         self.kv_cache_dtype, self.attn_type = kv_cache_dtype, attn_type
@@ -162,7 +163,7 @@ class SluiceImpl(AttentionImpl[SluiceMetadata]):
         return self._on_device[device]
 
     def _cache(self, layer: Any, kv_cache: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-        """K and V of a cache [blocks, kv_heads, block size, K and V of a head], as [blocks, block size, kv_heads, head_size],
+        """K and V [blocks, block size, kv_heads, head_size] of a cache [blocks, kv_heads, block size, both head sizes],
         and their scales.
 
         A scale belongs to the type of FP8 that vLLM's platform prefers. Where that is not the chip's, the same bits are half

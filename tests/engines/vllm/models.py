@@ -24,6 +24,13 @@ class Case:
     pooling: bool = False
 
 
+@dataclasses.dataclass(frozen=True)
+class Result:
+    tokens: list
+    scores: torch.Tensor  # for each token the logarithms of all probabilities; for an encoder one row, its vector
+    cached: int  # tokens of the prompt that the cache had
+
+
 def _llama(**changes):
     return transformers.LlamaConfig(**{**SIZES, **changes})
 

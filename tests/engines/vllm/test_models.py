@@ -26,8 +26,8 @@ def generated(folder, own):
     """Results of all cases with vLLM's own backend or with Sluice."""
     file = folder / ("own.pt" if own else "sluice.pt")
     environment = {**os.environ, "VLLM_ENABLE_V1_MULTIPROCESSING": "0", **({"VLLM_PLUGINS": ""} if own else {})}
-    subprocess.run([sys.executable, HERE / "generate.py", "own" if own else "sluice", folder, file, *models.CASES], check=True,
-                   env=environment)
+    backend = "own" if own else "sluice"
+    subprocess.run([sys.executable, HERE / "generate.py", backend, folder, file, *models.CASES], check=True, env=environment)
     return torch.load(file, weights_only=False)
 
 

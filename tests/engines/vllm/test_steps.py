@@ -171,8 +171,9 @@ def metadata(tokens):
     """Of a step in which no request has a token."""
     return SluiceBackend.get_builder_cls()(None, [], None, CPU).build(0, CommonAttentionMetadata(
         query_start_loc=torch.zeros(2, dtype=torch.int32), query_start_loc_cpu=torch.zeros(2, dtype=torch.int32),
-        seq_lens=torch.zeros(1, dtype=torch.int32), num_reqs=1, num_actual_tokens=tokens, max_query_len=tokens, max_seq_len=0,
-        block_table_tensor=torch.zeros(1, 8, dtype=torch.int32), slot_mapping=torch.zeros(tokens, dtype=torch.int64)))
+        seq_lens=torch.zeros(1, dtype=torch.int32), num_reqs=1, num_actual_tokens=tokens, max_query_len=tokens,
+        max_seq_len=0, block_table_tensor=torch.zeros(1, 8, dtype=torch.int32),
+        slot_mapping=torch.zeros(tokens, dtype=torch.int64)))
 
 
 class Calls(unittest.TestCase):
@@ -216,7 +217,8 @@ class Description(unittest.TestCase):
             self.assertEqual(SluiceBackend.validate_configuration(**{**self.LAYER, **changes}), [], changes)
 
     def test_not_supported(self):
-        for changes in ({"head_size": 100}, {"head_size": 520}, {"dtype": torch.float32}, {"use_mla": True}, {"use_sparse": True},
+        for changes in ({"head_size": 100}, {"head_size": 520}, {"dtype": torch.float32}, {"use_mla": True},
+                        {"use_sparse": True},
                         {"kv_cache_dtype": "nvfp4"}, {"kv_cache_dtype": "float16"},
                         {"kv_cache_dtype": "fp8", "head_size": 72}, {"use_mm_prefix": True},
                         {"use_per_head_quant_scales": True}, {"device_capability": DeviceCapability(9, 5)},

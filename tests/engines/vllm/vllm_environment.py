@@ -2,8 +2,8 @@
 
 usage: vllm_environment.py BUILD WORK PROGRAM...
 
-BUILD is the build folder with libsluice.so, WORK a folder for wheels and environment. If packages cannot be fetched, the exit
-status is 77: skipped, with the reason.
+BUILD is the build folder with libsluice.so, WORK a folder for wheels and environment. If packages cannot be fetched, the
+exit status is 77: skipped, with the reason.
 """
 
 import fcntl
@@ -44,7 +44,8 @@ class VllmEnvironment(Environment):
         stamp.touch()
 
     def install_plugin(self):
-        must(self.pip("install", "--quiet", "--force-reinstall", "--no-deps", "--no-build-isolation", EXAMPLE), "pip install")
+        must(self.pip("install", "--quiet", "--force-reinstall", "--no-deps", "--no-build-isolation", EXAMPLE),
+             "pip install")
 
 
 def main():

@@ -1,5 +1,5 @@
-"""Runs the commands of docs/examples/vllm/README.md in an empty virtual environment, and compares what they print with what the
-page shows.
+"""Runs the commands of docs/examples/vllm/README.md in an empty virtual environment, and compares what they print with what
+the page shows.
 
 usage: vllm_page.py BUILD WORK
 
