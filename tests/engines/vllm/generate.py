@@ -46,13 +46,14 @@ def round_to_nearest():
 
 
 def of(case, folder):
-    options = {"dtype": "bfloat16", "enable_prefix_caching": False, **case.options}
+    options = {"dtype": "bfloat16", "enable_prefix_caching": False, "skip_tokenizer_init": not case.pooling, **case.options}
     if case.pooling:
         options["runner"] = "pooling"
     else:
         options.update(max_num_batched_tokens=models.BLOCK, max_logprobs=models.VOCABULARY)
-    llm = vllm.LLM(str(folder), skip_tokenizer_init=True, enforce_eager=True, block_size=models.BLOCK, max_num_seqs=4,
-                   kv_cache_memory_bytes=1 << 19, max_model_len=128, **options)
+    # A small cache, since each call copies it to the emulator.
+    llm = vllm.LLM(str(folder), enforce_eager=True, block_size=models.BLOCK, max_num_seqs=4, max_model_len=128,
+                   kv_cache_memory_bytes=1 << 19, **options)
     prompts = [{"prompt_token_ids": tokens} for tokens in models.prompts_of(case)]
     if case.pooling:
         return [models.Result([], torch.tensor([output.outputs.embedding]), 0)

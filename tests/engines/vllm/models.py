@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import tokenizers
 import torch
 import transformers
 
@@ -77,3 +78,6 @@ def save(case, folder):
             gain = 1.0 if "embed" in name and not tied else 1.5 * weight.shape[-1] ** -0.5
             weight.data = gain * torch.randn(weight.shape, generator=generator)
     model.to(torch.bfloat16).save_pretrained(folder)
+    if case.pooling:  # vLLM needs a tokenizer for it, although prompts are numbers
+        words = tokenizers.Tokenizer(tokenizers.models.WordLevel({str(i): i for i in range(VOCABULARY)}, unk_token="0"))
+        transformers.PreTrainedTokenizerFast(tokenizer_object=words, pad_token="2").save_pretrained(folder)
