@@ -1,6 +1,6 @@
 //===- CacheOpEmitter.h - short spellings for rows in memory ----------------------------------*- C++ -*-===//
 //
-// Shared by append and merge: arguments by name, rows divided among lanes, chunks of eight elements.
+// Shared by all cache operations: arguments by name, rows divided among lanes, chunks of eight elements.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once

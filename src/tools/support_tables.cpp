@@ -48,12 +48,31 @@ HeadSizes largest_sizes(const sluice_context *context, const Types &types, bool 
   return largest;
 }
 
-/// A row per types: the head sizes of kernels, and the limit up to which others are filled with zeros.
+using Row = std::vector<std::string>; // cells
+
+/// Rows that differ in this column only become one, which lists what they have there.
+void join_rows(std::vector<Row> &rows, size_t column) {
+  std::vector<Row> joined;
+  for (const Row &row : rows) {
+    const auto same = std::ranges::find_if(joined, [&](Row other) {
+      other[column] = row[column];
+      return other == row;
+    });
+    if (same == joined.end())
+      joined.push_back(row);
+    else
+      (*same)[column] += ", " + row[column];
+  }
+  rows = std::move(joined);
+}
+
+/// For all types: the head sizes of kernels, and the limit up to which others are filled with zeros.
 std::string types_table(const sluice_context *context) {
   const std::vector<HeadSizes> sizes = kernel_head_sizes(context);
-  std::string table =
-      "| Q | K, V | O | head sizes (K/V) of kernels | others, as multiples of 8, or of 32 with blocks |\n"
-      "| --- | --- | --- | --- | --- |\n";
+  const auto beside_q = [](const Types &types, uint32_t type) {
+    return std::string(type == types.q ? "as Q" : type_name(type));
+  };
+  std::vector<Row> rows;
   for (const Types &types : supported_types(context, sizes)) {
     std::vector<std::string> own, others;
     for (const HeadSizes &size : sizes) {
@@ -65,10 +84,17 @@ std::string types_table(const sluice_context *context) {
       const HeadSizes largest = largest_sizes(context, types, v_in_k);
       if (largest.v != 0) others.push_back("up to " + text_of(largest));
     }
-    table += fmt::format("| {} | {} | {} | {} | {} |\n", type_name(types.q), type_name(types.kv),
-                         type_name(types.o), fmt::join(own, ", "),
-                         others.empty() ? "none" : fmt::format("{}", fmt::join(others, ", ")));
+    rows.push_back({type_name(types.q), beside_q(types, types.kv), beside_q(types, types.o),
+                    fmt::format("{}", fmt::join(own, ", ")),
+                    others.empty() ? "none" : fmt::format("{}", fmt::join(others, ", "))});
   }
+  for (const size_t column : {2, 1, 0})
+    join_rows(rows, column);
+  std::string table =
+      "| Q | K, V | O | head sizes (K/V) of kernels | others, as multiples of 8, or of 32 with blocks |\n"
+      "| --- | --- | --- | --- | --- |\n";
+  for (const Row &row : rows)
+    table += fmt::format("| {} |\n", fmt::join(row, " | "));
   return table;
 }
 
@@ -113,14 +139,15 @@ std::string head_size_tables(const sluice_context *context) {
   return tables;
 }
 
-/// The answers for all types and head sizes of kernels.
+/// The answers for all combinations of types and head sizes of kernels.
 struct Answers {
+  std::string_view unit = "combinations";
   int asked = 0, supported = 0;
   SupportAnswer first; // the first supported one, or else the refusal
 
   std::string words() const {
     if (asked == supported) return "yes";
-    return supported == 0 ? "no" : fmt::format("{} of {}", supported, asked);
+    return supported == 0 ? "no" : fmt::format("{} of {} {}", supported, asked, unit);
   }
 };
 
@@ -143,6 +170,7 @@ Answers answers_to(const sluice_context *context, const Question &question) {
 /// How many kernels list a feature.
 Answers listed_by_kernels(const sluice_context *context, std::string_view feature) {
   Answers out;
+  out.unit = "kernels";
   for (const sluice_kernel_info &kernel : list_kernels(context)) {
     if (!is_attention(kernel)) continue;
     ++out.asked;
@@ -169,7 +197,7 @@ std::string short_feature_table(const sluice_context *context) {
     else
       found->second += fmt::format("; {}", question.name);
   }
-  std::string table = "| of these types and head sizes | with |\n| --- | --- |\n";
+  std::string table = "| of the combinations of these types and head sizes | with |\n| --- | --- |\n";
   for (const auto &[words, names] : rows)
     table += fmt::format("| {} | {} |\n", words == "yes" ? "all" : words == "no" ? "none" : words, names);
   return table;

@@ -6,7 +6,7 @@ changes nothing for any of them does not belong in the pipeline. The passes and 
 Prints a table; --first stops at the first kernel that changes, else the kernels, all if none is named, are generated
 without each pass.
 
-usage: passes_are_needed.py KERNELGEN OBJDUMP [--first | KERNEL...]
+usage: passes_are_needed.py KERNELGEN OBJDUMP [--first] [KERNEL...]
 """
 import concurrent.futures
 import functools
@@ -99,7 +99,8 @@ def main(kernelgen, objdump, first_only, kernels):
 
 
 if __name__ == "__main__":
-    first_only = sys.argv[3:] == ["--first"]
-    if len(sys.argv) < 3 or (not first_only and any(name.startswith("-") for name in sys.argv[3:])):
+    first_only = sys.argv[3:4] == ["--first"]
+    named = sys.argv[4 if first_only else 3:]
+    if len(sys.argv) < 3 or any(name.startswith("-") for name in named):
         sys.exit(__doc__)
-    sys.exit(main(sys.argv[1], sys.argv[2], first_only, [] if first_only else sys.argv[3:]))
+    sys.exit(main(sys.argv[1], sys.argv[2], first_only, named))

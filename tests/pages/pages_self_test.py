@@ -10,6 +10,7 @@ import check_blocks
 import check_commands
 import check_html
 import check_links
+import check_names
 
 
 class BlocksTest(unittest.TestCase):
@@ -196,6 +197,42 @@ class CommandsTest(unittest.TestCase):
             program.chmod(0o755)
             programs = check_commands.Programs({"program": program})
             self.assertEqual(programs.help("program").strip(), "--help-hidden --help-hidden")
+
+
+class NamesTest(unittest.TestCase):
+    KERNELS = ["attn_fwd_f16_d128_q256_kv64_w8", "attn_fwd_bf16_d64_q16_kv32_w4_decode", "kv_append_f16_f16"]
+    PASSES = {"reuse-lds", "sink-copies"}
+
+    def kernels(self, text):
+        return [message for _, message in check_names.wrong_kernels(text, self.KERNELS)]
+
+    def passes(self, text):
+        return [message for _, message in check_names.wrong_passes(text, self.PASSES)]
+
+    def test_kernels(self):
+        for text in ("`attn_fwd_f16_d128_q256_kv64_w8`.", "kv_append_f16_f16, kv_append_*", "attn_fwd_...", "f16_d128_q256_kv64_w8",
+                     "attn_fwd_{f16_d128_*,bf16_d64_*_decode}", "attn_fwd_[bf]*16_d64_*", "sluice_kv_append_init, attn_fwd_params",
+                     "sluice-kernelgen --row attn_fwd_f16_d160_q128_kv32_w4"):
+            self.assertEqual(self.kernels(text), [], text)
+        for name in ("attn_fwd_f16_d128_q128_kv64_w4", "kv_append_f16_f32", "kv_copy_*", "attn_fwd_{f16_d128_*,f16_d64_*}",
+                     "f16_d128_q256_kv64_w4"):
+            self.assertEqual(self.kernels(f"See `{name}`."), [f"no kernel is called {name}"])
+
+    def test_passes(self):
+        self.assertEqual(self.passes("`reuse-lds:2`, the pass `sink-copies`; `sluice-emu` and `clang-22`"), [])
+        self.assertEqual(self.passes("`reuse-bytes` comes first"), ["no pass is called reuse-bytes"])
+        self.assertEqual(self.passes("the pass `overlap-copies`"), ["no pass is called overlap-copies"])
+        self.assertEqual(self.passes("the `overlap-copies` pass"), ["no pass is called overlap-copies"])
+
+    def test_lists_of_passes(self):
+        def wrong(shown, picture):
+            table = "".join(f"| `{name}` | 1 | x |\n" for name in shown)
+            proofs = f"<!-- passes: begin (x) -->\n{table}<!-- passes: end -->"
+            return list(check_names.wrong_lists(proofs, f"Text\n```\n{picture}\n```\n", ["reuse-lds"], ["reuse-lds", "reuse-lds:2"]))
+
+        self.assertEqual(wrong(["reuse-lds", "reuse-lds:2"], "reuse-lds  places"), [])
+        self.assertEqual(len(wrong(["reuse-lds"], "reuse-lds")), 1)
+        self.assertEqual(len(wrong(["reuse-lds", "reuse-lds:2"], "sink-copies")), 1)
 
 
 class MaskCellsTest(unittest.TestCase):

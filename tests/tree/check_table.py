@@ -1,39 +1,81 @@
 #!/usr/bin/python3
-"""Checks that a page shows the table that a command prints, between two comments that name it.
+"""Checks that a page shows the tables that a command prints, between two comments that name each of them.
 
-usage: check_table.py [--rows] [--fix] PAGE NAME COMMAND...
---rows: only the first column is compared: figures that a compiler's next release may change are dated, not wrong. --fix
-corrects the page.
+usage: check_table.py [--tables | --sample] [--fix] PAGE NAME COMMAND...
+Everything that the command prints is compared, figures included.
+--tables: the output has other lines too; NAME is a list with commas, and the output's tables belong to its names in turn.
+--sample: the command prints some rows of the table, and each of them is on the page as it is printed.
+--fix corrects the page, and so does SLUICE_FIX_TABLES=1 in the environment: `SLUICE_FIX_TABLES=1 ctest -R NAME` writes the
+tables of a test again. A sample corrects nothing: the test of the whole table does.
 """
 import argparse
+import os
 import pathlib
 import re
 import shlex
 import subprocess
 import sys
 
-parser = argparse.ArgumentParser(usage=__doc__)
-parser.add_argument("--rows", action="store_true")
-parser.add_argument("--fix", action="store_true")
-parser.add_argument("page", type=pathlib.Path)
-parser.add_argument("name")
-parser.add_argument("command", nargs=argparse.REMAINDER)
-options = parser.parse_args()
 
-table = subprocess.run(options.command, check=True, stdout=subprocess.PIPE, text=True).stdout
-text = options.page.read_text(encoding="utf-8")
-name = re.escape(options.name)
-place = re.compile(rf"(<!-- {name}: begin [^\n]*-->\n)(.*?)(<!-- {name}: end -->)", re.S)
-assert len(place.findall(text)) == 1, f"{options.page} has no place for the {options.name}"
-assert len(table.splitlines()) > 2, f"the {options.name} is empty: nothing would be checked"
-
-
-def compared(lines):
-    return [line.split("|")[1] for line in lines.splitlines()] if options.rows else lines
+def arguments():
+    parser = argparse.ArgumentParser(usage=__doc__)
+    parser.add_argument("--tables", action="store_true")
+    parser.add_argument("--sample", action="store_true")
+    parser.add_argument("--fix", action="store_true")
+    parser.add_argument("page", type=pathlib.Path)
+    parser.add_argument("names", metavar="NAME")
+    parser.add_argument("command", nargs=argparse.REMAINDER)
+    options = parser.parse_args()
+    assert options.command, "no command to compare with"
+    options.names = options.names.split(",") if options.tables else [options.names]
+    options.fix = (options.fix or os.environ.get("SLUICE_FIX_TABLES") == "1") and not options.sample
+    return options
 
 
-if options.fix:
-    options.page.write_text(place.sub(lambda match: match[1] + table + match[3], text), encoding="utf-8")
-elif compared(place.search(text)[2]) != compared(table):
-    again = shlex.join([sys.argv[0], "--fix", *sys.argv[1:]])
-    sys.exit(f"{options.page} does not show the {options.name}; run\n    {again}")
+def output_of(command):
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode != 0:
+        sys.exit(f"{done.stdout}\n{shlex.join(command)} ended with {done.returncode}")
+    return done.stdout
+
+
+def printed_tables(options):
+    """What the command prints for each name."""
+    output = output_of(options.command)
+    if not options.tables:
+        return [output]
+    found = [table[0] for table in re.finditer(r"(?:^\|.*\n)+", output, re.MULTILINE)]
+    assert len(found) == len(options.names), f"{len(found)} tables for {len(options.names)} names:\n{output}"
+    return found
+
+
+def differences(shown, printed, is_sample):
+    """Lines of the command that the page lacks, and lines of the page that the command does not print."""
+    ours, theirs = shown.splitlines(), printed.splitlines()
+    lacking = [f"+ {line}" for line in theirs if line not in ours]
+    if is_sample:
+        return lacking
+    return lacking + [f"- {line}" for line in ours if line not in theirs] or (["the order"] if ours != theirs else [])
+
+
+def main():
+    options = arguments()
+    text = options.page.read_text(encoding="utf-8")
+    problems = []
+    for name, table in zip(options.names, printed_tables(options)):
+        place = re.compile(rf"(<!-- {re.escape(name)}: begin [^\n]*-->\n)(.*?)(<!-- {re.escape(name)}: end -->)", re.S)
+        assert len(place.findall(text)) == 1, f"{options.page} has no place for the {name}"
+        assert len(table.splitlines()) > 2, f"the {name} is empty: nothing would be checked"
+        if options.fix:
+            text = place.sub(lambda match: match[1] + table + match[3], text)
+        else:
+            found = differences(place.search(text)[2], table, options.sample)
+            problems += [f"{options.page} does not show the {name}:", *found] if found else []
+    if options.fix:
+        options.page.write_text(text, encoding="utf-8")
+    elif problems:
+        sys.exit("\n".join([*problems, "SLUICE_FIX_TABLES=1 ctest -R TEST, with the test of the whole table, corrects the page"]))
+
+
+if __name__ == "__main__":
+    main()

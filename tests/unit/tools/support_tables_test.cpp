@@ -46,8 +46,8 @@ TEST_CASE("kernels bring their types and head sizes, and features which they lis
       finished({test::kernel_entry("bf16", 40, 4), test::kernel_entry("f16", 64, 4)});
   const ContextHandle context = context_of(pack);
   const std::string summary = support_summary(context.get());
-  CHECK_THAT(summary, Contains("| F16 | F16 | F16 | 64 | up to 64 |") &&
-                          Contains("| BF16 | BF16 | BF16 | 40 | up to 40 |"));
+  CHECK_THAT(summary, Contains("| F16 | as Q | as Q, F32 | 64 | up to 64 |") &&
+                          Contains("| BF16 | as Q | as Q, F32 | 40 | up to 40 |"));
   CHECK_THAT(summary, Contains("| all | LSE; grouped heads; causal, bottom-right;"));
   CHECK_THAT(summary, Contains("| none | LSE to base 2; ragged;"));
   const std::string tables = feature_tables(context.get());
@@ -66,8 +66,8 @@ TEST_CASE("decode kernels bring head sizes that are filled up, and caches of ano
       {packed_kernel("f16", 32, ""), packed_kernel("f16", 48, ""), packed_kernel("bf16", 64, "e4m3fnuz")});
   const ContextHandle context = context_of(pack);
   const std::string tables = feature_tables(context.get());
-  CHECK_THAT(tables, Contains("| F16 | F16 | F16 | 32, 48 | up to 48, up to 48 (V in K) |"));
-  CHECK_THAT(tables, Contains("| BF16 | E4M3FNUZ | BF16 | 64 | up to 64, up to 64 (V in K) |"));
+  CHECK_THAT(tables, Contains("| F16 | as Q | as Q, F32 | 32, 48 | up to 48, up to 48 (V in K) |"));
+  CHECK_THAT(tables, Contains("| BF16 | E4M3FNUZ | as Q, F32 | 64 | up to 64, up to 64 (V in K) |"));
   CHECK_THAT(
       tables,
       Contains("| 8 to 24 | filled up to 32 |\n| 32 | exact |\n| 40 | filled up to 48 |\n| 48 | exact |"));
@@ -82,8 +82,8 @@ TEST_CASE("caches in blocks have multiples of 32, and the scales that 4-bit numb
       {packed_kernel("f16", 80, "u4"), packed_kernel("f16", 128, "q8_0"), packed_kernel("f16", 64, "")});
   const ContextHandle context = context_of(pack);
   const std::string tables = feature_tables(context.get());
-  CHECK_THAT(tables, Contains("| F16 | Q8_0 | F16 | 128 | up to 128, up to 128 (V in K) |") &&
-                         Contains("| F16 | U4 | F16 |  | up to 64, up to 64 (V in K) |"));
+  CHECK_THAT(tables, Contains("| F16 | Q8_0 | as Q, F32 | 128 | up to 128, up to 128 (V in K) |") &&
+                         Contains("| F16 | U4 | as Q, F32 |  | up to 64, up to 64 (V in K) |"));
   CHECK_THAT(tables,
              Contains("F16 with Q8_0, F16 with Q8_0 to F32:\n\n| head size | kernel |\n| --- | --- |\n"
                       "| 32 to 96 | filled up to 128 |\n| 128 | exact |\n"));
@@ -99,15 +99,24 @@ TEST_CASE("kernels whose O has another type than Q have a separate row") {
   const std::vector<std::byte> pack = finished({packed_kernel("bf16", 64, ""), kernel});
   const ContextHandle context = context_of(pack);
   const std::string tables = feature_tables(context.get());
-  CHECK_THAT(tables, Contains("| E4M3FNUZ | E4M3FNUZ | BF16 | 64 | up to 64, up to 64 (V in K) |"));
+  CHECK_THAT(tables, Contains("| E4M3FNUZ | as Q | BF16, F32 | 64 | up to 64, up to 64 (V in K) |"));
   CHECK_THAT(tables, Contains("BF16, BF16 to F32, E4M3FNUZ to BF16, E4M3FNUZ to F32:\n\n| head size |"));
+}
+
+TEST_CASE("types with the same head sizes share a row") {
+  const std::vector<std::byte> pack =
+      finished({packed_kernel("f16", 64, ""), packed_kernel("bf16", 64, ""), packed_kernel("f16", 64, "i8"),
+                packed_kernel("bf16", 64, "i8"), packed_kernel("f16", 128, "e5m2fnuz")});
+  const std::string summary = support_summary(context_of(pack).get());
+  CHECK_THAT(summary, Contains("| F16, BF16 | as Q, I8 | as Q, F32 | 64 | up to 64, up to 64 (V in K) |\n"
+                               "| F16 | E5M2FNUZ | as Q, F32 | 128 | up to 128, up to 128 (V in K) |\n\n"));
 }
 
 TEST_CASE("a feature of only some types is counted") {
   package::KernelEntry more = test::kernel_entry("bf16", 64, 4);
   more.features.push_back("alibi");
   const std::vector<std::byte> pack = finished({test::kernel_entry("f16", 64, 4), more});
-  CHECK_THAT(support_summary(context_of(pack).get()), Contains("| 2 of 4 | ALiBi |"));
+  CHECK_THAT(support_summary(context_of(pack).get()), Contains("| 2 of 4 combinations | ALiBi |"));
 }
 
 TEST_CASE("a feature that no question asks for is an error") {
