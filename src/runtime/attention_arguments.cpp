@@ -159,13 +159,14 @@ void fill_call(package::AttentionKernargs &out, const sluice_problem &problem, c
   out.k_pack_stride = problem.k_pack == 0                     ? 0
                       : problem.k_pack == problem.head_dim_qk ? problem.k_pack
                                                               : call.k.stride[3];
-  out.bias = address_of(call.bias.data);
+  // Without keys, rows of a bias or mask have no elements.
+  out.bias = call.kv_len != 0 ? address_of(call.bias.data) : 0;
   const auto used = [](int64_t extent, int64_t stride) { return extent <= 1 ? 0 : stride; };
   out.bias_batch_stride = used(call.batch, call.bias.stride[0]);
   out.bias_head_stride = used(problem.q_heads, call.bias.stride[1]);
   out.bias_row_stride = used(call.q_len, call.bias.stride[2]);
   out.bias_key_stride = used(call.kv_len, call.bias.stride[3]);
-  out.mask = address_of(call.mask.data);
+  out.mask = call.kv_len != 0 ? address_of(call.mask.data) : 0;
   out.mask_batch_stride = used(call.batch, call.mask.stride[0]);
   out.mask_head_stride = used(problem.q_heads, call.mask.stride[1]);
   out.mask_row_stride = used(call.q_len, call.mask.stride[2]);

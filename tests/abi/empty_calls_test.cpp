@@ -99,6 +99,12 @@ TEST_CASE("a call without keys needs none of their memory", "[empty]") {
   CHECK(sluice_run(make_plan(context, problem).get(), &args, &launch, &error) == SLUICE_OK);
   INFO(error.message);
   CHECK(hip.launch.kernargs.kv_len == 0);
+  // Rows of a bias or mask without keys have no elements.
+  args.bias = args.mask = {device_memory, {0, 0, 1, 1}};
+  CHECK(sluice_run(make_plan(context, problem).get(), &args, &launch, &error) == SLUICE_OK);
+  CHECK(hip.launch.kernargs.bias == 0);
+  CHECK(hip.launch.kernargs.mask == 0);
+  args.bias = args.mask = {};
   make_paged(problem);
   args.kv_lengths = reinterpret_cast<const int32_t *>(device_memory);
   CHECK(sluice_run(make_plan(context, problem).get(), &args, &launch, &error) == SLUICE_OK);
