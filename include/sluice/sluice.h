@@ -422,7 +422,8 @@ enum sluice_determinism {
  *   F16. Elements of K, and all elements of other types, are exact. The score of a row of Q with an infinity
  *   may be NaN where it would be infinite, and so may any result of an infinite scale or zero.
  * - With scales of V per token or page, P includes them: it is relative to a running maximum of
- *   exp(S) * v_scale. Such a scale below 2^-60 counts as 2^-60.
+ *   exp(S) * v_scale. Such a scale below 2^-60 counts as 2^-60, and none is above 2^40: the sums of D, which
+ *   no scale changes, then keep every key that matters.
  * - A sum of P times V beyond the range of F32 is infinite, even where O would not be. P is at most 1 with Q
  *   of E4M3FNUZ and 2^8 otherwise, so only BF16 values with |V| above 2^120 / keys can cause this.
  * - Memory at and past a sequence's lengths (padding rows, unused slots of pages, gaps between and after
@@ -431,8 +432,11 @@ enum sluice_determinism {
  * - NaN or infinity in a query row stays in its row, and in K or V at key j reaches only the rows that see j.
  *   In V it reaches those rows whose score is above -infinity, as NaN or infinity in the same element of O,
  *   and may reach the others. V never affects LSE.
- * - Scales are not negative. Those per token or page are finite, and so is bias_scale; o_scale is above
- *   2^-126.
+ * - Scales are not negative. Those of K per token or page are finite, and so is bias_scale; those of V per
+ *   token or page are at most 2^40, which sluice_reference checks, and the emulated device; o_scale is above
+ *   2^-126, and finite.
+ * - Sink logits are numbers, of any size, or -infinity, which is no sink. Beyond the scores, a sink takes all
+ *   weight: O is 0, and LSE the sink. To base 2 it may be infinite.
  *
  * This version computes the following; everything else is SLUICE_UNSUPPORTED.
  * - mode, page_table_kind: all. page_size: any.
@@ -1017,12 +1021,13 @@ enum sluice_rotary_style {
  *   rows of head_dim_qk - tail_dim elements: the rotary part of multi-head latent attention. A stride of 0
  *   over heads repeats one tail. k_tail is [0][tokens][kv_heads][tail_dim], q_tail the same with q_heads.
  * - *Norms.* With k_norm or q_norm, a row x of one head, without its tail, first becomes x[e] * norm[e] /
- *   sqrt(mean(x^2) + norm_epsilon), in F32 and without rounding before the rotation. A row whose sum of
- *   squares is beyond F32 becomes 0, or NaN where it is infinite.
+ *   sqrt(mean(x^2) + norm_epsilon), in F32 and without rounding before the rotation. Rows may be tiny; one
+ *   whose sum of squares is beyond F32 becomes 0, or NaN where it is infinite.
  * - *Rotation.* The rotated elements are those from rotary_first on.
  * - *Scales.* PER_PAGE scales are read at k_scales [page][0][head]. PER_TOKEN scales are computed and stored
  *   at k_scales [page][row][head]: the largest finite |x| of the row of one head, after norm and rotation,
- *   divided by the type's largest number, in F32; 1 if that is 0. Values are divided by what was stored.
+ *   divided by the type's largest number, in F32; 1 if the quotient is 0. Values are divided by what was
+ *   stored. Scales may be subnormal, here and where they are given.
  * - *Blocks.* Q8_0 and Q4_0 have the bytes of ggml's quantize_row_q8_0_ref and quantize_row_q4_0_ref, step by
  *   step in F32. If the inverse of a block's scale is not finite, the block has the numbers of zeros.
  * - *Groups.* U4 has scales PER_GROUP, which are computed and stored at k_scales [page][row][head][group].
