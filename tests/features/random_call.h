@@ -36,6 +36,8 @@ public:
   /// Types without a NaN get their least number.
   void fill_with_nan();
   void fill_with_bytes(uint8_t byte);
+  /// The bytes of an element, or a block, that only the last of these fills leaves; empty without one.
+  std::vector<uint8_t> fill() const;
   uint8_t *data() { return memory.data(); }
   std::vector<uint8_t> copy() const { return memory.copy(); }
   size_t count() const { return memory.size() / element_bytes(); }
@@ -44,7 +46,11 @@ public:
 private:
   uint32_t type;
   Visible<uint8_t> memory;
+  bool has_fill = false;
 };
+
+/// Follows the entries that a page table needs: reading this page is an error of the device.
+inline constexpr int32_t far_page = 0x00ffffff;
 
 /// The contents of O and LSE before a call.
 inline constexpr uint8_t untouched_byte = 0x5a;
@@ -81,6 +87,9 @@ public:
 
   /// Runs on the device, with workspace as large as the plan says.
   void run();
+  /// The same with memory of the device in which nothing outside the sequences, and nothing of the workspace,
+  /// has ever been written: the device reports it where it matters.
+  void run_on_fresh_memory();
   /// The same, and permits reports of the device. Returns them as JSON.
   std::string run_wild();
   /// Changes outside the rows of O and LSE that the call may write, or an empty string.
@@ -109,6 +118,8 @@ private:
   void draw_prefix_rows();
   void draw_keys();
   void draw_scores();
+  void draw_bias();
+  void draw_mask();
   void draw_visibility();
   sluice_tensor draw_key_scales(std::optional<Visible<float>> &array, uint32_t kind);
   sluice_tensor draw_groups(std::optional<Elements> &array, int32_t head_dim, double low, double high);
@@ -124,12 +135,14 @@ private:
   std::optional<Visible<float>> lse, alibi, sinks, q_scale, k_scale, v_scale, o_scale, bias_scale, k_scales,
       v_scales;
   std::optional<Visible<uint8_t>> mask;
+  std::vector<bool> is_of_mask; // bytes with bits of rows and keys
   std::optional<Visible<int32_t>> q_starts, kv_starts, q_lens, kv_lens, table, page_starts, diagonals, causal,
       spans;
   std::vector<int32_t> prefix_lengths;
   std::optional<Visible<int32_t>> prefix_q_starts, prefix_lens, prefix_table, prefix_page_starts;
   std::optional<Visible<int64_t>> wide_table, wide_prefix_table;
   size_t q_tokens = 0, kv_tokens = 0, pages = 0; // rows of Q, of K, pages
+  std::vector<bool> is_used;                     // of the rows of K
   int64_t kv_room = 0;                           // rows of K from one sequence, or page, to the next
   std::vector<std::vector<uint8_t>> inputs_before;
   std::vector<uint8_t> expected_o;
