@@ -5,6 +5,7 @@
 //   RowMap        which rows and keys a workgroup, a wave and a lane have
 //   Addresses     where their rows of Q, K, V, O and LSE are in memory
 //   HeadColumns   how the columns of a head are divided among tiles and lanes
+//   PrefixRows    which of a prefix's rows belong to a sequence
 //   Query         Q^T in registers
 //   KeyPages      the page table's entries for the keys of a tile, and where their rows are
 //   KeyTiles      K and V in LDS
@@ -32,6 +33,7 @@
 #include "attention/KeyLoops.h"
 #include "attention/KeyRegisters.h"
 #include "attention/NextQuery.h"
+#include "attention/PrefixRows.h"
 #include "target/RequireChip.h"
 
 #include <memory>
@@ -278,8 +280,9 @@ private:
         package::kernel_cuts_rows(op.getWaveRows(), op.getHeadDimQk(), !op.getVInK() && !op.getVByColumns()))
       unused = b.bitAnd(b.shiftRight(arguments.late("score_flags"), b.i32(package::score_unused_shift)),
                         b.i32(package::score_unused_mask));
-    return Query(b, math, columns.keyReads, q, queries, element, rows.laneGroup,
-                 arguments.late("head_dim_qk"), unused);
+    Value number = b.add(rows.sequence.firstRow, rows.token);
+    Value limit = readableColumns(b, arguments, number, arguments.late("head_dim_qk"));
+    return Query(b, math, columns.keyReads, q, queries, element, rows.laneGroup, limit, unused);
   }
 
   std::unique_ptr<OwnTiles> elementTiles(const LaneRows &rows, const Addresses &addresses,

@@ -139,6 +139,21 @@ void Emitter::computeHere(ValueRange values) {
                             LLVM::AsmDialectAttr(), ArrayAttr());
 }
 
+Value Emitter::firstElements(Value vector, unsigned bits, Value count) {
+  auto type = cast<VectorType>(vector.getType());
+  unsigned perWord = 32 / bits, words = type.getNumElements() * type.getElementTypeBitWidth() / 32;
+  auto inWords = VectorType::get(words, getI32Type());
+  Value loaded = bitcast(inWords, vector);
+  SmallVector<Value> kept;
+  for (unsigned word = 0; word < words; ++word) {
+    Value ofWord = clamp(sub(count, i32(word * perWord)), i32(0), i32(perWord));
+    Value bitsKept = zeroExtend(mul(ofWord, i32(bits)));
+    Value mask = arith::TruncIOp::create(*this, getI32Type(), sub(shiftLeft(i64(1), bitsKept), i64(1)));
+    kept.push_back(bitAnd(extract(loaded, word), mask));
+  }
+  return bitcast(type, pack(inWords, kept));
+}
+
 Value Emitter::advance(Value pointer, Type type, Value count) {
   return LLVM::GEPOp::create(*this, pointer.getType(), type, pointer, ArrayRef<LLVM::GEPArg>{count});
 }

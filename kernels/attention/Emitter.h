@@ -63,7 +63,24 @@ public:
   Value exp2(Value a) { return intrinsic("llvm.amdgcn.exp2", getF32Type(), {a}); }
   Value log2(Value a) { return intrinsic("llvm.amdgcn.log", getF32Type(), {a}); }
   Value reciprocalRoot(Value a) { return intrinsic("llvm.amdgcn.rsq", getF32Type(), {a}); }
+  /// Infinite for a subnormal number, and 0 where the inverse is subnormal: see Divisor.
   Value reciprocal(Value a) { return intrinsic("llvm.amdgcn.rcp", getF32Type(), {a}); }
+  /// A number divided into a mantissa, from 1/2 on and below 1, and a power of two. Zero, infinity and NaN
+  /// are their own mantissas, with exponent 0.
+  Value mantissaOf(Value a) { return intrinsic("llvm.amdgcn.frexp.mant", getF32Type(), {a}); }
+  Value exponentOf(Value a) { return intrinsic("llvm.amdgcn.frexp.exp", getI32Type(), {a}); }
+  /// a * 2^exponent.
+  Value timesPowerOf2(Value a, Value exponent) {
+    return intrinsic("llvm.ldexp", getF32Type(), {a, exponent});
+  }
+  /// Any number to divide by: x / number is x * inverse * 2^exponent. The inverse is at most 1, so that the
+  /// first product does not overflow.
+  struct Divisor {
+    Value inverse, exponent;
+  };
+  Divisor divisorOf(Value number) {
+    return {reciprocal(mulF(mantissaOf(number), f32(2))), sub(i32(1), exponentOf(number))};
+  }
   /// Bytes of {a, b} chosen by `selector`: 0-3 from b, 4-7 from a (v_perm_b32).
   Value permuteBytes(Value a, Value b, uint32_t selector) {
     return intrinsic("llvm.amdgcn.perm", getI32Type(), {a, b, i32(int32_t(selector))});
@@ -123,6 +140,9 @@ public:
     auto positions = llvm::to_vector(llvm::seq<int64_t>(offset, offset + size));
     return mlir::vector::ShuffleOp::create(*this, vector, vector, positions);
   }
+  /// The first `count` elements of a vector, of `bits` bits each, and zeros for the others. Elements are
+  /// whole dwords together.
+  Value firstElements(Value vector, unsigned bits, Value count);
   /// `pointer` advanced by `count` elements of `type`.
   Value advance(Value pointer, mlir::Type type, Value count);
   Value bytesBetween(Value from, Value to);

@@ -23,16 +23,23 @@ Value Epilogue::withScale(Value weight) const {
   return arguments.scaled(weight, "v_scale", package::score_v_scale_heads, rows.kvHead);
 }
 
-Value Epilogue::overScaleOfO(Value weight) const {
+Epilogue::Weight Epilogue::overScaleOfO(Value weight) const {
   Value scales = arguments.late("o_scale");
-  return b.branch(
-      b.isNull(scales), [&] { return SmallVector<Value>{weight}; },
+  SmallVector<Value> divided = b.branch(
+      b.isNull(scales), [&] { return SmallVector<Value>{weight, b.i32(0)}; },
       [&] {
         Value index = b.select(arguments.flag(package::score_o_scale_heads), rows.qHead, b.i32(0));
         Value place = b.advance(scales, b.getF32Type(), b.zeroExtend(index));
         Value scale = LLVM::LoadOp::create(b, b.getF32Type(), place, /*alignment=*/4);
-        return SmallVector<Value>{b.mulF(weight, b.reciprocal(scale))};
-      })[0];
+        Emitter::Divisor divisor = b.divisorOf(scale);
+        return SmallVector<Value>{b.mulF(weight, divisor.inverse), divisor.exponent};
+      });
+  return {divided[0], divided[1]};
+}
+
+Value Epilogue::weighted(Value element, Weight weight) const {
+  Value product = b.mulF(element, weight.factor);
+  return weight.exponent ? b.timesPowerOf2(product, weight.exponent) : product;
 }
 
 void Epilogue::storeLse(Value lse, Value place) const {
@@ -61,7 +68,7 @@ static SmallVector<Value> wordsOf(Emitter &b, Value chunk) {
   return results;
 }
 
-void Epilogue::eachChunk(ArrayRef<Value> output, Value weight, Type type, Store store) const {
+void Epilogue::eachChunk(ArrayRef<Value> output, Weight weight, Type type, Store store) const {
   // Four registers starting at 4 * group are rows of a tile of O^T, and 4 * columns neighbouring columns of O
   // in all tiles of a read: register r of tile m is column columns * r + m of them.
   const MfmaLayout &layout = math.layout;
@@ -74,18 +81,18 @@ void Epilogue::eachChunk(ArrayRef<Value> output, Value weight, Type type, Store 
       for (unsigned r = 0; r < 4; ++r)
         for (unsigned m = 0; m < read.columns; ++m)
           elements.push_back(isFp8 ? b.extract(output[tile + m], 4 * group + r)
-                                   : b.mulF(b.extract(output[tile + m], 4 * group + r), weight));
+                                   : weighted(b.extract(output[tile + m], 4 * group + r), weight));
       unsigned atATime = std::min<unsigned>(16 * 8 / type.getIntOrFloatBitWidth(), elements.size());
       for (unsigned first = 0; first < elements.size(); first += atATime) {
         Value chunk;
         if (isFp8) {
           // Conversions to FP8 compare: chunk by chunk, or there are not enough scalar registers.
-          SmallVector<Value> weighted;
+          SmallVector<Value> results;
           for (Value element : ArrayRef<Value>(elements).slice(first, atATime))
-            weighted.push_back(b.mulF(element, weight));
-          chunk = chunkOf(weighted, type);
+            results.push_back(weighted(element, weight));
+          chunk = chunkOf(results, type);
           for (Value word : wordsOf(b, chunk))
-            weight = b.after(weight, word);
+            weight.factor = b.after(weight.factor, word);
         } else {
           chunk = chunkOf(ArrayRef<Value>(elements).slice(first, atATime), type);
         }
@@ -104,7 +111,7 @@ void Epilogue::storeTile(const RowState &state, const KeyRange &keys, unsigned t
     neighbours = std::max(neighbours, 4 * math.layout.groups() * read.columns);
     all = std::max(all, read.headColumn + math.layout.rows * read.columns);
   }
-  auto store = [&](Value row, Value weight, Type type) {
+  auto store = [&](Value row, Weight weight, Type type) {
     // A line, if the head fills it: the first panel is full.
     unsigned ofLine = lineBytes * 8 / type.getIntOrFloatBitWidth();
     unsigned panelColumns = std::max(std::min(ofLine, llvm::bit_floor(all)), neighbours);
@@ -128,17 +135,17 @@ void Epilogue::storeTile(const RowState &state, const KeyRange &keys, unsigned t
 void Epilogue::storeRows(const RowState &state, const KeyRange &keys) const {
   Value isFirst = firstColumn ? b.equal(rows.waveOfRows, b.i32(0)) : b.boolean(true);
   storeRows(state.maximum, sumOfGroups(state), keys, {isFirst, math.holdsOutput()},
-            [&](Value weight, Type type, Store store) { eachChunk(state.output, weight, type, store); });
+            [&](Weight weight, Type type, Store store) { eachChunk(state.output, weight, type, store); });
 }
 
 void Epilogue::storeRows(const JoinedState &state, const KeyRange &keys) const {
   Value isFirst = b.equal(rows.wave, b.i32(0));
-  storeRows(state.maximum, state.sum, keys, {isFirst, true}, [&](Value weight, Type type, Store store) {
+  storeRows(state.maximum, state.sum, keys, {isFirst, true}, [&](Weight weight, Type type, Store store) {
     ArrayRef<Value> left = state.output;
     for (const ColumnRead &read : columns) {
       SmallVector<Value> elements;
       for (Value element : left.take_front(read.columns))
-        elements.push_back(b.mulF(element, weight));
+        elements.push_back(weighted(element, weight));
       left = left.drop_front(read.columns);
       Value rowOfTile = b.add(b.mul(rows.laneGroup, b.i32(4)), rows.wave);
       Value column = b.add(b.i32(read.headColumn), b.mul(rowOfTile, b.i32(read.laneStep)));
@@ -153,7 +160,7 @@ void Epilogue::storeRows(const JoinedState &state, const KeyRange &keys) const {
 
 void Epilogue::storeRows(Value maximum, Value sum, const KeyRange &keys, StoresLse storesLse,
                          EachChunk eachChunk) const {
-  auto store = [&](Value row, Value weight, Type type) {
+  auto store = [&](Value row, Weight weight, Type type) {
     Value limit = columnLimit(type);
     b.when(b.less(rows.row, rows.end), [&] {
       eachChunk(weight, type, [&](unsigned, Value column, Value chunk) {
@@ -169,7 +176,7 @@ void Epilogue::storeRows(Value maximum, Value sum, const KeyRange &keys, StoresL
 }
 
 void Epilogue::finish(Value maximum, Value sum, const KeyRange &keys, StoresLse storesLse,
-                      function_ref<void(Value row, Value weight, Type type)> store) const {
+                      function_ref<void(Value row, Weight weight, Type type)> store) const {
   Value partial = arguments.flag(package::score_partial);
   Value sinks = arguments.late("sink_logits"), sink = sinkOfHead(sinks);
   // Splits leave the sink to the merge.
@@ -194,19 +201,19 @@ void Epilogue::finish(Value maximum, Value sum, const KeyRange &keys, StoresLse 
   b.when(b.isFalse(b.both(partial, b.isFalse(hasKeys))), [&] {
     Value offset = addresses.offsetOfRow("o", firstRow);
     offset = b.add(offset, addresses.offsetOfSplit("o"));
-    auto storeAs = [&](Type type, Value weightOfType) {
+    auto storeAs = [&](Type type, Weight weightOfType) {
       store(b.advance(arguments.late("o"), type, offset), weightOfType, type);
       return SmallVector<Value>();
     };
     Value isWide = b.either(partial, arguments.flag(package::score_o_f32));
     b.branch(
-        isWide, [&] { return storeAs(b.getF32Type(), weight); },
+        isWide, [&] { return storeAs(b.getF32Type(), {weight}); },
         [&] {
-          if (!math.hasE4m3Fnuz()) return storeAs(result, weight);
+          if (!math.hasE4m3Fnuz()) return storeAs(result, {weight});
           return b.branch(
               arguments.flag(package::score_o_fp8),
               [&] { return storeAs(b.getI8Type(), overScaleOfO(weight)); },
-              [&] { return storeAs(result, weight); });
+              [&] { return storeAs(result, {weight}); });
         });
   });
   if (!storesLse.isFirst) finishLse();

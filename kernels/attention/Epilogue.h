@@ -37,10 +37,14 @@ public:
 
 private:
   Value sumOfGroups(const RowState &state) const;
+  /// What turns O^T into O: a factor, and for FP8 results the exponent of a power of two, else null.
+  struct Weight {
+    Value factor, exponent = {};
+  };
   /// Stores neighbouring columns of O. `firstColumn` is that of lane group 0.
   using Store = llvm::function_ref<void(unsigned firstColumn, Value column, Value chunk)>;
   /// Calls a Store with O of this lane's row, weighted and converted.
-  using EachChunk = llvm::function_ref<void(Value weight, mlir::Type type, Store store)>;
+  using EachChunk = llvm::function_ref<void(Weight weight, mlir::Type type, Store store)>;
   /// Whether this wave stores LSE, and whether it does so before O: a held O takes all available registers,
   /// and after waves have joined, LLVM would wait for O's address once more before the LSE.
   struct StoresLse {
@@ -51,16 +55,17 @@ private:
                  EachChunk eachChunk) const;
   /// `store` gets the offset of this lane's row of O.
   void finish(Value maximum, Value sum, const KeyRange &keys, StoresLse storesLse,
-              llvm::function_ref<void(Value row, Value weight, mlir::Type type)> store) const;
+              llvm::function_ref<void(Value row, Weight weight, mlir::Type type)> store) const;
   Value columnLimit(mlir::Type type) const;
   Value chunkOf(llvm::ArrayRef<Value> elements, mlir::Type type) const;
-  Value overScaleOfO(Value weight) const;
+  Weight overScaleOfO(Value weight) const;
+  Value weighted(Value element, Weight weight) const;
   /// The sink's logit of this lane's head; meaningless without sinks.
   Value sinkOfHead(Value sinks) const;
   Value withScale(Value weight) const;
   void storeLse(Value lse, Value place) const;
   /// Stores 16 bytes at a time.
-  void eachChunk(llvm::ArrayRef<Value> output, Value weight, mlir::Type type, Store store) const;
+  void eachChunk(llvm::ArrayRef<Value> output, Weight weight, mlir::Type type, Store store) const;
 
   Emitter &b;
   const Arguments &arguments;

@@ -105,6 +105,25 @@ OwnTiles::LoadedValues KeyRegisters::loadValues(Value firstKey, Value entries, A
   return {vByColumns ? loadColumns(firstKey, addresses) : loadRows(firstKey, addresses), {addresses}};
 }
 
+Value KeyRegisters::withoutRest(Value loaded, Value firstKey) const {
+  return b.firstElements(loaded, 8 * bytesOf(stored), b.sub(rows.sequence.keys, firstKey));
+}
+
+SmallVector<Value> KeyRegisters::withoutRest(ArrayRef<Value> loaded, Value tileKey) const {
+  const MfmaLayout &layout = math.layout;
+  return b.rarely(
+      b.less(b.sub(rows.sequence.keys, tileKey), b.i32(tileKv)),
+      [&] {
+        size_t ofBlock = loaded.size() / (tileKv / layout.depth());
+        Value ofLane = b.add(tileKey, b.mul(rows.laneGroup, b.i32(layout.elements())));
+        Values kept;
+        for (auto [index, group] : llvm::enumerate(loaded))
+          kept.push_back(withoutRest(group, b.add(ofLane, b.i32(index / ofBlock * layout.depth()))));
+        return kept;
+      },
+      [&] { return Values(loaded); });
+}
+
 SmallVector<Value> KeyRegisters::loadRows(Value firstKey, Value addresses) const {
   Value limit = b.opaqueScalar(source.columnsV, firstKey);
   const MfmaLayout &layout = math.layout;
@@ -136,20 +155,22 @@ SmallVector<Value> KeyRegisters::scores(const TileProducts &products, Value tile
 
 SmallVector<Value> KeyRegisters::addValues(const TileProducts &products, const Product &product,
                                            const LoadedValues &loaded) const {
+  const auto &[output, factor, probabilities, rules, tileKey, hidden] = product;
+  Values v = vByColumns ? withoutRest(loaded.v, tileKey) : loaded.v;
   // The product asks for all of V in order, perhaps more than once.
   auto inOrder = [&, index = 0u](unsigned, unsigned wide, Value, Value) mutable {
-    return asElements(loaded.v[index++ % loaded.v.size()], wide);
+    return asElements(v[index++ % v.size()], wide);
   };
   auto anywhere = [&](unsigned panel, unsigned wide, Value key, Value column) {
     Value ofHead = b.add(b.i32(columns.valuePanels[panel].first), column);
-    return readValues(loaded.forReading[0], wide, key, ofHead);
+    return readValues(loaded.forReading[0], wide, product.tileKey, key, ofHead);
   };
-  const auto &[output, factor, probabilities, rules, tileKey, hidden] = product;
   return products.addValues(math.rescale(output, factor), probabilities, rules, tileKey, hidden,
                             {inOrder, anywhere, /*isTile=*/false, /*stepsByColumns=*/vByColumns ? 1u : 0u});
 }
 
-Value KeyRegisters::readValues(Value addresses, unsigned count, Value key, Value column) const {
+Value KeyRegisters::readValues(Value addresses, unsigned count, Value tileKey, Value key,
+                               Value column) const {
   Value exists = b.less(column, source.columnsV), nothing = zeros(rowBytesV), offset = column;
   Value row = b.pointerOfLane(addresses, key);
   if (vByColumns) {
@@ -157,7 +178,9 @@ Value KeyRegisters::readValues(Value addresses, unsigned count, Value key, Value
     offset = offsetOfColumn(column, arguments.late("v_column_stride"));
   }
   Value place = b.advance(row, stored, offset);
-  return asElements(load(b.select(exists, place, nothing), count), count);
+  Value loaded = load(b.select(exists, place, nothing), count);
+  if (vByColumns) loaded = withoutRest(loaded, b.add(tileKey, key));
+  return asElements(loaded, count);
 }
 
 } // namespace sluice

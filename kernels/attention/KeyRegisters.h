@@ -39,7 +39,10 @@ private:
   Value asElements(Value loaded, unsigned columns) const;
   /// Reads again from memory: neighbouring elements of row number `key` of the tile's V, from `column` of the
   /// head on; or, if V is by columns, of that column from the key on.
-  Value readValues(Value addresses, unsigned count, Value key, Value column) const;
+  Value readValues(Value addresses, unsigned count, Value tileKey, Value key, Value column) const;
+  /// Zeros in place of tokens past the sequence's last, which are read with those before them.
+  Value withoutRest(Value loaded, Value firstKey) const;
+  Values withoutRest(llvm::ArrayRef<Value> loaded, Value tileKey) const;
   Value load(Value address, unsigned columns) const;
   /// The addresses of the tile's rows of V, one row per lane; then their contents.
   Value addressesOfValues(Value firstKey, Value entries) const;

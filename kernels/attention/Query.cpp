@@ -28,27 +28,9 @@ void Query::cutRest() {
         Value end = b.sub(limit, unused);
         Values cutReads;
         for (auto [read, column] : llvm::zip_equal(columns, firstColumns))
-          cutReads.push_back(cut(read, b.sub(end, column)));
+          cutReads.push_back(b.firstElements(read, 8 * math.layout.elementBytes, b.sub(end, column)));
         return cutReads;
       });
-}
-
-/// The first `count` elements, and zeros for the others.
-Value Query::cut(Value read, Value count) const {
-  auto type = cast<VectorType>(read.getType());
-  // Fragments of FP8 are vectors of dwords.
-  unsigned bits = 8 * math.layout.elementBytes, perWord = 32 / bits;
-  unsigned words = type.getNumElements() * type.getElementTypeBitWidth() / 32;
-  auto inWords = VectorType::get(words, b.getI32Type());
-  Value loaded = b.bitcast(inWords, read);
-  Values kept;
-  for (unsigned word = 0; word < words; ++word) {
-    Value ofWord = b.clamp(b.sub(count, b.i32(word * perWord)), b.i32(0), b.i32(perWord));
-    Value bitsKept = b.zeroExtend(b.mul(ofWord, b.i32(bits)));
-    Value mask = arith::TruncIOp::create(b, b.getI32Type(), b.sub(b.shiftLeft(b.i64(1), bitsKept), b.i64(1)));
-    kept.push_back(b.bitAnd(b.extract(loaded, word), mask));
-  }
-  return b.bitcast(type, b.pack(inWords, kept));
 }
 
 void Query::park(unsigned parked, Value ofThread, unsigned ofThreads) {

@@ -32,8 +32,6 @@ public:
   Values fragments(unsigned read) const;
 
 private:
-  Value cut(Value read, Value count) const;
-
   Emitter &b;
   TileMath &math;
   llvm::SmallVector<ColumnRead> reads;

@@ -210,11 +210,15 @@ TileMath::Result TileMath::finish(Value maximum, Value factor, Value sum, Value 
         Value larger = b.maxF(keys, sink);
         Value reference = b.select(b.equalF(larger, none), b.f32(0), larger);
         Value weight = b.exp2(b.subF(keys, reference));
-        Value total = b.fma(sum, weight, b.exp2(b.subF(sink, reference)));
-        // Without visible keys, the sink is the result, to the last bit.
-        Value emptyLse = b.select(b.equalF(lsePerLog2, b.f32(1)), sink, logit);
+        // A logit may be infinite in units of exponents: then no key has any weight, and the total is 0.
+        Value isBeyond = b.equalF(sink, b.f32(-negativeInfinity));
+        Value ofSink = b.select(isBeyond, b.f32(0), b.exp2(b.subF(sink, reference)));
+        Value total = b.fma(sum, weight, ofSink);
+        // Without keys that count, the sink is the result, to the last bit.
+        Value isAlone = b.either(empty, b.equalF(total, b.f32(0)));
+        Value sinkAlone = b.select(b.equalF(lsePerLog2, b.f32(1)), sink, logit);
         Value lse = b.mulF(b.addF(reference, b.log2(total)), lsePerLog2);
-        return SmallVector<Value>{b.mulF(weight, inverse(total)), b.select(empty, emptyLse, lse)};
+        return SmallVector<Value>{b.mulF(weight, inverse(total)), b.select(isAlone, sinkAlone, lse)};
       },
       [&] {
         Value log2 = b.select(empty, none, b.fma(maximum, factor, b.log2(sum)));

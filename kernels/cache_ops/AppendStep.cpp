@@ -270,7 +270,7 @@ private:
     }
     most = b.joinLanes(most, lanesLog2, [&](Value x, Value y) { return b.maxF(x, y); });
     Value quotient = arith::DivFOp::create(b, most, b.f32(largestNumber()));
-    Value scale = b.select(b.equalF(most, b.f32(0)), b.f32(1), quotient);
+    Value scale = b.select(b.equalF(quotient, b.f32(0)), b.f32(1), quotient);
     b.when(isFirstLane, [&] { b.store(scale, address, b.i64(0), 4); });
     return scale;
   }
@@ -311,18 +311,40 @@ private:
         b.branch(isRotated, [&] { return pack(rotate(normed, angles)); }, [&] { return pack(normed); }));
   }
 
-  Two norm(const Two &wide, Value weights) {
+  /// Adds the squares of the row's elements, multiplied by `lift` if there is one.
+  Value sumOfSquares(const Two &wide, Value lift = {}) {
     Value sum = b.f32(0);
     for (auto [values, chunk] : llvm::zip_equal(wide, chunks)) {
       Value own = b.f32(0);
       for (unsigned i = 0; i < chunkElements; ++i) {
         Value value = b.extract(values, i);
+        if (lift) value = b.mulF(value, lift);
         own = b.fma(value, value, own);
       }
       sum = b.addF(sum, b.select(chunk.isNormed, own, b.f32(0)));
     }
-    sum = b.joinLanes(sum, lanesLog2, [&](Value x, Value y) { return b.addF(x, y); });
-    Value factor = b.reciprocalRoot(b.fma(sum, of("row_inverse"), b.argument("norm_epsilon")));
+    return b.joinLanes(sum, lanesLog2, [&](Value x, Value y) { return b.addF(x, y); });
+  }
+
+  /// The two factors of a row's norm. The squares of tiny rows lose bits or vanish, and the chip's root of a
+  /// subnormal number is 0: such rows are made larger before.
+  std::pair<Value, Value> factorsOfNorm(const Two &wide) {
+    constexpr double least = 0x1p-90, lift = 0x1p100; // times the least number of BF16, 2^-133, is 2^-33
+    Value epsilon = b.argument("norm_epsilon");
+    Value mean = b.fma(sumOfSquares(wide), of("row_inverse"), epsilon);
+    SmallVector<Value> factors = b.branch(
+        b.compareF(arith::CmpFPredicate::OLT, mean, b.f32(least)),
+        [&] {
+          Value lifted = b.mulF(b.mulF(epsilon, b.f32(lift)), b.f32(lift));
+          lifted = b.fma(sumOfSquares(wide, b.f32(lift)), of("row_inverse"), lifted);
+          return SmallVector<Value>{b.f32(lift), b.reciprocalRoot(lifted)};
+        },
+        [&] { return SmallVector<Value>{b.f32(1), b.reciprocalRoot(mean)}; });
+    return {factors[0], factors[1]};
+  }
+
+  Two norm(const Two &wide, Value weights) {
+    auto [lift, factor] = factorsOfNorm(wide);
     Two result;
     for (auto [to, values, chunk] : llvm::zip_equal(result, wide, chunks))
       to = b.branch(
@@ -331,7 +353,8 @@ private:
             Value weight = loadWeights(weights, elementOf(chunk.number));
             SmallVector<Value> products;
             for (unsigned i = 0; i < chunkElements; ++i)
-              products.push_back(b.mulF(b.mulF(b.extract(values, i), factor), b.extract(weight, i)));
+              products.push_back(
+                  b.mulF(b.mulF(b.mulF(b.extract(values, i), lift), factor), b.extract(weight, i)));
             return SmallVector<Value>{b.pack(b.chunkOf(b.getF32Type()), products)};
           },
           [&] { return SmallVector<Value>{values}; })[0];
@@ -441,7 +464,7 @@ private:
           [&] { return SmallVector<Value>{divideToI8(b, chunk, scale)}; })[0];
     Value quotients = b.branch(
         isUnscaled, [&] { return SmallVector<Value>{chunk}; },
-        [&] { return SmallVector<Value>{quotientsToRound(b, chunk, scale)}; })[0];
+        [&] { return SmallVector<Value>{quotientsToRound(b, dividendOf(b, chunk, scale))}; })[0];
     return roundToFp8(b, quotients, fp8());
   }
 

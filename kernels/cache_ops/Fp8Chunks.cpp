@@ -63,11 +63,18 @@ double largestOf(Fp8 type) {
   llvm_unreachable("not a type of FP8");
 }
 
-Value quotientsToRound(CacheOpEmitter &b, Value chunk, Value scale) {
-  Value inverse = b.reciprocal(scale);
+Dividend dividendOf(CacheOpEmitter &b, Value chunk, Value scale) {
+  Value mantissa = b.mantissaOf(scale), exponent = b.sub(b.i32(0), b.exponentOf(scale));
+  SmallVector<Value> moved;
+  for (unsigned i = 0; i < chunkElements; ++i)
+    moved.push_back(b.timesPowerOf2(b.extract(chunk, i), exponent));
+  return {b.pack(b.chunkOf(b.getF32Type()), moved), mantissa, b.reciprocal(mantissa)};
+}
+
+Value quotientsToRound(CacheOpEmitter &b, const Dividend &of) {
   SmallVector<Value> divided;
   for (unsigned i = 0; i < chunkElements; ++i)
-    divided.push_back(quotientToRound(b, b.extract(chunk, i), scale, inverse));
+    divided.push_back(quotientToRound(b, b.extract(of.chunk, i), of.mantissa, of.inverse));
   return b.pack(b.chunkOf(b.getF32Type()), divided);
 }
 
@@ -95,7 +102,7 @@ Value encodeFp8(CacheOpEmitter &b, Value wide, Value scales, Value index, Fp8 ty
       b.isNull(scales), [&] { return SmallVector<Value>{wide}; },
       [&] {
         Value scale = b.load(b.getF32Type(), scales, index, 4);
-        return SmallVector<Value>{quotientsToRound(b, wide, scale)};
+        return SmallVector<Value>{quotientsToRound(b, dividendOf(b, wide, scale))};
       })[0];
   return roundToFp8(b, quotients, type);
 }

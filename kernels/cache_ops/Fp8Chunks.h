@@ -4,8 +4,10 @@
 // rounding it again could go wrong at the midpoint between two FP8 numbers. So it is first rounded to 12
 // bits, which represent every such midpoint; r = x - q * scale, whose sign is exact, then tells on which side
 // of q the true quotient is, and q moves by one unit of F32 to that side: away from the midpoint if it is
-// one, and past none. The chip's conversion rounds to nearest even; values beyond the largest number,
-// including infinity, become this number first.
+// one, and past none. Both x and the scale are multiplied by the power of two that brings the scale below 1:
+// scales may be subnormal, and r is exact for every x whose quotient is not rounded to 0. The chip's
+// conversion rounds to nearest even; values beyond the largest number, including infinity, become this number
+// first.
 //
 // From FP8: x * scale, rounded once. The F32 product p is rounded already, so the sum p + r with
 // r = x * scale - p, which is exact, is rounded to F32 once more, towards 0, and an inexact result gets an
@@ -26,9 +28,16 @@ double largestOf(Fp8 type);
 /// By the name of a type.
 std::optional<Fp8> fp8Of(llvm::StringRef name);
 
-/// Numbers that round to the same numbers of up to 11 bits as those of the chunk, of F32, divided by the
-/// scale: to the same FP8 numbers, and to the same integers of 8 bits.
-mlir::Value quotientsToRound(CacheOpEmitter &b, mlir::Value chunk, mlir::Value scale);
+/// A chunk, of F32, and its divisor without their common power of two. The chip has no inverses of subnormal
+/// scales, nor of those that have subnormal ones; of a mantissa it has.
+struct Dividend {
+  mlir::Value chunk, mantissa, inverse; // `inverse`: of the mantissa, with the chip's error
+};
+Dividend dividendOf(CacheOpEmitter &b, mlir::Value chunk, mlir::Value scale);
+
+/// Numbers that round to the same numbers of up to 11 bits as the quotients: to the same FP8 numbers, and to
+/// the same integers of 8 bits.
+mlir::Value quotientsToRound(CacheOpEmitter &b, const Dividend &of);
 
 /// Eight FP8 numbers in two words.
 mlir::Value roundToFp8(CacheOpEmitter &b, mlir::Value chunk, Fp8 type);

@@ -105,16 +105,17 @@ Value divideToI8(CacheOpEmitter &b, Value chunk, Value scale) {
   // The quotients of a product with the chip's reciprocal are off by less than this up to 128: only those so
   // near to the middle between two integers need better ones.
   constexpr double error = 0x1p-14;
-  Value inverse = b.reciprocal(scale), farthest = b.f32(0);
-  SmallVector<Value> nearest = each(b, chunk, [&](Value x) {
-    Value quotient = b.mulF(x, inverse), integer = nearestEven(b, quotient);
+  Dividend dividend = dividendOf(b, chunk, scale);
+  Value farthest = b.f32(0);
+  SmallVector<Value> nearest = each(b, dividend.chunk, [&](Value x) {
+    Value quotient = b.mulF(x, dividend.inverse), integer = nearestEven(b, quotient);
     farthest = b.maxF(farthest, size(b, b.subF(quotient, integer)));
     return integer;
   });
   return packI8(b, b.usually(
                        b.atMostF(farthest, b.f32(0.5 - error)), [&] { return nearest; },
                        [&] {
-                         Value quotients = quotientsToRound(b, chunk, scale);
+                         Value quotients = quotientsToRound(b, dividend);
                          return each(b, quotients, [&](Value x) { return nearestEven(b, x); });
                        }));
 }

@@ -295,7 +295,7 @@ private:
     findResult(Rows::ofSequences);
     matters = b.both(mine, wanted);
     Value outputs = outputRow(), sink = loadSink();
-    perScale = loadPerScale();
+    loadScale();
     SmallVector<Value> lses = withoutAbsent(b.i32(0), 0, ArrayRef(loaded).take_front(count));
     Value maximum = findOffset(largest(lses), sink);
     SmallVector<Value> sums = addParts(lses, ArrayRef(loaded).drop_front(count), noSums());
@@ -306,7 +306,7 @@ private:
     lses = rowOfLses();
     SmallVector<Value> loaded = loadFirstLses();
     Value rows = rowOf("partial", partial), sink = loadSink();
-    perScale = loadPerScale();
+    loadScale();
     findResult(isSpecial ? Rows::ofSequences : Rows::ofCascade);
     if (!isSpecial) findPrefix();
     Value outputs = outputRow();
@@ -357,17 +357,19 @@ private:
 
   bool isFp8() const { return result.isInteger(8); }
 
-  /// 1 / scale of FP8 results, which is 1 without a scale.
-  Value loadPerScale() {
-    if (!isFp8()) return {};
+  /// Finds what FP8 results are divided by, which is 1 without a scale.
+  void loadScale() {
+    if (!isFp8()) return;
     Value scales = argument("o_scale");
-    return b.branch(
-        b.isNull(scales), [&] { return SmallVector<Value>{b.f32(1)}; },
+    SmallVector<Value> found = b.branch(
+        b.isNull(scales), [&] { return SmallVector<Value>{b.f32(1), b.i32(0)}; },
         [&] {
           Value index = b.select(may(package::merge_o_scale_heads), byHeads().rest, b.i32(0));
           Value scale = b.load(b.getF32Type(), scales, b.zeroExtend(index), 4);
-          return SmallVector<Value>{b.reciprocal(scale)};
-        })[0];
+          Emitter::Divisor divisor = b.divisorOf(scale);
+          return SmallVector<Value>{divisor.inverse, divisor.exponent};
+        });
+    scaleOfO = {found[0], found[1]};
   }
 
   Value rounded(ArrayRef<Value> elements) {
@@ -551,30 +553,39 @@ private:
     return most;
   }
 
-  /// Returns the largest LSE that is a number, of all slots and the sink, and sets the offset that exponents
+  /// The largest number in place of a sink that is infinite, as large logits are in units of base 2: its
+  /// distance to itself is then a number.
+  Value limited(Value sink) {
+    Value isInfinite = b.equalF(sink, b.f32(-negativeInfinity));
+    return b.select(isInfinite, b.f32(std::numeric_limits<float>::max()), sink);
+  }
+
+  /// Returns the largest LSE that is a number, of all slots, or the sink, and sets the offset that exponents
   /// are relative to.
   Value findOffset(Value ofLane, Value sink) {
     Value maximum = division.join(b, ofLane, [&](Value x, Value y) { return b.maxF(x, y); })[0];
     // NaN is never a maximum, and +infinity is not a number.
-    maximum = b.maxF(b.maxF(maximum, sink), b.f32(negativeInfinity));
+    maximum = b.maxF(b.maxF(maximum, limited(sink)), b.f32(negativeInfinity));
     // If no part counts, exponents are relative to 0, which gives 0; relative to -infinity they would be NaN.
     offset = b.select(b.equalF(maximum, b.f32(negativeInfinity)), b.f32(0), maximum);
-    return maximum;
+    return b.maxF(maximum, sink);
   }
 
   /// Stores the chunk of a lane's sums with those of all slots, and returns the sum of all exponentials.
   Value storeChunk(ValueRange ofLane, Value sink, Value chunk, Value outputs) {
     SmallVector<Value> sums = division.join(b, ofLane, [&](Value x, Value y) { return b.addF(x, y); });
-    Value sum = b.addF(sums.pop_back_val(), weight(sink));
+    Value sum = b.addF(sums.pop_back_val(), weight(limited(sink)));
     Value inverse = b.select(b.equalF(sum, b.f32(0)), b.f32(0), b.reciprocal(sum));
-    if (isFp8()) inverse = b.mulF(inverse, perScale);
+    if (isFp8()) inverse = b.mulF(inverse, scaleOfO.inverse);
     Value element = division.firstElement(b, chunk);
     // Two slots store a run each; all slots have both runs.
     auto storeRun = [&](Value stores, ValueRange run, Value begin) {
       b.when(b.both(matters, stores), [&] {
         SmallVector<Value> elements;
-        for (Value value : run)
-          elements.push_back(b.mulF(value, inverse));
+        for (Value value : run) {
+          value = b.mulF(value, inverse);
+          elements.push_back(isFp8() ? b.timesPowerOf2(value, scaleOfO.exponent) : value);
+        }
         b.store(rounded(elements), outputs, b.zeroExtend(begin),
                 runElements * result.getIntOrFloatBitWidth() / 8);
       });
@@ -607,13 +618,13 @@ private:
   llvm::StringMap<Value> arguments;
   MergeLanes division;
   Value row, sequence, outputToken;
-  Value isLong, seesPrefix; // i1; the latter only of a row that is merged step by step, but not specially
-  Value exists;             // the row ...
-  Value wanted;             // ... and its sequence is merged
-  Value lses, chunks;       // of the lane's first part
-  Value matters;            // whether the chunk is stored
-  Value offset;             // exponents are (LSE - offset) * log2_per_unit
-  Value perScale;           // of FP8 results: what they are multiplied with
+  Value isLong, seesPrefix;  // i1; the latter only of a row that is merged step by step, but not specially
+  Value exists;              // the row ...
+  Value wanted;              // ... and its sequence is merged
+  Value lses, chunks;        // of the lane's first part
+  Value matters;             // whether the chunk is stored
+  Value offset;              // exponents are (LSE - offset) * log2_per_unit
+  Emitter::Divisor scaleOfO; // of FP8 results
 };
 
 } // namespace

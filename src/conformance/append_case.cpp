@@ -23,7 +23,10 @@ constexpr std::array usual_rows = {0, 3, 1, 0, 7, 2, 18}, old_keys = {4, 2, 0, 9
 constexpr int rows_in_front = 2, rows_behind = 3;
 constexpr int most_positions = 64;
 constexpr int unowned_pages = 2;
-constexpr double norm_epsilon = 1e-5;
+/// Tiny rows would be nothing beside another one.
+double norm_epsilon(const AppendCase &c) {
+  return c.power == 0 ? 1e-5 : 0;
+}
 /// Elements between heads and rows: a multiple of what strides must be a multiple of.
 int64_t gap_of(Element element) {
   return is_in_groups(element) ? 32 : 8;
@@ -94,6 +97,7 @@ void draw_rows(const AppendCase &c, AppendInputs &in) {
       // Beyond the largest FP8 number, at least when it is divided by a scale.
       if (what > 90 && !c.few_values)
         value = as_stored(c.source, (c.cache == Element::bf8 ? 8000 : 150) * value);
+      value = as_stored(c.source, std::ldexp(value, c.power));
       if (!c.not_finite) continue;
       if (what == 0) value = quiet_nan();
       if (what == 1) value = -std::numeric_limits<double>::infinity();
@@ -173,7 +177,8 @@ AppendInputs make_inputs(const AppendCase &c) {
     const int64_t pages = scale == Scale::page ? in.pages_in_all : 1;
     std::vector<double> values(size_t(pages * c.heads), 1);
     for (size_t h = 0; scale != Scale::none && scale != Scale::token && h < values.size(); ++h)
-      values[h] = scale != Scale::tensor || h == 0 ? float(0.02 + 0.1 * random.uniform()) : values.front();
+      values[h] = scale != Scale::tensor || h == 0 ? float(std::ldexp(0.02 + 0.1 * random.uniform(), c.power))
+                                                   : values.front();
     return values;
   };
   in.k_scale = scales(c.k_scale, " k_scale");
@@ -456,7 +461,7 @@ sluice_append make_call(const AppendCase &c, const AppendInputs &in, const Appen
   array(memory.k_norm, call.k_norm);
   array(memory.q_norm, call.q_norm);
   if (c.k_norm || c.q_norm) {
-    call.norm_epsilon = float(norm_epsilon);
+    call.norm_epsilon = float(norm_epsilon(c));
     call.norm_type = c_type(norm_type(c));
   }
   return call;
@@ -476,7 +481,7 @@ std::vector<Computed> compute_row(const AppendCase &c, const AppendInputs &in, c
     double sum = 0;
     for (size_t e = 0; e < side.norm.size(); ++e)
       sum += row[e] * row[e];
-    const double factor = 1 / std::sqrt(sum / double(side.norm.size()) + float(norm_epsilon));
+    const double factor = 1 / std::sqrt(sum / double(side.norm.size()) + float(norm_epsilon(c)));
     for (size_t e = 0; e < side.norm.size(); ++e) {
       computed[e].value *= factor * side.norm[e];
       // The sum adds up to 16 products in a lane and 64 lanes in 6 steps; half its error reaches the root,
@@ -493,9 +498,10 @@ std::vector<Computed> compute_row(const AppendCase &c, const AppendInputs &in, c
     const int x = c.rotary_first + (halves ? pair : 2 * pair), y = x + (halves ? half : 1);
     const double cosine = numbers[pair], sine = numbers[pair + half];
     const Computed &own = before[size_t(x)], &other = before[size_t(y)];
-    // Two products and their sum in F32, each off by at most half a last place, of numbers up to 1.
+    // Two products and their sum in F32, each off by at most half a last place, of numbers up to 1, or of
+    // subnormal ones.
     const double margin =
-        0x1p-23 * (std::fabs(own.value) + std::fabs(other.value)) + own.margin + other.margin;
+        0x1p-23 * (std::fabs(own.value) + std::fabs(other.value)) + 0x1p-148 + own.margin + other.margin;
     computed[size_t(x)] = {own.value * cosine - other.value * sine, margin};
     computed[size_t(y)] = {other.value * cosine + own.value * sine, margin};
   }
@@ -509,8 +515,8 @@ Computed scale_of(const std::vector<Computed> &row, double largest) {
     if (std::isfinite(x.value) && std::fabs(x.value) > most.value) most = {std::fabs(x.value), x.margin};
   if (most.value == 0) return {1, 0};
   // With a margin the scale may also be rounded to the neighbour of what is expected.
-  const double rounding = most.margin == 0 ? 0 : 0x1p-23 * most.value;
-  return {most.value / largest, (most.margin + rounding) / largest};
+  const double rounding = most.margin == 0 ? 0 : 0x1p-23 * most.value / largest + 0x1p-149;
+  return {most.value / largest, most.margin / largest + rounding};
 }
 
 /// The groups of a row, in the cache and in the arrays of scales.

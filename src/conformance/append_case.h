@@ -38,6 +38,7 @@ struct AppendCase {
   int scale_group = 0;     // elements of a group of U4
   bool zeros = false;      // U4 with zero points
   int more_rows = 0;       // of the last sequence, beyond those of all cases
+  int power = 0;           // new rows and given scales are times 2^power; then norms have no epsilon
 
   // Only of kernels for whole steps.
   int q_heads = 0;

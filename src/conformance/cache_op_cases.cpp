@@ -84,6 +84,7 @@ std::string make_name(const AppendCase &c) {
   if (c.few_values) name += "_few";
   if (c.scale_group != 0) name += format("_group%d", c.scale_group);
   if (c.zeros) name += "_zeros";
+  if (c.power != 0) name += format("_power%d", c.power);
   return name + make_step_name(c);
 }
 
@@ -104,6 +105,7 @@ std::string make_name(const CopyCase &c) {
   if (c.not_finite) name += "_notfinite";
   if (c.scale_group != 0) name += format("_group%d", c.scale_group);
   if (c.zeros) name += "_zeros";
+  if (c.power != 0) name += format("_power%d", c.power);
   return name;
 }
 
@@ -117,6 +119,7 @@ std::string make_name(const MergeCase &c) {
   if (c.lse_base_2) name += "_lse2";
   if (!c.lse) name += "_nolse";
   if (c.o_scale != Scale::none) name += c.o_scale == Scale::head ? "_ohead" : "_otensor";
+  if (c.power != 0) name += format("_power%d", c.power);
   if (c.apart) name += "_apart";
   if (c.in_place) name += "_inplace";
   name += places[size_t(c.places)];
@@ -133,6 +136,13 @@ template <typename AnyCase> void add(std::vector<AnyCase> &cases, AnyCase c, con
 /// Packs of bytes have 16 bytes, like those of other types.
 int pack_of(const Types &types) {
   return has_scales(types.to) ? 16 : 8;
+}
+
+/// Powers of two with which numbers, their scales or their squares are subnormal, near that, or large. Only
+/// BF16 has such numbers.
+std::vector<int> powers_of(Element source) {
+  return source == Element::bf16 ? std::vector<int>{-133, -129, -125, -121, -110, -70, 60, 110}
+                                 : std::vector<int>{};
 }
 
 std::vector<AppendCase> append_cases_of(const Types &types) {
@@ -187,6 +197,12 @@ std::vector<AppendCase> append_cases_of(const Types &types) {
     c.rotary_dim = 64;
   });
   if (!has_scales(types.to)) return cases;
+  for (const int power : powers_of(types.from))
+    with([&](AppendCase &c) {
+      c.power = power;
+      c.k_scale = Scale::head;
+      c.v_scale = Scale::tensor;
+    });
   for (const Scale k : {Scale::none, Scale::tensor, Scale::head})
     for (const Scale v : {Scale::none, Scale::tensor, Scale::head})
       if (k != Scale::none || v != Scale::none)
@@ -343,6 +359,13 @@ std::vector<CopyCase> copy_cases_of(const Types &types) {
     return cases;
   }
   if (types.to != Element::fp8) add_copies_with_scales(types, true, cases);
+  if (types.to == Element::fp8)
+    for (const int power : powers_of(types.from))
+      with([&](CopyCase &c) {
+        c.power = power;
+        c.k_scale = Scale::head;
+        c.v_scale = Scale::tensor;
+      });
   for (const Scale k : {Scale::none, Scale::tensor, Scale::head})
     for (const Scale v : {Scale::none, Scale::tensor, Scale::head})
       if (k != Scale::none || v != Scale::none)
@@ -578,7 +601,24 @@ std::vector<AppendCase> step_cases_of(const Types &types) {
             if (c.q_heads != 0) rotate(c, Rotation::halves, 32);
             if (has_scales(types.to)) c.v_scale = columns == Columns::packs ? Scale::head : Scale::token;
           });
+  // Norms of tiny rows, and scales that such rows get.
+  for (const int power : powers_of(types.from)) {
+    if (power > 0) continue;
+    with([&](AppendCase &c) {
+      c.power = power;
+      c.k_norm = c.q_norm = true;
+      rotate(c, Rotation::halves, 32);
+    });
+  }
   if (!has_scales(types.to)) return cases;
+  for (const int power : powers_of(types.from))
+    for (const bool rotated : {false, true})
+      with([&](AppendCase &c) {
+        c.power = power;
+        c.k_scale = rotated ? Scale::token : Scale::page;
+        c.v_scale = Scale::token;
+        rotate(c, rotated ? Rotation::pairs : Rotation::none, 32);
+      });
   for (const Scale k : {Scale::none, Scale::head, Scale::token, Scale::page})
     for (const Scale v : {Scale::none, Scale::token, Scale::page})
       for (const bool changed : {false, true}) {
@@ -709,6 +749,14 @@ std::vector<MergeCase> merge_cases_of(const Types &types) {
       });
   // Scales of O in each of the ways: at once with one part or several in each lane, step by step, and both
   // with code of their own.
+  if (types.to == Element::fp8)
+    for (const int power : {-125, 100})
+      for (const int parts : {1, 7, 40})
+        with([&](MergeCase &c) {
+          c.power = power;
+          c.parts = parts;
+          c.o_scale = Scale::head;
+        });
   if (types.to == Element::fp8)
     for (const Scale scale : {Scale::tensor, Scale::head})
       for (const int parts : {1, 7, 40, 130})

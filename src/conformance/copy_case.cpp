@@ -75,7 +75,8 @@ CopyInputs make_inputs(const CopyCase &c) {
     std::vector<double> values(size_t(c.heads), 1);
     const bool has_few = scale == Scale::tensor || scale == Scale::head;
     for (size_t h = 0; has_few && h < values.size(); ++h)
-      values[h] = scale == Scale::head || h == 0 ? float(0.02 + 0.1 * random.uniform()) : values.front();
+      values[h] = scale == Scale::head || h == 0 ? float(std::ldexp(0.02 + 0.1 * random.uniform(), c.power))
+                                                 : values.front();
     return values;
   };
   in.k_scale = scales(c.k_scale, " k_scale");
@@ -162,7 +163,8 @@ private:
       if (kind > 90) value *= 150; // beyond the largest FP8 number
       if (c.not_finite && kind == 0) value = std::numeric_limits<double>::quiet_NaN();
       if (c.not_finite && kind == 1) value = -std::numeric_limits<double>::infinity();
-      store(memory.buffers[size_t(source.buffer)], c.source, i, as_stored(c.source, value));
+      store(memory.buffers[size_t(source.buffer)], c.source, i,
+            as_stored(c.source, std::ldexp(value, c.power)));
     }
     return source;
   }

@@ -27,6 +27,7 @@ struct CopyCase {
   bool first_keys = false;                  // a gather begins after the first keys
   Scale k_scale = Scale::none, v_scale = Scale::none;
   bool apart = false;      // gaps between heads and rows
+  int power = 0;           // rows of 16 bits and given scales are times 2^power
   bool not_finite = false; // NaN and infinity among the source's numbers
   int scale_group = 0;     // elements of a group of U4
   bool zeros = false;      // U4 with zero points

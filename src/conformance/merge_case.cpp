@@ -79,7 +79,7 @@ MergeInputs make_inputs(const MergeCase &c) {
       const double lse = float(lse_of(c, part, row, 2 * lses.normal()));
       in.lse.push_back(lse);
       for (int e = 0; e < c.head_size; ++e) {
-        double value = as_stored(c.partial, 2 * random.normal());
+        double value = as_stored(c.partial, std::ldexp(2 * random.normal(), c.power));
         if (is_empty(c, lse)) value = e % 3 == 0 ? infinity : quiet_nan;
         if (c.weights == Weights::not_finite && row == 4 && part == c.parts / 2 && e % 17 == 3)
           value = quiet_nan;
@@ -91,7 +91,7 @@ MergeInputs make_inputs(const MergeCase &c) {
                                  ? -infinity
                                  : float((c.weights == Weights::far ? 1380 : 0) + 2 * sinks.normal()));
   // Results around 100, and of the second head many beyond the largest number.
-  const double scale = 0.02 * std::exp2(scales.normal() / 2);
+  const double scale = 0.02 * std::exp2(c.power + scales.normal() / 2);
   for (int h = 0; h < c.heads; ++h)
     in.o_scale.push_back(c.o_scale == Scale::none     ? 1
                          : c.o_scale == Scale::tensor ? float(scale)
@@ -245,11 +245,11 @@ MergeExpected compute_expected(const MergeCase &c, const MergeInputs &in) {
       const double scale = in.o_scale[row % size_t(c.heads)];
       const double o = is_nan ? quiet_nan : is_empty ? 0 : sums[e] / denominator / scale;
       out.o.push_back(o);
-      // A result below the normal numbers of F32 may be 0.
+      // A weight below the normal numbers of F32 may be 0.
       out.o_margin.push_back(is_empty || !std::isfinite(o)
                                  ? 0
                                  : margins[e] / denominator / scale + std::fabs(o) * known +
-                                       double(parts) * 0x1p-126 / scale);
+                                       std::ldexp(double(parts), c.power - 126) / scale);
     }
   }
   return out;

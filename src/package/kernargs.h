@@ -39,6 +39,10 @@ constexpr uint32_t kernarg_bytes(KernargKind kind) {
 //                       v_zeros null or the numbers to subtract from elements; strides as k_scales, v_scales
 //   bias_scale, diagonals, causal   of sluice_args, each may be null
 //   spans               null, or span_stride / 2 pairs of keys for each sequence
+//                       With score_rows_of_sequences the starts are those of prefixes, and the sequences
+//                       whose rows these are have starts and lengths in diagonals and causal, each may be
+//                       null; span_stride is their number and bias_row_stride, without starts, the rows of
+//                       each
 //   o_split_stride, lse_split_stride   between the results of splits of the keys
 //   k_pack_stride       between packs of 2^k_pack_log2 elements of a row of k
 //   v_pack_log2         in kernels of V by columns, the token stride of v is between packs of 2^v_pack_log2
@@ -176,15 +180,16 @@ enum ScoreFlag : uint32_t {
   score_k_scale_heads = 1 << 5, //
   score_v_scale_heads = 1 << 6, //
   score_partial = 1 << 7, // o is F32, and it and lse are [split, batch, token, q_heads, d] without starts
-  score_page_index_64 = 1 << 8,  // page_table holds 64-bit numbers
-  score_o_f32 = 1 << 9,          // o is F32
-  score_o_fp8 = 1 << 10,         // o is E4M3FNUZ
-  score_o_scale_heads = 1 << 11, // a scale of o for each head; else one
-  score_mask_new_rows = 1 << 12, // mask has the newest keys only, as many as the sequence has rows
-  score_groups_of_64 = 1 << 14,  // scales of 4-bit K and V are for 64 elements each, not 32
-  score_of_sequence = 1 << 13,   // there are diagonals, or a mask that is causal for some sequences
-  score_pages_hidden = 1 << 15,  // keys of entries that are not pages are hidden, not zeros
-  score_key_scales = 1 << 19,    // K or V has a scale for each key
+  score_page_index_64 = 1 << 8,      // page_table holds 64-bit numbers
+  score_o_f32 = 1 << 9,              // o is F32
+  score_o_fp8 = 1 << 10,             // o is E4M3FNUZ
+  score_o_scale_heads = 1 << 11,     // a scale of o for each head; else one
+  score_mask_new_rows = 1 << 12,     // mask has the newest keys only, as many as the sequence has rows
+  score_groups_of_64 = 1 << 14,      // scales of 4-bit K and V are for 64 elements each, not 32
+  score_of_sequence = 1 << 13,       // there are diagonals, or a mask that is causal for some sequences
+  score_pages_hidden = 1 << 15,      // keys of entries that are not pages are hidden, not zeros
+  score_key_scales = 1 << 19,        // K or V has a scale for each key
+  score_rows_of_sequences = 1 << 20, // rows of prefixes, of which only those of sequences are read
 };
 /// From this bit on, three bits: how many of the last eight elements of a row of Q are not the row's.
 inline constexpr uint32_t score_unused_shift = 16, score_unused_mask = 7;

@@ -113,7 +113,8 @@ double scale_of_row(const sluice_append &call, const Side &side, const Place &pl
   double most = 0;
   for (const double value : values)
     if (std::isfinite(value)) most = std::max(most, std::fabs(value));
-  const float scale = most == 0 ? 1 : float(most / largest_of(call.cache_type));
+  const auto quotient = float(most / largest_of(call.cache_type));
+  const float scale = quotient == 0 ? 1 : quotient;
   store(side.scales.data, SLUICE_F32, index_of(side.scales, place.page, place.row, head, 0), scale);
   return scale;
 }

@@ -98,6 +98,30 @@ void check_pages(const sluice_problem &problem, const sluice_args &args, const T
   }
 }
 
+/// Kernels have V's scales per token or page in P. Beyond this one, keys would be lost from the denominator.
+constexpr double most_value_scale = 0x1p40;
+
+void check_value_scales(const sluice_problem &problem, const sluice_args &args) {
+  const bool by_page = problem.v_scale_kind == SLUICE_SCALE_PER_PAGE;
+  if (!by_page && problem.v_scale_kind != SLUICE_SCALE_PER_TOKEN) return;
+  const bool paged = problem.mode == SLUICE_MODE_PAGED;
+  for (int64_t b = 0; b < args.batch; ++b) {
+    const Sequence sequence(problem, args, b);
+    for (int64_t head = 0; head < problem.kv_heads; ++head) {
+      for (int64_t j = 0; j < sequence.kv_len(); j += by_page ? problem.page_size : 1) {
+        if (paged && (sequence.is_page_before_window(j / problem.page_size) || sequence.is_missing(j, head)))
+          continue;
+        const double scale = sequence.v_scale(j, head);
+        if (scale >= 0 && scale <= most_value_scale) continue;
+        const Row row = sequence.kv_row(j, head);
+        std::string field = text("v_scales[", row.outer, "][", row.inner, "][", head, "]");
+        std::string message = text(field, " is ", scale, "; a scale of V must be from 0 to 2^40");
+        throw support::Failure(support::Status::invalid_argument, std::move(field), std::move(message));
+      }
+    }
+  }
+}
+
 void check_prefixes(const sluice_problem &problem, const sluice_args &args) {
   const int64_t count = args.prefix_count;
   check_starts("prefix_q_starts", args.prefix_q_starts, count, "the problem's max_q_tokens",
@@ -110,6 +134,7 @@ void check_prefixes(const sluice_problem &problem, const sluice_args &args) {
   check_lengths({"prefix_lengths", args.prefix_lengths, {}, nullptr, "prefix_len", args.prefix_len}, count);
   if (problem.mode == SLUICE_MODE_PAGED)
     check_pages(problem, prefixes_as_sequences(args), {"prefix_page_table", "prefix_page_starts", "prefix"});
+  check_value_scales(problem, prefixes_as_sequences(args));
 }
 
 /// Checks the pages of some keys of sequence b, at least one.
@@ -178,6 +203,7 @@ void check_contents(const sluice_problem &problem, const sluice_args &args) {
   check_diagonals(args);
   check_spans(args);
   if (problem.mode == SLUICE_MODE_PAGED) check_pages(problem, args);
+  check_value_scales(problem, args);
   if (problem.flags & SLUICE_SHARED_PREFIX) check_prefixes(problem, args);
 }
 

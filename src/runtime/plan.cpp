@@ -57,6 +57,7 @@ Plan::Plan(std::shared_ptr<Context> context, const sluice_problem &problem)
     few.arguments.score_flags |= package::score_o_f32;
     prefix.arguments.score_flags |= package::score_o_f32;
     prefix.arguments.window_right = package::kernarg_no_window; // all rows are after the prefix
+    prefix.arguments.score_flags &= ~uint32_t{package::score_of_sequence};
     package::set_splits(prefix.arguments, choice.prefix.splits);
     prefix.arguments.split_tiles = choice.prefix.split_tiles;
     prefix.arguments.min_split_tiles = choice.prefix.min_split_tiles;
@@ -190,6 +191,14 @@ void Plan::run_prefixes(const sluice_args &args, const Splits &splits, void *str
   fill_call(kernargs, wanted, call);
   splits.direct(kernargs, wanted, choice.prefix.first_split);
   kernargs.o_batch_stride = kernargs.lse_batch_stride = 0;
+  if (args.q_starts != nullptr || args.q_lengths != nullptr) {
+    // There may be rows that belong to no sequence.
+    kernargs.score_flags |= package::score_rows_of_sequences;
+    kernargs.diagonals = reinterpret_cast<uint64_t>(args.q_starts);
+    kernargs.causal = reinterpret_cast<uint64_t>(args.q_lengths);
+    kernargs.span_stride = args.batch;
+    kernargs.bias_row_stride = args.q_len;
+  }
   enqueue(prefix, call, kernargs, stream);
 }
 

@@ -95,6 +95,10 @@ TEST_CASE("every number is rounded once, to nearest even, and limited", "[append
       check_all_numbers(source, cache, 1, false);
       for (const float scale : {1.0f, 0.25f, 3.0f, 0.1f, 1.0f / 240, 7.7777f, -0.3f, 1e-4f, 65504.0f})
         check_all_numbers(source, cache, scale, true);
+      // Scales that are subnormal, or beside that, or whose inverses are.
+      for (const float scale : {0x1p-149f, 0x1.8p-148f, 1e-39f, 0x1.fffffcp-127f, 0x1p-126f, 0x1.000002p-126f,
+                                0x1.8p-64f, 0x1.4p64f, 0x1p126f, 0x1.000002p126f, 0x1.fffffep127f})
+        check_all_numbers(source, cache, scale, true);
     }
 }
 

@@ -5,8 +5,8 @@
 // were never written. Every byte is compared with the host's reference, a merge with an oracle.
 //
 //===----------------------------------------------------------------------------------------------------===//
+#include "cache_ops/fresh.h"
 #include "cache_ops/merge_oracle.h"
-#include "cache_ops/new_memory.h"
 
 #include <cstdlib>
 #include <limits>
@@ -197,9 +197,8 @@ void check_copy(uint64_t seed, bool gathers) {
   Visible<float> given(scales);
 
   const int32_t listed = int32_t(draw.below(uint32_t(cache.pages) + 1)); // the first pages
-  NewMemory memory;
-  auto *const written = static_cast<uint8_t *>(memory.allocate(source.size()));
-  NewMemory::copy(written, source.data(), source.size() / size_t(cache.pages) * size_t(listed));
+  Fresh written(source.size());
+  written.write(0, source.data(), source.size() / size_t(cache.pages) * size_t(listed));
   const int64_t keys = int64_t{listed} * cache.page_size;
   const size_t out_bytes =
       gathers ? size_t(keys * cache.kv_heads) * row_bytes(to, cache.head_dim) : cache.bytes(to);
@@ -222,7 +221,7 @@ void check_copy(uint64_t seed, bool gathers) {
     if (kind != 0) call.k_scale = given.data();
     call.pairs = pairs.data();
     call.pair_count = listed;
-    call.k_source = draw.tensor(written, cache.extents());
+    call.k_source = draw.tensor(written.data(), cache.extents());
     call.k_target = draw.tensor(target.data(), cache.extents());
     run_on_device(call, sluice_kv_copy);
     call.k_source.data = source.data();
@@ -251,7 +250,7 @@ void check_copy(uint64_t seed, bool gathers) {
     call.kv_lengths = of.data();
     call.page_table = pages.data();
     call.page_table_stride = std::max(listed, 1);
-    call.k_cache = draw.tensor(written, cache.extents());
+    call.k_cache = draw.tensor(written.data(), cache.extents());
     call.k_out = draw.tensor(target.data(), {1, keys, cache.kv_heads, cache.head_dim});
     run_on_device(call, sluice_kv_gather);
     call.k_cache.data = source.data();

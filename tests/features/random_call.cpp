@@ -12,9 +12,6 @@ using namespace conformance;
 
 namespace {
 
-constexpr int32_t far_page =
-    0x00ffffff; // after the entries that a table needs: reading the page is an error of the device
-
 const NumberFormat &format_of(uint32_t type) {
   return type == SLUICE_F16 ? f16_format : bf16_format;
 }
@@ -41,14 +38,6 @@ bool Elements::knows(uint32_t type) {
 
 bool Elements::is_in_blocks(uint32_t type) {
   return block_bytes(type) != 0;
-}
-
-size_t Elements::byte_of(size_t place) const {
-  return bytes_of(type, place);
-}
-
-size_t Elements::count() const {
-  return is_in_blocks(type) ? memory.size() / block_bytes(type) * 32 : memory.size() / element_bytes();
 }
 
 size_t Elements::element_bytes() const {
@@ -96,6 +85,7 @@ void Elements::draw_block(size_t block, Numbers &random) {
 }
 
 void Elements::fill_with_nan() {
+  has_fill = true;
   if (is_in_blocks(type)) return fill_with_bytes(0xff);
   for (size_t place = 0; place < count(); ++place)
     set(place, std::numeric_limits<double>::quiet_NaN());
@@ -103,6 +93,14 @@ void Elements::fill_with_nan() {
 
 void Elements::fill_with_bytes(uint8_t byte) {
   std::fill_n(memory.data(), memory.size(), byte);
+}
+
+std::vector<uint8_t> Elements::fill() const {
+  if (!has_fill) return {};
+  if (is_in_blocks(type)) return std::vector<uint8_t>(block_bytes(type), 0xff);
+  Elements one(type, 1);
+  one.fill_with_nan();
+  return one.copy();
 }
 
 /// Elements of a row in memory.
@@ -371,6 +369,9 @@ void RandomCall::draw_keys() {
       const int32_t page = prefix_block[size_t(p) * size_t(prefix_stride) + size_t(key / page_size)];
       used.push_back(size_t(page) * size_t(page_size) + size_t(key % page_size));
     }
+  is_used.assign(rows, false);
+  for (const size_t row : used)
+    is_used[row] = true;
   // After the elements of a head, those of K are finite.
   const auto fill_row = [&](Elements &tensor, uint32_t type, int64_t first, int32_t head_dim) {
     const int64_t head = row_elements(head_dim), elements = head * heads;
@@ -512,48 +513,65 @@ void RandomCall::draw_scores() {
     args.bias_scale = floats(bias_scale, size_t(problem.q_heads), 0.5, 1.5);
   if (problem.flags & SLUICE_ALIBI) args.alibi_slopes = floats(alibi, size_t(problem.q_heads), 0, 0.1);
   if (problem.flags & SLUICE_SINK_LOGITS) args.sink_logits = floats(sinks, size_t(problem.q_heads), -2, 2);
-  const int64_t rows = args.q_len, heads = problem.q_heads;
-  if (problem.bias_type != 0) {
-    const bool per_head = random.below(2) != 0;
-    const int64_t matrix = rows * args.kv_len;
-    bias.emplace(problem.bias_type, size_t(args.batch * (per_head ? heads : 1) * matrix));
-    for (size_t n = 0; n < bias->count(); ++n)
-      bias->set(n, number(1));
-    args.bias.data = bias->data();
-    const int64_t head_stride = per_head ? matrix : 0;
-    args.bias.stride[0] = per_head ? heads * matrix : matrix;
-    args.bias.stride[1] = head_stride;
-    args.bias.stride[2] = args.kv_len;
-    args.bias.stride[3] = 1;
-  }
-  if (problem.flags & SLUICE_BOOL_MASK) {
-    // The bits of new rows are as many as the rows.
-    const int64_t bytes = (std::max(args.kv_len, args.q_len) + 7) / 8;
-    std::vector<uint8_t> bits(size_t(args.batch * rows * bytes));
-    for (uint8_t &byte : bits)
-      byte = uint8_t(random.next() | random.next());
-    args.mask = {mask.emplace(bits).data(), {rows * bytes, 0, bytes, 1}};
-  }
+  if (problem.bias_type != 0) draw_bias();
+  if (problem.flags & SLUICE_BOOL_MASK) draw_mask();
 }
 
-/// Per token or page and head, for all rows of the cache.
+/// Rows and keys that a sequence does not have are NaN.
+void RandomCall::draw_bias() {
+  const int64_t rows = args.q_len, heads = random.below(2) != 0 ? problem.q_heads : 1,
+                matrix = rows * args.kv_len;
+  bias.emplace(problem.bias_type, size_t(args.batch * heads * matrix)).fill_with_nan();
+  for (int64_t n = 0; n < int64_t(bias->count()); ++n) {
+    const auto b = size_t(n / (heads * matrix));
+    const double value = number(1);
+    if (n % matrix / args.kv_len < q_lengths[b] && n % args.kv_len < kv_lengths[b])
+      bias->set(size_t(n), value);
+  }
+  args.bias = {bias->data(), {heads * matrix, heads == 1 ? 0 : matrix, args.kv_len, 1}};
+}
+
+void RandomCall::draw_mask() {
+  const bool of_new_rows = problem.flags & SLUICE_MASK_NEW_ROWS;
+  // The bits of new rows are as many as the rows.
+  const int64_t rows = args.q_len, bytes = (std::max(args.kv_len, args.q_len) + 7) / 8;
+  std::vector<uint8_t> bits(size_t(args.batch * rows * bytes));
+  is_of_mask.assign(bits.size(), false);
+  for (size_t n = 0; n < bits.size(); ++n) {
+    const size_t b = n / size_t(rows * bytes);
+    const int64_t row = int64_t(n) / bytes % rows, first = int64_t(n) % bytes * 8;
+    bits[n] = uint8_t(random.next() | random.next());
+    is_of_mask[n] = row < q_lengths[b] && first < (of_new_rows ? q_lengths[b] : kv_lengths[b]);
+  }
+  args.mask = {mask.emplace(bits).data(), {rows * bytes, 0, bytes, 1}};
+}
+
+/// Per token or page and head; NaN for rows, and pages, of no sequence.
 sluice_tensor RandomCall::draw_key_scales(std::optional<Visible<float>> &array, uint32_t kind) {
   if (kind != SLUICE_SCALE_PER_TOKEN && kind != SLUICE_SCALE_PER_PAGE) return {};
   const bool by_page = kind == SLUICE_SCALE_PER_PAGE;
   const int64_t heads = problem.kv_heads;
   std::vector<float> values((by_page ? pages : kv_tokens) * size_t(heads));
-  for (float &value : values)
-    value = float(random.between(0.5, 1.5));
+  for (size_t n = 0; n < values.size(); ++n) {
+    const size_t first = n / size_t(heads) * (by_page ? size_t(kv_room) : 1),
+                 count = by_page ? size_t(kv_room) : 1;
+    const auto begin = is_used.begin() + int64_t(first);
+    const bool is_of_key = std::find(begin, begin + int64_t(count), true) != begin + int64_t(count);
+    const auto value = float(random.between(0.5, 1.5));
+    values[n] = is_of_key ? value : std::numeric_limits<float>::quiet_NaN();
+  }
   return {array.emplace(values).data(), {by_page ? heads : kv_room * heads, by_page ? 0 : heads, 1, 0}};
 }
 
-/// A number for each group of a row of the cache.
+/// A number for each group of a row of the cache; NaN for rows of no sequence.
 sluice_tensor RandomCall::draw_groups(std::optional<Elements> &array, int32_t head_dim, double low,
                                       double high) {
   const int64_t groups = head_dim / problem.scale_group, row = groups * problem.kv_heads;
-  array.emplace(SLUICE_F16, kv_tokens * size_t(row));
-  for (size_t n = 0; n < array->count(); ++n)
-    array->set(n, random.between(low, high));
+  array.emplace(SLUICE_F16, kv_tokens * size_t(row)).fill_with_nan();
+  for (size_t n = 0; n < array->count(); ++n) {
+    const double value = random.between(low, high);
+    if (is_used[n / size_t(row)]) array->set(n, value);
+  }
   return {array->data(), {kv_room * row, row, groups, 1}};
 }
 

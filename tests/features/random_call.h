@@ -26,8 +26,6 @@ public:
 
   static bool knows(uint32_t type);
   static bool is_in_blocks(uint32_t type);
-  /// Whether an element has been set since fill_with_nan(), or one of its block.
-  bool is_set(size_t place) const;
   void set(size_t place, double value);
   double get(size_t place) const { return number(type, memory.data(), place); }
   /// An element of any memory.
@@ -38,17 +36,21 @@ public:
   /// Types without a NaN get their least number.
   void fill_with_nan();
   void fill_with_bytes(uint8_t byte);
+  /// The bytes of an element, or a block, that only the last of these fills leaves; empty without one.
+  std::vector<uint8_t> fill() const;
   uint8_t *data() { return memory.data(); }
   std::vector<uint8_t> copy() const { return memory.copy(); }
-  size_t count() const;
-  /// Where an element begins, or in blocks, elements of which the first is this one.
-  size_t byte_of(size_t place) const;
+  size_t count() const { return memory.size() / element_bytes(); }
   size_t element_bytes() const;
 
 private:
   uint32_t type;
   Visible<uint8_t> memory;
+  bool has_fill = false;
 };
+
+/// Follows the entries that a page table needs: reading this page is an error of the device.
+inline constexpr int32_t far_page = 0x00ffffff;
 
 /// The contents of O and LSE before a call.
 inline constexpr uint8_t untouched_byte = 0x5a;
@@ -61,10 +63,9 @@ struct Largest {
 
 /// What a call of the edges has, besides what every random call has.
 struct Edges {
-  bool few_rows = false;      // extents of 0, 1 and 2, and calls that say so exactly
-  bool odd_strides = false;   // for extents of 1, which give strides no meaning
-  bool far_scales = false;    // subnormal, tiny and huge ones
-  bool never_written = false; // gaps between rows, and what follows lengths
+  bool few_rows = false;    // extents of 0, 1 and 2, and calls that say so exactly
+  bool odd_strides = false; // for extents of 1, which give strides no meaning
+  bool far_scales = false;  // subnormal, tiny and huge ones
 };
 
 class RandomCall {
@@ -98,8 +99,9 @@ public:
 
   /// Runs on the device, with workspace as large as the plan says.
   void run();
-  /// The same from memory of the device to which only what the call may use has been written.
-  void run_from_new_memory();
+  /// The same with memory of the device in which nothing outside the sequences, and nothing of the workspace,
+  /// has ever been written: the device reports it where it matters.
+  void run_on_fresh_memory();
   /// The same, and permits reports of the device. Returns them as JSON.
   std::string run_wild();
   /// Changes outside the rows of O and LSE that the call may write, or an empty string.
@@ -129,6 +131,8 @@ private:
   void draw_prefix_rows();
   void draw_keys();
   void draw_scores();
+  void draw_bias();
+  void draw_mask();
   void draw_visibility();
   sluice_tensor draw_key_scales(std::optional<Visible<float>> &array, uint32_t kind);
   void bend_strides();
@@ -146,12 +150,14 @@ private:
   std::optional<Visible<float>> lse, alibi, sinks, q_scale, k_scale, v_scale, o_scale, bias_scale, k_scales,
       v_scales;
   std::optional<Visible<uint8_t>> mask;
+  std::vector<bool> is_of_mask; // bytes with bits of rows and keys
   std::optional<Visible<int32_t>> q_starts, kv_starts, q_lens, kv_lens, table, page_starts, diagonals, causal,
       spans;
   std::vector<int32_t> prefix_lengths;
   std::optional<Visible<int32_t>> prefix_q_starts, prefix_lens, prefix_table, prefix_page_starts;
   std::optional<Visible<int64_t>> wide_table, wide_prefix_table;
   size_t q_tokens = 0, kv_tokens = 0, pages = 0; // rows of Q, of K, pages
+  std::vector<bool> is_used;                     // of the rows of K
   int64_t kv_room = 0;                           // rows of K from one sequence, or page, to the next
   int64_t o_row = 0;                             // elements from one row of O to the next
   double o_unit = 1;                             // of the size of O, with far scales

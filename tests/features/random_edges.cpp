@@ -1,37 +1,14 @@
 //===- random_edges.cpp - random calls of few rows, odd strides, far scales and new memory
 //---------------===//
-#include "cache_ops/new_memory.h"
 #include "features/random_call.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstring>
 #include <limits>
 
 namespace sluice::test {
 namespace {
-
-/// Replaces a tensor by a copy of the elements that are set, or of all.
-void move(NewMemory &memory, sluice_tensor &tensor, const std::optional<Elements> &elements, bool all) {
-  if (tensor.data == nullptr) return;
-  const std::vector<uint8_t> bytes = elements->copy();
-  auto *const block = static_cast<uint8_t *>(memory.allocate(bytes.size()));
-  const size_t count = elements->count();
-  for (size_t first = 0; first < count;) {
-    size_t end = first;
-    while (end < count && (all || elements->is_set(end)))
-      ++end;
-    const size_t begin_byte = elements->byte_of(first), end_byte = elements->byte_of(end);
-    NewMemory::copy(block + begin_byte, bytes.data() + begin_byte, end_byte - begin_byte);
-    first = end + 1;
-  }
-  tensor.data = block;
-}
-
-template <typename Element> size_t bytes_of(const std::optional<Visible<Element>> &array) {
-  return array ? array->size() * sizeof(Element) : 0;
-}
 
 /// Any number, for a stride that means nothing.
 int64_t any_stride(Numbers &random) {
@@ -41,14 +18,6 @@ int64_t any_stride(Numbers &random) {
 }
 
 } // namespace
-
-bool Elements::is_set(size_t place) const {
-  if (is_in_blocks(type)) {
-    const size_t first = byte_of(place), end = byte_of(place + 32);
-    return std::any_of(memory.data() + first, memory.data() + end, [](uint8_t byte) { return byte != 0xff; });
-  }
-  return type == SLUICE_I8 ? memory.data()[place] != 0x80 : !std::isnan(get(place));
-}
 
 void RandomCall::draw_few() {
   edges.few_rows = true;
@@ -130,59 +99,6 @@ void RandomCall::draw_far_scales() {
   if (v_scales && multiply(v_scales, std::max(of_v, 0x1p-40))) o_unit = std::max(of_v, 0x1p-40);
   if (o_scale && v_scale && multiply(o_scale, of_v > 0x1p-100 ? of_v : 1))
     o_unit = of_v > 0x1p-100 ? 1 : of_v;
-}
-
-void RandomCall::run_from_new_memory() {
-  NewMemory memory;
-  const bool is_padded = problem.flags & SLUICE_PADDED_ROWS; // with any numbers, but numbers
-  sluice_args host = args;
-  for (const auto &[tensor, elements] : {std::pair(&args.q, &q),
-                                         {&args.k, &k},
-                                         {&args.v, &v},
-                                         {&args.prefix_k, &prefix_k},
-                                         {&args.prefix_v, &prefix_v}})
-    move(memory, *tensor, *elements, is_padded);
-  for (const auto &[tensor, elements] :
-       {std::pair(&args.o, &o), {&args.bias, &bias}, {&args.k_zeros, &k_zeros}, {&args.v_zeros, &v_zeros}})
-    memory.move(tensor->data, *elements ? (*elements)->count() * (*elements)->element_bytes() : 0);
-  const bool has_groups = problem.k_scale_kind == SLUICE_SCALE_PER_GROUP;
-  const auto scale_bytes = [&](const auto &groups, const auto &scales) {
-    return has_groups && groups ? groups->count() * groups->element_bytes() : bytes_of(scales);
-  };
-  const bool v_has_ks = args.v_scales.data == args.k_scales.data && args.v_scales.data != nullptr;
-  memory.move(args.k_scales.data, scale_bytes(k_groups, k_scales));
-  if (v_has_ks)
-    args.v_scales.data = args.k_scales.data;
-  else
-    memory.move(args.v_scales.data, scale_bytes(v_groups, v_scales));
-  memory.move(args.lse.data, bytes_of(lse));
-  memory.move(args.mask.data, bytes_of(mask));
-  for (const auto &[pointer, array] : {std::pair(&args.q_starts, &q_starts),
-                                       {&args.kv_starts, &kv_starts},
-                                       {&args.q_lengths, &q_lens},
-                                       {&args.kv_lengths, &kv_lens},
-                                       {&args.page_starts, &page_starts},
-                                       {&args.diagonals, &diagonals},
-                                       {&args.causal, &causal},
-                                       {&args.spans, &spans},
-                                       {&args.prefix_q_starts, &prefix_q_starts},
-                                       {&args.prefix_lengths, &prefix_lens},
-                                       {&args.prefix_page_starts, &prefix_page_starts}})
-    memory.move(*pointer, bytes_of(*array));
-  for (const auto &[pointer, array] : {std::pair(&args.alibi_slopes, &alibi),
-                                       {&args.sink_logits, &sinks},
-                                       {&args.q_scale, &q_scale},
-                                       {&args.k_scale, &k_scale},
-                                       {&args.v_scale, &v_scale},
-                                       {&args.o_scale, &o_scale},
-                                       {&args.bias_scale, &bias_scale}})
-    memory.move(*pointer, bytes_of(*array));
-  memory.move(args.page_table, bytes_of(table) + bytes_of(wide_table));
-  memory.move(args.prefix_page_table, bytes_of(prefix_table) + bytes_of(wide_prefix_table));
-  run();
-  NewMemory::copy(host.o.data, args.o.data, o->count() * o->element_bytes());
-  NewMemory::copy(host.lse.data, args.lse.data, bytes_of(lse));
-  args = host;
 }
 
 } // namespace sluice::test
