@@ -30,7 +30,7 @@ class Header(unittest.TestCase):
                "kernel_info": "Kernel", "plan_info": "PlanInfo", "counters": "Counters"}
     ELSEWHERE = {"error": "the package's exceptions", "context_desc": "arguments of Context", "dependency": "Wait",
                  "tensor": "tuples", "trace_record": "traces are for C"}
-    ABSENT = {"args.flags": "must be 0", "launch.dependency_count": "Wait", "launch.dependencies": "Wait",
+    ABSENT = {"args.flags": "0 is the default of all members", "launch.dependency_count": "Wait", "launch.dependencies": "Wait",
               "merge.partial_list": "an argument of merge", "merge.partial_lse_list": "an argument of merge"}
 
     def test_fields(self):
