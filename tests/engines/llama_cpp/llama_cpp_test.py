@@ -119,7 +119,7 @@ def attention(page, folder):
     summary = done.stdout.splitlines()[-1]
     expect(f"`{summary}`" in page.text, "the page does not say", summary)
     # name, backend, share of the bound, error with Q rounded, error with Q as it is, the CPU backend's error
-    for names, prefix, count in (("(?!BF16|Q\\d_0|no keys|scale of 0)", "", "of the {} nodes of F16"),
+    for names, prefix, count in (("(?!BF16|Q\\d_0|no keys|scale of 0 )", "", "of the {} nodes of F16"),
                                  ("Q\\d_0", "blocks, ", "of the {} nodes of Q8_0 and Q4_0")):
         rows = re.findall(rf"^{names}.* Sluice +\S+ +(\S+e\S+) +(\S+) +\S+$", done.stdout, re.MULTILINE)
         for row, errors in zip(("Q rounded in the reference too", "Q as it is"), zip(*rows)):

@@ -314,7 +314,7 @@ class OwnTypes(unittest.TestCase):
                 address = memory[past].data_ptr()
                 binding.bind_input(past, "cpu", 0, np.float16, shape, address + first_row * 64 * 2)
                 binding.bind_output(present, "cpu", 0, np.float16, [1, 2, 10, 64], address)
-            with self.assertRaisesRegex(Exception, "present_key has the shape .1, 2, 10, 64. and overlaps a past cache of .1, 2, 9, 64.;"):
+            with self.assertRaisesRegex(Exception, "present_key has the shape .1, 2, 10, 64. and overlaps a past cache of"):
                 made.run_with_iobinding(binding)
 
     def test_in_branches(self):

@@ -462,13 +462,21 @@ pub struct sluice_tensor {
     pub stride: [i64; 4],
 }
 
+// sluice_args_flag: Bits of sluice_args::flags: for which members 0 is a number like any other.
+/// `scale` is used as it is. If it is 0, so are all products of Q and K: without changes of the scores, a
+/// row is the mean of the values that it sees.
+pub const SLUICE_EXACT_SCALE: u32 = 1 << 0;
+/// `q_len`, `kv_len`, `prefix_len` and `prefix_count` are used as they are: 0 is no rows, no keys or no
+/// prefixes.
+pub const SLUICE_EXACT_LENGTHS: u32 = 1 << 1;
+
 /// One call: pointers and numbers.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct sluice_args {
     /// sizeof(sluice_args).
     pub struct_size: u32,
-    /// Must be 0.
+    /// sluice_args_flag bits.
     pub flags: u32,
     /// Sequences.
     pub batch: i32,

@@ -25,7 +25,7 @@ fn main() -> Result<()> {
     let row = Layout::contiguous([1, 1, 1, HEAD_SIZE]);
     let rows = Layout::contiguous([1, KEYS, 1, HEAD_SIZE]);
     let mut args = Args::new(1, q.tensor(row)?, k.tensor(rows)?, Some(v.tensor(rows)?), o.tensor_mut(row)?);
-    (args.q_len, args.kv_len) = (1, KEYS);
+    (args.q_len, args.kv_len) = (Some(1), Some(KEYS));
     // SAFETY: all memory stays until the device has been waited for, and no other code uses it.
     unsafe { plan.run(&args, &Launch::default()) }?;
     hip.synchronize()?;

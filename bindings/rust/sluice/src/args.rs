@@ -152,8 +152,8 @@ fn row_elements(problem: &sys::sluice_problem, head_dim: i32) -> i32 {
 pub struct Prefixes<'a, M: Memory> {
     /// Prefixes.
     pub count: usize,
-    /// Keys of each prefix, or their maximum; 0: the problem's bound.
-    pub len: usize,
+    /// Keys of each prefix, or their maximum; None: the problem's bound.
+    pub len: Option<usize>,
     /// \[count + 1\]: rows of q before the first one that sees each prefix.
     pub q_starts: Array<'a, i32, M>,
     /// \[count\]: keys of each prefix.
@@ -184,9 +184,9 @@ fn values<M: Memory>(
 impl<M: Memory> Prefixes<'_, M> {
     fn put(&self, problem: &Problem, raw: &mut sys::sluice_args) -> Result<()> {
         let p = problem.raw();
-        let len = if self.len == 0 { p.max_prefix_len as usize } else { self.len };
         raw.prefix_count = int("prefix_count", self.count)?;
-        raw.prefix_len = int("prefix_len", self.len)?;
+        raw.prefix_len = length("prefix_len", self.len, ("max_prefix_len", p.max_prefix_len))?;
+        let len = raw.prefix_len as usize;
         let keys =
             |dim| [AtLeast(self.count), AtLeast(len), Exactly(p.kv_heads as usize), Exactly(dim as usize)];
         if let Some(k) = &self.k {
@@ -214,18 +214,32 @@ impl<M: Memory> Prefixes<'_, M> {
     }
 }
 
+/// A length of a call, or the problem's bound where it is not given.
+fn length(field: &str, given: Option<usize>, (bound_field, bound): (&str, i32)) -> Result<i32> {
+    match given {
+        Some(given) => int(field, given),
+        None if bound != 0 => Ok(bound),
+        None => {
+            let message = format!(
+                "{field} is None, which is the problem's {bound_field}, but the problem has no bound"
+            );
+            Err(Error::invalid(field, message))
+        }
+    }
+}
+
 /// One call of a [`Plan`](crate::Plan), or of [`reference()`]; the header's `sluice_args`. Extents and types of all
 /// tensors are checked against the problem when the call is made.
 #[derive(Debug)]
 pub struct Args<'a, M: Memory> {
     /// Sequences.
     pub batch: usize,
-    /// Query rows of each sequence, or their maximum; 0: the problem's bound.
-    pub q_len: usize,
-    /// Keys of each sequence, or their maximum; 0: the problem's bound.
-    pub kv_len: usize,
-    /// Scale of the scores; 0 means 1 / sqrt(head_dim_qk).
-    pub scale: f32,
+    /// Query rows of each sequence, or their maximum; None: the problem's bound.
+    pub q_len: Option<usize>,
+    /// Keys of each sequence, or their maximum; None: the problem's bound. Rows without keys are 0.
+    pub kv_len: Option<usize>,
+    /// Scale of the scores; None: 1 / sqrt(head_dim_qk).
+    pub scale: Option<f32>,
     /// Queries, \[batch, q_len, q_heads, head_dim_qk\]; with `q_starts` \[1, rows, q_heads, head_dim_qk\].
     pub q: Tensor<'a, M>,
     /// Keys, \[batch, kv_len, kv_heads, head_dim_qk\]; ragged \[1, rows, ...\]; paged \[page, page_size, ...\].
@@ -303,9 +317,9 @@ impl<'a, M: Memory> Args<'a, M> {
     ) -> Self {
         Args {
             batch,
-            q_len: 0,
-            kv_len: 0,
-            scale: 0.0,
+            q_len: None,
+            kv_len: None,
+            scale: None,
             q,
             k,
             v,
@@ -340,6 +354,33 @@ impl<'a, M: Memory> Args<'a, M> {
         }
     }
 
+    /// Tells the library how many rows and pages all tensors have. It takes 0 for a number that is not known, so tensors
+    /// without rows become a length of 0, to which starts would be limited.
+    fn count_tokens(&self, problem: &Problem, raw: &mut sys::sluice_args) {
+        let optional_tensors = [&self.v, &self.k_scales, &self.v_scales, &self.k_zeros, &self.v_zeros];
+        let of_keys = || {
+            let others = optional_tensors.into_iter().map(|tensor| tensor.as_ref());
+            std::iter::once(Some(&self.k)).chain(others).map(|tensor| tensor.map(|tensor| &tensor.view))
+        };
+        if self.q_starts.is_some() {
+            let lse = self.lse.as_ref().map(|lse| &lse.view);
+            raw.q_tokens = fewest(1, [Some(&self.q.view), Some(&self.o.view), lse]);
+            if raw.q_tokens == 0 {
+                raw.q_len = 0;
+            }
+        }
+        match problem.raw().mode {
+            sys::SLUICE_MODE_RAGGED => {
+                raw.kv_tokens = fewest(1, of_keys());
+                if raw.kv_tokens == 0 {
+                    raw.kv_len = 0;
+                }
+            }
+            sys::SLUICE_MODE_PAGED => raw.page_count = fewest(0, of_keys()),
+            _ => {}
+        }
+    }
+
     /// Checks types, extents and counts, so that the library, which gets only pointers, stays within the tensors. Tells
     /// it how many rows and pages all tensors have, to limit starts and page tables.
     pub(crate) fn to_raw(&self, problem: &Problem) -> Result<sys::sluice_args> {
@@ -348,23 +389,27 @@ impl<'a, M: Memory> Args<'a, M> {
         let [q_heads, kv_heads, dim_qk, dim_v] =
             [p.q_heads, p.kv_heads, row_elements(p, p.head_dim_qk), row_elements(p, p.head_dim_v)]
                 .map(|value| value as usize);
-        let or_bound = |value: usize, bound: i32| if value == 0 { bound as usize } else { value };
-        let (q_len, kv_len) = (or_bound(self.q_len, p.max_q_len), or_bound(self.kv_len, p.max_kv_len));
-
         let mut raw: sys::sluice_args = init(sys::sluice_args_init);
         raw.batch = int("batch", batch)?;
-        raw.q_len = int("q_len", self.q_len)?;
-        raw.kv_len = int("kv_len", self.kv_len)?;
-        raw.scale = self.scale;
+        raw.q_len = length("q_len", self.q_len, ("max_q_len", p.max_q_len))?;
+        raw.kv_len = length("kv_len", self.kv_len, ("max_kv_len", p.max_kv_len))?;
+        self.count_tokens(problem, &mut raw);
+        let (q_len, kv_len) = (raw.q_len as usize, raw.kv_len as usize);
+        raw.scale = self.scale.unwrap_or(0.0);
+        if self.scale == Some(0.0) {
+            raw.flags |= sys::SLUICE_EXACT_SCALE;
+        }
 
         let rows = |heads, dim| match self.q_starts {
             None => [AtLeast(batch), AtLeast(q_len), Exactly(heads), dim],
-            Some(_) => [Exactly(1), AtLeast(1), Exactly(heads), dim],
+            Some(_) => [Exactly(1), AtLeast(0), Exactly(heads), dim],
         };
+        let has_keys = kv_len != 0 || self.prefixes.is_some(); // whose pages are in the same caches
+        let is_read = usize::from(batch != 0 && q_len != 0 && has_keys);
         let keys = |dim| match p.mode {
-            sys::SLUICE_MODE_RAGGED => [Exactly(1), AtLeast(1), Exactly(kv_heads), Exactly(dim)],
+            sys::SLUICE_MODE_RAGGED => [Exactly(1), AtLeast(0), Exactly(kv_heads), Exactly(dim)],
             sys::SLUICE_MODE_PAGED => {
-                [AtLeast(1), Exactly(p.page_size as usize), Exactly(kv_heads), Exactly(dim)]
+                [AtLeast(is_read), Exactly(p.page_size as usize), Exactly(kv_heads), Exactly(dim)]
             }
             _ => [AtLeast(batch), AtLeast(kv_len), Exactly(kv_heads), Exactly(dim)],
         };
@@ -386,20 +431,6 @@ impl<'a, M: Memory> Args<'a, M> {
         raw.v_scales = of_rows("v_scales", &self.v_scales, p.v_scale_kind, dim_v)?;
         raw.k_zeros = of_rows("k_zeros", &self.k_zeros, p.k_scale_kind, dim_qk)?;
         raw.v_zeros = of_rows("v_zeros", &self.v_zeros, p.v_scale_kind, dim_v)?;
-        let optional_tensors = [&self.v, &self.k_scales, &self.v_scales, &self.k_zeros, &self.v_zeros];
-        let of_keys = || {
-            let others = optional_tensors.into_iter().map(|tensor| tensor.as_ref());
-            std::iter::once(Some(&self.k)).chain(others).map(|tensor| tensor.map(|tensor| &tensor.view))
-        };
-        if self.q_starts.is_some() {
-            let lse = self.lse.as_ref().map(|lse| &lse.view);
-            raw.q_tokens = fewest(1, [Some(&self.q.view), Some(&self.o.view), lse]);
-        }
-        match p.mode {
-            sys::SLUICE_MODE_RAGGED => raw.kv_tokens = fewest(1, of_keys()),
-            sys::SLUICE_MODE_PAGED => raw.page_count = fewest(0, of_keys()),
-            _ => {}
-        }
         let scores = |keys| [AtLeast(batch), AtLeast(q_heads), AtLeast(q_len), AtLeast(keys)];
         if let Some(bias) = &self.bias {
             raw.bias = match Dtype::from_raw(p.bias_type) {
@@ -441,8 +472,13 @@ impl<'a, M: Memory> Args<'a, M> {
         raw.span_count = int_64("span_count", self.span_count)?;
         let ends = batch.saturating_mul(self.span_count).saturating_mul(2);
         raw.spans = optional(&self.spans, "spans", ends)?;
+        let mut has_zeros = q_len == 0 || kv_len == 0;
         if let Some(prefixes) = &self.prefixes {
             prefixes.put(problem, &mut raw)?;
+            has_zeros |= raw.prefix_len == 0 || raw.prefix_count == 0;
+        }
+        if has_zeros {
+            raw.flags |= sys::SLUICE_EXACT_LENGTHS;
         }
         if p.mode == sys::SLUICE_MODE_PAGED {
             let last_head = kv_heads.saturating_sub(1).saturating_mul(self.page_table_head_stride);
@@ -466,7 +502,7 @@ impl<'a, M: Memory> Args<'a, M> {
 /// let output = TensorMut::new(&mut o, row)?;
 /// let mut args =
 ///     Args::new(1, Tensor::new(&q, row)?, Tensor::new(&k, rows)?, Some(Tensor::new(&v, rows)?), output);
-/// (args.q_len, args.kv_len) = (1, 2);
+/// (args.q_len, args.kv_len) = (Some(1), Some(2));
 /// reference(&problem, &mut args)?;
 /// assert_eq!(o, [2.0, 3.0]);
 /// # Ok::<(), sluice::Error>(())
@@ -519,7 +555,7 @@ mod tests {
         let o = tensor_mut::<F16>(4, [3, 5, 4, 32]);
         let mut args =
             Args::new(3, tensor::<F16>(1, [3, 5, 4, 64]), tensor::<E4m3Fnuz>(2, [9, 16, 2, 64]), v, o);
-        (args.q_len, args.kv_len, args.scale) = (5, 20, 0.5);
+        (args.q_len, args.kv_len, args.scale) = (Some(5), Some(20), Some(0.5));
         args.lse = Some(tensor_mut::<f32>(5, [3, 5, 4, 1]));
         args.kv_starts = array(6, 4);
         args.q_lengths = array(7, 3);
@@ -547,7 +583,7 @@ mod tests {
         let pages = PageNumbers::I64(array(28, 8).unwrap());
         args.prefixes = Some(Prefixes {
             count: 2,
-            len: 30,
+            len: Some(30),
             q_starts: array(26, 3).unwrap(),
             lengths: array(27, 2),
             page_table: Some(PageTable::Block { pages, stride: 4 }),
@@ -656,7 +692,7 @@ mod tests {
             let (rows, k) = (tensor::<F16>(1, [1, q, 4, 64]), tensor::<F16>(2, keys(k, 64)));
             let o = tensor_mut::<F16>(4, [1, o, 4, 32]);
             let mut args = Args::new(3, rows, k, Some(tensor::<F16>(3, keys(v, 32))), o);
-            (args.q_len, args.kv_len) = (20, 20);
+            (args.q_len, args.kv_len) = (Some(20), Some(20));
             args.lse = Some(tensor_mut::<f32>(5, [1, lse, 4, 1]));
             args.q_starts = array(6, 4);
             args.k_scales = Some(tensor::<f32>(7, keys(k_scales, 1)));
@@ -684,7 +720,7 @@ mod tests {
         let refused = |q: usize, k: usize, v: usize| {
             let (rows, keys) = (tensor::<F16>(16, [1, 1, 4, 64]), tensor::<F16>(16, [1, 1, 2, 64]));
             let mut args = Args::new(1, rows, keys, Some(keys), tensor_mut::<F16>(16, [1, 1, 4, 64]));
-            (args.q_len, args.kv_len) = (1, 1);
+            (args.q_len, args.kv_len) = (Some(1), Some(1));
             (args.q_scale, args.k_scale, args.v_scale) = (array(16, q), array(16, k), array(16, v));
             args.to_raw(&problem).map(drop).map_err(|error| error.field)
         };

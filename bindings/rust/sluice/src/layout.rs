@@ -22,8 +22,7 @@ impl Layout {
         Layout::strided(shape, [plane, row, d, 1])
     }
 
-    /// Sequences one after the other, \[token\]\[head\]\[dim\]: the first of the four dimensions is 1, with stride 0
-    /// as calls with starts require.
+    /// Sequences one after the other, \[token\]\[head\]\[dim\]: the first of the four dimensions is 1.
     pub fn rows(shape: [usize; 3]) -> Layout {
         let [tokens, heads, dim] = shape;
         let Layout { shape, stride: [_, b, c, d], .. } = Layout::contiguous([1, tokens, heads, dim]);
@@ -65,17 +64,10 @@ impl Layout {
         self.token_pack
     }
 
-    /// How many elements memory must have to hold the tensor.
+    /// How many elements memory must have to hold the tensor. Strides that nothing is multiplied with are ignored.
     pub(crate) fn reach(&self) -> Result<usize> {
-        if let Some(i) = self.shape.iter().position(|extent| *extent == 0) {
-            return Err(Error::invalid(
-                format!("shape[{i}]"),
-                format!("shape[{i}] is 0; it must be at least 1"),
-            ));
-        }
-        if let Some(i) = self.stride.iter().position(|stride| *stride < 0) {
-            let message = format!("stride[{i}] is {}; it must not be negative", self.stride[i]);
-            return Err(Error::invalid(format!("stride[{i}]"), message));
+        if self.shape.contains(&0) {
+            return Ok(0);
         }
         // Steps along a dimension, and the elements after the last step.
         let packs = |field: &str, pack: usize, i: usize| match (pack, self.shape[i]) {
@@ -90,7 +82,12 @@ impl Layout {
         let (token_steps, token_rest) = packs("token_pack", self.token_pack, 1)?;
         let [a, _, c, _] = self.shape.map(|extent| extent - 1);
         let mut last = rest as u128 + token_rest as u128;
-        for (index, stride) in [a, token_steps, c, steps].into_iter().zip(self.stride) {
+        for (i, index) in [a, token_steps, c, steps].into_iter().enumerate().filter(|(_, index)| *index > 0) {
+            let stride = self.stride[i];
+            if stride < 0 {
+                let message = format!("stride[{i}] is {stride}; it must not be negative");
+                return Err(Error::invalid(format!("stride[{i}]"), message));
+            }
             // Two factors below 2^64: their product fits, and four such sums are refused before they overflow.
             last = last.saturating_add(index as u128 * stride as u128);
         }
@@ -163,12 +160,13 @@ mod tests {
     #[test]
     fn tensors_larger_than_memory_are_refused() {
         let field = |layout: Layout| layout.check_fits(100).unwrap_err().field;
-        assert_eq!(field(Layout::contiguous([2, 0, 4, 8])), "shape[1]");
         assert_eq!(field(Layout::strided([1, 1, 2, 8], [0, 0, -8, 1])), "stride[2]");
         assert_eq!(field(Layout::rows([1, 1, 20]).packed(8)), "pack");
         assert_eq!(field(Layout::rows([12, 1, 8]).packed_tokens(8)), "token_pack");
         assert_eq!(field(Layout::contiguous([1, 1, 1, 101])), "shape");
         assert_eq!(Layout::contiguous([1, 1, 1, 100]).check_fits(100), Ok(()));
+        assert_eq!(Layout::contiguous([2, 0, 4, 8]).check_fits(0), Ok(()));
+        assert_eq!(Layout::strided([1, 2, 1, 1], [-5, 8, i64::MIN, -1]).check_fits(9), Ok(()));
         assert_eq!(field(Layout::contiguous([usize::MAX; 4])), "shape");
         assert_eq!(field(Layout::strided([usize::MAX, 1, 1, 1], [i64::MAX, 0, 0, 0])), "shape");
     }

@@ -112,7 +112,7 @@ macro_rules! args {
     ($q:expr, $k:expr, $v:expr, $o:expr, $lengths:expr, $table:expr) => {{
         let (k, v) = ($k.tensor(pages(DIM))?, $v.tensor(pages(DIM))?);
         let mut args = Args::new(BATCH, $q.tensor(rows(DIM))?, k, Some(v), $o.tensor_mut(rows(DIM))?);
-        (args.q_len, args.kv_len) = (1, LENGTHS[0] as usize);
+        (args.q_len, args.kv_len) = (Some(1), Some(LENGTHS[0] as usize));
         args.kv_lengths = Some($lengths.array());
         args.page_table =
             Some(PageTable::Block { pages: PageNumbers::I32($table.array()), stride: TABLE.len() / 2 });

@@ -229,7 +229,7 @@ fn two_parts_become_one() -> Result<()> {
             Some(v.tensor(keys_layout)?),
             o.tensor_mut(rows)?,
         );
-        (args.q_len, args.kv_len) = (ROWS, keys.len());
+        (args.q_len, args.kv_len) = (Some(ROWS), Some(keys.len()));
         args.lse = Some(lse.tensor_mut(Layout::rows([ROWS, HEADS, 1]))?);
         reference(&problem, &mut args)?;
         Ok((o, lse))

@@ -28,7 +28,7 @@ macro_rules! args {
     ($q:expr, $k:expr, $v:expr, $o:expr, $keys:expr) => {{
         let (k, v) = ($k.tensor($keys.0)?, $v.tensor($keys.1)?);
         let mut args = Args::new(BATCH, $q.tensor(rows(DIM))?, k, Some(v), $o.tensor_mut(rows(DIM))?);
-        (args.q_len, args.kv_len) = (1, KEYS);
+        (args.q_len, args.kv_len) = (Some(1), Some(KEYS));
         args
     }};
 }

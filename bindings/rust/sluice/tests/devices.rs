@@ -38,7 +38,7 @@ fn a_context_uses_the_requested_device() -> Result<()> {
         let (input, mut o) = (hip.buffer(&values)?, hip.zeroed::<F16>(64)?);
         let view = input.tensor(row)?;
         let mut args = Args::new(1, view, view, Some(view), o.tensor_mut(row)?);
-        (args.q_len, args.kv_len) = (1, 1);
+        (args.q_len, args.kv_len) = (Some(1), Some(1));
         // SAFETY: all memory stays until the device has been waited for. A kernel loaded on another device would not
         // run.
         unsafe { plan.run(&args, &Launch::default()) }?;

@@ -96,7 +96,7 @@ fn a_call_may_live_in_one_buffer() -> Result<()> {
     let row = Layout::contiguous([1, 1, 1, DIM]);
     let one = input.as_slice().tensor(row)?;
     let mut args = Args::new(1, one, one, Some(one), result.into_tensor(row)?);
-    (args.q_len, args.kv_len) = (1, 1);
+    (args.q_len, args.kv_len) = (Some(1), Some(1));
     // SAFETY: all memory stays until the device has been waited for.
     unsafe { plan.run(&args, &Launch { workspace: Some(&workspace), ..Launch::default() }) }?;
     hip.synchronize()?;
@@ -173,10 +173,11 @@ fn pinned_memory_is_a_slice() -> Result<()> {
     assert_eq!(kind(address), usual, "it is freed");
     let limit = usize::MAX / 4;
     refused(
-        hip.pinned::<u32>(0),
+        hip.pinned::<u32>(limit + 1),
         "len",
-        &format!("len is 0; a buffer of this type has 1 to {limit} elements"),
+        &format!("len is {}; a buffer of this type has at most {limit} elements", limit + 1),
     );
+    assert_eq!(*hip.pinned::<u32>(0)?, [0u32; 0]);
     Ok(())
 }
 
@@ -265,7 +266,7 @@ fn a_graph_runs_again_with_the_current_contents_of_memory() -> Result<()> {
         unsafe { context.kv_append(&append, &launch) }?;
         let mut args =
             Args::new(1, new, k_cache.tensor(pages)?, Some(v_cache.tensor(pages)?), o.tensor_mut(row)?);
-        (args.q_len, args.kv_len, args.kv_lengths) = (1, 16, Some(lengths.array()));
+        (args.q_len, args.kv_len, args.kv_lengths) = (Some(1), Some(16), Some(lengths.array()));
         args.page_table = Some(PageTable::Block { pages: PageNumbers::I32(table.array()), stride: 1 });
         // SAFETY: as above.
         unsafe { plan.run(&args, &launch) }
@@ -306,7 +307,7 @@ fn a_capture_ends_even_if_its_work_fails() -> Result<()> {
     let stream = hip.stream()?;
     let mut buffer = hip.zeroed::<u32>(4)?;
 
-    let failure = hip.zeroed::<u32>(0).unwrap_err();
+    let failure = hip.zeroed::<u32>(usize::MAX).unwrap_err();
     let returned = stream.capture(|| Err(failure.clone())).map(drop);
     assert_eq!(returned, Err(failure));
 

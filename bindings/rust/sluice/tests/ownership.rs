@@ -30,7 +30,7 @@ fn run(plan: &Plan, hip: &Hip, rows: &[F16]) -> Result<Vec<F16>> {
     let workspace = scratch.workspace();
     let rows = input.tensor(layout())?;
     let mut args = Args::new(1, rows, rows, Some(rows), o.tensor_mut(layout())?);
-    (args.q_len, args.kv_len) = (ROWS, ROWS);
+    (args.q_len, args.kv_len) = (Some(ROWS), Some(ROWS));
     let launch = Launch { stream: stream.raw(), workspace: Some(&workspace), ..Launch::default() };
     // SAFETY: all memory stays until the stream has been waited for.
     unsafe { plan.run(&args, &launch) }?;
@@ -159,7 +159,7 @@ fn a_run_waits_for_what_it_depends_on() -> Result<()> {
         let (mut middle, mut o) = (hip.zeroed::<F16>(rows.len())?, hip.zeroed::<F16>(rows.len())?);
         let view = input.tensor(layout())?;
         let mut args = Args::new(1, view, view, Some(view), middle.tensor_mut(layout())?);
-        (args.q_len, args.kv_len) = (ROWS, ROWS);
+        (args.q_len, args.kv_len) = (Some(ROWS), Some(ROWS));
         let signal_event = if by_stream { None } else { Some(recorded.raw()) };
         let launch = Launch { stream: first.raw(), signal_event, ..Launch::default() };
         // SAFETY: all memory, streams and events stay until `done` has been waited for.
@@ -167,7 +167,7 @@ fn a_run_waits_for_what_it_depends_on() -> Result<()> {
 
         let view = middle.tensor(layout())?;
         let mut args = Args::new(1, view, view, Some(view), o.tensor_mut(layout())?);
-        (args.q_len, args.kv_len) = (ROWS, ROWS);
+        (args.q_len, args.kv_len) = (Some(ROWS), Some(ROWS));
         let dependencies = [match by_stream {
             true => Dependency::on_stream(first.raw(), recorded.raw()),
             false => Dependency::on_event(recorded.raw()),

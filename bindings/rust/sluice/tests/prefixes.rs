@@ -29,12 +29,12 @@ fn attend(prefix_pages: &[i32], lengths: &[i32], starts: &[i32]) -> sluice::Resu
     let mut o = [0.0; 2];
     let (k, v) = (Tensor::new(&K, pages)?, Some(Tensor::new(&V, pages)?));
     let mut args = Args::new(2, Tensor::new(&Q, rows)?, k, v, TensorMut::new(&mut o, rows)?);
-    (args.q_len, args.kv_len) = (1, 1);
+    (args.q_len, args.kv_len) = (Some(1), Some(1));
     args.kv_lengths = Some(array(&[1, 1]));
     args.page_table = table(&[0, 1], 1);
     args.prefixes = Some(Prefixes {
         count: 1,
-        len: 0,
+        len: None,
         q_starts: array(starts),
         lengths: Some(array(lengths)),
         page_table: table(prefix_pages, 2),

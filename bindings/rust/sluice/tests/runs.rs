@@ -60,7 +60,7 @@ macro_rules! args {
             Some($v.tensor(case.v.1)?),
             $o.tensor_mut(case.o_layout)?,
         );
-        (args.q_len, args.kv_len) = (case.q_len, case.kv_len);
+        (args.q_len, args.kv_len) = (Some(case.q_len), Some(case.kv_len));
         args.lse = Some($lse.tensor_mut(case.lse_layout)?);
         args.q_starts = $m.q_starts.as_ref().map(|a| a.array());
         args.kv_starts = $m.kv_starts.as_ref().map(|a| a.array());
@@ -690,7 +690,7 @@ fn no_contents_reach_outside_the_views() -> Result<()> {
             o.tensor_mut(Layout::rows([8, 1, 64]))?,
         );
         args.lse = Some(lse.tensor_mut(Layout::rows([4, 1, 1]))?);
-        (args.q_len, args.kv_len) = (8, 32);
+        (args.q_len, args.kv_len) = (Some(8), Some(32));
         args.q_starts = Some(starts[0].array());
         match paged {
             false => args.kv_starts = Some(starts[1].array()),

@@ -135,7 +135,7 @@ impl Attention {
             Some(self.v_pool[layer].tensor(cache)?),
             self.o.tensor_mut(q_rows)?,
         );
-        args.q_len = self.rows;
+        args.q_len = Some(self.rows);
         args.q_starts = Some(starts);
         args.kv_lengths = Some(kv_lengths);
         args.page_table = Some(table);

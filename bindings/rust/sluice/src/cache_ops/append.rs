@@ -186,7 +186,8 @@ impl<'a, M: Memory> Append<'a, M> {
         let pack = self.k_cache.layout().pack();
         let (source, cache) = (number(&self.k.view, "k")?, number(&self.k_cache.view, "k_cache")?);
         let new = |dim| [Exactly(1), Exactly(tokens), Exactly(heads), Exactly(dim)];
-        let kept = |dim| [AtLeast(1), Exactly(page_size), Exactly(heads), Exactly(dim)];
+        let is_needed = usize::from(tokens != 0 && !matches!(self.place, Place::Sequences { batch: 0, .. }));
+        let kept = |dim| [AtLeast(is_needed), Exactly(page_size), Exactly(heads), Exactly(dim)];
 
         let mut raw: sys::sluice_append = init(sys::sluice_append_init);
         (raw.source_type, raw.cache_type) = (source as u32, cache as u32);

@@ -7,6 +7,7 @@ use crate::problem::LseBase;
 use crate::tensor::{optional, Array, Device, Extent, Tensor, TensorMut};
 use sluice_sys as sys;
 use std::ffi::c_void;
+use std::ops::Range;
 use Extent::{AtLeast, Exactly};
 
 /// Results of attention over splits of the keys, to be merged into one; the header's `sluice_merge`. Types and extents
@@ -44,6 +45,11 @@ pub(crate) struct RawMerge {
     _partial_lse_list: Vec<*const c_void>,
 }
 
+/// Whether strides differ that an index is multiplied with.
+fn differ(dimensions: Range<usize>, shape: [usize; 4], stride: [i64; 4], other: [i64; 4]) -> bool {
+    dimensions.into_iter().any(|i| shape[i] > 1 && stride[i] != other[i])
+}
+
 impl<'a> Merge<'a> {
     /// A minimal merge of parts that are in one tensor: LSEs to base e, which are read but not written, and no sinks.
     pub fn new(
@@ -73,7 +79,7 @@ impl<'a> Merge<'a> {
             return Err(Error::invalid("partial.shape[0]", message));
         }
         let sequence = self.sequence_tokens.unwrap_or(tokens);
-        if sequence == 0 || tokens % sequence != 0 {
+        if tokens % sequence.max(1) != 0 || (sequence == 0 && tokens != 0) {
             let message = format!("sequence_tokens is {sequence}; it must divide the {tokens} tokens");
             return Err(Error::invalid("sequence_tokens", message));
         }
@@ -94,7 +100,9 @@ impl<'a> Merge<'a> {
         // The first index is a part, or a sequence.
         let lses = |parts| match self.sequence_tokens {
             None => extents(parts, AtLeast(1)),
-            Some(sequence) => [Exactly(tokens / sequence), Exactly(sequence), Exactly(heads), AtLeast(1)],
+            Some(sequence) => {
+                [Exactly(tokens / sequence.max(1)), Exactly(sequence), Exactly(heads), AtLeast(1)]
+            }
         };
         raw.partial_lse = self.partial_lse.view.checked("partial_lse", f32, 0, lses(parts))?;
         let (mut partial_list, mut partial_lse_list) = (vec![], vec![]);
@@ -107,9 +115,9 @@ impl<'a> Merge<'a> {
                     other.view.checked(&name, Some(partial), 0, extents(1, Exactly(dim)))?,
                     lse.view.checked(&name, f32, 0, lses(1))?,
                 );
-                if rows.stride[1..] != raw.partial.stride[1..]
-                    || numbers.stride[1..3] != raw.partial_lse.stride[1..3]
-                    || (self.sequence_tokens.is_some() && numbers.stride[0] != raw.partial_lse.stride[0])
+                let with_sequences = usize::from(self.sequence_tokens.is_none());
+                if differ(1..4, other.layout().shape(), rows.stride, raw.partial.stride)
+                    || differ(with_sequences..3, lse.layout().shape(), numbers.stride, raw.partial_lse.stride)
                 {
                     return Err(Error::invalid(
                         name.clone(),
@@ -221,6 +229,14 @@ mod tests {
         merge.others[1].1 = tensor::<f32>(8, Layout::strided([3, 2, 2, 1], [8, 2, 4, 0]));
         let refused = |merge: &Merge| merge.to_raw().err().unwrap().field.to_string();
         assert_eq!(refused(&merge), "others[1]");
+        // One head: its stride is never used.
+        let (part, lses) = (
+            |stride| tensor::<f32>(1, Layout::strided([1, 6, 1, 64], [0, 64, stride, 1])),
+            |stride| tensor::<f32>(2, Layout::strided([1, 6, 1, 1], [stride, 1, stride, stride])),
+        );
+        let mut one_head = Merge::new(part(64), lses(1), tensor_mut::<F16>(3, Layout::rows([6, 1, 64])));
+        one_head.others = vec![(part(7), lses(9))];
+        assert!(one_head.to_raw().is_ok());
         merge.others.clear();
         merge.sequence_tokens = Some(4);
         assert_eq!(refused(&merge), "sequence_tokens");

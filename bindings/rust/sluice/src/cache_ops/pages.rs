@@ -7,6 +7,7 @@ use crate::element::Dtype;
 use crate::error::{call, init, int, Error, Result};
 use crate::tensor::{fewest, optional, Array, Device, Extent, Host, Memory, Tensor, TensorMut, View};
 use sluice_sys as sys;
+use std::ptr::NonNull;
 use Extent::{AtLeast, Exactly};
 
 /// Where scales per token, page or group go that are copied with their elements.
@@ -136,7 +137,8 @@ impl<M: Memory> PageCopy<'_, M> {
         let [_, page_size, heads, dim_qk] = self.k_source.layout().shape();
         let (from, to) = (&self.k_source.view, &self.k_target.view);
         let (source, target) = (number(from, "k_source")?, number(to, "k_target")?);
-        let pages = |dim| [AtLeast(1), Exactly(page_size), Exactly(heads), Exactly(dim)];
+        let is_needed = usize::from(self.pairs.as_ref().map_or(true, |pairs| pairs.len() > 1));
+        let pages = |dim| [AtLeast(is_needed), Exactly(page_size), Exactly(heads), Exactly(dim)];
         let packs = (self.k_source.layout().pack(), to.layout.pack());
         let mut raw: sys::sluice_page_copy = init(sys::sluice_page_copy_init);
         (raw.source_type, raw.target_type) = (source as u32, target as u32);
@@ -164,7 +166,9 @@ impl<M: Memory> PageCopy<'_, M> {
         let copied = [copied_views(&self.k_target_scales), copied_views(&self.v_target_scales)];
         raw.page_count = fewest(0, caches.into_iter().chain(arrays).chain(copied.into_iter().flatten()));
         if let Some(pairs) = &self.pairs {
-            raw.pairs = pairs.raw();
+            // A list without pairs is not the absence of one, which copies all pages.
+            raw.pairs =
+                if pairs.len() < 2 { NonNull::<i64>::dangling().as_ptr().cast() } else { pairs.raw() };
             raw.pair_count = (pairs.len() / 2) as i64;
             if pairs.are_64() {
                 raw.flags |= sys::SLUICE_PAGE_INDEX_64;
@@ -204,7 +208,8 @@ impl<M: Memory> Gather<'_, M> {
         let (from, to) = (&self.k_cache.view, &self.k_out.view);
         let tokens = to.layout.shape()[1];
         let (cache, out) = (number(from, "k_cache")?, number(to, "k_out")?);
-        let pages = |dim| [AtLeast(1), Exactly(page_size), Exactly(heads), Exactly(dim)];
+        let is_needed = usize::from(tokens != 0 && self.batch != 0);
+        let pages = |dim| [AtLeast(is_needed), Exactly(page_size), Exactly(heads), Exactly(dim)];
         let rows = |dim| [Exactly(1), Exactly(tokens), Exactly(heads), Exactly(dim)];
         let pack = self.k_cache.layout().pack();
         let mut raw: sys::sluice_gather = init(sys::sluice_gather_init);

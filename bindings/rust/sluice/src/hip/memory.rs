@@ -18,11 +18,11 @@ const HOST_TO_DEVICE: c_int = 1;
 const DEVICE_TO_HOST: c_int = 2;
 const DEVICE_TO_DEVICE: c_int = 3;
 
-/// Bytes of `len` elements, which must not be 0.
+/// Bytes to allocate for `len` elements: at least one, so that memory without elements has an address too.
 pub(super) fn bytes_for<T>(len: usize) -> Result<usize> {
-    len.checked_mul(size_of::<T>()).filter(|bytes| *bytes > 0).ok_or_else(|| {
+    len.checked_mul(size_of::<T>()).map(|bytes| bytes.max(1)).ok_or_else(|| {
         let limit = usize::MAX / size_of::<T>();
-        Error::invalid("len", format!("len is {len}; a buffer of this type has 1 to {limit} elements"))
+        Error::invalid("len", format!("len is {len}; a buffer of this type has at most {limit} elements"))
     })
 }
 
@@ -71,7 +71,7 @@ impl<T: Plain> Buffer<T> {
         self.len
     }
 
-    /// Always false: a buffer has at least one element.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
