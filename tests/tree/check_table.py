@@ -1,8 +1,10 @@
 #!/usr/bin/python3
 """Checks that a page shows the tables that a command prints, between two comments that name each of them.
 
-usage: check_table.py [--tables | --sample] [--fix] PAGE NAME COMMAND...
+usage: check_table.py [--tables | --sample] [--within PERCENT] [--fix] PAGE NAME COMMAND...
 Everything that the command prints is compared, figures included.
+--within: figures may differ by this much, or by one in their last digit. The timing model needs it: the arguments of a kernel are
+somewhere in the host's memory, so that a launch may wait for a line of a cache more or less.
 --tables: the output has other lines too; NAME is a list with commas, and the output's tables belong to its names in turn.
 --sample: the command prints some rows of the table, and each of them is on the page as it is printed.
 --fix corrects the page, and so does SLUICE_FIX_TABLES=1 in the environment: `SLUICE_FIX_TABLES=1 ctest -R NAME` writes the
@@ -21,6 +23,7 @@ def arguments():
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("--tables", action="store_true")
     parser.add_argument("--sample", action="store_true")
+    parser.add_argument("--within", type=float, default=0, metavar="PERCENT")
     parser.add_argument("--fix", action="store_true")
     parser.add_argument("page", type=pathlib.Path)
     parser.add_argument("names", metavar="NAME")
@@ -49,13 +52,26 @@ def printed_tables(options):
     return found
 
 
-def differences(shown, printed, is_sample):
+NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?![\w.])")
+
+
+def are_equal(ours, theirs, percent):
+    """Whether lines are the same but for figures that are close enough."""
+    if ours == theirs or percent == 0 or NUMBER.sub("", ours) != NUMBER.sub("", theirs):
+        return ours == theirs
+    return all(abs(float(a) - float(b)) <= max(float(b) * percent / 100, 1.001 * 10.0 ** -len(b.partition(".")[2]))
+               for a, b in zip(NUMBER.findall(ours), NUMBER.findall(theirs)))
+
+
+def differences(shown, printed, is_sample, percent):
     """Lines of the command that the page lacks, and lines of the page that the command does not print."""
     ours, theirs = shown.splitlines(), printed.splitlines()
-    lacking = [f"+ {line}" for line in theirs if line not in ours]
+    if len(ours) == len(theirs) and all(are_equal(a, b, percent) for a, b in zip(ours, theirs)):
+        return []
+    lacking = [f"+ {line}" for line in theirs if not any(are_equal(other, line, percent) for other in ours)]
     if is_sample:
         return lacking
-    return lacking + [f"- {line}" for line in ours if line not in theirs] or (["the order"] if ours != theirs else [])
+    return lacking + [f"- {line}" for line in ours if not any(are_equal(line, other, percent) for other in theirs)] or ["the order"]
 
 
 def main():
@@ -69,7 +85,7 @@ def main():
         if options.fix:
             text = place.sub(lambda match: match[1] + table + match[3], text)
         else:
-            found = differences(place.search(text)[2], table, options.sample)
+            found = differences(place.search(text)[2], table, options.sample, options.within)
             problems += [f"{options.page} does not show the {name}:", *found] if found else []
     if options.fix:
         options.page.write_text(text, encoding="utf-8")

@@ -34,6 +34,18 @@ class CheckTableTest(unittest.TestCase):
         self.assertFalse(self.passes("| a | b |\n| --- | --- |\n"))
         self.assertFalse(self.passes(self.table, status=1))
 
+    def test_figures_may_be_close(self):
+        page = PAGE.replace("| 2 |", "| 19147 at 89 %, x 0.50 |")
+        table = self.table.replace("| 2 |", "| 19147 at 89 %, x 0.50 |")
+        for other, within in (("19134", True), ("19047", False)):
+            self.assertEqual(self.passes(table.replace("19147", other), "--within", "0.2", page=page), within)
+            self.assertEqual(self.passes(table.replace("19147", other), "--within", "0.2", "--sample", page=page), within)
+        self.assertTrue(self.passes(table.replace("89", "90").replace("0.50", "0.51"), "--within", "0.2", page=page))
+        self.assertFalse(self.passes(table.replace("89", "91"), "--within", "0.2", page=page))
+        self.assertFalse(self.passes(table.replace("0.50", "0.52"), "--within", "0.2", page=page))
+        self.assertFalse(self.passes(table.replace("x 0", "y 0"), "--within", "0.2", page=page))
+        self.assertFalse(self.passes(table.replace("19147", "19134"), page=page))
+
     def test_samples_are_rows_of_the_page(self):
         some = self.table.replace("| x | 1 |\n", "")
         self.assertTrue(self.passes(some, "--sample"))
