@@ -74,7 +74,9 @@ def save(case, folder):
     generator = torch.Generator().manual_seed(0)
     tied = getattr(case.config, "tie_word_embeddings", False)
     for name, weight in model.named_parameters():
-        if weight.dim() > 1:
+        if "sinks" in name:
+            weight.data = 1.0 + torch.randn(weight.shape, generator=generator)
+        elif weight.dim() > 1:
             gain = 1.0 if "embed" in name and not tied else 1.5 * weight.shape[-1] ** -0.5
             weight.data = gain * torch.randn(weight.shape, generator=generator)
     model.to(torch.bfloat16).save_pretrained(folder)
