@@ -466,6 +466,7 @@ sluice_tensor RandomCall::fill_packed(std::optional<Elements> &tensor, size_t ro
 /// or sequence, which are whole units of 8 in memory.
 sluice_tensor RandomCall::fill_columns(std::optional<Elements> &tensor, size_t rows, int64_t room,
                                        const std::vector<size_t> &used) {
+  room = std::max<int64_t>(room, 1);
   const bool is_one_pack = problem.v_pack == SLUICE_V_PACK_ALL;
   const int64_t whole = (room + 7) / 8 * 8, pack = is_one_pack ? whole : problem.v_pack;
   const int64_t column = pack + 8, pack_stride = column * problem.head_dim_v;
