@@ -128,6 +128,21 @@ def attention(page, folder):
         expect(count.format(len(rows)) in page.text, "the page does not give the number of nodes:", count.format(len(rows)))
 
 
+def tools(page, folder):
+    """A tool of llama.cpp, in a default build, gives the same text, and only with -dev do Sluice's kernels compute it."""
+    *build, command = page.block("tools")
+    for line in build:
+        folder.must(line)
+    expected = json.loads((folder.work / "docs/examples/jargon_lm/model/expected.json").read_text(encoding="utf-8"))
+    for words, by_sluice in ((command, True), (command.replace(" -dev Sluice", ""), False)):
+        done = folder.must(f"{words} -v < /dev/null", GGML_SCHED_DEBUG="1")
+        parts = len(re.findall(r"SPLIT #\d+: Sluice", done.stdout + done.stderr))
+        expect((parts > 0) == by_sluice, f"{words}: {parts} parts of graphs by Sluice", done.stderr[-2000:])
+        text = folder.must(f"{words} < /dev/null").stdout
+        expect(text.startswith(expected["greedy_text"] + "\n"), f"{words}: another text:", text)
+        print(f"{'with' if by_sluice else 'without'} -dev: {parts} parts of the first graphs by Sluice")
+
+
 def failures(page, folder):
     """Every failure gives a status and a message."""
     line = page.block("check")[0].replace("check_attention", "check_failures")
@@ -142,7 +157,7 @@ def main():
     source, build, work = (pathlib.Path(word).resolve() for word in sys.argv[1:4])
     page, folder = Page(source), Folder(source, build, work)
     prepare(page, folder)
-    {"text": text, "attention": attention, "failures": failures}[sys.argv[4]](page, folder)
+    {"text": text, "attention": attention, "failures": failures, "tools": tools}[sys.argv[4]](page, folder)
 
 
 if __name__ == "__main__":
