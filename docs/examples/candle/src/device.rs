@@ -132,7 +132,7 @@ impl Sluice {
 
         let ([batch, q_len, q_heads, _], [.., head_dim_v]) = (q.layout.shape(), v.layout.shape());
         let o_layout = Layout::contiguous([batch, q_len, q_heads, head_dim_v]);
-        let mut result = vec![T::from_f64(0.0); batch * q_len * q_heads * head_dim_v];
+        let mut result = vec![T::from_f64(0.0); o_layout.shape().iter().product()];
         let upload = |input: &Input<T>| hip.buffer(T::elements(input.elements));
         let (q_buffer, k_buffer, v_buffer) = (upload(&q)?, upload(&k)?, upload(&v)?);
         let mut o_buffer: Buffer<T::Element> = hip.zeroed(result.len())?;
@@ -144,8 +144,8 @@ impl Sluice {
             Some(v_buffer.tensor(v.layout)?),
             o_buffer.tensor_mut(o_layout)?,
         );
-        (args.q_len, args.kv_len, args.scale) = (q_len, k.layout.shape()[1], options.scale);
-        let mut workspace_buffer: Buffer<u8> = hip.zeroed(plan.info().workspace_bytes.max(1) as usize)?;
+        (args.q_len, args.kv_len, args.scale) = (Some(q_len), Some(k.layout.shape()[1]), options.scale);
+        let mut workspace_buffer: Buffer<u8> = hip.zeroed(plan.info().workspace_bytes as usize)?;
         let workspace = workspace_buffer.workspace();
         let launch = Launch { workspace: Some(&workspace), ..Launch::default() };
         // SAFETY: the buffers are this call's, and the download waits for the run.

@@ -14,8 +14,8 @@ use operator::Attention;
 /// What attention computes beyond softmax(scale * Q K^T) V. The default asks for nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Options {
-    /// Factor of the scores; 0 is 1 / sqrt(head_dim).
-    pub scale: f32,
+    /// Factor of the scores; None is 1 / sqrt(head_dim).
+    pub scale: Option<f32>,
     /// Hides the keys after a row's own position. The last row has the position of the last key.
     pub causal: bool,
     /// How many keys before a row's own position are visible; None is all.
@@ -30,7 +30,8 @@ pub struct Options {
 ///
 /// K and V may have more tokens than Q, and fewer heads: query head h reads KV head h * kv_heads / q_heads. Tensors may
 /// have any strides that Sluice takes: 1 between the elements of a row, else multiples of 8. Nothing is made
-/// contiguous. The result is contiguous, \[batch, tokens of Q, heads of Q, head_dim of V\].
+/// contiguous. The result is contiguous, \[batch, tokens of Q, heads of Q, head_dim of V\]. There may be no sequences, no
+/// tokens of Q and none of K and V; rows without keys are 0.
 pub fn sluice_attention(
     sluice: &Sluice,
     q: &Tensor,

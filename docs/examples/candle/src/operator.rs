@@ -75,7 +75,7 @@ fn check_shapes([q, k, v]: [&Layout; 3]) -> Result<()> {
                 "sluice-attention: {name} has shape {shape:?}; it must be [batch, tokens, heads, head_dim]"
             );
         }
-        if let Some(i) = shape.iter().position(|extent| *extent == 0) {
+        if let Some(i) = [2, 3].into_iter().find(|i| shape[*i] == 0) {
             bail!("sluice-attention: {name}.shape[{i}] is 0; it must be at least 1");
         }
     }
@@ -101,12 +101,16 @@ fn check_shapes([q, k, v]: [&Layout; 3]) -> Result<()> {
 fn input<'a, T: HalfFloat>(storage: &'a CpuStorage, layout: &Layout) -> Result<Input<'a, T>> {
     let (shape, stride) = (layout.shape().dims4()?, layout.stride());
     let shape: [usize; 4] = shape.into();
-    // Along a dimension of one element candle may have any stride, also one that Sluice does not take.
-    let stride: [usize; 4] = std::array::from_fn(|i| if shape[i] == 1 { 0 } else { stride[i] });
-    let reach: usize = shape.iter().zip(stride).map(|(extent, stride)| (extent - 1) * stride).sum();
-    let first = layout.start_offset();
+    let stride: [usize; 4] = std::array::from_fn(|i| stride[i]);
+    // The first element of a view without elements may be outside the storage.
+    let reached = if shape.contains(&0) {
+        0..0
+    } else {
+        let last: usize = shape.iter().zip(stride).map(|(extent, stride)| (extent - 1) * stride).sum();
+        layout.start_offset()..layout.start_offset() + last + 1
+    };
     Ok(Input {
-        elements: &T::cpu_storage_as_slice(storage)?[first..=first + reach],
+        elements: &T::cpu_storage_as_slice(storage)?[reached],
         layout: sluice::Layout::strided(shape, stride.map(|stride| stride as i64)),
     })
 }

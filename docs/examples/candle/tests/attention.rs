@@ -46,7 +46,8 @@ fn cases() -> Vec<Case> {
     let left = Options { window_left: Some(9), ..causal };
     let both = Options { window_left: Some(3), window_right: Some(11), ..plain };
     let capped = Options { soft_cap: 1.5, ..causal };
-    let scaled = Options { scale: 0.3, ..plain };
+    let scaled = Options { scale: Some(0.3), ..plain };
+    let unscaled = Options { scale: Some(0.0), ..causal };
     let case = |dtype, batch, tokens, heads, head_dims, views, options| {
         Case { dtype, batch, tokens, heads, head_dims, views, options }
     };
@@ -69,6 +70,11 @@ fn cases() -> Vec<Case> {
         case(BF16, 1, [50, 50],  [2, 2], [64, 64],   [Contiguous; 3], both),
         case(F16,  1, [40, 77],  [4, 2], [128, 128], [Contiguous; 3], capped),
         case(F16,  2, [21, 34],  [2, 2], [64, 64],   [Contiguous; 3], scaled),
+        case(BF16, 2, [21, 34],  [2, 2], [64, 64],   [Contiguous; 3], unscaled),
+        case(F16,  2, [0, 34],   [4, 2], [64, 64],   [Contiguous; 3], plain), // no rows
+        case(F16,  0, [3, 34],   [4, 2], [64, 64],   [Contiguous; 3], causal), // no sequences
+        case(BF16, 2, [3, 0],    [4, 2], [64, 64],   [Contiguous, HeadsFirst, Contiguous], causal), // no keys
+        case(F16,  2, [0, 0],    [4, 2], [64, 64],   [SomeHeads, SomeTokens, SomeTokens], plain),
     ]
 }
 
@@ -100,7 +106,7 @@ fn the_bound_notices_mistakes() -> Result<()> {
             Options { causal: false, ..right },
             Options { window_left: Some(59), ..right },
             Options { soft_cap: 0.0, ..right },
-            Options { scale: 0.12, ..right },
+            Options { scale: Some(0.12), ..right },
         ] {
             let o = attention(&q, &k, &v, &wrong)?;
             let o = Tensor::from_vec(o.o, (1, 3, 2, 64), q.device())?;

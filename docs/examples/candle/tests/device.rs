@@ -56,7 +56,7 @@ fn plans_are_made_once_and_any_thread_may_call() -> Result<()> {
     let causal = Options { causal: true, ..Options::default() };
     assert_eq!(call(33, causal)?, 1);
     assert_eq!(call(64, causal)?, 1, "33 and 64 keys have the same bound");
-    assert_eq!(call(64, Options { scale: 0.5, ..causal })?, 1, "a plan does not depend on the scale");
+    assert_eq!(call(64, Options { scale: Some(0.5), ..causal })?, 1, "a plan does not depend on the scale");
     assert_eq!(call(65, causal)?, 2);
     assert_eq!(call(65, Options { window_left: Some(4), ..causal })?, 3);
     assert_eq!(call(65, Options { soft_cap: 4.0, ..causal })?, 4);

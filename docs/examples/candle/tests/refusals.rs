@@ -30,7 +30,8 @@ fn tensors_that_do_not_fit_are_named() -> Result<()> {
         (&f32_q, &kv, &kv, "q is F32; it must be F16 or BF16"),
         (&q, &kv, &bf16_v, "v is BF16; it must be F16 as q is"),
         (&f16(&[5, 4, 64])?, &kv, &kv, "q has shape [5, 4, 64]; it must be [batch, tokens, heads, head_dim]"),
-        (&q, &kv, &f16(&[2, 0, 2, 64])?, "v.shape[1] is 0; it must be at least 1"),
+        (&q, &kv, &f16(&[2, 7, 0, 64])?, "v.shape[2] is 0; it must be at least 1"),
+        (&q, &kv, &f16(&[2, 0, 2, 64])?, "v.shape[1] is 0; it must be 7 as k.shape[1] is"),
         (&q, &f16(&[3, 7, 2, 64])?, &kv, "k.shape[0] is 3; it must be 2 as q.shape[0] is"),
         (&q, &f16(&[2, 7, 2, 72])?, &kv, "k.shape[3] is 72; it must be 64 as q.shape[3] is"),
         (&q, &kv, &f16(&[1, 7, 2, 64])?, "v.shape[0] is 1; it must be 2 as k.shape[0] is"),
@@ -57,7 +58,7 @@ fn refusals_of_sluice_have_code_field_and_message() -> Result<()> {
         (&q, &odd, &kv, plain, "INVALID_ARGUMENT", "k.stride[2]", "is 68; it must be a multiple of 8"),
         (&columns, &kv, &kv, plain, "INVALID_ARGUMENT", "q.stride[3]", "it must be 1"),
         (&q, &kv, &kv, Options { soft_cap: -1.0, ..causal }, "INVALID_ARGUMENT", "soft_cap", "-1"),
-        (&q, &kv, &kv, Options { scale: f32::NAN, ..plain }, "INVALID_ARGUMENT", "scale", "nan"),
+        (&q, &kv, &kv, Options { scale: Some(f32::NAN), ..plain }, "INVALID_ARGUMENT", "scale", "nan"),
     ] {
         let refusal = refusal(q, k, v, &options)?;
         assert!(refusal.starts_with(&format!("sluice-attention: SLUICE_{code} ({field}): ")), "{refusal}");

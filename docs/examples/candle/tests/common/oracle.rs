@@ -64,8 +64,7 @@ struct Row {
 
 impl Row {
     fn new<'a>(q: &[f64], keys: impl Iterator<Item = &'a [f64]>, options: &Options) -> Row {
-        let scale =
-            if options.scale == 0.0 { 1.0 / (q.len() as f64).sqrt() } else { f64::from(options.scale) };
+        let scale = options.scale.map_or(1.0 / (q.len() as f64).sqrt(), f64::from);
         let cap = f64::from(options.soft_cap);
         let mut row = Row { scores: vec![], a: 0.0, r: 0.0, x: 0.0 };
         for k in keys {
