@@ -19,7 +19,10 @@ from sluice_backend import SluiceBackend
 BLOCK, BLOCKS, HEADS, KV_HEADS, DIM = 16, 24, 4, 2, 64
 TOKENS_OF_STEP = 32
 PADDING = 3
-LAYER_SCALES = {"_k_scale": 0.03125, "_v_scale": 0.0625}  # quotients are exact, so no other rounding is possible
+# Quotients are exact, so no other rounding is possible. The largest are above 240, the chip's largest number of E4M3, and at most
+# 448, that of vLLM's type on a CPU, to which the scales belong.
+LAYER_SCALES = {"_k_scale": 2.0 ** -7, "_v_scale": 2.0 ** -8}
+LARGEST = 448
 CPU = torch.device("cpu")
 
 
@@ -46,6 +49,8 @@ class Request:
         generator = torch.Generator().manual_seed(seed)
         self.q, self.k, self.v = (torch.randn(layers, self.length, heads, DIM, generator=generator).bfloat16()
                                   for heads in (HEADS, KV_HEADS, KV_HEADS))
+        for rows, scale in zip((self.k, self.v), LAYER_SCALES.values()):
+            rows.mul_(scale / LAYER_SCALES["_k_scale"]).clamp_(-LARGEST * scale, LARGEST * scale)
         self.o = torch.zeros(layers, self.length, HEADS, DIM, dtype=torch.bfloat16)
 
     def next_tokens(self, left):
