@@ -180,6 +180,9 @@ std::optional<P> legal(P p, Field field) {
   } else if (p.flags & SLUICE_SHARED_PREFIX &&
              (field == "max_prefixes" || field == "max_prefix_len" || field == "max_q_tokens")) {
     find(field)->field.set(p, 1000);
+  } else if (p.determinism == SLUICE_DETERMINISM_BATCH_INVARIANT &&
+             (field == "max_batch" || field == "max_kv_len")) {
+    find(field)->field.set(p, 300);
   } else if (const NamedField *const named = find(field)) {
     named->field.set(p, 0);
   } else {
@@ -199,7 +202,8 @@ std::optional<NumberField> number_field(const char *name) {
 std::optional<sluice_problem> advised(const sluice_problem &problem, const sluice_error &refusal) {
   if (refusal.code == SLUICE_UNSUPPORTED) return nearest_supported(problem, refusal.field, refusal.message);
   if (refusal.code == SLUICE_INVALID_ARGUMENT) return legal(problem, refusal.field);
-  if (refusal.code != SLUICE_NEWER_STRUCT || Field(refusal.field) != "flags") return std::nullopt;
+  if (refusal.code != SLUICE_NEWER_STRUCT) return std::nullopt;
+  if (Field(refusal.field) != "flags") return nearest_supported(problem, refusal.field, refusal.message);
   sluice_problem known = problem;
   known.flags &= 2 * uint32_t(SLUICE_PADDED_ROWS) - 1;
   return known;

@@ -101,6 +101,8 @@ void check_nearest(const sluice_problem &problem, const Answer &refused, const s
   const std::optional<NumberField> field = number_field(refused.field.c_str());
   if (refused.status != SLUICE_UNSUPPORTED || !field) return;
   const int64_t wanted = field->get(problem), named = field->get(nearest), step = wanted < named ? 1 : -1;
+  // The next larger head dim is named even if a smaller one is nearer: rows can be padded.
+  const bool only_up = refused.field.starts_with("head_dim_") && named > wanted;
   // The value at the same distance on the other side, too, if it is a number of its kind.
   const int64_t distance = std::abs(wanted - named);
   const auto must_be_refused = [&](int64_t value) {
@@ -113,7 +115,7 @@ void check_nearest(const sluice_problem &problem, const Answer &refused, const s
   };
   for (int64_t away = 1; away < std::min(distance, most_tried); ++away) {
     must_be_refused(named - step * away);
-    if (wanted - step * (distance - away) > 0) must_be_refused(wanted - step * (distance - away));
+    if (!only_up && wanted - step * (distance - away) > 0) must_be_refused(wanted - step * (distance - away));
   }
 }
 
