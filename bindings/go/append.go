@@ -29,7 +29,7 @@ type Append struct {
 	KPack           int32         // As in Problem.
 	KScaleKind      ScaleKind     // ScaleNone unless the cache is FP8, I8 or U4.
 	VScaleKind      ScaleKind     // As KScaleKind.
-	Tokens          int32         // Rows of K and V; 0 is no error.
+	Tokens          int32         // Rows of K and V; with 0 there is nothing to do.
 	Batch           int32         // Sequences; 0 with Slots.
 	RotaryDim       int32         // Elements of K that are rotated; even; 0: no rotation.
 	RotaryStyle     RotaryStyle   // With RotaryDim.

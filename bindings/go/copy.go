@@ -166,8 +166,8 @@ type Gather struct {
 	KPack           int32         // Elements per pack of an x-packed KCache; 0: none.
 	KScaleKind      ScaleKind     // As in PageCopy.
 	VScaleKind      ScaleKind     // As KScaleKind.
-	Batch           int32         // Sequences; 0 is no error.
-	Tokens          int32         // Rows of KOut and VOut; 0 is no error.
+	Batch           int32         // Sequences; with 0 there is nothing to do.
+	Tokens          int32         // Rows of KOut and VOut; with 0 there is nothing to do.
 	KCache          Tensor        // Where the keys are.
 	VCache          Tensor        // Where the values are.
 	KOut            Tensor        // Where the keys go.

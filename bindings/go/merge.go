@@ -21,7 +21,7 @@ type Merge struct {
 	PartialType DType         // F32, F16 or BF16; required.
 	OType       DType         // F16, BF16, F32 or E4M3FNUZ; required.
 	Parts       int32         // At least 1.
-	Tokens      int32         // 0 is no error.
+	Tokens      int32         // With 0 there is nothing to do.
 	Heads       int32         // At least 1.
 	HeadDimV    int32         // A multiple of 8.
 	LSEBase     LSEBase       // Of PartialLSE and LSE.

@@ -229,8 +229,7 @@ void check_prefixes(const sluice_problem &problem, const sluice_args &args) {
     check_absent("prefix_page_table", args.prefix_page_table, why);
     check_absent("prefix_page_starts", args.prefix_page_starts, why);
   } else {
-    check_table(problem, "prefix_page_table", args.prefix_page_table,
-                args.prefix_count == 0 ? 0 : args.prefix_len);
+    check_table(problem, "prefix_page_table", args.prefix_page_table, args.prefix_len);
     if (problem.page_table_kind == SLUICE_PAGE_TABLE_CSR) {
       check_pointer("prefix_page_starts", args.prefix_page_starts, sizeof(int32_t));
     } else {

@@ -200,7 +200,7 @@ void Batch::draw_keys(std::optional<Visible<uint8_t>> &tensor, bool of_k) {
   (of_k ? args.k : args.v) = {tensor->data(), {rows * row, row, dim, 1}};
 }
 
-void Batch::run(const PlanHandle &plan) {
+void run_with_workspace(const PlanHandle &plan, const sluice_args &args) {
   const uint64_t bytes = describe(plan).workspace_bytes;
   Visible<uint8_t> workspace(bytes, 0xff);
   run_on_device(args,
@@ -209,6 +209,10 @@ void Batch::run(const PlanHandle &plan) {
                   launch->workspace_bytes = bytes;
                   return sluice_run(plan.get(), call, launch, error);
                 });
+}
+
+void Batch::run(const PlanHandle &plan) {
+  run_with_workspace(plan, args);
 }
 
 std::vector<uint16_t> Batch::output(size_t sequence) const {

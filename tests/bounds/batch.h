@@ -21,6 +21,8 @@ using PlanHandle = std::unique_ptr<sluice_plan, DestroyPlan>;
 /// A plan of the emulated device.
 PlanHandle plan_of(const sluice_problem &problem);
 sluice_plan_info describe(const PlanHandle &plan);
+/// Runs a call to its end, with workspace exactly as large as the plan says.
+void run_with_workspace(const PlanHandle &plan, const sluice_args &args);
 
 struct ProblemShape {
   uint32_t mode = SLUICE_MODE_DENSE;

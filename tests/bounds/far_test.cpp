@@ -155,15 +155,7 @@ void check_far(const FarCase &c, int32_t rows, bool splits) {
     args.page_starts = page_starts.data();
   }
 
-  const PlanHandle plan = plan_of(problem);
-  const uint64_t bytes = describe(plan).workspace_bytes;
-  Visible<uint8_t> workspace(bytes, 0xff);
-  run_on_device(args,
-                [&](sluice_context *, const sluice_args *call, sluice_launch *launch, sluice_error *error) {
-                  launch->workspace = bytes != 0 ? workspace.data() : nullptr;
-                  launch->workspace_bytes = bytes;
-                  return sluice_run(plan.get(), call, launch, error);
-                });
+  run_with_workspace(plan_of(problem), args);
   std::vector<uint16_t> expected(o.size());
   std::vector<float> expected_lse(lse.size());
   args.o.data = expected.data();

@@ -108,17 +108,7 @@ struct EmptyCall {
   }
   size_t elements(int32_t head_dim) const { return size_t(rows * problem.q_heads * head_dim); }
 
-  void run() {
-    const PlanHandle plan = plan_of(problem);
-    const uint64_t bytes = describe(plan).workspace_bytes;
-    Visible<uint8_t> workspace(bytes, 0xff);
-    run_on_device(args,
-                  [&](sluice_context *, const sluice_args *call, sluice_launch *launch, sluice_error *error) {
-                    launch->workspace = bytes != 0 ? workspace.data() : nullptr;
-                    launch->workspace_bytes = bytes;
-                    return sluice_run(plan.get(), call, launch, error);
-                  });
-  }
+  void run() { run_with_workspace(plan_of(problem), args); }
   /// Checks that O is 0, and LSE the value of its head.
   void check(const std::function<float(int32_t head)> &expected) const {
     size_t wrong_o = 0, wrong_lse = 0;
