@@ -271,18 +271,22 @@ private:
     return {Side::v, ofKeys(addresses, "v"), arguments["head_dim_v"], op.getPaged()};
   }
 
-  Query queryOf(const LaneRows &rows, const Addresses &addresses, const HeadColumns &columns) {
+  Value rowOfQ(const LaneRows &rows, const Addresses &addresses) {
     Value row = addresses.offsetOfRow("q", rows.sequence.firstRow);
     Value q = b.advance(arguments.late("q"), queries, row);
+    Value number = b.add(rows.sequence.firstRow, rows.token);
+    return readableRow(b, arguments, number, q, op.getHeadDimQk() * queries.getIntOrFloatBitWidth() / 8);
+  }
+
+  Query queryOf(const LaneRows &rows, Value q, const HeadColumns &columns) {
     Value unused;
     // Rows in blocks are whole blocks.
     if (!op.getKvBlocks() &&
         package::kernel_cuts_rows(op.getWaveRows(), op.getHeadDimQk(), !op.getVInK() && !op.getVByColumns()))
       unused = b.bitAnd(b.shiftRight(arguments.late("score_flags"), b.i32(package::score_unused_shift)),
                         b.i32(package::score_unused_mask));
-    Value number = b.add(rows.sequence.firstRow, rows.token);
-    Value limit = readableColumns(b, arguments, number, arguments.late("head_dim_qk"));
-    return Query(b, math, columns.keyReads, q, queries, element, rows.laneGroup, limit, unused);
+    return Query(b, math, columns.keyReads, q, queries, element, rows.laneGroup,
+                 arguments.late("head_dim_qk"), unused);
   }
 
   std::unique_ptr<OwnTiles> elementTiles(const LaneRows &rows, const Addresses &addresses,
@@ -311,7 +315,7 @@ private:
 
   JoinedState iterateOverOwnKeys(const LaneRows &rows, const Addresses &addresses, const HeadColumns &columns,
                                  const LoopParts &parts) {
-    Query query = queryOf(rows, addresses, columns);
+    Query query = queryOf(rows, rowOfQ(rows, addresses), columns);
     unsigned keysTogether = op.getVByColumns() ? layout.elements() : 1;
     KeyPages pages(b, arguments, rows, parts.keys, keysTogether);
     std::optional<KeyBlocks> blocks;
@@ -346,7 +350,7 @@ private:
                                 const HeadColumns &columns, const LoopParts &parts) {
     SmallVector<Query> queries;
     for (auto [rows, ofBlock] : llvm::zip_equal(blocks, addresses)) {
-      queries.push_back(queryOf(rows, ofBlock, columns));
+      queries.push_back(queryOf(rows, rowOfQ(rows, ofBlock), columns));
       queries.back().cutRest();
     }
     if (unsigned reads = parkedReads()) {
@@ -364,10 +368,11 @@ private:
 
   RowState iterateAhead(const LaneRows &rows, const Addresses &addresses, const HeadColumns &columns,
                         const LoopParts &parts, function_ref<LaneRows(Value changing)> locate) {
+    Value q = rowOfQ(rows, addresses); // LLVM would spill a register for its branch after the page table
     std::optional<KeyPages> pages = pagesOf(rows, parts);
     KeyCopies copies(b, arguments, parts.keys, pages ? &*pages : nullptr);
     KeyTiles::Source k = sourceOfK(addresses), v = sourceOfV(addresses);
-    Query query = queryOf(rows, addresses, columns);
+    Query query = queryOf(rows, q, columns);
     KeyTiles firstK = allocate(copies, k, columns.keyPanels, "first k");
     KeyTiles otherK = allocate(copies, k, columns.keyPanels, "k");
     KeyTiles everyV = allocate(copies, v, columns.valuePanels, "v");

@@ -202,10 +202,8 @@ RowState aheadKeyLoop(const LoopParts &parts, Query &query, const KeyCopies &cop
   AheadState initial;
   initial.sum = softmax.noSum();
   initial.output = math.held(products.zeroOutput());
-  // Without a tile, there may be no memory of a bias or a mask.
-  Value hasTile = b.less(keys.firstTile, keys.endTile);
   setScores(initial,
-            rules.applyIf(hasTile, products.scores(query, keyOfFirst, readerOf(firstK)), keyOfFirst));
+            rules.applyIf(b.boolean(true), products.scores(query, keyOfFirst, readerOf(firstK)), keyOfFirst));
   includeScores(parts, initial, softmax.noMaximum(), b.less(keyOfFirst, waveEnd));
 
   Visibility::Tiles usual = rules.usualTiles(waveEnd);

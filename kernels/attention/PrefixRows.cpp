@@ -58,16 +58,17 @@ Value isOfSequence(Emitter &b, const Sequences &sequences, Value number) {
 
 } // namespace
 
-Value readableColumns(Emitter &b, const Arguments &arguments, Value number, Value columns) {
+Value readableRow(Emitter &b, const Arguments &arguments, Value number, Value row, unsigned rowBytes) {
   return b.rarely(
       arguments.flag(package::score_rows_of_sequences),
       [&] {
         auto narrow = [&](Value wide) { return arith::TruncIOp::create(b, b.getI32Type(), wide); };
         Sequences sequences{arguments.late("diagonals"), arguments.late("causal"),
                             narrow(arguments.late("span_stride")), narrow(arguments.late("bias_row_stride"))};
-        return SmallVector<Value>{b.select(isOfSequence(b, sequences, number), columns, b.i32(0))};
+        Value zeros = ZerosOp::create(b, row.getType(), rowBytes);
+        return SmallVector<Value>{b.select(isOfSequence(b, sequences, number), row, zeros)};
       },
-      [&] { return SmallVector<Value>{columns}; })[0];
+      [&] { return SmallVector<Value>{row}; })[0];
 }
 
 } // namespace sluice

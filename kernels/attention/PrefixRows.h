@@ -11,8 +11,9 @@
 
 namespace sluice {
 
-/// The columns of the lane's row of q that may be read: `columns`, or none if the launch is for prefixes and
-/// the row, by its number in q, is of no sequence. For any starts and lengths, nothing is read out of bounds.
-mlir::Value readableColumns(Emitter &b, const Arguments &arguments, mlir::Value number, mlir::Value columns);
+/// What the lane reads as its row of q: `row`, or zeros if the launch is for prefixes and the row, by its
+/// number in q, is of no sequence. For any starts and lengths, nothing is read out of bounds.
+mlir::Value readableRow(Emitter &b, const Arguments &arguments, mlir::Value number, mlir::Value row,
+                        unsigned rowBytes);
 
 } // namespace sluice

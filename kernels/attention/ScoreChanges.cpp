@@ -205,8 +205,10 @@ ScoreChanges::Changed ScoreChanges::apply(ArrayRef<Value> raw, Value tileKey, Va
       Value twoPerCap = arguments.late("two_per_cap");
       return each(scores, [&](Value score, Value) { return capped(score, twoPerCap, cap); });
     });
+    // Without a key, there may be no memory of a bias or a mask.
+    Value hasKeys = b.less(b.i32(0), sequence.keys);
     Value bias = arguments.late("bias");
-    scores = eachIf(b.isFalse(b.isNull(bias)), scores, [&] {
+    scores = eachIf(b.both(b.isFalse(b.isNull(bias)), hasKeys), scores, [&] {
       Value factors = ofTile.late("bias_scale");
       Value isDense = b.equal(arguments.late("bias_key_stride"), b.i64(1)); // else all keys share an element
       Value isWide = isPrefill(layout) ? b.both(isDense, isWhole) : b.boolean(false);
@@ -351,7 +353,7 @@ ScoreChanges::Changed ScoreChanges::apply(ArrayRef<Value> raw, Value tileKey, Va
       });
     });
     Value mask = arguments.late("mask");
-    scores = eachIf(b.isFalse(b.isNull(mask)), scores, [&] {
+    scores = eachIf(b.both(b.isFalse(b.isNull(mask)), hasKeys), scores, [&] {
       Value ofRow = b.advance(mask, b.getI8Type(), rowOf("mask"));
       Value hidden = b.f32(-std::numeric_limits<double>::infinity());
       auto masked = [&](Value score, Value bit) { return b.select(b.equal(bit, b.i32(0)), hidden, score); };

@@ -207,17 +207,16 @@ TileMath::Result TileMath::finish(Value maximum, Value factor, Value sum, Value 
         Value logit = LLVM::LoadOp::create(b, b.getF32Type(), sinkLogit, /*alignment=*/4);
         Value sink = b.mulF(logit, b.f32(std::numbers::log2e));
         Value keys = b.select(empty, none, b.mulF(maximum, factor));
-        Value larger = b.maxF(keys, sink);
+        // A logit may be infinite in units of exponents, but its distance to itself is 0.
+        Value limited = b.minF(sink, b.f32(std::numeric_limits<float>::max()));
+        Value larger = b.maxF(keys, limited);
         Value reference = b.select(b.equalF(larger, none), b.f32(0), larger);
         Value weight = b.exp2(b.subF(keys, reference));
-        // A logit may be infinite in units of exponents: then no key has any weight, and the total is 0.
-        Value isBeyond = b.equalF(sink, b.f32(-negativeInfinity));
-        Value ofSink = b.select(isBeyond, b.f32(0), b.exp2(b.subF(sink, reference)));
-        Value total = b.fma(sum, weight, ofSink);
+        Value total = b.fma(sum, weight, b.exp2(b.subF(limited, reference)));
         // Without keys that count, the sink is the result, to the last bit.
-        Value isAlone = b.either(empty, b.equalF(total, b.f32(0)));
         Value sinkAlone = b.select(b.equalF(lsePerLog2, b.f32(1)), sink, logit);
         Value lse = b.mulF(b.addF(reference, b.log2(total)), lsePerLog2);
+        Value isAlone = b.equalF(weight, b.f32(0));
         return SmallVector<Value>{b.mulF(weight, inverse(total)), b.select(isAlone, sinkAlone, lse)};
       },
       [&] {

@@ -311,14 +311,12 @@ private:
         b.branch(isRotated, [&] { return pack(rotate(normed, angles)); }, [&] { return pack(normed); }));
   }
 
-  /// Adds the squares of the row's elements, multiplied by `lift` if there is one.
-  Value sumOfSquares(const Two &wide, Value lift = {}) {
+  Value sumOfSquares(const Two &wide) {
     Value sum = b.f32(0);
     for (auto [values, chunk] : llvm::zip_equal(wide, chunks)) {
       Value own = b.f32(0);
       for (unsigned i = 0; i < chunkElements; ++i) {
         Value value = b.extract(values, i);
-        if (lift) value = b.mulF(value, lift);
         own = b.fma(value, value, own);
       }
       sum = b.addF(sum, b.select(chunk.isNormed, own, b.f32(0)));
@@ -326,25 +324,35 @@ private:
     return b.joinLanes(sum, lanesLog2, [&](Value x, Value y) { return b.addF(x, y); });
   }
 
-  /// The two factors of a row's norm. The squares of tiny rows lose bits or vanish, and the chip's root of a
-  /// subnormal number is 0: such rows are made larger before.
-  std::pair<Value, Value> factorsOfNorm(const Two &wide) {
+  Value product(Value chunk, Value factor) {
+    SmallVector<Value> products;
+    for (unsigned i = 0; i < chunkElements; ++i)
+      products.push_back(b.mulF(b.extract(chunk, i), factor));
+    return b.pack(b.chunkOf(b.getF32Type()), products);
+  }
+
+  /// The row's elements and the factor of their norm. The squares of tiny rows lose bits or vanish, and the
+  /// chip's root of a subnormal number is 0: such rows are made larger before.
+  std::pair<Two, Value> factorOfNorm(const Two &wide) {
     constexpr double least = 0x1p-90, lift = 0x1p100; // times the least number of BF16, 2^-133, is 2^-33
     Value epsilon = b.argument("norm_epsilon");
     Value mean = b.fma(sumOfSquares(wide), of("row_inverse"), epsilon);
-    SmallVector<Value> factors = b.branch(
+    SmallVector<Value> lifted = b.branch(
         b.compareF(arith::CmpFPredicate::OLT, mean, b.f32(least)),
         [&] {
-          Value lifted = b.mulF(b.mulF(epsilon, b.f32(lift)), b.f32(lift));
-          lifted = b.fma(sumOfSquares(wide, b.f32(lift)), of("row_inverse"), lifted);
-          return SmallVector<Value>{b.f32(lift), b.reciprocalRoot(lifted)};
+          Two larger;
+          for (auto [to, values, chunk] : llvm::zip_equal(larger, wide, chunks))
+            to = b.select(chunk.isNormed, product(values, b.f32(lift)), values);
+          Value ofLarger = b.mulF(b.mulF(epsilon, b.f32(lift)), b.f32(lift));
+          return SmallVector<Value>{larger[0], larger[1],
+                                    b.fma(sumOfSquares(larger), of("row_inverse"), ofLarger)};
         },
-        [&] { return SmallVector<Value>{b.f32(1), b.reciprocalRoot(mean)}; });
-    return {factors[0], factors[1]};
+        [&] { return SmallVector<Value>{wide[0], wide[1], mean}; });
+    return {Two{lifted[0], lifted[1]}, b.reciprocalRoot(lifted[2])};
   }
 
-  Two norm(const Two &wide, Value weights) {
-    auto [lift, factor] = factorsOfNorm(wide);
+  Two norm(const Two &given, Value weights) {
+    auto [wide, factor] = factorOfNorm(given);
     Two result;
     for (auto [to, values, chunk] : llvm::zip_equal(result, wide, chunks))
       to = b.branch(
@@ -353,8 +361,7 @@ private:
             Value weight = loadWeights(weights, elementOf(chunk.number));
             SmallVector<Value> products;
             for (unsigned i = 0; i < chunkElements; ++i)
-              products.push_back(
-                  b.mulF(b.mulF(b.mulF(b.extract(values, i), lift), factor), b.extract(weight, i)));
+              products.push_back(b.mulF(b.mulF(b.extract(values, i), factor), b.extract(weight, i)));
             return SmallVector<Value>{b.pack(b.chunkOf(b.getF32Type()), products)};
           },
           [&] { return SmallVector<Value>{values}; })[0];

@@ -294,33 +294,36 @@ private:
         });
     findResult(Rows::ofSequences);
     matters = b.both(mine, wanted);
-    Value outputs = outputRow(), sink = loadSink();
+    Value outputs = outputRow();
+    sink = loadSink();
     loadScale();
     SmallVector<Value> lses = withoutAbsent(b.i32(0), 0, ArrayRef(loaded).take_front(count));
-    Value maximum = findOffset(largest(lses), sink);
+    findOffset(largest(lses));
     SmallVector<Value> sums = addParts(lses, ArrayRef(loaded).drop_front(count), noSums());
-    storeLse(maximum, storeChunk(sums, sink, division.firstChunk, outputs));
+    storeLse(storeChunk(sums, division.firstChunk, outputs));
   }
 
   void mergeStepByStep() {
     lses = rowOfLses();
     SmallVector<Value> loaded = loadFirstLses();
-    Value rows = rowOf("partial", partial), sink = loadSink();
+    Value rows = rowOf("partial", partial);
+    sink = loadSink();
     loadScale();
     findResult(isSpecial ? Rows::ofSequences : Rows::ofCascade);
     if (!isSpecial) findPrefix();
     Value outputs = outputRow();
 
-    SmallVector<Value> merged = mergeChunk(loaded, sink, division.firstChunk, rows, outputs);
+    Value sum = mergeChunk(loaded, division.firstChunk, rows, outputs), offsetOfSum = offset;
     // In a separate loop: LLVM computes loop invariants before a loop, at the point where rows should be
     // read. Keeping them takes registers, and long rows hide latency with their lanes.
     llvm::SaveAndRestore shallow(depth, 2u);
     Value lanes = b.shiftLeft(b.i32(1), division.lanesLog2), end = argument("row_chunks");
     b.loop(lanes, end, lanes, {}, [&](Value before, ValueRange) {
-      mergeChunk(loadFirstLses(), sink, b.add(before, division.firstChunk), rows, outputs);
+      mergeChunk(loadFirstLses(), b.add(before, division.firstChunk), rows, outputs);
       return SmallVector<Value>();
     });
-    storeLse(merged[0], merged[1]);
+    offset = offsetOfSum; // not that of the loop
+    storeLse(sum);
   }
 
   /// With code of its own, which asks for the bits after merge_specially. Fewer parts in flight leave the
@@ -333,12 +336,13 @@ private:
   }
 
   /// The row's first lane stores it, when all have read the LSEs of the parts.
-  void storeLse(Value maximum, Value sum) {
+  void storeLse(Value sum) {
     b.when(b.isFalse(b.isNull(argument("lse"))), [&] {
       ROCDL::SBarrierOp::create(b);
       b.when(b.both(wanted, b.both(b.equal(division.firstChunk, b.i32(0)), b.equal(division.slot, b.i32(0)))),
              [&] {
-               Value lse = b.fma(b.log2(sum), argument("unit_per_log2"), maximum);
+               // The sink has no limit here.
+               Value lse = b.fma(b.log2(sum), argument("unit_per_log2"), b.maxF(offset, sink));
                b.store(lse, outputRowOf("lse", b.getF32Type(), b.i32(1)), b.i64(0), 4);
              });
     });
@@ -507,7 +511,7 @@ private:
   }
 
   /// Returns the largest LSE that is a number, and the sum of all exponentials relative to it.
-  SmallVector<Value> mergeChunk(ValueRange loaded, Value sink, Value chunk, Value rows, Value outputs) {
+  Value mergeChunk(ValueRange loaded, Value chunk, Value rows, Value outputs) {
     Value parts = argument("parts"), round = b.mul(division.slots, b.i32(depth));
     chunks = b.advance(rows, partial, b.zeroExtend(division.firstElement(b, chunk)));
     matters = b.both(wanted, b.less(chunk, argument("row_chunks")));
@@ -534,7 +538,7 @@ private:
     maximum = b.loop(round, parts, round, {maximum}, [&](Value first, ValueRange before) {
       return SmallVector<Value>{b.maxF(before[0], largest(nextLses(first)))};
     })[0];
-    maximum = findOffset(maximum, sink);
+    findOffset(maximum);
 
     SmallVector<Value> sums = addParts(one, chunksOfOne, noSums());
     sums = b.branch(
@@ -543,7 +547,7 @@ private:
       SmallVector<Value> more = nextLses(first);
       return addParts(more, loadChunks(first, 0, more), before);
     });
-    return {maximum, storeChunk(sums, sink, chunk, outputs)};
+    return storeChunk(sums, chunk, outputs);
   }
 
   Value largest(ValueRange ofLane) {
@@ -555,24 +559,20 @@ private:
 
   /// The largest number in place of a sink that is infinite, as large logits are in units of base 2: its
   /// distance to itself is then a number.
-  Value limited(Value sink) {
-    Value isInfinite = b.equalF(sink, b.f32(-negativeInfinity));
-    return b.select(isInfinite, b.f32(std::numeric_limits<float>::max()), sink);
-  }
+  Value limited(Value sink) { return b.minF(sink, b.f32(std::numeric_limits<float>::max())); }
 
-  /// Returns the largest LSE that is a number, of all slots, or the sink, and sets the offset that exponents
-  /// are relative to.
-  Value findOffset(Value ofLane, Value sink) {
+  /// Sets the offset that exponents are relative to: the largest LSE that is a number, of all slots and the
+  /// sink.
+  void findOffset(Value ofLane) {
     Value maximum = division.join(b, ofLane, [&](Value x, Value y) { return b.maxF(x, y); })[0];
     // NaN is never a maximum, and +infinity is not a number.
     maximum = b.maxF(b.maxF(maximum, limited(sink)), b.f32(negativeInfinity));
     // If no part counts, exponents are relative to 0, which gives 0; relative to -infinity they would be NaN.
     offset = b.select(b.equalF(maximum, b.f32(negativeInfinity)), b.f32(0), maximum);
-    return b.maxF(maximum, sink);
   }
 
   /// Stores the chunk of a lane's sums with those of all slots, and returns the sum of all exponentials.
-  Value storeChunk(ValueRange ofLane, Value sink, Value chunk, Value outputs) {
+  Value storeChunk(ValueRange ofLane, Value chunk, Value outputs) {
     SmallVector<Value> sums = division.join(b, ofLane, [&](Value x, Value y) { return b.addF(x, y); });
     Value sum = b.addF(sums.pop_back_val(), weight(limited(sink)));
     Value inverse = b.select(b.equalF(sum, b.f32(0)), b.f32(0), b.reciprocal(sum));
@@ -623,6 +623,7 @@ private:
   Value wanted;              // ... and its sequence is merged
   Value lses, chunks;        // of the lane's first part
   Value matters;             // whether the chunk is stored
+  Value sink;                // in the LSEs' unit; -infinity without one
   Value offset;              // exponents are (LSE - offset) * log2_per_unit
   Emitter::Divisor scaleOfO; // of FP8 results
 };

@@ -92,7 +92,7 @@ class SluiceBackend(AttentionBackend):
 
     @classmethod
     def supports_batch_invariance(cls) -> bool:
-        return False  # how keys are split depends on the batch
+        return True
 
 
 @dataclass
@@ -114,8 +114,6 @@ class SluiceBuilder(AttentionMetadataBuilder[SluiceMetadata]):
 
     def __init__(self, kv_cache_spec: Any, layer_names: list[str], vllm_config: Any, device: torch.device) -> None:
         super().__init__(kv_cache_spec, layer_names, vllm_config, device)
-        if envs.VLLM_BATCH_INVARIANT:  # vLLM for CPUs does not ask supports_batch_invariance
-            raise NotImplementedError("VLLM_BATCH_INVARIANT is 1; supported: 0")
         sluice.torch.context_of(device).preload()  # nothing is loaded while a graph is captured
 
     def build(self, common_prefix_len: int, common_attn_metadata: CommonAttentionMetadata,
@@ -151,6 +149,7 @@ class SluiceImpl(AttentionImpl[SluiceMetadata]):
         reach = -1 if sliding_window is None else sliding_window - 1
         self.window = (reach, reach if sliding_window is None or attn_type != AttentionType.DECODER else 0)
         self.softcap = logits_soft_cap or 0.0
+        self.batch_invariant = True if envs.VLLM_BATCH_INVARIANT else None  # None: as sluice.torch is set
         self._slopes, self._sinks = alibi_slopes, sinks
         self._on_device: dict[torch.device, tuple[torch.Tensor | None, torch.Tensor | None]] = {}
 
@@ -206,7 +205,7 @@ class SluiceImpl(AttentionImpl[SluiceMetadata]):
             query[:tokens], k_cache, v_cache, attn_metadata.query_start_loc, attn_metadata.max_query_len,
             attn_metadata.block_table, attn_metadata.seq_lens, attn_metadata.max_seq_len, softmax_scale=self.scale,
             causal=attn_metadata.causal, window_size=self.window, softcap=self.softcap, alibi_slopes=slopes, sinks=sinks,
-            out=output[:tokens], k_descale=k_scale, v_descale=v_scale)
+            out=output[:tokens], k_descale=k_scale, v_descale=v_scale, batch_invariant=self.batch_invariant)
         return output
 
     def _of_whole_sequences(self, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
@@ -216,4 +215,4 @@ class SluiceImpl(AttentionImpl[SluiceMetadata]):
         starts, longest = attn_metadata.query_start_loc, attn_metadata.max_query_len
         return sluice.torch.flash_attn_varlen_func(
             query, key, value, starts, starts, longest, longest, softmax_scale=self.scale, window_size=self.window,
-            softcap=self.softcap, alibi_slopes=slopes)
+            softcap=self.softcap, alibi_slopes=slopes, batch_invariant=self.batch_invariant)

@@ -207,6 +207,27 @@ class Calls(unittest.TestCase):
         with self.assertRaisesRegex(NotImplementedError, "output_scale is given"):
             self.make(HEADS, DIM, 1.0).forward(None, None, None, None, None, None, None, output_scale=torch.ones(1))
 
+    def test_batch_invariance(self):
+        """A request's bits, alone and among others. Without the setting they differ, as the splits of its keys do."""
+        generator = torch.Generator().manual_seed(0)
+        cache = caches(KVCacheLayout.LBHNC, ["auto"])[0]
+        cache.copy_(torch.randn(cache.shape, generator=generator))
+        rows, keys = torch.randn(64, HEADS, DIM, generator=generator).bfloat16(), BLOCKS * BLOCK
+        table = torch.stack([torch.randperm(BLOCKS, generator=generator) for _ in rows]).int()
+
+        def first(impl, requests):
+            starts = torch.arange(requests + 1, dtype=torch.int32)
+            step = SluiceBackend.get_builder_cls()(None, [], None, CPU).build(0, CommonAttentionMetadata(
+                query_start_loc=starts, query_start_loc_cpu=starts, seq_lens=torch.full((requests,), keys, dtype=torch.int32),
+                num_reqs=requests, num_actual_tokens=requests, max_query_len=1, max_seq_len=keys,
+                block_table_tensor=table[:requests], slot_mapping=torch.zeros(requests, dtype=torch.int64)))
+            return impl.forward(None, rows[:requests], None, None, cache, step, torch.empty_like(rows[:requests]))[0]
+
+        for setting, same in (("1", True), ("0", False)):
+            with unittest.mock.patch.dict("os.environ", VLLM_BATCH_INVARIANT=setting):
+                impl = self.make(HEADS, DIM, DIM ** -0.5, KV_HEADS)
+            self.assertEqual(torch.equal(first(impl, 1), first(impl, len(rows))), same, setting)
+
 
 class Description(unittest.TestCase):
     """What vLLM asks before it makes a layer."""
@@ -218,7 +239,7 @@ class Description(unittest.TestCase):
     def test_supported(self):
         for changes in ({}, {"has_sink": True}, {"has_sliding_window": True}, {"use_non_causal": True}, {"block_size": 24},
                         {"kv_cache_dtype": "fp8"}, {"kv_cache_dtype": "fp8_e5m2"}, {"kv_cache_dtype": "bfloat16"},
-                        {"attn_type": AttentionType.ENCODER_ONLY}, {"use_kv_connector": True}):
+                        {"attn_type": AttentionType.ENCODER_ONLY}, {"use_kv_connector": True}, {"use_batch_invariant": True}):
             self.assertEqual(SluiceBackend.validate_configuration(**{**self.LAYER, **changes}), [], changes)
 
     def test_not_supported(self):
@@ -227,8 +248,7 @@ class Description(unittest.TestCase):
                         {"kv_cache_dtype": "nvfp4"}, {"kv_cache_dtype": "float16"},
                         {"kv_cache_dtype": "fp8", "head_size": 72}, {"use_mm_prefix": True},
                         {"use_per_head_quant_scales": True}, {"device_capability": DeviceCapability(9, 5)},
-                        {"attn_type": AttentionType.ENCODER_DECODER}, {"use_batch_invariant": True}, {"use_dcp": True},
-                        {"use_pcp": True}, {"use_rswa": True}):
+                        {"attn_type": AttentionType.ENCODER_DECODER}, {"use_dcp": True}, {"use_pcp": True}, {"use_rswa": True}):
             self.assertEqual(len(SluiceBackend.validate_configuration(**{**self.LAYER, **changes})), 1, changes)
 
     def test_head_sizes(self):
@@ -243,11 +263,6 @@ class Description(unittest.TestCase):
             else:
                 with self.assertRaisesRegex(sluice.Unsupported, "head_dim", msg=size):
                     context.query_support(problem)
-
-    def test_batch_invariance(self):
-        with unittest.mock.patch.dict("os.environ", VLLM_BATCH_INVARIANT="1"):
-            with self.assertRaisesRegex(NotImplementedError, "VLLM_BATCH_INVARIANT is 1"):
-                SluiceBackend.get_builder_cls()(None, [], None, CPU)
 
     def test_name(self):
         """Each layer looks the name up."""
