@@ -337,13 +337,15 @@ private:
     constexpr double least = 0x1p-90, lift = 0x1p100; // times the least number of BF16, 2^-133, is 2^-33
     Value epsilon = b.argument("norm_epsilon");
     Value mean = b.fma(sumOfSquares(wide), of("row_inverse"), epsilon);
-    SmallVector<Value> lifted = b.branch(
-        b.compareF(arith::CmpFPredicate::OLT, mean, b.f32(least)),
+    Value isTiny = b.compareF(arith::CmpFPredicate::OLT, mean, b.f32(least));
+    SmallVector<Value> lifted = b.rarely(
+        b.anyLane(isTiny),
         [&] {
+          Value factor = b.select(isTiny, b.f32(lift), b.f32(1));
           Two larger;
           for (auto [to, values, chunk] : llvm::zip_equal(larger, wide, chunks))
-            to = b.select(chunk.isNormed, product(values, b.f32(lift)), values);
-          Value ofLarger = b.mulF(b.mulF(epsilon, b.f32(lift)), b.f32(lift));
+            to = b.select(chunk.isNormed, product(values, factor), values);
+          Value ofLarger = b.mulF(b.mulF(epsilon, factor), factor);
           return SmallVector<Value>{larger[0], larger[1],
                                     b.fma(sumOfSquares(larger), of("row_inverse"), ofLarger)};
         },

@@ -76,9 +76,10 @@ def differences(shown, printed, is_sample, percent):
 
 def main():
     options = arguments()
+    tables, problems = printed_tables(options), []
+    # Read only now: other tests may have corrected tables of this page meanwhile.
     text = options.page.read_text(encoding="utf-8")
-    problems = []
-    for name, table in zip(options.names, printed_tables(options)):
+    for name, table in zip(options.names, tables):
         place = re.compile(rf"(<!-- {re.escape(name)}: begin [^\n]*-->\n)(.*?)(<!-- {re.escape(name)}: end -->)", re.S)
         assert len(place.findall(text)) == 1, f"{options.page} has no place for the {name}"
         assert len(table.splitlines()) > 2, f"the {name} is empty: nothing would be checked"
