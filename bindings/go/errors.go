@@ -19,7 +19,7 @@ const (
 	OK                Status = C.SLUICE_OK                  // Done, or for a run: enqueued. Never an error's code.
 	InvalidArgument   Status = C.SLUICE_INVALID_ARGUMENT    // An argument breaks a documented rule: fix the call.
 	Unsupported       Status = C.SLUICE_UNSUPPORTED         // Legal, but this library cannot compute it: use another path.
-	NewerStruct       Status = C.SLUICE_NEWER_STRUCT        // A field or flag this library does not know is set: upgrade.
+	NewerStruct       Status = C.SLUICE_NEWER_STRUCT        // A field, flag or enumerator that this library does not know is set: upgrade.
 	NoDevice          Status = C.SLUICE_NO_DEVICE           // The device, HIP runtime or emulator does not exist here.
 	WrongArch         Status = C.SLUICE_WRONG_ARCH          // The pack has no kernels for the device, or HIP found no code for it.
 	HIP               Status = C.SLUICE_HIP                 // A HIP call failed; Error.HIPCode has its code.

@@ -27,14 +27,14 @@ func refused(t *testing.T, err error, code sluice.Status, field, value string) {
 
 func TestFieldsOfProblems(t *testing.T) {
 	context := target(t)
-	invalid, unsupported := sluice.InvalidArgument, sluice.Unsupported
+	invalid, unsupported, newer := sluice.InvalidArgument, sluice.Unsupported, sluice.NewerStruct
 	for _, c := range []struct {
 		field, value string
 		code         sluice.Status
 		change       func(p *sluice.Problem)
 	}{
-		{"flags", "0x40000000", sluice.NewerStruct, func(p *sluice.Problem) { p.Flags = 1 << 30 }},
-		{"mode", "9", unsupported, func(p *sluice.Problem) { p.Mode = 9 }},
+		{"flags", "0x40000000", newer, func(p *sluice.Problem) { p.Flags = 1 << 30 }},
+		{"mode", "9", newer, func(p *sluice.Problem) { p.Mode = 9 }},
 		{"q_type", "", invalid, func(p *sluice.Problem) { p.QType = 0 }},
 		{"k_type", "", invalid, func(p *sluice.Problem) { p.KType = 0 }},
 		{"v_type", "", invalid, func(p *sluice.Problem) { p.VType = 0 }},
@@ -48,22 +48,22 @@ func TestFieldsOfProblems(t *testing.T) {
 		{"max_q_len", "-5", invalid, func(p *sluice.Problem) { p.MaxQLen = -5 }},
 		{"max_kv_len", "-5", invalid, func(p *sluice.Problem) { p.MaxKVLen = -5 }},
 		{"max_q_tokens", "-5", invalid, func(p *sluice.Problem) { p.MaxQTokens = -5 }},
-		{"mask_alignment", "9", unsupported, func(p *sluice.Problem) { p.MaskAlignment = 9 }},
+		{"mask_alignment", "9", newer, func(p *sluice.Problem) { p.MaskAlignment = 9 }},
 		{"window_left", "5", invalid, func(p *sluice.Problem) { p.WindowLeft = 5 }},
 		{"window_right", "5", invalid, func(p *sluice.Problem) { p.WindowRight = 5 }},
 		{"sink_tokens", "5", invalid, func(p *sluice.Problem) { p.SinkTokens = 5 }},
 		{"soft_cap", "-2", invalid, func(p *sluice.Problem) { p.SoftCap = -2 }},
-		{"bias_type", "99", unsupported, func(p *sluice.Problem) { p.BiasType = 99 }},
-		{"q_scale_kind", "99", unsupported, func(p *sluice.Problem) { p.QScaleKind = 99 }},
-		{"k_scale_kind", "99", unsupported, func(p *sluice.Problem) { p.KScaleKind = 99 }},
-		{"v_scale_kind", "99", unsupported, func(p *sluice.Problem) { p.VScaleKind = 99 }},
+		{"bias_type", "99", newer, func(p *sluice.Problem) { p.BiasType = 99 }},
+		{"q_scale_kind", "99", newer, func(p *sluice.Problem) { p.QScaleKind = 99 }},
+		{"k_scale_kind", "99", newer, func(p *sluice.Problem) { p.KScaleKind = 99 }},
+		{"v_scale_kind", "99", newer, func(p *sluice.Problem) { p.VScaleKind = 99 }},
 		{"page_size", "16", invalid, func(p *sluice.Problem) { p.PageSize = 16 }},
 		{"page_table_kind", "1", invalid, func(p *sluice.Problem) { p.PageTableKind = 1 }},
 		{"k_pack", "8", invalid, func(p *sluice.Problem) { p.KPack = 8 }},
 		{"v_pack", "8", invalid, func(p *sluice.Problem) { p.VPack = 8 }},
-		{"lse_base", "9", unsupported, func(p *sluice.Problem) { p.LSEBase = 9 }},
-		{"determinism", "9", unsupported, func(p *sluice.Problem) { p.Determinism = 9 }},
-		{"o_scale_kind", "99", unsupported, func(p *sluice.Problem) { p.OType, p.OScaleKind = sluice.E4M3FNUZ, 99 }},
+		{"lse_base", "9", newer, func(p *sluice.Problem) { p.LSEBase = 9 }},
+		{"determinism", "9", newer, func(p *sluice.Problem) { p.Determinism = 9 }},
+		{"o_scale_kind", "99", newer, func(p *sluice.Problem) { p.OType, p.OScaleKind = sluice.E4M3FNUZ, 99 }},
 		{"o_scale_kind", "2", invalid, func(p *sluice.Problem) { p.OScaleKind = sluice.ScalePerHead }},
 		{"q_scale_kind", "3", unsupported, func(p *sluice.Problem) { p.QScaleKind = sluice.ScalePerToken }},
 		{"k_scale_kind", "SLUICE_MODE_PAGED", invalid, func(p *sluice.Problem) { p.KScaleKind = sluice.ScalePerPage }},
@@ -203,7 +203,7 @@ func TestFieldsOfLaunches(t *testing.T) {
 	launch := func(kind sluice.DependencyKind) *sluice.Launch {
 		return &sluice.Launch{Dependencies: []sluice.Dependency{{Kind: sluice.DependsOnEvent, Event: 0x1000}, {Kind: kind}}}
 	}
-	refused(t, plan.Run(&args, launch(9)), sluice.Unsupported, "dependencies[1].kind", "9")
+	refused(t, plan.Run(&args, launch(9)), sluice.NewerStruct, "dependencies[1].kind", "9")
 	refused(t, plan.Run(&args, launch(sluice.DependsOnStream)), sluice.InvalidArgument, "dependencies[1].event", "NULL")
 
 	context, device := emulated(t)

@@ -127,7 +127,7 @@ func TestEveryConstantIsThere(t *testing.T) {
 		})
 	}
 	header := readHeader(t)
-	wanted := regexp.MustCompile(`\b(SLUICE_\w+) = |#define (SLUICE_ABI_\w+) `).FindAllStringSubmatch(header, -1)
+	wanted := regexp.MustCompile(`\b(SLUICE_\w+) =\s|#define (SLUICE_ABI_\w+) `).FindAllStringSubmatch(header, -1)
 	if len(wanted) < 50 {
 		t.Fatalf("found only %d constants in the header", len(wanted))
 	}

@@ -12,8 +12,8 @@
 
 namespace sluice::abi {
 
-/// invalid_argument, newer_struct (an unknown flag), or unsupported for a problem that no executor of this
-/// version computes.
+/// invalid_argument, newer_struct for an unknown flag or enumerator, or unsupported for a problem that no
+/// executor of this version computes.
 void check_problem(const sluice_problem &problem);
 
 /// What an executor requires of tensors beyond legality.

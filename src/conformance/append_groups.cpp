@@ -77,16 +77,18 @@ StoredGroup u4(bool has_zero, std::span<const Computed> values) {
   const float reach = has_zero ? most - least : std::max(most, -least), steps = has_zero ? 15 : 7;
   StoredGroup made;
   made.scale = {in_f16(reach * (1 / steps)), 0};
-  if (made.scale.value == 0 || (has_zero && std::fabs(least) > 32768 * made.scale.value))
-    made.scale.value = 1;
+  const bool is_one = made.scale.value == 0 || (has_zero && std::fabs(least) > 32768 * made.scale.value);
+  if (is_one) made.scale.value = 1;
   const double scale = made.scale.value;
   const float inverse = 1 / float(scale);
   made.zero = {has_zero ? in_f16(float(double{-least} * inverse)) : 8, 0};
   double scale_error = 0;
   if (margin != 0) {
-    // Both are rounded from numbers within these margins.
-    made.scale = {std::min(reach / double{steps}, largest_f16), 2 * margin / steps + f32_error * scale};
-    scale_error = made.scale.margin / scale + f16_error;
+    // Both are rounded from numbers within these margins, but a scale of 1 that replaces another is exact.
+    if (!is_one) {
+      made.scale = {std::min(reach / double{steps}, largest_f16), 2 * margin / steps + f32_error * scale};
+      scale_error = made.scale.margin / scale + f16_error;
+    }
     if (has_zero)
       made.zero = {-least / scale, margin / scale + std::fabs(least / scale) * (scale_error + f32_error)};
   }

@@ -189,6 +189,10 @@ std::vector<Problem> path_problems(const package::KernelName &kernel) {
        CompletionOrder::late, P::wide_pages | P::other_strides | P::zero_points},
       {"scales for each key of scores that change, V infinite", 0, 40, 2 * 64 + 17, 2, 1, P::none, true,
        P::infinite, CompletionOrder::late, P::key_scales | P::soft_cap | P::mask_bits},
+      {"rows of equal sequences see a prefix", 0, 40, 64 + 17, 2, 1, P::none, true, P::usual,
+       CompletionOrder::late, P::of_prefix},
+      {"rows of sequences see a prefix", 0, 40, 64 + 17, 2, 1, P::none, true, P::usual, CompletionOrder::late,
+       P::of_prefix | P::found_rows},
   };
   std::vector<Problem> served;
   std::copy_if(std::begin(problems), std::end(problems), std::back_inserter(served),
@@ -430,6 +434,14 @@ void AttentionRun::place_extras(package::AttentionKernargs &args) {
     args.diagonals = place<int32_t>({int32_t(problem.kv_len / 2)});
     args.causal = place<int32_t>({1});
     args.score_flags |= package::score_of_sequence;
+  }
+  if (has(Problem::of_prefix)) {
+    const int32_t sequences = 3, rows = int32_t(q_len) / sequences;
+    args.score_flags |= package::score_rows_of_sequences;
+    args.span_stride = sequences;
+    args.bias_row_stride = rows;
+    if (has(Problem::found_rows)) args.diagonals = place<int32_t>({0, rows + 1, rows + 1, int32_t(q_len)});
+    args.causal = place<int32_t>({rows - 1, 0, rows});
   }
   if (has(Problem::spans)) {
     const auto keys = int32_t(problem.kv_len);

@@ -62,6 +62,8 @@ struct Problem {
     zero_points = 1 << 26,   // of U4, for each group; groups have 64 elements
     short_rows = 1 << 27,    // that end inside eight elements
     other_strides = 1 << 28, // of V in blocks than of K
+    of_prefix = 1 << 29,     // rows that see a prefix, and belong to three sequences or none
+    found_rows = 1 << 30,    // the sequences begin at any rows
   };
   uint32_t extras = 0;
 };

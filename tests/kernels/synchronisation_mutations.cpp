@@ -76,20 +76,21 @@ struct Arguments {
 struct Mutant {
   size_t index;                   // of the instruction
   std::optional<Counter> counter; // empty for a barrier
+  unsigned weaker;                // of a wait: how many operations may be in flight
   std::string what;
   uint32_t word; // the replacement
-  Proof redundant;
+  Proof redundant = {};
 
   enum Verdict : uint8_t { reported, is_redundant, not_reached, survived, contradicted } verdict = survived;
   std::string detail = {};
 };
 
-std::vector<Mutant> mutants_of(const MachineCode &code, const WaitProofs &proofs) {
+std::vector<Mutant> mutants_of(const MachineCode &code) {
   std::vector<Mutant> mutants;
   for (size_t index = 0; index < code.instructions().size(); ++index) {
     const Instruction &instruction = code.instructions()[index];
     if (instruction.is("s_barrier"))
-      mutants.push_back({index, std::nullopt, "removed", s_nop_0, proofs.may_drop_barrier(index)});
+      mutants.push_back({index, std::nullopt, 0, "removed", s_nop_0});
     if (!instruction.is("s_waitcnt")) continue;
     const Wait wait = Wait::decode(uint16_t(instruction.word));
     for (Counter counter : counters) {
@@ -99,9 +100,9 @@ std::vector<Mutant> mutants_of(const MachineCode &code, const WaitProofs &proofs
         Wait mutated = wait;
         mutated[counter] = weaker;
         const std::string name(counter_name(counter));
-        mutants.push_back({index, counter,
+        mutants.push_back({index, counter, weaker,
                            weaker == most ? name + " removed" : name + " " + std::to_string(weaker),
-                           s_waitcnt_opcode | mutated.encode(), proofs.may_weaken(index, counter, weaker)});
+                           s_waitcnt_opcode | mutated.encode()});
       }
     }
   }
@@ -205,13 +206,17 @@ struct Tally {
   }
 };
 
-void judge_all(const ShippedKernel &kernel, const MachineCode &code, std::span<const Original> originals,
-               std::vector<Mutant> &mutants, const Arguments &arguments) {
+void judge_all(const ShippedKernel &kernel, const MachineCode &code, const WaitProofs &proofs,
+               std::span<const Original> originals, std::vector<Mutant> &mutants, const Arguments &arguments) {
   std::atomic<size_t> next = 0;
   const auto work = [&] {
     Bench bench(kernel.entry);
-    for (size_t n = next++; n < mutants.size(); n = next++)
-      bench.judge(code, originals, mutants[n], arguments.quick ? 1 : originals.size());
+    for (size_t n = next++; n < mutants.size(); n = next++) {
+      Mutant &mutant = mutants[n];
+      mutant.redundant = mutant.counter ? proofs.may_weaken(mutant.index, *mutant.counter, mutant.weaker)
+                                        : proofs.may_drop_barrier(mutant.index);
+      bench.judge(code, originals, mutant, arguments.quick ? 1 : originals.size());
+    }
   };
   std::vector<std::jthread> others;
   for (unsigned n = 1; n < arguments.threads; ++n)
@@ -243,10 +248,10 @@ Tally examine(const ShippedKernel &kernel, bool barriers_only, const Arguments &
     tally.waits += instruction.is("s_waitcnt");
     tally.barriers += instruction.is("s_barrier");
   }
-  std::vector<Mutant> mutants = mutants_of(code, proofs);
+  std::vector<Mutant> mutants = mutants_of(code);
   if (barriers_only)
     std::erase_if(mutants, [&](const Mutant &mutant) { return !is_followed_by_barrier(code, mutant); });
-  judge_all(kernel, code, originals, mutants, arguments);
+  judge_all(kernel, code, proofs, originals, mutants, arguments);
   tally.mutants = mutants.size();
   for (size_t n = 0; n < mutants.size(); ++n) {
     const Mutant &mutant = mutants[n];

@@ -164,7 +164,9 @@ void WaitProofs::cross(size_t barrier, State &state, Search &search) const {
 }
 
 void WaitProofs::step(size_t index, State &state, Search &search) const {
-  for (size_t n = 0; n < operations.size(); ++n) {
+  // Until a wait is weaker, nothing is late, and nothing was.
+  const bool may_be_late = search.any_late || search.question.everything_late;
+  for (size_t n = 0; n < operations.size() && may_be_late; ++n) {
     const bool is_late = state[n].late != 0;
     const bool only_registers = search.question.everything_late;
     if (!(is_late && needs_registers_of(operations[n], index)) &&

@@ -393,9 +393,12 @@ class _Filler:
 
     def _spans(self) -> None:
         if self.arrays.get("spans") is None:
+            # To the library this would be a call without spans.
+            if self.problem.spans and self.batch and self.q_len:
+                raise InvalidArgument("spans is None, but the problem has spans; they must be given", "spans")
             return
         spans = checked(self.arrays["spans"], "spans", self.place, None, 4,
-                        [at_least(self.batch, "batch"), at_least(1, "spans"), exactly(2, "first key and end")])
+                        [at_least(self.batch, "batch"), at_least(0, "spans"), exactly(2, "first key and end")])
         if not has_no_gaps(spans):
             raise InvalidArgument(f"spans has strides of {spans.strides} elements; they must have no gaps", "spans")
         self.args.spans, self.args.span_count = spans.address, spans.shape[1]

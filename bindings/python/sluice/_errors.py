@@ -44,7 +44,7 @@ class Unsupported(Error, NotImplementedError):
 
 
 class NewerStruct(Error):
-    """A field or flag that this library does not know is set: upgrade it."""
+    """A field, flag or enumerator that this library does not know is set: upgrade it."""
 
     code = 3
 

@@ -235,6 +235,10 @@ class MasksAndScales(unittest.TestCase):
                    {"mask_alignment": sluice.MaskAlignment.GIVEN_DIAGONAL, "spans": True, "causal_by_sequence": True,
                     "window_left": 3}, {"diagonals": diagonals, "causal": causal, "spans": spans})
 
+    def test_no_spans(self):
+        self.check(lambda b, h: self.attend(b, h, self.ALL), {"spans": True},
+                   {"spans": numpy.zeros((self.BATCH, 0, 2), numpy.int32)})
+
     def test_a_mask_of_new_rows(self):
         bits = numpy.random.default_rng(8).integers(0, 256, (self.BATCH, 1, self.ROWS, 2)).astype(numpy.uint8)
         sees = numpy.ones((self.BATCH, self.ROWS, self.KEYS), bool)
@@ -287,7 +291,7 @@ class MasksAndScales(unittest.TestCase):
                 ({}, {"spans": ints(2, 3, 3)}, "spans", "spans.shape[2] is 3; it must be 2"),
                 ({"spans": True}, {"spans": ints(1, 3, 2)}, "spans", "spans.shape[0] is 1; it must be at least 2 (batch)"),
                 ({"spans": True}, {"spans": ints(2, 2, 3).permute(0, 2, 1)}, "spans", "they must have no gaps"),
-                ({"spans": True}, {}, "spans", "spans is NULL"),
+                ({"spans": True}, {}, "spans", "spans is None, but the problem has spans"),
                 ({"alibi": True}, {"alibi_slopes": floats(1, 4)}, "alibi_slopes", "must be at least 2 (batch)"),
                 ({"alibi": True}, {"alibi_slopes": floats(2, 3)}, "alibi_slopes", "must be 4 (q_heads)"),
                 ({"alibi": True}, {"alibi_slopes": floats(4, 2).permute(1, 0)}, "alibi_slopes", "between heads; it must be 1"),

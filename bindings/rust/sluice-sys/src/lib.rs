@@ -21,7 +21,7 @@ pub const SLUICE_OK: sluice_status = 0;
 pub const SLUICE_INVALID_ARGUMENT: sluice_status = 1;
 /// Legal, but this library cannot compute it: use another path.
 pub const SLUICE_UNSUPPORTED: sluice_status = 2;
-/// A field or flag this library does not know is set: upgrade.
+/// A field, flag or enumerator that this library does not know is set: upgrade.
 pub const SLUICE_NEWER_STRUCT: sluice_status = 3;
 /// The device, HIP runtime or emulator does not exist here.
 pub const SLUICE_NO_DEVICE: sluice_status = 4;
@@ -231,7 +231,8 @@ pub const SLUICE_ZERO_POINTS: u32 = 1 << 13;
 /// SLUICE_MODE_PAGED only.
 pub const SLUICE_MISSING_PAGES_HIDDEN: u32 = 1 << 15;
 /// Rows of q, k, v and o continue in memory to the next multiple of 8 elements: head dims may be any
-/// number. What is there is ignored in q and v, must be finite in k, and is undefined in o after a run.
+/// number. What is there may be any number in q and v, must be finite in k, and is undefined in o after a
+/// run.
 pub const SLUICE_PADDED_ROWS: u32 = 1 << 16;
 
 // sluice_mask_alignment: Where the diagonal of the mask is.
@@ -528,7 +529,7 @@ pub struct sluice_args {
     pub page_count: i64,
     /// With q_starts: rows of q, o and lse; 0: unknown.
     pub q_tokens: i64,
-    /// With kv_starts: rows of k and v; 0: unknown.
+    /// With kv_starts: rows of k and v (not of prefix_k and prefix_v); 0: unknown.
     pub kv_tokens: i64,
     /// Scales of K per token, page or group; else all zero.
     pub k_scales: sluice_tensor,
@@ -651,7 +652,7 @@ pub struct sluice_append {
     pub k_scale_kind: u32,
     /// As k_scale_kind.
     pub v_scale_kind: u32,
-    /// Rows of k and v; required.
+    /// Rows of k and v.
     pub tokens: i32,
     /// Sequences; 0 with slots.
     pub batch: i32,
@@ -751,7 +752,7 @@ pub struct sluice_merge {
     pub o_type: u32,
     /// At least 1.
     pub parts: i32,
-    /// At least 1.
+    /// At least 0.
     pub tokens: i32,
     /// At least 1.
     pub heads: i32,
@@ -763,11 +764,11 @@ pub struct sluice_merge {
     pub reserved: u32,
     /// Normalised results of the parts.
     pub partial: sluice_tensor,
-    /// stride\[3\] is 0 or 1 and has no effect.
+    /// stride\[3\] has no effect.
     pub partial_lse: sluice_tensor,
-    /// stride\[0\] is 0.
+    /// stride\[0\] has no effect.
     pub o: sluice_tensor,
-    /// stride\[0\] is 0; all zero if LSE is not wanted.
+    /// stride\[0\] has no effect; all zero if LSE is not wanted.
     pub lse: sluice_tensor,
     /// \[heads\], to base e, nullable: counted once.
     pub sink_logits: *const f32,
@@ -826,7 +827,7 @@ pub struct sluice_page_copy {
     pub v_target: sluice_tensor,
     /// \[pair_count\]\[2\]: int32_t, or int64_t with SLUICE_PAGE_INDEX_64; nullable.
     pub pairs: *const c_void,
-    /// Pairs; 0 without.
+    /// Pairs; with `pairs` and a count of 0 there is nothing to do.
     pub pair_count: i64,
     /// Pages of every cache; 0: unknown.
     pub page_count: i64,
@@ -884,9 +885,9 @@ pub struct sluice_gather {
     pub k_scale_kind: u32,
     /// As k_scale_kind.
     pub v_scale_kind: u32,
-    /// Sequences; required.
+    /// Sequences.
     pub batch: i32,
-    /// Rows of k_out and v_out; required.
+    /// Rows of k_out and v_out.
     pub tokens: i32,
     /// Where the keys are.
     pub k_cache: sluice_tensor,

@@ -12,7 +12,7 @@ pub enum Code {
     InvalidArgument,
     /// Legal, but this library cannot compute it: use another path.
     Unsupported,
-    /// A field or flag that the library does not know is set: upgrade.
+    /// A field, flag or enumerator that the library does not know is set: upgrade.
     NewerStruct,
     /// The device, HIP runtime or emulator does not exist here.
     NoDevice,

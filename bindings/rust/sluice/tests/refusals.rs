@@ -45,7 +45,7 @@ fn problems() {
     refused(base().causal().causal_by_sequence(), InvalidArgument, "flags", "SLUICE_CAUSAL_BY_SEQUENCE");
     refused(base().mask_new_rows(), InvalidArgument, "flags", "lacks SLUICE_BOOL_MASK");
     refused(base().bias_scale(), InvalidArgument, "flags", "bias_type is 0");
-    refused(base().determinism(Determinism::BatchInvariant), Unsupported, "max_batch", "max_batch");
+    refused(base().determinism(Determinism::BatchInvariant), InvalidArgument, "max_batch", "unbounded");
     let error = base().max_kv_len(1 << 31).build().map(drop);
     check(error, InvalidArgument, "max_kv_len", "2147483648");
 }
@@ -315,8 +315,10 @@ fn arguments_that_the_library_refuses() {
     refused(base(), InvalidArgument, "diagonals", "GIVEN", |args, o| args.diagonals = Some(o.small.array()));
     refused(base(), InvalidArgument, "causal", "flags", |args, o| args.causal = Some(o.small.array()));
     refused(base(), InvalidArgument, "span_count", "is 1", |args, _| args.span_count = 1);
-    refused(base().spans(), InvalidArgument, "span_count", "is 0; with SLUICE_SPANS", |args, o| {
-        args.spans = Some(o.small.array())
+    refused(base().spans(), InvalidArgument, "span_count", "from 0 to 1048576", |args, _| {
+        // SAFETY: as in `nowhere`.
+        args.spans = Some(unsafe { Array::from_raw(256 as *const i32, 1 << 23) });
+        args.span_count = (1 << 20) + 1
     });
     refused(base().spans(), InvalidArgument, "spans", "spans", |args, _| args.span_count = 1);
     refused(base(), InvalidArgument, "alibi_batch_stride", "is 4", |args, _| args.alibi_batch_stride = 4);
