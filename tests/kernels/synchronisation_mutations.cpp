@@ -34,6 +34,7 @@
 #include <bit>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -206,10 +207,18 @@ struct Tally {
   }
 };
 
+/// `work` on as many threads as are wanted.
+void on_threads(const Arguments &arguments, const std::function<void()> &work) {
+  std::vector<std::jthread> others;
+  for (unsigned n = 1; n < arguments.threads; ++n)
+    others.emplace_back(work);
+  work();
+}
+
 void judge_all(const ShippedKernel &kernel, const MachineCode &code, const WaitProofs &proofs,
                std::span<const Original> originals, std::vector<Mutant> &mutants, const Arguments &arguments) {
   std::atomic<size_t> next = 0;
-  const auto work = [&] {
+  on_threads(arguments, [&] {
     Bench bench(kernel.entry);
     for (size_t n = next++; n < mutants.size(); n = next++) {
       Mutant &mutant = mutants[n];
@@ -217,11 +226,7 @@ void judge_all(const ShippedKernel &kernel, const MachineCode &code, const WaitP
                                         : proofs.may_drop_barrier(mutant.index);
       bench.judge(code, originals, mutant, arguments.quick ? 1 : originals.size());
     }
-  };
-  std::vector<std::jthread> others;
-  for (unsigned n = 1; n < arguments.threads; ++n)
-    others.emplace_back(work);
-  work();
+  });
 }
 
 Tally examine(const ShippedKernel &kernel, bool barriers_only, const Arguments &arguments) {
@@ -322,16 +327,21 @@ std::vector<ShippedKernel> kernels_of(const Arguments &arguments) {
 
 int main(int argc, char **argv) try {
   const Arguments arguments = parse(argc, argv);
-  std::vector<Tally> tallies;
   std::set<bool> kinds; // whether waves divide the keys
   const auto is_first_of_its_kind = [&](const package::KernelName &name) {
     const bool divides_keys = name.waves_dividing_keys() > 1;
     return (divides_keys || name.form.empty()) && kinds.insert(divides_keys).second;
   };
-  for (const ShippedKernel &kernel : kernels_of(arguments)) {
-    const bool barriers_only = arguments.quick && !is_first_of_its_kind(kernel.entry.name);
-    tallies.push_back(examine(kernel, barriers_only, arguments));
-  }
+  const std::vector<ShippedKernel> kernels = kernels_of(arguments);
+  std::vector<char> barriers_only;
+  for (const ShippedKernel &kernel : kernels)
+    barriers_only.push_back(arguments.quick && !is_first_of_its_kind(kernel.entry.name));
+  std::vector<Tally> tallies(kernels.size());
+  std::atomic<size_t> next = 0;
+  on_threads(arguments, [&] {
+    for (size_t n = next++; n < kernels.size(); n = next++)
+      tallies[n] = examine(kernels[n], barriers_only[n], arguments);
+  });
   std::printf("\n| kernel | redundant wait or barrier | mutant | why |\n| --- | --- | --- | --- |\n");
   for (const Tally &tally : tallies)
     for (const std::string &row : tally.redundant)
