@@ -212,11 +212,11 @@ TileMath::Result TileMath::finish(Value maximum, Value factor, Value sum, Value 
         Value larger = b.maxF(keys, limited);
         Value reference = b.select(b.equalF(larger, none), b.f32(0), larger);
         Value weight = b.exp2(b.subF(keys, reference));
-        Value total = b.fma(sum, weight, b.exp2(b.subF(limited, reference)));
+        Value ofSink = b.exp2(b.subF(limited, reference)), total = b.fma(sum, weight, ofSink);
         // Without keys that count, the sink is the result, to the last bit.
         Value sinkAlone = b.select(b.equalF(lsePerLog2, b.f32(1)), sink, logit);
         Value lse = b.mulF(b.addF(reference, b.log2(total)), lsePerLog2);
-        Value isAlone = b.equalF(weight, b.f32(0));
+        Value isAlone = b.equalF(total, ofSink);
         return SmallVector<Value>{b.mulF(weight, inverse(total)), b.select(isAlone, sinkAlone, lse)};
       },
       [&] {

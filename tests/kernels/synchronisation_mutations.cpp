@@ -90,8 +90,7 @@ std::vector<Mutant> mutants_of(const MachineCode &code) {
   std::vector<Mutant> mutants;
   for (size_t index = 0; index < code.instructions().size(); ++index) {
     const Instruction &instruction = code.instructions()[index];
-    if (instruction.is("s_barrier"))
-      mutants.push_back({index, std::nullopt, 0, "removed", s_nop_0});
+    if (instruction.is("s_barrier")) mutants.push_back({index, std::nullopt, 0, "removed", s_nop_0});
     if (!instruction.is("s_waitcnt")) continue;
     const Wait wait = Wait::decode(uint16_t(instruction.word));
     for (Counter counter : counters) {
@@ -216,7 +215,8 @@ void on_threads(const Arguments &arguments, const std::function<void()> &work) {
 }
 
 void judge_all(const ShippedKernel &kernel, const MachineCode &code, const WaitProofs &proofs,
-               std::span<const Original> originals, std::vector<Mutant> &mutants, const Arguments &arguments) {
+               std::span<const Original> originals, std::vector<Mutant> &mutants,
+               const Arguments &arguments) {
   std::atomic<size_t> next = 0;
   on_threads(arguments, [&] {
     Bench bench(kernel.entry);
