@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -65,6 +66,12 @@ public:
   /// `defined`: the data had been written at the source.
   void end_copy(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op, bool defined);
 
+  // The usual case of many lanes: enters their accesses in order, up to the first that is not of whole dwords
+  // or may conflict. Returns the lanes that are left.
+  uint64_t read_lanes(const uint32_t *addresses, uint64_t lanes, uint32_t bytes, uint32_t wave, uint32_t op);
+  uint64_t store_lanes(const uint32_t *addresses, uint64_t lanes, uint32_t bytes, uint32_t wave, uint32_t op,
+                       bool is_atomic);
+
   // Accesses of an earlier epoch that were not waited for: they count for this epoch as well.
   void carry_read(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op, bool in_order);
   void carry_write(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op);
@@ -87,9 +94,33 @@ private:
 
     /// Some wave that wrote the cell, other than this one.
     uint32_t writer_but(uint32_t wave) const;
-    void enter_read(uint16_t epoch, uint32_t wave, uint32_t op);
+    void enter_read(uint16_t in_epoch, uint32_t wave, uint32_t op) {
+      const auto bit = uint16_t(1u << wave);
+      if (read_epoch != in_epoch) {
+        read_epoch = in_epoch;
+        readers = carried = 0;
+      }
+      readers |= bit;
+      carried &= uint16_t(~bit);
+      read_op = op;
+    }
   };
 
+  /// Reads of an instruction that no cell has been told of.
+  struct LaneReads {
+    uint64_t lanes;
+    uint32_t wave;
+    uint32_t op;
+    uint32_t bytes;
+    std::array<uint32_t, 64> addresses;
+  };
+
+  Cell *whole_cells(uint32_t address, uint32_t bytes) {
+    return (address | bytes) % 4 == 0 ? &dwords[address / 4] : nullptr;
+  }
+  bool keep_reads(const uint32_t *addresses, uint64_t lanes, uint32_t bytes, uint32_t wave, uint32_t op);
+  void enter_kept_reads();
+  bool store_quickly(Cell *cells, uint32_t count, uint32_t wave, uint32_t op, bool is_atomic);
   template <class Visit> void visit(uint32_t address, uint32_t bytes, Visit &&on_cell);
   Cell *split_dword(uint32_t dword);
   LdsConflict store(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op, uint8_t flags,
@@ -99,7 +130,9 @@ private:
   LdsConflict check_write(const Cell &cell, uint32_t wave, bool is_atomic, LdsOther &other) const;
 
   std::vector<Cell> dwords;
-  std::vector<Cell> bytes_of_split; // four cells per dword, made when first needed
+  std::vector<Cell> bytes_of_split;  // four cells per dword, made when first needed
+  std::vector<LaneReads> kept_reads; // of this epoch; most are forgotten at the barrier before anybody asks
+  uint16_t epoch_writers = 0;        // waves that stored anything in this epoch
   uint32_t instruction = 0;
   uint16_t epoch = 1;
 };
