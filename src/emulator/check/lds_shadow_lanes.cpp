@@ -31,18 +31,21 @@ void LdsShadow::enter_kept_reads() {
         cells[i].enter_read(epoch, reads.wave, reads.op);
     }
   kept_reads.clear();
+  kept_range = {};
 }
 
-/// True if no lane's read can conflict, judged without the cells' epochs.
+/// True if no lane's read can conflict.
 bool LdsShadow::keep_reads(const uint32_t *addresses, uint64_t lanes, uint32_t bytes, uint32_t wave,
                            uint32_t op) {
-  if ((epoch_writers & ~(1u << wave)) != 0 || bytes % 4 != 0) return false;
+  if (bytes % 4 != 0) return false;
   uint32_t misaligned = 0;
   uint8_t all = initialised;
   uint8_t any = 0;
+  Range range;
   for (uint64_t left = lanes; left != 0; left &= left - 1) {
     const uint32_t address = addresses[low_lane(left)];
     misaligned |= address % 4;
+    range.add(address, bytes);
     for (uint32_t i = 0; i < bytes / 4; ++i) {
       const uint8_t state = dwords[address / 4 + i].state;
       all &= state;
@@ -51,7 +54,10 @@ bool LdsShadow::keep_reads(const uint32_t *addresses, uint64_t lanes, uint32_t b
   }
   // The cells of a misaligned access reach one dword further than was looked at.
   if (misaligned != 0 || all != initialised || (any & (copying | split)) != 0) return false;
+  if ((epoch_writers & ~(1u << wave)) != 0 && range.meets(epoch_stores)) return false;
   if (kept_reads.size() == most_kept_reads) enter_kept_reads();
+  kept_range.low = std::min(kept_range.low, range.low);
+  kept_range.high = std::max(kept_range.high, range.high);
   LaneReads &reads = kept_reads.emplace_back();
   reads.lanes = lanes;
   reads.wave = wave;
@@ -64,7 +70,7 @@ bool LdsShadow::keep_reads(const uint32_t *addresses, uint64_t lanes, uint32_t b
 uint64_t LdsShadow::read_lanes(const uint32_t *addresses, uint64_t lanes, uint32_t bytes, uint32_t wave,
                                uint32_t op) {
   if (lanes == 0 || keep_reads(addresses, lanes, bytes, wave, op)) return 0;
-  if (!kept_reads.empty()) enter_kept_reads();
+  settle(range_of(addresses, lanes, bytes));
   for (; lanes != 0; lanes &= lanes - 1) {
     Cell *const cells = whole_cells(addresses[low_lane(lanes)], bytes);
     if (cells == nullptr) break;
@@ -83,7 +89,8 @@ uint64_t LdsShadow::read_lanes(const uint32_t *addresses, uint64_t lanes, uint32
 }
 
 /// For a first store of the epoch to these dwords, or an atomic after atomics, if nobody else has read them.
-bool LdsShadow::store_quickly(Cell *cells, uint32_t count, uint32_t wave, uint32_t op, bool is_atomic) {
+inline bool LdsShadow::store_quickly(Cell *cells, uint32_t count, uint32_t wave, uint32_t op,
+                                     bool is_atomic) {
   const auto mine = uint16_t(1u << wave);
   for (uint32_t i = 0; i < count; ++i) {
     const Cell &cell = cells[i];
@@ -108,11 +115,13 @@ bool LdsShadow::store_quickly(Cell *cells, uint32_t count, uint32_t wave, uint32
 uint64_t LdsShadow::store_lanes(const uint32_t *addresses, uint64_t lanes, uint32_t bytes, uint32_t wave,
                                 uint32_t op, bool is_atomic) {
   if (lanes == 0) return 0;
-  if (!kept_reads.empty()) enter_kept_reads();
-  epoch_writers |= uint16_t(1u << wave);
+  note_store(range_of(addresses, lanes, bytes), wave);
   for (; lanes != 0; lanes &= lanes - 1) {
     Cell *const cells = whole_cells(addresses[low_lane(lanes)], bytes);
-    if (cells == nullptr || !store_quickly(cells, bytes / 4, wave, op, is_atomic)) break;
+    if (cells == nullptr) break;
+    const bool is_quick = bytes == 4 ? store_quickly(cells, 1, wave, op, is_atomic)
+                                     : store_quickly(cells, bytes / 4, wave, op, is_atomic);
+    if (!is_quick) break;
   }
   return lanes;
 }

@@ -40,16 +40,18 @@ void WaveChecks::start(const Wave &w, uint32_t defined_sgprs, uint64_t random_se
   defined.fill(0);
   defined[0] = all_lanes;
   defined_sgpr.fill(0);
-  std::fill_n(defined_sgpr.begin(), defined_sgprs, uint8_t(1));
-  // FLAT_SCRATCH and XNACK_MASK, trap registers, EXEC
-  for (uint32_t number = 102; number < sgpr_vcc; ++number)
-    defined_sgpr[number] = 1;
-  for (uint32_t number = sgpr_ttmp0; number < sgpr_m0; ++number)
-    defined_sgpr[number] = 1;
-  defined_sgpr[sgpr_exec] = defined_sgpr[sgpr_exec + 1] = 1;
   undefined.bits.fill(~uint64_t(0));
-  note_undefined({0, 1});
-  note_undefined({first_sgpr, scc_operand + 1 - first_sgpr});
+  undefined.reset(0);
+  auto define = [&](uint32_t number, uint32_t count) {
+    std::fill_n(defined_sgpr.begin() + number, count, uint8_t(1));
+    for (uint32_t i = 0; i < count; ++i)
+      undefined.reset(first_sgpr + number + i);
+  };
+  define(0, defined_sgprs);
+  // FLAT_SCRATCH and XNACK_MASK, trap registers, EXEC
+  define(102, sgpr_vcc - 102);
+  define(sgpr_ttmp0, sgpr_m0 - sgpr_ttmp0);
+  define(sgpr_exec, 2);
 }
 
 uint64_t WaveChecks::quiet(const Wave &w, uint32_t op, uint64_t left) {
