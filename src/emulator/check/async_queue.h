@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -46,13 +45,17 @@ struct AsyncOperation {
     lds_bytes = uint8_t(bytes);
     lds_writes = writes;
     in_bounds = part == 0 ? lanes : in_bounds & lanes;
-    for (; lanes != 0; lanes &= lanes - 1) {
-      const uint32_t lane = uint32_t(std::countr_zero(lanes));
+    uint32_t low = ~0u;
+    uint32_t high = 0;
+    for (uint32_t lane = 0; lane < wave_lanes; ++lane) {
+      const bool counts = (lanes >> lane & 1) != 0;
       const uint32_t address = addresses[lane];
       lds_address[part][lane] = address;
-      lds_low = std::min(lds_low, address);
-      lds_high = std::max(lds_high, address + bytes);
+      low = std::min(low, counts ? address : ~0u);
+      high = std::max(high, counts ? address + bytes : 0);
     }
+    lds_low = std::min(lds_low, low);
+    lds_high = std::max(lds_high, high);
   }
 };
 

@@ -194,6 +194,7 @@ void HazardTracker::start(std::array<bool, hazard_levels> levels, bool alone) {
   scalar_m0_write = mode_write = last_dgemm = interrupted = never;
   now = 1;
   wanted = levels;
+  met = {};
   one_wave = alone;
 }
 
@@ -202,6 +203,7 @@ void HazardTracker::need(HazardRule rule, uint64_t written, uint32_t states, uin
   if (written == never || now - written - 1 >= states) [[likely]]
     return;
   HazardLevel level = text_of(rule).level;
+  met[size_t(level)] = met[size_t(std::max(level, HazardLevel::by_count))] = true;
   if (interrupted > written) level = std::max(level, HazardLevel::by_count);
   if (!wanted[size_t(level)] || (found && found->level <= level)) return;
   found = HazardFound{rule, level, operand, other, states, uint32_t(now - written - 1)};

@@ -74,6 +74,11 @@ public:
   /// Checks an instruction against those before it, and enters what it writes. Returns the finding of the
   /// most serious level.
   std::optional<HazardFound> step(const Op &op, const OpInfo &info, const OpInfos &infos);
+  /// Makes all instructions so far too old to matter.
+  void forget() { now += longest_wait + 1; }
+  /// Levels, wanted or not, of everything that was ever too early, with and without what branches and
+  /// barriers change.
+  std::array<bool, hazard_levels> levels_met() const { return met; }
 
 private:
   static constexpr uint64_t never = 0;
@@ -123,6 +128,7 @@ private:
   uint64_t interrupted = never; // when a taken branch or a barrier last came before an instruction
   uint32_t next_op = 0;         // the one that follows without a branch
   std::array<bool, hazard_levels> wanted{};
+  std::array<bool, hazard_levels> met{};
   bool one_wave = false;
   std::optional<HazardFound> found;
 };

@@ -33,24 +33,15 @@ uint32_t LdsShadow::Cell::writer_but(uint32_t wave) const {
   return uint32_t(std::countr_zero(others != 0 ? others : writers));
 }
 
-void LdsShadow::Cell::enter_read(uint16_t epoch, uint32_t wave, uint32_t op) {
-  const auto bit = uint16_t(1u << wave);
-  if (read_epoch != epoch) {
-    read_epoch = epoch;
-    readers = carried = 0;
-  }
-  readers |= bit;
-  carried &= uint16_t(~bit);
-  read_op = op;
-}
-
 void LdsShadow::reset(uint32_t bytes) {
   dwords.assign((bytes + 3) / 4, Cell{});
   bytes_of_split.clear();
+  forget_epoch();
   epoch = 1;
 }
 
 void LdsShadow::next_epoch() {
+  forget_epoch();
   if (++epoch != 0) return;
   // After 65535 barriers the numbers start again: no cell may still have an old one.
   for (std::vector<Cell> *cells : {&dwords, &bytes_of_split})
@@ -76,6 +67,7 @@ LdsShadow::Cell *LdsShadow::split_dword(uint32_t dword) {
 
 /// Visits each cell, with where in the access it starts and how many of its bytes it has.
 template <class Visit> void LdsShadow::visit(uint32_t address, uint32_t bytes, Visit &&on_cell) {
+  settle(range_at(address, bytes));
   const uint32_t start = address;
   const uint32_t end = address + bytes;
   while (address < end) {
@@ -140,18 +132,10 @@ LdsConflict LdsShadow::read(uint32_t address, uint32_t bytes, uint32_t wave, uin
   return found;
 }
 
-/// The state bit after a write. Reads that a wave issued before the barrier come before any store of this
-/// epoch.
-uint8_t LdsShadow::older_value_seen(const Cell &cell, bool changes) const {
-  const bool seen = cell.write_epoch == epoch
-                        ? changes || (cell.state & older_seen) != 0
-                        : cell.read_epoch == epoch && (cell.readers & ~cell.carried) != 0;
-  return seen ? uint8_t(older_seen) : uint8_t(0);
-}
-
 LdsConflict LdsShadow::store(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op, uint8_t flags,
                              bool in_order, Values values, LdsOther &other) {
   LdsConflict found = LdsConflict::none;
+  note_store(range_at(address, bytes), wave);
   visit(address, bytes, [&](Cell &cell, uint32_t offset, uint32_t count) {
     LdsOther candidate{};
     const auto mine = uint16_t(1u << wave);
@@ -198,6 +182,7 @@ LdsConflict LdsShadow::begin_copy(uint32_t address, uint32_t bytes, uint32_t wav
 }
 
 void LdsShadow::end_copy(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op, bool defined) {
+  note_store(range_at(address, bytes), wave);
   visit(address, bytes, [&](Cell &cell, uint32_t, uint32_t) {
     const uint8_t older = older_value_seen(cell, false); // begin_copy has entered what the copy overwrites
     cell.write_epoch = epoch;
@@ -215,6 +200,7 @@ void LdsShadow::carry_read(uint32_t address, uint32_t bytes, uint32_t wave, uint
 }
 
 void LdsShadow::carry_write(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op) {
+  note_store(range_at(address, bytes), wave);
   visit(address, bytes, [&](Cell &cell, uint32_t, uint32_t) {
     const auto mine = uint16_t(1u << wave);
     // Stores of the same byte that are carried over were compared when they were made. Values seen before the

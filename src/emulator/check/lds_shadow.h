@@ -11,6 +11,9 @@
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <bit>
 #include <cstdint>
 #include <vector>
 
@@ -65,6 +68,12 @@ public:
   /// `defined`: the data had been written at the source.
   void end_copy(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op, bool defined);
 
+  // The usual case of many lanes: enters their accesses in order, up to the first that is not of whole dwords
+  // or may conflict. Returns the lanes that are left.
+  uint64_t read_lanes(const uint32_t *addresses, uint64_t lanes, uint32_t bytes, uint32_t wave, uint32_t op);
+  uint64_t store_lanes(const uint32_t *addresses, uint64_t lanes, uint32_t bytes, uint32_t wave, uint32_t op,
+                       bool is_atomic);
+
   // Accesses of an earlier epoch that were not waited for: they count for this epoch as well.
   void carry_read(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op, bool in_order);
   void carry_write(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op);
@@ -87,19 +96,91 @@ private:
 
     /// Some wave that wrote the cell, other than this one.
     uint32_t writer_but(uint32_t wave) const;
-    void enter_read(uint16_t epoch, uint32_t wave, uint32_t op);
+    void enter_read(uint16_t in_epoch, uint32_t wave, uint32_t op) {
+      const auto bit = uint16_t(1u << wave);
+      if (read_epoch != in_epoch) {
+        read_epoch = in_epoch;
+        readers = carried = 0;
+      }
+      readers |= bit;
+      carried &= uint16_t(~bit);
+      read_op = op;
+    }
   };
 
+  /// Reads of an instruction that no cell has been told of.
+  struct LaneReads {
+    uint64_t lanes;
+    uint32_t wave;
+    uint32_t op;
+    uint32_t bytes;
+    std::array<uint32_t, 64> addresses;
+  };
+
+  /// Addresses of whole dwords, [low, high).
+  struct Range {
+    uint32_t low = ~0u;
+    uint32_t high = 0;
+
+    void add(uint32_t address, uint32_t bytes) {
+      low = std::min(low, address & ~3u);
+      high = std::max(high, (address + bytes + 3) & ~3u);
+    }
+    bool meets(const Range &other) const { return low < other.high && other.low < high; }
+  };
+  static Range range_at(uint32_t address, uint32_t bytes) {
+    Range range;
+    range.add(address, bytes);
+    return range;
+  }
+  static Range range_of(const uint32_t *addresses, uint64_t lanes, uint32_t bytes) {
+    Range range;
+    for (; lanes != 0; lanes &= lanes - 1)
+      range.add(addresses[std::countr_zero(lanes)], bytes);
+    return range;
+  }
+  Cell *whole_cells(uint32_t address, uint32_t bytes) {
+    return (address | bytes) % 4 == 0 ? &dwords[address / 4] : nullptr;
+  }
+  bool keep_reads(const uint32_t *addresses, uint64_t lanes, uint32_t bytes, uint32_t wave, uint32_t op);
+  void enter_kept_reads();
+  /// Before cells of this range are looked at.
+  void settle(const Range &range) {
+    if (range.meets(kept_range)) enter_kept_reads();
+  }
+  void note_store(const Range &range, uint32_t wave) {
+    settle(range);
+    epoch_writers |= uint16_t(1u << wave);
+    epoch_stores.low = std::min(epoch_stores.low, range.low);
+    epoch_stores.high = std::max(epoch_stores.high, range.high);
+  }
+  void forget_epoch() {
+    kept_reads.clear();
+    kept_range = epoch_stores = {};
+    epoch_writers = 0;
+  }
+  bool store_quickly(Cell *cells, uint32_t count, uint32_t wave, uint32_t op, bool is_atomic);
   template <class Visit> void visit(uint32_t address, uint32_t bytes, Visit &&on_cell);
   Cell *split_dword(uint32_t dword);
   LdsConflict store(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op, uint8_t flags,
                     bool in_order, Values values, LdsOther &other);
-  uint8_t older_value_seen(const Cell &cell, bool changes) const;
+  /// The state bit after a write. Reads that a wave issued before the barrier come before any store of this
+  /// epoch.
+  uint8_t older_value_seen(const Cell &cell, bool changes) const {
+    const bool seen = cell.write_epoch == epoch
+                          ? changes || (cell.state & older_seen) != 0
+                          : cell.read_epoch == epoch && (cell.readers & ~cell.carried) != 0;
+    return seen ? uint8_t(older_seen) : uint8_t(0);
+  }
   LdsConflict check_read(const Cell &cell, uint32_t wave, LdsOther &other) const;
   LdsConflict check_write(const Cell &cell, uint32_t wave, bool is_atomic, LdsOther &other) const;
 
   std::vector<Cell> dwords;
-  std::vector<Cell> bytes_of_split; // four cells per dword, made when first needed
+  std::vector<Cell> bytes_of_split;  // four cells per dword, made when first needed
+  std::vector<LaneReads> kept_reads; // of this epoch; most are forgotten at the barrier before anybody asks
+  Range kept_range;
+  uint16_t epoch_writers = 0; // waves that stored in this epoch
+  Range epoch_stores;         // where
   uint32_t instruction = 0;
   uint16_t epoch = 1;
 };

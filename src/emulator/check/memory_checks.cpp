@@ -335,7 +335,11 @@ void WaveChecks::enter_lds(Wave &w, const Op &op, LdsAccess access, const uint32
   if (!enters_lds) return;
   const bool in_order = launch.ops->infos[op.index].kind == OpKind::lds;
   lds.begin_instruction();
-  for (; lanes != 0; lanes &= lanes - 1) {
+  for (;; lanes &= lanes - 1) {
+    lanes = access == LdsAccess::read
+                ? lds.read_lanes(addresses, lanes, bytes, wave, op.index)
+                : lds.store_lanes(addresses, lanes, bytes, wave, op.index, access == LdsAccess::atomic);
+    if (lanes == 0) break;
     const uint32_t lane = low_lane(lanes);
     const uint32_t address = addresses[lane];
     LdsOther other;

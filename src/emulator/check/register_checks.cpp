@@ -44,6 +44,7 @@ void WaveChecks::check_pending(Wave &w, const Op &op, const OpInfo &info) {
   auto check = [&](uint32_t begin, uint32_t end, bool is_write) {
     for (uint32_t i = begin; i < end; ++i) {
       const RegisterRange range = launch.ops->ranges[i];
+      if (!pending_set.meets(range)) continue;
       for (uint16_t operand = range.first; operand < range.first + range.count; ++operand)
         if (check_pending(w, op, info.kind, operand, is_write)) return;
     }
@@ -77,7 +78,11 @@ void WaveChecks::check_indexed(Wave &w, const Op &op) {
 
 void WaveChecks::track_indexed(Wave &w, const Op &op, const OpInfo &info, uint64_t exec) {
   const IndexedOp indexed = indexed_op(w, op);
-  if (!indexed.suppressed) track_defined(w, indexed.op, info, exec);
+  if (indexed.suppressed) return;
+  const Op &real = indexed.op;
+  track_defined(w, real, info, exec);
+  if (real.dst != no_operand) note_undefined({real.dst, uint16_t(rows_of(real.valu.result_type))});
+  if (real.mask != no_operand) note_undefined({real.mask, 2});
 }
 
 void WaveChecks::check_indexed_scalar(Wave &w, const Op &op, uint64_t number, uint32_t dwords, bool write) {
@@ -88,7 +93,10 @@ void WaveChecks::check_indexed_scalar(Wave &w, const Op &op, uint64_t number, ui
   for (uint32_t i = 0; i < dwords; ++i) {
     const uint16_t operand = uint16_t(first_sgpr + number + i);
     if (checks.pending && check_pending(w, op, OpKind::scalar, operand, write)) return;
-    if (write && checks.uninitialised) defined_sgpr[number + i] = 1;
+    if (write && checks.uninitialised) {
+      defined_sgpr[number + i] = 1;
+      note_undefined({operand, 1});
+    }
   }
 }
 

@@ -55,6 +55,85 @@ private:
   std::map<std::pair<uint32_t, uint32_t>, StaticHazard> found;
 };
 
+/// Whether only a running wave knows where the instruction goes on.
+bool jumps_anywhere(const OpInfo &info) {
+  const bool indirect = info.role() == Role::indirect_jump || info.role() == Role::indirect_call;
+  return (indirect && !info.ends_long_branch) || info.facts->mnemonic == "s_cbranch_join";
+}
+
+/// Follows the paths from one block to those after it, as far as a wait can reach.
+class BlockWalk {
+public:
+  BlockWalk(const std::vector<Op> &ops, const OpInfos &infos, uint32_t end)
+      : ops(ops), infos(infos), end(end) {
+    tracker.start({});
+  }
+
+  /// [first, last] runs from its first to its last instruction. False if too many paths leave it.
+  bool block(uint32_t first, uint32_t last) {
+    replay(first, last);
+    uint32_t tail = last;
+    for (uint32_t states = infos.infos[last].wait_states; tail > first; --tail) {
+      states += infos.infos[tail - 1].wait_states;
+      if (states > HazardTracker::longest_wait) break;
+    }
+    path.clear();
+    for (uint32_t op = tail; op <= last; ++op)
+      path.push_back(op);
+    paths = 0;
+    leave(last, 0);
+    return paths <= most_paths;
+  }
+
+  std::array<bool, hazard_levels> levels_met() const { return tracker.levels_met(); }
+
+private:
+  static constexpr uint32_t most_paths = 128; // per block; compiled code has a few
+
+  void replay(uint32_t first, uint32_t last) {
+    tracker.forget();
+    for (uint32_t op = first; op <= last; ++op)
+      tracker.step(ops[op], infos.infos[op], infos);
+  }
+
+  void end_path() {
+    ++paths;
+    tracker.forget();
+    for (const uint32_t op : path)
+      tracker.step(ops[op], infos.infos[op], infos);
+  }
+
+  /// Goes on after `op`, the last of the path; `states` have passed since the block.
+  void leave(uint32_t op, uint32_t states) {
+    const OpInfo &info = infos.infos[op];
+    const size_t length = path.size();
+    const bool jumps = info.jumps() && ops[op].value >= 0;
+    if (jumps) enter(uint32_t(ops[op].value), states);
+    path.resize(length);
+    if (info.falls_through()) enter(op + 1, states);
+    if (!jumps && !info.falls_through()) end_path();
+  }
+
+  void enter(uint32_t op, uint32_t states) {
+    if (paths > most_paths) return;
+    for (; op < end; ++op) {
+      const OpInfo &info = infos.infos[op];
+      path.push_back(op);
+      states += info.wait_states;
+      if (states > HazardTracker::longest_wait) break;
+      if (info.jumps() || !info.falls_through()) return leave(op, states);
+    }
+    end_path();
+  }
+
+  const std::vector<Op> &ops;
+  const OpInfos &infos;
+  const uint32_t end;
+  HazardTracker tracker;
+  std::vector<uint32_t> path;
+  uint32_t paths = 0;
+};
+
 /// For each instruction, those that can run right before it.
 std::vector<std::vector<uint32_t>> predecessors(const std::vector<Op> &ops, const OpInfos &infos,
                                                 uint32_t end) {
@@ -113,6 +192,32 @@ std::vector<bool> reachable(const std::vector<Op> &ops, const OpInfos &infos, ui
     if (infos.infos[op].jumps() && ops[op].value >= 0) entries.push_back(uint32_t(ops[op].value));
   }
   return result;
+}
+
+std::array<bool, hazard_levels> hazard_levels_from(const std::vector<Op> &ops, const OpInfos &infos,
+                                                   uint32_t end, uint32_t entry) {
+  std::array<bool, hazard_levels> all;
+  all.fill(true);
+  const std::vector<bool> is_reached = reachable(ops, infos, end, {entry});
+  std::vector<bool> is_first(end); // of a block
+  is_first[entry] = true;
+  for (uint32_t op = 0; op < end; ++op) {
+    const OpInfo &info = infos.infos[op];
+    if (!is_reached[op]) continue;
+    if (jumps_anywhere(info)) return all;
+    if (!info.jumps()) continue;
+    if (ops[op].value >= 0 && uint32_t(ops[op].value) < end) is_first[uint32_t(ops[op].value)] = true;
+    if (op + 1 < end) is_first[op + 1] = true;
+  }
+  BlockWalk walk(ops, infos, end);
+  for (uint32_t op = 0; op < end; ++op) {
+    if (!is_reached[op]) continue;
+    const uint32_t first = op;
+    while (op + 1 < end && !is_first[op + 1] && infos.infos[op].falls_through())
+      ++op;
+    if (!walk.block(first, op)) return all;
+  }
+  return walk.levels_met();
 }
 
 std::vector<uint8_t> needed_wait_states(const std::vector<Op> &ops, const OpInfos &infos, uint32_t end,

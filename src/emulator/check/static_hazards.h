@@ -23,6 +23,11 @@ struct StaticHazard {
 std::vector<StaticHazard> static_hazards(const std::vector<Op> &ops, const OpInfos &infos, uint32_t first,
                                          uint32_t end, std::array<bool, hazard_levels> wanted);
 
+/// The levels of the hazards that a wave may meet after it starts at `entry`: at other levels the dynamic
+/// check would find nothing on any path. All levels if the paths are not known, or are too many to follow.
+std::array<bool, hazard_levels> hazard_levels_from(const std::vector<Op> &ops, const OpInfos &infos,
+                                                   uint32_t end, uint32_t entry);
+
 /// Whether an instruction can be reached from one of `entries`.
 std::vector<bool> reachable(const std::vector<Op> &ops, const OpInfos &infos, uint32_t end,
                             std::vector<uint32_t> entries);

@@ -15,11 +15,10 @@ namespace sluice::emulator {
 
 WaveChecks::WaveChecks(const LaunchChecks &launch, LdsShadow &lds)
     : launch(launch), checks(launch.options->checks),
-      looks_for_hazards(checks.hazards || checks.hazards_compiler || checks.hazards_by_count ||
-                        checks.hazards_waived),
+      looks_for_hazards(launch.hazards != std::array<bool, hazard_levels>{}),
       enters_lds(checks.lds_races || checks.lds_equal_stores || checks.lds_write_after_read ||
                  checks.uninitialised),
-      lds(lds) {}
+      lds(lds), last_block(launch.ops->infos.size()) {}
 
 void WaveChecks::start(const Wave &w, uint32_t defined_sgprs, uint64_t random_seed) {
   wave = w.id;
@@ -27,12 +26,11 @@ void WaveChecks::start(const Wave &w, uint32_t defined_sgprs, uint64_t random_se
   vector_queue.clear();
   lgkm_queue.clear();
   pending.fill(0);
+  pending_set = {};
   pending_registers = 0;
+  undefined = {};
   bank_conflicts = 0;
-  if (looks_for_hazards)
-    hazards.start({checks.hazards, checks.hazards_compiler, checks.hazards_by_count, checks.hazards_waived},
-                  w.workgroup->waves == 1);
-  last_block.assign(launch.ops->infos.size(), nullptr);
+  if (looks_for_hazards) hazards.start(launch.hazards, w.workgroup->waves == 1);
   loaded.any = false;
   acquiring.clear();
   if (launch.shadow) order.start(w.workgroup->number * w.workgroup->waves, w.id, w.workgroup->waves);
@@ -42,13 +40,58 @@ void WaveChecks::start(const Wave &w, uint32_t defined_sgprs, uint64_t random_se
   defined.fill(0);
   defined[0] = all_lanes;
   defined_sgpr.fill(0);
-  std::fill_n(defined_sgpr.begin(), defined_sgprs, uint8_t(1));
+  undefined.bits.fill(~uint64_t(0));
+  undefined.reset(0);
+  auto define = [&](uint32_t number, uint32_t count) {
+    std::fill_n(defined_sgpr.begin() + number, count, uint8_t(1));
+    for (uint32_t i = 0; i < count; ++i)
+      undefined.reset(first_sgpr + number + i);
+  };
+  define(0, defined_sgprs);
   // FLAT_SCRATCH and XNACK_MASK, trap registers, EXEC
-  for (uint32_t number = 102; number < sgpr_vcc; ++number)
-    defined_sgpr[number] = 1;
-  for (uint32_t number = sgpr_ttmp0; number < sgpr_m0; ++number)
-    defined_sgpr[number] = 1;
-  defined_sgpr[sgpr_exec] = defined_sgpr[sgpr_exec + 1] = 1;
+  define(102, sgpr_vcc - 102);
+  define(sgpr_ttmp0, sgpr_m0 - sgpr_ttmp0);
+  define(sgpr_exec, 2);
+}
+
+uint64_t WaveChecks::quiet(const Wave &w, uint32_t op, uint64_t left) {
+  const uint32_t number = launch.quiet_runs->run_of[op];
+  if (number == QuietRuns::none || looks_for_hazards || w.mode.gpr_index) return 0;
+  const QuietRun &run = launch.quiet_runs->runs[number];
+  if (run.vgprs_end > launch.vgpr_limit || run.agprs_end > launch.agpr_limit ||
+      run.sgprs_end > launch.sgpr_limit)
+    return 0;
+  const uint64_t exec = w.exec();
+  if (exec != all_lanes && run.has_matrix) return 0;
+  const uint64_t count = run.end - op;
+  const std::span<const QuietWord> words{&launch.quiet_runs->words[run.words_begin],
+                                         run.words_end - run.words_begin};
+  if (op != run.first || left < count) {
+    for (const QuietWord &at : words)
+      if (((pending_set.bits[at.word] | undefined.bits[at.word]) & (at.read | at.written)) != 0) return 0;
+    return std::min(count, left);
+  }
+  uint64_t fresh = 0;
+  for (const QuietWord &at : words) {
+    if ((pending_set.bits[at.word] & (at.needed | at.written)) != 0) return 0;
+    for (uint64_t partly = undefined.bits[at.word] & at.needed; partly != 0; partly &= partly - 1) {
+      const auto operand = uint16_t(at.word * 64 + low_lane(partly));
+      if (run.crosses_lanes || operand >= first_sgpr || (exec & ~defined[operand]) != 0) return 0;
+    }
+    fresh |= undefined.bits[at.word] & at.written;
+  }
+  if (fresh == 0) return count;
+  if (run.crosses_lanes && exec != all_lanes) return 0;
+  for (const QuietWord &at : words)
+    for (uint64_t news = undefined.bits[at.word] & at.written; news != 0; news &= news - 1) {
+      const auto operand = uint16_t(at.word * 64 + low_lane(news));
+      if (operand < first_sgpr)
+        defined[operand] |= exec;
+      else
+        defined_sgpr[operand - first_sgpr] = 1;
+      note_undefined({operand, 1});
+    }
+  return count;
 }
 
 void WaveChecks::finish(Wave &w) {
@@ -113,8 +156,11 @@ AsyncOperation &WaveChecks::new_operation(Wave &w, const Op &op, AsyncKind kind)
 }
 
 void WaveChecks::mark_pending(const AsyncOperation &operation, int32_t change) {
-  for (uint32_t r = 0; r < operation.rows; ++r)
-    pending[operation.first + r] = uint8_t(pending[operation.first + r] + change);
+  for (uint32_t r = 0; r < operation.rows; ++r) {
+    uint8_t &count = pending[operation.first + r];
+    count = uint8_t(count + change);
+    pending_set.assign(operation.first + r, count != 0);
+  }
   pending_registers = uint32_t(int32_t(pending_registers) + change * operation.rows);
 }
 

@@ -20,6 +20,7 @@
 #include "emulator/check/global_shadow.h"
 #include "emulator/check/hazards.h"
 #include "emulator/check/lds_shadow.h"
+#include "emulator/check/quiet_runs.h"
 #include "emulator/check/report_sink.h"
 #include "emulator/isa/op_info.h"
 #include "emulator/isa/wave.h"
@@ -39,6 +40,8 @@ struct LaunchChecks {
   const CheckOptions *options;
   ReportSink *sink;
   const OpInfos *ops;
+  const QuietRuns *quiet_runs;
+  std::array<bool, hazard_levels> hazards; // the levels to look for
   const BlockTable *memory;
   uint32_t vgpr_limit; // how many registers of each file the kernel may name
   uint32_t agpr_limit;
@@ -55,6 +58,9 @@ public:
   /// Resets to the state of a starting wave. `defined_sgprs`: how many SGPRs the launch has written.
   void start(const Wave &wave, uint32_t defined_sgprs, uint64_t random_seed);
 
+  /// How many instructions from this one on, at most `left`, need neither `before` nor `after`: nothing that
+  /// they do could be reported, and what they define has been entered.
+  uint64_t quiet(const Wave &w, uint32_t op, uint64_t left);
   void before(Wave &w, const Op &op) {
     const OpInfo &info = launch.ops->infos[op.index];
     if (checks.registers && (info.vgprs_end > launch.vgpr_limit || info.agprs_end > launch.agpr_limit ||
@@ -72,10 +78,13 @@ public:
   void after(Wave &w, const Op &op, uint64_t exec_before) {
     if (checks.uninitialised) {
       const OpInfo &info = launch.ops->infos[op.index];
-      if (w.mode.gpr_index && info.kind == OpKind::valu)
+      if (w.mode.gpr_index && info.kind == OpKind::valu) {
         track_indexed(w, op, info, exec_before);
-      else
+      } else {
         track_defined(w, op, info, exec_before);
+        for (uint32_t i = info.writes_begin; i < info.writes_end; ++i)
+          note_undefined(launch.ops->ranges[i]);
+      }
     }
     loaded.any = false;
   }
@@ -148,6 +157,13 @@ private:
   void report_hazard(Wave &w, const Op &op, const HazardFound &found);
   void check_defined(Wave &w, const Op &op, const OpInfo &info);
   void track_defined(Wave &w, const Op &op, const OpInfo &info, uint64_t exec);
+  /// Brings `undefined` up to date for registers whose definedness may have changed.
+  void note_undefined(RegisterRange range) {
+    for (uint32_t r = 0; r < range.count; ++r) {
+      const auto operand = uint16_t(range.first + r);
+      undefined.assign(operand, defined_lanes(operand) != all_lanes);
+    }
+  }
   uint64_t defined_lanes(uint16_t operand) const;
   uint64_t defined_row(uint16_t operand, uint32_t row) const;
   std::optional<uint16_t> undefined_register(const Op &op, uint32_t k, uint64_t exec) const;
@@ -198,9 +214,11 @@ private:
   AsyncQueue lgkm_queue;   // lgkmcnt
   uint32_t pending_registers = 0;
   std::array<uint8_t, 1024> pending{}; // by operand number: operations in flight that write it
+  RegisterSet pending_set;             // those with any
   std::array<uint64_t, vector_registers> defined{};
   std::array<uint8_t, 256> defined_sgpr{};
-  std::vector<const MemoryBlock *> last_block; // by instruction
+  RegisterSet undefined;                       // in some lane
+  std::vector<const MemoryBlock *> last_block; // by instruction: where some wave last accessed
   HazardTracker hazards;
   std::array<Origin, vector_registers> origins{};
   std::array<Origin, 256> scalar_origins{};

@@ -50,6 +50,18 @@ std::vector<MemoryBlock> visible_blocks(const ProgramImpl &program, const Dispat
   return blocks;
 }
 
+/// The levels of hazards that are asked for, or none if the kernel has no hazard of these levels.
+std::array<bool, hazard_levels> sought_hazards(const ProgramImpl &program, const Checks &checks,
+                                               uint32_t entry) {
+  const std::array<bool, hazard_levels> wanted{checks.hazards, checks.hazards_compiler,
+                                               checks.hazards_by_count, checks.hazards_waived};
+  if (wanted == std::array<bool, hazard_levels>{}) return {};
+  const std::array<bool, hazard_levels> possible = program.hazard_levels_from(entry);
+  for (size_t level = 0; level < hazard_levels; ++level)
+    if (wanted[level] && possible[level]) return wanted;
+  return {};
+}
+
 } // namespace
 
 LaunchSetup::LaunchSetup(const Program &whole, std::string_view name, std::array<uint32_t, 3> grid,
@@ -88,6 +100,8 @@ LaunchSetup::LaunchSetup(const Program &whole, std::string_view name, std::array
   launch.checks = {&options,
                    &sink,
                    &program.infos,
+                   &program.quiet_runs,
+                   sought_hazards(program, options.checks, uint32_t(launch.entry)),
                    &table,
                    info.arch_vgprs,
                    info.acc_vgprs,

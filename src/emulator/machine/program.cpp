@@ -201,8 +201,13 @@ Program::Program(std::span<const std::byte> elf) : implementation(std::make_uniq
   p.image = map_image(p.object.image_bytes());
   p.object.load(p.image.first(p.object.image_bytes()), reinterpret_cast<uint64_t>(p.image.data()));
   decode_code(p, *code);
-  for (const package::Kernel &kernel : p.object.kernels())
+  std::vector<uint32_t> entries;
+  for (const package::Kernel &kernel : p.object.kernels()) {
     p.kernels.push_back(kernel_info(p, kernel));
+    if (const int32_t entry = p.op_at_address(kernel.entry_address); entry >= 0)
+      entries.push_back(uint32_t(entry));
+  }
+  p.quiet_runs = find_quiet_runs(p.strict, p.infos, entries);
 }
 
 Program::~Program() = default;

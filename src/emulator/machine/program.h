@@ -1,10 +1,13 @@
 //===- program.h - internals of a decoded code object ---------------------------------------------------===//
 #pragma once
 
+#include <array>
 #include <map>
+#include <mutex>
 #include <string>
 #include <vector>
 
+#include "emulator/check/quiet_runs.h"
 #include "emulator/isa/op.h"
 #include "emulator/isa/op_info.h"
 #include "emulator/isa/wave.h"
@@ -34,6 +37,7 @@ struct ProgramImpl {
   std::vector<std::string> texts;           // by instruction
   std::map<uint32_t, std::string> refusals; // why an instruction cannot run
   OpInfos infos;
+  QuietRuns quiet_runs;
 
   ProgramImpl() = default;
   ProgramImpl(const ProgramImpl &) = delete;
@@ -46,8 +50,14 @@ struct ProgramImpl {
   /// From a kernel's entry to the end of its symbol; without a size, to where another kernel begins.
   OpRange ops_of(const package::Kernel &kernel) const;
   CodeMap code_map() const;
+  /// See static_hazards.h. Worked out at the first launch from an entry.
+  std::array<bool, hazard_levels> hazard_levels_from(uint32_t entry) const;
   /// As a disassembler prints it; for bytes that are not an instruction, the bytes.
   std::string text(uint32_t op) const;
+
+private:
+  mutable std::mutex mutex;
+  mutable std::map<uint32_t, std::array<bool, hazard_levels>> levels_by_entry;
 };
 
 } // namespace sluice::emulator

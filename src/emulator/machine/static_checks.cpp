@@ -16,6 +16,13 @@ std::array<bool, hazard_levels> levels(bool with_waived) {
 
 } // namespace
 
+std::array<bool, hazard_levels> ProgramImpl::hazard_levels_from(uint32_t entry) const {
+  const std::lock_guard lock(mutex);
+  const auto [at, is_new] = levels_by_entry.try_emplace(entry);
+  if (is_new) at->second = emulator::hazard_levels_from(strict, infos, uint32_t(strict.size() - 1), entry);
+  return at->second;
+}
+
 std::vector<Report> static_reports(const Program &program, bool with_waived) {
   const ProgramImpl &p = program.impl();
   std::vector<Report> reports;

@@ -181,6 +181,16 @@ template <Workgroup::Loop loop> Step Workgroup::run_wave(Wave &w, uint64_t limit
   uint64_t left = limit;
   Step step = Step::next;
   while (left != 0 && step == Step::next) {
+    if constexpr (loop == Loop::strict) {
+      uint64_t quiet = w.checks->quiet(w, w.pc->index, left);
+      left -= quiet;
+      for (; quiet != 0 && step == Step::next; --quiet) {
+        const Op &op = *w.pc++;
+        step = op.run(w, op);
+      }
+      left += quiet;
+      if (left == 0 || step != Step::next) break;
+    }
     --left;
     const Op &op = *w.pc++;
     if constexpr (loop == Loop::fast) {

@@ -73,7 +73,8 @@ std::string settings_of(const ExecOptions &options, const std::string &report_fi
     throw ToolError(
         fmt::format("the folder of temporary files may have no ';' in its name: {}", report_file));
   return fmt::format(
-      "checks={};warnings={};completion={};wave_schedule={};workgroup_schedule={};stream_order={};"
+      "checks={};warnings={};count_bank_conflicts=off;completion={};wave_schedule={};workgroup_schedule={};"
+      "stream_order={};"
       "perturb_transcendentals={};scramble_nans={};seed={};threads={};instruction_budget={};"
       "max_reports={};devices={};report_file={}",
       options.checks, options.warnings, options.completion, options.waves, options.workgroups,

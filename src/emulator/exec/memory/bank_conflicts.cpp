@@ -7,7 +7,6 @@
 #include "emulator/exec/memory/bank_conflicts.h"
 
 #include <algorithm>
-#include <bit>
 
 namespace sluice::emulator {
 
@@ -25,18 +24,22 @@ uint32_t lane_of(uint32_t position, uint32_t group_lanes) {
 }
 
 /// A fast check for the usual case.
-bool all_banks_differ(const uint32_t *addresses, uint64_t lanes, uint32_t dwords, uint32_t first,
-                      uint32_t group_lanes) {
+bool one_dword_per_bank(const uint32_t *addresses, uint64_t lanes, uint32_t dwords, uint32_t first,
+                        uint32_t group_lanes) {
   uint32_t used = 0;
-  uint32_t count = 0;
+  uint32_t held[banks];
   for (uint32_t i = 0; i < group_lanes; ++i) {
     const uint32_t lane = lane_of(first + i, group_lanes);
     if ((lanes >> lane & 1) == 0) continue;
-    for (uint32_t d = 0; d < dwords; ++d)
-      used |= 1u << (addresses[lane] / 4 + d) % banks;
-    count += dwords;
+    for (uint32_t d = 0; d < dwords; ++d) {
+      const uint32_t dword = addresses[lane] / 4 + d;
+      const uint32_t bank = dword % banks;
+      if ((used >> bank & 1) != 0 && held[bank] != dword) return false;
+      used |= 1u << bank;
+      held[bank] = dword;
+    }
   }
-  return uint32_t(std::popcount(used)) == count;
+  return true;
 }
 
 } // namespace
@@ -46,7 +49,7 @@ uint32_t count_bank_conflicts(const uint32_t *addresses, uint64_t lanes, uint32_
   const uint32_t group_lanes = dwords == 1 ? 32 : dwords == 2 ? 16 : 8;
   uint32_t conflicts = 0;
   for (uint32_t first = 0; first < 64; first += group_lanes) {
-    if (all_banks_differ(addresses, lanes, dwords, first, group_lanes)) continue;
+    if (one_dword_per_bank(addresses, lanes, dwords, first, group_lanes)) continue;
     // The distinct dwords of each bank.
     uint32_t seen[banks][banks];
     uint32_t count[banks] = {};

@@ -39,12 +39,19 @@ LdsAddresses addresses_of(Wave &w, const Op &op, const uint32_t *base, uint32_t 
   LdsAddresses result;
   const uint32_t bytes = op.memory.bytes;
   const uint32_t end = w.workgroup->lds_bytes;
-  uint64_t inside = 0;
+  uint64_t inside = all_lanes;
   const uint32_t address_bits = op.memory.align_down ? ~(bytes - 1) : ~0u;
-  for (uint32_t lane = 0; lane < wave_lanes; ++lane)
+  // Its highest bit is set if some lane is outside: the usual case without a branch per lane.
+  uint32_t outside_bit = end - bytes;
+  for (uint32_t lane = 0; lane < wave_lanes; ++lane) {
     result.at[lane] = (base[lane] + offset) & address_bits;
-  for (uint32_t lane = 0; lane < wave_lanes; ++lane)
-    inside |= uint64_t(end >= bytes && result.at[lane] <= end - bytes) << lane;
+    outside_bit |= result.at[lane] | (end - bytes - result.at[lane]);
+  }
+  if (outside_bit >> 31 != 0) {
+    inside = 0;
+    for (uint32_t lane = 0; lane < wave_lanes; ++lane)
+      inside |= uint64_t(end >= bytes && result.at[lane] <= end - bytes) << lane;
+  }
   result.inside = inside & w.exec();
   if constexpr (strict) {
     const uint64_t outside = w.exec() & ~inside;
@@ -183,6 +190,19 @@ template <bool strict> Step run_atomic(Wave &w, const Op &op) {
     const uint32_t *row = w.row(op.src[source]);
     return row[lane] | (width == 2 ? uint64_t(row[wave_lanes + lane]) << 32 : 0);
   };
+  if (m.parts == 1 && width == 1) {
+    const uint32_t *first = w.row(op.src[1]);
+    const uint32_t *data = m.second ? w.row(op.src[2]) : first;
+    for (uint64_t lanes = parts[0].inside; lanes != 0; lanes &= lanes - 1) {
+      const uint32_t lane = uint32_t(std::countr_zero(lanes));
+      uint8_t *place = w.workgroup->lds + parts[0].at[lane];
+      std::memcpy(&old_rows[lane], place, 4);
+      const auto changed =
+          uint32_t(op.atomic(old_rows[lane], data[lane], m.second ? first[lane] : 0, denormals));
+      std::memcpy(place, &changed, 4);
+    }
+    return finish_atomic<strict>(w, op, parts, 1, old_rows);
+  }
   const uint32_t written = m.parts == 2 && part_offset(m, 0) != part_offset(m, 1) ? 2 : 1;
   for (uint64_t lanes = w.exec(); lanes != 0; lanes &= lanes - 1) {
     const uint32_t lane = uint32_t(std::countr_zero(lanes));
