@@ -82,6 +82,8 @@ void *allocate_pitched(size_t &pitch, size_t width, size_t rows) {
   return allocate(*bytes, Memory::Contents::undefined, current_device());
 }
 
+constexpr unsigned malloc_signal_memory = 2; // hipMallocSignalMemory
+constexpr unsigned last_malloc_flag = 4;     // hipDeviceMallocContiguous
 constexpr unsigned host_alloc_flags =
     7; // hipHostAllocPortable, hipHostAllocMapped, hipHostAllocWriteCombined
 
@@ -93,6 +95,15 @@ hipError_t hipMalloc(void **pointer, size_t size) {
     refuse_unsafe_call();
     Scheduler::get().require_no_fault(current_device());
     *pointer = size == 0 ? nullptr : allocate(size, Memory::Contents::undefined, current_device());
+  });
+}
+
+// The emulator's memory is the same with every flag; signals are one number of 64 bits.
+hipError_t hipExtMallocWithFlags(void **pointer, size_t size, unsigned flags) {
+  return call([&] {
+    require(flags <= last_malloc_flag, hipErrorInvalidValue);
+    require(flags != malloc_signal_memory || size == sizeof(uint64_t), hipErrorInvalidValue);
+    return hipMalloc(pointer, size);
   });
 }
 

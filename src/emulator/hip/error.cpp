@@ -72,6 +72,37 @@ hipError_t take_last_error() {
   return std::exchange(thread_state.last_error, hipSuccess);
 }
 
+namespace {
+
+bool is_known(hipError_t error) {
+  switch (error) {
+#define SLUICE_ERROR(name, number, text) case name:
+    SLUICE_HIP_ERRORS(SLUICE_ERROR)
+#undef SLUICE_ERROR
+    return true;
+  }
+  return false;
+}
+
+hipError_t give_text(hipError_t error, const char **out, const char *(*text)(hipError_t)) {
+  return call([&] {
+    require(out != nullptr, hipErrorInvalidValue);
+    *out = nullptr;
+    require(is_known(error), hipErrorInvalidValue);
+    *out = text(error);
+  });
+}
+
+} // namespace
+
+hipError_t hipDrvGetErrorName(hipError_t error, const char **name) {
+  return give_text(error, name, hipGetErrorName);
+}
+
+hipError_t hipDrvGetErrorString(hipError_t error, const char **text) {
+  return give_text(error, text, hipGetErrorString);
+}
+
 const char *hipGetErrorName(hipError_t error) {
   error_seen(error);
   switch (error) {

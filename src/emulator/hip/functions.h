@@ -46,7 +46,9 @@ namespace sluice::emulator::hip {
   F(hipDeviceSynchronize, (void))                                                                            \
   F(hipGetLastError, (void))                                                                                 \
   F(hipPeekAtLastError, (void))                                                                              \
-  F(hipExtGetLastError, (void))
+  F(hipExtGetLastError, (void))                                                                              \
+  F(hipDrvGetErrorName, (hipError_t error, const char **name))                                               \
+  F(hipDrvGetErrorString, (hipError_t error, const char **text))
 
 #define SLUICE_HIP_MEMORY_FUNCTIONS(F)                                                                       \
   F(hipMalloc, (void **pointer, size_t size))                                                                \
@@ -54,6 +56,7 @@ namespace sluice::emulator::hip {
   F(hipMemAllocPitch,                                                                                        \
     (hipDeviceptr_t * pointer, size_t *pitch, size_t width, size_t height, unsigned element_bytes))          \
   F(hipMalloc3D, (hipPitchedPtr * memory, hipExtent extent))                                                 \
+  F(hipExtMallocWithFlags, (void **pointer, size_t size, unsigned flags))                                    \
   F(hipFree, (void *pointer))                                                                                \
   F(hipMallocAsync, (void **pointer, size_t size, hipStream_t stream))                                       \
   F(hipFreeAsync, (void *pointer, hipStream_t stream))                                                       \
@@ -140,6 +143,7 @@ namespace sluice::emulator::hip {
 #define SLUICE_HIP_MODULE_FUNCTIONS(F)                                                                       \
   F(hipModuleLoad, (hipModule_t * module, const char *path))                                                 \
   F(hipModuleLoadData, (hipModule_t * module, const void *image))                                            \
+  F(hipModuleLoadFatBinary, (hipModule_t * module, const void *image))                                       \
   F(hipModuleLoadDataEx,                                                                                     \
     (hipModule_t * module, const void *image, unsigned option_count, int *options, void **option_values))    \
   F(hipModuleUnload, (hipModule_t module))                                                                   \

@@ -87,6 +87,10 @@ hipError_t hipModuleLoadData(hipModule_t *module, const void *image) {
   });
 }
 
+hipError_t hipModuleLoadFatBinary(hipModule_t *module, const void *image) {
+  return hipModuleLoadData(module, image);
+}
+
 hipError_t hipModuleLoad(hipModule_t *module, const char *path) {
   return call([&] {
     require(module != nullptr && path != nullptr, hipErrorInvalidValue);

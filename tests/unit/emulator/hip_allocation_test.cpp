@@ -50,6 +50,19 @@ TEST_CASE("pitched memory has aligned rows", "[hip]") {
   hip.hipGetLastError();
 }
 
+TEST_CASE("device memory has one kind, with every flag", "[hip]") {
+  void *memory = nullptr;
+  for (unsigned flags : {0u, 1u, 3u, 4u}) {
+    CHECK(hip.hipExtMallocWithFlags(&memory, 100, flags) == hipSuccess);
+    CHECK(hip.hipFree(memory) == hipSuccess);
+  }
+  CHECK(hip.hipExtMallocWithFlags(&memory, 8, 2) == hipSuccess);
+  CHECK(hip.hipFree(memory) == hipSuccess);
+  CHECK(hip.hipExtMallocWithFlags(&memory, 100, 2) == hipErrorInvalidValue);
+  CHECK(hip.hipExtMallocWithFlags(&memory, 100, 5) == hipErrorInvalidValue);
+  hip.hipGetLastError();
+}
+
 TEST_CASE("host memory has one kind, under all its names", "[hip]") {
   Fixture fixture;
   void *pointer[4] = {};
@@ -103,6 +116,8 @@ TEST_CASE("modules load from files", "[hip]") {
   CHECK(hip.hipModuleGetFunctionCount(nullptr, module) == hipErrorInvalidValue);
   CHECK(hip.hipModuleUnload(module) == hipSuccess);
   CHECK(hip.hipModuleGetFunctionCount(&count, module) == hipErrorInvalidHandle);
+  CHECK(hip.hipModuleLoadFatBinary(&module, two_kernels().data()) == hipSuccess);
+  CHECK(hip.hipModuleUnload(module) == hipSuccess);
   CHECK(hip.hipModuleLoad(&module, "/none/such") == hipErrorFileNotFound);
   CHECK(hip.hipModuleLoad(&module, nullptr) == hipErrorInvalidValue);
 

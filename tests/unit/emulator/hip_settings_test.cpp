@@ -64,6 +64,18 @@ TEST_CASE("attributes are the properties of the same name, and those of an MI300
   }
 }
 
+TEST_CASE("the driver's functions give the same texts of errors", "[hip]") {
+  const char *text = nullptr;
+  CHECK(hip.hipDrvGetErrorName(hipErrorFileNotFound, &text) == hipSuccess);
+  CHECK(std::string(text) == "hipErrorFileNotFound");
+  CHECK(hip.hipDrvGetErrorString(hipErrorFileNotFound, &text) == hipSuccess);
+  CHECK(std::string(text) == hip.hipGetErrorString(hipErrorFileNotFound));
+  CHECK(hip.hipDrvGetErrorName(hipError_t(12345), &text) == hipErrorInvalidValue);
+  CHECK(text == nullptr);
+  CHECK(hip.hipDrvGetErrorString(hipSuccess, nullptr) == hipErrorInvalidValue);
+  hip.hipGetLastError();
+}
+
 TEST_CASE("limits are kept for each device, within the chip's bounds", "[hip]") {
   size_t value = 0;
   CHECK(hip.hipDeviceGetLimit(&value, hipLimitStackSize) == hipSuccess);
