@@ -99,7 +99,9 @@ class ExecTest(unittest.TestCase):
         found = json.loads(self.status(0, "--json", program).stdout)
         self.assertEqual((found["clean"], found["failed"], {report["severity"] for report in found["reports"]}), (True, False, {"note"}))
         self.assertRegex(self.status(0, program, "careful").stderr, r"nothing to report\n$")
-        # Each can fail the run, and each can be left out.
+        # Each can fail the run, but only if --check names it; and each can be left out.
+        self.status(0, "--warn", "none", program)
+        self.status(0, "--warn", "hazards", program)
         for check, kind in (("leaks", "memory_leak"), ("ignored_errors", "error_ignored"),
                             ("unwritten_copies,uninitialised", "copy_uninitialised")):
             result = self.status(1, "--check", check, "--warn", "none", program)

@@ -65,8 +65,8 @@ std::string library_folder() {
       fmt::format("{} has no libamdhip64.so.7: the emulator's HIP libraries are not there", folder.string()));
 }
 
-// Checks of a whole program, which no launch needs. Unless --warn says otherwise, they give notes.
-constexpr const char *checks_of_programs = ";leaks=on;ignored_errors=on;unwritten_copies=on";
+// Checks of a whole program, which no launch needs. They give notes, also if --warn is a list without them.
+constexpr const char *checks_of_programs = ";leaks=report;ignored_errors=report;unwritten_copies=report";
 
 std::string settings_of(const ExecOptions &options, const std::string &report_file) {
   // Refuses, with the option's name, everything that the program's emulator would refuse.
