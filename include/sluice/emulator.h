@@ -41,7 +41,8 @@ SLUICE_EMULATOR_API void *sluice_emulator_symbol(const char *name);
  *   <name of a check>    "on" or "off"; "report": on, its reports are warnings; "fault": on, they are errors
  *   warnings             the checks that only warn: "default", "all" that can, "none", or a comma-separated
  *                        list. The default is lds_equal_stores, lds_write_after_read, hazards_compiler,
- *                        hazards_by_count and hazards_waived. See "Reports and faults" below
+ *                        hazards_by_count, hazards_waived, leaks, ignored_errors and unwritten_copies. See
+ *                        "Reports and faults" below
  *   completion           "late", "early" or "random": when loads arrive
  *   wave_schedule        "greedy": a wave runs until it has to wait; "round_robin": one instruction each;
  *                        "random": a few of a wave drawn at random
@@ -72,15 +73,15 @@ SLUICE_EMULATOR_API void *sluice_emulator_symbol(const char *name);
  *                        and each report outside a launch appends one with 0 launches.
  *                        sluice_emulator_take_reports still returns them
  *
- * Reports and faults. A report is an error or a warning ("severity" in its JSON).
+ * Reports and faults. A report is an error, a warning or a note ("severity" in its JSON).
  *   An error fails its launch: waiting for it returns hipErrorIllegalAddress (memory refuses an access that
  * is out of bounds, freed, read-only, misaligned, beyond scratch, or of another device without peer access)
  * or hipErrorLaunchFailure (everything else). The device stays in that state until "clear_fault". A warning
- * is only reported: the launch succeeds, and its results can be copied. "warnings" says for each check which
- * of the two a report is. Some are always errors: accesses that memory refuses (the check global_bounds),
- * where lanes read 0 and store nothing, and states that a wave cannot continue from (unknown_instruction,
- * invalid_pc, trap, misaligned, budget_exhausted, barrier_deadlock, launch_refused). A race of streams is an
- * error outside any launch: no launch fails.
+ * is only reported: the launch succeeds, and its results can be copied. A note is about the whole program.
+ * "warnings" says for each check whether its reports are errors. Some always are: accesses that memory
+ * refuses (the check global_bounds), where lanes read 0 and store nothing, and states that a wave cannot
+ * continue from (unknown_instruction, invalid_pc, trap, misaligned, budget_exhausted, barrier_deadlock,
+ * launch_refused). A race of streams is an error outside any launch: no launch fails.
  * @endverbatim
  */
 SLUICE_EMULATOR_API int sluice_emulator_configure(const char *key, const char *value);

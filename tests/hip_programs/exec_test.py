@@ -35,7 +35,7 @@ class ExecTest(unittest.TestCase):
         result = self.status(1, WRONG)
         self.assertIn("lds_race: ", result.stderr)
         self.assertIn("ds_write_b32", result.stderr)
-        self.assertRegex(result.stderr, r"; \d+ reports\n$")
+        self.assertRegex(result.stderr, r"; \d+ reports, 2 notes\n$")
         self.status(0, "--check", "none", WRONG)
         self.status(0, "--check", "pending,hazards", WRONG)
         self.assertNotIn("lds_uninitialised", self.status(1, "--check", "lds_races", WRONG).stderr)
@@ -48,10 +48,10 @@ class ExecTest(unittest.TestCase):
             self.assertIn("copy of 1024 bytes", result.stderr)
             self.assertIn("and neither waits for the other", result.stderr)
             # The same race is reported once, and does not count as a launch: three kernels in one of two orders each.
-            self.assertRegex(result.stderr, r"sluice-emu: 3 launches, 12 workgroups, .*; [12] reports?\n$")
+            self.assertRegex(result.stderr, r"sluice-emu: 3 launches, 12 workgroups, .*; [12] reports?, [12] notes?\n$")
         self.status(0, "--check", "pending,global_races", race)
         found = json.loads(self.status(1, "--json", race).stdout)
-        self.assertEqual({report["kind"] for report in found["reports"]}, {"stream_race"})
+        self.assertEqual({report["kind"] for report in found["reports"] if report["severity"] != "note"}, {"stream_race"})
 
     def test_devices(self):
         program = PROGRAMS / "missing_event"
@@ -84,8 +84,36 @@ class ExecTest(unittest.TestCase):
             result = self.status(0, f"--json={path}", PROGRAMS / "scan")
             self.assertEqual((result.stdout, result.stderr), ("", ""))
             found = json.loads(path.read_text())
-            self.assertEqual((found["launches"], found["clean"], found["reports"]), (3, True, []))
+            self.assertEqual((found["launches"], found["clean"]), (3, True))
+            self.assertEqual({report["severity"] for report in found["reports"]} - {"note"}, set())
             self.assertEqual(found["counters"]["workgroups"], 79 + 1 + 78)
+
+    def test_what_a_program_leaves_behind_is_noted(self):
+        program = PROGRAMS / "program_end"
+        result = self.status(0, program)
+        self.assertRegex(result.stderr, r"device 0: note: memory_leak: 256 bytes in 1 block are never freed; the largest block has 256 ")
+        self.assertIn("hipLaunchKernel: note: error_ignored: returned hipErrorInvalidValue, and the program never asked", result.stderr)
+        self.assertIn("copy of 256 bytes: note: copy_uninitialised: copies to the host 128 bytes that were never written, "
+                      "from byte 128 of a block of 256 bytes on", result.stderr)
+        self.assertRegex(result.stderr, r"MFMAs; nothing to report, 3 notes\n$")
+        found = json.loads(self.status(0, "--json", program).stdout)
+        self.assertEqual((found["clean"], found["failed"], {report["severity"] for report in found["reports"]}), (True, False, {"note"}))
+        self.assertRegex(self.status(0, program, "careful").stderr, r"nothing to report\n$")
+        # Each can fail the run, but only if --check names it; and each can be left out.
+        self.status(0, "--warn", "none", program)
+        self.status(0, "--warn", "hazards", program)
+        for check, kind in (("leaks", "memory_leak"), ("ignored_errors", "error_ignored"),
+                            ("unwritten_copies,uninitialised", "copy_uninitialised")):
+            result = self.status(1, "--check", check, "--warn", "none", program)
+            self.assertIn(f": {kind}: ", result.stderr)
+            self.assertRegex(result.stderr, r"; 1 report\n$")
+            self.status(0, "--check", check, "--warn", "none", program, "careful")
+        self.assertRegex(self.status(0, "--check", "none", program).stderr, r"nothing to report\n$")
+
+    def test_a_program_that_fails_need_not_clean_up(self):
+        result = self.status(3, PROGRAMS / "program_end", "failing")
+        self.assertNotIn("error_ignored", result.stderr)
+        self.assertNotIn("memory_leak", result.stderr)
 
     def test_settings_reach_the_emulator(self):
         script = 'echo "$SLUICE_EMULATOR_SETTINGS"; echo "$LD_LIBRARY_PATH"'

@@ -27,5 +27,7 @@ int main() {
   histogram<<<20, 192>>>(device_in, count, bins);
   HIP(hipGetLastError());
   EXPECT(to_host(bins, 256) == expected);
+  HIP(hipFree(device_in));
+  HIP(hipFree(bins));
   return 0;
 }

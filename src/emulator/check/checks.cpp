@@ -33,6 +33,9 @@ constexpr CheckName checks_table[] = {
     {"hazards_waived", &Checks::hazards_waived},
     {"contents", &Checks::contents},
     {"buffer_range", &Checks::buffer_range},
+    {"leaks", &Checks::leaks},
+    {"ignored_errors", &Checks::ignored_errors},
+    {"unwritten_copies", &Checks::unwritten_copies},
 };
 
 std::string names_text() {
@@ -108,6 +111,12 @@ bool Checks::*check_of(ReportKind kind, HazardLevel level) {
     return &Checks::stream_races;
   case ReportKind::bad_contents:
     return &Checks::contents;
+  case ReportKind::memory_leak:
+    return &Checks::leaks;
+  case ReportKind::error_ignored:
+    return &Checks::ignored_errors;
+  case ReportKind::copy_uninitialised:
+    return &Checks::unwritten_copies;
   case ReportKind::hazard:
     switch (level) {
     case HazardLevel::required:

@@ -1,14 +1,16 @@
 //===- checks.h - which checks a launch makes -----------------------------------------------------------===//
 #pragma once
 
+#include <array>
+#include <bit>
 #include <cstdint>
 #include <span>
 #include <string_view>
 
 namespace sluice::emulator {
 
-/// Checks cost nothing only if all are off. All are on except the last two, which report behaviour that the
-/// ISA defines and many kernels rely on.
+/// Checks cost nothing only if all are off. All are on except the last five: those on memory report behaviour
+/// that the ISA defines and many kernels rely on, and the others are about whole programs.
 struct Checks {
   bool pending = true;              // registers touched before the wait for the load that writes them
   bool lds_races = true;            // conflicting LDS accesses not separated by waits and a barrier
@@ -27,20 +29,21 @@ struct Checks {
   bool hazards_by_count = true;     // ... of HazardLevel::by_count
   bool hazards_waived = false;      // ... of HazardLevel::waived
   bool contents = false;            // contents of arrays in memory that a library's call reads (HIP surface)
-  bool buffer_range = false; // buffer accesses beyond the resource's range, which read 0 and store nothing
+  bool buffer_range = false;   // buffer accesses beyond the resource's range, which read 0 and store nothing
+  bool leaks = false;          // device memory that is never freed (HIP surface, as the next two)
+  bool ignored_errors = false; // errors of HIP's functions that the program never asked for
+  bool unwritten_copies = false; // copies to the host of memory never written; only with `uninitialised`
 
   /// All that are on by default.
   static constexpr Checks all() { return {}; }
-  static constexpr Checks none() {
-    return {false, false, false, false, false, false, false, false, false,
-            false, false, false, false, false, false, false, false, false};
-  }
-  /// Checks whose reports are warnings by default: as far as is known, their findings give right results on
-  /// the hardware.
+  static constexpr Checks none() { return std::bit_cast<Checks>(std::array<bool, sizeof(Checks)>{}); }
+  /// Checks whose reports are warnings or notes by default: as far as is known, their findings give right
+  /// results on the hardware.
   static constexpr Checks warned_of() {
     Checks checks = none();
     checks.lds_equal_stores = checks.lds_write_after_read = true;
     checks.hazards_compiler = checks.hazards_by_count = checks.hazards_waived = true;
+    checks.leaks = checks.ignored_errors = checks.unwritten_copies = true;
     return checks;
   }
   friend bool operator==(const Checks &, const Checks &) = default;

@@ -35,7 +35,16 @@ std::string source_text(const std::string &source) {
   return source.empty() ? "" : "\n               " + source;
 }
 
+std::string severity_text(const Report &report) {
+  return report.fails ? "error" : is_note(report.kind) ? "note" : "warning";
+}
+
 } // namespace
+
+bool is_note(ReportKind kind) {
+  return kind == ReportKind::memory_leak || kind == ReportKind::error_ignored ||
+         kind == ReportKind::copy_uninitialised;
+}
 
 std::string_view report_kind_name(ReportKind kind) {
   switch (kind) {
@@ -95,6 +104,12 @@ std::string_view report_kind_name(ReportKind kind) {
     return "stream_race";
   case ReportKind::freed_in_use:
     return "freed_in_use";
+  case ReportKind::memory_leak:
+    return "memory_leak";
+  case ReportKind::error_ignored:
+    return "error_ignored";
+  case ReportKind::copy_uninitialised:
+    return "copy_uninitialised";
   case ReportKind::bad_contents:
     return "bad_contents";
   case ReportKind::hazard:
@@ -118,7 +133,7 @@ std::string_view hazard_level_name(HazardLevel level) {
 }
 
 std::string kind_text(const Report &report) {
-  std::string text = report.fails ? "" : "warning: ";
+  std::string text = report.fails ? "" : severity_text(report) + ": ";
   text += report_kind_name(report.kind);
   if (report.kind == ReportKind::hazard) text += " (" + std::string(hazard_level_name(report.level)) + ")";
   return text;
@@ -160,7 +175,7 @@ std::string to_json(std::span<const Report> reports) {
     out += ", \"workgroup\": [" + workgroup_text(report) + "], \"wave\": " + std::to_string(report.wave) +
            ", \"lane\": " + std::to_string(report.lane) + ", \"address\": " + std::to_string(report.address) +
            ", \"count\": " + std::to_string(report.count);
-    out += report.fails ? ", \"severity\": \"error\"" : ", \"severity\": \"warning\"";
+    out += ", \"severity\": \"" + severity_text(report) + "\"";
     if (report.kind == ReportKind::hazard) {
       out += ", \"level\": ";
       append_string(out, hazard_level_name(report.level));

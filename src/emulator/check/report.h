@@ -52,10 +52,15 @@ enum class ReportKind : uint8_t {
   exec_at_mfma,           // EXEC not full at an MFMA
   stream_race,            // work of two streams uses memory without an order, one writes
   freed_in_use,           // ... one frees it
+  memory_leak,            // device memory that is still allocated when the program ends
+  error_ignored,          // an error of a HIP function that the program never asked for
+  copy_uninitialised,     // a copy to the host of memory that was never written
   bad_contents,           // a library's call would read numbers that break its rules
   hazard,                 // too few wait states between two instructions
 };
 std::string_view report_kind_name(ReportKind kind);
+/// Whether a report of this kind that fails nothing is a note, not a warning.
+bool is_note(ReportKind kind);
 /// Whether a report fails its launch. Faults that end a wave and accesses that memory refuses always do.
 /// Findings of other checks do unless the check is among the warnings.
 bool report_fails(ReportKind kind, HazardLevel level, const Checks &warnings);

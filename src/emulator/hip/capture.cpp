@@ -50,6 +50,19 @@ CaptureBranch *valid_branch(const std::shared_ptr<Stream> &stream) {
   return branch;
 }
 
+/// Its streams no longer capture.
+void end(const std::shared_ptr<Capture> &capture) {
+  for (const std::shared_ptr<Stream> &part : capture->streams) {
+    part->branch.reset();
+    part->capturing = false;
+  }
+  capture->streams.clear();
+  capture->origin.reset();
+  capture->graph.reset();
+  std::erase(active(), capture);
+  active_count = active().size();
+}
+
 std::shared_ptr<Stream> stream_to_capture(hipStream_t handle) {
   std::shared_ptr<Stream> stream = find_stream(handle);
   require(!stream->null, hipErrorStreamCaptureUnsupported);
@@ -121,6 +134,22 @@ bool capture_wait(const std::shared_ptr<Stream> &stream, Event &event) {
     if (std::find(branch->last.begin(), branch->last.end(), node) == branch->last.end())
       branch->last.push_back(node);
   return true;
+}
+
+void leave_capture(const std::shared_ptr<Stream> &stream) {
+  if (!stream->capturing) return;
+  const Lock lock(graph_mutex());
+  const std::shared_ptr<CaptureBranch> branch = stream->branch;
+  if (!branch) return;
+  Capture &capture = *branch->capture;
+  if (capture.origin == stream) {
+    end(branch->capture);
+    GraphHandles::get().remove(capture.handle);
+    return;
+  }
+  std::erase(capture.streams, stream);
+  stream->branch.reset();
+  stream->capturing = false;
 }
 
 std::shared_ptr<EventRecord> Event::latest() {
@@ -204,16 +233,10 @@ hipError_t hipStreamEndCapture(hipStream_t handle, hipGraph_t *graph) {
     require(capture.mode == hipStreamCaptureModeRelaxed || capture.thread == std::this_thread::get_id(),
             hipErrorStreamCaptureWrongThread);
     require(capture.origin == stream, hipErrorStreamCaptureUnmatched);
-    const bool joined = all_before(*capture.graph, branch->last);
-    for (const std::shared_ptr<Stream> &part : capture.streams) {
-      part->branch.reset();
-      part->capturing = false;
-    }
-    capture.streams.clear();
-    capture.origin.reset();
-    capture.graph.reset();
-    std::erase(active(), branch->capture);
-    active_count = active().size();
+    std::vector<hipGraphNode_t> ends = branch->last;
+    ends.insert(ends.end(), capture.dropped.begin(), capture.dropped.end());
+    const bool joined = all_before(*capture.graph, ends);
+    end(branch->capture);
     const bool usable = joined && !capture.invalid;
     *graph = usable ? capture.handle : nullptr;
     if (!usable) GraphHandles::get().remove(capture.handle);
@@ -254,6 +277,8 @@ hipError_t hipStreamUpdateCaptureDependencies(hipStream_t handle, hipGraphNode_t
               hipErrorInvalidValue);
       if (std::find(last.begin(), last.end(), node) == last.end()) last.push_back(node);
     }
+    for (hipGraphNode_t node : branch->last)
+      if (std::find(last.begin(), last.end(), node) == last.end()) branch->capture->dropped.push_back(node);
     branch->last = std::move(last);
   });
 }

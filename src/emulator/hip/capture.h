@@ -23,6 +23,7 @@ public:
   hipGraph_t handle;
   std::shared_ptr<Graph> graph;
   std::vector<std::shared_ptr<Stream>> streams; // origin and those that joined; empty once it has ended
+  std::vector<hipGraphNode_t> dropped; // dependencies that the program took away: nothing must join them
   bool invalid = false;
 };
 
@@ -38,6 +39,10 @@ bool capture(const std::shared_ptr<Stream> &stream, NodeWork work);
 bool capture_record(const std::shared_ptr<Stream> &stream, Event &event);
 /// Also true if the stream has joined the event's capture.
 bool capture_wait(const std::shared_ptr<Stream> &stream, Event &event);
+
+/// For a stream that is destroyed: a capture ends with its origin, without a graph; what another stream has
+/// captured must still be joined.
+void leave_capture(const std::shared_ptr<Stream> &stream);
 
 /// Call with the graphs' mutex held.
 bool being_captured(const Graph &graph);

@@ -12,6 +12,7 @@
 #include <stdexcept>
 
 #include "emulator/hip/error.h"
+#include "emulator/hip/program_end.h"
 #include "emulator/hip/scheduler.h"
 #include "emulator/hip/streams.h"
 #include "emulator/hip/thread_state.h"
@@ -174,7 +175,11 @@ Configured Device::configure(std::string_view key, std::string_view value) {
   if (key == "report_file")
     return report_file.open(std::string(value)) ? Configured::ok : Configured::bad_value;
   bool known = false;
-  if (configure_option(current_options, key, value, known)) return Configured::ok;
+  if (configure_option(current_options, key, value, known)) {
+    const Checks &checks = current_options.checks;
+    if (checks.leaks || checks.ignored_errors) check_at_end(checks.ignored_errors);
+    return Configured::ok;
+  }
   return known ? Configured::bad_value : Configured::unknown_key;
 }
 
@@ -216,6 +221,7 @@ bool Device::keep(const Report &report) {
 void Device::add_result(const LaunchResult &result) {
   const std::lock_guard lock(mutex);
   total += result.counters;
+  clk = std::max(clk.load(), result.counters.clock_end);
   dropped += result.reports_dropped;
   report_file.append(result);
   for (const Report &report : result.reports)

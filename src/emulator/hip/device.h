@@ -32,7 +32,8 @@ inline constexpr int greatest_stream_priority = -1;
 inline constexpr int wave_lanes = int(described_chip.wave_size);
 inline constexpr int lds_bytes = int(described_chip.lds_bytes);
 inline constexpr int max_workgroup_threads = 1024;
-inline constexpr int hip_version = 70000000; // HIP 7.0.0
+inline constexpr size_t pitch_alignment = 256; // bytes, of the rows that HIP allocates
+inline constexpr int hip_version = 70000000;   // HIP 7.0.0
 
 enum class Configured : uint8_t { ok, unknown_key, bad_value };
 
@@ -52,6 +53,8 @@ public:
   /// False if no watched range starts there.
   bool unwatch(uint64_t start);
 
+  /// The clk at which the next launch's clocks start: those of one launch come after those of earlier ones.
+  uint64_t clock() const { return clk; }
   void add_result(const LaunchResult &result);
   /// For reports of no launch.
   void add_report(Report report);
@@ -98,6 +101,7 @@ private:
   std::mutex mutex;
   Options current_options;
   Counters total;
+  std::atomic<uint64_t> clk = 0;              // the latest of a launch that has ended
   std::atomic<uint64_t> workgroups_ended = 0; // includes launches still running
   std::vector<Report> reports; // the same mistake in several launches appears once, with a count
   uint64_t dropped = 0;
@@ -108,6 +112,7 @@ private:
 /// The calling thread's current device.
 int current_device();
 void set_current_device(int device);
+hipUUID uuid_of(int device);
 /// Throws Failure(hipErrorInvalidDevice) if the device does not exist.
 void require_device(int device);
 

@@ -13,6 +13,7 @@
 #include <pthread.h>
 
 #include "emulator/hip/functions.h"
+#include "emulator/hip/program_end.h"
 #include "emulator/hip/thread_state.h"
 
 namespace sluice::emulator::hip {
@@ -50,8 +51,16 @@ hipError_t error_of_current_exception() {
   }
 }
 
-hipError_t remember(hipError_t error) {
-  if (error != hipSuccess && error != hipErrorNotReady) thread_state.last_error = error;
+Call::Call(const char *name) noexcept : function(name), outermost(thread_state.open_calls++ == 0) {}
+
+Call::~Call() {
+  --thread_state.open_calls;
+}
+
+hipError_t Call::result(hipError_t error) const noexcept {
+  if (error == hipSuccess || error == hipErrorNotReady) return error;
+  thread_state.last_error = error;
+  if (outermost) error_returned(function, error);
   return error;
 }
 
@@ -63,7 +72,39 @@ hipError_t take_last_error() {
   return std::exchange(thread_state.last_error, hipSuccess);
 }
 
+namespace {
+
+bool is_known(hipError_t error) {
+  switch (error) {
+#define SLUICE_ERROR(name, number, text) case name:
+    SLUICE_HIP_ERRORS(SLUICE_ERROR)
+#undef SLUICE_ERROR
+    return true;
+  }
+  return false;
+}
+
+hipError_t give_text(hipError_t error, const char **out, const char *(*text)(hipError_t)) {
+  return call([&] {
+    require(out != nullptr, hipErrorInvalidValue);
+    *out = nullptr;
+    require(is_known(error), hipErrorInvalidValue);
+    *out = text(error);
+  });
+}
+
+} // namespace
+
+hipError_t hipDrvGetErrorName(hipError_t error, const char **name) {
+  return give_text(error, name, hipGetErrorName);
+}
+
+hipError_t hipDrvGetErrorString(hipError_t error, const char **text) {
+  return give_text(error, text, hipGetErrorString);
+}
+
 const char *hipGetErrorName(hipError_t error) {
+  error_seen(error);
   switch (error) {
 #define SLUICE_ERROR(name, number, text)                                                                     \
   case name:                                                                                                 \
@@ -75,6 +116,7 @@ const char *hipGetErrorName(hipError_t error) {
 }
 
 const char *hipGetErrorString(hipError_t error) {
+  error_seen(error);
   switch (error) {
 #define SLUICE_ERROR(name, number, text)                                                                     \
   case name:                                                                                                 \

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <exception>
+#include <source_location>
 
 #include "emulator/hip/types.h"
 
@@ -29,8 +30,6 @@ inline void require(bool condition, hipError_t otherwise) {
 /// The error code for the exception being handled.
 hipError_t error_of_current_exception();
 
-/// Stores the calling thread's last error and returns it.
-hipError_t remember(hipError_t error);
 hipError_t last_error();
 hipError_t take_last_error();
 
@@ -43,19 +42,36 @@ bool is_orphaned();
 /// False in a thread without memory for the exceptions that it would throw.
 bool may_throw() noexcept;
 
+/// One call of a HIP function. Those that it makes itself are parts of it.
+class Call {
+public:
+  explicit Call(const char *name) noexcept;
+  ~Call();
+  Call(const Call &) = delete;
+  Call &operator=(const Call &) = delete;
+  /// What it returns; remembers it.
+  hipError_t result(hipError_t error) const noexcept;
+
+private:
+  const char *const function;
+  const bool outermost;
+};
+
 /// Runs `body`, which returns nothing or a hipError_t.
-template <typename Body> hipError_t call(Body &&body) {
-  if (is_orphaned()) return remember(hipErrorNotInitialized);
-  if (!may_throw()) return remember(hipErrorOutOfMemory);
+template <typename Body>
+hipError_t call(Body &&body, const std::source_location &place = std::source_location::current()) {
+  const Call current(place.function_name());
+  if (is_orphaned()) return current.result(hipErrorNotInitialized);
+  if (!may_throw()) return current.result(hipErrorOutOfMemory);
   try {
     if constexpr (std::is_void_v<decltype(body())>) {
       body();
       return hipSuccess;
     } else {
-      return remember(body());
+      return current.result(body());
     }
   } catch (...) {
-    return remember(error_of_current_exception());
+    return current.result(error_of_current_exception());
   }
 }
 

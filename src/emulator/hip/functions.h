@@ -30,12 +30,33 @@ namespace sluice::emulator::hip {
   F(hipDeviceEnablePeerAccess, (int peer, unsigned flags))                                                   \
   F(hipDeviceDisablePeerAccess, (int peer))                                                                  \
   F(hipDeviceGetStreamPriorityRange, (int *least, int *greatest))                                            \
+  F(hipDeviceGetLimit, (size_t *value, hipLimit_t limit))                                                    \
+  F(hipDeviceSetLimit, (hipLimit_t limit, size_t value))                                                     \
+  F(hipDeviceGetCacheConfig, (int *config))                                                                  \
+  F(hipDeviceSetCacheConfig, (int config))                                                                   \
+  F(hipDeviceGetSharedMemConfig, (int *config))                                                              \
+  F(hipDeviceSetSharedMemConfig, (int config))                                                               \
+  F(hipGetDeviceFlags, (unsigned *flags))                                                                    \
+  F(hipSetDeviceFlags, (unsigned flags))                                                                     \
+  F(hipDeviceGetPCIBusId, (char *id, int size, int device))                                                  \
+  F(hipDeviceGetByPCIBusId, (int *device, const char *id))                                                   \
+  F(hipDeviceGetUuid, (hipUUID * uuid, hipDevice_t device))                                                  \
+  F(hipDeviceComputeCapability, (int *major, int *minor, hipDevice_t device))                                \
+  F(hipDeviceReset, (void))                                                                                  \
   F(hipDeviceSynchronize, (void))                                                                            \
   F(hipGetLastError, (void))                                                                                 \
-  F(hipPeekAtLastError, (void))
+  F(hipPeekAtLastError, (void))                                                                              \
+  F(hipExtGetLastError, (void))                                                                              \
+  F(hipDrvGetErrorName, (hipError_t error, const char **name))                                               \
+  F(hipDrvGetErrorString, (hipError_t error, const char **text))
 
 #define SLUICE_HIP_MEMORY_FUNCTIONS(F)                                                                       \
   F(hipMalloc, (void **pointer, size_t size))                                                                \
+  F(hipMallocPitch, (void **pointer, size_t *pitch, size_t width, size_t height))                            \
+  F(hipMemAllocPitch,                                                                                        \
+    (hipDeviceptr_t * pointer, size_t *pitch, size_t width, size_t height, unsigned element_bytes))          \
+  F(hipMalloc3D, (hipPitchedPtr * memory, hipExtent extent))                                                 \
+  F(hipExtMallocWithFlags, (void **pointer, size_t size, unsigned flags))                                    \
   F(hipFree, (void *pointer))                                                                                \
   F(hipMallocAsync, (void **pointer, size_t size, hipStream_t stream))                                       \
   F(hipFreeAsync, (void *pointer, hipStream_t stream))                                                       \
@@ -43,11 +64,19 @@ namespace sluice::emulator::hip {
   F(hipMemPrefetchAsync, (const void *pointer, size_t size, int device, hipStream_t stream))                 \
   F(hipMemAdvise, (const void *pointer, size_t size, hipMemoryAdvise advice, int device))                    \
   F(hipHostMalloc, (void **pointer, size_t size, unsigned flags))                                            \
+  F(hipHostAlloc, (void **pointer, size_t size, unsigned flags))                                             \
+  F(hipExtHostAlloc, (void **pointer, size_t size, unsigned flags))                                          \
+  F(hipMallocHost, (void **pointer, size_t size))                                                            \
+  F(hipMemAllocHost, (void **pointer, size_t size))                                                          \
+  F(hipHostGetFlags, (unsigned *flags, void *pointer))                                                       \
+  F(hipFreeHost, (void *pointer))                                                                            \
   F(hipHostFree, (void *pointer))                                                                            \
   F(hipHostRegister, (void *pointer, size_t size, unsigned flags))                                           \
   F(hipHostUnregister, (void *pointer))                                                                      \
   F(hipHostGetDevicePointer, (void **device_pointer, void *host_pointer, unsigned flags))                    \
   F(hipMemGetInfo, (size_t *free_bytes, size_t *total_bytes))                                                \
+  F(hipMemGetAddressRange, (hipDeviceptr_t * start, size_t *size, hipDeviceptr_t pointer))                   \
+  F(hipMemPtrGetInfo, (void *pointer, size_t *size))                                                         \
   F(hipPointerGetAttributes, (hipPointerAttribute_t * attributes, const void *pointer))                      \
   F(hipMemcpy, (void *to, const void *from, size_t size, hipMemcpyKind kind))                                \
   F(hipMemcpyAsync, (void *to, const void *from, size_t size, hipMemcpyKind kind, hipStream_t stream))       \
@@ -74,6 +103,8 @@ namespace sluice::emulator::hip {
   F(hipMemsetD8, (hipDeviceptr_t to, unsigned char value, size_t count))                                     \
   F(hipMemsetD16, (hipDeviceptr_t to, unsigned short value, size_t count))                                   \
   F(hipMemsetD32, (hipDeviceptr_t to, int value, size_t count))                                              \
+  F(hipMemsetD8Async, (hipDeviceptr_t to, unsigned char value, size_t count, hipStream_t stream))            \
+  F(hipMemsetD16Async, (hipDeviceptr_t to, unsigned short value, size_t count, hipStream_t stream))          \
   F(hipMemsetD32Async, (hipDeviceptr_t to, int value, size_t count, hipStream_t stream))
 
 #define SLUICE_HIP_POOL_FUNCTIONS(F)                                                                         \
@@ -104,16 +135,20 @@ namespace sluice::emulator::hip {
   F(hipEventCreateWithFlags, (hipEvent_t * event, unsigned flags))                                           \
   F(hipEventDestroy, (hipEvent_t event))                                                                     \
   F(hipEventRecord, (hipEvent_t event, hipStream_t stream))                                                  \
+  F(hipEventRecordWithFlags, (hipEvent_t event, hipStream_t stream, unsigned flags))                         \
   F(hipEventQuery, (hipEvent_t event))                                                                       \
   F(hipEventSynchronize, (hipEvent_t event))                                                                 \
   F(hipEventElapsedTime, (float *milliseconds, hipEvent_t start, hipEvent_t stop))
 
 #define SLUICE_HIP_MODULE_FUNCTIONS(F)                                                                       \
+  F(hipModuleLoad, (hipModule_t * module, const char *path))                                                 \
   F(hipModuleLoadData, (hipModule_t * module, const void *image))                                            \
+  F(hipModuleLoadFatBinary, (hipModule_t * module, const void *image))                                       \
   F(hipModuleLoadDataEx,                                                                                     \
     (hipModule_t * module, const void *image, unsigned option_count, int *options, void **option_values))    \
   F(hipModuleUnload, (hipModule_t module))                                                                   \
   F(hipModuleGetFunction, (hipFunction_t * function, hipModule_t module, const char *name))                  \
+  F(hipModuleGetFunctionCount, (unsigned *count, hipModule_t module))                                        \
   F(hipModuleGetGlobal, (hipDeviceptr_t * pointer, size_t *size, hipModule_t module, const char *name))      \
   F(hipModuleLaunchKernel,                                                                                   \
     (hipFunction_t function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,            \

@@ -191,6 +191,7 @@ void GraphExec::launch(const std::shared_ptr<GraphExec> &self, const std::shared
                           [](const auto &) {}},
                *entry.work);
     piece.always = piece.record != nullptr;
+    piece.host_call = std::holds_alternative<HostCall>(*entry.work);
     piece.run = [work = located(entry.work), options, record = piece.record] {
       std::visit(Overloaded{[](const EmptyNode &) {}, [](const ChildGraph &) {}, [](const EventWait &) {},
                             [&](const EventMark &) { record->time = std::chrono::steady_clock::now(); },

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 #include "emulator/hip/error.h"
 
@@ -35,6 +36,21 @@ public:
     std::shared_ptr<Object> object = std::move(at->second);
     live.erase(at);
     return object;
+  }
+
+  /// Removes all that `chosen` returns true for.
+  template <typename Chosen> std::vector<std::shared_ptr<Object>> remove_all(Chosen &&chosen) {
+    std::vector<std::shared_ptr<Object>> removed;
+    const std::lock_guard lock(mutex);
+    for (auto at = live.begin(); at != live.end();) {
+      if (!chosen(*at->second)) {
+        ++at;
+        continue;
+      }
+      removed.push_back(std::move(at->second));
+      at = live.erase(at);
+    }
+    return removed;
   }
 
   uint64_t count() {

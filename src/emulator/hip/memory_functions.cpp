@@ -1,21 +1,16 @@
-//===- memory_functions.cpp - HIP's functions about memory ----------------------------------------------===//
+//===- memory_functions.cpp - HIP's functions that copy, fill and describe memory
+//-----------------------------===//
 //
 // A copy checks its device side against the existing blocks, so that an overrun is hipErrorInvalidValue and
 // not a damaged heap. Copies from and to host memory that is not pinned behave as in HIP: as soon as the call
 // returns, the source may be reused and the destination read.
 //
 //===----------------------------------------------------------------------------------------------------===//
-#include <mutex>
-#include <set>
-
-#include <sys/mman.h>
-
 #include "emulator/hip/capture.h"
 #include "emulator/hip/device.h"
 #include "emulator/hip/error.h"
 #include "emulator/hip/functions.h"
 #include "emulator/hip/operations.h"
-#include "emulator/hip/pools.h"
 #include "emulator/hip/scheduler.h"
 #include "emulator/hip/streams.h"
 
@@ -81,50 +76,6 @@ void fill_later(hipStream_t handle, Fill fill) {
   submit(stream, fill);
 }
 
-void *allocate(size_t size, Memory::Contents contents, int device) {
-  void *const pointer = Device::get().memory().allocate(size, contents, uint8_t(device));
-  require(pointer != nullptr, hipErrorOutOfMemory);
-  return pointer;
-}
-
-/// Blocks that a stream's work will free: no other call may free them.
-class BlocksToFree {
-public:
-  static BlocksToFree &get() {
-    static auto *const instance = new BlocksToFree;
-    return *instance;
-  }
-  /// False if already added.
-  bool add(uint64_t serial) {
-    const std::lock_guard lock(mutex);
-    return serials.insert(serial).second;
-  }
-  void remove(uint64_t serial) {
-    const std::lock_guard lock(mutex);
-    serials.erase(serial);
-  }
-
-private:
-  std::mutex mutex;
-  std::set<uint64_t> serials;
-};
-
-/// What hipFree accepts: a device block or a managed one, by its start.
-bool device_allocation(const void *pointer) {
-  uint64_t start;
-  Device::HostBlock shared;
-  if (Device::get().find_host_block(pointer, start, shared))
-    return shared.kind == Device::HostBlock::managed && start == reinterpret_cast<uint64_t>(pointer);
-  const std::optional<MemoryBlock> block = Device::get().memory().find(pointer);
-  return block && block->address == reinterpret_cast<uint64_t>(pointer) && !block->attached;
-}
-
-void release(void *pointer) {
-  Device::get().remove_host_block(pointer, Device::HostBlock::managed);
-  require(Device::get().memory().release(pointer), hipErrorInvalidValue);
-  return_to_pool(pointer);
-}
-
 /// Throws unless all of the range is in one managed block.
 void require_managed(const void *pointer, size_t size) {
   uint64_t start;
@@ -133,15 +84,6 @@ void require_managed(const void *pointer, size_t size) {
   require(Device::get().find_host_block(pointer, start, block) && block.kind == Device::HostBlock::managed &&
               Device::get().pinned(pointer, size),
           hipErrorInvalidValue);
-}
-
-/// Whether the host has pages for all of the range.
-bool is_mapped(const void *pointer, size_t size) {
-  const auto start = reinterpret_cast<uint64_t>(pointer);
-  if (!in_address_space(start, size)) return false;
-  const uint64_t first_page = start / Memory::alignment * Memory::alignment;
-  // Writes nothing back, but fails at an unmapped page.
-  return msync(reinterpret_cast<void *>(first_page), start + size - first_page, MS_ASYNC) == 0;
 }
 
 Copy copy_2d(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height) {
@@ -157,69 +99,6 @@ Fill fill_2d(void *to, size_t pitch, int value, size_t width, size_t height) {
 }
 
 } // namespace
-
-hipError_t hipMalloc(void **pointer, size_t size) {
-  return call([&] {
-    require(pointer != nullptr, hipErrorInvalidValue);
-    refuse_unsafe_call();
-    Scheduler::get().require_no_fault(current_device());
-    *pointer = size == 0 ? nullptr : allocate(size, Memory::Contents::undefined, current_device());
-  });
-}
-
-hipError_t hipFree(void *pointer) {
-  return call([&] {
-    if (pointer == nullptr) return;
-    require(device_allocation(pointer), hipErrorInvalidValue);
-    refuse_unsafe_call();
-    Scheduler::get().wait_all();
-    release(pointer);
-  });
-}
-
-hipError_t hipMallocAsync(void **pointer, size_t size, hipStream_t stream) {
-  return call([&] {
-    require(pointer != nullptr, hipErrorInvalidValue);
-    const std::shared_ptr<Stream> queue = work_stream(stream);
-    refuse_while_capturing(queue);
-    Scheduler::get().require_no_fault(queue->device);
-    *pointer = size == 0 ? nullptr : allocate_from_pool(size, queue->device);
-  });
-}
-
-hipError_t hipFreeAsync(void *pointer, hipStream_t stream) {
-  return call([&] {
-    const std::shared_ptr<Stream> queue = work_stream(stream);
-    refuse_while_capturing(queue);
-    require(device_allocation(pointer), hipErrorInvalidValue);
-    const MemoryBlock block = *Device::get().memory().find(pointer);
-    require(BlocksToFree::get().add(block.serial), hipErrorInvalidValue);
-    Scheduler::get().enqueue(
-        queue,
-        [pointer, block, options = Device::get().options()] {
-          if (compares_streams(options)) {
-            std::vector<MemoryUse> uses;
-            add_use(uses, pointer, block.bytes, block.serial, MemoryUse::Kind::release);
-            StreamRaces::get().enter("free of " + std::to_string(block.bytes) + " bytes", std::move(uses));
-          }
-          BlocksToFree::get().remove(block.serial);
-          release(pointer);
-        },
-        true);
-  });
-}
-
-hipError_t hipMallocManaged(void **pointer, size_t size, unsigned flags) {
-  return call([&] {
-    require(pointer != nullptr && size != 0, hipErrorInvalidValue);
-    require(flags == hipMemAttachGlobal || flags == hipMemAttachHost, hipErrorInvalidValue);
-    refuse_unsafe_call();
-    Scheduler::get().require_no_fault(current_device());
-    void *const memory = allocate(size, Memory::Contents::defined, MemoryBlock::host); // like hipHostMalloc
-    Device::get().add_host_block(memory, {size, flags, Device::HostBlock::managed});
-    *pointer = memory;
-  });
-}
 
 hipError_t hipMemPrefetchAsync(const void *pointer, size_t size, int device, hipStream_t stream) {
   return call([&] {
@@ -241,58 +120,6 @@ hipError_t hipMemAdvise(const void *pointer, size_t size, hipMemoryAdvise advice
   });
 }
 
-hipError_t hipHostMalloc(void **pointer, size_t size, unsigned flags) {
-  return call([&] {
-    require(pointer != nullptr, hipErrorInvalidValue);
-    refuse_unsafe_call();
-    if (size == 0) {
-      *pointer = nullptr;
-      return;
-    }
-    // The machine does not see what the host writes there.
-    void *const memory = allocate(size, Memory::Contents::defined, MemoryBlock::host);
-    Device::get().add_host_block(memory, {size, flags, Device::HostBlock::allocated});
-    *pointer = memory;
-  });
-}
-
-hipError_t hipHostFree(void *pointer) {
-  return call([&] {
-    if (pointer == nullptr) return;
-    refuse_unsafe_call();
-    Scheduler::get().wait_all();
-    require(Device::get().remove_host_block(pointer, Device::HostBlock::allocated), hipErrorInvalidValue);
-    Device::get().memory().release(pointer);
-  });
-}
-
-hipError_t hipHostRegister(void *pointer, size_t size, unsigned flags) {
-  return call([&] {
-    require(pointer != nullptr && size != 0 && is_mapped(pointer, size), hipErrorInvalidValue);
-    refuse_unsafe_call();
-    require(Device::get().memory().attach(pointer, size, true), hipErrorHostMemoryAlreadyRegistered);
-    Device::get().add_host_block(pointer, {size, flags, Device::HostBlock::registered});
-  });
-}
-
-hipError_t hipHostUnregister(void *pointer) {
-  return call([&] {
-    refuse_unsafe_call();
-    Scheduler::get().wait_all();
-    require(Device::get().remove_host_block(pointer, Device::HostBlock::registered),
-            hipErrorHostMemoryNotRegistered);
-    Device::get().memory().detach(pointer);
-  });
-}
-
-hipError_t hipHostGetDevicePointer(void **device_pointer, void *host_pointer, unsigned flags) {
-  return call([&] {
-    require(device_pointer != nullptr && flags == 0, hipErrorInvalidValue);
-    require(Device::get().pinned(host_pointer, 1), hipErrorInvalidValue);
-    *device_pointer = host_pointer;
-  });
-}
-
 hipError_t hipMemGetInfo(size_t *free_bytes, size_t *total_bytes) {
   return call([&] {
     require(free_bytes != nullptr && total_bytes != nullptr, hipErrorInvalidValue);
@@ -300,6 +127,25 @@ hipError_t hipMemGetInfo(size_t *free_bytes, size_t *total_bytes) {
     const uint64_t used = memory.used_bytes(uint8_t(current_device()));
     *total_bytes = memory.capacity_bytes();
     *free_bytes = memory.capacity_bytes() - used;
+  });
+}
+
+hipError_t hipMemGetAddressRange(hipDeviceptr_t *start, size_t *size, hipDeviceptr_t pointer) {
+  return call([&] {
+    require(start != nullptr && size != nullptr, hipErrorInvalidValue);
+    const std::optional<MemoryBlock> block = Device::get().memory().find(pointer);
+    require(block.has_value(), hipErrorNotFound);
+    *start = reinterpret_cast<hipDeviceptr_t>(block->address);
+    *size = block->bytes;
+  });
+}
+
+hipError_t hipMemPtrGetInfo(void *pointer, size_t *size) {
+  return call([&] {
+    require(size != nullptr, hipErrorInvalidValue);
+    const std::optional<MemoryBlock> block = Device::get().memory().find(pointer);
+    require(block && block->address == reinterpret_cast<uint64_t>(pointer), hipErrorInvalidValue);
+    *size = block->bytes;
   });
 }
 
@@ -426,6 +272,14 @@ hipError_t hipMemsetD16(hipDeviceptr_t to, unsigned short value, size_t count) {
 
 hipError_t hipMemsetD32(hipDeviceptr_t to, int value, size_t count) {
   return call([&] { fill_now(fill_of(to, uint32_t(value), 4, count)); });
+}
+
+hipError_t hipMemsetD8Async(hipDeviceptr_t to, unsigned char value, size_t count, hipStream_t stream) {
+  return call([&] { fill_later(stream, fill_of(to, value, 1, count)); });
+}
+
+hipError_t hipMemsetD16Async(hipDeviceptr_t to, unsigned short value, size_t count, hipStream_t stream) {
+  return call([&] { fill_later(stream, fill_of(to, value, 2, count)); });
 }
 
 hipError_t hipMemsetD32Async(hipDeviceptr_t to, int value, size_t count, hipStream_t stream) {

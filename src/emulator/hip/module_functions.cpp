@@ -32,6 +32,12 @@ struct LoadedModule {
 using ModuleHandles = Handles<hipModule_t, LoadedModule>;
 using FunctionHandles = Handles<hipFunction_t, Function>;
 
+hipModule_t load(std::vector<std::byte> elf) {
+  auto loaded = std::make_shared<LoadedModule>();
+  loaded->module = std::make_shared<Module>(std::move(elf), current_device());
+  return ModuleHandles::get().add(std::move(loaded));
+}
+
 /// hipModuleLaunchKernel's checks, in HIP's order.
 void check_launch(const package::Kernel &kernel, const LaunchShape &shape) {
   for (uint32_t extent : shape.grid)
@@ -77,9 +83,18 @@ KernelLaunch checked_launch(hipFunction_t function, const LaunchShape &shape, vo
 hipError_t hipModuleLoadData(hipModule_t *module, const void *image) {
   return call([&] {
     require(module != nullptr && image != nullptr, hipErrorInvalidValue);
-    auto loaded = std::make_shared<LoadedModule>();
-    loaded->module = std::make_shared<Module>(code_object_of_image(image), current_device());
-    *module = ModuleHandles::get().add(std::move(loaded));
+    *module = load(code_object_of_image(image));
+  });
+}
+
+hipError_t hipModuleLoadFatBinary(hipModule_t *module, const void *image) {
+  return hipModuleLoadData(module, image);
+}
+
+hipError_t hipModuleLoad(hipModule_t *module, const char *path) {
+  return call([&] {
+    require(module != nullptr && path != nullptr, hipErrorInvalidValue);
+    *module = load(code_object_of_file(path));
   });
 }
 
@@ -117,6 +132,13 @@ hipError_t hipModuleGetFunction(hipFunction_t *function, hipModule_t module, con
         FunctionHandles::get().add(std::make_shared<Function>(Function{loaded->module, kernel}));
     loaded->functions.emplace_back(kernel->name, handle);
     *function = handle;
+  });
+}
+
+hipError_t hipModuleGetFunctionCount(unsigned *count, hipModule_t module) {
+  return call([&] {
+    require(count != nullptr, hipErrorInvalidValue);
+    *count = unsigned(ModuleHandles::get().find(module)->module->object().kernels().size());
   });
 }
 

@@ -96,6 +96,7 @@ void KernelLaunch::run(const Options &given) const {
   Options options = given;
   options.list_memory_uses = compares_streams(given);
   options.cooperative = cooperative;
+  options.clock_start = device.clock();
   options.reachable_devices = device.reachable_from(function->module->device());
   LaunchResult result;
   try {
@@ -128,7 +129,6 @@ void ContentsCheck::run(const Options &options) const {
 
 void Copy::run(const Options &options) const {
   const std::shared_ptr<const BlockTable> memory = Device::get().memory().snapshot();
-  const std::string name = "copy of " + std::to_string(row_bytes * rows * slices) + " bytes";
   bool freed_in_use = false;
   if (compares_streams(options)) {
     std::vector<MemoryUse> uses;
@@ -138,11 +138,13 @@ void Copy::run(const Options &options) const {
              {std::pair{&from, MemoryUse::Kind::read}, std::pair{&to, MemoryUse::Kind::write}})
           add_use(uses, side->start + slice * side->slice_stride + row * side->row_stride, row_bytes,
                   side->block, kind);
-    freed_in_use = StreamRaces::get().enter(name, std::move(uses));
+    freed_in_use = StreamRaces::get().enter(name(), std::move(uses));
   }
   for (const Side *side : {&to, &from})
     if (!is_live(*memory, side->start, span_bytes(*side), side->block))
-      return refuse_freed(name, side->start, freed_in_use);
+      return refuse_freed(name(), side->start, freed_in_use);
+  // Only with the other check do kernels note what they write.
+  if (options.checks.unwritten_copies && options.checks.uninitialised) report_unwritten(*memory, options);
   for (size_t slice = 0; slice < slices; ++slice)
     for (size_t row = 0; row < rows; ++row) {
       std::byte *const target = to.start + slice * to.slice_stride + row * to.row_stride;
@@ -173,6 +175,35 @@ void Fill::run(const Options &options) const {
     }
     Device::get().memory().mark_written(start, width * element_bytes);
   }
+}
+
+void Copy::report_unwritten(const BlockTable &memory, const Options &options) const {
+  const MemoryBlock *const source = memory.find(reinterpret_cast<uint64_t>(from.start), span_bytes(from));
+  const MemoryBlock *const target = memory.find(reinterpret_cast<uint64_t>(to.start), 1);
+  const bool to_host = target == nullptr || target->device == MemoryBlock::host;
+  if (source == nullptr || source->written == nullptr || !to_host) return;
+  uint64_t unwritten = 0;
+  uint64_t first = 0; // its address
+  for (size_t slice = 0; slice < slices; ++slice)
+    for (size_t row = 0; row < rows; ++row) {
+      const uint64_t start =
+          reinterpret_cast<uint64_t>(from.start) + slice * from.slice_stride + row * from.row_stride;
+      if (is_written(*source, start, row_bytes)) continue;
+      for (uint64_t address = start; address < start + row_bytes; ++address) {
+        if (is_written(*source, address, 1)) continue;
+        if (unwritten++ == 0) first = address;
+      }
+    }
+  if (unwritten == 0) return;
+  Report report;
+  report.kind = ReportKind::copy_uninitialised;
+  report.kernel = name();
+  report.message = "copies to the host " + std::to_string(unwritten) +
+                   " bytes that were never written, from byte " + std::to_string(first - source->address) +
+                   " of a block of " + std::to_string(source->bytes) + " bytes on";
+  report.address = first;
+  report.fails = report_fails(report.kind, report.level, options.warnings);
+  Device::get().add_report(std::move(report));
 }
 
 Copy copy_of(void *to, const void *from, size_t size) {
@@ -245,7 +276,9 @@ void submit(const std::shared_ptr<Stream> &stream, Fill fill) {
 }
 
 void submit(const std::shared_ptr<Stream> &stream, HostCall call) {
-  submit_call(stream, call);
+  if (capture(stream, call)) return;
+  Scheduler::get().require_no_fault(stream->device);
+  Scheduler::get().enqueue_host_call(stream, [call] { call.function(call.user); });
 }
 
 void submit(const std::shared_ptr<Stream> &stream, ContentsCheck check) {

@@ -57,6 +57,10 @@ struct Copy {
     return (slices - 1) * side.slice_stride + (rows - 1) * side.row_stride + row_bytes;
   }
   void run(const Options &options) const;
+
+private:
+  std::string name() const { return "copy of " + std::to_string(row_bytes * rows * slices) + " bytes"; }
+  void report_unwritten(const BlockTable &memory, const Options &options) const;
 };
 
 struct Fill {

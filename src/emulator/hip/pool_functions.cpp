@@ -10,6 +10,7 @@
 #include "emulator/hip/handles.h"
 #include "emulator/hip/pools.h"
 #include "emulator/hip/scheduler.h"
+#include "emulator/hip/stream_races.h"
 #include "emulator/hip/streams.h"
 
 namespace sluice::emulator::hip {
@@ -112,6 +113,21 @@ void *allocate_from_pool(size_t size, int device) {
     current = pools.current[size_t(device)];
   }
   return pools.allocate(find_pool(current), size);
+}
+
+void order_allocation(const std::shared_ptr<Stream> &stream, void *pointer, size_t size) {
+  const Options options = Device::get().options();
+  if (!options.checks.stream_races) return;
+  const uint64_t block = Device::get().memory().find(pointer)->serial;
+  Scheduler::get().enqueue(
+      stream,
+      [pointer, size, block, options] {
+        if (!compares_streams(options)) return;
+        std::vector<MemoryUse> uses;
+        add_use(uses, pointer, size, block, MemoryUse::Kind::allocate);
+        StreamRaces::get().enter("allocation of " + std::to_string(size) + " bytes", std::move(uses));
+      },
+      true);
 }
 
 void return_to_pool(const void *pointer) {
@@ -217,6 +233,7 @@ hipError_t hipMallocFromPoolAsync(void **pointer, size_t size, hipMemPool_t pool
     refuse_while_capturing(queue);
     Scheduler::get().require_no_fault(queue->device);
     *pointer = size == 0 ? nullptr : Pools::get().allocate(found, size);
+    if (*pointer != nullptr) order_allocation(queue, *pointer, size);
   });
 }
 

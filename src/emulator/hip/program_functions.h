@@ -108,6 +108,7 @@ static_assert(offsetof(hipDeviceProp_tR0000, asicRevision) == 768);
   F(hipGetFuncBySymbol, (hipFunction_t * function, const void *kernel))                                      \
   F(hipFuncGetAttributes, (hipFuncAttributes * attributes, const void *kernel))                              \
   F(hipFuncSetAttribute, (const void *kernel, hipFunction_attribute attribute, int value))                   \
+  F(hipFuncSetSharedMemConfig, (const void *kernel, int config))                                             \
   F(hipFuncSetCacheConfig, (const void *kernel, int config))                                                 \
   F(hipGetSymbolAddress, (void **address, const void *symbol))                                               \
   F(hipGetSymbolSize, (size_t *size, const void *symbol))                                                    \

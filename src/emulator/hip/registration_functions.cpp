@@ -190,6 +190,13 @@ hipError_t hipFuncSetCacheConfig(const void *kernel, int config) {
   });
 }
 
+hipError_t hipFuncSetSharedMemConfig(const void *kernel, int config) {
+  return call([&] {
+    require(config >= 0 && config <= 2, hipErrorInvalidValue);
+    Registry::get().function(kernel);
+  });
+}
+
 hipError_t hipGetSymbolAddress(void **address, const void *symbol) {
   return call([&] {
     require(address != nullptr, hipErrorInvalidValue);

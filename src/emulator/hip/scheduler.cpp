@@ -68,8 +68,8 @@ bool Scheduler::ready(const std::vector<Ticket> &after) {
 }
 
 /// Call with the mutex held. If it throws, nothing has changed.
-uint64_t Scheduler::append(const std::shared_ptr<Stream> &stream, std::function<void()> run, bool always,
-                           std::vector<Ticket> after) {
+uint64_t Scheduler::append(const std::shared_ptr<Stream> &stream, Work work) {
+  std::vector<Ticket> &after = work.after;
   add_null_stream_rule(stream, after);
   if (!stream->has_worker && !shuffle) {
     orphan_forks();
@@ -78,7 +78,8 @@ uint64_t Scheduler::append(const std::shared_ptr<Stream> &stream, std::function<
   }
   advance_clock(stream, after);
   std::erase_if(after, [](const Ticket &ticket) { return ticket.stream->completed >= ticket.number; });
-  stream->queue.push_back({std::move(run), always, stream->clock, std::move(after)});
+  work.clock = stream->clock;
+  stream->queue.push_back(std::move(work));
   changed.notify_all();
   return ++stream->enqueued;
 }
@@ -120,14 +121,20 @@ void Scheduler::erase(const std::shared_ptr<Stream> &stream) {
 void Scheduler::enqueue(const std::shared_ptr<Stream> &stream, std::function<void()> run, bool always,
                         std::vector<Ticket> after) {
   const Lock lock(mutex);
-  append(stream, std::move(run), always, std::move(after));
+  append(stream, {.run = std::move(run), .always = always, .after = std::move(after)});
+}
+
+void Scheduler::enqueue_host_call(const std::shared_ptr<Stream> &stream, std::function<void()> function,
+                                  bool always) {
+  const Lock lock(mutex);
+  append(stream, {.run = std::move(function), .always = always, .host_call = true});
 }
 
 void Scheduler::run(const std::shared_ptr<Stream> &stream, const std::function<void()> &work) {
   refuse_on_worker();
   Lock lock(mutex);
   if (shuffle || stream->busy || !stream->queue.empty()) {
-    const uint64_t number = append(stream, work, false, {});
+    const uint64_t number = append(stream, {.run = work});
     const std::shared_ptr<const Clock> clock = stream->clock;
     wait_until(lock, [&] { return stream->completed >= number; });
     host_saw(*clock);
@@ -136,7 +143,7 @@ void Scheduler::run(const std::shared_ptr<Stream> &stream, const std::function<v
   std::vector<Ticket> after;
   add_null_stream_rule(stream, after);
   advance_clock(stream, after);
-  Work now{work, false, stream->clock, {}};
+  Work now{.run = work, .clock = stream->clock};
   ++stream->enqueued;
   stream->busy = true;
   changed.wait(lock, [&] { return ready(after); });
@@ -149,6 +156,9 @@ void Scheduler::perform(Lock &lock, Stream &stream, Work &work) {
   const bool runs = work.always || fault == hipSuccess;
   const bool compared = many_streams;
   const uint64_t number = stream.completed + 1;
+  // The function may tell the host, in any way, that the work before it is done. Whether it does cannot be
+  // seen; what the host submits from now on is taken to know.
+  if (runs && work.host_call) host_saw(*work.clock);
   lock.unlock();
   hipError_t error = hipSuccess;
   if (runs) {
@@ -241,7 +251,7 @@ Ticket Scheduler::enqueue_graph(const std::shared_ptr<Stream> &stream,
   };
   Ticket start;
   if (lanes != 0) {
-    const uint64_t number = append(stream, [] {}, true, {});
+    const uint64_t number = append(stream, {.run = [] {}, .always = true});
     start = {stream, number, stream->clock};
   }
   std::vector<Ticket> tickets;
@@ -251,11 +261,15 @@ Ticket Scheduler::enqueue_graph(const std::shared_ptr<Stream> &stream,
     for (size_t earlier : piece.after)
       if (tickets[earlier].stream != queue) after.push_back(tickets[earlier]);
     if (piece.after.empty() && queue != stream) after.push_back(start);
-    const uint64_t number = append(queue, std::move(piece.run), piece.always, std::move(after));
+    const uint64_t number = append(queue, {.run = std::move(piece.run),
+                                           .always = piece.always,
+                                           .host_call = piece.host_call,
+                                           .after = std::move(after)});
     tickets.push_back({queue, number, queue->clock});
     if (piece.record) piece.record->ticket = tickets.back();
   }
-  if (lanes != 0) append(stream, [keep = std::move(keep)] {}, true, std::move(tickets));
+  if (lanes != 0)
+    append(stream, {.run = [keep = std::move(keep)] {}, .always = true, .after = std::move(tickets)});
   return {stream, stream->enqueued, stream->clock};
 }
 
@@ -264,7 +278,7 @@ std::shared_ptr<EventRecord> Scheduler::record(const std::shared_ptr<Stream> &st
   const Lock lock(mutex);
   event->ticket.stream = stream;
   event->ticket.number =
-      append(stream, [event] { event->time = std::chrono::steady_clock::now(); }, true, {});
+      append(stream, {.run = [event] { event->time = std::chrono::steady_clock::now(); }, .always = true});
   event->ticket.clock = stream->clock;
   return event;
 }

@@ -44,9 +44,10 @@ struct Ticket {
 
 struct Work {
   std::function<void()> run;
-  bool always = false; // runs even after a fault
-  std::shared_ptr<const Clock> clock;
-  std::vector<Ticket> after;
+  bool always = false;    // runs even after a fault
+  bool host_call = false; // a function of the host, which learns from it that all before it has completed
+  std::shared_ptr<const Clock> clock = {};
+  std::vector<Ticket> after = {};
 };
 
 class Stream {
@@ -98,6 +99,8 @@ public:
   /// only `always` work still runs; the rest is skipped.
   void enqueue(const std::shared_ptr<Stream> &stream, std::function<void()> run, bool always = false,
                std::vector<Ticket> after = {});
+  void enqueue_host_call(const std::shared_ptr<Stream> &stream, std::function<void()> function,
+                         bool always = false);
   /// The same, on the calling thread if the stream is idle; returns when the work is done.
   void run(const std::shared_ptr<Stream> &stream, const std::function<void()> &work);
 
@@ -105,6 +108,7 @@ public:
   struct Piece {
     std::function<void()> run;
     bool always = false;
+    bool host_call = false;
     size_t lane = 0;           // 0: the stream itself
     std::vector<size_t> after; // earlier pieces
     std::vector<Ticket> also_after;
@@ -147,8 +151,7 @@ private:
   using Lock = std::unique_lock<std::mutex>;
 
   Scheduler();
-  uint64_t append(const std::shared_ptr<Stream> &stream, std::function<void()> run, bool always,
-                  std::vector<Ticket> after);
+  uint64_t append(const std::shared_ptr<Stream> &stream, Work work);
   void add_null_stream_rule(const std::shared_ptr<Stream> &stream, std::vector<Ticket> &after) const;
   void advance_clock(const std::shared_ptr<Stream> &stream, const std::vector<Ticket> &after);
   void host_saw(const Clock &clock);

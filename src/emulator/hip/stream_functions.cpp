@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------------------------------------===//
 #include <algorithm>
 #include <array>
+#include <bit>
 
 #include "emulator/hip/capture.h"
 #include "emulator/hip/device.h"
@@ -70,6 +71,12 @@ std::shared_ptr<Event> find_event(hipEvent_t event) {
   return EventHandles::get().find(event);
 }
 
+void destroy_streams(int device) {
+  for (const std::shared_ptr<Stream> &stream : StreamHandles::get().remove_all(
+           [device](const Stream &candidate) { return candidate.device == device; }))
+    Scheduler::get().close(stream);
+}
+
 uint64_t live_streams() {
   return StreamHandles::get().count();
 }
@@ -92,8 +99,9 @@ hipError_t hipStreamCreateWithPriority(hipStream_t *stream, unsigned flags, int 
 
 hipError_t hipStreamDestroy(hipStream_t stream) {
   return call([&] {
-    refuse_while_capturing(StreamHandles::get().find(stream));
-    Scheduler::get().close(StreamHandles::get().remove(stream));
+    const std::shared_ptr<Stream> removed = StreamHandles::get().remove(stream);
+    leave_capture(removed);
+    Scheduler::get().close(removed);
   });
 }
 
@@ -119,9 +127,10 @@ hipError_t hipStreamQuery(hipStream_t stream) {
 
 hipError_t hipStreamWaitEvent(hipStream_t stream, hipEvent_t event, unsigned flags) {
   return call([&] {
-    require(flags == 0, hipErrorInvalidValue);
+    require(flags <= hipEventWaitExternal, hipErrorInvalidValue);
     const std::shared_ptr<Stream> found = work_stream(stream);
     const std::shared_ptr<Event> awaited = find_event(event);
+    if (flags == hipEventWaitExternal && capture(found, EventWait{awaited})) return;
     if (capture_wait(found, *awaited)) return;
     const std::shared_ptr<EventRecord> record = awaited->latest();
     Scheduler::get().require_no_fault(found->device);
@@ -165,7 +174,7 @@ hipError_t hipStreamAddCallback(hipStream_t stream, hipStreamCallback_t callback
     refuse_while_capturing(found);
     Scheduler::get().require_no_fault(found->device);
     // Runs after a fault too, and receives the error.
-    Scheduler::get().enqueue(
+    Scheduler::get().enqueue_host_call(
         found, [=] { callback(stream, Scheduler::get().fault(found->device), user); }, true);
   });
 }
@@ -177,7 +186,9 @@ hipError_t hipEventCreate(hipEvent_t *event) {
 hipError_t hipEventCreateWithFlags(hipEvent_t *event, unsigned flags) {
   return call([&] {
     require(event != nullptr, hipErrorInvalidValue);
-    require((flags & ~(event_flag_bits | hipEventInterprocess)) == 0, hipErrorInvalidValue);
+    constexpr unsigned known = event_release_bits | hipEventBlockingSync | hipEventDisableTiming;
+    require((flags & ~(known | hipEventInterprocess)) == 0, hipErrorInvalidValue);
+    require(std::popcount(flags & event_release_bits) <= 1, hipErrorInvalidValue);
     require((flags & hipEventInterprocess) == 0, hipErrorNotSupported);
     *event = EventHandles::get().add(std::make_shared<Event>(current_device(), flags));
   });
@@ -188,10 +199,17 @@ hipError_t hipEventDestroy(hipEvent_t event) {
 }
 
 hipError_t hipEventRecord(hipEvent_t event, hipStream_t stream) {
+  return hipEventRecordWithFlags(event, stream, 0);
+}
+
+hipError_t hipEventRecordWithFlags(hipEvent_t event, hipStream_t stream, unsigned flags) {
   return call([&] {
+    require(flags <= hipEventRecordExternal, hipErrorInvalidValue);
     const std::shared_ptr<Event> found = find_event(event);
     const std::shared_ptr<Stream> queue = work_stream(stream);
     require(found->device == queue->device, hipErrorInvalidHandle);
+    // In a capture an external record is a node, which records the event each time that the graph runs.
+    if (flags == hipEventRecordExternal && capture(queue, EventMark{found})) return;
     if (capture_record(queue, *found)) return;
     Scheduler::get().require_no_fault(queue->device);
     found->set({Scheduler::get().record(queue), nullptr, {}});
@@ -223,6 +241,7 @@ hipError_t hipEventElapsedTime(float *milliseconds, hipEvent_t start, hipEvent_t
     require(milliseconds != nullptr, hipErrorInvalidValue);
     const std::shared_ptr<Event> first = find_event(start);
     const std::shared_ptr<Event> second = find_event(stop);
+    require(first->device == second->device, hipErrorInvalidHandle); // each device has its own timer
     require(((first->flags | second->flags) & hipEventDisableTiming) == 0, hipErrorInvalidHandle);
     const std::shared_ptr<EventRecord> from = first->latest();
     const std::shared_ptr<EventRecord> to = second->latest();

@@ -14,7 +14,7 @@ namespace {
 constexpr size_t most_remembered = 4096;
 
 bool conflict(MemoryUse::Kind a, MemoryUse::Kind b) {
-  if (a == b) return a == MemoryUse::Kind::write; // nothing is freed twice
+  if (a == b) return a == MemoryUse::Kind::write; // nothing is allocated or freed twice
   return true;
 }
 
@@ -41,6 +41,8 @@ const char *verb(MemoryUse::Kind kind) {
     return "writes";
   case MemoryUse::Kind::atomic:
     return "updates";
+  case MemoryUse::Kind::allocate:
+    return "allocates";
   case MemoryUse::Kind::release:
     return "releases";
   }

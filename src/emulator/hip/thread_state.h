@@ -23,6 +23,7 @@ struct ThreadState {
   hipError_t last_error = hipSuccess;
   hipStreamCaptureMode capture_mode = hipStreamCaptureModeGlobal;
   int device = 0;
+  int open_calls = 0;     // HIP functions that have not returned
   bool may_throw = false; // see may_throw()
   bool on_worker = false; // this thread runs the work of streams
   /// Set while this thread runs a piece of work whose memory is compared; else null.

@@ -28,7 +28,9 @@ namespace sluice::emulator::hip {
   ERROR(hipErrorInvalidDevice, 101, "invalid device ordinal")                                                \
   ERROR(hipErrorInvalidImage, 200, "device kernel image is invalid")                                         \
   ERROR(hipErrorNoBinaryForGpu, 209, "no kernel image is available for execution on the device")             \
+  ERROR(hipErrorUnsupportedLimit, 215, "limit is not supported on this architecture")                        \
   ERROR(hipErrorInvalidKernelFile, 218, "invalid kernel file")                                               \
+  ERROR(hipErrorFileNotFound, 301, "file not found")                                                         \
   ERROR(hipErrorInvalidHandle, 400, "invalid resource handle")                                               \
   ERROR(hipErrorIllegalState, 401, "the operation cannot be performed in the present state")                 \
   ERROR(hipErrorNotFound, 500, "named symbol not found")                                                     \
@@ -67,6 +69,9 @@ enum hipError_t : int32_t {
 };
 
 using hipDevice_t = int;
+struct hipUUID {
+  char bytes[16];
+};
 using hipDeviceptr_t = void *;
 using hipStream_t = struct StreamHandle *;
 using hipEvent_t = struct EventHandle *;
@@ -87,8 +92,11 @@ inline constexpr unsigned hipStreamNonBlocking = 1;
 inline constexpr unsigned hipEventBlockingSync = 1;
 inline constexpr unsigned hipEventDisableTiming = 2;
 inline constexpr unsigned hipEventInterprocess = 4;
-/// The bits of hipEventCreateWithFlags that are supported here or can be ignored (release scopes).
-inline constexpr unsigned event_flag_bits = 0xe0000003;
+/// Release scopes, which can be ignored: hipEventDisableSystemFence, hipEventReleaseToDevice and
+/// hipEventReleaseToSystem.
+inline constexpr unsigned event_release_bits = 0xe0000000;
+inline constexpr unsigned hipEventRecordExternal = 1;
+inline constexpr unsigned hipEventWaitExternal = 1;
 
 enum hipMemcpyKind : int32_t {
   hipMemcpyHostToHost = 0,
@@ -163,6 +171,12 @@ enum hipFunction_attribute : int32_t {
   HIP_FUNC_ATTRIBUTE_CACHE_MODE_CA = 7,
   HIP_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8,
   HIP_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT = 9,
+};
+
+enum hipLimit_t : uint32_t {
+  hipLimitStackSize = 0,
+  hipLimitPrintfFifoSize = 1,
+  hipLimitMallocHeapSize = 2,
 };
 
 enum hipStreamCaptureStatus : int32_t {

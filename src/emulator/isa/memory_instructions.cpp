@@ -258,7 +258,7 @@ constexpr InstructionFacts rows[] = {
     {"s_dcache_inv_vol", smem},
     {"s_dcache_wb", smem},
     {"s_dcache_wb_vol", smem},
-    {"s_memrealtime", smem, plain, none, b64},
+    {"s_memrealtime", smem, read_clock, none, b64},
     {"s_memtime", smem, read_clock, none, b64},
 };
 

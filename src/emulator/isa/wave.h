@@ -89,6 +89,15 @@ struct WorkgroupView {
   GlobalSync *sync = nullptr; // for a cooperative launch
 };
 
+/// What s_memtime reads. It needs no host time, so that every run of a program reads the same.
+struct WaveClock {
+  static constexpr uint64_t clk_per_instruction = 4;
+  uint64_t base;          // clk, without those of the instructions executed
+  const Op *site;         // of the latest reading
+  uint64_t polling_since; // clk at the first of the latest readings that were all at this site
+  bool modelled;          // the timing model sets `base` before each reading
+};
+
 struct alignas(64) Wave {
   uint32_t s[sgpr_count]; // scalar registers by encoding number
   uint32_t *vgprs;        // v0..v255, a0..a255, then temporary rows
@@ -103,7 +112,7 @@ struct alignas(64) Wave {
   uint64_t executed; // instructions; up to date when the wave stops running
   std::array<uint64_t, mfma_instruction_count> mfma_executed; // in the order of mfma_instructions()
   uint64_t buffer_lanes_out_of_range;
-  uint64_t time_reads; // executions of s_memtime
+  WaveClock clock;
   const CodeMap *code;
   FloatMode mode;
   NumberNoise noise;
@@ -114,6 +123,9 @@ struct alignas(64) Wave {
   Fault fault;            // why the last instruction returned Step::stop
   uint32_t sync_resource; // where the wave waits, after Step::global_barrier
   uint64_t sync_round;
+
+  /// In clk; exact when the wave stops running.
+  uint64_t time() const { return clock.base + executed * WaveClock::clk_per_instruction; }
 
   /// Writes the MODE register.
   void set_mode(uint32_t bits) {

@@ -115,6 +115,7 @@ Dispatch::Dispatch(const package::Kernel &kernel, const DispatchShape &shape, ui
   std::copy(given.begin(), given.end(), kernarg.begin());
   fill_hidden_arguments(given.size());
   fill_packet(image);
+  fill_grid_sync();
   // The fields of amd_queue_t that kernels of version 4 read: the apertures of LDS and of scratch.
   put(queue(), {64, 4}, shared_aperture >> 32);
   put(queue(), {68, 4}, private_aperture >> 32);
@@ -133,6 +134,13 @@ void Dispatch::fill_packet(uint64_t image) {
   put(packet(), {28, 4}, shape.lds_bytes);
   put(packet(), {32, 8}, image + kernel.descriptor_address);
   put(packet(), {40, 8}, kernarg_address());
+}
+
+/// The block that the hidden argument of a cooperative launch points to, as device libraries of ROCm 6 and 7
+/// read it (mg_info): data for several devices, which are none here, two counters of the barrier of all
+/// workgroups at byte 32, and the number of workgroups.
+void Dispatch::fill_grid_sync() {
+  put(grid_sync(), {40, 4}, uint64_t(shape.grid[0]) * shape.grid[1] * shape.grid[2]);
 }
 
 /// Fills in the arguments that compilers add for blockDim and similar, where the caller gave none. Those for
@@ -157,14 +165,15 @@ void Dispatch::fill_hidden_arguments(size_t given) {
       put(kernarg, field, shape.lds_bytes - kernel.lds_bytes);
     else if (kind == "hidden_queue_ptr")
       put(kernarg, field, queue_address());
-    else if (kind == "hidden_multigrid_sync_arg") // it would point to data for several devices
-      put(kernarg, field, shape.cooperative ? 1 : 0);
+    else if (kind == "hidden_multigrid_sync_arg")
+      put(kernarg, field, shape.cooperative ? grid_sync_address() : 0);
   }
 }
 
 std::vector<MemoryBlock> Dispatch::blocks() const {
   std::vector<MemoryBlock> result = {{address(0), 64, 0, false, false, true},
                                      {queue_address(), 256, 0, false, false, true}};
+  if (shape.cooperative) result.push_back({grid_sync_address(), grid_sync_bytes, 0, true, false, true});
   if (!kernarg.empty()) result.push_back({kernarg_address(), kernarg.size(), 0, false, false, true});
   return result;
 }

@@ -37,7 +37,8 @@ public:
   Dispatch(const package::Kernel &kernel, const DispatchShape &shape, uint64_t image,
            std::span<const std::byte> kernarg);
 
-  /// Packet, queue and arguments: memory that only this launch sees, and that is read-only.
+  /// Packet, queue and arguments, which are read-only, and a cooperative launch's block for its barriers:
+  /// memory that only this launch sees.
   std::vector<MemoryBlock> blocks() const;
 
   /// The user SGPRs, from s0 on. `preload`: they contain arguments if the kernel asks for that.
@@ -52,18 +53,23 @@ private:
 
   std::span<std::byte> packet() { return {lines[0].bytes, 64}; }
   std::span<std::byte> queue() { return {lines[1].bytes, 256}; }
+  std::span<std::byte> grid_sync() { return {lines[grid_sync_line].bytes, grid_sync_bytes}; }
   uint64_t address(size_t line) const { return reinterpret_cast<uint64_t>(lines.data() + line); }
   uint64_t queue_address() const { return address(1); }
   uint64_t kernarg_address() const { return address(first_kernarg_line); }
+  uint64_t grid_sync_address() const { return address(grid_sync_line); }
   void fill_packet(uint64_t image);
+  void fill_grid_sync();
   void fill_hidden_arguments(size_t given);
 
-  static constexpr size_t first_kernarg_line = 3;
+  static constexpr size_t grid_sync_line = 3;
+  static constexpr size_t grid_sync_bytes = 48;
+  static constexpr size_t first_kernarg_line = 4;
 
   const package::Kernel &kernel;
   const DispatchShape shape;
   const size_t kernarg_bytes;
-  std::vector<Line> lines; // the packet, two of the queue, the arguments
+  std::vector<Line> lines; // the packet, two of the queue, grid_sync, the arguments
   std::span<std::byte> kernarg;
 };
 

@@ -176,6 +176,7 @@ Counters &Counters::operator+=(const Counters &other) {
   lds_bank_conflicts += other.lds_bank_conflicts;
   buffer_lanes_out_of_range += other.buffer_lanes_out_of_range;
   launches += other.launches;
+  clock_end = std::max(clock_end, other.clock_end);
   return *this;
 }
 

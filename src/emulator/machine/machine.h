@@ -61,6 +61,7 @@ struct Options : CheckOptions {
   bool list_memory_uses = false;                     // in LaunchResult::uses
   Tracer *tracer = nullptr;                          // nullable: is called for each instruction
   std::shared_ptr<const MemoryWatch> watch;          // nullable: counts accesses of memory
+  uint64_t clock_start = 0;                          // clk that s_memtime counts from
   bool cooperative = false; // all workgroups run side by side and may use global wave sync
 };
 
@@ -75,6 +76,7 @@ struct Counters {
   uint64_t lds_bank_conflicts = 0;                             // extra LDS cycles, counted per conflict group
   uint64_t buffer_lanes_out_of_range = 0; // of buffer accesses, wholly or partly; a scalar one counts 1
   uint64_t launches = 0;
+  uint64_t clock_end = 0; // the latest clk that a wave's clock has reached; a sum's is the later one
 
   Counters &operator+=(const Counters &other);
 };

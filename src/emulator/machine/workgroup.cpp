@@ -127,7 +127,8 @@ void Workgroup::start_wave(uint32_t id) {
   if (launch.strict && w.scratch)
     std::memset(w.scratch, fresh_byte, size_t(launch.scratch_bytes) * wave_lanes);
   w.id = id;
-  w.executed = w.buffer_lanes_out_of_range = w.time_reads = 0;
+  w.executed = w.buffer_lanes_out_of_range = 0;
+  w.clock = {.base = launch.options->clock_start, .site = nullptr, .polling_since = 0, .modelled = false};
   w.mfma_executed.fill(0);
   w.code = &launch.code;
   w.fault = Fault::none;
@@ -241,6 +242,7 @@ void Workgroup::end_wave(Slot &slot) {
   }
   slot.state = WaveState::ended;
   counters.wave_instructions += slot.wave.executed;
+  counters.clock_end = std::max(counters.clock_end, slot.wave.time());
   for (size_t kind = 0; kind < counters.mfma_by_kind.size(); ++kind) {
     counters.mfma_by_kind[kind] += slot.wave.mfma_executed[kind];
     counters.mfma_instructions += slot.wave.mfma_executed[kind];

@@ -91,7 +91,7 @@ private:
 
 /// Bytes of one block that a piece of work has touched.
 struct MemoryUse {
-  enum class Kind : uint8_t { read, write, atomic, release };
+  enum class Kind : uint8_t { read, write, atomic, allocate, release };
   uint64_t start;
   uint64_t end;
   uint64_t block; // its serial number

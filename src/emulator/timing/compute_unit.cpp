@@ -380,8 +380,10 @@ void ComputeUnit::issue(Simd &simd, TimedWave &wave, const OpTiming &timing, uin
   ++instruction.issued;
   ++result.wave_instructions;
 
-  // s_memtime returns the clk: it adds up four for each instruction of the wave and each reading.
-  if (timing.effect == Effect::read_clock) w.executed = clk / 4 - w.time_reads - 1;
+  if (timing.effect == Effect::read_clock) {
+    w.clock.modelled = true;
+    w.clock.base = clk;
+  }
   if (counters) [[unlikely]]
     counters->before(w, op);
   ++w.pc;

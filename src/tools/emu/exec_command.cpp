@@ -65,6 +65,9 @@ std::string library_folder() {
       fmt::format("{} has no libamdhip64.so.7: the emulator's HIP libraries are not there", folder.string()));
 }
 
+// Checks of a whole program, which no launch needs. They give notes, also if --warn is a list without them.
+constexpr const char *checks_of_programs = ";leaks=report;ignored_errors=report;unwritten_copies=report";
+
 std::string settings_of(const ExecOptions &options, const std::string &report_file) {
   // Refuses, with the option's name, everything that the program's emulator would refuse.
   read_checks("--check", options.checks, emulator::parse_checks);
@@ -76,10 +79,11 @@ std::string settings_of(const ExecOptions &options, const std::string &report_fi
       "checks={};warnings={};count_bank_conflicts=off;completion={};wave_schedule={};workgroup_schedule={};"
       "stream_order={};"
       "perturb_transcendentals={};scramble_nans={};seed={};threads={};instruction_budget={};"
-      "max_reports={};devices={};report_file={}",
+      "max_reports={};devices={};report_file={}{}",
       options.checks, options.warnings, options.completion, options.waves, options.workgroups,
       options.streams, options.perturb_transcendentals ? "on" : "off", options.scramble_nans ? "on" : "off",
-      options.seed, options.threads, options.budget, options.max_reports, options.devices, report_file);
+      options.seed, options.threads, options.budget, options.max_reports, options.devices, report_file,
+      options.checks == "all" ? checks_of_programs : "");
 }
 
 void set_variable(const char *name, const std::string &value) {
@@ -126,11 +130,12 @@ struct Results {
   uint64_t reports_dropped = 0;
   std::string text;
 
-  size_t warnings() const {
+  size_t count(std::string_view severity) const {
     return size_t(std::ranges::count_if(
-        reports, [](const ordered_json &report) { return report.at("severity") == "warning"; }));
+        reports, [&](const ordered_json &report) { return report.at("severity") == severity; }));
   }
-  bool failed() const { return warnings() != reports.size(); }
+  bool clean() const { return count("note") == reports.size(); }
+  bool failed() const { return count("error") != 0; }
 };
 
 Results read_results(const std::string &path) {
@@ -159,20 +164,22 @@ void print_text(const Results &results) {
              results.launches == 1 ? "1 launch" : fmt::format("{} launches", results.launches),
              count("workgroups", "workgroup"), count("waves", "wave"),
              count("wave_instructions", "instruction"), count("mfma_instructions", "MFMA"));
-  if (results.reports.empty())
-    fmt::print(stderr, "nothing to report\n");
+  const size_t notes = results.count("note");
+  const std::string noted = notes == 0 ? "" : fmt::format(", {}", counted(notes, "note"));
+  if (results.clean())
+    fmt::print(stderr, "nothing to report{}\n", noted);
   else
-    fmt::print(stderr, "{}{}\n", reports_text(results.reports.size(), results.warnings()),
-               results.reports_dropped == 0
-                   ? ""
-                   : fmt::format("; --max-reports leaves out others, which occurred {}",
-                                 counted(results.reports_dropped, "time")));
+    fmt::print(
+        stderr, "{}{}{}\n", reports_text(results.reports.size() - notes, results.count("warning")), noted,
+        results.reports_dropped == 0 ? ""
+                                     : fmt::format("; --max-reports leaves out others, which occurred {}",
+                                                   counted(results.reports_dropped, "time")));
 }
 
 std::string json_of(const ExecOptions &options, int status, const Results &results) {
   const ordered_json json = {
       {"program", options.program},   {"status", status},
-      {"launches", results.launches}, {"clean", results.reports.empty()},
+      {"launches", results.launches}, {"clean", results.clean()},
       {"failed", results.failed()},   {"counters", results.counters},
       {"reports", results.reports},   {"reports_dropped", results.reports_dropped},
   };

@@ -45,7 +45,10 @@ constexpr Versioned versions[] = {
     {"hipGetDevicePropertiesR0600", "hip_6.0"},
     {"hipGetProcAddress", "hip_6.1"},
     {"hipGetFuncBySymbol", "hip_6.2"},
+    {"hipExtHostAlloc", "hip_6.3"},
+    {"hipEventRecordWithFlags", "hip_6.4"},
     {"hipLaunchKernelExC", "hip_6.5"},
+    {"hipModuleGetFunctionCount", "hip_7.1"},
 };
 
 } // namespace

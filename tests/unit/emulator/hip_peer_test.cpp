@@ -236,3 +236,20 @@ TEST_CASE("each device has a null stream and waits for itself", "[hip][peer]") {
   CHECK(hip.hipStreamSynchronize(nullptr) == hipSuccess);
   CHECK(order == "a");
 }
+
+TEST_CASE("events of two devices have no common timer", "[hip][peer]") {
+  Devices d;
+  hipEvent_t events[2] = {};
+  for (int device : {0, 1}) {
+    REQUIRE(hip.hipSetDevice(device) == hipSuccess);
+    REQUIRE(hip.hipEventCreate(&events[device]) == hipSuccess);
+    CHECK(hip.hipEventRecord(events[device], d.stream[device]) == hipSuccess);
+    CHECK(hip.hipEventSynchronize(events[device]) == hipSuccess);
+  }
+  float milliseconds = -1;
+  CHECK(hip.hipEventElapsedTime(&milliseconds, events[0], events[1]) == hipErrorInvalidHandle);
+  CHECK(milliseconds == -1);
+  CHECK(hip.hipEventElapsedTime(&milliseconds, events[1], events[1]) == hipSuccess);
+  for (hipEvent_t event : events)
+    CHECK(hip.hipEventDestroy(event) == hipSuccess);
+}

@@ -78,6 +78,8 @@ TEST_CASE("registered kernels launch until they are unregistered", "[hip]") {
                                  2) == hipErrorInvalidValue);
     CHECK(hip.hipFuncSetCacheConfig(&fill_stub, 1) == hipSuccess);
     CHECK(hip.hipFuncSetCacheConfig(&fill_stub, 4) == hipErrorInvalidValue);
+    CHECK(hip.hipFuncSetSharedMemConfig(&fill_stub, 2) == hipSuccess);
+    CHECK(hip.hipFuncSetSharedMemConfig(&fill_stub, 3) == hipErrorInvalidValue);
 
     CHECK(launch(&unknown_stub, fixture.buffer, 1) == hipErrorInvalidDeviceFunction);
     CHECK(launch(&missing_stub, fixture.buffer, 1) == hipErrorInvalidDeviceFunction);

@@ -5,7 +5,9 @@
 //
 //===----------------------------------------------------------------------------------------------------===//
 
+#include <atomic>
 #include <catch2/catch.hpp>
+#include <thread>
 
 #include "unit/emulator/hip_fixture.h"
 
@@ -376,6 +378,77 @@ TEST_CASE_METHOD(Racing, "large memory that is freed while another stream uses i
     CHECK(text == "[]");
   }
   CHECK(text.find("\"global_freed\"") == std::string::npos);
+}
+
+TEST_CASE_METHOD(Racing, "a host function tells the host what came before it", "[hip][races]") {
+  CHECK(sluice_emulator_configure("stream_order", "concurrent") == SLUICE_EMULATOR_OK);
+  std::atomic<bool> flag{false};
+  const auto set = [](void *user) { *static_cast<std::atomic<bool> *>(user) = true; };
+  const auto wait_for_flag = [](void *user) {
+    while (!*static_cast<std::atomic<bool> *>(user))
+      std::this_thread::yield();
+  };
+  SECTION("the host waits for its flag") {
+    CHECK(launch(5, 100, first) == hipSuccess);
+    CHECK(hip.hipLaunchHostFunc(first, set, &flag) == hipSuccess);
+    wait_for_flag(&flag);
+    CHECK(copy_out(second) == hipSuccess);
+    CHECK(reports() == "[]");
+  }
+  SECTION("so does a callback") {
+    CHECK(launch(5, 100, first) == hipSuccess);
+    CHECK(hip.hipStreamAddCallback(
+              first,
+              [](hipStream_t, hipError_t, void *user) { *static_cast<std::atomic<bool> *>(user) = true; },
+              &flag, 0) == hipSuccess);
+    wait_for_flag(&flag);
+    CHECK(copy_out(second) == hipSuccess);
+    CHECK(reports() == "[]");
+  }
+  SECTION("but nothing of what comes after it") {
+    CHECK(hip.hipLaunchHostFunc(first, wait_for_flag, &flag) == hipSuccess);
+    CHECK(launch(5, 100, first) == hipSuccess);
+    CHECK(hip.hipLaunchHostFunc(first, set, &flag) == hipSuccess);
+    CHECK(copy_out(second) == hipSuccess);
+    flag = true;
+    CHECK(raced("kernel fill", "copy of 400 bytes"));
+  }
+}
+
+TEST_CASE_METHOD(Racing, "memory is allocated at a place of its stream's order", "[hip][races]") {
+  void *memory = nullptr;
+  const bool from_pool = GENERATE(false, true);
+  if (from_pool) {
+    hipMemPool_t pool = nullptr;
+    REQUIRE(hip.hipDeviceGetDefaultMemPool(&pool, 0) == hipSuccess);
+    REQUIRE(hip.hipMallocFromPoolAsync(&memory, 4000, pool, first) == hipSuccess);
+  } else {
+    REQUIRE(hip.hipMallocAsync(&memory, 4000, first) == hipSuccess);
+  }
+  SECTION("another stream does not wait for it") {
+    CHECK(launch(5, 100, second, memory) == hipSuccess);
+    const std::string text = reports();
+    INFO(text);
+    CHECK(text.find("\"stream_race\"") != std::string::npos);
+    CHECK(text.find("allocates") != std::string::npos);
+    CHECK(text.find("4000 bytes") != std::string::npos);
+  }
+  SECTION("its own stream") {
+    CHECK(launch(5, 100, first, memory) == hipSuccess);
+    CHECK(reports() == "[]");
+  }
+  SECTION("another stream waits for an event") {
+    CHECK(hip.hipEventRecord(event, first) == hipSuccess);
+    CHECK(hip.hipStreamWaitEvent(second, event, 0) == hipSuccess);
+    CHECK(launch(5, 100, second, memory) == hipSuccess);
+    CHECK(reports() == "[]");
+  }
+  SECTION("the host waits") {
+    CHECK(hip.hipStreamSynchronize(first) == hipSuccess);
+    CHECK(launch(5, 100, second, memory) == hipSuccess);
+    CHECK(reports() == "[]");
+  }
+  CHECK(hip.hipFree(memory) == hipSuccess);
 }
 
 TEST_CASE_METHOD(Racing, "the switch turns it off, and the same race is one report", "[hip][races]") {

@@ -5,12 +5,12 @@
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 #include "emulator/check/wave_checks.h"
 #include "emulator/exec/memory/memory_routines.h"
 #include "emulator/exec/memory/vector_access.h"
+#include "emulator/isa/timing_constants.h"
 
 namespace sluice::emulator {
 
@@ -113,12 +113,28 @@ template <bool strict, Base base> Step run_atomic(Wave &w, const Op &op) {
   return deliver<strict>(w, op, data, m.return_old ? uint8_t(width) : 0);
 }
 
-/// s_memtime counts instructions of the wave, four clocks each; s_memrealtime the host's time, at 100 MHz.
+/// The clock counts four clk for each instruction that the wave has run in its earlier turns, and for each
+/// reading. A wave that reads it again and again at one place waits for it: each further reading adds a 16th
+/// of the time since the first, but not more than half a millisecond. So a delay ends after a few hundred
+/// readings, and at most a 16th too late.
+uint64_t read_clock(Wave &w, const Op &op) {
+  constexpr uint64_t polling_share = 16;
+  constexpr uint64_t longest_step = 1 << 20;
+  WaveClock &clock = w.clock;
+  if (clock.modelled) return clock.base;
+  if (clock.site != &op) {
+    clock.site = &op;
+    clock.polling_since = w.time();
+  }
+  const uint64_t share = (w.time() - clock.polling_since) / polling_share;
+  clock.base += std::clamp(share, WaveClock::clk_per_instruction, longest_step);
+  return w.time();
+}
+
+/// s_memtime counts the chip's clk, s_memrealtime those of its timer of 100 MHz.
 template <bool strict, bool real> Step run_time(Wave &w, const Op &op) {
-  using Ticks = std::chrono::duration<uint64_t, std::ratio<1, 100'000'000>>;
-  const uint64_t time =
-      real ? std::chrono::duration_cast<Ticks>(std::chrono::steady_clock::now().time_since_epoch()).count()
-           : (w.executed + ++w.time_reads) * 4;
+  constexpr uint64_t clk_per_tick = timing::clock_mhz / 100;
+  const uint64_t time = read_clock(w, op) / (real ? clk_per_tick : 1);
   const uint32_t data[16] = {uint32_t(time), uint32_t(time >> 32)};
   return deliver<strict>(w, op, data, 2);
 }
