@@ -419,7 +419,7 @@ TEST_CASE("a kernel full of warnings runs to its end and shows its one error", "
 //===--- Settings ---------------------------------------------------------------------------------------===//
 
 TEST_CASE("a check is set by its name, and off it is silent", "[isa][checks]") {
-  CHECK(emulator::check_names().size() == 18);
+  CHECK(emulator::check_names().size() == 21);
   Options options;
   CHECK(emulator::check_by_name(options.checks, "no such check") == nullptr);
   CHECK(*emulator::check_by_name(options.checks, "uninitialised"));
