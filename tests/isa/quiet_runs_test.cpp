@@ -212,6 +212,8 @@ TEST_CASE("hazards are looked for only where a path has one", "[isa][checks]") {
   const std::string exp = "v_exp_f32 v1, v0\n", use = "v_add_f32 v2, v1, v1\n", end = "s_endpgm\n";
   CHECK(levels_of(exp + "s_nop 0\n" + use + end) == no_level);
   CHECK(levels_of(exp + use + end)[size_t(HazardLevel::required)]);
+  const std::string long_rest = "s_nop 15\n s_nop 15\n s_nop 15\n";
+  CHECK(levels_of(exp + use + long_rest + end) != no_level);
   // Along a branch that is taken, past one that is not, around a loop, and over two blocks.
   CHECK(levels_of("s_cbranch_scc0 use\n" + exp + "s_endpgm\n use:\n" + use + end) == no_level);
   const std::string mfma = "v_mfma_f32_4x4x4_16b_f16 v[0:3], v[4:5], v[6:7], 0\n";
