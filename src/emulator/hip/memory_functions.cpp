@@ -14,6 +14,7 @@
 #include "emulator/hip/device.h"
 #include "emulator/hip/error.h"
 #include "emulator/hip/functions.h"
+#include "emulator/hip/host_calls.h"
 #include "emulator/hip/operations.h"
 #include "emulator/hip/pools.h"
 #include "emulator/hip/scheduler.h"
@@ -84,6 +85,7 @@ void fill_later(hipStream_t handle, Fill fill) {
 void *allocate(size_t size, Memory::Contents contents, int device) {
   void *const pointer = Device::get().memory().allocate(size, contents, uint8_t(device));
   require(pointer != nullptr, hipErrorOutOfMemory);
+  note_allocation(pointer);
   return pointer;
 }
 
