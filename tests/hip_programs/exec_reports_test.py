@@ -11,7 +11,7 @@ import tempfile
 import unittest
 import xml.etree.ElementTree as xml
 
-EMU, PROGRAMS = sys.argv[1], pathlib.Path(sys.argv[2])
+EMU, PROGRAMS = (pathlib.Path(argument).absolute() for argument in sys.argv[1:3])
 FINDINGS, SERVICES = PROGRAMS / "findings", PROGRAMS / "services"
 
 

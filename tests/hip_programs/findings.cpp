@@ -1,5 +1,5 @@
-// Kernels with findings that leave their results usable, and one without. The arguments name those to launch, in
-// order; the program fails if HIP does, or if a result is lost.
+// Kernels with findings that leave their results usable, and one without. The arguments name those to launch,
+// in order; the program fails if HIP does, or if a result is lost.
 #include "program.h"
 
 #include <cstring>
@@ -11,17 +11,19 @@ __global__ void good(int *values) {
   values[threadIdx.x] *= 2;
 }
 
-/// The same by way of LDS, with a barrier missing.
+/// The same by way of LDS. Each wave stores a factor for the next one, and a barrier is missing, which does
+/// no harm while the waves run one after the other.
 __global__ void race(int *values) {
-  __shared__ int copies[items];
-  copies[items - 1 - threadIdx.x] = values[items - 1 - threadIdx.x];
-  values[threadIdx.x] = 2 * copies[threadIdx.x];
+  __shared__ int factors[items + 64];
+  if (threadIdx.x < 64) factors[threadIdx.x] = 2;
+  factors[threadIdx.x + 64] = 2;
+  values[threadIdx.x] *= factors[threadIdx.x];
 }
 
 /// The same, with a branch on memory that nothing has written.
 __global__ void fresh(int *values, const int *unwritten) {
-  values[threadIdx.x] *= unwritten[blockIdx.x] == 12345 ? 2 : 2 + int(gridDim.y) - 1;
-  if (unwritten[0] == 54321) values[threadIdx.x] = 2 * values[threadIdx.x] / 2;
+  if (unwritten[0] == 54321) values[threadIdx.x] = 0;
+  values[threadIdx.x] *= 2;
 }
 
 /// Beyond the end of the memory.

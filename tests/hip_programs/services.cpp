@@ -1,5 +1,5 @@
-// Kernels that need services of the host. The argument names the one to launch; "none" launches one that could print,
-// but does not.
+// Kernels that need services of the host. The argument names the one to launch; "none" launches one that
+// could print, but does not.
 #include "program.h"
 
 #include <cassert>
