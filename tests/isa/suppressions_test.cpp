@@ -49,7 +49,6 @@ TEST_CASE("a rule names a kernel, a kind and a place", "[checks]") {
   copies.kernel = "copy of 16 bytes";
   CHECK(line_for("copy* stream_race *", copies) == 1);
   CHECK(line_for("copy* stream_race ?*", copies) == 0);
-  CHECK(line_for("copy of * *", copies) == 0);
 }
 
 TEST_CASE("bad rules are refused by line", "[checks]") {
@@ -58,7 +57,8 @@ TEST_CASE("bad rules are refused by line", "[checks]") {
   CHECK_THROWS_WITH(Suppressions("* * *\n* lds_race"), Catch::StartsWith("line 2: has 2 words"));
   CHECK_THROWS_WITH(Suppressions("* * * *"), Catch::StartsWith("line 1: has 4 words"));
   CHECK_THROWS_WITH(Suppressions("* lds_rice *"), "line 1: 'lds_rice' describes no kind of report");
-  CHECK_THROWS_WITH(Suppressions("* trap *"), "line 1: 'trap' describes no kind of report that can be suppressed");
+  CHECK_THROWS_WITH(Suppressions("* trap *"),
+                    "line 1: 'trap' describes no kind of report that can be suppressed");
 }
 
 TEST_CASE("the end of a launch cannot be suppressed", "[checks]") {
@@ -74,19 +74,24 @@ TEST_CASE("the end of a launch cannot be suppressed", "[checks]") {
 
 TEST_CASE("tolerated errors do not fail a launch", "[checks]") {
   CheckOptions options;
-  const auto fails = [&](ReportKind kind) { return consequence_of(kind, HazardLevel::required, options).fails; };
-  const auto goes_on = [&](ReportKind kind) { return consequence_of(kind, HazardLevel::required, options).goes_on; };
+  const auto fails = [&](ReportKind kind) {
+    return consequence_of(kind, HazardLevel::required, options).fails;
+  };
+  const auto goes_on = [&](ReportKind kind) {
+    return consequence_of(kind, HazardLevel::required, options).goes_on;
+  };
   CHECK(fails(ReportKind::lds_race));
   CHECK_FALSE(goes_on(ReportKind::lds_race));
   options.tolerated = parse_tolerated("findings");
-  for (const ReportKind kind :
-       {ReportKind::lds_race, ReportKind::global_race, ReportKind::stale_cache, ReportKind::stream_race,
-        ReportKind::memory_uninitialised, ReportKind::register_uninitialised, ReportKind::lds_uninitialised}) {
+  for (const ReportKind kind : {ReportKind::lds_race, ReportKind::global_race, ReportKind::stale_cache,
+                                ReportKind::stream_race, ReportKind::memory_uninitialised,
+                                ReportKind::register_uninitialised, ReportKind::lds_uninitialised}) {
     CHECK_FALSE(fails(kind));
     CHECK(goes_on(kind));
   }
-  for (const ReportKind kind : {ReportKind::global_out_of_bounds, ReportKind::lds_out_of_bounds, ReportKind::trap,
-                                ReportKind::pending_register, ReportKind::hazard, ReportKind::not_emulated}) {
+  for (const ReportKind kind :
+       {ReportKind::global_out_of_bounds, ReportKind::lds_out_of_bounds, ReportKind::trap,
+        ReportKind::pending_register, ReportKind::hazard, ReportKind::not_emulated}) {
     CHECK(fails(kind));
     CHECK_FALSE(goes_on(kind));
   }
