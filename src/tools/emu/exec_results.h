@@ -1,7 +1,7 @@
 //===- exec_results.h - what a program's launches have reported -----------------------------------------===//
 #pragma once
 
-#include "emulator/check/report.h"
+#include "emulator/machine/machine.h"
 
 #include <cstdint>
 #include <map>
