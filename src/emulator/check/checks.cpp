@@ -68,6 +68,7 @@ constexpr bool Checks::*never_warns = &Checks::global_bounds;
 bool Checks::*check_of(ReportKind kind, HazardLevel level) {
   switch (kind) {
   case ReportKind::launch_refused:
+  case ReportKind::not_emulated:
   case ReportKind::unknown_instruction:
   case ReportKind::invalid_pc:
   case ReportKind::budget_exhausted:
@@ -132,6 +133,20 @@ bool Checks::*check_of(ReportKind kind, HazardLevel level) {
   return nullptr;
 }
 
+/// "all" that may warn, "none", or a list of such checks; `refusal` says why not all may.
+Checks parse_lenient(std::string_view text, const char *also, const char *refusal) {
+  if (text == "none") return Checks::none();
+  if (text != "all") {
+    const Checks checks = parse_list(text, also);
+    if (checks.*never_warns) throw std::invalid_argument(refusal);
+    return checks;
+  }
+  Checks checks;
+  for (const CheckName &check : checks_table)
+    checks.*check.member = check.member != never_warns;
+  return checks;
+}
+
 } // namespace
 
 std::span<const std::string_view> check_names() {
@@ -163,23 +178,29 @@ bool may_warn(std::string_view check) {
 
 Checks parse_warnings(std::string_view text) {
   if (text == "default") return Checks::warned_of();
-  if (text == "none") return Checks::none();
-  if (text != "all") {
-    const Checks warnings = parse_list(text, "default, all, none");
-    if (warnings.*never_warns)
-      throw std::invalid_argument(
-          "global_bounds cannot be a warning: an access that memory refuses is always an error");
-    return warnings;
-  }
-  Checks warnings;
-  for (const CheckName &check : checks_table)
-    warnings.*check.member = may_warn(check.name);
-  return warnings;
+  return parse_lenient(text, "default, all, none",
+                       "global_bounds cannot be a warning: an access that memory refuses is always an error");
+}
+
+Checks parse_tolerated(std::string_view text) {
+  if (text == "findings") return Checks::findings();
+  return parse_lenient(text, "findings, all, none",
+                       "global_bounds cannot be tolerated: an access that memory refuses fails its launch");
 }
 
 bool report_fails(ReportKind kind, HazardLevel level, const Checks &warnings) {
   bool Checks::*const check = check_of(kind, level);
   return check == nullptr || check == never_warns || !(warnings.*check);
+}
+
+bool ends_launch(ReportKind kind) {
+  return check_of(kind, HazardLevel::required) == nullptr && kind != ReportKind::misaligned;
+}
+
+Consequence consequence_of(ReportKind kind, HazardLevel level, const CheckOptions &options) {
+  const bool error = report_fails(kind, level, options.warnings);
+  const bool fails = error && report_fails(kind, level, options.tolerated);
+  return {fails, error && !fails};
 }
 
 } // namespace sluice::emulator

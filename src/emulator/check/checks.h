@@ -46,6 +46,14 @@ struct Checks {
     checks.leaks = checks.ignored_errors = checks.unwritten_copies = true;
     return checks;
   }
+  /// Checks whose findings may be harmless on a GPU, or only sometimes harmful, and after which a launch can
+  /// run to its end: races and values never written.
+  static constexpr Checks findings() {
+    Checks checks = none();
+    checks.lds_races = checks.global_races = checks.stale_caches = checks.stream_races = true;
+    checks.uninitialised = true;
+    return checks;
+  }
   friend bool operator==(const Checks &, const Checks &) = default;
 };
 
@@ -58,6 +66,8 @@ bool *check_by_name(Checks &checks, std::string_view name);
 Checks parse_checks(std::string_view text);
 /// Which checks only warn: "default", "all" that can, "none", or names separated by commas.
 Checks parse_warnings(std::string_view text);
+/// Whose errors do not fail the launch: "none", "findings", "all" that can, or names separated by commas.
+Checks parse_tolerated(std::string_view text);
 /// False for accesses that memory refuses, which are always errors.
 bool may_warn(std::string_view check);
 
@@ -68,7 +78,8 @@ enum class CompletionOrder : uint8_t { late, early, random };
 /// What the checks need to know of a launch's options.
 struct CheckOptions {
   Checks checks;
-  Checks warnings = Checks::warned_of(); // whose reports do not fail the launch; see report_fails
+  Checks warnings = Checks::warned_of(); // whose reports are warnings, and do not fail the launch
+  Checks tolerated = Checks::none();     // whose errors do not fail the launch either; see consequence_of
   CompletionOrder completion = CompletionOrder::late;
   bool count_bank_conflicts = true; // with any check on; without checks they are never counted
 };

@@ -75,11 +75,13 @@ uint64_t WaveChecks::allowed_lanes(Wave &w, const Op &op, const uint64_t *addres
       allowed |= uint64_t(1) << lane;
       continue;
     }
-    const ReportKind kind = !block           ? ReportKind::global_out_of_bounds
-                            : block->foreign ? ReportKind::no_peer_access
-                            : block->freed   ? ReportKind::global_freed
-                                             : ReportKind::global_read_only;
+    const ReportKind kind = !block                   ? ReportKind::global_out_of_bounds
+                            : block->missing_service ? ReportKind::not_emulated
+                            : block->foreign         ? ReportKind::no_peer_access
+                            : block->freed           ? ReportKind::global_freed
+                                                     : ReportKind::global_read_only;
     report(w, op, kind, int32_t(lane), address, std::nullopt, [&] {
+      if (kind == ReportKind::not_emulated) return std::string(block->missing_service);
       std::string text = std::string(write ? "stores " : "loads ") + std::to_string(bytes) + " bytes at " +
                          support::hex(address);
       if (kind == ReportKind::no_peer_access) return text + ", memory of a device without peer access";
@@ -239,11 +241,13 @@ bool WaveChecks::is_allowed(Wave &w, const Op &op, uint64_t address, uint32_t by
     return true;
   }
   if (!checks.global_bounds) return true;
-  const ReportKind kind = !hint           ? ReportKind::global_out_of_bounds
-                          : hint->foreign ? ReportKind::no_peer_access
-                          : hint->freed   ? ReportKind::global_freed
-                                          : ReportKind::global_read_only;
+  const ReportKind kind = !hint                   ? ReportKind::global_out_of_bounds
+                          : hint->missing_service ? ReportKind::not_emulated
+                          : hint->foreign         ? ReportKind::no_peer_access
+                          : hint->freed           ? ReportKind::global_freed
+                                                  : ReportKind::global_read_only;
   report(w, op, kind, -1, address, std::nullopt, [&] {
+    if (kind == ReportKind::not_emulated) return std::string(hint->missing_service);
     return std::string(write ? "stores " : "loads ") + std::to_string(bytes) + " bytes at " +
            support::hex(address) +
            (!hint           ? ", in no allocation"

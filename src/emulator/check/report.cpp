@@ -1,7 +1,9 @@
 //===- report.cpp - names, text and JSON of reports -----------------------------------------------------===//
 #include "emulator/check/report.h"
 
+#include <algorithm>
 #include <cstdio>
+#include <vector>
 
 #include "support/hex.h"
 
@@ -26,6 +28,12 @@ void append_string(std::string &out, std::string_view text) {
   out += '"';
 }
 
+void append_optional(std::string &out, std::string_view name, std::string_view text) {
+  if (text.empty()) return;
+  out += ", \"" + std::string(name) + "\": ";
+  append_string(out, text);
+}
+
 std::string workgroup_text(const Report &report) {
   return std::to_string(report.workgroup[0]) + "," + std::to_string(report.workgroup[1]) + "," +
          std::to_string(report.workgroup[2]);
@@ -35,8 +43,9 @@ std::string source_text(const std::string &source) {
   return source.empty() ? "" : "\n               " + source;
 }
 
-std::string severity_text(const Report &report) {
-  return report.fails ? "error" : is_note(report.kind) ? "note" : "warning";
+std::string host_text(const Report &report) {
+  return (report.launched_by.empty() ? "" : "\n  launched by  " + report.launched_by) +
+         (report.allocated_by.empty() ? "" : "\n  memory of    " + report.allocated_by);
 }
 
 } // namespace
@@ -50,6 +59,8 @@ std::string_view report_kind_name(ReportKind kind) {
   switch (kind) {
   case ReportKind::launch_refused:
     return "launch_refused";
+  case ReportKind::not_emulated:
+    return "not_emulated";
   case ReportKind::unknown_instruction:
     return "unknown_instruction";
   case ReportKind::invalid_pc:
@@ -132,8 +143,35 @@ std::string_view hazard_level_name(HazardLevel level) {
   return "unknown";
 }
 
+std::optional<ReportKind> report_kind_by_name(std::string_view name) {
+  const std::span<const std::string_view> names = report_kind_names();
+  const auto found = std::ranges::find(names, name);
+  if (found == names.end()) return std::nullopt;
+  return ReportKind(found - names.begin());
+}
+
+std::span<const std::string_view> report_kind_names() {
+  static const std::vector<std::string_view> names = [] {
+    std::vector<std::string_view> all;
+    while (report_kind_name(ReportKind(all.size())) != "unknown")
+      all.push_back(report_kind_name(ReportKind(all.size())));
+    return all;
+  }();
+  return names;
+}
+
+std::optional<HazardLevel> hazard_level_by_name(std::string_view name) {
+  for (uint8_t level = 0; level < hazard_levels; ++level)
+    if (hazard_level_name(HazardLevel(level)) == name) return HazardLevel(level);
+  return std::nullopt;
+}
+
+std::string_view severity_name(const Report &report) {
+  return report.is_error() ? "error" : is_note(report.kind) ? "note" : "warning";
+}
+
 std::string kind_text(const Report &report) {
-  std::string text = report.fails ? "" : severity_text(report) + ": ";
+  std::string text = report.is_error() ? "" : std::string(severity_name(report)) + ": ";
   text += report_kind_name(report.kind);
   if (report.kind == ReportKind::hazard) text += " (" + std::string(hazard_level_name(report.level)) + ")";
   return text;
@@ -144,7 +182,8 @@ std::string to_text(const Report &report) {
     const std::string times =
         report.count > 1 ? " (and " + std::to_string(report.count - 1) + " times more)" : "";
     return report.kernel + ": " + kind_text(report) + ": " + report.message +
-           (report.address != 0 ? ", at " + support::hex(report.address) : "") + times + "\n";
+           (report.address != 0 ? ", at " + support::hex(report.address) : "") + times + host_text(report) +
+           "\n";
   }
   std::string text = report.kernel + " at " + support::hex(report.pc) + ": " + kind_text(report) + ": " +
                      report.message + "\n  instruction  " + report.disassembly + source_text(report.source) +
@@ -155,7 +194,7 @@ std::string to_text(const Report &report) {
   if (report.other)
     text += "\n  other        " + support::hex(report.other->pc) + ": " + report.other->disassembly +
             ", wave " + std::to_string(report.other->wave) + source_text(report.other->source);
-  return text + "\n";
+  return text + host_text(report) + "\n";
 }
 
 std::string to_json(std::span<const Report> reports) {
@@ -175,11 +214,15 @@ std::string to_json(std::span<const Report> reports) {
     out += ", \"workgroup\": [" + workgroup_text(report) + "], \"wave\": " + std::to_string(report.wave) +
            ", \"lane\": " + std::to_string(report.lane) + ", \"address\": " + std::to_string(report.address) +
            ", \"count\": " + std::to_string(report.count);
-    out += ", \"severity\": \"" + severity_text(report) + "\"";
+    out += report.fails ? ", \"fails\": true" : ", \"fails\": false";
+    out += ", \"severity\": \"" + std::string(severity_name(report)) + "\"";
     if (report.kind == ReportKind::hazard) {
       out += ", \"level\": ";
       append_string(out, hazard_level_name(report.level));
     }
+    append_optional(out, "launched_by", report.launched_by);
+    append_optional(out, "allocated_by", report.allocated_by);
+    if (report.suppressed != 0) out += ", \"suppressed\": " + std::to_string(report.suppressed);
     if (report.other) {
       out += ", \"other\": {\"pc\": " + std::to_string(report.other->pc) + ", \"disassembly\": ";
       append_string(out, report.other->disassembly);

@@ -114,7 +114,9 @@ void WaveChecks::report(Wave &w, const Op &op, ReportKind kind, int32_t lane, ui
 
 void WaveChecks::report(Wave &w, const Op &op, Rule rule, int32_t lane, uint64_t address,
                         std::optional<LdsOther> other, const std::function<std::string()> &message) {
-  rule.fails = report_fails(rule.kind, rule.level, launch.options->warnings);
+  const Consequence consequence = consequence_of(rule.kind, rule.level, *launch.options);
+  rule.fails = consequence.fails;
+  rule.goes_on = consequence.goes_on;
   const std::optional<uint32_t> other_op = other ? std::optional(other->op) : std::nullopt;
   if (!launch.sink->is_new(rule, op.index, other_op)) return;
   Finding finding;

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "emulator/exec/global_sync.h"
+#include "emulator/isa/source_lines.h"
 #include "emulator/machine/dispatch.h"
 #include "emulator/machine/workgroup.h"
 
@@ -32,6 +33,11 @@ public:
   std::vector<MemoryUse> uses();
 
 private:
+  Report report_of(const Finding &finding);
+  std::string source(uint32_t op);
+  /// Called by the sink, one thread at a time.
+  ReportSink::Suppressing suppressing(std::shared_ptr<const Suppressions> rules);
+
   const ProgramImpl &program;
   const package::Kernel &code;
   const KernelInfo &info;
@@ -39,6 +45,7 @@ private:
   const Dispatch dispatch;
   const std::shared_ptr<const BlockTable> memory; // owns the blocks that the table names
   const BlockTable table;
+  std::optional<SourceLines> lines; // most launches have nothing to report
   ReportSink sink;
   GlobalShadow shadow;
   ReleasedAtomics atomics;

@@ -19,10 +19,12 @@
 #include <vector>
 
 #include "emulator/check/report.h"
+#include "emulator/check/suppressions.h"
 #include "emulator/isa/mfma_shapes.h"
 #include "emulator/machine/trace.h"
 #include "emulator/memory/memory.h"
 #include "emulator/memory/memory_watch.h"
+#include "emulator/memory/pool_table.h"
 
 namespace sluice::emulator {
 
@@ -62,6 +64,8 @@ struct Options : CheckOptions {
   Tracer *tracer = nullptr;                          // nullable: is called for each instruction
   std::shared_ptr<const MemoryWatch> watch;          // nullable: counts accesses of memory
   uint64_t clock_start = 0;                          // clk that s_memtime counts from
+  std::shared_ptr<const Suppressions> suppressions;  // nullable
+  std::shared_ptr<const PoolTable> pools;            // nullable: blocks within blocks of the memory
   bool cooperative = false; // all workgroups run side by side and may use global wave sync
 };
 
@@ -82,6 +86,8 @@ struct Counters {
 };
 
 struct LaunchResult {
+  std::string kernel;
+  bool checked = true;          // false: the options' filters have switched the checks off
   std::vector<Report> reports;  // empty: the kernel ran to its end without a finding
   uint64_t reports_dropped = 0; // findings at places beyond max_reports
   Counters counters;
