@@ -82,8 +82,9 @@ LaunchSetup::LaunchSetup(const Program &whole, std::string_view name, std::array
     throw std::invalid_argument("kernel \"" + std::string(name) + "\" has no code at its entry");
   launch.user_sgprs = dispatch.user_sgprs(preload);
 
-  const bool compares = options.checks.global_races || options.checks.stale_caches;
-  const bool several = uint64_t(grid[0]) * grid[1] * grid[2] > 1;
+  const bool compares =
+      options.checks.global_races || options.checks.global_equal_stores || options.checks.stale_caches;
+  const bool several = launch.waves > 1 || uint64_t(grid[0]) * grid[1] * grid[2] > 1;
   const bool shadows = (compares && several) || options.list_memory_uses;
   launch.checks = {&options,
                    &sink,
@@ -93,11 +94,12 @@ LaunchSetup::LaunchSetup(const Program &whole, std::string_view name, std::array
                    info.acc_vgprs,
                    info.sgprs,
                    shadows ? &shadow : nullptr,
-                   shadows ? &atomics : nullptr,
+                   shadows && program.acquires ? &atomics : nullptr,
                    options.watch.get()};
 }
 
 std::vector<Report> LaunchSetup::reports() {
+  report_loads_at_atomics(launch.checks, launch.grid, launch.waves);
   std::vector<Report> reports;
   std::optional<SourceLines> lines; // most launches have nothing to report
   auto source = [&](uint32_t op) {

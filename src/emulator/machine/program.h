@@ -34,6 +34,7 @@ struct ProgramImpl {
   std::vector<std::string> texts;           // by instruction
   std::map<uint32_t, std::string> refusals; // why an instruction cannot run
   OpInfos infos;
+  bool acquires = false; // whether an instruction can learn from memory what another wave has released
 
   ProgramImpl() = default;
   ProgramImpl(const ProgramImpl &) = delete;
