@@ -25,6 +25,8 @@ constexpr CheckName checks_table[] = {
     {"registers", &Checks::registers},
     {"exec_at_mfma", &Checks::exec_at_mfma},
     {"global_races", &Checks::global_races},
+    {"global_equal_stores", &Checks::global_equal_stores},
+    {"lane_stores", &Checks::lane_stores},
     {"stale_caches", &Checks::stale_caches},
     {"stream_races", &Checks::stream_races},
     {"hazards", &Checks::hazards},
@@ -101,6 +103,10 @@ bool Checks::*check_of(ReportKind kind, HazardLevel level) {
     return &Checks::buffer_range;
   case ReportKind::global_race:
     return &Checks::global_races;
+  case ReportKind::global_equal_stores:
+    return &Checks::global_equal_stores;
+  case ReportKind::lanes_store_different:
+    return &Checks::lane_stores;
   case ReportKind::stale_cache:
     return &Checks::stale_caches;
   case ReportKind::register_out_of_range:

@@ -21,7 +21,9 @@ struct Checks {
   bool uninitialised = true;        // LDS bytes and registers read before written
   bool registers = true;            // registers beyond what the descriptor declares
   bool exec_at_mfma = true;         // MFMA ignores EXEC: a partial EXEC there is a mistake
-  bool global_races = true;         // conflicting accesses of memory by workgroups that no atomic orders
+  bool global_races = true;         // conflicting accesses of memory by waves that nothing orders
+  bool global_equal_stores = true;  // ... that are stores of the same value
+  bool lane_stores = true;          // lanes of an instruction that store different values to one place
   bool stale_caches = true;         // ... that an atomic orders, but a cache may still hold old data
   bool stream_races = true;         // work of several streams on the same memory, unordered (HIP surface)
   bool hazards = true;              // missing wait states that the manual requires
@@ -42,6 +44,7 @@ struct Checks {
   static constexpr Checks warned_of() {
     Checks checks = none();
     checks.lds_equal_stores = checks.lds_write_after_read = true;
+    checks.global_equal_stores = checks.lane_stores = true;
     checks.hazards_compiler = checks.hazards_by_count = checks.hazards_waived = true;
     checks.leaks = checks.ignored_errors = checks.unwritten_copies = true;
     return checks;

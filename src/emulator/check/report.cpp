@@ -87,6 +87,10 @@ std::string_view report_kind_name(ReportKind kind) {
     return "lds_copy_at_end";
   case ReportKind::global_race:
     return "global_race";
+  case ReportKind::global_equal_stores:
+    return "global_equal_stores";
+  case ReportKind::lanes_store_different:
+    return "lanes_store_different";
   case ReportKind::stale_cache:
     return "stale_cache";
   case ReportKind::memory_uninitialised:

@@ -44,7 +44,9 @@ enum class ReportKind : uint8_t {
   no_peer_access,        // memory of another device that was not opened to this one
   scratch_out_of_bounds, // beyond the lane's scratch
   buffer_out_of_range,   // beyond the resource's records
-  global_race,           // two workgroups access memory without an order, one writes
+  global_race,           // two waves access memory without an order, one writes
+  global_equal_stores,   // two waves store the same value without an order
+  lanes_store_different, // two lanes of an instruction store different values to one place
   stale_cache,           // ordered, but a cache was not written back or not invalidated
   memory_uninitialised,  // an atomic on memory that was never written
   global_read_only,      // store to kernel arguments, constants or code

@@ -18,6 +18,7 @@ WaveChecks::WaveChecks(const LaunchChecks &launch, LdsShadow &lds)
       looks_for_hazards(launch.hazards != std::array<bool, hazard_levels>{}),
       enters_lds(checks.lds_races || checks.lds_equal_stores || checks.lds_write_after_read ||
                  checks.uninitialised),
+      looks_at_memory(checks.global_bounds || checks.uninitialised || checks.lane_stores || launch.shadow),
       lds(lds), last_block(launch.ops->infos.size()) {}
 
 void WaveChecks::start(const Wave &w, uint32_t defined_sgprs, uint64_t random_seed) {
@@ -169,8 +170,8 @@ void WaveChecks::mark_pending(const AsyncOperation &operation, int32_t change) {
 void WaveChecks::issue(Wave &w, AsyncOperation &operation) {
   // The value has been read by now: what the atomic releases was released before this.
   operation.acquires = !acquiring.empty();
-  for (uint64_t address : acquiring)
-    order.acquire(*launch.atomics, address);
+  for (const LinePart &part : acquiring)
+    order.acquire(*launch.atomics, part);
   acquiring.clear();
   bool now = launch.options->completion == CompletionOrder::early;
   if (launch.options->completion == CompletionOrder::random) {

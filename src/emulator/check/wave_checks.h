@@ -46,8 +46,8 @@ struct LaunchChecks {
   uint32_t vgpr_limit; // how many registers of each file the kernel may name
   uint32_t agpr_limit;
   uint32_t sgpr_limit;
-  GlobalShadow *shadow;     // null: accesses of different workgroups are not compared
-  ReleasedAtomics *atomics; // set together with `shadow`
+  GlobalShadow *shadow;     // null: accesses of different waves are not compared
+  ReleasedAtomics *atomics; // set together with `shadow`, unless nothing in the program acquires
   const MemoryWatch *watch; // nullable
 };
 
@@ -106,8 +106,9 @@ public:
   void issue(Wave &w, AsyncOperation &operation);
 
   /// The lanes of `exec` whose access is allowed; reports the others.
+  /// `stored`: what a plain store will write.
   uint64_t check_global(Wave &w, const Op &op, const uint64_t *addresses, uint64_t exec, uint32_t bytes,
-                        bool write);
+                        bool write, StoredRows stored = {});
   bool check_scalar(Wave &w, const Op &op, uint64_t address, uint32_t bytes, bool write);
   /// For loads whose registers are not the dwords of memory: one undefined dword makes all registers
   /// undefined.
@@ -127,14 +128,9 @@ public:
   void report_buffer_range(Wave &w, const Op &op, int32_t lane, uint64_t address, uint32_t records,
                            bool write);
   enum class LdsAccess : uint8_t { read, write, atomic };
-  /// What a store will write: rows of dwords, whose low bits count after a shift.
-  struct StoredRows {
-    const uint32_t *rows;
-    uint32_t shift;
-  };
   /// Enters accesses of the active lanes, all within bounds, before they change LDS.
   void enter_lds(Wave &w, const Op &op, LdsAccess access, const uint32_t *addresses, uint64_t lanes,
-                 uint32_t bytes, StoredRows stored = {nullptr, 0});
+                 uint32_t bytes, StoredRows stored = {});
   void begin_copy(Wave &w, const Op &op, const uint32_t *addresses, uint64_t lanes);
   void report_misaligned(Wave &w, const Op &op, int32_t lane, uint64_t address, uint32_t alignment);
 
@@ -179,18 +175,26 @@ private:
   }
   Origin inherited(const Op &op, uint16_t source);
   uint64_t allowed_lanes(Wave &w, const Op &op, const uint64_t *addresses, uint64_t exec, uint32_t bytes,
-                         bool write);
+                         bool write, StoredRows stored);
+  void enter_global(Wave &w, const Op &op, const MemoryBlock &block, const Footprint &footprint,
+                    const GlobalAccess &access, StoredRows stored);
+  void report_refused(Wave &w, const Op &op, const MemoryBlock *block, int32_t lane, uint64_t address,
+                      uint32_t bytes, bool write);
+  void compare_lanes(Wave &w, const Op &op, const uint64_t *addresses, uint64_t lanes, uint32_t bytes,
+                     StoredRows stored);
   bool is_allowed(Wave &w, const Op &op, uint64_t address, uint32_t bytes, bool write);
   void watch(const Op &op, const uint64_t *addresses, uint64_t lanes, uint32_t bytes, bool write);
   void take_undefined(const Op &op, const OpInfo &info);
-  void enter_contents(Wave &w, const Op &op, const MemoryBlock &block, uint32_t lane, uint64_t address,
-                      uint32_t bytes, const GlobalAccess &access);
+  void enter_contents(Wave &w, const Op &op, const MemoryBlock &block, const Footprint &footprint,
+                      const GlobalAccess &access);
+  void enter_undefined(Wave &w, const Op &op, const MemoryBlock &block, uint32_t lane, uint64_t address,
+                       uint32_t bytes, const GlobalAccess &access);
   /// Brings `order` up to date with what the wave has waited for.
   void settle_order();
-  void enter_shadow(Wave &w, const Op &op, const uint64_t *addresses, uint64_t lanes, uint32_t bytes,
-                    const GlobalAccess &access);
-  void report_conflict(Wave &w, const Op &op, uint32_t lane, uint64_t address, const GlobalAccess &access,
-                       const GlobalConflict &conflict);
+  void enter_shadow(Wave &w, const Op &op, const Footprint &footprint, const GlobalAccess &access,
+                    StoredRows stored);
+  void report_conflict(Wave &w, const Op &op, const GlobalConflict &conflict, uint64_t address,
+                       const GlobalAccess &access);
   void report(Wave &w, const Op &op, ReportKind kind, int32_t lane, uint64_t address,
               std::optional<LdsOther> other, const std::function<std::string()> &message);
   /// `rule` need not say whether it fails.
@@ -209,6 +213,7 @@ private:
   const Checks checks;
   const bool looks_for_hazards;
   const bool enters_lds; // enters accesses in its shadow
+  const bool looks_at_memory;
   LdsShadow &lds;
   AsyncQueue vector_queue; // vmcnt
   AsyncQueue lgkm_queue;   // lgkmcnt
@@ -229,11 +234,14 @@ private:
     std::array<uint64_t, 16> rows{};
   } loaded;
   /// Where it may acquire, after its read.
-  std::vector<uint64_t> acquiring;
+  std::vector<LinePart> acquiring;
   WaveOrder order;
   GlobalShadow::Pages pages;
   uint32_t wave = 0;
   uint64_t random = 1;
 };
+
+/// At the end of a launch: reports loads that met atomics of other waves and were no first reads.
+void report_loads_at_atomics(const LaunchChecks &launch, std::array<uint32_t, 3> grid, uint32_t waves);
 
 } // namespace sluice::emulator

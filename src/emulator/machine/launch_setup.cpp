@@ -91,8 +91,9 @@ LaunchSetup::LaunchSetup(const Program &whole, std::string_view name, std::array
     throw std::invalid_argument("kernel \"" + std::string(name) + "\" has no code at its entry");
   launch.user_sgprs = dispatch.user_sgprs(preload);
 
-  const bool compares = options.checks.global_races || options.checks.stale_caches;
-  const bool several = uint64_t(grid[0]) * grid[1] * grid[2] > 1;
+  const bool compares =
+      options.checks.global_races || options.checks.global_equal_stores || options.checks.stale_caches;
+  const bool several = launch.waves > 1 || uint64_t(grid[0]) * grid[1] * grid[2] > 1;
   const bool shadows = (compares && several) || options.list_memory_uses;
   launch.checks = {&options,
                    &sink,
@@ -104,7 +105,7 @@ LaunchSetup::LaunchSetup(const Program &whole, std::string_view name, std::array
                    info.acc_vgprs,
                    info.sgprs,
                    shadows ? &shadow : nullptr,
-                   shadows ? &atomics : nullptr,
+                   shadows && program.acquires ? &atomics : nullptr,
                    options.watch.get()};
 }
 
@@ -148,6 +149,7 @@ ReportSink::Suppressing LaunchSetup::suppressing(std::shared_ptr<const Suppressi
 }
 
 std::vector<Report> LaunchSetup::reports() {
+  report_loads_at_atomics(launch.checks, launch.grid, launch.waves);
   std::vector<Report> reports;
   for (const ReportSink::Entry &entry : sink.take()) {
     Report report = report_of(entry.finding);

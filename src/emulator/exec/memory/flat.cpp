@@ -57,7 +57,9 @@ void sort_addresses(Wave &w, const Op &op, const uint64_t *addresses, Access acc
   for (uint32_t lane = 0; lane < wave_lanes; ++lane)
     if ((global >> lane & 1) != 0) places.pointer[lane] = reinterpret_cast<uint8_t *>(addresses[lane]);
   if constexpr (strict)
-    global = w.checks->check_global(w, op, addresses, global, bytes, access != Access::load);
+    global = w.checks->check_global(
+        w, op, addresses, global, bytes, access != Access::load,
+        access == Access::store ? StoredRows{w.row(op.src[1]), stored_shift(op.memory)} : StoredRows{});
   places.allowed |= global;
 }
 
