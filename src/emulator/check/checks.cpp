@@ -19,6 +19,9 @@ constexpr CheckName checks_table[] = {
     {"lds_races", &Checks::lds_races},
     {"lds_equal_stores", &Checks::lds_equal_stores},
     {"lds_write_after_read", &Checks::lds_write_after_read},
+    {"lane_stores", &Checks::lane_stores},
+    {"barriers", &Checks::barriers},
+    {"divergent_barriers", &Checks::divergent_barriers},
     {"lds_bounds", &Checks::lds_bounds},
     {"global_bounds", &Checks::global_bounds},
     {"uninitialised", &Checks::uninitialised},
@@ -87,6 +90,12 @@ bool Checks::*check_of(ReportKind kind, HazardLevel level) {
     return &Checks::lds_equal_stores;
   case ReportKind::lds_write_after_read:
     return &Checks::lds_write_after_read;
+  case ReportKind::lanes_store_different:
+    return &Checks::lane_stores;
+  case ReportKind::barrier_mismatch:
+    return &Checks::barriers;
+  case ReportKind::barrier_divergent:
+    return &Checks::divergent_barriers;
   case ReportKind::lds_out_of_bounds:
     return &Checks::lds_bounds;
   case ReportKind::lds_uninitialised:

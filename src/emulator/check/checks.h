@@ -14,6 +14,9 @@ struct Checks {
   bool lds_races = true;            // conflicting LDS accesses not separated by waits and a barrier
   bool lds_equal_stores = true;     // ... that are stores of the same value
   bool lds_write_after_read = true; // ... a store after a barrier and a read that was issued before it
+  bool lane_stores = true;          // different values of one instruction's lanes for one place
+  bool barriers = true;             // waves that end while others wait at a barrier
+  bool divergent_barriers = true;   // barriers that not all lanes of a workgroup reach at the same place
   bool lds_bounds = true;           // LDS accesses beyond the workgroup's allocation
   bool global_bounds = true;        // memory outside every block, freed, or read-only
   bool uninitialised = true;        // LDS bytes and registers read before written
@@ -32,14 +35,14 @@ struct Checks {
   /// All that are on by default.
   static constexpr Checks all() { return {}; }
   static constexpr Checks none() {
-    return {false, false, false, false, false, false, false, false, false,
-            false, false, false, false, false, false, false, false, false};
+    return {false, false, false, false, false, false, false, false, false, false, false,
+            false, false, false, false, false, false, false, false, false, false};
   }
   /// Checks whose reports are warnings by default: as far as is known, their findings give right results on
   /// the hardware.
   static constexpr Checks warned_of() {
     Checks checks = none();
-    checks.lds_equal_stores = checks.lds_write_after_read = true;
+    checks.lds_equal_stores = checks.lds_write_after_read = checks.divergent_barriers = true;
     checks.hazards_compiler = checks.hazards_by_count = checks.hazards_waived = true;
     return checks;
   }

@@ -1,5 +1,6 @@
 //===- memory_checks.cpp - bounds of memory and LDS, and races ------------------------------------------===//
 #include <algorithm>
+#include <unordered_map>
 
 #include "emulator/check/wave_checks.h"
 #include "support/hex.h"
@@ -289,7 +290,7 @@ void WaveChecks::report_buffer_range(Wave &w, const Op &op, int32_t lane, uint64
 
 void WaveChecks::report_lds(Wave &w, const Op &op, LdsConflict conflict, const char *verb, uint32_t lane,
                             uint32_t address, const LdsOther &other) {
-  if (conflict == LdsConflict::none) return;
+  if (conflict == LdsConflict::none || conflict == LdsConflict::same_store) return;
   if (conflict == LdsConflict::uninitialised) {
     if (!checks.uninitialised) return;
     const bool copied = other.op != LdsOther::nobody;
@@ -335,6 +336,8 @@ void WaveChecks::enter_lds(Wave &w, const Op &op, LdsAccess access, const uint32
   if (!enters_lds) return;
   const bool in_order = launch.ops->infos[op.index].kind == OpKind::lds;
   lds.begin_instruction();
+  const uint64_t all = lanes;
+  bool any_same_store = false;
   for (; lanes != 0; lanes &= lanes - 1) {
     const uint32_t lane = low_lane(lanes);
     const uint32_t address = addresses[lane];
@@ -352,8 +355,35 @@ void WaveChecks::enter_lds(Wave &w, const Op &op, LdsAccess access, const uint32
       conflict = lds.atomic(address, bytes, wave, op.index, in_order, other);
       break;
     }
-    if (conflict != LdsConflict::none) [[unlikely]]
+    if (conflict == LdsConflict::same_store)
+      any_same_store = true;
+    else if (conflict != LdsConflict::none) [[unlikely]]
       report_lds(w, op, conflict, access == LdsAccess::write ? "writes" : "reads", lane, address, other);
+  }
+  if (any_same_store && checks.lane_stores) check_lane_stores(w, op, addresses, all, bytes, stored);
+}
+
+/// Compares the bytes that lanes of one instruction store to the same places.
+void WaveChecks::check_lane_stores(Wave &w, const Op &op, const uint32_t *addresses, uint64_t lanes,
+                                   uint32_t bytes, StoredRows stored) {
+  struct Byte {
+    uint8_t value;
+    uint32_t lane;
+  };
+  std::unordered_map<uint32_t, Byte> bytes_of;
+  for (; lanes != 0; lanes &= lanes - 1) {
+    const uint32_t lane = low_lane(lanes);
+    for (uint32_t i = 0; i < bytes; ++i) {
+      const auto value = uint8_t(stored.rows[i / 4 * wave_lanes + lane] >> stored.shift >> 8 * (i % 4));
+      const auto [earlier, is_first] = bytes_of.try_emplace(addresses[lane] + i, Byte{value, lane});
+      if (is_first || earlier->second.value == value) continue;
+      report(w, op, ReportKind::lanes_store_different, int32_t(lane), addresses[lane] + i, std::nullopt, [&] {
+        return "stores to LDS byte " + std::to_string(addresses[lane] + i) + ", where lane " +
+               std::to_string(earlier->second.lane) +
+               " stores another value: either may be the one that remains";
+      });
+      return;
+    }
   }
 }
 

@@ -34,6 +34,9 @@ enum class ReportKind : uint8_t {
   lds_race,              // two unordered LDS accesses, one a write
   lds_equal_stores,      // two unordered stores of the same value
   lds_write_after_read,  // ... a store after a barrier, and a read issued before it that was not waited for
+  lanes_store_different, // two lanes of one instruction store different values to one place
+  barrier_mismatch,      // waves wait at a barrier that another wave of the workgroup has ended without
+  barrier_divergent,     // waves meet at different barriers, or lanes of a wave are elsewhere
   lds_out_of_bounds,     // beyond the workgroup's allocation
   lds_uninitialised,     // LDS read before any write
   lds_copy_at_end,       // the wave ends while a copy into LDS is in flight

@@ -18,7 +18,7 @@ WaveChecks::WaveChecks(const LaunchChecks &launch, LdsShadow &lds)
       looks_for_hazards(checks.hazards || checks.hazards_compiler || checks.hazards_by_count ||
                         checks.hazards_waived),
       enters_lds(checks.lds_races || checks.lds_equal_stores || checks.lds_write_after_read ||
-                 checks.uninitialised),
+                 checks.lane_stores || checks.uninitialised),
       lds(lds) {}
 
 void WaveChecks::start(const Wave &w, uint32_t defined_sgprs, uint64_t random_seed) {
@@ -35,6 +35,7 @@ void WaveChecks::start(const Wave &w, uint32_t defined_sgprs, uint64_t random_se
   last_block.assign(launch.ops->infos.size(), nullptr);
   loaded.any = false;
   acquiring.clear();
+  at_barrier = {};
   if (launch.shadow) order.start(w.workgroup->number * w.workgroup->waves, w.id, w.workgroup->waves);
   if (!checks.uninitialised) return;
   origins.fill({});
@@ -106,6 +107,8 @@ AsyncOperation &WaveChecks::new_operation(Wave &w, const Op &op, AsyncKind kind)
   operation.moment = vector ? order.advance() : kind == AsyncKind::scalar_load ? order.advance_scalar() : 0;
   operation.undefined = loaded.any ? loaded.rows[0] : 0;
   operation.exec = w.exec();
+  if ((operation.exec & ~at_barrier.exec) != 0 && kind != AsyncKind::scalar_load) [[unlikely]]
+    check_returned_lanes(w, op);
   operation.in_bounds = 0;
   operation.lds_low = ~0u;
   operation.lds_high = 0;

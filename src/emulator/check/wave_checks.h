@@ -129,6 +129,9 @@ public:
   void begin_copy(Wave &w, const Op &op, const uint32_t *addresses, uint64_t lanes);
   void report_misaligned(Wave &w, const Op &op, int32_t lane, uint64_t address, uint32_t alignment);
 
+  /// Reports waves and lanes that are elsewhere. `met`: the waves of a workgroup that are at a barrier;
+  /// `ended`: the others.
+  static void check_meeting(std::span<Wave *const> met, std::span<Wave *const> ended);
   /// The waves of a workgroup have met at a barrier.
   static void meet(std::span<WaveChecks *const> waves);
   /// Registers that a load in flight will still write.
@@ -145,6 +148,7 @@ private:
   void report_index(Wave &w, const Op &op, char file, uint64_t number, uint32_t limit);
   void report_registers(Wave &w, const Op &op, const OpInfo &info);
   void report_exec(Wave &w, const Op &op);
+  void check_returned_lanes(Wave &w, const Op &op);
   void report_hazard(Wave &w, const Op &op, const HazardFound &found);
   void check_defined(Wave &w, const Op &op, const OpInfo &info);
   void track_defined(Wave &w, const Op &op, const OpInfo &info, uint64_t exec);
@@ -180,6 +184,8 @@ private:
   /// `rule` need not say whether it fails.
   void report(Wave &w, const Op &op, Rule rule, int32_t lane, uint64_t address, std::optional<LdsOther> other,
               const std::function<std::string()> &message);
+  void check_lane_stores(Wave &w, const Op &op, const uint32_t *addresses, uint64_t lanes, uint32_t bytes,
+                         StoredRows stored);
   void report_lds(Wave &w, const Op &op, LdsConflict conflict, const char *verb, uint32_t lane,
                   uint32_t address, const LdsOther &other);
   const AsyncOperation *own_access_in_flight(const uint32_t *addresses, uint64_t lanes, uint32_t bytes,
@@ -214,6 +220,11 @@ private:
   std::vector<uint64_t> acquiring;
   WaveOrder order;
   GlobalShadow::Pages pages;
+  /// The last barrier, and EXEC there.
+  struct {
+    uint32_t op = 0;
+    uint64_t exec = all_lanes;
+  } at_barrier;
   uint32_t wave = 0;
   uint64_t random = 1;
 };
