@@ -40,8 +40,9 @@ SLUICE_EMULATOR_API void *sluice_emulator_symbol(const char *name);
  *   checks               "all" (those on by default), "none", or a comma-separated list of those to switch on
  *   <name of a check>    "on" or "off"; "report": on, its reports are warnings; "fault": on, they are errors
  *   warnings             the checks that only warn: "default", "all" that can, "none", or a comma-separated
- *                        list. The default is lds_equal_stores, lds_write_after_read, hazards_compiler,
- *                        hazards_by_count and hazards_waived. See "Reports and faults" below
+ *                        list. The default is lds_equal_stores, lds_write_after_read, divergent_barriers,
+ *                        barrier_places, hazards_compiler, hazards_by_count and hazards_waived. See "Reports
+ *                        and faults" below
  *   completion           "late", "early" or "random": when loads arrive
  *   wave_schedule        "greedy": a wave runs until it has to wait; "round_robin": one instruction each;
  *                        "random": a few of a wave drawn at random

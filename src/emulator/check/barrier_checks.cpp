@@ -28,11 +28,10 @@ void WaveChecks::check_meeting(std::span<Wave *const> met, std::span<Wave *const
                              return "waits at a barrier, but wave " + std::to_string(ended[0]->id) +
                                     " of the workgroup has ended without it";
                            });
-  if (!checks_of_first.checks.divergent_barriers) return;
   const auto elsewhere = std::ranges::find_if(met, [&](const Wave *w) { return w->pc != first.pc; });
-  if (elsewhere != met.end()) {
+  if (checks_of_first.checks.barrier_places && elsewhere != met.end()) {
     Wave &w = **elsewhere;
-    w.checks->report(w, last_op(w), ReportKind::barrier_divergent, -1, 0,
+    w.checks->report(w, last_op(w), ReportKind::barrier_places, -1, 0,
                      LdsOther{last_op(first).index, first.id}, [&] {
                        return "is a barrier at which wave " + std::to_string(w.id) + " meets wave " +
                               std::to_string(first.id) + ", which is at another barrier";

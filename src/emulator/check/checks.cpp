@@ -22,6 +22,7 @@ constexpr CheckName checks_table[] = {
     {"lane_stores", &Checks::lane_stores},
     {"barriers", &Checks::barriers},
     {"divergent_barriers", &Checks::divergent_barriers},
+    {"barrier_places", &Checks::barrier_places},
     {"lds_bounds", &Checks::lds_bounds},
     {"global_bounds", &Checks::global_bounds},
     {"uninitialised", &Checks::uninitialised},
@@ -96,6 +97,8 @@ bool Checks::*check_of(ReportKind kind, HazardLevel level) {
     return &Checks::barriers;
   case ReportKind::barrier_divergent:
     return &Checks::divergent_barriers;
+  case ReportKind::barrier_places:
+    return &Checks::barrier_places;
   case ReportKind::lds_out_of_bounds:
     return &Checks::lds_bounds;
   case ReportKind::lds_uninitialised:

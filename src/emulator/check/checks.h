@@ -7,8 +7,8 @@
 
 namespace sluice::emulator {
 
-/// Checks cost nothing only if all are off. All are on except the last two, which report behaviour that the
-/// ISA defines and many kernels rely on.
+/// Checks cost nothing only if all are off. All are on except those that report behaviour which the ISA
+/// defines and kernels rely on.
 struct Checks {
   bool pending = true;              // registers touched before the wait for the load that writes them
   bool lds_races = true;            // conflicting LDS accesses not separated by waits and a barrier
@@ -16,7 +16,8 @@ struct Checks {
   bool lds_write_after_read = true; // ... a store after a barrier and a read that was issued before it
   bool lane_stores = true;          // different values of one instruction's lanes for one place
   bool barriers = true;             // waves that end while others wait at a barrier
-  bool divergent_barriers = true;   // barriers that not all lanes of a workgroup reach at the same place
+  bool divergent_barriers = true;   // lanes that are elsewhere when their wave is at a barrier
+  bool barrier_places = false;      // waves that meet at different barriers
   bool lds_bounds = true;           // LDS accesses beyond the workgroup's allocation
   bool global_bounds = true;        // memory outside every block, freed, or read-only
   bool uninitialised = true;        // LDS bytes and registers read before written
@@ -36,13 +37,14 @@ struct Checks {
   static constexpr Checks all() { return {}; }
   static constexpr Checks none() {
     return {false, false, false, false, false, false, false, false, false, false, false,
-            false, false, false, false, false, false, false, false, false, false};
+            false, false, false, false, false, false, false, false, false, false, false};
   }
   /// Checks whose reports are warnings by default: as far as is known, their findings give right results on
   /// the hardware.
   static constexpr Checks warned_of() {
     Checks checks = none();
-    checks.lds_equal_stores = checks.lds_write_after_read = checks.divergent_barriers = true;
+    checks.lds_equal_stores = checks.lds_write_after_read = true;
+    checks.divergent_barriers = checks.barrier_places = true;
     checks.hazards_compiler = checks.hazards_by_count = checks.hazards_waived = true;
     return checks;
   }

@@ -111,8 +111,12 @@ void WaveChecks::enter_contents(Wave &w, const Op &op, const MemoryBlock &block,
       if (!loaded.any) loaded.rows.fill(0);
       loaded.any = true;
       for (uint32_t at = 0; at < bytes; at += 4)
-        if (!is_written(block, address + at, std::min(4u, bytes - at)))
+        if (access.scalar) {
+          for (uint32_t i = 0; i < std::min(4u, bytes - at); ++i)
+            if (!is_written(block, address + at + i, 1)) loaded.rows[at / 4] |= uint64_t(0xff) << 8 * i;
+        } else if (!is_written(block, address + at, std::min(4u, bytes - at))) {
           loaded.rows[at / 4] |= uint64_t(1) << lane;
+        }
     }
   }
   if (access.store) mark_written(block, address, bytes);
@@ -289,7 +293,7 @@ void WaveChecks::report_buffer_range(Wave &w, const Op &op, int32_t lane, uint64
 }
 
 void WaveChecks::report_lds(Wave &w, const Op &op, LdsConflict conflict, const char *verb, uint32_t lane,
-                            uint32_t address, const LdsOther &other) {
+                            uint32_t address, const LdsOther &other, const std::string &use) {
   if (conflict == LdsConflict::none || conflict == LdsConflict::same_store) return;
   if (conflict == LdsConflict::uninitialised) {
     if (!checks.uninitialised) return;
@@ -298,7 +302,8 @@ void WaveChecks::report_lds(Wave &w, const Op &op, LdsConflict conflict, const c
            copied ? std::optional(other) : std::nullopt, [&] {
              return std::string(verb) + " LDS byte " + std::to_string(address) +
                     (copied ? ", which was copied from memory that was never written"
-                            : ", which was never written");
+                            : ", which was never written") +
+                    use;
            });
     return;
   }
@@ -320,19 +325,21 @@ void WaveChecks::report_lds(Wave &w, const Op &op, LdsConflict conflict, const c
   report(w, op, ReportKind::lds_race, int32_t(lane), address, other, [&] {
     switch (conflict) {
     case LdsConflict::after_copy:
-      return text + " is copying into: the copy was not waited for with vmcnt";
+      return text + " is copying into: the copy was not waited for with vmcnt" + use;
     case LdsConflict::after_read:
       return text + (other.wave == w.id ? " reads: the read was not waited for with lgkmcnt"
                                         : " reads: no wait and barrier in between");
     default:
-      return text + (other.wave == w.id ? " writes: the write was not waited for with lgkmcnt"
-                                        : " wrote: no wait and barrier in between");
+      return text +
+             (other.wave == w.id ? " writes: the write was not waited for with lgkmcnt"
+                                 : " wrote: no wait and barrier in between") +
+             use;
     }
   });
 }
 
 void WaveChecks::enter_lds(Wave &w, const Op &op, LdsAccess access, const uint32_t *addresses, uint64_t lanes,
-                           uint32_t bytes, StoredRows stored) {
+                           uint32_t bytes, StoredRows stored, uint32_t first_row) {
   if (!enters_lds) return;
   const bool in_order = launch.ops->infos[op.index].kind == OpKind::lds;
   lds.begin_instruction();
@@ -357,8 +364,11 @@ void WaveChecks::enter_lds(Wave &w, const Op &op, LdsAccess access, const uint32
     }
     if (conflict == LdsConflict::same_store)
       any_same_store = true;
+    else if (conflict != LdsConflict::none && access == LdsAccess::read)
+      enter_doubtful_read(op, {conflict, lane, address, other}, bytes, first_row);
     else if (conflict != LdsConflict::none) [[unlikely]]
-      report_lds(w, op, conflict, access == LdsAccess::write ? "writes" : "reads", lane, address, other);
+      report_lds(w, op, conflict, access == LdsAccess::write ? "writes" : "combines with", lane, address,
+                 other);
   }
   if (any_same_store && checks.lane_stores) check_lane_stores(w, op, addresses, all, bytes, stored);
 }

@@ -65,6 +65,8 @@ std::string_view report_kind_name(ReportKind kind) {
     return "barrier_mismatch";
   case ReportKind::barrier_divergent:
     return "barrier_divergent";
+  case ReportKind::barrier_places:
+    return "barrier_places";
   case ReportKind::lds_out_of_bounds:
     return "lds_out_of_bounds";
   case ReportKind::lds_uninitialised:

@@ -36,7 +36,8 @@ enum class ReportKind : uint8_t {
   lds_write_after_read,  // ... a store after a barrier, and a read issued before it that was not waited for
   lanes_store_different, // two lanes of one instruction store different values to one place
   barrier_mismatch,      // waves wait at a barrier that another wave of the workgroup has ended without
-  barrier_divergent,     // waves meet at different barriers, or lanes of a wave are elsewhere
+  barrier_divergent,     // lanes of a wave do not reach a barrier with it
+  barrier_places,        // waves meet at different barriers
   lds_out_of_bounds,     // beyond the workgroup's allocation
   lds_uninitialised,     // LDS read before any write
   lds_copy_at_end,       // the wave ends while a copy into LDS is in flight

@@ -19,7 +19,7 @@ WaveChecks::WaveChecks(const LaunchChecks &launch, LdsShadow &lds)
                         checks.hazards_waived),
       enters_lds(checks.lds_races || checks.lds_equal_stores || checks.lds_write_after_read ||
                  checks.lane_stores || checks.uninitialised),
-      lds(lds) {}
+      tracks_defined(checks.uninitialised || checks.lds_races), lds(lds) {}
 
 void WaveChecks::start(const Wave &w, uint32_t defined_sgprs, uint64_t random_seed) {
   wave = w.id;
@@ -37,19 +37,7 @@ void WaveChecks::start(const Wave &w, uint32_t defined_sgprs, uint64_t random_se
   acquiring.clear();
   at_barrier = {};
   if (launch.shadow) order.start(w.workgroup->number * w.workgroup->waves, w.id, w.workgroup->waves);
-  if (!checks.uninitialised) return;
-  origins.fill({});
-  scalar_origins.fill({});
-  defined.fill(0);
-  defined[0] = all_lanes;
-  defined_sgpr.fill(0);
-  std::fill_n(defined_sgpr.begin(), defined_sgprs, uint8_t(1));
-  // FLAT_SCRATCH and XNACK_MASK, trap registers, EXEC
-  for (uint32_t number = 102; number < sgpr_vcc; ++number)
-    defined_sgpr[number] = 1;
-  for (uint32_t number = sgpr_ttmp0; number < sgpr_m0; ++number)
-    defined_sgpr[number] = 1;
-  defined_sgpr[sgpr_exec] = defined_sgpr[sgpr_exec + 1] = 1;
+  if (tracks_defined) start_defined(w, defined_sgprs);
 }
 
 void WaveChecks::finish(Wave &w) {

@@ -14,6 +14,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "emulator/check/async_queue.h"
@@ -62,22 +63,21 @@ public:
       report_registers(w, op, info);
     if (pending_registers != 0) check_pending(w, op, info);
     if (w.mode.gpr_index && info.kind == OpKind::valu) check_indexed(w, op);
-    if (checks.uninitialised && info.kind != OpKind::valu && info.kind != OpKind::scalar)
-      check_defined(w, op, info);
+    if (tracks_defined) {
+      if (info.kind == OpKind::valu)
+        track_valu(w, op, info);
+      else if (info.kind == OpKind::scalar)
+        track_scalar(w, op, info);
+      else
+        track_others(w, op, info);
+    }
     if (checks.exec_at_mfma && info.kind == OpKind::mfma && w.exec() != all_lanes) report_exec(w, op);
     if (looks_for_hazards)
       if (const std::optional<HazardFound> found = hazards.step(op, info, *launch.ops))
         report_hazard(w, op, *found);
   }
-  void after(Wave &w, const Op &op, uint64_t exec_before) {
-    if (checks.uninitialised) {
-      const OpInfo &info = launch.ops->infos[op.index];
-      if (w.mode.gpr_index && info.kind == OpKind::valu)
-        track_indexed(w, op, info, exec_before);
-      else
-        track_defined(w, op, info, exec_before);
-    }
-    loaded.any = false;
+  void after(const Op &op) {
+    if (loaded.any) take_undefined(op, launch.ops->infos[op.index]);
   }
 
   /// Checks a scalar register that M0 chose, before its use.
@@ -123,9 +123,18 @@ public:
     const uint32_t *rows;
     uint32_t shift;
   };
-  /// Enters accesses of the active lanes, all within bounds, before they change LDS.
+  /// Enters accesses of the active lanes, all within bounds, before they change LDS. `first_row`: of what a
+  /// read loads.
   void enter_lds(Wave &w, const Op &op, LdsAccess access, const uint32_t *addresses, uint64_t lanes,
-                 uint32_t bytes, StoredRows stored = {nullptr, 0});
+                 uint32_t bytes, StoredRows stored = {nullptr, 0}, uint32_t first_row = 0);
+  /// Enters an access of a lane's scratch, within bounds.
+  void enter_scratch(const Wave &w, const Op &op, bool store, uint32_t lane, uint64_t offset, uint32_t bytes);
+  /// For an exchange between lanes: the lane that each lane's value comes from, -1 if from none.
+  using LaneSources = std::array<int8_t, wave_lanes>;
+  /// `address`: the register that names lanes, or no_operand; it is read in the sending or the receiving
+  /// lane.
+  void enter_exchange(const Wave &w, const Op &op, uint16_t data, const LaneSources &from, uint16_t address,
+                      bool sender);
   void begin_copy(Wave &w, const Op &op, const uint32_t *addresses, uint64_t lanes);
   void report_misaligned(Wave &w, const Op &op, int32_t lane, uint64_t address, uint32_t alignment);
 
@@ -144,28 +153,61 @@ private:
   void check_pending(Wave &w, const Op &op, const OpInfo &info);
   bool check_pending(Wave &w, const Op &op, OpKind kind, uint16_t operand, bool is_write);
   void check_indexed(Wave &w, const Op &op);
-  void track_indexed(Wave &w, const Op &op, const OpInfo &info, uint64_t exec);
   void report_index(Wave &w, const Op &op, char file, uint64_t number, uint32_t limit);
   void report_registers(Wave &w, const Op &op, const OpInfo &info);
   void report_exec(Wave &w, const Op &op);
   void check_returned_lanes(Wave &w, const Op &op);
   void report_hazard(Wave &w, const Op &op, const HazardFound &found);
-  void check_defined(Wave &w, const Op &op, const OpInfo &info);
-  void track_defined(Wave &w, const Op &op, const OpInfo &info, uint64_t exec);
-  uint64_t defined_lanes(uint16_t operand) const;
-  uint64_t defined_row(uint16_t operand, uint32_t row) const;
-  std::optional<uint16_t> undefined_register(const Op &op, uint32_t k, uint64_t exec) const;
-  void report_undefined(Wave &w, const Op &op, uint16_t operand, int32_t lane, const char *role);
   /// Where an undefined register value comes from, for a result that inherits it.
   struct Origin {
     static constexpr uint32_t nowhere = ~0u;
     uint32_t op = nowhere;      // loaded it, or first read the register
     uint16_t root = no_operand; // the register that was never written; no_operand: it was loaded
   };
+  /// Origin::root of a value that the wave read from LDS although its contents are not certain.
+  static constexpr uint16_t doubtful_read = no_operand - 1;
+  struct DoubtfulRead {
+    LdsConflict conflict;
+    uint32_t lane;
+    uint32_t address;
+    LdsOther other;
+  };
   Origin &origin_of(uint16_t operand) {
     return operand < first_sgpr ? origins[operand] : scalar_origins[operand - first_sgpr];
   }
   Origin inherited(const Op &op, uint16_t source);
+  bool is_doubtful(uint16_t operand) {
+    return operand < first_constant && origin_of(operand).root == doubtful_read;
+  }
+  void start_defined(const Wave &w, uint32_t defined_sgprs);
+  void check_defined(Wave &w, const Op &op, const OpInfo &info);
+  void track_valu(Wave &w, const Op &op, const OpInfo &info);
+  void track_lanes(Wave &w, const Op &op, const OpInfo &info, uint64_t exec);
+  void track_lane_access(Wave &w, const Op &op, const OpInfo &info);
+  void track_scalar(Wave &w, const Op &op, const OpInfo &info);
+  void track_undefined_scalar(Wave &w, const Op &op, const OpInfo &info);
+  void track_others(Wave &w, const Op &op, const OpInfo &info);
+  /// Enters a scalar result of which some bits are undefined, because of `source`.
+  void set_scalar(Wave &w, const Op &op, uint32_t number, uint32_t undefined, uint16_t source);
+  struct DefinedRows {
+    uint64_t low; // lanes of the first row of a result
+    uint64_t high;
+  };
+  DefinedRows defined_result(Wave &w, const Op &op, const OpInfo &info);
+  uint64_t defined_selection(const Wave &w, const Op &op) const;
+  uint64_t defined_source(const Wave &w, const Op &op, uint32_t k, uint32_t row) const;
+  uint64_t defined_lanes(uint16_t operand) const;
+  uint64_t defined_row(uint16_t operand, uint32_t row) const;
+  uint32_t bits_of(uint16_t operand) const {
+    return operand >= first_constant ? ~0u : defined_bits[operand - first_sgpr];
+  }
+  uint64_t mask_bits(uint16_t operand) const {
+    return operand >= first_constant ? all_lanes : bits_of(operand) | uint64_t(bits_of(operand + 1)) << 32;
+  }
+  uint16_t undefined_source(Wave &w, const Op &op, const OpInfo &info, uint64_t lanes) const;
+  void report_undefined(Wave &w, const Op &op, uint16_t operand, int32_t lane, const char *role);
+  /// A read of LDS whose value is not certain: reported if the value is used.
+  void enter_doubtful_read(const Op &op, const DoubtfulRead &read, uint32_t bytes, uint32_t first_row);
   uint64_t allowed_lanes(Wave &w, const Op &op, const uint64_t *addresses, uint64_t exec, uint32_t bytes,
                          bool write);
   bool is_allowed(Wave &w, const Op &op, uint64_t address, uint32_t bytes, bool write);
@@ -187,7 +229,7 @@ private:
   void check_lane_stores(Wave &w, const Op &op, const uint32_t *addresses, uint64_t lanes, uint32_t bytes,
                          StoredRows stored);
   void report_lds(Wave &w, const Op &op, LdsConflict conflict, const char *verb, uint32_t lane,
-                  uint32_t address, const LdsOther &other);
+                  uint32_t address, const LdsOther &other, const std::string &use = "");
   const AsyncOperation *own_access_in_flight(const uint32_t *addresses, uint64_t lanes, uint32_t bytes,
                                              uint32_t &lane) const;
   void deliver(Wave &w, AsyncOperation &operation);
@@ -199,23 +241,28 @@ private:
   const Checks checks;
   const bool looks_for_hazards;
   const bool enters_lds; // enters accesses in its shadow
+  const bool tracks_defined;
   LdsShadow &lds;
   AsyncQueue vector_queue; // vmcnt
   AsyncQueue lgkm_queue;   // lgkmcnt
   uint32_t pending_registers = 0;
   std::array<uint8_t, 1024> pending{}; // by operand number: operations in flight that write it
   std::array<uint64_t, vector_registers> defined{};
-  std::array<uint8_t, 256> defined_sgpr{};
+  std::array<uint32_t, 256> defined_bits{};    // of scalar registers
   std::vector<const MemoryBlock *> last_block; // by instruction
   HazardTracker hazards;
   std::array<Origin, vector_registers> origins{};
   std::array<Origin, 256> scalar_origins{};
-  /// Undefined memory that the running instruction has read: the lanes of each row; for a scalar load, any
-  /// lane of each register.
+  /// Undefined memory that the running instruction has read: the lanes of each row; for a scalar load, the
+  /// bits of each register.
   struct {
     bool any = false;
     std::array<uint64_t, 16> rows{};
+    Origin origin; // nowhere: the instruction itself
   } loaded;
+  std::unordered_map<uint32_t, DoubtfulRead> doubtful_reads; // by instruction, its latest
+  std::vector<uint8_t> scratch_defined;                      // by lane and byte
+  std::unordered_map<uint64_t, Origin> scratch_origins;      // of dwords with undefined bytes
   /// Where it may acquire, after its read.
   std::vector<uint64_t> acquiring;
   WaveOrder order;

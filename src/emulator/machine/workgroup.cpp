@@ -170,10 +170,9 @@ void Workgroup::start_wave(uint32_t id) {
 //===--- Run --------------------------------------------------------------------------------------------===//
 
 [[gnu::always_inline]] static inline Step run_checked(Wave &w, const Op &op) {
-  const uint64_t exec = w.exec();
   w.checks->before(w, op);
   const Step step = op.run(w, op);
-  w.checks->after(w, op, exec);
+  w.checks->after(op);
   return step;
 }
 

@@ -1,5 +1,5 @@
 // Each of two waves takes a side of a branch with a barrier: they meet, but at different places
-// report: barrier_divergent
+// report: barrier_places
 // severity: warning
 // at: s_barrier
 // other: s_barrier
