@@ -40,12 +40,13 @@ SLUICE_EMULATOR_API void *sluice_emulator_symbol(const char *name);
  *   checks               "all" (those on by default), "none", or a comma-separated list of those to switch on
  *   <name of a check>    "on" or "off"; "report": on, its reports are warnings; "fault": on, they are errors
  *   warnings             the checks that only warn: "default", "all" that can, "none", or a comma-separated
- *                        list. The default is lds_equal_stores, lds_write_after_read, global_equal_stores,
- *                        lane_stores, hazards_compiler, hazards_by_count, hazards_waived, leaks,
- *                        ignored_errors and unwritten_copies. See "Reports and faults" below
+ *                        list. The default is lds_equal_stores, lds_write_after_read, lane_stores,
+ *                        divergent_barriers, barrier_places, global_equal_stores, hazards_compiler,
+ *                        hazards_by_count, hazards_waived, leaks, ignored_errors and unwritten_copies. See
+ *                        "Reports and faults" below
  *   tolerated            the checks whose errors do not fail their launch: "none", "findings" (lds_races,
- *                        global_races, stale_caches, stream_races and uninitialised), "all" that can, or a
- *                        comma-separated list
+ *                        global_races, stale_caches, stream_races, uninitialised and barriers), "all" that
+ *                        can, or a comma-separated list
  *   suppressions         a path: a file of rules, one a line, each of three patterns (* and ?): kernel, kind
  *                        of report, place. Reports that a rule describes are left out, and fail no launch
  *   kernel               a pattern (* and ?): only launches of kernels with such names are checked

@@ -19,6 +19,10 @@ constexpr CheckName checks_table[] = {
     {"lds_races", &Checks::lds_races},
     {"lds_equal_stores", &Checks::lds_equal_stores},
     {"lds_write_after_read", &Checks::lds_write_after_read},
+    {"lane_stores", &Checks::lane_stores},
+    {"barriers", &Checks::barriers},
+    {"divergent_barriers", &Checks::divergent_barriers},
+    {"barrier_places", &Checks::barrier_places},
     {"lds_bounds", &Checks::lds_bounds},
     {"global_bounds", &Checks::global_bounds},
     {"uninitialised", &Checks::uninitialised},
@@ -26,7 +30,6 @@ constexpr CheckName checks_table[] = {
     {"exec_at_mfma", &Checks::exec_at_mfma},
     {"global_races", &Checks::global_races},
     {"global_equal_stores", &Checks::global_equal_stores},
-    {"lane_stores", &Checks::lane_stores},
     {"stale_caches", &Checks::stale_caches},
     {"stream_races", &Checks::stream_races},
     {"hazards", &Checks::hazards},
@@ -93,6 +96,14 @@ bool Checks::*check_of(ReportKind kind, HazardLevel level) {
     return &Checks::lds_equal_stores;
   case ReportKind::lds_write_after_read:
     return &Checks::lds_write_after_read;
+  case ReportKind::lanes_store_different:
+    return &Checks::lane_stores;
+  case ReportKind::barrier_mismatch:
+    return &Checks::barriers;
+  case ReportKind::barrier_divergent:
+    return &Checks::divergent_barriers;
+  case ReportKind::barrier_places:
+    return &Checks::barrier_places;
   case ReportKind::lds_out_of_bounds:
     return &Checks::lds_bounds;
   case ReportKind::lds_uninitialised:
@@ -105,8 +116,6 @@ bool Checks::*check_of(ReportKind kind, HazardLevel level) {
     return &Checks::global_races;
   case ReportKind::global_equal_stores:
     return &Checks::global_equal_stores;
-  case ReportKind::lanes_store_different:
-    return &Checks::lane_stores;
   case ReportKind::stale_cache:
     return &Checks::stale_caches;
   case ReportKind::register_out_of_range:

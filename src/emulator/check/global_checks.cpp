@@ -154,8 +154,12 @@ void WaveChecks::enter_undefined(Wave &w, const Op &op, const MemoryBlock &block
       if (!loaded.any) loaded.rows.fill(0);
       loaded.any = true;
       for (uint32_t at = 0; at < bytes; at += 4)
-        if (!is_written(block, address + at, std::min(4u, bytes - at)))
+        if (access.scalar) {
+          for (uint32_t i = 0; i < std::min(4u, bytes - at); ++i)
+            if (!is_written(block, address + at + i, 1)) loaded.rows[at / 4] |= uint64_t(0xff) << 8 * i;
+        } else if (!is_written(block, address + at, std::min(4u, bytes - at))) {
           loaded.rows[at / 4] |= uint64_t(1) << lane;
+        }
     }
   }
   if (access.store) mark_written(block, address, bytes);

@@ -1,5 +1,6 @@
 //===- memory_checks.cpp - reports of memory, and accesses of LDS ---------------------------------------===//
 #include <algorithm>
+#include <unordered_map>
 
 #include "emulator/check/wave_checks.h"
 #include "support/hex.h"
@@ -52,8 +53,8 @@ void WaveChecks::report_buffer_range(Wave &w, const Op &op, int32_t lane, uint64
 }
 
 void WaveChecks::report_lds(Wave &w, const Op &op, LdsConflict conflict, const char *verb, uint32_t lane,
-                            uint32_t address, const LdsOther &other) {
-  if (conflict == LdsConflict::none) return;
+                            uint32_t address, const LdsOther &other, const std::string &use) {
+  if (conflict == LdsConflict::none || conflict == LdsConflict::same_store) return;
   if (conflict == LdsConflict::uninitialised) {
     if (!checks.uninitialised) return;
     const bool copied = other.op != LdsOther::nobody;
@@ -61,7 +62,8 @@ void WaveChecks::report_lds(Wave &w, const Op &op, LdsConflict conflict, const c
            copied ? std::optional(other) : std::nullopt, [&] {
              return std::string(verb) + " LDS byte " + std::to_string(address) +
                     (copied ? ", which was copied from memory that was never written"
-                            : ", which was never written");
+                            : ", which was never written") +
+                    use;
            });
     return;
   }
@@ -83,22 +85,26 @@ void WaveChecks::report_lds(Wave &w, const Op &op, LdsConflict conflict, const c
   report(w, op, ReportKind::lds_race, int32_t(lane), address, other, [&] {
     switch (conflict) {
     case LdsConflict::after_copy:
-      return text + " is copying into: the copy was not waited for with vmcnt";
+      return text + " is copying into: the copy was not waited for with vmcnt" + use;
     case LdsConflict::after_read:
       return text + (other.wave == w.id ? " reads: the read was not waited for with lgkmcnt"
                                         : " reads: no wait and barrier in between");
     default:
-      return text + (other.wave == w.id ? " writes: the write was not waited for with lgkmcnt"
-                                        : " wrote: no wait and barrier in between");
+      return text +
+             (other.wave == w.id ? " writes: the write was not waited for with lgkmcnt"
+                                 : " wrote: no wait and barrier in between") +
+             use;
     }
   });
 }
 
 void WaveChecks::enter_lds(Wave &w, const Op &op, LdsAccess access, const uint32_t *addresses, uint64_t lanes,
-                           uint32_t bytes, StoredRows stored) {
+                           uint32_t bytes, StoredRows stored, uint32_t first_row) {
   if (!enters_lds) return;
   const bool in_order = launch.ops->infos[op.index].kind == OpKind::lds;
   lds.begin_instruction();
+  const uint64_t all = lanes;
+  bool any_same_store = false;
   for (;; lanes &= lanes - 1) {
     lanes = access == LdsAccess::read
                 ? lds.read_lanes(addresses, lanes, bytes, wave, op.index)
@@ -120,8 +126,38 @@ void WaveChecks::enter_lds(Wave &w, const Op &op, LdsAccess access, const uint32
       conflict = lds.atomic(address, bytes, wave, op.index, in_order, other);
       break;
     }
-    if (conflict != LdsConflict::none) [[unlikely]]
-      report_lds(w, op, conflict, access == LdsAccess::write ? "writes" : "reads", lane, address, other);
+    if (conflict == LdsConflict::same_store)
+      any_same_store = true;
+    else if (conflict != LdsConflict::none && access == LdsAccess::read)
+      enter_doubtful_read(op, {conflict, lane, address, other}, bytes, first_row);
+    else if (conflict != LdsConflict::none) [[unlikely]]
+      report_lds(w, op, conflict, access == LdsAccess::write ? "writes" : "combines with", lane, address,
+                 other);
+  }
+  if (any_same_store && checks.lane_stores) check_lane_stores(w, op, addresses, all, bytes, stored);
+}
+
+/// Compares the bytes that lanes of one instruction store to the same places.
+void WaveChecks::check_lane_stores(Wave &w, const Op &op, const uint32_t *addresses, uint64_t lanes,
+                                   uint32_t bytes, StoredRows stored) {
+  struct Byte {
+    uint8_t value;
+    uint32_t lane;
+  };
+  std::unordered_map<uint32_t, Byte> bytes_of;
+  for (; lanes != 0; lanes &= lanes - 1) {
+    const uint32_t lane = low_lane(lanes);
+    for (uint32_t i = 0; i < bytes; ++i) {
+      const auto value = uint8_t(stored.rows[i / 4 * wave_lanes + lane] >> stored.shift >> 8 * (i % 4));
+      const auto [earlier, is_first] = bytes_of.try_emplace(addresses[lane] + i, Byte{value, lane});
+      if (is_first || earlier->second.value == value) continue;
+      report(w, op, ReportKind::lanes_store_different, int32_t(lane), addresses[lane] + i, std::nullopt, [&] {
+        return "stores to LDS byte " + std::to_string(addresses[lane] + i) + ", where lane " +
+               std::to_string(earlier->second.lane) +
+               " stores another value: either may be the one that remains";
+      });
+      return;
+    }
   }
 }
 

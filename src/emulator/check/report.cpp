@@ -79,6 +79,14 @@ std::string_view report_kind_name(ReportKind kind) {
     return "lds_equal_stores";
   case ReportKind::lds_write_after_read:
     return "lds_write_after_read";
+  case ReportKind::lanes_store_different:
+    return "lanes_store_different";
+  case ReportKind::barrier_mismatch:
+    return "barrier_mismatch";
+  case ReportKind::barrier_divergent:
+    return "barrier_divergent";
+  case ReportKind::barrier_places:
+    return "barrier_places";
   case ReportKind::lds_out_of_bounds:
     return "lds_out_of_bounds";
   case ReportKind::lds_uninitialised:
@@ -89,8 +97,6 @@ std::string_view report_kind_name(ReportKind kind) {
     return "global_race";
   case ReportKind::global_equal_stores:
     return "global_equal_stores";
-  case ReportKind::lanes_store_different:
-    return "lanes_store_different";
   case ReportKind::stale_cache:
     return "stale_cache";
   case ReportKind::memory_uninitialised:

@@ -36,6 +36,10 @@ enum class ReportKind : uint8_t {
   lds_race,              // two unordered LDS accesses, one a write
   lds_equal_stores,      // two unordered stores of the same value
   lds_write_after_read,  // ... a store after a barrier, and a read issued before it that was not waited for
+  lanes_store_different, // two lanes of one instruction store different values to one place
+  barrier_mismatch,      // waves wait at a barrier that another wave of the workgroup has ended without
+  barrier_divergent,     // lanes of a wave do not reach a barrier with it
+  barrier_places,        // waves meet at different barriers
   lds_out_of_bounds,     // beyond the workgroup's allocation
   lds_uninitialised,     // LDS read before any write
   lds_copy_at_end,       // the wave ends while a copy into LDS is in flight
@@ -46,7 +50,6 @@ enum class ReportKind : uint8_t {
   buffer_out_of_range,   // beyond the resource's records
   global_race,           // two waves access memory without an order, one writes
   global_equal_stores,   // two waves store the same value without an order
-  lanes_store_different, // two lanes of an instruction store different values to one place
   stale_cache,           // ordered, but a cache was not written back or not invalidated
   memory_uninitialised,  // an atomic on memory that was never written
   global_read_only,      // store to kernel arguments, constants or code

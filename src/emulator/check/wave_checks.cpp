@@ -17,9 +17,10 @@ WaveChecks::WaveChecks(const LaunchChecks &launch, LdsShadow &lds)
     : launch(launch), checks(launch.options->checks),
       looks_for_hazards(launch.hazards != std::array<bool, hazard_levels>{}),
       enters_lds(checks.lds_races || checks.lds_equal_stores || checks.lds_write_after_read ||
-                 checks.uninitialised),
+                 checks.lane_stores || checks.uninitialised),
       looks_at_memory(checks.global_bounds || checks.uninitialised || checks.lane_stores || launch.shadow),
-      lds(lds), last_block(launch.ops->infos.size()) {}
+      tracks_defined(checks.uninitialised || checks.lds_races), lds(lds),
+      last_block(launch.ops->infos.size()) {}
 
 void WaveChecks::start(const Wave &w, uint32_t defined_sgprs, uint64_t random_seed) {
   wave = w.id;
@@ -34,25 +35,9 @@ void WaveChecks::start(const Wave &w, uint32_t defined_sgprs, uint64_t random_se
   if (looks_for_hazards) hazards.start(launch.hazards, w.workgroup->waves == 1);
   loaded.any = false;
   acquiring.clear();
+  at_barrier = {};
   if (launch.shadow) order.start(w.workgroup->number * w.workgroup->waves, w.id, w.workgroup->waves);
-  if (!checks.uninitialised) return;
-  origins.fill({});
-  scalar_origins.fill({});
-  defined.fill(0);
-  defined[0] = all_lanes;
-  defined_sgpr.fill(0);
-  undefined.bits.fill(~uint64_t(0));
-  undefined.reset(0);
-  auto define = [&](uint32_t number, uint32_t count) {
-    std::fill_n(defined_sgpr.begin() + number, count, uint8_t(1));
-    for (uint32_t i = 0; i < count; ++i)
-      undefined.reset(first_sgpr + number + i);
-  };
-  define(0, defined_sgprs);
-  // FLAT_SCRATCH and XNACK_MASK, trap registers, EXEC
-  define(102, sgpr_vcc - 102);
-  define(sgpr_ttmp0, sgpr_m0 - sgpr_ttmp0);
-  define(sgpr_exec, 2);
+  if (tracks_defined) start_defined(w, defined_sgprs);
 }
 
 uint64_t WaveChecks::quiet(const Wave &w, uint32_t op, uint64_t left) {
@@ -82,14 +67,14 @@ uint64_t WaveChecks::quiet(const Wave &w, uint32_t op, uint64_t left) {
     fresh |= undefined.bits[at.word] & at.written;
   }
   if (fresh == 0) return count;
-  if (run.crosses_lanes && exec != all_lanes) return 0;
+  if (run.crosses_lanes) return 0; // some of these define a part of their lanes
   for (const QuietWord &at : words)
     for (uint64_t news = undefined.bits[at.word] & at.written; news != 0; news &= news - 1) {
       const auto operand = uint16_t(at.word * 64 + low_lane(news));
       if (operand < first_sgpr)
         defined[operand] |= exec;
       else
-        defined_sgpr[operand - first_sgpr] = 1;
+        defined_bits[operand - first_sgpr] = ~0u;
       note_undefined({operand, 1});
     }
   return count;
@@ -152,6 +137,8 @@ AsyncOperation &WaveChecks::new_operation(Wave &w, const Op &op, AsyncKind kind)
   operation.moment = vector ? order.advance() : kind == AsyncKind::scalar_load ? order.advance_scalar() : 0;
   operation.undefined = loaded.any ? loaded.rows[0] : 0;
   operation.exec = w.exec();
+  if ((operation.exec & ~at_barrier.exec) != 0 && kind != AsyncKind::scalar_load) [[unlikely]]
+    check_returned_lanes(w, op);
   operation.in_bounds = 0;
   operation.lds_low = ~0u;
   operation.lds_high = 0;

@@ -171,10 +171,9 @@ void Workgroup::start_wave(uint32_t id) {
 //===--- Run --------------------------------------------------------------------------------------------===//
 
 [[gnu::always_inline]] static inline Step run_checked(Wave &w, const Op &op) {
-  const uint64_t exec = w.exec();
   w.checks->before(w, op);
   const Step step = op.run(w, op);
-  w.checks->after(w, op, exec);
+  w.checks->after(op);
   return step;
 }
 
@@ -250,6 +249,19 @@ void Workgroup::end_wave(Slot &slot) {
   counters.buffer_lanes_out_of_range += slot.wave.buffer_lanes_out_of_range;
 }
 
+/// Tells the checks which waves meet at a barrier.
+void Workgroup::enter_meeting() {
+  std::vector<Wave *> met, ended;
+  std::vector<WaveChecks *> checks;
+  for (const auto &slot : slots) {
+    const bool meets = slot->state == WaveState::at_barrier;
+    (meets ? met : ended).push_back(&slot->wave);
+    if (meets) checks.push_back(slot->checks.get());
+  }
+  WaveChecks::check_meeting(met, ended);
+  WaveChecks::meet(checks);
+}
+
 /// If all waves that have not ended are at the barrier, lets them go on.
 bool Workgroup::release_barrier() {
   bool any = false;
@@ -259,10 +271,7 @@ bool Workgroup::release_barrier() {
   }
   if (!any) return false;
   if (launch.strict) shadow.next_epoch();
-  std::vector<WaveChecks *> met;
-  for (const auto &slot : slots)
-    if (slot->checks && slot->state == WaveState::at_barrier) met.push_back(slot->checks.get());
-  WaveChecks::meet(met);
+  if (launch.strict) enter_meeting();
   for (const auto &slot : slots) {
     if (slot->state != WaveState::at_barrier) continue;
     if (slot->wave.checks) slot->wave.checks->carry_into_epoch(slot->wave);

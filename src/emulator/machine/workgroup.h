@@ -70,6 +70,7 @@ private:
   bool take_turns(uint64_t slice);
   void report_stop(const Wave &wave, const Op *at, ReportKind kind, std::string message);
   void end_wave(Slot &slot);
+  void enter_meeting();
   bool release_barrier();
   /// True if a wave waits for waves of other workgroups.
   bool leave_global_barriers();
