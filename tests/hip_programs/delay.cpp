@@ -9,25 +9,22 @@ namespace {
 constexpr long long clocks_per_second = 2'100'000'000;
 constexpr long long ticks_per_second = 100'000'000;
 
-__global__ void wait_for_clock(long long clocks, long long *ends) {
-  const long long start = clock64();
-  long long now = start;
-  while (now - start < clocks)
-    now = clock64();
-  ends[0] = start;
-  ends[1] = now;
-}
-
 // What wall_clock64 reads, which is younger than Debian's headers.
 __device__ long long wall_clock() {
   return (long long)__builtin_amdgcn_s_memrealtime();
 }
 
-__global__ void wait_for_wall_clock(long long ticks, long long *ends) {
-  const long long start = wall_clock();
+enum class Clock { chip, wall };
+
+template <Clock which> __device__ long long read_clock() {
+  return which == Clock::chip ? clock64() : wall_clock();
+}
+
+template <Clock which> __global__ void wait_for_clock(long long length, long long *ends) {
+  const long long start = read_clock<which>();
   long long now = start;
-  while (now - start < ticks)
-    now = wall_clock();
+  while (now - start < length)
+    now = read_clock<which>();
   ends[0] = start;
   ends[1] = now;
 }
@@ -47,14 +44,14 @@ int main() {
   long long earlier = -1; // clk
   const auto started = std::chrono::steady_clock::now();
   for (long long length : {100LL, clocks_per_second / 1000, 10 * clocks_per_second}) {
-    const std::vector<long long> got = times(wait_for_clock, length, ends);
+    const std::vector<long long> got = times(wait_for_clock<Clock::chip>, length, ends);
     const long long took = got[1] - got[0];
     EXPECT(took >= length && took <= length + length / 16 + 64);
     EXPECT(got[0] > earlier); // the clock goes on from launch to launch
     earlier = got[1];
   }
   for (long long length : {10LL, ticks_per_second / 1000, 10 * ticks_per_second}) {
-    const std::vector<long long> got = times(wait_for_wall_clock, length, ends);
+    const std::vector<long long> got = times(wait_for_clock<Clock::wall>, length, ends);
     const long long took = got[1] - got[0];
     EXPECT(took >= length && took <= length + length / 16 + 4);
     EXPECT(got[0] >= earlier / (clocks_per_second / ticks_per_second)); // both count the same time

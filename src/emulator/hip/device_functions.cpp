@@ -1,6 +1,6 @@
 //===- device_functions.cpp - HIP's functions about the device and its errors ---------------------------===//
 //
-// What a device answers for its properties is in device_properties.cpp.
+// device_properties.cpp has the properties of a device.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include <cstdio>

@@ -1,7 +1,7 @@
 //===- hip_function_table.cpp - prints the tables of docs/reference/hip_functions.md --------------------===//
 //
-// Which functions of HIP exist is asked of the emulator. What it refuses and why it lacks others is written
-// here; an entry that names nothing is an error.
+// The emulator says which functions of HIP it has. The lists here say what these refuse, and why the others
+// are absent; an entry that names no function is an error.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include <algorithm>
@@ -25,7 +25,7 @@ struct Refusal {
   std::string_view what; // is refused with hipErrorNotSupported
 };
 constexpr Refusal refusals[] = {
-    {"hipEventCreateWithFlags", "`hipEventInterprocess`: there is no other process to share it with"},
+    {"hipEventCreateWithFlags", "`hipEventInterprocess`: an event belongs to one process"},
     {"hipGraphAddMemcpyNode", "arrays: the chip has no images"},
     {"hipGraphInstantiateWithFlags", "launches from the device"},
     {"hipLaunchKernelExC", "launch attributes"},
