@@ -48,6 +48,8 @@ int main(int count, char **names) {
       value *= 2;
   }
   EXPECT(to_host(values, items) == expected);
+  HIP(hipFree(values));
+  HIP(hipFree(unwritten));
   std::printf("results kept\n");
   return 0;
 }

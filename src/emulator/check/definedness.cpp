@@ -487,6 +487,8 @@ void WaveChecks::track_undefined_scalar(Wave &w, const Op &op, const OpInfo &inf
     try_values([&](uint16_t) { return value; });
   for (const uint16_t one : sources)
     try_values([&](uint16_t source) { return source == one ? ~0u : 0u; });
+  // An immediate of 16 bits is signed for some comparisons and not for others.
+  try_values([&](uint16_t) { return uint32_t(uint16_t(op.value)); });
   try_values([&](uint16_t source) {
     for (uint32_t k = 0; k < 2; ++k) {
       const uint16_t other = op.src[1 - k];

@@ -28,9 +28,11 @@ void WaveOrder::set_done(uint32_t until, uint32_t scalar_until) {
   // A write-back carries what was stored before it. It is itself an access to wait for.
   if (write_back_issued != 0 && until >= write_back_issued) {
     mine.written_back = std::max(mine.written_back, being_written_back[own]);
-    for (uint32_t wave = 0; wave < waves; ++wave)
-      if (wave != own)
-        group[wave].written_back = std::max(group[wave].written_back, being_written_back[wave]);
+    for (uint32_t wave = 0; wave < waves; ++wave) {
+      if (wave == own) continue;
+      group[wave].written_back = std::max(group[wave].written_back, being_written_back[wave]);
+      group[wave].done = std::max(group[wave].done, being_written_back[wave]);
+    }
     write_back_issued = 0;
     ++version;
   }
@@ -41,9 +43,9 @@ void WaveOrder::set_done(uint32_t until, uint32_t scalar_until) {
 
 void WaveOrder::write_back() {
   write_back_issued = moment + 1;
-  // Stores of the workgroup's other waves, as far as this wave knows that they are done.
+  // It comes after what this wave knows that the workgroup's others have issued: they share a compute unit.
   for (uint32_t wave = 0; wave < waves; ++wave)
-    being_written_back[wave] = wave == own ? write_back_issued : group[wave].done;
+    being_written_back[wave] = wave == own ? write_back_issued : group[wave].issued;
 }
 
 void WaveOrder::release(ReleasedAtomics &atomics, std::span<const LinePart> parts) {

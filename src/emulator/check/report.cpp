@@ -52,7 +52,8 @@ std::string host_text(const Report &report) {
 
 bool is_note(ReportKind kind) {
   return kind == ReportKind::memory_leak || kind == ReportKind::error_ignored ||
-         kind == ReportKind::copy_uninitialised;
+         kind == ReportKind::copy_uninitialised || kind == ReportKind::lds_equal_stores ||
+         kind == ReportKind::global_equal_stores;
 }
 
 std::string_view report_kind_name(ReportKind kind) {

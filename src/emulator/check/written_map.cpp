@@ -23,10 +23,13 @@ constexpr std::array<uint64_t, 256> spread = [] {
 /// Visits the words of the map that a part touches, with the bits it touches there, until `visit` is false.
 template <class Visit>
 bool visit_words(const MemoryBlock &block, std::span<const LinePart> parts, Visit &&visit) {
-  // Blocks that are tracked begin at a page, so a line has words of its own.
-  assert(block.address % line_bytes == 0);
   for (const LinePart &part : parts) {
-    auto *words = reinterpret_cast<uint64_t *>(block.written + (part.line * line_bytes - block.address) / 4);
+    // Blocks that are tracked begin at a page, so a line has words of its own. A piece of one may begin inside
+    // a line.
+    const int64_t offset_bytes = int64_t(part.line * line_bytes - block.address);
+    assert(offset_bytes % 4 == 0);
+    auto *words = reinterpret_cast<uint64_t *>(block.written + offset_bytes / 4);
+    assert(reinterpret_cast<uintptr_t>(words) % sizeof(uint64_t) == 0);
     for (uint64_t left = part.dwords; left != 0; left >>= group_dwords, ++words)
       if ((left & 255) != 0 && !visit(std::atomic_ref<uint64_t>(*words), spread[left & 255] * part.bytes))
         return false;

@@ -1,5 +1,6 @@
 // Pairs of lanes store different values to one dword of LDS; in the twin the values are equal
 // report: lanes_store_different
+// severity: warning
 // at: ds_write_b32
 // lane: 1
 // message: lane 0 stores another value

@@ -1,6 +1,6 @@
 // Workgroups store the same value to one dword, unordered: a flag that says that something has happened
 // report: global_equal_stores
-// severity: warning
+// severity: note
 // at: global_store_dword
 // other: global_store_dword
 // launch: groups=4

@@ -74,7 +74,7 @@ CASE(copy_without_a_wait, "stream_race") {
 CASE(memory_of_a_stream, "") {
   pooled<Twin::right>();
 }
-CASE(memory_of_another_stream, "used_before_allocation") {
+CASE(memory_of_another_stream, "stream_race") {
   pooled<Twin::wrong>();
 }
 CASE(host_function_seen_by_its_flag, "") {
