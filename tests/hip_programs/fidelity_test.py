@@ -66,6 +66,22 @@ class NoteTest(unittest.TestCase):
         self.assertIn("  addresses that depend on approximated values:\n    _Z7addressPf at 0x",
                       run(PROGRAMS / "fidelity", "address").stderr)
 
+    def test_ways_that_a_value_takes(self):
+        for way in ("in_scratch", "in_matrix", "by_dpp", "by_lane", "by_gpr_index", "by_movrel", "by_cmov"):
+            with self.subTest(way):
+                found = note(way)
+                self.assert_decides(found, True, False)
+                self.assertEqual(len(found["addresses"]), 1)
+        for way in ("by_swap", "by_copy_to_lds", "by_scalar_load"):
+            with self.subTest(way):
+                self.assert_decides(note(way), False, False)
+                self.assert_decides(note("value", way), True, False)
+
+    def test_lanes_that_meet_again_are_exact(self):
+        found = note("rejoins")
+        self.assert_decides(found, False, True)
+        self.assertEqual([place["disassembly"] for place in found["branches"]], ["s_and_saveexec_b64 s[40:41], vcc"])
+
     def test_values_are_followed_from_launch_to_launch(self):
         self.assert_decides(note("reads"), False, False)
         self.assert_decides(note("value", "reads"), True, False)
