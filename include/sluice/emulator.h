@@ -62,6 +62,9 @@ SLUICE_EMULATOR_API void *sluice_emulator_symbol(const char *name);
  *   perturb_transcendentals
  *                        "on": results of v_exp, v_log, v_rcp, v_rsq, v_sqrt, v_sin and v_cos move by up to
  *                        one unit in the last place, as they may in hardware
+ *   fidelity             "on": lines of report_file say which instructions the launch approximated, what it
+ *                        used that is not modelled, and which addresses and branches depend on approximated
+ *                        values; slower
  *   preload_kernargs     "off": kernels that ask for arguments in registers do not get them, and begin with
  *                        the code that loads them, as with firmware that lacks this feature
  *   scramble_nans        "on": NaNs produced by vector instructions get random payloads

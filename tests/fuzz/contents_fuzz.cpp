@@ -72,6 +72,7 @@ sluice_context *device() {
   static sluice_context *const context = [] {
     for (const auto &[key, value] : {std::pair{"global_races", "off"},
                                      {"global_equal_stores", "off"},
+                                     {"lane_stores", "off"},
                                      {"threads", "1"},
                                      {"instruction_budget", "2000000"}})
       require(sluice_emulator_configure(key, value) == SLUICE_EMULATOR_OK, key);

@@ -10,6 +10,7 @@
 #include <bit>
 #include <string>
 
+#include "emulator/check/inexact_values.h"
 #include "emulator/check/register_name.h"
 #include "emulator/check/wave_checks.h"
 #include "emulator/isa/dpp.h"
@@ -190,6 +191,7 @@ void WaveChecks::enter_doubtful_read(const Op &op, const DoubtfulRead &read, uin
 
 void WaveChecks::enter_scratch(const Wave &w, const Op &op, bool store, uint32_t lane, uint64_t offset,
                                uint32_t bytes) {
+  if (followed) followed->access_scratch(lane, offset, bytes, store);
   if (!tracks_defined) return;
   uint8_t *const held = scratch_defined.data() + size_t(lane) * w.scratch_bytes + offset;
   auto place = [&](uint32_t at) { return uint64_t(lane) << 32 | ((offset + at) / 4); };

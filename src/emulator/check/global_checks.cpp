@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------------------------------------===//
 #include <algorithm>
 
+#include "emulator/check/inexact_values.h"
 #include "emulator/check/wave_checks.h"
 #include "emulator/check/written_map.h"
 #include "support/hex.h"
@@ -34,6 +35,7 @@ uint64_t WaveChecks::check_global(Wave &w, const Op &op, const uint64_t *address
                                   uint32_t bytes, bool write, StoredRows stored) {
   const uint64_t allowed = allowed_lanes(w, op, addresses, exec, bytes, write, stored);
   watch(op, addresses, allowed, bytes, write);
+  if (followed) followed->access_memory(op, addresses, allowed, bytes, write);
   return allowed;
 }
 
@@ -299,6 +301,7 @@ void WaveChecks::meet(std::span<WaveChecks *const> waves) {
 bool WaveChecks::check_scalar(Wave &w, const Op &op, uint64_t address, uint32_t bytes, bool write) {
   const bool allowed = is_allowed(w, op, address, bytes, write);
   if (allowed) watch(op, &address, 1, bytes, write);
+  if (allowed && followed) followed->access_memory(op, &address, 1, bytes, write);
   return allowed;
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "emulator/check/inexact_values.h"
 #include "emulator/check/wave_checks.h"
 #include "support/hex.h"
 
@@ -100,6 +101,7 @@ void WaveChecks::report_lds(Wave &w, const Op &op, LdsConflict conflict, const c
 
 void WaveChecks::enter_lds(Wave &w, const Op &op, LdsAccess access, const uint32_t *addresses, uint64_t lanes,
                            uint32_t bytes, StoredRows stored, uint32_t first_row) {
+  if (followed) followed->access_lds(addresses, lanes, bytes, access != LdsAccess::read);
   if (!enters_lds) return;
   const bool in_order = launch.ops->infos[op.index].kind == OpKind::lds;
   lds.begin_instruction();
@@ -187,6 +189,7 @@ const AsyncOperation *WaveChecks::own_access_in_flight(const uint32_t *addresses
 }
 
 void WaveChecks::begin_copy(Wave &w, const Op &op, const uint32_t *addresses, uint64_t lanes) {
+  if (followed) followed->copy_to_lds(addresses, lanes);
   if (!enters_lds) return;
   LdsOther other{};
   uint32_t at = 0;

@@ -9,9 +9,7 @@
 
 namespace sluice::emulator {
 
-namespace {
-
-void append_string(std::string &out, std::string_view text) {
+void append_json_string(std::string &out, std::string_view text) {
   out += '"';
   for (char c : text) {
     if (c == '"' || c == '\\') {
@@ -28,10 +26,12 @@ void append_string(std::string &out, std::string_view text) {
   out += '"';
 }
 
+namespace {
+
 void append_optional(std::string &out, std::string_view name, std::string_view text) {
   if (text.empty()) return;
   out += ", \"" + std::string(name) + "\": ";
-  append_string(out, text);
+  append_json_string(out, text);
 }
 
 std::string workgroup_text(const Report &report) {
@@ -213,15 +213,15 @@ std::string to_json(std::span<const Report> reports) {
   for (const Report &report : reports) {
     if (out.size() > 1) out += ",";
     out += "\n  {\"kind\": ";
-    append_string(out, report_kind_name(report.kind));
+    append_json_string(out, report_kind_name(report.kind));
     out += ", \"kernel\": ";
-    append_string(out, report.kernel);
+    append_json_string(out, report.kernel);
     out += ", \"message\": ";
-    append_string(out, report.message);
+    append_json_string(out, report.message);
     out += ", \"pc\": " + std::to_string(report.pc) + ", \"disassembly\": ";
-    append_string(out, report.disassembly);
+    append_json_string(out, report.disassembly);
     out += ", \"source\": ";
-    append_string(out, report.source);
+    append_json_string(out, report.source);
     out += ", \"workgroup\": [" + workgroup_text(report) + "], \"wave\": " + std::to_string(report.wave) +
            ", \"lane\": " + std::to_string(report.lane) + ", \"address\": " + std::to_string(report.address) +
            ", \"count\": " + std::to_string(report.count);
@@ -229,16 +229,16 @@ std::string to_json(std::span<const Report> reports) {
     out += ", \"severity\": \"" + std::string(severity_name(report)) + "\"";
     if (report.kind == ReportKind::hazard) {
       out += ", \"level\": ";
-      append_string(out, hazard_level_name(report.level));
+      append_json_string(out, hazard_level_name(report.level));
     }
     append_optional(out, "launched_by", report.launched_by);
     append_optional(out, "allocated_by", report.allocated_by);
     if (report.suppressed != 0) out += ", \"suppressed\": " + std::to_string(report.suppressed);
     if (report.other) {
       out += ", \"other\": {\"pc\": " + std::to_string(report.other->pc) + ", \"disassembly\": ";
-      append_string(out, report.other->disassembly);
+      append_json_string(out, report.other->disassembly);
       out += ", \"source\": ";
-      append_string(out, report.other->source);
+      append_json_string(out, report.other->source);
       out += ", \"wave\": " + std::to_string(report.other->wave) + "}";
     }
     out += "}";

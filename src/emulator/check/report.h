@@ -126,6 +126,8 @@ std::string_view severity_name(const Report &report);
 std::string kind_text(const Report &report);
 /// "kernel+pc: kind: message" with the place and the other access, over several lines.
 std::string to_text(const Report &report);
+/// Appends a JSON string literal.
+void append_json_string(std::string &out, std::string_view text);
 /// A JSON array.
 std::string to_json(std::span<const Report> reports);
 

@@ -29,6 +29,8 @@
 
 namespace sluice::emulator {
 
+class WaveFidelity;
+
 inline uint32_t low_lane(uint64_t lanes) {
   return uint32_t(std::countr_zero(lanes));
 }
@@ -55,6 +57,9 @@ struct LaunchChecks {
 class WaveChecks {
 public:
   WaveChecks(const LaunchChecks &launch, LdsShadow &lds);
+
+  /// Tells it what memory instructions access. Nullable.
+  void follow_with(WaveFidelity *fidelity) { followed = fidelity; }
 
   /// Resets to the state of a starting wave. `defined_sgprs`: how many SGPRs the launch has written.
   void start(const Wave &wave, uint32_t defined_sgprs, uint64_t random_seed);
@@ -259,6 +264,7 @@ private:
   const AsyncOperation *pending_writer(uint16_t operand, bool &in_order, OpKind kind) const;
 
   const LaunchChecks &launch;
+  WaveFidelity *followed = nullptr;
   const Checks checks;
   const bool looks_for_hazards;
   const bool enters_lds; // enters accesses in its shadow

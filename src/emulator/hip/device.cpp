@@ -127,6 +127,11 @@ bool configure_option(Options &options, std::string_view key, std::string_view v
     if (on) entry.option = *on;
     return on.has_value();
   }
+  if (key == "fidelity") {
+    const std::optional<bool> on = parse_switch(value);
+    if (on) options.fidelity = *on ? std::make_shared<InexactMemory>() : nullptr;
+    return on.has_value();
+  }
   if (key == "seed") return parse_number(value, options.seed);
   if (key == "threads") return parse_number(value, options.threads);
   if (key == "instruction_budget") return parse_number(value, options.instruction_budget);

@@ -164,6 +164,7 @@ void Copy::run(const Options &options) const {
       const std::byte *const source = from.start + slice * from.slice_stride + row * from.row_stride;
       std::memmove(target, source, row_bytes);
       Device::get().memory().copy_written(target, source, row_bytes);
+      if (options.fidelity) follow_copy(*options.fidelity, target, source);
     }
 }
 
@@ -187,7 +188,18 @@ void Fill::run(const Options &options) const {
         std::memcpy(start + i * element_bytes, &value, element_bytes);
     }
     Device::get().memory().mark_written(start, width * element_bytes);
+    if (options.fidelity) options.fidelity->set(reinterpret_cast<uint64_t>(start), width * element_bytes, 0);
   }
+}
+
+/// What the host computes is not followed: what it copies to the device counts as exact.
+void Copy::follow_copy(InexactMemory &values, const std::byte *target, const std::byte *source) const {
+  if (to.block == 0) return;
+  const auto address = [](const std::byte *start) { return reinterpret_cast<uint64_t>(start); };
+  if (from.block == 0)
+    values.set(address(target), row_bytes, 0);
+  else
+    values.copy(address(target), address(source), row_bytes);
 }
 
 void Copy::report_unwritten(const BlockTable &memory, const Options &options) const {

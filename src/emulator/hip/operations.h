@@ -65,6 +65,7 @@ struct Copy {
 
 private:
   std::string name() const { return "copy of " + std::to_string(row_bytes * rows * slices) + " bytes"; }
+  void follow_copy(InexactMemory &values, const std::byte *target, const std::byte *source) const;
   void report_unwritten(const BlockTable &memory, const Options &options) const;
 };
 

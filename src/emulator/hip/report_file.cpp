@@ -24,7 +24,8 @@ std::string line_of(const LaunchResult &result) {
          field("launches", counters.launches) + ", " + field("workgroups", counters.workgroups) + ", " +
          field("waves", counters.waves) + ", " + field("wave_instructions", counters.wave_instructions) +
          ", " + field("mfma_instructions", counters.mfma_instructions) + "}, \"reports\": " + reports + ", " +
-         field("reports_dropped", result.reports_dropped) + "}\n";
+         field("reports_dropped", result.reports_dropped) +
+         (result.fidelity ? ", \"fidelity\": " + to_json(*result.fidelity) : "") + "}\n";
 }
 
 } // namespace

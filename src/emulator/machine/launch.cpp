@@ -158,6 +158,7 @@ LaunchResult launch(const Program &program, std::string_view kernel, std::array<
   result.counters.launches = 1;
   result.reports = setup.reports();
   result.reports_dropped = setup.reports_dropped();
+  result.fidelity = setup.fidelity_note();
   if (options.list_memory_uses) result.uses = setup.uses();
   return result;
 }

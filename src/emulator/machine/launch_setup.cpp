@@ -81,9 +81,10 @@ LaunchSetup::LaunchSetup(const Program &whole, std::string_view name, std::array
   launch.lds_bytes = shape.lds_bytes;
   launch.scratch_bytes = shape.scratch_bytes;
   launch.strict = options.checks != Checks::none() || options.completion != CompletionOrder::early ||
-                  options.tracer != nullptr || options.watch != nullptr;
+                  options.tracer != nullptr || options.watch != nullptr || options.fidelity != nullptr;
   launch.instruction_budget = options.instruction_budget != 0 ? options.instruction_budget : no_budget;
   launch.code = program.code_map();
+  if (options.fidelity) launch.fidelity = &fidelity.emplace(program.infos, program.strict, *options.fidelity);
   const bool preload = options.preload_kernargs && code.descriptor.preload_length() != 0;
   if (options.cooperative) launch.sync = &sync.emplace(uint64_t(grid[0]) * grid[1] * grid[2]);
   launch.entry = program.op_at_address(code.entry_address + (preload ? preload_prologue_bytes : 0));
@@ -161,6 +162,19 @@ std::vector<Report> LaunchSetup::reports() {
     reports.push_back(std::move(report));
   }
   return reports;
+}
+
+std::optional<FidelityNote> LaunchSetup::fidelity_note() {
+  if (!fidelity) return std::nullopt;
+  FidelityNote note = fidelity->note();
+  for (FidelityNote::Place &place : note.places) {
+    const auto op = uint32_t(place.pc);
+    place.kernel = info.name;
+    place.pc = program.address_of(op);
+    place.disassembly = program.text(op);
+    place.source = source(op);
+  }
+  return note;
 }
 
 std::vector<MemoryUse> LaunchSetup::uses() {

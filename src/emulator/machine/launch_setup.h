@@ -28,6 +28,8 @@ public:
   const KernelInfo &kernel() const { return info; } // of the launched kernel
   /// To be called after the last workgroup.
   std::vector<Report> reports();
+  /// Also after the last workgroup: none unless the options ask for it.
+  std::optional<FidelityNote> fidelity_note();
   uint64_t reports_dropped() { return sink.dropped(); }
   /// Also after the last workgroup: the device memory that was touched, if the options ask for it.
   std::vector<MemoryUse> uses();
@@ -50,6 +52,7 @@ private:
   GlobalShadow shadow;
   ReleasedAtomics atomics;
   std::optional<GlobalSync> sync;
+  std::optional<LaunchFidelity> fidelity;
   LaunchState launch;
 };
 

@@ -57,7 +57,7 @@ StopReason describe(Fault fault) {
 } // namespace
 
 struct Workgroup::Slot {
-  Slot(const LaunchState &launch, LdsShadow &shadow) {
+  Slot(const LaunchState &launch, LdsShadow &shadow, std::vector<InexactSet> &inexact_lds) {
     // Zero pages that take no memory until a register is written: a device holds ten thousand waves.
     size_t room = register_bytes + cache_line;
     registers.reset(std::calloc(room, 1));
@@ -67,6 +67,9 @@ struct Workgroup::Slot {
     if (launch.scratch_bytes != 0)
       scratch = std::make_unique<uint8_t[]>(size_t(launch.scratch_bytes) * wave_lanes);
     if (launch.strict) checks = std::make_unique<WaveChecks>(launch.checks, shadow);
+    if (launch.fidelity == nullptr) return;
+    fidelity = std::make_unique<WaveFidelity>(*launch.fidelity, inexact_lds);
+    checks->follow_with(fidelity.get());
   }
   Slot(const Slot &) = delete;
   Slot &operator=(const Slot &) = delete;
@@ -80,12 +83,13 @@ struct Workgroup::Slot {
   bool traced = false;
   std::unique_ptr<uint8_t[]> scratch;
   std::unique_ptr<WaveChecks> checks;
+  std::unique_ptr<WaveFidelity> fidelity; // nullable
 };
 
 Workgroup::Workgroup(LaunchState &launch) : launch(launch) {
   lds = std::make_unique<uint8_t[]>(launch.lds_bytes + 16);
   for (uint32_t i = 0; i < launch.waves; ++i)
-    slots.push_back(std::make_unique<Slot>(launch, shadow));
+    slots.push_back(std::make_unique<Slot>(launch, shadow, inexact_lds));
 }
 
 Workgroup::~Workgroup() = default;
@@ -104,6 +108,7 @@ void Workgroup::start(std::array<uint32_t, 3> id, uint32_t number) {
     std::memset(lds.get(), fresh_byte, launch.lds_bytes);
     shadow.reset(launch.lds_bytes);
   }
+  if (launch.fidelity) inexact_lds.assign(launch.lds_bytes, 0);
   random = launch.options->seed * 0x9e3779b97f4a7c15 + number;
   for (uint32_t i = 0; i < launch.waves; ++i)
     start_wave(i);
@@ -162,6 +167,7 @@ void Workgroup::start_wave(uint32_t id) {
     const uint64_t seed = launch.options->seed * 0x9e3779b97f4a7c15 + (uint64_t(view.number) << 8) + id;
     w.checks->start(w, next, seed);
   }
+  if (slot.fidelity) slot.fidelity->start(w);
   Tracer *const tracer = launch.options->tracer;
   slot.traced = tracer && tracer->follows(view.id, id);
   slot.state = WaveState::ready;
@@ -177,7 +183,20 @@ void Workgroup::start_wave(uint32_t id) {
   return step;
 }
 
-template <Workgroup::Loop loop> Step Workgroup::run_wave(Wave &w, uint64_t limit) {
+/// An instruction of a wave that is traced, followed, or both.
+Step Workgroup::run_observed(Slot &slot, const Op &op, uint64_t number) {
+  Wave &w = slot.wave;
+  if (slot.fidelity) slot.fidelity->before(w, op);
+  TraceContext context{number, w.exec(), slot.traced ? w.checks->awaited() : OperandSet()};
+  const Step step = run_checked(w, op);
+  if (slot.fidelity) slot.fidelity->after(op);
+  context.ran = step != Step::stop;
+  if (slot.traced) trace_instruction(*launch.options->tracer, *launch.program, w, op, context);
+  return step;
+}
+
+template <Workgroup::Loop loop> Step Workgroup::run_wave(Slot &slot, uint64_t limit) {
+  Wave &w = slot.wave;
   uint64_t left = limit;
   Step step = Step::next;
   while (left != 0 && step == Step::next) {
@@ -198,10 +217,7 @@ template <Workgroup::Loop loop> Step Workgroup::run_wave(Wave &w, uint64_t limit
     } else if constexpr (loop == Loop::strict) {
       step = run_checked(w, op);
     } else {
-      TraceContext context{w.executed + limit - left - 1, w.exec(), w.checks->awaited()};
-      step = run_checked(w, op);
-      context.ran = step != Step::stop;
-      trace_instruction(*launch.options->tracer, *launch.program, w, op, context);
+      step = run_observed(slot, op, w.executed + limit - left - 1);
     }
   }
   w.executed += limit - left;
@@ -306,9 +322,9 @@ bool Workgroup::take_turn(Slot &slot, uint64_t limit) {
   Wave &w = slot.wave;
   const uint64_t budget_left = launch.instruction_budget - std::min(w.executed, launch.instruction_budget);
   limit = std::min(limit, budget_left);
-  const Step step = slot.traced     ? run_wave<Loop::traced>(w, limit)
-                    : launch.strict ? run_wave<Loop::strict>(w, limit)
-                                    : run_wave<Loop::fast>(w, limit);
+  const Step step = slot.traced || slot.fidelity ? run_wave<Loop::observed>(slot, limit)
+                    : launch.strict              ? run_wave<Loop::strict>(slot, limit)
+                                                 : run_wave<Loop::fast>(slot, limit);
   switch (step) {
   case Step::barrier:
     slot.state = WaveState::at_barrier;

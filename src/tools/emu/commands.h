@@ -44,6 +44,7 @@ struct RunOptions {
   uint64_t budget = default_budget; // 0: none
   uint32_t max_reports = 32;
   bool stop_at_report = false;
+  bool fidelity = false;
 
   std::string trace; // empty: no trace; "-": on stdout; else a file
   std::optional<std::string> trace_workgroup;
@@ -85,6 +86,7 @@ struct ExecOptions {
   uint64_t budget = default_budget; // 0: none
   uint32_t max_reports = 32;
   uint32_t devices = 1;
+  bool fidelity = false;
   bool strict = false; // races and values never written fail their launch
 
   std::string json;                 // empty: none; "-": to stdout; else a file

@@ -89,6 +89,7 @@ std::string settings_of(const ExecOptions &options, const std::string &report_fi
       options.scramble_nans ? "on" : "off", options.seed, options.threads, options.budget,
       options.max_reports, options.devices, report_file);
   settings += ";host_calls=on";
+  if (options.fidelity) settings += ";fidelity=on";
   if (options.checks == "all") settings += checks_of_programs;
   if (!rules.empty()) settings += ";suppressions=" + rules;
   if (!options.kernel.empty()) settings += ";kernel=" + options.kernel;

@@ -75,6 +75,7 @@ std::string exec_junit(const ExecRun &run) {
     status.first = "status";
     status.errors = fmt::format("the program ended with status {}\n", run.status);
   }
+  if (run.options.fidelity) status.warnings = emulator::to_text(run.results.fidelity);
   size_t failures = status.failures;
   std::string cases = test_case_text(program, "status of the program", status);
   for (const auto &[name, test] : tests) {

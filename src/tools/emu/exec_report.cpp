@@ -77,6 +77,7 @@ std::string exec_text(const ExecRun &run) {
   for (const Report &report : results.reports)
     text += emulator::to_text(report) + "\n";
   if (!results.reports.empty()) text += summary(results.reports);
+  if (run.options.fidelity) text += emulator::to_text(results.fidelity);
   const uint64_t notes = results.count("note");
   const std::string dropped = results.reports_dropped == 0
                                   ? ""
@@ -101,7 +102,7 @@ std::string exec_json(const ExecRun &run) {
   ordered_json suppressed = ordered_json::array();
   for (const auto &[line, count] : results.suppressed)
     suppressed.push_back({{"line", line}, {"count", count}});
-  const ordered_json json = {
+  ordered_json json = {
       {"program", run.options.program},
       {"status", run.status},
       {"launches", results.launches},
@@ -117,6 +118,7 @@ std::string exec_json(const ExecRun &run) {
       {"reports_dropped", results.reports_dropped},
       {"suppressed", suppressed},
   };
+  if (run.options.fidelity) json["fidelity"] = ordered_json::parse(emulator::to_json(results.fidelity));
   return json.dump(2) + "\n";
 }
 

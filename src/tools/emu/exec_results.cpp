@@ -1,6 +1,7 @@
 //===- exec_results.cpp - what a program's launches have reported ---------------------------------------===//
 #include "tools/emu/exec_results.h"
 
+#include "tools/emu/fidelity_json.h"
 #include "tools/tool_error.h"
 
 #include <algorithm>
@@ -86,6 +87,7 @@ ExecResults read_results(const std::string &path) {
     } else if (!kernel.empty()) {
       results.kernels[kernel] += 1;
     }
+    if (launch.contains("fidelity")) results.fidelity += read_fidelity_note(launch.at("fidelity"));
     for (const json &text : launch.at("reports")) {
       Report report = read_report(text);
       if (report.suppressed != 0) {

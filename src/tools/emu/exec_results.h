@@ -25,6 +25,7 @@ struct ExecResults {
   std::vector<emulator::Report> reports;
   std::map<uint32_t, uint64_t> suppressed; // findings, by the line of the rule
   uint64_t reports_dropped = 0;
+  emulator::FidelityNote fidelity; // of all launches, if --fidelity asks for it
 
   uint64_t count(std::string_view severity) const;
   /// Notes do not count.

@@ -89,7 +89,7 @@ std::string exec_sarif(const ExecRun &run) {
   std::string command;
   for (const std::string &argument : run.options.program)
     command += (command.empty() ? "" : " ") + argument;
-  const ordered_json sarif = {
+  ordered_json sarif = {
       {"$schema", "https://json.schemastore.org/sarif-2.1.0.json"},
       {"version", "2.1.0"},
       {"runs", ordered_json::array({{
@@ -100,6 +100,9 @@ std::string exec_sarif(const ExecRun &run) {
                    {"results", results},
                }})},
   };
+  if (run.options.fidelity)
+    sarif["runs"][0]["properties"] = {
+        {"fidelity", ordered_json::parse(emulator::to_json(run.results.fidelity))}};
   return sarif.dump(2) + "\n";
 }
 

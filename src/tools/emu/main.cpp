@@ -115,6 +115,11 @@ CLI::App *add_run(CLI::App &app, RunOptions &run) {
       ->add_option("--max-reports", run.max_reports,
                    "places kept for each kind of report, and for each hazard rule (default 32)")
       ->check(CLI::Range(1, 1 << 20));
+  command->add_flag(
+      "--fidelity", run.fidelity,
+      "also say what a GPU may do differently: approximated instructions with their bounds, "
+      "parts of the device that are not modelled, and the addresses and branches that depend on "
+      "approximated values; slower");
   command->add_flag("--stop-at-report", run.stop_at_report, "end the launch at the first error");
 
   CLI::Option *const trace = command->add_flag(
@@ -132,7 +137,7 @@ CLI::App *add_run(CLI::App &app, RunOptions &run) {
   // Options that have no meaning here.
   for (const char *other : {"--out", "--check", "--warn", "--completion", "--waves", "--workgroups",
                             "--threads", "--trace", "--perturb-transcendentals", "--scramble-nans",
-                            "--no-preload", "--seed", "--max-reports", "--stop-at-report"})
+                            "--no-preload", "--seed", "--max-reports", "--stop-at-report", "--fidelity"})
     timing->excludes(command->get_option(other));
   command
       ->add_flag("--timing-listing", run.timing_listing,
@@ -249,6 +254,11 @@ CLI::App *add_exec(CLI::App &app, ExecOptions &exec) {
       ->add_option("--max-reports", exec.max_reports,
                    "places of a launch kept for each kind of report, and for each hazard rule (default 32)")
       ->check(CLI::Range(1, 1 << 20));
+  command->add_flag(
+      "--fidelity", exec.fidelity,
+      "also say what a GPU may do differently: approximated instructions with their bounds, "
+      "parts of the device that are not modelled, and the addresses and branches that depend on "
+      "approximated values; slower");
   command->add_option("--devices", exec.devices, "number of devices that the program finds (default 1)")
       ->check(CLI::Range(1, 8));
   command->add_flag(

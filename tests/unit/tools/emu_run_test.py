@@ -164,6 +164,18 @@ class LaunchTest(EmuTest):
         self.assertEqual({a - b for a, b in zip(moved[0], reciprocals)}, {-1, 0, 1})
         self.assertNotEqual(moved[0], self.numbers("--perturb-transcendentals", "--seed", "2")[0])
 
+    def test_fidelity_note(self):
+        call = ["run", REGISTERS, "--kernel", "numbers"]
+        note = self.json(*call, "--fidelity")["fidelity"]
+        self.assertEqual([entry["instruction"] for entry in note["approximated"]], ["v_rcp_f32"])
+        self.assertEqual((note["addresses"], note["branches"]), ([], []))
+        self.assertNotIn("fidelity", self.json(*call))
+        plain = self.succeeds(*call, "--trace")
+        traced = self.succeeds(*call, "--trace", "--fidelity")
+        self.assertIn("\nfidelity:\n  approximated: v_rcp_f32, 1 time: ", traced)
+        self.assertTrue(set(plain.splitlines()) <= set(traced.splitlines()))
+        self.refuses("--fidelity", *call, "--timing", "--fidelity")
+
     def test_preloading_or_not(self):
         file = self.folder / "kernarg.bin"
         file.write_bytes(struct.pack("<Q", 0x1234))
