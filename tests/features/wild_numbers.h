@@ -35,7 +35,8 @@ template <typename Element> void make_some_wild(Numbers &random, Visible<Element
   }
 }
 
-/// Two sequences may get the same rows: the workgroups, and lanes of one wave, race for them, which is allowed here.
+/// Two sequences may get the same rows: the workgroups, and lanes of one wave, race for them, which is
+/// allowed here.
 inline void set_up_for_wild_calls(const char *instruction_budget) {
   for (const char *check : {"global_races", "global_equal_stores", "lane_stores"})
     REQUIRE(sluice_emulator_configure(check, "off") == SLUICE_EMULATOR_OK);

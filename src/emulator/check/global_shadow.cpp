@@ -200,8 +200,7 @@ uint64_t GlobalShadow::Entering::meet(const AccessRecord &record, const LinePart
   if (known == AccessOrder::before) return 0;
   const bool with_store = is(record, Remembered::store);
   const bool unordered = known == AccessOrder::none;
-  if (unordered &&
-      ((record.combines && !access.store) || (access.combines() && !with_store))) {
+  if (unordered && ((record.combines && !access.store) || (access.combines() && !with_store))) {
     const uint64_t dword = common.line * line_dwords + uint64_t(std::countr_zero(common.dwords));
     reads.met(
         {!access.store, mine.wave, footprint.lane_of(common), dword * 4, access.op, record.op, other_wave});

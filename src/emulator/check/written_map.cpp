@@ -24,8 +24,8 @@ constexpr std::array<uint64_t, 256> spread = [] {
 template <class Visit>
 bool visit_words(const MemoryBlock &block, std::span<const LinePart> parts, Visit &&visit) {
   for (const LinePart &part : parts) {
-    // Blocks that are tracked begin at a page, so a line has words of its own. A piece of one may begin inside
-    // a line.
+    // Blocks that are tracked begin at a page, so a line has words of its own. A piece of one may begin
+    // inside a line.
     const int64_t offset_bytes = int64_t(part.line * line_bytes - block.address);
     assert(offset_bytes % 4 == 0);
     auto *words = reinterpret_cast<uint64_t *>(block.written + offset_bytes / 4);
