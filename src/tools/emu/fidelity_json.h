@@ -1,7 +1,7 @@
 //===- fidelity_json.h - reads the fidelity notes of a program's launches -------------------------------===//
 #pragma once
 
-#include "emulator/check/fidelity_note.h"
+#include "emulator/machine/machine.h"
 
 #include <nlohmann/json.hpp>
 
