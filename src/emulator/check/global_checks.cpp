@@ -227,13 +227,15 @@ void WaveChecks::report_conflict(Wave &w, const Op &op, const GlobalConflict &co
 void report_loads_at_atomics(const LaunchChecks &launch, std::array<uint32_t, 3> grid, uint32_t waves) {
   if (!launch.shadow || !launch.options->checks.global_races) return;
   constexpr uint64_t most_counted = 1 << 15;
+  const Consequence consequence =
+      consequence_of(ReportKind::global_race, HazardLevel::required, *launch.options);
   for (const LoadAndAtomic &race : launch.shadow->first_reads().races()) {
     const uint32_t number = race.wave / waves;
     const bool same_workgroup = number == race.other_wave / waves;
     Finding finding;
     finding.rule.kind = ReportKind::global_race;
-    finding.rule.fails =
-        report_fails(ReportKind::global_race, HazardLevel::required, launch.options->warnings);
+    finding.rule.fails = consequence.fails;
+    finding.rule.goes_on = consequence.goes_on;
     finding.op = race.op;
     finding.workgroup = {number % grid[0], number / grid[0] % grid[1], number / grid[0] / grid[1]};
     finding.wave = race.wave % waves;

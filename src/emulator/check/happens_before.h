@@ -8,7 +8,8 @@
 //
 // The waves of one workgroup share a compute unit, which keeps their vector accesses in the order of issue,
 // and its caches. They need a barrier or an atomic between two accesses, but no wait and no cache operation.
-// Scalar accesses take another path and must be waited for.
+// Scalar accesses take another path and must be waited for. A write-back is in that order as well: behind a
+// barrier, it carries what the other waves have issued, and when it is done, so are their accesses.
 //
 // Each wave counts its vector memory instructions and, separately, its scalar ones, which vmcnt does not wait
 // for. A moment of a wave is such a count. A wave knows of another wave up to which moment its accesses are
@@ -105,8 +106,8 @@ private:
   bool clean =
       false; // the caches were invalidated, and no wave of the workgroup known here has used them since
   std::array<Moments, most_waves> group{}; // waves of this workgroup
-  /// Until when the stores of each wave of the workgroup will be written back, once the last buffer_wbl2 is
-  /// done.
+  /// Until when the stores of each wave of the workgroup will be done and written back, once the last
+  /// buffer_wbl2 is done.
   std::array<uint32_t, most_waves> being_written_back{};
   VectorClock others;  // acquired, and safe to rely on
   VectorClock arrived; // acquired, but the caches have not been invalidated since

@@ -84,6 +84,13 @@ __global__ void largest(const int *in, int *out) {
   }
 }
 
+/// Each workgroup looks at a counter while others count.
+__global__ void count_and_look(int *count, int *seen) {
+  if (threadIdx.x != 0) return;
+  atomicAdd(count, 1);
+  seen[blockIdx.x] = *count;
+}
+
 template <Twin twin> __global__ void count_with_lock(unsigned *lock, int *counter) {
   if (threadIdx.x != 0) return;
   unsigned expected = 0;
@@ -136,6 +143,11 @@ CASE(swap_after_an_ordinary_read, "") {
   int *const out = zeros<int>(1);
   largest<<<4, 128>>>(to_device(in), out);
   expect(Twin::right, out, {*std::max_element(in.begin(), in.end())});
+}
+CASE(counter_read_while_others_count, "global_race") {
+  int *const count = zeros<int>(1);
+  count_and_look<<<8, 64>>>(count, zeros<int>(8));
+  expect(Twin::right, count, {8}); // the report comes at the end of the launch, which keeps its results
 }
 CASE(lock, "") {
   locked<Twin::right>();
