@@ -62,23 +62,31 @@ void WaveChecks::start_defined(const Wave &w, uint32_t defined_sgprs) {
 
 //===--- Reports ----------------------------------------------------------------------------------------===//
 
-void WaveChecks::report_undefined(Wave &w, const Op &op, uint16_t operand, int32_t lane, const char *role) {
+bool WaveChecks::report_undefined(Wave &w, const Op &op, uint16_t operand, std::optional<uint64_t> lanes,
+                                  const char *role) {
   const Origin origin = origin_of(operand);
+  if (origin.root == followed_read) {
+    reads.use(wave, origin.op, lanes.value_or(all_lanes));
+    return false;
+  }
   if (origin.root == doubtful_read) {
+    reads.use(wave, origin.op, lanes.value_or(all_lanes));
     const DoubtfulRead &read = doubtful_reads.at(origin.op);
     report_lds(w, w.first_op[origin.op], read.conflict, "reads", read.lane, read.address, read.other,
                "; the value reaches a " + std::string(role) + ", " + register_name(operand));
-    return;
+    return true;
   }
-  if (!checks.uninitialised) return;
+  if (!checks.uninitialised) return true;
   std::optional<LdsOther> other;
   if (origin.op != Origin::nowhere) other = LdsOther{origin.op, w.id};
+  const int32_t lane = lanes ? int32_t(low_lane(*lanes)) : -1;
   report(w, op, ReportKind::register_uninitialised, lane, operand, other, [&] {
     const std::string holds = std::string(role) + " " + register_name(operand) + " holds a value that ";
     if (!other) return holds + "was never written";
     if (origin.root == no_operand) return holds + "was loaded from memory that was never written";
     return holds + "comes from " + register_name(origin.root) + ", which was never written";
   });
+  return true;
 }
 
 /// The earlier origin of an undefined source, or else this first use of it.
@@ -91,12 +99,12 @@ void WaveChecks::check_defined(Wave &w, const Op &op, const OpInfo &info) {
   auto rows = [&](RegisterRange range, uint64_t lanes, const char *role) {
     for (uint16_t operand = range.first; operand < range.first + range.count; ++operand) {
       const uint64_t missing = lanes & ~defined[operand];
-      if (missing != 0) return report_undefined(w, op, operand, int32_t(low_lane(missing)), role);
+      if (missing != 0 && report_undefined(w, op, operand, missing, role)) return;
     }
   };
   auto scalars = [&](RegisterRange range, const char *role) {
     for (uint16_t operand = range.first; operand < range.first + range.count; ++operand)
-      if (bits_of(operand) != all_bits) return report_undefined(w, op, operand, -1, role);
+      if (bits_of(operand) != all_bits && report_undefined(w, op, operand, std::nullopt, role)) return;
   };
   switch (info.kind) {
   case OpKind::mfma:
@@ -178,7 +186,9 @@ void WaveChecks::take_undefined(const Op &op, const OpInfo &info) {
 void WaveChecks::enter_doubtful_read(const Op &op, const DoubtfulRead &read, uint32_t bytes,
                                      uint32_t first_row) {
   if (read.conflict == LdsConflict::uninitialised ? !checks.uninitialised : !checks.lds_races) return;
-  if (loaded.origin.op != op.index) doubtful_reads.insert_or_assign(op.index, read); // its first lane
+  if (loaded.origin.root == followed_read) loaded.any = false;
+  if (loaded.origin.op != op.index || !loaded.any)
+    doubtful_reads.insert_or_assign(op.index, read); // its first lane
   if (!loaded.any) loaded.rows.fill(0);
   loaded.any = true;
   loaded.origin = {op.index, doubtful_read};
@@ -187,6 +197,24 @@ void WaveChecks::enter_doubtful_read(const Op &op, const DoubtfulRead &read, uin
     if (bytes <= 4 ||
         lds.read(read.address + at, std::min(4u, bytes - at), wave, op.index, other) != LdsConflict::none)
       loaded.rows[first_row + at / 4] |= lane_bit(read.lane);
+}
+
+void WaveChecks::enter_followed_read(const Op &op, const uint32_t *addresses, uint64_t lanes, uint32_t bytes,
+                                     uint32_t first_row) {
+  reads.enter(wave, op.index, first_row, addresses, lanes, bytes);
+  if (loaded.any && loaded.origin.root == doubtful_read) {
+    // These are followed already, and the others not.
+    const uint64_t doubtful = loaded.rows[first_row];
+    reads.use(wave, op.index, lanes & ~doubtful);
+    if (doubtful_reads.at(op.index).conflict != LdsConflict::uninitialised)
+      reads.meet_lanes(wave, op.index, first_row, doubtful);
+    return;
+  }
+  if (!loaded.any) loaded.rows.fill(0);
+  loaded.any = true;
+  loaded.origin = {op.index, followed_read};
+  for (uint32_t at = 0; at < bytes; at += 4)
+    loaded.rows[first_row + at / 4] |= lanes;
 }
 
 void WaveChecks::enter_scratch(const Wave &w, const Op &op, bool store, uint32_t lane, uint64_t offset,
@@ -306,7 +334,7 @@ WaveChecks::DefinedRows WaveChecks::defined_result(Wave &w, const Op &op, const 
         low |= defined_source(w, op, k, 0);
     }
     for (uint32_t k = 0; k < v.sources; ++k)
-      if (is_doubtful(op.src[k])) low &= defined_source(w, op, k, 0);
+      if (is_of_lds(op.src[k])) low &= defined_source(w, op, k, 0);
   } else {
     for (uint32_t k = 0; k < v.sources; ++k) {
       low &= defined_source(w, op, k, 0);
@@ -317,21 +345,29 @@ WaveChecks::DefinedRows WaveChecks::defined_result(Wave &w, const Op &op, const 
   return {low, high & low};
 }
 
-/// A source that is undefined in one of the lanes.
+/// A source that is undefined in one of the lanes; one that is only followed if there is no other.
 uint16_t WaveChecks::undefined_source(Wave &w, const Op &op, const OpInfo &info, uint64_t lanes) const {
+  uint16_t followed = no_operand;
+  auto matters = [&](uint16_t operand) {
+    if (!is_followed(operand)) return true;
+    followed = operand;
+    return false;
+  };
   if (info.definedness == Definedness::select) {
     const uint64_t mask = w.scalar_pair(op.mask_in);
-    if ((lanes & ~mask & ~defined_source(w, op, 0, 0)) != 0) return op.src[0];
-    if ((lanes & mask & ~defined_source(w, op, 1, 0)) != 0) return op.src[1];
+    if ((lanes & ~mask & ~defined_source(w, op, 0, 0)) != 0 && matters(op.src[0])) return op.src[0];
+    if ((lanes & mask & ~defined_source(w, op, 1, 0)) != 0 && matters(op.src[1])) return op.src[1];
   } else {
     for (uint32_t k = 0; k < op.valu.sources; ++k) {
       const uint32_t rows = op.valu.source_types[k] == OperandType::packed_f32 ? 2 : 1;
       for (uint32_t r = 0; r < rows; ++r)
         if ((rows == 1 || reads_row(op.valu, k, r)) && (lanes & ~defined_source(w, op, k, r)) != 0 &&
-            op.src[k] < first_constant)
+            op.src[k] < first_constant && matters(uint16_t(op.src[k] + r)))
           return uint16_t(op.src[k] + r);
     }
   }
+  const bool mask_is_known = op.mask_in >= first_constant || (lanes & ~mask_bits(op.mask_in)) == 0;
+  if (followed != no_operand && mask_is_known) return followed;
   // the carry or the mask
   const bool low = op.mask_in < first_constant && (uint32_t(lanes) & ~bits_of(op.mask_in)) != 0;
   return op.mask_in < first_constant ? uint16_t(op.mask_in + !low) : no_operand;
@@ -389,7 +425,7 @@ void WaveChecks::track_lanes(Wave &w, const Op &op, const OpInfo &info, uint64_t
     source = undefined_source(w, op, info, undefined);
     if (source != no_operand) {
       if (info.role() == Role::compare_exec) {
-        report_undefined(w, op, source, int32_t(low_lane(undefined)), "value that decides EXEC");
+        report_undefined(w, op, source, undefined, "value that decides EXEC");
         low = all_lanes;
       }
       const Origin origin = inherited(op, source);
@@ -439,8 +475,8 @@ void WaveChecks::set_scalar(Wave &w, const Op &op, uint32_t number, uint32_t und
     // It matters in lanes that are on; elsewhere compilers leave masks undefined.
     const uint32_t lanes = undefined & w.s[number];
     if (lanes == 0) return;
-    const uint32_t lane = 32 * (number - sgpr_exec) + uint32_t(std::countr_zero(lanes));
-    return report_undefined(w, op, source, int32_t(lane), "mask for EXEC");
+    report_undefined(w, op, source, uint64_t(lanes) << 32 * (number - sgpr_exec), "mask for EXEC");
+    return;
   }
   defined_bits[number] = number == sgpr_scc ? 0 : ~undefined;
   scalar_origins[number] = inherited(op, source);

@@ -226,7 +226,6 @@ void WaveChecks::report_conflict(Wave &w, const Op &op, const GlobalConflict &co
 
 void report_loads_at_atomics(const LaunchChecks &launch, std::array<uint32_t, 3> grid, uint32_t waves) {
   if (!launch.shadow || !launch.options->checks.global_races) return;
-  constexpr uint64_t most_counted = 1 << 15;
   const Consequence consequence =
       consequence_of(ReportKind::global_race, HazardLevel::required, *launch.options);
   for (const LoadAndAtomic &race : launch.shadow->first_reads().races()) {
@@ -248,7 +247,7 @@ void report_loads_at_atomics(const LaunchChecks &launch, std::array<uint32_t, 3>
                              same_workgroup ? std::nullopt : std::optional(race.other_wave / waves),
                              race.load_is_later) +
         ": nothing orders the two";
-    for (uint64_t i = 0; i < std::min(race.count, most_counted); ++i)
+    for (uint64_t i = 0; i < std::min(race.count, most_reported_at_end); ++i)
       if (launch.sink->is_new(finding.rule, finding.op, finding.other_op)) launch.sink->add(finding);
   }
 }

@@ -114,6 +114,7 @@ void WaveChecks::enter_lds(Wave &w, const Op &op, LdsAccess access, const uint32
     if (lanes == 0) break;
     const uint32_t lane = low_lane(lanes);
     const uint32_t address = addresses[lane];
+    const char *const verb = access == LdsAccess::write ? "writes" : "combines with";
     LdsOther other;
     LdsConflict conflict = LdsConflict::none;
     switch (access) {
@@ -132,11 +133,32 @@ void WaveChecks::enter_lds(Wave &w, const Op &op, LdsAccess access, const uint32
       any_same_store = true;
     else if (conflict != LdsConflict::none && access == LdsAccess::read)
       enter_doubtful_read(op, {conflict, lane, address, other}, bytes, first_row);
+    else if (conflict == LdsConflict::after_read && other.wave != wave)
+      meet_read(w, op, verb, lane, address, bytes, other);
     else if (conflict != LdsConflict::none) [[unlikely]]
-      report_lds(w, op, conflict, access == LdsAccess::write ? "writes" : "combines with", lane, address,
-                 other);
+      report_lds(w, op, conflict, verb, lane, address, other);
   }
+  if (access == LdsAccess::read && reads.follows(op.index))
+    enter_followed_read(op, addresses, all, bytes, first_row);
   if (any_same_store && checks.lane_stores) check_lane_stores(w, op, addresses, all, bytes, stored);
+}
+
+/// The first such meeting of a read cannot be judged; see unused_reads.h.
+void WaveChecks::meet_read(Wave &w, const Op &op, const char *verb, uint32_t lane, uint32_t address,
+                           uint32_t bytes, const LdsOther &other) {
+  if (!checks.lds_races) return;
+  reads.meet(other.wave, other.op, address, bytes);
+  Finding finding = finding_of(w, op, Rule{.kind = ReportKind::lds_race}, int32_t(lane), address, other);
+  finding.message = std::string(verb) + " LDS byte " + std::to_string(address) + ", which wave " +
+                    std::to_string(other.wave) + " reads: no wait and barrier in between";
+  launch.unused_reads->met(finding);
+}
+
+void report_reads_met(const LaunchChecks &launch) {
+  for (const UnusedReads::Meeting &meeting : launch.unused_reads->meetings())
+    for (uint64_t i = 0; i < std::min(meeting.count, most_reported_at_end); ++i)
+      if (launch.sink->is_new(meeting.finding.rule, meeting.finding.op, meeting.finding.other_op))
+        launch.sink->add(meeting.finding);
 }
 
 /// Compares the bytes that lanes of one instruction store to the same places.

@@ -13,13 +13,13 @@ namespace sluice::emulator {
 
 //===--- Waves ------------------------------------------------------------------------------------------===//
 
-WaveChecks::WaveChecks(const LaunchChecks &launch, LdsShadow &lds)
+WaveChecks::WaveChecks(const LaunchChecks &launch, LdsShadow &lds, FollowedReads &reads)
     : launch(launch), checks(launch.options->checks),
       looks_for_hazards(launch.hazards != std::array<bool, hazard_levels>{}),
       enters_lds(checks.lds_races || checks.lds_equal_stores || checks.lds_write_after_read ||
                  checks.lane_stores || checks.uninitialised),
       looks_at_memory(checks.global_bounds || checks.uninitialised || checks.lane_stores || launch.shadow),
-      tracks_defined(checks.uninitialised || checks.lds_races), lds(lds),
+      tracks_defined(checks.uninitialised || checks.lds_races), lds(lds), reads(reads),
       last_block(launch.ops->infos.size()) {}
 
 void WaveChecks::start(const Wave &w, uint32_t defined_sgprs, uint64_t random_seed) {
@@ -98,13 +98,11 @@ void WaveChecks::report(Wave &w, const Op &op, ReportKind kind, int32_t lane, ui
   report(w, op, Rule{.kind = kind}, lane, address, other, message);
 }
 
-void WaveChecks::report(Wave &w, const Op &op, Rule rule, int32_t lane, uint64_t address,
-                        std::optional<LdsOther> other, const std::function<std::string()> &message) {
+Finding WaveChecks::finding_of(const Wave &w, const Op &op, Rule rule, int32_t lane, uint64_t address,
+                               std::optional<LdsOther> other) const {
   const Consequence consequence = consequence_of(rule.kind, rule.level, *launch.options);
   rule.fails = consequence.fails;
   rule.goes_on = consequence.goes_on;
-  const std::optional<uint32_t> other_op = other ? std::optional(other->op) : std::nullopt;
-  if (!launch.sink->is_new(rule, op.index, other_op)) return;
   Finding finding;
   finding.rule = rule;
   finding.op = op.index;
@@ -112,8 +110,15 @@ void WaveChecks::report(Wave &w, const Op &op, Rule rule, int32_t lane, uint64_t
   finding.wave = w.id;
   finding.lane = lane;
   finding.address = address;
-  finding.other_op = other_op;
+  if (other) finding.other_op = other->op;
   if (other) finding.other_wave = other->wave;
+  return finding;
+}
+
+void WaveChecks::report(Wave &w, const Op &op, Rule rule, int32_t lane, uint64_t address,
+                        std::optional<LdsOther> other, const std::function<std::string()> &message) {
+  Finding finding = finding_of(w, op, rule, lane, address, other);
+  if (!launch.sink->is_new(finding.rule, op.index, finding.other_op)) return;
   finding.message = message();
   launch.sink->add(std::move(finding));
 }

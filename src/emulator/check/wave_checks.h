@@ -23,6 +23,7 @@
 #include "emulator/check/lds_shadow.h"
 #include "emulator/check/quiet_runs.h"
 #include "emulator/check/report_sink.h"
+#include "emulator/check/unused_reads.h"
 #include "emulator/isa/op_info.h"
 #include "emulator/isa/wave.h"
 #include "emulator/memory/memory_watch.h"
@@ -52,11 +53,12 @@ struct LaunchChecks {
   GlobalShadow *shadow;     // null: accesses of different waves are not compared
   ReleasedAtomics *atomics; // set together with `shadow`, unless nothing in the program acquires
   const MemoryWatch *watch; // nullable
+  UnusedReads *unused_reads;
 };
 
 class WaveChecks {
 public:
-  WaveChecks(const LaunchChecks &launch, LdsShadow &lds);
+  WaveChecks(const LaunchChecks &launch, LdsShadow &lds, FollowedReads &reads);
 
   /// Tells it what memory instructions access. Nullable.
   void follow_with(WaveFidelity *fidelity) { followed = fidelity; }
@@ -184,6 +186,8 @@ private:
   };
   /// Origin::root of a value that the wave read from LDS although its contents are not certain.
   static constexpr uint16_t doubtful_read = no_operand - 1;
+  /// ... or that is only followed, see unused_reads.h.
+  static constexpr uint16_t followed_read = no_operand - 2;
   struct DoubtfulRead {
     LdsConflict conflict;
     uint32_t lane;
@@ -194,8 +198,15 @@ private:
     return operand < first_sgpr ? origins[operand] : scalar_origins[operand - first_sgpr];
   }
   Origin inherited(const Op &op, uint16_t source);
-  bool is_doubtful(uint16_t operand) {
-    return operand < first_constant && origin_of(operand).root == doubtful_read;
+  bool is_of_lds(uint16_t operand) {
+    if (operand >= first_constant) return false;
+    const uint16_t root = origin_of(operand).root;
+    return root == doubtful_read || root == followed_read;
+  }
+  bool is_followed(uint16_t operand) const {
+    if (operand >= first_constant) return false;
+    return (operand < first_sgpr ? origins[operand] : scalar_origins[operand - first_sgpr]).root ==
+           followed_read;
   }
   void start_defined(const Wave &w, uint32_t defined_sgprs);
   void check_defined(Wave &w, const Op &op, const OpInfo &info);
@@ -223,9 +234,16 @@ private:
     return operand >= first_constant ? all_lanes : bits_of(operand) | uint64_t(bits_of(operand + 1)) << 32;
   }
   uint16_t undefined_source(Wave &w, const Op &op, const OpInfo &info, uint64_t lanes) const;
-  void report_undefined(Wave &w, const Op &op, uint16_t operand, int32_t lane, const char *role);
+  /// `lanes`: in which it matters; none for a scalar. False if there is nothing to report.
+  bool report_undefined(Wave &w, const Op &op, uint16_t operand, std::optional<uint64_t> lanes,
+                        const char *role);
   /// A read of LDS whose value is not certain: reported if the value is used.
   void enter_doubtful_read(const Op &op, const DoubtfulRead &read, uint32_t bytes, uint32_t first_row);
+  void enter_followed_read(const Op &op, const uint32_t *addresses, uint64_t lanes, uint32_t bytes,
+                           uint32_t first_row);
+  /// A store has met another wave's read.
+  void meet_read(Wave &w, const Op &op, const char *verb, uint32_t lane, uint32_t address, uint32_t bytes,
+                 const LdsOther &other);
   uint64_t allowed_lanes(Wave &w, const Op &op, const uint64_t *addresses, uint64_t exec, uint32_t bytes,
                          bool write, StoredRows stored);
   void enter_global(Wave &w, const Op &op, const MemoryBlock &block, const Footprint &footprint,
@@ -249,6 +267,9 @@ private:
                        const GlobalAccess &access);
   void report(Wave &w, const Op &op, ReportKind kind, int32_t lane, uint64_t address,
               std::optional<LdsOther> other, const std::function<std::string()> &message);
+  /// Without a message. `rule` need not say whether it fails.
+  Finding finding_of(const Wave &w, const Op &op, Rule rule, int32_t lane, uint64_t address,
+                     std::optional<LdsOther> other) const;
   /// `rule` need not say whether it fails.
   void report(Wave &w, const Op &op, Rule rule, int32_t lane, uint64_t address, std::optional<LdsOther> other,
               const std::function<std::string()> &message);
@@ -271,6 +292,7 @@ private:
   const bool looks_at_memory;
   const bool tracks_defined;
   LdsShadow &lds;
+  FollowedReads &reads;
   AsyncQueue vector_queue; // vmcnt
   AsyncQueue lgkm_queue;   // lgkmcnt
   uint32_t pending_registers = 0;
@@ -306,7 +328,11 @@ private:
   uint64_t random = 1;
 };
 
-/// At the end of a launch: reports loads that met atomics of other waves and were no first reads.
+/// The most times that a finding is reported at the end of a launch.
+constexpr uint64_t most_reported_at_end = 1 << 15;
+// At the end of a launch: reports loads that met atomics of other waves and were no first reads, and stores
+// to LDS that met reads.
 void report_loads_at_atomics(const LaunchChecks &launch, std::array<uint32_t, 3> grid, uint32_t waves);
+void report_reads_met(const LaunchChecks &launch);
 
 } // namespace sluice::emulator

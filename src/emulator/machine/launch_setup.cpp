@@ -70,7 +70,8 @@ LaunchSetup::LaunchSetup(const Program &whole, std::string_view name, std::array
       shape(checked_shape(code, grid, block, dynamic_lds_bytes, kernarg.size(), options.cooperative)),
       dispatch(code, shape, reinterpret_cast<uint64_t>(program.image.data()), kernarg),
       memory(whole_memory.snapshot()), table(visible_blocks(program, dispatch, *memory, options)),
-      sink(options.max_reports, options.stop_at_report, suppressing(options.suppressions)) {
+      sink(options.max_reports, options.stop_at_report, suppressing(options.suppressions)),
+      unused_reads(program.infos.infos.size()) {
   launch.program = &program;
   launch.kernel = &code;
   launch.options = &options;
@@ -107,7 +108,8 @@ LaunchSetup::LaunchSetup(const Program &whole, std::string_view name, std::array
                    info.sgprs,
                    shadows ? &shadow : nullptr,
                    shadows && program.acquires ? &atomics : nullptr,
-                   options.watch.get()};
+                   options.watch.get(),
+                   &unused_reads};
 }
 
 std::string LaunchSetup::source(uint32_t op) {
@@ -151,6 +153,7 @@ ReportSink::Suppressing LaunchSetup::suppressing(std::shared_ptr<const Suppressi
 
 std::vector<Report> LaunchSetup::reports() {
   report_loads_at_atomics(launch.checks, launch.grid, launch.waves);
+  report_reads_met(launch.checks);
   std::vector<Report> reports;
   for (const ReportSink::Entry &entry : sink.take()) {
     Report report = report_of(entry.finding);

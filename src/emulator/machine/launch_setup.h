@@ -51,6 +51,7 @@ private:
   ReportSink sink;
   GlobalShadow shadow;
   ReleasedAtomics atomics;
+  UnusedReads unused_reads;
   std::optional<GlobalSync> sync;
   std::optional<LaunchFidelity> fidelity;
   LaunchState launch;

@@ -57,7 +57,8 @@ StopReason describe(Fault fault) {
 } // namespace
 
 struct Workgroup::Slot {
-  Slot(const LaunchState &launch, LdsShadow &shadow, std::vector<InexactSet> &inexact_lds) {
+  Slot(const LaunchState &launch, LdsShadow &shadow, FollowedReads &reads,
+       std::vector<InexactSet> &inexact_lds) {
     // Zero pages that take no memory until a register is written: a device holds ten thousand waves.
     size_t room = register_bytes + cache_line;
     registers.reset(std::calloc(room, 1));
@@ -66,7 +67,7 @@ struct Workgroup::Slot {
     wave.vgprs = static_cast<uint32_t *>(std::align(cache_line, register_bytes, start, room));
     if (launch.scratch_bytes != 0)
       scratch = std::make_unique<uint8_t[]>(size_t(launch.scratch_bytes) * wave_lanes);
-    if (launch.strict) checks = std::make_unique<WaveChecks>(launch.checks, shadow);
+    if (launch.strict) checks = std::make_unique<WaveChecks>(launch.checks, shadow, reads);
     if (launch.fidelity == nullptr) return;
     fidelity = std::make_unique<WaveFidelity>(*launch.fidelity, inexact_lds);
     checks->follow_with(fidelity.get());
@@ -86,13 +87,15 @@ struct Workgroup::Slot {
   std::unique_ptr<WaveFidelity> fidelity; // nullable
 };
 
-Workgroup::Workgroup(LaunchState &launch) : launch(launch) {
+Workgroup::Workgroup(LaunchState &launch) : launch(launch), reads(launch.checks.unused_reads) {
   lds = std::make_unique<uint8_t[]>(launch.lds_bytes + 16);
   for (uint32_t i = 0; i < launch.waves; ++i)
-    slots.push_back(std::make_unique<Slot>(launch, shadow, inexact_lds));
+    slots.push_back(std::make_unique<Slot>(launch, shadow, reads, inexact_lds));
 }
 
-Workgroup::~Workgroup() = default;
+Workgroup::~Workgroup() {
+  reads.finish();
+}
 
 //===--- Start ------------------------------------------------------------------------------------------===//
 
@@ -107,6 +110,7 @@ void Workgroup::start(std::array<uint32_t, 3> id, uint32_t number) {
   if (launch.strict) {
     std::memset(lds.get(), fresh_byte, launch.lds_bytes);
     shadow.reset(launch.lds_bytes);
+    reads.finish();
   }
   if (launch.fidelity) inexact_lds.assign(launch.lds_bytes, 0);
   random = launch.options->seed * 0x9e3779b97f4a7c15 + number;
