@@ -152,8 +152,8 @@ CASE(digits_counted_from_anything, "lds_uninitialised") {
   count_digits<Twin::wrong><<<1, block>>>(to_device(random_ints(block, 6)), zeros<int>(16));
   finish();
 }
-// A read that meets an earlier store is reported where its value matters; a store that meets an earlier read is
-// reported at once, whether or not the value mattered.
+// A read that meets an earlier store is reported where its value matters; a store that meets an earlier read
+// is reported at once, whether or not the value mattered.
 CASE(read_of_a_neighbour_thrown_away, "lds_race") {
   int *const out = zeros<int>(block);
   neighbours<<<1, block>>>(out, 3);
