@@ -12,6 +12,8 @@ from sluice import _hip
 BLOCK_BYTES = 32 << 20
 ROUNDING = 512  # of sizes, as in torch; and at least so many bytes between two pieces, which torch does not leave
 
+CALL, QUERY = _hip.Hip.call, _hip.Hip.query
+
 
 class Pool:
     """Takes the place of hipMalloc and hipFree in all contexts."""
@@ -20,17 +22,16 @@ class Pool:
         self._annotated = annotated
         self._free = []  # (address, bytes), by address
         self._sizes = {}
-        self._call, self._query = _hip.Hip.call, _hip.Hip.query
         pool = self
 
         def call(hip, name, *arguments):
             if name == "hipMalloc":
                 pool.allocate(hip, *arguments)
             else:
-                pool._call(hip, name, *arguments)
+                CALL(hip, name, *arguments)
 
         def query(hip, name, *arguments):
-            return pool.free(hip, *arguments) if name == "hipFree" else pool._query(hip, name, *arguments)
+            return pool.free(hip, *arguments) if name == "hipFree" else QUERY(hip, name, *arguments)
 
         self._patches = [mock.patch.object(_hip.Hip, "call", call), mock.patch.object(_hip.Hip, "query", query)]
 
@@ -57,7 +58,7 @@ class Pool:
 
     def free(self, hip, address):
         if address.value not in self._sizes:
-            return self._query(hip, "hipFree", address)  # older than the pool
+            return QUERY(hip, "hipFree", address)  # older than the pool
         address = address.value
         self._free.append((address, self._sizes.pop(address)))
         self._free.sort()
@@ -74,7 +75,7 @@ class Pool:
 
     def _add_block(self, hip, size):
         made = ctypes.c_void_p()
-        self._call(hip, "hipMalloc", ctypes.byref(made), ctypes.c_size_t(size))
+        CALL(hip, "hipMalloc", ctypes.byref(made), ctypes.c_size_t(size))
         self._tell(hip, "create", made.value, size)
         self._free.append((made.value, size))
         self._free.sort()
