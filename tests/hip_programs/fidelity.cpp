@@ -91,6 +91,11 @@ __global__ void by_lane(float *x) {
   store_at(x, exact);
 }
 
+__global__ void by_other_lane(float *x) {
+  const int mine = __float_as_int(threadIdx.x == 0 ? inexact(x) : 0.0f);
+  store_at(x, __int_as_float(__builtin_amdgcn_readlane(mine, 5)));
+}
+
 __global__ void by_swap(float *x) {
   store_at(x, atomicExch(&x[threadIdx.x], 0.0f));
 }
@@ -112,6 +117,16 @@ __global__ void by_gpr_index(float *x) {
                : "=v"(result)
                : "v"(inexact(x)), "s"(2)
                : "v38", "v40", "v41");
+  store_at(x, result);
+}
+
+__global__ void to_gpr_index(float *x) {
+  float result;
+  asm volatile("s_nop 1\nv_mov_b32 v40, 0\ns_set_gpr_idx_on %2, 8\ns_nop 4\nv_mov_b32 v38, %1\n"
+               "s_set_gpr_idx_off\ns_nop 4\nv_mov_b32 %0, v40"
+               : "=v"(result)
+               : "v"(inexact(x)), "s"(2)
+               : "v38", "v40");
   store_at(x, result);
 }
 
@@ -138,6 +153,25 @@ __global__ void by_cmov(float *x) {
 
 __global__ void by_scalar_load(const float *__restrict__ x, float *__restrict__ out) {
   out[int(x[blockIdx.x])] = 1.0f;
+}
+
+// A scalar branch in which no lane takes part.
+__global__ void without_lanes(float *x) {
+  const int first = __builtin_amdgcn_readfirstlane(__float_as_int(inexact(x)));
+  asm volatile("s_mov_b64 s[40:41], exec\ns_mov_b64 exec, 0\ns_cmp_eq_u32 %0, 1\n"
+               "s_cbranch_scc1 .Lnever%=\n.Lnever%=:\ns_mov_b64 exec, s[40:41]\n"
+               :
+               : "s"(first)
+               : "s40", "s41", "scc");
+}
+
+// A comparison that writes EXEC itself.
+__global__ void compares_exec(float *x) {
+  asm volatile("s_mov_b64 s[40:41], exec\nv_exp_f32 v40, %0\ns_nop 1\nv_cmpx_lt_f32 vcc, 2.0, v40\n"
+               "s_nop 4\ns_mov_b64 exec, s[40:41]\n"
+               :
+               : "v"(x[threadIdx.x])
+               : "v40", "vcc", "s40", "s41");
 }
 
 // A branch on an inexact value, and after it one on EXEC, which is what it was.
@@ -179,12 +213,14 @@ int main(int count, char **names) {
   struct {
     const char *name;
     void (*kernel)(float *);
-  } const kernels[] = {KERNEL(exact),          KERNEL(value),        KERNEL(lanes),     KERNEL(wave),
-                       KERNEL(address),        KERNEL(in_lds),       KERNEL(reads),     KERNEL(moves),
-                       KERNEL(reads_moved),    KERNEL(clock),        KERNEL(adds),      KERNEL(in_scratch),
-                       KERNEL(in_matrix),      KERNEL(by_dpp),       KERNEL(by_lane),   KERNEL(by_swap),
-                       KERNEL(by_copy_to_lds), KERNEL(by_gpr_index), KERNEL(by_movrel), KERNEL(by_cmov),
-                       KERNEL(rejoins)};
+  } const kernels[] = {
+      KERNEL(exact),          KERNEL(value),         KERNEL(lanes),        KERNEL(wave),
+      KERNEL(address),        KERNEL(in_lds),        KERNEL(reads),        KERNEL(moves),
+      KERNEL(reads_moved),    KERNEL(clock),         KERNEL(adds),         KERNEL(in_scratch),
+      KERNEL(in_matrix),      KERNEL(by_dpp),        KERNEL(by_lane),      KERNEL(by_swap),
+      KERNEL(by_copy_to_lds), KERNEL(by_gpr_index),  KERNEL(by_movrel),    KERNEL(by_cmov),
+      KERNEL(rejoins),        KERNEL(by_other_lane), KERNEL(to_gpr_index), KERNEL(without_lanes),
+      KERNEL(compares_exec)};
 #undef KERNEL
   const size_t bytes = zeros.size() * sizeof(float);
   for (int i = 1; i < count; ++i) {

@@ -50,7 +50,7 @@ class NoteTest(unittest.TestCase):
         self.assertIn("  no address depends on approximated values\n  no branch depends on approximated values\n", text)
 
     def test_branches(self):
-        for kernel in ("lanes", "wave"):
+        for kernel in ("lanes", "wave", "without_lanes", "compares_exec"):
             found = note(kernel)
             self.assert_decides(found, False, True)
             self.assertTrue(all(kernel in place["kernel"] for place in found["branches"]))
@@ -67,7 +67,7 @@ class NoteTest(unittest.TestCase):
                       run(PROGRAMS / "fidelity", "address").stderr)
 
     def test_ways_that_a_value_takes(self):
-        for way in ("in_scratch", "in_matrix", "by_dpp", "by_lane", "by_gpr_index", "by_movrel", "by_cmov"):
+        for way in ("in_scratch", "in_matrix", "by_dpp", "by_lane", "by_gpr_index", "to_gpr_index", "by_movrel", "by_cmov"):
             with self.subTest(way):
                 found = note(way)
                 self.assert_decides(found, True, False)
@@ -76,6 +76,9 @@ class NoteTest(unittest.TestCase):
             with self.subTest(way):
                 self.assert_decides(note(way), False, False)
                 self.assert_decides(note("value", way), True, False)
+
+    def test_other_lanes_are_exact(self):
+        self.assert_decides(note("by_other_lane"), False, False)
 
     def test_lanes_that_meet_again_are_exact(self):
         found = note("rejoins")

@@ -144,10 +144,11 @@ void WaveFidelity::decide(const Op &op, InexactSet sources) {
 /// Whether an inexact value is an address, decides a branch, or becomes EXEC.
 void WaveFidelity::check_decision(const Wave &w, const Op &op, const OpInfo &info) {
   InexactSet sources = 0;
-  if (info.kind == OpKind::branch || is_transfer_of_control(info.role()) ||
-      info.role() == Role::compare_exec) {
+  if (info.kind == OpKind::branch || is_transfer_of_control(info.role())) {
     for (const RegisterRange range : reads(info))
-      if (info.role() != Role::compare_exec || !meets_exec(range)) sources |= read(range).any(w.exec());
+      sources |= read(range).any(all_lanes);
+  } else if (info.role() == Role::compare_exec) {
+    sources = sources_of(w, op, info).any(w.exec());
   } else if (accesses_memory(info.kind)) {
     if (info.role() != Role::lane_exchange) sources = read(info.address).any(w.exec());
     for (const RegisterRange range : reads(info)) {
