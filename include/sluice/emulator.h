@@ -40,9 +40,20 @@ SLUICE_EMULATOR_API void *sluice_emulator_symbol(const char *name);
  *   checks               "all" (those on by default), "none", or a comma-separated list of those to switch on
  *   <name of a check>    "on" or "off"; "report": on, its reports are warnings; "fault": on, they are errors
  *   warnings             the checks that only warn: "default", "all" that can, "none", or a comma-separated
- *                        list. The default is lds_equal_stores, lds_write_after_read, hazards_compiler,
+ *                        list. The default is lds_equal_stores, lds_write_after_read, lane_stores,
+ *                        divergent_barriers, barrier_places, global_equal_stores, hazards_compiler,
  *                        hazards_by_count, hazards_waived, leaks, ignored_errors and unwritten_copies. See
  *                        "Reports and faults" below
+ *   tolerated            the checks whose errors do not fail their launch: "none", "findings" (lds_races,
+ *                        global_races, stale_caches, stream_races, uninitialised and barriers), "all" that
+ *                        can, or a comma-separated list
+ *   suppressions         a path: a file of rules, one a line, each of three patterns (* and ?): kernel, kind
+ *                        of report, place. Reports that a rule describes are left out, and fail no launch
+ *   kernel               a pattern (* and ?): only launches of kernels with such names are checked
+ *   launch_skip          number of launches, of those that "kernel" selects, that are not checked first
+ *   launch_count         number of launches that are checked after those; "all" is the initial value
+ *   host_calls           "on": reports say which call of the program launched the kernel, and which allocated
+ *                        the memory
  *   completion           "late", "early" or "random": when loads arrive
  *   wave_schedule        "greedy": a wave runs until it has to wait; "round_robin": one instruction each;
  *                        "random": a few of a wave drawn at random
@@ -51,6 +62,9 @@ SLUICE_EMULATOR_API void *sluice_emulator_symbol(const char *name);
  *   perturb_transcendentals
  *                        "on": results of v_exp, v_log, v_rcp, v_rsq, v_sqrt, v_sin and v_cos move by up to
  *                        one unit in the last place, as they may in hardware
+ *   fidelity             "on": lines of report_file say which instructions the launch approximated, what it
+ *                        used that is not modelled, and which addresses and branches depend on approximated
+ *                        values; slower
  *   preload_kernargs     "off": kernels that ask for arguments in registers do not get them, and begin with
  *                        the code that loads them, as with firmware that lacks this feature
  *   scramble_nans        "on": NaNs produced by vector instructions get random payloads
@@ -137,6 +151,21 @@ SLUICE_EMULATOR_API int sluice_emulator_watch(const void *start, size_t bytes, u
                                               uint32_t *stores);
 /** Stops watching, once all streams are idle. SLUICE_EMULATOR_BAD_VALUE if no watched range starts there. */
 SLUICE_EMULATOR_API int sluice_emulator_unwatch(const void *start);
+
+/** For allocators that hand out pieces of a block: makes the block from hipMalloc at `start`, of `bytes`
+ * bytes, a pool. Launches submitted from now on, except those of graphs, may access only its pieces: an
+ * access between them is out of bounds, and one of a piece that was freed is an access of freed memory.
+ * SLUICE_EMULATOR_BAD_VALUE unless a live block of that size starts there that is not a pool. */
+SLUICE_EMULATOR_API int sluice_emulator_pool_create(const void *start, size_t bytes);
+/** Makes it an ordinary block again; also before it is freed. SLUICE_EMULATOR_BAD_VALUE if no pool starts
+ * there. */
+SLUICE_EMULATOR_API int sluice_emulator_pool_destroy(const void *start);
+/** The allocator hands out a piece of a pool. `address` is a multiple of 4. What was written there earlier
+ * counts as written. SLUICE_EMULATOR_BAD_VALUE if it is not within one pool, or overlaps a live piece. */
+SLUICE_EMULATOR_API int sluice_emulator_pool_allocated(const void *address, size_t bytes);
+/** The allocator takes a piece back. Work submitted earlier may still use it. SLUICE_EMULATOR_BAD_VALUE if no
+ * live piece starts there. */
+SLUICE_EMULATOR_API int sluice_emulator_pool_freed(const void *address);
 
 /** Takes the reports since the last take, as a JSON array, oldest first; the same mistake in several
  * launches is one report with a "count". At most 1024 of each kind, and of each rule and level of hazards,

@@ -35,9 +35,11 @@ template <typename Element> void make_some_wild(Numbers &random, Visible<Element
   }
 }
 
-/// Two sequences may get the same rows: the workgroups race for them, which is allowed here.
+/// Two sequences may get the same rows: the workgroups, and lanes of one wave, race for them, which is
+/// allowed here.
 inline void set_up_for_wild_calls(const char *instruction_budget) {
-  REQUIRE(sluice_emulator_configure("global_races", "off") == SLUICE_EMULATOR_OK);
+  for (const char *check : {"global_races", "global_equal_stores", "lane_stores"})
+    REQUIRE(sluice_emulator_configure(check, "off") == SLUICE_EMULATOR_OK);
   REQUIRE(sluice_emulator_configure("instruction_budget", instruction_budget) == SLUICE_EMULATOR_OK);
 }
 

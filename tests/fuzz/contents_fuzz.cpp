@@ -70,8 +70,11 @@ Arrays &arrays() {
 
 sluice_context *device() {
   static sluice_context *const context = [] {
-    for (const auto &[key, value] :
-         {std::pair{"global_races", "off"}, {"threads", "1"}, {"instruction_budget", "2000000"}})
+    for (const auto &[key, value] : {std::pair{"global_races", "off"},
+                                     {"global_equal_stores", "off"},
+                                     {"lane_stores", "off"},
+                                     {"threads", "1"},
+                                     {"instruction_budget", "2000000"}})
       require(sluice_emulator_configure(key, value) == SLUICE_EMULATOR_OK, key);
     sluice_context_desc desc;
     sluice_context_desc_init(&desc, sizeof desc);

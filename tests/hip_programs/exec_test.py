@@ -35,7 +35,7 @@ class ExecTest(unittest.TestCase):
         result = self.status(1, WRONG)
         self.assertIn("lds_race: ", result.stderr)
         self.assertIn("ds_write_b32", result.stderr)
-        self.assertRegex(result.stderr, r"; \d+ reports, 2 notes\n$")
+        self.assertRegex(result.stderr, r"; \d+ reports, 1 note\n$")
         self.status(0, "--check", "none", WRONG)
         self.status(0, "--check", "pending,hazards", WRONG)
         self.assertNotIn("lds_uninitialised", self.status(1, "--check", "lds_races", WRONG).stderr)

@@ -354,7 +354,8 @@ TEST_CASE("flat accesses of LDS race like those of DS instructions", "[isa][flat
   // Wave 0 combines, and does not wait before the barrier after which wave 1 reads.
   auto pass_on = [&](const std::string &line, const std::string &wait) {
     return head + "s_cmp_eq_u32 s6, 0\n s_cbranch_scc0 other\n" + line + wait +
-           "s_barrier\n s_branch done\n other:\n s_barrier\n ds_read_b32 v5, v30\n done:\n" + wait_all;
+           "s_barrier\n s_branch done\n other:\n s_barrier\n ds_read_b32 v5, v30\n" + wait_all +
+           "v_cmpx_eq_u32_e32 vcc, v5, v5\n done:\n" + wait_all;
   };
   for (const std::string &line : {std::string("flat_store_dword v[30:31], v4\n"), add,
                                   std::string("flat_atomic_add v9, v[30:31], v4 sc0\n")}) {

@@ -433,7 +433,7 @@ TEST_CASE("LDS atomics that were not waited for before a barrier race with later
     return "v_readfirstlane_b32 s5, v0\n v_mov_b32_e32 v4, 0\n v_and_b32_e32 v6, 0xff, v1\n s_mov_b32 m0, 0\n"
            "v_mov_b32_e32 v5, 0\n s_cmp_eq_u32 s5, 0\n s_cbranch_scc0 other\n ds_write_b32 v1, v4\n" +
            wait_all + line + "\n" + wait + "other:\n s_barrier\n s_cbranch_scc1 done\n ds_read_b32 v5, v6\n" +
-           wait_all + "done:\n" + wait_all;
+           wait_all + "v_cmpx_eq_u32_e32 vcc, v5, v5\n done:\n" + wait_all;
   };
   const LaunchShape two{.waves = 2, .lds_bytes = 8192};
   for (const std::string line : {"ds_add_u32 v1, v4", "ds_add_rtn_u32 v7, v1, v4", "ds_append v7"}) {

@@ -14,13 +14,19 @@ namespace sluice::test {
 namespace {
 
 using emulator::AccessOrder;
+using emulator::Footprint;
 using emulator::GlobalShadow;
+using emulator::LinePart;
 using emulator::ReleasedAtomics;
 using emulator::WaveOrder;
 
 constexpr uint64_t data = 0x10000;
 constexpr uint64_t flag = 0x20000;
 constexpr uint64_t second_flag = 0x20040;
+
+LinePart place_of(uint64_t address) {
+  return Footprint(&address, 1, 4).parts()[0];
+}
 
 /// A wave of a workgroup of two waves, with memory instructions that are done as soon as they are waited for.
 struct TestWaveOrder {
@@ -33,9 +39,10 @@ struct TestWaveOrder {
 
   void wait() { waited = order.now(); }
   AccessOrder access(GlobalShadow &shadow, uint64_t address, bool store, bool past_caches = false) {
-    const AccessOrder seen =
-        shadow.enter(pages, order, order.now() + 1, &address, 1, 4, {!store, store, past_caches, false, 7})
-            .order;
+    const AccessOrder seen = shadow
+                                 .enter(pages, order, order.now() + 1, Footprint(&address, 1, 4),
+                                        {!store, store, past_caches, false, 7})
+                                 .order;
     order.advance();
     return seen;
   }
@@ -46,8 +53,12 @@ struct TestWaveOrder {
   }
   void release(ReleasedAtomics &atomics, uint64_t address = flag) {
     order.set_done(waited, scalar_waited);
-    order.release(atomics, {&address, 1});
+    const LinePart place = place_of(address);
+    order.release(atomics, {&place, 1});
     order.advance();
+  }
+  void acquire(ReleasedAtomics &atomics, uint64_t address = flag) {
+    order.acquire(atomics, place_of(address));
   }
 };
 
@@ -78,7 +89,7 @@ TEST_CASE("a store is seen after all five steps, and after no four of them", "[i
     if (missing != write_back) d.writer.write_back();
     if (missing != wait) d.writer.wait();
     if (missing != release) d.writer.release(d.atomics);
-    if (missing != acquire) d.reader.order.acquire(d.atomics, flag);
+    if (missing != acquire) d.reader.acquire(d.atomics);
     if (missing != invalidate) d.reader.order.invalidate();
     return d.reader.access(d.shadow, data, false);
   };
@@ -96,9 +107,25 @@ TEST_CASE("a write-back that is not waited for has not happened", "[isa][order]"
   d.writer.wait();
   d.writer.write_back();
   d.writer.release(d.atomics);
-  d.reader.order.acquire(d.atomics, flag);
+  d.reader.acquire(d.atomics);
   d.reader.order.invalidate();
   CHECK(d.reader.access(d.shadow, data, false) == AccessOrder::not_written_back);
+}
+
+TEST_CASE("a write-back that is not waited for has not written back other waves' stores", "[isa][order]") {
+  for (bool waits : {true, false}) {
+    Device d;
+    d.writers_neighbour.access(d.shadow, data, true);
+    d.writers_neighbour.wait();
+    meet(d.writer, d.writers_neighbour);
+    d.writer.write_back();
+    if (waits) d.writer.wait();
+    d.writer.release(d.atomics);
+    d.reader.acquire(d.atomics);
+    d.reader.order.invalidate();
+    CHECK(d.reader.access(d.shadow, data, false) ==
+          (waits ? AccessOrder::before : AccessOrder::not_written_back));
+  }
 }
 
 TEST_CASE("a release does not order later accesses", "[isa][order]") {
@@ -108,7 +135,7 @@ TEST_CASE("a release does not order later accesses", "[isa][order]") {
   d.writer.release(d.atomics);
   d.writer.access(d.shadow, data, true);
   d.writer.wait();
-  d.reader.order.acquire(d.atomics, flag);
+  d.reader.acquire(d.atomics);
   d.reader.order.invalidate();
   CHECK(d.reader.access(d.shadow, data, false) == AccessOrder::none);
 }
@@ -119,7 +146,7 @@ TEST_CASE("an acquire elsewhere orders nothing", "[isa][order]") {
   d.writer.write_back();
   d.writer.wait();
   d.writer.release(d.atomics);
-  d.reader.order.acquire(d.atomics, second_flag);
+  d.reader.acquire(d.atomics, second_flag);
   d.reader.order.invalidate();
   CHECK(d.reader.access(d.shadow, data, false) == AccessOrder::none);
 }
@@ -129,7 +156,7 @@ TEST_CASE("accesses with sc1 go past the caches", "[isa][order]") {
   d.writer.access(d.shadow, data, true, true);
   d.writer.wait();
   d.writer.release(d.atomics);
-  d.reader.order.acquire(d.atomics, flag);
+  d.reader.acquire(d.atomics);
   // The store needs no write-back, and a load with sc1 no invalidation; another load does.
   CHECK(d.reader.access(d.shadow, data, false, true) == AccessOrder::before);
   CHECK(d.reader.access(d.shadow, data, false) == AccessOrder::not_invalidated);
@@ -146,7 +173,7 @@ TEST_CASE("a store after another workgroup's load needs an order, but no caches"
     d.reader.wait();
     if (ordered) {
       d.reader.release(d.atomics);
-      d.writer.order.acquire(d.atomics, flag);
+      d.writer.acquire(d.atomics);
     }
     CHECK(d.writer.access(d.shadow, data, true) == (ordered ? AccessOrder::before : AccessOrder::none));
   }
@@ -158,12 +185,12 @@ TEST_CASE("scalar loads are waited for on their own", "[isa][order]") {
     const uint64_t address = data;
     // A vector load in flight, and none at all: neither is what the release waits for.
     d.reader.access(d.shadow, data + 64, false);
-    d.shadow.enter(d.reader.pages, d.reader.order, d.reader.order.scalar_now() + 1, &address, 1, 4,
+    d.shadow.enter(d.reader.pages, d.reader.order, d.reader.order.scalar_now() + 1, Footprint(&address, 1, 4),
                    {true, false, false, true, 7});
     d.reader.order.advance_scalar();
     if (waited) d.reader.scalar_waited = d.reader.order.scalar_now();
     d.reader.release(d.atomics);
-    d.writer.order.acquire(d.atomics, flag);
+    d.writer.acquire(d.atomics);
     CHECK(d.writer.access(d.shadow, data, true) == (waited ? AccessOrder::before : AccessOrder::none));
     CHECK(d.writer.access(d.shadow, data + 64, true) == AccessOrder::none);
   }
@@ -219,7 +246,7 @@ TEST_CASE("a barrier passes on the order that one wave of a workgroup has seen",
     d.writer.write_back();
     d.writer.wait();
     d.writer.release(d.atomics);
-    d.reader.order.acquire(d.atomics, flag);
+    d.reader.acquire(d.atomics);
     d.reader.order.invalidate();
     if (barriers) meet(d.reader, d.readers_neighbour);
     CHECK(d.readers_neighbour.access(d.shadow, data, false) ==
@@ -235,11 +262,11 @@ TEST_CASE("order is passed on from workgroup to workgroup", "[isa][order]") {
     d.writer.wait();
     d.writer.release(d.atomics);
     if (passed_on) {
-      d.reader.order.acquire(d.atomics, flag);
+      d.reader.acquire(d.atomics);
       d.reader.order.invalidate();
     }
     d.reader.release(d.atomics, second_flag);
-    d.third.order.acquire(d.atomics, second_flag);
+    d.third.acquire(d.atomics, second_flag);
     d.third.order.invalidate();
     CHECK(d.third.access(d.shadow, data, false) == (passed_on ? AccessOrder::before : AccessOrder::none));
   }
@@ -248,7 +275,8 @@ TEST_CASE("order is passed on from workgroup to workgroup", "[isa][order]") {
 TEST_CASE("bytes of a dword are tracked separately", "[isa][order]") {
   Device d;
   auto enter = [&](TestWaveOrder &wave, uint64_t address, uint32_t bytes, bool store) {
-    return d.shadow.enter(wave.pages, wave.order, 1, &address, 1, bytes, {!store, store, false, false, 3})
+    return d.shadow
+        .enter(wave.pages, wave.order, 1, Footprint(&address, 1, bytes), {!store, store, false, false, 3})
         .order;
   };
   CHECK(enter(d.writer, data, 2, true) == AccessOrder::before);

@@ -119,7 +119,8 @@ bool is_followed_by_barrier(const MachineCode &code, const Mutant &mutant) {
 bool is_of_synchronisation(ReportKind kind) {
   return kind == ReportKind::pending_register || kind == ReportKind::lds_race ||
          kind == ReportKind::lds_equal_stores || kind == ReportKind::lds_write_after_read ||
-         kind == ReportKind::lds_uninitialised || kind == ReportKind::lds_copy_at_end;
+         kind == ReportKind::lds_uninitialised || kind == ReportKind::lds_copy_at_end ||
+         kind == ReportKind::barrier_mismatch;
 }
 
 /// The behaviour of the unchanged kernel in one problem.

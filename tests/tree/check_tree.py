@@ -23,8 +23,8 @@ C_HEADERS = {"assert.h", "ctype.h", "errno.h", "fenv.h", "float.h", "inttypes.h"
 # Prefix of an include path -> the name that the "others" column uses for it.
 OTHERS = [("mlir/", "mlir"), ("mlir-c/", "mlir"), ("llvm/", "llvm"), ("llvm-c/", "llvm"), ("lld/", "lld"),
           ("fmt/", "fmt"), ("CLI/", "cli11"), ("nlohmann/", "json"), ("nanobind/", "nanobind"), ("zstd", "zstd"), ("sys/", "posix"),
-          ("cxxabi.h", "posix"), ("dlfcn.h", "posix"), ("elf.h", "posix"), ("fcntl.h", "posix"), ("fnmatch.h", "posix"), ("link.h", "posix"),
-          ("poll.h", "posix"), ("pthread.h", "posix"), ("sched.h", "posix"), ("unistd.h", "posix"), ("immintrin.h", "x86")]
+          ("cxxabi.h", "posix"), ("dlfcn.h", "posix"), ("elf.h", "posix"), ("execinfo.h", "posix"), ("fcntl.h", "posix"), ("fnmatch.h", "posix"),
+          ("link.h", "posix"), ("poll.h", "posix"), ("pthread.h", "posix"), ("sched.h", "posix"), ("unistd.h", "posix"), ("immintrin.h", "x86")]
 # In Go, C is written in comments. An "include" without a "#" is TableGen's.
 GO_INCLUDE = re.compile(r'^[ \t]*(?://)?[ \t]*#[ \t]*include[ \t]+(?:<([^>]+)>|"([^"]+)")', re.MULTILINE)
 INCLUDE = re.compile(r'^[ \t]*(?:#[ \t]*)?include[ \t]+(?:<([^>]+)>|"([^"]+)")', re.MULTILINE)

@@ -6,6 +6,10 @@ import torch
 
 import sluice.torch as st
 
+from pool import Pool
+
+Pool().start()  # tensors share blocks of memory, as on a GPU
+
 # As in test_torch: half a unit of the last place of O, and P rounded to the type of Q.
 LAST_PLACE = {torch.float16: 2.0 ** -11, torch.bfloat16: 2.0 ** -8}
 

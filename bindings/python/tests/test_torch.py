@@ -1,6 +1,8 @@
 """Attention in torch, on the CPU through the emulator, against torch's own."""
 
 import itertools
+import pathlib
+import sys
 import unittest
 from unittest import mock
 
@@ -10,6 +12,12 @@ import torch.nn.functional as F
 import sluice
 import sluice.torch as st
 from sluice import _torch_ops as ops
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+
+from pool import Pool  # noqa: E402
+
+Pool().start()  # tensors share blocks of memory, as on a GPU
 
 # Half a unit of the last place of O, and P rounded to the type of Q by at most 0.7 of one (sluice_problem): a row's sum of
 # |p v| is at most the largest |v|.

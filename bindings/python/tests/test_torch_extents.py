@@ -2,6 +2,8 @@
 
 import inspect
 import itertools
+import pathlib
+import sys
 import typing
 import unittest
 
@@ -10,6 +12,12 @@ import torch.nn.functional as F
 
 import sluice
 import sluice.torch as st
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+
+from pool import Pool  # noqa: E402
+
+Pool().start()  # tensors share blocks of memory, as on a GPU
 
 HEADS, KV_HEADS, DIM, PAGE = 4, 2, 64, 16
 INFINITY = float("inf")

@@ -19,12 +19,17 @@ constexpr CheckName checks_table[] = {
     {"lds_races", &Checks::lds_races},
     {"lds_equal_stores", &Checks::lds_equal_stores},
     {"lds_write_after_read", &Checks::lds_write_after_read},
+    {"lane_stores", &Checks::lane_stores},
+    {"barriers", &Checks::barriers},
+    {"divergent_barriers", &Checks::divergent_barriers},
+    {"barrier_places", &Checks::barrier_places},
     {"lds_bounds", &Checks::lds_bounds},
     {"global_bounds", &Checks::global_bounds},
     {"uninitialised", &Checks::uninitialised},
     {"registers", &Checks::registers},
     {"exec_at_mfma", &Checks::exec_at_mfma},
     {"global_races", &Checks::global_races},
+    {"global_equal_stores", &Checks::global_equal_stores},
     {"stale_caches", &Checks::stale_caches},
     {"stream_races", &Checks::stream_races},
     {"hazards", &Checks::hazards},
@@ -68,6 +73,7 @@ constexpr bool Checks::*never_warns = &Checks::global_bounds;
 bool Checks::*check_of(ReportKind kind, HazardLevel level) {
   switch (kind) {
   case ReportKind::launch_refused:
+  case ReportKind::not_emulated:
   case ReportKind::unknown_instruction:
   case ReportKind::invalid_pc:
   case ReportKind::budget_exhausted:
@@ -90,6 +96,14 @@ bool Checks::*check_of(ReportKind kind, HazardLevel level) {
     return &Checks::lds_equal_stores;
   case ReportKind::lds_write_after_read:
     return &Checks::lds_write_after_read;
+  case ReportKind::lanes_store_different:
+    return &Checks::lane_stores;
+  case ReportKind::barrier_mismatch:
+    return &Checks::barriers;
+  case ReportKind::barrier_divergent:
+    return &Checks::divergent_barriers;
+  case ReportKind::barrier_places:
+    return &Checks::barrier_places;
   case ReportKind::lds_out_of_bounds:
     return &Checks::lds_bounds;
   case ReportKind::lds_uninitialised:
@@ -100,6 +114,8 @@ bool Checks::*check_of(ReportKind kind, HazardLevel level) {
     return &Checks::buffer_range;
   case ReportKind::global_race:
     return &Checks::global_races;
+  case ReportKind::global_equal_stores:
+    return &Checks::global_equal_stores;
   case ReportKind::stale_cache:
     return &Checks::stale_caches;
   case ReportKind::register_out_of_range:
@@ -130,6 +146,20 @@ bool Checks::*check_of(ReportKind kind, HazardLevel level) {
     }
   }
   return nullptr;
+}
+
+/// "all" that may warn, "none", or a list of such checks; `refusal` says why not all may.
+Checks parse_lenient(std::string_view text, const char *also, const char *refusal) {
+  if (text == "none") return Checks::none();
+  if (text != "all") {
+    const Checks checks = parse_list(text, also);
+    if (checks.*never_warns) throw std::invalid_argument(refusal);
+    return checks;
+  }
+  Checks checks;
+  for (const CheckName &check : checks_table)
+    checks.*check.member = check.member != never_warns;
+  return checks;
 }
 
 } // namespace
@@ -163,23 +193,29 @@ bool may_warn(std::string_view check) {
 
 Checks parse_warnings(std::string_view text) {
   if (text == "default") return Checks::warned_of();
-  if (text == "none") return Checks::none();
-  if (text != "all") {
-    const Checks warnings = parse_list(text, "default, all, none");
-    if (warnings.*never_warns)
-      throw std::invalid_argument(
-          "global_bounds cannot be a warning: an access that memory refuses is always an error");
-    return warnings;
-  }
-  Checks warnings;
-  for (const CheckName &check : checks_table)
-    warnings.*check.member = may_warn(check.name);
-  return warnings;
+  return parse_lenient(text, "default, all, none",
+                       "global_bounds cannot be a warning: an access that memory refuses is always an error");
+}
+
+Checks parse_tolerated(std::string_view text) {
+  if (text == "findings") return Checks::findings();
+  return parse_lenient(text, "findings, all, none",
+                       "global_bounds cannot be tolerated: an access that memory refuses fails its launch");
 }
 
 bool report_fails(ReportKind kind, HazardLevel level, const Checks &warnings) {
   bool Checks::*const check = check_of(kind, level);
   return check == nullptr || check == never_warns || !(warnings.*check);
+}
+
+bool ends_launch(ReportKind kind) {
+  return check_of(kind, HazardLevel::required) == nullptr && kind != ReportKind::misaligned;
+}
+
+Consequence consequence_of(ReportKind kind, HazardLevel level, const CheckOptions &options) {
+  const bool error = report_fails(kind, level, options.warnings);
+  const bool fails = error && report_fails(kind, level, options.tolerated);
+  return {fails, error && !fails};
 }
 
 } // namespace sluice::emulator

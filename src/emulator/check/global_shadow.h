@@ -1,8 +1,12 @@
-//===- global_shadow.h - which workgroup touched which dword of memory ----------------------------------===//
+//===- global_shadow.h - which wave touched which dword of memory ---------------------------------------===//
 //
-// Two accesses of one dword by different workgroups, one of them a store, must be ordered (see
-// happens_before.h). The shadow of a launch remembers the last store and the last load of each dword. Atomics
-// do not conflict with each other; a load or store with sc1 counts as one.
+// Two accesses of one dword by different waves, one of them a store, must be ordered (see happens_before.h).
+// The shadow of a launch remembers, for each dword, the last store and the last loads by two workgroups.
+// Atomics do not conflict with each other; a load or store with sc1 counts as one. An atomic replaces those
+// before it at its dword: whatever its wave does there later comes after all of them.
+//
+// An instruction is entered as a whole: the dwords that it touches in a line of memory are one mask, and so
+// is what a line remembers of an earlier one.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -15,7 +19,10 @@
 #include <unordered_map>
 #include <vector>
 
+#include "emulator/check/first_reads.h"
+#include "emulator/check/footprint.h"
 #include "emulator/check/happens_before.h"
+#include "emulator/check/line_records.h"
 #include "emulator/memory/memory.h"
 
 namespace sluice::emulator {
@@ -26,14 +33,28 @@ struct GlobalAccess {
   bool atomic = false; // or an access with sc1
   bool scalar = false;
   uint32_t op = 0;
+  bool compares = false; // an atomic that compares and swaps
+
+  bool combines() const { return load && store; }
 };
 
 struct GlobalConflict {
   AccessOrder order = AccessOrder::before; // before: no conflict
+  bool equal = false;                      // both store the same value
   uint32_t lane = 0;
   bool with_store = false; // the earlier access is a store
   uint32_t op = 0;         // its instruction
   uint32_t wave = 0;       // its number in the launch
+};
+
+/// What a store will write: rows of dwords, whose low bits count after a shift. No rows: not known.
+struct StoredRows {
+  const uint32_t *rows = nullptr;
+  uint32_t shift = 0;
+
+  uint8_t byte(uint32_t lane, uint32_t offset) const {
+    return uint8_t(rows[offset / 4 * line_dwords + lane] >> shift >> 8 * (offset % 4));
+  }
 };
 
 class GlobalShadow {
@@ -45,22 +66,26 @@ public:
       uint64_t number = ~uint64_t(0);
       struct Page *page = nullptr;
     };
-    std::array<Entry, 16> entries{};
+    std::array<Entry, 64> entries{};
   };
 
   GlobalShadow();
   ~GlobalShadow();
 
-  /// Enters accesses of `bytes` bytes at the addresses of the lanes, made at `when` (a moment of the wave).
-  /// Returns the first conflict.
-  GlobalConflict enter(Pages &pages, const WaveOrder &wave, uint32_t when, const uint64_t *addresses,
-                       uint64_t lanes, uint32_t bytes, GlobalAccess access);
+  /// Enters the accesses of an instruction, made at `when` (a moment of the wave), before they change memory.
+  /// Returns the most serious conflict, that of the first lane if there are several.
+  GlobalConflict enter(Pages &pages, const WaveOrder &wave, uint32_t when, const Footprint &footprint,
+                       GlobalAccess access, StoredRows stored = {});
 
   /// Everything that was touched, by dwords, once the launch has ended. `block` is left 0.
   std::vector<MemoryUse> uses() const;
 
+  /// Loads that met atomics of other waves, once the launch has ended.
+  const FirstReads &first_reads() const { return reads; }
+
 private:
   class Locked;
+  class Entering;
   struct Page &page_of(Pages &pages, uint64_t number);
 
   struct Shard {
@@ -68,6 +93,7 @@ private:
     std::unordered_map<uint64_t, std::unique_ptr<struct Page>> pages;
   };
   std::array<Shard, 16> shards;
+  FirstReads reads;
 };
 
 } // namespace sluice::emulator

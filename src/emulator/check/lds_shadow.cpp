@@ -13,9 +13,10 @@ namespace {
 /// Whether the first says less about a program than the second.
 bool is_milder(LdsConflict one, LdsConflict other) {
   auto severity = [](LdsConflict conflict) {
-    return conflict == LdsConflict::equal_store                 ? 0
-           : conflict == LdsConflict::after_read_before_barrier ? 1
-                                                                : 2;
+    return conflict == LdsConflict::same_store                  ? 0
+           : conflict == LdsConflict::equal_store               ? 1
+           : conflict == LdsConflict::after_read_before_barrier ? 2
+                                                                : 3;
   };
   return severity(one) < severity(other);
 }
@@ -148,6 +149,8 @@ LdsConflict LdsShadow::store(uint32_t address, uint32_t bytes, uint32_t wave, ui
     const bool again = conflict == LdsConflict::after_write && same &&
                        (cell.state & (atomic_write | older_seen)) == 0 && !overtakes;
     if (again) conflict = LdsConflict::equal_store;
+    if (conflict == LdsConflict::none && values.held != nullptr && cell.write_instruction == instruction)
+      conflict = LdsConflict::same_store;
     // A warning must not hide a race at another byte.
     if (conflict != LdsConflict::none && (found == LdsConflict::none || is_milder(found, conflict))) {
       found = conflict;

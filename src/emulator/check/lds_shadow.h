@@ -28,6 +28,7 @@ enum class LdsConflict : uint8_t {
   after_read_before_barrier, // a store after a read issued before the last barrier and not waited for
   after_copy,
   equal_store, // a store, after another wave's, of the value that LDS holds already
+  same_store,  // another lane of the same instruction stores here
 };
 
 struct LdsOther {

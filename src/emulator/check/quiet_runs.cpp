@@ -60,7 +60,7 @@ public:
     const OpInfo &info = infos.infos[index];
     if (starts_run) close();
     const RegisterSet writes = set_of(infos, info.writes_begin, info.writes_end);
-    if (accesses_memory(info.kind) ||
+    if (accesses_memory(info.kind) || info.role() == Role::write_lane || // defines one lane
         (info.kind == OpKind::valu && writes.bits != defined_by(ops[index]).bits))
       return close();
     if (run.first == run.end) run = {.first = index};

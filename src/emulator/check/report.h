@@ -22,9 +22,11 @@ enum class HazardLevel : uint8_t {
 };
 inline constexpr size_t hazard_levels = 4;
 std::string_view hazard_level_name(HazardLevel level);
+std::optional<HazardLevel> hazard_level_by_name(std::string_view name);
 
 enum class ReportKind : uint8_t {
   launch_refused,        // nothing ran: the kernel needs a feature that the machine lacks (HIP launches only)
+  not_emulated,          // the kernel uses a service of the host that the machine lacks: the launch stops
   unknown_instruction,   // no such instruction on this machine: the wave stops
   invalid_pc,            // jump to an address that holds no instruction: the wave stops
   budget_exhausted,      // the wave ran longer than the instruction budget
@@ -34,6 +36,10 @@ enum class ReportKind : uint8_t {
   lds_race,              // two unordered LDS accesses, one a write
   lds_equal_stores,      // two unordered stores of the same value
   lds_write_after_read,  // ... a store after a barrier, and a read issued before it that was not waited for
+  lanes_store_different, // two lanes of one instruction store different values to one place
+  barrier_mismatch,      // waves wait at a barrier that another wave of the workgroup has ended without
+  barrier_divergent,     // lanes of a wave do not reach a barrier with it
+  barrier_places,        // waves meet at different barriers
   lds_out_of_bounds,     // beyond the workgroup's allocation
   lds_uninitialised,     // LDS read before any write
   lds_copy_at_end,       // the wave ends while a copy into LDS is in flight
@@ -42,7 +48,8 @@ enum class ReportKind : uint8_t {
   no_peer_access,        // memory of another device that was not opened to this one
   scratch_out_of_bounds, // beyond the lane's scratch
   buffer_out_of_range,   // beyond the resource's records
-  global_race,           // two workgroups access memory without an order, one writes
+  global_race,           // two waves access memory without an order, one writes
+  global_equal_stores,   // two waves store the same value without an order
   stale_cache,           // ordered, but a cache was not written back or not invalidated
   memory_uninitialised,  // an atomic on memory that was never written
   global_read_only,      // store to kernel arguments, constants or code
@@ -61,9 +68,20 @@ enum class ReportKind : uint8_t {
 std::string_view report_kind_name(ReportKind kind);
 /// Whether a report of this kind that fails nothing is a note, not a warning.
 bool is_note(ReportKind kind);
-/// Whether a report fails its launch. Faults that end a wave and accesses that memory refuses always do.
-/// Findings of other checks do unless the check is among the warnings.
+std::optional<ReportKind> report_kind_by_name(std::string_view name);
+std::span<const std::string_view> report_kind_names();
+/// Whether a report of this kind says that the launch has not run to its end.
+bool ends_launch(ReportKind kind);
+/// Whether a report is an error, not a warning. Faults that end a wave and accesses that memory refuses
+/// always are. Findings of other checks are unless the check is among the warnings.
 bool report_fails(ReportKind kind, HazardLevel level, const Checks &warnings);
+
+/// What a report means for its launch. Neither of the two: a warning.
+struct Consequence {
+  bool fails = true;    // an error that fails the launch
+  bool goes_on = false; // an error, but the launch keeps its results
+};
+Consequence consequence_of(ReportKind kind, HazardLevel level, const CheckOptions &options);
 
 struct Report {
   /// The earlier access, where two conflict (races, pending registers, hazards).
@@ -77,7 +95,8 @@ struct Report {
   ReportKind kind{};
   HazardLevel level = HazardLevel::required; // for a hazard
   uint8_t rule = 0;                          // for a hazard: a number, different for each rule
-  bool fails = true;                         // false: a warning, the launch may still succeed
+  bool fails = true;                         // the launch fails
+  bool goes_on = false;                      // an error although the launch may succeed
   std::string kernel;
   std::string message;     // one sentence
   uint64_t pc = 0;         // address in the code object, as a disassembler shows it
@@ -89,11 +108,26 @@ struct Report {
   uint64_t address = 0; // device address, LDS byte, or register number, depending on the kind
   std::optional<Other> other;
   uint64_t count = 1; // times it happened in the launch, at this pair of instructions
+  /// The calls of the host program, "function, file:line", empty if unknown: the launch, and the allocation
+  /// of the memory at `address`.
+  std::string launched_by;
+  std::string allocated_by;
+  uint32_t suppressed = 0; // line of the rule that suppresses it; 0: none
+
+  bool is_error() const { return fails || goes_on; }
+  void set(const Consequence &consequence) {
+    fails = consequence.fails;
+    goes_on = consequence.goes_on;
+  }
 };
+/// "error", "warning" or "note".
+std::string_view severity_name(const Report &report);
 /// The kind as shown in text: "lds_race", "hazard (required)", "warning: lds_equal_stores".
 std::string kind_text(const Report &report);
 /// "kernel+pc: kind: message" with the place and the other access, over several lines.
 std::string to_text(const Report &report);
+/// Appends a JSON string literal.
+void append_json_string(std::string &out, std::string_view text);
 /// A JSON array.
 std::string to_json(std::span<const Report> reports);
 

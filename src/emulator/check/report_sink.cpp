@@ -10,8 +10,7 @@ constexpr uint64_t enough_repetitions = 1 << 16;
 } // namespace
 
 void ReportSink::count_again(Entry &entry) {
-  if (++entry.count >= enough_repetitions && entry.finding.rule.fails)
-    hopeless.store(true, std::memory_order_relaxed);
+  if (++entry.count >= enough_repetitions && entry.fails()) hopeless.store(true, std::memory_order_relaxed);
 }
 
 bool ReportSink::is_new(const Rule &rule, uint32_t op, std::optional<uint32_t> other_op) {
@@ -22,7 +21,7 @@ bool ReportSink::is_new(const Rule &rule, uint32_t op, std::optional<uint32_t> o
     count_again(found->second);
     return false;
   }
-  if (has_enough()) return false;
+  if (has_enough) return false;
   if (places.size() < limit) return true;
   ++dropped_count;
   return false;
@@ -30,20 +29,22 @@ bool ReportSink::is_new(const Rule &rule, uint32_t op, std::optional<uint32_t> o
 
 void ReportSink::add(Finding finding) {
   const std::lock_guard lock(mutex);
-  const bool fails = finding.rule.fails;
-  if (stop_at_first && fails) hopeless.store(true, std::memory_order_relaxed);
   Places &places = rules[finding.rule];
   const Place place{finding.op, finding.other_op.value_or(no_other)};
   const auto found = places.find(place);
-  if (found != places.end())
-    count_again(found->second);
-  else if (has_enough())
-    return;
-  else if (places.size() < limit)
-    places.emplace(place, Entry{std::move(finding), 1});
+  if (found != places.end()) return count_again(found->second);
+  if (has_enough) return;
+  const bool missing_service = finding.rule.kind == ReportKind::not_emulated;
+  const uint32_t suppressed = suppressing ? suppressing(finding) : 0;
+  const Entry entry{std::move(finding), 1, suppressed};
+  if (missing_service || (stop_at_first && entry.fails())) {
+    has_enough = true;
+    hopeless.store(true, std::memory_order_relaxed);
+  }
+  if (places.size() < limit)
+    places.emplace(place, entry);
   else
     ++dropped_count;
-  any_failed = any_failed || fails;
 }
 
 std::vector<ReportSink::Entry> ReportSink::take() {

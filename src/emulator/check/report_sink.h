@@ -10,6 +10,7 @@
 #include <atomic>
 #include <compare>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -21,12 +22,13 @@
 
 namespace sluice::emulator {
 
-/// Which rule of which check found something, and whether that fails the launch.
+/// Which rule of which check found something, and what that means for the launch.
 struct Rule {
   ReportKind kind{};
   HazardLevel level = HazardLevel::required; // for a hazard
   uint8_t hazard = 0;                        // its rule
   bool fails = true;
+  bool goes_on = false;
 
   friend auto operator<=>(const Rule &, const Rule &) = default;
 };
@@ -47,8 +49,12 @@ struct Finding {
 
 class ReportSink {
 public:
-  /// `limit`: places kept for each rule.
-  ReportSink(uint32_t limit, bool stop_at_first) : limit(limit), stop_at_first(stop_at_first) {}
+  /// Returns the line of the rule that suppresses a finding, or 0.
+  using Suppressing = std::function<uint32_t(const Finding &)>;
+
+  /// `limit`: places kept for each rule. `suppressing` is nullable.
+  ReportSink(uint32_t limit, bool stop_at_first, Suppressing suppressing = nullptr)
+      : limit(limit), stop_at_first(stop_at_first), suppressing(std::move(suppressing)) {}
 
   /// True for the first finding of a rule at a pair of instructions: only then is a message needed.
   bool is_new(const Rule &rule, uint32_t op, std::optional<uint32_t> other_op);
@@ -57,9 +63,13 @@ public:
   struct Entry {
     Finding finding;
     uint64_t count;
+    uint32_t suppressed; // line of the rule; 0: not suppressed
+
+    bool fails() const { return finding.rule.fails && suppressed == 0; }
   };
-  /// The launch may stop: running on would find nothing new (one mistake has happened too often) or nothing
-  /// wanted (the first report was to end it). Warnings never stop it.
+  /// The launch may stop: running on would find nothing new (one mistake has happened too often), nothing
+  /// wanted (the first report was to end it), or only consequences of a service that is missing. Only errors
+  /// that fail the launch stop it.
   bool gave_up() const { return hopeless.load(std::memory_order_relaxed); }
   /// Sorted by rule and instruction, so that runs on several threads give the same answer.
   std::vector<Entry> take();
@@ -70,16 +80,15 @@ private:
   using Place = std::pair<uint32_t, uint32_t>;
   using Places = std::map<Place, Entry>;
 
-  /// Findings of waves on their way to a halt after the first report are not wanted.
-  bool has_enough() const { return stop_at_first && any_failed; }
   void count_again(Entry &entry);
 
   const uint32_t limit;
   const bool stop_at_first;
+  const Suppressing suppressing;
   std::mutex mutex;
   std::map<Rule, Places> rules;
   uint64_t dropped_count = 0;
-  bool any_failed = false;
+  bool has_enough = false; // findings of waves on their way to a halt are not wanted
   std::atomic<bool> hopeless = false;
 };
 

@@ -13,12 +13,14 @@ namespace sluice::emulator {
 
 //===--- Waves ------------------------------------------------------------------------------------------===//
 
-WaveChecks::WaveChecks(const LaunchChecks &launch, LdsShadow &lds)
+WaveChecks::WaveChecks(const LaunchChecks &launch, LdsShadow &lds, FollowedReads &reads)
     : launch(launch), checks(launch.options->checks),
       looks_for_hazards(launch.hazards != std::array<bool, hazard_levels>{}),
       enters_lds(checks.lds_races || checks.lds_equal_stores || checks.lds_write_after_read ||
-                 checks.uninitialised),
-      lds(lds), last_block(launch.ops->infos.size()) {}
+                 checks.lane_stores || checks.uninitialised),
+      looks_at_memory(checks.global_bounds || checks.uninitialised || checks.lane_stores || launch.shadow),
+      tracks_defined(checks.uninitialised || checks.lds_races), lds(lds), reads(reads),
+      last_block(launch.ops->infos.size()) {}
 
 void WaveChecks::start(const Wave &w, uint32_t defined_sgprs, uint64_t random_seed) {
   wave = w.id;
@@ -33,25 +35,9 @@ void WaveChecks::start(const Wave &w, uint32_t defined_sgprs, uint64_t random_se
   if (looks_for_hazards) hazards.start(launch.hazards, w.workgroup->waves == 1);
   loaded.any = false;
   acquiring.clear();
+  at_barrier = {};
   if (launch.shadow) order.start(w.workgroup->number * w.workgroup->waves, w.id, w.workgroup->waves);
-  if (!checks.uninitialised) return;
-  origins.fill({});
-  scalar_origins.fill({});
-  defined.fill(0);
-  defined[0] = all_lanes;
-  defined_sgpr.fill(0);
-  undefined.bits.fill(~uint64_t(0));
-  undefined.reset(0);
-  auto define = [&](uint32_t number, uint32_t count) {
-    std::fill_n(defined_sgpr.begin() + number, count, uint8_t(1));
-    for (uint32_t i = 0; i < count; ++i)
-      undefined.reset(first_sgpr + number + i);
-  };
-  define(0, defined_sgprs);
-  // FLAT_SCRATCH and XNACK_MASK, trap registers, EXEC
-  define(102, sgpr_vcc - 102);
-  define(sgpr_ttmp0, sgpr_m0 - sgpr_ttmp0);
-  define(sgpr_exec, 2);
+  if (tracks_defined) start_defined(w, defined_sgprs);
 }
 
 uint64_t WaveChecks::quiet(const Wave &w, uint32_t op, uint64_t left) {
@@ -81,14 +67,14 @@ uint64_t WaveChecks::quiet(const Wave &w, uint32_t op, uint64_t left) {
     fresh |= undefined.bits[at.word] & at.written;
   }
   if (fresh == 0) return count;
-  if (run.crosses_lanes && exec != all_lanes) return 0;
+  if (run.crosses_lanes) return 0; // some of these define a part of their lanes
   for (const QuietWord &at : words)
     for (uint64_t news = undefined.bits[at.word] & at.written; news != 0; news &= news - 1) {
       const auto operand = uint16_t(at.word * 64 + low_lane(news));
       if (operand < first_sgpr)
         defined[operand] |= exec;
       else
-        defined_sgpr[operand - first_sgpr] = 1;
+        defined_bits[operand - first_sgpr] = ~0u;
       note_undefined({operand, 1});
     }
   return count;
@@ -112,11 +98,11 @@ void WaveChecks::report(Wave &w, const Op &op, ReportKind kind, int32_t lane, ui
   report(w, op, Rule{.kind = kind}, lane, address, other, message);
 }
 
-void WaveChecks::report(Wave &w, const Op &op, Rule rule, int32_t lane, uint64_t address,
-                        std::optional<LdsOther> other, const std::function<std::string()> &message) {
-  rule.fails = report_fails(rule.kind, rule.level, launch.options->warnings);
-  const std::optional<uint32_t> other_op = other ? std::optional(other->op) : std::nullopt;
-  if (!launch.sink->is_new(rule, op.index, other_op)) return;
+Finding WaveChecks::finding_of(const Wave &w, const Op &op, Rule rule, int32_t lane, uint64_t address,
+                               std::optional<LdsOther> other) const {
+  const Consequence consequence = consequence_of(rule.kind, rule.level, *launch.options);
+  rule.fails = consequence.fails;
+  rule.goes_on = consequence.goes_on;
   Finding finding;
   finding.rule = rule;
   finding.op = op.index;
@@ -124,8 +110,15 @@ void WaveChecks::report(Wave &w, const Op &op, Rule rule, int32_t lane, uint64_t
   finding.wave = w.id;
   finding.lane = lane;
   finding.address = address;
-  finding.other_op = other_op;
+  if (other) finding.other_op = other->op;
   if (other) finding.other_wave = other->wave;
+  return finding;
+}
+
+void WaveChecks::report(Wave &w, const Op &op, Rule rule, int32_t lane, uint64_t address,
+                        std::optional<LdsOther> other, const std::function<std::string()> &message) {
+  Finding finding = finding_of(w, op, rule, lane, address, other);
+  if (!launch.sink->is_new(finding.rule, op.index, finding.other_op)) return;
   finding.message = message();
   launch.sink->add(std::move(finding));
 }
@@ -149,6 +142,8 @@ AsyncOperation &WaveChecks::new_operation(Wave &w, const Op &op, AsyncKind kind)
   operation.moment = vector ? order.advance() : kind == AsyncKind::scalar_load ? order.advance_scalar() : 0;
   operation.undefined = loaded.any ? loaded.rows[0] : 0;
   operation.exec = w.exec();
+  if ((operation.exec & ~at_barrier.exec) != 0 && kind != AsyncKind::scalar_load) [[unlikely]]
+    check_returned_lanes(w, op);
   operation.in_bounds = 0;
   operation.lds_low = ~0u;
   operation.lds_high = 0;
@@ -167,8 +162,8 @@ void WaveChecks::mark_pending(const AsyncOperation &operation, int32_t change) {
 void WaveChecks::issue(Wave &w, AsyncOperation &operation) {
   // The value has been read by now: what the atomic releases was released before this.
   operation.acquires = !acquiring.empty();
-  for (uint64_t address : acquiring)
-    order.acquire(*launch.atomics, address);
+  for (const LinePart &part : acquiring)
+    order.acquire(*launch.atomics, part);
   acquiring.clear();
   bool now = launch.options->completion == CompletionOrder::early;
   if (launch.options->completion == CompletionOrder::random) {

@@ -146,13 +146,17 @@ template <auto Body> constexpr ScalarRow row_for(std::string_view mnemonic, Sopk
           }};
 }
 
-template <auto Body> constexpr ScalarRow row(std::string_view mnemonic) {
-  return row_for<Body>(mnemonic, static_cast<ArgumentOf<Body> *>(nullptr));
+template <auto Body>
+constexpr ScalarRow row(std::string_view mnemonic, Definedness definedness = Definedness::all) {
+  ScalarRow result = row_for<Body>(mnemonic, static_cast<ArgumentOf<Body> *>(nullptr));
+  result.definedness = definedness;
+  return result;
 }
 
 constexpr ScalarRow row(std::string_view mnemonic, Format format, Handler run,
-                        OperandType source = OperandType::none, OperandType second = OperandType::none) {
-  return {mnemonic, format, run, {source, second}};
+                        OperandType source = OperandType::none, OperandType second = OperandType::none,
+                        Definedness definedness = Definedness::all) {
+  return {mnemonic, format, run, {source, second}, definedness};
 }
 
 using B32 = Sop2<uint32_t, uint32_t, uint32_t>;
@@ -332,6 +336,8 @@ Step nothing(Wave &, const Op &) {
 
 //===--- The table --------------------------------------------------------------------------------------===//
 
+using enum Definedness;
+
 const ScalarRow table[] = {
     // SOP2: D = S0 op S1
     row<([](B32 &i) { uint64_t r = uint64_t(i.s0) + i.s1; i.d = uint32_t(r); i.scc = r >> 32; })>("s_add_u32"),
@@ -349,41 +355,41 @@ const ScalarRow table[] = {
     row<([](B32 &i) { i.scc = i.s0 < i.s1; i.d = i.scc ? i.s0 : i.s1; })>("s_min_u32"),
     row<([](I32 &i) { i.scc = i.s0 > i.s1; i.d = i.scc ? i.s0 : i.s1; })>("s_max_i32"),
     row<([](B32 &i) { i.scc = i.s0 > i.s1; i.d = i.scc ? i.s0 : i.s1; })>("s_max_u32"),
-    row<([](B32 &i) { i.d = i.scc ? i.s0 : i.s1; })>("s_cselect_b32"),
-    row<([](B64 &i) { i.d = i.scc ? i.s0 : i.s1; })>("s_cselect_b64"),
+    row<([](B32 &i) { i.d = i.scc ? i.s0 : i.s1; })>("s_cselect_b32", bits),
+    row<([](B64 &i) { i.d = i.scc ? i.s0 : i.s1; })>("s_cselect_b64", bits),
     // SCC = result is not zero
-    row<([](B32 &i) { i.d = i.s0 & i.s1; i.scc = i.d != 0; })>("s_and_b32"),
-    row<([](B64 &i) { i.d = i.s0 & i.s1; i.scc = i.d != 0; })>("s_and_b64"),
-    row<([](B32 &i) { i.d = i.s0 | i.s1; i.scc = i.d != 0; })>("s_or_b32"),
-    row<([](B64 &i) { i.d = i.s0 | i.s1; i.scc = i.d != 0; })>("s_or_b64"),
-    row<([](B32 &i) { i.d = i.s0 ^ i.s1; i.scc = i.d != 0; })>("s_xor_b32"),
-    row<([](B64 &i) { i.d = i.s0 ^ i.s1; i.scc = i.d != 0; })>("s_xor_b64"),
-    row<([](B32 &i) { i.d = i.s0 & ~i.s1; i.scc = i.d != 0; })>("s_andn2_b32"),
-    row<([](B64 &i) { i.d = i.s0 & ~i.s1; i.scc = i.d != 0; })>("s_andn2_b64"),
-    row<([](B32 &i) { i.d = i.s0 | ~i.s1; i.scc = i.d != 0; })>("s_orn2_b32"),
-    row<([](B64 &i) { i.d = i.s0 | ~i.s1; i.scc = i.d != 0; })>("s_orn2_b64"),
-    row<([](B32 &i) { i.d = ~(i.s0 & i.s1); i.scc = i.d != 0; })>("s_nand_b32"),
-    row<([](B64 &i) { i.d = ~(i.s0 & i.s1); i.scc = i.d != 0; })>("s_nand_b64"),
-    row<([](B32 &i) { i.d = ~(i.s0 | i.s1); i.scc = i.d != 0; })>("s_nor_b32"),
-    row<([](B64 &i) { i.d = ~(i.s0 | i.s1); i.scc = i.d != 0; })>("s_nor_b64"),
-    row<([](B32 &i) { i.d = ~(i.s0 ^ i.s1); i.scc = i.d != 0; })>("s_xnor_b32"),
-    row<([](B64 &i) { i.d = ~(i.s0 ^ i.s1); i.scc = i.d != 0; })>("s_xnor_b64"),
-    row<([](B32 &i) { i.d = i.s0 << (i.s1 & 31); i.scc = i.d != 0; })>("s_lshl_b32"),
-    row<([](Shift64 &i) { i.d = i.s0 << (i.s1 & 63); i.scc = i.d != 0; })>("s_lshl_b64"),
-    row<([](B32 &i) { i.d = i.s0 >> (i.s1 & 31); i.scc = i.d != 0; })>("s_lshr_b32"),
-    row<([](Shift64 &i) { i.d = i.s0 >> (i.s1 & 63); i.scc = i.d != 0; })>("s_lshr_b64"),
-    row<([](I32 &i) { i.d = i.s0 >> (i.s1 & 31); i.scc = i.d != 0; })>("s_ashr_i32"),
-    row<([](ShiftI64 &i) { i.d = i.s0 >> (i.s1 & 63); i.scc = i.d != 0; })>("s_ashr_i64"),
+    row<([](B32 &i) { i.d = i.s0 & i.s1; i.scc = i.d != 0; })>("s_and_b32", bits),
+    row<([](B64 &i) { i.d = i.s0 & i.s1; i.scc = i.d != 0; })>("s_and_b64", bits),
+    row<([](B32 &i) { i.d = i.s0 | i.s1; i.scc = i.d != 0; })>("s_or_b32", bits),
+    row<([](B64 &i) { i.d = i.s0 | i.s1; i.scc = i.d != 0; })>("s_or_b64", bits),
+    row<([](B32 &i) { i.d = i.s0 ^ i.s1; i.scc = i.d != 0; })>("s_xor_b32", bits),
+    row<([](B64 &i) { i.d = i.s0 ^ i.s1; i.scc = i.d != 0; })>("s_xor_b64", bits),
+    row<([](B32 &i) { i.d = i.s0 & ~i.s1; i.scc = i.d != 0; })>("s_andn2_b32", bits),
+    row<([](B64 &i) { i.d = i.s0 & ~i.s1; i.scc = i.d != 0; })>("s_andn2_b64", bits),
+    row<([](B32 &i) { i.d = i.s0 | ~i.s1; i.scc = i.d != 0; })>("s_orn2_b32", bits),
+    row<([](B64 &i) { i.d = i.s0 | ~i.s1; i.scc = i.d != 0; })>("s_orn2_b64", bits),
+    row<([](B32 &i) { i.d = ~(i.s0 & i.s1); i.scc = i.d != 0; })>("s_nand_b32", bits),
+    row<([](B64 &i) { i.d = ~(i.s0 & i.s1); i.scc = i.d != 0; })>("s_nand_b64", bits),
+    row<([](B32 &i) { i.d = ~(i.s0 | i.s1); i.scc = i.d != 0; })>("s_nor_b32", bits),
+    row<([](B64 &i) { i.d = ~(i.s0 | i.s1); i.scc = i.d != 0; })>("s_nor_b64", bits),
+    row<([](B32 &i) { i.d = ~(i.s0 ^ i.s1); i.scc = i.d != 0; })>("s_xnor_b32", bits),
+    row<([](B64 &i) { i.d = ~(i.s0 ^ i.s1); i.scc = i.d != 0; })>("s_xnor_b64", bits),
+    row<([](B32 &i) { i.d = i.s0 << (i.s1 & 31); i.scc = i.d != 0; })>("s_lshl_b32", bits),
+    row<([](Shift64 &i) { i.d = i.s0 << (i.s1 & 63); i.scc = i.d != 0; })>("s_lshl_b64", bits),
+    row<([](B32 &i) { i.d = i.s0 >> (i.s1 & 31); i.scc = i.d != 0; })>("s_lshr_b32", bits),
+    row<([](Shift64 &i) { i.d = i.s0 >> (i.s1 & 63); i.scc = i.d != 0; })>("s_lshr_b64", bits),
+    row<([](I32 &i) { i.d = i.s0 >> (i.s1 & 31); i.scc = i.d != 0; })>("s_ashr_i32", bits),
+    row<([](ShiftI64 &i) { i.d = i.s0 >> (i.s1 & 63); i.scc = i.d != 0; })>("s_ashr_i64", bits),
     row<([](B32 &i) { i.d = mask_bits<uint32_t>(i.s0 & 31, i.s1 & 31); })>("s_bfm_b32"),
     row<([](Sop2<uint64_t, uint32_t, uint32_t> &i) { i.d = mask_bits<uint64_t>(i.s0 & 63, i.s1 & 63); })>("s_bfm_b64"),
     row<([](B32 &i) { i.d = i.s0 * i.s1; })>("s_mul_i32"),
     row<([](B32 &i) { i.d = uint32_t(uint64_t(i.s0) * i.s1 >> 32); })>("s_mul_hi_u32"),
     row<([](I32 &i) { i.d = int32_t(int64_t(i.s0) * i.s1 >> 32); })>("s_mul_hi_i32"),
     // S1: offset [4:0], width [22:16]
-    row<([](B32 &i) { i.d = extract(i.s0, i.s1 & 31, i.s1 >> 16 & 127); i.scc = i.d != 0; })>("s_bfe_u32"),
-    row<([](I32 &i) { i.d = extract(i.s0, i.s1 & 31, i.s1 >> 16 & 127); i.scc = i.d != 0; })>("s_bfe_i32"),
-    row<([](Shift64 &i) { i.d = extract(i.s0, i.s1 & 63, i.s1 >> 16 & 127); i.scc = i.d != 0; })>("s_bfe_u64"),
-    row<([](ShiftI64 &i) { i.d = extract(i.s0, i.s1 & 63, i.s1 >> 16 & 127); i.scc = i.d != 0; })>("s_bfe_i64"),
+    row<([](B32 &i) { i.d = extract(i.s0, i.s1 & 31, i.s1 >> 16 & 127); i.scc = i.d != 0; })>("s_bfe_u32", bits),
+    row<([](I32 &i) { i.d = extract(i.s0, i.s1 & 31, i.s1 >> 16 & 127); i.scc = i.d != 0; })>("s_bfe_i32", bits),
+    row<([](Shift64 &i) { i.d = extract(i.s0, i.s1 & 63, i.s1 >> 16 & 127); i.scc = i.d != 0; })>("s_bfe_u64", bits),
+    row<([](ShiftI64 &i) { i.d = extract(i.s0, i.s1 & 63, i.s1 >> 16 & 127); i.scc = i.d != 0; })>("s_bfe_i64", bits),
     row<([](I32 &i) {
       const uint32_t difference = uint32_t(i.s0) - uint32_t(i.s1);
       i.d = int32_t(difference >> 31 ? 0u - difference : difference);
@@ -393,23 +399,23 @@ const ScalarRow table[] = {
     row<([](B32 &i) { uint64_t r = (uint64_t(i.s0) << 2) + i.s1; i.d = uint32_t(r); i.scc = r >> 32; })>("s_lshl2_add_u32"),
     row<([](B32 &i) { uint64_t r = (uint64_t(i.s0) << 3) + i.s1; i.d = uint32_t(r); i.scc = r >> 32; })>("s_lshl3_add_u32"),
     row<([](B32 &i) { uint64_t r = (uint64_t(i.s0) << 4) + i.s1; i.d = uint32_t(r); i.scc = r >> 32; })>("s_lshl4_add_u32"),
-    row<([](B32 &i) { i.d = (i.s0 & 0xffff) | i.s1 << 16; })>("s_pack_ll_b32_b16"),
-    row<([](B32 &i) { i.d = (i.s0 & 0xffff) | (i.s1 & 0xffff0000); })>("s_pack_lh_b32_b16"),
-    row<([](B32 &i) { i.d = i.s0 >> 16 | (i.s1 & 0xffff0000); })>("s_pack_hh_b32_b16"),
+    row<([](B32 &i) { i.d = (i.s0 & 0xffff) | i.s1 << 16; })>("s_pack_ll_b32_b16", bits),
+    row<([](B32 &i) { i.d = (i.s0 & 0xffff) | (i.s1 & 0xffff0000); })>("s_pack_lh_b32_b16", bits),
+    row<([](B32 &i) { i.d = i.s0 >> 16 | (i.s1 & 0xffff0000); })>("s_pack_hh_b32_b16", bits),
 
     // SOP1
-    row<([](One32 &i) { i.d = i.s0; })>("s_mov_b32"),
-    row<([](One64 &i) { i.d = i.s0; })>("s_mov_b64"),
-    row<([](One32 &i) { if (i.scc) i.d = i.s0; })>("s_cmov_b32"),
-    row<([](One64 &i) { if (i.scc) i.d = i.s0; })>("s_cmov_b64"),
-    row<([](One32 &i) { i.d = ~i.s0; i.scc = i.d != 0; })>("s_not_b32"),
-    row<([](One64 &i) { i.d = ~i.s0; i.scc = i.d != 0; })>("s_not_b64"),
-    row<([](One32 &i) { i.d = uint32_t(whole_quads(i.s0)); i.scc = i.d != 0; })>("s_wqm_b32"),
-    row<([](One64 &i) { i.d = whole_quads(i.s0); i.scc = i.d != 0; })>("s_wqm_b64"),
-    row<([](One32 &i) { i.d = uint32_t(quad_mask(i.s0)); i.scc = i.d != 0; })>("s_quadmask_b32"),
-    row<([](One64 &i) { i.d = quad_mask(i.s0); i.scc = i.d != 0; })>("s_quadmask_b64"),
-    row<([](One32 &i) { i.d = reverse(i.s0); })>("s_brev_b32"),
-    row<([](One64 &i) { i.d = reverse(i.s0); })>("s_brev_b64"),
+    row<([](One32 &i) { i.d = i.s0; })>("s_mov_b32", bits),
+    row<([](One64 &i) { i.d = i.s0; })>("s_mov_b64", bits),
+    row<([](One32 &i) { if (i.scc) i.d = i.s0; })>("s_cmov_b32", bits),
+    row<([](One64 &i) { if (i.scc) i.d = i.s0; })>("s_cmov_b64", bits),
+    row<([](One32 &i) { i.d = ~i.s0; i.scc = i.d != 0; })>("s_not_b32", bits),
+    row<([](One64 &i) { i.d = ~i.s0; i.scc = i.d != 0; })>("s_not_b64", bits),
+    row<([](One32 &i) { i.d = uint32_t(whole_quads(i.s0)); i.scc = i.d != 0; })>("s_wqm_b32", bits),
+    row<([](One64 &i) { i.d = whole_quads(i.s0); i.scc = i.d != 0; })>("s_wqm_b64", bits),
+    row<([](One32 &i) { i.d = uint32_t(quad_mask(i.s0)); i.scc = i.d != 0; })>("s_quadmask_b32", bits),
+    row<([](One64 &i) { i.d = quad_mask(i.s0); i.scc = i.d != 0; })>("s_quadmask_b64", bits),
+    row<([](One32 &i) { i.d = reverse(i.s0); })>("s_brev_b32", bits),
+    row<([](One64 &i) { i.d = reverse(i.s0); })>("s_brev_b64", bits),
     row<([](One32 &i) { i.d = 32 - uint32_t(std::popcount(i.s0)); i.scc = i.d != 0; })>("s_bcnt0_i32_b32"),
     row<([](Sop1<uint32_t, uint64_t> &i) { i.d = 64 - uint32_t(std::popcount(i.s0)); i.scc = i.d != 0; })>("s_bcnt0_i32_b64"),
     row<([](One32 &i) { i.d = uint32_t(std::popcount(i.s0)); i.scc = i.d != 0; })>("s_bcnt1_i32_b32"),
@@ -422,28 +428,28 @@ const ScalarRow table[] = {
     row<([](Sop1<uint32_t, uint64_t> &i) { i.d = leading_bit(i.s0); })>("s_flbit_i32_b64"),
     row<([](Sop1<uint32_t, int32_t> &i) { i.d = leading_sign(i.s0); })>("s_flbit_i32"),
     row<([](Sop1<uint32_t, int64_t> &i) { i.d = leading_sign(i.s0); })>("s_flbit_i32_i64"),
-    row<([](One32 &i) { i.d = uint32_t(int32_t(int8_t(i.s0))); })>("s_sext_i32_i8"),
-    row<([](One32 &i) { i.d = uint32_t(int32_t(int16_t(i.s0))); })>("s_sext_i32_i16"),
-    row<([](One32 &i) { i.d &= ~(1u << (i.s0 & 31)); })>("s_bitset0_b32"),
-    row<([](Sop1<uint64_t, uint32_t> &i) { i.d &= ~(uint64_t(1) << (i.s0 & 63)); })>("s_bitset0_b64"),
-    row<([](One32 &i) { i.d |= 1u << (i.s0 & 31); })>("s_bitset1_b32"),
-    row<([](Sop1<uint64_t, uint32_t> &i) { i.d |= uint64_t(1) << (i.s0 & 63); })>("s_bitset1_b64"),
+    row<([](One32 &i) { i.d = uint32_t(int32_t(int8_t(i.s0))); })>("s_sext_i32_i8", bits),
+    row<([](One32 &i) { i.d = uint32_t(int32_t(int16_t(i.s0))); })>("s_sext_i32_i16", bits),
+    row<([](One32 &i) { i.d &= ~(1u << (i.s0 & 31)); })>("s_bitset0_b32", bits),
+    row<([](Sop1<uint64_t, uint32_t> &i) { i.d &= ~(uint64_t(1) << (i.s0 & 63)); })>("s_bitset0_b64", bits),
+    row<([](One32 &i) { i.d |= 1u << (i.s0 & 31); })>("s_bitset1_b32", bits),
+    row<([](Sop1<uint64_t, uint32_t> &i) { i.d |= uint64_t(1) << (i.s0 & 63); })>("s_bitset1_b64", bits),
     row<([](Sop1<int32_t, int32_t> &i) { i.d = i.s0 < 0 ? int32_t(0u - uint32_t(i.s0)) : i.s0; i.scc = i.d != 0; })>("s_abs_i32"),
     row<([](Sop1<uint64_t, uint32_t> &i) {
       i.d = 0;
       for (uint32_t bit = 0; bit < 32; ++bit) i.d |= uint64_t(i.s0 >> bit & 1) * 3 << (2 * bit);
-    })>("s_bitreplicate_b64_b32"),
+    })>("s_bitreplicate_b64_b32", bits),
     // D = EXEC, EXEC = S0 op EXEC, SCC = EXEC is not zero
-    row<([](Saveexec &i) { i.exec = i.s0 & i.exec; })>("s_and_saveexec_b64"),
-    row<([](Saveexec &i) { i.exec = i.s0 | i.exec; })>("s_or_saveexec_b64"),
-    row<([](Saveexec &i) { i.exec = i.s0 ^ i.exec; })>("s_xor_saveexec_b64"),
-    row<([](Saveexec &i) { i.exec = i.s0 & ~i.exec; })>("s_andn2_saveexec_b64"),
-    row<([](Saveexec &i) { i.exec = i.s0 | ~i.exec; })>("s_orn2_saveexec_b64"),
-    row<([](Saveexec &i) { i.exec = ~(i.s0 & i.exec); })>("s_nand_saveexec_b64"),
-    row<([](Saveexec &i) { i.exec = ~(i.s0 | i.exec); })>("s_nor_saveexec_b64"),
-    row<([](Saveexec &i) { i.exec = ~(i.s0 ^ i.exec); })>("s_xnor_saveexec_b64"),
-    row<([](Saveexec &i) { i.exec = ~i.s0 & i.exec; })>("s_andn1_saveexec_b64"),
-    row<([](Saveexec &i) { i.exec = ~i.s0 | i.exec; })>("s_orn1_saveexec_b64"),
+    row<([](Saveexec &i) { i.exec = i.s0 & i.exec; })>("s_and_saveexec_b64", bits),
+    row<([](Saveexec &i) { i.exec = i.s0 | i.exec; })>("s_or_saveexec_b64", bits),
+    row<([](Saveexec &i) { i.exec = i.s0 ^ i.exec; })>("s_xor_saveexec_b64", bits),
+    row<([](Saveexec &i) { i.exec = i.s0 & ~i.exec; })>("s_andn2_saveexec_b64", bits),
+    row<([](Saveexec &i) { i.exec = i.s0 | ~i.exec; })>("s_orn2_saveexec_b64", bits),
+    row<([](Saveexec &i) { i.exec = ~(i.s0 & i.exec); })>("s_nand_saveexec_b64", bits),
+    row<([](Saveexec &i) { i.exec = ~(i.s0 | i.exec); })>("s_nor_saveexec_b64", bits),
+    row<([](Saveexec &i) { i.exec = ~(i.s0 ^ i.exec); })>("s_xnor_saveexec_b64", bits),
+    row<([](Saveexec &i) { i.exec = ~i.s0 & i.exec; })>("s_andn1_saveexec_b64", bits),
+    row<([](Saveexec &i) { i.exec = ~i.s0 | i.exec; })>("s_orn1_saveexec_b64", bits),
     // EXEC = D = the result
     row("s_andn1_wrexec_b64", Format::sop1, [](Wave &w, const Op &op) {
       const uint64_t result = ~w.scalar_pair(op.src[0]) & w.exec();
@@ -451,14 +457,14 @@ const ScalarRow table[] = {
       w.set_exec(result);
       w.s[sgpr_scc] = result != 0;
       return Step::next;
-    }, OperandType::b64),
+    }, OperandType::b64, OperandType::none, bits),
     row("s_andn2_wrexec_b64", Format::sop1, [](Wave &w, const Op &op) {
       const uint64_t result = w.scalar_pair(op.src[0]) & ~w.exec();
       w.set_pair(op.dst - first_sgpr, result);
       w.set_exec(result);
       w.s[sgpr_scc] = result != 0;
       return Step::next;
-    }, OperandType::b64),
+    }, OperandType::b64, OperandType::none, bits),
     row("s_getpc_b64", Format::sop1, [](Wave &w, const Op &op) {
       w.set_pair(op.dst - first_sgpr, next_address(w, op));
       return Step::next;
@@ -515,7 +521,7 @@ const ScalarRow table[] = {
 
     // SOPK: IMM is a signed 16-bit number, zero-extended for the unsigned comparisons
     row<([](Sopk &i) { i.d = uint32_t(i.imm); })>("s_movk_i32"),
-    row<([](Sopk &i) { if (i.scc) i.d = uint32_t(i.imm); })>("s_cmovk_i32"),
+    row<([](Sopk &i) { if (i.scc) i.d = uint32_t(i.imm); })>("s_cmovk_i32", bits),
     row<([](Sopk &i) { i.scc = int32_t(i.d) == i.imm; })>("s_cmpk_eq_i32"),
     row<([](Sopk &i) { i.scc = int32_t(i.d) != i.imm; })>("s_cmpk_lg_i32"),
     row<([](Sopk &i) { i.scc = int32_t(i.d) > i.imm; })>("s_cmpk_gt_i32"),

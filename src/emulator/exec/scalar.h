@@ -19,6 +19,7 @@ struct ScalarRow {
   Format format;
   Handler run;
   OperandType source_types[2] = {OperandType::none, OperandType::none};
+  Definedness definedness = Definedness::all;
 };
 
 /// Null if the instruction does not exist.

@@ -1,5 +1,5 @@
 //===- allocation_functions.cpp - HIP's functions that allocate and free memory
-//----------------------------===//
+//---------------------------===//
 #include <mutex>
 #include <set>
 
@@ -9,6 +9,7 @@
 #include "emulator/hip/device.h"
 #include "emulator/hip/error.h"
 #include "emulator/hip/functions.h"
+#include "emulator/hip/host_calls.h"
 #include "emulator/hip/pools.h"
 #include "emulator/hip/scheduler.h"
 #include "emulator/hip/stream_races.h"
@@ -22,6 +23,7 @@ namespace {
 void *allocate(size_t size, Memory::Contents contents, int device) {
   void *const pointer = Device::get().memory().allocate(size, contents, uint8_t(device));
   require(pointer != nullptr, hipErrorOutOfMemory);
+  note_allocation(pointer);
   return pointer;
 }
 

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <fstream>
+#include <iterator>
 #include <limits>
 #include <optional>
 #include <stdexcept>
@@ -26,7 +28,7 @@ constexpr ptrdiff_t most_reports = 1024;
 
 bool same_kind(const Report &one, const Report &other) {
   return one.kind == other.kind && one.level == other.level && one.rule == other.rule &&
-         one.fails == other.fails;
+         one.fails == other.fails && one.goes_on == other.goes_on;
 }
 /// The same mistake: at the same pair of instructions or, for copies and streams, with the same words.
 bool same_mistake(const Report &one, const Report &other) {
@@ -75,11 +77,24 @@ bool configure_list(Checks &list, Checks (*parse)(std::string_view), std::string
   }
 }
 
+/// False if the file cannot be read or is no list of rules.
+bool read_suppressions(Options &options, const std::string &path) {
+  std::ifstream file(path, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  try {
+    options.suppressions = std::make_shared<const Suppressions>(text);
+    return true;
+  } catch (const std::invalid_argument &) {
+    return false;
+  }
+}
+
 bool configure_option(Options &options, std::string_view key, std::string_view value, bool &known) {
   known = true;
   if (check_by_name(options.checks, key)) return configure_check(options, key, value);
   if (key == "checks") return configure_list(options.checks, parse_checks, value);
   if (key == "warnings") return configure_list(options.warnings, parse_warnings, value);
+  if (key == "tolerated") return configure_list(options.tolerated, parse_tolerated, value);
   if (key == "completion") {
     if (value == "late") return options.completion = CompletionOrder::late, true;
     if (value == "early") return options.completion = CompletionOrder::early, true;
@@ -112,6 +127,11 @@ bool configure_option(Options &options, std::string_view key, std::string_view v
     if (on) entry.option = *on;
     return on.has_value();
   }
+  if (key == "fidelity") {
+    const std::optional<bool> on = parse_switch(value);
+    if (on) options.fidelity = *on ? std::make_shared<InexactMemory>() : nullptr;
+    return on.has_value();
+  }
   if (key == "seed") return parse_number(value, options.seed);
   if (key == "threads") return parse_number(value, options.threads);
   if (key == "instruction_budget") return parse_number(value, options.instruction_budget);
@@ -136,6 +156,7 @@ Options Device::options() {
   const std::lock_guard lock(mutex);
   Options options = current_options;
   options.workgroups_ended = &workgroups_ended;
+  options.pools = pool_annotations.snapshot();
   return options;
 }
 
@@ -156,7 +177,11 @@ Configured Device::configure(std::string_view key, std::string_view value) {
       Scheduler::get().clear_faults();
       return Configured::ok;
     }
-    if (key == "defaults") Scheduler::get().set_shuffled(std::nullopt);
+    if (key == "defaults") {
+      Scheduler::get().set_shuffled(std::nullopt);
+      launch_filter.reset();
+      host_calls = false;
+    }
     if (key == "reset_counters") Scheduler::get().reset_closed_busy();
     const std::lock_guard lock(mutex);
     if (key == "defaults") {
@@ -171,7 +196,16 @@ Configured Device::configure(std::string_view key, std::string_view value) {
     }
     return Configured::ok;
   }
+  if (key == "host_calls") {
+    const std::optional<bool> on = parse_switch(value);
+    if (on) host_calls = *on;
+    return on ? Configured::ok : Configured::bad_value;
+  }
+  if (const std::optional<bool> taken = launch_filter.configure(key, value))
+    return *taken ? Configured::ok : Configured::bad_value;
   const std::lock_guard lock(mutex);
+  if (key == "suppressions")
+    return read_suppressions(current_options, std::string(value)) ? Configured::ok : Configured::bad_value;
   if (key == "report_file")
     return report_file.open(std::string(value)) ? Configured::ok : Configured::bad_value;
   bool known = false;
@@ -225,15 +259,19 @@ void Device::add_result(const LaunchResult &result) {
   dropped += result.reports_dropped;
   report_file.append(result);
   for (const Report &report : result.reports)
-    keep(report);
+    if (report.suppressed == 0) keep(report);
 }
 
-void Device::add_report(Report report) {
+bool Device::add_report(Report report) {
   const std::lock_guard lock(mutex);
-  if (!keep(report)) return;
+  if (current_options.suppressions) report.suppressed = current_options.suppressions->line_for(report);
+  if (report.suppressed != 0) report.set({false, false});
+  const bool fails = report.fails;
+  if (report.suppressed == 0 && !keep(report)) return fails;
   LaunchResult no_launch; // for a report that belongs to no launch
   no_launch.reports.push_back(std::move(report));
   report_file.append(no_launch);
+  return fails;
 }
 
 uint64_t Device::reports_dropped() {

@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "emulator/hip/launch_filter.h"
 #include "emulator/hip/report_file.h"
 #include "emulator/hip/types.h"
 #include "emulator/machine/machine.h"
@@ -45,6 +46,9 @@ public:
   Memory &memory() { return device_memory; }
 
   Options options();
+  LaunchFilter &filter() { return launch_filter; }
+  PoolAnnotations &pools() { return pool_annotations; }
+  bool notes_host_calls() const { return host_calls.load(std::memory_order_relaxed); }
   Configured configure(std::string_view key, std::string_view value);
 
   /// Launches enqueued from now on count their accesses to a range. False if an overlapping range is already
@@ -56,8 +60,8 @@ public:
   /// The clk at which the next launch's clocks start: those of one launch come after those of earlier ones.
   uint64_t clock() const { return clk; }
   void add_result(const LaunchResult &result);
-  /// For reports of no launch.
-  void add_report(Report report);
+  /// For reports of no launch. False if it is a warning, or a rule suppresses it.
+  bool add_report(Report report);
   Counters counters();
   /// Passes the reports as JSON to `accept`, and forgets them if it returns true.
   template <typename Accept> void take_reports(Accept &&accept) {
@@ -98,6 +102,9 @@ private:
   std::array<std::atomic<uint8_t>, MemoryBlock::most_devices> peers{1, 2, 4, 8, 16, 32, 64, 128};
 
   Memory device_memory;
+  PoolAnnotations pool_annotations;
+  LaunchFilter launch_filter;
+  std::atomic<bool> host_calls = false;
   std::mutex mutex;
   Options current_options;
   Counters total;

@@ -169,7 +169,9 @@ hipGraphExecUpdateResult GraphExec::update(const NodeList &graph) {
 }
 
 void GraphExec::launch(const std::shared_ptr<GraphExec> &self, const std::shared_ptr<Stream> &stream) {
-  const auto options = std::make_shared<const Options>(Device::get().options());
+  Options now = Device::get().options();
+  now.pools = nullptr; // an allocator may take back the pieces that a graph goes on using
+  const auto options = std::make_shared<const Options>(std::move(now));
   std::vector<Scheduler::Piece> pieces;
   std::vector<std::pair<std::shared_ptr<Event>, std::shared_ptr<EventRecord>>> marks;
   for (size_t i = 0; i < list.entries.size(); ++i) {

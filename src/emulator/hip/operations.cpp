@@ -82,11 +82,14 @@ void refuse_freed(const std::string &name, const void *start, bool reported) {
   throw Failure(hipErrorIllegalAddress);
 }
 
-template <typename Call> void submit_call(const std::shared_ptr<Stream> &stream, Call call) {
-  if (capture(stream, call)) return;
+template <typename Call> void enqueue_call(const std::shared_ptr<Stream> &stream, Call call) {
   Scheduler::get().require_no_fault(stream->device);
   Scheduler::get().enqueue(
       stream, [call = std::move(call), options = Device::get().options()] { call.run(options); });
+}
+
+template <typename Call> void submit_call(const std::shared_ptr<Stream> &stream, Call call) {
+  if (!capture(stream, call)) enqueue_call(stream, std::move(call));
 }
 
 } // namespace
@@ -98,17 +101,28 @@ void KernelLaunch::run(const Options &given) const {
   options.cooperative = cooperative;
   options.clock_start = device.clock();
   options.reachable_devices = device.reachable_from(function->module->device());
+  const bool checked = selected ? *selected : device.filter().select(function->kernel->name);
+  if (!checked) {
+    // It writes memory without a trace, so all memory counts as written afterwards.
+    if (options.checks.uninitialised) device.memory().count_as_written();
+    options.checks = Checks::none();
+    options.list_memory_uses = false;
+  }
   LaunchResult result;
   try {
     result = launch(function->module->program(), function->kernel->name, shape.grid, shape.block,
                     shape.dynamic_lds_bytes, arguments, device.memory(), options);
   } catch (const std::invalid_argument &error) {
+    result.kernel = function->kernel->name;
     Report refused;
     refused.kind = ReportKind::launch_refused;
     refused.kernel = function->kernel->name;
     refused.message = error.what();
     result.reports.push_back(std::move(refused));
   }
+  result.checked = checked;
+  for (Report &report : result.reports)
+    describe_host_calls(report, &launched_by);
   device.add_result(result);
   if (options.list_memory_uses)
     StreamRaces::get().enter("kernel " + function->kernel->name, std::move(result.uses));
@@ -122,9 +136,8 @@ void ContentsCheck::run(const Options &options) const {
   report.kind = ReportKind::bad_contents;
   report.kernel = name;
   report.message = message;
-  report.fails = report_fails(report.kind, report.level, options.warnings);
-  Device::get().add_report(report);
-  if (report.fails) throw Failure(hipErrorLaunchFailure);
+  report.set(consequence_of(report.kind, report.level, options));
+  if (Device::get().add_report(std::move(report))) throw Failure(hipErrorLaunchFailure);
 }
 
 void Copy::run(const Options &options) const {
@@ -151,6 +164,7 @@ void Copy::run(const Options &options) const {
       const std::byte *const source = from.start + slice * from.slice_stride + row * from.row_stride;
       std::memmove(target, source, row_bytes);
       Device::get().memory().copy_written(target, source, row_bytes);
+      if (options.fidelity) follow_copy(*options.fidelity, target, source);
     }
 }
 
@@ -174,7 +188,18 @@ void Fill::run(const Options &options) const {
         std::memcpy(start + i * element_bytes, &value, element_bytes);
     }
     Device::get().memory().mark_written(start, width * element_bytes);
+    if (options.fidelity) options.fidelity->set(reinterpret_cast<uint64_t>(start), width * element_bytes, 0);
   }
+}
+
+/// What the host computes is not followed: what it copies to the device counts as exact.
+void Copy::follow_copy(InexactMemory &values, const std::byte *target, const std::byte *source) const {
+  if (to.block == 0) return;
+  const auto address = [](const std::byte *start) { return reinterpret_cast<uint64_t>(start); };
+  if (from.block == 0)
+    values.set(address(target), row_bytes, 0);
+  else
+    values.copy(address(target), address(source), row_bytes);
 }
 
 void Copy::report_unwritten(const BlockTable &memory, const Options &options) const {
@@ -264,7 +289,10 @@ std::shared_ptr<const NodeWork> located(const std::shared_ptr<const NodeWork> &w
 }
 
 void submit(const std::shared_ptr<Stream> &stream, KernelLaunch launch) {
-  submit_call(stream, std::move(launch));
+  launch.launched_by = call_site();
+  if (capture(stream, launch)) return;
+  launch.selected = Device::get().filter().select(launch.function->kernel->name);
+  enqueue_call(stream, std::move(launch));
 }
 
 void submit(const std::shared_ptr<Stream> &stream, Copy copy) {

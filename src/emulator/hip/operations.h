@@ -9,10 +9,12 @@
 #include <array>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
+#include "emulator/hip/host_calls.h"
 #include "emulator/hip/module.h"
 #include "emulator/hip/types.h"
 #include <sluice/emulator.h>
@@ -32,7 +34,10 @@ struct KernelLaunch {
   std::shared_ptr<const Function> function;
   LaunchShape shape;
   std::vector<std::byte> arguments;
-  bool cooperative = false; // its workgroups may wait for each other
+  bool cooperative = false;  // its workgroups may wait for each other
+  CallSite launched_by = {}; // empty unless reports need it
+  /// Whether the filters select it; a node of a graph is selected anew each time it runs.
+  std::optional<bool> selected = {};
   void run(const Options &options) const;
 };
 
@@ -60,6 +65,7 @@ struct Copy {
 
 private:
   std::string name() const { return "copy of " + std::to_string(row_bytes * rows * slices) + " bytes"; }
+  void follow_copy(InexactMemory &values, const std::byte *target, const std::byte *source) const;
   void report_unwritten(const BlockTable &memory, const Options &options) const;
 };
 

@@ -8,6 +8,7 @@
 #include "emulator/hip/error.h"
 #include "emulator/hip/functions.h"
 #include "emulator/hip/handles.h"
+#include "emulator/hip/host_calls.h"
 #include "emulator/hip/pools.h"
 #include "emulator/hip/scheduler.h"
 #include "emulator/hip/stream_races.h"
@@ -53,6 +54,7 @@ public:
     void *const pointer =
         Device::get().memory().allocate(size, Memory::Contents::undefined, uint8_t(pool->device));
     require(pointer != nullptr, hipErrorOutOfMemory);
+    note_allocation(pointer);
     owners[pointer] = {pool, size};
     pool->used += size;
     pool->used_high = std::max(pool->used_high, pool->used);

@@ -16,17 +16,16 @@ std::string line_of(const LaunchResult &result) {
   const Counters &counters = result.counters;
   std::string reports = to_json(result.reports);
   std::ranges::replace(reports, '\n', ' '); // between reports; within them they are escaped
-  std::string text;
-  for (const Report &report : result.reports)
-    text += to_text(report) + '\n';
   const auto field = [](const char *name, uint64_t value) {
     return std::string("\"") + name + "\": " + std::to_string(value);
   };
-  return "{\"counters\": {" + field("launches", counters.launches) + ", " +
-         field("workgroups", counters.workgroups) + ", " + field("waves", counters.waves) + ", " +
-         field("wave_instructions", counters.wave_instructions) + ", " +
-         field("mfma_instructions", counters.mfma_instructions) + "}, \"reports\": " + reports + ", " +
-         field("reports_dropped", result.reports_dropped) + ", \"text\": " + json_string(text) + "}\n";
+  return "{\"kernel\": " + json_string(result.kernel) +
+         (result.checked ? ", \"checked\": true" : ", \"checked\": false") + ", \"counters\": {" +
+         field("launches", counters.launches) + ", " + field("workgroups", counters.workgroups) + ", " +
+         field("waves", counters.waves) + ", " + field("wave_instructions", counters.wave_instructions) +
+         ", " + field("mfma_instructions", counters.mfma_instructions) + "}, \"reports\": " + reports + ", " +
+         field("reports_dropped", result.reports_dropped) +
+         (result.fidelity ? ", \"fidelity\": " + to_json(*result.fidelity) : "") + "}\n";
 }
 
 } // namespace

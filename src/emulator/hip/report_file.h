@@ -21,7 +21,9 @@ public:
 
   /// False if the file cannot be opened; then no file is open.
   bool open(const std::string &path);
-  /// Appends {"counters": {...}, "reports": [...], "reports_dropped": N, "text": "..."} if a file is open.
+  /// Appends {"kernel": "...", "counters": {...}, "reports": [...], "reports_dropped": N} if a file is open,
+  /// with "fidelity" if the launch has a note.
+  /// The kernel's name is empty for reports of no launch.
   void append(const LaunchResult &result) const;
 
 private:

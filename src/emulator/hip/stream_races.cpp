@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "emulator/hip/device.h"
+#include "emulator/hip/host_calls.h"
 #include "emulator/hip/thread_state.h"
 
 namespace sluice::emulator::hip {
@@ -93,12 +94,13 @@ bool StreamRaces::enter(const std::string &name, std::vector<MemoryUse> uses) {
     const bool released = here->kind == MemoryUse::Kind::release || there->kind == MemoryUse::Kind::release;
     freed = freed || released;
     report.kind = released ? ReportKind::freed_in_use : ReportKind::stream_race;
-    report.fails = report_fails(report.kind, report.level, Device::get().options().warnings);
+    report.set(consequence_of(report.kind, report.level, Device::get().options()));
     report.kernel = name;
     report.message = "in " + mine.work.stream_name + " " + verb(here->kind) + " memory that " + other.name +
                      " in " + other.work.stream_name + " " + verb(there->kind) +
                      ", and neither waits for the other";
     report.address = std::max(here->start, there->start);
+    describe_host_calls(report, nullptr);
     Device::get().add_report(std::move(report));
   }
   recent.push_back(std::move(mine));

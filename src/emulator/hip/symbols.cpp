@@ -43,6 +43,10 @@ const std::map<std::string_view, void *> &symbols() {
       {"sluice_emulator_checks_contents", address_of(&sluice_emulator_checks_contents)},
       {"sluice_emulator_counters", address_of(&sluice_emulator_counters)},
       {"sluice_emulator_mfma_count", address_of(&sluice_emulator_mfma_count)},
+      {"sluice_emulator_pool_create", address_of(&sluice_emulator_pool_create)},
+      {"sluice_emulator_pool_destroy", address_of(&sluice_emulator_pool_destroy)},
+      {"sluice_emulator_pool_allocated", address_of(&sluice_emulator_pool_allocated)},
+      {"sluice_emulator_pool_freed", address_of(&sluice_emulator_pool_freed)},
       {"sluice_emulator_watch", address_of(&sluice_emulator_watch)},
       {"sluice_emulator_unwatch", address_of(&sluice_emulator_unwatch)},
       {"sluice_emulator_take_reports", address_of(&sluice_emulator_take_reports)},
@@ -112,6 +116,20 @@ hipError_t hipGetProcAddress(const char *name, void **function, int version, uin
     *function = at->second;
   });
 }
+
+namespace {
+
+/// SLUICE_EMULATOR_OK if `work` returns true.
+template <typename Work> int pool_call(Work &&work) {
+  if (!usable()) return SLUICE_EMULATOR_BAD_VALUE;
+  try {
+    if (work(Device::get().pools())) return SLUICE_EMULATOR_OK;
+  } catch (...) { // no memory for the table
+  }
+  return SLUICE_EMULATOR_BAD_VALUE;
+}
+
+} // namespace
 
 } // namespace sluice::emulator::hip
 
@@ -211,6 +229,28 @@ int sluice_emulator_unwatch(const void *start) {
   } catch (...) { // no memory for the ranges that are left
   }
   return SLUICE_EMULATOR_BAD_VALUE;
+}
+
+int sluice_emulator_pool_create(const void *start, size_t bytes) {
+  return pool_call([&](PoolAnnotations &pools) {
+    const std::optional<MemoryBlock> block = Device::get().memory().find(start);
+    return block && block->address == reinterpret_cast<uint64_t>(start) && block->bytes == bytes &&
+           !block->attached && pools.create(*block);
+  });
+}
+
+int sluice_emulator_pool_destroy(const void *start) {
+  return pool_call([&](PoolAnnotations &pools) { return pools.destroy(reinterpret_cast<uint64_t>(start)); });
+}
+
+int sluice_emulator_pool_allocated(const void *address, size_t bytes) {
+  return pool_call(
+      [&](PoolAnnotations &pools) { return pools.allocate(reinterpret_cast<uint64_t>(address), bytes); });
+}
+
+int sluice_emulator_pool_freed(const void *address) {
+  return pool_call(
+      [&](PoolAnnotations &pools) { return pools.release(reinterpret_cast<uint64_t>(address)); });
 }
 
 size_t sluice_emulator_take_reports(char *buffer, size_t size) {

@@ -81,7 +81,12 @@ enum class Definedness : uint8_t {
   all,    // a lane of the result is defined if it is in all sources
   any,    // ... if it is in any source: instructions that combine parts of values
   select, // ... if it is in the source that the mask chooses
-  always, // lanes are exchanged: not tracked
+  bits,   // scalar: each bit of the result comes from some bits of the sources
+  // v_mbcnt: a lane of the result depends on the bits of the mask for the lanes below it
+  lanes_below,
+  lanes_below_high, // ... the mask is that of lanes 32 and up
+  swap,             // v_swap: two registers trade places
+  always,           // not tracked
 };
 
 constexpr uint32_t wave_lanes = 64;

@@ -4,7 +4,8 @@
 #include <llvm/BinaryFormat/Dwarf.h>
 #include <llvm/DebugInfo/DIContext.h>
 #include <llvm/DebugInfo/DWARF/DWARFContext.h>
-#include <llvm/Object/ObjectFile.h>
+#include <llvm/Demangle/Demangle.h>
+#include <llvm/Object/ELFObjectFile.h>
 #include <llvm/Support/DataExtractor.h>
 #include <llvm/Support/MemoryBuffer.h>
 
@@ -118,18 +119,42 @@ SourceLines::SourceLines(std::span<const std::byte> elf) : state(std::make_uniqu
 SourceLines::~SourceLines() = default;
 
 std::string SourceLines::at(uint64_t address) const {
+  std::string text;
+  for (const Frame &frame : frames(address))
+    text += (text.empty() ? "" : ", inlined at ") + frame.file + ":" + std::to_string(frame.line);
+  return text;
+}
+
+std::vector<SourceLines::Frame> SourceLines::frames(uint64_t address) const {
   if (!state->lines) return {};
   llvm::DILineInfoSpecifier wanted;
   wanted.FLIKind = llvm::DILineInfoSpecifier::FileLineInfoKind::AbsoluteFilePath;
-  const llvm::DIInliningInfo frames = state->lines->getInliningInfoForAddress(
+  wanted.FNKind = llvm::DILineInfoSpecifier::FunctionNameKind::ShortName;
+  const llvm::DIInliningInfo found = state->lines->getInliningInfoForAddress(
       {address, llvm::object::SectionedAddress::UndefSection}, wanted);
-  std::string text;
-  for (uint32_t i = 0; i < frames.getNumberOfFrames(); ++i) {
-    const llvm::DILineInfo &frame = frames.getFrame(i);
+  std::vector<Frame> frames;
+  for (uint32_t i = 0; i < found.getNumberOfFrames(); ++i) {
+    const llvm::DILineInfo &frame = found.getFrame(i);
     if (frame.FileName == llvm::DILineInfo::BadString || frame.Line == 0) continue;
-    text += (text.empty() ? "" : ", inlined at ") + frame.FileName + ":" + std::to_string(frame.Line);
+    const bool named = frame.FunctionName != llvm::DILineInfo::BadString;
+    frames.push_back({named ? frame.FunctionName : "", frame.FileName, frame.Line});
   }
-  return text;
+  return frames;
+}
+
+std::string SourceLines::symbol(uint64_t address) const {
+  if (!state->file) return {};
+  for (const llvm::object::ELFSymbolRef symbol :
+       static_cast<llvm::object::ELFObjectFileBase &>(*state->file).symbols()) {
+    llvm::Expected<uint64_t> start = symbol.getAddress();
+    llvm::Expected<llvm::StringRef> name = symbol.getName();
+    if (start && name && symbol.getELFType() == llvm::ELF::STT_FUNC && *start <= address &&
+        address - *start < symbol.getSize())
+      return llvm::demangle(*name);
+    if (!start) llvm::consumeError(start.takeError());
+    if (!name) llvm::consumeError(name.takeError());
+  }
+  return {};
 }
 
 } // namespace sluice::emulator

@@ -11,6 +11,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace sluice::emulator {
 
@@ -23,6 +24,17 @@ public:
   /// "file:line" of the instruction at an address of the code object, followed by ", inlined at file:line"
   /// for each call it was inlined through; empty if unknown.
   std::string at(uint64_t address) const;
+
+  struct Frame {
+    std::string function; // empty if unknown
+    std::string file;
+    uint32_t line;
+  };
+  /// The line of an instruction, then those of the calls it was inlined through; empty if unknown.
+  std::vector<Frame> frames(uint64_t address) const;
+
+  /// The name of the function, as a linker sees it, that contains an address; empty if there is none.
+  std::string symbol(uint64_t address) const;
 
 private:
   struct State;

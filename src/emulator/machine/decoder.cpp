@@ -218,6 +218,7 @@ void Decoder::decode_scalar(const ScalarRow &row, const Fields &f, uint32_t posi
   // As a dword; the program turns it into an index.
   if (info.jumps()) op.value = int32_t(position) + 1 + f.imm;
   info.kind = role == Role::conditional_jump ? OpKind::branch : OpKind::scalar;
+  info.definedness = row.definedness;
   if (info.facts->has(Fact::reads_m0)) info.m0_wait = M0Wait::required;
   if (role == Role::trace_data) info.m0_wait = M0Wait::trace;
   info.reads_mode =

@@ -5,6 +5,9 @@
 #include <cstring>
 #include <stdexcept>
 #include <string>
+#include <string_view>
+
+#include <sys/mman.h>
 
 #include "emulator/isa/wave.h"
 
@@ -33,6 +36,39 @@ struct Field {
 void put(std::span<std::byte> buffer, Field field, uint64_t value) {
   if (field.offset + field.bytes <= buffer.size())
     std::memcpy(buffer.data() + field.offset, &value, field.bytes);
+}
+
+//===--- Services that the machine lacks ----------------------------------------------------------------===//
+
+struct MissingService {
+  std::string_view argument; // kind of the hidden argument through which kernels reach it
+  const char *report;
+};
+constexpr MissingService missing_services[] = {
+    {"hidden_hostcall_buffer",
+     "the kernel calls the host (printf, a failed assert, or a sanitizer), which is not emulated"},
+    {"hidden_printf_buffer", "the kernel writes into printf's buffer; printf is not emulated"},
+    {"hidden_heap_v1",
+     "the kernel allocates or frees memory (malloc, free, new or delete), which is not emulated"},
+    {"hidden_default_queue", "the kernel enqueues another kernel, which is not emulated"},
+    {"hidden_completion_action", "the kernel enqueues another kernel, which is not emulated"},
+};
+constexpr uint64_t service_bytes = 1 << 20; // more than the fixed part of the device libraries' heap
+
+const MissingService *find_missing_service(std::string_view argument) {
+  const auto *const found = std::ranges::find(missing_services, argument, &MissingService::argument);
+  return found == std::end(missing_services) ? nullptr : found;
+}
+
+/// Addresses of this process that nothing else has. The pages cannot be accessed: without checks a kernel's
+/// access ends the process, as that of any other bad address does.
+uint64_t service_address(const MissingService &service) {
+  static const uint64_t start = [] {
+    void *const pages = mmap(nullptr, std::size(missing_services) * service_bytes, PROT_NONE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return pages == MAP_FAILED ? 0 : reinterpret_cast<uint64_t>(pages);
+  }();
+  return start + uint64_t(&service - missing_services) * service_bytes;
 }
 
 uint32_t enabled_user_sgprs(const package::KernelDescriptor &d) {
@@ -144,7 +180,7 @@ void Dispatch::fill_grid_sync() {
 }
 
 /// Fills in the arguments that compilers add for blockDim and similar, where the caller gave none. Those for
-/// features that the machine does not have (printf, host calls, device-side queues and heaps) are null.
+/// services that the machine does not have point to addresses that stand for them.
 void Dispatch::fill_hidden_arguments(size_t given) {
   for (const package::KernelArgument &argument : kernel.arguments) {
     if (!argument.hidden() || argument.offset < given) continue;
@@ -165,6 +201,8 @@ void Dispatch::fill_hidden_arguments(size_t given) {
       put(kernarg, field, shape.lds_bytes - kernel.lds_bytes);
     else if (kind == "hidden_queue_ptr")
       put(kernarg, field, queue_address());
+    else if (const MissingService *const service = find_missing_service(kind))
+      put(kernarg, field, service_address(*service));
     else if (kind == "hidden_multigrid_sync_arg")
       put(kernarg, field, shape.cooperative ? grid_sync_address() : 0);
   }
@@ -175,6 +213,12 @@ std::vector<MemoryBlock> Dispatch::blocks() const {
                                      {queue_address(), 256, 0, false, false, true}};
   if (shape.cooperative) result.push_back({grid_sync_address(), grid_sync_bytes, 0, true, false, true});
   if (!kernarg.empty()) result.push_back({kernarg_address(), kernarg.size(), 0, false, false, true});
+  for (const package::KernelArgument &argument : kernel.arguments)
+    if (const MissingService *const service = find_missing_service(argument.value_kind)) {
+      MemoryBlock block = {service_address(*service), service_bytes, 0, false, true, true};
+      block.missing_service = service->report;
+      result.push_back(block);
+    }
   return result;
 }
 

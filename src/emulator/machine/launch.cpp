@@ -151,12 +151,14 @@ LaunchResult launch(const Program &program, std::string_view kernel, std::array<
                     std::span<const std::byte> kernarg, const Memory &memory, const Options &options) {
   LaunchSetup setup(program, kernel, grid, block, dynamic_lds_bytes, kernarg, memory, options);
   LaunchResult result;
+  result.kernel = kernel;
   const uint32_t threads =
       options.threads != 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency());
   result.counters = Dispatcher(setup.state()).run(threads);
   result.counters.launches = 1;
   result.reports = setup.reports();
   result.reports_dropped = setup.reports_dropped();
+  result.fidelity = setup.fidelity_note();
   if (options.list_memory_uses) result.uses = setup.uses();
   return result;
 }

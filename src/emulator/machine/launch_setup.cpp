@@ -5,8 +5,6 @@
 #include <limits>
 #include <stdexcept>
 
-#include "emulator/isa/source_lines.h"
-
 namespace sluice::emulator {
 
 namespace {
@@ -32,10 +30,10 @@ DispatchShape checked_shape(const package::Kernel &kernel, std::array<uint32_t, 
 
 /// What a wave may access: the caller's memory, what the dispatch adds to it, and the program itself.
 std::vector<MemoryBlock> visible_blocks(const ProgramImpl &program, const Dispatch &dispatch,
-                                        const BlockTable &memory, uint8_t reachable_devices) {
-  std::vector<MemoryBlock> blocks = memory.blocks();
+                                        const BlockTable &memory, const Options &options) {
+  std::vector<MemoryBlock> blocks = options.pools ? options.pools->divide(memory.blocks()) : memory.blocks();
   for (MemoryBlock &block : blocks)
-    if (block.device != MemoryBlock::host && (reachable_devices >> block.device & 1) == 0)
+    if (block.device != MemoryBlock::host && (options.reachable_devices >> block.device & 1) == 0)
       block.freed = block.foreign = true;
   for (const MemoryBlock &block : dispatch.blocks())
     blocks.push_back(block);
@@ -71,9 +69,9 @@ LaunchSetup::LaunchSetup(const Program &whole, std::string_view name, std::array
     : program(whole.impl()), code(find_kernel(program, name)), info(*whole.kernel(name)),
       shape(checked_shape(code, grid, block, dynamic_lds_bytes, kernarg.size(), options.cooperative)),
       dispatch(code, shape, reinterpret_cast<uint64_t>(program.image.data()), kernarg),
-      memory(whole_memory.snapshot()),
-      table(visible_blocks(program, dispatch, *memory, options.reachable_devices)),
-      sink(options.max_reports, options.stop_at_report) {
+      memory(whole_memory.snapshot()), table(visible_blocks(program, dispatch, *memory, options)),
+      sink(options.max_reports, options.stop_at_report, suppressing(options.suppressions)),
+      unused_reads(program.infos.infos.size()) {
   launch.program = &program;
   launch.kernel = &code;
   launch.options = &options;
@@ -84,9 +82,10 @@ LaunchSetup::LaunchSetup(const Program &whole, std::string_view name, std::array
   launch.lds_bytes = shape.lds_bytes;
   launch.scratch_bytes = shape.scratch_bytes;
   launch.strict = options.checks != Checks::none() || options.completion != CompletionOrder::early ||
-                  options.tracer != nullptr || options.watch != nullptr;
+                  options.tracer != nullptr || options.watch != nullptr || options.fidelity != nullptr;
   launch.instruction_budget = options.instruction_budget != 0 ? options.instruction_budget : no_budget;
   launch.code = program.code_map();
+  if (options.fidelity) launch.fidelity = &fidelity.emplace(program.infos, program.strict, *options.fidelity);
   const bool preload = options.preload_kernargs && code.descriptor.preload_length() != 0;
   if (options.cooperative) launch.sync = &sync.emplace(uint64_t(grid[0]) * grid[1] * grid[2]);
   launch.entry = program.op_at_address(code.entry_address + (preload ? preload_prologue_bytes : 0));
@@ -94,8 +93,9 @@ LaunchSetup::LaunchSetup(const Program &whole, std::string_view name, std::array
     throw std::invalid_argument("kernel \"" + std::string(name) + "\" has no code at its entry");
   launch.user_sgprs = dispatch.user_sgprs(preload);
 
-  const bool compares = options.checks.global_races || options.checks.stale_caches;
-  const bool several = uint64_t(grid[0]) * grid[1] * grid[2] > 1;
+  const bool compares =
+      options.checks.global_races || options.checks.global_equal_stores || options.checks.stale_caches;
+  const bool several = launch.waves > 1 || uint64_t(grid[0]) * grid[1] * grid[2] > 1;
   const bool shadows = (compares && several) || options.list_memory_uses;
   launch.checks = {&options,
                    &sink,
@@ -107,45 +107,77 @@ LaunchSetup::LaunchSetup(const Program &whole, std::string_view name, std::array
                    info.acc_vgprs,
                    info.sgprs,
                    shadows ? &shadow : nullptr,
-                   shadows ? &atomics : nullptr,
-                   options.watch.get()};
+                   shadows && program.acquires ? &atomics : nullptr,
+                   options.watch.get(),
+                   &unused_reads};
+}
+
+std::string LaunchSetup::source(uint32_t op) {
+  if (!lines) lines.emplace(program.file);
+  return lines->at(program.address_of(op));
+}
+
+Report LaunchSetup::report_of(const Finding &finding) {
+  Report report;
+  report.kind = finding.rule.kind;
+  report.level = finding.rule.level;
+  report.rule = finding.rule.hazard;
+  report.fails = finding.rule.fails;
+  report.goes_on = finding.rule.goes_on;
+  report.kernel = info.name;
+  report.message = finding.message;
+  if (report.kind == ReportKind::unknown_instruction && report.message.empty()) {
+    const auto refusal = program.refusals.find(finding.op);
+    report.message =
+        refusal != program.refusals.end() ? refusal->second : "the machine does not run this form";
+  }
+  report.pc = program.address_of(finding.op);
+  report.disassembly = program.text(finding.op);
+  report.source = source(finding.op);
+  report.workgroup = finding.workgroup;
+  report.wave = finding.wave;
+  report.lane = finding.lane;
+  report.address = finding.address;
+  if (finding.other_op)
+    report.other = Report::Other{program.address_of(*finding.other_op), program.text(*finding.other_op),
+                                 finding.other_wave, source(*finding.other_op)};
+  return report;
+}
+
+ReportSink::Suppressing LaunchSetup::suppressing(std::shared_ptr<const Suppressions> rules) {
+  if (!rules) return nullptr;
+  return [this, rules = std::move(rules)](const Finding &finding) {
+    return rules->line_for(report_of(finding));
+  };
 }
 
 std::vector<Report> LaunchSetup::reports() {
+  report_loads_at_atomics(launch.checks, launch.grid, launch.waves);
+  report_reads_met(launch.checks);
   std::vector<Report> reports;
-  std::optional<SourceLines> lines; // most launches have nothing to report
-  auto source = [&](uint32_t op) {
-    if (!lines) lines.emplace(program.file);
-    return lines->at(program.address_of(op));
-  };
-  for (ReportSink::Entry &entry : sink.take()) {
-    const Finding &finding = entry.finding;
-    Report report;
-    report.kind = finding.rule.kind;
-    report.level = finding.rule.level;
-    report.rule = finding.rule.hazard;
-    report.fails = finding.rule.fails;
-    report.kernel = info.name;
-    report.message = finding.message;
-    if (report.kind == ReportKind::unknown_instruction && report.message.empty()) {
-      const auto refusal = program.refusals.find(finding.op);
-      report.message =
-          refusal != program.refusals.end() ? refusal->second : "the machine does not run this form";
-    }
-    report.pc = program.address_of(finding.op);
-    report.disassembly = program.text(finding.op);
-    report.source = source(finding.op);
-    report.workgroup = finding.workgroup;
-    report.wave = finding.wave;
-    report.lane = finding.lane;
-    report.address = finding.address;
+  for (const ReportSink::Entry &entry : sink.take()) {
+    Report report = report_of(entry.finding);
     report.count = entry.count;
-    if (finding.other_op)
-      report.other = Report::Other{program.address_of(*finding.other_op), program.text(*finding.other_op),
-                                   finding.other_wave, source(*finding.other_op)};
+    if (entry.suppressed != 0) {
+      report.suppressed = entry.suppressed;
+      report.set({false, false});
+    }
     reports.push_back(std::move(report));
   }
   return reports;
+}
+
+std::optional<FidelityNote> LaunchSetup::fidelity_note() {
+  if (!fidelity) return std::nullopt;
+  FidelityNote note = fidelity->note();
+  for (FidelityNote::Place &place : note.places) {
+    const auto op = uint32_t(place.pc);
+    place.kernel = info.name;
+    place.pc = program.address_of(op);
+    place.disassembly = program.text(op);
+    place.source = source(op);
+  }
+  return note;
 }
 
 std::vector<MemoryUse> LaunchSetup::uses() {

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "emulator/exec/global_sync.h"
+#include "emulator/isa/source_lines.h"
 #include "emulator/machine/dispatch.h"
 #include "emulator/machine/workgroup.h"
 
@@ -27,11 +28,18 @@ public:
   const KernelInfo &kernel() const { return info; } // of the launched kernel
   /// To be called after the last workgroup.
   std::vector<Report> reports();
+  /// Also after the last workgroup: none unless the options ask for it.
+  std::optional<FidelityNote> fidelity_note();
   uint64_t reports_dropped() { return sink.dropped(); }
   /// Also after the last workgroup: the device memory that was touched, if the options ask for it.
   std::vector<MemoryUse> uses();
 
 private:
+  Report report_of(const Finding &finding);
+  std::string source(uint32_t op);
+  /// Called by the sink, one thread at a time.
+  ReportSink::Suppressing suppressing(std::shared_ptr<const Suppressions> rules);
+
   const ProgramImpl &program;
   const package::Kernel &code;
   const KernelInfo &info;
@@ -39,10 +47,13 @@ private:
   const Dispatch dispatch;
   const std::shared_ptr<const BlockTable> memory; // owns the blocks that the table names
   const BlockTable table;
+  std::optional<SourceLines> lines; // most launches have nothing to report
   ReportSink sink;
   GlobalShadow shadow;
   ReleasedAtomics atomics;
+  UnusedReads unused_reads;
   std::optional<GlobalSync> sync;
+  std::optional<LaunchFidelity> fidelity;
   LaunchState launch;
 };
 

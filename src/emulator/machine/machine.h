@@ -18,11 +18,15 @@
 #include <string_view>
 #include <vector>
 
+#include "emulator/check/fidelity_note.h"
+#include "emulator/check/inexact_memory.h"
 #include "emulator/check/report.h"
+#include "emulator/check/suppressions.h"
 #include "emulator/isa/mfma_shapes.h"
 #include "emulator/machine/trace.h"
 #include "emulator/memory/memory.h"
 #include "emulator/memory/memory_watch.h"
+#include "emulator/memory/pool_table.h"
 
 namespace sluice::emulator {
 
@@ -62,6 +66,10 @@ struct Options : CheckOptions {
   Tracer *tracer = nullptr;                          // nullable: is called for each instruction
   std::shared_ptr<const MemoryWatch> watch;          // nullable: counts accesses of memory
   uint64_t clock_start = 0;                          // clk that s_memtime counts from
+  std::shared_ptr<const Suppressions> suppressions;  // nullable
+  std::shared_ptr<const PoolTable> pools;            // nullable: blocks within blocks of the memory
+  // Nullable: the result has a fidelity note. Launches that share it follow values from one to the next.
+  std::shared_ptr<InexactMemory> fidelity;
   bool cooperative = false; // all workgroups run side by side and may use global wave sync
 };
 
@@ -82,10 +90,13 @@ struct Counters {
 };
 
 struct LaunchResult {
+  std::string kernel;
+  bool checked = true;          // false: the options' filters have switched the checks off
   std::vector<Report> reports;  // empty: the kernel ran to its end without a finding
   uint64_t reports_dropped = 0; // findings at places beyond max_reports
   Counters counters;
-  std::vector<MemoryUse> uses; // dwords that were touched, if Options ask for the list
+  std::optional<FidelityNote> fidelity; // if Options ask for it
+  std::vector<MemoryUse> uses;          // dwords that were touched, if Options ask for the list
 
   /// True if there are no reports, not even a warning.
   bool ok() const { return reports.empty(); }

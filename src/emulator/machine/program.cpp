@@ -89,6 +89,14 @@ void find_long_branch(ProgramImpl &program, const package::Segment &segment, siz
   program.fast[op].value = dword < program.op_at.size() ? int32_t(dword) : -1;
 }
 
+bool can_acquire(const DecodedOp &decoded) {
+  const Role role = decoded.info.role();
+  if (role == Role::global_sync) return true;
+  if (decoded.info.kind == OpKind::lds) return false;
+  if (is_atomic(role)) return decoded.strict.memory.return_old;
+  return (role == Role::load || role == Role::copy_to_lds) && decoded.strict.memory.sc1;
+}
+
 void decode_code(ProgramImpl &program, const package::Segment &segment) {
   program.code_start = segment.address;
   const size_t size = segment.file.size() / 4 * 4;
@@ -110,6 +118,7 @@ void decode_code(ProgramImpl &program, const package::Segment &segment) {
     program.fast.push_back(decoded.fast);
     program.strict.push_back(decoded.strict);
     program.infos.infos.push_back(decoded.info);
+    program.acquires = program.acquires || (instruction && can_acquire(decoded));
     program.offset_of.push_back(offset);
     program.texts.push_back(std::move(text));
     if (!decoded.refusal.empty()) program.refusals[index] = std::move(decoded.refusal);

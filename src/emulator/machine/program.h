@@ -38,6 +38,7 @@ struct ProgramImpl {
   std::map<uint32_t, std::string> refusals; // why an instruction cannot run
   OpInfos infos;
   QuietRuns quiet_runs;
+  bool acquires = false; // whether an instruction can learn from memory what another wave has released
 
   ProgramImpl() = default;
   ProgramImpl(const ProgramImpl &) = delete;

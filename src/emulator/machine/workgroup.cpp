@@ -57,7 +57,8 @@ StopReason describe(Fault fault) {
 } // namespace
 
 struct Workgroup::Slot {
-  Slot(const LaunchState &launch, LdsShadow &shadow) {
+  Slot(const LaunchState &launch, LdsShadow &shadow, FollowedReads &reads,
+       std::vector<InexactSet> &inexact_lds) {
     // Zero pages that take no memory until a register is written: a device holds ten thousand waves.
     size_t room = register_bytes + cache_line;
     registers.reset(std::calloc(room, 1));
@@ -66,7 +67,10 @@ struct Workgroup::Slot {
     wave.vgprs = static_cast<uint32_t *>(std::align(cache_line, register_bytes, start, room));
     if (launch.scratch_bytes != 0)
       scratch = std::make_unique<uint8_t[]>(size_t(launch.scratch_bytes) * wave_lanes);
-    if (launch.strict) checks = std::make_unique<WaveChecks>(launch.checks, shadow);
+    if (launch.strict) checks = std::make_unique<WaveChecks>(launch.checks, shadow, reads);
+    if (launch.fidelity == nullptr) return;
+    fidelity = std::make_unique<WaveFidelity>(*launch.fidelity, inexact_lds);
+    checks->follow_with(fidelity.get());
   }
   Slot(const Slot &) = delete;
   Slot &operator=(const Slot &) = delete;
@@ -80,15 +84,18 @@ struct Workgroup::Slot {
   bool traced = false;
   std::unique_ptr<uint8_t[]> scratch;
   std::unique_ptr<WaveChecks> checks;
+  std::unique_ptr<WaveFidelity> fidelity; // nullable
 };
 
-Workgroup::Workgroup(LaunchState &launch) : launch(launch) {
+Workgroup::Workgroup(LaunchState &launch) : launch(launch), reads(launch.checks.unused_reads) {
   lds = std::make_unique<uint8_t[]>(launch.lds_bytes + 16);
   for (uint32_t i = 0; i < launch.waves; ++i)
-    slots.push_back(std::make_unique<Slot>(launch, shadow));
+    slots.push_back(std::make_unique<Slot>(launch, shadow, reads, inexact_lds));
 }
 
-Workgroup::~Workgroup() = default;
+Workgroup::~Workgroup() {
+  reads.finish();
+}
 
 //===--- Start ------------------------------------------------------------------------------------------===//
 
@@ -103,7 +110,9 @@ void Workgroup::start(std::array<uint32_t, 3> id, uint32_t number) {
   if (launch.strict) {
     std::memset(lds.get(), fresh_byte, launch.lds_bytes);
     shadow.reset(launch.lds_bytes);
+    reads.finish();
   }
+  if (launch.fidelity) inexact_lds.assign(launch.lds_bytes, 0);
   random = launch.options->seed * 0x9e3779b97f4a7c15 + number;
   for (uint32_t i = 0; i < launch.waves; ++i)
     start_wave(i);
@@ -162,6 +171,7 @@ void Workgroup::start_wave(uint32_t id) {
     const uint64_t seed = launch.options->seed * 0x9e3779b97f4a7c15 + (uint64_t(view.number) << 8) + id;
     w.checks->start(w, next, seed);
   }
+  if (slot.fidelity) slot.fidelity->start(w);
   Tracer *const tracer = launch.options->tracer;
   slot.traced = tracer && tracer->follows(view.id, id);
   slot.state = WaveState::ready;
@@ -171,14 +181,26 @@ void Workgroup::start_wave(uint32_t id) {
 //===--- Run --------------------------------------------------------------------------------------------===//
 
 [[gnu::always_inline]] static inline Step run_checked(Wave &w, const Op &op) {
-  const uint64_t exec = w.exec();
   w.checks->before(w, op);
   const Step step = op.run(w, op);
-  w.checks->after(w, op, exec);
+  w.checks->after(op);
   return step;
 }
 
-template <Workgroup::Loop loop> Step Workgroup::run_wave(Wave &w, uint64_t limit) {
+/// An instruction of a wave that is traced, followed, or both.
+Step Workgroup::run_observed(Slot &slot, const Op &op, uint64_t number) {
+  Wave &w = slot.wave;
+  if (slot.fidelity) slot.fidelity->before(w, op);
+  TraceContext context{number, w.exec(), slot.traced ? w.checks->awaited() : OperandSet()};
+  const Step step = run_checked(w, op);
+  if (slot.fidelity) slot.fidelity->after(op);
+  context.ran = step != Step::stop;
+  if (slot.traced) trace_instruction(*launch.options->tracer, *launch.program, w, op, context);
+  return step;
+}
+
+template <Workgroup::Loop loop> Step Workgroup::run_wave(Slot &slot, uint64_t limit) {
+  Wave &w = slot.wave;
   uint64_t left = limit;
   Step step = Step::next;
   while (left != 0 && step == Step::next) {
@@ -199,10 +221,7 @@ template <Workgroup::Loop loop> Step Workgroup::run_wave(Wave &w, uint64_t limit
     } else if constexpr (loop == Loop::strict) {
       step = run_checked(w, op);
     } else {
-      TraceContext context{w.executed + limit - left - 1, w.exec(), w.checks->awaited()};
-      step = run_checked(w, op);
-      context.ran = step != Step::stop;
-      trace_instruction(*launch.options->tracer, *launch.program, w, op, context);
+      step = run_observed(slot, op, w.executed + limit - left - 1);
     }
   }
   w.executed += limit - left;
@@ -250,6 +269,19 @@ void Workgroup::end_wave(Slot &slot) {
   counters.buffer_lanes_out_of_range += slot.wave.buffer_lanes_out_of_range;
 }
 
+/// Tells the checks which waves meet at a barrier.
+void Workgroup::enter_meeting() {
+  std::vector<Wave *> met, ended;
+  std::vector<WaveChecks *> checks;
+  for (const auto &slot : slots) {
+    const bool meets = slot->state == WaveState::at_barrier;
+    (meets ? met : ended).push_back(&slot->wave);
+    if (meets) checks.push_back(slot->checks.get());
+  }
+  WaveChecks::check_meeting(met, ended);
+  WaveChecks::meet(checks);
+}
+
 /// If all waves that have not ended are at the barrier, lets them go on.
 bool Workgroup::release_barrier() {
   bool any = false;
@@ -259,10 +291,7 @@ bool Workgroup::release_barrier() {
   }
   if (!any) return false;
   if (launch.strict) shadow.next_epoch();
-  std::vector<WaveChecks *> met;
-  for (const auto &slot : slots)
-    if (slot->checks && slot->state == WaveState::at_barrier) met.push_back(slot->checks.get());
-  WaveChecks::meet(met);
+  if (launch.strict) enter_meeting();
   for (const auto &slot : slots) {
     if (slot->state != WaveState::at_barrier) continue;
     if (slot->wave.checks) slot->wave.checks->carry_into_epoch(slot->wave);
@@ -297,9 +326,9 @@ bool Workgroup::take_turn(Slot &slot, uint64_t limit) {
   Wave &w = slot.wave;
   const uint64_t budget_left = launch.instruction_budget - std::min(w.executed, launch.instruction_budget);
   limit = std::min(limit, budget_left);
-  const Step step = slot.traced     ? run_wave<Loop::traced>(w, limit)
-                    : launch.strict ? run_wave<Loop::strict>(w, limit)
-                                    : run_wave<Loop::fast>(w, limit);
+  const Step step = slot.traced || slot.fidelity ? run_wave<Loop::observed>(slot, limit)
+                    : launch.strict              ? run_wave<Loop::strict>(slot, limit)
+                                                 : run_wave<Loop::fast>(slot, limit);
   switch (step) {
   case Step::barrier:
     slot.state = WaveState::at_barrier;

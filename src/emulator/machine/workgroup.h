@@ -10,6 +10,7 @@
 #include <memory>
 #include <vector>
 
+#include "emulator/check/inexact_values.h"
 #include "emulator/check/wave_checks.h"
 #include "emulator/machine/program.h"
 
@@ -33,6 +34,7 @@ struct LaunchState {
   std::vector<uint32_t> user_sgprs; // values of s0 and on when a wave starts
   CodeMap code;
   LaunchChecks checks;
+  LaunchFidelity *fidelity = nullptr; // nullable
   std::atomic<bool> stop = false;
 };
 
@@ -61,8 +63,9 @@ private:
   struct Slot;
 
   void start_wave(uint32_t id);
-  enum class Loop : uint8_t { fast, strict, traced };
-  template <Loop loop> Step run_wave(Wave &wave, uint64_t limit);
+  enum class Loop : uint8_t { fast, strict, observed };
+  template <Loop loop> Step run_wave(Slot &slot, uint64_t limit);
+  Step run_observed(Slot &slot, const Op &op, uint64_t number);
   /// Runs one wave for at most `limit` instructions; true if it went to sleep.
   bool take_turn(Slot &slot, uint64_t limit);
   /// Gives turns to ready waves until each has had `slice` instructions or none is left; true if one went to
@@ -70,6 +73,7 @@ private:
   bool take_turns(uint64_t slice);
   void report_stop(const Wave &wave, const Op *at, ReportKind kind, std::string message);
   void end_wave(Slot &slot);
+  void enter_meeting();
   bool release_barrier();
   /// True if a wave waits for waves of other workgroups.
   bool leave_global_barriers();
@@ -78,7 +82,9 @@ private:
   LaunchState &launch;
   WorkgroupView view;
   LdsShadow shadow;
+  FollowedReads reads;
   std::unique_ptr<uint8_t[]> lds;
+  std::vector<InexactSet> inexact_lds; // by byte, if the launch has a fidelity note
   std::vector<std::unique_ptr<Slot>> slots;
   uint64_t random = 1;      // for the schedule
   uint64_t stuck_since = 0; // a moment of the launch's GlobalSync

@@ -220,6 +220,15 @@ void Memory::copy_written(const void *to, const void *from, uint64_t bytes) {
   }
 }
 
+void Memory::count_as_written() {
+  const std::lock_guard lock(mutex);
+  for (auto &[address, region] : regions) {
+    region.block.written = nullptr;
+    region.map.reset(); // running launches keep theirs
+  }
+  current.reset();
+}
+
 std::optional<MemoryBlock> Memory::find(const void *address) const {
   const std::lock_guard lock(mutex);
   const uint64_t at = reinterpret_cast<uint64_t>(address);

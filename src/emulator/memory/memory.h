@@ -47,6 +47,8 @@ struct MemoryBlock {
   uint8_t device = host;
   /// Set for a launch: memory of a device that the launching one cannot access. `freed` is set, too.
   bool foreign = false;
+  /// Not null: addresses of a service that the machine lacks, and its name for reports. `freed` is set, too.
+  const char *missing_service = nullptr;
 
   bool contains(uint64_t first, uint64_t count) const {
     return first >= address && count <= bytes && first - address <= bytes - count;
@@ -127,6 +129,9 @@ public:
   void mark_written(const void *address, uint64_t bytes);
   /// The host has copied: bytes never written at `from` count as never written at `to`.
   void copy_written(const void *to, const void *from, uint64_t bytes);
+
+  /// Everything in live blocks counts as written from now on, for the launches that start later.
+  void count_as_written();
 
   /// The live block that contains `address`.
   std::optional<MemoryBlock> find(const void *address) const;

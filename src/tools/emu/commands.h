@@ -44,6 +44,7 @@ struct RunOptions {
   uint64_t budget = default_budget; // 0: none
   uint32_t max_reports = 32;
   bool stop_at_report = false;
+  bool fidelity = false;
 
   std::string trace; // empty: no trace; "-": on stdout; else a file
   std::optional<std::string> trace_workgroup;
@@ -85,10 +86,20 @@ struct ExecOptions {
   uint64_t budget = default_budget; // 0: none
   uint32_t max_reports = 32;
   uint32_t devices = 1;
+  bool fidelity = false;
+  bool strict = false; // races and values never written fail their launch
 
-  std::string json; // empty: none; "-": to stdout; else a file
+  std::string json;                 // empty: none; "-": to stdout; else a file
+  std::vector<std::string> reports; // FORMAT:FILE
+  int error_exitcode = 1;
+  std::string suppressions;         // file; empty: none
+  bool unused_suppressions = false; // lists rules that have suppressed nothing
+  std::string kernel;               // pattern; empty: all
+  uint64_t launch_skip = 0;
+  std::optional<uint64_t> launch_count; // none: all
 };
-/// Returns the program's status (128 plus the signal that ended it), or 1 if that is 0 and there are errors.
+/// Returns the program's status (128 plus the signal that ended it), or `error_exitcode` if that is 0 and
+/// there are errors.
 int exec_command(const ExecOptions &options);
 
 struct DisasmOptions {

@@ -8,8 +8,12 @@
 
 namespace sluice::tools::emu {
 
+inline std::string counted(uint64_t count, std::string_view what, std::string_view several) {
+  return fmt::format("{} {}", count, count == 1 ? what : several);
+}
+
 inline std::string counted(uint64_t count, std::string_view what) {
-  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+  return counted(count, what, std::string(what) + "s");
 }
 
 /// "1 report", "3 reports, 2 of them warnings"

@@ -7,6 +7,8 @@
 #include "tools/emu/check_list.h"
 #include "tools/emu/commands.h"
 #include "tools/emu/counted.h"
+#include "tools/emu/exec_report.h"
+#include "tools/emu/exec_results.h"
 #include "tools/output_file.h"
 #include "tools/tool_error.h"
 
@@ -22,18 +24,15 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
-#include <memory>
-#include <nlohmann/json.hpp>
+#include <list>
+#include <optional>
 #include <span>
-#include <string_view>
 #include <sys/wait.h>
 #include <unistd.h>
 
 namespace sluice::tools::emu {
 
 namespace {
-
-using nlohmann::ordered_json;
 
 /// Deleted in the destructor.
 class ReportFile {
@@ -72,18 +71,70 @@ std::string settings_of(const ExecOptions &options, const std::string &report_fi
   // Refuses, with the option's name, everything that the program's emulator would refuse.
   read_checks("--check", options.checks, emulator::parse_checks);
   read_checks("--warn", options.warnings, emulator::parse_warnings);
-  if (report_file.find(';') != std::string::npos)
-    throw ToolError(
-        fmt::format("the folder of temporary files may have no ';' in its name: {}", report_file));
-  return fmt::format(
-      "checks={};warnings={};count_bank_conflicts=off;completion={};wave_schedule={};workgroup_schedule={};"
-      "stream_order={};"
+  const std::string rules =
+      options.suppressions.empty() ? "" : std::filesystem::absolute(options.suppressions).string();
+  for (const auto &[what, value] :
+       {std::pair("the folder of temporary files", &report_file), std::pair("--suppressions", &rules),
+        std::pair("--kernel", &options.kernel)})
+    if (value->find(';') != std::string::npos)
+      throw ToolError(fmt::format("{} may have no ';' in its name: {}", what, *value));
+  std::string settings = fmt::format(
+      "checks={};warnings={};tolerated={};count_bank_conflicts=off;completion={};wave_schedule={};workgroup_"
+      "schedule={};stream_order={"
+      "};"
       "perturb_transcendentals={};scramble_nans={};seed={};threads={};instruction_budget={};"
-      "max_reports={};devices={};report_file={}{}",
-      options.checks, options.warnings, options.completion, options.waves, options.workgroups,
-      options.streams, options.perturb_transcendentals ? "on" : "off", options.scramble_nans ? "on" : "off",
-      options.seed, options.threads, options.budget, options.max_reports, options.devices, report_file,
-      options.checks == "all" ? checks_of_programs : "");
+      "max_reports={};devices={};report_file={}",
+      options.checks, options.warnings, options.strict ? "none" : "findings", options.completion,
+      options.waves, options.workgroups, options.streams, options.perturb_transcendentals ? "on" : "off",
+      options.scramble_nans ? "on" : "off", options.seed, options.threads, options.budget,
+      options.max_reports, options.devices, report_file);
+  settings += ";host_calls=on";
+  if (options.fidelity) settings += ";fidelity=on";
+  if (options.checks == "all") settings += checks_of_programs;
+  if (!rules.empty()) settings += ";suppressions=" + rules;
+  if (!options.kernel.empty()) settings += ";kernel=" + options.kernel;
+  if (options.launch_skip != 0) settings += fmt::format(";launch_skip={}", options.launch_skip);
+  if (options.launch_count) settings += fmt::format(";launch_count={}", *options.launch_count);
+  return settings;
+}
+
+/// Nothing without --suppressions. Throws ToolError, with the file and the line.
+std::optional<emulator::Suppressions> read_rules(const std::string &path) {
+  if (path.empty()) return std::nullopt;
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw ToolError(fmt::format("--suppressions: {}: {}", path, std::strerror(errno)));
+  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  try {
+    return emulator::Suppressions(text);
+  } catch (const std::invalid_argument &error) {
+    throw ToolError(fmt::format("--suppressions: {}: {}", path, error.what()));
+  }
+}
+
+void print_unused(const ExecOptions &options, const emulator::Suppressions &rules,
+                  const ExecResults &results) {
+  for (const emulator::Suppressions::Rule &rule : rules.rules())
+    if (!results.suppressed.contains(rule.line))
+      fmt::print(stderr, "sluice-emu: {}:{}: suppressed nothing: {} {} {}\n", options.suppressions, rule.line,
+                 rule.kernel, rule.kind, rule.place);
+}
+
+/// A filter that selects nothing is a mistake, not a clean run.
+void require_checked_launches(const ExecOptions &options, const ExecResults &results) {
+  if (results.unchecked == 0 || results.unchecked != results.launches) return;
+  std::string names;
+  for (const std::string &kernel : results.unchecked_kernels)
+    names += (names.empty() ? "" : ", ") + kernel;
+  const std::string launches = counted(results.launches, "launch", "launches");
+  const bool named = options.kernel.empty() ||
+                     std::ranges::any_of(results.unchecked_kernels, [&](const std::string &kernel) {
+                       return emulator::matches_pattern(options.kernel, kernel);
+                     });
+  if (!named)
+    throw ToolError(
+        fmt::format("--kernel '{}' describes none of the {}, of: {}", options.kernel, launches, names));
+  throw ToolError(fmt::format("--launch-skip {} leaves none of the {} to check, of: {}", options.launch_skip,
+                              launches, names));
 }
 
 void set_variable(const char *name, const std::string &value) {
@@ -122,94 +173,64 @@ int run_program(const std::vector<std::string> &program) {
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-struct Results {
-  uint64_t launches = 0;
-  ordered_json counters = {
-      {"workgroups", 0}, {"waves", 0}, {"wave_instructions", 0}, {"mfma_instructions", 0}};
-  ordered_json reports = ordered_json::array();
-  uint64_t reports_dropped = 0;
-  std::string text;
-
-  size_t count(std::string_view severity) const {
-    return size_t(std::ranges::count_if(
-        reports, [&](const ordered_json &report) { return report.at("severity") == severity; }));
+/// A file to be written at the end; its name is tried before the program runs.
+struct WantedReport {
+  WantedReport(const char *option, ExecFormat format, const std::string &path) : format(format) {
+    if (path != "-") file.emplace(option, path);
   }
-  bool clean() const { return count("note") == reports.size(); }
-  bool failed() const { return count("error") != 0; }
+  void write(const ExecRun &run) {
+    const std::string text = format(run);
+    if (!file) {
+      fmt::print("{}", text);
+      return;
+    }
+    file->write({std::as_bytes(std::span(text))});
+    file->publish();
+  }
+
+  ExecFormat format;
+  std::optional<OutputFile> file;
 };
 
-Results read_results(const std::string &path) {
-  Results results;
-  std::ifstream file(path);
-  for (std::string line; std::getline(file, line);) { // of a launch, or of a report that belongs to no launch
-    const ordered_json launch = ordered_json::parse(line, nullptr, false);
-    if (launch.is_discarded()) throw ToolError("the program's reports are cut short: is the disk full?");
-    results.launches += launch.at("counters").at("launches").get<uint64_t>();
-    for (auto &[name, sum] : results.counters.items())
-      sum = sum.get<uint64_t>() + launch.at("counters").at(name).get<uint64_t>();
-    for (const ordered_json &report : launch.at("reports"))
-      results.reports.push_back(report);
-    results.reports_dropped += launch.at("reports_dropped").get<uint64_t>();
-    results.text += launch.at("text").get<std::string>();
+/// In a list, because files cannot be moved.
+std::list<WantedReport> wanted_reports(const ExecOptions &options) {
+  std::list<WantedReport> wanted;
+  size_t on_stdout = 0;
+  const auto add = [&](const char *option, ExecFormat format, const std::string &path) {
+    on_stdout += path == "-";
+    WantedReport &fresh = wanted.emplace_back(option, format, path);
+    for (const WantedReport &other : wanted)
+      if (&other != &fresh && other.file && fresh.file) OutputFile::refuse_same(*other.file, *fresh.file);
+  };
+  if (!options.json.empty()) add("--json", exec_json, options.json);
+  for (const std::string &report : options.reports) {
+    const auto [format, path] = parse_report_option(report);
+    add("--report", format, path);
   }
-  return results;
-}
-
-void print_text(const Results &results) {
-  const auto count = [&](const char *counter, const char *what) {
-    return counted(results.counters.at(counter).get<uint64_t>(), what);
-  };
-  fmt::print(stderr, "{}", results.text);
-  fmt::print(stderr, "sluice-emu: {}, {}, {}, {}, {}; ",
-             results.launches == 1 ? "1 launch" : fmt::format("{} launches", results.launches),
-             count("workgroups", "workgroup"), count("waves", "wave"),
-             count("wave_instructions", "instruction"), count("mfma_instructions", "MFMA"));
-  const size_t notes = results.count("note");
-  const std::string noted = notes == 0 ? "" : fmt::format(", {}", counted(notes, "note"));
-  if (results.clean())
-    fmt::print(stderr, "nothing to report{}\n", noted);
-  else
-    fmt::print(
-        stderr, "{}{}{}\n", reports_text(results.reports.size() - notes, results.count("warning")), noted,
-        results.reports_dropped == 0 ? ""
-                                     : fmt::format("; --max-reports leaves out others, which occurred {}",
-                                                   counted(results.reports_dropped, "time")));
-}
-
-std::string json_of(const ExecOptions &options, int status, const Results &results) {
-  const ordered_json json = {
-      {"program", options.program},   {"status", status},
-      {"launches", results.launches}, {"clean", results.clean()},
-      {"failed", results.failed()},   {"counters", results.counters},
-      {"reports", results.reports},   {"reports_dropped", results.reports_dropped},
-  };
-  return json.dump(2) + "\n";
+  if (on_stdout > 1) throw ToolError("--json and --report: only one of them can be written to stdout");
+  return wanted;
 }
 
 } // namespace
 
 int exec_command(const ExecOptions &options) {
   const std::string folder = library_folder();
+  const std::optional<emulator::Suppressions> rules = read_rules(options.suppressions);
   const ReportFile report_file;
   set_variable("SLUICE_EMULATOR_SETTINGS", settings_of(options, report_file.name()));
   const char *const others = std::getenv("LD_LIBRARY_PATH");
   set_variable("LD_LIBRARY_PATH", others != nullptr && *others != '\0' ? folder + ":" + others : folder);
-  std::unique_ptr<OutputFile> json_file;
-  if (!options.json.empty() && options.json != "-")
-    json_file = std::make_unique<OutputFile>("--json", options.json);
+  std::list<WantedReport> reports = wanted_reports(options);
 
   const int status = run_program(options.program);
-  const Results results = read_results(report_file.name());
-  if (options.json.empty()) {
-    print_text(results);
-  } else if (json_file) {
-    const std::string text = json_of(options, status, results);
-    json_file->write({std::as_bytes(std::span(text))});
-    json_file->publish();
-  } else {
-    fmt::print("{}", json_of(options, status, results));
-  }
-  return status == 0 && results.failed() ? 1 : status;
+  const ExecResults results = read_results(report_file.name());
+  const ExecRun run{options, status, results};
+  if (options.json.empty()) fmt::print(stderr, "{}", exec_text(run));
+  for (WantedReport &report : reports)
+    report.write(run);
+  if (options.unused_suppressions) print_unused(options, *rules, results);
+  require_checked_launches(options, results);
+  return status == 0 && results.failed() ? options.error_exitcode : status;
 }
 
 } // namespace sluice::tools::emu

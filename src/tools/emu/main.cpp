@@ -9,6 +9,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <fmt/format.h>
+#include <limits>
 #include <memory>
 
 namespace {
@@ -40,8 +41,11 @@ constexpr const char *exec_help =
 .so.7 through LD_LIBRARY_PATH; one that names another library by an absolute path or by DT_RPATH does not. Reports go to
 stderr when the program has ended.
 
-Exit status: that of the program (128 plus the signal, if a signal ended it); 1 if that is 0 and errors were
-reported; 2 if the command failed.)";
+Faults (accesses that memory refuses, traps, deadlocks and others after which a wave cannot go on) fail their launch, as on a
+GPU. Races and values never written are errors after which the program goes on with its results, unless --strict is given.
+
+Exit status: that of the program (128 plus the signal, if a signal ended it); that of --error-exitcode if that is 0 and
+errors were reported; 2 if the command failed.)";
 
 /// CLI11 writes a flag with an optional value as "--trace{-}".
 class Formatter : public CLI::Formatter {
@@ -111,6 +115,11 @@ CLI::App *add_run(CLI::App &app, RunOptions &run) {
       ->add_option("--max-reports", run.max_reports,
                    "places kept for each kind of report, and for each hazard rule (default 32)")
       ->check(CLI::Range(1, 1 << 20));
+  command->add_flag(
+      "--fidelity", run.fidelity,
+      "also say what a GPU may do differently: approximated instructions with their bounds, "
+      "parts of the device that are not modelled, and the addresses and branches that depend on "
+      "approximated values; slower");
   command->add_flag("--stop-at-report", run.stop_at_report, "end the launch at the first error");
 
   CLI::Option *const trace = command->add_flag(
@@ -128,7 +137,7 @@ CLI::App *add_run(CLI::App &app, RunOptions &run) {
   // Options that have no meaning here.
   for (const char *other : {"--out", "--check", "--warn", "--completion", "--waves", "--workgroups",
                             "--threads", "--trace", "--perturb-transcendentals", "--scramble-nans",
-                            "--no-preload", "--seed", "--max-reports", "--stop-at-report"})
+                            "--no-preload", "--seed", "--max-reports", "--stop-at-report", "--fidelity"})
     timing->excludes(command->get_option(other));
   command
       ->add_flag("--timing-listing", run.timing_listing,
@@ -207,6 +216,14 @@ CLI::App *add_exec(CLI::App &app, ExecOptions &exec) {
   command->add_option("--check", exec.checks, "all (default), none, or a list such as pending,lds_races");
   command->add_option("--warn", exec.warnings,
                       "checks whose reports are warnings, not errors: default, all, none or a list");
+  command->add_flag("--strict", exec.strict,
+                    "races and values never written fail their launch, as faults do; without it they are "
+                    "reported, and the program goes on with its results");
+  command
+      ->add_option(
+          "--error-exitcode", exec.error_exitcode,
+          "exit status if the program's own is 0 and errors were reported (default 1; 0: the program's)")
+      ->check(CLI::Range(0, 255));
   command->add_option("--completion", exec.completion, "when loads complete: late (default), early or random")
       ->check(choice({"late", "early", "random"}));
   command
@@ -237,10 +254,40 @@ CLI::App *add_exec(CLI::App &app, ExecOptions &exec) {
       ->add_option("--max-reports", exec.max_reports,
                    "places of a launch kept for each kind of report, and for each hazard rule (default 32)")
       ->check(CLI::Range(1, 1 << 20));
+  command->add_flag(
+      "--fidelity", exec.fidelity,
+      "also say what a GPU may do differently: approximated instructions with their bounds, "
+      "parts of the device that are not modelled, and the addresses and branches that depend on "
+      "approximated values; slower");
   command->add_option("--devices", exec.devices, "number of devices that the program finds (default 1)")
       ->check(CLI::Range(1, 8));
-  command->add_flag("--json{-}", exec.json,
-                    "write reports and counters as JSON at the end, to stdout or a file");
+  command->add_flag(
+      "--json{-}", exec.json,
+      "write reports and counters as JSON at the end, to stdout or a file, in place of the text on "
+      "stderr");
+  CLI::Option *const suppressions = add_file(command, "--suppressions", exec.suppressions,
+                                             "a file of rules for reports to leave out: KERNEL KIND PLACE, "
+                                             "one rule a line, with the patterns * and ?; # "
+                                             "begins a comment");
+  command
+      ->add_flag("--unused-suppressions", exec.unused_suppressions,
+                 "list the rules that have suppressed nothing, on stderr")
+      ->needs(suppressions);
+  command->add_option(
+      "--kernel", exec.kernel,
+      "check only launches of kernels whose names this pattern (* and ?) describes; others run "
+      "unchecked");
+  command->add_option(
+      "--launch-skip", exec.launch_skip,
+      "number of launches, of those, that run unchecked before the first that is checked (default 0)");
+  command
+      ->add_option("--launch-count", exec.launch_count,
+                   "number of launches that are checked; later ones run unchecked (default: all)")
+      ->check(CLI::Range(uint64_t(1), std::numeric_limits<uint64_t>::max()));
+  add_list(
+      command, "--report", exec.reports,
+      "FORMAT:FILE: also write the reports at the end; FORMAT is text, json, junit or sarif, and FILE may "
+      "be - for stdout");
   return command;
 }
 

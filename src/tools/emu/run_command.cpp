@@ -128,6 +128,7 @@ emulator::Options machine_options(const RunOptions &options) {
   machine.instruction_budget = options.budget;
   machine.max_reports = options.max_reports;
   machine.stop_at_report = options.stop_at_report;
+  if (options.fidelity) machine.fidelity = std::make_shared<emulator::InexactMemory>();
   // By default one thread writes a trace, with its workgroups in order.
   machine.threads = options.threads.value_or(options.trace.empty() ? 0 : 1);
   return machine;
@@ -248,6 +249,7 @@ void print_json(const RunOptions &options, const Extents &grid, const Extents &b
       {"reports_dropped", run.result.reports_dropped},
       {"outputs", written},
   };
+  if (run.result.fidelity) json["fidelity"] = ordered_json::parse(emulator::to_json(*run.result.fidelity));
   if (!run.bank_conflicts_counted) json["counters"]["lds_bank_conflicts"] = nullptr;
   fmt::print("{}\n", json.dump(2));
 }
@@ -257,6 +259,7 @@ void print_text(const RunOptions &options, const KernelArguments &arguments, con
   const emulator::Counters &counters = run.result.counters;
   for (const emulator::Report &report : run.result.reports)
     fmt::print("{}\n", emulator::to_text(report));
+  if (run.result.fidelity) fmt::print("{}", emulator::to_text(*run.result.fidelity));
   fmt::print("{}: {}, {}, {}, {}, {}\n", options.kernel, counted(counters.workgroups, "workgroup"),
              counted(counters.waves, "wave"), counted(counters.wave_instructions, "instruction"),
              counted(counters.mfma_instructions, "MFMA"),

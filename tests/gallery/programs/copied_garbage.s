@@ -17,4 +17,5 @@ kernel_begin
   s_waitcnt vmcnt(0)
   ds_read_b32 v3, v1
   s_waitcnt lgkmcnt(0)
+  global_store_dword v1, v3, s[4:5]
 kernel_end

@@ -13,4 +13,5 @@ kernel_begin
   ds_read_u16 v3, v1
 .endif
   s_waitcnt lgkmcnt(0)
+  global_store_dword v1, v3, s[4:5]
 kernel_end

@@ -20,4 +20,5 @@ kernel_begin
 .endif
   ds_read_b32 v3, v1 offset:256
   s_waitcnt vmcnt(0) lgkmcnt(0)
+  global_store_dword v1, v3, s[4:5]
 kernel_end

@@ -19,5 +19,6 @@ kernel_begin
 .endif
   ds_read_b32 v4, v3
   s_waitcnt lgkmcnt(0)
+  global_store_dword v1, v4, s[4:5]
   s_barrier
 kernel_end

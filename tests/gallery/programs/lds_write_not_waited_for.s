@@ -15,5 +15,6 @@ kernel_begin
   v_xor_b32_e32 v3, 0x100, v1
   ds_read_b32 v4, v3
   s_waitcnt lgkmcnt(0)
+  global_store_dword v1, v4, s[4:5]
   s_barrier
 kernel_end

@@ -22,4 +22,5 @@ kernel_begin
 .endif
   ds_read_b32 v5, v3
   s_waitcnt lgkmcnt(0)
+  global_store_dword v1, v5, s[4:5]
 kernel_end

@@ -1,6 +1,6 @@
 // Two waves store the same value to the same dword of LDS unordered, as compiled code does with uniform values
 // report: lds_equal_stores
-// severity: warning
+// severity: note
 // at: ds_write_b32
 // other: ds_write_b32
 // launch: waves=2

@@ -97,8 +97,8 @@ TEST_CASE("part of an access may be watched, and only loads or only stores", "[h
 
 TEST_CASE("accesses of many waves at once are all counted", "[hip][races]") {
   Watched w;
-  // They store the same bytes, which is also a race.
-  REQUIRE(sluice_emulator_configure("global_races", "off") == SLUICE_EMULATOR_OK);
+  // They store the same bytes, which is worth a note.
+  REQUIRE(sluice_emulator_configure("global_equal_stores", "off") == SLUICE_EMULATOR_OK);
   REQUIRE(sluice_emulator_watch(w.memory, dwords * 4, w.loads.data(), nullptr) == SLUICE_EMULATOR_OK);
   w.launch(8000);
   CHECK(w.loads[256] == 8000 * 64);

@@ -123,7 +123,7 @@ class ListTest(EmuTest):
         self.assertEqual({key: careless[key] for key in ("vgprs", "accum_offset", "sgprs", "lds_bytes", "scratch_bytes",
                                                          "kernarg_bytes", "max_workgroup_threads", "code_bytes")},
                          {"vgprs": 16, "accum_offset": 8, "sgprs": 32, "lds_bytes": 64, "scratch_bytes": 0,
-                          "kernarg_bytes": 8, "max_workgroup_threads": 1024, "code_bytes": 48})
+                          "kernarg_bytes": 8, "max_workgroup_threads": 1024, "code_bytes": 56})
         self.assertEqual(careless["arguments"],
                          [{"name": "out", "kind": "global_buffer", "offset": 0, "size": 8, "hidden": False}])
         echo = kernels["echo"]["arguments"]

@@ -58,6 +58,9 @@ begin careless
   s_waitcnt vmcnt(0)
   ds_read_b32 v4, v1
   s_waitcnt lgkmcnt(0)
+  v_cmp_eq_u32_e32 vcc, 0, v4
+  s_cbranch_vccz .Lcareful
+.Lcareful:
 end careless, 8, 64
 
 begin hasty

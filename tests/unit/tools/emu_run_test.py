@@ -86,7 +86,7 @@ class LaunchTest(EmuTest):
         self.assertRegex(text, r"""(?x)\A careless\ at\ 0x[0-9a-f]+:\ pending_register:\ reads\ v2\ .*\n
             \ +instruction\ +v_add_u32_e32\ v3,\ 1,\ v2\n \ +\S*emu_registers.s:\d+\n \ +where\ +workgroup\ 0,0,0,\ wave\ 0\n
             \ +other\ +0x[0-9a-f]+:\ global_load_dword\ v2,\ v1,\ s\[4:5\],\ wave\ 0\n \ +\S*emu_registers.s:\d+\n \n careless\ at""")
-        self.assertTrue(text.endswith("careless: 1 workgroup, 1 wave, 9 instructions, 0 MFMAs, 0 LDS bank conflicts\n"
+        self.assertTrue(text.endswith("careless: 1 workgroup, 1 wave, 11 instructions, 0 MFMAs, 0 LDS bank conflicts\n"
                                       "2 reports\n"), text)
 
     def test_reports_for_programs(self):
@@ -96,7 +96,7 @@ class LaunchTest(EmuTest):
         self.assertEqual((report["kernel"], report["disassembly"], report["workgroup"], report["wave"]),
                          ("careless", "v_add_u32_e32 v3, 1, v2", [0, 0, 0], 0))
         self.assertEqual(report["other"]["pc"], report["pc"] - 8)
-        self.assertEqual(result["counters"], {"workgroups": 1, "waves": 1, "wave_instructions": 9,
+        self.assertEqual(result["counters"], {"workgroups": 1, "waves": 1, "wave_instructions": 11,
                                               "mfma_instructions": 0, "lds_bank_conflicts": 0,
                                               "buffer_lanes_out_of_range": 0})
         self.assertEqual(len(read_npy(self.out)[1]), 64)
@@ -163,6 +163,18 @@ class LaunchTest(EmuTest):
         self.assertEqual(moved[1], nans)
         self.assertEqual({a - b for a, b in zip(moved[0], reciprocals)}, {-1, 0, 1})
         self.assertNotEqual(moved[0], self.numbers("--perturb-transcendentals", "--seed", "2")[0])
+
+    def test_fidelity_note(self):
+        call = ["run", REGISTERS, "--kernel", "numbers"]
+        note = self.json(*call, "--fidelity")["fidelity"]
+        self.assertEqual([entry["instruction"] for entry in note["approximated"]], ["v_rcp_f32"])
+        self.assertEqual((note["addresses"], note["branches"]), ([], []))
+        self.assertNotIn("fidelity", self.json(*call))
+        plain = self.succeeds(*call, "--trace")
+        traced = self.succeeds(*call, "--trace", "--fidelity")
+        self.assertIn("\nfidelity:\n  approximated: v_rcp_f32, 1 time: ", traced)
+        self.assertTrue(set(plain.splitlines()) <= set(traced.splitlines()))
+        self.refuses("--fidelity", *call, "--timing", "--fidelity")
 
     def test_preloading_or_not(self):
         file = self.folder / "kernarg.bin"

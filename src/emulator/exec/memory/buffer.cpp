@@ -14,7 +14,11 @@ template <class Call>
 void for_each_part(const BufferResource &r, uint32_t bytes, Access access, Call &&call) {
   const uint32_t longest = r.swizzle ? std::max(r.element_bytes, 4u) : bytes;
   for (uint32_t first = 0; first < bytes; first += longest)
-    call(BufferPart{first, std::min(longest, bytes - first), false, access});
+    call(BufferPart{.first = first,
+                    .bytes = std::min(longest, bytes - first),
+                    .whole = false,
+                    .access = access,
+                    .stored = {}});
 }
 
 template <bool strict> Step run_load(Wave &w, const Op &op) {
@@ -24,7 +28,7 @@ template <bool strict> Step run_load(Wave &w, const Op &op) {
   AsyncOperation *operation = nullptr;
   uint32_t *rows = nullptr;
   if (!r.swizzle) {
-    place_buffer<strict>(w, op, r, {0, m.bytes, false, Access::load}, places);
+    place_buffer<strict>(w, op, r, {0, m.bytes, false, Access::load, {}}, places);
     rows = begin_load<strict>(w, op, places, operation);
     read_places(rows, places, m.bytes, m.sign_extend, m.sc1);
   } else {
@@ -47,9 +51,10 @@ template <bool strict> Step run_store(Wave &w, const Op &op) {
   const BufferResource r(resource_words(w, op), false);
   const uint32_t *rows = w.row(op.src[1]);
   Places places;
-  for_each_part(r, m.bytes, Access::store, [&](const BufferPart &part) {
+  for_each_part(r, m.bytes, Access::store, [&](BufferPart part) {
+    part.stored = {rows + part.first / 4 * wave_lanes, stored_shift(m)};
     place_buffer<strict>(w, op, r, part, places);
-    write_places(rows + part.first / 4 * wave_lanes, places, part.bytes, stored_shift(m), m.sc1);
+    write_places(part.stored.rows, places, part.bytes, part.stored.shift, m.sc1);
   });
   return count_store<strict>(w, op, places);
 }
@@ -57,7 +62,7 @@ template <bool strict> Step run_store(Wave &w, const Op &op) {
 template <bool strict> Step run_atomic(Wave &w, const Op &op) {
   const BufferResource r(resource_words(w, op), false);
   Places places;
-  place_buffer<strict>(w, op, r, {0, op.memory.bytes, true, Access::atomic}, places);
+  place_buffer<strict>(w, op, r, {0, op.memory.bytes, true, Access::atomic, {}}, places);
   return run_atomic_at<strict>(w, op, places);
 }
 
@@ -66,7 +71,7 @@ template <bool strict> Step run_copy(Wave &w, const Op &op) {
   const BufferResource r(resource_words(w, op), false);
   uint32_t *values = w.temporary(0);
   Places places;
-  place_buffer<strict>(w, op, r, {0, m.bytes, false, Access::load}, places);
+  place_buffer<strict>(w, op, r, {0, m.bytes, false, Access::load, {}}, places);
   read_places(values, places, m.bytes, m.sign_extend, m.sc1);
   return copy_to_lds<strict>(w, op, places.lanes, values);
 }

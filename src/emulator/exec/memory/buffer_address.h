@@ -44,6 +44,7 @@ struct BufferPart {
   uint32_t bytes;
   bool whole; // in range as a whole or not at all; else dword by dword
   Access access;
+  StoredRows stored = {}; // for a store
 };
 
 /// How many of the `bytes` at `offset` (for a linear buffer, at `place`) are in range. Stores beyond are
@@ -119,11 +120,11 @@ void place_buffer(Wave &w, const Op &op, const BufferResource &r, const BufferPa
   leave_range<strict>(w, op, r, places.lanes & ~places.allowed, addresses, part.access);
   if constexpr (strict) {
     const bool write = part.access != Access::load;
-    places.allowed = w.checks->check_global(w, op, addresses, places.allowed, part.bytes, write);
+    places.allowed = w.checks->check_global(w, op, addresses, places.allowed, part.bytes, write, part.stored);
     uint64_t cut = 0;
     for (uint64_t lanes = places.cut; lanes != 0; lanes &= lanes - 1)
       cut |= w.checks->check_global(w, op, addresses, lanes & (0 - lanes), places.cut_bytes[low_lane(lanes)],
-                                    write);
+                                    write, part.stored);
     places.cut = cut;
   }
 }

@@ -14,8 +14,18 @@ WaveChecks::LdsAccess lds_access(Access access) {
 }
 
 /// Scratch is private to a lane: `offset` is relative to the lane's own memory.
-uint8_t *scratch_pointer(Wave &w, uint32_t lane, uint64_t offset, uint32_t bytes) {
-  return offset + bytes <= w.scratch_bytes ? w.scratch + uint64_t(lane) * w.scratch_bytes + offset : nullptr;
+template <bool strict>
+void place_in_scratch(Wave &w, const Op &op, Access access, uint32_t lane, uint64_t offset, Places &places) {
+  const uint32_t bytes = op.memory.bytes;
+  const bool inside = offset + bytes <= w.scratch_bytes;
+  places.pointer[lane] = inside ? w.scratch + uint64_t(lane) * w.scratch_bytes + offset : nullptr;
+  if (inside) places.allowed |= uint64_t(1) << lane;
+  if constexpr (strict) {
+    if (inside)
+      w.checks->enter_scratch(w, op, access != Access::load, lane, offset, bytes);
+    else
+      w.checks->report_scratch_bounds(w, op, lane, offset, bytes);
+  }
 }
 
 /// Sorts flat addresses: LDS and scratch have apertures of their own, everything else is memory.
@@ -32,11 +42,7 @@ void sort_addresses(Wave &w, const Op &op, const uint64_t *addresses, Access acc
       if (!shared && address - private_aperture >= aperture_bytes) continue;
       global &= ~(uint64_t(1) << lane);
       if (!shared) {
-        places.pointer[lane] = scratch_pointer(w, lane, address - private_aperture, bytes);
-        if (places.pointer[lane])
-          places.allowed |= uint64_t(1) << lane;
-        else if constexpr (strict)
-          w.checks->report_scratch_bounds(w, op, lane, address - private_aperture, bytes);
+        place_in_scratch<strict>(w, op, access, lane, address - private_aperture, places);
         continue;
       }
       const uint64_t offset = address - shared_aperture;
@@ -57,7 +63,9 @@ void sort_addresses(Wave &w, const Op &op, const uint64_t *addresses, Access acc
   for (uint32_t lane = 0; lane < wave_lanes; ++lane)
     if ((global >> lane & 1) != 0) places.pointer[lane] = reinterpret_cast<uint8_t *>(addresses[lane]);
   if constexpr (strict)
-    global = w.checks->check_global(w, op, addresses, global, bytes, access != Access::load);
+    global = w.checks->check_global(
+        w, op, addresses, global, bytes, access != Access::load,
+        access == Access::store ? StoredRows{w.row(op.src[1]), stored_shift(op.memory)} : StoredRows{});
   places.allowed |= global;
 }
 
@@ -71,11 +79,7 @@ template <bool strict> void place(Wave &w, const Op &op, Access access, Places &
     for (uint64_t lanes = places.lanes; lanes != 0; lanes &= lanes - 1) {
       const uint32_t lane = low_lane(lanes);
       const uint64_t at = uint32_t(base + (row ? row[lane] : 0) + uint32_t(offset));
-      places.pointer[lane] = scratch_pointer(w, lane, at, m.bytes);
-      if (places.pointer[lane])
-        places.allowed |= uint64_t(1) << lane;
-      else if constexpr (strict)
-        w.checks->report_scratch_bounds(w, op, lane, at, m.bytes);
+      place_in_scratch<strict>(w, op, access, lane, at, places);
     }
     return;
   }

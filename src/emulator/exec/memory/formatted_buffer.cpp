@@ -90,7 +90,7 @@ bool load_values(Wave &w, const Op &op, uint32_t components, uint32_t *values, u
   const Conversion c(op.memory, r);
   alignas(64) uint32_t element[4 * wave_lanes] = {};
   Places places;
-  place_buffer<strict>(w, op, r, {0, c.format.bytes, true, Access::load}, places);
+  place_buffer<strict>(w, op, r, {0, c.format.bytes, true, Access::load, {}}, places);
   if (!r.unbound) read_places(element, places, c.format.bytes, false, op.memory.sc1);
   for (uint32_t i = 0; i < components; ++i)
     widen_row(values + i * wave_lanes, element, c, i);
@@ -141,7 +141,7 @@ template <bool strict> Step run_store(Wave &w, const Op &op) {
     }
   alignas(64) uint32_t element[4 * wave_lanes];
   narrow_rows(element, values, c);
-  place_buffer<strict>(w, op, r, {0, c.format.bytes, true, Access::store}, places);
+  place_buffer<strict>(w, op, r, {0, c.format.bytes, true, Access::store, {element, 0}}, places);
   write_places(element, places, c.format.bytes, 0, m.sc1);
   return count_store<strict>(w, op, places);
 }

@@ -14,8 +14,18 @@ namespace sluice::emulator {
 
 namespace {
 
-template <bool strict> Step finish_exchange(Wave &w, const Op &op, const uint32_t *result) {
+using LaneSources = WaveChecks::LaneSources;
+
+/// Each lane takes the value of its source in register `data`, or 0 if it has none.
+template <bool strict>
+Step finish_exchange(Wave &w, const Op &op, uint16_t data, const LaneSources &from,
+                     uint16_t address = no_operand, bool sender = false) {
+  const uint32_t *row = w.row(data);
+  uint32_t result[wave_lanes];
+  for (uint32_t lane = 0; lane < wave_lanes; ++lane)
+    result[lane] = from[lane] >= 0 ? row[from[lane]] : 0;
   if constexpr (strict) {
+    w.checks->enter_exchange(w, op, data, from, address, sender);
     AsyncOperation &operation = w.checks->new_operation(w, op, AsyncKind::lds_read);
     operation.first = op.dst;
     operation.rows = 1;
@@ -30,25 +40,24 @@ template <bool strict> Step finish_exchange(Wave &w, const Op &op, const uint32_
 /// Each lane takes the value of the lane that its address names; an inactive one gives 0.
 template <bool strict> Step run_bpermute(Wave &w, const Op &op) {
   const uint32_t *address = w.row(op.src[0]);
-  const uint32_t *data = w.row(op.src[1]);
   const uint64_t exec = w.exec();
-  uint32_t result[wave_lanes];
+  LaneSources from;
   for (uint32_t lane = 0; lane < wave_lanes; ++lane) {
-    const uint32_t from = (address[lane] + uint32_t(op.memory.offset)) / 4 % wave_lanes;
-    result[lane] = (exec >> from & 1) != 0 ? data[from] : 0;
+    const uint32_t source = (address[lane] + uint32_t(op.memory.offset)) / 4 % wave_lanes;
+    from[lane] = (exec >> source & 1) != 0 ? int8_t(source) : int8_t(-1);
   }
-  return finish_exchange<strict>(w, op, result);
+  return finish_exchange<strict>(w, op, op.src[1], from, op.src[0]);
 }
 
 /// Each lane sends its value to the lane that its address names; the highest of several wins.
 template <bool strict> Step run_permute(Wave &w, const Op &op) {
   const uint32_t *address = w.row(op.src[0]);
-  const uint32_t *data = w.row(op.src[1]);
-  uint32_t result[wave_lanes] = {};
+  LaneSources from;
+  from.fill(-1);
   for (uint32_t lane = 0; lane < wave_lanes; ++lane)
     if ((w.exec() >> lane & 1) != 0)
-      result[(address[lane] + uint32_t(op.memory.offset)) / 4 % wave_lanes] = data[lane];
-  return finish_exchange<strict>(w, op, result);
+      from[(address[lane] + uint32_t(op.memory.offset)) / 4 % wave_lanes] = int8_t(lane);
+  return finish_exchange<strict>(w, op, op.src[1], from, op.src[0], true);
 }
 
 uint32_t reverse_5_bits(uint32_t value) {
@@ -74,14 +83,13 @@ uint32_t swizzled_lane(uint32_t lane, uint32_t pattern) {
 
 /// The offset is the pattern; an inactive lane gives 0.
 template <bool strict> Step run_swizzle(Wave &w, const Op &op) {
-  const uint32_t *data = w.row(op.src[0]);
   const uint64_t exec = w.exec();
-  uint32_t result[wave_lanes];
+  LaneSources from;
   for (uint32_t lane = 0; lane < wave_lanes; ++lane) {
-    const uint32_t from = (lane & 32) | swizzled_lane(lane % 32, uint32_t(op.memory.offset));
-    result[lane] = (exec >> from & 1) != 0 ? data[from] : 0;
+    const uint32_t source = (lane & 32) | swizzled_lane(lane % 32, uint32_t(op.memory.offset));
+    from[lane] = (exec >> source & 1) != 0 ? int8_t(source) : int8_t(-1);
   }
-  return finish_exchange<strict>(w, op, result);
+  return finish_exchange<strict>(w, op, op.src[0], from);
 }
 
 constexpr NamedRoutines table[] = {

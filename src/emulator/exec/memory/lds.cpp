@@ -89,7 +89,8 @@ template <bool strict> Step run_read_at(Wave &w, const Op &op, const uint32_t *b
   // The first read may overwrite the address register of the second: all addresses have been computed by now.
   for (uint32_t part = 0; part < count; ++part) {
     if constexpr (strict) {
-      w.checks->enter_lds(w, op, LdsAccess::read, parts[part].at, parts[part].inside, m.bytes);
+      w.checks->enter_lds(w, op, LdsAccess::read, parts[part].at, parts[part].inside, m.bytes, {nullptr, 0},
+                          part * part_rows);
       operation->add_lds_part(parts[part].at, parts[part].inside, m.bytes, false);
     }
     gather(rows + part * part_rows * wave_lanes, exec, parts[part].inside, m.bytes, m.sign_extend,

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "emulator/exec/valu/paths.h"
+#include "emulator/isa/dpp.h"
 #include "emulator/isa/gpr_index.h"
 #include "emulator/isa/wave.h"
 
