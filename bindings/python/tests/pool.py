@@ -10,7 +10,7 @@ from unittest import mock
 from sluice import _hip
 
 BLOCK_BYTES = 32 << 20
-ROUNDING = 512  # of sizes, as in torch; and at least so many bytes between two pieces, which torch does not leave
+ROUNDING = 512  # of sizes, as in torch. As many bytes or more stay free between two pieces; torch leaves none.
 
 CALL, QUERY = _hip.Hip.call, _hip.Hip.query
 

@@ -9,7 +9,7 @@
 
 namespace sluice::emulator {
 
-/// Checks cost nothing only if all are off. All are on except `barrier_places` and the last five: these
+/// Checks cost nothing only if all are off. All are on except `barrier_places` and the last six: these
 /// report behaviour that the ISA defines and kernels rely on, or are about whole programs.
 struct Checks {
   bool pending = true;              // registers touched before the wait for the load that writes them

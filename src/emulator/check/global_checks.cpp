@@ -247,8 +247,7 @@ void report_loads_at_atomics(const LaunchChecks &launch, std::array<uint32_t, 3>
                              same_workgroup ? std::nullopt : std::optional(race.other_wave / waves),
                              race.load_is_later) +
         ": nothing orders the two";
-    for (uint64_t i = 0; i < std::min(race.count, most_reported_at_end); ++i)
-      if (launch.sink->is_new(finding.rule, finding.op, finding.other_op)) launch.sink->add(finding);
+    launch.sink->add_at_end(finding, race.count);
   }
 }
 

@@ -14,6 +14,12 @@ bool overlaps(uint32_t a, uint32_t a_bytes, uint32_t b, uint32_t b_bytes) {
   return a < b + b_bytes && b < a + a_bytes;
 }
 
+std::string access_of(const char *verb, uint32_t address, const LdsOther &other) {
+  return std::string(verb) + " LDS byte " + std::to_string(address) + ", which wave " +
+         std::to_string(other.wave);
+}
+constexpr const char *read_between = " reads: no wait and barrier in between";
+
 } // namespace
 
 void WaveChecks::count_lds_operation(Wave &w, const Op &op) {
@@ -68,8 +74,7 @@ void WaveChecks::report_lds(Wave &w, const Op &op, LdsConflict conflict, const c
            });
     return;
   }
-  const std::string text = std::string(verb) + " LDS byte " + std::to_string(address) + ", which wave " +
-                           std::to_string(other.wave);
+  const std::string text = access_of(verb, address, other);
   if (conflict == LdsConflict::equal_store) {
     if (!checks.lds_equal_stores) return;
     report(w, op, ReportKind::lds_equal_stores, int32_t(lane), address, other,
@@ -88,8 +93,7 @@ void WaveChecks::report_lds(Wave &w, const Op &op, LdsConflict conflict, const c
     case LdsConflict::after_copy:
       return text + " is copying into: the copy was not waited for with vmcnt" + use;
     case LdsConflict::after_read:
-      return text + (other.wave == w.id ? " reads: the read was not waited for with lgkmcnt"
-                                        : " reads: no wait and barrier in between");
+      return text + (other.wave == w.id ? " reads: the read was not waited for with lgkmcnt" : read_between);
     default:
       return text +
              (other.wave == w.id ? " writes: the write was not waited for with lgkmcnt"
@@ -148,17 +152,16 @@ void WaveChecks::meet_read(Wave &w, const Op &op, const char *verb, uint32_t lan
                            uint32_t bytes, const LdsOther &other) {
   if (!checks.lds_races) return;
   reads.meet(other.wave, other.op, address, bytes);
-  Finding finding = finding_of(w, op, Rule{.kind = ReportKind::lds_race}, int32_t(lane), address, other);
-  finding.message = std::string(verb) + " LDS byte " + std::to_string(address) + ", which wave " +
-                    std::to_string(other.wave) + " reads: no wait and barrier in between";
-  launch.unused_reads->met(finding);
+  launch.unused_reads->met(op.index, other.op, [&] {
+    Finding finding = finding_of(w, op, Rule{.kind = ReportKind::lds_race}, int32_t(lane), address, other);
+    finding.message = access_of(verb, address, other) + read_between;
+    return finding;
+  });
 }
 
 void report_reads_met(const LaunchChecks &launch) {
   for (const UnusedReads::Meeting &meeting : launch.unused_reads->meetings())
-    for (uint64_t i = 0; i < std::min(meeting.count, most_reported_at_end); ++i)
-      if (launch.sink->is_new(meeting.finding.rule, meeting.finding.op, meeting.finding.other_op))
-        launch.sink->add(meeting.finding);
+    launch.sink->add_at_end(meeting.finding, meeting.count);
 }
 
 /// Compares the bytes that lanes of one instruction store to the same places.

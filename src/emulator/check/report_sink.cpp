@@ -1,12 +1,15 @@
 //===- report_sink.cpp - reports of one launch, from all its threads ------------------------------------===//
 #include "emulator/check/report_sink.h"
 
+#include <algorithm>
+
 namespace sluice::emulator {
 
 namespace {
 constexpr uint32_t no_other = ~0u;
 // A kernel given a length far beyond its memory would otherwise go on for hours.
 constexpr uint64_t enough_repetitions = 1 << 16;
+constexpr uint64_t most_at_end = 1 << 15;
 } // namespace
 
 void ReportSink::count_again(Entry &entry) {
@@ -25,6 +28,11 @@ bool ReportSink::is_new(const Rule &rule, uint32_t op, std::optional<uint32_t> o
   if (places.size() < limit) return true;
   ++dropped_count;
   return false;
+}
+
+void ReportSink::add_at_end(const Finding &finding, uint64_t count) {
+  for (uint64_t i = 0; i < std::min(count, most_at_end); ++i)
+    if (is_new(finding.rule, finding.op, finding.other_op)) add(finding);
 }
 
 void ReportSink::add(Finding finding) {

@@ -59,6 +59,8 @@ public:
   /// True for the first finding of a rule at a pair of instructions: only then is a message needed.
   bool is_new(const Rule &rule, uint32_t op, std::optional<uint32_t> other_op);
   void add(Finding finding);
+  /// A finding that was counted until the end of the launch; a count beyond 32768 is cut to that.
+  void add_at_end(const Finding &finding, uint64_t count);
 
   struct Entry {
     Finding finding;

@@ -6,12 +6,11 @@
 
 namespace sluice::emulator {
 
-void UnusedReads::met(const Finding &finding) {
-  const uint32_t read_op = *finding.other_op;
+void UnusedReads::met(uint32_t store_op, uint32_t read_op, const std::function<Finding()> &finding) {
   follow[read_op].fetch_or(is_followed, std::memory_order_relaxed);
   const std::lock_guard lock(mutex);
-  Meeting &meeting = all.try_emplace({finding.op, read_op}, Meeting{finding}).first->second;
-  ++meeting.count;
+  Meeting &meeting = all[{store_op, read_op}];
+  if (meeting.count++ == 0) meeting.finding = finding();
 }
 
 void UnusedReads::judge(uint32_t read_op, bool used) {
@@ -42,22 +41,23 @@ void FollowedReads::enter(uint32_t wave, uint32_t op, uint32_t part, const uint3
   read.used = read.met = 0;
 }
 
+template <class Visit> void FollowedReads::visit(uint32_t wave, uint32_t op, Visit &&visit) {
+  const auto end = reads.lower_bound({wave, op + 1, 0});
+  for (auto entry = reads.lower_bound({wave, op, 0}); entry != end; ++entry)
+    visit(entry->second);
+}
+
 void FollowedReads::use(uint32_t wave, uint32_t op, uint64_t lanes) {
-  for (auto read = reads.lower_bound({wave, op, 0}); read != reads.end(); ++read) {
-    if (std::get<0>(read->first) != wave || std::get<1>(read->first) != op) break;
-    read->second.used |= lanes;
-  }
+  visit(wave, op, [&](Read &read) { read.used |= lanes; });
 }
 
 void FollowedReads::meet(uint32_t wave, uint32_t op, uint32_t address, uint32_t bytes) {
-  for (auto entry = reads.lower_bound({wave, op, 0}); entry != reads.end(); ++entry) {
-    if (std::get<0>(entry->first) != wave || std::get<1>(entry->first) != op) break;
-    Read &read = entry->second;
+  visit(wave, op, [&](Read &read) {
     for (uint64_t lanes = read.lanes; lanes != 0; lanes &= lanes - 1) {
       const uint32_t start = read.addresses[uint32_t(std::countr_zero(lanes))];
       if (start < address + bytes && address < start + read.bytes) read.met |= lanes & (0 - lanes);
     }
-  }
+  });
 }
 
 void FollowedReads::finish() {

@@ -12,6 +12,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <tuple>
@@ -29,8 +30,8 @@ public:
 
   /// Whether executions of the instruction are followed.
   bool follows(uint32_t read_op) const { return follow[read_op].load(std::memory_order_relaxed) != 0; }
-  /// A store, the finding's instruction, has met a read, its other one.
-  void met(const Finding &finding);
+  /// A store has met a read. `finding` is called the first time only.
+  void met(uint32_t store_op, uint32_t read_op, const std::function<Finding()> &finding);
   /// A store has met lanes of a read that is followed, of which some were used, or none.
   void judge(uint32_t read_op, bool used);
 
@@ -78,6 +79,8 @@ private:
     uint64_t met = 0;
   };
   void judge(uint32_t op, const Read &read);
+  /// Visits a wave's last reads by an instruction.
+  template <class Visit> void visit(uint32_t wave, uint32_t op, Visit &&visit);
 
   UnusedReads *launch;                                            // nullable
   std::map<std::tuple<uint32_t, uint32_t, uint32_t>, Read> reads; // by wave, instruction and part

@@ -198,16 +198,12 @@ private:
     return operand < first_sgpr ? origins[operand] : scalar_origins[operand - first_sgpr];
   }
   Origin inherited(const Op &op, uint16_t source);
-  bool is_of_lds(uint16_t operand) {
-    if (operand >= first_constant) return false;
-    const uint16_t root = origin_of(operand).root;
-    return root == doubtful_read || root == followed_read;
+  uint16_t root_of(uint16_t operand) const {
+    if (operand >= first_constant) return no_operand;
+    return (operand < first_sgpr ? origins[operand] : scalar_origins[operand - first_sgpr]).root;
   }
-  bool is_followed(uint16_t operand) const {
-    if (operand >= first_constant) return false;
-    return (operand < first_sgpr ? origins[operand] : scalar_origins[operand - first_sgpr]).root ==
-           followed_read;
-  }
+  bool is_followed(uint16_t operand) const { return root_of(operand) == followed_read; }
+  bool is_of_lds(uint16_t operand) const { return is_followed(operand) || root_of(operand) == doubtful_read; }
   void start_defined(const Wave &w, uint32_t defined_sgprs);
   void check_defined(Wave &w, const Op &op, const OpInfo &info);
   void track_valu(Wave &w, const Op &op, const OpInfo &info);
@@ -328,8 +324,6 @@ private:
   uint64_t random = 1;
 };
 
-/// The most times that a finding is reported at the end of a launch.
-constexpr uint64_t most_reported_at_end = 1 << 15;
 // At the end of a launch: reports loads that met atomics of other waves and were no first reads, and stores
 // to LDS that met reads.
 void report_loads_at_atomics(const LaunchChecks &launch, std::array<uint32_t, 3> grid, uint32_t waves);
