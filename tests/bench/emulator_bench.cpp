@@ -1,16 +1,18 @@
 //===- emulator_bench.cpp - how fast the emulator runs --------------------------------------------------===//
 //
 //   emulator_bench [PACK]
+//   emulator_bench CODE-OBJECT KERNEL
 //   emulator_bench --timing PACK
 //
-// Measures loops of one kind of instruction each, and with a pack its attention kernels, with checks off and
-// on, on one thread and on two. --timing measures the kernels on the timing model, which has one thread.
+// Measures loops of one kind of instruction each, and with a pack its attention kernels, or one kernel alone,
+// with checks off and on, on one thread and on two. --timing measures the kernels on the timing model, which has one thread.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <fstream>
+#include <span>
 
 #include "emulator/timing/timing.h"
 #include "isa/kernel_fixture.h"
@@ -84,6 +86,7 @@ struct Speed {
 Options options_of(bool checked, uint32_t threads) {
   Options options;
   options.threads = threads;
+  options.count_bank_conflicts = false;
   if (!checked) {
     options.checks = Checks::none();
     options.completion = CompletionOrder::early;
@@ -133,7 +136,8 @@ std::string processor_name() {
 void print_emulation(const std::vector<std::string> &files) {
   std::printf("| | 1 thread, checks off | 1 thread, on | 2 threads, off | 2 threads, on |\n"
               "| --- | --- | --- | --- | --- |\n");
-  for (const Loop &loop : loops) {
+  const bool one_kernel = files.size() == 2;
+  for (const Loop &loop : std::span(loops).first(one_kernel ? 0 : std::size(loops))) {
     const TestKernel kernel(program_of(loop));
     Memory memory;
     const std::array<uint64_t, 8> arguments{reinterpret_cast<uint64_t>(memory.allocate(65536))};

@@ -43,9 +43,9 @@ std::vector<Seen> enter(LdsShadow &shadow, const Access &a, bool together) {
   shadow.begin_instruction();
   for (uint64_t lanes = a.lanes; lanes != 0; lanes &= lanes - 1) {
     if (together)
-      lanes = a.kind == Access::read ? shadow.read_lanes(a.addresses.data(), lanes, a.bytes, a.wave, a.op)
-                                     : shadow.store_lanes(a.addresses.data(), lanes, a.bytes, a.wave, a.op,
-                                                          a.kind == Access::atomic);
+      lanes = a.kind == Access::read
+                  ? shadow.read_lanes({a.addresses.data(), lanes, a.bytes}, a.wave, a.op)
+                  : shadow.store_lanes({a.addresses.data(), lanes, a.bytes}, a.wave, a.op, a.kind == Access::atomic);
     if (lanes == 0) break;
     const auto lane = uint32_t(std::countr_zero(lanes));
     const uint32_t address = a.addresses[lane];
@@ -124,17 +124,17 @@ TEST_CASE("the usual accesses of LDS enter it together", "[isa][checks]") {
     high[lane] = 256 + 4 * lane;
   }
   const uint64_t all = ~uint64_t(0);
-  CHECK(shadow.read_lanes(low.data(), all, 4, 0, 1) == all); // never written
+  CHECK(shadow.read_lanes({low.data(), all, 4}, 0, 1) == all); // never written
   shadow.begin_instruction();
-  CHECK(shadow.store_lanes(low.data(), all, 4, 0, 2, false) == 0);
-  CHECK(shadow.read_lanes(low.data(), all, 4, 1, 3) == all); // a race
+  CHECK(shadow.store_lanes({low.data(), all, 4}, 0, 2, false) == 0);
+  CHECK(shadow.read_lanes({low.data(), all, 4}, 1, 3) == all); // a race
   shadow.next_epoch();
-  CHECK(shadow.read_lanes(low.data(), all, 4, 1, 4) == 0);
+  CHECK(shadow.read_lanes({low.data(), all, 4}, 1, 4) == 0);
   shadow.begin_instruction();
-  CHECK(shadow.store_lanes(high.data(), all, 4, 1, 5, false) == 0);
-  CHECK(shadow.read_lanes(low.data(), all, 4, 0, 6) == 0);
+  CHECK(shadow.store_lanes({high.data(), all, 4}, 1, 5, false) == 0);
+  CHECK(shadow.read_lanes({low.data(), all, 4}, 0, 6) == 0);
   shadow.begin_instruction();
-  CHECK(shadow.store_lanes(low.data(), all, 4, 0, 7, false) == all); // wave 1 has read there
+  CHECK(shadow.store_lanes({low.data(), all, 4}, 0, 7, false) == all); // wave 1 has read there
 }
 
 } // namespace sluice::test

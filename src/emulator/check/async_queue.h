@@ -12,7 +12,7 @@
 #include <memory>
 #include <vector>
 
-#include "emulator/isa/op.h"
+#include "emulator/check/lds_lanes.h"
 
 namespace sluice::emulator {
 
@@ -34,28 +34,19 @@ struct AsyncOperation {
   uint64_t undefined;                                  // lanes of a copy whose data was never written
   uint64_t exec;                                       // lanes that take part
   uint64_t in_bounds;                                  // lanes of a copy that write LDS
-  uint32_t lds_low, lds_high;                          // all its LDS accesses are in [low, high)
+  LdsRange lds_range;                                  // has all its LDS accesses
   std::array<std::array<uint32_t, 64>, 2> lds_address; // by part and lane; a copy has [0]
   alignas(64) std::array<uint32_t, 16 * 64> data;      // rows of a vector load; dwords of a scalar one
 
-  /// Enters one access of `bytes` bytes per lane. Two parts share one set of lanes: a lane counts only if it
-  /// makes both accesses.
-  void add_lds_part(const uint32_t *addresses, uint64_t lanes, uint32_t bytes, bool writes) {
+  /// Enters one access per lane. Two parts share one set of lanes: a lane counts only if it makes both
+  /// accesses.
+  void add_lds_part(const LdsLanes &at, bool writes) {
     const uint32_t part = lds_parts++;
-    lds_bytes = uint8_t(bytes);
+    lds_bytes = uint8_t(at.bytes);
     lds_writes = writes;
-    in_bounds = part == 0 ? lanes : in_bounds & lanes;
-    uint32_t low = ~0u;
-    uint32_t high = 0;
-    for (uint32_t lane = 0; lane < wave_lanes; ++lane) {
-      const bool counts = (lanes >> lane & 1) != 0;
-      const uint32_t address = addresses[lane];
-      lds_address[part][lane] = address;
-      low = std::min(low, counts ? address : ~0u);
-      high = std::max(high, counts ? address + bytes : 0);
-    }
-    lds_low = std::min(lds_low, low);
-    lds_high = std::max(lds_high, high);
+    in_bounds = part == 0 ? at.lanes : in_bounds & at.lanes;
+    std::copy_n(at.addresses, wave_lanes, lds_address[part].begin());
+    lds_range.add(at.range);
   }
 };
 

@@ -40,17 +40,30 @@ uint64_t lanes_above(uint32_t bits, uint32_t first_lane) {
 } // namespace
 
 void WaveChecks::start_defined(const Wave &w, uint32_t defined_sgprs) {
-  origins.fill({});
+  // Short kernels spend much of their time here: only the registers that the kernel has.
+  auto each_file = [&](auto &&start) {
+    start(0u, checks.registers ? launch.vgpr_limit : first_agpr);
+    start(uint32_t(first_agpr), checks.registers ? launch.agpr_limit : vector_registers - first_agpr);
+  };
+  each_file([&](uint32_t first, uint32_t count) {
+    std::fill_n(origins.begin() + first, count, Origin{});
+    std::fill_n(defined.begin() + first, count, 0);
+  });
   scalar_origins.fill({});
   doubtful_reads.clear();
   scratch_origins.clear();
   scratch_defined.assign(size_t(w.scratch_bytes) * wave_lanes, 0);
   loaded.origin = {};
-  defined.fill(0);
   defined[0] = all_lanes;
-  defined_bits.fill(0);
-  std::fill_n(defined_bits.begin(), defined_sgprs, all_bits);
-  // FLAT_SCRATCH and XNACK_MASK, trap registers, EXEC
+  if (fresh.sgprs != defined_sgprs) fresh = FreshRegisters(defined_sgprs);
+  defined_bits = fresh.defined_bits;
+  undefined = fresh.undefined;
+}
+
+/// Scalar registers as a wave starts: those that the dispatcher fills, FLAT_SCRATCH and XNACK_MASK, trap
+/// registers, and EXEC are defined, and so is v0.
+WaveChecks::FreshRegisters::FreshRegisters(uint32_t sgprs) : sgprs(sgprs) {
+  std::fill_n(defined_bits.begin(), sgprs, all_bits);
   std::fill(defined_bits.begin() + 102, defined_bits.begin() + sgpr_vcc, all_bits);
   std::fill(defined_bits.begin() + sgpr_ttmp0, defined_bits.begin() + sgpr_m0, all_bits);
   defined_bits[sgpr_exec] = defined_bits[sgpr_exec + 1] = all_bits;

@@ -49,14 +49,19 @@ private:
 Footprint::Footprint(const uint64_t *addresses, uint64_t lanes, uint32_t bytes)
     : addresses(addresses), lanes(lanes), bytes(bytes) {
   if (enter_contiguous(uint32_t(std::countr_zero(lanes)))) return;
+  // Lanes that go on where the lane before them ends, whether or not that one is active.
+  uint64_t goes_on = 0;
+  const auto end = uint32_t(std::bit_width(lanes));
+  for (uint32_t lane = 1; lane < end; ++lane)
+    goes_on |= uint64_t(addresses[lane] == addresses[lane - 1] + bytes) << lane;
+  goes_on &= lanes & lanes << 1;
   std::array<Range, 64> ranges; // of lanes that access neighbouring bytes
   uint32_t range_count = 0;
-  for (uint64_t left = lanes; left != 0; left &= left - 1) {
-    const uint64_t address = addresses[std::countr_zero(left)];
-    if (range_count != 0 && ranges[range_count - 1].end == address)
-      ranges[range_count - 1].end += bytes;
-    else
-      ranges[range_count++] = {address, address + bytes};
+  for (uint64_t starts = lanes & ~goes_on; starts != 0; starts &= starts - 1) {
+    const auto first = uint32_t(std::countr_zero(starts));
+    const uint32_t more = first == 63 ? 0 : uint32_t(std::countr_one(goes_on >> (first + 1)));
+    const uint64_t address = addresses[first];
+    ranges[range_count++] = {address, address + uint64_t(more + 1) * bytes};
   }
   lowest = ~uint64_t(0);
   uint64_t all = bytes;

@@ -59,14 +59,14 @@ struct StoredRows {
 
 class GlobalShadow {
 public:
-  /// The pages that a wave used last.
+  /// The pages that a workgroup used last.
   class Pages {
     friend class GlobalShadow;
     struct Entry {
       uint64_t number = ~uint64_t(0);
       struct Page *page = nullptr;
     };
-    std::array<Entry, 64> entries{};
+    std::array<Entry, 256> entries{};
   };
 
   GlobalShadow();

@@ -35,14 +35,17 @@ uint32_t LdsShadow::Cell::writer_but(uint32_t wave) const {
 }
 
 void LdsShadow::reset(uint32_t bytes) {
-  dwords.assign((bytes + 3) / 4, Cell{});
+  dword_count = (bytes + 3) / 4;
+  dwords.clear();
   bytes_of_split.clear();
-  forget_epoch();
+  written.reset(dword_count);
+  special.reset(dword_count);
+  since_barrier.reset(bytes);
   epoch = 1;
 }
 
 void LdsShadow::next_epoch() {
-  forget_epoch();
+  since_barrier.next();
   if (++epoch != 0) return;
   // After 65535 barriers the numbers start again: no cell may still have an old one.
   for (std::vector<Cell> *cells : {&dwords, &bytes_of_split})
@@ -51,9 +54,27 @@ void LdsShadow::next_epoch() {
   epoch = 1;
 }
 
+LdsShadow::Cell &LdsShadow::cell_of(uint32_t dword) {
+  if (dwords.empty()) dwords.resize(dword_count);
+  Cell &cell = dwords[dword];
+  // A store that was kept until the barrier has left no other trace.
+  if (written.any({dword * 4, dword * 4 + 4})) cell.state |= initialised;
+  return cell;
+}
+
+void LdsShadow::note_state(uint32_t dword) {
+  const LdsRange range{dword * 4, dword * 4 + 4};
+  const uint8_t state = dwords[dword].state;
+  const bool is_special = (state & (copying | split)) != 0;
+  if (is_special) special.add(range);
+  else special.remove(range);
+  if (!is_special && (state & initialised) == initialised) written.add(range);
+  else written.remove(range);
+}
+
 LdsShadow::Cell *LdsShadow::split_dword(uint32_t dword) {
-  if (bytes_of_split.empty()) bytes_of_split.resize(dwords.size() * 4);
-  Cell &whole = dwords[dword];
+  if (bytes_of_split.empty()) bytes_of_split.resize(size_t(dword_count) * 4);
+  Cell &whole = cell_of(dword);
   Cell *parts = &bytes_of_split[4 * dword];
   if ((whole.state & split) == 0) {
     for (uint32_t i = 0; i < 4; ++i) {
@@ -74,13 +95,15 @@ template <class Visit> void LdsShadow::visit(uint32_t address, uint32_t bytes, V
   while (address < end) {
     const uint32_t dword = address / 4;
     const uint32_t part_end = std::min(end, dword * 4 + 4);
-    if (address % 4 == 0 && part_end - address == 4 && (dwords[dword].state & split) == 0) [[likely]] {
-      on_cell(dwords[dword], address - start, 4u);
+    Cell &whole = cell_of(dword);
+    if (address % 4 == 0 && part_end - address == 4 && (whole.state & split) == 0) [[likely]] {
+      on_cell(whole, address - start, 4u);
     } else {
       Cell *parts = split_dword(dword);
       for (uint32_t at = address; at < part_end; ++at)
         on_cell(parts[at % 4], at - start, 1u);
     }
+    note_state(dword);
     address = part_end;
   }
 }
@@ -121,6 +144,7 @@ LdsConflict LdsShadow::check_write(const Cell &cell, uint32_t wave, bool is_atom
 
 LdsConflict LdsShadow::read(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op, LdsOther &other) {
   LdsConflict found = LdsConflict::none;
+  since_barrier.note(LdsUse::read, range_at(address, bytes), wave);
   visit(address, bytes, [&](Cell &cell, uint32_t, uint32_t) {
     LdsOther candidate{};
     const LdsConflict conflict = check_read(cell, wave, candidate);
@@ -136,7 +160,8 @@ LdsConflict LdsShadow::read(uint32_t address, uint32_t bytes, uint32_t wave, uin
 LdsConflict LdsShadow::store(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op, uint8_t flags,
                              bool in_order, Values values, LdsOther &other) {
   LdsConflict found = LdsConflict::none;
-  note_store(range_at(address, bytes), wave);
+  since_barrier.note((flags & atomic_write) != 0 ? LdsUse::atomic : LdsUse::store, range_at(address, bytes),
+                     wave);
   visit(address, bytes, [&](Cell &cell, uint32_t offset, uint32_t count) {
     LdsOther candidate{};
     const auto mine = uint16_t(1u << wave);
@@ -185,7 +210,7 @@ LdsConflict LdsShadow::begin_copy(uint32_t address, uint32_t bytes, uint32_t wav
 }
 
 void LdsShadow::end_copy(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op, bool defined) {
-  note_store(range_at(address, bytes), wave);
+  since_barrier.note(LdsUse::store, range_at(address, bytes), wave);
   visit(address, bytes, [&](Cell &cell, uint32_t, uint32_t) {
     const uint8_t older = older_value_seen(cell, false); // begin_copy has entered what the copy overwrites
     cell.write_epoch = epoch;
@@ -196,6 +221,7 @@ void LdsShadow::end_copy(uint32_t address, uint32_t bytes, uint32_t wave, uint32
 }
 
 void LdsShadow::carry_read(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op, bool in_order) {
+  since_barrier.note(LdsUse::read, range_at(address, bytes), wave);
   visit(address, bytes, [&](Cell &cell, uint32_t, uint32_t) {
     cell.enter_read(epoch, wave, op);
     if (in_order) cell.carried |= uint16_t(1u << wave);
@@ -203,7 +229,7 @@ void LdsShadow::carry_read(uint32_t address, uint32_t bytes, uint32_t wave, uint
 }
 
 void LdsShadow::carry_write(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op) {
-  note_store(range_at(address, bytes), wave);
+  since_barrier.note(LdsUse::store, range_at(address, bytes), wave);
   visit(address, bytes, [&](Cell &cell, uint32_t, uint32_t) {
     const auto mine = uint16_t(1u << wave);
     // Stores of the same byte that are carried over were compared when they were made. Values seen before the

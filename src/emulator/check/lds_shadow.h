@@ -6,16 +6,16 @@
 // epoch; a read is also remembered as issued before the barrier. A copy into LDS is open from its issue until
 // its wave has waited for it. It conflicts with every access in between, including those of its own wave.
 //
-// There is one cell per dword. A dword that is accessed in parts gets four, one per byte.
+// There is one cell per dword. A dword that is accessed in parts gets four, one per byte. Cells are made when
+// an access first needs one: most are kept by whole instructions, see lds_epoch.h.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
-#include <algorithm>
-#include <array>
-#include <bit>
 #include <cstdint>
 #include <vector>
+
+#include "emulator/check/lds_epoch.h"
 
 namespace sluice::emulator {
 
@@ -71,9 +71,8 @@ public:
 
   // The usual case of many lanes: enters their accesses in order, up to the first that is not of whole dwords
   // or may conflict. Returns the lanes that are left.
-  uint64_t read_lanes(const uint32_t *addresses, uint64_t lanes, uint32_t bytes, uint32_t wave, uint32_t op);
-  uint64_t store_lanes(const uint32_t *addresses, uint64_t lanes, uint32_t bytes, uint32_t wave, uint32_t op,
-                       bool is_atomic);
+  uint64_t read_lanes(const LdsLanes &at, uint32_t wave, uint32_t op);
+  uint64_t store_lanes(const LdsLanes &at, uint32_t wave, uint32_t op, bool is_atomic);
 
   // Accesses of an earlier epoch that were not waited for: they count for this epoch as well.
   void carry_read(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op, bool in_order);
@@ -109,58 +108,25 @@ private:
     }
   };
 
-  /// Reads of an instruction that no cell has been told of.
-  struct LaneReads {
-    uint64_t lanes;
-    uint32_t wave;
-    uint32_t op;
-    uint32_t bytes;
-    std::array<uint32_t, 64> addresses;
-  };
-
-  /// Addresses of whole dwords, [low, high).
-  struct Range {
-    uint32_t low = ~0u;
-    uint32_t high = 0;
-
-    void add(uint32_t address, uint32_t bytes) {
-      low = std::min(low, address & ~3u);
-      high = std::max(high, (address + bytes + 3) & ~3u);
-    }
-    bool meets(const Range &other) const { return low < other.high && other.low < high; }
-  };
-  static Range range_at(uint32_t address, uint32_t bytes) {
-    Range range;
+  static LdsRange range_at(uint32_t address, uint32_t bytes) {
+    LdsRange range;
     range.add(address, bytes);
     return range;
   }
-  static Range range_of(const uint32_t *addresses, uint64_t lanes, uint32_t bytes) {
-    Range range;
-    for (; lanes != 0; lanes &= lanes - 1)
-      range.add(addresses[std::countr_zero(lanes)], bytes);
-    return range;
-  }
-  Cell *whole_cells(uint32_t address, uint32_t bytes) {
-    return (address | bytes) % 4 == 0 ? &dwords[address / 4] : nullptr;
-  }
-  bool keep_reads(const uint32_t *addresses, uint64_t lanes, uint32_t bytes, uint32_t wave, uint32_t op);
-  void enter_kept_reads();
+  /// Whether the lanes access whole dwords in no special state that hold a value, if they must.
+  bool are_plain(const LdsLanes &at, bool must_hold) const;
+  bool keep(const LdsBy &by, const LdsLanes &at);
+  /// The cells of whole dwords, up to date, or null.
+  Cell *whole_cells(uint32_t address, uint32_t bytes);
+  Cell &cell_of(uint32_t dword);
+  /// Enters the state of a dword into the sets.
+  void note_state(uint32_t dword);
+  void enter_kept();
   /// Before cells of this range are looked at.
-  void settle(const Range &range) {
-    if (range.meets(kept_range)) enter_kept_reads();
+  void settle(const LdsRange &range) {
+    if (since_barrier.may_meet(range)) enter_kept();
   }
-  void note_store(const Range &range, uint32_t wave) {
-    settle(range);
-    epoch_writers |= uint16_t(1u << wave);
-    epoch_stores.low = std::min(epoch_stores.low, range.low);
-    epoch_stores.high = std::max(epoch_stores.high, range.high);
-  }
-  void forget_epoch() {
-    kept_reads.clear();
-    kept_range = epoch_stores = {};
-    epoch_writers = 0;
-  }
-  bool store_quickly(Cell *cells, uint32_t count, uint32_t wave, uint32_t op, bool is_atomic);
+  bool store_quickly(Cell *cells, uint32_t count, const LdsBy &by);
   template <class Visit> void visit(uint32_t address, uint32_t bytes, Visit &&on_cell);
   Cell *split_dword(uint32_t dword);
   LdsConflict store(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op, uint8_t flags,
@@ -176,12 +142,12 @@ private:
   LdsConflict check_read(const Cell &cell, uint32_t wave, LdsOther &other) const;
   LdsConflict check_write(const Cell &cell, uint32_t wave, bool is_atomic, LdsOther &other) const;
 
-  std::vector<Cell> dwords;
-  std::vector<Cell> bytes_of_split;  // four cells per dword, made when first needed
-  std::vector<LaneReads> kept_reads; // of this epoch; most are forgotten at the barrier before anybody asks
-  Range kept_range;
-  uint16_t epoch_writers = 0; // waves that stored in this epoch
-  Range epoch_stores;         // where
+  std::vector<Cell> dwords;         // empty until one is needed
+  std::vector<Cell> bytes_of_split; // four cells per dword, likewise
+  DwordSet written;                 // all their bytes, ...
+  DwordSet special;                 // split, or being copied into
+  LdsEpoch since_barrier;
+  uint32_t dword_count = 0;
   uint32_t instruction = 0;
   uint16_t epoch = 1;
 };

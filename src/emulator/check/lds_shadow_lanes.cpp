@@ -1,21 +1,12 @@
 //===- lds_shadow_lanes.cpp - LDS accesses of many lanes that conflict with nothing ---------------------===//
-//
-// Reads matter only to a store of the same epoch, and most epochs have none after their reads. So the reads
-// of a whole instruction are kept as they are until something else touches the cells or a barrier makes them
-// old.
-//
-//===----------------------------------------------------------------------------------------------------===//
 #include <bit>
-#include <cstring>
+#include <cassert>
 
 #include "emulator/check/lds_shadow.h"
-#include "emulator/isa/op.h"
 
 namespace sluice::emulator {
 
 namespace {
-
-constexpr size_t most_kept_reads = 64;
 
 uint32_t low_lane(uint64_t lanes) {
   return uint32_t(std::countr_zero(lanes));
@@ -23,56 +14,61 @@ uint32_t low_lane(uint64_t lanes) {
 
 } // namespace
 
-void LdsShadow::enter_kept_reads() {
-  for (const LaneReads &reads : kept_reads)
-    for (uint64_t lanes = reads.lanes; lanes != 0; lanes &= lanes - 1) {
-      Cell *const cells = &dwords[reads.addresses[low_lane(lanes)] / 4];
-      for (uint32_t i = 0; i < reads.bytes / 4; ++i)
-        cells[i].enter_read(epoch, reads.wave, reads.op);
-    }
-  kept_reads.clear();
-  kept_range = {};
+LdsShadow::Cell *LdsShadow::whole_cells(uint32_t address, uint32_t bytes) {
+  if ((address | bytes) % 4 != 0) return nullptr;
+  for (uint32_t at = 0; at < bytes; at += 4)
+    cell_of((address + at) / 4);
+  return &dwords[address / 4];
 }
 
-/// True if no lane's read can conflict.
-bool LdsShadow::keep_reads(const uint32_t *addresses, uint64_t lanes, uint32_t bytes, uint32_t wave,
-                           uint32_t op) {
-  if (bytes % 4 != 0) return false;
-  uint32_t misaligned = 0;
-  uint8_t all = initialised;
-  uint8_t any = 0;
-  Range range;
-  for (uint64_t left = lanes; left != 0; left &= left - 1) {
-    const uint32_t address = addresses[low_lane(left)];
-    misaligned |= address % 4;
-    range.add(address, bytes);
-    for (uint32_t i = 0; i < bytes / 4; ++i) {
-      const uint8_t state = dwords[address / 4 + i].state;
-      all &= state;
-      any |= state;
-    }
+bool LdsShadow::are_plain(const LdsLanes &at, bool must_hold) const {
+  if (!at.whole_dwords) return false;
+  auto is_plain = [&](const LdsRange &range) {
+    return !special.any(range) && (!must_hold || written.all(range));
+  };
+  if (is_plain(at.range)) return true;
+  for (uint64_t left = at.lanes; left != 0; left &= left - 1) {
+    const uint32_t address = at.addresses[low_lane(left)];
+    if (!is_plain({address, address + at.bytes})) return false;
   }
-  // The cells of a misaligned access reach one dword further than was looked at.
-  if (misaligned != 0 || all != initialised || (any & (copying | split)) != 0) return false;
-  if ((epoch_writers & ~(1u << wave)) != 0 && range.meets(epoch_stores)) return false;
-  if (kept_reads.size() == most_kept_reads) enter_kept_reads();
-  kept_range.low = std::min(kept_range.low, range.low);
-  kept_range.high = std::max(kept_range.high, range.high);
-  LaneReads &reads = kept_reads.emplace_back();
-  reads.lanes = lanes;
-  reads.wave = wave;
-  reads.op = op;
-  reads.bytes = bytes;
-  std::memcpy(reads.addresses.data(), addresses, sizeof reads.addresses);
   return true;
 }
 
-uint64_t LdsShadow::read_lanes(const uint32_t *addresses, uint64_t lanes, uint32_t bytes, uint32_t wave,
-                               uint32_t op) {
-  if (lanes == 0 || keep_reads(addresses, lanes, bytes, wave, op)) return 0;
-  settle(range_of(addresses, lanes, bytes));
+bool LdsShadow::keep(const LdsBy &by, const LdsLanes &at) {
+  if (!are_plain(at, by.use != LdsUse::store)) return false;
+  if (since_barrier.is_full()) enter_kept();
+  if (!since_barrier.keep(by, at)) return false;
+  if (by.use != LdsUse::store || written.all(at.range)) return true;
+  for (uint64_t left = at.lanes; left != 0; left &= left - 1) {
+    const uint32_t address = at.addresses[low_lane(left)];
+    written.add({address, address + at.bytes});
+  }
+  return true;
+}
+
+void LdsShadow::enter_kept() {
+  since_barrier.release([&](const LdsAccesses &accesses) {
+    for (uint64_t lanes = accesses.lanes; lanes != 0; lanes &= lanes - 1) {
+      Cell *const cells = whole_cells(accesses.addresses[low_lane(lanes)], accesses.bytes);
+      if (accesses.by.use == LdsUse::read) {
+        for (uint32_t i = 0; i < accesses.bytes / 4; ++i)
+          cells[i].enter_read(epoch, accesses.by.wave, accesses.by.op);
+      } else {
+        [[maybe_unused]] const bool entered = store_quickly(cells, accesses.bytes / 4, accesses.by);
+        assert(entered);
+      }
+    }
+  });
+}
+
+uint64_t LdsShadow::read_lanes(const LdsLanes &at, uint32_t wave, uint32_t op) {
+  if (at.lanes == 0 || keep({LdsUse::read, wave, op, instruction}, at)) return 0;
+  settle(at.range);
+  const uint32_t bytes = at.bytes;
+  uint64_t lanes = at.lanes;
   for (; lanes != 0; lanes &= lanes - 1) {
-    Cell *const cells = whole_cells(addresses[low_lane(lanes)], bytes);
+    const uint32_t address = at.addresses[low_lane(lanes)];
+    Cell *const cells = whole_cells(address, bytes);
     if (cells == nullptr) break;
     bool is_clear = true;
     for (uint32_t i = 0; i < bytes / 4; ++i) {
@@ -82,6 +78,7 @@ uint64_t LdsShadow::read_lanes(const uint32_t *addresses, uint64_t lanes, uint32
           is_clear && !stored_by_others && (cell.state & (copying | split | initialised)) == initialised;
     }
     if (!is_clear) break;
+    since_barrier.note(LdsUse::read, {address, address + bytes}, wave);
     for (uint32_t i = 0; i < bytes / 4; ++i)
       cells[i].enter_read(epoch, wave, op);
   }
@@ -89,9 +86,9 @@ uint64_t LdsShadow::read_lanes(const uint32_t *addresses, uint64_t lanes, uint32
 }
 
 /// For a first store of the epoch to these dwords, or an atomic after atomics, if nobody else has read them.
-inline bool LdsShadow::store_quickly(Cell *cells, uint32_t count, uint32_t wave, uint32_t op,
-                                     bool is_atomic) {
-  const auto mine = uint16_t(1u << wave);
+inline bool LdsShadow::store_quickly(Cell *cells, uint32_t count, const LdsBy &by) {
+  const bool is_atomic = by.use == LdsUse::atomic;
+  const auto mine = uint16_t(1u << by.wave);
   for (uint32_t i = 0; i < count; ++i) {
     const Cell &cell = cells[i];
     const bool is_first = cell.write_epoch != epoch || (is_atomic && (cell.state & atomic_write) != 0);
@@ -102,26 +99,28 @@ inline bool LdsShadow::store_quickly(Cell *cells, uint32_t count, uint32_t wave,
   }
   for (uint32_t i = 0; i < count; ++i) {
     Cell &cell = cells[i];
-    const uint8_t older = older_value_seen(cell, cell.write_instruction != instruction);
+    const uint8_t older = older_value_seen(cell, cell.write_instruction != by.number);
     cell.writers = mine;
     cell.write_epoch = epoch;
-    cell.write_op = op;
-    cell.write_instruction = instruction;
+    cell.write_op = by.op;
+    cell.write_instruction = by.number;
     cell.state = uint8_t(initialised | (is_atomic ? atomic_write : 0) | older);
   }
   return true;
 }
 
-uint64_t LdsShadow::store_lanes(const uint32_t *addresses, uint64_t lanes, uint32_t bytes, uint32_t wave,
-                                uint32_t op, bool is_atomic) {
-  if (lanes == 0) return 0;
-  note_store(range_of(addresses, lanes, bytes), wave);
+uint64_t LdsShadow::store_lanes(const LdsLanes &at, uint32_t wave, uint32_t op, bool is_atomic) {
+  const LdsBy by{is_atomic ? LdsUse::atomic : LdsUse::store, wave, op, instruction};
+  if (at.lanes == 0 || keep(by, at)) return 0;
+  settle(at.range);
+  const uint32_t bytes = at.bytes;
+  uint64_t lanes = at.lanes;
   for (; lanes != 0; lanes &= lanes - 1) {
-    Cell *const cells = whole_cells(addresses[low_lane(lanes)], bytes);
-    if (cells == nullptr) break;
-    const bool is_quick = bytes == 4 ? store_quickly(cells, 1, wave, op, is_atomic)
-                                     : store_quickly(cells, bytes / 4, wave, op, is_atomic);
-    if (!is_quick) break;
+    const uint32_t address = at.addresses[low_lane(lanes)];
+    Cell *const cells = whole_cells(address, bytes);
+    if (cells == nullptr || !store_quickly(cells, bytes / 4, by)) break;
+    since_barrier.note(by.use, {address, address + bytes}, wave);
+    written.add({address, address + bytes});
   }
   return lanes;
 }

@@ -1,7 +1,7 @@
 //===- line_records.h - the accesses that are remembered of one line of memory --------------------------===//
 //
-// An access is remembered once for all dwords of the line that it touched. Most lines have one or two, which
-// take no memory of their own; masks and the rest are apart, so that a search reads only masks.
+// An access is remembered once for all dwords of the line that it touched. Most lines have a few, which take
+// no memory of their own; masks and the rest are apart, so that a search reads only masks.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -59,7 +59,7 @@ public:
   void drop_empty();
 
 private:
-  static constexpr uint32_t few = 2;
+  static constexpr uint32_t few = 4;
 
   uint64_t *masks() { return more ? static_cast<uint64_t *>(more) : own_masks.data(); }
   AccessRecord *records() {

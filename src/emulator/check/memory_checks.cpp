@@ -103,20 +103,21 @@ void WaveChecks::report_lds(Wave &w, const Op &op, LdsConflict conflict, const c
   });
 }
 
-void WaveChecks::enter_lds(Wave &w, const Op &op, LdsAccess access, const uint32_t *addresses, uint64_t lanes,
-                           uint32_t bytes, StoredRows stored, uint32_t first_row) {
-  if (followed) followed->access_lds(addresses, lanes, bytes, access != LdsAccess::read);
+void WaveChecks::enter_lds(Wave &w, const Op &op, LdsAccess access, const LdsLanes &at, StoredRows stored,
+                           uint32_t first_row) {
+  const uint32_t *const addresses = at.addresses;
+  const uint32_t bytes = at.bytes;
+  if (followed) followed->access_lds(addresses, at.lanes, bytes, access != LdsAccess::read);
   if (!enters_lds) return;
   const bool in_order = launch.ops->infos[op.index].kind == OpKind::lds;
   lds.begin_instruction();
-  const uint64_t all = lanes;
   bool any_same_store = false;
-  for (;; lanes &= lanes - 1) {
-    lanes = access == LdsAccess::read
-                ? lds.read_lanes(addresses, lanes, bytes, wave, op.index)
-                : lds.store_lanes(addresses, lanes, bytes, wave, op.index, access == LdsAccess::atomic);
-    if (lanes == 0) break;
-    const uint32_t lane = low_lane(lanes);
+  for (LdsLanes left = at;; left.lanes &= left.lanes - 1) {
+    left.lanes = access == LdsAccess::read
+                     ? lds.read_lanes(left, wave, op.index)
+                     : lds.store_lanes(left, wave, op.index, access == LdsAccess::atomic);
+    if (left.lanes == 0) break;
+    const uint32_t lane = low_lane(left.lanes);
     const uint32_t address = addresses[lane];
     const char *const verb = access == LdsAccess::write ? "writes" : "combines with";
     LdsOther other;
@@ -143,8 +144,8 @@ void WaveChecks::enter_lds(Wave &w, const Op &op, LdsAccess access, const uint32
       report_lds(w, op, conflict, verb, lane, address, other);
   }
   if (access == LdsAccess::read && reads.follows(op.index))
-    enter_followed_read(op, addresses, all, bytes, first_row);
-  if (any_same_store && checks.lane_stores) check_lane_stores(w, op, addresses, all, bytes, stored);
+    enter_followed_read(op, addresses, at.lanes, bytes, first_row);
+  if (any_same_store && checks.lane_stores) check_lane_stores(w, op, addresses, at.lanes, bytes, stored);
 }
 
 /// The first such meeting of a read cannot be judged; see unused_reads.h.
@@ -191,16 +192,11 @@ void WaveChecks::check_lane_stores(Wave &w, const Op &op, const uint32_t *addres
 /// A copy and the wave's own earlier LDS instructions take different paths: only a wait orders them.
 const AsyncOperation *WaveChecks::own_access_in_flight(const uint32_t *addresses, uint64_t lanes,
                                                        uint32_t bytes, uint32_t &lane) const {
-  uint32_t low = ~0u;
-  uint32_t high = 0;
-  for (uint64_t ours = lanes; ours != 0; ours &= ours - 1) {
-    low = std::min(low, addresses[low_lane(ours)]);
-    high = std::max(high, addresses[low_lane(ours)] + bytes);
-  }
+  const LdsRange range = LdsLanes(addresses, lanes, bytes).range;
   for (const AsyncQueue *queue : {&lgkm_queue, &vector_queue})
     for (size_t i = 0; i < queue->size(); ++i) {
       const AsyncOperation &operation = (*queue)[i];
-      if (operation.lds_parts == 0 || operation.lds_high <= low || operation.lds_low >= high) continue;
+      if (operation.lds_parts == 0 || !operation.lds_range.meets(range)) continue;
       for (uint32_t part = 0; part < operation.lds_parts; ++part)
         for (uint64_t others = operation.in_bounds; others != 0; others &= others - 1) {
           const uint32_t theirs = operation.lds_address[part][low_lane(others)];

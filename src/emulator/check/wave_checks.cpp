@@ -13,14 +13,14 @@ namespace sluice::emulator {
 
 //===--- Waves ------------------------------------------------------------------------------------------===//
 
-WaveChecks::WaveChecks(const LaunchChecks &launch, LdsShadow &lds, FollowedReads &reads)
+WaveChecks::WaveChecks(const LaunchChecks &launch, WorkgroupChecks &workgroup)
     : launch(launch), checks(launch.options->checks),
       looks_for_hazards(launch.hazards != std::array<bool, hazard_levels>{}),
       enters_lds(checks.lds_races || checks.lds_equal_stores || checks.lds_write_after_read ||
                  checks.lane_stores || checks.uninitialised),
       looks_at_memory(checks.global_bounds || checks.uninitialised || checks.lane_stores || launch.shadow),
-      tracks_defined(checks.uninitialised || checks.lds_races), lds(lds), reads(reads),
-      last_block(launch.ops->infos.size()) {}
+      tracks_defined(checks.uninitialised || checks.lds_races), lds(workgroup.lds),
+      reads(workgroup.reads), last_block(launch.ops->infos.size()), pages(workgroup.pages) {}
 
 void WaveChecks::start(const Wave &w, uint32_t defined_sgprs, uint64_t random_seed) {
   wave = w.id;
@@ -145,8 +145,7 @@ AsyncOperation &WaveChecks::new_operation(Wave &w, const Op &op, AsyncKind kind)
   if ((operation.exec & ~at_barrier.exec) != 0 && kind != AsyncKind::scalar_load) [[unlikely]]
     check_returned_lanes(w, op);
   operation.in_bounds = 0;
-  operation.lds_low = ~0u;
-  operation.lds_high = 0;
+  operation.lds_range = {};
   return operation;
 }
 

@@ -56,9 +56,18 @@ struct LaunchChecks {
   UnusedReads *unused_reads;
 };
 
+/// What the waves of a workgroup share.
+struct WorkgroupChecks {
+  explicit WorkgroupChecks(UnusedReads *unused) : reads(unused) {}
+
+  LdsShadow lds;
+  FollowedReads reads;
+  GlobalShadow::Pages pages;
+};
+
 class WaveChecks {
 public:
-  WaveChecks(const LaunchChecks &launch, LdsShadow &lds, FollowedReads &reads);
+  WaveChecks(const LaunchChecks &launch, WorkgroupChecks &workgroup);
 
   /// Tells it what memory instructions access. Nullable.
   void follow_with(WaveFidelity *fidelity) { followed = fidelity; }
@@ -138,8 +147,8 @@ public:
   enum class LdsAccess : uint8_t { read, write, atomic };
   /// Enters accesses of the active lanes, all within bounds, before they change LDS. `first_row`: of what a
   /// read loads.
-  void enter_lds(Wave &w, const Op &op, LdsAccess access, const uint32_t *addresses, uint64_t lanes,
-                 uint32_t bytes, StoredRows stored = {}, uint32_t first_row = 0);
+  void enter_lds(Wave &w, const Op &op, LdsAccess access, const LdsLanes &at, StoredRows stored = {},
+                 uint32_t first_row = 0);
   /// Enters an access of a lane's scratch, within bounds.
   void enter_scratch(const Wave &w, const Op &op, bool store, uint32_t lane, uint64_t offset, uint32_t bytes);
   /// For an exchange between lanes: the lane that each lane's value comes from, -1 if from none.
@@ -204,6 +213,12 @@ private:
   }
   bool is_followed(uint16_t operand) const { return root_of(operand) == followed_read; }
   bool is_of_lds(uint16_t operand) const { return is_followed(operand) || root_of(operand) == doubtful_read; }
+  struct FreshRegisters {
+    explicit FreshRegisters(uint32_t sgprs);
+    uint32_t sgprs; // that the dispatcher fills
+    std::array<uint32_t, 256> defined_bits{};
+    RegisterSet undefined;
+  };
   void start_defined(const Wave &w, uint32_t defined_sgprs);
   void check_defined(Wave &w, const Op &op, const OpInfo &info);
   void track_valu(Wave &w, const Op &op, const OpInfo &info);
@@ -297,6 +312,7 @@ private:
   std::array<uint64_t, vector_registers> defined{};
   std::array<uint32_t, 256> defined_bits{};    // of scalar registers
   RegisterSet undefined;                       // in some lane, or some bit
+  FreshRegisters fresh{0};
   std::vector<const MemoryBlock *> last_block; // by instruction: where some wave last accessed
   HazardTracker hazards;
   std::array<Origin, vector_registers> origins{};
@@ -314,7 +330,7 @@ private:
   /// Where it may acquire, after its read.
   std::vector<LinePart> acquiring;
   WaveOrder order;
-  GlobalShadow::Pages pages;
+  GlobalShadow::Pages &pages;
   /// The last barrier, and EXEC there.
   struct {
     uint32_t op = 0;

@@ -22,6 +22,9 @@ constexpr int32_t zero_exponent = -128;  // in int8: absorbs any exponent added 
 constexpr int32_t lowest_exponent = -60; // smaller ones are not distinguished
 constexpr int32_t nothing = -300;        // the exponent of a zero, below that of every nonzero value
 constexpr int32_t f16_base = 15;
+// The last unit of a sum is 31 below the largest exponent: from here on it is no subnormal.
+constexpr int32_t lowest_common = -95;
+constexpr int32_t highest_common = 126;
 
 /// A or B of one instruction: [element of the lane][lane].
 struct alignas(64) Operand {
@@ -102,23 +105,6 @@ SLUICE_AVX512_INLINE bool decode_bf16(const uint32_t *registers, const MfmaShape
   return true;
 }
 
-/// floor(x * 2^shift) of eight doubles.
-SLUICE_AVX512_INLINE __m512d cut(__m512d x, __m256i shift) {
-  return _mm512_roundscale_pd(_mm512_scalef_pd(x, _mm512_cvtepi32_pd(shift)),
-                              _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
-}
-
-/// Steps 3 and 4 for eight elements: adds the group's sum to the accumulator.
-SLUICE_AVX512_INLINE __m256 accumulate(__m256i sum, __m256 c, __m256i exponent, __m256i common) {
-  const __m256i sum_shift = _mm256_add_epi32(_mm256_sub_epi32(exponent, common), _mm256_set1_epi32(7));
-  const __m256i c_shift = _mm256_sub_epi32(_mm256_set1_epi32(24), common);
-  const __m256i back = _mm256_sub_epi32(common, _mm256_set1_epi32(31));
-  const __m512d products = cut(_mm512_cvtepi32_pd(sum), sum_shift);
-  const __m512d accumulator = cut(_mm512_cvtps_pd(c), c_shift);
-  const __m512d total = _mm512_fmadd_pd(accumulator, _mm512_set1_pd(128.0), products);
-  return _mm512_cvtpd_ps(_mm512_scalef_pd(total, _mm512_cvtepi32_pd(back)));
-}
-
 SLUICE_AVX512_INLINE __m256i low_half(__m512i x) {
   return _mm512_castsi512_si256(x);
 }
@@ -126,121 +112,187 @@ SLUICE_AVX512_INLINE __m256i high_half(__m512i x) {
   return _mm512_extracti64x4_epi64(x, 1);
 }
 
-template <bool is_bf16, uint32_t count>
-SLUICE_AVX512 bool half_tiles(const MfmaShape &shape, uint32_t *d, const uint32_t *a, const uint32_t *b,
-                              const uint32_t *c, uint32_t c_constant) {
+SLUICE_AVX512_INLINE __m512i kept(int32_t value) {
+  __m512i vector = _mm512_set1_epi32(value);
+  asm("" : "+v"(vector));
+  return vector;
+}
+
+/// Vectors of one number, which a compiler would otherwise make anew for every row.
+struct Numbers {
+  SLUICE_AVX512_INLINE Numbers()
+      : normal(kept(0x7f800000)),
+        fraction(kept(0x7fffff)),
+        implicit(kept(0x800000)),
+        magnitude(kept(0x7fffffff)),
+        one(kept(1)),
+        bias(kept(127)),
+        none(kept(nothing)),
+        no_product(kept(zero_exponent)),
+        scale_bias(kept(24 + 127)),
+        last_unit(kept(31)),
+        lowest(kept(lowest_common)),
+        usual(kept(highest_common - lowest_common)),
+        doubtful(kept(lowest_exponent)) {}
+
+  const __m512i normal, fraction, implicit, magnitude, one, bias, none, no_product, scale_bias, last_unit, lowest, usual, doubtful;
+};
+
+/// 128 times the accumulator plus floor(sum * 2^(7 - down)) of eight elements, rounded to f32.
+SLUICE_AVX512_INLINE __m256 total(__m256i sum, __m256i down, __m256i accumulator) {
+  const __m512i products = _mm512_srav_epi64(_mm512_slli_epi64(_mm512_cvtepi32_epi64(sum), 7),
+                                             _mm512_cvtepi32_epi64(down));
+  return _mm512_cvtepi64_ps(
+      _mm512_add_epi64(_mm512_slli_epi64(_mm512_cvtepi32_epi64(accumulator), 7), products));
+}
+
+/// Steps 3 and 4: adds the group's sum, in units of 2^(exponent - 24), to an accumulator with the exponent
+/// c_exponent. Not for results that may be subnormal.
+SLUICE_AVX512_INLINE __m512 accumulate(const Numbers &numbers, __m512i sum, __m512i exponent, __m512i c_bits,
+                                       __m512i c_exponent, __m512i common) {
+  const __mmask16 normal = _mm512_test_epi32_mask(c_bits, numbers.normal);
+  const __m512i fraction = _mm512_and_si512(c_bits, numbers.fraction);
+  __m512i mantissa = _mm512_mask_or_epi32(fraction, normal, fraction, numbers.implicit);
+  mantissa = _mm512_mask_sub_epi32(mantissa, _mm512_movepi32_mask(c_bits), _mm512_setzero_si512(), mantissa);
+  const __m512i accumulator =
+      _mm512_srav_epi32(_mm512_slli_epi32(mantissa, 1), _mm512_sub_epi32(common, c_exponent));
+  const __m512i down = _mm512_sub_epi32(common, exponent);
+  const __m256 low = total(low_half(sum), low_half(down), low_half(accumulator));
+  const __m256 high = total(high_half(sum), high_half(down), high_half(accumulator));
+  const __m512 units = _mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1);
+  return _mm512_scalef_ps(units, _mm512_cvtepi32_ps(_mm512_sub_epi32(common, numbers.last_unit)));
+}
+
+/// MFMAs of square blocks; each sum takes `count` products.
+template <bool is_bf16, uint32_t n, uint32_t count, uint32_t groups, uint32_t blocks> class HalfTiles {
+public:
+  HalfTiles(const MfmaShape &shape, uint32_t *d, const uint32_t *a, const uint32_t *b, const uint32_t *c,
+            uint32_t c_constant)
+      : shape(shape), d(d), a(a), b(b), c(c), c_constant(c_constant) {}
+
+  /// False if an operand has an Inf or a NaN.
+  SLUICE_AVX512 bool run() {
+    if (is_bf16 ? !decode_bf16(a, shape, x) || !decode_bf16(b, shape, y)
+                : !decode_f16(a, x) || !decode_f16(b, y))
+      return false;
+    for (uint32_t block = 0; block < blocks; ++block)
+      for (uint32_t group = 0; group < groups; ++group) {
+        find_exponents(block + 2 * group);
+        for (uint32_t column = 0; column < n; column += 16)
+          run_columns(block, group, column);
+      }
+    return true;
+  }
+
+private:
+  /// Largest product exponent of every element, row by row. `run`: of four k, or the block.
+  SLUICE_AVX512_INLINE void find_exponents(uint32_t run) {
+    for (uint32_t i = 0; i < n; ++i) {
+      __m256i largest = _mm256_set1_epi8(zero_exponent);
+#pragma GCC unroll 8
+      for (uint32_t t = 0; t < count; ++t) {
+        const uint32_t lane = n * (run + t / 4);
+        const int8_t *const row = &y.exponent[t % 4][lane];
+        const __m256i of_columns =
+            n == 32 ? _mm256_load_si256(reinterpret_cast<const __m256i *>(row))
+                    : _mm256_castsi128_si256(_mm_load_si128(reinterpret_cast<const __m128i *>(row)));
+        const __m256i sum = _mm256_adds_epi8(_mm256_set1_epi8(x.exponent[t % 4][lane + i]), of_columns);
+        largest = _mm256_max_epi8(largest, sum);
+      }
+      if (n == 32)
+        _mm256_store_si256(reinterpret_cast<__m256i *>(exponents + i * n), largest);
+      else
+        _mm_store_si128(reinterpret_cast<__m128i *>(exponents + i * n), _mm256_castsi256_si128(largest));
+    }
+  }
+
+  /// Sixteen columns of every row.
+  SLUICE_AVX512_INLINE void run_columns(uint32_t block, uint32_t group, uint32_t column) {
+    constexpr auto input = is_bf16 ? MfmaInput::bf16 : MfmaInput::f16;
+    constexpr MfmaShape layout{n, n, count * groups, blocks, input, input, 0, false};
+    const uint32_t lane = n * (block + 2 * group);
+    const uint32_t base_at = blocks > 1 ? n * block : 0;
+    const Numbers numbers;
+    __m512 factor[count];
+#pragma GCC unroll 8
+    for (uint32_t t = 0; t < count; ++t)
+      factor[t] = _mm512_load_ps(&y.value[t % 4][lane + n * (t / 4) + column]);
+    for (uint32_t i = 0; i < n; ++i) {
+      const uint32_t at = c_row(layout, block, i) + column;
+      const __m512i c_bits = group > 0 ? _mm512_loadu_si512(d + at)
+                             : c       ? _mm512_loadu_si512(c + at)
+                                       : _mm512_set1_epi32(int32_t(c_constant));
+      const __m512i relative = _mm512_cvtepi8_epi32(
+          _mm_load_si128(reinterpret_cast<const __m128i *>(exponents + i * n + column)));
+      // 2^(24 - E): scales a product to integer units of its last kept bit.
+      const __m512 scale =
+          _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_sub_epi32(numbers.scale_bias, relative), 23));
+      __m512i sum = _mm512_setzero_si512();
+#pragma GCC unroll 8
+      for (uint32_t t = 0; t < count; ++t) {
+        const __m512 product =
+            _mm512_mul_ps(_mm512_set1_ps(x.value[t % 4][lane + n * (t / 4) + i]), factor[t]);
+        sum = _mm512_add_epi32(sum, _mm512_cvttps_epi32(_mm512_mul_ps(product, scale)));
+      }
+
+      const __mmask16 any_product = _mm512_cmpneq_epi32_mask(relative, numbers.no_product);
+      __m512i base = _mm512_set1_epi32(2 * f16_base);
+      if (is_bf16)
+        base = _mm512_add_epi32(_mm512_set1_epi32(x.base[group][base_at + i]),
+                                _mm512_load_si512(&y.base[group][base_at + column]));
+      const __m512i exponent = _mm512_mask_add_epi32(numbers.none, any_product, relative, base);
+      const __m512i field = _mm512_srli_epi32(_mm512_and_si512(c_bits, numbers.magnitude), 23);
+      const __m512i c_exponent =
+          _mm512_mask_sub_epi32(numbers.none, _mm512_test_epi32_mask(c_bits, numbers.magnitude),
+                                _mm512_max_epi32(field, numbers.one), numbers.bias);
+      const __m512i common = _mm512_max_epi32(exponent, c_exponent);
+      const __m512 result = accumulate(numbers, sum, exponent, c_bits, c_exponent, common);
+
+      __mmask16 redo = _mm512_mask_cmpneq_epi32_mask(
+          _mm512_cmpgt_epu32_mask(_mm512_sub_epi32(common, numbers.lowest), numbers.usual), common,
+          numbers.none);
+      if (is_bf16) redo |= _mm512_mask_cmple_epi32_mask(any_product, relative, numbers.doubtful);
+      _mm512_storeu_ps(d + at, result);
+      if (redo != 0) [[unlikely]]
+        redo_columns(redo, block, group, i, column, at, c_bits);
+    }
+  }
+
+  /// Computes some of sixteen columns with the plain routine. `c_bits`: the accumulators.
+  SLUICE_AVX512 void redo_columns(uint32_t columns, uint32_t block, uint32_t group, uint32_t i, uint32_t first,
+                                  uint32_t at, __m512i c_bits) {
+    alignas(64) uint32_t before[16];
+    _mm512_store_si512(before, c_bits);
+    for (uint32_t column = 0; column < 16; ++column)
+      if ((columns >> column & 1) != 0)
+        d[at + column] = redo_element(shape, a, b, block, i, first + column, group, before[column]);
+  }
+
+  const MfmaShape &shape;
+  uint32_t *const d;
+  const uint32_t *const a;
+  const uint32_t *const b;
+  const uint32_t *const c; // nullable
+  const uint32_t c_constant;
   Operand x;
   Operand y;
-  if (is_bf16 ? !decode_bf16(a, shape, x) || !decode_bf16(b, shape, y)
-              : !decode_f16(a, x) || !decode_f16(b, y))
-    return false;
-
-  const uint32_t n = shape.n;
-  const uint32_t groups = shape.k / count;
   alignas(64) int8_t exponents[32 * 32];
-  for (uint32_t block = 0; block < shape.blocks; ++block)
-    for (uint32_t group = 0; group < groups; ++group) {
-      const uint32_t run = block + 2 * group; // of four k, or the block
-      // Largest product exponent of every element, row by row.
-      for (uint32_t i = 0; i < shape.m; ++i) {
-        if (n == 32) {
-          __m256i largest = _mm256_set1_epi8(zero_exponent);
-#pragma GCC unroll 8
-          for (uint32_t t = 0; t < count; ++t) {
-            const uint32_t lane = n * (run + t / 4);
-            const __m256i sum = _mm256_adds_epi8(
-                _mm256_set1_epi8(x.exponent[t % 4][lane + i]),
-                _mm256_load_si256(reinterpret_cast<const __m256i *>(&y.exponent[t % 4][lane])));
-            largest = _mm256_max_epi8(largest, sum);
-          }
-          _mm256_store_si256(reinterpret_cast<__m256i *>(exponents + i * n), largest);
-        } else {
-          __m128i largest = _mm_set1_epi8(zero_exponent);
-#pragma GCC unroll 8
-          for (uint32_t t = 0; t < count; ++t) {
-            const uint32_t lane = n * (run + t / 4);
-            const __m128i sum =
-                _mm_adds_epi8(_mm_set1_epi8(x.exponent[t % 4][lane + i]),
-                              _mm_load_si128(reinterpret_cast<const __m128i *>(&y.exponent[t % 4][lane])));
-            largest = _mm_max_epi8(largest, sum);
-          }
-          _mm_store_si128(reinterpret_cast<__m128i *>(exponents + i * n), largest);
-        }
-      }
+};
 
-      const uint32_t base_at = shape.blocks > 1 ? n * block : 0;
-      for (uint32_t column = 0; column < n; column += 16) {
-        __m512 factor[count];
-#pragma GCC unroll 8
-        for (uint32_t t = 0; t < count; ++t)
-          factor[t] = _mm512_load_ps(&y.value[t % 4][n * (run + t / 4) + column]);
-        for (uint32_t i = 0; i < shape.m; ++i) {
-          const uint32_t at = c_row(shape, block, i) + column;
-          const __m512i c_bits = group > 0 ? _mm512_loadu_si512(d + at)
-                                 : c       ? _mm512_loadu_si512(c + at)
-                                           : _mm512_set1_epi32(int32_t(c_constant));
-          const __m512i relative = _mm512_cvtepi8_epi32(
-              _mm_load_si128(reinterpret_cast<const __m128i *>(exponents + i * n + column)));
-          // 2^(24 - E): scales a product to integer units of its last kept bit.
-          const __m512 scale = _mm512_castsi512_ps(
-              _mm512_slli_epi32(_mm512_sub_epi32(_mm512_set1_epi32(24 + 127), relative), 23));
-          __m512i sum = _mm512_setzero_si512();
-#pragma GCC unroll 8
-          for (uint32_t t = 0; t < count; ++t) {
-            const __m512 product =
-                _mm512_mul_ps(_mm512_set1_ps(x.value[t % 4][n * (run + t / 4) + i]), factor[t]);
-            sum = _mm512_add_epi32(sum, _mm512_cvttps_epi32(_mm512_mul_ps(product, scale)));
-          }
-
-          const __m512i none = _mm512_set1_epi32(nothing);
-          const __mmask16 any_product = _mm512_cmpneq_epi32_mask(relative, _mm512_set1_epi32(zero_exponent));
-          __m512i base = _mm512_set1_epi32(2 * f16_base);
-          if (is_bf16)
-            base = _mm512_add_epi32(_mm512_set1_epi32(x.base[group][base_at + i]),
-                                    _mm512_load_si512(&y.base[group][base_at + column]));
-          const __m512i exponent = _mm512_mask_add_epi32(none, any_product, relative, base);
-          const __m512i field = _mm512_and_si512(_mm512_srli_epi32(c_bits, 23), _mm512_set1_epi32(255));
-          const __mmask16 c_nonzero = _mm512_test_epi32_mask(c_bits, _mm512_set1_epi32(0x7fffffff));
-          const __m512i c_exponent = _mm512_mask_sub_epi32(
-              none, c_nonzero, _mm512_max_epi32(field, _mm512_set1_epi32(1)), _mm512_set1_epi32(127));
-          const __m512i common = _mm512_max_epi32(exponent, c_exponent);
-          const __m512 c_value = _mm512_castsi512_ps(c_bits);
-          const __m256 low = accumulate(low_half(sum), _mm512_castps512_ps256(c_value), low_half(exponent),
-                                        low_half(common));
-          const __m256 high = accumulate(high_half(sum), _mm512_extractf32x8_ps(c_value, 1),
-                                         high_half(exponent), high_half(common));
-          const __m512 result = _mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1);
-
-          __mmask16 redo = _mm512_cmpeq_epi32_mask(field, _mm512_set1_epi32(255));
-          if (is_bf16)
-            redo |= _mm512_cmpgt_epi32_mask(exponent, _mm512_set1_epi32(126)) |
-                    (_mm512_cmple_epi32_mask(relative, _mm512_set1_epi32(lowest_exponent)) & any_product);
-          if (redo == 0) [[likely]] {
-            _mm512_storeu_ps(d + at, result);
-          } else {
-            alignas(64) uint32_t before[16];
-            alignas(64) uint32_t after[16];
-            _mm512_store_si512(before, c_bits);
-            _mm512_store_ps(after, result);
-            for (uint32_t lane = 0; lane < 16; ++lane)
-              if (redo >> lane & 1)
-                after[lane] = redo_element(shape, a, b, block, i, column + lane, group, before[lane]);
-            _mm512_storeu_si512(d + at, _mm512_load_si512(after));
-          }
-        }
-      }
-    }
-  return true;
+template <bool is_bf16>
+bool half_tiles(const MfmaShape &shape, uint32_t *d, const uint32_t *a, const uint32_t *b, const uint32_t *c,
+                uint32_t c_constant) {
+  if (shape.blocks == 2) return HalfTiles<is_bf16, 32, 4, 1, 2>(shape, d, a, b, c, c_constant).run();
+  if (shape.blocks == 4) return HalfTiles<is_bf16, 16, 4, 1, 4>(shape, d, a, b, c, c_constant).run();
+  if (shape.n == 32) return HalfTiles<is_bf16, 32, 8, 1, 1>(shape, d, a, b, c, c_constant).run();
+  return HalfTiles<is_bf16, 16, 8, 2, 1>(shape, d, a, b, c, c_constant).run();
 }
 
 } // namespace
 
 bool mfma_half_avx512(const MfmaShape &shape, uint32_t *d, const uint32_t *a, const uint32_t *b,
                       const uint32_t *c, uint32_t c_constant) {
-  const bool is_bf16 = shape.input == MfmaInput::bf16;
-  if (shape.k == 4)
-    return (is_bf16 ? half_tiles<true, 4> : half_tiles<false, 4>)(shape, d, a, b, c, c_constant);
-  return (is_bf16 ? half_tiles<true, 8> : half_tiles<false, 8>)(shape, d, a, b, c, c_constant);
+  return (shape.input == MfmaInput::bf16 ? half_tiles<true> : half_tiles<false>)(shape, d, a, b, c, c_constant);
 }
 
 SLUICE_AVX512 void mfma_single_avx512(const MfmaShape &shape, uint32_t *d, const uint32_t *a,

@@ -36,9 +36,10 @@ struct FloatMode {
   bool fp16_overflow = false; // FP16_OVFL: f16 and fp8 results stop at the largest number
   bool gpr_index = false;     // GPR_IDX_EN: registers relative to M0
 
-  /// The mode of the plain bodies: nothing to do before or after them.
+  /// The mode of the plain bodies: nothing to do before or after them, but for minima and maxima without
+  /// `ieee`.
   bool plain() const {
-    return (round_32 | round_16_64) == 0 && (denormal_32 & denormal_16_64) == 3 && ieee && !fp16_overflow &&
+    return (round_32 | round_16_64) == 0 && (denormal_32 & denormal_16_64) == 3 && !fp16_overflow &&
            !gpr_index;
   }
 };
@@ -116,7 +117,7 @@ struct alignas(64) Wave {
   const CodeMap *code;
   FloatMode mode;
   NumberNoise noise;
-  bool mode_plain;     // vector instructions need nothing before or after their bodies
+  bool mode_plain;     // FloatMode::plain, and no noise
   uint32_t mode_bits;  // the MODE register as s_getreg shows it
   uint32_t vgpr_limit; // granted by the descriptor
   uint32_t sgpr_limit;

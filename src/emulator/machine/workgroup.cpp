@@ -57,8 +57,7 @@ StopReason describe(Fault fault) {
 } // namespace
 
 struct Workgroup::Slot {
-  Slot(const LaunchState &launch, LdsShadow &shadow, FollowedReads &reads,
-       std::vector<InexactSet> &inexact_lds) {
+  Slot(const LaunchState &launch, WorkgroupChecks &shared, std::vector<InexactSet> &inexact_lds) {
     // Zero pages that take no memory until a register is written: a device holds ten thousand waves.
     size_t room = register_bytes + cache_line;
     registers.reset(std::calloc(room, 1));
@@ -67,7 +66,7 @@ struct Workgroup::Slot {
     wave.vgprs = static_cast<uint32_t *>(std::align(cache_line, register_bytes, start, room));
     if (launch.scratch_bytes != 0)
       scratch = std::make_unique<uint8_t[]>(size_t(launch.scratch_bytes) * wave_lanes);
-    if (launch.strict) checks = std::make_unique<WaveChecks>(launch.checks, shadow, reads);
+    if (launch.strict) checks = std::make_unique<WaveChecks>(launch.checks, shared);
     if (launch.fidelity == nullptr) return;
     fidelity = std::make_unique<WaveFidelity>(*launch.fidelity, inexact_lds);
     checks->follow_with(fidelity.get());
@@ -87,14 +86,14 @@ struct Workgroup::Slot {
   std::unique_ptr<WaveFidelity> fidelity; // nullable
 };
 
-Workgroup::Workgroup(LaunchState &launch) : launch(launch), reads(launch.checks.unused_reads) {
+Workgroup::Workgroup(LaunchState &launch) : launch(launch), checks(launch.checks.unused_reads) {
   lds = std::make_unique<uint8_t[]>(launch.lds_bytes + 16);
   for (uint32_t i = 0; i < launch.waves; ++i)
-    slots.push_back(std::make_unique<Slot>(launch, shadow, reads, inexact_lds));
+    slots.push_back(std::make_unique<Slot>(launch, checks, inexact_lds));
 }
 
 Workgroup::~Workgroup() {
-  reads.finish();
+  checks.reads.finish();
 }
 
 //===--- Start ------------------------------------------------------------------------------------------===//
@@ -109,8 +108,8 @@ void Workgroup::start(std::array<uint32_t, 3> id, uint32_t number) {
   stuck_since = 0;
   if (launch.strict) {
     std::memset(lds.get(), fresh_byte, launch.lds_bytes);
-    shadow.reset(launch.lds_bytes);
-    reads.finish();
+    checks.lds.reset(launch.lds_bytes);
+    checks.reads.finish();
   }
   if (launch.fidelity) inexact_lds.assign(launch.lds_bytes, 0);
   random = launch.options->seed * 0x9e3779b97f4a7c15 + number;
@@ -157,12 +156,16 @@ void Workgroup::start_wave(uint32_t id) {
   const uint32_t items = std::min(wave_lanes, launch.threads - first_item);
   w.set_exec(items == wave_lanes ? all_lanes : (uint64_t(1) << items) - 1);
   uint32_t *ids = w.row(0);
+  uint32_t x = first_item % launch.block[0];
+  uint32_t y = first_item / launch.block[0] % launch.block[1];
+  uint32_t z = first_item / launch.block[0] / launch.block[1];
   for (uint32_t lane = 0; lane < wave_lanes; ++lane) {
-    const uint32_t item = first_item + lane;
-    const uint32_t x = item % launch.block[0];
-    const uint32_t y = item / launch.block[0] % launch.block[1];
-    const uint32_t z = item / launch.block[0] / launch.block[1];
     ids[lane] = x | (d.workitem_id() > 0 ? y << 10 : 0) | (d.workitem_id() > 1 ? z << 20 : 0);
+    if (++x != launch.block[0]) continue;
+    x = 0;
+    if (++y != launch.block[1]) continue;
+    y = 0;
+    ++z;
   }
 
   w.set_mode(d.mode());
@@ -272,14 +275,14 @@ void Workgroup::end_wave(Slot &slot) {
 /// Tells the checks which waves meet at a barrier.
 void Workgroup::enter_meeting() {
   std::vector<Wave *> met, ended;
-  std::vector<WaveChecks *> checks;
+  std::vector<WaveChecks *> meeting;
   for (const auto &slot : slots) {
     const bool meets = slot->state == WaveState::at_barrier;
     (meets ? met : ended).push_back(&slot->wave);
-    if (meets) checks.push_back(slot->checks.get());
+    if (meets) meeting.push_back(slot->checks.get());
   }
   WaveChecks::check_meeting(met, ended);
-  WaveChecks::meet(checks);
+  WaveChecks::meet(meeting);
 }
 
 /// If all waves that have not ended are at the barrier, lets them go on.
@@ -290,7 +293,7 @@ bool Workgroup::release_barrier() {
     any = any || slot->state == WaveState::at_barrier;
   }
   if (!any) return false;
-  if (launch.strict) shadow.next_epoch();
+  if (launch.strict) checks.lds.next_epoch();
   if (launch.strict) enter_meeting();
   for (const auto &slot : slots) {
     if (slot->state != WaveState::at_barrier) continue;

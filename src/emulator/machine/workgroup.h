@@ -81,8 +81,7 @@ private:
 
   LaunchState &launch;
   WorkgroupView view;
-  LdsShadow shadow;
-  FollowedReads reads;
+  WorkgroupChecks checks;
   std::unique_ptr<uint8_t[]> lds;
   std::vector<InexactSet> inexact_lds; // by byte, if the launch has a fidelity note
   std::vector<std::unique_ptr<Slot>> slots;

@@ -57,7 +57,7 @@ void sort_addresses(Wave &w, const Op &op, const uint64_t *addresses, Access acc
     places.allowed |= places.in_lds;
     if constexpr (strict)
       if (places.in_lds != 0)
-        w.checks->enter_lds(w, op, lds_access(access), places.lds_address, places.in_lds, bytes,
+        w.checks->enter_lds(w, op, lds_access(access), {places.lds_address, places.in_lds, bytes},
                             {w.row(op.src[1]), stored_shift(op.memory)});
   }
   for (uint32_t lane = 0; lane < wave_lanes; ++lane)

@@ -89,9 +89,9 @@ template <bool strict> Step run_read_at(Wave &w, const Op &op, const uint32_t *b
   // The first read may overwrite the address register of the second: all addresses have been computed by now.
   for (uint32_t part = 0; part < count; ++part) {
     if constexpr (strict) {
-      w.checks->enter_lds(w, op, LdsAccess::read, parts[part].at, parts[part].inside, m.bytes, {nullptr, 0},
-                          part * part_rows);
-      operation->add_lds_part(parts[part].at, parts[part].inside, m.bytes, false);
+      const LdsLanes lanes(parts[part].at, parts[part].inside, m.bytes);
+      w.checks->enter_lds(w, op, LdsAccess::read, lanes, {nullptr, 0}, part * part_rows);
+      operation->add_lds_part(lanes, false);
     }
     gather(rows + part * part_rows * wave_lanes, exec, parts[part].inside, m.bytes, m.sign_extend,
            [&](uint32_t lane) { return w.workgroup->lds + parts[part].at[lane]; });
@@ -116,8 +116,9 @@ template <bool strict> Step run_write_at(Wave &w, const Op &op, const uint32_t *
     const LdsAddresses to = addresses_of<strict>(w, op, base, part_offset(m, part));
     const uint32_t *data = w.row(op.src[1 + part]);
     if constexpr (strict) {
-      w.checks->enter_lds(w, op, LdsAccess::write, to.at, to.inside, m.bytes, {data, shift});
-      operation->add_lds_part(to.at, to.inside, m.bytes, true);
+      const LdsLanes lanes(to.at, to.inside, m.bytes);
+      w.checks->enter_lds(w, op, LdsAccess::write, lanes, {data, shift});
+      operation->add_lds_part(lanes, true);
     }
     scatter(data, to.inside, m.bytes, shift, [&](uint32_t lane) { return w.workgroup->lds + to.at[lane]; });
   }
@@ -166,7 +167,7 @@ Step finish_atomic(Wave &w, const Op &op, const LdsAddresses *parts, uint32_t co
     operation.rows = uint8_t(rows);
     std::memcpy(operation.data.data(), old_rows, rows * wave_lanes * sizeof *old_rows);
     for (uint32_t part = 0; part < count; ++part)
-      operation.add_lds_part(parts[part].at, parts[part].inside, m.bytes, true);
+      operation.add_lds_part({parts[part].at, parts[part].inside, m.bytes}, true);
     w.checks->issue(w, operation);
   } else {
     copy_lanes(w.row(op.dst), old_rows, rows, w.exec());
@@ -185,7 +186,7 @@ template <bool strict> Step run_atomic(Wave &w, const Op &op) {
     LdsAddresses &at = parts[part];
     at = addresses_of<strict>(w, op, w.row(op.src[0]), part_offset(m, part));
     drop_misaligned<strict>(w, op, at);
-    if constexpr (strict) w.checks->enter_lds(w, op, LdsAccess::atomic, at.at, at.inside, m.bytes);
+    if constexpr (strict) w.checks->enter_lds(w, op, LdsAccess::atomic, {at.at, at.inside, m.bytes});
   }
   auto operand = [&](uint32_t source, uint32_t lane) {
     const uint32_t *row = w.row(op.src[source]);
@@ -234,7 +235,7 @@ template <bool strict, bool append> Step run_append(Wave &w, const Op &op) {
   drop_misaligned<strict>(w, op, at);
   at.inside &= 0 - at.inside;
   alignas(64) uint32_t old_row[wave_lanes] = {};
-  if constexpr (strict) w.checks->enter_lds(w, op, LdsAccess::atomic, at.at, at.inside, 4);
+  if constexpr (strict) w.checks->enter_lds(w, op, LdsAccess::atomic, {at.at, at.inside, 4});
   if (at.inside != 0) {
     uint32_t old;
     uint8_t *counter = w.workgroup->lds + at.at[0];
