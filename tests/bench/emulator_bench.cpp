@@ -5,7 +5,8 @@
 //   emulator_bench --timing PACK
 //
 // Measures loops of one kind of instruction each, and with a pack its attention kernels, or one kernel alone,
-// with checks off and on, on one thread and on two. --timing measures the kernels on the timing model, which has one thread.
+// with checks off and on, on one thread and on two. --timing measures the kernels on the timing model, which
+// has one thread.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include <algorithm>

@@ -43,9 +43,9 @@ std::vector<Seen> enter(LdsShadow &shadow, const Access &a, bool together) {
   shadow.begin_instruction();
   for (uint64_t lanes = a.lanes; lanes != 0; lanes &= lanes - 1) {
     if (together)
-      lanes = a.kind == Access::read
-                  ? shadow.read_lanes({a.addresses.data(), lanes, a.bytes}, a.wave, a.op)
-                  : shadow.store_lanes({a.addresses.data(), lanes, a.bytes}, a.wave, a.op, a.kind == Access::atomic);
+      lanes = a.kind == Access::read ? shadow.read_lanes({a.addresses.data(), lanes, a.bytes}, a.wave, a.op)
+                                     : shadow.store_lanes({a.addresses.data(), lanes, a.bytes}, a.wave, a.op,
+                                                          a.kind == Access::atomic);
     if (lanes == 0) break;
     const auto lane = uint32_t(std::countr_zero(lanes));
     const uint32_t address = a.addresses[lane];
@@ -135,6 +135,34 @@ TEST_CASE("the usual accesses of LDS enter it together", "[isa][checks]") {
   CHECK(shadow.read_lanes({low.data(), all, 4}, 0, 6) == 0);
   shadow.begin_instruction();
   CHECK(shadow.store_lanes({low.data(), all, 4}, 0, 7, false) == all); // wave 1 has read there
+}
+
+TEST_CASE("reads of a long loop without a barrier meet a later store", "[isa][checks]") {
+  // The same reads in each turn, or others: both more than are kept as whole instructions.
+  const uint32_t stride = GENERATE(0u, 4u);
+  constexpr uint32_t bytes = 4096;
+  LdsShadow together, single;
+  for (LdsShadow *shadow : {&together, &single}) {
+    shadow->reset(bytes);
+    LdsOther other;
+    shadow->write(0, bytes, 0, 0, true, {}, other);
+    shadow->next_epoch();
+  }
+  for (uint32_t turn = 0; turn < 5000; ++turn) {
+    Access read{Access::read, turn % 3, 1 + turn % 7, 4, ~uint64_t(0), {}};
+    for (uint32_t lane = 0; lane < 64; ++lane)
+      read.addresses[lane] = (turn % 29 * 64 + turn * stride + lane * 4) % (bytes / 2);
+    REQUIRE(enter(together, read, true).empty());
+    REQUIRE(enter(single, read, false).empty());
+  }
+  for (uint32_t first = 0; first < bytes; first += 256) {
+    Access store{Access::write, 3, 9, 4, ~uint64_t(0), {}};
+    for (uint32_t lane = 0; lane < 64; ++lane)
+      store.addresses[lane] = first + lane * 4;
+    const std::vector<Seen> expected = enter(single, store, false);
+    CHECK(expected.empty() == (first >= bytes / 2));
+    CHECK((enter(together, store, true) == expected));
+  }
 }
 
 } // namespace sluice::test

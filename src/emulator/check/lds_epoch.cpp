@@ -3,6 +3,7 @@
 
 #include <bit>
 #include <cstring>
+#include <unordered_map>
 
 namespace sluice::emulator {
 
@@ -11,6 +12,23 @@ void LdsEpoch::reset(uint32_t lds_bytes) {
   stored.reset((lds_bytes + 3) / 4);
   combined.reset((lds_bytes + 3) / 4);
   block_shift = lds_bytes == 0 ? 0 : uint32_t(std::bit_width((lds_bytes - 1) / 64));
+}
+
+/// A loop without a barrier reads the same again and again: the last time is enough, if all that is kept are
+/// reads.
+void LdsEpoch::drop_repeated_reads() {
+  std::unordered_map<uint64_t, const LdsAccesses *> latest; // by wave and instruction
+  std::vector<bool> repeated(kept.size());
+  for (size_t i = kept.size(); i-- != 0;) {
+    const LdsAccesses &one = kept[i];
+    if (one.by.use != LdsUse::read) return;
+    const auto [later, is_first] = latest.try_emplace(uint64_t(one.by.wave) << 32 | one.by.op, &one);
+    repeated[i] = !is_first && later->second->lanes == one.lanes && later->second->addresses == one.addresses;
+  }
+  size_t left = 0;
+  for (size_t i = 0; i < kept.size(); ++i)
+    if (!repeated[i] && left++ != i) kept[left - 1] = kept[i];
+  kept.resize(left);
 }
 
 void LdsEpoch::forget_uses() {

@@ -50,7 +50,11 @@ public:
   /// Notes an access that goes into the cells at once.
   void note(LdsUse use, const LdsRange &range, uint32_t wave);
   bool may_meet(const LdsRange &range) const { return range.meets(kept_range); }
-  bool is_full() const { return kept.size() == most_kept; }
+  /// Whether another instruction can be kept before the others are released.
+  bool has_room() {
+    if (kept.size() == most_kept) drop_repeated_reads();
+    return kept.size() < most_kept;
+  }
   /// Hands over the instructions that were kept, in order.
   template <class Enter> void release(Enter &&enter) {
     kept_range = {};
@@ -60,9 +64,10 @@ public:
   }
 
 private:
-  static constexpr size_t most_kept = 256;
+  static constexpr size_t most_kept = 1024;
   using Blocks = uint64_t; // a bit for each of 64 parts of LDS
 
+  void drop_repeated_reads();
   void forget_uses();
   Blocks blocks_of(const LdsRange &range) const;
   Blocks blocks_of(const LdsLanes &at) const;

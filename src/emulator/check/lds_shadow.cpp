@@ -66,10 +66,14 @@ void LdsShadow::note_state(uint32_t dword) {
   const LdsRange range{dword * 4, dword * 4 + 4};
   const uint8_t state = dwords[dword].state;
   const bool is_special = (state & (copying | split)) != 0;
-  if (is_special) special.add(range);
-  else special.remove(range);
-  if (!is_special && (state & initialised) == initialised) written.add(range);
-  else written.remove(range);
+  if (is_special)
+    special.add(range);
+  else
+    special.remove(range);
+  if (!is_special && (state & initialised) == initialised)
+    written.add(range);
+  else
+    written.remove(range);
 }
 
 LdsShadow::Cell *LdsShadow::split_dword(uint32_t dword) {

@@ -36,7 +36,7 @@ bool LdsShadow::are_plain(const LdsLanes &at, bool must_hold) const {
 
 bool LdsShadow::keep(const LdsBy &by, const LdsLanes &at) {
   if (!are_plain(at, by.use != LdsUse::store)) return false;
-  if (since_barrier.is_full()) enter_kept();
+  if (!since_barrier.has_room()) enter_kept();
   if (!since_barrier.keep(by, at)) return false;
   if (by.use != LdsUse::store || written.all(at.range)) return true;
   for (uint64_t left = at.lanes; left != 0; left &= left - 1) {

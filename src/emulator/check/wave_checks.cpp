@@ -19,8 +19,8 @@ WaveChecks::WaveChecks(const LaunchChecks &launch, WorkgroupChecks &workgroup)
       enters_lds(checks.lds_races || checks.lds_equal_stores || checks.lds_write_after_read ||
                  checks.lane_stores || checks.uninitialised),
       looks_at_memory(checks.global_bounds || checks.uninitialised || checks.lane_stores || launch.shadow),
-      tracks_defined(checks.uninitialised || checks.lds_races), lds(workgroup.lds),
-      reads(workgroup.reads), last_block(launch.ops->infos.size()), pages(workgroup.pages) {}
+      tracks_defined(checks.uninitialised || checks.lds_races), lds(workgroup.lds), reads(workgroup.reads),
+      last_block(launch.ops->infos.size()), pages(workgroup.pages) {}
 
 void WaveChecks::start(const Wave &w, uint32_t defined_sgprs, uint64_t random_seed) {
   wave = w.id;

@@ -310,8 +310,8 @@ private:
   std::array<uint8_t, 1024> pending{}; // by operand number: operations in flight that write it
   RegisterSet pending_set;             // those with any
   std::array<uint64_t, vector_registers> defined{};
-  std::array<uint32_t, 256> defined_bits{};    // of scalar registers
-  RegisterSet undefined;                       // in some lane, or some bit
+  std::array<uint32_t, 256> defined_bits{}; // of scalar registers
+  RegisterSet undefined;                    // in some lane, or some bit
   FreshRegisters fresh{0};
   std::vector<const MemoryBlock *> last_block; // by instruction: where some wave last accessed
   HazardTracker hazards;

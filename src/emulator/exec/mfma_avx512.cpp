@@ -121,27 +121,20 @@ SLUICE_AVX512_INLINE __m512i kept(int32_t value) {
 /// Vectors of one number, which a compiler would otherwise make anew for every row.
 struct Numbers {
   SLUICE_AVX512_INLINE Numbers()
-      : normal(kept(0x7f800000)),
-        fraction(kept(0x7fffff)),
-        implicit(kept(0x800000)),
-        magnitude(kept(0x7fffffff)),
-        one(kept(1)),
-        bias(kept(127)),
-        none(kept(nothing)),
-        no_product(kept(zero_exponent)),
-        scale_bias(kept(24 + 127)),
-        last_unit(kept(31)),
-        lowest(kept(lowest_common)),
-        usual(kept(highest_common - lowest_common)),
+      : normal(kept(0x7f800000)), fraction(kept(0x7fffff)), implicit(kept(0x800000)),
+        magnitude(kept(0x7fffffff)), one(kept(1)), bias(kept(127)), none(kept(nothing)),
+        no_product(kept(zero_exponent)), scale_bias(kept(24 + 127)), last_unit(kept(31)),
+        lowest(kept(lowest_common)), usual(kept(highest_common - lowest_common)),
         doubtful(kept(lowest_exponent)) {}
 
-  const __m512i normal, fraction, implicit, magnitude, one, bias, none, no_product, scale_bias, last_unit, lowest, usual, doubtful;
+  const __m512i normal, fraction, implicit, magnitude, one, bias, none, no_product, scale_bias, last_unit,
+      lowest, usual, doubtful;
 };
 
 /// 128 times the accumulator plus floor(sum * 2^(7 - down)) of eight elements, rounded to f32.
 SLUICE_AVX512_INLINE __m256 total(__m256i sum, __m256i down, __m256i accumulator) {
-  const __m512i products = _mm512_srav_epi64(_mm512_slli_epi64(_mm512_cvtepi32_epi64(sum), 7),
-                                             _mm512_cvtepi32_epi64(down));
+  const __m512i products =
+      _mm512_srav_epi64(_mm512_slli_epi64(_mm512_cvtepi32_epi64(sum), 7), _mm512_cvtepi32_epi64(down));
   return _mm512_cvtepi64_ps(
       _mm512_add_epi64(_mm512_slli_epi64(_mm512_cvtepi32_epi64(accumulator), 7), products));
 }
@@ -222,8 +215,8 @@ private:
       const __m512i c_bits = group > 0 ? _mm512_loadu_si512(d + at)
                              : c       ? _mm512_loadu_si512(c + at)
                                        : _mm512_set1_epi32(int32_t(c_constant));
-      const __m512i relative = _mm512_cvtepi8_epi32(
-          _mm_load_si128(reinterpret_cast<const __m128i *>(exponents + i * n + column)));
+      const __m512i relative =
+          _mm512_cvtepi8_epi32(_mm_load_si128(reinterpret_cast<const __m128i *>(exponents + i * n + column)));
       // 2^(24 - E): scales a product to integer units of its last kept bit.
       const __m512 scale =
           _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_sub_epi32(numbers.scale_bias, relative), 23));
@@ -259,8 +252,8 @@ private:
   }
 
   /// Computes some of sixteen columns with the plain routine. `c_bits`: the accumulators.
-  SLUICE_AVX512 void redo_columns(uint32_t columns, uint32_t block, uint32_t group, uint32_t i, uint32_t first,
-                                  uint32_t at, __m512i c_bits) {
+  SLUICE_AVX512 void redo_columns(uint32_t columns, uint32_t block, uint32_t group, uint32_t i,
+                                  uint32_t first, uint32_t at, __m512i c_bits) {
     alignas(64) uint32_t before[16];
     _mm512_store_si512(before, c_bits);
     for (uint32_t column = 0; column < 16; ++column)
@@ -292,7 +285,8 @@ bool half_tiles(const MfmaShape &shape, uint32_t *d, const uint32_t *a, const ui
 
 bool mfma_half_avx512(const MfmaShape &shape, uint32_t *d, const uint32_t *a, const uint32_t *b,
                       const uint32_t *c, uint32_t c_constant) {
-  return (shape.input == MfmaInput::bf16 ? half_tiles<true> : half_tiles<false>)(shape, d, a, b, c, c_constant);
+  return (shape.input == MfmaInput::bf16 ? half_tiles<true> : half_tiles<false>)(shape, d, a, b, c,
+                                                                                 c_constant);
 }
 
 SLUICE_AVX512 void mfma_single_avx512(const MfmaShape &shape, uint32_t *d, const uint32_t *a,

@@ -90,7 +90,8 @@ template <bool strict> Step count_store(Wave &w, const Op &op, const Places &pla
   if constexpr (strict) {
     const bool flat = op.memory.mode == AddressMode::flat;
     AsyncOperation &operation = w.checks->new_operation(w, op, flat ? AsyncKind::flat : AsyncKind::store);
-    if (places.in_lds != 0) operation.add_lds_part({places.lds_address, places.in_lds, op.memory.bytes}, true);
+    if (places.in_lds != 0)
+      operation.add_lds_part({places.lds_address, places.in_lds, op.memory.bytes}, true);
     w.checks->issue(w, operation);
   }
   return Step::next;
