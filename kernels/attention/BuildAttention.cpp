@@ -2,6 +2,7 @@
 //
 // Expands sluice.attention: online softmax over tiles of keys, in the form that suits the CDNA3 matrix core.
 //
+//   Schedule      how registers are used, decided before
 //   RowMap        which rows and keys a workgroup, a wave and a lane have
 //   Addresses     where their rows of Q, K, V, O and LSE are in memory
 //   HeadColumns   how the columns of a head are divided among tiles and lanes
@@ -28,6 +29,7 @@
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "attention/BlockRegisters.h"
+#include "attention/ChooseSchedule.h"
 #include "attention/Epilogue.h"
 #include "attention/Kernel.h"
 #include "attention/KeyLoops.h"
@@ -48,26 +50,6 @@ using namespace mlir;
 
 namespace {
 
-constexpr unsigned manyRows = 32; // of a wave
-
-/// A wave's registers for O.
-unsigned registersOfOutput(AttentionOp op) {
-  unsigned columnsOfV = llvm::alignTo(op.getHeadDimV() / op.columnGroups(), op.getWaveRows());
-  return op.rowBlocks() * op.getWaveRows() * columnsOfV / MfmaLayout::lanes;
-}
-
-/// A wave's registers for Q and O.
-unsigned registersOfRows(AttentionOp op) {
-  unsigned elementBytes = op.getElementType().getIntOrFloatBitWidth() / 8;
-  unsigned ofQuery = op.getHeadDimQk() * elementBytes / 4;
-  return op.rowBlocks() * op.getWaveRows() * ofQuery / MfmaLayout::lanes + registersOfOutput(op);
-}
-
-/// Whether Q and O leave, of 256 registers, enough for more than a tile: scores of two, or rows in flight.
-bool leavesRegisters(AttentionOp op) {
-  return registersOfRows(op) <= 136;
-}
-
 /// Integers have no NaN or infinity, except by their scales, which are finite, or in blocks kept to the rows
 /// that see them (BlockRegisters).
 bool isOfIntegers(AttentionOp op) {
@@ -81,10 +63,6 @@ Type numbersOfKeys(AttentionOp op) {
   return op.getKvType().value_or(Type());
 }
 
-bool isOfBytes(AttentionOp op) {
-  return op.getElementType().getIntOrFloatBitWidth() == 8;
-}
-
 /// How K and V may have a scale for each key: numbers of 16 bits do not need one, and those of 4 bits have
 /// one for each group.
 KeyScaling scalingOfKeys(AttentionOp op) {
@@ -92,91 +70,17 @@ KeyScaling scalingOfKeys(AttentionOp op) {
   return op.wavesDivideKeys() ? KeyScaling::Loaded : KeyScaling::LookUp;
 }
 
-/// Whether eight waves of many rows have registers for rows in flight: not with the addresses of pages.
-bool eightFetch(AttentionOp op) {
-  return op.getWaves() == 8 && leavesRegisters(op) && !op.getPaged();
-}
-
-/// Whether V is in LDS in the order in which its product reads it: for many rows. It is transposed once for
-/// the workgroup, on its way there, and not by every wave. With wider elements and four waves, whose tiles
-/// are smaller, it would arrive too late: one load for each row of a lane makes twice as many.
-bool hasValuesByColumns(AttentionOp op) {
-  if (op.getWaveRows() != manyRows || !leavesRegisters(op)) return false;
-  return isOfBytes(op) || (eightFetch(op) && !op.getKvType());
-}
-
-/// How many waves of a SIMD share the registers, if not as many as LDS allows.
-std::optional<unsigned> wavesPerSimd(AttentionOp op) {
-  if (op.getWaveRows() == manyRows) {
-    if (op.getWaves() != 4) return std::nullopt;
-    // Of 256 registers, shared with the scores and the operands of the products, which are half as large in
-    // FP8.
-    if (isOfBytes(op) ? registersOfRows(op) > 160 : !leavesRegisters(op)) return 1;
-    // Of 168 registers; pages take some.
-    if (!isOfBytes(op) && !op.getPaged() && registersOfRows(op) <= 72) return 3;
-    return std::nullopt;
-  }
-  // Q and O of rows take half of the registers that two waves would share; so do K and V of a tile that is in
-  // registers with them.
-  if (op.getHeadDimV() / op.columnGroups() >= (op.wavesDivideKeys() ? 192u : 512u)) return 1;
-  if (!op.wavesDivideKeys()) return std::nullopt;
-  unsigned columns = op.getHeadDimQk() + op.getHeadDimV();
-  // Blocks keep as many numbers of K and V as bytes, or half, but make no elements of K.
-  return columns * op.getTileKv() <= (op.getKvBlocks() ? 8192u : 4096u) ? 3 : 2;
-}
-
-/// Whether a wave has the registers for scores of two tiles.
-bool looksAhead(AttentionOp op) {
-  std::optional<unsigned> waves = wavesPerSimd(op);
-  if (waves == 3) return registersOfRows(op) <= 68;
-  return leavesRegisters(op) || (op.getWaveRows() == manyRows && waves == 1);
-}
-
-/// Whether Q, O and a tile leave so few registers that nothing may start early.
-bool hasFewRegisters(AttentionOp op) {
-  return op.getWaveRows() != manyRows || registersOfRows(op) > (wavesPerSimd(op) == 3 ? 64 : 400);
-}
-
-/// Whether a wave has registers to keep the addresses of its part of each copy throughout the loop.
-bool keepsAddresses(AttentionOp op) {
-  // Conversions take registers, and so do pages.
-  bool isConverted = op.getKvType() && op.getPaged() && op.getWaves() == 8;
-  return !hasFewRegisters(op) && registersOfRows(op) <= 160 && !isConverted;
-}
-
-/// Whether O of a wave of many rows takes all its AccVGPRs. The other half holds Q and the data of a tile,
-/// but has no room for rows on their way to LDS: copies are direct unless elements are converted, and tiles
-/// of K and V, which fill LDS, take turns.
-bool holdsOutput(AttentionOp op) {
-  constexpr unsigned accVgprs = 256;
-  return op.getWaveRows() == manyRows && wavesPerSimd(op) == 1 && registersOfOutput(op) == accVgprs;
-}
-
-/// Whether a wave lacks registers for the addresses of all its reads of a tile: it has two blocks of rows, O
-/// takes all AccVGPRs, or Q and O of many rows take most registers of two waves of a SIMD.
-bool isFull(AttentionOp op) {
-  return op.rowBlocks() != 1 || holdsOutput(op) ||
-         (op.getWaveRows() == manyRows && !leavesRegisters(op) && wavesPerSimd(op) != 1);
-}
-
-/// Whether copies go through registers even if no elements are converted. That takes a quarter of the
-/// instructions of direct copies, each of which has a whole line to ask for, and half the LDS.
-bool copiesThroughRegisters(AttentionOp op) {
-  bool isAlone = wavesPerSimd(op) == 1;
-  bool haveRegisters = op.getWaves() == 4 || eightFetch(op);
-  return op.getWaveRows() == manyRows && haveRegisters && (isAlone || !isOfBytes(op)) && !holdsOutput(op);
-}
-
 class AttentionBuilder {
 public:
-  AttentionBuilder(gpu::GPUFuncOp kernel, AttentionOp op, const Chip &chip)
-      : op(op), chip(chip), b(op.getLoc(), op), arguments(kernel, b), element(op.getElementType()),
-        result(op.getOType().value_or(element)), queries(inMemory(element)), tileKv(op.getTileKv()),
+  AttentionBuilder(gpu::GPUFuncOp kernel, AttentionOp op, const Schedule &schedule, const Chip &chip)
+      : op(op), schedule(schedule), chip(chip), b(op.getLoc(), op), arguments(kernel, b),
+        element(op.getElementType()), result(op.getOType().value_or(element)), queries(inMemory(element)),
+        tileKv(op.getTileKv()),
         storage(KeyStorage::of(numbersOfKeys(op), queries,
-                               /*copiesConvert=*/!op.wavesDivideKeys(), copiesThroughRegisters(op),
-                               hasValuesByColumns(op), tileKv)),
+                               /*copiesConvert=*/!op.wavesDivideKeys(), schedule.copiesThroughRegisters,
+                               schedule.valuesByColumns, tileKv)),
         layout{op.getWaveRows(), element.getIntOrFloatBitWidth() / 8},
-        math(b, element, layout, chip, holdsOutput(op)) {}
+        math(b, element, layout, chip, schedule.holdsOutput) {}
 
   void build() {
     RowMap map(b, arguments, op.wavesOfRows(), op.rowBlocks(), op.getTileQ(), layout);
@@ -210,7 +114,7 @@ public:
         addresses.emplace_back(b, arguments, ofBlock);
       }
       TileProducts products(b, math, element, columns, tileKv, rows.lane, rows.laneRow, rows.laneGroup,
-                            firstColumn, /*isFull=*/isFull(op), /*isFinite=*/isOfIntegers(op));
+                            firstColumn, schedule.isFull, /*isFinite=*/isOfIntegers(op));
       // The tile after the last one of a split belongs to another split: no wave may see its scores.
       Value waveEnd = waveKeys.end ? b.minS(waveKeys.end, keys.keyLimit) : Value();
       LoopParts parts{b, math, visibility, keys, waveEnd, rules, softmax, products};
@@ -221,15 +125,16 @@ public:
         store(Epilogue(b, arguments, outputs, math, ofBlock, columns.valueReads, changes[index].factor(),
                        result, firstColumn));
       };
-      if (op.wavesDivideKeys()) {
+      if (schedule.loop == KeyLoop::OwnTiles) {
         JoinedState state = iterateOverOwnKeys(rows, addresses.front(), columns, parts);
         storeBlock(0, [&](const Epilogue &epilogue) { epilogue.storeRows(state, keys); });
-      } else if (hasManyRows()) {
+      } else if (hasManyRows(op)) {
         auto locate = [&](Value changing) {
           return map.locateLane(workgroup, b.opaque(thread, changing)).front();
         };
-        RowState state = looksAhead(op) ? iterateAhead(rows, addresses.front(), columns, parts, locate)
-                                        : iterate(blocks, addresses, columns, parts).front();
+        RowState state = schedule.loop == KeyLoop::Ahead
+                             ? iterateAhead(rows, addresses.front(), columns, parts, locate)
+                             : iterate(blocks, addresses, columns, parts).front();
         storeBlock(0, [&](const Epilogue &epilogue) { epilogue.storeTile(state, keys, op.getTileQ()); });
       } else {
         SmallVector<RowState> states = iterate(blocks, addresses, columns, parts);
@@ -242,8 +147,6 @@ public:
 
 private:
   using Side = KeyTiles::Side;
-
-  bool hasManyRows() const { return layout.rows == manyRows; }
 
   /// FP8 is bytes to everything except the products.
   static Type inMemory(Type type) {
@@ -335,17 +238,6 @@ private:
     return joinWaves(b, math, parts.softmax.front(), rows, state, op.getWaves());
   }
 
-  /// The reads of Q of each block of rows that do not fit in the registers of a wave.
-  unsigned parkedReads() {
-    // Those of a wave's 512 registers for Q and O. The others are for scores, K and V; with fewer of
-    // them, LLVM would spill.
-    unsigned ofRows = tileKv == 16 ? 376 : 308;
-    unsigned ofRead = widestKeyRead * layout.elementBytes / 4;
-    unsigned q = op.getHeadDimQk() * layout.elementBytes / 4 / layout.groups();
-    unsigned needed = op.rowBlocks() * (q + op.getHeadDimV() / layout.groups());
-    return needed <= ofRows ? 0 : llvm::divideCeil(needed - ofRows, op.rowBlocks() * ofRead);
-  }
-
   SmallVector<RowState> iterate(ArrayRef<LaneRows> blocks, ArrayRef<Addresses> addresses,
                                 const HeadColumns &columns, const LoopParts &parts) {
     SmallVector<Query> queries;
@@ -353,7 +245,7 @@ private:
       queries.push_back(queryOf(rows, rowOfQ(rows, ofBlock), columns));
       queries.back().cutRest();
     }
-    if (unsigned reads = parkedReads()) {
+    if (unsigned reads = schedule.parkedReads) {
       Value thread = ROCDL::ThreadIdXOp::create(b, b.getI32Type());
       for (Query &query : queries)
         query.park(reads, thread, op.getWaves() * MfmaLayout::lanes);
@@ -383,6 +275,7 @@ private:
   }
 
   AttentionOp op;
+  const Schedule schedule;
   const Chip &chip;
   Emitter b;
   Arguments arguments;
@@ -395,6 +288,17 @@ private:
 
 struct BuildAttentionPass : impl::BuildAttentionBase<BuildAttentionPass> {
   using BuildAttentionBase::BuildAttentionBase;
+
+  /// The parts that later passes read.
+  void tellPasses(const Schedule &schedule) {
+    gpu::GPUFuncOp kernel = getOperation();
+    Builder b(kernel.getContext());
+    if (schedule.wavesPerSimd)
+      kernel->setAttr("sluice.waves_per_simd", b.getI32IntegerAttr(int32_t(*schedule.wavesPerSimd)));
+    if (schedule.hasFewRegisters) kernel->setAttr(fewRegisters, b.getUnitAttr());
+    if (!schedule.keepsAddresses) kernel->setAttr(noAddresses, b.getUnitAttr());
+    if (schedule.holdsOutput) kernel->setAttr("sluice.tiles_take_turns", b.getUnitAttr());
+  }
 
   void runOnOperation() override {
     const Chip *target = requireChip(*this, getOperation(), chip);
@@ -412,12 +316,10 @@ struct BuildAttentionPass : impl::BuildAttentionBase<BuildAttentionPass> {
                        << shape.depth << " for " << op.getElementType();
         return signalPassFailure();
       }
-      if (std::optional<unsigned> waves = wavesPerSimd(op))
-        getOperation()->setAttr("sluice.waves_per_simd", OpBuilder(op).getI32IntegerAttr(*waves));
-      if (hasFewRegisters(op)) getOperation()->setAttr(fewRegisters, OpBuilder(op).getUnitAttr());
-      if (!keepsAddresses(op)) getOperation()->setAttr(noAddresses, OpBuilder(op).getUnitAttr());
-      if (holdsOutput(op)) getOperation()->setAttr("sluice.tiles_take_turns", OpBuilder(op).getUnitAttr());
-      AttentionBuilder(getOperation(), op, *target).build();
+      FailureOr<Schedule> schedule = scheduleOf(op);
+      if (failed(schedule)) return signalPassFailure();
+      tellPasses(*schedule);
+      AttentionBuilder(getOperation(), op, *schedule, *target).build();
       op.erase();
     }
   }

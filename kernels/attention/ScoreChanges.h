@@ -9,21 +9,13 @@
 // the exponent: log2(scale) is added to the score, and the running maximum is that of the sums. The
 // denominator has no such scale; its terms are the exponentials divided by their keys' scales.
 //
-//   soft cap   c * tanh(x / c) = c * (1 - 2 / (exp2(x * log2(e) * 2 / c) + 1)): an error of some units in the
-//              last place of c
-//
-// Bias and mask are read where they are used: a mask by each lane for its own row, a bias of a whole tile by
-// four lanes for the rows of all four. Keys and rows past the ends read the values of the last; the results
-// are hidden or not stored.
+// Each kind of change is a file of scores/, and a line of the list in ScoreChanges.cpp.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
-#include "attention/KeyScales.h"
 #include "attention/RowState.h"
-#include "package/kernel_name.h"
-
-#include <functional>
+#include "attention/scores/ScoreTile.h"
 
 namespace sluice {
 
@@ -31,13 +23,9 @@ class ScoreChanges {
 public:
   using Value = mlir::Value;
 
-  /// A lane's row of a block, located again in the loop in which `changing` changes: if kept, it would occupy
-  /// registers throughout the loop.
-  using Locate = std::function<LaneRows(Value changing)>;
-
   /// `rows` are those of the block.
   ScoreChanges(Emitter &b, const Arguments &arguments, const LaneRows &rows, const KeyRange &keys,
-               KeyScaling scaling, Locate locate);
+               KeyScaling scaling, LocateRow locate);
 
   /// Whether apply() changes any score, other than by scales that are loaded; the same for the whole launch.
   Value any() const { return changed; }
@@ -45,13 +33,13 @@ public:
   Value factor() const { return exponentFactor; }
 
   struct Changed {
-    llvm::SmallVector<Value> blocks;
+    Scores blocks;
     Value hidden; // i32, wave-uniform: not 0 if a bias or a mask makes some score -infinity
   };
-  enum class Scores { Any, Zero };
+  enum class ScoresAre { Any, Zero };
   /// `blocks`: raw scores in the layout of Visibility::hide, or all zero. The scores are unused if
   /// `isNeeded`, wave-uniform, is false. `loaded`: the tile's scales, if they are loaded; unused for zeros.
-  Changed apply(llvm::ArrayRef<Value> blocks, Value tileKey, Value isNeeded, MfmaLayout layout, Scores are,
+  Changed apply(llvm::ArrayRef<Value> blocks, Value tileKey, Value isNeeded, MfmaLayout layout, ScoresAre are,
                 const TileScales *loaded) const;
 
   /// Whether there may be keys that apply(), which returned `hidden`, has hidden; wave-uniform. Waves of 16
@@ -69,9 +57,8 @@ public:
 
 private:
   static bool isPrefill(MfmaLayout layout) { return layout.rows == package::prefill_rows_of_wave; }
-  Value capped(Value score, Value twoPerCap, Value cap) const;
-  Value lookUpScaleOfValue(const LaneRows &rows, Value tileKey) const;
-  Value atLeast(Value scaleOfValue) const;
+  Scores change(llvm::ArrayRef<Value> raw, Value scale, Value tileKey, Value lastKey, MfmaLayout layout,
+                ScoresAre are) const;
   using ByScore = llvm::function_ref<Value(Value score, Value ofKey)>;
   llvm::SmallVector<Value> eachByScore(llvm::ArrayRef<Value> blocks, Value ofKeys, ByScore combine) const;
 
@@ -81,7 +68,7 @@ private:
   KeyRange keys;
   LaneRows rows;
   KeyScaling scaling;
-  Locate locate;
+  LocateRow locate;
   Value scaleLog2e, changed, hasScales, exponentFactor;
 };
 

@@ -27,17 +27,17 @@ public:
   /// KeyPages; null without pages. `loaded`: the tile's scales, if they are loaded.
   Applied apply(llvm::ArrayRef<Value> blocks, Value tileKey, Value found,
                 const TileScales *loaded = nullptr) const {
-    Applied applied = apply(blocks, tileKey, b.boolean(true), ScoreChanges::Scores::Any, loaded);
+    Applied applied = apply(blocks, tileKey, b.boolean(true), ScoreChanges::ScoresAre::Any, loaded);
     if (found) applied.scores = visibility.hideMissing(applied.scores, found, layout, laneGroup);
     return applied;
   }
   /// The same without pages that hide keys; the scores are unused if `isNeeded`, wave-uniform, is false.
   Applied applyIf(Value isNeeded, llvm::ArrayRef<Value> blocks, Value tileKey) const {
-    return apply(blocks, tileKey, isNeeded, ScoreChanges::Scores::Any);
+    return apply(blocks, tileKey, isNeeded, ScoreChanges::ScoresAre::Any);
   }
   /// Applies the rules to scores of zero. Only those of hidden keys become -infinity.
   llvm::SmallVector<Value> applyToZeros(llvm::ArrayRef<Value> zeros, Value tileKey) const {
-    return apply(zeros, tileKey, b.boolean(true), ScoreChanges::Scores::Zero).scores;
+    return apply(zeros, tileKey, b.boolean(true), ScoreChanges::ScoresAre::Zero).scores;
   }
 
   /// Makes the denominator of a tile's scores, which apply() returned.
@@ -68,7 +68,7 @@ public:
   }
 
 private:
-  Applied apply(llvm::ArrayRef<Value> blocks, Value tileKey, Value isNeeded, ScoreChanges::Scores are,
+  Applied apply(llvm::ArrayRef<Value> blocks, Value tileKey, Value isNeeded, ScoreChanges::ScoresAre are,
                 const TileScales *loaded = nullptr) const {
     auto [changed, hidden] = changes.apply(blocks, tileKey, isNeeded, layout, are, loaded);
     return {visibility.hide(changed, tileKey, rows, layout, laneGroup), hidden};

@@ -1,12 +1,25 @@
 //===- ScheduleChoices.h - what the final scheduler's cost model leaves open ------------------*- C++ -*-===//
 #pragma once
 
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/StringRef.h"
 
-#include <optional>
 #include <string>
 
 namespace sluice {
+
+/// Hands over the parts of a schedule's text, "name=value" with spaces in between. Returns the first that
+/// `set` does not take, or nothing.
+inline llvm::StringRef setParts(llvm::StringRef text,
+                                llvm::function_ref<bool(llvm::StringRef name, llvm::StringRef value)> set) {
+  while (!(text = text.ltrim()).empty()) {
+    llvm::StringRef part;
+    std::tie(part, text) = text.split(' ');
+    auto [name, value] = part.split('=');
+    if (!set(name, value)) return part;
+  }
+  return {};
+}
 
 /// Choices of ScheduleMachineCode.cpp. A kernel may have its own, found by a search
 /// (kernels/tools/schedules.txt).
@@ -20,17 +33,28 @@ struct ScheduleChoices {
   /// The function attribute that holds them as text.
   static constexpr llvm::StringLiteral attribute = "sluice-schedule";
 
-  /// Parses text such as "8 20 30".
-  static std::optional<ScheduleChoices> parse(llvm::StringRef text) {
+  /// False if there is no such choice, or it cannot have the value.
+  bool set(llvm::StringRef name, llvm::StringRef value) {
+    unsigned *const choice = name == "window"         ? &window
+                             : name == "waits_apart"  ? &waitsApart
+                             : name == "reads_before" ? &readsBefore
+                                                      : nullptr;
+    return choice && !value.getAsInteger(10, *choice) && window != 0;
+  }
+
+  /// The choices in a schedule's text, which may have other parts.
+  static ScheduleChoices in(llvm::StringRef text) {
     ScheduleChoices choices;
-    for (unsigned *choice : {&choices.window, &choices.waitsApart, &choices.readsBefore})
-      if (text = text.ltrim(); text.consumeInteger(10, *choice)) return std::nullopt;
-    if (!text.empty() || choices.window == 0) return std::nullopt;
+    setParts(text, [&](llvm::StringRef name, llvm::StringRef value) {
+      choices.set(name, value);
+      return true;
+    });
     return choices;
   }
 
   std::string text() const {
-    return std::to_string(window) + " " + std::to_string(waitsApart) + " " + std::to_string(readsBefore);
+    return "window=" + std::to_string(window) + " waits_apart=" + std::to_string(waitsApart) +
+           " reads_before=" + std::to_string(readsBefore);
   }
 };
 

@@ -394,7 +394,7 @@ public:
       }
     }
     StringRef own = function.getFunction().getFnAttribute(ScheduleChoices::attribute).getValueAsString();
-    const ScheduleChoices choices = ScheduleChoices::parse(own).value_or(ScheduleChoices());
+    const ScheduleChoices choices = ScheduleChoices::in(own);
     bool changed = false;
     // LLVM 22 counts IMPLICIT_DEF as a wait state, although it emits no instruction.
     for (MachineBasicBlock &block : function)

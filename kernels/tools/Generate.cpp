@@ -1,6 +1,7 @@
 //===- Generate.cpp - variants to machine code and packs ------------------------------------------------===//
 #include "tools/Generate.h"
 
+#include "attention/ChooseSchedule.h"
 #include "attention/Kernel.h"
 #include "attention/KeyBlocks.h"
 #include "cache_ops/CacheOps.h"
@@ -9,6 +10,7 @@
 #include "package/kernargs.h"
 #include "package/pack_merge.h"
 #include "package/pack_writer.h"
+#include "target/ScheduleChoices.h"
 #include "tools/Decisions.h"
 #include "tools/TrimNops.h"
 
@@ -181,12 +183,20 @@ OwningOpRef<ModuleOp> Generator::lower(const Variant &variant, const Chip &chip,
     return {};
   }
   if (failed(verify(*module))) return {};
+  if (auto own = schedules.find(name); own != schedules.end())
+    module->walk([&](gpu::GPUFuncOp kernel) {
+      kernel->setAttr(scheduleParts, StringAttr::get(&context, own->second));
+    });
   PassManager passes(&context);
   if (std::holds_alternative<AttentionVariant>(variant.kind))
     buildKernelPipeline(passes, {chip.name.str(), stages});
   else
     buildConversionPipeline(passes.nest<gpu::GPUModuleOp>(), {chip.name.str(), stages});
   if (stagesOut) {
+    module->walk([&](AttentionOp op) {
+      if (FailureOr<Schedule> schedule = scheduleOf(op); succeeded(schedule))
+        *stagesOut << "==== schedule ====\n  " << schedule->text() << "\n\n";
+    });
     *stagesOut << "==== input ====\n" << *module << "\n";
     passes.enableIRPrinting(/*shouldPrintBeforePass=*/[](Pass *, Operation *) { return false; },
                             /*shouldPrintAfterPass=*/[](Pass *, Operation *) { return true; },
@@ -213,7 +223,7 @@ FailureOr<CodeObject> Generator::compile(ModuleOp module, const Chip &chip) {
     auto own = schedules.find(kernel.getName());
     if (own == schedules.end()) continue;
     StringAttr name = StringAttr::get(&context, ScheduleChoices::attribute);
-    StringAttr choices = StringAttr::get(&context, own->second.text());
+    StringAttr choices = StringAttr::get(&context, ScheduleChoices::in(own->second).text());
     kernel.setPassthroughAttr(ArrayAttr::get(&context, {ArrayAttr::get(&context, {name, choices})}));
   }
   FailureOr<CodeObject> code = compileToCodeObject(kernels, {chip, targetWavesPerSimd(kernels, chip)});

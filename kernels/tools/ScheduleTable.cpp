@@ -1,11 +1,26 @@
-//===- ScheduleTable.cpp - kernels with their own choices for the final order ---------------------------===//
+//===- ScheduleTable.cpp - kernels with schedules of their own ------------------------------------------===//
 #include "tools/ScheduleTable.h"
 
+#include "attention/Schedule.h"
 #include "package/kernel_name.h"
+#include "target/ScheduleChoices.h"
 
 #include "llvm/ADT/SmallVector.h"
 
 namespace sluice {
+
+std::string refuseParts(llvm::StringRef kernel, llvm::StringRef parts) {
+  const bool isAttention = kernel.starts_with("attn_fwd");
+  ScheduleChoices choices;
+  Schedule schedule;
+  if (parts.trim().empty()) return "no part of a schedule is given";
+  llvm::StringRef wrong = setParts(parts, [&](llvm::StringRef name, llvm::StringRef value) {
+    return choices.set(name, value) || (isAttention && schedule.set(name, value));
+  });
+  if (wrong.empty()) return {};
+  return "'" + wrong.str() + "' is no part of its schedule: these are " + ScheduleChoices().text() +
+         (isAttention ? " " + Schedule().text() : "") + ", or with other values";
+}
 
 llvm::Expected<ScheduleTable> parseScheduleTable(llvm::StringRef text) {
   ScheduleTable table;
@@ -17,12 +32,10 @@ llvm::Expected<ScheduleTable> parseScheduleTable(llvm::StringRef text) {
     auto refuse = [&](const llvm::Twine &why) {
       return llvm::createStringError("line " + llvm::Twine(n + 1) + ": " + why);
     };
-    auto [name, numbers] = line.split(' ');
+    auto [name, parts] = line.split(' ');
     if (!package::parse_kernel_name(std::string_view(name))) return refuse("'" + name + "' names no kernel");
-    std::optional<ScheduleChoices> choices = ScheduleChoices::parse(numbers);
-    if (!choices)
-      return refuse("'" + numbers + "' are not the choices of a schedule: three numbers, the first not 0");
-    if (!table.try_emplace(name, *choices).second) return refuse("'" + name + "' is here twice");
+    if (std::string why = refuseParts(name, parts); !why.empty()) return refuse(why);
+    if (!table.try_emplace(name, parts.trim().str()).second) return refuse("'" + name + "' is here twice");
   }
   return table;
 }

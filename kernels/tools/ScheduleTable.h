@@ -1,17 +1,21 @@
-//===- ScheduleTable.h - kernels with their own choices for the final order -------------------*- C++ -*-===//
+//===- ScheduleTable.h - kernels with schedules of their own ----------------------------------*- C++ -*-===//
 #pragma once
-
-#include "target/ScheduleChoices.h"
 
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/Error.h"
 
+#include <string>
+
 namespace sluice {
 
-using ScheduleTable = llvm::StringMap<ScheduleChoices>;
+/// By kernel: "name=value" of each part that is not the usual one, with spaces in between. Parts are those of
+/// the final order (target/ScheduleChoices.h) and of attention kernels (attention/Schedule.h).
+using ScheduleTable = llvm::StringMap<std::string>;
 
-/// A table with one kernel on each line, "NAME WINDOW WAITS-APART READS-BEFORE"; lines that begin with # are
-/// comments.
+/// A table with one kernel on each line, "NAME PART=VALUE ..."; what follows # is a comment.
 llvm::Expected<ScheduleTable> parseScheduleTable(llvm::StringRef text);
+
+/// Why these are no parts of a kernel's schedule; empty if they are.
+std::string refuseParts(llvm::StringRef kernel, llvm::StringRef parts);
 
 } // namespace sluice

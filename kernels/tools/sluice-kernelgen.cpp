@@ -55,9 +55,9 @@ cl::list<std::string> chips("chips", cl::desc("Chips to generate for; gfx942 by 
                             cl::cat(category));
 cl::opt<unsigned> stages("stages", cl::desc("LDS slots per copied tile"), cl::init(PipelineOptions{}.stages),
                          cl::cat(category));
-cl::opt<std::string>
-    schedule("schedule", cl::desc("Choices for the last order of the one kernel, in place of the table's"),
-             cl::value_desc("window waits-apart reads-before"), cl::Hidden, cl::cat(category));
+cl::opt<std::string> schedule("schedule",
+                              cl::desc("Parts of the one kernel's schedule, in place of the table's"),
+                              cl::value_desc("part=value ..."), cl::cat(category));
 cl::opt<std::string> disablePass("disable-pass", cl::desc("Leave out the pass of this name"),
                                  cl::value_desc("name"), cl::Hidden, cl::cat(category));
 cl::opt<bool> listPasses("list-passes", cl::desc("Print the passes that --variant goes through, in order"),
@@ -162,12 +162,13 @@ int run(const Request &request, const char *program) {
   auto schedules = readSchedules(program);
   if (!schedules) return fail(llvm::toString(schedules.takeError()));
   if (!request.schedule.empty()) {
-    auto choices = ScheduleChoices::parse(request.schedule);
-    if (!choices)
-      return fail("--schedule is '" + request.schedule + "'; it must be three numbers, the first not 0");
     schedules->clear();
-    for (llvm::StringRef name : {request.variant, request.row})
-      if (!name.empty()) schedules->try_emplace(name, *choices);
+    for (llvm::StringRef name : {request.variant, request.row, request.explain}) {
+      if (name.empty()) continue;
+      if (std::string why = refuseParts(name, request.schedule); !why.empty())
+        return fail("--schedule: " + why);
+      schedules->try_emplace(name, request.schedule);
+    }
   }
   generator.setSchedules(std::move(*schedules));
   std::string result;

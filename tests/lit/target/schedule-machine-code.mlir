@@ -3,7 +3,7 @@
 // RUN: llvm-objdump -d --no-show-raw-insn %t.elf | FileCheck %s
 // RUN: sluice-kernelgen --compile %s --emit llvm -o %t.ll
 // RUN: llc -mtriple=amdgcn-amd-amdhsa -mcpu=gfx942 -O3 --pre-RA-sched=source --enable-misched=false --enable-post-misched=false %t.ll -o - | FileCheck %s --check-prefix=ALONE
-// RUN: sed 's/attributes {gpu.kernel/attributes {passthrough = [["sluice-schedule", "8 20 0"]], gpu.kernel/' %s > %t.own.mlir
+// RUN: sed 's/attributes {gpu.kernel/attributes {passthrough = [["sluice-schedule", "window=8 waits_apart=20 reads_before=0"]], gpu.kernel/' %s > %t.own.mlir
 // RUN: sluice-kernelgen --compile %t.own.mlir -o %t.own.elf
 // RUN: llvm-objdump -d --no-show-raw-insn %t.own.elf | FileCheck %s --check-prefix=OWN
 

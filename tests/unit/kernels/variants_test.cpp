@@ -1,4 +1,6 @@
 //===- variants_test.cpp - variants by their names ------------------------------------------------------===//
+#include "attention/Schedule.h"
+#include "target/ScheduleChoices.h"
 #include "tools/ScheduleTable.h"
 #include "tools/VariantTable.h"
 
@@ -96,23 +98,41 @@ TEST_CASE("a list has a name on each line", "[variants]") {
 }
 
 TEST_CASE("a kernel has a line with its schedule", "[variants]") {
-  auto table = parseScheduleTable("# a comment\n\nattn_fwd_f16_d64_q128_kv64_w4 12 0 16 # another\n");
+  const std::string name = "attn_fwd_f16_d64_q128_kv64_w4";
+  auto table =
+      parseScheduleTable("# a comment\n\n" + name + " window=12 loop=plain waits_apart=0 # another\n");
   REQUIRE(bool(table));
   REQUIRE(table->size() == 1);
-  const ScheduleChoices &choices = table->at("attn_fwd_f16_d64_q128_kv64_w4");
-  CHECK(choices.window == 12);
-  CHECK(choices.waitsApart == 0);
-  CHECK(choices.readsBefore == 16);
-  CHECK(choices.text() == "12 0 16");
+  const ScheduleChoices choices = ScheduleChoices::in(table->at(name));
+  CHECK(choices.text() == "window=12 waits_apart=0 reads_before=30");
   const auto refusal = [](const std::string &text) {
     auto wrong = parseScheduleTable(text);
     REQUIRE(!wrong);
     return llvm::toString(wrong.takeError());
   };
-  const std::string name = "attn_fwd_f16_d64_q128_kv64_w4";
-  CHECK(refusal("\nattn_fwd_f16 8 20 30\n") == "line 2: 'attn_fwd_f16' names no kernel");
-  for (const std::string numbers : {"8 20", "8 20 30 1", "0 20 30", "8 x 30", "8 -1 30"})
-    CHECK(refusal(name + " " + numbers) ==
-          "line 1: '" + numbers + "' are not the choices of a schedule: three numbers, the first not 0");
-  CHECK(refusal(name + " 8 20 30\n" + name + " 8 20 16\n") == "line 2: '" + name + "' is here twice");
+  CHECK(refusal("\nattn_fwd_f16 window=8\n") == "line 2: 'attn_fwd_f16' names no kernel");
+  CHECK(refusal(name) == "line 1: no part of a schedule is given");
+  for (const std::string part : {"8", "window=0", "window=x", "window", "loop=other", "full=2",
+                                 "waves_per_simd=0", "waves_per_simd=9", "parked_reads=-1", "registers=1"})
+    CHECK(refusal(name + " waits_apart=20 " + part)
+              .starts_with("line 1: '" + part + "' is no part of its schedule"));
+  CHECK(
+      refusal("kv_append_f16_f16 loop=plain").starts_with("line 1: 'loop=plain' is no part of its schedule"));
+  CHECK(refusal(name + " window=8\n" + name + " window=9\n") == "line 2: '" + name + "' is here twice");
+}
+
+TEST_CASE("a schedule is what its text says", "[variants]") {
+  Schedule schedule;
+  const std::string text =
+      "waves_per_simd=3 loop=ahead few_registers=1 keeps_addresses=0 full=1 holds_output=0 "
+      "copies_through_registers=1 values_by_columns=1 parked_reads=5";
+  CHECK(setParts(text, [&](llvm::StringRef name, llvm::StringRef value) {
+          return schedule.set(name, value);
+        }) == "");
+  CHECK(schedule.text() == text);
+  CHECK(schedule.wavesPerSimd == 3);
+  CHECK(schedule.loop == KeyLoop::Ahead);
+  CHECK(schedule.parkedReads == 5);
+  CHECK(schedule.set("waves_per_simd", "any"));
+  CHECK(!schedule.wavesPerSimd);
 }
