@@ -188,9 +188,8 @@ Value Emitter::behindProducts(Value a) {
       .getRes();
 }
 
-SmallVector<Value> Emitter::branch(Value condition, Region then, Region otherwise,
-                                   std::optional<bool> usual) {
-  SmallVector<Value> results;
+SmallVector<Value> Emitter::branchOfValues(Value condition, Region then, Region otherwise,
+                                           std::optional<bool> usual) {
   auto build = [&](Region region) {
     return [this, region](OpBuilder &, Location) { scf::YieldOp::create(*this, region()); };
   };

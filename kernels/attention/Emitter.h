@@ -5,7 +5,9 @@
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
+#include "attention/Carried.h"
 #include "attention/Passes.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
 namespace sluice {
@@ -160,20 +162,44 @@ public:
   };
   Division divide(Value dividend, Value d, Value magic, Value shift);
 
-  /// scf.if with results; both sides are functions that return the values to yield.
-  using Region = llvm::function_ref<llvm::SmallVector<Value>()>;
-  llvm::SmallVector<Value> branch(Value condition, Region then, Region otherwise,
-                                  std::optional<bool> usual = {});
+  /// scf.if: the state that the side taken returns (Carried.h).
+  template <typename Then, typename Otherwise>
+  auto branch(Value condition, Then then, Otherwise otherwise, std::optional<bool> usual = {}) {
+    using State = typename carried::Returned<Then>::State;
+    std::optional<State> first;
+    llvm::SmallVector<Value> results = branchOfValues(
+        condition,
+        [&] {
+          first = then();
+          return carried::flatten(*first);
+        },
+        [&] { return carried::flatten(State(otherwise())); }, usual);
+    return carried::withValues(std::move(*first), results);
+  }
   /// The same if most waves take the first side most of the time (see PeelUsualWay.cpp); or the second.
-  llvm::SmallVector<Value> usually(Value condition, Region then, Region otherwise) {
+  template <typename Then, typename Otherwise> auto usually(Value condition, Then then, Otherwise otherwise) {
     return branch(condition, then, otherwise, true);
   }
-  llvm::SmallVector<Value> rarely(Value condition, Region then, Region otherwise) {
+  template <typename Then, typename Otherwise> auto rarely(Value condition, Then then, Otherwise otherwise) {
     return branch(condition, then, otherwise, false);
   }
   void when(Value condition, llvm::function_ref<void()> then);
 
+  /// scf.for: `body` gets the number and the state before a turn, and returns the state after it.
+  template <typename State, typename Body>
+  State loop(Value first, Value end, Value step, const State &initial, Body body) {
+    mlir::OpBuilder::InsertionGuard guard(*this);
+    auto op = mlir::scf::ForOp::create(*this, first, end, step, carried::flatten(initial));
+    setInsertionPointToStart(op.getBody());
+    State next = body(op.getInductionVar(), carried::withValues(initial, op.getRegionIterArgs()));
+    mlir::scf::YieldOp::create(*this, carried::flatten(next));
+    return carried::withValues(initial, op.getResults());
+  }
+
 private:
+  using Region = llvm::function_ref<llvm::SmallVector<Value>()>;
+  llvm::SmallVector<Value> branchOfValues(Value condition, Region then, Region otherwise,
+                                          std::optional<bool> usual);
   Value fromDpp(Value value, uint32_t control);
   /// Returns the first of the values.
   Value emptyAssembly(mlir::ValueRange values, llvm::StringRef constraints);

@@ -18,276 +18,303 @@ static auto readerOf(const KeyTiles &tiles) {
   };
 }
 
-static Values joined(Values first, ArrayRef<Value> rest) {
-  llvm::append_range(first, rest);
-  return first;
+namespace {
+
+/// The state of a block of rows without its output, and the factor for values relative to the maximum before.
+struct BlockStep {
+  Value maximum, sum, factor;
+  static auto members(auto &of) { return std::tie(of.maximum, of.sum, of.factor); }
+};
+
+/// What the scores of a tile are to all blocks.
+struct TileSteps {
+  SmallVector<BlockStep> blocks;
+  Value hidden;         // whether changes hide any keys: see ScoreRules::Applied
+  Values probabilities; // fragments of P^T, block by block
+  static auto members(auto &of) { return std::tie(of.blocks, of.hidden, of.probabilities); }
+};
+
+} // namespace
+
+/// Scores, changes and softmax of a tile in LDS, for each block.
+static TileSteps includeTile(const LoopParts &parts, ArrayRef<Query> queries, const KeyTiles &k,
+                             ArrayRef<RowState> states, Value tileKey, Value found) {
+  const auto &[b, math, visibility, keys, waveEnd, rules, softmax, products] = parts;
+  Values scores = math.settle(products.scores(queries, tileKey, readerOf(k)));
+  TileSteps steps;
+  steps.hidden = b.i32(0);
+  for (auto [block, state] : llvm::enumerate(states)) {
+    ArrayRef<Value> raw = ArrayRef(scores).slice(block * products.scoreBlocks(), products.scoreBlocks());
+    ScoreRules::Applied applied = rules[block].apply(raw, tileKey, found);
+    steps.hidden = b.bitOr(steps.hidden, applied.hidden);
+    Softmax::Included included =
+        softmax[block].include(state.maximum, state.sum, applied.scores, rules[block].denominators(tileKey));
+    steps.blocks.push_back({included.maximum, included.sum, included.factor});
+    llvm::append_range(steps.probabilities, included.probabilities);
+  }
+  return steps;
+}
+
+/// The same for a wave that is done.
+static TileSteps unchangedSteps(const LoopParts &parts, ArrayRef<RowState> states) {
+  Emitter &b = parts.b;
+  TileSteps steps;
+  for (const RowState &state : states)
+    steps.blocks.push_back({state.maximum, state.sum, b.f32(1)});
+  steps.hidden = b.i32(0);
+  steps.probabilities.append(states.size() * parts.products.probabilityFragments(),
+                             b.undef(parts.math.fragment));
+  return steps;
+}
+
+static TileProducts::Values outputOf(ArrayRef<RowState> states) {
+  Values output;
+  for (const RowState &state : states)
+    llvm::append_range(output, state.output);
+  return output;
 }
 
 SmallVector<RowState> plainKeyLoop(const LoopParts &parts, ArrayRef<Query> queries, const KeyCopies &copies,
                                    const KeyTiles &k, const KeyTiles &v) {
-  const auto &[b, math, visibility, keys, waveEnd, rules, softmax, products] = parts;
-  size_t blocks = queries.size(), tiles = products.outputTiles();
-  // Maximum and sum of each block, then O^T of each block.
-  auto toStates = [&](ValueRange values) {
-    SmallVector<RowState> states;
-    for (size_t block = 0; block < blocks; ++block)
-      states.push_back({values[2 * block], values[2 * block + 1],
-                        Values(values.slice(2 * blocks + block * tiles, tiles))});
-    return states;
+  const auto &[b, math, visibility, keys, waveEnd, rules, softmaxes, products] = parts;
+  auto turn = [&](Value tile, SmallVector<RowState> states) {
+    Value tileKey = visibility.keyOfTile(tile);
+    KeyCopies::Rows tileRows = copies.rowsFrom(tileKey);
+    Value found = visibility.hidesMissing(math.layout) ? copies.found(tileRows) : Value();
+    Values kCopies = k.copy(tileRows), vCopies;
+    if (&v != &k) vCopies = v.copy(tileRows);
+    Value active = waveEnd ? b.less(tileKey, waveEnd) : b.boolean(true);
+    waitFor(b, kCopies);
+    TileSteps steps = b.branch(
+        active, [&] { return includeTile(parts, queries, k, states, tileKey, found); },
+        [&] { return unchangedSteps(parts, states); });
+    waitFor(b, vCopies);
+    Values output = b.branch(
+        active,
+        [&] {
+          Values rescaled;
+          for (auto [state, step] : llvm::zip_equal(states, steps.blocks))
+            llvm::append_range(rescaled, math.rescale(state.output, step.factor));
+          auto readV = readerOf(v);
+          return products.addValues(rescaled, {steps.probabilities, rules, tileKey, steps.hidden},
+                                    {readV, readV, /*isTile=*/!v.isByColumns(), v.stepsByColumns()});
+        },
+        [&] { return outputOf(states); });
+    BarrierOp::create(b);
+    SmallVector<RowState> next;
+    size_t tiles = products.outputTiles();
+    for (auto [block, step] : llvm::enumerate(steps.blocks))
+      next.push_back({step.maximum, step.sum, Values(ArrayRef(output).slice(block * tiles, tiles))});
+    return next;
   };
-  Values initial, noOutput;
-  for (const Softmax &ofBlock : softmax) {
-    initial.append({ofBlock.noMaximum(), ofBlock.noSum()});
-    llvm::append_range(noOutput, products.zeroOutput());
+  SmallVector<RowState> initial;
+  for (const Softmax &softmax : softmaxes) {
+    Value maximum = softmax.noMaximum(), sum = softmax.noSum();
+    initial.push_back({maximum, sum, products.zeroOutput()});
   }
-  auto loop =
-      scf::ForOp::create(b, keys.firstTile, keys.endTile, b.i32(1), joined(std::move(initial), noOutput));
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(loop.getBody());
-  Value tileKey = visibility.keyOfTile(loop.getInductionVar());
-  KeyCopies::Rows tileRows = copies.rowsFrom(tileKey);
-  Value found = visibility.hidesMissing(math.layout) ? copies.found(tileRows) : Value();
-  Values kCopies = k.copy(tileRows), vCopies;
-  if (&v != &k) vCopies = v.copy(tileRows);
-  Value active = waveEnd ? b.less(tileKey, waveEnd) : b.boolean(true);
-  SmallVector<RowState> states = toStates(loop.getRegionIterArgs());
-
-  waitFor(b, kCopies);
-  // For each block the new maximum and sum, and the factor for values relative to the old maximum; whether
-  // changes hide any keys; the fragments of P^T.
-  size_t fragments = blocks * products.probabilityFragments();
-  Values first = b.branch(
-      active,
-      [&] {
-        Values scores = math.settle(products.scores(queries, tileKey, readerOf(k))), of, probabilities;
-        Value hidden = b.i32(0);
-        for (size_t block = 0; block < blocks; ++block) {
-          ArrayRef<Value> raw =
-              ArrayRef(scores).slice(block * products.scoreBlocks(), products.scoreBlocks());
-          ScoreRules::Applied applied = rules[block].apply(raw, tileKey, found);
-          hidden = b.bitOr(hidden, applied.hidden);
-          Softmax::Included included = softmax[block].include(
-              states[block].maximum, states[block].sum, applied.scores, rules[block].denominators(tileKey));
-          of.append({included.maximum, included.sum, included.factor});
-          llvm::append_range(probabilities, included.probabilities);
-        }
-        of.push_back(hidden);
-        return joined(std::move(of), probabilities);
-      },
-      [&] {
-        Values unchanged;
-        for (const RowState &state : states)
-          unchanged.append({state.maximum, state.sum, b.f32(1)});
-        unchanged.push_back(b.i32(0));
-        unchanged.append(fragments, b.undef(math.fragment));
-        return unchanged;
-      });
-  waitFor(b, vCopies);
-  Values output = b.branch(
-      active,
-      [&] {
-        Values rescaled;
-        for (size_t block = 0; block < blocks; ++block)
-          llvm::append_range(rescaled, math.rescale(states[block].output, first[3 * block + 2]));
-        auto readV = readerOf(v);
-        return products.addValues(rescaled, ArrayRef(first).take_back(fragments), rules, tileKey,
-                                  first[3 * blocks],
-                                  {readV, readV, /*isTile=*/!v.isByColumns(), v.stepsByColumns()});
-      },
-      [&] {
-        Values unchanged;
-        for (const RowState &state : states)
-          llvm::append_range(unchanged, state.output);
-        return unchanged;
-      });
-  BarrierOp::create(b);
-  Values carried;
-  for (size_t block = 0; block < blocks; ++block)
-    carried.append({first[3 * block], first[3 * block + 1]});
-  scf::YieldOp::create(b, joined(std::move(carried), output));
-  return toStates(loop.getResults());
+  return b.loop(keys.firstTile, keys.endTile, b.i32(1), initial, turn);
 }
 
 namespace {
 
+/// What the scores of a tile make of the maximum.
+struct TileMaximum {
+  Value maximum; // of the scores so far, the tile's included
+  Value offset;  // of the tile's exponents
+  Value factor;  // rescales sums relative to the maximum before the tile to `maximum`
+  Value raised;  // i32, wave-uniform: whether `factor` is not 1 or `offset` too large; see adjust
+  static auto members(auto &of) { return std::tie(of.maximum, of.offset, of.factor, of.raised); }
+};
+
 /// A wave's state at the start of a tile of keys. The scores of that tile are already computed, changed and
 /// masked, and included in the maximum: they were computed alongside the tile before.
 struct AheadState {
-  Value maximum; // of the scores so far, this tile included
-  Value offset;  // of the exponents of the tile
-  Value factor;  // rescales sums relative to the maximum before this tile to `maximum`
-  Value raised;  // i32, wave-uniform: whether `factor` is not 1 or `offset` too large; see adjust
+  TileMaximum of;
   Value sum;     // of this lane group, without this tile, relative to the maximum before it
   Value hidden;  // of the tile: see ScoreRules::Applied
   Values scores; // S^T
   Values output; // O^T without this tile, relative to the maximum before it
-
-  Values flatten() const {
-    return joined(joined({maximum, offset, factor, raised, sum, hidden}, scores), output);
-  }
-  static AheadState from(ValueRange values, unsigned blocks) {
-    return {values[0],
-            values[1],
-            values[2],
-            values[3],
-            values[4],
-            values[5],
-            Values(values.slice(6, blocks)),
-            Values(values.drop_front(6 + blocks))};
+  static auto members(auto &state) {
+    return std::tie(state.of, state.sum, state.hidden, state.scores, state.output);
   }
 };
 
 } // namespace
 
-static void setScores(AheadState &state, const ScoreRules::Applied &applied) {
-  state.scores = applied.scores;
-  state.hidden = applied.hidden;
-}
-
-/// Completes `state`, whose scores are new, with the maximum and the values derived from it. Without
-/// scores, because the wave is done, the maximum stays.
-static void includeScores(const LoopParts &parts, AheadState &state, Value maximumBefore, Value any) {
+/// Of new scores. The maximum stays without scores, because the wave is done.
+static TileMaximum includeScores(const LoopParts &parts, ArrayRef<Value> scores, Value maximumBefore,
+                                 Value any) {
   Emitter &b = parts.b;
   const Softmax &softmax = parts.softmax.front();
-  Value ofTile = softmax.maximumOf(state.scores);
-  state.maximum = b.select(any, softmax.raised(maximumBefore, ofTile), maximumBefore);
-  Value reference = softmax.reference(state.maximum);
-  state.offset = softmax.offset(reference);
-  state.factor = softmax.factor(maximumBefore, reference);
-  state.raised = softmax.needsAdjusting(state.factor, state.offset);
+  Value ofTile = softmax.maximumOf(scores);
+  TileMaximum next;
+  next.maximum = b.select(any, softmax.raised(maximumBefore, ofTile), maximumBefore);
+  Value reference = softmax.reference(next.maximum);
+  next.offset = softmax.offset(reference);
+  next.factor = softmax.factor(maximumBefore, reference);
+  next.raised = softmax.needsAdjusting(next.factor, next.offset);
+  return next;
 }
 
 /// Rescales values from the maximum before the tile to that with it: one branch for rare cases.
-static void adjust(const LoopParts &parts, AheadState &state) {
+static AheadState adjusted(const LoopParts &parts, AheadState state) {
   Emitter &b = parts.b;
-  unsigned blocks = state.scores.size();
-  Values results = b.branch(
-      b.isFalse(b.equal(state.raised, b.i32(0))),
+  std::tie(state.of.offset, state.sum, state.scores, state.output) = b.branch(
+      b.isFalse(b.equal(state.of.raised, b.i32(0))),
       [&] {
-        Value factor = b.behindProducts(state.factor), maximum = b.behindProducts(state.maximum);
+        Value factor = b.behindProducts(state.of.factor), maximum = b.behindProducts(state.of.maximum);
         Values scores = state.scores;
-        Value offset = parts.softmax.front().centred(scores, state.offset, maximum);
+        Value offset = parts.softmax.front().centred(scores, state.of.offset, maximum);
         Value sum = b.mulF(state.sum, factor);
-        return joined(joined({offset, sum}, scores), parts.math.scaled(state.output, factor));
+        return std::tuple(offset, sum, scores, parts.math.scaled(state.output, factor));
       },
-      [&] { return joined(joined({state.offset, state.sum}, state.scores), state.output); });
-  state.offset = results[0];
-  state.sum = results[1];
-  state.scores = Values(ArrayRef<Value>(results).slice(2, blocks));
-  state.output = parts.math.held(ArrayRef<Value>(results).drop_front(2 + blocks));
+      [&] { return std::tuple(state.of.offset, state.sum, state.scores, state.output); });
+  state.output = parts.math.held(state.output);
+  return state;
 }
 
-/// The sum with the tile of `state`, the next tile's raw scores, and the fragments of P^T.
-static Values exponentiate(const LoopParts &parts, const AheadState &state,
-                           const Softmax::Denominator &denominator, ArrayRef<Value> nextScores) {
+namespace {
+
+/// What is computed of a tile while the scores of the next one are.
+struct Exponentials {
+  Value sum;            // with the tile
+  Values nextScores;    // raw
+  Values probabilities; // fragments of P^T
+  static auto members(auto &of) { return std::tie(of.sum, of.nextScores, of.probabilities); }
+};
+
+/// The tiles of keys of a turn of the loop, and whether the wave needs them.
+struct Turn {
+  Value number, tileKey, active, nextKey, nextActive;
+};
+
+} // namespace
+
+static Exponentials exponentiate(const LoopParts &parts, const AheadState &state,
+                                 const Softmax::Denominator &denominator, const Values &nextScores) {
   Value sum = state.sum;
-  Values fragments = parts.softmax.front().exponentiate(state.scores, state.offset, sum, denominator);
-  return joined(joined({sum}, nextScores), fragments);
+  Values fragments = parts.softmax.front().exponentiate(state.scores, state.of.offset, sum, denominator);
+  return {sum, nextScores, fragments};
 }
 
-RowState aheadKeyLoop(const LoopParts &parts, Query &query, const KeyCopies &copies, const KeyTiles &firstK,
-                      const KeyTiles &k, const KeyTiles &v, function_ref<void(Value)> atLastTile) {
-  const auto &[b, math, visibility, keys, waveEnd, allRules, softmaxes, products] = parts;
-  const ScoreRules &rules = allRules.front();
-  const Softmax &softmax = softmaxes.front();
-  unsigned blocks = products.scoreBlocks();
-  Values noScores(blocks, b.undef(math.accumulator));
-
-  // The scores of the first tile come before the loop: inside it the matrix core computes those of the next
-  // tile while the vector unit exponentiates those of this one.
-  Value keyOfFirst = visibility.keyOfTile(keys.firstTile);
-  Values firstCopies = firstK.copy(copies.rowsFrom(keyOfFirst));
+/// The state before the loop, with the scores of the first tile: inside it the matrix core computes those of
+/// the next tile while the vector unit exponentiates those of this one.
+static AheadState firstState(const LoopParts &parts, Query &query, const KeyCopies &copies,
+                             const KeyTiles &firstK) {
+  const auto &[b, math, visibility, keys, waveEnd, rules, softmaxes, products] = parts;
+  Value firstKey = visibility.keyOfTile(keys.firstTile);
+  Values firstCopies = firstK.copy(copies.rowsFrom(firstKey));
   query.cutRest();
   waitFor(b, firstCopies);
   AheadState initial;
-  initial.sum = softmax.noSum();
+  initial.sum = softmaxes.front().noSum();
   initial.output = math.held(products.zeroOutput());
-  setScores(initial,
-            rules.applyIf(b.boolean(true), products.scores(query, keyOfFirst, readerOf(firstK)), keyOfFirst));
-  includeScores(parts, initial, softmax.noMaximum(), b.less(keyOfFirst, waveEnd));
+  ScoreRules::Applied applied =
+      rules.front().applyIf(b.boolean(true), products.scores(query, firstKey, readerOf(firstK)), firstKey);
+  initial.scores = applied.scores;
+  initial.hidden = applied.hidden;
+  initial.of = includeScores(parts, initial.scores, softmaxes.front().noMaximum(), b.less(firstKey, waveEnd));
+  return initial;
+}
 
-  Visibility::Tiles usual = rules.usualTiles(waveEnd);
-  usual.end = b.minS(usual.end, keys.endTile); // a missing tile is not usual
-  auto loop = scf::ForOp::create(b, keys.firstTile, keys.endTile, b.i32(1), initial.flatten());
-  b.setInsertionPointToStart(loop.getBody());
-  Value tileKey = visibility.keyOfTile(loop.getInductionVar());
-  Value nextKey = visibility.keyOfTile(b.add(loop.getInductionVar(), b.i32(1)));
-  Values kCopies = k.copy(copies.rowsFrom(nextKey)), vCopies = v.copy(copies.rowsFrom(tileKey));
-  Value active = b.less(tileKey, waveEnd), nextActive = b.less(nextKey, waveEnd);
-  AheadState state = AheadState::from(loop.getRegionIterArgs(), blocks);
-  state.output = math.held(state.output);
-  adjust(parts, state);
-  Softmax::Denominator denominator = rules.denominators(tileKey)(state.sum, state.scores, state.offset);
-
-  waitFor(b, kCopies);
-  // The new sum, the next scores, the fragments of P^T.
-  Values first = b.usually(
-      active,
+static Exponentials exponentiateAhead(const LoopParts &parts, Query &query, const KeyTiles &k,
+                                      const AheadState &state, const Softmax::Denominator &denominator,
+                                      const Turn &turn, Visibility::Tiles usual,
+                                      function_ref<void(Value)> atLastTile) {
+  const auto &[b, math, visibility, keys, waveEnd, rules, softmaxes, products] = parts;
+  Values noScores(products.scoreBlocks(), b.undef(math.accumulator));
+  return b.usually(
+      turn.active,
       [&] {
-        Value tile = loop.getInductionVar();
-        UsualWayOp::create(b, b.both(b.isFalse(b.less(tile, usual.first)), b.less(tile, usual.end)));
+        UsualWayOp::create(
+            b, b.both(b.isFalse(b.less(turn.number, usual.first)), b.less(turn.number, usual.end)));
         return b.usually(
-            nextActive,
+            turn.nextActive,
             [&] {
-              return exponentiate(parts, state, denominator, products.scores(query, tileKey, readerOf(k)));
+              return exponentiate(parts, state, denominator,
+                                  products.scores(query, turn.tileKey, readerOf(k)));
             },
             [&] {
               // The last tile of the wave. An offset that looks different keeps the code generator from
               // sharing the exponents of both sides before the branch, where no MFMA hides them.
-              atLastTile(nextKey);
+              atLastTile(turn.nextKey);
               AheadState last = state;
-              last.offset = b.opaque(state.offset);
+              last.of.offset = b.opaque(state.of.offset);
               return exponentiate(parts, last, denominator, noScores);
             });
       },
       [&] {
-        Values unchanged = joined({state.sum}, noScores);
-        unchanged.append(products.probabilityFragments(), b.undef(math.fragment));
-        return unchanged;
+        Values none(products.probabilityFragments(), b.undef(math.fragment));
+        return Exponentials{state.sum, noScores, none};
       });
-  Value sum = first[0];
-  ArrayRef<Value> nextScores = ArrayRef<Value>(first).slice(1, blocks);
-  ArrayRef<Value> probabilities = ArrayRef<Value>(first).drop_front(1 + blocks);
+}
 
-  waitFor(b, vCopies);
-  Values carried = b.usually(
-      active,
+/// The state after a tile whose exponentials are done, of a wave that has more or none.
+static AheadState nextState(const LoopParts &parts, const AheadState &state, const Exponentials &done,
+                            const KeyTiles &v, const Turn &turn) {
+  const auto &[b, math, visibility, keys, waveEnd, rules, softmaxes, products] = parts;
+  return b.usually(
+      turn.active,
       [&] {
         AheadState next;
-        next.sum = sum;
-        setScores(next, rules.applyIf(nextActive, nextScores, nextKey));
-        // The maximum of the next scores, in the shadow of the product.
-        Values unknown(3, b.undef(b.getF32Type()));
-        unknown.push_back(b.undef(b.getI32Type()));
+        next.sum = done.sum;
+        ScoreRules::Applied applied = rules.front().applyIf(turn.nextActive, done.nextScores, turn.nextKey);
+        next.scores = applied.scores;
+        next.hidden = applied.hidden;
+        Value unknown = b.undef(b.getF32Type());
+        next.of = {unknown, unknown, unknown, b.undef(b.getI32Type())};
         auto readV = readerOf(v);
-        next.output = products.addValues(
-            state.output, probabilities, allRules, tileKey, state.hidden,
-            {readV, readV, /*isTile=*/!v.isByColumns(), v.stepsByColumns()}, unknown, [&](Values &values) {
-              includeScores(parts, next, state.maximum, nextActive);
-              values.append({next.maximum, next.offset, next.factor, next.raised});
-            });
-        next.raised = next.output.pop_back_val();
-        next.factor = next.output.pop_back_val();
-        next.offset = next.output.pop_back_val();
-        next.maximum = next.output.pop_back_val();
-        return next.flatten();
+        // The maximum of the next scores, in the shadow of the product.
+        auto include = [&] {
+          return carried::flatten(includeScores(parts, next.scores, state.of.maximum, turn.nextActive));
+        };
+        TileProducts::Sums sums =
+            products.addValuesAnd(include, carried::flatten(next.of), state.output,
+                                  {done.probabilities, rules, turn.tileKey, state.hidden},
+                                  {readV, readV, /*isTile=*/!v.isByColumns(), v.stepsByColumns()});
+        next.output = sums.output;
+        next.of = carried::withValues(next.of, sums.more);
+        return next;
       },
       [&] {
         // The wave is done: its scores would only take registers.
         AheadState unchanged = state;
-        unchanged.sum = sum;
-        unchanged.offset = unchanged.factor = b.undef(b.getF32Type());
-        unchanged.raised = b.i32(0);
-        unchanged.scores = noScores;
-        return unchanged.flatten();
+        unchanged.sum = done.sum;
+        unchanged.of.offset = unchanged.of.factor = b.undef(b.getF32Type());
+        unchanged.of.raised = b.i32(0);
+        unchanged.scores = Values(products.scoreBlocks(), b.undef(math.accumulator));
+        return unchanged;
       });
-  AheadState next = AheadState::from(carried, blocks);
-  next.output = math.held(next.output);
-  BarrierOp::create(b);
-  scf::YieldOp::create(b, next.flatten());
-  b.setInsertionPointAfter(loop);
-  AheadState last = AheadState::from(loop.getResults(), blocks);
-  return {last.maximum, last.sum, math.held(last.output, /*settles=*/true)};
+}
+
+RowState aheadKeyLoop(const LoopParts &parts, Query &query, const KeyCopies &copies, const KeyTiles &firstK,
+                      const KeyTiles &k, const KeyTiles &v, function_ref<void(Value)> atLastTile) {
+  const auto &[b, math, visibility, keys, waveEnd, rules, softmaxes, products] = parts;
+  AheadState initial = firstState(parts, query, copies, firstK);
+  Visibility::Tiles usual = rules.front().usualTiles(waveEnd);
+  usual.end = b.minS(usual.end, keys.endTile); // a missing tile is not usual
+  auto body = [&](Value tile, AheadState state) {
+    Turn turn;
+    turn.number = tile;
+    turn.tileKey = visibility.keyOfTile(tile);
+    turn.nextKey = visibility.keyOfTile(b.add(tile, b.i32(1)));
+    Values kCopies = k.copy(copies.rowsFrom(turn.nextKey)), vCopies = v.copy(copies.rowsFrom(turn.tileKey));
+    turn.active = b.less(turn.tileKey, waveEnd);
+    turn.nextActive = b.less(turn.nextKey, waveEnd);
+    state.output = math.held(state.output);
+    state = adjusted(parts, state);
+    Softmax::Denominator denominator =
+        rules.front().denominators(turn.tileKey)(state.sum, state.scores, state.of.offset);
+    waitFor(b, kCopies);
+    Exponentials done = exponentiateAhead(parts, query, k, state, denominator, turn, usual, atLastTile);
+    waitFor(b, vCopies);
+    AheadState next = nextState(parts, state, done, v, turn);
+    next.output = math.held(next.output);
+    BarrierOp::create(b);
+    return next;
+  };
+  AheadState last = b.loop(keys.firstTile, keys.endTile, b.i32(1), initial, body);
+  return {last.of.maximum, last.sum, math.held(last.output, /*settles=*/true)};
 }
 
 } // namespace sluice

@@ -165,7 +165,7 @@ SmallVector<Value> KeyRegisters::addValues(const TileProducts &products, const P
     Value ofHead = b.add(b.i32(columns.valuePanels[panel].first), column);
     return readValues(loaded.forReading[0], wide, product.tileKey, key, ofHead);
   };
-  return products.addValues(math.rescale(output, factor), probabilities, rules, tileKey, hidden,
+  return products.addValues(math.rescale(output, factor), {probabilities, rules, tileKey, hidden},
                             {inOrder, anywhere, /*isTile=*/false, /*stepsByColumns=*/vByColumns ? 1u : 0u});
 }
 

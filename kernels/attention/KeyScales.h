@@ -22,6 +22,7 @@ enum class KeyScaling { None, LookUp, Loaded };
 /// Scales of a tile's keys: each lane has those of one key, that of its number.
 struct TileScales {
   mlir::Value k, v;
+  static auto members(auto &of) { return std::tie(of.k, of.v); }
 };
 
 /// A tile of keys; whether there may be pages.

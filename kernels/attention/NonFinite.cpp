@@ -87,23 +87,6 @@ Value NonFinite::isIn(function_ref<void(function_ref<void(Value)>)> each) const 
   return hasSeen(seen);
 }
 
-SmallVector<Value> NonFinite::choose(Value mayHide, function_ref<Value()> hasNonFinite,
-                                     ArrayRef<Value> values, function_ref<Values()> detour,
-                                     function_ref<Values(ArrayRef<Value>)> usual) const {
-  // LLVM places the two sides of a branch one after the other, and registers that the later side needs are
-  // occupied during the earlier one. So the rare path is emitted first, as a detour that changes the values
-  // and sets a flag. The usual path is guarded by that flag, in a form that LLVM cannot trace.
-  auto with = [&](Values changed, unsigned isLeft) {
-    changed.push_back(b.i32(isLeft));
-    return changed;
-  };
-  auto stay = [&] { return with(Values(values), 1); };
-  Values rare = b.rarely(
-      mayHide, [&] { return b.branch(hasNonFinite(), [&] { return with(detour(), 0); }, stay); }, stay);
-  Value isLeft = b.equal(b.opaqueScalar(rare.pop_back_val()), b.i32(1));
-  return b.usually(isLeft, [&] { return usual(rare); }, [&] { return rare; });
-}
-
 SmallVector<Value> NonFinite::visible(ArrayRef<Value> blocks) const {
   Value hidden = b.f32(-floatInfinity);
   Values scores, fragments;
@@ -198,56 +181,55 @@ Value NonFinite::fragmentOfQuads(ReadKeys read) const {
   return b.bitcast(math.fragment, b.pack(VectorType::get(words.size(), b.getI32Type()), words));
 }
 
+/// The tiles with products and counts added to tile `number`: held tiles have no registers to move to.
+SmallVector<Value> NonFinite::addInPlace(ArrayRef<Value> tiles, Value number, ArrayRef<Value> clean,
+                                         ArrayRef<Value> probabilities, Value counts) const {
+  auto addTo = [&](Value tile) {
+    for (auto [fragment, p] : llvm::zip_equal(clean, probabilities))
+      tile = math.mfmaOfOutput(fragment, p, tile);
+    return deliver(math.settledOutput(tile), counts);
+  };
+  Values next;
+  for (auto [index, tile] : llvm::enumerate(math.held(Values(tiles)))) {
+    Value isTurn = b.equal(number, b.i32(index));
+    next.push_back(b.branch(
+        isTurn, [&, tile = tile] { return math.held(addTo(tile)).front(); },
+        [&, tile = tile] { return tile; }));
+  }
+  return math.held(next);
+}
+
 SmallVector<Value> NonFinite::accumulate(ArrayRef<Value> output, ArrayRef<Value> probabilities,
                                          ArrayRef<Value> visible, Value firstColumn, unsigned ownStep,
-                                         Value keyOfLane, bool byColumns, Read read) const {
-  // A loop: this rarely runs, and unrolled it would be longer than the rest of the kernel.
-  auto loop = scf::ForOp::create(b, b.i32(0), b.i32(output.size()), b.i32(1), output);
-  b.setInsertionPointToStart(loop.getBody());
-  Value number = loop.getInductionVar();
-  Value own = ownStep == 1 ? number : b.mul(number, b.i32(ownStep));
-  Value column = b.add(firstColumn, own), counts = math.zeros();
-  Value first = loop.getRegionIterArgs().front();
-  Values clean;
-  for (auto [index, p, sees] : llvm::enumerate(probabilities, visible)) {
-    auto readKeys = [&](unsigned count, unsigned k) {
-      Value key = b.i32(math.layout.rowOf(index * math.layout.elements() + k));
-      return read(count, b.add(key, keyOfLane), column);
-    };
-    Split parts = split(byColumns ? fragmentOfQuads(readKeys) : fragmentOfKeys(readKeys));
-    if (math.holdsOutput())
-      clean.push_back(parts.clean);
-    else
-      first = math.mfma(parts.clean, p, first);
-    counts = math.mfma(parts.codes, sees, counts);
-    // One after the other, which takes fewer registers than reading ahead.
-    createWaveFence(b, b.getLoc());
-  }
-  Values next;
-  if (math.holdsOutput()) {
-    counts = math.settle(counts).front();
-    auto addTo = [&](Value tile) {
-      for (auto [fragment, p] : llvm::zip_equal(clean, probabilities))
-        tile = math.mfmaOfOutput(fragment, p, tile);
-      return deliver(math.settledOutput(tile), counts);
-    };
-    // Tiles have no registers to move to.
-    for (auto [number, tile] : llvm::enumerate(math.held(Values(loop.getRegionIterArgs())))) {
-      Value isTurn = b.equal(loop.getInductionVar(), b.i32(number));
-      next.push_back(b.branch(
-          isTurn, [&, tile = tile] { return math.held(addTo(tile)); },
-          [&, tile = tile] { return Values{tile}; })[0]);
+                                         Value laneKey, bool byColumns, Read read) const {
+  auto addTile = [&](Value number, Values tiles) {
+    Value own = ownStep == 1 ? number : b.mul(number, b.i32(ownStep));
+    Value column = b.add(firstColumn, own), counts = math.zeros(), first = tiles.front();
+    Values clean;
+    for (auto [index, p, sees] : llvm::enumerate(probabilities, visible)) {
+      auto readKeys = [&](unsigned count, unsigned k) {
+        Value key = b.i32(math.layout.rowOf(index * math.layout.elements() + k));
+        return read(count, b.add(key, laneKey), column);
+      };
+      Split parts = split(byColumns ? fragmentOfQuads(readKeys) : fragmentOfKeys(readKeys));
+      if (math.holdsOutput())
+        clean.push_back(parts.clean);
+      else
+        first = math.mfma(parts.clean, p, first);
+      counts = math.mfma(parts.codes, sees, counts);
+      // One after the other, which takes fewer registers than reading ahead.
+      createWaveFence(b, b.getLoc());
     }
-    next = math.held(next);
-  } else {
+    if (math.holdsOutput())
+      return addInPlace(tiles, number, clean, probabilities, math.settle(counts).front());
     // Tiles are rotated through the first position.
     Values settled = math.settle({first, counts});
-    next.append(loop.getRegionIterArgs().begin() + 1, loop.getRegionIterArgs().end());
+    Values next(llvm::drop_begin(tiles));
     next.push_back(deliver(settled[0], settled[1]));
-  }
-  scf::YieldOp::create(b, next);
-  b.setInsertionPointAfter(loop);
-  return math.held(Values(loop.getResults()));
+    return next;
+  };
+  // A loop: this rarely runs, and unrolled it would be longer than the rest of the kernel.
+  return math.held(b.loop(b.i32(0), b.i32(output.size()), b.i32(1), Values(output), addTile));
 }
 
 } // namespace sluice

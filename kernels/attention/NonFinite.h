@@ -43,21 +43,31 @@ public:
   /// The same for fragments of V; `each` passes every one to its argument.
   Value isIn(llvm::function_ref<void(llvm::function_ref<void(Value fragment)>)> each) const;
 
-  /// The results of `usual` for `values`, O^T and other results of a tile; or of `detour`, if keys of the
-  /// tile may be hidden and `hasNonFinite`, which asks isIn(), holds.
-  Values choose(Value mayHide, llvm::function_ref<Value()> hasNonFinite, llvm::ArrayRef<Value> values,
-                llvm::function_ref<Values()> detour,
-                llvm::function_ref<Values(llvm::ArrayRef<Value>)> usual) const;
+  /// The state after a tile, O^T and other results: `usual` makes it of the one `before`; or `detour`, if
+  /// keys of the tile may be hidden and `hasNonFinite`, which asks isIn(), holds.
+  template <typename State>
+  State choose(Value mayHide, llvm::function_ref<Value()> hasNonFinite, const State &before,
+               llvm::function_ref<State()> detour, llvm::function_ref<State(const State &)> usual) const {
+    // LLVM places the two sides of a branch one after the other, and registers that the later side needs are
+    // occupied during the earlier one. So the rare path is emitted first, as a detour that changes the state
+    // and clears a flag. The usual path is guarded by that flag, in a form that LLVM cannot trace.
+    using Rare = std::tuple<State, Value>; // with whether the usual path is left, an i32
+    auto stay = [&] { return Rare{before, b.i32(1)}; };
+    auto leave = [&] { return Rare{detour(), b.i32(0)}; };
+    Rare rare = b.rarely(mayHide, [&] { return b.branch(hasNonFinite(), leave, stay); }, stay);
+    Value isLeft = b.equal(b.opaqueScalar(std::get<1>(rare)), b.i32(1));
+    return b.usually(isLeft, [&] { return usual(std::get<0>(rare)); }, [&] { return std::get<0>(rare); });
+  }
 
   /// `blocks`: the results of Visibility and ScoreChanges for scores of 0: -infinity for hidden keys. Returns
   /// fragments of 1 and 0.
   Values visible(llvm::ArrayRef<Value> blocks) const;
 
   /// Adds to `output`, neighbouring tiles of O^T: tile m holds the lane's own column `firstColumn` + m *
-  /// `ownStep` of V. `keyOfLane` is 4 * lane group. `byColumns`: `read` returns elements of a column, not of
+  /// `ownStep` of V. `laneKey` is 4 * lane group. `byColumns`: `read` returns elements of a column, not of
   /// a row.
   Values accumulate(llvm::ArrayRef<Value> output, llvm::ArrayRef<Value> probabilities,
-                    llvm::ArrayRef<Value> visible, Value firstColumn, unsigned ownStep, Value keyOfLane,
+                    llvm::ArrayRef<Value> visible, Value firstColumn, unsigned ownStep, Value laneKey,
                     bool byColumns, Read read) const;
 
 private:
@@ -77,6 +87,8 @@ private:
   };
   Split split(Value fragment) const;
   Value deliver(Value output, Value counts) const;
+  Values addInPlace(llvm::ArrayRef<Value> tiles, Value number, llvm::ArrayRef<Value> clean,
+                    llvm::ArrayRef<Value> probabilities, Value counts) const;
 
   Emitter &b;
   TileMath &math;

@@ -14,34 +14,13 @@ struct Carried {
   RowState state;
   Values k; // of the tile, as loaded
   OwnTiles::LoadedValues v;
-  Value entries; // of the page table, for the next tile
-  Values found;  // which keys of the tile have a page, if it is asked
-  Values scales; // of its keys, of K and V, if there may be any
+  Value entries;     // of the page table, for the next tile
+  Value found;       // which keys of the tile have a page; null if nobody asks
+  TileScales scales; // of its keys; null if there are none
 
-  Values flatten() const {
-    Values values{state.maximum, state.sum, entries};
-    for (const Values *more : {&state.output, &k, &v.v, &v.forReading, &found, &scales})
-      llvm::append_range(values, *more);
-    return values;
-  }
-  static Carried from(ValueRange values, const Carried &like) {
-    auto take = [&](const Values &many) {
-      Values taken(values.take_front(many.size()));
-      values = values.drop_front(many.size());
-      return taken;
-    };
-    Carried carried;
-    carried.state.maximum = values[0];
-    carried.state.sum = values[1];
-    carried.entries = values[2];
-    values = values.drop_front(3);
-    carried.state.output = take(like.state.output);
-    carried.k = take(like.k);
-    carried.v.v = take(like.v.v);
-    carried.v.forReading = take(like.v.forReading);
-    carried.found = take(like.found);
-    carried.scales = take(like.scales);
-    return carried;
+  static auto members(auto &of) {
+    return std::tie(of.state.maximum, of.state.sum, of.entries, of.state.output, of.k, of.v.v,
+                    of.v.forReading, of.found, of.scales);
   }
 };
 
@@ -54,24 +33,23 @@ static void keepLoads(Emitter &b) {
 
 RowState registerKeyLoop(const LoopParts &parts, Query &query, const KeyPages &pages, OwnTiles &tiles,
                          LoadScales loadScales, Value wave, unsigned waves) {
-  const auto &[b, math, visibility, keys, waveEnd, rules, softmaxes, products] = parts;
+  const auto &[b, math, visibility, keys, waveEnd, allRules, softmaxes, products] = parts;
   const Softmax &softmax = softmaxes.front();
+  const ScoreRules &rules = allRules.front();
   Value first = b.add(keys.firstTile, wave);
   auto keyOf = [&](Value tile, unsigned turns) {
     return visibility.keyOfTile(b.add(tile, b.i32(turns * waves)));
   };
   bool hidesMissing = visibility.hidesMissing(math.layout);
   // Before the rows, which are waited for first: memory answers in order.
-  auto scalesFrom = [&](Value firstKey, Value entries) -> Values {
-    if (!loadScales) return {};
-    TileScales scales = loadScales(firstKey, entries);
-    return {scales.k, scales.v};
+  auto scalesFrom = [&](Value firstKey, Value entries) {
+    return loadScales ? loadScales(firstKey, entries) : TileScales();
   };
   Carried initial;
   initial.state = {softmax.noMaximum(), softmax.noSum(), products.zeroOutput()};
   Value entries = pages.lookUp(keyOf(first, 0));
   initial.entries = pages.lookUp(keyOf(first, 1));
-  if (hidesMissing) initial.found = {pages.found(entries)};
+  if (hidesMissing) initial.found = pages.found(entries);
   initial.scales = scalesFrom(keyOf(first, 0), entries);
   OwnTiles::LoadedKeys firstKeys = tiles.loadKeys(keyOf(first, 0), entries);
   initial.k = firstKeys.k;
@@ -80,40 +58,33 @@ RowState registerKeyLoop(const LoopParts &parts, Query &query, const KeyPages &p
   query.cutRest();
   tiles.prepare(query);
 
-  auto loop = scf::ForOp::create(b, first, keys.endTile, b.i32(waves), initial.flatten());
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(loop.getBody());
-  Value tile = loop.getInductionVar(), tileKey = keyOf(tile, 0), nextKey = keyOf(tile, 1);
-  Carried now = Carried::from(loop.getRegionIterArgs(), initial), next;
-  next.entries = pages.lookUp(keyOf(tile, 2));
-
-  Values scores = tiles.scores(products, tileKey, now.k);
-  if (hidesMissing) next.found = {pages.found(now.entries)};
-  next.scales = scalesFrom(nextKey, now.entries);
-  OwnTiles::LoadedKeys nextKeys = tiles.loadKeys(nextKey, now.entries);
-  next.k = nextKeys.k;
-  keepLoads(b);
-  const ScoreRules &ofRows = rules.front();
-  Value found = hidesMissing ? now.found.front() : Value();
-  ScoreRules::Applied applied;
-  Softmax::Included included;
-  if (now.scales.empty()) {
-    applied = ofRows.apply(scores, tileKey, found);
-    included =
-        softmax.include(now.state.maximum, now.state.sum, applied.scores, ofRows.denominators(tileKey));
-  } else {
-    TileScales scales{now.scales[0], now.scales[1]};
-    applied = ofRows.apply(scores, tileKey, found, &scales);
-    included = softmax.include(now.state.maximum, now.state.sum, applied.scores, ofRows.denominators(scales));
-  }
-  Values output = tiles.addValues(
-      products, {now.state.output, included.factor, included.probabilities, rules, tileKey, applied.hidden},
-      now.v);
-  next.state = {included.maximum, included.sum, output};
-  next.v = tiles.loadValues(nextKey, now.entries, nextKeys.forValues);
-  keepLoads(b);
-  scf::YieldOp::create(b, next.flatten());
-  return Carried::from(loop.getResults(), initial).state;
+  auto turn = [&](Value tile, const Carried &now) {
+    Value tileKey = keyOf(tile, 0), nextKey = keyOf(tile, 1);
+    Carried next;
+    next.entries = pages.lookUp(keyOf(tile, 2));
+    Values scores = tiles.scores(products, tileKey, now.k);
+    if (hidesMissing) next.found = pages.found(now.entries);
+    next.scales = scalesFrom(nextKey, now.entries);
+    OwnTiles::LoadedKeys nextKeys = tiles.loadKeys(nextKey, now.entries);
+    next.k = nextKeys.k;
+    keepLoads(b);
+    const TileScales *scales = loadScales ? &now.scales : nullptr;
+    ScoreRules::Applied applied = rules.apply(scores, tileKey, now.found, scales);
+    auto include = [&](auto denominators) {
+      return softmax.include(now.state.maximum, now.state.sum, applied.scores, denominators);
+    };
+    Softmax::Included included =
+        scales ? include(rules.denominators(*scales)) : include(rules.denominators(tileKey));
+    Values output = tiles.addValues(
+        products,
+        {now.state.output, included.factor, included.probabilities, allRules, tileKey, applied.hidden},
+        now.v);
+    next.state = {included.maximum, included.sum, output};
+    next.v = tiles.loadValues(nextKey, now.entries, nextKeys.forValues);
+    keepLoads(b);
+    return next;
+  };
+  return b.loop(first, keys.endTile, b.i32(waves), initial, turn).state;
 }
 
 JoinedState joinWaves(Emitter &b, TileMath &math, const Softmax &softmax, const LaneRows &rows,

@@ -23,6 +23,7 @@ struct RowState {
   mlir::Value sum;                       // of this lane group's exponentials, relative to the maximum, with
                                          // TileMath::factorOfP()
   llvm::SmallVector<mlir::Value> output; // O^T, relative to the maximum
+  static auto members(auto &of) { return std::tie(of.maximum, of.sum, of.output); }
 };
 
 class Softmax {

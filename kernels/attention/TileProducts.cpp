@@ -120,55 +120,54 @@ SmallVector<Value> TileProducts::visible(const ScoreRules &rules, Value tileKey)
   return nonFinite.visible(rules.applyToZeros(level, tileKey));
 }
 
-SmallVector<Value> TileProducts::addNonFinite(ArrayRef<Value> output, ArrayRef<Value> probabilities,
-                                              const ScoreRules &rules, Value tileKey,
+SmallVector<Value> TileProducts::addNonFinite(ArrayRef<Value> output, const Weights &weights,
                                               const ReadValues &readV) const {
-  // Rare: values derived from these must not occupy registers throughout the loop.
-  Value row = b.opaque(laneRow, tileKey), group = b.opaque(laneGroup, tileKey);
-  Values ofRows = visible(rules, tileKey), sums;
-  for (const ColumnRead &read : columns.valueReads) {
-    Value column = valueColumn(read, row);
-    sums.append(nonFinite.accumulate(
-        output.slice(sums.size(), read.columns), probabilities, ofRows, column, read.ownStep,
-        b.mul(group, b.i32(4)), readV.stepsByColumns != 0,
-        [&](unsigned wide, Value key, Value place) { return readV.anywhere(read.panel, wide, key, place); }));
+  Values all;
+  for (auto [block, rules] : llvm::enumerate(weights.rules)) {
+    // Rare: values derived from these must not occupy registers throughout the loop.
+    Value row = b.opaque(laneRow, weights.tileKey), group = b.opaque(laneGroup, weights.tileKey);
+    auto blockOutput = output.slice(block * outputTiles(), outputTiles());
+    auto probabilities = weights.probabilities.slice(block * probabilityFragments(), probabilityFragments());
+    Values seen = visible(rules, weights.tileKey), sums;
+    for (const ColumnRead &read : columns.valueReads) {
+      Value column = valueColumn(read, row);
+      sums.append(nonFinite.accumulate(blockOutput.slice(sums.size(), read.columns), probabilities, seen,
+                                       column, read.ownStep, b.mul(group, b.i32(4)),
+                                       readV.stepsByColumns != 0, [&](unsigned wide, Value key, Value place) {
+                                         return readV.anywhere(read.panel, wide, key, place);
+                                       }));
+    }
+    llvm::append_range(all, sums);
   }
-  return sums;
+  return all;
 }
 
-SmallVector<Value> TileProducts::addValues(ArrayRef<Value> output, ArrayRef<Value> probabilities,
-                                           ArrayRef<ScoreRules> rules, Value tileKey, Value hidden,
-                                           const ReadValues &readV, ArrayRef<Value> unknown,
-                                           function_ref<void(Values &)> more) const {
-  Values before(output);
-  llvm::append_range(before, unknown);
-  auto withMore = [&](Values sums) {
-    more(sums);
+TileProducts::Sums TileProducts::addValuesAnd(function_ref<Values()> more, ArrayRef<Value> unknown,
+                                              ArrayRef<Value> output, const Weights &weights,
+                                              const ReadValues &readV) const {
+  auto hold = [&](Sums sums) {
+    sums.output = math.held(sums.output);
     return sums;
   };
-  if (isFinite) {
-    Values sums = withMore(add(math.held(output), probabilities, tileKey, readV));
-    llvm::copy(math.held(ArrayRef(sums).take_front(output.size())), sums.begin());
-    return sums;
-  }
-  Value mayHide = rules.front().mayHide(tileKey, hidden); // covers all rows of the wave
-  auto detour = [&] {
-    Values sums;
-    for (auto [block, ofBlock] : llvm::enumerate(rules))
-      llvm::append_range(
-          sums, addNonFinite(output.slice(block * outputTiles(), outputTiles()),
-                             probabilities.slice(block * probabilityFragments(), probabilityFragments()),
-                             ofBlock, tileKey, readV));
-    return sums;
+  auto usual = [&](ArrayRef<Value> before) {
+    Values sums = add(math.held(before), weights.probabilities, weights.tileKey, readV);
+    return Sums{sums, more()};
   };
-  Values results = nonFinite.choose(
-      mayHide, [&] { return hasNonFinite(tileKey, readV); }, before, [&] { return withMore(detour()); },
-      [&](ArrayRef<Value> usual) {
-        Values sums = math.held(usual.take_front(output.size()));
-        return withMore(add(sums, probabilities, tileKey, readV));
-      });
-  llvm::copy(math.held(ArrayRef(results).take_front(output.size())), results.begin());
-  return results;
+  if (isFinite) return hold(usual(output));
+  Value mayHide =
+      weights.rules.front().mayHide(weights.tileKey, weights.hidden); // covers all rows of the wave
+  return hold(nonFinite.choose<Sums>(
+      mayHide, [&] { return hasNonFinite(weights.tileKey, readV); }, {Values(output), Values(unknown)},
+      [&] {
+        Values sums = addNonFinite(output, weights, readV);
+        return Sums{sums, more()};
+      },
+      [&](const Sums &before) { return usual(before.output); }));
+}
+
+SmallVector<Value> TileProducts::addValues(ArrayRef<Value> output, const Weights &weights,
+                                           const ReadValues &readV) const {
+  return addValuesAnd([] { return Values(); }, {}, output, weights, readV).output;
 }
 
 } // namespace sluice

@@ -56,14 +56,23 @@ public:
     unsigned stepsByColumns = 0; // a read in order is of a column, for this many steps; 0: of a row
   };
 
-  /// O^T including the tile of V at `tileKey`, for one block of rows per element of `rules`, which found
-  /// `hidden` (see ScoreRules::Applied). Non-finite V reaches only the rows that see its key. The results of
-  /// `more` follow, which is emitted together with the product: as many values as `unknown`, of the same
-  /// types.
-  Values addValues(
-      llvm::ArrayRef<Value> output, llvm::ArrayRef<Value> probabilities, llvm::ArrayRef<ScoreRules> rules,
-      Value tileKey, Value hidden, const ReadValues &readV, llvm::ArrayRef<Value> unknown = {},
-      llvm::function_ref<void(Values &)> more = [](Values &) {}) const;
+  /// The probabilities of a tile, for one block of rows per element of `rules`, which found `hidden` (see
+  /// ScoreRules::Applied).
+  struct Weights {
+    llvm::ArrayRef<Value> probabilities;
+    llvm::ArrayRef<ScoreRules> rules;
+    Value tileKey, hidden;
+  };
+  /// O^T including the tile of V. Non-finite V reaches only the rows that see its key.
+  Values addValues(llvm::ArrayRef<Value> output, const Weights &weights, const ReadValues &readV) const;
+  /// The same together with `more`, which is emitted with the product. It returns as many values as
+  /// `unknown`, of the same types.
+  struct Sums {
+    Values output, more;
+    static auto members(auto &of) { return std::tie(of.output, of.more); }
+  };
+  Sums addValuesAnd(llvm::function_ref<Values()> more, llvm::ArrayRef<Value> unknown,
+                    llvm::ArrayRef<Value> output, const Weights &weights, const ReadValues &readV) const;
 
   /// The same for finite V whose fragments are made elsewhere: those of a step of the product and of all
   /// columns of a read.
@@ -88,8 +97,7 @@ private:
   Values add(llvm::ArrayRef<Value> output, llvm::ArrayRef<Value> probabilities, Value tileKey,
              const ReadValues &readV) const;
   Value hasNonFinite(Value tileKey, const ReadValues &readV) const;
-  Values addNonFinite(llvm::ArrayRef<Value> output, llvm::ArrayRef<Value> probabilities,
-                      const ScoreRules &rules, Value tileKey, const ReadValues &readV) const; // of one block
+  Values addNonFinite(llvm::ArrayRef<Value> output, const Weights &weights, const ReadValues &readV) const;
 
   Emitter &b;
   TileMath &math;
