@@ -11,13 +11,13 @@ Value Addresses::strideProduct(Value count, StringRef stride) const {
 
 Value Addresses::ofKeys(StringRef array, StringRef side, Type type, bool mayBeInPages) const {
   auto contiguous = [&] {
-    return SmallVector<Value>{b.add(strideProduct(rows.sequence.batch, (side + "_batch_stride").str()),
-                                    strideProduct(rows.sequence.firstKey, (side + "_token_stride").str()))};
+    return b.add(strideProduct(rows.sequence.batch, (side + "_batch_stride").str()),
+                 strideProduct(rows.sequence.firstKey, (side + "_token_stride").str()));
   };
-  auto inPages = [&] { return SmallVector<Value>{b.i64(0)}; };
-  Value ofSequence = (mayBeInPages ? b.branch(b.isNull(arguments.late("page_table")), contiguous, inPages)
-                                   : contiguous())[0];
-  Value offset = b.add(ofSequence, strideProduct(rows.kvHead, (side + "_head_stride").str()));
+  auto inPages = [&] { return b.i64(0); };
+  Value firstOffset =
+      mayBeInPages ? b.branch(b.isNull(arguments.late("page_table")), contiguous, inPages) : contiguous();
+  Value offset = b.add(firstOffset, strideProduct(rows.kvHead, (side + "_head_stride").str()));
   return b.advance(arguments.late(array), type, offset);
 }
 

@@ -21,36 +21,35 @@ void Arguments::fetchLines() const {
 Value Arguments::scaled(Value value, Name factor, package::ScoreFlag perHead, Value head) const {
   Value pointer = late(factor);
   return b.branch(
-      b.isNull(pointer), [&] { return SmallVector<Value>{value}; },
+      b.isNull(pointer), [&] { return value; },
       [&] {
         Value index = b.select(flag(perHead), head, b.i32(0));
         Value place = b.advance(pointer, b.getF32Type(), b.zeroExtend(index));
-        return SmallVector<Value>{
-            b.mulF(value, LLVM::LoadOp::create(b, b.getF32Type(), place, /*alignment=*/4))};
-      })[0];
+        return b.mulF(value, LLVM::LoadOp::create(b, b.getF32Type(), place, /*alignment=*/4));
+      });
 }
 
 Value Arguments::elementOr(Name array, Type type, Value index, Value otherwise) const {
   Value pointer = late(array);
   return b.branch(
-      b.isNull(pointer), [&] { return SmallVector<Value>{otherwise}; },
-      [&] { return SmallVector<Value>{b.loadScalar(type, pointer, b.zeroExtend(index))}; })[0];
+      b.isNull(pointer), [&] { return otherwise; },
+      [&] { return b.loadScalar(type, pointer, b.zeroExtend(index)); });
 }
 
 Sequence readSequence(Emitter &b, const Arguments &arguments, Value batch) {
   using Name = Arguments::Name;
   auto extent = [&](Name starts, Name rows, Name lengths, Name length) -> std::pair<Value, Value> {
     Value pointer = arguments.late(starts), most = arguments.late(length);
-    SmallVector<Value> given = b.branch(
-        b.isNull(pointer), [&] { return SmallVector<Value>{b.i32(0), most}; },
+    auto [givenFirst, givenEnd] = b.branch(
+        b.isNull(pointer), [&] { return std::pair(b.i32(0), most); },
         [&] {
           Value first = b.loadScalar(b.getI32Type(), pointer, b.zeroExtend(batch));
           Value end = b.loadScalar(b.getI32Type(), pointer, b.zeroExtend(b.add(batch, b.i32(1))));
-          return SmallVector<Value>{first, end};
+          return std::pair(first, end);
         });
     // Without starts, all of these conditions already hold: to the kernel, a tensor then has INT32_MAX rows.
-    Value zero = b.i32(0), ofTensor = arguments.late(rows);
-    Value first = b.clamp(given[0], zero, ofTensor), end = b.clamp(given[1], first, ofTensor);
+    Value zero = b.i32(0), tensorRows = arguments.late(rows);
+    Value first = b.clamp(givenFirst, zero, tensorRows), end = b.clamp(givenEnd, first, tensorRows);
     Value count = b.minS(b.sub(end, first), most);
     return {first, b.clamp(arguments.elementOr(lengths, b.getI32Type(), batch, count), zero, count)};
   };

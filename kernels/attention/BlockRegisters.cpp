@@ -92,19 +92,19 @@ BlockRegisters::RowAddresses BlockRegisters::addressesOfValues(Value firstKey, V
     Value exists = LLVM::ICmpOp::create(b, LLVM::ICmpPredicate::ne, address, nothing(keys.elements));
     return b.select(exists, row, nothing(values.elements));
   };
-  Values addresses = b.branch(
+  RowAddresses addresses = b.branch(
       sameStrides,
       [&] {
-        Value ofRows = moved(ofKeys.rows, keys.base, values.base);
-        if (!blocks.hasArrays()) return Values{ofRows};
-        return Values{ofRows, moved(ofKeys.scales, keys.scalesBase, values.scalesBase)};
+        Value rows = moved(ofKeys.rows, keys.base, values.base);
+        return RowAddresses{
+            rows, blocks.hasArrays() ? moved(ofKeys.scales, keys.scalesBase, values.scalesBase) : Value()};
       },
       [&] {
         RowAddresses computed = addressesOf(values, firstKey, entries);
-        if (!blocks.hasArrays()) return Values{computed.rows};
-        return Values{computed.rows, computed.scales};
+        return RowAddresses{computed.rows, blocks.hasArrays() ? computed.scales : Value()};
       });
-  return {addresses.front(), addresses.back()};
+  if (!blocks.hasArrays()) addresses.scales = addresses.rows;
+  return addresses;
 }
 
 SmallVector<Value> BlockRegisters::rowsOfScales(const Side &side, Value firstKey, Value addresses) const {
@@ -323,36 +323,18 @@ static Value isNotFinite(Emitter &b, ArrayRef<BlockRegisters::Factors> factors) 
 
 BlockRegisters::Rows BlockRegisters::keepToRows(const TileProducts &products, const Product &product,
                                                 ArrayRef<Factors> factors) const {
-  auto flattened = [](ArrayRef<Factors> factors, ArrayRef<Value> output) {
-    Values values(output);
-    for (const Factors &of : factors) {
-      values.push_back(of.factor);
-      if (of.term) values.push_back(of.term);
-    }
-    return values;
-  };
   // One branch for all that is rare, as every branch ends a block.
   Value isRare = isNotFinite(b, factors);
-  Values kept = b.branch(
+  Rows unchanged{Values(product.output), SmallVector<Factors>(factors)};
+  return b.branch(
       b.anyLane(b.either(math.isChange(product.factor), isRare)),
       [&] {
         Values output = math.scaled(product.output, product.factor);
         return b.branch(
-            b.anyLane(isRare),
-            [&] {
-              Rows rows = separate(products, product, output, factors);
-              return flattened(rows.factors, rows.output);
-            },
-            [&] { return flattened(factors, output); });
+            b.anyLane(isRare), [&] { return separate(products, product, output, factors); },
+            [&] { return Rows{output, unchanged.factors}; });
       },
-      [&] { return flattened(factors, product.output); });
-  auto next = kept.begin() + product.output.size();
-  Rows rows{Values(kept.begin(), next), {}};
-  for (const Factors &of : factors) {
-    Value factor = *next++;
-    rows.factors.push_back({factor, of.term ? *next++ : Value()});
-  }
-  return rows;
+      [&] { return unchanged; });
 }
 
 /// Which keys a lane's row sees: a fragment of NonFinite::visible as bits, those of all lane groups.

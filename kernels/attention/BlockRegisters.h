@@ -48,6 +48,7 @@ public:
   /// An element of V is number * factor + term, without a term if nothing is subtracted.
   struct Factors {
     Value factor, term;
+    static auto members(auto &of) { return std::tie(of.factor, of.term); }
   };
 
 private:
@@ -65,6 +66,7 @@ private:
   /// Where rows begin, one of the tile's rows per lane, and their scales, which may be in arrays.
   struct RowAddresses {
     Value rows, scales;
+    static auto members(auto &of) { return std::tie(of.rows, of.scales); }
   };
   RowAddresses addressesOf(const Side &side, Value firstKey, Value entries) const;
   /// V's addresses, from K's if both have the same strides.
@@ -100,6 +102,7 @@ private:
   struct Rows {
     Values output;
     llvm::SmallVector<Factors> factors;
+    static auto members(auto &of) { return std::tie(of.output, of.factors); }
   };
   Rows keepToRows(const TileProducts &products, const Product &product,
                   llvm::ArrayRef<Factors> factors) const;

@@ -25,16 +25,15 @@ Value Epilogue::withScale(Value weight) const {
 
 Epilogue::Weight Epilogue::overScaleOfO(Value weight) const {
   Value scales = arguments.late("o_scale");
-  SmallVector<Value> divided = b.branch(
-      b.isNull(scales), [&] { return SmallVector<Value>{weight, b.i32(0)}; },
+  return b.branch(
+      b.isNull(scales), [&] { return Weight{weight, b.i32(0)}; },
       [&] {
         Value index = b.select(arguments.flag(package::score_o_scale_heads), rows.qHead, b.i32(0));
         Value place = b.advance(scales, b.getF32Type(), b.zeroExtend(index));
         Value scale = LLVM::LoadOp::create(b, b.getF32Type(), place, /*alignment=*/4);
         Emitter::Divisor divisor = b.divisorOf(scale);
-        return SmallVector<Value>{b.mulF(weight, divisor.inverse), divisor.exponent};
+        return Weight{b.mulF(weight, divisor.inverse), divisor.exponent};
       });
-  return {divided[0], divided[1]};
 }
 
 Value Epilogue::weighted(Value element, Weight weight) const {

@@ -40,6 +40,7 @@ private:
   /// What turns O^T into O: a factor, and for FP8 results the exponent of a power of two, else null.
   struct Weight {
     Value factor, exponent = {};
+    static auto members(auto &of) { return std::tie(of.factor, of.exponent); }
   };
   /// Stores neighbouring columns of O. `firstColumn` is that of lane group 0.
   using Store = llvm::function_ref<void(unsigned firstColumn, Value column, Value chunk)>;

@@ -15,19 +15,17 @@ KeyPages::KeyPages(Emitter &b, const Arguments &arguments, const WorkgroupRows &
   table = b.branch(
       b.isNull(ofCaller),
       // One page holds everything: its number is read from a zero.
-      [&] { return SmallVector<Value>{ZerosOp::create(b, globalPointer, sizeof(int64_t))}; },
+      [&]() -> Value { return ZerosOp::create(b, globalPointer, sizeof(int64_t)); },
       [&] {
         Value entry = b.mul(sequence, arguments.late("page_table_stride"));
         Value starts = arguments.late("page_starts");
         entry = b.branch(
-            b.isNull(starts), [&] { return SmallVector<Value>{entry}; },
-            [&] {
-              return SmallVector<Value>{b.zeroExtend(b.loadScalar(b.getI32Type(), starts, sequence))};
-            })[0];
+            b.isNull(starts), [&] { return entry; },
+            [&] { return b.zeroExtend(b.loadScalar(b.getI32Type(), starts, sequence)); });
         entry = b.add(entry, b.mul(b.zeroExtend(rows.kvHead), arguments.late("page_table_head_stride")));
         Value words = b.shiftLeft(entry, b.zeroExtend(b.select(wide, b.i32(1), b.i32(0))));
-        return SmallVector<Value>{b.advance(ofCaller, b.getI32Type(), words)};
-      })[0];
+        return b.advance(ofCaller, b.getI32Type(), words);
+      });
   Value holeBegin = keys.holeBegin, holeEnd = keys.holeEnd;
   if (keysTogether != 1) {
     Value whole = b.i32(-int32_t(keysTogether));

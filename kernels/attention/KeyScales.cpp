@@ -11,29 +11,28 @@ static Value load(Emitter &b, Value scales, Value offset) {
 
 TileScales loadTileScales(Emitter &b, const Arguments &arguments, const KeyPages &pages, const LaneRows &rows,
                           const ScaledTile &tile, Value entries) {
-  using Values = SmallVector<Value>;
   Value firstKey = tile.firstKey;
   constexpr unsigned scaleBytes = 4;
-  auto none = [&] { return Values(2, b.undef(b.getF32Type())); };
+  Value none = b.undef(b.getF32Type());
   // Nothing of them is kept in the loop: few calls have them, and scalar registers are scarce.
   Arguments inLoop = arguments.inLoop(firstKey);
   Addresses ofTile(b, inLoop, rows);
   auto ofSide = [&](StringRef side) -> Value {
     std::string array = (side + "_scales").str();
     return b.branch(
-        b.isNull(inLoop.late(array)), [&] { return Values{b.f32(1)}; },
+        b.isNull(inLoop.late(array)), [&] { return b.f32(1); },
         [&] {
           Value base = ofTile.ofKeys(array, array, b.getF32Type(), tile.mayBeInPages);
           Value places = pages.lateAddresses(array, base, firstKey, entries, b.getF32Type(), scaleBytes);
           // Scales of other tiles would only be more lines.
           Value isOfTile = b.less(rows.lane, b.i32(tile.keys));
           Value place = b.select(isOfTile, places, ZerosOp::create(b, places.getType(), scaleBytes));
-          return Values{LLVM::LoadOp::create(b, b.getF32Type(), place, /*alignment=*/scaleBytes)};
-        })[0];
+          return LLVM::LoadOp::create(b, b.getF32Type(), place, /*alignment=*/scaleBytes);
+        });
   };
-  Values scales = b.branch(
-      arguments.flag(package::score_key_scales), [&] { return Values{ofSide("k"), ofSide("v")}; }, none);
-  return {scales[0], scales[1]};
+  return b.branch(
+      arguments.flag(package::score_key_scales), [&] { return TileScales{ofSide("k"), ofSide("v")}; },
+      [&] { return TileScales{none, none}; });
 }
 
 Value byScore(Emitter &b, const LaneRows &rows, Value ofKeys) {
@@ -72,8 +71,7 @@ Value loadKeyScale(Emitter &b, const Arguments &everywhere, const LaneRows &rows
         b.isNull(table),
         [&] {
           Value row = times(b.add(sequence.firstKey, key), "token");
-          return SmallVector<Value>{
-              load(b, scales, b.add(b.add(times(sequence.batch, "batch"), row), ofHead))};
+          return load(b, scales, b.add(b.add(times(sequence.batch, "batch"), row), ofHead));
         },
         [&] {
           Emitter::Division place = b.divide(key, arguments.late("page_rows"), arguments.late("page_magic"),
@@ -81,38 +79,39 @@ Value loadKeyScale(Emitter &b, const Arguments &everywhere, const LaneRows &rows
           Value first = b.mul(b.zeroExtend(sequence.batch), arguments.late("page_table_stride"));
           Value starts = arguments.late("page_starts");
           first = b.branch(
-              b.isNull(starts), [&] { return SmallVector<Value>{first}; },
+              b.isNull(starts), [&] { return first; },
               [&] {
                 Value start = b.loadScalar(b.getI32Type(), starts, b.zeroExtend(sequence.batch));
-                return SmallVector<Value>{b.zeroExtend(start)};
-              })[0];
+                return b.zeroExtend(start);
+              });
           Value tableOfHead = b.mul(b.zeroExtend(rows.kvHead), arguments.late("page_table_head_stride"));
           Value entry = b.add(b.add(first, tableOfHead), b.zeroExtend(place.quotient));
           auto load32 = [&](Value index) -> Value {
             return LLVM::LoadOp::create(b, b.getI32Type(), b.advance(table, b.getI32Type(), index), 4);
           };
-          SmallVector<Value> halves = b.branch(
+          auto [low, high] = b.branch(
               arguments.flag(package::score_page_index_64),
               [&] {
-                Value low = b.add(entry, entry);
-                return SmallVector<Value>{load32(low), load32(b.add(low, b.i64(1)))};
+                Value first = b.add(entry, entry), low = load32(first);
+                return std::pair(low, load32(b.add(first, b.i64(1))));
               },
-              [&] { return SmallVector<Value>{load32(entry), b.i32(0)}; });
+              [&] {
+                Value low = load32(entry);
+                return std::pair(low, b.i32(0));
+              });
           auto isAtMost = [&](Value half, Value most) -> Value {
             return arith::CmpIOp::create(b, arith::CmpIPredicate::ule, half, most);
           };
-          Value isThere = b.both(isAtMost(halves[0], arguments.late("last_page_low")),
-                                 isAtMost(halves[1], arguments.late("last_page_high")));
+          Value isThere = b.both(isAtMost(low, arguments.late("last_page_low")),
+                                 isAtMost(high, arguments.late("last_page_high")));
           auto pair = VectorType::get(2, b.getI32Type());
-          Value page = b.select(isThere, b.bitcast(b.getI64Type(), b.pack(pair, halves)), b.i64(0));
+          Value page = b.select(isThere, b.bitcast(b.getI64Type(), b.pack(pair, {low, high})), b.i64(0));
           Value offset = b.add(b.mul(page, stride("batch")), times(place.rest, "token"));
-          SmallVector<Value> scale = b.branch(
-              isThere, [&] { return SmallVector<Value>{load(b, scales, b.add(offset, ofHead))}; },
-              [&] { return SmallVector<Value>{b.f32(0)}; });
-          return scale;
+          return b.branch(
+              isThere, [&] { return load(b, scales, b.add(offset, ofHead)); }, [&] { return b.f32(0); });
         });
   };
-  return b.branch(hasKeys, find, [&] { return SmallVector<Value>{b.f32(0)}; })[0];
+  return b.branch(hasKeys, find, [&] { return b.f32(0); });
 }
 
 } // namespace sluice

@@ -38,20 +38,14 @@ Value Softmax::factor(Value before, Value reference) const {
 }
 
 Value Softmax::centre(Values &scores, Value offset, Value reference) const {
-  auto with = [](Values values, Value last) {
-    values.push_back(last);
-    return values;
-  };
-  Values results = b.branch(
+  std::tie(scores, offset) = b.branch(
       b.anyLane(math.isLarge(offset)),
       [&] {
         Values centred = scores;
         Value used = math.centre(centred, offset, b.f32(offsetOfZero()), reference);
-        return with(centred, used);
+        return std::pair(centred, used);
       },
-      [&] { return with(scores, offset); });
-  offset = results.pop_back_val();
-  scores = results;
+      [&] { return std::pair(scores, offset); });
   return offset;
 }
 

@@ -68,6 +68,7 @@ public:
   /// wave-uniform, is 0.
   struct Denominator {
     Value sum, isGiven;
+    static auto members(auto &of) { return std::tie(of.sum, of.isGiven); }
   };
   /// Makes one of the denominator before the tile, its scores and their offset.
   using Denominators = llvm::function_ref<Denominator(Value sum, llvm::ArrayRef<Value> scores, Value offset)>;

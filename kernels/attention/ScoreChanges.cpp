@@ -45,7 +45,7 @@ Value ScoreChanges::denominator(Value sum, ArrayRef<Value> exponentials, const T
     Value sums[2] = {sum, b.f32(0)};
     for (auto [n, p] : llvm::enumerate(exponentials))
       sums[n % 2] = add(n, p, sums[n % 2]);
-    return SmallVector<Value>{b.addF(sums[0], sums[1])};
+    return b.addF(sums[0], sums[1]);
   };
   return b.branch(
       hasScales,
@@ -54,19 +54,19 @@ Value ScoreChanges::denominator(Value sum, ArrayRef<Value> exponentials, const T
         return inTwoChains(
             [&](unsigned n, Value p, Value sum) { return b.fma(b.ofLaneOfRow(inverse, n), p, sum); });
       },
-      [&] { return inTwoChains([&](unsigned, Value p, Value sum) { return b.addF(sum, p); }); })[0];
+      [&] { return inTwoChains([&](unsigned, Value p, Value sum) { return b.addF(sum, p); }); });
 }
 
 Softmax::Denominator ScoreChanges::denominator(Value sum, ArrayRef<Value> blocks, Value offset, Value tileKey,
                                                MfmaLayout layout) const {
   Softmax::Denominator none{b.undef(b.getF32Type()), b.i32(0)};
   if (scaling != KeyScaling::LookUp) return none;
-  SmallVector<Value> results = b.rarely(
+  return b.rarely(
       changed,
       [&] {
         Value scales = arguments.inLoop(tileKey).late("v_scales");
         return b.branch(
-            b.isNull(scales), [&] { return SmallVector<Value>{none.sum, none.isGiven}; },
+            b.isNull(scales), [&] { return none; },
             [&] {
               LaneRows rows = locate(tileKey);
               Value inverse = b.reciprocal(lookUpScaleOfValue(b, arguments, rows, keys, tileKey)),
@@ -80,11 +80,10 @@ Softmax::Denominator ScoreChanges::denominator(Value sum, ArrayRef<Value> blocks
                   total = b.fma(p, b.ofLane(inverse, key), total);
                 }
               }
-              return SmallVector<Value>{total, b.i32(1)};
+              return Softmax::Denominator{total, b.i32(1)};
             });
       },
-      [&] { return SmallVector<Value>{none.sum, none.isGiven}; });
-  return {results[0], results[1]};
+      [&] { return none; });
 }
 
 /// The kinds of changes, in the order of sluice.h.
@@ -100,9 +99,8 @@ static Value hiddenOf(const ScoreTile &tile, ArrayRef<Value> scores) {
   return b.select(isHidden, b.i32(1), b.i32(0));
 }
 
-/// The changed scores, and after them hiddenOf.
-Scores ScoreChanges::change(ArrayRef<Value> raw, Value scale, Value tileKey, Value lastKey, MfmaLayout layout,
-                            ScoresAre are) const {
+ScoreChanges::Changed ScoreChanges::change(ArrayRef<Value> raw, Value scale, Value tileKey, Value lastKey,
+                                           MfmaLayout layout, ScoresAre are) const {
   ScoreTile tile{.b = b,
                  .arguments = arguments,
                  .sequence = sequence,
@@ -125,8 +123,7 @@ Scores ScoreChanges::change(ArrayRef<Value> raw, Value scale, Value tileKey, Val
     scores = b.branch(
         asked.isAsked, [&] { return kind->apply(tile, scores, asked.argument); }, [&] { return scores; });
   }
-  scores.push_back(hiddenOf(tile, scores));
-  return scores;
+  return {scores, hiddenOf(tile, scores)};
 }
 
 ScoreChanges::Changed ScoreChanges::apply(ArrayRef<Value> raw, Value tileKey, Value isNeeded,
@@ -146,20 +143,16 @@ ScoreChanges::Changed ScoreChanges::apply(ArrayRef<Value> raw, Value tileKey, Va
         [&] { return Scores(raw); });
   }
   Value lastKey = b.maxS(b.sub(sequence.keys, b.i32(1)), b.i32(0));
-  Scores results = b.rarely(
+  Changed results = b.rarely(
       b.both(changed, isNeeded), [&] { return change(blocks, ofScores, tileKey, lastKey, layout, are); },
-      [&] {
-        Scores unchanged(blocks);
-        unchanged.push_back(b.i32(0));
-        return unchanged;
-      });
-  Value hidden = results.pop_back_val();
-  if (!loaded) return {results, hidden};
+      [&] { return Changed{blocks, b.i32(0)}; });
+  if (!loaded) return results;
   auto withValues = [&] {
     Value exponent = b.log2(leastScaleOrMore(b, byScore(b, rows, loaded->v)));
-    return eachByScore(results, exponent, [&](Value score, Value ofKey) { return b.addF(score, ofKey); });
+    return eachByScore(results.scores, exponent,
+                       [&](Value score, Value ofKey) { return b.addF(score, ofKey); });
   };
-  return {b.branch(hasScales, withValues, [&] { return results; }), hidden};
+  return {b.branch(hasScales, withValues, [&] { return results.scores; }), results.hidden};
 }
 
 } // namespace sluice

@@ -33,8 +33,9 @@ public:
   Value factor() const { return exponentFactor; }
 
   struct Changed {
-    Scores blocks;
+    Scores scores;
     Value hidden; // i32, wave-uniform: not 0 if a bias or a mask makes some score -infinity
+    static auto members(auto &of) { return std::tie(of.scores, of.hidden); }
   };
   enum class ScoresAre { Any, Zero };
   /// `blocks`: raw scores in the layout of Visibility::hide, or all zero. The scores are unused if
@@ -57,8 +58,8 @@ public:
 
 private:
   static bool isPrefill(MfmaLayout layout) { return layout.rows == package::prefill_rows_of_wave; }
-  Scores change(llvm::ArrayRef<Value> raw, Value scale, Value tileKey, Value lastKey, MfmaLayout layout,
-                ScoresAre are) const;
+  Changed change(llvm::ArrayRef<Value> raw, Value scale, Value tileKey, Value lastKey, MfmaLayout layout,
+                 ScoresAre are) const;
   using ByScore = llvm::function_ref<Value(Value score, Value ofKey)>;
   llvm::SmallVector<Value> eachByScore(llvm::ArrayRef<Value> blocks, Value ofKeys, ByScore combine) const;
 

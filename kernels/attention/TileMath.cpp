@@ -201,7 +201,7 @@ TileMath::Result TileMath::finish(Value maximum, Value factor, Value sum, Value 
   // No visible key: the sum is exactly 0. A NaN sum stays NaN.
   Value empty = b.equalF(sum, b.f32(0)), none = b.f32(negativeInfinity);
   auto inverse = [&](Value x) { return b.select(b.equalF(x, b.f32(0)), b.f32(0), b.reciprocal(x)); };
-  SmallVector<Value> result = b.branch(
+  Result result = b.branch(
       hasSink,
       [&] {
         Value logit = LLVM::LoadOp::create(b, b.getF32Type(), sinkLogit, /*alignment=*/4);
@@ -217,14 +217,14 @@ TileMath::Result TileMath::finish(Value maximum, Value factor, Value sum, Value 
         Value sinkAlone = b.select(b.equalF(lsePerLog2, b.f32(1)), sink, logit);
         Value lse = b.mulF(b.addF(reference, b.log2(total)), lsePerLog2);
         Value isAlone = b.equalF(total, ofSink);
-        return SmallVector<Value>{b.mulF(weight, inverse(total)), b.select(isAlone, sinkAlone, lse)};
+        return Result{b.mulF(weight, inverse(total)), b.select(isAlone, sinkAlone, lse)};
       },
       [&] {
         Value log2 = b.select(empty, none, b.fma(maximum, factor, b.log2(sum)));
-        return SmallVector<Value>{inverse(sum), b.mulF(log2, lsePerLog2)};
+        return Result{inverse(sum), b.mulF(log2, lsePerLog2)};
       });
-  Value weight = isFp8() ? b.mulF(result[0], b.f32(1 / factorOfP())) : result[0];
-  return {weight, result[1]};
+  if (isFp8()) result.weight = b.mulF(result.weight, b.f32(1 / factorOfP()));
+  return result;
 }
 
 } // namespace sluice

@@ -100,6 +100,7 @@ public:
   struct Result {
     Value weight; // converts O^T relative to the maximum to O
     Value lse;    // logarithm of the denominator
+    static auto members(auto &of) { return std::tie(of.weight, of.lse); }
   };
   /// `maximum * factor` is to base 2; `sum` of all groups. The row's sink logit, to base e, is read from
   /// `sinkLogit` if there is one. `lsePerLog2` is 1 or, for an LSE to base e, ln(2).

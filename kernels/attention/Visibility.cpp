@@ -17,10 +17,9 @@ Value shiftOf(Emitter &b, const Arguments &arguments, const Sequence &sequence) 
       [&] {
         // A row's number can be added without overflow.
         Value given = arguments.elementOr("diagonals", b.getI32Type(), sequence.batch, shift);
-        return SmallVector<Value>{
-            b.clamp(given, b.i32(-package::kernarg_most_diagonal), b.i32(package::kernarg_most_diagonal))};
+        return b.clamp(given, b.i32(-package::kernarg_most_diagonal), b.i32(package::kernarg_most_diagonal));
       },
-      [&] { return SmallVector<Value>{shift}; })[0];
+      [&] { return shift; });
 }
 
 Visibility::Visibility(Emitter &b, const Arguments &arguments, const Sequence &sequence, unsigned tileKv)
@@ -31,50 +30,43 @@ Visibility::Visibility(Emitter &b, const Arguments &arguments, const Sequence &s
       arguments.flag(package::score_of_sequence),
       [&] {
         Value causal = arguments.elementOr("causal", b.getI32Type(), sequence.batch, b.i32(0));
-        return SmallVector<Value>{b.select(b.equal(causal, b.i32(0)), ofLaunch, b.i32(0))};
+        return b.select(b.equal(causal, b.i32(0)), ofLaunch, b.i32(0));
       },
-      [&] { return SmallVector<Value>{ofLaunch}; })[0];
+      [&] { return ofLaunch; });
 }
 
 SmallVector<Visibility::Range> Visibility::rangesOf(ArrayRef<Value> rows) const {
   Value lastKey = b.sub(sequence.keys, b.i32(1)), end = b.sub(lastKey, windowRight);
-  SmallVector<Value> usual;
+  using Ranges = SmallVector<Range>;
+  Ranges usual;
   for (Value row : rows) {
     Value key = b.add(row, shift);
-    usual.push_back(b.sub(b.maxS(key, windowLeft), windowLeft));
-    usual.push_back(b.add(b.minS(key, end), windowRight));
+    Value first = b.sub(b.maxS(key, windowLeft), windowLeft);
+    usual.push_back({first, b.add(b.minS(key, end), windowRight)});
   }
   Value spans = arguments.late("spans");
-  SmallVector<Value> ends = b.rarely(
+  return b.rarely(
       b.isFalse(b.isNull(spans)),
       [&] {
         Value stride = arguments.late("span_stride");
         Value ofSequence = b.advance(spans, b.getI32Type(), b.mul(b.zeroExtend(sequence.batch), stride));
         Value count = arith::TruncIOp::create(b, b.getI32Type(), b.shiftRight(stride, b.i64(1)));
-        auto loop = scf::ForOp::create(b, b.i32(0), count, b.i32(1), usual);
-        OpBuilder::InsertionGuard guard(b);
-        b.setInsertionPointToStart(loop.getBody());
-        Value place = b.zeroExtend(b.shiftLeft(loop.getInductionVar(), b.i32(1)));
-        Value begin = b.maxS(b.loadScalar(b.getI32Type(), ofSequence, place), b.i32(0));
-        Value last = b.minS(b.sub(b.loadScalar(b.getI32Type(), ofSequence, b.add(place, b.i64(1))), b.i32(1)),
-                            lastKey);
-        SmallVector<Value> widened;
-        for (auto [index, row] : llvm::enumerate(rows)) {
-          Value key = b.add(row, shift);
-          Value isIn = b.isFalse(b.either(b.less(key, begin), b.less(last, key)));
-          Value ofRow = loop.getRegionIterArgs()[2 * index],
-                lastOfRow = loop.getRegionIterArgs()[2 * index + 1];
-          widened.push_back(b.select(isIn, b.minS(ofRow, begin), ofRow));
-          widened.push_back(b.select(isIn, b.maxS(lastOfRow, last), lastOfRow));
-        }
-        scf::YieldOp::create(b, widened);
-        return SmallVector<Value>(loop.getResults());
+        return b.loop(b.i32(0), count, b.i32(1), usual, [&](Value span, const Ranges &before) {
+          Value place = b.zeroExtend(b.shiftLeft(span, b.i32(1)));
+          Value begin = b.maxS(b.loadScalar(b.getI32Type(), ofSequence, place), b.i32(0));
+          Value last = b.minS(
+              b.sub(b.loadScalar(b.getI32Type(), ofSequence, b.add(place, b.i64(1))), b.i32(1)), lastKey);
+          Ranges widened;
+          for (auto [row, range] : llvm::zip_equal(rows, before)) {
+            Value key = b.add(row, shift);
+            Value isIn = b.isFalse(b.either(b.less(key, begin), b.less(last, key)));
+            Value first = b.select(isIn, b.minS(range.first, begin), range.first);
+            widened.push_back({first, b.select(isIn, b.maxS(range.last, last), range.last)});
+          }
+          return widened;
+        });
       },
       [&] { return usual; });
-  SmallVector<Range> ranges;
-  for (unsigned index = 0; index < rows.size(); ++index)
-    ranges.push_back({ends[2 * index], ends[2 * index + 1]});
-  return ranges;
 }
 
 void Visibility::chooseTiles(const Range &first, const Range &last) {

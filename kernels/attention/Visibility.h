@@ -29,6 +29,7 @@ public:
   /// The range of keys that a row sees, without sink tokens; last < first if it is empty.
   struct Range {
     Value first, last;
+    static auto members(auto &of) { return std::tie(of.first, of.last); }
   };
   /// Those of several rows, all wave-uniform or of a lane.
   llvm::SmallVector<Range> rangesOf(llvm::ArrayRef<Value> rows) const;

@@ -58,8 +58,8 @@ private:
   /// Of bias values, in units of exponents.
   Value factor() const {
     return b.branch(
-        hasFactors, [&] { return Scores{b.mulF(tile.ofHead(factors, "bias_scale_batch_stride"), log2e)}; },
-        [&] { return Scores{log2e}; })[0];
+        hasFactors, [&] { return b.mulF(tile.ofHead(factors, "bias_scale_batch_stride"), log2e); },
+        [&] { return log2e; });
   }
 
   Scores sums(ArrayRef<Value> values, Value factor, bool hidesAll) const {
@@ -79,14 +79,13 @@ private:
     // bias; larger scores are rare. While they are looked for, no register is left for a factor.
     if (!tile.isPrefill()) return hiding();
     auto isLarge = [&] {
-      if (tile.areZero) return Scores{b.boolean(false)};
+      if (tile.areZero) return b.boolean(false);
       Value rest = b.f32(0);
       tile.each(scores, [&](Value score, Value) { return rest = b.fma(score, b.f32(0x1p64), rest); });
-      return Scores{
-          b.anyLane(arith::CmpFOp::create(b, arith::CmpFPredicate::UEQ, math::AbsFOp::create(b, rest),
-                                          b.f32(std::numeric_limits<double>::infinity())))};
+      return b.anyLane(arith::CmpFOp::create(b, arith::CmpFPredicate::UEQ, math::AbsFOp::create(b, rest),
+                                             b.f32(std::numeric_limits<double>::infinity())));
     };
-    Value hides = b.branch(hasFactors, [&] { return Scores{b.boolean(true)}; }, isLarge)[0];
+    Value hides = b.branch(hasFactors, [&] { return b.boolean(true); }, isLarge);
     return b.branch(hides, hiding, [&] { return sums(values, log2e, false); });
   }
 
@@ -187,9 +186,7 @@ private:
 };
 
 Asked askBias(const ScoreTile &tile) {
-  Emitter &b = tile.b;
-  Value hasKeys = tile.hasKeys(), bias = tile.arguments.late("bias");
-  return {b.both(b.isFalse(b.isNull(bias)), hasKeys), bias};
+  return askMatrix(tile, "bias");
 }
 
 Scores applyBias(const ScoreTile &tile, ArrayRef<Value> scores, Value bias) {

@@ -88,9 +88,7 @@ private:
 };
 
 Asked askMaskBits(const ScoreTile &tile) {
-  Emitter &b = tile.b;
-  Value hasKeys = tile.hasKeys(), mask = tile.arguments.late("mask");
-  return {b.both(b.isFalse(b.isNull(mask)), hasKeys), mask};
+  return askMatrix(tile, "mask");
 }
 
 Scores applyMaskBits(const ScoreTile &tile, ArrayRef<Value> scores, Value mask) {

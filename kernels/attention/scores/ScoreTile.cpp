@@ -41,6 +41,12 @@ Scores ScoreTile::eachOfKey(ArrayRef<Value> scores, const LaneRows &rows, Value 
   });
 }
 
+Asked askMatrix(const ScoreTile &tile, StringRef matrix) {
+  Emitter &b = tile.b;
+  Value hasKeys = b.less(b.i32(0), tile.sequence.keys), pointer = tile.arguments.late(matrix);
+  return {b.both(b.isFalse(b.isNull(pointer)), hasKeys), pointer};
+}
+
 Value ScoreTile::rowOf(StringRef matrix) const {
   Value offset = b.mul(b.zeroExtend(sequence.batch), arguments.late((matrix + "_batch_stride").str()));
   offset = b.add(offset, b.mul(b.zeroExtend(place.head), arguments.late((matrix + "_head_stride").str())));

@@ -56,8 +56,6 @@ struct ScoreTile {
   Scores eachOfKey(llvm::ArrayRef<Value> scores, const LaneRows &rows, Value ofLanes,
                    llvm::function_ref<Value(Value score, Value ofKey)> combine) const;
 
-  /// Whether the sequence has a key: without, there may be no memory of a bias or a mask.
-  Value hasKeys() const { return b.less(b.i32(0), sequence.keys); }
   /// In elements from the start of a matrix with a row for each row of q, a bias or a mask.
   Value rowOf(llvm::StringRef matrix) const;
   /// An element of an array with one for each query head, or several such arrays.
@@ -81,6 +79,9 @@ struct Asked {
   mlir::Value isAsked;  // wave-uniform
   mlir::Value argument; // for apply
 };
+
+/// A bias or a mask, if the call has one and the sequence a key: without keys there may be no memory of it.
+Asked askMatrix(const ScoreTile &tile, llvm::StringRef matrix);
 
 /// One kind of change, after the scaling of raw scores. Scores are in units of the base-2 exponent.
 struct ScoreChange {
