@@ -9,6 +9,8 @@
 #include "attention/KernargName.h"
 #include "cache_ops/CacheOps.h"
 
+#include <array>
+#include <bit>
 #include <functional>
 
 namespace sluice {
@@ -52,10 +54,24 @@ public:
   Value toInteger(Value a);
   Value truncateInteger(Value a) { return mlir::arith::TruncIOp::create(*this, getI32Type(), a); }
 
+  /// One of two structs, which have only members of type Value.
+  template <typename Values>
+  Values chooseAll(Value condition, llvm::function_ref<Values()> yes, llvm::function_ref<Values()> no) {
+    using Array = std::array<Value, sizeof(Values) / sizeof(Value)>;
+    auto list = [](const Values &values) { return llvm::to_vector(std::bit_cast<Array>(values)); };
+    llvm::SmallVector<Value> chosen =
+        branch(condition, [&] { return list(yes()); }, [&] { return list(no()); });
+    Array array;
+    llvm::copy(chosen, array.begin());
+    return std::bit_cast<Values>(array);
+  }
+
   /// for (i = first; i < end; i += step) carried = body(i, carried), with unsigned numbers whose steps do not
   /// overflow their type.
   using LoopBody = llvm::function_ref<llvm::SmallVector<Value>(Value, mlir::ValueRange)>;
   llvm::SmallVector<Value> loop(Value first, Value end, Value step, mlir::ValueRange carried, LoopBody body);
+  /// The same with one carried value.
+  Value loop(Value first, Value end, Value step, Value carried, llvm::function_ref<Value(Value, Value)> body);
 
   /// The number of the batch + 1 starts that are at or before a row, in `steps` steps: the bits of batch + 1.
   Value countStarts(Value starts, Value batch, Value steps, Value row);
