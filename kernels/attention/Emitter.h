@@ -79,6 +79,7 @@ public:
   /// first product does not overflow.
   struct Divisor {
     Value inverse, exponent;
+    static auto members(auto &of) { return std::tie(of.inverse, of.exponent); }
   };
   Divisor divisorOf(Value number) {
     return {reciprocal(mulF(mantissaOf(number), f32(2))), sub(i32(1), exponentOf(number))};

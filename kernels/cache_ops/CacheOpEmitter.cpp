@@ -81,9 +81,9 @@ Value CacheOpEmitter::joinLanes(Value value, Value lanesLog2, Join join, unsigne
           Value lane = bitAnd(ROCDL::ThreadIdXOp::create(*this, getI32Type()), i32(63));
           other = fromLane(value, lane, 1u << step);
         }
-        return SmallVector<Value>{joinLanes(join(value, other), lanesLog2, join, step + 1)};
+        return joinLanes(join(value, other), lanesLog2, join, step + 1);
       },
-      [&] { return SmallVector<Value>{value}; })[0];
+      [&] { return value; });
 }
 
 SmallVector<Value> CacheOpEmitter::loop(Value first, Value end, Value step, ValueRange carried,
@@ -99,14 +99,14 @@ SmallVector<Value> CacheOpEmitter::loop(Value first, Value end, Value step, Valu
 
 Value CacheOpEmitter::countStarts(Value starts, Value batch, Value steps, Value row) {
   // Bit by bit, from the highest on.
-  return loop(i32(0), steps, i32(1), {i32(0)}, [&](Value step, ValueRange counts) {
+  return loop(i32(0), steps, i32(1), i32(0), [&](Value step, Value count) {
     Value bit = shiftLeft(i32(1), sub(sub(steps, step), i32(1)));
-    Value tried = add(counts[0], bit);
+    Value tried = add(count, bit);
     Value index = minS(sub(tried, i32(1)), batch);
     Value start = load(getI32Type(), starts, zeroExtend(index), 4);
     Value within = both(isFalse(less(add(batch, i32(1)), tried)), isFalse(less(row, start)));
-    return SmallVector<Value>{select(within, tried, counts[0])};
-  })[0];
+    return select(within, tried, count);
+  });
 }
 
 } // namespace sluice

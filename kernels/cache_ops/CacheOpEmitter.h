@@ -56,6 +56,7 @@ public:
   /// overflow their type.
   using LoopBody = llvm::function_ref<llvm::SmallVector<Value>(Value, mlir::ValueRange)>;
   llvm::SmallVector<Value> loop(Value first, Value end, Value step, mlir::ValueRange carried, LoopBody body);
+  using Emitter::loop;
 
   /// The number of the batch + 1 starts that are at or before a row, in `steps` steps: the bits of batch + 1.
   Value countStarts(Value starts, Value batch, Value steps, Value row);

@@ -13,7 +13,6 @@ public:
   /// A chunk of F32 is two runs of 16 bytes.
   static constexpr unsigned runElements = package::cache_op_chunk_elements / 2;
 
-  MergeLanes() = default;
   MergeLanes(CacheOpEmitter &b, Value laneDivision, Value rowChunks, mlir::Type partial);
 
   /// Where the first run of the chunk begins in a row.
@@ -24,6 +23,9 @@ public:
   using Join = llvm::function_ref<Value(Value, Value)>;
   llvm::SmallVector<Value> join(CacheOpEmitter &b, mlir::ValueRange values, Join join,
                                 unsigned step = 0) const;
+  Value join(CacheOpEmitter &b, Value value, Join join) const {
+    return this->join(b, mlir::ValueRange(value), join)[0];
+  }
 
   Value lanesLog2, slotsLog2, rowsLog2; // see lane_division
   Value slots, slot;                    // the slots of a row, and the lane's slot
