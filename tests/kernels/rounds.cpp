@@ -2,8 +2,9 @@
 //
 //   rounds PACK
 //
-// For every kernel of the pack that has rounds, launches of several sequences and heads on devices with a
-// number of compute units at which 1, 2 or 3 rows of the grid are halved:
+// For every kernel of the pack that has rounds, or in a quick run the first of each kind of code, launches of
+// several sequences and heads on devices with a number of compute units at which 1, 2 or 3 rows of the grid
+// are halved:
 //
 //   with all workgroups, O and LSE have the bits of the launch with whole tiles;
 //   without the layers of upper halves, exactly their rows are not written.
@@ -14,6 +15,7 @@
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "shipped_kernels.h"
+#include "support/level.h"
 
 #include "emulator/machine/machine.h"
 #include "package/attention_launch.h"
@@ -218,7 +220,9 @@ int main(int argc, char **argv) try {
   if (argc != 2) throw std::invalid_argument("usage: rounds PACK");
   int kernels = 0;
   bool good = true;
-  for (const ShippedKernel &kernel : read_all_attention_kernels(argv[1])) {
+  std::vector<ShippedKernel> all = read_all_attention_kernels(argv[1]);
+  if (!is_full()) all = first_of_each_kind(std::move(all));
+  for (const ShippedKernel &kernel : all) {
     const package::KernelName &name = kernel.entry.name;
     if (!package::kernel_has_rounds(name.tile_q, name.tile_q / name.waves)) continue;
     ++kernels;

@@ -4,6 +4,8 @@
 #include "package/offload_bundle.h"
 #include "package/pack_reader.h"
 
+#include <bit>
+#include <set>
 #include <span>
 #include <stdexcept>
 
@@ -38,6 +40,34 @@ std::vector<ShippedKernel> read_all_attention_kernels(const std::string &pack_pa
 
 std::vector<ShippedKernel> read_cache_op_kernels(const std::string &pack_path) {
   return read_kernels(pack_path, [](const package::KernelName &name) { return !name.is_attention(); });
+}
+
+/// Properties that kernels share if they are the same kind of code: the form, which decides whether V is in
+/// the rows of K, the waves, and whether K and V have the type of Q, are converted, or are all FP8. For
+/// kernels with 32 rows per wave also the keys of a step; for kernels of few rows and four waves the keys per
+/// wave (fewer than 16: waves share them; more: blocks of 16), and whether the columns of K take one tile of
+/// LDS or two.
+static std::string kind_of(const package::KernelName &name) {
+  const std::string kind = name.form + " " + std::to_string(name.waves) + " ";
+  const bool is_in_blocks = name.kv_dtype == "q8_0" || name.kv_dtype == "q4_0" || name.kv_dtype == "u4";
+  const std::string types = (name.kv_dtype.empty() ? ""
+                             : is_in_blocks        ? name.kv_dtype
+                                                   : "converted") +
+                            std::string(name.o_dtype.empty() ? "" : "fp8");
+  if (name.is_prefill()) return kind + std::to_string(name.tile_kv) + " " + types;
+  if (name.waves != 4) return kind;
+  const bool two_tiles = name.waves_dividing_keys() == 1 && !std::has_single_bit(name.head_dim_qk);
+  return kind + std::to_string(name.tile_q / name.waves) + (two_tiles ? " two tiles " : " ") + types;
+}
+
+std::vector<ShippedKernel>
+first_of_each_kind(std::vector<ShippedKernel> kernels,
+                   const std::function<bool(const package::KernelName &)> &is_one_of_many) {
+  std::set<std::string> kinds;
+  std::erase_if(kernels, [&](const ShippedKernel &kernel) {
+    return is_one_of_many(kernel.entry.name) && !kinds.insert(kind_of(kernel.entry.name)).second;
+  });
+  return kernels;
 }
 
 ShippedKernel read_code_object(const std::string &path, const std::string &kernel) {

@@ -17,10 +17,10 @@
 // is neither reported nor redundant is a survivor, or not reached if no problem reaches it; the test fails
 // then, and when proof and emulator contradict each other.
 //
-// --quick takes the first of each kind of code of the kernels on contiguous tensors too, runs redundant
-// mutants on the shortest problem only, and takes only barriers and waits before a barrier from all kernels
-// but the first on contiguous tensors and the first whose waves divide the keys. --list also prints the
-// mutants that were reported.
+// --quick takes the first of each kind of code of the kernels on contiguous tensors too, and runs redundant
+// mutants on the shortest problem only. It takes a third of the waits of the first kernel on contiguous
+// tensors and of the first whose waves divide the keys, and of all others only barriers and waits before a
+// barrier. --list also prints the mutants that were reported.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "emulated_run.h"
@@ -48,24 +48,6 @@ using emulator::LaunchResult;
 using emulator::ReportKind;
 
 namespace {
-
-/// Properties that kernels share if they are the same kind of code: the form, which decides whether V is in
-/// the rows of K, the waves, and whether K and V have the type of Q, are converted, or are all FP8. For
-/// kernels with 32 rows per wave also the keys of a step; for kernels of few rows and four waves the keys per
-/// wave (fewer than 16: waves share them; more: blocks of 16), and whether the columns of K take one tile of
-/// LDS or two.
-std::string kind_of(const package::KernelName &name) {
-  const std::string kind = name.form + " " + std::to_string(name.waves) + " ";
-  const bool is_in_blocks = name.kv_dtype == "q8_0" || name.kv_dtype == "q4_0" || name.kv_dtype == "u4";
-  const std::string types = (name.kv_dtype.empty() ? ""
-                             : is_in_blocks        ? name.kv_dtype
-                                                   : "converted") +
-                            std::string(name.o_dtype.empty() ? "" : "fp8");
-  if (name.is_prefill()) return kind + std::to_string(name.tile_kv) + " " + types;
-  if (name.waves != 4) return kind;
-  const bool two_tiles = name.waves_dividing_keys() == 1 && !std::has_single_bit(name.head_dim_qk);
-  return kind + std::to_string(name.tile_q / name.waves) + (two_tiles ? " two tiles " : " ") + types;
-}
 
 struct Arguments {
   std::vector<std::string> files; // a pack, or a code object and the name of its kernel
@@ -230,6 +212,16 @@ void judge_all(const ShippedKernel &kernel, const MachineCode &code, const WaitP
   });
 }
 
+/// Those of one instruction of every three that have mutants.
+void keep_some(std::vector<Mutant> &mutants) {
+  size_t number = 0, last = SIZE_MAX;
+  std::erase_if(mutants, [&](const Mutant &mutant) {
+    if (last != SIZE_MAX && mutant.index != last) ++number;
+    last = mutant.index;
+    return number % 3 != 0;
+  });
+}
+
 Tally examine(const ShippedKernel &kernel, bool barriers_only, const Arguments &arguments) {
   const char *name = kernel.name.c_str();
   Tally tally;
@@ -257,6 +249,8 @@ Tally examine(const ShippedKernel &kernel, bool barriers_only, const Arguments &
   std::vector<Mutant> mutants = mutants_of(code);
   if (barriers_only)
     std::erase_if(mutants, [&](const Mutant &mutant) { return !is_followed_by_barrier(code, mutant); });
+  else if (arguments.quick)
+    keep_some(mutants);
   judge_all(kernel, code, proofs, originals, mutants, arguments);
   tally.mutants = mutants.size();
   for (size_t n = 0; n < mutants.size(); ++n) {
@@ -315,13 +309,13 @@ Arguments parse(int argc, char **argv) {
 std::vector<ShippedKernel> kernels_of(const Arguments &arguments) {
   if (arguments.files.size() != 1) return read_arguments(arguments.files);
   std::vector<ShippedKernel> kernels = read_all_attention_kernels(arguments.files[0]);
-  std::set<std::string> kinds;
-  std::erase_if(kernels, [&](const ShippedKernel &kernel) {
-    if (!arguments.kernel.empty()) return kernel.name != arguments.kernel;
-    const bool is_one_of_many = arguments.quick || !kernel.entry.name.form.empty();
-    return is_one_of_many && !kinds.insert(kind_of(kernel.entry.name)).second;
+  if (!arguments.kernel.empty()) {
+    std::erase_if(kernels, [&](const ShippedKernel &kernel) { return kernel.name != arguments.kernel; });
+    return kernels;
+  }
+  return first_of_each_kind(std::move(kernels), [&](const package::KernelName &name) {
+    return arguments.quick || !name.form.empty();
   });
-  return kernels;
 }
 
 } // namespace

@@ -15,12 +15,9 @@ import unittest
 
 BIN, TABLE, KERNEL_PACK, PACK = (pathlib.Path(path).resolve() for path in sys.argv[1:5])
 NEW_KERNEL = "attn_fwd_f16_d64_q64_kv64_w2"
-TWO_KERNELS = """// two kernels
-attn_fwd
-  forms  contiguous
-  types  bf16
-  dims   d64
-  tiles  q256_kv64_w8 q128_kv64_w4
+TWO_KERNELS = """// two kernels, which are generated in no time
+merge_states
+  types  f32_f32 f16_f16
 """
 
 
@@ -178,9 +175,9 @@ sluice_add_kernel_pack(pack OUTPUT ${{CMAKE_BINARY_DIR}}/all.pack TABLE "{self.t
         self.assertEqual(self.would_generate("a"), ([], False))
         self.table.write_text("// another comment, which moves the lines\n\n" + TWO_KERNELS)
         self.assertEqual(self.would_generate("a"), ([], False))
-        self.table.write_text(TWO_KERNELS.replace("q256_kv64_w8", "q64_kv64_w2"))
+        self.table.write_text(TWO_KERNELS.replace("f32_f32", "bf16_bf16"))
         generated, packed = self.would_generate("a")
-        self.assertEqual(sorted(generated), [("attn_fwd_bf16_d64_q64_kv64_w2", chip) for chip in ("gfx942", "gfx950")])
+        self.assertEqual(sorted(generated), [("merge_states_bf16_bf16", chip) for chip in ("gfx942", "gfx950")])
         self.assertTrue(packed)
         self.assertNotEqual(self.build("a", 2), first)
         self.assertEqual(self.would_generate("a"), ([], False))
@@ -193,11 +190,11 @@ sluice_add_kernel_pack(pack OUTPUT ${{CMAKE_BINARY_DIR}}/all.pack TABLE "{self.t
         one = self.build("one", 1)
         self.assertEqual(self.build("other/deeper", 3), one)
         generated, whole, names = (self.folder / name for name in ("generated.pack", "whole.pack", "names.txt"))
-        names.write_text("attn_fwd_bf16_d64_q256_kv64_w8\nattn_fwd_bf16_d64_q128_kv64_w4\n")
+        names.write_text("merge_states_f32_f32\nmerge_states_f16_f16\n")
         kernelgen("--names", names, "--chips", "gfx950,gfx942", "--pack", generated)
         run(BIN / "sluice-kernelfigures", generated, whole)
         self.assertEqual(whole.read_bytes(), one)
-        self.table.write_text(TWO_KERNELS.replace("q256_kv64_w8 q128_kv64_w4", "q128_kv64_w4 q256_kv64_w8"))
+        self.table.write_text(TWO_KERNELS.replace("f32_f32 f16_f16", "f16_f16 f32_f32"))
         self.assertEqual(self.build("reversed", 2), one)
 
 
