@@ -180,8 +180,7 @@ OwnChoice choose_by_cost(const Candidates &candidates, const sluice_problem &pro
   // Without a bound of rows, assume prompts as long as all keys.
   const bool has_bound = problem.max_q_len != 0;
   const Workload work = search.with_rows(has_bound ? problem.max_q_len : problem.max_kv_len);
-  const bool may_be_prefill = !candidates.prefill.empty() &&
-                              (candidates.decode.empty() || !has_bound || work.rows > candidates.few_rows);
+  const bool may_be_prefill = candidates.decode.empty() || !has_bound || work.rows > candidates.few_rows;
   const Offers offers = offers_for_all(search, work, may_be_prefill);
   const Offers prefill = may_be_prefill ? search.prefill(work, 1) : Offers();
   if (has_bound) {

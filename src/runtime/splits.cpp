@@ -21,8 +21,8 @@ using support::text;
 constexpr uint64_t max_splits = 65536;
 
 /// Without a kernel for many rows, those of a sequence decide the size of the workspace.
-void check_has_most_rows(const sluice_problem &problem) {
-  if (problem.max_q_len != 0) return;
+void check_has_most_rows(const sluice_problem &problem, int32_t few_rows) {
+  if (few_rows != INT32_MAX || problem.max_q_len != 0) return;
   throw Failure(
       Status::unsupported, "max_q_len",
       "max_q_len is 0 (unbounded); SLUICE_DETERMINISM_BATCH_INVARIANT splits keys at fixed places and, with "
@@ -110,9 +110,8 @@ uint64_t most_prefix_splits(const sluice_problem &problem, uint64_t own_splits) 
 
 Splits fixed_splits(const sluice_problem &problem, const package::KernelName &kernel, int32_t few_rows) {
   if (!is_cascade(problem)) {
-    const int64_t rows = split_rows(problem, few_rows);
-    if (rows == INT32_MAX) check_has_most_rows(problem);
-    check_rows(problem, rows);
+    check_has_most_rows(problem, few_rows);
+    check_rows(problem, split_rows(problem, few_rows));
   }
   return places_of(kernel, "max_kv_len", problem.max_kv_len);
 }

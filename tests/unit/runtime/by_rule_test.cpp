@@ -243,4 +243,7 @@ TEST_CASE("fixed places are those of decode kernels, and a sink logit needs the 
   CHECK(batch_invariant(Target({sharing}), problem).workspace_bytes == 64 * (128 + 1) * 4);
   problem.max_kv_len = 2049;
   CHECK_THAT(batch_invariant(Target({sharing}), problem).reason, Catch::EndsWith("; keys in 2 splits"));
+  // Elsewhere the kernel of one split adds the sink itself.
+  problem.max_kv_len = 16;
+  CHECK(Target({sharing}).choose(problem).merging == nullptr);
 }

@@ -5,6 +5,7 @@
 #include "package/occupancy.h"
 #include "runtime/by_cost.h"
 #include "runtime/cost.h"
+#include "runtime/problem.h"
 #include "runtime/splits.h"
 #include "support/failure.h"
 
@@ -167,6 +168,7 @@ TEST_CASE("few rows go to decode kernels, many to prefill kernels", "[choice]") 
       // The same rows in a plan that also has prompts.
       const Choice mixed = device.choose(problem_of(8, 4096, 4096));
       CHECK(mixed.own.many != nullptr);
+      CHECK_THAT(mixed.reason, Catch::StartsWith("about ") && Catch::Contains("; sequences of up to "));
       CHECK(mixed.own.few_rows >= std::min(rows, 4)); // with more, 16 rows at a time read the keys too often
       CHECK(mixed.own.few_rows < 4096);
       // Up to where the decode kernel with its splits is cheaper by a tenth, in steps of twice the rows.
@@ -461,6 +463,11 @@ TEST_CASE("a prefix of many rows goes to a prefill kernel in splits, the own key
   CHECK(choice.own.splits.count == 1);
   CHECK(choice.merging != nullptr);
   CHECK_THAT(choice.reason, Catch::StartsWith("prefixes: attn_fwd_bf16_d128_q256_kv64_w8 in "));
+  // Results over prefixes are F32, as those over splits are.
+  sluice_problem of_parts = prefix_problem(problem);
+  of_parts.o_type = SLUICE_F32;
+  CHECK(choice.prefix.estimate->clk() ==
+        estimate(prefill_8, {of_parts, 1, 64, 32768}, choice.prefix.splits.count, 304).clk());
   // A ceiling leaves a part for each level, and no more.
   const uint64_t of_part = uint64_t{64} * 32 * (128 + 1) * 4;
   CHECK(choice.workspace_bytes == (1 + choice.prefix.splits.count) * of_part);
