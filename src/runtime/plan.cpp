@@ -144,6 +144,7 @@ struct Plan::Parts {
             .o_split_stride = layout.split_stride,
             .lse_split_stride = layout.lse_split_stride};
   }
+  Results own() const { return from(0, sequences > 1 ? rows_of_sequence : 0); }
 };
 
 Plan::Parts Plan::parts_of(const sluice_args &args, void *workspace) const {
@@ -166,8 +167,7 @@ Plan::Parts Plan::parts_of(const sluice_args &args, void *workspace) const {
 void Plan::run_own(const Prepared &prepared, const sluice_args &args, const Parts &parts,
                    void *stream) const {
   const Level level = own_level(wanted, args);
-  const Results results = prepared.to_parts ? parts.from(0, parts.sequences > 1 ? parts.rows_of_sequence : 0)
-                                            : final_results(wanted, args);
+  const Results results = prepared.to_parts ? parts.own() : final_results(wanted, args);
   package::AttentionKernargs kernargs = prepared.arguments;
   fill_own(kernargs, wanted, args, level, results);
   enqueue(prepared, level.rows, kernargs, stream);

@@ -463,11 +463,6 @@ TEST_CASE("a prefix of many rows goes to a prefill kernel in splits, the own key
   CHECK(choice.own.splits.count == 1);
   CHECK(choice.merging != nullptr);
   CHECK_THAT(choice.reason, Catch::StartsWith("prefixes: attn_fwd_bf16_d128_q256_kv64_w8 in "));
-  // Results over prefixes are F32, as those over splits are.
-  sluice_problem of_parts = prefix_problem(problem);
-  of_parts.o_type = SLUICE_F32;
-  CHECK(choice.prefix.estimate->clk() ==
-        estimate(prefill_8, {of_parts, 1, 64, 32768}, choice.prefix.splits.count, 304).clk());
   // A ceiling leaves a part for each level, and no more.
   const uint64_t of_part = uint64_t{64} * 32 * (128 + 1) * 4;
   CHECK(choice.workspace_bytes == (1 + choice.prefix.splits.count) * of_part);
@@ -480,6 +475,23 @@ TEST_CASE("a prefix of many rows goes to a prefill kernel in splits, the own key
   problem.max_batch = 2;
   problem.max_q_tokens = 2;
   CHECK_FALSE(Target(all_kernels).choose(problem).prefix.kernel->entry.name.is_prefill());
+}
+
+TEST_CASE("results over prefixes are F32 in their estimate", "[choice]") {
+  sluice_problem problem = problem_of(64, 1, 16, 64, 64);
+  problem.flags = SLUICE_SHARED_PREFIX;
+  problem.max_prefixes = 64;
+  problem.max_prefix_len = 16;
+  problem.max_q_tokens = 64 * 4096;
+  const PrefixChoice chosen = Target({prefill_8}).choose(problem).prefix;
+  REQUIRE(chosen.splits.count == 1);
+  const auto clk = [&](uint32_t o_type) {
+    sluice_problem of_parts = prefix_problem(problem);
+    of_parts.o_type = o_type;
+    return estimate(prefill_8, {of_parts, 64, 4096, 16}, 1, 304).clk();
+  };
+  CHECK(chosen.estimate->clk() == clk(SLUICE_F32));
+  CHECK(chosen.estimate->clk() > clk(SLUICE_BF16));
 }
 
 TEST_CASE("a batch-invariant cascade has the same kernel for any number of rows", "[choice]") {
