@@ -101,10 +101,7 @@ void check_places(const sluice_append &append) {
               "with starts");
   check_given("page_starts", append.page_starts, sizeof(int32_t), kind == SLUICE_PAGE_TABLE_CSR,
               "with SLUICE_PAGE_TABLE_CSR");
-  if (append.page_table_stride < 0) {
-    invalid("page_table_stride",
-            text("page_table_stride is ", append.page_table_stride, "; it must not be negative"));
-  }
+  check_not_negative("page_table_stride", append.page_table_stride);
   if (append.page_count < 0) {
     invalid("page_count",
             text("page_count is ", append.page_count, "; it must not be negative; 0 means unknown"));
@@ -138,9 +135,7 @@ void check_rotary(const sluice_append &append) {
   const uint32_t bytes = append.rotary_type == 0 ? sizeof(float) : runtime::dtype_bytes(append.rotary_type);
   check_given("rotary", append.rotary, bytes, rotates, "with rotary_dim");
   check_array("rotary_sin", append.rotary_sin, bytes);
-  if (append.rotary_stride < 0) {
-    invalid("rotary_stride", text("rotary_stride is ", append.rotary_stride, "; it must not be negative"));
-  }
+  check_not_negative("rotary_stride", append.rotary_stride);
   if (!rotates) {
     check_zero("rotary_stride", append.rotary_stride, "without rotary_dim");
     if (append.positions != nullptr) invalid("positions", "positions is given, but rotary_dim is 0");

@@ -19,9 +19,9 @@ constexpr uint32_t problem_flags = ((SLUICE_V_IN_K << 1) - 1) | SLUICE_ZERO_POIN
 constexpr uint32_t pointer_alignment = 16;
 
 void check_head_dim(std::string_view field, int32_t value) {
-  check_positive(field, value);
+  check_at_least(field, value, 1);
   if (value % cache_chunk != 0)
-    invalid(std::string(field), text(field, " is ", value, "; it must be a multiple of ", cache_chunk));
+    invalid(field, text(field, " is ", value, "; it must be a multiple of ", cache_chunk));
 }
 
 void check_multiples(const Shape &shape, size_t count) {
@@ -40,31 +40,23 @@ Shape scales_shape(std::string_view name, const sluice_tensor &scales, const Sca
 
 } // namespace
 
-void check_positive(std::string_view field, int32_t value) {
-  if (value <= 0) invalid(std::string(field), text(field, " is ", value, "; it must be at least 1"));
-}
-
-void check_not_negative(std::string_view field, int64_t value) {
-  if (value < 0) invalid(std::string(field), text(field, " is ", value, "; it must not be negative"));
-}
-
 void check_zero(std::string_view field, int64_t value, std::string_view when) {
-  if (value != 0) invalid(std::string(field), text(field, " is ", value, "; it must be 0 ", when));
+  if (value != 0) invalid(field, text(field, " is ", value, "; it must be 0 ", when));
 }
 
 void check_array(std::string_view field, const void *pointer, uint32_t alignment) {
   const uint64_t address = reinterpret_cast<uint64_t>(pointer);
   if (address % alignment != 0) {
-    invalid(std::string(field), text(field, " is ", support::hexadecimal(address), "; it must be aligned to ",
-                                     alignment, " bytes"));
+    invalid(field, text(field, " is ", support::hexadecimal(address), "; it must be aligned to ", alignment,
+                        " bytes"));
   }
 }
 
 void check_given(std::string_view field, const void *pointer, uint32_t alignment, bool wanted,
                  std::string_view when) {
   if ((pointer != nullptr) != wanted) {
-    invalid(std::string(field), wanted ? text(field, " is NULL; it is required ", when)
-                                       : text(field, " is given; it must be NULL except in calls ", when));
+    invalid(field, wanted ? text(field, " is NULL; it is required ", when)
+                          : text(field, " is given; it must be NULL except in calls ", when));
   }
   check_array(field, pointer, alignment);
 }
@@ -83,7 +75,7 @@ void check_cache_op_flags(uint32_t flags, std::string_view operation, uint32_t a
 }
 
 void check_cache_extents(const CacheExtents &extents) {
-  check_positive("kv_heads", extents.kv_heads);
+  check_at_least("kv_heads", extents.kv_heads, 1);
   check_head_dim("head_dim_qk", extents.head_dim_qk);
   if (extents.has_v) {
     check_head_dim("head_dim_v", extents.head_dim_v);
@@ -92,7 +84,7 @@ void check_cache_extents(const CacheExtents &extents) {
   }
   check_row_size("kv_heads", extents.kv_heads, extents.head_dim_qk);
   check_row_size("kv_heads", extents.kv_heads, extents.head_dim_v);
-  check_positive("page_size", extents.page_size);
+  check_at_least("page_size", extents.page_size, 1);
 }
 
 void check_row_size(std::string_view field, int32_t heads, int32_t head_dim) {
@@ -105,8 +97,8 @@ void check_row_size(std::string_view field, int32_t heads, int32_t head_dim) {
 
 void check_pack(std::string_view field, int32_t pack, int32_t head_dim_qk) {
   if (pack < 0 || (pack > 0 && head_dim_qk % pack != 0)) {
-    invalid(std::string(field), text(field, " is ", pack, "; it must divide head_dim_qk, which is ",
-                                     head_dim_qk, ", or be 0 for no packs"));
+    invalid(field, text(field, " is ", pack, "; it must divide head_dim_qk, which is ", head_dim_qk,
+                        ", or be 0 for no packs"));
   }
   if (pack % cache_chunk != 0) unsupported_value(field, pack, "multiples of 8");
 }
@@ -117,15 +109,13 @@ void check_scale(std::string_view kind_field, uint32_t kind, std::string_view fi
              has_groups = kinds == ScaleKinds::of_groups && allowed;
   check_known(kind_field, kind, SLUICE_SCALE_PER_GROUP, "SLUICE_SCALE_PER_GROUP (5)");
   if (has_groups && kind != SLUICE_SCALE_PER_GROUP) {
-    invalid(std::string(kind_field),
-            text(kind_field, " is ", kind, "; it must be SLUICE_SCALE_PER_GROUP (5) for u4"));
+    invalid(kind_field, text(kind_field, " is ", kind, "; it must be SLUICE_SCALE_PER_GROUP (5) for u4"));
   }
   if (!has_groups && kind > (has_keys ? uint32_t(SLUICE_SCALE_PER_PAGE) : uint32_t(SLUICE_SCALE_PER_HEAD))) {
     unsupported_value(kind_field, kind, has_keys ? "SLUICE_SCALE_PER_PAGE (4)" : "SLUICE_SCALE_PER_HEAD (2)");
   }
   if (kind != SLUICE_SCALE_NONE && !allowed) {
-    invalid(std::string(kind_field),
-            text(kind_field, " is ", kind, "; it must be SLUICE_SCALE_NONE (0) ", without));
+    invalid(kind_field, text(kind_field, " is ", kind, "; it must be SLUICE_SCALE_NONE (0) ", without));
   }
   check_given(field, scale, sizeof(float), kind == SLUICE_SCALE_PER_TENSOR || kind == SLUICE_SCALE_PER_HEAD,
               "whose scale kind is PER_TENSOR or PER_HEAD");
@@ -162,8 +152,8 @@ void check_blocks(const CacheType &cache, const CacheExtents &extents) {
   const int32_t multiple = std::max(cache.scale_group, block_elements);
   const auto check_dim = [&](std::string_view field, int32_t dim) {
     if (dim % multiple != 0) {
-      invalid(std::string(field), text(field, " is ", dim, "; it must be a multiple of ", multiple, " for ",
-                                       runtime::dtype_text(cache.type)));
+      invalid(field, text(field, " is ", dim, "; it must be a multiple of ", multiple, " for ",
+                          runtime::dtype_text(cache.type)));
     }
   };
   check_dim("head_dim_qk", extents.head_dim_qk);
@@ -172,7 +162,7 @@ void check_blocks(const CacheType &cache, const CacheExtents &extents) {
 
 void check_no_pack(std::string_view field, int32_t pack, uint32_t type) {
   if (pack != 0) {
-    invalid(std::string(field), text(field, " is ", pack, "; it must be 0 for ", runtime::dtype_text(type)));
+    invalid(field, text(field, " is ", pack, "; it must be 0 for ", runtime::dtype_text(type)));
   }
 }
 
@@ -255,7 +245,7 @@ bool is_given(const sluice_tensor &tensor) {
 }
 
 void check_all_zero(std::string_view name, const sluice_tensor &tensor, std::string_view when) {
-  if (is_given(tensor)) invalid(std::string(name), text(name, " is given; it must be all zero ", when));
+  if (is_given(tensor)) invalid(name, text(name, " is given; it must be all zero ", when));
 }
 
 } // namespace sluice::abi

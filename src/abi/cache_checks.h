@@ -27,9 +27,6 @@ template <typename Value>
                          support::text(field, " is ", value, "; nearest supported: ", nearest));
 }
 
-void check_positive(std::string_view field, int32_t value);
-/// An extent that may be 0: there is then nothing to do.
-void check_not_negative(std::string_view field, int64_t value);
 void check_zero(std::string_view field, int64_t value, std::string_view when);
 void check_array(std::string_view field, const void *pointer, uint32_t alignment);
 /// The array is given exactly when it is wanted, and aligned.

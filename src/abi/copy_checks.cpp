@@ -62,8 +62,7 @@ template <typename Call> void check_scale_kinds(const Call &call, const Types &t
   const auto check = [&](std::string_view kind_field, uint32_t kind, std::string_view field,
                          const float *scale, bool exists) {
     if (types.is_same() && (kind == SLUICE_SCALE_PER_TENSOR || kind == SLUICE_SCALE_PER_HEAD)) {
-      invalid(std::string(kind_field),
-              text(kind_field, " is ", kind, "; it must be SLUICE_SCALE_NONE (0) ", without));
+      invalid(kind_field, text(kind_field, " is ", kind, "; it must be SLUICE_SCALE_NONE (0) ", without));
     }
     check_scale(kind_field, kind, field, scale, is_scaled && exists, without, kinds);
   };
@@ -116,10 +115,6 @@ void check_reserved(uint32_t reserved) {
                          text("reserved is ", reserved, "; it is reserved in this version, and must be 0"));
 }
 
-void check_count(std::string_view field, int64_t value, int64_t least) {
-  if (value < least) invalid(std::string(field), text(field, " is ", value, "; it must be at least ", least));
-}
-
 void check_most(std::string_view field, int64_t value) {
   if (value > most_pages) unsupported_value(field, value, std::to_string(most_pages));
 }
@@ -131,12 +126,12 @@ void check_pairs(const sluice_page_copy &copy) {
     invalid("flags", "flags has SLUICE_PAGE_INDEX_64, but pairs is NULL: every page goes to itself");
   check_array("pairs", copy.pairs, is_wide ? sizeof(int64_t) : sizeof(int32_t));
   if (has_pairs) {
-    check_count("pair_count", copy.pair_count, 0);
+    check_at_least("pair_count", copy.pair_count, 0);
     check_most("pair_count", copy.pair_count);
-    check_count("page_count", copy.page_count, 0);
+    check_at_least("page_count", copy.page_count, 0);
   } else {
     check_zero("pair_count", copy.pair_count, "without pairs");
-    check_count("page_count", copy.page_count, 1);
+    check_at_least("page_count", copy.page_count, 1);
     check_most("page_count", copy.page_count);
   }
 }
@@ -157,10 +152,10 @@ void check_table(const sluice_gather &gather) {
            gather.flags & SLUICE_PAGE_INDEX_64 ? sizeof(int64_t) : sizeof(int32_t));
   check_given("page_starts", gather.page_starts, sizeof(int32_t), kind == SLUICE_PAGE_TABLE_CSR,
               "with SLUICE_PAGE_TABLE_CSR");
-  check_count("page_table_stride", gather.page_table_stride, 0);
+  check_at_least("page_table_stride", gather.page_table_stride, 0);
   if (kind == SLUICE_PAGE_TABLE_CSR)
     check_zero("page_table_stride", gather.page_table_stride, "without SLUICE_PAGE_TABLE_BLOCK");
-  check_count("page_count", gather.page_count, 0);
+  check_at_least("page_count", gather.page_count, 0);
 }
 
 } // namespace

@@ -39,19 +39,19 @@ void check_types(const sluice_merge &merge) {
 }
 
 void check_extents(const sluice_merge &merge) {
-  check_positive("parts", merge.parts);
+  check_at_least("parts", merge.parts, 1);
   if (merge.parts > max_parts) {
     throw Failure(Status::unsupported, "parts",
                   text("parts is ", merge.parts, "; nearest supported: ", max_parts));
   }
   check_not_negative("tokens", merge.tokens);
-  check_positive("heads", merge.heads);
+  check_at_least("heads", merge.heads, 1);
   if (int64_t{merge.tokens} * merge.heads > std::numeric_limits<int32_t>::max()) {
     throw Failure(Status::unsupported, "tokens",
                   text("tokens is ", merge.tokens, " and heads ", merge.heads, "; nearest supported: ",
                        std::numeric_limits<int32_t>::max() / merge.heads, " tokens"));
   }
-  check_positive("head_dim_v", merge.head_dim_v);
+  check_at_least("head_dim_v", merge.head_dim_v, 1);
   if (merge.head_dim_v % chunk != 0) {
     invalid("head_dim_v", text("head_dim_v is ", merge.head_dim_v, "; it must be a multiple of ", chunk));
   }
@@ -96,8 +96,8 @@ void check_ends(const Shape &lses, const Sequences &sequences, void (*check)(con
       bytes ? support::checked_add(reinterpret_cast<uint64_t>(lses.tensor.data), uint64_t(*bytes))
             : std::nullopt;
   if (!address) {
-    invalid(std::string(sequences.stride_field), text(sequences.stride_field, " is ", sequences.stride, "; ",
-                                                      lses.name, " would reach beyond the address space"));
+    invalid(sequences.stride_field, text(sequences.stride_field, " is ", sequences.stride, "; ", lses.name,
+                                         " would reach beyond the address space"));
   }
   sluice_tensor last = lses.tensor;
   last.data = reinterpret_cast<void *>(*address);
@@ -140,7 +140,7 @@ void check_disjoint_sequences(const Shape &lse, const Sequences &sequences) {
   sluice_tensor all = lse.tensor;
   all.stride[0] = sequences.stride;
   if (overlapping({lse.name, all, {sequences.count, lse.extent[1], lse.extent[2], 1}, lse.element_bytes})) {
-    invalid(std::string(sequences.stride_field),
+    invalid(sequences.stride_field,
             text(sequences.stride_field, " is ", sequences.stride, "; elements of an output would overlap"));
   }
 }
@@ -179,9 +179,9 @@ Sequences check_sequences(const sluice_merge &merge, std::string_view field, int
     invalid("sequence_tokens", text("sequence_tokens is ", tokens, "; it must divide tokens, which is ",
                                     merge.tokens, ", or be 0 for tokens of one sequence"));
   }
-  if (stride < 0) invalid(std::string(field), text(field, " is ", stride, "; it must not be negative"));
+  check_not_negative(field, stride);
   if (tokens == 0 && stride != 0)
-    invalid(std::string(field), text(field, " is ", stride, "; it must be 0 without sequence_tokens"));
+    invalid(field, text(field, " is ", stride, "; it must be 0 without sequence_tokens"));
   return {field, tokens == 0 ? 1 : merge.tokens / tokens, stride};
 }
 

@@ -3,8 +3,9 @@
 #include "abi/contents.h"
 #include "abi/handles.h"
 #include "abi/wall.h"
+#include "runtime/attention_arguments.h"
 #include "runtime/call_rows.h"
-#include "runtime/choice.h"
+#include "runtime/choose.h"
 #include "runtime/kernel_features.h"
 
 #include <string>

@@ -25,17 +25,9 @@ constexpr uint32_t known_flags =
     SLUICE_SPANS | SLUICE_CAUSAL_BY_SEQUENCE | SLUICE_BIAS_SCALE | SLUICE_SHARED_PREFIX | SLUICE_ZERO_POINTS |
     SLUICE_MISSING_PAGES_HIDDEN | SLUICE_PADDED_ROWS;
 
-[[noreturn]] void invalid(std::string_view field, std::string message) {
-  throw Failure(Status::invalid_argument, std::string(field), std::move(message));
-}
-
 [[noreturn]] void unsupported(std::string_view field, uint32_t value, std::string_view nearest) {
   throw Failure(Status::unsupported, std::string(field),
                 text(field, " is ", value, "; nearest supported: ", nearest));
-}
-
-void check_positive(std::string_view field, int32_t value) {
-  if (value <= 0) invalid(field, text(field, " is ", value, "; it must be at least 1"));
 }
 
 void check_bound(std::string_view field, int64_t value) {
@@ -60,14 +52,14 @@ void check_types(const sluice_problem &problem) {
 }
 
 void check_heads(const sluice_problem &problem) {
-  check_positive("q_heads", problem.q_heads);
-  check_positive("kv_heads", problem.kv_heads);
+  check_at_least("q_heads", problem.q_heads, 1);
+  check_at_least("kv_heads", problem.kv_heads, 1);
   if (problem.q_heads % problem.kv_heads != 0) {
     invalid("q_heads", text("q_heads is ", problem.q_heads, "; it must be a multiple of kv_heads, which is ",
                             problem.kv_heads));
   }
-  check_positive("head_dim_qk", problem.head_dim_qk);
-  check_positive("head_dim_v", problem.head_dim_v);
+  check_at_least("head_dim_qk", problem.head_dim_qk, 1);
+  check_at_least("head_dim_v", problem.head_dim_v, 1);
 }
 
 void check_width(const sluice_problem &problem, std::string_view field, int32_t width, uint32_t flag,
@@ -189,7 +181,7 @@ void check_no_pages(const sluice_problem &problem) {
 }
 
 void check_pages(const sluice_problem &problem) {
-  check_positive("page_size", problem.page_size);
+  check_at_least("page_size", problem.page_size, 1);
   if (problem.page_table_kind == SLUICE_PAGE_TABLE_NONE) {
     invalid("page_table_kind", "page_table_kind is missing; with SLUICE_MODE_PAGED it must be "
                                "SLUICE_PAGE_TABLE_BLOCK (1) or SLUICE_PAGE_TABLE_CSR (2)");

@@ -2,7 +2,8 @@
 #include "abi/checks.h"
 #include "abi/handles.h"
 #include "abi/wall.h"
-#include "runtime/choice.h"
+#include "runtime/attention_arguments.h"
+#include "runtime/choose.h"
 #include "runtime/dtype.h"
 #include "runtime/kernel_features.h"
 
@@ -46,7 +47,7 @@ sluice_status sluice_query_support(const sluice_context *context, const sluice_p
     out.workspace_bytes = choice.workspace_bytes;
     out.pointer_alignment = runtime::pointer_alignment;
     out.stride_multiple = runtime::stride_multiple;
-    abi::copy_text(out.kernel, package::format_kernel_name(choice.main().entry.name));
+    abi::copy_text(out.kernel, package::format_kernel_name(choice.own.main().entry.name));
     abi::fill(support, out);
   });
 }

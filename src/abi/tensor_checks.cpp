@@ -14,12 +14,20 @@ using support::Failure;
 using support::Status;
 using support::text;
 
-void invalid(std::string field, std::string message) {
-  throw Failure(Status::invalid_argument, std::move(field), std::move(message));
+void invalid(std::string_view field, std::string message) {
+  throw Failure(Status::invalid_argument, std::string(field), std::move(message));
 }
 
-void unsupported(std::string field, std::string message) {
-  throw Failure(Status::unsupported, std::move(field), std::move(message));
+void unsupported(std::string_view field, std::string message) {
+  throw Failure(Status::unsupported, std::string(field), std::move(message));
+}
+
+void bad_value(std::string_view field, int64_t value, std::string_view rule) {
+  invalid(field, text(field, " is ", value, "; ", rule));
+}
+
+void check_at_least(std::string_view field, int64_t value, int64_t least) {
+  if (value < least) bad_value(field, value, text("it must be at least ", least));
 }
 
 void check_known(std::string_view field, uint32_t value, uint32_t last, std::string_view last_name) {
@@ -29,21 +37,21 @@ void check_known(std::string_view field, uint32_t value, uint32_t last, std::str
 }
 
 void check_dtype(std::string_view field, uint32_t type) {
-  if (type == 0) invalid(std::string(field), text(field, " is missing; it must be a sluice_dtype"));
+  if (type == 0) invalid(field, text(field, " is missing; it must be a sluice_dtype"));
   check_known(field, type, SLUICE_Q4_0, "SLUICE_Q4_0 (11)");
 }
 
 void bad_stride(const Shape &shape, size_t dimension, std::string_view rule) {
   std::string field = text(shape.name, ".stride[", uint64_t{dimension}, "]");
   std::string message = text(field, " is ", shape.tensor.stride[dimension], "; ", rule);
-  invalid(std::move(field), std::move(message));
+  invalid(field, std::move(message));
 }
 
 void far_stride(const Shape &shape, size_t dimension, int64_t most) {
   std::string field = text(shape.name, ".stride[", uint64_t{dimension}, "]");
   std::string message =
       text(field, " is ", shape.tensor.stride[dimension], "; nearest supported: ", most - most % 8);
-  unsupported(std::move(field), std::move(message));
+  unsupported(field, std::move(message));
 }
 
 void check_stride(const Shape &shape, size_t dimension, int64_t wanted) {
@@ -85,7 +93,7 @@ void check_pointer(std::string_view name, std::string_view suffix, const void *p
   std::string message = pointer == nullptr ? text(field, " is NULL")
                                            : text(field, " is ", support::hexadecimal(address),
                                                   "; it must be aligned to ", alignment, " bytes");
-  invalid(std::move(field), std::move(message));
+  invalid(field, std::move(message));
 }
 
 } // namespace
@@ -140,15 +148,16 @@ void check_disjoint(const Shape &shape) {
     bad_stride(shape, *i, "elements of an output would overlap");
 }
 
-void check_absent(std::string_view name, const sluice_tensor &tensor, std::string_view why) {
-  if (tensor.data != nullptr) invalid(text(name, ".data"), text(name, ".data is given, but ", why));
-  for (size_t i = 0; i < 4; ++i) {
-    if (tensor.stride[i] != 0) bad_stride({name, tensor, {1, 1, 1, 1}, 1}, i, text("it must be 0: ", why));
-  }
+void not_absent(std::string_view name, const sluice_tensor &tensor, std::string_view why) {
+  if (tensor.data != nullptr) not_absent(text(name, ".data"), why);
+  size_t i = 0;
+  while (tensor.stride[i] == 0)
+    ++i;
+  bad_stride({name, tensor, {1, 1, 1, 1}, 1}, i, text("it must be 0: ", why));
 }
 
-void check_absent(std::string_view field, const void *pointer, std::string_view why) {
-  if (pointer != nullptr) invalid(std::string(field), text(field, " is given, but ", why));
+void not_absent(std::string_view field, std::string_view why) {
+  invalid(field, text(field, " is given, but ", why));
 }
 
 } // namespace sluice::abi

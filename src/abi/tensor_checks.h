@@ -18,9 +18,18 @@
 
 namespace sluice::abi {
 
-[[noreturn]] void invalid(std::string field, std::string message);
+[[noreturn]] void invalid(std::string_view field, std::string message);
 /// For a legal request that this version cannot serve: status unsupported.
-[[noreturn]] void unsupported(std::string field, std::string message);
+[[noreturn]] void unsupported(std::string_view field, std::string message);
+
+/// "field is value; rule"
+[[noreturn]] void bad_value(std::string_view field, int64_t value, std::string_view rule);
+
+/// An extent, a count or a stride that may be 0.
+inline void check_not_negative(std::string_view field, int64_t value) {
+  if (value < 0) bad_value(field, value, "it must not be negative");
+}
+void check_at_least(std::string_view field, int64_t value, int64_t least);
 
 /// A value of an enumeration is one that this version knows; later ones may have come with a newer header:
 /// status newer_struct. `last_name`: "SLUICE_PAGE_TABLE_CSR (2)".
@@ -64,8 +73,18 @@ std::optional<size_t> overlapping(const Shape &shape);
 /// No two elements of an output overlap.
 void check_disjoint(const Shape &shape);
 
-/// Nothing is given that the problem does not ask for; `why` says what the problem lacks.
-void check_absent(std::string_view name, const sluice_tensor &tensor, std::string_view why);
-void check_absent(std::string_view field, const void *pointer, std::string_view why);
+[[noreturn]] void not_absent(std::string_view name, const sluice_tensor &tensor, std::string_view why);
+[[noreturn]] void not_absent(std::string_view field, std::string_view why);
+
+/// Nothing is given that the problem does not ask for; `why` says what the problem lacks. Most members of a
+/// call are absent, so these cost a comparison each.
+inline void check_absent(std::string_view name, const sluice_tensor &tensor, std::string_view why) {
+  const auto &stride = tensor.stride;
+  if (tensor.data != nullptr || (stride[0] | stride[1] | stride[2] | stride[3]) != 0)
+    not_absent(name, tensor, why);
+}
+inline void check_absent(std::string_view field, const void *pointer, std::string_view why) {
+  if (pointer != nullptr) not_absent(field, why);
+}
 
 } // namespace sluice::abi

@@ -2,8 +2,8 @@
 #include "runtime/attention_arguments.h"
 
 #include "package/attention_launch.h"
-#include "runtime/call_rows.h"
 #include "runtime/dtype.h"
+#include "runtime/problem.h"
 
 #include <algorithm>
 #include <bit>
@@ -17,6 +17,12 @@ namespace {
 
 uint64_t address_of(const void *pointer) {
   return reinterpret_cast<uint64_t>(pointer);
+}
+
+/// `rows` for kernels: 0 is unknown, and becomes the limit of the type.
+int32_t rows_or_unknown(int64_t rows) {
+  constexpr int32_t unknown = std::numeric_limits<int32_t>::max();
+  return rows == 0 ? unknown : int32_t(std::min<int64_t>(rows, unknown));
 }
 
 uint32_t score_flags(const sluice_problem &problem) {
@@ -61,11 +67,153 @@ sluice_tensor in_bytes_if_blocks(uint32_t type, sluice_tensor tensor) {
   return tensor;
 }
 
+/// The parts of a side's arguments.
+#define SLUICE_FILL(side, tensor)                                                                            \
+  do {                                                                                                       \
+    const sluice_tensor &used = tensor;                                                                      \
+    out.side = address_of(used.data);                                                                        \
+    out.side##_batch_stride = used.stride[0];                                                                \
+    out.side##_token_stride = used.stride[1];                                                                \
+    out.side##_head_stride = used.stride[2];                                                                 \
+  } while (false)
+
+void fill_rows(package::AttentionKernargs &out, const sluice_problem &problem, const RowSet &rows) {
+  SLUICE_FILL(q, with_used_strides(rows.q, rows.extents, problem.q_heads, row_elements(problem.head_dim_qk)));
+  out.q_starts = address_of(rows.starts);
+  out.q_lengths = address_of(rows.lengths);
+  out.q_len = rows.most_rows;
+  out.q_rows = known_q_rows(problem, rows.tokens);
+}
+
+void fill_pages(package::AttentionKernargs &out, const sluice_problem &problem, const KeySet &keys,
+                int64_t page_count) {
+  out.page_table = address_of(keys.page_table);
+  out.page_starts = address_of(keys.page_starts);
+  out.page_table_stride = keys.page_table_stride;
+  out.page_table_head_stride = problem.kv_heads == 1 ? 0 : keys.page_table_head_stride;
+  if (keys.page_table == nullptr) return;
+  const bool is_64 = problem.flags & SLUICE_PAGE_INDEX_64;
+  const uint64_t last = uint64_t(page_count) - 1; // the largest number if the count is unknown
+  // A negative 32-bit number is too large when read as unsigned.
+  out.last_page_low = is_64 ? uint32_t(last) : uint32_t(std::min<uint64_t>(last, INT32_MAX));
+  out.last_page_high = is_64 && page_count == 0 ? INT32_MAX : 0;
+}
+
+void fill_keys(package::AttentionKernargs &out, const sluice_problem &problem, const KeySet &keys) {
+  const int32_t row_k = row_elements(problem.head_dim_qk);
+  const bool v_in_k = problem.flags & SLUICE_V_IN_K;
+  const sluice_tensor &v = v_in_k ? keys.k : keys.v;
+  const int32_t row_v = v_in_k ? row_k : row_elements(problem.head_dim_v);
+  SLUICE_FILL(k, in_bytes_if_blocks(problem.k_type,
+                                    with_used_strides(keys.k, keys.extents, problem.kv_heads, row_k)));
+  SLUICE_FILL(
+      v, in_bytes_if_blocks(problem.v_type, with_used_strides(v, keys.extents, problem.kv_heads, row_v)));
+  out.kv_starts = address_of(keys.starts);
+  out.kv_lengths = address_of(keys.lengths);
+  out.kv_len = keys.most_keys;
+  out.kv_rows = rows_or_unknown(keys.tokens);
+  if (problem.v_pack != 0) {
+    out.v_column_stride = uint32_t(keys.v.stride[3]);
+    if (is_one_v_pack(problem)) out.v_token_stride = 1;
+  }
+  // A row of one pack has no stride between packs.
+  out.k_pack_stride = problem.k_pack == 0                     ? 0
+                      : problem.k_pack == problem.head_dim_qk ? problem.k_pack
+                                                              : keys.k.stride[3];
+}
+
+/// Scales for each key, found like the rows of k and v.
+void fill_key_scales(package::AttentionKernargs &out, const sluice_problem &problem, const sluice_args &call,
+                     const Rows &extents) {
+  const auto scales = [&](const sluice_tensor &tensor, uint32_t kind) {
+    const Rows scaled = {extents.outer, kind == SLUICE_SCALE_PER_PAGE ? 1 : extents.inner};
+    sluice_tensor used = with_used_strides(tensor, scaled, problem.kv_heads, 1);
+    if (kind == SLUICE_SCALE_PER_PAGE) used.stride[1] = 0; // all rows of a page have its scale
+    return used;
+  };
+  SLUICE_FILL(k_scales, scales(call.k_scales, problem.k_scale_kind));
+  SLUICE_FILL(v_scales, scales(call.v_scales, problem.v_scale_kind));
+  if (problem.k_scale_kind != SLUICE_SCALE_PER_GROUP) return;
+  out.k_groups = std::exchange(out.k_scales, 0);
+  out.v_groups = std::exchange(out.v_scales, 0);
+  out.k_zeros = address_of(call.k_zeros.data);
+  out.v_zeros = address_of(call.v_zeros.data);
+}
+
+void fill_scales(package::AttentionKernargs &out, const sluice_problem &problem, const sluice_args &call) {
+  const bool is_given = call.scale != 0 || call.flags & SLUICE_EXACT_SCALE;
+  const double scale = is_given ? double{call.scale} : 1 / std::sqrt(double(problem.head_dim_qk));
+  out.scale_log2e = float(scale * std::numbers::log2e);
+  out.q_scale = address_of(call.q_scale);
+  out.k_scale = address_of(call.k_scale);
+  out.v_scale = address_of(call.v_scale);
+  out.o_scale = address_of(call.o_scale);
+}
+
+/// Changes of the scores by place.
+void fill_scores(package::AttentionKernargs &out, const sluice_problem &problem, const sluice_args &call) {
+  // Without keys, rows of a bias or mask have no elements.
+  out.bias = call.kv_len != 0 ? address_of(call.bias.data) : 0;
+  const auto used = [](int64_t extent, int64_t stride) { return extent <= 1 ? 0 : stride; };
+  out.bias_batch_stride = used(call.batch, call.bias.stride[0]);
+  out.bias_head_stride = used(problem.q_heads, call.bias.stride[1]);
+  out.bias_row_stride = used(call.q_len, call.bias.stride[2]);
+  out.bias_key_stride = used(call.kv_len, call.bias.stride[3]);
+  out.bias_scale = address_of(call.bias_scale);
+  out.bias_scale_batch_stride = used(call.batch, call.bias_scale_batch_stride);
+  out.mask = call.kv_len != 0 ? address_of(call.mask.data) : 0;
+  out.mask_batch_stride = used(call.batch, call.mask.stride[0]);
+  out.mask_head_stride = used(problem.q_heads, call.mask.stride[1]);
+  out.mask_row_stride = used(call.q_len, call.mask.stride[2]);
+  out.alibi_slopes = address_of(call.alibi_slopes);
+  out.alibi_batch_stride = used(call.batch, call.alibi_batch_stride);
+}
+
+/// The numbers of each sequence that its mask needs.
+void fill_sequence_masks(package::AttentionKernargs &out, const sluice_args &call) {
+  out.diagonals = address_of(call.diagonals);
+  out.causal = address_of(call.causal);
+  out.spans = call.span_count != 0 ? address_of(call.spans) : 0;
+  out.span_stride = 2 * call.span_count;
+}
+
+/// The sequences whose rows see prefixes: between them there may be rows that belong to none, which are not
+/// read. Prefixes have neither masks nor a bias; kernargs.h says which of their arguments these take.
+void fill_sequences_of_rows(package::AttentionKernargs &out, const sluice_args &call) {
+  if (call.q_starts == nullptr && call.q_lengths == nullptr) return;
+  uint64_t &starts = out.diagonals, &lengths = out.causal;
+  int64_t &count = out.span_stride, &rows_without_starts = out.bias_row_stride;
+  out.score_flags |= package::score_rows_of_sequences;
+  starts = address_of(call.q_starts);
+  lengths = address_of(call.q_lengths);
+  count = call.batch;
+  rows_without_starts = call.q_len;
+}
+
+void fill_results(package::AttentionKernargs &out, const Results &results) {
+  SLUICE_FILL(o, results.o);
+  SLUICE_FILL(lse, results.lse);
+  out.o_split_stride = results.o_split_stride;
+  out.lse_split_stride = results.lse_split_stride;
+  out.sink_logits = address_of(results.sink_logits);
+}
+
+#undef SLUICE_FILL
+
+void fill_level(package::AttentionKernargs &out, const sluice_problem &problem, const sluice_args &call,
+                const Level &level, const Results &results) {
+  fill_rows(out, problem, level.rows);
+  fill_keys(out, problem, level.keys);
+  fill_pages(out, problem, level.keys, call.page_count);
+  fill_key_scales(out, problem, call, level.keys.extents);
+  fill_scales(out, problem, call);
+  fill_results(out, results);
+}
+
 } // namespace
 
-int32_t rows_or_unknown(int64_t rows) {
-  constexpr int32_t unknown = std::numeric_limits<int32_t>::max();
-  return rows == 0 ? unknown : int32_t(std::min<int64_t>(rows, unknown));
+int32_t known_q_rows(const sluice_problem &problem, int64_t tokens) {
+  return std::min(rows_or_unknown(tokens), rows_or_unknown(problem.max_q_tokens));
 }
 
 package::AttentionKernargs problem_arguments(const package::KernelEntry &kernel,
@@ -73,7 +221,7 @@ package::AttentionKernargs problem_arguments(const package::KernelEntry &kernel,
   package::AttentionKernargs out = package::plain_kernargs(kernel.name);
   out.head_dim_qk = row_elements(problem.head_dim_qk);
   out.head_dim_v = row_elements(problem.head_dim_v);
-  package::set_group(out, uint32_t(problem.q_heads / problem.kv_heads));
+  package::set_group(out, uint32_t(group_heads(problem)));
   if (problem.mode == SLUICE_MODE_PAGED) package::set_page_rows(out, uint32_t(problem.page_size));
   if (problem.k_pack != 0) out.k_pack_log2 = uint32_t(std::countr_zero(uint32_t(problem.k_pack)));
   if (problem.v_pack != 0)
@@ -95,94 +243,30 @@ package::AttentionKernargs problem_arguments(const package::KernelEntry &kernel,
   return out;
 }
 
-void fill_call(package::AttentionKernargs &out, const sluice_problem &problem, const sluice_args &call) {
-  const bool is_given = call.scale != 0 || call.flags & SLUICE_EXACT_SCALE;
-  const double scale = is_given ? double{call.scale} : 1 / std::sqrt(double(problem.head_dim_qk));
-  out.scale_log2e = float(scale * std::numbers::log2e);
-  out.q_len = call.q_len;
-  out.kv_len = call.kv_len;
-  const sluice_tensor &v = problem.flags & SLUICE_V_IN_K ? call.k : call.v;
-  const Rows rows = q_rows(call), keys = kv_rows(problem, call);
-  const int32_t row_qk = row_elements(problem.head_dim_qk), row_o = row_elements(problem.head_dim_v),
-                row_v = problem.flags & SLUICE_V_IN_K ? row_qk : row_o;
-  const auto scales = [&](const sluice_tensor &tensor, uint32_t kind) {
-    const Rows scaled = {keys.outer, kind == SLUICE_SCALE_PER_PAGE ? 1 : keys.inner};
-    sluice_tensor used = with_used_strides(tensor, scaled, problem.kv_heads, 1);
-    if (kind == SLUICE_SCALE_PER_PAGE) used.stride[1] = 0; // all rows of a page have its scale
-    return used;
-  };
-#define SLUICE_FILL(side, tensor)                                                                            \
-  do {                                                                                                       \
-    const sluice_tensor &used = tensor;                                                                      \
-    out.side = address_of(used.data);                                                                        \
-    out.side##_batch_stride = used.stride[0];                                                                \
-    out.side##_token_stride = used.stride[1];                                                                \
-    out.side##_head_stride = used.stride[2];                                                                 \
-  } while (false)
-  SLUICE_FILL(q, with_used_strides(call.q, rows, problem.q_heads, row_qk));
-  SLUICE_FILL(k,
-              in_bytes_if_blocks(problem.k_type, with_used_strides(call.k, keys, problem.kv_heads, row_qk)));
-  SLUICE_FILL(v, in_bytes_if_blocks(problem.v_type, with_used_strides(v, keys, problem.kv_heads, row_v)));
-  SLUICE_FILL(o, with_used_strides(call.o, rows, problem.q_heads, row_o));
-  SLUICE_FILL(lse, with_used_strides(call.lse, rows, problem.q_heads, 1));
-  SLUICE_FILL(k_scales, scales(call.k_scales, problem.k_scale_kind));
-  SLUICE_FILL(v_scales, scales(call.v_scales, problem.v_scale_kind));
-  if (problem.k_scale_kind == SLUICE_SCALE_PER_GROUP) {
-    out.k_groups = std::exchange(out.k_scales, 0);
-    out.v_groups = std::exchange(out.v_scales, 0);
-    out.k_zeros = address_of(call.k_zeros.data);
-    out.v_zeros = address_of(call.v_zeros.data);
-  }
-#undef SLUICE_FILL
-  out.q_starts = address_of(call.q_starts);
-  out.kv_starts = address_of(call.kv_starts);
-  out.q_lengths = address_of(call.q_lengths);
-  out.kv_lengths = address_of(call.kv_lengths);
-  out.page_table = address_of(call.page_table);
-  out.q_rows = std::min(rows_or_unknown(call.q_tokens), rows_or_unknown(problem.max_q_tokens));
-  out.kv_rows = rows_or_unknown(call.kv_tokens);
-  out.page_table_stride = call.page_table_stride;
-  out.page_table_head_stride = problem.kv_heads == 1 ? 0 : call.page_table_head_stride;
-  if (call.page_table != nullptr) {
-    const bool is_64 = problem.flags & SLUICE_PAGE_INDEX_64;
-    const uint64_t last = uint64_t(call.page_count) - 1; // the largest number if the count is unknown
-    // A negative 32-bit number is too large when read as unsigned.
-    out.last_page_low = is_64 ? uint32_t(last) : uint32_t(std::min<uint64_t>(last, INT32_MAX));
-    out.last_page_high = is_64 && call.page_count == 0 ? INT32_MAX : 0;
-  }
-  out.page_starts = address_of(call.page_starts);
-  if (problem.v_pack != 0) {
-    out.v_column_stride = uint32_t(call.v.stride[3]);
-    if (is_one_v_pack(problem)) out.v_token_stride = 1;
-  }
-  // A row of one pack has no stride between packs.
-  out.k_pack_stride = problem.k_pack == 0                     ? 0
-                      : problem.k_pack == problem.head_dim_qk ? problem.k_pack
-                                                              : call.k.stride[3];
-  // Without keys, rows of a bias or mask have no elements.
-  out.bias = call.kv_len != 0 ? address_of(call.bias.data) : 0;
-  const auto used = [](int64_t extent, int64_t stride) { return extent <= 1 ? 0 : stride; };
-  out.bias_batch_stride = used(call.batch, call.bias.stride[0]);
-  out.bias_head_stride = used(problem.q_heads, call.bias.stride[1]);
-  out.bias_row_stride = used(call.q_len, call.bias.stride[2]);
-  out.bias_key_stride = used(call.kv_len, call.bias.stride[3]);
-  out.mask = call.kv_len != 0 ? address_of(call.mask.data) : 0;
-  out.mask_batch_stride = used(call.batch, call.mask.stride[0]);
-  out.mask_head_stride = used(problem.q_heads, call.mask.stride[1]);
-  out.mask_row_stride = used(call.q_len, call.mask.stride[2]);
-  out.alibi_slopes = address_of(call.alibi_slopes);
-  out.sink_logits = address_of(call.sink_logits);
-  out.q_scale = address_of(call.q_scale);
-  out.k_scale = address_of(call.k_scale);
-  out.v_scale = address_of(call.v_scale);
-  out.o_scale = address_of(call.o_scale);
-  out.bias_scale = address_of(call.bias_scale);
-  out.bias_scale_batch_stride = used(call.batch, call.bias_scale_batch_stride);
-  out.alibi_batch_stride = used(call.batch, call.alibi_batch_stride);
-  out.diagonals = address_of(call.diagonals);
-  out.causal = address_of(call.causal);
-  out.spans = call.span_count != 0 ? address_of(call.spans) : 0;
-  out.span_stride = 2 * call.span_count;
+void set_splits(package::AttentionKernargs &args, const Splits &splits) {
+  package::set_splits(args, splits.count);
+  args.split_tiles = splits.tiles;
+  args.min_split_tiles = splits.least_tiles;
+}
+
+Results final_results(const sluice_problem &problem, const sluice_args &call) {
+  const Rows rows = q_rows(call);
+  return {.o = with_used_strides(call.o, rows, problem.q_heads, row_elements(problem.head_dim_v)),
+          .lse = with_used_strides(call.lse, rows, problem.q_heads, 1),
+          .sink_logits = call.sink_logits};
+}
+
+void fill_own(package::AttentionKernargs &out, const sluice_problem &problem, const sluice_args &call,
+              const Level &level, const Results &results) {
+  fill_level(out, problem, call, level, results);
+  fill_scores(out, problem, call);
+  fill_sequence_masks(out, call);
+}
+
+void fill_prefixes(package::AttentionKernargs &out, const sluice_problem &problem, const sluice_args &call,
+                   const Level &level, const Results &results) {
+  fill_level(out, problem, call, level, results);
+  fill_sequences_of_rows(out, call);
 }
 
 } // namespace sluice::runtime

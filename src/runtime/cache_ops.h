@@ -55,7 +55,7 @@ struct PartsMerge {
   const int32_t *q_starts = nullptr;  // [batch + 1]; then o.stride[0] and lse.stride[0] are 0
   uint32_t lse_base = 0;              // of partial_lse and lse
   int32_t parts = 0;
-  int32_t q_rows = 0;                                  // of o and lse, with q_starts: see rows_or_unknown
+  int32_t q_rows = 0;                                  // of o and lse, with q_starts: see known_q_rows
   int32_t most_rows = 0;                               // of a sequence
   int32_t batch = 0, rows_per_sequence = 0, heads = 0; // their product is at most 2^31 - 1
   int32_t head_dim_v = 0;                              // a multiple of 8

@@ -28,12 +28,22 @@ constexpr Rows q_rows(const sluice_args &args) {
   return args.q_starts != nullptr ? started_rows(args.q_tokens) : Rows{args.batch, args.q_len};
 }
 
+constexpr Rows page_rows(const sluice_problem &problem, const sluice_args &args) {
+  return {args.page_count != 0 ? args.page_count : 2, problem.page_size};
+}
+
 /// Of k and v, and of the scales of their keys.
 constexpr Rows kv_rows(const sluice_problem &problem, const sluice_args &args) {
   if (args.kv_len == 0) return {0, 0};
-  if (problem.mode == SLUICE_MODE_PAGED)
-    return {args.page_count != 0 ? args.page_count : 2, problem.page_size};
+  if (problem.mode == SLUICE_MODE_PAGED) return page_rows(problem, args);
   return args.kv_starts != nullptr ? started_rows(args.kv_tokens) : Rows{args.batch, args.kv_len};
+}
+
+/// Of the keys of prefixes.
+constexpr Rows prefix_kv_rows(const sluice_problem &problem, const sluice_args &args) {
+  if (args.prefix_len == 0) return {0, 0};
+  if (problem.mode == SLUICE_MODE_PAGED) return page_rows(problem, args);
+  return {args.prefix_count, args.prefix_len};
 }
 
 /// A call without rows has nothing to compute or to store.

@@ -4,7 +4,7 @@
 #include "package/cache_op_kernargs.h"
 #include "package/chips.h"
 #include "package/offload_bundle.h"
-#include "runtime/split.h"
+#include "runtime/splits.h"
 #include "support/failure.h"
 #include "support/log.h"
 

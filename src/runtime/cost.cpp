@@ -4,6 +4,7 @@
 #include "package/cache_op_kernargs.h"
 #include "package/occupancy.h"
 #include "runtime/dtype.h"
+#include "runtime/problem.h"
 #include "support/checked.h"
 
 #include <algorithm>
@@ -36,7 +37,7 @@ struct Rows {
   double tokens;         // of a tile
 };
 Rows rows_of(const package::KernelName &name, const Workload &work) {
-  const uint64_t group = uint64_t(work.problem.q_heads / work.problem.kv_heads);
+  const uint64_t group = uint64_t(group_heads(work.problem));
   const uint64_t count = uint64_t(work.rows) * group, tiles = divide_up(count, uint64_t{name.tile_q});
   return {count, tiles, std::max(1.0, double(std::min<uint64_t>(count, name.tile_q)) / double(group))};
 }

@@ -5,8 +5,9 @@
 #include "package/rounds.h"
 #include "runtime/attention_arguments.h"
 #include "runtime/cache_ops.h"
-#include "runtime/call_rows.h"
+#include "runtime/choose.h"
 #include "runtime/dtype.h"
+#include "runtime/problem.h"
 #include "runtime/ranges.h"
 #include "support/failure.h"
 #include "support/log.h"
@@ -40,44 +41,49 @@ void increase(std::atomic<uint64_t> &counter) {
 
 Plan::Plan(std::shared_ptr<Context> context, const sluice_problem &problem)
     : shared(std::move(context)), wanted(problem), choice(choose_kernel(*shared, problem)),
-      range_end(describe(problem)) {
-  many = prepare(choice.many);
-  few = prepare(choice.few);
-  prefix = prepare(choice.prefix.kernel);
-  if (choice.few != nullptr) {
-    if (choice.many != nullptr) many.arguments.min_rows = choice.few_rows + 1;
-    few.arguments.max_rows = choice.few_rows;
-    package::set_splits(few.arguments, choice.splits);
-    few.arguments.split_tiles = choice.split_tiles;
-    few.arguments.min_split_tiles = choice.min_split_tiles;
-  }
-  if (is_cascade(wanted)) {
-    // Rows of both levels are stored by their numbers, with starts.
-    many.arguments.score_flags |= package::score_o_f32;
-    few.arguments.score_flags |= package::score_o_f32;
-    prefix.arguments.score_flags |= package::score_o_f32;
-    prefix.arguments.window_right = package::kernarg_no_window; // all rows are after the prefix
-    prefix.arguments.score_flags &= ~uint32_t{package::score_of_sequence};
-    package::set_splits(prefix.arguments, choice.prefix.splits);
-    prefix.arguments.split_tiles = choice.prefix.split_tiles;
-    prefix.arguments.min_split_tiles = choice.prefix.min_split_tiles;
-  } else if (choice.merges) {
-    few.arguments.score_flags |= package::score_partial;
-  }
-  if (shared->device().hip) load_kernels(*shared, choice);
+      many(prepare_many()), few(prepare_few()), prefix(prepare_prefix()), range_end(describe(problem)) {
+  if (shared->device().hip && choice.merging != nullptr) shared->function(*choice.merging->packed);
   if (support::logs(LogLevel::info)) {
     support::log(LogLevel::info, text("plan: ", kernel_name(), ": ", choice.reason));
   }
   trace(SLUICE_TRACE_PLAN, main(), grid(problem.max_batch, problem.max_q_len));
 }
 
-Plan::Prepared Plan::prepare(const package::PackedKernel *kernel) {
+Plan::Prepared Plan::prepare(const package::PackedKernel *kernel, const sluice_problem &problem) const {
   Prepared out;
   if (kernel == nullptr) return out;
   out.entry = &kernel->entry;
   out.name = package::format_kernel_name(kernel->entry.name);
-  out.arguments = problem_arguments(kernel->entry, wanted);
+  out.arguments = problem_arguments(kernel->entry, problem);
+  // Rows of both levels of a cascade are stored by their numbers, with starts.
+  if (is_cascade(problem)) out.arguments.score_flags |= package::score_o_f32;
   if (shared->device().hip) out.function = shared->function(*kernel);
+  return out;
+}
+
+Plan::Prepared Plan::prepare_many() const {
+  Prepared out = prepare(choice.own.many, wanted);
+  out.launches = &Counters::main_launches;
+  out.to_parts = is_cascade(wanted);
+  if (choice.own.few != nullptr) out.arguments.min_rows = choice.own.few_rows + 1;
+  return out;
+}
+
+Plan::Prepared Plan::prepare_few() const {
+  Prepared out = prepare(choice.own.few, wanted);
+  out.launches = choice.own.many == nullptr ? &Counters::main_launches : &Counters::other_launches;
+  out.to_parts = choice.merging != nullptr;
+  out.arguments.max_rows = choice.own.few_rows;
+  set_splits(out.arguments, choice.own.splits);
+  if (out.to_parts && !is_cascade(wanted)) out.arguments.score_flags |= package::score_partial;
+  return out;
+}
+
+Plan::Prepared Plan::prepare_prefix() const {
+  Prepared out = prepare(choice.prefix.kernel, prefix_problem(wanted));
+  out.launches = &Counters::other_launches;
+  out.to_parts = true;
+  set_splits(out.arguments, choice.prefix.splits);
   return out;
 }
 
@@ -108,126 +114,98 @@ void Plan::trace(uint32_t event, const Prepared &prepared, const Grid &grid) con
   shared->trace(&record, shared->trace_user);
 }
 
-void Plan::enqueue(const Prepared &prepared, const sluice_args &args, package::AttentionKernargs &kernargs,
+void Plan::enqueue(const Prepared &prepared, const RowSet &rows, package::AttentionKernargs &kernargs,
                    void *stream) const {
-  Grid groups = grid(prepared, args.batch, args.q_len);
+  Grid groups = grid(prepared, rows.count, rows.most_rows);
   package::use_rounds(*prepared.entry, shared->device().compute_units, kernargs, groups);
   trace(SLUICE_TRACE_RUN, prepared, groups);
   runtime::enqueue(*shared->device().hip,
                    {prepared.function, groups, prepared.entry->threads, &kernargs, sizeof kernargs}, stream);
-  increase(&prepared == &main() ? counts.main_launches : counts.other_launches);
+  increase(counts.*prepared.launches);
 }
 
-/// All sequences have `rows_of_sequence` rows in a split. In a cascade with starts, rows follow one another
-/// as in q, as if there were one sequence.
-struct Plan::Splits {
+/// All sequences have `rows_of_sequence` rows in a part. In a cascade with starts, rows follow one another as
+/// in q, as if there were one sequence.
+struct Plan::Parts {
   SplitsLayout layout;
   char *workspace;
   int32_t sequences, rows_of_sequence;
 
-  /// Lets a kernel store its results in the splits from `first` on.
-  void direct(package::AttentionKernargs &kernargs, const sluice_problem &problem, uint32_t first) const {
-    const int64_t rows = sequences > 1 ? rows_of_sequence : 0;
-    kernargs.o = reinterpret_cast<uint64_t>(workspace) + first * layout.split_stride * sizeof(float);
-    kernargs.o_batch_stride = layout.row_stride * rows;
-    kernargs.o_token_stride = layout.row_stride;
-    kernargs.o_head_stride = row_elements(problem.head_dim_v);
-    kernargs.o_split_stride = layout.split_stride;
-    kernargs.lse = reinterpret_cast<uint64_t>(workspace) + layout.lse_offset_bytes +
-                   first * layout.lse_split_stride * sizeof(float);
-    kernargs.lse_batch_stride = layout.lse_row_stride * rows;
-    kernargs.lse_token_stride = layout.lse_row_stride;
-    kernargs.lse_head_stride = 1;
-    kernargs.lse_split_stride = layout.lse_split_stride;
-    // The merge counts it once.
-    kernargs.sink_logits = 0;
+  int32_t rows() const { return sequences * rows_of_sequence; }
+
+  /// The parts from `first` on. `rows_apart`: rows from one sequence's first to the next one's; 0 if rows are
+  /// found by their numbers. The merge counts a sink once, so none joins a part.
+  Results from(uint32_t first, int64_t rows_apart) const {
+    char *const o = workspace + first * layout.split_stride * sizeof(float);
+    char *const lse = workspace + layout.lse_offset_bytes + first * layout.lse_split_stride * sizeof(float);
+    return {.o = {o, {layout.row_stride * rows_apart, layout.row_stride, layout.head_stride, 1}},
+            .lse = {lse, {layout.lse_row_stride * rows_apart, layout.lse_row_stride, 1, 1}},
+            .sink_logits = nullptr,
+            .o_split_stride = layout.split_stride,
+            .lse_split_stride = layout.lse_split_stride};
   }
+  Results own() const { return from(0, sequences > 1 ? rows_of_sequence : 0); }
 };
 
-Plan::Splits Plan::splits_of(const sluice_args &args, void *workspace) const {
-  Splits out = {};
+Plan::Parts Plan::parts_of(const sluice_args &args, void *workspace) const {
+  Parts out = {};
   out.workspace = static_cast<char *>(workspace);
-  uint32_t splits = choice.splits;
   if (!is_cascade(wanted)) {
     out.sequences = args.batch;
-    out.rows_of_sequence = std::min(args.q_len, choice.few_rows);
+    out.rows_of_sequence = std::min(args.q_len, choice.own.few_rows);
   } else {
-    splits = choice.prefix.first_split + choice.prefix.splits;
     const bool has_starts = args.q_starts != nullptr;
     out.sequences = has_starts ? 1 : args.batch;
     out.rows_of_sequence = !has_starts          ? args.q_len
                            : args.q_tokens != 0 ? int32_t(args.q_tokens)
                                                 : int32_t(wanted.max_q_tokens);
   }
-  out.layout = splits_layout(wanted, splits, int64_t{out.sequences} * out.rows_of_sequence);
+  out.layout = splits_layout(wanted, choice.parts, int64_t{out.sequences} * out.rows_of_sequence);
   return out;
 }
 
-void Plan::run_prefixes(const sluice_args &args, const Splits &splits, void *stream) const {
-  sluice_args call = args;
-  call.batch = args.prefix_count;
-  call.q_len = splits.sequences * splits.rows_of_sequence;
-  call.kv_len = args.prefix_len;
-  // Rows are found by their number; those of sequences of one row follow one another by stride[0].
-  if (args.q_starts == nullptr && args.q_len == 1) call.q.stride[1] = args.q.stride[0];
-  call.q_starts = args.prefix_q_starts;
-  call.q_lengths = nullptr;
-  call.kv_starts = nullptr;
-  call.kv_tokens = 0; // counts rows of the sequences' own keys
-  call.kv_lengths = args.prefix_lengths;
-  if (wanted.mode != SLUICE_MODE_PAGED) {
-    call.k = args.prefix_k;
-    call.v = args.prefix_v;
-  }
-  call.page_table = args.prefix_page_table;
-  call.page_table_stride = args.prefix_page_table_stride;
-  call.page_table_head_stride = 0; // heads share the tables of prefixes
-  call.page_starts = args.prefix_page_starts;
-  call.q_tokens = call.q_len;
-  // Diagonals, causal and spans are for the sequences' own keys.
-  call.diagonals = call.causal = call.spans = nullptr;
-  call.span_count = 0;
-  package::AttentionKernargs kernargs = prefix.arguments;
-  fill_call(kernargs, wanted, call);
-  splits.direct(kernargs, wanted, choice.prefix.first_split);
-  kernargs.o_batch_stride = kernargs.lse_batch_stride = 0;
-  if (args.q_starts != nullptr || args.q_lengths != nullptr) {
-    // There may be rows that belong to no sequence.
-    kernargs.score_flags |= package::score_rows_of_sequences;
-    kernargs.diagonals = reinterpret_cast<uint64_t>(args.q_starts);
-    kernargs.causal = reinterpret_cast<uint64_t>(args.q_lengths);
-    kernargs.span_stride = args.batch;
-    kernargs.bias_row_stride = args.q_len;
-  }
-  enqueue(prefix, call, kernargs, stream);
+void Plan::run_own(const Prepared &prepared, const sluice_args &args, const Parts &parts,
+                   void *stream) const {
+  const Level level = own_level(wanted, args);
+  const Results results = prepared.to_parts ? parts.own() : final_results(wanted, args);
+  package::AttentionKernargs kernargs = prepared.arguments;
+  fill_own(kernargs, wanted, args, level, results);
+  enqueue(prepared, level.rows, kernargs, stream);
 }
 
-void Plan::merge(const sluice_args &args, const Splits &splits, void *stream) const {
+void Plan::run_prefixes(const sluice_args &args, const Parts &parts, void *stream) const {
+  const Level level = prefix_level(wanted, args, parts.rows());
+  package::AttentionKernargs kernargs = prefix.arguments;
+  fill_prefixes(kernargs, wanted, args, level, parts.from(choice.prefix.first_split, 0));
+  enqueue(prefix, level.rows, kernargs, stream);
+}
+
+void Plan::merge(const sluice_args &args, const Parts &parts, void *stream) const {
+  const Results results = final_results(wanted, args);
   PartsMerge merge;
-  merge.partial = splits.workspace;
-  merge.partial_lse = splits.workspace + splits.layout.lse_offset_bytes;
-  merge.o = with_used_strides(args.o, q_rows(args), wanted.q_heads, row_elements(wanted.head_dim_v));
-  merge.lse = with_used_strides(args.lse, q_rows(args), wanted.q_heads, 1);
-  merge.sink_logits = args.sink_logits;
+  merge.partial = parts.workspace;
+  merge.partial_lse = parts.workspace + parts.layout.lse_offset_bytes;
+  merge.o = results.o;
+  merge.lse = results.lse;
+  merge.sink_logits = results.sink_logits;
   merge.o_scale = args.o_scale;
   merge.o_scale_kind = wanted.o_scale_kind;
   merge.q_lengths = args.q_lengths;
   merge.q_starts = args.q_starts;
   merge.lse_base = wanted.lse_base;
-  merge.parts = int32_t(choice.splits);
-  merge.batch = splits.sequences;
-  merge.q_rows = std::min(rows_or_unknown(args.q_tokens), rows_or_unknown(wanted.max_q_tokens));
+  merge.parts = int32_t(choice.parts);
+  merge.batch = parts.sequences;
+  merge.q_rows = known_q_rows(wanted, args.q_tokens);
   merge.most_rows = args.q_len;
-  merge.rows_per_sequence = splits.rows_of_sequence;
+  merge.rows_per_sequence = parts.rows_of_sequence;
   merge.heads = wanted.q_heads;
   merge.head_dim_v = row_elements(wanted.head_dim_v);
-  merge.max_rows = choice.few_rows;
+  merge.max_rows = choice.own.few_rows;
   if (is_cascade(wanted)) {
-    merge.parts = int32_t(choice.prefix.first_split + choice.prefix.splits);
     merge.prefix_starts = args.prefix_q_starts;
     merge.prefix_count = args.prefix_count;
     merge.searched_batch = args.q_starts != nullptr ? args.batch : 0;
-    merge.own_parts = int32_t(choice.splits);
+    merge.own_parts = int32_t(choice.own.splits.count);
     merge.first_prefix_part = int32_t(choice.prefix.first_split);
   }
   merge_parts(*shared, *choice.merging, merge, stream);
@@ -237,30 +215,24 @@ void Plan::merge(const sluice_args &args, const Splits &splits, void *stream) co
 void Plan::run(const sluice_args &args, const sluice_launch &launch) const {
   // Without starts and lengths on the device every sequence has q_len rows, and one kernel computes them all.
   const bool mixed = args.q_starts != nullptr || args.q_lengths != nullptr;
-  const bool has_many = args.q_len > choice.few_rows;
+  const bool has_many = args.q_len > choice.own.few_rows;
   const bool has_few = few.entry != nullptr && (mixed || !has_many);
-  const bool cascades = is_cascade(wanted);
-  const bool merges = cascades || (choice.merges && has_few);
-  const Splits splits = merges ? splits_of(args, launch.workspace) : Splits();
+  const bool has_prefixes = is_cascade(wanted);
+  const bool merges = has_prefixes || (choice.merging != nullptr && has_few);
+  const Parts parts = merges ? parts_of(args, launch.workspace) : Parts();
   const Range range(*shared, [&](RangeText &text) {
-    if (cascades) text << prefix.name << " + ";
+    if (has_prefixes) text << prefix.name << " + ";
     text << (has_many ? many : few).name;
     if (has_many && has_few) text << " + " << few.name;
     text << " b" << args.batch << " q" << args.q_len << " kv" << args.kv_len;
-    if (cascades) text << " after " << args.prefix_count << " x " << args.prefix_len;
+    if (has_prefixes) text << " after " << args.prefix_count << " x " << args.prefix_len;
     text << range_end;
   });
   wait_for_dependencies(*shared->device().hip, launch);
-  if (cascades && args.prefix_count != 0) run_prefixes(args, splits, launch.stream);
-  const auto run_own = [&](const Prepared &prepared, bool to_splits) {
-    package::AttentionKernargs kernargs = prepared.arguments;
-    fill_call(kernargs, wanted, args);
-    if (to_splits) splits.direct(kernargs, wanted, 0);
-    enqueue(prepared, args, kernargs, launch.stream);
-  };
-  if (has_many) run_own(many, cascades);
-  if (has_few) run_own(few, merges);
-  if (merges) merge(args, splits, launch.stream);
+  if (has_prefixes && args.prefix_count != 0) run_prefixes(args, parts, launch.stream);
+  if (has_many) run_own(many, args, parts, launch.stream);
+  if (has_few) run_own(few, args, parts, launch.stream);
+  if (merges) merge(args, parts, launch.stream);
   signal(*shared->device().hip, launch);
 }
 

@@ -8,8 +8,8 @@
 #include "package/kernargs.h"
 #include "runtime/choice.h"
 #include "runtime/context.h"
+#include "runtime/key_sets.h"
 #include "runtime/launch.h"
-#include "runtime/split.h"
 
 #include <sluice/sluice.h>
 
@@ -57,19 +57,26 @@ private:
     std::string name;
     void *function = nullptr;
     package::AttentionKernargs arguments = {};
+    Counter Counters::*launches = nullptr; // counts its launches
+    bool to_parts = false;                 // its results go to workspace, where the merge reads them
   };
-  Prepared prepare(const package::PackedKernel *kernel);
-  void enqueue(const Prepared &prepared, const sluice_args &args, package::AttentionKernargs &kernargs,
-               void *stream) const;
+  Prepared prepare(const package::PackedKernel *kernel, const sluice_problem &problem) const;
+  Prepared prepare_many() const;
+  Prepared prepare_few() const;
+  Prepared prepare_prefix() const;
+
   /// Workgroups of a kernel of the choice.
   Grid grid(const Prepared &prepared, int32_t batch, int32_t q_len) const;
-  /// Where the kernels of a call store results over splits of the keys.
-  struct Splits;
-  Splits splits_of(const sluice_args &args, void *workspace) const;
-  /// Computes the prefixes of a cascade.
-  void run_prefixes(const sluice_args &args, const Splits &splits, void *stream) const;
-  void merge(const sluice_args &args, const Splits &splits, void *stream) const;
   void trace(uint32_t event, const Prepared &prepared, const Grid &grid) const;
+  /// Where the kernels of a call store results over splits of the keys.
+  struct Parts;
+  Parts parts_of(const sluice_args &args, void *workspace) const;
+  void run_own(const Prepared &prepared, const sluice_args &args, const Parts &parts, void *stream) const;
+  /// Computes the prefixes of a cascade.
+  void run_prefixes(const sluice_args &args, const Parts &parts, void *stream) const;
+  void enqueue(const Prepared &prepared, const RowSet &rows, package::AttentionKernargs &kernargs,
+               void *stream) const;
+  void merge(const sluice_args &args, const Parts &parts, void *stream) const;
   const Prepared &main() const { return many.entry != nullptr ? many : few; }
 
   std::shared_ptr<Context> shared;

@@ -348,3 +348,75 @@ TEST_CASE("V of prefixes is by columns, too", "[args]") {
   call.args.prefix_v.stride[3] = 1;
   CHECK(call.refusal() == "prefix_v.stride[3]: prefix_v.stride[3] is 1; it must be a multiple of 8");
 }
+
+TEST_CASE("a stride between the heads' entries has a meaning where there are pages and several heads",
+          "[args]") {
+  Call call = packed();
+  call.args.page_table_head_stride = 3;
+  CHECK(call.refusal() == "");
+  call.args.page_table_head_stride = -1;
+  const std::string negative =
+      "page_table_head_stride: page_table_head_stride is -1; it must not be negative";
+  CHECK(call.refusal() == negative);
+  call.problem.kv_heads = 1;
+  CHECK(call.refusal() == "");
+  Call dense;
+  for (const int32_t heads : {1, 2}) {
+    dense.problem.kv_heads = heads;
+    dense.args.page_table_head_stride = -1;
+    CHECK(dense.refusal() == negative);
+    dense.args.page_table_head_stride = 3;
+    CHECK(dense.refusal() == "page_table_head_stride: page_table_head_stride is 3; it must be 0: the "
+                             "problem's mode is not SLUICE_MODE_PAGED");
+  }
+}
+
+TEST_CASE("a table that is given is aligned, and the host counts any number of pages", "[args]") {
+  Call call = packed();
+  call.args.flags = SLUICE_EXACT_LENGTHS;
+  call.args.kv_len = 0;
+  call.args.page_table = nullptr;
+  CHECK(call.refusal() == "");
+  call.args.page_table = at(0x7002);
+  CHECK(call.refusal() == "page_table: page_table is 0x7002; it must be aligned to 4 bytes");
+  call = packed();
+  call.args.page_count = int64_t{1} << 32;
+  for (sluice_tensor *tensor : {&call.args.k, &call.args.v})
+    tensor->stride[0] = 0;
+  CHECK(call.refusal() == "");
+  call.args.page_count += 1;
+  CHECK(call.refusal() == "unsupported page_count: page_count is 4294967297; nearest supported: 4294967296");
+  call.rules.tile_q = 0;
+  CHECK(call.refusal() == "");
+}
+
+TEST_CASE("rows that see prefixes are found by their numbers", "[args]") {
+  Call call;
+  call.problem.flags |= SLUICE_SHARED_PREFIX;
+  call.problem.max_prefixes = 1;
+  call.problem.max_prefix_len = 8;
+  call.problem.max_q_tokens = 12;
+  call.args.prefix_count = 1;
+  call.args.prefix_len = 8;
+  call.args.prefix_q_starts = static_cast<const int32_t *>(at(0x6000));
+  call.args.prefix_k = {at(0x7000), {0, 128, 64, 1}};
+  call.args.prefix_v = {at(0x8000), {0, 128, 64, 1}};
+  CHECK(call.refusal() == "");
+  call.args.q.stride[0] = 5 * 640;
+  const std::string apart =
+      "q.stride[0]: q.stride[0] is 3200; with SLUICE_SHARED_PREFIX and without q_starts "
+      "it must be q_len * q.stride[1], which is 4 * 640";
+  CHECK(call.refusal() == apart);
+  // One sequence, and sequences of one row, are as far apart as they like.
+  Call one = call;
+  one.args.batch = 1;
+  CHECK(one.refusal() == "");
+  one = call;
+  one.args.q_len = 1;
+  CHECK(one.refusal() == "");
+  // Starts give the numbers.
+  one = call;
+  one.problem.mode = SLUICE_MODE_RAGGED;
+  one.args.q_starts = one.args.kv_starts = static_cast<const int32_t *>(at(0x9000));
+  CHECK(one.refusal() == "");
+}

@@ -2,6 +2,7 @@
 #include "runtime/attention_arguments.h"
 
 #include "package/attention_launch.h"
+#include "runtime/problem.h"
 
 #include <catch2/catch.hpp>
 
@@ -32,6 +33,11 @@ uint32_t flags_of(void (*change)(sluice_problem &)) {
   sluice_problem problem = plain();
   change(problem);
   return problem_arguments(kernel(), problem).score_flags;
+}
+
+/// Fills in the call's own keys, with results that are not split.
+void fill(package::AttentionKernargs &args, const sluice_problem &problem, const sluice_args &call) {
+  fill_own(args, problem, call, own_level(problem, call), final_results(problem, call));
 }
 
 template <typename Element> const Element *at(uint64_t address) {
@@ -144,13 +150,13 @@ TEST_CASE("one pack of V is packs of one token to a kernel", "[arguments]") {
     call.v.stride[1] = packs.v_pack == SLUICE_V_PACK_ALL ? 1 : 640;
     call.v.stride[3] = 24;
     package::AttentionKernargs args = problem_arguments(kernel(), problem);
-    fill_call(args, problem, call);
+    fill(args, problem, call);
     CHECK(args.v_pack_log2 == packs.log2);
     CHECK(args.v_token_stride == packs.token_stride);
     CHECK(args.v_column_stride == 24);
     problem.v_pack = 0;
     args = problem_arguments(kernel(), problem);
-    fill_call(args, problem, call);
+    fill(args, problem, call);
     CHECK(args.v_token_stride == call.v.stride[1]);
     CHECK(args.v_column_stride == 0);
   }
@@ -182,7 +188,7 @@ TEST_CASE("each member of a call reaches its own argument", "[arguments]") {
   call.k_scale = at<float>(0xc00);
   call.v_scale = at<float>(0xd00);
   package::AttentionKernargs args = problem_arguments(kernel(), problem);
-  fill_call(args, problem, call);
+  fill(args, problem, call);
   CHECK(args.q_len == 3);
   CHECK(args.kv_len == 4);
   CHECK(args.scale_log2e == Approx(0.5f * 1.442695f));
@@ -211,7 +217,7 @@ TEST_CASE("each member of a call reaches its own argument", "[arguments]") {
   // Without packs the last stride is not an argument; without a scale it follows from the head dim.
   problem.k_pack = 0;
   call.scale = 0;
-  fill_call(args, problem, call);
+  fill(args, problem, call);
   CHECK(args.k_pack_stride == 0);
   CHECK(args.scale_log2e == Approx(1.442695f / 10.954451f));
 }
@@ -220,25 +226,25 @@ TEST_CASE("tokens and pages are bounds if they are known", "[arguments]") {
   sluice_problem problem = plain();
   sluice_args call = {};
   package::AttentionKernargs args = {};
-  fill_call(args, problem, call);
+  fill(args, problem, call);
   CHECK(args.q_rows == INT32_MAX);
   CHECK(args.kv_rows == INT32_MAX);
   CHECK(args.last_page_low == 0); // no page is looked up
   CHECK(args.last_page_high == 0);
   call.q_tokens = 20;
   call.kv_tokens = 30;
-  fill_call(args, problem, call);
+  fill(args, problem, call);
   CHECK(args.q_rows == 20);
   CHECK(args.kv_rows == 30);
   problem.max_q_tokens = 19;
-  fill_call(args, problem, call);
+  fill(args, problem, call);
   CHECK(args.q_rows == 19);
 
   call.page_table = at<int32_t>(0x500);
   const auto last = [&](int64_t count, uint32_t flags) {
     call.page_count = count;
     problem.flags = flags;
-    fill_call(args, problem, call);
+    fill(args, problem, call);
     return std::pair{uint32_t(args.last_page_low), uint32_t(args.last_page_high)};
   };
   using Words = std::pair<uint32_t, uint32_t>;
@@ -261,13 +267,100 @@ TEST_CASE("V in K is read from K's addresses", "[arguments]") {
   call.k = {const_cast<int32_t *>(at<int32_t>(0x100)), {1, 2, 3, 1}};
   call.v = {const_cast<int32_t *>(at<int32_t>(0x200)), {4, 5, 6, 1}};
   package::AttentionKernargs args = {};
-  fill_call(args, problem, call);
+  fill(args, problem, call);
   CHECK(args.v == 0x200);
   CHECK(args.v_head_stride == 6);
   problem.flags = SLUICE_V_IN_K;
-  fill_call(args, problem, call);
+  fill(args, problem, call);
   CHECK(args.v == 0x100);
   CHECK(args.v_batch_stride == 1);
   CHECK(args.v_token_stride == 2);
   CHECK(args.v_head_stride == 3);
+}
+
+TEST_CASE("a prefix has keys and rows of its own, and no mask", "[arguments]") {
+  sluice_problem problem = plain();
+  problem.flags = SLUICE_SHARED_PREFIX | SLUICE_CAUSAL_BY_SEQUENCE | SLUICE_SPANS;
+  problem.mode = SLUICE_MODE_PAGED;
+  problem.page_size = 16;
+  sluice_args call = {};
+  call.batch = 2;
+  call.q_len = 1;
+  call.kv_len = 4;
+  call.q.stride[0] = 700;
+  call.q.stride[1] = 7;
+  call.k = {const_cast<int32_t *>(at<int32_t>(0x100)), {1, 2, 3, 1}};
+  call.v = {const_cast<int32_t *>(at<int32_t>(0x200)), {4, 5, 6, 1}};
+  call.kv_starts = at<int32_t>(0x300);
+  call.kv_tokens = 30;
+  call.kv_lengths = at<int32_t>(0x400);
+  call.page_table_head_stride = 9;
+  call.page_count = 50;
+  call.causal = at<int32_t>(0x500);
+  call.spans = at<int32_t>(0x600);
+  call.span_count = 3;
+  call.prefix_count = 5;
+  call.prefix_len = 77;
+  call.prefix_q_starts = at<int32_t>(0x700);
+  call.prefix_lengths = at<int32_t>(0x800);
+  call.prefix_page_table = at<int32_t>(0x900);
+  call.prefix_page_table_stride = 6;
+  call.prefix_page_starts = at<int32_t>(0xa00);
+  call.prefix_k = {const_cast<int32_t *>(at<int32_t>(0xb00)), {11, 12, 13, 1}};
+  call.prefix_v = {const_cast<int32_t *>(at<int32_t>(0xc00)), {14, 15, 16, 1}};
+  const auto fill_all = [&](int32_t rows) {
+    package::AttentionKernargs args = problem_arguments(kernel(), prefix_problem(problem));
+    const Level level = prefix_level(problem, call, rows);
+    CHECK(level.rows.count == 5);
+    fill_prefixes(args, problem, call, level, final_results(problem, call));
+    return args;
+  };
+  const package::AttentionKernargs pages = fill_all(20);
+  CHECK(pages.q_starts == 0x700);
+  CHECK(pages.q_lengths == 0);
+  CHECK(pages.q_len == 20);
+  CHECK(pages.q_rows == 20);
+  CHECK(pages.q_batch_stride == 0);
+  CHECK(pages.q_token_stride == 700); // a sequence is a row
+  CHECK(pages.k == 0x100);
+  CHECK(pages.v == 0x200);
+  CHECK(pages.k_token_stride == 2);
+  CHECK(pages.kv_starts == 0);
+  CHECK(pages.kv_rows == INT32_MAX);
+  CHECK(pages.kv_lengths == 0x800);
+  CHECK(pages.kv_len == 77);
+  CHECK(pages.page_table == 0x900);
+  CHECK(pages.page_table_stride == 6);
+  CHECK(pages.page_table_head_stride == 0);
+  CHECK(pages.page_starts == 0xa00);
+  CHECK(pages.last_page_low == 49);
+  CHECK(pages.diagonals == 0);
+  CHECK(pages.causal == 0);
+  CHECK(pages.spans == 0);
+  CHECK(pages.span_stride == 0);
+  CHECK(pages.window_right == package::kernarg_no_window);
+  CHECK(pages.score_flags == 0);
+
+  // Rows between sequences are not read.
+  call.q_starts = at<int32_t>(0xd00);
+  call.q_lengths = at<int32_t>(0xe00);
+  const package::AttentionKernargs started = fill_all(20);
+  CHECK(started.q_token_stride == 7);
+  CHECK(started.score_flags == package::score_rows_of_sequences);
+  CHECK(started.diagonals == 0xd00);
+  CHECK(started.causal == 0xe00);
+  CHECK(started.span_stride == 2);
+  CHECK(started.bias_row_stride == 1);
+  CHECK(started.spans == 0);
+
+  // Outside of pages.
+  problem.mode = SLUICE_MODE_RAGGED;
+  problem.page_size = 0;
+  const package::AttentionKernargs own = fill_all(1);
+  CHECK(own.k == 0xb00);
+  CHECK(own.k_batch_stride == 11);
+  CHECK(own.v == 0xc00);
+  CHECK(own.v_token_stride == 15);
+  CHECK(own.kv_starts == 0);
+  CHECK(own.kv_rows == INT32_MAX);
 }

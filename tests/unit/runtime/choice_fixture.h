@@ -2,7 +2,7 @@
 #pragma once
 
 #include "package/pack_writer.h"
-#include "runtime/choice.h"
+#include "runtime/choose.h"
 #include "support/test_pack.h"
 
 #include <cstddef>

@@ -3,9 +3,10 @@
 
 #include "emulator/isa/timing_constants.h"
 #include "package/occupancy.h"
-#include "runtime/cheapest.h"
+#include "runtime/by_cost.h"
 #include "runtime/cost.h"
-#include "runtime/split.h"
+#include "runtime/problem.h"
+#include "runtime/splits.h"
 #include "support/failure.h"
 
 #include <catch2/catch.hpp>
@@ -21,7 +22,7 @@ namespace {
 /// The choice's kernel for few rows, at the problem's bounds.
 double workgroups_of(const Choice &choice, const sluice_problem &problem) {
   const Workload work{problem, problem.max_batch, problem.max_q_len, problem.max_kv_len};
-  return estimate(choice.few->entry, work, choice.splits, 304).workgroups;
+  return estimate(choice.own.few->entry, work, choice.own.splits.count, 304).workgroups;
 }
 double places_of(const KernelEntry &kernel) {
   return 304.0 * package::occupancy(kernel.vgprs, kernel.lds_bytes, kernel.threads).workgroups_per_cu;
@@ -96,7 +97,7 @@ TEST_CASE("a last round that is nearly empty is dearer than none", "[choice]") {
       const sluice_problem decode = problem_of(batch, 1, 4096);
       const Target device(kernels);
       const Choice choice = device.choose(decode);
-      const double places = places_of(choice.few->entry), workgroups = workgroups_of(choice, decode);
+      const double places = places_of(choice.own.few->entry), workgroups = workgroups_of(choice, decode);
       const double rounds = workgroups / places;
       INFO("batch " << batch << ": " << choice.reason << ", " << workgroups << " workgroups");
       CHECK((rounds <= 1 || rounds - std::floor(rounds) > 0.2 || rounds == std::floor(rounds)));
@@ -112,13 +113,13 @@ TEST_CASE("splits fill the device at short lengths", "[choice]") {
     const Target device(kernels);
     const Choice choice = device.choose(decode);
     INFO(choice.reason);
-    CHECK(choice.merges);
+    CHECK(choice.merging != nullptr);
     CHECK(workgroups_of(choice, decode) >= 128);
     for (uint64_t splits = 1; splits <= 64; ++splits)
-      CHECK(choice.estimate->clk() <= 1.01 * estimate(choice.few->entry, work, splits, 304).clk());
+      CHECK(choice.own.estimate->clk() <= 1.01 * estimate(choice.own.few->entry, work, splits, 304).clk());
   }
   // So short that there is nothing to split.
-  CHECK(Target(all_kernels).choose(problem_of(8, 1, 16)).splits == 1);
+  CHECK(Target(all_kernels).choose(problem_of(8, 1, 16)).own.splits.count == 1);
 }
 
 TEST_CASE("a chunk of one long sequence occupies the device with a prefill kernel", "[choice]") {
@@ -129,15 +130,15 @@ TEST_CASE("a chunk of one long sequence occupies the device with a prefill kerne
     const Target device(kernels);
     const Choice choice = device.choose(chunk);
     INFO(choice.reason);
-    CHECK(choice.many == nullptr);
-    REQUIRE(choice.few != nullptr);
-    CHECK(choice.few->entry.name.is_prefill());
-    CHECK(choice.few_rows == INT32_MAX);
-    CHECK(choice.merges);
+    CHECK(choice.own.many == nullptr);
+    REQUIRE(choice.own.few != nullptr);
+    CHECK(choice.own.few->entry.name.is_prefill());
+    CHECK(choice.own.few_rows == INT32_MAX);
+    CHECK(choice.merging != nullptr);
     CHECK(workgroups_of(choice, chunk) >= 290); // 16 or 32 without splits
     for (uint64_t splits = 1; splits <= 64; ++splits)
-      CHECK(choice.estimate->clk() <=
-            1.01 * estimate(choice.few->entry, {chunk, 1, 512, 131072}, splits, 304).clk());
+      CHECK(choice.own.estimate->clk() <=
+            1.01 * estimate(choice.own.few->entry, {chunk, 1, 512, 131072}, splits, 304).clk());
   }
 }
 
@@ -150,9 +151,9 @@ TEST_CASE("splits of a prefill kernel are for one sequence or long chunks, besid
       const bool has_splits = batch == 1 || rows >= 128; // of 8 heads
       const Choice all = device.choose(problem), choice = prefill.choose(problem);
       INFO(batch << " x " << rows << " rows: " << all.reason);
-      CHECK((choice.few != nullptr) == has_splits);
+      CHECK((choice.own.few != nullptr) == has_splits);
       CHECK((choice.workspace_bytes != 0) == has_splits);
-      if (!has_splits) CHECK((all.many != nullptr || !all.few->entry.name.is_prefill()));
+      if (!has_splits) CHECK((all.own.many != nullptr || !all.own.few->entry.name.is_prefill()));
     }
 }
 
@@ -162,13 +163,14 @@ TEST_CASE("few rows go to decode kernels, many to prefill kernels", "[choice]") 
     for (const int32_t rows : {1, 2, 3, 4, 8}) {
       const Choice draft = device.choose(problem_of(8, rows, 4096));
       INFO(rows << " rows: " << draft.reason);
-      CHECK(draft.many == nullptr);
-      CHECK(draft.few != nullptr);
+      CHECK(draft.own.many == nullptr);
+      CHECK(draft.own.few != nullptr);
       // The same rows in a plan that also has prompts.
       const Choice mixed = device.choose(problem_of(8, 4096, 4096));
-      CHECK(mixed.many != nullptr);
-      CHECK(mixed.few_rows >= std::min(rows, 4)); // with more, 16 rows at a time read the keys too often
-      CHECK(mixed.few_rows < 4096);
+      CHECK(mixed.own.many != nullptr);
+      CHECK_THAT(mixed.reason, Catch::StartsWith("about ") && Catch::Contains("; sequences of up to "));
+      CHECK(mixed.own.few_rows >= std::min(rows, 4)); // with more, 16 rows at a time read the keys too often
+      CHECK(mixed.own.few_rows < 4096);
       // Up to where the decode kernel with its splits is cheaper by a tenth, in steps of twice the rows.
       const auto is_cheaper = [&](int64_t count) {
         const sluice_problem problem = problem_of(8, 4096, 4096);
@@ -176,13 +178,13 @@ TEST_CASE("few rows go to decode kernels, many to prefill kernels", "[choice]") 
         double least = INFINITY;
         for (const KernelEntry &kernel : kernels)
           if (kernel.name.is_prefill()) least = std::min(least, estimate(kernel, work, 1, 304).clk());
-        return 1.1 * estimate(mixed.few->entry, work, mixed.splits, 304).clk() < least;
+        return 1.1 * estimate(mixed.own.few->entry, work, mixed.own.splits.count, 304).clk() < least;
       };
-      CHECK(is_cheaper(mixed.few_rows));
-      CHECK_FALSE(is_cheaper(2 * int64_t{mixed.few_rows}));
+      CHECK(is_cheaper(mixed.own.few_rows));
+      CHECK_FALSE(is_cheaper(2 * int64_t{mixed.own.few_rows}));
     }
     for (const int32_t bound : {4096, 0})
-      CHECK(device.choose(problem_of(16, bound, 4096)).many->entry.name == prefill_8.name);
+      CHECK(device.choose(problem_of(16, bound, 4096)).own.many->entry.name == prefill_8.name);
   }
 }
 
@@ -190,16 +192,17 @@ TEST_CASE("the decode kernel with the lower estimate is chosen", "[choice]") {
   const Target device({sharing, four_waves});
   const Choice choice = device.choose(problem_of(8, 1, 4096));
   INFO(choice.reason);
-  CHECK(choice.few->entry.name.tile_q == 16);
-  CHECK_THAT(choice.reason, Catch::StartsWith("about ") &&
-                                Catch::Contains(" us); next: attn_fwd_bf16_d128_q64") &&
-                                Catch::EndsWith("; keys in " + std::to_string(choice.splits) + " splits"));
-  CHECK(choice.estimate->clk() > 0);
+  CHECK(choice.own.few->entry.name.tile_q == 16);
+  CHECK_THAT(choice.reason,
+             Catch::StartsWith("about ") && Catch::Contains(" us); next: attn_fwd_bf16_d128_q64") &&
+                 Catch::EndsWith("; keys in " + std::to_string(choice.own.splits.count) + " splits"));
+  CHECK(choice.own.estimate->clk() > 0);
   KernelEntry slow = sharing;
   slow.loop_slot_clk = 8000;
   slow.loop_wave_clk = 9000;
   const Target other({slow, four_waves});
-  CHECK(other.choose(problem_of(8, 1, 4096)).few->entry.name == four_waves.name); // though 16 rows would do
+  CHECK(other.choose(problem_of(8, 1, 4096)).own.few->entry.name ==
+        four_waves.name); // though 16 rows would do
 }
 
 TEST_CASE("rows of one tile read the keys once", "[choice]") {
@@ -208,8 +211,8 @@ TEST_CASE("rows of one tile read the keys once", "[choice]") {
        {std::pair{1, 16u}, {2, 16u}, {3, 64u}, {8, 64u}, {9, 128u}, {16, 128u}}) {
     const Choice choice = device.choose(problem_of(64, rows, 4096));
     INFO(rows << " rows: " << choice.reason);
-    CHECK(choice.main().entry.name.tile_q == tile_q);
-    CHECK(choice.main().entry.name.is_prefill() == (rows > 8)); // whose waves take half the time
+    CHECK(choice.own.main().entry.name.tile_q == tile_q);
+    CHECK(choice.own.main().entry.name.is_prefill() == (rows > 8)); // whose waves take half the time
   }
 }
 
@@ -236,8 +239,8 @@ TEST_CASE("waves that share rows get a tile each", "[choice]") {
   CHECK(estimate(slow, work, 64, 304).attention_clk < 0.75 * estimate(slow, work, 32, 304).attention_clk);
   const Target device({sharing});
   const Choice choice = device.choose(decode);
-  CHECK(choice.splits <= 128);
-  CHECK(choice.min_split_tiles >= 4);
+  CHECK(choice.own.splits.count <= 128);
+  CHECK(choice.own.splits.least_tiles >= 4);
 }
 
 TEST_CASE("the estimate depends on", "[choice]") {
@@ -329,9 +332,9 @@ TEST_CASE("the smallest head dims that hold the problem's are filled with zeros,
       problem.head_dim_v = row.v;
       const Choice choice = device.choose(problem);
       INFO(row.qk << "/" << row.v << ": " << choice.reason);
-      REQUIRE((choice.many != nullptr && choice.few != nullptr));
-      CHECK(dims(choice.many) == row.prefill);
-      CHECK(dims(choice.few) == row.decode);
+      REQUIRE((choice.own.many != nullptr && choice.own.few != nullptr));
+      CHECK(dims(choice.own.many) == row.prefill);
+      CHECK(dims(choice.own.few) == row.decode);
     }
   sluice_problem problem = problem_of(0, 0, 0);
   for (const auto &[dim, message] :
@@ -349,14 +352,14 @@ TEST_CASE("every kernel can write O as F32 or FP8, and its splits are merged to 
     const Choice rounded = device.choose(problem);
     problem.o_type = SLUICE_F32;
     const Choice choice = device.choose(problem);
-    CHECK(choice.few == rounded.few);
+    CHECK(choice.own.few == rounded.own.few);
     REQUIRE(choice.merging != nullptr);
     CHECK(choice.merging->name == "merge_states_f32_f32");
     CHECK(rounded.merging->name == "merge_states_f32_bf16");
     problem.o_type = SLUICE_E4M3FNUZ;
     const Choice fp8 = device.choose(problem);
-    CHECK(fp8.few == rounded.few);
-    CHECK(fp8.splits > 1);
+    CHECK(fp8.own.few == rounded.own.few);
+    CHECK(fp8.own.splits.count > 1);
     REQUIRE(fp8.merging != nullptr);
     CHECK(fp8.merging->name == "merge_states_f32_e4m3fnuz");
   }
@@ -384,14 +387,14 @@ TEST_CASE("one kernel is enough for O as F32 if kernels differ only in what they
   problem.q_type = problem.k_type = problem.v_type = SLUICE_E4M3FNUZ;
   problem.o_type = SLUICE_F32;
   const Choice choice = device.choose(problem);
-  CHECK(choice.few->entry.name.o_dtype == "bf16"); // the first by name
+  CHECK(choice.own.few->entry.name.o_dtype == "bf16"); // the first by name
   CHECK_THAT(choice.reason, !Catch::Contains("_to_f16"));
   problem.max_q_len = problem.max_batch = 0;
   const Choice open = device.choose(problem);
-  CHECK(open.many->entry.name.o_dtype == "bf16");
-  CHECK(open.few->entry.name.o_dtype == "bf16");
+  CHECK(open.own.many->entry.name.o_dtype == "bf16");
+  CHECK(open.own.few->entry.name.o_dtype == "bf16");
   problem.o_type = SLUICE_F16;
-  CHECK(device.choose(problem).many->entry.name.o_dtype == "f16");
+  CHECK(device.choose(problem).own.many->entry.name.o_dtype == "f16");
 }
 
 TEST_CASE("a ceiling holds for splits and for decode kernels", "[choice]") {
@@ -403,7 +406,7 @@ TEST_CASE("a ceiling holds for splits and for decode kernels", "[choice]") {
       const Choice choice = device.choose(problem);
       INFO(rows << " rows, " << ceiling << " bytes: " << choice.reason);
       CHECK(choice.workspace_bytes <= ceiling);
-      CHECK((choice.splits > 1) == (choice.workspace_bytes > 0));
+      CHECK((choice.own.splits.count > 1) == (choice.workspace_bytes > 0));
     }
   CHECK(device.choose(problem_of(4, 4096, 32768)).workspace_bytes <= usual_workspace_ceiling);
 }
@@ -416,15 +419,15 @@ TEST_CASE("batch-invariant choices depend only on the rules", "[choice]") {
     return device.choose(problem);
   };
   const Choice first = chosen(1, 1, 4096);
-  CHECK(first.split_tiles * first.few->entry.name.tile_kv == fixed_split_keys);
+  CHECK(first.own.splits.tiles * first.own.few->entry.name.tile_kv == fixed_split_keys);
   for (const int32_t batch : {1, 8, 512})
     for (const int32_t rows : {1, 2, 300})
       for (const int32_t keys : {100, 4096, 100000}) {
         const Choice other = chosen(batch, rows, keys);
-        CHECK(other.few == first.few);
-        CHECK(other.few_rows == 2);
-        CHECK(other.split_tiles == first.split_tiles);
-        CHECK(other.splits == uint32_t(keys + 2047) / 2048);
+        CHECK(other.own.few == first.own.few);
+        CHECK(other.own.few_rows == 2);
+        CHECK(other.own.splits.tiles == first.own.splits.tiles);
+        CHECK(other.own.splits.count == uint32_t(keys + 2047) / 2048);
       }
 }
 
@@ -437,11 +440,11 @@ TEST_CASE("every problem gets a kernel, with any bounds", "[choice]") {
           const sluice_problem problem = problem_of(batch, rows, keys, heads, 1);
           INFO(batch << " x " << rows << " rows, " << keys << " keys, " << heads << " heads");
           const Choice all = today.choose(problem);
-          CHECK((all.many != nullptr || all.few != nullptr));
-          CHECK((all.many != nullptr || all.few_rows >= rows));
+          CHECK((all.own.many != nullptr || all.own.few != nullptr));
+          CHECK((all.own.many != nullptr || all.own.few_rows >= rows));
           CHECK(all.reason.size() < sizeof sluice_plan_info::reason);
-          CHECK(decode.choose(problem).few_rows == INT32_MAX);
-          CHECK(prefill.choose(problem).main().entry.name == prefill_4.name);
+          CHECK(decode.choose(problem).own.few_rows == INT32_MAX);
+          CHECK(prefill.choose(problem).own.main().entry.name == prefill_4.name);
         }
 }
 
@@ -455,16 +458,16 @@ TEST_CASE("a prefix of many rows goes to a prefill kernel in splits, the own key
   const Choice choice = Target(all_kernels).choose(problem);
   REQUIRE(choice.prefix.kernel != nullptr);
   CHECK(choice.prefix.kernel->entry.name.tile_q == 256);
-  CHECK(choice.prefix.splits > 30); // of 8 workgroups, for 304 compute units
-  CHECK(choice.few->entry.name.tile_q == 16);
-  CHECK(choice.splits == 1);
-  CHECK(choice.merges);
+  CHECK(choice.prefix.splits.count > 30); // of 8 workgroups, for 304 compute units
+  CHECK(choice.own.few->entry.name.tile_q == 16);
+  CHECK(choice.own.splits.count == 1);
+  CHECK(choice.merging != nullptr);
   CHECK_THAT(choice.reason, Catch::StartsWith("prefixes: attn_fwd_bf16_d128_q256_kv64_w8 in "));
   // A ceiling leaves a part for each level, and no more.
   const uint64_t of_part = uint64_t{64} * 32 * (128 + 1) * 4;
-  CHECK(choice.workspace_bytes == (1 + choice.prefix.splits) * of_part);
+  CHECK(choice.workspace_bytes == (1 + choice.prefix.splits.count) * of_part);
   problem.workspace_ceiling_bytes = 2 * of_part;
-  CHECK(Target(all_kernels).choose(problem).prefix.splits == 1);
+  CHECK(Target(all_kernels).choose(problem).prefix.splits.count == 1);
   problem.workspace_ceiling_bytes -= 1;
   CHECK_THROWS_WITH(Target(all_kernels).choose(problem), Catch::Contains("nearest supported is"));
   // Few rows do not fill a prefill tile.
@@ -472,6 +475,23 @@ TEST_CASE("a prefix of many rows goes to a prefill kernel in splits, the own key
   problem.max_batch = 2;
   problem.max_q_tokens = 2;
   CHECK_FALSE(Target(all_kernels).choose(problem).prefix.kernel->entry.name.is_prefill());
+}
+
+TEST_CASE("results over prefixes are F32 in their estimate", "[choice]") {
+  sluice_problem problem = problem_of(64, 1, 16, 64, 64);
+  problem.flags = SLUICE_SHARED_PREFIX;
+  problem.max_prefixes = 64;
+  problem.max_prefix_len = 16;
+  problem.max_q_tokens = 64 * 4096;
+  const PrefixChoice chosen = Target({prefill_8}).choose(problem).prefix;
+  REQUIRE(chosen.splits.count == 1);
+  const auto clk = [&](uint32_t o_type) {
+    sluice_problem of_parts = prefix_problem(problem);
+    of_parts.o_type = o_type;
+    return estimate(prefill_8, {of_parts, 64, 4096, 16}, 1, 304).clk();
+  };
+  CHECK(chosen.estimate->clk() == clk(SLUICE_F32));
+  CHECK(chosen.estimate->clk() > clk(SLUICE_BF16));
 }
 
 TEST_CASE("a batch-invariant cascade has the same kernel for any number of rows", "[choice]") {
@@ -484,7 +504,7 @@ TEST_CASE("a batch-invariant cascade has the same kernel for any number of rows"
     problem.max_q_tokens = rows;
     const Choice choice = Target(all_kernels).choose(problem);
     CHECK(choice.prefix.kernel->entry.name.tile_q == 256);
-    CHECK(choice.prefix.split_tiles == 2048 / 64);
+    CHECK(choice.prefix.splits.tiles == 2048 / 64);
   }
 }
 

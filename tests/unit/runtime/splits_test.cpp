@@ -1,6 +1,6 @@
 //===- splits_test.cpp - splits of the keys, their workspace, and where there are too many --------------===//
-#include "runtime/choice.h"
-#include "runtime/split.h"
+#include "runtime/splits.h"
+
 #include "support/failure.h"
 
 #include <catch2/catch.hpp>
@@ -27,17 +27,22 @@ sluice_problem problem() {
 /// O and LSE of a row of all heads.
 constexpr uint64_t row_bytes = 8 * (64 + 1) * 4;
 
-struct Split {
-  package::PackedKernel kernel;
-  Choice choice;
+package::KernelName kernel_of(uint32_t tile_kv) {
+  package::KernelName kernel;
+  kernel.tile_kv = tile_kv;
+  return kernel;
+}
+
+/// The splits at fixed places of a kernel for up to `few_rows` rows, and their workspace.
+struct Fixed {
+  Splits splits;
+  uint64_t workspace_bytes = 0;
   std::string refusal;
 
-  explicit Split(const sluice_problem &problem, int32_t few_rows = 4) {
-    kernel.entry.name.tile_kv = 16;
-    choice.few = &kernel;
-    choice.few_rows = few_rows;
+  explicit Fixed(const sluice_problem &problem, int32_t few_rows = 4) {
     try {
-      split_at_fixed_places(choice, problem);
+      splits = fixed_splits(problem, kernel_of(16), few_rows);
+      workspace_bytes = splits_workspace(problem, splits.count, few_rows);
     } catch (const support::Failure &failure) {
       CHECK(failure.status() == support::Status::unsupported);
       refusal = failure.field() + ": " + failure.message();
@@ -92,49 +97,32 @@ TEST_CASE("rows of a merge are counted in 31 bits", "[split]") {
   CHECK(most_splits(wanted, INT32_MAX / 2 + 1) == 1);
 }
 
-TEST_CASE("one split needs neither merge nor workspace", "[split]") {
-  Choice choice;
-  use_splits(choice, problem(), 2, 4);
-  CHECK(choice.splits == 2);
-  CHECK(choice.merges);
-  CHECK(choice.workspace_bytes == 2 * 3 * 4 * row_bytes);
-  Choice one;
-  use_splits(one, problem(), 1, 4);
-  CHECK(one.splits == 1);
-  CHECK_FALSE(one.merges);
-  CHECK(one.workspace_bytes == 0);
-}
-
 TEST_CASE("keys are split every 2048, with any bounds", "[split]") {
   sluice_problem wanted = problem();
-  const Split four(wanted);
+  const Fixed four(wanted);
   CHECK(four.refusal == "");
-  CHECK(four.choice.splits == 4);
-  CHECK(four.choice.split_tiles == 2048 / 16);
-  CHECK(four.choice.merges);
-  CHECK(four.choice.workspace_bytes == 4 * 3 * 2 * row_bytes);
+  CHECK(four.splits.count == 4);
+  CHECK(four.splits.tiles == 2048 / 16);
+  CHECK(four.splits.are_at_fixed_places());
+  CHECK_FALSE(Splits().are_at_fixed_places());
+  CHECK(four.workspace_bytes == 4 * 3 * 2 * row_bytes);
   wanted.max_kv_len = 8193;
-  CHECK(Split(wanted).choice.splits == 5);
+  CHECK(Fixed(wanted).splits.count == 5);
   // Up to the rows that the kernel takes; without a bound all of these.
   wanted.max_kv_len = 8192;
   wanted.max_q_len = 9;
-  CHECK(Split(wanted).choice.workspace_bytes == 4 * 3 * 4 * row_bytes);
+  CHECK(Fixed(wanted).workspace_bytes == 4 * 3 * 4 * row_bytes);
   wanted.max_q_len = 0;
-  CHECK(Split(wanted).choice.workspace_bytes == 4 * 3 * 4 * row_bytes);
-  // The merge handles sinks.
+  CHECK(Fixed(wanted).workspace_bytes == 4 * 3 * 4 * row_bytes);
   wanted.max_kv_len = 2048;
-  CHECK_FALSE(Split(wanted).choice.merges);
-  CHECK(Split(wanted).choice.workspace_bytes == 0);
-  wanted.flags = SLUICE_SINK_LOGITS;
-  CHECK(Split(wanted).choice.merges);
-  CHECK(Split(wanted).choice.workspace_bytes == 3 * 4 * row_bytes);
+  CHECK(Fixed(wanted).workspace_bytes == 3 * 4 * row_bytes);
 }
 
 TEST_CASE("fixed places of any number of rows require their bound", "[split]") {
   sluice_problem wanted = problem();
   wanted.max_q_len = 0;
   CHECK(
-      Split(wanted, INT32_MAX).refusal ==
+      Fixed(wanted, INT32_MAX).refusal ==
       "max_q_len: max_q_len is 0 (unbounded); SLUICE_DETERMINISM_BATCH_INVARIANT splits keys at fixed places "
       "and, with these types and head dims, needs this bound for the size of the workspace; nearest "
       "supported: 1 or more");
@@ -144,29 +132,29 @@ TEST_CASE("bounds that need too much at fixed places are refused with the neares
   sluice_problem wanted = problem();
   wanted.q_heads = wanted.kv_heads = wanted.max_batch = 1;
   wanted.max_q_len = INT32_MAX - 1;
-  CHECK(Split(wanted, INT32_MAX).refusal == "");
+  CHECK(Fixed(wanted, INT32_MAX).refusal == "");
   wanted.q_heads = 2;
-  CHECK(Split(wanted, INT32_MAX).refusal ==
+  CHECK(Fixed(wanted, INT32_MAX).refusal ==
         "max_q_len: max_q_len is 2147483646 with 2 heads; " + invariant + "1073741823");
   wanted.max_q_len = INT32_MAX / 2;
-  CHECK(Split(wanted, INT32_MAX).refusal == "");
+  CHECK(Fixed(wanted, INT32_MAX).refusal == "");
   wanted = problem();
   wanted.max_q_len = 1;
   wanted.max_batch = INT32_MAX / 8;
-  CHECK(Split(wanted).refusal == "");
+  CHECK(Fixed(wanted).refusal == "");
   wanted.max_batch += 1;
-  CHECK(Split(wanted).refusal ==
+  CHECK(Fixed(wanted).refusal ==
         "max_batch: max_batch is 268435456 with 1 rows of 8 heads; " + invariant + "268435455");
   wanted = problem();
   wanted.max_kv_len = 65536 * 2048;
-  CHECK(Split(wanted).refusal == "");
+  CHECK(Fixed(wanted).refusal == "");
   wanted.max_kv_len += 1;
-  CHECK(Split(wanted).refusal == "max_kv_len: max_kv_len is 134217729; " + invariant + "134217728");
+  CHECK(Fixed(wanted).refusal == "max_kv_len: max_kv_len is 134217729; " + invariant + "134217728");
   wanted = problem();
   wanted.workspace_ceiling_bytes = 4 * 3 * 2 * row_bytes;
-  CHECK(Split(wanted).refusal == "");
+  CHECK(Fixed(wanted).refusal == "");
   wanted.workspace_ceiling_bytes -= 1;
-  CHECK(Split(wanted).refusal ==
+  CHECK(Fixed(wanted).refusal ==
         "workspace_ceiling_bytes: workspace_ceiling_bytes is 49919; " + invariant + "49920");
 }
 
@@ -183,17 +171,12 @@ TEST_CASE("a cascade has a part of all rows for each split of both levels", "[sp
   CHECK(most_splits(wanted, 2) == 1);
   CHECK(most_prefix_splits(wanted, 4) == 1);
 
-  package::PackedKernel kernel;
-  kernel.entry.name.tile_kv = 16;
-  Choice choice;
-  choice.splits = 2;
-  choice.prefix = {&kernel, 3, 0, 1, 2};
+  // All rows of q, however many a sequence has.
   wanted.workspace_ceiling_bytes = 5 * 100 * row_bytes;
-  use_cascade_workspace(choice, wanted);
-  CHECK(choice.merges);
-  CHECK(choice.workspace_bytes == wanted.workspace_ceiling_bytes);
+  for (const int32_t few_rows : {0, 4, INT32_MAX})
+    CHECK(splits_workspace(wanted, 5, few_rows) == wanted.workspace_ceiling_bytes);
   wanted.workspace_ceiling_bytes -= 1;
-  CHECK_THROWS_WITH(use_cascade_workspace(choice, wanted),
+  CHECK_THROWS_WITH(splits_workspace(wanted, 5, 4),
                     Catch::Contains("workspace_ceiling_bytes is 1039999; with SLUICE_SHARED_PREFIX the "
                                     "nearest supported is 1040000"));
   CHECK(most_cascade_rows(wanted) == INT32_MAX / 8);
@@ -203,18 +186,10 @@ TEST_CASE("prefixes at fixed places have the same parts for all bounds of the ow
   sluice_problem wanted = problem();
   wanted.flags = SLUICE_SHARED_PREFIX;
   wanted.max_prefix_len = 5 * 2048 + 1;
-  package::PackedKernel kernel;
-  kernel.entry.name.tile_kv = 64;
-  Choice choice;
-  choice.prefix.kernel = &kernel;
-  for (const uint32_t own : {1, 16}) {
-    choice.splits = own;
-    split_prefixes_at_fixed_places(choice, wanted);
-    CHECK(choice.prefix.splits == 6);
-    CHECK(choice.prefix.split_tiles == 2048 / 64);
-    CHECK(choice.prefix.first_split == 16);
-  }
-  choice.splits = 17;
-  split_prefixes_at_fixed_places(choice, wanted);
-  CHECK(choice.prefix.first_split == 32);
+  const Splits splits = fixed_prefix_splits(wanted, kernel_of(64));
+  CHECK(splits.count == 6);
+  CHECK(splits.tiles == 2048 / 64);
+  CHECK(first_fixed_prefix_split(1) == 16);
+  CHECK(first_fixed_prefix_split(16) == 16);
+  CHECK(first_fixed_prefix_split(17) == 32);
 }

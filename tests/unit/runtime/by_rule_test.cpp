@@ -1,4 +1,4 @@
-//===- choice_rules_test.cpp - which kernels serve a problem, and which one a rule chooses --------------===//
+//===- by_rule_test.cpp - which kernels serve a problem, and which one a rule chooses -------------------===//
 #include "choice_fixture.h"
 
 #include "support/failure.h"
@@ -52,9 +52,9 @@ const KernelEntry prefill_6 = entry(192, 64, 6, "", 248, 65536, 4096, 4096, 6996
 TEST_CASE("kernels for pages serve only pages", "[choice]") {
   const KernelEntry paged = with_form(prefill_8, "paged"), plain = with_form(prefill_4, "");
   const Target both({paged, plain}), one({paged});
-  CHECK(both.choose(problem_of(0, 0, 0)).many->entry.name == plain.name);
-  CHECK(both.choose(paged_problem()).many->entry.name == paged.name);
-  CHECK(one.choose(paged_problem()).many->entry.name == paged.name);
+  CHECK(both.choose(problem_of(0, 0, 0)).own.many->entry.name == plain.name);
+  CHECK(both.choose(paged_problem()).own.many->entry.name == paged.name);
+  CHECK(one.choose(paged_problem()).own.many->entry.name == paged.name);
   CHECK(refusal(one, problem_of(0, 0, 0)) == "mode is 0; nearest supported: SLUICE_MODE_PAGED (2)");
 }
 
@@ -62,7 +62,7 @@ TEST_CASE("an O of FP8 has whole chunks of 16 columns", "[choice]") {
   const Target device({prefill_8});
   sluice_problem problem = problem_of(0, 0, 0);
   problem.head_dim_v = 40;
-  CHECK(device.choose(problem).many != nullptr);
+  CHECK(device.choose(problem).own.many != nullptr);
   problem.o_type = SLUICE_E4M3FNUZ;
   CHECK(refusal(device, problem) == "head_dim_v is 40; nearest supported: 48");
   problem.flags |= SLUICE_PADDED_ROWS;
@@ -73,18 +73,18 @@ TEST_CASE("kernels for V in K serve nothing else, and only they know V in packs"
   const KernelEntry mla = with_form(sharing, "mla"), decode = with_form(four_waves, "decode");
   const Target both({mla, decode}), first({mla}), second({decode});
   const sluice_problem plain = paged_problem();
-  CHECK(both.choose(plain).few->entry.name == decode.name);
+  CHECK(both.choose(plain).own.few->entry.name == decode.name);
   CHECK(refusal(first, plain) == "flags lacks SLUICE_V_IN_K; nearest supported: flags with SLUICE_V_IN_K");
   sluice_problem v_in_k = paged_problem(SLUICE_V_IN_K);
-  CHECK(first.choose(v_in_k).few->entry.name == mla.name);
-  CHECK(both.choose(v_in_k).few->entry.name == mla.name); // which reads rows once
+  CHECK(first.choose(v_in_k).own.few->entry.name == mla.name);
+  CHECK(both.choose(v_in_k).own.few->entry.name == mla.name); // which reads rows once
   v_in_k.k_pack = 8;
-  CHECK(first.choose(v_in_k).few->entry.name == mla.name);
-  CHECK(both.choose(v_in_k).few->entry.name == mla.name);
+  CHECK(first.choose(v_in_k).own.few->entry.name == mla.name);
+  CHECK(both.choose(v_in_k).own.few->entry.name == mla.name);
   CHECK(refusal(second, v_in_k) == "k_pack is 8 with SLUICE_V_IN_K; nearest supported: 0");
   sluice_problem k_pack = plain;
   k_pack.k_pack = 8;
-  CHECK(second.choose(k_pack).few->entry.name == decode.name);
+  CHECK(second.choose(k_pack).own.few->entry.name == decode.name);
 }
 
 TEST_CASE("kernels for V by columns serve nothing else, and any number of rows", "[choice]") {
@@ -97,16 +97,16 @@ TEST_CASE("kernels for V by columns serve nothing else, and any number of rows",
   }();
   const Target all({columns, rows, prefill}), only({columns}), none({rows, prefill});
   sluice_problem problem = paged_problem();
-  CHECK(all.choose(problem).few->entry.name == rows.name);
+  CHECK(all.choose(problem).own.few->entry.name == rows.name);
   CHECK(refusal(only, problem) == "v_pack is 0; nearest supported: 8");
   CHECK(refusal(only, problem_of(0, 0, 0)) == "v_pack is 0; nearest supported: 1073741824");
   problem.v_pack = 8;
   for (const int32_t q_len : {0, 1, 4000}) {
     problem.max_q_len = q_len;
     const Choice choice = all.choose(problem);
-    CHECK(choice.few->entry.name == columns.name);
-    CHECK(choice.many == nullptr);
-    CHECK(choice.few_rows == INT32_MAX);
+    CHECK(choice.own.few->entry.name == columns.name);
+    CHECK(choice.own.many == nullptr);
+    CHECK(choice.own.few_rows == INT32_MAX);
   }
   CHECK(refusal(none, problem) == "v_pack is 8; nearest supported: 0");
 }
@@ -132,44 +132,44 @@ TEST_CASE("the next larger head dim is named, or the largest", "[choice]") {
 
 TEST_CASE("the rule is the highest prefill tile, and the first by name among equals", "[choice]") {
   const Target device({prefill_2, prefill_4, prefill_8});
-  CHECK(by_rule(device, 0, 0).many->entry.name == prefill_8.name);
+  CHECK(by_rule(device, 0, 0).own.many->entry.name == prefill_8.name);
   KernelEntry twin = prefill_8;
   twin.name.tile_kv = 32;
-  CHECK(by_rule(Target({prefill_8, twin}), 0, 0).many->entry.name == twin.name);
+  CHECK(by_rule(Target({prefill_8, twin}), 0, 0).own.many->entry.name == twin.name);
 }
 
 TEST_CASE("rows that fit a lower prefill tile take it", "[choice]") {
   const Target device({prefill_2, prefill_4, prefill_8});
   for (const auto &[rows, tile] : {std::pair{129, 256u}, {128, 128u}, {65, 128u}, {64, 64u}, {1, 64u}})
-    CHECK(by_rule(device, 0, rows, 8, 8).many->entry.name.tile_q == tile);
+    CHECK(by_rule(device, 0, rows, 8, 8).own.many->entry.name.tile_q == tile);
   CHECK(by_rule(device, 0, 64, 8, 8).reason == "max_q_len 64 fits a query tile of 64");
-  CHECK(by_rule(device, 0, 64, 16, 8).many->entry.name.tile_q == 128); // of two heads
+  CHECK(by_rule(device, 0, 64, 16, 8).own.many->entry.name.tile_q == 128); // of two heads
 }
 
 TEST_CASE("with batch invariance a lower prefill tile must have the same keys", "[choice]") {
   KernelEntry other = prefill_4;
   other.name.tile_kv = 32;
   const sluice_problem few = problem_of(0, 100, 0, 8, 8);
-  CHECK(batch_invariant(Target({prefill_8, other}), few).many->entry.name == prefill_8.name);
-  CHECK(batch_invariant(Target({prefill_8, prefill_4}), few).many->entry.name == prefill_4.name);
-  CHECK(Target({prefill_8, other}).choose(few).many->entry.name == other.name);
+  CHECK(batch_invariant(Target({prefill_8, other}), few).own.many->entry.name == prefill_8.name);
+  CHECK(batch_invariant(Target({prefill_8, prefill_4}), few).own.many->entry.name == prefill_4.name);
+  CHECK(Target({prefill_8, other}).choose(few).own.many->entry.name == other.name);
 }
 
 TEST_CASE("too few workgroups for the compute units take lower prefill tiles, if those make more",
           "[choice]") {
   const Target device({prefill_4, prefill_8});
   // Workgroups of 256 rows and of 512: one each, and two.
-  CHECK(by_rule(device, 304, 256, 1, 1).many->entry.name == prefill_8.name);
-  CHECK(by_rule(device, 303, 256, 1, 1).many->entry.name == prefill_4.name);
+  CHECK(by_rule(device, 304, 256, 1, 1).own.many->entry.name == prefill_8.name);
+  CHECK(by_rule(device, 303, 256, 1, 1).own.many->entry.name == prefill_4.name);
   CHECK(by_rule(device, 303, 256, 1, 1).reason ==
         "query tiles of 256 would make 303 workgroups for 304 compute units; tiles of 128 make 606");
-  CHECK(by_rule(device, 152, 512, 1, 1).many->entry.name == prefill_8.name);
-  CHECK(by_rule(device, 151, 512, 1, 1).many->entry.name == prefill_4.name);
-  CHECK(batch_invariant(device, problem_of(1, 256, 0, 1, 1)).many->entry.name == prefill_8.name);
-  CHECK(by_rule(device, 0, 256, 1, 1).many->entry.name == prefill_8.name);
+  CHECK(by_rule(device, 152, 512, 1, 1).own.many->entry.name == prefill_8.name);
+  CHECK(by_rule(device, 151, 512, 1, 1).own.many->entry.name == prefill_4.name);
+  CHECK(batch_invariant(device, problem_of(1, 256, 0, 1, 1)).own.many->entry.name == prefill_8.name);
+  CHECK(by_rule(device, 0, 256, 1, 1).own.many->entry.name == prefill_8.name);
   // 200 rows are two workgroups of either.
-  CHECK(by_rule(Target({prefill_4, prefill_6}), 1, 200, 1, 1).many->entry.name == prefill_6.name);
-  CHECK(by_rule(Target({prefill_4, prefill_6}), 1, 192, 1, 1).many->entry.name == prefill_4.name);
+  CHECK(by_rule(Target({prefill_4, prefill_6}), 1, 200, 1, 1).own.many->entry.name == prefill_6.name);
+  CHECK(by_rule(Target({prefill_4, prefill_6}), 1, 192, 1, 1).own.many->entry.name == prefill_4.name);
 }
 
 TEST_CASE("the lowest decode tile that holds the rows is the rule", "[choice]") {
@@ -178,29 +178,29 @@ TEST_CASE("the lowest decode tile that holds the rows is the rule", "[choice]") 
        {std::pair{1, 16u}, {2, 16u}, {3, 64u}, {8, 64u}, {9, 128u}, {100, 128u}, {0, 128u}}) {
     const Choice choice = by_rule(decode, 8, rows);
     INFO(rows << " rows");
-    CHECK(choice.few->entry.name.tile_q == tile);
-    CHECK(choice.many == nullptr);
-    CHECK(choice.few_rows == INT32_MAX);
+    CHECK(choice.own.few->entry.name.tile_q == tile);
+    CHECK(choice.own.many == nullptr);
+    CHECK(choice.own.few_rows == INT32_MAX);
   }
   CHECK(by_rule(decode, 8, 1).reason == "query tiles of 16 hold the 8 query heads of a group");
   CHECK(by_rule(decode, 8, 1, 8, 8).reason == "query tiles of 16 hold the 1 query head of a group");
   // Bits must not depend on the maximum number of rows.
-  CHECK(batch_invariant(decode, problem_of(8, 1, 4096)).few->entry.name.tile_q == 128);
+  CHECK(batch_invariant(decode, problem_of(8, 1, 4096)).own.few->entry.name.tile_q == 128);
   KernelEntry twin = sharing;
   twin.name.tile_kv = 32;
-  CHECK(by_rule(Target({sharing, twin}), 8, 1).few->entry.name == sharing.name);
+  CHECK(by_rule(Target({sharing, twin}), 8, 1).own.few->entry.name == sharing.name);
 }
 
 TEST_CASE("beside prefill kernels few rows are those that fill a wave with the heads of a group",
           "[choice]") {
   const Target device(all_kernels);
   for (const auto &[q_heads, rows] : {std::pair{1, 16}, {2, 8}, {3, 5}, {16, 1}, {17, 1}, {64, 1}}) {
-    CHECK(by_rule(device, 8, 0, q_heads, 1).few_rows == rows);
-    CHECK(by_rule(device, 8, rows, q_heads, 1).many == nullptr);
-    CHECK(by_rule(device, 8, rows + 1, q_heads, 1).many != nullptr);
+    CHECK(by_rule(device, 8, 0, q_heads, 1).own.few_rows == rows);
+    CHECK(by_rule(device, 8, rows, q_heads, 1).own.many == nullptr);
+    CHECK(by_rule(device, 8, rows + 1, q_heads, 1).own.many != nullptr);
   }
   const Choice both = by_rule(device, 8, 0);
-  CHECK(both.many->entry.name == prefill_8.name);
+  CHECK(both.own.many->entry.name == prefill_8.name);
   CHECK_THAT(both.reason,
              Catch::EndsWith("; sequences of up to 2 rows: attn_fwd_bf16_d128_q16_kv16_w4_decode"));
   for (const Choice &one : {by_rule(device, 8, 1), by_rule(Target({prefill_8}), 8, 0)})
@@ -209,14 +209,14 @@ TEST_CASE("beside prefill kernels few rows are those that fill a wave with the h
 
 TEST_CASE("without a bound of rows an estimate needs kernels of both kinds", "[choice]") {
   const sluice_problem problem = problem_of(16, 0, 4096);
-  CHECK(Target(all_kernels).choose(problem).estimate.has_value());
-  CHECK_FALSE(Target({prefill_4, prefill_8}).choose(problem).estimate.has_value());
-  CHECK_FALSE(Target({sharing, high}).choose(problem).estimate.has_value());
+  CHECK(Target(all_kernels).choose(problem).own.estimate.has_value());
+  CHECK_FALSE(Target({prefill_4, prefill_8}).choose(problem).own.estimate.has_value());
+  CHECK_FALSE(Target({sharing, high}).choose(problem).own.estimate.has_value());
   for (int32_t sluice_problem::*bound : {&sluice_problem::max_batch, &sluice_problem::max_kv_len}) {
     sluice_problem open = problem_of(16, 1, 4096);
-    CHECK(Target(all_kernels).choose(open).estimate.has_value());
+    CHECK(Target(all_kernels).choose(open).own.estimate.has_value());
     open.*bound = 0;
-    CHECK_FALSE(Target(all_kernels).choose(open).estimate.has_value());
+    CHECK_FALSE(Target(all_kernels).choose(open).own.estimate.has_value());
   }
 }
 
@@ -225,8 +225,7 @@ TEST_CASE("without a kernel that merges splits there is one split", "[choice]") 
   for (const int32_t rows : {1, 512}) {
     const sluice_problem problem = problem_of(1, rows, 131072, 8, 1);
     for (const Choice &choice : {device.choose(problem), batch_invariant(device, problem)}) {
-      CHECK(choice.splits == 1);
-      CHECK_FALSE(choice.merges);
+      CHECK(choice.own.splits.count == 1);
       CHECK(choice.merging == nullptr);
       CHECK(choice.workspace_bytes == 0);
     }
@@ -236,10 +235,15 @@ TEST_CASE("without a kernel that merges splits there is one split", "[choice]") 
 TEST_CASE("fixed places are those of decode kernels, and a sink logit needs the merge of one split",
           "[choice]") {
   sluice_problem problem = problem_of(1, 1, 2048);
-  CHECK(batch_invariant(Target({prefill_8}), problem).splits == 1);
-  CHECK_FALSE(batch_invariant(Target({sharing}), problem).merges);
+  CHECK(batch_invariant(Target({prefill_8}), problem).own.splits.count == 1);
+  CHECK(batch_invariant(Target({sharing}), problem).merging == nullptr);
+  CHECK(batch_invariant(Target({sharing}), problem).workspace_bytes == 0);
   problem.flags = SLUICE_SINK_LOGITS;
   CHECK_THAT(batch_invariant(Target({sharing}), problem).reason, Catch::EndsWith("; keys in 1 split"));
+  CHECK(batch_invariant(Target({sharing}), problem).workspace_bytes == 64 * (128 + 1) * 4);
   problem.max_kv_len = 2049;
   CHECK_THAT(batch_invariant(Target({sharing}), problem).reason, Catch::EndsWith("; keys in 2 splits"));
+  // Elsewhere the kernel of one split adds the sink itself.
+  problem.max_kv_len = 16;
+  CHECK(Target({sharing}).choose(problem).merging == nullptr);
 }

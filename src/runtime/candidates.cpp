@@ -1,11 +1,11 @@
-//===- choice.cpp - which kernels serve a problem -------------------------------------------------------===//
-#include "runtime/choice.h"
+//===- candidates.cpp - which kernels can serve a problem -----------------------------------------------===//
+#include "runtime/candidates.h"
 
 #include "package/chips.h"
-#include "runtime/cheapest.h"
 #include "runtime/dtype.h"
 #include "runtime/kernel_features.h"
-#include "runtime/split.h"
+#include "runtime/problem.h"
+#include "runtime/splits.h"
 #include "support/checked.h"
 #include "support/failure.h"
 
@@ -19,7 +19,6 @@
 namespace sluice::runtime {
 namespace {
 
-using support::divide_up;
 using support::Failure;
 using support::Status;
 using support::text;
@@ -196,108 +195,8 @@ void check_numbers(const sluice_problem &problem) {
   }
 }
 
-/// The query heads that share a KV head.
-int32_t group_of(const sluice_problem &problem) {
-  return problem.q_heads / problem.kv_heads;
-}
-
-/// Workgroups of a launch at the problem's bounds; 0 if a bound is missing.
-uint64_t workgroups(const sluice_problem &problem, uint32_t tile_q) {
-  const uint64_t rows = uint64_t(problem.max_q_len) * uint64_t(group_of(problem));
-  const uint64_t of_sequence = uint64_t(problem.kv_heads) * divide_up(rows, uint64_t{tile_q});
-  return support::checked_multiply(uint64_t(problem.max_batch), of_sequence).value_or(UINT64_MAX);
-}
-
-/// Chooses among prefill kernels, and says why.
-void choose_prefill(Choice &choice, Kernels kernels, const sluice_problem &problem, uint32_t compute_units) {
-  // Highest tile first; equal heights by name.
-  std::stable_sort(kernels.begin(), kernels.end(),
-                   [](const auto *a, const auto *b) { return a->entry.name.tile_q > b->entry.name.tile_q; });
-  const bool batch_counts = problem.determinism != SLUICE_DETERMINISM_BATCH_INVARIANT;
-  choice.many = kernels.front();
-  choice.reason =
-      text("the highest of ", kernels.size(), " query tiles; the bounds do not require a lower one");
-  for (const package::PackedKernel *kernel : kernels) {
-    const uint32_t tile_q = kernel->entry.name.tile_q;
-    const uint32_t higher_tile_q = choice.many->entry.name.tile_q;
-    if (tile_q == higher_tile_q) continue;
-    // Tiles of other key counts round differently: bits would depend on the bounds.
-    if (!batch_counts && kernel->entry.name.tile_kv != choice.many->entry.name.tile_kv) continue;
-    const uint64_t groups = workgroups(problem, higher_tile_q);
-    if (problem.max_q_len != 0 && int64_t{problem.max_q_len} * group_of(problem) <= tile_q) {
-      choice.many = kernel;
-      choice.reason = text("max_q_len ", problem.max_q_len, " fits a query tile of ", tile_q);
-    } else if (batch_counts && groups < compute_units && workgroups(problem, tile_q) > groups) {
-      choice.many = kernel;
-      choice.reason =
-          text("query tiles of ", higher_tile_q, " would make ", groups, " workgroups for ", compute_units,
-               " compute units; tiles of ", tile_q, " make ", workgroups(problem, tile_q));
-    }
-  }
-}
-
-/// The lowest decode tile that holds `rows` rows of every head of a group, or the highest one.
-void choose_decode(Choice &choice, Kernels kernels, const sluice_problem &problem, int64_t rows) {
-  std::stable_sort(kernels.begin(), kernels.end(),
-                   [](const auto *a, const auto *b) { return a->entry.name.tile_q < b->entry.name.tile_q; });
-  const int64_t wanted = rows * group_of(problem);
-  const auto fits = [&](const auto *kernel) { return kernel->entry.name.tile_q >= wanted; };
-  const auto found = std::find_if(kernels.begin(), kernels.end(), fits);
-  choice.few = found != kernels.end() ? *found : kernels.back();
-}
-
-/// If bits must not depend on the bounds, or the bounds do not suffice for an estimate.
-void choose_by_rule(Choice &choice, const Kernels &prefill, const Kernels &decode,
-                    const sluice_problem &problem, int32_t few_rows, uint32_t compute_units) {
-  const bool fixed = problem.determinism == SLUICE_DETERMINISM_BATCH_INVARIANT;
-  if (!decode.empty()) {
-    const int32_t group = group_of(problem);
-    choice.few_rows = prefill.empty() ? INT32_MAX : few_rows;
-    const int32_t rows =
-        fixed || problem.max_q_len == 0 ? choice.few_rows : std::min(choice.few_rows, problem.max_q_len);
-    choose_decode(choice, decode, problem, rows);
-    choice.reason = text("query tiles of ", choice.few->entry.name.tile_q, " hold the ", group,
-                         group == 1 ? " query head" : " query heads", " of a group");
-  }
-  // Without decode kernels `few_rows` is 0.
-  if (!prefill.empty() && (problem.max_q_len == 0 || problem.max_q_len > choice.few_rows))
-    choose_prefill(choice, prefill, problem, compute_units);
-}
-
-/// Chooses the kernel for the rows of a cascade's prefixes among all kernels, and says so first: the reason
-/// may be cut at its end.
-void choose_prefix(Choice &choice, Kernels kernels, const sluice_problem &problem, uint32_t compute_units) {
-  // A prefix may have all rows: a grid must hold their tiles.
-  const int64_t rows = problem.max_q_tokens, group = group_of(problem);
-  const auto most_of = [&](const auto *kernel) { return max_grid_tiles * kernel->entry.name.tile_q / group; };
-  int64_t most_rows = 0;
-  for (const package::PackedKernel *kernel : kernels)
-    most_rows = std::max(most_rows, most_of(kernel));
-  most_rows = std::min(most_rows, most_cascade_rows(problem));
-  if (rows > most_rows) {
-    refuse("max_q_tokens", text("max_q_tokens is ", rows, " with ", problem.q_heads,
-                                " heads; with SLUICE_SHARED_PREFIX the nearest supported is ", most_rows));
-  }
-  std::erase_if(kernels, [&](const auto *kernel) { return rows > most_of(kernel); });
-  std::string estimated;
-  if (problem.determinism == SLUICE_DETERMINISM_BATCH_INVARIANT) {
-    // The rows of a prefix are those of other sequences too, so their number must not matter.
-    choice.prefix.kernel = *std::ranges::max_element(kernels, {}, [](const auto *kernel) {
-      return std::pair(kernel->entry.name.is_prefill(), kernel->entry.name.tile_q);
-    });
-    split_prefixes_at_fixed_places(choice, problem);
-  } else {
-    estimated = choose_prefix_by_cost(choice, kernels, problem, compute_units);
-  }
-  use_cascade_workspace(choice, problem);
-  choice.reason = text("prefixes: ", package::format_kernel_name(choice.prefix.kernel->entry.name), " in ",
-                       choice.prefix.splits, choice.prefix.splits == 1 ? " split" : " splits", estimated,
-                       "; own keys: ", choice.reason);
-}
-
-} // namespace
-
-Choice choose_kernel(const Context &context, const sluice_problem &problem) {
+/// The kernels that can serve the problem, of any number of rows.
+Kernels serving(const Context &context, const sluice_problem &problem) {
   Kernels kernels = context.kernels();
   std::erase_if(kernels,
                 [](const auto *kernel) { return kernel->entry.name.operation != "attention_forward"; });
@@ -323,53 +222,48 @@ Choice choose_kernel(const Context &context, const sluice_problem &problem) {
       return kernel->entry.name.o_dtype != first->entry.name.o_dtype;
     });
   }
-
-  Kernels prefill = kernels, decode = kernels;
-  std::erase_if(prefill, [](const auto *kernel) { return !kernel->entry.name.is_prefill(); });
-  std::erase_if(decode, [](const auto *kernel) { return kernel->entry.name.is_prefill(); });
-  keep_smallest(prefill);
-  keep_smallest(decode);
-  if (problem.flags & SLUICE_V_IN_K) keep_readers_of_k(decode);
-  // A sequence whose rows and heads of a group fit a decode kernel's wave always goes to a decode kernel.
-  const int32_t few_rows = std::max(int32_t(package::decode_rows_of_wave) / group_of(problem), 1);
-  const uint32_t compute_units = context.device().compute_units;
-  const CacheOpKernel &merging =
-      context.cache_op_kernels().find(CacheOperation::merge_states, SLUICE_F32, problem.o_type);
-  const bool can_merge = merging.packed != nullptr;
-  const bool fixed = problem.determinism == SLUICE_DETERMINISM_BATCH_INVARIANT;
-  const bool bounded = problem.max_batch != 0 && problem.max_kv_len != 0 &&
-                       (problem.max_q_len != 0 || (!prefill.empty() && !decode.empty()));
-  Choice choice;
-  if (bounded && !fixed) {
-    choose_by_cost(choice, prefill, decode, problem, few_rows, can_merge, compute_units);
-  } else {
-    choose_by_rule(choice, prefill, decode, problem, few_rows, compute_units);
-    if (fixed && choice.few != nullptr && can_merge) split_at_fixed_places(choice, problem);
-  }
-  if (choice.many != nullptr && choice.few != nullptr) {
-    choice.reason += text("; sequences of up to ", choice.few_rows,
-                          " rows: ", package::format_kernel_name(choice.few->entry.name));
-  }
-  if (is_cascade(problem)) {
-    if (!can_merge)
-      refuse("flags", "flags has SLUICE_SHARED_PREFIX, but the kernel pack has no kernel to "
-                      "merge its results; nearest supported: flags without SLUICE_SHARED_PREFIX");
-    Kernels all = prefill;
-    all.insert(all.end(), decode.begin(), decode.end());
-    choose_prefix(choice, std::move(all), problem, compute_units);
-  }
-  if (choice.merges) {
-    choice.merging = &merging;
-    choice.reason += text("; keys in ", choice.splits, choice.splits == 1 ? " split" : " splits");
-  }
-  return choice;
+  return kernels;
 }
 
-void load_kernels(Context &context, const Choice &choice) {
-  if (choice.many != nullptr) context.function(*choice.many);
-  if (choice.few != nullptr) context.function(*choice.few);
-  if (choice.prefix.kernel != nullptr) context.function(*choice.prefix.kernel);
-  if (choice.merging != nullptr) context.function(*choice.merging->packed);
+} // namespace
+
+Candidates find_candidates(const Context &context, const sluice_problem &problem) {
+  Candidates out;
+  out.prefill = out.decode = serving(context, problem);
+  std::erase_if(out.prefill, [](const auto *kernel) { return !kernel->entry.name.is_prefill(); });
+  std::erase_if(out.decode, [](const auto *kernel) { return kernel->entry.name.is_prefill(); });
+  keep_smallest(out.prefill);
+  keep_smallest(out.decode);
+  if (problem.flags & SLUICE_V_IN_K) keep_readers_of_k(out.decode);
+  out.few_rows = std::max(int32_t(package::decode_rows_of_wave) / group_heads(problem), 1);
+  const CacheOpKernel &merging =
+      context.cache_op_kernels().find(CacheOperation::merge_states, SLUICE_F32, problem.o_type);
+  if (merging.packed != nullptr) out.merging = &merging;
+  return out;
+}
+
+Kernels find_prefix_candidates(const Candidates &candidates, const sluice_problem &problem) {
+  if (candidates.merging == nullptr) {
+    refuse("flags", "flags has SLUICE_SHARED_PREFIX, but the kernel pack has no kernel to "
+                    "merge its results; nearest supported: flags without SLUICE_SHARED_PREFIX");
+  }
+  Kernels kernels = candidates.prefill;
+  kernels.insert(kernels.end(), candidates.decode.begin(), candidates.decode.end());
+  // A prefix may have all rows: a grid must hold their tiles.
+  const int64_t rows = problem.max_q_tokens, group = group_heads(problem);
+  const auto grid_rows = [&](const auto *kernel) {
+    return max_grid_tiles * kernel->entry.name.tile_q / group;
+  };
+  int64_t most_rows = 0;
+  for (const package::PackedKernel *kernel : kernels)
+    most_rows = std::max(most_rows, grid_rows(kernel));
+  most_rows = std::min(most_rows, most_cascade_rows(problem));
+  if (rows > most_rows) {
+    refuse("max_q_tokens", text("max_q_tokens is ", rows, " with ", problem.q_heads,
+                                " heads; with SLUICE_SHARED_PREFIX the nearest supported is ", most_rows));
+  }
+  std::erase_if(kernels, [&](const auto *kernel) { return rows > grid_rows(kernel); });
+  return kernels;
 }
 
 } // namespace sluice::runtime

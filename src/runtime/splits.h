@@ -1,5 +1,7 @@
-//===- split.h - splits of a row's keys among workgroups, and their workspace ---------------------------===//
+//===- splits.h - splits of a row's keys among workgroups, and their workspace --------------------------===//
 #pragma once
+
+#include "package/kernel_name.h"
 
 #include <sluice/sluice.h>
 
@@ -7,7 +9,14 @@
 
 namespace sluice::runtime {
 
-struct Choice;
+/// How a kernel divides the keys of a row.
+struct Splits {
+  uint32_t count = 1;       // workgroups among which the keys are split ...
+  uint32_t tiles = 0;       // ... with this many tiles each, or 0: evenly ...
+  uint32_t least_tiles = 1; // ... but at least this many
+
+  bool are_at_fixed_places() const { return tiles != 0; }
+};
 
 /// Keys of a split at a fixed place: enough that merging costs little, few enough that 128 Ki keys of one
 /// sequence still occupy 64 workgroups per KV head. A multiple of every kernel's tile of keys.
@@ -16,8 +25,8 @@ inline constexpr uint32_t fixed_split_keys = 2048;
 /// The layout in workspace of results over splits of the keys: O as F32 [split][row][q_heads][head_dim_v],
 /// then LSE [split][row][q_heads], with `rows` rows of all sequences. Strides count elements.
 struct SplitsLayout {
-  int64_t row_stride, split_stride;         // of O
-  int64_t lse_row_stride, lse_split_stride; // of LSE
+  int64_t head_stride, row_stride, split_stride; // of O
+  int64_t lse_row_stride, lse_split_stride;      // of LSE
   uint64_t lse_offset_bytes;
   uint64_t bytes;
 };
@@ -34,19 +43,19 @@ uint64_t most_splits(const sluice_problem &problem, int64_t rows);
 /// The most splits of a cascade's prefixes beside `own_splits` of the sequences' own keys: at least 1.
 uint64_t most_prefix_splits(const sluice_problem &problem, uint64_t own_splits);
 
-/// Gives the choice `splits` splits for `rows` rows of each sequence, and their workspace.
-void use_splits(Choice &choice, const sluice_problem &problem, uint64_t splits, int64_t rows);
-
-/// Splits the keys of the choice's kernel for few rows at fixed places. Throws support::Failure (unsupported)
-/// where the problem lacks a bound, or its ceiling is too low.
-void split_at_fixed_places(Choice &choice, const sluice_problem &problem);
+/// The splits of a kernel for sequences of up to `few_rows` rows at fixed places. Throws support::Failure
+/// (unsupported) where the problem lacks a bound, or has one that is too high.
+Splits fixed_splits(const sluice_problem &problem, const package::KernelName &kernel, int32_t few_rows);
 /// The same for the prefixes of a cascade.
-void split_prefixes_at_fixed_places(Choice &choice, const sluice_problem &problem);
+Splits fixed_prefix_splits(const sluice_problem &problem, const package::KernelName &kernel);
+/// The number of the first of these, after `own_splits` of the sequences' own keys.
+uint32_t first_fixed_prefix_split(uint32_t own_splits);
 
 /// The most rows of Q that a merge of a cascade can count.
 int64_t most_cascade_rows(const sluice_problem &problem);
-/// The workspace of a cascade whose levels are chosen. Throws support::Failure (unsupported) if it is above
-/// the ceiling.
-void use_cascade_workspace(Choice &choice, const sluice_problem &problem);
+
+/// The workspace for the results over `splits` splits, of all levels of keys, of sequences of up to
+/// `few_rows` rows. Throws support::Failure (unsupported) if it is above the ceiling.
+uint64_t splits_workspace(const sluice_problem &problem, uint32_t splits, int32_t few_rows);
 
 } // namespace sluice::runtime

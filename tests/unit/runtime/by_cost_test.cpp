@@ -1,12 +1,12 @@
-//===- cheapest_test.cpp - where the cheapest choice changes --------------------------------------------===//
+//===- by_cost_test.cpp - where the cheapest choice changes ---------------------------------------------===//
 //
 // Kernels here are as slow or as fast as a test needs; choice_test.cpp has kernels with real figures.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "choice_fixture.h"
 
-#include "runtime/cheapest.h"
-#include "runtime/split.h"
+#include "runtime/by_cost.h"
+#include "runtime/splits.h"
 
 #include <catch2/catch.hpp>
 
@@ -59,8 +59,8 @@ TEST_CASE("no other number of splits is cheaper by more than a hundredth", "[che
       const Choice choice = device.choose(problem);
       INFO(batch << " x " << keys << " keys: " << choice.reason);
       for (uint64_t splits = 1; splits <= 600; ++splits)
-        CHECK(choice.estimate->clk() <= 1.01 * clk_of(sharing, problem, 1, splits));
-      chosen.push_back(choice.splits);
+        CHECK(choice.own.estimate->clk() <= 1.01 * clk_of(sharing, problem, 1, splits));
+      chosen.push_back(choice.own.splits.count);
     }
   CHECK(std::ranges::count(chosen, 1) != 0);
   CHECK(std::ranges::count(chosen, 2) != 0); // or only one is tried
@@ -70,15 +70,15 @@ TEST_CASE("splits may have one tile", "[cheapest]") {
   const KernelEntry slow = slower(high, 50);
   const sluice_problem problem = problem_of(1, 1, 32 * 7);
   const Choice choice = Target({slow}).choose(problem);
-  CHECK(choice.splits == 7);
-  CHECK(choice.estimate->clk() == clk_of(slow, problem, 1, 7));
+  CHECK(choice.own.splits.count == 7);
+  CHECK(choice.own.estimate->clk() == clk_of(slow, problem, 1, 7));
 }
 
 TEST_CASE("the runner-up is named with its splits", "[cheapest]") {
   for (const int32_t keys : {32, 64}) {
     const Target device({sharing, slower(high, 5)});
     const Choice choice = device.choose(problem_of(1, 1, keys));
-    CHECK(choice.few->entry.name == sharing.name);
+    CHECK(choice.own.few->entry.name == sharing.name);
     const std::string splits = keys == 32 ? "" : " in 2 splits";
     CHECK_THAT(choice.reason,
                Catch::Contains("; next: attn_fwd_bf16_d128_q128_kv32_w8_decode" + splits + ", "));
@@ -90,18 +90,18 @@ TEST_CASE("up to 1024 rows are few without a bound of rows, if that is cheaper",
   problem.workspace_ceiling_bytes = uint64_t{1} << 40;
   const KernelEntry slow = slower(prefill_8, 100);
   const Choice choice = Target({slow, sharing}).choose(problem);
-  REQUIRE(choice.many != nullptr);
-  CHECK(choice.few_rows == 1024);
-  CHECK(choice.estimate->clk() == clk_of(slow, problem, 4096));
+  REQUIRE(choice.own.many != nullptr);
+  CHECK(choice.own.few_rows == 1024);
+  CHECK(choice.own.estimate->clk() == clk_of(slow, problem, 4096));
   // The splits of this many rows fit the workspace, and those of twice as many do not.
   sluice_problem few = problem;
   few.max_q_len = 2;
-  const uint64_t splits = Target({sharing}).choose(few).splits;
+  const uint64_t splits = Target({sharing}).choose(few).own.splits.count;
   REQUIRE(splits > 1);
   problem.workspace_ceiling_bytes = splits_layout(problem, uint32_t(splits), 16).bytes;
   const Choice bounded = Target({slow, sharing}).choose(problem);
-  CHECK(bounded.splits == splits);
-  CHECK(bounded.few_rows == 16);
+  CHECK(bounded.own.splits.count == splits);
+  CHECK(bounded.own.few_rows == 16);
   CHECK(bounded.workspace_bytes == problem.workspace_ceiling_bytes);
   --problem.workspace_ceiling_bytes;
   CHECK(Target({slow, sharing}).choose(problem).workspace_bytes <= problem.workspace_ceiling_bytes);
@@ -118,8 +118,8 @@ TEST_CASE("few rows are no more than the bound of rows", "[cheapest]") {
   REQUIRE(1.1 * clk_of(slow, problem, 96) > clk_of(prefill, problem, 96));
   REQUIRE(1.1 * clk_of(slow, problem, 128) < clk_of(prefill, problem, 128));
   const Target device({prefill, slow});
-  CHECK(device.choose(problem).many->entry.name == prefill.name);
-  CHECK(device.choose(problem).few_rows == 64);
+  CHECK(device.choose(problem).own.many->entry.name == prefill.name);
+  CHECK(device.choose(problem).own.few_rows == 64);
 }
 
 TEST_CASE("a decode kernel whose tile does not hold the rows has to be cheaper by a tenth", "[cheapest]") {
@@ -129,16 +129,16 @@ TEST_CASE("a decode kernel whose tile does not hold the rows has to be cheaper b
     const KernelEntry prefill = slowed_to(ratio * clk_of(slow, problem, 96), prefill_4, problem);
     const Choice choice = Target({prefill, slow}).choose(problem);
     INFO(ratio << ": " << choice.reason);
-    CHECK((choice.many == nullptr) == (ratio > 1.1));
+    CHECK((choice.own.many == nullptr) == (ratio > 1.1));
   }
 }
 
 TEST_CASE("rows that fill a wave go to a decode kernel even if a prefill kernel is faster", "[cheapest]") {
   const Target device({slower(prefill_8, 0.001), slower(sharing, 100)});
-  CHECK(device.choose(problem_of(8, 2, 4096)).few->entry.name == sharing.name);
-  CHECK(device.choose(problem_of(8, 2, 4096)).many == nullptr);
-  CHECK(device.choose(problem_of(8, 3, 4096)).many->entry.name == prefill_8.name);
-  CHECK(device.choose(problem_of(8, 3, 4096)).few_rows == 2);
+  CHECK(device.choose(problem_of(8, 2, 4096)).own.few->entry.name == sharing.name);
+  CHECK(device.choose(problem_of(8, 2, 4096)).own.many == nullptr);
+  CHECK(device.choose(problem_of(8, 3, 4096)).own.many->entry.name == prefill_8.name);
+  CHECK(device.choose(problem_of(8, 3, 4096)).own.few_rows == 2);
 }
 
 TEST_CASE("a prefill kernel in a plan with a decode kernel has no splits, nor does its estimate",
@@ -146,7 +146,7 @@ TEST_CASE("a prefill kernel in a plan with a decode kernel has no splits, nor do
   const KernelEntry slow = slower(sharing, 100);
   const sluice_problem problem = problem_of(3, 20, 131072, 8, 1);
   const Choice choice = Target({prefill_8, slow}).choose(problem);
-  REQUIRE(choice.many != nullptr);
-  CHECK(choice.estimate->clk() == clk_of(prefill_8, problem, 20));
+  REQUIRE(choice.own.many != nullptr);
+  CHECK(choice.own.estimate->clk() == clk_of(prefill_8, problem, 20));
   CHECK(clk_of(prefill_8, problem, 20, 2) < clk_of(prefill_8, problem, 20));
 }
