@@ -9,8 +9,9 @@
 //   LDS banks       AMD Instinct MI200 and MI300 ISA manuals; for gfx950 published measurements (HipKittens)
 //
 //   MFMA passes     LLVM's scheduling models; chips_test checks them against LLVM
-//   wait states     what LLVM's hazard recognizer inserts after an MFMA; tests/lit/lowering/hold-chips.ll
-//                   checks them
+//   wait states     what LLVM's hazard recognizer inserts; tests/lit/target/wait-states.ll and, for MFMAs,
+//                   tests/lit/lowering/hold-chips.ll check them
+//   turns           of transcendentals: docs/concepts/timing.md; of LDS reads: 64 to 128 clk, the upper end
 //   everything else LLVM's assembler for the chip; tests/unit/kernels/chips_test.cpp checks it
 //
 //===----------------------------------------------------------------------------------------------------===//
@@ -76,7 +77,7 @@ static const Chip chips[] = {
                         .fp8 = Fp8Flavour::Ocp,
                         .transposingLdsReads = true,
                         .packedBf16Conversion = true,
-                        .waitStatesBehindMfma = 4}),
+                        .waitStates = {.afterMfma = 4}}),
 };
 
 unsigned Chip::mfmaPasses(MfmaShape shape, unsigned elementBytes) const {
@@ -139,6 +140,9 @@ std::string chipTable() {
   row("passes by MFMA, f32", [&](const Chip &chip) { shapes(chip.floatMfmas); });
   row("wait states between 32x32x8 and a read of its result",
       [&](const Chip &chip) { out << chip.mfmaResultWaitStates({32, 32, 8}); });
+  row("turns of 4 clk that a transcendental takes",
+      [&](const Chip &chip) { out << chip.turns.transcendental; });
+  row("turns of 4 clk until a read of LDS is answered", [&](const Chip &chip) { out << chip.turns.ldsRead; });
   row("FP8", [&](const Chip &chip) {
     out << (chip.fp8 == Fp8Flavour::None ? "none" : chip.fp8 == Fp8Flavour::Fnuz ? "FNUZ" : "OCP");
   });

@@ -34,6 +34,22 @@ struct LdsReadBanks {
 /// The formats that the chip's 8-bit floating-point instructions use for E4M3 and E5M2.
 enum class Fp8Flavour { None, Fnuz, Ocp };
 
+/// Wait states between two instructions of a wave. The schedulers reckon with them; LLVM inserts those that
+/// are missing. gfx90a requires none after a transcendental or a mask, but is scheduled like the others.
+struct WaitStates {
+  unsigned afterMfma = 3; // in addition to its passes, before a vector instruction that reads its result
+  unsigned afterTranscendental = 1; // before a vector instruction that reads its result
+  unsigned vectorToMatrix = 2;      // between a vector instruction and an MFMA that reads its result
+  unsigned afterMask = 2;           // before an instruction that reads a scalar of the vector unit
+  unsigned afterM0 = 1;             // between a write of M0 and an instruction that addresses LDS with it
+};
+
+/// How long things take a wave, in turns of 4 clk. Passes of MFMAs and wait states are turns, too.
+struct Turns {
+  unsigned transcendental = 4; // for which a transcendental occupies the vector port
+  unsigned ldsRead = 32;       // until a read of LDS is answered
+};
+
 /// On all chips of the table.
 constexpr unsigned simdsPerComputeUnit = 4;
 
@@ -56,15 +72,15 @@ struct Chip {
   bool transposingLdsReads = false;     // ds_read_b64_tr_b16 and similar
   bool packedBf16Conversion = false;    // v_cvt_pk_bf16_f32
   bool hasHazardRules = false;          // the emulator's checks follow this chip's manual
-  /// Wait states between an MFMA and a vector instruction that reads its result, in addition to its passes.
-  unsigned waitStatesBehindMfma = 3;
+  WaitStates waitStates = {};
+  Turns turns = {};
 
   /// The passes of an MFMA whose elements have `elementBytes` bytes: 4 for f32, 2 for f16 and bf16, 1 for
   /// E4M3. 0 if the chip does not have it.
   unsigned mfmaPasses(MfmaShape shape, unsigned elementBytes) const;
   bool hasMfma(MfmaShape shape, unsigned elementBytes) const { return mfmaPasses(shape, elementBytes) != 0; }
   /// The wait states between an MFMA of f16 or bf16 and a vector instruction that reads its result.
-  unsigned mfmaResultWaitStates(MfmaShape shape) const { return mfmaPasses(shape, 2) + waitStatesBehindMfma; }
+  unsigned mfmaResultWaitStates(MfmaShape shape) const { return mfmaPasses(shape, 2) + waitStates.afterMfma; }
   /// Banks for reads of `accessBytes` per lane; 0 for an unsupported width.
   unsigned ldsBanks(unsigned accessBytes) const;
 };

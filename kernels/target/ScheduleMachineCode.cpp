@@ -39,13 +39,6 @@ namespace {
 
 using namespace llvm;
 
-// In turns of 4 clk, which are the passes of MFMAs and the units of wait states.
-constexpr unsigned transcendentalTurns = 4;
-// Wait states that the hardware requires, plus a turn: after a transcendental; from the vector unit to the
-// matrix core; for a scalar that the vector unit has written; for M0, before an instruction that addresses
-// LDS with it.
-constexpr unsigned afterTranscendental = 2, toMatrix = 3, afterMask = 3, afterM0 = 2;
-
 enum class Kind { other, scalar, vector, transcendental, matrix, lds, memory, wait };
 
 struct Node {
@@ -55,14 +48,19 @@ struct Node {
   SmallVector<std::pair<unsigned, unsigned>, 8> users = {}; // and after how many turns
 };
 
-/// What an MFMA costs. All count as one of 32x32x8, which most are.
-struct MatrixCosts {
+/// What instructions cost on a chip, in turns of 4 clk. All MFMAs count as one of 32x32x8, which most are.
+struct Costs {
   static constexpr MfmaShape shape = {32, 32, 8};
-  explicit MatrixCosts(const Chip &chip)
-      : passes(chip.mfmaPasses(shape, 2)), latency(chip.mfmaResultWaitStates(shape) + 1) {}
+  explicit Costs(const Chip &chip)
+      : matrixPasses(chip.mfmaPasses(shape, 2)), transcendentalTurns(chip.turns.transcendental),
+        matrixLatency(chip.mfmaResultWaitStates(shape) + 1), toMatrix(chip.waitStates.vectorToMatrix + 1),
+        afterTranscendental(chip.waitStates.afterTranscendental + 1),
+        afterMask(chip.waitStates.afterMask + 1), afterM0(chip.waitStates.afterM0 + 1) {}
 
-  unsigned passes;  // until the matrix core is free
-  unsigned latency; // until the vector unit can read the result
+  unsigned matrixPasses;        // until the matrix core is free
+  unsigned transcendentalTurns; // until the vector port is free
+  // From an instruction to a user of its result: the required wait states, and its own turn.
+  unsigned matrixLatency, toMatrix, afterTranscendental, afterMask, afterM0;
 };
 
 /// Classifies a function's instructions.
@@ -155,9 +153,9 @@ private:
 
 class BlockScheduler {
 public:
-  BlockScheduler(MachineBasicBlock &block, const Code &code, const MatrixCosts &matrix,
+  BlockScheduler(MachineBasicBlock &block, const Code &code, const Costs &costs,
                  const ScheduleChoices &choices, InFlight inFlight)
-      : block(block), code(code), matrix(matrix), choices(choices), registers(code.registers),
+      : block(block), code(code), costs(costs), choices(choices), registers(code.registers),
         inFlight(std::move(inFlight)) {}
 
   void run() {
@@ -204,16 +202,16 @@ private:
   unsigned latency(const Node &def, const Node &use, MCRegister written) const {
     switch (def.kind) {
     case Kind::matrix:
-      return use.kind == Kind::matrix ? 1 : matrix.latency;
+      return use.kind == Kind::matrix ? 1 : costs.matrixLatency;
     case Kind::transcendental:
-      return use.kind == Kind::matrix ? toMatrix : afterTranscendental;
+      return use.kind == Kind::matrix ? costs.toMatrix : costs.afterTranscendental;
     case Kind::vector:
-      if (use.kind == Kind::matrix) return toMatrix;
+      if (use.kind == Kind::matrix) return costs.toMatrix;
       return registers.getName(written)[0] == 'V' && registers.getName(written) != StringRef("VCC")
                  ? 1
-                 : afterMask;
+                 : costs.afterMask;
     case Kind::scalar:
-      return StringRef(registers.getName(written)) == "M0" ? afterM0 : 1;
+      return StringRef(registers.getName(written)) == "M0" ? costs.afterM0 : 1;
     default:
       return 1;
     }
@@ -298,9 +296,9 @@ private:
       Node &node = nodes[*chosen];
       issued[*chosen] = true;
       block.splice(end, &block, node.instruction->getIterator());
-      if (node.kind == Kind::matrix) matrixFree = now + matrix.passes;
+      if (node.kind == Kind::matrix) matrixFree = now + costs.matrixPasses;
       if (node.kind == Kind::transcendental)
-        portFree = now + transcendentalTurns;
+        portFree = now + costs.transcendentalTurns;
       else if (node.kind == Kind::matrix || node.kind == Kind::vector)
         portFree = now + 1;
       for (auto [user, turns] : node.users) {
@@ -360,7 +358,7 @@ private:
 
   MachineBasicBlock &block;
   const Code &code;
-  const MatrixCosts &matrix;
+  const Costs &costs;
   const ScheduleChoices &choices;
   const TargetRegisterInfo &registers;
   InFlight inFlight; // where the region begins, then after each of its instructions
@@ -380,7 +378,7 @@ public:
     const Code code(function);
     const Chip *chip = findChip(function.getSubtarget().getCPU());
     if (!chip) llvm::report_fatal_error("the chip is not in the chip table");
-    const MatrixCosts matrix(*chip);
+    const Costs costs(*chip);
     // At the start of each block.
     llvm::DenseMap<const MachineBasicBlock *, InFlight> inFlight;
     for (bool changed = true; changed;) {
@@ -401,7 +399,7 @@ public:
       for (MachineInstr &instruction : make_early_inc_range(block))
         if (instruction.isImplicitDef()) instruction.eraseFromParent();
     for (MachineBasicBlock &block : function) {
-      BlockScheduler scheduler(block, code, matrix, choices, inFlight[&block]);
+      BlockScheduler scheduler(block, code, costs, choices, inFlight[&block]);
       if (!scheduler.multiplies()) continue;
       scheduler.run();
       changed = true;

@@ -47,13 +47,9 @@ using namespace mlir;
 
 namespace {
 
-// In turns: an MFMA keeps the matrix core busy for its passes, which are in the chip table, and the vector
-// unit can read its result 3 turns after the last (LLVM's GCNHazardRecognizer); a transcendental takes 16
-// clocks; an LDS read answers after 64 to 128 clocks.
-constexpr unsigned afterPasses = 4;
+// The chip table knows how many turns an instruction takes. A turn is left between a vector instruction and
+// the user of its result, although the hardware requires none.
 constexpr unsigned vectorLatency = 2;
-constexpr unsigned transcendentalTurns = 4;
-constexpr unsigned ldsLatency = 32;
 // Reads and the arithmetic of operands are scheduled this many MFMAs ahead of their use.
 constexpr unsigned readAhead = 8, feedAhead = 4;
 // A copy also sets M0, and waits for that. Copies are this many MFMAs apart if there are enough MFMAs, and
@@ -121,9 +117,9 @@ unsigned passesOf(amdgpu::MFMAOp mfma, const Chip &chip) {
 }
 
 /// Counts arithmetic on integers as scalar: most of it is.
-unsigned portTurns(const Node &node) {
+unsigned portTurns(const Node &node, const Chip &chip) {
   if (node.turns == 0 || node.read || isCopy(node.op) || isSync(node.op)) return 0;
-  if (isTranscendental(node.op)) return transcendentalTurns;
+  if (isTranscendental(node.op)) return chip.turns.transcendental;
   bool isInteger =
       isa<arith::ArithDialect>(node.op->getDialect()) && node.op->getResult(0).getType().isInteger();
   return isInteger ? 0 : 1;
@@ -179,14 +175,14 @@ public:
       } else if (isOfCopies(op)) {
         node.turns = node.latency = 0; // a mark emits no instruction
       } else if (node.matrix()) {
-        node.latency = node.passes + afterPasses;
+        node.latency = node.passes + chip.waitStates.afterMfma + 1;
         matrices.push_back(number);
       } else if (node.read) {
-        node.latency = ldsLatency;
+        node.latency = chip.turns.ldsRead;
       } else if (isTranscendental(op)) {
-        node.latency = transcendentalTurns + vectorLatency;
+        node.latency = chip.turns.transcendental + vectorLatency;
       }
-      node.port = portTurns(node);
+      node.port = portTurns(node, chip);
       nodes.push_back(node);
     }
     for (auto [number, matrix] : llvm::enumerate(matrices))

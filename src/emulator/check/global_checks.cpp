@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "emulator/check/inexact_values.h"
+#include "emulator/check/lane_stores.h"
 #include "emulator/check/wave_checks.h"
 #include "emulator/check/written_map.h"
 #include "support/hex.h"
@@ -111,23 +112,12 @@ void WaveChecks::report_refused(Wave &w, const Op &op, const MemoryBlock *block,
 void WaveChecks::compare_lanes(Wave &w, const Op &op, const uint64_t *addresses, uint64_t lanes,
                                uint32_t bytes, StoredRows stored) {
   if (!checks.lane_stores || !stored.rows) return;
-  for (uint64_t later = lanes & (lanes - 1); later != 0; later &= later - 1) {
-    const uint32_t lane = low_lane(later);
-    const uint64_t address = addresses[lane];
-    for (uint64_t earlier = lanes & ((later & (0 - later)) - 1); earlier != 0; earlier &= earlier - 1) {
-      const uint32_t other = low_lane(earlier);
-      const uint64_t start = std::max(address, addresses[other]);
-      const uint64_t end = std::min(address, addresses[other]) + bytes;
-      for (uint64_t at = start; at < end; ++at) {
-        if (stored.byte(lane, uint32_t(at - address)) == stored.byte(other, uint32_t(at - addresses[other])))
-          continue;
-        return report(w, op, ReportKind::lanes_store_different, int32_t(lane), at, std::nullopt, [&] {
-          return "stores another value at " + support::hex(at) + " than lane " + std::to_string(other) +
-                 " does: either may stay";
-        });
-      }
-    }
-  }
+  const auto found = find_different_stores(addresses, lanes, bytes, stored);
+  if (!found) return;
+  report(w, op, ReportKind::lanes_store_different, int32_t(found->lane), found->address, std::nullopt, [&] {
+    return "stores another value at " + support::hex(found->address) + " than lane " +
+           std::to_string(found->other) + " does: either may stay";
+  });
 }
 
 //===--- Contents ---------------------------------------------------------------------------------------===//

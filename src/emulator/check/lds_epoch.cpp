@@ -78,8 +78,7 @@ bool LdsEpoch::take_dwords(const LdsLanes &at) {
     return true;
   }
   auto dwords_of_first = [&](uint64_t lanes) {
-    const uint32_t address = at.addresses[std::countr_zero(lanes)];
-    return LdsRange{address, address + at.bytes};
+    return dwords_at(at.addresses[std::countr_zero(lanes)], at.bytes);
   };
   for (uint64_t left = at.lanes; left != 0; left &= left - 1) {
     if (!stored.any(dwords_of_first(left))) {

@@ -25,6 +25,14 @@ struct LdsRange {
   bool meets(const LdsRange &other) const { return low < other.high && other.low < high; }
 };
 
+/// The range of whole dwords at an aligned address.
+constexpr LdsRange dwords_at(uint32_t address, uint32_t bytes) {
+  return {address, address + bytes};
+}
+constexpr LdsRange dword_range(uint32_t dword) {
+  return dwords_at(dword * 4, 4);
+}
+
 /// One access of each of some lanes, of as many bytes each.
 struct LdsLanes {
   LdsLanes(const uint32_t *addresses, uint64_t lanes, uint32_t bytes)

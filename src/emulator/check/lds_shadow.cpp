@@ -58,12 +58,12 @@ LdsShadow::Cell &LdsShadow::cell_of(uint32_t dword) {
   if (dwords.empty()) dwords.resize(dword_count);
   Cell &cell = dwords[dword];
   // A store that was kept until the barrier has left no other trace.
-  if (written.any({dword * 4, dword * 4 + 4})) cell.state |= initialised;
+  if (written.any(dword_range(dword))) cell.state |= initialised;
   return cell;
 }
 
 void LdsShadow::note_state(uint32_t dword) {
-  const LdsRange range{dword * 4, dword * 4 + 4};
+  const LdsRange range = dword_range(dword);
   const uint8_t state = dwords[dword].state;
   const bool is_special = (state & (copying | split)) != 0;
   if (is_special)

@@ -27,10 +27,8 @@ bool LdsShadow::are_plain(const LdsLanes &at, bool must_hold) const {
     return !special.any(range) && (!must_hold || written.all(range));
   };
   if (is_plain(at.range)) return true;
-  for (uint64_t left = at.lanes; left != 0; left &= left - 1) {
-    const uint32_t address = at.addresses[low_lane(left)];
-    if (!is_plain({address, address + at.bytes})) return false;
-  }
+  for (uint64_t left = at.lanes; left != 0; left &= left - 1)
+    if (!is_plain(dwords_at(at.addresses[low_lane(left)], at.bytes))) return false;
   return true;
 }
 
@@ -39,10 +37,8 @@ bool LdsShadow::keep(const LdsBy &by, const LdsLanes &at) {
   if (!since_barrier.has_room()) enter_kept();
   if (!since_barrier.keep(by, at)) return false;
   if (by.use != LdsUse::store || written.all(at.range)) return true;
-  for (uint64_t left = at.lanes; left != 0; left &= left - 1) {
-    const uint32_t address = at.addresses[low_lane(left)];
-    written.add({address, address + at.bytes});
-  }
+  for (uint64_t left = at.lanes; left != 0; left &= left - 1)
+    written.add(dwords_at(at.addresses[low_lane(left)], at.bytes));
   return true;
 }
 
@@ -78,7 +74,7 @@ uint64_t LdsShadow::read_lanes(const LdsLanes &at, uint32_t wave, uint32_t op) {
           is_clear && !stored_by_others && (cell.state & (copying | split | initialised)) == initialised;
     }
     if (!is_clear) break;
-    since_barrier.note(LdsUse::read, {address, address + bytes}, wave);
+    since_barrier.note(LdsUse::read, dwords_at(address, bytes), wave);
     for (uint32_t i = 0; i < bytes / 4; ++i)
       cells[i].enter_read(epoch, wave, op);
   }
@@ -119,8 +115,9 @@ uint64_t LdsShadow::store_lanes(const LdsLanes &at, uint32_t wave, uint32_t op, 
     const uint32_t address = at.addresses[low_lane(lanes)];
     Cell *const cells = whole_cells(address, bytes);
     if (cells == nullptr || !store_quickly(cells, bytes / 4, by)) break;
-    since_barrier.note(by.use, {address, address + bytes}, wave);
-    written.add({address, address + bytes});
+    const LdsRange range = dwords_at(address, bytes);
+    since_barrier.note(by.use, range, wave);
+    written.add(range);
   }
   return lanes;
 }

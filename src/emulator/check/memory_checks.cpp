@@ -1,8 +1,8 @@
 //===- memory_checks.cpp - reports of memory, and accesses of LDS ---------------------------------------===//
 #include <algorithm>
-#include <unordered_map>
 
 #include "emulator/check/inexact_values.h"
+#include "emulator/check/lane_stores.h"
 #include "emulator/check/wave_checks.h"
 #include "support/hex.h"
 
@@ -165,28 +165,14 @@ void report_reads_met(const LaunchChecks &launch) {
     launch.sink->add_at_end(meeting.finding, meeting.count);
 }
 
-/// Compares the bytes that lanes of one instruction store to the same places.
 void WaveChecks::check_lane_stores(Wave &w, const Op &op, const uint32_t *addresses, uint64_t lanes,
                                    uint32_t bytes, StoredRows stored) {
-  struct Byte {
-    uint8_t value;
-    uint32_t lane;
-  };
-  std::unordered_map<uint32_t, Byte> bytes_of;
-  for (; lanes != 0; lanes &= lanes - 1) {
-    const uint32_t lane = low_lane(lanes);
-    for (uint32_t i = 0; i < bytes; ++i) {
-      const auto value = uint8_t(stored.rows[i / 4 * wave_lanes + lane] >> stored.shift >> 8 * (i % 4));
-      const auto [earlier, is_first] = bytes_of.try_emplace(addresses[lane] + i, Byte{value, lane});
-      if (is_first || earlier->second.value == value) continue;
-      report(w, op, ReportKind::lanes_store_different, int32_t(lane), addresses[lane] + i, std::nullopt, [&] {
-        return "stores to LDS byte " + std::to_string(addresses[lane] + i) + ", where lane " +
-               std::to_string(earlier->second.lane) +
-               " stores another value: either may be the one that remains";
-      });
-      return;
-    }
-  }
+  const auto found = find_different_stores(addresses, lanes, bytes, stored);
+  if (!found) return;
+  report(w, op, ReportKind::lanes_store_different, int32_t(found->lane), found->address, std::nullopt, [&] {
+    return "stores to LDS byte " + std::to_string(found->address) + ", where lane " +
+           std::to_string(found->other) + " stores another value: either may be the one that remains";
+  });
 }
 
 /// A copy and the wave's own earlier LDS instructions take different paths: only a wait orders them.

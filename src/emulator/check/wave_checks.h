@@ -32,6 +32,11 @@ namespace sluice::emulator {
 
 class WaveFidelity;
 
+inline constexpr uint32_t all_bits = ~0u; // of a scalar register
+
+inline uint64_t lane_bit(uint32_t lane) {
+  return uint64_t(1) << lane;
+}
 inline uint32_t low_lane(uint64_t lanes) {
   return uint32_t(std::countr_zero(lanes));
 }

@@ -274,6 +274,18 @@ bool Device::add_report(Report report) {
   return fails;
 }
 
+void Device::add_host_finding(const Checks &warnings, ReportKind kind, std::string name, std::string message,
+                              uint64_t address, uint64_t count) {
+  Report report;
+  report.kind = kind;
+  report.fails = report_fails(kind, report.level, warnings);
+  report.kernel = std::move(name);
+  report.message = std::move(message);
+  report.address = address;
+  report.count = count;
+  add_report(std::move(report));
+}
+
 uint64_t Device::reports_dropped() {
   const std::lock_guard lock(mutex);
   return dropped;

@@ -62,6 +62,9 @@ public:
   void add_result(const LaunchResult &result);
   /// For reports of no launch. False if it is a warning, or a rule suppresses it.
   bool add_report(Report report);
+  /// The same for a finding outside of kernels; `name` is that of the call or the device.
+  void add_host_finding(const Checks &warnings, ReportKind kind, std::string name, std::string message,
+                        uint64_t address, uint64_t count = 1);
   Counters counters();
   /// Passes the reports as JSON to `accept`, and forgets them if it returns true.
   template <typename Accept> void take_reports(Accept &&accept) {

@@ -220,15 +220,12 @@ void Copy::report_unwritten(const BlockTable &memory, const Options &options) co
       }
     }
   if (unwritten == 0) return;
-  Report report;
-  report.kind = ReportKind::copy_uninitialised;
-  report.kernel = name();
-  report.message = "copies to the host " + std::to_string(unwritten) +
-                   " bytes that were never written, from byte " + std::to_string(first - source->address) +
-                   " of a block of " + std::to_string(source->bytes) + " bytes on";
-  report.address = first;
-  report.fails = report_fails(report.kind, report.level, options.warnings);
-  Device::get().add_report(std::move(report));
+  Device::get().add_host_finding(options.warnings, ReportKind::copy_uninitialised, name(),
+                                 "copies to the host " + std::to_string(unwritten) +
+                                     " bytes that were never written, from byte " +
+                                     std::to_string(first - source->address) + " of a block of " +
+                                     std::to_string(source->bytes) + " bytes on",
+                                 first);
 }
 
 Copy copy_of(void *to, const void *from, size_t size) {

@@ -56,18 +56,7 @@ std::string_view plain_name(std::string_view function) {
   return qualified == std::string_view::npos ? function : function.substr(qualified + 1);
 }
 
-void add_report(ReportKind kind, std::string name, std::string message, uint64_t address, uint64_t count) {
-  Report report;
-  report.kind = kind;
-  report.fails = report_fails(kind, report.level, Device::get().options().warnings);
-  report.kernel = std::move(name);
-  report.message = std::move(message);
-  report.address = address;
-  report.count = count;
-  Device::get().add_report(std::move(report));
-}
-
-void report_leaks() {
+void report_leaks(const Checks &warnings) {
   struct Left {
     uint64_t blocks = 0;
     uint64_t bytes = 0;
@@ -82,29 +71,30 @@ void report_leaks() {
     if (block.bytes > left.largest.bytes) left.largest = block;
   }
   for (const auto &[device, left] : by_device)
-    add_report(ReportKind::memory_leak, "device " + std::to_string(device),
-               std::to_string(left.bytes) + " bytes in " + std::to_string(left.blocks) +
-                   (left.blocks == 1 ? " block are" : " blocks are") +
-                   " never freed; the largest block has " + std::to_string(left.largest.bytes) + " bytes",
-               left.largest.address, 1);
+    Device::get().add_host_finding(warnings, ReportKind::memory_leak, "device " + std::to_string(device),
+                                   std::to_string(left.bytes) + " bytes in " + std::to_string(left.blocks) +
+                                       (left.blocks == 1 ? " block are" : " blocks are") +
+                                       " never freed; the largest block has " +
+                                       std::to_string(left.largest.bytes) + " bytes",
+                                   left.largest.address);
 }
 
-void report_unseen_errors() {
+void report_unseen_errors(const Checks &warnings) {
   for (const auto &[key, count] : UnseenErrors::get().all()) {
     const auto &[thread, function, error] = key;
-    add_report(ReportKind::error_ignored, std::string(function),
-               std::string("returned ") + hipGetErrorName(error) +
-                   ", and the program never asked for the error",
-               0, count);
+    Device::get().add_host_finding(warnings, ReportKind::error_ignored, std::string(function),
+                                   std::string("returned ") + hipGetErrorName(error) +
+                                       ", and the program never asked for the error",
+                                   0, count);
   }
 }
 
 void at_end(int status, void *) {
   if (status != 0 || is_orphaned() || getpid() != checked_process || !may_throw()) return;
   try {
-    const Checks checks = Device::get().options().checks;
-    if (checks.leaks) report_leaks();
-    if (checks.ignored_errors) report_unseen_errors();
+    const Options options = Device::get().options();
+    if (options.checks.leaks) report_leaks(options.warnings);
+    if (options.checks.ignored_errors) report_unseen_errors(options.warnings);
   } catch (...) { // no memory for the reports
   }
 }

@@ -57,9 +57,7 @@ enum class Role : uint8_t {
   read_first_lane,
   read_lane,
   write_lane,
-  acc_read,
-  acc_write,
-  acc_move,
+  acc_move, // to or from an AccVGPR
   vector_nop,
   mixed_fma,
   dot,
@@ -94,6 +92,9 @@ enum class Fact : uint16_t {
   returns_old = 1 << 10,    // of LDS: what was there; in memory, a bit of the encoding says it
   aligns_address = 1 << 11, // of LDS: ignores its low bits
   chosen_halves = 1 << 12,  // sources are pairs of dwords, of which op_sel and op_sel_hi may choose one
+  scalar_result = 1 << 13,  // of the vector ALU: the destination is a scalar register
+  acc_source = 1 << 14,     // by its name; the ACC bit means nothing
+  acc_result = 1 << 15,     // likewise
 };
 constexpr Fact operator|(Fact a, Fact b) {
   return Fact(uint16_t(a) | uint16_t(b));
@@ -154,7 +155,9 @@ struct InstructionFacts {
   Role role = Role::plain;
   Fact facts = Fact::none;
   DataFacts data = {};
-  uint8_t matrix = 0; // of the matrix core: its place in mfma_instructions()
+  uint8_t matrix = 0;             // of the matrix core: its place in mfma_instructions()
+  std::string_view left_out = {}; // why the machine leaves the instruction out on purpose
+  std::string_view effect = {};   // whose row of the vector ALU it shares; empty: it has its own
 
   constexpr bool has(Fact fact) const { return (uint16_t(facts) & uint16_t(fact)) != 0; }
 };

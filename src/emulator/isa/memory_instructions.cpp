@@ -44,6 +44,8 @@ constexpr DataFacts converted_16(uint8_t components) {
   return {.components = components, .packed_16 = true};
 }
 
+constexpr std::string_view barriers_only = "only the barriers of global wave sync are implemented";
+
 // clang-format off
 #define LDS_ATOMIC(name, type, data) \
     {"ds_" name "_" type, lds, atomic, none, data}, \
@@ -214,9 +216,9 @@ constexpr InstructionFacts rows[] = {
     {"ds_swizzle_b32", lds, lane_exchange, none, b32},
     {"ds_gws_barrier", lds, global_sync, reads_m0},
     {"ds_gws_init", lds, global_sync, reads_m0},
-    {"ds_gws_sema_br", lds, global_sync, reads_m0},
-    {"ds_gws_sema_p", lds, global_sync, reads_m0},
-    {"ds_gws_sema_v", lds, global_sync, reads_m0},
+    {"ds_gws_sema_br", lds, global_sync, reads_m0, {}, 0, barriers_only},
+    {"ds_gws_sema_p", lds, global_sync, reads_m0, {}, 0, barriers_only},
+    {"ds_gws_sema_v", lds, global_sync, reads_m0, {}, 0, barriers_only},
     {"ds_nop", lds},
     // MUBUF
     VECTOR_ACCESSES("buffer_", none),

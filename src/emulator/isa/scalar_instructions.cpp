@@ -9,6 +9,13 @@ using enum Pipe;
 using enum Role;
 using enum Fact;
 
+constexpr std::string_view trap_handler = "it belongs to a trap handler, which the machine does not have";
+
+constexpr InstructionFacts left_out(std::string_view mnemonic, Pipe pipe, std::string_view reason,
+                                    Role role = plain) {
+  return {.mnemonic = mnemonic, .pipe = pipe, .role = role, .left_out = reason};
+}
+
 // clang-format off
 constexpr InstructionFacts rows[] = {
     // SOP1
@@ -56,7 +63,7 @@ constexpr InstructionFacts rows[] = {
     {"s_orn2_saveexec_b64", salu},
     {"s_quadmask_b32", salu},
     {"s_quadmask_b64", salu},
-    {"s_rfe_b64", salu},
+    left_out("s_rfe_b64", salu, trap_handler),
     {"s_set_gpr_idx_idx", salu},
     {"s_setpc_b64", branch, indirect_jump},
     {"s_sext_i32_i16", salu},
@@ -112,7 +119,7 @@ constexpr InstructionFacts rows[] = {
     {"s_pack_hh_b32_b16", salu},
     {"s_pack_lh_b32_b16", salu},
     {"s_pack_ll_b32_b16", salu},
-    {"s_rfe_restore_b64", salu},
+    left_out("s_rfe_restore_b64", salu, trap_handler),
     {"s_sub_i32", salu},
     {"s_sub_u32", salu},
     {"s_subb_u32", salu},
@@ -140,7 +147,7 @@ constexpr InstructionFacts rows[] = {
     {"s_cmp_lt_i32", salu},
     {"s_cmp_lt_u32", salu},
     {"s_set_gpr_idx_on", salu, index_on},
-    {"s_setvskip", salu},
+    left_out("s_setvskip", salu, "the machine does not skip vector instructions by MODE.VSKIP"),
     // SOPK
     {"s_addk_i32", salu},
     {"s_call_b64", branch, call},
@@ -178,13 +185,13 @@ constexpr InstructionFacts rows[] = {
     {"s_cbranch_vccz", branch, conditional_jump},
     {"s_decperflevel", salu},
     {"s_endpgm", internal, end},
-    {"s_endpgm_ordered_ps_done", salu, end},
-    {"s_endpgm_saved", salu, end},
+    left_out("s_endpgm_ordered_ps_done", salu, "it ends a pixel shader", end),
+    left_out("s_endpgm_saved", salu, trap_handler, end),
     {"s_icache_inv", salu},
     {"s_incperflevel", salu},
     {"s_nop", internal, nop},
     {"s_sendmsg", branch, plain, reads_m0},
-    {"s_sendmsghalt", branch},
+    left_out("s_sendmsghalt", branch, "it halts the wave for a debugger, which the machine does not have"),
     {"s_set_gpr_idx_mode", salu},
     {"s_set_gpr_idx_off", salu},
     {"s_sethalt", salu, halt},

@@ -9,15 +9,19 @@ using enum Pipe;
 using enum Role;
 using enum Fact;
 
+constexpr InstructionFacts left_out(std::string_view mnemonic, std::string_view reason) {
+  return {.mnemonic = mnemonic, .pipe = valu, .left_out = reason};
+}
+
 // clang-format off
 constexpr InstructionFacts rows[] = {
     // VOP1, also as VOP3
-    {"v_accvgpr_mov_b32", valu, acc_move},
+    {"v_accvgpr_mov_b32", valu, acc_move, acc_source | acc_result},
     {"v_bfrev_b32", valu},
     {"v_ceil_f16", valu},
     {"v_ceil_f32", valu},
     {"v_ceil_f64", valu},
-    {"v_clrexcp", valu},
+    left_out("v_clrexcp", "it clears exceptions for a trap handler, which the machine does not have"),
     {"v_cos_f16", transcendental},
     {"v_cos_f32", transcendental},
     {"v_cvt_f16_f32", valu, plain, rounds},
@@ -78,7 +82,7 @@ constexpr InstructionFacts rows[] = {
     {"v_rcp_f32", transcendental},
     {"v_rcp_f64", transcendental},
     {"v_rcp_iflag_f32", transcendental},
-    {"v_readfirstlane_b32", valu, read_first_lane},
+    {"v_readfirstlane_b32", valu, read_first_lane, scalar_result},
     {"v_rndne_f16", valu},
     {"v_rndne_f32", valu},
     {"v_rndne_f64", valu},
@@ -86,7 +90,7 @@ constexpr InstructionFacts rows[] = {
     {"v_rsq_f32", transcendental},
     {"v_rsq_f64", transcendental},
     {"v_sat_pk_u8_i16", valu},
-    {"v_screen_partition_4se_b32", valu},
+    left_out("v_screen_partition_4se_b32", "its table is not documented"),
     {"v_sin_f16", transcendental},
     {"v_sin_f32", transcendental},
     {"v_sqrt_f16", transcendental},
@@ -256,7 +260,7 @@ constexpr InstructionFacts rows[] = {
     {"v_pack_b32_f16", valu},
     {"v_perm_b32", valu},
     {"v_qsad_pk_u16_u8", valu},
-    {"v_readlane_b32", valu, read_lane},
+    {"v_readlane_b32", valu, read_lane, scalar_result},
     {"v_sad_hi_u8", valu},
     {"v_sad_u16", valu},
     {"v_sad_u32", valu},
@@ -301,8 +305,8 @@ constexpr InstructionFacts rows[] = {
     {"v_pk_sub_i16", valu},
     {"v_pk_sub_u16", valu},
     // Accumulation registers (VOP3P-MAI)
-    {"v_accvgpr_read_b32", valu, acc_read},
-    {"v_accvgpr_write_b32", valu, acc_write},
+    {"v_accvgpr_read_b32", valu, acc_move, acc_source},
+    {"v_accvgpr_write_b32", valu, acc_move, acc_result},
 };
 // clang-format on
 

@@ -1,10 +1,7 @@
 //===- decoder.h - from encodings to operations ---------------------------------------------------------===//
 #pragma once
 
-#include <map>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "emulator/exec/memory/memory_routines.h"
 #include "emulator/exec/scalar.h"
@@ -13,19 +10,9 @@
 #include "emulator/isa/encoding.h"
 #include "emulator/isa/op.h"
 #include "emulator/isa/op_info.h"
+#include "emulator/machine/operands.h"
 
 namespace sluice::emulator {
-
-/// Constants as rows of 64 equal dwords, so that instructions read them like registers.
-class ConstantPool {
-public:
-  uint16_t operand(uint32_t low, uint32_t high);
-  const std::vector<uint32_t> &rows() const { return all; }
-
-private:
-  std::map<std::pair<uint32_t, uint32_t>, uint16_t> known;
-  std::vector<uint32_t> all;
-};
 
 struct DecodedOp {
   Op fast;
@@ -46,12 +33,19 @@ public:
   const ConstantPool &constants() const { return pool; }
 
 private:
-  uint16_t operand(uint16_t code, OperandType type, const Fields &fields);
+  /// False if the machine leaves the instruction out.
+  bool decode_by_format(const Instruction &instruction, const Fields &f, uint32_t position,
+                        DecodedOp &result);
   void decode_scalar(const ScalarRow &row, const Fields &f, uint32_t position, DecodedOp &result);
-  /// `has_clamp_form`: the row is that of the instruction with CLAMP.
-  void decode_valu(const ValuRow &row, bool has_clamp_form, const Fields &f, DecodedOp &result);
   void decode_mfma(const Fields &f, DecodedOp &result);
-  void decode_memory(const MemoryRoutines &routines, const Fields &f, DecodedOp &result);
+
+  // decode_valu.cpp
+  bool decode_valu(const Instruction &instruction, const Fields &f, DecodedOp &result);
+  void place_valu_sources(const ValuRow &row, const InstructionFacts &facts, const Fields &f, Op &op);
+  Handler valu_routine(const ValuRow &row, Role role, const ValuControl &control) const;
+
+  // decode_memory.cpp
+  bool decode_memory(const Fields &f, DecodedOp &result);
 
   const ValuTable &valu;
   ConstantPool pool;

@@ -25,11 +25,8 @@ InstructionClass classify(const InstructionFacts &facts, bool to_lds) {
   switch (facts.pipe) {
   case Pipe::matrix:
     return InstructionClass::matrix;
-  case Pipe::valu: {
-    const bool moves =
-        facts.role == Role::acc_read || facts.role == Role::acc_write || facts.role == Role::acc_move;
-    return moves ? InstructionClass::acc_move : InstructionClass::valu;
-  }
+  case Pipe::valu:
+    return facts.role == Role::acc_move ? InstructionClass::acc_move : InstructionClass::valu;
   case Pipe::transcendental:
     return InstructionClass::transcendental;
   case Pipe::packed_f32:
