@@ -201,6 +201,11 @@ SmallVector<Value> Emitter::branch(Value condition, Region then, Region otherwis
   return SmallVector<Value>(op.getResults());
 }
 
+Value Emitter::choose(Value condition, function_ref<Value()> yes, function_ref<Value()> no) {
+  return branch(
+      condition, [&] { return SmallVector<Value>{yes()}; }, [&] { return SmallVector<Value>{no()}; })[0];
+}
+
 void Emitter::when(Value condition, llvm::function_ref<void()> then) {
   OpBuilder::InsertionGuard guard(*this);
   auto op = scf::IfOp::create(*this, condition, /*withElseRegion=*/false);

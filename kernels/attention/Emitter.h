@@ -164,6 +164,8 @@ public:
   using Region = llvm::function_ref<llvm::SmallVector<Value>()>;
   llvm::SmallVector<Value> branch(Value condition, Region then, Region otherwise,
                                   std::optional<bool> usual = {});
+  /// The same with one result.
+  Value choose(Value condition, llvm::function_ref<Value()> yes, llvm::function_ref<Value()> no);
   /// The same if most waves take the first side most of the time (see PeelUsualWay.cpp); or the second.
   llvm::SmallVector<Value> usually(Value condition, Region then, Region otherwise) {
     return branch(condition, then, otherwise, true);

@@ -34,6 +34,21 @@ Value CacheOpEmitter::sideArgumentOf(const package::KernargField &k, const packa
   return LLVM::LoadOp::create(*this, typeOf(k.kind), place, /*alignment=*/4);
 }
 
+CacheOpEmitter::Two CacheOpEmitter::chooseTwo(Value condition, function_ref<Two()> yes,
+                                              function_ref<Two()> no) {
+  auto asList = [](const Two &two) { return SmallVector<Value>{two[0], two[1]}; };
+  SmallVector<Value> results = branch(condition, [&] { return asList(yes()); }, [&] { return asList(no()); });
+  return {results[0], results[1]};
+}
+
+void CacheOpEmitter::whenElse(Value condition, function_ref<void()> yes, function_ref<void()> no) {
+  auto withoutResults = [](function_ref<void()> side) {
+    side();
+    return SmallVector<Value>();
+  };
+  branch(condition, [&] { return withoutResults(yes); }, [&] { return withoutResults(no); });
+}
+
 Type CacheOpEmitter::elementType(StringRef name) {
   if (name == "f16") return getF16Type();
   if (name == "bf16") return getBF16Type();
