@@ -163,19 +163,24 @@ public:
   };
   Division divide(Value dividend, Value d, Value magic, Value shift);
 
-  /// scf.if: the state that the side taken returns (Carried.h).
+  /// scf.if: the state that the side taken returns (Carried.h), if sides return one.
   template <typename Then, typename Otherwise>
   auto branch(Value condition, Then then, Otherwise otherwise, std::optional<bool> usual = {}) {
-    using State = typename carried::Returned<Then>::State;
-    std::optional<State> first;
-    llvm::SmallVector<Value> results = branchOfValues(
-        condition,
-        [&] {
-          first = then();
-          return carried::flatten(*first);
-        },
-        [&] { return carried::flatten(State(otherwise())); }, usual);
-    return carried::withValues(std::move(*first), results);
+    if constexpr (std::is_void_v<std::invoke_result_t<Then>>) {
+      auto nothing = [](auto side) { return side(), llvm::SmallVector<Value>(); };
+      branchOfValues(condition, [&] { return nothing(then); }, [&] { return nothing(otherwise); }, usual);
+    } else {
+      using State = typename carried::Returned<Then>::State;
+      std::optional<State> first;
+      llvm::SmallVector<Value> results = branchOfValues(
+          condition,
+          [&] {
+            first = then();
+            return carried::flatten(*first);
+          },
+          [&] { return carried::flatten(State(otherwise())); }, usual);
+      return carried::withValues(std::move(*first), results);
+    }
   }
   /// The same if most waves take the first side most of the time (see PeelUsualWay.cpp); or the second.
   template <typename Then, typename Otherwise> auto usually(Value condition, Then then, Otherwise otherwise) {

@@ -9,6 +9,7 @@
 #include "attention/KernargName.h"
 #include "cache_ops/CacheOps.h"
 
+#include <array>
 #include <functional>
 
 namespace sluice {
@@ -28,6 +29,8 @@ public:
   void store(Value value, Value pointer, Value index, unsigned alignment) {
     mlir::LLVM::StoreOp::create(*this, value, advance(pointer, scalarOf(value.getType()), index), alignment);
   }
+
+  using Two = std::array<Value, 2>;
 
   Value shiftRightSigned(Value a, Value b) { return mlir::arith::ShRSIOp::create(*this, a, b); }
   Value compareF(mlir::arith::CmpFPredicate predicate, Value a, Value b) {
