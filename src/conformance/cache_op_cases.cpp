@@ -121,6 +121,7 @@ std::string make_name(const MergeCase &c) {
   if (c.o_scale != Scale::none) name += c.o_scale == Scale::head ? "_ohead" : "_otensor";
   if (c.power != 0) name += format("_power%d", c.power);
   if (c.apart) name += "_apart";
+  if (c.results_apart) name += "_resultsapart";
   if (c.in_place) name += "_inplace";
   name += places[size_t(c.places)];
   if (c.sequences != 0) name += format("_s%d", c.sequences);
@@ -679,6 +680,14 @@ std::vector<MergeCase> merge_cases_of(const Types &types) {
         c.sink_logits = parts % 3 == 0;
       });
   }
+  // Parts without gaps, read at once or step by step, and results elsewhere.
+  for (const int parts : {3, 40, 130})
+    for (const Weights weights : {Weights::some, Weights::infinite})
+      with([&](MergeCase &c) {
+        c.parts = parts;
+        c.weights = weights;
+        c.results_apart = true;
+      });
   // A row of one chunk, of as many chunks as a wave and a workgroup have lanes, and of one more.
   for (const int size : {8, 24, 128, 512, 520, 2056})
     with([&](MergeCase &c) {
@@ -687,6 +696,16 @@ std::vector<MergeCase> merge_cases_of(const Types &types) {
       c.tokens = 2;
       c.sink_logits = true;
     });
+  // Rows of other widths, of which a workgroup has several, and the widest in several rounds.
+  for (const int size : {8, 16, 40, 72, 128, 256, 512, 1048, 2048, 4104})
+    for (const bool apart : {false, true})
+      with([&](MergeCase &c) {
+        c.parts = size > 2000 ? 1 : 2;
+        c.head_size = size;
+        c.tokens = size > 500 ? 5 : 17;
+        c.heads = size > 500 ? 3 : 7;
+        c.apart = apart;
+      });
   for (const bool base_2 : {false, true})
     for (const bool sinks : {false, true}) {
       for (const Weights weights : {Weights::far, Weights::not_finite})

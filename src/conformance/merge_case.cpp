@@ -142,14 +142,15 @@ MergeMemory make_memory(const MergeCase &c, const MergeInputs &in) {
     Extents one = rows, one_lse = lses;
     one.outer = one_lse.outer = 1;
     // Contiguous as the parts are, or with separate strides: heads are outside of tokens.
+    const bool is_apart = c.apart || c.results_apart;
     const int64_t token = c.head_size + 8;
     add_placed(memory.o,
-               c.apart ? Placed{{.stride = {0, token, c.tokens * token, 1}}, c.heads * c.tokens * token}
-                       : place(one, 0),
+               is_apart ? Placed{{.stride = {0, token, c.tokens * token, 1}}, c.heads * c.tokens * token}
+                        : place(one, 0),
                c.o, canary);
     add_lses(memory.lse, 1,
-             c.apart ? Placed{{.stride = {0, 1, c.tokens + 1, 0}}, c.heads * (int64_t(c.tokens) + 1)}
-                     : place(one_lse, 0),
+             is_apart ? Placed{{.stride = {0, 1, c.tokens + 1, 0}}, c.heads * (int64_t(c.tokens) + 1)}
+                      : place(one_lse, 0),
              canary);
   }
   memory.o.stride[0] = memory.lse.stride[0] = 0;

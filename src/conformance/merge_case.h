@@ -34,7 +34,8 @@ struct MergeCase {
   bool lse = true, lse_base_2 = false, sink_logits = false;
   Scale o_scale = Scale::none; // tensor or head; only of O in FP8
   int power = 0;               // parts and scales of O are times 2^power
-  bool apart = false;          // NaN between heads, tokens and parts
+  bool apart = false;          // NaN between heads, tokens and parts; heads of results are outside of tokens
+  bool results_apart = false;  // the same of the results only
   bool in_place = false;       // O and LSE are the last part's memory; only where its type is O's
   PartPlaces places = PartPlaces::in_order;
   int sequences = 0; // LSEs are [sequence][head][token] in memory, of this many sequences; 0: [token][head]

@@ -1,107 +1,15 @@
-//===- copies_test.cpp - copies of pages and gathers: rules, arguments of the kernels, launches ---------===//
-#include "cache_op_fixture.h"
+//===- copies_test.cpp - copies of pages and gathers: rules, launches, the reference --------------------===//
+#include "copy_fixture.h"
 
 #include <algorithm>
-#include <array>
-#include <cstring>
-#include <limits>
 
 using namespace sluice::test;
 
 extern "C" const char *fake_roctx_take(void);
 
-using sluice::package::CopyKernargs;
-using sluice::package::PageSource;
-
 namespace {
 
 constexpr sluice_status invalid = SLUICE_INVALID_ARGUMENT, unsupported = SLUICE_UNSUPPORTED;
-
-/// 3 pairs of pages of 16 rows, 2 heads of 128 and 64.
-sluice_page_copy good_copy() {
-  sluice_page_copy copy;
-  sluice_page_copy_init(&copy, sizeof copy);
-  copy.source_type = copy.target_type = SLUICE_F16;
-  copy.kv_heads = 2;
-  copy.head_dim_qk = 128;
-  copy.head_dim_v = 64;
-  copy.page_size = 16;
-  copy.k_source = {device_memory, {16 * 256, 256, 128, 1}};
-  copy.v_source = {device_memory + 16, {16 * 128, 128, 64, 1}};
-  copy.k_target = {device_memory + 32, {16 * 256 + 8, 128, 16 * 128, 1}};
-  copy.v_target = {device_memory + 48, {16 * 128 + 8, 64, 16 * 64, 1}};
-  copy.pairs = device_memory + 4;
-  copy.pair_count = 3;
-  copy.page_count = 9;
-  return copy;
-}
-
-/// 2 sequences in 7 rows.
-sluice_gather good_gather() {
-  sluice_gather gather;
-  sluice_gather_init(&gather, sizeof gather);
-  gather.cache_type = gather.out_type = SLUICE_F16;
-  gather.kv_heads = 2;
-  gather.head_dim_qk = 128;
-  gather.head_dim_v = 64;
-  gather.page_size = 16;
-  gather.page_table_kind = SLUICE_PAGE_TABLE_BLOCK;
-  gather.batch = 2;
-  gather.tokens = 7;
-  gather.k_cache = {device_memory, {16 * 256, 256, 128, 1}};
-  gather.v_cache = {device_memory + 16, {16 * 128, 128, 64, 1}};
-  gather.k_out = {device_memory + 32, {0, 264, 128, 1}};
-  gather.v_out = {device_memory + 48, {0, 136, 64, 1}};
-  gather.out_starts = reinterpret_cast<const int32_t *>(device_memory + 4);
-  gather.kv_lengths = reinterpret_cast<const int32_t *>(device_memory + 8);
-  gather.page_table = device_memory + 12;
-  gather.page_table_stride = 5;
-  gather.page_count = 9;
-  return gather;
-}
-
-const float *scale() {
-  return reinterpret_cast<const float *>(device_memory + 64);
-}
-template <typename Call> void drop_v(Call &call, sluice_tensor &v, sluice_tensor &other_v) {
-  call.flags |= SLUICE_V_IN_K;
-  call.head_dim_v = 0;
-  v = other_v = {};
-}
-sluice_page_copy good_fp8_copy() {
-  sluice_page_copy copy = good_copy();
-  copy.target_type = SLUICE_E4M3FNUZ;
-  copy.k_scale_kind = SLUICE_SCALE_PER_HEAD;
-  copy.v_scale_kind = SLUICE_SCALE_PER_TENSOR;
-  copy.k_scale = copy.v_scale = scale();
-  return copy;
-}
-
-/// Pages of U4 in groups of 32, with zero points, and other strides of the target's arrays.
-sluice_page_copy good_u4_copy() {
-  sluice_page_copy copy = good_copy();
-  copy.flags = SLUICE_ZERO_POINTS;
-  copy.source_type = copy.target_type = SLUICE_U4;
-  copy.k_target.stride[0] = 16 * 256 + 32;
-  copy.v_target.stride[0] = 16 * 128 + 32;
-  copy.k_scale_kind = copy.v_scale_kind = SLUICE_SCALE_PER_GROUP;
-  copy.scale_group = 32;
-  copy.k_scales = copy.k_zeros = {device_memory + 2, {16 * 8, 8, 4, 1}};
-  copy.v_scales = copy.v_zeros = {device_memory + 4, {16 * 4, 4, 2, 1}};
-  copy.k_target_scales = copy.k_target_zeros = {device_memory + 6, {16 * 10, 10, 5, 1}};
-  copy.v_target_scales = copy.v_target_zeros = {device_memory + 8, {16 * 4, 4, 2, 1}};
-  return copy;
-}
-/// Keys of I8 with scales per token and values with scales per page, to F16.
-sluice_gather good_i8_gather() {
-  sluice_gather gather = good_gather();
-  gather.cache_type = SLUICE_I8;
-  gather.k_scale_kind = SLUICE_SCALE_PER_TOKEN;
-  gather.v_scale_kind = SLUICE_SCALE_PER_PAGE;
-  gather.k_scales = {device_memory + 4, {40, 2, 1, 0}};
-  gather.v_scales = {device_memory + 8, {3, 77, 1, 0}};
-  return gather;
-}
 
 template <typename Call> struct Breach {
   const char *field;
@@ -286,104 +194,34 @@ const Breach<G> gather_breaches[] = {
      }},
 };
 
-/// Workgroups and arguments of the last launch.
-struct Launched {
-  std::array<unsigned, 3> grid = {};
-  std::vector<std::byte> arguments;
-} last;
-
-using LaunchKernel = int (*)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-                             void *, void **, void **);
-int launch_kernel(void *function, unsigned x, unsigned y, unsigned z, unsigned block_x, unsigned block_y,
-                  unsigned block_z, unsigned lds, void *stream, void **parameters, void **extra) {
-  const auto *bytes = static_cast<const std::byte *>(extra[1]);
-  last = {{x, y, z}, {bytes, bytes + *static_cast<size_t *>(extra[3])}};
-  return reinterpret_cast<LaunchKernel>(FakeHip::resolve("hipModuleLaunchKernel", nullptr))(
-      function, x, y, z, block_x, block_y, block_z, lds, stream, parameters, extra);
+sluice_status run(const CacheOpDevice &device, const sluice_page_copy &call, sluice_error *error) {
+  return sluice_kv_copy(device.context.get(), &call, nullptr, error);
 }
-void *resolve(const char *name, void *user) {
-  if (std::string(name) == "hipModuleLaunchKernel") return reinterpret_cast<void *>(&launch_kernel);
-  return FakeHip::resolve(name, user);
+sluice_status run(const CacheOpDevice &device, const sluice_gather &call, sluice_error *error) {
+  return sluice_kv_gather(device.context.get(), &call, nullptr, error);
 }
-
-/// With the kernels for every call in this file, but one.
-class Device {
-public:
-  FakeHip hip;
-  std::vector<std::byte> pack = [] {
-    sluice::package::PackWriter writer("test", "22.1.8");
-    add_fake_kernel(writer, cache_op_entry("kv_copy", "e4m3fnuz", "bf16"));
-    add_fake_kernel(writer, cache_op_entry("kv_copy", "e4m3fnuz", "e4m3fnuz"));
-    add_fake_kernel(writer, cache_op_entry("kv_copy", "f16", "e4m3fnuz"));
-    add_fake_kernel(writer, cache_op_entry("kv_copy", "f16", "f16"));
-    add_fake_kernel(writer, cache_op_entry("kv_copy", "q8_0", "q8_0"));
-    for (const char *from : {"i8", "u4", "q4_0"})
-      add_fake_kernel(writer, cache_op_entry("kv_copy", from, "f16"));
-    return writer.finish();
-  }();
-  ContextHandle context = [this] {
-    sluice_context_desc desc = context_desc(SLUICE_DEVICE_HIP, pack);
-    desc.hip_resolver = resolve;
-    return make_context(desc);
-  }();
-
-  sluice_status run(const sluice_page_copy &call, sluice_error *error) {
-    return sluice_kv_copy(context.get(), &call, nullptr, error);
-  }
-  sluice_status run(const sluice_gather &call, sluice_error *error) {
-    return sluice_kv_gather(context.get(), &call, nullptr, error);
-  }
-  template <typename Call> CopyKernargs arguments(const Call &call) {
+template <typename Call, size_t count>
+void check_breaches(CacheOpDevice &device, const Breach<Call> (&breaches)[count], const Call &good) {
+  device.hip.forget_calls();
+  for (const Breach<Call> &breach : breaches) {
+    INFO(breach.field << ": " << breach.message_part);
+    Call call = good;
+    breach.breaks(call);
     Error error;
-    const sluice_status status = run(call, &error);
-    INFO(error.field << ": " << error.message);
-    REQUIRE(status == SLUICE_OK);
-    REQUIRE(last.arguments.size() == sizeof(CopyKernargs));
-    CopyKernargs out;
-    std::memcpy(&out, last.arguments.data(), sizeof out);
-    return out;
+    check_refusal(run(device, call, &error), error, breach.status, breach.field, breach.message_part);
   }
-  /// The kernel that a call takes.
-  template <typename Call> std::string kernel(const Call &call) {
-    static std::string name;
-    REQUIRE(sluice_set_trace(
-                context.get(), [](const sluice_trace_record *record, void *) { name = record->kernel; },
-                nullptr, nullptr) == SLUICE_OK);
-    arguments(call);
-    return name;
-  }
-
-  template <typename Call, size_t count>
-  void check_breaches(const Breach<Call> (&breaches)[count], const Call &good) {
-    hip.forget_calls();
-    for (const Breach<Call> &breach : breaches) {
-      INFO(breach.field << ": " << breach.message_part);
-      Call call = good;
-      breach.breaks(call);
-      Error error;
-      check_refusal(run(call, &error), error, breach.status, breach.field, breach.message_part);
-    }
-    CHECK(hip.call_count == 0);
-  }
-};
-
-uint64_t address_of(const void *pointer) {
-  return reinterpret_cast<uint64_t>(pointer);
-}
-/// The kernel's form of the numbers: support/divisor.h.
-uint32_t divided(uint32_t value, uint32_t magic, uint32_t shift) {
-  return uint32_t(uint64_t{2 * value} * magic >> 32) >> shift;
+  CHECK(device.hip.call_count == 0);
 }
 
 } // namespace
 
 TEST_CASE("every copy of pages and every gather that breaks a rule is refused by name", "[copies]") {
-  Device device;
-  device.check_breaches(copy_breaches, good_copy());
-  device.check_breaches(fp8_breaches, good_fp8_copy());
-  device.check_breaches(u4_breaches, good_u4_copy());
-  device.check_breaches(gather_breaches, good_gather());
-  device.check_breaches(i8_breaches, good_i8_gather());
+  CacheOpDevice device;
+  check_breaches(device, copy_breaches, good_copy());
+  check_breaches(device, fp8_breaches, good_fp8_copy());
+  check_breaches(device, u4_breaches, good_u4_copy());
+  check_breaches(device, gather_breaches, good_gather());
+  check_breaches(device, i8_breaches, good_i8_gather());
 }
 
 TEST_CASE("null arguments, and targets, are refused", "[copies]") {
@@ -407,257 +245,12 @@ TEST_CASE("null arguments, and targets, are refused", "[copies]") {
                 "gfx942");
 }
 
-TEST_CASE("a copy of pages: each member reaches its own argument", "[copies]") {
-  Device device;
-  sluice_page_copy call = good_copy();
-  CopyKernargs out = device.arguments(call);
-  CHECK(out.k_source == address_of(call.k_source.data));
-  CHECK(out.k_target == address_of(call.k_target.data));
-  CHECK(out.v_source == address_of(call.v_source.data));
-  CHECK(out.v_target == address_of(call.v_target.data));
-  CHECK(out.k_source_page_stride == 16 * 256);
-  CHECK(out.k_source_row_stride == 256);
-  CHECK(out.k_source_head_stride == 128);
-  CHECK(out.k_target_page_stride == 16 * 256 + 8);
-  CHECK(out.k_target_row_stride == 128);
-  CHECK(out.k_target_head_stride == 16 * 128);
-  CHECK(out.v_source_page_stride == 16 * 128);
-  CHECK(out.v_target_head_stride == 16 * 64);
-  CHECK(out.k_scale == 0);
-  CHECK(out.k_chunks == 32);
-  CHECK(out.k_head_chunks == 16);
-  CHECK(out.k_source_pack_chunks == 16);
-  CHECK(out.v_chunks == 16);
-  CHECK(divided(31, out.k_head_magic, out.k_head_shift) == 1);
-  CHECK(out.pairs == address_of(call.pairs));
-  CHECK(out.rows == 3 * 16);
-  CHECK(out.page_count == 9);
-  CHECK(out.page_size == 16);
-  CHECK(out.page_shift == 4);
-  CHECK(out.page_source == uint32_t(PageSource::pairs));
-  CHECK(out.page_index_64 == 0);
-  CHECK(out.lanes_log2 == 5); // 8 rows in each of 6 workgroups
-  CHECK(last.grid == std::array<unsigned, 3>{6, 1, 2});
-  CHECK(out.row_step == 48);
-
-  call.flags = SLUICE_PAGE_INDEX_64;
-  call.pairs = device_memory + 8;
-  call.page_count = 0;
-  out = device.arguments(call);
-  CHECK(out.page_index_64 == 1);
-  CHECK(out.page_count == uint64_t{1} << 63); // every number but a negative one
-  call = good_copy();
-  call.pairs = nullptr;
-  call.pair_count = 0;
-  out = device.arguments(call);
-  CHECK(out.page_source == uint32_t(PageSource::same_page));
-  CHECK(out.rows == 9 * 16);
-
-  // More rows than 32 bits, 304 compute units with 16 workgroups each, for K and for V.
-  call.page_count = int32_t{1} << 30;
-  out = device.arguments(call);
-  CHECK(out.rows == uint64_t{1} << 34);
-  CHECK(last.grid == std::array<unsigned, 3>{304 * 8, 1, 2});
-  CHECK(out.row_step == 304 * 8 * 8);
-
-  call = good_copy();
-  drop_v(call, call.v_source, call.v_target);
-  CHECK(device.arguments(call).v_source == 0);
-  CHECK(last.grid == std::array<unsigned, 3>{6, 1, 1});
-
-  call = good_fp8_copy();
-  out = device.arguments(call);
-  CHECK(out.k_scale == address_of(call.k_scale));
-  CHECK(out.k_scale_head_stride == 1);
-  CHECK(out.v_scale_head_stride == 0);
-}
-
-TEST_CASE("equal types are copied by the kernel for as many bits", "[copies]") {
-  Device device;
-  sluice_page_copy call = good_copy();
-  const std::string wide = "kv_copy_f16_f16", narrow = "kv_copy_e4m3fnuz_e4m3fnuz";
-  call.source_type = call.target_type = SLUICE_BF16;
-  CHECK(device.kernel(call) == wide);
-  // F32 is twice as many elements of 16 bits, in all lengths.
-  call.source_type = call.target_type = SLUICE_F32;
-  call.target_k_pack = 8;
-  call.k_target.stride[0] = 16 * 256;
-  call.k_target.stride[1] = 8;
-  call.k_target.stride[3] = 16 * 8;
-  CHECK(device.kernel(call) == wide);
-  CopyKernargs out = device.arguments(call);
-  CHECK(out.k_chunks == 64);
-  CHECK(out.k_head_chunks == 32);
-  CHECK(out.k_source_pack_chunks == 32);
-  CHECK(out.k_target_pack_chunks == 2);
-  CHECK(out.k_source_page_stride == 2 * 16 * 256);
-  CHECK(out.k_target_row_stride == 16);
-  CHECK(out.k_target_pack_stride == 2 * 16 * 8);
-  CHECK(out.v_target_page_stride == 2 * (16 * 128 + 8));
-  // Bytes are half as many, if all lengths are multiples of 16.
-  call = good_copy();
-  call.k_target.stride[0] = 16 * 256;
-  call.v_target.stride[0] = 16 * 128;
-  for (const uint32_t type : {SLUICE_E4M3FNUZ, SLUICE_E4M3FN, SLUICE_E5M2FNUZ, SLUICE_E5M2}) {
-    call.source_type = call.target_type = type;
-    CHECK(device.kernel(call) == wide);
-  }
-  out = device.arguments(call);
-  CHECK(out.k_chunks == 16);
-  CHECK(out.v_source_row_stride == 64);
-  CHECK(out.k_target_page_stride == 8 * 256);
-  call.v_target.stride[0] += 8;
-  CHECK(device.kernel(call) == narrow);
-  CHECK(device.arguments(call).k_chunks == 32);
-  call.v_target.stride[0] -= 8;
-  call.source_k_pack = 8;
-  call.k_source.stride[1] = 16;
-  call.k_source.stride[3] = 16 * 16;
-  CHECK(device.kernel(call) == narrow);
-}
-
-TEST_CASE("a gather: each member reaches its own argument", "[copies]") {
-  Device device;
-  sluice_gather call = good_gather();
-  CopyKernargs out = device.arguments(call);
-  CHECK(out.k_source == address_of(call.k_cache.data));
-  CHECK(out.k_target == address_of(call.k_out.data));
-  CHECK(out.v_source == address_of(call.v_cache.data));
-  CHECK(out.v_target == address_of(call.v_out.data));
-  CHECK(out.k_target_page_stride == 0);
-  CHECK(out.k_target_row_stride == 264);
-  CHECK(out.starts == address_of(call.out_starts));
-  CHECK(out.kv_lengths == address_of(call.kv_lengths));
-  CHECK(out.first_keys == 0);
-  CHECK(out.page_table == address_of(call.page_table));
-  CHECK(out.page_table_stride == 5);
-  CHECK(out.page_table_entries == 5);
-  CHECK(out.page_count == 9);
-  CHECK(out.page_source == uint32_t(PageSource::block_table));
-  CHECK(out.rows == 7);
-  CHECK(out.batch == 2);
-  CHECK(out.search_steps == 2);
-  CHECK(out.pairs == 0);
-  call.batch = 1;
-  CHECK(device.arguments(call).page_table_entries == std::numeric_limits<int64_t>::max());
-  call = good_gather();
-  call.page_table_kind = SLUICE_PAGE_TABLE_CSR;
-  call.page_table_stride = 0;
-  call.page_starts = reinterpret_cast<const int32_t *>(device_memory + 20);
-  call.first_keys = reinterpret_cast<const int32_t *>(device_memory + 24);
-  call.cache_type = SLUICE_E4M3FNUZ;
-  call.out_type = SLUICE_BF16;
-  call.k_scale_kind = SLUICE_SCALE_PER_TENSOR;
-  call.k_scale = scale();
-  drop_v(call, call.v_cache, call.v_out);
-  CHECK(device.kernel(call) == "kv_copy_e4m3fnuz_bf16");
-  out = device.arguments(call);
-  CHECK(out.page_starts == address_of(call.page_starts));
-  CHECK(out.first_keys == address_of(call.first_keys));
-  CHECK(out.page_source == uint32_t(PageSource::csr_table));
-  CHECK(out.k_scale == address_of(call.k_scale));
-  CHECK(last.grid[2] == 1);
-}
-
-TEST_CASE("blocks and arrays are copied in pieces, in a launch for each kind of array", "[copies]") {
-  Device device;
-  static std::vector<std::string> seen;
-  static std::vector<std::array<unsigned, 3>> grids;
-  REQUIRE(sluice_set_trace(
-              device.context.get(),
-              [](const sluice_trace_record *record, void *) {
-                seen.emplace_back(record->kernel);
-                grids.push_back({record->grid[0], record->grid[1], record->grid[2]});
-              },
-              nullptr, nullptr) == SLUICE_OK);
-  const auto launches = [&](const auto &call) {
-    seen.clear();
-    grids.clear();
-    return device.arguments(call);
-  };
-  const std::string pieces = "kv_copy_q8_0_q8_0";
-  sluice_page_copy u4 = good_u4_copy();
-  CopyKernargs out = launches(u4);
-  CHECK(seen == std::vector(3, pieces));
-  // Zero points: rows of 4 and of 2 numbers of F16; V's heads follow one another, K's do not in the target.
-  CHECK(out.k_source == address_of(u4.k_zeros.data));
-  CHECK(out.v_target == address_of(u4.v_target_zeros.data));
-  CHECK(out.k_piece_bytes == 8);
-  CHECK(out.k_chunks == 2);
-  CHECK(out.k_head_chunks == 1);
-  CHECK(out.k_source_head_stride == 8);
-  CHECK(out.k_target_page_stride == 320);
-  CHECK(out.k_target_row_stride == 20);
-  CHECK(out.k_target_head_stride == 10);
-  CHECK(out.v_piece_bytes == 8);
-  CHECK(out.v_chunks == 1);
-  CHECK(out.rows == 3 * 16);
-  CHECK(out.pairs == address_of(u4.pairs));
-  // Numbers only.
-  sluice_page_copy q8 = good_copy();
-  q8.source_type = q8.target_type = SLUICE_Q8_0;
-  q8.k_target.stride[0] = 16 * 256 + 32;
-  q8.v_target = {device_memory + 48, {16 * 128, 128, 64, 1}};
-  out = launches(q8);
-  CHECK(seen == std::vector(1, pieces));
-  CHECK(out.k_piece_bytes == 8); // of 136
-  CHECK(out.k_chunks == 2 * 17);
-  CHECK(out.k_head_chunks == 17);
-  CHECK(out.k_source_row_stride == 272);
-  CHECK(out.v_piece_bytes == 8); // of two heads of 68 bytes
-  CHECK(out.v_chunks == 17);
-  CHECK(out.v_head_chunks == 17);
-  // FP8 with scales: K's per page, of which there is one for each head, V's per token.
-  sluice_page_copy fp8 = good_copy();
-  fp8.source_type = fp8.target_type = SLUICE_E4M3FNUZ;
-  fp8.k_scale_kind = SLUICE_SCALE_PER_PAGE;
-  fp8.k_scales = fp8.k_target_scales = {device_memory, {2, 55, 1, 0}};
-  fp8.v_scale_kind = SLUICE_SCALE_PER_TOKEN;
-  fp8.v_scales = fp8.v_target_scales = {device_memory, {32, 2, 1, 0}};
-  out = launches(fp8);
-  CHECK(seen == std::vector<std::string>{"kv_copy_e4m3fnuz_e4m3fnuz", pieces, pieces});
-  CHECK(out.k_source == address_of(fp8.v_scales.data));
-  CHECK(out.rows == 3 * 16);
-  CHECK(out.k_piece_bytes == 8);
-  CHECK(grids.back()[2] == 1);
-  fp8.v_scale_kind = SLUICE_SCALE_NONE;
-  fp8.v_scales = fp8.v_target_scales = {};
-  out = launches(fp8);
-  CHECK(out.rows == 3);
-  CHECK(out.page_size == 1);
-  CHECK(out.k_source_page_stride == 8);
-
-  // Conversions read the arrays, in one launch.
-  u4.target_type = SLUICE_F16;
-  u4.k_target_scales = u4.v_target_scales = u4.k_target_zeros = u4.v_target_zeros = {};
-  out = launches(u4);
-  CHECK(seen == std::vector<std::string>{"kv_copy_u4_f16"});
-  CHECK(out.k_source_row_stride == 128);
-  CHECK(out.k_target_row_stride == 128);
-  CHECK(out.k_chunks == 32);
-  CHECK(out.k_scale == address_of(u4.k_scales.data));
-  CHECK(out.k_zeros == address_of(u4.k_zeros.data));
-  CHECK(out.k_scale_page_stride == 128);
-  CHECK(out.k_scale_row_stride == 8);
-  CHECK(out.v_scale_head_stride == 2);
-  CHECK(out.k_group_chunks_log2 == 2);
-  u4.scale_group = 64;
-  CHECK(launches(u4).v_group_chunks_log2 == 3);
-  const sluice_gather i8 = good_i8_gather();
-  out = launches(i8);
-  CHECK(seen == std::vector<std::string>{"kv_copy_i8_f16"});
-  CHECK(out.k_scale_row_stride == 2);
-  CHECK(out.v_scale_page_stride == 3);
-  CHECK(out.v_scale_row_stride == 0);
-  CHECK(out.k_zeros == 0);
-}
-
 TEST_CASE("copies and gathers are in ranges of roctx", "[copies]") {
-  Device device;
+  CacheOpDevice device;
   REQUIRE(sluice_set_ranges(device.context.get(), 1, nullptr) == SLUICE_OK);
   fake_roctx_take();
-  device.arguments(good_copy());
-  device.arguments(good_gather());
+  device.copy(good_copy());
+  device.copy(good_gather());
   CHECK(std::string(fake_roctx_take()) ==
         "(kv_copy_f16_f16 pages3 of16 h2 d128/64)(kv_copy_f16_f16 gather b2 t7 h2 d128/64)");
 }

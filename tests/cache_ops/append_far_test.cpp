@@ -3,7 +3,7 @@
 // Only the needed bytes of 160 GiB of address space exist for the device.
 //
 //===----------------------------------------------------------------------------------------------------===//
-#include "cache_ops/append_case.h"
+#include "cache_ops/device.h"
 
 #include <sys/mman.h>
 

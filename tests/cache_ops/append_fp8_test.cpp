@@ -1,5 +1,5 @@
 //===- append_fp8_test.cpp - every 16-bit number into a cache of bytes ----------------------------------===//
-#include "cache_ops/append_case.h"
+#include "cache_ops/device.h"
 
 #include "conformance/numbers.h"
 
@@ -141,24 +141,4 @@ TEST_CASE("quotients right beside the middle between two numbers", "[append_fp8]
         }
   }
   REQUIRE(sluice_emulator_configure("perturb_transcendentals", "off") == SLUICE_EMULATOR_OK);
-}
-
-TEST_CASE("scales per tensor and per head", "[append_fp8]") {
-  for (const uint32_t source : {SLUICE_F16, SLUICE_BF16})
-    for (const uint32_t k_scale : {SLUICE_SCALE_NONE, SLUICE_SCALE_PER_TENSOR, SLUICE_SCALE_PER_HEAD})
-      for (const uint32_t v_scale : {SLUICE_SCALE_NONE, SLUICE_SCALE_PER_TENSOR, SLUICE_SCALE_PER_HEAD})
-        for (const int rotary_dim : {0, 16, 10}) {
-          AppendCase c;
-          c.source = source;
-          c.cache = SLUICE_E4M3FNUZ;
-          c.heads = 5;
-          c.table = SLUICE_PAGE_TABLE_BLOCK;
-          c.new_rows = {2, 4};
-          c.old_keys = {5, 0};
-          c.k_scale = k_scale;
-          c.v_scale = v_scale;
-          c.rotary_dim = rotary_dim;
-          c.seed = 7 + uint64_t(rotary_dim);
-          check_append(c);
-        }
 }

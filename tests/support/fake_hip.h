@@ -32,12 +32,21 @@ public:
 
   struct Launch {
     void *function;
-    unsigned grid[3];
+    std::array<unsigned, 3> grid;
     unsigned block[3];
     unsigned dynamic_lds_bytes;
     void *stream;
     size_t kernarg_bytes;
-    package::AttentionKernargs kernargs;
+    package::AttentionKernargs kernargs;   // of attention
+    std::array<std::byte, 2048> arguments; // of any kernel
+
+    /// The arguments of a kernel that has these.
+    template <typename Kernargs> Kernargs as() const {
+      if (kernarg_bytes != sizeof(Kernargs)) throw std::logic_error("the launch has other arguments");
+      Kernargs result;
+      std::memcpy(&result, arguments.data(), sizeof result);
+      return result;
+    }
   };
 
   FakeHip() {
@@ -202,12 +211,15 @@ private:
                                    unsigned dynamic_lds_bytes, void *stream, void **parameters,
                                    void **extra) {
     Launch &launch = current->launch;
-    launch = {function, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, dynamic_lds_bytes, stream, 0,
-              {}};
+    launch = {
+        function, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, dynamic_lds_bytes, stream, 0, {},
+        {}};
     // Exactly: buffer pointer, its size, end.
     if (parameters != nullptr || extra[0] != handle(1) || extra[2] != handle(2) || extra[4] != handle(3))
       return 1;
     launch.kernarg_bytes = *static_cast<size_t *>(extra[3]);
+    if (launch.kernarg_bytes > launch.arguments.size()) return 1;
+    std::memcpy(launch.arguments.data(), extra[1], launch.kernarg_bytes);
     if (launch.kernarg_bytes == sizeof launch.kernargs) {
       std::memcpy(&launch.kernargs, extra[1], sizeof launch.kernargs);
       current->attention = launch;
