@@ -1,7 +1,7 @@
 //===- append_case.cpp - an append as numbers, and the expected contents of the cache -------------------===//
 #include "cache_ops/append_case.h"
 
-#include "conformance/numbers.h"
+#include "conformance/shared/numbers.h"
 
 #include <algorithm>
 #include <array>
