@@ -8,8 +8,8 @@
 #include "conformance/run/runner.h"
 #include "conformance/run/suite.h"
 
-#include "tools/output_file.h"
-#include "tools/tool_error.h"
+#include "tools/shared/output_file.h"
+#include "tools/shared/tool_error.h"
 
 #include <algorithm>
 #include <array>

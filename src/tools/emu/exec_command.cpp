@@ -9,8 +9,8 @@
 #include "tools/emu/counted.h"
 #include "tools/emu/exec_report.h"
 #include "tools/emu/exec_results.h"
-#include "tools/output_file.h"
-#include "tools/tool_error.h"
+#include "tools/shared/output_file.h"
+#include "tools/shared/tool_error.h"
 
 #include "emulator/machine/machine.h"
 
