@@ -65,6 +65,15 @@ struct AppendCase {
   uint64_t seed = 0;
 };
 
+/// Of the weights of norms.
+inline Element norm_type(const AppendCase &c) {
+  return c.norm_is_f32 ? Element::f32 : c.source;
+}
+/// Tiny rows would be nothing beside another one.
+inline double norm_epsilon(const AppendCase &c) {
+  return c.power == 0 ? 1e-5 : 0;
+}
+
 /// For every append kernel of the pack, everything that it claims; at the full level also sizes beyond those
 /// of a grid.
 std::vector<AppendCase> append_cases(const Target &target, Level level);
