@@ -11,13 +11,13 @@
 //===----------------------------------------------------------------------------------------------------===//
 #include "emulator/machine/program.h"
 #include "emulator/timing/timing.h"
-#include "tools/launch_timing.h"
-#include "tools/pack_file.h"
-#include "tools/recorded_plan.h"
-#include "tools/support_questions.h"
-#include "tools/tool_error.h"
-#include "tools/workload.h"
-#include "tools/workload_tensors.h"
+#include "tools/bench/launch_timing.h"
+#include "tools/bench/recorded_plan.h"
+#include "tools/bench/workload.h"
+#include "tools/bench/workload_tensors.h"
+#include "tools/shared/pack_file.h"
+#include "tools/shared/tool_error.h"
+#include "tools/sluice/support_questions.h"
 
 #include <cstdio>
 #include <cstring>

@@ -1,7 +1,7 @@
 //===- batch.cpp - a batch of sequences whose numbers depend only on the sequence -----------------------===//
 #include "bounds/batch.h"
 
-#include "conformance/numbers.h"
+#include "conformance/shared/numbers.h"
 
 #include <algorithm>
 #include <cmath>

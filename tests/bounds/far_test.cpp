@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------------------------------------===//
 #include "bounds/batch.h"
 
-#include "conformance/numbers.h"
+#include "conformance/shared/numbers.h"
 
 #include <sys/mman.h>
 

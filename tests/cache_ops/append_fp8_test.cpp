@@ -1,7 +1,7 @@
 //===- append_fp8_test.cpp - every 16-bit number into a cache of bytes ----------------------------------===//
 #include "cache_ops/device.h"
 
-#include "conformance/numbers.h"
+#include "conformance/shared/numbers.h"
 
 #include <cmath>
 #include <cstdlib>

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "cache_ops/device.h"
-#include "conformance/numbers.h"
+#include "conformance/shared/numbers.h"
 
 #include <algorithm>
 #include <cmath>

@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "cache_ops/device.h"
-#include "conformance/numbers.h"
+#include "conformance/shared/numbers.h"
 
 #include <algorithm>
 #include <cmath>

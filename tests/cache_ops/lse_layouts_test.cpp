@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "cache_ops/device.h"
-#include "conformance/numbers.h"
+#include "conformance/shared/numbers.h"
 
 #include <array>
 #include <cmath>

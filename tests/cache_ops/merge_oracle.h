@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
-#include "conformance/numbers.h"
+#include "conformance/shared/numbers.h"
 
 #include <sluice/sluice.h>
 

@@ -4,9 +4,9 @@
 // runs on this kernel must show it.
 //
 //===----------------------------------------------------------------------------------------------------===//
-#include "append_case.h"
-#include "copy_case.h"
-#include "merge_case.h"
+#include "conformance/cache_ops/append_case.h"
+#include "conformance/cache_ops/copy_case.h"
+#include "conformance/cache_ops/merge_case.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

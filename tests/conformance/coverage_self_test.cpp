@@ -1,8 +1,8 @@
 //===- coverage_self_test.cpp - the cases cover what the suite promises ---------------------------------===//
 
-#include "choices.h"
+#include "conformance/attention/choices.h"
+#include "conformance/attention/sample.h"
 #include "perfect.h"
-#include "sample.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

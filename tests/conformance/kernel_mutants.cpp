@@ -2,7 +2,7 @@
 
 #include "kernel_mutants.h"
 
-#include "oracle.h"
+#include "conformance/attention/oracle.h"
 
 #include <algorithm>
 #include <array>

@@ -1,8 +1,8 @@
 //===- kernel_mutants.h - small defects that a single kernel might have ---------------------------------===//
 #pragma once
 
-#include "inputs.h"
-#include "kernels.h"
+#include "conformance/attention/inputs.h"
+#include "conformance/attention/kernels.h"
 
 #include <vector>
 

@@ -5,10 +5,10 @@
 // kernel. All other kernels are correct.
 //
 //===----------------------------------------------------------------------------------------------------===//
-#include "kernel_cases.h"
+#include "conformance/attention/kernel_cases.h"
+#include "conformance/run/runner.h"
 #include "kernel_mutants.h"
 #include "perfect.h"
-#include "runner.h"
 
 #include <algorithm>
 #include <array>
@@ -75,7 +75,7 @@ int64_t work_of(const Case &c) {
 bool concerns(const Mutant &mutant, const Kernel &kernel) {
   const std::string_view name = mutant.name;
   if (std::string_view(mutant.claim) == "v_in_k" && !kernel.mla) {
-    const std::vector<Kernel> all = target().attention_kernels();
+    const std::vector<Kernel> all = attention_kernels(target());
     if (std::ranges::any_of(all, [&](const Kernel &other) {
           return other.mla && other.dtype == kernel.dtype && other.cache == kernel.cache &&
                  other.head_size == kernel.head_size;
@@ -112,7 +112,7 @@ void check(const Kernel &kernel, Level level) {
 }
 
 void check_some(size_t first, size_t step) {
-  const std::vector<Kernel> kernels = target().attention_kernels();
+  const std::vector<Kernel> kernels = attention_kernels(target());
   for (size_t i = first; i < kernels.size(); i += step)
     check(kernels[i], Level::full);
 }
@@ -120,7 +120,7 @@ void check_some(size_t first, size_t step) {
 } // namespace
 
 TEST_CASE("each kernel has a case of each feature that it claims, on finite inputs", "[coverage]") {
-  for (const Kernel &kernel : target().attention_kernels()) {
+  for (const Kernel &kernel : attention_kernels(target())) {
     const std::vector<Case> cases = cases_of_kernel(target(), kernel, Level::full);
     for (const Case &c : cases) {
       CAPTURE(c.name);
@@ -128,7 +128,7 @@ TEST_CASE("each kernel has a case of each feature that it claims, on finite inpu
       CHECK(c.kv_heads > 1);
       CHECK(c.q_heads > c.kv_heads);
       CHECK(c.name == make_name(c));
-      const auto answer = target().ask(c);
+      const auto answer = ask(target(), c);
       CHECK((answer && answer->kernel == kernel.name));
     }
     const Case *deepest = nullptr;
@@ -153,7 +153,7 @@ TEST_CASE("a case fails if another kernel than its own is launched") {
   } catch (const NotHere &) {
     return; // a build without the emulator
   }
-  const std::vector<Kernel> kernels = target().attention_kernels();
+  const std::vector<Kernel> kernels = attention_kernels(target());
   const std::vector<Case> cases = cases_of_kernel(target(), kernels.front(), Level::full);
   Case right = *std::ranges::min_element(cases, {}, work_of), wrong = right;
   wrong.kernel = kernels.back().name;
@@ -169,7 +169,7 @@ TEST_CASE("a case fails if another kernel than its own is launched") {
 constexpr std::array some_kernels = {"attn_fwd_f16_d64_q128_kv32_w4", "attn_fwd_bf16_d64_q16_kv32_w4_decode"};
 
 TEST_CASE("each defect of some kernels is noticed, at the quick level those that its cases can show") {
-  for (const Kernel &kernel : target().attention_kernels()) {
+  for (const Kernel &kernel : attention_kernels(target())) {
     if (std::ranges::find(some_kernels, kernel.name) == some_kernels.end()) continue;
     check(kernel, Level::full);
     check(kernel, Level::quick);

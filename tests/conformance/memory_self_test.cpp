@@ -4,7 +4,8 @@
 // must be poison, and page numbers that no sequence needs must be invalid.
 //
 //===----------------------------------------------------------------------------------------------------===//
-#include "call.h"
+#include "conformance/attention/call.h"
+#include "conformance/attention/case_elements.h"
 #include "perfect.h"
 
 #include <catch2/catch.hpp>

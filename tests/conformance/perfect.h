@@ -1,9 +1,8 @@
 //===- perfect.h - for the suite's own tests: the results of a kernel without defects -------------------===//
 #pragma once
 
-#include "compare.h"
-
-#include "conformance/numbers.h"
+#include "conformance/attention/compare.h"
+#include "conformance/shared/numbers.h"
 
 namespace sluice::conformance {
 

@@ -1,7 +1,7 @@
 //===- runner_self_test.cpp - the run of a case notices what the numbers do not show --------------------===//
 
+#include "conformance/run/runner.h"
 #include "perfect.h"
-#include "runner.h"
 
 #include <catch2/catch.hpp>
 #include <cstring>

@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------------------------------------===//
 #include "perfect.h"
 
-#include "conformance/numbers.h"
+#include "conformance/shared/numbers.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "cache_ops/device.h"
-#include "conformance/numbers.h"
+#include "conformance/shared/numbers.h"
 
-#include "executor.h"
-#include "oracle.h"
+#include "conformance/attention/oracle.h"
+#include "conformance/run/executor.h"
 
 #include <catch2/catch.hpp>
 

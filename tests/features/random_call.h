@@ -8,7 +8,7 @@
 #pragma once
 
 #include "cache_ops/device.h"
-#include "conformance/numbers.h"
+#include "conformance/shared/numbers.h"
 
 #include <functional>
 #include <optional>

@@ -3,7 +3,7 @@
 // A file is an array or an error that names it; an array that was read can be written and read again.
 //
 //===----------------------------------------------------------------------------------------------------===//
-#include "tools/npy.h"
+#include "tools/shared/npy.h"
 
 #include <cstdio>
 #include <cstdlib>

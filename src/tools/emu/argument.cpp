@@ -3,7 +3,7 @@
 #include "tools/emu/argument.h"
 
 #include "support/half.h"
-#include "tools/tool_error.h"
+#include "tools/shared/tool_error.h"
 
 #include <algorithm>
 #include <charconv>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "emulator/machine/machine.h"
-#include "tools/tool_error.h"
+#include "tools/shared/tool_error.h"
 
 #include <fmt/format.h>
 #include <stdexcept>

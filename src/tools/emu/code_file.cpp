@@ -4,8 +4,8 @@
 
 #include "emulator/machine/program.h"
 #include "package/offload_bundle.h"
-#include "tools/input_file.h"
-#include "tools/tool_error.h"
+#include "tools/shared/input_file.h"
+#include "tools/shared/tool_error.h"
 
 #include <cstdlib>
 #include <cxxabi.h>

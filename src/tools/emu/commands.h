@@ -15,12 +15,26 @@
 
 namespace sluice::tools::emu {
 
-/// For `run` and `exec`: no sensible kernel reaches it, and a kernel that never ends reaches it in a minute
-/// or two.
-inline constexpr uint64_t default_budget = uint64_t(1) << 30;
+/// How the machine runs and what it checks, for `run` and `exec`. Texts are as the user wrote them; the
+/// command reports errors in them.
+struct MachineOptions {
+  std::string checks = "all";
+  std::string warnings = "default";
+  std::string completion = "late";
+  std::string waves = "greedy";
+  std::string workgroups = "ascending";
+  bool perturb_transcendentals = false;
+  bool scramble_nans = false;
+  uint64_t seed = 1;
+  std::optional<uint32_t> threads;
+  /// 0: none. No sensible kernel reaches the default, and a kernel that never ends reaches it in a minute or
+  /// two.
+  uint64_t budget = uint64_t(1) << 30;
+  uint32_t max_reports = 32;
+  bool fidelity = false;
+};
 
-/// Texts are as the user wrote them; the command reports errors in them.
-struct RunOptions {
+struct RunOptions : MachineOptions {
   std::string code_file;
   std::string kernel;
   std::string grid = "1";
@@ -31,20 +45,8 @@ struct RunOptions {
   std::vector<std::string> placed_arguments;
   std::vector<std::string> outputs;
 
-  std::string checks = "all";
-  std::string warnings = "default";
-  std::string completion = "late";
-  std::string waves = "greedy";
-  std::string workgroups = "ascending";
-  bool perturb_transcendentals = false;
-  bool scramble_nans = false;
   bool no_preload = false;
-  uint64_t seed = 1;
-  std::optional<uint32_t> threads;
-  uint64_t budget = default_budget; // 0: none
-  uint32_t max_reports = 32;
   bool stop_at_report = false;
-  bool fidelity = false;
 
   std::string trace; // empty: no trace; "-": on stdout; else a file
   std::optional<std::string> trace_workgroup;
@@ -69,24 +71,12 @@ struct RunOptions {
 };
 int run_command(RunOptions options);
 
-/// How a program's launches run; the texts are sluice_emulator_configure's, which the commands check.
-struct ExecOptions {
+/// How a program's launches run; texts are those of sluice_emulator_configure.
+struct ExecOptions : MachineOptions {
   std::vector<std::string> program; // with its arguments
 
-  std::string checks = "all";
-  std::string warnings = "default";
-  std::string completion = "late";
-  std::string waves = "greedy";
-  std::string workgroups = "ascending";
   std::string streams = "concurrent";
-  bool perturb_transcendentals = false;
-  bool scramble_nans = false;
-  uint64_t seed = 1;
-  uint32_t threads = 0;
-  uint64_t budget = default_budget; // 0: none
-  uint32_t max_reports = 32;
   uint32_t devices = 1;
-  bool fidelity = false;
   bool strict = false; // races and values never written fail their launch
 
   std::string json;                 // empty: none; "-": to stdout; else a file

@@ -1,7 +1,7 @@
 //===- element_type.h - the element types of a buffer ---------------------------------------------------===//
 #pragma once
 
-#include "tools/npy.h"
+#include "tools/shared/npy.h"
 
 #include <cstddef>
 #include <cstdint>

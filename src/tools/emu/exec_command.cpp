@@ -9,8 +9,8 @@
 #include "tools/emu/counted.h"
 #include "tools/emu/exec_report.h"
 #include "tools/emu/exec_results.h"
-#include "tools/output_file.h"
-#include "tools/tool_error.h"
+#include "tools/shared/output_file.h"
+#include "tools/shared/tool_error.h"
 
 #include "emulator/machine/machine.h"
 
@@ -86,7 +86,7 @@ std::string settings_of(const ExecOptions &options, const std::string &report_fi
       "max_reports={};devices={};report_file={}",
       options.checks, options.warnings, options.strict ? "none" : "findings", options.completion,
       options.waves, options.workgroups, options.streams, options.perturb_transcendentals ? "on" : "off",
-      options.scramble_nans ? "on" : "off", options.seed, options.threads, options.budget,
+      options.scramble_nans ? "on" : "off", options.seed, options.threads.value_or(0), options.budget,
       options.max_reports, options.devices, report_file);
   settings += ";host_calls=on";
   if (options.fidelity) settings += ";fidelity=on";

@@ -2,7 +2,7 @@
 #include "tools/emu/exec_report.h"
 
 #include "tools/emu/counted.h"
-#include "tools/tool_error.h"
+#include "tools/shared/tool_error.h"
 
 #include <charconv>
 #include <fmt/format.h>

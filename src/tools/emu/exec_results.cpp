@@ -2,7 +2,7 @@
 #include "tools/emu/exec_results.h"
 
 #include "tools/emu/fidelity_json.h"
-#include "tools/tool_error.h"
+#include "tools/shared/tool_error.h"
 
 #include <algorithm>
 #include <fstream>

@@ -3,8 +3,8 @@
 #include "tools/emu/kernel_arguments.h"
 
 #include "tools/emu/counted.h"
-#include "tools/input_file.h"
-#include "tools/tool_error.h"
+#include "tools/shared/input_file.h"
+#include "tools/shared/tool_error.h"
 
 #include <algorithm>
 #include <cstring>

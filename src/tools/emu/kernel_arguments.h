@@ -10,7 +10,7 @@
 #include "emulator/memory/memory.h"
 #include "package/code_object.h"
 #include "tools/emu/argument.h"
-#include "tools/npy.h"
+#include "tools/shared/npy.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -72,56 +72,38 @@ void add_code_file(CLI::App *command, std::string &file) {
   add_file(command, "code", file, "a gfx942 code object: an ELF, or an offload bundle with one")->required();
 }
 
-CLI::App *add_run(CLI::App &app, RunOptions &run) {
-  CLI::App *command = app.add_subcommand("run", "launch a kernel, and report its errors");
-  command->footer(argument_help);
-  add_code_file(command, run.code_file);
-  command->add_option("--kernel", run.kernel, "the name of the kernel")->required();
-  command->add_option("--grid", run.grid, "workgroups: X, X,Y or X,Y,Z (default 1)");
-  command->add_option("--block", run.block, "work-items of a workgroup: X, X,Y or X,Y,Z (default 64)");
-  command->add_option("--lds-bytes", run.lds_bytes, "LDS beyond what the kernel declares (default 0)");
-  CLI::Option *const arguments =
-      add_list(command, "--arg", run.arguments, "the next argument of the kernel: KIND:VALUE, see below");
-  add_file(command, "--kernarg-file", run.kernarg_file, "the bytes of all arguments, instead of --arg")
-      ->excludes(arguments);
-  add_list(command, "--arg-at", run.placed_arguments,
-           "OFFSET=KIND:VALUE: the value that begins at this byte of the arguments, instead of --arg; all "
-           "other bytes are those of --kernarg-file, or 0")
-      ->excludes(arguments);
-  add_list(command, "--out", run.outputs,
-           "I=FILE: afterwards write the memory of argument I as .npy, even if there are reports");
-
-  command->add_option("--check", run.checks, "all (default), none, or a list such as pending,lds_races");
-  command->add_option("--warn", run.warnings,
+/// How the machine runs and what it checks.
+void add_machine(CLI::App *command, MachineOptions &machine) {
+  command->add_option("--check", machine.checks, "all (default), none, or a list such as pending,lds_races");
+  command->add_option("--warn", machine.warnings,
                       "checks whose reports are warnings, not errors: default, all, none or a list");
-  command->add_option("--completion", run.completion,
+  command->add_option("--completion", machine.completion,
                       "when loads complete: late (default; when a wait forces them), early or random");
-  command->add_option("--waves", run.waves,
+  command->add_option("--waves", machine.waves,
                       "which wave of a workgroup runs next: greedy (default), round_robin or random");
   command->add_option(
-      "--workgroups", run.workgroups,
+      "--workgroups", machine.workgroups,
       "the order in which workgroups start: ascending (default), descending, by_xcd or random");
-  command->add_flag("--perturb-transcendentals", run.perturb_transcendentals,
+  command->add_flag("--perturb-transcendentals", machine.perturb_transcendentals,
                     "v_exp, v_rcp and similar instructions are randomly off by one unit in the last place");
-  command->add_flag("--scramble-nans", run.scramble_nans, "new NaNs get random payloads");
-  command->add_flag("--no-preload", run.no_preload,
-                    "enter kernels that preload arguments at their prologue, as old firmware does");
-  command->add_option("--seed", run.seed, "seed of all random choices except fill (default 1)");
-  command->add_option("--threads", run.threads, "host threads (default: one per processor; one with --trace)")
+  command->add_flag("--scramble-nans", machine.scramble_nans, "new NaNs get random payloads");
+  command->add_option("--seed", machine.seed, "seed of all random choices (default 1)");
+  command->add_option("--threads", machine.threads, "host threads (default: one per processor)")
       ->check(CLI::Range(1, 1024));
-  command->add_option("--budget", run.budget,
+  command->add_option("--budget", machine.budget,
                       "instructions after which a wave is stopped (default 2^30; 0: never)");
   command
-      ->add_option("--max-reports", run.max_reports,
-                   "places kept for each kind of report, and for each hazard rule (default 32)")
+      ->add_option("--max-reports", machine.max_reports,
+                   "places of a launch kept for each kind of report, and for each hazard rule (default 32)")
       ->check(CLI::Range(1, 1 << 20));
   command->add_flag(
-      "--fidelity", run.fidelity,
+      "--fidelity", machine.fidelity,
       "also say what a GPU may do differently: approximated instructions with their bounds, "
       "parts of the device that are not modelled, and the addresses and branches that depend on "
       "approximated values; slower");
-  command->add_flag("--stop-at-report", run.stop_at_report, "end the launch at the first error");
+}
 
+void add_trace(CLI::App *command, RunOptions &run) {
   CLI::Option *const trace = command->add_flag(
       "--trace{-}", run.trace, "write each instruction as it is executed, to stdout or a file");
   command->add_option("--trace-workgroup", run.trace_workgroup, "trace only this workgroup: X, X,Y or X,Y,Z")
@@ -131,6 +113,53 @@ CLI::App *add_run(CLI::App &app, RunOptions &run) {
       ->add_option("--trace-lanes", run.trace_lanes, "number of lanes shown of vector registers (default 4)")
       ->check(CLI::Range(0, 64))
       ->needs(trace);
+}
+
+/// The chip of the timing model.
+void add_timed_chip(CLI::App *command, RunOptions &run, CLI::Option *timing) {
+  CLI::Option *const clock =
+      command
+          ->add_option("--clock-mhz", run.clock_mhz,
+                       "the engine's clock (default 2100, the peak); memory beyond L2 does not follow it")
+          ->check(CLI::Range(1, 10000))
+          ->needs(timing);
+  command
+      ->add_flag("--clock-curve", run.clock_curve,
+                 "use the clock that published counters show for equally busy matrix cores, in place of "
+                 "--clock-mhz")
+      ->needs(timing)
+      ->excludes(clock);
+  command
+      ->add_option("--device-compute-units", run.device_compute_units,
+                   "number of compute units of the device, on eight XCDs (default 304)")
+      ->check(CLI::Range(8u, run.device_compute_units))
+      ->needs(timing);
+}
+
+void add_timing_pictures(CLI::App *command, RunOptions &run, CLI::Option *timing) {
+  CLI::Option *const timeline =
+      command
+          ->add_option("--timing-timeline", run.timing_timeline,
+                       "show what all waves of a compute unit do in an iteration of the busiest loop: an SVG "
+                       "file, or - for the terminal")
+          ->needs(timing);
+  CLI::Option *const iteration =
+      command
+          ->add_option("--timing-iteration", run.timing_iteration,
+                       "number of the iteration, from 0 (default: one as long as the median)")
+          ->needs(timeline);
+  command
+      ->add_option("--timing-window", run.timing_window,
+                   "BEGIN,END: show these clk of the launch in place of an iteration")
+      ->needs(timeline)
+      ->excludes(iteration);
+  command
+      ->add_option("--timing-roofline", run.timing_roofline,
+                   "an SVG file: the matrix FLOPS of the launch below the limits of the device")
+      ->needs(timing);
+}
+
+void add_timing(CLI::App *command, RunOptions &run) {
   CLI::Option *const timing = command->add_flag(
       "--timing", run.timing,
       "estimate how long the launch takes on the chip; runs some of its workgroups, unchecked");
@@ -165,43 +194,38 @@ CLI::App *add_run(CLI::App &app, RunOptions &run) {
                    "keeps together workgroups that read the same data")
       ->check(CLI::Range(1, 38))
       ->needs(timing);
-  CLI::Option *const clock =
-      command
-          ->add_option("--clock-mhz", run.clock_mhz,
-                       "the engine's clock (default 2100, the peak); memory beyond L2 does not follow it")
-          ->check(CLI::Range(1, 10000))
-          ->needs(timing);
-  command
-      ->add_flag("--clock-curve", run.clock_curve,
-                 "use the clock that published counters show for equally busy matrix cores, in place of "
-                 "--clock-mhz")
-      ->needs(timing)
-      ->excludes(clock);
-  command
-      ->add_option("--device-compute-units", run.device_compute_units,
-                   "number of compute units of the device, on eight XCDs (default 304)")
-      ->check(CLI::Range(8u, run.device_compute_units))
-      ->needs(timing);
-  CLI::Option *const timeline =
-      command
-          ->add_option("--timing-timeline", run.timing_timeline,
-                       "show what all waves of a compute unit do in an iteration of the busiest loop: an SVG "
-                       "file, or - for the terminal")
-          ->needs(timing);
-  CLI::Option *const iteration =
-      command
-          ->add_option("--timing-iteration", run.timing_iteration,
-                       "number of the iteration, from 0 (default: one as long as the median)")
-          ->needs(timeline);
-  command
-      ->add_option("--timing-window", run.timing_window,
-                   "BEGIN,END: show these clk of the launch in place of an iteration")
-      ->needs(timeline)
-      ->excludes(iteration);
-  command
-      ->add_option("--timing-roofline", run.timing_roofline,
-                   "an SVG file: the matrix FLOPS of the launch below the limits of the device")
-      ->needs(timing);
+  add_timed_chip(command, run, timing);
+  add_timing_pictures(command, run, timing);
+}
+
+CLI::App *add_run(CLI::App &app, RunOptions &run) {
+  CLI::App *command = app.add_subcommand("run", "launch a kernel, and report its errors");
+  command->footer(argument_help);
+  add_code_file(command, run.code_file);
+  command->add_option("--kernel", run.kernel, "the name of the kernel")->required();
+  command->add_option("--grid", run.grid, "workgroups: X, X,Y or X,Y,Z (default 1)");
+  command->add_option("--block", run.block, "work-items of a workgroup: X, X,Y or X,Y,Z (default 64)");
+  command->add_option("--lds-bytes", run.lds_bytes, "LDS beyond what the kernel declares (default 0)");
+  CLI::Option *const arguments =
+      add_list(command, "--arg", run.arguments, "the next argument of the kernel: KIND:VALUE, see below");
+  add_file(command, "--kernarg-file", run.kernarg_file, "the bytes of all arguments, instead of --arg")
+      ->excludes(arguments);
+  add_list(command, "--arg-at", run.placed_arguments,
+           "OFFSET=KIND:VALUE: the value that begins at this byte of the arguments, instead of --arg; all "
+           "other bytes are those of --kernarg-file, or 0")
+      ->excludes(arguments);
+  add_list(command, "--out", run.outputs,
+           "I=FILE: afterwards write the memory of argument I as .npy, even if there are reports");
+
+  add_machine(command, run);
+  command->get_option("--seed")->description("seed of all random choices except fill (default 1)");
+  command->get_option("--threads")
+      ->description("host threads (default: one per processor; one with --trace)");
+  command->add_flag("--no-preload", run.no_preload,
+                    "enter kernels that preload arguments at their prologue, as old firmware does");
+  command->add_flag("--stop-at-report", run.stop_at_report, "end the launch at the first error");
+  add_trace(command, run);
+  add_timing(command, run);
   command->add_flag("--json", run.json,
                     "print reports, counters and outputs as JSON; with --timing, the timing");
   return command;
@@ -213,9 +237,10 @@ CLI::App *add_exec(CLI::App &app, ExecOptions &exec) {
       "exec", "run an unmodified HIP program on the emulator, and report errors in its kernels");
   command->footer(exec_help);
   command->prefix_command();
-  command->add_option("--check", exec.checks, "all (default), none, or a list such as pending,lds_races");
-  command->add_option("--warn", exec.warnings,
-                      "checks whose reports are warnings, not errors: default, all, none or a list");
+  add_machine(command, exec);
+  command->get_option("--completion")->check(choice({"late", "early", "random"}));
+  command->get_option("--waves")->check(choice({"greedy", "round_robin", "random"}));
+  command->get_option("--workgroups")->check(choice({"ascending", "descending", "by_xcd", "random"}));
   command->add_flag("--strict", exec.strict,
                     "races and values never written fail their launch, as faults do; without it they are "
                     "reported, and the program goes on with its results");
@@ -224,16 +249,6 @@ CLI::App *add_exec(CLI::App &app, ExecOptions &exec) {
           "--error-exitcode", exec.error_exitcode,
           "exit status if the program's own is 0 and errors were reported (default 1; 0: the program's)")
       ->check(CLI::Range(0, 255));
-  command->add_option("--completion", exec.completion, "when loads complete: late (default), early or random")
-      ->check(choice({"late", "early", "random"}));
-  command
-      ->add_option("--waves", exec.waves,
-                   "which wave of a workgroup runs next: greedy (default), round_robin or random")
-      ->check(choice({"greedy", "round_robin", "random"}));
-  command
-      ->add_option("--workgroups", exec.workgroups,
-                   "the order in which workgroups start: ascending (default), descending, by_xcd or random")
-      ->check(choice({"ascending", "descending", "by_xcd", "random"}));
   command
       ->add_option("--streams", exec.streams,
                    "concurrent (default), or the seed of an order drawn from those that HIP allows")
@@ -242,23 +257,6 @@ CLI::App *add_exec(CLI::App &app, ExecOptions &exec) {
             !value.empty() && value.find_first_not_of("0123456789") == std::string::npos && value.size() < 20;
         return value == "concurrent" || number ? "" : "is neither 'concurrent' nor a number";
       });
-  command->add_flag("--perturb-transcendentals", exec.perturb_transcendentals,
-                    "v_exp, v_rcp and similar instructions are randomly off by one unit in the last place");
-  command->add_flag("--scramble-nans", exec.scramble_nans, "new NaNs get random payloads");
-  command->add_option("--seed", exec.seed, "seed of all random choices (default 1)");
-  command->add_option("--threads", exec.threads, "host threads (default: one per processor)")
-      ->check(CLI::Range(1, 1024));
-  command->add_option("--budget", exec.budget,
-                      "instructions after which a wave is stopped (default 2^30; 0: never)");
-  command
-      ->add_option("--max-reports", exec.max_reports,
-                   "places of a launch kept for each kind of report, and for each hazard rule (default 32)")
-      ->check(CLI::Range(1, 1 << 20));
-  command->add_flag(
-      "--fidelity", exec.fidelity,
-      "also say what a GPU may do differently: approximated instructions with their bounds, "
-      "parts of the device that are not modelled, and the addresses and branches that depend on "
-      "approximated values; slower");
   command->add_option("--devices", exec.devices, "number of devices that the program finds (default 1)")
       ->check(CLI::Range(1, 8));
   command->add_flag(

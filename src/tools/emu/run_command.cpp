@@ -7,9 +7,9 @@
 #include "tools/emu/kernel_arguments.h"
 #include "tools/emu/time_command.h"
 #include "tools/emu/trace_writer.h"
-#include "tools/output_file.h"
-#include "tools/progress.h"
-#include "tools/tool_error.h"
+#include "tools/shared/output_file.h"
+#include "tools/shared/progress.h"
+#include "tools/shared/tool_error.h"
 
 #include <algorithm>
 #include <array>

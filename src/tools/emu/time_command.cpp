@@ -8,8 +8,8 @@
 #include "timing_report/timeline_picture.h"
 #include "tools/emu/argument.h"
 #include "tools/emu/counted.h"
-#include "tools/output_file.h"
-#include "tools/tool_error.h"
+#include "tools/shared/output_file.h"
+#include "tools/shared/tool_error.h"
 
 #include <cstdlib>
 #include <fmt/format.h>

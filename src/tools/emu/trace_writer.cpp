@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------------------------------------===//
 #include "tools/emu/trace_writer.h"
 
-#include "tools/tool_error.h"
+#include "tools/shared/tool_error.h"
 
 #include <cerrno>
 #include <cstring>

@@ -1,6 +1,6 @@
 //===- accuracy_test.cpp - the error figures of `sluice verify` -----------------------------------------===//
 
-#include "tools/accuracy.h"
+#include "tools/sluice/accuracy.h"
 
 #include <array>
 #include <catch2/catch.hpp>

@@ -1,7 +1,7 @@
 //===- kernel_stats_test.cpp - the report of `sluice kernels --stats` -----------------------------------===//
 
-#include "tools/context.h"
-#include "tools/kernel_stats.h"
+#include "tools/shared/context.h"
+#include "tools/sluice/kernel_stats.h"
 
 #include <catch2/catch.hpp>
 

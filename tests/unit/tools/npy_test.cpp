@@ -1,7 +1,7 @@
 //===- npy_test.cpp - .npy files: round trips, real files, and each kind of error -----------------------===//
 
 #include "support/temporary_folder.h"
-#include "tools/npy.h"
+#include "tools/shared/npy.h"
 
 #include <array>
 #include <catch2/catch.hpp>

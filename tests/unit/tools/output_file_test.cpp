@@ -1,8 +1,8 @@
 //===- output_file_test.cpp - which files are written, and which stay unchanged -------------------------===//
 
 #include "support/temporary_folder.h"
-#include "tools/context.h"
-#include "tools/output_file.h"
+#include "tools/shared/context.h"
+#include "tools/shared/output_file.h"
 
 #include <catch2/catch.hpp>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 //===- progress_test.cpp - the progress bar -------------------------------------------------------------===//
 
 #include "support/temporary_folder.h"
-#include "tools/progress.h"
+#include "tools/shared/progress.h"
 
 #include <catch2/catch.hpp>
 #include <chrono>

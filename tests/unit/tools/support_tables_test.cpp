@@ -1,8 +1,8 @@
 //===- support_tables_test.cpp - the tables of supported features follow the pack -----------------------===//
 
 #include "support/test_pack.h"
-#include "tools/support_questions.h"
-#include "tools/support_tables.h"
+#include "tools/sluice/support_questions.h"
+#include "tools/sluice/support_tables.h"
 
 #include <catch2/catch.hpp>
 

@@ -2,10 +2,10 @@
 
 #include "emulator/machine/machine.h"
 #include "support/half.h"
-#include "tools/launch_timing.h"
-#include "tools/plan_timing.h"
-#include "tools/workload_options.h"
-#include "tools/workload_tensors.h"
+#include "tools/bench/launch_timing.h"
+#include "tools/bench/plan_timing.h"
+#include "tools/bench/workload_options.h"
+#include "tools/bench/workload_tensors.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
