@@ -134,4 +134,20 @@ inline sluice_launch good_launch() {
   return launch;
 }
 
+/// Runs a good call, and then the same call after a change, which is refused before anything is launched.
+template <typename Refusal>
+void check_call_refusal(FakeHip &hip, const ContextHandle &context, const sluice_launch &launch,
+                        const Refusal &refusal, sluice_status status) {
+  auto call = refusal.good();
+  Error error;
+  CHECK(sluice_run(make_plan(context, call.problem).get(), &call.args, &launch, &error) == SLUICE_OK);
+  INFO(error.message);
+  refusal.change(call);
+  const PlanHandle plan = make_plan(context, call.problem);
+  hip.forget_calls();
+  check_refusal(sluice_run(plan.get(), &call.args, &launch, &error), error, status, refusal.field,
+                refusal.message);
+  CHECK(hip.call_count == 0);
+}
+
 } // namespace sluice::test

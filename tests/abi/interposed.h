@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
+#include <catch2/catch.hpp>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -23,5 +25,15 @@ struct Interposed {
 };
 
 extern Interposed interposed;
+
+/// Calls a function that returns whether it succeeded: it must, and neither allocates nor locks.
+template <typename Run> void check_costs_nothing(const Run &run) {
+  interposed.start_counting();
+  const bool succeeded = run();
+  const size_t allocations = interposed.allocations, locks = interposed.locks;
+  CHECK(succeeded);
+  CHECK(allocations == 0);
+  CHECK(locks == 0);
+}
 
 } // namespace sluice::test

@@ -274,6 +274,7 @@ TEST_CASE("a merge's rows go along x, and along y if x would be too long", "[cac
 }
 
 TEST_CASE("the parts of a run are merged in the workspace", "[split]") {
+  using Strides = std::array<int64_t, 3>;
   using namespace sluice::package;
   FakeHip hip;
   const ContextHandle context = make_context(context_desc(SLUICE_DEVICE_HIP, split_pack()));
@@ -289,9 +290,7 @@ TEST_CASE("the parts of a run are merged in the workspace", "[split]") {
   args.o.stride[2] = 136;
   args.o.stride[1] = 8 * 136;
   args.o.stride[0] = 3 * 8 * 136;
-  sluice_launch launch = good_launch();
-  launch.workspace = reinterpret_cast<void *>(uint64_t{1} << 32);
-  launch.workspace_bytes = uint64_t{1} << 32;
+  sluice_launch launch = with_workspace();
   const auto run = [&] {
     Error error;
     const sluice_status status = sluice_run(plan.get(), &args, &launch, &error);
@@ -308,25 +307,18 @@ TEST_CASE("the parts of a run are merged in the workspace", "[split]") {
   CHECK(out.partial_lse == parts.lse);
   // F32, [split][sequence][row][head][dim], then LSE; three rows of two sequences.
   CHECK(out.partial_lse == (uint64_t{1} << 32) + uint64_t{out.parts} * 2 * 3 * 8 * 128 * 4);
-  CHECK(out.partial_head_stride == 128);
-  CHECK(out.partial_token_stride == 8 * 128);
-  CHECK(out.partial_part_stride == 2 * 3 * 8 * 128);
-  CHECK(out.partial_lse_head_stride == 1);
-  CHECK(out.partial_lse_token_stride == 8);
-  CHECK(out.partial_lse_part_stride == 2 * 3 * 8);
-  CHECK(parts.o_head_stride == 128);
-  CHECK(parts.o_token_stride == 8 * 128);
+  const Strides part = {2 * 3 * 8 * 128, 8 * 128, 128}, part_lse = {2 * 3 * 8, 8, 1};
+  CHECK(Strides{out.partial_part_stride, out.partial_token_stride, out.partial_head_stride} == part);
+  CHECK(Strides{out.partial_lse_part_stride, out.partial_lse_token_stride, out.partial_lse_head_stride} ==
+        part_lse);
+  CHECK(Strides{parts.o_split_stride, parts.o_token_stride, parts.o_head_stride} == part);
   CHECK(parts.o_batch_stride == 3 * 8 * 128);
-  CHECK(parts.o_split_stride == out.partial_part_stride);
-  CHECK(parts.lse_head_stride == 1);
-  CHECK(parts.lse_token_stride == 8);
+  CHECK(Strides{parts.lse_split_stride, parts.lse_token_stride, parts.lse_head_stride} == part_lse);
   CHECK(parts.lse_batch_stride == 3 * 8);
-  CHECK(parts.lse_split_stride == out.partial_lse_part_stride);
   CHECK(out.o == as_bits(args.o.data));
   CHECK(out.lse == as_bits(args.lse.data));
-  CHECK(out.o_batch_stride == args.o.stride[0]);
-  CHECK(out.o_token_stride == args.o.stride[1]);
-  CHECK(out.o_head_stride == args.o.stride[2]);
+  CHECK(Strides{out.o_batch_stride, out.o_token_stride, out.o_head_stride} ==
+        Strides{args.o.stride[0], args.o.stride[1], args.o.stride[2]});
   CHECK(out.lse_batch_stride == args.lse.stride[0]);
   CHECK(out.sink_logits == as_bits(args.sink_logits));
   CHECK(out.heads == 8);
@@ -374,9 +366,7 @@ TEST_CASE("a run's merge divides FP8 results by the run's scale", "[split]") {
     sluice_args args = good_args();
     args.q_len = 1;
     if (kind != SLUICE_SCALE_NONE) args.o_scale = reinterpret_cast<const float *>(device_memory + 200);
-    sluice_launch launch = good_launch();
-    launch.workspace = reinterpret_cast<void *>(uint64_t{1} << 32);
-    launch.workspace_bytes = uint64_t{1} << 32;
+    const sluice_launch launch = with_workspace();
     REQUIRE(sluice_run(plan.get(), &args, &launch, nullptr) == SLUICE_OK);
     MergeKernargs out = hip.launch.as<MergeKernargs>();
     CHECK(out.o == as_bits(args.o.data));
@@ -416,9 +406,7 @@ TEST_CASE("a run's merge has the run's base of LSE, its starts and its signal", 
   args.kv_lengths = numbers;
   args.page_table = numbers;
   args.page_table_stride = 8192 / 16;
-  sluice_launch launch = good_launch();
-  launch.workspace = reinterpret_cast<void *>(uint64_t{1} << 32);
-  launch.workspace_bytes = uint64_t{1} << 32;
+  sluice_launch launch = with_workspace();
   launch.signal_event = FakeHip::handle(13);
   hip.forget_calls();
   Error error;

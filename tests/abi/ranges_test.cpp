@@ -26,14 +26,12 @@ struct MixedPlan {
   sluice_problem problem = mixed_problem();
   PlanHandle plan = make_plan(context, problem);
   sluice_args args = good_args();
-  sluice_launch launch = good_launch();
+  sluice_launch launch = with_workspace();
 
   MixedPlan() {
     args.lse = {device_memory + 64, {8 * 300, 1, 300, 0}};
     args.q.stride[0] = args.o.stride[0] = int64_t{300} * 8 * 128;
     args.q_len = 4;
-    launch.workspace = reinterpret_cast<void *>(uint64_t{1} << 32);
-    launch.workspace_bytes = uint64_t{1} << 32;
   }
   void set_ranges(uint32_t enabled) {
     REQUIRE(sluice_set_ranges(context.get(), enabled, nullptr) == SLUICE_OK);

@@ -24,15 +24,12 @@ TEST_CASE("a run makes one HIP call, allocates nothing and takes no lock", "[run
   for (const bool with_error : {false, true}) {
     Error error;
     hip.forget_calls();
-    interposed.start_counting();
-    int refused = 0;
-    for (int i = 0; i < 100; ++i) {
-      refused += sluice_run(plan.get(), &args, &launch, with_error ? &error : nullptr) != SLUICE_OK;
-    }
-    const size_t allocations = interposed.allocations, locks = interposed.locks;
-    CHECK(refused == 0);
-    CHECK(allocations == 0);
-    CHECK(locks == 0);
+    check_costs_nothing([&] {
+      int refused = 0;
+      for (int i = 0; i < 100; ++i)
+        refused += sluice_run(plan.get(), &args, &launch, with_error ? &error : nullptr) != SLUICE_OK;
+      return refused == 0;
+    });
     CHECK(hip.count("hipModuleLaunchKernel") == 100);
     CHECK(hip.call_count == 100);
   }
@@ -46,12 +43,7 @@ TEST_CASE("a run in a range of roctx allocates nothing and takes no lock", "[run
   const sluice_args args = good_args();
   const sluice_launch launch = good_launch();
   hip.forget_calls();
-  interposed.start_counting();
-  const sluice_status status = sluice_run(plan.get(), &args, &launch, nullptr);
-  const size_t allocations = interposed.allocations, locks = interposed.locks;
-  CHECK(status == SLUICE_OK);
-  CHECK(allocations == 0);
-  CHECK(locks == 0);
+  check_costs_nothing([&] { return sluice_run(plan.get(), &args, &launch, nullptr) == SLUICE_OK; });
   CHECK(hip.call_count == 1);
   CHECK_THAT(fake_roctx_take(), Catch::StartsWith("(attn_fwd_"));
 }
@@ -92,12 +84,7 @@ TEST_CASE("a call with all options costs no more", "[run_counts]") {
   const sluice_launch launch = good_launch();
   const PlanHandle plan = make_plan(context, problem);
   hip.forget_calls();
-  interposed.start_counting();
-  const sluice_status status = sluice_run(plan.get(), &args, &launch, nullptr);
-  const size_t allocations = interposed.allocations, locks = interposed.locks;
-  CHECK(status == SLUICE_OK);
-  CHECK(allocations == 0);
-  CHECK(locks == 0);
+  check_costs_nothing([&] { return sluice_run(plan.get(), &args, &launch, nullptr) == SLUICE_OK; });
   CHECK(hip.call_count == 1);
 }
 
@@ -114,12 +101,7 @@ TEST_CASE("dependencies and a signal cost their own HIP calls and nothing else",
   launch.dependency_count = 2;
   launch.signal_event = FakeHip::handle(13);
   hip.forget_calls();
-  interposed.start_counting();
-  const sluice_status status = sluice_run(plan.get(), &args, &launch, nullptr);
-  const size_t allocations = interposed.allocations, locks = interposed.locks;
-  CHECK(status == SLUICE_OK);
-  CHECK(allocations == 0);
-  CHECK(locks == 0);
+  check_costs_nothing([&] { return sluice_run(plan.get(), &args, &launch, nullptr) == SLUICE_OK; });
   CHECK(hip.call_count == 6);
 }
 
@@ -130,9 +112,7 @@ TEST_CASE("prefill, decode and merged runs cost their launches and nothing else"
   sluice_problem unsplit = problem;
   unsplit.max_kv_len = 0;
   const PlanHandle merging = make_plan(context, problem), plain = make_plan(context, unsplit);
-  sluice_launch launch = good_launch();
-  launch.workspace = reinterpret_cast<void *>(uint64_t{1} << 32);
-  launch.workspace_bytes = uint64_t{1} << 32;
+  const sluice_launch launch = with_workspace();
   // Up to 4 rows of 4 heads go to the decode kernel.
   sluice_args few = good_args(), many = good_args(), mixed = good_args();
   few.q_len = 4;
@@ -146,12 +126,8 @@ TEST_CASE("prefill, decode and merged runs cost their launches and nothing else"
   for (const Cost &cost : {Cost{plain, few, 1}, Cost{plain, many, 1}, Cost{plain, mixed, 2},
                            Cost{merging, few, 2}, Cost{merging, many, 1}, Cost{merging, mixed, 3}}) {
     hip.forget_calls();
-    interposed.start_counting();
-    const sluice_status status = sluice_run(cost.plan.get(), &cost.args, &launch, nullptr);
-    const size_t allocations = interposed.allocations, locks = interposed.locks;
-    CHECK(status == SLUICE_OK);
-    CHECK(allocations == 0);
-    CHECK(locks == 0);
+    check_costs_nothing(
+        [&] { return sluice_run(cost.plan.get(), &cost.args, &launch, nullptr) == SLUICE_OK; });
     CHECK(hip.count("hipModuleLaunchKernel") == cost.launches);
     CHECK(hip.call_count == cost.launches);
   }
@@ -167,17 +143,10 @@ TEST_CASE("after a preload a plan makes no HIP call, and its first run only laun
     hip.forget_calls();
     const PlanHandle plan = make_plan(context, problem);
     CHECK(hip.call_count == 0);
-    sluice_launch launch = good_launch();
-    launch.workspace = reinterpret_cast<void *>(uint64_t{1} << 32);
-    launch.workspace_bytes = uint64_t{1} << 32;
+    const sluice_launch launch = with_workspace();
     sluice_args mixed = good_args();
     mixed.q_lengths = reinterpret_cast<const int32_t *>(device_memory);
-    interposed.start_counting();
-    const sluice_status status = sluice_run(plan.get(), &mixed, &launch, nullptr);
-    const size_t allocations = interposed.allocations, locks = interposed.locks;
-    CHECK(status == SLUICE_OK);
-    CHECK(allocations == 0);
-    CHECK(locks == 0);
+    check_costs_nothing([&] { return sluice_run(plan.get(), &mixed, &launch, nullptr) == SLUICE_OK; });
     CHECK(hip.count("hipModuleLaunchKernel") == 3);
     CHECK(hip.call_count == 3);
     CHECK(hip.launch.function != nullptr); // the merge's

@@ -54,4 +54,12 @@ inline sluice_problem mixed_problem() {
   return problem;
 }
 
+/// With a workspace for every plan, which is never accessed.
+inline sluice_launch with_workspace() {
+  sluice_launch launch = good_launch();
+  launch.workspace = reinterpret_cast<void *>(uint64_t{1} << 32);
+  launch.workspace_bytes = uint64_t{1} << 32;
+  return launch;
+}
+
 } // namespace sluice::test

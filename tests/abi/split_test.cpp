@@ -121,9 +121,7 @@ TEST_CASE("a run launches the kernels that its sequences may need, and no others
   std::vector<std::byte> memory(1 << 24);
   const auto run = [&](const sluice_problem &problem, const sluice_args &args) {
     const PlanHandle plan = make_plan(context, problem);
-    sluice_launch launch = good_launch();
-    launch.workspace = reinterpret_cast<void *>(uint64_t{1} << 32);
-    launch.workspace_bytes = uint64_t{1} << 32;
+    sluice_launch launch = with_workspace();
     launch.signal_event = FakeHip::handle(13);
     launches.clear();
     hip.forget_calls();
@@ -189,8 +187,7 @@ TEST_CASE("a batch-invariant run has splits of 2048 keys", "[split]") {
   const PlanHandle plan = make_plan(context, problem);
   sluice_args args = good_args();
   args.q_len = 1;
-  sluice_launch launch = good_launch();
-  launch.workspace = reinterpret_cast<void *>(uint64_t{1} << 32);
+  sluice_launch launch = with_workspace();
   launch.workspace_bytes = supported(context.get(), problem).workspace_bytes;
   REQUIRE(sluice_run(plan.get(), &args, &launch, nullptr) == SLUICE_OK);
   CHECK(hip.attention.kernargs.splits == 4);
@@ -215,8 +212,7 @@ TEST_CASE("a chunk over a long cache takes a prefill kernel in splits, and O as 
   args.q.stride[0] = args.o.stride[0] = 500 * args.q.stride[1];
   args.lse.stride[0] = 500 * 8;
   args.lse.stride[2] = 500;
-  sluice_launch launch = good_launch();
-  launch.workspace = reinterpret_cast<void *>(uint64_t{1} << 32);
+  sluice_launch launch = with_workspace();
   for (const bool f32 : {false, true}) {
     problem.o_type = f32 ? SLUICE_F32 : SLUICE_F16;
     const PlanHandle plan = make_plan(context, problem);
