@@ -114,133 +114,130 @@ void copy_tails(const AppendCase &c, std::vector<double> &k) {
     std::copy_n(&k[at / (row * size_t(c.heads)) * row * size_t(c.heads) + body], c.tail_dim, &k[at + body]);
 }
 
-const std::vector<AppendMutant> &append_mutants() {
-  static const std::vector<AppendMutant> all = {
-      slots_of("slots are missed by one", Finding::slots, miss_slots),
-      slots_of("a row of slots is lost", Finding::slots, lose_row),
-      slots_of("places through a block table are missed by one", Finding::block, miss_slots),
-      slots_of("a page of a block table is another", Finding::block, use_other_page),
-      slots_of("the last row of a block table is lost", Finding::block, lose_row),
-      slots_of("places through CSR are missed by one", Finding::csr, miss_slots),
-      slots_of("a page of CSR is another", Finding::csr, use_other_page),
-      slots_of("the last row of CSR is lost", Finding::csr, lose_row),
-      {"pages through entries of 64 bits are others", Of::all,
-       [](AppendCase &c, AppendInputs &in) {
-         if (c.wide) use_other_page(c, in);
-       }},
-      {"skipped rows are not skipped", Of::all,
-       [](AppendCase &c, AppendInputs &in) {
-         for (std::optional<Slot> &slot : in.slots)
-           if (!slot && c.finding == Finding::slots) slot = Slot{0, 0};
-       }},
-      {"elements of packs are in another order", Of::no_blocks,
-       [](AppendCase &c, AppendInputs &in) {
-         if (c.k_pack != 0) swap_elements(in.k, size_t(c.head_size.qk), size_t(c.k_pack) - 1);
-       }},
-      {"K of the next head", Of::all,
-       [](AppendCase &c, AppendInputs &in) {
-         if (c.heads > 1) std::ranges::rotate(in.k, in.k.begin() + c.head_size.qk);
-       }},
-      {"V of the next head", Of::all,
-       [](AppendCase &c, AppendInputs &in) {
-         if (c.heads > 1 && !c.v_in_k) std::ranges::rotate(in.v, in.v.begin() + c.head_size.v);
-       }},
-      {"nothing is rotated", Of::all, [](AppendCase &c, AppendInputs &) { c.rotation = Rotation::none; }},
-      {"halves are rotated as pairs", Of::all,
-       [](AppendCase &c, AppendInputs &) {
-         if (c.rotation == Rotation::halves) c.rotation = Rotation::pairs;
-       }},
-      {"pairs are rotated as halves", Of::all,
-       [](AppendCase &c, AppendInputs &) {
-         if (c.rotation == Rotation::pairs) c.rotation = Rotation::halves;
-       }},
-      {"a rotation backwards", Of::all,
-       [](AppendCase &c, AppendInputs &in) {
-         for (size_t i = 0; i < in.rotary.size(); ++i)
-           if (i % size_t(c.rotary_dim) >= size_t(c.rotary_dim) / 2) in.rotary[i] *= -1;
-       }},
-      {"given positions are those of the next row", Of::all,
-       [](AppendCase &c, AppendInputs &in) {
-         if (c.positions) std::ranges::rotate(in.positions, in.positions.begin() + 1);
-       }},
-      {"positions of keys are off by one", Of::all,
-       [](AppendCase &c, AppendInputs &in) {
-         for (int &position : in.positions)
-           if (!c.positions) ++position;
-       }},
-      {"no scale of K", Of::fp8, [](AppendCase &, AppendInputs &in) { std::ranges::fill(in.k_scale, 1.0); }},
-      {"the scale of K of the first head", Of::fp8,
-       [](AppendCase &, AppendInputs &in) { std::ranges::fill(in.k_scale, in.k_scale[0]); }},
-      {"no scale of V", Of::fp8, [](AppendCase &, AppendInputs &in) { std::ranges::fill(in.v_scale, 1.0); }},
-      {"the scale of V of the first head", Of::fp8,
-       [](AppendCase &, AppendInputs &in) { std::ranges::fill(in.v_scale, in.v_scale[0]); }},
-      {"K is multiplied with the scale of V", Of::fp8,
-       [](AppendCase &, AppendInputs &in) { in.k_scale = in.v_scale; }},
-      {"numbers beyond the largest of FP8 are halved", Of::fp8,
-       [](AppendCase &c, AppendInputs &in) {
-         for (double &value : in.k)
-           if (std::fabs(value / in.k_scale[0]) > as_stored(c.cache, 1e9)) value /= 2;
-       }},
-      {"NaN becomes 0", Of::all,
-       [](AppendCase &, AppendInputs &in) {
-         for (double &value : in.k)
-           if (std::isnan(value)) value = 0;
-       }},
-      {"Q of the next head", Of::steps,
-       [](AppendCase &c, AppendInputs &in) {
-         if (c.q_heads > 1) std::ranges::rotate(in.q, in.q.begin() + c.head_size.qk);
-       }},
-      {"Q of the next token", Of::steps,
-       [](AppendCase &c, AppendInputs &in) {
-         if (c.q_heads != 0) std::ranges::rotate(in.q, in.q.begin() + c.q_heads * c.head_size.qk);
-       }},
-      {"no Q of rows without a slot", Of::steps,
-       [](AppendCase &c, AppendInputs &) {
-         if (c.finding == Finding::slots) c.finding = Finding::block;
-       }},
-      {"Q of rows without a sequence", Of::steps,
-       [](AppendCase &c, AppendInputs &) { c.finding = Finding::slots; }},
-      {"no norm of K", Of::steps, [](AppendCase &, AppendInputs &in) { in.k_norm.clear(); }},
-      {"no norm of Q", Of::steps, [](AppendCase &, AppendInputs &in) { in.q_norm.clear(); }},
-      {"weights of a norm are all 1", Of::steps,
-       [](AppendCase &, AppendInputs &in) { std::ranges::fill(in.k_norm, 1.0); }},
-      {"weights of the next element", Of::steps,
-       [](AppendCase &, AppendInputs &in) {
-         if (!in.q_norm.empty()) std::ranges::rotate(in.q_norm, in.q_norm.begin() + 1);
-       }},
-      {"a norm of all but the last chunk", Of::steps,
-       [](AppendCase &, AppendInputs &in) {
-         if (in.k_norm.size() > 8) in.k_norm.resize(in.k_norm.size() - 8);
-       }},
-      {"a norm takes the tail too", Of::steps,
-       [](AppendCase &c, AppendInputs &in) {
-         if (c.k_norm) in.k_norm.resize(size_t(c.head_size.qk), 1.0);
-       }},
-      {"tails of the first head", Of::steps,
-       [](AppendCase &c, AppendInputs &in) {
-         if (c.tail_dim != 0) copy_tails(c, in.k);
-       }},
-      {"a rotation from the first element on", Of::steps,
-       [](AppendCase &c, AppendInputs &) { c.rotary_first = 0; }},
-      {"scales of the next page", Of::fp8_steps,
-       [](AppendCase &c, AppendInputs &in) {
-         if (c.k_scale == Scale::page) std::ranges::rotate(in.k_scale, in.k_scale.begin() + c.heads);
-       }},
-      {"a computed scale is that of the next row", Of::fp8_steps,
-       [](AppendCase &c, AppendInputs &in) {
-         if (c.v_scale == Scale::token) std::ranges::rotate(in.v, in.v.begin() + c.head_size.v);
-       }},
-      {"computed scales are 1", Of::fp8_steps,
-       [](AppendCase &c, AppendInputs &) {
-         if (c.k_scale == Scale::token) c.k_scale = Scale::none;
-       }},
-      {"the rotation of Q is that of the next row", Of::steps,
-       [](AppendCase &c, AppendInputs &in) {
-         if (c.q_heads != 0) std::ranges::rotate(in.positions, in.positions.begin() + 1);
-       }},
-  };
-  return all;
-}
+const std::vector<AppendMutant> append_mutants = {
+    slots_of("slots are missed by one", Finding::slots, miss_slots),
+    slots_of("a row of slots is lost", Finding::slots, lose_row),
+    slots_of("places through a block table are missed by one", Finding::block, miss_slots),
+    slots_of("a page of a block table is another", Finding::block, use_other_page),
+    slots_of("the last row of a block table is lost", Finding::block, lose_row),
+    slots_of("places through CSR are missed by one", Finding::csr, miss_slots),
+    slots_of("a page of CSR is another", Finding::csr, use_other_page),
+    slots_of("the last row of CSR is lost", Finding::csr, lose_row),
+    {"pages through entries of 64 bits are others", Of::all,
+     [](AppendCase &c, AppendInputs &in) {
+       if (c.wide) use_other_page(c, in);
+     }},
+    {"skipped rows are not skipped", Of::all,
+     [](AppendCase &c, AppendInputs &in) {
+       for (std::optional<Slot> &slot : in.slots)
+         if (!slot && c.finding == Finding::slots) slot = Slot{0, 0};
+     }},
+    {"elements of packs are in another order", Of::no_blocks,
+     [](AppendCase &c, AppendInputs &in) {
+       if (c.k_pack != 0) swap_elements(in.k, size_t(c.head_size.qk), size_t(c.k_pack) - 1);
+     }},
+    {"K of the next head", Of::all,
+     [](AppendCase &c, AppendInputs &in) {
+       if (c.heads > 1) std::ranges::rotate(in.k, in.k.begin() + c.head_size.qk);
+     }},
+    {"V of the next head", Of::all,
+     [](AppendCase &c, AppendInputs &in) {
+       if (c.heads > 1 && !c.v_in_k) std::ranges::rotate(in.v, in.v.begin() + c.head_size.v);
+     }},
+    {"nothing is rotated", Of::all, [](AppendCase &c, AppendInputs &) { c.rotation = Rotation::none; }},
+    {"halves are rotated as pairs", Of::all,
+     [](AppendCase &c, AppendInputs &) {
+       if (c.rotation == Rotation::halves) c.rotation = Rotation::pairs;
+     }},
+    {"pairs are rotated as halves", Of::all,
+     [](AppendCase &c, AppendInputs &) {
+       if (c.rotation == Rotation::pairs) c.rotation = Rotation::halves;
+     }},
+    {"a rotation backwards", Of::all,
+     [](AppendCase &c, AppendInputs &in) {
+       for (size_t i = 0; i < in.rotary.size(); ++i)
+         if (i % size_t(c.rotary_dim) >= size_t(c.rotary_dim) / 2) in.rotary[i] *= -1;
+     }},
+    {"given positions are those of the next row", Of::all,
+     [](AppendCase &c, AppendInputs &in) {
+       if (c.positions) std::ranges::rotate(in.positions, in.positions.begin() + 1);
+     }},
+    {"positions of keys are off by one", Of::all,
+     [](AppendCase &c, AppendInputs &in) {
+       for (int &position : in.positions)
+         if (!c.positions) ++position;
+     }},
+    {"no scale of K", Of::fp8, [](AppendCase &, AppendInputs &in) { std::ranges::fill(in.k_scale, 1.0); }},
+    {"the scale of K of the first head", Of::fp8,
+     [](AppendCase &, AppendInputs &in) { std::ranges::fill(in.k_scale, in.k_scale[0]); }},
+    {"no scale of V", Of::fp8, [](AppendCase &, AppendInputs &in) { std::ranges::fill(in.v_scale, 1.0); }},
+    {"the scale of V of the first head", Of::fp8,
+     [](AppendCase &, AppendInputs &in) { std::ranges::fill(in.v_scale, in.v_scale[0]); }},
+    {"K is multiplied with the scale of V", Of::fp8,
+     [](AppendCase &, AppendInputs &in) { in.k_scale = in.v_scale; }},
+    {"numbers beyond the largest of FP8 are halved", Of::fp8,
+     [](AppendCase &c, AppendInputs &in) {
+       for (double &value : in.k)
+         if (std::fabs(value / in.k_scale[0]) > as_stored(c.cache, 1e9)) value /= 2;
+     }},
+    {"NaN becomes 0", Of::all,
+     [](AppendCase &, AppendInputs &in) {
+       for (double &value : in.k)
+         if (std::isnan(value)) value = 0;
+     }},
+    {"Q of the next head", Of::steps,
+     [](AppendCase &c, AppendInputs &in) {
+       if (c.q_heads > 1) std::ranges::rotate(in.q, in.q.begin() + c.head_size.qk);
+     }},
+    {"Q of the next token", Of::steps,
+     [](AppendCase &c, AppendInputs &in) {
+       if (c.q_heads != 0) std::ranges::rotate(in.q, in.q.begin() + c.q_heads * c.head_size.qk);
+     }},
+    {"no Q of rows without a slot", Of::steps,
+     [](AppendCase &c, AppendInputs &) {
+       if (c.finding == Finding::slots) c.finding = Finding::block;
+     }},
+    {"Q of rows without a sequence", Of::steps,
+     [](AppendCase &c, AppendInputs &) { c.finding = Finding::slots; }},
+    {"no norm of K", Of::steps, [](AppendCase &, AppendInputs &in) { in.k_norm.clear(); }},
+    {"no norm of Q", Of::steps, [](AppendCase &, AppendInputs &in) { in.q_norm.clear(); }},
+    {"weights of a norm are all 1", Of::steps,
+     [](AppendCase &, AppendInputs &in) { std::ranges::fill(in.k_norm, 1.0); }},
+    {"weights of the next element", Of::steps,
+     [](AppendCase &, AppendInputs &in) {
+       if (!in.q_norm.empty()) std::ranges::rotate(in.q_norm, in.q_norm.begin() + 1);
+     }},
+    {"a norm of all but the last chunk", Of::steps,
+     [](AppendCase &, AppendInputs &in) {
+       if (in.k_norm.size() > 8) in.k_norm.resize(in.k_norm.size() - 8);
+     }},
+    {"a norm takes the tail too", Of::steps,
+     [](AppendCase &c, AppendInputs &in) {
+       if (c.k_norm) in.k_norm.resize(size_t(c.head_size.qk), 1.0);
+     }},
+    {"tails of the first head", Of::steps,
+     [](AppendCase &c, AppendInputs &in) {
+       if (c.tail_dim != 0) copy_tails(c, in.k);
+     }},
+    {"a rotation from the first element on", Of::steps,
+     [](AppendCase &c, AppendInputs &) { c.rotary_first = 0; }},
+    {"scales of the next page", Of::fp8_steps,
+     [](AppendCase &c, AppendInputs &in) {
+       if (c.k_scale == Scale::page) std::ranges::rotate(in.k_scale, in.k_scale.begin() + c.heads);
+     }},
+    {"a computed scale is that of the next row", Of::fp8_steps,
+     [](AppendCase &c, AppendInputs &in) {
+       if (c.v_scale == Scale::token) std::ranges::rotate(in.v, in.v.begin() + c.head_size.v);
+     }},
+    {"computed scales are 1", Of::fp8_steps,
+     [](AppendCase &c, AppendInputs &) {
+       if (c.k_scale == Scale::token) c.k_scale = Scale::none;
+     }},
+    {"the rotation of Q is that of the next row", Of::steps,
+     [](AppendCase &c, AppendInputs &in) {
+       if (c.q_heads != 0) std::ranges::rotate(in.positions, in.positions.begin() + 1);
+     }},
+};
 
 const std::vector<CopyMutant> &copy_mutants() {
   const auto each_row = [](auto change) {
@@ -440,7 +437,7 @@ TEST_CASE("each defect of every append kernel is noticed") {
   const auto cases = by_kernel(append_cases(target(), Level::quick));
   CHECK(cases.size() == target().names("kv_append").size() + target().names("append_step").size());
   for (const auto &[kernel, of_kernel] : cases)
-    for (const AppendMutant &mutant : append_mutants()) {
+    for (const AppendMutant &mutant : append_mutants) {
       const bool is_fp8 = bytes_of(of_kernel.front().cache) == 1 && of_kernel.front().cache < Element::u4;
       if (mutant.of == Of::no_blocks && of_kernel.front().cache >= Element::u4) continue;
       if ((mutant.of == Of::fp8 || mutant.of == Of::fp8_steps) && !is_fp8) continue;

@@ -48,85 +48,86 @@ const std::string end = "s_endpgm\n";
 const std::string copy = "buffer_load_dword v1, s[8:11], 0 offen lds\n";
 const std::string wait_copy = "s_waitcnt vmcnt(0)\n";
 
+const std::string zeros =
+    "s_load_dwordx2 s[8:9], s[0:1], 0x0\n v_mov_b32_e32 v1, 0\n v_mov_b32_e32 v4, 0\n"
+    "v_mov_b32_e32 v5, 0\n v_mov_b32_e32 v6, 0\n v_mov_b32_e32 v7, 0\n s_waitcnt lgkmcnt(0)\n"
+    "v_mov_b32_e32 v12, 0x44\n v_mov_b32_e32 v13, s9\n s_nop 7\n";
+struct Pair {
+  std::string first;
+  std::string second;
+  uint32_t needed;
+  HazardLevel level = HazardLevel::required;
+};
+constexpr HazardLevel compiler = HazardLevel::compiler;
+constexpr HazardLevel waived = HazardLevel::waived;
+const std::string long_mfma = "v_mfma_f32_32x32x8_f16 v[16:31], v[4:5], v[6:7], 0\n";
+const std::string short_mfma = "v_mfma_f32_16x16x16_f16 v[16:19], v[4:5], v[6:7], 0\n";
+const std::string single_mfma = "v_mfma_f32_16x16x4_f32 v[16:19], v4, v6, 0\n";
+const std::string tiny_mfma = "v_mfma_f32_4x4x4_16b_f16 v[16:19], v[4:5], v[6:7], 0\n";
+const std::string double_mfma = "v_mfma_f64_16x16x4_f64 v[16:23], v[4:5], v[6:7], 0\n";
+const std::string sparse_mfma = "v_smfmac_f32_16x16x32_f16 v[16:19], v[4:5], v[8:11], v12\n";
+const Pair pairs[] = {
+    {long_mfma, "v_mov_b32_e32 v2, v31\n", 11},
+    {short_mfma, "v_mov_b32_e32 v2, v16\n", 7},
+    {single_mfma, "v_mov_b32_e32 v2, v16\n", 10},
+    {tiny_mfma, "v_mov_b32_e32 v2, v16\n", 5},
+    {short_mfma, "ds_write_b32 v1, v19\n s_waitcnt lgkmcnt(0)\n", 7},
+    {short_mfma, "v_mov_b32_e32 v17, 0\n", 7},
+    {short_mfma, "v_mfma_f32_16x16x16_f16 v[20:23], v[16:17], v[6:7], 0\n", 7},
+    {tiny_mfma, "v_mfma_f32_4x4x4_16b_f16 v[16:19], v[4:5], v[6:7], v[16:19]\n", 2},
+    {short_mfma, "v_mfma_f32_32x32x8_f16 v[32:47], v[4:5], v[6:7], v[14:29]\n", 5},
+    {"v_mfma_f32_16x16x16_f16 v[20:23], v[4:5], v[6:7], v[16:19]\n", "v_mov_b32_e32 v17, 0\n", 3},
+    {double_mfma, "v_mov_b32_e32 v2, v17\n", 11},
+    {double_mfma, "ds_write_b32 v1, v17\n s_waitcnt lgkmcnt(0)\n", 18},
+    {double_mfma, "v_fma_f64 v[2:3], v[4:5], v[4:5], v[6:7]\n", 2, compiler},
+    {sparse_mfma, "v_mov_b32_e32 v2, v17\n", 7},
+    {"v_mov_b32_e32 v12, 0x44\n", sparse_mfma, 2},
+    {"v_mfma_i32_16x16x32_i8 v[20:23], v[4:5], v[6:7], v[16:19]\n",
+     "global_load_dword v16, v1, s[8:9]\n s_waitcnt vmcnt(0)\n", 3, compiler},
+    {short_mfma, "global_load_dword v16, v1, s[8:9]\n s_waitcnt vmcnt(0)\n", 7, compiler},
+    {short_mfma, "ds_read_b32 v19, v1\n s_waitcnt lgkmcnt(0)\n", 7, compiler},
+    {"v_mov_b32_e32 v5, 1.0\n", short_mfma, 2},
+    {"v_cmpx_eq_u32_e32 vcc, 0, v1\n", short_mfma, 4},
+    {"v_exp_f32_e32 v2, v4\n", "v_add_f32_e32 v3, v2, v2\n", 1},
+    {"v_cmp_eq_u32_e32 vcc, 0, v1\n", "v_cndmask_b32_e32 v2, v4, v5, vcc\n", 2, waived},
+    {"v_cmp_eq_u32_e64 s[6:7], 0, v1\n", "v_cndmask_b32_e64 v2, v4, v5, s[6:7]\n", 2, waived},
+    {"v_cmp_eq_u32_e64 s[6:7], 0, v1\n", "v_mov_b32_e32 v2, s7\n", 2},
+    {"v_cmp_eq_u32_e32 vcc, 0, v1\n", "v_addc_co_u32_e32 v2, vcc, v4, v5, vcc\n", 2, waived},
+    {"v_cmp_eq_u32_e32 vcc, 0, v1\n", "v_subb_co_u32_e32 v2, vcc, v4, v5, vcc\n", 2, waived},
+    {"v_cmp_eq_u32_e32 vcc, 0, v1\n", "v_mov_b32_e32 v2, vcc_lo\n", 2},
+    {"v_cmpx_eq_u32_e32 vcc, 0, v1\n", "v_mov_b32_e32 v2, exec_lo\n", 2},
+    {"v_cmp_eq_u32_e32 vcc, 0, v1\n", "v_div_fmas_f32 v2, v4, v5, v6\n", 4},
+    {"v_readfirstlane_b32 s6, v1\n", "v_readlane_b32 s7, v1, s6\n", 4},
+    {"v_mov_b32_e32 v2, 0\n", "v_readfirstlane_b32 s6, v2\n", 1},
+    {"v_readfirstlane_b32 s6, v1\n", "v_writelane_b32 v2, s6, 0\n", 2},
+    {"v_readfirstlane_b32 s6, v1\n", "v_writelane_b32 v2, 1, s6\n", 4},
+    {"v_mov_b32_e32 v2, 0\n", "v_mov_b32_dpp v3, v2 row_mirror row_mask:0xf bank_mask:0xf\n", 2},
+    {"v_cmpx_eq_u32_e32 vcc, 0, v1\n", "v_mov_b32_dpp v3, v1 row_mirror row_mask:0xf bank_mask:0xf\n", 5},
+    {"v_readfirstlane_b32 s9, v13\n", "global_load_dword v2, v1, s[8:9]\n s_waitcnt vmcnt(0)\n", 5},
+    {"v_add_u32_sdwa v2, v4, v5 dst_sel:WORD_1 dst_unused:UNUSED_PAD src0_sel:DWORD src1_sel:DWORD\n",
+     "v_mov_b32_e32 v3, v2\n", 1},
+    // The half also arrives late for an instruction that overwrites it.
+    {"v_add_u32_sdwa v2, v4, v5 dst_sel:WORD_1 dst_unused:UNUSED_PAD src0_sel:DWORD src1_sel:DWORD\n",
+     "v_mov_b32_e32 v2, 0\n", 1, compiler},
+    {"v_mad_u16 v2, v4, v5, v6 op_sel:[0,0,0,1]\n", "v_mov_b32_e32 v3, v2\n", 1},
+    {"v_cvt_pk_fp8_f32 v2, v4, v5 op_sel:[0,0,1]\n", "v_cvt_f32_fp8_sdwa v3, v2 src0_sel:BYTE_2\n", 1},
+    {"v_cvt_sr_bf8_f32 v2, v4, v5 op_sel:[0,0,1,0]\n", "v_cvt_sr_bf8_f32 v2, v4, v5\n", 1},
+    {"v_rcp_f16_e32 v2, v4\n", "v_add_f16_e32 v3, v2, v2\n", 1},
+    {"v_cos_f16_e32 v2, v4\n", "v_add_f16_e32 v3, v2, v2\n", 1},
+    {"global_store_dwordx4 v1, v[4:7], s[8:9]\n", "v_mov_b32_e32 v5, 0\n", 2},
+    {"global_store_dwordx3 v1, v[4:6], s[8:9]\n", "v_mov_b32_e32 v6, 0\n", 2},
+    {"s_movk_i32 m0, 0x1\n", "s_movrels_b32 s6, s7\n", 1},
+    {"s_movk_i32 m0, 0x1\n", "s_movreld_b64 s[6:7], s[10:11]\n", 1},
+    {"s_movk_i32 m0, 0x1\n", "s_ttracedata\n", 1, compiler},
+    {"s_movk_i32 m0, 0x1\n", "s_sendmsg sendmsg(MSG_INTERRUPT)\n", 1},
+    {"s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 2), 0\n", "s_getreg_b32 s6, hwreg(HW_REG_MODE)\n", 2},
+    {"s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 2), 0\n", "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 2, 2), 0\n",
+     2},
+};
+
 } // namespace
 
 TEST_CASE("wait states that the hardware does not enforce", "[isa][checks]") {
-  const std::string zeros =
-      "s_load_dwordx2 s[8:9], s[0:1], 0x0\n v_mov_b32_e32 v1, 0\n v_mov_b32_e32 v4, 0\n"
-      "v_mov_b32_e32 v5, 0\n v_mov_b32_e32 v6, 0\n v_mov_b32_e32 v7, 0\n s_waitcnt lgkmcnt(0)\n"
-      "v_mov_b32_e32 v12, 0x44\n v_mov_b32_e32 v13, s9\n s_nop 7\n";
-  struct Pair {
-    std::string first;
-    std::string second;
-    uint32_t needed;
-    HazardLevel level = HazardLevel::required;
-  };
-  constexpr HazardLevel compiler = HazardLevel::compiler;
-  constexpr HazardLevel waived = HazardLevel::waived;
-  const std::string long_mfma = "v_mfma_f32_32x32x8_f16 v[16:31], v[4:5], v[6:7], 0\n";
-  const std::string short_mfma = "v_mfma_f32_16x16x16_f16 v[16:19], v[4:5], v[6:7], 0\n";
-  const std::string single_mfma = "v_mfma_f32_16x16x4_f32 v[16:19], v4, v6, 0\n";
-  const std::string tiny_mfma = "v_mfma_f32_4x4x4_16b_f16 v[16:19], v[4:5], v[6:7], 0\n";
-  const std::string double_mfma = "v_mfma_f64_16x16x4_f64 v[16:23], v[4:5], v[6:7], 0\n";
-  const std::string sparse_mfma = "v_smfmac_f32_16x16x32_f16 v[16:19], v[4:5], v[8:11], v12\n";
-  const Pair pairs[] = {
-      {long_mfma, "v_mov_b32_e32 v2, v31\n", 11},
-      {short_mfma, "v_mov_b32_e32 v2, v16\n", 7},
-      {single_mfma, "v_mov_b32_e32 v2, v16\n", 10},
-      {tiny_mfma, "v_mov_b32_e32 v2, v16\n", 5},
-      {short_mfma, "ds_write_b32 v1, v19\n s_waitcnt lgkmcnt(0)\n", 7},
-      {short_mfma, "v_mov_b32_e32 v17, 0\n", 7},
-      {short_mfma, "v_mfma_f32_16x16x16_f16 v[20:23], v[16:17], v[6:7], 0\n", 7},
-      {tiny_mfma, "v_mfma_f32_4x4x4_16b_f16 v[16:19], v[4:5], v[6:7], v[16:19]\n", 2},
-      {short_mfma, "v_mfma_f32_32x32x8_f16 v[32:47], v[4:5], v[6:7], v[14:29]\n", 5},
-      {"v_mfma_f32_16x16x16_f16 v[20:23], v[4:5], v[6:7], v[16:19]\n", "v_mov_b32_e32 v17, 0\n", 3},
-      {double_mfma, "v_mov_b32_e32 v2, v17\n", 11},
-      {double_mfma, "ds_write_b32 v1, v17\n s_waitcnt lgkmcnt(0)\n", 18},
-      {double_mfma, "v_fma_f64 v[2:3], v[4:5], v[4:5], v[6:7]\n", 2, compiler},
-      {sparse_mfma, "v_mov_b32_e32 v2, v17\n", 7},
-      {"v_mov_b32_e32 v12, 0x44\n", sparse_mfma, 2},
-      {"v_mfma_i32_16x16x32_i8 v[20:23], v[4:5], v[6:7], v[16:19]\n",
-       "global_load_dword v16, v1, s[8:9]\n s_waitcnt vmcnt(0)\n", 3, compiler},
-      {short_mfma, "global_load_dword v16, v1, s[8:9]\n s_waitcnt vmcnt(0)\n", 7, compiler},
-      {short_mfma, "ds_read_b32 v19, v1\n s_waitcnt lgkmcnt(0)\n", 7, compiler},
-      {"v_mov_b32_e32 v5, 1.0\n", short_mfma, 2},
-      {"v_cmpx_eq_u32_e32 vcc, 0, v1\n", short_mfma, 4},
-      {"v_exp_f32_e32 v2, v4\n", "v_add_f32_e32 v3, v2, v2\n", 1},
-      {"v_cmp_eq_u32_e32 vcc, 0, v1\n", "v_cndmask_b32_e32 v2, v4, v5, vcc\n", 2, waived},
-      {"v_cmp_eq_u32_e64 s[6:7], 0, v1\n", "v_cndmask_b32_e64 v2, v4, v5, s[6:7]\n", 2, waived},
-      {"v_cmp_eq_u32_e64 s[6:7], 0, v1\n", "v_mov_b32_e32 v2, s7\n", 2},
-      {"v_cmp_eq_u32_e32 vcc, 0, v1\n", "v_addc_co_u32_e32 v2, vcc, v4, v5, vcc\n", 2, waived},
-      {"v_cmp_eq_u32_e32 vcc, 0, v1\n", "v_subb_co_u32_e32 v2, vcc, v4, v5, vcc\n", 2, waived},
-      {"v_cmp_eq_u32_e32 vcc, 0, v1\n", "v_mov_b32_e32 v2, vcc_lo\n", 2},
-      {"v_cmpx_eq_u32_e32 vcc, 0, v1\n", "v_mov_b32_e32 v2, exec_lo\n", 2},
-      {"v_cmp_eq_u32_e32 vcc, 0, v1\n", "v_div_fmas_f32 v2, v4, v5, v6\n", 4},
-      {"v_readfirstlane_b32 s6, v1\n", "v_readlane_b32 s7, v1, s6\n", 4},
-      {"v_mov_b32_e32 v2, 0\n", "v_readfirstlane_b32 s6, v2\n", 1},
-      {"v_readfirstlane_b32 s6, v1\n", "v_writelane_b32 v2, s6, 0\n", 2},
-      {"v_readfirstlane_b32 s6, v1\n", "v_writelane_b32 v2, 1, s6\n", 4},
-      {"v_mov_b32_e32 v2, 0\n", "v_mov_b32_dpp v3, v2 row_mirror row_mask:0xf bank_mask:0xf\n", 2},
-      {"v_cmpx_eq_u32_e32 vcc, 0, v1\n", "v_mov_b32_dpp v3, v1 row_mirror row_mask:0xf bank_mask:0xf\n", 5},
-      {"v_readfirstlane_b32 s9, v13\n", "global_load_dword v2, v1, s[8:9]\n s_waitcnt vmcnt(0)\n", 5},
-      {"v_add_u32_sdwa v2, v4, v5 dst_sel:WORD_1 dst_unused:UNUSED_PAD src0_sel:DWORD src1_sel:DWORD\n",
-       "v_mov_b32_e32 v3, v2\n", 1},
-      // The half also arrives late for an instruction that overwrites it.
-      {"v_add_u32_sdwa v2, v4, v5 dst_sel:WORD_1 dst_unused:UNUSED_PAD src0_sel:DWORD src1_sel:DWORD\n",
-       "v_mov_b32_e32 v2, 0\n", 1, compiler},
-      {"v_mad_u16 v2, v4, v5, v6 op_sel:[0,0,0,1]\n", "v_mov_b32_e32 v3, v2\n", 1},
-      {"v_cvt_pk_fp8_f32 v2, v4, v5 op_sel:[0,0,1]\n", "v_cvt_f32_fp8_sdwa v3, v2 src0_sel:BYTE_2\n", 1},
-      {"v_cvt_sr_bf8_f32 v2, v4, v5 op_sel:[0,0,1,0]\n", "v_cvt_sr_bf8_f32 v2, v4, v5\n", 1},
-      {"v_rcp_f16_e32 v2, v4\n", "v_add_f16_e32 v3, v2, v2\n", 1},
-      {"v_cos_f16_e32 v2, v4\n", "v_add_f16_e32 v3, v2, v2\n", 1},
-      {"global_store_dwordx4 v1, v[4:7], s[8:9]\n", "v_mov_b32_e32 v5, 0\n", 2},
-      {"global_store_dwordx3 v1, v[4:6], s[8:9]\n", "v_mov_b32_e32 v6, 0\n", 2},
-      {"s_movk_i32 m0, 0x1\n", "s_movrels_b32 s6, s7\n", 1},
-      {"s_movk_i32 m0, 0x1\n", "s_movreld_b64 s[6:7], s[10:11]\n", 1},
-      {"s_movk_i32 m0, 0x1\n", "s_ttracedata\n", 1, compiler},
-      {"s_movk_i32 m0, 0x1\n", "s_sendmsg sendmsg(MSG_INTERRUPT)\n", 1},
-      {"s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 2), 0\n", "s_getreg_b32 s6, hwreg(HW_REG_MODE)\n", 2},
-      {"s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 2), 0\n", "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 2, 2), 0\n",
-       2},
-  };
   for (const Pair &pair : pairs) {
     auto with_states = [&](uint32_t states) {
       std::string nops;

@@ -34,7 +34,6 @@
 #include <bit>
 #include <cstdio>
 #include <cstdlib>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -189,27 +188,32 @@ struct Tally {
   }
 };
 
-/// `work` on as many threads as are wanted.
-void on_threads(const Arguments &arguments, const std::function<void()> &work) {
+/// Calls `work` for 0 to count - 1, on as many threads as are wanted. Each thread has a state of its own,
+/// which `start` makes.
+template <typename Start, typename Work>
+void on_threads(const Arguments &arguments, size_t count, Start start, Work work) {
+  std::atomic<size_t> next = 0;
+  const auto run = [&] {
+    auto state = start();
+    for (size_t n = next++; n < count; n = next++)
+      work(state, n);
+  };
   std::vector<std::jthread> others;
   for (unsigned n = 1; n < arguments.threads; ++n)
-    others.emplace_back(work);
-  work();
+    others.emplace_back(run);
+  run();
 }
 
 void judge_all(const ShippedKernel &kernel, const MachineCode &code, const WaitProofs &proofs,
                std::span<const Original> originals, std::vector<Mutant> &mutants,
                const Arguments &arguments) {
-  std::atomic<size_t> next = 0;
-  on_threads(arguments, [&] {
-    Bench bench(kernel.entry);
-    for (size_t n = next++; n < mutants.size(); n = next++) {
-      Mutant &mutant = mutants[n];
-      mutant.redundant = mutant.counter ? proofs.may_weaken(mutant.index, *mutant.counter, mutant.weaker)
-                                        : proofs.may_drop_barrier(mutant.index);
-      bench.judge(code, originals, mutant, arguments.quick ? 1 : originals.size());
-    }
-  });
+  const auto judge = [&](Bench &bench, size_t n) {
+    Mutant &mutant = mutants[n];
+    mutant.redundant = mutant.counter ? proofs.may_weaken(mutant.index, *mutant.counter, mutant.weaker)
+                                      : proofs.may_drop_barrier(mutant.index);
+    bench.judge(code, originals, mutant, arguments.quick ? 1 : originals.size());
+  };
+  on_threads(arguments, mutants.size(), [&] { return Bench(kernel.entry); }, judge);
 }
 
 /// Those of one instruction of every three that have mutants.
@@ -332,11 +336,9 @@ int main(int argc, char **argv) try {
   for (const ShippedKernel &kernel : kernels)
     barriers_only.push_back(arguments.quick && !is_first_of_its_kind(kernel.entry.name));
   std::vector<Tally> tallies(kernels.size());
-  std::atomic<size_t> next = 0;
-  on_threads(arguments, [&] {
-    for (size_t n = next++; n < kernels.size(); n = next++)
-      tallies[n] = examine(kernels[n], barriers_only[n], arguments);
-  });
+  const auto nothing = [] { return 0; };
+  on_threads(arguments, kernels.size(), nothing,
+             [&](int, size_t n) { tallies[n] = examine(kernels[n], barriers_only[n], arguments); });
   std::printf("\n| kernel | redundant wait or barrier | mutant | why |\n| --- | --- | --- | --- |\n");
   for (const Tally &tally : tallies)
     for (const std::string &row : tally.redundant)
