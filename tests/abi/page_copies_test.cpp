@@ -1,4 +1,4 @@
-//===- copies_test.cpp - copies of pages and gathers: rules, arguments of the kernels, launches ---------===//
+//===- page_copies_test.cpp - copies of pages and gathers: rules, arguments of the kernels, launches ----===//
 #include "cache_op_fixture.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace {
 constexpr sluice_status invalid = SLUICE_INVALID_ARGUMENT, unsupported = SLUICE_UNSUPPORTED;
 
 /// 3 pairs of pages of 16 rows, 2 heads of 128 and 64.
-sluice_page_copy good_copy() {
+sluice_page_copy good_page_copy() {
   sluice_page_copy copy;
   sluice_page_copy_init(&copy, sizeof copy);
   copy.source_type = copy.target_type = SLUICE_F16;
@@ -69,7 +69,7 @@ template <typename Call> void drop_v(Call &call, sluice_tensor &v, sluice_tensor
   v = other_v = {};
 }
 sluice_page_copy good_fp8_copy() {
-  sluice_page_copy copy = good_copy();
+  sluice_page_copy copy = good_page_copy();
   copy.target_type = SLUICE_E4M3FNUZ;
   copy.k_scale_kind = SLUICE_SCALE_PER_HEAD;
   copy.v_scale_kind = SLUICE_SCALE_PER_TENSOR;
@@ -79,7 +79,7 @@ sluice_page_copy good_fp8_copy() {
 
 /// Pages of U4 in groups of 32, with zero points, and other strides of the target's arrays.
 sluice_page_copy good_u4_copy() {
-  sluice_page_copy copy = good_copy();
+  sluice_page_copy copy = good_page_copy();
   copy.flags = SLUICE_ZERO_POINTS;
   copy.source_type = copy.target_type = SLUICE_U4;
   copy.k_target.stride[0] = 16 * 256 + 32;
@@ -111,7 +111,7 @@ template <typename Call> struct Breach {
 };
 
 using C = sluice_page_copy;
-const Breach<C> copy_breaches[] = {
+const Breach<C> page_copy_breaches[] = {
     {"flags", SLUICE_NEWER_STRUCT, "unknown bits", [](C &c) { c.flags = 1u << 31; }},
     {"flags", invalid, "a copy of pages has", [](C &c) { c.flags = SLUICE_CAUSAL; }},
     {"source_type", invalid, "missing", [](C &c) { c.source_type = 0; }},
@@ -379,7 +379,7 @@ uint32_t divided(uint32_t value, uint32_t magic, uint32_t shift) {
 
 TEST_CASE("every copy of pages and every gather that breaks a rule is refused by name", "[copies]") {
   Device device;
-  device.check_breaches(copy_breaches, good_copy());
+  device.check_breaches(page_copy_breaches, good_page_copy());
   device.check_breaches(fp8_breaches, good_fp8_copy());
   device.check_breaches(u4_breaches, good_u4_copy());
   device.check_breaches(gather_breaches, good_gather());
@@ -388,7 +388,7 @@ TEST_CASE("every copy of pages and every gather that breaks a rule is refused by
 
 TEST_CASE("null arguments, and targets, are refused", "[copies]") {
   const ContextHandle context = target_context();
-  const sluice_page_copy copy = good_copy();
+  const sluice_page_copy copy = good_page_copy();
   const sluice_gather gather = good_gather();
   Error error;
   check_refusal(sluice_kv_copy(nullptr, &copy, nullptr, &error), error, invalid, "context", "NULL");
@@ -409,7 +409,7 @@ TEST_CASE("null arguments, and targets, are refused", "[copies]") {
 
 TEST_CASE("a copy of pages: each member reaches its own argument", "[copies]") {
   Device device;
-  sluice_page_copy call = good_copy();
+  sluice_page_copy call = good_page_copy();
   CopyKernargs out = device.arguments(call);
   CHECK(out.k_source == address_of(call.k_source.data));
   CHECK(out.k_target == address_of(call.k_target.data));
@@ -446,7 +446,7 @@ TEST_CASE("a copy of pages: each member reaches its own argument", "[copies]") {
   out = device.arguments(call);
   CHECK(out.page_index_64 == 1);
   CHECK(out.page_count == uint64_t{1} << 63); // every number but a negative one
-  call = good_copy();
+  call = good_page_copy();
   call.pairs = nullptr;
   call.pair_count = 0;
   out = device.arguments(call);
@@ -460,7 +460,7 @@ TEST_CASE("a copy of pages: each member reaches its own argument", "[copies]") {
   CHECK(last.grid == std::array<unsigned, 3>{304 * 8, 1, 2});
   CHECK(out.row_step == 304 * 8 * 8);
 
-  call = good_copy();
+  call = good_page_copy();
   drop_v(call, call.v_source, call.v_target);
   CHECK(device.arguments(call).v_source == 0);
   CHECK(last.grid == std::array<unsigned, 3>{6, 1, 1});
@@ -474,7 +474,7 @@ TEST_CASE("a copy of pages: each member reaches its own argument", "[copies]") {
 
 TEST_CASE("equal types are copied by the kernel for as many bits", "[copies]") {
   Device device;
-  sluice_page_copy call = good_copy();
+  sluice_page_copy call = good_page_copy();
   const std::string wide = "kv_copy_f16_f16", narrow = "kv_copy_e4m3fnuz_e4m3fnuz";
   call.source_type = call.target_type = SLUICE_BF16;
   CHECK(device.kernel(call) == wide);
@@ -495,7 +495,7 @@ TEST_CASE("equal types are copied by the kernel for as many bits", "[copies]") {
   CHECK(out.k_target_pack_stride == 2 * 16 * 8);
   CHECK(out.v_target_page_stride == 2 * (16 * 128 + 8));
   // Bytes are half as many, if all lengths are multiples of 16.
-  call = good_copy();
+  call = good_page_copy();
   call.k_target.stride[0] = 16 * 256;
   call.v_target.stride[0] = 16 * 128;
   for (const uint32_t type : {SLUICE_E4M3FNUZ, SLUICE_E4M3FN, SLUICE_E5M2FNUZ, SLUICE_E5M2}) {
@@ -594,7 +594,7 @@ TEST_CASE("blocks and arrays are copied in pieces, in a launch for each kind of 
   CHECK(out.rows == 3 * 16);
   CHECK(out.pairs == address_of(u4.pairs));
   // Numbers only.
-  sluice_page_copy q8 = good_copy();
+  sluice_page_copy q8 = good_page_copy();
   q8.source_type = q8.target_type = SLUICE_Q8_0;
   q8.k_target.stride[0] = 16 * 256 + 32;
   q8.v_target = {device_memory + 48, {16 * 128, 128, 64, 1}};
@@ -608,7 +608,7 @@ TEST_CASE("blocks and arrays are copied in pieces, in a launch for each kind of 
   CHECK(out.v_chunks == 17);
   CHECK(out.v_head_chunks == 17);
   // FP8 with scales: K's per page, of which there is one for each head, V's per token.
-  sluice_page_copy fp8 = good_copy();
+  sluice_page_copy fp8 = good_page_copy();
   fp8.source_type = fp8.target_type = SLUICE_E4M3FNUZ;
   fp8.k_scale_kind = SLUICE_SCALE_PER_PAGE;
   fp8.k_scales = fp8.k_target_scales = {device_memory, {2, 55, 1, 0}};
@@ -656,14 +656,14 @@ TEST_CASE("copies and gathers are in ranges of roctx", "[copies]") {
   Device device;
   REQUIRE(sluice_set_ranges(device.context.get(), 1, nullptr) == SLUICE_OK);
   fake_roctx_take();
-  device.arguments(good_copy());
+  device.arguments(good_page_copy());
   device.arguments(good_gather());
   CHECK(std::string(fake_roctx_take()) ==
         "(kv_copy_f16_f16 pages3 of16 h2 d128/64)(kv_copy_f16_f16 gather b2 t7 h2 d128/64)");
 }
 
 TEST_CASE("the reference of a copy refuses pages that do not exist, and skips negative ones", "[copies]") {
-  sluice_page_copy copy = good_copy();
+  sluice_page_copy copy = good_page_copy();
   copy.kv_heads = 1;
   copy.head_dim_qk = 8;
   copy.page_size = 1;
