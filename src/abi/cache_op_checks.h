@@ -12,7 +12,7 @@
 namespace sluice::abi {
 
 void check_append(const sluice_append &append);
-void check_copy(const sluice_page_copy &copy);
+void check_page_copy(const sluice_page_copy &copy);
 void check_gather(const sluice_gather &gather);
 void check_merge(const sluice_merge &merge);
 

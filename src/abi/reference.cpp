@@ -5,7 +5,7 @@
 #include "reference/append.h"
 #include "reference/attention.h"
 #include "reference/contents.h"
-#include "reference/copy.h"
+#include "reference/page_copy.h"
 #include "runtime/cache_ops.h"
 #include "runtime/call_rows.h"
 
@@ -32,10 +32,10 @@ extern "C" sluice_status sluice_reference_copy(const sluice_page_copy *copy, slu
   return abi::wall(error, [&] {
     sluice_page_copy view;
     const sluice_page_copy &call = abi::view(copy, "copy", view);
-    abi::check_copy(call);
+    abi::check_page_copy(call);
     if (runtime::has_nothing_to_do(call)) return;
     reference::check_contents(call);
-    reference::copy(call);
+    reference::copy_pages(call);
   });
 }
 

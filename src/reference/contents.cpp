@@ -2,7 +2,7 @@
 #include "reference/contents.h"
 
 #include "reference/append.h"
-#include "reference/copy.h"
+#include "reference/page_copy.h"
 #include "reference/tensors.h"
 #include "support/checked.h"
 #include "support/failure.h"

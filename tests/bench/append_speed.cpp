@@ -1,4 +1,4 @@
-//===- append_speed.cpp - what appends cost, on the timing model ---------------------------------------===//
+//===- append_speed.cpp - what appends cost, on the timing model ----------------------------------------===//
 //
 //   append_speed [PACK]
 //

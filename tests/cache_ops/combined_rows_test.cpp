@@ -216,7 +216,7 @@ public:
     call.v_source = cache.v();
     call.k_target = target.k();
     call.v_target = target.v();
-    run_copy(call);
+    run_page_copy(call);
   }
 
   /// The same, with rows of K and V together as the bytes of one row. Both caches are combined in the same
@@ -232,7 +232,7 @@ public:
     call.page_size = page_size;
     call.k_source = cache.tensor(cache.bytes.data(), width);
     call.k_target = cache.tensor(target.bytes.data(), width);
-    run_copy(call);
+    run_page_copy(call);
   }
 
   /// Keys from the sixth of each sequence on, in rows of `out_type`: K, then V.
@@ -322,7 +322,7 @@ private:
     return call;
   }
 
-  void run_copy(sluice_page_copy &call) {
+  void run_page_copy(sluice_page_copy &call) {
     std::vector<int32_t> numbers;
     for (int32_t page = 0; page < pages; ++page)
       numbers.insert(numbers.end(), {page, int32_t((page + 3) % pages)});

@@ -179,7 +179,7 @@ void check_append(uint64_t seed) {
 
 /// Copies every page to another one of a second cache, or gathers all keys of up to two sequences, whose
 /// pages were written; no others were.
-void check_copy(uint64_t seed, bool gathers) {
+void check_page_copy(uint64_t seed, bool gathers) {
   Draw draw(seed);
   const Paged cache(draw);
   constexpr uint32_t types[] = {SLUICE_F16, SLUICE_BF16, SLUICE_E4M3FNUZ, SLUICE_E5M2FNUZ, SLUICE_I8};
@@ -310,7 +310,7 @@ TEST_CASE("random appends of few rows", "[random_ops]") {
 
 TEST_CASE("random copies and gathers of few rows", "[random_ops]") {
   for (uint64_t seed = 0; seed < calls(); ++seed)
-    check_copy(seed, seed % 2 != 0);
+    check_page_copy(seed, seed % 2 != 0);
 }
 
 TEST_CASE("random merges of few rows", "[random_ops]") {

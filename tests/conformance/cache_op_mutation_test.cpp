@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "conformance/cache_ops/append_case.h"
-#include "conformance/cache_ops/copy_case.h"
 #include "conformance/cache_ops/merge_case.h"
+#include "conformance/cache_ops/page_copy_case.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -32,7 +32,7 @@ void write_perfect(const AppendCase &, const std::vector<StoredElement> &expecte
   for (const StoredElement &element : expected)
     store(memory.buffers[size_t(element.buffer)], element.type, element.at, element.value);
 }
-void write_perfect(const CopyCase &c, const std::vector<MovedElement> &expected, CopyMemory &memory) {
+void write_perfect(const PageCopyCase &c, const std::vector<MovedElement> &expected, PageCopyMemory &memory) {
   const std::vector<std::vector<std::byte>> before = memory.buffers;
   for (const MovedElement &element : expected) {
     std::vector<std::byte> &target = memory.buffers[size_t(element.buffer)];
@@ -66,12 +66,12 @@ struct AppendMutant {
 };
 
 /// The copy kernels that can have a defect: all, those that convert with scales, or those of groups.
-enum class OfCopies : uint8_t { all, scaling, groups };
+enum class OfPageCopies : uint8_t { all, scaling, groups };
 
-struct CopyMutant {
+struct PageCopyMutant {
   const char *name;
-  OfCopies of;
-  std::function<void(CopyCase &, CopyInputs &)> change;
+  OfPageCopies of;
+  std::function<void(PageCopyCase &, PageCopyInputs &)> change;
 };
 
 struct MergeMutant {
@@ -239,47 +239,49 @@ const std::vector<AppendMutant> append_mutants = {
      }},
 };
 
-const std::vector<CopyMutant> &copy_mutants() {
+const std::vector<PageCopyMutant> &page_copy_mutants() {
   const auto each_row = [](auto change) {
-    return [=](CopyCase &c, CopyInputs &in) {
+    return [=](PageCopyCase &c, PageCopyInputs &in) {
       for (MovedRow &row : in.rows)
         change(c, in, row);
     };
   };
-  static const std::vector<CopyMutant> all = {
-      {"a row is missing", OfCopies::all,
-       [](CopyCase &, CopyInputs &in) { in.rows.erase(in.rows.begin() + 1); }},
-      {"pages go to themselves instead of by pairs", OfCopies::all,
-       each_row([](CopyCase &c, CopyInputs &, MovedRow &row) {
+  static const std::vector<PageCopyMutant> all = {
+      {"a row is missing", OfPageCopies::all,
+       [](PageCopyCase &, PageCopyInputs &in) { in.rows.erase(in.rows.begin() + 1); }},
+      {"pages go to themselves instead of by pairs", OfPageCopies::all,
+       each_row([](PageCopyCase &c, PageCopyInputs &, MovedRow &row) {
          if (c.moving == Moving::pairs) row.to_page = row.from_page;
        })},
-      {"the next page is read", OfCopies::all, each_row([](CopyCase &, CopyInputs &in, MovedRow &row) {
+      {"the next page is read", OfPageCopies::all,
+       each_row([](PageCopyCase &, PageCopyInputs &in, MovedRow &row) {
          row.from_page = (row.from_page + 1) % in.pages;
        })},
-      {"only the first row of a page is read", OfCopies::all,
-       each_row([](CopyCase &, CopyInputs &, MovedRow &row) { row.from_row = 0; })},
-      {"rows of a gather are one too late", OfCopies::all,
-       each_row([](CopyCase &c, CopyInputs &, MovedRow &row) { row.to_row += c.is_gather() ? 1 : 0; })},
-      {"first keys are ignored", OfCopies::all,
-       [](CopyCase &c, CopyInputs &in) {
+      {"only the first row of a page is read", OfPageCopies::all,
+       each_row([](PageCopyCase &, PageCopyInputs &, MovedRow &row) { row.from_row = 0; })},
+      {"rows of a gather are one too late", OfPageCopies::all,
+       each_row(
+           [](PageCopyCase &c, PageCopyInputs &, MovedRow &row) { row.to_row += c.is_gather() ? 1 : 0; })},
+      {"first keys are ignored", OfPageCopies::all,
+       [](PageCopyCase &c, PageCopyInputs &in) {
          for (size_t i = 0; c.first_keys && i + 1 < in.rows.size(); ++i)
            in.rows[i].from_row = int64_t(i) % c.page_size;
        }},
-      {"no scale of K", OfCopies::scaling,
-       [](CopyCase &, CopyInputs &in) { std::ranges::fill(in.k_scale, 1.0); }},
-      {"the scale of K of the first head", OfCopies::scaling,
-       [](CopyCase &, CopyInputs &in) { std::ranges::fill(in.k_scale, in.k_scale[0]); }},
-      {"no scale of V", OfCopies::scaling,
-       [](CopyCase &, CopyInputs &in) { std::ranges::fill(in.v_scale, 1.0); }},
-      {"the scale of V of the first head", OfCopies::scaling,
-       [](CopyCase &, CopyInputs &in) { std::ranges::fill(in.v_scale, in.v_scale[0]); }},
-      {"a scale is inverted", OfCopies::scaling,
-       [](CopyCase &, CopyInputs &in) {
+      {"no scale of K", OfPageCopies::scaling,
+       [](PageCopyCase &, PageCopyInputs &in) { std::ranges::fill(in.k_scale, 1.0); }},
+      {"the scale of K of the first head", OfPageCopies::scaling,
+       [](PageCopyCase &, PageCopyInputs &in) { std::ranges::fill(in.k_scale, in.k_scale[0]); }},
+      {"no scale of V", OfPageCopies::scaling,
+       [](PageCopyCase &, PageCopyInputs &in) { std::ranges::fill(in.v_scale, 1.0); }},
+      {"the scale of V of the first head", OfPageCopies::scaling,
+       [](PageCopyCase &, PageCopyInputs &in) { std::ranges::fill(in.v_scale, in.v_scale[0]); }},
+      {"a scale is inverted", OfPageCopies::scaling,
+       [](PageCopyCase &, PageCopyInputs &in) {
          for (double &scale : in.k_scale)
            scale = 1 / scale;
        }},
-      {"groups have 64 elements", OfCopies::groups,
-       [](CopyCase &c, CopyInputs &) {
+      {"groups have 64 elements", OfPageCopies::groups,
+       [](PageCopyCase &c, PageCopyInputs &) {
          if (c.scale_group == 32) c.scale_group = 64;
        }},
   };
@@ -403,15 +405,15 @@ bool shows(const AppendCase &c, const AppendMutant &mutant) {
   return compare(c, expected, before, wrong).wrong != 0;
 }
 
-bool shows(const CopyCase &c, const CopyMutant &mutant) {
-  const CopyInputs in = make_inputs(c);
-  const CopyMemory before = make_memory(c, in);
+bool shows(const PageCopyCase &c, const PageCopyMutant &mutant) {
+  const PageCopyInputs in = make_inputs(c);
+  const PageCopyMemory before = make_memory(c, in);
   const std::vector<MovedElement> expected = compute_expected(c, in, before);
-  CopyMemory right = before, wrong = before;
+  PageCopyMemory right = before, wrong = before;
   write_perfect(c, expected, right);
   REQUIRE(compare(c, expected, before, right).wrong == 0);
-  CopyCase changed = c;
-  CopyInputs changed_in = in;
+  PageCopyCase changed = c;
+  PageCopyInputs changed_in = in;
   mutant.change(changed, changed_in);
   write_perfect(c, compute_expected(changed, changed_in, before), wrong);
   return compare(c, expected, before, wrong).wrong != 0;
@@ -449,18 +451,18 @@ TEST_CASE("each defect of every append kernel is noticed") {
 }
 
 TEST_CASE("each defect of every copy kernel is noticed") {
-  const auto cases = by_kernel(copy_cases(target()));
+  const auto cases = by_kernel(page_copy_cases(target()));
   CHECK(cases.size() == target().names("kv_copy").size());
   for (const auto &[kernel, of_kernel] : cases)
-    for (const CopyMutant &mutant : copy_mutants()) {
-      const CopyCase &first = of_kernel.front();
+    for (const PageCopyMutant &mutant : page_copy_mutants()) {
+      const PageCopyCase &first = of_kernel.front();
       const bool has_groups =
-          std::ranges::any_of(of_kernel, [](const CopyCase &c) { return c.scale_group != 0; });
-      if (mutant.of == OfCopies::scaling && (first.source == first.target || first.source >= Element::u4))
+          std::ranges::any_of(of_kernel, [](const PageCopyCase &c) { return c.scale_group != 0; });
+      if (mutant.of == OfPageCopies::scaling && (first.source == first.target || first.source >= Element::u4))
         continue;
-      if (mutant.of == OfCopies::groups && !has_groups) continue;
+      if (mutant.of == OfPageCopies::groups && !has_groups) continue;
       CAPTURE(kernel, mutant.name);
-      CHECK(std::ranges::any_of(of_kernel, [&](const CopyCase &c) { return shows(c, mutant); }));
+      CHECK(std::ranges::any_of(of_kernel, [&](const PageCopyCase &c) { return shows(c, mutant); }));
     }
 }
 

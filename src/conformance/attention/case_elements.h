@@ -1,4 +1,4 @@
-//===- case_elements.h - the types of a case's tensors -------------------------------------------------===//
+//===- case_elements.h - the types of a case's tensors --------------------------------------------------===//
 #pragma once
 
 #include "conformance/attention/cases.h"

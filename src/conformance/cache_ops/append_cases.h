@@ -1,4 +1,4 @@
-//===- append_cases.h - the cases of each kind of append kernel ----------------------------------------===//
+//===- append_cases.h - the cases of each kind of append kernel -----------------------------------------===//
 #pragma once
 
 #include "conformance/cache_ops/append_case.h"

@@ -1,4 +1,4 @@
-//===- append_expected.cpp - the caches that an append must leave --------------------------------------===//
+//===- append_expected.cpp - the caches that an append must leave ---------------------------------------===//
 
 #include "conformance/cache_ops/append_case.h"
 

@@ -1,4 +1,4 @@
-//===- append_inputs.cpp - the rows of an append, and where they go ------------------------------------===//
+//===- append_inputs.cpp - the rows of an append, and where they go -------------------------------------===//
 
 #include "conformance/cache_ops/append_case.h"
 

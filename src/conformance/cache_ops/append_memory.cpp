@@ -1,4 +1,4 @@
-//===- append_memory.cpp - an append in memory, and as the struct of the C ABI -------------------------===//
+//===- append_memory.cpp - an append in memory, and as the struct of the C ABI --------------------------===//
 
 #include "conformance/cache_ops/append_case.h"
 

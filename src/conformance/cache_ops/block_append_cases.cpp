@@ -1,4 +1,4 @@
-//===- block_append_cases.cpp - appends into blocks of ggml or groups of 4-bit numbers -----------------===//
+//===- block_append_cases.cpp - appends into blocks of ggml or groups of 4-bit numbers ------------------===//
 
 #include "conformance/cache_ops/append_cases.h"
 

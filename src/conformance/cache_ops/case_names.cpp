@@ -1,4 +1,4 @@
-//===- case_names.cpp - the names of the cases of cache operations -------------------------------------===//
+//===- case_names.cpp - the names of the cases of cache operations --------------------------------------===//
 
 #include "conformance/cache_ops/case_names.h"
 
@@ -155,7 +155,7 @@ AppendCase read_append_case(std::string_view words, const KernelTypes &types) {
   return c;
 }
 
-std::string make_name(const CopyCase &c) {
+std::string make_name(const PageCopyCase &c) {
   constexpr std::array movings = {"same", "pairs", "block", "csr"};
   std::string name = c.is_gather() ? "gather_" : "copy_";
   name += format("%s_%s_h%d_d%dx%d_p%d_%s", name_of(c.source), name_of(c.target), c.heads, c.head_size.qk,

@@ -1,10 +1,10 @@
-//===- case_names.h - the names of the cases of cache operations ---------------------------------------===//
+//===- case_names.h - the names of the cases of cache operations ----------------------------------------===//
 #pragma once
 
 #include "conformance/cache_ops/append_case.h"
-#include "conformance/cache_ops/copy_case.h"
 #include "conformance/cache_ops/kernel_types.h"
 #include "conformance/cache_ops/merge_case.h"
+#include "conformance/cache_ops/page_copy_case.h"
 
 #include <string>
 #include <string_view>
@@ -14,7 +14,7 @@
 namespace sluice::conformance {
 
 std::string make_name(const AppendCase &c);
-std::string make_name(const CopyCase &c);
+std::string make_name(const PageCopyCase &c);
 std::string make_name(const MergeCase &c);
 
 /// The case of these types that the rest of a name describes: "h3_d48x24_p16_block_knorm". In "xpack" without

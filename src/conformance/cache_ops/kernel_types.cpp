@@ -1,4 +1,4 @@
-//===- kernel_types.cpp - the types of a cache operation's kernel --------------------------------------===//
+//===- kernel_types.cpp - the types of a cache operation's kernel ---------------------------------------===//
 
 #include "conformance/cache_ops/kernel_types.h"
 

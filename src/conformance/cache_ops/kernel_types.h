@@ -1,4 +1,4 @@
-//===- kernel_types.h - the types of a cache operation's kernel ----------------------------------------===//
+//===- kernel_types.h - the types of a cache operation's kernel -----------------------------------------===//
 #pragma once
 
 #include "conformance/shared/elements.h"

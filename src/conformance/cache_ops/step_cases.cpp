@@ -1,4 +1,4 @@
-//===- step_cases.cpp - the cases of kernels for whole steps -------------------------------------------===//
+//===- step_cases.cpp - the cases of kernels for whole steps --------------------------------------------===//
 //
 // A row of the tables is a case for every pair of types that its table fits. A row is the case's name but for
 // its types; "xpack" is a pack of 16 bytes, and with "vink" the name has no size of V.

@@ -120,14 +120,15 @@ public:
         c, memory.buffers, "sluice_kv_append", sluice_kv_append,
         [&](const std::vector<void *> &bases) { return make_call(c, inputs, memory, bases); });
   }
-  std::string copy(const CopyCase &c, const CopyInputs &inputs, CopyMemory &memory) override {
+  std::string copy_pages(const PageCopyCase &c, const PageCopyInputs &inputs,
+                         PageCopyMemory &memory) override {
     if (c.is_gather())
       return run_cache_op(
           c, memory.buffers, "sluice_kv_gather", sluice_kv_gather,
           [&](const std::vector<void *> &bases) { return make_gather(c, inputs, memory, bases); });
     return run_cache_op(
         c, memory.buffers, "sluice_kv_copy", sluice_kv_copy,
-        [&](const std::vector<void *> &bases) { return make_copy(c, inputs, memory, bases); });
+        [&](const std::vector<void *> &bases) { return make_page_copy(c, inputs, memory, bases); });
   }
   std::string merge(const MergeCase &c, MergeMemory &memory) override {
     PartLists lists;
@@ -256,8 +257,8 @@ private:
 std::string Executor::append(const AppendCase &, const AppendInputs &, AppendMemory &) {
   throw std::logic_error("this executor has no appends");
 }
-std::string Executor::copy(const CopyCase &, const CopyInputs &, CopyMemory &) {
-  throw std::logic_error("copies need a device");
+std::string Executor::copy_pages(const PageCopyCase &, const PageCopyInputs &, PageCopyMemory &) {
+  throw std::logic_error("copies of pages need a device");
 }
 std::string Executor::merge(const MergeCase &, MergeMemory &) {
   throw std::logic_error("merges need a device");

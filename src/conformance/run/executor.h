@@ -10,8 +10,8 @@
 
 #include "conformance/attention/compare.h"
 #include "conformance/cache_ops/append_case.h"
-#include "conformance/cache_ops/copy_case.h"
 #include "conformance/cache_ops/merge_case.h"
+#include "conformance/cache_ops/page_copy_case.h"
 #include "conformance/run/report.h"
 #include "conformance/shared/failure.h"
 #include "conformance/shared/target.h"
@@ -53,7 +53,7 @@ public:
   virtual std::string run(const Case &c, Memory &memory, std::optional<int> only = {}) = 0;
   /// The same for a cache operation, if the executor has it.
   virtual std::string append(const AppendCase &c, const AppendInputs &inputs, AppendMemory &memory);
-  virtual std::string copy(const CopyCase &c, const CopyInputs &inputs, CopyMemory &memory);
+  virtual std::string copy_pages(const PageCopyCase &c, const PageCopyInputs &inputs, PageCopyMemory &memory);
   virtual std::string merge(const MergeCase &c, MergeMemory &memory);
   /// Kernels that no run has used.
   virtual std::vector<std::string> unused_kernels() const { return {}; }

@@ -76,11 +76,11 @@ void run_case(const AppendCase &c, Executor &executor, Result &result) {
   tell(compare(c, compute_expected(c, inputs, before), before, memory), result);
 }
 
-void run_case(const CopyCase &c, Executor &executor, Result &result) {
-  const CopyInputs inputs = make_inputs(c);
-  const CopyMemory before = make_memory(c, inputs);
-  CopyMemory memory = before;
-  result.kernel = executor.copy(c, inputs, memory);
+void run_case(const PageCopyCase &c, Executor &executor, Result &result) {
+  const PageCopyInputs inputs = make_inputs(c);
+  const PageCopyMemory before = make_memory(c, inputs);
+  PageCopyMemory memory = before;
+  result.kernel = executor.copy_pages(c, inputs, memory);
   tell(compare(c, compute_expected(c, inputs, before), before, memory), result);
 }
 

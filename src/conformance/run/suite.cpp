@@ -62,7 +62,7 @@ std::vector<AnyCase> suite(const Target &target, const std::string &part, Level 
   if (whole || part == "cache") {
     append_to(all, append_cases(target, level));
     if (!host_only) {
-      append_to(all, copy_cases(target));
+      append_to(all, page_copy_cases(target));
       append_to(all, merge_cases(target, level));
     }
   }

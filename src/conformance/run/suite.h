@@ -3,8 +3,8 @@
 
 #include "conformance/attention/kernel_cases.h"
 #include "conformance/cache_ops/append_case.h"
-#include "conformance/cache_ops/copy_case.h"
 #include "conformance/cache_ops/merge_case.h"
+#include "conformance/cache_ops/page_copy_case.h"
 
 #include <string>
 #include <variant>
@@ -13,7 +13,7 @@
 namespace sluice::conformance {
 
 /// A case of attention, or of a cache operation.
-using AnyCase = std::variant<Case, AppendCase, CopyCase, MergeCase>;
+using AnyCase = std::variant<Case, AppendCase, PageCopyCase, MergeCase>;
 
 const std::string &name_of(const AnyCase &c);
 void set_seed(AnyCase &c, uint64_t seed);

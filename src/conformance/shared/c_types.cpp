@@ -1,4 +1,4 @@
-//===- c_types.cpp - types and kinds of scales as the C ABI has them -----------------------------------===//
+//===- c_types.cpp - types and kinds of scales as the C ABI has them ------------------------------------===//
 
 #include "conformance/shared/c_types.h"
 

@@ -1,4 +1,4 @@
-//===- c_types.h - types and kinds of scales as the C ABI has them -------------------------------------===//
+//===- c_types.h - types and kinds of scales as the C ABI has them --------------------------------------===//
 #pragma once
 
 #include "conformance/shared/elements.h"

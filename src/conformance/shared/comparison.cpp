@@ -1,4 +1,4 @@
-//===- comparison.cpp - the errors of a result ---------------------------------------------------------===//
+//===- comparison.cpp - the errors of a result ----------------------------------------------------------===//
 
 #include "conformance/shared/comparison.h"
 

@@ -1,4 +1,4 @@
-//===- comparison.h - the errors of a result -----------------------------------------------------------===//
+//===- comparison.h - the errors of a result ------------------------------------------------------------===//
 #pragma once
 
 #include "conformance/shared/elements.h"

@@ -1,4 +1,4 @@
-//===- target.cpp - a chip for which the library answers, and the kernels of a pack --------------------===//
+//===- target.cpp - a chip for which the library answers, and the kernels of a pack ---------------------===//
 
 #include "conformance/shared/target.h"
 

@@ -1,4 +1,4 @@
-//===- target.h - a chip for which the library answers, and the kernels of a pack ----------------------===//
+//===- target.h - a chip for which the library answers, and the kernels of a pack -----------------------===//
 #pragma once
 
 #include <sluice/sluice.h>

@@ -1,4 +1,4 @@
-//===- tensors.h - how tensors and their scales are laid out -------------------------------------------===//
+//===- tensors.h - how tensors and their scales are laid out --------------------------------------------===//
 #pragma once
 
 #include <compare>

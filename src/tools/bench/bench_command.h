@@ -1,4 +1,4 @@
-//===- bench_command.h - how fast attention is ---------------------------------------------------------===//
+//===- bench_command.h - how fast attention is ----------------------------------------------------------===//
 #pragma once
 
 #include "tools/bench/bench_options.h"

@@ -1,6 +1,6 @@
-//===- copy_case.cpp - the inputs of copies and gathers, and what must arrive ---------------------------===//
+//===- page_copy_case.cpp - the inputs of copies and gathers, and what must arrive ----------------------===//
 
-#include "conformance/cache_ops/copy_case.h"
+#include "conformance/cache_ops/page_copy_case.h"
 
 #include "conformance/cache_ops/append_groups.h"
 #include "conformance/shared/c_types.h"
@@ -20,7 +20,7 @@ constexpr std::array keys_of = {5, 0, 16, 1, 33, 7}, left_out = {2, 0, 15, 1, 16
 constexpr int rows_in_front = 2, rows_between = 1, rows_behind = 3;
 constexpr int64_t copied_pages = 5, unowned_pages = 3;
 
-void find_copied_rows(const CopyCase &c, CopyInputs &in) {
+void find_copied_rows(const PageCopyCase &c, PageCopyInputs &in) {
   std::vector<std::pair<int64_t, int64_t>> pairs;
   if (c.moving == Moving::same_page) {
     in.pages = copied_pages;
@@ -42,7 +42,7 @@ void find_copied_rows(const CopyCase &c, CopyInputs &in) {
   if (c.moving == Moving::pairs) in.pairs.insert(in.pairs.begin(), {-1, pairs[0].second, pairs[1].first, -7});
 }
 
-void find_gathered_rows(const CopyCase &c, CopyInputs &in) {
+void find_gathered_rows(const PageCopyCase &c, PageCopyInputs &in) {
   const auto pages_for = [&](int keys) { return (keys + c.page_size - 1) / c.page_size; };
   for (const int keys : keys_of)
     in.pages += pages_for(keys);
@@ -67,8 +67,8 @@ void find_gathered_rows(const CopyCase &c, CopyInputs &in) {
 
 } // namespace
 
-CopyInputs make_inputs(const CopyCase &c) {
-  CopyInputs in;
+PageCopyInputs make_inputs(const PageCopyCase &c) {
+  PageCopyInputs in;
   c.is_gather() ? find_gathered_rows(c, in) : find_copied_rows(c, in);
   const auto scales = [&](Scale scale, const char *what) {
     Random random = random_of(c, what);
@@ -88,9 +88,9 @@ namespace {
 
 class Builder {
 public:
-  Builder(const CopyCase &of, const CopyInputs &inputs) : c(of), in(inputs) {}
+  Builder(const PageCopyCase &of, const PageCopyInputs &inputs) : c(of), in(inputs) {}
 
-  CopyMemory build() {
+  PageCopyMemory build() {
     memory.k_source.elements = add_source(c.head_size.qk, c.source_k_pack, " K");
     memory.k_target.elements =
         add_target(memory.k_source.elements, c.head_size.qk, c.target_k_pack, " K's target");
@@ -180,7 +180,8 @@ private:
   }
 
   /// Random numbers in the source's arrays, and random bytes in the target's.
-  void add_arrays(Scale scale, int head_size, CopyTensors &source, CopyTensors &target, const char *what) {
+  void add_arrays(Scale scale, int head_size, PageCopyTensors &source, PageCopyTensors &target,
+                  const char *what) {
     const bool is_u4 = c.source == Element::u4, is_of_pages = scale == Scale::page;
     if (!is_u4 && scale != Scale::token && !is_of_pages) return;
     const Element element = is_u4 ? Element::f16 : Element::f32;
@@ -224,9 +225,9 @@ private:
     if (c.first_keys) memory.first_keys = add_array<int32_t>(in.first_keys);
   }
 
-  const CopyCase &c;
-  const CopyInputs &in;
-  CopyMemory memory;
+  const PageCopyCase &c;
+  const PageCopyInputs &in;
+  PageCopyMemory memory;
 };
 
 sluice_tensor tensor(const Placement &p, Element element, const std::vector<void *> &bases) {
@@ -240,11 +241,11 @@ template <typename Number> void set_array(const Number *&to, int buffer, const s
 }
 
 /// The members that both structs have.
-uint32_t kind_of(const CopyCase &c, Scale scale) {
+uint32_t kind_of(const PageCopyCase &c, Scale scale) {
   return c.source == Element::u4 ? uint32_t(SLUICE_SCALE_PER_GROUP) : scale_kind(scale);
 }
 template <typename Call>
-void fill_common(const CopyCase &c, const CopyInputs &in, const CopyMemory &memory,
+void fill_common(const PageCopyCase &c, const PageCopyInputs &in, const PageCopyMemory &memory,
                  const std::vector<void *> &bases, Call &call) {
   call.flags = (c.wide ? uint32_t(SLUICE_PAGE_INDEX_64) : 0) | (c.v_in_k ? uint32_t(SLUICE_V_IN_K) : 0) |
                (c.zeros ? uint32_t(SLUICE_ZERO_POINTS) : 0);
@@ -267,12 +268,12 @@ void fill_common(const CopyCase &c, const CopyInputs &in, const CopyMemory &memo
 
 } // namespace
 
-CopyMemory make_memory(const CopyCase &c, const CopyInputs &in) {
+PageCopyMemory make_memory(const PageCopyCase &c, const PageCopyInputs &in) {
   return Builder(c, in).build();
 }
 
-sluice_page_copy make_copy(const CopyCase &c, const CopyInputs &in, const CopyMemory &memory,
-                           const std::vector<void *> &bases) {
+sluice_page_copy make_page_copy(const PageCopyCase &c, const PageCopyInputs &in, const PageCopyMemory &memory,
+                                const std::vector<void *> &bases) {
   sluice_page_copy call;
   sluice_page_copy_init(&call, sizeof call);
   fill_common(c, in, memory, bases, call);
@@ -296,7 +297,7 @@ sluice_page_copy make_copy(const CopyCase &c, const CopyInputs &in, const CopyMe
   return call;
 }
 
-sluice_gather make_gather(const CopyCase &c, const CopyInputs &in, const CopyMemory &memory,
+sluice_gather make_gather(const PageCopyCase &c, const PageCopyInputs &in, const PageCopyMemory &memory,
                           const std::vector<void *> &bases) {
   sluice_gather call;
   sluice_gather_init(&call, sizeof call);
@@ -347,8 +348,8 @@ double number_of(Element element, const std::byte *buffer, int64_t at) {
 
 } // namespace
 
-std::vector<MovedElement> compute_expected(const CopyCase &c, const CopyInputs &in,
-                                           const CopyMemory &memory) {
+std::vector<MovedElement> compute_expected(const PageCopyCase &c, const PageCopyInputs &in,
+                                           const PageCopyMemory &memory) {
   std::vector<MovedElement> expected;
   const auto add_bits = [&](const Placement &source, const Placement &target, const MovedRow &row, int h,
                             int e, int elements, size_t bytes) {
@@ -356,7 +357,7 @@ std::vector<MovedElement> compute_expected(const CopyCase &c, const CopyInputs &
                         source.at(row.from_page, row.from_row, h, e) / elements, source.buffer, bytes, true,
                         0});
   };
-  const auto add = [&](const CopyTensors &source, const CopyTensors &target, int head_size,
+  const auto add = [&](const PageCopyTensors &source, const PageCopyTensors &target, int head_size,
                        const std::vector<double> &scales) {
     const bool is_u4 = c.source == Element::u4;
     const Element of_arrays = is_u4 ? Element::f16 : Element::f32;
@@ -398,8 +399,8 @@ std::vector<MovedElement> compute_expected(const CopyCase &c, const CopyInputs &
   return expected;
 }
 
-Comparison compare(const CopyCase &c, const std::vector<MovedElement> &expected, const CopyMemory &before,
-                   const CopyMemory &after) {
+Comparison compare(const PageCopyCase &c, const std::vector<MovedElement> &expected,
+                   const PageCopyMemory &before, const PageCopyMemory &after) {
   Comparison result;
   std::vector<std::vector<bool>> allowed;
   for (const std::vector<std::byte> &buffer : before.buffers)

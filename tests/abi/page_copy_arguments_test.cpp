@@ -1,5 +1,5 @@
-//===- copy_arguments_test.cpp - the kernel arguments of copies of pages and of gathers -----------------===//
-#include "copy_fixture.h"
+//===- page_copy_arguments_test.cpp - the kernel arguments of copies of pages and of gathers -----------------===//
+#include "page_copy_fixture.h"
 #include "support/passed_members.h"
 
 #include <array>

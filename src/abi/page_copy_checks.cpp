@@ -1,4 +1,4 @@
-//===- copy_checks.cpp - what a caller can get wrong in a copy of pages or a gather ---------------------===//
+//===- page_copy_checks.cpp - what a caller can get wrong in a copy of pages or a gather ----------------===//
 #include "abi/cache_checks.h"
 #include "abi/cache_op_checks.h"
 #include "runtime/cache_ops.h"
@@ -13,7 +13,7 @@ using runtime::dtype_bytes;
 using runtime::dtype_text;
 using support::text;
 
-constexpr uint32_t copy_flags = SLUICE_PAGE_INDEX_64 | SLUICE_V_IN_K | SLUICE_ZERO_POINTS;
+constexpr uint32_t page_copy_flags = SLUICE_PAGE_INDEX_64 | SLUICE_V_IN_K | SLUICE_ZERO_POINTS;
 constexpr std::string_view flag_names = "SLUICE_PAGE_INDEX_64, SLUICE_V_IN_K and SLUICE_ZERO_POINTS";
 constexpr int64_t most_pages = std::numeric_limits<int32_t>::max();
 
@@ -160,8 +160,8 @@ void check_table(const sluice_gather &gather) {
 
 } // namespace
 
-void check_copy(const sluice_page_copy &copy) {
-  check_cache_op_flags(copy.flags, "a copy of pages", copy_flags, flag_names);
+void check_page_copy(const sluice_page_copy &copy) {
+  check_cache_op_flags(copy.flags, "a copy of pages", page_copy_flags, flag_names);
   check_reserved(copy.reserved);
   check_types("source_type", copy.source_type, "target_type", copy.target_type);
   const Types types = {copy.source_type, copy.target_type};
@@ -203,7 +203,7 @@ void check_copy(const sluice_page_copy &copy) {
 }
 
 void check_gather(const sluice_gather &gather) {
-  check_cache_op_flags(gather.flags, "a gather", copy_flags, flag_names);
+  check_cache_op_flags(gather.flags, "a gather", page_copy_flags, flag_names);
   check_reserved(gather.reserved);
   check_types("cache_type", gather.cache_type, "out_type", gather.out_type);
   const Types types = {gather.cache_type, gather.out_type};

@@ -1,5 +1,5 @@
-//===- copy.cpp - copies of pages and gathers on the host, in plain loops -------------------------------===//
-#include "reference/copy.h"
+//===- page_copy.cpp - copies of pages and gathers on the host, in plain loops --------------------------===//
+#include "reference/page_copy.h"
 
 #include "reference/scores.h"
 
@@ -119,7 +119,7 @@ PageTable table_of(const sluice_gather &call) {
           call.page_table_kind == SLUICE_PAGE_TABLE_CSR, call.page_table_stride, call.page_starts};
 }
 
-void copy(const sluice_page_copy &call) {
+void copy_pages(const sluice_page_copy &call) {
   const Side k = {call.k_source,       call.k_target,      call.source_type,   call.target_type,
                   call.head_dim_qk,    call.source_k_pack, call.target_k_pack, call.k_scale_kind,
                   call.k_scale,        call.k_scales,      call.k_zeros,       call.k_target_scales,

@@ -1,4 +1,4 @@
-//===- copy_case.h - the cases of sluice_kv_copy and sluice_kv_gather -----------------------------------===//
+//===- page_copy_case.h - the cases of sluice_kv_copy and sluice_kv_gather ------------------------------===//
 //
 // As for attention, a case's name describes it completely, and its numbers follow from the name and the seed.
 //
@@ -23,7 +23,7 @@ namespace sluice::conformance {
 /// How a call says which rows go where: pages to themselves or by pairs, or a gather through a table.
 enum class Moving : uint8_t { same_page, pairs, block, csr };
 
-struct CopyCase {
+struct PageCopyCase {
   Element source = Element::f16, target = Element::f16;
   Moving moving = Moving::pairs;
   int heads = 3;
@@ -49,14 +49,14 @@ struct CopyCase {
 };
 
 /// For every copy kernel of the pack, everything that it claims.
-std::vector<CopyCase> copy_cases(const Target &target);
+std::vector<PageCopyCase> page_copy_cases(const Target &target);
 
 /// A row that must arrive: a row of a page, and a row of a page or, as page 0, of a gather's output.
 struct MovedRow {
   int64_t from_page, from_row, to_page, to_row;
 };
 
-struct CopyInputs {
+struct PageCopyInputs {
   std::vector<MovedRow> rows;
   int64_t pages = 0, out_rows = 0;
   std::vector<double> k_scale, v_scale;         // [head]; 1 without, or with an array for each row
@@ -64,27 +64,27 @@ struct CopyInputs {
   std::vector<int> starts, lengths, first_keys; // of a gather's sequences
   std::vector<std::vector<int64_t>> tables;     // [sequence][page of it]
 };
-CopyInputs make_inputs(const CopyCase &c);
+PageCopyInputs make_inputs(const PageCopyCase &c);
 
 /// Of K or V: [page][row][head][element], and the scales and zero points of rows, whose last index is that of
 /// a group; absent ones have no buffer.
-struct CopyTensors {
+struct PageCopyTensors {
   Placement elements, scales = {-1}, zeros = {-1};
 };
 
-struct CopyMemory {
-  CopyTensors k_source, v_source, k_target, v_target;
+struct PageCopyMemory {
+  PageCopyTensors k_source, v_source, k_target, v_target;
   int64_t table_stride = 0;
   /// Buffer numbers; -1: absent.
   int pairs = -1, starts = -1, kv_lengths = -1, first_keys = -1, page_table = -1, page_starts = -1;
   int k_scale = -1, v_scale = -1;
   std::vector<std::vector<std::byte>> buffers;
 };
-CopyMemory make_memory(const CopyCase &c, const CopyInputs &in);
+PageCopyMemory make_memory(const PageCopyCase &c, const PageCopyInputs &in);
 
-sluice_page_copy make_copy(const CopyCase &c, const CopyInputs &in, const CopyMemory &memory,
-                           const std::vector<void *> &bases);
-sluice_gather make_gather(const CopyCase &c, const CopyInputs &in, const CopyMemory &memory,
+sluice_page_copy make_page_copy(const PageCopyCase &c, const PageCopyInputs &in, const PageCopyMemory &memory,
+                                const std::vector<void *> &bases);
+sluice_gather make_gather(const PageCopyCase &c, const PageCopyInputs &in, const PageCopyMemory &memory,
                           const std::vector<void *> &bases);
 
 /// What a target has after the call: bits of the source, or a number that is rounded once.
@@ -96,10 +96,11 @@ struct MovedElement {
   bool is_bits;
   double value;
 };
-std::vector<MovedElement> compute_expected(const CopyCase &c, const CopyInputs &in, const CopyMemory &memory);
+std::vector<MovedElement> compute_expected(const PageCopyCase &c, const PageCopyInputs &in,
+                                           const PageCopyMemory &memory);
 
 /// All errors: elements with a wrong value, and changed bytes outside of any element.
-Comparison compare(const CopyCase &c, const std::vector<MovedElement> &expected, const CopyMemory &before,
-                   const CopyMemory &after);
+Comparison compare(const PageCopyCase &c, const std::vector<MovedElement> &expected,
+                   const PageCopyMemory &before, const PageCopyMemory &after);
 
 } // namespace sluice::conformance

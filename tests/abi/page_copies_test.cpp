@@ -1,5 +1,5 @@
-//===- copies_test.cpp - copies of pages and gathers: rules, launches, the reference --------------------===//
-#include "copy_fixture.h"
+//===- page_copies_test.cpp - copies of pages and gathers: rules, launches, the reference --------------------===//
+#include "page_copy_fixture.h"
 
 #include <algorithm>
 

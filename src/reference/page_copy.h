@@ -1,4 +1,4 @@
-//===- copy.h - copies of pages and gathers on the host, in plain loops ---------------------------------===//
+//===- page_copy.h - copies of pages and gathers on the host, in plain loops ----------------------------===//
 #pragma once
 
 #include "reference/tensors.h"
@@ -12,7 +12,7 @@ PageTable pairs_of(const sluice_page_copy &call);
 PageTable table_of(const sluice_gather &call);
 
 /// Compute a call whose arguments and contents are legal; pointers are the host's.
-void copy(const sluice_page_copy &call);
+void copy_pages(const sluice_page_copy &call);
 void gather(const sluice_gather &call);
 
 } // namespace sluice::reference

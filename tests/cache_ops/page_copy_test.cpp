@@ -1,4 +1,4 @@
-//===- copy_test.cpp - copies of pages and gathers, against the host's reference ------------------------===//
+//===- page_copy_test.cpp - copies of pages and gathers, against the host's reference -------------------===//
 //
 // What the suite of cases cannot have: all numbers of a type, and pages that do not exist.
 //
