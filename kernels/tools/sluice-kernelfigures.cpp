@@ -6,7 +6,7 @@
 // kernels as they are.
 //
 //===----------------------------------------------------------------------------------------------------===//
-#include "tools/KernelFigures.h"
+#include "generate/KernelFigures.h"
 
 #include "package/offload_bundle.h"
 #include "package/pack_reader.h"

@@ -13,7 +13,7 @@
 // kernels/attention/Variants.inc.
 //
 //===----------------------------------------------------------------------------------------------------===//
-#include "tools/Generate.h"
+#include "generate/Generate.h"
 
 #include "package/pack_merge.h"
 #include "support/failure.h"

@@ -1,7 +1,7 @@
 //===- sluice-opt.cpp - run any pass of the kernel pipeline separately ----------------------------------===//
 #include "attention/Passes.h"
+#include "generate/Pipeline.h"
 #include "lowering/Passes.h"
-#include "tools/Pipeline.h"
 #include "transforms/Passes.h"
 
 #include "mlir/InitAllDialects.h"

@@ -1,5 +1,5 @@
 //===- KernelFigures.cpp - the speed of machine code, for the manifest ----------------------------------===//
-#include "tools/KernelFigures.h"
+#include "generate/KernelFigures.h"
 
 #include "emulator/stats/kernel_stats.h"
 

@@ -1,5 +1,5 @@
 //===- ScheduleTable.cpp - kernels with schedules of their own ------------------------------------------===//
-#include "tools/ScheduleTable.h"
+#include "generate/ScheduleTable.h"
 
 #include "attention/Schedule.h"
 #include "package/kernel_name.h"

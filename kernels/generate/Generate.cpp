@@ -1,18 +1,18 @@
 //===- Generate.cpp - variants to machine code and packs ------------------------------------------------===//
-#include "tools/Generate.h"
+#include "generate/Generate.h"
 
 #include "attention/ChooseSchedule.h"
 #include "attention/Kernel.h"
 #include "attention/KeyBlocks.h"
 #include "cache_ops/CacheOps.h"
+#include "generate/Decisions.h"
+#include "generate/TrimNops.h"
 #include "package/dtypes.h"
 #include "package/feature_names.h"
 #include "package/kernargs.h"
 #include "package/pack_merge.h"
 #include "package/pack_writer.h"
 #include "target/ScheduleChoices.h"
-#include "tools/Decisions.h"
-#include "tools/TrimNops.h"
 
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"

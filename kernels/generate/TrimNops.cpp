@@ -7,7 +7,7 @@
 // missing one gives wrong results, so the checks also run on the code without those s_nop.
 //
 //===----------------------------------------------------------------------------------------------------===//
-#include "tools/TrimNops.h"
+#include "generate/TrimNops.h"
 
 #include "emulator/machine/machine.h"
 

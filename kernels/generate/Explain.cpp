@@ -1,8 +1,8 @@
 //===- Explain.cpp - a readable account of how one kernel is built --------------------------------------===//
+#include "generate/Decisions.h"
+#include "generate/Generate.h"
 #include "package/code_object.h"
 #include "target/Disassembly.h"
-#include "tools/Decisions.h"
-#include "tools/Generate.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/Support/Format.h"

@@ -1,5 +1,5 @@
 //===- Pipeline.cpp - the order of the passes -----------------------------------------------------------===//
-#include "tools/Pipeline.h"
+#include "generate/Pipeline.h"
 
 #include "attention/Passes.h"
 #include "lowering/Passes.h"

@@ -7,10 +7,10 @@
 // the host program is lowered by upstream passes, and the whole runs in process.
 //
 //===----------------------------------------------------------------------------------------------------===//
+#include "generate/Pipeline.h"
+#include "kernels/launches/LaunchRuntime.h"
 #include "lowering/Passes.h"
 #include "target/Codegen.h"
-#include "tools/LaunchRuntime.h"
-#include "tools/Pipeline.h"
 #include <sluice/emulator.h>
 
 #include "mlir/Conversion/GPUCommon/GPUCommonPass.h"

@@ -1,5 +1,5 @@
 //===- Decisions.cpp - what the passes decided about a kernel -------------------------------------------===//
-#include "tools/Decisions.h"
+#include "generate/Decisions.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "llvm/Support/raw_ostream.h"

@@ -1,5 +1,5 @@
 //===- VariantTable.cpp - variants by their names -------------------------------------------------------===//
-#include "tools/VariantTable.h"
+#include "generate/VariantTable.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"

@@ -1,10 +1,10 @@
 //===- Generate.h - variants to machine code and packs ----------------------------------------*- C++ -*-===//
 #pragma once
 
+#include "generate/Pipeline.h"
+#include "generate/ScheduleTable.h"
+#include "generate/VariantTable.h"
 #include "target/Codegen.h"
-#include "tools/Pipeline.h"
-#include "tools/ScheduleTable.h"
-#include "tools/VariantTable.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"

@@ -1,5 +1,5 @@
 //===- LaunchRuntime.cpp - the runtime that lowered host programs call ----------------------------------===//
-#include "tools/LaunchRuntime.h"
+#include "kernels/launches/LaunchRuntime.h"
 
 #include <limits>
 
