@@ -74,8 +74,8 @@ private:
     Value rotaryDim = b.argument("rotary_dim");
     Value isRotated = b.both(b.equal(side, b.i32(0)), b.lessUnsigned(element, rotaryDim));
     Value rotated = b.branch(
-        isRotated, [&] { return SmallVector<Value>{rotate(values, row, element, token, slot)}; },
-        [&] { return SmallVector<Value>{toFp8 ? b.extend(b.chunkOf(b.getF32Type()), values) : values}; })[0];
+        isRotated, [&] { return rotate(values, row, element, token, slot); },
+        [&] { return toFp8 ? b.extend(b.chunkOf(b.getF32Type()), values) : values; });
     Value stored = rotated;
     if (toFp8)
       stored = encodeFp8(b, rotated, sideOf("scale"), b.mul(head64, b.zeroExtend(sideOf("scale_stride"))),
@@ -102,8 +102,8 @@ private:
   Value rotate(Value values, Value row, Value element, Value token, const AppendPlace &slot) {
     Value positions = b.argument("positions");
     Value position = b.branch(
-        b.isNull(positions), [&] { return SmallVector<Value>{slot.key}; },
-        [&] { return SmallVector<Value>{b.signExtend(b.load(b.getI32Type(), positions, token, 4))}; })[0];
+        b.isNull(positions), [&] { return slot.key; },
+        [&] { return b.signExtend(b.load(b.getI32Type(), positions, token, 4)); });
     Value rotaryDim = b.argument("rotary_dim");
     half = b.shiftRight(rotaryDim, b.i32(1));
     cosines = b.advance(b.argument("rotary"), b.getF32Type(), b.mul(position, b.argument("rotary_stride")));
@@ -115,11 +115,11 @@ private:
         [&] {
           Value wide = b.extend(b.chunkOf(b.getF32Type()), values);
           Value turned = b.branch(
-              pairs, [&] { return SmallVector<Value>{rotatePairs(wide, element)}; },
-              [&] { return SmallVector<Value>{rotateHalves(wide, row, element)}; })[0];
-          return SmallVector<Value>{toFp8 ? turned : b.round(b.chunkOf(source), turned)};
+              pairs, [&] { return rotatePairs(wide, element); },
+              [&] { return rotateHalves(wide, row, element); });
+          return toFp8 ? turned : b.round(b.chunkOf(source), turned);
         },
-        [&] { return SmallVector<Value>{rotateOneByOne(values, row, element, rotaryDim, pairs)}; })[0];
+        [&] { return rotateOneByOne(values, row, element, rotaryDim, pairs); });
   }
 
   Value rotatePairs(Value wide, Value element) {
@@ -170,9 +170,9 @@ private:
             Value otherValue = b.extend(b.getF32Type(), b.load(source, row, b.zeroExtend(other), 2));
             Value value =
                 turn(b.extend(b.getF32Type(), own), otherValue, cosine, b.select(first, b.negF(sine), sine));
-            return SmallVector<Value>{toFp8 ? value : b.round(source, value)};
+            return toFp8 ? value : b.round(source, value);
           },
-          [&] { return SmallVector<Value>{toFp8 ? b.extend(b.getF32Type(), own) : own}; })[0]);
+          [&] { return toFp8 ? b.extend(b.getF32Type(), own) : own; }));
     }
     return b.pack(b.chunkOf(result), turned);
   }

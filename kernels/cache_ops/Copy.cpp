@@ -101,15 +101,14 @@ private:
           Value end = table.number(starts, b.add(sequence, b.i64(1)));
           Value keys = table.number(b.argument("kv_lengths"), sequence);
           Value first = b.branch(
-              b.isNull(firstKeys), [&] { return SmallVector<Value>{b.i64(0)}; },
-              [&] { return SmallVector<Value>{b.maxS(table.number(firstKeys, sequence), b.i64(0))}; })[0];
+              b.isNull(firstKeys), [&] { return b.i64(0); },
+              [&] { return b.maxS(table.number(firstKeys, sequence), b.i64(0)); });
           Value key = b.add(first, b.sub(row, start));
           Value isWritten = b.both(b.less(row, end), b.less(key, keys));
           CacheOpEmitter::Division place = table.intoPages(key);
           auto [isThere, index] = table.entryOf(sequence, place.quotient);
           Value page = b.branch(
-              b.both(isWritten, isThere), [&] { return SmallVector<Value>{table.pageAt(index)}; },
-              [&] { return SmallVector<Value>{b.i64(-1)}; })[0];
+              b.both(isWritten, isThere), [&] { return table.pageAt(index); }, [&] { return b.i64(-1); });
           return SmallVector<Value>{isWritten, table.isInCache(page), page, place.rest, b.i64(0), row};
         },
         [&] {
@@ -127,8 +126,8 @@ private:
     Value head64 = b.zeroExtend(head.quotient);
     if (isPieces()) return copyPiece(exists, from, to, head64, head.rest);
     Value stored = b.branch(
-        exists, [&] { return SmallVector<Value>{convert(from, head64, head.rest)}; },
-        [&] { return SmallVector<Value>{zerosOf(chunkOf(variant.to))}; })[0];
+        exists, [&] { return convert(from, head64, head.rest); },
+        [&] { return zerosOf(chunkOf(variant.to)); });
     CacheOpEmitter::Division pack = b.divide(head.rest, sideOf("target_pack_chunks"),
                                              sideOf("target_pack_magic"), sideOf("target_pack_shift"));
     Value offset = b.add(ofTarget(to, head64), ofPack(pack, sideOf("target_pack_stride")));
@@ -163,8 +162,7 @@ private:
     auto copyAs = [&](Type type) {
       constexpr unsigned alignment = 2;
       Value stored = b.branch(
-          exists, [&] { return SmallVector<Value>{b.load(type, source, b.i64(0), alignment)}; },
-          [&] { return SmallVector<Value>{zerosOf(type)}; })[0];
+          exists, [&] { return b.load(type, source, b.i64(0), alignment); }, [&] { return zerosOf(type); });
       b.store(stored, target, b.i64(0), alignment);
     };
     const std::pair<int32_t, Type> sizes[] = {{16, VectorType::get(4, b.getI32Type())},
@@ -225,8 +223,8 @@ private:
       Value index = b.add(indexOfScale(from, head), b.zeroExtend(group)), zeros = sideOf("zeros");
       Value scale = b.load(b.getF16Type(), sideOf("scale"), index, 2);
       Value zero = b.branch(
-          b.isNull(zeros), [&] { return SmallVector<Value>{b.f32(8)}; },
-          [&] { return SmallVector<Value>{inF32(b.load(b.getF16Type(), zeros, index, 2))}; })[0];
+          b.isNull(zeros), [&] { return b.f32(8); },
+          [&] { return inF32(b.load(b.getF16Type(), zeros, index, 2)); });
       return differencesOfU4(b, word, inF32(scale), zero);
     }
     // A block of ggml: an F16 scale, then the integers of four chunks. Those of Q4_0 are in halves of bytes.

@@ -99,11 +99,11 @@ Value roundToFp8(CacheOpEmitter &b, Value chunk, Fp8 type) {
 
 Value encodeFp8(CacheOpEmitter &b, Value wide, Value scales, Value index, Fp8 type) {
   Value quotients = b.branch(
-      b.isNull(scales), [&] { return SmallVector<Value>{wide}; },
+      b.isNull(scales), [&] { return wide; },
       [&] {
         Value scale = b.load(b.getF32Type(), scales, index, 4);
-        return SmallVector<Value>{quotientsToRound(b, dividendOf(b, wide, scale))};
-      })[0];
+        return quotientsToRound(b, dividendOf(b, wide, scale));
+      });
   return roundToFp8(b, quotients, type);
 }
 
@@ -125,14 +125,14 @@ SmallVector<Value> numbersOfFp8(CacheOpEmitter &b, Value words, Fp8 type) {
 Value productsToRound(CacheOpEmitter &b, ArrayRef<Value> numbers, Value scales, Value index) {
   auto eight = b.chunkOf(b.getF32Type());
   return b.branch(
-      b.isNull(scales), [&] { return SmallVector<Value>{b.pack(eight, numbers)}; },
+      b.isNull(scales), [&] { return b.pack(eight, numbers); },
       [&] {
         Value scale = b.load(b.getF32Type(), scales, index, 4);
         SmallVector<Value> multiplied;
         for (Value value : numbers)
           multiplied.push_back(productToRound(b, value, scale));
-        return SmallVector<Value>{b.pack(eight, multiplied)};
-      })[0];
+        return b.pack(eight, multiplied);
+      });
 }
 
 } // namespace sluice

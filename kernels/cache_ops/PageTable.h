@@ -64,9 +64,8 @@ public:
   Value pageAt(Value index) {
     Value table = b.argument("page_table");
     return b.branch(
-        b.equal(b.argument("page_index_64"), b.i32(0)),
-        [&] { return llvm::SmallVector<Value>{number(table, index)}; },
-        [&] { return llvm::SmallVector<Value>{b.load(b.getI64Type(), table, index, 8)}; })[0];
+        b.equal(b.argument("page_index_64"), b.i32(0)), [&] { return number(table, index); },
+        [&] { return b.load(b.getI64Type(), table, index, 8); });
   }
 
 private:

@@ -1,4 +1,4 @@
-//===- page_copies_test.cpp - copies of pages and gathers: rules, launches, the reference --------------------===//
+//===- page_copies_test.cpp - copies of pages and gathers: rules, launches, the reference ---------------===//
 #include "page_copy_fixture.h"
 
 #include <algorithm>

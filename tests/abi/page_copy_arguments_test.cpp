@@ -1,4 +1,4 @@
-//===- page_copy_arguments_test.cpp - the kernel arguments of copies of pages and of gathers -----------------===//
+//===- page_copy_arguments_test.cpp - the kernel arguments of copies of pages and of gathers ------------===//
 #include "page_copy_fixture.h"
 #include "support/passed_members.h"
 

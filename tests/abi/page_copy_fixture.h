@@ -1,4 +1,4 @@
-//===- page_copy_fixture.h - good copies of pages and gathers, and a device for them -------------------------===//
+//===- page_copy_fixture.h - good copies of pages and gathers, and a device for them --------------------===//
 #pragma once
 
 #include "cache_op_device.h"

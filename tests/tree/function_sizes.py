@@ -15,16 +15,10 @@ import sys
 
 FOLDERS = ("bindings", "docs", "include", "kernels", "src", "tests")
 SUFFIXES = {".c", ".cpp", ".h", ".hpp", ".inc"}
-# Functions that may be longer, by place and name: loops over all cases, or the inputs, the call and the oracle of a test that
-# share their strides and places.
+# Functions that may be longer, by place and name: a program as its users write it, or the inputs, the call and the oracle of
+# a test that share their strides and places.
 MAY_BE_LONG = {
-    ("kernels/attention/KeyLoops.cpp", "aheadKeyLoop"),
-    ("src/conformance/cache_op_cases.cpp", "merge_cases_of"),
-    ("src/conformance/cache_op_cases.cpp", "step_cases_of"),
-    ("src/tools/emu/main.cpp", "add_run"),
-    ("tests/cache_ops/append_case.cpp", "check_append"),
     ("tests/cache_ops/merge_parts_test.cpp", "check_parts"),
-    ("tests/cache_ops/merge_test.cpp", "check_layout"),
     ("tests/copies/copy_kernel.h", "copy_kernel_text"),
     ("tests/features/random_call.cpp", "RandomCall::draw_keys"),
     ("tests/hip_programs/graph_by_hand.cpp", "main"),

@@ -11,22 +11,27 @@ namespace sluice::conformance {
 
 namespace {
 
-std::vector<MergeCase> merge_cases_of(const KernelTypes &types) {
-  std::vector<MergeCase> cases;
-  const MergeCase plain{.partial = types.from, .o = types.to};
-  const auto with = [&](auto change) {
-    MergeCase c = plain;
+/// Cases of one kernel, each a change of a plain one.
+struct CaseList {
+  KernelTypes types;
+  std::vector<MergeCase> cases = {};
+
+  template <typename Change> void with(Change change) {
+    MergeCase c{.partial = types.from, .o = types.to};
     change(c);
     cases.push_back(c);
-  };
+  }
+};
+
+void add_numbers_of_parts(CaseList &list) {
   // Up to 16 lanes hold up to 4 parts each at once: numbers around those, and beyond all.
   for (const int parts : {1, 2, 3, 4, 5, 8, 9, 16, 17, 63, 64, 65, 130}) {
-    with([&](MergeCase &c) {
+    list.with([&](MergeCase &c) {
       c.parts = parts;
       c.sink_logits = parts % 2 == 0;
     });
     if (parts > 2)
-      with([&](MergeCase &c) {
+      list.with([&](MergeCase &c) {
         c.parts = parts;
         c.weights = Weights::some;
         c.apart = parts % 2 == 0;
@@ -37,14 +42,17 @@ std::vector<MergeCase> merge_cases_of(const KernelTypes &types) {
   // Parts without gaps, read at once or step by step, and results elsewhere.
   for (const int parts : {3, 40, 130})
     for (const Weights weights : {Weights::some, Weights::infinite})
-      with([&](MergeCase &c) {
+      list.with([&](MergeCase &c) {
         c.parts = parts;
         c.weights = weights;
         c.results_apart = true;
       });
+}
+
+void add_widths(CaseList &list) {
   // A row of one chunk, of as many chunks as a wave and a workgroup have lanes, and of one more.
   for (const int size : {8, 24, 128, 512, 520, 2056})
-    with([&](MergeCase &c) {
+    list.with([&](MergeCase &c) {
       c.parts = 6;
       c.head_size = size;
       c.tokens = 2;
@@ -53,23 +61,26 @@ std::vector<MergeCase> merge_cases_of(const KernelTypes &types) {
   // Rows of other widths, of which a workgroup has several, and the widest in several rounds.
   for (const int size : {8, 16, 40, 72, 128, 256, 512, 1048, 2048, 4104})
     for (const bool apart : {false, true})
-      with([&](MergeCase &c) {
+      list.with([&](MergeCase &c) {
         c.parts = size > 2000 ? 1 : 2;
         c.head_size = size;
         c.tokens = size > 500 ? 5 : 17;
         c.heads = size > 500 ? 3 : 7;
         c.apart = apart;
       });
+}
+
+void add_sinks_and_places_of_results(CaseList &list) {
   for (const bool base_2 : {false, true})
     for (const bool sinks : {false, true}) {
       for (const Weights weights : {Weights::far, Weights::not_finite})
-        with([&](MergeCase &c) {
+        list.with([&](MergeCase &c) {
           c.parts = 7;
           c.weights = weights;
           c.lse_base_2 = base_2;
           c.sink_logits = sinks;
         });
-      with([&](MergeCase &c) {
+      list.with([&](MergeCase &c) {
         c.parts = 6;
         c.tokens = 17;
         c.heads = 7;
@@ -79,17 +90,20 @@ std::vector<MergeCase> merge_cases_of(const KernelTypes &types) {
         c.apart = sinks;
       });
     }
-  if (types.from == types.to)
+  if (list.types.from == list.types.to)
     for (const bool apart : {false, true})
-      with([&](MergeCase &c) {
+      list.with([&](MergeCase &c) {
         c.parts = 7;
         c.apart = apart;
         c.in_place = true;
       });
+}
+
+void add_parts_of_others(CaseList &list) {
   // Empty parts as FlashAttention marks them: at once with one part in each lane, and step by step.
   for (const int parts : {2, 5, 16, 40})
     for (const bool apart : {false, true})
-      with([&](MergeCase &c) {
+      list.with([&](MergeCase &c) {
         c.parts = parts;
         c.weights = Weights::infinite;
         c.apart = apart;
@@ -100,49 +114,59 @@ std::vector<MergeCase> merge_cases_of(const KernelTypes &types) {
   for (const PartPlaces places : {PartPlaces::backwards, PartPlaces::listed})
     for (const int parts : {3, 8, 16})
       for (const int size : {64, 1032})
-        with([&](MergeCase &c) {
+        list.with([&](MergeCase &c) {
           c.parts = parts;
           c.head_size = size;
           c.places = places;
           c.apart = parts != 8;
           c.weights = size == 64 ? Weights::infinite : Weights::some;
-          c.in_place = parts == 8 && types.from == types.to;
+          c.in_place = parts == 8 && list.types.from == list.types.to;
         });
   // LSEs of several sequences.
   for (const int sequences : {1, 2, 6})
     for (const PartPlaces places : {PartPlaces::in_order, PartPlaces::listed})
-      with([&](MergeCase &c) {
+      list.with([&](MergeCase &c) {
         c.parts = 6;
         c.tokens = 12;
         c.sequences = sequences;
         c.places = places;
         c.apart = places == PartPlaces::in_order;
-        c.in_place = sequences == 2 && types.from == types.to;
+        c.in_place = sequences == 2 && list.types.from == list.types.to;
         c.weights = Weights::some;
       });
+}
+
+void add_scales(CaseList &list) {
   // Scales of O in each of the ways: at once with one part or several in each lane, step by step, and both
   // with code of their own.
-  if (types.to == Element::fp8)
-    for (const int power : {-125, 100})
-      for (const int parts : {1, 7, 40})
-        with([&](MergeCase &c) {
-          c.power = power;
+  for (const int power : {-125, 100})
+    for (const int parts : {1, 7, 40})
+      list.with([&](MergeCase &c) {
+        c.power = power;
+        c.parts = parts;
+        c.o_scale = Scale::head;
+      });
+  for (const Scale scale : {Scale::tensor, Scale::head})
+    for (const int parts : {1, 7, 40, 130})
+      for (const Weights weights : {Weights::some, Weights::infinite})
+        list.with([&](MergeCase &c) {
           c.parts = parts;
-          c.o_scale = Scale::head;
+          c.head_size = 40;
+          c.o_scale = scale;
+          c.weights = weights;
+          c.apart = parts == 7;
+          c.sink_logits = parts == 40;
         });
-  if (types.to == Element::fp8)
-    for (const Scale scale : {Scale::tensor, Scale::head})
-      for (const int parts : {1, 7, 40, 130})
-        for (const Weights weights : {Weights::some, Weights::infinite})
-          with([&](MergeCase &c) {
-            c.parts = parts;
-            c.head_size = 40;
-            c.o_scale = scale;
-            c.weights = weights;
-            c.apart = parts == 7;
-            c.sink_logits = parts == 40;
-          });
-  return cases;
+}
+
+std::vector<MergeCase> merge_cases_of(const KernelTypes &types) {
+  CaseList list{types};
+  add_numbers_of_parts(list);
+  add_widths(list);
+  add_sinks_and_places_of_results(list);
+  add_parts_of_others(list);
+  if (types.to == Element::fp8) add_scales(list);
+  return list.cases;
 }
 
 } // namespace
