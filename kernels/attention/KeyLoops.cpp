@@ -67,6 +67,32 @@ static TileSteps unchangedSteps(const LoopParts &parts, ArrayRef<RowState> state
   return steps;
 }
 
+namespace {
+
+/// The states of all blocks, as the loop carries them: the outputs, which are long, come last.
+struct BlockStates {
+  SmallVector<std::array<Value, 2>> maximaAndSums;
+  SmallVector<Values> outputs;
+  static auto members(auto &of) { return std::tie(of.maximaAndSums, of.outputs); }
+
+  static BlockStates from(ArrayRef<RowState> states) {
+    BlockStates all;
+    for (const RowState &state : states) {
+      all.maximaAndSums.push_back({state.maximum, state.sum});
+      all.outputs.push_back(state.output);
+    }
+    return all;
+  }
+  SmallVector<RowState> each() const {
+    SmallVector<RowState> states;
+    for (auto [sums, output] : llvm::zip_equal(maximaAndSums, outputs))
+      states.push_back({sums[0], sums[1], output});
+    return states;
+  }
+};
+
+} // namespace
+
 static TileProducts::Values outputOf(ArrayRef<RowState> states) {
   Values output;
   for (const RowState &state : states)
@@ -77,7 +103,8 @@ static TileProducts::Values outputOf(ArrayRef<RowState> states) {
 SmallVector<RowState> plainKeyLoop(const LoopParts &parts, ArrayRef<Query> queries, const KeyCopies &copies,
                                    const KeyTiles &k, const KeyTiles &v) {
   const auto &[b, math, visibility, keys, waveEnd, rules, softmaxes, products] = parts;
-  auto turn = [&](Value tile, SmallVector<RowState> states) {
+  auto turn = [&](Value tile, const BlockStates &before) {
+    SmallVector<RowState> states = before.each();
     Value tileKey = visibility.keyOfTile(tile);
     KeyCopies::Rows tileRows = copies.rowsFrom(tileKey);
     Value found = visibility.hidesMissing(math.layout) ? copies.found(tileRows) : Value();
@@ -105,14 +132,14 @@ SmallVector<RowState> plainKeyLoop(const LoopParts &parts, ArrayRef<Query> queri
     size_t tiles = products.outputTiles();
     for (auto [block, step] : llvm::enumerate(steps.blocks))
       next.push_back({step.maximum, step.sum, Values(ArrayRef(output).slice(block * tiles, tiles))});
-    return next;
+    return BlockStates::from(next);
   };
   SmallVector<RowState> initial;
   for (const Softmax &softmax : softmaxes) {
     Value maximum = softmax.noMaximum(), sum = softmax.noSum();
     initial.push_back({maximum, sum, products.zeroOutput()});
   }
-  return b.loop(keys.firstTile, keys.endTile, b.i32(1), initial, turn);
+  return b.loop(keys.firstTile, keys.endTile, b.i32(1), BlockStates::from(initial), turn).each();
 }
 
 namespace {

@@ -1,8 +1,8 @@
 //===- variants_test.cpp - variants by their names ------------------------------------------------------===//
 #include "attention/Schedule.h"
-#include "target/ScheduleChoices.h"
 #include "generate/ScheduleTable.h"
 #include "generate/VariantTable.h"
+#include "target/ScheduleChoices.h"
 
 #include <catch2/catch.hpp>
 
