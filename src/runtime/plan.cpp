@@ -65,7 +65,9 @@ Plan::Prepared Plan::prepare_many() const {
   Prepared out = prepare(choice.own.many, wanted);
   out.launches = &Counters::main_launches;
   out.to_parts = is_cascade(wanted);
-  if (choice.own.few != nullptr) out.arguments.min_rows = choice.own.few_rows + 1;
+  // Without `many`, few_rows may be the largest number.
+  if (choice.own.many != nullptr && choice.own.few != nullptr)
+    out.arguments.min_rows = choice.own.few_rows + 1;
   return out;
 }
 
