@@ -207,4 +207,11 @@ void Emitter::when(Value condition, llvm::function_ref<void()> then) {
   then();
 }
 
+void Emitter::loop(Value first, Value end, Value step, function_ref<void(Value)> body) {
+  OpBuilder::InsertionGuard guard(*this);
+  auto op = scf::ForOp::create(*this, first, end, step); // has its own yield
+  setInsertionPointToStart(op.getBody());
+  body(op.getInductionVar());
+}
+
 } // namespace sluice

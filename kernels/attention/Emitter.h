@@ -88,6 +88,9 @@ public:
   Value permuteBytes(Value a, Value b, uint32_t selector) {
     return intrinsic("llvm.amdgcn.perm", getI32Type(), {a, b, i32(int32_t(selector))});
   }
+  Value leadingZeros(Value a) {
+    return mlir::LLVM::CountLeadingZerosOp::create(*this, a.getType(), a, /*is_zero_poison=*/false);
+  }
   Value waveUniform(Value a) { return mlir::ROCDL::ReadfirstlaneOp::create(*this, a.getType(), a); }
   /// The value of lane `lane ^ flip`.
   Value fromLane(Value value, Value lane, unsigned flip);
@@ -201,6 +204,8 @@ public:
     mlir::scf::YieldOp::create(*this, carried::flatten(next));
     return carried::withValues(initial, op.getResults());
   }
+  /// The same without a state.
+  void loop(Value first, Value end, Value step, llvm::function_ref<void(Value)> body);
 
 private:
   using Region = llvm::function_ref<llvm::SmallVector<Value>()>;

@@ -202,7 +202,6 @@ void Epilogue::finish(Value maximum, Value sum, const KeyRange &keys, StoresLse 
     offset = b.add(offset, addresses.offsetOfSplit("o"));
     auto storeAs = [&](Type type, Weight weightOfType) {
       store(b.advance(arguments.late("o"), type, offset), weightOfType, type);
-      return SmallVector<Value>();
     };
     Value isWide = b.either(partial, arguments.flag(package::score_o_f32));
     b.branch(

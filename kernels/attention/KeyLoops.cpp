@@ -292,15 +292,10 @@ static AheadState nextState(const LoopParts &parts, const AheadState &state, con
         next.of = {unknown, unknown, unknown, b.undef(b.getI32Type())};
         auto readV = readerOf(v);
         // The maximum of the next scores, in the shadow of the product.
-        auto include = [&] {
-          return carried::flatten(includeScores(parts, next.scores, state.of.maximum, turn.nextActive));
-        };
-        TileProducts::Sums sums =
-            products.addValuesAnd(include, carried::flatten(next.of), state.output,
-                                  {done.probabilities, rules, turn.tileKey, state.hidden},
-                                  {readV, readV, /*isTile=*/!v.isByColumns(), v.stepsByColumns()});
-        next.output = sums.output;
-        next.of = carried::withValues(next.of, sums.more);
+        auto include = [&] { return includeScores(parts, next.scores, state.of.maximum, turn.nextActive); };
+        std::tie(next.output, next.of) = products.addValuesAnd<TileMaximum>(
+            include, next.of, state.output, {done.probabilities, rules, turn.tileKey, state.hidden},
+            {readV, readV, /*isTile=*/!v.isByColumns(), v.stepsByColumns()});
         return next;
       },
       [&] {

@@ -20,8 +20,7 @@ Value load(Emitter &b, Value numbers, Value index) {
 /// How many of the count + 1 starts are at or before the row: bit by bit, from the highest on.
 Value countStarts(Emitter &b, const Sequences &sequences, Value number) {
   Value starts = b.add(sequences.count, b.i32(1));
-  Value zeros = LLVM::CountLeadingZerosOp::create(b, b.getI32Type(), starts, /*is_zero_poison=*/false);
-  Value steps = b.sub(b.i32(32), zeros);
+  Value steps = b.sub(b.i32(32), b.leadingZeros(starts));
   return b.loop(b.i32(0), steps, b.i32(1), b.i32(0), [&](Value step, Value counted) {
     Value bit = b.shiftLeft(b.i32(1), b.sub(b.sub(steps, step), b.i32(1)));
     Value tried = b.add(counted, bit);

@@ -142,9 +142,9 @@ SmallVector<Value> TileProducts::addNonFinite(ArrayRef<Value> output, const Weig
   return all;
 }
 
-TileProducts::Sums TileProducts::addValuesAnd(function_ref<Values()> more, ArrayRef<Value> unknown,
-                                              ArrayRef<Value> output, const Weights &weights,
-                                              const ReadValues &readV) const {
+TileProducts::Sums TileProducts::sum(function_ref<Values()> more, ArrayRef<Value> unknown,
+                                     ArrayRef<Value> output, const Weights &weights,
+                                     const ReadValues &readV) const {
   auto hold = [&](Sums sums) {
     sums.output = math.held(sums.output);
     return sums;
@@ -167,7 +167,7 @@ TileProducts::Sums TileProducts::addValuesAnd(function_ref<Values()> more, Array
 
 SmallVector<Value> TileProducts::addValues(ArrayRef<Value> output, const Weights &weights,
                                            const ReadValues &readV) const {
-  return addValuesAnd([] { return Values(); }, {}, output, weights, readV).output;
+  return sum([] { return Values(); }, {}, output, weights, readV).output;
 }
 
 } // namespace sluice

@@ -65,14 +65,16 @@ public:
   };
   /// O^T including the tile of V. Non-finite V reaches only the rows that see its key.
   Values addValues(llvm::ArrayRef<Value> output, const Weights &weights, const ReadValues &readV) const;
-  /// The same together with `more`, which is emitted with the product. It returns as many values as
-  /// `unknown`, of the same types.
-  struct Sums {
-    Values output, more;
-    static auto members(auto &of) { return std::tie(of.output, of.more); }
-  };
-  Sums addValuesAnd(llvm::function_ref<Values()> more, llvm::ArrayRef<Value> unknown,
-                    llvm::ArrayRef<Value> output, const Weights &weights, const ReadValues &readV) const;
+  /// The same together with the state `more` (Carried.h), which is emitted with the product, and has the
+  /// shape of `unknown`.
+  template <typename More>
+  std::pair<Values, More> addValuesAnd(llvm::function_ref<More()> more, const More &unknown,
+                                       llvm::ArrayRef<Value> output, const Weights &weights,
+                                       const ReadValues &readV) const {
+    Sums sums =
+        sum([&] { return carried::flatten(more()); }, carried::flatten(unknown), output, weights, readV);
+    return {sums.output, carried::withValues(unknown, sums.more)};
+  }
 
   /// The same for finite V whose fragments are made elsewhere: those of a step of the product and of all
   /// columns of a read.
@@ -84,6 +86,13 @@ public:
   Values visible(const ScoreRules &rules, Value tileKey) const;
 
 private:
+  /// The sum of addValuesAnd(), with the values of `more`.
+  struct Sums {
+    Values output, more;
+    static auto members(auto &of) { return std::tie(of.output, of.more); }
+  };
+  Sums sum(llvm::function_ref<Values()> more, llvm::ArrayRef<Value> unknown, llvm::ArrayRef<Value> output,
+           const Weights &weights, const ReadValues &readV) const;
   /// laneRow and laneGroup, from which addresses are computed.
   struct Place {
     Value row, group;

@@ -41,21 +41,15 @@ public:
     Value firstChunk = b.add(b.shiftLeft(ROCDL::BlockIdYOp::create(b, b.getI32Type()), lanesLog2),
                              b.bitAnd(thread, laneMask));
     b.loop(b.zeroExtend(firstToken), b.zeroExtend(b.argument("tokens")),
-           b.zeroExtend(b.argument("token_step")), {}, [&](Value token, ValueRange) {
-             appendToken(token, firstChunk);
-             return SmallVector<Value>();
-           });
+           b.zeroExtend(b.argument("token_step")), [&](Value token) { appendToken(token, firstChunk); });
   }
 
 private:
   void appendToken(Value token, Value firstChunk) {
-    AppendPlace slot = AppendPlaces(b).of(token);
+    AppendPlace slot = AppendPlaces(b).find(token);
     b.when(slot.valid, [&] {
-      b.loop(firstChunk, b.sideArgument("chunks", side), b.argument("chunk_step"), {},
-             [&](Value chunk, ValueRange) {
-               appendChunk(token, slot, chunk);
-               return SmallVector<Value>();
-             });
+      b.loop(firstChunk, b.sideArgument("chunks", side), b.argument("chunk_step"),
+             [&](Value chunk) { appendChunk(token, slot, chunk); });
     });
   }
 

@@ -16,24 +16,23 @@ struct AppendPlace {
   mlir::Value valid; // the row goes to a page of the cache
   mlir::Value isKey; // the row has a slot that is not negative, or becomes a key of a sequence
   mlir::Value page, row, key;
+  static auto members(auto &of) { return std::tie(of.valid, of.isKey, of.page, of.row, of.key); }
 };
 
 /// For kernels whose arguments are those of sluice_append; `Emitter` knows their table.
 template <typename Emitter> class AppendPlaces {
   using Value = mlir::Value;
-  using Values = llvm::SmallVector<Value>;
 
 public:
   explicit AppendPlaces(Emitter &emitter) : b(emitter), table(emitter) {}
 
-  AppendPlace of(Value token) {
+  AppendPlace find(Value token) {
     Value hasSlots = b.equal(b.argument("page_source"), b.i32(int32_t(package::PageSource::slots)));
-    Values found = b.branch(hasSlots, [&] { return fromSlots(token); }, [&] { return fromTable(token); });
-    return {found[0], found[1], found[2], found[3], found[4]};
+    return b.branch(hasSlots, [&] { return fromSlots(token); }, [&] { return fromTable(token); });
   }
 
 private:
-  Values fromSlots(Value token) {
+  AppendPlace fromSlots(Value token) {
     Value slot = b.load(b.getI64Type(), b.argument("slots"), token, 8);
     CacheOpEmitter::Division place = table.intoPages(slot);
     Value isKey = b.isFalse(b.less(slot, b.i64(0)));
@@ -41,7 +40,7 @@ private:
   }
 
   /// Decreasing starts, and fewer keys than new rows, lead to no slot.
-  Values fromTable(Value token) {
+  AppendPlace fromTable(Value token) {
     auto [isFound, sequence] = table.sequenceOf(token);
     return orNone(isFound, [&] {
       Value starts = b.argument("starts"), after = b.add(sequence, b.i64(1));
@@ -51,21 +50,22 @@ private:
       Value key = b.add(b.sub(keys, end), token);
       CacheOpEmitter::Division place = table.intoPages(key);
       auto [isThere, index] = table.entryOf(sequence, place.quotient);
-      Values page = b.branch(
+      auto [valid, page] = b.branch(
           b.both(isKey, isThere),
           [&] {
             Value page = table.pageAt(index);
-            return Values{table.isInCache(page), page};
+            return std::tuple(table.isInCache(page), page);
           },
-          [&] { return Values{b.boolean(false), b.i64(0)}; });
-      return Values{page[0], isKey, page[1], place.rest, key};
+          [&] { return std::tuple(b.boolean(false), b.i64(0)); });
+      return AppendPlace{valid, isKey, page, place.rest, key};
     });
   }
 
   /// The result of `slot` if the condition holds, else no slot.
-  Values orNone(Value condition, llvm::function_ref<Values()> slot) {
-    return b.branch(condition, slot,
-                    [&] { return Values{b.boolean(false), b.boolean(false), b.i64(0), b.i64(0), b.i64(0)}; });
+  AppendPlace orNone(Value condition, llvm::function_ref<AppendPlace()> slot) {
+    return b.branch(condition, slot, [&] {
+      return AppendPlace{b.boolean(false), b.boolean(false), b.i64(0), b.i64(0), b.i64(0)};
+    });
   }
 
   Emitter &b;

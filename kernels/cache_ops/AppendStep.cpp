@@ -54,16 +54,13 @@ void fetchArguments(StepEmitter &b) {
 AppendPlace findPlace(const WorkgroupSection &section, Value token) {
   StepEmitter &b = section.b;
   Value hasSlots = b.equal(b.argument("page_source"), b.i32(int32_t(package::PageSource::slots)));
-  SmallVector<Value> found = b.branch(
+  AppendPlace found = b.branch(
       b.both(section.isQ, hasSlots),
-      [&] { return SmallVector<Value>{b.boolean(true), b.boolean(true), b.i64(0), b.i64(0), b.i64(0)}; },
-      [&] {
-        AppendPlace place = AppendPlaces(b).of(token);
-        return SmallVector<Value>{place.valid, place.isKey, place.page, place.row, place.key};
-      });
-  Value valid = b.select(section.isQ, found[1], found[0]);
-  Value page = b.select(section.isQ, b.i64(0), found[2]);
-  return {valid, found[1], page, b.select(section.isQ, token, found[3]), found[4]};
+      [&] { return AppendPlace{b.boolean(true), b.boolean(true), b.i64(0), b.i64(0), b.i64(0)}; },
+      [&] { return AppendPlaces(b).find(token); });
+  Value valid = b.select(section.isQ, found.isKey, found.valid);
+  Value page = b.select(section.isQ, b.i64(0), found.page);
+  return {valid, found.isKey, page, b.select(section.isQ, token, found.row), found.key};
 }
 
 /// The row after its norm and its rotation, in F32.
@@ -192,10 +189,7 @@ void buildAppendStep(gpu::GPUFuncOp kernel, const CacheOpVariant &variant) {
   Value first = b.add(b.shiftLeft(b.sub(group, section["first_group"]), rowsLog2), ownRow);
   Value stride = b.zeroExtend(b.shiftLeft(section["groups"], rowsLog2));
   Value rows = b.zeroExtend(section["row_count"]);
-  b.loop(b.zeroExtend(first), rows, stride, {}, [&](Value row, ValueRange) {
-    appendRow(step, b.truncateInteger(row));
-    return SmallVector<Value>();
-  });
+  b.loop(b.zeroExtend(first), rows, stride, [&](Value row) { appendRow(step, b.truncateInteger(row)); });
 }
 
 } // namespace sluice

@@ -86,17 +86,6 @@ Value CacheOpEmitter::joinLanes(Value value, Value lanesLog2, Join join, unsigne
       [&] { return value; });
 }
 
-SmallVector<Value> CacheOpEmitter::loop(Value first, Value end, Value step, ValueRange carried,
-                                        LoopBody body) {
-  OpBuilder::InsertionGuard guard(*this);
-  auto op = scf::ForOp::create(*this, first, end, step, carried);
-  setInsertionPointToStart(op.getBody());
-  SmallVector<Value> next = body(op.getInductionVar(), op.getRegionIterArgs());
-  // Without carried values, the loop has its own yield.
-  if (!carried.empty()) scf::YieldOp::create(*this, next);
-  return SmallVector<Value>(op.getResults());
-}
-
 Value CacheOpEmitter::countStarts(Value starts, Value batch, Value steps, Value row) {
   // Bit by bit, from the highest on.
   return loop(i32(0), steps, i32(1), i32(0), [&](Value step, Value count) {

@@ -36,14 +36,10 @@ public:
   Value compareF(mlir::arith::CmpFPredicate predicate, Value a, Value b) {
     return mlir::arith::CmpFOp::create(*this, predicate, a, b);
   }
-  Value minF(Value a, Value b) { return mlir::arith::MinNumFOp::create(*this, a, b); }
   Value extend(mlir::Type type, Value a) { return mlir::arith::ExtFOp::create(*this, type, a); }
   Value round(mlir::Type type, Value a) { return mlir::arith::TruncFOp::create(*this, type, a); }
   /// The value of the lane `count` before, wrapping around within the row of 16 lanes.
   Value rotateRow(Value value, unsigned count);
-  Value leadingZeros(Value a) {
-    return mlir::LLVM::CountLeadingZerosOp::create(*this, a.getType(), a, /*is_zero_poison=*/false);
-  }
   /// The value of a lane whose neighbouring 2^step lanes differ from this lane's, if those all have one
   /// value: of the lane's number with bit `step` flipped for steps 0 and 1. Steps below 4.
   Value exchange(Value value, unsigned step);
@@ -54,12 +50,6 @@ public:
   /// LLVM's conversion has no value for NaN, and its saturating one takes seven instructions.
   Value toInteger(Value a);
   Value truncateInteger(Value a) { return mlir::arith::TruncIOp::create(*this, getI32Type(), a); }
-
-  /// for (i = first; i < end; i += step) carried = body(i, carried), with unsigned numbers whose steps do not
-  /// overflow their type.
-  using LoopBody = llvm::function_ref<llvm::SmallVector<Value>(Value, mlir::ValueRange)>;
-  llvm::SmallVector<Value> loop(Value first, Value end, Value step, mlir::ValueRange carried, LoopBody body);
-  using Emitter::loop;
 
   /// The number of the batch + 1 starts that are at or before a row, in `steps` steps: the bits of batch + 1.
   Value countStarts(Value starts, Value batch, Value steps, Value row);

@@ -41,57 +41,59 @@ public:
                            b.shiftRight(thread, lanesLog2));
     Value firstChunk = b.add(b.shiftLeft(ROCDL::BlockIdYOp::create(b, b.getI32Type()), lanesLog2),
                              b.bitAnd(thread, laneMask));
-    b.loop(b.zeroExtend(firstRow), b.argument("rows"), b.argument("row_step"), {},
-           [&](Value row, ValueRange) {
-             copyRow(row, firstChunk);
-             return SmallVector<Value>();
-           });
+    b.loop(b.zeroExtend(firstRow), b.argument("rows"), b.argument("row_step"),
+           [&](Value row) { copyRow(row, firstChunk); });
   }
 
 private:
   /// A row of a page.
   struct Place {
     Value page, row;
+    static auto members(auto &of) { return std::tie(of.page, of.row); }
+  };
+
+  /// What happens to a row.
+  struct RowCopy {
+    Value isWritten, exists; // zeros are written if the source does not exist
+    Place from, to;
+    static auto members(auto &of) { return std::tie(of.isWritten, of.exists, of.from, of.to); }
   };
 
   void copyRow(Value row, Value firstChunk) {
     Value isGather = b.less(b.argument("page_source"), b.i32(int32_t(package::PageSource::pairs)));
-    // Whether the row is written, whether its source exists, and both places.
-    SmallVector<Value> found =
-        b.branch(isGather, [&] { return fromTable(row); }, [&] { return fromPages(row); });
-    b.when(found[0], [&] {
-      b.loop(firstChunk, sideOf("chunks"), b.argument("chunk_step"), {}, [&](Value chunk, ValueRange) {
-        copyChunk(found[1], {found[2], found[3]}, {found[4], found[5]}, chunk);
-        return SmallVector<Value>();
-      });
+    RowCopy copy = b.branch(isGather, [&] { return fromTable(row); }, [&] { return fromPages(row); });
+    b.when(copy.isWritten, [&] {
+      b.loop(firstChunk, sideOf("chunks"), b.argument("chunk_step"),
+             [&](Value chunk) { copyChunk(copy.exists, copy.from, copy.to, chunk); });
     });
   }
 
-  SmallVector<Value> fromPages(Value row) {
+  RowCopy fromPages(Value row) {
     CacheOpEmitter::Division place = table.intoPages(row);
-    SmallVector<Value> pages = b.branch(
+    auto [from, to] = b.branch(
         b.equal(b.argument("page_source"), b.i32(int32_t(package::PageSource::pairs))),
         [&] { return pairAt(b.shiftLeft(place.quotient, b.i64(1))); },
-        [&] { return SmallVector<Value>{place.quotient, place.quotient}; });
-    Value areInCache = b.both(table.isInCache(pages[0]), table.isInCache(pages[1]));
-    return {areInCache, b.boolean(true), pages[0], place.rest, pages[1], place.rest};
+        [&] { return PagePair(place.quotient, place.quotient); });
+    Value areInCache = b.both(table.isInCache(from), table.isInCache(to));
+    return {areInCache, b.boolean(true), {from, place.rest}, {to, place.rest}};
   }
 
-  SmallVector<Value> pairAt(Value index) {
+  using PagePair = std::tuple<Value, Value>;
+  PagePair pairAt(Value index) {
     Value pairs = b.argument("pairs");
     return b.branch(
         b.equal(b.argument("page_index_64"), b.i32(0)),
         [&] {
           Value pair = b.load(VectorType::get(2, b.getI32Type()), pairs, index, 4);
-          return SmallVector<Value>{b.signExtend(b.extract(pair, 0)), b.signExtend(b.extract(pair, 1))};
+          return PagePair{b.signExtend(b.extract(pair, 0)), b.signExtend(b.extract(pair, 1))};
         },
         [&] {
           Value pair = b.load(VectorType::get(2, b.getI64Type()), pairs, index, 8);
-          return SmallVector<Value>{b.extract(pair, 0), b.extract(pair, 1)};
+          return PagePair{b.extract(pair, 0), b.extract(pair, 1)};
         });
   }
 
-  SmallVector<Value> fromTable(Value row) {
+  RowCopy fromTable(Value row) {
     auto [isFound, sequence] = table.sequenceOf(row);
     return b.branch(
         isFound,
@@ -109,12 +111,11 @@ private:
           auto [isThere, index] = table.entryOf(sequence, place.quotient);
           Value page = b.branch(
               b.both(isWritten, isThere), [&] { return table.pageAt(index); }, [&] { return b.i64(-1); });
-          return SmallVector<Value>{isWritten, table.isInCache(page), page, place.rest, b.i64(0), row};
+          return RowCopy{isWritten, table.isInCache(page), {page, place.rest}, {b.i64(0), row}};
         },
         [&] {
-          SmallVector<Value> none(2, b.boolean(false));
-          none.append(4, b.i64(0));
-          return none;
+          Value no = b.boolean(false), zero = b.i64(0);
+          return RowCopy{no, no, {zero, zero}, {zero, zero}};
         });
   }
 

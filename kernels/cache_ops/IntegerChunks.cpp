@@ -179,15 +179,14 @@ GroupedChunk toU4(CacheOpEmitter &b, Value chunk, Value isWide, Value hasZero) {
   }
   Value zero = joinFour(b, zeroIfFinite(b, chunk), add);
   above = joinFour(b, above, larger), below = joinFour(b, below, larger);
-  SmallVector<Value> joined = b.branch(
+  std::tie(zero, above, below) = b.branch(
       isWide,
       [&] {
         constexpr unsigned step = 2;
-        return SmallVector<Value>{add(zero, b.exchange(zero, step)), larger(above, b.exchange(above, step)),
-                                  larger(below, b.exchange(below, step))};
+        return std::tuple{add(zero, b.exchange(zero, step)), larger(above, b.exchange(above, step)),
+                          larger(below, b.exchange(below, step))};
       },
-      [&] { return SmallVector<Value>{zero, above, below}; });
-  zero = joined[0], above = joined[1], below = joined[2];
+      [&] { return std::tuple{zero, above, below}; });
 
   auto inF16 = [&](Value x) { return b.round(b.getF16Type(), x); };
   auto inF32 = [&](Value x) { return b.extend(b.getF32Type(), x); };

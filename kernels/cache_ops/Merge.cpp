@@ -66,14 +66,7 @@ void buildMerge(gpu::GPUFuncOp kernel, const CacheOpVariant &variant) {
   b.when(b.isFalse(arguments.may(package::merge_at_once | package::merge_several_at_once)), [&] {
     b.branch(
         arguments.may(package::merge_specially | package::merge_specially_at_once),
-        [&] {
-          mergeSpecially(row);
-          return SmallVector<Value>();
-        },
-        [&] {
-          mergeStepByStep(row, MergeCode::Usual, most);
-          return SmallVector<Value>();
-        });
+        [&] { mergeSpecially(row); }, [&] { mergeStepByStep(row, MergeCode::Usual, most); });
   });
 }
 

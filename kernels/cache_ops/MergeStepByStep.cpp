@@ -97,10 +97,9 @@ void mergeStepByStep(const MergeRow &row, MergeCode code, unsigned depth) {
   // Keeping them takes registers, and long rows hide latency with their lanes.
   constexpr unsigned loopDepth = 2;
   Value lanes = b.shiftLeft(b.i32(1), row.lanes.lanesLog2), end = row.arguments["row_chunks"];
-  b.loop(lanes, end, lanes, {}, [&](Value before, ValueRange) {
+  b.loop(lanes, end, lanes, [&](Value before) {
     Value number = b.add(before, firstChunk);
     steps.mergeChunk(number, lses.loadFirst(loopDepth), loopDepth);
-    return SmallVector<Value>();
   });
   store.storeLse(first.weights, first.sum);
 }

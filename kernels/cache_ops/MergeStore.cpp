@@ -93,12 +93,10 @@ Value MergeStore::storeChunk(const MergeWeights &weights, const MergeSums &laneS
         Value begin = b.select(isFirst, element, afterFirst);
         Value stores = b.both(chunk.matters, b.lessUnsigned(lanes.slot, b.i32(2)));
         storeRun(stores, mine, inverse, begin);
-        return SmallVector<Value>();
       },
       [&] {
         storeRun(b.both(chunk.matters, isFirst), low, inverse, element);
         storeRun(b.both(chunk.matters, isFirst), high, inverse, afterFirst);
-        return SmallVector<Value>();
       });
   return sum;
 }

@@ -43,21 +43,26 @@ public:
   struct Entry {
     Value isThere, index;
   };
+  /// The entries of a sequence.
+  struct Entries {
+    Value first, count;
+    static auto members(auto &of) { return std::tie(of.first, of.count); }
+  };
   /// The entry of a page of a sequence: one of the sequence's own, or none.
   Entry entryOf(Value sequence, Value page) {
     Value isCsr = b.equal(b.argument("page_source"), b.i32(int32_t(package::PageSource::csr_table)));
-    llvm::SmallVector<Value> table = b.branch(
+    Entries entries = b.branch(
         isCsr,
         [&] {
           Value first = number(b.argument("page_starts"), sequence);
           Value end = number(b.argument("page_starts"), b.add(sequence, b.i64(1)));
-          return llvm::SmallVector<Value>{first, b.sub(end, first)};
+          return Entries{first, b.sub(end, first)};
         },
         [&] {
-          return llvm::SmallVector<Value>{b.mul(sequence, b.argument("page_table_stride")),
-                                          b.argument("page_table_entries")};
+          return Entries{b.mul(sequence, b.argument("page_table_stride")), b.argument("page_table_entries")};
         });
-    return {b.both(b.isFalse(b.less(table[0], b.i64(0))), b.less(page, table[1])), b.add(table[0], page)};
+    return {b.both(b.isFalse(b.less(entries.first, b.i64(0))), b.less(page, entries.count)),
+            b.add(entries.first, page)};
   }
 
   /// The number of the page in that entry.

@@ -29,6 +29,13 @@ struct Normed {
   Value factor;
 };
 
+/// A row and the mean of its squares.
+struct Squared {
+  ChunkValues wide;
+  Value mean;
+  static auto members(auto &of) { return std::tie(of.wide, of.mean); }
+};
+
 /// The squares of tiny rows lose bits or vanish, and the chip's root of a subnormal number is 0: such rows
 /// are made larger before.
 Normed findFactor(const WorkgroupSection &section, const LaneChunks &lane, const ChunkValues &wide) {
@@ -37,7 +44,7 @@ Normed findFactor(const WorkgroupSection &section, const LaneChunks &lane, const
   Value epsilon = b.argument("norm_epsilon");
   Value mean = b.fma(sumSquares(b, lane, wide), section["row_inverse"], epsilon);
   Value isTiny = b.compareF(arith::CmpFPredicate::OLT, mean, b.f32(least));
-  SmallVector<Value> lifted = b.rarely(
+  Squared lifted = b.rarely(
       b.anyLane(isTiny),
       [&] {
         Value factor = b.select(isTiny, b.f32(lift), b.f32(1));
@@ -46,10 +53,10 @@ Normed findFactor(const WorkgroupSection &section, const LaneChunks &lane, const
           to = b.select(chunk.isNormed, product(b, values, factor), values);
         Value largerEpsilon = b.mulF(b.mulF(epsilon, factor), factor);
         Value largerMean = b.fma(sumSquares(b, lane, larger), section["row_inverse"], largerEpsilon);
-        return SmallVector<Value>{larger[0], larger[1], largerMean};
+        return Squared{larger, largerMean};
       },
-      [&] { return SmallVector<Value>{wide[0], wide[1], mean}; });
-  return {{lifted[0], lifted[1]}, b.reciprocalRoot(lifted[2])};
+      [&] { return Squared{wide, mean}; });
+  return {lifted.wide, b.reciprocalRoot(lifted.mean)};
 }
 
 } // namespace

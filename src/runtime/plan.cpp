@@ -49,30 +49,29 @@ Plan::Plan(std::shared_ptr<Context> context, const sluice_problem &problem)
   trace(SLUICE_TRACE_PLAN, main(), grid(problem.max_batch, problem.max_q_len));
 }
 
-Plan::Prepared Plan::prepare(const package::PackedKernel *kernel, const sluice_problem &problem) const {
+Plan::Prepared Plan::prepare(const package::PackedKernel &kernel, const sluice_problem &problem) const {
   Prepared out;
-  if (kernel == nullptr) return out;
-  out.entry = &kernel->entry;
-  out.name = package::format_kernel_name(kernel->entry.name);
-  out.arguments = problem_arguments(kernel->entry, problem);
+  out.entry = &kernel.entry;
+  out.name = package::format_kernel_name(kernel.entry.name);
+  out.arguments = problem_arguments(kernel.entry, problem);
   // Rows of both levels of a cascade are stored by their numbers, with starts.
   if (is_cascade(problem)) out.arguments.score_flags |= package::score_o_f32;
-  if (shared->device().hip) out.function = shared->function(*kernel);
+  if (shared->device().hip) out.function = shared->function(kernel);
   return out;
 }
 
 Plan::Prepared Plan::prepare_many() const {
-  Prepared out = prepare(choice.own.many, wanted);
+  if (choice.own.many == nullptr) return {};
+  Prepared out = prepare(*choice.own.many, wanted);
   out.launches = &Counters::main_launches;
   out.to_parts = is_cascade(wanted);
-  // Without `many`, few_rows may be the largest number.
-  if (choice.own.many != nullptr && choice.own.few != nullptr)
-    out.arguments.min_rows = choice.own.few_rows + 1;
+  if (choice.own.few != nullptr) out.arguments.min_rows = choice.own.few_rows + 1;
   return out;
 }
 
 Plan::Prepared Plan::prepare_few() const {
-  Prepared out = prepare(choice.own.few, wanted);
+  if (choice.own.few == nullptr) return {};
+  Prepared out = prepare(*choice.own.few, wanted);
   out.launches = choice.own.many == nullptr ? &Counters::main_launches : &Counters::other_launches;
   out.to_parts = choice.merging != nullptr;
   out.arguments.max_rows = choice.own.few_rows;
@@ -82,7 +81,8 @@ Plan::Prepared Plan::prepare_few() const {
 }
 
 Plan::Prepared Plan::prepare_prefix() const {
-  Prepared out = prepare(choice.prefix.kernel, prefix_problem(wanted));
+  if (choice.prefix.kernel == nullptr) return {};
+  Prepared out = prepare(*choice.prefix.kernel, prefix_problem(wanted));
   out.launches = &Counters::other_launches;
   out.to_parts = true;
   set_splits(out.arguments, choice.prefix.splits);

@@ -60,7 +60,7 @@ private:
     Counter Counters::*launches = nullptr; // counts its launches
     bool to_parts = false;                 // its results go to workspace, where the merge reads them
   };
-  Prepared prepare(const package::PackedKernel *kernel, const sluice_problem &problem) const;
+  Prepared prepare(const package::PackedKernel &kernel, const sluice_problem &problem) const;
   Prepared prepare_many() const;
   Prepared prepare_few() const;
   Prepared prepare_prefix() const;

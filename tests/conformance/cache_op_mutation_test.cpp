@@ -66,11 +66,11 @@ struct AppendMutant {
 };
 
 /// The copy kernels that can have a defect: all, those that convert with scales, or those of groups.
-enum class OfPageCopies : uint8_t { all, scaling, groups };
+enum class CopyKernels : uint8_t { all, scaling, groups };
 
 struct PageCopyMutant {
   const char *name;
-  OfPageCopies of;
+  CopyKernels of;
   std::function<void(PageCopyCase &, PageCopyInputs &)> change;
 };
 
@@ -247,40 +247,40 @@ const std::vector<PageCopyMutant> &page_copy_mutants() {
     };
   };
   static const std::vector<PageCopyMutant> all = {
-      {"a row is missing", OfPageCopies::all,
+      {"a row is missing", CopyKernels::all,
        [](PageCopyCase &, PageCopyInputs &in) { in.rows.erase(in.rows.begin() + 1); }},
-      {"pages go to themselves instead of by pairs", OfPageCopies::all,
+      {"pages go to themselves instead of by pairs", CopyKernels::all,
        each_row([](PageCopyCase &c, PageCopyInputs &, MovedRow &row) {
          if (c.moving == Moving::pairs) row.to_page = row.from_page;
        })},
-      {"the next page is read", OfPageCopies::all,
+      {"the next page is read", CopyKernels::all,
        each_row([](PageCopyCase &, PageCopyInputs &in, MovedRow &row) {
          row.from_page = (row.from_page + 1) % in.pages;
        })},
-      {"only the first row of a page is read", OfPageCopies::all,
+      {"only the first row of a page is read", CopyKernels::all,
        each_row([](PageCopyCase &, PageCopyInputs &, MovedRow &row) { row.from_row = 0; })},
-      {"rows of a gather are one too late", OfPageCopies::all,
+      {"rows of a gather are one too late", CopyKernels::all,
        each_row(
            [](PageCopyCase &c, PageCopyInputs &, MovedRow &row) { row.to_row += c.is_gather() ? 1 : 0; })},
-      {"first keys are ignored", OfPageCopies::all,
+      {"first keys are ignored", CopyKernels::all,
        [](PageCopyCase &c, PageCopyInputs &in) {
          for (size_t i = 0; c.first_keys && i + 1 < in.rows.size(); ++i)
            in.rows[i].from_row = int64_t(i) % c.page_size;
        }},
-      {"no scale of K", OfPageCopies::scaling,
+      {"no scale of K", CopyKernels::scaling,
        [](PageCopyCase &, PageCopyInputs &in) { std::ranges::fill(in.k_scale, 1.0); }},
-      {"the scale of K of the first head", OfPageCopies::scaling,
+      {"the scale of K of the first head", CopyKernels::scaling,
        [](PageCopyCase &, PageCopyInputs &in) { std::ranges::fill(in.k_scale, in.k_scale[0]); }},
-      {"no scale of V", OfPageCopies::scaling,
+      {"no scale of V", CopyKernels::scaling,
        [](PageCopyCase &, PageCopyInputs &in) { std::ranges::fill(in.v_scale, 1.0); }},
-      {"the scale of V of the first head", OfPageCopies::scaling,
+      {"the scale of V of the first head", CopyKernels::scaling,
        [](PageCopyCase &, PageCopyInputs &in) { std::ranges::fill(in.v_scale, in.v_scale[0]); }},
-      {"a scale is inverted", OfPageCopies::scaling,
+      {"a scale is inverted", CopyKernels::scaling,
        [](PageCopyCase &, PageCopyInputs &in) {
          for (double &scale : in.k_scale)
            scale = 1 / scale;
        }},
-      {"groups have 64 elements", OfPageCopies::groups,
+      {"groups have 64 elements", CopyKernels::groups,
        [](PageCopyCase &c, PageCopyInputs &) {
          if (c.scale_group == 32) c.scale_group = 64;
        }},
@@ -458,9 +458,9 @@ TEST_CASE("each defect of every copy kernel is noticed") {
       const PageCopyCase &first = of_kernel.front();
       const bool has_groups =
           std::ranges::any_of(of_kernel, [](const PageCopyCase &c) { return c.scale_group != 0; });
-      if (mutant.of == OfPageCopies::scaling && (first.source == first.target || first.source >= Element::u4))
+      if (mutant.of == CopyKernels::scaling && (first.source == first.target || first.source >= Element::u4))
         continue;
-      if (mutant.of == OfPageCopies::groups && !has_groups) continue;
+      if (mutant.of == CopyKernels::groups && !has_groups) continue;
       CAPTURE(kernel, mutant.name);
       CHECK(std::ranges::any_of(of_kernel, [&](const PageCopyCase &c) { return shows(c, mutant); }));
     }
