@@ -1,5 +1,34 @@
 include(${CMAKE_CURRENT_LIST_DIR}/KernelTable.cmake)
 
+# sluice_kernel_command(VARIABLE kernel chip pack): the command that generates a kernel. With ccache, it asks ccache first: a kernel
+# depends on its name, the generator, the libraries with its compiler, and the table that the generator reads.
+function(sluice_kernel_command variable kernel chip pack)
+  set(generator $<TARGET_FILE:sluice-kernelgen>)
+  set(command ${generator} --row ${kernel} --chips ${chip} --pack ${pack})
+  if(CMAKE_CXX_COMPILER_LAUNCHER MATCHES "ccache$")
+    set(source ${PROJECT_BINARY_DIR}/kernels/parts/kernel.i)
+    if(NOT EXISTS ${source})
+      file(WRITE ${source} "")
+    endif()
+    string(JOIN ":" read ${generator} $<TARGET_FILE:LLVM> $<TARGET_FILE:MLIR> ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/schedules.txt)
+    set(command
+        env
+        CCACHE_COMPILERTYPE=other
+        CCACHE_COMPILERCHECK=content
+        CCACHE_EXTRAFILES=${read}
+        ${CMAKE_CXX_COMPILER_LAUNCHER}
+        ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/kernel_compiler.sh
+        --generator=${generator}
+        --kernel=${kernel}
+        --chip=${chip}
+        -c
+        ${source}
+        -o
+        ${pack})
+  endif()
+  set(${variable} ${command} PARENT_SCOPE)
+endfunction()
+
 # sluice_add_kernel_pack(NAME OUTPUT file TABLE file CHIPS chip... [ONLY regex]): target NAME makes a pack of the table's
 # kernels, or of those whose names match. Each kernel and chip is a separate command, so that a build makes them in parallel and
 # remakes them only if the kernel is new or the generator itself has changed, which may change every kernel. Packs share
@@ -20,9 +49,10 @@ function(sluice_add_kernel_pack name)
       if(NOT part IN_LIST known)
         set_property(GLOBAL APPEND PROPERTY SLUICE_KERNEL_PARTS ${part})
         file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/kernels/parts/${chip})
+        sluice_kernel_command(command ${kernel} ${chip} ${part})
         add_custom_command(
           OUTPUT ${part}
-          COMMAND sluice-kernelgen --row ${kernel} --chips ${chip} --pack ${part}
+          COMMAND ${command}
           DEPENDS sluice-kernelgen ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/schedules.txt
           COMMENT "Generating the kernel ${kernel} for ${chip} (line ${line} of ${ARG_TABLE})"
           VERBATIM)
