@@ -391,46 +391,63 @@ std::map<std::string, std::vector<AnyCase>> by_kernel(std::vector<AnyCase> cases
   return result;
 }
 
-bool shows(const AppendCase &c, const AppendMutant &mutant) {
-  const AppendInputs in = make_inputs(c);
-  const AppendMemory before = make_memory(c, in);
-  const std::vector<StoredElement> expected = compute_expected(c, in, before);
-  AppendMemory right = before, wrong = before;
-  write_perfect(c, expected, right);
-  REQUIRE(compare(c, expected, before, right).wrong == 0);
-  AppendCase changed = c;
-  AppendInputs changed_in = in;
-  mutant.change(changed, changed_in);
-  write_perfect(c, compute_expected(changed, changed_in, before), wrong);
-  return compare(c, expected, before, wrong).wrong != 0;
+template <typename Memory>
+std::vector<StoredElement> expect(const AppendCase &c, const AppendInputs &in, const Memory &before) {
+  return compute_expected(c, in, before);
+}
+template <typename Memory>
+std::vector<MovedElement> expect(const PageCopyCase &c, const PageCopyInputs &in, const Memory &before) {
+  return compute_expected(c, in, before);
+}
+template <typename Memory> MergeExpected expect(const MergeCase &c, const MergeInputs &in, const Memory &) {
+  return compute_expected(c, in);
 }
 
-bool shows(const PageCopyCase &c, const PageCopyMutant &mutant) {
-  const PageCopyInputs in = make_inputs(c);
-  const PageCopyMemory before = make_memory(c, in);
-  const std::vector<MovedElement> expected = compute_expected(c, in, before);
-  PageCopyMemory right = before, wrong = before;
-  write_perfect(c, expected, right);
-  REQUIRE(compare(c, expected, before, right).wrong == 0);
-  PageCopyCase changed = c;
-  PageCopyInputs changed_in = in;
-  mutant.change(changed, changed_in);
-  write_perfect(c, compute_expected(changed, changed_in, before), wrong);
-  return compare(c, expected, before, wrong).wrong != 0;
+/// A case whose right result passes, and what mutants make of it.
+template <typename AnyCase> class Trial {
+public:
+  explicit Trial(const AnyCase &each)
+      : c(each), in(make_inputs(c)), before(make_memory(c, in)), expected(expect(c, in, before)) {
+    auto after = before;
+    write_perfect(c, expected, after);
+    REQUIRE(compare(c, expected, before, after).wrong == 0);
+  }
+
+  template <typename Mutant> bool shows(const Mutant &mutant) const {
+    AnyCase changed = c;
+    auto changed_in = in;
+    mutant.change(changed, changed_in);
+    auto after = before;
+    write_perfect(c, expect(changed, changed_in, before), after);
+    return compare(c, expected, before, after).wrong != 0;
+  }
+
+private:
+  const AnyCase &c;
+  decltype(make_inputs(c)) in;
+  decltype(make_memory(c, in)) before;
+  decltype(expect(c, in, before)) expected;
+};
+
+/// Each mutant shows in one of the kernel's cases.
+template <typename AnyCase, typename Mutant>
+void check_noticed(const std::vector<AnyCase> &cases, std::vector<const Mutant *> mutants) {
+  for (const AnyCase &c : cases) {
+    if (mutants.empty()) break;
+    const Trial trial(c);
+    std::erase_if(mutants, [&](const Mutant *mutant) { return trial.shows(*mutant); });
+  }
+  CAPTURE(cases.front().kernel);
+  for (const Mutant *mutant : mutants)
+    FAIL_CHECK(mutant->name);
 }
 
-bool shows(const MergeCase &c, const MergeMutant &mutant) {
-  const MergeInputs in = make_inputs(c);
-  const MergeMemory before = make_memory(c, in);
-  const MergeExpected expected = compute_expected(c, in);
-  MergeMemory right = before, wrong = before;
-  write_perfect(c, expected, right);
-  REQUIRE(compare(c, expected, before, right).wrong == 0);
-  MergeCase changed = c;
-  MergeInputs changed_in = in;
-  mutant.change(changed, changed_in);
-  write_perfect(c, compute_expected(changed, changed_in), wrong);
-  return compare(c, expected, before, wrong).wrong != 0;
+template <typename Mutant, typename Is>
+std::vector<const Mutant *> select(const std::vector<Mutant> &mutants, Is possible) {
+  std::vector<const Mutant *> selected;
+  for (const Mutant &mutant : mutants)
+    if (possible(mutant)) selected.push_back(&mutant);
+  return selected;
 }
 
 } // namespace
@@ -438,43 +455,59 @@ bool shows(const MergeCase &c, const MergeMutant &mutant) {
 TEST_CASE("each defect of every append kernel is noticed") {
   const auto cases = by_kernel(append_cases(target(), Level::quick));
   CHECK(cases.size() == target().names("kv_append").size() + target().names("append_step").size());
-  for (const auto &[kernel, of_kernel] : cases)
-    for (const AppendMutant &mutant : append_mutants) {
-      const bool is_fp8 = bytes_of(of_kernel.front().cache) == 1 && of_kernel.front().cache < Element::u4;
-      if (mutant.of == Of::no_blocks && of_kernel.front().cache >= Element::u4) continue;
-      if ((mutant.of == Of::fp8 || mutant.of == Of::fp8_steps) && !is_fp8) continue;
-      if ((mutant.of == Of::steps || mutant.of == Of::fp8_steps) && !kernel.starts_with("append_step"))
-        continue;
-      CAPTURE(kernel, mutant.name);
-      CHECK(std::ranges::any_of(of_kernel, [&](const AppendCase &c) { return shows(c, mutant); }));
-    }
+  for (const auto &[kernel, kernel_cases] : cases) {
+    const Element cache = kernel_cases.front().cache;
+    const bool is_step = kernel.starts_with("append_step"), has_blocks = cache >= Element::u4;
+    const bool is_fp8 = bytes_of(cache) == 1 && !has_blocks;
+    check_noticed(kernel_cases, select(append_mutants, [&](const AppendMutant &mutant) {
+                    switch (mutant.of) {
+                    case Of::all:
+                      return true;
+                    case Of::no_blocks:
+                      return !has_blocks;
+                    case Of::fp8:
+                      return is_fp8;
+                    case Of::steps:
+                      return is_step;
+                    case Of::fp8_steps:
+                      return is_fp8 && is_step;
+                    }
+                    return false;
+                  }));
+  }
 }
 
 TEST_CASE("each defect of every copy kernel is noticed") {
   const auto cases = by_kernel(page_copy_cases(target()));
   CHECK(cases.size() == target().names("kv_copy").size());
-  for (const auto &[kernel, of_kernel] : cases)
-    for (const PageCopyMutant &mutant : page_copy_mutants()) {
-      const PageCopyCase &first = of_kernel.front();
-      const bool has_groups =
-          std::ranges::any_of(of_kernel, [](const PageCopyCase &c) { return c.scale_group != 0; });
-      if (mutant.of == CopyKernels::scaling && (first.source == first.target || first.source >= Element::u4))
-        continue;
-      if (mutant.of == CopyKernels::groups && !has_groups) continue;
-      CAPTURE(kernel, mutant.name);
-      CHECK(std::ranges::any_of(of_kernel, [&](const PageCopyCase &c) { return shows(c, mutant); }));
-    }
+  for (const auto &[kernel, kernel_cases] : cases) {
+    const PageCopyCase &first = kernel_cases.front();
+    const bool scales = first.source != first.target && first.source < Element::u4;
+    const bool has_groups =
+        std::ranges::any_of(kernel_cases, [](const PageCopyCase &c) { return c.scale_group != 0; });
+    check_noticed(kernel_cases, select(page_copy_mutants(), [&](const PageCopyMutant &mutant) {
+                    switch (mutant.of) {
+                    case CopyKernels::all:
+                      return true;
+                    case CopyKernels::scaling:
+                      return scales;
+                    case CopyKernels::groups:
+                      return has_groups;
+                    }
+                    return false;
+                  }));
+  }
 }
 
 TEST_CASE("each defect of every merge kernel is noticed") {
   const auto cases = by_kernel(merge_cases(target(), Level::quick));
   CHECK(cases.size() == target().names("merge_states").size());
-  for (const auto &[kernel, of_kernel] : cases)
-    for (const MergeMutant &mutant : merge_mutants()) {
-      if (mutant.fp8_only && of_kernel.front().o != Element::fp8) continue;
-      CAPTURE(kernel, mutant.name);
-      CHECK(std::ranges::any_of(of_kernel, [&](const MergeCase &c) { return shows(c, mutant); }));
-    }
+  for (const auto &[kernel, kernel_cases] : cases) {
+    const bool is_fp8 = kernel_cases.front().o == Element::fp8;
+    check_noticed(kernel_cases, select(merge_mutants(), [&](const MergeMutant &mutant) {
+                    return !mutant.fp8_only || is_fp8;
+                  }));
+  }
 }
 
 TEST_CASE("a write outside the output of an append or a merge is noticed") {

@@ -39,15 +39,18 @@ std::string constants_table() {
   return text;
 }
 
+std::string calibration_line(const CalibrationRow &row) {
+  char error[32];
+  std::snprintf(error, sizeof error, "%+.1f %%", row.error_percent());
+  return "| " + row.stream + " | " + row.unit + " | " + number(row.published) + " | " +
+         number(row.predicted) + " | " + (row.input ? "input" : error) + " | " + row.source + " |\n";
+}
+
 std::string calibration_table(std::span<const CalibrationRow> rows) {
   std::string text =
       "| stream | unit | published | model | error | source |\n| --- | --- | --- | --- | --- | --- |\n";
-  for (const CalibrationRow &row : rows) {
-    char error[32];
-    std::snprintf(error, sizeof error, "%+.1f %%", row.error_percent());
-    text += "| " + row.stream + " | " + row.unit + " | " + number(row.published) + " | " +
-            number(row.predicted) + " | " + (row.input ? "input" : error) + " | " + row.source + " |\n";
-  }
+  for (const CalibrationRow &row : rows)
+    text += calibration_line(row);
   for (const CalibrationRow &row : rows)
     if (!row.why.empty()) text += "\n" + row.stream + ": " + row.why + ".\n";
   char mean[64];

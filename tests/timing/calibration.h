@@ -19,14 +19,16 @@ struct CalibrationRow {
   double error_percent() const { return 100 * (predicted - published) / published; }
 };
 
-/// Runs all of them.
-std::vector<CalibrationRow> calibration_rows();
+/// Runs them. Those of memory take most of the time.
+enum class Streams { all, without_memory };
+std::vector<CalibrationRow> calibration_rows(Streams streams);
 
 /// The mean of the absolute errors of rows that are not inputs of the model.
 double mean_error_percent(std::span<const CalibrationRow> rows);
 
 /// The tables of the documentation.
 std::string constants_table();
+std::string calibration_line(const CalibrationRow &row);
 std::string calibration_table(std::span<const CalibrationRow> rows);
 
 } // namespace sluice::test

@@ -251,12 +251,12 @@ void add_memory_rows(Rows &r) {
 
 } // namespace
 
-std::vector<CalibrationRow> calibration_rows() {
+std::vector<CalibrationRow> calibration_rows(Streams streams) {
   Rows r;
   add_vector_rows(r);
   add_matrix_rows(r);
   add_lds_rows(r);
-  add_memory_rows(r);
+  if (streams == Streams::all) add_memory_rows(r);
   return std::move(r.rows);
 }
 

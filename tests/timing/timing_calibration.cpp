@@ -5,7 +5,7 @@
 #include "timing/calibration.h"
 
 int main() try {
-  const auto rows = sluice::test::calibration_rows();
+  const auto rows = sluice::test::calibration_rows(sluice::test::Streams::all);
   std::printf("%s\n%s", sluice::test::constants_table().c_str(),
               sluice::test::calibration_table(rows).c_str());
   return 0;

@@ -16,6 +16,7 @@ int info_command();
 
 struct KernelsOptions {
   std::string device = "gfx942:304";
+  std::string pattern = "*"; // of names, as in fnmatch()
   bool stats = false;
   bool markdown = false;
 };

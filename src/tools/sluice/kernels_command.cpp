@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include <fnmatch.h>
+
 namespace sluice::tools {
 
 namespace {
@@ -46,7 +48,12 @@ int kernels_command(const KernelsOptions &options) {
     fmt::print("{}", support_summary(context.get()));
     return 0;
   }
-  const std::vector<sluice_kernel_info> kernels = list_kernels(context.get());
+  std::vector<sluice_kernel_info> kernels = list_kernels(context.get());
+  std::erase_if(kernels, [&](const sluice_kernel_info &kernel) {
+    return fnmatch(options.pattern.c_str(), kernel.name, 0) != 0;
+  });
+  if (kernels.empty())
+    throw ToolError(fmt::format("--kernel is '{}'; no kernel has such a name", options.pattern));
   if (options.stats)
     print_stats(kernels, options.markdown);
   else

@@ -48,6 +48,7 @@ int main(int count, char **arguments) {
   KernelsOptions kernels;
   CLI::App *command = app.add_subcommand("kernels", "list the kernels for a device");
   command->add_option("--device", kernels.device, "a target such as gfx942:304 (default), emulated or hip:N");
+  command->add_option("--kernel", kernels.pattern, "only kernels with such names, such as '*_decode'");
   command->add_flag("--stats", kernels.stats,
                     "show registers, LDS, occupancy and instruction counts, from the machine code");
   command->add_flag(

@@ -134,7 +134,7 @@ class ModelTest(BenchTestCase):
 
     def test_lines_that_xcds_share_are_read_from_hbm_once(self):
         # 8 heads of K and V in blocks of 34 bytes, each read by another XCD.
-        work = ["--workload", "decode", "--type", "bf16+q8_0", "--sequences", "64x256"]
+        work = ["--workload", "decode", "--type", "bf16+q8_0", "--sequences", "32x256"]
         hbm = []
         for xcds in (1, 8):
             [row] = timings(*work, "--xcds", xcds)
