@@ -4,6 +4,7 @@
 //
 // `undivided`: in every attention kernel, each v_rcp_f32 becomes a v_mov_b32, and rows are not divided by the
 // sum of their weights. `plain`: kernels list no feature but lse. With KERNEL, only that kernel is changed.
+// The packs have the kernels whose K and V have the type of Q.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "package/offload_bundle.h"
@@ -45,9 +46,11 @@ void write_wrong_pack(const std::string &what, const std::string &from, const st
   const package::PackReader pack(bytes);
   package::PackWriter writer("wrong_kernels", pack.manifest().llvm_version);
   for (const package::PackedKernel &kernel : pack.manifest().kernels) {
+    const package::KernelName &kernel_name = kernel.entry.name;
+    if (!kernel_name.is_attention() || !kernel_name.kv_dtype.empty()) continue;
     const std::vector<std::byte> bundle = pack.bundle(kernel);
-    const std::string name = package::format_kernel_name(kernel.entry.name);
-    const bool is_wrong = kernel.entry.name.is_attention() && (only.empty() || name == only);
+    const std::string name = package::format_kernel_name(kernel_name);
+    const bool is_wrong = only.empty() || name == only;
     std::vector<std::vector<std::byte>> codes;
     std::vector<package::ChipCode> objects;
     codes.reserve(kernel.entry.chips.size());

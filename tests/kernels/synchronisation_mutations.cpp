@@ -19,13 +19,14 @@
 //
 // --quick takes the first of each kind of code of the kernels on contiguous tensors too, and runs redundant
 // mutants on the shortest problem only. It takes a third of the waits of the first kernel on contiguous
-// tensors and of the first whose waves divide the keys, and of all others only barriers and waits before a
-// barrier. --list also prints the mutants that were reported.
+// tensors and of the first whose waves divide the keys, and of every third other kernel only barriers and
+// waits before a barrier. --list also prints the mutants that were reported.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "emulated_run.h"
 #include "machine_code.h"
 #include "shipped_kernels.h"
+#include "support/level.h"
 #include "wait_proofs.h"
 
 #include <algorithm>
@@ -331,10 +332,15 @@ int main(int argc, char **argv) try {
     const bool divides_keys = name.waves_dividing_keys() > 1;
     return (divides_keys || name.form.empty()) && kinds.insert(divides_keys).second;
   };
-  const std::vector<ShippedKernel> kernels = kernels_of(arguments);
+  std::vector<ShippedKernel> kernels = kernels_of(arguments);
   std::vector<char> barriers_only;
-  for (const ShippedKernel &kernel : kernels)
-    barriers_only.push_back(arguments.quick && !is_first_of_its_kind(kernel.entry.name));
+  size_t number = 0;
+  std::erase_if(kernels, [&](const ShippedKernel &kernel) {
+    const bool takes_barriers = arguments.quick && !is_first_of_its_kind(kernel.entry.name);
+    if (takes_barriers && !takes(number++, 3)) return true;
+    barriers_only.push_back(takes_barriers);
+    return false;
+  });
   std::vector<Tally> tallies(kernels.size());
   const auto nothing = [] { return 0; };
   on_threads(arguments, kernels.size(), nothing,

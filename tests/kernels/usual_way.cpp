@@ -47,30 +47,22 @@ bool touches(const std::vector<RegisterRange> &ranges, const std::vector<Registe
 
 } // namespace
 
-size_t scalar_spills_on_usual_way(const ShippedKernel &kernel) {
+UsualWayFigures usual_way_figures(const ShippedKernel &kernel) {
   const MachineCode code(kernel.elf, kernel.name);
   std::vector<RegisterRange> holds_scalars;
   for (const Instruction &instruction : code.instructions())
     if (instruction.is("v_writelane_b32"))
       holds_scalars.insert(holds_scalars.end(), instruction.writes.begin(), instruction.writes.end());
   const std::set<uint64_t> way = usual_way(code_of(kernel));
-  return size_t(std::ranges::count_if(code.instructions(), [&](const Instruction &instruction) {
-    return way.contains(instruction.pc) &&
-           (instruction.is("v_writelane_b32") ||
-            (instruction.is("v_readlane_b32") && touches(instruction.reads, holds_scalars)));
-  }));
-}
-
-size_t waits_for_all_copies_on_usual_way(const ShippedKernel &kernel) {
-  const MachineCode code(kernel.elf, kernel.name);
-  const std::set<uint64_t> way = usual_way(code_of(kernel));
-  size_t copies = 0, waits = 0;
+  size_t copies = 0, waits = 0, scalar_spills = 0;
   for (const Instruction &instruction : code.instructions()) {
     if (!way.contains(instruction.pc)) continue;
+    scalar_spills += instruction.is("v_writelane_b32") ||
+                     (instruction.is("v_readlane_b32") && touches(instruction.reads, holds_scalars));
     copies += instruction.text.ends_with(" lds") || instruction.starts_with("global_load_lds");
     waits += instruction.is("s_waitcnt") && Wait::decode(uint16_t(instruction.word)).vmcnt == 0;
   }
-  return copies == 0 ? 0 : waits;
+  return {.scalar_spills = scalar_spills, .waits_for_all_copies = copies == 0 ? 0 : waits};
 }
 
 } // namespace sluice::test
