@@ -123,7 +123,7 @@ void check_rotary(const sluice_append &append) {
     check_zero("rotary_first", append.rotary_first, "without rotary_dim");
     if (append.rotary_sin != nullptr) invalid("rotary_sin", "rotary_sin is given, but rotary_dim is 0");
   }
-  check_known("rotary_type", append.rotary_type, SLUICE_Q4_0, "SLUICE_Q4_0 (11)");
+  check_known_dtype("rotary_type", append.rotary_type);
   if (append.rotary_type > SLUICE_F32)
     unsupported_value("rotary_type", dtype_text(append.rotary_type), "f16, bf16 or f32");
   const int32_t most_first = append.head_dim_qk - append.rotary_dim;
@@ -154,7 +154,7 @@ void check_rows(std::string_view name, const sluice_tensor &rows, int32_t tokens
 void check_norms(const sluice_append &append) {
   const bool norms = append.k_norm != nullptr || append.q_norm != nullptr;
   if (append.q_norm != nullptr && append.q_heads == 0) invalid("q_norm", "q_norm is given, but q_heads is 0");
-  check_known("norm_type", append.norm_type, SLUICE_Q4_0, "SLUICE_Q4_0 (11)");
+  check_known_dtype("norm_type", append.norm_type);
   if (append.norm_type != 0 && append.norm_type != append.source_type && append.norm_type != SLUICE_F32) {
     unsupported_value("norm_type", dtype_text(append.norm_type),
                       text(runtime::dtype_name(append.source_type), " or f32"));

@@ -99,7 +99,7 @@ void check_scores(const sluice_problem &problem) {
   if (!std::isfinite(problem.soft_cap) || problem.soft_cap < 0) {
     invalid("soft_cap", text("soft_cap is ", problem.soft_cap, "; it must be finite and at least 0"));
   }
-  check_known("bias_type", problem.bias_type, SLUICE_Q4_0, "SLUICE_Q4_0 (11)");
+  check_known_dtype("bias_type", problem.bias_type);
   if (problem.bias_type > SLUICE_F32) {
     invalid("bias_type", text("bias_type is ", dtype_text(problem.bias_type),
                               "; it must be f32, f16 or bf16, or 0 for no bias"));

@@ -1,6 +1,7 @@
 //===- tensor_checks.cpp - what a caller can get wrong in a tensor --------------------------------------===//
 #include "abi/tensor_checks.h"
 
+#include "package/dtypes.h"
 #include "support/checked.h"
 #include "support/failure.h"
 
@@ -36,9 +37,16 @@ void check_known(std::string_view field, uint32_t value, uint32_t last, std::str
                 text(field, " is ", value, "; the last value that this version knows is ", last_name));
 }
 
+void check_known_dtype(std::string_view field, uint32_t type) {
+  const package::Dtype &last = package::dtypes.back();
+  if (type > last.value)
+    check_known(field, type, last.value,
+                text("SLUICE_", package::name_in_header(last), " (", last.value, ")"));
+}
+
 void check_dtype(std::string_view field, uint32_t type) {
   if (type == 0) invalid(field, text(field, " is missing; it must be a sluice_dtype"));
-  check_known(field, type, SLUICE_Q4_0, "SLUICE_Q4_0 (11)");
+  check_known_dtype(field, type);
 }
 
 void bad_stride(const Shape &shape, size_t dimension, std::string_view rule) {

@@ -35,6 +35,8 @@ void check_at_least(std::string_view field, int64_t value, int64_t least);
 /// status newer_struct. `last_name`: "SLUICE_PAGE_TABLE_CSR (2)".
 void check_known(std::string_view field, uint32_t value, uint32_t last, std::string_view last_name);
 /// The same for a sluice_dtype, which is required.
+/// Refuses numbers beyond the last sluice_dtype. 0 is none.
+void check_known_dtype(std::string_view field, uint32_t type);
 void check_dtype(std::string_view field, uint32_t type);
 
 /// A tensor and how much of it a call uses, as far as the call says.

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace sluice::package {
@@ -29,6 +30,8 @@ inline constexpr std::array dtypes = {
     Dtype{11, "q4_0", 32, 18},                            // an F16 scale and 16 bytes
 };
 
+static_assert(dtypes.back().value == dtypes.size(), "row n has value n + 1");
+
 /// nullptr for a value or a name that is not in the table.
 constexpr const Dtype *find_dtype(uint32_t value) {
   for (const Dtype &dtype : dtypes)
@@ -39,6 +42,14 @@ constexpr const Dtype *find_dtype(std::string_view name) {
   for (const Dtype &dtype : dtypes)
     if (dtype.name == name) return &dtype;
   return nullptr;
+}
+
+/// The name as sluice.h has it, after "SLUICE_".
+inline std::string name_in_header(const Dtype &dtype) {
+  std::string name(dtype.name);
+  for (char &c : name)
+    if (c >= 'a' && c <= 'z') c = char(c - 'a' + 'A');
+  return name;
 }
 
 /// Whether a type of kernels' names is stored in blocks; false for an unknown name.

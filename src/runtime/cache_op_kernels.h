@@ -1,6 +1,7 @@
 //===- cache_op_kernels.h - the kernels of cache operations, found by their types -----------------------===//
 #pragma once
 
+#include "package/dtypes.h"
 #include "package/manifest.h"
 
 #include <sluice/sluice.h>
@@ -37,7 +38,7 @@ public:
   void note_loaded(const package::PackedKernel &kernel, void *function);
 
 private:
-  static constexpr size_t types = SLUICE_Q4_0 + 1;
+  static constexpr size_t types = package::dtypes.size() + 1; // 0 is none
   using Table = std::array<CacheOpKernel, 4 * types * types>;
 
   static constexpr size_t index(CacheOperation operation, uint32_t from, uint32_t to) {

@@ -1,6 +1,7 @@
 //===- support_questions.cpp - the support of a context, asked one question at a time -------------------===//
 #include "tools/sluice/support_questions.h"
 
+#include "package/dtypes.h"
 #include "package/feature_names.h"
 
 #include <set>
@@ -28,7 +29,8 @@ void put_in_groups(sluice_problem &problem, int32_t elements) {
 }
 
 bool is_in_blocks(uint32_t type) {
-  return type == SLUICE_U4 || type == SLUICE_Q8_0 || type == SLUICE_Q4_0;
+  const package::Dtype *const dtype = package::find_dtype(type);
+  return dtype && dtype->is_in_blocks();
 }
 
 constexpr Question list[] = {
@@ -221,10 +223,8 @@ std::span<const Question> questions() {
   return list;
 }
 
-const char *type_name(uint32_t type) {
-  constexpr const char *type_names[] = {"",         "F16",  "BF16", "F32", "E4M3FNUZ", "E4M3FN",
-                                        "E5M2FNUZ", "E5M2", "I8",   "U4",  "Q8_0",     "Q4_0"};
-  return type_names[type];
+std::string type_name(uint32_t type) {
+  return package::name_in_header(*package::find_dtype(type));
 }
 
 std::string text_of(const Types &types) {
@@ -288,11 +288,11 @@ std::vector<HeadSizes> kernel_head_sizes(const sluice_context *context) {
 std::vector<Types> supported_types(const sluice_context *context, const std::vector<HeadSizes> &sizes) {
   std::vector<Types> out;
   for (uint32_t q = SLUICE_F16; q <= SLUICE_E5M2; ++q)
-    for (uint32_t kv = SLUICE_F16; kv <= SLUICE_Q4_0; ++kv)
+    for (const package::Dtype &kv : package::dtypes)
       for (uint32_t o = SLUICE_F16; o <= SLUICE_F32; ++o) // the possible types of O
         for (const HeadSizes &size : sizes)
-          if (ask(context, plain_problem({q, kv, o}, size)).supported) {
-            out.push_back({q, kv, o});
+          if (ask(context, plain_problem({q, kv.value, o}, size)).supported) {
+            out.push_back({q, kv.value, o});
             break;
           }
   return out;

@@ -27,7 +27,7 @@ std::span<const Question> questions();
 struct Types {
   uint32_t q = 0, kv = 0, o = 0;
 };
-const char *type_name(uint32_t type);
+std::string type_name(uint32_t type);
 /// "F16", "F16 with E4M3FNUZ" of K and V, "E4M3FNUZ to F16" of O.
 std::string text_of(const Types &types);
 
