@@ -1,6 +1,7 @@
 //===- emulated_run.cpp - attention launches on the emulator, and its reports ---------------------------===//
 #include "emulated_run.h"
 
+#include "package/dtypes.h"
 #include "package/rounds.h"
 #include "support/checked.h"
 #include "support/fp8.h"
@@ -32,7 +33,9 @@ constexpr uint16_t f16_infinity = 0x7c00;
 
 /// Bytes of a block of 32 elements; 0 for types that are not stored in blocks.
 size_t block_bytes(std::string_view type) {
-  return type == "q8_0" ? 34 : type == "q4_0" ? 18 : type == "u4" ? 16 : 0;
+  const package::Dtype *const dtype = package::find_dtype(type);
+  if (!dtype || !dtype->is_in_blocks()) return 0;
+  return block_elements / size_t(dtype->block_elements) * size_t(dtype->block_bytes);
 }
 
 bool serves(const package::KernelName &kernel, const Problem &problem) {

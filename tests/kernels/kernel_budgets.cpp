@@ -8,6 +8,7 @@
 #include "usual_way.h"
 
 #include "emulator/machine/machine.h"
+#include "package/dtypes.h"
 #include "package/kernargs.h"
 #include <sluice/emulator.h>
 
@@ -143,7 +144,7 @@ bool keeps_budgets(const ShippedKernel &kernel) {
   if (kernel.entry.name.waves_dividing_keys() != 1) check_decode(kernel.entry.name, stats, verdict);
   verdict.require(!stats["loops"].empty(), "there is a loop with MFMAs", stats["loops"]);
   // Where elements are made of blocks, the vector unit has far more to do than the matrix cores.
-  const bool unpacks = name.kv_dtype == "q8_0" || name.kv_dtype == "q4_0" || name.kv_dtype == "u4";
+  const bool unpacks = package::is_in_blocks(name.kv_dtype);
   for (const json &loop : stats["loops"]) {
     verdict.require(loop["instructions"]["PK32"] == 0 || unpacks,
                     "no packed f32, which cannot run beside an MFMA", loop["instructions"]["PK32"]);

@@ -1,6 +1,7 @@
 //===- shipped_kernels.cpp - the machine code in a kernel pack ------------------------------------------===//
 #include "shipped_kernels.h"
 
+#include "package/dtypes.h"
 #include "package/offload_bundle.h"
 #include "package/pack_reader.h"
 
@@ -49,7 +50,7 @@ std::vector<ShippedKernel> read_cache_op_kernels(const std::string &pack_path) {
 /// LDS or two.
 static std::string kind_of(const package::KernelName &name) {
   const std::string kind = name.form + " " + std::to_string(name.waves) + " ";
-  const bool is_in_blocks = name.kv_dtype == "q8_0" || name.kv_dtype == "q4_0" || name.kv_dtype == "u4";
+  const bool is_in_blocks = package::is_in_blocks(name.kv_dtype);
   const std::string types = (name.kv_dtype.empty() ? ""
                              : is_in_blocks        ? name.kv_dtype
                                                    : "converted") +
