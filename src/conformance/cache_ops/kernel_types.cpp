@@ -2,22 +2,15 @@
 
 #include "conformance/cache_ops/kernel_types.h"
 
-#include <array>
 #include <stdexcept>
 
 namespace sluice::conformance {
 
-namespace {
-
-constexpr std::array types = {Element::f16, Element::bf16, Element::f32,  Element::fp8, Element::bf8,
-                              Element::i8,  Element::u4,   Element::q8_0, Element::q4_0};
-
-} // namespace
-
 KernelTypes types_of(const std::string &kernel, const std::string &front) {
-  for (const Element from : types)
-    for (const Element to : types)
-      if (kernel == front + name_of(from) + "_" + name_of(to)) return {from, to};
+  for (size_t from = 0; from < element_names.size(); ++from)
+    for (size_t to = 0; to < element_names.size(); ++to)
+      if (kernel == front + element_names[from] + "_" + element_names[to])
+        return {Element(from), Element(to)};
   throw std::runtime_error("the suite has no cases for " + kernel);
 }
 
