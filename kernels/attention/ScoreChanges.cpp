@@ -86,9 +86,6 @@ Softmax::Denominator ScoreChanges::denominator(Value sum, ArrayRef<Value> blocks
       [&] { return none; });
 }
 
-/// The kinds of changes, in the order of sluice.h.
-static const ScoreChange *const changeKinds[] = {&softCap, &bias, &alibi, &maskBits, &valueScales};
-
 /// Not 0 if a score is -infinity.
 static Value hiddenOf(const ScoreTile &tile, ArrayRef<Value> scores) {
   Emitter &b = tile.b;
@@ -117,7 +114,7 @@ ScoreChanges::Changed ScoreChanges::change(ArrayRef<Value> raw, Value scale, Val
   tile.isWhole = b.isFalse(b.less(sequence.keys, b.add(tileKey, b.i32(layout.rows * raw.size()))));
   tile.scale = b.behindProducts(b.opaque(scale, tileKey));
   Scores scores = scaledScores(tile, raw, rows);
-  for (const ScoreChange *kind : changeKinds) {
+  for (const ScoreChange *kind : scoreChanges) {
     Asked asked = kind->ask(tile);
     if (!asked.isAsked) continue;
     scores = b.branch(

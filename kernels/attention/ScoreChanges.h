@@ -9,7 +9,7 @@
 // the exponent: log2(scale) is added to the score, and the running maximum is that of the sums. The
 // denominator has no such scale; its terms are the exponentials divided by their keys' scales.
 //
-// Each kind of change is a file of scores/, and a line of the list in ScoreChanges.cpp.
+// Each kind of change is a file of scores/, and a name in the lists at the end of scores/ScoreTile.h.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once

@@ -92,6 +92,8 @@ struct ScoreChange {
 
 // Each in the file of its name.
 extern const ScoreChange softCap, bias, alibi, maskBits, valueScales;
+/// All of them, in the order of sluice.h.
+inline const ScoreChange *const scoreChanges[] = {&softCap, &bias, &alibi, &maskBits, &valueScales};
 
 /// Raw scores in units of the exponent, with their keys' scales.
 Scores scaledScores(ScoreTile &tile, llvm::ArrayRef<mlir::Value> raw, const LaneRows &rows);
