@@ -33,12 +33,7 @@ package::KernelEntry packageEntry(const AttentionVariant &variant, unsigned wave
   entry.threads = variant.waves * waveSize;
   entry.kernarg_bytes = sizeof(package::AttentionKernargs);
   entry.kernarg_hash = package::attention_kernarg_hash();
-  entry.features = {names::causal,         names::window,     names::mask,
-                    names::soft_cap,       names::bias,       names::alibi,
-                    names::sink_logits,    names::scales,     names::lse,
-                    names::lse_base_2,     names::lengths,    names::ragged,
-                    names::mask_new_rows,  names::spans,      names::causal_by_sequence,
-                    names::given_diagonal, names::bias_scale, names::alibi_by_sequence};
+  entry.features.assign(std::begin(names::common_attention), std::end(names::common_attention));
   // Rows of V that are the front of those of K are not columns.
   entry.features.push_back(variant.vByColumns ? names::v_pack : names::v_in_k);
   // 16-bit numbers do not need a scale for each key, and 4-bit numbers have one for each group.

@@ -39,6 +39,15 @@ inline constexpr char missing_pages[] = "missing_pages";
 inline constexpr char padded_rows[] = "padded_rows";
 inline constexpr char v_pack[] = "v_pack";
 
+/// Of all attention kernels, in the order of their entries in a pack.
+inline constexpr const char *common_attention[] = {
+    causal,     window,           mask,    soft_cap, bias,          alibi, sink_logits,        scales,
+    lse,        lse_base_2,       lengths, ragged,   mask_new_rows, spans, causal_by_sequence, given_diagonal,
+    bias_scale, alibi_by_sequence};
+/// Of those attention kernels whose types, form or tile allow it.
+inline constexpr const char *further_attention[] = {v_in_k,        v_pack,        key_scales,  paged, csr,
+                                                    page_index_64, missing_pages, padded_rows, k_pack};
+
 // Cache operations only.
 inline constexpr char slots[] = "slots";
 inline constexpr char block[] = "block";

@@ -7,28 +7,25 @@
 #pragma once
 
 #include "package/cache_op_kernargs.h"
+#include "package/feature_names.h"
 #include "package/pack_writer.h"
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <span>
 #include <string>
 #include <vector>
 
 namespace sluice::test {
 
-/// All features that a kernel may list.
+/// All features that an attention kernel may list.
 inline std::vector<std::string> all_features() {
-  return {"causal",         "lse",         "lse_base_2",
-          "ragged",         "paged",       "csr",
-          "page_index_64",  "k_pack",      "v_in_k",
-          "window",         "mask",        "soft_cap",
-          "bias",           "alibi",       "sink_logits",
-          "scales",         "lengths",     "key_scales",
-          "mask_new_rows",  "spans",       "causal_by_sequence",
-          "given_diagonal", "bias_scale",  "alibi_by_sequence",
-          "missing_pages",  "padded_rows", "v_pack"};
+  namespace names = package::feature_names;
+  std::vector<std::string> all(std::begin(names::common_attention), std::end(names::common_attention));
+  all.insert(all.end(), std::begin(names::further_attention), std::end(names::further_attention));
+  return all;
 }
 
 inline package::KernelEntry kernel_entry(const std::string &dtype, uint32_t head_dim, uint32_t waves) {
