@@ -13,13 +13,10 @@ namespace sluice {
 /// expression that reaches it does not compile.
 [[noreturn]] void reportNoSuchKernarg(std::string_view name);
 
-/// The index in a kernarg table of the field named prefix + name.
-template <const auto &fields>
-constexpr unsigned kernargIndex(std::string_view name, std::string_view prefix = {}) {
-  for (unsigned index = 0; index < fields.size(); ++index) {
-    std::string_view field = fields[index].name;
-    if (field.starts_with(prefix) && field.substr(prefix.size()) == name) return index;
-  }
+/// The index in a kernarg table of the field of that name.
+template <const auto &fields> constexpr unsigned kernargIndex(std::string_view name) {
+  for (unsigned index = 0; index < fields.size(); ++index)
+    if (fields[index].name == name) return index;
   reportNoSuchKernarg(name);
 }
 
@@ -35,19 +32,6 @@ public:
   constexpr const package::KernargField &field() const { return fields[index]; }
 
   const unsigned index;
-};
-
-/// The two fields k_<name> and v_<name>.
-template <const auto &fields> class KernargSides {
-public:
-  consteval KernargSides(const char *literal)
-      : kIndex(kernargIndex<fields>(literal, "k_")), vIndex(kernargIndex<fields>(literal, "v_")) {}
-
-  constexpr const package::KernargField &k() const { return fields[kIndex]; }
-  constexpr const package::KernargField &v() const { return fields[vIndex]; }
-
-private:
-  unsigned kIndex, vIndex;
 };
 
 } // namespace sluice

@@ -23,67 +23,64 @@ constexpr unsigned chunkElements = package::cache_op_chunk_elements;
 
 class AppendBuilder {
 public:
-  using Emitter = CacheOpEmitterOf<package::append_kernarg_fields>;
-
   AppendBuilder(gpu::GPUFuncOp kernel, const CacheOpVariant &variant)
-      : b(kernel), source(b.elementType(variant.from)), toFp8(variant.to != variant.from) {
+      : b(kernel), all(locateArguments<package::AppendKernargsOf>(b)), source(b.elementType(variant.from)),
+        toFp8(variant.to != variant.from) {
     b.setInsertionPointToStart(&kernel.getBody().front());
   }
 
   void build() {
     Value thread = ROCDL::ThreadIdXOp::create(b, b.getI32Type());
-    Value lanesLog2 = b.argument("lanes_log2");
+    Value lanesLog2 = all.lanes_log2();
     Value laneMask = b.sub(b.shiftLeft(b.i32(1), lanesLog2), b.i32(1));
     Value groupsLog2 = b.sub(b.i32(llvm::Log2_32(package::cache_op_threads)), lanesLog2);
     side = ROCDL::BlockIdZOp::create(b, b.getI32Type());
+    own = locateArguments<package::AppendSideOf>(b, side);
     Value firstToken = b.add(b.shiftLeft(ROCDL::BlockIdXOp::create(b, b.getI32Type()), groupsLog2),
                              b.shiftRight(thread, lanesLog2));
     Value firstChunk = b.add(b.shiftLeft(ROCDL::BlockIdYOp::create(b, b.getI32Type()), lanesLog2),
                              b.bitAnd(thread, laneMask));
-    b.loop(b.zeroExtend(firstToken), b.zeroExtend(b.argument("tokens")),
-           b.zeroExtend(b.argument("token_step")), [&](Value token) { appendToken(token, firstChunk); });
+    b.loop(b.zeroExtend(firstToken), b.zeroExtend(all.tokens()), b.zeroExtend(all.token_step()),
+           [&](Value token) { appendToken(token, firstChunk); });
   }
 
 private:
   void appendToken(Value token, Value firstChunk) {
-    AppendPlace slot = AppendPlaces(b).find(token);
+    AppendPlace slot = AppendPlaces(b, all.slots, all.places).find(token);
     b.when(slot.valid, [&] {
-      b.loop(firstChunk, b.sideArgument("chunks", side), b.argument("chunk_step"),
+      b.loop(firstChunk, own.chunks(), all.chunk_step(),
              [&](Value chunk) { appendChunk(token, slot, chunk); });
     });
   }
 
-  Value sideOf(Emitter::Sides name) { return b.sideArgument(name, side); }
-
   void appendChunk(Value token, const AppendPlace &slot, Value chunk) {
-    CacheOpEmitter::Division head =
-        b.divide(chunk, sideOf("head_chunks"), sideOf("head_magic"), sideOf("head_shift"));
+    CacheOpEmitter::Division head = b.divide(chunk, own.head_chunks(), own.head_magic(), own.head_shift());
     Value head64 = b.zeroExtend(head.quotient);
-    Value from = b.add(b.mul(token, sideOf("token_stride")), b.mul(head64, sideOf("head_stride")));
-    Value row = b.advance(sideOf("rows"), source, from);
+    Value from = b.add(b.mul(token, own.token_stride()), b.mul(head64, own.head_stride()));
+    Value row = b.advance(own.rows(), source, from);
     Value element = b.mul(head.rest, b.i32(chunkElements));
     auto chunkType = b.chunkOf(source);
     Value values = b.load(chunkType, row, b.zeroExtend(element), 16);
 
-    Value rotaryDim = b.argument("rotary_dim");
+    Value rotaryDim = all.rotary_dim();
     Value isRotated = b.both(b.equal(side, b.i32(0)), b.lessUnsigned(element, rotaryDim));
     Value rotated = b.branch(
         isRotated, [&] { return rotate(values, row, element, token, slot); },
         [&] { return toFp8 ? b.extend(b.chunkOf(b.getF32Type()), values) : values; });
     Value stored = rotated;
     if (toFp8)
-      stored = encodeFp8(b, rotated, sideOf("scale"), b.mul(head64, b.zeroExtend(sideOf("scale_stride"))),
-                         Fp8::e4m3fnuz);
+      stored =
+          encodeFp8(b, rotated, own.scale(), b.mul(head64, b.zeroExtend(own.scale_stride())), Fp8::e4m3fnuz);
 
     CacheOpEmitter::Division pack =
-        b.divide(head.rest, sideOf("pack_chunks"), sideOf("pack_magic"), sideOf("pack_shift"));
-    Value to = b.add(
-        b.add(b.mul(slot.page, sideOf("cache_page_stride")), b.mul(slot.row, sideOf("cache_row_stride"))),
-        b.add(b.mul(head64, sideOf("cache_head_stride")),
-              b.mul(b.zeroExtend(pack.quotient), sideOf("cache_pack_stride"))));
+        b.divide(head.rest, own.pack_chunks(), own.pack_magic(), own.pack_shift());
+    Value to =
+        b.add(b.add(b.mul(slot.page, own.cache_page_stride()), b.mul(slot.row, own.cache_row_stride())),
+              b.add(b.mul(head64, own.cache_head_stride()),
+                    b.mul(b.zeroExtend(pack.quotient), own.cache_pack_stride())));
     to = b.add(to, b.zeroExtend(b.mul(pack.rest, b.i32(chunkElements))));
     Type cache = toFp8 ? Type(b.getI8Type()) : source;
-    LLVM::StoreOp::create(b, stored, b.advance(sideOf("cache"), cache, to),
+    LLVM::StoreOp::create(b, stored, b.advance(own.cache(), cache, to),
                           /*alignment=*/toFp8 ? 8 : 16);
   }
 
@@ -94,15 +91,15 @@ private:
 
   /// The rotated chunk: F32 for FP8, otherwise in the source's type.
   Value rotate(Value values, Value row, Value element, Value token, const AppendPlace &slot) {
-    Value positions = b.argument("positions");
+    Value positions = all.positions();
     Value position = b.branch(
         b.isNull(positions), [&] { return slot.key; },
         [&] { return b.signExtend(b.load(b.getI32Type(), positions, token, 4)); });
-    Value rotaryDim = b.argument("rotary_dim");
+    Value rotaryDim = all.rotary_dim();
     half = b.shiftRight(rotaryDim, b.i32(1));
-    cosines = b.advance(b.argument("rotary"), b.getF32Type(), b.mul(position, b.argument("rotary_stride")));
+    cosines = b.advance(all.rotary(), b.getF32Type(), b.mul(position, all.rotary_stride()));
     sines = b.advance(cosines, b.getF32Type(), b.zeroExtend(half));
-    Value pairs = b.equal(b.argument("rotary_pairs"), b.i32(1));
+    Value pairs = b.equal(all.rotary_pairs(), b.i32(1));
     Value wholeChunks = b.equal(b.bitAnd(rotaryDim, b.i32(2 * chunkElements - 1)), b.i32(0));
     return b.branch(
         wholeChunks,
@@ -171,7 +168,9 @@ private:
     return b.pack(b.chunkOf(result), turned);
   }
 
-  Emitter b;
+  CacheOpEmitter b;
+  package::AppendKernargsOf<Argument> all;
+  package::AppendSideOf<Argument> own; // of the workgroup's side
   Type source;
   bool toFp8;
   Value side;

@@ -19,21 +19,22 @@ struct AppendPlace {
   static auto members(auto &of) { return std::tie(of.valid, of.isKey, of.page, of.row, of.key); }
 };
 
-/// For kernels whose arguments are those of sluice_append; `Emitter` knows their table.
-template <typename Emitter> class AppendPlaces {
+class AppendPlaces {
   using Value = mlir::Value;
 
 public:
-  explicit AppendPlaces(Emitter &emitter) : b(emitter), table(emitter) {}
+  AppendPlaces(CacheOpEmitter &emitter, const Argument<package::DeviceAddress> &slots,
+               const PageTable::Places &places)
+      : b(emitter), slots(slots), places(places), table(emitter, places) {}
 
   AppendPlace find(Value token) {
-    Value hasSlots = b.equal(b.argument("page_source"), b.i32(int32_t(package::PageSource::slots)));
+    Value hasSlots = b.equal(places.page_source(), b.i32(int32_t(package::PageSource::slots)));
     return b.branch(hasSlots, [&] { return fromSlots(token); }, [&] { return fromTable(token); });
   }
 
 private:
   AppendPlace fromSlots(Value token) {
-    Value slot = b.load(b.getI64Type(), b.argument("slots"), token, 8);
+    Value slot = b.load(b.getI64Type(), slots(), token, 8);
     CacheOpEmitter::Division place = table.intoPages(slot);
     Value isKey = b.isFalse(b.less(slot, b.i64(0)));
     return {b.both(isKey, table.isInCache(place.quotient)), isKey, place.quotient, place.rest, b.i64(0)};
@@ -43,9 +44,9 @@ private:
   AppendPlace fromTable(Value token) {
     auto [isFound, sequence] = table.sequenceOf(token);
     return orNone(isFound, [&] {
-      Value starts = b.argument("starts"), after = b.add(sequence, b.i64(1));
+      Value starts = places.starts(), after = b.add(sequence, b.i64(1));
       Value start = table.number(starts, sequence), end = table.number(starts, after);
-      Value keys = table.number(b.argument("kv_lengths"), sequence);
+      Value keys = table.number(places.kv_lengths(), sequence);
       Value isKey = b.both(b.less(token, end), b.isFalse(b.less(keys, b.sub(end, start))));
       Value key = b.add(b.sub(keys, end), token);
       CacheOpEmitter::Division place = table.intoPages(key);
@@ -68,8 +69,10 @@ private:
     });
   }
 
-  Emitter &b;
-  PageTable<Emitter> table;
+  CacheOpEmitter &b;
+  Argument<package::DeviceAddress> slots;
+  PageTable::Places places;
+  PageTable table;
 };
 
 } // namespace sluice

@@ -41,7 +41,7 @@ struct NewRow {
 
 /// Brings all arguments into the scalar cache with one wait. They are read in many places, after branches,
 /// and each line's first read would wait for memory.
-void fetchArguments(StepEmitter &b) {
+void fetchArguments(CacheOpEmitter &b) {
   constexpr unsigned lineBytes = 64;
   SmallVector<Value> words;
   for (unsigned offset = 0; offset < sizeof(package::StepKernargs); offset += lineBytes)
@@ -52,12 +52,12 @@ void fetchArguments(StepEmitter &b) {
 /// Q's rows go to the token's row of the only page. They need a place only for their position: with slots it
 /// is given, with sequences a row of none of them is skipped.
 AppendPlace findPlace(const WorkgroupSection &section, Value token) {
-  StepEmitter &b = section.b;
-  Value hasSlots = b.equal(b.argument("page_source"), b.i32(int32_t(package::PageSource::slots)));
+  CacheOpEmitter &b = section.b;
+  Value hasSlots = b.equal(section.call.places.page_source(), b.i32(int32_t(package::PageSource::slots)));
   AppendPlace found = b.branch(
       b.both(section.isQ, hasSlots),
       [&] { return AppendPlace{b.boolean(true), b.boolean(true), b.i64(0), b.i64(0), b.i64(0)}; },
-      [&] { return AppendPlaces(b).find(token); });
+      [&] { return AppendPlaces(b, section.call.slots, section.call.places).find(token); });
   Value valid = b.select(section.isQ, found.isKey, found.valid);
   Value page = b.select(section.isQ, b.i64(0), found.page);
   return {valid, found.isKey, page, b.select(section.isQ, token, found.row), found.key};
@@ -65,11 +65,11 @@ AppendPlace findPlace(const WorkgroupSection &section, Value token) {
 
 /// The row after its norm and its rotation, in F32.
 ChunkValues change(const Step &step, const NewRow &row) {
-  StepEmitter &b = step.section.b;
+  CacheOpEmitter &b = step.section.b;
   ChunkValues wide = widen(b, row.raw);
   // Loaded before the norm, whose lanes wait for one another.
   Angles angles = loadAngles(step.section, step.lane, row.position);
-  Value weights = step.section["norm"];
+  Value weights = step.section.norm();
   ChunkValues normed = b.branch(
       b.isNull(weights), [&] { return wide; },
       [&] { return normalize(step.section, step.lane, step.source, wide, weights); });
@@ -78,13 +78,13 @@ ChunkValues change(const Step &step, const NewRow &row) {
 }
 
 ChunkValues changeIfAsked(const Step &step, const NewRow &row) {
-  StepEmitter &b = step.section.b;
+  CacheOpEmitter &b = step.section.b;
   return b.branch(row.isChanged, [&] { return change(step, row); }, [&] { return widen(b, row.raw); });
 }
 
 /// Stores a row of F32 as elements of the source's type.
 void storeRounded(const Step &step, const NewRow &row, const ChunkValues &wide) {
-  StepEmitter &b = step.section.b;
+  CacheOpEmitter &b = step.section.b;
   storeRow(step.section, step.lane, wide, row.begin, step.source,
            [&](Value chunk) { return b.round(b.chunkOf(step.source), chunk); });
 }
@@ -100,7 +100,7 @@ void appendAsSource(const Step &step, const NewRow &row) {
 
 void appendScaledRow(const Step &step, const NewRow &row) {
   const WorkgroupSection &section = step.section;
-  StepEmitter &b = section.b;
+  CacheOpEmitter &b = section.b;
   Value given = loadPageScale(section, row.place, row.head, row.headScale);
   ChunkValues wide = changeIfAsked(step, row);
   Value scale = computeRowScale(section, step.lane, wide, step.cache.largest, row.place, row.head, given);
@@ -108,7 +108,7 @@ void appendScaledRow(const Step &step, const NewRow &row) {
       section.isQ, [&] { storeRounded(step, row, wide); },
       [&] {
         auto convert = [&](Value chunk) {
-          return step.cache.convert(b, chunk, scale, b.isNull(section["scale"]));
+          return step.cache.convert(b, chunk, scale, b.isNull(section.scale()));
         };
         storeRow(section, step.lane, wide, row.begin, b.getI8Type(), convert, step.columns);
       });
@@ -116,7 +116,7 @@ void appendScaledRow(const Step &step, const NewRow &row) {
 
 void appendGroups(const Step &step, const NewRow &row) {
   const WorkgroupSection &section = step.section;
-  StepEmitter &b = section.b;
+  CacheOpEmitter &b = section.b;
   ChunkValues wide = changeIfAsked(step, row);
   b.branch(
       section.isQ, [&] { storeRounded(step, row, wide); },
@@ -131,14 +131,14 @@ void appendGroups(const Step &step, const NewRow &row) {
 
 void appendRow(const Step &step, Value number) {
   const WorkgroupSection &section = step.section;
-  StepEmitter &b = section.b;
+  CacheOpEmitter &b = section.b;
   CacheOpEmitter::Division divided =
-      b.divide(number, section["heads"], section["heads_magic"], section["heads_shift"]);
+      b.divide(number, section.heads(), section.heads_magic(), section.heads_shift());
   NewRow row;
   Value token = b.zeroExtend(divided.quotient);
   row.head = b.zeroExtend(divided.rest);
   row.raw = loadRow(section, step.lane, step.source, token, row.head);
-  Value positions = b.argument("positions");
+  Value positions = section.call.positions();
   Value isGiven = b.isFalse(b.isNull(positions));
   Value given = b.branch(
       isGiven, [&] { return b.load(b.getI32Type(), positions, token, 4); }, [&] { return b.i32(0); });
@@ -146,12 +146,12 @@ void appendRow(const Step &step, Value number) {
   row.place = findPlace(section, token);
   row.position = b.select(isGiven, b.signExtend(given), row.place.key);
   b.when(row.place.valid, [&] {
-    Value headOffset = b.mul(row.head, section["out_head_stride"]);
+    Value headOffset = b.mul(row.head, section.out_head_stride());
     Value rowOffset = findRow(section, row.place.row, step.columns);
-    Value pageOffset = b.mul(row.place.page, section["out_page_stride"]);
+    Value pageOffset = b.mul(row.place.page, section.out_page_stride());
     row.begin = b.add(b.add(pageOffset, rowOffset), headOffset);
-    Value isRotated = b.lessUnsigned(b.i32(0), section["rotary_half"]);
-    row.isChanged = b.either(b.isFalse(b.isNull(section["norm"])), isRotated);
+    Value isRotated = b.lessUnsigned(b.i32(0), section.rotary_half());
+    row.isChanged = b.either(b.isFalse(b.isNull(section.norm())), isRotated);
     if (step.cache.hasGroups())
       appendGroups(step, row);
     else if (step.cache.hasRowScales())
@@ -164,7 +164,7 @@ void appendRow(const Step &step, Value number) {
 } // namespace
 
 void buildAppendStep(gpu::GPUFuncOp kernel, const CacheOpVariant &variant) {
-  StepEmitter b(kernel);
+  CacheOpEmitter b(kernel);
   b.setInsertionPointToStart(&kernel.getBody().front());
   const CacheType &cache = findCacheType(variant);
   // Memory bounds the kernel: waves hide its latency, and as many as these leave registers enough.
@@ -177,7 +177,7 @@ void buildAppendStep(gpu::GPUFuncOp kernel, const CacheOpVariant &variant) {
   WorkgroupSection section(b, group);
   Columns columns;
   if (cache.mayHaveColumns) columns.are = b.both(section.isV(), section.hasMode(package::step_v_columns));
-  Value rowLanesLog2 = section["lanes_log2"];
+  Value rowLanesLog2 = section.lanes_log2();
   Value rowsLog2 = b.sub(b.i32(llvm::Log2_32(package::cache_op_threads)), rowLanesLog2);
   Value numberInRow = b.bitAnd(thread, b.sub(b.shiftLeft(b.i32(1), rowLanesLog2), b.i32(1)));
   LaneChunks lane = findChunks(section, numberInRow, rowLanesLog2);
@@ -186,9 +186,9 @@ void buildAppendStep(gpu::GPUFuncOp kernel, const CacheOpVariant &variant) {
   const Step step = {cache, b.elementType(variant.from), section, lane, groups, columns};
 
   Value ownRow = b.shiftRight(thread, rowLanesLog2);
-  Value first = b.add(b.shiftLeft(b.sub(group, section["first_group"]), rowsLog2), ownRow);
-  Value stride = b.zeroExtend(b.shiftLeft(section["groups"], rowsLog2));
-  Value rows = b.zeroExtend(section["row_count"]);
+  Value first = b.add(b.shiftLeft(b.sub(group, section.first_group()), rowsLog2), ownRow);
+  Value stride = b.zeroExtend(b.shiftLeft(section.groups(), rowsLog2));
+  Value rows = b.zeroExtend(section.row_count());
   b.loop(b.zeroExtend(first), rows, stride, [&](Value row) { appendRow(step, b.truncateInteger(row)); });
 }
 

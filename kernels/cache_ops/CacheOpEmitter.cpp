@@ -19,19 +19,13 @@ Type CacheOpEmitter::typeOf(package::KernargKind kind) {
   llvm_unreachable("not a kind of argument");
 }
 
-Value CacheOpEmitter::argumentOf(const package::KernargField &field) {
-  return loadKernarg(field.offset, typeOf(field.kind));
-}
-
-Value CacheOpEmitter::sideArgumentOf(const package::KernargField &k, const package::KernargField &v,
-                                     Value side) {
-  auto pointerType = LLVM::LLVMPointerType::get(getContext(), 4);
-  auto segment = LLVM::CallIntrinsicOp::create(
-      *this, pointerType, getStringAttr("llvm.amdgcn.kernarg.segment.ptr"), ValueRange{});
-  Value offset = add(i32(k.offset), mul(side, i32(v.offset - k.offset)));
-  Value place = LLVM::GEPOp::create(*this, pointerType, getI8Type(), segment.getResults(),
-                                    ArrayRef<LLVM::GEPArg>{offset});
-  return LLVM::LoadOp::create(*this, typeOf(k.kind), place, /*alignment=*/4);
+Value CacheOpEmitter::loadArgument(const ArgumentPlace &place, package::KernargKind kind) {
+  if (!place.number) return loadKernarg(place.offset, typeOf(kind));
+  Value offset = add(i32(place.offset), mul(place.number, i32(place.stride)));
+  Value segment = kernargSegment();
+  Value pointer =
+      LLVM::GEPOp::create(*this, segment.getType(), getI8Type(), segment, ArrayRef<LLVM::GEPArg>{offset});
+  return LLVM::LoadOp::create(*this, typeOf(kind), pointer, /*alignment=*/4);
 }
 
 Type CacheOpEmitter::elementType(StringRef name) {

@@ -1,6 +1,6 @@
 //===- CacheOpEmitter.h - short spellings for rows in memory ----------------------------------*- C++ -*-===//
 //
-// Shared by all cache operations: arguments by name, rows divided among lanes, chunks of eight elements.
+// Shared by all cache operations: arguments, rows divided among lanes, chunks of eight elements.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -13,6 +13,13 @@
 #include <functional>
 
 namespace sluice {
+
+/// Where an argument is in the kernarg table: `number` times `stride` bytes after `offset`, if it is in one
+/// of several equal structs.
+struct ArgumentPlace {
+  uint32_t offset = 0, stride = 0;
+  mlir::Value number = {};
+};
 
 class CacheOpEmitter : public Emitter {
 public:
@@ -54,10 +61,7 @@ public:
   /// The number of the batch + 1 starts that are at or before a row, in `steps` steps: the bits of batch + 1.
   Value countStarts(Value starts, Value batch, Value steps, Value row);
 
-protected:
-  Value argumentOf(const package::KernargField &field);
-  /// The argument `k` if `side` is 0, `v` if it is 1, and the one as far after `v` if it is 2.
-  Value sideArgumentOf(const package::KernargField &k, const package::KernargField &v, Value side);
+  Value loadArgument(const ArgumentPlace &place, package::KernargKind kind);
 
 private:
   static mlir::Type scalarOf(mlir::Type type) {
@@ -73,12 +77,9 @@ template <const auto &fields> class CacheOpEmitterOf : public CacheOpEmitter {
 public:
   using CacheOpEmitter::CacheOpEmitter;
   using Name = KernargName<fields>;
-  using Sides = KernargSides<fields>;
 
   /// A kernel argument by its name, loaded where it is used.
-  Value argument(Name name) { return argumentOf(name.field()); }
-  /// k_<name> if `side` is 0, v_<name> if it is 1, and in tables with sections q_<name> if it is 2.
-  Value sideArgument(Sides name, Value side) { return sideArgumentOf(name.k(), name.v(), side); }
+  Value argument(Name name) { return loadArgument({name.field().offset}, name.field().kind); }
 };
 
 } // namespace sluice

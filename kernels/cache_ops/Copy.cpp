@@ -25,24 +25,23 @@ constexpr unsigned chunkElements = package::cache_op_chunk_elements;
 
 class CopyBuilder {
 public:
-  using Emitter = CacheOpEmitterOf<package::copy_kernarg_fields>;
-
-  CopyBuilder(gpu::GPUFuncOp kernel, const CacheOpVariant &variant) : b(kernel), table(b), variant(variant) {
+  CopyBuilder(gpu::GPUFuncOp kernel, const CacheOpVariant &variant)
+      : b(kernel), all(locateArguments<package::CopyKernargsOf>(b)), table(b, all.places), variant(variant) {
     b.setInsertionPointToStart(&kernel.getBody().front());
   }
 
   void build() {
     Value thread = ROCDL::ThreadIdXOp::create(b, b.getI32Type());
-    Value lanesLog2 = b.argument("lanes_log2");
+    Value lanesLog2 = all.lanes_log2();
     Value laneMask = b.sub(b.shiftLeft(b.i32(1), lanesLog2), b.i32(1));
     Value groupsLog2 = b.sub(b.i32(llvm::Log2_32(package::cache_op_threads)), lanesLog2);
-    side = ROCDL::BlockIdZOp::create(b, b.getI32Type());
+    Value side = ROCDL::BlockIdZOp::create(b, b.getI32Type());
+    own = locateArguments<package::CopySideOf>(b, side);
     Value firstRow = b.add(b.shiftLeft(ROCDL::BlockIdXOp::create(b, b.getI32Type()), groupsLog2),
                            b.shiftRight(thread, lanesLog2));
     Value firstChunk = b.add(b.shiftLeft(ROCDL::BlockIdYOp::create(b, b.getI32Type()), lanesLog2),
                              b.bitAnd(thread, laneMask));
-    b.loop(b.zeroExtend(firstRow), b.argument("rows"), b.argument("row_step"),
-           [&](Value row) { copyRow(row, firstChunk); });
+    b.loop(b.zeroExtend(firstRow), all.rows(), all.row_step(), [&](Value row) { copyRow(row, firstChunk); });
   }
 
 private:
@@ -60,10 +59,10 @@ private:
   };
 
   void copyRow(Value row, Value firstChunk) {
-    Value isGather = b.less(b.argument("page_source"), b.i32(int32_t(package::PageSource::pairs)));
+    Value isGather = b.less(all.places.page_source(), b.i32(int32_t(package::PageSource::pairs)));
     RowCopy copy = b.branch(isGather, [&] { return fromTable(row); }, [&] { return fromPages(row); });
     b.when(copy.isWritten, [&] {
-      b.loop(firstChunk, sideOf("chunks"), b.argument("chunk_step"),
+      b.loop(firstChunk, own.chunks(), all.chunk_step(),
              [&](Value chunk) { copyChunk(copy.exists, copy.from, copy.to, chunk); });
     });
   }
@@ -71,7 +70,7 @@ private:
   RowCopy fromPages(Value row) {
     CacheOpEmitter::Division place = table.intoPages(row);
     auto [from, to] = b.branch(
-        b.equal(b.argument("page_source"), b.i32(int32_t(package::PageSource::pairs))),
+        b.equal(all.places.page_source(), b.i32(int32_t(package::PageSource::pairs))),
         [&] { return pairAt(b.shiftLeft(place.quotient, b.i64(1))); },
         [&] { return PagePair(place.quotient, place.quotient); });
     Value areInCache = b.both(table.isInCache(from), table.isInCache(to));
@@ -80,9 +79,9 @@ private:
 
   using PagePair = std::tuple<Value, Value>;
   PagePair pairAt(Value index) {
-    Value pairs = b.argument("pairs");
+    Value pairs = all.pairs();
     return b.branch(
-        b.equal(b.argument("page_index_64"), b.i32(0)),
+        b.equal(all.places.page_index_64(), b.i32(0)),
         [&] {
           Value pair = b.load(VectorType::get(2, b.getI32Type()), pairs, index, 4);
           return PagePair{b.signExtend(b.extract(pair, 0)), b.signExtend(b.extract(pair, 1))};
@@ -98,10 +97,10 @@ private:
     return b.branch(
         isFound,
         [&] {
-          Value starts = b.argument("starts"), firstKeys = b.argument("first_keys");
+          Value starts = all.places.starts(), firstKeys = all.first_keys();
           Value start = table.number(starts, sequence);
           Value end = table.number(starts, b.add(sequence, b.i64(1)));
-          Value keys = table.number(b.argument("kv_lengths"), sequence);
+          Value keys = table.number(all.places.kv_lengths(), sequence);
           Value first = b.branch(
               b.isNull(firstKeys), [&] { return b.i64(0); },
               [&] { return b.maxS(table.number(firstKeys, sequence), b.i64(0)); });
@@ -119,34 +118,31 @@ private:
         });
   }
 
-  Value sideOf(Emitter::Sides name) { return b.sideArgument(name, side); }
-
   void copyChunk(Value exists, const Place &from, const Place &to, Value chunk) {
-    CacheOpEmitter::Division head =
-        b.divide(chunk, sideOf("head_chunks"), sideOf("head_magic"), sideOf("head_shift"));
+    CacheOpEmitter::Division head = b.divide(chunk, own.head_chunks(), own.head_magic(), own.head_shift());
     Value head64 = b.zeroExtend(head.quotient);
     if (isPieces()) return copyPiece(exists, from, to, head64, head.rest);
     Value stored = b.branch(
         exists, [&] { return convert(from, head64, head.rest); },
         [&] { return zerosOf(chunkOf(variant.to)); });
-    CacheOpEmitter::Division pack = b.divide(head.rest, sideOf("target_pack_chunks"),
-                                             sideOf("target_pack_magic"), sideOf("target_pack_shift"));
-    Value offset = b.add(ofTarget(to, head64), ofPack(pack, sideOf("target_pack_stride")));
-    Value target = b.advance(sideOf("target"), elementOf(variant.to), offset);
+    CacheOpEmitter::Division pack =
+        b.divide(head.rest, own.target_pack_chunks(), own.target_pack_magic(), own.target_pack_shift());
+    Value offset = b.add(ofTarget(to, head64), ofPack(pack, own.target_pack_stride()));
+    Value target = b.advance(own.target(), elementOf(variant.to), offset);
     b.store(stored, target, b.i64(0), bytesOf(variant.to));
   }
 
   /// Where a head's row begins.
-  Value ofHead(const Place &place, Value head, Emitter::Sides pageStride, Emitter::Sides rowStride,
-               Emitter::Sides headStride) {
-    Value ofRow = b.add(b.mul(place.page, sideOf(pageStride)), b.mul(place.row, sideOf(rowStride)));
-    return b.add(ofRow, b.mul(head, sideOf(headStride)));
+  using Stride = Argument<int64_t>;
+  Value ofHead(const Place &place, Value head, const Stride &page, const Stride &row, const Stride &heads) {
+    Value ofRow = b.add(b.mul(place.page, page()), b.mul(place.row, row()));
+    return b.add(ofRow, b.mul(head, heads()));
   }
   Value ofSource(const Place &place, Value head) {
-    return ofHead(place, head, "source_page_stride", "source_row_stride", "source_head_stride");
+    return ofHead(place, head, own.source_page_stride, own.source_row_stride, own.source_head_stride);
   }
   Value ofTarget(const Place &place, Value head) {
-    return ofHead(place, head, "target_page_stride", "target_row_stride", "target_head_stride");
+    return ofHead(place, head, own.target_page_stride, own.target_row_stride, own.target_head_stride);
   }
 
   Value ofPack(const CacheOpEmitter::Division &pack, Value packStride) {
@@ -156,10 +152,10 @@ private:
 
   /// Pieces are counted in bytes, like the strides.
   void copyPiece(Value exists, const Place &from, const Place &to, Value head, Value piece) {
-    Value bytes = sideOf("piece_bytes");
+    Value bytes = own.piece_bytes();
     Value inRow = b.zeroExtend(b.mul(piece, bytes));
-    Value source = b.advance(sideOf("source"), b.getI8Type(), b.add(ofSource(from, head), inRow));
-    Value target = b.advance(sideOf("target"), b.getI8Type(), b.add(ofTarget(to, head), inRow));
+    Value source = b.advance(own.source(), b.getI8Type(), b.add(ofSource(from, head), inRow));
+    Value target = b.advance(own.target(), b.getI8Type(), b.add(ofTarget(to, head), inRow));
     auto copyAs = [&](Type type) {
       constexpr unsigned alignment = 2;
       Value stored = b.branch(
@@ -193,13 +189,13 @@ private:
   Value convert(const Place &from, Value head, Value chunk) {
     Value begin = ofSource(from, head);
     if (isInBlocks()) return b.round(chunkOf(variant.to), ofBlocks(from, head, begin, chunk));
-    CacheOpEmitter::Division pack = b.divide(chunk, sideOf("source_pack_chunks"), sideOf("source_pack_magic"),
-                                             sideOf("source_pack_shift"));
-    Value offset = b.add(begin, ofPack(pack, sideOf("source_pack_stride")));
-    Value source = b.advance(sideOf("source"), elementOf(variant.from), offset);
+    CacheOpEmitter::Division pack =
+        b.divide(chunk, own.source_pack_chunks(), own.source_pack_magic(), own.source_pack_shift());
+    Value offset = b.add(begin, ofPack(pack, own.source_pack_stride()));
+    Value source = b.advance(own.source(), elementOf(variant.from), offset);
     Value values = b.load(chunkOf(variant.from), source, b.i64(0), bytesOf(variant.from));
     if (variant.from == variant.to) return values;
-    Value scales = sideOf("scale"), index = indexOfScale(from, head);
+    Value scales = own.scale(), index = indexOfScale(from, head);
     if (std::optional<Fp8> to = fp8Of(variant.to))
       return encodeFp8(b, b.extend(b.chunkOf(b.getF32Type()), values), scales, index, *to);
     SmallVector<Value> numbers =
@@ -208,21 +204,21 @@ private:
   }
 
   Value indexOfScale(const Place &from, Value head) {
-    return ofHead(from, head, "scale_page_stride", "scale_row_stride", "scale_head_stride");
+    return ofHead(from, head, own.scale_page_stride, own.scale_row_stride, own.scale_head_stride);
   }
 
   /// A chunk of blocks, whose places count bytes.
   Value ofBlocks(const Place &from, Value head, Value begin, Value chunk) {
     auto at = [&](Value offset) {
-      return b.advance(sideOf("source"), b.getI8Type(), b.add(begin, b.zeroExtend(offset)));
+      return b.advance(own.source(), b.getI8Type(), b.add(begin, b.zeroExtend(offset)));
     };
     auto inF32 = [&](Value x) { return b.extend(b.getF32Type(), x); };
     if (variant.from == "u4") {
       constexpr int32_t chunkBytes = chunkElements / 2;
       Value word = b.load(b.getI32Type(), at(b.mul(chunk, b.i32(chunkBytes))), b.i64(0), chunkBytes);
-      Value group = b.shiftRight(chunk, sideOf("group_chunks_log2"));
-      Value index = b.add(indexOfScale(from, head), b.zeroExtend(group)), zeros = sideOf("zeros");
-      Value scale = b.load(b.getF16Type(), sideOf("scale"), index, 2);
+      Value group = b.shiftRight(chunk, own.group_chunks_log2());
+      Value index = b.add(indexOfScale(from, head), b.zeroExtend(group)), zeros = own.zeros();
+      Value scale = b.load(b.getF16Type(), own.scale(), index, 2);
       Value zero = b.branch(
           b.isNull(zeros), [&] { return b.f32(8); },
           [&] { return inF32(b.load(b.getF16Type(), zeros, index, 2)); });
@@ -244,10 +240,11 @@ private:
     return b.pack(b.chunkOf(b.getF32Type()), products);
   }
 
-  Emitter b;
-  PageTable<Emitter> table;
+  CacheOpEmitter b;
+  package::CopyKernargsOf<Argument> all;
+  package::CopySideOf<Argument> own; // of the workgroup's side
+  PageTable table;
   CacheOpVariant variant;
-  Value side;
 };
 
 } // namespace

@@ -6,10 +6,10 @@ using namespace mlir;
 namespace sluice {
 
 LaneChunks findChunks(const WorkgroupSection &section, Value lane, Value rowLanesLog2) {
-  StepEmitter &b = section.b;
+  CacheOpEmitter &b = section.b;
   LaneChunks result;
-  Value half = section["rotary_half"], first = b.argument("rotary_first"), lanes = section["lane_chunks"];
-  Value count = section["chunks"], body = section["body_chunks"];
+  Value half = section.rotary_half(), first = section.call.rotary_first(), lanes = section.lane_chunks();
+  Value count = section.chunks(), body = section.body_chunks();
   Value isRotated = b.lessUnsigned(lane, half);
   auto outside = [&](Value n) {
     return b.select(b.less(n, first), n, b.add(n, b.shiftLeft(half, b.i32(1))));
@@ -36,14 +36,15 @@ LaneChunks findChunks(const WorkgroupSection &section, Value lane, Value rowLane
 
 ChunkValues loadRow(const WorkgroupSection &section, const LaneChunks &lane, Type source, Value token,
                     Value head) {
-  StepEmitter &b = section.b;
-  auto findRow = [&](StepEmitter::Sides rows, StepEmitter::Sides tokenStride, StepEmitter::Sides headStride) {
-    return b.advance(section[rows], source,
-                     b.add(b.mul(token, section[tokenStride]), b.mul(head, section[headStride])));
+  CacheOpEmitter &b = section.b;
+  using Stride = Argument<int64_t>;
+  auto findRow = [&](const Argument<package::DeviceAddress> &rows, const Stride &tokens,
+                     const Stride &heads) {
+    return b.advance(rows(), source, b.add(b.mul(token, tokens()), b.mul(head, heads())));
   };
-  Value body = findRow("rows", "token_stride", "head_stride");
-  Value tail = findRow("tail", "tail_token_stride", "tail_head_stride");
-  Value bodyChunks = section["body_chunks"];
+  Value body = findRow(section.rows, section.token_stride, section.head_stride);
+  Value tail = findRow(section.tail, section.tail_token_stride, section.tail_head_stride);
+  Value bodyChunks = section.body_chunks();
   ChunkValues raw;
   for (auto [value, chunk] : llvm::zip_equal(raw, lane.chunks)) {
     Value isBody = b.lessUnsigned(chunk.number, bodyChunks);

@@ -10,9 +10,9 @@ namespace sluice {
 constexpr int32_t chunkElements = package::cache_op_chunk_elements;
 
 RowGroups findGroups(const WorkgroupSection &section, const LaneChunks &lane) {
-  StepEmitter &b = section.b;
+  CacheOpEmitter &b = section.b;
   RowGroups groups;
-  Value half = section["rotary_half"], lanes = section["lane_chunks"];
+  Value half = section.rotary_half(), lanes = section.lane_chunks();
   groups.regroups =
       b.both(section.hasMode(package::step_regroups), b.both(b.isFalse(section.isQ), b.less(b.i32(0), half)));
   Value none = b.i32(-1);
@@ -26,7 +26,7 @@ RowGroups findGroups(const WorkgroupSection &section, const LaneChunks &lane) {
 /// Whether the number is a chunk's. Asked again where it is needed: there are not enough scalar registers for
 /// all conditions of lanes.
 static Value isChunk(const WorkgroupSection &section, Value number) {
-  return section.b.lessUnsigned(number, section.b.opaqueScalar(section["chunks"]));
+  return section.b.lessUnsigned(number, section.b.opaqueScalar(section.chunks()));
 }
 
 namespace {
@@ -39,7 +39,7 @@ struct Computed {
 } // namespace
 
 /// The inverse of findChunks.
-static Computed findLane(StepEmitter &b, Value number, Value first, Value half, Value others) {
+static Computed findLane(CacheOpEmitter &b, Value number, Value first, Value half, Value others) {
   Value rotated = b.sub(number, first);
   Value isLower = b.lessUnsigned(rotated, half), isUpper = b.lessUnsigned(b.sub(rotated, half), half);
   Value other = b.select(b.less(number, first), number, b.sub(number, b.shiftLeft(half, b.i32(1))));
@@ -52,8 +52,8 @@ static Computed findLane(StepEmitter &b, Value number, Value first, Value half, 
 
 ChunkValues regroup(const WorkgroupSection &section, const LaneChunks &lane, const RowGroups &groups,
                     const ChunkValues &wide) {
-  StepEmitter &b = section.b;
-  Value half = section["rotary_half"], first = b.argument("rotary_first"), lanes = section["lane_chunks"];
+  CacheOpEmitter &b = section.b;
+  Value half = section.rotary_half(), first = section.call.rotary_first(), lanes = section.lane_chunks();
   Value wave = b.bitAnd(ROCDL::ThreadIdXOp::create(b, b.getI32Type()), b.i32(63));
   Value firstOfRow = b.shiftLeft(b.shiftRight(wave, lane.rowLanesLog2), lane.rowLanesLog2);
   Value others = b.sub(lanes, half);
@@ -78,13 +78,13 @@ ChunkValues regroup(const WorkgroupSection &section, const LaneChunks &lane, con
 /// four lanes store, eight bytes each.
 static void storeInBlock(const WorkgroupSection &section, Value number, Value begin, int32_t storing,
                          function_ref<GroupedChunk(Value place)> convert) {
-  StepEmitter &b = section.b;
+  CacheOpEmitter &b = section.b;
   constexpr int32_t scaleBytes = 2, chunkBytes = chunkElements, blockChunks = 4;
   Value place = b.bitAnd(number, b.i32(blockChunks - 1));
   Value block = b.shiftRight(number, b.i32(llvm::Log2_32(blockChunks)));
   GroupedChunk made = convert(place);
   Value first = b.add(begin, b.zeroExtend(b.mul(block, b.i32(scaleBytes + storing * chunkBytes))));
-  auto at = [&](Value offset) { return b.advance(section["out"], b.getI8Type(), b.add(first, offset)); };
+  auto at = [&](Value offset) { return b.advance(section.out(), b.getI8Type(), b.add(first, offset)); };
   b.when(b.equal(place, b.i32(0)),
          [&] { LLVM::StoreOp::create(b, made.scale, at(b.i64(0)), /*alignment=*/2); });
   auto store = [&] {
@@ -107,19 +107,19 @@ void storeQ4(const WorkgroupSection &section, Value chunk, Value number, const G
 }
 
 void storeU4(const WorkgroupSection &section, Value chunk, Value number, const GroupPlace &place) {
-  StepEmitter &b = section.b;
-  Value isWide = section.hasMode(package::step_wide_groups), zeros = section["zeros"];
+  CacheOpEmitter &b = section.b;
+  Value isWide = section.hasMode(package::step_wide_groups), zeros = section.zeros();
   Value hasZero = b.isFalse(b.isNull(zeros));
   GroupedChunk made = toU4(b, chunk, isWide, hasZero);
   constexpr int32_t chunkBytes = chunkElements / 2;
   Value to = b.add(place.begin, b.zeroExtend(b.mul(number, b.i32(chunkBytes))));
-  LLVM::StoreOp::create(b, made.bytes, b.advance(section["out"], b.getI8Type(), to),
+  LLVM::StoreOp::create(b, made.bytes, b.advance(section.out(), b.getI8Type(), to),
                         /*alignment=*/chunkBytes);
   Value chunksLog2 = b.select(isWide, b.i32(3), b.i32(2));
   Value group = b.shiftRight(number, chunksLog2);
   b.when(b.equal(b.shiftLeft(group, chunksLog2), number), [&] {
     Value index = b.add(place.firstScale, b.zeroExtend(group));
-    b.store(made.scale, section["scale"], index, 2);
+    b.store(made.scale, section.scale(), index, 2);
     b.when(hasZero, [&] { b.store(made.zero, zeros, index, 2); });
   });
 }

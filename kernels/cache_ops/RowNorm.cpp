@@ -40,9 +40,9 @@ struct Squared {
 /// are made larger before.
 Normed findFactor(const WorkgroupSection &section, const LaneChunks &lane, const ChunkValues &wide) {
   constexpr double least = 0x1p-90, lift = 0x1p100; // times the least number of BF16, 2^-133, is 2^-33
-  StepEmitter &b = section.b;
-  Value epsilon = b.argument("norm_epsilon");
-  Value mean = b.fma(sumSquares(b, lane, wide), section["row_inverse"], epsilon);
+  CacheOpEmitter &b = section.b;
+  Value epsilon = section.call.norm_epsilon();
+  Value mean = b.fma(sumSquares(b, lane, wide), section.row_inverse(), epsilon);
   Value isTiny = b.compareF(arith::CmpFPredicate::OLT, mean, b.f32(least));
   Squared lifted = b.rarely(
       b.anyLane(isTiny),
@@ -52,7 +52,7 @@ Normed findFactor(const WorkgroupSection &section, const LaneChunks &lane, const
         for (auto [to, values, chunk] : llvm::zip_equal(larger, wide, lane.chunks))
           to = b.select(chunk.isNormed, product(b, values, factor), values);
         Value largerEpsilon = b.mulF(b.mulF(epsilon, factor), factor);
-        Value largerMean = b.fma(sumSquares(b, lane, larger), section["row_inverse"], largerEpsilon);
+        Value largerMean = b.fma(sumSquares(b, lane, larger), section.row_inverse(), largerEpsilon);
         return Squared{larger, largerMean};
       },
       [&] { return Squared{wide, mean}; });
@@ -63,7 +63,7 @@ Normed findFactor(const WorkgroupSection &section, const LaneChunks &lane, const
 
 ChunkValues normalize(const WorkgroupSection &section, const LaneChunks &lane, Type source,
                       const ChunkValues &wide, Value weights) {
-  StepEmitter &b = section.b;
+  CacheOpEmitter &b = section.b;
   auto loadWeights = [&](Value chunk) {
     Value index = b.zeroExtend(firstElement(b, chunk));
     auto loadAs = [&](Type type) { return loadWide(b, type, chunkElements, weights, index); };

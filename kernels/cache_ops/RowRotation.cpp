@@ -12,8 +12,9 @@ constexpr unsigned chunkElements = package::cache_op_chunk_elements, chunkPairs 
 constexpr int32_t tableF16 = 1, tableBf16 = 2;
 
 /// The angles for the chunks in rows `row` elements from the start of the tables, whose elements are `type`.
-CacheOpEmitter::Two loadAnglesAs(StepEmitter &b, Type type, const LaneChunks &lane, Value row,
-                                 Value isPairs) {
+CacheOpEmitter::Two loadAnglesAs(const WorkgroupSection &section, Type type, const LaneChunks &lane,
+                                 Value row, Value isPairs) {
+  CacheOpEmitter &b = section.b;
   auto load = [&](Value table) -> Value {
     // Halves: the second four follow the first.
     auto at = [&](Value element) { return b.add(row, b.zeroExtend(element)); };
@@ -25,21 +26,21 @@ CacheOpEmitter::Two loadAnglesAs(StepEmitter &b, Type type, const LaneChunks &la
     return vector::ShuffleOp::create(b, firstFour, secondFour,
                                      llvm::to_vector(llvm::seq<int64_t>(0, chunkElements)));
   };
-  Value cosines = load(b.argument("rotary"));
-  return {cosines, load(b.argument("rotary_sin"))};
+  Value cosines = load(section.call.rotary());
+  return {cosines, load(section.call.rotary_sin())};
 }
 
 struct Pair {
   Value x, y;
 };
-Pair turn(StepEmitter &b, Pair pair, const Angles &angles, unsigned number) {
+Pair turn(CacheOpEmitter &b, Pair pair, const Angles &angles, unsigned number) {
   Value sine = b.extract(angles.sines, number), cosine = b.extract(angles.cosines, number);
   Value x = b.fma(b.negF(pair.y), sine, b.mulF(pair.x, cosine));
   Value y = b.fma(pair.x, sine, b.mulF(pair.y, cosine));
   return {x, y};
 }
 
-ChunkValues rotatePairs(StepEmitter &b, const ChunkValues &wide, const Angles &angles) {
+ChunkValues rotatePairs(CacheOpEmitter &b, const ChunkValues &wide, const Angles &angles) {
   ChunkValues turned;
   for (auto [n, chunk] : llvm::enumerate(wide)) {
     SmallVector<Value> elements;
@@ -53,7 +54,7 @@ ChunkValues rotatePairs(StepEmitter &b, const ChunkValues &wide, const Angles &a
   return turned;
 }
 
-ChunkValues rotateHalves(StepEmitter &b, const ChunkValues &wide, const Angles &angles) {
+ChunkValues rotateHalves(CacheOpEmitter &b, const ChunkValues &wide, const Angles &angles) {
   SmallVector<Value> first, second;
   for (unsigned i = 0; i < chunkElements; ++i) {
     Value x = b.extract(wide[0], i), y = b.extract(wide[1], i);
@@ -68,10 +69,10 @@ ChunkValues rotateHalves(StepEmitter &b, const ChunkValues &wide, const Angles &
 } // namespace
 
 Angles loadAngles(const WorkgroupSection &section, const LaneChunks &lane, Value position) {
-  StepEmitter &b = section.b;
-  Value type = b.argument("rotary_type"), isPairs = section.hasMode(package::step_rotary_pairs);
-  Value row = b.mul(position, b.argument("rotary_stride"));
-  auto loadAs = [&](Type type) { return loadAnglesAs(b, type, lane, row, isPairs); };
+  CacheOpEmitter &b = section.b;
+  Value type = section.call.rotary_type(), isPairs = section.hasMode(package::step_rotary_pairs);
+  Value row = b.mul(position, section.call.rotary_stride());
+  auto loadAs = [&](Type type) { return loadAnglesAs(section, type, lane, row, isPairs); };
   auto [cosines, sines] = b.branch(
       lane.isRotated,
       [&] {
@@ -91,7 +92,7 @@ Angles loadAngles(const WorkgroupSection &section, const LaneChunks &lane, Value
 }
 
 ChunkValues rotate(const WorkgroupSection &section, const ChunkValues &wide, const Angles &angles) {
-  StepEmitter &b = section.b;
+  CacheOpEmitter &b = section.b;
   return b.branch(
       section.hasMode(package::step_rotary_pairs), [&] { return rotatePairs(b, wide, angles); },
       [&] { return rotateHalves(b, wide, angles); });

@@ -8,36 +8,36 @@ using namespace mlir;
 namespace sluice {
 
 static Value isFrom(const WorkgroupSection &section, package::ScaleSource source) {
-  StepEmitter &b = section.b;
-  return b.equal(section["scale_source"], b.i32(int32_t(source)));
+  CacheOpEmitter &b = section.b;
+  return b.equal(section.scale_source(), b.i32(int32_t(source)));
 }
 
 Value findScale(const WorkgroupSection &section, const AppendPlace &place, Value head) {
-  StepEmitter &b = section.b;
+  CacheOpEmitter &b = section.b;
   return b.add(
-      b.add(b.mul(place.page, section["scale_page_stride"]), b.mul(place.row, section["scale_row_stride"])),
-      b.mul(head, section["scale_head_stride"]));
+      b.add(b.mul(place.page, section.scale_page_stride()), b.mul(place.row, section.scale_row_stride())),
+      b.mul(head, section.scale_head_stride()));
 }
 
 static Value findAddress(const WorkgroupSection &section, const AppendPlace &place, Value head) {
-  StepEmitter &b = section.b;
-  return b.advance(section["scale"], b.getF32Type(), findScale(section, place, head));
+  CacheOpEmitter &b = section.b;
+  return b.advance(section.scale(), b.getF32Type(), findScale(section, place, head));
 }
 
 Value loadHeadScale(const WorkgroupSection &section, Value head) {
-  StepEmitter &b = section.b;
-  Value isGiven = b.both(b.isFalse(b.isNull(section["scale"])), isFrom(section, package::ScaleSource::head));
+  CacheOpEmitter &b = section.b;
+  Value isGiven = b.both(b.isFalse(b.isNull(section.scale())), isFrom(section, package::ScaleSource::head));
   return b.branch(
       isGiven,
       [&] {
-        Value index = b.mul(head, section["scale_head_stride"]);
-        return b.load(b.getF32Type(), section["scale"], index, 4);
+        Value index = b.mul(head, section.scale_head_stride());
+        return b.load(b.getF32Type(), section.scale(), index, 4);
       },
       [&] { return b.f32(1); });
 }
 
 Value loadPageScale(const WorkgroupSection &section, const AppendPlace &place, Value head, Value headScale) {
-  StepEmitter &b = section.b;
+  CacheOpEmitter &b = section.b;
   return b.branch(
       isFrom(section, package::ScaleSource::page),
       [&] { return b.load(b.getF32Type(), findAddress(section, place, head), b.i64(0), 4); },
@@ -45,7 +45,7 @@ Value loadPageScale(const WorkgroupSection &section, const AppendPlace &place, V
 }
 
 /// The size of the row's largest finite number.
-static Value findLargest(StepEmitter &b, const LaneChunks &lane, const ChunkValues &wide) {
+static Value findLargest(CacheOpEmitter &b, const LaneChunks &lane, const ChunkValues &wide) {
   constexpr float mostFinite = std::numeric_limits<float>::max();
   Value most = b.f32(0);
   for (auto [values, chunk] : llvm::zip_equal(wide, lane.chunks)) {
@@ -62,7 +62,7 @@ static Value findLargest(StepEmitter &b, const LaneChunks &lane, const ChunkValu
 
 Value computeRowScale(const WorkgroupSection &section, const LaneChunks &lane, const ChunkValues &wide,
                       double largest, const AppendPlace &place, Value head, Value given) {
-  StepEmitter &b = section.b;
+  CacheOpEmitter &b = section.b;
   auto compute = [&] {
     Value address = findAddress(section, place, head);
     Value most = findLargest(b, lane, wide);

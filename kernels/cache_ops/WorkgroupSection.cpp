@@ -5,17 +5,19 @@ using namespace mlir;
 
 namespace sluice {
 
-WorkgroupSection::WorkgroupSection(StepEmitter &b, Value group)
-    : b(b), isQ(b.isFalse(b.lessUnsigned(group, b.argument("q_first_group")))),
-      isAfterK(b.isFalse(b.lessUnsigned(group, b.argument("v_first_group")))) {
-  auto numbered = [&](package::StepSection section) { return b.i32(int32_t(section)); };
-  Value k = numbered(package::StepSection::k), v = numbered(package::StepSection::v);
+WorkgroupSection::WorkgroupSection(CacheOpEmitter &b, Value group)
+    : b(b), call(locateArguments<package::StepKernargsOf>(b)),
+      isQ(b.isFalse(b.lessUnsigned(group, call.q.first_group()))),
+      isAfterK(b.isFalse(b.lessUnsigned(group, call.v.first_group()))) {
+  auto numbered = [&](package::StepPart part) { return b.i32(int32_t(part)); };
+  Value k = numbered(package::StepPart::k), v = numbered(package::StepPart::v);
   Value kOrV = b.select(isAfterK, v, k);
-  number = b.select(isQ, numbered(package::StepSection::q), kOrV);
+  Value number = b.select(isQ, numbered(package::StepPart::q), kOrV);
+  static_cast<StepSectionOf &>(*this) = locateArguments<package::StepSectionOf>(b, number);
 }
 
 Value WorkgroupSection::hasMode(package::StepMode mode) const {
-  return b.isFalse(b.equal(b.bitAnd(b.argument("modes"), b.i32(mode)), b.i32(0)));
+  return b.isFalse(b.equal(b.bitAnd(call.modes(), b.i32(mode)), b.i32(0)));
 }
 
 } // namespace sluice

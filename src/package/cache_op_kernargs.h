@@ -1,12 +1,13 @@
 //===- cache_op_kernargs.h - the kernel arguments of the cache operations -------------------------------===//
 //
-// Tables as in kernargs.h, for the kernels of the cache operations: append writes rows into a paged cache,
-// copy moves rows between pages or out of them, merge combines results over splits of the keys.
+// For the kernels of the cache operations: append writes rows into a paged cache, copy moves rows between
+// pages or out of them, merge combines results over splits of the keys. Those with sides, K and V or more,
+// are structs as in kernarg_structs.h; those of merge are a table as in kernargs.h.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
-#include "package/kernargs.h"
+#include "package/kernarg_structs.h"
 
 namespace sluice::package {
 
@@ -58,8 +59,8 @@ inline constexpr uint32_t step_most_lanes = 64, step_chunks_of_lane = 2;
 inline constexpr uint32_t step_most_row_elements =
     step_most_lanes * step_chunks_of_lane * cache_op_chunk_elements;
 
-/// The sections of an append_step.
-enum class StepSection : uint32_t { k = 0, v = 1, q = 2 };
+/// The numbers of an append_step's sections.
+enum class StepPart : uint32_t { k = 0, v = 1, q = 2 };
 
 /// Where an append_step has the scale of a row from.
 enum class ScaleSource : uint32_t {
@@ -78,234 +79,177 @@ enum StepMode : uint32_t {
 
 // Strides count elements, chunks are 8 elements. A magic number and its shift divide by a constant: see
 // support/divisor.h. "_magic" and "_shift" of the same name belong together.
-//
-// For K and V each, grid z = 0 and 1 (prefix k_ or v_; the kernel finds both at the same distance):
-//   rows, cache           new rows, and their destination
-//   scale                 null: values are stored as they are; else they are divided by
-//                         scale[head * scale_stride]
-//   pack_stride           between packs of pack_chunks chunks; without x-packing a head's row is one pack
-//   chunks, head_chunks   of all heads, and of one
-//
-// slots ... page_starts   as in sluice_append; page_source selects those in use
-// page_table_entries      of a sequence in a block_table. A row stores nothing if its page is not among them,
-//                         or, for csr_table, not between two starts
-// page_count              nor if the page's number, unsigned, is not below this
-// page_magic, page_shift  divide by page_size
-// search_steps            2^search_steps > batch + 1: halvings until a row's sequence is found
-// lanes_log2              lanes for a row of one token; also gives the rows that a workgroup processes at a
-//                         time
-// token_step, chunk_step  tokens and chunks that the grid processes at a time
-//
-// Grid, in workgroups: x = rows of tokens, y = chunks of a token, z = 2, or 1 without V.
-#define SLUICE_APPEND_SIDE_WIDE(FIELD, side)                                                                 \
-  FIELD(uint64_t, pointer, side##rows)                                                                       \
-  FIELD(uint64_t, pointer, side##cache)                                                                      \
-  FIELD(uint64_t, pointer, side##scale)                                                                      \
-  FIELD(int64_t, i64, side##token_stride)                                                                    \
-  FIELD(int64_t, i64, side##head_stride)                                                                     \
-  FIELD(int64_t, i64, side##cache_page_stride)                                                               \
-  FIELD(int64_t, i64, side##cache_row_stride)                                                                \
-  FIELD(int64_t, i64, side##cache_head_stride)                                                               \
-  FIELD(int64_t, i64, side##cache_pack_stride)
-#define SLUICE_APPEND_SIDE_NARROW(FIELD, side)                                                               \
-  FIELD(uint32_t, i32, side##chunks)                                                                         \
-  FIELD(uint32_t, i32, side##head_chunks)                                                                    \
-  FIELD(uint32_t, i32, side##head_magic)                                                                     \
-  FIELD(uint32_t, i32, side##head_shift)                                                                     \
-  FIELD(uint32_t, i32, side##pack_chunks)                                                                    \
-  FIELD(uint32_t, i32, side##pack_magic)                                                                     \
-  FIELD(uint32_t, i32, side##pack_shift)                                                                     \
-  FIELD(uint32_t, i32, side##scale_stride)
-#define SLUICE_APPEND_PLACES_WIDE(FIELD)                                                                     \
-  FIELD(uint64_t, pointer, slots)                                                                            \
-  FIELD(uint64_t, pointer, starts)                                                                           \
-  FIELD(uint64_t, pointer, kv_lengths)                                                                       \
-  FIELD(uint64_t, pointer, page_table)                                                                       \
-  FIELD(uint64_t, pointer, page_starts)                                                                      \
-  FIELD(int64_t, i64, page_table_stride)                                                                     \
-  FIELD(int64_t, i64, page_table_entries)                                                                    \
-  FIELD(uint64_t, i64, page_count)                                                                           \
-  FIELD(uint64_t, i64, page_magic)
-#define SLUICE_APPEND_PLACES_NARROW(FIELD)                                                                   \
-  FIELD(uint32_t, i32, page_shift)                                                                           \
-  FIELD(uint32_t, i32, page_size)                                                                            \
-  FIELD(uint32_t, i32, page_source)                                                                          \
-  FIELD(uint32_t, i32, page_index_64)                                                                        \
-  FIELD(uint32_t, i32, batch)                                                                                \
-  FIELD(uint32_t, i32, search_steps)
-#define SLUICE_APPEND_KERNARGS(FIELD)                                                                        \
-  SLUICE_APPEND_SIDE_WIDE(FIELD, k_)                                                                         \
-  SLUICE_APPEND_SIDE_WIDE(FIELD, v_)                                                                         \
-  SLUICE_APPEND_PLACES_WIDE(FIELD)                                                                           \
-  FIELD(uint64_t, pointer, rotary)                                                                           \
-  FIELD(uint64_t, pointer, positions)                                                                        \
-  FIELD(int64_t, i64, rotary_stride)                                                                         \
-  SLUICE_APPEND_SIDE_NARROW(FIELD, k_)                                                                       \
-  SLUICE_APPEND_SIDE_NARROW(FIELD, v_)                                                                       \
-  SLUICE_APPEND_PLACES_NARROW(FIELD)                                                                         \
-  FIELD(uint32_t, i32, tokens)                                                                               \
-  FIELD(uint32_t, i32, lanes_log2)                                                                           \
-  FIELD(uint32_t, i32, token_step)                                                                           \
-  FIELD(uint32_t, i32, chunk_step)                                                                           \
-  FIELD(uint32_t, i32, rotary_dim)                                                                           \
-  FIELD(uint32_t, i32, rotary_pairs)
 
-// A copy has row n of page p at p * page_stride + n * row_stride, in its source and its target. Rows are all
-// rows of the pages, page by page; or those of a gather's output, which is one page.
-//
-// For K and V each, as in an append:
-//   source, target          rows of pages
-//   scale                   null, or of a row of the source: F16 and BF16 are divided by it, types of a byte
-//                           are multiplied. Of U4 the scales of a row's groups, of F16
-//   zeros                   of U4: null, or what is subtracted from the numbers of a group; else 8
-//   chunks, head_chunks, source_pack_chunks, target_pack_chunks   chunks of 8 elements of the kernel's types;
-//                           of kernels that copy blocks, pieces
-//   group_chunks_log2       2 or 3: chunks of a group of U4
-//   piece_bytes             2, 4, 8 or 16
-//
-// Strides of a source in blocks, and both of kernels that copy blocks, count bytes.
-//
-// pairs                   of page numbers: source and target
-// starts                  of the sequences' rows in the output
-// kv_lengths ... page_source   as in an append; first_keys may be null
-// lanes_log2, row_step, chunk_step   as in an append
-//
-// Grid as in an append.
-#define SLUICE_COPY_SIDE_WIDE(FIELD, side)                                                                   \
-  FIELD(uint64_t, pointer, side##source)                                                                     \
-  FIELD(uint64_t, pointer, side##target)                                                                     \
-  FIELD(uint64_t, pointer, side##scale)                                                                      \
-  FIELD(uint64_t, pointer, side##zeros)                                                                      \
-  FIELD(int64_t, i64, side##scale_page_stride)                                                               \
-  FIELD(int64_t, i64, side##scale_row_stride)                                                                \
-  FIELD(int64_t, i64, side##scale_head_stride)                                                               \
-  FIELD(int64_t, i64, side##source_page_stride)                                                              \
-  FIELD(int64_t, i64, side##source_row_stride)                                                               \
-  FIELD(int64_t, i64, side##source_head_stride)                                                              \
-  FIELD(int64_t, i64, side##source_pack_stride)                                                              \
-  FIELD(int64_t, i64, side##target_page_stride)                                                              \
-  FIELD(int64_t, i64, side##target_row_stride)                                                               \
-  FIELD(int64_t, i64, side##target_head_stride)                                                              \
-  FIELD(int64_t, i64, side##target_pack_stride)
-#define SLUICE_COPY_SIDE_NARROW(FIELD, side)                                                                 \
-  FIELD(uint32_t, i32, side##chunks)                                                                         \
-  FIELD(uint32_t, i32, side##head_chunks)                                                                    \
-  FIELD(uint32_t, i32, side##head_magic)                                                                     \
-  FIELD(uint32_t, i32, side##head_shift)                                                                     \
-  FIELD(uint32_t, i32, side##source_pack_chunks)                                                             \
-  FIELD(uint32_t, i32, side##source_pack_magic)                                                              \
-  FIELD(uint32_t, i32, side##source_pack_shift)                                                              \
-  FIELD(uint32_t, i32, side##target_pack_chunks)                                                             \
-  FIELD(uint32_t, i32, side##target_pack_magic)                                                              \
-  FIELD(uint32_t, i32, side##target_pack_shift)                                                              \
-  FIELD(uint32_t, i32, side##group_chunks_log2)                                                              \
-  FIELD(uint32_t, i32, side##piece_bytes)
-#define SLUICE_COPY_KERNARGS(FIELD)                                                                          \
-  SLUICE_COPY_SIDE_WIDE(FIELD, k_)                                                                           \
-  SLUICE_COPY_SIDE_WIDE(FIELD, v_)                                                                           \
-  FIELD(uint64_t, pointer, pairs)                                                                            \
-  FIELD(uint64_t, pointer, starts)                                                                           \
-  FIELD(uint64_t, pointer, kv_lengths)                                                                       \
-  FIELD(uint64_t, pointer, first_keys)                                                                       \
-  FIELD(uint64_t, pointer, page_table)                                                                       \
-  FIELD(uint64_t, pointer, page_starts)                                                                      \
-  FIELD(int64_t, i64, page_table_stride)                                                                     \
-  FIELD(int64_t, i64, page_table_entries)                                                                    \
-  FIELD(uint64_t, i64, page_count)                                                                           \
-  FIELD(uint64_t, i64, page_magic)                                                                           \
-  FIELD(uint64_t, i64, rows)                                                                                 \
-  FIELD(uint64_t, i64, row_step)                                                                             \
-  SLUICE_COPY_SIDE_NARROW(FIELD, k_)                                                                         \
-  SLUICE_COPY_SIDE_NARROW(FIELD, v_)                                                                         \
-  FIELD(uint32_t, i32, page_shift)                                                                           \
-  FIELD(uint32_t, i32, page_size)                                                                            \
-  FIELD(uint32_t, i32, page_source)                                                                          \
-  FIELD(uint32_t, i32, page_index_64)                                                                        \
-  FIELD(uint32_t, i32, batch)                                                                                \
-  FIELD(uint32_t, i32, search_steps)                                                                         \
-  FIELD(uint32_t, i32, lanes_log2)                                                                           \
-  FIELD(uint32_t, i32, chunk_step)
+/// Where the rows of a cache are: sequences and pages, as in sluice_append and sluice_gather.
+template <template <typename> typename As> struct PlacesOf {
+  As<DeviceAddress> starts; // of the sequences' rows
+  As<DeviceAddress> kv_lengths, page_table, page_starts;
+  As<int64_t> page_table_stride;
+  /// Of a sequence in a block_table. A row has no page if it is not among them, or, for csr_table, not
+  /// between two starts,
+  As<int64_t> page_table_entries;
+  As<uint64_t> page_count; // or if the page's number, unsigned, is not below this.
+  As<uint64_t> page_magic; // page_magic and page_shift divide by page_size
+  As<uint32_t> page_shift, page_size;
+  As<uint32_t> page_source; // a PageSource, which selects those in use
+  As<uint32_t> page_index_64;
+  As<uint32_t> batch;
+  As<uint32_t> search_steps; // 2^search_steps > batch + 1: halvings until a row's sequence is found
 
-// append_step appends for calls that also norm rows, rotate Q or read tails. It has three sections: K,
-// V and Q (prefix k_, v_ and q_, all at the same distance). A row is that of one token and one head; its
-// lanes are a power of two, at most a wave, and each has up to two chunks, a rotated one with its partner.
-//
-//   rows, tail            the first body_chunks chunks of a row, and the others
-//   norm                  null, or the weights of a norm of those first chunks
-//   out                   a cache; for Q one page, whose rows are tokens. Strides of U4 and of ggml's types
-//                         count bytes
-//   scale, scale_source   null, or where the scale of a page, row and head is; a ScaleSource. Of U4 the
-//                         scales of the groups of a row, in F16
-//   zeros                 null, or where the numbers to subtract are, as scales of U4
-//   row_count, heads      of all tokens, and of one
-//   lane_chunks           lanes that have a chunk: lane n < rotary_half has the chunks rotary_first + n and
-//                         rotary_first + n + rotary_half, which are rotated; lane rotary_half + n has n and
-//                         n + (lane_chunks - rotary_half) of the others
-//   first_group, groups   the workgroups of the section, which each process 256 >> lanes_log2 rows at a time
-//   row_inverse           1 / elements of a normed row
-//
-// rotary, rotary_sin      cosines and sines, whose type is rotary_type, a sluice_dtype
-// modes                   bits of StepMode
-// v_pack_log2, v_pack_mask  with step_v_columns: row r of a page is number r & v_pack_mask of pack
-//                         r >> v_pack_log2, and v_out_row_stride is between packs
-//
-// Grid, in workgroups: x = the sections one after another.
-#define SLUICE_STEP_SECTION_WIDE(FIELD, section)                                                             \
-  FIELD(uint64_t, pointer, section##rows)                                                                    \
-  FIELD(uint64_t, pointer, section##tail)                                                                    \
-  FIELD(uint64_t, pointer, section##norm)                                                                    \
-  FIELD(uint64_t, pointer, section##out)                                                                     \
-  FIELD(uint64_t, pointer, section##scale)                                                                   \
-  FIELD(int64_t, i64, section##token_stride)                                                                 \
-  FIELD(int64_t, i64, section##head_stride)                                                                  \
-  FIELD(int64_t, i64, section##tail_token_stride)                                                            \
-  FIELD(int64_t, i64, section##tail_head_stride)                                                             \
-  FIELD(int64_t, i64, section##out_page_stride)                                                              \
-  FIELD(int64_t, i64, section##out_row_stride)                                                               \
-  FIELD(int64_t, i64, section##out_head_stride)                                                              \
-  FIELD(int64_t, i64, section##out_pack_stride)                                                              \
-  FIELD(int64_t, i64, section##scale_page_stride)                                                            \
-  FIELD(int64_t, i64, section##scale_row_stride)                                                             \
-  FIELD(int64_t, i64, section##scale_head_stride)
-#define SLUICE_STEP_SECTION_NARROW(FIELD, section)                                                           \
-  FIELD(uint32_t, i32, section##row_count)                                                                   \
-  FIELD(uint32_t, i32, section##heads)                                                                       \
-  FIELD(uint32_t, i32, section##heads_magic)                                                                 \
-  FIELD(uint32_t, i32, section##heads_shift)                                                                 \
-  FIELD(uint32_t, i32, section##chunks)                                                                      \
-  FIELD(uint32_t, i32, section##body_chunks)                                                                 \
-  FIELD(uint32_t, i32, section##lane_chunks)                                                                 \
-  FIELD(uint32_t, i32, section##lanes_log2)                                                                  \
-  FIELD(uint32_t, i32, section##rotary_half)                                                                 \
-  FIELD(uint32_t, i32, section##first_group)                                                                 \
-  FIELD(uint32_t, i32, section##groups)                                                                      \
-  FIELD(uint32_t, i32, section##pack_chunks)                                                                 \
-  FIELD(uint32_t, i32, section##pack_magic)                                                                  \
-  FIELD(uint32_t, i32, section##pack_shift)                                                                  \
-  FIELD(uint32_t, i32, section##scale_source)                                                                \
-  FIELD(float, f32, section##row_inverse)
-#define SLUICE_STEP_KERNARGS(FIELD)                                                                          \
-  SLUICE_STEP_SECTION_WIDE(FIELD, k_)                                                                        \
-  SLUICE_STEP_SECTION_WIDE(FIELD, v_)                                                                        \
-  SLUICE_STEP_SECTION_WIDE(FIELD, q_)                                                                        \
-  SLUICE_APPEND_PLACES_WIDE(FIELD)                                                                           \
-  FIELD(uint64_t, pointer, rotary)                                                                           \
-  FIELD(uint64_t, pointer, rotary_sin)                                                                       \
-  FIELD(uint64_t, pointer, positions)                                                                        \
-  FIELD(int64_t, i64, rotary_stride)                                                                         \
-  SLUICE_STEP_SECTION_NARROW(FIELD, k_)                                                                      \
-  SLUICE_STEP_SECTION_NARROW(FIELD, v_)                                                                      \
-  SLUICE_STEP_SECTION_NARROW(FIELD, q_)                                                                      \
-  SLUICE_APPEND_PLACES_NARROW(FIELD)                                                                         \
-  FIELD(uint32_t, i32, rotary_first)                                                                         \
-  FIELD(uint32_t, i32, rotary_type)                                                                          \
-  FIELD(uint32_t, i32, modes)                                                                                \
-  FIELD(float, f32, norm_epsilon)                                                                            \
-  FIELD(uint64_t, pointer, k_zeros)                                                                          \
-  FIELD(uint64_t, pointer, v_zeros)                                                                          \
-  FIELD(uint64_t, pointer, q_zeros)                                                                          \
-  FIELD(uint32_t, i32, v_pack_log2)                                                                          \
-  FIELD(uint32_t, i32, v_pack_mask)
+  SLUICE_KERNARG_MEMBERS(starts, kv_lengths, page_table, page_starts, page_table_stride, page_table_entries,
+                         page_count, page_magic, page_shift, page_size, page_source, page_index_64, batch,
+                         search_steps)
+};
+
+/// K or V of an append.
+template <template <typename> typename As> struct AppendSideOf {
+  As<DeviceAddress> rows, cache; // new rows, and their destination
+  As<DeviceAddress> scale;       // null: values are stored as they are; else they are divided by
+                                 // scale[head * scale_stride]
+  As<int64_t> token_stride, head_stride;
+  As<int64_t> cache_page_stride, cache_row_stride, cache_head_stride;
+  As<int64_t> cache_pack_stride; // between packs of pack_chunks chunks; without x-packing a head's row is one
+  As<uint32_t> chunks;           // of all heads
+  As<uint32_t> head_chunks, head_magic, head_shift;
+  As<uint32_t> pack_chunks, pack_magic, pack_shift;
+  As<uint32_t> scale_stride;
+
+  SLUICE_KERNARG_MEMBERS(rows, cache, scale, token_stride, head_stride, cache_page_stride, cache_row_stride,
+                         cache_head_stride, cache_pack_stride, chunks, head_chunks, head_magic, head_shift,
+                         pack_chunks, pack_magic, pack_shift, scale_stride)
+};
+
+/// Grid, in workgroups: x = rows of tokens, y = chunks of a token, z = 2, of K and of V, or 1 without V.
+template <template <typename> typename As> struct AppendKernargsOf {
+  AppendSideOf<As> k, v; // by their z
+  As<DeviceAddress> slots;
+  PlacesOf<As> places; // a row without a page is not stored
+  As<DeviceAddress> rotary, positions;
+  As<int64_t> rotary_stride;
+  As<uint32_t> tokens;
+  As<uint32_t> lanes_log2; // lanes for a row of one token; also gives the rows that a workgroup processes at
+                           // a time
+  As<uint32_t> token_step, chunk_step; // tokens and chunks that the grid processes at a time
+  As<uint32_t> rotary_dim, rotary_pairs;
+
+  SLUICE_KERNARG_MEMBERS(k, v, slots, places, rotary, positions, rotary_stride, tokens, lanes_log2,
+                         token_step, chunk_step, rotary_dim, rotary_pairs)
+};
+
+/// K or V of a copy. A copy has row n of page p at p * page_stride + n * row_stride, in its source and its
+/// target. Rows are all rows of the pages, page by page; or those of a gather's output, which is one page.
+///
+/// Strides of a source in blocks, and both of kernels that copy blocks, count bytes. Chunks are 8 elements of
+/// the kernel's types; of kernels that copy blocks, pieces.
+template <template <typename> typename As> struct CopySideOf {
+  As<DeviceAddress> source, target; // rows of pages
+  As<DeviceAddress> scale; // null, or of a row of the source: F16 and BF16 are divided by it, types of
+                           // a byte are multiplied. Of U4 the scales of a row's groups, of F16
+  As<DeviceAddress> zeros; // of U4: null, or what is subtracted from the numbers of a group; else 8
+  As<int64_t> scale_page_stride, scale_row_stride, scale_head_stride;
+  As<int64_t> source_page_stride, source_row_stride, source_head_stride, source_pack_stride;
+  As<int64_t> target_page_stride, target_row_stride, target_head_stride, target_pack_stride;
+  As<uint32_t> chunks; // of all heads
+  As<uint32_t> head_chunks, head_magic, head_shift;
+  As<uint32_t> source_pack_chunks, source_pack_magic, source_pack_shift;
+  As<uint32_t> target_pack_chunks, target_pack_magic, target_pack_shift;
+  As<uint32_t> group_chunks_log2; // 2 or 3: chunks of a group of U4
+  As<uint32_t> piece_bytes;       // 2, 4, 8 or 16
+
+  SLUICE_KERNARG_MEMBERS(source, target, scale, zeros, scale_page_stride, scale_row_stride, scale_head_stride,
+                         source_page_stride, source_row_stride, source_head_stride, source_pack_stride,
+                         target_page_stride, target_row_stride, target_head_stride, target_pack_stride,
+                         chunks, head_chunks, head_magic, head_shift, source_pack_chunks, source_pack_magic,
+                         source_pack_shift, target_pack_chunks, target_pack_magic, target_pack_shift,
+                         group_chunks_log2, piece_bytes)
+};
+
+/// Grid as in an append.
+template <template <typename> typename As> struct CopyKernargsOf {
+  CopySideOf<As> k, v;
+  As<DeviceAddress> pairs;      // of page numbers: source and target
+  As<DeviceAddress> first_keys; // may be null
+  PlacesOf<As> places;          // starts: in the output
+  As<uint64_t> rows, row_step;
+  As<uint32_t> lanes_log2, chunk_step; // as in an append
+
+  SLUICE_KERNARG_MEMBERS(k, v, pairs, first_keys, places, rows, row_step, lanes_log2, chunk_step)
+};
+
+/// K, V or Q of an append_step, which appends for calls that also norm rows, rotate Q or read tails. A row is
+/// that of one token and one head; its lanes are a power of two, at most a wave, and each has up to two
+/// chunks, a rotated one with its partner.
+template <template <typename> typename As> struct StepSectionOf {
+  As<DeviceAddress> rows, tail; // the first body_chunks chunks of a row, and the others
+  As<DeviceAddress> norm;       // null, or the weights of a norm of those first chunks
+  As<DeviceAddress> out;        // a cache; for Q one page, whose rows are tokens. Strides of U4 and of ggml's
+                                // types count bytes
+  As<DeviceAddress> scale; // null, or where the scale of a page, row and head is. Of U4 the scales of the
+                           // groups of a row, in F16
+  As<DeviceAddress> zeros; // null, or where the numbers to subtract are, as scales of U4
+  As<int64_t> token_stride, head_stride;
+  As<int64_t> tail_token_stride, tail_head_stride;
+  As<int64_t> out_page_stride, out_row_stride, out_head_stride, out_pack_stride;
+  As<int64_t> scale_page_stride, scale_row_stride, scale_head_stride;
+  As<uint32_t> row_count; // of all tokens
+  As<uint32_t> heads, heads_magic, heads_shift;
+  As<uint32_t> chunks, body_chunks;
+  As<uint32_t> lane_chunks; // lanes that have a chunk: lane n < rotary_half has the chunks rotary_first + n
+                            // and rotary_first + n + rotary_half, which are rotated; lane rotary_half + n has
+                            // n and n + (lane_chunks - rotary_half) of the others
+  As<uint32_t> lanes_log2;
+  As<uint32_t> rotary_half;
+  As<uint32_t> first_group, groups; // the section's workgroups, which each process 256 >> lanes_log2 rows at
+                                    // a time
+  As<uint32_t> pack_chunks, pack_magic, pack_shift;
+  As<uint32_t> scale_source; // a ScaleSource
+  As<float> row_inverse;     // 1 / elements of a normed row
+
+  SLUICE_KERNARG_MEMBERS(rows, tail, norm, out, scale, zeros, token_stride, head_stride, tail_token_stride,
+                         tail_head_stride, out_page_stride, out_row_stride, out_head_stride, out_pack_stride,
+                         scale_page_stride, scale_row_stride, scale_head_stride, row_count, heads,
+                         heads_magic, heads_shift, chunks, body_chunks, lane_chunks, lanes_log2, rotary_half,
+                         first_group, groups, pack_chunks, pack_magic, pack_shift, scale_source, row_inverse)
+};
+
+/// Grid, in workgroups: x = the sections one after another.
+template <template <typename> typename As> struct StepKernargsOf {
+  StepSectionOf<As> k, v, q; // by their StepPart
+  As<DeviceAddress> slots;
+  PlacesOf<As> places;
+  As<DeviceAddress> rotary, rotary_sin; // cosines and sines
+  As<DeviceAddress> positions;
+  As<int64_t> rotary_stride;
+  As<uint32_t> rotary_first, rotary_type; // a sluice_dtype
+  As<uint32_t> modes;                     // bits of StepMode
+  As<float> norm_epsilon;
+  As<uint32_t> v_pack_log2, v_pack_mask; // with step_v_columns: row r of a page is number r & v_pack_mask of
+                                         // pack r >> v_pack_log2, and out_row_stride of V is between packs
+
+  SLUICE_KERNARG_MEMBERS(k, v, q, slots, places, rotary, rotary_sin, positions, rotary_stride, rotary_first,
+                         rotary_type, modes, norm_epsilon, v_pack_log2, v_pack_mask)
+};
+
+using Places = PlacesOf<Plain>;
+using AppendSide = AppendSideOf<Plain>;
+using AppendKernargs = AppendKernargsOf<Plain>;
+using CopySide = CopySideOf<Plain>;
+using CopyKernargs = CopyKernargsOf<Plain>;
+using StepSection = StepSectionOf<Plain>;
+using StepKernargs = StepKernargsOf<Plain>;
+
+inline constexpr auto &append_kernarg_fields = KernargTable<AppendKernargs>::fields;
+inline constexpr auto &copy_kernarg_fields = KernargTable<CopyKernargs>::fields;
+inline constexpr auto &step_kernarg_fields = KernargTable<StepKernargs>::fields;
+
+static_assert(kernargs_are_packed(append_kernarg_fields, sizeof(AppendKernargs)));
+static_assert(kernargs_are_packed(copy_kernarg_fields, sizeof(CopyKernargs)));
+static_assert(kernargs_are_packed(step_kernarg_fields, sizeof(StepKernargs)));
+// A side, or a section, is found by its number.
+static_assert(offsetof(AppendKernargs, v) == sizeof(AppendSide));
+static_assert(offsetof(CopyKernargs, v) == sizeof(CopySide));
+static_assert(offsetof(StepKernargs, v) == sizeof(StepSection) &&
+              offsetof(StepKernargs, q) == 2 * sizeof(StepSection));
 
 // partial ... sink_logits  as in sluice_merge; lse and sink_logits may be null
 // q_starts, q_lengths      null, or for each sequence: where its tokens begin in o and lse (whose batch
@@ -409,15 +353,6 @@ enum StepMode : uint32_t {
   SLUICE_MERGE_DISTANCES(FIELD, partial_lse_distance_)
 
 #define SLUICE_FIELD(type, kind, name) type name;
-struct AppendKernargs {
-  SLUICE_APPEND_KERNARGS(SLUICE_FIELD)
-};
-struct CopyKernargs {
-  SLUICE_COPY_KERNARGS(SLUICE_FIELD)
-};
-struct StepKernargs {
-  SLUICE_STEP_KERNARGS(SLUICE_FIELD)
-};
 struct MergeKernargs {
   SLUICE_MERGE_KERNARGS(SLUICE_FIELD)
 };
@@ -426,32 +361,16 @@ struct MergeKernargs {
 /// The arguments after these are of merge_specially.
 inline constexpr uint32_t merge_usual_bytes = offsetof(MergeKernargs, partial_lse_sequence_skip);
 
-#define SLUICE_FIELD(type, kind, name) KernargField{#name, KernargKind::kind, offsetof(AppendKernargs, name)},
-inline constexpr std::array append_kernarg_fields = {SLUICE_APPEND_KERNARGS(SLUICE_FIELD)};
-#undef SLUICE_FIELD
-#define SLUICE_FIELD(type, kind, name) KernargField{#name, KernargKind::kind, offsetof(CopyKernargs, name)},
-inline constexpr std::array copy_kernarg_fields = {SLUICE_COPY_KERNARGS(SLUICE_FIELD)};
-#undef SLUICE_FIELD
-#define SLUICE_FIELD(type, kind, name) KernargField{#name, KernargKind::kind, offsetof(StepKernargs, name)},
-inline constexpr std::array step_kernarg_fields = {SLUICE_STEP_KERNARGS(SLUICE_FIELD)};
-#undef SLUICE_FIELD
 #define SLUICE_FIELD(type, kind, name) KernargField{#name, KernargKind::kind, offsetof(MergeKernargs, name)},
 inline constexpr std::array merge_kernarg_fields = {SLUICE_MERGE_KERNARGS(SLUICE_FIELD)};
 #undef SLUICE_FIELD
 
-static_assert(kernargs_are_packed(append_kernarg_fields, sizeof(AppendKernargs)));
-static_assert(kernargs_are_packed(copy_kernarg_fields, sizeof(CopyKernargs)));
-static_assert(kernargs_are_packed(step_kernarg_fields, sizeof(StepKernargs)));
 static_assert(kernargs_are_packed(merge_kernarg_fields, sizeof(MergeKernargs)));
 // Distances of all parts follow one another.
 static_assert(offsetof(MergeKernargs, partial_lse_distance_0) - offsetof(MergeKernargs, partial_distance_0) ==
               merge_most_listed_parts * sizeof(int64_t));
 static_assert(sizeof(MergeKernargs) - offsetof(MergeKernargs, partial_lse_distance_0) ==
               merge_most_listed_parts * sizeof(int64_t));
-// A section is found by its number.
-static_assert(offsetof(StepKernargs, q_rows) == 2 * offsetof(StepKernargs, v_rows) &&
-              offsetof(StepKernargs, q_chunks) - offsetof(StepKernargs, v_chunks) ==
-                  offsetof(StepKernargs, v_chunks) - offsetof(StepKernargs, k_chunks));
 // The first that is not needed at once.
 static_assert(offsetof(MergeKernargs, sink_logits) == merge_preloaded_bytes);
 

@@ -5,6 +5,8 @@
 #include "support/checked.h"
 #include "support/divisor.h"
 
+#include <optional>
+
 namespace sluice::runtime {
 namespace {
 
@@ -12,57 +14,42 @@ using package::cache_op_chunk_elements;
 using package::cache_op_threads;
 using support::divide_up;
 using support::Divisor32;
-using support::Divisor64;
 
-/// The kernarg table has K and V as k_... and v_..., with the same meaning.
-#define SLUICE_FILL_SIDE(side, source, target, factor, factor_kind, head_dim, pack)                          \
-  do {                                                                                                       \
-    const uint32_t chunks = uint32_t(head_dim) / cache_op_chunk_elements;                                    \
-    const uint32_t packed = (pack) == 0 ? chunks : uint32_t(pack) / cache_op_chunk_elements;                 \
-    const Divisor32 by_head(chunks), by_pack(packed);                                                        \
-    out.side##rows = address_of((source).data);                                                              \
-    out.side##cache = address_of((target).data);                                                             \
-    out.side##scale = address_of(factor);                                                                    \
-    out.side##token_stride = (source).stride[1];                                                             \
-    out.side##head_stride = (source).stride[2];                                                              \
-    out.side##cache_page_stride = (target).stride[0];                                                        \
-    out.side##cache_row_stride = (target).stride[1];                                                         \
-    out.side##cache_head_stride = (target).stride[2];                                                        \
-    out.side##cache_pack_stride = (target).stride[3];                                                        \
-    out.side##chunks = uint32_t(call.kv_heads) * chunks;                                                     \
-    out.side##head_chunks = chunks;                                                                          \
-    out.side##head_magic = by_head.magic;                                                                    \
-    out.side##head_shift = by_head.shift;                                                                    \
-    out.side##pack_chunks = packed;                                                                          \
-    out.side##pack_magic = by_pack.magic;                                                                    \
-    out.side##pack_shift = by_pack.shift;                                                                    \
-    out.side##scale_stride = (factor_kind) == SLUICE_SCALE_PER_HEAD ? 1 : 0;                                 \
-  } while (false)
+/// K or V of an append.
+struct Side {
+  const sluice_tensor &rows, &cache;
+  const float *scale = nullptr;
+  uint32_t scale_kind = 0;
+  int32_t heads = 0, head_dim = 0;
+  int32_t pack = 0; // 0: a whole row
+};
 
-/// The arguments that say where rows go.
-template <typename Kernargs> void fill_places(const sluice_append &call, Kernargs &out) {
-  const Divisor64 by_page{uint64_t(call.page_size)};
-  out.slots = address_of(call.slots);
-  out.starts = address_of(call.starts);
-  out.kv_lengths = address_of(call.kv_lengths);
-  out.page_table = address_of(call.page_table);
-  out.page_starts = address_of(call.page_starts);
-  out.page_table_stride = call.page_table_stride;
-  out.page_table_entries = entries_of_sequence(call);
-  out.page_count = call.page_count != 0 ? uint64_t(call.page_count) : uint64_t{1} << 63;
-  out.page_magic = by_page.magic;
-  out.page_shift = by_page.shift;
-  out.page_size = uint32_t(call.page_size);
-  out.page_source = uint32_t(page_source_of(call.page_table_kind));
-  out.page_index_64 = call.flags & SLUICE_PAGE_INDEX_64 ? 1 : 0;
-  out.batch = uint32_t(call.batch);
-  out.search_steps = uint32_t(std::bit_width(out.batch + 1));
+package::AppendSide arguments_of(const Side &side) {
+  const uint32_t chunks = uint32_t(side.head_dim) / cache_op_chunk_elements;
+  const uint32_t packed = side.pack == 0 ? chunks : uint32_t(side.pack) / cache_op_chunk_elements;
+  const Divisor32 by_head(chunks), by_pack(packed);
+  return {.rows = address_of(side.rows.data),
+          .cache = address_of(side.cache.data),
+          .scale = address_of(side.scale),
+          .token_stride = side.rows.stride[1],
+          .head_stride = side.rows.stride[2],
+          .cache_page_stride = side.cache.stride[0],
+          .cache_row_stride = side.cache.stride[1],
+          .cache_head_stride = side.cache.stride[2],
+          .cache_pack_stride = side.cache.stride[3],
+          .chunks = uint32_t(side.heads) * chunks,
+          .head_chunks = chunks,
+          .head_magic = by_head.magic,
+          .head_shift = by_head.shift,
+          .pack_chunks = packed,
+          .pack_magic = by_pack.magic,
+          .pack_shift = by_pack.shift,
+          .scale_stride = side.scale_kind == SLUICE_SCALE_PER_HEAD ? 1u : 0u};
 }
 
 /// One section of a step: K, V or Q.
 struct Section {
-  const sluice_tensor &rows, &out;
-  sluice_tensor tail = {};
+  sluice_tensor rows = {}, out = {}, tail = {};
   uint32_t heads = 0, head_dim = 0, tail_dim = 0, pack = 0, rotary_dim = 0;
   const void *norm = nullptr;
   Scales scales = {};
@@ -90,102 +77,101 @@ sluice_tensor from_element(sluice_tensor tensor, uint32_t element) {
   return tensor;
 }
 
-/// The kernarg table has the sections as k_..., v_... and q_..., with the same meaning. `next` is the first
-/// workgroup of the section, and then that of the next one.
-#define SLUICE_FILL_SECTION(prefix, section, next)                                                           \
-  do {                                                                                                       \
-    const uint32_t chunks = (section).chunks();                                                              \
-    const uint32_t packed = (section).pack == 0 ? chunks : (section).pack / cache_op_chunk_elements;         \
-    const Divisor32 by_heads((section).heads), by_pack(packed);                                              \
-    out.prefix##rows = address_of((section).rows.data);                                                      \
-    out.prefix##tail = address_of((section).tail.data);                                                      \
-    out.prefix##norm = address_of((section).norm);                                                           \
-    out.prefix##out = address_of((section).out.data);                                                        \
-    out.prefix##scale = address_of((section).scales.data);                                                   \
-    out.prefix##zeros = address_of((section).zeros);                                                         \
-    out.prefix##scale_page_stride = (section).scales.page_stride;                                            \
-    out.prefix##scale_row_stride = (section).scales.row_stride;                                              \
-    out.prefix##scale_head_stride = (section).scales.head_stride;                                            \
-    out.prefix##scale_source = uint32_t((section).scales.source);                                            \
-    out.prefix##token_stride = (section).rows.stride[1];                                                     \
-    out.prefix##head_stride = (section).rows.stride[2];                                                      \
-    out.prefix##tail_token_stride = (section).tail.stride[1];                                                \
-    out.prefix##tail_head_stride = (section).tail.stride[2];                                                 \
-    out.prefix##out_page_stride = counted_stride((section).type, (section).out.stride[0]);                   \
-    out.prefix##out_row_stride = counted_stride((section).type, (section).out.stride[1]);                    \
-    out.prefix##out_head_stride = counted_stride((section).type, (section).out.stride[2]);                   \
-    out.prefix##out_pack_stride = (section).out.stride[3];                                                   \
-    out.prefix##row_count = uint32_t(call.tokens) * (section).heads;                                         \
-    out.prefix##heads = (section).heads;                                                                     \
-    out.prefix##heads_magic = by_heads.magic;                                                                \
-    out.prefix##heads_shift = by_heads.shift;                                                                \
-    out.prefix##chunks = chunks;                                                                             \
-    out.prefix##body_chunks = chunks - (section).tail_dim / cache_op_chunk_elements;                         \
-    out.prefix##lane_chunks = (section).lane_chunks();                                                       \
-    out.prefix##lanes_log2 = lanes_log2((section).lane_chunks(), package::step_most_lanes);                  \
-    out.prefix##rotary_half = (section).rotary_half();                                                       \
-    out.prefix##pack_chunks = packed;                                                                        \
-    out.prefix##pack_magic = by_pack.magic;                                                                  \
-    out.prefix##pack_shift = by_pack.shift;                                                                  \
-    out.prefix##row_inverse = 1 / float((section).head_dim - (section).tail_dim);                            \
-    out.prefix##first_group = next;                                                                          \
-    out.prefix##groups =                                                                                     \
-        row_groups(context, out.prefix##row_count, cache_op_threads >> out.prefix##lanes_log2, 1);           \
-    next += out.prefix##groups;                                                                              \
-  } while (false)
+/// Those of the workgroups from `first_group` on.
+package::StepSection arguments_of(const Section &section, int32_t tokens, const Context &context,
+                                  uint32_t first_group) {
+  const uint32_t chunks = section.chunks(), lane_chunks = section.lane_chunks();
+  const uint32_t packed = section.pack == 0 ? chunks : section.pack / cache_op_chunk_elements;
+  const uint32_t row_count = uint32_t(tokens) * section.heads;
+  const uint32_t row_lanes_log2 = lanes_log2(lane_chunks, package::step_most_lanes);
+  const Divisor32 by_heads(section.heads), by_pack(packed);
+  const auto out_stride = [&](size_t i) { return counted_stride(section.type, section.out.stride[i]); };
+  return {.rows = address_of(section.rows.data),
+          .tail = address_of(section.tail.data),
+          .norm = address_of(section.norm),
+          .out = address_of(section.out.data),
+          .scale = address_of(section.scales.data),
+          .zeros = address_of(section.zeros),
+          .token_stride = section.rows.stride[1],
+          .head_stride = section.rows.stride[2],
+          .tail_token_stride = section.tail.stride[1],
+          .tail_head_stride = section.tail.stride[2],
+          .out_page_stride = out_stride(0),
+          .out_row_stride = out_stride(1),
+          .out_head_stride = out_stride(2),
+          .out_pack_stride = section.out.stride[3],
+          .scale_page_stride = section.scales.page_stride,
+          .scale_row_stride = section.scales.row_stride,
+          .scale_head_stride = section.scales.head_stride,
+          .row_count = row_count,
+          .heads = section.heads,
+          .heads_magic = by_heads.magic,
+          .heads_shift = by_heads.shift,
+          .chunks = chunks,
+          .body_chunks = chunks - section.tail_dim / cache_op_chunk_elements,
+          .lane_chunks = lane_chunks,
+          .lanes_log2 = row_lanes_log2,
+          .rotary_half = section.rotary_half(),
+          .first_group = first_group,
+          .groups = row_groups(context, row_count, cache_op_threads >> row_lanes_log2, 1),
+          .pack_chunks = packed,
+          .pack_magic = by_pack.magic,
+          .pack_shift = by_pack.shift,
+          .scale_source = uint32_t(section.scales.source),
+          .row_inverse = 1 / float(section.head_dim - section.tail_dim)};
+}
 
-void append_step(Context &context, const sluice_append &call, const sluice_launch &launch) {
-  const CacheOpKernel &kernel =
-      find(context, CacheOperation::append_step, "cache_type", call.source_type, call.cache_type);
-  if (has_nothing_to_do(call)) return enqueue_nothing(*context.device().hip, launch);
-  package::StepKernargs out = {};
+/// Those of a call.
+struct Sections {
+  Section k;
+  std::optional<Section> v, q;
+};
+
+Sections sections_of(const sluice_append &call) {
   const uint32_t head_dim = uint32_t(call.head_dim_qk), tail_dim = uint32_t(call.tail_dim);
   // A block of ggml, or a group.
   const uint32_t group = call.scale_group != 0           ? uint32_t(call.scale_group)
                          : is_in_blocks(call.cache_type) ? uint32_t(dtype_block(call.cache_type).elements)
                                                          : cache_op_chunk_elements;
-  const Section k = {.rows = call.k,
-                     .out = call.k_cache,
-                     .tail = call.k_tail,
-                     .heads = uint32_t(call.kv_heads),
-                     .head_dim = head_dim,
-                     .tail_dim = tail_dim,
-                     .pack = uint32_t(call.k_pack),
-                     .rotary_dim = uint32_t(call.rotary_dim),
-                     .norm = call.k_norm,
-                     .scales = scales_of(call.k_scale_kind, call.k_scale, call.k_scales),
-                     .zeros = call.k_zeros.data,
-                     .type = call.cache_type,
-                     .group = group,
-                     .rotary_first = uint32_t(call.rotary_first)};
-  uint32_t groups = 0;
-  SLUICE_FILL_SECTION(k_, k, groups);
-  out.v_first_group = groups;
+  Sections sections = {.k = {.rows = call.k,
+                             .out = call.k_cache,
+                             .tail = call.k_tail,
+                             .heads = uint32_t(call.kv_heads),
+                             .head_dim = head_dim,
+                             .tail_dim = tail_dim,
+                             .pack = uint32_t(call.k_pack),
+                             .rotary_dim = uint32_t(call.rotary_dim),
+                             .norm = call.k_norm,
+                             .scales = scales_of(call.k_scale_kind, call.k_scale, call.k_scales),
+                             .zeros = call.k_zeros.data,
+                             .type = call.cache_type,
+                             .group = group,
+                             .rotary_first = uint32_t(call.rotary_first)}};
   if (!(call.flags & SLUICE_V_IN_K)) {
-    const Section v = {.rows = call.v,
-                       .out = call.v_cache,
-                       .heads = uint32_t(call.kv_heads),
-                       .head_dim = uint32_t(call.head_dim_v),
-                       .scales = scales_of(call.v_scale_kind, call.v_scale, call.v_scales),
-                       .zeros = call.v_zeros.data,
-                       .type = call.cache_type,
-                       .group = group};
-    SLUICE_FILL_SECTION(v_, v, groups);
+    sections.v = {.rows = call.v,
+                  .out = call.v_cache,
+                  .heads = uint32_t(call.kv_heads),
+                  .head_dim = uint32_t(call.head_dim_v),
+                  .scales = scales_of(call.v_scale_kind, call.v_scale, call.v_scales),
+                  .zeros = call.v_zeros.data,
+                  .type = call.cache_type,
+                  .group = group};
   }
-  out.q_first_group = groups;
   if (call.q_heads != 0) {
     const bool is_whole = call.q_tail.data == nullptr;
-    const Section q = {.rows = call.q,
-                       .out = call.q_out,
-                       .tail = is_whole ? from_element(call.q, head_dim - tail_dim) : call.q_tail,
-                       .heads = uint32_t(call.q_heads),
-                       .head_dim = head_dim,
-                       .tail_dim = tail_dim,
-                       .rotary_dim = uint32_t(call.rotary_dim),
-                       .norm = call.q_norm};
-    SLUICE_FILL_SECTION(q_, q, groups);
+    sections.q = {.rows = call.q,
+                  .out = call.q_out,
+                  .tail = is_whole ? from_element(call.q, head_dim - tail_dim) : call.q_tail,
+                  .heads = uint32_t(call.q_heads),
+                  .head_dim = head_dim,
+                  .tail_dim = tail_dim,
+                  .rotary_dim = uint32_t(call.rotary_dim),
+                  .norm = call.q_norm};
   }
-  fill_places(call, out);
+  return sections;
+}
+
+void fill_rotation(const sluice_append &call, package::StepKernargs &out) {
   const uint32_t rotary_type = call.rotary_type == 0 ? uint32_t(SLUICE_F32) : call.rotary_type;
   const uint64_t sines_behind = uint64_t(call.rotary_dim / 2) * dtype_bytes(rotary_type);
   out.rotary = address_of(call.rotary);
@@ -195,17 +181,42 @@ void append_step(Context &context, const sluice_append &call, const sluice_launc
   out.rotary_stride = call.rotary_stride;
   out.rotary_first = uint32_t(call.rotary_first) / cache_op_chunk_elements;
   out.rotary_type = rotary_type;
+}
+
+void fill_modes(const sluice_append &call, bool regroups, package::StepKernargs &out) {
   out.modes = (call.rotary_style == SLUICE_ROTARY_PAIRS ? uint32_t(package::step_rotary_pairs) : 0) |
               (call.norm_type == SLUICE_F32 ? uint32_t(package::step_norm_is_f32) : 0) |
               (call.scale_group == 64 ? uint32_t(package::step_wide_groups) : 0) |
-              (k.regroups() ? uint32_t(package::step_regroups) : 0);
-  if (call.v_pack != 0) {
-    out.modes |= package::step_v_columns;
-    // One pack: stride[1], which is 1, is between rows.
-    const uint32_t pack = call.v_pack == SLUICE_V_PACK_ALL ? 1 : uint32_t(call.v_pack);
-    out.v_pack_log2 = uint32_t(std::countr_zero(pack));
-    out.v_pack_mask = pack - 1;
-  }
+              (regroups ? uint32_t(package::step_regroups) : 0);
+  if (call.v_pack == 0) return;
+  out.modes |= package::step_v_columns;
+  // One pack: stride[1], which is 1, is between rows.
+  const uint32_t pack = call.v_pack == SLUICE_V_PACK_ALL ? 1 : uint32_t(call.v_pack);
+  out.v_pack_log2 = uint32_t(std::countr_zero(pack));
+  out.v_pack_mask = pack - 1;
+}
+
+void append_step(Context &context, const sluice_append &call, const sluice_launch &launch) {
+  const CacheOpKernel &kernel =
+      find(context, CacheOperation::append_step, "cache_type", call.source_type, call.cache_type);
+  if (has_nothing_to_do(call)) return enqueue_nothing(*context.device().hip, launch);
+  const Sections sections = sections_of(call);
+  package::StepKernargs out = {};
+  uint32_t groups = 0;
+  const auto fill = [&](package::StepSection &filled, const std::optional<Section> &section) {
+    filled.first_group = groups;
+    if (!section) return;
+    filled = arguments_of(*section, call.tokens, context, groups);
+    groups += filled.groups;
+  };
+  fill(out.k, sections.k);
+  fill(out.v, sections.v);
+  fill(out.q, sections.q);
+  out.slots = address_of(call.slots);
+  out.places = places_of(call, call.starts);
+  set_pages(out.places, call.page_size, call.page_count);
+  fill_rotation(call, out);
+  fill_modes(call, sections.k.regroups(), out);
   out.norm_epsilon = call.norm_epsilon;
   const Range range(context, [&](RangeText &text) {
     text << kernel.name << " t" << call.tokens << " h" << call.q_heads << "/" << call.kv_heads << " d"
@@ -213,7 +224,6 @@ void append_step(Context &context, const sluice_append &call, const sluice_launc
   });
   run(context, kernel, {groups, 1, 1}, out, launch);
 }
-#undef SLUICE_FILL_SECTION
 
 } // namespace
 
@@ -224,9 +234,15 @@ void append(Context &context, const sluice_append &call, const sluice_launch &la
   if (has_nothing_to_do(call)) return enqueue_nothing(*context.device().hip, launch);
   const bool has_v = !(call.flags & SLUICE_V_IN_K);
   package::AppendKernargs out = {};
-  SLUICE_FILL_SIDE(k_, call.k, call.k_cache, call.k_scale, call.k_scale_kind, call.head_dim_qk, call.k_pack);
-  if (has_v) SLUICE_FILL_SIDE(v_, call.v, call.v_cache, call.v_scale, call.v_scale_kind, call.head_dim_v, 0);
-  fill_places(call, out);
+  out.k = arguments_of(Side{call.k, call.k_cache, call.k_scale, call.k_scale_kind, call.kv_heads,
+                            call.head_dim_qk, call.k_pack});
+  if (has_v) {
+    out.v = arguments_of(
+        Side{call.v, call.v_cache, call.v_scale, call.v_scale_kind, call.kv_heads, call.head_dim_v});
+  }
+  out.slots = address_of(call.slots);
+  out.places = places_of(call, call.starts);
+  set_pages(out.places, call.page_size, call.page_count);
   out.rotary = address_of(call.rotary);
   out.positions = address_of(call.positions);
   out.rotary_stride = call.rotary_stride;
@@ -234,7 +250,7 @@ void append(Context &context, const sluice_append &call, const sluice_launch &la
   out.rotary_dim = uint32_t(call.rotary_dim);
   out.rotary_pairs = call.rotary_style == SLUICE_ROTARY_PAIRS ? 1 : 0;
 
-  const uint32_t chunks = std::max(out.k_chunks, out.v_chunks);
+  const uint32_t chunks = std::max(out.k.chunks, out.v.chunks);
   out.lanes_log2 = lanes_log2(chunks, cache_op_threads);
   const uint32_t lanes = 1u << out.lanes_log2, tokens_per_group = cache_op_threads / lanes;
   Grid grid;
@@ -249,6 +265,5 @@ void append(Context &context, const sluice_append &call, const sluice_launch &la
   });
   run(context, kernel, grid, out, launch);
 }
-#undef SLUICE_FILL_SIDE
 
 } // namespace sluice::runtime

@@ -3,6 +3,7 @@
 
 #include "runtime/dtype.h"
 #include "support/checked.h"
+#include "support/divisor.h"
 #include "support/failure.h"
 
 namespace sluice::runtime {
@@ -65,6 +66,14 @@ package::PageSource page_source_of(uint32_t page_table_kind) {
   return page_table_kind == SLUICE_PAGE_TABLE_CSR     ? package::PageSource::csr_table
          : page_table_kind == SLUICE_PAGE_TABLE_BLOCK ? package::PageSource::block_table
                                                       : package::PageSource::slots;
+}
+
+void set_pages(package::Places &places, int32_t page_rows, int64_t page_count) {
+  const support::Divisor64 by_page{uint64_t(page_rows)};
+  places.page_count = page_count != 0 ? uint64_t(page_count) : uint64_t{1} << 63;
+  places.page_magic = by_page.magic;
+  places.page_shift = by_page.shift;
+  places.page_size = uint32_t(page_rows);
 }
 
 Scales scales_of(uint32_t kind, const float *given, const sluice_tensor &tensor) {

@@ -64,6 +64,25 @@ template <typename Call> int64_t entries_of_sequence(const Call &call) {
                                                        : std::numeric_limits<int64_t>::max();
 }
 
+/// The sequences, which begin at the given starts, and their page table.
+template <typename Call> package::Places places_of(const Call &call, const int32_t *starts) {
+  package::Places places = {};
+  places.starts = address_of(starts);
+  places.kv_lengths = address_of(call.kv_lengths);
+  places.page_table = address_of(call.page_table);
+  places.page_starts = address_of(call.page_starts);
+  places.page_table_stride = call.page_table_stride;
+  places.page_table_entries = entries_of_sequence(call);
+  places.page_source = uint32_t(page_source_of(call.page_table_kind));
+  places.page_index_64 = call.flags & SLUICE_PAGE_INDEX_64 ? 1 : 0;
+  places.batch = uint32_t(call.batch);
+  places.search_steps = uint32_t(std::bit_width(places.batch + 1));
+  return places;
+}
+
+/// Pages of so many rows; a count of 0 is unknown.
+void set_pages(package::Places &places, int32_t page_rows, int64_t page_count);
+
 /// Where the scales of a cache are, in elements. `source` is for a step.
 struct Scales {
   const void *data = nullptr;

@@ -23,7 +23,6 @@ using package::cache_op_chunk_elements;
 using package::cache_op_threads;
 using support::divide_up;
 using support::Divisor32;
-using support::Divisor64;
 
 /// K or V of a copy: rows of pages, in units of the kernel's elements.
 struct CopySide {
@@ -37,42 +36,39 @@ struct CopySide {
   uint32_t chunk = cache_op_chunk_elements; // in a kernel of pieces, their bytes
 };
 
-#define SLUICE_FILL_COPY_SIDE(side, of)                                                                      \
-  do {                                                                                                       \
-    const auto chunks_of = [&](int64_t pack) {                                                               \
-      return uint32_t((pack == 0 ? (of).dim : pack) / (of).chunk);                                           \
-    };                                                                                                       \
-    const uint32_t head = chunks_of(0), source_pack = chunks_of((of).source_pack),                           \
-                   target_pack = chunks_of((of).target_pack);                                                \
-    const Divisor32 by_head(head), by_source_pack(source_pack), by_target_pack(target_pack);                 \
-    out.side##source = address_of((of).source.data);                                                         \
-    out.side##target = address_of((of).target.data);                                                         \
-    out.side##scale = address_of((of).scales.data);                                                          \
-    out.side##zeros = address_of((of).zeros);                                                                \
-    out.side##scale_page_stride = (of).scales.page_stride;                                                   \
-    out.side##scale_row_stride = (of).scales.row_stride;                                                     \
-    out.side##scale_head_stride = (of).scales.head_stride;                                                   \
-    out.side##source_page_stride = (of).source.stride[0];                                                    \
-    out.side##source_row_stride = (of).source.stride[1];                                                     \
-    out.side##source_head_stride = (of).source.stride[2];                                                    \
-    out.side##source_pack_stride = (of).source.stride[3];                                                    \
-    out.side##target_page_stride = (of).target.stride[0];                                                    \
-    out.side##target_row_stride = (of).target.stride[1];                                                     \
-    out.side##target_head_stride = (of).target.stride[2];                                                    \
-    out.side##target_pack_stride = (of).target.stride[3];                                                    \
-    out.side##chunks = uint32_t((of).heads) * head;                                                          \
-    out.side##head_chunks = head;                                                                            \
-    out.side##head_magic = by_head.magic;                                                                    \
-    out.side##head_shift = by_head.shift;                                                                    \
-    out.side##source_pack_chunks = source_pack;                                                              \
-    out.side##source_pack_magic = by_source_pack.magic;                                                      \
-    out.side##source_pack_shift = by_source_pack.shift;                                                      \
-    out.side##target_pack_chunks = target_pack;                                                              \
-    out.side##target_pack_magic = by_target_pack.magic;                                                      \
-    out.side##target_pack_shift = by_target_pack.shift;                                                      \
-    out.side##group_chunks_log2 = (of).group_chunks_log2;                                                    \
-    out.side##piece_bytes = (of).chunk;                                                                      \
-  } while (false)
+package::CopySide arguments_of(const CopySide &side) {
+  const auto chunks_of = [&](int64_t pack) { return uint32_t((pack == 0 ? side.dim : pack) / side.chunk); };
+  const uint32_t head = chunks_of(0), source_pack = chunks_of(side.source_pack),
+                 target_pack = chunks_of(side.target_pack);
+  const Divisor32 by_head(head), by_source_pack(source_pack), by_target_pack(target_pack);
+  return {.source = address_of(side.source.data),
+          .target = address_of(side.target.data),
+          .scale = address_of(side.scales.data),
+          .zeros = address_of(side.zeros),
+          .scale_page_stride = side.scales.page_stride,
+          .scale_row_stride = side.scales.row_stride,
+          .scale_head_stride = side.scales.head_stride,
+          .source_page_stride = side.source.stride[0],
+          .source_row_stride = side.source.stride[1],
+          .source_head_stride = side.source.stride[2],
+          .source_pack_stride = side.source.stride[3],
+          .target_page_stride = side.target.stride[0],
+          .target_row_stride = side.target.stride[1],
+          .target_head_stride = side.target.stride[2],
+          .target_pack_stride = side.target.stride[3],
+          .chunks = uint32_t(side.heads) * head,
+          .head_chunks = head,
+          .head_magic = by_head.magic,
+          .head_shift = by_head.shift,
+          .source_pack_chunks = source_pack,
+          .source_pack_magic = by_source_pack.magic,
+          .source_pack_shift = by_source_pack.shift,
+          .target_pack_chunks = target_pack,
+          .target_pack_magic = by_target_pack.magic,
+          .target_pack_shift = by_target_pack.shift,
+          .group_chunks_log2 = side.group_chunks_log2,
+          .piece_bytes = side.chunk};
+}
 
 /// The strides of packs count only where there are packs.
 template <typename Function> void for_each_length(CopySide &side, const Function &function) {
@@ -224,14 +220,10 @@ CopyLaunches launches_of(const Context &context, std::string_view field, const C
 /// Fills in the sides, the places of pages, and the grid, which this returns.
 Grid fill_copy(const Context &context, std::span<const CopySide> sides, int32_t page_rows, int64_t page_count,
                package::CopyKernargs &out) {
-  SLUICE_FILL_COPY_SIDE(k_, sides[0]);
-  if (sides.size() > 1) SLUICE_FILL_COPY_SIDE(v_, sides[1]);
-  const Divisor64 by_page{uint64_t(page_rows)};
-  out.page_size = uint32_t(page_rows);
-  out.page_magic = by_page.magic;
-  out.page_shift = by_page.shift;
-  out.page_count = page_count != 0 ? uint64_t(page_count) : uint64_t{1} << 63;
-  const uint32_t chunks = std::max(out.k_chunks, out.v_chunks);
+  out.k = arguments_of(sides[0]);
+  if (sides.size() > 1) out.v = arguments_of(sides[1]);
+  set_pages(out.places, page_rows, page_count);
+  const uint32_t chunks = std::max(out.k.chunks, out.v.chunks);
   out.lanes_log2 = lanes_log2(chunks, cache_op_threads);
   const uint32_t lanes = 1u << out.lanes_log2, rows_per_group = cache_op_threads / lanes;
   Grid grid;
@@ -244,7 +236,6 @@ Grid fill_copy(const Context &context, std::span<const CopySide> sides, int32_t 
   out.chunk_step = grid[1] * lanes;
   return grid;
 }
-#undef SLUICE_FILL_COPY_SIDE
 
 /// Enqueues the launches. `rows_of` says how many rows there are, given those of a page.
 template <typename RowsOf>
@@ -278,9 +269,9 @@ void copy(Context &context, const sluice_page_copy &call, const sluice_launch &l
   package::CopyKernargs out = {};
   out.pairs = address_of(call.pairs);
   const int64_t pages = call.pairs != nullptr ? call.pair_count : call.page_count;
-  out.page_source =
+  out.places.page_source =
       uint32_t(call.pairs != nullptr ? package::PageSource::pairs : package::PageSource::same_page);
-  out.page_index_64 = call.flags & SLUICE_PAGE_INDEX_64 ? 1 : 0;
+  out.places.page_index_64 = call.flags & SLUICE_PAGE_INDEX_64 ? 1 : 0;
   const Range range(context, [&](RangeText &text) {
     text << launches.launch[0].kernel->name << " pages" << pages << " of" << call.page_size << " h"
          << call.kv_heads << " d" << call.head_dim_qk << "/" << call.head_dim_v;
@@ -300,17 +291,8 @@ void gather(Context &context, const sluice_gather &call, const sluice_launch &la
                                       std::span(sides).first(call.head_dim_v != 0 ? 2 : 1));
   if (has_nothing_to_do(call)) return enqueue_nothing(*context.device().hip, launch);
   package::CopyKernargs out = {};
-  out.starts = address_of(call.out_starts);
-  out.kv_lengths = address_of(call.kv_lengths);
+  out.places = places_of(call, call.out_starts);
   out.first_keys = address_of(call.first_keys);
-  out.page_table = address_of(call.page_table);
-  out.page_starts = address_of(call.page_starts);
-  out.page_table_stride = call.page_table_stride;
-  out.page_table_entries = entries_of_sequence(call);
-  out.page_source = uint32_t(page_source_of(call.page_table_kind));
-  out.page_index_64 = call.flags & SLUICE_PAGE_INDEX_64 ? 1 : 0;
-  out.batch = uint32_t(call.batch);
-  out.search_steps = uint32_t(std::bit_width(out.batch + 1));
   const Range range(context, [&](RangeText &text) {
     text << launches.launch[0].kernel->name << " gather b" << call.batch << " t" << call.tokens << " h"
          << call.kv_heads << " d" << call.head_dim_qk << "/" << call.head_dim_v;

@@ -6,18 +6,13 @@
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "attention/KernargName.h"
-#include "package/cache_op_kernargs.h"
 
 #include <cstdio>
 
 using Name = sluice::KernargName<sluice::package::attention_kernarg_fields>;
-using Sides = sluice::KernargSides<sluice::package::append_kernarg_fields>;
 
 #ifdef LITERAL
 static_assert(Name(LITERAL).index < sluice::package::attention_kernarg_fields.size());
-#endif
-#ifdef SIDES
-static_assert(Sides(SIDES).k().offset != Sides(SIDES).v().offset);
 #endif
 
 int main(int, char **argv) {
