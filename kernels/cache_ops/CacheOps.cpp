@@ -10,7 +10,7 @@ namespace sluice {
 
 ArrayRef<package::KernargField> kernargFields(const CacheOpVariant &variant) {
   if (variant.operation == "kv_append") return package::append_kernarg_fields;
-  if (variant.operation == "kv_copy") return package::copy_kernarg_fields;
+  if (variant.operation == "kv_copy") return package::page_copy_kernarg_fields;
   if (variant.operation == "append_step") return package::step_kernarg_fields;
   return package::merge_kernarg_fields;
 }
@@ -29,7 +29,7 @@ OwningOpRef<ModuleOp> buildCacheOpModule(MLIRContext &context, StringRef name,
     if (field.offset < preloadedBytes(variant))
       empty.kernel.setArgAttr(i, LLVM::LLVMDialect::getInRegAttrName(), UnitAttr::get(&context));
   const auto build = variant.operation == "kv_append"     ? buildAppend
-                     : variant.operation == "kv_copy"     ? buildCopy
+                     : variant.operation == "kv_copy"     ? buildPageCopy
                      : variant.operation == "append_step" ? buildAppendStep
                                                           : buildMerge;
   build(empty.kernel, variant);

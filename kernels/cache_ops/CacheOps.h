@@ -18,7 +18,7 @@ mlir::OwningOpRef<mlir::ModuleOp> buildCacheOpModule(mlir::MLIRContext &context,
 
 /// Build the kernel's body.
 void buildAppend(mlir::gpu::GPUFuncOp kernel, const CacheOpVariant &variant);
-void buildCopy(mlir::gpu::GPUFuncOp kernel, const CacheOpVariant &variant);
+void buildPageCopy(mlir::gpu::GPUFuncOp kernel, const CacheOpVariant &variant);
 void buildAppendStep(mlir::gpu::GPUFuncOp kernel, const CacheOpVariant &variant);
 void buildMerge(mlir::gpu::GPUFuncOp kernel, const CacheOpVariant &variant);
 

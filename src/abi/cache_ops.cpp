@@ -59,7 +59,7 @@ sluice_status sluice_kv_append(sluice_context *context, const sluice_append *app
 
 sluice_status sluice_kv_copy(sluice_context *context, const sluice_page_copy *copy,
                              const sluice_launch *launch, sluice_error *error) noexcept {
-  return enqueue(context, copy, "copy", abi::check_page_copy, checked<sluice_page_copy, runtime::copy>,
+  return enqueue(context, copy, "copy", abi::check_page_copy, checked<sluice_page_copy, runtime::copy_pages>,
                  launch, error);
 }
 

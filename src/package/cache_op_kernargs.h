@@ -53,6 +53,13 @@ enum MergeMode : uint32_t {
 
 /// The source of a row's page number: for a copy of pages, a pair of numbers, or the same number for both.
 enum class PageSource : uint32_t { slots = 0, block_table = 1, csr_table = 2, pairs = 3, same_page = 4 };
+/// The sources of copies of pages are the last ones, from this one on, so that a kernel tells a copy of pages
+/// from a gather with one comparison.
+inline constexpr PageSource first_page_copy_source = PageSource::pairs;
+static_assert(PageSource::slots < first_page_copy_source &&
+              PageSource::block_table < first_page_copy_source &&
+              PageSource::csr_table < first_page_copy_source &&
+              PageSource::same_page > first_page_copy_source);
 
 /// In an append_step: the lanes of the longest row, each with this many chunks.
 inline constexpr uint32_t step_most_lanes = 64, step_chunks_of_lane = 2;
@@ -141,7 +148,7 @@ template <template <typename> typename As> struct AppendKernargsOf {
 ///
 /// Strides of a source in blocks, and both of kernels that copy blocks, count bytes. Chunks are 8 elements of
 /// the kernel's types; of kernels that copy blocks, pieces.
-template <template <typename> typename As> struct CopySideOf {
+template <template <typename> typename As> struct PageCopySideOf {
   As<DeviceAddress> source, target; // rows of pages
   As<DeviceAddress> scale; // null, or of a row of the source: F16 and BF16 are divided by it, types of
                            // a byte are multiplied. Of U4 the scales of a row's groups, of F16
@@ -165,8 +172,8 @@ template <template <typename> typename As> struct CopySideOf {
 };
 
 /// Grid as in an append.
-template <template <typename> typename As> struct CopyKernargsOf {
-  CopySideOf<As> k, v;
+template <template <typename> typename As> struct PageCopyKernargsOf {
+  PageCopySideOf<As> k, v;
   As<DeviceAddress> pairs;      // of page numbers: source and target
   As<DeviceAddress> first_keys; // may be null
   PlacesOf<As> places;          // starts: in the output
@@ -233,21 +240,21 @@ template <template <typename> typename As> struct StepKernargsOf {
 using Places = PlacesOf<Plain>;
 using AppendSide = AppendSideOf<Plain>;
 using AppendKernargs = AppendKernargsOf<Plain>;
-using CopySide = CopySideOf<Plain>;
-using CopyKernargs = CopyKernargsOf<Plain>;
+using PageCopySide = PageCopySideOf<Plain>;
+using PageCopyKernargs = PageCopyKernargsOf<Plain>;
 using StepSection = StepSectionOf<Plain>;
 using StepKernargs = StepKernargsOf<Plain>;
 
 inline constexpr auto &append_kernarg_fields = KernargTable<AppendKernargs>::fields;
-inline constexpr auto &copy_kernarg_fields = KernargTable<CopyKernargs>::fields;
+inline constexpr auto &page_copy_kernarg_fields = KernargTable<PageCopyKernargs>::fields;
 inline constexpr auto &step_kernarg_fields = KernargTable<StepKernargs>::fields;
 
 static_assert(kernargs_are_packed(append_kernarg_fields, sizeof(AppendKernargs)));
-static_assert(kernargs_are_packed(copy_kernarg_fields, sizeof(CopyKernargs)));
+static_assert(kernargs_are_packed(page_copy_kernarg_fields, sizeof(PageCopyKernargs)));
 static_assert(kernargs_are_packed(step_kernarg_fields, sizeof(StepKernargs)));
 // A side, or a section, is found by its number.
 static_assert(offsetof(AppendKernargs, v) == sizeof(AppendSide));
-static_assert(offsetof(CopyKernargs, v) == sizeof(CopySide));
+static_assert(offsetof(PageCopyKernargs, v) == sizeof(PageCopySide));
 static_assert(offsetof(StepKernargs, v) == sizeof(StepSection) &&
               offsetof(StepKernargs, q) == 2 * sizeof(StepSection));
 

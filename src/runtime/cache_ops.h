@@ -35,7 +35,7 @@ constexpr bool has_nothing_to_do(const sluice_merge &call) {
 /// no kernel for the types, no_device for a target, hip, or invalid_argument for a call that capture does not
 /// allow.
 void append(Context &context, const sluice_append &call, const sluice_launch &launch);
-void copy(Context &context, const sluice_page_copy &call, const sluice_launch &launch);
+void copy_pages(Context &context, const sluice_page_copy &call, const sluice_launch &launch);
 void gather(Context &context, const sluice_gather &call, const sluice_launch &launch);
 void merge(Context &context, const sluice_merge &call, const sluice_launch &launch);
 

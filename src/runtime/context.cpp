@@ -29,7 +29,7 @@ KernargLayout kernarg_layout(const std::string &operation) {
   if (operation == "kv_append")
     return {sizeof(package::AppendKernargs), package::kernarg_hash(package::append_kernarg_fields)};
   if (operation == "kv_copy")
-    return {sizeof(package::CopyKernargs), package::kernarg_hash(package::copy_kernarg_fields)};
+    return {sizeof(package::PageCopyKernargs), package::kernarg_hash(package::page_copy_kernarg_fields)};
   if (operation == "append_step")
     return {sizeof(package::StepKernargs), package::kernarg_hash(package::step_kernarg_fields)};
   if (operation == "merge_states")

@@ -25,11 +25,11 @@ public:
   package::MergeKernargs merge(const sluice_merge &call) {
     return run<package::MergeKernargs>(call, sluice_merge_states);
   }
-  package::CopyKernargs copy(const sluice_page_copy &call) {
-    return run<package::CopyKernargs>(call, sluice_kv_copy);
+  package::PageCopyKernargs copy(const sluice_page_copy &call) {
+    return run<package::PageCopyKernargs>(call, sluice_kv_copy);
   }
-  package::CopyKernargs copy(const sluice_gather &call) {
-    return run<package::CopyKernargs>(call, sluice_kv_gather);
+  package::PageCopyKernargs copy(const sluice_gather &call) {
+    return run<package::PageCopyKernargs>(call, sluice_kv_gather);
   }
 
   FakeHip hip;

@@ -7,7 +7,7 @@
 #include <string>
 
 using namespace sluice::test;
-using sluice::package::CopyKernargs;
+using sluice::package::PageCopyKernargs;
 using sluice::package::PageSource;
 
 namespace {
@@ -43,7 +43,7 @@ template <typename Call> std::string kernel_of(CacheOpDevice &device, const Call
       FOLLOWS((c.flags & SLUICE_PAGE_INDEX_64) != 0, a.page_index_64)
 
 TEST_CASE("a copy of pages: each member reaches its own argument", "[copies]") {
-  static const Passed<sluice_page_copy, CopyKernargs> table[] = {
+  static const Passed<sluice_page_copy, PageCopyKernargs> table[] = {
       SLUICE_SIDE_PASSED(k, k_source, k_target, c.source_type, c.head_dim_qk,
                          (c.source_k_pack != 0 ? c.source_k_pack : c.head_dim_qk),
                          (c.target_k_pack != 0 ? c.target_k_pack : c.head_dim_qk)),
@@ -88,7 +88,7 @@ TEST_CASE("a copy of pages: each member reaches its own argument", "[copies]") {
 TEST_CASE("a copy of pages: rows and pages", "[copies]") {
   CacheOpDevice device;
   sluice_page_copy call = good_copy();
-  CopyKernargs out = device.copy(call);
+  PageCopyKernargs out = device.copy(call);
   CHECK(out.k_scale == 0);
   CHECK(out.lanes_log2 == 5); // 8 rows in each of 6 workgroups
   CHECK(device.hip.launch.grid == std::array<unsigned, 3>{6, 1, 2});
@@ -129,7 +129,7 @@ TEST_CASE("equal types are copied by the kernel for as many bits", "[copies]") {
   call.k_target.stride[1] = 8;
   call.k_target.stride[3] = 16 * 8;
   CHECK(kernel_of(device, call) == wide);
-  CopyKernargs out = device.copy(call);
+  PageCopyKernargs out = device.copy(call);
   CHECK(out.k_chunks == 64);
   CHECK(out.k_head_chunks == 32);
   CHECK(out.k_source_pack_chunks == 32);
@@ -161,7 +161,7 @@ TEST_CASE("equal types are copied by the kernel for as many bits", "[copies]") {
 }
 
 TEST_CASE("a gather: each member reaches its own argument", "[copies]") {
-  static const Passed<sluice_gather, CopyKernargs> table[] = {
+  static const Passed<sluice_gather, PageCopyKernargs> table[] = {
       SLUICE_SIDE_PASSED(k, k_cache, k_out, c.cache_type, c.head_dim_qk, c.k_pack, c.head_dim_qk),
       SLUICE_SIDE_PASSED(v, v_cache, v_out, c.cache_type, c.head_dim_v, c.head_dim_v, c.head_dim_v),
       SLUICE_PAGES_PASSED,
@@ -197,7 +197,7 @@ TEST_CASE("a gather: each member reaches its own argument", "[copies]") {
   CHECK(kernel_of(device, spread) == "kv_copy_e4m3fnuz_bf16");
 
   sluice_gather call = good_gather();
-  const CopyKernargs out = device.copy(call);
+  const PageCopyKernargs out = device.copy(call);
   CHECK(out.first_keys == 0);
   CHECK(out.pairs == 0);
   CHECK(out.page_table_stride == 5);
@@ -228,7 +228,7 @@ TEST_CASE("blocks and arrays are copied in pieces, in a launch for each kind of 
   };
   const std::string pieces = "kv_copy_q8_0_q8_0";
   sluice_page_copy u4 = good_u4_copy();
-  CopyKernargs out = launches(u4);
+  PageCopyKernargs out = launches(u4);
   CHECK(seen == std::vector(3, pieces));
   // Zero points: rows of 4 and of 2 numbers of F16; V's heads follow one another, K's do not in the target.
   CHECK(out.k_source == as_bits(u4.k_zeros.data));

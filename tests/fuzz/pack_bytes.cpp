@@ -246,8 +246,8 @@ private:
       kernel.kernarg_bytes = sizeof(package::AppendKernargs);
       kernel.kernarg_hash = package::kernarg_hash(package::append_kernarg_fields);
     } else if (kernel.name.starts_with("kv_copy")) {
-      kernel.kernarg_bytes = sizeof(package::CopyKernargs);
-      kernel.kernarg_hash = package::kernarg_hash(package::copy_kernarg_fields);
+      kernel.kernarg_bytes = sizeof(package::PageCopyKernargs);
+      kernel.kernarg_hash = package::kernarg_hash(package::page_copy_kernarg_fields);
     } else if (kernel.name.starts_with("append_step")) {
       kernel.kernarg_bytes = sizeof(package::StepKernargs);
       kernel.kernarg_hash = package::kernarg_hash(package::step_kernarg_fields);

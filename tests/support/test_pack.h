@@ -84,7 +84,7 @@ inline package::KernelEntry cache_op_entry(const std::string &operation, const s
   if (operation == "kv_append")
     has_arguments(sizeof(package::AppendKernargs), package::append_kernarg_fields);
   else if (operation == "kv_copy")
-    has_arguments(sizeof(package::CopyKernargs), package::copy_kernarg_fields);
+    has_arguments(sizeof(package::PageCopyKernargs), package::page_copy_kernarg_fields);
   else if (operation == "append_step")
     has_arguments(sizeof(package::StepKernargs), package::step_kernarg_fields);
   else

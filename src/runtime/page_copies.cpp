@@ -1,4 +1,4 @@
-//===- copies.cpp - copies of pages and gathers: arguments of the kernels, and their launches -----------===//
+//===- page_copies.cpp - copies of pages and gathers: arguments of the kernels, and their launches ------===//
 //
 // A call has a launch for the elements, and one for each kind of array that goes with them: scales per token,
 // page or group, and zero points. They do not depend on one another.
@@ -25,7 +25,7 @@ using support::divide_up;
 using support::Divisor32;
 
 /// K or V of a copy: rows of pages, in units of the kernel's elements.
-struct CopySide {
+struct PageCopySide {
   sluice_tensor source = {}, target = {};
   int32_t heads = 0;
   int64_t dim = 0;                          // of a head's row
@@ -36,7 +36,7 @@ struct CopySide {
   uint32_t chunk = cache_op_chunk_elements; // in a kernel of pieces, their bytes
 };
 
-package::CopySide arguments_of(const CopySide &side) {
+package::PageCopySide arguments_of(const PageCopySide &side) {
   const auto chunks_of = [&](int64_t pack) { return uint32_t((pack == 0 ? side.dim : pack) / side.chunk); };
   const uint32_t head = chunks_of(0), source_pack = chunks_of(side.source_pack),
                  target_pack = chunks_of(side.target_pack);
@@ -71,7 +71,7 @@ package::CopySide arguments_of(const CopySide &side) {
 }
 
 /// The strides of packs count only where there are packs.
-template <typename Function> void for_each_length(CopySide &side, const Function &function) {
+template <typename Function> void for_each_length(PageCopySide &side, const Function &function) {
   for (sluice_tensor *const tensor : {&side.source, &side.target}) {
     const bool is_packed = (tensor == &side.source ? side.source_pack : side.target_pack) != 0;
     for (size_t i = 0; i < (is_packed ? 4u : 3u); ++i)
@@ -82,26 +82,26 @@ template <typename Function> void for_each_length(CopySide &side, const Function
 }
 
 /// One launch: K and V, or only one of them.
-struct CopyLaunch {
+struct PageCopyLaunch {
   const CacheOpKernel *kernel = nullptr;
-  std::array<CopySide, 2> side = {};
+  std::array<PageCopySide, 2> side = {};
   size_t count = 0;
   int32_t page_rows = 0; // of a page
 
-  void add(const CopySide &more) { side[count++] = more; }
-  std::span<CopySide> sides() { return std::span(side).first(count); }
+  void add(const PageCopySide &more) { side[count++] = more; }
+  std::span<PageCopySide> sides() { return std::span(side).first(count); }
 };
 
 /// The launches of a call: of elements, and of K's and V's scales and zero points.
-struct CopyLaunches {
-  std::array<CopyLaunch, 5> launch = {};
+struct PageCopyLaunches {
+  std::array<PageCopyLaunch, 5> launch = {};
   size_t count = 0;
 
-  CopyLaunch &add(int32_t page_rows) {
+  PageCopyLaunch &add(int32_t page_rows) {
     launch[count].page_rows = page_rows;
     return launch[count++];
   }
-  std::span<CopyLaunch> all() { return std::span(launch).first(count); }
+  std::span<PageCopyLaunch> all() { return std::span(launch).first(count); }
 };
 
 constexpr uint32_t bits_16 = SLUICE_F16, bits_8 = SLUICE_E4M3FNUZ, pieces = SLUICE_Q8_0;
@@ -109,17 +109,17 @@ constexpr uint32_t bits_16 = SLUICE_F16, bits_8 = SLUICE_E4M3FNUZ, pieces = SLUI
 /// The kernel that copies bits: as those of F16 if they are that many, and else as bytes. The sides' lengths
 /// then become those of this type.
 const CacheOpKernel &bits_kernel(const Context &context, std::string_view field, uint32_t type,
-                                 std::span<CopySide> sides) {
+                                 std::span<PageCopySide> sides) {
   const int64_t bytes = dtype_bytes(type);
   bool is_wide = true;
-  for (CopySide &side : sides)
+  for (PageCopySide &side : sides)
     for_each_length(side, [&](int64_t &length) {
       length *= bytes;
       is_wide = is_wide && length % (2 * cache_op_chunk_elements) == 0;
     });
   const uint32_t kernels = is_wide ? bits_16 : bits_8;
   if (is_wide) {
-    for (CopySide &side : sides)
+    for (PageCopySide &side : sides)
       for_each_length(side, [](int64_t &length) { length /= 2; });
   }
   return find(context, CacheOperation::kv_copy, field, kernels, kernels);
@@ -127,7 +127,7 @@ const CacheOpKernel &bits_kernel(const Context &context, std::string_view field,
 
 /// A side whose lengths are in bytes, in the largest pieces that its rows consist of. Heads that follow one
 /// another are one row.
-CopySide in_pieces(CopySide side) {
+PageCopySide in_pieces(PageCopySide side) {
   constexpr int64_t largest = 16;
   if (side.source.stride[2] == side.dim && side.target.stride[2] == side.dim) {
     side.dim *= side.heads;
@@ -155,17 +155,17 @@ void to_counted(sluice_tensor &tensor, uint32_t type) {
 
 /// The launches of a call that copies from type `from` to type `to`.
 template <typename Call>
-CopyLaunches launches_of(const Context &context, std::string_view field, const Call &call, uint32_t from,
-                         uint32_t to, std::span<const SideOfCall> sides) {
-  CopyLaunches launches;
-  CopyLaunch &elements = launches.add(call.page_size);
+PageCopyLaunches launches_of(const Context &context, std::string_view field, const Call &call, uint32_t from,
+                             uint32_t to, std::span<const SideOfCall> sides) {
+  PageCopyLaunches launches;
+  PageCopyLaunch &elements = launches.add(call.page_size);
   for (const SideOfCall &side : sides) {
-    CopySide made = {.source = side.source,
-                     .target = side.target,
-                     .heads = call.kv_heads,
-                     .dim = side.dim,
-                     .source_pack = side.source_pack,
-                     .target_pack = side.target_pack};
+    PageCopySide made = {.source = side.source,
+                         .target = side.target,
+                         .heads = call.kv_heads,
+                         .dim = side.dim,
+                         .source_pack = side.source_pack,
+                         .target_pack = side.target_pack};
     if (from != to) {
       made.scales = scales_of(side.scale_kind, side.scale, side.scales);
       made.zeros = side.zeros.data;
@@ -191,15 +191,15 @@ CopyLaunches launches_of(const Context &context, std::string_view field, const C
 
   for (const auto &[arrays, target_arrays] : {std::pair{&SideOfCall::scales, &SideOfCall::target_scales},
                                               std::pair{&SideOfCall::zeros, &SideOfCall::target_zeros}}) {
-    CopyLaunch *previous = nullptr; // K's
+    PageCopyLaunch *previous = nullptr; // K's
     for (const SideOfCall &side : sides) {
       if ((side.*arrays).data == nullptr) continue;
       const bool has_groups = side.scale_kind == SLUICE_SCALE_PER_GROUP;
       const int64_t bytes = has_groups ? sizeof(uint16_t) : sizeof(float);
-      CopySide made = {.source = side.*arrays,
-                       .target = side.*target_arrays,
-                       .heads = call.kv_heads,
-                       .dim = bytes * (has_groups ? side.dim / call.scale_group : 1)};
+      PageCopySide made = {.source = side.*arrays,
+                           .target = side.*target_arrays,
+                           .heads = call.kv_heads,
+                           .dim = bytes * (has_groups ? side.dim / call.scale_group : 1)};
       for (sluice_tensor *const tensor : {&made.source, &made.target})
         for (int64_t &stride : tensor->stride)
           stride *= bytes;
@@ -218,8 +218,8 @@ CopyLaunches launches_of(const Context &context, std::string_view field, const C
 }
 
 /// Fills in the sides, the places of pages, and the grid, which this returns.
-Grid fill_copy(const Context &context, std::span<const CopySide> sides, int32_t page_rows, int64_t page_count,
-               package::CopyKernargs &out) {
+Grid fill_page_copy(const Context &context, std::span<const PageCopySide> sides, int32_t page_rows,
+                    int64_t page_count, package::PageCopyKernargs &out) {
   out.k = arguments_of(sides[0]);
   if (sides.size() > 1) out.v = arguments_of(sides[1]);
   set_pages(out.places, page_rows, page_count);
@@ -239,15 +239,15 @@ Grid fill_copy(const Context &context, std::span<const CopySide> sides, int32_t 
 
 /// Enqueues the launches. `rows_of` says how many rows there are, given those of a page.
 template <typename RowsOf>
-void run(Context &context, int64_t page_count, std::span<CopyLaunch> launches,
-         const package::CopyKernargs &places, const RowsOf &rows_of, const sluice_launch &launch) {
-  for (const CopyLaunch &one : launches)
+void run(Context &context, int64_t page_count, std::span<PageCopyLaunch> launches,
+         const package::PageCopyKernargs &places, const RowsOf &rows_of, const sluice_launch &launch) {
+  for (const PageCopyLaunch &one : launches)
     function_of(context, *one.kernel, launch);
   wait_for_dependencies(*context.device().hip, launch);
-  for (CopyLaunch &one : launches) {
-    package::CopyKernargs out = places;
+  for (PageCopyLaunch &one : launches) {
+    package::PageCopyKernargs out = places;
     out.rows = rows_of(one.page_rows);
-    const Grid grid = fill_copy(context, one.sides(), one.page_rows, page_count, out);
+    const Grid grid = fill_page_copy(context, one.sides(), one.page_rows, page_count, out);
     trace_and_enqueue(context, *one.kernel, function_of(context, *one.kernel, launch), grid, out,
                       launch.stream);
   }
@@ -256,17 +256,17 @@ void run(Context &context, int64_t page_count, std::span<CopyLaunch> launches,
 
 } // namespace
 
-void copy(Context &context, const sluice_page_copy &call, const sluice_launch &launch) {
+void copy_pages(Context &context, const sluice_page_copy &call, const sluice_launch &launch) {
   const SideOfCall sides[] = {{call.k_source, call.k_target, call.head_dim_qk, call.source_k_pack,
                                call.target_k_pack, call.k_scale_kind, call.k_scale, call.k_scales,
                                call.k_zeros, call.k_target_scales, call.k_target_zeros},
                               {call.v_source, call.v_target, call.head_dim_v, 0, 0, call.v_scale_kind,
                                call.v_scale, call.v_scales, call.v_zeros, call.v_target_scales,
                                call.v_target_zeros}};
-  CopyLaunches launches = launches_of(context, "target_type", call, call.source_type, call.target_type,
-                                      std::span(sides).first(call.head_dim_v != 0 ? 2 : 1));
+  PageCopyLaunches launches = launches_of(context, "target_type", call, call.source_type, call.target_type,
+                                          std::span(sides).first(call.head_dim_v != 0 ? 2 : 1));
   if (has_nothing_to_do(call)) return enqueue_nothing(*context.device().hip, launch);
-  package::CopyKernargs out = {};
+  package::PageCopyKernargs out = {};
   out.pairs = address_of(call.pairs);
   const int64_t pages = call.pairs != nullptr ? call.pair_count : call.page_count;
   out.places.page_source =
@@ -287,10 +287,10 @@ void gather(Context &context, const sluice_gather &call, const sluice_launch &la
        call.k_scales, call.k_zeros, call.k_out_scales, call.k_out_zeros},
       {call.v_cache, call.v_out, call.head_dim_v, 0, 0, call.v_scale_kind, call.v_scale, call.v_scales,
        call.v_zeros, call.v_out_scales, call.v_out_zeros}};
-  CopyLaunches launches = launches_of(context, "out_type", call, call.cache_type, call.out_type,
-                                      std::span(sides).first(call.head_dim_v != 0 ? 2 : 1));
+  PageCopyLaunches launches = launches_of(context, "out_type", call, call.cache_type, call.out_type,
+                                          std::span(sides).first(call.head_dim_v != 0 ? 2 : 1));
   if (has_nothing_to_do(call)) return enqueue_nothing(*context.device().hip, launch);
-  package::CopyKernargs out = {};
+  package::PageCopyKernargs out = {};
   out.places = places_of(call, call.out_starts);
   out.first_keys = address_of(call.first_keys);
   const Range range(context, [&](RangeText &text) {

@@ -1,4 +1,4 @@
-//===- Copy.cpp - copying rows between pages, and gathering them from pages -----------------------------===//
+//===- PageCopy.cpp - copying rows between pages, and gathering them from pages -------------------------===//
 //
 // A group of 2^lanes_log2 lanes handles one row; each lane handles chunks of 8 elements of K (grid z = 0) or
 // V (z = 1), as in an append. The two operations differ in how a row's places are found: a copy of pages has
@@ -23,10 +23,11 @@ namespace {
 
 constexpr unsigned chunkElements = package::cache_op_chunk_elements;
 
-class CopyBuilder {
+class PageCopyBuilder {
 public:
-  CopyBuilder(gpu::GPUFuncOp kernel, const CacheOpVariant &variant)
-      : b(kernel), all(locateArguments<package::CopyKernargsOf>(b)), table(b, all.places), variant(variant) {
+  PageCopyBuilder(gpu::GPUFuncOp kernel, const CacheOpVariant &variant)
+      : b(kernel), all(locateArguments<package::PageCopyKernargsOf>(b)), table(b, all.places),
+        variant(variant) {
     b.setInsertionPointToStart(&kernel.getBody().front());
   }
 
@@ -36,7 +37,7 @@ public:
     Value laneMask = b.sub(b.shiftLeft(b.i32(1), lanesLog2), b.i32(1));
     Value groupsLog2 = b.sub(b.i32(llvm::Log2_32(package::cache_op_threads)), lanesLog2);
     Value side = ROCDL::BlockIdZOp::create(b, b.getI32Type());
-    own = locateArguments<package::CopySideOf>(b, side);
+    own = locateArguments<package::PageCopySideOf>(b, side);
     Value firstRow = b.add(b.shiftLeft(ROCDL::BlockIdXOp::create(b, b.getI32Type()), groupsLog2),
                            b.shiftRight(thread, lanesLog2));
     Value firstChunk = b.add(b.shiftLeft(ROCDL::BlockIdYOp::create(b, b.getI32Type()), lanesLog2),
@@ -59,7 +60,7 @@ private:
   };
 
   void copyRow(Value row, Value firstChunk) {
-    Value isGather = b.less(all.places.page_source(), b.i32(int32_t(package::PageSource::pairs)));
+    Value isGather = b.less(all.places.page_source(), b.i32(int32_t(package::first_page_copy_source)));
     RowCopy copy = b.branch(isGather, [&] { return fromTable(row); }, [&] { return fromPages(row); });
     b.when(copy.isWritten, [&] {
       b.loop(firstChunk, own.chunks(), all.chunk_step(),
@@ -241,16 +242,16 @@ private:
   }
 
   CacheOpEmitter b;
-  package::CopyKernargsOf<Argument> all;
-  package::CopySideOf<Argument> own; // of the workgroup's side
+  package::PageCopyKernargsOf<Argument> all;
+  package::PageCopySideOf<Argument> own; // of the workgroup's side
   PageTable table;
   CacheOpVariant variant;
 };
 
 } // namespace
 
-void buildCopy(gpu::GPUFuncOp kernel, const CacheOpVariant &variant) {
-  CopyBuilder(kernel, variant).build();
+void buildPageCopy(gpu::GPUFuncOp kernel, const CacheOpVariant &variant) {
+  PageCopyBuilder(kernel, variant).build();
 }
 
 } // namespace sluice
