@@ -19,6 +19,7 @@ struct AppendPlace {
   static auto members(auto &of) { return std::tie(of.valid, of.isKey, of.page, of.row, of.key); }
 };
 
+/// Finds places by the arguments that appends and append_steps share.
 class AppendPlaces {
   using Value = mlir::Value;
 

@@ -17,7 +17,7 @@ struct CacheOpTypes {
 
 constexpr std::pair<StringRef, StringRef> appendTypes[] = {
     {"f16", "f16"}, {"bf16", "bf16"}, {"f16", "e4m3fnuz"}, {"bf16", "e4m3fnuz"}};
-constexpr std::pair<StringRef, StringRef> copyTypes[] = {
+constexpr std::pair<StringRef, StringRef> pageCopyTypes[] = {
     {"f16", "f16"},       {"e4m3fnuz", "e4m3fnuz"}, {"f16", "e4m3fnuz"},
     {"bf16", "e4m3fnuz"}, {"e4m3fnuz", "f16"},      {"e4m3fnuz", "bf16"},
     {"q8_0", "q8_0"},     {"e5m2fnuz", "f16"},      {"e5m2fnuz", "bf16"},
@@ -34,7 +34,7 @@ constexpr std::pair<StringRef, StringRef> stepTypes[] = {
 constexpr std::pair<StringRef, StringRef> mergeTypes[] = {
     {"f32", "f32"}, {"f32", "f16"}, {"f32", "bf16"}, {"f16", "f16"}, {"bf16", "bf16"}, {"f32", "e4m3fnuz"}};
 const CacheOpTypes cacheOpTypes[] = {{"kv_append", appendTypes},
-                                     {"kv_copy", copyTypes},
+                                     {"kv_copy", pageCopyTypes},
                                      {"append_step", stepTypes},
                                      {"merge_states", mergeTypes}};
 

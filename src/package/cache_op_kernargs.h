@@ -1,8 +1,8 @@
 //===- cache_op_kernargs.h - the kernel arguments of the cache operations -------------------------------===//
 //
-// For the kernels of the cache operations: append writes rows into a paged cache, copy moves rows between
-// pages or out of them, merge combines results over splits of the keys. Those with sides, K and V or more,
-// are structs as in kernarg_structs.h; those of merge are a table as in kernargs.h.
+// For the kernels of the cache operations: append writes rows into a paged cache, page copy moves rows
+// between pages or out of them, merge combines results over splits of the keys. Those with sides, K and V or
+// more, are structs as in kernarg_structs.h; those of merge are a table as in kernargs.h.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -143,7 +143,7 @@ template <template <typename> typename As> struct AppendKernargsOf {
                          token_step, chunk_step, rotary_dim, rotary_pairs)
 };
 
-/// K or V of a copy. A copy has row n of page p at p * page_stride + n * row_stride, in its source and its
+/// K or V of a page copy. It has row n of page p at p * page_stride + n * row_stride, in its source and its
 /// target. Rows are all rows of the pages, page by page; or those of a gather's output, which is one page.
 ///
 /// Strides of a source in blocks, and both of kernels that copy blocks, count bytes. Chunks are 8 elements of

@@ -124,7 +124,7 @@ package::StepSection arguments_of(const Section &section, int32_t tokens, const 
 /// Those of a call.
 struct Sections {
   Section k;
-  std::optional<Section> v, q;
+  std::optional<Section> v = {}, q = {};
 };
 
 Sections sections_of(const sluice_append &call) {

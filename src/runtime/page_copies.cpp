@@ -153,32 +153,61 @@ void to_counted(sluice_tensor &tensor, uint32_t type) {
     tensor.stride[i] = counted_stride(type, tensor.stride[i]);
 }
 
+/// The elements of K or V, from type `from` to type `to`.
+template <typename Call>
+PageCopySide elements_of(const Call &call, uint32_t from, uint32_t to, const SideOfCall &side) {
+  PageCopySide made = {.source = side.source,
+                       .target = side.target,
+                       .heads = call.kv_heads,
+                       .dim = side.dim,
+                       .source_pack = side.source_pack,
+                       .target_pack = side.target_pack};
+  if (from != to) {
+    made.scales = scales_of(side.scale_kind, side.scale, side.scales);
+    made.zeros = side.zeros.data;
+    made.group_chunks_log2 = call.scale_group == 64 ? 3 : 2;
+    to_counted(made.source, from);
+    return made;
+  }
+  if (!is_in_blocks(from)) return made;
+  to_counted(made.source, from);
+  to_counted(made.target, from);
+  made.dim = counted_stride(from, made.dim);
+  return in_pieces(made);
+}
+
+/// An array of K or V: its scales or its zero points.
+template <typename Call>
+PageCopySide array_of(const Call &call, const SideOfCall &side, const sluice_tensor &source,
+                      const sluice_tensor &target) {
+  const bool has_groups = side.scale_kind == SLUICE_SCALE_PER_GROUP;
+  const int64_t bytes = has_groups ? sizeof(uint16_t) : sizeof(float);
+  PageCopySide made = {.source = source,
+                       .target = target,
+                       .heads = call.kv_heads,
+                       .dim = bytes * (has_groups ? side.dim / call.scale_group : 1)};
+  for (sluice_tensor *const tensor : {&made.source, &made.target})
+    for (int64_t &stride : tensor->stride)
+      stride *= bytes;
+  if (side.scale_kind == SLUICE_SCALE_PER_PAGE) made.source.stride[1] = 0; // one for all rows of a page
+  return in_pieces(made);
+}
+
+/// The rows of a page that have entries in such an array: a copy moves the scale of a page once, a gather to
+/// each of the page's rows.
+template <typename Call> int32_t array_rows(const Call &call, const SideOfCall &side) {
+  constexpr bool is_page_copy = requires { call.pairs; };
+  return is_page_copy && side.scale_kind == SLUICE_SCALE_PER_PAGE ? 1 : call.page_size;
+}
+
 /// The launches of a call that copies from type `from` to type `to`.
 template <typename Call>
 PageCopyLaunches launches_of(const Context &context, std::string_view field, const Call &call, uint32_t from,
                              uint32_t to, std::span<const SideOfCall> sides) {
   PageCopyLaunches launches;
   PageCopyLaunch &elements = launches.add(call.page_size);
-  for (const SideOfCall &side : sides) {
-    PageCopySide made = {.source = side.source,
-                         .target = side.target,
-                         .heads = call.kv_heads,
-                         .dim = side.dim,
-                         .source_pack = side.source_pack,
-                         .target_pack = side.target_pack};
-    if (from != to) {
-      made.scales = scales_of(side.scale_kind, side.scale, side.scales);
-      made.zeros = side.zeros.data;
-      made.group_chunks_log2 = call.scale_group == 64 ? 3 : 2;
-      to_counted(made.source, from);
-    } else if (is_in_blocks(from)) {
-      to_counted(made.source, from);
-      to_counted(made.target, from);
-      made.dim = counted_stride(from, made.dim);
-      made = in_pieces(made);
-    }
-    elements.add(made);
-  }
+  for (const SideOfCall &side : sides)
+    elements.add(elements_of(call, from, to, side));
   const auto find_kernel = [&](uint32_t source, uint32_t target) {
     return &find(context, CacheOperation::kv_copy, field, source, target);
   };
@@ -194,24 +223,10 @@ PageCopyLaunches launches_of(const Context &context, std::string_view field, con
     PageCopyLaunch *previous = nullptr; // K's
     for (const SideOfCall &side : sides) {
       if ((side.*arrays).data == nullptr) continue;
-      const bool has_groups = side.scale_kind == SLUICE_SCALE_PER_GROUP;
-      const int64_t bytes = has_groups ? sizeof(uint16_t) : sizeof(float);
-      PageCopySide made = {.source = side.*arrays,
-                           .target = side.*target_arrays,
-                           .heads = call.kv_heads,
-                           .dim = bytes * (has_groups ? side.dim / call.scale_group : 1)};
-      for (sluice_tensor *const tensor : {&made.source, &made.target})
-        for (int64_t &stride : tensor->stride)
-          stride *= bytes;
-      int32_t page_rows = call.page_size;
-      if (side.scale_kind == SLUICE_SCALE_PER_PAGE) {
-        // A page has one scale for each head: a copy moves it once, a gather to each of the page's rows.
-        made.source.stride[1] = 0;
-        if constexpr (requires { call.pairs; }) page_rows = 1;
-      }
+      const int32_t page_rows = array_rows(call, side);
       if (previous == nullptr || previous->page_rows != page_rows) previous = &launches.add(page_rows);
       previous->kernel = find_kernel(pieces, pieces);
-      previous->add(in_pieces(made));
+      previous->add(array_of(call, side, side.*arrays, side.*target_arrays));
     }
   }
   return launches;

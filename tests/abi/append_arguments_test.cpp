@@ -42,35 +42,35 @@ sluice_append spread_slots_append() {
 
 // K or V of an append.
 #define SLUICE_SIDE_PASSED(side, head_dim, pack)                                                             \
-  PASSES(c.side.data, a.side##_rows), PASSES(c.side##_cache.data, a.side##_cache),                           \
-      PASSES(c.side##_scale, a.side##_scale), PASSES(c.side.stride[1], a.side##_token_stride),               \
-      PASSES(c.side.stride[2], a.side##_head_stride),                                                        \
-      CACHE_STRIDES(c.side##_cache, c.cache_type, side##_cache_),                                            \
-      FOLLOWS(c.kv_heads *(head_dim / 8), a.side##_chunks), FOLLOWS(head_dim / 8, a.side##_head_chunks),     \
-      DIVIDES_BY(head_dim / 8, side##_head_), FOLLOWS(pack / 8, a.side##_pack_chunks),                       \
-      DIVIDES_BY(pack / 8, side##_pack_),                                                                    \
-      FOLLOWS(c.side##_scale_kind == SLUICE_SCALE_PER_HEAD, a.side##_scale_stride)
+  PASSES(c.side.data, a.side.rows), PASSES(c.side##_cache.data, a.side.cache),                               \
+      PASSES(c.side##_scale, a.side.scale), PASSES(c.side.stride[1], a.side.token_stride),                   \
+      PASSES(c.side.stride[2], a.side.head_stride),                                                          \
+      CACHE_STRIDES(c.side##_cache, c.cache_type, side.cache_),                                              \
+      FOLLOWS(c.kv_heads *(head_dim / 8), a.side.chunks), FOLLOWS(head_dim / 8, a.side.head_chunks),         \
+      DIVIDES_BY(head_dim / 8, side.head_), FOLLOWS(pack / 8, a.side.pack_chunks),                           \
+      DIVIDES_BY(pack / 8, side.pack_),                                                                      \
+      FOLLOWS(c.side##_scale_kind == SLUICE_SCALE_PER_HEAD, a.side.scale_stride)
 
 TEST_CASE("an append: each member reaches its own argument", "[cache_ops]") {
   static const Passed<sluice_append, AppendKernargs> table[] = {
       SLUICE_SIDE_PASSED(k, c.head_dim_qk, c.k_pack),
       SLUICE_SIDE_PASSED(v, c.head_dim_v, c.head_dim_v),
       PASSES(c.slots, a.slots),
-      PASSES(c.starts, a.starts),
-      PASSES(c.kv_lengths, a.kv_lengths),
-      PASSES(c.page_table, a.page_table),
-      PASSES(c.page_starts, a.page_starts),
-      PASSES(c.page_count, a.page_count),
-      PASSES(c.page_size, a.page_size),
-      PASSES(c.batch, a.batch),
+      PASSES(c.starts, a.places.starts),
+      PASSES(c.kv_lengths, a.places.kv_lengths),
+      PASSES(c.page_table, a.places.page_table),
+      PASSES(c.page_starts, a.places.page_starts),
+      PASSES(c.page_count, a.places.page_count),
+      PASSES(c.page_size, a.places.page_size),
+      PASSES(c.batch, a.places.batch),
       PASSES(c.rotary, a.rotary),
       PASSES(c.positions, a.positions),
       PASSES(c.rotary_stride, a.rotary_stride),
       PASSES(c.tokens, a.tokens),
       PASSES(c.rotary_dim, a.rotary_dim),
-      DIVIDES_BY(c.page_size, page_),
-      FOLLOWS(c.page_table_kind, a.page_source),
-      FOLLOWS((c.flags & SLUICE_PAGE_INDEX_64) != 0, a.page_index_64),
+      DIVIDES_BY(c.page_size, places.page_),
+      FOLLOWS(c.page_table_kind, a.places.page_source),
+      FOLLOWS((c.flags & SLUICE_PAGE_INDEX_64) != 0, a.places.page_index_64),
       FOLLOWS(c.rotary_style == SLUICE_ROTARY_PAIRS, a.rotary_pairs)};
   CacheOpDevice device;
   check_passed(table, {spread_append(), spread_slots_append()},
@@ -80,10 +80,10 @@ TEST_CASE("an append: each member reaches its own argument", "[cache_ops]") {
 TEST_CASE("an append finds rows by slots or by tables", "[cache_ops]") {
   CacheOpDevice device;
   const AppendKernargs slots = device.append(good_append());
-  CHECK(slots.page_count == uint64_t{1} << 63); // every number but a negative one
-  CHECK(slots.search_steps == 1);
+  CHECK(slots.places.page_count == uint64_t{1} << 63); // every number but a negative one
+  CHECK(slots.places.search_steps == 1);
   // Without packs a row is one.
-  CHECK(slots.k_pack_chunks == 16);
+  CHECK(slots.k.pack_chunks == 16);
   // 32 lanes for a row's chunks, 8 rows per workgroup: one workgroup for all 5 rows, for K and for V.
   CHECK(slots.lanes_log2 == 5);
   CHECK(slots.token_step == 8);
@@ -92,27 +92,27 @@ TEST_CASE("an append finds rows by slots or by tables", "[cache_ops]") {
 
   sluice_append call = good_table_append();
   const AppendKernargs block = device.append(call);
-  CHECK(block.page_source == uint32_t(sluice::package::PageSource::block_table));
-  CHECK(block.page_table_stride == 7);
-  CHECK(block.page_table_entries == 7);
+  CHECK(block.places.page_source == uint32_t(sluice::package::PageSource::block_table));
+  CHECK(block.places.page_table_stride == 7);
+  CHECK(block.places.page_table_entries == 7);
   // 2^search_steps > batch + 1.
-  CHECK(device.append(call).search_steps == 2);
+  CHECK(device.append(call).places.search_steps == 2);
   call.batch = 3;
-  CHECK(device.append(call).search_steps == 3);
+  CHECK(device.append(call).places.search_steps == 3);
   call.batch = 6;
-  CHECK(device.append(call).search_steps == 3);
+  CHECK(device.append(call).places.search_steps == 3);
   for (const int64_t count : {1, 2, 100}) {
     call.page_count = count;
-    CHECK(device.append(call).page_count == uint64_t(count));
+    CHECK(device.append(call).places.page_count == uint64_t(count));
   }
   // A sequence's number of entries is unknown for one sequence, and if all have the same number.
   call.batch = 1;
-  CHECK(device.append(call).page_table_entries == INT64_MAX);
+  CHECK(device.append(call).places.page_table_entries == INT64_MAX);
   call.batch = 2;
   call.page_table_stride = 1;
-  CHECK(device.append(call).page_table_entries == 1);
+  CHECK(device.append(call).places.page_table_entries == 1);
   call.page_table_stride = 0;
-  CHECK(device.append(call).page_table_entries == INT64_MAX);
+  CHECK(device.append(call).places.page_table_entries == INT64_MAX);
 }
 
 TEST_CASE("an append fills the device a few times over and loops over the rest", "[cache_ops]") {
@@ -128,7 +128,7 @@ TEST_CASE("an append fills the device a few times over and loops over the rest",
   call.flags = SLUICE_V_IN_K;
   call.head_dim_v = 0;
   call.v = call.v_cache = {};
-  CHECK(device.append(call).v_rows == 0);
+  CHECK(device.append(call).v.rows == 0);
   CHECK(device.hip.launch.grid == std::array<unsigned, 3>{304 * 8 + 1, 1, 1});
   // Wide rows: 65 times 256 lanes for chunks are 64 workgroups and a second round.
   call.kv_heads = 65 * 256 / 16;
@@ -145,26 +145,26 @@ TEST_CASE("an append fills the device a few times over and loops over the rest",
 }
 
 // K, V or Q of a step.
-#define SLUICE_SECTION_PASSED(section, out, out_type, head_count, head_dim, tail, pack)                      \
-  PASSES(c.section.data, a.section##_rows), PASSES(c.out.data, a.section##_out),                             \
-      PASSES(c.section.stride[1], a.section##_token_stride),                                                 \
-      PASSES(c.section.stride[2], a.section##_head_stride), CACHE_STRIDES(c.out, out_type, section##_out_),  \
-      FOLLOWS(c.tokens *(head_count), a.section##_row_count), FOLLOWS(head_count, a.section##_heads),        \
-      DIVIDES_BY(head_count, section##_heads_), FOLLOWS(head_dim / 8, a.section##_chunks),                   \
-      FOLLOWS((head_dim - tail) / 8, a.section##_body_chunks), FOLLOWS(pack / 8, a.section##_pack_chunks),   \
-      DIVIDES_BY(pack / 8, section##_pack_), FOLLOWS(1.0f / float(head_dim - tail), a.section##_row_inverse)
+#define SLUICE_SECTION_PASSED(section, to, to_type, head_count, head_dim, tail, pack)                        \
+  PASSES(c.section.data, a.section.rows), PASSES(c.to.data, a.section.out),                                  \
+      PASSES(c.section.stride[1], a.section.token_stride),                                                   \
+      PASSES(c.section.stride[2], a.section.head_stride), CACHE_STRIDES(c.to, to_type, section.out_),        \
+      FOLLOWS(c.tokens *(head_count), a.section.row_count), FOLLOWS(head_count, a.section.heads),            \
+      DIVIDES_BY(head_count, section.heads_), FOLLOWS(head_dim / 8, a.section.chunks),                       \
+      FOLLOWS((head_dim - tail) / 8, a.section.body_chunks), FOLLOWS(pack / 8, a.section.pack_chunks),       \
+      DIVIDES_BY(pack / 8, section.pack_), FOLLOWS(1.0f / float(head_dim - tail), a.section.row_inverse)
 #define SLUICE_SCALES_PASSED(side)                                                                           \
-  PASSES(either(c.side##_scale, c.side##_scales.data), a.side##_scale),                                      \
-      PASSES(c.side##_zeros.data, a.side##_zeros),                                                           \
-      PASSES(c.side##_scales.stride[0], a.side##_scale_page_stride),                                         \
-      FOLLOWS(c.side##_scales.stride[1], a.side##_scale_row_stride),                                         \
+  PASSES(either(c.side##_scale, c.side##_scales.data), a.side.scale),                                        \
+      PASSES(c.side##_zeros.data, a.side.zeros),                                                             \
+      PASSES(c.side##_scales.stride[0], a.side.scale_page_stride),                                           \
+      FOLLOWS(c.side##_scales.stride[1], a.side.scale_row_stride),                                           \
       FOLLOWS(c.side##_scale_kind == SLUICE_SCALE_PER_HEAD ? 1 : c.side##_scales.stride[2],                  \
-              a.side##_scale_head_stride)
+              a.side.scale_head_stride)
 #define SLUICE_TAIL_PASSED(section)                                                                          \
-  PASSES(c.section##_tail.data, a.section##_tail),                                                           \
-      PASSES(c.section##_tail.stride[1], a.section##_tail_token_stride),                                     \
-      PASSES(c.section##_tail.stride[2], a.section##_tail_head_stride),                                      \
-      PASSES(c.section##_norm, a.section##_norm)
+  PASSES(c.section##_tail.data, a.section.tail),                                                             \
+      PASSES(c.section##_tail.stride[1], a.section.tail_token_stride),                                       \
+      PASSES(c.section##_tail.stride[2], a.section.tail_head_stride),                                        \
+      PASSES(c.section##_norm, a.section.norm)
 
 TEST_CASE("a step: each member reaches its own argument", "[cache_ops]") {
   static const Passed<sluice_append, StepKernargs> table[] = {
@@ -177,7 +177,7 @@ TEST_CASE("a step: each member reaches its own argument", "[cache_ops]") {
       SLUICE_TAIL_PASSED(k),
       SLUICE_TAIL_PASSED(q),
       PASSES(c.slots, a.slots),
-      PASSES(c.page_size, a.page_size),
+      PASSES(c.page_size, a.places.page_size),
       PASSES(c.rotary, a.rotary),
       PASSES(c.positions, a.positions),
       PASSES(c.rotary_stride, a.rotary_stride),
@@ -222,31 +222,31 @@ TEST_CASE("a step: sections of K, V and Q", "[cache_ops]") {
   StepKernargs out = device.step(call);
   // 8 chunks of the body and 8 of the tail, all of which are rotated: 4 lanes have two of the tail, 4 two of
   // the body.
-  CHECK(out.k_rotary_half == 4);
-  CHECK(out.k_lane_chunks == 8);
-  CHECK(out.k_lanes_log2 == 3);
-  CHECK(out.v_rotary_half == 0);
-  CHECK(out.v_lane_chunks == 4);
-  CHECK(out.v_lanes_log2 == 2);
+  CHECK(out.k.rotary_half == 4);
+  CHECK(out.k.lane_chunks == 8);
+  CHECK(out.k.lanes_log2 == 3);
+  CHECK(out.v.rotary_half == 0);
+  CHECK(out.v.lane_chunks == 4);
+  CHECK(out.v.lanes_log2 == 2);
   // Rows of Q are whole, so their tails follow 64 elements of 2 bytes.
-  CHECK(out.q_tail == as_bits(call.q.data) + 128);
-  CHECK(out.q_tail_token_stride == 512);
-  CHECK(out.q_tail_head_stride == 128);
-  CHECK(out.q_rotary_half == 4);
-  CHECK(out.q_lane_chunks == 8);
+  CHECK(out.q.tail == as_bits(call.q.data) + 128);
+  CHECK(out.q.tail_token_stride == 512);
+  CHECK(out.q.tail_head_stride == 128);
+  CHECK(out.q.rotary_half == 4);
+  CHECK(out.q.lane_chunks == 8);
   CHECK(out.rotary_sin == as_bits(call.rotary_sin));
   CHECK(out.rotary_first == 8);
   CHECK(out.rotary_type == SLUICE_BF16);
   CHECK(out.modes == sluice::package::step_norm_is_f32);
-  CHECK(out.page_table_entries == 7);
-  CHECK(out.search_steps == 2);
+  CHECK(out.places.page_table_entries == 7);
+  CHECK(out.places.search_steps == 2);
   // 32, 64 and 32 rows of K, V and Q per workgroup.
-  CHECK(out.k_first_group == 0);
-  CHECK(out.v_first_group == 1);
-  CHECK(out.q_first_group == 2);
-  CHECK(out.k_groups == 1);
-  CHECK(out.v_groups == 1);
-  CHECK(out.q_groups == 1);
+  CHECK(out.k.first_group == 0);
+  CHECK(out.v.first_group == 1);
+  CHECK(out.q.first_group == 2);
+  CHECK(out.k.groups == 1);
+  CHECK(out.v.groups == 1);
+  CHECK(out.q.groups == 1);
   CHECK(device.hip.launch.grid == std::array<unsigned, 3>{3, 1, 1});
 
   call.rotary_sin = nullptr;
@@ -268,7 +268,7 @@ TEST_CASE("each member since ABI 1.1 makes an append a step", "[cache_ops]") {
   };
   const StepKernargs tables = is_step([](sluice_append &a) { a.rotary_type = SLUICE_F16; });
   CHECK(tables.rotary_type == SLUICE_F16);
-  CHECK(tables.q_first_group == 2); // no workgroup for Q
+  CHECK(tables.q.first_group == 2); // no workgroup for Q
   CHECK(device.hip.launch.grid[0] == 2);
   is_step([](sluice_append &a) { a.rotary_first = 8; });
   CHECK(is_step([](sluice_append &a) { a.rotary_sin = device_memory; }).rotary_type == SLUICE_F32);
@@ -281,8 +281,8 @@ TEST_CASE("each member since ABI 1.1 makes an append a step", "[cache_ops]") {
     a.head_dim_v = 0;
     a.v = a.v_cache = {};
   });
-  CHECK(one.v_first_group == 1);
-  CHECK(one.q_first_group == 1);
+  CHECK(one.v.first_group == 1);
+  CHECK(one.q.first_group == 1);
   CHECK(device.hip.launch.grid[0] == 1);
   // F32 by name is what tables are anyway.
   sluice_append call = plain;
@@ -290,20 +290,20 @@ TEST_CASE("each member since ABI 1.1 makes an append a step", "[cache_ops]") {
   device.append(call);
   call = good_fp8_append();
   call.k_norm = device_memory;
-  CHECK(device.step(call).k_scale_source == 0);
+  CHECK(device.step(call).k.scale_source == 0);
 }
 
 TEST_CASE("scales per token and per page", "[cache_ops]") {
   CacheOpDevice device;
   sluice_append call = good_scales();
   const StepKernargs out = device.step(call);
-  CHECK(out.k_scale_source == uint32_t(sluice::package::ScaleSource::computed));
-  CHECK(out.v_scale_row_stride == 0); // of a page
-  CHECK(out.v_scale_source == uint32_t(sluice::package::ScaleSource::page));
+  CHECK(out.k.scale_source == uint32_t(sluice::package::ScaleSource::computed));
+  CHECK(out.v.scale_row_stride == 0); // of a page
+  CHECK(out.v.scale_source == uint32_t(sluice::package::ScaleSource::page));
   // Each of the three makes an append a step.
   call = good_append();
   call.cache_type = SLUICE_E5M2FNUZ;
-  CHECK(device.step(call).k_scale == 0);
+  CHECK(device.step(call).k.scale == 0);
   call.cache_type = SLUICE_E4M3FNUZ;
   device.append(call);
   call.v_scale_kind = SLUICE_SCALE_PER_PAGE;
@@ -333,16 +333,16 @@ TEST_CASE("caches of blocks and of groups", "[cache_ops]") {
   sluice_append call = good_blocks();
   const StepKernargs blocks = device.step(call);
   // Strides in bytes: 18 for 32 elements.
-  CHECK(blocks.k_out_row_stride == 256 / 32 * 18);
+  CHECK(blocks.k.out_row_stride == 256 / 32 * 18);
   // 4 lanes for 8 rotated chunks, and 4 for the others.
-  CHECK(blocks.k_lane_chunks == 8);
-  CHECK(blocks.v_lane_chunks == 4);
+  CHECK(blocks.k.lane_chunks == 8);
+  CHECK(blocks.v.lane_chunks == 4);
   CHECK(blocks.modes == 0);
   // Halves of 16 elements, and 16 elements before them, are not whole blocks.
   call.rotary_dim = 32;
   CHECK(device.step(call).modes == sluice::package::step_regroups);
-  CHECK(device.step(call).k_lane_chunks == 8); // of 16 chunks, two each
-  CHECK(device.step(call).v_lane_chunks == 4);
+  CHECK(device.step(call).k.lane_chunks == 8); // of 16 chunks, two each
+  CHECK(device.step(call).v.lane_chunks == 4);
   call.rotary_dim = 64;
   call.rotary_first = 16;
   CHECK(device.step(call).modes == sluice::package::step_regroups);
@@ -353,18 +353,18 @@ TEST_CASE("caches of blocks and of groups", "[cache_ops]") {
   call.rotary = nullptr;
   call.rotary_stride = 0;
   call.head_dim_qk = 96;
-  CHECK(device.step(call).k_lane_chunks == 8);
+  CHECK(device.step(call).k.lane_chunks == 8);
   call.cache_type = SLUICE_I8;
   call.k_cache.data = call.v_cache.data = device_memory + 32;
-  CHECK(device.step(call).k_lane_chunks == 6);
+  CHECK(device.step(call).k.lane_chunks == 6);
 
   call = good_groups();
   const StepKernargs groups = device.step(call);
   CHECK(groups.modes == 0);
-  CHECK(groups.v_lane_chunks == 4);
+  CHECK(groups.v.lane_chunks == 4);
   call.scale_group = 64;
   CHECK(device.step(call).modes == sluice::package::step_wide_groups);
-  CHECK(device.step(call).v_lane_chunks == 8); // the lanes of a group
+  CHECK(device.step(call).v.lane_chunks == 8); // the lanes of a group
 }
 
 TEST_CASE("a step fills the device a few times over and loops over the rest", "[cache_ops]") {
@@ -372,10 +372,10 @@ TEST_CASE("a step fills the device a few times over and loops over the rest", "[
   sluice_append call = good_step();
   // 304 compute units, 16 workgroups each, for each section; 32 rows of Q per workgroup, 4 rows per token.
   call.tokens = 304 * 16 * 8;
-  CHECK(device.step(call).q_groups == 304 * 16);
+  CHECK(device.step(call).q.groups == 304 * 16);
   call.tokens += 1;
-  CHECK(device.step(call).q_groups == 304 * 16);
-  CHECK(device.step(call).k_groups == 304 * 8 + 1);
+  CHECK(device.step(call).q.groups == 304 * 16);
+  CHECK(device.step(call).k.groups == 304 * 8 + 1);
 }
 
 TEST_CASE("an append has at least one workgroup", "[cache_ops]") {

@@ -1,5 +1,4 @@
-//===- cache_op_device.h - a device with kernels of cache operations, and the arguments that they get
-//----===//
+//===- cache_op_device.h - a device with kernels of cache operations, and their arguments ---------------===//
 #pragma once
 
 #include "cache_op_fixture.h"

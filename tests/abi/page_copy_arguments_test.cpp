@@ -26,21 +26,22 @@ template <typename Call> std::string kernel_of(CacheOpDevice &device, const Call
 
 // K or V of a copy or a gather; the tensors' names in the call.
 #define SLUICE_SIDE_PASSED(side, from, to, from_type, head_dim, from_pack, to_pack)                          \
-  PASSES(c.from.data, a.side##_source), PASSES(c.to.data, a.side##_target),                                  \
-      CACHE_STRIDES(c.from, from_type, side##_source_), CACHE_STRIDES(c.to, SLUICE_F16, side##_target_),     \
-      PASSES(either(c.side##_scale, c.side##_scales.data), a.side##_scale),                                  \
-      FOLLOWS(c.side##_zeros.data, a.side##_zeros),                                                          \
-      FOLLOWS(c.side##_scales.stride[0], a.side##_scale_page_stride),                                        \
-      FOLLOWS(c.side##_scales.stride[1], a.side##_scale_row_stride),                                         \
+  PASSES(c.from.data, a.side.source), PASSES(c.to.data, a.side.target),                                      \
+      CACHE_STRIDES(c.from, from_type, side.source_), CACHE_STRIDES(c.to, SLUICE_F16, side.target_),         \
+      PASSES(either(c.side##_scale, c.side##_scales.data), a.side.scale),                                    \
+      FOLLOWS(c.side##_zeros.data, a.side.zeros),                                                            \
+      FOLLOWS(c.side##_scales.stride[0], a.side.scale_page_stride),                                          \
+      FOLLOWS(c.side##_scales.stride[1], a.side.scale_row_stride),                                           \
       FOLLOWS(c.side##_scale_kind == SLUICE_SCALE_PER_HEAD ? 1 : c.side##_scales.stride[2],                  \
-              a.side##_scale_head_stride),                                                                   \
-      FOLLOWS(c.kv_heads *(head_dim / 8), a.side##_chunks), FOLLOWS(head_dim / 8, a.side##_head_chunks),     \
-      DIVIDES_BY(head_dim / 8, side##_head_), FOLLOWS(from_pack / 8, a.side##_source_pack_chunks),           \
-      DIVIDES_BY(from_pack / 8, side##_source_pack_), FOLLOWS(to_pack / 8, a.side##_target_pack_chunks),     \
-      DIVIDES_BY(to_pack / 8, side##_target_pack_)
+              a.side.scale_head_stride),                                                                     \
+      FOLLOWS(c.kv_heads *(head_dim / 8), a.side.chunks), FOLLOWS(head_dim / 8, a.side.head_chunks),         \
+      DIVIDES_BY(head_dim / 8, side.head_), FOLLOWS(from_pack / 8, a.side.source_pack_chunks),               \
+      DIVIDES_BY(from_pack / 8, side.source_pack_), FOLLOWS(to_pack / 8, a.side.target_pack_chunks),         \
+      DIVIDES_BY(to_pack / 8, side.target_pack_)
 #define SLUICE_PAGES_PASSED                                                                                  \
-  PASSES(c.page_count, a.page_count), PASSES(c.page_size, a.page_size), DIVIDES_BY(c.page_size, page_),      \
-      FOLLOWS((c.flags & SLUICE_PAGE_INDEX_64) != 0, a.page_index_64)
+  PASSES(c.page_count, a.places.page_count), PASSES(c.page_size, a.places.page_size),                        \
+      DIVIDES_BY(c.page_size, places.page_),                                                                 \
+      FOLLOWS((c.flags & SLUICE_PAGE_INDEX_64) != 0, a.places.page_index_64)
 
 TEST_CASE("a copy of pages: each member reaches its own argument", "[copies]") {
   static const Passed<sluice_page_copy, PageCopyKernargs> table[] = {
@@ -51,7 +52,7 @@ TEST_CASE("a copy of pages: each member reaches its own argument", "[copies]") {
       SLUICE_PAGES_PASSED,
       PASSES(c.pairs, a.pairs),
       FOLLOWS(c.pair_count * c.page_size, a.rows),
-      FOLLOWS(PageSource::pairs, a.page_source)};
+      FOLLOWS(PageSource::pairs, a.places.page_source)};
   // From packs to other packs, and from groups of U4.
   sluice_page_copy packs = good_fp8_copy();
   packs.flags = SLUICE_PAGE_INDEX_64;
@@ -89,18 +90,18 @@ TEST_CASE("a copy of pages: rows and pages", "[copies]") {
   CacheOpDevice device;
   sluice_page_copy call = good_copy();
   PageCopyKernargs out = device.copy(call);
-  CHECK(out.k_scale == 0);
+  CHECK(out.k.scale == 0);
   CHECK(out.lanes_log2 == 5); // 8 rows in each of 6 workgroups
   CHECK(device.hip.launch.grid == std::array<unsigned, 3>{6, 1, 2});
   CHECK(out.row_step == 48);
 
   call.page_count = 0;
-  CHECK(device.copy(call).page_count == uint64_t{1} << 63); // every number but a negative one
+  CHECK(device.copy(call).places.page_count == uint64_t{1} << 63); // every number but a negative one
   call = good_copy();
   call.pairs = nullptr;
   call.pair_count = 0;
   out = device.copy(call);
-  CHECK(out.page_source == uint32_t(PageSource::same_page));
+  CHECK(out.places.page_source == uint32_t(PageSource::same_page));
   CHECK(out.rows == 9 * 16);
 
   // More rows than 32 bits, 304 compute units with 16 workgroups each, for K and for V.
@@ -112,7 +113,7 @@ TEST_CASE("a copy of pages: rows and pages", "[copies]") {
 
   call = good_copy();
   drop_v(call, call.v_source, call.v_target);
-  CHECK(device.copy(call).v_source == 0);
+  CHECK(device.copy(call).v.source == 0);
   CHECK(device.hip.launch.grid == std::array<unsigned, 3>{6, 1, 1});
 }
 
@@ -130,14 +131,14 @@ TEST_CASE("equal types are copied by the kernel for as many bits", "[copies]") {
   call.k_target.stride[3] = 16 * 8;
   CHECK(kernel_of(device, call) == wide);
   PageCopyKernargs out = device.copy(call);
-  CHECK(out.k_chunks == 64);
-  CHECK(out.k_head_chunks == 32);
-  CHECK(out.k_source_pack_chunks == 32);
-  CHECK(out.k_target_pack_chunks == 2);
-  CHECK(out.k_source_page_stride == 2 * 16 * 256);
-  CHECK(out.k_target_row_stride == 16);
-  CHECK(out.k_target_pack_stride == 2 * 16 * 8);
-  CHECK(out.v_target_page_stride == 2 * (16 * 128 + 8));
+  CHECK(out.k.chunks == 64);
+  CHECK(out.k.head_chunks == 32);
+  CHECK(out.k.source_pack_chunks == 32);
+  CHECK(out.k.target_pack_chunks == 2);
+  CHECK(out.k.source_page_stride == 2 * 16 * 256);
+  CHECK(out.k.target_row_stride == 16);
+  CHECK(out.k.target_pack_stride == 2 * 16 * 8);
+  CHECK(out.v.target_page_stride == 2 * (16 * 128 + 8));
   // Bytes are half as many, if all lengths are multiples of 16.
   call = good_copy();
   call.k_target.stride[0] = 16 * 256;
@@ -147,12 +148,12 @@ TEST_CASE("equal types are copied by the kernel for as many bits", "[copies]") {
     CHECK(kernel_of(device, call) == wide);
   }
   out = device.copy(call);
-  CHECK(out.k_chunks == 16);
-  CHECK(out.v_source_row_stride == 64);
-  CHECK(out.k_target_page_stride == 8 * 256);
+  CHECK(out.k.chunks == 16);
+  CHECK(out.v.source_row_stride == 64);
+  CHECK(out.k.target_page_stride == 8 * 256);
   call.v_target.stride[0] += 8;
   CHECK(kernel_of(device, call) == narrow);
-  CHECK(device.copy(call).k_chunks == 32);
+  CHECK(device.copy(call).k.chunks == 32);
   call.v_target.stride[0] -= 8;
   call.source_k_pack = 8;
   call.k_source.stride[1] = 16;
@@ -165,14 +166,14 @@ TEST_CASE("a gather: each member reaches its own argument", "[copies]") {
       SLUICE_SIDE_PASSED(k, k_cache, k_out, c.cache_type, c.head_dim_qk, c.k_pack, c.head_dim_qk),
       SLUICE_SIDE_PASSED(v, v_cache, v_out, c.cache_type, c.head_dim_v, c.head_dim_v, c.head_dim_v),
       SLUICE_PAGES_PASSED,
-      PASSES(c.out_starts, a.starts),
-      PASSES(c.kv_lengths, a.kv_lengths),
+      PASSES(c.out_starts, a.places.starts),
+      PASSES(c.kv_lengths, a.places.kv_lengths),
       PASSES(c.first_keys, a.first_keys),
-      PASSES(c.page_table, a.page_table),
-      PASSES(c.page_starts, a.page_starts),
+      PASSES(c.page_table, a.places.page_table),
+      PASSES(c.page_starts, a.places.page_starts),
       PASSES(c.tokens, a.rows),
-      PASSES(c.batch, a.batch),
-      FOLLOWS(c.page_table_kind, a.page_source)};
+      PASSES(c.batch, a.places.batch),
+      FOLLOWS(c.page_table_kind, a.places.page_source)};
   sluice_gather spread = good_gather();
   spread.flags = SLUICE_PAGE_INDEX_64;
   spread.cache_type = SLUICE_E4M3FNUZ;
@@ -200,11 +201,11 @@ TEST_CASE("a gather: each member reaches its own argument", "[copies]") {
   const PageCopyKernargs out = device.copy(call);
   CHECK(out.first_keys == 0);
   CHECK(out.pairs == 0);
-  CHECK(out.page_table_stride == 5);
-  CHECK(out.page_table_entries == 5);
-  CHECK(out.search_steps == 2);
+  CHECK(out.places.page_table_stride == 5);
+  CHECK(out.places.page_table_entries == 5);
+  CHECK(out.places.search_steps == 2);
   call.batch = 1;
-  CHECK(device.copy(call).page_table_entries == std::numeric_limits<int64_t>::max());
+  CHECK(device.copy(call).places.page_table_entries == std::numeric_limits<int64_t>::max());
   drop_v(call, call.v_cache, call.v_out);
   device.copy(call);
   CHECK(device.hip.launch.grid[2] == 1);
@@ -231,17 +232,17 @@ TEST_CASE("blocks and arrays are copied in pieces, in a launch for each kind of 
   PageCopyKernargs out = launches(u4);
   CHECK(seen == std::vector(3, pieces));
   // Zero points: rows of 4 and of 2 numbers of F16; V's heads follow one another, K's do not in the target.
-  CHECK(out.k_source == as_bits(u4.k_zeros.data));
-  CHECK(out.v_target == as_bits(u4.v_target_zeros.data));
-  CHECK(out.k_piece_bytes == 8);
-  CHECK(out.k_chunks == 2);
-  CHECK(out.k_head_chunks == 1);
-  CHECK(out.k_source_head_stride == 8);
-  CHECK(out.k_target_page_stride == 320);
-  CHECK(out.k_target_row_stride == 20);
-  CHECK(out.k_target_head_stride == 10);
-  CHECK(out.v_piece_bytes == 8);
-  CHECK(out.v_chunks == 1);
+  CHECK(out.k.source == as_bits(u4.k_zeros.data));
+  CHECK(out.v.target == as_bits(u4.v_target_zeros.data));
+  CHECK(out.k.piece_bytes == 8);
+  CHECK(out.k.chunks == 2);
+  CHECK(out.k.head_chunks == 1);
+  CHECK(out.k.source_head_stride == 8);
+  CHECK(out.k.target_page_stride == 320);
+  CHECK(out.k.target_row_stride == 20);
+  CHECK(out.k.target_head_stride == 10);
+  CHECK(out.v.piece_bytes == 8);
+  CHECK(out.v.chunks == 1);
   CHECK(out.rows == 3 * 16);
   CHECK(out.pairs == as_bits(u4.pairs));
   // Numbers only.
@@ -251,13 +252,13 @@ TEST_CASE("blocks and arrays are copied in pieces, in a launch for each kind of 
   q8.v_target = {device_memory + 48, {16 * 128, 128, 64, 1}};
   out = launches(q8);
   CHECK(seen == std::vector(1, pieces));
-  CHECK(out.k_piece_bytes == 8); // of 136
-  CHECK(out.k_chunks == 2 * 17);
-  CHECK(out.k_head_chunks == 17);
-  CHECK(out.k_source_row_stride == 272);
-  CHECK(out.v_piece_bytes == 8); // of two heads of 68 bytes
-  CHECK(out.v_chunks == 17);
-  CHECK(out.v_head_chunks == 17);
+  CHECK(out.k.piece_bytes == 8); // of 136
+  CHECK(out.k.chunks == 2 * 17);
+  CHECK(out.k.head_chunks == 17);
+  CHECK(out.k.source_row_stride == 272);
+  CHECK(out.v.piece_bytes == 8); // of two heads of 68 bytes
+  CHECK(out.v.chunks == 17);
+  CHECK(out.v.head_chunks == 17);
   // FP8 with scales: K's per page, of which there is one for each head, V's per token.
   sluice_page_copy fp8 = good_copy();
   fp8.source_type = fp8.target_type = SLUICE_E4M3FNUZ;
@@ -267,29 +268,29 @@ TEST_CASE("blocks and arrays are copied in pieces, in a launch for each kind of 
   fp8.v_scales = fp8.v_target_scales = {device_memory, {32, 2, 1, 0}};
   out = launches(fp8);
   CHECK(seen == std::vector<std::string>{"kv_copy_e4m3fnuz_e4m3fnuz", pieces, pieces});
-  CHECK(out.k_source == as_bits(fp8.v_scales.data));
+  CHECK(out.k.source == as_bits(fp8.v_scales.data));
   CHECK(out.rows == 3 * 16);
-  CHECK(out.k_piece_bytes == 8);
+  CHECK(out.k.piece_bytes == 8);
   CHECK(grids.back()[2] == 1);
   fp8.v_scale_kind = SLUICE_SCALE_NONE;
   fp8.v_scales = fp8.v_target_scales = {};
   out = launches(fp8);
   CHECK(out.rows == 3);
-  CHECK(out.page_size == 1);
-  CHECK(out.k_source_page_stride == 8);
+  CHECK(out.places.page_size == 1);
+  CHECK(out.k.source_page_stride == 8);
 
   // Conversions read the arrays, in one launch.
   u4.target_type = SLUICE_F16;
   u4.k_target_scales = u4.v_target_scales = u4.k_target_zeros = u4.v_target_zeros = {};
-  CHECK(launches(u4).k_group_chunks_log2 == 2);
+  CHECK(launches(u4).k.group_chunks_log2 == 2);
   CHECK(seen == std::vector<std::string>{"kv_copy_u4_f16"});
   u4.scale_group = 64;
-  CHECK(launches(u4).v_group_chunks_log2 == 3);
+  CHECK(launches(u4).v.group_chunks_log2 == 3);
   const sluice_gather i8 = good_i8_gather();
   out = launches(i8);
   CHECK(seen == std::vector<std::string>{"kv_copy_i8_f16"});
-  CHECK(out.k_scale_row_stride == 2);
-  CHECK(out.v_scale_page_stride == 3);
-  CHECK(out.v_scale_row_stride == 0);
-  CHECK(out.k_zeros == 0);
+  CHECK(out.k.scale_row_stride == 2);
+  CHECK(out.v.scale_page_stride == 3);
+  CHECK(out.v.scale_row_stride == 0);
+  CHECK(out.k.zeros == 0);
 }

@@ -1,5 +1,4 @@
-//===- passed_members.h - which argument of a kernel each member of a call becomes
-//-----------------------===//
+//===- passed_members.h - the argument of a kernel that each member of a call becomes -------------------===//
 //
 // A table has a row for each argument: an expression of the call `c`, and one of the arguments `a`,
 // that must be equal to it. With PASSES it must also be the only row with this value: then a member
