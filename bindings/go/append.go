@@ -99,14 +99,14 @@ func scalesOfPages(field string, kind ScaleKind, dim, group, pageSize, heads int
 
 // needs depends on whether Q has tails of its own.
 func (a *Append) needs(hasQTail bool) appendNeeds {
-	ofHeads := func(field string, heads int32, whatHeads string, dim int32, what string) need {
+	headNeed := func(field string, heads int32, whatHeads string, dim int32, what string) need {
 		return need{field: field, dtype: a.SourceType, extents: [4]extent{exactly(1, "batch of rows"),
 			atLeast(int64(a.Tokens), "tokens"), exactly(heads, whatHeads), exactly(dim, what)}}
 	}
 	rows := func(field string, dim int32, what string) need {
-		return ofHeads(field, a.KVHeads, "kv_heads", dim, what)
+		return headNeed(field, a.KVHeads, "kv_heads", dim, what)
 	}
-	ofQ := func(field string, dim int32, what string) need { return ofHeads(field, a.QHeads, "q_heads", dim, what) }
+	qNeed := func(field string, dim int32, what string) need { return headNeed(field, a.QHeads, "q_heads", dim, what) }
 	cache := func(field string, dim int32, what string) need {
 		return need{field: field, dtype: a.CacheType, extents: [4]extent{somePages(true),
 			exactly(a.PageSize, "page_size"), exactly(a.KVHeads, "kv_heads"), exactly(dim, what)}}
@@ -119,10 +119,10 @@ func (a *Append) needs(hasQTail bool) appendNeeds {
 		v:      rows("v", a.HeadDimV, "head_dim_v"),
 		kCache: cache("k_cache", a.HeadDimQK, "head_dim_qk"),
 		vCache: cache("v_cache", a.HeadDimV, "head_dim_v"),
-		q:      ofQ("q", a.HeadDimQK, "head_dim_qk"),
-		qOut:   ofQ("q_out", a.HeadDimQK, "head_dim_qk"),
+		q:      qNeed("q", a.HeadDimQK, "head_dim_qk"),
+		qOut:   qNeed("q_out", a.HeadDimQK, "head_dim_qk"),
 		kTail:  rows("k_tail", a.TailDim, "tail_dim"),
-		qTail:  ofQ("q_tail", a.TailDim, "tail_dim"),
+		qTail:  qNeed("q_tail", a.TailDim, "tail_dim"),
 
 		kScales: scales("k_scales", a.KScaleKind, a.HeadDimQK),
 		vScales: scales("v_scales", a.VScaleKind, a.HeadDimV),
@@ -130,7 +130,7 @@ func (a *Append) needs(hasQTail bool) appendNeeds {
 		vZeros:  scales("v_zeros", a.VScaleKind, a.HeadDimV),
 	}
 	if hasQTail {
-		made.q = ofQ("q", a.HeadDimQK-a.TailDim, "head_dim_qk - tail_dim")
+		made.q = qNeed("q", a.HeadDimQK-a.TailDim, "head_dim_qk - tail_dim")
 	}
 	made.kTail.repeats, made.qTail.repeats = true, true
 	made.kCache.pack = a.KPack

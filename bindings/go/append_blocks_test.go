@@ -165,7 +165,7 @@ func TestAppendIntoBlocks(t *testing.T) {
 					}
 				}
 			}
-			ofToken := func(side, token int) []float64 { return values[side][token*heads*dim : (token+1)*heads*dim] }
+			tokenValues := func(side, token int) []float64 { return values[side][token*heads*dim : (token+1)*heads*dim] }
 			call := sluice.Append{SourceType: sluice.F16, CacheType: c.of, KVHeads: heads, HeadDimQK: dim, HeadDimV: dim,
 				PageSize: size, Tokens: tokens, K: rows[0].device(t, device), V: rows[1].device(t, device),
 				Slots: pointerTo(t, device, slots), ScaleGroup: int32(c.group)}
@@ -184,15 +184,15 @@ func TestAppendIntoBlocks(t *testing.T) {
 				host.KCache, call.KCache = k.tensors(t, cache)
 				host.VCache, call.VCache = v.tensors(t, cache)
 				run()
-				k.compare(t, "k", heads*dim/32, slots, func(row int) []sluice.BlockQ8_0 { return blocksOf(ofToken(0, row), 32, storedQ8) })
-				v.compare(t, "v", heads*dim/32, slots, func(row int) []sluice.BlockQ8_0 { return blocksOf(ofToken(1, row), 32, storedQ8) })
+				k.compare(t, "k", heads*dim/32, slots, func(row int) []sluice.BlockQ8_0 { return blocksOf(tokenValues(0, row), 32, storedQ8) })
+				v.compare(t, "v", heads*dim/32, slots, func(row int) []sluice.BlockQ8_0 { return blocksOf(tokenValues(1, row), 32, storedQ8) })
 			case sluice.Q4_0:
 				k, v := newBlockCache[sluice.BlockQ4_0](t, device, count/32), newBlockCache[sluice.BlockQ4_0](t, device, count/32)
 				host.KCache, call.KCache = k.tensors(t, cache)
 				host.VCache, call.VCache = v.tensors(t, cache)
 				run()
-				k.compare(t, "k", heads*dim/32, slots, func(row int) []sluice.BlockQ4_0 { return blocksOf(ofToken(0, row), 32, storedQ4) })
-				v.compare(t, "v", heads*dim/32, slots, func(row int) []sluice.BlockQ4_0 { return blocksOf(ofToken(1, row), 32, storedQ4) })
+				k.compare(t, "k", heads*dim/32, slots, func(row int) []sluice.BlockQ4_0 { return blocksOf(tokenValues(0, row), 32, storedQ4) })
+				v.compare(t, "v", heads*dim/32, slots, func(row int) []sluice.BlockQ4_0 { return blocksOf(tokenValues(1, row), 32, storedQ4) })
 			default:
 				groups := sluice.Contiguous(sluice.F16, [4]int64{pages, size, heads, int64(dim / c.group)})
 				call.KScaleKind, call.VScaleKind = sluice.ScalePerGroup, sluice.ScalePerGroup
@@ -218,7 +218,7 @@ func TestAppendIntoBlocks(t *testing.T) {
 					side := side
 					bytes[side].compare(t, name, heads*dim/2, slots, func(row int) []uint8 {
 						var all []uint8
-						for _, group := range blocksOf(ofToken(side, row), c.group, func(x []float64) []uint8 {
+						for _, group := range blocksOf(tokenValues(side, row), c.group, func(x []float64) []uint8 {
 							_, _, bytes := storedGroup(x, c.zeros)
 							return bytes
 						}) {
@@ -227,13 +227,13 @@ func TestAppendIntoBlocks(t *testing.T) {
 						return all
 					})
 					scales[side].compare(t, name+"_scales", heads*dim/c.group, slots, func(row int) []uint16 {
-						return blocksOf(ofToken(side, row), c.group, func(x []float64) uint16 {
+						return blocksOf(tokenValues(side, row), c.group, func(x []float64) uint16 {
 							scale, _, _ := storedGroup(x, c.zeros)
 							return uint16(encode(sluice.F16, scale))
 						})
 					})
 					zeros[side].compare(t, name+"_zeros", heads*dim/c.group, slots, func(row int) []uint16 {
-						return blocksOf(ofToken(side, row), c.group, func(x []float64) uint16 {
+						return blocksOf(tokenValues(side, row), c.group, func(x []float64) uint16 {
 							if _, zero, _ := storedGroup(x, c.zeros); c.zeros && zero != 0 {
 								return uint16(encode(sluice.F16, zero))
 							}

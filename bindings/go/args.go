@@ -98,7 +98,7 @@ type callNumbers struct {
 // count tells the library how many rows and pages all tensors have, so that starts and page numbers cannot lead out of
 // them. It takes 0 for a number that is not known, so tensors without rows become a length of 0, to which starts would
 // be limited.
-func (n *callNumbers) count(to *C.sluice_args, p *Problem, ofRows, ofKeys []sized) {
+func (n *callNumbers) count(to *C.sluice_args, p *Problem, rowTensors, keyTensors []sized) {
 	putTokens := func(tokens *C.int64_t, length *C.int32_t, tensors []sized) {
 		count, known := fewest(1, tensors...)
 		*tokens = count
@@ -107,13 +107,13 @@ func (n *callNumbers) count(to *C.sluice_args, p *Problem, ofRows, ofKeys []size
 		}
 	}
 	if n.packedQ {
-		putTokens(&to.q_tokens, &to.q_len, ofRows)
+		putTokens(&to.q_tokens, &to.q_len, rowTensors)
 	}
 	switch {
 	case p.Mode == ModePaged:
-		to.page_count, _ = fewest(0, ofKeys...)
+		to.page_count, _ = fewest(0, keyTensors...)
 	case n.packedKV:
-		putTokens(&to.kv_tokens, &to.kv_len, ofKeys)
+		putTokens(&to.kv_tokens, &to.kv_len, keyTensors)
 	}
 }
 
@@ -186,25 +186,25 @@ func (n *callNumbers) needs(p *Problem) callNeeds {
 	case n.packedKV:
 		keys = [2]extent{exactly(1, "batch of packed keys"), atLeast(0, "keys")}
 	}
-	ofRows := func(field string, dtype DType, dim extent) need {
+	rowNeed := func(field string, dtype DType, dim extent) need {
 		return need{field: field, dtype: dtype, extents: [4]extent{rows[0], rows[1], exactly(p.QHeads, "q_heads"), dim}}
 	}
-	ofKeys := func(field string, dtype DType, dim extent) need {
+	keyNeed := func(field string, dtype DType, dim extent) need {
 		return need{field: field, dtype: dtype, extents: [4]extent{keys[0], keys[1], exactly(p.KVHeads, "kv_heads"), dim}}
 	}
-	ofPrefixes := func(field string, dtype DType, dim extent) need {
+	prefixNeed := func(field string, dtype DType, dim extent) need {
 		return need{field: field, dtype: dtype, extents: [4]extent{atLeast(int64(n.prefixCount), "prefix_count"),
 			atLeast(n.bounded(n.prefixLen, p.MaxPrefixLen), "keys of each prefix"), exactly(p.KVHeads, "kv_heads"), dim}}
 	}
-	ofScores := func(field string, dtype DType, last extent) need {
+	scoreNeed := func(field string, dtype DType, last extent) need {
 		return need{field: field, dtype: dtype, repeats: true,
 			extents: [4]extent{atLeast(batch, "batch"), atLeast(int64(p.QHeads), "q_heads"), atLeast(qLen, "rows"), last}}
 	}
-	ofScales := func(field string, kind ScaleKind, dim int32) need {
+	scaleNeed := func(field string, kind ScaleKind, dim int32) need {
 		if kind == ScalePerGroup { // the library refuses other sizes of a group, and groups that do not fill a row
-			return ofKeys(field, F16, atLeast(int64(dim)/maximum(int64(p.ScaleGroup), 1), "groups of a row"))
+			return keyNeed(field, F16, atLeast(int64(dim)/maximum(int64(p.ScaleGroup), 1), "groups of a row"))
 		}
-		made := ofKeys(field, F32, exactly(1, "scale of a row and head"))
+		made := keyNeed(field, F32, exactly(1, "scale of a row and head"))
 		if kind == ScalePerPage {
 			made.extents[1] = exactly(1, "scale of a page and head")
 		}
@@ -215,21 +215,21 @@ func (n *callNumbers) needs(p *Problem) callNeeds {
 		masked = qLen
 	}
 	made := callNeeds{
-		q:    ofRows("q", p.QType, exactly(p.rowElements(p.HeadDimQK), "head_dim_qk")),
-		k:    ofKeys("k", p.KType, exactly(p.rowElements(p.HeadDimQK), "head_dim_qk")),
-		v:    ofKeys("v", p.VType, exactly(p.rowElements(p.HeadDimV), "head_dim_v")),
-		o:    ofRows("o", p.OType, exactly(p.rowElements(p.HeadDimV), "head_dim_v")),
-		lse:  ofRows("lse", F32, exactly(1, "value of a row and head")),
-		bias: ofScores("bias", p.BiasType, atLeast(kvLen, "keys")),
-		mask: ofScores("mask", MaskBits, atLeast((masked+7)/8, "bytes of 8 keys")),
+		q:    rowNeed("q", p.QType, exactly(p.rowElements(p.HeadDimQK), "head_dim_qk")),
+		k:    keyNeed("k", p.KType, exactly(p.rowElements(p.HeadDimQK), "head_dim_qk")),
+		v:    keyNeed("v", p.VType, exactly(p.rowElements(p.HeadDimV), "head_dim_v")),
+		o:    rowNeed("o", p.OType, exactly(p.rowElements(p.HeadDimV), "head_dim_v")),
+		lse:  rowNeed("lse", F32, exactly(1, "value of a row and head")),
+		bias: scoreNeed("bias", p.BiasType, atLeast(kvLen, "keys")),
+		mask: scoreNeed("mask", MaskBits, atLeast((masked+7)/8, "bytes of 8 keys")),
 
-		kScales: ofScales("k_scales", p.KScaleKind, p.HeadDimQK),
-		vScales: ofScales("v_scales", p.VScaleKind, p.HeadDimV),
-		kZeros:  ofScales("k_zeros", p.KScaleKind, p.HeadDimQK),
-		vZeros:  ofScales("v_zeros", p.VScaleKind, p.HeadDimV),
+		kScales: scaleNeed("k_scales", p.KScaleKind, p.HeadDimQK),
+		vScales: scaleNeed("v_scales", p.VScaleKind, p.HeadDimV),
+		kZeros:  scaleNeed("k_zeros", p.KScaleKind, p.HeadDimQK),
+		vZeros:  scaleNeed("v_zeros", p.VScaleKind, p.HeadDimV),
 
-		prefixK: ofPrefixes("prefix_k", p.KType, exactly(p.rowElements(p.HeadDimQK), "head_dim_qk")),
-		prefixV: ofPrefixes("prefix_v", p.VType, exactly(p.rowElements(p.HeadDimV), "head_dim_v")),
+		prefixK: prefixNeed("prefix_k", p.KType, exactly(p.rowElements(p.HeadDimQK), "head_dim_qk")),
+		prefixV: prefixNeed("prefix_v", p.VType, exactly(p.rowElements(p.HeadDimV), "head_dim_v")),
 	}
 	made.k.pack = p.KPack
 	for _, values := range []*need{&made.v, &made.prefixV} {
@@ -254,21 +254,21 @@ func (p *Problem) rowElements(headDim int32) int32 {
 }
 
 // putting returns the functions that put tensors of rows and of keys into a struct.
-func (n *callNumbers) putting() (ofRows, ofKeys func(*Tensor, *C.sluice_tensor)) {
-	ofRows, ofKeys = (*Tensor).put, (*Tensor).put
+func (n *callNumbers) putting() (putRow, putKey func(*Tensor, *C.sluice_tensor)) {
+	putRow, putKey = (*Tensor).put, (*Tensor).put
 	if n.packedQ {
-		ofRows = (*Tensor).putRows
+		putRow = (*Tensor).putRows
 	}
 	if n.packedKV {
-		ofKeys = (*Tensor).putRows
+		putKey = (*Tensor).putRows
 	}
-	return ofRows, ofKeys
+	return putRow, putKey
 }
 
 // putScales puts scales of keys. A page's only scale is for all of its rows, so its stride is 0.
 func (n *callNumbers) putScales(tensor *Tensor, kind ScaleKind, to *C.sluice_tensor) {
-	_, ofKeys := n.putting()
-	ofKeys(tensor, to)
+	_, putKey := n.putting()
+	putKey(tensor, to)
 	if kind == ScalePerPage {
 		to.stride[1] = 0
 	}
@@ -313,12 +313,12 @@ func checkTensors(pairs ...tensorNeed) error {
 func (a *Args) c(p *Problem) *C.sluice_args {
 	numbers := a.numbers()
 	made := numbers.c()
-	ofRows, ofKeys := numbers.putting()
-	ofRows(&a.Q, &made.q)
-	ofKeys(&a.K, &made.k)
-	ofKeys(&a.V, &made.v)
-	ofRows(&a.O, &made.o)
-	ofRows(&a.LSE, &made.lse)
+	putRow, putKey := numbers.putting()
+	putRow(&a.Q, &made.q)
+	putKey(&a.K, &made.k)
+	putKey(&a.V, &made.v)
+	putRow(&a.O, &made.o)
+	putRow(&a.LSE, &made.lse)
 	a.Bias.put(&made.bias)
 	a.Mask.put(&made.mask)
 	put(unsafe.Pointer(&made.q_starts), a.QStarts)

@@ -104,8 +104,8 @@ func parsePackage(t *testing.T) []*ast.File {
 	return files
 }
 
-// ofC returns x of C.x, or "".
-func ofC(node ast.Node) string {
+// cName returns x of C.x, or "".
+func cName(node ast.Node) string {
 	if selector, ok := node.(*ast.SelectorExpr); ok {
 		if from, ok := selector.X.(*ast.Ident); ok && from.Name == "C" {
 			return selector.Sel.Name
@@ -119,7 +119,7 @@ func TestEveryConstantIsThere(t *testing.T) {
 	for _, file := range parsePackage(t) {
 		ast.Inspect(file, func(node ast.Node) bool {
 			if spec, ok := node.(*ast.ValueSpec); ok && len(spec.Values) == 1 && spec.Names[0].IsExported() {
-				if name := ofC(spec.Values[0]); name != "" {
+				if name := cName(spec.Values[0]); name != "" {
 					found[name] = spec.Names[0].Name
 				}
 			}
@@ -158,8 +158,8 @@ func reachable(t *testing.T) map[string]bool {
 				queue = append(queue, name)
 			}
 			ast.Inspect(function.Body, func(node ast.Node) bool {
-				if ofC := ofC(node); ofC != "" {
-					mentions[name] = append(mentions[name], ofC)
+				if cName := cName(node); cName != "" {
+					mentions[name] = append(mentions[name], cName)
 					return false
 				}
 				if ident, ok := node.(*ast.Ident); ok {
@@ -470,7 +470,7 @@ func TestEveryNumberOnTheHost(t *testing.T) {
 	everyNumber(t, (*HostGather).c, (*Gather).c)
 }
 
-func everyNumber[Host, Device, Made any](t *testing.T, ofHost func(*Host) *Made, ofDevice func(*Device) *Made) {
+func everyNumber[Host, Device, Made any](t *testing.T, hostStruct func(*Host) *Made, deviceStruct func(*Device) *Made) {
 	members := reflect.TypeOf(*new(Host))
 	for i := 0; i < members.NumField(); i++ {
 		from, device := reflect.New(members), reflect.New(reflect.TypeOf(*new(Device)))
@@ -487,8 +487,8 @@ func everyNumber[Host, Device, Made any](t *testing.T, ofHost func(*Host) *Made,
 			set(t, member)
 			set(t, to)
 		}
-		host := bytesOf(reflect.ValueOf(ofHost(from.Interface().(*Host))))
-		if !bytes.Equal(host, bytesOf(reflect.ValueOf(ofDevice(device.Interface().(*Device))))) {
+		host := bytesOf(reflect.ValueOf(hostStruct(from.Interface().(*Host))))
+		if !bytes.Equal(host, bytesOf(reflect.ValueOf(deviceStruct(device.Interface().(*Device))))) {
 			t.Errorf("%s.%s does not get where %v.%s does", members.Name(), name, device.Type(), name)
 		}
 	}

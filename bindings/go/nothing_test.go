@@ -65,9 +65,9 @@ func attendDense(t *testing.T, flags sluice.ArgsFlags, batch, rows, keys int64) 
 	t.Helper()
 	context, device := emulated(t)
 	p := nothingProblem(nil)
-	ofRows := func(dim int64) [4]int64 { return [4]int64{batch, rows, 2 * nothingHeads, dim} }
-	q, k := sluice.Contiguous(sluice.F16, ofRows(nothingDim)), sluice.Contiguous(sluice.F16, [4]int64{batch, keys, nothingHeads, nothingDim})
-	oView, lseView := sluice.Contiguous(sluice.F32, ofRows(nothingDim)), sluice.Contiguous(sluice.F32, ofRows(1))
+	rowsShape := func(dim int64) [4]int64 { return [4]int64{batch, rows, 2 * nothingHeads, dim} }
+	q, k := sluice.Contiguous(sluice.F16, rowsShape(nothingDim)), sluice.Contiguous(sluice.F16, [4]int64{batch, keys, nothingHeads, nothingDim})
+	oView, lseView := sluice.Contiguous(sluice.F32, rowsShape(nothingDim)), sluice.Contiguous(sluice.F32, rowsShape(1))
 	values := halves(product(q.Shape) + product(k.Shape))
 	for i := range o {
 		o[i], lse[i] = filled(product(oView.Shape), untouched), filled(product(lseView.Shape), untouched)
@@ -149,9 +149,9 @@ func TestEmptyPackedTensors(t *testing.T) {
 	values, starts, none := halves(3*2*nothingHeads*nothingDim), []int32{0, 1, 3}, []int32{0, 0, 0}
 	memory, startsMemory, noneMemory := upload(t, device, values), upload(t, device, starts), upload(t, device, none)
 	for _, of := range [][2]int64{{0, 3}, {3, 0}, {0, 0}} {
-		ofRows := func(dim int64) [4]int64 { return [4]int64{1, of[0], 2 * nothingHeads, dim} }
-		q, k := sluice.Contiguous(sluice.F16, ofRows(nothingDim)), sluice.Contiguous(sluice.F16, [4]int64{1, of[1], nothingHeads, nothingDim})
-		oView, lseView := sluice.Contiguous(sluice.F32, ofRows(nothingDim)), sluice.Contiguous(sluice.F32, ofRows(1))
+		rowsShape := func(dim int64) [4]int64 { return [4]int64{1, of[0], 2 * nothingHeads, dim} }
+		q, k := sluice.Contiguous(sluice.F16, rowsShape(nothingDim)), sluice.Contiguous(sluice.F16, [4]int64{1, of[1], nothingHeads, nothingDim})
+		oView, lseView := sluice.Contiguous(sluice.F32, rowsShape(nothingDim)), sluice.Contiguous(sluice.F32, rowsShape(1))
 		o, lse := filled(product(oView.Shape), untouched), filled(product(lseView.Shape), untouched)
 		oMemory, lseMemory := upload(t, device, o), upload(t, device, lse)
 		args := sluice.Args{Batch: 2, QLen: 2, KVLen: 2, Q: viewed(t, memory, q), K: viewed(t, memory, k), V: viewed(t, memory, k),

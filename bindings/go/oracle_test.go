@@ -105,9 +105,9 @@ func attend(p *sluice.Problem, s *sequence, f factors, head, i int) row {
 			dot += product
 			products += math.Abs(product)
 		}
-		ofKey := scale * s.scaleOf(s.kScales, j, kvHead)
-		x := ofKey * dot
-		largestProducts = math.Max(largestProducts, ofKey*products)
+		keyScale := scale * s.scaleOf(s.kScales, j, kvHead)
+		x := keyScale * dot
+		largestProducts = math.Max(largestProducts, keyScale*products)
 		largestRaw = math.Max(largestRaw, math.Abs(x))
 		changed := 0.0
 		if p.SoftCap != 0 {

@@ -70,10 +70,10 @@ func (p *PageCopy) needs() [12]need {
 	cache := func(field string, dtype DType, dim, pack int32, what string) need {
 		return pagesOf(field, dtype, p.PageSize, p.KVHeads, dim, pack, what)
 	}
-	ofK := func(field string) need {
+	kScales := func(field string) need {
 		return scalesOfPages(field, p.KScaleKind, p.HeadDimQK, p.ScaleGroup, p.PageSize, p.KVHeads)
 	}
-	ofV := func(field string) need {
+	vScales := func(field string) need {
 		return scalesOfPages(field, p.VScaleKind, p.HeadDimV, p.ScaleGroup, p.PageSize, p.KVHeads)
 	}
 	return [12]need{
@@ -81,8 +81,8 @@ func (p *PageCopy) needs() [12]need {
 		cache("v_source", p.SourceType, p.HeadDimV, 0, "head_dim_v"),
 		cache("k_target", p.TargetType, p.HeadDimQK, p.TargetKPack, "head_dim_qk"),
 		cache("v_target", p.TargetType, p.HeadDimV, 0, "head_dim_v"),
-		ofK("k_scales"), ofV("v_scales"), ofK("k_zeros"), ofV("v_zeros"),
-		ofK("k_target_scales"), ofV("v_target_scales"), ofK("k_target_zeros"), ofV("v_target_zeros"),
+		kScales("k_scales"), vScales("v_scales"), kScales("k_zeros"), vScales("v_zeros"),
+		kScales("k_target_scales"), vScales("v_target_scales"), kScales("k_target_zeros"), vScales("v_target_zeros"),
 	}
 }
 
@@ -210,23 +210,23 @@ func (g *Gather) needs() [12]need {
 		return need{field: field, dtype: g.OutType, extents: [4]extent{exactly(1, "batch of rows"),
 			atLeast(int64(g.Tokens), "tokens"), exactly(g.KVHeads, "kv_heads"), exactly(dim, what)}}
 	}
-	ofK := func(field string) need {
+	kScales := func(field string) need {
 		return scalesOfPages(field, g.KScaleKind, g.HeadDimQK, g.ScaleGroup, g.PageSize, g.KVHeads)
 	}
-	ofV := func(field string) need {
+	vScales := func(field string) need {
 		return scalesOfPages(field, g.VScaleKind, g.HeadDimV, g.ScaleGroup, g.PageSize, g.KVHeads)
 	}
-	ofRows := func(of need) need {
+	asRows := func(of need) need {
 		of.extents[0], of.extents[1] = exactly(1, "batch of rows"), atLeast(int64(g.Tokens), "tokens")
 		return of
 	}
 	return [12]need{
 		pagesOf("k_cache", g.CacheType, g.PageSize, g.KVHeads, g.HeadDimQK, g.KPack, "head_dim_qk"),
 		pagesOf("v_cache", g.CacheType, g.PageSize, g.KVHeads, g.HeadDimV, 0, "head_dim_v"),
-		ofK("k_scales"), ofV("v_scales"), ofK("k_zeros"), ofV("v_zeros"),
+		kScales("k_scales"), vScales("v_scales"), kScales("k_zeros"), vScales("v_zeros"),
 		rows("k_out", g.HeadDimQK, "head_dim_qk"),
 		rows("v_out", g.HeadDimV, "head_dim_v"),
-		ofRows(ofK("k_out_scales")), ofRows(ofV("v_out_scales")), ofRows(ofK("k_out_zeros")), ofRows(ofV("v_out_zeros")),
+		asRows(kScales("k_out_scales")), asRows(vScales("v_out_scales")), asRows(kScales("k_out_zeros")), asRows(vScales("v_out_zeros")),
 	}
 }
 

@@ -145,7 +145,7 @@ func randomSequences(c *runCase, random *rand.Rand) ([]sequence, factors) {
 		if p.Flags&sluice.BiasScale != 0 { // each sequence has its own factors, and its own slopes
 			s.biasScale, s.slopes = values(qHeads), positive(qHeads)
 		}
-		ofKeys := func(kind sluice.ScaleKind) []float64 {
+		keyScales := func(kind sluice.ScaleKind) []float64 {
 			if kind != sluice.ScalePerToken && kind != sluice.ScalePerPage {
 				return nil
 			}
@@ -156,7 +156,7 @@ func randomSequences(c *runCase, random *rand.Rand) ([]sequence, factors) {
 			}
 			return made
 		}
-		s.kScales, s.vScales = ofKeys(p.KScaleKind), ofKeys(p.VScaleKind)
+		s.kScales, s.vScales = keyScales(p.KScaleKind), keyScales(p.VScaleKind)
 		s.diagonal, s.causal = 3-7*b, p.Flags&sluice.CausalBySequence != 0 && b%2 == 0
 		if p.MaskAlignment == sluice.GivenDiagonal {
 			s.diagonal += s.kvLen / 2

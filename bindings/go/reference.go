@@ -236,15 +236,15 @@ func (a *HostArgs) numbers() *callNumbers {
 func (a *HostArgs) c(p *Problem) *C.sluice_args {
 	numbers := a.numbers()
 	made := numbers.c()
-	ofRows, ofKeys := numbers.putting()
+	putRow, putKey := numbers.putting()
 	strides := func(put func(*Tensor, *C.sluice_tensor), tensor *HostTensor, to *C.sluice_tensor) {
 		put(&Tensor{View: tensor.View}, to)
 	}
-	strides(ofRows, &a.Q, &made.q)
-	strides(ofKeys, &a.K, &made.k)
-	strides(ofKeys, &a.V, &made.v)
-	strides(ofRows, &a.O, &made.o)
-	strides(ofRows, &a.LSE, &made.lse)
+	strides(putRow, &a.Q, &made.q)
+	strides(putKey, &a.K, &made.k)
+	strides(putKey, &a.V, &made.v)
+	strides(putRow, &a.O, &made.o)
+	strides(putRow, &a.LSE, &made.lse)
 	strides((*Tensor).put, &a.Bias, &made.bias)
 	strides((*Tensor).put, &a.Mask, &made.mask)
 	numbers.putScales(&Tensor{View: a.KScales.View}, p.KScaleKind, &made.k_scales)
@@ -281,13 +281,13 @@ func (a *HostArgs) check(p *Problem) error {
 		{"q_lengths", batch, int64(len(a.QLengths)), "batch"},
 		{"kv_lengths", batch, int64(len(a.KVLengths)), "batch"},
 		{"page_starts", batch + 1, int64(len(a.PageStarts)), "batch + 1"},
-		{"alibi_slopes", ofSequences(batch, a.AlibiBatchStride, p.QHeads), int64(len(a.AlibiSlopes)), "q_heads of all sequences"},
+		{"alibi_slopes", headArrayLength(batch, a.AlibiBatchStride, p.QHeads), int64(len(a.AlibiSlopes)), "q_heads of all sequences"},
 		{"sink_logits", int64(p.QHeads), int64(len(a.SinkLogits)), "q_heads"},
 		{"q_scale", perHead(p.QScaleKind, p.QHeads), int64(len(a.QScale)), "number of scales"},
 		{"k_scale", perHead(p.KScaleKind, p.KVHeads), int64(len(a.KScale)), "number of scales"},
 		{"v_scale", perHead(p.VScaleKind, p.KVHeads), int64(len(a.VScale)), "number of scales"},
 		{"o_scale", perHead(p.OScaleKind, p.QHeads), int64(len(a.OScale)), "number of scales"},
-		{"bias_scale", ofSequences(batch, a.BiasScaleBatchStride, p.QHeads), int64(len(a.BiasScale)), "q_heads of all sequences"},
+		{"bias_scale", headArrayLength(batch, a.BiasScaleBatchStride, p.QHeads), int64(len(a.BiasScale)), "q_heads of all sequences"},
 		{"diagonals", batch, int64(len(a.Diagonals)), "batch"},
 		{"causal", batch, int64(len(a.Causal)), "batch"},
 		// -1 for a count that the library refuses.
@@ -332,9 +332,9 @@ func perHead(kind ScaleKind, heads int32) int64 {
 	return 1
 }
 
-// ofSequences is the length of an array with numbers of `heads` heads for each sequence, `stride` elements apart; one
+// headArrayLength is the length of an array with numbers of `heads` heads for each sequence, `stride` elements apart; one
 // that no array has if it does not fit.
-func ofSequences(batch, stride int64, heads int32) int64 {
+func headArrayLength(batch, stride int64, heads int32) int64 {
 	before := elements(batch-1, maximum(stride, 0)) // the library refuses a negative one before it reads
 	if before < 0 || before > math.MaxInt64-math.MaxInt32 {
 		return math.MaxInt64

@@ -9,7 +9,7 @@ Value Addresses::strideProduct(Value count, StringRef stride) const {
   return b.mul(b.zeroExtend(count), arguments.late(stride));
 }
 
-Value Addresses::ofKeys(StringRef array, StringRef side, Type type, bool mayBeInPages) const {
+Value Addresses::sideBase(StringRef array, StringRef side, Type type, bool mayBeInPages) const {
   auto contiguous = [&] {
     return b.add(strideProduct(rows.sequence.batch, (side + "_batch_stride").str()),
                  strideProduct(rows.sequence.firstKey, (side + "_token_stride").str()));

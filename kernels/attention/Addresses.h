@@ -14,11 +14,11 @@ public:
 
   /// Row 0 of k or v of the workgroup's KV head: of the sequence, or of page 0 if there is a page table,
   /// which is only checked if `mayBeInPages`.
-  Value ofKeys(llvm::StringRef side, mlir::Type type, bool mayBeInPages) const {
-    return ofKeys(side, side, type, mayBeInPages);
+  Value sideBase(llvm::StringRef side, mlir::Type type, bool mayBeInPages) const {
+    return sideBase(side, side, type, mayBeInPages);
   }
   /// The same with the strides of another array.
-  Value ofKeys(llvm::StringRef array, llvm::StringRef side, mlir::Type type, bool mayBeInPages) const;
+  Value sideBase(llvm::StringRef array, llvm::StringRef side, mlir::Type type, bool mayBeInPages) const;
   /// The offset of this lane's token and query head in q, o or lse, in elements. `firstRow` is the sequence's
   /// first row.
   Value offsetOfRow(llvm::StringRef tensor, Value firstRow) const;

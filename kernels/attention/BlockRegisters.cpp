@@ -39,15 +39,15 @@ void BlockRegisters::prepare(const Query &query) {
   }
   Value ones = math.onesFragment();
   for (unsigned four = 0; four < fours(elementsQk); ++four) {
-    Value ofLane;
+    Value laneSum;
     for (unsigned n = 0; n < scaledTogether; ++n) {
       Value sums = math.zeros(); // the same in all registers
       for (Value fragment : queryFragments[four * scaledTogether + n])
         sums = math.mfma(ones, fragment, sums);
       Value sum = b.extract(sums, 0);
-      ofLane = n == 0 ? sum : b.select(b.equal(rows.laneGroup, b.i32(n)), sum, ofLane);
+      laneSum = n == 0 ? sum : b.select(b.equal(rows.laneGroup, b.i32(n)), sum, laneSum);
     }
-    querySums.push_back(ofLane);
+    querySums.push_back(laneSum);
   }
 }
 
@@ -78,14 +78,14 @@ Value BlockRegisters::firstColumnOfValues() const {
 BlockRegisters::RowAddresses BlockRegisters::addressesOf(const Side &side, Value firstKey,
                                                          Value entries) const {
   unsigned rowBytes = blocks.rowBytes(side.elements);
-  Value ofRows = pages.addresses(side.name, side.base, firstKey, entries, b.getI8Type(), rowBytes);
-  if (!blocks.hasArrays()) return {ofRows, ofRows};
-  return {ofRows, pages.lateAddresses((side.name + "_scales").str(), side.scalesBase, firstKey, entries,
-                                      b.getI16Type(), rowBytes)};
+  Value rowAddresses = pages.addresses(side.name, side.base, firstKey, entries, b.getI8Type(), rowBytes);
+  if (!blocks.hasArrays()) return {rowAddresses, rowAddresses};
+  return {rowAddresses, pages.lateAddresses((side.name + "_scales").str(), side.scalesBase, firstKey, entries,
+                                            b.getI16Type(), rowBytes)};
 }
 
 BlockRegisters::RowAddresses BlockRegisters::addressesOfValues(Value firstKey, Value entries,
-                                                               const RowAddresses &ofKeys) const {
+                                                               const RowAddresses &keyAddresses) const {
   Side keys = sideOfKeys(), values = sideOfValues();
   auto moved = [&](Value address, Value from, Value to) -> Value {
     Value row = b.advance(address, b.getI8Type(), b.bytesBetween(from, to));
@@ -95,9 +95,10 @@ BlockRegisters::RowAddresses BlockRegisters::addressesOfValues(Value firstKey, V
   RowAddresses addresses = b.branch(
       sameStrides,
       [&] {
-        Value rows = moved(ofKeys.rows, keys.base, values.base);
-        return RowAddresses{
-            rows, blocks.hasArrays() ? moved(ofKeys.scales, keys.scalesBase, values.scalesBase) : Value()};
+        Value rows = moved(keyAddresses.rows, keys.base, values.base);
+        return RowAddresses{rows, blocks.hasArrays()
+                                      ? moved(keyAddresses.scales, keys.scalesBase, values.scalesBase)
+                                      : Value()};
       },
       [&] {
         RowAddresses computed = addressesOf(values, firstKey, entries);
@@ -109,10 +110,10 @@ BlockRegisters::RowAddresses BlockRegisters::addressesOfValues(Value firstKey, V
 
 SmallVector<Value> BlockRegisters::rowsOfScales(const Side &side, Value firstKey, Value addresses) const {
   Value key = b.opaque(side.keyOfLane, firstKey);
-  Values ofScales;
+  Values scaleRows;
   for (unsigned sixteen = 0; sixteen < sixteens(); ++sixteen)
-    ofScales.push_back(b.pointerOfLane(addresses, key, sixteen * math.layout.rows));
-  return ofScales;
+    scaleRows.push_back(b.pointerOfLane(addresses, key, sixteen * math.layout.rows));
+  return scaleRows;
 }
 
 void BlockRegisters::loadScales(const Side &side, Value firstKey, ArrayRef<Value> rowsOfScales,
@@ -168,49 +169,50 @@ BlockRegisters::Scales BlockRegisters::scalesOf(ArrayRef<Value> loaded, const Si
     Value f16 = b.bitcast(b.getF16Type(), arith::TruncIOp::create(b, b.getI16Type(), half));
     return arith::ExtFOp::create(b, b.getF32Type(), f16);
   };
-  unsigned ofSide = sixteens() * fours(side.elements), at = sixteen * fours(side.elements) + four;
-  return {number(loaded[at]), blocks.hasArrays() ? number(loaded[ofSide + at]) : b.f32(blocks.subtracted())};
+  unsigned scaleCount = sixteens() * fours(side.elements), at = sixteen * fours(side.elements) + four;
+  return {number(loaded[at]),
+          blocks.hasArrays() ? number(loaded[scaleCount + at]) : b.f32(blocks.subtracted())};
 }
 
 OwnTiles::LoadedKeys BlockRegisters::loadKeys(Value firstKey, Value entries) const {
   Side side = sideOfKeys();
   RowAddresses addresses = addressesOf(side, firstKey, entries);
   // Every lane asks for all its rows before it uses one: LLVM leaves the order so.
-  Values ofScales = rowsOfScales(side, firstKey, addresses.scales), ofKeys, loaded;
+  Values scaleRows = rowsOfScales(side, firstKey, addresses.scales), keyRows, loaded;
   Value firstOfLane = b.opaque(rows.laneRow, firstKey);
   for (unsigned sixteen = 0; sixteen < sixteens(); ++sixteen)
-    ofKeys.push_back(b.pointerOfLane(addresses.rows, firstOfLane, sixteen * math.layout.rows));
-  RowAddresses ofValues = addressesOfValues(firstKey, entries, addresses);
-  loadScales(side, firstKey, ofScales, loaded);
+    keyRows.push_back(b.pointerOfLane(addresses.rows, firstOfLane, sixteen * math.layout.rows));
+  RowAddresses valueAddresses = addressesOfValues(firstKey, entries, addresses);
+  loadScales(side, firstKey, scaleRows, loaded);
   // Columns that do not exist have any number that does: Q and the scale are 0 there.
   Value limit = b.opaqueScalar(source.columnsQk, firstKey);
-  Value ofLane = b.zeroExtend(blocks.offsetOfNumbers(firstColumnOfKeys()));
-  for (Value &row : ofKeys)
-    row = b.advance(row, b.getI8Type(), ofLane);
+  Value laneOffset = b.zeroExtend(blocks.offsetOfNumbers(firstColumnOfKeys()));
+  for (Value &row : keyRows)
+    row = b.advance(row, b.getI8Type(), laneOffset);
   for (const ColumnRead &read : columns.keyReads) {
     Value exists = b.less(b.i32(read.headColumn), limit);
     Value ahead = b.select(exists, b.i64(blocks.offsetOfBlock(read.headColumn)), b.i64(0));
-    for (Value row : ofKeys)
+    for (Value row : keyRows)
       loaded.push_back(blocks.load(b.advance(row, b.getI8Type(), ahead)));
   }
-  return {loaded, {ofValues.rows, ofValues.scales}};
+  return {loaded, {valueAddresses.rows, valueAddresses.scales}};
 }
 
 OwnTiles::LoadedValues BlockRegisters::loadValues(Value firstKey, Value, ArrayRef<Value> forValues) const {
   Side side = sideOfValues();
   const MfmaLayout &layout = math.layout;
-  Values ofScales = rowsOfScales(side, firstKey, forValues[1]), ofKeys, loaded;
+  Values scaleRows = rowsOfScales(side, firstKey, forValues[1]), keyRows, loaded;
   Value firstOfLane = b.opaque(b.mul(rows.laneGroup, b.i32(layout.elements())), firstKey);
   for (unsigned k = 0; k < sixteens() * layout.elements(); ++k)
-    ofKeys.push_back(b.pointerOfLane(forValues[0], firstOfLane, layout.rowOf(k)));
-  loadScales(side, firstKey, ofScales, loaded);
+    keyRows.push_back(b.pointerOfLane(forValues[0], firstOfLane, layout.rowOf(k)));
+  loadScales(side, firstKey, scaleRows, loaded);
   // Of columns that do not exist nothing is stored: lanes that have some read the row's first.
   Value limit = b.opaqueScalar(source.columnsV, firstKey), first = firstColumnOfValues();
   for (unsigned sixteen = 0; sixteen < sixteens(); ++sixteen)
     for (const ColumnRead &read : columns.valueReads) {
       Value column = b.add(first, b.i32(read.headColumn)), exists = b.less(column, limit);
       Value offset = b.select(exists, blocks.offsetOfNumbers(column), blocks.offsetOfNumbers(b.i32(0)));
-      for (Value row : ArrayRef(ofKeys).slice(sixteen * layout.elements(), layout.elements()))
+      for (Value row : ArrayRef(keyRows).slice(sixteen * layout.elements(), layout.elements()))
         loaded.push_back(blocks.load(b.advance(row, b.getI8Type(), b.zeroExtend(offset))));
     }
   return {loaded, {}};
@@ -238,15 +240,15 @@ SmallVector<Value> BlockRegisters::scores(const TileProducts &, Value, ArrayRef<
   for (unsigned index = 0; index < columns.keyReads.size(); ++index) {
     for (unsigned sixteen = 0; sixteen < sixteens(); ++sixteen) {
       Value product = math.zeros();
-      for (auto [fragment, ofRow] :
+      for (auto [fragment, queryFragment] :
            llvm::zip_equal(blocks.fragmentsOf(*number++, firstColumnOfKeys()), queryFragments[index]))
-        product = math.mfma(fragment, ofRow, product);
+        product = math.mfma(fragment, queryFragment, product);
       unsigned four = index / scaledTogether, first = index % scaledTogether * 4;
       Value scale = scalesOfLanes[sixteen * fours(elementsQk) + four];
       // Multiplied by DPP's operand, then added in pairs: no register has only a scale.
       Values scaled;
       for (unsigned r = 0; r < 4; ++r)
-        scaled.push_back(b.mulF(b.extract(product, r), b.ofLaneOfRow(scale, first + r)));
+        scaled.push_back(b.mulF(b.extract(product, r), b.rowLaneValue(scale, first + r)));
       for (unsigned pair = 0; pair < 2; ++pair) {
         Value &sum = pairs[sixteen][pair], more = b.pack(two, {scaled[2 * pair], scaled[2 * pair + 1]});
         sum = sum ? b.addF(sum, more) : more;
@@ -290,18 +292,18 @@ SmallVector<Value> BlockRegisters::fragmentsOfValues(ArrayRef<Value> numbers, Fa
   auto two = VectorType::get(2, b.getF32Type());
   SmallVector<Values> elements; // of each key, by column
   for (unsigned key = 0; key < math.layout.elements(); ++key) {
-    auto twice = [&](Value ofKeys) {
-      Value ofKey = b.ofLaneOfQuad(ofKeys, key);
-      return b.pack(two, {ofKey, ofKey});
+    auto twice = [&](Value keyValues) {
+      Value keyValue = b.quadLaneValue(keyValues, key);
+      return b.pack(two, {keyValue, keyValue});
     };
     Value scaleOfKey = twice(factors.factor), termOfKey = factors.term ? twice(factors.term) : Value();
-    Values ofKey(read.columns);
+    Values keyElements(read.columns);
     for (auto [index, pair] : llvm::enumerate(blocks.pairsOf(numbers[key], firstColumnOfValues()))) {
       Value product = termOfKey ? b.fma(pair, scaleOfKey, termOfKey) : b.mulF(pair, scaleOfKey);
       for (unsigned n = 0; n < 2; ++n)
-        ofKey[blocks.orderOf(2 * index + n)] = b.extract(product, n);
+        keyElements[blocks.orderOf(2 * index + n)] = b.extract(product, n);
     }
-    elements.push_back(std::move(ofKey));
+    elements.push_back(std::move(keyElements));
   }
   Values fragments;
   for (unsigned n = 0; n < read.columns; ++n) {
@@ -345,11 +347,11 @@ BlockRegisters::Words BlockRegisters::bitsOf(Value visible, Value group) const {
     Value isHidden = b.equalF(b.extract(visible, key), zero);
     nibble = b.bitOr(nibble, b.select(isHidden, b.i32(0), b.i32(1 << key)));
   }
-  Value ofWord = b.shiftLeft(nibble, b.mul(b.bitAnd(group, b.i32(1)), b.i32(16)));
+  Value nibbleInWord = b.shiftLeft(nibble, b.mul(b.bitAnd(group, b.i32(1)), b.i32(16)));
   Words words;
   for (unsigned n = 0; n < words.size(); ++n) {
     Value isOwn = b.equal(b.shiftRight(group, b.i32(1)), b.i32(n));
-    words[n] = math.overGroups(b.select(isOwn, ofWord, b.i32(0)), rows.lane,
+    words[n] = math.overGroups(b.select(isOwn, nibbleInWord, b.i32(0)), rows.lane,
                                [&](Value x, Value y) { return b.bitOr(x, y); });
   }
   return words;
@@ -375,8 +377,8 @@ BlockRegisters::Rows BlockRegisters::separate(const TileProducts &products, cons
     for (auto [n, keys] : llvm::enumerate(seen[index / fours(elementsV)])) {
       Value word =
           arith::TruncIOp::create(b, b.getI32Type(), arith::ShRUIOp::create(b, ballot, b.i64(32 * n)));
-      Value ofBlock = b.shiftRight(word, b.mul(group, b.i32(math.layout.elements())));
-      meet = b.bitOr(meet, b.bitAnd(ofBlock, keys));
+      Value blockBits = b.shiftRight(word, b.mul(group, b.i32(math.layout.elements())));
+      meet = b.bitOr(meet, b.bitAnd(blockBits, keys));
     }
   }
   Value nan = b.f32(std::numeric_limits<float>::quiet_NaN());

@@ -70,7 +70,7 @@ private:
   };
   RowAddresses addressesOf(const Side &side, Value firstKey, Value entries) const;
   /// V's addresses, from K's if both have the same strides.
-  RowAddresses addressesOfValues(Value firstKey, Value entries, const RowAddresses &ofKeys) const;
+  RowAddresses addressesOfValues(Value firstKey, Value entries, const RowAddresses &keyAddresses) const;
   /// The rows in which this lane's scales are, of 16 keys after 16.
   Values rowsOfScales(const Side &side, Value firstKey, Value addresses) const;
   /// Appends the scales of 16 keys after 16 and four blocks after four, then the numbers to subtract.

@@ -105,13 +105,13 @@ public:
       SmallVector<ScoreRules> rules;
       SmallVector<Softmax> softmax;
       SmallVector<Addresses> addresses;
-      for (auto [index, ofBlock] : llvm::enumerate(blocks)) {
-        changes.emplace_back(b, arguments, ofBlock, keys, scalingOfKeys(op), [&, index](Value changing) {
+      for (auto [index, blockRows] : llvm::enumerate(blocks)) {
+        changes.emplace_back(b, arguments, blockRows, keys, scalingOfKeys(op), [&, index](Value changing) {
           return map.locateLane(workgroup, b.opaque(thread, changing))[index];
         });
-        rules.emplace_back(b, changes.back(), visibility, waveKeys.rows[index], layout, ofBlock.laneGroup);
-        softmax.emplace_back(b, math, changes.back().factor(), ofBlock.lane);
-        addresses.emplace_back(b, arguments, ofBlock);
+        rules.emplace_back(b, changes.back(), visibility, waveKeys.rows[index], layout, blockRows.laneGroup);
+        softmax.emplace_back(b, math, changes.back().factor(), blockRows.lane);
+        addresses.emplace_back(b, arguments, blockRows);
       }
       TileProducts products(b, math, element, columns, tileKv, rows.lane, rows.laneRow, rows.laneGroup,
                             firstColumn, schedule.isFull, /*isFinite=*/isOfIntegers(op));
@@ -120,9 +120,9 @@ public:
       LoopParts parts{b, math, visibility, keys, waveEnd, rules, softmax, products};
       // Locates the rows of a block again: LLVM has no registers to keep them all through the loop.
       auto storeBlock = [&](unsigned index, auto store) {
-        LaneRows ofBlock = map.locateLane(workgroup, b.opaque(thread))[index];
-        Addresses outputs(b, arguments, ofBlock);
-        store(Epilogue(b, arguments, outputs, math, ofBlock, columns.valueReads, changes[index].factor(),
+        LaneRows blockRows = map.locateLane(workgroup, b.opaque(thread))[index];
+        Addresses outputs(b, arguments, blockRows);
+        store(Epilogue(b, arguments, outputs, math, blockRows, columns.valueReads, changes[index].factor(),
                        result, firstColumn));
       };
       if (schedule.loop == KeyLoop::OwnTiles) {
@@ -163,15 +163,15 @@ private:
     return KeyTiles(b, math, arguments, copies, chip, storage, source, panels, label);
   }
 
-  Value ofKeys(const Addresses &addresses, StringRef side) {
-    return addresses.ofKeys(side, storage.type, op.getPaged());
+  Value sideBase(const Addresses &addresses, StringRef side) {
+    return addresses.sideBase(side, storage.type, op.getPaged());
   }
 
   KeyTiles::Source sourceOfK(const Addresses &addresses) {
-    return {Side::k, ofKeys(addresses, "k"), arguments["head_dim_qk"], op.getPaged()};
+    return {Side::k, sideBase(addresses, "k"), arguments["head_dim_qk"], op.getPaged()};
   }
   KeyTiles::Source sourceOfV(const Addresses &addresses) {
-    return {Side::v, ofKeys(addresses, "v"), arguments["head_dim_v"], op.getPaged()};
+    return {Side::v, sideBase(addresses, "v"), arguments["head_dim_v"], op.getPaged()};
   }
 
   Value rowOfQ(const LaneRows &rows, const Addresses &addresses) {
@@ -194,7 +194,7 @@ private:
 
   std::unique_ptr<OwnTiles> elementTiles(const LaneRows &rows, const Addresses &addresses,
                                          const HeadColumns &columns, const KeyPages &pages) {
-    KeyRegisters::Source source{ofKeys(addresses, "k"), ofKeys(addresses, "v"), arguments["head_dim_qk"],
+    KeyRegisters::Source source{sideBase(addresses, "k"), sideBase(addresses, "v"), arguments["head_dim_qk"],
                                 arguments["head_dim_v"]};
     return std::make_unique<KeyRegisters>(b, math, arguments, pages, rows, columns, source, storage.type,
                                           storage.widened, tileKv, op.getVByColumns());
@@ -203,15 +203,15 @@ private:
   std::unique_ptr<OwnTiles> blockTiles(const LaneRows &rows, const Addresses &addresses,
                                        const HeadColumns &columns, const KeyPages &pages,
                                        const KeyBlocks &blocks) {
-    BlockRegisters::Source source{ofKeys(addresses, "k"),
-                                  ofKeys(addresses, "v"),
+    BlockRegisters::Source source{sideBase(addresses, "k"),
+                                  sideBase(addresses, "v"),
                                   arguments["head_dim_qk"],
                                   arguments["head_dim_v"],
                                   {},
                                   {}};
     if (blocks.hasArrays()) {
-      source.kScales = addresses.ofKeys("k_groups", "k_scales", b.getI16Type(), op.getPaged());
-      source.vScales = addresses.ofKeys("v_groups", "v_scales", b.getI16Type(), op.getPaged());
+      source.kScales = addresses.sideBase("k_groups", "k_scales", b.getI16Type(), op.getPaged());
+      source.vScales = addresses.sideBase("v_groups", "v_scales", b.getI16Type(), op.getPaged());
     }
     return std::make_unique<BlockRegisters>(b, math, arguments, pages, rows, columns, source, blocks, tileKv);
   }
@@ -241,8 +241,8 @@ private:
   SmallVector<RowState> iterate(ArrayRef<LaneRows> blocks, ArrayRef<Addresses> addresses,
                                 const HeadColumns &columns, const LoopParts &parts) {
     SmallVector<Query> queries;
-    for (auto [rows, ofBlock] : llvm::zip_equal(blocks, addresses)) {
-      queries.push_back(queryOf(rows, rowOfQ(rows, ofBlock), columns));
+    for (auto [rows, blockAddresses] : llvm::zip_equal(blocks, addresses)) {
+      queries.push_back(queryOf(rows, rowOfQ(rows, blockAddresses), columns));
       queries.back().cutRest();
     }
     if (unsigned reads = schedule.parkedReads) {

@@ -44,8 +44,8 @@ unsigned registersOfOutput(AttentionOp op) {
 /// A wave's registers for Q and O.
 unsigned registersOfRows(AttentionOp op) {
   unsigned elementBytes = op.getElementType().getIntOrFloatBitWidth() / 8;
-  unsigned ofQuery = op.getHeadDimQk() * elementBytes / 4;
-  return op.rowBlocks() * op.getWaveRows() * ofQuery / MfmaLayout::lanes + registersOfOutput(op);
+  unsigned queryRegisters = op.getHeadDimQk() * elementBytes / 4;
+  return op.rowBlocks() * op.getWaveRows() * queryRegisters / MfmaLayout::lanes + registersOfOutput(op);
 }
 
 std::optional<unsigned> wavesOfManyRows(AttentionOp op, unsigned rows) {
@@ -67,11 +67,11 @@ std::optional<unsigned> wavesOfFewRows(AttentionOp op) {
 /// Of the plain loop.
 unsigned parkedReads(AttentionOp op) {
   const MfmaLayout layout{op.getWaveRows(), op.getElementType().getIntOrFloatBitWidth() / 8};
-  unsigned ofRows = op.getTileKv() == 16 ? most_for_rows::tile_of_16_keys : most_for_rows::tile;
-  unsigned ofRead = widestKeyRead * layout.elementBytes / 4;
+  unsigned rowBudget = op.getTileKv() == 16 ? most_for_rows::tile_of_16_keys : most_for_rows::tile;
+  unsigned readRegisters = widestKeyRead * layout.elementBytes / 4;
   unsigned q = op.getHeadDimQk() * layout.elementBytes / 4 / layout.groups();
   unsigned needed = op.rowBlocks() * (q + op.getHeadDimV() / layout.groups());
-  return needed <= ofRows ? 0 : llvm::divideCeil(needed - ofRows, op.rowBlocks() * ofRead);
+  return needed <= rowBudget ? 0 : llvm::divideCeil(needed - rowBudget, op.rowBlocks() * readRegisters);
 }
 
 } // namespace

@@ -46,7 +46,7 @@ Value Emitter::isNull(Value pointer) {
   return equal(LLVM::PtrToIntOp::create(*this, getI64Type(), pointer), i64(0));
 }
 
-Value Emitter::ofLane(Value value, Value lane) {
+Value Emitter::laneValue(Value value, Value lane) {
   Value address = shiftLeft(lane, i32(2));
   Value word = bitcast(getI32Type(), value);
   return bitcast(value.getType(), ROCDL::DsBpermuteOp::create(*this, getI32Type(), address, word));
@@ -58,17 +58,17 @@ Value Emitter::fromDpp(Value value, uint32_t control) {
                                     allBanks, /*boundCtrl=*/true);
 }
 
-Value Emitter::ofLaneOfRow(Value value, unsigned lane) {
+Value Emitter::rowLaneValue(Value value, unsigned lane) {
   constexpr uint32_t rowNewbcast = 0x150;
   return fromDpp(value, rowNewbcast + lane);
 }
 
-Value Emitter::ofLaneOfQuad(Value value, unsigned lane) {
+Value Emitter::quadLaneValue(Value value, unsigned lane) {
   return fromDpp(value, lane * 0b01010101u);
 }
 
 Value Emitter::fromLane(Value value, Value lane, unsigned flip) {
-  return ofLane(value, bitXor(lane, i32(flip)));
+  return laneValue(value, bitXor(lane, i32(flip)));
 }
 
 Value Emitter::pointerOfLane(Value pointer, Value lane) {
@@ -146,8 +146,8 @@ Value Emitter::firstElements(Value vector, unsigned bits, Value count) {
   Value loaded = bitcast(inWords, vector);
   SmallVector<Value> kept;
   for (unsigned word = 0; word < words; ++word) {
-    Value ofWord = clamp(sub(count, i32(word * perWord)), i32(0), i32(perWord));
-    Value bitsKept = zeroExtend(mul(ofWord, i32(bits)));
+    Value keptInWord = clamp(sub(count, i32(word * perWord)), i32(0), i32(perWord));
+    Value bitsKept = zeroExtend(mul(keptInWord, i32(bits)));
     Value mask = arith::TruncIOp::create(*this, getI32Type(), sub(shiftLeft(i64(1), bitsKept), i64(1)));
     kept.push_back(bitAnd(extract(loaded, word), mask));
   }

@@ -95,11 +95,11 @@ public:
   /// The value of lane `lane ^ flip`.
   Value fromLane(Value value, Value lane, unsigned flip);
   /// The value of lane `lane`.
-  Value ofLane(Value value, Value lane);
+  Value laneValue(Value value, Value lane);
   /// The value of lane `lane` of each row of 16 lanes, in all lanes of the row (DPP row_newbcast).
-  Value ofLaneOfRow(Value value, unsigned lane);
+  Value rowLaneValue(Value value, unsigned lane);
   /// The value of lane `lane` of each four lanes, in all of these (DPP quad_perm).
-  Value ofLaneOfQuad(Value value, unsigned lane);
+  Value quadLaneValue(Value value, unsigned lane);
   /// The pointer that lane `lane` holds.
   Value pointerOfLane(Value pointer, Value lane);
   /// The same of lane `lane` + `ahead`. All that depend on the same `lane`, an opaque value, share one

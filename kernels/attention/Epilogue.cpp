@@ -112,13 +112,13 @@ void Epilogue::storeTile(const RowState &state, const KeyRange &keys, unsigned t
   }
   auto store = [&](Value row, Weight weight, Type type) {
     // A line, if the head fills it: the first panel is full.
-    unsigned ofLine = lineBytes * 8 / type.getIntOrFloatBitWidth();
-    unsigned panelColumns = std::max(std::min(ofLine, llvm::bit_floor(all)), neighbours);
+    unsigned lineColumns = lineBytes * 8 / type.getIntOrFloatBitWidth();
+    unsigned panelColumns = std::max(std::min(lineColumns, llvm::bit_floor(all)), neighbours);
     SmallVector<Value> firstColumns, chunks;
-    SmallVector<int32_t> ofPanels;
+    SmallVector<int32_t> panelChunks;
     eachChunk(state.output, weight, type, [&](unsigned first, Value column, Value chunk) {
-      ofPanels.resize(first / panelColumns + 1);
-      ++ofPanels.back();
+      panelChunks.resize(first / panelColumns + 1);
+      ++panelChunks.back();
       firstColumns.push_back(column);
       chunks.push_back(chunk);
     });
@@ -126,7 +126,7 @@ void Epilogue::storeTile(const RowState &state, const KeyRange &keys, unsigned t
     // the machine code.
     Value inTile = b.add(b.mul(rows.wave, b.i32(math.layout.rows)), rows.laneRow);
     StoreTileOp::create(b, row, inTile, b.sub(rows.end, rows.first), columnLimit(type), firstColumns, chunks,
-                        tileQ, panelColumns, ofPanels);
+                        tileQ, panelColumns, panelChunks);
   };
   finish(state.maximum, sumOfGroups(state), keys, {b.boolean(true), math.holdsOutput()}, store);
 }
@@ -189,8 +189,8 @@ void Epilogue::finish(Value maximum, Value sum, const KeyRange &keys, StoresLse 
     Value isMine = b.both(storesLse.condition, b.equal(rows.laneGroup, b.i32(0)));
     Value stores = b.both(b.both(b.less(rows.row, rows.end), isMine), b.isFalse(b.isNull(lse)));
     b.when(stores, [&] {
-      Value ofSplit = addresses.offsetOfSplit("lse");
-      Value offset = b.add(addresses.offsetOfRow("lse", firstRow), ofSplit);
+      Value splitOffset = addresses.offsetOfSplit("lse");
+      Value offset = b.add(addresses.offsetOfRow("lse", firstRow), splitOffset);
       storeLse(finished.lse, b.advance(lse, b.getF32Type(), offset));
     });
   };

@@ -66,10 +66,10 @@ SmallVector<Value> transpose(Emitter &b, ArrayRef<Value> rows) {
     rowWords.push_back(b.bitcast(VectorType::get(words, b.getI32Type()), row));
   SmallVector<Value> operands;
   for (unsigned word = 0; word < words; ++word) {
-    SmallVector<Value> ofRows;
+    SmallVector<Value> wordOfEachRow;
     for (Value row : rowWords)
-      ofRows.push_back(b.extract(row, word));
-    ArrayRef<Value> all(ofRows);
+      wordOfEachRow.push_back(b.extract(row, word));
+    ArrayRef<Value> all(wordOfEachRow);
     for (auto [low, high] :
          llvm::zip_equal(transposeBytes(b, all.take_front(4)), transposeBytes(b, all.drop_front(4))))
       operands.push_back(operand(b, low, high));

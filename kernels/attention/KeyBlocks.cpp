@@ -48,7 +48,7 @@ float KeyBlocks::unit() const {
 }
 
 /// Bytes from 0 to 15: two at a time if the chip converts E4M3.
-SmallVector<Value> KeyBlocks::ofUnsignedBytes(Value dword) const {
+SmallVector<Value> KeyBlocks::unsignedBytePairs(Value dword) const {
   auto two = VectorType::get(2, b.getF32Type());
   if (fp8 != Fp8Flavour::None)
     return {ROCDL::CvtPkF32Fp8Op::create(b, two, dword, /*wordSel=*/false),
@@ -60,7 +60,7 @@ SmallVector<Value> KeyBlocks::ofUnsignedBytes(Value dword) const {
   return {b.pack(two, {number(0), number(1)}), b.pack(two, {number(2), number(3)})};
 }
 
-SmallVector<Value> KeyBlocks::ofSignedBytes(Value dword) const {
+SmallVector<Value> KeyBlocks::signedBytePairs(Value dword) const {
   auto number = [&](unsigned byte) -> Value {
     Value upper = b.shiftLeft(dword, b.i32(24 - 8 * byte));
     return arith::SIToFPOp::create(b, b.getF32Type(), arith::ShRSIOp::create(b, upper, b.i32(24)));
@@ -74,7 +74,7 @@ SmallVector<Value> KeyBlocks::pairsOf(Value loaded, Value column) const {
   switch (kind) {
   case Kind::q8_0:
     for (unsigned n = 0; n < 2; ++n)
-      llvm::append_range(pairs, ofSignedBytes(b.extract(loaded, n)));
+      llvm::append_range(pairs, signedBytePairs(b.extract(loaded, n)));
     return pairs;
   case Kind::q4_0: {
     Value isUpper = b.isFalse(b.equal(b.bitAnd(column, b.i32(blockElements / 2)), b.i32(0)));
@@ -88,7 +88,7 @@ SmallVector<Value> KeyBlocks::pairsOf(Value loaded, Value column) const {
     break;
   }
   for (Value dword : bytes)
-    llvm::append_range(pairs, ofUnsignedBytes(dword));
+    llvm::append_range(pairs, unsignedBytePairs(dword));
   return pairs;
 }
 

@@ -56,8 +56,8 @@ public:
   Values fragmentsOf(Value loaded, Value column) const;
 
 private:
-  Values ofUnsignedBytes(Value dword) const;
-  Values ofSignedBytes(Value dword) const;
+  Values unsignedBytePairs(Value dword) const;
+  Values signedBytePairs(Value dword) const;
   Value lowerHalves(Value dword) const;
 
   Emitter &b;

@@ -173,9 +173,9 @@ static TileMaximum includeScores(const LoopParts &parts, ArrayRef<Value> scores,
                                  Value any) {
   Emitter &b = parts.b;
   const Softmax &softmax = parts.softmax.front();
-  Value ofTile = softmax.maximumOf(scores);
+  Value tileMaximum = softmax.maximumOf(scores);
   TileMaximum next;
-  next.maximum = b.select(any, softmax.raised(maximumBefore, ofTile), maximumBefore);
+  next.maximum = b.select(any, softmax.raised(maximumBefore, tileMaximum), maximumBefore);
   Value reference = softmax.reference(next.maximum);
   next.offset = softmax.offset(reference);
   next.factor = softmax.factor(maximumBefore, reference);

@@ -10,10 +10,10 @@ KeyPages::KeyPages(Emitter &b, const Arguments &arguments, const WorkgroupRows &
     : b(b), arguments(arguments), keys(keys) {
   Value sequence = b.zeroExtend(rows.sequence.batch);
   auto globalPointer = LLVM::LLVMPointerType::get(b.getContext(), 1);
-  Value ofCaller = arguments.late("page_table");
+  Value callerTable = arguments.late("page_table");
   wide = arguments.flag(package::score_page_index_64);
   table = b.branch(
-      b.isNull(ofCaller),
+      b.isNull(callerTable),
       // One page holds everything: its number is read from a zero.
       [&]() -> Value { return ZerosOp::create(b, globalPointer, sizeof(int64_t)); },
       [&] {
@@ -24,7 +24,7 @@ KeyPages::KeyPages(Emitter &b, const Arguments &arguments, const WorkgroupRows &
             [&] { return b.zeroExtend(b.loadScalar(b.getI32Type(), starts, sequence)); });
         entry = b.add(entry, b.mul(b.zeroExtend(rows.kvHead), arguments.late("page_table_head_stride")));
         Value words = b.shiftLeft(entry, b.zeroExtend(b.select(wide, b.i32(1), b.i32(0))));
-        return b.advance(ofCaller, b.getI32Type(), words);
+        return b.advance(callerTable, b.getI32Type(), words);
       });
   Value holeBegin = keys.holeBegin, holeEnd = keys.holeEnd;
   if (keysTogether != 1) {

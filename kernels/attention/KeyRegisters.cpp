@@ -15,8 +15,9 @@ KeyRegisters::KeyRegisters(Emitter &b, TileMath &math, const Arguments &argument
     : b(b), math(math), arguments(arguments), pages(pages), rows(rows), columns(columns), source(source),
       stored(stored), widened(widened), vByColumns(vByColumns), tileKv(tileKv) {
   rowBytesQk = columnsOf(columns.keyReads, math.layout.groups()) * bytesOf(stored);
-  unsigned ofRow = vByColumns ? math.layout.elements() : columnsOf(columns.valueReads, math.layout.rows);
-  rowBytesV = ofRow * bytesOf(stored);
+  unsigned rowElements =
+      vByColumns ? math.layout.elements() : columnsOf(columns.valueReads, math.layout.rows);
+  rowBytesV = rowElements * bytesOf(stored);
 }
 
 /// Elements in whole dwords if they fill any: LLVM would take vectors of smaller elements apart when a loop
@@ -87,12 +88,12 @@ SmallVector<Value> KeyRegisters::loadColumns(Value firstKey, Value addresses) co
     Value limit = b.opaqueScalar(source.columnsV, firstKey);
     Value isThere = LLVM::ICmpOp::create(b, LLVM::ICmpPredicate::ne, address, nothing);
     for (const ColumnRead &read : columns.valueReads) {
-      Value ofLane = b.mul(rows.laneRow, b.i32(read.laneStep));
-      Value first = b.advance(address, stored, offsetOfColumn(ofLane, stride));
+      Value laneColumn = b.mul(rows.laneRow, b.i32(read.laneStep));
+      Value first = b.advance(address, stored, offsetOfColumn(laneColumn, stride));
       for (unsigned n = 0; n < read.columns; ++n) {
-        Value ofWave = b.i32(read.headColumn + n * read.ownStep);
-        Value exists = b.less(b.add(ofLane, ofWave), limit);
-        Value place = b.advance(first, stored, offsetOfColumn(ofWave, stride));
+        Value waveColumn = b.i32(read.headColumn + n * read.ownStep);
+        Value exists = b.less(b.add(laneColumn, waveColumn), limit);
+        Value place = b.advance(first, stored, offsetOfColumn(waveColumn, stride));
         loaded.push_back(load(b.select(b.both(isThere, exists), place, nothing), layout.elements()));
       }
     }
@@ -114,11 +115,11 @@ SmallVector<Value> KeyRegisters::withoutRest(ArrayRef<Value> loaded, Value tileK
   return b.rarely(
       b.less(b.sub(rows.sequence.keys, tileKey), b.i32(tileKv)),
       [&] {
-        size_t ofBlock = loaded.size() / (tileKv / layout.depth());
-        Value ofLane = b.add(tileKey, b.mul(rows.laneGroup, b.i32(layout.elements())));
+        size_t blockGroups = loaded.size() / (tileKv / layout.depth());
+        Value laneKey = b.add(tileKey, b.mul(rows.laneGroup, b.i32(layout.elements())));
         Values kept;
         for (auto [index, group] : llvm::enumerate(loaded))
-          kept.push_back(withoutRest(group, b.add(ofLane, b.i32(index / ofBlock * layout.depth()))));
+          kept.push_back(withoutRest(group, b.add(laneKey, b.i32(index / blockGroups * layout.depth()))));
         return kept;
       },
       [&] { return Values(loaded); });
@@ -130,15 +131,15 @@ SmallVector<Value> KeyRegisters::loadRows(Value firstKey, Value addresses) const
   Value nothing = zeros(rowBytesV);
   Values loaded;
   for (unsigned block = 0; block < tileKv / layout.depth(); ++block) {
-    Values ofKeys;
+    Values keyRows;
     for (unsigned k = 0; k < layout.elements(); ++k) {
       Value key = b.add(b.i32(layout.rowOf(block * layout.elements() + k)), b.mul(rows.laneGroup, b.i32(4)));
-      ofKeys.push_back(b.pointerOfLane(addresses, key));
+      keyRows.push_back(b.pointerOfLane(addresses, key));
     }
     for (const ColumnRead &read : columns.valueReads) {
       Value column = b.add(b.i32(read.headColumn), b.mul(rows.laneRow, b.i32(read.columns)));
       Value exists = b.less(column, limit);
-      for (Value row : ofKeys)
+      for (Value row : keyRows)
         loaded.push_back(load(b.select(exists, b.advance(row, stored, column), nothing), read.columns));
     }
   }
@@ -150,7 +151,7 @@ SmallVector<Value> KeyRegisters::scores(const TileProducts &products, Value tile
   auto inOrder = [&, index = 0u](unsigned, unsigned wide, Value, Value) mutable {
     return asElements(k[index++], wide);
   };
-  return math.settle(products.scores(*ofRows, tileKey, inOrder));
+  return math.settle(products.scores(*preparedQuery, tileKey, inOrder));
 }
 
 SmallVector<Value> KeyRegisters::addValues(const TileProducts &products, const Product &product,
@@ -162,8 +163,8 @@ SmallVector<Value> KeyRegisters::addValues(const TileProducts &products, const P
     return asElements(v[index++ % v.size()], wide);
   };
   auto anywhere = [&](unsigned panel, unsigned wide, Value key, Value column) {
-    Value ofHead = b.add(b.i32(columns.valuePanels[panel].first), column);
-    return readValues(loaded.forReading[0], wide, product.tileKey, key, ofHead);
+    Value headColumn = b.add(b.i32(columns.valuePanels[panel].first), column);
+    return readValues(loaded.forReading[0], wide, product.tileKey, key, headColumn);
   };
   return products.addValues(math.rescale(output, factor), {probabilities, rules, tileKey, hidden},
                             {inOrder, anywhere, /*isTile=*/false, /*stepsByColumns=*/vByColumns ? 1u : 0u});

@@ -29,7 +29,7 @@ public:
 
   LoadedKeys loadKeys(Value firstKey, Value entries) const override;
   LoadedValues loadValues(Value firstKey, Value entries, llvm::ArrayRef<Value> forValues) const override;
-  void prepare(const Query &query) override { ofRows = &query; }
+  void prepare(const Query &query) override { preparedQuery = &query; }
   Values scores(const TileProducts &products, Value tileKey, llvm::ArrayRef<Value> k) const override;
   Values addValues(const TileProducts &products, const Product &product,
                    const LoadedValues &loaded) const override;
@@ -59,7 +59,7 @@ private:
   const LaneRows &rows;
   const HeadColumns &columns;
   Source source;
-  const Query *ofRows = nullptr;
+  const Query *preparedQuery = nullptr;
   mlir::Type stored;
   mlir::Type widened;
   bool vByColumns;

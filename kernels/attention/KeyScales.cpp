@@ -16,13 +16,13 @@ TileScales loadTileScales(Emitter &b, const Arguments &arguments, const KeyPages
   Value none = b.undef(b.getF32Type());
   // Nothing of them is kept in the loop: few calls have them, and scalar registers are scarce.
   Arguments inLoop = arguments.inLoop(firstKey);
-  Addresses ofTile(b, inLoop, rows);
-  auto ofSide = [&](StringRef side) -> Value {
+  Addresses tileAddresses(b, inLoop, rows);
+  auto loadSide = [&](StringRef side) -> Value {
     std::string array = (side + "_scales").str();
     return b.branch(
         b.isNull(inLoop.late(array)), [&] { return b.f32(1); },
         [&] {
-          Value base = ofTile.ofKeys(array, array, b.getF32Type(), tile.mayBeInPages);
+          Value base = tileAddresses.sideBase(array, array, b.getF32Type(), tile.mayBeInPages);
           Value places = pages.lateAddresses(array, base, firstKey, entries, b.getF32Type(), scaleBytes);
           // Scales of other tiles would only be more lines.
           Value isOfTile = b.less(rows.lane, b.i32(tile.keys));
@@ -31,16 +31,16 @@ TileScales loadTileScales(Emitter &b, const Arguments &arguments, const KeyPages
         });
   };
   return b.branch(
-      arguments.flag(package::score_key_scales), [&] { return TileScales{ofSide("k"), ofSide("v")}; },
+      arguments.flag(package::score_key_scales), [&] { return TileScales{loadSide("k"), loadSide("v")}; },
       [&] { return TileScales{none, none}; });
 }
 
-Value byScore(Emitter &b, const LaneRows &rows, Value ofKeys) {
+Value byScore(Emitter &b, const LaneRows &rows, Value keyValues) {
   constexpr unsigned neighbours = 4; // keys that are neighbours in a lane; MfmaLayout::rowOf
   Value block = b.shiftRight(rows.laneRow, b.i32(llvm::Log2_32(neighbours)));
   Value inBlock =
       b.add(b.mul(rows.laneGroup, b.i32(neighbours)), b.bitAnd(rows.laneRow, b.i32(neighbours - 1)));
-  return b.ofLane(ofKeys, b.add(b.mul(block, b.i32(package::decode_rows_of_wave)), inBlock));
+  return b.laneValue(keyValues, b.add(b.mul(block, b.i32(package::decode_rows_of_wave)), inBlock));
 }
 
 Value loadKeyScale(Emitter &b, const Arguments &everywhere, const LaneRows &rows, const KeyRange &keys,
@@ -55,10 +55,10 @@ Value loadKeyScale(Emitter &b, const Arguments &everywhere, const LaneRows &rows
     return b.mul(b.zeroExtend(count), stride(dimension));
   };
   Value scales = arguments.late((side + "_scales").str());
-  Value ofHead = times(rows.kvHead, "head");
+  Value headOffset = times(rows.kvHead, "head");
   Value lastKey = b.sub(sequence.keys, b.i32(1)), key = b.minS(b.add(firstKey, rows.lane), lastKey);
-  auto isHole = [&](Value ofKey) {
-    return b.both(b.less(ofKey, keys.holeEnd), b.isFalse(b.less(ofKey, keys.holeBegin)));
+  auto isHole = [&](Value candidate) {
+    return b.both(b.less(candidate, keys.holeEnd), b.isFalse(b.less(candidate, keys.holeBegin)));
   };
   // In place of a key that no row sees: the last one, or a sink token if no window reaches it. Without
   // either, no scale is read: no row sees the tile.
@@ -71,7 +71,7 @@ Value loadKeyScale(Emitter &b, const Arguments &everywhere, const LaneRows &rows
         b.isNull(table),
         [&] {
           Value row = times(b.add(sequence.firstKey, key), "token");
-          return load(b, scales, b.add(b.add(times(sequence.batch, "batch"), row), ofHead));
+          return load(b, scales, b.add(b.add(times(sequence.batch, "batch"), row), headOffset));
         },
         [&] {
           Emitter::Division place = b.divide(key, arguments.late("page_rows"), arguments.late("page_magic"),
@@ -108,7 +108,7 @@ Value loadKeyScale(Emitter &b, const Arguments &everywhere, const LaneRows &rows
           Value page = b.select(isThere, b.bitcast(b.getI64Type(), b.pack(pair, {low, high})), b.i64(0));
           Value offset = b.add(b.mul(page, stride("batch")), times(place.rest, "token"));
           return b.branch(
-              isThere, [&] { return load(b, scales, b.add(offset, ofHead)); }, [&] { return b.f32(0); });
+              isThere, [&] { return load(b, scales, b.add(offset, headOffset)); }, [&] { return b.f32(0); });
         });
   };
   return b.branch(hasKeys, find, [&] { return b.f32(0); });

@@ -38,9 +38,9 @@ TileScales loadTileScales(Emitter &b, const Arguments &arguments, const KeyPages
 
 /// For waves of 16 rows, whose lanes have scores of four neighbouring keys in each block of 16 keys: lane i
 /// of 16 gets the value of the key of their score i, in block i / 4, so that the others have it without LDS
-/// (Emitter::ofLaneOfRow). `ofKeys`: lane l has that of key l. With blocks of columns in place of blocks of
-/// keys, lane l has that of key l % 16 and block l / 16.
-mlir::Value byScore(Emitter &b, const LaneRows &rows, mlir::Value ofKeys);
+/// (Emitter::rowLaneValue). `keyValues`: lane l has that of key l. With blocks of columns in place of blocks
+/// of keys, lane l has that of key l % 16 and block l / 16.
+mlir::Value byScore(Emitter &b, const LaneRows &rows, mlir::Value keyValues);
 
 /// The scale of one key of the tile from `firstKey` on for each lane, that of its number. `side` is "k" or
 /// "v".

@@ -27,8 +27,8 @@ unsigned KeyStorage::narrowestPanel(unsigned waves) const {
   // a time. With shorter rows, one instruction would copy more rows, and finding their pages would cost more
   // than copying zeros.
   constexpr unsigned shortestRowBytes = 64;
-  unsigned ofLane = byColumns ? 16 : fetched ? FetchRowsOp::laneColumns * bytes() : 4;
-  return std::max(shortestRowBytes, waves * 64 * ofLane / tileKv) / bytes();
+  unsigned laneBytes = byColumns ? 16 : fetched ? FetchRowsOp::laneColumns * bytes() : 4;
+  return std::max(shortestRowBytes, waves * 64 * laneBytes / tileKv) / bytes();
 }
 
 KeyTiles::KeyTiles(Emitter &b, TileMath &math, const Arguments &arguments, const KeyCopies &copies,

@@ -33,9 +33,9 @@ void Query::cutRest() {
       });
 }
 
-void Query::park(unsigned parked, Value ofThread, unsigned ofThreads) {
-  thread = ofThread;
-  threads = ofThreads;
+void Query::park(unsigned parked, Value ownThread, unsigned threadCount) {
+  thread = ownThread;
+  threads = threadCount;
   auto type = cast<VectorType>(columns.back().getType());
   tile = LdsAllocOp::create(b, LdsTileType::get(b.getContext(), parked * threads, type.getNumElements(),
                                                 type.getElementType(),

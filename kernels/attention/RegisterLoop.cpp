@@ -120,8 +120,8 @@ JoinedState joinWaves(Emitter &b, TileMath &math, const Softmax &softmax, const 
     joined.maximum = b.maxF(joined.maximum, maximum);
   Value reference = softmax.reference(joined.maximum);
   joined.sum = b.f32(0);
-  for (auto [maximum, ofWave] : llvm::zip_equal(maxima, sums))
-    joined.sum = b.fma(ofWave, softmax.factor(maximum, reference), joined.sum);
+  for (auto [maximum, waveSum] : llvm::zip_equal(maxima, sums))
+    joined.sum = b.fma(waveSum, softmax.factor(maximum, reference), joined.sum);
   Value factor = softmax.factor(state.maximum, reference);
 
   // O^T; wave w gets register w of each tile.

@@ -68,13 +68,13 @@ SmallVector<LaneRows> RowMap::locateLane(const WorkgroupRows &workgroup, Value t
   rows.waveFirst = b.add(rows.first, b.mul(group, b.i32(rowBlocks * layout.rows)));
   Value lastRow = b.sub(rows.end, b.i32(1));
   SmallVector<LaneRows> blocks(rowBlocks, rows);
-  for (auto [index, ofBlock] : llvm::enumerate(blocks)) {
-    ofBlock.row = b.add(b.add(rows.waveFirst, rows.laneRow), b.i32(index * layout.rows));
+  for (auto [index, blockRows] : llvm::enumerate(blocks)) {
+    blockRows.row = b.add(b.add(rows.waveFirst, rows.laneRow), b.i32(index * layout.rows));
     // Rows past the end repeat the last one, so that their tokens and heads exist.
-    Value row = b.minS(ofBlock.row, lastRow);
-    ofBlock.token = tokenOf(row);
-    ofBlock.qHead =
-        b.add(b.mul(rows.kvHead, arguments["group"]), b.sub(row, b.mul(ofBlock.token, arguments["group"])));
+    Value row = b.minS(blockRows.row, lastRow);
+    blockRows.token = tokenOf(row);
+    blockRows.qHead =
+        b.add(b.mul(rows.kvHead, arguments["group"]), b.sub(row, b.mul(blockRows.token, arguments["group"])));
   }
   return blocks;
 }
@@ -88,14 +88,14 @@ WaveKeys RowMap::chooseTiles(ArrayRef<LaneRows> blocks, Visibility &visibility) 
   SmallVector<Value> tokens{tokenOf(rows.first), tokenOf(lastOf(rows.first, tileQ)),
                             tokenOf(b.minS(rows.waveFirst, lastRow)),
                             tokenOf(lastOf(rows.waveFirst, rowBlocks * layout.rows))};
-  for (const LaneRows &ofBlock : blocks)
-    tokens.push_back(ofBlock.token);
+  for (const LaneRows &blockRows : blocks)
+    tokens.push_back(blockRows.token);
   SmallVector<Visibility::Range> ranges = visibility.rangesOf(tokens);
   visibility.chooseTiles(ranges[0], ranges[1]);
   const Visibility::Range &firstOfWave = ranges[2], &lastOfWave = ranges[3];
   SmallVector<Visibility::Rows> seen;
-  for (const Visibility::Range &ofLane : ArrayRef(ranges).drop_front(4))
-    seen.push_back(Visibility::rowsOf(firstOfWave, lastOfWave, ofLane));
+  for (const Visibility::Range &laneRange : ArrayRef(ranges).drop_front(4))
+    seen.push_back(Visibility::rowsOf(firstOfWave, lastOfWave, laneRange));
   if (rowBlocks * layout.rows == tileQ) return {seen, Value()};
   Value endIfAny = b.add(lastOfWave.last, b.i32(1));
   return {seen, b.select(b.less(rows.waveFirst, rows.end), endIfAny, b.i32(0))};

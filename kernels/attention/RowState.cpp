@@ -13,12 +13,12 @@ Value Softmax::noMaximum() const {
   return b.f32(-std::numeric_limits<double>::infinity());
 }
 
-Value Softmax::raised(Value maximum, Value ofTile) const {
-  if (isFp8()) return b.maxF(maximum, ofTile);
+Value Softmax::raised(Value maximum, Value tileMaximum) const {
+  if (isFp8()) return b.maxF(maximum, tileMaximum);
   // The difference of two infinities of equal sign is NaN, which is not larger: the maximum stays.
-  Value excess = b.mulF(b.subF(ofTile, maximum), scoreFactor);
+  Value excess = b.mulF(b.subF(tileMaximum, maximum), scoreFactor);
   Value isLarge = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, excess, b.f32(mostExcess));
-  return b.select(isLarge, ofTile, maximum);
+  return b.select(isLarge, tileMaximum, maximum);
 }
 
 Value Softmax::reference(Value maximum) const {
@@ -63,29 +63,29 @@ SmallVector<Value> Softmax::exponentiate(ArrayRef<Value> scores, Value offset, V
 Softmax::Included Softmax::include(Value maximum, Value sum, Values scores, Exponentiate exponentiate) const {
   Included result;
   result.maximum = raised(maximum, maximumOf(scores));
-  Value ofTile = reference(result.maximum);
-  result.factor = factor(maximum, ofTile);
-  Value ofExponents = centre(scores, offset(ofTile), ofTile);
+  Value tileReference = reference(result.maximum);
+  result.factor = factor(maximum, tileReference);
+  Value centredOffset = centre(scores, offset(tileReference), tileReference);
   result.sum = b.mulF(sum, result.factor);
-  result.probabilities = exponentiate(result.sum, scores, ofExponents);
+  result.probabilities = exponentiate(result.sum, scores, centredOffset);
   // Otherwise LLVM adds the exponentials after the products, and keeps them all until then.
   result.probabilities.front() = b.after(result.probabilities.front(), result.sum);
   return result;
 }
 
 Softmax::Included Softmax::include(Value maximum, Value sum, Values scores, Denominators denominators) const {
-  auto ofTile = [&](Value &sum, ArrayRef<Value> scores, Value offset) {
+  auto exponentiateTile = [&](Value &sum, ArrayRef<Value> scores, Value offset) {
     return exponentiate(scores, offset, sum, denominators(sum, scores, offset));
   };
-  return include(maximum, sum, std::move(scores), Exponentiate(ofTile));
+  return include(maximum, sum, std::move(scores), Exponentiate(exponentiateTile));
 }
 
 Softmax::Included Softmax::include(Value maximum, Value sum, Values scores,
                                    TileMath::AddExponentials add) const {
-  auto ofTile = [&](Value &sum, ArrayRef<Value> scores, Value offset) {
+  auto exponentiateTile = [&](Value &sum, ArrayRef<Value> scores, Value offset) {
     return math.exponentiate(scores, scoreFactor, offset, sum, add);
   };
-  return include(maximum, sum, std::move(scores), Exponentiate(ofTile));
+  return include(maximum, sum, std::move(scores), Exponentiate(exponentiateTile));
 }
 
 } // namespace sluice

@@ -45,8 +45,8 @@ public:
 
   /// The largest of a tile's scores, of all lane groups.
   Value maximumOf(llvm::ArrayRef<Value> scores) const { return math.maximum(scores, lane); }
-  /// The maximum after a tile whose largest score is `ofTile`.
-  Value raised(Value maximum, Value ofTile) const;
+  /// The maximum after a tile whose largest score is `tileMaximum`.
+  Value raised(Value maximum, Value tileMaximum) const;
   /// The value that exponents are relative to.
   Value reference(Value maximum) const;
   /// The term that an exponent adds to score * scoreFactor.

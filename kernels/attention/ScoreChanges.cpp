@@ -25,14 +25,14 @@ ScoreChanges::ScoreChanges(Emitter &b, const Arguments &arguments, const LaneRow
 }
 
 /// Each score with its key's value, which the lane of the score's number has (byScore).
-SmallVector<Value> ScoreChanges::eachByScore(ArrayRef<Value> blocks, Value ofKeys, ByScore combine) const {
+SmallVector<Value> ScoreChanges::eachByScore(ArrayRef<Value> blocks, Value keyValues, ByScore combine) const {
   SmallVector<Value> results;
   unsigned number = 0;
   for (Value block : blocks) {
     auto type = cast<VectorType>(block.getType());
     SmallVector<Value> elements;
     for (unsigned r = 0; r < type.getNumElements(); ++r)
-      elements.push_back(combine(b.extract(block, r), b.ofLaneOfRow(ofKeys, number++)));
+      elements.push_back(combine(b.extract(block, r), b.rowLaneValue(keyValues, number++)));
     results.push_back(b.pack(type, elements));
   }
   return results;
@@ -52,7 +52,7 @@ Value ScoreChanges::denominator(Value sum, ArrayRef<Value> exponentials, const T
       [&] {
         Value inverse = b.reciprocal(leastScaleOrMore(b, byScore(b, rows, loaded.v)));
         return inTwoChains(
-            [&](unsigned n, Value p, Value sum) { return b.fma(b.ofLaneOfRow(inverse, n), p, sum); });
+            [&](unsigned n, Value p, Value sum) { return b.fma(b.rowLaneValue(inverse, n), p, sum); });
       },
       [&] { return inTwoChains([&](unsigned, Value p, Value sum) { return b.addF(sum, p); }); });
 }
@@ -77,7 +77,7 @@ Softmax::Denominator ScoreChanges::denominator(Value sum, ArrayRef<Value> blocks
                   if (r % 4 == 0) first = b.after(first, total);
                   Value p = b.exp2(b.addF(b.extract(block, r), offset));
                   Value key = b.add(first, b.i32(layout.rows * index + layout.rowOf(r)));
-                  total = b.fma(p, b.ofLane(inverse, key), total);
+                  total = b.fma(p, b.laneValue(inverse, key), total);
                 }
               }
               return Softmax::Denominator{total, b.i32(1)};
@@ -127,27 +127,28 @@ ScoreChanges::Changed ScoreChanges::apply(ArrayRef<Value> raw, Value tileKey, Va
                                           MfmaLayout layout, ScoresAre are, const TileScales *loaded) const {
   if (are == ScoresAre::Zero) loaded = nullptr;
   Scores blocks(raw);
-  Value ofScores = scaleLog2e;
+  Value scoreScale = scaleLog2e;
   if (loaded) {
-    ofScores = b.select(hasScales, b.f32(1), scaleLog2e);
+    scoreScale = b.select(hasScales, b.f32(1), scaleLog2e);
     blocks = b.branch(
         hasScales,
         [&] {
           Value scale = b.behindProducts(b.opaque(scaleLog2e, tileKey)); // of the lane's row
-          return eachByScore(raw, byScore(b, rows, loaded->k),
-                             [&](Value score, Value ofKey) { return b.mulF(score, b.mulF(ofKey, scale)); });
+          return eachByScore(raw, byScore(b, rows, loaded->k), [&](Value score, Value keyValue) {
+            return b.mulF(score, b.mulF(keyValue, scale));
+          });
         },
         [&] { return Scores(raw); });
   }
   Value lastKey = b.maxS(b.sub(sequence.keys, b.i32(1)), b.i32(0));
   Changed results = b.rarely(
-      b.both(changed, isNeeded), [&] { return change(blocks, ofScores, tileKey, lastKey, layout, are); },
+      b.both(changed, isNeeded), [&] { return change(blocks, scoreScale, tileKey, lastKey, layout, are); },
       [&] { return Changed{blocks, b.i32(0)}; });
   if (!loaded) return results;
   auto withValues = [&] {
     Value exponent = b.log2(leastScaleOrMore(b, byScore(b, rows, loaded->v)));
     return eachByScore(results.scores, exponent,
-                       [&](Value score, Value ofKey) { return b.addF(score, ofKey); });
+                       [&](Value score, Value keyValue) { return b.addF(score, keyValue); });
   };
   return {b.branch(hasScales, withValues, [&] { return results.scores; }), results.hidden};
 }

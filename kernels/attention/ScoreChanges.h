@@ -60,8 +60,8 @@ private:
   static bool isPrefill(MfmaLayout layout) { return layout.rows == package::prefill_rows_of_wave; }
   Changed change(llvm::ArrayRef<Value> raw, Value scale, Value tileKey, Value lastKey, MfmaLayout layout,
                  ScoresAre are) const;
-  using ByScore = llvm::function_ref<Value(Value score, Value ofKey)>;
-  llvm::SmallVector<Value> eachByScore(llvm::ArrayRef<Value> blocks, Value ofKeys, ByScore combine) const;
+  using ByScore = llvm::function_ref<Value(Value score, Value keyValue)>;
+  llvm::SmallVector<Value> eachByScore(llvm::ArrayRef<Value> blocks, Value keyValues, ByScore combine) const;
 
   Emitter &b;
   const Arguments &arguments;

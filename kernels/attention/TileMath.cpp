@@ -170,10 +170,10 @@ SmallVector<Value> TileMath::transpose(ArrayRef<Value> rows) {
     rowWords.push_back(b.bitcast(words, row));
   Values fragments;
   for (unsigned word = 0; word < columns / 2; ++word) {
-    Values ofRows;
+    Values wordOfEachRow;
     for (Value row : rowWords)
-      ofRows.push_back(b.extract(row, word));
-    for (Value column : transposeHalves(b, ofRows))
+      wordOfEachRow.push_back(b.extract(row, word));
+    for (Value column : transposeHalves(b, wordOfEachRow))
       fragments.push_back(b.bitcast(fragment, column));
   }
   return fragments;
@@ -212,11 +212,11 @@ TileMath::Result TileMath::finish(Value maximum, Value factor, Value sum, Value 
         Value larger = b.maxF(keys, limited);
         Value reference = b.select(b.equalF(larger, none), b.f32(0), larger);
         Value weight = b.exp2(b.subF(keys, reference));
-        Value ofSink = b.exp2(b.subF(limited, reference)), total = b.fma(sum, weight, ofSink);
+        Value sinkWeight = b.exp2(b.subF(limited, reference)), total = b.fma(sum, weight, sinkWeight);
         // Without keys that count, the sink is the result, to the last bit.
         Value sinkAlone = b.select(b.equalF(lsePerLog2, b.f32(1)), sink, logit);
         Value lse = b.mulF(b.addF(reference, b.log2(total)), lsePerLog2);
-        Value isAlone = b.equalF(total, ofSink);
+        Value isAlone = b.equalF(total, sinkWeight);
         return Result{b.mulF(weight, inverse(total)), b.select(isAlone, sinkAlone, lse)};
       },
       [&] {

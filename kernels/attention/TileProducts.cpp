@@ -21,13 +21,13 @@ SmallVector<Value> TileProducts::scores(ArrayRef<Query> queries, Value tileKey, 
       Value key = b.add(b.i32(layout.rows * block), place.row);
       rows.push_back(math.fragments(readK(read.panel, read.columns, key, column), read.columns));
     }
-    SmallVector<Values> ofQueries;
+    SmallVector<Values> queryFragments;
     for (const Query &query : queries)
-      ofQueries.push_back(query.fragments(index));
+      queryFragments.push_back(query.fragments(index));
     // The blocks take turns: consecutive MFMAs then do not wait for each other's results.
     for (unsigned part = 0; part < read.columns / layout.elements(); ++part)
       for (auto [n, sum] : llvm::enumerate(sums))
-        sum = math.mfma(rows[n % scoreBlocks()][part], ofQueries[n / scoreBlocks()][part], sum);
+        sum = math.mfma(rows[n % scoreBlocks()][part], queryFragments[n / scoreBlocks()][part], sum);
   }
   return sums;
 }

@@ -25,14 +25,14 @@ Value shiftOf(Emitter &b, const Arguments &arguments, const Sequence &sequence) 
 Visibility::Visibility(Emitter &b, const Arguments &arguments, const Sequence &sequence, unsigned tileKv)
     : b(b), arguments(arguments), tileKv(tileKv), sequence(sequence), shift(shiftOf(b, arguments, sequence)),
       windowLeft(arguments["window_left"]), sinkTokens(arguments["sink_tokens"]) {
-  Value ofLaunch = arguments["window_right"];
+  Value launchWindow = arguments["window_right"];
   windowRight = b.rarely(
       arguments.flag(package::score_of_sequence),
       [&] {
         Value causal = arguments.elementOr("causal", b.getI32Type(), sequence.batch, b.i32(0));
-        return b.select(b.equal(causal, b.i32(0)), ofLaunch, b.i32(0));
+        return b.select(b.equal(causal, b.i32(0)), launchWindow, b.i32(0));
       },
-      [&] { return ofLaunch; });
+      [&] { return launchWindow; });
 }
 
 SmallVector<Visibility::Range> Visibility::rangesOf(ArrayRef<Value> rows) const {
@@ -49,13 +49,13 @@ SmallVector<Visibility::Range> Visibility::rangesOf(ArrayRef<Value> rows) const 
       b.isFalse(b.isNull(spans)),
       [&] {
         Value stride = arguments.late("span_stride");
-        Value ofSequence = b.advance(spans, b.getI32Type(), b.mul(b.zeroExtend(sequence.batch), stride));
+        Value sequenceSpans = b.advance(spans, b.getI32Type(), b.mul(b.zeroExtend(sequence.batch), stride));
         Value count = arith::TruncIOp::create(b, b.getI32Type(), b.shiftRight(stride, b.i64(1)));
         return b.loop(b.i32(0), count, b.i32(1), usual, [&](Value span, const Ranges &before) {
           Value place = b.zeroExtend(b.shiftLeft(span, b.i32(1)));
-          Value begin = b.maxS(b.loadScalar(b.getI32Type(), ofSequence, place), b.i32(0));
+          Value begin = b.maxS(b.loadScalar(b.getI32Type(), sequenceSpans, place), b.i32(0));
           Value last = b.minS(
-              b.sub(b.loadScalar(b.getI32Type(), ofSequence, b.add(place, b.i64(1))), b.i32(1)), lastKey);
+              b.sub(b.loadScalar(b.getI32Type(), sequenceSpans, b.add(place, b.i64(1))), b.i32(1)), lastKey);
           Ranges widened;
           for (auto [row, range] : llvm::zip_equal(rows, before)) {
             Value key = b.add(row, shift);
@@ -109,7 +109,7 @@ Value Visibility::mayHide(Value tileKey, const Rows &rows) const {
 SmallVector<Value> Visibility::hide(ArrayRef<Value> blocks, Value tileKey, const Rows &rows,
                                     MfmaLayout layout, Value laneGroup) const {
   auto accumulator = cast<VectorType>(blocks.front().getType());
-  Value ofLane = b.add(tileKey, b.mul(laneGroup, b.i32(4)));
+  Value laneKey = b.add(tileKey, b.mul(laneGroup, b.i32(4)));
   Value hiddenScore = b.f32(-std::numeric_limits<double>::infinity());
   auto each = [&](ArrayRef<Value> scores, llvm::function_ref<Value(Value)> isHidden) {
     SmallVector<Value> masked;
@@ -125,15 +125,15 @@ SmallVector<Value> Visibility::hide(ArrayRef<Value> blocks, Value tileKey, const
   SmallVector<Value> causal = b.rarely(
       hidesBehind(tileKey, rows),
       [&] {
-        Value limit = b.behindProducts(b.sub(rows.laneLast, ofLane));
+        Value limit = b.behindProducts(b.sub(rows.laneLast, laneKey));
         return each(blocks, [&](Value key) { return b.less(limit, key); });
       },
       [&] { return SmallVector<Value>(blocks); });
   return b.rarely(
       hidesBefore(tileKey, rows),
       [&] {
-        Value ofTile = arguments.inLoop(tileKey).late("sink_tokens");
-        Value limit = b.behindProducts(b.sub(rows.laneFirst, ofLane)), sinks = b.sub(ofTile, ofLane);
+        Value sinkCount = arguments.inLoop(tileKey).late("sink_tokens");
+        Value limit = b.behindProducts(b.sub(rows.laneFirst, laneKey)), sinks = b.sub(sinkCount, laneKey);
         return each(causal,
                     [&](Value key) { return b.both(b.less(key, limit), b.isFalse(b.less(key, sinks))); });
       },
@@ -143,9 +143,9 @@ SmallVector<Value> Visibility::hide(ArrayRef<Value> blocks, Value tileKey, const
 SmallVector<Value> Visibility::hideMissing(ArrayRef<Value> blocks, Value found, MfmaLayout layout,
                                            Value laneGroup) const {
   auto accumulator = cast<VectorType>(blocks.front().getType());
-  Value ofTile = b.i32(int32_t(llvm::maskTrailingOnes<uint32_t>(tileKv)));
+  Value allKeys = b.i32(int32_t(llvm::maskTrailingOnes<uint32_t>(tileKv)));
   return b.rarely(
-      b.isFalse(b.equal(b.bitAnd(found, ofTile), ofTile)),
+      b.isFalse(b.equal(b.bitAnd(found, allKeys), allKeys)),
       [&] {
         Value bits = b.shiftRight(found, b.behindProducts(b.mul(laneGroup, b.i32(4))));
         SmallVector<Value> masked;

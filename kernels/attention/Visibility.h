@@ -57,8 +57,8 @@ public:
     Value laneFirst, laneLast; // the range of this lane's row
     Value allFirst, allLast;   // between them, all rows of the wave see all keys
   };
-  static Rows rowsOf(const Range &first, const Range &last, const Range &ofLane) {
-    return {ofLane.first, ofLane.last, last.first, first.last};
+  static Rows rowsOf(const Range &first, const Range &last, const Range &laneRange) {
+    return {laneRange.first, laneRange.last, last.first, first.last};
   }
   llvm::SmallVector<Value> hide(llvm::ArrayRef<Value> blocks, Value tileKey, const Rows &rows,
                                 MfmaLayout layout, Value laneGroup) const;

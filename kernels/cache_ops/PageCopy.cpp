@@ -128,25 +128,26 @@ private:
         [&] { return zerosOf(chunkOf(variant.to)); });
     CacheOpEmitter::Division pack =
         b.divide(head.rest, own.target_pack_chunks(), own.target_pack_magic(), own.target_pack_shift());
-    Value offset = b.add(ofTarget(to, head64), ofPack(pack, own.target_pack_stride()));
+    Value offset = b.add(targetOffset(to, head64), packOffset(pack, own.target_pack_stride()));
     Value target = b.advance(own.target(), elementOf(variant.to), offset);
     b.store(stored, target, b.i64(0), bytesOf(variant.to));
   }
 
   /// Where a head's row begins.
   using Stride = Argument<int64_t>;
-  Value ofHead(const Place &place, Value head, const Stride &page, const Stride &row, const Stride &heads) {
-    Value ofRow = b.add(b.mul(place.page, page()), b.mul(place.row, row()));
-    return b.add(ofRow, b.mul(head, heads()));
+  Value headOffset(const Place &place, Value head, const Stride &page, const Stride &row,
+                   const Stride &heads) {
+    Value rowOffset = b.add(b.mul(place.page, page()), b.mul(place.row, row()));
+    return b.add(rowOffset, b.mul(head, heads()));
   }
-  Value ofSource(const Place &place, Value head) {
-    return ofHead(place, head, own.source_page_stride, own.source_row_stride, own.source_head_stride);
+  Value sourceOffset(const Place &place, Value head) {
+    return headOffset(place, head, own.source_page_stride, own.source_row_stride, own.source_head_stride);
   }
-  Value ofTarget(const Place &place, Value head) {
-    return ofHead(place, head, own.target_page_stride, own.target_row_stride, own.target_head_stride);
+  Value targetOffset(const Place &place, Value head) {
+    return headOffset(place, head, own.target_page_stride, own.target_row_stride, own.target_head_stride);
   }
 
-  Value ofPack(const CacheOpEmitter::Division &pack, Value packStride) {
+  Value packOffset(const CacheOpEmitter::Division &pack, Value packStride) {
     return b.add(b.mul(b.zeroExtend(pack.quotient), packStride),
                  b.zeroExtend(b.mul(pack.rest, b.i32(chunkElements))));
   }
@@ -155,8 +156,8 @@ private:
   void copyPiece(Value exists, const Place &from, const Place &to, Value head, Value piece) {
     Value bytes = own.piece_bytes();
     Value inRow = b.zeroExtend(b.mul(piece, bytes));
-    Value source = b.advance(own.source(), b.getI8Type(), b.add(ofSource(from, head), inRow));
-    Value target = b.advance(own.target(), b.getI8Type(), b.add(ofTarget(to, head), inRow));
+    Value source = b.advance(own.source(), b.getI8Type(), b.add(sourceOffset(from, head), inRow));
+    Value target = b.advance(own.target(), b.getI8Type(), b.add(targetOffset(to, head), inRow));
     auto copyAs = [&](Type type) {
       constexpr unsigned alignment = 2;
       Value stored = b.branch(
@@ -188,11 +189,11 @@ private:
 
   /// A chunk of a head's row of the source, as the target has it.
   Value convert(const Place &from, Value head, Value chunk) {
-    Value begin = ofSource(from, head);
-    if (isInBlocks()) return b.round(chunkOf(variant.to), ofBlocks(from, head, begin, chunk));
+    Value begin = sourceOffset(from, head);
+    if (isInBlocks()) return b.round(chunkOf(variant.to), blockValues(from, head, begin, chunk));
     CacheOpEmitter::Division pack =
         b.divide(chunk, own.source_pack_chunks(), own.source_pack_magic(), own.source_pack_shift());
-    Value offset = b.add(begin, ofPack(pack, own.source_pack_stride()));
+    Value offset = b.add(begin, packOffset(pack, own.source_pack_stride()));
     Value source = b.advance(own.source(), elementOf(variant.from), offset);
     Value values = b.load(chunkOf(variant.from), source, b.i64(0), bytesOf(variant.from));
     if (variant.from == variant.to) return values;
@@ -205,11 +206,11 @@ private:
   }
 
   Value indexOfScale(const Place &from, Value head) {
-    return ofHead(from, head, own.scale_page_stride, own.scale_row_stride, own.scale_head_stride);
+    return headOffset(from, head, own.scale_page_stride, own.scale_row_stride, own.scale_head_stride);
   }
 
   /// A chunk of blocks, whose places count bytes.
-  Value ofBlocks(const Place &from, Value head, Value begin, Value chunk) {
+  Value blockValues(const Place &from, Value head, Value begin, Value chunk) {
     auto at = [&](Value offset) {
       return b.advance(own.source(), b.getI8Type(), b.add(begin, b.zeroExtend(offset)));
     };

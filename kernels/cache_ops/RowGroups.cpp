@@ -65,8 +65,8 @@ ChunkValues regroup(const WorkgroupSection &section, const LaneChunks &lane, con
     Value from = b.add(firstOfRow, b.select(isChunk(section, number), computed.lane, b.i32(0)));
     SmallVector<Value> elements;
     for (int32_t i = 0; i < chunkElements; ++i) {
-      Value inFirst = b.ofLane(b.extract(wide[0], i), from);
-      Value inSecond = b.ofLane(b.extract(wide[1], i), from);
+      Value inFirst = b.laneValue(b.extract(wide[0], i), from);
+      Value inSecond = b.laneValue(b.extract(wide[1], i), from);
       elements.push_back(b.select(computed.isSecond, inSecond, inFirst));
     }
     to = b.pack(b.chunkOf(b.getF32Type()), elements);

@@ -194,11 +194,11 @@ static LogicalResult verifyAccess(Operation *op, StringRef verb, LdsTileType til
   unsigned length = vector.getNumElements(), chunk = tile.getSwizzle().getChunk();
   if (chunk != 0 && chunk % length != 0)
     return op->emitOpError() << verb << ' ' << length << " elements across swizzle chunks of " << chunk;
-  unsigned ofUnit = ColumnLayout::unitBytes / tile.getElementBytes();
-  if (tile.getByColumns() && length != 1 && length != ColumnLayout::quadRows && length != ofUnit)
+  unsigned unitElements = ColumnLayout::unitBytes / tile.getElementBytes();
+  if (tile.getByColumns() && length != 1 && length != ColumnLayout::quadRows && length != unitElements)
     return op->emitOpError() << verb << ' ' << length
                              << " elements of a tile by columns; the number must be 1, "
-                             << ColumnLayout::quadRows << " or " << ofUnit;
+                             << ColumnLayout::quadRows << " or " << unitElements;
   return success();
 }
 
@@ -443,8 +443,9 @@ Value sluice::offsetInTile(OpBuilder &builder, Location loc, LdsTileType tile, V
   if (tile.getByColumns())
     return offsetByColumns(a, {tile.getColumns(), tile.getElementBytes()}, row, column);
   Value stored = swizzleColumn(builder, loc, tile, row, column);
-  Value ofRow = a.multiply(row, tile.getRowBytes()), ofColumn = a.multiply(stored, tile.getElementBytes());
-  return a.add(ofRow, ofColumn);
+  Value rowOffset = a.multiply(row, tile.getRowBytes()),
+        columnOffset = a.multiply(stored, tile.getElementBytes());
+  return a.add(rowOffset, columnOffset);
 }
 
 void sluice::createWaveFence(OpBuilder &builder, Location loc) {

@@ -107,11 +107,11 @@ private:
   /// Where the wave's instruction writes in the tile, in bytes.
   Value ldsOffset(unsigned batchRow, unsigned batchColumn) {
     // Without this, LLVM keeps the sums of all instructions in registers throughout a loop.
-    if (!ofWaveInLds)
-      ofWaveInLds = b.inOrder(b.add(b.mul(place.waveRow, b.i32(tile.getRowBytes())),
-                                    b.mul(place.waveColumn, b.i32(tile.getElementBytes()))));
-    return b.add(ofWaveInLds, b.i32(place.step(batchRow) * tile.getRowBytes() +
-                                    batchColumn * layout.batchTile().columns * tile.getElementBytes()));
+    if (!waveInLds)
+      waveInLds = b.inOrder(b.add(b.mul(place.waveRow, b.i32(tile.getRowBytes())),
+                                  b.mul(place.waveColumn, b.i32(tile.getElementBytes()))));
+    return b.add(waveInLds, b.i32(place.step(batchRow) * tile.getRowBytes() +
+                                  batchColumn * layout.batchTile().columns * tile.getElementBytes()));
   }
 
   void load(Value resource, Value voffset, unsigned batchRow, unsigned batchColumn) {
@@ -211,8 +211,8 @@ private:
     Value rowsBefore = arith::MinSIOp::create(b, beforeLast, b.i32(place.rowsOfWave() - 1));
     Value extent = b.add(b.mul(rowsBefore, stride), b.truncate(rowExtent()));
     Value isEmpty = b.less(beforeLast, b.i32(0));
-    Value ofWave = b.advance(copy.getBase(), b.mul(b.zeroExtend(place.waveRow), strideBytes));
-    Value start = b.advance(ofWave, b.mul(b.zeroExtend(copy.getFirstRow()), b.zeroExtend(stride)));
+    Value waveBase = b.advance(copy.getBase(), b.mul(b.zeroExtend(place.waveRow), strideBytes));
+    Value start = b.advance(waveBase, b.mul(b.zeroExtend(copy.getFirstRow()), b.zeroExtend(stride)));
     return b.buffer(start, b.zeroExtend(b.select(isEmpty, b.i32(0), extent)));
   }
 
@@ -306,7 +306,7 @@ private:
   unsigned lanes;
   unsigned rowsOfWave; // rows of one instruction
   LanePlace place;
-  Value strideBytes, ofWaveInLds;
+  Value strideBytes, waveInLds;
   SmallVector<Value> loaded;
 };
 

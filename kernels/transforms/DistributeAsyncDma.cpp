@@ -169,8 +169,8 @@ struct DistributeAsyncDmaPass : impl::DistributeAsyncDmaBase<DistributeAsyncDmaP
         auto pages = rows.getPages().getDefiningOp<PagesOp>();
         Value found = isAtMost(b, rows.getEntries(), 0, pages.getLastLow());
         found = b.both(found, isAtMost(b, rows.getEntries(), 1, pages.getLastHigh()));
-        Value ofWave = ROCDL::BallotOp::create(b, b.getI64Type(), b.either(found, rows.getAll()));
-        rows.replaceAllUsesWith(arith::TruncIOp::create(b, b.getI32Type(), ofWave).getResult());
+        Value ballot = ROCDL::BallotOp::create(b, b.getI64Type(), b.either(found, rows.getAll()));
+        rows.replaceAllUsesWith(arith::TruncIOp::create(b, b.getI32Type(), ballot).getResult());
       } else {
         return;
       }

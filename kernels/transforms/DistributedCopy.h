@@ -48,8 +48,8 @@ struct LanePlace {
   }
   /// The rows from the first row of a wave to its last, inclusive.
   unsigned rowsOfWave() const {
-    unsigned ofInstruction = byColumns ? (layout.thread.rows - 1) * rowsApart + 1 : layout.thread.rows;
-    return step(rowsOfLane() - 1) + ofInstruction;
+    unsigned instructionRows = byColumns ? (layout.thread.rows - 1) * rowsApart + 1 : layout.thread.rows;
+    return step(rowsOfLane() - 1) + instructionRows;
   }
 
   /// The lane's cell of an instruction.

@@ -146,8 +146,8 @@ public:
       }
       if (isOfCopies(op) || isSync(op)) {
         invariant = false;
-        if (!ofCopies.empty()) sources.insert(ofCopies.back());
-        ofCopies.push_back(number);
+        if (!copyNumbers.empty()) sources.insert(copyNumbers.back());
+        copyNumbers.push_back(number);
       }
       node.phase = phases.size();
       if (isa<BarrierOp>(op)) phases.push_back(matrices.size());
@@ -226,7 +226,7 @@ private:
     unsigned first = 0;
     for (auto [phase, end] : llvm::enumerate(phases)) {
       auto of =
-          llvm::make_filter_range(ofCopies, [&](unsigned number) { return nodes[number].phase == phase; });
+          llvm::make_filter_range(copyNumbers, [&](unsigned number) { return nodes[number].phase == phase; });
       auto copies = llvm::to_vector(
           llvm::make_filter_range(of, [&](unsigned number) { return isCopy(nodes[number].op); }));
       bool isWaitedFor = llvm::any_of(of, [&](unsigned number) {
@@ -311,7 +311,7 @@ private:
   const bool fewRegisters;
   SmallVector<Node> nodes;
   SmallVector<bool> invariants; // integer arithmetic on values that do not change in the loop
-  SmallVector<unsigned> matrices, candidates, ofCopies, reads;
+  SmallVector<unsigned> matrices, candidates, copyNumbers, reads;
   SmallVector<unsigned> phases; // by phase: how many MFMAs come before its end
   unsigned lastSync = none;
   SmallVector<Operation *> order;

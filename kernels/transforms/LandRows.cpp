@@ -37,20 +37,20 @@ SmallVector<Value> columnsOf(CopyBuilder &b, ArrayRef<Value> rows, unsigned elem
 /// Turns four rows of some columns of a lane into four elements of each column.
 void landByColumns(CopyBuilder &b, LandRowsOp land, const NestedLayout &layout, const LanePlace &place) {
   LdsTileType tile = land.getTile().getType();
-  unsigned ofWord = 4 / tile.getElementBytes(); // columns in a dword
-  unsigned words = layout.element.columns / ofWord, rows = layout.element.rows;
+  unsigned wordColumns = 4 / tile.getElementBytes(); // columns in a dword
+  unsigned words = layout.element.columns / wordColumns, rows = layout.element.rows;
   auto type = VectorType::get(rows, tile.getElementType());
   for (unsigned instruction = 0; instruction < layout.instructions(); ++instruction) {
     unsigned firstRow = instruction / layout.batch.columns * rows;
     unsigned batchColumn = instruction % layout.batch.columns;
     for (unsigned word = 0; word < words; ++word) {
-      SmallVector<Value> ofRows;
+      SmallVector<Value> rowWords;
       for (unsigned row = firstRow; row < firstRow + rows; ++row)
-        ofRows.push_back(vector::ExtractOp::create(
+        rowWords.push_back(vector::ExtractOp::create(
             b, land.getRows(), int64_t((row * layout.batch.columns + batchColumn) * words + word)));
-      for (auto [index, column] : llvm::enumerate(columnsOf(b, ofRows, tile.getElementBytes())))
+      for (auto [index, column] : llvm::enumerate(columnsOf(b, rowWords, tile.getElementBytes())))
         writeHalf(b, vector::BitCastOp::create(b, type, column), land.getTile(), place.row(firstRow),
-                  b.add(place.column(batchColumn), b.i32(word * ofWord + index)));
+                  b.add(place.column(batchColumn), b.i32(word * wordColumns + index)));
     }
   }
 }
@@ -66,9 +66,9 @@ void landRows(LandRowsOp land, const NestedLayout &layout, unsigned lanes, Value
   Type element = land.getTile().getType().getElementType();
   for (unsigned instruction = 0; instruction < layout.instructions(); ++instruction) {
     auto positions = llvm::to_vector(llvm::seq<int64_t>(instruction * dwords, (instruction + 1) * dwords));
-    Value ofLane = vector::ShuffleOp::create(b, land.getRows(), land.getRows(), positions);
+    Value laneWords = vector::ShuffleOp::create(b, land.getRows(), land.getRows(), positions);
     auto asElements = [&](Type type) -> Value {
-      return vector::BitCastOp::create(b, VectorType::get(columns, type), ofLane);
+      return vector::BitCastOp::create(b, VectorType::get(columns, type), laneWords);
     };
     bool converts = land.getSourceType() != element;
     Value elements = converts ? widenBytes(b, asElements(b.getI8Type()), land.getSourceType(), element)

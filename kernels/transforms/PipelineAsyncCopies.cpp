@@ -120,8 +120,8 @@ public:
     // have, then rows that have not landed.
     SmallVector<Value> initial(loop.getInitArgs());
     llvm::append_range(initial, entries);
-    for (auto &ofLookup : found)
-      llvm::append_range(initial, ofLookup);
+    for (auto &lookupRows : found)
+      llvm::append_range(initial, lookupRows);
     if (plan.isFetched) landFor(0);
     appendCarriedRows(initial);
     if (plan.waitsAhead) waitFor(plan.groups.front());
@@ -299,10 +299,10 @@ private:
     map.map(loop.getRegionIterArgs(), carried.take_front(loop.getNumResults()));
     entries = ahead = SmallVector<Value>(carried.slice(loop.getNumResults(), plan.lookups.size()));
     ValueRange inRegisters = carried.drop_front(loop.getNumResults() + plan.lookups.size());
-    for (auto [lookup, ofLookup] : llvm::zip_equal(plan.lookups, found)) {
+    for (auto [lookup, lookupRows] : llvm::zip_equal(plan.lookups, found)) {
       size_t count = lookup.found.size();
       map.map(SmallVector<Value>(lookup.found.begin(), lookup.found.end()), inRegisters.take_front(count));
-      ofLookup = SmallVector<Value>(inRegisters.slice(count, (stages - 2) * count));
+      lookupRows = SmallVector<Value>(inRegisters.slice(count, (stages - 2) * count));
       inRegisters = inRegisters.drop_front((stages - 1) * count);
     }
     for (CopyGroup &group : plan.groups) {
@@ -339,8 +339,8 @@ private:
     for (Value value : loop.getBody()->getTerminator()->getOperands())
       results.push_back(map.lookupOrDefault(value));
     llvm::append_range(results, entries);
-    for (auto &ofLookup : found)
-      llvm::append_range(results, ofLookup);
+    for (auto &lookupRows : found)
+      llvm::append_range(results, lookupRows);
     appendCarriedRows(results);
     return results;
   }

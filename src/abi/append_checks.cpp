@@ -227,7 +227,7 @@ void check_append(const sluice_append &append) {
   check_has_columns(append);
   check_places(append);
   const bool scaled = has_scales(append.cache_type);
-  const ScaleKinds kinds = append.cache_type == SLUICE_U4 ? ScaleKinds::of_groups : ScaleKinds::also_of_keys;
+  const ScaleKinds kinds = append.cache_type == SLUICE_U4 ? ScaleKinds::groups : ScaleKinds::also_of_keys;
   constexpr std::string_view without = "without a cache of FP8, i8 or u4";
   check_scale("k_scale_kind", append.k_scale_kind, "k_scale", append.k_scale, scaled, without, kinds);
   check_scale("v_scale_kind", append.v_scale_kind, "v_scale", append.v_scale, scaled && extents.has_v,

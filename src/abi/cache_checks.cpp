@@ -106,7 +106,7 @@ void check_pack(std::string_view field, int32_t pack, int32_t head_dim_qk) {
 void check_scale(std::string_view kind_field, uint32_t kind, std::string_view field, const float *scale,
                  bool allowed, std::string_view without, ScaleKinds kinds) {
   const bool has_keys = kinds == ScaleKinds::also_of_keys,
-             has_groups = kinds == ScaleKinds::of_groups && allowed;
+             has_groups = kinds == ScaleKinds::groups && allowed;
   check_known(kind_field, kind, SLUICE_SCALE_PER_GROUP, "SLUICE_SCALE_PER_GROUP (5)");
   if (has_groups && kind != SLUICE_SCALE_PER_GROUP) {
     invalid(kind_field, text(kind_field, " is ", kind, "; it must be SLUICE_SCALE_PER_GROUP (5) for u4"));

@@ -51,9 +51,9 @@ void check_row_size(std::string_view field, int32_t heads, int32_t head_dim);
 void check_pack(std::string_view field, int32_t pack, int32_t head_dim_qk);
 
 /// A scale per tensor or head, or none. Only `allowed` calls may have one; `without` ends the message to the
-/// others. `also_of_keys`: also per token and per page, of another tensor; `of_groups`: only per group, of
+/// others. `also_of_keys`: also per token and per page, of another tensor; `groups`: only per group, of
 /// that tensor.
-enum class ScaleKinds { few, also_of_keys, of_groups };
+enum class ScaleKinds { few, also_of_keys, groups };
 void check_scale(std::string_view kind_field, uint32_t kind, std::string_view field, const float *scale,
                  bool allowed, std::string_view without, ScaleKinds kinds = ScaleKinds::few);
 

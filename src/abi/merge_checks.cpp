@@ -194,9 +194,9 @@ void check_merge(const sluice_merge &merge) {
   if (runtime::has_nothing_to_do(merge)) return; // nothing else is used
   check_lists(merge);
   const int64_t parts = merge.parts, tokens = merge.tokens, heads = merge.heads, dim = merge.head_dim_v;
-  const Sequences of_parts =
+  const Sequences part_sequences =
       check_sequences(merge, "partial_lse_sequence_stride", merge.partial_lse_sequence_stride);
-  const Sequences of_result = check_sequences(merge, "lse_sequence_stride", merge.lse_sequence_stride);
+  const Sequences result_sequences = check_sequences(merge, "lse_sequence_stride", merge.lse_sequence_stride);
   const int64_t lse_tokens = merge.sequence_tokens == 0 ? tokens : merge.sequence_tokens;
 
   const Shape partial = {
@@ -207,7 +207,7 @@ void check_merge(const sluice_merge &merge) {
   });
   const Shape partial_lse = {"partial_lse", merge.partial_lse, {parts, lse_tokens, heads, 1}, sizeof(float)};
   check_parts(partial_lse, "partial_lse_list", merge.partial_lse_list, sizeof(float),
-              [&](const Shape &lses) { check_ends(lses, of_parts, check_parts_reach); });
+              [&](const Shape &lses) { check_ends(lses, part_sequences, check_parts_reach); });
 
   const auto check_result_reach = [](const Shape &result) { check_reach(result, UINT64_MAX); };
   const Shape o = {"o", merge.o, {1, tokens, heads, dim}, runtime::dtype_bytes(merge.o_type)};
@@ -218,8 +218,8 @@ void check_merge(const sluice_merge &merge) {
   const Shape lse = {"lse", merge.lse, {1, lse_tokens, heads, 1}, sizeof(float)};
   if (merge.lse.data != nullptr) {
     check_pointer(lse, sizeof(float));
-    check_ends(lse, of_result, check_result_reach);
-    check_disjoint_sequences(lse, of_result);
+    check_ends(lse, result_sequences, check_result_reach);
+    check_disjoint_sequences(lse, result_sequences);
   } else {
     for (size_t i = 0; i < 4; ++i) {
       if (merge.lse.stride[i] != 0) bad_stride(lse, i, "it must be 0 where lse.data is NULL");

@@ -37,10 +37,10 @@ void check_keys(uint32_t type, const Shape &shape, const TensorRules &rules, boo
   for (size_t i = 0; i < 3; ++i)
     check_multiple(shape, i, multiple);
   // ggml's blocks begin with an F16 scale; rows of 4-bit numbers are read by dwords.
-  TensorRules of_blocks = rules;
-  if (rules.pointer_alignment != 0 && type != SLUICE_U4) of_blocks.pointer_alignment = 2;
-  of_blocks.stride_multiple = 1;
-  check_tensor(shape, of_blocks);
+  TensorRules block_rules = rules;
+  if (rules.pointer_alignment != 0 && type != SLUICE_U4) block_rules.pointer_alignment = 2;
+  block_rules.stride_multiple = 1;
+  check_tensor(shape, block_rules);
 }
 
 /// The stride of a dimension is below what kernels can add to an address.

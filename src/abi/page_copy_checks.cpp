@@ -54,7 +54,7 @@ template <typename Call> void check_scale_kinds(const Call &call, const Types &t
   constexpr std::string_view without = "between equal types and without V";
   const bool has_v = !(call.flags & SLUICE_V_IN_K), is_u4 = types.from == SLUICE_U4;
   const bool scales_keys = is_byte(types.from) && (types.is_same() || is_half(types.to));
-  const ScaleKinds kinds = is_u4         ? ScaleKinds::of_groups
+  const ScaleKinds kinds = is_u4         ? ScaleKinds::groups
                            : scales_keys ? ScaleKinds::also_of_keys
                                          : ScaleKinds::few;
   // ggml's blocks have their scales.

@@ -200,10 +200,10 @@ void store_groups(const sluice_append &call, const Side &side, const Place &plac
   const int64_t count = is_u4 ? call.scale_group : 32;
   const int64_t first = index_of(side.cache, place.page, place.row, head, 0);
   for (int64_t e = 0; e < int64_t(values.size()); e += count) {
-    const auto of_group = values.subspan(size_t(e), size_t(count));
+    const auto group_values = values.subspan(size_t(e), size_t(count));
     auto *to = static_cast<uint8_t *>(side.cache.data);
     if (is_u4) {
-      const Group group = u4_of(of_group, has_zero);
+      const Group group = u4_of(group_values, has_zero);
       const int64_t at = index_of(side.scales, place.page, place.row, head, e / count);
       store(side.scales.data, SLUICE_F16, at, group.scale);
       if (has_zero) store(side.zeros.data, SLUICE_F16, at, group.zero);
@@ -211,13 +211,13 @@ void store_groups(const sluice_append &call, const Side &side, const Place &plac
       for (int64_t i = 0; i < count; i += 2)
         to[i / 2] = uint8_t(group.numbers[size_t(i)] | group.numbers[size_t(i + 1)] << 4);
     } else if (call.cache_type == SLUICE_Q8_0) {
-      const Group group = q8_of(of_group);
+      const Group group = q8_of(group_values);
       to += (first + e) / 32 * 34;
       store_f16(to, group.scale);
       for (int64_t i = 0; i < count; ++i)
         to[2 + i] = uint8_t(group.numbers[size_t(i)]);
     } else {
-      const Group group = q4_of(of_group);
+      const Group group = q4_of(group_values);
       to += (first + e) / 32 * 18;
       store_f16(to, group.scale);
       for (int64_t i = 0; i < count / 2; ++i)

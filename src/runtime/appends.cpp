@@ -65,9 +65,9 @@ struct Section {
   /// Lanes with a chunk: each rotated pair has one, and two of the other chunks have one. Chunks of a group
   /// are in neighbouring lanes.
   uint32_t lane_chunks() const {
-    const uint32_t of_group = group / cache_op_chunk_elements, rotated = regroups() ? 0 : rotary_half();
+    const uint32_t group_chunks = group / cache_op_chunk_elements, rotated = regroups() ? 0 : rotary_half();
     const uint32_t others = divide_up(chunks() - 2 * rotated, package::step_chunks_of_lane);
-    return rotated + divide_up(others, of_group) * of_group;
+    return rotated + divide_up(others, group_chunks) * group_chunks;
   }
 };
 

@@ -195,9 +195,9 @@ OwnChoice choose_by_cost(const Candidates &candidates, const sluice_problem &pro
 
 PrefixChoice choose_prefix_by_cost(const Kernels &kernels, const sluice_problem &problem, uint32_t own_splits,
                                    uint32_t compute_units) {
-  sluice_problem of_parts = prefix_problem(problem);
-  of_parts.o_type = SLUICE_F32;
-  const Workload work{of_parts, problem.max_prefixes,
+  sluice_problem part_problem = prefix_problem(problem);
+  part_problem.o_type = SLUICE_F32;
+  const Workload work{part_problem, problem.max_prefixes,
                       divide_up(problem.max_q_tokens, int64_t{problem.max_prefixes}), problem.max_prefix_len};
   const uint64_t most = most_prefix_splits(problem, own_splits);
   const Offer best = offers_of(kernels, work, most, compute_units).front();

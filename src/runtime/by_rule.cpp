@@ -23,8 +23,8 @@ struct Chosen {
 /// Workgroups of a launch at the problem's bounds; 0 if a bound is missing.
 uint64_t workgroups(const sluice_problem &problem, uint32_t tile_q) {
   const uint64_t rows = uint64_t(problem.max_q_len) * uint64_t(group_heads(problem));
-  const uint64_t of_sequence = uint64_t(problem.kv_heads) * divide_up(rows, uint64_t{tile_q});
-  return support::checked_multiply(uint64_t(problem.max_batch), of_sequence).value_or(UINT64_MAX);
+  const uint64_t sequence_workgroups = uint64_t(problem.kv_heads) * divide_up(rows, uint64_t{tile_q});
+  return support::checked_multiply(uint64_t(problem.max_batch), sequence_workgroups).value_or(UINT64_MAX);
 }
 
 Chosen choose_prefill(Kernels kernels, const sluice_problem &problem, uint32_t compute_units) {

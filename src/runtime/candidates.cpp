@@ -118,18 +118,18 @@ bool stores_any(uint32_t o_type) {
 }
 
 void keep_types(Kernels &kernels, const sluice_problem &problem) {
-  const auto of_queries = [](const package::KernelName &name) -> std::string_view { return name.dtype; };
-  const auto of_keys = [](const package::KernelName &name) -> std::string_view {
+  const auto q_type_of = [](const package::KernelName &name) -> std::string_view { return name.dtype; };
+  const auto kv_type_of = [](const package::KernelName &name) -> std::string_view {
     return name.kv_dtype.empty() ? name.dtype : name.kv_dtype;
   };
-  const auto of_results = [](const package::KernelName &name) -> std::string_view {
+  const auto o_type_of = [](const package::KernelName &name) -> std::string_view {
     return name.o_dtype.empty() ? name.dtype : name.o_dtype;
   };
-  keep_type(kernels, "q_type", problem.q_type, of_queries);
-  keep_type(kernels, "k_type", problem.k_type, of_keys);
-  keep_type(kernels, "v_type", problem.v_type, of_keys);
+  keep_type(kernels, "q_type", problem.q_type, q_type_of);
+  keep_type(kernels, "k_type", problem.k_type, kv_type_of);
+  keep_type(kernels, "v_type", problem.v_type, kv_type_of);
   // All kernels can store O in F32, without rounding, and in the chip's FP8.
-  if (!stores_any(problem.o_type)) keep_type(kernels, "o_type", problem.o_type, of_results);
+  if (!stores_any(problem.o_type)) keep_type(kernels, "o_type", problem.o_type, o_type_of);
 }
 
 /// Kernels for pages, for V in K or for V by columns serve nothing else.

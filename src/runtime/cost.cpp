@@ -126,8 +126,8 @@ Estimate estimate(const package::KernelEntry &kernel, const Workload &work, uint
   // less than the others, however few workgroups it has: they run beside those of the round before, which do
   // not all end together.
   const uint32_t fits = package::occupancy(kernel.vgprs, kernel.lds_bytes, kernel.threads).workgroups_per_cu;
-  const double places = std::max(1u, fits), of_unit = std::ceil(result.workgroups / compute_units),
-               rounds = std::ceil(of_unit / places), resident = std::min(of_unit, places),
+  const double places = std::max(1u, fits), unit_workgroups = std::ceil(result.workgroups / compute_units),
+               rounds = std::ceil(unit_workgroups / places), resident = std::min(unit_workgroups, places),
                before_last = (rounds - 1) * places, left = result.workgroups / compute_units - before_last,
                sharing_memory = before_last + (rounds > 1 ? std::max(left, least_of_round * places) : left);
 

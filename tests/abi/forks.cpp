@@ -96,9 +96,9 @@ void fork_before() {
          }),
          "the child could not compute");
   const uint64_t own = compute();
-  uint64_t of_child = 0;
-  expect(read(ends[0], &of_child, sizeof of_child) == ssize_t(sizeof of_child), "read");
-  expect(own == of_child, "parent and child compute different results");
+  uint64_t child_result = 0;
+  expect(read(ends[0], &child_result, sizeof child_result) == ssize_t(sizeof child_result), "read");
+  expect(own == child_result, "parent and child compute different results");
 }
 
 void expect_hip_failure(sluice_status status, const sluice_error &error, const char *what) {

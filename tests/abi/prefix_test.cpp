@@ -523,9 +523,9 @@ TEST_CASE("a prefix inherits nothing of the sequences' own keys", "[prefix]") {
   // All KV heads share the entries of a prefix.
   call = paged();
   call.args.page_table_head_stride = 100;
-  const PlanHandle of_pages = make_plan(context, call.problem);
+  const PlanHandle paged_plan = make_plan(context, call.problem);
   hip.forget_calls();
-  REQUIRE(sluice_run(of_pages.get(), &call.args, &launch, nullptr) == SLUICE_OK);
+  REQUIRE(sluice_run(paged_plan.get(), &call.args, &launch, nullptr) == SLUICE_OK);
   CHECK(hip.attentions[0].kernargs.page_table_head_stride == 0);
   CHECK(hip.attentions[1].kernargs.page_table_head_stride == 100);
 }

@@ -177,10 +177,10 @@ private:
     }
     const int64_t heads = problem.kv_heads,
                   tokens = problem.mode == SLUICE_MODE_PAGED ? problem.page_size : kv_len;
-    const bool of_page = kind == SLUICE_SCALE_PER_PAGE;
+    const bool is_per_page = kind == SLUICE_SCALE_PER_PAGE;
     const int64_t all = rows.stride[0] == 0 ? batch : (int64_t{batch} * kv_len + tokens - 1) / tokens + batch;
     scales = {array(size_t(all * tokens * heads), 1.0f),
-              {rows.stride[0] == 0 ? 0 : (of_page ? 1 : tokens) * heads, of_page ? 0 : heads, 1, 0}};
+              {rows.stride[0] == 0 ? 0 : (is_per_page ? 1 : tokens) * heads, is_per_page ? 0 : heads, 1, 0}};
   }
 
   sluice_problem problem;

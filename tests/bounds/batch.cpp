@@ -168,36 +168,36 @@ size_t Batch::key_row(size_t sequence, int32_t key) const {
   return size_t(page) * size_t(problem.page_size) + size_t(key % problem.page_size);
 }
 
-size_t Batch::row_bytes(bool of_k) const {
+size_t Batch::row_bytes(bool is_k) const {
   const size_t element = problem.k_type == SLUICE_E4M3FNUZ ? 1 : 2;
-  return element * size_t(of_k ? problem.head_dim_qk : problem.head_dim_v);
+  return element * size_t(is_k ? problem.head_dim_qk : problem.head_dim_v);
 }
 
-size_t Batch::row_place(bool of_k, size_t sequence, int32_t key, int32_t head) const {
-  return (key_row(sequence, key) * size_t(problem.kv_heads) + size_t(head)) * row_bytes(of_k);
+size_t Batch::row_place(bool is_k, size_t sequence, int32_t key, int32_t head) const {
+  return (key_row(sequence, key) * size_t(problem.kv_heads) + size_t(head)) * row_bytes(is_k);
 }
 
-void Batch::draw_keys(std::optional<Visible<uint8_t>> &tensor, bool of_k) {
+void Batch::draw_keys(std::optional<Visible<uint8_t>> &tensor, bool is_k) {
   const bool bytes = problem.k_type == SLUICE_E4M3FNUZ;
   const uint16_t nan = bytes ? nan_bytes : format_of(problem.k_type).quiet_nan;
-  const size_t size = key_rows * size_t(problem.kv_heads) * row_bytes(of_k);
+  const size_t size = key_rows * size_t(problem.kv_heads) * row_bytes(is_k);
   std::vector<uint16_t> values(size / 2, nan);
   for (size_t b = 0; b < sequences.size(); ++b) {
-    Numbers numbers(sequences[b].seed * 2 + (of_k ? 1000 : 2001));
+    Numbers numbers(sequences[b].seed * 2 + (is_k ? 1000 : 2001));
     for (int32_t key = 0; key < sequences[b].keys; ++key)
       for (int32_t head = 0; head < problem.kv_heads; ++head) {
-        const size_t first = row_place(of_k, b, key, head) / 2;
-        for (size_t e = 0; e < row_bytes(of_k) / 2; ++e)
+        const size_t first = row_place(is_k, b, key, head) / 2;
+        for (size_t e = 0; e < row_bytes(is_k) / 2; ++e)
           values[first + e] = bytes ? two_bytes(numbers) : number(numbers);
       }
   }
   tensor.emplace(size);
   std::memcpy(tensor->data(), values.data(), size);
-  const int64_t dim = of_k ? problem.head_dim_qk : problem.head_dim_v, row = dim * problem.kv_heads;
+  const int64_t dim = is_k ? problem.head_dim_qk : problem.head_dim_v, row = dim * problem.kv_heads;
   const int64_t rows = problem.mode == SLUICE_MODE_DENSE    ? args.kv_len
                        : problem.mode == SLUICE_MODE_RAGGED ? 0
                                                             : problem.page_size;
-  (of_k ? args.k : args.v) = {tensor->data(), {rows * row, row, dim, 1}};
+  (is_k ? args.k : args.v) = {tensor->data(), {rows * row, row, dim, 1}};
 }
 
 void run_with_workspace(const PlanHandle &plan, const sluice_args &args) {
@@ -251,8 +251,8 @@ void Batch::compare_with_reference() {
   for (size_t i = 0; i < expected_lse.size(); ++i)
     if ((*lse)[i] != expected_lse[i]) see(worst_lse, std::fabs(double{(*lse)[i]} - double{expected_lse[i]}));
   // FP8 P is rounded to 4 bits.
-  const double of_fp8 = problem.q_type == SLUICE_E4M3FNUZ ? 0x1p-3 : 0;
-  CHECK(worst <= (problem.o_type == SLUICE_F16 ? 4e-3 : 2e-2) + of_fp8);
+  const double fp8_error = problem.q_type == SLUICE_E4M3FNUZ ? 0x1p-3 : 0;
+  CHECK(worst <= (problem.o_type == SLUICE_F16 ? 4e-3 : 2e-2) + fp8_error);
   CHECK(worst_lse <= 1e-4);
 }
 

@@ -56,8 +56,8 @@ public:
   void compare_with_reference();
 
   /// Bytes of a row of one head of K or V, and their place among those of the tensor.
-  size_t row_bytes(bool of_k) const;
-  size_t row_place(bool of_k, size_t sequence, int32_t key, int32_t head) const;
+  size_t row_bytes(bool is_k) const;
+  size_t row_place(bool is_k, size_t sequence, int32_t key, int32_t head) const;
 
   const sluice_problem problem;
   const std::vector<Sequence> sequences;
@@ -72,7 +72,7 @@ private:
   size_t row_of(size_t sequence, int32_t row) const;
   void draw_queries();
   void place_keys();
-  void draw_keys(std::optional<Visible<uint8_t>> &tensor, bool of_k);
+  void draw_keys(std::optional<Visible<uint8_t>> &tensor, bool is_k);
   uint16_t number(Numbers &numbers) const;
 
   size_t key_rows = 0;

@@ -58,7 +58,7 @@ struct Traffic {
   uint64_t far = 0;     // bytes loaded of rows after the lengths or in tiles of 16 keys without a needed one
 };
 
-void add_side(Traffic &traffic, const Batch &batch, const Watch &watch, bool of_k) {
+void add_side(Traffic &traffic, const Batch &batch, const Watch &watch, bool is_k) {
   uint64_t near = 0;
   for (size_t b = 0; b < batch.sequences.size(); ++b) {
     const std::set<int32_t> needed = needed_keys(batch.problem, batch.sequences[b]);
@@ -67,7 +67,7 @@ void add_side(Traffic &traffic, const Batch &batch, const Watch &watch, bool of_
       tiles.insert(key / 16);
     for (int32_t key = 0; key < batch.sequences[b].keys; ++key)
       for (int32_t head = 0; head < batch.problem.kv_heads; ++head) {
-        const size_t place = batch.row_place(of_k, b, key, head), bytes = batch.row_bytes(of_k);
+        const size_t place = batch.row_place(is_k, b, key, head), bytes = batch.row_bytes(is_k);
         if (needed.contains(key)) {
           traffic.needed += bytes;
           traffic.missing += 4 * watch.missing(place, bytes);
@@ -82,16 +82,16 @@ void add_side(Traffic &traffic, const Batch &batch, const Watch &watch, bool of_
 Traffic traffic_of(Batch &batch) {
   Traffic traffic;
   const PlanHandle plan = plan_of(batch.problem);
-  const Watch of_k(*batch.k);
+  const Watch k_watch(*batch.k);
   if (!batch.v) {
     batch.run(plan);
-    add_side(traffic, batch, of_k, true);
+    add_side(traffic, batch, k_watch, true);
     return traffic;
   }
-  const Watch of_v(*batch.v);
+  const Watch v_watch(*batch.v);
   batch.run(plan);
-  add_side(traffic, batch, of_k, true);
-  add_side(traffic, batch, of_v, false);
+  add_side(traffic, batch, k_watch, true);
+  add_side(traffic, batch, v_watch, false);
   return traffic;
 }
 

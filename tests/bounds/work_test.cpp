@@ -127,10 +127,10 @@ TEST_CASE("each sequence of a mixed batch runs in its own kind of tile", "[bound
       mixed.insert(mixed.end(), many.begin(), many.end());
       mixed.push_back({few, 33, 3});
       Batch large(problem, many), together(problem, mixed);
-      const Work of_many = work_of(large), all = work_of(together);
-      CHECK(of_many.decode == 0);
-      CHECK(of_many.prefill > 0);
-      CHECK(all.prefill == of_many.prefill);
+      const Work large_work = work_of(large), all = work_of(together);
+      CHECK(large_work.decode == 0);
+      CHECK(large_work.prefill > 0);
+      CHECK(all.prefill == large_work.prefill);
       CHECK(all.decode == expected_decode(together));
       CHECK(all.all == all.prefill + all.decode);
       together.compare_with_reference();

@@ -71,15 +71,15 @@ struct Cache {
         bytes(size_t(2 * pages * kv_heads * page_size * row), untouched) {}
 
   /// Where a row of K or V begins.
-  int64_t place(bool of_v, int64_t page, int64_t head, int64_t token) const {
+  int64_t place(bool is_v, int64_t page, int64_t head, int64_t token) const {
     if (layout == Layout::combined_nhd)
-      return (((page * page_size + token) * kv_heads + head) * 2 + of_v) * row;
+      return (((page * page_size + token) * kv_heads + head) * 2 + is_v) * row;
     const int64_t number = (page * kv_heads + head) * page_size + token;
-    return layout == Layout::combined_hnd ? (2 * number + of_v) * row
-                                          : (of_v * pages * kv_heads * page_size + number) * row;
+    return layout == Layout::combined_hnd ? (2 * number + is_v) * row
+                                          : (is_v * pages * kv_heads * page_size + number) * row;
   }
-  std::vector<uint8_t> row_at(bool of_v, int64_t page, int64_t head, int64_t token) const {
-    const uint8_t *const at = bytes.data() + place(of_v, page, head, token);
+  std::vector<uint8_t> row_at(bool is_v, int64_t page, int64_t head, int64_t token) const {
+    const uint8_t *const at = bytes.data() + place(is_v, page, head, token);
     return {at, at + row};
   }
   /// The strides of rows of `width` elements.
@@ -88,8 +88,8 @@ struct Cache {
       return {data, {page_size * kv_heads * width, kv_heads * width, width, 1}};
     return {data, {kv_heads * page_size * width, width, page_size * width, 1}};
   }
-  sluice_tensor tensor(bool of_v) {
-    return tensor(bytes.data() + place(of_v, 0, 0, 0), layout == Layout::apart ? dim : 2 * dim);
+  sluice_tensor tensor(bool is_v) {
+    return tensor(bytes.data() + place(is_v, 0, 0, 0), layout == Layout::apart ? dim : 2 * dim);
   }
   sluice_tensor k() { return tensor(false); }
   sluice_tensor v() { return tensor(true); }
@@ -104,12 +104,12 @@ int differing_rows(const Cache &a, const Cache &b, int &written) {
   int differing = 0;
   written = 0;
   const std::vector<uint8_t> before(size_t(a.row), untouched);
-  for (const bool of_v : {false, true})
+  for (const bool is_v : {false, true})
     for (int64_t page = 0; page < pages; ++page)
       for (int64_t head = 0; head < kv_heads; ++head)
         for (int64_t token = 0; token < page_size; ++token) {
-          const std::vector<uint8_t> row = a.row_at(of_v, page, head, token);
-          differing += row != b.row_at(of_v, page, head, token);
+          const std::vector<uint8_t> row = a.row_at(is_v, page, head, token);
+          differing += row != b.row_at(is_v, page, head, token);
           written += row != before;
         }
   return differing;
@@ -119,12 +119,12 @@ int differing_rows(const Cache &a, const Cache &b, int &written) {
 class Work {
 public:
   Work(const CacheType &type, Layout layout) : type(type), cache(type, layout) {
-    for (const bool of_v : {false, true}) {
+    for (const bool is_v : {false, true}) {
       const int64_t groups = type.group == 0 ? 1 : dim / type.group;
       const int64_t count = pages * page_size * kv_heads * groups;
-      per_token[of_v] = std::make_unique<Visible<float>>(size_t(count), -1.0f);
-      per_group[of_v] = std::make_unique<Visible<uint16_t>>(size_t(count), uint16_t{0x5555});
-      zeros[of_v] = std::make_unique<Visible<uint16_t>>(size_t(count), uint16_t{0x5555});
+      per_token[is_v] = std::make_unique<Visible<float>>(size_t(count), -1.0f);
+      per_group[is_v] = std::make_unique<Visible<uint16_t>>(size_t(count), uint16_t{0x5555});
+      zeros[is_v] = std::make_unique<Visible<uint16_t>>(size_t(count), uint16_t{0x5555});
     }
   }
 
@@ -402,9 +402,9 @@ TEST_CASE("caches whose rows hold K and V work like those with K and V apart", "
     // Q, and so are the elements of blocks, which moves scores.
     const double score = 2 * std::sqrt(double(dim));
     const double last_place = type.source == SLUICE_F16 ? 0x1p-10 : 0x1p-7;
-    const double of_blocks = sluice::block_of(type.type).elements > 1 ? score * last_place : 0;
-    CHECK(worst_error(o, o_host, type.source, 2 * last_place + of_blocks) <= 1);
-    const double tolerance = score * dim * 0x1p-24 + of_blocks;
+    const double block_error = sluice::block_of(type.type).elements > 1 ? score * last_place : 0;
+    CHECK(worst_error(o, o_host, type.source, 2 * last_place + block_error) <= 1);
+    const double tolerance = score * dim * 0x1p-24 + block_error;
     double worst = 0;
     for (size_t i = 0; i < lse.size(); ++i)
       if (lse[i] != lse_host[i]) worst = std::max(worst, std::fabs(double(lse[i]) - lse_host[i]) / tolerance);
@@ -412,8 +412,8 @@ TEST_CASE("caches whose rows hold K and V work like those with K and V apart", "
   }
 
   if (type.type <= SLUICE_I8) {
-    for (const Layout of_target : {layout, Layout::apart}) {
-      Cache target(type, of_target), expected(type, of_target);
+    for (const Layout target_layout : {layout, Layout::apart}) {
+      Cache target(type, target_layout), expected(type, target_layout);
       combined.copy_to(target);
       apart.copy_to(expected);
       CHECK(differing_rows(target, expected, written) == 0);
@@ -426,11 +426,11 @@ TEST_CASE("caches whose rows hold K and V work like those with K and V apart", "
     CHECK(combined.gather(type.source) == apart.gather(type.source));
   Cache target(type, layout);
   combined.copy_whole_rows_to(target);
-  for (const bool of_v : {false, true})
+  for (const bool is_v : {false, true})
     for (int64_t page = 0; page < pages; ++page)
       for (int64_t token = 0; token < page_size; ++token)
-        CHECK(target.row_at(of_v, (page + 3) % pages, 1, token) ==
-              combined.cache.row_at(of_v, page, 1, token));
+        CHECK(target.row_at(is_v, (page + 3) % pages, 1, token) ==
+              combined.cache.row_at(is_v, page, 1, token));
 }
 
 TEST_CASE("a V that begins at no multiple of 16 bytes is refused", "[combined_rows]") {

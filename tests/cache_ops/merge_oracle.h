@@ -80,8 +80,8 @@ public:
   /// `scale`: of an FP8 result, which is divided by it.
   bool is_element(double found, const std::vector<double> &values, uint32_t type, double scale = 1) const {
     const auto [whole, margin_of_whole] = merged(values);
-    const double of_division = scale == 1 ? 0 : 3e-7 * std::fabs(whole);
-    const double expected = whole / scale, margin = (margin_of_whole + of_division) / scale;
+    const double division_error = scale == 1 ? 0 : 3e-7 * std::fabs(whole);
+    const double expected = whole / scale, margin = (margin_of_whole + division_error) / scale;
     if (std::isnan(expected)) return std::isnan(found);
     // One rounding: to the number itself or, near the middle, to its neighbour.
     uint8_t low[4], high[4];

@@ -286,10 +286,10 @@ void check_merge(uint64_t seed) {
   run_on_device(call, sluice_merge_states);
   const auto row_count = size_t(tokens * heads);
   for (size_t row = 0; row < row_count; ++row) {
-    std::vector<double> of_row;
+    std::vector<double> row_lses;
     for (size_t part = 0; part < size_t(parts); ++part)
-      of_row.push_back(part_lses[part * row_count + row]);
-    const MergedRow merged(of_row, 1, -infinity);
+      row_lses.push_back(part_lses[part * row_count + row]);
+    const MergedRow merged(row_lses, 1, -infinity);
     CHECK(merged.is_lse(lse[row]));
     for (size_t e = 0; e < size_t(dim); ++e) {
       std::vector<double> values;

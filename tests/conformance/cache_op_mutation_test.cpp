@@ -363,10 +363,10 @@ const std::vector<MergeMutant> &merge_mutants() {
       {"LSEs of the first sequence",
        [](MergeCase &c, MergeInputs &in) {
          if (c.sequences < 2) return;
-         const size_t of_sequence = size_t(c.tokens / c.sequences * c.heads),
+         const size_t sequence_rows = size_t(c.tokens / c.sequences * c.heads),
                       rows = size_t(c.tokens * c.heads);
          for (size_t i = 0; i < in.lse.size(); ++i)
-           in.lse[i] = in.lse[i / rows * rows + i % of_sequence];
+           in.lse[i] = in.lse[i / rows * rows + i % sequence_rows];
        }},
       {"the next row's LSE",
        [](MergeCase &, MergeInputs &in) { std::ranges::rotate(in.lse, in.lse.begin() + 1); }},

@@ -53,10 +53,10 @@ template <typename Hide> void hide_keys(Case &c, Inputs &in, Hide hide) {
 }
 
 /// Each head gets the data of another.
-template <typename Head> void mix_heads(std::vector<double> &of_heads, Head head) {
-  const std::vector<double> before = of_heads;
-  for (size_t h = 0; h < of_heads.size(); ++h)
-    of_heads[h] = before[size_t(head(int(h)))];
+template <typename Head> void mix_heads(std::vector<double> &head_values, Head head) {
+  const std::vector<double> before = head_values;
+  for (size_t h = 0; h < head_values.size(); ++h)
+    head_values[h] = before[size_t(head(int(h)))];
 }
 template <typename Head> void mix_heads(Matrix &matrix, Head head) {
   const Matrix before = matrix;
@@ -67,28 +67,30 @@ template <typename Head> void mix_heads(Matrix &matrix, Head head) {
         for (int j = 0; j < matrix.extent[3]; ++j)
           matrix.values[at++] = before.at(b, head(h), i, j);
 }
-template <std::vector<double> Inputs::*of_heads> void by_kv_head(Case &c, Inputs &in, const Kernel &) {
-  mix_heads(in.*of_heads, [&](int h) { return h / group(c); });
+template <std::vector<double> Inputs::*head_values> void by_kv_head(Case &c, Inputs &in, const Kernel &) {
+  mix_heads(in.*head_values, [&](int h) { return h / group(c); });
 }
-template <std::vector<double> Inputs::*of_heads> void by_place_in_group(Case &c, Inputs &in, const Kernel &) {
-  mix_heads(in.*of_heads, [&](int h) { return h % group(c); });
+template <std::vector<double> Inputs::*head_values>
+void by_place_in_group(Case &c, Inputs &in, const Kernel &) {
+  mix_heads(in.*head_values, [&](int h) { return h % group(c); });
 }
-template <std::vector<double> Inputs::*of_heads> void by_first_head(Case &, Inputs &in, const Kernel &) {
-  mix_heads(in.*of_heads, [](int) { return 0; });
+template <std::vector<double> Inputs::*head_values> void by_first_head(Case &, Inputs &in, const Kernel &) {
+  mix_heads(in.*head_values, [](int) { return 0; });
 }
 /// The same for data of each head of each sequence.
-template <std::vector<double> Inputs::*of_heads>
+template <std::vector<double> Inputs::*head_values>
 void by_kv_head_of_sequence(Case &c, Inputs &in, const Kernel &) {
-  const std::vector<double> before = in.*of_heads;
+  const std::vector<double> before = in.*head_values;
   for (size_t n = 0; n < before.size(); ++n)
-    (in.*of_heads)[n] = before[n - n % size_t(c.q_heads) + n % size_t(c.q_heads) / size_t(group(c))];
+    (in.*head_values)[n] = before[n - n % size_t(c.q_heads) + n % size_t(c.q_heads) / size_t(group(c))];
 }
-template <std::vector<double> Inputs::*of_heads> void by_first_sequence(Case &c, Inputs &in, const Kernel &) {
-  for (size_t n = size_t(c.q_heads); n < (in.*of_heads).size(); ++n)
-    (in.*of_heads)[n] = (in.*of_heads)[n % size_t(c.q_heads)];
+template <std::vector<double> Inputs::*head_values>
+void by_first_sequence(Case &c, Inputs &in, const Kernel &) {
+  for (size_t n = size_t(c.q_heads); n < (in.*head_values).size(); ++n)
+    (in.*head_values)[n] = (in.*head_values)[n % size_t(c.q_heads)];
 }
-template <std::vector<double> Inputs::*of_keys> void by_next_key(Case &c, Inputs &in, const Kernel &) {
-  std::ranges::rotate(in.*of_keys, (in.*of_keys).begin() + c.kv_heads);
+template <std::vector<double> Inputs::*key_values> void by_next_key(Case &c, Inputs &in, const Kernel &) {
+  std::ranges::rotate(in.*key_values, (in.*key_values).begin() + c.kv_heads);
 }
 
 /// Spans that begin or end a key further out.

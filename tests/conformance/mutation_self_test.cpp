@@ -281,10 +281,10 @@ TEST_CASE("NaN appears where it must, and nowhere else") {
       matrix.extent = {1, 1, 3, 20};
       matrix.values.assign(60, by_bias ? 0 : 1);
       matrix.values[20 + 7] = by_bias ? -INFINITY : 0;
-      const Expected of_hiding = compute_expected(hiding, hiding_in);
+      const Expected hiding_expected = compute_expected(hiding, hiding_in);
       for (size_t row = 0; row < 3; ++row) {
-        CHECK(std::isfinite(of_hiding.o[row * d]) == (row == 1));
-        CHECK(!of_hiding.o_of_weightless[row * d]);
+        CHECK(std::isfinite(hiding_expected.o[row * d]) == (row == 1));
+        CHECK(!hiding_expected.o_of_weightless[row * d]);
       }
     }
 
@@ -298,29 +298,29 @@ TEST_CASE("NaN appears where it must, and nowhere else") {
     hole_in.v[d] = std::nan("");
     hole_in.k[d] = -INFINITY;
     hole_in.q[0] = hole_in.q[d] = 1;
-    const Expected of_hole = compute_expected(hole, hole_in);
-    const Outputs ones = perfect(hole, of_hole);
+    const Expected hole_expected = compute_expected(hole, hole_in);
+    const Outputs ones = perfect(hole, hole_expected);
     Outputs nans = ones;
     for (size_t row : {0, 1}) {
       CHECK(ones.o[row * d] == 1);
       nans.o[row * d] = std::nan("");
     }
-    CHECK(compare(hole, of_hole, ones, Judge::kernel).wrong == 0);
-    CHECK(compare(hole, of_hole, nans, Judge::kernel).wrong == 0);
-    CHECK(compare(hole, of_hole, nans, Judge::reference).wrong == 0);
-    CHECK(compare(hole, of_hole, ones, Judge::reference).wrong == 2);
+    CHECK(compare(hole, hole_expected, ones, Judge::kernel).wrong == 0);
+    CHECK(compare(hole, hole_expected, nans, Judge::kernel).wrong == 0);
+    CHECK(compare(hole, hole_expected, nans, Judge::reference).wrong == 0);
+    CHECK(compare(hole, hole_expected, ones, Judge::reference).wrong == 2);
 
     // A NaN key makes every element of the rows that see it NaN, and of no other row.
     Inputs key = make_inputs(c);
     key.k[20 * d + 5] = std::nan("");
-    const Expected of_key = compute_expected(c, key);
-    CHECK(std::isnan(of_key.o[20 * d]));
-    CHECK(std::isnan(of_key.lse[20]));
-    CHECK(std::isfinite(of_key.o[19 * d]));
-    CHECK(std::isfinite(of_key.lse[19]));
-    Outputs without = perfect(c, of_key);
+    const Expected key_expected = compute_expected(c, key);
+    CHECK(std::isnan(key_expected.o[20 * d]));
+    CHECK(std::isnan(key_expected.lse[20]));
+    CHECK(std::isfinite(key_expected.o[19 * d]));
+    CHECK(std::isfinite(key_expected.lse[19]));
+    Outputs without = perfect(c, key_expected);
     without.lse[20] = 0;
-    CHECK(compare(c, of_key, without, Judge::kernel).wrong == 1);
+    CHECK(compare(c, key_expected, without, Judge::kernel).wrong == 1);
   }
 }
 

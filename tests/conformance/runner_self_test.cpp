@@ -17,7 +17,7 @@ class Defective : public Executor {
 public:
   /// Changes the memory after the n-th run, from 0, of sequence `only` or of all sequences.
   using Defect = std::function<void(int n, std::optional<int> only, const Case &c, Memory &memory)>;
-  explicit Defective(Defect of_runs) : defect(std::move(of_runs)) {}
+  explicit Defective(Defect run_defect) : defect(std::move(run_defect)) {}
 
   Judge judge() const override { return Judge::kernel; }
   void describe(About &) const override {}

@@ -117,8 +117,9 @@ private:
       if (!level.is_own || is_visible(c, sequences, in, b, h, i, j)) {
         keys.push_back(j);
         // A scale of V per key is part of the exponent.
-        const float of_v = is_per_key(c.v_scale) ? std::log2(scale_of_key(level, level.v_scale, h, j)) : 0;
-        scores.push_back(score(level, b, h, i, j) + of_v);
+        const float v_exponent =
+            is_per_key(c.v_scale) ? std::log2(scale_of_key(level, level.v_scale, h, j)) : 0;
+        scores.push_back(score(level, b, h, i, j) + v_exponent);
       }
     if (keys.empty()) return;
     const float m = std::max(state.m, *std::max_element(scores.begin(), scores.end()));

@@ -163,8 +163,9 @@ inline std::string copy_kernel_text(const KernelShape &shape) {
                       bytes = "%b" + number(piece);
     text +=
         "    " + value + " = sluice.lds_read %tile[" + row + ", " + column + "] : !tile, " + vector + "\n";
-    auto place_of = [&](const std::string &of_row) {
-      return compute("addi", compute("muli", compute("addi", done, of_row), constant(shape.columns)), column);
+    auto place_of = [&](const std::string &row_value) {
+      return compute("addi", compute("muli", compute("addi", done, row_value), constant(shape.columns)),
+                     column);
     };
     if (shape.reads == Reads::units) {
       for (unsigned element = 0; element < length; ++element) {

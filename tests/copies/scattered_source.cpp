@@ -162,10 +162,10 @@ void check_gather(const CopyKernel &kernel, const GatherCase &c) {
       const uint64_t element =
           place * uint64_t(c.page_stride) + uint64_t(row % c.page_rows) * uint64_t(row_stride);
       const unsigned columns = source_columns(kernel.shape, arguments);
-      const unsigned of_pack = kernel.shape.packs ? 1u << c.pack_log2 : std::max(columns, 1u);
-      for (unsigned column = 0; column < columns; column += of_pack)
-        put_row(space, origin + (element + column / of_pack * uint64_t(c.pack_stride)) * element_bytes, row,
-                column, std::min(column + of_pack, columns), kernel.shape);
+      const unsigned pack_columns = kernel.shape.packs ? 1u << c.pack_log2 : std::max(columns, 1u);
+      for (unsigned column = 0; column < columns; column += pack_columns)
+        put_row(space, origin + (element + column / pack_columns * uint64_t(c.pack_stride)) * element_bytes,
+                row, column, std::min(column + pack_columns, columns), kernel.shape);
     }
     const uint64_t entry = c.first_page + place;
     const unsigned entry_bytes = c.wide ? 8 : 4;

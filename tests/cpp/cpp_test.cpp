@@ -203,8 +203,8 @@ TEST_CASE("A paged call with scales per page and spans of keys is computed as pl
   const std::array<float, pages * heads> v_scales = {2, 1, 0.5F, 3, 4, 0.25F, 1, 1};
   const std::array<int32_t, 3> table = {2, 0, 1};
   const std::array<int32_t, 4> spans = {0, 2, 36, 39};
-  const auto of_k = given(k_scales), of_v = given(v_scales), numbers = given(table), ends = given(spans),
-             length = given(int32_t(keys));
+  const auto k_array = given(k_scales), v_array = given(v_scales), numbers = given(table),
+             ends = given(spans), length = given(int32_t(keys));
   for (Buffer *buffer : {&q, &k, &v, &o})
     buffer->upload();
 
@@ -227,8 +227,8 @@ TEST_CASE("A paged call with scales per page and spans of keys is computed as pl
     args.k = TensorView::pages_hnd(memory(k), SLUICE_E4M3FNUZ, pages, page_size, heads, dim);
     args.v = TensorView::pages_hnd(memory(v), SLUICE_E4M3FNUZ, pages, page_size, heads, dim);
     args.o = TensorView::bshd(memory(o), SLUICE_F16, 1, rows, heads, dim);
-    args.k_scales = TensorView::page_scales(static_cast<float *>(memory(*of_k)), pages, heads);
-    args.v_scales = TensorView::page_scales(static_cast<float *>(memory(*of_v)), pages, heads);
+    args.k_scales = TensorView::page_scales(static_cast<float *>(memory(*k_array)), pages, heads);
+    args.v_scales = TensorView::page_scales(static_cast<float *>(memory(*v_array)), pages, heads);
     args.page_table = memory(*numbers);
     args.page_table_stride = 3;
     args.page_count = pages;

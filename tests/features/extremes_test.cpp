@@ -255,21 +255,21 @@ TEST_CASE("O of FP8 is divided by any scale", "[extremes]") {
     problem.o_scale_kind = problem.v_scale_kind = SLUICE_SCALE_PER_TENSOR;
     problem.max_q_len = rows;
     Batch batch(problem, {{rows, 200, 1}});
-    Visible<float> of_o(1, 1.0f), of_v(1, 1.0f);
-    batch.args.o_scale = of_o.data();
-    batch.args.v_scale = of_v.data();
+    Visible<float> o_scale(1, 1.0f), v_scale(1, 1.0f);
+    batch.args.o_scale = o_scale.data();
+    batch.args.v_scale = v_scale.data();
     batch.run();
     const std::vector<uint16_t> expected = batch.o->copy();
     // With equal scales of V and O the results are those without either.
     for (const float scale : {0x1p-100f, 0x1p-60f, 0x1p100f, 0x1p126f, 0x1p127f}) {
       INFO(rows << " rows, a scale of " << scale);
-      of_o[0] = of_v[0] = scale;
+      o_scale[0] = v_scale[0] = scale;
       batch.run();
       CHECK(batch.o->copy() == expected);
     }
     // A product of the two factors would be infinite, and 0 times that NaN, which is 0x80.
-    of_o[0] = 0x1.8p-126f;
-    of_v[0] = 1000;
+    o_scale[0] = 0x1.8p-126f;
+    v_scale[0] = 1000;
     std::fill_n(batch.v->data(), batch.v->size(), uint8_t(0));
     batch.run();
     const std::vector<uint16_t> zeros = batch.output(0);

@@ -16,9 +16,9 @@ uint64_t calls() {
 /// Errors of rounding P, which for FP8 is by up to 2^-4, and O to its own type; V is at most 1.5 here.
 double o_tolerance(const RandomCall &call) {
   const sluice_problem &problem = call.problem;
-  const double of_fp8 = problem.q_type == SLUICE_E4M3FNUZ ? 1.5 * 0x1p-4 : 0;
+  const double fp8_error = problem.q_type == SLUICE_E4M3FNUZ ? 1.5 * 0x1p-4 : 0;
   const bool has_bf16 = problem.q_type == SLUICE_BF16 || problem.o_type == SLUICE_BF16;
-  return of_fp8 + (has_bf16 ? 2e-2 : 4e-3);
+  return fp8_error + (has_bf16 ? 2e-2 : 4e-3);
 }
 
 enum class Memory { initialised, fresh };

@@ -403,12 +403,12 @@ void RandomCall::draw_keys() {
     const auto fill_prefixes = [&](std::optional<Elements> &tensor, uint32_t type, int32_t head_dim) {
       const int64_t head = row_elements(head_dim),
                     row = head * heads + (Elements::is_in_blocks(type) ? 32 : 8),
-                    of_prefix = row * args.prefix_len;
-      tensor.emplace(type, size_t(of_prefix) * size_t(args.prefix_count)).fill_with_nan();
+                    prefix_elements = row * args.prefix_len;
+      tensor.emplace(type, size_t(prefix_elements) * size_t(args.prefix_count)).fill_with_nan();
       for (int32_t p = 0; p < args.prefix_count; ++p)
         for (int32_t key = 0; key < prefix_lengths[size_t(p)]; ++key)
-          fill_row(*tensor, type, p * of_prefix + key * row, head_dim);
-      return sluice_tensor{tensor->data(), {of_prefix, row, head, 1}};
+          fill_row(*tensor, type, p * prefix_elements + key * row, head_dim);
+      return sluice_tensor{tensor->data(), {prefix_elements, row, head, 1}};
     };
     if (args.prefix_count == 0) return;
     args.prefix_k = fill_prefixes(prefix_k, problem.k_type, problem.head_dim_qk);
@@ -417,12 +417,12 @@ void RandomCall::draw_keys() {
       args.prefix_v = fill_prefixes(prefix_v, problem.v_type, problem.head_dim_v);
       return;
     }
-    std::vector<size_t> of_prefixes;
+    std::vector<size_t> prefix_keys;
     for (int32_t p = 0; p < args.prefix_count; ++p)
       for (int32_t key = 0; key < prefix_lengths[size_t(p)]; ++key)
-        of_prefixes.push_back(size_t(p) * size_t(args.prefix_len) + size_t(key));
+        prefix_keys.push_back(size_t(p) * size_t(args.prefix_len) + size_t(key));
     const size_t all = size_t(args.prefix_count) * size_t(args.prefix_len);
-    args.prefix_v = fill_columns(prefix_v, all, args.prefix_len, of_prefixes);
+    args.prefix_v = fill_columns(prefix_v, all, args.prefix_len, prefix_keys);
     return;
   }
   const bool is_csr = problem.page_table_kind == SLUICE_PAGE_TABLE_CSR;
@@ -533,7 +533,7 @@ void RandomCall::draw_bias() {
 }
 
 void RandomCall::draw_mask() {
-  const bool of_new_rows = problem.flags & SLUICE_MASK_NEW_ROWS;
+  const bool covers_new_rows = problem.flags & SLUICE_MASK_NEW_ROWS;
   // The bits of new rows are as many as the rows.
   const int64_t rows = args.q_len, bytes = (std::max(args.kv_len, args.q_len) + 7) / 8;
   std::vector<uint8_t> bits(size_t(args.batch * rows * bytes));
@@ -542,7 +542,7 @@ void RandomCall::draw_mask() {
     const size_t b = n / size_t(rows * bytes);
     const int64_t row = int64_t(n) / bytes % rows, first = int64_t(n) % bytes * 8;
     bits[n] = uint8_t(random.next() | random.next());
-    is_of_mask[n] = row < q_lengths[b] && first < (of_new_rows ? q_lengths[b] : kv_lengths[b]);
+    is_of_mask[n] = row < q_lengths[b] && first < (covers_new_rows ? q_lengths[b] : kv_lengths[b]);
   }
   args.mask = {mask.emplace(bits).data(), {rows * bytes, 0, bytes, 1}};
 }

@@ -87,18 +87,18 @@ void RandomCall::draw_far_scales() {
       (*scales)[n] = float((*scales)[n] * factor);
     return true;
   };
-  const double of_k = std::ldexp(1, exponents[random.below(std::size(exponents))]);
+  const double k_factor = std::ldexp(1, exponents[random.below(std::size(exponents))]);
   if (q_scale && (k_scale || k_scales)) {
-    multiply(q_scale, 1 / of_k);
-    multiply(k_scale, of_k);
-    multiply(k_scales, of_k);
+    multiply(q_scale, 1 / k_factor);
+    multiply(k_scale, k_factor);
+    multiply(k_scales, k_factor);
   }
-  const double of_v = std::ldexp(1, exponents[random.below(std::size(exponents))]);
+  const double v_factor = std::ldexp(1, exponents[random.below(std::size(exponents))]);
   // Sums of far more than one V would be infinite in F32. Scales per token have a least number.
-  if (v_scale && multiply(v_scale, of_v)) o_unit = of_v;
-  if (v_scales && multiply(v_scales, std::max(of_v, 0x1p-40))) o_unit = std::max(of_v, 0x1p-40);
-  if (o_scale && v_scale && multiply(o_scale, of_v > 0x1p-100 ? of_v : 1))
-    o_unit = of_v > 0x1p-100 ? 1 : of_v;
+  if (v_scale && multiply(v_scale, v_factor)) o_unit = v_factor;
+  if (v_scales && multiply(v_scales, std::max(v_factor, 0x1p-40))) o_unit = std::max(v_factor, 0x1p-40);
+  if (o_scale && v_scale && multiply(o_scale, v_factor > 0x1p-100 ? v_factor : 1))
+    o_unit = v_factor > 0x1p-100 ? 1 : v_factor;
 }
 
 } // namespace sluice::test

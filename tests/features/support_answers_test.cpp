@@ -177,13 +177,14 @@ void check_run(const sluice_problem &problem, uint64_t seed) {
   INFO(difference.where);
   // Errors of rounding P and O, and of a score by the kernels' tanh; V is at most 1.5.
   const double moved = std::min(0x1p-20 * double{problem.soft_cap}, 0x1p-4);
-  const double of_p = problem.q_type == SLUICE_E4M3FNUZ ? 1.5 * 0x1p-4 : 0;
+  const double p_error = problem.q_type == SLUICE_E4M3FNUZ ? 1.5 * 0x1p-4 : 0;
   // O of FP8 is at most 3 after its division, and may be rounded the other way.
-  const double of_o = problem.o_type == SLUICE_E4M3FNUZ ? 0.25 : 0;
+  const double o_error = problem.o_type == SLUICE_E4M3FNUZ ? 0.25 : 0;
   // Elements of V in blocks are cut to Q's type: some hundred products of at most 2 each.
-  const double of_blocks =
+  const double block_error =
       Elements::is_in_blocks(problem.k_type) ? (problem.q_type == SLUICE_F16 ? 2e-3 : 2e-2) : 0;
-  CHECK(difference.o <= of_p + of_o + of_blocks + (problem.o_type == SLUICE_F16 ? 4e-3 : 2e-2) + 3 * moved);
+  CHECK(difference.o <=
+        p_error + o_error + block_error + (problem.o_type == SLUICE_F16 ? 4e-3 : 2e-2) + 3 * moved);
   CHECK(difference.lse <= 1e-4 + 1.5 * moved);
 }
 

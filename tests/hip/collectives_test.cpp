@@ -70,14 +70,15 @@ TEST_CASE("a histogram through LDS and memory", "[hip][collectives]") {
   const auto in = device<uint8_t>(memory, n);
   const auto bins = device<uint32_t>(memory, 256), largest = device<uint32_t>(memory, 1);
   std::mt19937 random(3);
-  std::vector<uint32_t> expected(256), of_block[2] = {std::vector<uint32_t>(256), std::vector<uint32_t>(256)};
+  std::vector<uint32_t> expected(256),
+      block_bins[2] = {std::vector<uint32_t>(256), std::vector<uint32_t>(256)};
   for (uint32_t i = 0; i < n; ++i) {
     in[i] = uint8_t(random() % 4 == 0 ? 9 : random());
     ++expected[in[i]];
-    ++of_block[i / 256 % 2][in[i]];
+    ++block_bins[i / 256 % 2][in[i]];
   }
-  const uint32_t most = std::max(*std::max_element(of_block[0].begin(), of_block[0].end()),
-                                 *std::max_element(of_block[1].begin(), of_block[1].end()));
+  const uint32_t most = std::max(*std::max_element(block_bins[0].begin(), block_bins[0].end()),
+                                 *std::max_element(block_bins[1].begin(), block_bins[1].end()));
   run_everywhere(
       builds, {"histogram", {2, 1, 1}, {256, 1, 1}}, memory,
       Arguments(bins.data(), largest.data(), in.data(), n),

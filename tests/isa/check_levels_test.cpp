@@ -43,7 +43,7 @@ LaunchResult run(const std::string &source, const LaunchShape &shape = {}, Optio
   return TestKernel(source).run(memory, {reinterpret_cast<uint64_t>(data)}, shape, options);
 }
 
-std::vector<Report> of_kind(const LaunchResult &result, ReportKind kind) {
+std::vector<Report> reports_of(const LaunchResult &result, ReportKind kind) {
   std::vector<Report> found;
   std::ranges::copy_if(result.reports, std::back_inserter(found),
                        [&](const Report &report) { return report.kind == kind; });
@@ -118,7 +118,7 @@ TEST_CASE("op_sel and op_sel_hi choose the dwords of a pair of f32 that are chec
     const LaunchResult result = run(
         setup + "v_mov_b32_e32 v8, 1.0\n v_mov_b32_e32 v9, 1.0\n v_mov_b32_e32 " + written + ", 1.0\n" +
         instruction + "\n v_lshlrev_b32_e32 v10, 3, v0\n global_store_dwordx2 v10, v[4:5], s[8:9]\n" + end);
-    return of_kind(result, ReportKind::register_uninitialised);
+    return reports_of(result, ReportKind::register_uninitialised);
   };
   const std::string sources[] = {"v_pk_mul_f32 v[4:5], v[8:9], v[16:17]",
                                  "v_pk_add_f32 v[4:5], v[8:9], v[16:17]",
@@ -220,9 +220,9 @@ TEST_CASE("stores of equal values are distinguished from stores of different one
                                   "v_addc_co_u32_e32 v8, vcc, 0, v7, vcc\n ds_write_b32 v6, v8\n" +
                                   wait_lds;
   const LaunchResult different = run(all_but_one + end, two);
-  REQUIRE(of_kind(different, ReportKind::lds_race).size() == 1);
-  CHECK(of_kind(different, ReportKind::lds_race)[0].lane == 63);
-  CHECK(of_kind(different, ReportKind::lds_equal_stores)[0].count == 63);
+  REQUIRE(reports_of(different, ReportKind::lds_race).size() == 1);
+  CHECK(reports_of(different, ReportKind::lds_race)[0].lane == 63);
+  CHECK(reports_of(different, ReportKind::lds_equal_stores)[0].count == 63);
   CHECK(different.failure() != nullptr);
   // Bytes, and halves of registers.
   for (const std::string width : {"ds_write_b8", "ds_write_b16", "ds_write_b16_d16_hi"}) {
@@ -409,8 +409,8 @@ TEST_CASE("a kernel full of warnings runs to its end and shows its one error", "
   options.max_reports = 4;
   options.checks.hazards_waived = true;
   const LaunchResult result = run(source, {}, options);
-  REQUIRE(of_kind(result, ReportKind::hazard).size() == 4);
-  CHECK(of_kind(result, ReportKind::hazard)[0].count == 0x12000);
+  REQUIRE(reports_of(result, ReportKind::hazard).size() == 4);
+  CHECK(reports_of(result, ReportKind::hazard)[0].count == 0x12000);
   CHECK(result.reports_dropped == 4 * 0x12000);
   REQUIRE(result.failure() != nullptr);
   CHECK(result.failure()->kind == ReportKind::register_uninitialised);

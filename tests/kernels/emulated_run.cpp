@@ -23,8 +23,8 @@ namespace {
 
 constexpr uint32_t score_changes = Problem::soft_cap | Problem::alibi | Problem::mask_bits |
                                    Problem::bias_f32 | Problem::bias_f16 | Problem::bias_bf16;
-constexpr uint32_t of_pages = Problem::pages | Problem::wide_pages;
-constexpr uint32_t of_missing_pages = Problem::missing_pages | Problem::hidden_pages;
+constexpr uint32_t any_pages = Problem::pages | Problem::wide_pages;
+constexpr uint32_t any_missing_pages = Problem::missing_pages | Problem::hidden_pages;
 constexpr uint32_t part_count = 2, page_rows = 24, unowned_pages = 1;
 
 /// ggml's Q8_0 and Q4_0: an F16 scale for every 32 elements, in front of them. U4 has its scales elsewhere.
@@ -39,7 +39,7 @@ size_t block_bytes(std::string_view type) {
 }
 
 bool serves(const package::KernelName &kernel, const Problem &problem) {
-  const bool has_pages = (problem.extras & of_pages) != 0,
+  const bool has_pages = (problem.extras & any_pages) != 0,
              has_rounds = (problem.extras & Problem::rounds) != 0;
   const bool has_key_scales = (problem.extras & Problem::key_scales) != 0,
              hides_pages = (problem.extras & Problem::hidden_pages) != 0;
@@ -137,13 +137,13 @@ constexpr Problem problems[] = {
     {"two parts of one tile, all rows", 1, 0, 2 * 32 - 9, 1, 1, P::none, true, P::usual,
      CompletionOrder::late, P::parts},
     {"a diagonal of the sequence, causal", 0, 70, 4 * 64 + 17, 1, 1, P::none, true, P::usual,
-     CompletionOrder::late, P::of_sequence},
+     CompletionOrder::late, P::sequence_diagonal},
     {"ALiBi, a diagonal of the sequence", 0, 40, 4 * 64 + 17, 2, 1, P::none, true, P::usual,
-     CompletionOrder::late, P::alibi | P::of_sequence},
+     CompletionOrder::late, P::alibi | P::sequence_diagonal},
     {"ALiBi, a diagonal of the sequence, V infinite", 0, 40, 2 * 64 + 17, 2, 1, P::none, true, P::infinite,
-     CompletionOrder::late, P::alibi | P::of_sequence},
+     CompletionOrder::late, P::alibi | P::sequence_diagonal},
     {"ALiBi, a diagonal of the sequence, whole tiles, V infinite", 0, 40, 3 * 64, 2, 1, P::none, true,
-     P::infinite, CompletionOrder::late, P::alibi | P::of_sequence},
+     P::infinite, CompletionOrder::late, P::alibi | P::sequence_diagonal},
     {"rows that end inside eight elements", 0, 70, 2 * 64 + 17, 2, 1, P::none, true, P::usual,
      CompletionOrder::late, P::short_rows},
     {"spans in causal rows", 0, 70, 4 * 64 + 17, 1, 1, P::bottom_right, true, P::usual, CompletionOrder::late,
@@ -189,9 +189,9 @@ constexpr Problem problems[] = {
     {"scales for each key of scores that change, V infinite", 0, 40, 2 * 64 + 17, 2, 1, P::none, true,
      P::infinite, CompletionOrder::late, P::key_scales | P::soft_cap | P::mask_bits},
     {"rows of equal sequences see a prefix", 0, 40, 64 + 17, 2, 1, P::none, true, P::usual,
-     CompletionOrder::late, P::of_prefix},
+     CompletionOrder::late, P::prefix_rows},
     {"rows of sequences see a prefix", 0, 40, 64 + 17, 2, 1, P::none, true, P::usual, CompletionOrder::late,
-     P::of_prefix | P::found_rows},
+     P::prefix_rows | P::found_rows},
 };
 
 } // namespace
@@ -206,8 +206,8 @@ std::vector<Problem> path_problems(const package::KernelName &kernel) {
 AttentionRun::AttentionRun(const package::KernelEntry &kernel, const Problem &problem)
     : kernel(kernel), problem(problem), d_qk(kernel.name.head_dim_qk), d_v(kernel.name.head_dim_v),
       q_len(size_t(problem.q_tiles) * kernel.name.tile_q + problem.q_rest),
-      page_count(has(of_pages) ? support::divide_up(size_t{problem.kv_len}, size_t{page_rows}) : 0),
-      kv_capacity(has(of_pages) ? (page_count + unowned_pages) * page_rows : problem.kv_len) {
+      page_count(has(any_pages) ? support::divide_up(size_t{problem.kv_len}, size_t{page_rows}) : 0),
+      kv_capacity(has(any_pages) ? (page_count + unowned_pages) * page_rows : problem.kv_len) {
   const std::string_view type = kernel.name.dtype;
   const std::string_view o_type = kernel.name.o_dtype.empty() ? type : kernel.name.o_dtype;
   const size_t q_rows = q_len * problem.q_heads, kv_rows = kv_capacity * problem.kv_heads;
@@ -243,12 +243,12 @@ AttentionRun::AttentionRun(const package::KernelEntry &kernel, const Problem &pr
   }
   if (is_by_columns()) {
     launch.arguments.v_token_stride = 1;
-    launch.arguments.v_column_stride = uint32_t(has(of_pages) ? page_rows : column_rows());
+    launch.arguments.v_column_stride = uint32_t(has(any_pages) ? page_rows : column_rows());
     launch.arguments.v_head_stride = int64_t{launch.arguments.v_column_stride} * d_v;
     launch.arguments.v_batch_stride = launch.arguments.v_head_stride * problem.kv_heads;
   }
   place_extras(launch.arguments);
-  if (has(of_pages)) place_pages(launch.arguments);
+  if (has(any_pages)) place_pages(launch.arguments);
   if (has(Problem::rounds)) package::use_rounds(kernel, 2, launch.arguments, launch.grid);
 }
 
@@ -361,7 +361,7 @@ void AttentionRun::place_blocks(package::AttentionKernargs &args) {
     if (!is_u4) return;
     group_head = int64_t(columns / group);
     group_token = group_head * problem.kv_heads;
-    group_batch = group_token * (has(of_pages) ? page_rows : problem.kv_len);
+    group_batch = group_token * (has(any_pages) ? page_rows : problem.kv_len);
     const size_t count = kv_capacity * size_t(group_token);
     std::vector<uint16_t> scales(count, support::f16_from_float(0.25f));
     if (is_infinite)
@@ -433,12 +433,12 @@ void AttentionRun::place_extras(package::AttentionKernargs &args) {
     }
   }
   if (has(Problem::bias_scale)) args.bias_scale = place(std::vector<float>(q_heads, 1.5f));
-  if (has(Problem::of_sequence)) {
+  if (has(Problem::sequence_diagonal)) {
     args.diagonals = place<int32_t>({int32_t(problem.kv_len / 2)});
     args.causal = place<int32_t>({1});
     args.score_flags |= package::score_of_sequence;
   }
-  if (has(Problem::of_prefix)) {
+  if (has(Problem::prefix_rows)) {
     const int32_t sequences = 3, rows = int32_t(q_len) / sequences;
     args.score_flags |= package::score_rows_of_sequences;
     args.span_stride = sequences;
@@ -488,7 +488,7 @@ void AttentionRun::place_pages(package::AttentionKernargs &args) {
   for (size_t page = 0; page < page_count; ++page)
     numbers.push_back(int64_t(page_count + unowned_pages - 1 - page));
   args.last_page_low = uint32_t(page_count + unowned_pages - 1);
-  if (has(of_missing_pages)) numbers[unowned_pages + 1] = -1;
+  if (has(any_missing_pages)) numbers[unowned_pages + 1] = -1;
   if (has(Problem::hidden_pages)) args.score_flags |= package::score_pages_hidden;
   if (has(Problem::wide_pages)) {
     args.page_table = place(numbers);

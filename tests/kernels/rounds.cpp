@@ -131,10 +131,10 @@ void clear_upper_halves(std::vector<std::byte> &written, const package::KernelNa
     for (uint32_t row = tile * name.tile_q + name.tile_q / 2; row < end; ++row)
       for (uint32_t kv_head = 0; kv_head < shape.kv_heads; ++kv_head) {
         const size_t token = row / group, head = kv_head * group + row % group;
-        const size_t of_o = (batch * size_t(shape.q_len) + token) * shape.q_heads + head;
-        const size_t of_lse = (batch * size_t{shape.q_heads} + head) * size_t(shape.q_len) + token;
-        std::fill_n(&written[of_o * row_bytes], row_bytes, Run::unwritten);
-        std::fill_n(&written[o_bytes + of_lse * sizeof(float)], sizeof(float), Run::unwritten);
+        const size_t o_row = (batch * size_t(shape.q_len) + token) * shape.q_heads + head;
+        const size_t lse_place = (batch * size_t{shape.q_heads} + head) * size_t(shape.q_len) + token;
+        std::fill_n(&written[o_row * row_bytes], row_bytes, Run::unwritten);
+        std::fill_n(&written[o_bytes + lse_place * sizeof(float)], sizeof(float), Run::unwritten);
       }
   }
 }

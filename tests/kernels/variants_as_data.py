@@ -45,8 +45,8 @@ class NewRow(InFolder):
         part, extended = self.folder / "part.pack", self.folder / "extended.pack"
         kernelgen("--row", NEW_KERNEL, "--pack", part)
         kernelgen("--merge", "--pack", extended, PACK, part)
-        of_other_chips = {"e4m3fn", "e5m2"}  # the FP8 of gfx950
-        shipped = [kernel for kernel in shipped if not of_other_chips & set(kernel.split("_"))]
+        other_types = {"e4m3fn", "e5m2"}  # the FP8 of gfx950
+        shipped = [kernel for kernel in shipped if not other_types & set(kernel.split("_"))]
         listed = re.findall(r"(?m)^(?:attn|append|kv|merge)_\w+", run(BIN / "sluice", "inspect", extended))
         self.assertEqual(sorted(listed), sorted(shipped + [NEW_KERNEL]))
         # Dispatch chooses it where it is the best, and the conformance suite covers it.

@@ -294,17 +294,17 @@ Proof WaitProofs::may_weaken(size_t index, Counter counter, unsigned weaker) con
   const Search found = search(question);
   if (!found.objection.empty()) return {false, found.objection};
   if (!found.any_late) return {true, waits_before(index, counter)};
-  size_t of_registers = 0;
+  size_t register_loads = 0;
   for (size_t operation : found.completed)
-    of_registers += !at(operation).writes.empty();
+    register_loads += !at(operation).writes.empty();
   if (found.completed.empty()) return {true, "nothing uses what is in flight"};
   std::string completing = places({found.completing.begin(), found.completing.end()});
   if (found.counter_was_full) completing += completing.empty() ? "the counter is full" : " or a full counter";
   const auto counted = [](size_t count, const char *what) {
     return count == 0 ? "" : ", " + std::to_string(count) + what;
   };
-  return {true, "nothing needs what is in flight" + counted(of_registers, " loads into registers") +
-                    counted(found.completed.size() - of_registers, " accesses of LDS or memory") +
+  return {true, "nothing needs what is in flight" + counted(register_loads, " loads into registers") +
+                    counted(found.completed.size() - register_loads, " accesses of LDS or memory") +
                     ", before " + completing};
 }
 

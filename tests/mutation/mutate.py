@@ -191,7 +191,7 @@ def main():
     equivalents = read_equivalents(EQUIVALENT)
     build = builds.Build(options.build)
     names = {file: options.tests or tests_of(file.relative_to(ROOT)) for file in files}
-    all_tests = build.tests(sorted({name for of_file in names.values() for name in of_file}))
+    all_tests = build.tests(sorted({name for file_tests in names.values() for name in file_tests}))
     build.make(sorted({word for _, command, _ in all_tests for word in builds.targets_of(build, command)}))
 
     counts, known = {}, set()

@@ -29,8 +29,8 @@ def random_tensor(*extents):
     return f"size:{2 * math.prod(extents)}:type=f16:fill=random"
 
 
-def space(count, of_bytes):
-    return f"size:{count * of_bytes}"
+def space(count, element_bytes):
+    return f"size:{count * element_bytes}"
 
 
 class Comparison:

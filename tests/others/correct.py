@@ -56,8 +56,8 @@ class Test:
         largest = 0.0  # error, as a fraction of the tolerance
         noticed = False
         for rows, q, k, v, keep, wrong_keep in sequences:
-            expected, of_sizes, score_sizes = reference(q, k, v, keep)
-            allowed = tolerance(expected, of_sizes, score_sizes, abs(v).max(), dtype, len(k), q.shape[2], scale_dtype)
+            expected, value_sizes, score_sizes = reference(q, k, v, keep)
+            allowed = tolerance(expected, value_sizes, score_sizes, abs(v).max(), dtype, len(k), q.shape[2], scale_dtype)
             error = abs(o[rows].reshape(expected.shape) - expected)
             largest = max(largest, float(np.where(np.isnan(error), np.inf, error / allowed).max()))
             noticed |= bool((abs(reference(q, k, v, wrong_keep)[0] - expected) > allowed).any())

@@ -84,13 +84,13 @@ std::vector<Place> places(const Drawing &drawing, const std::string &row, double
   const std::string group = "//s:g[@id='" + row + "']";
   xmlNode *const frame = drawing.only(group + "/s:rect[@class='row']");
   const double x = Drawing::number(frame, "x"), y = Drawing::number(frame, "y");
-  const double of_clk = Drawing::number(frame, "width") / clk, height = Drawing::number(frame, "height");
+  const double clk_width = Drawing::number(frame, "width") / clk, height = Drawing::number(frame, "height");
   std::vector<Place> all;
   for (xmlNode *bar : drawing.nodes(group + "/s:rect[@class!='row']")) {
-    const double left = (Drawing::number(bar, "x") - x) / of_clk,
+    const double left = (Drawing::number(bar, "x") - x) / clk_width,
                  top = (Drawing::number(bar, "y") - y) / height;
-    all.push_back({Drawing::attribute(bar, "class"), left, left + Drawing::number(bar, "width") / of_clk, top,
-                   top + Drawing::number(bar, "height") / height});
+    all.push_back({Drawing::attribute(bar, "class"), left, left + Drawing::number(bar, "width") / clk_width,
+                   top, top + Drawing::number(bar, "height") / height});
   }
   return all;
 }

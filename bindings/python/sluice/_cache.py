@@ -20,7 +20,7 @@ _NO_PAIRS = 8
 """The address of an empty list of pairs: NULL would be all pages, each to itself."""
 
 
-def _of_any_type(array: Any, field: str, counts: Tuple[int, ...]) -> Tensor:
+def _tensor_of_any_type(array: Any, field: str, counts: Tuple[int, ...]) -> Tensor:
     tensor = tensor_of(array, field)
     if len(tensor.shape) not in counts:
         raise InvalidArgument(f"{field} has {len(tensor.shape)} dimensions; it must have"
@@ -29,7 +29,7 @@ def _of_any_type(array: Any, field: str, counts: Tuple[int, ...]) -> Tensor:
 
 
 def with_dimensions(array: Any, field: str, counts: Tuple[int, ...]) -> Tensor:
-    tensor = _of_any_type(array, field, counts)
+    tensor = _tensor_of_any_type(array, field, counts)
     if tensor.dtype is None:
         raise InvalidArgument(f"{field} is of integers; it must be of one of the library's types", field)
     return tensor
@@ -81,10 +81,10 @@ def append_struct(place: str, k: Any, v: Any, k_cache: Any, v_cache: Any, *, slo
     if v is None and v_cache is None:
         made.flags |= _V_IN_K
     else:
-        of_v = checked(v, "v", place, source, source.bytes,
-                       [exactly(made.tokens, "tokens of k"), heads, at_least(0, "elements")])
-        made.head_dim_v = of_v.shape[2]
-        made.v = c_tensor(of_v)
+        v_rows = checked(v, "v", place, source, source.bytes,
+                         [exactly(made.tokens, "tokens of k"), heads, at_least(0, "elements")])
+        made.head_dim_v = v_rows.shape[2]
+        made.v = c_tensor(v_rows)
         _v_cache_of_append(made, v_cache, target, pages, place)
     _arrays_of_cache(made, "k_cache", pages, place, k_token_scales=k_token_scales, v_token_scales=v_token_scales,
                      k_page_scales=k_page_scales, v_page_scales=v_page_scales, k_group_scales=k_group_scales,
@@ -169,7 +169,7 @@ def tensor_form(address: int, *strides: int) -> Tuple[int, int, int, int, int]:
     return address, a, b, c, d
 
 
-def _of_groups(made: Any, side: str, array: Any, field: str, first: Sequence[Extent], place: str) -> Tensor:
+def _group_tensor(made: Any, side: str, array: Any, field: str, first: Sequence[Extent], place: str) -> Tensor:
     """Scales or zeros of groups, with these extents before the heads. K's scales say how large a group is."""
     if not made.scale_group:
         raise InvalidArgument(f"{field} is given without k_group_scales, which say how large a group is", field)
@@ -183,26 +183,26 @@ def _rows_of_pages(made: Any, cache: str, pages: int) -> Sequence[Extent]:
     return at_least(pages, f"pages of {cache}"), exactly(made.page_size, f"rows of a page of {cache}")
 
 
-def _scales_of_pages(made: Any, cache: str, pages: int, side: str, of_tokens: Any, of_pages: Any, of_groups: Any,
+def _scales_of_pages(made: Any, cache: str, pages: int, side: str, token_scales: Any, page_scales: Any, group_scales: Any,
                      place: str) -> None:
     """Scales per token, [pages, page_size, kv_heads], per page, [pages, kv_heads], or per group. `cache` is what K's is
     called."""
     heads, rows = exactly(made.kv_heads, "heads of k"), _rows_of_pages(made, cache, pages)
-    given = [f"{side}_{what}_scales" for what, array in (("token", of_tokens), ("page", of_pages), ("group", of_groups))
+    given = [f"{side}_{what}_scales" for what, array in (("token", token_scales), ("page", page_scales), ("group", group_scales))
              if array is not None]
     if len(given) > 1:
         raise InvalidArgument(f"{given[0]} and {given[1]} are both given", given[1])
-    if of_tokens is not None:
-        scales = checked(of_tokens, f"{side}_token_scales", place, DType.F32, 4, [*rows, heads])
+    if token_scales is not None:
+        scales = checked(token_scales, f"{side}_token_scales", place, DType.F32, 4, [*rows, heads])
         kind, strides = ScaleKind.PER_TOKEN, (*scales.strides, 0)
-    elif of_pages is not None:
-        scales = checked(of_pages, f"{side}_page_scales", place, DType.F32, 4, [rows[0], heads])
+    elif page_scales is not None:
+        scales = checked(page_scales, f"{side}_page_scales", place, DType.F32, 4, [rows[0], heads])
         kind, strides = ScaleKind.PER_PAGE, (scales.strides[0], 0, scales.strides[1], 0)
-    elif of_groups is not None:
+    elif group_scales is not None:
         if side == "k":
-            groups = _of_any_type(of_groups, "k_group_scales", (4,)).shape[3]
+            groups = _tensor_of_any_type(group_scales, "k_group_scales", (4,)).shape[3]
             made.scale_group = made.head_dim_qk // max(1, groups)
-        scales = _of_groups(made, side, of_groups, f"{side}_group_scales", rows, place)
+        scales = _group_tensor(made, side, group_scales, f"{side}_group_scales", rows, place)
         kind, strides = ScaleKind.PER_GROUP, scales.strides
     else:
         return
@@ -214,13 +214,13 @@ def _arrays_of_cache(made: Any, cache: str, pages: int, place: str, *, k_token_s
                      k_page_scales: Any, v_page_scales: Any, k_group_scales: Any, v_group_scales: Any, k_zeros: Any,
                      v_zeros: Any) -> None:
     """Scales and zeros of a cache."""
-    for side, of_tokens, of_pages, of_groups, zeros in (
+    for side, token_scales, page_scales, group_scales, zeros in (
             ("k", k_token_scales, k_page_scales, k_group_scales, k_zeros),
             ("v", v_token_scales, v_page_scales, v_group_scales, v_zeros)):
-        _scales_of_pages(made, cache, pages, side, of_tokens, of_pages, of_groups, place)
+        _scales_of_pages(made, cache, pages, side, token_scales, page_scales, group_scales, place)
         if zeros is not None:
             made.flags |= _ZERO_POINTS
-            found = _of_groups(made, side, zeros, f"{side}_zeros", _rows_of_pages(made, cache, pages), place)
+            found = _group_tensor(made, side, zeros, f"{side}_zeros", _rows_of_pages(made, cache, pages), place)
             setattr(made, f"{side}_zeros", c_tensor(found))
 
 
@@ -232,14 +232,14 @@ def _copied_arrays(made: Any, place: str, first: Sequence[Extent], arrays: Mappi
             continue
         kind = getattr(made, f"{field[0]}_scale_kind")
         if field.endswith("zeros") or kind == ScaleKind.PER_GROUP:
-            tensor = _of_groups(made, field[0], array, field, first, place)
+            tensor = _group_tensor(made, field[0], array, field, first, place)
             form = c_tensor(tensor)
         else:
             # A page's only scale stays one in pages, but goes to each of the page's rows in a gather.
-            of_pages = kind == ScaleKind.PER_PAGE and len(first) == 2
+            is_per_page = kind == ScaleKind.PER_PAGE and len(first) == 2
             tensor = checked(array, field, place, DType.F32, 4,
-                             [*(first[:1] if of_pages else first), exactly(made.kv_heads, "heads of k")])
-            rest = (0,) if of_pages else tensor.strides[1:-1]
+                             [*(first[:1] if is_per_page else first), exactly(made.kv_heads, "heads of k")])
+            rest = (0,) if is_per_page else tensor.strides[1:-1]
             form = tensor_form(tensor.address, *(0,) * (2 - len(first)), tensor.strides[0], *rest, tensor.strides[-1], 0)
         setattr(made, field, form)
 
@@ -304,10 +304,10 @@ def _cache_of(array: Any, field: str, place: str, given: Optional[DType], pages:
     first = [pages or many, page_size or many, heads or many]
     if given is not None and given.block[0] > 1:
         elements, size = given.block
-        dim = _of_any_type(array, field, (4,)).shape[3] // size * elements
+        dim = _tensor_of_any_type(array, field, (4,)).shape[3] // size * elements
         cache, made = keys_of(array, field, place, given, first, exactly(dim, "elements of a row"))
         return cache, given, dim, 0, made
-    cache = _of_any_type(array, field, (4, 5))
+    cache = _tensor_of_any_type(array, field, (4, 5))
     dtype = dtype_of_tensor(with_dimensions(array, field, (4, 5))) if given is None else given
     checked(array, field, place, dtype, dtype.bytes, [*first, *[many] * (len(cache.shape) - 3)])
     if len(cache.shape) == 4:
@@ -346,7 +346,7 @@ def _both_or_neither(first: Any, first_field: str, second: Any, second_field: st
 
 def copy_struct(place: str, k_source: Any, v_source: Any, k_target: Any, v_target: Any, *, pairs: Any, k_scale: Any,
                 v_scale: Any, cache_type: Optional[DTypeLike], k_target_scales: Any, v_target_scales: Any,
-                k_target_zeros: Any, v_target_zeros: Any, **of_source: Any) -> Any:
+                k_target_zeros: Any, v_target_zeros: Any, **source_arrays: Any) -> Any:
     """The sluice_page_copy of Context.copy's arguments."""
     made, given = _core.PageCopy(), _given_type(cache_type)
     source, made.source_type, made.head_dim_qk, made.source_k_pack, made.k_source = _cache_of(
@@ -359,10 +359,10 @@ def copy_struct(place: str, k_source: Any, v_source: Any, k_target: Any, v_targe
         k_target, "k_target", place, _type_of_bytes(k_target, "k_target", given), to_all, heads, rows)
     _exact_row("k_target", dim, made.head_dim_qk, "k_source")
     if _both_or_neither(v_source, "v_source", v_target, "v_target"):
-        for field, array, dtype, of, of_k in (("v_source", v_source, made.source_type, given, source),
-                                              ("v_target", v_target, made.target_type,
-                                               _type_of_bytes(v_target, "v_target", given), target)):
-            _, found, dim, pack, form = _cache_of(array, field, place, of, at_least(of_k.shape[0], f"pages of k{field[1:]}"),
+        for field, array, dtype, of, k_pages in (("v_source", v_source, made.source_type, given, source),
+                                                 ("v_target", v_target, made.target_type,
+                                                  _type_of_bytes(v_target, "v_target", given), target)):
+            _, found, dim, pack, form = _cache_of(array, field, place, of, at_least(k_pages.shape[0], f"pages of k{field[1:]}"),
                                                   heads, rows)
             _same_type(field, found, DType(dtype), f"k{field[1:]}")
             if pack:
@@ -375,7 +375,7 @@ def copy_struct(place: str, k_source: Any, v_source: Any, k_target: Any, v_targe
         made.flags |= _V_IN_K
     put_scale(made, "k_scale", k_scale, made.kv_heads, place)
     put_scale(made, "v_scale", v_scale, made.kv_heads, place)
-    _arrays_of_cache(made, "k_source", source.shape[0], place, **of_source)
+    _arrays_of_cache(made, "k_source", source.shape[0], place, **source_arrays)
     _copied_arrays(made, place, [at_least(target.shape[0], "pages of k_target"), rows],
                    {"k_target_scales": k_target_scales, "v_target_scales": v_target_scales,
                     "k_target_zeros": k_target_zeros, "v_target_zeros": v_target_zeros})
@@ -401,7 +401,7 @@ def _pairs(made: Any, pairs: Any, pages: int, place: str) -> None:
 def gather_struct(place: str, k_cache: Any, v_cache: Any, k_out: Any, v_out: Any, *, out_starts: Any, kv_lengths: Any,
                   page_table: Any, first_keys: Any, page_starts: Any, k_scale: Any, v_scale: Any,
                   cache_type: Optional[DTypeLike], k_out_scales: Any, v_out_scales: Any, k_out_zeros: Any, v_out_zeros: Any,
-                  **of_cache: Any) -> Any:
+                  **cache_arrays: Any) -> Any:
     """The sluice_gather of Context.gather's arguments."""
     made, given = _core.Gather(), _given_type(cache_type)
     cache, made.cache_type, made.head_dim_qk, made.k_pack, made.k_cache = _cache_of(k_cache, "k_cache", place, given, None,
@@ -409,7 +409,7 @@ def gather_struct(place: str, k_cache: Any, v_cache: Any, k_out: Any, v_out: Any
     made.page_size, made.kv_heads = cache.shape[1], cache.shape[2]
     rows, heads = exactly(made.page_size, "rows of a page of k_cache"), exactly(made.kv_heads, "heads of k_cache")
     out_type = _type_of_bytes(k_out, "k_out", given) or dtype_of_tensor(with_dimensions(k_out, "k_out", (3,)))
-    made.out_type, made.tokens = out_type, _of_any_type(k_out, "k_out", (3,)).shape[0]
+    made.out_type, made.tokens = out_type, _tensor_of_any_type(k_out, "k_out", (3,)).shape[0]
     tokens, pages = exactly(made.tokens, "rows of k_out"), cache.shape[0]
 
     def rows_of(array: Any, field: str, dim: int, of: str) -> Any:
@@ -427,7 +427,7 @@ def gather_struct(place: str, k_cache: Any, v_cache: Any, k_out: Any, v_out: Any
         made.flags |= _V_IN_K
     put_scale(made, "k_scale", k_scale, made.kv_heads, place)
     put_scale(made, "v_scale", v_scale, made.kv_heads, place)
-    _arrays_of_cache(made, "k_cache", pages, place, **of_cache)
+    _arrays_of_cache(made, "k_cache", pages, place, **cache_arrays)
     made.page_count = pages
     _copied_arrays(made, place, [tokens], {"k_out_scales": k_out_scales, "v_out_scales": v_out_scales,
                                            "k_out_zeros": k_out_zeros, "v_out_zeros": v_out_zeros})

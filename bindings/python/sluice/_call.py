@@ -315,8 +315,8 @@ class _Filler:
         array("q_lengths", None, 4, lengths)
         array("kv_lengths", None, 4, lengths)
         q_heads, kv_heads = exactly(problem.q_heads, "q_heads"), exactly(problem.kv_heads, "kv_heads")
-        args.alibi_slopes, args.alibi_batch_stride = self._of_heads("alibi_slopes")
-        args.bias_scale, args.bias_scale_batch_stride = self._of_heads("bias_scale")
+        args.alibi_slopes, args.alibi_batch_stride = self._head_numbers("alibi_slopes")
+        args.bias_scale, args.bias_scale_batch_stride = self._head_numbers("bias_scale")
         array("sink_logits", DType.F32, 4, q_heads)
         array("diagonals", None, 4, lengths)
         array("causal", None, 4, lengths)
@@ -381,7 +381,7 @@ class _Filler:
         if self.arrays.get("prefix_v") is not None:
             _, args.prefix_v = self._values("prefix_v", extents)
 
-    def _of_heads(self, field: str) -> Tuple[int, int]:
+    def _head_numbers(self, field: str) -> Tuple[int, int]:
         """Address and batch stride of numbers [q_heads], or [batch, q_heads] if sequences have their own."""
         array, heads = self.arrays.get(field), exactly(self.problem.q_heads, "q_heads")
         if array is None or len(tensor_of(array, field).shape) != 2:

@@ -49,12 +49,12 @@ def merge_struct(place: str, partial: Any, partial_lse: Any, o: Any, *, lse: Any
     put(made, "lse_base", lse_base)
     tokens, heads = exactly(made.tokens, "tokens of partial"), exactly(made.heads, "heads of partial")
     dim = exactly(made.head_dim_v, "elements of partial")
-    of_parts = [exactly(made.parts, "parts of partial")] * before
+    part_extents = [exactly(made.parts, "parts of partial")] * before
 
     def tensor(array: Any, field: str, dtype: DType, *extents: Any) -> Tensor:
         return checked(array, field, place, dtype, dtype.bytes, extents)
 
-    def of_lse(array: Any, field: str, first: List[Any]) -> Tuple[Tensor, int]:
+    def lse_tensor(array: Any, field: str, first: List[Any]) -> Tuple[Tensor, int]:
         """LSEs [tokens, heads], or [sequences, tokens of each, heads]; and the stride of a sequence."""
         shape = tensor_of(array, field).shape
         if len(shape) != len(first) + 3:
@@ -71,15 +71,15 @@ def merge_struct(place: str, partial: Any, partial_lse: Any, o: Any, *, lse: Any
                                       strides=found.strides[:at] + found.strides[at + 1:])
         return shorter, found.strides[at] if sequences > 1 else 0
 
-    first = tensor(one, "partial", dtype_of_tensor(parts), *of_parts, tokens, heads, dim)
+    first = tensor(one, "partial", dtype_of_tensor(parts), *part_extents, tokens, heads, dim)
     made.partial = c_tensor(first)
     if lse is not None and len(tensor_of(lse, "lse").shape) == 3:
         made.sequence_tokens = tensor_of(lse, "lse").shape[1]
-    lses, made.partial_lse_sequence_stride = of_lse(one_lse, "partial_lse", of_parts)
+    lses, made.partial_lse_sequence_stride = lse_tensor(one_lse, "partial_lse", part_extents)
     made.partial_lse = tensor_form(lses.address, *[0] * (1 - before), *lses.strides, 0)
     made.o = c_tensor(tensor(o, "o", dtype_of_tensor(result), tokens, heads, dim))
     if lse is not None:
-        found, made.lse_sequence_stride = of_lse(lse, "lse", [])
+        found, made.lse_sequence_stride = lse_tensor(lse, "lse", [])
         made.lse = tensor_form(found.address, 0, *found.strides, 0)
     made.sink_logits = array_of(sink_logits, "sink_logits", place, DType.F32, 4, heads)
     put_scale(made, "o_scale", o_scale, made.heads, place)
@@ -88,14 +88,14 @@ def merge_struct(place: str, partial: Any, partial_lse: Any, o: Any, *, lse: Any
     addresses: List[List[int]] = [[], []]
     for i, (part, part_lse) in enumerate(zip(partial, partial_lse)):
         rows = tensor(part, f"partial[{i}]", dtype_of_tensor(parts), tokens, heads, dim)
-        of_rows, sequence = of_lse(part_lse, f"partial_lse[{i}]", [])
+        lse_rows, sequence = lse_tensor(part_lse, f"partial_lse[{i}]", [])
         for field, is_like in ((f"partial[{i}]", _same_places(rows, first)),
-                               (f"partial_lse[{i}]", _same_places(of_rows, lses) and
+                               (f"partial_lse[{i}]", _same_places(lse_rows, lses) and
                                 sequence == made.partial_lse_sequence_stride)):
             if not is_like:
                 raise InvalidArgument(f"{field} has other strides than the first part; they must be the same", field)
         addresses[0].append(rows.address)
-        addresses[1].append(of_rows.address)
+        addresses[1].append(lse_rows.address)
     for field in ("partial", "partial_lse"):
         setattr(made, field, tensor_form(0, *getattr(made, field)[1:]))
     return made, addresses[0], addresses[1]

@@ -77,7 +77,7 @@ def has_no_gaps(tensor: Tensor) -> bool:
 _INTERFACE_TYPES = {"f2": DType.F16, "f4": DType.F32, "i1": DType.I8}
 
 
-def _of_interface(array: Any, interface: Any, place: str, field: str) -> Tensor:
+def _from_interface(array: Any, interface: Any, place: str, field: str) -> Tensor:
     """From __array_interface__ or __cuda_array_interface__."""
     typestr, shape = str(interface["typestr"]), tuple(interface["shape"])
     itemsize = int(typestr[2:])
@@ -121,7 +121,7 @@ _capsule_pointer.restype = ctypes.c_void_p
 _capsule_pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
 
 
-def _of_dlpack(array: Any, field: str) -> Tensor:
+def _from_dlpack(array: Any, field: str) -> Tensor:
     device = array.__dlpack_device__()
     # -1: do not synchronise; the caller orders work with streams and events.
     capsule = array.__dlpack__() if device[0] == 1 else array.__dlpack__(stream=-1)
@@ -137,7 +137,7 @@ def _of_dlpack(array: Any, field: str) -> Tensor:
     return Tensor((found.data or 0) + found.byte_offset, shape, strides, kind, found.dtype.bits // 8, place, capsule)
 
 
-def _of_torch(array: Any, field: str) -> Tensor:
+def _from_torch(array: Any, field: str) -> Tensor:
     kind: Optional[DType] = None
     if array.dtype.is_floating_point or array.dtype.is_complex or array.dtype.itemsize == 1:
         kind = _torch_kind(array.dtype, field)
@@ -171,14 +171,14 @@ def tensor_of(array: Any, field: str = "array") -> Tensor:
             raise InvalidArgument(f"{field}.__sluice_tensor__() is of type {type(found).__name__}; it must be a Tensor", field)
         return found
     if hasattr(array, "data_ptr") and hasattr(array, "element_size"):
-        return _of_torch(array, field)
+        return _from_torch(array, field)
     interface = getattr(array, "__cuda_array_interface__", None)
     if interface is not None:
-        return _of_interface(array, interface, _DEVICE, field)
+        return _from_interface(array, interface, _DEVICE, field)
     interface = getattr(array, "__array_interface__", None)
     if interface is not None:
-        return _of_interface(array, interface, _HOST, field)
+        return _from_interface(array, interface, _HOST, field)
     if hasattr(array, "__dlpack__"):
-        return _of_dlpack(array, field)
+        return _from_dlpack(array, field)
     raise InvalidArgument(f"{field} is of type {type(array).__name__}; it must be a Tensor, a Buffer, a torch tensor, or"
                           " have __dlpack__, __cuda_array_interface__ or __array_interface__", field)

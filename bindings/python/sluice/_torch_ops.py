@@ -226,11 +226,11 @@ def _append(k: torch.Tensor, v: Optional[torch.Tensor], k_cache: torch.Tensor, v
     extents.check(k_cache, "key_cache", "pages page_size kv_heads dim_cache", VALUES)
     extents.check(v_cache, "value_cache", "pages page_size kv_heads dim_v", VALUES)
     extents.check(slot_mapping, "slot_mapping", "tokens", INT64)
-    for side, scale, of_tokens, of_pages in (("k", k_scale, k_token_scales, k_page_scales),
-                                             ("v", v_scale, v_token_scales, v_page_scales)):
+    for side, scale, token_scales, page_scales in (("k", k_scale, k_token_scales, k_page_scales),
+                                                   ("v", v_scale, v_token_scales, v_page_scales)):
         extents.check(scale, f"{side}_scale", "kv_heads?", F32)
-        extents.check(of_tokens, f"{side}_token_scales", "pages page_size kv_heads", F32)
-        extents.check(of_pages, f"{side}_page_scales", "pages kv_heads", F32)
+        extents.check(token_scales, f"{side}_token_scales", "pages page_size kv_heads", F32)
+        extents.check(page_scales, f"{side}_page_scales", "pages kv_heads", F32)
     device.operate("append", {"k": k, "v": v, "k_cache": k_cache, "v_cache": v_cache, "slots": slot_mapping,
                               "k_scale": k_scale, "v_scale": v_scale, "k_token_scales": k_token_scales,
                               "v_token_scales": v_token_scales, "k_page_scales": k_page_scales,

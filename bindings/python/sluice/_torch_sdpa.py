@@ -94,23 +94,23 @@ def operands(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, enable
     _same("key", key, -1, "query's", query.shape[-1])
     _same("value", value, -2, "key's", key.shape[-2])
     before = _broadcast({"query": query.shape[:-3], "key": key.shape[:-3], "value": value.shape[:-3]})
-    heads, of_k, of_v = _heads(query), _heads(key), _heads(value)
+    heads, k_heads, v_heads = _heads(query), _heads(key), _heads(value)
     if enable_gqa and heads != 0:
         _kv_heads(heads, key, value)
-        if of_k != of_v:  # each has groups of its own
+        if k_heads != v_heads:  # each has groups of its own
             key, value = (x.repeat_interleave(heads // _heads(x), -3) if x.dim() > 2 else x for x in (key, value))
-            of_k = of_v = heads
+            k_heads = v_heads = heads
     else:
-        for name, its in (("key", of_k), ("value", of_v)):
+        for name, its in (("key", k_heads), ("value", v_heads)):
             if its != heads and its != 1 and heads != 1:
                 raise InvalidArgument(f"{name} has {its} heads and query {heads}; without enable_gqa they must be equal or 1",
                                       name)
             heads = its if heads == 1 else heads
         # One head of K and V serves all.
-        of_k = of_v = 1 if of_k == 1 and of_v == 1 else heads
+        k_heads = v_heads = 1 if k_heads == 1 and v_heads == 1 else heads
     has_heads = max(query.dim(), key.dim(), value.dim()) > 2
     shape = (*before, *((heads,) if has_heads else ()), query.shape[-2], value.shape[-1])
-    return Operands(_whole(query, before, heads), _whole(key, before, of_k), _whole(value, before, of_v), before, heads,
+    return Operands(_whole(query, before, heads), _whole(key, before, k_heads), _whole(value, before, v_heads), before, heads,
                     shape)
 
 
@@ -129,11 +129,11 @@ def mask_of(mask: Optional[torch.Tensor], call: Operands) -> Tuple[Optional[torc
         if mask.shape[i] != scores[i] and mask.shape[i] != 1:
             raise InvalidArgument(f"attn_mask.shape[{i}] is {mask.shape[i]}; it must be {scores[i]} or 1", "attn_mask")
     whole = mask[(None,) * (len(scores) - mask.dim())]
-    of_heads = whole.shape[-3]
+    mask_heads = whole.shape[-3]
     if any(extent != 1 for extent in whole.shape[:-3]):
-        whole = whole.expand(*call.before, of_heads, rows, keys).reshape(call.q.shape[0], of_heads, rows, keys)
+        whole = whole.expand(*call.before, mask_heads, rows, keys).reshape(call.q.shape[0], mask_heads, rows, keys)
     else:
-        whole = whole.expand(*whole.shape[:-2], rows, keys).reshape(1, of_heads, rows, keys)
+        whole = whole.expand(*whole.shape[:-2], rows, keys).reshape(1, mask_heads, rows, keys)
     if mask.dtype == torch.bool:
         return None, packed_bits(whole)
     return whole if whole.stride(-1) in (0, 1) else whole.contiguous(), None

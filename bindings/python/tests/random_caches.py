@@ -153,14 +153,14 @@ def merged(draw):
     parts, tokens, heads, dim = draw.pick(1, 1, 2, 9), draw.pick(0, 1, 1, 5), draw.heads, draw.dims[1]
     partial = quarters(rng, parts, tokens, heads, dim)
     lse = numpy.where(rng.random((parts, tokens, heads)) < 0.3, -numpy.inf, quarters(rng, parts, tokens, heads) * 8)
-    memory, of_lse = Memory(rng, context, partial.shape, "f32"), Memory(rng, context, lse.shape, "f32", 1, row=False)
+    memory, lse_memory = Memory(rng, context, partial.shape, "f32"), Memory(rng, context, lse.shape, "f32", 1, row=False)
     memory.put_rows(partial, numpy.ndindex(parts, tokens))
-    of_lse.put_rows(lse, numpy.ndindex(parts, tokens))
+    lse_memory.put_rows(lse, numpy.ndindex(parts, tokens))
     o, o_lse = Memory(rng, context, partial.shape[1:], "f32"), Memory(rng, context, lse.shape[1:], "f32", 1, row=False)
     o.fill()
     o_lse.fill()
     sinks = quarters(rng, heads) if draw.pick(True, False) else None
-    context.merge(memory.tensor, of_lse.tensor, o.tensor, lse=o_lse.tensor,
+    context.merge(memory.tensor, lse_memory.tensor, o.tensor, lse=o_lse.tensor,
                   sink_logits=None if sinks is None else floats(context, sinks))
     context.synchronize()
     weight = numpy.exp(lse.astype(numpy.float64))

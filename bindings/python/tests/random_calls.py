@@ -77,12 +77,12 @@ class Call:
 
     def problem(self):
         kinds = {"block": sluice.PageTableKind.BLOCK, "csr": sluice.PageTableKind.CSR}
-        of_pages = {"page_size": self.page_size, "page_table_kind": kinds[self.mode], "page_index_64": self.wide,
-                    "missing_pages_hidden": self.hides} if self.is_paged else {}
+        page_fields = {"page_size": self.page_size, "page_table_kind": kinds[self.mode], "page_index_64": self.wide,
+                       "missing_pages_hidden": self.hides} if self.is_paged else {}
         bounds = {"max_batch": max(self.batch, 1), "max_q_len": max(self.q_len, 1), "max_kv_len": max(self.kv_len, 1)}
         if self.prefix is not None:
-            of_pages.update(shared_prefix=True, max_prefixes=2, max_prefix_len=max(self.prefix, 1),
-                            max_q_tokens=self.batch * (self.q_len + 3) + 8)
+            page_fields.update(shared_prefix=True, max_prefixes=2, max_prefix_len=max(self.prefix, 1),
+                               max_q_tokens=self.batch * (self.q_len + 3) + 8)
         elif not self.invariant and self.rng.random() < 0.5:
             bounds = {}
         mode = sluice.Mode({"dense": 0, "ragged": 1}.get(self.mode, 2))
@@ -91,7 +91,7 @@ class Call:
             o_type=self.o_type, mode=mode, causal=self.causal, write_lse=self.has_lse, alibi=self.has_alibi,
             sink_logits=self.has_sinks, bool_mask=self.has_mask, mask_alignment=self.alignment, window_left=self.left,
             window_right=self.right, soft_cap=self.cap, bias_type=self.bias, k_scale_kind=self.k_kind, v_in_k=self.v_in_k,
-            v_scale_kind=self.v_kind, determinism=sluice.Determinism(int(self.invariant)), **bounds, **of_pages)
+            v_scale_kind=self.v_kind, determinism=sluice.Determinism(int(self.invariant)), **bounds, **page_fields)
 
     # ------------------------------------------------------------------------------------------- arrays
 
@@ -180,7 +180,7 @@ class Call:
             self.args[name] = memory.tensor
             setattr(self, f"{name}_memory", memory)
         self.key_lead, self.used = lead, used
-        self.of_k, self.of_v = (self.make_key_scales(side) for side in "kv")
+        self.k_scale_at, self.v_scale_at = (self.make_key_scales(side) for side in "kv")
 
     def make_key_scales(self, side):
         """F32 scales as functions of a key's place."""
@@ -308,7 +308,7 @@ class Call:
     def wanted(self, b, i, h):
         """(O, LSE, the largest magnitude of a score) of row i of a sequence and query head, in double precision."""
         head = h // (self.q_heads // self.kv_heads)
-        scores, values = self.of_prefix(b, i, h, head)
+        scores, values = self.prefix_terms(b, i, h, head)
         q = self.q[(*self.row_at[b][i], h)].astype(numpy.float64)
         scale = 1 / math.sqrt(self.dim) if self.scale is None else float(numpy.float32(self.scale))
         shift = {0: self.keys[b] - self.rows[b], 1: 0}.get(int(self.alignment))
@@ -322,7 +322,7 @@ class Call:
                 continue
             if self.has_mask and not self.mask_values[b, h, i, j]:
                 continue
-            score = 0.0 if at is None else scale * self.of_k(at) * float(q @ self.k[at].astype(numpy.float64))
+            score = 0.0 if at is None else scale * self.k_scale_at(at) * float(q @ self.k[at].astype(numpy.float64))
             largest = max(largest, abs(score))
             if self.cap:
                 score = self.cap * math.tanh(score / self.cap)
@@ -332,7 +332,7 @@ class Call:
                 score -= float(self.slopes[b, h]) * abs(d)
             largest = max(largest, abs(score))
             scores.append(score)
-            values.append(numpy.zeros(self.dim_v) if at is None else self.of_v(at) * self.v[at].astype(numpy.float64))
+            values.append(numpy.zeros(self.dim_v) if at is None else self.v_scale_at(at) * self.v[at].astype(numpy.float64))
         sink = float(self.sinks[h]) if self.has_sinks else -math.inf
         if not scores:
             return numpy.zeros(self.dim_v), sink, largest
@@ -341,7 +341,7 @@ class Call:
         total = weights.sum() + math.exp(sink - most)
         return (weights[:, None] * numpy.asarray(values)).sum(0) / total, most + math.log(total), largest
 
-    def of_prefix(self, b, i, h, head):
+    def prefix_terms(self, b, i, h, head):
         if self.prefix is None:
             return [], []
         row = self.first_rows[b] + i
@@ -353,9 +353,9 @@ class Call:
         for j in range(self.prefix):
             at = (self.prefix_pages[j // self.page_size], j % self.page_size, head) if self.is_paged else (0, j, head)
             k, v = (self.k, self.v) if self.is_paged else (self.prefix_k, self.prefix_v)
-            score = scale * self.of_k(at) * float(q @ k[at].astype(numpy.float64))
+            score = scale * self.k_scale_at(at) * float(q @ k[at].astype(numpy.float64))
             scores.append(self.cap * math.tanh(score / self.cap) if self.cap else score)
-            values.append(self.of_v(at) * v[at].astype(numpy.float64))
+            values.append(self.v_scale_at(at) * v[at].astype(numpy.float64))
         return scores, values
 
     def mistakes(self):
@@ -381,9 +381,9 @@ class Call:
                     wanted, wanted_lse, largest = self.wanted(b, i, h)
                     got = values_of(o[(*at, h)], self.o_type).astype(numpy.float64)
                     # Scores of 1e30 differ by much or not at all: their products are exact, and so equal ones stay equal.
-                    of_scores = largest * 2.0 ** -22 if self.scale != 1e30 else 0
+                    score_error = largest * 2.0 ** -22 if self.scale != 1e30 else 0
                     keys = self.keys[b] + (self.prefix or 0)
-                    bound = largest_v * (LAST_PLACE[self.o_type] + 1.5 * LAST_PLACE[self.dtype] + of_scores
+                    bound = largest_v * (LAST_PLACE[self.o_type] + 1.5 * LAST_PLACE[self.dtype] + score_error
                                          + (500 + keys) * 2.0 ** -23) + 2.0 ** -24
                     error = numpy.abs(got - wanted).max(initial=0)
                     if not error <= bound:

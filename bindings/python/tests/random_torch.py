@@ -172,7 +172,7 @@ def in_pages(draw):
     return said
 
 
-def of_lists(draw):
+def lists(draw):
     """Each row sees the keys of a list, with holes."""
     draw.causal, draw.window = False, (-1, -1)
     pages, page_size = draw.pick(1, 3), draw.pick(1, 8)
@@ -218,7 +218,7 @@ def sdpa(draw):
     return said
 
 
-FUNCTIONS = (dense, varlen, in_pages, of_lists, sdpa)
+FUNCTIONS = (dense, varlen, in_pages, lists, sdpa)
 
 
 def run(seed):

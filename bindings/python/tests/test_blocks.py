@@ -26,19 +26,19 @@ class Blocks(unittest.TestCase):
             numbers = random.integers(0, 256, (*shape, self.DIM // 2)).astype(numpy.uint8)
             scales = random.uniform(0.05, 0.2, (*shape, self.DIM // self.GROUP)).astype(numpy.float16)
             zeros_ = random.uniform(6, 9, scales.shape).astype(numpy.float16)
-            of_pairs = numpy.stack([numbers & 15, numbers >> 4], -1).reshape(*shape, -1, self.GROUP).astype(numpy.float64)
-            elements = (of_pairs - zeros_[..., None]) * scales[..., None]
+            pair_numbers = numpy.stack([numbers & 15, numbers >> 4], -1).reshape(*shape, -1, self.GROUP).astype(numpy.float64)
+            elements = (pair_numbers - zeros_[..., None]) * scales[..., None]
             return numbers, elements.reshape(*shape, self.DIM), scales, zeros_
         blocks = (*shape, self.DIM // 32)
         if dtype == "q8_0":
             scales, numbers = random.uniform(0.005, 0.01, blocks), random.integers(-127, 128, (*blocks, 32)).astype(numpy.int8)
-            of_blocks = numbers.astype(numpy.float64)
+            block_numbers = numbers.astype(numpy.float64)
         else:
             scales, numbers = random.uniform(-0.2, 0.2, blocks), random.integers(0, 256, (*blocks, 16)).astype(numpy.uint8)
-            of_blocks = numpy.concatenate([numbers & 15, numbers >> 4], -1).astype(numpy.float64) - 8
+            block_numbers = numpy.concatenate([numbers & 15, numbers >> 4], -1).astype(numpy.float64) - 8
         scales = scales.astype(numpy.float16)
         data = numpy.concatenate([scales[..., None].view(numpy.uint8), numbers.view(numpy.uint8)], -1)
-        return data.reshape(*shape, -1), (of_blocks * scales[..., None]).reshape(*shape, self.DIM), None, None
+        return data.reshape(*shape, -1), (block_numbers * scales[..., None]).reshape(*shape, self.DIM), None, None
 
     def problem(self, dtype, **fields):
         if dtype == "u4":
@@ -63,9 +63,9 @@ class Blocks(unittest.TestCase):
     def test_results(self):
         for dtype in ("q8_0", "q4_0", "u4"):
             arrays, k, v = self.arrays(dtype)
-            of_host, o = numpy.zeros(arrays["q"].shape, numpy.float16), CONTEXT.empty(arrays["q"].shape, "f16")
+            host_o, o = numpy.zeros(arrays["q"].shape, numpy.float16), CONTEXT.empty(arrays["q"].shape, "f16")
             problem = self.problem(dtype)
-            sluice.reference(problem, **arrays, o=of_host)
+            sluice.reference(problem, **arrays, o=host_o)
             CONTEXT.plan(problem).run(**self.on_device(arrays), o=o)
             for b, length in enumerate(self.LENGTHS):
                 keys, values = (x[self.TABLE[b]].reshape(-1, self.KV_HEADS, self.DIM)[:length] for x in (k, v))
@@ -73,7 +73,7 @@ class Blocks(unittest.TestCase):
                     scores = arrays["q"][b, 0, h].astype(numpy.float64) @ keys[:, h // 2].T / numpy.sqrt(self.DIM)
                     wanted = numpy.exp(scores) @ values[:, h // 2] / numpy.exp(scores).sum()
                     last_place = 2.0 ** -11 * numpy.abs(wanted) + 2.0 ** -24
-                    self.assertTrue((numpy.abs(of_host[b, 0, h] - wanted) <= last_place * 1.000001).all(), dtype)
+                    self.assertTrue((numpy.abs(host_o[b, 0, h] - wanted) <= last_place * 1.000001).all(), dtype)
                     # Elements are rounded to 11 bits, and P too.
                     self.assertLess(numpy.abs(o.numpy()[b, 0, h] - wanted).max(), 4 * 2.0 ** -10, dtype)
                     self.assertGreater(numpy.abs(wanted).max(), 0.1)
@@ -212,8 +212,8 @@ class Appends(unittest.TestCase):
             found = self.append("u4", self.DIM // 2, **{name: self.DIM // group for name in names})
             for side, rows in enumerate(self.rows()):
                 wanted = self.u4(rows[there].astype(numpy.float32), group, with_zeros)
-                for of_side, of_wanted in zip(found[side::2], wanted):
-                    numpy.testing.assert_array_equal(of_side, of_wanted)
+                for side_found, side_wanted in zip(found[side::2], wanted):
+                    numpy.testing.assert_array_equal(side_found, side_wanted)
 
     def test_refusals(self):
         rows, shape = self.rows(), (self.PAGES, self.PAGE_SIZE, self.HEADS)
@@ -296,16 +296,16 @@ class Copies(unittest.TestCase):
             given = {"k_source": elements[0], "v_source": elements[1], **arrays}
             found = self.both((CONTEXT.copy, sluice.reference_copy), {**given, "pairs": self.PAIRS},
                               {names[name]: numpy.zeros_like(array) for name, array in given.items()}, **usual)
-            for name, of_name in zip(given, found):
-                numpy.testing.assert_array_equal(of_name, self.copied(given[name]), f"{dtype}, {names[name]}")
+            for name, found_array in zip(given, found):
+                numpy.testing.assert_array_equal(found_array, self.copied(given[name]), f"{dtype}, {names[name]}")
 
             names = {"k_cache": "k_out", "v_cache": "v_out", **self.targets(arrays, "out")}
             given = {"k_cache": elements[0], "v_cache": elements[1], **arrays}
             wanted = {name: self.gathered(array, "page" in name) for name, array in given.items()}
             found = self.both((CONTEXT.gather, sluice.reference_gather), {**given, **self.TABLES},
                               {names[name]: numpy.zeros_like(array) for name, array in wanted.items()}, **usual)
-            for name, of_name in zip(given, found):
-                numpy.testing.assert_array_equal(of_name, wanted[name], f"{dtype}, {names[name]}")
+            for name, found_array in zip(given, found):
+                numpy.testing.assert_array_equal(found_array, wanted[name], f"{dtype}, {names[name]}")
 
     def test_groups_become_f16(self):
         elements, arrays = self.source("u4")
@@ -332,7 +332,7 @@ class Copies(unittest.TestCase):
                 **{to: self.gathered(arrays[name]) for name, to in self.targets(arrays, "out").items()}}
         sluice.reference_copy(**pages)
         sluice.reference_gather(**rows)
-        groups, of_rows = pages["k_target_scales"], rows["k_out_scales"]
+        groups, row_scales = pages["k_target_scales"], rows["k_out_scales"]
         for call, right, changed, field, message in (
                 (sluice.reference_copy, pages, {"k_target_scales": groups[:, :7]}, "k_target_scales",
                  "it must be 8 (rows of a page of k_source)"),
@@ -346,9 +346,9 @@ class Copies(unittest.TestCase):
                 (sluice.reference_copy, pages, {"k_zeros": groups[:, :, :1]}, "k_zeros", "heads of k"),
                 (sluice.reference_copy, pages, {"cache_type": "q4_0"}, "k_source", "bytes of a row of 32 elements of Q4_0"),
                 (sluice.reference_copy, pages, {"cache_type": None}, "k_source", "is of integers"),
-                (sluice.reference_gather, rows, {"k_out_scales": of_rows[:11]}, "k_out_scales",
+                (sluice.reference_gather, rows, {"k_out_scales": row_scales[:11]}, "k_out_scales",
                  "it must be 12 (rows of k_out)"),
-                (sluice.reference_gather, rows, {"v_out_zeros": of_rows[:, :1]}, "v_out_zeros", "heads of k"),
+                (sluice.reference_gather, rows, {"v_out_zeros": row_scales[:, :1]}, "v_out_zeros", "heads of k"),
                 (sluice.reference_gather, rows, {"k_out_zeros": None}, "k_out_zeros.data", "NULL"),
                 (sluice.reference_gather, rows, {"v_zeros": groups[:3]}, "v_zeros", "pages of k_cache"),
                 (sluice.reference_gather, rows, {"v_out": rows["v_out"][..., :16]}, "v_out", "bytes of a row of 64 elements")):

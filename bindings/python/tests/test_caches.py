@@ -64,14 +64,14 @@ class Appends(unittest.TestCase):
         caches, scales = ([numpy.zeros((2, 16, 2, *dim), kind) for _ in range(2)] for dim, kind in (((64,), numpy.int8),
                                                                                                ((), numpy.float32)))
         sluice.reference_append(*rows, *caches, slots=slots, k_token_scales=scales[0], v_token_scales=scales[1])
-        for given, cache, of_rows in zip(rows, caches, scales):
+        for given, cache, row_scales in zip(rows, caches, scales):
             wanted = given.astype(numpy.float32)
-            of_given = numpy.abs(wanted).max(-1) / numpy.float32(127)
+            given_scales = numpy.abs(wanted).max(-1) / numpy.float32(127)
             for row, slot in ((0, 5), (2, 30)):
-                numpy.testing.assert_array_equal(of_rows.reshape(32, 2)[slot], of_given[row])
-                numbers = numpy.rint(wanted[row] / of_given[row][:, None])
+                numpy.testing.assert_array_equal(row_scales.reshape(32, 2)[slot], given_scales[row])
+                numbers = numpy.rint(wanted[row] / given_scales[row][:, None])
                 numpy.testing.assert_array_equal(cache.reshape(32, 2, 64)[slot], numbers)
-            self.assertEqual(numpy.count_nonzero(of_rows), 4)
+            self.assertEqual(numpy.count_nonzero(row_scales), 4)
         there = numpy.zeros_like(caches[0])
         sluice.reference_copy(caches[0], None, there, None, pairs=numpy.array([[1, 0]]))
         numpy.testing.assert_array_equal(there, numpy.stack([caches[0][1], numpy.zeros_like(caches[0][1])]))
@@ -116,14 +116,14 @@ class Appends(unittest.TestCase):
             return numpy.zeros(shape, numpy.float16)
         def f32(*shape):
             return numpy.zeros(shape, numpy.float32)
-        cache, bytes_, of_tokens = f16(3, 16, 2, 64), numpy.zeros((3, 16, 2, 64), numpy.int8), f32(3, 16, 2)
-        tokens = {"k_token_scales": of_tokens, "v_token_scales": of_tokens}
+        cache, bytes_, token_scales = f16(3, 16, 2, 64), numpy.zeros((3, 16, 2, 64), numpy.int8), f32(3, 16, 2)
+        tokens = {"k_token_scales": token_scales, "v_token_scales": token_scales}
         for k_cache, v_cache, scales, field, message in (
                 (f16(3, 16, 2, 64, 0), cache, {}, "k_cache", r"k_cache.shape\[4\] is 0; it must be at least 1 \(k_pack\)"),
                 (cache, f16(0, 16, 2, 64), {}, "v_cache", r"shape\[0\] is 0"),
                 (cache, f16(0, 2, 2, 64, 8), {}, "v_cache", r"shape\[0\] is 0"),
                 (bytes_, bytes_, {**tokens, "v_token_scales": f32(0, 16, 2)}, "v_token_scales", r"shape\[0\] is 0"),
-                (bytes_, bytes_, {"k_token_scales": of_tokens, "v_page_scales": f32(0, 2)}, "v_page_scales",
+                (bytes_, bytes_, {"k_token_scales": token_scales, "v_page_scales": f32(0, 2)}, "v_page_scales",
                  r"shape\[0\] is 0")):
             with self.subTest(field, message=message), self.assertRaisesRegex(sluice.InvalidArgument, message) as caught:
                 sluice.reference_append(rows, rows, k_cache, v_cache, slots=slots, **scales)
@@ -215,10 +215,10 @@ class PagesAndKeys(unittest.TestCase):
 
         # Scales of keys and of pages.
         token = numpy.linspace(0.1, 0.9, 4 * 8 * 2, dtype=numpy.float32).reshape(4, 8, 2)
-        of_keys = {"k_token_scales": token, "v_page_scales": numpy.ascontiguousarray(token[:, 0])}
+        key_scales = {"k_token_scales": token, "v_page_scales": numpy.ascontiguousarray(token[:, 0])}
         CONTEXT.gather(*device, *device_rows, **{name: CONTEXT.array(x, "int32") for name, x in arrays.items()},
-                       **{name: CONTEXT.array(x, "f32") for name, x in of_keys.items()})
-        sluice.reference_gather(*fp8, *rows, **arrays, **of_keys)
+                       **{name: CONTEXT.array(x, "f32") for name, x in key_scales.items()})
+        sluice.reference_gather(*fp8, *rows, **arrays, **key_scales)
         for found, wanted in zip(device_rows, rows):
             numpy.testing.assert_array_equal(found.numpy(), wanted)
         keys = (device[0].numpy() * token[..., None])[table].reshape(2, 16, 2, -1)
@@ -271,12 +271,12 @@ class Merges(Case):
         whole, parts = CONTEXT.array(partial, "f32"), [CONTEXT.array(x, "f32") for x in partial]
         lses = [CONTEXT.array(x, "f32").permute(0, 2, 1) for x in by_head]
         together = CONTEXT.array(by_head, "f32").permute(0, 1, 3, 2)
-        for given, of_given, o_lse in ((parts, lses, CONTEXT.empty((6, 2), "f32")),
-                                       (whole, together, CONTEXT.empty((2, 2, 3), "f32")),
-                                       (whole, CONTEXT.array(lse, "f32"), CONTEXT.empty((2, 2, 3), "f32"))):
+        for given, given_lse, o_lse in ((parts, lses, CONTEXT.empty((6, 2), "f32")),
+                                        (whole, together, CONTEXT.empty((2, 2, 3), "f32")),
+                                        (whole, CONTEXT.array(lse, "f32"), CONTEXT.empty((2, 2, 3), "f32"))):
             o = CONTEXT.array(numpy.zeros((6, 2, 64)), "f32")
             flipped = o_lse.permute(0, 2, 1) if len(o_lse.shape) == 3 else o_lse
-            CONTEXT.merge(given, of_given, o, lse=flipped, infinity_is_empty=True)
+            CONTEXT.merge(given, given_lse, o, lse=flipped, infinity_is_empty=True)
             self.assertLess(numpy.abs(o.numpy() - wanted).max(), 1e-5)
             found = o_lse.numpy()
             found = found if found.ndim == 2 else found.transpose(0, 2, 1).reshape(6, 2)
@@ -290,7 +290,7 @@ class Merges(Case):
                       o_scale=CONTEXT.array(numpy.array([1 / 4, 1 / 128]), "f32"))
         self.assertTrue((o.bits()[:, 0] == 0x5c).all() and (o.bits()[:, 1] == 0x7f).all())
 
-        for given, of_given, field, message in (
+        for given, given_lse, field, message in (
                 (parts, lses[:2], "partial_lse", "both must have as many"), (parts, together, "partial_lse", "no parts in a list"),
                 ([], [], "partial", "partial is empty"),
                 ([*parts[:2], CONTEXT.empty((6, 2, 32), "f32")], lses, "partial[2]", "partial[2].shape[2] is 32"),
@@ -298,7 +298,7 @@ class Merges(Case):
                 (parts, [*lses[:2], CONTEXT.empty((2, 3, 2), "f32")], "partial_lse[2]", "other strides"),
                 (whole, CONTEXT.empty((3, 2, 4, 2), "f32"), "partial_lse", "2 sequences of 4 tokens; there must be 6 tokens")):
             with self.subTest(message), self.assertRaises(sluice.InvalidArgument) as caught:
-                CONTEXT.merge(given, of_given, o)
+                CONTEXT.merge(given, given_lse, o)
             self.assertEqual(caught.exception.field, field)
             self.assertIn(message, str(caught.exception))
 

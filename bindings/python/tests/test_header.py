@@ -78,18 +78,18 @@ class Calls(unittest.TestCase):
     def test_runs(self):
         paged = {"mode": sluice.Mode.PAGED, "page_size": 8, "max_kv_len": 16, "shared_prefix": True, "max_prefix_len": 8}
         group = {"k_scale_kind": sluice.ScaleKind.PER_GROUP, "v_scale_kind": sluice.ScaleKind.PER_GROUP, "scale_group": 32}
-        of_rows = {"q": floats(2, 3, 4, 64), "o": floats(2, 3, 4, 64)}
+        row_arrays = {"q": floats(2, 3, 4, 64), "o": floats(2, 3, 4, 64)}
         keys, pages, zeros = floats(2, 9, 2, 64), floats(5, 8, 2, 64), floats(5, 8, 2, 2, dtype=numpy.float16)
-        dense = {**of_rows, "k": keys, "v": keys, "lse": floats(2, 3, 4), "q_lengths": ints(2), "kv_lengths": ints(2),
+        dense = {**row_arrays, "k": keys, "v": keys, "lse": floats(2, 3, 4), "q_lengths": ints(2), "kv_lengths": ints(2),
                  "bias": floats(2, 4, 3, 9), "mask": floats(2, 4, 3, 2, dtype=numpy.uint8), "alibi_slopes": floats(2, 4),
                  "bias_scale": floats(2, 4), "sink_logits": floats(4), "q_scale": floats(1), "k_scale": floats(1),
                  "v_scale": floats(1), "o_scale": floats(1), "diagonals": ints(2), "causal": ints(2), "spans": ints(2, 1, 2),
                  "prefix_q_starts": ints(2), "prefix_lengths": ints(1), "prefix_k": floats(1, 8, 2, 64),
                  "prefix_v": floats(1, 8, 2, 64)}
-        block = {**of_rows, "k": pages, "v": pages, "k_scales": zeros, "v_scales": zeros, "k_zeros": zeros, "v_zeros": zeros,
+        block = {**row_arrays, "k": pages, "v": pages, "k_scales": zeros, "v_scales": zeros, "k_zeros": zeros, "v_zeros": zeros,
                  "kv_lengths": ints(2), "page_table": ints(2, 2, 2), "prefix_q_starts": ints(2),
                  "prefix_page_table": ints(1, 1)}
-        csr = {**of_rows, "k": pages, "v": pages, "kv_lengths": ints(2), "page_table": ints(9), "page_starts": ints(3),
+        csr = {**row_arrays, "k": pages, "v": pages, "kv_lengths": ints(2), "page_table": ints(9), "page_starts": ints(3),
                "prefix_q_starts": ints(2), "prefix_page_table": ints(9), "prefix_page_starts": ints(2)}
         flat = {"q": floats(6, 4, 64), "o": floats(6, 4, 64), "k": floats(18, 2, 64), "v": floats(18, 2, 64),
                 "q_starts": ints(3), "kv_starts": ints(3)}
@@ -127,28 +127,28 @@ class Calls(unittest.TestCase):
 
         pages = {"k_source": floats(5, 8, 2, 8, 8, dtype=f16), "v_source": cache, "k_target": floats(5, 8, 2, 8, 8, dtype=f16),
                  "v_target": cache, "pairs": numpy.ones((2, 2), numpy.int64), "k_scale": floats(1), "v_scale": floats(2)}
-        of_keys = dict.fromkeys(("k_token_scales", "v_token_scales", "k_page_scales", "v_page_scales", "cache_type",
-                                 "k_group_scales", "v_group_scales", "k_zeros", "v_zeros"))
+        key_fields = dict.fromkeys(("k_token_scales", "v_token_scales", "k_page_scales", "v_page_scales", "cache_type",
+                                    "k_group_scales", "v_group_scales", "k_zeros", "v_zeros"))
         by_keys = {"k_scale": None, "v_scale": None, "k_token_scales": floats(5, 8, 2), "v_page_scales": floats(5, 2)}
-        of_groups = {**by_keys, "k_token_scales": None, "v_page_scales": None, "cache_type": "u4", "k_group_scales": groups,
-                     "v_group_scales": groups, "k_zeros": groups, "v_zeros": groups}
-        pages.update(of_keys)
+        group_fields = {**by_keys, "k_token_scales": None, "v_page_scales": None, "cache_type": "u4", "k_group_scales": groups,
+                        "v_group_scales": groups, "k_zeros": groups, "v_zeros": groups}
+        pages.update(key_fields)
         to = dict.fromkeys(("k_target_scales", "v_target_scales", "k_target_zeros", "v_target_zeros"))
         pages.update(to)
         u4 = floats(5, 8, 2, 32, dtype=numpy.uint8)
-        of_u4 = {**pages, **of_groups, **dict.fromkeys(to, groups), "k_source": u4, "v_source": u4, "k_target": u4,
-                 "v_target": u4}
-        self.assertEqual(self.recorded("PageCopy", _cache.copy_struct, [pages, {**pages, **by_keys}, of_u4]),
+        u4_call = {**pages, **group_fields, **dict.fromkeys(to, groups), "k_source": u4, "v_source": u4, "k_target": u4,
+                   "v_target": u4}
+        self.assertEqual(self.recorded("PageCopy", _cache.copy_struct, [pages, {**pages, **by_keys}, u4_call]),
                          structs()["page_copy"])
 
         out = dict.fromkeys(("k_out_scales", "v_out_scales", "k_out_zeros", "v_out_zeros"))
         keys = {"k_cache": floats(5, 8, 2, 8, 8, dtype=f16), "v_cache": cache, "k_out": rows, "v_out": rows,
                 "out_starts": ints(2), "kv_lengths": ints(1), "page_table": numpy.ones((1, 2), numpy.int64),
-                "first_keys": ints(1), "page_starts": None, "k_scale": floats(1), "v_scale": floats(2), **of_keys, **out}
+                "first_keys": ints(1), "page_starts": None, "k_scale": floats(1), "v_scale": floats(2), **key_fields, **out}
         csr = {**keys, "page_table": ints(9), "page_starts": ints(2)}
-        of_u4 = {**keys, **of_groups, **dict.fromkeys(out, floats(3, 2, 2, dtype=f16)), "k_cache": u4, "v_cache": u4,
-                 "k_out": u4[0, :3], "v_out": u4[0, :3]}
-        self.assertEqual(self.recorded("Gather", _cache.gather_struct, [keys, csr, {**keys, **by_keys}, of_u4]),
+        u4_call = {**keys, **group_fields, **dict.fromkeys(out, floats(3, 2, 2, dtype=f16)), "k_cache": u4, "v_cache": u4,
+                   "k_out": u4[0, :3], "v_out": u4[0, :3]}
+        self.assertEqual(self.recorded("Gather", _cache.gather_struct, [keys, csr, {**keys, **by_keys}, u4_call]),
                          structs()["gather"])
 
         merge = {"partial": floats(2, 6, 4, 64), "partial_lse": floats(2, 2, 3, 4), "o": floats(6, 4, 64),

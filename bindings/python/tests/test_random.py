@@ -15,20 +15,20 @@ CALLS = int(os.environ.get("SLUICE_RANDOM_CALLS", "0"))
 FIRST = int(os.environ.get("SLUICE_RANDOM_SEED", "0"))
 
 
-def of_attention(seed):
+def run_attention(seed):
     import random_calls
 
     call, said = random_calls.run(seed, CONTEXT)
     return call.describe(), said
 
 
-def of_caches(seed):
+def run_caches(seed):
     import random_caches
 
     return random_caches.run(seed, CONTEXT)
 
 
-def of_torch(seed):
+def run_torch(seed):
     import random_torch
 
     name, drawn, said = random_torch.run(seed)
@@ -55,5 +55,5 @@ def wrong_of(kind, run):
 
 
 if __name__ == "__main__":
-    KINDS = {"attention": of_attention, "caches": of_caches, "torch": of_torch}
+    KINDS = {"attention": run_attention, "caches": run_caches, "torch": run_torch}
     sys.exit(1 if sum([wrong_of(kind, KINDS[kind]) for kind in sys.argv[1:]]) else 0)

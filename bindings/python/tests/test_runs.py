@@ -121,11 +121,11 @@ class MasksAndScales(unittest.TestCase):
     BATCH, ROWS, KEYS, HEADS, KV_HEADS, DIM = 2, 9, 40, 4, 2, 64
     ALL = numpy.ones((ROWS, KEYS), bool)
 
-    def attend(self, b, h, sees, score=lambda s: s, of_v=1.0):
-        """O [rows, dim] of a head: `score` changes the scores [rows, keys], and `of_v` are scales of V's rows."""
+    def attend(self, b, h, sees, score=lambda s: s, v_scales=1.0):
+        """O [rows, dim] of a head: `score` changes the scores [rows, keys], and `v_scales` are scales of V's rows."""
         q, k, v = (x[b, :, h * x.shape[2] // self.HEADS].astype(numpy.float64) for x in self.values)
         weight = numpy.where(sees, numpy.exp(score(q @ k.T / numpy.sqrt(self.DIM))), 0)
-        return weight @ (v * numpy.reshape(of_v, (-1, 1))) / weight.sum(1, keepdims=True)
+        return weight @ (v * numpy.reshape(v_scales, (-1, 1))) / weight.sum(1, keepdims=True)
 
     def check(self, wanted, problem, arrays, o_type="f16", last_place=2.0 ** -11, kv_type="f16"):
         """Runs a call on both sides; `wanted` is O of a sequence and head."""
@@ -135,7 +135,7 @@ class MasksAndScales(unittest.TestCase):
                      for i, (shape, kind) in enumerate(zip(shapes, kinds))]
         self.values = [x.numpy() for x in on_device]
         problem = sluice.Problem("f16", self.HEADS, self.KV_HEADS, self.DIM, k_type=kv_type, o_type=o_type, **problem)
-        o, of_host = (CONTEXT.empty((self.BATCH, self.ROWS, self.HEADS, self.DIM), o_type) for _ in range(2))
+        o, host_o = (CONTEXT.empty((self.BATCH, self.ROWS, self.HEADS, self.DIM), o_type) for _ in range(2))
         types = {"f": "f32", "i": "int32", "u": "uint8"}
         CONTEXT.plan(problem).run(*on_device, o, **{
             name: CONTEXT.array(array, types[array.dtype.kind]) for name, array in arrays.items()})
@@ -143,12 +143,12 @@ class MasksAndScales(unittest.TestCase):
         plain = on_host(bits, o_type)
         bits.fill(0)
         sluice.reference(problem, *(on_host(x.bits(), kind) for x, kind in zip(on_device, kinds)), plain, **arrays)
-        of_host.copy_bits_from(plain)
+        host_o.copy_bits_from(plain)
         wanted = numpy.stack([numpy.stack([wanted(b, h) for h in range(self.HEADS)], 1) for b in range(self.BATCH)])
         wanted = numpy.clip(wanted, -240, 240) if o_type == "e4m3fnuz" else wanted
         rounding = last_place * numpy.abs(wanted) * 1.000001
         # Half of the last place of the smallest numbers. P is rounded too, by at most 2^-10 of a sum of |P V|.
-        for found, allowed in ((of_host, 2.0 ** -11 if o_type == "e4m3fnuz" else 2.0 ** -24), (o, self.largest(wanted))):
+        for found, allowed in ((host_o, 2.0 ** -11 if o_type == "e4m3fnuz" else 2.0 ** -24), (o, self.largest(wanted))):
             error = numpy.abs(found.numpy().astype(numpy.float64) - wanted)
             self.assertTrue((error <= rounding + allowed).all(), (error - rounding).max())
 
@@ -366,11 +366,11 @@ class Lists(Case):
                 scores = k[listed, kv] @ q.numpy()[b, 0, h].astype(numpy.float64) / numpy.sqrt(self.DIM)
                 weight = numpy.exp(scores)
                 wanted = weight @ v[listed, kv] / weight.sum() if len(listed) else numpy.zeros(self.DIM)
-                of_lse = numpy.log(weight.sum()) if len(listed) else -numpy.inf
+                wanted_lse = numpy.log(weight.sum()) if len(listed) else -numpy.inf
                 # Half of the last place of O, and P rounded by at most 0.7 of one, of at most the largest |V|.
                 for found, found_lse in ((o.numpy(), lse.numpy()), (host, host_lse)):
                     self.assertLess(numpy.abs(found[b, 0, h] - wanted).max(), numpy.abs(v).max() * 2 ** -10, (b, h))
-                    self.assertTrue(found_lse[b, 0, h] == of_lse or abs(found_lse[b, 0, h] - of_lse) < 1e-4, (b, h))
+                    self.assertTrue(found_lse[b, 0, h] == wanted_lse or abs(found_lse[b, 0, h] - wanted_lse) < 1e-4, (b, h))
 
     def test_a_list_for_each_head(self):
         for dtype, lengths in (("int32", (40, 33, 40)), ("int64", (1, 40, 7))):

@@ -45,11 +45,11 @@ class Case(unittest.TestCase):
     def compare(self, o, lse, wanted, value, largest=None):
         """`wanted` gives O and LSE of row i and head h; o is [rows, heads, dim] and lse [heads, rows]."""
         for i, h in itertools.product(range(o.shape[0]), range(o.shape[1])):
-            of_row, of_lse = wanted(i, h)
-            error = (o[i, h].double() - of_row).abs().max().item()
+            wanted_row, wanted_lse = wanted(i, h)
+            error = (o[i, h].double() - wanted_row).abs().max().item()
             self.assertLessEqual(error, tolerance(value) if largest is None else largest, (i, h))
-            if lse is not None and of_lse != lse[h, i].item():
-                self.assertLess(abs(lse[h, i].item() - of_lse), 1e-4, (i, h))
+            if lse is not None and wanted_lse != lse[h, i].item():
+                self.assertLess(abs(lse[h, i].item() - wanted_lse), 1e-4, (i, h))
 
 
 class ListsOfKeys(Case):
@@ -175,8 +175,8 @@ class Scales(Case):
                 st.append_kv(k, v, *caches, slots, k_token_scales=scales[0], v_token_scales=scales[1])
                 there = slots >= 0
                 for rows, cache, stored in zip((k, v), caches, scales):
-                    wanted, of_rows = quantised(rows, dtype)
-                    torch.testing.assert_close(stored.flatten(0, 1)[slots[there]], of_rows[there], rtol=2.0 ** -22, atol=0)
+                    wanted, row_scales = quantised(rows, dtype)
+                    torch.testing.assert_close(stored.flatten(0, 1)[slots[there]], row_scales[there], rtol=2.0 ** -22, atol=0)
                     found = cache.flatten(0, 1)[slots[there]].double()
                     # A quotient in F32 may be on the other side of the middle between two numbers.
                     step = 1 if dtype == torch.int8 else wanted[there].double().abs() / 8 + 2.0 ** -10
@@ -210,8 +210,8 @@ class Scales(Case):
         slots = torch.arange(30) + 3 * PAGE_SIZE
         st.append_kv(*rows, *caches, slots, k_page_scales=scales[0], v_page_scales=scales[1])
         stored = []
-        for given, cache, of_pages in zip(rows, caches, scales):
-            each = of_pages[slots // PAGE_SIZE][..., None]
+        for given, cache, page_scales in zip(rows, caches, scales):
+            each = page_scales[slots // PAGE_SIZE][..., None]
             stored.append(cache.flatten(0, 1)[slots].double() * each)
             self.assertLessEqual(((stored[-1] - given.double()).abs() / each)[stored[-1].abs() < 126 * each].max().item(), 0.501)
         q = normal(1, 1, HEADS, DIM, seed=11)
@@ -304,9 +304,9 @@ class Masks(Case):
         bias, sees = normal(1, 1, self.ROWS, self.KEYS, seed=8), [torch.ones(self.ROWS, self.KEYS, dtype=torch.bool)] * 2
         for shape in ((HEADS,), (2, HEADS)):
             factors = normal(*shape, seed=9, dtype=torch.float32)
-            of_all = factors.expand(2, HEADS).double()
+            all_factors = factors.expand(2, HEADS).double()
             self.check(st.Extra(bias=bias, bias_scale=factors), sees,
-                       lambda b, h, i, of_all=of_all: lambda scores: scores + of_all[b, h] * bias[0, 0, i].double())
+                       lambda b, h, i, all_factors=all_factors: lambda scores: scores + all_factors[b, h] * bias[0, 0, i].double())
 
 
 class SharedPrefixes(Case):

@@ -305,8 +305,8 @@ void check_vllm() {
         for (int64_t first = 0; first < rows; first += pack)
           for (int64_t e = 0; e < size; ++e)
             for (int64_t row = first; row < first + pack; ++row) {
-              const int64_t of_row = in_packs ? row / pack * v.stride[1] + row % pack : row * v.stride[1];
-              check(block * v.stride[0] + of_row + head * v.stride[2] + e * v.stride[3] == next++, what);
+              const int64_t row_offset = in_packs ? row / pack * v.stride[1] + row % pack : row * v.stride[1];
+              check(block * v.stride[0] + row_offset + head * v.stride[2] + e * v.stride[3] == next++, what);
             }
   };
   check_order(vllm_value_cache(nullptr, heads, size, rows), rows, false, "an element of vLLM's value cache");

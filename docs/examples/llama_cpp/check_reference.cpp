@@ -105,7 +105,7 @@ public:
   }
 
   /// W is the mean of |v| by weight, V the sum of |v| divided by the denominator.
-  double of_element(double W, double V, double o) const {
+  double element_bound(double W, double V, double o) const {
     const double p = 0.653 * (bf16 ? 0x1p-7 : 0x1p-10), a = bf16 ? 0x1p-126 : 0x1p-24;
     return W * (p + element + weight + u * (8 + 3 * n) + merge) + a * V + std::fabs(o) * (sum + 3 * u) +
            0x1p-134;
@@ -142,7 +142,7 @@ void add_row(const Case &of, const Numbers &numbers, int64_t sequence, int64_t h
       V += std::fabs(value) / denominator;
     }
     to.o.push_back(o);
-    to.bound.push_back(row.n == 0 ? 0 : errors.of_element(W, V, o));
+    to.bound.push_back(row.n == 0 ? 0 : errors.element_bound(W, V, o));
   }
 }
 

@@ -179,10 +179,10 @@ sluice::Args args_of(const Attention &attention) {
   if (attention.mask) {
     // [sequence, head, row, key]. With slopes every head has a mask of its own.
     const ggml_tensor &mask = *attention.mask;
-    const int64_t of_head = mask.ne[0] * mask.ne[1];
+    const int64_t head_elements = mask.ne[0] * mask.ne[1];
     const int64_t heads = attention.has_slopes() ? attention.q_heads() : mask.ne[2];
-    args.bias.stride[0] = mask.ne[3] == 1 ? 0 : heads * of_head;
-    args.bias.stride[1] = heads == 1 ? 0 : of_head;
+    args.bias.stride[0] = mask.ne[3] == 1 ? 0 : heads * head_elements;
+    args.bias.stride[1] = heads == 1 ? 0 : head_elements;
     args.bias.stride[2] = mask.ne[0];
     args.bias.stride[3] = 1;
   }

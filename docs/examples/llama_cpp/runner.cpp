@@ -96,15 +96,15 @@ void *Runner::upload_q(const Attention &attention) {
 void *Runner::upload_bias(const Attention &attention) {
   const ggml_tensor &mask = *attention.mask;
   if (!attention.has_slopes()) return bias.upload(mask.data, ggml_nbytes(&mask));
-  const int64_t of_head = mask.ne[0] * mask.ne[1];
+  const int64_t head_elements = mask.ne[0] * mask.ne[1];
   std::vector<float> products;
-  products.reserve(mask.ne[3] * attention.q_heads() * of_head);
+  products.reserve(mask.ne[3] * attention.q_heads() * head_elements);
   for (int64_t sequence = 0; sequence < mask.ne[3]; ++sequence)
     for (int64_t head = 0; head < attention.q_heads(); ++head) {
       const auto *const numbers = reinterpret_cast<const ggml_fp16_t *>(
           static_cast<const char *>(mask.data) + sequence * mask.nb[3] + head % mask.ne[2] * mask.nb[2]);
       const float slope = slope_of(attention, head);
-      for (int64_t i = 0; i < of_head; ++i)
+      for (int64_t i = 0; i < head_elements; ++i)
         products.push_back(slope * ggml_fp16_to_fp32(numbers[i]));
     }
   return bias.upload(products.data(), products.size() * sizeof products[0]);

@@ -211,7 +211,7 @@ def report(peers: Peers, name: str, result: torch.Tensor, wanted: torch.Tensor, 
     peers.agree(name, None, None if good else ValueError("the result or the bytes are wrong"))
 
 
-def of_one_device(peers: Peers, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, causal: bool) -> torch.Tensor:
+def one_device_result(peers: Peers, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, causal: bool) -> torch.Tensor:
     """The result of rank 0 on its own, for all to compare with."""
     o = guarded(peers, "one device", lambda: attend(q, k, v, causal)[0].to(q.dtype) if peers.rank == 0 else torch.empty_like(q))
     assert isinstance(o, torch.Tensor)
@@ -221,7 +221,7 @@ def of_one_device(peers: Peers, q: torch.Tensor, k: torch.Tensor, v: torch.Tenso
 
 def prefill(peers: Peers, tokens: int, heads: int, kv_heads: int, dim: int, device: torch.device) -> None:
     q, k, v = (sample(tokens, count, dim, seed, device) for seed, count in enumerate((heads, kv_heads, kv_heads)))
-    wanted = of_one_device(peers, q, k, v, causal=True)
+    wanted = one_device_result(peers, q, k, v, causal=True)
     ours = [slice(n * peers.rank // peers.size, n * (peers.rank + 1) // peers.size) for n in (heads, kv_heads)]
     result = by_heads(peers, q[:, ours[0]].contiguous(), k[:, ours[1]].contiguous(), v[:, ours[1]].contiguous(), causal=True)
     report(peers, "prefill by heads", result, wanted, bytes_by_heads(peers.size, tokens, heads, dim, 2))
@@ -234,7 +234,7 @@ def prefill(peers: Peers, tokens: int, heads: int, kv_heads: int, dim: int, devi
 def decode(peers: Peers, keys: int, heads: int, kv_heads: int, dim: int, device: torch.device) -> None:
     q, k, v = (sample(n, count, dim, seed, device) for seed, (n, count) in
                enumerate(((1, heads), (keys, kv_heads), (keys, kv_heads))))
-    wanted = of_one_device(peers, q, k, v, causal=False)
+    wanted = one_device_result(peers, q, k, v, causal=False)
     share = slice(keys * peers.rank // peers.size, keys * (peers.rank + 1) // peers.size)
     report(peers, "decode", decode_by_keys(peers, q, k[share], v[share]), wanted, bytes_decode(peers.size, 1, heads, dim))
 

@@ -134,9 +134,9 @@ void Ring::compute(int step) {
   const Part rows = is_before ? Part{0, own.count()} : Part{own.front.count, own.back.count};
   const int64_t keys = is_before ? theirs.front.count : theirs.count();
   if (rows.count == 0 || keys == 0) return;
-  const auto of_rows = [&](const TensorView &tensor) { return tensor.slice(1, rows.first, rows.count); };
-  const TensorView o = of_rows(o_parts()), lse = of_rows(lse_parts());
-  full->run(computing, of_rows(q), k.slice(1, 0, keys), v.slice(1, 0, keys), o.slice(0, 1, 1),
+  const auto rows_of = [&](const TensorView &tensor) { return tensor.slice(1, rows.first, rows.count); };
+  const TensorView o = rows_of(o_parts()), lse = rows_of(lse_parts());
+  full->run(computing, rows_of(q), k.slice(1, 0, keys), v.slice(1, 0, keys), o.slice(0, 1, 1),
             lse.slice(0, 1, 1));
   merge(member.device, computing, o, lse, o.slice(0, 0, 1), lse.slice(0, 0, 1));
   member.counts.scores += uint64_t(rows.count * keys);

@@ -24,12 +24,12 @@ struct Sequence {
 
 /// Some tokens and heads of [token][head][dim].
 std::vector<uint16_t> cut(const std::vector<uint16_t> &all, int64_t heads, int64_t dim,
-                          std::vector<Part> tokens, Part of_heads) {
+                          std::vector<Part> tokens, Part head_part) {
   std::vector<uint16_t> result;
   for (const Part &part : tokens)
     for (int64_t token = part.first; token < part.first + part.count; ++token) {
-      const auto row = all.begin() + (token * heads + of_heads.first) * dim;
-      result.insert(result.end(), row, row + of_heads.count * dim);
+      const auto row = all.begin() + (token * heads + head_part.first) * dim;
+      result.insert(result.end(), row, row + head_part.count * dim);
     }
   return result;
 }

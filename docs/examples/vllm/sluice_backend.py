@@ -153,7 +153,7 @@ class SluiceImpl(AttentionImpl[SluiceMetadata]):
         self._slopes, self._sinks = alibi_slopes, sinks
         self._on_device: dict[torch.device, tuple[torch.Tensor | None, torch.Tensor | None]] = {}
 
-    def _of_heads(self, device: torch.device) -> tuple[torch.Tensor | None, torch.Tensor | None]:
+    def _head_arrays(self, device: torch.device) -> tuple[torch.Tensor | None, torch.Tensor | None]:
         """ALiBi's slopes and the sinks, in F32 where the queries are; copied once."""
         if device not in self._on_device:
             slopes = None if self._slopes is None else torch.tensor(self._slopes, dtype=torch.float32, device=device)
@@ -197,9 +197,9 @@ class SluiceImpl(AttentionImpl[SluiceMetadata]):
         if tokens == 0:  # another rank has the step's tokens
             return output
         if self.attn_type == AttentionType.ENCODER_ONLY:
-            output[:tokens] = self._of_whole_sequences(query[:tokens], key[:tokens], value[:tokens], attn_metadata)
+            output[:tokens] = self._whole_sequences(query[:tokens], key[:tokens], value[:tokens], attn_metadata)
             return output
-        slopes, sinks = self._of_heads(query.device)
+        slopes, sinks = self._head_arrays(query.device)
         k_cache, v_cache, k_scale, v_scale = self._cache(layer, kv_cache)
         sluice.torch.flash_attn_varlen_paged(
             query[:tokens], k_cache, v_cache, attn_metadata.query_start_loc, attn_metadata.max_query_len,
@@ -208,10 +208,10 @@ class SluiceImpl(AttentionImpl[SluiceMetadata]):
             out=output[:tokens], k_descale=k_scale, v_descale=v_scale, batch_invariant=self.batch_invariant)
         return output
 
-    def _of_whole_sequences(self, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
-                            attn_metadata: SluiceMetadata) -> torch.Tensor:
+    def _whole_sequences(self, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
+                         attn_metadata: SluiceMetadata) -> torch.Tensor:
         """Of an encoder, which keeps no cache: its keys are those of the step."""
-        slopes, _ = self._of_heads(query.device)
+        slopes, _ = self._head_arrays(query.device)
         starts, longest = attn_metadata.query_start_loc, attn_metadata.max_query_len
         return sluice.torch.flash_attn_varlen_func(
             query, key, value, starts, starts, longest, longest, softmax_scale=self.scale, window_size=self.window,

@@ -15,7 +15,7 @@ static Asked askAlibi(const ScoreTile &tile) {
 
 static Scores applyAlibi(const ScoreTile &tile, ArrayRef<Value> scores, Value slopes) {
   Emitter &b = tile.b;
-  Value slope = b.mulF(tile.ofHead(slopes, "alibi_batch_stride"), b.f32(-std::numbers::log2e));
+  Value slope = b.mulF(tile.headElement(slopes, "alibi_batch_stride"), b.f32(-std::numbers::log2e));
   Value diagonal = b.add(tile.place.row, shiftOf(b, tile.inLoop, tile.sequence));
   return tile.each(scores, [&](Value score, Value key) {
     Value distance = b.maxS(b.sub(diagonal, key), b.sub(key, diagonal));

@@ -35,7 +35,7 @@ public:
         isWide(tile.isPrefill() ? b.both(isDense, tile.isWhole) : b.boolean(false)),
         log2e(b.f32(std::numbers::log2e)), hasFactors(b.isFalse(b.isNull(factors))),
         // Waves of 16 rows have no registers for this branch after those between the types.
-        ofAllTypes(tile.isPrefill() ? Value() : factor()), first(tile.rowOf("bias")),
+        sharedFactor(tile.isPrefill() ? Value() : factor()), first(tile.rowOf("bias")),
         none(b.f32(-std::numeric_limits<double>::infinity())) {}
 
   Scores apply() const {
@@ -58,7 +58,7 @@ private:
   /// Of bias values, in units of exponents.
   Value factor() const {
     return b.branch(
-        hasFactors, [&] { return b.mulF(tile.ofHead(factors, "bias_scale_batch_stride"), log2e); },
+        hasFactors, [&] { return b.mulF(tile.headElement(factors, "bias_scale_batch_stride"), log2e); },
         [&] { return log2e; });
   }
 
@@ -73,7 +73,7 @@ private:
   }
 
   Scores biased(ArrayRef<Value> values) const {
-    auto hiding = [&] { return sums(values, tile.isPrefill() ? factor() : ofAllTypes, true); };
+    auto hiding = [&] { return sums(values, tile.isPrefill() ? factor() : sharedFactor, true); };
     // A bias that is -infinity, in units of exponents, hides all scores. Without factors, the sum achieves
     // that for scores below 2^64, far less than the distance from the largest number to the smallest such
     // bias; larger scores are rare. While they are looked for, no register is left for a factor.
@@ -100,28 +100,28 @@ private:
     // Without this, LLVM computes the addresses that the types have in common before the branch between the
     // types: those of all scores at once.
     Value begin = b.opaque(tile.place.firstKey, b.i32(type.getIntOrFloatBitWidth() / 8));
-    Value ofRow = b.advance(bias, type, first);
-    auto ofWhole = [&] { return toFloats(loadWhole(type, ofRow, begin)); };
-    auto ofEnd = [&] { return toFloats(loadEach(type, ofRow, begin)); };
-    return tile.isPrefill() ? b.branch(isWide, ofWhole, ofEnd) : ofEnd();
+    Value biasRow = b.advance(bias, type, first);
+    auto wholeTile = [&] { return toFloats(loadWhole(type, biasRow, begin)); };
+    auto lastTile = [&] { return toFloats(loadEach(type, biasRow, begin)); };
+    return tile.isPrefill() ? b.branch(isWide, wholeTile, lastTile) : lastTile();
   }
 
   /// Four neighbouring keys are one load. Eight rows at a time: lines of rows that are a power of two apart
   /// share a few places of the cache, and those of 32 rows would be evicted before the next load.
-  Scores loadWhole(Type type, Value ofRow, Value begin) const {
+  Scores loadWhole(Type type, Value biasRow, Value begin) const {
     constexpr unsigned turns = 4;
     Value turn = b.bitAnd(b.shiftRight(tile.place.lane, b.i32(3)), b.i32(turns - 1));
-    Value ofKeys = b.advance(ofRow, type, b.zeroExtend(begin));
+    Value tileBias = b.advance(biasRow, type, b.zeroExtend(begin));
     auto four = VectorType::get(4, type);
     Scores fours(scores.size() * tile.layout.results() / 4, b.undef(four));
     for (unsigned number = 0; number < turns; ++number) {
-      ofKeys = b.opaque(ofKeys, b.i32(number)); // otherwise LLVM merges the loads of all turns
+      tileBias = b.opaque(tileBias, b.i32(number)); // otherwise LLVM merges the loads of all turns
       fours = b.branch(
           b.equal(turn, b.i32(number)),
           [&] {
             Scores loaded;
             for (unsigned index = 0; index < fours.size(); ++index) {
-              Value place = b.advance(ofKeys, type, b.i64(index * 8));
+              Value place = b.advance(tileBias, type, b.i64(index * 8));
               loaded.push_back(
                   LLVM::LoadOp::create(b, four, place, /*alignment=*/type.getIntOrFloatBitWidth() / 8));
             }
@@ -132,7 +132,7 @@ private:
     return fours;
   }
 
-  Scores loadEach(Type type, Value ofRow, Value begin) const {
+  Scores loadEach(Type type, Value biasRow, Value begin) const {
     Scores elements;
     Value from = begin;
     for (unsigned index = 0; index < scores.size(); ++index)
@@ -142,7 +142,7 @@ private:
         Value key = b.add(from, b.i32(tile.layout.rows * index + tile.layout.rowOf(r)));
         // If the matrix is not dense, all keys share an element.
         Value place = b.select(isDense, b.minS(key, tile.lastKey), b.i32(0));
-        Value address = b.advance(ofRow, type, b.zeroExtend(place));
+        Value address = b.advance(biasRow, type, b.zeroExtend(place));
         elements.push_back(
             LLVM::LoadOp::create(b, type, address, /*alignment=*/type.getIntOrFloatBitWidth() / 8));
       }
@@ -182,7 +182,7 @@ private:
   const ScoreTile &tile;
   Emitter &b;
   ArrayRef<Value> scores;
-  Value bias, factors, isDense, isWide, log2e, hasFactors, ofAllTypes, first, none;
+  Value bias, factors, isDense, isWide, log2e, hasFactors, sharedFactor, first, none;
 };
 
 Asked askBias(const ScoreTile &tile) {

@@ -15,9 +15,9 @@ Scores scaledScores(ScoreTile &tile, ArrayRef<Value> raw, const LaneRows &rows) 
   auto scaled = [&] { return tile.each(raw, [&](Value score, Value) { return b.mulF(score, tile.scale); }); };
   if (!tile.looksUpKeyScales) return scaled();
   Scores scores = b.branch(b.isNull(tile.inLoop.late("k_scales")), scaled, [&] {
-    Value ofKey = loadKeyScale(b, tile.arguments, rows, tile.keys, "k", tile.firstKey);
-    return tile.eachOfKey(raw, rows, ofKey, [&](Value score, Value ofScore) {
-      return b.mulF(score, b.mulF(tile.scale, ofScore));
+    Value keyScale = loadKeyScale(b, tile.arguments, rows, tile.keys, "k", tile.firstKey);
+    return tile.eachOfKey(raw, rows, keyScale, [&](Value score, Value scoreScale) {
+      return b.mulF(score, b.mulF(tile.scale, scoreScale));
     });
   });
   // Located again after the scales, so that the rows' places do not take registers before.
@@ -36,7 +36,7 @@ static Scores applyValueScales(const ScoreTile &tile, ArrayRef<Value> scores, Va
   LaneRows rows = tile.locate(b.opaqueScalar(b.opaqueScalar(tile.firstKey)));
   Value exponent = b.log2(lookUpScaleOfValue(b, tile.arguments, rows, tile.keys, tile.firstKey));
   return tile.eachOfKey(scores, rows, exponent,
-                        [&](Value score, Value ofKey) { return b.addF(score, ofKey); });
+                        [&](Value score, Value keyExponent) { return b.addF(score, keyExponent); });
 }
 
 const ScoreChange valueScales = {askValueScales, applyValueScales};

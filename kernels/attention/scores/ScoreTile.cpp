@@ -28,8 +28,8 @@ Scores ScoreTile::each(ArrayRef<Value> scores, Change change) const {
   return results;
 }
 
-Scores ScoreTile::eachOfKey(ArrayRef<Value> scores, const LaneRows &rows, Value ofLanes,
-                            llvm::function_ref<Value(Value score, Value ofKey)> combine) const {
+Scores ScoreTile::eachOfKey(ArrayRef<Value> scores, const LaneRows &rows, Value laneValues,
+                            llvm::function_ref<Value(Value score, Value keyValue)> combine) const {
   Value first = b.mul(rows.laneGroup, b.i32(4)), last;
   unsigned number = 0;
   return each(scores, [&](Value score, Value) {
@@ -37,7 +37,7 @@ Scores ScoreTile::eachOfKey(ArrayRef<Value> scores, const LaneRows &rows, Value 
     unsigned block = number / layout.results(), r = number % layout.results();
     ++number;
     Value key = b.add(first, b.i32(layout.rows * block + layout.rowOf(r)));
-    return last = combine(score, b.ofLane(ofLanes, key));
+    return last = combine(score, b.laneValue(laneValues, key));
   });
 }
 
@@ -53,7 +53,7 @@ Value ScoreTile::rowOf(StringRef matrix) const {
   return b.add(offset, b.mul(b.zeroExtend(place.row), arguments.late((matrix + "_row_stride").str())));
 }
 
-Value ScoreTile::ofHead(Value array, StringRef batchStride) const {
+Value ScoreTile::headElement(Value array, StringRef batchStride) const {
   Value at = b.add(b.mul(b.zeroExtend(sequence.batch), inLoop.late(batchStride)), b.zeroExtend(place.head));
   return LLVM::LoadOp::create(b, b.getF32Type(), b.advance(array, b.getF32Type(), at), /*alignment=*/4);
 }

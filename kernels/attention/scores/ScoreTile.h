@@ -53,13 +53,13 @@ struct ScoreTile {
   using Change = llvm::function_ref<Value(Value score, Value key)>;
   Scores each(llvm::ArrayRef<Value> scores, Change change) const;
   /// Each score with the value that the lane with its key's number has made: four at a time.
-  Scores eachOfKey(llvm::ArrayRef<Value> scores, const LaneRows &rows, Value ofLanes,
-                   llvm::function_ref<Value(Value score, Value ofKey)> combine) const;
+  Scores eachOfKey(llvm::ArrayRef<Value> scores, const LaneRows &rows, Value laneValues,
+                   llvm::function_ref<Value(Value score, Value keyValue)> combine) const;
 
   /// In elements from the start of a matrix with a row for each row of q, a bias or a mask.
   Value rowOf(llvm::StringRef matrix) const;
   /// An element of an array with one for each query head, or several such arrays.
-  Value ofHead(Value array, llvm::StringRef batchStride) const;
+  Value headElement(Value array, llvm::StringRef batchStride) const;
 };
 
 /// Exponents have room for scales of V from the least on; smaller ones count as it.

@@ -19,7 +19,7 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 Group Groups::of(int64_t key, int head, int group) const {
   // Sequences that share keys share their scales.
   const int64_t own = c.layout == Layout::broadcast ? key % c.kv_len : key;
-  Random random = random_of(c, (of_v ? " v group " : " k group ") + std::to_string(own) + " " +
+  Random random = random_of(c, (is_v ? " v group " : " k group ") + std::to_string(own) + " " +
                                    std::to_string(head) + " " + std::to_string(group));
   const auto in_f16 = [](double value) { return decode(f16_format, encode(f16_format, value)); };
   // Normal numbers reach as far as the largest of the group.
@@ -30,9 +30,9 @@ Group Groups::of(int64_t key, int head, int group) const {
                                              : 8;
   // ggml's scales have either sign.
   if (c.cache == Cache::q4_0 && random.below(2) == 0) scale = -scale;
-  if (c.pattern == (of_v ? Pattern::nan_value : Pattern::nan_key) && random.below(40) == 0) {
+  if (c.pattern == (is_v ? Pattern::nan_value : Pattern::nan_key) && random.below(40) == 0) {
     // An infinite scale of K may make a score NaN or infinite, and one of V an FP8 result NaN or the largest.
-    const double wrong = of_v && !c.o_fp8 && random.below(2) == 0 ? infinity : std::nan("");
+    const double wrong = is_v && !c.o_fp8 && random.below(2) == 0 ? infinity : std::nan("");
     (c.cache == Cache::u4_zeros && random.below(2) == 0 ? zero : scale) = wrong;
   }
   return {scale, zero};

@@ -40,7 +40,7 @@ struct Group {
 /// Of K or V, a key of a head; `key` counts all sequences'.
 class Groups {
 public:
-  Groups(const Case &c, bool of_v) : c(c), of_v(of_v) {}
+  Groups(const Case &c, bool is_v) : c(c), is_v(is_v) {}
   Group of(int64_t key, int head, int group) const;
   /// The smallest and the largest number.
   int least() const { return c.cache == Cache::q8_0 ? -127 : 0; }
@@ -52,7 +52,7 @@ public:
 
 private:
   const Case &c;
-  bool of_v;
+  bool is_v;
 };
 
 /// Stores element `index` of a buffer of blocks, which begins with a block, and the scale of its block if

@@ -25,15 +25,15 @@ double sum_error(const Case &c, double groups) {
 // a last place is added.
 constexpr double cut = 1 - 1 / 2.88;
 
-double of_cutting(const Case &c) {
+double cutting_error(const Case &c) {
   return cut * (c.dtype == Dtype::f16 ? 0x1p-10 : 0x1p-7);
 }
 
 /// The error of an element of V of blocks, relative to it: the element is cut, and if something is
 /// subtracted, its scale, with 1 + d, is rounded to 13 bits. Elements of K are not made.
-double of_elements(const Case &c) {
+double element_error(const Case &c) {
   if (!is_in_blocks(c)) return 0;
-  return 1.01 * (of_cutting(c) + (c.cache == Cache::q8_0 ? 0 : 0x1p-13));
+  return 1.01 * (cutting_error(c) + (c.cache == Cache::q8_0 ? 0 : 0x1p-13));
 }
 
 /// The page's `score`: absolute error of a score, and so relative error of a weight.
@@ -72,13 +72,13 @@ RowBound::Roundings RowBound::roundings_of(const Case &c) {
   Roundings roundings = c.dtype == Dtype::f16
                             ? Roundings{.p_absolute = 0x1p-24, .o = 0x1p-11, .o_absolute = 0x1p-25}
                             : Roundings{.p_absolute = 0x1p-126, .o = 0x1p-8, .o_absolute = 0x1p-134};
-  roundings.p = of_cutting(c);
+  roundings.p = cutting_error(c);
   // 2^7 P has 4 significant bits; subnormal FP8 numbers are multiples of 2^-10.
   if (has_fp8_queries(c)) {
     roundings.p = 0x1p-4;
     roundings.p_absolute = 0x1p-18;
   }
-  roundings.of_elements = conformance::of_elements(c);
+  roundings.element_error = conformance::element_error(c);
   // The sum is stored as it is. Below the normal numbers of f32 each of its roundings, of which there are
   // fewer than 2^16, is at most half of 2^-149.
   if (c.o_f32) {
@@ -103,14 +103,14 @@ RowBound::RowBound(const Case &c, const RowMagnitudes &row, double l, double lse
   const double merge = row.tiles > 1 ? u * (11 * (X + std::log(n)) + 10 + 4 * excess + 2 * t) : 0;
   // Subnormal FP8 numbers, P's and V's, are aligned as if they were up to 8 times as large.
   const double subnormals = has_fp8_queries(c) ? 64 : 1;
-  of_weight = weight + u * subnormals * sum_error(c, row.groups) + merge;
-  of_result = sum + u * ((c.v_scale != Scale::none ? 5 : 3) + (c.o_scale != Scale::none ? 3 : 0));
-  of_lse = sum + merge + u * (4 * X + 4 * (1 + excess + std::log(l)) + std::fabs(lse));
+  weight_error = weight + u * subnormals * sum_error(c, row.groups) + merge;
+  result_error = sum + u * ((c.v_scale != Scale::none ? 5 : 3) + (c.o_scale != Scale::none ? 3 : 0));
+  lse_error = sum + merge + u * (4 * X + 4 * (1 + excess + std::log(l)) + std::fabs(lse));
 }
 
 double RowBound::o(double o, double W, double V) const {
-  const double before_store = W * (rounding.p + of_weight + rounding.of_elements) + rounding.p_absolute * V +
-                              std::fabs(o) * of_result;
+  const double before_store = W * (rounding.p + weight_error + rounding.element_error) +
+                              rounding.p_absolute * V + std::fabs(o) * result_error;
   return before_store + rounding.o * (std::fabs(o) + before_store) + rounding.o_absolute;
 }
 

@@ -33,25 +33,25 @@ public:
   /// l is the denominator relative to the largest score, lse is to base e.
   RowBound(const Case &c, const RowMagnitudes &row, double l, double lse);
 
-  double lse() const { return of_lse; }
+  double lse() const { return lse_error; }
   /// The bound of an element o, with W = sum P |v| / l and V = sum |v| / l.
   double o(double o, double W, double V) const;
 
 private:
   struct Roundings {
-    double p = 0;           // relative error of a weight P when it becomes the matrix cores' operand
-    double p_absolute;      // and its absolute error where it is subnormal
-    double o;               // relative error of an output when it is stored
-    double o_absolute;      // half the spacing of the output's subnormals
-    double of_elements = 0; // relative error of an element of V
+    double p = 0;             // relative error of a weight P when it becomes the matrix cores' operand
+    double p_absolute;        // and its absolute error where it is subnormal
+    double o;                 // relative error of an output when it is stored
+    double o_absolute;        // half the spacing of the output's subnormals
+    double element_error = 0; // relative error of an element of V
   };
 
   static Roundings roundings_of(const Case &c);
 
   Roundings rounding;
-  double of_weight;  // relative: the row's numerators, without the operand's rounding
-  double of_result;  // relative: the denominator, the division and the scale of V
-  double of_lse = 0; // absolute
+  double weight_error;  // relative: the row's numerators, without the operand's rounding
+  double result_error;  // relative: the denominator, the division and the scale of V
+  double lse_error = 0; // absolute
 };
 
 /// The bound of an LSE to base 2, from the LSE to base e and its bound.

@@ -130,8 +130,9 @@ template <Cache cache> void store_as(Case &c) {
   c.cache = cache;
 }
 /// So many elements of the last eight of a row.
-template <int of_qk, int of_v> void end_inside_eight(Case &c) {
-  c.head_size = {int(row_elements(c.head_size.qk)) - 8 + of_qk, int(row_elements(c.head_size.v)) - 8 + of_v};
+template <int qk_rest, int v_rest> void end_inside_eight(Case &c) {
+  c.head_size = {int(row_elements(c.head_size.qk)) - 8 + qk_rest,
+                 int(row_elements(c.head_size.v)) - 8 + v_rest};
 }
 
 } // namespace

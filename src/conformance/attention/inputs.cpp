@@ -31,8 +31,8 @@ void round_to(Element element, std::vector<double> &values) {
 
 /// Calls `visit` with the groups of all values of K or V, the group of each value and the value.
 template <typename Visit>
-void for_each_in_group(const Case &c, bool of_v, int size, std::vector<double> &values, Visit visit) {
-  const Groups groups(c, of_v);
+void for_each_in_group(const Case &c, bool is_v, int size, std::vector<double> &values, Visit visit) {
+  const Groups groups(c, is_v);
   for (size_t i = 0; i < values.size(); ++i) {
     const size_t row = i / size_t(size), element = i % size_t(size);
     visit(groups,
@@ -42,15 +42,15 @@ void for_each_in_group(const Case &c, bool of_v, int size, std::vector<double> &
   }
 }
 
-void round_to_blocks(const Case &c, bool of_v, int size, std::vector<double> &values) {
-  for_each_in_group(c, of_v, size, values, [](const Groups &groups, const Group &group, double &value) {
+void round_to_blocks(const Case &c, bool is_v, int size, std::vector<double> &values) {
+  for_each_in_group(c, is_v, size, values, [](const Groups &groups, const Group &group, double &value) {
     value = groups.nearest(group, value);
   });
 }
 
 /// Of elements scale * (number - subtracted): |scale| (number + |subtracted|).
-std::vector<double> magnitudes_in_blocks(const Case &c, bool of_v, int size, std::vector<double> values) {
-  for_each_in_group(c, of_v, size, values, [](const Groups &groups, const Group &group, double &value) {
+std::vector<double> magnitudes_in_blocks(const Case &c, bool is_v, int size, std::vector<double> values) {
+  for_each_in_group(c, is_v, size, values, [](const Groups &groups, const Group &group, double &value) {
     value =
         std::fabs(group.scale) * (std::fabs(groups.number_of(group, value)) + std::fabs(group.subtracted));
   });
@@ -147,13 +147,13 @@ constexpr std::array scale_bands = {0.5, 1.25, 0.875, 1.625};
 std::vector<double> scales_of_keys(const Case &c, Scale scale, Random random) {
   std::vector<double> values;
   const bool shared = c.layout == Layout::broadcast;
-  const auto of_batch = size_t(c.kv_len) * size_t(c.kv_heads);
-  for (size_t n = 0; n < size_t(c.batch) * of_batch; ++n) {
-    const size_t head = n % size_t(c.kv_heads), key = n % of_batch / size_t(c.kv_heads);
+  const auto sequence_values = size_t(c.kv_len) * size_t(c.kv_heads);
+  for (size_t n = 0; n < size_t(c.batch) * sequence_values; ++n) {
+    const size_t head = n % size_t(c.kv_heads), key = n % sequence_values / size_t(c.kv_heads);
     const size_t in_page = scale == Scale::page ? key % size_t(c.pages.size) : 0;
     const double jitter = 0.375 * random.uniform();
-    if (shared && n >= of_batch)
-      values.push_back(values[n - of_batch]);
+    if (shared && n >= sequence_values)
+      values.push_back(values[n - sequence_values]);
     else if (in_page != 0)
       values.push_back(values[n - size_t(c.kv_heads)]);
     else
@@ -180,11 +180,11 @@ std::vector<double> make_scales(const Case &c, Scale scale, int heads, const cha
 void make_prefixes(const Case &c, Inputs &in) {
   if (c.prefixes.count == 0) return;
   const Case as_sequences = prefixes_as_sequences(c);
-  Inputs of_prefixes;
-  make_tensors(as_sequences, of_prefixes);
-  in.prefix_k = std::move(of_prefixes.k);
-  in.prefix_k_terms = std::move(of_prefixes.k_terms);
-  in.prefix_v = std::move(of_prefixes.v);
+  Inputs prefix_inputs;
+  make_tensors(as_sequences, prefix_inputs);
+  in.prefix_k = std::move(prefix_inputs.k);
+  in.prefix_k_terms = std::move(prefix_inputs.k_terms);
+  in.prefix_v = std::move(prefix_inputs.v);
   if (is_per_key(c.k_scale)) in.prefix_k_scale = make_scales(as_sequences, c.k_scale, c.kv_heads, " k_scale");
   if (is_per_key(c.v_scale)) in.prefix_v_scale = make_scales(as_sequences, c.v_scale, c.kv_heads, " v_scale");
 }

@@ -88,9 +88,9 @@ private:
     memory.lse.buffer = add_output(lse.buffer_elements, 4);
     // A tensor that all sequences share, or whose sequences have starts, has no step between sequences.
     if (c.mode != Mode::paged && (c.layout == Layout::broadcast || !sequences.kv_starts.empty()))
-      for (Placement *of_keys :
+      for (Placement *key_array :
            {&memory.k, &memory.v, &memory.k_scales, &memory.v_scales, &memory.k_zeros, &memory.v_zeros})
-        of_keys->stride[0] = 0;
+        key_array->stride[0] = 0;
     if (!sequences.q_starts.empty()) memory.q.stride[0] = memory.o.stride[0] = memory.lse.stride[0] = 0;
     if (c.prefixes.count != 0 && pages.empty()) {
       const Extents prefix_k{c.prefixes.count, c.prefixes.keys, c.kv_heads, row_qk};
@@ -184,7 +184,7 @@ private:
     if (c.prefixes.count == 0) return;
     const bool paged = !pages.empty();
     const Case as_sequences = prefixes_as_sequences(c);
-    const Keys of_prefixes{as_sequences,
+    const Keys prefix_keys{as_sequences,
                            in.prefix_k,
                            in.prefix_v,
                            in.prefix_k_scale,
@@ -193,7 +193,7 @@ private:
                            paged ? memory.v : memory.prefix_v};
     for (int p = 0; p < c.prefixes.count; ++p)
       for (int j = 0; j < sequences.prefix_lengths[size_t(p)]; ++j)
-        store_key(of_prefixes,
+        store_key(prefix_keys,
                   same_row(c.kv_heads,
                            paged ? Place{pages[0].prefixes.page(p, 0, j / c.pages.size), j % c.pages.size}
                                  : Place{p, j}),

@@ -75,9 +75,9 @@ public:
 
 private:
   /// A key of the row's prefix has the numbers from 0 on, one of its sequence those from own_begin on.
-  const double *row_of(const std::vector<double> &of_prefixes, const std::vector<double> &own, int b, int key,
+  const double *row_of(const std::vector<double> &prefix_rows, const std::vector<double> &own, int b, int key,
                        int size) const {
-    return key < own_begin ? kv_row(of_prefixes, prefix, c.prefixes.keys, key, size)
+    return key < own_begin ? kv_row(prefix_rows, prefix, c.prefixes.keys, key, size)
                            : kv_row(own, b, c.kv_len, key - own_begin, size);
   }
   const double *key_row(int b, int key) const { return row_of(in.prefix_k, in.k, b, key, c.head_size.qk); }
@@ -122,8 +122,8 @@ private:
       const int j = key - own_begin;
       if (j < 0 ? key >= prefix_keys : !is_visible(c, sequences, in, b, h, i, j)) continue;
       const double *const k = key_row(b, key);
-      const double of_key = k_scale(b, key);
-      const double raw = scale * of_key * dot(q, k, d);
+      const double key_scale = k_scale(b, key);
+      const double raw = scale * key_scale * dot(q, k, d);
       const double capped = cap != 0 ? cap * std::tanh(raw / cap) : raw;
       const double bias = c.bias.type != BiasType::none ? bias_scale * in.bias.at(b, h, i, j) : 0;
       const double alibi = slope * std::abs(distance(sequences, b, i, j));
@@ -137,7 +137,7 @@ private:
       const double products = has_fp8_queries(c)
                                   ? dot(as_aligned(q, d).data(), as_aligned(k, d).data(), d)
                                   : absolute_dot(q, in.k_terms.empty() ? k : key_terms(b, key), d);
-      row.products = std::max(row.products, scale * of_key * products);
+      row.products = std::max(row.products, scale * key_scale * products);
       row.raw = std::max(row.raw, std::fabs(raw));
       row.score = std::max({row.score, std::fabs(raw), std::fabs(changed)});
       row.terms = std::max(row.terms, std::fabs(capped) + std::fabs(bias) + std::fabs(alibi));
@@ -177,13 +177,13 @@ private:
     for (size_t n = 0; n < keys.size(); ++n) {
       const double p = std::exp(x[n] - largest);
       const double *const v = value_row(b, keys[n]);
-      const double of_value = v_scale(b, keys[n]);
-      largest_weight = std::max(largest_weight, p * of_value);
+      const double value_scale = v_scale(b, keys[n]);
+      largest_weight = std::max(largest_weight, p * value_scale);
       l += p;
       for (size_t e = 0; e < weighted.size(); ++e) {
-        weighted[e] += p * of_value * v[e];
-        weighted_magnitude[e] += p * std::fabs(of_value * v[e]);
-        magnitude[e] += std::fabs((per_key ? 1 : of_value) * v[e]);
+        weighted[e] += p * value_scale * v[e];
+        weighted_magnitude[e] += p * std::fabs(value_scale * v[e]);
+        magnitude[e] += std::fabs((per_key ? 1 : value_scale) * v[e]);
       }
     }
     // The weight that P is relative to includes the scale.

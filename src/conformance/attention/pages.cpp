@@ -57,14 +57,14 @@ TableEntries places_for(const Case &c, const std::vector<int> &needed, int most,
 } // namespace
 
 PageTable::PageTable(const Case &c, const Sequences &sequences) {
-  std::vector<int> needed, of_prefixes;
+  std::vector<int> needed, prefix_pages;
   for (int keys : sequences.kv_lengths)
     needed.push_back(pages_of(c, keys));
   for (int keys : sequences.prefix_lengths)
-    of_prefixes.push_back(pages_of(c, keys));
+    prefix_pages.push_back(pages_of(c, keys));
   const int most = *std::max_element(needed.begin(), needed.end());
   const bool shared = c.layout == Layout::broadcast;
-  const int pages_of_prefixes = std::accumulate(of_prefixes.begin(), of_prefixes.end(), 0);
+  const int pages_of_prefixes = std::accumulate(prefix_pages.begin(), prefix_pages.end(), 0);
   const int heads = c.pages.by_head ? c.kv_heads : 1;
   pages_in_all = heads * (shared ? most : std::accumulate(needed.begin(), needed.end(), 0)) +
                  pages_of_prefixes + unowned_pages;
@@ -72,10 +72,10 @@ PageTable::PageTable(const Case &c, const Sequences &sequences) {
 
   own = places_for(c, needed, pages_of(c, c.kv_len), heads);
   size_t next = 0;
-  if (!of_prefixes.empty()) {
-    prefixes = places_for(c, of_prefixes, pages_of(c, c.prefixes.keys));
-    for (size_t p = 0; p < of_prefixes.size(); ++p)
-      for (int n = 0; n < of_prefixes[p]; ++n)
+  if (!prefix_pages.empty()) {
+    prefixes = places_for(c, prefix_pages, pages_of(c, c.prefixes.keys));
+    for (size_t p = 0; p < prefix_pages.size(); ++p)
+      for (int n = 0; n < prefix_pages[p]; ++n)
         prefixes.entries[prefixes.place(int(p), 0, n)] = numbers[next++];
   }
   for (size_t b = 0; b < needed.size(); ++b) {

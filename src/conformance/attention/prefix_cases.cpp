@@ -30,8 +30,8 @@ class PrefixCases {
 public:
   explicit PrefixCases(const Collector &shapes) : shapes(shapes) {}
 
-  Case next() { return of_shape(shapes.shape(turn)); }
-  Case of_shape(Shapes::Shape shape) {
+  Case next() { return case_of(shapes.shape(turn)); }
+  Case case_of(Shapes::Shape shape) {
     const Size size = sizes[size_t(turn) % sizes.size()];
     Case c{.dtype = shape.dtype,
            .head_size = shape.head_size,
@@ -68,7 +68,7 @@ std::vector<Case> prefix_cases(const Collector &shapes) {
   PrefixCases made(shapes);
   std::vector<Case> cases;
   for (Shapes::Shape shape : shapes.shapes)
-    cases.push_back(made.of_shape(shape));
+    cases.push_back(made.case_of(shape));
   // Beside everything else that a case can choose.
   for (const Feature &feature : features())
     for (Choice choice : feature.choices) {

@@ -257,11 +257,11 @@ void fill_common(const PageCopyCase &c, const PageCopyInputs &in, const PageCopy
   call.k_scale_kind = kind_of(c, c.k_scale);
   call.v_scale_kind = c.v_in_k ? scale_kind(c.v_scale) : kind_of(c, c.v_scale);
   call.scale_group = c.scale_group;
-  const Element of_arrays = c.source == Element::u4 ? Element::f16 : Element::f32;
-  call.k_scales = tensor(memory.k_source.scales, of_arrays, bases);
-  call.v_scales = tensor(memory.v_source.scales, of_arrays, bases);
-  call.k_zeros = tensor(memory.k_source.zeros, of_arrays, bases);
-  call.v_zeros = tensor(memory.v_source.zeros, of_arrays, bases);
+  const Element array_type = c.source == Element::u4 ? Element::f16 : Element::f32;
+  call.k_scales = tensor(memory.k_source.scales, array_type, bases);
+  call.v_scales = tensor(memory.v_source.scales, array_type, bases);
+  call.k_zeros = tensor(memory.k_source.zeros, array_type, bases);
+  call.v_zeros = tensor(memory.v_source.zeros, array_type, bases);
   set_array(call.k_scale, memory.k_scale, bases);
   set_array(call.v_scale, memory.v_scale, bases);
 }
@@ -287,11 +287,11 @@ sluice_page_copy make_page_copy(const PageCopyCase &c, const PageCopyInputs &in,
     call.v_source = tensor(memory.v_source.elements, c.source, bases);
     call.v_target = tensor(memory.v_target.elements, c.target, bases);
   }
-  const Element of_arrays = c.source == Element::u4 ? Element::f16 : Element::f32;
-  call.k_target_scales = tensor(memory.k_target.scales, of_arrays, bases);
-  call.v_target_scales = tensor(memory.v_target.scales, of_arrays, bases);
-  call.k_target_zeros = tensor(memory.k_target.zeros, of_arrays, bases);
-  call.v_target_zeros = tensor(memory.v_target.zeros, of_arrays, bases);
+  const Element array_type = c.source == Element::u4 ? Element::f16 : Element::f32;
+  call.k_target_scales = tensor(memory.k_target.scales, array_type, bases);
+  call.v_target_scales = tensor(memory.v_target.scales, array_type, bases);
+  call.k_target_zeros = tensor(memory.k_target.zeros, array_type, bases);
+  call.v_target_zeros = tensor(memory.v_target.zeros, array_type, bases);
   if (memory.pairs >= 0) call.pairs = bases[size_t(memory.pairs)];
   call.pair_count = int64_t(in.pairs.size() / 2);
   return call;
@@ -314,11 +314,11 @@ sluice_gather make_gather(const PageCopyCase &c, const PageCopyInputs &in, const
     call.v_cache = tensor(memory.v_source.elements, c.source, bases);
     call.v_out = tensor(memory.v_target.elements, c.target, bases);
   }
-  const Element of_arrays = c.source == Element::u4 ? Element::f16 : Element::f32;
-  call.k_out_scales = tensor(memory.k_target.scales, of_arrays, bases);
-  call.v_out_scales = tensor(memory.v_target.scales, of_arrays, bases);
-  call.k_out_zeros = tensor(memory.k_target.zeros, of_arrays, bases);
-  call.v_out_zeros = tensor(memory.v_target.zeros, of_arrays, bases);
+  const Element array_type = c.source == Element::u4 ? Element::f16 : Element::f32;
+  call.k_out_scales = tensor(memory.k_target.scales, array_type, bases);
+  call.v_out_scales = tensor(memory.v_target.scales, array_type, bases);
+  call.k_out_zeros = tensor(memory.k_target.zeros, array_type, bases);
+  call.v_out_zeros = tensor(memory.v_target.zeros, array_type, bases);
   set_array(call.out_starts, memory.starts, bases);
   set_array(call.kv_lengths, memory.kv_lengths, bases);
   set_array(call.first_keys, memory.first_keys, bases);
@@ -360,10 +360,10 @@ std::vector<MovedElement> compute_expected(const PageCopyCase &c, const PageCopy
   const auto add = [&](const PageCopyTensors &source, const PageCopyTensors &target, int head_size,
                        const std::vector<double> &scales) {
     const bool is_u4 = c.source == Element::u4;
-    const Element of_arrays = is_u4 ? Element::f16 : Element::f32;
+    const Element array_type = is_u4 ? Element::f16 : Element::f32;
     const int groups = is_u4 ? head_size / c.scale_group : 1;
     const auto in_array = [&](const Placement &array, const MovedRow &row, int h, int group) {
-      return load(of_arrays, memory.buffers[size_t(array.buffer)].data(),
+      return load(array_type, memory.buffers[size_t(array.buffer)].data(),
                   array.at(row.from_page, row.from_row, h, group));
     };
     for (const MovedRow &row : in.rows)
@@ -375,7 +375,7 @@ std::vector<MovedElement> compute_expected(const PageCopyCase &c, const PageCopy
           for (const auto &[from, to] :
                {std::pair{&source.scales, &target.scales}, std::pair{&source.zeros, &target.zeros}})
             for (int group = 0; from->buffer >= 0 && group < groups; ++group)
-              add_bits(*from, *to, row, h, group, 1, bytes_of(of_arrays));
+              add_bits(*from, *to, row, h, group, 1, bytes_of(array_type));
           continue;
         }
         for (int e = 0; e < head_size; ++e) {

@@ -14,7 +14,7 @@ namespace {
 // In addition to the kernels' shapes, for sluice_reference, which computes any.
 const Shapes other_shapes = {{{Dtype::f16, {192, 128}}, {Dtype::bf16, {576, 512}}, {Dtype::f16, {80, 48}}}};
 
-template <typename OfKind> void append_to(std::vector<AnyCase> &all, std::vector<OfKind> more) {
+template <typename KindCase> void append_to(std::vector<AnyCase> &all, std::vector<KindCase> more) {
   all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
 }
 

@@ -186,10 +186,10 @@ private:
       for (uint32_t t = 0; t < count; ++t) {
         const uint32_t lane = n * (run + t / 4);
         const int8_t *const row = &y.exponent[t % 4][lane];
-        const __m256i of_columns =
+        const __m256i column_exponents =
             n == 32 ? _mm256_load_si256(reinterpret_cast<const __m256i *>(row))
                     : _mm256_castsi128_si256(_mm_load_si128(reinterpret_cast<const __m128i *>(row)));
-        const __m256i sum = _mm256_adds_epi8(_mm256_set1_epi8(x.exponent[t % 4][lane + i]), of_columns);
+        const __m256i sum = _mm256_adds_epi8(_mm256_set1_epi8(x.exponent[t % 4][lane + i]), column_exponents);
         largest = _mm256_max_epi8(largest, sum);
       }
       if (n == 32)

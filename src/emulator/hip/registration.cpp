@@ -65,9 +65,9 @@ void Registry::remove(FatBinary *handle) {
     if (at == binaries.end()) return;
     binary = std::move(at->second);
     binaries.erase(at);
-    const auto of_binary = [&](const auto &entry) { return entry.second.binary == handle; };
-    std::erase_if(kernels, of_binary);
-    std::erase_if(variables, of_binary);
+    const auto is_in_binary = [&](const auto &entry) { return entry.second.binary == handle; };
+    std::erase_if(kernels, is_in_binary);
+    std::erase_if(variables, is_in_binary);
   }
   if (binary->module != nullptr) hipModuleUnload(binary->module);
   for (const ManagedVariable &variable : binary->managed)

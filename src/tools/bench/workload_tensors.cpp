@@ -238,8 +238,8 @@ sluice_args make_tensors(const Workload &work, WorkMemory &memory) {
     std::vector<int32_t> table;
     for (uint32_t b = 0; b < work.batch; ++b) {
       if (!work.cascade) table.insert(table.end(), shared.begin(), shared.end());
-      const auto of_sequence = own.subspan(b * work.pages_per_sequence(), work.pages_per_sequence());
-      table.insert(table.end(), of_sequence.begin(), of_sequence.end());
+      const auto sequence_pages = own.subspan(b * work.pages_per_sequence(), work.pages_per_sequence());
+      table.insert(table.end(), sequence_pages.begin(), sequence_pages.end());
     }
     args.page_table = array(memory, table);
     if (prefix_pages != 0 && work.cascade)

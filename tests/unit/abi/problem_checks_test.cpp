@@ -282,7 +282,7 @@ TEST_CASE("scales are of a tensor, of its heads, or of the keys of K and V", "[p
       {&sluice_problem::o_scale_kind, "o_scale_kind", false},
       {&sluice_problem::k_scale_kind, "k_scale_kind", true},
       {&sluice_problem::v_scale_kind, "v_scale_kind", true}};
-  for (const auto &[kind, field, of_keys] : kinds) {
+  for (const auto &[kind, field, allows_keys] : kinds) {
     sluice_problem problem = paged();
     problem.o_type = SLUICE_E4M3FNUZ;
     problem.*kind = SLUICE_SCALE_PER_HEAD;
@@ -291,7 +291,7 @@ TEST_CASE("scales are of a tensor, of its heads, or of the keys of K and V", "[p
       problem.*kind = per_key;
       const std::string refused = "unsupported " + field + ": " + field + " is " + std::to_string(per_key) +
                                   "; nearest supported: SLUICE_SCALE_PER_HEAD (2)";
-      CHECK(refusal(problem) == (of_keys ? "" : refused));
+      CHECK(refusal(problem) == (allows_keys ? "" : refused));
     }
     problem.*kind = 6;
     CHECK(refusal(problem) == is_unknown(field, "6", "SLUICE_SCALE_PER_GROUP (5)"));

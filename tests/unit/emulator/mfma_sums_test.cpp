@@ -211,16 +211,16 @@ TEST_CASE("every value of a small format is decoded as it is defined", "[mfma]")
     for (MfmaPath path : paths())
       for (uint32_t first = 0; first < 1u << width; first += s.m) {
         // A column of A against a row of ones of B, and a row of B against a column of ones of A.
-        Registers of_a(s);
-        Registers of_b(s);
+        Registers a_registers(s);
+        Registers b_registers(s);
         for (uint32_t i = 0; i < s.m; ++i) {
-          put(of_a.a, width, a_at(s, 0, i, 0), (first + i) % (1u << width));
-          put(of_a.b, width, b_at(s, 0, 0, i), one_of(s.b_input));
-          put(of_b.a, width, a_at(s, 0, i, 0), one_of(s.input));
-          put(of_b.b, width, b_at(s, 0, 0, i), (first + i) % (1u << width));
+          put(a_registers.a, width, a_at(s, 0, i, 0), (first + i) % (1u << width));
+          put(a_registers.b, width, b_at(s, 0, 0, i), one_of(s.b_input));
+          put(b_registers.a, width, a_at(s, 0, i, 0), one_of(s.input));
+          put(b_registers.b, width, b_at(s, 0, 0, i), (first + i) % (1u << width));
         }
-        const std::vector<uint32_t> a_result = run(path, s, of_a);
-        const std::vector<uint32_t> b_result = run(path, s, of_b);
+        const std::vector<uint32_t> a_result = run(path, s, a_registers);
+        const std::vector<uint32_t> b_result = run(path, s, b_registers);
         for (uint32_t i = 0; i < s.m; ++i) {
           auto wanted = [&](MfmaInput input) {
             const double value = to_double(input, (first + i) % (1u << width));
@@ -228,12 +228,12 @@ TEST_CASE("every value of a small format is decoded as it is defined", "[mfma]")
             return value == 0 ? 0u : std::bit_cast<uint32_t>(float(value)); // zeros add up to plus zero
           };
           const uint32_t other = (i + 1) % s.m;
-          const uint64_t of_a_got = bits_at(a_result, 32, c_at(s, 0, i, other));
-          const uint64_t of_b_got = bits_at(b_result, 32, c_at(s, 0, other, i));
-          if (of_a_got != wanted(s.input) || of_b_got != wanted(s.b_input)) {
+          const uint64_t a_got = bits_at(a_result, 32, c_at(s, 0, i, other));
+          const uint64_t b_got = bits_at(b_result, 32, c_at(s, 0, other, i));
+          if (a_got != wanted(s.input) || b_got != wanted(s.b_input)) {
             INFO(mnemonic << " path " << int(path) << " bits " << first + i);
-            REQUIRE(of_a_got == wanted(s.input));
-            REQUIRE(of_b_got == wanted(s.b_input));
+            REQUIRE(a_got == wanted(s.input));
+            REQUIRE(b_got == wanted(s.b_input));
           }
         }
       }

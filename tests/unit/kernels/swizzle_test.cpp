@@ -240,10 +240,11 @@ TEST_CASE("accesses to a tile by columns meet no bank conflict", "[swizzle]") {
               return layout.offset(lane / 32 * 4, lane % 32 * (columns / 32) + tile);
             }) == 0);
     // ... and write four rows of 8, in small tiles of 4.
-    for (unsigned of_lane : {4u, 8u})
-      for (unsigned n = 0; n < of_lane && columns / of_lane >= 16 && columns / of_lane <= 32; ++n)
+    for (unsigned lane_columns : {4u, 8u})
+      for (unsigned n = 0; n < lane_columns && columns / lane_columns >= 16 && columns / lane_columns <= 32;
+           ++n)
         CHECK(conflicts(32, 4, [&](unsigned lane) {
-                return layout.offset(lane / 8 % 4 * 8, (lane % 8 + lane / 32 * 8) * of_lane + n);
+                return layout.offset(lane / 8 % 4 * 8, (lane % 8 + lane / 32 * 8) * lane_columns + n);
               }) == 0);
     // Two-byte elements, 8 bytes at once.
     const ColumnLayout halves{columns, 2};
@@ -251,10 +252,10 @@ TEST_CASE("accesses to a tile by columns meet no bank conflict", "[swizzle]") {
       CHECK(conflicts(32, 16, [&](unsigned lane) {
               return halves.offset(lane / 32 * 4, lane % 32 * (columns / 32) + tile);
             }) == 0);
-    for (unsigned of_lane : {4u, 8u})
-      for (unsigned n = 0; n < of_lane && columns / of_lane == 32; ++n)
+    for (unsigned lane_columns : {4u, 8u})
+      for (unsigned n = 0; n < lane_columns && columns / lane_columns == 32; ++n)
         CHECK(conflicts(32, 8, [&](unsigned lane) {
-                return halves.offset(lane / 8 % 2 * 8, (lane % 8 + lane / 16 * 8) * of_lane + n);
+                return halves.offset(lane / 8 % 2 * 8, (lane % 8 + lane / 16 * 8) * lane_columns + n);
               }) == 0);
   }
 }

@@ -130,9 +130,9 @@ struct SmallElf {
     put(entry, 4, name), put(entry + 4, 1, 0x10 | type), put(entry + 6, 2, section);
     put(entry + 8, 8, address), put(entry + 16, 8, size);
   }
-  void relocation(uint64_t i, uint64_t address, uint64_t type, uint64_t of_symbol, uint64_t addend) {
+  void relocation(uint64_t i, uint64_t address, uint64_t type, uint64_t symbol_index, uint64_t addend) {
     const uint64_t entry = relocations + 24 * i;
-    put(entry, 8, address), put(entry + 8, 4, type), put(entry + 12, 4, of_symbol),
+    put(entry, 8, address), put(entry + 8, 4, type), put(entry + 12, 4, symbol_index),
         put(entry + 16, 8, addend);
   }
   void section(uint64_t i, uint64_t type, uint64_t flags, uint64_t at, uint64_t size, uint64_t link,

@@ -81,22 +81,22 @@ struct BlockCall : Call {
 } // namespace
 
 TEST_CASE("ggml's blocks are a scale and numbers of 8 or 4 bits", "[reference][types]") {
-  BlockCall of_8(SLUICE_Q8_0);
+  BlockCall q8_call(SLUICE_Q8_0);
   std::vector<unsigned char> row(32);
   for (int e = 0; e < 32; ++e)
     row[size_t(e)] = static_cast<unsigned char>(e < 16 ? e : e - 144); // 0 to 15, and -128 to -113
-  of_8.run(row, {0x3c00, 0x4400});                                     // 1 and 4
+  q8_call.run(row, {0x3c00, 0x4400});                                  // 1 and 4
   for (int e = 0; e < 32; ++e)
-    CHECK(of_8.o[size_t(e)] == (e < 16 ? e : e - 144) * 2.5f);
+    CHECK(q8_call.o[size_t(e)] == (e < 16 ? e : e - 144) * 2.5f);
 
-  BlockCall of_4(SLUICE_Q4_0);
+  BlockCall q4_call(SLUICE_Q4_0);
   row.assign(16, 0);
   for (int i = 0; i < 16; ++i)
     row[size_t(i)] = static_cast<unsigned char>(i | (15 - i) << 4);
-  of_4.run(row, {0xbc00, 0x4200}); // -1 and 3
+  q4_call.run(row, {0xbc00, 0x4200}); // -1 and 3
   for (int i = 0; i < 16; ++i) {
-    CHECK(of_4.o[size_t(i)] == float(i - 8));
-    CHECK(of_4.o[size_t(16 + i)] == float(7 - i));
+    CHECK(q4_call.o[size_t(i)] == float(i - 8));
+    CHECK(q4_call.o[size_t(16 + i)] == float(7 - i));
   }
 }
 

@@ -230,9 +230,9 @@ TEST_CASE("waves that share rows get a tile each", "[choice]") {
   slow.loop_wave_clk = 30000;
   slow.loop_slot_clk = 512;
   // Tiles beyond a multiple of the waves take as long as the next multiple.
-  const sluice_problem of_one_head = problem_of(1, 1, 8192, 8, 1);
+  const sluice_problem one_head = problem_of(1, 1, 8192, 8, 1);
   const auto clk = [&](uint64_t splits) {
-    return estimate(slow, {of_one_head, 1, 1, 8192}, splits, 304).attention_clk;
+    return estimate(slow, {one_head, 1, 1, 8192}, splits, 304).attention_clk;
   };
   CHECK(clk(103) == clk(86)); // five and six tiles
   CHECK(clk(103) < clk(57));  // nine
@@ -304,7 +304,7 @@ TEST_CASE("the estimate depends on", "[choice]") {
 
 TEST_CASE("the smallest head dims that hold the problem's are filled with zeros, of either kind",
           "[choice]") {
-  const auto of_dims = [](KernelEntry kernel, uint32_t qk, uint32_t v) {
+  const auto with_dims = [](KernelEntry kernel, uint32_t qk, uint32_t v) {
     kernel.name.head_dim_qk = qk;
     kernel.name.head_dim_v = v;
     return kernel;
@@ -312,7 +312,7 @@ TEST_CASE("the smallest head dims that hold the problem's are filled with zeros,
   std::vector<KernelEntry> kernels;
   for (const auto &[qk, v] : {std::pair{64u, 64u}, {80u, 80u}, {128u, 128u}, {192u, 128u}, {192u, 192u}})
     for (const KernelEntry &kernel : {prefill_8, sharing})
-      if (kernel.name.is_prefill() || qk != 80) kernels.push_back(of_dims(kernel, qk, v));
+      if (kernel.name.is_prefill() || qk != 80) kernels.push_back(with_dims(kernel, qk, v));
   const Target device(kernels);
   struct Row {
     int32_t qk, v;
@@ -464,9 +464,9 @@ TEST_CASE("a prefix of many rows goes to a prefill kernel in splits, the own key
   CHECK(choice.merging != nullptr);
   CHECK_THAT(choice.reason, Catch::StartsWith("prefixes: attn_fwd_bf16_d128_q256_kv64_w8 in "));
   // A ceiling leaves a part for each level, and no more.
-  const uint64_t of_part = uint64_t{64} * 32 * (128 + 1) * 4;
-  CHECK(choice.workspace_bytes == (1 + choice.prefix.splits.count) * of_part);
-  problem.workspace_ceiling_bytes = 2 * of_part;
+  const uint64_t part_bytes = uint64_t{64} * 32 * (128 + 1) * 4;
+  CHECK(choice.workspace_bytes == (1 + choice.prefix.splits.count) * part_bytes);
+  problem.workspace_ceiling_bytes = 2 * part_bytes;
   CHECK(Target(all_kernels).choose(problem).prefix.splits.count == 1);
   problem.workspace_ceiling_bytes -= 1;
   CHECK_THROWS_WITH(Target(all_kernels).choose(problem), Catch::Contains("nearest supported is"));
@@ -486,9 +486,9 @@ TEST_CASE("results over prefixes are F32 in their estimate", "[choice]") {
   const PrefixChoice chosen = Target({prefill_8}).choose(problem).prefix;
   REQUIRE(chosen.splits.count == 1);
   const auto clk = [&](uint32_t o_type) {
-    sluice_problem of_parts = prefix_problem(problem);
-    of_parts.o_type = o_type;
-    return estimate(prefill_8, {of_parts, 64, 4096, 16}, 1, 304).clk();
+    sluice_problem part_problem = prefix_problem(problem);
+    part_problem.o_type = o_type;
+    return estimate(prefill_8, {part_problem, 64, 4096, 16}, 1, 304).clk();
   };
   CHECK(chosen.estimate->clk() == clk(SLUICE_F32));
   CHECK(chosen.estimate->clk() > clk(SLUICE_BF16));

@@ -358,7 +358,7 @@ impl<'a, M: Memory> Args<'a, M> {
     /// without rows become a length of 0, to which starts would be limited.
     fn count_tokens(&self, problem: &Problem, raw: &mut sys::sluice_args) {
         let optional_tensors = [&self.v, &self.k_scales, &self.v_scales, &self.k_zeros, &self.v_zeros];
-        let of_keys = || {
+        let key_views = || {
             let others = optional_tensors.into_iter().map(|tensor| tensor.as_ref());
             std::iter::once(Some(&self.k)).chain(others).map(|tensor| tensor.map(|tensor| &tensor.view))
         };
@@ -371,12 +371,12 @@ impl<'a, M: Memory> Args<'a, M> {
         }
         match problem.raw().mode {
             sys::SLUICE_MODE_RAGGED => {
-                raw.kv_tokens = fewest(1, of_keys());
+                raw.kv_tokens = fewest(1, key_views());
                 if raw.kv_tokens == 0 {
                     raw.kv_len = 0;
                 }
             }
-            sys::SLUICE_MODE_PAGED => raw.page_count = fewest(0, of_keys()),
+            sys::SLUICE_MODE_PAGED => raw.page_count = fewest(0, key_views()),
             _ => {}
         }
     }
@@ -426,11 +426,11 @@ impl<'a, M: Memory> Args<'a, M> {
         if let Some(lse) = &self.lse {
             raw.lse = lse.view.checked("lse", Some(Dtype::F32), 0, rows(q_heads, AtLeast(1)))?;
         }
-        let of_rows = |name, tensor, kind, dim| key_scales(name, tensor, kind, keys(dim), p.scale_group);
-        raw.k_scales = of_rows("k_scales", &self.k_scales, p.k_scale_kind, dim_qk)?;
-        raw.v_scales = of_rows("v_scales", &self.v_scales, p.v_scale_kind, dim_v)?;
-        raw.k_zeros = of_rows("k_zeros", &self.k_zeros, p.k_scale_kind, dim_qk)?;
-        raw.v_zeros = of_rows("v_zeros", &self.v_zeros, p.v_scale_kind, dim_v)?;
+        let row_scales = |name, tensor, kind, dim| key_scales(name, tensor, kind, keys(dim), p.scale_group);
+        raw.k_scales = row_scales("k_scales", &self.k_scales, p.k_scale_kind, dim_qk)?;
+        raw.v_scales = row_scales("v_scales", &self.v_scales, p.v_scale_kind, dim_v)?;
+        raw.k_zeros = row_scales("k_zeros", &self.k_zeros, p.k_scale_kind, dim_qk)?;
+        raw.v_zeros = row_scales("v_zeros", &self.v_zeros, p.v_scale_kind, dim_v)?;
         let scores = |keys| [AtLeast(batch), AtLeast(q_heads), AtLeast(q_len), AtLeast(keys)];
         if let Some(bias) = &self.bias {
             raw.bias = match Dtype::from_raw(p.bias_type) {
@@ -457,11 +457,11 @@ impl<'a, M: Memory> Args<'a, M> {
         let scale_count =
             |kind: u32, heads: usize| if kind == sys::SLUICE_SCALE_PER_HEAD { heads } else { 1 };
         // The numbers of all sequences, `stride` apart.
-        let of_heads = |stride: usize| batch.saturating_sub(1).saturating_mul(stride).saturating_add(q_heads);
+        let head_numbers = |stride: usize| batch.saturating_sub(1).saturating_mul(stride).saturating_add(q_heads);
         raw.alibi_batch_stride = int_64("alibi_batch_stride", self.alibi_batch_stride)?;
-        raw.alibi_slopes = optional(&self.alibi_slopes, "alibi_slopes", of_heads(self.alibi_batch_stride))?;
+        raw.alibi_slopes = optional(&self.alibi_slopes, "alibi_slopes", head_numbers(self.alibi_batch_stride))?;
         raw.bias_scale_batch_stride = int_64("bias_scale_batch_stride", self.bias_scale_batch_stride)?;
-        raw.bias_scale = optional(&self.bias_scale, "bias_scale", of_heads(self.bias_scale_batch_stride))?;
+        raw.bias_scale = optional(&self.bias_scale, "bias_scale", head_numbers(self.bias_scale_batch_stride))?;
         raw.sink_logits = optional(&self.sink_logits, "sink_logits", q_heads)?;
         raw.q_scale = optional(&self.q_scale, "q_scale", scale_count(p.q_scale_kind, q_heads))?;
         raw.k_scale = optional(&self.k_scale, "k_scale", scale_count(p.k_scale_kind, kv_heads))?;

@@ -315,10 +315,10 @@ impl Context {
             wave_size: raw.wave_size,
             lds_bytes: raw.lds_bytes,
             hip_runtime_version: raw.hip_runtime_version,
-            chip: text::of_array(&raw.chip),
-            arch: text::of_array(&raw.arch),
-            name: text::of_array(&raw.name),
-            runtime: text::of_array(&raw.runtime),
+            chip: text::from_array(&raw.chip),
+            arch: text::from_array(&raw.arch),
+            name: text::from_array(&raw.name),
+            runtime: text::from_array(&raw.runtime),
         }
     }
 
@@ -340,7 +340,7 @@ impl Context {
             workspace_bytes: raw.workspace_bytes,
             pointer_alignment: raw.pointer_alignment,
             stride_multiple: raw.stride_multiple,
-            kernel: text::of_array(&raw.kernel),
+            kernel: text::from_array(&raw.kernel),
         })
     }
 
@@ -376,12 +376,12 @@ impl Context {
             threads: raw.threads,
             lds_bytes: raw.lds_bytes,
             kernarg_bytes: raw.kernarg_bytes,
-            name: text::of_array(&raw.name),
-            operation: text::of_array(&raw.operation),
-            features: text::of_array(&raw.features),
-            p_rounding: text::of_array(&raw.p_rounding),
-            chips: text::of_array(&raw.chips),
-            more_features: text::of_array(&raw.more_features),
+            name: text::from_array(&raw.name),
+            operation: text::from_array(&raw.operation),
+            features: text::from_array(&raw.features),
+            p_rounding: text::from_array(&raw.p_rounding),
+            chips: text::from_array(&raw.chips),
+            more_features: text::from_array(&raw.more_features),
         })
     }
 

@@ -61,7 +61,7 @@ impl Code {
     /// "SLUICE_UNSUPPORTED" and so on.
     pub fn name(self) -> &'static str {
         // SAFETY: takes any number and returns a string that is never freed.
-        unsafe { text::of_static(sys::sluice_status_name(self.raw())) }
+        unsafe { text::from_static(sys::sluice_status_name(self.raw())) }
     }
 }
 
@@ -106,8 +106,8 @@ pub(crate) fn call(function: impl FnOnce(*mut sys::sluice_error) -> sys::sluice_
     }
     Err(Error {
         code: Code::from_raw(status),
-        field: text::of_array(&error.field),
-        message: text::of_array(&error.message),
+        field: text::from_array(&error.field),
+        message: text::from_array(&error.message),
         hip_code: error.hip_code,
     })
 }

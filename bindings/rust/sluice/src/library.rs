@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// The release, e.g. "1.0.0".
 pub fn version() -> &'static str {
     // SAFETY: a string that is never freed.
-    unsafe { text::of_static(sys::sluice_version()) }
+    unsafe { text::from_static(sys::sluice_version()) }
 }
 
 /// Generation of the ABI, and the count of additions within it.
@@ -49,12 +49,12 @@ pub fn build_info() -> Result<BuildInfo> {
     call(|error| unsafe { sys::sluice_build_info(&mut raw, error) })?;
     Ok(BuildInfo {
         kernel_count: raw.kernel_count,
-        version: text::of_array(&raw.version),
-        git_commit: text::of_array(&raw.git_commit),
-        compiler: text::of_array(&raw.compiler),
-        llvm_version: text::of_array(&raw.llvm_version),
-        pack_id: text::of_array(&raw.pack_id),
-        chips: text::of_array(&raw.chips),
+        version: text::from_array(&raw.version),
+        git_commit: text::from_array(&raw.git_commit),
+        compiler: text::from_array(&raw.compiler),
+        llvm_version: text::from_array(&raw.llvm_version),
+        pack_id: text::from_array(&raw.pack_id),
+        chips: text::from_array(&raw.chips),
     })
 }
 

@@ -107,8 +107,8 @@ impl Plan {
             workspace_bytes: raw.workspace_bytes,
             max_grid: raw.max_grid,
             block: raw.block,
-            kernel: text::of_array(&raw.kernel),
-            reason: text::of_array(&raw.reason),
+            kernel: text::from_array(&raw.kernel),
+            reason: text::from_array(&raw.reason),
         }
     }
 

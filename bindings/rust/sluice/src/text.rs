@@ -4,7 +4,7 @@ use std::ffi::CStr;
 use std::os::raw::c_char;
 
 /// Text of an array that ends with 0 or is full.
-pub(crate) fn of_array(characters: &[c_char]) -> String {
+pub(crate) fn from_array(characters: &[c_char]) -> String {
     let bytes: Vec<u8> = characters.iter().map(|c| *c as u8).take_while(|byte| *byte != 0).collect();
     String::from_utf8_lossy(&bytes).into_owned()
 }
@@ -13,7 +13,7 @@ pub(crate) fn of_array(characters: &[c_char]) -> String {
 ///
 /// # Safety
 /// `text` is such a string, in UTF-8.
-pub(crate) unsafe fn of_static(text: *const c_char) -> &'static str {
+pub(crate) unsafe fn from_static(text: *const c_char) -> &'static str {
     // SAFETY: by this function's contract.
     unsafe { CStr::from_ptr(text) }.to_str().expect("strings of the library are ASCII")
 }
@@ -25,8 +25,8 @@ mod tests {
     #[test]
     fn arrays_end_at_their_zero_or_at_their_end() {
         let characters = [b'a', b'b', 0, b'c'].map(|byte| byte as c_char);
-        assert_eq!(of_array(&characters), "ab");
-        assert_eq!(of_array(&characters[..2]), "ab");
-        assert_eq!(of_array(&characters[2..]), "");
+        assert_eq!(from_array(&characters), "ab");
+        assert_eq!(from_array(&characters[..2]), "ab");
+        assert_eq!(from_array(&characters[2..]), "");
     }
 }

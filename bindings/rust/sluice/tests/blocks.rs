@@ -136,7 +136,7 @@ fn attend<B: Block>() -> Result<()> {
         builder = builder.k_scale(ScaleKind::PerGroup).v_scale(ScaleKind::PerGroup);
         builder = builder.scale_group(GROUP).zero_points();
     }
-    let of_blocks = problem(builder)?;
+    let block_problem = problem(builder)?;
     let q: Vec<F16> = Random(3).vector(BATCH * Q_HEADS * DIM);
     let (lengths, table) = (LENGTHS.to_vec(), TABLE.to_vec());
     let empty = || vec![0.0f32; q.len()];
@@ -146,15 +146,15 @@ fn attend<B: Block>() -> Result<()> {
     if has_groups {
         add_groups!(args, k_scales: k.scales, v_scales: v.scales, k_zeros: k.zeros, v_zeros: v.zeros);
     }
-    reference(&of_blocks, &mut args)?;
+    reference(&block_problem, &mut args)?;
 
     // The reference knows what the numbers mean: they are the elements to the last bit.
     let plain = problem(Problem::builder(Dtype::F16, Q_HEADS, KV_HEADS, DIM).kv_type(Dtype::F32))?;
-    let (mut of_elements, k_elements, v_elements) = (empty(), k.elements(), v.elements());
-    let mut args = args!(q, k_elements, v_elements, of_elements, lengths, table);
+    let (mut element_o, k_elements, v_elements) = (empty(), k.elements(), v.elements());
+    let mut args = args!(q, k_elements, v_elements, element_o, lengths, table);
     reference(&plain, &mut args)?;
     let near = |a: &[f32], b: &[f32], most: f32| a.iter().zip(b).all(|(a, b)| (a - b).abs() <= most);
-    assert!(near(&of_elements, &expected, 1e-6), "the reference reads other elements");
+    assert!(near(&element_o, &expected, 1e-6), "the reference reads other elements");
 
     let context = emulator();
     let hip = Hip::new(&context)?;
@@ -166,7 +166,7 @@ fn attend<B: Block>() -> Result<()> {
     if has_groups {
         add_groups!(args, k_scales: groups[0], v_scales: groups[1], k_zeros: groups[2], v_zeros: groups[3]);
     }
-    let plan = context.plan(&of_blocks)?;
+    let plan = context.plan(&block_problem)?;
     // SAFETY: everything stays until the device has been waited for, and the reference has checked the contents.
     unsafe { plan.run(&args, &Launch::default()) }?;
     hip.synchronize()?;

@@ -380,7 +380,7 @@ fn a_step_is_that_of_the_host() -> Result<()> {
     let slots: Vec<i64> = vec![3, -1, 17, 0, 40, 41];
     let positions: Vec<i32> = (0..TOKENS as i32).rev().collect();
     let (body, tails) = (Layout::rows([TOKENS, HEADS, DIM - TAIL]), Layout::rows([TOKENS, HEADS, TAIL]));
-    let of_q = Layout::rows([TOKENS, Q_HEADS, DIM]);
+    let q_layout = Layout::rows([TOKENS, Q_HEADS, DIM]);
 
     let on_device = (hip.buffer(&k)?, hip.buffer(&v)?, hip.buffer(&k_tail)?, hip.buffer(&k_norm)?);
     let tables = (hip.buffer(&cosines)?, hip.buffer(&sines)?, hip.buffer(&slots)?, hip.buffer(&positions)?);
@@ -395,7 +395,7 @@ fn a_step_is_that_of_the_host() -> Result<()> {
         Place::Slots(tables.2.array()),
     );
     append.k_tail = Some(on_device.2.tensor(tails)?);
-    append.q = Some(Queries::InPlace(device_q.tensor_mut(of_q)?));
+    append.q = Some(Queries::InPlace(device_q.tensor_mut(q_layout)?));
     append.norms = Some(Norms { q: None, k: Some(Numbers::F16(on_device.3.array())), epsilon: 1e-5 });
     append.rotary = Some(Rotary {
         dim: TAIL,
@@ -423,7 +423,7 @@ fn a_step_is_that_of_the_host() -> Result<()> {
         Place::Slots(slots.array()),
     );
     append.k_tail = Some(k_tail.tensor(tails)?);
-    append.q = Some(Queries::InPlace(q.tensor_mut(of_q)?));
+    append.q = Some(Queries::InPlace(q.tensor_mut(q_layout)?));
     append.norms = Some(Norms { q: None, k: Some(Numbers::F16(k_norm.array())), epsilon: 1e-5 });
     append.rotary = Some(Rotary {
         dim: TAIL,

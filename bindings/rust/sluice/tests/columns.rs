@@ -72,13 +72,13 @@ fn attend(plain: ProblemBuilder, turned: ProblemBuilder, shape: [usize; 4], layo
     reference(&plain.build()?, &mut args)?;
 
     let problem = turned.build()?;
-    let mut of_host = vec![0.0f32; q.len()];
-    let mut args = args!(q, k, v_by_columns, of_host, (keys, layout));
+    let mut host_o = vec![0.0f32; q.len()];
+    let mut args = args!(q, k, v_by_columns, host_o, (keys, layout));
     if is_paged {
         add_pages!(args, lengths, table);
     }
     reference(&problem, &mut args)?;
-    assert_eq!(of_host, expected);
+    assert_eq!(host_o, expected);
 
     let context = emulator();
     let hip = Hip::new(&context)?;
@@ -160,9 +160,9 @@ fn new_rows() -> Result<()> {
     let hip = Hip::new(&context)?;
     for layout in [whole_pages(), packs(8)] {
         let expected = placed(&by_rows, CACHE, layout);
-        let mut of_host = empty.clone();
-        reference_append(&mut append!(rows, k_cache, of_host, slots, layout))?;
-        assert!(of_host == expected, "{layout:?}");
+        let mut host_o = empty.clone();
+        reference_append(&mut append!(rows, k_cache, host_o, slots, layout))?;
+        assert!(host_o == expected, "{layout:?}");
 
         let (rows, slots) = (hip.buffer(&rows)?, hip.buffer(&slots)?);
         let (mut k_cache, mut v_cache) = (hip.buffer(&empty)?, hip.buffer(&empty)?);

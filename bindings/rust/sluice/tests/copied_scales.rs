@@ -77,11 +77,11 @@ fn on_host<E: Element, S>(
     })
 }
 
-fn of_cache(kind: Kind) -> [usize; 2] {
+fn cache_counts(kind: Kind) -> [usize; 2] {
     [PAGES * PAGE_SIZE, PAGES * kind.rows()]
 }
 
-fn of_rows(_: Kind) -> [usize; 2] {
+fn row_counts(_: Kind) -> [usize; 2] {
     [TOKENS; 2]
 }
 
@@ -234,14 +234,14 @@ where
     let context = emulator();
     let hip = Hip::new(&context)?;
     let mut random = Random(7);
-    let mut from = on_host(kinds, of_cache, || {
+    let mut from = on_host(kinds, cache_counts, || {
         let bits = random.next();
         (number(bits), scale(bits >> 8), F16((bits >> 16) as u16))
     });
     let nothing = || (E::default(), S::default(), F16::default());
     let mut device_from = on_device(&hip, &from)?;
 
-    let mut to = on_host(kinds, of_cache, nothing);
+    let mut to = on_host(kinds, cache_counts, nothing);
     let mut device_to = on_device(&hip, &to)?;
     let (pairs, device_pairs) = (PAIRS.to_vec(), hip.buffer(&PAIRS)?);
     let copy = copy!(&mut device_from, &mut device_to, kinds, device_pairs);
@@ -252,7 +252,7 @@ where
     reference_copy(&mut copy!(&mut from, &mut to, kinds, pairs))?;
     check(&from, &to, &device_to, kinds, copied)?;
 
-    let mut out = on_host(kinds, of_rows, nothing);
+    let mut out = on_host(kinds, row_counts, nothing);
     let mut device_out = on_device(&hip, &out)?;
     let numbers = [vec![1i32, 6], vec![7], vec![2], TABLE.to_vec()];
     let [starts, lengths, first, table] = &numbers;

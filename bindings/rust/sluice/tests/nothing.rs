@@ -42,14 +42,14 @@ fn attend(batch: usize, rows: usize, keys: usize, scale: Option<f32>) -> Result<
     let q: Vec<F16> = random.vector(batch * rows * 2 * HEADS * DIM);
     let [k, v]: [Vec<F16>; 2] = [(); 2].map(|()| random.vector(batch * keys * HEADS * DIM));
     let (mut o, mut lse) = (vec![UNTOUCHED; q.len()], vec![UNTOUCHED; batch * rows * 2 * HEADS]);
-    let of_rows = |dim| Layout::contiguous([batch, rows, 2 * HEADS, dim]);
-    let of_keys = Layout::contiguous([batch, keys, HEADS, DIM]);
+    let row_layout = |dim| Layout::contiguous([batch, rows, 2 * HEADS, dim]);
+    let key_layout = Layout::contiguous([batch, keys, HEADS, DIM]);
     macro_rules! args {
         ($q:ident, $k:ident, $v:ident, $o:ident, $lse:ident) => {{
-            let (k, v) = ($k.tensor(of_keys)?, Some($v.tensor(of_keys)?));
-            let mut args = Args::new(batch, $q.tensor(of_rows(DIM))?, k, v, $o.tensor_mut(of_rows(DIM))?);
+            let (k, v) = ($k.tensor(key_layout)?, Some($v.tensor(key_layout)?));
+            let mut args = Args::new(batch, $q.tensor(row_layout(DIM))?, k, v, $o.tensor_mut(row_layout(DIM))?);
             (args.q_len, args.kv_len, args.scale) = (Some(rows), Some(keys), scale);
-            args.lse = Some($lse.tensor_mut(of_rows(1))?);
+            args.lse = Some($lse.tensor_mut(row_layout(1))?);
             args
         }};
     }
@@ -117,14 +117,14 @@ fn packed_tensors_may_be_empty() -> Result<()> {
     for (has_rows, has_keys) in [(false, true), (true, false), (false, false)] {
         let count = |is: bool| if is { 3 } else { 0 };
         let (q, kv) = (if has_rows { &filled } else { &empty }, if has_keys { &filled } else { &empty });
-        let of_rows = |dim| Layout::rows([count(has_rows), 2 * HEADS, dim]);
-        let of_keys = Layout::rows([count(has_keys), HEADS, DIM]);
+        let row_layout = |dim| Layout::rows([count(has_rows), 2 * HEADS, dim]);
+        let key_layout = Layout::rows([count(has_keys), HEADS, DIM]);
         let mut o = hip.buffer(&vec![UNTOUCHED; count(has_rows) * 2 * HEADS * DIM])?;
         let mut lse = hip.buffer(&vec![UNTOUCHED; count(has_rows) * 2 * HEADS])?;
-        let (k, v) = (kv.tensor(of_keys)?, Some(kv.tensor(of_keys)?));
-        let mut args = Args::new(2, q.tensor(of_rows(DIM))?, k, v, o.tensor_mut(of_rows(DIM))?);
+        let (k, v) = (kv.tensor(key_layout)?, Some(kv.tensor(key_layout)?));
+        let mut args = Args::new(2, q.tensor(row_layout(DIM))?, k, v, o.tensor_mut(row_layout(DIM))?);
         (args.q_len, args.kv_len) = (Some(2), Some(2));
-        args.lse = Some(lse.tensor_mut(of_rows(1))?);
+        args.lse = Some(lse.tensor_mut(row_layout(1))?);
         args.q_starts = Some(if has_rows { q_starts.array() } else { none.array() });
         args.kv_starts = Some(if has_keys { q_starts.array() } else { none.array() });
         run(&context, &hip, &problem, &args)?;
@@ -141,14 +141,14 @@ fn paged_calls_without_keys_need_no_pages() -> Result<()> {
     let problem = builder().paged(16, PageTableKind::Block).build()?;
     let (rows, cache) = (hip.zeroed::<F16>(2 * 2 * HEADS * DIM)?, hip.zeroed::<F16>(0)?);
     let (lengths, table) = (hip.zeroed::<i32>(2)?, hip.zeroed::<i32>(0)?);
-    let of_rows = |dim| Layout::contiguous([2, 1, 2 * HEADS, dim]);
+    let row_layout = |dim| Layout::contiguous([2, 1, 2 * HEADS, dim]);
     let pages = Layout::contiguous([0, 16, HEADS, DIM]);
     let (mut o, mut lse) =
         (hip.buffer(&[UNTOUCHED; 2 * 2 * HEADS * DIM])?, hip.buffer(&[UNTOUCHED; 2 * 2 * HEADS])?);
     let (k, v) = (cache.tensor(pages)?, Some(cache.tensor(pages)?));
-    let mut args = Args::new(2, rows.tensor(of_rows(DIM))?, k, v, o.tensor_mut(of_rows(DIM))?);
+    let mut args = Args::new(2, rows.tensor(row_layout(DIM))?, k, v, o.tensor_mut(row_layout(DIM))?);
     (args.q_len, args.kv_len) = (Some(1), Some(0));
-    args.lse = Some(lse.tensor_mut(of_rows(1))?);
+    args.lse = Some(lse.tensor_mut(row_layout(1))?);
     args.kv_lengths = Some(lengths.array());
     args.page_table = Some(PageTable::Block { pages: PageNumbers::I32(table.array()), stride: 0 });
     run(&context, &hip, &problem, &args)?;
@@ -233,16 +233,16 @@ fn merges_of_nothing() -> Result<()> {
     for sequence_tokens in [None, Some(0), Some(4)] {
         let parts = if sequence_tokens.is_some() { 1 } else { 2 };
         let (mut o, mut lse) = (hip.zeroed::<f32>(0)?, hip.zeroed::<f32>(0)?);
-        let of_lse = match sequence_tokens {
+        let lse_layouts = match sequence_tokens {
             None => [Layout::contiguous([parts, 0, HEADS, 1]), Layout::rows([0, HEADS, 1])],
             Some(tokens) => [Layout::contiguous([0, tokens, HEADS, 1]); 2],
         };
         let mut merge = Merge::new(
             partial.tensor(Layout::contiguous([parts, 0, HEADS, DIM]))?,
-            partial_lse.tensor(of_lse[0])?,
+            partial_lse.tensor(lse_layouts[0])?,
             o.tensor_mut(Layout::rows([0, HEADS, DIM]))?,
         );
-        merge.lse = Some(lse.tensor_mut(of_lse[1])?);
+        merge.lse = Some(lse.tensor_mut(lse_layouts[1])?);
         merge.sequence_tokens = sequence_tokens;
         // SAFETY: all buffers stay until the device has been waited for.
         unsafe { context.merge_states(&merge, &Launch::default()) }?;

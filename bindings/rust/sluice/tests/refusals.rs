@@ -495,16 +495,16 @@ fn contents_outside_the_memory_are_refused() {
     // Scales of K for three pages, of V for two: no page number leads out of them.
     let scaled = base().paged(16, PageTableKind::Block).k_scale(ScaleKind::PerPage);
     let scaled = scaled.v_scale(ScaleKind::PerToken).build().unwrap();
-    let with_scales = |pages: &'static [i32], of_v: &'static [f32]| {
+    let with_scales = |pages: &'static [i32], v_scales: &'static [f32]| {
         run(&scaled, |args| {
             args.q_starts = Some(Array::new(&GOOD));
             args.kv_lengths = Some(Array::new(&KEYS));
             args.page_table =
                 Some(PageTable::Block { pages: PageNumbers::I32(Array::new(pages)), stride: 3 });
-            let of_pages = Layout::contiguous([3, 1, 1, 1]);
-            args.k_scales = Some(sluice::Tensor::new(&[1.0f32; 3], of_pages).unwrap());
-            let of_tokens = Layout::contiguous([of_v.len() / 16, 16, 1, 1]);
-            args.v_scales = Some(sluice::Tensor::new(of_v, of_tokens).unwrap());
+            let page_layout = Layout::contiguous([3, 1, 1, 1]);
+            args.k_scales = Some(sluice::Tensor::new(&[1.0f32; 3], page_layout).unwrap());
+            let token_layout = Layout::contiguous([v_scales.len() / 16, 16, 1, 1]);
+            args.v_scales = Some(sluice::Tensor::new(v_scales, token_layout).unwrap());
         })
     };
     assert_eq!(with_scales(&[0, 1, 2, 2, 2, 2], &[1.0; 48]), Ok(()));

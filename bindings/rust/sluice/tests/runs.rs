@@ -281,11 +281,11 @@ impl<T: Number, C: Number, O: Number> Case<T, C, O> {
         let (t, g) = ((n / 16.0).ceil() + 2.0, n);
         let q = max_of(self.q.0.iter().map(|x| x.decode()));
         let k = max_of(self.k.0.iter().map(|x| x.decode()));
-        let of_scales = |scale: &Option<Vec<f32>>, scales: &Option<(Vec<f32>, Layout)>| {
+        let largest_scale = |scale: &Option<Vec<f32>>, scales: &Option<(Vec<f32>, Layout)>| {
             largest(scale.as_ref()).max(largest(scales.as_ref().map(|(scales, _)| scales))).max(1.0)
         };
-        let v = max_of(self.v.0.iter().map(|x| x.decode())) * of_scales(&self.v_scale, &self.v_scales);
-        let a = q * k * d.sqrt() * of_scales(&self.k_scale, &self.k_scales);
+        let v = max_of(self.v.0.iter().map(|x| x.decode())) * largest_scale(&self.v_scale, &self.v_scales);
+        let a = q * k * d.sqrt() * largest_scale(&self.k_scale, &self.k_scales);
         let cap = f64::from(p.soft_cap);
         let b =
             largest(self.bias.as_ref().map(|(bias, _)| bias)) * largest(self.bias_scale.as_ref()).max(1.0);
@@ -344,9 +344,9 @@ impl<T: Number, C: Number, O: Number> Case<T, C, O> {
         };
         for i in 0..o.len() {
             let (wanted, lse_wanted) = (expected.0[i].decode(), expected.1[i / dim]);
-            let bound = limits.of_o(wanted, magnitudes[i].decode());
+            let bound = limits.o_bound(wanted, magnitudes[i].decode());
             worst = worst.max(ratio(o[i].decode(), wanted, bound));
-            worst_lse = worst_lse.max(ratio(lse[i / dim], lse_wanted, limits.of_lse(lse_wanted)));
+            worst_lse = worst_lse.max(ratio(lse[i / dim], lse_wanted, limits.lse_bound(lse_wanted)));
         }
         (worst, worst_lse)
     }
@@ -386,8 +386,8 @@ impl<T: Number, C: Number, O: Number> Case<T, C, O> {
             } + i as isize;
             let span_of = |key: isize| {
                 let each = self.spans.iter().flat_map(|spans| {
-                    let of_one = spans.len() / BATCH;
-                    spans[b * of_one..(b + 1) * of_one].chunks(2)
+                    let span_numbers = spans.len() / BATCH;
+                    spans[b * span_numbers..(b + 1) * span_numbers].chunks(2)
                 });
                 each.into_iter().position(|span| (span[0] as isize..span[1] as isize).contains(&key))
             };
@@ -502,14 +502,14 @@ struct Limits {
 
 impl Limits {
     /// `magnitude` is W: the result for |V|. The reference is rounded to the type of O too.
-    fn of_o(&self, o: f32, magnitude: f32) -> f64 {
+    fn o_bound(&self, o: f32, magnitude: f32) -> f64 {
         let o = f64::from(o.abs());
         let e = self.per_magnitude * f64::from(magnitude) + self.constant + self.per_o * o;
         e + 2.0 * (self.r * (o + e) + self.s)
     }
 
     /// The reference is rounded to F32 too; base 2 adds one product.
-    fn of_lse(&self, lse: f32) -> f64 {
+    fn lse_bound(&self, lse: f32) -> f64 {
         self.base * self.lse + 4.0 * 2f64.powi(-24) * f64::from(lse.abs())
     }
 }
@@ -704,10 +704,10 @@ fn no_contents_reach_outside_the_views() -> Result<()> {
         // SAFETY: all buffers stay until the device has been waited for.
         unsafe { plan.run(&args, &Launch::default()) }?;
         hip.synchronize()?;
-        let (mut rows, mut of_lse) = ([F16::default(); 8 * 64], [0.0; 8]);
+        let (mut rows, mut lse_values) = ([F16::default(); 8 * 64], [0.0; 8]);
         o.download(&mut rows)?;
-        lse.download(&mut of_lse)?;
-        assert_eq!(of_lse[4..], [-5.0; 4]);
+        lse.download(&mut lse_values)?;
+        assert_eq!(lse_values[4..], [-5.0; 4]);
         assert!(rows.chunks(64).all(|row| row.iter().all(|element| *element == row[0])));
         Ok(rows.iter().step_by(64).map(|element| element.to_f32()).collect())
     };

@@ -53,13 +53,13 @@ impl Attention {
 }
 
 fn check_dtypes(dtypes: [(&str, DType); 3]) -> Result<()> {
-    let (_, of_q) = dtypes[0];
+    let (_, q_dtype) = dtypes[0];
     for (name, dtype) in dtypes {
         if !matches!(dtype, DType::F16 | DType::BF16) {
             bail!("sluice-attention: {name} is {dtype:?}; it must be F16 or BF16");
         }
-        if dtype != of_q {
-            bail!("sluice-attention: {name} is {dtype:?}; it must be {of_q:?} as q is");
+        if dtype != q_dtype {
+            bail!("sluice-attention: {name} is {dtype:?}; it must be {q_dtype:?} as q is");
         }
     }
     Ok(())

@@ -269,13 +269,13 @@ impl<'a, M: Memory> Append<'a, M> {
                 Queries::Apart { rows, out, tail } => (&rows.view, &out.view, tail.as_ref()),
             };
             let q_heads = out.layout.shape()[2];
-            let of_q = |dim| [Exactly(1), Exactly(tokens), Exactly(q_heads), Exactly(dim)];
+            let q_extents = |dim| [Exactly(1), Exactly(tokens), Exactly(q_heads), Exactly(dim)];
             raw.q_heads = int("q_heads", q_heads)?;
             let dim = if q_tail.is_some() { body } else { dim_qk };
-            raw.q = rows.checked("q", Some(source), 0, of_q(dim))?;
-            raw.q_out = out.checked("q_out", Some(source), 0, of_q(dim_qk))?;
+            raw.q = rows.checked("q", Some(source), 0, q_extents(dim))?;
+            raw.q_out = out.checked("q_out", Some(source), 0, q_extents(dim_qk))?;
             if let Some(q_tail) = q_tail {
-                raw.q_tail = q_tail.view.checked("q_tail", Some(source), 0, of_q(tail))?;
+                raw.q_tail = q_tail.view.checked("q_tail", Some(source), 0, q_extents(tail))?;
             }
         }
         if let Some(norms) = &self.norms {
@@ -475,25 +475,25 @@ mod tests {
         assert_eq!((raw.v_scales.data as usize, raw.v_scales.stride), (32, [2, 2, 1, 0]));
         assert_eq!(page_count, 9); // of V, which has fewer
         let groups = |at| tensor_mut::<F16>(at, Layout::contiguous([7, 16, 2, 2]));
-        let mut of_groups = Append::new(
+        let mut grouped = Append::new(
             tensor::<F16>(1, Layout::rows([7, 2, 64])),
             Some(tensor::<F16>(2, Layout::rows([7, 2, 64]))),
             tensor_mut::<U4Pair>(3, Layout::contiguous([10, 16, 2, 64])),
             Some(tensor_mut::<U4Pair>(4, Layout::contiguous([9, 16, 2, 64]))),
             Place::Slots(array(13, 7)),
         );
-        of_groups.k_scale =
+        grouped.k_scale =
             Some(AppendScale::PerGroup { size: 32, scales: groups(28), zeros: Some(groups(30)) });
-        of_groups.v_scale = Some(AppendScale::PerGroup { size: 32, scales: groups(34), zeros: None });
-        let raw = of_groups.to_raw().unwrap();
+        grouped.v_scale = Some(AppendScale::PerGroup { size: 32, scales: groups(34), zeros: None });
+        let raw = grouped.to_raw().unwrap();
         assert_eq!((raw.cache_type, raw.k_scale_kind, raw.v_scale_kind, raw.scale_group), (9, 5, 5, 32));
         assert_eq!((raw.flags, raw.page_count), (sys::SLUICE_ZERO_POINTS, 7));
         for (tensor, at) in [(raw.k_scales, 28), (raw.k_zeros, 30), (raw.v_scales, 34)] {
             assert_eq!((tensor.data as usize, tensor.stride), (at, [64, 4, 2, 1]));
         }
         assert!(raw.v_zeros.data.is_null());
-        of_groups.v_scale = Some(AppendScale::PerGroup { size: 64, scales: groups(34), zeros: None });
-        assert_eq!(of_groups.to_raw().unwrap_err().field, "v_scale.size");
+        grouped.v_scale = Some(AppendScale::PerGroup { size: 64, scales: groups(34), zeros: None });
+        assert_eq!(grouped.to_raw().unwrap_err().field, "v_scale.size");
         (append.k_scale, append.v_scale) = (None, None);
 
         append.q = Some(Queries::InPlace(tensor_mut::<F16>(19, Layout::rows([7, 4, 64]))));

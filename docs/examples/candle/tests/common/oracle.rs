@@ -101,14 +101,14 @@ pub fn attention(q: &Tensor, k: &Tensor, v: &Tensor, options: &Options) -> Resul
     for row in 0..batch * q_len * q_heads {
         let (b, i, head) = (row / q_heads / q_len, row / q_heads % q_len, row % q_heads);
         let kv_head = head * kv_heads / q_heads;
-        let of_key = |j: usize, numbers, size| -> &[f64] {
+        let key_row = |j: usize, numbers, size| -> &[f64] {
             let numbers: &Vec<f64> = numbers;
             &numbers[((b * kv_len + j) * kv_heads + kv_head) * size..][..size]
         };
         let keys = visible_keys(i, q_len, kv_len, options);
         let q_row = &q[row * head_dim..][..head_dim];
-        let scores = Row::new(q_row, keys.iter().map(|j| of_key(*j, &k, head_dim)), options);
-        let (of_weight, of_result) = scores.errors(&keys, head_dim, options);
+        let scores = Row::new(q_row, keys.iter().map(|j| key_row(*j, &k, head_dim)), options);
+        let (weight_error, result_error) = scores.errors(&keys, head_dim, options);
         let largest = scores.scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let weights: Vec<f64> = scores.scores.iter().map(|score| (score - largest).exp()).collect();
         let l: f64 = weights.iter().sum();
@@ -118,10 +118,10 @@ pub fn attention(q: &Tensor, k: &Tensor, v: &Tensor, options: &Options) -> Resul
                 expected.bounds.push(0.0);
                 continue;
             }
-            let values = keys.iter().map(|j| of_key(*j, &v, head_dim_v)[column]);
+            let values = keys.iter().map(|j| key_row(*j, &v, head_dim_v)[column]);
             let o: f64 = weights.iter().zip(values.clone()).map(|(weight, v)| weight / l * v).sum();
             let w: f64 = weights.iter().zip(values.clone()).map(|(weight, v)| weight / l * v.abs()).sum();
-            let e = w * (p + of_weight) + a * values.map(f64::abs).sum::<f64>() / l + o.abs() * of_result;
+            let e = w * (p + weight_error) + a * values.map(f64::abs).sum::<f64>() / l + o.abs() * result_error;
             expected.o.push(o);
             expected.bounds.push(e + r * (o.abs() + e) + s);
         }
