@@ -106,7 +106,9 @@ func (a *Append) needs(hasQTail bool) appendNeeds {
 	rows := func(field string, dim int32, what string) need {
 		return headNeed(field, a.KVHeads, "kv_heads", dim, what)
 	}
-	qNeed := func(field string, dim int32, what string) need { return headNeed(field, a.QHeads, "q_heads", dim, what) }
+	qNeed := func(field string, dim int32, what string) need {
+		return headNeed(field, a.QHeads, "q_heads", dim, what)
+	}
 	cache := func(field string, dim int32, what string) need {
 		return need{field: field, dtype: a.CacheType, extents: [4]extent{somePages(true),
 			exactly(a.PageSize, "page_size"), exactly(a.KVHeads, "kv_heads"), exactly(dim, what)}}

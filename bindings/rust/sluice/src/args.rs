@@ -457,11 +457,14 @@ impl<'a, M: Memory> Args<'a, M> {
         let scale_count =
             |kind: u32, heads: usize| if kind == sys::SLUICE_SCALE_PER_HEAD { heads } else { 1 };
         // The numbers of all sequences, `stride` apart.
-        let head_numbers = |stride: usize| batch.saturating_sub(1).saturating_mul(stride).saturating_add(q_heads);
+        let head_numbers =
+            |stride: usize| batch.saturating_sub(1).saturating_mul(stride).saturating_add(q_heads);
         raw.alibi_batch_stride = int_64("alibi_batch_stride", self.alibi_batch_stride)?;
-        raw.alibi_slopes = optional(&self.alibi_slopes, "alibi_slopes", head_numbers(self.alibi_batch_stride))?;
+        raw.alibi_slopes =
+            optional(&self.alibi_slopes, "alibi_slopes", head_numbers(self.alibi_batch_stride))?;
         raw.bias_scale_batch_stride = int_64("bias_scale_batch_stride", self.bias_scale_batch_stride)?;
-        raw.bias_scale = optional(&self.bias_scale, "bias_scale", head_numbers(self.bias_scale_batch_stride))?;
+        raw.bias_scale =
+            optional(&self.bias_scale, "bias_scale", head_numbers(self.bias_scale_batch_stride))?;
         raw.sink_logits = optional(&self.sink_logits, "sink_logits", q_heads)?;
         raw.q_scale = optional(&self.q_scale, "q_scale", scale_count(p.q_scale_kind, q_heads))?;
         raw.k_scale = optional(&self.k_scale, "k_scale", scale_count(p.k_scale_kind, kv_heads))?;

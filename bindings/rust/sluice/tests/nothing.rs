@@ -47,7 +47,8 @@ fn attend(batch: usize, rows: usize, keys: usize, scale: Option<f32>) -> Result<
     macro_rules! args {
         ($q:ident, $k:ident, $v:ident, $o:ident, $lse:ident) => {{
             let (k, v) = ($k.tensor(key_layout)?, Some($v.tensor(key_layout)?));
-            let mut args = Args::new(batch, $q.tensor(row_layout(DIM))?, k, v, $o.tensor_mut(row_layout(DIM))?);
+            let mut args =
+                Args::new(batch, $q.tensor(row_layout(DIM))?, k, v, $o.tensor_mut(row_layout(DIM))?);
             (args.q_len, args.kv_len, args.scale) = (Some(rows), Some(keys), scale);
             args.lse = Some($lse.tensor_mut(row_layout(1))?);
             args

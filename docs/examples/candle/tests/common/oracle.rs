@@ -121,7 +121,8 @@ pub fn attention(q: &Tensor, k: &Tensor, v: &Tensor, options: &Options) -> Resul
             let values = keys.iter().map(|j| key_row(*j, &v, head_dim_v)[column]);
             let o: f64 = weights.iter().zip(values.clone()).map(|(weight, v)| weight / l * v).sum();
             let w: f64 = weights.iter().zip(values.clone()).map(|(weight, v)| weight / l * v.abs()).sum();
-            let e = w * (p + weight_error) + a * values.map(f64::abs).sum::<f64>() / l + o.abs() * result_error;
+            let e =
+                w * (p + weight_error) + a * values.map(f64::abs).sum::<f64>() / l + o.abs() * result_error;
             expected.o.push(o);
             expected.bounds.push(e + r * (o.abs() + e) + s);
         }
