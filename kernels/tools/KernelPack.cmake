@@ -13,12 +13,12 @@ function(sluice_kernel_command variable kernel chip pack)
     string(JOIN ":" read ${generator} $<TARGET_FILE:LLVM> $<TARGET_FILE:MLIR> ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/schedules.txt)
     set(command
         env
+        SLUICE_KERNELGEN=${generator}
         CCACHE_COMPILERTYPE=other
         CCACHE_COMPILERCHECK=content
         CCACHE_EXTRAFILES=${read}
         ${CMAKE_CXX_COMPILER_LAUNCHER}
         ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/kernel_compiler.sh
-        --generator=${generator}
         --kernel=${kernel}
         --chip=${chip}
         -c

@@ -1,13 +1,13 @@
 #!/bin/sh
 # Generates a kernel behind the command line of a compiler, so that ccache can keep kernels as it keeps object files.
 #
-# usage: kernel_compiler.sh --generator=PROGRAM --kernel=NAME --chip=CHIP -c SOURCE -o PACK
-# SOURCE has nothing to say: ccache wants a file.
+# usage: kernel_compiler.sh --kernel=NAME --chip=CHIP -c SOURCE -o PACK
+# SLUICE_KERNELGEN in the environment is the generator: ccache compares its contents, not where a clone has it. SOURCE has
+# nothing to say: ccache wants a file.
 set -eu
 
 while [ $# -gt 0 ]; do
   case $1 in
-    --generator=*) generator=${1#*=} ;;
     --kernel=*) kernel=${1#*=} ;;
     --chip=*) chip=${1#*=} ;;
     -o)
@@ -17,4 +17,4 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
-exec "$generator" --row "$kernel" --chips "$chip" --pack "$pack"
+exec "$SLUICE_KERNELGEN" --row "$kernel" --chips "$chip" --pack "$pack"
