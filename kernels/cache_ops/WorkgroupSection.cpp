@@ -7,12 +7,13 @@ namespace sluice {
 
 WorkgroupSection::WorkgroupSection(CacheOpEmitter &b, Value group)
     : b(b), call(locateArguments<package::StepKernargsOf>(b)),
-      isQ(b.isFalse(b.lessUnsigned(group, call.q.first_group()))),
-      isAfterK(b.isFalse(b.lessUnsigned(group, call.v.first_group()))) {
-  auto numbered = [&](package::StepPart part) { return b.i32(int32_t(part)); };
-  Value k = numbered(package::StepPart::k), v = numbered(package::StepPart::v);
-  Value kOrV = b.select(isAfterK, v, k);
-  Value number = b.select(isQ, numbered(package::StepPart::q), kOrV);
+      first{call.v.first_group(), call.q.first_group()}, isQ(b.isFalse(b.lessUnsigned(group, first.q))),
+      isAfterK(b.isFalse(b.lessUnsigned(group, first.v))) {
+  // K, V, Q: as many as are behind. LLVM would make branches of selects, and wait in each for its argument.
+  static_assert(int(package::StepPart::k) == 0 && int(package::StepPart::v) == 1 &&
+                int(package::StepPart::q) == 2);
+  auto counted = [&](Value is) { return arith::ExtUIOp::create(b, b.getI32Type(), is); };
+  Value number = b.add(counted(isAfterK), counted(isQ));
   static_cast<StepSectionOf &>(*this) = locateArguments<package::StepSectionOf>(b, number);
 }
 

@@ -18,6 +18,15 @@ public:
 
   CacheOpEmitter &b;
   const package::StepKernargsOf<Argument> call; // the arguments of the whole call
+
+private:
+  // Loaded together, before the first comparison: with one wait.
+  struct FirstGroups {
+    Value v, q;
+  };
+  const FirstGroups first;
+
+public:
   const Value isQ;
 
 private:
