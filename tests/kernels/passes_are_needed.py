@@ -41,7 +41,7 @@ class Generator:
         result = run(self.kernelgen, "--variant", kernel, "-o", file,
                      *(["--disable-pass", disabled] if disabled else []))
         if result.returncode < 0:
-            return None, f"signal {-result.returncode}"
+            return None, "a signal"
         if result.returncode != 0:
             return None, result.stderr.strip().splitlines()[-2:][0]  # above the generator's own last line
         return run(self.objdump, "-d", "--no-leading-addr", file).stdout.split("\n", 3)[3], None
