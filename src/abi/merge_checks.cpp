@@ -152,10 +152,7 @@ void check_flags(const sluice_merge &merge) {
                   text("flags has unknown bits ", support::hexadecimal(merge.flags & ~known),
                        ": the library is older than the caller's header"));
   }
-  if (merge.reserved != 0) {
-    throw Failure(Status::newer_struct, "reserved",
-                  text("reserved is ", merge.reserved, "; it is reserved in this version, and must be 0"));
-  }
+  check_reserved(merge.reserved);
 }
 
 void check_lists(const sluice_merge &merge) {

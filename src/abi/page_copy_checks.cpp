@@ -109,12 +109,6 @@ void check_arrays(const Call &call, const Types &types, const TargetArrays &targ
   check_zeros(target_zeros, side.target_zeros, side.target_scales, copied, has_zeros);
 }
 
-void check_reserved(uint32_t reserved) {
-  if (reserved == 0) return;
-  throw support::Failure(support::Status::newer_struct, "reserved",
-                         text("reserved is ", reserved, "; it is reserved in this version, and must be 0"));
-}
-
 void check_most(std::string_view field, int64_t value) {
   if (value > most_pages) unsupported_value(field, value, std::to_string(most_pages));
 }
@@ -158,6 +152,19 @@ void check_table(const sluice_gather &gather) {
   check_at_least("page_count", gather.page_count, 0);
 }
 
+/// A cache whose pages are read, or written.
+struct PagesOfType {
+  uint32_t type;
+  int64_t page_count;
+  bool is_written;
+};
+void check_pages(std::string_view name, const sluice_tensor &cache, const CacheExtents &extents, int32_t dim,
+                 const Pack &pack, const PagesOfType &pages) {
+  if (runtime::is_in_blocks(pages.type))
+    return check_block_cache(name, cache, extents, dim, pages.type, pages.page_count, pages.is_written);
+  check_cache(name, cache, extents, dim, pack, dtype_bytes(pages.type), pages.page_count, pages.is_written);
+}
+
 } // namespace
 
 void check_page_copy(const sluice_page_copy &copy) {
@@ -177,18 +184,15 @@ void check_page_copy(const sluice_page_copy &copy) {
   check_scale_kinds(copy, types);
   check_pairs(copy);
   if (runtime::has_nothing_to_do(copy)) return; // nothing else is used
-  const auto check = [&](std::string_view name, const sluice_tensor &cache, int32_t dim, const Pack &pack,
-                         bool is_target) {
-    const uint32_t type = is_target ? types.to : types.from;
-    if (runtime::is_in_blocks(type))
-      return check_block_cache(name, cache, extents, dim, type, copy.page_count, is_target);
-    check_cache(name, cache, extents, dim, pack, dtype_bytes(type), copy.page_count, is_target);
-  };
-  check("k_source", copy.k_source, copy.head_dim_qk, {"source_k_pack", copy.source_k_pack}, false);
-  check("k_target", copy.k_target, copy.head_dim_qk, {"target_k_pack", copy.target_k_pack}, true);
+  const PagesOfType source = {types.from, copy.page_count, false},
+                    written = {types.to, copy.page_count, true};
+  check_pages("k_source", copy.k_source, extents, copy.head_dim_qk, {"source_k_pack", copy.source_k_pack},
+              source);
+  check_pages("k_target", copy.k_target, extents, copy.head_dim_qk, {"target_k_pack", copy.target_k_pack},
+              written);
   if (extents.has_v) {
-    check("v_source", copy.v_source, copy.head_dim_v, {}, false);
-    check("v_target", copy.v_target, copy.head_dim_v, {}, true);
+    check_pages("v_source", copy.v_source, extents, copy.head_dim_v, {}, source);
+    check_pages("v_target", copy.v_target, extents, copy.head_dim_v, {}, written);
   } else {
     check_all_zero("v_source", copy.v_source, "with SLUICE_V_IN_K");
     check_all_zero("v_target", copy.v_target, "with SLUICE_V_IN_K");
@@ -217,12 +221,7 @@ void check_gather(const sluice_gather &gather) {
   check_scale_kinds(gather, types);
   if (runtime::has_nothing_to_do(gather)) return; // nothing else is used
   check_table(gather);
-  const auto check_in = [&](std::string_view name, const sluice_tensor &cache, int32_t dim,
-                            const Pack &pack) {
-    if (runtime::is_in_blocks(types.from))
-      return check_block_cache(name, cache, extents, dim, types.from, gather.page_count, false);
-    check_cache(name, cache, extents, dim, pack, dtype_bytes(types.from), gather.page_count, false);
-  };
+  const PagesOfType read = {types.from, gather.page_count, false};
   const auto check_out = [&](std::string_view name, const sluice_tensor &out, int32_t dim) {
     const Shape shape = {name, out, {1, gather.tokens, gather.kv_heads, dim}, dtype_bytes(types.to)};
     if (runtime::is_in_blocks(types.to)) {
@@ -233,10 +232,10 @@ void check_gather(const sluice_gather &gather) {
     check_cache_rows(shape);
     check_disjoint(shape);
   };
-  check_in("k_cache", gather.k_cache, gather.head_dim_qk, {"k_pack", gather.k_pack});
+  check_pages("k_cache", gather.k_cache, extents, gather.head_dim_qk, {"k_pack", gather.k_pack}, read);
   check_out("k_out", gather.k_out, gather.head_dim_qk);
   if (extents.has_v) {
-    check_in("v_cache", gather.v_cache, gather.head_dim_v, {});
+    check_pages("v_cache", gather.v_cache, extents, gather.head_dim_v, {}, read);
     check_out("v_out", gather.v_out, gather.head_dim_v);
   } else {
     check_all_zero("v_cache", gather.v_cache, "with SLUICE_V_IN_K");

@@ -309,10 +309,7 @@ void check_problem(const sluice_problem &problem) {
                   text("flags has unknown bits ", support::hexadecimal(problem.flags & ~known_flags),
                        ": the library is older than the caller's header"));
   }
-  if (problem.reserved != 0) {
-    throw Failure(Status::newer_struct, "reserved",
-                  text("reserved is ", problem.reserved, "; it is reserved in this version, and must be 0"));
-  }
+  check_reserved(problem.reserved);
   check_known("mode", problem.mode, SLUICE_MODE_PAGED, "SLUICE_MODE_PAGED (2)");
   check_types(problem);
   check_heads(problem);

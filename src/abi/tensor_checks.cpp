@@ -31,6 +31,12 @@ void check_at_least(std::string_view field, int64_t value, int64_t least) {
   if (value < least) bad_value(field, value, text("it must be at least ", least));
 }
 
+void check_reserved(uint32_t value) {
+  if (value == 0) return;
+  throw Failure(Status::newer_struct, "reserved",
+                text("reserved is ", value, "; it is reserved in this version, and must be 0"));
+}
+
 void check_known(std::string_view field, uint32_t value, uint32_t last, std::string_view last_name) {
   if (value <= last) return;
   throw Failure(Status::newer_struct, std::string(field),

@@ -31,6 +31,9 @@ inline void check_not_negative(std::string_view field, int64_t value) {
 }
 void check_at_least(std::string_view field, int64_t value, int64_t least);
 
+/// The member `reserved` of a struct.
+void check_reserved(uint32_t value);
+
 /// A value of an enumeration is one that this version knows; later ones may have come with a newer header:
 /// status newer_struct. `last_name`: "SLUICE_PAGE_TABLE_CSR (2)".
 void check_known(std::string_view field, uint32_t value, uint32_t last, std::string_view last_name);

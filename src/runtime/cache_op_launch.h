@@ -80,7 +80,7 @@ template <typename Call> package::Places places_of(const Call &call, const int32
   return places;
 }
 
-/// Pages of so many rows; a count of 0 is unknown.
+/// The size and the number of the cache's pages; a number of 0 is unknown.
 void set_pages(package::Places &places, int32_t page_rows, int64_t page_count);
 
 /// Where the scales of a cache are, in elements. `source` is for a step.

@@ -136,7 +136,7 @@ uint64_t splits_workspace(const sluice_problem &problem, uint32_t splits, int32_
   const uint64_t needed = bytes_of(problem, splits, split_rows(problem, few_rows));
   const uint64_t ceiling = problem.workspace_ceiling_bytes;
   if (ceiling == 0 || needed <= ceiling) return needed;
-  // Splits whose number is chosen by cost are no more than the ceiling allows.
+  // Where cost chooses the number of splits, the ceiling has limited it already.
   throw Failure(Status::unsupported, "workspace_ceiling_bytes",
                 text("workspace_ceiling_bytes is ", ceiling, "; with ",
                      is_cascade(problem) ? "SLUICE_SHARED_PREFIX" : "SLUICE_DETERMINISM_BATCH_INVARIANT",

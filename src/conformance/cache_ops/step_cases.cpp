@@ -220,7 +220,7 @@ const Group groups[] = {
     {row_maxima, is_scaled},
 };
 
-/// What appends are tested with, and in rotation one more thing that only steps do.
+/// The cases of appends, each with something more that only steps do: rows of Q, norms, tails.
 std::vector<AppendCase> appends_with_more(const KernelTypes &types) {
   std::vector<AppendCase> cases = append_cases_of(types);
   for (size_t i = 0; i < cases.size(); ++i) {
