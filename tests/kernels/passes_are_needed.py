@@ -15,6 +15,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 
 
 def run(*command):
@@ -77,14 +78,15 @@ def main(kernelgen, objdump, first_only, kernels):
         kernels = kernels or generator.lines("--list")
         passes = list(dict.fromkeys(name for kernel in (kernels[:1] if first_only else kernels)
                                     for name in generator.passes_of(kernel)))
-        cache = {}
+        cache, lock = {}, threading.Lock()
 
         def intact(kernel):
-            if kernel not in cache:
-                cache[kernel] = generator.code(kernel)[0]
+            with lock:  # else two threads write one file
+                if kernel not in cache:
+                    cache[kernel] = generator.code(kernel)[0]
                 if cache[kernel] is None:
                     raise RuntimeError(f"{kernel} cannot be generated at all")
-            return cache[kernel]
+                return cache[kernel]
 
         print("| pass left out | kernels that notice | the first of them |\n| --- | ---: | --- |")
         useless = []
