@@ -12,13 +12,13 @@
 #include "package/pack_reader.h"
 #include "package/pack_writer.h"
 
-#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 using namespace sluice;
@@ -31,19 +31,11 @@ std::vector<std::byte> with_figures(std::span<const std::byte> pack) {
   const package::PackReader reader(pack);
   package::PackWriter writer(reader.manifest().generator, reader.manifest().llvm_version);
   for (const package::PackedKernel &kernel : reader.manifest().kernels) {
-    const std::vector<std::byte> bundle = reader.bundle(kernel);
-    const std::vector<package::BundleEntry> codes = package::read_bundle(bundle);
     package::KernelEntry entry = kernel.entry;
-    std::vector<package::ChipCode> objects;
-    for (const std::string &chip : kernel.entry.chips) {
-      const auto code = std::find_if(codes.begin(), codes.end(), [&](const package::BundleEntry &one) {
-        return one.id == package::bundle_id(chip);
-      });
-      if (code == codes.end()) throw std::runtime_error("a bundle lacks the code for " + chip);
-      objects.push_back({chip, code->code});
-      if (chip == measured_chip) measure(entry, code->code);
-    }
-    writer.add(std::move(entry), objects);
+    const std::vector<std::byte> bundle = reader.bundle(kernel);
+    for (const package::BundleEntry &code : package::read_bundle(bundle))
+      if (code.id == package::bundle_id(measured_chip)) measure(entry, code.code);
+    writer.copy(std::move(entry), reader, kernel);
   }
   return writer.finish();
 }

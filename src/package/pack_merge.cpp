@@ -17,6 +17,12 @@ namespace {
   throw support::Failure(support::Status::invalid_argument, "parts", std::move(message));
 }
 
+/// A kernel in one of the packs.
+struct Part {
+  const PackReader *pack;
+  const PackedKernel *kernel;
+};
+
 struct Merged {
   KernelEntry entry;
   std::vector<std::vector<std::byte>> bundles; // `code` points into them
@@ -55,12 +61,19 @@ void add(Merged &merged, const KernelEntry &entry, std::vector<std::byte> bundle
   }
 }
 
+void add_merged(PackWriter &writer, const std::vector<Part> &found) {
+  Merged merged;
+  for (const Part &part : found)
+    add(merged, part.kernel->entry, part.pack->bundle(*part.kernel));
+  writer.add(merged.entry, merged.code);
+}
+
 } // namespace
 
 std::vector<std::byte> merge_packs(std::span<const PackReader> parts) {
   if (parts.empty()) refuse("the list of packs to merge is empty");
   const Manifest &first = parts.front().manifest();
-  std::map<std::string, Merged> kernels;
+  std::map<std::string, std::vector<Part>> kernels;
   for (const PackReader &part : parts) {
     const Manifest &manifest = part.manifest();
     if (manifest.generator != first.generator || manifest.llvm_version != first.llvm_version) {
@@ -68,11 +81,16 @@ std::vector<std::byte> merge_packs(std::span<const PackReader> parts) {
                            manifest.generator, ", LLVM ", manifest.llvm_version));
     }
     for (const PackedKernel &kernel : manifest.kernels)
-      add(kernels[format_kernel_name(kernel.entry.name)], kernel.entry, part.bundle(kernel));
+      kernels[format_kernel_name(kernel.entry.name)].push_back({&part, &kernel});
   }
   PackWriter writer(first.generator, first.llvm_version);
-  for (const auto &[name, merged] : kernels)
-    writer.add(merged.entry, merged.code);
+  for (const auto &[name, found] : kernels) {
+    // Most kernels are of one chip: compressing takes far longer than all else here.
+    if (found.size() == 1)
+      writer.copy(found[0].kernel->entry, *found[0].pack, *found[0].kernel);
+    else
+      add_merged(writer, found);
+  }
   return writer.finish();
 }
 

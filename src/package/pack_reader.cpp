@@ -134,20 +134,24 @@ const PackedKernel *PackReader::find(std::string_view kernel) const {
   return at == contents.kernels.end() ? nullptr : &*at;
 }
 
+std::span<const std::byte> PackReader::compressed(const PackedKernel &kernel) const {
+  return bytes.subspan(kernel.offset, kernel.compressed_bytes);
+}
+
 std::vector<std::byte> PackReader::bundle(const PackedKernel &kernel) const {
-  const std::span<const std::byte> compressed = bytes.subspan(kernel.offset, kernel.compressed_bytes);
+  const std::span<const std::byte> frame = compressed(kernel);
   const std::string name = format_kernel_name(kernel.entry.name);
   if (kernel.bundle_bytes >= bundle_bytes_limit) {
     corrupt(support::text("the bundle of ", name, " claims ", kernel.bundle_bytes, " bytes"));
   }
   // Before the allocation: a few bytes may claim a quarter of a gigabyte.
-  const unsigned long long claimed = ZSTD_getFrameContentSize(compressed.data(), compressed.size());
+  const unsigned long long claimed = ZSTD_getFrameContentSize(frame.data(), frame.size());
   if (claimed < ZSTD_CONTENTSIZE_ERROR && claimed != kernel.bundle_bytes) {
     corrupt(support::text("the bundle of ", name, " has ", uint64_t{claimed}, " bytes instead of ",
                           kernel.bundle_bytes));
   }
   std::vector<std::byte> out(kernel.bundle_bytes);
-  const size_t size = ZSTD_decompress(out.data(), out.size(), compressed.data(), compressed.size());
+  const size_t size = ZSTD_decompress(out.data(), out.size(), frame.data(), frame.size());
   if (ZSTD_isError(size)) {
     if (ZSTD_getErrorCode(size) == ZSTD_error_memory_allocation) throw std::bad_alloc();
     corrupt(support::text("the bundle of ", name, ": zstd: ", ZSTD_getErrorName(size)));

@@ -29,6 +29,9 @@ public:
   /// nullptr if the pack has no kernel of that name.
   const PackedKernel *find(std::string_view kernel) const;
 
+  /// The compressed HIP fat binary of a kernel of this pack: a view of it.
+  std::span<const std::byte> compressed(const PackedKernel &kernel) const;
+
   /// The decompressed HIP fat binary of a kernel of this pack.
   std::vector<std::byte> bundle(const PackedKernel &kernel) const;
 

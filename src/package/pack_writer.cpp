@@ -76,18 +76,30 @@ void PackWriter::add(KernelEntry entry, std::span<const ChipCode> code) {
     entry.chips.push_back(object.chip);
     bundle_entries.push_back({bundle_id(object.chip), object.elf});
   }
-  const auto at =
-      std::lower_bound(kernels.begin(), kernels.end(), name, [](const Kernel &kernel, const auto &n) {
-        return format_kernel_name(kernel.entry.name) < n;
-      });
-  if (at != kernels.end() && at->entry.name == entry.name)
-    refuse("name", support::text(name, " was added twice"));
   const std::vector<std::byte> bundle = write_bundle(bundle_entries);
   if (bundle.size() >= bundle_bytes_limit) {
     refuse("code", support::text(name, " has a bundle of ", bundle.size(), " bytes; the limit is ",
                                  bundle_bytes_limit));
   }
-  kernels.insert(at, {std::move(entry), bundle.size(), compress(bundle)});
+  insert({std::move(entry), bundle.size(), compress(bundle)});
+}
+
+void PackWriter::copy(KernelEntry entry, const PackReader &pack, const PackedKernel &kernel) {
+  if (entry.name != kernel.entry.name || entry.chips != kernel.entry.chips)
+    refuse("name", "a copied kernel has another name or other chips");
+  const std::span<const std::byte> compressed = pack.compressed(kernel);
+  insert({std::move(entry), kernel.bundle_bytes, {compressed.begin(), compressed.end()}});
+}
+
+void PackWriter::insert(Kernel kernel) {
+  const std::string name = format_kernel_name(kernel.entry.name);
+  const auto at =
+      std::lower_bound(kernels.begin(), kernels.end(), name, [](const Kernel &other, const auto &n) {
+        return format_kernel_name(other.entry.name) < n;
+      });
+  if (at != kernels.end() && at->entry.name == kernel.entry.name)
+    refuse("name", support::text(name, " was added twice"));
+  kernels.insert(at, std::move(kernel));
 }
 
 std::vector<std::byte> PackWriter::finish() const {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "package/manifest.h"
+#include "package/pack_reader.h"
 
 #include <cstddef>
 #include <span>
@@ -29,6 +30,9 @@ public:
   /// rule of the format: an illegal or repeated name, no code, a chip given twice.
   void add(KernelEntry entry, std::span<const ChipCode> code);
 
+  /// Adds a kernel of another pack as it is compressed there, under an entry for the same name and chips.
+  void copy(KernelEntry entry, const PackReader &pack, const PackedKernel &kernel);
+
   /// The whole pack.
   std::vector<std::byte> finish() const;
 
@@ -38,6 +42,8 @@ private:
     uint64_t bundle_bytes;
     std::vector<std::byte> compressed;
   };
+
+  void insert(Kernel kernel);
 
   std::string generator;
   std::string llvm_version;

@@ -135,6 +135,29 @@ TEST_CASE("the writer refuses input that the format does not allow", "[pack]") {
   CHECK(refusal(writer.finish()) == "");
 }
 
+TEST_CASE("a kernel that is copied is the same as one that is added", "[pack]") {
+  const std::vector<std::byte> code = test::fake_code(1000, 1);
+  const ChipCode object = {"gfx942", code};
+  const auto pack_of = [&](uint32_t vgprs) {
+    PackWriter writer("g", "l");
+    KernelEntry entry = test::kernel_entry("f16", 64, 4);
+    entry.vgprs = vgprs;
+    writer.add(entry, {&object, 1});
+    return writer.finish();
+  };
+  const std::vector<std::byte> plain = pack_of(0);
+  const PackReader reader(plain);
+  const PackedKernel &kernel = reader.manifest().kernels[0];
+  KernelEntry entry = kernel.entry;
+  entry.vgprs = 128;
+  PackWriter writer("g", "l");
+  writer.copy(entry, reader, kernel);
+  CHECK(writer.finish() == pack_of(128));
+  CHECK_THROWS_WITH(writer.copy(entry, reader, kernel), Catch::Contains("was added twice"));
+  entry.chips = {"gfx950"};
+  CHECK_THROWS_WITH(writer.copy(entry, reader, kernel), Catch::Contains("another name or other chips"));
+}
+
 TEST_CASE("one altered byte anywhere is refused, and the message says where", "[pack]") {
   std::vector<std::byte> pack = test::test_pack();
   REQUIRE(refusal(pack) == "");
