@@ -54,7 +54,8 @@ private:
                                           llvm::raw_ostream *stagesOut = nullptr);
   mlir::FailureOr<CodeObject> compile(mlir::ModuleOp module, const Chip &chip);
 
-  mlir::MLIRContext context;
+  // A build generates a kernel on each core: threads within one would only wait.
+  mlir::MLIRContext context{mlir::MLIRContext::Threading::DISABLED};
   unsigned stages;
   ScheduleTable schedules;
   std::string disabledPass;
