@@ -19,8 +19,6 @@ using namespace mlir;
 
 namespace {
 
-constexpr unsigned chunkElements = package::cache_op_chunk_elements;
-
 class AppendBuilder {
 public:
   AppendBuilder(gpu::GPUFuncOp kernel, const CacheOpVariant &variant)

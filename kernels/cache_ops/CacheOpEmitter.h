@@ -14,6 +14,8 @@
 
 namespace sluice {
 
+inline constexpr unsigned chunkElements = package::cache_op_chunk_elements;
+
 /// Where an argument is in the kernarg table: `number` times `stride` bytes after `offset`, if it is in one
 /// of several equal structs.
 struct ArgumentPlace {
@@ -26,9 +28,7 @@ public:
   explicit CacheOpEmitter(mlir::gpu::GPUFuncOp kernel) : Emitter(kernel.getLoc(), kernel.getContext()) {}
 
   mlir::Type elementType(llvm::StringRef name);
-  mlir::VectorType chunkOf(mlir::Type type) {
-    return mlir::VectorType::get(package::cache_op_chunk_elements, type);
-  }
+  mlir::VectorType chunkOf(mlir::Type type) { return mlir::VectorType::get(chunkElements, type); }
 
   Value load(mlir::Type type, Value pointer, Value index, unsigned alignment) {
     return mlir::LLVM::LoadOp::create(*this, type, advance(pointer, scalarOf(type), index), alignment);

@@ -9,8 +9,6 @@ namespace sluice {
 
 namespace {
 
-constexpr unsigned chunkElements = package::cache_op_chunk_elements;
-
 /// A number that rounds to the same number of up to 11 bits as x / scale.
 Value quotientToRound(CacheOpEmitter &b, Value x, Value scale, Value inverse) {
   constexpr int32_t dropped = 12; // of the 24 bits of F32

@@ -11,7 +11,6 @@ namespace sluice {
 
 namespace {
 
-constexpr unsigned chunkElements = package::cache_op_chunk_elements;
 // Of F16.
 constexpr double largestScale = 65504;
 

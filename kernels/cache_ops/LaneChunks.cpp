@@ -69,7 +69,7 @@ Value loadWide(CacheOpEmitter &b, Type type, unsigned count, Value pointer, Valu
 
 Value product(CacheOpEmitter &b, Value chunk, Value factor, Value weights) {
   SmallVector<Value> products;
-  for (unsigned i = 0; i < package::cache_op_chunk_elements; ++i) {
+  for (unsigned i = 0; i < chunkElements; ++i) {
     Value weight = weights ? b.extract(weights, i) : Value();
     Value scaled = b.mulF(b.extract(chunk, i), factor);
     products.push_back(weight ? b.mulF(scaled, weight) : scaled);

@@ -46,7 +46,7 @@ mlir::Value loadWide(CacheOpEmitter &b, mlir::Type type, unsigned count, mlir::V
 mlir::Value product(CacheOpEmitter &b, mlir::Value chunk, mlir::Value factor, mlir::Value weights = {});
 
 inline mlir::Value firstElement(CacheOpEmitter &b, mlir::Value chunk) {
-  return b.mul(chunk, b.i32(package::cache_op_chunk_elements));
+  return b.mul(chunk, b.i32(chunkElements));
 }
 
 } // namespace sluice

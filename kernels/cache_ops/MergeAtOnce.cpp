@@ -25,8 +25,8 @@ static LaneParts loadParts(const MergeRow &row, unsigned count) {
   }
   for (Value partRow : partRows) {
     Value chunksBefore = product24(b, partRow, arguments["row_chunks"]);
-    Value element = b.add(b.mul(chunksBefore, b.i32(package::cache_op_chunk_elements)),
-                          row.lanes.firstElement(b, row.lanes.firstChunk));
+    Value element =
+        b.add(b.mul(chunksBefore, b.i32(chunkElements)), row.lanes.firstElement(b, row.lanes.firstChunk));
     parts.chunks.push_back(loadChunk(row, arguments["partial"], b.zeroExtend(element)));
   }
   return parts;

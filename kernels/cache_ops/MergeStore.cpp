@@ -45,7 +45,7 @@ static Value startInResult(const MergeRow &row, const MergePlace &place, const R
 
 Value findResult(const MergeRow &row, const MergePlace &place) {
   MergeEmitter &b = row.b;
-  Value width = b.mul(row.arguments["row_chunks"], b.i32(package::cache_op_chunk_elements));
+  Value width = b.mul(row.arguments["row_chunks"], b.i32(chunkElements));
   return startInResult(row, place, resultRows, row.result, width);
 }
 

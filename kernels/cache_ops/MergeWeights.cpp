@@ -18,7 +18,7 @@ Value loadSink(const MergeRow &row) {
 
 MergeSums MergeSums::zero(const MergeRow &row) {
   Value none = row.b.f32(0);
-  return {SmallVector<Value>(package::cache_op_chunk_elements, none), none};
+  return {SmallVector<Value>(chunkElements, none), none};
 }
 
 /// The largest number in place of a sink that is infinite, as large logits are in units of base 2: its

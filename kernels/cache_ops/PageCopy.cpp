@@ -21,8 +21,6 @@ using namespace mlir;
 
 namespace {
 
-constexpr unsigned chunkElements = package::cache_op_chunk_elements;
-
 class PageCopyBuilder {
 public:
   PageCopyBuilder(gpu::GPUFuncOp kernel, const CacheOpVariant &variant)

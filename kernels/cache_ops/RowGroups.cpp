@@ -7,8 +7,6 @@ using namespace mlir;
 
 namespace sluice {
 
-constexpr int32_t chunkElements = package::cache_op_chunk_elements;
-
 RowGroups findGroups(const WorkgroupSection &section, const LaneChunks &lane) {
   CacheOpEmitter &b = section.b;
   RowGroups groups;
@@ -64,7 +62,7 @@ ChunkValues regroup(const WorkgroupSection &section, const LaneChunks &lane, con
     Computed computed = findLane(b, number, first, half, others);
     Value from = b.add(firstOfRow, b.select(isChunk(section, number), computed.lane, b.i32(0)));
     SmallVector<Value> elements;
-    for (int32_t i = 0; i < chunkElements; ++i) {
+    for (unsigned i = 0; i < chunkElements; ++i) {
       Value inFirst = b.laneValue(b.extract(wide[0], i), from);
       Value inSecond = b.laneValue(b.extract(wide[1], i), from);
       elements.push_back(b.select(computed.isSecond, inSecond, inFirst));

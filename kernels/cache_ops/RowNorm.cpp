@@ -7,8 +7,6 @@ namespace sluice {
 
 namespace {
 
-constexpr unsigned chunkElements = package::cache_op_chunk_elements;
-
 /// In all lanes of the row.
 Value sumSquares(CacheOpEmitter &b, const LaneChunks &lane, const ChunkValues &wide) {
   Value sum = b.f32(0);

@@ -7,7 +7,7 @@ namespace sluice {
 
 namespace {
 
-constexpr unsigned chunkElements = package::cache_op_chunk_elements, chunkPairs = chunkElements / 2;
+constexpr unsigned chunkPairs = chunkElements / 2;
 // sluice_dtype of the rotary tables.
 constexpr int32_t tableF16 = 1, tableBf16 = 2;
 

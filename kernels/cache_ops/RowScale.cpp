@@ -50,7 +50,7 @@ static Value findLargest(CacheOpEmitter &b, const LaneChunks &lane, const ChunkV
   Value most = b.f32(0);
   for (auto [values, chunk] : llvm::zip_equal(wide, lane.chunks)) {
     Value own = b.f32(0);
-    for (unsigned i = 0; i < package::cache_op_chunk_elements; ++i) {
+    for (unsigned i = 0; i < chunkElements; ++i) {
       Value size = math::AbsFOp::create(b, b.extract(values, i));
       Value isFinite = b.atMostF(size, b.f32(mostFinite)); // false for NaN
       own = b.maxF(own, b.select(isFinite, size, b.f32(0)));

@@ -5,8 +5,6 @@ using namespace mlir;
 
 namespace sluice {
 
-constexpr unsigned chunkElements = package::cache_op_chunk_elements;
-
 Value findRow(const WorkgroupSection &section, Value row, const Columns &columns) {
   CacheOpEmitter &b = section.b;
   if (!columns.are) return b.mul(row, section.out_row_stride());

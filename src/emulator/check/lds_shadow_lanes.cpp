@@ -1,18 +1,10 @@
 //===- lds_shadow_lanes.cpp - LDS accesses of many lanes that conflict with nothing ---------------------===//
-#include <bit>
 #include <cassert>
 
 #include "emulator/check/lds_shadow.h"
+#include "emulator/check/wave_checks.h"
 
 namespace sluice::emulator {
-
-namespace {
-
-uint32_t low_lane(uint64_t lanes) {
-  return uint32_t(std::countr_zero(lanes));
-}
-
-} // namespace
 
 LdsShadow::Cell *LdsShadow::whole_cells(uint32_t address, uint32_t bytes) {
   if ((address | bytes) % 4 != 0) return nullptr;

@@ -12,11 +12,12 @@ class Walk {
 public:
   Walk(const std::vector<Op> &ops, const OpInfos &infos, uint32_t first, uint32_t end,
        std::array<bool, hazard_levels> wanted)
-      : ops(ops), infos(infos), first(first), end(end), wanted(wanted) {}
+      : ops(ops), infos(infos), first(first), end(end) {
+    tracker.start(wanted);
+  }
 
   void from(uint32_t op) {
-    HazardTracker tracker;
-    tracker.start(wanted);
+    tracker.forget();
     along(op, 0, tracker);
   }
 
@@ -30,18 +31,21 @@ public:
   }
 
 private:
-  void along(uint32_t op, uint32_t states, HazardTracker tracker) {
+  void along(uint32_t op, uint32_t states, HazardTracker &seen) {
     for (;;) {
       if (op < first || op >= end) return;
       const OpInfo &info = infos.infos[op];
-      if (const std::optional<HazardFound> hazard = tracker.step(ops[op], info, infos)) {
+      if (const std::optional<HazardFound> hazard = seen.step(ops[op], info, infos)) {
         // One path may be short only by count where another is short for certain.
         const auto [at, is_new] = found.try_emplace({op, hazard->other}, StaticHazard{op, *hazard});
         if (!is_new && hazard->level < at->second.found.level) at->second.found = *hazard;
       }
       states += info.wait_states;
       if (states > HazardTracker::longest_wait) return;
-      if (info.jumps() && ops[op].value >= 0) along(uint32_t(ops[op].value), states, tracker);
+      if (info.jumps() && ops[op].value >= 0) {
+        HazardTracker taken = seen;
+        along(uint32_t(ops[op].value), states, taken);
+      }
       if (!info.falls_through()) return;
       ++op;
     }
@@ -51,7 +55,7 @@ private:
   const OpInfos &infos;
   const uint32_t first;
   const uint32_t end;
-  const std::array<bool, hazard_levels> wanted;
+  HazardTracker tracker; // large: a new one for each instruction would take longer than the walk
   std::map<std::pair<uint32_t, uint32_t>, StaticHazard> found;
 };
 
