@@ -135,8 +135,14 @@ def read_targets(root):
     keywords = {"SOURCES", "LINKS", "DEPENDS", "PUBLIC", "PRIVATE", "INTERFACE", "STATIC", "SHARED", "SYSTEM"}
     for path in [p for base in ("src", "kernels") for p in sorted((root / base).rglob("CMakeLists.txt"))]:
         text = re.sub(r"#.*", "", path.read_text(encoding="utf-8"))
+        variables = {"PROJECT_SOURCE_DIR": str(root.resolve())}
         for command, body in re.findall(r"^[ \t]*(\w+)\s*\(([^()]*)\)", text, re.MULTILINE):
-            name, *arguments = body.replace("${PROJECT_SOURCE_DIR}", str(root.resolve())).split() or [""]
+            for variable, value in variables.items():
+                body = body.replace(f"${{{variable}}}", value)
+            name, *arguments = body.split() or [""]
+            if command == "file" and name == "GLOB":
+                files = [file for pattern in arguments[1:] for file in path.parent.glob(pattern)]
+                variables[arguments[0]] = " ".join(str(file.relative_to(path.parent)) for file in sorted(files))
             adds = re.fullmatch(r"add_(library|executable)|sluice_add_(kernels_)?library", command)
             if adds and "ALIAS" not in arguments:
                 targets[name] = Target(path.relative_to(root), arguments)

@@ -115,6 +115,13 @@ class TreeTest(unittest.TestCase):
         self.expect_one({"src/machine/low/CMakeLists.txt": program},
                         "'low' of src/machine/low may not link 'high' of src/machine/high")
 
+    def test_sources_that_cmake_finds(self):
+        files = {"src/machine/high/CMakeLists.txt": "file(GLOB steps CONFIGURE_DEPENDS deep/*.cpp)\nlist(SORT steps)\n"
+                                                    "sluice_add_library(\n  high\n  SOURCES ${steps}\n  LINKS low)\n"}
+        self.assertEqual(self.problems(files), [])
+        self.expect_one({**files, "src/machine/high/deep/step.cpp": ""},
+                        "'high' links 'low', but includes none of its headers")
+
     def test_needless_link(self):
         self.expect_one({"src/runtime/plan.cpp": '#include "plan.h"\n#include <dlfcn.h>\n'},
                         "src/runtime/CMakeLists.txt: 'runtime' links 'support', but includes none of its headers")

@@ -90,10 +90,21 @@ struct ScoreChange {
   Scores (*apply)(const ScoreTile &tile, llvm::ArrayRef<mlir::Value> scores, mlir::Value argument);
 };
 
-// Each in the file of its name.
-extern const ScoreChange softCap, bias, alibi, maskBits, valueScales;
-/// All of them, in the order of sluice.h.
-inline const ScoreChange *const scoreChanges[] = {&softCap, &bias, &alibi, &maskBits, &valueScales};
+/// All of them, in the order of sluice.h, and each in the file of its name.
+#define SLUICE_SCORE_CHANGES(CHANGE)                                                                         \
+  CHANGE(softCap)                                                                                            \
+  CHANGE(bias)                                                                                               \
+  CHANGE(alibi)                                                                                              \
+  CHANGE(maskBits)                                                                                           \
+  CHANGE(valueScales)
+
+#define SLUICE_DECLARE_CHANGE(name) extern const ScoreChange name;
+SLUICE_SCORE_CHANGES(SLUICE_DECLARE_CHANGE)
+#undef SLUICE_DECLARE_CHANGE
+
+#define SLUICE_LIST_CHANGE(name) &name,
+inline const ScoreChange *const scoreChanges[] = {SLUICE_SCORE_CHANGES(SLUICE_LIST_CHANGE)};
+#undef SLUICE_LIST_CHANGE
 
 /// Raw scores in units of the exponent, with their keys' scales.
 Scores scaledScores(ScoreTile &tile, llvm::ArrayRef<mlir::Value> raw, const LaneRows &rows);
