@@ -19,7 +19,7 @@ struct versioned {
   uint64_t third;
 };
 namespace sluice::abi {
-SLUICE_PUBLISHED(versioned, 8, 16, 24);
+SLUICE_PUBLISHED(versioned, 8, 16);
 }
 
 namespace {
