@@ -7,7 +7,6 @@
 #pragma once
 
 #include "abi/checks.h"
-#include "abi/tensor_checks.h"
 #include "runtime/call_rows.h"
 
 #include <sluice/sluice.h>

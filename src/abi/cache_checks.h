@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
-#include "abi/tensor_checks.h"
 #include "package/cache_op_kernargs.h"
 #include "support/failure.h"
+#include "tensors/checks.h"
 
 #include <sluice/sluice.h>
 
@@ -17,6 +17,8 @@
 #include <string_view>
 
 namespace sluice::abi {
+
+using namespace tensors; // as in checks.h
 
 inline constexpr int32_t cache_chunk = package::cache_op_chunk_elements;
 

@@ -1,10 +1,10 @@
 //===- context.cpp - the C ABI: contexts ----------------------------------------------------------------===//
 #include "abi/handles.h"
-#include "abi/tensor_checks.h"
 #include "abi/wall.h"
 #include "package/embedded_pack.h"
 #include "runtime/device.h"
 #include "runtime/library.h"
+#include "tensors/checks.h"
 
 #include <utility>
 
@@ -27,7 +27,7 @@ void check_desc(const sluice_context_desc &desc) {
   }
   const bool is_target = desc.kind == SLUICE_DEVICE_TARGET;
   if (desc.kind == 0) invalid("kind", "kind is missing; it must be a sluice_device_kind");
-  abi::check_known("kind", desc.kind, SLUICE_DEVICE_TARGET, "SLUICE_DEVICE_TARGET (3)");
+  tensors::check_known("kind", desc.kind, SLUICE_DEVICE_TARGET, "SLUICE_DEVICE_TARGET (3)");
   if (is_target && desc.target == nullptr)
     invalid("target", "target is NULL; SLUICE_DEVICE_TARGET needs one");
   if (!is_target && desc.target != nullptr)

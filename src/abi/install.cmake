@@ -12,7 +12,7 @@ list(TRANSFORM exported REPLACE "[ ;]" "")
 list(JOIN exported "\n" exported)
 file(WRITE ${names} "${exported}\n")
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/sluice.map)
-set(parts sluice_abi_checks sluice_reference sluice_runtime sluice_package sluice_support)
+set(parts sluice_abi_checks sluice_reference sluice_runtime sluice_tensors sluice_package sluice_support)
 foreach(target sluice ${parts})
   # Unique symbols would stay global and keep a library from being unloaded. Objects left for the linker to compile
   # cannot be joined.

@@ -4,7 +4,6 @@
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "abi/checks.h"
-#include "abi/tensor_checks.h"
 
 #include "support/failure.h"
 

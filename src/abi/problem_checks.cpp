@@ -2,28 +2,26 @@
 #include "abi/cache_checks.h"
 #include "abi/checks.h"
 
+#include "features/all.h"
 #include "runtime/dtype.h"
 #include "support/failure.h"
 
 #include <algorithm>
-#include <bit>
-#include <cmath>
 #include <string>
 #include <string_view>
 
 namespace sluice::abi {
 namespace {
 
+using features::Feature;
 using runtime::dtype_text;
 using support::Failure;
 using support::Status;
 using support::text;
 
-constexpr uint32_t known_flags =
-    SLUICE_CAUSAL | SLUICE_WRITE_LSE | SLUICE_HAS_WINDOW_LEFT | SLUICE_HAS_WINDOW_RIGHT | SLUICE_ALIBI |
-    SLUICE_SINK_LOGITS | SLUICE_BOOL_MASK | SLUICE_PAGE_INDEX_64 | SLUICE_V_IN_K | SLUICE_MASK_NEW_ROWS |
-    SLUICE_SPANS | SLUICE_CAUSAL_BY_SEQUENCE | SLUICE_BIAS_SCALE | SLUICE_SHARED_PREFIX | SLUICE_ZERO_POINTS |
-    SLUICE_MISSING_PAGES_HIDDEN | SLUICE_PADDED_ROWS;
+constexpr uint32_t known_flags = features::known_flags | SLUICE_WRITE_LSE | SLUICE_PAGE_INDEX_64 |
+                                 SLUICE_V_IN_K | SLUICE_SHARED_PREFIX | SLUICE_ZERO_POINTS |
+                                 SLUICE_PADDED_ROWS;
 
 [[noreturn]] void unsupported(std::string_view field, uint32_t value, std::string_view nearest) {
   throw Failure(Status::unsupported, std::string(field),
@@ -60,52 +58,6 @@ void check_heads(const sluice_problem &problem) {
   }
   check_at_least("head_dim_qk", problem.head_dim_qk, 1);
   check_at_least("head_dim_v", problem.head_dim_v, 1);
-}
-
-void check_width(const sluice_problem &problem, std::string_view field, int32_t width, uint32_t flag,
-                 std::string_view flag_name) {
-  if (!(problem.flags & flag) && width != 0) {
-    invalid(field, text(field, " is ", width, ", but flags lacks ", flag_name));
-  }
-  if (width < 0) invalid(field, text(field, " is ", width, "; it must be at least 0"));
-}
-
-void check_mask(const sluice_problem &problem) {
-  check_known("mask_alignment", problem.mask_alignment, SLUICE_GIVEN_DIAGONAL, "SLUICE_GIVEN_DIAGONAL (2)");
-  if (problem.flags & SLUICE_CAUSAL && problem.flags & SLUICE_HAS_WINDOW_RIGHT) {
-    invalid("flags", "flags has SLUICE_CAUSAL and SLUICE_HAS_WINDOW_RIGHT; it must have at most one of them: "
-                     "SLUICE_CAUSAL means a window_right of 0");
-  }
-  if (problem.flags & SLUICE_CAUSAL && problem.flags & SLUICE_CAUSAL_BY_SEQUENCE) {
-    invalid("flags",
-            "flags has SLUICE_CAUSAL and SLUICE_CAUSAL_BY_SEQUENCE; it must have at most one of them");
-  }
-  if (problem.flags & SLUICE_MASK_NEW_ROWS && !(problem.flags & SLUICE_BOOL_MASK)) {
-    invalid("flags", "flags has SLUICE_MASK_NEW_ROWS, but lacks SLUICE_BOOL_MASK");
-  }
-  check_width(problem, "window_left", problem.window_left, SLUICE_HAS_WINDOW_LEFT, "SLUICE_HAS_WINDOW_LEFT");
-  check_width(problem, "window_right", problem.window_right, SLUICE_HAS_WINDOW_RIGHT,
-              "SLUICE_HAS_WINDOW_RIGHT");
-  if (problem.sink_tokens < 0) {
-    invalid("sink_tokens", text("sink_tokens is ", problem.sink_tokens, "; it must be at least 0"));
-  }
-  if (problem.sink_tokens != 0 && !(problem.flags & SLUICE_HAS_WINDOW_LEFT)) {
-    invalid("sink_tokens",
-            text("sink_tokens is ", problem.sink_tokens, ", but flags lacks SLUICE_HAS_WINDOW_LEFT"));
-  }
-}
-
-void check_scores(const sluice_problem &problem) {
-  if (!std::isfinite(problem.soft_cap) || problem.soft_cap < 0) {
-    invalid("soft_cap", text("soft_cap is ", problem.soft_cap, "; it must be finite and at least 0"));
-  }
-  check_known_dtype("bias_type", problem.bias_type);
-  if (problem.bias_type > SLUICE_F32) {
-    invalid("bias_type", text("bias_type is ", dtype_text(problem.bias_type),
-                              "; it must be f32, f16 or bf16, or 0 for no bias"));
-  }
-  if (problem.flags & SLUICE_BIAS_SCALE && problem.bias_type == 0)
-    invalid("flags", "flags has SLUICE_BIAS_SCALE, but bias_type is 0");
 }
 
 /// Of K or V, which may have a scale for each key, if `has_keys`.
@@ -222,13 +174,10 @@ void check_v_in_k(const sluice_problem &problem) {
 }
 
 void check_no_prefix(const sluice_problem &problem) {
-  check_width(problem, "max_prefixes", problem.max_prefixes, SLUICE_SHARED_PREFIX, "SLUICE_SHARED_PREFIX");
-  check_width(problem, "max_prefix_len", problem.max_prefix_len, SLUICE_SHARED_PREFIX,
-              "SLUICE_SHARED_PREFIX");
+  check_needs_flag("max_prefixes", problem.max_prefixes, false, "SLUICE_SHARED_PREFIX");
+  check_needs_flag("max_prefix_len", problem.max_prefix_len, false, "SLUICE_SHARED_PREFIX");
 }
 
-/// What depends on the place of a key among all of a row's keys would need the lengths of both its prefix and
-/// its sequence.
 void check_prefix(const sluice_problem &problem) {
   const auto required = [](std::string_view field, int64_t value) {
     if (value <= 0)
@@ -237,37 +186,8 @@ void check_prefix(const sluice_problem &problem) {
   required("max_prefixes", problem.max_prefixes);
   required("max_prefix_len", problem.max_prefix_len);
   required("max_q_tokens", problem.max_q_tokens);
-  if (problem.flags & (SLUICE_CAUSAL | SLUICE_CAUSAL_BY_SEQUENCE) &&
-      problem.mask_alignment == SLUICE_TOP_LEFT) {
-    throw Failure(Status::unsupported, "mask_alignment",
-                  text("mask_alignment is SLUICE_TOP_LEFT (1), and flags has ",
-                       problem.flags & SLUICE_CAUSAL ? "SLUICE_CAUSAL" : "SLUICE_CAUSAL_BY_SEQUENCE",
-                       " and SLUICE_SHARED_PREFIX; nearest supported: SLUICE_BOTTOM_RIGHT (0)"));
-  }
-  struct Excluded {
-    uint32_t flag;
-    std::string_view name, nearest;
-  };
-  constexpr Excluded excluded[] = {
-      {SLUICE_HAS_WINDOW_LEFT, "SLUICE_HAS_WINDOW_LEFT", "no window"},
-      {SLUICE_HAS_WINDOW_RIGHT, "SLUICE_HAS_WINDOW_RIGHT", "no window"},
-      {SLUICE_ALIBI, "SLUICE_ALIBI", "without SLUICE_ALIBI"},
-      {SLUICE_MISSING_PAGES_HIDDEN, "SLUICE_MISSING_PAGES_HIDDEN", "without SLUICE_MISSING_PAGES_HIDDEN"},
-      // Before what they belong to, which cannot be left out without them.
-      {SLUICE_MASK_NEW_ROWS, "SLUICE_MASK_NEW_ROWS", "without SLUICE_MASK_NEW_ROWS"},
-      {SLUICE_BOOL_MASK, "SLUICE_BOOL_MASK", "without SLUICE_BOOL_MASK"},
-      {SLUICE_BIAS_SCALE, "SLUICE_BIAS_SCALE", "without SLUICE_BIAS_SCALE"}};
-  for (const Excluded &one : excluded) {
-    if (!(problem.flags & one.flag)) continue;
-    throw Failure(
-        Status::unsupported, "flags",
-        text("flags has ", one.name, " and SLUICE_SHARED_PREFIX; nearest supported: ", one.nearest));
-  }
-  if (problem.bias_type != 0) {
-    throw Failure(Status::unsupported, "bias_type",
-                  text("bias_type is ", dtype_text(problem.bias_type),
-                       ", and flags has SLUICE_SHARED_PREFIX; nearest supported: 0 (no bias)"));
-  }
+  features::for_each<&Feature::check_with_prefix, features::prefix_order>(
+      [&](auto check) { check(problem); });
   const auto only_in_pages = [&](std::string_view field, uint32_t kind) {
     if (kind != SLUICE_SCALE_PER_TOKEN || problem.mode == SLUICE_MODE_PAGED) return;
     throw Failure(Status::unsupported, std::string(field),
@@ -317,8 +237,7 @@ void check_problem(const sluice_problem &problem) {
   check_bound("max_q_len", problem.max_q_len);
   check_bound("max_kv_len", problem.max_kv_len);
   check_bound("max_q_tokens", problem.max_q_tokens);
-  check_mask(problem);
-  check_scores(problem);
+  features::for_each<&Feature::check_problem, features::problem_order>([&](auto check) { check(problem); });
   check_scales(problem);
   check_blocks(problem, "head_dim_qk", problem.head_dim_qk, problem.k_type);
   check_blocks(problem, "head_dim_v", problem.head_dim_v, problem.v_type);

@@ -44,6 +44,34 @@ constexpr const Dtype *find_dtype(std::string_view name) {
   return nullptr;
 }
 
+/// The name used in kernel names: "f16". Empty if the value is not in the table.
+constexpr std::string_view dtype_name(uint32_t type) {
+  const Dtype *const dtype = find_dtype(type);
+  return dtype ? dtype->name : std::string_view();
+}
+
+/// The name, for messages; the number if the value is not in the table.
+inline std::string dtype_text(uint32_t type) {
+  const std::string_view name = dtype_name(type);
+  return name.empty() ? std::to_string(type) : std::string(name);
+}
+
+/// Elements of K and V that are stored together, and their bytes: 1 and the size of an element for most
+/// types.
+struct Block {
+  int32_t elements, bytes;
+};
+constexpr Block dtype_block(uint32_t type) {
+  const Dtype *const dtype = find_dtype(type);
+  return dtype ? Block{dtype->block_elements, dtype->block_bytes} : Block{1, 1};
+}
+
+/// Size of an element of a type of the table, or more than that in blocks.
+constexpr uint32_t dtype_bytes(uint32_t type) {
+  const Block block = dtype_block(type);
+  return uint32_t((block.bytes + block.elements - 1) / block.elements);
+}
+
 /// The name as sluice.h has it, after "SLUICE_".
 inline std::string name_in_header(const Dtype &dtype) {
   std::string name(dtype.name);

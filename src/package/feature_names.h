@@ -6,6 +6,12 @@
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <span>
+#include <string_view>
+
 namespace sluice::package::feature_names {
 
 // Attention; some of them also cache operations.
@@ -27,7 +33,7 @@ inline constexpr char csr[] = "csr";
 inline constexpr char page_index_64[] = "page_index_64";
 inline constexpr char k_pack[] = "k_pack";
 
-// The same since ABI 1.1: sluice_kernel_info::more_features.
+// The same since ABI 1.1.
 inline constexpr char key_scales[] = "key_scales";
 inline constexpr char mask_new_rows[] = "mask_new_rows";
 inline constexpr char spans[] = "spans";
@@ -47,6 +53,31 @@ inline constexpr const char *common_attention[] = {
 /// Of those attention kernels whose types, form or tile allow it.
 inline constexpr const char *further_attention[] = {v_in_k,        v_pack,        key_scales,  paged, csr,
                                                     page_index_64, missing_pages, padded_rows, k_pack};
+
+/// The names of attention in ABI 1.0, whose sluice_kernel_info has room for no others; the list is complete.
+inline constexpr std::string_view first_attention[] = {
+    causal, window,     mask,    soft_cap, bias,   alibi, sink_logits, scales,       lse,
+    paged,  lse_base_2, lengths, ragged,   v_in_k, csr,   k_pack,      page_index_64};
+
+/// Whether a name is of attention, and came later: sluice_kernel_info::more_features lists it.
+constexpr bool is_newer(std::string_view name) {
+  const auto is_in = [name](const auto &list) {
+    return std::find(std::begin(list), std::end(list), name) != std::end(list);
+  };
+  return (is_in(common_attention) || is_in(further_attention)) && !is_in(first_attention);
+}
+
+/// The place of a name of attention among all of them; their number for others.
+constexpr size_t rank(std::string_view name) {
+  size_t place = 0;
+  for (const auto &list :
+       {std::span<const char *const>(common_attention), std::span<const char *const>(further_attention)})
+    for (const std::string_view other : list) {
+      if (other == name) return place;
+      ++place;
+    }
+  return place;
+}
 
 // Cache operations only.
 inline constexpr char slots[] = "slots";

@@ -1,6 +1,7 @@
 //===- contents.cpp - what a caller can get wrong in lengths, starts and tables -------------------------===//
 #include "reference/contents.h"
 
+#include "features/all.h"
 #include "reference/append.h"
 #include "reference/page_copy.h"
 #include "reference/tensors.h"
@@ -15,25 +16,21 @@ namespace sluice::reference {
 namespace {
 
 using support::text;
-
-[[noreturn]] void invalid(std::string_view array, int64_t index, int64_t value, const std::string &rule) {
-  std::string field = text(array, "[", index, "]");
-  std::string message = text(field, " is ", value, "; ", rule);
-  throw support::Failure(support::Status::invalid_argument, std::move(field), std::move(message));
-}
+using tensors::bad_element;
 
 /// `tokens`: the number of rows; 0 if unknown.
 void check_starts(std::string_view name, const int32_t *starts, int64_t batch,
                   std::string_view bound_name = {}, int64_t tokens = 0) {
   if (starts == nullptr) return;
-  if (starts[0] < 0) invalid(name, 0, starts[0], "it must not be negative");
+  if (starts[0] < 0) bad_element(name, 0, starts[0], "it must not be negative");
   for (int64_t b = 1; b <= batch; ++b) {
     if (starts[b] < starts[b - 1]) {
-      invalid(name, b, starts[b], text("starts must not decrease, and the previous one is ", starts[b - 1]));
+      bad_element(name, b, starts[b],
+                  text("starts must not decrease, and the previous one is ", starts[b - 1]));
     }
   }
   if (tokens != 0 && starts[batch] > tokens) {
-    invalid(name, batch, starts[batch], text("it must be at most ", bound_name, ", which is ", tokens));
+    bad_element(name, batch, starts[batch], text("it must be at most ", bound_name, ", which is ", tokens));
   }
 }
 
@@ -43,9 +40,9 @@ struct TableNames {
 };
 
 void check_page(int64_t entry, int64_t page, int64_t page_count, const TableNames &names = {}) {
-  if (page < 0) invalid(names.table, entry, page, "a page number must not be negative");
+  if (page < 0) bad_element(names.table, entry, page, "a page number must not be negative");
   if (page_count != 0 && page >= page_count)
-    invalid(names.table, entry, page, text("it must be less than page_count, which is ", page_count));
+    bad_element(names.table, entry, page, text("it must be less than page_count, which is ", page_count));
 }
 
 struct Lengths {
@@ -62,19 +59,20 @@ void check_lengths(const Lengths &of, int64_t batch) {
     const int64_t rows = of.starts != nullptr ? int64_t{of.starts[b + 1]} - of.starts[b] : 0;
     if (of.lengths == nullptr) {
       if (of.starts != nullptr && rows > of.bound) {
-        invalid(of.starts_name, b + 1, of.starts[b + 1],
-                text("the sequence before it has ", rows, " rows, and ", of.bound_name, " is ", of.bound));
+        bad_element(
+            of.starts_name, b + 1, of.starts[b + 1],
+            text("the sequence before it has ", rows, " rows, and ", of.bound_name, " is ", of.bound));
       }
       continue;
     }
     const int64_t length = of.lengths[b];
-    if (length < 0) invalid(of.name, b, length, "it must not be negative");
+    if (length < 0) bad_element(of.name, b, length, "it must not be negative");
     if (length > of.bound) {
-      invalid(of.name, b, length, text("it must be at most ", of.bound_name, ", which is ", of.bound));
+      bad_element(of.name, b, length, text("it must be at most ", of.bound_name, ", which is ", of.bound));
     }
     if (of.starts != nullptr && length > rows) {
-      invalid(of.name, b, length,
-              text("between ", of.starts_name, "[", b, "] and the next there are ", rows, " rows"));
+      bad_element(of.name, b, length,
+                  text("between ", of.starts_name, "[", b, "] and the next there are ", rows, " rows"));
     }
   }
 }
@@ -85,8 +83,9 @@ void check_pages(const sluice_problem &problem, const sluice_args &args, const T
     const Sequence sequence(problem, args, b);
     const int64_t pages = support::divide_up(sequence.kv_len(), int64_t{problem.page_size});
     if (args.page_starts != nullptr && int64_t{args.page_starts[b + 1]} - args.page_starts[b] < pages) {
-      invalid(names.starts, b + 1, args.page_starts[b + 1],
-              text(names.owner, " ", b, " starts at ", args.page_starts[b], " and needs ", pages, " pages"));
+      bad_element(
+          names.starts, b + 1, args.page_starts[b + 1],
+          text(names.owner, " ", b, " starts at ", args.page_starts[b], " and needs ", pages, " pages"));
     }
     for (int64_t head = 0; head < (args.page_table_head_stride != 0 ? problem.kv_heads : 1); ++head) {
       for (int64_t n = 0; n < pages; ++n) {
@@ -142,50 +141,24 @@ template <typename Call> void check_pages(const Call &call, int64_t b, int64_t f
   const int64_t first = first_key / call.page_size, last = (keys - 1) / call.page_size;
   const bool is_csr = call.page_table_kind == SLUICE_PAGE_TABLE_CSR;
   if (is_csr && int64_t{call.page_starts[b + 1]} - call.page_starts[b] <= last) {
-    invalid("page_starts", b + 1, call.page_starts[b + 1],
-            text("sequence ", b, " starts at ", call.page_starts[b], " and needs ", last + 1, " pages"));
+    bad_element("page_starts", b + 1, call.page_starts[b + 1],
+                text("sequence ", b, " starts at ", call.page_starts[b], " and needs ", last + 1, " pages"));
   }
   if (!is_csr && call.batch > 1 && call.page_table_stride != 0 && last >= call.page_table_stride) {
-    invalid("kv_lengths", b, keys,
-            text("that is ", last + 1, " pages of ", call.page_size, ", and a row of the page table has ",
-                 call.page_table_stride, " entries (page_table_stride)"));
+    bad_element("kv_lengths", b, keys,
+                text("that is ", last + 1, " pages of ", call.page_size, ", and a row of the page table has ",
+                     call.page_table_stride, " entries (page_table_stride)"));
   }
   const PageTable table = table_of(call);
   for (int64_t n = first; n <= last; ++n)
     check_page(table.place(b, n), table.page(table.place(b, n)), call.page_count);
 }
 
-void check_diagonals(const sluice_args &args) {
-  constexpr int32_t most = 1 << 30;
-  for (int64_t b = 0; args.diagonals != nullptr && b < args.batch; ++b) {
-    if (args.diagonals[b] < -most || args.diagonals[b] > most)
-      invalid("diagonals", b, args.diagonals[b], "it must be between -2^30 and 2^30");
-  }
-}
-
-/// Spans are in order; empty ones may be anywhere.
-void check_spans(const sluice_args &args) {
-  for (int64_t b = 0; b < args.batch; ++b) {
-    int32_t end = 0; // of the spans so far
-    for (int64_t n = 0; n < args.span_count; ++n) {
-      const int64_t at = 2 * (b * args.span_count + n);
-      if (args.spans[at] >= args.spans[at + 1]) continue;
-      if (args.spans[at] < end) {
-        invalid(
-            "spans", at, args.spans[at],
-            text("the spans of a sequence must be in ascending order and not overlap: it must be at least ",
-                 end));
-      }
-      end = args.spans[at + 1];
-    }
-  }
-}
-
 /// Checks the new rows of sequence b, at least one, and the pages to which they go.
 void check_new_rows(const sluice_append &call, int64_t b) {
   const int64_t rows = int64_t{call.starts[b + 1]} - call.starts[b], keys = call.kv_lengths[b];
   if (keys < rows) {
-    invalid("kv_lengths", b, keys, text("it counts the new keys too, and sequence ", b, " has ", rows));
+    bad_element("kv_lengths", b, keys, text("it counts the new keys too, and sequence ", b, " has ", rows));
   }
   check_pages(call, b, keys - rows, keys);
 }
@@ -200,8 +173,7 @@ void check_contents(const sluice_problem &problem, const sluice_args &args) {
   check_lengths({"q_lengths", args.q_lengths, "q_starts", args.q_starts, "q_len", args.q_len}, args.batch);
   check_lengths({"kv_lengths", args.kv_lengths, "kv_starts", args.kv_starts, "kv_len", args.kv_len},
                 args.batch);
-  check_diagonals(args);
-  check_spans(args);
+  features::for_each<&features::Feature::check_contents>([&](auto check) { check(args); });
   if (problem.mode == SLUICE_MODE_PAGED) check_pages(problem, args);
   check_value_scales(problem, args);
   if (problem.flags & SLUICE_SHARED_PREFIX) check_prefixes(problem, args);
@@ -214,8 +186,9 @@ void check_contents(const sluice_append &call) {
     for (int64_t t = 0; t < call.tokens; ++t) {
       const int64_t page = call.slots[t] / call.page_size;
       if (call.slots[t] < 0 || call.page_count == 0 || page < call.page_count) continue;
-      invalid("slots", t, call.slots[t],
-              text("that is page ", page, "; it must be less than page_count, which is ", call.page_count));
+      bad_element(
+          "slots", t, call.slots[t],
+          text("that is page ", page, "; it must be less than page_count, which is ", call.page_count));
     }
   } else {
     for (int64_t b = 0; b < call.batch; ++b) {
@@ -223,7 +196,7 @@ void check_contents(const sluice_append &call) {
     }
   }
   for (int64_t t = 0; call.positions != nullptr && t < call.tokens; ++t) {
-    if (call.positions[t] < 0) invalid("positions", t, call.positions[t], "it must not be negative");
+    if (call.positions[t] < 0) bad_element("positions", t, call.positions[t], "it must not be negative");
   }
 }
 
@@ -232,7 +205,8 @@ void check_contents(const sluice_page_copy &call) {
   const PageTable pairs = pairs_of(call);
   for (int64_t i = 0; i < 2 * call.pair_count; ++i) {
     if (pairs.page(i) >= call.page_count)
-      invalid("pairs", i, pairs.page(i), text("it must be less than page_count, which is ", call.page_count));
+      bad_element("pairs", i, pairs.page(i),
+                  text("it must be less than page_count, which is ", call.page_count));
   }
 }
 
@@ -242,12 +216,12 @@ void check_contents(const sluice_gather &call) {
   for (int64_t b = 0; b < call.batch; ++b) {
     const int64_t first = call.first_keys != nullptr ? call.first_keys[b] : 0, keys = call.kv_lengths[b],
                   rows = int64_t{call.out_starts[b + 1]} - call.out_starts[b];
-    if (keys < 0) invalid("kv_lengths", b, keys, "it must not be negative");
-    if (first < 0) invalid("first_keys", b, first, "it must not be negative");
+    if (keys < 0) bad_element("kv_lengths", b, keys, "it must not be negative");
+    if (first < 0) bad_element("first_keys", b, first, "it must not be negative");
     if (keys - first > rows) {
-      invalid("kv_lengths", b, keys,
-              text("between out_starts[", b, "] and the next there are ", rows, " rows for the keys from ",
-                   first, " on"));
+      bad_element("kv_lengths", b, keys,
+                  text("between out_starts[", b, "] and the next there are ", rows,
+                       " rows for the keys from ", first, " on"));
     }
     if (first < keys) check_pages(call, b, first, keys);
   }

@@ -1,6 +1,7 @@
 //===- scores.cpp - the score of a row and a key --------------------------------------------------------===//
 #include "reference/scores.h"
 
+#include "features/all.h"
 #include "reference/visibility.h"
 
 #include <cmath>
@@ -22,18 +23,9 @@ double score(const sluice_problem &problem, const sluice_args &args, const Seque
     dot += q[dim] * k[dim];
 
   double s = scale * scale_of(problem.q_scale_kind, args.q_scale, q_head) * k_scale * dot;
-  if (problem.soft_cap != 0) s = problem.soft_cap * std::tanh(s / problem.soft_cap);
-  if (problem.bias_type != 0) {
-    const bool has_factors = problem.flags & SLUICE_BIAS_SCALE;
-    const double factor =
-        has_factors ? args.bias_scale[sequence.number() * args.bias_scale_batch_stride + q_head] : 1;
-    s += factor *
-         load(args.bias.data, problem.bias_type, index_of(args.bias, sequence.number(), q_head, i, j));
-  }
-  if (problem.flags & SLUICE_ALIBI) {
-    const double slope = args.alibi_slopes[sequence.number() * args.alibi_batch_stride + q_head];
-    s -= slope * std::fabs(double(distance(sequence, i, j)));
-  }
+  const features::Place place = place_of(sequence, q_head, i, j);
+  features::for_each<&features::Feature::changed_score>(
+      [&](auto change) { s = change(problem, args, place, s); });
   return s;
 }
 

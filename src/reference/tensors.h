@@ -5,6 +5,8 @@
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
+#include "tensors/elements.h"
+
 #include <sluice/sluice.h>
 
 #include <cstdint>
@@ -13,13 +15,9 @@
 
 namespace sluice::reference {
 
-double load(const void *data, uint32_t type, int64_t index);
-/// Rounds once, to nearest even; `type` is F16, BF16, F32, E4M3FNUZ, E5M2FNUZ or I8, where NaN
-/// becomes 0.
-void store(void *data, uint32_t type, int64_t index, double value);
-
-/// Element [a][b][c][d].
-int64_t index_of(const sluice_tensor &tensor, int64_t a, int64_t b, int64_t c, int64_t d);
+using tensors::index_of;
+using tensors::load;
+using tensors::store;
 
 /// The index of element `dim` of a row of K, in packs of `pack` elements or, with 0, contiguous.
 int64_t packed_index(const sluice_tensor &tensor, int64_t pack, int64_t a, int64_t b, int64_t head,
@@ -69,14 +67,8 @@ public:
   bool is_missing(int64_t j, int64_t head) const;
   /// Whether page n is before the window of all rows and has no sink tokens: its entry may be anything.
   bool is_page_before_window(int64_t n) const;
-  /// The key on the diagonal of row 0, and whether a mask to the right applies.
+  /// The key on the diagonal of row 0.
   int64_t shift() const;
-  bool is_causal() const;
-  /// The span that has key j; the empty one at j if none has.
-  struct Span {
-    int64_t first, end;
-  };
-  Span span_of(int64_t j) const;
 
   /// Row i of q, o and lse.
   Row q_row(int64_t i) const;

@@ -1,6 +1,7 @@
 //===- attention_arguments.cpp - problems and calls as arguments of attention kernels -------------------===//
 #include "runtime/attention_arguments.h"
 
+#include "features/all.h"
 #include "package/attention_launch.h"
 #include "runtime/dtype.h"
 #include "runtime/problem.h"
@@ -15,9 +16,8 @@
 namespace sluice::runtime {
 namespace {
 
-uint64_t address_of(const void *pointer) {
-  return reinterpret_cast<uint64_t>(pointer);
-}
+using features::address_of;
+using features::Feature;
 
 /// `rows` for kernels: 0 is unknown, and becomes the limit of the type.
 int32_t rows_or_unknown(int64_t rows) {
@@ -28,15 +28,11 @@ int32_t rows_or_unknown(int64_t rows) {
 uint32_t score_flags(const sluice_problem &problem) {
   uint32_t flags = 0;
   const auto set = [&flags](bool condition, uint32_t bit) { flags |= condition ? bit : 0; };
-  set(problem.mask_alignment == SLUICE_TOP_LEFT, package::score_top_left);
   const auto has_keys = [](uint32_t kind) {
     return kind == SLUICE_SCALE_PER_TOKEN || kind == SLUICE_SCALE_PER_PAGE;
   };
-  set(problem.soft_cap != 0 || problem.bias_type != 0 || problem.flags & (SLUICE_ALIBI | SLUICE_BOOL_MASK),
-      package::score_changed);
+  set(features::any<&Feature::changes_scores>(problem), package::score_changed);
   set(has_keys(problem.k_scale_kind) || has_keys(problem.v_scale_kind), package::score_key_scales);
-  set(problem.bias_type == SLUICE_F16, package::score_bias_f16);
-  set(problem.bias_type == SLUICE_BF16, package::score_bias_bf16);
   set(problem.q_scale_kind == SLUICE_SCALE_PER_HEAD, package::score_q_scale_heads);
   set(problem.k_scale_kind == SLUICE_SCALE_PER_HEAD, package::score_k_scale_heads);
   set(problem.v_scale_kind == SLUICE_SCALE_PER_HEAD, package::score_v_scale_heads);
@@ -45,10 +41,6 @@ uint32_t score_flags(const sluice_problem &problem) {
   set(problem.o_type == SLUICE_E4M3FNUZ, package::score_o_fp8);
   set(problem.scale_group == 64, package::score_groups_of_64);
   set(problem.o_scale_kind == SLUICE_SCALE_PER_HEAD, package::score_o_scale_heads);
-  set(problem.flags & SLUICE_MASK_NEW_ROWS, package::score_mask_new_rows);
-  set(problem.flags & SLUICE_MISSING_PAGES_HIDDEN, package::score_pages_hidden);
-  set(problem.flags & SLUICE_CAUSAL_BY_SEQUENCE || problem.mask_alignment == SLUICE_GIVEN_DIAGONAL,
-      package::score_of_sequence);
   return flags;
 }
 
@@ -150,33 +142,6 @@ void fill_scales(package::AttentionKernargs &out, const sluice_problem &problem,
   out.o_scale = address_of(call.o_scale);
 }
 
-/// Changes of the scores by place.
-void fill_scores(package::AttentionKernargs &out, const sluice_problem &problem, const sluice_args &call) {
-  // Without keys, rows of a bias or mask have no elements.
-  out.bias = call.kv_len != 0 ? address_of(call.bias.data) : 0;
-  const auto used = [](int64_t extent, int64_t stride) { return extent <= 1 ? 0 : stride; };
-  out.bias_batch_stride = used(call.batch, call.bias.stride[0]);
-  out.bias_head_stride = used(problem.q_heads, call.bias.stride[1]);
-  out.bias_row_stride = used(call.q_len, call.bias.stride[2]);
-  out.bias_key_stride = used(call.kv_len, call.bias.stride[3]);
-  out.bias_scale = address_of(call.bias_scale);
-  out.bias_scale_batch_stride = used(call.batch, call.bias_scale_batch_stride);
-  out.mask = call.kv_len != 0 ? address_of(call.mask.data) : 0;
-  out.mask_batch_stride = used(call.batch, call.mask.stride[0]);
-  out.mask_head_stride = used(problem.q_heads, call.mask.stride[1]);
-  out.mask_row_stride = used(call.q_len, call.mask.stride[2]);
-  out.alibi_slopes = address_of(call.alibi_slopes);
-  out.alibi_batch_stride = used(call.batch, call.alibi_batch_stride);
-}
-
-/// The numbers of each sequence that its mask needs.
-void fill_sequence_masks(package::AttentionKernargs &out, const sluice_args &call) {
-  out.diagonals = address_of(call.diagonals);
-  out.causal = address_of(call.causal);
-  out.spans = call.span_count != 0 ? address_of(call.spans) : 0;
-  out.span_stride = 2 * call.span_count;
-}
-
 /// The sequences whose rows see prefixes: between them there may be rows that belong to none, which are not
 /// read. Prefixes have neither masks nor a bias; kernargs.h says which of their arguments these take.
 void fill_sequences_of_rows(package::AttentionKernargs &out, const sluice_args &call) {
@@ -226,19 +191,9 @@ package::AttentionKernargs problem_arguments(const package::KernelEntry &kernel,
   if (problem.k_pack != 0) out.k_pack_log2 = uint32_t(std::countr_zero(uint32_t(problem.k_pack)));
   if (problem.v_pack != 0)
     out.v_pack_log2 = is_one_v_pack(problem) ? 0 : uint32_t(std::countr_zero(uint32_t(problem.v_pack)));
-  if (problem.flags & SLUICE_HAS_WINDOW_LEFT) {
-    out.window_left = std::min(problem.window_left, package::kernarg_no_window);
-    out.sink_tokens = std::min(problem.sink_tokens, package::kernarg_no_window);
-  }
-  if (problem.flags & SLUICE_HAS_WINDOW_RIGHT)
-    out.window_right = std::min(problem.window_right, package::kernarg_no_window);
-  if (problem.flags & SLUICE_CAUSAL) out.window_right = 0;
-  if (problem.soft_cap != 0) {
-    out.cap_log2e = float(double{problem.soft_cap} * std::numbers::log2e);
-    out.two_per_cap = float(2 / double{problem.soft_cap});
-  }
   if (problem.lse_base == SLUICE_LSE_BASE_2) out.lse_per_log2 = 1;
   out.score_flags = score_flags(problem);
+  features::for_each<&Feature::fill_problem>([&](auto fill) { fill(out, problem); });
   out.score_flags |= uint32_t(out.head_dim_qk - problem.head_dim_qk) << package::score_unused_shift;
   return out;
 }
@@ -259,8 +214,7 @@ Results final_results(const sluice_problem &problem, const sluice_args &call) {
 void fill_own(package::AttentionKernargs &out, const sluice_problem &problem, const sluice_args &call,
               const Level &level, const Results &results) {
   fill_level(out, problem, call, level, results);
-  fill_scores(out, problem, call);
-  fill_sequence_masks(out, call);
+  features::for_each<&Feature::fill_call>([&](auto fill) { fill(out, problem, call); });
 }
 
 void fill_prefixes(package::AttentionKernargs &out, const sluice_problem &problem, const sluice_args &call,

@@ -1,6 +1,7 @@
 //===- candidates.cpp - which kernels can serve a problem -----------------------------------------------===//
 #include "runtime/candidates.h"
 
+#include "features/all.h"
 #include "package/chips.h"
 #include "runtime/dtype.h"
 #include "runtime/kernel_features.h"
@@ -25,9 +26,6 @@ using support::text;
 
 constexpr int32_t max_q_heads = 32768;    // of a grid
 constexpr int64_t max_grid_tiles = 65535; // the same
-// Kernels multiply by 2 / soft_cap, which must be finite, and compute tanh with an error below 2^-20, which
-// moves a score by less than 2^-4.
-constexpr float min_soft_cap = 1e-30f, max_soft_cap = 65536;
 
 [[noreturn]] void refuse(std::string_view field, std::string message) {
   throw Failure(Status::unsupported, std::string(field), std::move(message));
@@ -150,12 +148,12 @@ void keep_forms(Kernels &kernels, const sluice_problem &problem) {
   }
 }
 
-void keep_feature(Kernels &kernels, const sluice_problem &problem, const Feature &feature) {
-  std::erase_if(kernels, [&](const auto *kernel) { return !has_feature(kernel->entry, feature.name); });
+void keep_feature(Kernels &kernels, const sluice_problem &problem, const features::Need &need) {
+  std::erase_if(kernels, [&](const auto *kernel) { return !has_feature(kernel->entry, need.name); });
   if (kernels.empty()) {
-    const bool with_columns = problem.v_pack != 0 && feature.field != "v_pack";
-    refuse(feature.field, text(feature.asked(problem), with_columns ? ", and v_pack is given" : "",
-                               "; nearest supported: ", feature.nearest));
+    const bool with_columns = problem.v_pack != 0 && need.field != "v_pack";
+    refuse(need.field, text(need.asked(problem), with_columns ? ", and v_pack is given" : "",
+                            "; nearest supported: ", need.nearest));
   }
 }
 
@@ -175,17 +173,12 @@ int32_t nearest_k_pack(const sluice_problem &problem) {
   return int32_t(std::clamp(wanted - below <= above - wanted ? below : above, 8u, largest));
 }
 
-/// Checks fields that belong to no feature against the limits of the kernels' arithmetic and grids.
+/// Checks numbers against the limits of the kernels' arithmetic and grids.
 void check_numbers(const sluice_problem &problem) {
   if (problem.k_pack != 0 && (problem.k_pack % 8 != 0 || !std::has_single_bit(uint32_t(problem.k_pack)))) {
     refuse("k_pack", text("k_pack is ", problem.k_pack, "; nearest supported: ", nearest_k_pack(problem)));
   }
-  if (problem.soft_cap != 0 && problem.soft_cap < min_soft_cap) {
-    refuse("soft_cap", text("soft_cap is ", problem.soft_cap, "; nearest supported: ", min_soft_cap));
-  }
-  if (problem.soft_cap > max_soft_cap) {
-    refuse("soft_cap", text("soft_cap is ", problem.soft_cap, "; nearest supported: ", max_soft_cap));
-  }
+  features::for_each<&features::Feature::check_limits>([&](auto check) { check(problem); });
   if (problem.kv_heads > max_q_heads) {
     refuse("kv_heads", text("kv_heads is ", problem.kv_heads, "; nearest supported: ", max_q_heads));
   }
@@ -210,8 +203,8 @@ Kernels serving(const Context &context, const sluice_problem &problem) {
   keep_types(kernels, problem);
   keep_forms(kernels, problem);
   keep_dims(kernels, problem);
-  for (const Feature &feature : features()) {
-    if (feature.is_needed(problem)) keep_feature(kernels, problem, feature);
+  for (const features::Need &need : needs()) {
+    if (need.is_needed(problem)) keep_feature(kernels, problem, need);
   }
   if (problem.flags & SLUICE_V_IN_K && problem.k_pack != 0) keep_packs_of_v(kernels, problem);
   check_numbers(problem);

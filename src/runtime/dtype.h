@@ -7,42 +7,19 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <string>
 #include <string_view>
 
 namespace sluice::runtime {
 
-/// The name used in kernel names: "f16". Empty if the value is not a sluice_dtype.
-constexpr std::string_view dtype_name(uint32_t type) {
-  const package::Dtype *const dtype = package::find_dtype(type);
-  return dtype ? dtype->name : std::string_view();
-}
-
-/// The name, for messages; the number if the value is not a sluice_dtype.
-inline std::string dtype_text(uint32_t type) {
-  const std::string_view name = dtype_name(type);
-  return name.empty() ? std::to_string(type) : std::string(name);
-}
-
-/// Elements of K and V that are stored together, and their bytes: 1 and the size of an element for most
-/// types.
-struct Block {
-  int32_t elements, bytes;
-};
-constexpr Block dtype_block(uint32_t type) {
-  const package::Dtype *const dtype = package::find_dtype(type);
-  return dtype ? Block{dtype->block_elements, dtype->block_bytes} : Block{1, 1};
-}
+using package::Block;
+using package::dtype_block;
+using package::dtype_bytes;
+using package::dtype_name;
+using package::dtype_text;
 
 /// Whether strides must be whole blocks of 32 elements.
 constexpr bool is_in_blocks(uint32_t type) {
   return dtype_block(type).elements != 1;
-}
-
-/// Size of an element of a legal sluice_dtype, or more than that in blocks.
-constexpr uint32_t dtype_bytes(uint32_t type) {
-  const Block block = dtype_block(type);
-  return uint32_t((block.bytes + block.elements - 1) / block.elements);
 }
 
 /// Elements of a row of a head dim that kernels may touch: whole groups of 8.

@@ -1,6 +1,7 @@
 //===- kernel_features.cpp - features of kernels beyond plain attention ---------------------------------===//
 #include "runtime/kernel_features.h"
 
+#include "features/all.h"
 #include "package/feature_names.h"
 #include "support/failure.h"
 
@@ -11,26 +12,11 @@
 namespace sluice::runtime {
 namespace {
 
+using features::CallNeed;
+using features::Need;
 using Problem = sluice_problem;
 namespace names = package::feature_names;
 using support::text;
-
-#define SLUICE_FLAG_FEATURE(name, flag)                                                                      \
-  Feature{name, "flags", [](const Problem &p) { return (p.flags & flag) != 0; },                             \
-          [](const Problem &) -> std::string { return "flags has " #flag; }, "without it"}
-#define SLUICE_FIELD_FEATURE(name, field, condition, nearest)                                                \
-  Feature {                                                                                                  \
-    name, #field, [](const Problem &p) { return condition; },                                                \
-        [](const Problem &p) { return text(#field " is ", p.field); }, nearest                               \
-  }
-
-std::string window(const Problem &p) {
-  return text("flags has ",
-              p.flags & SLUICE_HAS_WINDOW_LEFT
-                  ? text("SLUICE_HAS_WINDOW_LEFT (window_left ", p.window_left)
-                  : text("SLUICE_HAS_WINDOW_RIGHT (window_right ", p.window_right),
-              ")");
-}
 
 /// A scale for each key: per token or page.
 constexpr bool is_per_key(uint32_t scale_kind) {
@@ -41,59 +27,56 @@ constexpr bool is_of_few(uint32_t scale_kind) {
   return scale_kind == SLUICE_SCALE_PER_TENSOR || scale_kind == SLUICE_SCALE_PER_HEAD;
 }
 
-constexpr Feature table[] = {
-    SLUICE_FIELD_FEATURE(names::ragged, mode, p.mode == SLUICE_MODE_RAGGED, "SLUICE_MODE_DENSE (0)"),
-    SLUICE_FLAG_FEATURE(names::ragged, SLUICE_SHARED_PREFIX), // the starts and lengths of prefixes
-    SLUICE_FLAG_FEATURE(names::lengths, SLUICE_SHARED_PREFIX),
-    SLUICE_FIELD_FEATURE(names::paged, mode, p.mode == SLUICE_MODE_PAGED, "SLUICE_MODE_DENSE (0)"),
-    SLUICE_FIELD_FEATURE(names::csr, page_table_kind, p.page_table_kind == SLUICE_PAGE_TABLE_CSR,
-                         "SLUICE_PAGE_TABLE_BLOCK (1)"),
-    SLUICE_FLAG_FEATURE(names::page_index_64, SLUICE_PAGE_INDEX_64),
-    SLUICE_FIELD_FEATURE(names::k_pack, k_pack, p.k_pack != 0, "0"),
-    SLUICE_FIELD_FEATURE(names::v_pack, v_pack, p.v_pack != 0, "0"),
-    SLUICE_FLAG_FEATURE(names::v_in_k, SLUICE_V_IN_K),
-    SLUICE_FLAG_FEATURE(names::causal, SLUICE_CAUSAL),
-    {names::window, "flags",
-     [](const Problem &p) { return (p.flags & (SLUICE_HAS_WINDOW_LEFT | SLUICE_HAS_WINDOW_RIGHT)) != 0; },
-     window, "no window"},
-    SLUICE_FLAG_FEATURE(names::mask, SLUICE_BOOL_MASK),
-    SLUICE_FIELD_FEATURE(names::soft_cap, soft_cap, p.soft_cap != 0, "0"),
-    SLUICE_FIELD_FEATURE(names::bias, bias_type, p.bias_type != 0, "0 (no bias)"),
-    SLUICE_FLAG_FEATURE(names::alibi, SLUICE_ALIBI),
-    SLUICE_FLAG_FEATURE(names::sink_logits, SLUICE_SINK_LOGITS),
-    SLUICE_FIELD_FEATURE(names::scales, q_scale_kind, p.q_scale_kind != 0, "SLUICE_SCALE_NONE (0)"),
-    SLUICE_FIELD_FEATURE(names::scales, k_scale_kind, is_of_few(p.k_scale_kind), "SLUICE_SCALE_NONE (0)"),
-    SLUICE_FIELD_FEATURE(names::scales, v_scale_kind, is_of_few(p.v_scale_kind), "SLUICE_SCALE_NONE (0)"),
-    SLUICE_FLAG_FEATURE(names::lse, SLUICE_WRITE_LSE),
-    SLUICE_FIELD_FEATURE(names::lse_base_2, lse_base,
-                         p.flags & SLUICE_WRITE_LSE && p.lse_base == SLUICE_LSE_BASE_2,
-                         "SLUICE_LSE_BASE_E (0)"),
-    SLUICE_FIELD_FEATURE(names::key_scales, k_scale_kind, is_per_key(p.k_scale_kind),
-                         "SLUICE_SCALE_PER_HEAD (2)"),
-    SLUICE_FIELD_FEATURE(names::key_scales, v_scale_kind, is_per_key(p.v_scale_kind),
-                         "SLUICE_SCALE_PER_HEAD (2)"),
-    SLUICE_FLAG_FEATURE(names::mask_new_rows, SLUICE_MASK_NEW_ROWS),
-    SLUICE_FLAG_FEATURE(names::spans, SLUICE_SPANS),
-    SLUICE_FLAG_FEATURE(names::causal_by_sequence, SLUICE_CAUSAL_BY_SEQUENCE),
-    SLUICE_FIELD_FEATURE(names::given_diagonal, mask_alignment, p.mask_alignment == SLUICE_GIVEN_DIAGONAL,
-                         "SLUICE_TOP_LEFT (1)"),
-    SLUICE_FLAG_FEATURE(names::bias_scale, SLUICE_BIAS_SCALE),
-    SLUICE_FLAG_FEATURE(names::missing_pages, SLUICE_MISSING_PAGES_HIDDEN),
-    SLUICE_FLAG_FEATURE(names::padded_rows, SLUICE_PADDED_ROWS),
-};
+// The kernels that remain have the features of the needs before, and the refusal names the first need that
+// leaves none: the order does not change.
+constexpr auto layout_needs = std::to_array<Need>({
+    SLUICE_FIELD_NEED(names::ragged, mode, p.mode == SLUICE_MODE_RAGGED, "SLUICE_MODE_DENSE (0)"),
+    SLUICE_FLAG_NEED(names::ragged, SLUICE_SHARED_PREFIX), // the starts and lengths of prefixes
+    SLUICE_FLAG_NEED(names::lengths, SLUICE_SHARED_PREFIX),
+    SLUICE_FIELD_NEED(names::paged, mode, p.mode == SLUICE_MODE_PAGED, "SLUICE_MODE_DENSE (0)"),
+    SLUICE_FIELD_NEED(names::csr, page_table_kind, p.page_table_kind == SLUICE_PAGE_TABLE_CSR,
+                      "SLUICE_PAGE_TABLE_BLOCK (1)"),
+    SLUICE_FLAG_NEED(names::page_index_64, SLUICE_PAGE_INDEX_64),
+    SLUICE_FIELD_NEED(names::k_pack, k_pack, p.k_pack != 0, "0"),
+    SLUICE_FIELD_NEED(names::v_pack, v_pack, p.v_pack != 0, "0"),
+    SLUICE_FLAG_NEED(names::v_in_k, SLUICE_V_IN_K),
+});
+constexpr auto scale_and_result_needs = std::to_array<Need>({
+    SLUICE_FIELD_NEED(names::scales, q_scale_kind, p.q_scale_kind != 0, "SLUICE_SCALE_NONE (0)"),
+    SLUICE_FIELD_NEED(names::scales, k_scale_kind, is_of_few(p.k_scale_kind), "SLUICE_SCALE_NONE (0)"),
+    SLUICE_FIELD_NEED(names::scales, v_scale_kind, is_of_few(p.v_scale_kind), "SLUICE_SCALE_NONE (0)"),
+    SLUICE_FLAG_NEED(names::lse, SLUICE_WRITE_LSE),
+    SLUICE_FIELD_NEED(names::lse_base_2, lse_base,
+                      p.flags & SLUICE_WRITE_LSE && p.lse_base == SLUICE_LSE_BASE_2, "SLUICE_LSE_BASE_E (0)"),
+    SLUICE_FIELD_NEED(names::key_scales, k_scale_kind, is_per_key(p.k_scale_kind),
+                      "SLUICE_SCALE_PER_HEAD (2)"),
+    SLUICE_FIELD_NEED(names::key_scales, v_scale_kind, is_per_key(p.v_scale_kind),
+                      "SLUICE_SCALE_PER_HEAD (2)"),
+});
+constexpr auto row_needs = std::to_array<Need>({SLUICE_FLAG_NEED(names::padded_rows, SLUICE_PADDED_ROWS)});
 
-#undef SLUICE_FLAG_FEATURE
-#undef SLUICE_FIELD_FEATURE
+/// The needs of changes of scores and of masks: those of the names since ABI 1.1 or the others, in the order
+/// of the names.
+template <bool newer> consteval auto feature_needs() {
+  constexpr auto all = features::joined<&features::Feature::needs>();
+  const auto is_wanted = [](const Need &need) { return names::is_newer(need.name) == newer; };
+  std::array<Need, std::ranges::count_if(all, is_wanted)> out = {};
+  std::ranges::copy_if(all, out.begin(), is_wanted);
+  std::ranges::sort(out, {}, [](const Need &need) { return names::rank(need.name); });
+  return out;
+}
 
-/// A feature that a call may need without its mode or problem saying so.
-struct CallFeature {
-  std::string_view name;
-  std::string_view field;   // of sluice_args
-  std::string_view nearest; // value of the field
-  bool (*is_needed)(const Problem &, const sluice_args &);
-};
+template <typename Row, size_t... rows> consteval auto join_tables(const std::array<Row, rows> &...tables) {
+  std::array<Row, (rows + ...)> out = {};
+  auto *end = out.data();
+  ((end = std::copy(tables.begin(), tables.end(), end)), ...);
+  return out;
+}
 
-constexpr CallFeature call_table[] = {
+constexpr auto table = join_tables(layout_needs, feature_needs<false>(), scale_and_result_needs,
+                                   feature_needs<true>(), row_needs);
+
+constexpr auto length_needs = std::to_array<CallNeed>({
     {names::ragged, "q_starts", "NULL",
      [](const Problem &, const sluice_args &a) { return a.q_starts != nullptr; }},
     {names::lengths, "q_lengths", "NULL",
@@ -102,34 +85,18 @@ constexpr CallFeature call_table[] = {
      [](const Problem &p, const sluice_args &a) {
        return a.kv_lengths != nullptr && p.mode != SLUICE_MODE_PAGED; // if they are not part of the mode
      }},
-    {names::alibi_by_sequence, "alibi_batch_stride", "0",
-     [](const Problem &, const sluice_args &a) { return a.alibi_batch_stride != 0 && a.batch > 1; }},
-};
+});
 
-/// Since ABI 1.1. The first version has room for the others' names only.
-constexpr std::string_view newer_names[] = {names::key_scales,
-                                            names::mask_new_rows,
-                                            names::spans,
-                                            names::causal_by_sequence,
-                                            names::given_diagonal,
-                                            names::bias_scale,
-                                            names::alibi_by_sequence,
-                                            names::missing_pages,
-                                            names::padded_rows,
-                                            names::v_pack};
+constexpr auto call_table = join_tables(length_needs, features::joined<&features::Feature::call_needs>());
 
-constexpr bool is_newer(std::string_view name) {
-  return std::find(std::begin(newer_names), std::end(newer_names), name) != std::end(newer_names);
-}
-
-/// Length of all names, each once, with commas between.
+/// Length of all names, with commas between.
 consteval size_t bytes_of_all_names(bool newer) {
   size_t bytes = 0;
-  std::string_view previous;
-  for (const Feature &feature : table) {
-    if (feature.name != previous && is_newer(feature.name) == newer) bytes += feature.name.size() + 1;
-    previous = feature.name;
-  }
+  const auto add = [&](std::string_view name) {
+    if (names::is_newer(name) == newer) bytes += name.size() + 1;
+  };
+  std::ranges::for_each(names::common_attention, add);
+  std::ranges::for_each(names::further_attention, add);
   return bytes - 1; // no comma at the end
 }
 static_assert(bytes_of_all_names(false) < sizeof(sluice_kernel_info::features),
@@ -139,14 +106,14 @@ static_assert(bytes_of_all_names(true) < sizeof(sluice_kernel_info::more_feature
 
 } // namespace
 
-std::span<const Feature> features() {
+std::span<const Need> needs() {
   return table;
 }
 
 std::vector<std::string> features_of(const package::KernelEntry &kernel, bool newer) {
   std::vector<std::string> listed;
   for (const std::string &name : kernel.features)
-    if (is_newer(name) == newer) listed.push_back(name);
+    if (names::is_newer(name) == newer) listed.push_back(name);
   return listed;
 }
 
@@ -156,7 +123,7 @@ bool has_feature(const package::KernelEntry &kernel, std::string_view name) {
 
 void check_call_features(const package::KernelEntry &kernel, const sluice_problem &problem,
                          const sluice_args &args) {
-  for (const CallFeature &feature : call_table) {
+  for (const CallNeed &feature : call_table) {
     if (!feature.is_needed(problem, args) || has_feature(kernel, feature.name)) continue;
     throw support::Failure(support::Status::unsupported, std::string(feature.field),
                            text(feature.field, " is given, but ", package::format_kernel_name(kernel.name),

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
+#include "features/need.h"
 #include "package/manifest.h"
 
 #include <sluice/sluice.h>
@@ -17,16 +18,8 @@
 
 namespace sluice::runtime {
 
-/// A feature that a problem may need.
-struct Feature {
-  std::string_view name;
-  std::string_view field; // of sluice_problem, for the refusal
-  bool (*is_needed)(const sluice_problem &);
-  std::string (*asked)(const sluice_problem &); // "soft_cap is 30"
-  std::string_view nearest;                     // value of the field that needs no feature
-};
-
-std::span<const Feature> features();
+/// Everything in a problem that needs a feature, in the order in which a refusal names it.
+std::span<const features::Need> needs();
 
 /// The names that a kernel lists: those since ABI 1.1, or the others.
 std::vector<std::string> features_of(const package::KernelEntry &kernel, bool newer);

@@ -1,9 +1,12 @@
 //===- support_questions.cpp - the support of a context, asked one question at a time -------------------===//
 #include "tools/sluice/support_questions.h"
 
+#include "features/all.h"
 #include "package/dtypes.h"
 #include "package/feature_names.h"
 
+#include <algorithm>
+#include <array>
 #include <set>
 #include <string_view>
 
@@ -33,7 +36,7 @@ bool is_in_blocks(uint32_t type) {
   return dtype && dtype->is_in_blocks();
 }
 
-constexpr Question list[] = {
+constexpr auto result_and_layout_questions = std::to_array<Question>({
     {"LSE", "`SLUICE_WRITE_LSE`", names::lse, [](sluice_problem &p) { p.flags |= SLUICE_WRITE_LSE; },
      "*_full_*"},
     {"LSE to base 2", "`lse_base`", names::lse_base_2,
@@ -97,64 +100,9 @@ constexpr Question list[] = {
        p.max_q_tokens = 64;
      },
      "*_prefix*"},
-    {"causal, bottom-right", "`SLUICE_CAUSAL`", names::causal,
-     [](sluice_problem &p) { p.flags |= SLUICE_CAUSAL; }, "*_causal_*"},
-    {"causal, top-left", "`mask_alignment`", names::causal,
-     [](sluice_problem &p) {
-       p.flags |= SLUICE_CAUSAL;
-       p.mask_alignment = SLUICE_TOP_LEFT;
-     },
-     "*_topleft_*"},
-    {"window to the left", "`window_left`", names::window,
-     [](sluice_problem &p) {
-       p.flags |= SLUICE_HAS_WINDOW_LEFT;
-       p.window_left = 128;
-     },
-     "*_left*"},
-    {"window to the right", "`window_right`", names::window,
-     [](sluice_problem &p) {
-       p.flags |= SLUICE_HAS_WINDOW_RIGHT;
-       p.window_right = 128;
-     },
-     "*_right*"},
-    {"sink tokens", "`sink_tokens`", names::window,
-     [](sluice_problem &p) {
-       p.flags |= SLUICE_HAS_WINDOW_LEFT;
-       p.window_left = 128;
-       p.sink_tokens = 4;
-     },
-     "*_keep*"},
-    {"mask of bits", "`SLUICE_BOOL_MASK`", names::mask,
-     [](sluice_problem &p) { p.flags |= SLUICE_BOOL_MASK; }, "*_bits*"},
-    {"mask of the new rows only", "`SLUICE_MASK_NEW_ROWS`", names::mask_new_rows,
-     [](sluice_problem &p) { p.flags |= SLUICE_BOOL_MASK | SLUICE_MASK_NEW_ROWS; }, "*_newbits*"},
-    {"causal, with a diagonal per sequence", "`mask_alignment`", names::given_diagonal,
-     [](sluice_problem &p) {
-       p.flags |= SLUICE_CAUSAL;
-       p.mask_alignment = SLUICE_GIVEN_DIAGONAL;
-     },
-     "*_diagonal_*"},
-    {"causal for some sequences", "`SLUICE_CAUSAL_BY_SEQUENCE`", names::causal_by_sequence,
-     [](sluice_problem &p) { p.flags |= SLUICE_CAUSAL_BY_SEQUENCE; }, "*_somecausal*"},
-    {"spans visible in both directions", "`SLUICE_SPANS`", names::spans,
-     [](sluice_problem &p) { p.flags |= SLUICE_CAUSAL | SLUICE_SPANS; }, "*_spans*"},
-    {"soft cap", "`soft_cap`", names::soft_cap, [](sluice_problem &p) { p.soft_cap = 30; }, "*_cap[0-9]*"},
-    {"bias of F32", "`bias_type`", names::bias, [](sluice_problem &p) { p.bias_type = SLUICE_F32; },
-     "*_biasf32*"},
-    {"bias of F16", "`bias_type`", names::bias, [](sluice_problem &p) { p.bias_type = SLUICE_F16; },
-     "*_biasf16*"},
-    {"bias of BF16", "`bias_type`", names::bias, [](sluice_problem &p) { p.bias_type = SLUICE_BF16; },
-     "*_biasbf16*"},
-    {"scales of a bias", "`SLUICE_BIAS_SCALE`", names::bias_scale,
-     [](sluice_problem &p) {
-       p.bias_type = SLUICE_F16;
-       p.flags |= SLUICE_BIAS_SCALE;
-     },
-     "*_scaled*"},
-    {"ALiBi slopes per sequence", "`alibi_batch_stride`", names::alibi_by_sequence, nullptr, "*_alibi_each*"},
-    {"ALiBi", "`SLUICE_ALIBI`", names::alibi, [](sluice_problem &p) { p.flags |= SLUICE_ALIBI; }, "*_alibi*"},
-    {"sink logits", "`SLUICE_SINK_LOGITS`", names::sink_logits,
-     [](sluice_problem &p) { p.flags |= SLUICE_SINK_LOGITS; }, "*_sinks*"},
+});
+
+constexpr auto type_and_scale_questions = std::to_array<Question>({
     {"scale of Q", "`q_scale_kind`", names::scales,
      [](sluice_problem &p) { p.q_scale_kind = SLUICE_SCALE_PER_TENSOR; }, "*_qtensor*"},
     {"scale of K", "`k_scale_kind`", names::scales,
@@ -215,11 +163,21 @@ constexpr Question list[] = {
        p.max_kv_len = 65536;
      },
      "*_invariant*"},
-};
+});
 
 } // namespace
 
 std::span<const Question> questions() {
+  static constexpr auto list = [] {
+    constexpr auto feature_questions = features::joined<&features::Feature::questions>();
+    std::array<Question, result_and_layout_questions.size() + feature_questions.size() +
+                             type_and_scale_questions.size()>
+        out;
+    auto *end = std::ranges::copy(result_and_layout_questions, out.data()).out;
+    end = std::ranges::copy(feature_questions, end).out;
+    std::ranges::copy(type_and_scale_questions, end);
+    return out;
+  }();
   return list;
 }
 

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
+#include "features/feature.h"
 #include "tools/shared/context.h"
 
 #include <span>
@@ -14,13 +15,8 @@
 
 namespace sluice::tools {
 
-struct Question {
-  const char *name;
-  const char *asked_by;          // members of sluice_problem or sluice_args
-  const char *kernel_feature;    // of those that kernels list, or "" if they list no such feature
-  void (*ask)(sluice_problem &); // null if only a call asks for it: all kernels must list it then
-  const char *cases;             // of the conformance suite, as `sluice-conformance --case` takes them
-};
+using features::Question;
+/// In the order of the tables.
 std::span<const Question> questions();
 
 /// Types of a problem: of Q, of K and V, and of O.

@@ -1,4 +1,4 @@
-//===- tensor_checks.h - what a caller can get wrong in a tensor ----------------------------------------===//
+//===- checks.h - what a caller can get wrong in a tensor -----------------------------------------------===//
 //
 // Each function throws support::Failure with the field, its value and the rule; the status is
 // invalid_argument unless stated otherwise. On the path of every run: no allocation unless something is
@@ -16,7 +16,21 @@
 #include <string>
 #include <string_view>
 
-namespace sluice::abi {
+namespace sluice::tensors {
+
+// A buffer descriptor holds 48 address bits (CDNA3 ISA, buffer resource): a higher address would wrap.
+inline constexpr uint64_t device_address_end = uint64_t{1} << 48;
+
+/// What an executor requires of tensors beyond legality.
+struct TensorRules {
+  uint32_t pointer_alignment; // bytes; 0 for the size of an element
+  int64_t stride_multiple;    // elements
+  bool unit_dim_stride;       // stride[3] of q, k, v and o must be 1
+  uint32_t tile_q;            // rows per workgroup; 0 on the host, which has no grid and no other limits
+
+  bool on_device() const { return tile_q != 0; }
+  uint64_t address_end() const { return on_device() ? device_address_end : UINT64_MAX; }
+};
 
 [[noreturn]] void invalid(std::string_view field, std::string message);
 /// For a legal request that this version cannot serve: status unsupported.
@@ -30,6 +44,9 @@ inline void check_not_negative(std::string_view field, int64_t value) {
   if (value < 0) bad_value(field, value, "it must not be negative");
 }
 void check_at_least(std::string_view field, int64_t value, int64_t least);
+
+/// A member that needs a flag, and is 0 without it; it must not be negative.
+void check_needs_flag(std::string_view field, int32_t value, bool has_flag, std::string_view flag);
 
 /// The member `reserved` of a struct.
 void check_reserved(uint32_t value);
@@ -92,4 +109,27 @@ inline void check_absent(std::string_view field, const void *pointer, std::strin
   if (pointer != nullptr) not_absent(field, why);
 }
 
-} // namespace sluice::abi
+/// An array of 32-bit numbers is given exactly when the problem asks for it.
+inline void check_given(std::string_view field, const void *pointer, bool is_asked,
+                        std::string_view why_not) {
+  if (is_asked) {
+    check_pointer(field, pointer, sizeof(float)); // or int32_t
+  } else {
+    check_absent(field, pointer, why_not);
+  }
+}
+
+[[noreturn]] void stride_without_array(std::string_view field, int64_t stride, std::string_view array);
+
+/// The stride between the arrays of sequences; `name` is that of the array.
+inline void check_batch_stride(std::string_view field, int64_t stride, int32_t batch, const float *array,
+                               std::string_view name) {
+  if (batch <= 1 && array != nullptr) return;
+  check_not_negative(field, stride);
+  if (stride != 0 && array == nullptr) stride_without_array(field, stride, name);
+}
+
+/// A number in an array: "array[index] is value; rule".
+[[noreturn]] void bad_element(std::string_view array, int64_t index, int64_t value, const std::string &rule);
+
+} // namespace sluice::tensors

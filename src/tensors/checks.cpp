@@ -1,5 +1,5 @@
-//===- tensor_checks.cpp - what a caller can get wrong in a tensor --------------------------------------===//
-#include "abi/tensor_checks.h"
+//===- checks.cpp - what a caller can get wrong in a tensor ---------------------------------------------===//
+#include "tensors/checks.h"
 
 #include "package/dtypes.h"
 #include "support/checked.h"
@@ -7,7 +7,7 @@
 
 #include <utility>
 
-namespace sluice::abi {
+namespace sluice::tensors {
 
 using support::checked_add;
 using support::checked_multiply;
@@ -27,8 +27,19 @@ void bad_value(std::string_view field, int64_t value, std::string_view rule) {
   invalid(field, text(field, " is ", value, "; ", rule));
 }
 
+void bad_element(std::string_view array, int64_t index, int64_t value, const std::string &rule) {
+  std::string field = text(array, "[", index, "]");
+  std::string message = text(field, " is ", value, "; ", rule);
+  invalid(field, std::move(message));
+}
+
 void check_at_least(std::string_view field, int64_t value, int64_t least) {
   if (value < least) bad_value(field, value, text("it must be at least ", least));
+}
+
+void check_needs_flag(std::string_view field, int32_t value, bool has_flag, std::string_view flag) {
+  if (!has_flag && value != 0) invalid(field, text(field, " is ", value, ", but flags lacks ", flag));
+  check_at_least(field, value, 0);
 }
 
 void check_reserved(uint32_t value) {
@@ -174,4 +185,8 @@ void not_absent(std::string_view field, std::string_view why) {
   invalid(field, text(field, " is given, but ", why));
 }
 
-} // namespace sluice::abi
+void stride_without_array(std::string_view field, int64_t stride, std::string_view array) {
+  invalid(field, text(field, " is ", stride, ", but ", array, " is NULL"));
+}
+
+} // namespace sluice::tensors

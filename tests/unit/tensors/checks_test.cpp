@@ -1,5 +1,5 @@
-//===- tensor_checks_test.cpp - each rule of a tensor, at its limit -------------------------------------===//
-#include "abi/tensor_checks.h"
+//===- checks_test.cpp - each rule of a tensor, at its limit --------------------------------------------===//
+#include "tensors/checks.h"
 #include "unit/abi/refused.h"
 
 #include <catch2/catch.hpp>
@@ -8,7 +8,7 @@
 #include <limits>
 
 using namespace sluice;
-using abi::Shape;
+using tensors::Shape;
 using test::refused;
 
 namespace {
@@ -20,37 +20,37 @@ void *at(uint64_t address) {
 }
 
 std::string disjoint(const sluice_tensor &tensor, const std::array<int64_t, 4> &extent) {
-  return refused([&] { abi::check_disjoint({"o", tensor, extent, 2}); });
+  return refused([&] { tensors::check_disjoint({"o", tensor, extent, 2}); });
 }
 
 std::string reach(const sluice_tensor &tensor, const std::array<int64_t, 4> &extent,
                   uint64_t address_end = UINT64_MAX, int64_t run = 1) {
-  return refused([&] { abi::check_reach({"k", tensor, extent, 2, run}, address_end); });
+  return refused([&] { tensors::check_reach({"k", tensor, extent, 2, run}, address_end); });
 }
 
 } // namespace
 
 TEST_CASE("a pointer is there and aligned", "[tensor]") {
-  CHECK(refused([] { abi::check_pointer("starts", at(4), 4); }) == "");
-  CHECK(refused([] { abi::check_pointer("starts", nullptr, 4); }) == "starts: starts is NULL");
-  CHECK(refused([] { abi::check_pointer("starts", at(6), 4); }) ==
+  CHECK(refused([] { tensors::check_pointer("starts", at(4), 4); }) == "");
+  CHECK(refused([] { tensors::check_pointer("starts", nullptr, 4); }) == "starts: starts is NULL");
+  CHECK(refused([] { tensors::check_pointer("starts", at(6), 4); }) ==
         "starts: starts is 0x6; it must be aligned to 4 bytes");
   sluice_tensor tensor = {at(32), {}};
   const Shape shape = {"q", tensor, {1, 1, 1, 1}, 2};
-  CHECK(refused([&] { abi::check_pointer(shape, 16); }) == "");
+  CHECK(refused([&] { tensors::check_pointer(shape, 16); }) == "");
   tensor.data = at(40);
-  CHECK(refused([&] { abi::check_pointer(shape, 16); }) ==
+  CHECK(refused([&] { tensors::check_pointer(shape, 16); }) ==
         "q.data: q.data is 0x28; it must be aligned to 16 bytes");
   tensor.data = nullptr;
-  CHECK(refused([&] { abi::check_pointer(shape, 16); }) == "q.data: q.data is NULL");
+  CHECK(refused([&] { tensors::check_pointer(shape, 16); }) == "q.data: q.data is NULL");
 }
 
 TEST_CASE("a far stride is refused with the nearest multiple of 8", "[tensor]") {
   const sluice_tensor tensor = {nullptr, {0, 1 << 25, 0, 0}};
   const Shape shape = {"k", tensor, {1, 1, 1, 1}, 2};
-  CHECK(refused([&] { abi::far_stride(shape, 1, 31); }) ==
+  CHECK(refused([&] { tensors::far_stride(shape, 1, 31); }) ==
         "unsupported k.stride[1]: k.stride[1] is 33554432; nearest supported: 24");
-  CHECK(refused([&] { abi::far_stride(shape, 1, 32); }) ==
+  CHECK(refused([&] { tensors::far_stride(shape, 1, 32); }) ==
         "unsupported k.stride[1]: k.stride[1] is 33554432; nearest supported: 32");
 }
 
@@ -117,18 +117,18 @@ TEST_CASE("elements of an output do not overlap, in any order of strides", "[ten
 }
 
 TEST_CASE("unused tensors are zero", "[tensor]") {
-  CHECK(refused([] { abi::check_absent("starts", nullptr, "why"); }) == "");
-  CHECK(refused([] { abi::check_absent("starts", at(4), "why"); }) == "starts: starts is given, but why");
+  CHECK(refused([] { tensors::check_absent("starts", nullptr, "why"); }) == "");
+  CHECK(refused([] { tensors::check_absent("starts", at(4), "why"); }) == "starts: starts is given, but why");
   sluice_tensor tensor = {};
-  CHECK(refused([&] { abi::check_absent("bias", tensor, "why"); }) == "");
+  CHECK(refused([&] { tensors::check_absent("bias", tensor, "why"); }) == "");
   for (size_t i = 0; i < 4; ++i) {
     tensor = {};
     tensor.stride[i] = 1;
     const std::string field = "bias.stride[" + std::to_string(i) + "]";
-    CHECK(refused([&] { abi::check_absent("bias", tensor, "why"); }) ==
+    CHECK(refused([&] { tensors::check_absent("bias", tensor, "why"); }) ==
           field + ": " + field + " is 1; it must be 0: why");
   }
   tensor = {at(4), {}};
-  CHECK(refused([&] { abi::check_absent("bias", tensor, "why"); }) ==
+  CHECK(refused([&] { tensors::check_absent("bias", tensor, "why"); }) ==
         "bias.data: bias.data is given, but why");
 }

@@ -1,0 +1,29 @@
+//===- sink_logits.h - a score for each head that only the denominator has ------------------------------===//
+//
+// Only the results of all keys have it, after splits and prefixes: their makers fill it in, and the
+// reference's loops begin with it.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include "features/feature.h"
+
+namespace sluice::features {
+
+inline constexpr Need sink_logits_needs[] = {SLUICE_FLAG_NEED(names::sink_logits, SLUICE_SINK_LOGITS)};
+inline constexpr Question sink_logits_questions[] = {
+    {"sink logits", "`SLUICE_SINK_LOGITS`", names::sink_logits,
+     [](sluice_problem &p) { p.flags |= SLUICE_SINK_LOGITS; }, "*_sinks*"}};
+
+inline constexpr Feature sink_logits = {
+    .flags = SLUICE_SINK_LOGITS,
+    .needs = sink_logits_needs,
+    .questions = sink_logits_questions,
+    .check_call =
+        [](const sluice_problem &problem, const tensors::TensorRules &, const sluice_args &args) {
+          tensors::check_given("sink_logits", args.sink_logits, problem.flags & SLUICE_SINK_LOGITS,
+                               "the problem's flags lack SLUICE_SINK_LOGITS");
+        },
+};
+
+} // namespace sluice::features
