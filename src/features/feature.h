@@ -1,8 +1,8 @@
 //===- feature.h - an optional feature of attention -----------------------------------------------------===//
 //
 // A feature that changes scores or says which keys a row sees is a value of this type, in the file of its
-// name. all.h lists the values, and who needs a part of them asks all of them for it: the checks, the choice
-// of a kernel, the kernel arguments, the reference, the tables of what is supported.
+// name. all.h lists the values. The checks, the choice of a kernel, the kernel arguments, the reference and
+// the tables of what is supported each ask the whole list for one part.
 //
 // Scales, types, lengths and pages are not here: they say what the elements of tensors are and where, for the
 // keys of prefixes too.
@@ -41,7 +41,7 @@ struct Place {
   int64_t distance() const { return key - diagonal; }
 };
 
-/// Each part may be missing. What it takes has been checked by the parts above it.
+/// A feature leaves out the parts that it does not need. Each part may rely on the checks above it.
 struct Feature {
   uint32_t flags = 0; // of sluice_problem
   std::span<const Need> needs = {};

@@ -1,6 +1,6 @@
 //===- missing_pages.h - keys of negative page numbers are hidden ---------------------------------------===//
 //
-// What else a page table has to obey, and which keys these are, is known where pages are.
+// The other rules of page tables are with the checks of pages, and its row of the tables is among theirs.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once

@@ -1,7 +1,7 @@
 //===- sink_logits.h - a score for each head that only the denominator has ------------------------------===//
 //
-// Only the results of all keys have it, after splits and prefixes: their makers fill it in, and the
-// reference's loops begin with it.
+// It joins the results over all keys, not those over a split or a prefix: the runtime fills it in with the
+// place of the results, and the reference's loop over the keys begins with it.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once

@@ -173,7 +173,7 @@ constexpr uint32_t kernarg_bytes(KernargKind kind) {
 /// Bits of score_flags.
 enum ScoreFlag : uint32_t {
   score_top_left = 1 << 0,      // row i is token i of the keys; else the last row is the last key
-  score_changed = 1 << 1,       // there is a soft cap, bias, mask or ALiBi
+  score_changed = 1 << 1,       // there is a change of scores: see src/features
   score_bias_f16 = 1 << 2,      // type of bias; else F32
   score_bias_bf16 = 1 << 3,     //
   score_q_scale_heads = 1 << 4, // a scale for each head; else one
