@@ -3,6 +3,8 @@
 #include "kernel_mutants.h"
 
 #include "conformance/attention/oracle.h"
+#include "conformance/attention/scores/mask_bits.h"
+#include "conformance/attention/scores/scores.h"
 
 #include <algorithm>
 #include <array>
@@ -28,9 +30,10 @@ template <typename Add> void add_to_scores(Case &c, Inputs &in, Add add) {
     for (int h = 0; h < c.q_heads; ++h)
       for (int i = 0; i < c.q_len; ++i)
         for (int j = 0; j < c.kv_len; ++j)
-          full.values.push_back((c.bias.type != BiasType::none ? in.bias.at(b, h, i, j) : 0) +
-                                add(b, h, i, j));
-  in.bias = std::move(full);
+          full.values.push_back(
+              (c.bias.type != BiasType::none ? in.changes[scores::bias].matrix.at(b, h, i, j) : 0) +
+              add(b, h, i, j));
+  in.changes[scores::bias].matrix = std::move(full);
   c.bias = {.type = BiasType::f32};
 }
 
@@ -38,10 +41,11 @@ template <typename Add> void add_to_scores(Case &c, Inputs &in, Add add) {
 template <typename Distance> void change_distance(Case &c, Inputs &in, Distance distance) {
   const Sequences sequences(c);
   add_to_scores(c, in, [&](int b, int h, int i, int j) {
-    return -in.alibi_slopes[size_t(b) * c.q_heads + h] * distance(i + sequences.shifts[size_t(b)], j, i);
+    return -in.changes[scores::alibi].heads[size_t(b) * c.q_heads + h] *
+           distance(i + sequences.shifts[size_t(b)], j, i);
   });
   c.alibi = false;
-  std::ranges::fill(in.alibi_slopes, 0.0);
+  std::ranges::fill(in.changes[scores::alibi].heads, 0.0);
 }
 
 /// Hides keys from all rows of a sequence.
@@ -67,27 +71,31 @@ template <typename Head> void mix_heads(Matrix &matrix, Head head) {
         for (int j = 0; j < matrix.extent[3]; ++j)
           matrix.values[at++] = before.at(b, head(h), i, j);
 }
-template <std::vector<double> Inputs::*head_values> void by_kv_head(Case &c, Inputs &in, const Kernel &) {
-  mix_heads(in.*head_values, [&](int h) { return h / group(c); });
+std::vector<double> &numbers(Inputs &in, std::vector<double> Inputs::*member) {
+  return in.*member;
 }
-template <std::vector<double> Inputs::*head_values>
-void by_place_in_group(Case &c, Inputs &in, const Kernel &) {
-  mix_heads(in.*head_values, [&](int h) { return h % group(c); });
+std::vector<double> &numbers(Inputs &in, const ScoreChange *change) {
+  return in.changes[*change].heads;
 }
-template <std::vector<double> Inputs::*head_values> void by_first_head(Case &, Inputs &in, const Kernel &) {
-  mix_heads(in.*head_values, [](int) { return 0; });
+template <auto head_values> void by_kv_head(Case &c, Inputs &in, const Kernel &) {
+  mix_heads(numbers(in, head_values), [&](int h) { return h / group(c); });
+}
+template <auto head_values> void by_place_in_group(Case &c, Inputs &in, const Kernel &) {
+  mix_heads(numbers(in, head_values), [&](int h) { return h % group(c); });
+}
+template <auto head_values> void by_first_head(Case &, Inputs &in, const Kernel &) {
+  mix_heads(numbers(in, head_values), [](int) { return 0; });
 }
 /// The same for data of each head of each sequence.
-template <std::vector<double> Inputs::*head_values>
-void by_kv_head_of_sequence(Case &c, Inputs &in, const Kernel &) {
-  const std::vector<double> before = in.*head_values;
+template <auto head_values> void by_kv_head_of_sequence(Case &c, Inputs &in, const Kernel &) {
+  const std::vector<double> before = numbers(in, head_values);
   for (size_t n = 0; n < before.size(); ++n)
-    (in.*head_values)[n] = before[n - n % size_t(c.q_heads) + n % size_t(c.q_heads) / size_t(group(c))];
+    numbers(in, head_values)[n] =
+        before[n - n % size_t(c.q_heads) + n % size_t(c.q_heads) / size_t(group(c))];
 }
-template <std::vector<double> Inputs::*head_values>
-void by_first_sequence(Case &c, Inputs &in, const Kernel &) {
-  for (size_t n = size_t(c.q_heads); n < (in.*head_values).size(); ++n)
-    (in.*head_values)[n] = (in.*head_values)[n % size_t(c.q_heads)];
+template <auto head_values> void by_first_sequence(Case &c, Inputs &in, const Kernel &) {
+  for (size_t n = size_t(c.q_heads); n < numbers(in, head_values).size(); ++n)
+    numbers(in, head_values)[n] = numbers(in, head_values)[n % size_t(c.q_heads)];
 }
 template <std::vector<double> Inputs::*key_values> void by_next_key(Case &c, Inputs &in, const Kernel &) {
   std::ranges::rotate(in.*key_values, (in.*key_values).begin() + c.kv_heads);
@@ -109,11 +117,11 @@ template <int further> void see_more_of_spans(Case &c, Inputs &in, const Kernel 
   c = all;
 }
 
-template <Matrix Inputs::*matrix> void matrix_by_kv_head(Case &c, Inputs &in, const Kernel &) {
-  mix_heads(in.*matrix, [&](int h) { return h / group(c); });
+template <const ScoreChange *change> void matrix_by_kv_head(Case &c, Inputs &in, const Kernel &) {
+  mix_heads(in.changes[*change].matrix, [&](int h) { return h / group(c); });
 }
-template <Matrix Inputs::*matrix, size_t dim> void matrix_repeats(Case &, Inputs &in, const Kernel &) {
-  Matrix &wrong = in.*matrix;
+template <const ScoreChange *change, size_t dim> void matrix_repeats(Case &, Inputs &in, const Kernel &) {
+  Matrix &wrong = in.changes[*change].matrix;
   const Matrix before = wrong;
   std::array<int, 4> extent = before.extent;
   size_t at = 0;
@@ -356,10 +364,10 @@ const std::vector<Mutant> all_mutants = {
      [](const Case &c) { return c.window_left >= 0 && c.sink_tokens == 0; },
      [](Case &c, Inputs &, const Kernel &) { c.sink_tokens = 1; }},
     {"no bits", "mask", bits, [](Case &c, Inputs &, const Kernel &) { c.bits = {}; }},
-    {"bits of the KV head", "mask", bits, matrix_by_kv_head<&Inputs::bits>},
-    {"bits of the first sequence", "mask", bits, matrix_repeats<&Inputs::bits, 0>},
-    {"bits of another row", "mask", bits, matrix_repeats<&Inputs::bits, 2>},
-    {"bits of another key", "mask", bits, matrix_repeats<&Inputs::bits, 3>},
+    {"bits of the KV head", "mask", bits, matrix_by_kv_head<&scores::mask_bits>},
+    {"bits of the first sequence", "mask", bits, matrix_repeats<&scores::mask_bits, 0>},
+    {"bits of another row", "mask", bits, matrix_repeats<&scores::mask_bits, 2>},
+    {"bits of another key", "mask", bits, matrix_repeats<&scores::mask_bits, 3>},
 
     // How its scores are processed.
     {"no soft cap", "soft_cap", [](const Case &c) { return c.soft_cap != 0; },
@@ -369,13 +377,13 @@ const std::vector<Mutant> all_mutants = {
     {"no bias of F32", "bias", [](const Case &c) { return c.bias.type == BiasType::f32; }, lose_bias},
     {"no bias of F16", "bias", [](const Case &c) { return c.bias.type == BiasType::f16; }, lose_bias},
     {"no bias of BF16", "bias", [](const Case &c) { return c.bias.type == BiasType::bf16; }, lose_bias},
-    {"the bias of the KV head", "bias", bias, matrix_by_kv_head<&Inputs::bias>},
-    {"the bias of the first sequence", "bias", bias, matrix_repeats<&Inputs::bias, 0>},
-    {"the bias of another row", "bias", bias, matrix_repeats<&Inputs::bias, 2>},
-    {"the bias of another key", "bias", bias, matrix_repeats<&Inputs::bias, 3>},
+    {"the bias of the KV head", "bias", bias, matrix_by_kv_head<&scores::bias>},
+    {"the bias of the first sequence", "bias", bias, matrix_repeats<&scores::bias, 0>},
+    {"the bias of another row", "bias", bias, matrix_repeats<&scores::bias, 2>},
+    {"the bias of another key", "bias", bias, matrix_repeats<&scores::bias, 3>},
     {"a bias of -infinity hides nothing", "bias", [](const Case &c) { return c.bias.holes; },
      [](Case &, Inputs &in, const Kernel &) {
-       for (double &value : in.bias.values)
+       for (double &value : in.changes[scores::bias].matrix.values)
          if (std::isinf(value)) value = 0;
      }},
     {"ALiBi with signed distances", "alibi", alibi_not_causal,
@@ -407,16 +415,16 @@ const std::vector<Mutant> all_mutants = {
        change_distance(
            c, in, [&](int own, int j, int) { return std::abs(own - j / kernel.tile_kv * kernel.tile_kv); });
      }},
-    {"ALiBi with the slope of the KV head", "alibi", alibi, by_kv_head<&Inputs::alibi_slopes>},
-    {"ALiBi with the slope of a place in the group", "alibi", alibi,
-     by_place_in_group<&Inputs::alibi_slopes>},
+    {"ALiBi with the slope of the KV head", "alibi", alibi, by_kv_head<&scores::alibi>},
+    {"ALiBi with the slope of a place in the group", "alibi", alibi, by_place_in_group<&scores::alibi>},
     {"ALiBi with the slope of the KV head where not causal", "alibi", alibi_not_causal,
-     by_kv_head<&Inputs::alibi_slopes>},
-    {"the sink logit of the KV head", "sink_logits", sink_logits, by_kv_head<&Inputs::sink_logits>},
+     by_kv_head<&scores::alibi>},
+    {"the sink logit of the KV head", "sink_logits", sink_logits, by_kv_head<&scores::sink_logits>},
     {"the sink logit of a place in the group", "sink_logits", sink_logits,
-     by_place_in_group<&Inputs::sink_logits>},
+     by_place_in_group<&scores::sink_logits>},
     {"no sink logit", "sink_logits", sink_logits,
-     [](Case &, Inputs &in, const Kernel &) { std::ranges::fill(in.sink_logits, -infinity); }},
+     [](Case &, Inputs &in,
+        const Kernel &) { std::ranges::fill(in.changes[scores::sink_logits].heads, -infinity); }},
     {"the scale of Q of the KV head", "scales", has_factors<&Case::q_scale>, by_kv_head<&Inputs::q_scale>},
     {"the scale of Q of a place in the group", "scales", has_factors<&Case::q_scale>,
      by_place_in_group<&Inputs::q_scale>},
@@ -450,7 +458,7 @@ const std::vector<Mutant> all_mutants = {
      [](const Case &c) { return c.bits.new_rows; },
      [](Case &c, Inputs &in, const Kernel &) {
        add_to_scores(c, in, [&](int b, int h, int i, int j) {
-         return j < c.q_len && in.bits.at(b, h, i, j) == 0 ? -infinity : 0.0;
+         return j < c.q_len && in.changes[scores::mask_bits].matrix.at(b, h, i, j) == 0 ? -infinity : 0.0;
        });
        c.bits = {};
      }},
@@ -459,7 +467,8 @@ const std::vector<Mutant> all_mutants = {
        const Sequences sequences(c);
        add_to_scores(c, in, [&](int b, int h, int i, int j) {
          const int column = j - first_masked_key(c, sequences, b) - 1;
-         return column >= 0 && in.bits.at(b, h, i, column) == 0 ? -infinity : 0.0;
+         return column >= 0 && in.changes[scores::mask_bits].matrix.at(b, h, i, column) == 0 ? -infinity
+                                                                                             : 0.0;
        });
        c.bits = {};
      }},
@@ -478,11 +487,11 @@ const std::vector<Mutant> all_mutants = {
     {"the diagonal of the newest rows", "given_diagonal", has_diagonals,
      [](Case &c, Inputs &, const Kernel &) { c.mask = Mask::bottom_right; }},
     {"the scale of a bias of the KV head", "bias_scale", [](const Case &c) { return c.bias.scaled; },
-     by_kv_head_of_sequence<&Inputs::bias_scale>},
+     by_kv_head_of_sequence<&scores::bias>},
     {"the scale of a bias of the first sequence", "bias_scale",
-     [](const Case &c) { return c.bias.scaled && c.by_sequence; }, by_first_sequence<&Inputs::bias_scale>},
+     [](const Case &c) { return c.bias.scaled && c.by_sequence; }, by_first_sequence<&scores::bias>},
     {"ALiBi with the slopes of the first sequence", "alibi_by_sequence",
-     [](const Case &c) { return c.alibi && c.by_sequence; }, by_first_sequence<&Inputs::alibi_slopes>},
+     [](const Case &c) { return c.alibi && c.by_sequence; }, by_first_sequence<&scores::alibi>},
     {"O as FP8 with the scale of the KV head", "", [](const Case &c) { return c.o_scale == Scale::head; },
      by_kv_head<&Inputs::o_scale>},
     {"O as FP8 without a scale", "", [](const Case &c) { return c.o_scale == Scale::head; },

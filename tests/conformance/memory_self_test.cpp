@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------------------------------------===//
 #include "conformance/attention/call.h"
 #include "conformance/attention/case_elements.h"
+#include "conformance/attention/scores/scores.h"
 #include "perfect.h"
 
 #include <catch2/catch.hpp>
@@ -247,17 +248,18 @@ TEST_CASE("elements of a bias or a mask outside the sequences are poison") {
             return b * t.stride[0] + h * t.stride[1] + i * t.stride[2] + column * t.stride[3];
           };
           CHECK(static_cast<const float *>(call.args.bias.data)[at(call.args.bias, j)] ==
-                call.in.bias.at(b, h, i, j));
+                call.in.changes[scores::bias].matrix.at(b, h, i, j));
           const int bit =
               static_cast<const uint8_t *>(call.args.mask.data)[at(call.args.mask, j / 8)] >> j % 8 & 1;
-          CHECK(bit == call.in.bits.at(b, h, i, j));
+          CHECK(bit == call.in.changes[scores::mask_bits].matrix.at(b, h, i, j));
           hidden += bit == 0;
         }
-  for (const std::vector<std::byte> *bytes : {&call.memory.buffers[size_t(call.memory.bias.buffer)]})
+  for (const std::vector<std::byte> *bytes :
+       {&call.memory.buffers[size_t(call.memory.changes[scores::bias].matrix.buffer)]})
     for (size_t i = 0; i < bytes->size() / 4; ++i)
       numbers += std::isfinite(reinterpret_cast<const float *>(bytes->data())[i]);
   CHECK(numbers == pairs);
-  for (std::byte byte : call.memory.buffers[size_t(call.memory.mask.buffer)])
+  for (std::byte byte : call.memory.buffers[size_t(call.memory.changes[scores::mask_bits].matrix.buffer)])
     zeros += size_t(8 - std::popcount(uint8_t(byte)));
   CHECK(zeros == hidden);
 }

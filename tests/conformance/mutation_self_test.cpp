@@ -4,6 +4,7 @@
 // inputs which differ in that one respect, and the comparison takes it as the kernel's result.
 //
 //===----------------------------------------------------------------------------------------------------===//
+#include "conformance/attention/scores/scores.h"
 #include "perfect.h"
 
 #include <algorithm>
@@ -67,14 +68,17 @@ TEST_CASE("a bit of the mask that is read wrongly is noticed") {
     const Case bits = with(dtype, {.bits = {.given = true}});
     CHECK(wrong_elements(bits, [](Case &c, Inputs &) { c.bits = {}; }) > 0);
     CHECK(wrong_elements(bits, [](Case &, Inputs &in) { // the bits of a byte in the other order
-            for (size_t i = 0; i + 8 <= in.bits.values.size(); i += 8)
-              std::reverse(in.bits.values.begin() + ptrdiff_t(i), in.bits.values.begin() + ptrdiff_t(i + 8));
+            for (size_t i = 0; i + 8 <= in.changes[scores::mask_bits].matrix.values.size(); i += 8)
+              std::reverse(in.changes[scores::mask_bits].matrix.values.begin() + ptrdiff_t(i),
+                           in.changes[scores::mask_bits].matrix.values.begin() + ptrdiff_t(i + 8));
           }) > 0);
     for (size_t dim = 0; dim < 3; ++dim)
-      CHECK(wrong_elements(bits, [&](Case &, Inputs &in) { in.bits.extent[dim] = 1; }) > 0);
+      CHECK(wrong_elements(
+                bits, [&](Case &, Inputs &in) { in.changes[scores::mask_bits].matrix.extent[dim] = 1; }) > 0);
     // A single key of a single row.
     CHECK(wrong_elements(bits, [](Case &, Inputs &in) {
-            double &bit = in.bits.values[in.bits.values.size() - 7];
+            double &bit = in.changes[scores::mask_bits]
+                              .matrix.values[in.changes[scores::mask_bits].matrix.values.size() - 7];
             bit = 1 - bit;
           }) > 0);
   }
@@ -89,28 +93,30 @@ TEST_CASE("a change of the scores that is left out or misplaced is noticed") {
     const Case bias = with(dtype, {.bias = {.type = BiasType::f32}});
     CHECK(wrong_elements(bias, [](Case &c, Inputs &) { c.bias = {}; }) > 0);
     for (size_t dim = 0; dim < 4; ++dim)
-      CHECK(wrong_elements(bias, [&](Case &, Inputs &in) { in.bias.extent[dim] = 1; }) > 0);
+      CHECK(wrong_elements(bias,
+                           [&](Case &, Inputs &in) { in.changes[scores::bias].matrix.extent[dim] = 1; }) > 0);
     // Before the cap instead of after it.
     const Case both =
         with(dtype, {.pattern = Pattern::uniform, .soft_cap = 2, .bias = {.type = BiasType::f16}});
     CHECK(wrong_elements(both, [](Case &c, Inputs &in) {
             c.soft_cap = 0;
-            for (double &value : in.bias.values)
+            for (double &value : in.changes[scores::bias].matrix.values)
               value = 2 * std::tanh(value / 2);
           }) > 0);
     const Case holes = with(dtype, {.bias = {.type = BiasType::bf16, .holes = true}});
     CHECK(wrong_elements(holes, [](Case &, Inputs &in) {
-            for (double &value : in.bias.values)
+            for (double &value : in.changes[scores::bias].matrix.values)
               if (std::isinf(value)) value = 0;
           }) > 0);
 
     const Case alibi = with(dtype, {.mask = Mask::bottom_right, .alibi = true});
     CHECK(wrong_elements(alibi, [](Case &c, Inputs &in) {
             c.alibi = false;
-            std::fill(in.alibi_slopes.begin(), in.alibi_slopes.end(), 0.0);
+            std::fill(in.changes[scores::alibi].heads.begin(), in.changes[scores::alibi].heads.end(), 0.0);
           }) > 0);
-    CHECK(wrong_elements(alibi,
-                         [](Case &, Inputs &in) { std::swap(in.alibi_slopes[0], in.alibi_slopes[1]); }) > 0);
+    CHECK(wrong_elements(alibi, [](Case &, Inputs &in) {
+            std::swap(in.changes[scores::alibi].heads[0], in.changes[scores::alibi].heads[1]);
+          }) > 0);
     // Distances from the other corner.
     const Case full_alibi = with(dtype, {.alibi = true});
     CHECK(wrong_elements(full_alibi, [](Case &c, Inputs &) { c.mask = Mask::none_top_left; }) > 0);
@@ -122,25 +128,27 @@ TEST_CASE("a sink logit that is forgotten or counted twice is noticed") {
     for (bool base_2 : {false, true}) {
       const Case sinks = with(dtype, {.sink_logits = true, .lse_base_2 = base_2});
       CHECK(wrong_elements(sinks, [](Case &, Inputs &in) {
-              std::fill(in.sink_logits.begin(), in.sink_logits.end(),
+              std::fill(in.changes[scores::sink_logits].heads.begin(),
+                        in.changes[scores::sink_logits].heads.end(),
                         -std::numeric_limits<double>::infinity());
             }) > 0);
       CHECK(wrong_elements(sinks, [](Case &, Inputs &in) {
-              for (double &sink : in.sink_logits)
+              for (double &sink : in.changes[scores::sink_logits].heads)
                 sink += std::log(2.0);
             }) > 0);
-      CHECK(wrong_elements(sinks,
-                           [](Case &, Inputs &in) { std::swap(in.sink_logits[0], in.sink_logits[3]); }) > 0);
+      CHECK(wrong_elements(sinks, [](Case &, Inputs &in) {
+              std::swap(in.changes[scores::sink_logits].heads[0], in.changes[scores::sink_logits].heads[3]);
+            }) > 0);
     }
   // The result of a row without a visible key is the sink only.
   const Case nothing = named({.q_len = 4, .kv_len = 2, .mask = Mask::bottom_right, .sink_logits = true});
   const Inputs in = make_inputs(nothing);
   const Expected expected = compute_expected(nothing, in);
-  CHECK(expected.lse[0] == in.sink_logits[0]);
+  CHECK(expected.lse[0] == in.changes[scores::sink_logits].heads[0]);
   CHECK(expected.lse_tolerance[0] == 0);
   CHECK(wrong_elements(nothing, [](Case &, Inputs &other) {
-          std::fill(other.sink_logits.begin(), other.sink_logits.end(),
-                    -std::numeric_limits<double>::infinity());
+          std::fill(other.changes[scores::sink_logits].heads.begin(),
+                    other.changes[scores::sink_logits].heads.end(), -std::numeric_limits<double>::infinity());
         }) > 0);
 }
 
@@ -171,10 +179,13 @@ TEST_CASE("a mask of sequences or new rows that is off by one is noticed") {
     const Case bits = with(dtype, {.bits = {.given = true, .new_rows = true}});
     CHECK(wrong_elements(bits, [](Case &c, Inputs &) { c.bits = {}; }) > 0);
     CHECK(wrong_elements(bits, [](Case &, Inputs &in) {
-            std::ranges::rotate(in.bits.values, in.bits.values.begin() + 1);
+            std::ranges::rotate(in.changes[scores::mask_bits].matrix.values,
+                                in.changes[scores::mask_bits].matrix.values.begin() + 1);
           }) > 0);
     const Case factors = with(dtype, {.bias = {.type = BiasType::f32, .scaled = true}});
-    CHECK(wrong_elements(factors, [](Case &, Inputs &in) { std::ranges::fill(in.bias_scale, 1.0); }) > 0);
+    CHECK(wrong_elements(factors, [](Case &, Inputs &in) {
+            std::ranges::fill(in.changes[scores::bias].heads, 1.0);
+          }) > 0);
     const Case fp8 = with(dtype, {.o_fp8 = true, .o_scale = Scale::head});
     CHECK(wrong_elements(fp8, [](Case &, Inputs &in) { std::swap(in.o_scale[0], in.o_scale[1]); }) > 0);
   }
@@ -277,7 +288,7 @@ TEST_CASE("NaN appears where it must, and nowhere else") {
       hiding = named(hiding);
       Inputs hiding_in = make_inputs(hiding);
       hiding_in.v[7 * d] = std::nan("");
-      Matrix &matrix = by_bias ? hiding_in.bias : hiding_in.bits;
+      Matrix &matrix = hiding_in.changes[by_bias ? scores::bias : scores::mask_bits].matrix;
       matrix.extent = {1, 1, 3, 20};
       matrix.values.assign(60, by_bias ? 0 : 1);
       matrix.values[20 + 7] = by_bias ? -INFINITY : 0;
@@ -336,9 +347,10 @@ TEST_CASE("LSE to the other base, and one key too many or too few of a sequence,
       if (sequences.kv_lengths[size_t(b)] == 0 || sequences.q_lengths[size_t(b)] == 0) continue;
       CHECK(wrong_elements(ragged, [&](Case &c, Inputs &in) {
               c.bits.given = true;
-              in.bits.extent = {c.batch, 1, 1, c.kv_len};
-              in.bits.values.assign(size_t(c.batch) * c.kv_len, 1);
-              in.bits.values[size_t(b) * c.kv_len + sequences.kv_lengths[size_t(b)] - 1] = 0;
+              in.changes[scores::mask_bits].matrix.extent = {c.batch, 1, 1, c.kv_len};
+              in.changes[scores::mask_bits].matrix.values.assign(size_t(c.batch) * c.kv_len, 1);
+              in.changes[scores::mask_bits]
+                  .matrix.values[size_t(b) * c.kv_len + sequences.kv_lengths[size_t(b)] - 1] = 0;
             }) > 0);
     }
     // Two keys swapped, as through a wrong page: V's, and K's.

@@ -5,6 +5,7 @@
 // suite would fail correct kernels; and its scores are perturbed by as much as is allowed.
 //
 //===----------------------------------------------------------------------------------------------------===//
+#include "conformance/attention/scores/scores.h"
 #include "perfect.h"
 
 #include <algorithm>
@@ -101,11 +102,14 @@ private:
       const float tanh = 1 - 2 * (1 / (1 + std::exp2(2 * log2e * y)));
       s = tanh * (cap * log2e);
     }
-    if (c.bias.type != BiasType::none)
-      s = std::fma(float(in.bias.at(b, h, i, j)), float(in.bias_scale[size_t(b) * c.q_heads + h]) * log2e, s);
+    if (c.bias.type != BiasType::none) {
+      const auto &[bias, factors] = in.changes[scores::bias];
+      const float factor = c.bias.scaled ? float(factors[size_t(b) * c.q_heads + h]) : 1;
+      s = std::fma(float(bias.at(b, h, i, j)), factor * log2e, s);
+    }
     if (c.alibi) {
       const int distance = std::abs(j - i - sequences.shifts[size_t(b)]);
-      s = s - float(in.alibi_slopes[size_t(b) * c.q_heads + h]) * log2e * float(distance);
+      s = s - float(in.changes[scores::alibi].heads[size_t(b) * c.q_heads + h]) * log2e * float(distance);
     }
     return s;
   }
@@ -161,7 +165,7 @@ private:
   }
 
   State row(int b, int h, int i) const {
-    const float sink = c.sink_logits ? float(in.sink_logits[size_t(h)]) : -infinity;
+    const float sink = c.sink_logits ? float(in.changes[scores::sink_logits].heads[size_t(h)]) : -infinity;
     std::vector<State> parts;
     add_parts(parts,
               {in.k, in.v, in.k_scale, in.v_scale, size_t(b) * size_t(c.kv_len),

@@ -3,6 +3,7 @@
 #include "conformance/attention/bound.h"
 
 #include "conformance/attention/blocks.h"
+#include "conformance/attention/scores/scores.h"
 
 #include <algorithm>
 #include <cmath>
@@ -43,9 +44,8 @@ double score_error(const Case &c, const RowMagnitudes &row) {
   const double summed = is_in_blocks(c) ? std::max(c.head_size.qk, 64) : c.head_size.qk;
   double error = row.products * sum_error(c, summed / (has_fp8_queries(c) ? 16.0 : 8.0)) + 10 * row.score +
                  2 * scales * row.raw;
-  if (c.soft_cap != 0) error += 2 * row.raw + 12 * c.soft_cap;
-  if (c.bias.type != BiasType::none) error += (c.bias.scaled ? 4 : 2) * row.bias + row.terms;
-  if (c.alibi) error += 3 * row.alibi + row.terms;
+  for (const ScoreChange *change : score_changes)
+    if (change->error && change->is_in(c)) error += change->error(c, row, row.added[*change]);
   if (is_per_key(c.v_scale)) error += 4 * row.v_exponent + row.score + 4;
   return u * error;
 }
@@ -94,7 +94,7 @@ RowBound::Roundings RowBound::roundings_of(const Case &c) {
 
 RowBound::RowBound(const Case &c, const RowMagnitudes &row, double l, double lse)
     : rounding(roundings_of(c)) {
-  const double n = row.keys + c.sink_logits, t = row.tiles + c.sink_logits, X = row.score;
+  const double n = row.keys + row.extra_keys, t = row.tiles + row.extra_keys, X = row.score;
   const double weight = score_error(c, row) + u * (2 + t * (3 + 4 * X));
   const double sum = weight + u * (n + 2); // 2 for removing the 1 + d
   // The base of the exponentials may be less than the largest score, and their sum larger accordingly.

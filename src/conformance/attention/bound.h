@@ -7,6 +7,7 @@
 #pragma once
 
 #include "conformance/attention/cases.h"
+#include "conformance/attention/scores/by_change.h"
 
 namespace sluice::conformance {
 
@@ -15,14 +16,15 @@ struct RowMagnitudes {
   double products = 0;   // A: sum |q k|, with all scales
   double raw = 0;        // R: of the scores before they are changed
   double score = 0;      // X: of the scores, changed or not, and of the sink logit
-  double terms = 0;      // Z: of |capped score| + |bias| + |ALiBi's part|
-  double bias = 0;       // B
-  double alibi = 0;      // L
+  double terms = 0;      // Z: of |score| + |term| + ..., where changes add terms
   double v_exponent = 0; // E: of the logarithms of V's scales per key
 
   int keys = 0;   // n
   int tiles = 0;  // t: tiles of 16 keys that contain one of them
   int groups = 0; // g: groups of 8 keys in which the matrix cores may have added them
+
+  ByChange<double> added; // B, L: of the terms of each change
+  int extra_keys = 0;     // without a value
 
   /// Sets the three numbers; the keys must ascend.
   void count_keys(const std::vector<int> &visible);

@@ -3,6 +3,7 @@
 #include "conformance/attention/call.h"
 
 #include "conformance/attention/case_elements.h"
+#include "conformance/attention/scores/scores.h"
 #include "conformance/shared/c_types.h"
 
 namespace sluice::conformance {
@@ -15,25 +16,15 @@ uint32_t flags_of(const Case &c) {
   if (c.lse) flags |= SLUICE_WRITE_LSE;
   if (c.window_left >= 0) flags |= SLUICE_HAS_WINDOW_LEFT;
   if (c.window_right >= 0) flags |= SLUICE_HAS_WINDOW_RIGHT;
-  if (c.alibi) flags |= SLUICE_ALIBI;
-  if (c.sink_logits) flags |= SLUICE_SINK_LOGITS;
-  if (c.bits.given) flags |= SLUICE_BOOL_MASK;
   if (c.pages.wide) flags |= SLUICE_PAGE_INDEX_64;
   if (c.pages.missing) flags |= SLUICE_MISSING_PAGES_HIDDEN;
   if (c.head_size.qk % 8 != 0 || c.head_size.v % 8 != 0) flags |= SLUICE_PADDED_ROWS;
   if (c.v_in_k) flags |= SLUICE_V_IN_K;
-  if (c.bits.new_rows) flags |= SLUICE_MASK_NEW_ROWS;
   if (c.spans) flags |= SLUICE_SPANS;
   if (c.causal_by_sequence) flags |= SLUICE_CAUSAL_BY_SEQUENCE;
-  if (c.bias.scaled) flags |= SLUICE_BIAS_SCALE;
   if (c.prefixes.count != 0) flags |= SLUICE_SHARED_PREFIX;
   if (c.cache == Cache::u4_zeros) flags |= SLUICE_ZERO_POINTS;
   return flags;
-}
-
-uint32_t bias_type(BiasType type) {
-  constexpr uint32_t types[] = {0, SLUICE_F16, SLUICE_BF16, SLUICE_F32};
-  return types[size_t(type)];
 }
 
 void set_bounds(const Case &c, sluice_problem &problem) {
@@ -61,6 +52,58 @@ void set_prefix_bounds(const Case &c, sluice_problem &problem) {
   problem.max_prefixes = c.bounded ? c.prefixes.count : 3 * c.prefixes.count + 1;
   problem.max_prefix_len = c.bounded ? c.prefixes.keys : c.prefixes.keys + 5000;
   problem.max_q_tokens = c.bounded ? rows : 2 * rows + 5;
+}
+
+void pass_tensors(const Case &c, const Memory &memory, const CallMemory &call, sluice_args &args) {
+  const bool by_sequence = c.mode != Mode::paged;
+  const auto keys = [&](const Placement &p) {
+    return call.tensor_at(p, cache_bytes(c, call.begin_of(p, by_sequence)));
+  };
+  args.q = call.tensor(memory.q, query_bytes(c));
+  args.k = keys(memory.k);
+  if (!c.v_in_k) args.v = keys(memory.v);
+  const size_t scale_bytes = has_group_arrays(c) ? 2 : 4;
+  if (has_group_arrays(c) || is_per_key(c.k_scale))
+    args.k_scales = call.tensor(memory.k_scales, scale_bytes, by_sequence);
+  if (has_group_arrays(c) || is_per_key(c.v_scale))
+    args.v_scales = call.tensor(memory.v_scales, scale_bytes, by_sequence);
+  if (c.cache == Cache::u4_zeros) {
+    args.k_zeros = call.tensor(memory.k_zeros, 2, by_sequence);
+    args.v_zeros = call.tensor(memory.v_zeros, 2, by_sequence);
+  }
+  args.o = call.tensor(memory.o, output_bytes(c));
+  if (c.lse) args.lse = call.tensor(memory.lse, 4);
+}
+
+void pass_sequences(const Case &c, const Memory &memory, const CallMemory &call, sluice_args &args) {
+  args.q_starts = call.array<int32_t>(memory.q_starts, 1);
+  args.kv_starts = call.array<int32_t>(memory.kv_starts, 1);
+  args.q_lengths = call.array<int32_t>(memory.q_lengths, 1);
+  args.kv_lengths = call.array<int32_t>(memory.kv_lengths, 1);
+  args.page_table = call.array<char>(memory.page_table, memory.page_table_stride * (c.pages.wide ? 8 : 4));
+  args.page_table_stride = memory.page_table_stride;
+  args.page_table_head_stride = memory.page_table_head_stride;
+  args.page_starts = call.array<int32_t>(memory.page_starts, 1);
+  args.diagonals = call.array<int32_t>(memory.diagonals, 1);
+  args.causal = call.array<int32_t>(memory.causal, 1);
+  if (c.spans) args.span_count = spans_per_sequence;
+  args.spans = call.array<int32_t>(memory.spans, 2 * spans_per_sequence);
+}
+
+void pass_prefixes(const Case &c, const Memory &memory, const CallMemory &call, bool is_single,
+                   sluice_args &args) {
+  args.prefix_count = c.prefixes.count;
+  args.prefix_len = c.prefixes.keys;
+  args.prefix_q_starts = call.array<int32_t>(memory.prefix_q_starts);
+  const bool differs = is_single && memory.q_starts < 0;
+  if (differs) args.prefix_q_starts += (call.first + 1) * (c.prefixes.count + 1);
+  args.prefix_lengths = call.array<int32_t>(memory.prefix_lengths);
+  args.prefix_page_table = call.array<char>(memory.prefix_page_table);
+  args.prefix_page_table_stride = memory.prefix_page_table_stride;
+  args.prefix_page_starts = call.array<int32_t>(memory.prefix_page_starts);
+  if (c.mode == Mode::paged) return;
+  args.prefix_k = call.tensor(memory.prefix_k, cache_bytes(c), false);
+  if (!c.v_in_k) args.prefix_v = call.tensor(memory.prefix_v, cache_bytes(c), false);
 }
 
 } // namespace
@@ -99,8 +142,8 @@ sluice_problem make_problem(const Case &c) {
   if (c.window_left >= 0) problem.window_left = c.window_left;
   if (c.window_right >= 0) problem.window_right = c.window_right;
   problem.sink_tokens = c.sink_tokens;
-  problem.soft_cap = float(c.soft_cap);
-  problem.bias_type = bias_type(c.bias.type);
+  for (const ScoreChange *change : score_changes)
+    if (change->ask && change->is_in(c)) change->ask(c, problem);
   problem.q_scale_kind = scale_kind(c.q_scale);
   problem.k_scale_kind = scale_kind(c.k_scale);
   problem.v_scale_kind = scale_kind(c.v_scale);
@@ -124,28 +167,7 @@ sluice_problem make_problem(const Case &c) {
 
 sluice_args make_args(const Case &c, const Memory &memory, const std::vector<void *> &bases,
                       std::optional<int> only) {
-  const int64_t first = only.value_or(0);
-  // A tensor with a step between sequences begins at the first.
-  auto begin_of = [&](const Placement &p, bool by_sequence) {
-    return p.offset + (by_sequence ? first * p.stride[0] : 0);
-  };
-  auto at = [&](const Placement &p, size_t bytes) {
-    return sluice_tensor{.data = static_cast<char *>(bases[p.buffer]) + bytes,
-                         .stride = {p.stride[0], p.stride[1], p.stride[2], p.stride[3]}};
-  };
-  auto tensor = [&](const Placement &p, size_t element_bytes, bool by_sequence = true) {
-    return at(p, size_t(begin_of(p, by_sequence)) * element_bytes);
-  };
-  auto keys = [&](const Placement &p, bool by_sequence) {
-    return at(p, cache_bytes(c, begin_of(p, by_sequence)));
-  };
-  auto array = [&]<typename Number>(int buffer, const Number *, int64_t from) -> const Number * {
-    return buffer < 0 ? nullptr : static_cast<const Number *>(bases[buffer]) + from;
-  };
-  constexpr const int32_t *int32 = nullptr;
-  constexpr const float *f32 = nullptr;
-  constexpr const char *bytes = nullptr;
-
+  const CallMemory call{bases, only.value_or(0)};
   sluice_args args;
   sluice_args_init(&args, sizeof args);
   args.batch = only ? 1 : c.batch;
@@ -153,61 +175,15 @@ sluice_args make_args(const Case &c, const Memory &memory, const std::vector<voi
   args.kv_len = c.kv_len;
   args.scale = float(c.scale.value_or(0));
   if (c.scale) args.flags |= SLUICE_EXACT_SCALE;
-  const bool keys_by_sequence = c.mode != Mode::paged;
-  args.q = tensor(memory.q, query_bytes(c));
-  args.k = keys(memory.k, keys_by_sequence);
-  if (!c.v_in_k) args.v = keys(memory.v, keys_by_sequence);
-  if (has_group_arrays(c)) {
-    args.k_scales = tensor(memory.k_scales, 2, keys_by_sequence);
-    args.v_scales = tensor(memory.v_scales, 2, keys_by_sequence);
-  }
-  if (c.cache == Cache::u4_zeros) {
-    args.k_zeros = tensor(memory.k_zeros, 2, keys_by_sequence);
-    args.v_zeros = tensor(memory.v_zeros, 2, keys_by_sequence);
-  }
-  args.o = tensor(memory.o, output_bytes(c));
-  if (c.lse) args.lse = tensor(memory.lse, 4);
-  args.q_starts = array(memory.q_starts, int32, first);
-  args.kv_starts = array(memory.kv_starts, int32, first);
-  args.q_lengths = array(memory.q_lengths, int32, first);
-  args.kv_lengths = array(memory.kv_lengths, int32, first);
-  args.page_table =
-      array(memory.page_table, bytes, first * memory.page_table_stride * (c.pages.wide ? 8 : 4));
-  args.page_table_stride = memory.page_table_stride;
-  args.page_table_head_stride = memory.page_table_head_stride;
-  args.page_starts = array(memory.page_starts, int32, first);
-  if (c.prefixes.count != 0) {
-    args.prefix_count = c.prefixes.count;
-    args.prefix_len = c.prefixes.keys;
-    const bool differs = only && memory.q_starts < 0;
-    args.prefix_q_starts =
-        array(memory.prefix_q_starts, int32, differs ? (first + 1) * (c.prefixes.count + 1) : 0);
-    args.prefix_lengths = array(memory.prefix_lengths, int32, 0);
-    args.prefix_page_table = array(memory.prefix_page_table, bytes, 0);
-    args.prefix_page_table_stride = memory.prefix_page_table_stride;
-    args.prefix_page_starts = array(memory.prefix_page_starts, int32, 0);
-    if (c.mode != Mode::paged) {
-      args.prefix_k = tensor(memory.prefix_k, cache_bytes(c), false);
-      if (!c.v_in_k) args.prefix_v = tensor(memory.prefix_v, cache_bytes(c), false);
-    }
-  }
-  if (c.bias.type != BiasType::none) args.bias = tensor(memory.bias, bias_bytes(c));
-  if (c.bits.given) args.mask = tensor(memory.mask, 1);
-  if (c.by_sequence && c.alibi) args.alibi_batch_stride = c.q_heads;
-  if (c.by_sequence && c.bias.scaled) args.bias_scale_batch_stride = c.q_heads;
-  args.alibi_slopes = array(memory.alibi_slopes, f32, first * args.alibi_batch_stride);
-  args.bias_scale = array(memory.bias_scale, f32, first * args.bias_scale_batch_stride);
-  args.diagonals = array(memory.diagonals, int32, first);
-  args.causal = array(memory.causal, int32, first);
-  if (c.spans) args.span_count = spans_per_sequence;
-  args.spans = array(memory.spans, int32, 2 * spans_per_sequence * first);
-  if (is_per_key(c.k_scale)) args.k_scales = tensor(memory.k_scales, 4, keys_by_sequence);
-  if (is_per_key(c.v_scale)) args.v_scales = tensor(memory.v_scales, 4, keys_by_sequence);
-  args.o_scale = array(memory.o_scale, f32, 0);
-  args.sink_logits = array(memory.sink_logits, f32, 0);
-  args.q_scale = array(memory.q_scale, f32, 0);
-  args.k_scale = array(memory.k_scale, f32, 0);
-  args.v_scale = array(memory.v_scale, f32, 0);
+  pass_tensors(c, memory, call, args);
+  pass_sequences(c, memory, call, args);
+  if (c.prefixes.count != 0) pass_prefixes(c, memory, call, only.has_value(), args);
+  for (const ScoreChange *change : score_changes)
+    if (change->pass && change->is_in(c)) change->pass(c, memory.changes[*change], call, args);
+  args.q_scale = call.array<float>(memory.q_scale);
+  args.k_scale = call.array<float>(memory.k_scale);
+  args.v_scale = call.array<float>(memory.v_scale);
+  args.o_scale = call.array<float>(memory.o_scale);
   return args;
 }
 

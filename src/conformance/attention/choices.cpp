@@ -2,6 +2,8 @@
 
 #include "conformance/attention/choices.h"
 
+#include "conformance/attention/scores/scores.h"
+
 namespace sluice::conformance {
 
 namespace {
@@ -44,23 +46,9 @@ template <int keys> void keep(Case &c) {
   c.sink_tokens = keys;
   if (c.window_left < 0) c.window_left = 9;
 }
-template <uint8_t shared> void set_bits(Case &c) {
-  c.bits = {.given = true, .shared = shared};
-}
-template <uint8_t shared> void set_new_bits(Case &c) {
-  c.bits = {.given = true, .shared = shared, .new_rows = true};
-}
 template <Mask mask> void span(Case &c) {
   c.spans = true;
   c.mask = mask;
-}
-template <bool by_sequence> void scale_bias(Case &c) {
-  c.bias.scaled = true;
-  if (by_sequence) c.by_sequence = true;
-  if (c.bias.type == BiasType::none) c.bias.type = BiasType::f16;
-}
-void slope_by_sequence(Case &c) {
-  c.alibi = c.by_sequence = true;
 }
 /// 16-bit numbers have no scale for each key.
 template <Scale Case::*member> void scale_keys(Case &c) {
@@ -76,20 +64,6 @@ template <Scale scale> void store_fp8(Case &c) {
   c.o_fp8 = true;
   c.o_f32 = false;
   c.o_scale = scale;
-}
-template <int tenths> void cap(Case &c) {
-  c.soft_cap = tenths / 10.0;
-}
-template <BiasType type> void add_bias(Case &c) {
-  c.bias.type = type;
-}
-template <uint8_t shared> void share_bias(Case &c) {
-  c.bias.shared = shared;
-  if (c.bias.type == BiasType::none) c.bias.type = BiasType::f32;
-}
-void make_holes(Case &c) {
-  c.bias.holes = true;
-  if (c.bias.type == BiasType::none) c.bias.type = BiasType::f16;
 }
 template <Columns columns> void turn_values(Case &c) {
   c.v_columns = columns;
@@ -135,10 +109,8 @@ template <int qk_rest, int v_rest> void end_inside_eight(Case &c) {
                  int(row_elements(c.head_size.v)) - 8 + v_rest};
 }
 
-} // namespace
-
-const std::vector<Feature> &features() {
-  static const std::vector<Feature> all = {
+std::vector<Feature> memory_and_masks() {
+  return {
       {"layout",
        {lay_out<Layout::bhsd>, lay_out<Layout::sbhd>, lay_out<Layout::packed>, lay_out<Layout::padded>,
         lay_out<Layout::capacity>, lay_out<Layout::broadcast>}},
@@ -166,20 +138,11 @@ const std::vector<Feature> &features() {
       {"window left", {window_left<0>, window_left<11>, window_left<64>, window_left<100>}},
       {"window right", {window_right<0>, window_right<7>, window_right<65>}},
       {"sink tokens", {keep<1>, keep<4>, keep<70>}},
-      {"bits",
-       {set_bits<0>, set_bits<share_head>, set_bits<share_batch | share_head>,
-        set_bits<share_batch | share_head | share_row>}},
-      {"bits of new rows", {set_new_bits<0>, set_new_bits<share_head>}},
-      {"soft cap", {cap<15>, cap<300>}},
-      {"bias", {add_bias<BiasType::f16>, add_bias<BiasType::bf16>, add_bias<BiasType::f32>}},
-      {"shared bias",
-       {share_bias<share_batch>, share_bias<share_head>, share_bias<share_row>, share_bias<share_column>,
-        share_bias<share_batch | share_head>, share_bias<share_batch | share_head | share_row>,
-        share_bias<share_batch | share_head | share_row | share_column>}},
-      {"holes in the bias", {make_holes}},
-      {"scales of the bias", {scale_bias<false>, scale_bias<true>}},
-      {"ALiBi", {set<&Case::alibi>, slope_by_sequence}},
-      {"sink logits", {set<&Case::sink_logits>}},
+  };
+}
+
+std::vector<Feature> scales_and_results() {
+  return {
       {"scales of Q", {set_scale<&Case::q_scale, Scale::tensor>, set_scale<&Case::q_scale, Scale::head>}},
       {"scales of K",
        {set_scale<&Case::k_scale, Scale::tensor>, set_scale<&Case::k_scale, Scale::head>,
@@ -197,6 +160,23 @@ const std::vector<Feature> &features() {
         fill<Pattern::tiny>, fill_codes, fill<Pattern::nan_query>, fill<Pattern::nan_key>,
         fill<Pattern::nan_value>}},
   };
+}
+
+std::vector<Feature> make_features() {
+  std::vector<Feature> all = memory_and_masks();
+  const auto append = [&](const std::vector<Feature> &more) {
+    all.insert(all.end(), more.begin(), more.end());
+  };
+  for (const ScoreChange *change : score_changes)
+    if (change->choices) append(change->choices());
+  append(scales_and_results());
+  return all;
+}
+
+} // namespace
+
+const std::vector<Feature> &features() {
+  static const std::vector<Feature> all = make_features();
   return all;
 }
 

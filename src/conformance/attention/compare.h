@@ -2,6 +2,7 @@
 #pragma once
 
 #include "conformance/attention/memory.h"
+#include "conformance/attention/oracle.h"
 #include "conformance/shared/comparison.h"
 
 namespace sluice::conformance {

@@ -2,31 +2,14 @@
 
 #include "conformance/attention/edge_cases.h"
 
+#include "conformance/attention/scores/scores.h"
+
 #include <algorithm>
 #include <array>
 
 namespace sluice::conformance {
 
 namespace {
-
-class Edges {
-public:
-  explicit Edges(const Collector &shapes) : shapes(shapes) {}
-
-  void add(Case c) { add(std::move(c), shapes.shape(turn++)); }
-  void add(Case c, Shapes::Shape shape) {
-    c.dtype = shape.dtype;
-    c.head_size = shape.head_size;
-    c.v_in_k = shape.v_in_k;
-    cases.push_back(std::move(c));
-  }
-
-  const Collector &shapes;
-  std::vector<Case> cases;
-
-private:
-  int turn = 0;
-};
 
 constexpr Pages pages_of(int size) {
   return {.size = size};
@@ -80,28 +63,14 @@ void add_narrow_windows(Edges &out) {
   out.add({.batch = 2, .q_len = 200, .kv_len = 20, .mask = Mask::top_left, .window_left = 5});
 }
 
-void add_masks_and_biases(Edges &out) {
-  for (int kv_len : {1, 7, 8, 9, 63, 65, 130})
-    out.add({.q_heads = 2, .q_len = 9, .kv_len = kv_len, .bits = {.given = true}});
-  // A bias that is the same for all keys: where it is -infinity, the row has no visible key.
-  for (bool sinks : {false, true})
-    out.add({.batch = 2,
-             .q_heads = 2,
-             .q_len = 40,
-             .kv_len = 70,
-             .bias = {.type = BiasType::f32, .shared = share_column, .holes = true},
-             .sink_logits = sinks});
-  out.add({.q_heads = 2,
-           .q_len = 70,
-           .kv_len = 70,
-           .mask = Mask::bottom_right,
-           .bits = {.given = true},
-           .bias = {.type = BiasType::bf16, .holes = true},
-           .alibi = true});
+/// Of changes that can hide keys, or of the others.
+void add_changes(Edges &out, bool hide_keys) {
+  for (const ScoreChange *change : score_changes)
+    if ((change->hides != nullptr) == hide_keys && change->add_edges) change->add_edges(out);
 }
 
-void add_scores(Edges &out) {
-  // A scale of 0, which is not the default's: each row is the mean of the values that it sees.
+/// A scale of 0, which is not the default's: each row is the mean of the values that it sees.
+void add_zero_scales(Edges &out) {
   for (Mode mode : {Mode::dense, Mode::ragged, Mode::paged})
     out.add({.batch = 2,
              .q_heads = 2,
@@ -111,16 +80,6 @@ void add_scores(Edges &out) {
              .scale = 0.0,
              .mode = mode,
              .pages = pages_of(16)});
-  // tanh at its limits, and where it is nearly its argument.
-  for (double cap : {0.5, 2.0, 50.0, 1000.0})
-    for (Pattern pattern : {Pattern::normal, Pattern::peaked})
-      out.add({.q_len = 20, .kv_len = 100, .pattern = pattern, .soft_cap = cap});
-  // Far keys lose all their weight; with a negative slope near ones do.
-  out.add({.q_heads = 8, .kv_heads = 2, .q_len = 1, .kv_len = 1500, .alibi = true});
-  out.add({.q_heads = 4, .q_len = 30, .kv_len = 200, .mask = Mask::none_top_left, .alibi = true});
-  // A sink with more weight than all keys, and one with less.
-  for (Pattern pattern : {Pattern::uniform, Pattern::peaked, Pattern::falling})
-    out.add({.q_heads = 4, .q_len = 5, .kv_len = 90, .pattern = pattern, .sink_logits = true});
 }
 
 void add_pages(Edges &out) {
@@ -364,8 +323,9 @@ std::vector<Case> edge_cases(const Collector &shapes) {
   Edges out(shapes);
   add_empty_sequences(out);
   add_narrow_windows(out);
-  add_masks_and_biases(out);
-  add_scores(out);
+  add_changes(out, true);
+  add_zero_scales(out);
+  add_changes(out, false);
   add_pages(out);
   add_pages_before_windows(out);
   add_long_decodes(out);

@@ -4,6 +4,7 @@
 
 #include "conformance/attention/blocks.h"
 #include "conformance/attention/case_elements.h"
+#include "conformance/attention/scores/scores.h"
 #include "conformance/shared/case_random.h"
 #include "conformance/shared/numbers.h"
 
@@ -17,12 +18,6 @@ namespace sluice::conformance {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-
-void round_to_16_bits(Dtype dtype, std::vector<double> &values) {
-  const NumberFormat &format = dtype == Dtype::f16 ? f16_format : bf16_format;
-  for (double &value : values)
-    value = decode(format, encode(format, value));
-}
 
 void round_to(Element element, std::vector<double> &values) {
   for (double &value : values)
@@ -189,65 +184,12 @@ void make_prefixes(const Case &c, Inputs &in) {
   if (is_per_key(c.v_scale)) in.prefix_v_scale = make_scales(as_sequences, c.v_scale, c.kv_heads, " v_scale");
 }
 
-Matrix make_matrix(const Case &c, uint8_t shared, int keys) {
-  Matrix matrix;
-  matrix.extent = {shared & share_batch ? 1 : c.batch, shared & share_head ? 1 : c.q_heads,
-                   shared & share_row ? 1 : c.q_len, shared & share_column ? 1 : keys};
-  size_t count = 1;
-  for (int extent : matrix.extent)
-    count *= size_t(extent);
-  matrix.values.resize(count);
-  return matrix;
+void make_changes(const Case &c, Inputs &in) {
+  for (const ScoreChange *change : score_changes)
+    if (change->make_numbers && change->is_in(c)) in.changes[*change] = change->make_numbers(c);
 }
 
-void make_bias(const Case &c, Inputs &in) {
-  if (c.bias.type == BiasType::none) return;
-  in.bias = make_matrix(c, c.bias.shared, c.kv_len);
-  Random random = random_of(c, " bias");
-  for (double &value : in.bias.values) {
-    value = 2 * random.normal();
-    if (c.bias.holes && random.uniform() < 0.2) value = -infinity;
-  }
-  if (c.bias.type == BiasType::f32) {
-    for (double &value : in.bias.values)
-      value = float(value);
-  } else {
-    round_to_16_bits(c.bias.type == BiasType::f16 ? Dtype::f16 : Dtype::bf16, in.bias.values);
-  }
-}
-
-/// Two keys in three are visible, none in one row of eight and in some runs of 32 keys.
-void make_bits(const Case &c, Inputs &in) {
-  if (!c.bits.given) return;
-  in.bits = make_matrix(c, c.bits.shared, c.bits.new_rows ? c.q_len : c.kv_len);
-  Random random = random_of(c, " bits");
-  const auto keys = size_t(in.bits.extent[3]);
-  bool row_hidden = false, run_hidden = false;
-  for (size_t i = 0; i < in.bits.values.size(); ++i) {
-    if (i % keys == 0) row_hidden = random.below(8) == 0;
-    if (i % keys % 32 == 0) run_hidden = random.below(4) == 0;
-    in.bits.values[i] = !row_hidden && !run_hidden && random.below(3) != 0;
-  }
-}
-
-void make_heads(const Case &c, Inputs &in) {
-  Random slopes = random_of(c, " slopes"), sinks = random_of(c, " sinks"), factors = random_of(c, " factors");
-  for (int h = 0; h < c.q_heads; ++h)
-    in.sink_logits.push_back(c.sink_logits ? float(3 * sinks.normal()) : -infinity);
-  const auto heads = size_t(c.q_heads);
-  for (size_t n = 0; n < size_t(c.batch) * heads; ++n) {
-    const size_t h = n % heads;
-    if (n >= heads && !c.by_sequence) {
-      in.alibi_slopes.push_back(in.alibi_slopes[h]);
-      in.bias_scale.push_back(in.bias_scale[h]);
-      continue;
-    }
-    // ALiBi's slopes, one in four with the opposite sign, and never quite a power of two.
-    const double slope = float((n % 4 == 3 ? -0.02 : 1.0 / double(2 << h % 8)) * (1 + slopes.uniform() / 4));
-    in.alibi_slopes.push_back(c.alibi ? slope : 0);
-    const double factor = float((n % 3 == 1 ? -0.5 : 0.75) * (1 + factors.uniform()));
-    in.bias_scale.push_back(!c.bias.scaled ? 1 : n % 5 == 4 ? 0 : factor);
-  }
+void make_scales(const Case &c, Inputs &in) {
   in.q_scale = make_scales(c, c.q_scale, c.q_heads, " q_scale");
   in.k_scale = make_scales(c, c.k_scale, c.kv_heads, " k_scale");
   in.v_scale = make_scales(c, c.v_scale, c.kv_heads, " v_scale");
@@ -275,9 +217,8 @@ Inputs make_inputs(const Case &c) {
   Inputs in;
   make_tensors(c, in);
   make_prefixes(c, in);
-  make_bias(c, in);
-  make_bits(c, in);
-  make_heads(c, in);
+  make_changes(c, in);
+  make_scales(c, in);
   return in;
 }
 

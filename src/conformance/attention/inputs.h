@@ -2,6 +2,7 @@
 #pragma once
 
 #include "conformance/attention/cases.h"
+#include "conformance/attention/scores/by_change.h"
 
 #include <array>
 #include <cstddef>
@@ -22,20 +23,23 @@ struct Matrix {
   }
 };
 
+/// The numbers of a change of scores.
+struct ScoreNumbers {
+  Matrix matrix = {};
+  std::vector<double> heads = {}; // [query head] or [batch][query head]
+};
+
 /// Every sequence has q_len rows and kv_len keys; elements past its own lengths have no effect.
 struct Inputs {
-  std::vector<double> q;                        // [batch][row][query head][element]
-  std::vector<double> k, v;                     // [batch][key][KV head][element]
-  Matrix bias;                                  // only if the case has one
-  Matrix bits;                                  // only if given; 1 is visible
-  std::vector<double> sink_logits;              // [query head]; -infinity if the case lacks them
-  std::vector<double> alibi_slopes, bias_scale; // [batch][query head]; 0 and 1 if the case lacks them
-  std::vector<double> q_scale, o_scale;         // [query head]; 1 if the case lacks them
-  std::vector<double> k_scale, v_scale;         // [KV head], or [batch][key][KV head] if they are per key
-  std::vector<double> prefix_k, prefix_v;       // [prefix][key][KV head][element]
+  std::vector<double> q;                  // [batch][row][query head][element]
+  std::vector<double> k, v;               // [batch][key][KV head][element]
+  std::vector<double> q_scale, o_scale;   // [query head]; 1 if the case lacks them
+  std::vector<double> k_scale, v_scale;   // [KV head], or [batch][key][KV head] if they are per key
+  std::vector<double> prefix_k, prefix_v; // [prefix][key][KV head][element]
   // As k and prefix_k, if they are in blocks: the magnitudes of what kernels multiply with Q.
   std::vector<double> k_terms, prefix_k_terms;
   std::vector<double> prefix_k_scale, prefix_v_scale; // [prefix][key][KV head], only if they are per key
+  ByChange<ScoreNumbers> changes;                     // of those that the case has
 };
 
 Inputs make_inputs(const Case &c);

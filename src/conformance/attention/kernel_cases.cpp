@@ -2,6 +2,8 @@
 
 #include "conformance/attention/kernel_cases.h"
 
+#include "conformance/attention/scores/scores.h"
+
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -16,17 +18,10 @@ template <bool Case::*member> void set(Case &c, const Kernel &) {
 template <Mask mask> void cut(Case &c, const Kernel &) {
   c.mask = mask;
 }
-template <Mask mask> void slope(Case &c, const Kernel &) {
-  c.mask = mask;
-  c.alibi = true;
-}
 template <Scale Case::*member> void give_scales(Case &c, const Kernel &) {
   c.*member = Scale::head;
   // O of few keys is not small relative to its terms, of which an FP8 P keeps four bits.
   if (has_fp8_queries(c)) c.pattern = Pattern::peaked;
-}
-template <BiasType type, bool holes> void add_bias(Case &c, const Kernel &) {
-  c.bias = {.type = type, .holes = holes};
 }
 template <Pattern pattern> void fill(Case &c, const Kernel &) {
   c.pattern = pattern;
@@ -53,12 +48,6 @@ template <Mask mask> void keep_far_keys(Case &c, const Kernel &kernel) {
   c.kv_len = c.q_len + c.window_left + (kernel.prefill ? 6 : 9) * kernel.tile_kv + 1;
 }
 
-void cap(Case &c, const Kernel &) {
-  c.soft_cap = 1.5;
-}
-void give_bits(Case &c, const Kernel &) {
-  c.bits.given = true;
-}
 void write_lse_2(Case &c, const Kernel &) {
   c.lse_base_2 = true;
 }
@@ -114,9 +103,6 @@ template <Scale scale> void give_scales_of_keys(Case &c, const Kernel &kernel) {
   c.k_scale = c.v_scale = scale;
   if (has_fp8_queries(c)) c.pattern = Pattern::peaked;
 }
-void give_new_bits(Case &c, const Kernel &) {
-  c.bits = {.given = true, .new_rows = true};
-}
 template <bool window> void give_spans(Case &c, const Kernel &kernel) {
   c.mask = Mask::bottom_right;
   c.spans = true;
@@ -127,29 +113,20 @@ void cut_some(Case &c, const Kernel &) {
   c.batch = 3;
   c.causal_by_sequence = true;
 }
-void scale_bias(Case &c, const Kernel &) {
-  c.bias = {.type = BiasType::f32, .holes = true, .scaled = true};
-  c.by_sequence = true;
-}
-void slope_by_sequence(Case &c, const Kernel &) {
-  c.alibi = c.by_sequence = true;
-}
 void store_fp8(Case &c, const Kernel &) {
   c.o_fp8 = true;
   c.o_scale = Scale::head;
 }
 
-void set_scores(Case &c) {
-  c.alibi = c.sink_logits = true;
+void change_scores(Case &c, bool causal) {
+  for (const ScoreChange *change : score_changes)
+    if (change->join_everything) change->join_everything(c, causal);
   c.q_scale = c.k_scale = c.v_scale = Scale::head;
   if (has_fp8_queries(c)) c.pattern = Pattern::peaked;
 }
 void set_everything(Case &c, const Kernel &kernel) {
   keep_far_keys<Mask::none>(c, kernel);
-  set_scores(c);
-  c.soft_cap = 30;
-  c.bias.type = BiasType::f32;
-  c.bits.given = true;
+  change_scores(c, false);
   c.lse_base_2 = true;
 }
 void set_everything_causal(Case &c, const Kernel &kernel) {
@@ -159,8 +136,7 @@ void set_everything_causal(Case &c, const Kernel &kernel) {
     c.pages = {.size = kernel.columns ? 32 : 16, .csr = true, .wide = true, .k_pack = true};
   if (kernel.columns) c.v_columns = Columns::packs;
   c.mask = Mask::bottom_right;
-  set_scores(c);
-  c.bias = {.type = BiasType::f16, .holes = true};
+  change_scores(c, true);
 }
 
 struct Extents {
@@ -233,59 +209,76 @@ std::optional<Case> find_case(const Target &target, const Kernel &kernel, const 
   return {};
 }
 
+const std::vector<KernelFeature> results_and_masks = {
+    {"everything", "", set_everything, Level::quick},
+    {"everything, causal", "causal", set_everything_causal, Level::quick},
+    {"nothing", "lse", cut<Mask::none>},
+    {"no LSE", "", write_no_lse},
+    {"LSE to base 2", "lse_base_2", write_lse_2},
+    {"O as F32", "", set<&Case::o_f32>},
+    {"rising scores", "", fill<Pattern::rising>},
+    {"causal", "causal", cut<Mask::bottom_right>},
+    {"causal from the top left", "causal", cut<Mask::top_left>},
+    {"window", "window", look_around},
+    {"causal window", "window", look_back},
+    {"sink tokens", "window", keep_far_keys<Mask::none>},
+    {"sink tokens, causal", "window", keep_far_keys<Mask::bottom_right>},
+};
+const std::vector<KernelFeature> scales_and_memory = {
+    {"scales of Q", "scales", give_scales<&Case::q_scale>},
+    {"scales of K", "scales", give_scales<&Case::k_scale>},
+    {"scales of V", "scales", give_scales<&Case::v_scale>},
+    {"lengths", "lengths", vary<Mode::dense, Rows::lengths>},
+    {"ragged", "ragged", vary<Mode::ragged, Rows::starts>},
+    {"pages", "paged", page<48>},
+    {"CSR", "csr", page_with<&Pages::csr>},
+    {"entries of 64 bits", "page_index_64", page_with<&Pages::wide>},
+    {"packs of K", "k_pack", page_with<&Pages::k_pack>},
+    {"missing pages", "missing_pages", hide_pages<16>, Level::quick},
+    {"missing keys", "missing_pages", hide_pages<1>},
+    {"tables of heads", "paged", page_with<&Pages::by_head>},
+    {"V in K", "v_in_k", set<&Case::v_in_k>},
+    {"padded rows", "padded_rows", shorten_rows, Level::quick},
+    {"scales per token", "key_scales", give_scales_of_keys<Scale::token>},
+    {"scales per page", "key_scales", give_scales_of_keys<Scale::page>},
+};
+const std::vector<KernelFeature> masks_by_sequence = {
+    {"spans", "spans", give_spans<false>},
+    {"spans and a window", "spans", give_spans<true>},
+    {"some causal sequences", "causal_by_sequence", cut_some},
+    {"given diagonals", "given_diagonal", cut<Mask::given>},
+};
+const std::vector<KernelFeature> others = {
+    {"O as FP8", "", store_fp8},
+    {"keys in parts", "", divide_keys, Level::full, true},
+    {"packs of V", "v_pack", pack_values},
+};
+
+/// Those of changes of scores follow those of the same kind.
+std::vector<KernelFeature> make_kernel_features() {
+  std::vector<KernelFeature> all = results_and_masks;
+  const auto append = [&](const std::vector<KernelFeature> &more) {
+    all.insert(all.end(), more.begin(), more.end());
+  };
+  const auto append_by_sequence = [&](bool masks) {
+    for (const ScoreChange *change : score_changes)
+      if (change->is_mask() == masks && change->on_kernels_by_sequence)
+        append(change->on_kernels_by_sequence());
+  };
+  for (const ScoreChange *change : score_changes)
+    if (change->on_kernels) append(change->on_kernels());
+  append(scales_and_memory);
+  append_by_sequence(true);
+  append(masks_by_sequence);
+  append_by_sequence(false);
+  append(others);
+  return all;
+}
+
 } // namespace
 
 const std::vector<KernelFeature> &kernel_features() {
-  static const std::vector<KernelFeature> all = {
-      {"everything", "", set_everything, Level::quick},
-      {"everything, causal", "causal", set_everything_causal, Level::quick},
-      {"nothing", "lse", cut<Mask::none>},
-      {"no LSE", "", write_no_lse},
-      {"LSE to base 2", "lse_base_2", write_lse_2},
-      {"O as F32", "", set<&Case::o_f32>},
-      {"rising scores", "", fill<Pattern::rising>},
-      {"causal", "causal", cut<Mask::bottom_right>},
-      {"causal from the top left", "causal", cut<Mask::top_left>},
-      {"window", "window", look_around},
-      {"causal window", "window", look_back},
-      {"sink tokens", "window", keep_far_keys<Mask::none>},
-      {"sink tokens, causal", "window", keep_far_keys<Mask::bottom_right>},
-      {"bits", "mask", give_bits},
-      {"soft cap", "soft_cap", cap},
-      {"bias of F32", "bias", add_bias<BiasType::f32, false>},
-      {"bias of F16", "bias", add_bias<BiasType::f16, false>},
-      {"bias of BF16 with holes", "bias", add_bias<BiasType::bf16, true>},
-      {"ALiBi", "alibi", slope<Mask::none>},
-      {"ALiBi from the top left", "alibi", slope<Mask::none_top_left>},
-      {"ALiBi, causal", "alibi", slope<Mask::bottom_right>},
-      {"sink logits", "sink_logits", set<&Case::sink_logits>},
-      {"scales of Q", "scales", give_scales<&Case::q_scale>},
-      {"scales of K", "scales", give_scales<&Case::k_scale>},
-      {"scales of V", "scales", give_scales<&Case::v_scale>},
-      {"lengths", "lengths", vary<Mode::dense, Rows::lengths>},
-      {"ragged", "ragged", vary<Mode::ragged, Rows::starts>},
-      {"pages", "paged", page<48>},
-      {"CSR", "csr", page_with<&Pages::csr>},
-      {"entries of 64 bits", "page_index_64", page_with<&Pages::wide>},
-      {"packs of K", "k_pack", page_with<&Pages::k_pack>},
-      {"missing pages", "missing_pages", hide_pages<16>, Level::quick},
-      {"missing keys", "missing_pages", hide_pages<1>},
-      {"tables of heads", "paged", page_with<&Pages::by_head>},
-      {"V in K", "v_in_k", set<&Case::v_in_k>},
-      {"padded rows", "padded_rows", shorten_rows, Level::quick},
-      {"scales per token", "key_scales", give_scales_of_keys<Scale::token>},
-      {"scales per page", "key_scales", give_scales_of_keys<Scale::page>},
-      {"bits of new rows", "mask_new_rows", give_new_bits},
-      {"spans", "spans", give_spans<false>},
-      {"spans and a window", "spans", give_spans<true>},
-      {"some causal sequences", "causal_by_sequence", cut_some},
-      {"given diagonals", "given_diagonal", cut<Mask::given>},
-      {"scales of a bias", "bias_scale", scale_bias},
-      {"slopes of each sequence", "alibi_by_sequence", slope_by_sequence},
-      {"O as FP8", "", store_fp8},
-      {"keys in parts", "", divide_keys, Level::full, true},
-      {"packs of V", "v_pack", pack_values},
-  };
+  static const std::vector<KernelFeature> all = make_kernel_features();
   return all;
 }
 

@@ -1,7 +1,7 @@
 //===- meaningful.cpp - which parts of a case are possible together -------------------------------------===//
 
 #include "conformance/attention/blocks.h"
-#include "conformance/attention/cases.h"
+#include "conformance/attention/scores/scores.h"
 #include "conformance/attention/sequences.h"
 
 #include <algorithm>
@@ -79,7 +79,7 @@ void place_tensors(Case &c) {
 }
 
 /// With prefixes, rows of dense queries must be adjacent, only a causal mask hides keys, and scales per key
-/// are those of pages.
+/// are those of pages. Changes of scores exclude them on their own.
 void see_prefixes(Case &c) {
   c.prefixes.keys = std::max(c.prefixes.keys, 1);
   const bool is_adjacent =
@@ -88,9 +88,6 @@ void see_prefixes(Case &c) {
     c.layout = Layout::bshd;
   if (is_top_left(c)) c.mask = is_causal(c) ? Mask::bottom_right : Mask::none;
   c.window_left = c.window_right = -1;
-  c.bits = {};
-  c.bias = {};
-  c.alibi = false;
   for (Scale *scale : {&c.k_scale, &c.v_scale})
     if (is_per_key(*scale) && c.mode != Mode::paged) *scale = Scale::head;
   if (has_group_arrays(c) && c.mode != Mode::paged) c.cache = Cache::q8_0; // whose scales are in the blocks
@@ -103,10 +100,8 @@ void see_and_score(Case &c) {
     c.causal_by_sequence = false;
   }
   if (c.window_left < 0) c.sink_tokens = 0;
-  if (!c.bits.given) c.bits = {};
-  c.bits.shared &= ~share_column;
-  if (c.bias.type == BiasType::none) c.bias = {};
-  if (!c.alibi && !c.bias.scaled) c.by_sequence = false;
+  for (const ScoreChange *change : score_changes)
+    if (change->keep_meaningful) change->keep_meaningful(c);
   for (Scale *scale : {&c.k_scale, &c.v_scale}) {
     if (is_per_key(*scale) && c.cache == Cache::same) *scale = Scale::head; // 16-bit numbers have no others
     if (*scale == Scale::page && c.mode != Mode::paged) *scale = Scale::token;

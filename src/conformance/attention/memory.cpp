@@ -3,8 +3,8 @@
 #include "conformance/attention/memory.h"
 
 #include "conformance/attention/case_elements.h"
-#include "conformance/attention/oracle.h"
 #include "conformance/attention/pages.h"
+#include "conformance/attention/scores/scores.h"
 
 #include <algorithm>
 #include <cstring>
@@ -33,19 +33,13 @@ public:
     place_tensors();
     store_tensors();
     add_sequences();
-    add_matrices();
-    add_heads();
+    add_changes();
+    add_scales();
     return std::move(memory);
   }
 
 private:
-  int add_input(int64_t count, Element element) {
-    std::vector<std::byte> &buffer = memory.buffers.emplace_back(size_t(count) * bytes_of(element));
-    for (int64_t i = 0; i < count; ++i)
-      store(buffer, element, i,
-            bytes_of(element) != 1 && i % 2 ? std::numeric_limits<double>::infinity() : std::nan(""));
-    return last_buffer();
-  }
+  int add_input(int64_t count, Element element) { return add_poison(memory.buffers, count, element); }
   int add_output(int64_t count, size_t element_bytes) {
     memory.buffers.emplace_back(size_t(count) * element_bytes, std::byte(canary));
     return last_buffer();
@@ -334,47 +328,14 @@ private:
     if (!table.starts.empty()) memory.prefix_page_starts = add_array<int32_t>(table.starts);
   }
 
-  /// Visits only what some row and key of a sequence needs; all else is poison.
-  template <typename Visit> void for_each_used(Visit visit) const {
-    for (int b = 0; b < c.batch; ++b)
-      for (int h = 0; h < c.q_heads; ++h)
-        for (int i = 0; i < sequences.q_lengths[size_t(b)]; ++i)
-          for (int j = 0; j < sequences.kv_lengths[size_t(b)]; ++j)
-            visit(b, h, i, j);
+  void add_changes() {
+    const Storage storage{c, sequences, memory.buffers};
+    for (const ScoreChange *change : score_changes)
+      if (change->store && change->is_in(c))
+        memory.changes[*change] = change->store(storage, in.changes[*change]);
   }
 
-  void add_matrices() {
-    if (c.bias.type != BiasType::none) {
-      const Element element = c.bias.type == BiasType::f16    ? Element::f16
-                              : c.bias.type == BiasType::bf16 ? Element::bf16
-                                                              : Element::f32;
-      take(memory.bias, place_matrix(in.bias.extent, in.bias.extent[3]), element);
-      for_each_used([&](int b, int h, int i, int j) {
-        store(memory.buffers.back(), element, memory.bias.at(b, h, i, j), in.bias.at(b, h, i, j));
-      });
-    }
-    if (c.bits.given) {
-      const Placed placed = place_matrix(in.bits.extent, (in.bits.extent[3] + 7) / 8);
-      memory.mask = placed.placement;
-      memory.mask.stride[3] = 1;
-      memory.buffers.emplace_back(size_t(placed.buffer_elements), std::byte(0xff));
-      memory.mask.buffer = last_buffer();
-      for_each_used([&](int b, int h, int i, int j) {
-        const int column = j - first_masked_key(c, sequences, b);
-        if (column >= 0 && in.bits.at(b, h, i, column) == 0)
-          memory.buffers.back()[size_t(memory.mask.at(b, h, i, column / 8))] &= ~std::byte(1 << column % 8);
-      });
-    }
-  }
-
-  void add_heads() {
-    auto add_by_head = [&](const std::vector<double> &values) {
-      const auto end = values.begin() + (c.by_sequence ? ptrdiff_t(values.size()) : c.q_heads);
-      return add_array<float>(std::vector<double>(values.begin(), end));
-    };
-    if (c.alibi) memory.alibi_slopes = add_by_head(in.alibi_slopes);
-    if (c.bias.scaled) memory.bias_scale = add_by_head(in.bias_scale);
-    if (c.sink_logits) memory.sink_logits = add_array<float>(in.sink_logits);
+  void add_scales() {
     auto add_scale = [&](Scale scale, const std::vector<double> &values) {
       if (scale == Scale::none || is_per_key(scale)) return -1;
       return scale == Scale::head ? add_array<float>(values) : add_array<float>(std::array{values.front()});
@@ -402,6 +363,14 @@ template <typename Visit> void for_each_row(const Case &c, Visit visit) {
 }
 
 } // namespace
+
+int add_poison(std::vector<std::vector<std::byte>> &buffers, int64_t count, Element element) {
+  std::vector<std::byte> &buffer = buffers.emplace_back(size_t(count) * bytes_of(element));
+  for (int64_t i = 0; i < count; ++i)
+    store(buffer, element, i,
+          bytes_of(element) != 1 && i % 2 ? std::numeric_limits<double>::infinity() : std::nan(""));
+  return int(buffers.size()) - 1;
+}
 
 Memory make_memory(const Case &c, const Inputs &inputs) {
   return Builder(c, inputs).build();

@@ -4,17 +4,12 @@
 // its part only if it is not the default.
 //
 //===----------------------------------------------------------------------------------------------------===//
-#include "conformance/attention/cases.h"
-
-#include <cstdio>
+#include "conformance/attention/name_parts.h"
+#include "conformance/attention/scores/scores.h"
 
 namespace sluice::conformance {
 
 namespace {
-
-template <typename Enum, size_t count> const char *text(Enum value, const char *const (&names)[count]) {
-  return names[size_t(value)];
-}
 
 constexpr const char *modes[] = {"", "ragged_", "paged_"};
 constexpr const char *dtypes[] = {"f16", "bf16"};
@@ -27,21 +22,7 @@ constexpr const char *patterns[] = {"normal", "peaked", "rising", "falling", "un
 constexpr const char *columns[] = {"", "_vpacks", "_vcolumns"};
 constexpr const char *lengths[] = {"", "_mixed", "_chunked", "_decode", "_serving"};
 constexpr const char *rows[] = {"", "_lengths", "_starts", "_gaps"};
-constexpr const char *bias_types[] = {"", "_biasf16", "_biasbf16", "_biasf32"};
 constexpr const char *scales[] = {"", "tensor", "head", "token", "page"};
-
-template <typename... Values> std::string format(const char *pattern, Values... values) {
-  char part[256];
-  std::snprintf(part, sizeof part, pattern, values...);
-  return part;
-}
-
-std::string shared_text(uint8_t shared) {
-  std::string result;
-  for (int bit = 0; bit < 4; ++bit)
-    if (shared >> bit & 1) result += "bhrc"[bit];
-  return result.empty() ? "" : "-" + result;
-}
 
 std::string pages_text(const Pages &pages) {
   if (pages.size == 0) return "";
@@ -49,29 +30,30 @@ std::string pages_text(const Pages &pages) {
                 pages.k_pack ? "xpack" : "", pages.missing ? "missing" : "", pages.by_head ? "byhead" : "");
 }
 
+/// Of the masks, or of the other changes of scores.
+std::string changes_text(const Case &c, bool are_masks) {
+  std::string result;
+  for (const ScoreChange *change : score_changes)
+    if (change->is_mask() == are_masks && change->is_in(c)) result += change->name(c);
+  return result;
+}
+
 std::string visible_text(const Case &c) {
   std::string result;
   if (c.window_left >= 0) result += format("_left%d", c.window_left);
   if (c.window_right >= 0) result += format("_right%d", c.window_right);
   if (c.sink_tokens != 0) result += format("_keep%d", c.sink_tokens);
-  if (c.bits.given) result += (c.bits.new_rows ? "_newbits" : "_bits") + shared_text(c.bits.shared);
+  result += changes_text(c, true);
   if (c.spans) result += "_spans";
   if (c.causal_by_sequence) result += "_somecausal";
   return result;
 }
 
 std::string scores_text(const Case &c) {
-  std::string result;
-  if (c.soft_cap != 0) result += format("_cap%g", c.soft_cap);
-  result += text(c.bias.type, bias_types) + shared_text(c.bias.shared);
-  if (c.bias.holes) result += "_holes";
-  if (c.bias.scaled) result += "_scaled";
-  if (c.alibi) result += "_alibi";
-  if (c.by_sequence) result += "_each";
-  if (c.sink_logits) result += "_sinks";
-  if (c.q_scale != Scale::none) result += format("_q%s", text(c.q_scale, scales));
-  if (c.k_scale != Scale::none) result += format("_k%s", text(c.k_scale, scales));
-  if (c.v_scale != Scale::none) result += format("_v%s", text(c.v_scale, scales));
+  std::string result = changes_text(c, false);
+  if (c.q_scale != Scale::none) result += "_q" + text(c.q_scale, scales);
+  if (c.k_scale != Scale::none) result += "_k" + text(c.k_scale, scales);
+  if (c.v_scale != Scale::none) result += "_v" + text(c.v_scale, scales);
   return result;
 }
 
@@ -81,10 +63,9 @@ std::string make_name(const Case &c) {
   const std::string head_size = c.head_size.qk == c.head_size.v
                                     ? std::to_string(c.head_size.qk)
                                     : format("%dx%d", c.head_size.qk, c.head_size.v);
-  std::string result =
-      format("%s%s%s_d%s_b%d_h%dx%d_q%d_kv%d_%s_%s_%s", text(c.mode, modes), text(c.dtype, dtypes),
-             text(c.cache, caches), head_size.c_str(), c.batch, c.q_heads, c.kv_heads, c.q_len, c.kv_len,
-             text(c.mask, masks), text(c.layout, layouts), text(c.pattern, patterns));
+  std::string result = text(c.mode, modes) + text(c.dtype, dtypes) + text(c.cache, caches) + "_d" + head_size;
+  result += format("_b%d_h%dx%d_q%d_kv%d_", c.batch, c.q_heads, c.kv_heads, c.q_len, c.kv_len);
+  result += text(c.mask, masks) + "_" + text(c.layout, layouts) + "_" + text(c.pattern, patterns);
   result += text(c.lengths, lengths);
   result += text(c.rows, rows);
   result += pages_text(c.pages);
@@ -98,7 +79,7 @@ std::string make_name(const Case &c) {
   if (!c.lse) result += "_nolse";
   if (c.lse_base_2) result += "_lse2";
   if (c.o_f32) result += "_of32";
-  if (c.o_fp8) result += format("_ofp8%s", text(c.o_scale, scales));
+  if (c.o_fp8) result += "_ofp8" + text(c.o_scale, scales);
   if (c.batch_invariant) result += "_invariant";
   if (!c.bounded) result += "_open";
   if (!c.kernel.empty())

@@ -3,6 +3,7 @@
 #include "conformance/attention/oracle.h"
 
 #include "conformance/attention/bound.h"
+#include "conformance/attention/scores/scores.h"
 
 #include <algorithm>
 #include <cmath>
@@ -43,11 +44,6 @@ std::vector<double> as_aligned(const double *row, int count) {
   return magnitudes;
 }
 
-/// How many keys the key is after the row's own place.
-int distance(const Sequences &sequences, int b, int i, int j) {
-  return j - i - sequences.shifts[size_t(b)];
-}
-
 class Attention {
 public:
   Attention(const Case &c, const Inputs &in) : c(c), in(in), sequences(c) {
@@ -60,6 +56,8 @@ public:
     weighted.resize(v_row);
     weighted_magnitude.resize(v_row);
     magnitude.resize(v_row);
+    for (const ScoreChange *change : score_changes)
+      if (change->is_in(c)) changes.push_back({*change, in.changes[*change]});
   }
 
   Expected run() {
@@ -104,14 +102,28 @@ private:
     own_begin = (prefix_keys + 63) / 64 * 64;
   }
 
+  /// `terms` becomes the largest sum of magnitudes in which a term was one.
+  double change(double score, const ScorePlace &place, double &terms) {
+    double sum = std::fabs(score);
+    for (Change &one : changes) {
+      if (one.how.map) {
+        score = one.how.map(place, one.numbers, score);
+        sum = std::fabs(score);
+      }
+      if (!one.how.term) continue;
+      one.term = one.how.term(place, one.numbers);
+      score += one.term;
+      sum += std::fabs(one.term);
+      terms = std::max(terms, sum);
+    }
+    return score;
+  }
+
   /// Fills keys, x and the magnitudes; leaves out keys whose score is -infinity, which have no weight.
   void score_row(int b, int h, int i) {
     const int d = c.head_size.qk;
     const double scale =
         (c.scale ? double(float(*c.scale)) : 1 / std::sqrt(double(d))) * in.q_scale[size_t(h)];
-    const double cap = double(float(c.soft_cap));
-    const double slope = in.alibi_slopes[size_t(b) * c.q_heads + h];
-    const double bias_scale = in.bias_scale[size_t(b) * c.q_heads + h];
     const double *const q = &in.q[((size_t(b) * c.q_len + i) * c.q_heads + h) * d];
     keys.clear();
     weightless.clear();
@@ -124,10 +136,8 @@ private:
       const double *const k = key_row(b, key);
       const double key_scale = k_scale(b, key);
       const double raw = scale * key_scale * dot(q, k, d);
-      const double capped = cap != 0 ? cap * std::tanh(raw / cap) : raw;
-      const double bias = c.bias.type != BiasType::none ? bias_scale * in.bias.at(b, h, i, j) : 0;
-      const double alibi = slope * std::abs(distance(sequences, b, i, j));
-      const double changed = capped + bias - alibi;
+      double terms = 0;
+      const double changed = change(raw, {c, sequences, b, h, i, j}, terms);
       if (changed == -infinity) {
         weightless.push_back(key);
         continue;
@@ -140,9 +150,9 @@ private:
       row.products = std::max(row.products, scale * key_scale * products);
       row.raw = std::max(row.raw, std::fabs(raw));
       row.score = std::max({row.score, std::fabs(raw), std::fabs(changed)});
-      row.terms = std::max(row.terms, std::fabs(capped) + std::fabs(bias) + std::fabs(alibi));
-      row.bias = std::max(row.bias, std::fabs(bias));
-      row.alibi = std::max(row.alibi, std::fabs(alibi));
+      row.terms = std::max(row.terms, terms);
+      for (const Change &one : changes)
+        if (one.how.term) row.added[one.how] = std::max(row.added[one.how], std::fabs(one.term));
       if (is_per_key(c.v_scale)) {
         const double exponent = std::log(v_scale(b, key));
         row.v_exponent = std::max(row.v_exponent, std::fabs(exponent));
@@ -152,10 +162,20 @@ private:
     row.count_keys(keys);
   }
 
+  /// -infinity without one.
+  double extra_key(int h) {
+    for (const Change &one : changes)
+      if (one.how.extra_key) {
+        row.extra_keys = 1;
+        return one.how.extra_key(one.numbers, h);
+      }
+    return -infinity;
+  }
+
   void finish_row(int b, int h, int i) {
     const size_t lse_at = (size_t(b) * c.q_heads + h) * c.q_len + i;
     const size_t o_at = ((size_t(b) * c.q_len + i) * c.q_heads + h) * c.head_size.v;
-    const double sink = in.sink_logits[size_t(h)]; // -infinity without a sink
+    const double sink = extra_key(h);
     if (keys.empty()) {
       set_lse(lse_at, sink, 0);
       see_weightless(b, o_at);
@@ -166,7 +186,7 @@ private:
       std::fill_n(out.o.begin() + ptrdiff_t(o_at), c.head_size.v, std::nan(""));
       return;
     }
-    if (c.sink_logits) row.score = std::max(row.score, std::fabs(sink));
+    if (row.extra_keys != 0) row.score = std::max(row.score, std::fabs(sink));
     const double largest = std::max(sink, *std::max_element(x.begin(), x.end()));
     double l = std::exp(sink - largest);
     std::fill(weighted.begin(), weighted.end(), 0.0);
@@ -221,6 +241,12 @@ private:
   const Inputs &in;
   const Sequences sequences;
   Expected out;
+  struct Change {
+    const ScoreChange &how;
+    const ScoreNumbers &numbers;
+    double term = 0; // of the current key
+  };
+  std::vector<Change> changes; // those that the case has
   // State of the current row.
   int kv_head = 0;
   int prefix = -1, prefix_keys = 0, own_begin = 0;
@@ -233,12 +259,8 @@ private:
 
 } // namespace
 
-int first_masked_key(const Case &c, const Sequences &sequences, int b) {
-  return c.bits.new_rows ? sequences.kv_lengths[size_t(b)] - sequences.q_lengths[size_t(b)] : 0;
-}
-
 bool is_in_place(const Case &c, const Sequences &sequences, int b, int i, int j) {
-  const int d = distance(sequences, b, i, j);
+  const int d = sequences.distance(b, i, j);
   const Span span = sequences.span_of(b, i + sequences.shifts[size_t(b)]);
   if (span.first <= j && j < span.end) return true;
   if (is_causal(c) && d > 0) return false;
@@ -249,12 +271,12 @@ bool is_in_place(const Case &c, const Sequences &sequences, int b, int i, int j)
 }
 
 bool is_visible(const Case &c, const Sequences &sequences, const Inputs &in, int b, int h, int i, int j) {
-  if (c.bias.type != BiasType::none && in.bias.at(b, h, i, j) == -infinity) return false;
   if (!is_in_place(c, sequences, b, i, j)) return false;
   if (c.pages.missing && is_missing(c, b, h / (c.q_heads / c.kv_heads), j / c.pages.size)) return false;
-  if (!c.bits.given) return true;
-  const int first = first_masked_key(c, sequences, b);
-  return j < first || in.bits.at(b, h, i, j - first) != 0;
+  return std::ranges::none_of(score_changes, [&](const ScoreChange *change) {
+    return change->hides && change->is_in(c) &&
+           change->hides({c, sequences, b, h, i, j}, in.changes[*change]);
+  });
 }
 
 Expected compute_expected(const Case &c, const Inputs &inputs) {

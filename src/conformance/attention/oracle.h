@@ -27,9 +27,6 @@ struct Expected {
 bool is_in_place(const Case &c, const Sequences &sequences, int b, int i, int j);
 bool is_visible(const Case &c, const Sequences &sequences, const Inputs &inputs, int b, int h, int i, int j);
 
-/// The key of the first column of the mask's bits.
-int first_masked_key(const Case &c, const Sequences &sequences, int b);
-
 Expected compute_expected(const Case &c, const Inputs &inputs);
 
 } // namespace sluice::conformance

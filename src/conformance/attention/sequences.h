@@ -30,6 +30,9 @@ struct Sequences {
   /// Rows are counted through all sequences, with those between them.
   std::vector<int> prefix_starts, prefix_lengths; // empty without prefixes
 
+  /// How many keys key j is after row i's own place.
+  int distance(int b, int i, int j) const { return j - i - shifts[size_t(b)]; }
+
   /// The span that has the key, or an empty one there.
   Span span_of(int b, int key) const;
 
