@@ -170,6 +170,15 @@ constexpr uint32_t kernarg_bytes(KernargKind kind) {
   FIELD(uint32_t, i32, last_page_low)                                                                        \
   FIELD(uint32_t, i32, last_page_high)
 
+// The changes of scores whose arguments these are, in the order in which kernels apply them, which is that of
+// sluice.h. Each is a file of kernels/attention/scores.
+#define SLUICE_SCORE_CHANGES(CHANGE)                                                                         \
+  CHANGE(softCap)                                                                                            \
+  CHANGE(bias)                                                                                               \
+  CHANGE(alibi)                                                                                              \
+  CHANGE(maskBits)                                                                                           \
+  CHANGE(valueScales)
+
 /// Bits of score_flags.
 enum ScoreFlag : uint32_t {
   score_top_left = 1 << 0,      // row i is token i of the keys; else the last row is the last key

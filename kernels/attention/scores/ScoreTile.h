@@ -90,14 +90,7 @@ struct ScoreChange {
   Scores (*apply)(const ScoreTile &tile, llvm::ArrayRef<mlir::Value> scores, mlir::Value argument);
 };
 
-/// All of them, in the order of sluice.h, and each in the file of its name.
-#define SLUICE_SCORE_CHANGES(CHANGE)                                                                         \
-  CHANGE(softCap)                                                                                            \
-  CHANGE(bias)                                                                                               \
-  CHANGE(alibi)                                                                                              \
-  CHANGE(maskBits)                                                                                           \
-  CHANGE(valueScales)
-
+// Each in the file of its name.
 #define SLUICE_DECLARE_CHANGE(name) extern const ScoreChange name;
 SLUICE_SCORE_CHANGES(SLUICE_DECLARE_CHANGE)
 #undef SLUICE_DECLARE_CHANGE

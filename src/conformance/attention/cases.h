@@ -168,6 +168,17 @@ struct Case {
   bool operator==(const Case &) const = default;
 };
 
+struct ScoreChange; // scores/scores.h
+namespace scores {
+// Each in the file of its name.
+extern const ScoreChange mask_bits, soft_cap, bias, alibi, by_sequence, sink_logits;
+} // namespace scores
+
+/// The changes of scores, in the order in which scores are changed, and of names and lists of cases.
+inline const ScoreChange *const score_changes[] = {&scores::mask_bits,   &scores::soft_cap,
+                                                   &scores::bias,        &scores::alibi,
+                                                   &scores::by_sequence, &scores::sink_logits};
+
 inline bool is_causal(const Case &c) {
   return c.mask == Mask::bottom_right || c.mask == Mask::top_left || c.mask == Mask::given;
 }

@@ -98,6 +98,11 @@ void add_edges(Edges &edges) {
              .alibi = true});
 }
 
+std::vector<BadProblem> bad_problems() {
+  return {{[](sluice_problem &problem) { problem.bias_type = SLUICE_I8; }, "bias_type"},
+          {[](sluice_problem &problem) { problem.flags |= SLUICE_BIAS_SCALE; }, "flags"}};
+}
+
 ScoreNumbers make_numbers(const Case &c) {
   ScoreNumbers numbers{.matrix = make_matrix(c, c.bias.shared, c.kv_len)};
   Random random = random_of(c, " bias"), factors = random_of(c, " factors");
@@ -162,6 +167,7 @@ const ScoreChange scores::bias = {
     .on_kernels_by_sequence = on_kernels_by_sequence,
     .join_everything = join_everything,
     .add_edges = add_edges,
+    .bad_problems = bad_problems,
     .make_numbers = make_numbers,
     .store = store,
     .ask = ask,

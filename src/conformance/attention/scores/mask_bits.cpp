@@ -51,6 +51,10 @@ void add_edges(Edges &edges) {
     edges.add({.q_heads = 2, .q_len = 9, .kv_len = kv_len, .bits = {.given = true}});
 }
 
+std::vector<BadProblem> bad_problems() {
+  return {{[](sluice_problem &problem) { problem.flags |= SLUICE_MASK_NEW_ROWS; }, "flags"}};
+}
+
 /// Two keys in three are visible, none in one row of eight and in some runs of 32 keys.
 ScoreNumbers make_numbers(const Case &c) {
   Matrix bits = make_matrix(c, c.bits.shared, c.bits.new_rows ? c.q_len : c.kv_len);
@@ -107,6 +111,7 @@ const ScoreChange scores::mask_bits = {
     .on_kernels_by_sequence = on_kernels_by_sequence,
     .join_everything = join_everything,
     .add_edges = add_edges,
+    .bad_problems = bad_problems,
     .make_numbers = make_numbers,
     .store = store,
     .ask = ask,

@@ -1,8 +1,9 @@
 //===- scores.h - the changes of scores, each in a file of its own --------------------------------------===//
 //
-// A change is a member of Case and a file of this folder with everything else about it: its part of a name,
-// its cases, its numbers, memory and arguments, and in the oracle its effect and its rounding errors. The
-// files of the folder above go through the list at the end of this one.
+// A change is a member of Case, its line in the list below that, and a file of this folder with everything
+// else about it: its part of a name, its cases, what a library must refuse, its numbers, memory and
+// arguments, and in the oracle its effect and its rounding errors. The files of the folder above go through
+// the list.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -39,6 +40,12 @@ struct Storage {
   std::vector<std::vector<std::byte>> &buffers;
 };
 
+/// A problem with a mistake.
+struct BadProblem {
+  void (*spoil)(sluice_problem &problem); // a right one of dense attention
+  std::string field;                      // that the refusal must name
+};
+
 /// One kind of change. Only the first two functions are in all of them. Those that make no cases are called
 /// only for cases with the change.
 struct ScoreChange {
@@ -52,6 +59,7 @@ struct ScoreChange {
   std::vector<KernelFeature> (*on_kernels_by_sequence)() = nullptr; // with numbers of sequences or new rows
   void (*join_everything)(Case &c, bool is_causal) = nullptr;       // all features together on a kernel
   void (*add_edges)(Edges &edges) = nullptr;
+  std::vector<BadProblem> (*bad_problems)() = nullptr;
 
   // Its numbers, and the call.
   ScoreNumbers (*make_numbers)(const Case &c) = nullptr;
@@ -72,15 +80,5 @@ struct ScoreChange {
   /// Whether hiding keys is its only effect.
   bool is_mask() const { return hides && !map && !term; }
 };
-
-namespace scores {
-// Each in the file of its name.
-extern const ScoreChange mask_bits, soft_cap, bias, alibi, by_sequence, sink_logits;
-} // namespace scores
-
-/// All of them, in the order in which scores are changed, and of names and lists of cases.
-inline const ScoreChange *const score_changes[] = {&scores::mask_bits,   &scores::soft_cap,
-                                                   &scores::bias,        &scores::alibi,
-                                                   &scores::by_sequence, &scores::sink_logits};
 
 } // namespace sluice::conformance

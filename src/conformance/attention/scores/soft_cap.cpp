@@ -4,6 +4,7 @@
 #include "conformance/attention/scores/scores.h"
 
 #include <cmath>
+#include <limits>
 
 namespace sluice::conformance {
 
@@ -39,6 +40,12 @@ void add_edges(Edges &edges) {
       edges.add({.q_len = 20, .kv_len = 100, .pattern = pattern, .soft_cap = limit});
 }
 
+std::vector<BadProblem> bad_problems() {
+  return {{[](sluice_problem &problem) { problem.soft_cap = -1; }, "soft_cap"},
+          {[](sluice_problem &problem) { problem.soft_cap = std::numeric_limits<float>::infinity(); },
+           "soft_cap"}};
+}
+
 void ask(const Case &c, sluice_problem &problem) {
   problem.soft_cap = float(c.soft_cap);
 }
@@ -61,6 +68,7 @@ const ScoreChange scores::soft_cap = {
     .on_kernels = on_kernels,
     .join_everything = join_everything,
     .add_edges = add_edges,
+    .bad_problems = bad_problems,
     .ask = ask,
     .map = map,
     .error = error,
