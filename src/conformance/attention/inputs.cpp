@@ -68,6 +68,17 @@ void add_not_a_number(const Case &c, size_t row, bool infinities, std::vector<do
       values[at + random.below(row)] = infinities && random.below(2) ? -infinity : std::nan("");
 }
 
+/// A common direction, along which every query is positive, carries a score that is linear in the key.
+void make_slope(const Case &c, Inputs &in) {
+  const auto row = size_t(c.head_size.qk), token = row * size_t(c.kv_heads);
+  for (size_t i = 0; i < in.q.size(); i += row)
+    in.q[i] = 4;
+  for (size_t i = 0; i < in.k.size(); i += row) {
+    const double place = double(i / token % c.kv_len) / c.kv_len;
+    in.k[i] = (is_in_blocks(c) ? 2 : 64) * (c.pattern == Pattern::rising ? place : 1 - place);
+  }
+}
+
 void make_tensors(const Case &c, Inputs &in) {
   Random random = random_of(c);
   auto fill = [&](size_t count, double deviation) {
@@ -101,16 +112,7 @@ void make_tensors(const Case &c, Inputs &in) {
     fill_with_codes(cache, in.k, 0);
     fill_with_codes(cache, in.v, 77);
   }
-  if (c.pattern == Pattern::rising || c.pattern == Pattern::falling) {
-    // A common direction, along which every query is positive, carries a score that is linear in the key.
-    for (size_t i = 0; i < in.q.size(); i += row)
-      in.q[i] = 4;
-    const size_t token = row * c.kv_heads;
-    for (size_t i = 0; i < in.k.size(); i += row) {
-      const double place = double(i / token % c.kv_len) / c.kv_len;
-      in.k[i] = (is_in_blocks(c) ? 2 : 64) * (c.pattern == Pattern::rising ? place : 1 - place);
-    }
-  }
+  if (c.pattern == Pattern::rising || c.pattern == Pattern::falling) make_slope(c, in);
   round_to(has_fp8_queries(c) ? Element::fp8 : element_type(c.dtype), in.q);
   if (is_in_blocks(c)) {
     round_to_blocks(c, false, c.head_size.qk, in.k);
