@@ -370,10 +370,6 @@ const std::vector<Mutant> all_mutants = {
     {"bits of another key", "mask", bits, matrix_repeats<&scores::mask_bits, 3>},
 
     // How its scores are processed.
-    {"no soft cap", "soft_cap", [](const Case &c) { return c.soft_cap != 0; },
-     [](Case &c, Inputs &, const Kernel &) { c.soft_cap = 0; }},
-    {"another soft cap", "soft_cap", [](const Case &c) { return c.soft_cap != 0; },
-     [](Case &c, Inputs &, const Kernel &) { c.soft_cap *= 1.01; }},
     {"no bias of F32", "bias", [](const Case &c) { return c.bias.type == BiasType::f32; }, lose_bias},
     {"no bias of F16", "bias", [](const Case &c) { return c.bias.type == BiasType::f16; }, lose_bias},
     {"no bias of BF16", "bias", [](const Case &c) { return c.bias.type == BiasType::bf16; }, lose_bias},
@@ -423,8 +419,9 @@ const std::vector<Mutant> all_mutants = {
     {"the sink logit of a place in the group", "sink_logits", sink_logits,
      by_place_in_group<&scores::sink_logits>},
     {"no sink logit", "sink_logits", sink_logits,
-     [](Case &, Inputs &in,
-        const Kernel &) { std::ranges::fill(in.changes[scores::sink_logits].heads, -infinity); }},
+     [](Case &, Inputs &in, const Kernel &) {
+       std::ranges::fill(in.changes[scores::sink_logits].heads, -infinity);
+     }},
     {"the scale of Q of the KV head", "scales", has_factors<&Case::q_scale>, by_kv_head<&Inputs::q_scale>},
     {"the scale of Q of a place in the group", "scales", has_factors<&Case::q_scale>,
      by_place_in_group<&Inputs::q_scale>},
@@ -531,7 +528,16 @@ const std::vector<Mutant> all_mutants = {
 } // namespace
 
 const std::vector<Mutant> &mutants() {
-  return all_mutants;
+  static const std::vector<Mutant> all = [] {
+    std::vector<Mutant> list = all_mutants;
+    for (const ScoreChange *change : score_changes) {
+      if (change->defects == nullptr) continue;
+      const std::vector<Mutant> own = change->defects();
+      list.insert(list.end(), own.begin(), own.end());
+    }
+    return list;
+  }();
+  return all;
 }
 
 } // namespace sluice::conformance

@@ -96,21 +96,9 @@ private:
     const float scale = c.scale ? float(*c.scale) : 1 / std::sqrt(float(d));
     const float factor = scale * float(in.q_scale[size_t(h)]) * k_scale(level, h, j);
     float s = dot * (factor * log2e);
-    if (c.soft_cap != 0) {
-      const auto cap = float(c.soft_cap);
-      const float y = dot * (factor * (1 / cap));
-      const float tanh = 1 - 2 * (1 / (1 + std::exp2(2 * log2e * y)));
-      s = tanh * (cap * log2e);
-    }
-    if (c.bias.type != BiasType::none) {
-      const auto &[bias, factors] = in.changes[scores::bias];
-      const float factor = c.bias.scaled ? float(factors[size_t(b) * c.q_heads + h]) : 1;
-      s = std::fma(float(bias.at(b, h, i, j)), factor * log2e, s);
-    }
-    if (c.alibi) {
-      const int distance = std::abs(j - i - sequences.shifts[size_t(b)]);
-      s = s - float(in.changes[scores::alibi].heads[size_t(b) * c.q_heads + h]) * log2e * float(distance);
-    }
+    const ScorePlace place{c, sequences, b, h, i, j};
+    for (const ScoreChange *change : score_changes)
+      if (change->in_f32 && change->is_in(c)) s = change->in_f32(place, in.changes[*change], s);
     return s;
   }
 

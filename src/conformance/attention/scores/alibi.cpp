@@ -4,6 +4,7 @@
 #include "conformance/attention/scores/scores.h"
 
 #include <cstdlib>
+#include <numbers>
 
 namespace sluice::conformance {
 
@@ -85,6 +86,11 @@ double error(const Case &, const RowMagnitudes &row, double largest_term) {
   return 3 * largest_term + row.terms;
 }
 
+float in_f32(const ScorePlace &place, const ScoreNumbers &numbers, float score) {
+  const int distance = std::abs(place.sequences.distance(place.b, place.i, place.j));
+  return score - float(numbers.heads[place.head()]) * std::numbers::log2e_v<float> * float(distance);
+}
+
 } // namespace
 
 const ScoreChange scores::alibi = {
@@ -102,6 +108,7 @@ const ScoreChange scores::alibi = {
     .pass = pass,
     .term = term,
     .error = error,
+    .in_f32 = in_f32,
 };
 
 } // namespace sluice::conformance

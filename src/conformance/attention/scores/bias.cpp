@@ -6,7 +6,9 @@
 #include "conformance/attention/scores/scores.h"
 #include "conformance/shared/c_types.h"
 
+#include <cmath>
 #include <limits>
+#include <numbers>
 
 namespace sluice::conformance {
 
@@ -156,6 +158,12 @@ double error(const Case &c, const RowMagnitudes &row, double largest_term) {
   return (c.bias.scaled ? 4 : 2) * largest_term + row.terms;
 }
 
+float in_f32(const ScorePlace &place, const ScoreNumbers &numbers, float score) {
+  const float factor = numbers.heads.empty() ? 1 : float(numbers.heads[place.head()]);
+  const auto element = float(numbers.matrix.at(place.b, place.h, place.i, place.j));
+  return std::fma(element, factor * std::numbers::log2e_v<float>, score);
+}
+
 } // namespace
 
 const ScoreChange scores::bias = {
@@ -175,6 +183,7 @@ const ScoreChange scores::bias = {
     .hides = hides,
     .term = term,
     .error = error,
+    .in_f32 = in_f32,
 };
 
 } // namespace sluice::conformance

@@ -14,6 +14,7 @@
 #include "conformance/attention/edges.h"
 #include "conformance/attention/kernel_cases.h"
 #include "conformance/attention/memory.h"
+#include "conformance/attention/mutant.h"
 #include "conformance/attention/sequences.h"
 #include "conformance/shared/case_random.h"
 
@@ -60,6 +61,7 @@ struct ScoreChange {
   void (*join_everything)(Case &c, bool is_causal) = nullptr;       // all features together on a kernel
   void (*add_edges)(Edges &edges) = nullptr;
   std::vector<BadProblem> (*bad_problems)() = nullptr;
+  std::vector<Mutant> (*defects)() = nullptr; // that its cases must notice
 
   // Its numbers, and the call.
   ScoreNumbers (*make_numbers)(const Case &c) = nullptr;
@@ -76,6 +78,8 @@ struct ScoreChange {
   double (*extra_key)(const ScoreNumbers &numbers, int h) = nullptr;
   /// Its part of the error of a score, in u; `largest_term` is the largest magnitude of its terms.
   double (*error)(const Case &c, const RowMagnitudes &row, double largest_term) = nullptr;
+  /// A score to base 2 with the change, computed as kernels may: to test that bound.
+  float (*in_f32)(const ScorePlace &place, const ScoreNumbers &numbers, float score) = nullptr;
 
   /// Whether hiding keys is its only effect.
   bool is_mask() const { return hides && !map && !term; }

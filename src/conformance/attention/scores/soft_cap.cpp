@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 namespace sluice::conformance {
 
@@ -46,6 +47,12 @@ std::vector<BadProblem> bad_problems() {
            "soft_cap"}};
 }
 
+std::vector<Mutant> defects() {
+  return {
+      {"no soft cap", "soft_cap", is_in, [](Case &c, Inputs &, const Kernel &) { c.soft_cap = 0; }},
+      {"another soft cap", "soft_cap", is_in, [](Case &c, Inputs &, const Kernel &) { c.soft_cap *= 1.01; }}};
+}
+
 void ask(const Case &c, sluice_problem &problem) {
   problem.soft_cap = float(c.soft_cap);
 }
@@ -59,6 +66,12 @@ double error(const Case &c, const RowMagnitudes &row, double) {
   return 2 * row.raw + 12 * c.soft_cap;
 }
 
+float in_f32(const ScorePlace &place, const ScoreNumbers &, float score) {
+  const auto limit = float(place.c.soft_cap);
+  const float tanh = 1 - 2 * (1 / (1 + std::exp2(score * (2 / limit))));
+  return tanh * (limit * std::numbers::log2e_v<float>);
+}
+
 } // namespace
 
 const ScoreChange scores::soft_cap = {
@@ -69,9 +82,11 @@ const ScoreChange scores::soft_cap = {
     .join_everything = join_everything,
     .add_edges = add_edges,
     .bad_problems = bad_problems,
+    .defects = defects,
     .ask = ask,
     .map = map,
     .error = error,
+    .in_f32 = in_f32,
 };
 
 } // namespace sluice::conformance
