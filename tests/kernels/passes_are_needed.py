@@ -17,6 +17,8 @@ import sys
 import tempfile
 import threading
 
+CHIPS = "gfx942", "gfx950"
+
 
 def run(*command):
     return subprocess.run(command, capture_output=True, text=True, check=False)
@@ -33,13 +35,22 @@ class Generator:
         return result.stdout.split()
 
     @functools.cache
+    def variant(self, kernel):
+        """The arguments for a kernel, on the first chip that can have it: some have other 8-bit numbers."""
+        for chip in CHIPS:
+            arguments = "--variant", kernel, "--chips", chip
+            if run(self.kernelgen, *arguments, "--list-passes").returncode == 0:
+                return arguments
+        raise RuntimeError(f"{kernel} cannot be generated for any of {CHIPS}")
+
+    @functools.cache
     def passes_of(self, kernel):
-        return self.lines("--variant", kernel, "--list-passes")
+        return self.lines(*self.variant(kernel), "--list-passes")
 
     def code(self, kernel, disabled=None):
         """(machine code as text, None) or (None, the error)."""
         file = os.path.join(self.folder, f"{kernel}-{disabled}.co")
-        result = run(self.kernelgen, "--variant", kernel, "-o", file,
+        result = run(self.kernelgen, *self.variant(kernel), "-o", file,
                      *(["--disable-pass", disabled] if disabled else []))
         if result.returncode < 0:
             return None, "a signal"
