@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Mutation testing: changes src/abi, src/runtime and src/package in small ways and reports what no test notices.
+"""Mutation testing: changes what the library consists of in small ways and reports what no test notices.
 
 Each mutant is one change: another comparison or sign, a constant one more or less, only one side of && or ||, a condition
 negated or a check left out, a statement left out, true for false. All mutants of a file are compiled into one copy of it,
@@ -33,6 +33,8 @@ EQUIVALENT = pathlib.Path(__file__).resolve().parent / "equivalent.txt"
 # The tests of a folder, cheapest first: all together take seconds.
 TESTS = {
     "src/abi": ["abi_checks_test", "abi_test", "abi_launch_order_test", "abi_memory_test"],
+    "src/features": ["features_list_test", "abi_checks_test", "runtime_test", "reference_test", "abi_test"],
+    "src/tensors": ["tensors_test", "abi_checks_test", "abi_test"],
     "src/package": ["package_test", "package_code_object_test", "pack_page_reader", "pack_page", "runtime_test", "abi_test"],
     "src/runtime": ["runtime_test", "abi_test", "abi_launch_order_test", "abi_memory_test"],
 }
