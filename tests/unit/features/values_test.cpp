@@ -140,6 +140,46 @@ TEST_CASE("diagonals have limits", "[features]") {
   CHECK(check_contents().empty());
 }
 
+TEST_CASE("the keys of a span see each other", "[features]") {
+  // Two sequences with three spans each, one of which is empty.
+  std::array<int32_t, 12> spans = {2, 5, 0, 0, 7, 9, 1, 2, 4, 4, 6, 8};
+  sluice_args args = {};
+  args.batch = 2;
+  args.spans = spans.data();
+  args.span_count = 3;
+  const auto reveals = [&](int64_t sequence, int64_t diagonal, int64_t key) {
+    const Place at = {
+        .sequence = sequence, .q_head = 0, .row = 0, .key = key, .rows = 1, .keys = 20, .diagonal = diagonal};
+    return features::spans.reveals({}, args, at);
+  };
+  CHECK(!reveals(0, 2, 1));
+  CHECK(reveals(0, 2, 2));
+  CHECK(reveals(0, 4, 2));
+  CHECK(reveals(0, 2, 4));
+  CHECK(!reveals(0, 2, 5));
+  CHECK(!reveals(0, 5, 4));
+  CHECK(!reveals(0, 5, 5)); // in no span
+  CHECK(reveals(0, 7, 8));
+  CHECK(!reveals(0, 2, 8));
+  CHECK(reveals(1, 6, 7));
+  CHECK(!reveals(1, 7, 8));
+  CHECK(!reveals(1, 2, 2));
+
+  const auto order = [&] { return refused([&] { features::check_order_of_spans(args); }); };
+  CHECK(order().empty());
+  spans[8] = spans[9] = 0; // an empty one may be anywhere
+  CHECK(order().empty());
+  spans[10] = 2;
+  CHECK(order().empty());
+  spans[10] = 1;
+  CHECK(order().starts_with("spans[10]: spans[10] is 1"));
+  spans[10] = 6;
+  spans[4] = 4;
+  CHECK(order().starts_with("spans[4]"));
+  args.batch = 0;
+  CHECK(order().empty());
+}
+
 TEST_CASE("a bias is multiplied by the factor of the sequence and head", "[features]") {
   sluice_problem problem = {};
   problem.bias_type = SLUICE_F32;
