@@ -1,6 +1,7 @@
 //===- cache_ops.cpp - the C ABI: cache operations ------------------------------------------------------===//
 #include "runtime/cache_ops.h"
 #include "abi/cache_op_checks.h"
+#include "abi/cache_values.h"
 #include "abi/checks.h"
 #include "abi/contents.h"
 #include "abi/handles.h"
@@ -10,20 +11,41 @@ using namespace sluice;
 
 namespace {
 
+template <typename Call> using Check = void (*)(const Call &);
+template <typename Call> using Run = void (*)(runtime::Context &, const Call &, const sluice_launch &);
+
 template <typename Call>
-sluice_status enqueue(sluice_context *context, const Call *given, const char *name,
-                      void (*check)(const Call &),
-                      void (*run)(runtime::Context &, const Call &, const sluice_launch &),
-                      const sluice_launch *launch, sluice_error *error) {
+void check_and_run(runtime::Context &context, const Call &call, const sluice_launch &where, Check<Call> check,
+                   Run<Call> run) {
+  check(call);
+  abi::check_dependencies(where);
+  run(context, call, where);
+}
+
+template <typename Call>
+sluice_status enqueue(sluice_context *context, const Call *given, const char *name, Check<Call> check,
+                      Run<Call> run, const sluice_launch *launch, sluice_error *error) {
   return abi::wall(error, [&] {
     runtime::Context &shared = *abi::context_of(context);
     Call call_copy;
     sluice_launch launch_copy;
     const Call &call = abi::view(given, name, call_copy);
+    check_and_run(shared, call, abi::view_launch(launch, launch_copy), check, run);
+  });
+}
+
+/// The same for the values of cache.h.
+template <typename Call, typename Args>
+sluice_status enqueue_values(sluice_context *context, const Args *args, void (*flatten)(const Args *, Call &),
+                             abi::Names names, Check<Call> check, Run<Call> run, const sluice_launch *launch,
+                             sluice_error *error) {
+  return abi::wall(error, [&] {
+    runtime::Context &shared = *abi::context_of(context);
+    Call call = {};
+    sluice_launch launch_copy;
+    flatten(args, call);
     const sluice_launch &where = abi::view_launch(launch, launch_copy);
-    check(call);
-    abi::check_dependencies(where);
-    run(shared, call, where);
+    abi::retelling(names, [&] { check_and_run(shared, call, where, check, run); });
   });
 }
 
@@ -67,6 +89,24 @@ sluice_status sluice_kv_gather(sluice_context *context, const sluice_gather *gat
                                const sluice_launch *launch, sluice_error *error) noexcept {
   return enqueue(context, gather, "gather", abi::check_gather, checked<sluice_gather, runtime::gather>,
                  launch, error);
+}
+
+sluice_status sluice_cache_append(sluice_context *context, const sluice_append_args *args,
+                                  const sluice_launch *launch, sluice_error *error) noexcept {
+  return enqueue_values(context, args, abi::flat_append, abi::append_names, abi::check_append,
+                        checked<sluice_append, runtime::append>, launch, error);
+}
+
+sluice_status sluice_cache_copy(sluice_context *context, const sluice_copy_args *args,
+                                const sluice_launch *launch, sluice_error *error) noexcept {
+  return enqueue_values(context, args, abi::flat_copy, abi::copy_names, abi::check_page_copy,
+                        checked<sluice_page_copy, runtime::copy_pages>, launch, error);
+}
+
+sluice_status sluice_cache_gather(sluice_context *context, const sluice_gather_args *args,
+                                  const sluice_launch *launch, sluice_error *error) noexcept {
+  return enqueue_values(context, args, abi::flat_gather, abi::gather_names, abi::check_gather,
+                        checked<sluice_gather, runtime::gather>, launch, error);
 }
 
 sluice_status sluice_merge_states(sluice_context *context, const sluice_merge *merge,

@@ -1,7 +1,7 @@
 //===- plan.cpp - the C ABI: plans and runs -------------------------------------------------------------===//
 #include "abi/checks.h"
 #include "abi/contents.h"
-#include "abi/handles.h"
+#include "abi/entry.h"
 #include "abi/wall.h"
 #include "runtime/attention_arguments.h"
 #include "runtime/call_rows.h"
@@ -25,6 +25,33 @@ constexpr size_t grid_dimensions = 3;
 
 } // namespace
 
+sluice_plan *abi::make_plan(const std::shared_ptr<runtime::Context> &context, const sluice_problem &problem) {
+  check_problem(problem);
+  return new sluice_plan{runtime::Plan(context, problem)};
+}
+
+void abi::enqueue(const sluice_plan &plan, const sluice_args &call, const sluice_launch &where) {
+  const runtime::Plan &prepared = plan.plan;
+  const TensorRules rules = {runtime::pointer_alignment, runtime::stride_multiple, true,
+                             prepared.kernel().name.tile_q};
+  check_args(prepared.problem(), rules, call);
+  const bool is_empty = runtime::has_no_rows(call);
+  if (is_empty) {
+    check_dependencies(where);
+  } else {
+    runtime::check_call_features(prepared.kernel(), prepared.problem(), call);
+    check_launch(prepared.workspace_bytes(), runtime::workspace_alignment, where);
+  }
+  if (!prepared.can_run()) {
+    throw Failure(
+        Status::no_device, "plan",
+        text("plan was made for the target ", prepared.context().device().arch, ", which has no device"));
+  }
+  const runtime::Device &device = prepared.context().device();
+  if (is_empty) return runtime::enqueue_nothing(*device.hip, where);
+  prepared.run(call, with_contents_check(device, where, prepared.problem(), call));
+}
+
 extern "C" {
 
 sluice_status sluice_plan_info_init(sluice_plan_info *info, size_t size) noexcept {
@@ -44,9 +71,7 @@ sluice_status sluice_plan_create(sluice_context *context, const sluice_problem *
     const std::shared_ptr<runtime::Context> &shared = abi::context_of(context);
     if (out == nullptr) null_argument("out");
     sluice_problem copy;
-    const sluice_problem &wanted = abi::view(problem, "problem", copy);
-    abi::check_problem(wanted);
-    *out = new sluice_plan{runtime::Plan(shared, wanted)};
+    *out = abi::make_plan(shared, abi::view(problem, "problem", copy));
   });
 }
 
@@ -117,30 +142,11 @@ sluice_status sluice_run(const sluice_plan *plan, const sluice_args *args, const
                          sluice_error *error) noexcept {
   const sluice_status status = abi::wall(error, [&] {
     if (plan == nullptr) null_argument("plan");
-    const runtime::Plan &prepared = plan->plan;
     sluice_args args_copy, lengths_copy;
     sluice_launch launch_copy;
     const sluice_args &call =
-        abi::with_lengths(prepared.problem(), abi::view(args, "args", args_copy), lengths_copy);
-    const sluice_launch &where = abi::view_launch(launch, launch_copy);
-    const abi::TensorRules rules = {runtime::pointer_alignment, runtime::stride_multiple, true,
-                                    prepared.kernel().name.tile_q};
-    abi::check_args(prepared.problem(), rules, call);
-    const bool is_empty = runtime::has_no_rows(call);
-    if (is_empty) {
-      abi::check_dependencies(where);
-    } else {
-      runtime::check_call_features(prepared.kernel(), prepared.problem(), call);
-      abi::check_launch(prepared.workspace_bytes(), runtime::workspace_alignment, where);
-    }
-    if (!prepared.can_run()) {
-      throw Failure(
-          Status::no_device, "plan",
-          text("plan was made for the target ", prepared.context().device().arch, ", which has no device"));
-    }
-    const runtime::Device &device = prepared.context().device();
-    if (is_empty) return runtime::enqueue_nothing(*device.hip, where);
-    prepared.run(call, abi::with_contents_check(device, where, prepared.problem(), call));
+        abi::with_lengths(plan->plan.problem(), abi::view(args, "args", args_copy), lengths_copy);
+    abi::enqueue(*plan, call, abi::view_launch(launch, launch_copy));
   });
   if (plan != nullptr) plan->plan.count_run(status);
   return status;

@@ -1,6 +1,6 @@
 //===- questions.cpp - the C ABI: what is supported, and what it needs ----------------------------------===//
 #include "abi/checks.h"
-#include "abi/handles.h"
+#include "abi/entry.h"
 #include "abi/wall.h"
 #include "runtime/attention_arguments.h"
 #include "runtime/choose.h"
@@ -14,15 +14,26 @@ using support::text;
 
 namespace {
 
-runtime::Choice choose(const sluice_context *context, const sluice_problem *problem) {
+runtime::Choice choose(const sluice_context *context, const sluice_problem &problem) {
   const runtime::Context &shared = *abi::context_of(context);
-  sluice_problem copy;
-  const sluice_problem &wanted = abi::view(problem, "problem", copy);
-  abi::check_problem(wanted);
-  return runtime::choose_kernel(shared, wanted);
+  abi::check_problem(problem);
+  return runtime::choose_kernel(shared, problem);
 }
 
 } // namespace
+
+void abi::answer_support(const sluice_context *context, const sluice_problem &problem,
+                         sluice_support *support) {
+  const runtime::Choice choice = choose(context, problem);
+  if (support == nullptr) return;
+  sluice_support out = {};
+  out.workspace_alignment = runtime::workspace_alignment;
+  out.workspace_bytes = choice.workspace_bytes;
+  out.pointer_alignment = runtime::pointer_alignment;
+  out.stride_multiple = runtime::stride_multiple;
+  copy_text(out.kernel, package::format_kernel_name(choice.own.main().entry.name));
+  fill(support, out);
+}
 
 extern "C" {
 
@@ -40,15 +51,8 @@ sluice_status sluice_query_support(const sluice_context *context, const sluice_p
                                    sluice_support *support, sluice_error *error) noexcept {
   return abi::wall(error, [&] {
     if (support != nullptr) abi::check_output(support, "support");
-    const runtime::Choice choice = choose(context, problem);
-    if (support == nullptr) return;
-    sluice_support out = {};
-    out.workspace_alignment = runtime::workspace_alignment;
-    out.workspace_bytes = choice.workspace_bytes;
-    out.pointer_alignment = runtime::pointer_alignment;
-    out.stride_multiple = runtime::stride_multiple;
-    abi::copy_text(out.kernel, package::format_kernel_name(choice.own.main().entry.name));
-    abi::fill(support, out);
+    sluice_problem copy;
+    abi::answer_support(context, abi::view(problem, "problem", copy), support);
   });
 }
 
@@ -56,7 +60,8 @@ sluice_status sluice_workspace_size(const sluice_context *context, const sluice_
                                     uint64_t *bytes, sluice_error *error) noexcept {
   return abi::wall(error, [&] {
     if (bytes == nullptr) throw Failure(Status::invalid_argument, "bytes", "bytes is NULL");
-    *bytes = choose(context, problem).workspace_bytes;
+    sluice_problem copy;
+    *bytes = choose(context, abi::view(problem, "problem", copy)).workspace_bytes;
   });
 }
 

@@ -1,6 +1,7 @@
 //===- reference.cpp - the C ABI: the host reference ----------------------------------------------------===//
 #include "abi/cache_op_checks.h"
 #include "abi/checks.h"
+#include "abi/entry.h"
 #include "abi/wall.h"
 #include "reference/append.h"
 #include "reference/attention.h"
@@ -11,6 +12,14 @@
 
 using namespace sluice;
 
+void abi::compute_on_host(const sluice_problem &problem, const sluice_args &call) {
+  const TensorRules rules = {0, 1, false, 0};
+  check_args(problem, rules, call);
+  if (runtime::has_no_rows(call)) return;
+  reference::check_contents(problem, call);
+  reference::attention(problem, call);
+}
+
 extern "C" sluice_status sluice_reference(const sluice_problem *problem, const sluice_args *args,
                                           sluice_error *error) noexcept {
   return abi::wall(error, [&] {
@@ -20,11 +29,7 @@ extern "C" sluice_status sluice_reference(const sluice_problem *problem, const s
     const sluice_args &given = abi::view(args, "args", args_copy);
     abi::check_problem(wanted);
     const sluice_args &call = abi::with_lengths(wanted, given, lengths_copy);
-    const abi::TensorRules rules = {0, 1, false, 0};
-    abi::check_args(wanted, rules, call);
-    if (runtime::has_no_rows(call)) return;
-    reference::check_contents(wanted, call);
-    reference::attention(wanted, call);
+    abi::compute_on_host(wanted, call);
   });
 }
 

@@ -9,7 +9,7 @@
 
 #include "support/failure.h"
 
-#include <sluice/sluice.h>
+#include <sluice/cache.h>
 
 #include <algorithm>
 #include <array>
@@ -49,6 +49,22 @@ SLUICE_PUBLISHED(sluice_append, 312);
 SLUICE_PUBLISHED(sluice_merge, 208);
 SLUICE_PUBLISHED(sluice_page_copy);
 SLUICE_PUBLISHED(sluice_gather);
+SLUICE_PUBLISHED(sluice_attention);
+SLUICE_PUBLISHED(sluice_attention_args);
+SLUICE_PUBLISHED(sluice_keys);
+SLUICE_PUBLISHED(sluice_kv);
+SLUICE_PUBLISHED(sluice_kv_format);
+SLUICE_PUBLISHED(sluice_kv_scales);
+SLUICE_PUBLISHED(sluice_mask);
+SLUICE_PUBLISHED(sluice_mask_args);
+SLUICE_PUBLISHED(sluice_scores);
+SLUICE_PUBLISHED(sluice_scores_args);
+SLUICE_PUBLISHED(sluice_append_args);
+SLUICE_PUBLISHED(sluice_append_q);
+SLUICE_PUBLISHED(sluice_copy_args);
+SLUICE_PUBLISHED(sluice_gather_args);
+SLUICE_PUBLISHED(sluice_norm);
+SLUICE_PUBLISHED(sluice_rotation);
 
 /// Larger than any version will be: a larger struct_size was never set.
 inline constexpr uint32_t struct_bytes_limit = 65536;

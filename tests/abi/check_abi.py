@@ -22,8 +22,13 @@ ALLOWED = {"linux-vdso.so.1", "ld-linux-x86-64.so.2", "libc.so.6", "libdl.so.2",
            "libstdc++.so.6", "libzstd.so.1"}
 
 
-def header_text(header):
-    return re.sub(r"/\*.*?\*/", "", pathlib.Path(header).read_text(), flags=re.DOTALL)
+def header_text(header, seen=None):
+    """A header without comments, with the headers of the library that it includes in their places, each once."""
+    path, seen = pathlib.Path(header), set() if seen is None else seen
+    seen.add(path.name)
+    text = re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.DOTALL)
+    return re.sub(r"#include <sluice/(\w+\.h)>",
+                  lambda match: "" if match[1] in seen else header_text(path.parent / match[1], seen), text)
 
 
 def structs_of(text):
@@ -69,8 +74,8 @@ def layout(header, compiler):
     with tempfile.TemporaryDirectory() as work:
         source, program = pathlib.Path(work) / "layout.c", pathlib.Path(work) / "layout"
         source.write_text("\n".join(lines))
-        subprocess.run([compiler, "-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Wpadded", source, "-o",
-                        program], check=True)
+        subprocess.run([compiler, "-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Wpadded",
+                        f"-I{pathlib.Path(header).resolve().parents[1]}", source, "-o", program], check=True)
         return subprocess.run([program], check=True, capture_output=True, text=True).stdout
 
 
@@ -118,7 +123,7 @@ def symbols(header, library):
     exported = sorted(line.split()[2] for line in output.splitlines() if line.split()[1] != "A")
     if [symbol.split("@")[0] for symbol in exported] != declared:
         sys.exit("the header and the library disagree:\n" + "\n".join(difflib.unified_diff(
-            declared, exported, "declared in sluice.h", f"exported by {library}", lineterm="")))
+            declared, exported, "declared in the headers", f"exported by {library}", lineterm="")))
     nodes = {f"SLUICE_{major}"} | {f"SLUICE_{major}.{number}" for number in range(1, minor + 1)}
     for symbol in exported:
         if symbol.split("@@")[-1] not in nodes:

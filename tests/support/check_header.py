@@ -28,7 +28,8 @@ def main():
             sys.exit(f"check_header.py: no standard for {compiler}")
         for standard in standards:
             language = "c++" if standard.startswith("c++") else "c"
-            command = [compiler, f"-std={standard}", *flags, *common, "-fsyntax-only", "-x", language, header]
+            command = [compiler, f"-std={standard}", *flags, *common, "-fsyntax-only", "-include", header, "-x",
+                       language, "/dev/null"]
             result = subprocess.run(command, capture_output=True, text=True)
             if result.returncode != 0 or result.stderr:
                 failed += 1

@@ -1,0 +1,60 @@
+//===- attention.cpp - the C ABI: the functions of attention.h ------------------------------------------===//
+#include <sluice/attention.h>
+
+#include "abi/attention_values.h"
+#include "abi/checks.h"
+#include "abi/entry.h"
+#include "abi/wall.h"
+
+using namespace sluice;
+using support::Failure;
+using support::Status;
+
+extern "C" {
+
+sluice_status sluice_attention_support(const sluice_context *context, const sluice_attention *attention,
+                                       sluice_support *support, sluice_error *error) noexcept {
+  return abi::wall(error, [&] {
+    if (support != nullptr) abi::check_output(support, "support");
+    const sluice_problem problem = abi::flat_problem(attention);
+    abi::retelling(abi::problem_names, [&] { abi::answer_support(context, problem, support); });
+  });
+}
+
+sluice_status sluice_attention_plan(sluice_context *context, const sluice_attention *attention,
+                                    sluice_plan **out, sluice_error *error) noexcept {
+  if (out != nullptr) *out = nullptr;
+  return abi::wall(error, [&] {
+    const std::shared_ptr<runtime::Context> &shared = abi::context_of(context);
+    if (out == nullptr) throw Failure(Status::invalid_argument, "out", "out is NULL");
+    const sluice_problem problem = abi::flat_problem(attention);
+    *out = abi::retelling(abi::problem_names, [&] { return abi::make_plan(shared, problem); });
+  });
+}
+
+sluice_status sluice_attention_run(const sluice_plan *plan, const sluice_attention_args *args,
+                                   const sluice_launch *launch, sluice_error *error) noexcept {
+  const sluice_status status = abi::wall(error, [&] {
+    if (plan == nullptr) throw Failure(Status::invalid_argument, "plan", "plan is NULL");
+    sluice_args call = {};
+    sluice_launch launch_copy;
+    abi::flat_args(plan->plan.problem(), args, call);
+    const sluice_launch &where = abi::view_launch(launch, launch_copy);
+    abi::retelling(abi::args_names, [&] { abi::enqueue(*plan, call, where); });
+  });
+  if (plan != nullptr) plan->plan.count_run(status);
+  return status;
+}
+
+sluice_status sluice_attention_reference(const sluice_attention *attention, const sluice_attention_args *args,
+                                         sluice_error *error) noexcept {
+  return abi::wall(error, [&] {
+    const sluice_problem problem = abi::flat_problem(attention);
+    abi::retelling(abi::problem_names, [&] { abi::check_problem(problem); });
+    sluice_args call = {};
+    abi::flat_args(problem, args, call);
+    abi::retelling(abi::args_names, [&] { abi::compute_on_host(problem, call); });
+  });
+}
+
+} // extern "C"

@@ -1,0 +1,268 @@
+//===- attention_values.cpp - the values of attention.h as one problem and one call ---------------------===//
+#include "abi/attention_values.h"
+
+#include "abi/kv_values.h"
+#include "abi/sized.h"
+
+#include <string_view>
+
+namespace sluice::abi {
+namespace {
+
+using support::text;
+
+struct Bit {
+  uint32_t from, to;
+};
+
+/// The flat problem's bits for those of a small struct.
+template <size_t count> uint32_t flat_bits(std::string_view field, uint32_t flags, const Bit (&bits)[count]) {
+  uint32_t flat = 0, known = 0;
+  for (const Bit &bit : bits) {
+    known |= bit.from;
+    flat |= flags & bit.from ? bit.to : 0;
+  }
+  check_known_bits(field, flags, known);
+  return flat;
+}
+
+constexpr Bit attention_bits[] = {{SLUICE_ATTENTION_RAGGED, 0}, // the mode
+                                  {SLUICE_ATTENTION_PADDED_ROWS, SLUICE_PADDED_ROWS},
+                                  {SLUICE_ATTENTION_PREFIXES, SLUICE_SHARED_PREFIX},
+                                  {SLUICE_ATTENTION_BATCH_INVARIANT, 0}}; // determinism
+
+constexpr Bit mask_bits[] = {{SLUICE_MASK_CAUSAL, SLUICE_CAUSAL},
+                             {SLUICE_MASK_CAUSAL_BY_SEQUENCE, SLUICE_CAUSAL_BY_SEQUENCE},
+                             {SLUICE_MASK_WINDOW_LEFT, SLUICE_HAS_WINDOW_LEFT},
+                             {SLUICE_MASK_WINDOW_RIGHT, SLUICE_HAS_WINDOW_RIGHT},
+                             {SLUICE_MASK_BITS, SLUICE_BOOL_MASK},
+                             {SLUICE_MASK_BITS_OF_NEW, SLUICE_MASK_NEW_ROWS},
+                             {SLUICE_MASK_SPANS, SLUICE_SPANS},
+                             {SLUICE_MASK_MISSING_PAGES, SLUICE_MISSING_PAGES_HIDDEN}};
+
+constexpr Bit scores_bits[] = {{SLUICE_SCORES_ALIBI, SLUICE_ALIBI},
+                               {SLUICE_SCORES_SINK, SLUICE_SINK_LOGITS},
+                               {SLUICE_SCORES_BIAS_SCALE, SLUICE_BIAS_SCALE}};
+
+/// Of Q and O, whose formats have nothing but a type and a scale.
+void check_plain(std::string_view path, const sluice_format &format) {
+  check_zero_member(path, ".scale_group", format.scale_group, "only K and V have groups");
+  check_zero_member(path, ".zero_points", format.zero_points, "only K and V have zero points");
+  check_zero_member(path, ".pack", format.pack, "only K and V have packs");
+  check_zero_member(path, ".reserved", format.reserved, "it is reserved");
+}
+
+void add_formats(sluice_problem &flat, const sluice_attention &attention) {
+  check_plain("q", attention.q);
+  check_plain("o", attention.o);
+  const KvFormat kv = flat_format(attention.kv, "kv");
+  flat.flags |= kv.flags;
+  flat.mode = kv.page_size != 0                           ? SLUICE_MODE_PAGED
+              : attention.flags & SLUICE_ATTENTION_RAGGED ? SLUICE_MODE_RAGGED
+                                                          : SLUICE_MODE_DENSE;
+  if (kv.page_size != 0 && attention.flags & SLUICE_ATTENTION_RAGGED)
+    invalid("flags",
+            "flags has SLUICE_ATTENTION_RAGGED, but kv.page_size is not 0: calls on a cache in pages "
+            "may have starts of q without it");
+  flat.q_type = attention.q.type;
+  flat.o_type = attention.o.type;
+  flat.q_scale_kind = attention.q.scale_kind;
+  flat.o_scale_kind = attention.o.scale_kind;
+  flat.k_type = kv.k_type;
+  flat.v_type = kv.v_type;
+  flat.k_scale_kind = kv.k_scale_kind;
+  flat.v_scale_kind = kv.v_scale_kind;
+  flat.scale_group = kv.scale_group;
+  flat.kv_heads = kv.kv_heads;
+  flat.head_dim_qk = kv.head_dim_qk;
+  flat.head_dim_v = kv.head_dim_v;
+  flat.page_size = kv.page_size;
+  flat.page_table_kind = kv.page_table_kind;
+  flat.k_pack = kv.k_pack;
+  flat.v_pack = kv.v_pack;
+}
+
+void add_features(sluice_problem &flat, const sluice_attention &attention) {
+  if (attention.mask != nullptr) {
+    sluice_mask copy;
+    const sluice_mask &mask = view(attention.mask, "mask", copy);
+    flat.flags |= flat_bits("mask.flags", mask.flags, mask_bits);
+    flat.mask_alignment = mask.alignment;
+    flat.window_left = mask.window_left;
+    flat.window_right = mask.window_right;
+    flat.sink_tokens = mask.sink_tokens;
+  }
+  if (attention.scores != nullptr) {
+    sluice_scores copy;
+    const sluice_scores &scores = view(attention.scores, "scores", copy);
+    flat.flags |= flat_bits("scores.flags", scores.flags, scores_bits);
+    flat.soft_cap = scores.soft_cap;
+    flat.bias_type = scores.bias_type;
+  }
+  check_known("lse", attention.lse, SLUICE_LSE_LOG2, "SLUICE_LSE_LOG2 (2)");
+  if (attention.lse != SLUICE_LSE_NONE) flat.flags |= SLUICE_WRITE_LSE;
+  flat.lse_base = attention.lse == SLUICE_LSE_LOG2 ? SLUICE_LSE_BASE_2 : SLUICE_LSE_BASE_E;
+}
+
+void add_bounds(sluice_problem &flat, const sluice_bounds &bounds) {
+  check_zero_member("bounds", ".reserved", bounds.reserved, "it is reserved");
+  flat.max_batch = bounds.batch;
+  flat.max_q_len = bounds.q_len;
+  flat.max_kv_len = bounds.kv_len;
+  flat.max_q_tokens = bounds.q_rows;
+  flat.max_prefixes = bounds.groups;
+  flat.max_prefix_len = bounds.group_keys;
+}
+
+/// The length of a call: that of the plan for SLUICE_PLAN_BOUND.
+int32_t length_of(std::string_view path, const sluice_rows &rows, int32_t bound) {
+  check_zero_member(path, ".reserved", rows.reserved, "it is reserved");
+  if (rows.max_len == SLUICE_PLAN_BOUND) {
+    if (bound != 0) return bound;
+    invalid(text(path, ".max_len"), text(path, ".max_len is SLUICE_PLAN_BOUND (-1), but the plan has none"));
+  }
+  if (rows.max_len == 0 && (rows.starts != nullptr || rows.lengths != nullptr)) {
+    invalid(text(path, ".max_len"),
+            text(path, ".max_len is 0, but ", path, rows.starts != nullptr ? ".starts" : ".lengths",
+                 " is given; it must be the length of the longest sequence, or "
+                 "SLUICE_PLAN_BOUND (-1)"));
+  }
+  return rows.max_len;
+}
+
+void add_rows(sluice_args &out, const sluice_problem &problem, const sluice_attention_args &args) {
+  out.batch = args.batch;
+  out.q = args.q;
+  out.o = args.o;
+  out.q_len = length_of("rows", args.rows, problem.max_q_len);
+  out.q_starts = args.rows.starts;
+  out.q_lengths = args.rows.lengths;
+  out.q_tokens = args.rows.total;
+}
+
+/// The first set: the keys of each sequence.
+void add_own_keys(sluice_args &out, const sluice_problem &problem, const sluice_keys &keys) {
+  check_zero_member("keys[0]", ".groups", keys.groups, "the first set has the keys of sequences");
+  check_absent("keys[0].group_starts", keys.group_starts, "the first set has the keys of sequences");
+  out.kv_len = length_of("keys[0].rows", keys.rows, problem.max_kv_len);
+  out.kv_starts = keys.rows.starts;
+  out.kv_lengths = keys.rows.lengths;
+  out.kv_tokens = keys.rows.total;
+  const KvMemory kv = flat_memory(keys.kv, "keys[0].kv", format_of(problem));
+  out.k = kv.k;
+  out.v = kv.v;
+  out.k_scale = kv.k_scale;
+  out.v_scale = kv.v_scale;
+  out.k_scales = kv.k_scales;
+  out.v_scales = kv.v_scales;
+  out.k_zeros = kv.k_zeros;
+  out.v_zeros = kv.v_zeros;
+  out.page_count = kv.page_count;
+  const KvPages pages = flat_pages(keys.pages, "keys[0].pages", problem.page_table_kind, out.batch);
+  out.page_table = pages.table;
+  out.page_starts = pages.starts;
+  out.page_table_stride = pages.stride;
+  out.page_table_head_stride = pages.head_stride;
+}
+
+/// The second set: the keys of groups of rows.
+void add_group_keys(sluice_args &out, const sluice_problem &problem, const sluice_keys &keys) {
+  out.prefix_count = keys.groups;
+  out.prefix_q_starts = keys.group_starts;
+  out.prefix_len = length_of("keys[1].rows", keys.rows, problem.max_prefix_len);
+  check_absent("keys[1].rows.starts", keys.rows.starts, "each group has a sequence of its own");
+  out.prefix_lengths = keys.rows.lengths;
+  const KvMemory kv = flat_memory(keys.kv, "keys[1].kv", format_of(problem));
+  if (kv.k_scale != out.k_scale || kv.v_scale != out.v_scale)
+    unsupported("keys[1].kv.scales",
+                "keys[1].kv.scales are not those of keys[0]; nearest supported: the same");
+  const KvPages pages = flat_pages(keys.pages, "keys[1].pages", problem.page_table_kind, keys.groups);
+  out.prefix_page_table = pages.table;
+  out.prefix_page_starts = pages.starts;
+  out.prefix_page_table_stride = pages.stride;
+  if (pages.head_stride != 0)
+    unsupported("keys[1].pages.head_stride",
+                text("keys[1].pages.head_stride is ", pages.head_stride, "; nearest supported: 0"));
+  if (problem.mode == SLUICE_MODE_PAGED) {
+    if (kv.k.data != out.k.data || kv.v.data != out.v.data)
+      unsupported("keys[1].kv", "keys[1].kv is not the cache of keys[0]; nearest supported: keys[0].kv");
+    return;
+  }
+  out.prefix_k = kv.k;
+  out.prefix_v = kv.v;
+}
+
+void add_keys(sluice_args &out, const sluice_problem &problem, const sluice_attention_args &args) {
+  const uint32_t wanted = problem.flags & SLUICE_SHARED_PREFIX ? 2 : 1;
+  if (args.key_sets != wanted)
+    invalid("key_sets",
+            text("key_sets is ", args.key_sets, "; it must be ", wanted,
+                 wanted == 2 ? " with SLUICE_ATTENTION_PREFIXES" : " without SLUICE_ATTENTION_PREFIXES"));
+  sluice_keys copy;
+  const sluice_keys &own = view(args.keys, "keys[0]", copy);
+  add_own_keys(out, problem, own);
+  if (wanted == 1) return;
+  const auto *second = reinterpret_cast<const sluice_keys *>(
+      reinterpret_cast<const unsigned char *>(args.keys) + args.keys->struct_size);
+  sluice_keys second_copy;
+  add_group_keys(out, problem, view(second, "keys[1]", second_copy));
+}
+
+void add_feature_args(sluice_args &out, const sluice_attention_args &args) {
+  if (args.mask != nullptr) {
+    sluice_mask_args copy;
+    const sluice_mask_args &mask = view(args.mask, "mask", copy);
+    check_zero_member("mask", ".reserved", mask.reserved, "it is reserved");
+    out.mask = mask.bits;
+    out.spans = mask.spans;
+    out.span_count = mask.span_count;
+    out.diagonals = mask.diagonals;
+    out.causal = mask.causal;
+  }
+  if (args.scores != nullptr) {
+    sluice_scores_args copy;
+    const sluice_scores_args &scores = view(args.scores, "scores", copy);
+    check_zero_member("scores", ".reserved", scores.reserved, "it is reserved");
+    out.bias = scores.bias;
+    out.bias_scale = scores.bias_scale;
+    out.bias_scale_batch_stride = scores.bias_scale_stride;
+    out.alibi_slopes = scores.alibi_slopes;
+    out.alibi_batch_stride = scores.alibi_stride;
+    out.sink_logits = scores.sinks;
+  }
+  if (args.lse != nullptr) out.lse = *args.lse;
+  out.q_scale = args.q_scale;
+  out.o_scale = args.o_scale;
+}
+
+} // namespace
+
+sluice_problem flat_problem(const sluice_attention *given) {
+  sluice_attention copy;
+  const sluice_attention &attention = view(given, "attention", copy);
+  sluice_problem flat = {};
+  flat.struct_size = sizeof flat;
+  flat.flags = flat_bits("flags", attention.flags, attention_bits);
+  flat.q_heads = attention.q_heads;
+  add_formats(flat, attention);
+  add_features(flat, attention);
+  add_bounds(flat, attention.bounds);
+  if (attention.flags & SLUICE_ATTENTION_BATCH_INVARIANT)
+    flat.determinism = SLUICE_DETERMINISM_BATCH_INVARIANT;
+  flat.workspace_ceiling_bytes = attention.workspace_ceiling_bytes;
+  return flat;
+}
+
+void flat_args(const sluice_problem &problem, const sluice_attention_args *given, sluice_args &out) {
+  sluice_attention_args copy;
+  const sluice_attention_args &args = view(given, "args", copy);
+  check_zero_member("args", ".reserved", args.reserved, "it is reserved");
+  out.struct_size = sizeof out;
+  out.flags = SLUICE_EXACT_LENGTHS | (args.scale != nullptr ? SLUICE_EXACT_SCALE : 0);
+  if (args.scale != nullptr) out.scale = *args.scale;
+  add_rows(out, problem, args);
+  add_keys(out, problem, args);
+  add_feature_args(out, args);
+}
+
+} // namespace sluice::abi

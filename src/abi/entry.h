@@ -1,0 +1,24 @@
+//===- entry.h - what entry points do once their structs are flat ---------------------------------------===//
+#pragma once
+
+#include "abi/handles.h"
+
+#include <sluice/sluice.h>
+
+#include <memory>
+
+namespace sluice::abi {
+
+/// Checks a problem, and makes a plan for it.
+sluice_plan *make_plan(const std::shared_ptr<runtime::Context> &context, const sluice_problem &problem);
+
+/// Checks a problem, and fills `support` unless it is NULL.
+void answer_support(const sluice_context *context, const sluice_problem &problem, sluice_support *support);
+
+/// Checks a call, and enqueues it.
+void enqueue(const sluice_plan &plan, const sluice_args &call, const sluice_launch &launch);
+
+/// Checks a problem and a call in host memory, and computes it.
+void compute_on_host(const sluice_problem &problem, const sluice_args &call);
+
+} // namespace sluice::abi
