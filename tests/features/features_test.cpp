@@ -76,6 +76,7 @@ TEST_CASE("nothing that was never written outside the sequences matters", "[feat
 TEST_CASE("random calls of plans with bounds, which split keys, match the reference", "[features]") {
   for (uint64_t seed = first_seed(); seed < end_seed(); ++seed) {
     RandomCall call(1000 + seed);
+    call.by_values = true;
     call.problem.max_batch = 3;
     call.problem.max_kv_len = 4000;
     call.problem.max_q_len = 150;

@@ -607,7 +607,10 @@ void RandomCall::with_plan(
   sluice_error error;
   sluice_error_init(&error, sizeof error);
   sluice_plan *created = nullptr;
-  const sluice_status planned = sluice_plan_create(device(), &problem, &created, &error);
+  const CallValues values(problem, args);
+  const sluice_status planned = has_values()
+                                    ? sluice_attention_plan(device(), &values.attention, &created, &error)
+                                    : sluice_plan_create(device(), &problem, &created, &error);
   INFO(error.field << ": " << error.message);
   REQUIRE(planned == SLUICE_OK);
   const std::unique_ptr<sluice_plan, void (*)(sluice_plan *)> plan(created, sluice_plan_destroy);
@@ -628,7 +631,9 @@ void RandomCall::with_plan(
 void RandomCall::run() {
   with_plan([&](const sluice_plan *plan, const sluice_launch &where) {
     run_on_device(args, [&](sluice_context *, const sluice_args *call, sluice_launch *, sluice_error *error) {
-      return sluice_run(plan, call, &where, error);
+      const CallValues same_call(problem, *call);
+      return has_values() ? sluice_attention_run(plan, &same_call.args, &where, error)
+                          : sluice_run(plan, call, &where, error);
     });
   });
 }
@@ -641,7 +646,13 @@ void RandomCall::refer() {
   if (lse) call.lse.data = expected_lse.data();
   sluice_error error;
   sluice_error_init(&error, sizeof error);
-  const sluice_status status = sluice_reference(&problem, &call, &error);
+  sluice_status status;
+  if (has_values()) {
+    const CallValues values(problem, call);
+    status = sluice_attention_reference(&values.attention, &values.args, &error);
+  } else {
+    status = sluice_reference(&problem, &call, &error);
+  }
   INFO(error.field << ": " << error.message);
   REQUIRE(status == SLUICE_OK);
 }

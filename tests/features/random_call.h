@@ -9,6 +9,7 @@
 
 #include "cache_ops/device.h"
 #include "conformance/shared/numbers.h"
+#include "support/call_values.h"
 
 #include <functional>
 #include <optional>
@@ -79,6 +80,8 @@ public:
   std::vector<int32_t> q_lengths, kv_lengths; // of each sequence
   bool q_lengths_given = false, q_starts_given = false, kv_lengths_given = false;
   Edges edges;
+  bool by_values =
+      false; // plans, runs and refers with the small structs of attention.h, where they can say it
   /// Draws other lengths and heads: few of each, or none.
   void draw_few();
   /// Bounds for the plan, by which it splits keys.
@@ -120,6 +123,7 @@ public:
   std::vector<float> lse_output() const { return lse ? lse->copy() : std::vector<float>(); }
 
 private:
+  bool has_values() const { return by_values && CallValues::can_say(problem, args); }
   double number(double spread) { return random.between(-spread, spread); }
   /// Creates a plan, and has `launch` run it with its workspace.
   void with_plan(const std::function<void(const sluice_plan *plan, const sluice_launch &where)> &launch);
