@@ -120,8 +120,8 @@ enum sluice_special {
  * its first row is row starts[b] of the tensor, whose first dimension then has no meaning; else it is row 0
  * of [b].
  *
- * - max_len is at least the length of every sequence. 0 is no rows, and refused if lengths or starts are
- *   given.
+ * - max_len is at least the length of every sequence. 0 means no rows, and is refused if lengths or starts
+ * are given.
  */
 typedef struct sluice_rows {
   int32_t max_len;        /**< Rows of each sequence, or the most of any; or SLUICE_PLAN_BOUND. */
@@ -176,7 +176,7 @@ enum sluice_mask_flag {
 };
 
 /**
- * Which keys a row sees, in a plan. What a call has for it is in sluice_mask_args.
+ * Which keys a row sees: what a plan must know. sluice_mask_args has the memory that a call gives for it.
  *
  * Key j of a sequence is visible to its row i if each condition that applies holds, with d = j - i - shift
  * and a shift of kv_len - q_len of the sequence for SLUICE_BOTTOM_RIGHT, 0 for SLUICE_TOP_LEFT and
@@ -225,7 +225,7 @@ enum sluice_scores_flag {
 };
 
 /**
- * What becomes of scores before the softmax, in a plan; in this order:
+ * What becomes of scores before the softmax: what a plan must know. The changes, in this order:
  *
  *     S = soft_cap * tanh(S / soft_cap)             if soft_cap is not 0
  *     S = S + bias_scale[h] * bias[i][j]            if bias_type is not 0

@@ -1,7 +1,7 @@
-/*===- cache.h - appends, copies, gathers and merges, the C ABI ---------------------------------------===
+/*===- cache.h - appends, copies and gathers, the C ABI -----------------------------------------------===
  *
- * What an engine does with a KV cache between attention calls. All four are enqueued on a stream and need no
- * plan: each takes the same sluice_kv that attention reads. Pointers as in sluice/attention.h.
+ * What an engine does with a KV cache between attention calls. Each operation is enqueued on a stream and
+ * needs no plan: each takes the same sluice_kv that attention reads. Pointers as in sluice/attention.h.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *===------------------------------------------------------------------------------------------------===*/
@@ -10,7 +10,7 @@
 
 /**
  * @file
- * @brief Cache operations: append, copy, gather and merge.
+ * @brief Cache operations: append, copy and gather.
  */
 
 #include <sluice/attention.h>

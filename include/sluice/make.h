@@ -1,6 +1,6 @@
 /*===- make.h - short ways to fill the structs of attention.h and cache.h -----------------------------===
  *
- * Inline functions in C99, compiled into the caller: they are no part of the ABI. Each returns a struct with
+ * Inline functions in C99, compiled into the caller: they are not part of the ABI. Each returns a struct with
  * struct_size set and everything else that it does not mention 0, which is the default.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -19,7 +19,7 @@ sluice_problem flat_problem(const sluice_attention *attention);
 /// Likewise for a call of a plan for `problem`. `out` must be all zero.
 void flat_args(const sluice_problem &problem, const sluice_attention_args *args, sluice_args &out);
 
-/// What the members of a flat problem and a flat call are called in attention.h.
+/// The names that attention.h has for the members of a flat problem and a flat call.
 extern const Names problem_names, args_names;
 
 } // namespace sluice::abi

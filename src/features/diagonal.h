@@ -60,7 +60,7 @@ inline void fill_alignment(package::AttentionKernargs &out, const sluice_problem
   if (problem.mask_alignment == SLUICE_GIVEN_DIAGONAL) out.score_flags |= package::score_of_sequence;
 }
 
-/// The key on the diagonal of row 0 in a sequence of so many rows and keys.
+/// The key on the diagonal of row 0 in a sequence of `rows` rows and `keys` keys.
 inline int64_t first_diagonal(const sluice_problem &problem, const sluice_args &args, int64_t sequence,
                               int64_t rows, int64_t keys) {
   if (problem.mask_alignment == SLUICE_TOP_LEFT) return 0;
