@@ -4,7 +4,10 @@
 #include "abi/kv_values.h"
 #include "abi/sized.h"
 
+#include <cstring>
+#include <string>
 #include <string_view>
+#include <type_traits>
 
 namespace sluice::abi {
 namespace {
@@ -140,15 +143,23 @@ void add_rows(sluice_args &out, const sluice_problem &problem, const sluice_atte
   out.q_tokens = args.rows.total;
 }
 
+/// A set's K and V, which are stored as the plan was told.
+KvMemory memory_of(const sluice_kv *kv, const KvPaths &paths, const sluice_problem &problem) {
+  const Kv flat = flat_kv(kv, paths);
+  if (flat.format != format_of(problem))
+    invalid(std::string(paths.format), text(paths.format, " is not the format that the plan was made with"));
+  return flat.memory;
+}
+
 /// The first set: the keys of each sequence.
-void add_own_keys(sluice_args &out, const sluice_problem &problem, const sluice_keys &keys) {
+KvMemory add_own_keys(sluice_args &out, const sluice_problem &problem, const sluice_keys &keys) {
   check_zero_member("keys[0]", ".groups", keys.groups, "the first set has the keys of sequences");
   check_absent("keys[0].group_starts", keys.group_starts, "the first set has the keys of sequences");
   out.kv_len = length_of("keys[0].rows", keys.rows, problem.max_kv_len);
   out.kv_starts = keys.rows.starts;
   out.kv_lengths = keys.rows.lengths;
   out.kv_tokens = keys.rows.total;
-  const KvMemory kv = flat_memory(keys.kv, "keys[0].kv", format_of(problem));
+  const KvMemory kv = memory_of(keys.kv, {"keys[0].kv", "keys[0].kv.format", "keys[0].kv.scales"}, problem);
   out.k = kv.k;
   out.v = kv.v;
   out.k_scale = kv.k_scale;
@@ -163,33 +174,37 @@ void add_own_keys(sluice_args &out, const sluice_problem &problem, const sluice_
   out.page_starts = pages.starts;
   out.page_table_stride = pages.stride;
   out.page_table_head_stride = pages.head_stride;
+  return kv;
 }
 
-/// The second set: the keys of groups of rows.
-void add_group_keys(sluice_args &out, const sluice_problem &problem, const sluice_keys &keys) {
+/// The second set: the keys of groups of rows. `own` is the memory of the first: the flat call has other
+/// tensors for prefixes that are not in pages, and nothing else of their own.
+void add_group_keys(sluice_args &out, const sluice_problem &problem, const sluice_keys &keys, KvMemory own) {
+  constexpr std::string_view why = "each group has a sequence of its own";
   out.prefix_count = keys.groups;
   out.prefix_q_starts = keys.group_starts;
   out.prefix_len = length_of("keys[1].rows", keys.rows, problem.max_prefix_len);
-  check_absent("keys[1].rows.starts", keys.rows.starts, "each group has a sequence of its own");
+  check_absent("keys[1].rows.starts", keys.rows.starts, why);
+  check_zero_member("keys[1].rows", ".total", keys.rows.total, why);
   out.prefix_lengths = keys.rows.lengths;
-  const KvMemory kv = flat_memory(keys.kv, "keys[1].kv", format_of(problem));
-  if (kv.k_scale != out.k_scale || kv.v_scale != out.v_scale)
+  const KvMemory kv = memory_of(keys.kv, {"keys[1].kv", "keys[1].kv.format", "keys[1].kv.scales"}, problem);
+  const bool in_pages = problem.mode == SLUICE_MODE_PAGED;
+  if (!in_pages) {
+    out.prefix_k = own.k = kv.k;
+    out.prefix_v = own.v = kv.v;
+  }
+  static_assert(std::has_unique_object_representations_v<KvMemory>, "so that bytes can be compared");
+  if (std::memcmp(&kv, &own, sizeof kv) != 0) {
+    if (in_pages)
+      unsupported("keys[1].kv", "keys[1].kv is not the cache of keys[0]; nearest supported: keys[0].kv");
     unsupported("keys[1].kv.scales",
                 "keys[1].kv.scales are not those of keys[0]; nearest supported: the same");
-  const KvPages pages = flat_pages(keys.pages, "keys[1].pages", problem.page_table_kind, keys.groups);
+  }
+  const KvPages pages =
+      flat_pages_of_all_heads(keys.pages, "keys[1].pages", problem.page_table_kind, keys.groups);
   out.prefix_page_table = pages.table;
   out.prefix_page_starts = pages.starts;
   out.prefix_page_table_stride = pages.stride;
-  if (pages.head_stride != 0)
-    unsupported("keys[1].pages.head_stride",
-                text("keys[1].pages.head_stride is ", pages.head_stride, "; nearest supported: 0"));
-  if (problem.mode == SLUICE_MODE_PAGED) {
-    if (kv.k.data != out.k.data || kv.v.data != out.v.data)
-      unsupported("keys[1].kv", "keys[1].kv is not the cache of keys[0]; nearest supported: keys[0].kv");
-    return;
-  }
-  out.prefix_k = kv.k;
-  out.prefix_v = kv.v;
 }
 
 void add_keys(sluice_args &out, const sluice_problem &problem, const sluice_attention_args &args) {
@@ -200,12 +215,12 @@ void add_keys(sluice_args &out, const sluice_problem &problem, const sluice_atte
                  wanted == 2 ? " with SLUICE_ATTENTION_PREFIXES" : " without SLUICE_ATTENTION_PREFIXES"));
   sluice_keys copy;
   const sluice_keys &own = view(args.keys, "keys[0]", copy);
-  add_own_keys(out, problem, own);
+  const KvMemory memory = add_own_keys(out, problem, own);
   if (wanted == 1) return;
   const auto *second = reinterpret_cast<const sluice_keys *>(
       reinterpret_cast<const unsigned char *>(args.keys) + args.keys->struct_size);
   sluice_keys second_copy;
-  add_group_keys(out, problem, view(second, "keys[1]", second_copy));
+  add_group_keys(out, problem, view(second, "keys[1]", second_copy), memory);
 }
 
 void add_feature_args(sluice_args &out, const sluice_attention_args &args) {

@@ -15,18 +15,9 @@ using support::text;
 
 constexpr std::string_view reserved = "it is reserved";
 
-/// A kv of a call without a plan: its own format is the one that is wanted.
-struct Kv {
-  KvFormat format;
-  KvMemory memory;
-};
-
-Kv flat_kv(const sluice_kv *given, std::string_view path) {
-  sluice_kv copy;
-  const sluice_kv &kv = view(given, path, copy);
-  const KvFormat format = flat_format(kv.format, path);
-  return {format, flat_memory(given, path, format)};
-}
+constexpr KvPaths kv_paths = {"kv", "kv.format", "kv.scales"};
+constexpr KvPaths source_paths = {"source", "source.format", "source.scales"};
+constexpr KvPaths target_paths = {"target", "target.format", "target.scales"};
 
 void check_one_type(const KvFormat &format, std::string_view path) {
   if (format.k_type == format.v_type) return;
@@ -84,14 +75,12 @@ void add_places(sluice_append &out, const sluice_append_args &args, const KvForm
     check_absent("pages.table", args.pages.table, "starts is NULL");
     check_absent("pages.starts", args.pages.starts, "starts is NULL");
     check_zero_member("pages", ".stride", args.pages.stride, "starts is NULL");
+    check_zero_member("pages", ".head_stride", args.pages.head_stride, "starts is NULL");
     return;
   }
   out.flags |= format.flags & SLUICE_PAGE_INDEX_64;
   out.page_table_kind = format.page_table_kind;
-  const KvPages pages = flat_pages(args.pages, "pages", format.page_table_kind, args.batch);
-  if (pages.head_stride != 0)
-    unsupported("pages.head_stride",
-                text("pages.head_stride is ", pages.head_stride, "; nearest supported: 0"));
+  const KvPages pages = flat_pages_of_all_heads(args.pages, "pages", format.page_table_kind, args.batch);
   out.page_table = pages.table;
   out.page_starts = pages.starts;
   out.page_table_stride = pages.stride;
@@ -178,10 +167,19 @@ template <typename Flat> void add_source(Flat &out, const Kv &source, const Kv &
   out.v_scale = scaled.memory.v_scale;
 }
 
+/// Only appends and attention know V by columns.
+void check_rows_of_v(const KvFormat &format, std::string_view path) {
+  if (format.v_pack != 0)
+    unsupported(text(path, ".format.v.pack"),
+                text(path, ".format.v.pack is ", format.v_pack, "; nearest supported: 0"));
+}
+
 /// Both sides have the same heads and rows.
 void check_sides(const Kv &source, const Kv &target) {
   check_one_type(source.format, "source");
   check_one_type(target.format, "target");
+  check_rows_of_v(source.format, "source");
+  check_rows_of_v(target.format, "target");
   const auto same = [](std::string_view name, int64_t first, int64_t second) {
     if (first == second) return;
     invalid(text("target.format.", name), text("target.format.", name, " is ", second,
@@ -191,6 +189,7 @@ void check_sides(const Kv &source, const Kv &target) {
   same("head_dim_qk", source.format.head_dim_qk, target.format.head_dim_qk);
   same("head_dim_v", own_v(source.format), own_v(target.format));
   const bool is_same_type = source.format.k_type == target.format.k_type;
+  if (is_same_type) same("k.scale_group", source.format.scale_group, target.format.scale_group);
   const bool both_scaled = source.format.k_scale_kind != 0 && target.format.k_scale_kind != 0;
   if (!is_same_type && both_scaled)
     unsupported("target.format.k.scale_kind",
@@ -206,7 +205,7 @@ void flat_append(const sluice_append_args *given, sluice_append &out) {
   const sluice_append_args &args = view(given, "args", copy);
   check_zero_member("args", ".reserved", args.reserved, reserved);
   out.struct_size = sizeof out;
-  const Kv kv = flat_kv(args.kv, "kv");
+  const Kv kv = flat_kv(args.kv, kv_paths);
   add_cache(out, kv);
   out.source_type = args.source_type;
   out.tokens = args.tokens;
@@ -224,7 +223,7 @@ void flat_copy(const sluice_copy_args *given, sluice_page_copy &out) {
   const sluice_copy_args &args = view(given, "args", copy);
   if (args.pairs_64 > 1) invalid("pairs_64", text("pairs_64 is ", args.pairs_64, "; it must be 0 or 1"));
   out.struct_size = sizeof out;
-  const Kv source = flat_kv(args.source, "source"), target = flat_kv(args.target, "target");
+  const Kv source = flat_kv(args.source, source_paths), target = flat_kv(args.target, target_paths);
   check_sides(source, target);
   check_in_pages(source.format, "source", true);
   if (target.format.page_size != source.format.page_size)
@@ -261,10 +260,11 @@ void flat_gather(const sluice_gather_args *given, sluice_gather &out) {
   const sluice_gather_args &args = view(given, "args", copy);
   check_zero_member("args", ".reserved", args.reserved, reserved);
   out.struct_size = sizeof out;
-  const Kv source = flat_kv(args.source, "source"), target = flat_kv(args.target, "target");
+  const Kv source = flat_kv(args.source, source_paths), target = flat_kv(args.target, target_paths);
   check_sides(source, target);
   check_in_pages(source.format, "source", true);
   check_in_pages(target.format, "target", false);
+  check_zero_member("target.format", ".k.pack", target.format.k_pack, "rows are contiguous");
   out.flags = source.format.flags & SLUICE_PAGE_INDEX_64;
   add_source(out, source, target);
   out.cache_type = source.format.k_type;
@@ -280,7 +280,8 @@ void flat_gather(const sluice_gather_args *given, sluice_gather &out) {
   out.out_starts = args.starts;
   out.kv_lengths = args.lengths;
   out.first_keys = args.first_keys;
-  const KvPages pages = flat_pages(args.pages, "pages", source.format.page_table_kind, args.batch);
+  const KvPages pages =
+      flat_pages_of_all_heads(args.pages, "pages", source.format.page_table_kind, args.batch);
   out.page_table = pages.table;
   out.page_starts = pages.starts;
   out.page_table_stride = pages.stride;

@@ -1,6 +1,7 @@
 //===- kv_values.cpp - formats, caches and page tables of attention.h as members of the flat structs ----===//
 #include "abi/kv_values.h"
 
+#include "abi/cache_checks.h"
 #include "abi/sized.h"
 #include "support/failure.h"
 
@@ -56,6 +57,21 @@ void check_no_v(const sluice_format &v, std::string_view path) {
 
 bool is_per_tensor_or_head(uint32_t scale_kind) {
   return scale_kind == SLUICE_SCALE_PER_TENSOR || scale_kind == SLUICE_SCALE_PER_HEAD;
+}
+
+void check_no_numbers(const sluice_tensor &numbers, std::string_view path, std::string_view name,
+                      std::string_view why) {
+  if (is_given(numbers)) not_absent(text(path, name), numbers, why);
+}
+
+/// What the formats do not ask for is not given.
+void check_scales(const sluice_kv_scales &scales, std::string_view path, const sluice_kv_format &format) {
+  constexpr std::string_view none = "its format has no scales", no_zeros = "its format has no zero points";
+  check_zero_member(path, ".reserved", scales.reserved, reserved);
+  if (format.k.scale_kind == SLUICE_SCALE_NONE) check_no_numbers(scales.k, path, ".k", none);
+  if (format.v.scale_kind == SLUICE_SCALE_NONE) check_no_numbers(scales.v, path, ".v", none);
+  if (format.k.zero_points == 0) check_no_numbers(scales.k_zeros, path, ".k_zeros", no_zeros);
+  if (format.v.zero_points == 0) check_no_numbers(scales.v_zeros, path, ".v_zeros", no_zeros);
 }
 
 /// Scales go where the flat structs have those of their kind. V in K has the scales of K.
@@ -135,33 +151,26 @@ KvFormat format_of(const sluice_problem &problem) {
           .v_pack = problem.v_pack};
 }
 
-KvMemory flat_memory(const sluice_kv *given, std::string_view path, const KvFormat &wanted) {
+Kv flat_kv(const sluice_kv *given, const KvPaths &paths) {
   sluice_kv copy;
-  const sluice_kv &kv = view(given, path, copy);
-  check_zero_member(path, ".reserved", kv.reserved, reserved);
-  if (flat_format(kv.format, path) != wanted)
-    invalid_member(path, ".format", " is not the format that the plan was made with");
-  KvMemory out = {.k = kv.k,
-                  .v = kv.v,
-                  .k_scale = nullptr,
-                  .v_scale = nullptr,
-                  .k_scales = {},
-                  .v_scales = {},
-                  .k_zeros = {},
-                  .v_zeros = {},
-                  .page_count = kv.page_count};
+  const sluice_kv &kv = view(given, paths.kv, copy);
+  check_zero_member(paths.kv, ".reserved", kv.reserved, reserved);
+  Kv out = {.format = flat_format(kv.format, paths.format), .memory = {}};
+  KvMemory &memory = out.memory;
+  memory.k = kv.k;
+  memory.v = kv.v;
+  memory.page_count = kv.page_count;
   if (kv.scales != nullptr) {
     sluice_kv_scales scales_copy;
-    const sluice_kv_scales &scales = view(kv.scales, "kv.scales", scales_copy);
-    check_zero_member(path, ".scales.reserved", scales.reserved, reserved);
-    add_scales(out, scales, wanted);
+    const sluice_kv_scales &scales = view(kv.scales, paths.scales, scales_copy);
+    check_scales(scales, paths.scales, *kv.format);
+    add_scales(memory, scales, out.format);
   }
-  if (wanted.page_size == 0 || kv.page_count == 1) return out;
+  if (out.format.page_size == 0 || kv.page_count == 1) return out;
   // A stride of 0 between pages would make all of them one.
-  if (kv.k.data != nullptr && kv.k.stride[0] == 0)
-    invalid_member(path, ".k.stride[0]", " is 0; it must be the elements from one page to the next");
-  if (kv.v.data != nullptr && kv.v.stride[0] == 0)
-    invalid_member(path, ".v.stride[0]", " is 0; it must be the elements from one page to the next");
+  constexpr std::string_view rule = " is 0; it must be the elements from one page to the next";
+  if (kv.k.data != nullptr && kv.k.stride[0] == 0) invalid_member(paths.kv, ".k.stride[0]", rule);
+  if (kv.v.data != nullptr && kv.v.stride[0] == 0) invalid_member(paths.kv, ".v.stride[0]", rule);
   return out;
 }
 
@@ -177,6 +186,14 @@ KvPages flat_pages(const sluice_pages &pages, std::string_view path, uint32_t pa
                    "or SLUICE_SHARED (-1) for one table that all sequences share");
   }
   return out;
+}
+
+KvPages flat_pages_of_all_heads(const sluice_pages &pages, std::string_view path, uint32_t page_table_kind,
+                                int32_t count) {
+  if (pages.head_stride != 0)
+    unsupported(text(path, ".head_stride"),
+                text(path, ".head_stride is ", pages.head_stride, "; nearest supported: 0"));
+  return flat_pages(pages, path, page_table_kind, count);
 }
 
 } // namespace sluice::abi

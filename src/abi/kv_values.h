@@ -40,7 +40,7 @@ KvFormat flat_format(const sluice_kv_format *format, std::string_view path);
 /// That of a plan.
 KvFormat format_of(const sluice_problem &problem);
 
-/// A sluice_kv, whose scales are where the flat structs expect them.
+/// The memory of a sluice_kv, with its scales where the flat structs expect them.
 struct KvMemory {
   sluice_tensor k, v;
   const float *k_scale, *v_scale; // per tensor and head
@@ -48,8 +48,17 @@ struct KvMemory {
   int64_t page_count;
 };
 
-/// Also checks that the format is the one that is wanted.
-KvMemory flat_memory(const sluice_kv *kv, std::string_view path, const KvFormat &wanted);
+struct Kv {
+  KvFormat format;
+  KvMemory memory;
+};
+
+/// The paths of a sluice_kv and of what it points to.
+struct KvPaths {
+  std::string_view kv, format, scales;
+};
+
+Kv flat_kv(const sluice_kv *kv, const KvPaths &paths);
 
 struct KvPages {
   const void *table;
@@ -59,5 +68,8 @@ struct KvPages {
 
 /// A stride of 0 is refused for several sequences, and SLUICE_SHARED becomes 0.
 KvPages flat_pages(const sluice_pages &pages, std::string_view path, uint32_t page_table_kind, int32_t count);
+/// The same where all heads share the entries: unsupported if they do not.
+KvPages flat_pages_of_all_heads(const sluice_pages &pages, std::string_view path, uint32_t page_table_kind,
+                                int32_t count);
 
 } // namespace sluice::abi

@@ -86,6 +86,21 @@ TEST_CASE("a refusal names the path of the member", "[values]") {
   begins([](ValueCall &c) { c.keys[1].rows.max_len = 0; }, "keys[1].rows.max_len: keys[1].rows.max_len is 0");
   begins([](ValueCall &c) { c.kv.k.stride[0] = 0; }, "keys[0].kv.k.stride[0]: keys[0].kv.k.stride[0] is 0");
   begins([](ValueCall &c) { c.kv.k.stride[2] = 3; }, "keys[0].kv.k.stride[2]: keys[0].kv.k.stride[2] is 3");
+  begins([](ValueCall &c) { c.kv.scales = &c.scales, c.scales.struct_size = 5; },
+         "keys[0].kv.scales.struct_size: keys[0].kv.scales.struct_size is 5");
+  begins(
+      [](ValueCall &c) {
+        c.kv.scales = &c.scales;
+        c.scales = {};
+        c.scales.struct_size = sizeof c.scales;
+        c.scales.v_zeros.data = test::somewhere(20);
+      },
+      "keys[0].kv.scales.v_zeros.data: keys[0].kv.scales.v_zeros.data is given");
+  begins([](ValueCall &c) { c.keys[1].rows.total = 3; }, "keys[1].rows.total: keys[1].rows.total is 3");
+  begins([](ValueCall &c) { c.prefix_kv = c.kv, c.prefix_kv.k.stride[1] *= 2, c.keys[1].kv = &c.prefix_kv; },
+         "unsupported keys[1].kv: keys[1].kv is not the cache of keys[0]");
+  begins([](ValueCall &c) { c.keys[1].pages.head_stride = 4; },
+         "unsupported keys[1].pages.head_stride: keys[1].pages.head_stride is 4");
   begins([](ValueCall &c) { c.format.k.type = 0; }, "kv.k.type: kv.k.type is missing");
   begins([](ValueCall &c) { c.attention.bounds.groups = -1; }, "bounds.groups: bounds.groups is -1");
   begins([](ValueCall &c) { c.args.lse = nullptr; }, "lse.data: lse.data is NULL");
@@ -96,4 +111,35 @@ TEST_CASE("a refusal names the path of the member", "[values]") {
          "newer_struct mask.flags: mask.flags has unknown bits 0x100000");
   begins([](ValueCall &c) { c.mask = sluice_causal_mask(), c.mask.flags |= 8, c.attention.mask = &c.mask; },
          "mask.flags: mask.flags has SLUICE_MASK_CAUSAL and SLUICE_MASK_WINDOW_RIGHT");
+}
+
+TEST_CASE("a cache operation refuses what it has no use for", "[values]") {
+  test::ValueAppend values;
+  test::append(values);
+  const auto appended = [&] {
+    return refused([&] {
+      sluice_append flat = {};
+      abi::flat_append(&values.args, flat);
+    });
+  };
+  CHECK(appended() == "");
+  values.args.pages.head_stride = 4;
+  CHECK(appended() == "pages.head_stride: pages.head_stride is 4; it must be 0: starts is NULL");
+  values.args.pages = {};
+  values.format.struct_size = 5;
+  CHECK(appended().starts_with("kv.format.struct_size: kv.format.struct_size is 5"));
+  values.format.struct_size = sizeof values.format;
+
+  sluice_copy_args copy = {};
+  copy.struct_size = sizeof copy;
+  copy.source = copy.target = &values.kv;
+  const auto copied = [&] {
+    return refused([&] {
+      sluice_page_copy flat = {};
+      abi::flat_copy(&copy, flat);
+    });
+  };
+  CHECK(copied() == "");
+  values.format.v.pack = 8;
+  CHECK(copied() == "unsupported source.format.v.pack: source.format.v.pack is 8; nearest supported: 0");
 }
