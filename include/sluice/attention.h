@@ -325,6 +325,13 @@ SLUICE_API sluice_status sluice_attention_support(const sluice_context *context,
 SLUICE_API sluice_status sluice_attention_plan(sluice_context *context, const sluice_attention *attention,
                                                sluice_plan **out, sluice_error *error) SLUICE_NOEXCEPT;
 
+/**
+ * Loads the kernels for a problem (every kernel of the context if `attention` is NULL) and keeps them loaded
+ * while the context or one of its plans lives. As sluice_preload.
+ */
+SLUICE_API sluice_status sluice_attention_preload(sluice_context *context, const sluice_attention *attention,
+                                                  sluice_error *error) SLUICE_NOEXCEPT;
+
 /* ---------------------------------------------------------------------------------------------- call --- */
 
 /**

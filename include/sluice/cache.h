@@ -103,6 +103,10 @@ SLUICE_API sluice_status sluice_cache_append(sluice_context *context, const slui
                                              const sluice_launch *launch,
                                              sluice_error *error) SLUICE_NOEXCEPT;
 
+/** Performs an append on the host; all pointers are to host memory. As sluice_reference_append. */
+SLUICE_API sluice_status sluice_cache_append_reference(const sluice_append_args *args,
+                                                       sluice_error *error) SLUICE_NOEXCEPT;
+
 /* --------------------------------------------------------------------------------- copies and gathers --- */
 
 /** Pages of a cache, to be copied to other pages, or to another cache. */
@@ -118,6 +122,10 @@ typedef struct sluice_copy_args {
 /** Enqueues a copy. As sluice_kv_copy. */
 SLUICE_API sluice_status sluice_cache_copy(sluice_context *context, const sluice_copy_args *args,
                                            const sluice_launch *launch, sluice_error *error) SLUICE_NOEXCEPT;
+
+/** Copies on the host; all pointers are to host memory. As sluice_reference_copy. */
+SLUICE_API sluice_status sluice_cache_copy_reference(const sluice_copy_args *args,
+                                                     sluice_error *error) SLUICE_NOEXCEPT;
 
 /** Keys of a cache, to be gathered in contiguous rows: key first_keys[b] + j becomes row starts[b] + j. */
 typedef struct sluice_gather_args {
@@ -137,6 +145,10 @@ typedef struct sluice_gather_args {
 SLUICE_API sluice_status sluice_cache_gather(sluice_context *context, const sluice_gather_args *args,
                                              const sluice_launch *launch,
                                              sluice_error *error) SLUICE_NOEXCEPT;
+
+/** Gathers on the host; all pointers are to host memory. As sluice_reference_gather. */
+SLUICE_API sluice_status sluice_cache_gather_reference(const sluice_gather_args *args,
+                                                       sluice_error *error) SLUICE_NOEXCEPT;
 
 #ifdef __cplusplus
 }

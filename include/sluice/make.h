@@ -13,7 +13,7 @@
  * @brief Short ways to fill structs.
  */
 
-#include <sluice/cache.h>
+#include <sluice/merge.h>
 
 /** @cond internal */
 /* C++ warns of members that C's {0} leaves to themselves, and C before C23 has no {}. */

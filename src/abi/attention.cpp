@@ -32,6 +32,15 @@ sluice_status sluice_attention_plan(sluice_context *context, const sluice_attent
   });
 }
 
+sluice_status sluice_attention_preload(sluice_context *context, const sluice_attention *attention,
+                                       sluice_error *error) noexcept {
+  return abi::wall(error, [&] {
+    if (attention == nullptr) return abi::preload(context, nullptr);
+    const sluice_problem problem = abi::flat_problem(attention);
+    abi::retelling(abi::problem_names, [&] { abi::preload(context, &problem); });
+  });
+}
+
 sluice_status sluice_attention_run(const sluice_plan *plan, const sluice_attention_args *args,
                                    const sluice_launch *launch, sluice_error *error) noexcept {
   const sluice_status status = abi::wall(error, [&] {

@@ -47,17 +47,9 @@ constexpr Bit scores_bits[] = {{SLUICE_SCORES_ALIBI, SLUICE_ALIBI},
                                {SLUICE_SCORES_SINK, SLUICE_SINK_LOGITS},
                                {SLUICE_SCORES_BIAS_SCALE, SLUICE_BIAS_SCALE}};
 
-/// Of Q and O, whose formats have nothing but a type and a scale.
-void check_plain(std::string_view path, const sluice_format &format) {
-  check_zero_member(path, ".scale_group", format.scale_group, "only K and V have groups");
-  check_zero_member(path, ".zero_points", format.zero_points, "only K and V have zero points");
-  check_zero_member(path, ".pack", format.pack, "only K and V have packs");
-  check_zero_member(path, ".reserved", format.reserved, "it is reserved");
-}
-
 void add_formats(sluice_problem &flat, const sluice_attention &attention) {
-  check_plain("q", attention.q);
-  check_plain("o", attention.o);
+  check_plain_format("q", attention.q);
+  check_plain_format("o", attention.o);
   const KvFormat kv = flat_format(attention.kv, "kv");
   flat.flags |= kv.flags;
   flat.mode = kv.page_size != 0                           ? SLUICE_MODE_PAGED

@@ -114,10 +114,25 @@ constexpr Renamed gather_members[] = {
     {"SLUICE_PAGE_INDEX_64", "SLUICE_KV_PAGE_INDEX_64"},
 };
 
+constexpr Renamed merge_members[] = {
+    {"partial_type", "parts.type"},
+    {"o_type", "o_format.type"},
+    {"parts", "parts.count"},
+    {"head_dim_v", "head_dim"},
+    {"partial", "parts.o"},
+    {"partial_lse", "parts.lse"},
+    {"sink_logits", "sinks"},
+    {"partial_list", "parts.o_list"},
+    {"partial_lse_list", "parts.lse_list"},
+    {"partial_lse_sequence_stride", "parts.lse_sequence_stride"},
+    {"o_scale_kind", "o_format.scale_kind"},
+};
+
 } // namespace
 
 const Names append_names = append_members;
 const Names copy_names = copy_members;
 const Names gather_names = gather_members;
+const Names merge_names = merge_members;
 
 } // namespace sluice::abi

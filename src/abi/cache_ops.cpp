@@ -109,6 +109,12 @@ sluice_status sluice_cache_gather(sluice_context *context, const sluice_gather_a
                         checked<sluice_gather, runtime::gather>, launch, error);
 }
 
+sluice_status sluice_attention_merge(sluice_context *context, const sluice_merge_args *args,
+                                     const sluice_launch *launch, sluice_error *error) noexcept {
+  return enqueue_values(context, args, abi::flat_merge, abi::merge_names, abi::check_merge, runtime::merge,
+                        launch, error);
+}
+
 sluice_status sluice_merge_states(sluice_context *context, const sluice_merge *merge,
                                   const sluice_launch *launch, sluice_error *error) noexcept {
   return enqueue(context, merge, "merge", abi::check_merge, runtime::merge, launch, error);

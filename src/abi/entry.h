@@ -15,6 +15,9 @@ sluice_plan *make_plan(const std::shared_ptr<runtime::Context> &context, const s
 /// Checks a problem, and fills `support` unless it is NULL.
 void answer_support(const sluice_context *context, const sluice_problem &problem, sluice_support *support);
 
+/// Checks a problem, and loads its kernels; all of the context's if it is NULL.
+void preload(sluice_context *context, const sluice_problem *problem);
+
 /// Checks a call, and enqueues it.
 void enqueue(const sluice_plan &plan, const sluice_args &call, const sluice_launch &launch);
 

@@ -52,7 +52,7 @@ install(
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT sluiceTargets NAMESPACE sluice:: DESTINATION ${config_folder} COMPONENT dev)
 install(FILES ${archive} DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT dev)
-set(headers attention.h cache.h device.h make.h sluice.h sluice.hpp)
+set(headers attention.h cache.h device.h make.h merge.h sluice.h sluice.hpp)
 list(TRANSFORM headers PREPEND ${PROJECT_SOURCE_DIR}/include/sluice/)
 install(FILES ${headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/sluice COMPONENT dev)
 configure_package_config_file(sluiceConfig.cmake.in sluiceConfig.cmake INSTALL_DESTINATION ${config_folder}

@@ -105,6 +105,13 @@ void check_known_bits(std::string_view path, uint32_t flags, uint32_t known) {
                      ": the library is older than the caller's header"));
 }
 
+void check_plain_format(std::string_view path, const sluice_format &format) {
+  check_zero_member(path, ".scale_group", format.scale_group, "only K and V have groups");
+  check_zero_member(path, ".zero_points", format.zero_points, "only K and V have zero points");
+  check_zero_member(path, ".pack", format.pack, "only K and V have packs");
+  check_zero_member(path, ".reserved", format.reserved, reserved);
+}
+
 KvFormat flat_format(const sluice_kv_format *given, std::string_view path) {
   sluice_kv_format copy;
   const sluice_kv_format &format = view(given, path, copy);

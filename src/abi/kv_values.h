@@ -25,6 +25,9 @@ inline void check_zero_member(std::string_view path, std::string_view name, int6
 /// newer_struct for bits that this version does not know.
 void check_known_bits(std::string_view path, uint32_t flags, uint32_t known);
 
+/// Of Q and O, whose formats have nothing but a type and a scale.
+void check_plain_format(std::string_view path, const sluice_format &format);
+
 /// A sluice_kv_format. `flags` are those of a sluice_problem.
 struct KvFormat {
   uint32_t flags;

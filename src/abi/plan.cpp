@@ -52,6 +52,22 @@ void abi::enqueue(const sluice_plan &plan, const sluice_args &call, const sluice
   prepared.run(call, with_contents_check(device, where, prepared.problem(), call));
 }
 
+void abi::preload(sluice_context *context, const sluice_problem *problem) {
+  runtime::Context &shared = *context_of(context);
+  if (!shared.device().hip) {
+    throw Failure(
+        Status::no_device, "context",
+        text("context is the target ", shared.device().arch, ", which has no device to load kernels onto"));
+  }
+  if (problem != nullptr) {
+    check_problem(*problem);
+    runtime::load_kernels(shared, runtime::choose_kernel(shared, *problem));
+    return;
+  }
+  for (const package::PackedKernel *kernel : shared.kernels())
+    shared.function(*kernel);
+}
+
 extern "C" {
 
 sluice_status sluice_plan_info_init(sluice_plan_info *info, size_t size) noexcept {
@@ -120,21 +136,8 @@ sluice_status sluice_plan_counters(const sluice_plan *plan, sluice_counters *cou
 sluice_status sluice_preload(sluice_context *context, const sluice_problem *problem,
                              sluice_error *error) noexcept {
   return abi::wall(error, [&] {
-    runtime::Context &shared = *abi::context_of(context);
-    if (!shared.device().hip) {
-      throw Failure(
-          Status::no_device, "context",
-          text("context is the target ", shared.device().arch, ", which has no device to load kernels onto"));
-    }
-    if (problem != nullptr) {
-      sluice_problem copy;
-      const sluice_problem &wanted = abi::view(problem, "problem", copy);
-      abi::check_problem(wanted);
-      runtime::load_kernels(shared, runtime::choose_kernel(shared, wanted));
-      return;
-    }
-    for (const package::PackedKernel *kernel : shared.kernels())
-      shared.function(*kernel);
+    sluice_problem copy;
+    abi::preload(context, problem != nullptr ? &abi::view(problem, "problem", copy) : nullptr);
   });
 }
 

@@ -1,5 +1,6 @@
 //===- reference.cpp - the C ABI: the host reference ----------------------------------------------------===//
 #include "abi/cache_op_checks.h"
+#include "abi/cache_values.h"
 #include "abi/checks.h"
 #include "abi/entry.h"
 #include "abi/wall.h"
@@ -33,35 +34,66 @@ extern "C" sluice_status sluice_reference(const sluice_problem *problem, const s
   });
 }
 
-extern "C" sluice_status sluice_reference_copy(const sluice_page_copy *copy, sluice_error *error) noexcept {
+namespace {
+
+/// What all references of cache operations do with a call.
+template <typename Call>
+void compute(const Call &call, void (*check)(const Call &), void (*perform)(const Call &)) {
+  check(call);
+  if (runtime::has_nothing_to_do(call)) return;
+  reference::check_contents(call);
+  perform(call);
+}
+
+template <typename Call>
+sluice_status reference_of(const Call *given, const char *name, void (*check)(const Call &),
+                           void (*perform)(const Call &), sluice_error *error) {
   return abi::wall(error, [&] {
-    sluice_page_copy view;
-    const sluice_page_copy &call = abi::view(copy, "copy", view);
-    abi::check_page_copy(call);
-    if (runtime::has_nothing_to_do(call)) return;
-    reference::check_contents(call);
-    reference::copy_pages(call);
+    Call copy;
+    compute(abi::view(given, name, copy), check, perform);
   });
 }
 
-extern "C" sluice_status sluice_reference_gather(const sluice_gather *gather, sluice_error *error) noexcept {
+template <typename Call, typename Args>
+sluice_status reference_of_values(const Args *args, void (*flatten)(const Args *, Call &), abi::Names names,
+                                  void (*check)(const Call &), void (*perform)(const Call &),
+                                  sluice_error *error) {
   return abi::wall(error, [&] {
-    sluice_gather copy;
-    const sluice_gather &call = abi::view(gather, "gather", copy);
-    abi::check_gather(call);
-    if (runtime::has_nothing_to_do(call)) return;
-    reference::check_contents(call);
-    reference::gather(call);
+    Call call = {};
+    flatten(args, call);
+    abi::retelling(names, [&] { compute(call, check, perform); });
   });
 }
 
-extern "C" sluice_status sluice_reference_append(const sluice_append *append, sluice_error *error) noexcept {
-  return abi::wall(error, [&] {
-    sluice_append copy;
-    const sluice_append &call = abi::view(append, "append", copy);
-    abi::check_append(call);
-    if (runtime::has_nothing_to_do(call)) return;
-    reference::check_contents(call);
-    reference::append(call);
-  });
+} // namespace
+
+extern "C" {
+
+sluice_status sluice_reference_copy(const sluice_page_copy *copy, sluice_error *error) noexcept {
+  return reference_of(copy, "copy", abi::check_page_copy, reference::copy_pages, error);
 }
+
+sluice_status sluice_reference_gather(const sluice_gather *gather, sluice_error *error) noexcept {
+  return reference_of(gather, "gather", abi::check_gather, reference::gather, error);
+}
+
+sluice_status sluice_reference_append(const sluice_append *append, sluice_error *error) noexcept {
+  return reference_of(append, "append", abi::check_append, reference::append, error);
+}
+
+sluice_status sluice_cache_append_reference(const sluice_append_args *args, sluice_error *error) noexcept {
+  return reference_of_values(args, abi::flat_append, abi::append_names, abi::check_append, reference::append,
+                             error);
+}
+
+sluice_status sluice_cache_copy_reference(const sluice_copy_args *args, sluice_error *error) noexcept {
+  return reference_of_values(args, abi::flat_copy, abi::copy_names, abi::check_page_copy,
+                             reference::copy_pages, error);
+}
+
+sluice_status sluice_cache_gather_reference(const sluice_gather_args *args, sluice_error *error) noexcept {
+  return reference_of_values(args, abi::flat_gather, abi::gather_names, abi::check_gather, reference::gather,
+                             error);
+}
+
+} // extern "C"

@@ -10,6 +10,7 @@
 #include "support/failure.h"
 
 #include <sluice/cache.h>
+#include <sluice/merge.h>
 
 #include <algorithm>
 #include <array>
@@ -63,6 +64,7 @@ SLUICE_PUBLISHED(sluice_append_args);
 SLUICE_PUBLISHED(sluice_append_q);
 SLUICE_PUBLISHED(sluice_copy_args);
 SLUICE_PUBLISHED(sluice_gather_args);
+SLUICE_PUBLISHED(sluice_merge_args);
 SLUICE_PUBLISHED(sluice_norm);
 SLUICE_PUBLISHED(sluice_rotation);
 

@@ -15,7 +15,7 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 HEADER, SIZES, MAP = "include/sluice/sluice.h", "src/abi/sized.h", "src/abi/sluice.map"
-LAST_HEADER = "include/sluice/cache.h"  # includes the others that declare functions
+LAST_HEADER = "include/sluice/merge.h"  # includes the others that declare functions
 PUBLISH = (SIZES, r"(\(sluice_problem, [^)]*\b(\d+))\)", lambda match: f"{match[1]}, {int(match[2]) + 8})")
 APPEND = (HEADER, r"\n\} sluice_problem;", "\n  int64_t appended;\n} sluice_problem;")
 MINOR = (HEADER, r"(#define SLUICE_ABI_MINOR) \d+", r"\1 7")

@@ -72,6 +72,56 @@ TEST_CASE("a fused append is the same in small structs and in the flat one", "[v
   abi::check_append(got);
 }
 
+TEST_CASE("a merge is the same in small structs and in the flat one", "[values]") {
+  static float memory[16];
+  const auto at = [&](int64_t n) { return memory + n; };
+  const sluice_merge wanted = {.struct_size = sizeof wanted,
+                               .flags = SLUICE_MERGE_INFINITY_IS_EMPTY,
+                               .partial_type = SLUICE_F32,
+                               .o_type = SLUICE_E4M3FNUZ,
+                               .parts = 3,
+                               .tokens = 4,
+                               .heads = 2,
+                               .head_dim_v = 8,
+                               .lse_base = SLUICE_LSE_BASE_2,
+                               .reserved = 0,
+                               .partial = {at(1), {64, 16, 8, 1}},
+                               .partial_lse = {at(2), {8, 1, 4, 0}},
+                               .o = {at(3), {0, 16, 8, 1}},
+                               .lse = {at(4), {0, 1, 4, 0}},
+                               .sink_logits = at(5),
+                               .partial_list = reinterpret_cast<const void *const *>(at(6)),
+                               .partial_lse_list = reinterpret_cast<const void *const *>(at(7)),
+                               .partial_lse_sequence_stride = 16,
+                               .lse_sequence_stride = 32,
+                               .sequence_tokens = 2,
+                               .o_scale_kind = SLUICE_SCALE_PER_HEAD,
+                               .o_scale = at(8)};
+  const sluice_merge_args values = {.struct_size = sizeof values,
+                                    .flags = wanted.flags,
+                                    .tokens = 4,
+                                    .heads = 2,
+                                    .head_dim = 8,
+                                    .lse_base = SLUICE_LSE_LOG2,
+                                    .o_format = {SLUICE_E4M3FNUZ, SLUICE_SCALE_PER_HEAD, 0, 0, 0, 0},
+                                    .parts = {SLUICE_F32, 3, wanted.partial, wanted.partial_lse,
+                                              wanted.partial_list, wanted.partial_lse_list, 16},
+                                    .o = wanted.o,
+                                    .lse = wanted.lse,
+                                    .lse_sequence_stride = 32,
+                                    .sequence_tokens = 2,
+                                    .reserved = 0,
+                                    .sinks = at(5),
+                                    .o_scale = at(8)};
+  sluice_merge got = {};
+  abi::flat_merge(&values, got);
+  CHECK(same_bytes(got, wanted));
+  sluice_merge_args no_base = values;
+  no_base.lse_base = SLUICE_LSE_NONE;
+  CHECK(refused([&] { abi::flat_merge(&no_base, got); }).find("lse_base is SLUICE_LSE_NONE") !=
+        std::string::npos);
+}
+
 TEST_CASE("a refusal names the path of the member", "[values]") {
   CHECK(refusal([](ValueCall &) {}) == "");
   const auto begins = [](const std::function<void(ValueCall &)> &change, const std::string &begin) {
