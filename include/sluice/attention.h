@@ -17,16 +17,23 @@
  * @brief Attention: formats, keys, problems and calls.
  */
 
-#include <sluice/sluice.h>
+#include <sluice/context.h>
 
 #ifdef __cplusplus
 extern "C" {
-#define SLUICE_NOEXCEPT noexcept
-#else
-#define SLUICE_NOEXCEPT
 #endif
 
 /* ---------------------------------------------------------------------------------- keys and values --- */
+
+/** What shares a scale that numbers are multiplied with. */
+enum sluice_scale_kind {
+  SLUICE_SCALE_NONE = 0,       /**< Values are used as stored. */
+  SLUICE_SCALE_PER_TENSOR = 1, /**< One scale. */
+  SLUICE_SCALE_PER_HEAD = 2,   /**< One per head of the tensor. */
+  SLUICE_SCALE_PER_TOKEN = 3,  /**< One per token and head; K and V only. */
+  SLUICE_SCALE_PER_PAGE = 4,   /**< One per page and head; K and V in pages only. */
+  SLUICE_SCALE_PER_GROUP = 5   /**< One F16 per scale_group elements of a row; U4 only, which has no other. */
+};
 
 /** How the numbers of a tensor are stored. Part of other structs: it never grows. */
 typedef struct sluice_format {
@@ -43,6 +50,13 @@ typedef struct sluice_format {
 /** A number for sluice_format::pack. */
 enum sluice_pack {
   SLUICE_PACK_ALL = 1 << 30 /**< All tokens of a page, or of a sequence of dense tensors. */
+};
+
+/** How a paged KV cache names its pages. */
+enum sluice_page_table_kind {
+  SLUICE_PAGE_TABLE_NONE = 0,  /**< No pages. */
+  SLUICE_PAGE_TABLE_BLOCK = 1, /**< [batch, pages] page numbers. */
+  SLUICE_PAGE_TABLE_CSR = 2    /**< One list of page numbers, and where each sequence's begin. */
 };
 
 /** Bits of sluice_kv_format::flags. An unknown bit is refused with SLUICE_NEWER_STRUCT. */
@@ -104,7 +118,7 @@ typedef struct sluice_kv {
   sluice_tensor k;                /**< Keys. */
   sluice_tensor v;                /**< Values; all zero with SLUICE_KV_V_IN_K. */
   const sluice_kv_scales *scales; /**< NULL if neither format has scales. */
-  int64_t page_count;             /**< Pages of the cache; 0: unknown. */
+  int64_t page_count;             /**< Pages of the cache; keys in others read as zeros. 0: unknown. */
 } sluice_kv;
 
 /** Numbers that stand for something else where a member says so. */
@@ -120,8 +134,8 @@ enum sluice_special {
  * its first row is row starts[b] of the tensor, whose first dimension then has no meaning; else it is row 0
  * of [b].
  *
- * - max_len is at least the length of every sequence. 0 means no rows, and is refused if lengths or starts
- * are given.
+ * - max_len is at least the length of every sequence: what is beyond it is not seen. 0 means no rows; it is
+ * refused if lengths or starts are given together with memory of rows: then it was forgotten.
  */
 typedef struct sluice_rows {
   int32_t max_len;        /**< Rows of each sequence, or the most of any; or SLUICE_PLAN_BOUND. */
@@ -162,6 +176,13 @@ typedef struct sluice_keys {
 } sluice_keys;
 
 /* ------------------------------------------------------------------------------------------ features --- */
+
+/** Where the diagonal of the mask is. */
+enum sluice_mask_alignment {
+  SLUICE_BOTTOM_RIGHT = 0,  /**< The last row sees the last key: rows are the newest tokens. */
+  SLUICE_TOP_LEFT = 1,      /**< Row 0 sees key 0. */
+  SLUICE_GIVEN_DIAGONAL = 2 /**< Each sequence says at which key; sluice_mask_args::diagonals. */
+};
 
 /** Bits of sluice_mask::flags. An unknown bit is refused with SLUICE_NEWER_STRUCT. */
 enum sluice_mask_flag {
@@ -267,8 +288,9 @@ enum sluice_attention_flag {
   /** Rows of q, k, v and o continue in memory to the next multiple of 8 elements: head dims may be any
      number. What is there may be any number in q and v, must be finite in k, and is undefined in o. */
   SLUICE_ATTENTION_PADDED_ROWS = 1 << 1,
-  SLUICE_ATTENTION_PREFIXES = 1 << 2,       /**< Calls have a second set of keys: see sluice_keys. */
-  SLUICE_ATTENTION_BATCH_INVARIANT = 1 << 3 /**< See SLUICE_DETERMINISM_BATCH_INVARIANT. */
+  SLUICE_ATTENTION_PREFIXES = 1 << 2, /**< Calls have a second set of keys: see sluice_keys. */
+  SLUICE_ATTENTION_BATCH_INVARIANT =
+      1 << 3 /**< Bits of a sequence depend on nothing outside of it: see below. */
 };
 
 /**
@@ -301,6 +323,9 @@ typedef struct sluice_bounds {
  *
  * - q.type, o.type, q_heads and kv are required; q_heads is a multiple of kv_heads.
  * - Q and O have scales per tensor or per head only, and O only if it is FP8; they have no packs.
+ * - With SLUICE_ATTENTION_BATCH_INVARIANT, a sequence's bits depend neither on the batch, nor on its other
+ * sequences, nor on the bounds: keys are split at fixed places. bounds.batch and bounds.kv_len are required.
+ * - With SLUICE_ATTENTION_PREFIXES all keys of a group are visible, and masks concern a sequence's own keys.
  */
 typedef struct sluice_attention {
   uint32_t struct_size;             /**< sizeof(sluice_attention). */
@@ -316,21 +341,117 @@ typedef struct sluice_attention {
   uint64_t workspace_ceiling_bytes; /**< Use only kernels that need at most this; 0: any. */
 } sluice_attention;
 
-/** Says whether a plan can be made, and what it needs. As sluice_query_support. */
+/* -------------------------------------------------------------------------------------------- plans --- */
+
+/** Result of sluice_attention_support. */
+typedef struct sluice_support {
+  uint32_t struct_size;         /**< sizeof(sluice_support). */
+  uint32_t workspace_alignment; /**< Required alignment of sluice_launch::workspace in bytes. */
+  uint64_t workspace_bytes;     /**< Device memory that a run needs; may be 0. */
+  uint32_t pointer_alignment;   /**< Required alignment of q, k, v and o in bytes. */
+  uint32_t stride_multiple;     /**< Strides of q, k, v and o must be multiples of this, in elements. */
+  char kernel[96];              /**< Name of the kernel that a plan would use. */
+} sluice_support;
+
+/** Zeroes the struct and sets struct_size. @return SLUICE_INVALID_ARGUMENT if it is NULL or size too small */
+SLUICE_API sluice_status sluice_support_init(sluice_support *support, size_t size) SLUICE_NOEXCEPT;
+
+/**
+ * Says whether a plan for this problem can be made, and what it needs. Touches no device.
+ *
+ * - support: nullable; filled on SLUICE_OK
+ * - error:   nullable; a refusal names the member, its value and the nearest supported one
+ * @return SLUICE_OK; SLUICE_INVALID_ARGUMENT; SLUICE_UNSUPPORTED; SLUICE_NEWER_STRUCT
+ */
 SLUICE_API sluice_status sluice_attention_support(const sluice_context *context,
                                                   const sluice_attention *attention, sluice_support *support,
                                                   sluice_error *error) SLUICE_NOEXCEPT;
 
-/** Makes a plan: chooses the kernels and loads them. As sluice_plan_create. */
+/** A problem with its kernels chosen and loaded. */
+typedef struct sluice_plan sluice_plan;
+
+/**
+ * Chooses the kernels for a problem and loads them onto the context's device, so that a run only has to
+ * launch them. Enqueues nothing. Loading allocates: during stream capture a plan can be made only of kernels
+ * that sluice_attention_preload has loaded before.
+ *
+ * - context:   any kind; a plan of a target can be described but not run
+ * - attention: copied, with what it points to
+ * - out:       receives the plan; NULL on failure. The caller owns it: sluice_plan_destroy.
+ * @return as sluice_attention_support; SLUICE_HIP; SLUICE_WRONG_ARCH; SLUICE_PACK_CORRUPT;
+ *         SLUICE_OUT_OF_MEMORY
+ */
 SLUICE_API sluice_status sluice_attention_plan(sluice_context *context, const sluice_attention *attention,
                                                sluice_plan **out, sluice_error *error) SLUICE_NOEXCEPT;
 
+/** Releases a plan; NULL is allowed. The work it enqueued must have completed. */
+SLUICE_API void sluice_plan_destroy(sluice_plan *plan) SLUICE_NOEXCEPT;
+
+/** Description of a plan. */
+typedef struct sluice_plan_info {
+  uint32_t struct_size;         /**< sizeof(sluice_plan_info). */
+  uint32_t tile_q;              /**< Rows per workgroup, over all heads of a group. */
+  uint32_t tile_kv;             /**< Keys per loop iteration. */
+  uint32_t waves;               /**< Waves per workgroup. */
+  uint32_t lds_bytes;           /**< LDS per workgroup. */
+  uint32_t workspace_alignment; /**< Required alignment of sluice_launch::workspace in bytes. */
+  uint64_t workspace_bytes;     /**< Device memory that a run needs; may be 0. */
+  uint32_t max_grid[3];         /**< Workgroups at the problem's bounds; 0 if a bound is missing. */
+  uint32_t block[3];            /**< Lanes per workgroup. */
+  char kernel[96];              /**< Name of the kernel. */
+  char reason[208]; /**< Why this kernel, in a sentence: its estimated cost and that of the next best. */
+} sluice_plan_info;
+
+/** Zeroes the struct and sets struct_size. @return SLUICE_INVALID_ARGUMENT if it is NULL or size too small */
+SLUICE_API sluice_status sluice_plan_info_init(sluice_plan_info *info, size_t size) SLUICE_NOEXCEPT;
+
+/** Fills `info`. @return SLUICE_OK; SLUICE_INVALID_ARGUMENT */
+SLUICE_API sluice_status sluice_plan_describe(const sluice_plan *plan, sluice_plan_info *info,
+                                              sluice_error *error) SLUICE_NOEXCEPT;
+
 /**
- * Loads the kernels for a problem (every kernel of the context if `attention` is NULL) and keeps them loaded
- * while the context or one of its plans lives. As sluice_preload.
+ * Loads the kernels for a problem, or every kernel of the context if `attention` is NULL, and keeps them
+ * loaded while the context or one of its plans lives. Plans and cache operations then load nothing.
+ * @return as sluice_attention_plan; SLUICE_NO_DEVICE for a target, which has no device to load onto
  */
 SLUICE_API sluice_status sluice_attention_preload(sluice_context *context, const sluice_attention *attention,
                                                   sluice_error *error) SLUICE_NOEXCEPT;
+
+/** One kernel of a context. */
+typedef struct sluice_kernel_info {
+  uint32_t struct_size;   /**< sizeof(sluice_kernel_info). */
+  uint32_t dtype;         /**< sluice_dtype of Q; for cache operations, of their input. */
+  int32_t head_dim_qk;    /**< Elements of a row of Q and K; 0 for cache operations, which take any. */
+  int32_t head_dim_v;     /**< Elements of a row of V and O; 0 for cache operations. */
+  uint32_t tile_q;        /**< Rows per workgroup, over all heads of a group; 0 for cache operations. */
+  uint32_t tile_kv;       /**< Keys per loop iteration; 0 for cache operations. */
+  uint32_t waves;         /**< Waves per workgroup. */
+  uint32_t threads;       /**< Lanes per workgroup. */
+  uint32_t lds_bytes;     /**< LDS per workgroup. */
+  uint32_t kernarg_bytes; /**< Size of the kernel's argument block. */
+  char name[96];       /**< E.g. "attn_fwd_f16_d128_q256_kv64_w8": operation, type, head dim, tiles, waves. */
+  char operation[32];  /**< "attention_forward", "kv_append", "merge_states", "kv_copy" or "append_step". */
+  char features[128];  /**< Features of the kernel, separated by commas: "causal,lse". */
+  char p_rounding[16]; /**< How P is rounded to the type of Q: "centred_cut" (to F16 and BF16, by at most 0.70
+                          of its last place, docs/concepts/numerics.md) or "nearest_even"; else "". */
+  char chips[64];      /**< Chips that it has machine code for, separated by commas. */
+  char more_features[256]; /**< Features that `features` has no room for: the rest. */
+} sluice_kernel_info;
+
+/** Zeroes the struct and sets struct_size. @return SLUICE_INVALID_ARGUMENT if it is NULL or size too small */
+SLUICE_API sluice_status sluice_kernel_info_init(sluice_kernel_info *info, size_t size) SLUICE_NOEXCEPT;
+
+/**
+ * Returns one of the kernels for a context's chip, by index in the order of their names.
+ *
+ * - index: which kernel; ignored if info is NULL
+ * - info:  nullable
+ * - count: nullable; receives the number of kernels
+ * @return SLUICE_OK; SLUICE_INVALID_ARGUMENT, also for an index past the end
+ */
+SLUICE_API sluice_status sluice_list_kernels(const sluice_context *context, uint32_t index,
+                                             sluice_kernel_info *info, uint32_t *count,
+                                             sluice_error *error) SLUICE_NOEXCEPT;
 
 /* ---------------------------------------------------------------------------------------------- call --- */
 
@@ -360,12 +481,40 @@ typedef struct sluice_attention_args {
   const float *o_scale;             /**< Device memory, the same for O, which is divided by it. */
 } sluice_attention_args;
 
-/** Enqueues one call of a plan on launch->stream and returns without waiting. As sluice_run. */
+/**
+ * Enqueues one call of a plan on launch->stream and returns without waiting. It does not allocate, lock,
+ * load, log, or query or synchronise the device, and it is legal during stream capture, from the first run
+ * on. A captured run keeps the pointers, strides and numbers of its call, and finds lengths and tables where
+ * they point to. docs/howto/capture_a_graph.md says which HIP functions it calls.
+ *
+ * Device       the calling thread's current device must be the context's; this is not checked
+ * Ordering     after the work on the stream and after the dependencies
+ * Threads      any number at once with one plan, given different workspaces (if the plan needs one)
+ * Memory       o and lse overlap no input; this is not checked
+ * Faults       of the device appear where the caller synchronises, as with any HIP work. The emulated device
+ *              names the argument: docs/howto/use_the_emulator.md. sluice_attention_reference on copies in
+ *              host memory checks everything.
+ *
+ * - plan:   made for a HIP or emulated device
+ * - args:   copied, with what it points to in host memory
+ * - launch: copied; NULL is the default stream, without workspace, dependencies or signal_event
+ * @return SLUICE_OK: enqueued. Otherwise nothing is enqueued: SLUICE_INVALID_ARGUMENT;
+ *         SLUICE_UNSUPPORTED; SLUICE_NEWER_STRUCT; SLUICE_WORKSPACE_TOO_SMALL; SLUICE_NO_DEVICE for a
+ *         plan of a target; SLUICE_HIP, or SLUICE_WRONG_ARCH if HIP returned hipErrorNoBinaryForGpu. If a
+ *         later launch of several fails, the ones before it are enqueued, and o and lse are incomplete. If
+ *         recording signal_event fails, the field is "signal_event", and the run itself is enqueued.
+ */
 SLUICE_API sluice_status sluice_attention_run(const sluice_plan *plan, const sluice_attention_args *args,
                                               const sluice_launch *launch,
                                               sluice_error *error) SLUICE_NOEXCEPT;
 
-/** Computes a call on the host in double precision; all pointers are to host memory. As sluice_reference. */
+/**
+ * Computes a call on the host with plain loops in double precision: the reference for results, never chosen
+ * silently. Takes what a plan and a run take, but all pointers are to host memory, any types, head dims and
+ * strides are computed, and contents of arrays are checked like everything else. P is not rounded, O once.
+ * @return SLUICE_OK: o and lse are written; SLUICE_INVALID_ARGUMENT; SLUICE_UNSUPPORTED;
+ *         SLUICE_NEWER_STRUCT; SLUICE_OUT_OF_MEMORY
+ */
 SLUICE_API sluice_status sluice_attention_reference(const sluice_attention *attention,
                                                     const sluice_attention_args *args,
                                                     sluice_error *error) SLUICE_NOEXCEPT;
@@ -373,7 +522,5 @@ SLUICE_API sluice_status sluice_attention_reference(const sluice_attention *atte
 #ifdef __cplusplus
 }
 #endif
-
-#undef SLUICE_NOEXCEPT
 
 #endif

@@ -17,12 +17,15 @@
 
 #ifdef __cplusplus
 extern "C" {
-#define SLUICE_NOEXCEPT noexcept
-#else
-#define SLUICE_NOEXCEPT
 #endif
 
 /* ------------------------------------------------------------------------------------------- append --- */
+
+/** Which elements of a row a rotation pairs, counted from the first that is rotated. */
+enum sluice_rotary_style {
+  SLUICE_ROTARY_HALVES = 0, /**< e and e + dim / 2, as GPT-NeoX and Llama do. */
+  SLUICE_ROTARY_PAIRS = 1   /**< 2e and 2e + 1, as GPT-J does. */
+};
 
 /**
  * A rotation of rows before they are stored (RoPE).
@@ -35,12 +38,13 @@ typedef struct sluice_rotation {
   uint32_t struct_size; /**< sizeof(sluice_rotation). */
   uint32_t style;       /**< sluice_rotary_style. */
   uint32_t type;        /**< sluice_dtype of the tables: F32, F16 or BF16; required. */
-  int32_t dim;          /**< Elements that are rotated; a multiple of 16, or even without anything fused. */
-  int32_t first;        /**< The first of them; a multiple of 8. */
-  uint32_t reserved;    /**< Must be 0. */
-  const void *cosines;  /**< [positions][dim / 2]; required. */
-  const void *sines;    /**< The same; NULL: at cosines[p * stride + dim / 2]. */
-  int64_t stride;       /**< Elements from one position to the next; at least what a position has. */
+  int32_t dim; /**< Elements that are rotated; a multiple of 16, where tables of F32 are all that a call asks
+                  for even. */
+  int32_t first;       /**< The first of them; a multiple of 8. */
+  uint32_t reserved;   /**< Must be 0. */
+  const void *cosines; /**< [positions][dim / 2]; required. */
+  const void *sines;   /**< The same; NULL: at cosines[p * stride + dim / 2]. */
+  int64_t stride;      /**< Elements from one position to the next; at least what a position has. */
 } sluice_rotation;
 
 /** A norm of rows, before they are rotated: x[e] * weights[e] / sqrt(mean(x^2) + epsilon), in F32. */
@@ -71,10 +75,10 @@ typedef struct sluice_append_q {
  *
  *     k [0][tokens][kv_heads][head_dim_qk - tail_dim]     v [0][tokens][kv_heads][head_dim_v]
  *
- * Row t goes to slot slots[t], or is a new row of the sequence b with rows.starts[b] <= t < rows.starts[b +
- * 1] and becomes its key rows.lengths[b] - rows.starts[b + 1] + t: lengths include the new keys.
+ * Row t goes to slot slots[t], or is a new row of the sequence b with starts[b] <= t < starts[b + 1] and
+ * becomes its key lengths[b] - starts[b + 1] + t: lengths include the new keys.
  *
- * - Exactly one of slots and rows.starts is given. With slots, rows and pages are all zero.
+ * - Exactly one of slots and starts is given. With slots, batch, starts, lengths and pages are all zero.
  * - tail_dim and k_tail are given together.
  */
 typedef struct sluice_append_args {
@@ -87,7 +91,7 @@ typedef struct sluice_append_args {
   sluice_tensor k_tail;            /**< [0][tokens][kv_heads][tail_dim]; a stride of 0 repeats one tail. */
   const sluice_kv *kv;             /**< Where they go; a cache in pages; required. */
   const int64_t *slots;            /**< [tokens]: page * page_size + row; negative: skipped. */
-  int32_t batch;                   /**< With rows.starts: sequences. */
+  int32_t batch;                   /**< With starts: sequences. */
   uint32_t reserved;               /**< Must be 0. */
   const int32_t *starts;           /**< [batch + 1]: rows of k before each sequence's first. */
   const int32_t *lengths;          /**< [batch]: keys of each sequence, new ones included. */
@@ -98,12 +102,29 @@ typedef struct sluice_append_args {
   const sluice_append_q *q;        /**< Nullable. */
 } sluice_append_args;
 
-/** Enqueues an append. As sluice_kv_append. */
+/**
+ * Enqueues an append on launch->stream, the default stream if launch is NULL, and returns without waiting.
+ * Needs no workspace. A context's first call for a kernel loads it, which is not legal during stream capture;
+ * after sluice_attention_preload with NULL the rules of sluice_attention_run hold.
+ *
+ * Rows are normed and rotated in F32, then stored: an FP8 or I8 cache has x / scale, to nearest even, limited
+ * to the type's largest number. Scales per tensor, head and page are read; those per token and group are
+ * computed and stored. docs/concepts/cache_operations.md has each step.
+ *
+ * A row without a place (a negative slot; a page that is negative, not below kv->page_count, or past the
+ * sequence's entries) is skipped. Of two rows for one place, one is stored.
+ * @return as sluice_attention_run
+ */
 SLUICE_API sluice_status sluice_cache_append(sluice_context *context, const sluice_append_args *args,
                                              const sluice_launch *launch,
                                              sluice_error *error) SLUICE_NOEXCEPT;
 
-/** Performs an append on the host; all pointers are to host memory. As sluice_reference_append. */
+/**
+ * Performs an append on the host with plain loops; all pointers are to host memory. What a device would skip
+ * is refused, except negative slots and rows of no sequence, and then nothing is stored.
+ * @return SLUICE_OK: the cache is written; SLUICE_INVALID_ARGUMENT with the array's element as the field;
+ *         SLUICE_UNSUPPORTED; SLUICE_NEWER_STRUCT; SLUICE_OUT_OF_MEMORY
+ */
 SLUICE_API sluice_status sluice_cache_append_reference(const sluice_append_args *args,
                                                        sluice_error *error) SLUICE_NOEXCEPT;
 
@@ -119,11 +140,15 @@ typedef struct sluice_copy_args {
   int64_t pair_count;      /**< Pairs. */
 } sluice_copy_args;
 
-/** Enqueues a copy. As sluice_kv_copy. */
+/**
+ * Enqueues a copy of all rows of the pages. Rules and return values as for sluice_cache_append. Equal types
+ * are copied bit by bit, scales too; F16 and BF16 become E4M3FNUZ, and what caches store becomes F16 or BF16.
+ * A pair with a number that is not a page is skipped.
+ */
 SLUICE_API sluice_status sluice_cache_copy(sluice_context *context, const sluice_copy_args *args,
                                            const sluice_launch *launch, sluice_error *error) SLUICE_NOEXCEPT;
 
-/** Copies on the host; all pointers are to host memory. As sluice_reference_copy. */
+/** Copies on the host; all pointers are to host memory. Return values as for an append's reference. */
 SLUICE_API sluice_status sluice_cache_copy_reference(const sluice_copy_args *args,
                                                      sluice_error *error) SLUICE_NOEXCEPT;
 
@@ -141,19 +166,20 @@ typedef struct sluice_gather_args {
   uint32_t reserved;         /**< Must be 0. */
 } sluice_gather_args;
 
-/** Enqueues a gather. As sluice_kv_gather. */
+/**
+ * Enqueues a gather. Rules and return values as for sluice_cache_append; types as for a copy. Keys in pages
+ * that do not exist read as zeros; rows of the target to which no key belongs are not written.
+ */
 SLUICE_API sluice_status sluice_cache_gather(sluice_context *context, const sluice_gather_args *args,
                                              const sluice_launch *launch,
                                              sluice_error *error) SLUICE_NOEXCEPT;
 
-/** Gathers on the host; all pointers are to host memory. As sluice_reference_gather. */
+/** Gathers on the host; all pointers are to host memory. Return values as for an append's reference. */
 SLUICE_API sluice_status sluice_cache_gather_reference(const sluice_gather_args *args,
                                                        sluice_error *error) SLUICE_NOEXCEPT;
 
 #ifdef __cplusplus
 }
 #endif
-
-#undef SLUICE_NOEXCEPT
 
 #endif

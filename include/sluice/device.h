@@ -14,7 +14,7 @@
  * @brief Memory of a context's device.
  */
 
-#include <sluice/sluice.h>
+#include <sluice/context.h>
 
 #include <string.h>
 

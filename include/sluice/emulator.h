@@ -107,6 +107,10 @@ typedef int (*sluice_emulator_check_t)(const void *call, char *message, size_t s
 /** For libraries that launch kernels: whether the check "contents" is on. */
 SLUICE_EMULATOR_API int sluice_emulator_checks_contents(void);
 
+/** Whether the device may access memory at this address: it was allocated, registered or pinned. 1 where it
+ * cannot be told, in a forked process. */
+SLUICE_EMULATOR_API int sluice_emulator_has_memory(const void *address);
+
 /** For libraries that launch kernels: enqueues a check of what the next launch on the stream, a hipStream_t,
  * will read. When the work before it is done, `check` gets a copy of the `bytes` bytes of `call`, and reads
  * device memory in place. Its sentence becomes a report (bad_contents) in `name`; if that is an error, the

@@ -13,7 +13,9 @@
  * @brief Short ways to fill structs.
  */
 
-#include <sluice/merge.h>
+#include <sluice/sluice.h>
+
+#include <stddef.h>
 
 /** @cond internal */
 /* C++ warns of members that C's {0} leaves to themselves, and C before C23 has no {}. */
@@ -25,6 +27,17 @@
 #define SLUICE_ZEROS {0}
 #endif
 /** @endcond */
+
+/* ------------------------------------------------------------------------------------------ devices --- */
+
+/** A device by its ordinal: SLUICE_DEVICE_HIP or SLUICE_DEVICE_EMULATED. */
+static inline sluice_context_desc sluice_make_context_desc(uint32_t kind, int32_t ordinal) {
+  sluice_context_desc desc = SLUICE_ZEROS;
+  desc.struct_size = sizeof desc;
+  desc.kind = kind;
+  desc.device_ordinal = ordinal;
+  return desc;
+}
 
 /* ------------------------------------------------------------------------------------------ tensors --- */
 
@@ -49,7 +62,7 @@ static inline sluice_tensor sluice_bhsd(void *data, int64_t tokens, int64_t head
   return sluice_make_tensor(data, tokens * heads * dim, dim, tokens * dim, 1);
 }
 
-/** Contiguous [token][head][dim]: sequences one after the other, new rows, and their results. */
+/** Contiguous [token][head][dim]: sequences one after the other, found by starts, and new rows. */
 static inline sluice_tensor sluice_packed(void *data, int64_t heads, int64_t dim) {
   return sluice_make_tensor(data, 0, heads * dim, dim, 1);
 }
@@ -151,6 +164,15 @@ static inline sluice_attention sluice_make_attention(uint32_t type, int32_t q_he
   return attention;
 }
 
+/** Bounds of calls: sequences, query rows per sequence, keys per sequence. */
+static inline sluice_bounds sluice_make_bounds(int32_t batch, int32_t q_len, int32_t kv_len) {
+  sluice_bounds bounds = SLUICE_ZEROS;
+  bounds.batch = batch;
+  bounds.q_len = q_len;
+  bounds.kv_len = kv_len;
+  return bounds;
+}
+
 /** Rows see no key after their own position; rows are the newest tokens. */
 static inline sluice_mask sluice_causal_mask(void) {
   sluice_mask mask = SLUICE_ZEROS;
@@ -184,6 +206,21 @@ static inline sluice_append_args sluice_make_append(const sluice_kv *kv, uint32_
   args.v = v;
   args.kv = kv;
   args.slots = slots;
+  return args;
+}
+
+/**
+ * An append of rows of K and V to the sequences that `keys`, made by sluice_keys_of_pages, describes: the
+ * lengths include the new keys, and attention can then take the same keys. `starts` [batch + 1].
+ */
+static inline sluice_append_args sluice_make_append_to_keys(const sluice_keys *keys, uint32_t source_type,
+                                                            int32_t tokens, sluice_tensor k, sluice_tensor v,
+                                                            int32_t batch, const int32_t *starts) {
+  sluice_append_args args = sluice_make_append(keys->kv, source_type, tokens, k, v, NULL);
+  args.batch = batch;
+  args.starts = starts;
+  args.lengths = keys->rows.lengths;
+  args.pages = keys->pages;
   return args;
 }
 

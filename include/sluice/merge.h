@@ -13,14 +13,18 @@
  * @brief Merges of attention over parts of the keys.
  */
 
-#include <sluice/cache.h>
+#include <sluice/attention.h>
 
 #ifdef __cplusplus
 extern "C" {
-#define SLUICE_NOEXCEPT noexcept
-#else
-#define SLUICE_NOEXCEPT
 #endif
+
+/** Bits of sluice_merge_args::flags. An unknown bit is refused with SLUICE_NEWER_STRUCT. */
+enum sluice_merge_flag {
+  /** An LSE of +infinity in parts also marks a part that does not count, as in FlashAttention's results
+     for rows without keys. */
+  SLUICE_MERGE_INFINITY_IS_EMPTY = 1 << 0
+};
 
 /**
  * Results over parts of the keys. Part of sluice_merge_args: it never grows.
@@ -83,7 +87,5 @@ SLUICE_API sluice_status sluice_attention_merge(sluice_context *context, const s
 #ifdef __cplusplus
 }
 #endif
-
-#undef SLUICE_NOEXCEPT
 
 #endif
