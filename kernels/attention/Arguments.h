@@ -59,7 +59,7 @@ private:
   Value segment; // of the kernarg, if it is opaque
 };
 
-/// The position of the rows and keys of a sequence: see sluice_args. All wave-uniform.
+/// The position of the rows and keys of a sequence: see calls::Args. All wave-uniform.
 struct Sequence {
   mlir::Value batch;    // its number
   mlir::Value firstRow; // rows of q, o and lse before its own if sequences are packed; else 0

@@ -1,6 +1,8 @@
 //===- append_checks.cpp - what a caller can get wrong in an append -------------------------------------===//
 #include "abi/cache_checks.h"
 #include "abi/cache_op_checks.h"
+#include "calls/cache_ops.h"
+#include "calls/problem.h"
 #include "runtime/cache_ops.h"
 #include "runtime/dtype.h"
 
@@ -16,11 +18,11 @@ using support::Failure;
 using support::Status;
 using support::text;
 
-constexpr uint32_t append_flags = SLUICE_PAGE_INDEX_64 | SLUICE_V_IN_K | SLUICE_ZERO_POINTS;
+constexpr uint32_t append_flags = calls::page_index_64 | calls::v_in_k | calls::zero_points;
 
-CacheExtents extents_of(const sluice_append &append) {
+CacheExtents extents_of(const calls::Append &append) {
   return {append.kv_heads, append.head_dim_qk, append.head_dim_v, append.page_size,
-          !(append.flags & SLUICE_V_IN_K)};
+          !(append.flags & calls::v_in_k)};
 }
 
 /// Numbers of a byte may have scales, those of 4 bits have one per group.
@@ -38,7 +40,7 @@ bool has_scales(uint32_t cache_type) {
   }
 }
 
-void check_types(const sluice_append &append) {
+void check_types(const calls::Append &append) {
   check_dtype("source_type", append.source_type);
   if (append.source_type != SLUICE_F16 && append.source_type != SLUICE_BF16) {
     unsupported_value("source_type", dtype_text(append.source_type), "f16 or bf16");
@@ -51,10 +53,10 @@ void check_types(const sluice_append &append) {
 }
 
 /// Attention reads V by columns only of some types.
-void check_has_columns(const sluice_append &append) {
+void check_has_columns(const calls::Append &append) {
   if (append.v_pack == 0) return;
-  if (append.flags & SLUICE_V_IN_K)
-    invalid("v_pack", text("v_pack is ", append.v_pack, "; it must be 0 with SLUICE_V_IN_K"));
+  if (append.flags & calls::v_in_k)
+    invalid("v_pack", text("v_pack is ", append.v_pack, "; it must be 0 with SLUICE_KV_V_IN_K"));
   if (runtime::is_in_blocks(append.cache_type)) check_no_pack("v_pack", append.v_pack, append.cache_type);
   if (append.cache_type != append.source_type && append.cache_type != SLUICE_E4M3FNUZ) {
     throw Failure(Status::unsupported, "v_pack",
@@ -65,7 +67,7 @@ void check_has_columns(const sluice_append &append) {
 }
 
 /// Of Q and of tails.
-void check_step_extents(const sluice_append &append) {
+void check_step_extents(const calls::Append &append) {
   if (append.q_heads < 0)
     invalid("q_heads", text("q_heads is ", append.q_heads, "; it must not be negative; 0 means no Q"));
   check_row_size("q_heads", append.q_heads, append.head_dim_qk);
@@ -76,7 +78,7 @@ void check_step_extents(const sluice_append &append) {
   }
 }
 
-void check_places(const sluice_append &append) {
+void check_places(const calls::Append &append) {
   const bool has_starts = append.starts != nullptr;
   if ((append.slots != nullptr) == has_starts) {
     invalid("slots", has_starts ? "slots and starts are both given; exactly one of them must be given"
@@ -93,9 +95,10 @@ void check_places(const sluice_append &append) {
                             : "SLUICE_PAGE_TABLE_NONE (0) with slots"));
   }
   if (!has_starts) check_zero("batch", append.batch, "with slots");
-  const bool wide = append.flags & SLUICE_PAGE_INDEX_64;
+  const bool wide = append.flags & calls::page_index_64;
   if (wide && !has_starts)
-    invalid("flags", "flags has SLUICE_PAGE_INDEX_64, but page_table is not used: rows are placed by slots");
+    invalid("flags",
+            "flags has SLUICE_KV_PAGE_INDEX_64, but page_table is not used: rows are placed by slots");
   check_given("kv_lengths", append.kv_lengths, sizeof(int32_t), has_starts, "with starts");
   check_given("page_table", append.page_table, wide ? sizeof(int64_t) : sizeof(int32_t), has_starts,
               "with starts");
@@ -110,7 +113,7 @@ void check_places(const sluice_append &append) {
     check_zero("page_table_stride", append.page_table_stride, "without SLUICE_PAGE_TABLE_BLOCK");
 }
 
-void check_rotary(const sluice_append &append) {
+void check_rotary(const calls::Append &append) {
   if (append.rotary_dim < 0 || append.rotary_dim % 2 != 0 || append.rotary_dim > append.head_dim_qk) {
     invalid("rotary_dim", text("rotary_dim is ", append.rotary_dim, "; it must be even and at most ",
                                "head_dim_qk, which is ", append.head_dim_qk));
@@ -118,10 +121,6 @@ void check_rotary(const sluice_append &append) {
   check_known("rotary_style", append.rotary_style, SLUICE_ROTARY_PAIRS, "SLUICE_ROTARY_PAIRS (1)");
   const bool rotates = append.rotary_dim != 0;
   if (!rotates) {
-    check_zero("rotary_style", append.rotary_style, "without rotary_dim");
-    check_zero("rotary_type", append.rotary_type, "without rotary_dim");
-    check_zero("rotary_first", append.rotary_first, "without rotary_dim");
-    if (append.rotary_sin != nullptr) invalid("rotary_sin", "rotary_sin is given, but rotary_dim is 0");
   }
   check_known_dtype("rotary_type", append.rotary_type);
   if (append.rotary_type > SLUICE_F32)
@@ -132,7 +131,7 @@ void check_rotary(const sluice_append &append) {
             text("rotary_first is ", append.rotary_first, "; it must be a multiple of ", cache_chunk,
                  " and at most head_dim_qk - rotary_dim, which is ", most_first));
   }
-  const uint32_t bytes = append.rotary_type == 0 ? sizeof(float) : runtime::dtype_bytes(append.rotary_type);
+  const uint32_t bytes = runtime::dtype_bytes(append.rotary_type);
   check_given("rotary", append.rotary, bytes, rotates, "with rotary_dim");
   check_array("rotary_sin", append.rotary_sin, bytes);
   check_not_negative("rotary_stride", append.rotary_stride);
@@ -151,27 +150,31 @@ void check_rows(std::string_view name, const sluice_tensor &rows, int32_t tokens
   check_cache_rows({name, rows, {1, tokens, heads, head_dim}, 2});
 }
 
-void check_norms(const sluice_append &append) {
+void check_norms(const calls::Append &append) {
   const bool norms = append.k_norm != nullptr || append.q_norm != nullptr;
   if (append.q_norm != nullptr && append.q_heads == 0) invalid("q_norm", "q_norm is given, but q_heads is 0");
-  check_known_dtype("norm_type", append.norm_type);
+  // Both norms have the same numbers: they are called those of Q only where K has no norm.
+  const bool is_of_q = append.q_norm != nullptr && append.k_norm == nullptr;
+  const std::string_view type_field = is_of_q ? "q_norm_type" : "norm_type",
+                         epsilon_field = is_of_q ? "q_norm_epsilon" : "norm_epsilon";
+  check_known_dtype(type_field, append.norm_type);
   if (append.norm_type != 0 && append.norm_type != append.source_type && append.norm_type != SLUICE_F32) {
-    unsupported_value("norm_type", dtype_text(append.norm_type),
+    unsupported_value(type_field, dtype_text(append.norm_type),
                       text(runtime::dtype_name(append.source_type), " or f32"));
   }
   if (!norms) check_zero("norm_type", append.norm_type, "without q_norm and k_norm");
   if (!(append.norm_epsilon >= 0) || !std::isfinite(append.norm_epsilon) ||
       (!norms && append.norm_epsilon != 0)) {
-    invalid("norm_epsilon", text("norm_epsilon is ", append.norm_epsilon,
-                                 norms ? "; it must be finite and not negative"
-                                       : "; it must be 0 without q_norm and k_norm"));
+    invalid(epsilon_field, text(epsilon_field, " is ", append.norm_epsilon,
+                                norms ? "; it must be finite and not negative"
+                                      : "; it must be 0 without q_norm and k_norm"));
   }
   const uint32_t bytes = append.norm_type == SLUICE_F32 ? sizeof(float) : 2;
   check_array("q_norm", append.q_norm, bytes);
   check_array("k_norm", append.k_norm, bytes);
 }
 
-void check_q(const sluice_append &append) {
+void check_q(const calls::Append &append) {
   if (append.q_heads == 0) {
     check_all_zero("q", append.q, "without q_heads");
     check_all_zero("q_out", append.q_out, "without q_heads");
@@ -188,9 +191,9 @@ void check_q(const sluice_append &append) {
 }
 
 /// What the kernels for whole steps cannot do.
-void check_step(const sluice_append &append) {
+void check_step(const calls::Append &append) {
   constexpr int32_t most = package::step_most_row_elements;
-  constexpr std::string_view when = " in a call that uses members of ABI 1.1; nearest supported: ";
+  constexpr std::string_view when = " for a kernel append_step; nearest supported: ";
   constexpr int32_t rotary_unit = 2 * cache_chunk; // halves are chunks
   if (append.rotary_dim % rotary_unit != 0) {
     const int32_t nearest = std::max(append.rotary_dim / rotary_unit * rotary_unit, rotary_unit);
@@ -213,9 +216,9 @@ void check_step(const sluice_append &append) {
 
 } // namespace
 
-void check_append(const sluice_append &append) {
+void check_append(const calls::Append &append) {
   check_cache_op_flags(append.flags, "an append", append_flags,
-                       "SLUICE_PAGE_INDEX_64, SLUICE_V_IN_K and SLUICE_ZERO_POINTS");
+                       "SLUICE_KV_PAGE_INDEX_64, SLUICE_KV_V_IN_K and zero points");
   check_types(append);
   const CacheExtents extents = extents_of(append);
   check_cache_extents(extents);
@@ -242,7 +245,7 @@ void check_append(const sluice_append &append) {
                    v_array = array_of(append.v_scale_kind, append.head_dim_v);
   check_scale_array("k_scales", append.k_scales, k_array, k_array.kind != SLUICE_SCALE_PER_PAGE);
   check_scale_array("v_scales", append.v_scales, v_array, v_array.kind != SLUICE_SCALE_PER_PAGE);
-  const bool has_zeros = append.flags & SLUICE_ZERO_POINTS;
+  const bool has_zeros = append.flags & calls::zero_points;
   check_zeros("k_zeros", append.k_zeros, append.k_scales, k_array, has_zeros);
   check_zeros("v_zeros", append.v_zeros, append.v_scales, v_array, has_zeros && extents.has_v);
   check_rotary(append);
@@ -268,8 +271,8 @@ void check_append(const sluice_append &append) {
     else
       check_target("v_cache", append.v_cache, append.head_dim_v, {});
   } else {
-    check_all_zero("v", append.v, "with SLUICE_V_IN_K");
-    check_all_zero("v_cache", append.v_cache, "with SLUICE_V_IN_K");
+    check_all_zero("v", append.v, "with SLUICE_KV_V_IN_K");
+    check_all_zero("v_cache", append.v_cache, "with SLUICE_KV_V_IN_K");
   }
   check_q(append);
   if (runtime::is_step(append)) check_step(append);

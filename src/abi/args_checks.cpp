@@ -1,6 +1,8 @@
 //===- args_checks.cpp - what a caller can get wrong in a call ------------------------------------------===//
 #include "abi/args_checks.h"
 
+#include "calls/args.h"
+#include "calls/problem.h"
 #include "support/failure.h"
 
 #include <cmath>
@@ -28,21 +30,10 @@ void check_extent(std::string_view field, std::string_view bound_field, int32_t 
   }
 }
 
-/// An extent that is the problem's bound where the call says 0, unless its lengths are exact.
-void check_length(std::string_view field, std::string_view bound_field, int32_t value, int64_t bound,
-                  const sluice_args &args) {
-  check_extent(field, bound_field, value, bound);
-  if (value == 0 && !(args.flags & SLUICE_EXACT_LENGTHS)) {
-    invalid(field, text(field, " is 0, which is the problem's ", bound_field,
-                        ", but the problem has no bound; it must be at least 1, or the call's "
-                        "flags have SLUICE_EXACT_LENGTHS"));
-  }
-}
-
-void check_extents(const sluice_problem &problem, const TensorRules &rules, const sluice_args &args) {
+void check_extents(const calls::Problem &problem, const TensorRules &rules, const calls::Args &args) {
   check_extent("batch", "max_batch", args.batch, problem.max_batch);
-  check_length("q_len", "max_q_len", args.q_len, problem.max_q_len, args);
-  check_length("kv_len", "max_kv_len", args.kv_len, problem.max_kv_len, args);
+  check_extent("q_len", "max_q_len", args.q_len, problem.max_q_len);
+  check_extent("kv_len", "max_kv_len", args.kv_len, problem.max_kv_len);
   // With q_starts only the device knows how many rows there are.
   const int64_t tokens = int64_t{args.batch} * args.q_len;
   if (args.q_starts == nullptr && problem.max_q_tokens != 0 && tokens > problem.max_q_tokens) {
@@ -65,13 +56,9 @@ void check_extents(const sluice_problem &problem, const TensorRules &rules, cons
   }
 }
 
-void check_prefix_extents(const sluice_problem &problem, const TensorRules &rules, const sluice_args &args) {
+void check_prefix_extents(const calls::Problem &problem, const TensorRules &rules, const calls::Args &args) {
   check_extent("prefix_count", "max_prefixes", args.prefix_count, problem.max_prefixes);
-  if (args.prefix_count == 0 && !(args.flags & SLUICE_EXACT_LENGTHS)) {
-    invalid("prefix_count", "prefix_count is 0; it must be at least 1, or the call's flags have "
-                            "SLUICE_EXACT_LENGTHS");
-  }
-  check_length("prefix_len", "max_prefix_len", args.prefix_len, problem.max_prefix_len, args);
+  check_extent("prefix_len", "max_prefix_len", args.prefix_len, problem.max_prefix_len);
   if (args.q_tokens > problem.max_q_tokens) {
     invalid("q_tokens",
             text("q_tokens is ", args.q_tokens, "; the problem's max_q_tokens is ", problem.max_q_tokens));
@@ -83,39 +70,19 @@ void check_prefix_extents(const sluice_problem &problem, const TensorRules &rule
   }
 }
 
-void check_scale(float scale) {
+void check_scale(double scale) {
   if (!std::isfinite(scale)) invalid("scale", text("scale is ", scale, "; it must be finite"));
   if (scale < 0) {
-    unsupported("scale",
-                text("scale is ", scale,
-                     "; it must not be negative; nearest supported: 0, which is 1 / sqrt(head_dim_qk) "
-                     "without SLUICE_EXACT_SCALE"));
+    unsupported("scale", text("scale is ", scale, "; it must not be negative; nearest supported: 0"));
   }
-  if (!std::isfinite(float(double{scale} * std::numbers::log2e))) {
+  if (!std::isfinite(float(scale * std::numbers::log2e))) {
     invalid("scale", text("scale is ", scale, "; scale * log2(e) must be finite"));
   }
 }
 
 } // namespace
 
-const sluice_args &with_lengths(const sluice_problem &problem, const sluice_args &args, sluice_args &copy) {
-  const bool takes_prefix_bound = problem.flags & SLUICE_SHARED_PREFIX && args.prefix_len == 0;
-  if (args.flags & SLUICE_EXACT_LENGTHS) return args;
-  if (args.q_len != 0 && args.kv_len != 0 && !takes_prefix_bound) return args;
-  copy = args;
-  if (copy.q_len == 0) copy.q_len = problem.max_q_len;
-  if (copy.kv_len == 0) copy.kv_len = problem.max_kv_len;
-  if (takes_prefix_bound) copy.prefix_len = problem.max_prefix_len;
-  return copy;
-}
-
-void check_args(const sluice_problem &problem, const TensorRules &rules, const sluice_args &args) {
-  constexpr uint32_t known = SLUICE_EXACT_SCALE | SLUICE_EXACT_LENGTHS;
-  if (args.flags & ~known) {
-    throw Failure(Status::newer_struct, "flags",
-                  text("flags has unknown bits ", support::hexadecimal(args.flags & ~known),
-                       ": the library is older than the caller's header"));
-  }
+void check_args(const calls::Problem &problem, const TensorRules &rules, const calls::Args &args) {
   check_extents(problem, rules, args);
   check_scale(args.scale);
   if (runtime::has_no_rows(args)) return; // nothing else is used
@@ -127,7 +94,7 @@ void check_args(const sluice_problem &problem, const TensorRules &rules, const s
   check_scores(problem, rules, args);
   check_scales(problem, rules, args, keys);
   check_sequence_masks(problem, rules, args);
-  if (problem.flags & SLUICE_SHARED_PREFIX) {
+  if (problem.flags & calls::prefixes) {
     check_prefix_extents(problem, rules, args);
     check_prefixes(problem, args);
     check_prefix_tensors(problem, rules, args);

@@ -5,6 +5,8 @@
 #include "abi/checks.h"
 #include "abi/entry.h"
 #include "abi/wall.h"
+#include "calls/args.h"
+#include "calls/problem.h"
 
 using namespace sluice;
 using support::Failure;
@@ -16,7 +18,7 @@ sluice_status sluice_attention_support(const sluice_context *context, const slui
                                        sluice_support *support, sluice_error *error) noexcept {
   return abi::wall(error, [&] {
     if (support != nullptr) abi::check_output(support, "support");
-    const sluice_problem problem = abi::flat_problem(attention);
+    const calls::Problem problem = abi::flat_problem(attention);
     abi::retelling(abi::problem_names, [&] { abi::answer_support(context, problem, support); });
   });
 }
@@ -27,7 +29,7 @@ sluice_status sluice_attention_plan(sluice_context *context, const sluice_attent
   return abi::wall(error, [&] {
     const std::shared_ptr<runtime::Context> &shared = abi::context_of(context);
     if (out == nullptr) throw Failure(Status::invalid_argument, "out", "out is NULL");
-    const sluice_problem problem = abi::flat_problem(attention);
+    const calls::Problem problem = abi::flat_problem(attention);
     *out = abi::retelling(abi::problem_names, [&] { return abi::make_plan(shared, problem); });
   });
 }
@@ -36,7 +38,7 @@ sluice_status sluice_attention_preload(sluice_context *context, const sluice_att
                                        sluice_error *error) noexcept {
   return abi::wall(error, [&] {
     if (attention == nullptr) return abi::preload(context, nullptr);
-    const sluice_problem problem = abi::flat_problem(attention);
+    const calls::Problem problem = abi::flat_problem(attention);
     abi::retelling(abi::problem_names, [&] { abi::preload(context, &problem); });
   });
 }
@@ -45,7 +47,7 @@ sluice_status sluice_attention_run(const sluice_plan *plan, const sluice_attenti
                                    const sluice_launch *launch, sluice_error *error) noexcept {
   const sluice_status status = abi::wall(error, [&] {
     if (plan == nullptr) throw Failure(Status::invalid_argument, "plan", "plan is NULL");
-    sluice_args call = {};
+    calls::Args call = {};
     sluice_launch launch_copy;
     abi::flat_args(plan->plan.problem(), args, call);
     const sluice_launch &where = abi::view_launch(launch, launch_copy);
@@ -58,9 +60,9 @@ sluice_status sluice_attention_run(const sluice_plan *plan, const sluice_attenti
 sluice_status sluice_attention_reference(const sluice_attention *attention, const sluice_attention_args *args,
                                          sluice_error *error) noexcept {
   return abi::wall(error, [&] {
-    const sluice_problem problem = abi::flat_problem(attention);
+    const calls::Problem problem = abi::flat_problem(attention);
     abi::retelling(abi::problem_names, [&] { abi::check_problem(problem); });
-    sluice_args call = {};
+    calls::Args call = {};
     abi::flat_args(problem, args, call);
     abi::retelling(abi::args_names, [&] { abi::compute_on_host(problem, call); });
   });

@@ -1,4 +1,4 @@
-//===- attention_names.cpp - what members of the flat structs are called in attention.h -----------------===//
+//===- attention_names.cpp - what attention.h calls the members of the flat structs of src/calls ---===//
 #include "abi/attention_values.h"
 
 #include <algorithm>
@@ -36,25 +36,6 @@ constexpr Renamed problem_members[] = {
     {"page_table_kind", "kv.page_table"},
     {"k_pack", "kv.k.pack"},
     {"v_pack", "kv.v.pack"},
-    {"lse_base", "lse"},
-    {"SLUICE_CAUSAL", "SLUICE_MASK_CAUSAL"},
-    {"SLUICE_CAUSAL_BY_SEQUENCE", "SLUICE_MASK_CAUSAL_BY_SEQUENCE"},
-    {"SLUICE_HAS_WINDOW_LEFT", "SLUICE_MASK_WINDOW_LEFT"},
-    {"SLUICE_HAS_WINDOW_RIGHT", "SLUICE_MASK_WINDOW_RIGHT"},
-    {"SLUICE_BOOL_MASK", "SLUICE_MASK_BITS"},
-    {"SLUICE_MASK_NEW_ROWS", "SLUICE_MASK_BITS_OF_NEW"},
-    {"SLUICE_SPANS", "SLUICE_MASK_SPANS"},
-    {"SLUICE_MISSING_PAGES_HIDDEN", "SLUICE_MASK_MISSING_PAGES"},
-    {"SLUICE_ALIBI", "SLUICE_SCORES_ALIBI"},
-    {"SLUICE_SINK_LOGITS", "SLUICE_SCORES_SINK"},
-    {"SLUICE_BIAS_SCALE", "SLUICE_SCORES_BIAS_SCALE"},
-    {"SLUICE_SHARED_PREFIX", "SLUICE_ATTENTION_PREFIXES"},
-    {"SLUICE_PADDED_ROWS", "SLUICE_ATTENTION_PADDED_ROWS"},
-    {"SLUICE_DETERMINISM_BATCH_INVARIANT", "SLUICE_ATTENTION_BATCH_INVARIANT"},
-    {"SLUICE_V_IN_K", "SLUICE_KV_V_IN_K"},
-    {"SLUICE_PAGE_INDEX_64", "SLUICE_KV_PAGE_INDEX_64"},
-    {"SLUICE_V_PACK_ALL", "SLUICE_PACK_ALL"},
-    {"SLUICE_MODE_RAGGED", "SLUICE_ATTENTION_RAGGED"},
 };
 
 constexpr Renamed args_members[] = {
@@ -68,8 +49,8 @@ constexpr Renamed args_members[] = {
     {"kv_starts", "keys[0].rows.starts"},
     {"kv_lengths", "keys[0].rows.lengths"},
     {"kv_tokens", "keys[0].rows.total"},
-    {"k_scale", "keys[0].kv.scales.k"},
-    {"v_scale", "keys[0].kv.scales.v"},
+    {"k_scale", "keys[0].kv.scales.k.data"},
+    {"v_scale", "keys[0].kv.scales.v.data"},
     {"k_scales", "keys[0].kv.scales.k"},
     {"v_scales", "keys[0].kv.scales.v"},
     {"k_zeros", "keys[0].kv.scales.k_zeros"},

@@ -3,6 +3,9 @@
 
 #include "abi/kv_values.h"
 #include "abi/sized.h"
+#include "calls/args.h"
+#include "calls/problem.h"
+#include "runtime/call_rows.h"
 
 #include <cstring>
 #include <string>
@@ -30,31 +33,31 @@ template <size_t count> uint32_t flat_bits(std::string_view field, uint32_t flag
 }
 
 constexpr Bit attention_bits[] = {{SLUICE_ATTENTION_RAGGED, 0}, // the mode
-                                  {SLUICE_ATTENTION_PADDED_ROWS, SLUICE_PADDED_ROWS},
-                                  {SLUICE_ATTENTION_PREFIXES, SLUICE_SHARED_PREFIX},
-                                  {SLUICE_ATTENTION_BATCH_INVARIANT, 0}}; // determinism
+                                  {SLUICE_ATTENTION_PADDED_ROWS, calls::padded_rows},
+                                  {SLUICE_ATTENTION_PREFIXES, calls::prefixes},
+                                  {SLUICE_ATTENTION_BATCH_INVARIANT, calls::batch_invariant}};
 
-constexpr Bit mask_bits[] = {{SLUICE_MASK_CAUSAL, SLUICE_CAUSAL},
-                             {SLUICE_MASK_CAUSAL_BY_SEQUENCE, SLUICE_CAUSAL_BY_SEQUENCE},
-                             {SLUICE_MASK_WINDOW_LEFT, SLUICE_HAS_WINDOW_LEFT},
-                             {SLUICE_MASK_WINDOW_RIGHT, SLUICE_HAS_WINDOW_RIGHT},
-                             {SLUICE_MASK_BITS, SLUICE_BOOL_MASK},
-                             {SLUICE_MASK_BITS_OF_NEW, SLUICE_MASK_NEW_ROWS},
-                             {SLUICE_MASK_SPANS, SLUICE_SPANS},
-                             {SLUICE_MASK_MISSING_PAGES, SLUICE_MISSING_PAGES_HIDDEN}};
+constexpr Bit mask_bits[] = {{SLUICE_MASK_CAUSAL, calls::causal},
+                             {SLUICE_MASK_CAUSAL_BY_SEQUENCE, calls::causal_by_sequence},
+                             {SLUICE_MASK_WINDOW_LEFT, calls::window_left},
+                             {SLUICE_MASK_WINDOW_RIGHT, calls::window_right},
+                             {SLUICE_MASK_BITS, calls::mask_bits},
+                             {SLUICE_MASK_BITS_OF_NEW, calls::mask_bits_of_new},
+                             {SLUICE_MASK_SPANS, calls::spans},
+                             {SLUICE_MASK_MISSING_PAGES, calls::missing_pages}};
 
-constexpr Bit scores_bits[] = {{SLUICE_SCORES_ALIBI, SLUICE_ALIBI},
-                               {SLUICE_SCORES_SINK, SLUICE_SINK_LOGITS},
-                               {SLUICE_SCORES_BIAS_SCALE, SLUICE_BIAS_SCALE}};
+constexpr Bit scores_bits[] = {{SLUICE_SCORES_ALIBI, calls::alibi},
+                               {SLUICE_SCORES_SINK, calls::sinks},
+                               {SLUICE_SCORES_BIAS_SCALE, calls::bias_scale}};
 
-void add_formats(sluice_problem &flat, const sluice_attention &attention) {
+void add_formats(calls::Problem &flat, const sluice_attention &attention) {
   check_plain_format("q", attention.q);
   check_plain_format("o", attention.o);
   const KvFormat kv = flat_format(attention.kv, "kv");
   flat.flags |= kv.flags;
-  flat.mode = kv.page_size != 0                           ? SLUICE_MODE_PAGED
-              : attention.flags & SLUICE_ATTENTION_RAGGED ? SLUICE_MODE_RAGGED
-                                                          : SLUICE_MODE_DENSE;
+  flat.mode = kv.page_size != 0                           ? calls::paged
+              : attention.flags & SLUICE_ATTENTION_RAGGED ? calls::ragged
+                                                          : calls::dense;
   if (kv.page_size != 0 && attention.flags & SLUICE_ATTENTION_RAGGED)
     invalid("flags",
             "flags has SLUICE_ATTENTION_RAGGED, but kv.page_size is not 0: calls on a cache in pages "
@@ -77,7 +80,7 @@ void add_formats(sluice_problem &flat, const sluice_attention &attention) {
   flat.v_pack = kv.v_pack;
 }
 
-void add_features(sluice_problem &flat, const sluice_attention &attention) {
+void add_features(calls::Problem &flat, const sluice_attention &attention) {
   if (attention.mask != nullptr) {
     sluice_mask copy;
     const sluice_mask &mask = view(attention.mask, "mask", copy);
@@ -95,11 +98,11 @@ void add_features(sluice_problem &flat, const sluice_attention &attention) {
     flat.bias_type = scores.bias_type;
   }
   check_known("lse", attention.lse, SLUICE_LSE_LOG2, "SLUICE_LSE_LOG2 (2)");
-  if (attention.lse != SLUICE_LSE_NONE) flat.flags |= SLUICE_WRITE_LSE;
-  flat.lse_base = attention.lse == SLUICE_LSE_LOG2 ? SLUICE_LSE_BASE_2 : SLUICE_LSE_BASE_E;
+  if (attention.lse != SLUICE_LSE_NONE) flat.flags |= calls::write_lse;
+  if (attention.lse == SLUICE_LSE_LOG2) flat.flags |= calls::lse_log2;
 }
 
-void add_bounds(sluice_problem &flat, const sluice_bounds &bounds) {
+void add_bounds(calls::Problem &flat, const sluice_bounds &bounds) {
   check_zero_member("bounds", ".reserved", bounds.reserved, "it is reserved");
   flat.max_batch = bounds.batch;
   flat.max_q_len = bounds.q_len;
@@ -109,14 +112,17 @@ void add_bounds(sluice_problem &flat, const sluice_bounds &bounds) {
   flat.max_prefix_len = bounds.group_keys;
 }
 
-/// The length of a call: that of the plan for SLUICE_PLAN_BOUND.
-int32_t length_of(std::string_view path, const sluice_rows &rows, int32_t bound) {
+/// The length of a call: that of the plan, which has it in `bound_name`, for SLUICE_PLAN_BOUND. 0 is
+/// forgotten if there are arrays that say more and memory of rows.
+int32_t length_of(std::string_view path, const sluice_rows &rows, const void *memory,
+                  std::string_view bound_name, int32_t bound) {
   check_zero_member(path, ".reserved", rows.reserved, "it is reserved");
   if (rows.max_len == SLUICE_PLAN_BOUND) {
     if (bound != 0) return bound;
-    invalid(text(path, ".max_len"), text(path, ".max_len is SLUICE_PLAN_BOUND (-1), but the plan has none"));
+    invalid(text(path, ".max_len"),
+            text(path, ".max_len is SLUICE_PLAN_BOUND (-1), but the problem's bounds.", bound_name, " is 0"));
   }
-  if (rows.max_len == 0 && (rows.starts != nullptr || rows.lengths != nullptr)) {
+  if (rows.max_len == 0 && memory != nullptr && (rows.starts != nullptr || rows.lengths != nullptr)) {
     invalid(text(path, ".max_len"),
             text(path, ".max_len is 0, but ", path, rows.starts != nullptr ? ".starts" : ".lengths",
                  " is given; it must be the length of the longest sequence, or "
@@ -125,33 +131,32 @@ int32_t length_of(std::string_view path, const sluice_rows &rows, int32_t bound)
   return rows.max_len;
 }
 
-void add_rows(sluice_args &out, const sluice_problem &problem, const sluice_attention_args &args) {
+void add_rows(calls::Args &out, const calls::Problem &problem, const sluice_attention_args &args) {
   out.batch = args.batch;
   out.q = args.q;
   out.o = args.o;
-  out.q_len = length_of("rows", args.rows, problem.max_q_len);
+  out.q_len = length_of("rows", args.rows, args.q.data, "q_len", problem.max_q_len);
   out.q_starts = args.rows.starts;
   out.q_lengths = args.rows.lengths;
   out.q_tokens = args.rows.total;
 }
 
 /// A set's K and V, which are stored as the plan was told.
-KvMemory memory_of(const sluice_kv *kv, const KvPaths &paths, const sluice_problem &problem) {
+KvMemory memory_of(const sluice_kv *kv, const KvPaths &paths, const calls::Problem &problem) {
   const Kv flat = flat_kv(kv, paths);
-  if (flat.format != format_of(problem))
-    invalid(std::string(paths.format), text(paths.format, " is not the format that the plan was made with"));
+  check_same_format(flat.format, format_of(problem), paths.format);
   return flat.memory;
 }
 
 /// The first set: the keys of each sequence.
-KvMemory add_own_keys(sluice_args &out, const sluice_problem &problem, const sluice_keys &keys) {
+KvMemory add_own_keys(calls::Args &out, const calls::Problem &problem, const sluice_keys &keys) {
   check_zero_member("keys[0]", ".groups", keys.groups, "the first set has the keys of sequences");
   check_absent("keys[0].group_starts", keys.group_starts, "the first set has the keys of sequences");
-  out.kv_len = length_of("keys[0].rows", keys.rows, problem.max_kv_len);
   out.kv_starts = keys.rows.starts;
   out.kv_lengths = keys.rows.lengths;
   out.kv_tokens = keys.rows.total;
   const KvMemory kv = memory_of(keys.kv, {"keys[0].kv", "keys[0].kv.format", "keys[0].kv.scales"}, problem);
+  out.kv_len = length_of("keys[0].rows", keys.rows, kv.k.data, "kv_len", problem.max_kv_len);
   out.k = kv.k;
   out.v = kv.v;
   out.k_scale = kv.k_scale;
@@ -171,16 +176,16 @@ KvMemory add_own_keys(sluice_args &out, const sluice_problem &problem, const slu
 
 /// The second set: the keys of groups of rows. `own` is the memory of the first: the flat call has other
 /// tensors for prefixes that are not in pages, and nothing else of their own.
-void add_group_keys(sluice_args &out, const sluice_problem &problem, const sluice_keys &keys, KvMemory own) {
+void add_group_keys(calls::Args &out, const calls::Problem &problem, const sluice_keys &keys, KvMemory own) {
   constexpr std::string_view why = "each group has a sequence of its own";
   out.prefix_count = keys.groups;
   out.prefix_q_starts = keys.group_starts;
-  out.prefix_len = length_of("keys[1].rows", keys.rows, problem.max_prefix_len);
   check_absent("keys[1].rows.starts", keys.rows.starts, why);
   check_zero_member("keys[1].rows", ".total", keys.rows.total, why);
   out.prefix_lengths = keys.rows.lengths;
   const KvMemory kv = memory_of(keys.kv, {"keys[1].kv", "keys[1].kv.format", "keys[1].kv.scales"}, problem);
-  const bool in_pages = problem.mode == SLUICE_MODE_PAGED;
+  out.prefix_len = length_of("keys[1].rows", keys.rows, kv.k.data, "group_keys", problem.max_prefix_len);
+  const bool in_pages = problem.mode == calls::paged;
   if (!in_pages) {
     out.prefix_k = own.k = kv.k;
     out.prefix_v = own.v = kv.v;
@@ -199,8 +204,8 @@ void add_group_keys(sluice_args &out, const sluice_problem &problem, const sluic
   out.prefix_page_table_stride = pages.stride;
 }
 
-void add_keys(sluice_args &out, const sluice_problem &problem, const sluice_attention_args &args) {
-  const uint32_t wanted = problem.flags & SLUICE_SHARED_PREFIX ? 2 : 1;
+void add_keys(calls::Args &out, const calls::Problem &problem, const sluice_attention_args &args) {
+  const uint32_t wanted = problem.flags & calls::prefixes ? 2 : 1;
   if (args.key_sets != wanted)
     invalid("key_sets",
             text("key_sets is ", args.key_sets, "; it must be ", wanted,
@@ -215,7 +220,7 @@ void add_keys(sluice_args &out, const sluice_problem &problem, const sluice_atte
   add_group_keys(out, problem, view(second, "keys[1]", second_copy), memory);
 }
 
-void add_feature_args(sluice_args &out, const sluice_attention_args &args) {
+void add_feature_args(calls::Args &out, const calls::Problem &problem, const sluice_attention_args &args) {
   if (args.mask != nullptr) {
     sluice_mask_args copy;
     const sluice_mask_args &mask = view(args.mask, "mask", copy);
@@ -237,39 +242,39 @@ void add_feature_args(sluice_args &out, const sluice_attention_args &args) {
     out.alibi_batch_stride = scores.alibi_stride;
     out.sink_logits = scores.sinks;
   }
-  if (args.lse != nullptr) out.lse = *args.lse;
+  if (args.lse != nullptr) {
+    out.lse = *args.lse;
+  } else if (problem.flags & calls::write_lse && !runtime::has_no_rows(out)) {
+    invalid("lse", text("lse is NULL, but the problem's lse is ",
+                        problem.flags & calls::lse_log2 ? "SLUICE_LSE_LOG2 (2)" : "SLUICE_LSE_LN (1)"));
+  }
   out.q_scale = args.q_scale;
   out.o_scale = args.o_scale;
 }
 
 } // namespace
 
-sluice_problem flat_problem(const sluice_attention *given) {
+calls::Problem flat_problem(const sluice_attention *given) {
   sluice_attention copy;
   const sluice_attention &attention = view(given, "attention", copy);
-  sluice_problem flat = {};
-  flat.struct_size = sizeof flat;
+  calls::Problem flat = {};
   flat.flags = flat_bits("flags", attention.flags, attention_bits);
   flat.q_heads = attention.q_heads;
   add_formats(flat, attention);
   add_features(flat, attention);
   add_bounds(flat, attention.bounds);
-  if (attention.flags & SLUICE_ATTENTION_BATCH_INVARIANT)
-    flat.determinism = SLUICE_DETERMINISM_BATCH_INVARIANT;
   flat.workspace_ceiling_bytes = attention.workspace_ceiling_bytes;
   return flat;
 }
 
-void flat_args(const sluice_problem &problem, const sluice_attention_args *given, sluice_args &out) {
+void flat_args(const calls::Problem &problem, const sluice_attention_args *given, calls::Args &out) {
   sluice_attention_args copy;
   const sluice_attention_args &args = view(given, "args", copy);
   check_zero_member("args", ".reserved", args.reserved, "it is reserved");
-  out.struct_size = sizeof out;
-  out.flags = SLUICE_EXACT_LENGTHS | (args.scale != nullptr ? SLUICE_EXACT_SCALE : 0);
-  if (args.scale != nullptr) out.scale = *args.scale;
+  out.scale = args.scale != nullptr ? double{*args.scale} : calls::usual_scale(problem);
   add_rows(out, problem, args);
   add_keys(out, problem, args);
-  add_feature_args(out, args);
+  add_feature_args(out, problem, args);
 }
 
 } // namespace sluice::abi

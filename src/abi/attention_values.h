@@ -1,23 +1,25 @@
 //===- attention_values.h - the values of attention.h as one problem and one call -----------------------===//
 //
 // The header describes attention by small structs that point to one another. The checks and the runtime know
-// one flat problem and one flat call; these functions make them, check what only the small structs can get
-// wrong, and retell what the checks of the flat ones say with the paths of the small ones.
+// the flat ones of src/calls, one problem and one call; these functions make them, check what only the small
+// structs can get wrong, and retell what the checks of the flat ones say with the paths of the small ones.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include "abi/retell.h"
+#include "calls/args.h"
+#include "calls/problem.h"
 
 #include <sluice/attention.h>
 
 namespace sluice::abi {
 
 /// Throws support::Failure (invalid_argument or newer_struct) with the path of the member at fault.
-sluice_problem flat_problem(const sluice_attention *attention);
+calls::Problem flat_problem(const sluice_attention *attention);
 
 /// Likewise for a call of a plan for `problem`. `out` must be all zero.
-void flat_args(const sluice_problem &problem, const sluice_attention_args *args, sluice_args &out);
+void flat_args(const calls::Problem &problem, const sluice_attention_args *args, calls::Args &out);
 
 /// The names that attention.h has for the members of a flat problem and a flat call.
 extern const Names problem_names, args_names;

@@ -1,6 +1,7 @@
 //===- cache_checks.cpp - what a caller can get wrong in a paged cache ----------------------------------===//
 #include "abi/cache_checks.h"
 
+#include "calls/problem.h"
 #include "runtime/dtype.h"
 
 #include <algorithm>
@@ -15,7 +16,7 @@ using support::text;
 
 namespace {
 
-constexpr uint32_t problem_flags = ((SLUICE_V_IN_K << 1) - 1) | SLUICE_ZERO_POINTS;
+constexpr uint32_t problem_flags = ((calls::v_in_k << 1) - 1) | calls::zero_points;
 constexpr uint32_t pointer_alignment = 16;
 
 void check_head_dim(std::string_view field, int32_t value) {
@@ -80,7 +81,7 @@ void check_cache_extents(const CacheExtents &extents) {
   if (extents.has_v) {
     check_head_dim("head_dim_v", extents.head_dim_v);
   } else if (extents.head_dim_v != 0) {
-    invalid("head_dim_v", text("head_dim_v is ", extents.head_dim_v, "; it must be 0 with SLUICE_V_IN_K"));
+    invalid("head_dim_v", text("head_dim_v is ", extents.head_dim_v, "; it must be 0 with SLUICE_KV_V_IN_K"));
   }
   check_row_size("kv_heads", extents.kv_heads, extents.head_dim_qk);
   check_row_size("kv_heads", extents.kv_heads, extents.head_dim_v);
@@ -118,7 +119,7 @@ void check_scale(std::string_view kind_field, uint32_t kind, std::string_view fi
     invalid(kind_field, text(kind_field, " is ", kind, "; it must be SLUICE_SCALE_NONE (0) ", without));
   }
   check_given(field, scale, sizeof(float), kind == SLUICE_SCALE_PER_TENSOR || kind == SLUICE_SCALE_PER_HEAD,
-              "whose scale kind is PER_TENSOR or PER_HEAD");
+              "with a scale kind of PER_TENSOR or PER_HEAD");
 }
 
 int64_t checked_pages(int64_t page_count) {
@@ -146,8 +147,8 @@ void check_blocks(const CacheType &cache, const CacheExtents &extents) {
     invalid("scale_group", text("scale_group is ", cache.scale_group,
                                 is_u4 ? "; it must be 32 or 64" : "; it must be 0 without scales per group"));
   }
-  if (cache.flags & SLUICE_ZERO_POINTS && !is_u4)
-    invalid("flags", text("flags has SLUICE_ZERO_POINTS, but ", cache.field, " is not u4"));
+  if (cache.flags & calls::zero_points && !is_u4)
+    invalid("flags", text("flags has zero points, but ", cache.field, " is not u4"));
   if (!runtime::is_in_blocks(cache.type)) return;
   const int32_t multiple = std::max(cache.scale_group, block_elements);
   const auto check_dim = [&](std::string_view field, int32_t dim) {
@@ -179,7 +180,7 @@ void check_scale_array(std::string_view name, const sluice_tensor &scales, const
 
 void check_zeros(std::string_view name, const sluice_tensor &zeros, const sluice_tensor &scales,
                  const ScaleArray &array, bool is_wanted) {
-  if (!is_wanted) return check_all_zero(name, zeros, "except of caches with SLUICE_ZERO_POINTS");
+  if (!is_wanted) return check_all_zero(name, zeros, "except of caches with zero points");
   const Shape shape = scales_shape(name, zeros, array);
   check_pointer(shape, shape.element_bytes);
   check_same_strides(shape, scales);
@@ -205,9 +206,9 @@ void check_cache(std::string_view name, const sluice_tensor &cache, const CacheE
 
 void check_v_pack_of_pages(int32_t pack, int32_t page_size) {
   const bool divides = pack > 0 && std::has_single_bit(uint32_t(pack)) && page_size % pack == 0;
-  if (pack != SLUICE_V_PACK_ALL && (pack < v_unit || !divides)) {
+  if (pack != SLUICE_PACK_ALL && (pack < v_unit || !divides)) {
     invalid("v_pack", text("v_pack is ", pack, "; it must be a power of two from 8 on that divides ",
-                           "page_size, which is ", page_size, ", SLUICE_V_PACK_ALL (2^30), or 0 for rows"));
+                           "page_size, which is ", page_size, ", SLUICE_PACK_ALL (2^30), or 0 for rows"));
   }
   if (page_size % v_unit != 0) {
     invalid("page_size", text("page_size is ", page_size, "; with v_pack it must be a multiple of ", v_unit));
@@ -217,7 +218,7 @@ void check_v_pack_of_pages(int32_t pack, int32_t page_size) {
 void check_columns(std::string_view name, const sluice_tensor &cache, const CacheExtents &extents,
                    int32_t v_pack, uint32_t element_bytes, int64_t page_count) {
   check_pointer({name, cache, {1, 1, 1, 1}, element_bytes}, pointer_alignment);
-  const int32_t pack = v_pack == SLUICE_V_PACK_ALL ? extents.page_size : v_pack;
+  const int32_t pack = v_pack == SLUICE_PACK_ALL ? extents.page_size : v_pack;
   const sluice_tensor packs = column_packs(name, cache, v_pack, extents.page_size);
   const Shape shape = {
       name,

@@ -1,4 +1,4 @@
-//===- cache_names.cpp - what members of the flat structs are called in cache.h -------------------------===//
+//===- cache_names.cpp - what cache.h calls the members of the flat structs of src/calls -----------===//
 #include "abi/cache_values.h"
 
 namespace sluice::abi {
@@ -44,7 +44,10 @@ constexpr Renamed append_members[] = {
     {"k_norm", "k_norm.weights"},
     {"norm_epsilon", "k_norm.epsilon"},
     {"norm_type", "k_norm.type"},
-    {"SLUICE_V_IN_K", "SLUICE_KV_V_IN_K"},
+    {"q_norm_type", "q.norm.type"},
+    {"q_norm_epsilon", "q.norm.epsilon"},
+    {"SLUICE_KV_V_IN_K", "SLUICE_KV_V_IN_K"},
+    {"SLUICE_PACK_ALL", "SLUICE_PACK_ALL"},
 };
 
 constexpr Renamed copy_members[] = {
@@ -69,13 +72,16 @@ constexpr Renamed copy_members[] = {
     {"v_scales", "source.scales.v"},
     {"k_zeros", "source.scales.k_zeros"},
     {"v_zeros", "source.scales.v_zeros"},
+    {"k_target_scale_kind", "target.format.k.scale_kind"},
+    {"v_target_scale_kind", "target.format.v.scale_kind"},
+    {"k_target_scale", "target.scales.k"},
+    {"v_target_scale", "target.scales.v"},
     {"k_target_scales", "target.scales.k"},
     {"v_target_scales", "target.scales.v"},
     {"k_target_zeros", "target.scales.k_zeros"},
     {"v_target_zeros", "target.scales.v_zeros"},
     {"page_count", "source.page_count"},
-    {"SLUICE_V_IN_K", "SLUICE_KV_V_IN_K"},
-    {"SLUICE_PAGE_INDEX_64", "pairs_64"},
+    {"SLUICE_KV_PAGE_INDEX_64", "pairs_64"},
 };
 
 constexpr Renamed gather_members[] = {
@@ -100,6 +106,10 @@ constexpr Renamed gather_members[] = {
     {"v_scales", "source.scales.v"},
     {"k_zeros", "source.scales.k_zeros"},
     {"v_zeros", "source.scales.v_zeros"},
+    {"k_target_scale_kind", "target.format.k.scale_kind"},
+    {"v_target_scale_kind", "target.format.v.scale_kind"},
+    {"k_target_scale", "target.scales.k"},
+    {"v_target_scale", "target.scales.v"},
     {"k_out_scales", "target.scales.k"},
     {"v_out_scales", "target.scales.v"},
     {"k_out_zeros", "target.scales.k_zeros"},
@@ -110,22 +120,6 @@ constexpr Renamed gather_members[] = {
     {"page_starts", "pages.starts"},
     {"page_table_stride", "pages.stride"},
     {"page_count", "source.page_count"},
-    {"SLUICE_V_IN_K", "SLUICE_KV_V_IN_K"},
-    {"SLUICE_PAGE_INDEX_64", "SLUICE_KV_PAGE_INDEX_64"},
-};
-
-constexpr Renamed merge_members[] = {
-    {"partial_type", "parts.type"},
-    {"o_type", "o_format.type"},
-    {"parts", "parts.count"},
-    {"head_dim_v", "head_dim"},
-    {"partial", "parts.o"},
-    {"partial_lse", "parts.lse"},
-    {"sink_logits", "sinks"},
-    {"partial_list", "parts.o_list"},
-    {"partial_lse_list", "parts.lse_list"},
-    {"partial_lse_sequence_stride", "parts.lse_sequence_stride"},
-    {"o_scale_kind", "o_format.scale_kind"},
 };
 
 } // namespace
@@ -133,6 +127,5 @@ constexpr Renamed merge_members[] = {
 const Names append_names = append_members;
 const Names copy_names = copy_members;
 const Names gather_names = gather_members;
-const Names merge_names = merge_members;
 
 } // namespace sluice::abi

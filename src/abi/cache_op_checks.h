@@ -7,13 +7,15 @@
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
-#include <sluice/sluice.h>
+#include "calls/cache_ops.h"
+
+#include <sluice/merge.h>
 
 namespace sluice::abi {
 
-void check_append(const sluice_append &append);
-void check_page_copy(const sluice_page_copy &copy);
-void check_gather(const sluice_gather &gather);
-void check_merge(const sluice_merge &merge);
+void check_append(const calls::Append &append);
+void check_page_copy(const calls::PageCopy &copy);
+void check_gather(const calls::Gather &gather);
+void check_merge(const sluice_merge_args &merge);
 
 } // namespace sluice::abi

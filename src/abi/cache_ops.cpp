@@ -1,11 +1,12 @@
 //===- cache_ops.cpp - the C ABI: cache operations ------------------------------------------------------===//
-#include "runtime/cache_ops.h"
+#include "calls/cache_ops.h"
 #include "abi/cache_op_checks.h"
 #include "abi/cache_values.h"
 #include "abi/checks.h"
 #include "abi/contents.h"
 #include "abi/handles.h"
 #include "abi/wall.h"
+#include "runtime/cache_ops.h"
 
 using namespace sluice;
 
@@ -22,23 +23,10 @@ void check_and_run(runtime::Context &context, const Call &call, const sluice_lau
   run(context, call, where);
 }
 
-template <typename Call>
-sluice_status enqueue(sluice_context *context, const Call *given, const char *name, Check<Call> check,
-                      Run<Call> run, const sluice_launch *launch, sluice_error *error) {
-  return abi::wall(error, [&] {
-    runtime::Context &shared = *abi::context_of(context);
-    Call call_copy;
-    sluice_launch launch_copy;
-    const Call &call = abi::view(given, name, call_copy);
-    check_and_run(shared, call, abi::view_launch(launch, launch_copy), check, run);
-  });
-}
-
-/// The same for the values of cache.h.
 template <typename Call, typename Args>
-sluice_status enqueue_values(sluice_context *context, const Args *args, void (*flatten)(const Args *, Call &),
-                             abi::Names names, Check<Call> check, Run<Call> run, const sluice_launch *launch,
-                             sluice_error *error) {
+sluice_status enqueue(sluice_context *context, const Args *args, void (*flatten)(const Args *, Call &),
+                      abi::Names names, Check<Call> check, Run<Call> run, const sluice_launch *launch,
+                      sluice_error *error) {
   return abi::wall(error, [&] {
     runtime::Context &shared = *abi::context_of(context);
     Call call = {};
@@ -60,64 +48,34 @@ void checked(runtime::Context &shared, const Call &call, const sluice_launch &wh
 
 extern "C" {
 
-sluice_status sluice_append_init(sluice_append *append, size_t size) noexcept {
-  return abi::init(append, size);
-}
-sluice_status sluice_page_copy_init(sluice_page_copy *copy, size_t size) noexcept {
-  return abi::init(copy, size);
-}
-sluice_status sluice_gather_init(sluice_gather *gather, size_t size) noexcept {
-  return abi::init(gather, size);
-}
-sluice_status sluice_merge_init(sluice_merge *merge, size_t size) noexcept {
-  return abi::init(merge, size);
-}
-
-sluice_status sluice_kv_append(sluice_context *context, const sluice_append *append,
-                               const sluice_launch *launch, sluice_error *error) noexcept {
-  return enqueue(context, append, "append", abi::check_append, checked<sluice_append, runtime::append>,
-                 launch, error);
-}
-
-sluice_status sluice_kv_copy(sluice_context *context, const sluice_page_copy *copy,
-                             const sluice_launch *launch, sluice_error *error) noexcept {
-  return enqueue(context, copy, "copy", abi::check_page_copy, checked<sluice_page_copy, runtime::copy_pages>,
-                 launch, error);
-}
-
-sluice_status sluice_kv_gather(sluice_context *context, const sluice_gather *gather,
-                               const sluice_launch *launch, sluice_error *error) noexcept {
-  return enqueue(context, gather, "gather", abi::check_gather, checked<sluice_gather, runtime::gather>,
-                 launch, error);
-}
-
 sluice_status sluice_cache_append(sluice_context *context, const sluice_append_args *args,
                                   const sluice_launch *launch, sluice_error *error) noexcept {
-  return enqueue_values(context, args, abi::flat_append, abi::append_names, abi::check_append,
-                        checked<sluice_append, runtime::append>, launch, error);
+  return enqueue(context, args, abi::flat_append, abi::append_names, abi::check_append,
+                 checked<calls::Append, runtime::append>, launch, error);
 }
 
 sluice_status sluice_cache_copy(sluice_context *context, const sluice_copy_args *args,
                                 const sluice_launch *launch, sluice_error *error) noexcept {
-  return enqueue_values(context, args, abi::flat_copy, abi::copy_names, abi::check_page_copy,
-                        checked<sluice_page_copy, runtime::copy_pages>, launch, error);
+  return enqueue(context, args, abi::flat_copy, abi::copy_names, abi::check_page_copy,
+                 checked<calls::PageCopy, runtime::copy_pages>, launch, error);
 }
 
 sluice_status sluice_cache_gather(sluice_context *context, const sluice_gather_args *args,
                                   const sluice_launch *launch, sluice_error *error) noexcept {
-  return enqueue_values(context, args, abi::flat_gather, abi::gather_names, abi::check_gather,
-                        checked<sluice_gather, runtime::gather>, launch, error);
+  return enqueue(context, args, abi::flat_gather, abi::gather_names, abi::check_gather,
+                 checked<calls::Gather, runtime::gather>, launch, error);
 }
 
 sluice_status sluice_attention_merge(sluice_context *context, const sluice_merge_args *args,
                                      const sluice_launch *launch, sluice_error *error) noexcept {
-  return enqueue_values(context, args, abi::flat_merge, abi::merge_names, abi::check_merge, runtime::merge,
-                        launch, error);
-}
-
-sluice_status sluice_merge_states(sluice_context *context, const sluice_merge *merge,
-                                  const sluice_launch *launch, sluice_error *error) noexcept {
-  return enqueue(context, merge, "merge", abi::check_merge, runtime::merge, launch, error);
+  return abi::wall(error, [&] {
+    runtime::Context &shared = *abi::context_of(context);
+    sluice_merge_args copy;
+    sluice_launch launch_copy;
+    const sluice_merge_args &call = abi::view(args, "args", copy);
+    check_and_run(shared, call, abi::view_launch(launch, launch_copy), abi::check_merge,
+                  checked<sluice_merge_args, runtime::merge>);
+  });
 }
 
 } // extern "C"

@@ -3,8 +3,11 @@
 
 #include "abi/kv_values.h"
 #include "abi/sized.h"
+#include "calls/cache_ops.h"
+#include "calls/problem.h"
 #include "runtime/dtype.h"
 
+#include <cmath>
 #include <string>
 #include <string_view>
 
@@ -27,22 +30,47 @@ void check_one_type(const KvFormat &format, std::string_view path) {
 }
 
 void check_in_pages(const KvFormat &format, std::string_view path, bool wanted) {
-  if ((format.page_size != 0) == wanted) return;
-  invalid(text(path, ".format.page_size"), text(path, ".format.page_size is ", format.page_size,
-                                                wanted ? "; it must be at least 1: the rows are in pages"
-                                                       : "; it must be 0: rows are contiguous"));
+  const auto refuse = [&](std::string_view name, int64_t value, std::string_view rule) {
+    invalid(text(path, name), text(path, name, " is ", value, rule));
+  };
+  constexpr std::string_view none = "; it must be 0: rows are contiguous";
+  if ((format.page_size != 0) != wanted)
+    refuse(".format.page_size", format.page_size,
+           wanted ? "; it must be at least 1: the rows are in pages" : none);
+  if (format.page_table_kind > SLUICE_PAGE_TABLE_CSR)
+    check_known(text(path, ".format.page_table"), format.page_table_kind, SLUICE_PAGE_TABLE_CSR,
+                "SLUICE_PAGE_TABLE_CSR (2)");
+  if ((format.page_table_kind != SLUICE_PAGE_TABLE_NONE) != wanted)
+    refuse(
+        ".format.page_table", format.page_table_kind,
+        wanted
+            ? "; it must be SLUICE_PAGE_TABLE_BLOCK (1) or SLUICE_PAGE_TABLE_CSR (2): the rows are in pages"
+            : none);
+  if (!wanted && format.flags & calls::page_index_64)
+    invalid(text(path, ".format.flags"),
+            text(path, ".format.flags has SLUICE_KV_PAGE_INDEX_64, but rows are contiguous"));
+}
+
+/// The flat structs of cache operations do not say how many elements of K are V.
+void check_v_in_k(const KvFormat &format, std::string_view path) {
+  if (!(format.flags & calls::v_in_k)) return;
+  if (format.head_dim_v >= 1 && format.head_dim_v <= format.head_dim_qk) return;
+  invalid(text(path, ".format.head_dim_v"), text(path, ".format.head_dim_v is ", format.head_dim_v,
+                                                 "; it must be from 1 to head_dim_qk, which is ",
+                                                 format.head_dim_qk, ", with SLUICE_KV_V_IN_K"));
 }
 
 /// V has no elements of its own if it is in K.
 int32_t own_v(const KvFormat &format) {
-  return format.flags & SLUICE_V_IN_K ? 0 : format.head_dim_v;
+  return format.flags & calls::v_in_k ? 0 : format.head_dim_v;
 }
 
-void add_cache(sluice_append &out, const Kv &kv) {
+void add_cache(calls::Append &out, const Kv &kv) {
   const KvFormat &format = kv.format;
   check_one_type(format, "kv");
   check_in_pages(format, "kv", true);
-  out.flags = format.flags & (SLUICE_V_IN_K | SLUICE_ZERO_POINTS);
+  check_v_in_k(format, "kv");
+  out.flags = format.flags & (calls::v_in_k | calls::zero_points);
   out.cache_type = format.k_type;
   out.kv_heads = format.kv_heads;
   out.head_dim_qk = format.head_dim_qk;
@@ -57,15 +85,15 @@ void add_cache(sluice_append &out, const Kv &kv) {
   out.k_scales = kv.memory.k_scales;
   out.k_zeros = kv.memory.k_zeros;
   out.page_count = kv.memory.page_count;
-  if (format.flags & SLUICE_V_IN_K) return;
-  out.v_scale_kind = format.v_scale_kind;
   out.v_cache = kv.memory.v;
+  if (format.flags & calls::v_in_k) return;
+  out.v_scale_kind = format.v_scale_kind;
   out.v_scale = kv.memory.v_scale;
   out.v_scales = kv.memory.v_scales;
   out.v_zeros = kv.memory.v_zeros;
 }
 
-void add_places(sluice_append &out, const sluice_append_args &args, const KvFormat &format) {
+void add_places(calls::Append &out, const sluice_append_args &args, const KvFormat &format) {
   out.slots = args.slots;
   out.batch = args.batch;
   out.starts = args.starts;
@@ -78,7 +106,7 @@ void add_places(sluice_append &out, const sluice_append_args &args, const KvForm
     check_zero_member("pages", ".head_stride", args.pages.head_stride, "starts is NULL");
     return;
   }
-  out.flags |= format.flags & SLUICE_PAGE_INDEX_64;
+  out.flags |= format.flags & calls::page_index_64;
   out.page_table_kind = format.page_table_kind;
   const KvPages pages = flat_pages_of_all_heads(args.pages, "pages", format.page_table_kind, args.batch);
   out.page_table = pages.table;
@@ -86,8 +114,8 @@ void add_places(sluice_append &out, const sluice_append_args &args, const KvForm
   out.page_table_stride = pages.stride;
 }
 
-void add_rotation(sluice_append &out, const sluice_rotation *given) {
-  if (given == nullptr) return;
+void add_rotation(calls::Append &out, const sluice_rotation *given) {
+  if (given == nullptr) return check_absent("positions", out.positions, "rotation is NULL");
   sluice_rotation copy;
   const sluice_rotation &rotation = view(given, "rotation", copy);
   check_zero_member("rotation", ".reserved", rotation.reserved, reserved);
@@ -96,34 +124,46 @@ void add_rotation(sluice_append &out, const sluice_rotation *given) {
   const int64_t least = rotation.sines != nullptr ? rotation.dim / 2 : rotation.dim;
   if (rotation.stride < least)
     invalid("rotation.stride", text("rotation.stride is ", rotation.stride, "; it must be at least ", least,
-                                    ", what a position has"));
+                                    ", the elements of a position"));
   out.rotary_dim = rotation.dim;
   out.rotary_style = rotation.style;
   out.rotary_first = rotation.first;
-  out.rotary_type = rotation.type == SLUICE_F32 ? 0 : rotation.type; // 0 is F32
-  out.rotary = static_cast<const float *>(rotation.cosines);
+  out.rotary_type = rotation.type;
+  out.rotary = rotation.cosines;
   out.rotary_sin = rotation.sines;
   out.rotary_stride = rotation.stride;
 }
 
-/// The flat struct has one type and epsilon for the norms of Q and K.
-const void *add_norm(sluice_append &out, const sluice_norm *given, std::string_view path, bool is_first) {
+/// The flat struct has one type and epsilon for the norms of Q and K. Numbers that K may not have are refused
+/// as those of K, by the checks of the flat struct.
+void check_norms_alike(const calls::Append &k, const sluice_norm &norm, std::string_view path) {
+  if (norm.type != k.norm_type)
+    unsupported(text(path, ".type"),
+                text(path, ".type is ", runtime::dtype_text(norm.type),
+                     "; nearest supported: that of k_norm, ", runtime::dtype_text(k.norm_type)));
+  const bool is_possible = k.norm_epsilon >= 0 && std::isfinite(k.norm_epsilon);
+  if (is_possible && norm.epsilon != k.norm_epsilon)
+    unsupported(text(path, ".epsilon"), text(path, ".epsilon is ", norm.epsilon,
+                                             "; nearest supported: that of k_norm, ", k.norm_epsilon));
+}
+
+const void *add_norm(calls::Append &out, const sluice_norm *given, std::string_view path, bool is_first) {
   if (given == nullptr) return nullptr;
   sluice_norm copy;
   const sluice_norm &norm = view(given, path, copy);
   check_zero_member(path, ".reserved", norm.reserved, reserved);
-  if (norm.type == 0) invalid(text(path, ".type"), text(path, ".type is missing"));
+  if (norm.type == 0) invalid(text(path, ".type"), text(path, ".type is missing; it must be a sluice_dtype"));
   if (norm.weights == nullptr) invalid(text(path, ".weights"), text(path, ".weights is NULL"));
-  if (!is_first && (norm.type != out.norm_type || norm.epsilon != out.norm_epsilon))
-    unsupported(text(path, ".epsilon"),
-                text(path, " has another type or epsilon than k_norm; nearest supported: "
-                           "the same"));
+  if (!is_first) {
+    check_norms_alike(out, norm, path);
+    return norm.weights;
+  }
   out.norm_type = norm.type;
   out.norm_epsilon = norm.epsilon;
   return norm.weights;
 }
 
-void add_q(sluice_append &out, const sluice_append_args &args) {
+void add_q(calls::Append &out, const sluice_append_args &args) {
   out.k_norm = add_norm(out, args.k_norm, "k_norm", true);
   if (args.q == nullptr) return;
   sluice_append_q copy;
@@ -136,9 +176,18 @@ void add_q(sluice_append &out, const sluice_append_args &args) {
   out.q_norm = add_norm(out, q.norm, "q.norm", args.k_norm == nullptr);
 }
 
+/// Of the two types of a conversion the one without scales.
+bool is_half(uint32_t type) {
+  return type == SLUICE_F16 || type == SLUICE_BF16;
+}
+
+bool is_copied(const Kv &source, const Kv &target) {
+  return source.format.k_type == target.format.k_type;
+}
+
 /// What the flat structs of copies and gathers have alike.
 template <typename Flat> void add_source(Flat &out, const Kv &source, const Kv &target) {
-  out.flags |= source.format.flags & (SLUICE_V_IN_K | SLUICE_ZERO_POINTS);
+  out.flags |= source.format.flags & (calls::v_in_k | calls::zero_points);
   out.kv_heads = source.format.kv_heads;
   out.head_dim_qk = source.format.head_dim_qk;
   out.head_dim_v = own_v(source.format);
@@ -146,11 +195,11 @@ template <typename Flat> void add_source(Flat &out, const Kv &source, const Kv &
   out.scale_group = source.format.scale_group;
   out.k_scales = source.memory.k_scales;
   out.k_zeros = source.memory.k_zeros;
-  const bool has_v = !(source.format.flags & SLUICE_V_IN_K);
+  const bool has_v = !(source.format.flags & calls::v_in_k);
   if (has_v) out.v_scales = source.memory.v_scales, out.v_zeros = source.memory.v_zeros;
-  // Bits are copied between equal types: scales per tensor or head stay what they are. Else either the source
-  // has them, and its numbers are multiplied, or the target, and its numbers are divided.
-  if (source.format.k_type == target.format.k_type) {
+  // Bits are copied between equal types: scales per tensor or head stay what they are. Else the numbers of
+  // the source are multiplied by its scales, or divided by those of the target.
+  if (is_copied(source, target)) {
     const auto kind_of = [](uint32_t kind) {
       return kind == SLUICE_SCALE_PER_TENSOR || kind == SLUICE_SCALE_PER_HEAD ? uint32_t{SLUICE_SCALE_NONE}
                                                                               : kind;
@@ -159,7 +208,7 @@ template <typename Flat> void add_source(Flat &out, const Kv &source, const Kv &
     out.v_scale_kind = has_v ? kind_of(source.format.v_scale_kind) : 0;
     return;
   }
-  const Kv &scaled = source.format.k_scale_kind != 0 || source.format.v_scale_kind != 0 ? source : target;
+  const Kv &scaled = is_half(source.format.k_type) ? target : source;
   out.k_scale_kind = scaled.format.k_scale_kind;
   out.k_scale = scaled.memory.k_scale;
   if (!has_v) return;
@@ -174,6 +223,32 @@ void check_rows_of_v(const KvFormat &format, std::string_view path) {
                 text(path, ".format.v.pack is ", format.v_pack, "; nearest supported: 0"));
 }
 
+/// Scales that are copied with their rows. Those of a page become those of its rows where the target has no
+/// pages.
+void check_same_scales(const KvFormat &source, const KvFormat &target) {
+  const auto same = [&](std::string_view side, uint32_t from, uint32_t to) {
+    const bool is_spread = from == SLUICE_SCALE_PER_PAGE && target.page_size == 0;
+    const uint32_t wanted = is_spread ? uint32_t{SLUICE_SCALE_PER_TOKEN} : from;
+    if (to == wanted) return;
+    invalid(text("target.format.", side, ".scale_kind"),
+            text("target.format.", side, ".scale_kind is ", to, "; it must be ", wanted,
+                 is_spread ? ": scales of pages become those of rows" : ", that of the source"));
+  };
+  same("k", source.k_scale_kind, target.k_scale_kind);
+  if (!(source.flags & calls::v_in_k)) same("v", source.v_scale_kind, target.v_scale_kind);
+}
+
+/// A conversion has the scales of one side.
+void check_no_scales(const KvFormat &format, std::string_view path) {
+  const auto none = [&](std::string_view name, uint32_t kind) {
+    if (kind == SLUICE_SCALE_NONE) return;
+    unsupported(text(path, name), text(path, name, " is ", kind, " for ", runtime::dtype_text(format.k_type),
+                                       "; nearest supported: SLUICE_SCALE_NONE (0)"));
+  };
+  none(".format.k.scale_kind", format.k_scale_kind);
+  if (!(format.flags & calls::v_in_k)) none(".format.v.scale_kind", format.v_scale_kind);
+}
+
 /// Both sides have the same heads and rows.
 void check_sides(const Kv &source, const Kv &target) {
   check_one_type(source.format, "source");
@@ -185,26 +260,32 @@ void check_sides(const Kv &source, const Kv &target) {
     invalid(text("target.format.", name), text("target.format.", name, " is ", second,
                                                "; it must be that of the source, which is ", first));
   };
+  const auto is_v_in_k = [](const Kv &kv) { return (kv.format.flags & calls::v_in_k) != 0; };
+  if (is_v_in_k(source) != is_v_in_k(target))
+    invalid("target.format.flags", text("target.format.flags ", is_v_in_k(target) ? "has" : "lacks",
+                                        " SLUICE_KV_V_IN_K; it must be as that of the source"));
   same("kv_heads", source.format.kv_heads, target.format.kv_heads);
   same("head_dim_qk", source.format.head_dim_qk, target.format.head_dim_qk);
-  same("head_dim_v", own_v(source.format), own_v(target.format));
-  const bool is_same_type = source.format.k_type == target.format.k_type;
-  if (is_same_type) same("k.scale_group", source.format.scale_group, target.format.scale_group);
-  const bool both_scaled = source.format.k_scale_kind != 0 && target.format.k_scale_kind != 0;
-  if (!is_same_type && both_scaled)
-    unsupported("target.format.k.scale_kind",
-                text("target.format.k.scale_kind is ", target.format.k_scale_kind,
-                     ", and the source has scales too; nearest supported: "
-                     "SLUICE_SCALE_NONE (0)"));
+  same("head_dim_v", source.format.head_dim_v, target.format.head_dim_v);
+  check_v_in_k(source.format, "source");
+  if (is_copied(source, target)) {
+    check_same_scales(source.format, target.format);
+    same("k.scale_group", source.format.scale_group, target.format.scale_group);
+    same("k.zero_points", (source.format.flags & calls::zero_points) != 0,
+         (target.format.flags & calls::zero_points) != 0);
+  } else if (is_half(source.format.k_type)) {
+    check_no_scales(source.format, "source");
+  } else {
+    check_no_scales(target.format, "target");
+  }
 }
 
 } // namespace
 
-void flat_append(const sluice_append_args *given, sluice_append &out) {
+void flat_append(const sluice_append_args *given, calls::Append &out) {
   sluice_append_args copy;
   const sluice_append_args &args = view(given, "args", copy);
   check_zero_member("args", ".reserved", args.reserved, reserved);
-  out.struct_size = sizeof out;
   const Kv kv = flat_kv(args.kv, kv_paths);
   add_cache(out, kv);
   out.source_type = args.source_type;
@@ -218,11 +299,10 @@ void flat_append(const sluice_append_args *given, sluice_append &out) {
   add_q(out, args);
 }
 
-void flat_copy(const sluice_copy_args *given, sluice_page_copy &out) {
+void flat_copy(const sluice_copy_args *given, calls::PageCopy &out) {
   sluice_copy_args copy;
   const sluice_copy_args &args = view(given, "args", copy);
   if (args.pairs_64 > 1) invalid("pairs_64", text("pairs_64 is ", args.pairs_64, "; it must be 0 or 1"));
-  out.struct_size = sizeof out;
   const Kv source = flat_kv(args.source, source_paths), target = flat_kv(args.target, target_paths);
   check_sides(source, target);
   check_in_pages(source.format, "source", true);
@@ -230,11 +310,12 @@ void flat_copy(const sluice_copy_args *given, sluice_page_copy &out) {
     invalid("target.format.page_size",
             text("target.format.page_size is ", target.format.page_size,
                  "; it must be that of the source, which is ", source.format.page_size));
+  check_in_pages(target.format, "target", true);
   if (source.memory.page_count != target.memory.page_count)
     unsupported("target.page_count",
                 text("target.page_count is ", target.memory.page_count,
                      "; nearest supported: that of the source, ", source.memory.page_count));
-  if (args.pairs_64) out.flags = SLUICE_PAGE_INDEX_64;
+  if (args.pairs_64) out.flags = calls::page_index_64;
   add_source(out, source, target);
   out.source_type = source.format.k_type;
   out.target_type = target.format.k_type;
@@ -250,22 +331,22 @@ void flat_copy(const sluice_copy_args *given, sluice_page_copy &out) {
   if (out.source_type != out.target_type) return;
   out.k_target_scales = target.memory.k_scales;
   out.k_target_zeros = target.memory.k_zeros;
-  if (source.format.flags & SLUICE_V_IN_K) return;
+  if (source.format.flags & calls::v_in_k) return;
   out.v_target_scales = target.memory.v_scales;
   out.v_target_zeros = target.memory.v_zeros;
 }
 
-void flat_gather(const sluice_gather_args *given, sluice_gather &out) {
+void flat_gather(const sluice_gather_args *given, calls::Gather &out) {
   sluice_gather_args copy;
   const sluice_gather_args &args = view(given, "args", copy);
   check_zero_member("args", ".reserved", args.reserved, reserved);
-  out.struct_size = sizeof out;
   const Kv source = flat_kv(args.source, source_paths), target = flat_kv(args.target, target_paths);
   check_sides(source, target);
   check_in_pages(source.format, "source", true);
   check_in_pages(target.format, "target", false);
   check_zero_member("target.format", ".k.pack", target.format.k_pack, "rows are contiguous");
-  out.flags = source.format.flags & SLUICE_PAGE_INDEX_64;
+  check_zero_member("target", ".page_count", target.memory.page_count, "rows are contiguous");
+  out.flags = source.format.flags & calls::page_index_64;
   add_source(out, source, target);
   out.cache_type = source.format.k_type;
   out.out_type = target.format.k_type;
@@ -289,7 +370,7 @@ void flat_gather(const sluice_gather_args *given, sluice_gather &out) {
   if (out.cache_type != out.out_type) return;
   out.k_out_scales = target.memory.k_scales;
   out.k_out_zeros = target.memory.k_zeros;
-  if (source.format.flags & SLUICE_V_IN_K) return;
+  if (source.format.flags & calls::v_in_k) return;
   out.v_out_scales = target.memory.v_scales;
   out.v_out_zeros = target.memory.v_zeros;
 }

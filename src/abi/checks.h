@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
+#include "calls/args.h"
+#include "calls/problem.h"
 #include "tensors/checks.h"
 
 #include <sluice/sluice.h>
@@ -18,14 +20,11 @@ using namespace tensors; // checks of tensors are part of all others
 
 /// invalid_argument, newer_struct for an unknown flag or enumerator, or unsupported for a problem that no
 /// executor of this version computes.
-void check_problem(const sluice_problem &problem);
+void check_problem(const calls::Problem &problem);
 
-/// The call, with the problem's bounds for a missing q_len, kv_len or prefix_len: `args`, or `copy`.
-const sluice_args &with_lengths(const sluice_problem &problem, const sluice_args &args, sluice_args &copy);
-
-/// For a call after with_lengths. invalid_argument, newer_struct for an unknown flag, or unsupported for a
+/// invalid_argument, or unsupported for a
 /// scale that no executor of this version applies.
-void check_args(const sluice_problem &problem, const TensorRules &rules, const sluice_args &args);
+void check_args(const calls::Problem &problem, const TensorRules &rules, const calls::Args &args);
 
 /// invalid_argument or workspace_too_small.
 void check_launch(uint64_t workspace_bytes, uint32_t workspace_alignment, const sluice_launch &launch);

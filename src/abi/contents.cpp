@@ -1,6 +1,14 @@
 //===- contents.cpp - checks of the contents of device memory, on an emulator ---------------------------===//
 #include "abi/contents.h"
 
+#include "abi/attention_values.h"
+#include "abi/cache_values.h"
+#include "abi/checks.h"
+#include "abi/pointers.h"
+#include "abi/retell.h"
+#include "calls/args.h"
+#include "calls/cache_ops.h"
+#include "calls/problem.h"
 #include "reference/contents.h"
 #include "runtime/launch.h"
 #include "support/failure.h"
@@ -13,19 +21,49 @@ namespace sluice::abi {
 namespace {
 
 struct CallOfPlan {
-  sluice_problem problem;
-  sluice_args args;
+  calls::Problem problem;
+  calls::Args args;
 };
 
-void check(const CallOfPlan &call) {
+Names names_of(const CallOfPlan &) {
+  return args_names;
+}
+Names names_of(const calls::Append &) {
+  return append_names;
+}
+Names names_of(const calls::PageCopy &) {
+  return copy_names;
+}
+Names names_of(const calls::Gather &) {
+  return gather_names;
+}
+
+const calls::Args &call_of(const CallOfPlan &call) {
+  return call.args;
+}
+template <typename Call> const Call &call_of(const Call &call) {
+  return call;
+}
+
+void check_arrays(const CallOfPlan &call) {
   reference::check_contents(call.problem, call.args);
 }
-template <typename Call> void check(const Call &call) {
+template <typename Call> void check_arrays(const Call &call) {
   reference::check_contents(call);
 }
 
+/// Callers forget that pointers are to device memory: the device's own report could only say an address.
+template <typename Call> void check_pointers(const runtime::Device &device, const Call &call) {
+  if (device.has_memory == nullptr) return;
+  for_each_pointer(call_of(call), [&](std::string_view name, const void *address) {
+    if (address == nullptr || device.has_memory(address) != 0) return;
+    invalid(name, support::text(name, " is ", support::hexadecimal(reinterpret_cast<uint64_t>(address)),
+                                "; it must be memory of the device: allocated, registered or pinned by HIP"));
+  });
+}
+
 /// A runtime::ContentsCheck.
-template <typename Call> int find_bad_contents(const void *call, char *message, size_t size) {
+template <typename Call> int find_bad_contents(const void *given, char *message, size_t size) {
   const auto tell = [&](std::string_view sentence) {
     const size_t length = std::min(sentence.size(), size - 1);
     std::copy_n(sentence.data(), length, message);
@@ -33,7 +71,8 @@ template <typename Call> int find_bad_contents(const void *call, char *message, 
     return 1;
   };
   try {
-    check(*static_cast<const Call *>(call));
+    const auto &call = *static_cast<const Call *>(given);
+    retelling(names_of(call), [&] { check_arrays(call); });
     return 0;
   } catch (const support::Failure &failure) {
     return tell(failure.message());
@@ -61,27 +100,39 @@ sluice_launch enqueue_check(const runtime::Device &device, const sluice_launch &
   return after;
 }
 
+template <typename Call>
+sluice_launch checked(const runtime::Device &device, const sluice_launch &launch, const char *name,
+                      const Call &call) {
+  check_pointers(device, call);
+  return checks_contents(device) ? enqueue_check(device, launch, name, call) : launch;
+}
+
 } // namespace
 
 sluice_launch with_contents_check(const runtime::Device &device, const sluice_launch &launch,
-                                  const sluice_problem &problem, const sluice_args &args) {
-  return checks_contents(device) ? enqueue_check(device, launch, "sluice_run", CallOfPlan{problem, args})
-                                 : launch;
+                                  const calls::Problem &problem, const calls::Args &args) {
+  return checked(device, launch, "sluice_attention_run", CallOfPlan{problem, args});
 }
 
 sluice_launch with_contents_check(const runtime::Device &device, const sluice_launch &launch,
-                                  const sluice_append &call) {
-  return checks_contents(device) ? enqueue_check(device, launch, "sluice_kv_append", call) : launch;
+                                  const calls::Append &call) {
+  return checked(device, launch, "sluice_cache_append", call);
 }
 
 sluice_launch with_contents_check(const runtime::Device &device, const sluice_launch &launch,
-                                  const sluice_page_copy &call) {
-  return checks_contents(device) ? enqueue_check(device, launch, "sluice_kv_copy", call) : launch;
+                                  const calls::PageCopy &call) {
+  return checked(device, launch, "sluice_cache_copy", call);
 }
 
 sluice_launch with_contents_check(const runtime::Device &device, const sluice_launch &launch,
-                                  const sluice_gather &call) {
-  return checks_contents(device) ? enqueue_check(device, launch, "sluice_kv_gather", call) : launch;
+                                  const calls::Gather &call) {
+  return checked(device, launch, "sluice_cache_gather", call);
+}
+
+sluice_launch with_contents_check(const runtime::Device &device, const sluice_launch &launch,
+                                  const sluice_merge_args &call) {
+  check_pointers(device, call); // it has no arrays
+  return launch;
 }
 
 } // namespace sluice::abi

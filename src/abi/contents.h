@@ -2,26 +2,33 @@
 //
 // A run cannot check lengths, starts and tables: they are on the device, and their values count when it
 // executes. On an emulated device with the check "contents" the host checks them, right before the kernels.
+// That pointers are to memory of an emulated device is checked at once.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
+#include "calls/args.h"
+#include "calls/cache_ops.h"
+#include "calls/problem.h"
 #include "runtime/device.h"
 
-#include <sluice/sluice.h>
+#include <sluice/merge.h>
 
 namespace sluice::abi {
 
-/// The launch for the work itself. If the device checks contents, the check is enqueued on the stream after
+/// The launch for the work itself. Throws support::Failure (invalid_argument) for pointers to other memory
+/// than that of an emulated device. If the device checks contents, the check is enqueued on the stream after
 /// the dependencies of `launch`, and the work no longer has to wait for them. Throws support::Failure as
 /// runtime::wait_for_dependencies does, or hip.
 sluice_launch with_contents_check(const runtime::Device &device, const sluice_launch &launch,
-                                  const sluice_problem &problem, const sluice_args &args);
+                                  const calls::Problem &problem, const calls::Args &args);
 sluice_launch with_contents_check(const runtime::Device &device, const sluice_launch &launch,
-                                  const sluice_append &call);
+                                  const calls::Append &call);
 sluice_launch with_contents_check(const runtime::Device &device, const sluice_launch &launch,
-                                  const sluice_page_copy &call);
+                                  const calls::PageCopy &call);
 sluice_launch with_contents_check(const runtime::Device &device, const sluice_launch &launch,
-                                  const sluice_gather &call);
+                                  const calls::Gather &call);
+sluice_launch with_contents_check(const runtime::Device &device, const sluice_launch &launch,
+                                  const sluice_merge_args &call);
 
 } // namespace sluice::abi

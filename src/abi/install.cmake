@@ -52,7 +52,17 @@ install(
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT sluiceTargets NAMESPACE sluice:: DESTINATION ${config_folder} COMPONENT dev)
 install(FILES ${archive} DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT dev)
-set(headers attention.h cache.h device.h make.h merge.h sluice.h sluice.hpp)
+set(headers
+    attention.h
+    cache.h
+    context.h
+    device.h
+    make.h
+    merge.h
+    observe.h
+    sluice.h
+    sluice.hpp
+    types.h)
 list(TRANSFORM headers PREPEND ${PROJECT_SOURCE_DIR}/include/sluice/)
 install(FILES ${headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/sluice COMPONENT dev)
 configure_package_config_file(sluiceConfig.cmake.in sluiceConfig.cmake INSTALL_DESTINATION ${config_folder}

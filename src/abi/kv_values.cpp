@@ -3,6 +3,7 @@
 
 #include "abi/cache_checks.h"
 #include "abi/sized.h"
+#include "calls/problem.h"
 #include "support/failure.h"
 
 #include <string>
@@ -42,14 +43,19 @@ constexpr FormatNames v_names = {".v.type",        ".v.scale_kind", ".v.scale_gr
 
 void check_format(const sluice_format &format, std::string_view path, const FormatNames &names) {
   check_zero_member(path, names.reserved, format.reserved, reserved);
-  if (format.zero_points > 1) invalid_member(path, names.zero_points, " must be 0 or 1");
-  if (format.scale_kind == SLUICE_SCALE_PER_GROUP) return;
+  if (format.zero_points > 1)
+    invalid_member(path, names.zero_points, text(" is ", format.zero_points, "; it must be 0 or 1"));
+  if (format.scale_kind == SLUICE_SCALE_PER_GROUP) {
+    if (format.scale_group != 32 && format.scale_group != 64)
+      invalid_member(path, names.scale_group, text(" is ", format.scale_group, "; it must be 32 or 64"));
+    return;
+  }
   check_zero_member(path, names.zero_points, format.zero_points, "only scales per group have zero points");
   check_zero_member(path, names.scale_group, format.scale_group, "only scales per group have groups");
 }
 
 void check_no_v(const sluice_format &v, std::string_view path) {
-  constexpr std::string_view why = "flags has SLUICE_KV_V_IN_K";
+  constexpr std::string_view why = "V is in K (SLUICE_KV_V_IN_K)";
   check_zero_member(path, v_names.type, v.type, why);
   check_zero_member(path, v_names.scale_kind, v.scale_kind, why);
   check_zero_member(path, v_names.pack, v.pack, why);
@@ -76,7 +82,7 @@ void check_scales(const sluice_kv_scales &scales, std::string_view path, const s
 
 /// Scales go where the flat structs have those of their kind. V in K has the scales of K.
 void add_scales(KvMemory &out, const sluice_kv_scales &scales, const KvFormat &format) {
-  const bool is_v_in_k = format.flags & SLUICE_V_IN_K;
+  const bool is_v_in_k = format.flags & calls::v_in_k;
   const sluice_tensor &v = is_v_in_k ? scales.k : scales.v;
   if (is_per_tensor_or_head(format.k_scale_kind)) {
     out.k_scale = static_cast<const float *>(scales.k.data);
@@ -115,8 +121,8 @@ void check_plain_format(std::string_view path, const sluice_format &format) {
 KvFormat flat_format(const sluice_kv_format *given, std::string_view path) {
   sluice_kv_format copy;
   const sluice_kv_format &format = view(given, path, copy);
-  if (format.flags != 0)
-    check_known_bits(text(path, ".flags"), format.flags, SLUICE_KV_V_IN_K | SLUICE_KV_PAGE_INDEX_64);
+  constexpr uint32_t known = SLUICE_KV_V_IN_K | SLUICE_KV_PAGE_INDEX_64;
+  if (format.flags & ~known) check_known_bits(text(path, ".flags"), format.flags, known);
   check_zero_member(path, ".reserved", format.reserved, reserved);
   const bool is_v_in_k = format.flags & SLUICE_KV_V_IN_K;
   check_format(format.k, path, k_names);
@@ -124,9 +130,9 @@ KvFormat flat_format(const sluice_kv_format *given, std::string_view path) {
   check_alike(format.k, format.v, path);
   if (is_v_in_k) check_no_v(format.v, path);
   const sluice_format &v = is_v_in_k ? format.k : format.v;
-  return {.flags = (is_v_in_k ? uint32_t{SLUICE_V_IN_K} : 0) |
-                   (format.flags & SLUICE_KV_PAGE_INDEX_64 ? uint32_t{SLUICE_PAGE_INDEX_64} : 0) |
-                   (format.k.zero_points || format.v.zero_points ? uint32_t{SLUICE_ZERO_POINTS} : 0),
+  return {.flags = (is_v_in_k ? uint32_t{calls::v_in_k} : 0) |
+                   (format.flags & SLUICE_KV_PAGE_INDEX_64 ? uint32_t{calls::page_index_64} : 0) |
+                   (format.k.zero_points || format.v.zero_points ? uint32_t{calls::zero_points} : 0),
           .k_type = format.k.type,
           .v_type = v.type,
           .k_scale_kind = format.k.scale_kind,
@@ -141,8 +147,8 @@ KvFormat flat_format(const sluice_kv_format *given, std::string_view path) {
           .v_pack = format.v.pack};
 }
 
-KvFormat format_of(const sluice_problem &problem) {
-  constexpr uint32_t flags = SLUICE_V_IN_K | SLUICE_PAGE_INDEX_64 | SLUICE_ZERO_POINTS;
+KvFormat format_of(const calls::Problem &problem) {
+  constexpr uint32_t flags = calls::v_in_k | calls::page_index_64 | calls::zero_points;
   return {.flags = problem.flags & flags,
           .k_type = problem.k_type,
           .v_type = problem.v_type,
@@ -156,6 +162,36 @@ KvFormat format_of(const sluice_problem &problem) {
           .page_table_kind = problem.page_table_kind,
           .k_pack = problem.k_pack,
           .v_pack = problem.v_pack};
+}
+
+void check_same_format(const KvFormat &given, const KvFormat &wanted, std::string_view path) {
+  if (given == wanted) return;
+  const auto same = [&](std::string_view name, auto member) {
+    if (given.*member == wanted.*member) return;
+    invalid(text(path, name),
+            text(path, name, " is ", given.*member, "; the problem has ", wanted.*member, " there"));
+  };
+  const auto same_bit = [&](std::string_view name, uint32_t bit, std::string_view what) {
+    if ((given.flags & bit) == (wanted.flags & bit)) return;
+    invalid(text(path, name),
+            text(path, name, given.flags & bit ? " has " : " lacks ", what,
+                 given.flags & bit ? ", which the problem lacks" : ", which the problem has"));
+  };
+  same(".kv_heads", &KvFormat::kv_heads);
+  same(".head_dim_qk", &KvFormat::head_dim_qk);
+  same(".head_dim_v", &KvFormat::head_dim_v);
+  same(".page_size", &KvFormat::page_size);
+  same(".page_table", &KvFormat::page_table_kind);
+  same_bit(".flags", calls::v_in_k, "SLUICE_KV_V_IN_K");
+  same_bit(".flags", calls::page_index_64, "SLUICE_KV_PAGE_INDEX_64");
+  same(k_names.type, &KvFormat::k_type);
+  same(v_names.type, &KvFormat::v_type);
+  same(k_names.scale_kind, &KvFormat::k_scale_kind);
+  same(v_names.scale_kind, &KvFormat::v_scale_kind);
+  same(".k.scale_group", &KvFormat::scale_group);
+  same_bit(".k.zero_points", calls::zero_points, "zero points");
+  same(k_names.pack, &KvFormat::k_pack);
+  same(v_names.pack, &KvFormat::v_pack);
 }
 
 Kv flat_kv(const sluice_kv *given, const KvPaths &paths) {
@@ -177,7 +213,8 @@ Kv flat_kv(const sluice_kv *given, const KvPaths &paths) {
   // A stride of 0 between pages would make all of them one.
   constexpr std::string_view rule = " is 0; it must be the elements from one page to the next";
   if (kv.k.data != nullptr && kv.k.stride[0] == 0) invalid_member(paths.kv, ".k.stride[0]", rule);
-  if (kv.v.data != nullptr && kv.v.stride[0] == 0) invalid_member(paths.kv, ".v.stride[0]", rule);
+  const bool has_v = !(out.format.flags & calls::v_in_k);
+  if (has_v && kv.v.data != nullptr && kv.v.stride[0] == 0) invalid_member(paths.kv, ".v.stride[0]", rule);
   return out;
 }
 
@@ -200,6 +237,9 @@ KvPages flat_pages_of_all_heads(const sluice_pages &pages, std::string_view path
   if (pages.head_stride != 0)
     unsupported(text(path, ".head_stride"),
                 text(path, ".head_stride is ", pages.head_stride, "; nearest supported: 0"));
+  if (page_table_kind == SLUICE_PAGE_TABLE_BLOCK && pages.stride < SLUICE_SHARED)
+    invalid(text(path, ".stride"), text(path, ".stride is ", pages.stride,
+                                        "; it must not be negative, except as SLUICE_SHARED (-1)"));
   return flat_pages(pages, path, page_table_kind, count);
 }
 

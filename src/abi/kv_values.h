@@ -8,6 +8,7 @@
 #pragma once
 
 #include "abi/checks.h"
+#include "calls/problem.h"
 
 #include <sluice/attention.h>
 
@@ -28,7 +29,7 @@ void check_known_bits(std::string_view path, uint32_t flags, uint32_t known);
 /// Of Q and O, whose formats have nothing but a type and a scale.
 void check_plain_format(std::string_view path, const sluice_format &format);
 
-/// A sluice_kv_format. `flags` are those of a sluice_problem.
+/// A sluice_kv_format. `flags` are those of a calls::Problem.
 struct KvFormat {
   uint32_t flags;
   uint32_t k_type, v_type, k_scale_kind, v_scale_kind;
@@ -41,7 +42,10 @@ struct KvFormat {
 
 KvFormat flat_format(const sluice_kv_format *format, std::string_view path);
 /// That of a plan.
-KvFormat format_of(const sluice_problem &problem);
+KvFormat format_of(const calls::Problem &problem);
+
+/// Refuses the first member of a format that is not as the problem has it.
+void check_same_format(const KvFormat &given, const KvFormat &wanted, std::string_view path);
 
 /// The memory of a sluice_kv, with its scales where the flat structs expect them.
 struct KvMemory {

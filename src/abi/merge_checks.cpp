@@ -1,6 +1,7 @@
 //===- merge_checks.cpp - what a caller can get wrong in a merge ----------------------------------------===//
 #include "abi/cache_checks.h"
 #include "abi/cache_op_checks.h"
+#include "abi/kv_values.h"
 #include "package/cache_op_kernargs.h"
 #include "runtime/cache_ops.h"
 #include "runtime/dtype.h"
@@ -22,27 +23,26 @@ constexpr int32_t chunk = package::cache_op_chunk_elements;
 constexpr int32_t max_parts = 65536;
 constexpr uint32_t pointer_alignment = 16;
 
-void check_types(const sluice_merge &merge) {
-  check_dtype("partial_type", merge.partial_type);
-  check_dtype("o_type", merge.o_type);
-  if (merge.partial_type > SLUICE_F32)
-    unsupported_value("partial_type", dtype_text(merge.partial_type), "bf16");
-  if (merge.partial_type != SLUICE_F32 && merge.o_type != merge.partial_type) {
-    const std::string_view partial_type = dtype_name(merge.partial_type);
-    unsupported_value("o_type", text(dtype_text(merge.o_type), " and partial_type ", partial_type),
-                      partial_type);
+void check_types(const sluice_merge_args &merge) {
+  check_dtype("parts.type", merge.parts.type);
+  check_dtype("o_format.type", merge.o_format.type);
+  if (merge.parts.type > SLUICE_F32) unsupported_value("parts.type", dtype_text(merge.parts.type), "bf16");
+  if (merge.parts.type != SLUICE_F32 && merge.o_format.type != merge.parts.type) {
+    const std::string_view partial_type = dtype_name(merge.parts.type);
+    unsupported_value("o_format.type",
+                      text(dtype_text(merge.o_format.type), " and parts.type ", partial_type), partial_type);
   }
-  if (merge.o_type > SLUICE_F32 && merge.o_type != SLUICE_E4M3FNUZ)
-    unsupported_value("o_type", dtype_text(merge.o_type), "e4m3fnuz");
-  check_scale("o_scale_kind", merge.o_scale_kind, "o_scale", merge.o_scale, merge.o_type == SLUICE_E4M3FNUZ,
-              "unless o_type is e4m3fnuz");
+  if (merge.o_format.type > SLUICE_F32 && merge.o_format.type != SLUICE_E4M3FNUZ)
+    unsupported_value("o_format.type", dtype_text(merge.o_format.type), "e4m3fnuz");
+  check_scale("o_format.scale_kind", merge.o_format.scale_kind, "o_scale", merge.o_scale,
+              merge.o_format.type == SLUICE_E4M3FNUZ, "unless o_format.type is e4m3fnuz");
 }
 
-void check_extents(const sluice_merge &merge) {
-  check_at_least("parts", merge.parts, 1);
-  if (merge.parts > max_parts) {
-    throw Failure(Status::unsupported, "parts",
-                  text("parts is ", merge.parts, "; nearest supported: ", max_parts));
+void check_extents(const sluice_merge_args &merge) {
+  check_at_least("parts.count", merge.parts.count, 1);
+  if (merge.parts.count > max_parts) {
+    throw Failure(Status::unsupported, "parts.count",
+                  text("parts.count is ", merge.parts.count, "; nearest supported: ", max_parts));
   }
   check_not_negative("tokens", merge.tokens);
   check_at_least("heads", merge.heads, 1);
@@ -51,11 +51,14 @@ void check_extents(const sluice_merge &merge) {
                   text("tokens is ", merge.tokens, " and heads ", merge.heads, "; nearest supported: ",
                        std::numeric_limits<int32_t>::max() / merge.heads, " tokens"));
   }
-  check_at_least("head_dim_v", merge.head_dim_v, 1);
-  if (merge.head_dim_v % chunk != 0) {
-    invalid("head_dim_v", text("head_dim_v is ", merge.head_dim_v, "; it must be a multiple of ", chunk));
+  check_at_least("head_dim", merge.head_dim, 1);
+  if (merge.head_dim % chunk != 0) {
+    invalid("head_dim", text("head_dim is ", merge.head_dim, "; it must be a multiple of ", chunk));
   }
-  check_known("lse_base", merge.lse_base, SLUICE_LSE_BASE_2, "SLUICE_LSE_BASE_2 (1)");
+  if (merge.lse_base == SLUICE_LSE_NONE)
+    invalid("lse_base",
+            "lse_base is SLUICE_LSE_NONE (0); it must be SLUICE_LSE_LN (1) or SLUICE_LSE_LOG2 (2)");
+  check_known("lse_base", merge.lse_base, SLUICE_LSE_LOG2, "SLUICE_LSE_LOG2 (2)");
 }
 
 /// Part 0 and the last part are within the address space, and so are those between them. Parts may follow one
@@ -145,32 +148,34 @@ void check_disjoint_sequences(const Shape &lse, const Sequences &sequences) {
   }
 }
 
-void check_flags(const sluice_merge &merge) {
+void check_flags(const sluice_merge_args &merge) {
   constexpr uint32_t known = SLUICE_MERGE_INFINITY_IS_EMPTY;
   if (merge.flags & ~known) {
     throw Failure(Status::newer_struct, "flags",
                   text("flags has unknown bits ", support::hexadecimal(merge.flags & ~known),
                        ": the library is older than the caller's header"));
   }
-  check_reserved(merge.reserved);
+  check_zero_member("args", ".reserved", merge.reserved, "it is reserved");
+  check_plain_format("o_format", merge.o_format);
 }
 
-void check_lists(const sluice_merge &merge) {
-  const bool has_rows = merge.partial_list != nullptr;
-  if (has_rows != (merge.partial_lse_list != nullptr)) {
-    invalid(has_rows ? "partial_lse_list" : "partial_list",
-            text(has_rows ? "partial_lse_list" : "partial_list",
-                 " is NULL; partial_list and partial_lse_list are both given or both NULL"));
+void check_lists(const sluice_merge_args &merge) {
+  const bool has_rows = merge.parts.o_list != nullptr;
+  if (has_rows != (merge.parts.lse_list != nullptr)) {
+    invalid(has_rows ? "parts.lse_list" : "parts.o_list",
+            text(has_rows ? "parts.lse_list" : "parts.o_list",
+                 " is NULL; parts.o_list and parts.lse_list are both given or both NULL"));
   }
   constexpr int32_t most = package::merge_most_listed_parts;
-  if (has_rows && merge.parts > most) {
-    throw Failure(Status::unsupported, "parts",
-                  text("parts is ", merge.parts, " with partial_list; nearest supported: ", most));
+  if (has_rows && merge.parts.count > most) {
+    throw Failure(
+        Status::unsupported, "parts.count",
+        text("parts.count is ", merge.parts.count, " with parts.o_list; nearest supported: ", most));
   }
 }
 
 /// The sequences of LSEs with this stride.
-Sequences check_sequences(const sluice_merge &merge, std::string_view field, int64_t stride) {
+Sequences check_sequences(const sluice_merge_args &merge, std::string_view field, int64_t stride) {
   const int32_t tokens = merge.sequence_tokens;
   if (tokens < 0 || (tokens != 0 && merge.tokens % tokens != 0)) {
     invalid("sequence_tokens", text("sequence_tokens is ", tokens, "; it must divide tokens, which is ",
@@ -184,30 +189,30 @@ Sequences check_sequences(const sluice_merge &merge, std::string_view field, int
 
 } // namespace
 
-void check_merge(const sluice_merge &merge) {
+void check_merge(const sluice_merge_args &merge) {
   check_flags(merge);
   check_types(merge);
   check_extents(merge);
   if (runtime::has_nothing_to_do(merge)) return; // nothing else is used
   check_lists(merge);
-  const int64_t parts = merge.parts, tokens = merge.tokens, heads = merge.heads, dim = merge.head_dim_v;
+  const int64_t parts = merge.parts.count, tokens = merge.tokens, heads = merge.heads, dim = merge.head_dim;
   const Sequences part_sequences =
-      check_sequences(merge, "partial_lse_sequence_stride", merge.partial_lse_sequence_stride);
+      check_sequences(merge, "parts.lse_sequence_stride", merge.parts.lse_sequence_stride);
   const Sequences result_sequences = check_sequences(merge, "lse_sequence_stride", merge.lse_sequence_stride);
   const int64_t lse_tokens = merge.sequence_tokens == 0 ? tokens : merge.sequence_tokens;
 
   const Shape partial = {
-      "partial", merge.partial, {parts, tokens, heads, dim}, runtime::dtype_bytes(merge.partial_type)};
-  check_parts(partial, "partial_list", merge.partial_list, pointer_alignment, [](const Shape &rows) {
+      "parts.o", merge.parts.o, {parts, tokens, heads, dim}, runtime::dtype_bytes(merge.parts.type)};
+  check_parts(partial, "parts.o_list", merge.parts.o_list, pointer_alignment, [](const Shape &rows) {
     check_row_strides(rows);
     check_parts_reach(rows);
   });
-  const Shape partial_lse = {"partial_lse", merge.partial_lse, {parts, lse_tokens, heads, 1}, sizeof(float)};
-  check_parts(partial_lse, "partial_lse_list", merge.partial_lse_list, sizeof(float),
+  const Shape partial_lse = {"parts.lse", merge.parts.lse, {parts, lse_tokens, heads, 1}, sizeof(float)};
+  check_parts(partial_lse, "parts.lse_list", merge.parts.lse_list, sizeof(float),
               [&](const Shape &lses) { check_ends(lses, part_sequences, check_parts_reach); });
 
   const auto check_result_reach = [](const Shape &result) { check_reach(result, UINT64_MAX); };
-  const Shape o = {"o", merge.o, {1, tokens, heads, dim}, runtime::dtype_bytes(merge.o_type)};
+  const Shape o = {"o", merge.o, {1, tokens, heads, dim}, runtime::dtype_bytes(merge.o_format.type)};
   check_pointer(o, pointer_alignment);
   check_row_strides(o);
   check_result_reach(o);
@@ -226,10 +231,9 @@ void check_merge(const sluice_merge &merge) {
                                           "; it must be 0 where lse.data is NULL"));
     }
   }
-  const uint64_t sinks = reinterpret_cast<uint64_t>(merge.sink_logits);
+  const uint64_t sinks = reinterpret_cast<uint64_t>(merge.sinks);
   if (sinks % sizeof(float) != 0) {
-    invalid("sink_logits",
-            text("sink_logits is ", support::hexadecimal(sinks), "; it must be aligned to 4 bytes"));
+    invalid("sinks", text("sinks is ", support::hexadecimal(sinks), "; it must be aligned to 4 bytes"));
   }
 }
 

@@ -1,5 +1,7 @@
 //===- operand_checks.cpp - the tensors of a call -------------------------------------------------------===//
 #include "abi/args_checks.h"
+#include "calls/args.h"
+#include "calls/problem.h"
 
 #include "runtime/dtype.h"
 #include "support/checked.h"
@@ -50,11 +52,11 @@ void check_close(const Shape &shape, size_t dimension, int64_t end) {
 }
 
 /// `rows_of_v`: pages, sequences or prefixes of V, and the tokens of each.
-void check_values(const sluice_problem &problem, const TensorRules &rules, std::string_view name,
+void check_values(const calls::Problem &problem, const TensorRules &rules, std::string_view name,
                   const sluice_tensor &v, const Rows &rows_of_v) {
   if (rows_of_v.none()) return;
   const auto [outer, inner] = rows_of_v;
-  const bool by_columns = problem.v_pack != 0, is_one_pack = problem.v_pack == SLUICE_V_PACK_ALL;
+  const bool by_columns = problem.v_pack != 0, is_one_pack = problem.v_pack == SLUICE_PACK_ALL;
   const sluice_tensor packs = column_packs(name, v, problem.v_pack, inner);
   // Tokens of a column that are neighbours; whole groups of 8 are read.
   const int64_t pack = !by_columns ? 1 : is_one_pack ? divide_up(inner, int64_t{8}) * 8 : problem.v_pack;
@@ -71,7 +73,7 @@ void check_values(const sluice_problem &problem, const TensorRules &rules, std::
 
 } // namespace
 
-void check_tensors(const sluice_problem &problem, const TensorRules &rules, const sluice_args &args,
+void check_tensors(const calls::Problem &problem, const TensorRules &rules, const calls::Args &args,
                    const Rows &rows, const Rows &keys) {
   const auto [q_outer, q_inner] = rows;
   const auto [kv_outer, kv_inner] = keys;
@@ -87,8 +89,8 @@ void check_tensors(const sluice_problem &problem, const TensorRules &rules, cons
       "o", args.o, {q_outer, q_inner, problem.q_heads, problem.head_dim_v}, dtype_bytes(problem.o_type)};
   check_tensor(q, rules);
   check_keys(problem.k_type, k, rules, problem.k_pack != 0);
-  if (problem.flags & SLUICE_V_IN_K) {
-    check_absent("v", args.v, "the problem's flags have SLUICE_V_IN_K");
+  if (problem.flags & calls::v_in_k) {
+    check_absent("v", args.v, "the problem's flags have SLUICE_KV_V_IN_K");
   } else {
     check_values(problem, rules, "v", args.v, keys);
   }
@@ -100,19 +102,20 @@ void check_tensors(const sluice_problem &problem, const TensorRules &rules, cons
   }
 }
 
-void check_lse(const sluice_problem &problem, const sluice_args &args, const Rows &rows) {
-  if (!(problem.flags & SLUICE_WRITE_LSE)) {
-    check_absent("lse.data", args.lse.data, "the problem's flags lack SLUICE_WRITE_LSE");
+void check_lse(const calls::Problem &problem, const calls::Args &args, const Rows &rows) {
+  if (!(problem.flags & calls::write_lse)) {
+    check_absent("lse.data", args.lse.data, "the problem writes no LSE");
     return;
   }
   const Shape shape = {"lse", args.lse, {rows.outer, rows.inner, problem.q_heads, 1}, sizeof(float)};
+  check_given(shape);
   check_tensor(shape, {sizeof(float), 1, false, 0});
   check_disjoint(shape);
 }
 
-void check_prefix_tensors(const sluice_problem &problem, const TensorRules &rules, const sluice_args &args) {
-  constexpr std::string_view in_pages = "the prefixes are in the pages of k and v";
-  if (problem.mode == SLUICE_MODE_PAGED) {
+void check_prefix_tensors(const calls::Problem &problem, const TensorRules &rules, const calls::Args &args) {
+  constexpr std::string_view in_pages = "the keys of groups are in the pages of k and v";
+  if (problem.mode == calls::paged) {
     check_absent("prefix_k", args.prefix_k, in_pages);
     check_absent("prefix_v", args.prefix_v, in_pages);
     return;
@@ -124,8 +127,8 @@ void check_prefix_tensors(const sluice_problem &problem, const TensorRules &rule
                    dtype_bytes(problem.k_type)};
   check_keys(problem.k_type, k, rules);
   if (rules.on_device()) check_close(k, 1, kv_row_stride_end);
-  if (problem.flags & SLUICE_V_IN_K) {
-    check_absent("prefix_v", args.prefix_v, "the problem's flags have SLUICE_V_IN_K");
+  if (problem.flags & calls::v_in_k) {
+    check_absent("prefix_v", args.prefix_v, "the problem's flags have SLUICE_KV_V_IN_K");
     return;
   }
   check_values(problem, rules, "prefix_v", args.prefix_v, rows);

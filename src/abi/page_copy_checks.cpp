@@ -1,6 +1,8 @@
 //===- page_copy_checks.cpp - what a caller can get wrong in a copy of pages or a gather ----------------===//
 #include "abi/cache_checks.h"
 #include "abi/cache_op_checks.h"
+#include "calls/cache_ops.h"
+#include "calls/problem.h"
 #include "runtime/cache_ops.h"
 #include "runtime/dtype.h"
 
@@ -13,8 +15,8 @@ using runtime::dtype_bytes;
 using runtime::dtype_text;
 using support::text;
 
-constexpr uint32_t page_copy_flags = SLUICE_PAGE_INDEX_64 | SLUICE_V_IN_K | SLUICE_ZERO_POINTS;
-constexpr std::string_view flag_names = "SLUICE_PAGE_INDEX_64, SLUICE_V_IN_K and SLUICE_ZERO_POINTS";
+constexpr uint32_t page_copy_flags = calls::page_index_64 | calls::v_in_k | calls::zero_points;
+constexpr std::string_view flag_names = "SLUICE_KV_PAGE_INDEX_64, SLUICE_KV_V_IN_K and zero points";
 constexpr int64_t most_pages = std::numeric_limits<int32_t>::max();
 
 bool is_half(uint32_t type) {
@@ -41,7 +43,7 @@ void check_types(std::string_view from_field, uint32_t from, std::string_view to
 }
 
 template <typename Call> CacheExtents extents_of(const Call &call) {
-  return {call.kv_heads, call.head_dim_qk, call.head_dim_v, call.page_size, !(call.flags & SLUICE_V_IN_K)};
+  return {call.kv_heads, call.head_dim_qk, call.head_dim_v, call.page_size, !(call.flags & calls::v_in_k)};
 }
 
 /// Types of a call, and where its elements go: pages or rows of an output.
@@ -52,7 +54,7 @@ struct Types {
 
 template <typename Call> void check_scale_kinds(const Call &call, const Types &types) {
   constexpr std::string_view without = "between equal types and without V";
-  const bool has_v = !(call.flags & SLUICE_V_IN_K), is_u4 = types.from == SLUICE_U4;
+  const bool has_v = !(call.flags & calls::v_in_k), is_u4 = types.from == SLUICE_U4;
   const bool scales_keys = is_byte(types.from) && (types.is_same() || is_half(types.to));
   const ScaleKinds kinds = is_u4         ? ScaleKinds::groups
                            : scales_keys ? ScaleKinds::also_of_keys
@@ -66,8 +68,12 @@ template <typename Call> void check_scale_kinds(const Call &call, const Types &t
     }
     check_scale(kind_field, kind, field, scale, is_scaled && exists, without, kinds);
   };
-  check("k_scale_kind", call.k_scale_kind, "k_scale", call.k_scale, true);
-  check("v_scale_kind", call.v_scale_kind, "v_scale", call.v_scale, has_v);
+  // The target has the scales of what becomes FP8.
+  const bool to_target = !types.is_same() && is_e4m3(types.to);
+  check(to_target ? "k_target_scale_kind" : "k_scale_kind", call.k_scale_kind,
+        to_target ? "k_target_scale" : "k_scale", call.k_scale, true);
+  check(to_target ? "v_target_scale_kind" : "v_scale_kind", call.v_scale_kind,
+        to_target ? "v_target_scale" : "v_scale", call.v_scale, has_v);
 }
 
 /// Arrays of scales and zero points: those of the source, and the target's between equal types.
@@ -87,7 +93,7 @@ struct TargetArrays {
 
 template <typename Call>
 void check_arrays(const Call &call, const Types &types, const TargetArrays &target, const SideArrays &side) {
-  const bool has_zeros = call.flags & SLUICE_ZERO_POINTS && side.head_dim != 0;
+  const bool has_zeros = call.flags & calls::zero_points && side.head_dim != 0;
   const int32_t groups = side.kind == SLUICE_SCALE_PER_GROUP ? side.head_dim / call.scale_group : 1;
   const std::string scales = text(side.side, "_scales"), zeros = text(side.side, "_zeros"),
                     target_scales = text(side.side, "_", target.name, "_scales"),
@@ -114,10 +120,10 @@ void check_most(std::string_view field, int64_t value) {
 }
 
 /// Whether a copy has pairs, and how many of them or of pages.
-void check_pairs(const sluice_page_copy &copy) {
-  const bool has_pairs = copy.pairs != nullptr, is_wide = copy.flags & SLUICE_PAGE_INDEX_64;
+void check_pairs(const calls::PageCopy &copy) {
+  const bool has_pairs = copy.pairs != nullptr, is_wide = copy.flags & calls::page_index_64;
   if (is_wide && !has_pairs)
-    invalid("flags", "flags has SLUICE_PAGE_INDEX_64, but pairs is NULL: every page goes to itself");
+    invalid("pairs_64", "pairs_64 is 1, but pairs is NULL: every page goes to itself");
   check_array("pairs", copy.pairs, is_wide ? sizeof(int64_t) : sizeof(int32_t));
   if (has_pairs) {
     check_at_least("pair_count", copy.pair_count, 0);
@@ -130,7 +136,7 @@ void check_pairs(const sluice_page_copy &copy) {
   }
 }
 
-void check_table(const sluice_gather &gather) {
+void check_table(const calls::Gather &gather) {
   const uint32_t kind = gather.page_table_kind;
   check_known("page_table_kind", kind, SLUICE_PAGE_TABLE_CSR, "SLUICE_PAGE_TABLE_CSR (2)");
   if (kind == SLUICE_PAGE_TABLE_NONE)
@@ -143,7 +149,7 @@ void check_table(const sluice_gather &gather) {
   required("kv_lengths", gather.kv_lengths, sizeof(int32_t));
   check_array("first_keys", gather.first_keys, sizeof(int32_t));
   required("page_table", gather.page_table,
-           gather.flags & SLUICE_PAGE_INDEX_64 ? sizeof(int64_t) : sizeof(int32_t));
+           gather.flags & calls::page_index_64 ? sizeof(int64_t) : sizeof(int32_t));
   check_given("page_starts", gather.page_starts, sizeof(int32_t), kind == SLUICE_PAGE_TABLE_CSR,
               "with SLUICE_PAGE_TABLE_CSR");
   check_at_least("page_table_stride", gather.page_table_stride, 0);
@@ -167,21 +173,20 @@ void check_pages(std::string_view name, const sluice_tensor &cache, const CacheE
 
 } // namespace
 
-void check_page_copy(const sluice_page_copy &copy) {
+void check_page_copy(const calls::PageCopy &copy) {
   check_cache_op_flags(copy.flags, "a copy of pages", page_copy_flags, flag_names);
-  check_reserved(copy.reserved);
   check_types("source_type", copy.source_type, "target_type", copy.target_type);
   const Types types = {copy.source_type, copy.target_type};
   const CacheExtents extents = extents_of(copy);
   check_cache_extents(extents);
   check_pack("source_k_pack", copy.source_k_pack, copy.head_dim_qk);
   check_pack("target_k_pack", copy.target_k_pack, copy.head_dim_qk);
+  check_scale_kinds(copy, types);
   check_blocks({"source_type", types.from, copy.scale_group, copy.flags}, extents);
   if (runtime::is_in_blocks(types.from)) {
     check_no_pack("source_k_pack", copy.source_k_pack, types.from);
     if (types.is_same()) check_no_pack("target_k_pack", copy.target_k_pack, types.to);
   }
-  check_scale_kinds(copy, types);
   check_pairs(copy);
   if (runtime::has_nothing_to_do(copy)) return; // nothing else is used
   const PagesOfType source = {types.from, copy.page_count, false},
@@ -194,8 +199,8 @@ void check_page_copy(const sluice_page_copy &copy) {
     check_pages("v_source", copy.v_source, extents, copy.head_dim_v, {}, source);
     check_pages("v_target", copy.v_target, extents, copy.head_dim_v, {}, written);
   } else {
-    check_all_zero("v_source", copy.v_source, "with SLUICE_V_IN_K");
-    check_all_zero("v_target", copy.v_target, "with SLUICE_V_IN_K");
+    check_all_zero("v_source", copy.v_source, "with SLUICE_KV_V_IN_K");
+    check_all_zero("v_target", copy.v_target, "with SLUICE_KV_V_IN_K");
   }
   const TargetArrays target = {"target", checked_pages(copy.page_count), copy.page_size, true};
   check_arrays(copy, types, target,
@@ -206,9 +211,8 @@ void check_page_copy(const sluice_page_copy &copy) {
                 copy.v_target_zeros});
 }
 
-void check_gather(const sluice_gather &gather) {
+void check_gather(const calls::Gather &gather) {
   check_cache_op_flags(gather.flags, "a gather", page_copy_flags, flag_names);
-  check_reserved(gather.reserved);
   check_types("cache_type", gather.cache_type, "out_type", gather.out_type);
   const Types types = {gather.cache_type, gather.out_type};
   const CacheExtents extents = extents_of(gather);
@@ -216,9 +220,9 @@ void check_gather(const sluice_gather &gather) {
   check_not_negative("batch", gather.batch);
   check_not_negative("tokens", gather.tokens);
   check_pack("k_pack", gather.k_pack, gather.head_dim_qk);
+  check_scale_kinds(gather, types);
   check_blocks({"cache_type", types.from, gather.scale_group, gather.flags}, extents);
   if (runtime::is_in_blocks(types.from)) check_no_pack("k_pack", gather.k_pack, types.from);
-  check_scale_kinds(gather, types);
   if (runtime::has_nothing_to_do(gather)) return; // nothing else is used
   check_table(gather);
   const PagesOfType read = {types.from, gather.page_count, false};
@@ -238,8 +242,8 @@ void check_gather(const sluice_gather &gather) {
     check_pages("v_cache", gather.v_cache, extents, gather.head_dim_v, {}, read);
     check_out("v_out", gather.v_out, gather.head_dim_v);
   } else {
-    check_all_zero("v_cache", gather.v_cache, "with SLUICE_V_IN_K");
-    check_all_zero("v_out", gather.v_out, "with SLUICE_V_IN_K");
+    check_all_zero("v_cache", gather.v_cache, "with SLUICE_KV_V_IN_K");
+    check_all_zero("v_out", gather.v_out, "with SLUICE_KV_V_IN_K");
   }
   const TargetArrays out = {"out", 1, gather.tokens, false};
   check_arrays(gather, types, out,

@@ -3,6 +3,8 @@
 #include "abi/contents.h"
 #include "abi/entry.h"
 #include "abi/wall.h"
+#include "calls/args.h"
+#include "calls/problem.h"
 #include "runtime/attention_arguments.h"
 #include "runtime/call_rows.h"
 #include "runtime/choose.h"
@@ -25,12 +27,12 @@ constexpr size_t grid_dimensions = 3;
 
 } // namespace
 
-sluice_plan *abi::make_plan(const std::shared_ptr<runtime::Context> &context, const sluice_problem &problem) {
+sluice_plan *abi::make_plan(const std::shared_ptr<runtime::Context> &context, const calls::Problem &problem) {
   check_problem(problem);
   return new sluice_plan{runtime::Plan(context, problem)};
 }
 
-void abi::enqueue(const sluice_plan &plan, const sluice_args &call, const sluice_launch &where) {
+void abi::enqueue(const sluice_plan &plan, const calls::Args &call, const sluice_launch &where) {
   const runtime::Plan &prepared = plan.plan;
   const TensorRules rules = {runtime::pointer_alignment, runtime::stride_multiple, true,
                              prepared.kernel().name.tile_q};
@@ -52,7 +54,7 @@ void abi::enqueue(const sluice_plan &plan, const sluice_args &call, const sluice
   prepared.run(call, with_contents_check(device, where, prepared.problem(), call));
 }
 
-void abi::preload(sluice_context *context, const sluice_problem *problem) {
+void abi::preload(sluice_context *context, const calls::Problem *problem) {
   runtime::Context &shared = *context_of(context);
   if (!shared.device().hip) {
     throw Failure(
@@ -73,22 +75,8 @@ extern "C" {
 sluice_status sluice_plan_info_init(sluice_plan_info *info, size_t size) noexcept {
   return abi::init(info, size);
 }
-sluice_status sluice_args_init(sluice_args *args, size_t size) noexcept {
-  return abi::init(args, size);
-}
 sluice_status sluice_launch_init(sluice_launch *launch, size_t size) noexcept {
   return abi::init(launch, size);
-}
-
-sluice_status sluice_plan_create(sluice_context *context, const sluice_problem *problem, sluice_plan **out,
-                                 sluice_error *error) noexcept {
-  if (out != nullptr) *out = nullptr;
-  return abi::wall(error, [&] {
-    const std::shared_ptr<runtime::Context> &shared = abi::context_of(context);
-    if (out == nullptr) null_argument("out");
-    sluice_problem copy;
-    *out = abi::make_plan(shared, abi::view(problem, "problem", copy));
-  });
 }
 
 void sluice_plan_destroy(sluice_plan *plan) noexcept {
@@ -131,28 +119,6 @@ sluice_status sluice_plan_counters(const sluice_plan *plan, sluice_counters *cou
     abi::check_output(counters, "counters");
     abi::fill(counters, plan->plan.counters());
   });
-}
-
-sluice_status sluice_preload(sluice_context *context, const sluice_problem *problem,
-                             sluice_error *error) noexcept {
-  return abi::wall(error, [&] {
-    sluice_problem copy;
-    abi::preload(context, problem != nullptr ? &abi::view(problem, "problem", copy) : nullptr);
-  });
-}
-
-sluice_status sluice_run(const sluice_plan *plan, const sluice_args *args, const sluice_launch *launch,
-                         sluice_error *error) noexcept {
-  const sluice_status status = abi::wall(error, [&] {
-    if (plan == nullptr) null_argument("plan");
-    sluice_args args_copy, lengths_copy;
-    sluice_launch launch_copy;
-    const sluice_args &call =
-        abi::with_lengths(plan->plan.problem(), abi::view(args, "args", args_copy), lengths_copy);
-    abi::enqueue(*plan, call, abi::view_launch(launch, launch_copy));
-  });
-  if (plan != nullptr) plan->plan.count_run(status);
-  return status;
 }
 
 } // extern "C"

@@ -1,6 +1,7 @@
 //===- problem_checks.cpp - what a caller can get wrong in a problem ------------------------------------===//
 #include "abi/cache_checks.h"
 #include "abi/checks.h"
+#include "calls/problem.h"
 
 #include "features/all.h"
 #include "runtime/dtype.h"
@@ -19,9 +20,9 @@ using support::Failure;
 using support::Status;
 using support::text;
 
-constexpr uint32_t known_flags = features::known_flags | SLUICE_WRITE_LSE | SLUICE_PAGE_INDEX_64 |
-                                 SLUICE_V_IN_K | SLUICE_SHARED_PREFIX | SLUICE_ZERO_POINTS |
-                                 SLUICE_PADDED_ROWS;
+constexpr uint32_t known_flags = features::known_flags | calls::write_lse | calls::page_index_64 |
+                                 calls::v_in_k | calls::prefixes | calls::zero_points | calls::padded_rows |
+                                 calls::lse_log2 | calls::batch_invariant;
 
 [[noreturn]] void unsupported(std::string_view field, uint32_t value, std::string_view nearest) {
   throw Failure(Status::unsupported, std::string(field),
@@ -32,7 +33,7 @@ void check_bound(std::string_view field, int64_t value) {
   if (value < 0) invalid(field, text(field, " is ", value, "; it must be at least 1, or 0 for no bound"));
 }
 
-void check_types(const sluice_problem &problem) {
+void check_types(const calls::Problem &problem) {
   check_dtype("q_type", problem.q_type);
   check_dtype("k_type", problem.k_type);
   check_dtype("v_type", problem.v_type);
@@ -49,7 +50,7 @@ void check_types(const sluice_problem &problem) {
   }
 }
 
-void check_heads(const sluice_problem &problem) {
+void check_heads(const calls::Problem &problem) {
   check_at_least("q_heads", problem.q_heads, 1);
   check_at_least("kv_heads", problem.kv_heads, 1);
   if (problem.q_heads % problem.kv_heads != 0) {
@@ -61,13 +62,12 @@ void check_heads(const sluice_problem &problem) {
 }
 
 /// Of K or V, which may have a scale for each key, if `has_keys`.
-void check_scale_kind(const sluice_problem &problem, std::string_view field, uint32_t kind, bool has_keys) {
+void check_scale_kind(const calls::Problem &problem, std::string_view field, uint32_t kind, bool has_keys) {
   if (kind <= SLUICE_SCALE_PER_HEAD) return;
   check_known(field, kind, SLUICE_SCALE_PER_GROUP, "SLUICE_SCALE_PER_GROUP (5)");
   if (!has_keys) unsupported(field, kind, "SLUICE_SCALE_PER_HEAD (2)");
-  if (kind == SLUICE_SCALE_PER_PAGE && problem.mode != SLUICE_MODE_PAGED) {
-    invalid(field, text(field, " is SLUICE_SCALE_PER_PAGE (4), but mode is ", problem.mode,
-                        " and not SLUICE_MODE_PAGED (2)"));
+  if (kind == SLUICE_SCALE_PER_PAGE && problem.mode != calls::paged) {
+    invalid(field, text(field, " is SLUICE_SCALE_PER_PAGE (4), but page_size is 0"));
   }
 }
 
@@ -82,7 +82,7 @@ void check_groups(std::string_view field, uint32_t kind, uint32_t type) {
 }
 
 /// Rows of blocks are whole blocks or groups.
-void check_blocks(const sluice_problem &problem, std::string_view field, int32_t dim, uint32_t type) {
+void check_blocks(const calls::Problem &problem, std::string_view field, int32_t dim, uint32_t type) {
   if (!runtime::is_in_blocks(type)) return;
   const int32_t multiple = type == SLUICE_U4 ? std::max(problem.scale_group, 32) : 32;
   if (dim % multiple != 0)
@@ -92,7 +92,7 @@ void check_blocks(const sluice_problem &problem, std::string_view field, int32_t
     invalid("k_pack", text("k_pack is ", problem.k_pack, "; it must be 0 for ", dtype_text(type)));
 }
 
-void check_scales(const sluice_problem &problem) {
+void check_scales(const calls::Problem &problem) {
   check_scale_kind(problem, "q_scale_kind", problem.q_scale_kind, false);
   check_scale_kind(problem, "k_scale_kind", problem.k_scale_kind, true);
   check_scale_kind(problem, "v_scale_kind", problem.v_scale_kind, true);
@@ -110,32 +110,30 @@ void check_scales(const sluice_problem &problem) {
             text("scale_group is ", problem.scale_group,
                  has_groups ? "; it must be 32 or 64" : "; it must be 0 without scales per group"));
   }
-  if (problem.flags & SLUICE_ZERO_POINTS && !has_groups)
-    invalid("flags",
-            "flags has SLUICE_ZERO_POINTS, but neither K nor V has scales of SLUICE_SCALE_PER_GROUP");
+  if (problem.flags & calls::zero_points && !has_groups)
+    invalid("flags", "flags has zero points, but neither K nor V has scales of SLUICE_SCALE_PER_GROUP");
 }
 
-void check_no_pages(const sluice_problem &problem) {
+void check_no_pages(const calls::Problem &problem) {
+  if (problem.page_size != 0)
+    invalid("page_size", text("page_size is ", problem.page_size, "; it must be 0 without pages"));
   const auto only_paged = [](std::string_view field, int64_t value) {
-    if (value != 0)
-      invalid(field, text(field, " is ", value, "; it must be 0 unless mode is SLUICE_MODE_PAGED"));
+    if (value != 0) invalid(field, text(field, " is ", value, ", but page_size is 0"));
   };
-  only_paged("page_size", problem.page_size);
   only_paged("page_table_kind", problem.page_table_kind);
   only_paged("k_pack", problem.k_pack);
-  const auto only_with_pages = [&](uint32_t flag, std::string_view name) {
+  const auto only_with_pages = [&](calls::Flag flag) {
     if (problem.flags & flag)
-      invalid("flags",
-              text("flags has ", name, ", but mode is ", problem.mode, " and not SLUICE_MODE_PAGED (2)"));
+      invalid("flags", text("flags has ", calls::flag_name(flag), ", but page_size is 0"));
   };
-  only_with_pages(SLUICE_PAGE_INDEX_64, "SLUICE_PAGE_INDEX_64");
-  only_with_pages(SLUICE_MISSING_PAGES_HIDDEN, "SLUICE_MISSING_PAGES_HIDDEN");
+  only_with_pages(calls::page_index_64);
+  only_with_pages(calls::missing_pages);
 }
 
-void check_pages(const sluice_problem &problem) {
+void check_pages(const calls::Problem &problem) {
   check_at_least("page_size", problem.page_size, 1);
   if (problem.page_table_kind == SLUICE_PAGE_TABLE_NONE) {
-    invalid("page_table_kind", "page_table_kind is missing; with SLUICE_MODE_PAGED it must be "
+    invalid("page_table_kind", "page_table_kind is missing; with a page_size it must be "
                                "SLUICE_PAGE_TABLE_BLOCK (1) or SLUICE_PAGE_TABLE_CSR (2)");
   }
   check_known("page_table_kind", problem.page_table_kind, SLUICE_PAGE_TABLE_CSR, "SLUICE_PAGE_TABLE_CSR (2)");
@@ -145,43 +143,39 @@ void check_pages(const sluice_problem &problem) {
   }
 }
 
-void check_v_pack(const sluice_problem &problem) {
+void check_v_pack(const calls::Problem &problem) {
   const int32_t pack = problem.v_pack;
   if (pack == 0) return;
   const auto refuse = [&](std::string_view rule) {
     invalid("v_pack", text("v_pack is ", pack, "; it must be ", rule));
   };
-  if (problem.flags & SLUICE_V_IN_K) refuse("0 with SLUICE_V_IN_K");
+  if (problem.flags & calls::v_in_k) refuse("0 with SLUICE_KV_V_IN_K");
   if (runtime::is_in_blocks(problem.v_type)) refuse(text("0 for ", dtype_text(problem.v_type)));
-  if (problem.mode == SLUICE_MODE_RAGGED) refuse("0 in SLUICE_MODE_RAGGED");
-  if (problem.mode == SLUICE_MODE_DENSE) {
-    if (pack != SLUICE_V_PACK_ALL) refuse("SLUICE_V_PACK_ALL (2^30) in SLUICE_MODE_DENSE, or 0 for rows");
+  if (problem.mode == calls::ragged) refuse("0 with SLUICE_ATTENTION_RAGGED");
+  if (problem.mode == calls::dense) {
+    if (pack != SLUICE_PACK_ALL) refuse("SLUICE_PACK_ALL (2^30) outside of pages, or 0 for rows");
     return;
   }
   check_v_pack_of_pages(pack, problem.page_size);
 }
 
-void check_v_in_k(const sluice_problem &problem) {
-  if (problem.v_type != problem.k_type) {
-    invalid("v_type", text("v_type is ", dtype_text(problem.v_type),
-                           "; with SLUICE_V_IN_K it must be k_type, which is ", dtype_text(problem.k_type)));
-  }
+void check_v_in_k(const calls::Problem &problem) {
   if (problem.head_dim_v > problem.head_dim_qk) {
     invalid("head_dim_v",
             text("head_dim_v is ", problem.head_dim_v,
-                 "; with SLUICE_V_IN_K it must be at most head_dim_qk, which is ", problem.head_dim_qk));
+                 "; with SLUICE_KV_V_IN_K it must be at most head_dim_qk, which is ", problem.head_dim_qk));
   }
 }
 
-void check_no_prefix(const sluice_problem &problem) {
-  check_needs_flag("max_prefixes", problem.max_prefixes, false, "SLUICE_SHARED_PREFIX");
-  check_needs_flag("max_prefix_len", problem.max_prefix_len, false, "SLUICE_SHARED_PREFIX");
+void check_no_prefix(const calls::Problem &problem) {
+  check_needs_flag("max_prefixes", problem.max_prefixes, false, "SLUICE_ATTENTION_PREFIXES");
+  check_needs_flag("max_prefix_len", problem.max_prefix_len, false, "SLUICE_ATTENTION_PREFIXES");
 }
 
-void check_prefix(const sluice_problem &problem) {
+void check_prefix(const calls::Problem &problem) {
   const auto required = [](std::string_view field, int64_t value) {
     if (value <= 0)
-      invalid(field, text(field, " is ", value, "; it must be at least 1 with SLUICE_SHARED_PREFIX"));
+      invalid(field, text(field, " is ", value, "; it must be at least 1 with SLUICE_ATTENTION_PREFIXES"));
   };
   required("max_prefixes", problem.max_prefixes);
   required("max_prefix_len", problem.max_prefix_len);
@@ -189,32 +183,32 @@ void check_prefix(const sluice_problem &problem) {
   features::for_each<&Feature::check_with_prefix, features::prefix_order>(
       [&](auto check) { check(problem); });
   const auto only_in_pages = [&](std::string_view field, uint32_t kind) {
-    if (kind != SLUICE_SCALE_PER_TOKEN || problem.mode == SLUICE_MODE_PAGED) return;
-    throw Failure(Status::unsupported, std::string(field),
-                  text(field, " is SLUICE_SCALE_PER_TOKEN (3), flags has SLUICE_SHARED_PREFIX, and mode is ",
-                       problem.mode, ": prefixes outside of pages have no such scales; nearest supported: ",
-                       "SLUICE_SCALE_PER_HEAD (2)"));
+    if (kind != SLUICE_SCALE_PER_TOKEN || problem.mode == calls::paged) return;
+    throw Failure(
+        Status::unsupported, std::string(field),
+        text(field, " is SLUICE_SCALE_PER_TOKEN (3), flags has SLUICE_ATTENTION_PREFIXES, and page_size is "
+                    "0: keys of groups outside of pages have no such scales; nearest supported: "
+                    "SLUICE_SCALE_PER_HEAD (2)"));
   };
   only_in_pages("k_scale_kind", problem.k_scale_kind);
   only_in_pages("v_scale_kind", problem.v_scale_kind);
-  if (problem.k_scale_kind == SLUICE_SCALE_PER_GROUP && problem.mode != SLUICE_MODE_PAGED) {
-    throw Failure(
-        Status::unsupported, "flags",
-        text("flags has SLUICE_SHARED_PREFIX, k_scale_kind is SLUICE_SCALE_PER_GROUP (5), and mode is ",
-             problem.mode, ": prefixes outside of pages have no such scales; nearest supported: ",
-             "without SLUICE_SHARED_PREFIX"));
+  if (problem.k_scale_kind == SLUICE_SCALE_PER_GROUP && problem.mode != calls::paged) {
+    throw Failure(Status::unsupported, "flags",
+                  "flags has SLUICE_ATTENTION_PREFIXES, k_scale_kind is SLUICE_SCALE_PER_GROUP (5), and "
+                  "page_size is 0: "
+                  "keys "
+                  "of groups outside of pages have no such scales; nearest supported: without "
+                  "SLUICE_ATTENTION_PREFIXES");
   }
 }
 
 /// Keys that are split at fixed places take workspace, whose size follows from the bounds.
-void check_determinism(const sluice_problem &problem) {
-  check_known("determinism", problem.determinism, SLUICE_DETERMINISM_BATCH_INVARIANT,
-              "SLUICE_DETERMINISM_BATCH_INVARIANT (1)");
-  if (problem.determinism != SLUICE_DETERMINISM_BATCH_INVARIANT) return;
+void check_determinism(const calls::Problem &problem) {
+  if (!(problem.flags & calls::batch_invariant)) return;
   const auto required = [](std::string_view field, int32_t bound) {
     if (bound == 0) {
       invalid(field, text(field, " is 0 (unbounded); it must be at least 1 with "
-                                 "SLUICE_DETERMINISM_BATCH_INVARIANT, which splits keys at fixed places"));
+                                 "SLUICE_ATTENTION_BATCH_INVARIANT, which splits keys at fixed places"));
     }
   };
   required("max_batch", problem.max_batch);
@@ -223,14 +217,12 @@ void check_determinism(const sluice_problem &problem) {
 
 } // namespace
 
-void check_problem(const sluice_problem &problem) {
+void check_problem(const calls::Problem &problem) {
   if (problem.flags & ~known_flags) {
     throw Failure(Status::newer_struct, "flags",
                   text("flags has unknown bits ", support::hexadecimal(problem.flags & ~known_flags),
                        ": the library is older than the caller's header"));
   }
-  check_reserved(problem.reserved);
-  check_known("mode", problem.mode, SLUICE_MODE_PAGED, "SLUICE_MODE_PAGED (2)");
   check_types(problem);
   check_heads(problem);
   check_bound("max_batch", problem.max_batch);
@@ -241,19 +233,18 @@ void check_problem(const sluice_problem &problem) {
   check_scales(problem);
   check_blocks(problem, "head_dim_qk", problem.head_dim_qk, problem.k_type);
   check_blocks(problem, "head_dim_v", problem.head_dim_v, problem.v_type);
-  if (problem.mode == SLUICE_MODE_PAGED) {
+  if (problem.mode == calls::paged) {
     check_pages(problem);
   } else {
     check_no_pages(problem);
   }
-  if (problem.flags & SLUICE_V_IN_K) check_v_in_k(problem);
+  if (problem.flags & calls::v_in_k) check_v_in_k(problem);
   check_v_pack(problem);
-  if (problem.flags & SLUICE_SHARED_PREFIX) {
+  if (problem.flags & calls::prefixes) {
     check_prefix(problem);
   } else {
     check_no_prefix(problem);
   }
-  check_known("lse_base", problem.lse_base, SLUICE_LSE_BASE_2, "SLUICE_LSE_BASE_2 (1)");
   check_determinism(problem);
 }
 

@@ -2,6 +2,7 @@
 #include "abi/checks.h"
 #include "abi/entry.h"
 #include "abi/wall.h"
+#include "calls/problem.h"
 #include "runtime/attention_arguments.h"
 #include "runtime/choose.h"
 #include "runtime/dtype.h"
@@ -14,7 +15,7 @@ using support::text;
 
 namespace {
 
-runtime::Choice choose(const sluice_context *context, const sluice_problem &problem) {
+runtime::Choice choose(const sluice_context *context, const calls::Problem &problem) {
   const runtime::Context &shared = *abi::context_of(context);
   abi::check_problem(problem);
   return runtime::choose_kernel(shared, problem);
@@ -22,7 +23,7 @@ runtime::Choice choose(const sluice_context *context, const sluice_problem &prob
 
 } // namespace
 
-void abi::answer_support(const sluice_context *context, const sluice_problem &problem,
+void abi::answer_support(const sluice_context *context, const calls::Problem &problem,
                          sluice_support *support) {
   const runtime::Choice choice = choose(context, problem);
   if (support == nullptr) return;
@@ -37,32 +38,11 @@ void abi::answer_support(const sluice_context *context, const sluice_problem &pr
 
 extern "C" {
 
-sluice_status sluice_problem_init(sluice_problem *problem, size_t size) noexcept {
-  return abi::init(problem, size);
-}
 sluice_status sluice_support_init(sluice_support *support, size_t size) noexcept {
   return abi::init(support, size);
 }
 sluice_status sluice_kernel_info_init(sluice_kernel_info *info, size_t size) noexcept {
   return abi::init(info, size);
-}
-
-sluice_status sluice_query_support(const sluice_context *context, const sluice_problem *problem,
-                                   sluice_support *support, sluice_error *error) noexcept {
-  return abi::wall(error, [&] {
-    if (support != nullptr) abi::check_output(support, "support");
-    sluice_problem copy;
-    abi::answer_support(context, abi::view(problem, "problem", copy), support);
-  });
-}
-
-sluice_status sluice_workspace_size(const sluice_context *context, const sluice_problem *problem,
-                                    uint64_t *bytes, sluice_error *error) noexcept {
-  return abi::wall(error, [&] {
-    if (bytes == nullptr) throw Failure(Status::invalid_argument, "bytes", "bytes is NULL");
-    sluice_problem copy;
-    *bytes = choose(context, abi::view(problem, "problem", copy)).workspace_bytes;
-  });
 }
 
 sluice_status sluice_list_kernels(const sluice_context *context, uint32_t index, sluice_kernel_info *info,

@@ -16,7 +16,18 @@ std::string_view renamed(std::string_view word, Names names) {
   return found == names.end() ? word : found->to;
 }
 
-std::string retold_text(std::string_view text, Names names) {
+/// Bits of several structs are in one member of the flat ones: the first bit that is named says whose.
+std::string_view flags_of(std::string_view text) {
+  constexpr Renamed owners[] = {{"SLUICE_MASK_", "mask.flags"},
+                                {"SLUICE_SCORES_", "scores.flags"},
+                                {"SLUICE_KV_", "kv.flags"},
+                                {"SLUICE_ATTENTION_", "flags"}};
+  const auto place = [&](const Renamed &owner) { return text.find(owner.from); };
+  const Renamed &first = *std::ranges::min_element(owners, {}, place);
+  return place(first) == std::string_view::npos ? "flags" : first.to;
+}
+
+std::string retold_names(std::string_view text, Names names) {
   std::string result;
   for (size_t at = 0; at < text.size();) {
     const size_t begin = std::min(text.find_first_of(word_characters, at), text.size());
@@ -30,26 +41,25 @@ std::string retold_text(std::string_view text, Names names) {
   return result;
 }
 
-/// Bits of several structs are in one member of the flat ones: the first bit that is named says whose.
-std::string retold_field(const support::Failure &failure, Names names, std::string_view message) {
-  const std::string field = retold_text(failure.field(), names);
-  if (field != "flags") return field;
-  constexpr Renamed owners[] = {{"SLUICE_MASK_", "mask.flags"},
-                                {"SLUICE_SCORES_", "scores.flags"},
-                                {"SLUICE_KV_", "kv.flags"},
-                                {"SLUICE_ATTENTION_", "flags"}};
-  const Renamed *owner = std::min_element(std::begin(owners), std::end(owners), [&](auto &a, auto &b) {
-    return message.find(a.from) < message.find(b.from);
-  });
-  return std::string(owner->to);
+std::string retold_text(std::string_view text, Names names) {
+  std::string result = retold_names(text, names);
+  constexpr std::string_view flags = "flags";
+  for (size_t at = 0; (at = result.find(flags, at)) != std::string::npos;) {
+    const bool is_word = at == 0 || result[at - 1] == ' ';
+    const std::string_view owned =
+        is_word ? flags_of(std::string_view(result).substr(at + flags.size())) : flags;
+    result.replace(at, flags.size(), owned);
+    at += owned.size();
+  }
+  return result;
 }
 
 } // namespace
 
 support::Failure retold(const support::Failure &failure, Names names) {
   std::string message = retold_text(failure.message(), names);
-  std::string field = retold_field(failure, names, message);
-  if (message.starts_with("flags ")) message.replace(0, std::string_view("flags").size(), field);
+  std::string field = retold_names(failure.field(), names);
+  if (field == "flags") field = flags_of(message);
   return {failure.status(), std::move(field), std::move(message), failure.hip_code()};
 }
 

@@ -1,5 +1,7 @@
 //===- score_checks.cpp - what a call has that changes scores: bias, masks and scales -------------------===//
 #include "abi/args_checks.h"
+#include "calls/args.h"
+#include "calls/problem.h"
 
 #include "features/all.h"
 
@@ -20,7 +22,7 @@ struct KeyScales {
 };
 
 /// A page has one scale for all its rows.
-Shape shape_of(const sluice_problem &problem, const Rows &keys, const KeyScales &of) {
+Shape shape_of(const calls::Problem &problem, const Rows &keys, const KeyScales &of) {
   const bool has_groups = of.kind == SLUICE_SCALE_PER_GROUP;
   return {of.name,
           of.scales,
@@ -29,21 +31,21 @@ Shape shape_of(const sluice_problem &problem, const Rows &keys, const KeyScales 
           has_groups ? uint32_t(sizeof(uint16_t)) : uint32_t(sizeof(float))};
 }
 
-void check_key_scales(const sluice_problem &problem, const TensorRules &rules, const Rows &keys,
+void check_key_scales(const calls::Problem &problem, const TensorRules &rules, const Rows &keys,
                       const KeyScales &scales, std::string_view why_not) {
   if (scales.kind <= SLUICE_SCALE_PER_HEAD) return check_absent(scales.name, scales.scales, why_not);
   if (keys.none()) return;
   const Shape shape = shape_of(problem, keys, scales);
-  check_pointer(shape, shape.element_bytes);
+  check_given(shape);
   check_stride(shape, 3, 1);
   check_reach(shape, rules.address_end());
 }
 
 /// Numbers to subtract in each group, with the strides of the scales.
-void check_zeros(const sluice_problem &problem, const TensorRules &rules, const Rows &keys,
+void check_zeros(const calls::Problem &problem, const TensorRules &rules, const Rows &keys,
                  const KeyScales &zeros, const sluice_tensor &scales, std::string_view why_not) {
-  if (!(problem.flags & SLUICE_ZERO_POINTS))
-    return check_absent(zeros.name, zeros.scales, "the problem's flags lack SLUICE_ZERO_POINTS");
+  if (!(problem.flags & calls::zero_points))
+    return check_absent(zeros.name, zeros.scales, "the problem's flags lack zero points");
   if (zeros.kind != SLUICE_SCALE_PER_GROUP) return check_absent(zeros.name, zeros.scales, why_not);
   check_key_scales(problem, rules, keys, zeros, why_not);
   check_same_strides(shape_of(problem, keys, zeros), scales);
@@ -51,12 +53,12 @@ void check_zeros(const sluice_problem &problem, const TensorRules &rules, const 
 
 } // namespace
 
-void check_scores(const sluice_problem &problem, const TensorRules &rules, const sluice_args &args) {
+void check_scores(const calls::Problem &problem, const TensorRules &rules, const calls::Args &args) {
   features::for_each<&Feature::check_call, features::call_order>(
       [&](auto check) { check(problem, rules, args); });
 }
 
-void check_scales(const sluice_problem &problem, const TensorRules &rules, const sluice_args &args,
+void check_scales(const calls::Problem &problem, const TensorRules &rules, const calls::Args &args,
                   const Rows &keys) {
   const auto has_few = [](uint32_t kind) {
     return kind == SLUICE_SCALE_PER_TENSOR || kind == SLUICE_SCALE_PER_HEAD;
@@ -81,7 +83,7 @@ void check_scales(const sluice_problem &problem, const TensorRules &rules, const
               "the problem's v_scale_kind is not PER_GROUP");
 }
 
-void check_sequence_masks(const sluice_problem &problem, const TensorRules &rules, const sluice_args &args) {
+void check_sequence_masks(const calls::Problem &problem, const TensorRules &rules, const calls::Args &args) {
   features::for_each<&Feature::check_sequences>([&](auto check) { check(problem, rules, args); });
 }
 

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
+#include "calls/problem.h"
 #include "features/alibi.h"
 #include "features/bias.h"
 #include "features/causal.h"
@@ -101,7 +102,7 @@ template <auto part> consteval auto joined() {
   return table;
 }
 
-/// The flags of sluice_problem that belong to features.
+/// The flags of calls::Problem that belong to features.
 inline constexpr uint32_t known_flags = [] {
   uint32_t flags = 0;
   for (const Feature *feature : all)

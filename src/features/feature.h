@@ -10,6 +10,8 @@
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
+#include "calls/args.h"
+#include "calls/problem.h"
 #include "features/need.h"
 #include "package/kernargs.h"
 #include "tensors/checks.h"
@@ -25,9 +27,9 @@ namespace sluice::features {
 /// How a problem asks for a feature, for a row of the tables of what is supported.
 struct Question {
   const char *name = nullptr;
-  const char *asked_by = nullptr;          // members of sluice_problem or sluice_args
+  const char *asked_by = nullptr;          // members of calls::Problem or calls::Args
   const char *kernel_feature = nullptr;    // of those that kernels list, or "" if they list no such feature
-  void (*ask)(sluice_problem &) = nullptr; // null if only a call asks for it: all kernels must list it then
+  void (*ask)(calls::Problem &) = nullptr; // null if only a call asks for it: all kernels must list it then
   const char *cases = nullptr; // of the conformance suite, as `sluice-conformance --case` takes them
 };
 
@@ -43,41 +45,43 @@ struct Place {
 
 /// A feature leaves out the parts that it does not need. Each part may rely on the checks above it.
 struct Feature {
-  uint32_t flags = 0; // of sluice_problem
+  uint32_t flags = 0; // of calls::Problem
   std::span<const Need> needs = {};
   std::span<const CallNeed> call_needs = {};
   std::span<const Question> questions = {};
 
   // Checks, which throw support::Failure with the field, its value and the rule. Those of a call are on the
   // path of every run: no allocation unless something is wrong.
-  using CheckProblem = void (*)(const sluice_problem &);
-  using CheckCall = void (*)(const sluice_problem &, const tensors::TensorRules &, const sluice_args &);
+  using CheckProblem = void (*)(const calls::Problem &);
+  using CheckCall = void (*)(const calls::Problem &, const tensors::TensorRules &, const calls::Args &);
   CheckProblem check_problem = nullptr;
-  CheckProblem check_with_prefix = nullptr; // of a problem with SLUICE_SHARED_PREFIX
+  CheckProblem check_with_prefix = nullptr; // of a problem with calls::prefixes
   CheckProblem check_limits = nullptr;      // of the arithmetic of kernels
   CheckCall check_call = nullptr;
   CheckCall check_sequences = nullptr; // arrays with elements for each sequence, after the scales
-  void (*check_contents)(const sluice_args &) = nullptr; // of these arrays
+  void (*check_contents)(const calls::Args &) = nullptr; // of these arrays
 
   // Kernel arguments. Kernels with package::score_changed look for changes of scores.
-  bool (*changes_scores)(const sluice_problem &) = nullptr;
-  void (*fill_problem)(package::AttentionKernargs &, const sluice_problem &) = nullptr;
-  void (*fill_call)(package::AttentionKernargs &, const sluice_problem &, const sluice_args &) = nullptr;
+  bool (*changes_scores)(const calls::Problem &) = nullptr;
+  void (*fill_problem)(package::AttentionKernargs &, const calls::Problem &) = nullptr;
+  void (*fill_call)(package::AttentionKernargs &, const calls::Problem &, const calls::Args &) = nullptr;
 
   // The reference, which shares no code with kernels.
-  using Hides = bool (*)(const sluice_problem &, const sluice_args &, const Place &);
-  double (*changed_score)(const sluice_problem &, const sluice_args &, const Place &, double) = nullptr;
+  using Hides = bool (*)(const calls::Problem &, const calls::Args &, const Place &);
+  double (*changed_score)(const calls::Problem &, const calls::Args &, const Place &, double) = nullptr;
   Hides hides_by_distance = nullptr; // from the diagonal
   Hides reveals = nullptr;           // whatever the distance is
   Hides hides = nullptr;             // whatever reveals
 };
 
 /// Refuses a flag that no executor serves together with shared prefixes.
-inline void refuse_with_prefix(const sluice_problem &problem, uint32_t flag, std::string_view name,
-                               std::string_view nearest) {
+inline void refuse_with_prefix(const calls::Problem &problem, calls::Flag flag) {
   if (!(problem.flags & flag)) return;
-  tensors::unsupported(
-      "flags", support::text("flags has ", name, " and SLUICE_SHARED_PREFIX; nearest supported: ", nearest));
+  const std::string_view name = calls::flag_name(flag);
+  tensors::unsupported("flags", support::text("flags has ", name,
+                                              " and SLUICE_ATTENTION_PREFIXES; nearest "
+                                              "supported: without ",
+                                              name));
 }
 
 inline uint64_t address_of(const void *pointer) {

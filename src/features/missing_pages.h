@@ -5,24 +5,21 @@
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
+#include "calls/problem.h"
 #include "features/feature.h"
 
 namespace sluice::features {
 
-inline constexpr Need missing_pages_needs[] = {
-    SLUICE_FLAG_NEED(names::missing_pages, SLUICE_MISSING_PAGES_HIDDEN)};
+inline constexpr Need missing_pages_needs[] = {SLUICE_FLAG_NEED(names::missing_pages, calls::missing_pages)};
 
 inline constexpr Feature missing_pages = {
-    .flags = SLUICE_MISSING_PAGES_HIDDEN,
+    .flags = calls::missing_pages,
     .needs = missing_pages_needs,
     .check_with_prefix =
-        [](const sluice_problem &problem) {
-          refuse_with_prefix(problem, SLUICE_MISSING_PAGES_HIDDEN, "SLUICE_MISSING_PAGES_HIDDEN",
-                             "without SLUICE_MISSING_PAGES_HIDDEN");
-        },
+        [](const calls::Problem &problem) { refuse_with_prefix(problem, calls::missing_pages); },
     .fill_problem =
-        [](package::AttentionKernargs &out, const sluice_problem &problem) {
-          if (problem.flags & SLUICE_MISSING_PAGES_HIDDEN) out.score_flags |= package::score_pages_hidden;
+        [](package::AttentionKernargs &out, const calls::Problem &problem) {
+          if (problem.flags & calls::missing_pages) out.score_flags |= package::score_pages_hidden;
         },
 };
 

@@ -6,23 +6,25 @@
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
+#include "calls/args.h"
+#include "calls/problem.h"
 #include "features/feature.h"
 
 namespace sluice::features {
 
-inline constexpr Need sink_logits_needs[] = {SLUICE_FLAG_NEED(names::sink_logits, SLUICE_SINK_LOGITS)};
+inline constexpr Need sink_logits_needs[] = {SLUICE_FLAG_NEED(names::sink_logits, calls::sinks)};
 inline constexpr Question sink_logits_questions[] = {
-    {"sink logits", "`SLUICE_SINK_LOGITS`", names::sink_logits,
-     [](sluice_problem &p) { p.flags |= SLUICE_SINK_LOGITS; }, "*_sinks*"}};
+    {"sink logits", "`SLUICE_SCORES_SINK`", names::sink_logits,
+     [](calls::Problem &p) { p.flags |= calls::sinks; }, "*_sinks*"}};
 
 inline constexpr Feature sink_logits = {
-    .flags = SLUICE_SINK_LOGITS,
+    .flags = calls::sinks,
     .needs = sink_logits_needs,
     .questions = sink_logits_questions,
     .check_call =
-        [](const sluice_problem &problem, const tensors::TensorRules &, const sluice_args &args) {
-          tensors::check_given("sink_logits", args.sink_logits, problem.flags & SLUICE_SINK_LOGITS,
-                               "the problem's flags lack SLUICE_SINK_LOGITS");
+        [](const calls::Problem &problem, const tensors::TensorRules &, const calls::Args &args) {
+          tensors::check_given("sink_logits", args.sink_logits, problem.flags & calls::sinks,
+                               "the problem's flags lack SLUICE_SCORES_SINK");
         },
 };
 

@@ -1,32 +1,35 @@
 //===- spans.h - keys that see each other in both directions --------------------------------------------===//
 #pragma once
 
+#include "calls/args.h"
+#include "calls/problem.h"
 #include "features/feature.h"
 
 namespace sluice::features {
 
 inline constexpr int64_t most_spans = 1 << 20;
 
-inline constexpr Need spans_needs[] = {SLUICE_FLAG_NEED(names::spans, SLUICE_SPANS)};
+inline constexpr Need spans_needs[] = {SLUICE_FLAG_NEED(names::spans, calls::spans)};
 inline constexpr Question spans_questions[] = {
-    {"spans visible in both directions", "`SLUICE_SPANS`", names::spans,
-     [](sluice_problem &p) { p.flags |= SLUICE_CAUSAL | SLUICE_SPANS; }, "*_spans*"}};
+    {"spans visible in both directions", "`SLUICE_MASK_SPANS`", names::spans,
+     [](calls::Problem &p) { p.flags |= calls::causal | calls::spans; }, "*_spans*"}};
 
-inline void check_spans(const sluice_problem &problem, const tensors::TensorRules &,
-                        const sluice_args &args) {
-  const bool has_spans = problem.flags & SLUICE_SPANS;
+inline void check_spans(const calls::Problem &problem, const tensors::TensorRules &,
+                        const calls::Args &args) {
+  const bool has_spans = problem.flags & calls::spans;
   if (!has_spans || args.span_count != 0)
-    tensors::check_given("spans", args.spans, has_spans, "the problem's flags lack SLUICE_SPANS");
+    tensors::check_given("spans", args.spans, has_spans, "the problem's flags lack SLUICE_MASK_SPANS");
   if (has_spans && (args.span_count < 0 || args.span_count > most_spans))
-    tensors::invalid("span_count", support::text("span_count is ", args.span_count,
-                                                 "; with SLUICE_SPANS it must be from 0 to ", most_spans));
+    tensors::invalid("span_count",
+                     support::text("span_count is ", args.span_count,
+                                   "; with SLUICE_MASK_SPANS it must be from 0 to ", most_spans));
   if (!has_spans && args.span_count != 0)
     tensors::invalid("span_count", support::text("span_count is ", args.span_count,
-                                                 ", but the problem's flags lack SLUICE_SPANS"));
+                                                 ", but the problem's flags lack SLUICE_MASK_SPANS"));
 }
 
 /// Spans are in order; empty ones may be anywhere.
-inline void check_order_of_spans(const sluice_args &args) {
+inline void check_order_of_spans(const calls::Args &args) {
   for (int64_t b = 0; b < args.batch; ++b) {
     int32_t end = 0; // of the spans so far
     for (int64_t n = 0; n < args.span_count; ++n) {
@@ -43,7 +46,7 @@ inline void check_order_of_spans(const sluice_args &args) {
   }
 }
 
-inline void fill_spans(package::AttentionKernargs &out, const sluice_problem &, const sluice_args &call) {
+inline void fill_spans(package::AttentionKernargs &out, const calls::Problem &, const calls::Args &call) {
   out.spans = call.span_count != 0 ? address_of(call.spans) : 0;
   out.span_stride = 2 * call.span_count;
 }
@@ -52,7 +55,7 @@ inline void fill_spans(package::AttentionKernargs &out, const sluice_problem &, 
 struct Span {
   int64_t first, end;
 };
-inline Span span_of(const sluice_args &args, int64_t sequence, int64_t key) {
+inline Span span_of(const calls::Args &args, int64_t sequence, int64_t key) {
   for (int64_t n = 0; n < args.span_count; ++n) {
     const int32_t *const span = args.spans + 2 * (sequence * args.span_count + n);
     if (span[0] <= key && key < span[1]) return {span[0], span[1]};
@@ -60,13 +63,13 @@ inline Span span_of(const sluice_args &args, int64_t sequence, int64_t key) {
   return {key, key};
 }
 
-inline bool span_reveals(const sluice_problem &, const sluice_args &args, const Place &at) {
+inline bool span_reveals(const calls::Problem &, const calls::Args &args, const Place &at) {
   const Span span = span_of(args, at.sequence, at.diagonal);
   return span.first <= at.key && at.key < span.end;
 }
 
 inline constexpr Feature spans = {
-    .flags = SLUICE_SPANS,
+    .flags = calls::spans,
     .needs = spans_needs,
     .questions = spans_questions,
     .check_sequences = check_spans,

@@ -87,7 +87,7 @@ enum StepMode : uint32_t {
 // Strides count elements, chunks are 8 elements. A magic number and its shift divide by a constant: see
 // support/divisor.h. "_magic" and "_shift" of the same name belong together.
 
-/// Where the rows of a cache are: sequences and pages, as in sluice_append and sluice_gather.
+/// Where the rows of a cache are: sequences and pages, as in calls::Append and calls::Gather.
 template <template <typename> typename As> struct PlacesOf {
   As<DeviceAddress> starts; // of the sequences' rows
   As<DeviceAddress> kv_lengths, page_table, page_starts;
@@ -258,7 +258,7 @@ static_assert(offsetof(PageCopyKernargs, v) == sizeof(PageCopySide));
 static_assert(offsetof(StepKernargs, v) == sizeof(StepSection) &&
               offsetof(StepKernargs, q) == 2 * sizeof(StepSection));
 
-// partial ... sink_logits  as in sluice_merge; lse and sink_logits may be null
+// partial ... sink_logits  as in sluice_merge_args, where partial is parts.o; lse and sink_logits may be null
 // q_starts, q_lengths      null, or for each sequence: where its tokens begin in o and lse (whose batch
 //                          strides are then 0), and how many it has
 // prefix_starts            null, or where the tokens of each prefix begin among those of the parts, and end:
@@ -291,7 +291,7 @@ static_assert(offsetof(StepKernargs, v) == sizeof(StepSection) &&
 //                          times the sequence's number
 // partial_distance_<p>, partial_lse_distance_<p>  of merge_listed_parts: elements from part 0 to part p
 //
-// Without sequence_tokens, sluice_merge has one sequence.
+// Without sequence_tokens, a merge has one sequence.
 //
 // Grid, in workgroups: x = rows, y = rows beyond the largest x.
 #define SLUICE_MERGE_DISTANCES(FIELD, distance)                                                              \

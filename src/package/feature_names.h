@@ -33,7 +33,7 @@ inline constexpr char csr[] = "csr";
 inline constexpr char page_index_64[] = "page_index_64";
 inline constexpr char k_pack[] = "k_pack";
 
-// The same since ABI 1.1.
+// The same, without room in sluice_kernel_info::features.
 inline constexpr char key_scales[] = "key_scales";
 inline constexpr char mask_new_rows[] = "mask_new_rows";
 inline constexpr char spans[] = "spans";
@@ -54,12 +54,13 @@ inline constexpr const char *common_attention[] = {
 inline constexpr const char *further_attention[] = {v_in_k,        v_pack,        key_scales,  paged, csr,
                                                     page_index_64, missing_pages, padded_rows, k_pack};
 
-/// The names of attention in ABI 1.0, whose sluice_kernel_info has room for no others; the list is complete.
+/// The names of attention in sluice_kernel_info::features, which has no room for others: the list is
+/// complete.
 inline constexpr std::string_view first_attention[] = {
     causal, window,     mask,    soft_cap, bias,   alibi, sink_logits, scales,       lse,
     paged,  lse_base_2, lengths, ragged,   v_in_k, csr,   k_pack,      page_index_64};
 
-/// Whether a name is of attention, and came later: sluice_kernel_info::more_features lists it.
+/// Whether a name of attention came after them: sluice_kernel_info::more_features lists it.
 constexpr bool is_newer(std::string_view name) {
   const auto is_in = [name](const auto &list) {
     return std::find(std::begin(list), std::end(list), name) != std::end(list);

@@ -31,13 +31,13 @@ constexpr uint32_t kernarg_bytes(KernargKind kind) {
 //                       stride that between the rows of a page
 //   lse                 null: not written
 //   q_rows, kv_rows     of q, o and lse, and of k and v, where there are starts; INT32_MAX if that is unknown
-//   q_starts ... page_starts   of sluice_args, each may be null; without page_table, K and V are contiguous
+//   q_starts ... page_starts   of calls::Args, each may be null; without page_table, K and V are contiguous
 //   bias, mask, alibi_slopes, sink_logits, q_scale, k_scale, v_scale, o_scale   the same
 //   k_scales, v_scales  a scale for each key, or null; strides as those of k and v
 //  k_groups, v_groups  the scales of 4-bit K and V for each group of 32 or 64 elements, in F16, and k_zeros
 //  and
 //                       v_zeros null or the numbers to subtract from elements; strides as k_scales, v_scales
-//   bias_scale, diagonals, causal   of sluice_args, each may be null
+//   bias_scale, diagonals, causal   of calls::Args, each may be null
 //   spans               null, or span_stride / 2 pairs of keys for each sequence
 //                       With score_rows_of_sequences the starts are those of prefixes, and the sequences
 //                       whose rows these are have starts and lengths in diagonals and causal, each may be

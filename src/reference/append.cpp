@@ -1,6 +1,8 @@
 //===- append.cpp - an append on the host, in plain loops -----------------------------------------------===//
 #include "reference/append.h"
 
+#include "calls/cache_ops.h"
+#include "calls/problem.h"
 #include "reference/scores.h"
 #include "support/half.h"
 
@@ -24,25 +26,25 @@ struct Side {
   const sluice_tensor &rows, &cache;
   int64_t head_dim;
   int64_t pack = 0;       // of elements of a row; 0 without packs
-  int64_t token_pack = 0; // as sluice_append::v_pack
+  int64_t token_pack = 0; // as calls::Append::v_pack
   uint32_t scale_kind = SLUICE_SCALE_NONE;
   const float *scale = nullptr;
   sluice_tensor scales = {}; // PER_TOKEN, PER_PAGE
   bool rotates = false;
   sluice_tensor tail = {};    // of the last tail_dim elements; data is NULL if `rows` has them
   const void *norm = nullptr; // nullable
-  sluice_tensor zeros = {};   // with SLUICE_ZERO_POINTS
+  sluice_tensor zeros = {};   // with calls::zero_points
 };
 
 /// The two elements that a rotation combines.
-std::pair<int64_t, int64_t> pair_of(const sluice_append &call, int64_t number) {
+std::pair<int64_t, int64_t> pair_of(const calls::Append &call, int64_t number) {
   const int64_t first = call.rotary_first;
   if (call.rotary_style == SLUICE_ROTARY_PAIRS) return {first + 2 * number, first + 2 * number + 1};
   return {first + number, first + number + call.rotary_dim / 2};
 }
 
-void rotate(const sluice_append &call, int64_t position, std::vector<double> &values) {
-  const uint32_t type = call.rotary_type == 0 ? uint32_t(SLUICE_F32) : call.rotary_type;
+void rotate(const calls::Append &call, int64_t position, std::vector<double> &values) {
+  const uint32_t type = call.rotary_type;
   const bool apart = call.rotary_sin != nullptr;
   for (int64_t number = 0; number < call.rotary_dim / 2; ++number) {
     const int64_t at = position * call.rotary_stride + number;
@@ -57,7 +59,7 @@ void rotate(const sluice_append &call, int64_t position, std::vector<double> &va
 }
 
 /// The first `count` elements become x * weight / sqrt(mean(x^2) + epsilon).
-void normalise(const sluice_append &call, const void *weights, int64_t count, std::vector<double> &values) {
+void normalise(const calls::Append &call, const void *weights, int64_t count, std::vector<double> &values) {
   const uint32_t type = call.norm_type == 0 ? call.source_type : call.norm_type;
   double sum = 0;
   for (int64_t e = 0; e < count; ++e)
@@ -71,7 +73,7 @@ void normalise(const sluice_append &call, const void *weights, int64_t count, st
 }
 
 /// A head's row of token t, after its norm and rotation.
-std::vector<double> row_of(const sluice_append &call, const Side &side, int64_t t, int64_t head,
+std::vector<double> row_of(const calls::Append &call, const Side &side, int64_t t, int64_t head,
                            int64_t position) {
   std::vector<double> values(size_t(side.head_dim));
   const int64_t body =
@@ -87,7 +89,7 @@ std::vector<double> row_of(const sluice_append &call, const Side &side, int64_t 
   return values;
 }
 
-int64_t position_of(const sluice_append &call, int64_t t, int64_t key) {
+int64_t position_of(const calls::Append &call, int64_t t, int64_t key) {
   return call.positions != nullptr ? call.positions[t] : key;
 }
 
@@ -105,7 +107,7 @@ double largest_of(uint32_t type) {
 }
 
 /// The scale of a row; one of its own is computed, and stored.
-double scale_of_row(const sluice_append &call, const Side &side, const Place &place, int64_t head,
+double scale_of_row(const calls::Append &call, const Side &side, const Place &place, int64_t head,
                     const std::vector<double> &values) {
   if (side.scale_kind == SLUICE_SCALE_PER_PAGE)
     return load(side.scales.data, SLUICE_F32, index_of(side.scales, place.page, 0, head, 0));
@@ -194,9 +196,9 @@ void store_f16(uint8_t *to, float value) {
 }
 
 /// Stores a row of a head, group by group.
-void store_groups(const sluice_append &call, const Side &side, const Place &place, int64_t head,
+void store_groups(const calls::Append &call, const Side &side, const Place &place, int64_t head,
                   std::span<const double> values) {
-  const bool is_u4 = call.cache_type == SLUICE_U4, has_zero = call.flags & SLUICE_ZERO_POINTS;
+  const bool is_u4 = call.cache_type == SLUICE_U4, has_zero = call.flags & calls::zero_points;
   const int64_t count = is_u4 ? call.scale_group : 32;
   const int64_t first = index_of(side.cache, place.page, place.row, head, 0);
   for (int64_t e = 0; e < int64_t(values.size()); e += count) {
@@ -230,7 +232,7 @@ bool is_in_groups(uint32_t type) {
   return type == SLUICE_U4 || type == SLUICE_Q8_0 || type == SLUICE_Q4_0;
 }
 
-void append_row(const sluice_append &call, const Side &side, int64_t t, const Place &place) {
+void append_row(const calls::Append &call, const Side &side, int64_t t, const Place &place) {
   for (int64_t head = 0; head < call.kv_heads; ++head) {
     const std::vector<double> values = row_of(call, side, t, head, position_of(call, t, place.key));
     if (is_in_groups(call.cache_type)) {
@@ -247,7 +249,7 @@ void append_row(const sluice_append &call, const Side &side, int64_t t, const Pl
   }
 }
 
-void append_row(const sluice_append &call, int64_t t, const Place &place) {
+void append_row(const calls::Append &call, int64_t t, const Place &place) {
   const Side k = {.rows = call.k,
                   .cache = call.k_cache,
                   .head_dim = call.head_dim_qk,
@@ -260,7 +262,7 @@ void append_row(const sluice_append &call, int64_t t, const Place &place) {
                   .norm = call.k_norm,
                   .zeros = call.k_zeros};
   append_row(call, k, t, place);
-  if (call.flags & SLUICE_V_IN_K) return;
+  if (call.flags & calls::v_in_k) return;
   const Side v = {.rows = call.v,
                   .cache = call.v_cache,
                   .head_dim = call.head_dim_v,
@@ -272,7 +274,7 @@ void append_row(const sluice_append &call, int64_t t, const Place &place) {
   append_row(call, v, t, place);
 }
 
-void store_q(const sluice_append &call, int64_t t, int64_t key) {
+void store_q(const calls::Append &call, int64_t t, int64_t key) {
   const Side q = {.rows = call.q,
                   .cache = call.q_out,
                   .head_dim = call.head_dim_qk,
@@ -288,12 +290,12 @@ void store_q(const sluice_append &call, int64_t t, int64_t key) {
 
 } // namespace
 
-PageTable table_of(const sluice_append &call) {
-  return {call.page_table, (call.flags & SLUICE_PAGE_INDEX_64) != 0,
+PageTable table_of(const calls::Append &call) {
+  return {call.page_table, (call.flags & calls::page_index_64) != 0,
           call.page_table_kind == SLUICE_PAGE_TABLE_CSR, call.page_table_stride, call.page_starts};
 }
 
-void append(const sluice_append &call) {
+void append(const calls::Append &call) {
   if (call.slots != nullptr) {
     for (int64_t t = 0; t < call.tokens; ++t) {
       const int64_t slot = call.slots[t];

@@ -1,6 +1,8 @@
 //===- attention.cpp - attention on the host, in plain loops --------------------------------------------===//
 #include "reference/attention.h"
 
+#include "calls/args.h"
+#include "calls/problem.h"
 #include "reference/scores.h"
 #include "reference/tensors.h"
 #include "reference/visibility.h"
@@ -38,7 +40,7 @@ struct Keys {
 };
 
 /// Computes all rows of a query head of a sequence; `prefixes` are the keys of all of them.
-void attend(const sluice_problem &problem, const sluice_args &args, const Sequence &sequence, int64_t q_head,
+void attend(const calls::Problem &problem, const calls::Args &args, const Sequence &sequence, int64_t q_head,
             const std::vector<Keys> &prefixes) {
   const int64_t dims_qk = problem.head_dim_qk;
   const int64_t dims_v = problem.head_dim_v;
@@ -46,7 +48,7 @@ void attend(const sluice_problem &problem, const sluice_args &args, const Sequen
   const std::vector<double> q = sequence.load_q(q_head);
   const Keys own(sequence, kv_head);
   const double o_scale = scale_of(problem.o_scale_kind, args.o_scale, q_head);
-  const bool has_sink = problem.flags & SLUICE_SINK_LOGITS;
+  const bool has_sink = problem.flags & calls::sinks;
   const double sink = has_sink ? double{args.sink_logits[q_head]} : -infinity;
   std::vector<std::span<const double>> values; // of the visible keys
   std::vector<double> v_scales;                // the same
@@ -91,18 +93,18 @@ void attend(const sluice_problem &problem, const sluice_args &args, const Sequen
       store(args.o.data, problem.o_type, index_of(args.o, row.outer, row.inner, q_head, dim),
             (denominator == 0 ? sum : sum / denominator) / o_scale);
     }
-    if (problem.flags & SLUICE_WRITE_LSE) {
+    if (problem.flags & calls::write_lse) {
       const double lse = denominator == 0 ? -infinity : base + std::log(denominator);
       store(args.lse.data, SLUICE_F32, index_of(args.lse, row.outer, row.inner, q_head, 0),
-            problem.lse_base == SLUICE_LSE_BASE_2 ? lse * std::numbers::log2e : lse);
+            problem.flags & calls::lse_log2 ? lse * std::numbers::log2e : lse);
     }
   }
 }
 
 } // namespace
 
-void attention(const sluice_problem &problem, const sluice_args &args) {
-  const sluice_args prefix_args = prefixes_as_sequences(args);
+void attention(const calls::Problem &problem, const calls::Args &args) {
+  const calls::Args prefix_args = prefixes_as_sequences(args);
   for (int64_t q_head = 0; q_head < problem.q_heads; ++q_head) {
     std::vector<Keys> prefixes;
     for (int64_t p = 0; p < prefix_args.batch; ++p)

@@ -5,12 +5,15 @@
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
+#include "calls/args.h"
+#include "calls/problem.h"
+
 #include <sluice/sluice.h>
 
 namespace sluice::reference {
 
 /// Computes a call whose problem and arguments are legal, with q_len and kv_len given; pointers are the
 /// host's, so their contents must be legal too.
-void attention(const sluice_problem &problem, const sluice_args &args);
+void attention(const calls::Problem &problem, const calls::Args &args);
 
 } // namespace sluice::reference

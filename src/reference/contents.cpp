@@ -1,6 +1,9 @@
 //===- contents.cpp - what a caller can get wrong in lengths, starts and tables -------------------------===//
 #include "reference/contents.h"
 
+#include "calls/args.h"
+#include "calls/cache_ops.h"
+#include "calls/problem.h"
 #include "features/all.h"
 #include "reference/append.h"
 #include "reference/page_copy.h"
@@ -77,8 +80,8 @@ void check_lengths(const Lengths &of, int64_t batch) {
   }
 }
 
-void check_pages(const sluice_problem &problem, const sluice_args &args, const TableNames &names = {}) {
-  const bool may_miss = problem.flags & SLUICE_MISSING_PAGES_HIDDEN;
+void check_pages(const calls::Problem &problem, const calls::Args &args, const TableNames &names = {}) {
+  const bool may_miss = problem.flags & calls::missing_pages;
   for (int64_t b = 0; b < args.batch; ++b) {
     const Sequence sequence(problem, args, b);
     const int64_t pages = support::divide_up(sequence.kv_len(), int64_t{problem.page_size});
@@ -100,10 +103,10 @@ void check_pages(const sluice_problem &problem, const sluice_args &args, const T
 /// Kernels have V's scales per token or page in P. Beyond this one, keys would be lost from the denominator.
 constexpr double most_value_scale = 0x1p40;
 
-void check_value_scales(const sluice_problem &problem, const sluice_args &args) {
+void check_value_scales(const calls::Problem &problem, const calls::Args &args) {
   const bool by_page = problem.v_scale_kind == SLUICE_SCALE_PER_PAGE;
   if (!by_page && problem.v_scale_kind != SLUICE_SCALE_PER_TOKEN) return;
-  const bool paged = problem.mode == SLUICE_MODE_PAGED;
+  const bool paged = problem.mode == calls::paged;
   for (int64_t b = 0; b < args.batch; ++b) {
     const Sequence sequence(problem, args, b);
     for (int64_t head = 0; head < problem.kv_heads; ++head) {
@@ -121,7 +124,7 @@ void check_value_scales(const sluice_problem &problem, const sluice_args &args) 
   }
 }
 
-void check_prefixes(const sluice_problem &problem, const sluice_args &args) {
+void check_prefixes(const calls::Problem &problem, const calls::Args &args) {
   const int64_t count = args.prefix_count;
   check_starts("prefix_q_starts", args.prefix_q_starts, count, "the problem's max_q_tokens",
                problem.max_q_tokens);
@@ -131,8 +134,8 @@ void check_prefixes(const sluice_problem &problem, const sluice_args &args) {
                  int64_t{args.batch} * args.q_len);
   check_starts("prefix_page_starts", args.prefix_page_starts, count);
   check_lengths({"prefix_lengths", args.prefix_lengths, {}, nullptr, "prefix_len", args.prefix_len}, count);
-  if (problem.mode == SLUICE_MODE_PAGED)
-    check_pages(problem, prefixes_as_sequences(args), {"prefix_page_table", "prefix_page_starts", "prefix"});
+  if (problem.mode == calls::paged)
+    check_pages(problem, prefixes_as_sequences(args), {"prefix_page_table", "prefix_page_starts", "group"});
   check_value_scales(problem, prefixes_as_sequences(args));
 }
 
@@ -155,7 +158,7 @@ template <typename Call> void check_pages(const Call &call, int64_t b, int64_t f
 }
 
 /// Checks the new rows of sequence b, at least one, and the pages to which they go.
-void check_new_rows(const sluice_append &call, int64_t b) {
+void check_new_rows(const calls::Append &call, int64_t b) {
   const int64_t rows = int64_t{call.starts[b + 1]} - call.starts[b], keys = call.kv_lengths[b];
   if (keys < rows) {
     bad_element("kv_lengths", b, keys, text("it counts the new keys too, and sequence ", b, " has ", rows));
@@ -165,7 +168,7 @@ void check_new_rows(const sluice_append &call, int64_t b) {
 
 } // namespace
 
-void check_contents(const sluice_problem &problem, const sluice_args &args) {
+void check_contents(const calls::Problem &problem, const calls::Args &args) {
   check_starts("q_starts", args.q_starts, args.batch, "the problem's max_q_tokens", problem.max_q_tokens);
   check_starts("q_starts", args.q_starts, args.batch, "q_tokens", args.q_tokens);
   check_starts("kv_starts", args.kv_starts, args.batch, "kv_tokens", args.kv_tokens);
@@ -174,12 +177,12 @@ void check_contents(const sluice_problem &problem, const sluice_args &args) {
   check_lengths({"kv_lengths", args.kv_lengths, "kv_starts", args.kv_starts, "kv_len", args.kv_len},
                 args.batch);
   features::for_each<&features::Feature::check_contents>([&](auto check) { check(args); });
-  if (problem.mode == SLUICE_MODE_PAGED) check_pages(problem, args);
+  if (problem.mode == calls::paged) check_pages(problem, args);
   check_value_scales(problem, args);
-  if (problem.flags & SLUICE_SHARED_PREFIX) check_prefixes(problem, args);
+  if (problem.flags & calls::prefixes) check_prefixes(problem, args);
 }
 
-void check_contents(const sluice_append &call) {
+void check_contents(const calls::Append &call) {
   check_starts("starts", call.starts, call.batch, "tokens", call.tokens);
   check_starts("page_starts", call.page_starts, call.batch);
   if (call.slots != nullptr) {
@@ -200,7 +203,7 @@ void check_contents(const sluice_append &call) {
   }
 }
 
-void check_contents(const sluice_page_copy &call) {
+void check_contents(const calls::PageCopy &call) {
   if (call.pairs == nullptr || call.page_count == 0) return;
   const PageTable pairs = pairs_of(call);
   for (int64_t i = 0; i < 2 * call.pair_count; ++i) {
@@ -210,7 +213,7 @@ void check_contents(const sluice_page_copy &call) {
   }
 }
 
-void check_contents(const sluice_gather &call) {
+void check_contents(const calls::Gather &call) {
   check_starts("out_starts", call.out_starts, call.batch, "tokens", call.tokens);
   check_starts("page_starts", call.page_starts, call.batch);
   for (int64_t b = 0; b < call.batch; ++b) {

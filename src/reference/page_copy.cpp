@@ -1,6 +1,8 @@
 //===- page_copy.cpp - copies of pages and gathers on the host, in plain loops --------------------------===//
 #include "reference/page_copy.h"
 
+#include "calls/cache_ops.h"
+#include "calls/problem.h"
 #include "reference/scores.h"
 
 #include <cstring>
@@ -110,16 +112,16 @@ void copy_row(const Side &side, int64_t heads, const Row &from, const Row &to, b
 
 } // namespace
 
-PageTable pairs_of(const sluice_page_copy &call) {
-  return {call.pairs, (call.flags & SLUICE_PAGE_INDEX_64) != 0, false, 0, nullptr};
+PageTable pairs_of(const calls::PageCopy &call) {
+  return {call.pairs, (call.flags & calls::page_index_64) != 0, false, 0, nullptr};
 }
 
-PageTable table_of(const sluice_gather &call) {
-  return {call.page_table, (call.flags & SLUICE_PAGE_INDEX_64) != 0,
+PageTable table_of(const calls::Gather &call) {
+  return {call.page_table, (call.flags & calls::page_index_64) != 0,
           call.page_table_kind == SLUICE_PAGE_TABLE_CSR, call.page_table_stride, call.page_starts};
 }
 
-void copy_pages(const sluice_page_copy &call) {
+void copy_pages(const calls::PageCopy &call) {
   const Side k = {call.k_source,       call.k_target,      call.source_type,   call.target_type,
                   call.head_dim_qk,    call.source_k_pack, call.target_k_pack, call.k_scale_kind,
                   call.k_scale,        call.k_scales,      call.k_zeros,       call.k_target_scales,
@@ -145,12 +147,12 @@ void copy_pages(const sluice_page_copy &call) {
     if (from < 0 || to < 0) continue;
     for (int64_t row = 0; row < call.page_size; ++row) {
       copy_row(k, call.kv_heads, {from, row}, {to, row}, true);
-      if (!(call.flags & SLUICE_V_IN_K)) copy_row(v, call.kv_heads, {from, row}, {to, row}, true);
+      if (!(call.flags & calls::v_in_k)) copy_row(v, call.kv_heads, {from, row}, {to, row}, true);
     }
   }
 }
 
-void gather(const sluice_gather &call) {
+void gather(const calls::Gather &call) {
   const Side k = {call.k_cache,
                   call.k_out,
                   call.cache_type,
@@ -186,7 +188,7 @@ void gather(const sluice_gather &call) {
       const Row from = {table.page(table.place(b, key / call.page_size)), key % call.page_size},
                 to = {0, call.out_starts[b] + key - first};
       copy_row(k, call.kv_heads, from, to, false);
-      if (!(call.flags & SLUICE_V_IN_K)) copy_row(v, call.kv_heads, from, to, false);
+      if (!(call.flags & calls::v_in_k)) copy_row(v, call.kv_heads, from, to, false);
     }
   }
 }

@@ -1,6 +1,8 @@
 //===- tensors.cpp - where the rows of a sequence are, and what their elements are ----------------------===//
 #include "reference/tensors.h"
 
+#include "calls/args.h"
+#include "calls/problem.h"
 #include "features/diagonal.h"
 #include "features/spans.h"
 
@@ -39,11 +41,11 @@ int64_t packed_index(const sluice_tensor &tensor, int64_t pack, int64_t a, int64
 
 int64_t column_index(const sluice_tensor &tensor, int64_t pack, int64_t a, int64_t token, int64_t head,
                      int64_t dim) {
-  if (pack == 0 || pack == SLUICE_V_PACK_ALL) return index_of(tensor, a, token, head, dim);
+  if (pack == 0 || pack == SLUICE_PACK_ALL) return index_of(tensor, a, token, head, dim);
   return index_of(tensor, a, token / pack, head, dim) + token % pack;
 }
 
-Sequence::Sequence(const sluice_problem &problem, const sluice_args &args, int64_t number)
+Sequence::Sequence(const calls::Problem &problem, const calls::Args &args, int64_t number)
     : problem(problem), args(args), b(number),
       q_rows(length_of(args.q_lengths, args.q_starts, args.q_len, number)),
       keys(length_of(args.kv_lengths, args.kv_starts, args.kv_len, number)) {}
@@ -59,7 +61,7 @@ int64_t Sequence::q_number(int64_t i) const {
 
 PageTable Sequence::table() const {
   return {args.page_table,
-          (problem.flags & SLUICE_PAGE_INDEX_64) != 0,
+          (problem.flags & calls::page_index_64) != 0,
           problem.page_table_kind == SLUICE_PAGE_TABLE_CSR,
           args.page_table_stride,
           args.page_starts,
@@ -75,12 +77,12 @@ int64_t Sequence::page(int64_t n, int64_t head) const {
 }
 
 bool Sequence::is_missing(int64_t j, int64_t head) const {
-  return problem.mode == SLUICE_MODE_PAGED && page(j / problem.page_size, head) < 0;
+  return problem.mode == calls::paged && page(j / problem.page_size, head) < 0;
 }
 
 bool Sequence::is_page_before_window(int64_t n) const {
   const bool from_bottom = problem.mask_alignment != SLUICE_TOP_LEFT;
-  if (!(problem.flags & SLUICE_HAS_WINDOW_LEFT) || !from_bottom) return false;
+  if (!(problem.flags & calls::window_left) || !from_bottom) return false;
   // By row 0; no row sees keys before it.
   const int64_t first_seen =
       std::min(shift() - problem.window_left, features::span_of(args, b, shift()).first);
@@ -92,7 +94,7 @@ int64_t Sequence::shift() const {
 }
 
 Row Sequence::kv_row(int64_t j, int64_t head) const {
-  if (problem.mode == SLUICE_MODE_PAGED) return {page(j / problem.page_size, head), j % problem.page_size};
+  if (problem.mode == calls::paged) return {page(j / problem.page_size, head), j % problem.page_size};
   if (args.kv_starts != nullptr) return {0, args.kv_starts[b] + j};
   return {b, j};
 }
@@ -105,7 +107,7 @@ int64_t Sequence::k_index(int64_t j, int64_t head, int64_t dim) const {
 template <typename Element>
 std::vector<double> Sequence::load_keys(int64_t head, int64_t dims, const Element &element) const {
   return load_rows(keys, dims, [&](int64_t j, int64_t dim) {
-    const bool paged = problem.mode == SLUICE_MODE_PAGED;
+    const bool paged = problem.mode == calls::paged;
     if (paged && (is_page_before_window(j / problem.page_size) || is_missing(j, head)))
       return std::numeric_limits<double>::quiet_NaN();
     return element(j, dim);
@@ -129,7 +131,7 @@ std::vector<double> Sequence::load_k(int64_t head) const {
 std::vector<double> Sequence::load_v(int64_t head) const {
   return load_keys(head, problem.head_dim_v, [&](int64_t j, int64_t dim) {
     const Row row = kv_row(j, head);
-    const double number = problem.flags & SLUICE_V_IN_K
+    const double number = problem.flags & calls::v_in_k
                               ? load(args.k.data, problem.v_type, k_index(j, head, dim))
                               : load(args.v.data, problem.v_type,
                                      column_index(args.v, problem.v_pack, row.outer, row.inner, head, dim));
@@ -142,7 +144,7 @@ double Sequence::in_group(uint32_t kind, const sluice_tensor &scales, const slui
   if (kind != SLUICE_SCALE_PER_GROUP) return number;
   const Row row = kv_row(j, head);
   const int64_t at = index_of(scales, row.outer, row.inner, head, dim / problem.scale_group);
-  const double zero = problem.flags & SLUICE_ZERO_POINTS ? load(zeros.data, SLUICE_F16, at) : 8;
+  const double zero = problem.flags & calls::zero_points ? load(zeros.data, SLUICE_F16, at) : 8;
   return load(scales.data, SLUICE_F16, at) * (number - zero);
 }
 
@@ -163,8 +165,8 @@ double Sequence::v_scale(int64_t j, int64_t head) const {
   return key_scale(problem.v_scale_kind, args.v_scale, args.v_scales, j, head);
 }
 
-sluice_args prefixes_as_sequences(const sluice_args &args) {
-  sluice_args out = args;
+calls::Args prefixes_as_sequences(const calls::Args &args) {
+  calls::Args out = args;
   out.batch = args.prefix_count;
   out.kv_len = args.prefix_len;
   out.q_starts = args.prefix_q_starts;
@@ -182,8 +184,8 @@ sluice_args prefixes_as_sequences(const sluice_args &args) {
   return out;
 }
 
-std::optional<int64_t> prefix_of(const sluice_problem &problem, const sluice_args &args, int64_t q_number) {
-  if (!(problem.flags & SLUICE_SHARED_PREFIX)) return std::nullopt;
+std::optional<int64_t> prefix_of(const calls::Problem &problem, const calls::Args &args, int64_t q_number) {
+  if (!(problem.flags & calls::prefixes)) return std::nullopt;
   for (int64_t p = 0; p < args.prefix_count; ++p) {
     if (args.prefix_q_starts[p] <= q_number && q_number < args.prefix_q_starts[p + 1]) return p;
   }

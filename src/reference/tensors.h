@@ -1,10 +1,13 @@
 //===- tensors.h - where the rows of a sequence are, and what their elements are ------------------------===//
 //
-// The addressing rules of sluice_args: lengths, starts, page tables, packed keys, element types.
+// The addressing rules of calls::Args: lengths, starts, page tables, packed keys, element types.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
+#include "calls/args.h"
+#include "calls/cache_ops.h"
+#include "calls/problem.h"
 #include "tensors/elements.h"
 
 #include <sluice/sluice.h>
@@ -24,11 +27,11 @@ int64_t packed_index(const sluice_tensor &tensor, int64_t pack, int64_t a, int64
                      int64_t dim);
 
 /// The index of element `dim` of the row of V at `token`: in packs of `pack` tokens, or with 0 and
-/// SLUICE_V_PACK_ALL as the strides say.
+/// SLUICE_PACK_ALL as the strides say.
 int64_t column_index(const sluice_tensor &tensor, int64_t pack, int64_t a, int64_t token, int64_t head,
                      int64_t dim);
 
-/// The page table of a sluice_args or a sluice_append.
+/// The page table of a calls::Args or a calls::Append.
 struct PageTable {
   const void *numbers;
   bool is_64, is_csr;
@@ -54,7 +57,7 @@ struct Row {
 /// One sequence of a call, whose q_len and kv_len are given.
 class Sequence {
 public:
-  Sequence(const sluice_problem &problem, const sluice_args &args, int64_t number);
+  Sequence(const calls::Problem &problem, const calls::Args &args, int64_t number);
 
   int64_t number() const { return b; }
   int64_t q_len() const { return q_rows; }
@@ -97,18 +100,18 @@ private:
   std::vector<double> load_keys(int64_t head, int64_t dims, const Element &element) const;
   int64_t k_index(int64_t j, int64_t head, int64_t dim) const;
 
-  const sluice_problem &problem;
-  const sluice_args &args;
+  const calls::Problem &problem;
+  const calls::Args &args;
   int64_t b;
   int64_t q_rows;
   int64_t keys;
 };
 
-/// The prefixes of a call, none without SLUICE_SHARED_PREFIX, as the sequences of another call: their keys
+/// The prefixes of a call, none without calls::prefixes, as the sequences of another call: their keys
 /// and the rows that see them.
-sluice_args prefixes_as_sequences(const sluice_args &args);
+calls::Args prefixes_as_sequences(const calls::Args &args);
 
 /// The prefix that a row of q sees, if any.
-std::optional<int64_t> prefix_of(const sluice_problem &problem, const sluice_args &args, int64_t q_number);
+std::optional<int64_t> prefix_of(const calls::Problem &problem, const calls::Args &args, int64_t q_number);
 
 } // namespace sluice::reference

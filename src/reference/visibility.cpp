@@ -1,6 +1,8 @@
 //===- visibility.cpp - which keys a row sees -----------------------------------------------------------===//
 #include "reference/visibility.h"
 
+#include "calls/args.h"
+#include "calls/problem.h"
 #include "features/all.h"
 
 namespace sluice::reference {
@@ -18,7 +20,7 @@ features::Place place_of(const Sequence &sequence, int64_t q_head, int64_t i, in
           .diagonal = i + sequence.shift()};
 }
 
-bool is_visible(const sluice_problem &problem, const sluice_args &args, const Sequence &sequence,
+bool is_visible(const calls::Problem &problem, const calls::Args &args, const Sequence &sequence,
                 int64_t q_head, int64_t i, int64_t j) {
   const features::Place place = place_of(sequence, q_head, i, j);
   if (!any<&Feature::reveals>(problem, args, place) && any<&Feature::hides_by_distance>(problem, args, place))

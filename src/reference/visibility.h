@@ -1,6 +1,8 @@
 //===- visibility.h - which keys a row sees -------------------------------------------------------------===//
 #pragma once
 
+#include "calls/args.h"
+#include "calls/problem.h"
 #include "features/feature.h"
 #include "reference/tensors.h"
 
@@ -14,7 +16,7 @@ namespace sluice::reference {
 features::Place place_of(const Sequence &sequence, int64_t q_head, int64_t i, int64_t j);
 
 /// Whether row i of a query head sees key j < kv_len.
-bool is_visible(const sluice_problem &problem, const sluice_args &args, const Sequence &sequence,
+bool is_visible(const calls::Problem &problem, const calls::Args &args, const Sequence &sequence,
                 int64_t q_head, int64_t i, int64_t j);
 
 } // namespace sluice::reference

@@ -1,4 +1,6 @@
 //===- appends.cpp - appends: arguments of the kernels, and their launch --------------------------------===//
+#include "calls/cache_ops.h"
+#include "calls/problem.h"
 #include "runtime/cache_op_launch.h"
 #include "runtime/dtype.h"
 #include "runtime/ranges.h"
@@ -127,7 +129,7 @@ struct Sections {
   std::optional<Section> v = {}, q = {};
 };
 
-Sections sections_of(const sluice_append &call) {
+Sections sections_of(const calls::Append &call) {
   const uint32_t head_dim = uint32_t(call.head_dim_qk), tail_dim = uint32_t(call.tail_dim);
   // A block of ggml, or a group.
   const uint32_t group = call.scale_group != 0           ? uint32_t(call.scale_group)
@@ -147,7 +149,7 @@ Sections sections_of(const sluice_append &call) {
                              .type = call.cache_type,
                              .group = group,
                              .rotary_first = uint32_t(call.rotary_first)}};
-  if (!(call.flags & SLUICE_V_IN_K)) {
+  if (!(call.flags & calls::v_in_k)) {
     sections.v = {.rows = call.v,
                   .out = call.v_cache,
                   .heads = uint32_t(call.kv_heads),
@@ -171,19 +173,18 @@ Sections sections_of(const sluice_append &call) {
   return sections;
 }
 
-void fill_rotation(const sluice_append &call, package::StepKernargs &out) {
-  const uint32_t rotary_type = call.rotary_type == 0 ? uint32_t(SLUICE_F32) : call.rotary_type;
-  const uint64_t sines_behind = uint64_t(call.rotary_dim / 2) * dtype_bytes(rotary_type);
+void fill_rotation(const calls::Append &call, package::StepKernargs &out) {
+  const uint64_t sines_behind = uint64_t(call.rotary_dim / 2) * dtype_bytes(call.rotary_type);
   out.rotary = address_of(call.rotary);
   out.rotary_sin =
       call.rotary_sin != nullptr ? address_of(call.rotary_sin) : address_of(call.rotary) + sines_behind;
   out.positions = address_of(call.positions);
   out.rotary_stride = call.rotary_stride;
   out.rotary_first = uint32_t(call.rotary_first) / cache_op_chunk_elements;
-  out.rotary_type = rotary_type;
+  out.rotary_type = call.rotary_type;
 }
 
-void fill_modes(const sluice_append &call, bool regroups, package::StepKernargs &out) {
+void fill_modes(const calls::Append &call, bool regroups, package::StepKernargs &out) {
   out.modes = (call.rotary_style == SLUICE_ROTARY_PAIRS ? uint32_t(package::step_rotary_pairs) : 0) |
               (call.norm_type == SLUICE_F32 ? uint32_t(package::step_norm_is_f32) : 0) |
               (call.scale_group == 64 ? uint32_t(package::step_wide_groups) : 0) |
@@ -191,12 +192,12 @@ void fill_modes(const sluice_append &call, bool regroups, package::StepKernargs 
   if (call.v_pack == 0) return;
   out.modes |= package::step_v_columns;
   // One pack: stride[1], which is 1, is between rows.
-  const uint32_t pack = call.v_pack == SLUICE_V_PACK_ALL ? 1 : uint32_t(call.v_pack);
+  const uint32_t pack = call.v_pack == SLUICE_PACK_ALL ? 1 : uint32_t(call.v_pack);
   out.v_pack_log2 = uint32_t(std::countr_zero(pack));
   out.v_pack_mask = pack - 1;
 }
 
-void append_step(Context &context, const sluice_append &call, const sluice_launch &launch) {
+void append_step(Context &context, const calls::Append &call, const sluice_launch &launch) {
   const CacheOpKernel &kernel =
       find(context, CacheOperation::append_step, "cache_type", call.source_type, call.cache_type);
   if (has_nothing_to_do(call)) return enqueue_nothing(*context.device().hip, launch);
@@ -227,12 +228,12 @@ void append_step(Context &context, const sluice_append &call, const sluice_launc
 
 } // namespace
 
-void append(Context &context, const sluice_append &call, const sluice_launch &launch) {
+void append(Context &context, const calls::Append &call, const sluice_launch &launch) {
   if (is_step(call)) return append_step(context, call, launch);
   const CacheOpKernel &kernel =
       find(context, CacheOperation::kv_append, "cache_type", call.source_type, call.cache_type);
   if (has_nothing_to_do(call)) return enqueue_nothing(*context.device().hip, launch);
-  const bool has_v = !(call.flags & SLUICE_V_IN_K);
+  const bool has_v = !(call.flags & calls::v_in_k);
   package::AppendKernargs out = {};
   out.k = arguments_of(Side{call.k, call.k_cache, call.k_scale, call.k_scale_kind, call.kv_heads,
                             call.head_dim_qk, call.k_pack});

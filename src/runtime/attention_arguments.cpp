@@ -1,6 +1,8 @@
 //===- attention_arguments.cpp - problems and calls as arguments of attention kernels -------------------===//
 #include "runtime/attention_arguments.h"
 
+#include "calls/args.h"
+#include "calls/problem.h"
 #include "features/all.h"
 #include "package/attention_launch.h"
 #include "runtime/dtype.h"
@@ -25,7 +27,7 @@ int32_t rows_or_unknown(int64_t rows) {
   return rows == 0 ? unknown : int32_t(std::min<int64_t>(rows, unknown));
 }
 
-uint32_t score_flags(const sluice_problem &problem) {
+uint32_t score_flags(const calls::Problem &problem) {
   uint32_t flags = 0;
   const auto set = [&flags](bool condition, uint32_t bit) { flags |= condition ? bit : 0; };
   const auto has_keys = [](uint32_t kind) {
@@ -36,7 +38,7 @@ uint32_t score_flags(const sluice_problem &problem) {
   set(problem.q_scale_kind == SLUICE_SCALE_PER_HEAD, package::score_q_scale_heads);
   set(problem.k_scale_kind == SLUICE_SCALE_PER_HEAD, package::score_k_scale_heads);
   set(problem.v_scale_kind == SLUICE_SCALE_PER_HEAD, package::score_v_scale_heads);
-  set(problem.flags & SLUICE_PAGE_INDEX_64, package::score_page_index_64);
+  set(problem.flags & calls::page_index_64, package::score_page_index_64);
   set(problem.o_type == SLUICE_F32, package::score_o_f32);
   set(problem.o_type == SLUICE_E4M3FNUZ, package::score_o_fp8);
   set(problem.scale_group == 64, package::score_groups_of_64);
@@ -46,8 +48,8 @@ uint32_t score_flags(const sluice_problem &problem) {
 
 /// Whether V is by columns, and all tokens of a column of a page or sequence are neighbours. To a kernel,
 /// that is packs of one token each, one element apart.
-bool is_one_v_pack(const sluice_problem &problem) {
-  return problem.v_pack == SLUICE_V_PACK_ALL || (problem.v_pack != 0 && problem.v_pack == problem.page_size);
+bool is_one_v_pack(const calls::Problem &problem) {
+  return problem.v_pack == SLUICE_PACK_ALL || (problem.v_pack != 0 && problem.v_pack == problem.page_size);
 }
 
 /// Kernels address blocks by bytes.
@@ -69,7 +71,7 @@ sluice_tensor in_bytes_if_blocks(uint32_t type, sluice_tensor tensor) {
     out.side##_head_stride = used.stride[2];                                                                 \
   } while (false)
 
-void fill_rows(package::AttentionKernargs &out, const sluice_problem &problem, const RowSet &rows) {
+void fill_rows(package::AttentionKernargs &out, const calls::Problem &problem, const RowSet &rows) {
   SLUICE_FILL(q, with_used_strides(rows.q, rows.extents, problem.q_heads, row_elements(problem.head_dim_qk)));
   out.q_starts = address_of(rows.starts);
   out.q_lengths = address_of(rows.lengths);
@@ -77,23 +79,23 @@ void fill_rows(package::AttentionKernargs &out, const sluice_problem &problem, c
   out.q_rows = known_q_rows(problem, rows.tokens);
 }
 
-void fill_pages(package::AttentionKernargs &out, const sluice_problem &problem, const KeySet &keys,
+void fill_pages(package::AttentionKernargs &out, const calls::Problem &problem, const KeySet &keys,
                 int64_t page_count) {
   out.page_table = address_of(keys.page_table);
   out.page_starts = address_of(keys.page_starts);
   out.page_table_stride = keys.page_table_stride;
   out.page_table_head_stride = problem.kv_heads == 1 ? 0 : keys.page_table_head_stride;
   if (keys.page_table == nullptr) return;
-  const bool is_64 = problem.flags & SLUICE_PAGE_INDEX_64;
+  const bool is_64 = problem.flags & calls::page_index_64;
   const uint64_t last = uint64_t(page_count) - 1; // the largest number if the count is unknown
   // A negative 32-bit number is too large when read as unsigned.
   out.last_page_low = is_64 ? uint32_t(last) : uint32_t(std::min<uint64_t>(last, INT32_MAX));
   out.last_page_high = is_64 && page_count == 0 ? INT32_MAX : 0;
 }
 
-void fill_keys(package::AttentionKernargs &out, const sluice_problem &problem, const KeySet &keys) {
+void fill_keys(package::AttentionKernargs &out, const calls::Problem &problem, const KeySet &keys) {
   const int32_t row_k = row_elements(problem.head_dim_qk);
-  const bool v_in_k = problem.flags & SLUICE_V_IN_K;
+  const bool v_in_k = problem.flags & calls::v_in_k;
   const sluice_tensor &v = v_in_k ? keys.k : keys.v;
   const int32_t row_v = v_in_k ? row_k : row_elements(problem.head_dim_v);
   SLUICE_FILL(k, in_bytes_if_blocks(problem.k_type,
@@ -115,7 +117,7 @@ void fill_keys(package::AttentionKernargs &out, const sluice_problem &problem, c
 }
 
 /// Scales for each key, found like the rows of k and v.
-void fill_key_scales(package::AttentionKernargs &out, const sluice_problem &problem, const sluice_args &call,
+void fill_key_scales(package::AttentionKernargs &out, const calls::Problem &problem, const calls::Args &call,
                      const Rows &extents) {
   const auto scales = [&](const sluice_tensor &tensor, uint32_t kind) {
     const Rows scaled = {extents.outer, kind == SLUICE_SCALE_PER_PAGE ? 1 : extents.inner};
@@ -132,10 +134,8 @@ void fill_key_scales(package::AttentionKernargs &out, const sluice_problem &prob
   out.v_zeros = address_of(call.v_zeros.data);
 }
 
-void fill_scales(package::AttentionKernargs &out, const sluice_problem &problem, const sluice_args &call) {
-  const bool is_given = call.scale != 0 || call.flags & SLUICE_EXACT_SCALE;
-  const double scale = is_given ? double{call.scale} : 1 / std::sqrt(double(problem.head_dim_qk));
-  out.scale_log2e = float(scale * std::numbers::log2e);
+void fill_scales(package::AttentionKernargs &out, const calls::Args &call) {
+  out.scale_log2e = float(call.scale * std::numbers::log2e);
   out.q_scale = address_of(call.q_scale);
   out.k_scale = address_of(call.k_scale);
   out.v_scale = address_of(call.v_scale);
@@ -144,7 +144,7 @@ void fill_scales(package::AttentionKernargs &out, const sluice_problem &problem,
 
 /// The sequences whose rows see prefixes: between them there may be rows that belong to none, which are not
 /// read. Prefixes have neither masks nor a bias; kernargs.h says which of their arguments these take.
-void fill_sequences_of_rows(package::AttentionKernargs &out, const sluice_args &call) {
+void fill_sequences_of_rows(package::AttentionKernargs &out, const calls::Args &call) {
   if (call.q_starts == nullptr && call.q_lengths == nullptr) return;
   uint64_t &starts = out.diagonals, &lengths = out.causal;
   int64_t &count = out.span_stride, &rows_without_starts = out.bias_row_stride;
@@ -165,33 +165,33 @@ void fill_results(package::AttentionKernargs &out, const Results &results) {
 
 #undef SLUICE_FILL
 
-void fill_level(package::AttentionKernargs &out, const sluice_problem &problem, const sluice_args &call,
+void fill_level(package::AttentionKernargs &out, const calls::Problem &problem, const calls::Args &call,
                 const Level &level, const Results &results) {
   fill_rows(out, problem, level.rows);
   fill_keys(out, problem, level.keys);
   fill_pages(out, problem, level.keys, call.page_count);
   fill_key_scales(out, problem, call, level.keys.extents);
-  fill_scales(out, problem, call);
+  fill_scales(out, call);
   fill_results(out, results);
 }
 
 } // namespace
 
-int32_t known_q_rows(const sluice_problem &problem, int64_t tokens) {
+int32_t known_q_rows(const calls::Problem &problem, int64_t tokens) {
   return std::min(rows_or_unknown(tokens), rows_or_unknown(problem.max_q_tokens));
 }
 
 package::AttentionKernargs problem_arguments(const package::KernelEntry &kernel,
-                                             const sluice_problem &problem) {
+                                             const calls::Problem &problem) {
   package::AttentionKernargs out = package::plain_kernargs(kernel.name);
   out.head_dim_qk = row_elements(problem.head_dim_qk);
   out.head_dim_v = row_elements(problem.head_dim_v);
   package::set_group(out, uint32_t(group_heads(problem)));
-  if (problem.mode == SLUICE_MODE_PAGED) package::set_page_rows(out, uint32_t(problem.page_size));
+  if (problem.mode == calls::paged) package::set_page_rows(out, uint32_t(problem.page_size));
   if (problem.k_pack != 0) out.k_pack_log2 = uint32_t(std::countr_zero(uint32_t(problem.k_pack)));
   if (problem.v_pack != 0)
     out.v_pack_log2 = is_one_v_pack(problem) ? 0 : uint32_t(std::countr_zero(uint32_t(problem.v_pack)));
-  if (problem.lse_base == SLUICE_LSE_BASE_2) out.lse_per_log2 = 1;
+  if (problem.flags & calls::lse_log2) out.lse_per_log2 = 1;
   out.score_flags = score_flags(problem);
   features::for_each<&Feature::fill_problem>([&](auto fill) { fill(out, problem); });
   out.score_flags |= uint32_t(out.head_dim_qk - problem.head_dim_qk) << package::score_unused_shift;
@@ -204,20 +204,20 @@ void set_splits(package::AttentionKernargs &args, const Splits &splits) {
   args.min_split_tiles = splits.least_tiles;
 }
 
-Results final_results(const sluice_problem &problem, const sluice_args &call) {
+Results final_results(const calls::Problem &problem, const calls::Args &call) {
   const Rows rows = q_rows(call);
   return {.o = with_used_strides(call.o, rows, problem.q_heads, row_elements(problem.head_dim_v)),
           .lse = with_used_strides(call.lse, rows, problem.q_heads, 1),
           .sink_logits = call.sink_logits};
 }
 
-void fill_own(package::AttentionKernargs &out, const sluice_problem &problem, const sluice_args &call,
+void fill_own(package::AttentionKernargs &out, const calls::Problem &problem, const calls::Args &call,
               const Level &level, const Results &results) {
   fill_level(out, problem, call, level, results);
   features::for_each<&Feature::fill_call>([&](auto fill) { fill(out, problem, call); });
 }
 
-void fill_prefixes(package::AttentionKernargs &out, const sluice_problem &problem, const sluice_args &call,
+void fill_prefixes(package::AttentionKernargs &out, const calls::Problem &problem, const calls::Args &call,
                    const Level &level, const Results &results) {
   fill_level(out, problem, call, level, results);
   fill_sequences_of_rows(out, call);

@@ -1,6 +1,8 @@
 //===- attention_arguments.h - problems and calls as arguments of attention kernels ---------------------===//
 #pragma once
 
+#include "calls/args.h"
+#include "calls/problem.h"
 #include "package/kernargs.h"
 #include "package/manifest.h"
 #include "runtime/key_sets.h"
@@ -17,7 +19,7 @@ inline constexpr uint32_t workspace_alignment = 256; // bytes
 
 /// The arguments of a kernel that depend only on the problem, which the kernel serves.
 package::AttentionKernargs problem_arguments(const package::KernelEntry &kernel,
-                                             const sluice_problem &problem);
+                                             const calls::Problem &problem);
 
 /// How the kernel divides the keys of a row.
 void set_splits(package::AttentionKernargs &args, const Splits &splits);
@@ -30,17 +32,17 @@ struct Results {
 };
 
 /// Those of the whole call.
-Results final_results(const sluice_problem &problem, const sluice_args &call);
+Results final_results(const calls::Problem &problem, const calls::Args &call);
 
 // These fill in a launch for one level of a call whose arguments have been checked. `args` came from
 // problem_arguments.
-void fill_own(package::AttentionKernargs &args, const sluice_problem &problem, const sluice_args &call,
+void fill_own(package::AttentionKernargs &args, const calls::Problem &problem, const calls::Args &call,
               const Level &level, const Results &results);
-void fill_prefixes(package::AttentionKernargs &args, const sluice_problem &problem, const sluice_args &call,
+void fill_prefixes(package::AttentionKernargs &args, const calls::Problem &problem, const calls::Args &call,
                    const Level &level, const Results &results);
 
 /// The rows of q, o and lse for kernels, of which the call says `tokens`; the limit of the type if neither
 /// the call nor the problem knows.
-int32_t known_q_rows(const sluice_problem &problem, int64_t tokens);
+int32_t known_q_rows(const calls::Problem &problem, int64_t tokens);
 
 } // namespace sluice::runtime

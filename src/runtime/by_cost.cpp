@@ -1,6 +1,7 @@
 //===- by_cost.cpp - the kernels and splits with the lowest estimated cost ------------------------------===//
 #include "runtime/by_cost.h"
 
+#include "calls/problem.h"
 #include "runtime/problem.h"
 #include "support/checked.h"
 #include "support/failure.h"
@@ -90,7 +91,7 @@ std::string reason_of(const Offer &chosen, const Offers &offers) {
 /// A choice by cost: the kernels of a problem, and the calls for which they are chosen.
 struct Search {
   const Candidates &candidates;
-  const sluice_problem &problem;
+  const calls::Problem &problem;
   uint32_t compute_units;
 
   Workload with_rows(int64_t rows) const { return {problem, problem.max_batch, rows, problem.max_kv_len}; }
@@ -110,7 +111,7 @@ struct Search {
 /// The most rows of a sequence that the decode kernel gets, with its splits: doubled while it is cheaper than
 /// the prefill kernels and the splits' workspace is below the ceiling.
 int64_t last_few_rows(const Search &search, const Offer &decode) {
-  const sluice_problem &problem = search.problem;
+  const calls::Problem &problem = search.problem;
   const int64_t most = problem.max_q_len != 0 ? problem.max_q_len : most_few_rows;
   int64_t rows = search.candidates.few_rows;
   while (rows * 2 <= most) {
@@ -174,7 +175,7 @@ OwnChoice divide_by_rows(const Search &search, const Offer &prefill, const Offer
 
 } // namespace
 
-OwnChoice choose_by_cost(const Candidates &candidates, const sluice_problem &problem,
+OwnChoice choose_by_cost(const Candidates &candidates, const calls::Problem &problem,
                          uint32_t compute_units) {
   const Search search = {candidates, problem, compute_units};
   // Without a bound of rows, assume prompts as long as all keys.
@@ -193,9 +194,9 @@ OwnChoice choose_by_cost(const Candidates &candidates, const sluice_problem &pro
   return divide_by_rows(search, prefill.front(), offers);
 }
 
-PrefixChoice choose_prefix_by_cost(const Kernels &kernels, const sluice_problem &problem, uint32_t own_splits,
+PrefixChoice choose_prefix_by_cost(const Kernels &kernels, const calls::Problem &problem, uint32_t own_splits,
                                    uint32_t compute_units) {
-  sluice_problem part_problem = prefix_problem(problem);
+  calls::Problem part_problem = prefix_problem(problem);
   part_problem.o_type = SLUICE_F32;
   const Workload work{part_problem, problem.max_prefixes,
                       divide_up(problem.max_q_tokens, int64_t{problem.max_prefixes}), problem.max_prefix_len};

@@ -1,6 +1,7 @@
 //===- by_cost.h - the kernels and splits with the lowest estimated cost --------------------------------===//
 #pragma once
 
+#include "calls/problem.h"
 #include "runtime/candidates.h"
 #include "runtime/choice.h"
 
@@ -14,11 +15,11 @@ namespace sluice::runtime {
 /// Prefill kernels get splits only for one sequence or long chunks. With a bound of rows the cheapest kernel
 /// takes all sequences, unless a prefill kernel without splits costs little more: then the latter takes long
 /// sequences, and a decode kernel takes short ones, as long as it is cheaper, and always those of few rows.
-OwnChoice choose_by_cost(const Candidates &candidates, const sluice_problem &problem, uint32_t compute_units);
+OwnChoice choose_by_cost(const Candidates &candidates, const calls::Problem &problem, uint32_t compute_units);
 
 /// The cheapest kernel and splits for a cascade's prefixes, whose own keys are in `own_splits` splits, with
 /// max_q_tokens rows, divided evenly among max_prefixes.
-PrefixChoice choose_prefix_by_cost(const Kernels &kernels, const sluice_problem &problem, uint32_t own_splits,
+PrefixChoice choose_prefix_by_cost(const Kernels &kernels, const calls::Problem &problem, uint32_t own_splits,
                                    uint32_t compute_units);
 
 } // namespace sluice::runtime

@@ -1,6 +1,7 @@
 //===- by_rule.cpp - the kernels that rules choose ------------------------------------------------------===//
 #include "runtime/by_rule.h"
 
+#include "calls/problem.h"
 #include "runtime/problem.h"
 #include "support/checked.h"
 #include "support/failure.h"
@@ -21,13 +22,13 @@ struct Chosen {
 };
 
 /// Workgroups of a launch at the problem's bounds; 0 if a bound is missing.
-uint64_t workgroups(const sluice_problem &problem, uint32_t tile_q) {
+uint64_t workgroups(const calls::Problem &problem, uint32_t tile_q) {
   const uint64_t rows = uint64_t(problem.max_q_len) * uint64_t(group_heads(problem));
   const uint64_t sequence_workgroups = uint64_t(problem.kv_heads) * divide_up(rows, uint64_t{tile_q});
   return support::checked_multiply(uint64_t(problem.max_batch), sequence_workgroups).value_or(UINT64_MAX);
 }
 
-Chosen choose_prefill(Kernels kernels, const sluice_problem &problem, uint32_t compute_units) {
+Chosen choose_prefill(Kernels kernels, const calls::Problem &problem, uint32_t compute_units) {
   // Highest tile first; equal heights by name.
   std::stable_sort(kernels.begin(), kernels.end(),
                    [](const auto *a, const auto *b) { return a->entry.name.tile_q > b->entry.name.tile_q; });
@@ -42,7 +43,7 @@ Chosen choose_prefill(Kernels kernels, const sluice_problem &problem, uint32_t c
     if (!batch_counts && kernel->entry.name.tile_kv != chosen.kernel->entry.name.tile_kv) continue;
     const uint64_t groups = workgroups(problem, higher_tile_q);
     if (problem.max_q_len != 0 && int64_t{problem.max_q_len} * group_heads(problem) <= tile_q) {
-      chosen = {kernel, text("max_q_len ", problem.max_q_len, " fits a query tile of ", tile_q)};
+      chosen = {kernel, text("bounds.q_len ", problem.max_q_len, " fits a query tile of ", tile_q)};
     } else if (batch_counts && groups < compute_units && workgroups(problem, tile_q) > groups) {
       chosen = {kernel, text("query tiles of ", higher_tile_q, " would make ", groups, " workgroups for ",
                              compute_units, " compute units; tiles of ", tile_q, " make ",
@@ -53,7 +54,7 @@ Chosen choose_prefill(Kernels kernels, const sluice_problem &problem, uint32_t c
 }
 
 /// The lowest decode tile that holds `rows` rows of every head of a group, or the highest one.
-Chosen choose_decode(Kernels kernels, const sluice_problem &problem, int64_t rows) {
+Chosen choose_decode(Kernels kernels, const calls::Problem &problem, int64_t rows) {
   std::stable_sort(kernels.begin(), kernels.end(),
                    [](const auto *a, const auto *b) { return a->entry.name.tile_q < b->entry.name.tile_q; });
   const int32_t group = group_heads(problem);
@@ -66,7 +67,7 @@ Chosen choose_decode(Kernels kernels, const sluice_problem &problem, int64_t row
 
 } // namespace
 
-OwnChoice choose_by_rule(const Candidates &candidates, const sluice_problem &problem,
+OwnChoice choose_by_rule(const Candidates &candidates, const calls::Problem &problem,
                          uint32_t compute_units) {
   const bool fixed = is_batch_invariant(problem);
   OwnChoice out;
@@ -89,7 +90,7 @@ OwnChoice choose_by_rule(const Candidates &candidates, const sluice_problem &pro
   return out;
 }
 
-PrefixChoice choose_prefix_by_rule(const Kernels &kernels, const sluice_problem &problem,
+PrefixChoice choose_prefix_by_rule(const Kernels &kernels, const calls::Problem &problem,
                                    uint32_t own_splits) {
   // The rows of a prefix are those of other sequences too, so their number must not matter.
   const package::PackedKernel *const highest = *std::ranges::max_element(kernels, {}, [](const auto *kernel) {

@@ -6,6 +6,9 @@
 #include "support/divisor.h"
 #include "support/failure.h"
 
+#include <algorithm>
+#include <utility>
+
 namespace sluice::runtime {
 
 using package::cache_op_threads;
@@ -26,7 +29,7 @@ void *function_of(Context &context, const CacheOpKernel &kernel, const sluice_la
     throw Failure(Status::invalid_argument, "stream",
                   text(kernel.name,
                        " is not loaded, and no kernel can be loaded while the stream is capturing; call "
-                       "sluice_preload with a NULL problem before the capture"));
+                       "sluice_attention_preload with a NULL attention before the capture"));
   }
   return context.function(*kernel.packed);
 }
@@ -47,13 +50,38 @@ void trace(const Context &context, const CacheOpKernel &kernel, const Grid &grid
   context.trace(&record, context.trace_user);
 }
 
+namespace {
+
+/// Of the types that the pack has a kernel for from this one: the nearest in the list of types, and before
+/// all others those with blocks as large. 0: there is none.
+uint32_t nearest_type(const CacheOpKernels &kernels, CacheOperation operation, uint32_t from, uint32_t to) {
+  const auto is_supported = [&](uint32_t type) {
+    const auto has = [&](CacheOperation of) { return kernels.find(of, from, type).packed != nullptr; };
+    return has(operation) || (operation == CacheOperation::append_step && has(CacheOperation::kv_append));
+  };
+  const auto distance = [&](uint32_t type) {
+    const bool is_other_block = dtype_block(type).elements != dtype_block(to).elements;
+    return std::pair(is_other_block, std::max(type, to) - std::min(type, to));
+  };
+  uint32_t nearest = 0;
+  for (const package::Dtype &dtype : package::dtypes) {
+    if (!is_supported(dtype.value)) continue;
+    if (nearest == 0 || distance(dtype.value) < distance(nearest)) nearest = dtype.value;
+  }
+  return nearest;
+}
+
+} // namespace
+
 const CacheOpKernel &find(const Context &context, CacheOperation operation, std::string_view field,
                           uint32_t from, uint32_t to) {
   const CacheOpKernel &kernel = context.cache_op_kernels().find(operation, from, to);
   if (kernel.packed == nullptr) {
+    const uint32_t nearest = nearest_type(context.cache_op_kernels(), operation, from, to);
     throw Failure(Status::unsupported, std::string(field),
                   text(field, " is ", dtype_name(to), ": the kernel pack has no kernel for ",
-                       context.device().chip, " from ", dtype_name(from), " to ", dtype_name(to)));
+                       context.device().chip, " from ", dtype_name(from), " to ", dtype_name(to),
+                       nearest != 0 ? text("; nearest supported: ", dtype_name(nearest)) : std::string()));
   }
   if (!context.device().hip) {
     throw Failure(Status::no_device, "context",

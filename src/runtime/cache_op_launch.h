@@ -1,6 +1,7 @@
 //===- cache_op_launch.h - what the launches of all cache operations share ------------------------------===//
 #pragma once
 
+#include "calls/problem.h"
 #include "package/cache_op_kernargs.h"
 #include "runtime/cache_ops.h"
 #include "runtime/launch.h"
@@ -74,7 +75,7 @@ template <typename Call> package::Places places_of(const Call &call, const int32
   places.page_table_stride = call.page_table_stride;
   places.page_table_entries = entries_of_sequence(call);
   places.page_source = uint32_t(page_source_of(call.page_table_kind));
-  places.page_index_64 = call.flags & SLUICE_PAGE_INDEX_64 ? 1 : 0;
+  places.page_index_64 = call.flags & calls::page_index_64 ? 1 : 0;
   places.batch = uint32_t(call.batch);
   places.search_steps = uint32_t(std::bit_width(places.batch + 1));
   return places;

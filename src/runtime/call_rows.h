@@ -6,6 +6,9 @@
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
+#include "calls/args.h"
+#include "calls/problem.h"
+
 #include <sluice/sluice.h>
 
 #include <cstdint>
@@ -24,30 +27,30 @@ constexpr Rows started_rows(int64_t tokens) {
   return {1, tokens != 0 ? tokens : 2};
 }
 
-constexpr Rows q_rows(const sluice_args &args) {
+constexpr Rows q_rows(const calls::Args &args) {
   return args.q_starts != nullptr ? started_rows(args.q_tokens) : Rows{args.batch, args.q_len};
 }
 
-constexpr Rows page_rows(const sluice_problem &problem, const sluice_args &args) {
+constexpr Rows page_rows(const calls::Problem &problem, const calls::Args &args) {
   return {args.page_count != 0 ? args.page_count : 2, problem.page_size};
 }
 
 /// Of k and v, and of the scales of their keys.
-constexpr Rows kv_rows(const sluice_problem &problem, const sluice_args &args) {
+constexpr Rows kv_rows(const calls::Problem &problem, const calls::Args &args) {
   if (args.kv_len == 0) return {0, 0};
-  if (problem.mode == SLUICE_MODE_PAGED) return page_rows(problem, args);
+  if (problem.mode == calls::paged) return page_rows(problem, args);
   return args.kv_starts != nullptr ? started_rows(args.kv_tokens) : Rows{args.batch, args.kv_len};
 }
 
 /// Of the keys of prefixes.
-constexpr Rows prefix_kv_rows(const sluice_problem &problem, const sluice_args &args) {
+constexpr Rows prefix_kv_rows(const calls::Problem &problem, const calls::Args &args) {
   if (args.prefix_len == 0) return {0, 0};
-  if (problem.mode == SLUICE_MODE_PAGED) return page_rows(problem, args);
+  if (problem.mode == calls::paged) return page_rows(problem, args);
   return {args.prefix_count, args.prefix_len};
 }
 
 /// A call without rows has nothing to compute or to store.
-constexpr bool has_no_rows(const sluice_args &args) {
+constexpr bool has_no_rows(const calls::Args &args) {
   return args.batch == 0 || args.q_len == 0;
 }
 

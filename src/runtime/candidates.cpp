@@ -1,6 +1,7 @@
 //===- candidates.cpp - which kernels can serve a problem -----------------------------------------------===//
 #include "runtime/candidates.h"
 
+#include "calls/problem.h"
 #include "features/all.h"
 #include "package/chips.h"
 #include "runtime/dtype.h"
@@ -58,8 +59,8 @@ void keep_dim(Kernels &kernels, std::string_view field, int32_t wanted, std::str
     refuse(field, text(field, " is ", wanted, nearest > wanted ? why : "", "; nearest supported: ", nearest));
 }
 
-void keep_dims(Kernels &kernels, const sluice_problem &problem) {
-  const bool is_padded = problem.flags & SLUICE_PADDED_ROWS, in_k = problem.flags & SLUICE_V_IN_K;
+void keep_dims(Kernels &kernels, const calls::Problem &problem) {
+  const bool is_padded = problem.flags & calls::padded_rows, in_k = problem.flags & calls::v_in_k;
   const bool is_fp8 = problem.o_type == SLUICE_E4M3FNUZ;
   const auto is_row = [&](int32_t dim) { return is_padded || dim % 8 == 0; };
   // Kernels store 16 columns of FP8 at a time.
@@ -68,7 +69,7 @@ void keep_dims(Kernels &kernels, const sluice_problem &problem) {
     return is_row(dim) && (!in_k || !is_fp8 || row_elements(dim) >= 16);
   };
   const auto why = [&](int32_t dim) -> std::string_view {
-    return dim % 8 != 0 && !is_padded ? " without SLUICE_PADDED_ROWS" : "";
+    return dim % 8 != 0 && !is_padded ? " without SLUICE_ATTENTION_PADDED_ROWS" : "";
   };
   keep_dim(
       kernels, "head_dim_qk", problem.head_dim_qk, why(problem.head_dim_qk),
@@ -115,7 +116,7 @@ bool stores_any(uint32_t o_type) {
   return o_type == SLUICE_F32 || o_type == SLUICE_E4M3FNUZ;
 }
 
-void keep_types(Kernels &kernels, const sluice_problem &problem) {
+void keep_types(Kernels &kernels, const calls::Problem &problem) {
   const auto q_type_of = [](const package::KernelName &name) -> std::string_view { return name.dtype; };
   const auto kv_type_of = [](const package::KernelName &name) -> std::string_view {
     return name.kv_dtype.empty() ? name.dtype : name.kv_dtype;
@@ -131,24 +132,22 @@ void keep_types(Kernels &kernels, const sluice_problem &problem) {
 }
 
 /// Kernels for pages, for V in K or for V by columns serve nothing else.
-void keep_forms(Kernels &kernels, const sluice_problem &problem) {
+void keep_forms(Kernels &kernels, const calls::Problem &problem) {
   const auto leave_out = [&](std::string_view form) {
     std::erase_if(kernels, [&](const auto *kernel) { return kernel->entry.name.form == form; });
   };
-  if (problem.mode != SLUICE_MODE_PAGED) leave_out("paged");
-  if (kernels.empty())
-    refuse("mode", text("mode is ", problem.mode, "; nearest supported: SLUICE_MODE_PAGED (2)"));
-  if (!(problem.flags & SLUICE_V_IN_K)) leave_out("mla");
-  if (kernels.empty())
-    refuse("flags", "flags lacks SLUICE_V_IN_K; nearest supported: flags with SLUICE_V_IN_K");
+  if (problem.mode != calls::paged) leave_out("paged");
+  if (kernels.empty()) refuse("page_size", "page_size is 0; nearest supported: 1 or more");
+  if (!(problem.flags & calls::v_in_k)) leave_out("mla");
+  if (kernels.empty()) refuse("flags", "flags lacks SLUICE_KV_V_IN_K; nearest supported: with it");
   if (problem.v_pack == 0) leave_out("columns");
   if (kernels.empty()) {
-    refuse("v_pack", text("v_pack is 0; nearest supported: ",
-                          problem.mode == SLUICE_MODE_PAGED ? 8 : SLUICE_V_PACK_ALL));
+    refuse("v_pack",
+           text("v_pack is 0; nearest supported: ", problem.mode == calls::paged ? 8 : SLUICE_PACK_ALL));
   }
 }
 
-void keep_feature(Kernels &kernels, const sluice_problem &problem, const features::Need &need) {
+void keep_feature(Kernels &kernels, const calls::Problem &problem, const features::Need &need) {
   std::erase_if(kernels, [&](const auto *kernel) { return !has_feature(kernel->entry, need.name); });
   if (kernels.empty()) {
     const bool with_columns = problem.v_pack != 0 && need.field != "v_pack";
@@ -158,14 +157,14 @@ void keep_feature(Kernels &kernels, const sluice_problem &problem, const feature
 }
 
 /// If V is in K, kernels read K as V, but only kernels made for that support V in packs.
-void keep_packs_of_v(Kernels &kernels, const sluice_problem &problem) {
+void keep_packs_of_v(Kernels &kernels, const calls::Problem &problem) {
   std::erase_if(kernels, [](const auto *kernel) { return kernel->entry.name.form != "mla"; });
   if (kernels.empty())
-    refuse("k_pack", text("k_pack is ", problem.k_pack, " with SLUICE_V_IN_K; nearest supported: 0"));
+    refuse("k_pack", text("k_pack is ", problem.k_pack, " with SLUICE_KV_V_IN_K; nearest supported: 0"));
 }
 
 /// The nearest number of elements per pack: a power of two from 8 on that divides the row; 0 if none does.
-int32_t nearest_k_pack(const sluice_problem &problem) {
+int32_t nearest_k_pack(const calls::Problem &problem) {
   const auto wanted = uint32_t(problem.k_pack);
   const uint32_t below = std::bit_floor(wanted), above = std::bit_ceil(wanted);
   const uint32_t largest = 1u << std::countr_zero(uint32_t(problem.head_dim_qk));
@@ -174,7 +173,7 @@ int32_t nearest_k_pack(const sluice_problem &problem) {
 }
 
 /// Checks numbers against the limits of the kernels' arithmetic and grids.
-void check_numbers(const sluice_problem &problem) {
+void check_numbers(const calls::Problem &problem) {
   if (problem.k_pack != 0 && (problem.k_pack % 8 != 0 || !std::has_single_bit(uint32_t(problem.k_pack)))) {
     refuse("k_pack", text("k_pack is ", problem.k_pack, "; nearest supported: ", nearest_k_pack(problem)));
   }
@@ -189,11 +188,11 @@ void check_numbers(const sluice_problem &problem) {
 }
 
 /// The kernels that can serve the problem, of any number of rows.
-Kernels serving(const Context &context, const sluice_problem &problem) {
+Kernels serving(const Context &context, const calls::Problem &problem) {
   Kernels kernels = context.kernels();
   std::erase_if(kernels,
                 [](const auto *kernel) { return kernel->entry.name.operation != "attention_forward"; });
-  if (kernels.empty()) refuse("mode", "the kernel pack has no attention kernels");
+  if (kernels.empty()) refuse("context", "the context's kernel pack has no attention kernels");
   const package::Chip *const chip = package::find_chip(context.device().chip);
   if (problem.o_type == SLUICE_E4M3FNUZ && (chip == nullptr || !chip->e4m3fnuz)) {
     refuse("o_type",
@@ -206,7 +205,7 @@ Kernels serving(const Context &context, const sluice_problem &problem) {
   for (const features::Need &need : needs()) {
     if (need.is_needed(problem)) keep_feature(kernels, problem, need);
   }
-  if (problem.flags & SLUICE_V_IN_K && problem.k_pack != 0) keep_packs_of_v(kernels, problem);
+  if (problem.flags & calls::v_in_k && problem.k_pack != 0) keep_packs_of_v(kernels, problem);
   check_numbers(problem);
 
   // With O in F32 or FP8, kernels that differ only in the 16-bit type of O are equivalent.
@@ -220,14 +219,14 @@ Kernels serving(const Context &context, const sluice_problem &problem) {
 
 } // namespace
 
-Candidates find_candidates(const Context &context, const sluice_problem &problem) {
+Candidates find_candidates(const Context &context, const calls::Problem &problem) {
   Candidates out;
   out.prefill = out.decode = serving(context, problem);
   std::erase_if(out.prefill, [](const auto *kernel) { return !kernel->entry.name.is_prefill(); });
   std::erase_if(out.decode, [](const auto *kernel) { return kernel->entry.name.is_prefill(); });
   keep_smallest(out.prefill);
   keep_smallest(out.decode);
-  if (problem.flags & SLUICE_V_IN_K) keep_readers_of_k(out.decode);
+  if (problem.flags & calls::v_in_k) keep_readers_of_k(out.decode);
   out.few_rows = std::max(int32_t(package::decode_rows_of_wave) / group_heads(problem), 1);
   const CacheOpKernel &merging =
       context.cache_op_kernels().find(CacheOperation::merge_states, SLUICE_F32, problem.o_type);
@@ -235,10 +234,10 @@ Candidates find_candidates(const Context &context, const sluice_problem &problem
   return out;
 }
 
-Kernels find_prefix_candidates(const Candidates &candidates, const sluice_problem &problem) {
+Kernels find_prefix_candidates(const Candidates &candidates, const calls::Problem &problem) {
   if (candidates.merging == nullptr) {
-    refuse("flags", "flags has SLUICE_SHARED_PREFIX, but the kernel pack has no kernel to "
-                    "merge its results; nearest supported: flags without SLUICE_SHARED_PREFIX");
+    refuse("flags", "flags has SLUICE_ATTENTION_PREFIXES, but the kernel pack has no kernel to "
+                    "merge its results; nearest supported: without it");
   }
   Kernels kernels = candidates.prefill;
   kernels.insert(kernels.end(), candidates.decode.begin(), candidates.decode.end());
@@ -252,8 +251,9 @@ Kernels find_prefix_candidates(const Candidates &candidates, const sluice_proble
     most_rows = std::max(most_rows, grid_rows(kernel));
   most_rows = std::min(most_rows, most_cascade_rows(problem));
   if (rows > most_rows) {
-    refuse("max_q_tokens", text("max_q_tokens is ", rows, " with ", problem.q_heads,
-                                " heads; with SLUICE_SHARED_PREFIX the nearest supported is ", most_rows));
+    refuse("max_q_tokens",
+           text("max_q_tokens is ", rows, " with ", problem.q_heads,
+                " heads; with SLUICE_ATTENTION_PREFIXES the nearest supported is ", most_rows));
   }
   std::erase_if(kernels, [&](const auto *kernel) { return rows > grid_rows(kernel); });
   return kernels;

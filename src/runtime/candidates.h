@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
+#include "calls/problem.h"
 #include "runtime/context.h"
 
 #include <sluice/sluice.h>
@@ -26,9 +27,9 @@ struct Candidates {
 
 /// For a problem whose fields are legal. Throws support::Failure (unsupported) naming the field and the
 /// nearest supported value.
-Candidates find_candidates(const Context &context, const sluice_problem &problem);
+Candidates find_candidates(const Context &context, const calls::Problem &problem);
 
 /// Those that can also compute the prefixes of a cascade. Throws as find_candidates.
-Kernels find_prefix_candidates(const Candidates &candidates, const sluice_problem &problem);
+Kernels find_prefix_candidates(const Candidates &candidates, const calls::Problem &problem);
 
 } // namespace sluice::runtime

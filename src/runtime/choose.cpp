@@ -1,6 +1,7 @@
 //===- choose.cpp - chooses the kernels of a plan -------------------------------------------------------===//
 #include "runtime/choose.h"
 
+#include "calls/problem.h"
 #include "runtime/by_cost.h"
 #include "runtime/by_rule.h"
 #include "runtime/candidates.h"
@@ -15,7 +16,7 @@ namespace {
 
 using support::text;
 
-OwnChoice choose_own(const Candidates &candidates, const sluice_problem &problem, uint32_t compute_units) {
+OwnChoice choose_own(const Candidates &candidates, const calls::Problem &problem, uint32_t compute_units) {
   const bool is_bounded =
       problem.max_batch != 0 && problem.max_kv_len != 0 &&
       (problem.max_q_len != 0 || (!candidates.prefill.empty() && !candidates.decode.empty()));
@@ -23,7 +24,7 @@ OwnChoice choose_own(const Candidates &candidates, const sluice_problem &problem
                                                     : choose_by_rule(candidates, problem, compute_units);
 }
 
-PrefixChoice choose_prefix(const Candidates &candidates, const sluice_problem &problem, uint32_t own_splits,
+PrefixChoice choose_prefix(const Candidates &candidates, const calls::Problem &problem, uint32_t own_splits,
                            uint32_t compute_units) {
   const Kernels kernels = find_prefix_candidates(candidates, problem);
   return is_batch_invariant(problem) ? choose_prefix_by_rule(kernels, problem, own_splits)
@@ -31,11 +32,11 @@ PrefixChoice choose_prefix(const Candidates &candidates, const sluice_problem &p
 }
 
 /// Whether results go to workspace, from where another kernel merges them.
-bool has_merge(const sluice_problem &problem, const Splits &own_splits) {
+bool has_merge(const calls::Problem &problem, const Splits &own_splits) {
   if (is_cascade(problem) || own_splits.count > 1) return true;
   // A sink logit joins the denominator in the merge or not at all. If bits must not depend on whether there
   // is a merge, there always is one.
-  return own_splits.are_at_fixed_places() && problem.flags & SLUICE_SINK_LOGITS;
+  return own_splits.are_at_fixed_places() && problem.flags & calls::sinks;
 }
 
 const char *split_word(uint32_t count) {
@@ -64,7 +65,7 @@ std::string reason_of(const Choice &choice) {
 
 } // namespace
 
-Choice choose_kernel(const Context &context, const sluice_problem &problem) {
+Choice choose_kernel(const Context &context, const calls::Problem &problem) {
   const uint32_t compute_units = context.device().compute_units;
   const Candidates candidates = find_candidates(context, problem);
   Choice choice;

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
+#include "calls/problem.h"
 #include "runtime/choice.h"
 #include "runtime/context.h"
 
@@ -17,11 +18,11 @@ namespace sluice::runtime {
 /// the number of compute units, so that equal problems get equal kernels.
 ///
 /// The choice is by cost if there are bounds of the batch and of keys, and either a bound of rows or prefill
-/// kernels for long sequences; by rule without these bounds, and for SLUICE_DETERMINISM_BATCH_INVARIANT.
+/// kernels for long sequences; by rule without these bounds, and for calls::batch_invariant.
 /// The prefixes of a cascade, whose bounds always suffice, are chosen after the own keys.
 ///
 /// Throws support::Failure (unsupported) naming the field and the nearest supported value.
-Choice choose_kernel(const Context &context, const sluice_problem &problem);
+Choice choose_kernel(const Context &context, const calls::Problem &problem);
 
 /// Loads all kernels of a choice that are not yet loaded. Throws support::Failure.
 void load_kernels(Context &context, const Choice &choice);

@@ -1,6 +1,7 @@
 //===- cost.cpp - the estimated cost of a launch --------------------------------------------------------===//
 #include "runtime/cost.h"
 
+#include "calls/problem.h"
 #include "package/cache_op_kernargs.h"
 #include "package/occupancy.h"
 #include "runtime/dtype.h"
@@ -44,16 +45,16 @@ Rows rows_of(const package::KernelName &name, const Workload &work) {
 
 /// Keys that a row tile sees, on average over the tiles of a sequence.
 double keys_seen(const package::KernelName &name, const Workload &work) {
-  const sluice_problem &problem = work.problem;
+  const calls::Problem &problem = work.problem;
   const double keys = double(work.keys), rows = double(work.rows), tokens = rows_of(name, work).tokens;
   double seen = keys;
-  if (problem.flags & SLUICE_CAUSAL) {
+  if (problem.flags & calls::causal) {
     // The last token of a tile is on average in the middle of the sequence's rows, plus half a tile.
     const double middle = (rows + tokens) / 2;
     seen = problem.mask_alignment == SLUICE_TOP_LEFT ? middle : keys - rows + middle;
   }
-  const bool right = problem.flags & SLUICE_HAS_WINDOW_RIGHT;
-  if (problem.flags & SLUICE_HAS_WINDOW_LEFT && (right || problem.flags & SLUICE_CAUSAL)) {
+  const bool right = problem.flags & calls::window_right;
+  if (problem.flags & calls::window_left && (right || problem.flags & calls::causal)) {
     const double window = double(problem.window_left) + (right ? problem.window_right : 0) + tokens;
     seen = std::min(seen, window + problem.sink_tokens);
   }
@@ -96,7 +97,7 @@ uint64_t tiles_seen(const package::KernelName &name, const Workload &work) {
 Estimate estimate(const package::KernelEntry &kernel, const Workload &work, uint64_t splits,
                   uint32_t compute_units) {
   const package::KernelName &name = kernel.name;
-  const sluice_problem &problem = work.problem;
+  const calls::Problem &problem = work.problem;
   const Rows rows = rows_of(name, work);
   const uint64_t tiles = tiles_seen(name, work), split_tiles = divide_up(tiles, splits),
                  used_splits = divide_up(tiles, split_tiles);
@@ -107,7 +108,7 @@ Estimate estimate(const package::KernelEntry &kernel, const Workload &work, uint
   // the slower rate is used. Q, O and results to be merged are moved once.
   const double row_bytes =
       bytes_of(problem.k_type) *
-      (problem.flags & SLUICE_V_IN_K ? problem.head_dim_qk : problem.head_dim_qk + problem.head_dim_v);
+      (problem.flags & calls::v_in_k ? problem.head_dim_qk : problem.head_dim_qk + problem.head_dim_v);
   const double keys = keys_seen(name, work);
   const double key_bytes = keys * row_bytes * double(split_tiles) / double(tiles);
   const double rows_of_tile = double(rows.count) / double(rows.tiles);

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
+#include "calls/problem.h"
 #include "package/chips.h"
 #include "package/manifest.h"
 
@@ -39,7 +40,7 @@ inline constexpr double merge_at_once_clk = 1800, merge_at_once_bytes = 4 << 20;
 
 /// The calls for which a plan is optimized. Counts are 1 or more.
 struct Workload {
-  const sluice_problem &problem;
+  const calls::Problem &problem;
   int64_t batch;
   int64_t rows; // of each sequence
   int64_t keys; // of each sequence

@@ -89,6 +89,7 @@ Device open_device(uint32_t kind, int32_t ordinal, const HipSource &source) {
       function = reinterpret_cast<Function>(source.resolver(entry, source.user));
     };
     bind(device.checks_contents, "sluice_emulator_checks_contents");
+    bind(device.has_memory, "sluice_emulator_has_memory");
     bind(device.check_call, "sluice_emulator_check_call");
   }
   char name[256] = {};

@@ -33,6 +33,7 @@ struct Device {
   std::optional<HipTable> hip; // nothing for a target
   // From an emulator that has them (sluice/emulator.h), else null.
   int (*checks_contents)() = nullptr;
+  int (*has_memory)(const void *address) = nullptr;
   int (*check_call)(void *stream, const char *name, ContentsCheck check, const void *call,
                     size_t bytes) = nullptr;
 };

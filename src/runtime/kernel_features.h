@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
+#include "calls/args.h"
+#include "calls/problem.h"
 #include "features/need.h"
 #include "package/manifest.h"
 
@@ -21,15 +23,15 @@ namespace sluice::runtime {
 /// Everything in a problem that needs a feature, in the order in which a refusal names it.
 std::span<const features::Need> needs();
 
-/// The names that a kernel lists: those since ABI 1.1, or the others.
+/// The names that a kernel lists: those that sluice_kernel_info::features has no room for, or the others.
 std::vector<std::string> features_of(const package::KernelEntry &kernel, bool newer);
 
 bool has_feature(const package::KernelEntry &kernel, std::string_view name);
 
-/// Checks features that only a call asks for: members of sluice_args that the problem does not name. Throws
+/// Checks features that only a call asks for: members of calls::Args that the problem does not name. Throws
 /// support::Failure (unsupported) if the plan's kernel lacks one. On the path of every run: no allocation
 /// unless something is wrong.
-void check_call_features(const package::KernelEntry &kernel, const sluice_problem &problem,
-                         const sluice_args &args);
+void check_call_features(const package::KernelEntry &kernel, const calls::Problem &problem,
+                         const calls::Args &args);
 
 } // namespace sluice::runtime

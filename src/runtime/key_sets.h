@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
+#include "calls/args.h"
+#include "calls/problem.h"
 #include "runtime/call_rows.h"
 
 #include <sluice/sluice.h>
@@ -44,7 +46,7 @@ struct Level {
   KeySet keys;
 };
 
-inline Level own_level(const sluice_problem &problem, const sluice_args &call) {
+inline Level own_level(const calls::Problem &problem, const calls::Args &call) {
   return {.rows = {.q = call.q,
                    .extents = q_rows(call),
                    .count = call.batch,
@@ -67,8 +69,8 @@ inline Level own_level(const sluice_problem &problem, const sluice_args &call) {
 
 /// Each prefix is a sequence of the rows that see it, which are found by their numbers among all `rows` rows
 /// of q.
-inline Level prefix_level(const sluice_problem &problem, const sluice_args &call, int32_t rows) {
-  const bool is_paged = problem.mode == SLUICE_MODE_PAGED;
+inline Level prefix_level(const calls::Problem &problem, const calls::Args &call, int32_t rows) {
+  const bool is_paged = problem.mode == calls::paged;
   sluice_tensor q = call.q;
   // Rows of sequences of one row follow one another by stride[0].
   if (call.q_starts == nullptr && call.q_len == 1) q.stride[1] = q.stride[0];

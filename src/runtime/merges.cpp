@@ -101,15 +101,14 @@ bool is_at_once(const MergeExtents &extents, const LaneDivision &division, uint3
          out.row_chunks <= 1u << division.lanes_log2;
 }
 
-/// Fills in the common fields of a sluice_merge and a PartsMerge, and those that follow from the extents and
-/// from the strides and arrays already filled in. Returns the workgroups.
-template <typename Call>
-Grid fill_merge(const MergeExtents &extents, const Call &call, uint32_t element_bytes,
+/// Fills in where the result goes, and what follows from the extents and from the strides and arrays already
+/// filled in. Returns the workgroups.
+Grid fill_merge(const MergeExtents &extents, const MergeResult &call, uint32_t element_bytes,
                 package::MergeKernargs &out) {
-  const bool is_natural = call.lse_base == SLUICE_LSE_BASE_E;
+  const bool is_natural = !call.to_log2;
   out.o = address_of(call.o.data);
   out.lse = address_of(call.lse.data);
-  out.sink_logits = address_of(call.sink_logits);
+  out.sink_logits = address_of(call.sinks);
   out.o_scale = address_of(call.o_scale);
   out.o_batch_stride = call.o.stride[0];
   out.o_token_stride = call.o.stride[1];
@@ -155,18 +154,18 @@ Grid fill_merge(const MergeExtents &extents, const Call &call, uint32_t element_
 
 } // namespace
 
-void merge(Context &context, const sluice_merge &call, const sluice_launch &launch) {
+void merge(Context &context, const sluice_merge_args &call, const sluice_launch &launch) {
   const CacheOpKernel &kernel =
-      find(context, CacheOperation::merge_states, "o_type", call.partial_type, call.o_type);
+      find(context, CacheOperation::merge_states, "o_format.type", call.parts.type, call.o_format.type);
   if (has_nothing_to_do(call)) return enqueue_nothing(*context.device().hip, launch);
   package::MergeKernargs out = {};
-  const uint32_t parts = uint32_t(call.parts), element_bytes = call.partial_type == SLUICE_F32 ? 4 : 2;
-  const PartPlaces rows(call.partial, call.partial_list, parts, element_bytes),
-      lses(call.partial_lse, call.partial_lse_list, parts, sizeof(float));
+  const uint32_t parts = uint32_t(call.parts.count), element_bytes = call.parts.type == SLUICE_F32 ? 4 : 2;
+  const PartPlaces rows(call.parts.o, call.parts.o_list, parts, element_bytes),
+      lses(call.parts.lse, call.parts.lse_list, parts, sizeof(float));
   const uint32_t tokens = uint32_t(call.sequence_tokens != 0 ? call.sequence_tokens : call.tokens);
   const Rows part = {parts, call.tokens}, part_lse = {parts, tokens};
-  const sluice_tensor partial = with_used_strides(call.partial, part, call.heads, call.head_dim_v),
-                      partial_lse = with_used_strides(call.partial_lse, part_lse, call.heads, 1);
+  const sluice_tensor partial = with_used_strides(call.parts.o, part, call.heads, call.head_dim),
+                      partial_lse = with_used_strides(call.parts.lse, part_lse, call.heads, 1);
   out.partial = rows.first;
   out.partial_lse = lses.first;
   out.partial_part_stride = rows.stride;
@@ -187,22 +186,25 @@ void merge(Context &context, const sluice_merge &call, const sluice_launch &laun
                                 .most_tokens = tokens,
                                 .max_tokens = tokens,
                                 .heads = uint32_t(call.heads),
-                                .head_dim = uint32_t(call.head_dim_v)};
-  sluice_merge placed = call;
-  placed.o = with_used_strides(call.o, {1, call.tokens}, call.heads, call.head_dim_v);
-  placed.lse = with_used_strides(call.lse, {1, tokens}, call.heads, 1);
+                                .head_dim = uint32_t(call.head_dim)};
+  MergeResult placed = {.o = with_used_strides(call.o, {1, call.tokens}, call.heads, call.head_dim),
+                        .lse = with_used_strides(call.lse, {1, tokens}, call.heads, 1),
+                        .sinks = call.sinks,
+                        .o_scale = call.o_scale,
+                        .o_scale_kind = call.o_format.scale_kind,
+                        .to_log2 = call.lse_base == SLUICE_LSE_LOG2};
   if (extents.batch > 1) {
     placed.o.stride[0] = tokens * placed.o.stride[1];
     placed.lse.stride[0] = call.lse_sequence_stride;
     // Unsigned: two sequences may be as far from each other as addresses reach.
     out.partial_lse_sequence_skip =
-        int64_t(uint64_t(call.partial_lse_sequence_stride) - tokens * uint64_t(partial_lse.stride[1]));
+        int64_t(uint64_t(call.parts.lse_sequence_stride) - tokens * uint64_t(partial_lse.stride[1]));
     if (out.partial_lse_sequence_skip != 0) out.mode |= package::merge_lse_sequences;
   }
   const Grid grid = fill_merge(extents, placed, element_bytes, out);
   const Range range(context, [&](RangeText &text) {
-    text << kernel.name << " n" << call.parts << " t" << call.tokens << " h" << call.heads << " d"
-         << call.head_dim_v;
+    text << kernel.name << " n" << call.parts.count << " t" << call.tokens << " h" << call.heads << " d"
+         << call.head_dim;
   });
   run(context, kernel, grid, out, launch);
 }
@@ -234,7 +236,7 @@ void merge_parts(const Context &context, const CacheOpKernel &kernel, const Part
                                 .max_tokens = uint32_t(call.max_rows),
                                 .heads = heads,
                                 .head_dim = uint32_t(call.head_dim_v)};
-  const Grid grid = fill_merge(extents, call, sizeof(float), out);
+  const Grid grid = fill_merge(extents, call.result, sizeof(float), out);
   void *const function = kernel.function.load(std::memory_order_acquire);
   trace_and_enqueue(context, kernel, function, grid, out, stream);
 }

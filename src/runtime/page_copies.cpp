@@ -4,6 +4,8 @@
 // page or group, and zero points. They do not depend on one another.
 //
 //===----------------------------------------------------------------------------------------------------===//
+#include "calls/cache_ops.h"
+#include "calls/problem.h"
 #include "runtime/cache_op_launch.h"
 #include "runtime/dtype.h"
 #include "runtime/ranges.h"
@@ -271,7 +273,7 @@ void run(Context &context, int64_t page_count, std::span<PageCopyLaunch> launche
 
 } // namespace
 
-void copy_pages(Context &context, const sluice_page_copy &call, const sluice_launch &launch) {
+void copy_pages(Context &context, const calls::PageCopy &call, const sluice_launch &launch) {
   const SideOfCall sides[] = {{call.k_source, call.k_target, call.head_dim_qk, call.source_k_pack,
                                call.target_k_pack, call.k_scale_kind, call.k_scale, call.k_scales,
                                call.k_zeros, call.k_target_scales, call.k_target_zeros},
@@ -286,7 +288,7 @@ void copy_pages(Context &context, const sluice_page_copy &call, const sluice_lau
   const int64_t pages = call.pairs != nullptr ? call.pair_count : call.page_count;
   out.places.page_source =
       uint32_t(call.pairs != nullptr ? package::PageSource::pairs : package::PageSource::same_page);
-  out.places.page_index_64 = call.flags & SLUICE_PAGE_INDEX_64 ? 1 : 0;
+  out.places.page_index_64 = call.flags & calls::page_index_64 ? 1 : 0;
   const Range range(context, [&](RangeText &text) {
     text << launches.launch[0].kernel->name << " pages" << pages << " of" << call.page_size << " h"
          << call.kv_heads << " d" << call.head_dim_qk << "/" << call.head_dim_v;
@@ -296,7 +298,7 @@ void copy_pages(Context &context, const sluice_page_copy &call, const sluice_lau
       [&](int32_t page_rows) { return uint64_t(pages) * uint64_t(page_rows); }, launch);
 }
 
-void gather(Context &context, const sluice_gather &call, const sluice_launch &launch) {
+void gather(Context &context, const calls::Gather &call, const sluice_launch &launch) {
   const SideOfCall sides[] = {
       {call.k_cache, call.k_out, call.head_dim_qk, call.k_pack, 0, call.k_scale_kind, call.k_scale,
        call.k_scales, call.k_zeros, call.k_out_scales, call.k_out_zeros},

@@ -1,6 +1,8 @@
 //===- plan.cpp - a problem with its kernels chosen and loaded ------------------------------------------===//
 #include "runtime/plan.h"
 
+#include "calls/args.h"
+#include "calls/problem.h"
 #include "package/attention_launch.h"
 #include "package/rounds.h"
 #include "runtime/attention_arguments.h"
@@ -23,12 +25,12 @@ using support::text;
 namespace {
 
 /// The part of a problem that a profile should show beside a kernel's name and the lengths.
-std::string describe(const sluice_problem &problem) {
+std::string describe(const calls::Problem &problem) {
   std::string out = text(" h", problem.q_heads, "/", problem.kv_heads);
-  if (problem.mode != SLUICE_MODE_DENSE) out += problem.mode == SLUICE_MODE_PAGED ? " paged" : " ragged";
-  if (problem.flags & SLUICE_CAUSAL) out += " causal";
-  if (problem.flags & (SLUICE_HAS_WINDOW_LEFT | SLUICE_HAS_WINDOW_RIGHT)) out += " window";
-  if (problem.flags & SLUICE_BOOL_MASK) out += " mask";
+  if (problem.mode != calls::dense) out += problem.mode == calls::paged ? " paged" : " ragged";
+  if (problem.flags & calls::causal) out += " causal";
+  if (problem.flags & (calls::window_left | calls::window_right)) out += " window";
+  if (problem.flags & calls::mask_bits) out += " mask";
   if (problem.bias_type != 0) out += " bias";
   return out;
 }
@@ -39,7 +41,7 @@ void increase(std::atomic<uint64_t> &counter) {
 
 } // namespace
 
-Plan::Plan(std::shared_ptr<Context> context, const sluice_problem &problem)
+Plan::Plan(std::shared_ptr<Context> context, const calls::Problem &problem)
     : shared(std::move(context)), wanted(problem), choice(choose_kernel(*shared, problem)),
       many(prepare_many()), few(prepare_few()), prefix(prepare_prefix()), range_end(describe(problem)) {
   if (shared->device().hip && choice.merging != nullptr) shared->function(*choice.merging->packed);
@@ -49,7 +51,7 @@ Plan::Plan(std::shared_ptr<Context> context, const sluice_problem &problem)
   trace(SLUICE_TRACE_PLAN, main(), grid(problem.max_batch, problem.max_q_len));
 }
 
-Plan::Prepared Plan::prepare(const package::PackedKernel &kernel, const sluice_problem &problem) const {
+Plan::Prepared Plan::prepare(const package::PackedKernel &kernel, const calls::Problem &problem) const {
   Prepared out;
   out.entry = &kernel.entry;
   out.name = package::format_kernel_name(kernel.entry.name);
@@ -149,7 +151,7 @@ struct Plan::Parts {
   Results own() const { return from(0, sequences > 1 ? rows_of_sequence : 0); }
 };
 
-Plan::Parts Plan::parts_of(const sluice_args &args, void *workspace) const {
+Plan::Parts Plan::parts_of(const calls::Args &args, void *workspace) const {
   Parts out = {};
   out.workspace = static_cast<char *>(workspace);
   if (!is_cascade(wanted)) {
@@ -166,7 +168,7 @@ Plan::Parts Plan::parts_of(const sluice_args &args, void *workspace) const {
   return out;
 }
 
-void Plan::run_own(const Prepared &prepared, const sluice_args &args, const Parts &parts,
+void Plan::run_own(const Prepared &prepared, const calls::Args &args, const Parts &parts,
                    void *stream) const {
   const Level level = own_level(wanted, args);
   const Results results = prepared.to_parts ? parts.own() : final_results(wanted, args);
@@ -175,26 +177,26 @@ void Plan::run_own(const Prepared &prepared, const sluice_args &args, const Part
   enqueue(prepared, level.rows, kernargs, stream);
 }
 
-void Plan::run_prefixes(const sluice_args &args, const Parts &parts, void *stream) const {
+void Plan::run_prefixes(const calls::Args &args, const Parts &parts, void *stream) const {
   const Level level = prefix_level(wanted, args, parts.rows());
   package::AttentionKernargs kernargs = prefix.arguments;
   fill_prefixes(kernargs, wanted, args, level, parts.from(choice.prefix.first_split, 0));
   enqueue(prefix, level.rows, kernargs, stream);
 }
 
-void Plan::merge(const sluice_args &args, const Parts &parts, void *stream) const {
+void Plan::merge(const calls::Args &args, const Parts &parts, void *stream) const {
   const Results results = final_results(wanted, args);
   PartsMerge merge;
   merge.partial = parts.workspace;
   merge.partial_lse = parts.workspace + parts.layout.lse_offset_bytes;
-  merge.o = results.o;
-  merge.lse = results.lse;
-  merge.sink_logits = results.sink_logits;
-  merge.o_scale = args.o_scale;
-  merge.o_scale_kind = wanted.o_scale_kind;
+  merge.result = {.o = results.o,
+                  .lse = results.lse,
+                  .sinks = results.sink_logits,
+                  .o_scale = args.o_scale,
+                  .o_scale_kind = wanted.o_scale_kind,
+                  .to_log2 = (wanted.flags & calls::lse_log2) != 0};
   merge.q_lengths = args.q_lengths;
   merge.q_starts = args.q_starts;
-  merge.lse_base = wanted.lse_base;
   merge.parts = int32_t(choice.parts);
   merge.batch = parts.sequences;
   merge.q_rows = known_q_rows(wanted, args.q_tokens);
@@ -214,7 +216,7 @@ void Plan::merge(const sluice_args &args, const Parts &parts, void *stream) cons
   increase(counts.merge_launches);
 }
 
-void Plan::run(const sluice_args &args, const sluice_launch &launch) const {
+void Plan::run(const calls::Args &args, const sluice_launch &launch) const {
   // Without starts and lengths on the device every sequence has q_len rows, and one kernel computes them all.
   const bool mixed = args.q_starts != nullptr || args.q_lengths != nullptr;
   const bool has_many = args.q_len > choice.own.few_rows;

@@ -5,6 +5,8 @@
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
+#include "calls/args.h"
+#include "calls/problem.h"
 #include "package/kernargs.h"
 #include "runtime/choice.h"
 #include "runtime/context.h"
@@ -23,10 +25,10 @@ namespace sluice::runtime {
 class Plan {
 public:
   /// Loads the kernels unless the context is a target. Throws support::Failure.
-  Plan(std::shared_ptr<Context> context, const sluice_problem &problem);
+  Plan(std::shared_ptr<Context> context, const calls::Problem &problem);
 
   const Context &context() const { return *shared; }
-  const sluice_problem &problem() const { return wanted; }
+  const calls::Problem &problem() const { return wanted; }
   /// The kernel after which the plan is named; others may run beside it.
   const package::KernelEntry &kernel() const { return *main().entry; }
   const std::string &kernel_name() const { return main().name; }
@@ -38,9 +40,9 @@ public:
 
   /// Enqueues a call whose arguments have been checked. Throws support::Failure (hip, or invalid_argument for
   /// a dependency that capture does not allow).
-  void run(const sluice_args &args, const sluice_launch &launch) const;
+  void run(const calls::Args &args, const sluice_launch &launch) const;
 
-  /// Counts a call of sluice_run by its outcome.
+  /// Counts a call of sluice_attention_run by its outcome.
   void count_run(sluice_status status) const;
   sluice_counters counters() const;
 
@@ -60,7 +62,7 @@ private:
     Counter Counters::*launches = nullptr; // counts its launches
     bool to_parts = false;                 // its results go to workspace, where the merge reads them
   };
-  Prepared prepare(const package::PackedKernel &kernel, const sluice_problem &problem) const;
+  Prepared prepare(const package::PackedKernel &kernel, const calls::Problem &problem) const;
   Prepared prepare_many() const;
   Prepared prepare_few() const;
   Prepared prepare_prefix() const;
@@ -70,17 +72,17 @@ private:
   void trace(uint32_t event, const Prepared &prepared, const Grid &grid) const;
   /// Where the kernels of a call store results over splits of the keys.
   struct Parts;
-  Parts parts_of(const sluice_args &args, void *workspace) const;
-  void run_own(const Prepared &prepared, const sluice_args &args, const Parts &parts, void *stream) const;
+  Parts parts_of(const calls::Args &args, void *workspace) const;
+  void run_own(const Prepared &prepared, const calls::Args &args, const Parts &parts, void *stream) const;
   /// Computes the prefixes of a cascade.
-  void run_prefixes(const sluice_args &args, const Parts &parts, void *stream) const;
+  void run_prefixes(const calls::Args &args, const Parts &parts, void *stream) const;
   void enqueue(const Prepared &prepared, const RowSet &rows, package::AttentionKernargs &kernargs,
                void *stream) const;
-  void merge(const sluice_args &args, const Parts &parts, void *stream) const;
+  void merge(const calls::Args &args, const Parts &parts, void *stream) const;
   const Prepared &main() const { return many.entry != nullptr ? many : few; }
 
   std::shared_ptr<Context> shared;
-  sluice_problem wanted;
+  calls::Problem wanted;
   Choice choice;
   Prepared many, few, prefix;
   std::string range_end; // of a range's text: what all runs have in common

@@ -1,6 +1,7 @@
 //===- splits.h - splits of a row's keys among workgroups, and their workspace --------------------------===//
 #pragma once
 
+#include "calls/problem.h"
 #include "package/kernel_name.h"
 
 #include <sluice/sluice.h>
@@ -30,7 +31,7 @@ struct SplitsLayout {
   uint64_t lse_offset_bytes;
   uint64_t bytes;
 };
-SplitsLayout splits_layout(const sluice_problem &problem, uint32_t splits, int64_t rows);
+SplitsLayout splits_layout(const calls::Problem &problem, uint32_t splits, int64_t rows);
 
 /// The most workspace of splits whose number is chosen by cost, if a plan has no ceiling. A cascade may need
 /// more for its two splits.
@@ -39,23 +40,23 @@ inline constexpr uint64_t usual_workspace_ceiling = uint64_t{256} << 20;
 /// The most splits that a merge of `rows` rows of each sequence can count and the ceiling allows: at least 1.
 /// In a cascade one more split is left for the prefixes. For problems with bounds of the batch and of keys,
 /// and without fixed places.
-uint64_t most_splits(const sluice_problem &problem, int64_t rows);
+uint64_t most_splits(const calls::Problem &problem, int64_t rows);
 /// The most splits of a cascade's prefixes beside `own_splits` of the sequences' own keys: at least 1.
-uint64_t most_prefix_splits(const sluice_problem &problem, uint64_t own_splits);
+uint64_t most_prefix_splits(const calls::Problem &problem, uint64_t own_splits);
 
 /// The splits of a kernel for sequences of up to `few_rows` rows at fixed places. Throws support::Failure
 /// (unsupported) where the problem lacks a bound, or has one that is too high.
-Splits fixed_splits(const sluice_problem &problem, const package::KernelName &kernel, int32_t few_rows);
+Splits fixed_splits(const calls::Problem &problem, const package::KernelName &kernel, int32_t few_rows);
 /// The same for the prefixes of a cascade.
-Splits fixed_prefix_splits(const sluice_problem &problem, const package::KernelName &kernel);
+Splits fixed_prefix_splits(const calls::Problem &problem, const package::KernelName &kernel);
 /// The number of the first of these, after `own_splits` of the sequences' own keys.
 uint32_t first_fixed_prefix_split(uint32_t own_splits);
 
 /// The most rows of Q that a merge of a cascade can count.
-int64_t most_cascade_rows(const sluice_problem &problem);
+int64_t most_cascade_rows(const calls::Problem &problem);
 
 /// The workspace for the results over `splits` splits, of all levels of keys, of sequences of up to
 /// `few_rows` rows. Throws support::Failure (unsupported) if it is above the ceiling.
-uint64_t splits_workspace(const sluice_problem &problem, uint32_t splits, int32_t few_rows);
+uint64_t splits_workspace(const calls::Problem &problem, uint32_t splits, int32_t few_rows);
 
 } // namespace sluice::runtime

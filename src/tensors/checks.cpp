@@ -100,9 +100,9 @@ void check_same_strides(const Shape &shape, const sluice_tensor &scales) {
 
 sluice_tensor column_packs(std::string_view name, const sluice_tensor &v, int32_t v_pack, int64_t tokens) {
   sluice_tensor packs = v;
-  if (v_pack == SLUICE_V_PACK_ALL) {
+  if (v_pack == SLUICE_PACK_ALL) {
     if (tokens > 1 && v.stride[1] != 1)
-      bad_stride({name, v, {1, 1, 1, 1}, 1}, 1, "it must be 1 with SLUICE_V_PACK_ALL");
+      bad_stride({name, v, {1, 1, 1, 1}, 1}, 1, "it must be 1 with SLUICE_PACK_ALL");
     packs.stride[1] = 0;
   }
   return packs;
@@ -122,6 +122,15 @@ void check_pointer(std::string_view name, std::string_view suffix, const void *p
 }
 
 } // namespace
+
+void not_given(std::string_view field) {
+  invalid(field, text(field, " is NULL, but the problem asks for it"));
+}
+
+void check_given(const Shape &shape) {
+  if (shape.tensor.data == nullptr) not_given(text(shape.name, ".data"));
+  check_pointer(shape, shape.element_bytes);
+}
 
 void check_pointer(const Shape &shape, uint32_t alignment) {
   check_pointer(shape.name, ".data", shape.tensor.data, alignment);

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
-#include <sluice/sluice.h>
+#include <sluice/attention.h>
 
 #include <array>
 #include <cstddef>
@@ -79,7 +79,7 @@ void check_multiple(const Shape &shape, size_t dimension, int64_t multiple, std:
 /// All strides are those of another tensor, its scales.
 void check_same_strides(const Shape &shape, const sluice_tensor &scales);
 
-/// V by columns as a tensor of packs, whose second index counts packs. With SLUICE_V_PACK_ALL all `tokens` of
+/// V by columns as a tensor of packs, whose second index counts packs. With SLUICE_PACK_ALL all `tokens` of
 /// a column are one pack: stride[1] must be 1, and is 0 in the result.
 sluice_tensor column_packs(std::string_view name, const sluice_tensor &v, int32_t v_pack, int64_t tokens);
 
@@ -109,10 +109,17 @@ inline void check_absent(std::string_view field, const void *pointer, std::strin
   if (pointer != nullptr) not_absent(field, why);
 }
 
+/// "field is NULL, but the problem asks for it"
+[[noreturn]] void not_given(std::string_view field);
+
+/// The same for the elements of a tensor.
+void check_given(const Shape &shape);
+
 /// An array of 32-bit numbers is given exactly when the problem asks for it.
 inline void check_given(std::string_view field, const void *pointer, bool is_asked,
                         std::string_view why_not) {
   if (is_asked) {
+    if (pointer == nullptr) not_given(field);
     check_pointer(field, pointer, sizeof(float)); // or int32_t
   } else {
     check_absent(field, pointer, why_not);

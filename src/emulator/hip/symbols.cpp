@@ -41,6 +41,7 @@ const std::map<std::string_view, void *> &symbols() {
       {"sluice_emulator_configure", address_of(&sluice_emulator_configure)},
       {"sluice_emulator_check_call", address_of(&sluice_emulator_check_call)},
       {"sluice_emulator_checks_contents", address_of(&sluice_emulator_checks_contents)},
+      {"sluice_emulator_has_memory", address_of(&sluice_emulator_has_memory)},
       {"sluice_emulator_counters", address_of(&sluice_emulator_counters)},
       {"sluice_emulator_mfma_count", address_of(&sluice_emulator_mfma_count)},
       {"sluice_emulator_pool_create", address_of(&sluice_emulator_pool_create)},
@@ -197,6 +198,10 @@ int sluice_emulator_mfma_count(const char *mnemonic, uint64_t *count) {
 
 int sluice_emulator_checks_contents() {
   return usable() && Device::get().options().checks.contents ? 1 : 0;
+}
+
+int sluice_emulator_has_memory(const void *address) {
+  return !usable() || Device::get().memory().find(address).has_value() ? 1 : 0;
 }
 
 int sluice_emulator_check_call(void *stream, const char *name, sluice_emulator_check_t check,
