@@ -67,7 +67,7 @@ enum class Pattern : uint8_t {
 };
 
 struct Pages {
-  int size = 0; // 0 except in SLUICE_MODE_PAGED
+  int size = 0; // 0: K and V are not in pages
   bool csr = false;
   bool wide = false;    // int64_t entries
   bool k_pack = false;  // x-packed K: packs of 16 bytes
@@ -98,7 +98,7 @@ struct Bits {
 
 /// Prefixes that rows see before their own keys. Sequences::prefix_starts says which rows see which.
 struct Prefixes {
-  int count = 0;        // 0: without SLUICE_SHARED_PREFIX
+  int count = 0;        // 0: without SLUICE_ATTENTION_PREFIXES
   int keys = 0;         // the most; their lengths differ, and include 0
   bool outside = false; // some rows come before the first prefix, and some after the last
   bool operator==(const Prefixes &) const = default;
@@ -221,7 +221,7 @@ struct Shapes {
   struct Shape {
     Dtype dtype;
     HeadSizes head_size;
-    bool v_in_k = false; // only with SLUICE_V_IN_K
+    bool v_in_k = false; // only with SLUICE_KV_V_IN_K
     bool operator==(const Shape &) const = default;
   };
   std::vector<Shape> all; // at least one

@@ -183,7 +183,9 @@ void make_prefixes(const Case &c, Inputs &in) {
   in.prefix_k_terms = std::move(prefix_inputs.k_terms);
   in.prefix_v = std::move(prefix_inputs.v);
   if (is_per_key(c.k_scale)) in.prefix_k_scale = make_scales(as_sequences, c.k_scale, c.kv_heads, " k_scale");
-  if (is_per_key(c.v_scale)) in.prefix_v_scale = make_scales(as_sequences, c.v_scale, c.kv_heads, " v_scale");
+  if (is_per_key(c.v_scale))
+    in.prefix_v_scale =
+        c.v_in_k ? in.prefix_k_scale : make_scales(as_sequences, c.v_scale, c.kv_heads, " v_scale");
 }
 
 void make_changes(const Case &c, Inputs &in) {
@@ -194,7 +196,7 @@ void make_changes(const Case &c, Inputs &in) {
 void make_scales(const Case &c, Inputs &in) {
   in.q_scale = make_scales(c, c.q_scale, c.q_heads, " q_scale");
   in.k_scale = make_scales(c, c.k_scale, c.kv_heads, " k_scale");
-  in.v_scale = make_scales(c, c.v_scale, c.kv_heads, " v_scale");
+  in.v_scale = c.v_in_k ? in.k_scale : make_scales(c, c.v_scale, c.kv_heads, " v_scale");
   // Most of O is within the range of FP8, and some of it is not.
   in.o_scale = make_scales(c, c.o_scale, c.q_heads, " o_scale");
   if (c.o_scale != Scale::none)

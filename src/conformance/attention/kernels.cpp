@@ -51,10 +51,12 @@ Kernel kernel_of(const sluice_kernel_info &info) {
 } // namespace
 
 std::optional<Answer> ask(const Target &target, const Case &c) {
-  const sluice_problem problem = make_problem(c);
+  ProblemStructs problem;
+  make_problem(c, problem);
   sluice_support support;
   sluice_support_init(&support, sizeof support);
-  if (sluice_query_support(target.context(), &problem, &support, nullptr) != SLUICE_OK) return {};
+  if (sluice_attention_support(target.context(), &problem.attention, &support, nullptr) != SLUICE_OK)
+    return {};
   return Answer{support.kernel, support.workspace_bytes != 0};
 }
 
@@ -75,7 +77,7 @@ Shapes shapes(const Target &target) {
       throw std::runtime_error(std::string("the suite has no cases for ") + kernel.name);
     Shapes::Shape shape = {kernel.dtype == SLUICE_F16 ? Dtype::f16 : Dtype::bf16,
                            {kernel.head_dim_qk, kernel.head_dim_v}};
-    // Whether a shape's kernels only support SLUICE_V_IN_K.
+    // Whether a shape's kernels only support SLUICE_KV_V_IN_K.
     const Case plain{.dtype = shape.dtype, .head_size = shape.head_size};
     Case in_k = plain;
     in_k.v_in_k = true;

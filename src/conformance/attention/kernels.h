@@ -21,8 +21,8 @@ struct Kernel {
   HeadSizes head_size = 128;
   int tile_q = 0, tile_kv = 0;
   bool prefill = false; // for many rows: sequences of few rows use another kernel
-  bool paged = false;   // serves only SLUICE_MODE_PAGED
-  bool mla = false;     // serves only SLUICE_V_IN_K
+  bool paged = false;   // serves only K and V in pages
+  bool mla = false;     // serves only SLUICE_KV_V_IN_K
   bool columns = false; // serves only V by columns
 };
 

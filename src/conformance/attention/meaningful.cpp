@@ -106,6 +106,7 @@ void see_and_score(Case &c) {
     if (is_per_key(*scale) && c.cache == Cache::same) *scale = Scale::head; // 16-bit numbers have no others
     if (*scale == Scale::page && c.mode != Mode::paged) *scale = Scale::token;
   }
+  if (c.v_in_k) c.v_scale = c.k_scale; // V is a part of the rows of K
   if (!c.lse) c.lse_base_2 = false;
   if (c.o_f32) c.o_fp8 = false;
   if (!c.o_fp8) c.o_scale = Scale::none;

@@ -17,7 +17,7 @@ struct Expected {
   std::vector<double> o;             // [batch, q_len, q_heads, head_size.v]
   std::vector<double> o_tolerance;   // same; 0 for a row without weights, which is exact
   std::vector<bool> o_of_weightless; // as o: V of a visible key with a score of -infinity is not finite
-                                     // there, which sluice_reference shows and a kernel may
+                                     // there, which sluice_attention_reference shows and a kernel may
   std::vector<double> lse;           // [batch, q_heads, q_len]
   std::vector<double> lse_tolerance; // same
 };

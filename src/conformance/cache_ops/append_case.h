@@ -1,4 +1,4 @@
-//===- append_case.h - the cases of sluice_kv_append ----------------------------------------------------===//
+//===- append_case.h - the cases of sluice_cache_append -------------------------------------------------===//
 //
 // As for attention, a case's name describes it completely, and its numbers follow from the name and the seed.
 //
@@ -8,10 +8,9 @@
 #include "conformance/shared/comparison.h"
 #include "conformance/shared/elements.h"
 #include "conformance/shared/placement.h"
+#include "conformance/shared/structs.h"
 #include "conformance/shared/target.h"
 #include "conformance/shared/tensors.h"
-
-#include <sluice/sluice.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -111,8 +110,8 @@ struct AppendMemory {
 };
 AppendMemory make_memory(const AppendCase &c, const AppendInputs &in);
 
-sluice_append make_call(const AppendCase &c, const AppendInputs &in, const AppendMemory &memory,
-                        const std::vector<void *> &bases);
+void make_call(const AppendCase &c, const AppendInputs &in, const AppendMemory &memory,
+               const std::vector<void *> &bases, AppendStructs &out);
 
 /// The expected element of a cache, or of Q, after the append.
 struct StoredElement {

@@ -1,4 +1,4 @@
-//===- append_cases.cpp - the cases of sluice_kv_append -------------------------------------------------===//
+//===- append_cases.cpp - the cases of sluice_cache_append ----------------------------------------------===//
 //
 // For every append kernel of the pack, each feature separately, and some together.
 //

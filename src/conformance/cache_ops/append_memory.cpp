@@ -234,81 +234,113 @@ AppendMemory make_memory(const AppendCase &c, const AppendInputs &in) {
   return Builder(c, in).build();
 }
 
-sluice_append make_call(const AppendCase &c, const AppendInputs &in, const AppendMemory &memory,
-                        const std::vector<void *> &bases) {
-  const auto tensor = [&](const Placement &p) {
-    return sluice_tensor{.data = bases[size_t(p.buffer)],
-                         .stride = {p.stride[0], p.stride[1], p.stride[2], p.stride[3]}};
-  };
-  const auto given = [&](const Placement &p, sluice_tensor &to) {
-    if (p.buffer >= 0) to = tensor(p);
-  };
-  const auto array = [&]<typename Number>(int buffer, const Number *&to) {
-    if (buffer >= 0) to = static_cast<const Number *>(bases[size_t(buffer)]);
-  };
-  sluice_append call;
-  sluice_append_init(&call, sizeof call);
-  call.flags = (c.wide ? uint32_t(SLUICE_PAGE_INDEX_64) : 0) | (c.v_in_k ? uint32_t(SLUICE_V_IN_K) : 0) |
-               (c.zeros ? uint32_t(SLUICE_ZERO_POINTS) : 0);
-  call.source_type = c_type(c.source);
-  call.cache_type = c_type(c.cache);
-  call.kv_heads = c.heads;
-  call.head_dim_qk = c.head_size.qk;
-  call.head_dim_v = c.v_in_k ? 0 : c.head_size.v;
-  call.page_size = c.page_size;
-  constexpr std::array<uint32_t, 3> tables = {SLUICE_PAGE_TABLE_NONE, SLUICE_PAGE_TABLE_BLOCK,
-                                              SLUICE_PAGE_TABLE_CSR};
-  call.page_table_kind = tables[size_t(c.finding)];
-  call.k_pack = c.k_pack;
-  call.k_scale_kind = c.scale_group != 0 ? uint32_t(SLUICE_SCALE_PER_GROUP) : scale_kind(c.k_scale);
-  call.v_scale_kind =
-      c.scale_group != 0 && !c.v_in_k ? uint32_t(SLUICE_SCALE_PER_GROUP) : scale_kind(c.v_scale);
-  call.scale_group = c.scale_group;
-  if (c.v_columns == Columns::whole) call.v_pack = SLUICE_V_PACK_ALL;
-  if (c.v_columns == Columns::packs) call.v_pack = rows_of_pack(c);
-  call.tokens = in.tokens;
-  call.batch = int32_t(in.lengths.size());
-  call.k = tensor(memory.k);
-  call.k_cache = tensor(memory.k_cache);
+namespace {
+
+/// What a call finds at the addresses of its buffers.
+struct Found {
+  const std::vector<void *> &bases;
+
+  /// All zero if there is none.
+  sluice_tensor tensor(const Placement &p) const {
+    if (p.buffer < 0) return {};
+    return {.data = bases[size_t(p.buffer)], .stride = {p.stride[0], p.stride[1], p.stride[2], p.stride[3]}};
+  }
+  template <typename Number> const Number *array(int buffer) const {
+    return buffer < 0 ? nullptr : static_cast<const Number *>(bases[size_t(buffer)]);
+  }
+  /// Scales of one number or of heads, or of each row.
+  sluice_tensor scales(int one, const Placement &each) const {
+    if (one >= 0) return {.data = bases[size_t(one)], .stride = {}};
+    return tensor(each);
+  }
+};
+
+sluice_format format_of(const AppendCase &c, Scale scale, int32_t pack) {
+  sluice_format format = {};
+  format.type = c_type(c.cache);
+  format.scale_kind = c.scale_group != 0 ? uint32_t(SLUICE_SCALE_PER_GROUP) : scale_kind(scale);
+  format.scale_group = c.scale_group;
+  format.zero_points = c.zeros;
+  format.pack = pack;
+  return format;
+}
+
+void pass_cache(const AppendCase &c, const AppendMemory &memory, const Found &found, KvStructs &out) {
+  sluice_kv_format &format = out.format;
+  format.flags =
+      (c.wide ? uint32_t(SLUICE_KV_PAGE_INDEX_64) : 0) | (c.v_in_k ? uint32_t(SLUICE_KV_V_IN_K) : 0);
+  format.kv_heads = c.heads;
+  format.head_dim_qk = c.head_size.qk;
+  format.head_dim_v = c.v_in_k ? c.head_size.qk : c.head_size.v;
+  format.page_size = c.page_size;
+  format.page_table = c.finding == Finding::csr ? SLUICE_PAGE_TABLE_CSR : SLUICE_PAGE_TABLE_BLOCK;
+  format.k = format_of(c, c.k_scale, c.k_pack);
+  const int32_t v_pack = c.v_columns == Columns::whole   ? int32_t(SLUICE_PACK_ALL)
+                         : c.v_columns == Columns::packs ? rows_of_pack(c)
+                                                         : 0;
+  if (!c.v_in_k) format.v = format_of(c, c.v_scale, v_pack);
+  out.kv.k = found.tensor(memory.k_cache);
+  if (!c.v_in_k) out.kv.v = found.tensor(memory.v_cache);
+  out.scales.k = found.scales(memory.k_scale, memory.k_scales);
+  out.scales.k_zeros = found.tensor(memory.k_zeros);
   if (!c.v_in_k) {
-    call.v = tensor(memory.v);
-    call.v_cache = tensor(memory.v_cache);
+    out.scales.v = found.scales(memory.v_scale, memory.v_scales);
+    out.scales.v_zeros = found.tensor(memory.v_zeros);
   }
-  array(memory.slots, call.slots);
-  array(memory.starts, call.starts);
-  array(memory.kv_lengths, call.kv_lengths);
-  if (memory.page_table >= 0) call.page_table = bases[size_t(memory.page_table)];
-  call.page_table_stride = memory.table_stride;
-  array(memory.page_starts, call.page_starts);
-  array(memory.k_scale, call.k_scale);
-  array(memory.v_scale, call.v_scale);
-  array(memory.rotary, call.rotary);
-  array(memory.positions, call.positions);
-  if (c.rotation != Rotation::none) {
-    call.rotary_dim = c.rotary_dim;
-    call.rotary_style = c.rotation == Rotation::halves ? SLUICE_ROTARY_HALVES : SLUICE_ROTARY_PAIRS;
-    call.rotary_stride = c.rotary_dim;
-    call.rotary_type = c_type(c.rotary_type);
-    call.rotary_first = c.rotary_first;
-    array(memory.rotary_sin, call.rotary_sin);
+  out.point_to_scales();
+}
+
+void pass_rotation(const AppendCase &c, const AppendMemory &memory, const Found &found, AppendStructs &out) {
+  out.args.positions = found.array<int32_t>(memory.positions);
+  if (c.rotation == Rotation::none) return;
+  out.rotation.style = c.rotation == Rotation::halves ? SLUICE_ROTARY_HALVES : SLUICE_ROTARY_PAIRS;
+  out.rotation.type = c_type(c.rotary_type);
+  out.rotation.dim = c.rotary_dim;
+  out.rotation.first = c.rotary_first;
+  out.rotation.cosines = found.array<void>(memory.rotary);
+  out.rotation.sines = found.array<void>(memory.rotary_sin);
+  out.rotation.stride = c.rotary_dim;
+  out.args.rotation = &out.rotation;
+}
+
+void pass_q(const AppendCase &c, const AppendMemory &memory, const Found &found, AppendStructs &out) {
+  for (sluice_norm *norm : {&out.k_norm, &out.q_norm}) {
+    norm->type = c_type(norm_type(c));
+    norm->epsilon = float(norm_epsilon(c));
   }
-  call.q_heads = c.q_heads;
-  call.tail_dim = c.tail_dim;
-  given(memory.k_scales, call.k_scales);
-  given(memory.v_scales, call.v_scales);
-  given(memory.k_zeros, call.k_zeros);
-  given(memory.v_zeros, call.v_zeros);
-  given(memory.q, call.q);
-  given(memory.q_out, call.q_out);
-  given(memory.k_tail, call.k_tail);
-  given(memory.q_tail, call.q_tail);
-  array(memory.k_norm, call.k_norm);
-  array(memory.q_norm, call.q_norm);
-  if (c.k_norm || c.q_norm) {
-    call.norm_epsilon = float(norm_epsilon(c));
-    call.norm_type = c_type(norm_type(c));
-  }
-  return call;
+  out.k_norm.weights = found.array<void>(memory.k_norm);
+  out.q_norm.weights = found.array<void>(memory.q_norm);
+  if (c.k_norm) out.args.k_norm = &out.k_norm;
+  if (c.q_norm) out.q.norm = &out.q_norm;
+  if (c.q_heads == 0) return;
+  out.q.heads = c.q_heads;
+  out.q.q = found.tensor(memory.q);
+  out.q.out = found.tensor(memory.q_out);
+  out.q.tail = found.tensor(memory.q_tail);
+  out.args.q = &out.q;
+}
+
+} // namespace
+
+void make_call(const AppendCase &c, const AppendInputs &in, const AppendMemory &memory,
+               const std::vector<void *> &bases, AppendStructs &out) {
+  const Found found = {bases};
+  sluice_append_args &args = out.args;
+  pass_cache(c, memory, found, out.cache);
+  args.source_type = c_type(c.source);
+  args.tokens = in.tokens;
+  args.tail_dim = c.tail_dim;
+  args.k = found.tensor(memory.k);
+  if (!c.v_in_k) args.v = found.tensor(memory.v);
+  args.k_tail = found.tensor(memory.k_tail);
+  args.slots = found.array<int64_t>(memory.slots);
+  args.batch = int32_t(in.lengths.size());
+  args.starts = found.array<int32_t>(memory.starts);
+  args.lengths = found.array<int32_t>(memory.kv_lengths);
+  args.pages = {found.array<void>(memory.page_table), found.array<int32_t>(memory.page_starts),
+                memory.table_stride, 0};
+  pass_rotation(c, memory, found, out);
+  pass_q(c, memory, found, out);
 }
 
 } // namespace sluice::conformance

@@ -161,22 +161,21 @@ MergeMemory make_memory(const MergeCase &c, const MergeInputs &in) {
   return memory;
 }
 
-sluice_merge make_call(const MergeCase &c, const MergeMemory &memory, const std::vector<void *> &bases,
-                       PartLists &lists) {
+sluice_merge_args make_call(const MergeCase &c, const MergeMemory &memory, const std::vector<void *> &bases,
+                            PartLists &lists) {
   const auto tensor = [&](const Placement &p, Element element) {
     return sluice_tensor{.data = static_cast<char *>(bases[size_t(p.buffer)]) +
                                  size_t(p.offset) * bytes_of(element),
                          .stride = {p.stride[0], p.stride[1], p.stride[2], p.stride[3]}};
   };
-  sluice_merge call;
-  sluice_merge_init(&call, sizeof call);
-  call.partial_type = c_type(c.partial);
-  call.o_type = c_type(c.o);
-  call.parts = c.parts;
+  sluice_merge_args call = sized<sluice_merge_args>();
+  call.parts.type = c_type(c.partial);
+  call.o_format.type = c_type(c.o);
+  call.parts.count = c.parts;
   call.tokens = c.tokens;
   call.heads = c.heads;
-  call.head_dim_v = c.head_size;
-  call.lse_base = c.lse_base_2 ? SLUICE_LSE_BASE_2 : SLUICE_LSE_BASE_E;
+  call.head_dim = c.head_size;
+  call.lse_base = c.lse_base_2 ? SLUICE_LSE_LOG2 : SLUICE_LSE_LN;
   if (c.weights == Weights::infinite) call.flags = SLUICE_MERGE_INFINITY_IS_EMPTY;
   const auto parts = [&](const Placement &p, Element element, std::vector<const void *> &list) {
     sluice_tensor all = tensor(p, element);
@@ -189,20 +188,20 @@ sluice_merge make_call(const MergeCase &c, const MergeMemory &memory, const std:
     all.stride[0] *= c.places == PartPlaces::listed ? 0 : c.places == PartPlaces::backwards ? -1 : 1;
     return all;
   };
-  call.partial = parts(memory.partial, c.partial, lists.partial);
-  call.partial_lse = parts(memory.partial_lse, Element::f32, lists.partial_lse);
+  call.parts.o = parts(memory.partial, c.partial, lists.partial);
+  call.parts.lse = parts(memory.partial_lse, Element::f32, lists.partial_lse);
   if (c.places == PartPlaces::listed) {
-    call.partial_list = lists.partial.data();
-    call.partial_lse_list = lists.partial_lse.data();
+    call.parts.o_list = lists.partial.data();
+    call.parts.lse_list = lists.partial_lse.data();
   }
   call.sequence_tokens = memory.partial_lse.sequence_tokens;
-  call.partial_lse_sequence_stride = memory.partial_lse.sequence_stride;
+  call.parts.lse_sequence_stride = memory.partial_lse.sequence_stride;
   if (c.lse) call.lse_sequence_stride = memory.lse.sequence_stride;
   call.o = tensor(memory.o, c.o);
   if (c.lse) call.lse = tensor(memory.lse, Element::f32);
-  if (c.sink_logits) call.sink_logits = static_cast<const float *>(bases[size_t(memory.sink_logits)]);
+  if (c.sink_logits) call.sinks = static_cast<const float *>(bases[size_t(memory.sink_logits)]);
   if (c.o_scale != Scale::none) {
-    call.o_scale_kind = c.o_scale == Scale::head ? SLUICE_SCALE_PER_HEAD : SLUICE_SCALE_PER_TENSOR;
+    call.o_format.scale_kind = c.o_scale == Scale::head ? SLUICE_SCALE_PER_HEAD : SLUICE_SCALE_PER_TENSOR;
     call.o_scale = static_cast<const float *>(bases[size_t(memory.o_scale)]);
   }
   return call;

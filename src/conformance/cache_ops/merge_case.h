@@ -1,4 +1,4 @@
-//===- merge_case.h - the cases of sluice_merge_states --------------------------------------------------===//
+//===- merge_case.h - the cases of sluice_attention_merge-----------------------------------------------===//
 //
 // As for attention, a case's name describes it completely, and its numbers follow from the name and the seed.
 //
@@ -8,10 +8,11 @@
 #include "conformance/shared/comparison.h"
 #include "conformance/shared/elements.h"
 #include "conformance/shared/placement.h"
+#include "conformance/shared/structs.h"
 #include "conformance/shared/target.h"
 #include "conformance/shared/tensors.h"
 
-#include <sluice/sluice.h>
+#include <sluice/merge.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -88,8 +89,8 @@ MergeMemory make_memory(const MergeCase &c, const MergeInputs &in);
 struct PartLists {
   std::vector<const void *> partial, partial_lse;
 };
-sluice_merge make_call(const MergeCase &c, const MergeMemory &memory, const std::vector<void *> &bases,
-                       PartLists &lists);
+sluice_merge_args make_call(const MergeCase &c, const MergeMemory &memory, const std::vector<void *> &bases,
+                            PartLists &lists);
 
 /// An element of O is rounded once, from within its margin.
 struct MergeExpected {

@@ -1,4 +1,4 @@
-//===- merge_cases.cpp - the cases of sluice_merge_states -----------------------------------------------===//
+//===- merge_cases.cpp - the cases of sluice_attention_merge --------------------------------------------===//
 //
 // For every merge kernel of the pack, each feature separately, and some together.
 //

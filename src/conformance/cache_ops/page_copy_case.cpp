@@ -240,30 +240,65 @@ template <typename Number> void set_array(const Number *&to, int buffer, const s
   if (buffer >= 0) to = static_cast<const Number *>(bases[size_t(buffer)]);
 }
 
-/// The members that both structs have.
-uint32_t kind_of(const PageCopyCase &c, Scale scale) {
-  return c.source == Element::u4 ? uint32_t(SLUICE_SCALE_PER_GROUP) : scale_kind(scale);
+/// The numbers of a source that are multiplied by scales have them; else those of a target that are divided.
+bool has_target_scales(const PageCopyCase &c) {
+  return c.source == Element::f16 || c.source == Element::bf16;
 }
-template <typename Call>
-void fill_common(const PageCopyCase &c, const PageCopyInputs &in, const PageCopyMemory &memory,
-                 const std::vector<void *> &bases, Call &call) {
-  call.flags = (c.wide ? uint32_t(SLUICE_PAGE_INDEX_64) : 0) | (c.v_in_k ? uint32_t(SLUICE_V_IN_K) : 0) |
-               (c.zeros ? uint32_t(SLUICE_ZERO_POINTS) : 0);
-  call.kv_heads = c.heads;
-  call.head_dim_qk = c.head_size.qk;
-  call.head_dim_v = c.v_in_k ? 0 : c.head_size.v;
-  call.page_size = c.page_size;
-  call.page_count = in.pages;
-  call.k_scale_kind = kind_of(c, c.k_scale);
-  call.v_scale_kind = c.v_in_k ? scale_kind(c.v_scale) : kind_of(c, c.v_scale);
-  call.scale_group = c.scale_group;
-  const Element array_type = c.source == Element::u4 ? Element::f16 : Element::f32;
-  call.k_scales = tensor(memory.k_source.scales, array_type, bases);
-  call.v_scales = tensor(memory.v_source.scales, array_type, bases);
-  call.k_zeros = tensor(memory.k_source.zeros, array_type, bases);
-  call.v_zeros = tensor(memory.v_source.zeros, array_type, bases);
-  set_array(call.k_scale, memory.k_scale, bases);
-  set_array(call.v_scale, memory.v_scale, bases);
+
+sluice_format format_of(const PageCopyCase &c, Element element, Scale scale, bool is_scaled, int32_t pack) {
+  sluice_format format = {};
+  format.type = c_type(element);
+  format.pack = pack;
+  if (element == Element::u4) {
+    format.scale_kind = SLUICE_SCALE_PER_GROUP;
+    format.scale_group = c.scale_group;
+    format.zero_points = c.zeros;
+  } else if (is_scaled) {
+    format.scale_kind = scale_kind(scale);
+  }
+  return format;
+}
+
+/// One side of a copy or a gather, without its pages.
+void pass_side(const PageCopyCase &c, bool is_source, const PageCopyMemory &memory,
+               const std::vector<void *> &bases, KvStructs &out) {
+  const Element element = is_source ? c.source : c.target;
+  const bool is_same = c.source == c.target, is_scaled = is_same || is_source != has_target_scales(c);
+  const PageCopyTensors &k = is_source ? memory.k_source : memory.k_target,
+                        &v = is_source ? memory.v_source : memory.v_target;
+  sluice_kv_format &format = out.format;
+  format.flags = c.v_in_k ? uint32_t(SLUICE_KV_V_IN_K) : 0;
+  format.kv_heads = c.heads;
+  format.head_dim_qk = c.head_size.qk;
+  format.head_dim_v = c.v_in_k ? c.head_size.qk : c.head_size.v;
+  // A gather has the scale of a page for each of its rows.
+  const auto kind_of = [&](Scale scale) {
+    return scale == Scale::page && !is_source && c.is_gather() ? Scale::token : scale;
+  };
+  format.k =
+      format_of(c, element, kind_of(c.k_scale), is_scaled, is_source ? c.source_k_pack : c.target_k_pack);
+  if (!c.v_in_k) format.v = format_of(c, element, kind_of(c.v_scale), is_scaled, 0);
+  out.kv.k = tensor(k.elements, element, bases);
+  if (!c.v_in_k) out.kv.v = tensor(v.elements, element, bases);
+  const Element array_type = element == Element::u4 ? Element::f16 : Element::f32;
+  const auto scales_of = [&](int one, const Placement &each) -> sluice_tensor {
+    if (one >= 0 && is_scaled) return {.data = bases[size_t(one)], .stride = {}};
+    return tensor(each, array_type, bases);
+  };
+  out.scales.k = scales_of(memory.k_scale, k.scales);
+  out.scales.k_zeros = tensor(k.zeros, array_type, bases);
+  if (!c.v_in_k) {
+    out.scales.v = scales_of(memory.v_scale, v.scales);
+    out.scales.v_zeros = tensor(v.zeros, array_type, bases);
+  }
+  out.point_to_scales();
+}
+
+template <typename Args>
+void pass_sides(const PageCopyCase &c, const PageCopyMemory &memory, const std::vector<void *> &bases,
+                MoveStructs<Args> &out) {
+  pass_side(c, true, memory, bases, out.source);
+  pass_side(c, false, memory, bases, out.target);
 }
 
 } // namespace
@@ -272,60 +307,36 @@ PageCopyMemory make_memory(const PageCopyCase &c, const PageCopyInputs &in) {
   return Builder(c, in).build();
 }
 
-sluice_page_copy make_page_copy(const PageCopyCase &c, const PageCopyInputs &in, const PageCopyMemory &memory,
-                                const std::vector<void *> &bases) {
-  sluice_page_copy call;
-  sluice_page_copy_init(&call, sizeof call);
-  fill_common(c, in, memory, bases, call);
-  call.source_type = c_type(c.source);
-  call.target_type = c_type(c.target);
-  call.source_k_pack = c.source_k_pack;
-  call.target_k_pack = c.target_k_pack;
-  call.k_source = tensor(memory.k_source.elements, c.source, bases);
-  call.k_target = tensor(memory.k_target.elements, c.target, bases);
-  if (!c.v_in_k) {
-    call.v_source = tensor(memory.v_source.elements, c.source, bases);
-    call.v_target = tensor(memory.v_target.elements, c.target, bases);
+void make_page_copy(const PageCopyCase &c, const PageCopyInputs &in, const PageCopyMemory &memory,
+                    const std::vector<void *> &bases, CopyStructs &out) {
+  pass_sides(c, memory, bases, out);
+  for (KvStructs *side : {&out.source, &out.target}) {
+    side->format.page_size = c.page_size;
+    side->format.page_table = SLUICE_PAGE_TABLE_BLOCK;
+    side->kv.page_count = in.pages;
   }
-  const Element array_type = c.source == Element::u4 ? Element::f16 : Element::f32;
-  call.k_target_scales = tensor(memory.k_target.scales, array_type, bases);
-  call.v_target_scales = tensor(memory.v_target.scales, array_type, bases);
-  call.k_target_zeros = tensor(memory.k_target.zeros, array_type, bases);
-  call.v_target_zeros = tensor(memory.v_target.zeros, array_type, bases);
-  if (memory.pairs >= 0) call.pairs = bases[size_t(memory.pairs)];
-  call.pair_count = int64_t(in.pairs.size() / 2);
-  return call;
+  out.args.pairs_64 = c.wide;
+  if (memory.pairs >= 0) out.args.pairs = bases[size_t(memory.pairs)];
+  out.args.pair_count = int64_t(in.pairs.size() / 2);
 }
 
-sluice_gather make_gather(const PageCopyCase &c, const PageCopyInputs &in, const PageCopyMemory &memory,
-                          const std::vector<void *> &bases) {
-  sluice_gather call;
-  sluice_gather_init(&call, sizeof call);
-  fill_common(c, in, memory, bases, call);
-  call.cache_type = c_type(c.source);
-  call.out_type = c_type(c.target);
-  call.page_table_kind = c.moving == Moving::block ? SLUICE_PAGE_TABLE_BLOCK : SLUICE_PAGE_TABLE_CSR;
-  call.k_pack = c.source_k_pack;
-  call.batch = int32_t(in.lengths.size());
-  call.tokens = int32_t(in.out_rows);
-  call.k_cache = tensor(memory.k_source.elements, c.source, bases);
-  call.k_out = tensor(memory.k_target.elements, c.target, bases);
-  if (!c.v_in_k) {
-    call.v_cache = tensor(memory.v_source.elements, c.source, bases);
-    call.v_out = tensor(memory.v_target.elements, c.target, bases);
-  }
-  const Element array_type = c.source == Element::u4 ? Element::f16 : Element::f32;
-  call.k_out_scales = tensor(memory.k_target.scales, array_type, bases);
-  call.v_out_scales = tensor(memory.v_target.scales, array_type, bases);
-  call.k_out_zeros = tensor(memory.k_target.zeros, array_type, bases);
-  call.v_out_zeros = tensor(memory.v_target.zeros, array_type, bases);
-  set_array(call.out_starts, memory.starts, bases);
-  set_array(call.kv_lengths, memory.kv_lengths, bases);
-  set_array(call.first_keys, memory.first_keys, bases);
-  if (memory.page_table >= 0) call.page_table = bases[size_t(memory.page_table)];
-  call.page_table_stride = memory.table_stride;
-  set_array(call.page_starts, memory.page_starts, bases);
-  return call;
+void make_gather(const PageCopyCase &c, const PageCopyInputs &in, const PageCopyMemory &memory,
+                 const std::vector<void *> &bases, GatherStructs &out) {
+  pass_sides(c, memory, bases, out);
+  sluice_kv_format &format = out.source.format;
+  if (c.wide) format.flags |= SLUICE_KV_PAGE_INDEX_64;
+  format.page_size = c.page_size;
+  format.page_table = c.moving == Moving::block ? SLUICE_PAGE_TABLE_BLOCK : SLUICE_PAGE_TABLE_CSR;
+  out.source.kv.page_count = in.pages;
+  sluice_gather_args &args = out.args;
+  args.batch = int32_t(in.lengths.size());
+  args.tokens = int32_t(in.out_rows);
+  set_array(args.starts, memory.starts, bases);
+  set_array(args.lengths, memory.kv_lengths, bases);
+  set_array(args.first_keys, memory.first_keys, bases);
+  if (memory.page_table >= 0) args.pages.table = bases[size_t(memory.page_table)];
+  args.pages.stride = memory.table_stride;
+  set_array(args.pages.starts, memory.page_starts, bases);
 }
 
 namespace {

@@ -1,4 +1,4 @@
-//===- page_copy_case.h - the cases of sluice_kv_copy and sluice_kv_gather ------------------------------===//
+//===- page_copy_case.h - the cases of sluice_cache_copy and sluice_cache_gather------------------------===//
 //
 // As for attention, a case's name describes it completely, and its numbers follow from the name and the seed.
 //
@@ -8,10 +8,9 @@
 #include "conformance/shared/comparison.h"
 #include "conformance/shared/elements.h"
 #include "conformance/shared/placement.h"
+#include "conformance/shared/structs.h"
 #include "conformance/shared/target.h"
 #include "conformance/shared/tensors.h"
-
-#include <sluice/sluice.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -82,10 +81,12 @@ struct PageCopyMemory {
 };
 PageCopyMemory make_memory(const PageCopyCase &c, const PageCopyInputs &in);
 
-sluice_page_copy make_page_copy(const PageCopyCase &c, const PageCopyInputs &in, const PageCopyMemory &memory,
-                                const std::vector<void *> &bases);
-sluice_gather make_gather(const PageCopyCase &c, const PageCopyInputs &in, const PageCopyMemory &memory,
-                          const std::vector<void *> &bases);
+using CopyStructs = MoveStructs<sluice_copy_args>;
+using GatherStructs = MoveStructs<sluice_gather_args>;
+void make_page_copy(const PageCopyCase &c, const PageCopyInputs &in, const PageCopyMemory &memory,
+                    const std::vector<void *> &bases, CopyStructs &out);
+void make_gather(const PageCopyCase &c, const PageCopyInputs &in, const PageCopyMemory &memory,
+                 const std::vector<void *> &bases, GatherStructs &out);
 
 /// What a target has after the call: bits of the source, or a number that is rounded once.
 struct MovedElement {

@@ -1,4 +1,4 @@
-//===- page_copy_cases.cpp - the cases of sluice_kv_copy and sluice_kv_gather ---------------------------===//
+//===- page_copy_cases.cpp - the cases of sluice_cache_copy and sluice_cache_gather ---------------------===//
 //
 // For every copy kernel of the pack, each feature separately, and some together.
 //

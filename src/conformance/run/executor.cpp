@@ -18,29 +18,36 @@ namespace {
 class ReferenceExecutor final : public Executor {
 public:
   Judge judge() const override { return Judge::reference; }
-  void describe(About &about) const override { about.device_name = "sluice_reference on the host"; }
+  void describe(About &about) const override {
+    about.device_name = std::string(reference_name) + " on the host";
+  }
 
   std::string run(const Case &c, Memory &memory, std::optional<int> only) override {
     const std::vector<void *> bases = bases_of(memory.buffers);
-    const sluice_problem problem = make_problem(c);
-    const sluice_args args = make_args(c, memory, bases, only);
+    ProblemStructs problem;
+    make_problem(c, problem);
+    CallStructs call;
+    make_call(c, memory, bases, call, only);
     sluice_error error = make_error();
-    if (const sluice_status status = sluice_reference(&problem, &args, &error))
-      fail("sluice_reference", status, error);
-    return "sluice_reference";
+    if (const sluice_status status = sluice_attention_reference(&problem.attention, &call.args, &error))
+      fail(reference_name, status, error);
+    return reference_name;
   }
 
   std::string append(const AppendCase &c, const AppendInputs &inputs, AppendMemory &memory) override {
-    const sluice_append call = make_call(c, inputs, memory, bases_of(memory.buffers));
+    AppendStructs call;
+    make_call(c, inputs, memory, bases_of(memory.buffers), call);
     sluice_error error = make_error();
-    if (const sluice_status status = sluice_reference_append(&call, &error))
-      fail("sluice_reference_append", status, error);
-    return "sluice_reference_append";
+    if (const sluice_status status = sluice_cache_append_reference(&call.args, &error))
+      fail("sluice_cache_append_reference", status, error);
+    return "sluice_cache_append_reference";
   }
 
   std::string summary() const override { return "on the host, in double precision"; }
 
 private:
+  static constexpr const char *reference_name = "sluice_attention_reference";
+
   static std::vector<void *> bases_of(std::vector<std::vector<std::byte>> &buffers) {
     std::vector<void *> bases;
     for (std::vector<std::byte> &buffer : buffers)
@@ -89,11 +96,12 @@ public:
 
   std::string run(const Case &c, Memory &memory, std::optional<int> only) override {
     DeviceBuffers buffers(*this, memory.buffers);
-    const sluice_problem problem = make_problem(c);
+    ProblemStructs problem;
+    make_problem(c, problem);
     sluice_error error = make_error();
     sluice_plan *created = nullptr;
-    if (const sluice_status status = sluice_plan_create(context, &problem, &created, &error))
-      fail_or_refuse("sluice_plan_create", status, error);
+    if (const sluice_status status = sluice_attention_plan(context, &problem.attention, &created, &error))
+      fail_or_refuse("sluice_attention_plan", status, error);
     const std::unique_ptr<sluice_plan, void (*)(sluice_plan *)> plan(created, sluice_plan_destroy);
     sluice_plan_info info;
     sluice_plan_info_init(&info, sizeof info);
@@ -106,34 +114,39 @@ public:
       launch.workspace = buffers.add(info.workspace_bytes);
       launch.workspace_bytes = info.workspace_bytes;
     }
-    const sluice_args args = make_args(c, memory, buffers.addresses, only);
+    CallStructs call;
+    make_call(c, memory, buffers.addresses, call, only);
     launched.clear();
-    if (const sluice_status status = sluice_run(created, &args, &launch, &error))
-      fail_or_refuse("sluice_run", status, error);
+    if (const sluice_status status = sluice_attention_run(created, &call.args, &launch, &error))
+      fail_or_refuse("sluice_attention_run", status, error);
     finish(c.kernel, buffers, memory.buffers);
     ++runs;
     return info.kernel;
   }
 
   std::string append(const AppendCase &c, const AppendInputs &inputs, AppendMemory &memory) override {
-    return run_cache_op(
-        c, memory.buffers, "sluice_kv_append", sluice_kv_append,
-        [&](const std::vector<void *> &bases) { return make_call(c, inputs, memory, bases); });
+    AppendStructs call;
+    return run_cache_op(c, memory.buffers, "sluice_cache_append", sluice_cache_append, call.args,
+                        [&](const std::vector<void *> &bases) { make_call(c, inputs, memory, bases, call); });
   }
   std::string copy_pages(const PageCopyCase &c, const PageCopyInputs &inputs,
                          PageCopyMemory &memory) override {
-    if (c.is_gather())
+    if (c.is_gather()) {
+      GatherStructs call;
       return run_cache_op(
-          c, memory.buffers, "sluice_kv_gather", sluice_kv_gather,
-          [&](const std::vector<void *> &bases) { return make_gather(c, inputs, memory, bases); });
+          c, memory.buffers, "sluice_cache_gather", sluice_cache_gather, call.args,
+          [&](const std::vector<void *> &bases) { make_gather(c, inputs, memory, bases, call); });
+    }
+    CopyStructs call;
     return run_cache_op(
-        c, memory.buffers, "sluice_kv_copy", sluice_kv_copy,
-        [&](const std::vector<void *> &bases) { return make_page_copy(c, inputs, memory, bases); });
+        c, memory.buffers, "sluice_cache_copy", sluice_cache_copy, call.args,
+        [&](const std::vector<void *> &bases) { make_page_copy(c, inputs, memory, bases, call); });
   }
   std::string merge(const MergeCase &c, MergeMemory &memory) override {
     PartLists lists;
-    return run_cache_op(c, memory.buffers, "sluice_merge_states", sluice_merge_states,
-                        [&](const std::vector<void *> &bases) { return make_call(c, memory, bases, lists); });
+    sluice_merge_args call;
+    return run_cache_op(c, memory.buffers, "sluice_attention_merge", sluice_attention_merge, call,
+                        [&](const std::vector<void *> &bases) { call = make_call(c, memory, bases, lists); });
   }
 
   std::vector<std::string> unused_kernels() const override {
@@ -201,12 +214,13 @@ private:
       copy(images[i].data(), buffers.addresses[i], images[i].size(), device_to_host);
   }
 
-  template <typename AnyCase, typename Run, typename Make>
+  /// `make` fills in the call for these addresses of its buffers.
+  template <typename AnyCase, typename Run, typename Args, typename Make>
   std::string run_cache_op(const AnyCase &c, std::vector<std::vector<std::byte>> &images, const char *name,
-                           Run run, Make make) {
+                           Run run, const Args &call, Make make) {
     DeviceBuffers buffers(*this, images);
     sluice_error error = make_error();
-    const auto call = make(buffers.addresses);
+    make(buffers.addresses);
     launched.clear();
     if (const sluice_status status = run(context, &call, nullptr, &error))
       fail_or_refuse(name, status, error);

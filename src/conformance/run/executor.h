@@ -1,9 +1,9 @@
 //===- executor.h - executors, which run cases ----------------------------------------------------------===//
 //
 // An executor runs a case through the C ABI only: "emulated" and "hip:N" run its kernel, memory and all
-// through the HIP runtime of the context; "reference" calls sluice_reference, so that the same suite judges
-// the library's own yardstick. A case that the library's kernels cannot compute is refused; one that
-// sluice_reference cannot compute is an error.
+// through the HIP runtime of the context; "reference" calls sluice_attention_reference, so that the same
+// suite judges the library's own yardstick. A case that the library's kernels cannot compute is refused; one
+// that sluice_attention_reference cannot compute is an error.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once

@@ -11,7 +11,7 @@ namespace sluice::conformance {
 
 namespace {
 
-// In addition to the kernels' shapes, for sluice_reference, which computes any.
+// In addition to the kernels' shapes, for sluice_attention_reference, which computes any.
 const Shapes other_shapes = {{{Dtype::f16, {192, 128}}, {Dtype::bf16, {576, 512}}, {Dtype::f16, {80, 48}}}};
 
 template <typename KindCase> void append_to(std::vector<AnyCase> &all, std::vector<KindCase> more) {

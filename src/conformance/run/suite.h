@@ -21,8 +21,8 @@ void set_seed(AnyCase &c, uint64_t seed);
 /// The names of the parts, which the options document.
 extern const std::vector<std::string> parts;
 
-/// The cases of a part, or all if it is "". With `host_only`, only those that sluice_reference can compute,
-/// which do not depend on kernels, and some with shapes that no kernel has.
+/// The cases of a part, or all if it is "". With `host_only`, only those that sluice_attention_reference can
+/// compute, which do not depend on kernels, and some with shapes that no kernel has.
 std::vector<AnyCase> suite(const Target &target, const std::string &part, Level level, bool host_only);
 
 } // namespace sluice::conformance

@@ -13,7 +13,7 @@ struct HeadSizes {
   auto operator<=>(const HeadSizes &) const = default;
 };
 
-/// The layout of the tensors in memory. In SLUICE_MODE_PAGED: of each page, for K and V.
+/// The layout of the tensors in memory. Of K and V in pages: of each page.
 enum class Layout : uint8_t {
   bshd,      // [batch, token, head, d], nothing between
   bhsd,      // [batch, head, token, d]

@@ -1,6 +1,7 @@
 //===- attention_timing.cpp - an attention launch on the timing model -----------------------------------===//
 #include "tools/bench/attention_timing.h"
 
+#include "calls/args.h"
 #include "emulator/isa/timing_constants.h"
 #include "emulator/machine/program.h"
 #include "emulator/stats/kernel_stats.h"
@@ -37,7 +38,7 @@ Workload workload_of(const package::KernelEntry &kernel, const TimedProblem &pro
           .causal = problem.causal};
 }
 
-package::AttentionAddresses addresses_of(const sluice_args &args) {
+package::AttentionAddresses addresses_of(const calls::Args &args) {
   const auto address = [](const sluice_tensor &tensor) { return reinterpret_cast<uint64_t>(tensor.data); };
   return {.q = address(args.q), .k = address(args.k), .v = address(args.v), .o = address(args.o), .lse = 0};
 }

@@ -2,6 +2,7 @@
 
 #include "tools/bench/bench_command.h"
 
+#include "calls/values.h"
 #include "package/chips.h"
 #include "tools/bench/bench_tables.h"
 #include "tools/bench/workload_tables.h"
@@ -128,9 +129,10 @@ void check_support(const std::vector<Workload> &works, const PackFile &pack) {
   const ContextHandle context =
       make_context(fmt::format("gfx942:{}", modelled_compute_units), pack.content());
   for (const Workload &work : works) {
-    const sluice_problem problem = work.problem();
+    const calls::Problem problem = work.problem();
     sluice_error error = make_error();
-    const sluice_status status = sluice_query_support(context.get(), &problem, nullptr, &error);
+    const sluice_status status =
+        sluice_attention_support(context.get(), calls::ProblemValues(problem), nullptr, &error);
     if (status != SLUICE_OK)
       throw ToolError(fmt::format("{}: {}: {}", work.name(), sluice_status_name(status), error.message));
   }

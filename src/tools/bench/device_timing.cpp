@@ -1,6 +1,7 @@
 //===- device_timing.cpp - a workload timed on a GPU ----------------------------------------------------===//
 #include "tools/bench/device_timing.h"
 
+#include "calls/values.h"
 #include "tools/bench/workload_tensors.h"
 
 #include <algorithm>
@@ -64,17 +65,17 @@ bool is_emulated(const sluice_device_info &info) {
 }
 
 DeviceTiming time_on_device(sluice_context *context, const Workload &work, const DeviceRuns &runs) {
-  const sluice_problem problem = work.problem();
+  const calls::Problem problem = work.problem();
   sluice_error error = make_error();
   sluice_plan *created = nullptr;
-  check(sluice_plan_create(context, &problem, &created, &error), error);
+  check(sluice_attention_plan(context, calls::ProblemValues(problem), &created, &error), error);
   const PlanHandle plan(created);
   sluice_plan_info info;
   sluice_plan_info_init(&info, sizeof info);
   check(sluice_plan_describe(created, &info, &error), error);
 
   HipMemory memory(context);
-  const sluice_args args = make_tensors(work, memory);
+  const calls::Args args = make_tensors(work, memory);
   sluice_launch launch;
   sluice_launch_init(&launch, sizeof launch);
   launch.workspace_bytes = info.workspace_bytes;
@@ -88,7 +89,7 @@ DeviceTiming time_on_device(sluice_context *context, const Workload &work, const
   for (uint32_t run = 0; run < runs.warm_up + runs.repetitions; ++run) {
     if (flushed) check_hip(context, fill(flushed, int(run & 0xff), flush_bytes, nullptr), "hipMemsetAsync");
     before.record();
-    check(sluice_run(plan.get(), &args, &launch, &error), error);
+    check(sluice_attention_run(plan.get(), calls::ArgsValues(problem, args), &launch, &error), error);
     after.record();
     after.wait();
     if (run >= runs.warm_up) timing.microseconds.push_back(after.microseconds_since(before));

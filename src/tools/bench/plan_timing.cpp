@@ -1,6 +1,7 @@
 //===- plan_timing.cpp - a workload's launches on the timing model --------------------------------------===//
 #include "tools/bench/plan_timing.h"
 
+#include "calls/args.h"
 #include "emulator/isa/timing_constants.h"
 #include "emulator/machine/program.h"
 #include "emulator/stats/kernel_stats.h"
@@ -107,7 +108,7 @@ PlanTiming time_plan(const PackFile &pack, const Workload &work, uint32_t comput
                      const WantedSample &sample) {
   RecordedPlan plan(pack, compute_units, work.problem());
   ModelMemory memory(work, plan.info().workspace_bytes);
-  const sluice_args args = make_tensors(work, memory);
+  const calls::Args args = make_tensors(work, memory);
   void *const workspace =
       plan.info().workspace_bytes != 0 ? memory.allocate(plan.info().workspace_bytes) : nullptr;
   if (workspace) fill_partial_results(memory, workspace, plan.info().workspace_bytes);

@@ -1,6 +1,7 @@
 //===- recorded_plan.cpp - the launches of a plan or an append, without a device ------------------------===//
 #include "tools/bench/recorded_plan.h"
 
+#include "calls/values.h"
 #include "emulator/hip/types.h"
 #include "package/rounds.h"
 
@@ -164,23 +165,23 @@ std::vector<RecordedLaunch> RecordedContext::take_launches() {
   return std::exchange(launches, {});
 }
 
-RecordedPlan::RecordedPlan(const PackFile &pack, uint32_t compute_units, const sluice_problem &problem)
-    : context(pack, compute_units) {
+RecordedPlan::RecordedPlan(const PackFile &pack, uint32_t compute_units, const calls::Problem &of)
+    : problem(of), context(pack, compute_units) {
   sluice_error error = make_error();
   sluice_plan *made = nullptr;
-  check(sluice_plan_create(context.get(), &problem, &made, &error), error);
+  check(sluice_attention_plan(context.get(), calls::ProblemValues(problem), &made, &error), error);
   plan.reset(made);
   sluice_plan_info_init(&described, sizeof described);
   check(sluice_plan_describe(made, &described, &error), error);
 }
 
-std::vector<RecordedLaunch> RecordedPlan::run(const sluice_args &args, void *workspace) {
+std::vector<RecordedLaunch> RecordedPlan::run(const calls::Args &args, void *workspace) {
   sluice_launch launch;
   sluice_launch_init(&launch, sizeof launch);
   launch.workspace = workspace;
   launch.workspace_bytes = described.workspace_bytes;
   sluice_error error = make_error();
-  check(sluice_run(plan.get(), &args, &launch, &error), error);
+  check(sluice_attention_run(plan.get(), calls::ArgsValues(problem, args), &launch, &error), error);
   return context.take_launches();
 }
 

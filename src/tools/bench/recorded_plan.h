@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
+#include "calls/args.h"
+#include "calls/problem.h"
 #include "package/kernargs.h"
 #include "tools/shared/context.h"
 #include "tools/shared/pack_file.h"
@@ -57,12 +59,13 @@ private:
 class RecordedPlan {
 public:
   /// The pack must outlive the plan. Throws ToolError if the library refuses the problem.
-  RecordedPlan(const PackFile &pack, uint32_t compute_units, const sluice_problem &problem);
+  RecordedPlan(const PackFile &pack, uint32_t compute_units, const calls::Problem &problem);
   const sluice_plan_info &info() const { return described; }
   /// The launches that a run enqueues, in order. Throws ToolError if the library refuses the call.
-  std::vector<RecordedLaunch> run(const sluice_args &args, void *workspace);
+  std::vector<RecordedLaunch> run(const calls::Args &args, void *workspace);
 
 private:
+  calls::Problem problem;
   RecordedContext context;
   PlanHandle plan;
   sluice_plan_info described;

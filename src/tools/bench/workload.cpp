@@ -1,6 +1,7 @@
 //===- workload.cpp - attention workloads of engines ----------------------------------------------------===//
 #include "tools/bench/workload.h"
 
+#include "calls/problem.h"
 #include "tools/shared/tool_error.h"
 
 #include <fmt/format.h>
@@ -162,10 +163,9 @@ uint64_t Workload::tensor_bytes() const {
   return bytes > 1e18 ? uint64_t(1e18) : uint64_t(bytes);
 }
 
-sluice_problem Workload::problem() const {
-  sluice_problem problem;
-  sluice_problem_init(&problem, sizeof problem);
-  problem.mode = page_size != 0 ? SLUICE_MODE_PAGED : SLUICE_MODE_DENSE;
+calls::Problem Workload::problem() const {
+  calls::Problem problem;
+  problem.mode = page_size != 0 ? calls::paged : calls::dense;
   problem.q_type = types.q;
   problem.k_type = problem.v_type = types.kv;
   problem.o_type = types.o;
@@ -176,17 +176,17 @@ sluice_problem Workload::problem() const {
   problem.max_batch = int32_t(batch);
   problem.max_q_len = int32_t(q_len);
   problem.max_kv_len = int32_t(kv_len);
-  if (causal) problem.flags |= SLUICE_CAUSAL;
-  if (dims.v_in_k) problem.flags |= SLUICE_V_IN_K;
-  if (sparse) problem.flags |= SLUICE_MISSING_PAGES_HIDDEN;
+  if (causal) problem.flags |= calls::causal;
+  if (dims.v_in_k) problem.flags |= calls::v_in_k;
+  if (sparse) problem.flags |= calls::missing_pages;
   if (prefix_len != 0 && !cascade) problem.max_kv_len += int32_t(prefix_len);
   if (prefix_len != 0 && cascade) {
-    problem.flags |= SLUICE_SHARED_PREFIX;
+    problem.flags |= calls::prefixes;
     problem.max_prefixes = 1;
     problem.max_prefix_len = int32_t(prefix_len);
     problem.max_q_tokens = int64_t{batch} * q_len;
   }
-  if (types.zeros) problem.flags |= SLUICE_ZERO_POINTS;
+  if (types.zeros) problem.flags |= calls::zero_points;
   problem.q_scale_kind = q_scales(types);
   problem.k_scale_kind = problem.v_scale_kind = types.kv_scales;
   problem.scale_group = int32_t(types.group);

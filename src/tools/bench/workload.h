@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
+#include "calls/problem.h"
+
 #include <cstdint>
 #include <sluice/sluice.h>
 #include <span>
@@ -34,7 +36,7 @@ struct ElementTypes {
   uint32_t q, kv, o;      // sluice_dtype
   uint32_t kv_scales = 0; // sluice_scale_kind of K and V
   uint32_t group = 0;     // elements of a group of SLUICE_SCALE_PER_GROUP
-  bool zeros = false;     // SLUICE_ZERO_POINTS
+  bool zeros = false;     // calls::zero_points
 };
 std::span<const ElementTypes> element_types();
 
@@ -76,7 +78,7 @@ struct Workload {
   uint64_t tensor_bytes() const;
 
   /// The bounds are the workload's own extents.
-  sluice_problem problem() const;
+  calls::Problem problem() const;
 };
 
 /// The bytes of `elements` of a sluice_dtype, which are whole blocks.

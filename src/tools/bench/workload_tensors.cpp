@@ -1,12 +1,14 @@
 //===- workload_tensors.cpp - the tensors of a workload -------------------------------------------------===//
 #include "tools/bench/workload_tensors.h"
 
+#include "calls/args.h"
 #include "emulator/isa/timing_constants.h"
 #include "support/fp8.h"
 #include "support/half.h"
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
 #include <fmt/format.h>
 #include <numeric>
@@ -135,7 +137,7 @@ template <typename T> const T *array(WorkMemory &memory, const std::vector<T> &v
 }
 
 /// The scales of K and V, which are [block][row][head] of the caches, and what is subtracted with them.
-void add_kv_scales(sluice_args &args, const Workload &work, WorkMemory &memory, uint64_t kv_blocks,
+void add_kv_scales(calls::Args &args, const Workload &work, WorkMemory &memory, uint64_t kv_blocks,
                    uint64_t kv_rows) {
   const ElementTypes &types = work.types;
   const float unit = types.kv == SLUICE_I8 ? unit_of_i8 : types.kv == SLUICE_U4 ? unit_of_4_bits : 1.0f;
@@ -217,9 +219,9 @@ void fill_partial_results(WorkMemory &memory, void *workspace, uint64_t bytes) {
   fill(memory, workspace, bytes / sizeof(float), SLUICE_F32, 5);
 }
 
-sluice_args make_tensors(const Workload &work, WorkMemory &memory) {
-  sluice_args args;
-  sluice_args_init(&args, sizeof args);
+calls::Args make_tensors(const Workload &work, WorkMemory &memory) {
+  calls::Args args;
+  args.scale = 1 / std::sqrt(double(work.dims.qk));
   args.batch = int32_t(work.batch);
   args.q_len = int32_t(work.q_len);
   args.kv_len = int32_t(work.kv_len);

@@ -1,6 +1,7 @@
 //===- workload_tensors.h - the tensors of a workload ---------------------------------------------------===//
 #pragma once
 
+#include "calls/args.h"
 #include "emulator/memory/memory.h"
 #include "tools/bench/workload.h"
 #include "tools/shared/context.h"
@@ -48,7 +49,7 @@ private:
 
 /// Allocates and fills the tensors, the page table and the scales of a workload, and describes the call.
 /// Elements are between -2 and 2, so that scores are spread as those of attention are.
-sluice_args make_tensors(const Workload &work, WorkMemory &memory);
+calls::Args make_tensors(const Workload &work, WorkMemory &memory);
 
 /// Fills a workspace with such numbers, as O and LSE of splits of the keys: a merge on the model finds only
 /// the results of simulated workgroups.

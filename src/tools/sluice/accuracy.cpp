@@ -2,6 +2,7 @@
 
 #include "tools/sluice/accuracy.h"
 
+#include "calls/values.h"
 #include "support/half.h"
 
 #include <algorithm>
@@ -26,13 +27,14 @@ std::vector<float> to_floats(const NpyArray &array) {
 void reference_call(const CallOptions &options, const CallInputs &inputs, std::vector<float> &q,
                     std::vector<float> &k, std::vector<float> &v, std::vector<float> &o,
                     std::vector<float> &lse) {
-  sluice_problem problem = make_problem(options, inputs);
+  calls::Problem problem = make_problem(options, inputs);
   problem.q_type = problem.k_type = problem.v_type = problem.o_type = SLUICE_F32;
   o.resize(size_t(inputs.batch() * inputs.q_len() * inputs.q_heads() * inputs.head_dim_v()));
   lse.resize(size_t(inputs.batch() * inputs.q_len() * inputs.q_heads()));
-  const sluice_args args = make_args(options, inputs, q.data(), k.data(), v.data(), o.data(), lse.data());
+  const calls::Args args = make_args(options, inputs, q.data(), k.data(), v.data(), o.data(), lse.data());
   sluice_error error = make_error();
-  check(sluice_reference(&problem, &args, &error), error);
+  check(sluice_attention_reference(calls::ProblemValues(problem), calls::ArgsValues(problem, args), &error),
+        error);
 }
 
 constexpr double u = 0x1p-24; // unit roundoff of f32

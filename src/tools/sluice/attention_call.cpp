@@ -2,6 +2,7 @@
 
 #include "tools/sluice/attention_call.h"
 
+#include "calls/values.h"
 #include "tools/shared/progress.h"
 
 #include <array>
@@ -65,9 +66,8 @@ CallInputs load_inputs(const CallOptions &options) {
   return in;
 }
 
-sluice_problem make_problem(const CallOptions &options, const CallInputs &inputs) {
-  sluice_problem problem;
-  sluice_problem_init(&problem, sizeof problem);
+calls::Problem make_problem(const CallOptions &options, const CallInputs &inputs) {
+  calls::Problem problem;
   problem.q_type = problem.k_type = problem.v_type = problem.o_type = dtype_of(options);
   problem.q_heads = int32_t(inputs.q_heads());
   problem.kv_heads = int32_t(inputs.kv_heads());
@@ -76,9 +76,9 @@ sluice_problem make_problem(const CallOptions &options, const CallInputs &inputs
   problem.max_batch = int32_t(inputs.batch());
   problem.max_q_len = int32_t(inputs.q_len());
   problem.max_kv_len = int32_t(inputs.kv_len());
-  problem.flags = SLUICE_WRITE_LSE;
+  problem.flags = calls::write_lse;
   if (options.causal) {
-    problem.flags |= SLUICE_CAUSAL;
+    problem.flags |= calls::causal;
     if (options.alignment == "top-left")
       problem.mask_alignment = SLUICE_TOP_LEFT;
     else if (options.alignment != "bottom-right")
@@ -90,15 +90,13 @@ sluice_problem make_problem(const CallOptions &options, const CallInputs &inputs
   return problem;
 }
 
-sluice_args make_args(const CallOptions &options, const CallInputs &inputs, void *q, void *k, void *v,
+calls::Args make_args(const CallOptions &options, const CallInputs &inputs, void *q, void *k, void *v,
                       void *o, void *lse) {
-  sluice_args args;
-  sluice_args_init(&args, sizeof args);
+  calls::Args args;
   args.batch = int32_t(inputs.batch());
   args.q_len = int32_t(inputs.q_len());
   args.kv_len = int32_t(inputs.kv_len());
-  args.scale = options.scale.value_or(0);
-  if (options.scale) args.flags |= SLUICE_EXACT_SCALE;
+  args.scale = options.scale ? double{*options.scale} : 1 / std::sqrt(double(inputs.q.shape.back()));
   args.q = contiguous(q, inputs.q.shape);
   args.k = contiguous(k, inputs.k.shape);
   args.v = contiguous(v, inputs.v.shape);
@@ -108,7 +106,7 @@ sluice_args make_args(const CallOptions &options, const CallInputs &inputs, void
 }
 
 CallResult run_call(const CallOptions &options, const CallInputs &inputs) {
-  const sluice_problem problem = make_problem(options, inputs);
+  const calls::Problem problem = make_problem(options, inputs);
   const sluice_context_desc device = describe_device(options.device);
   if (device.kind == SLUICE_DEVICE_TARGET)
     throw ToolError(fmt::format("--device {} is a target without a device; 'emulated' and 'hip:N' can run",
@@ -116,7 +114,7 @@ CallResult run_call(const CallOptions &options, const CallInputs &inputs) {
   const ContextHandle context = make_context(options.device);
   sluice_error error = make_error();
   sluice_plan *created = nullptr;
-  check(sluice_plan_create(context.get(), &problem, &created, &error), error);
+  check(sluice_attention_plan(context.get(), calls::ProblemValues(problem), &created, &error), error);
   const PlanHandle plan(created);
   sluice_plan_info info;
   sluice_plan_info_init(&info, sizeof info);
@@ -140,7 +138,7 @@ CallResult run_call(const CallOptions &options, const CallInputs &inputs) {
     launch.workspace = workspace->data();
     launch.workspace_bytes = info.workspace_bytes;
   }
-  const sluice_args args = make_args(options, inputs, q.data(), k.data(), v.data(), o.data(), lse.data());
+  const calls::Args args = make_args(options, inputs, q.data(), k.data(), v.data(), o.data(), lse.data());
 
   // An emulated launch may do its work within the call, so another thread makes the call while this one
   // watches.
@@ -150,7 +148,7 @@ CallResult run_call(const CallOptions &options, const CallInputs &inputs) {
     check_hip(context.get(), hip_symbol<int(int)>(context.get(), "hipSetDevice")(device.device_ordinal),
               "hipSetDevice");
     sluice_error run_error = make_error();
-    check(sluice_run(plan.get(), &args, &launch, &run_error), run_error);
+    check(sluice_attention_run(plan.get(), calls::ArgsValues(problem, args), &launch, &run_error), run_error);
     check_hip(context.get(), hip_symbol<int(void *)>(context.get(), "hipStreamSynchronize")(nullptr),
               "the run");
   });

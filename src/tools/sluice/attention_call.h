@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
+#include "calls/args.h"
+#include "calls/problem.h"
 #include "tools/shared/context.h"
 #include "tools/shared/npy.h"
 
@@ -45,10 +47,10 @@ float parse_scale(const std::string &text);
 CallInputs load_inputs(const CallOptions &options);
 
 /// The problem of a call, LSE included, bounds exact.
-sluice_problem make_problem(const CallOptions &options, const CallInputs &inputs);
+calls::Problem make_problem(const CallOptions &options, const CallInputs &inputs);
 
 /// Arguments of a call on contiguous tensors: O [batch, q_len, q_heads, dim], LSE [batch, q_heads, q_len].
-sluice_args make_args(const CallOptions &options, const CallInputs &inputs, void *q, void *k, void *v,
+calls::Args make_args(const CallOptions &options, const CallInputs &inputs, void *q, void *k, void *v,
                       void *o, void *lse);
 
 struct CallResult {

@@ -1,6 +1,7 @@
 //===- support_questions.cpp - the support of a context, asked one question at a time -------------------===//
 #include "tools/sluice/support_questions.h"
 
+#include "calls/values.h"
 #include "features/all.h"
 #include "package/dtypes.h"
 #include "package/feature_names.h"
@@ -16,13 +17,13 @@ namespace {
 
 namespace names = package::feature_names;
 
-void make_paged(sluice_problem &problem) {
-  problem.mode = SLUICE_MODE_PAGED;
+void make_paged(calls::Problem &problem) {
+  problem.mode = calls::paged;
   problem.page_size = 16;
   problem.page_table_kind = SLUICE_PAGE_TABLE_BLOCK;
 }
 
-void put_in_groups(sluice_problem &problem, int32_t elements) {
+void put_in_groups(calls::Problem &problem, int32_t elements) {
   problem.k_type = problem.v_type = SLUICE_U4;
   problem.k_scale_kind = problem.v_scale_kind = SLUICE_SCALE_PER_GROUP;
   problem.scale_group = elements;
@@ -37,64 +38,60 @@ bool is_in_blocks(uint32_t type) {
 }
 
 constexpr auto result_and_layout_questions = std::to_array<Question>({
-    {"LSE", "`SLUICE_WRITE_LSE`", names::lse, [](sluice_problem &p) { p.flags |= SLUICE_WRITE_LSE; },
-     "*_full_*"},
-    {"LSE to base 2", "`lse_base`", names::lse_base_2,
-     [](sluice_problem &p) {
-       p.flags |= SLUICE_WRITE_LSE;
-       p.lse_base = SLUICE_LSE_BASE_2;
-     },
-     "*_lse2*"},
-    {"grouped heads", "`kv_heads`", "", [](sluice_problem &p) { p.kv_heads = 1; }, "*_h8x2_*"},
-    {"ragged", "`mode`", names::ragged, [](sluice_problem &p) { p.mode = SLUICE_MODE_RAGGED; }, "ragged_*"},
-    {"lengths of sequences", "`q_lengths`, `kv_lengths`", names::lengths, nullptr, "*_lengths*"},
-    {"paged", "`mode`", names::paged, make_paged, "paged_*"},
+    {"LSE", "`lse`", names::lse, [](calls::Problem &p) { p.flags |= calls::write_lse; }, "*_full_*"},
+    {"LSE to base 2", "`lse`", names::lse_base_2,
+     [](calls::Problem &p) { p.flags |= calls::write_lse | calls::lse_log2; }, "*_lse2*"},
+    {"grouped heads", "`kv_heads`", "", [](calls::Problem &p) { p.kv_heads = 1; }, "*_h8x2_*"},
+    {"ragged", "`SLUICE_ATTENTION_RAGGED`", names::ragged, [](calls::Problem &p) { p.mode = calls::ragged; },
+     "ragged_*"},
+    {"lengths of sequences", "`rows.lengths`", names::lengths, nullptr, "*_lengths*"},
+    {"paged", "`page_size`", names::paged, make_paged, "paged_*"},
     {"pages of any size", "`page_size`", names::paged,
-     [](sluice_problem &p) {
+     [](calls::Problem &p) {
        make_paged(p);
        p.page_size = 3;
      },
      "paged_*_p3[!0-9]*"},
-    {"page table in CSR", "`page_table_kind`", names::csr,
-     [](sluice_problem &p) {
+    {"page table in CSR", "`page_table`", names::csr,
+     [](calls::Problem &p) {
        make_paged(p);
        p.page_table_kind = SLUICE_PAGE_TABLE_CSR;
      },
      "paged_*csr*"},
-    {"64-bit page numbers", "`SLUICE_PAGE_INDEX_64`", names::page_index_64,
-     [](sluice_problem &p) {
+    {"64-bit page numbers", "`SLUICE_KV_PAGE_INDEX_64`", names::page_index_64,
+     [](calls::Problem &p) {
        make_paged(p);
-       p.flags |= SLUICE_PAGE_INDEX_64;
+       p.flags |= calls::page_index_64;
      },
      "paged_*wide*"},
-    {"x-packed K", "`k_pack`", names::k_pack,
-     [](sluice_problem &p) {
+    {"x-packed K", "`k.pack`", names::k_pack,
+     [](calls::Problem &p) {
        make_paged(p);
        p.k_pack = 8;
      },
      "paged_*xpack*"},
-    {"missing pages hidden", "`SLUICE_MISSING_PAGES_HIDDEN`", names::missing_pages,
-     [](sluice_problem &p) {
+    {"missing pages hidden", "`SLUICE_MASK_MISSING_PAGES`", names::missing_pages,
+     [](calls::Problem &p) {
        make_paged(p);
-       p.flags |= SLUICE_MISSING_PAGES_HIDDEN;
+       p.flags |= calls::missing_pages;
      },
      "paged_*missing*"},
-    {"a page table for each KV head", "`page_table_head_stride`", names::paged, nullptr, "paged_*byhead*"},
-    {"head sizes that are not multiples of 8", "`SLUICE_PADDED_ROWS`", names::padded_rows,
-     [](sluice_problem &p) { p.flags |= SLUICE_PADDED_ROWS, p.head_dim_qk = p.head_dim_v = 60; }, "*_d60_*"},
-    {"V by columns", "`v_pack`", names::v_pack, [](sluice_problem &p) { p.v_pack = SLUICE_V_PACK_ALL; },
+    {"a page table for each KV head", "`pages.head_stride`", names::paged, nullptr, "paged_*byhead*"},
+    {"head sizes that are not multiples of 8", "`SLUICE_ATTENTION_PADDED_ROWS`", names::padded_rows,
+     [](calls::Problem &p) { p.flags |= calls::padded_rows, p.head_dim_qk = p.head_dim_v = 60; }, "*_d60_*"},
+    {"V by columns", "`v.pack`", names::v_pack, [](calls::Problem &p) { p.v_pack = SLUICE_PACK_ALL; },
      "*_vcolumns*"},
-    {"V by columns in packs", "`v_pack`", names::v_pack,
-     [](sluice_problem &p) {
+    {"V by columns in packs", "`v.pack`", names::v_pack,
+     [](calls::Problem &p) {
        make_paged(p);
        p.v_pack = 8;
      },
      "paged_*_vpacks*"},
-    {"V in K", "`SLUICE_V_IN_K`", names::v_in_k, [](sluice_problem &p) { p.flags |= SLUICE_V_IN_K; },
+    {"V in K", "`SLUICE_KV_V_IN_K`", names::v_in_k, [](calls::Problem &p) { p.flags |= calls::v_in_k; },
      "*_vink*"},
-    {"shared prefixes", "`SLUICE_SHARED_PREFIX`", "",
-     [](sluice_problem &p) {
-       p.flags |= SLUICE_SHARED_PREFIX;
+    {"shared prefixes", "`SLUICE_ATTENTION_PREFIXES`", "",
+     [](calls::Problem &p) {
+       p.flags |= calls::prefixes;
        p.max_prefixes = 4;
        p.max_prefix_len = 32768;
        p.max_q_tokens = 64;
@@ -103,61 +100,61 @@ constexpr auto result_and_layout_questions = std::to_array<Question>({
 });
 
 constexpr auto type_and_scale_questions = std::to_array<Question>({
-    {"scale of Q", "`q_scale_kind`", names::scales,
-     [](sluice_problem &p) { p.q_scale_kind = SLUICE_SCALE_PER_TENSOR; }, "*_qtensor*"},
-    {"scale of K", "`k_scale_kind`", names::scales,
-     [](sluice_problem &p) { p.k_scale_kind = SLUICE_SCALE_PER_TENSOR; }, "*_ktensor*"},
-    {"scale of V", "`v_scale_kind`", names::scales,
-     [](sluice_problem &p) { p.v_scale_kind = SLUICE_SCALE_PER_TENSOR; }, "*_vtensor*"},
-    {"scales of Q per head", "`q_scale_kind`", names::scales,
-     [](sluice_problem &p) { p.q_scale_kind = SLUICE_SCALE_PER_HEAD; }, "*_qhead*"},
-    {"scales of K per head", "`k_scale_kind`", names::scales,
-     [](sluice_problem &p) { p.k_scale_kind = SLUICE_SCALE_PER_HEAD; }, "*_khead*"},
-    {"scales of V per head", "`v_scale_kind`", names::scales,
-     [](sluice_problem &p) { p.v_scale_kind = SLUICE_SCALE_PER_HEAD; }, "*_vhead*"},
-    {"scales of K per token", "`k_scale_kind`", names::key_scales,
-     [](sluice_problem &p) { p.k_scale_kind = SLUICE_SCALE_PER_TOKEN; }, "*_ktoken*"},
-    {"scales of V per token", "`v_scale_kind`", names::key_scales,
-     [](sluice_problem &p) { p.v_scale_kind = SLUICE_SCALE_PER_TOKEN; }, "*_vtoken*"},
-    {"scales of K per page", "`k_scale_kind`", names::key_scales,
-     [](sluice_problem &p) {
+    {"scale of Q", "`q.scale_kind`", names::scales,
+     [](calls::Problem &p) { p.q_scale_kind = SLUICE_SCALE_PER_TENSOR; }, "*_qtensor*"},
+    {"scale of K", "`k.scale_kind`", names::scales,
+     [](calls::Problem &p) { p.k_scale_kind = SLUICE_SCALE_PER_TENSOR; }, "*_ktensor*"},
+    {"scale of V", "`v.scale_kind`", names::scales,
+     [](calls::Problem &p) { p.v_scale_kind = SLUICE_SCALE_PER_TENSOR; }, "*_vtensor*"},
+    {"scales of Q per head", "`q.scale_kind`", names::scales,
+     [](calls::Problem &p) { p.q_scale_kind = SLUICE_SCALE_PER_HEAD; }, "*_qhead*"},
+    {"scales of K per head", "`k.scale_kind`", names::scales,
+     [](calls::Problem &p) { p.k_scale_kind = SLUICE_SCALE_PER_HEAD; }, "*_khead*"},
+    {"scales of V per head", "`v.scale_kind`", names::scales,
+     [](calls::Problem &p) { p.v_scale_kind = SLUICE_SCALE_PER_HEAD; }, "*_vhead*"},
+    {"scales of K per token", "`k.scale_kind`", names::key_scales,
+     [](calls::Problem &p) { p.k_scale_kind = SLUICE_SCALE_PER_TOKEN; }, "*_ktoken*"},
+    {"scales of V per token", "`v.scale_kind`", names::key_scales,
+     [](calls::Problem &p) { p.v_scale_kind = SLUICE_SCALE_PER_TOKEN; }, "*_vtoken*"},
+    {"scales of K per page", "`k.scale_kind`", names::key_scales,
+     [](calls::Problem &p) {
        make_paged(p);
        p.k_scale_kind = SLUICE_SCALE_PER_PAGE;
      },
      "paged_*_kpage*"},
-    {"scales of V per page", "`v_scale_kind`", names::key_scales,
-     [](sluice_problem &p) {
+    {"scales of V per page", "`v.scale_kind`", names::key_scales,
+     [](calls::Problem &p) {
        make_paged(p);
        p.v_scale_kind = SLUICE_SCALE_PER_PAGE;
      },
      "paged_*_vpage*"},
     {"scales of K and V per group of 32", "`SLUICE_SCALE_PER_GROUP`", "",
-     [](sluice_problem &p) { put_in_groups(p, 32); }, "*-u4_*"},
-    {"scales of K and V per group of 64", "`scale_group`", "",
-     [](sluice_problem &p) { put_in_groups(p, 64); }, "*-u4zeros_*"},
-    {"zero points of groups", "`SLUICE_ZERO_POINTS`", "",
-     [](sluice_problem &p) {
+     [](calls::Problem &p) { put_in_groups(p, 32); }, "*-u4_*"},
+    {"scales of K and V per group of 64", "`k.scale_group`", "",
+     [](calls::Problem &p) { put_in_groups(p, 64); }, "*-u4zeros_*"},
+    {"zero points of groups", "`zero_points`", "",
+     [](calls::Problem &p) {
        put_in_groups(p, 64);
-       p.flags |= SLUICE_ZERO_POINTS;
+       p.flags |= calls::zero_points;
      },
      "*-u4zeros_*"},
-    {"O as F32", "`o_type`", "", [](sluice_problem &p) { p.o_type = SLUICE_F32; }, "*_of32*"},
-    {"O as E4M3FNUZ", "`o_type`", "", [](sluice_problem &p) { p.o_type = SLUICE_E4M3FNUZ; }, "*_ofp8*"},
-    {"scale of O", "`o_scale_kind`", "",
-     [](sluice_problem &p) {
+    {"O as F32", "`o.type`", "", [](calls::Problem &p) { p.o_type = SLUICE_F32; }, "*_of32*"},
+    {"O as E4M3FNUZ", "`o.type`", "", [](calls::Problem &p) { p.o_type = SLUICE_E4M3FNUZ; }, "*_ofp8*"},
+    {"scale of O", "`o.scale_kind`", "",
+     [](calls::Problem &p) {
        p.o_type = SLUICE_E4M3FNUZ;
        p.o_scale_kind = SLUICE_SCALE_PER_TENSOR;
      },
      "*_ofp8tensor*"},
-    {"scales of O per head", "`o_scale_kind`", "",
-     [](sluice_problem &p) {
+    {"scales of O per head", "`o.scale_kind`", "",
+     [](calls::Problem &p) {
        p.o_type = SLUICE_E4M3FNUZ;
        p.o_scale_kind = SLUICE_SCALE_PER_HEAD;
      },
      "*_ofp8head*"},
-    {"batch-invariant", "`determinism`", "",
-     [](sluice_problem &p) {
-       p.determinism = SLUICE_DETERMINISM_BATCH_INVARIANT;
+    {"batch-invariant", "`SLUICE_ATTENTION_BATCH_INVARIANT`", "",
+     [](calls::Problem &p) {
+       p.flags |= calls::batch_invariant;
        p.max_batch = 64;
        p.max_q_len = 4096;
        p.max_kv_len = 65536;
@@ -198,16 +195,15 @@ std::string text_of(const HeadSizes &sizes) {
   return sizes.v_in_k ? text + " (V in K)" : text;
 }
 
-sluice_problem plain_problem(const Types &types, const HeadSizes &sizes) {
-  sluice_problem problem;
-  sluice_problem_init(&problem, sizeof problem);
+calls::Problem plain_problem(const Types &types, const HeadSizes &sizes) {
+  calls::Problem problem;
   problem.q_type = types.q;
   problem.k_type = problem.v_type = types.kv;
   problem.o_type = types.o;
   problem.q_heads = problem.kv_heads = 8;
   problem.head_dim_qk = sizes.qk;
   problem.head_dim_v = sizes.v;
-  if (sizes.v_in_k) problem.flags |= SLUICE_V_IN_K;
+  if (sizes.v_in_k) problem.flags |= calls::v_in_k;
   if (types.kv == SLUICE_U4) put_in_groups(problem, head_size_step(types));
   return problem;
 }
@@ -216,13 +212,19 @@ int32_t head_size_step(const Types &types) {
   return is_in_blocks(types.kv) ? 32 : 8;
 }
 
-SupportAnswer ask(const sluice_context *context, const sluice_problem &problem) {
+SupportAnswer ask(const sluice_context *context, const calls::Problem &problem) {
+  // The C ABI has no way to ask for these.
+  const bool has_scales_of_v =
+      problem.v_scale_kind != SLUICE_SCALE_NONE && problem.v_scale_kind != problem.k_scale_kind;
+  if (problem.flags & calls::v_in_k && (has_scales_of_v || problem.v_pack != 0))
+    return {false, "", "V in K has the scales of K, and no columns"};
   sluice_error error = make_error();
   sluice_support support;
   sluice_support_init(&support, sizeof support);
-  const sluice_status status = sluice_query_support(context, &problem, &support, &error);
+  const sluice_status status =
+      sluice_attention_support(context, calls::ProblemValues(problem), &support, &error);
   // Blocks and V by columns have rules that the questions, which are for all types and sizes, do not know: no
-  // packs, no scale of a tensor for numbers with scales of groups, no columns of V in K.
+  // packs, no scale of a tensor for numbers with scales of groups.
   const bool has_rules = is_in_blocks(problem.k_type) || problem.v_pack != 0;
   const bool is_refused = status == SLUICE_INVALID_ARGUMENT && has_rules;
   if (status == SLUICE_UNSUPPORTED || is_refused) return {false, "", error.message};

@@ -1,11 +1,13 @@
 //===- support_questions.h - the support of a context, asked one question at a time ---------------------===//
 //
 // The features in the tables of the README and of docs/reference/features.md, and how a problem asks for
-// each. All answers come from sluice_query_support, so that no table can claim more than the library does.
+// each. All answers come from sluice_attention_support, so that no table can claim more than the library
+// does.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
+#include "calls/problem.h"
 #include "features/feature.h"
 #include "tools/shared/context.h"
 
@@ -39,14 +41,14 @@ std::string text_of(const HeadSizes &sizes);
 int32_t head_size_step(const Types &types);
 
 /// 8 query heads and 8 heads of K and V, without any feature but the scales that the types need.
-sluice_problem plain_problem(const Types &types, const HeadSizes &sizes);
+calls::Problem plain_problem(const Types &types, const HeadSizes &sizes);
 
 struct SupportAnswer {
   bool supported = false;
   std::string kernel, refusal;
 };
 /// Throws ToolError if the question itself is wrong.
-SupportAnswer ask(const sluice_context *context, const sluice_problem &problem);
+SupportAnswer ask(const sluice_context *context, const calls::Problem &problem);
 
 /// The head sizes in the names of the context's kernels.
 std::vector<HeadSizes> kernel_head_sizes(const sluice_context *context);

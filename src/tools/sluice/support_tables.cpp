@@ -1,6 +1,7 @@
 //===- support_tables.cpp - the support of a context, as tables of pages --------------------------------===//
 #include "tools/sluice/support_tables.h"
 
+#include "calls/problem.h"
 #include "package/kernel_name.h"
 #include "tools/sluice/support_questions.h"
 
@@ -156,7 +157,7 @@ Answers answers_to(const sluice_context *context, const Question &question) {
   const std::vector<HeadSizes> sizes = kernel_head_sizes(context);
   for (const Types &types : supported_types(context, sizes))
     for (const HeadSizes &size : sizes) {
-      sluice_problem problem = plain_problem(types, size);
+      calls::Problem problem = plain_problem(types, size);
       if (!ask(context, problem).supported) continue;
       question.ask(problem);
       const SupportAnswer answer = ask(context, problem);
@@ -222,6 +223,15 @@ std::string long_feature_table(const sluice_context *context) {
   return table;
 }
 
+/// What a caller knows the kernels of a cache operation by.
+std::string functions_of(std::string_view operation) {
+  if (operation == "kv_append") return "`sluice_cache_append`";
+  if (operation == "append_step") return "`sluice_cache_append` with norms, Q, tails or other caches";
+  if (operation == "kv_copy") return "`sluice_cache_copy`, `sluice_cache_gather`";
+  if (operation == "merge_states") return "`sluice_attention_merge`";
+  throw ToolError(fmt::format("no function is known for kernels of {}", operation));
+}
+
 /// Cache operations and the types for which they have kernels.
 std::string cache_op_table(const sluice_context *context) {
   std::map<std::string, std::string> types;
@@ -229,18 +239,15 @@ std::string cache_op_table(const sluice_context *context) {
     if (is_attention(kernel)) continue;
     const package::KernelName name = parsed(kernel.name);
     const bool is_copy = name.operation == "kv_copy";
-    std::string &list = types[is_copy ? "kv_copy`, `sluice_kv_gather" : name.operation];
+    std::string &list = types[functions_of(name.operation)];
     if (is_copy && list.empty()) list = "every type to itself";
     if (is_copy && name.dtype == name.to_dtype) continue; // those bits, of every type of that size
     list += fmt::format("{}{} to {}", list.empty() ? "" : ", ", name.dtype, name.to_dtype);
   }
   if (types.empty()) return "";
   std::string table = "\n| cache operation | types |\n| --- | --- |\n";
-  for (const auto &[operation, list] : types)
-    // Both kinds of appends are one function.
-    table += operation == "append_step"
-                 ? fmt::format("| `sluice_kv_append`, of a layer's whole step | {} |\n", list)
-                 : fmt::format("| `sluice_{}` | {} |\n", operation, list);
+  for (const auto &[functions, list] : types)
+    table += fmt::format("| {} | {} |\n", functions, list);
   return table;
 }
 

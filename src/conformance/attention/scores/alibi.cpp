@@ -69,13 +69,13 @@ ScoreBuffers store(const Storage &storage, const ScoreNumbers &numbers) {
   return {.heads = add_heads(storage.c, numbers.heads, storage.buffers)};
 }
 
-void ask(const Case &, sluice_problem &problem) {
-  problem.flags |= SLUICE_ALIBI;
+void ask(const Case &, ProblemStructs &problem) {
+  problem.scores.flags |= SLUICE_SCORES_ALIBI;
 }
 
-void pass(const Case &c, const ScoreBuffers &buffers, const CallMemory &memory, sluice_args &args) {
-  args.alibi_batch_stride = head_stride(c);
-  args.alibi_slopes = memory.array<float>(buffers.heads, args.alibi_batch_stride);
+void pass(const Case &c, const ScoreBuffers &buffers, const CallMemory &memory, CallStructs &call) {
+  call.scores.alibi_stride = head_stride(c);
+  call.scores.alibi_slopes = memory.array<float>(buffers.heads, call.scores.alibi_stride);
 }
 
 double term(const ScorePlace &place, const ScoreNumbers &numbers) {

@@ -101,8 +101,9 @@ void add_edges(Edges &edges) {
 }
 
 std::vector<BadProblem> bad_problems() {
-  return {{[](sluice_problem &problem) { problem.bias_type = SLUICE_I8; }, "bias_type"},
-          {[](sluice_problem &problem) { problem.flags |= SLUICE_BIAS_SCALE; }, "flags"}};
+  return {
+      {[](ProblemStructs &problem) { problem.scores.bias_type = SLUICE_I8; }, "scores.bias_type"},
+      {[](ProblemStructs &problem) { problem.scores.flags |= SLUICE_SCORES_BIAS_SCALE; }, "scores.flags"}};
 }
 
 ScoreNumbers make_numbers(const Case &c) {
@@ -133,16 +134,16 @@ ScoreBuffers store(const Storage &storage, const ScoreNumbers &numbers) {
   return stored;
 }
 
-void ask(const Case &c, sluice_problem &problem) {
-  problem.bias_type = c_type(bias_element(c));
-  if (c.bias.scaled) problem.flags |= SLUICE_BIAS_SCALE;
+void ask(const Case &c, ProblemStructs &problem) {
+  problem.scores.bias_type = c_type(bias_element(c));
+  if (c.bias.scaled) problem.scores.flags |= SLUICE_SCORES_BIAS_SCALE;
 }
 
-void pass(const Case &c, const ScoreBuffers &buffers, const CallMemory &memory, sluice_args &args) {
-  args.bias = memory.tensor(buffers.matrix, bytes_of(bias_element(c)));
+void pass(const Case &c, const ScoreBuffers &buffers, const CallMemory &memory, CallStructs &call) {
+  call.scores.bias = memory.tensor(buffers.matrix, bytes_of(bias_element(c)));
   if (!c.bias.scaled) return;
-  args.bias_scale_batch_stride = head_stride(c);
-  args.bias_scale = memory.array<float>(buffers.heads, args.bias_scale_batch_stride);
+  call.scores.bias_scale_stride = head_stride(c);
+  call.scores.bias_scale = memory.array<float>(buffers.heads, call.scores.bias_scale_stride);
 }
 
 bool hides(const ScorePlace &place, const ScoreNumbers &numbers) {

@@ -52,7 +52,7 @@ void add_edges(Edges &edges) {
 }
 
 std::vector<BadProblem> bad_problems() {
-  return {{[](sluice_problem &problem) { problem.flags |= SLUICE_MASK_NEW_ROWS; }, "flags"}};
+  return {{[](ProblemStructs &problem) { problem.mask.flags |= SLUICE_MASK_BITS_OF_NEW; }, "mask.flags"}};
 }
 
 /// Two keys in three are visible, none in one row of eight and in some runs of 32 keys.
@@ -86,13 +86,13 @@ ScoreBuffers store(const Storage &storage, const ScoreNumbers &numbers) {
   return stored;
 }
 
-void ask(const Case &c, sluice_problem &problem) {
-  problem.flags |= SLUICE_BOOL_MASK;
-  if (c.bits.new_rows) problem.flags |= SLUICE_MASK_NEW_ROWS;
+void ask(const Case &c, ProblemStructs &problem) {
+  problem.mask.flags |= SLUICE_MASK_BITS;
+  if (c.bits.new_rows) problem.mask.flags |= SLUICE_MASK_BITS_OF_NEW;
 }
 
-void pass(const Case &, const ScoreBuffers &buffers, const CallMemory &memory, sluice_args &args) {
-  args.mask = memory.tensor(buffers.matrix, 1);
+void pass(const Case &, const ScoreBuffers &buffers, const CallMemory &memory, CallStructs &call) {
+  call.mask.bits = memory.tensor(buffers.matrix, 1);
 }
 
 bool hides(const ScorePlace &place, const ScoreNumbers &numbers) {

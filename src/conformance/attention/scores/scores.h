@@ -17,6 +17,7 @@
 #include "conformance/attention/mutant.h"
 #include "conformance/attention/sequences.h"
 #include "conformance/shared/case_random.h"
+#include "conformance/shared/structs.h"
 
 #include <string>
 #include <vector>
@@ -43,7 +44,7 @@ struct Storage {
 
 /// A problem with a mistake.
 struct BadProblem {
-  void (*spoil)(sluice_problem &problem); // a right one of dense attention
+  void (*spoil)(ProblemStructs &problem); // a right one of dense attention
   std::string field;                      // that the refusal must name
 };
 
@@ -66,9 +67,9 @@ struct ScoreChange {
   // Its numbers, and the call.
   ScoreNumbers (*make_numbers)(const Case &c) = nullptr;
   ScoreBuffers (*store)(const Storage &storage, const ScoreNumbers &numbers) = nullptr;
-  void (*ask)(const Case &c, sluice_problem &problem) = nullptr;
+  void (*ask)(const Case &c, ProblemStructs &problem) = nullptr;
   void (*pass)(const Case &c, const ScoreBuffers &buffers, const CallMemory &memory,
-               sluice_args &args) = nullptr;
+               CallStructs &call) = nullptr;
 
   // Its effect: it hides a key, makes another score of a score, or adds a term to it.
   bool (*hides)(const ScorePlace &place, const ScoreNumbers &numbers) = nullptr;

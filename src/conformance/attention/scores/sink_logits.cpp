@@ -47,12 +47,12 @@ ScoreBuffers store(const Storage &storage, const ScoreNumbers &numbers) {
   return {.heads = add_array<float>(storage.buffers, numbers.heads)};
 }
 
-void ask(const Case &, sluice_problem &problem) {
-  problem.flags |= SLUICE_SINK_LOGITS;
+void ask(const Case &, ProblemStructs &problem) {
+  problem.scores.flags |= SLUICE_SCORES_SINK;
 }
 
-void pass(const Case &, const ScoreBuffers &buffers, const CallMemory &memory, sluice_args &args) {
-  args.sink_logits = memory.array<float>(buffers.heads);
+void pass(const Case &, const ScoreBuffers &buffers, const CallMemory &memory, CallStructs &call) {
+  call.scores.sinks = memory.array<float>(buffers.heads);
 }
 
 double extra_key(const ScoreNumbers &numbers, int h) {

@@ -42,9 +42,9 @@ void add_edges(Edges &edges) {
 }
 
 std::vector<BadProblem> bad_problems() {
-  return {{[](sluice_problem &problem) { problem.soft_cap = -1; }, "soft_cap"},
-          {[](sluice_problem &problem) { problem.soft_cap = std::numeric_limits<float>::infinity(); },
-           "soft_cap"}};
+  return {{[](ProblemStructs &problem) { problem.scores.soft_cap = -1; }, "scores.soft_cap"},
+          {[](ProblemStructs &problem) { problem.scores.soft_cap = std::numeric_limits<float>::infinity(); },
+           "scores.soft_cap"}};
 }
 
 std::vector<Mutant> defects() {
@@ -53,8 +53,8 @@ std::vector<Mutant> defects() {
       {"another soft cap", "soft_cap", is_in, [](Case &c, Inputs &, const Kernel &) { c.soft_cap *= 1.01; }}};
 }
 
-void ask(const Case &c, sluice_problem &problem) {
-  problem.soft_cap = float(c.soft_cap);
+void ask(const Case &c, ProblemStructs &problem) {
+  problem.scores.soft_cap = float(c.soft_cap);
 }
 
 double map(const ScorePlace &place, const ScoreNumbers &, double score) {
