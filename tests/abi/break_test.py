@@ -3,7 +3,7 @@
 
 usage: break_test.py SOURCE C_COMPILER CXX_COMPILER ENTRY_POINT_SOURCE...
 
-Header and sources are copied and changed, the entry points compiled again with debug information, and linked into a
+Headers and sources are copied and changed, the entry points compiled again with debug information, and linked into a
 library of the same name and versions. It is never loaded, so it may lack the functions that the entry points call.
 """
 import pathlib
@@ -14,28 +14,41 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-HEADER, SIZES, MAP = "include/sluice/sluice.h", "src/abi/sized.h", "src/abi/sluice.map"
-LAST_HEADER = "include/sluice/merge.h"  # includes the others that declare functions
-PUBLISH = (SIZES, r"(\(sluice_problem, [^)]*\b(\d+))\)", lambda match: f"{match[1]}, {int(match[2]) + 8})")
-APPEND = (HEADER, r"\n\} sluice_problem;", "\n  int64_t appended;\n} sluice_problem;")
-MINOR = (HEADER, r"(#define SLUICE_ABI_MINOR) \d+", r"\1 7")
-# A function in the version node of that minor, and an enumerator after the last one.
-FUNCTION = [
-    (HEADER, r"\n(SLUICE_API uint32_t sluice_abi_version)", r"\nSLUICE_API int sluice_appended(void) SLUICE_NOEXCEPT;\n\1"),
-    (HEADER, r"(SLUICE_TRACE_RUN = 2)\b", r"\1, SLUICE_TRACE_APPENDED = 3"),
-    (MAP, r"\Z", "SLUICE_1.7 {\n  global:\n    sluice_appended;\n} SLUICE_1;\n"),
-    ("src/abi/library.cpp", r"\Z", "int sluice_appended(void) noexcept { return 0; }\n"),
-]
+HEADERS, MAP = "include/sluice", "src/abi/sluice.map"
+LAST_HEADER = f"{HEADERS}/sluice.h"  # includes the others that declare functions
+APPEND = (HEADERS, r"\n\} sluice_attention;", "\n  int64_t appended;\n} sluice_attention;")
+MINOR = (HEADERS, r"(#define SLUICE_ABI_MINOR) \d+", r"\1 7")
+
+
+def function(major):
+    """A function in the version node of that minor, and an enumerator after the last one."""
+    return [
+        (HEADERS, r"\n(SLUICE_API uint32_t sluice_abi_version)",
+         r"\nSLUICE_API int sluice_appended(void) SLUICE_NOEXCEPT;\n\1"),
+        (HEADERS, r"(SLUICE_TRACE_RUN = 2)\b", r"\1, SLUICE_TRACE_APPENDED = 3"),
+        (MAP, r"\Z", f"SLUICE_{major}.7 {{\n  global:\n    sluice_appended;\n}} SLUICE_{major};\n"),
+        ("src/abi/library.cpp", r"\Z", "int sluice_appended(void) noexcept { return 0; }\n"),
+    ]
 
 
 def copy(source, work, edits):
     for folder in ("include", "src"):
         shutil.copytree(source / folder, work / folder)
-    for file, pattern, replacement in edits:
-        text, count = re.subn(pattern, replacement, (work / file).read_text())
-        if count != 1:
-            sys.exit(f"{file} has {count} places like {pattern}: the test has to follow the source")
-        (work / file).write_text(text)
+    for place, pattern, replacement in edits:
+        files = sorted((work / place).glob("*.h")) if place == HEADERS else [work / place]
+        total = 0
+        for file in files:
+            text, count = re.subn(pattern, replacement, file.read_text())
+            if count:
+                file.write_text(text)
+            total += count
+        if total != 1:
+            sys.exit(f"{place} has {total} places like {pattern}: the test has to follow the source")
+
+
+def major_of(source):
+    headers = "".join(path.read_text() for path in (source / HEADERS).glob("*.h"))
+    return re.search(r"#define SLUICE_ABI_MAJOR (\d+)", headers)[1]
 
 
 def build(work, compiler, sources):
@@ -45,7 +58,7 @@ def build(work, compiler, sources):
     texts = [f'-D{name}="none"' for name in ("SLUICE_VERSION", "SLUICE_GIT_COMMIT", "SLUICE_COMPILER")]
     subprocess.run([compiler, "-std=c++20", "-O0", "-g", "-fPIC", "-fvisibility=hidden", "-shared",
                     "-DSLUICE_BUILDING_LIBRARY", *texts, f"-I{work}/include", f"-I{work}/src", joined, "-o", library,
-                    "-Wl,-soname,libsluice.so.1", f"-Wl,--version-script={work / MAP}"], check=True)
+                    f"-Wl,-soname,libsluice.so.{major_of(work)}", f"-Wl,--version-script={work / MAP}"], check=True)
     return library
 
 
@@ -60,7 +73,8 @@ class Change:
                 "diff": self.run("check_diff.py", library, header.parent),
                 "layout": self.run("check_abi.py", "layout", header, c),
                 "symbols": self.run("check_abi.py", "symbols", header, library),
-                "since": self.run("check_abi.py", "since", HERE / "frozen/sluice_1_0.h", header, c),
+                # The header as it is stands for that of a release.
+                "since": self.run("check_abi.py", "since", source / LAST_HEADER, header, c),
             }
 
     def run(self, program, *arguments):
@@ -78,26 +92,31 @@ class Change:
 def main():
     if len(sys.argv) < 5:
         sys.exit(__doc__)
-    given = pathlib.Path(sys.argv[1]), *sys.argv[2:4], sys.argv[4:]
+    source = pathlib.Path(sys.argv[1])
+    given = source, *sys.argv[2:4], sys.argv[4:]
+    major = major_of(source)
     middle = Change(*given, "a member in the middle", [
-        PUBLISH, (HEADER, r"\n  int64_t max_q_tokens;", "\n  int64_t inserted;\n  int64_t max_q_tokens;")])
+        (HEADERS, r"\n  uint64_t workspace_ceiling_bytes;(?=[^\n]*\n\} sluice_attention;)",
+         "\n  int64_t inserted;\n  uint64_t workspace_ceiling_bytes;")])
     for check in ("diff", "layout", "since"):
-        middle.expect(check, False, "breaks of the ABI", "sluice_problem", "inserted")
-    end = Change(*given, "a member, a function and an enumerator at the end", [PUBLISH, APPEND, MINOR, *FUNCTION])
+        middle.expect(check, False, "breaks of the ABI", "sluice_attention", "inserted")
+    end = Change(*given, "a member, a function and an enumerator at the end", [APPEND, MINOR, *function(major)])
     end.expect("diff", True, "with additions")
-    end.expect("since", True, "nothing of sluice_1_0.h is lost")
+    end.expect("since", True, f"nothing of {pathlib.Path(LAST_HEADER).name} is lost")
     end.expect("layout", False, "additions that are not recorded", "appended", "SLUICE_TRACE_APPENDED")
-    end.expect("symbols", False, "additions that are not recorded", "sluice_appended@@SLUICE_1.7")
+    end.expect("symbols", False, "additions that are not recorded", f"sluice_appended@@SLUICE_{major}.7")
     hidden = Change(*given, "one at the end, and another's type", [
-        PUBLISH, APPEND, *FUNCTION, (HEADER, r"\n  float soft_cap;", "\n  uint32_t soft_cap;"), MINOR[:2] + (r"\1 0",)])
-    hidden.expect("diff", False, "breaks of the ABI", "sluice_problem", "soft_cap")
-    hidden.expect("symbols", False, "sluice_appended@@SLUICE_1.7 has a version node outside those of", "['SLUICE_1']")
-    hidden.expect("since", False, "SLUICE_ABI_MINOR is 0, not above 0")
+        APPEND, *function(major), MINOR[:2] + (r"\1 0",),
+        (HEADERS, r"\n  float epsilon;", "\n  uint32_t epsilon;")])
+    hidden.expect("diff", False, "breaks of the ABI", "sluice_norm", "epsilon")
+    hidden.expect("symbols", False, f"sluice_appended@@SLUICE_{major}.7 has a version node outside those of",
+                  f"['SLUICE_{major}']")
+    hidden.expect("since", False, "SLUICE_ABI_MINOR is 0, not above")
     lost = Change(*given, "a member that is gone and two that changed places", [
-        (HEADER, r"\n  uint64_t workspace_bytes; [^\n]* that a run needs\. [^\n]*", ""),
-        (HEADER, r"(\n  int32_t max_batch;[^\n]*)(\n  int32_t max_q_len;[^\n]*)", r"\2\1")])
+        (HEADERS, r"\n  uint64_t workspace_bytes; [^\n]* that a run needs\. [^\n]*", ""),
+        (HEADERS, r"(struct sluice_bounds \{)(\n  int32_t batch;[^\n]*)(\n  int32_t q_len;[^\n]*)", r"\1\3\2")])
     for check in ("diff", "layout", "since"):
-        lost.expect(check, False, "breaks of the ABI", "sluice_trace_record", "workspace_bytes", "max_q_len")
+        lost.expect(check, False, "breaks of the ABI", "sluice_trace_record", "workspace_bytes", "q_len")
     failures = middle.failures + end.failures + hidden.failures + lost.failures
     sys.exit("\n".join(failures) if failures else 0)
 

@@ -1,39 +1,53 @@
-//===- cache_op_counts_test.cpp - allocations, locks and HIP calls of one append or merge ---------------===//
-#include "cache_op_fixture.h"
+//===- cache_op_counts_test.cpp - allocations, locks and HIP calls of one cache operation ---------------===//
 #include "interposed.h"
+#include "page_copy_fixture.h"
 
 #include "runtime/cache_ops.h"
 
 using namespace sluice;
 using namespace sluice::test;
 
-TEST_CASE("a loaded append or merge makes one HIP call, allocates nothing and takes no lock",
+TEST_CASE("a loaded cache operation makes one HIP call, allocates nothing and takes no lock",
           "[run_counts]") {
-  FakeHip hip;
-  const ContextHandle context = cache_op_context();
-  const sluice_append append = good_append(), table_append = good_table_append();
-  const sluice_merge merge = good_merge();
+  CacheOpDevice device;
+  FakeHip &hip = device.hip;
+  const ContextHandle &context = device.context;
+  const AppendCall append = good_append(), table_append = good_table_append(), step = good_step(),
+                   groups = good_groups();
+  const CopyCall copy = good_copy(), fp8_copy = good_fp8_copy();
+  const GatherCall gather = good_i8_gather();
+  const sluice_merge_args merge = good_merge();
   const sluice_launch launch = good_launch();
+  const auto run_all = [&](sluice_error *error) {
+    int refused = 0;
+    const auto count = [&](const auto &call) { refused += run(context, call, &launch, error) != SLUICE_OK; };
+    count(append);
+    count(table_append);
+    count(step);
+    count(groups);
+    count(copy);
+    count(fp8_copy);
+    count(gather);
+    count(merge);
+    return refused;
+  };
+  constexpr size_t calls = 8, rounds = 20;
   // The counters see the library: the first call loads kernels.
   interposed.start_counting();
-  REQUIRE(sluice_kv_append(context.get(), &append, &launch, nullptr) == SLUICE_OK);
+  REQUIRE(run_all(nullptr) == 0);
   REQUIRE(interposed.allocations > 0);
   REQUIRE(interposed.locks > 0);
-  REQUIRE(sluice_merge_states(context.get(), &merge, &launch, nullptr) == SLUICE_OK);
 
   Error error;
   hip.forget_calls();
   check_costs_nothing([&] {
     int refused = 0;
-    for (int i = 0; i < 50; ++i) {
-      refused += sluice_kv_append(context.get(), &append, &launch, &error) != SLUICE_OK;
-      refused += sluice_kv_append(context.get(), &table_append, &launch, nullptr) != SLUICE_OK;
-      refused += sluice_merge_states(context.get(), &merge, &launch, &error) != SLUICE_OK;
-    }
+    for (size_t i = 0; i < rounds; ++i)
+      refused += run_all(i % 2 == 0 ? &error : nullptr);
     return refused == 0;
   });
-  CHECK(hip.count("hipModuleLaunchKernel") == 150);
-  CHECK(hip.call_count == 150);
+  CHECK(hip.count("hipModuleLaunchKernel") == rounds * calls);
+  CHECK(hip.call_count == rounds * calls);
 }
 
 TEST_CASE("a merge of a plan's parts makes its HIP calls, allocates nothing and takes no lock",
@@ -46,7 +60,7 @@ TEST_CASE("a merge of a plan's parts makes its HIP calls, allocates nothing and 
       context.cache_op_kernels().find(runtime::CacheOperation::merge_states, SLUICE_F32, SLUICE_F16);
   void *const function = context.function(*kernel.packed);
   runtime::PartsMerge call;
-  call.lse_base = SLUICE_LSE_BASE_2;
+  call.result.to_log2 = true;
   call.parts = 3;
   call.batch = 40;
   call.rows_per_sequence = call.most_rows = call.max_rows = 5;

@@ -15,21 +15,13 @@ class CacheOpDevice {
 public:
   CacheOpDevice() : pack(make_pack()), context(make_context(context_desc(SLUICE_DEVICE_HIP, pack))) {}
 
-  package::AppendKernargs append(const sluice_append &call) {
-    return run<package::AppendKernargs>(call, sluice_kv_append);
+  package::AppendKernargs append(const AppendCall &call) { return kernargs<package::AppendKernargs>(call); }
+  package::StepKernargs step(const AppendCall &call) { return kernargs<package::StepKernargs>(call); }
+  package::MergeKernargs merge(const sluice_merge_args &call) {
+    return kernargs<package::MergeKernargs>(call);
   }
-  package::StepKernargs step(const sluice_append &call) {
-    return run<package::StepKernargs>(call, sluice_kv_append);
-  }
-  package::MergeKernargs merge(const sluice_merge &call) {
-    return run<package::MergeKernargs>(call, sluice_merge_states);
-  }
-  package::PageCopyKernargs copy(const sluice_page_copy &call) {
-    return run<package::PageCopyKernargs>(call, sluice_kv_copy);
-  }
-  package::PageCopyKernargs copy(const sluice_gather &call) {
-    return run<package::PageCopyKernargs>(call, sluice_kv_gather);
-  }
+  package::PageCopyKernargs copy(const CopyCall &call) { return kernargs<package::PageCopyKernargs>(call); }
+  package::PageCopyKernargs copy(const GatherCall &call) { return kernargs<package::PageCopyKernargs>(call); }
 
   FakeHip hip;
   std::vector<std::byte> pack;
@@ -50,9 +42,9 @@ private:
     return writer.finish();
   }
 
-  template <typename Kernargs, typename Call, typename Run> Kernargs run(const Call &call, Run enqueue) {
+  template <typename Kernargs, typename Call> Kernargs kernargs(const Call &call) {
     Error error;
-    const sluice_status status = enqueue(context.get(), &call, nullptr, &error);
+    const sluice_status status = run(context, call, nullptr, &error);
     INFO(error.field << ": " << error.message);
     REQUIRE(status == SLUICE_OK);
     return hip.launch.as<Kernargs>();

@@ -109,15 +109,15 @@ def check_wrong_emulators(work, program, library, emulator, static_program):
     home, elsewhere = work / "home", work / "elsewhere"
     for place in (home, elsewhere):
         place.mkdir()
-    shutil.copy(library, home / "libsluice.so.1")
+    shutil.copy(library, home / "libsluice.so.2")
     shutil.copy(program, elsewhere / "probe")
     command = [elsewhere / "probe", "emulated", "-", theirs]
-    status, field, message, _ = probe(command, [], "./libsluice.so.1", cwd=home)
+    status, field, message, _ = probe(command, [], "./libsluice.so.2", cwd=home)
     expect("a folder changed", (status, field), nothing)
     if f"{home}/{soname}" not in message:
         sys.exit(f"it did not look beside the library: {message}")
     shutil.copy(emulator, home)
-    status, _, message, runtime = probe(command, [], "./libsluice.so.1", cwd=home)
+    status, _, message, runtime = probe(command, [], "./libsluice.so.2", cwd=home)
     expect("a folder changed, and one beside the library", (status, message, runtime), ("SLUICE_OK", "", [soname]))
     check_more_rights(work, theirs, static_program)
 
@@ -158,12 +158,12 @@ def check_emulator(program, library, folder, static_program):
         apart, beside, wrong = (pathlib.Path(work) / name for name in ("apart", "beside", "wrong"))
         for place in (apart, beside, wrong):
             place.mkdir()
-            shutil.copy(library, place / "libsluice.so.1")
+            shutil.copy(library, place / "libsluice.so.2")
             shutil.copy(program, place / "probe")
         shutil.copy(pathlib.Path(folder) / "emulator" / soname, beside)
         shutil.copy(pathlib.Path(folder) / "7/libamdhip64.so.7", wrong / soname)
         # Beside libsluice.so, which only the preload finds.
-        status, _, message, runtime = probe([beside / "probe", "emulated"], [], beside / "libsluice.so.1")
+        status, _, message, runtime = probe([beside / "probe", "emulated"], [], beside / "libsluice.so.2")
         expect("beside the library", (status, message, runtime), ("SLUICE_OK", "", [soname]))
         # By soname.
         status, _, message, runtime = probe([apart / "probe", "emulated"], [apart, pathlib.Path(folder) / "emulator"])

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include <memory>
+#include <utility>
 
 using namespace sluice::test;
 
@@ -46,7 +47,6 @@ bool has(const std::string &text, const char *part) {
 /// A decode step over pages, one of whose keys is beyond kv_len.
 struct PagedCall {
   std::unique_ptr<sluice_context, DestroyContext> context = emulated_context();
-  sluice_problem problem = call_problem(CallKind::paged);
   std::unique_ptr<sluice_plan, DestroyPlan> plan;
   DeviceCall call{CallKind::paged, 1, 256};
   DeviceBytes lengths{std::vector<int32_t>{65}};
@@ -54,16 +54,17 @@ struct PagedCall {
 
   PagedCall() {
     sluice_plan *made = nullptr;
-    require_ok(sluice_plan_create(context.get(), &problem, &made, nullptr), "sluice_plan_create");
+    require_ok(sluice_attention_plan(context.get(), &call.values.attention, &made, nullptr),
+               "sluice_attention_plan");
     plan.reset(made);
-    call.args.kv_lengths = static_cast<const int32_t *>(lengths.get());
+    call.values.keys[0].rows.lengths = static_cast<const int32_t *>(lengths.get());
   }
   void set_length(int32_t length) const {
     hip_call<void *, const void *, size_t, int>("hipMemcpy", lengths.get(), &length, sizeof length, 1);
   }
-  sluice_status run(void *stream) const {
+  sluice_status run(void *stream, sluice_error *error = nullptr) const {
     const sluice_launch launch = call.launch(stream);
-    return sluice_run(plan.get(), &call.args, &launch, nullptr);
+    return sluice_attention_run(plan.get(), &call.values.args, &launch, error);
   }
 };
 
@@ -87,14 +88,55 @@ TEST_CASE("bad lengths of a run are reported when it executes, and its kernels d
   CHECK(paged.call.result() == paged.untouched);
   const std::string reports = take_reports();
   INFO(reports);
-  CHECK(has(reports, "\"kind\": \"bad_contents\", \"kernel\": \"sluice_run\""));
-  CHECK(has(reports, "kv_lengths[0] is 65; it must be at most kv_len, which is 64"));
+  CHECK(has(reports, "\"kind\": \"bad_contents\", \"kernel\": \"sluice_attention_run\""));
+  CHECK(has(reports, "keys[0].rows.lengths[0] is 65; it must be at most keys[0].rows.max_len, which is 64"));
 
   paged.set_length(64);
   CHECK(paged.run(stream.get()) == SLUICE_OK);
   CHECK(wait(stream.get()) == 0);
   CHECK(take_reports() == "[]");
   CHECK(paged.call.result() != paged.untouched);
+}
+
+TEST_CASE("a pointer to host memory is refused by its name", "[contents]") {
+  configure("defaults", "1");
+  PagedCall paged;
+  paged.set_length(64);
+  DeviceStream stream;
+  alignas(256) static unsigned char host[256] = {};
+  sluice_attention_args &args = paged.call.values.args;
+  sluice_kv &kv = paged.call.values.kv;
+  const std::pair<void **, const char *> pointers[] = {{&args.q.data, "q.data"},
+                                                       {&kv.v.data, "keys[0].kv.v.data"}};
+  for (const auto &[pointer, name] : pointers) {
+    void *const good = std::exchange(*pointer, host);
+    sluice_error error;
+    sluice_error_init(&error, sizeof error);
+    CHECK(paged.run(stream.get(), &error) == SLUICE_INVALID_ARGUMENT);
+    CHECK(std::string(error.field) == name);
+    CHECK_THAT(error.message,
+               Catch::Contains("; it must be memory of the device: allocated, registered or pinned"));
+    *pointer = good;
+  }
+  CHECK(paged.run(stream.get()) == SLUICE_OK);
+  CHECK(wait(stream.get()) == 0);
+  CHECK(take_reports() == "[]");
+}
+
+TEST_CASE("without lengths all sequences in pages have the same", "[contents]") {
+  configure("defaults", "1");
+  PagedCall paged;
+  paged.set_length(64);
+  DeviceStream stream;
+  REQUIRE(paged.run(stream.get()) == SLUICE_OK);
+  CHECK(wait(stream.get()) == 0);
+  const std::vector<unsigned char> result = paged.call.result();
+  CHECK(result != paged.untouched);
+  paged.call.values.keys[0].rows.lengths = nullptr;
+  paged.call.clear();
+  REQUIRE(paged.run(stream.get()) == SLUICE_OK);
+  CHECK(wait(stream.get()) == 0);
+  CHECK(paged.call.result() == result);
 }
 
 TEST_CASE("bad lengths let the kernels run if the check only warns or is off", "[contents]") {
@@ -116,7 +158,8 @@ TEST_CASE("a captured run checks the contents of each replay", "[contents]") {
   configure("defaults", "1");
   PagedCall paged;
   paged.set_length(64);
-  require_ok(sluice_preload(paged.context.get(), &paged.problem, nullptr), "sluice_preload");
+  require_ok(sluice_attention_preload(paged.context.get(), &paged.call.values.attention, nullptr),
+             "sluice_attention_preload");
   DeviceStream stream;
   configure("contents", "on");
   void *graph = nullptr, *executable = nullptr;
@@ -131,7 +174,7 @@ TEST_CASE("a captured run checks the contents of each replay", "[contents]") {
     hip_call<void *, void *>("hipGraphLaunch", executable, stream.get());
     CHECK(wait(stream.get()) == (length < 0 ? launch_failure : 0));
     configure("clear_fault", "1");
-    CHECK(has(take_reports(), "kv_lengths[0] is -2; it must not be negative") == (length < 0));
+    CHECK(has(take_reports(), "keys[0].rows.lengths[0] is -2; it must not be negative") == (length < 0));
   }
   hip_call<void *>("hipGraphExecDestroy", executable);
   hip_call<void *>("hipGraphDestroy", graph);
@@ -151,7 +194,7 @@ TEST_CASE("the check waits for the call's dependencies", "[contents]") {
     sluice_launch launch = paged.call.launch(stream.get());
     launch.dependency_count = 1;
     launch.dependencies = &dependency;
-    CHECK(sluice_run(paged.plan.get(), &paged.call.args, &launch, nullptr) == SLUICE_OK);
+    CHECK(sluice_attention_run(paged.plan.get(), &paged.call.values.args, &launch, nullptr) == SLUICE_OK);
     CHECK(wait(stream.get()) == 0);
     CHECK(take_reports() == "[]");
   }
@@ -166,18 +209,19 @@ TEST_CASE("bad slots of an append are reported, and nothing is stored", "[conten
   const DeviceBytes rows(halves(tokens * row, 1)), cache(halves(2 * call_page * row, 2)),
       slots(std::vector<int64_t>{1, 2 * call_page, -1});
   const std::vector<unsigned char> before = cache.read();
-  sluice_append append = call_append(tokens, rows, cache, slots);
-  append.page_count = 2;
+  DeviceAppend append(tokens, rows, cache, slots);
+  append.kv.page_count = 2;
   configure("contents", "on");
-  CHECK(is_enqueued_or_too_late(sluice_kv_append(context.get(), &append, nullptr, nullptr)));
+  CHECK(is_enqueued_or_too_late(sluice_cache_append(context.get(), &append.args, nullptr, nullptr)));
   CHECK(wait(nullptr) == launch_failure);
   configure("clear_fault", "1");
   CHECK(cache.read() == before);
   const std::string reports = take_reports();
   INFO(reports);
-  CHECK(has(reports, "slots[1] is 32; that is page 2; it must be less than page_count, which is 2"));
+  CHECK(has(reports, "\"kernel\": \"sluice_cache_append\""));
+  CHECK(has(reports, "slots[1] is 32; that is page 2; it must be less than kv.page_count, which is 2"));
   configure("contents", "off");
-  CHECK(sluice_kv_append(context.get(), &append, nullptr, nullptr) == SLUICE_OK);
+  CHECK(sluice_cache_append(context.get(), &append.args, nullptr, nullptr) == SLUICE_OK);
   CHECK(wait(nullptr) == 0);
   CHECK(cache.read() != before);
 }

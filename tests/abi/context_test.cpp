@@ -335,7 +335,7 @@ TEST_CASE("a device gets the code of its own chip, with any features", "[context
       const ContextHandle context = make_context(desc);
       CHECK(std::string(device_of(context).chip) == chips[i]);
       CHECK(std::string(device_of(context).arch) == hip.arch);
-      const PlanHandle plan = make_plan(context, good_problem());
+      const PlanHandle plan = make_plan(context, good_call());
       CHECK(std::equal(hip.loaded_image.begin(), hip.loaded_image.end(), code[i].begin()));
     }
   for (const char *arch : {"gfx908:sramecc+:xnack-", "gfx9500", "gfx1100"}) {
@@ -372,39 +372,37 @@ TEST_CASE("kernels are loaded once, on the context's device, and unloaded with t
   ContextHandle context = make_context(desc);
   CHECK(hip.loaded_modules == 0);
   hip.forget_calls();
-  PlanHandle plan = make_plan(context, good_problem());
+  PlanHandle plan = make_plan(context, good_call());
   CHECK(hip.call_names() == std::vector<std::string>{"hipGetDevice", "hipSetDevice", "hipModuleLoadData",
                                                      "hipModuleGetFunction", "hipSetDevice"});
   CHECK(hip.functions == std::vector<std::string>{"attn_fwd_f16_d128_q256_kv64_w8"});
   CHECK(hip.current_device == 1);
 
   hip.forget_calls();
-  const PlanHandle again = make_plan(context, good_problem());
+  const PlanHandle again = make_plan(context, good_call());
   CHECK(hip.call_count == 0);
 
-  REQUIRE(sluice_preload(context.get(), nullptr, nullptr) == SLUICE_OK);
+  REQUIRE(sluice_attention_preload(context.get(), nullptr, nullptr) == SLUICE_OK);
   CHECK(hip.loaded_modules == 8);
   hip.forget_calls();
-  REQUIRE(sluice_preload(context.get(), nullptr, nullptr) == SLUICE_OK);
-  sluice_problem other = good_problem();
-  other.max_q_len = 1;
+  REQUIRE(sluice_attention_preload(context.get(), nullptr, nullptr) == SLUICE_OK);
+  AttentionCall other = good_call();
+  other.attention.bounds.q_len = 1;
   const PlanHandle preloaded = make_plan(context, other);
   CHECK(hip.call_count == 0);
 
   // The plans keep what they need.
   context.reset();
   CHECK(hip.loaded_modules == 8);
-  const sluice_args args = good_args();
-  const sluice_launch launch = good_launch();
-  CHECK(sluice_run(plan.get(), &args, &launch, nullptr) == SLUICE_OK);
+  CHECK(run(plan, good_call()) == SLUICE_OK);
 }
 
 TEST_CASE("destroying context and plans unloads all modules", "[context]") {
   FakeHip hip;
   {
     const ContextHandle context = fake_context();
-    const PlanHandle plan = make_plan(context, good_problem());
-    REQUIRE(sluice_preload(context.get(), nullptr, nullptr) == SLUICE_OK);
+    const PlanHandle plan = make_plan(context, good_call());
+    REQUIRE(sluice_attention_preload(context.get(), nullptr, nullptr) == SLUICE_OK);
     CHECK(hip.loaded_modules == 8);
     hip.current_device = 1;
     hip.forget_calls();
@@ -421,24 +419,24 @@ TEST_CASE("destroying context and plans unloads all modules", "[context]") {
 TEST_CASE("preloading one problem loads its kernel; a target has nothing to load onto", "[context]") {
   FakeHip hip;
   const ContextHandle context = fake_context();
-  const sluice_problem problem = good_problem();
-  REQUIRE(sluice_preload(context.get(), &problem, nullptr) == SLUICE_OK);
+  const AttentionCall call = good_call();
+  REQUIRE(sluice_attention_preload(context.get(), &call.attention, nullptr) == SLUICE_OK);
   CHECK(hip.functions == std::vector<std::string>{"attn_fwd_f16_d128_q256_kv64_w8"});
   Error error;
-  check_refusal(sluice_preload(target_context().get(), nullptr, &error), error, SLUICE_NO_DEVICE, "context",
-                "which has no device to load kernels onto");
+  check_refusal(sluice_attention_preload(target_context().get(), nullptr, &error), error, SLUICE_NO_DEVICE,
+                "context", "which has no device to load kernels onto");
 }
 
 TEST_CASE("a kernel that HIP does not load is an error, and leaks nothing", "[context]") {
   FakeHip hip;
   const ContextHandle context = fake_context();
-  const sluice_problem problem = good_problem();
+  const AttentionCall call = good_call();
   sluice_plan *plan = nullptr;
-  const auto check = [&](const char *call, int code, sluice_status status) {
-    hip.failing = {{call, code}};
+  const auto check = [&](const char *function, int code, sluice_status status) {
+    hip.failing = {{function, code}};
     Error error;
-    check_refusal(sluice_plan_create(context.get(), &problem, &plan, &error), error, status,
-                  "attn_fwd_f16_d128_q256_kv64_w8", std::string(call) + " failed with ");
+    check_refusal(sluice_attention_plan(context.get(), &call.attention, &plan, &error), error, status,
+                  "attn_fwd_f16_d128_q256_kv64_w8", std::string(function) + " failed with ");
     CHECK(error.hip_code == code);
     CHECK(plan == nullptr);
     CHECK(hip.loaded_modules == 0);
@@ -447,5 +445,5 @@ TEST_CASE("a kernel that HIP does not load is an error, and leaks nothing", "[co
   check("hipModuleLoadData", 209, SLUICE_WRONG_ARCH);
   check("hipModuleGetFunction", 500, SLUICE_HIP);
   hip.failing = {};
-  CHECK(make_plan(context, problem) != nullptr);
+  CHECK(make_plan(context, call) != nullptr);
 }

@@ -5,9 +5,10 @@
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
-#include <sluice/emulator.h>
+#include "support/attention_call.h"
 
-#include <sluice/sluice.h>
+#include <sluice/emulator.h>
+#include <sluice/make.h>
 
 #include <cstdint>
 #include <cstdio>
@@ -116,45 +117,43 @@ constexpr int call_heads = 2, call_dim = 64, call_page = 16;
 enum class CallKind { dense, paged, split };
 
 /// `tokens` rows of F16, with V in K, into slots of a cache of pages of call_page rows.
-inline sluice_append call_append(int32_t tokens, const DeviceBytes &rows, const DeviceBytes &cache,
-                                 const DeviceBytes &slots) {
-  constexpr int row = call_heads * call_dim;
-  sluice_append append;
-  sluice_append_init(&append, sizeof append);
-  append.flags = SLUICE_V_IN_K;
-  append.source_type = append.cache_type = SLUICE_F16;
-  append.kv_heads = call_heads;
-  append.head_dim_qk = call_dim;
-  append.page_size = call_page;
-  append.tokens = tokens;
-  append.k = {rows.get(), {0, row, call_dim, 1}};
-  append.k_cache = {cache.get(), {call_page * row, row, call_dim, 1}};
-  append.slots = static_cast<const int64_t *>(slots.get());
-  return append;
-}
+struct DeviceAppend {
+  sluice_kv_format format;
+  sluice_kv kv;
+  sluice_append_args args;
 
-/// The kind of plan that a call needs. A split plan has a kernel for long sequences, one for short ones and a
-/// merge kernel.
-inline sluice_problem call_problem(CallKind kind) {
-  sluice_problem problem;
-  sluice_problem_init(&problem, sizeof problem);
-  problem.q_type = problem.k_type = problem.v_type = problem.o_type = SLUICE_F16;
-  problem.q_heads = problem.kv_heads = call_heads;
-  problem.head_dim_qk = problem.head_dim_v = call_dim;
+  DeviceAppend(int32_t tokens, const DeviceBytes &rows, const DeviceBytes &cache, const DeviceBytes &slots)
+      : format(sluice_kv_pages(SLUICE_F16, call_heads, call_dim, call_page)),
+        kv(sluice_make_kv(&format, sluice_pages_nhd(cache.get(), call_page, call_heads, call_dim), {})),
+        args(sluice_make_append(&kv, SLUICE_F16, tokens, sluice_packed(rows.get(), call_heads, call_dim), {},
+                                static_cast<const int64_t *>(slots.get()))) {
+    format.flags = SLUICE_KV_V_IN_K;
+    format.v = {};
+  }
+  DeviceAppend(const DeviceAppend &) = delete;
+  DeviceAppend &operator=(const DeviceAppend &) = delete;
+};
+
+/// The problem of a kind of call, without the call's memory. A split plan has a kernel for long sequences,
+/// one for short ones and a merge kernel.
+inline AttentionCall call_values(CallKind kind) {
+  AttentionCall call;
+  call.format = sluice_kv_tensors(SLUICE_F16, call_heads, call_dim);
+  call.attention.q_heads = call_heads;
+  call.attention.q.type = call.attention.o.type = SLUICE_F16;
   if (kind == CallKind::paged) {
-    problem.mode = SLUICE_MODE_PAGED;
-    problem.page_size = call_page;
-    problem.page_table_kind = SLUICE_PAGE_TABLE_BLOCK;
-    problem.max_batch = 1;
+    call.format.page_size = call_page;
+    call.format.page_table = SLUICE_PAGE_TABLE_BLOCK;
+    call.attention.bounds.batch = 1;
   }
   if (kind == CallKind::split) {
-    problem.mode = SLUICE_MODE_RAGGED;
-    problem.max_batch = 2;
-    problem.max_q_len = 8192; // enough that prefill kernels take long sequences
-    problem.max_kv_len = 8192;
-    problem.workspace_ceiling_bytes = 1 << 20;
+    call.attention.flags = SLUICE_ATTENTION_RAGGED;
+    call.attention.bounds.batch = 2;
+    call.attention.bounds.q_len = 8192; // enough that prefill kernels take long sequences
+    call.attention.bounds.kv_len = 8192;
+    call.attention.workspace_ceiling_bytes = 1 << 20;
   }
-  return problem;
+  return call;
 }
 
 /// One call's memory and arguments.
@@ -165,24 +164,7 @@ public:
         o(rows * row * sizeof(uint16_t)), starts(std::vector<int32_t>{0, 3, rows}),
         key_starts(std::vector<int32_t>{0, keys / 2, keys}), lengths(std::vector<int32_t>{keys}),
         table(std::vector<int32_t>{3, 1, 0, 2}), workspace(workspace_bytes == 0 ? 256 : workspace_bytes) {
-    sluice_args_init(&args, sizeof args);
-    args.batch = kind == CallKind::split ? 2 : 1;
-    args.q_len = rows;
-    args.kv_len = keys;
-    const bool is_paged = kind == CallKind::paged;
-    args.q = {q.get(), {0, row, call_dim, 1}};
-    args.k = {k.get(), {is_paged ? call_page * row : 0, row, call_dim, 1}};
-    args.v = {v.get(), {is_paged ? call_page * row : 0, row, call_dim, 1}};
-    args.o = {o.get(), {0, row, call_dim, 1}};
-    if (kind == CallKind::split) {
-      args.q_starts = static_cast<const int32_t *>(starts.get());
-      args.kv_starts = static_cast<const int32_t *>(key_starts.get());
-    }
-    if (is_paged) {
-      args.kv_lengths = static_cast<const int32_t *>(lengths.get());
-      args.page_table = table.get();
-      args.page_table_stride = keys / call_page;
-    }
+    set_values(kind);
     clear();
   }
 
@@ -197,9 +179,30 @@ public:
   void clear() const { o.fill(0x7f); }
   std::vector<unsigned char> result() const { return o.read(); }
 
-  sluice_args args;
+  AttentionCall values;
 
 private:
+  void set_values(CallKind kind) {
+    values = call_values(kind);
+    values.args.batch = kind == CallKind::split ? 2 : 1;
+    values.args.rows.max_len = rows;
+    values.args.q = sluice_packed(q.get(), call_heads, call_dim);
+    values.args.o = sluice_packed(o.get(), call_heads, call_dim);
+    values.keys[0].rows.max_len = keys;
+    values.kv.k = sluice_packed(k.get(), call_heads, call_dim);
+    values.kv.v = sluice_packed(v.get(), call_heads, call_dim);
+    if (kind == CallKind::split) {
+      values.args.rows.starts = static_cast<const int32_t *>(starts.get());
+      values.keys[0].rows.starts = static_cast<const int32_t *>(key_starts.get());
+    }
+    if (kind == CallKind::paged) {
+      values.kv.k.stride[0] = values.kv.v.stride[0] = call_page * row;
+      values.keys[0].rows.lengths = static_cast<const int32_t *>(lengths.get());
+      values.keys[0].pages.table = table.get();
+      values.keys[0].pages.stride = keys / call_page;
+    }
+  }
+
   static constexpr int rows = 35, keys = 64, row = call_heads * call_dim;
   DeviceBytes q, k, v, o, starts, key_starts, lengths, table, workspace;
 };

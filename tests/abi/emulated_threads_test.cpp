@@ -30,9 +30,9 @@ sluice_context *make_context() {
 }
 
 sluice_plan *make_plan(sluice_context *context, CallKind kind) {
-  const sluice_problem problem = call_problem(kind);
+  const AttentionCall call = call_values(kind);
   sluice_plan *plan = nullptr;
-  require_ok(sluice_plan_create(context, &problem, &plan, nullptr), "sluice_plan_create");
+  require_ok(sluice_attention_plan(context, &call.attention, &plan, nullptr), "sluice_attention_plan");
   return plan;
 }
 
@@ -47,7 +47,7 @@ uint64_t workspace_of(const sluice_plan *plan) {
 std::vector<unsigned char> run_once(const sluice_plan *plan, const DeviceCall &call, void *stream) {
   call.clear();
   const sluice_launch launch = call.launch(stream);
-  require_ok(sluice_run(plan, &call.args, &launch, nullptr), "sluice_run");
+  require_ok(sluice_attention_run(plan, &call.values.args, &launch, nullptr), "sluice_attention_run");
   hip_call("hipStreamSynchronize", stream);
   return call.result();
 }
@@ -210,11 +210,11 @@ TEST_CASE("first appends on many threads load their kernel once and write only t
     const DeviceBytes source(values), cache(size_t{call_page} * row * sizeof(uint16_t)),
         slots(std::vector<int64_t>{3});
     cache.fill(0);
-    const sluice_append append = call_append(1, source, cache, slots);
+    const DeviceAppend append(1, source, cache, slots);
     sluice_launch launch;
     sluice_launch_init(&launch, sizeof launch);
     launch.stream = stream.get();
-    require_ok(sluice_kv_append(context, &append, &launch, nullptr), "sluice_kv_append");
+    require_ok(sluice_cache_append(context, &append.args, &launch, nullptr), "sluice_cache_append");
     stream.wait();
     std::vector<uint16_t> want(cache.bytes() / sizeof(uint16_t));
     for (size_t i = 0; i < values.size(); ++i)

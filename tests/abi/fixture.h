@@ -1,10 +1,11 @@
 //===- fixture.h - shared by the tests of the C ABI -----------------------------------------------------===//
 #pragma once
 
+#include "support/attention_call.h"
 #include "support/fake_hip.h"
 #include "support/test_pack.h"
 
-#include <sluice/sluice.h>
+#include <sluice/make.h>
 
 #include <catch2/catch.hpp>
 
@@ -35,6 +36,10 @@ inline void check_refusal(sluice_status status, const Error &error, sluice_statu
   CHECK(error.code == expected);
   CHECK(error.field == field);
   CHECK_THAT(error.message, Catch::Contains(message_part));
+  // Names that only the library's inside has.
+  for (const char *inner : {"SLUICE_MODE_", "SLUICE_DETERMINISM_", "SLUICE_WRITE_LSE", "SLUICE_SHARED_PREFIX",
+                            "SLUICE_V_IN_K", "SLUICE_ZERO_POINTS", "page_table_", "prefix_", "max_q"})
+    CHECK_THAT(std::string(error.field) + " " + error.message, !Catch::Contains(inner));
 }
 
 inline const std::vector<std::byte> &shared_test_pack() {
@@ -80,51 +85,67 @@ inline ContextHandle fake_context() {
   return make_context(context_desc(SLUICE_DEVICE_HIP));
 }
 
-/// F16, 8 query heads on 2 KV heads of dim 128, causal, with LSE.
-inline sluice_problem good_problem() {
-  sluice_problem problem;
-  sluice_problem_init(&problem, sizeof problem);
-  problem.flags = SLUICE_CAUSAL | SLUICE_WRITE_LSE;
-  problem.q_type = problem.k_type = problem.v_type = problem.o_type = SLUICE_F16;
-  problem.q_heads = 8;
-  problem.kv_heads = 2;
-  problem.head_dim_qk = problem.head_dim_v = 128;
-  return problem;
+/// Memory that is never accessed.
+alignas(256) inline unsigned char device_memory[512];
+
+/// F16, 8 query heads on 2 KV heads of dim 128, causal, with LSE; batch 2, 5 query rows, 7 keys, contiguous.
+inline AttentionCall good_call() {
+  AttentionCall call;
+  call.format.kv_heads = 2;
+  call.format.head_dim_qk = call.format.head_dim_v = 128;
+  call.format.k.type = call.format.v.type = SLUICE_F16;
+  call.attention.q_heads = 8;
+  call.attention.q.type = call.attention.o.type = SLUICE_F16;
+  call.attention.lse = SLUICE_LSE_LN;
+  call.mask.flags = SLUICE_MASK_CAUSAL;
+  call.args.batch = 2;
+  call.args.rows.max_len = 5;
+  call.keys[0].rows.max_len = 7;
+  call.args.q = sluice_bshd(device_memory, 5, 8, 128);
+  call.kv.k = sluice_bshd(device_memory + 16, 7, 2, 128);
+  call.kv.v = sluice_bshd(device_memory + 32, 7, 2, 128);
+  call.args.o = sluice_bshd(device_memory + 48, 5, 8, 128);
+  call.lse = sluice_make_tensor(device_memory + 64, 8 * 5, 1, 5, 0);
+  call.args.lse = &call.lse;
+  call.scale = 0.25f;
+  call.args.scale = &call.scale;
+  return call;
 }
 
-/// Pages of 16 rows, found through a table with a row per sequence.
-inline void make_paged(sluice_problem &problem) {
-  problem.mode = SLUICE_MODE_PAGED;
-  problem.page_size = 16;
-  problem.page_table_kind = SLUICE_PAGE_TABLE_BLOCK;
+/// The sequences are packed one after the other.
+inline void make_ragged(AttentionCall &call) {
+  call.attention.flags |= SLUICE_ATTENTION_RAGGED;
+  call.args.rows.starts = call.keys[0].rows.starts = reinterpret_cast<const int32_t *>(device_memory);
+  for (sluice_tensor *tensor : {&call.args.q, &call.kv.k, &call.kv.v, &call.args.o, &call.lse})
+    tensor->stride[0] = 0;
 }
 
-inline PlanHandle make_plan(const ContextHandle &context, const sluice_problem &problem) {
+/// Keys are in pages of 16 rows, one for each sequence.
+inline void make_paged(AttentionCall &call) {
+  call.format.page_size = 16;
+  call.format.page_table = SLUICE_PAGE_TABLE_BLOCK;
+  call.kv.k.stride[0] = call.kv.v.stride[0] = 16 * 2 * 128;
+  call.keys[0].rows.lengths = reinterpret_cast<const int32_t *>(device_memory);
+  call.keys[0].pages.table = device_memory;
+  call.keys[0].pages.stride = 1;
+}
+
+inline sluice_status query(const ContextHandle &context, const AttentionCall &call, sluice_error *error) {
+  return sluice_attention_support(context.get(), &call.attention, nullptr, error);
+}
+
+inline PlanHandle make_plan(const ContextHandle &context, const AttentionCall &call) {
   Error error;
   sluice_plan *plan = nullptr;
-  const sluice_status status = sluice_plan_create(context.get(), &problem, &plan, &error);
+  const sluice_status status = sluice_attention_plan(context.get(), &call.attention, &plan, &error);
   INFO(error.message);
   REQUIRE(status == SLUICE_OK);
   return PlanHandle(plan);
 }
 
-/// Memory that is never accessed.
-alignas(256) inline unsigned char device_memory[512];
-
-/// Batch 2, 5 query rows, 7 keys, contiguous, for good_problem().
-inline sluice_args good_args() {
-  sluice_args args;
-  sluice_args_init(&args, sizeof args);
-  args.batch = 2;
-  args.q_len = 5;
-  args.kv_len = 7;
-  args.scale = 0.25f;
-  args.q = {device_memory, {5 * 8 * 128, 8 * 128, 128, 1}};
-  args.k = {device_memory + 16, {7 * 2 * 128, 2 * 128, 128, 1}};
-  args.v = {device_memory + 32, {7 * 2 * 128, 2 * 128, 128, 1}};
-  args.o = {device_memory + 48, {5 * 8 * 128, 8 * 128, 128, 1}};
-  args.lse = {device_memory + 64, {8 * 5, 1, 5, 0}};
-  return args;
+inline sluice_status run(const PlanHandle &plan, const AttentionCall &call,
+                         const sluice_launch *launch = nullptr, sluice_error *error = nullptr) {
+  return sluice_attention_run(plan.get(), &call.args, launch, error);
 }
 
 inline sluice_launch good_launch() {
@@ -140,13 +161,12 @@ void check_call_refusal(FakeHip &hip, const ContextHandle &context, const sluice
                         const Refusal &refusal, sluice_status status) {
   auto call = refusal.good();
   Error error;
-  CHECK(sluice_run(make_plan(context, call.problem).get(), &call.args, &launch, &error) == SLUICE_OK);
+  CHECK(run(make_plan(context, call), call, &launch, &error) == SLUICE_OK);
   INFO(error.message);
   refusal.change(call);
-  const PlanHandle plan = make_plan(context, call.problem);
+  const PlanHandle plan = make_plan(context, call);
   hip.forget_calls();
-  check_refusal(sluice_run(plan.get(), &call.args, &launch, &error), error, status, refusal.field,
-                refusal.message);
+  check_refusal(run(plan, call, &launch, &error), error, status, refusal.field, refusal.message);
   CHECK(hip.call_count == 0);
 }
 

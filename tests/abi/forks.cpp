@@ -45,9 +45,9 @@ sluice_context *make_context(uint32_t kind) {
 }
 
 sluice_plan *make_plan(sluice_context *context) {
-  const sluice_problem problem = call_problem(CallKind::dense);
+  const AttentionCall call = call_values(CallKind::dense);
   sluice_plan *plan = nullptr;
-  require_ok(sluice_plan_create(context, &problem, &plan, nullptr), "sluice_plan_create");
+  require_ok(sluice_attention_plan(context, &call.attention, &plan, nullptr), "sluice_attention_plan");
   return plan;
 }
 
@@ -60,7 +60,7 @@ uint64_t compute() {
     const DeviceStream stream;
     const DeviceCall call(CallKind::dense, 11, 0);
     const sluice_launch launch = call.launch(stream.get());
-    require_ok(sluice_run(plan, &call.args, &launch, nullptr), "sluice_run");
+    require_ok(sluice_attention_run(plan, &call.values.args, &launch, nullptr), "sluice_attention_run");
     stream.wait();
     for (const unsigned char byte : call.result())
       hash = (hash ^ byte) * 1099511628211u;
@@ -115,17 +115,18 @@ void fork_after() {
     const DeviceCall call(CallKind::dense, 11, 0);
     const sluice_launch launch = call.launch(stream.get());
     // Work is in flight when the child is created, and the child must not wait for it.
-    require_ok(sluice_run(plan, &call.args, &launch, nullptr), "sluice_run");
+    require_ok(sluice_attention_run(plan, &call.values.args, &launch, nullptr), "sluice_attention_run");
     expect(in_child([&] {
              is_orphan = true;
              sluice_error error;
              sluice_error_init(&error, sizeof error);
-             expect_hip_failure(sluice_run(plan, &call.args, &launch, &error), error, "sluice_run");
-             sluice_problem problem = call_problem(CallKind::dense);
-             problem.head_dim_qk = problem.head_dim_v = 2 * call_dim; // a kernel that is not loaded
+             expect_hip_failure(sluice_attention_run(plan, &call.values.args, &launch, &error), error,
+                                "sluice_attention_run");
+             AttentionCall wide = call_values(CallKind::dense);
+             wide.format.head_dim_qk = wide.format.head_dim_v = 2 * call_dim; // a kernel that is not loaded
              sluice_plan *other = nullptr;
-             expect_hip_failure(sluice_plan_create(context, &problem, &other, &error), error,
-                                "sluice_plan_create");
+             expect_hip_failure(sluice_attention_plan(context, &wide.attention, &other, &error), error,
+                                "sluice_attention_plan");
              sluice_context_desc desc;
              sluice_context_desc_init(&desc, sizeof desc);
              desc.kind = SLUICE_DEVICE_EMULATED;

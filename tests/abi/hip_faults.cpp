@@ -9,8 +9,7 @@
 // HIP works again, with the right result; and that nothing that the library made is left in the end.
 //
 //===----------------------------------------------------------------------------------------------------===//
-#include "emulated_calls.h"
-#include "support/faulty_hip.h"
+#include "hip_fault_subjects.h"
 
 #include <algorithm>
 #include <memory>
@@ -24,238 +23,18 @@ using namespace sluice::test;
 
 namespace {
 
-constexpr int context_device = 1; // not the thread's device, so that it must be made current
 constexpr int no_binary_for_gpu = 209, no_device = 100;
 constexpr int invalid_value = 1, out_of_memory = 2;
 constexpr int sticky_error = 719; // hipErrorLaunchFailure
-
-int complaints = 0;
-std::string situation;
-
-void expect(bool condition, const std::string &what) {
-  if (condition) return;
-  ++complaints;
-  std::fprintf(stderr, "%s: %s\n", situation.c_str(), what.c_str());
-}
 
 struct Error : sluice_error {
   Error() { sluice_error_init(this, sizeof(sluice_error)); }
 };
 
-/// Entry points that the runtime does not have.
-std::set<std::string, std::less<>> missing_entries;
-void *resolve_present(const char *name, void *) {
-  return missing_entries.contains(std::string_view(name)) ? nullptr : FaultyHip::resolve(name, nullptr);
-}
-
 /// Entry points that have failed.
 std::set<std::string> tried_entries;
 
 std::vector<std::string> log_lines;
-
-sluice_context *make_context() {
-  sluice_context_desc desc;
-  sluice_context_desc_init(&desc, sizeof desc);
-  desc.kind = SLUICE_DEVICE_HIP;
-  desc.device_ordinal = context_device;
-  desc.hip_resolver = FaultyHip::resolve;
-  sluice_context *context = nullptr;
-  require_ok(sluice_context_create(&desc, &context, nullptr), "sluice_context_create");
-  return context;
-}
-
-/// The subject of a function, created anew for each fault. `act` is the call, and may be repeated; `wait`
-/// lets the work that it has enqueued run.
-class Subject {
-public:
-  Subject() = default;
-  Subject(const Subject &) = delete;
-  Subject &operator=(const Subject &) = delete;
-  virtual ~Subject() { set_device(0); }
-  virtual sluice_status act(sluice_error *error) = 0;
-  /// The result of all that was enqueued, as bytes; empty without a result.
-  virtual std::vector<unsigned char> result() { return {}; }
-};
-
-struct ContextDeleter {
-  void operator()(sluice_context *context) const {
-    set_device(0);
-    sluice_context_destroy(context);
-  }
-};
-struct PlanDeleter {
-  void operator()(sluice_plan *plan) const {
-    set_device(0);
-    sluice_plan_destroy(plan);
-  }
-};
-using ContextHandle = std::unique_ptr<sluice_context, ContextDeleter>;
-using PlanHandle = std::unique_ptr<sluice_plan, PlanDeleter>;
-
-struct CreateContext : Subject {
-  ContextHandle context;
-  sluice_status act(sluice_error *error) override {
-    context.reset();
-    sluice_context_desc desc;
-    sluice_context_desc_init(&desc, sizeof desc);
-    desc.kind = SLUICE_DEVICE_HIP;
-    desc.device_ordinal = context_device;
-    desc.hip_resolver = resolve_present;
-    auto *made = reinterpret_cast<sluice_context *>(1);
-    const sluice_status status = sluice_context_create(&desc, &made, error);
-    expect((made != nullptr) == (status == SLUICE_OK), "out is not as the status says");
-    context.reset(made);
-    return status;
-  }
-};
-
-/// Creates a plan with up to three kernels.
-struct CreatePlan : Subject {
-  ContextHandle context{make_context()};
-  PlanHandle plan;
-  sluice_status act(sluice_error *error) override {
-    plan.reset();
-    const sluice_problem problem = call_problem(CallKind::split);
-    auto *made = reinterpret_cast<sluice_plan *>(1);
-    const sluice_status status = sluice_plan_create(context.get(), &problem, &made, error);
-    expect((made != nullptr) == (status == SLUICE_OK), "out is not as the status says");
-    plan.reset(made);
-    return status;
-  }
-};
-
-struct Preload : Subject {
-  ContextHandle context{make_context()};
-  sluice_status act(sluice_error *error) override {
-    const sluice_problem problem = call_problem(CallKind::split);
-    return sluice_preload(context.get(), &problem, error);
-  }
-};
-
-/// With a dependency of each kind and a signal.
-struct Enqueues : Subject {
-  ContextHandle context{make_context()};
-  std::unique_ptr<DeviceStream> stream, other;
-  std::unique_ptr<DeviceEvent> recorded, free_event, signal;
-  sluice_dependency dependencies[2] = {};
-
-  void make_streams() {
-    set_device(context_device);
-    stream = std::make_unique<DeviceStream>();
-    other = std::make_unique<DeviceStream>();
-    recorded = std::make_unique<DeviceEvent>();
-    free_event = std::make_unique<DeviceEvent>();
-    signal = std::make_unique<DeviceEvent>();
-    hip_call("hipEventRecord", recorded->get(), other->get());
-    dependencies[0] = {SLUICE_DEPENDS_ON_EVENT, 0, recorded->get(), nullptr};
-    dependencies[1] = {SLUICE_DEPENDS_ON_STREAM, 0, free_event->get(), other->get()};
-  }
-  void add_order(sluice_launch &launch) const {
-    launch.dependencies = dependencies;
-    launch.dependency_count = 2;
-    launch.signal_event = signal->get();
-  }
-};
-
-template <CallKind kind> struct Run : Enqueues {
-  PlanHandle plan;
-  std::unique_ptr<DeviceCall> call;
-  Run() {
-    const sluice_problem problem = call_problem(kind);
-    sluice_plan *made = nullptr;
-    require_ok(sluice_plan_create(context.get(), &problem, &made, nullptr), "sluice_plan_create");
-    plan.reset(made);
-    sluice_plan_info info;
-    sluice_plan_info_init(&info, sizeof info);
-    require_ok(sluice_plan_describe(made, &info, nullptr), "sluice_plan_describe");
-    require_ok((info.workspace_bytes != 0) != (kind == CallKind::split), "splitting as this test means it");
-    make_streams();
-    call = std::make_unique<DeviceCall>(kind, 7, info.workspace_bytes);
-  }
-  sluice_status act(sluice_error *error) override {
-    call->clear();
-    sluice_launch launch = call->launch(stream->get());
-    add_order(launch);
-    return sluice_run(plan.get(), &call->args, &launch, error);
-  }
-  std::vector<unsigned char> result() override {
-    stream->wait();
-    return call->result();
-  }
-};
-
-constexpr int cache_op_rows = 4, cache_op_row = call_heads * call_dim;
-
-/// The first append or merge of a context, which loads its kernel.
-struct Append : Enqueues {
-  std::unique_ptr<DeviceBytes> rows, slots, cache;
-  Append() {
-    make_streams();
-    rows = std::make_unique<DeviceBytes>(halves(cache_op_rows * cache_op_row, 3));
-    slots = std::make_unique<DeviceBytes>(std::vector<int64_t>{5, 0, 2, 7});
-    cache = std::make_unique<DeviceBytes>(halves(call_page * cache_op_row, 4));
-  }
-  sluice_status act(sluice_error *error) override {
-    const sluice_append append = call_append(cache_op_rows, *rows, *cache, *slots);
-    sluice_launch launch;
-    sluice_launch_init(&launch, sizeof launch);
-    launch.stream = stream->get();
-    add_order(launch);
-    return sluice_kv_append(context.get(), &append, &launch, error);
-  }
-  std::vector<unsigned char> result() override {
-    stream->wait();
-    return cache->read();
-  }
-};
-
-struct Merge : Enqueues {
-  std::unique_ptr<DeviceBytes> partial, lse, o;
-  Merge() {
-    make_streams();
-    partial = std::make_unique<DeviceBytes>(halves(2 * cache_op_rows * cache_op_row, 5));
-    lse = std::make_unique<DeviceBytes>(std::vector<float>(size_t{2} * cache_op_rows * call_heads, 0.5f));
-    o = std::make_unique<DeviceBytes>(halves(cache_op_rows * cache_op_row, 6));
-  }
-  sluice_status act(sluice_error *error) override {
-    sluice_merge merge;
-    sluice_merge_init(&merge, sizeof merge);
-    merge.partial_type = merge.o_type = SLUICE_F16;
-    merge.parts = 2;
-    merge.tokens = cache_op_rows;
-    merge.heads = call_heads;
-    merge.head_dim_v = call_dim;
-    merge.partial = {partial->get(), {cache_op_rows * cache_op_row, cache_op_row, call_dim, 1}};
-    merge.partial_lse = {lse->get(), {cache_op_rows * call_heads, call_heads, 1, 0}};
-    merge.o = {o->get(), {0, cache_op_row, call_dim, 1}};
-    sluice_launch launch;
-    sluice_launch_init(&launch, sizeof launch);
-    launch.stream = stream->get();
-    add_order(launch);
-    return sluice_merge_states(context.get(), &merge, &launch, error);
-  }
-  std::vector<unsigned char> result() override {
-    stream->wait();
-    return o->read();
-  }
-};
-
-/// The last owner of a context with three modules.
-struct Destroy : Subject {
-  ContextHandle context{make_context()};
-  PlanHandle plan;
-  Destroy() {
-    const sluice_problem problem = call_problem(CallKind::split);
-    sluice_plan *made = nullptr;
-    require_ok(sluice_plan_create(context.get(), &problem, &made, nullptr), "sluice_plan_create");
-    plan.reset(made);
-    context.reset();
-  }
-  sluice_status act(sluice_error *) override {
-    plan.reset();
-    return SLUICE_OK;
-  }
-};
 
 struct Function {
   const char *name;
@@ -267,13 +46,15 @@ template <typename Kind> std::shared_ptr<Subject> make_subject() {
 }
 const Function functions[] = {
     {"sluice_context_create", make_subject<CreateContext>},
-    {"sluice_preload", make_subject<Preload>},
-    {"sluice_plan_create", make_subject<CreatePlan>},
-    {"sluice_run, one launch", make_subject<Run<CallKind::dense>>, true},
-    {"sluice_run, paged", make_subject<Run<CallKind::paged>>, true},
-    {"sluice_run, three launches", make_subject<Run<CallKind::split>>, true},
-    {"sluice_kv_append, the first", make_subject<Append>},
-    {"sluice_merge_states, the first", make_subject<Merge>},
+    {"sluice_attention_preload", make_subject<Preload>},
+    {"sluice_attention_plan", make_subject<CreatePlan>},
+    {"sluice_attention_run, one launch", make_subject<Run<CallKind::dense>>, true},
+    {"sluice_attention_run, paged", make_subject<Run<CallKind::paged>>, true},
+    {"sluice_attention_run, three launches", make_subject<Run<CallKind::split>>, true},
+    {"sluice_cache_append, the first", make_subject<Append>},
+    {"sluice_cache_copy, the first", make_subject<Copy>},
+    {"sluice_cache_gather, the first", make_subject<Gather>},
+    {"sluice_attention_merge, the first", make_subject<Merge>},
     {"sluice_plan_destroy, the last", make_subject<Destroy>},
 };
 
@@ -343,6 +124,7 @@ Outcome outcome_of(const Function &function, size_t at, int code, bool sticks, b
         expect(puts_back(calls[i]), std::string("after the failure comes ") + calls[i]);
       outcome.field = std::string(error.field).starts_with("attn_") ||
                               std::string(error.field).starts_with("kv_append_") ||
+                              std::string(error.field).starts_with("kv_copy_") ||
                               std::string(error.field).starts_with("merge_states_")
                           ? "the kernel's name"
                           : error.field;

@@ -33,6 +33,15 @@ constexpr size_t row_elements = 64;
 /// Rows of one number each.
 enum Row { in0, in1, after_a, const8, const16, after_b, after_c, after_d, key, query = key + 2, row_count };
 
+/// The problem of every run, without a call's memory.
+AttentionCall diamond_call() {
+  AttentionCall call;
+  call.format = sluice_kv_tensors(SLUICE_F16, 1, row_elements);
+  call.attention.q_heads = 1;
+  call.attention.q.type = call.attention.o.type = SLUICE_F16;
+  return call;
+}
+
 /// The part of the diamond that is left out.
 enum class Without { nothing, c_after_a, d_after_c, signal_of_a };
 
@@ -94,21 +103,20 @@ public:
     };
     int succeeded = 0;
     for (const Run &run : runs) {
-      sluice_args args;
-      sluice_args_init(&args, sizeof args);
-      args.batch = args.q_len = 1;
-      args.kv_len = 2;
-      args.q = tensor(query, 0);
-      args.k = tensor(key, 1);
-      args.v = tensor(run.v0, run.v1 - run.v0);
-      args.o = tensor(run.result, 1);
+      AttentionCall call = diamond_call();
+      call.args.batch = call.args.rows.max_len = 1;
+      call.args.q = tensor(query, 0);
+      call.args.o = tensor(run.result, 1);
+      call.keys[0].rows.max_len = 2;
+      call.kv.k = tensor(key, 1);
+      call.kv.v = tensor(run.v0, run.v1 - run.v0);
       sluice_launch launch;
       sluice_launch_init(&launch, sizeof launch);
       launch.stream = run.stream;
       launch.dependencies = run.dependency;
       launch.dependency_count = run.dependency != nullptr;
       launch.signal_event = run.signal;
-      status = sluice_run(plan, &args, &launch, &error);
+      status = sluice_attention_run(plan, &call.args, &launch, &error);
       if (status != SLUICE_OK) break;
       ++succeeded;
     }
@@ -129,15 +137,6 @@ private:
   void *first = nullptr, *second = nullptr;
   void *end_of_a = nullptr, *end_of_c = nullptr;
 };
-
-sluice_problem diamond_problem() {
-  sluice_problem problem;
-  sluice_problem_init(&problem, sizeof problem);
-  problem.q_type = problem.k_type = problem.v_type = problem.o_type = SLUICE_F16;
-  problem.q_heads = problem.kv_heads = 1;
-  problem.head_dim_qk = problem.head_dim_v = row_elements;
-  return problem;
-}
 
 /// The real kernels on the emulator, through the table that can fail.
 sluice_context_desc emulator_desc() {
@@ -162,7 +161,7 @@ TEST_CASE("a diamond of runs is right in every order of its streams, and wrong w
           "[launch_order]") {
   FaultyHip::start({});
   const ContextHandle context = make_context(emulator_desc());
-  const PlanHandle plan = make_plan(context, diamond_problem());
+  const PlanHandle plan = make_plan(context, diamond_call());
   for (const Without without :
        {Without::nothing, Without::c_after_a, Without::d_after_c, Without::signal_of_a}) {
     size_t wrong = 0;
@@ -189,7 +188,7 @@ TEST_CASE("a run creates and destroys no stream and no event", "[launch_order]")
   const sluice_emulator_counters_t before = counters();
   {
     const ContextHandle context = make_context(emulator_desc());
-    const PlanHandle plan = make_plan(context, diamond_problem());
+    const PlanHandle plan = make_plan(context, diamond_call());
     CHECK(counters().live_streams == before.live_streams);
     CHECK(counters().live_events == before.live_events);
     Caller caller;
@@ -221,10 +220,11 @@ TEST_CASE("whichever HIP call of a diamond fails, the status says so and nothing
       const sluice_context_desc desc = emulator_desc();
       sluice_context *made_context = nullptr;
       sluice_plan *made_plan = nullptr;
-      const sluice_problem problem = diamond_problem();
+      const AttentionCall call = diamond_call();
       status = sluice_context_create(&desc, &made_context, &error);
       const ContextHandle context(made_context);
-      if (status == SLUICE_OK) status = sluice_plan_create(made_context, &problem, &made_plan, &error);
+      if (status == SLUICE_OK)
+        status = sluice_attention_plan(made_context, &call.attention, &made_plan, &error);
       const PlanHandle plan(made_plan);
       if (status == SLUICE_OK) succeeded = caller.run_diamond(made_plan, Without::nothing, error, status);
 

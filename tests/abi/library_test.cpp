@@ -70,18 +70,16 @@ TEST_CASE("the trace sees every plan and run until it is switched off", "[librar
     to->reasons.push_back(record->reason);
   };
   REQUIRE(sluice_set_trace(context.get(), add, &seen, nullptr) == SLUICE_OK);
-  sluice_problem problem = good_problem();
-  problem.max_batch = 4;
-  problem.max_q_len = 30;
-  const PlanHandle plan = make_plan(context, problem);
-  const sluice_args args = good_args();
-  const sluice_launch launch = good_launch();
-  REQUIRE(sluice_run(plan.get(), &args, &launch, nullptr) == SLUICE_OK);
-  sluice_args bad = args;
-  bad.batch = -1;
-  REQUIRE(sluice_run(plan.get(), &bad, &launch, nullptr) == SLUICE_INVALID_ARGUMENT);
+  AttentionCall call = good_call();
+  call.attention.bounds.batch = 4;
+  call.attention.bounds.q_len = 30;
+  const PlanHandle plan = make_plan(context, call);
+  REQUIRE(run(plan, call) == SLUICE_OK);
+  AttentionCall bad = call;
+  bad.args.batch = -1;
+  REQUIRE(run(plan, bad) == SLUICE_INVALID_ARGUMENT);
   REQUIRE(sluice_set_trace(context.get(), nullptr, nullptr, nullptr) == SLUICE_OK);
-  REQUIRE(sluice_run(plan.get(), &args, &launch, nullptr) == SLUICE_OK);
+  REQUIRE(run(plan, call) == SLUICE_OK);
 
   REQUIRE(seen.records.size() == 2);
   const sluice_trace_record &planned = seen.records[0], &ran = seen.records[1];
@@ -97,7 +95,7 @@ TEST_CASE("the trace sees every plan and run until it is switched off", "[librar
   CHECK(ran.lds_bytes == 65536);
   CHECK(ran.workspace_bytes == 0);
   CHECK(seen.kernels[1] == "attn_fwd_f16_d128_q128_kv64_w4");
-  CHECK(seen.reasons[1] == "max_q_len 30 fits a query tile of 128");
+  CHECK(seen.reasons[1] == "bounds.q_len 30 fits a query tile of 128");
   Error error;
   check_refusal(sluice_set_trace(nullptr, add, nullptr, &error), error, SLUICE_INVALID_ARGUMENT, "context",
                 "context is NULL");
@@ -111,15 +109,13 @@ TEST_CASE("the log reports what was found and chosen, and nothing about runs", "
                  &messages, SLUICE_LOG_INFO);
   {
     const ContextHandle context = fake_context();
-    const PlanHandle plan = make_plan(context, good_problem());
+    const PlanHandle plan = make_plan(context, good_call());
     CHECK(messages.size() == 3);
     CHECK_THAT(messages.at(0),
                Catch::Contains("gfx942:sramecc+:xnack-, 304 compute units, 8 kernels, HIP from caller"));
     CHECK_THAT(messages.at(1), Catch::StartsWith("loaded attn_fwd_f16_d128_q256_kv64_w8"));
     CHECK_THAT(messages.at(2), Catch::StartsWith("plan: attn_fwd_f16_d128_q256_kv64_w8: "));
-    const sluice_args args = good_args();
-    const sluice_launch launch = good_launch();
-    REQUIRE(sluice_run(plan.get(), &args, &launch, nullptr) == SLUICE_OK);
+    REQUIRE(run(plan, good_call()) == SLUICE_OK);
     CHECK(messages.size() == 3);
     // A destructor's errors go to the log: it has no other way to report them.
     hip.failing = {{"hipModuleUnload", 719}};
@@ -134,37 +130,40 @@ TEST_CASE("the log reports what was found and chosen, and nothing about runs", "
 namespace {
 
 /// One head of dim 1, two rows and two keys: small enough to compute by hand.
-struct HostCall {
-  float q[2] = {1, 2}, k[2] = {0, 1}, v[2] = {10, 20}, o[2] = {-1, -1}, lse[2] = {-1, -1};
-  sluice_problem problem;
-  sluice_args args;
+struct HostCall : AttentionCall {
+  float q[2] = {1, 2}, k[2] = {0, 1}, v[2] = {10, 20}, o[2] = {-1, -1}, lse_values[2] = {-1, -1};
 
   HostCall() {
-    sluice_problem_init(&problem, sizeof problem);
-    problem.flags = SLUICE_WRITE_LSE;
-    problem.q_type = problem.k_type = problem.v_type = problem.o_type = SLUICE_F32;
-    problem.q_heads = problem.kv_heads = problem.head_dim_qk = problem.head_dim_v = 1;
-    sluice_args_init(&args, sizeof args);
+    format = sluice_kv_tensors(SLUICE_F32, 1, 1);
+    attention.q_heads = 1;
+    attention.q.type = attention.o.type = SLUICE_F32;
+    attention.lse = SLUICE_LSE_LN;
     args.batch = 1;
-    args.q_len = args.kv_len = 2;
-    args.scale = 1;
-    args.q = {q, {2, 1, 1, 1}};
-    args.k = {k, {2, 1, 1, 1}};
-    args.v = {v, {2, 1, 1, 1}};
-    args.o = {o, {2, 1, 1, 1}};
-    args.lse = {lse, {2, 1, 1, 0}};
+    args.rows.max_len = keys[0].rows.max_len = 2;
+    scale = 1;
+    args.scale = &scale;
+    args.q = sluice_bshd(q, 2, 1, 1);
+    args.o = sluice_bshd(o, 2, 1, 1);
+    kv.k = sluice_bshd(k, 2, 1, 1);
+    kv.v = sluice_bshd(v, 2, 1, 1);
+    lse = {lse_values, {2, 1, 1, 0}};
+    args.lse = &lse;
   }
+  HostCall(const HostCall &) = delete;
+
+  sluice_status compute(Error &error) { return sluice_attention_reference(&attention, &args, &error); }
 };
 
 } // namespace
 
 TEST_CASE("the host reference computes what the header specifies", "[library]") {
   HostCall call;
-  REQUIRE(sluice_reference(&call.problem, &call.args, nullptr) == SLUICE_OK);
+  Error error;
+  REQUIRE(call.compute(error) == SLUICE_OK);
   const double weight = std::exp(1.0) / (1 + std::exp(1.0));
   CHECK(call.o[0] == Approx(10 + 10 * weight));
-  CHECK(call.lse[0] == Approx(std::log(1 + std::exp(1.0))));
-  CHECK(call.lse[1] == Approx(std::log(1 + std::exp(2.0))));
+  CHECK(call.lse_values[0] == Approx(std::log(1 + std::exp(1.0))));
+  CHECK(call.lse_values[1] == Approx(std::log(1 + std::exp(2.0))));
 }
 
 TEST_CASE("the host reference refuses unsupported calls, and writes nothing", "[library]") {
@@ -173,27 +172,22 @@ TEST_CASE("the host reference refuses unsupported calls, and writes nothing", "[
     HostCall call;
     change(call);
     Error error;
-    check_refusal(sluice_reference(&call.problem, &call.args, &error), error, status, field, message);
+    check_refusal(call.compute(error), error, status, field, message);
     CHECK(call.o[0] == -1);
-    CHECK(call.lse[0] == -1);
+    CHECK(call.lse_values[0] == -1);
   };
-  check([](HostCall &c) { c.problem.o_type = SLUICE_E5M2; }, SLUICE_UNSUPPORTED, "o_type",
+  check([](HostCall &c) { c.attention.o.type = SLUICE_E5M2; }, SLUICE_UNSUPPORTED, "o.type",
         "nearest supported: f16");
-  check([](HostCall &c) { c.problem.q_scale_kind = SLUICE_SCALE_PER_TOKEN; }, SLUICE_UNSUPPORTED,
-        "q_scale_kind", "nearest supported: SLUICE_SCALE_PER_HEAD (2)");
-  check([](HostCall &c) { c.problem.soft_cap = -3; }, SLUICE_INVALID_ARGUMENT, "soft_cap", "soft_cap is -3");
-  check([](HostCall &c) { c.problem.q_heads = 3, c.problem.kv_heads = 2; }, SLUICE_INVALID_ARGUMENT,
+  check([](HostCall &c) { c.attention.q.scale_kind = SLUICE_SCALE_PER_TOKEN; }, SLUICE_UNSUPPORTED,
+        "q.scale_kind", "nearest supported: SLUICE_SCALE_PER_HEAD (2)");
+  check([](HostCall &c) { c.scores.soft_cap = -3; }, SLUICE_INVALID_ARGUMENT, "scores.soft_cap",
+        "scores.soft_cap is -3");
+  check([](HostCall &c) { c.attention.q_heads = 3, c.format.kv_heads = 2; }, SLUICE_INVALID_ARGUMENT,
         "q_heads", "multiple");
   check([](HostCall &c) { c.args.batch = -1; }, SLUICE_INVALID_ARGUMENT, "batch", "must not be negative");
-  check([](HostCall &c) { c.args.scale = -1; }, SLUICE_UNSUPPORTED, "scale", "must not be negative");
-  check([](HostCall &c) { c.args.k.data = nullptr; }, SLUICE_INVALID_ARGUMENT, "k.data", "NULL");
+  check([](HostCall &c) { c.scale = -1; }, SLUICE_UNSUPPORTED, "scale", "must not be negative");
+  check([](HostCall &c) { c.kv.k.data = nullptr; }, SLUICE_INVALID_ARGUMENT, "keys[0].kv.k.data", "NULL");
   check([](HostCall &c) { c.args.o.data = reinterpret_cast<char *>(c.o) + 2; }, SLUICE_INVALID_ARGUMENT,
         "o.data", "aligned to 4 bytes");
   check([](HostCall &c) { c.args.o.stride[1] = 0; }, SLUICE_INVALID_ARGUMENT, "o.stride[1]", "overlap");
-  Error error;
-  HostCall call;
-  check_refusal(sluice_reference(nullptr, &call.args, &error), error, SLUICE_INVALID_ARGUMENT, "problem",
-                "NULL");
-  check_refusal(sluice_reference(&call.problem, nullptr, &error), error, SLUICE_INVALID_ARGUMENT, "args",
-                "NULL");
 }

@@ -1,6 +1,8 @@
-/* A program compiled with the header of another release, as make_header.py writes it: with structs that are
- * larger than the library's (SLUICE_TEST_NEWER), or with sluice_args of a size that was published before. */
-#include <sluice/sluice.h>
+/* A program compiled with the headers of another release, as make_header.py writes them: with structs that
+ * are larger than the library's (SLUICE_TEST_NEWER), or with some that are smaller, and of no release's size.
+ */
+#include <sluice/device.h>
+#include <sluice/make.h>
 
 #include <stddef.h>
 #include <stdint.h>
@@ -10,12 +12,9 @@
 
 #define CHECK(condition) check((condition) != 0, #condition, __LINE__)
 
-enum { keys = 4, head_size = 128, to_device = 1, to_host = 2 };
+enum { keys = 4, head_size = 128 };
 
 static sluice_error error;
-static int (*hip_malloc)(void **, size_t);
-static int (*hip_memcpy)(void *, const void *, size_t, int);
-static int (*hip_wait)(void *);
 
 static void check(int holds, const char *condition, int line) {
   if (holds) return;
@@ -24,107 +23,140 @@ static void check(int holds, const char *condition, int line) {
   exit(1);
 }
 
-/* Rows of one head, with the elements that the host has. */
-static sluice_tensor tensor(const uint16_t *host, int64_t rows) {
-  sluice_tensor result = {NULL, {0, head_size, head_size, 1}};
-  result.stride[0] = rows * head_size;
-  CHECK(hip_malloc(&result.data, (size_t)rows * head_size * sizeof *host) == 0);
-  CHECK(hip_memcpy(result.data, host, (size_t)rows * head_size * sizeof *host, to_device) == 0);
-  return result;
+/* A refusal that names this field, with this text in its message. */
+static void check_refused(sluice_status status, sluice_status expected, const char *field, const char *part) {
+  CHECK(status == expected && error.code == expected);
+  CHECK(strcmp(error.field, field) == 0);
+  CHECK(strstr(error.message, part) != NULL);
 }
 
-/* The part of the struct that the library knows ends where `appended` begins here. */
+/* Rows of one head on the device, with the elements that the host has. */
+static sluice_tensor rows_of(sluice_context *context, const uint16_t *host, int64_t rows) {
+  sluice_tensor tensor = sluice_bshd(NULL, rows, 1, head_size);
+  tensor.data = sluice_device_copy(context, host, (size_t)rows * head_size * sizeof *host);
+  CHECK(tensor.data != NULL);
+  return tensor;
+}
+
+/* An attention call, and cache operations. */
+struct calls {
+  sluice_kv_format format, pages_format;
+  sluice_kv kv, pages;
+  sluice_keys keys;
+  sluice_attention attention;
+  sluice_attention_args args;
+  sluice_append_args append;
+  sluice_copy_args copy;
+  sluice_merge_args merge;
+  sluice_launch launch;
+};
+
+static void fill(struct calls *c, sluice_context *context) {
+  static const uint16_t zeros[keys * head_size], numbers[keys] = {0, 0x3c00, 0x4000, 0x4200}; /* 0, 1, 2, 3 */
+  static const int64_t slots[1] = {0};
+  uint16_t v[keys * head_size];
+  int i;
+  for (i = 0; i < keys * head_size; ++i)
+    v[i] = numbers[i / head_size];
+  c->format = sluice_kv_tensors(SLUICE_F16, 1, head_size);
+  c->kv = sluice_make_kv(&c->format, rows_of(context, zeros, keys), rows_of(context, v, keys));
+  c->keys = sluice_keys_of_equal(&c->kv, keys);
+  c->attention = sluice_make_attention(SLUICE_F16, 1, &c->format);
+  c->args = sluice_make_call(1, 1, rows_of(context, zeros, 1), rows_of(context, zeros, 1), &c->keys);
+  c->pages_format = sluice_kv_pages(SLUICE_F16, 1, head_size, keys);
+  c->pages = sluice_make_kv(&c->pages_format, c->kv.k, c->kv.v);
+  c->append = sluice_make_append(&c->pages, SLUICE_F16, 1, c->args.q, c->args.q, NULL);
+  c->append.slots = (const int64_t *)sluice_device_copy(context, slots, sizeof slots);
+  memset(&c->copy, 0, sizeof c->copy);
+  c->copy.struct_size = sizeof c->copy;
+  c->copy.source = c->copy.target = &c->pages;
+  memset(&c->merge, 0, sizeof c->merge);
+  c->merge.struct_size = sizeof c->merge;
+  c->merge.tokens = c->merge.heads = 1;
+  c->merge.head_dim = head_size;
+  c->merge.lse_base = SLUICE_LSE_LN;
+  c->merge.o_format.type = c->merge.parts.type = SLUICE_F16;
+  c->merge.parts.count = 1;
+  c->merge.parts.o = c->args.q;
+  c->merge.parts.lse = rows_of(context, zeros, 1);
+  c->merge.o = c->args.q;
+  CHECK(sluice_launch_init(&c->launch, sizeof c->launch) == SLUICE_OK);
+}
+
 #ifdef SLUICE_TEST_NEWER
-#define CHECK_APPENDED(type, object, call)                                                                   \
+/* The part of a struct that the library knows ends where `appended` begins here. */
+#define CHECK_APPENDED(type, path, object, call)                                                             \
   do {                                                                                                       \
+    char part[200];                                                                                          \
     CHECK((object).struct_size == sizeof(type));                                                             \
     (object).appended = 1;                                                                                   \
-    check_newer(#type, #object, offsetof(type, appended), call);                                             \
+    snprintf(part, sizeof part, "%s sets byte %zu, but this library knows %s up to byte %zu: it is older",   \
+             path, offsetof(type, appended), #type, offsetof(type, appended));                               \
+    check_refused(call, SLUICE_NEWER_STRUCT, path, part);                                                    \
     (object).appended = 0;                                                                                   \
     CHECK((call) == SLUICE_OK);                                                                              \
   } while (0)
 
-static void check_newer(const char *type, const char *object, size_t known, sluice_status status) {
-  char rule[200];
-  CHECK(status == SLUICE_NEWER_STRUCT && error.code == SLUICE_NEWER_STRUCT);
-  CHECK(strcmp(error.field, object) == 0);
-  snprintf(rule, sizeof rule,
-           "%s sets byte %zu, but this library knows %s up to byte %zu: it is older than the caller's header",
-           object, known, type, known);
-  CHECK(strcmp(error.message, rule) == 0);
+static void check_calls(struct calls *c, sluice_context *context, sluice_plan *plan) {
+  uint16_t result[head_size];
+  int i;
+  sluice_plan_info info;
+  memset(&info, 0xee, sizeof info);
+  info.struct_size = sizeof info;
+  CHECK(sluice_plan_describe(plan, &info, &error) == SLUICE_OK);
+  CHECK(info.struct_size == sizeof info && info.kernel[0] != '\0');
+  CHECK(info.appended == 0xeeeeeeeeeeeeeeee); /* the library does not write what it does not know */
+  CHECK(sluice_attention_run(plan, &c->args, &c->launch, &error) == SLUICE_OK);
+  CHECK(sluice_device_read(context, result, c->args.o.data, sizeof result) == 0);
+  for (i = 0; i < head_size; ++i)
+    CHECK(result[i] == 0x3e00); /* 1.5 */
+#define RUN sluice_attention_run(plan, &c->args, &c->launch, &error)
+#define SUPPORT sluice_attention_support(context, &c->attention, NULL, &error)
+#define APPEND sluice_cache_append(context, &c->append, &c->launch, &error)
+  CHECK_APPENDED(sluice_attention, "attention", c->attention, SUPPORT);
+  CHECK_APPENDED(sluice_kv_format, "kv", c->format, SUPPORT);
+  CHECK_APPENDED(sluice_attention_args, "args", c->args, RUN);
+  CHECK_APPENDED(sluice_keys, "keys[0]", c->keys, RUN);
+  CHECK_APPENDED(sluice_kv, "keys[0].kv", c->kv, RUN);
+  CHECK_APPENDED(sluice_kv_format, "keys[0].kv.format", c->format, RUN);
+  CHECK_APPENDED(sluice_launch, "launch", c->launch, RUN);
+  CHECK_APPENDED(sluice_append_args, "args", c->append, APPEND);
+  CHECK_APPENDED(sluice_kv, "kv", c->pages, APPEND);
+  CHECK_APPENDED(sluice_merge_args, "args", c->merge,
+                 sluice_attention_merge(context, &c->merge, &c->launch, &error));
+  CHECK(sluice_device_wait(context, NULL) == 0);
+}
+#else
+/* No release had these sizes: the library cannot know what is missing. */
+static void check_size(sluice_status status, const char *path, size_t size) {
+  char field[100], part[200];
+  snprintf(field, sizeof field, "%s.struct_size", path);
+  snprintf(part, sizeof part, "%s.struct_size is %zu; sizeof(", path, size);
+  check_refused(status, SLUICE_INVALID_ARGUMENT, field, part);
+}
+
+static void check_calls(struct calls *c, sluice_context *context, sluice_plan *plan) {
+  check_size(sluice_attention_run(plan, &c->args, &c->launch, &error), "args", sizeof c->args);
+  check_size(sluice_cache_append(context, &c->append, &c->launch, &error), "args", sizeof c->append);
+  check_size(sluice_attention_merge(context, &c->merge, &c->launch, &error), "args", sizeof c->merge);
+  check_size(sluice_cache_copy(context, &c->copy, &c->launch, &error), "source", sizeof c->pages);
 }
 #endif
 
 int main(void) {
-  static const uint16_t zeros[keys * head_size], numbers[keys] = {0, 0x3c00, 0x4000, 0x4200}; /* 0, 1, 2, 3 */
-  uint16_t v_rows[keys * head_size], result[head_size] = {0};
-  int i;
   sluice_context_desc desc;
   sluice_context *context = NULL;
-  sluice_problem problem;
   sluice_plan *plan = NULL;
-  sluice_plan_info info;
-  sluice_launch launch;
-  /* The bytes after an argument belong to the program. */
-  struct {
-    sluice_args args;
-    unsigned char others[1024];
-  } memory;
+  struct calls calls;
   CHECK(sluice_error_init(&error, sizeof error) == SLUICE_OK);
   CHECK(sluice_context_desc_init(&desc, sizeof desc) == SLUICE_OK);
   desc.kind = SLUICE_DEVICE_EMULATED;
   CHECK(sluice_context_create(&desc, &context, &error) == SLUICE_OK);
-  *(void **)&hip_malloc = sluice_context_hip_symbol(context, "hipMalloc");
-  *(void **)&hip_memcpy = sluice_context_hip_symbol(context, "hipMemcpy");
-  *(void **)&hip_wait = sluice_context_hip_symbol(context, "hipStreamSynchronize");
-  CHECK(hip_malloc != NULL && hip_memcpy != NULL && hip_wait != NULL);
-
-  CHECK(sluice_problem_init(&problem, sizeof problem) == SLUICE_OK);
-  problem.q_type = problem.k_type = problem.v_type = problem.o_type = SLUICE_F16;
-  problem.q_heads = problem.kv_heads = 1;
-  problem.head_dim_qk = problem.head_dim_v = head_size;
-  CHECK(sluice_plan_create(context, &problem, &plan, &error) == SLUICE_OK);
-  memset(&info, 0xee, sizeof info);
-  info.struct_size = sizeof info;
-  CHECK(sluice_plan_describe(plan, &info, &error) == SLUICE_OK);
-  CHECK(info.struct_size == sizeof info && info.kernel[0] != '\0' && info.reason[0] != '\0');
-
-  for (i = 0; i < keys * head_size; ++i)
-    v_rows[i] = numbers[i / head_size];
-  memset(&memory, 0xee, sizeof memory);
-  CHECK(sluice_args_init(&memory.args, sizeof memory.args) == SLUICE_OK);
-  CHECK(memory.others[0] == 0xee);
-  memory.args.batch = 1;
-  memory.args.q_len = 1;
-  memory.args.kv_len = keys;
-  memory.args.q = tensor(zeros, 1);
-  memory.args.k = tensor(zeros, keys);
-  memory.args.v = tensor(v_rows, keys);
-  memory.args.o = tensor(result, 1);
-  CHECK(sluice_launch_init(&launch, sizeof launch) == SLUICE_OK);
-  CHECK(sluice_run(plan, &memory.args, &launch, &error) == SLUICE_OK);
-  CHECK(hip_wait(NULL) == 0);
-  CHECK(hip_memcpy(result, memory.args.o.data, sizeof result, to_host) == 0);
-  for (i = 0; i < head_size; ++i)
-    CHECK(result[i] == 0x3e00); /* 1.5 */
-
-#ifdef SLUICE_TEST_NEWER
-  {
-    sluice_args args = memory.args;
-    CHECK(info.appended == 0xeeeeeeeeeeeeeeee); /* the library does not write what it does not know */
-    CHECK_APPENDED(sluice_problem, problem, sluice_query_support(context, &problem, NULL, &error));
-    CHECK_APPENDED(sluice_args, args, sluice_run(plan, &args, &launch, &error));
-    CHECK_APPENDED(sluice_launch, launch, sluice_run(plan, &args, &launch, &error));
-    CHECK(hip_wait(NULL) == 0);
-  }
-#else
-  CHECK(sizeof(sluice_args) == 224);
-  memory.args.struct_size = sizeof(sluice_args) - 8; /* not the size of any release */
-  CHECK(sluice_run(plan, &memory.args, &launch, &error) == SLUICE_INVALID_ARGUMENT);
-  CHECK(strcmp(error.field, "args.struct_size") == 0 && strstr(error.message, "is 216") != NULL);
-#endif
+  fill(&calls, context);
+  CHECK(sluice_attention_plan(context, &calls.attention, &plan, &error) == SLUICE_OK);
+  check_calls(&calls, context, plan);
   sluice_plan_destroy(plan);
   sluice_context_destroy(context);
-  printf("a program with sluice_args of %zu bytes runs\n", sizeof memory.args);
+  printf("a program with sluice_attention_args of %zu bytes is understood\n", sizeof calls.args);
   return 0;
 }

@@ -72,10 +72,10 @@ TEST_CASE("a plan that runs out of memory leaks nothing", "[out_of_memory]") {
   hip.keeps_function_names = false;
   // One plan with a kernel, and one with kernels of both forms and a merge.
   for (const bool is_split : {false, true}) {
-    const sluice_problem problem = is_split ? decode_problem() : good_problem();
+    const AttentionCall call = is_split ? decode_call() : good_call();
     const auto make = [&](sluice_context *context, sluice_error *error) {
       sluice_plan *plan = nullptr;
-      const sluice_status status = sluice_plan_create(context, &problem, &plan, error);
+      const sluice_status status = sluice_attention_plan(context, &call.attention, &plan, error);
       if ((plan != nullptr) != (status == SLUICE_OK)) std::abort();
       sluice_plan_destroy(plan);
       return status;
@@ -89,46 +89,43 @@ TEST_CASE("a plan that runs out of memory leaks nothing", "[out_of_memory]") {
 TEST_CASE("loading kernels in advance, or with their first call, can run out of memory", "[out_of_memory]") {
   FakeHip hip;
   hip.keeps_function_names = false;
-  const sluice_problem problem = decode_problem();
+  const AttentionCall call = decode_call();
   const sluice_launch launch = good_launch();
-  const auto preload = [](const sluice_problem *wanted) {
+  const auto preload = [](const sluice_attention *wanted) {
     return [wanted](sluice_context *context, sluice_error *error) {
-      return sluice_preload(context, wanted, error);
+      return sluice_attention_preload(context, wanted, error);
     };
   };
-  CHECK(fail_in_context(context_desc(SLUICE_DEVICE_HIP, split_pack()), preload(&problem)) > 5);
+  CHECK(fail_in_context(context_desc(SLUICE_DEVICE_HIP, split_pack()), preload(&call.attention)) > 5);
   CHECK(fail_in_context(context_desc(SLUICE_DEVICE_HIP, split_pack()), preload(nullptr)) > 5);
   static const std::vector<std::byte> pack = cache_op_pack();
-  const sluice_append append = good_append();
+  const AppendCall append = good_append();
   CHECK(fail_in_context(context_desc(SLUICE_DEVICE_HIP, pack),
                         [&](sluice_context *context, sluice_error *error) {
-                          return sluice_kv_append(context, &append, &launch, error);
+                          return sluice_cache_append(context, &append.args, &launch, error);
                         }) > 2);
-  const sluice_merge merge = good_merge();
+  const sluice_merge_args merge = good_merge();
   CHECK(fail_in_context(context_desc(SLUICE_DEVICE_HIP, pack),
                         [&](sluice_context *context, sluice_error *error) {
-                          return sluice_merge_states(context, &merge, &launch, error);
+                          return sluice_attention_merge(context, &merge, &launch, error);
                         }) > 2);
   CHECK(hip.loaded_modules == 0);
 }
 
 TEST_CASE("a question that runs out of memory has no answer and no effect", "[out_of_memory]") {
   const ContextHandle context = target_context();
-  const PlanHandle plan = make_plan(context, good_problem());
-  const sluice_problem good = good_problem();
-  sluice_problem bad = good;
-  bad.o_type = SLUICE_E5M2;
+  const AttentionCall good = good_call();
+  AttentionCall bad = good;
+  bad.attention.o.type = SLUICE_E5M2;
   sluice_support support;
   sluice_support_init(&support, sizeof support);
   CHECK(fail_each_allocation([&](sluice_error *error) {
-          return sluice_query_support(context.get(), &good, &support, error);
-        }) > 0);
-  uint64_t bytes = 0;
-  CHECK(fail_each_allocation([&](sluice_error *error) {
-          return sluice_workspace_size(context.get(), &good, &bytes, error);
+          return sluice_attention_support(context.get(), &good.attention, &support, error);
         }) > 0);
   CHECK(fail_each_allocation(
-            [&](sluice_error *error) { return sluice_query_support(context.get(), &bad, &support, error); },
+            [&](sluice_error *error) {
+              return sluice_attention_support(context.get(), &bad.attention, &support, error);
+            },
             [] {}, SLUICE_UNSUPPORTED) > 0);
   sluice_kernel_info kernel;
   sluice_kernel_info_init(&kernel, sizeof kernel);
@@ -154,12 +151,12 @@ TEST_CASE("a question that runs out of memory has no answer and no effect", "[ou
 TEST_CASE("cached answers need no memory", "[out_of_memory]") {
   FakeHip hip;
   const ContextHandle context = cache_op_context(), attention = fake_context();
-  const PlanHandle plan = make_plan(attention, good_problem());
+  const AttentionCall call = good_call();
+  const PlanHandle plan = make_plan(attention, call);
   const sluice_launch launch = good_launch();
-  const sluice_args args = good_args();
-  const sluice_append append = good_append();
-  const sluice_merge merge = good_merge();
-  REQUIRE(sluice_preload(context.get(), nullptr, nullptr) == SLUICE_OK);
+  const AppendCall append = good_append();
+  const sluice_merge_args merge = good_merge();
+  REQUIRE(sluice_attention_preload(context.get(), nullptr, nullptr) == SLUICE_OK);
   const auto needs_none = [](auto &&call) {
     interposed.start_counting();
     interposed.first_failing = 0;
@@ -173,28 +170,36 @@ TEST_CASE("cached answers need no memory", "[out_of_memory]") {
   sluice_plan_info info;
   sluice_plan_info_init(&info, sizeof info);
   needs_none([&] { return sluice_plan_describe(plan.get(), &info, nullptr); });
-  needs_none([&] { return sluice_run(plan.get(), &args, &launch, nullptr); });
-  needs_none([&] { return sluice_kv_append(context.get(), &append, &launch, nullptr); });
-  needs_none([&] { return sluice_merge_states(context.get(), &merge, &launch, nullptr); });
+  needs_none([&] { return run(plan, call, &launch); });
+  needs_none([&] { return run(context, append, &launch); });
+  needs_none([&] { return run(context, merge, &launch); });
   needs_none([&] { return sluice_set_trace(context.get(), nullptr, nullptr, nullptr); });
 }
 
 TEST_CASE("a host reference that runs out of memory leaks nothing", "[out_of_memory]") {
   float q[2] = {1, 2}, k[2] = {0, 1}, v[2] = {10, 20}, o[2] = {-1, -1};
-  sluice_problem problem;
-  sluice_problem_init(&problem, sizeof problem);
-  problem.q_type = problem.k_type = problem.v_type = problem.o_type = SLUICE_F32;
-  problem.q_heads = problem.kv_heads = problem.head_dim_qk = problem.head_dim_v = 1;
-  sluice_args args;
-  sluice_args_init(&args, sizeof args);
-  args.batch = 1;
-  args.q_len = args.kv_len = 2;
-  args.q = {q, {2, 1, 1, 1}};
-  args.k = {k, {2, 1, 1, 1}};
-  args.v = {v, {2, 1, 1, 1}};
-  args.o = {o, {2, 1, 1, 1}};
-  CHECK(fail_each_allocation([&](sluice_error *error) { return sluice_reference(&problem, &args, error); }) >
-        0);
+  AttentionCall call;
+  call.attention.q_heads = call.format.kv_heads = call.format.head_dim_qk = call.format.head_dim_v = 1;
+  for (sluice_format *format : {&call.attention.q, &call.attention.o, &call.format.k, &call.format.v})
+    format->type = SLUICE_F32;
+  call.args.batch = 1;
+  call.args.rows.max_len = call.keys[0].rows.max_len = 2;
+  call.args.q = sluice_bshd(q, 2, 1, 1);
+  call.kv.k = sluice_bshd(k, 2, 1, 1);
+  call.kv.v = sluice_bshd(v, 2, 1, 1);
+  call.args.o = sluice_bshd(o, 2, 1, 1);
+  CHECK(fail_each_allocation([&](sluice_error *error) {
+          return sluice_attention_reference(&call.attention, &call.args, error);
+        }) > 0);
+}
+
+TEST_CASE("a host reference of a cache operation that is refused without memory changes nothing",
+          "[out_of_memory]") {
+  AppendCall call = good_append();
+  call.cache.format.k.pack = 24;
+  CHECK(fail_each_allocation(
+            [&](sluice_error *error) { return sluice_cache_append_reference(&call.args, error); }, [] {},
+            SLUICE_INVALID_ARGUMENT) > 0);
 }
 
 TEST_CASE("destroying without memory unloads all modules, even if HIP fails", "[out_of_memory]") {
@@ -204,7 +209,7 @@ TEST_CASE("destroying without memory unloads all modules, even if HIP fails", "[
     sluice_context_desc desc = context_desc(SLUICE_DEVICE_HIP);
     desc.device_ordinal = 1;
     ContextHandle context = make_context(desc);
-    REQUIRE(sluice_preload(context.get(), nullptr, nullptr) == SLUICE_OK);
+    REQUIRE(sluice_attention_preload(context.get(), nullptr, nullptr) == SLUICE_OK);
     REQUIRE(hip.loaded_modules == 8);
     static int lines;
     lines = 0;
@@ -223,14 +228,14 @@ TEST_CASE("destroying without memory unloads all modules, even if HIP fails", "[
 TEST_CASE("refusing a run needs no memory to spare", "[out_of_memory]") {
   FakeHip hip;
   const ContextHandle context = fake_context();
-  const PlanHandle plan = make_plan(context, good_problem());
-  sluice_args args = good_args();
-  args.q.stride[3] = 2;
+  AttentionCall call = good_call();
+  const PlanHandle plan = make_plan(context, call);
+  call.args.q.stride[3] = 2;
   const sluice_launch launch = good_launch();
   Error error;
   interposed.start_counting();
   interposed.first_failing = 0;
-  const sluice_status status = sluice_run(plan.get(), &args, &launch, &error);
+  const sluice_status status = run(plan, call, &launch, &error);
   interposed.first_failing = SIZE_MAX;
   // The message could not be built, but the call is refused all the same.
   CHECK(status == SLUICE_OUT_OF_MEMORY);

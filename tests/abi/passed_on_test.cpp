@@ -25,19 +25,16 @@ TEST_CASE("a caller's resolver gets the caller's pointer in every call", "[conte
 
 TEST_CASE("a plan's description has the same workspace as the answer about support", "[problem]") {
   const ContextHandle context = split_context(SLUICE_DEVICE_TARGET);
-  const sluice_problem problem = decode_problem();
+  const AttentionCall call = decode_call();
   sluice_support support;
   sluice_support_init(&support, sizeof support);
-  REQUIRE(sluice_query_support(context.get(), &problem, &support, nullptr) == SLUICE_OK);
-  uint64_t bytes = 0;
-  REQUIRE(sluice_workspace_size(context.get(), &problem, &bytes, nullptr) == SLUICE_OK);
-  const PlanHandle plan = make_plan(context, problem);
+  REQUIRE(sluice_attention_support(context.get(), &call.attention, &support, nullptr) == SLUICE_OK);
+  const PlanHandle plan = make_plan(context, call);
   sluice_plan_info info;
   sluice_plan_info_init(&info, sizeof info);
   REQUIRE(sluice_plan_describe(plan.get(), &info, nullptr) == SLUICE_OK);
   CHECK(info.workspace_bytes > 0);
   CHECK(info.workspace_bytes == support.workspace_bytes);
-  CHECK(info.workspace_bytes == bytes);
   CHECK(info.workspace_alignment == 256);
   CHECK(support.workspace_alignment == 256);
   CHECK(support.pointer_alignment == 16);
@@ -47,11 +44,11 @@ TEST_CASE("a plan's description has the same workspace as the answer about suppo
 TEST_CASE("the problem of a preload is checked like any other", "[context]") {
   FakeHip hip;
   const ContextHandle context = fake_context();
-  sluice_problem problem = good_problem();
-  problem.q_heads = 0;
+  AttentionCall call = good_call();
+  call.attention.q_heads = 0;
   Error error;
-  check_refusal(sluice_preload(context.get(), &problem, &error), error, SLUICE_INVALID_ARGUMENT, "q_heads",
-                "q_heads is 0; it must be at least 1");
+  check_refusal(sluice_attention_preload(context.get(), &call.attention, &error), error,
+                SLUICE_INVALID_ARGUMENT, "q_heads", "q_heads is 0; it must be at least 1");
   CHECK(hip.count("hipModuleLoadData") == 0);
 }
 
@@ -79,29 +76,26 @@ TEST_CASE("a listed kernel has the numbers of its name and entry", "[problem]") 
 }
 
 TEST_CASE("host tensors are aligned to their elements, and lengths have no limit of a device", "[problem]") {
-  alignas(16) static const uint16_t ones[64] = {};
+  alignas(16) static uint16_t ones[64] = {};
   uint16_t result[8] = {};
-  sluice_problem problem = good_problem();
-  problem.flags = 0;
-  problem.q_heads = problem.kv_heads = 1;
-  problem.head_dim_qk = problem.head_dim_v = 8;
-  sluice_args args;
-  sluice_args_init(&args, sizeof args);
-  args.batch = args.q_len = 1;
-  args.kv_len = INT32_MAX;
   const int32_t keys = 2;
-  args.kv_lengths = &keys;
-  uint16_t *const input = const_cast<uint16_t *>(ones);
-  args.q = {input, {0, 8, 8, 1}};
-  args.k = args.v = {input, {0, 0, 8, 1}};
-  args.o = {result, {0, 8, 8, 1}};
+  AttentionCall call;
+  call.format = sluice_kv_tensors(SLUICE_F16, 1, 8);
+  call.attention.q_heads = 1;
+  call.attention.q.type = call.attention.o.type = SLUICE_F16;
+  call.args.batch = call.args.rows.max_len = 1;
+  call.args.q = sluice_packed(ones, 1, 8);
+  call.args.o = sluice_packed(result, 1, 8);
+  call.keys[0].rows.max_len = INT32_MAX;
+  call.keys[0].rows.lengths = &keys;
+  call.kv.k = call.kv.v = {ones, {0, 0, 8, 1}};
   Error error;
-  const sluice_status status = sluice_reference(&problem, &args, &error);
+  const sluice_status status = sluice_attention_reference(&call.attention, &call.args, &error);
   INFO(error.message);
   CHECK(status == SLUICE_OK);
-  args.q.data = reinterpret_cast<char *>(input) + 1;
-  check_refusal(sluice_reference(&problem, &args, &error), error, SLUICE_INVALID_ARGUMENT, "q.data",
-                "it must be aligned to 2 bytes");
+  call.args.q.data = reinterpret_cast<char *>(ones) + 1;
+  check_refusal(sluice_attention_reference(&call.attention, &call.args, &error), error,
+                SLUICE_INVALID_ARGUMENT, "q.data", "it must be aligned to 2 bytes");
 }
 
 namespace {
@@ -157,8 +151,7 @@ TEST_CASE("a record of an append describes all of its launch", "[cache_ops]") {
     reason = record->reason;
   };
   REQUIRE(sluice_set_trace(context.get(), note, nullptr, nullptr) == SLUICE_OK);
-  const sluice_append call = good_append();
-  REQUIRE(sluice_kv_append(context.get(), &call, nullptr, nullptr) == SLUICE_OK);
+  REQUIRE(run(context, good_append()) == SLUICE_OK);
   CHECK(seen.struct_size == sizeof seen);
   for (int i = 0; i < 3; ++i) {
     CHECK(seen.grid[i] == hip.launch.grid[i]);

@@ -1,18 +1,14 @@
-//===- prefix_test.cpp - prefixes that rows share: what is refused, launched and computed ---------------===//
+//===- prefix_test.cpp - prefixes that rows share: what is refused and launched -------------------------===//
 #include "split_fixture.h"
 
 #include <array>
-#include <cmath>
 #include <functional>
 
 using namespace sluice::test;
 
 namespace {
 
-struct Call {
-  sluice_problem problem = decode_problem();
-  sluice_args args = good_args();
-};
+using Call = AttentionCall;
 
 const int32_t *array(size_t byte = 0) {
   return reinterpret_cast<const int32_t *>(device_memory + byte);
@@ -20,146 +16,144 @@ const int32_t *array(size_t byte = 0) {
 
 /// Two sequences of one row, which see one of two prefixes of at most 32 keys.
 Call dense() {
-  Call call;
-  call.problem.flags |= SLUICE_SHARED_PREFIX;
-  call.problem.max_prefixes = 2;
-  call.problem.max_prefix_len = 32;
-  call.problem.max_q_tokens = 4;
-  call.args.q_len = 1;
+  Call call = decode_call();
+  call.attention.flags = SLUICE_ATTENTION_PREFIXES;
+  call.attention.bounds.groups = 2;
+  call.attention.bounds.group_keys = 32;
+  call.attention.bounds.q_rows = 4;
+  call.args.rows.max_len = 1;
   call.args.q.stride[0] = call.args.q.stride[1];
   call.args.o.stride[0] = call.args.o.stride[1];
-  call.args.lse.stride[0] = 8;
-  call.args.lse.stride[1] = 8;
-  call.args.lse.stride[2] = 1;
-  call.args.prefix_count = 2;
-  call.args.prefix_len = 32;
-  call.args.prefix_q_starts = array(64);
-  call.args.prefix_k = {device_memory + 16, {32 * 2 * 128, 2 * 128, 128, 1}};
-  call.args.prefix_v = {device_memory + 32, {32 * 2 * 128, 2 * 128, 128, 1}};
+  call.lse = sluice_make_tensor(call.lse.data, 8, 8, 1, 0);
+  call.args.key_sets = 2;
+  call.keys[1].groups = 2;
+  call.keys[1].group_starts = array(64);
+  call.keys[1].rows.max_len = 32;
+  call.prefix_kv.k = sluice_bshd(device_memory + 16, 32, 2, 128);
+  call.prefix_kv.v = sluice_bshd(device_memory + 32, 32, 2, 128);
   return call;
 }
 
 Call paged() {
   Call call = dense();
-  make_paged(call.problem);
-  call.args.k.stride[0] = call.args.v.stride[0] = 16 * 2 * 128;
-  call.args.kv_lengths = array();
-  call.args.page_table = array();
-  call.args.page_table_stride = 1;
-  call.args.prefix_k = call.args.prefix_v = {};
-  call.args.prefix_lengths = array(128);
-  call.args.prefix_page_table = array(256);
-  call.args.prefix_page_table_stride = 2;
+  make_paged(call);
+  call.keys[1].kv = &call.kv;
+  call.keys[1].rows.lengths = array(128);
+  call.keys[1].pages.table = array(256);
+  call.keys[1].pages.stride = 2;
   return call;
 }
 
 Call csr() {
   Call call = paged();
-  call.problem.page_table_kind = SLUICE_PAGE_TABLE_CSR;
-  call.args.page_table_stride = call.args.prefix_page_table_stride = 0;
-  call.args.page_starts = array();
-  call.args.prefix_page_starts = array(192);
+  call.format.page_table = SLUICE_PAGE_TABLE_CSR;
+  call.keys[0].pages.stride = call.keys[1].pages.stride = 0;
+  call.keys[0].pages.starts = array();
+  call.keys[1].pages.starts = array(192);
   return call;
 }
 
 Call ragged() {
   Call call = dense();
-  call.problem.mode = SLUICE_MODE_RAGGED;
-  call.args.q_starts = call.args.kv_starts = array();
-  for (sluice_tensor *tensor : {&call.args.q, &call.args.k, &call.args.v, &call.args.o, &call.args.lse})
-    tensor->stride[0] = 0;
+  make_ragged(call);
   return call;
 }
 
 Call v_in_k() {
   Call call = dense();
-  call.problem.flags |= SLUICE_V_IN_K;
-  call.args.v = call.args.prefix_v = {};
+  call.format.flags = SLUICE_KV_V_IN_K;
+  call.format.v = {};
+  call.kv.v = call.prefix_kv.v = {};
   return call;
 }
 
 Call without() {
   Call call = dense();
-  call.problem.flags &= ~uint32_t{SLUICE_SHARED_PREFIX};
-  call.problem.max_prefixes = call.problem.max_prefix_len = 0;
-  call.args.prefix_count = call.args.prefix_len = 0;
-  call.args.prefix_q_starts = nullptr;
-  call.args.prefix_k = call.args.prefix_v = {};
+  call.attention.flags = 0;
+  call.attention.bounds.groups = call.attention.bounds.group_keys = 0;
+  call.args.key_sets = 1;
   return call;
 }
 
 struct ProblemRefusal {
-  std::function<void(sluice_problem &)> change;
+  std::function<void(Call &)> change;
   sluice_status status;
   const char *field;
   const char *message;
 };
 
-#define SLUICE_P(member, value) [](sluice_problem &p) { p.member = value; }
-#define SLUICE_FLAG(flag) [](sluice_problem &p) { p.flags = (p.flags & ~uint32_t{SLUICE_CAUSAL}) | flag; }
+#define SLUICE_SET(member, value) [](Call &c) { c.member = value; }
+#define SLUICE_FLAG(member, flag)                                                                            \
+  [](Call &c) {                                                                                              \
+    c.mask.flags = 0;                                                                                        \
+    c.member = flag;                                                                                         \
+  }
 
 const ProblemRefusal problem_refusals[] = {
-    {SLUICE_P(max_prefixes, 0), SLUICE_INVALID_ARGUMENT, "max_prefixes",
-     "max_prefixes is 0; it must be at least 1 with SLUICE_SHARED_PREFIX"},
-    {SLUICE_P(max_prefixes, -1), SLUICE_INVALID_ARGUMENT, "max_prefixes", "max_prefixes is -1"},
-    {SLUICE_P(max_prefix_len, 0), SLUICE_INVALID_ARGUMENT, "max_prefix_len", "max_prefix_len is 0"},
-    {SLUICE_P(max_q_tokens, 0), SLUICE_INVALID_ARGUMENT, "max_q_tokens", "max_q_tokens is 0"},
-    {SLUICE_P(flags, SLUICE_CAUSAL), SLUICE_INVALID_ARGUMENT, "max_prefixes",
-     "max_prefixes is 2, but flags lacks SLUICE_SHARED_PREFIX"},
-    {[](sluice_problem &p) {
-       p.flags = 0;
-       p.max_prefixes = 0;
+    {SLUICE_SET(attention.bounds.groups, 0), SLUICE_INVALID_ARGUMENT, "bounds.groups",
+     "bounds.groups is 0; it must be at least 1 with SLUICE_ATTENTION_PREFIXES"},
+    {SLUICE_SET(attention.bounds.groups, -1), SLUICE_INVALID_ARGUMENT, "bounds.groups",
+     "bounds.groups is -1"},
+    {SLUICE_SET(attention.bounds.group_keys, 0), SLUICE_INVALID_ARGUMENT, "bounds.group_keys",
+     "bounds.group_keys is 0"},
+    {SLUICE_SET(attention.bounds.q_rows, 0), SLUICE_INVALID_ARGUMENT, "bounds.q_rows", "bounds.q_rows is 0"},
+    {SLUICE_SET(attention.flags, 0), SLUICE_INVALID_ARGUMENT, "bounds.groups",
+     "bounds.groups is 2, but flags lacks SLUICE_ATTENTION_PREFIXES"},
+    {[](Call &c) {
+       c.attention.flags = 0;
+       c.attention.bounds.groups = 0;
      },
-     SLUICE_INVALID_ARGUMENT, "max_prefix_len", "max_prefix_len is 32, but flags lacks SLUICE_SHARED_PREFIX"},
-    {SLUICE_P(mask_alignment, SLUICE_TOP_LEFT), SLUICE_UNSUPPORTED, "mask_alignment",
+     SLUICE_INVALID_ARGUMENT, "bounds.group_keys",
+     "bounds.group_keys is 32, but flags lacks SLUICE_ATTENTION_PREFIXES"},
+    {SLUICE_SET(mask.alignment, SLUICE_TOP_LEFT), SLUICE_UNSUPPORTED, "mask.alignment",
      "nearest supported: SLUICE_BOTTOM_RIGHT (0)"},
-    {SLUICE_FLAG(SLUICE_HAS_WINDOW_LEFT), SLUICE_UNSUPPORTED, "flags",
-     "flags has SLUICE_HAS_WINDOW_LEFT and SLUICE_SHARED_PREFIX; nearest supported: no window"},
-    {SLUICE_FLAG(SLUICE_HAS_WINDOW_RIGHT), SLUICE_UNSUPPORTED, "flags", "nearest supported: no window"},
-    {SLUICE_FLAG(SLUICE_ALIBI), SLUICE_UNSUPPORTED, "flags", "nearest supported: without SLUICE_ALIBI"},
-    {[](sluice_problem &problem) {
-       problem.mode = SLUICE_MODE_PAGED;
-       problem.page_size = 16;
-       problem.page_table_kind = SLUICE_PAGE_TABLE_BLOCK;
-       problem.flags |= SLUICE_MISSING_PAGES_HIDDEN;
+    {SLUICE_FLAG(mask.flags, SLUICE_MASK_WINDOW_LEFT), SLUICE_UNSUPPORTED, "mask.flags",
+     "mask.flags has SLUICE_MASK_WINDOW_LEFT and SLUICE_ATTENTION_PREFIXES; nearest supported: without "
+     "SLUICE_MASK_WINDOW_LEFT"},
+    {SLUICE_FLAG(mask.flags, SLUICE_MASK_WINDOW_RIGHT), SLUICE_UNSUPPORTED, "mask.flags",
+     "nearest supported: without SLUICE_MASK_WINDOW_RIGHT"},
+    {SLUICE_FLAG(scores.flags, SLUICE_SCORES_ALIBI), SLUICE_UNSUPPORTED, "scores.flags",
+     "nearest supported: without SLUICE_SCORES_ALIBI"},
+    {[](Call &c) {
+       make_paged(c);
+       c.mask.flags |= SLUICE_MASK_MISSING_PAGES;
      },
-     SLUICE_UNSUPPORTED, "flags", "nearest supported: without SLUICE_MISSING_PAGES_HIDDEN"},
-    {SLUICE_FLAG(SLUICE_BOOL_MASK), SLUICE_UNSUPPORTED, "flags",
-     "nearest supported: without SLUICE_BOOL_MASK"},
-    {SLUICE_P(bias_type, SLUICE_F16), SLUICE_UNSUPPORTED, "bias_type",
-     "bias_type is f16, and flags has SLUICE_SHARED_PREFIX; nearest supported: 0 (no bias)"},
-    {[](sluice_problem &p) {
-       p.flags = (p.flags & ~uint32_t{SLUICE_CAUSAL}) | SLUICE_CAUSAL_BY_SEQUENCE;
-       p.mask_alignment = SLUICE_TOP_LEFT;
+     SLUICE_UNSUPPORTED, "mask.flags", "nearest supported: without SLUICE_MASK_MISSING_PAGES"},
+    {SLUICE_FLAG(mask.flags, SLUICE_MASK_BITS), SLUICE_UNSUPPORTED, "mask.flags",
+     "nearest supported: without SLUICE_MASK_BITS"},
+    {SLUICE_SET(scores.bias_type, SLUICE_F16), SLUICE_UNSUPPORTED, "scores.bias_type",
+     "scores.bias_type is f16, and flags has SLUICE_ATTENTION_PREFIXES; nearest supported: 0 (no bias)"},
+    {[](Call &c) {
+       c.mask.flags = SLUICE_MASK_CAUSAL_BY_SEQUENCE;
+       c.mask.alignment = SLUICE_TOP_LEFT;
      },
-     SLUICE_UNSUPPORTED, "mask_alignment",
-     "flags has SLUICE_CAUSAL_BY_SEQUENCE and SLUICE_SHARED_PREFIX; nearest supported: SLUICE_BOTTOM_RIGHT "
+     SLUICE_UNSUPPORTED, "mask.alignment",
+     "mask.flags has SLUICE_MASK_CAUSAL_BY_SEQUENCE and SLUICE_ATTENTION_PREFIXES; nearest supported: "
+     "SLUICE_BOTTOM_RIGHT "
      "(0)"},
-    {SLUICE_FLAG(SLUICE_BOOL_MASK | SLUICE_MASK_NEW_ROWS), SLUICE_UNSUPPORTED, "flags",
-     "nearest supported: without SLUICE_MASK_NEW_ROWS"},
-    {[](sluice_problem &p) {
-       p.flags |= SLUICE_BIAS_SCALE;
-       p.bias_type = SLUICE_F16;
+    {SLUICE_FLAG(mask.flags, SLUICE_MASK_BITS | SLUICE_MASK_BITS_OF_NEW), SLUICE_UNSUPPORTED, "mask.flags",
+     "nearest supported: without SLUICE_MASK_BITS_OF_NEW"},
+    {[](Call &c) {
+       c.scores.flags |= SLUICE_SCORES_BIAS_SCALE;
+       c.scores.bias_type = SLUICE_F16;
      },
-     SLUICE_UNSUPPORTED, "flags", "nearest supported: without SLUICE_BIAS_SCALE"},
-    {SLUICE_P(k_scale_kind, SLUICE_SCALE_PER_TOKEN), SLUICE_UNSUPPORTED, "k_scale_kind",
-     "prefixes outside of pages have no such scales; nearest supported: SLUICE_SCALE_PER_HEAD (2)"},
-    {SLUICE_P(v_scale_kind, SLUICE_SCALE_PER_TOKEN), SLUICE_UNSUPPORTED, "v_scale_kind",
-     "prefixes outside of pages have no such scales; nearest supported: SLUICE_SCALE_PER_HEAD (2)"},
-    {[](sluice_problem &p) {
-       p.k_type = p.v_type = SLUICE_U4;
-       p.k_scale_kind = p.v_scale_kind = SLUICE_SCALE_PER_GROUP;
-       p.scale_group = 32;
-     },
+     SLUICE_UNSUPPORTED, "scores.flags", "nearest supported: without SLUICE_SCORES_BIAS_SCALE"},
+    {SLUICE_SET(format.k.scale_kind, SLUICE_SCALE_PER_TOKEN), SLUICE_UNSUPPORTED, "kv.k.scale_kind",
+     "and kv.page_size is 0: keys of groups outside of pages have no such scales; nearest supported: "
+     "SLUICE_SCALE_PER_HEAD (2)"},
+    {SLUICE_SET(format.v.scale_kind, SLUICE_SCALE_PER_TOKEN), SLUICE_UNSUPPORTED, "kv.v.scale_kind",
+     "and kv.page_size is 0: keys of groups outside of pages have no such scales; nearest supported: "
+     "SLUICE_SCALE_PER_HEAD (2)"},
+    {[](Call &c) { c.format.k = c.format.v = {SLUICE_U4, SLUICE_SCALE_PER_GROUP, 32, 0, 0, 0}; },
      SLUICE_UNSUPPORTED, "flags",
-     "prefixes outside of pages have no such scales; nearest supported: without SLUICE_SHARED_PREFIX"},
-    {SLUICE_P(workspace_ceiling_bytes, 1000), SLUICE_UNSUPPORTED, "workspace_ceiling_bytes",
-     "workspace_ceiling_bytes is 1000; with SLUICE_SHARED_PREFIX the nearest supported is 33024"},
-    {SLUICE_P(max_q_tokens, int64_t{1} << 28), SLUICE_UNSUPPORTED, "max_q_tokens",
-     "max_q_tokens is 268435456 with 8 heads; with SLUICE_SHARED_PREFIX the nearest supported is "},
+     "and kv.page_size is 0: keys of groups outside of pages have no such scales; nearest supported: without "
+     "SLUICE_ATTENTION_PREFIXES"},
+    {SLUICE_SET(attention.workspace_ceiling_bytes, 1000), SLUICE_UNSUPPORTED, "workspace_ceiling_bytes",
+     "workspace_ceiling_bytes is 1000; with SLUICE_ATTENTION_PREFIXES the nearest supported is 33024"},
+    {SLUICE_SET(attention.bounds.q_rows, int64_t{1} << 28), SLUICE_UNSUPPORTED, "bounds.q_rows",
+     "bounds.q_rows is 268435456 with 8 heads; with SLUICE_ATTENTION_PREFIXES the nearest supported is "},
 };
 
-#undef SLUICE_P
 #undef SLUICE_FLAG
 
 struct CallRefusal {
@@ -172,85 +166,97 @@ struct CallRefusal {
 
 constexpr sluice_status invalid = SLUICE_INVALID_ARGUMENT;
 
-#define SLUICE_SET(member, value) [](Call &c) { c.args.member = value; }
 #define SLUICE_ODD(type) reinterpret_cast<const type *>(device_memory + 2)
 
 const CallRefusal call_refusals[] = {
-    {dense, SLUICE_SET(prefix_count, 0), invalid, "prefix_count", "prefix_count is 0; it must be at least 1"},
-    {dense, SLUICE_SET(prefix_count, -1), invalid, "prefix_count", "prefix_count is -1"},
-    {dense, SLUICE_SET(prefix_count, 3), invalid, "prefix_count",
-     "prefix_count is 3; the problem's max_prefixes is 2"},
-    {dense, SLUICE_SET(prefix_len, -1), invalid, "prefix_len", "prefix_len is -1; it must not be negative"},
-    {dense, SLUICE_SET(prefix_len, 33), invalid, "prefix_len",
-     "prefix_len is 33; the problem's max_prefix_len is 32"},
-    {dense, SLUICE_SET(prefix_q_starts, nullptr), invalid, "prefix_q_starts", "prefix_q_starts is NULL"},
-    {dense, SLUICE_SET(prefix_q_starts, SLUICE_ODD(int32_t)), invalid, "prefix_q_starts",
+    {dense, SLUICE_SET(args.key_sets, 1), invalid, "key_sets",
+     "key_sets is 1; it must be 2 with SLUICE_ATTENTION_PREFIXES"},
+    {dense, SLUICE_SET(keys[1].kv, nullptr), invalid, "keys[1].kv", "keys[1].kv is NULL"},
+    {dense, SLUICE_SET(prefix_kv.format, nullptr), invalid, "keys[1].kv.format", "keys[1].kv.format is NULL"},
+    {dense, SLUICE_SET(keys[1].rows.reserved, 1), invalid, "keys[1].rows.reserved",
+     "it must be 0: it is reserved"},
+    {dense, SLUICE_SET(keys[1].rows.starts, array()), invalid, "keys[1].rows.starts",
+     "is given, but each group has a sequence of its own"},
+    {dense, SLUICE_SET(keys[1].rows.total, 4), invalid, "keys[1].rows.total",
+     "is 4; it must be 0: each group has a sequence of its own"},
+    {dense, SLUICE_SET(keys[1].pages.head_stride, 4), SLUICE_UNSUPPORTED, "keys[1].pages.head_stride",
+     "is 4; nearest supported: 0"},
+    {dense, SLUICE_SET(keys[1].groups, -1), invalid, "keys[1].groups",
+     "keys[1].groups is -1; it must not be negative"},
+    {dense, SLUICE_SET(keys[1].groups, 3), invalid, "keys[1].groups",
+     "keys[1].groups is 3; the problem's bounds.groups is 2"},
+    {dense, SLUICE_SET(keys[1].rows.max_len, -2), invalid, "keys[1].rows.max_len",
+     "keys[1].rows.max_len is -2; it must not be negative"},
+    {dense, SLUICE_SET(keys[1].rows.max_len, 33), invalid, "keys[1].rows.max_len",
+     "keys[1].rows.max_len is 33; the problem's bounds.group_keys is 32"},
+    {dense, SLUICE_SET(keys[1].group_starts, nullptr), invalid, "keys[1].group_starts",
+     "keys[1].group_starts is NULL"},
+    {dense, SLUICE_SET(keys[1].group_starts, SLUICE_ODD(int32_t)), invalid, "keys[1].group_starts",
      "aligned to 4 bytes"},
-    {dense, SLUICE_SET(prefix_lengths, SLUICE_ODD(int32_t)), invalid, "prefix_lengths", "aligned to 4 bytes"},
-    {dense, SLUICE_SET(prefix_page_table, array()), invalid, "prefix_page_table",
-     "is given, but the problem's mode is not SLUICE_MODE_PAGED"},
-    {dense, SLUICE_SET(prefix_page_starts, array()), invalid, "prefix_page_starts",
-     "is given, but the problem's mode is not SLUICE_MODE_PAGED"},
-    {dense, SLUICE_SET(prefix_page_table_stride, 2), invalid, "prefix_page_table_stride",
+    {dense, SLUICE_SET(keys[1].rows.lengths, SLUICE_ODD(int32_t)), invalid, "keys[1].rows.lengths",
+     "aligned to 4 bytes"},
+    {dense, SLUICE_SET(keys[1].pages.table, array()), invalid, "keys[1].pages.table",
+     "is given, but the problem's kv.page_size is 0"},
+    {dense, SLUICE_SET(keys[1].pages.starts, array()), invalid, "keys[1].pages.starts",
+     "is given, but the problem's kv.page_size is 0"},
+    {dense, SLUICE_SET(keys[1].pages.stride, 2), invalid, "keys[1].pages.stride",
      "it must be 0 without SLUICE_PAGE_TABLE_BLOCK"},
-    {dense, SLUICE_SET(prefix_k.data, nullptr), invalid, "prefix_k.data", "prefix_k.data is NULL"},
-    {dense, SLUICE_SET(prefix_v.data, nullptr), invalid, "prefix_v.data", "prefix_v.data is NULL"},
-    {dense, SLUICE_SET(prefix_k.stride[1], 4), invalid, "prefix_k.stride[1]", "it must be a multiple of 8"},
-    {dense, SLUICE_SET(prefix_v.stride[3], 2), invalid, "prefix_v.stride[3]", "it must be 1"},
-    {dense, SLUICE_SET(prefix_k.stride[1], int64_t{1} << 25), SLUICE_UNSUPPORTED, "prefix_k.stride[1]",
+    {dense, SLUICE_SET(prefix_kv.k.data, nullptr), invalid, "keys[1].kv.k.data", "keys[1].kv.k.data is NULL"},
+    {dense, SLUICE_SET(prefix_kv.v.data, nullptr), invalid, "keys[1].kv.v.data", "keys[1].kv.v.data is NULL"},
+    {dense, SLUICE_SET(prefix_kv.k.stride[1], 4), invalid, "keys[1].kv.k.stride[1]",
+     "it must be a multiple of 8"},
+    {dense, SLUICE_SET(prefix_kv.v.stride[3], 2), invalid, "keys[1].kv.v.stride[3]", "it must be 1"},
+    {dense, SLUICE_SET(prefix_kv.k.stride[1], int64_t{1} << 25), SLUICE_UNSUPPORTED, "keys[1].kv.k.stride[1]",
      "nearest supported: 33554424"},
-    {dense, SLUICE_SET(prefix_v.stride[1], int64_t{1} << 25), SLUICE_UNSUPPORTED, "prefix_v.stride[1]",
+    {dense, SLUICE_SET(prefix_kv.v.stride[1], int64_t{1} << 25), SLUICE_UNSUPPORTED, "keys[1].kv.v.stride[1]",
      "nearest supported: 33554424"},
     {dense,
      [](Call &c) {
-       c.problem.max_q_len = c.args.batch = c.args.q_len = 2;
+       c.attention.bounds.q_len = c.args.batch = c.args.rows.max_len = 2;
        c.args.q.stride[0] = 3 * 8 * 128;
        c.args.o.stride[0] = 2 * 8 * 128;
-       c.args.lse = {};
-       c.problem.flags &= ~uint32_t(SLUICE_WRITE_LSE);
+       c.lse = {};
+       c.attention.lse = SLUICE_LSE_NONE;
      },
      invalid, "q.stride[0]",
-     "q.stride[0] is 3072; with SLUICE_SHARED_PREFIX and without q_starts it must be q_len * q.stride[1], "
+     "q.stride[0] is 3072; with SLUICE_ATTENTION_PREFIXES and without rows.starts it must be rows.max_len * "
+     "q.stride[1], "
      "which is 2 * 1024"},
-    {ragged, SLUICE_SET(q_tokens, 5), invalid, "q_tokens", "q_tokens is 5; the problem's max_q_tokens is 4"},
-    {ragged, SLUICE_SET(prefix_k.data, nullptr), invalid, "prefix_k.data", "prefix_k.data is NULL"},
-    {v_in_k, SLUICE_SET(prefix_v.data, device_memory), invalid, "prefix_v.data",
-     "the problem's flags have SLUICE_V_IN_K"},
-    {paged, SLUICE_SET(prefix_lengths, nullptr), invalid, "prefix_lengths", "prefix_lengths is NULL"},
-    {paged, SLUICE_SET(prefix_page_table, nullptr), invalid, "prefix_page_table",
-     "prefix_page_table is NULL"},
-    {paged, SLUICE_SET(prefix_page_table, SLUICE_ODD(int32_t)), invalid, "prefix_page_table",
+    {ragged, SLUICE_SET(args.rows.total, 5), invalid, "rows.total",
+     "rows.total is 5; the problem's bounds.q_rows is 4"},
+    {ragged, SLUICE_SET(prefix_kv.k.data, nullptr), invalid, "keys[1].kv.k.data",
+     "keys[1].kv.k.data is NULL"},
+    {v_in_k, SLUICE_SET(prefix_kv.v.data, device_memory), invalid, "keys[1].kv.v.data",
+     "the problem's kv.flags have SLUICE_KV_V_IN_K"},
+    {paged, SLUICE_SET(keys[1].rows.max_len, 0), invalid, "keys[1].rows.max_len",
+     "keys[1].rows.max_len is 0, but keys[1].rows.lengths is given"},
+    {paged, SLUICE_SET(keys[1].pages.stride, 0), invalid, "keys[1].pages.stride",
+     "keys[1].pages.stride is 0; it must be the entries"},
+    {paged, SLUICE_SET(keys[1].pages.table, nullptr), invalid, "keys[1].pages.table",
+     "keys[1].pages.table is NULL"},
+    {paged, SLUICE_SET(keys[1].pages.table, SLUICE_ODD(int32_t)), invalid, "keys[1].pages.table",
      "aligned to 4 bytes"},
-    {paged, SLUICE_SET(prefix_page_starts, array()), invalid, "prefix_page_starts",
-     "the problem's page_table_kind is SLUICE_PAGE_TABLE_BLOCK"},
-    {paged, SLUICE_SET(prefix_page_table_stride, -1), invalid, "prefix_page_table_stride",
-     "it must not be negative"},
-    {paged, SLUICE_SET(prefix_page_table_stride, 1), invalid, "prefix_page_table_stride",
-     "prefix_page_table_stride is 1; it must be at least 2, the pages of 16 keys for a prefix_len of 32"},
-    {paged, SLUICE_SET(prefix_k.data, device_memory), invalid, "prefix_k.data",
-     "the prefixes are in the pages of k and v"},
-    {paged, SLUICE_SET(prefix_v.stride[1], 8), invalid, "prefix_v.stride[1]",
-     "the prefixes are in the pages of k and v"},
-    {csr, SLUICE_SET(prefix_page_starts, nullptr), invalid, "prefix_page_starts",
-     "prefix_page_starts is NULL"},
-    {csr, SLUICE_SET(prefix_page_table_stride, 2), invalid, "prefix_page_table_stride",
+    {paged, SLUICE_SET(keys[1].pages.starts, array()), invalid, "keys[1].pages.starts",
+     "the problem's kv.page_table is SLUICE_PAGE_TABLE_BLOCK"},
+    {paged, SLUICE_SET(keys[1].pages.stride, -2), invalid, "keys[1].pages.stride",
+     "it must not be negative, except as SLUICE_SHARED (-1)"},
+    {paged, SLUICE_SET(keys[1].pages.stride, 1), invalid, "keys[1].pages.stride",
+     "keys[1].pages.stride is 1; it must be at least 2, the pages of 16 keys for a keys[1].rows.max_len of "
+     "32"},
+    {paged,
+     [](Call &c) {
+       c.prefix_kv = c.kv;
+       c.prefix_kv.k.data = device_memory;
+       c.keys[1].kv = &c.prefix_kv;
+     },
+     SLUICE_UNSUPPORTED, "keys[1].kv",
+     "keys[1].kv is not the cache of keys[0]; nearest supported: keys[0].kv"},
+    {csr, SLUICE_SET(keys[1].pages.starts, nullptr), invalid, "keys[1].pages.starts",
+     "keys[1].pages.starts is NULL, but the problem's kv.page_table is SLUICE_PAGE_TABLE_CSR"},
+    {csr, SLUICE_SET(keys[1].pages.stride, 2), invalid, "keys[1].pages.stride",
      "it must be 0 without SLUICE_PAGE_TABLE_BLOCK"},
-    // Nothing is accepted and ignored.
-    {without, SLUICE_SET(prefix_count, 1), invalid, "prefix_count",
-     "prefix_count is 1; it must be 0: the problem's flags lack SLUICE_SHARED_PREFIX"},
-    {without, SLUICE_SET(prefix_len, 1), invalid, "prefix_len", "it must be 0"},
-    {without, SLUICE_SET(prefix_q_starts, array()), invalid, "prefix_q_starts",
-     "the problem's flags lack SLUICE_SHARED_PREFIX"},
-    {without, SLUICE_SET(prefix_lengths, array()), invalid, "prefix_lengths",
-     "the problem's flags lack SLUICE_SHARED_PREFIX"},
-    {without, SLUICE_SET(prefix_page_table, array()), invalid, "prefix_page_table",
-     "the problem's flags lack SLUICE_SHARED_PREFIX"},
-    {without, SLUICE_SET(prefix_page_table_stride, 1), invalid, "prefix_page_table_stride", "it must be 0"},
-    {without, SLUICE_SET(prefix_page_starts, array()), invalid, "prefix_page_starts",
-     "the problem's flags lack SLUICE_SHARED_PREFIX"},
-    {without, SLUICE_SET(prefix_k.data, device_memory), invalid, "prefix_k.data",
-     "the problem's flags lack SLUICE_SHARED_PREFIX"},
-    {without, SLUICE_SET(prefix_v.stride[0], 8), invalid, "prefix_v.stride[0]", "it must be 0"},
+    {without, SLUICE_SET(args.key_sets, 2), invalid, "key_sets",
+     "key_sets is 2; it must be 1 without SLUICE_ATTENTION_PREFIXES"},
 };
 
 #undef SLUICE_SET
@@ -272,13 +278,12 @@ void remember(const sluice_trace_record *record, void *user) {
 TEST_CASE("a problem with prefixes needs their bounds, and excludes what depends on all keys", "[prefix]") {
   const ContextHandle context = split_context(SLUICE_DEVICE_TARGET);
   for (const ProblemRefusal &refusal : problem_refusals) {
-    sluice_problem problem = dense().problem;
+    Call call = dense();
     Error error;
-    CHECK(sluice_query_support(context.get(), &problem, nullptr, &error) == SLUICE_OK);
+    CHECK(query(context, call, &error) == SLUICE_OK);
     INFO(error.message);
-    refusal.change(problem);
-    check_refusal(sluice_query_support(context.get(), &problem, nullptr, &error), error, refusal.status,
-                  refusal.field, refusal.message);
+    refusal.change(call);
+    check_refusal(query(context, call, &error), error, refusal.status, refusal.field, refusal.message);
   }
 }
 
@@ -290,18 +295,35 @@ TEST_CASE("every rule of a call with prefixes is checked in its mode", "[prefix]
     check_call_refusal(hip, context, launch, refusal, refusal.status);
 }
 
+TEST_CASE("both sets of keys have the same scales", "[prefix]") {
+  FakeHip hip;
+  const ContextHandle context = split_context(SLUICE_DEVICE_HIP);
+  const sluice_launch launch = with_workspace();
+  Call call = dense();
+  call.format.k.scale_kind = SLUICE_SCALE_PER_HEAD;
+  call.scales.k.data = device_memory;
+  sluice_kv_scales others = call.scales;
+  call.prefix_kv.scales = &others;
+  const PlanHandle plan = make_plan(context, call);
+  CHECK(run(plan, call, &launch) == SLUICE_OK);
+  others.k.data = device_memory + 4;
+  Error error;
+  check_refusal(run(plan, call, &launch, &error), error, SLUICE_UNSUPPORTED, "keys[1].kv.scales",
+                "keys[1].kv.scales are not those of keys[0]; nearest supported: the same");
+}
+
 TEST_CASE("a grid has up to 65535 prefixes", "[prefix]") {
   FakeHip hip;
   const ContextHandle context = split_context(SLUICE_DEVICE_HIP);
   Call call = dense();
-  call.problem.max_prefixes = 65536;
+  call.attention.bounds.groups = 65536;
   const sluice_launch launch = with_workspace();
-  call.args.prefix_count = 65535;
-  CHECK(sluice_run(make_plan(context, call.problem).get(), &call.args, &launch, nullptr) == SLUICE_OK);
-  call.args.prefix_count = 65536;
+  call.keys[1].groups = 65535;
+  CHECK(run(make_plan(context, call), call, &launch) == SLUICE_OK);
+  call.keys[1].groups = 65536;
   Error error;
-  check_refusal(sluice_run(make_plan(context, call.problem).get(), &call.args, &launch, &error), error,
-                SLUICE_UNSUPPORTED, "prefix_count", "prefix_count is 65536; nearest supported: 65535");
+  check_refusal(run(make_plan(context, call), call, &launch, &error), error, SLUICE_UNSUPPORTED,
+                "keys[1].groups", "keys[1].groups is 65536; nearest supported: 65535");
 }
 
 TEST_CASE("each level of keys has its launch, and one merge follows", "[prefix]") {
@@ -313,14 +335,14 @@ TEST_CASE("each level of keys has its launch, and one merge follows", "[prefix]"
   launch.signal_event = FakeHip::handle(13);
   for (Call (*const good)() : {dense, ragged, paged, csr}) {
     const Call call = good();
-    const PlanHandle plan = make_plan(context, call.problem);
+    const PlanHandle plan = make_plan(context, call);
     sluice_plan_info info;
     sluice_plan_info_init(&info, sizeof info);
     REQUIRE(sluice_plan_describe(plan.get(), &info, nullptr) == SLUICE_OK);
     launches.clear();
     hip.forget_calls();
     Error error;
-    const sluice_status status = sluice_run(plan.get(), &call.args, &launch, &error);
+    const sluice_status status = run(plan, call, &launch, &error);
     INFO(error.message);
     REQUIRE(status == SLUICE_OK);
     REQUIRE(launches.size() == 3);
@@ -336,174 +358,32 @@ TEST_CASE("each level of keys has its launch, and one merge follows", "[prefix]"
   }
 }
 
-TEST_CASE("a prefix_len of 0 is the problem's bound", "[prefix]") {
+TEST_CASE("prefixes may be as long as the plan's bound", "[prefix]") {
   FakeHip hip;
   const ContextHandle context = split_context(SLUICE_DEVICE_HIP);
   Call call = paged();
   const sluice_launch launch = with_workspace();
-  call.args.prefix_len = 0;
-  CHECK(sluice_run(make_plan(context, call.problem).get(), &call.args, &launch, nullptr) == SLUICE_OK);
+  call.keys[1].rows.max_len = SLUICE_PLAN_BOUND;
+  CHECK(run(make_plan(context, call), call, &launch) == SLUICE_OK);
   // ... and is checked like it.
-  call.args.prefix_page_table_stride = 1;
+  call.keys[1].pages.stride = 1;
   Error error;
-  check_refusal(sluice_run(make_plan(context, call.problem).get(), &call.args, &launch, &error), error,
-                SLUICE_INVALID_ARGUMENT, "prefix_page_table_stride", "for a prefix_len of 32");
+  check_refusal(run(make_plan(context, call), call, &launch, &error), error, SLUICE_INVALID_ARGUMENT,
+                "keys[1].pages.stride", "for a keys[1].rows.max_len of 32");
 }
 
-namespace {
-
-/// Three sequences with two rows of one element each. Rows 1 to 3 see prefix 0, row 4 sees prefix 1, rows 0
-/// and 5 see none.
-struct HostCall {
-  sluice_problem problem;
-  sluice_args args;
-  float q[6] = {1, 2, 3, 4, 5, 6}, o[6] = {}, lse[6] = {};
-  float k[12] = {0.1f, 0.2f, 0.3f, 0.4f, 0.5f, 0.6f, 0.7f, 0.8f, 0.9f, 1, 1.1f, 1.2f};
-  float v[12] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
-  int32_t kv_lengths[3] = {2, 1, 0}, table[6] = {0, 1, 2, 3, 4, 5};
-  int32_t starts[3] = {1, 4, 5}, lengths[2] = {3, 1}, prefix_table[4] = {3, 4, 5, 0},
-          page_starts[3] = {0, 2, 3};
-
-  HostCall() {
-    sluice_problem_init(&problem, sizeof problem);
-    problem.flags = SLUICE_SHARED_PREFIX | SLUICE_WRITE_LSE;
-    problem.mode = SLUICE_MODE_PAGED;
-    problem.q_type = problem.k_type = problem.v_type = problem.o_type = SLUICE_F32;
-    problem.q_heads = problem.kv_heads = problem.head_dim_qk = problem.head_dim_v = 1;
-    problem.page_size = 2;
-    problem.page_table_kind = SLUICE_PAGE_TABLE_BLOCK;
-    problem.max_prefixes = 2;
-    problem.max_prefix_len = 4;
-    problem.max_q_tokens = 6;
-    sluice_args_init(&args, sizeof args);
-    args.batch = 3;
-    args.q_len = 2;
-    args.kv_len = 2;
-    args.scale = 1;
-    args.q = {q, {2, 1, 0, 0}};
-    args.k = {k, {2, 1, 0, 0}};
-    args.v = {v, {2, 1, 0, 0}};
-    args.o = {o, {2, 1, 0, 0}};
-    args.lse = {lse, {2, 1, 0, 0}};
-    args.kv_lengths = kv_lengths;
-    args.page_table = table;
-    args.page_table_stride = 1;
-    args.prefix_count = 2;
-    args.prefix_q_starts = starts;
-    args.prefix_lengths = lengths;
-    args.prefix_page_table = prefix_table;
-    args.prefix_page_table_stride = 2;
-  }
-};
-
-struct ContentRefusal {
-  void (*change)(HostCall &);
-  const char *field;
-  const char *message;
-};
-
-const ContentRefusal content_refusals[] = {
-    {[](HostCall &c) { c.starts[0] = -1; }, "prefix_q_starts[0]", "it must not be negative"},
-    {[](HostCall &c) { c.starts[1] = 0; }, "prefix_q_starts[1]",
-     "prefix_q_starts[1] is 0; starts must not decrease, and the previous one is 1"},
-    {[](HostCall &c) { c.starts[2] = 7; }, "prefix_q_starts[2]",
-     "prefix_q_starts[2] is 7; it must be at most the problem's max_q_tokens, which is 6"},
-    {[](HostCall &c) {
-       c.problem.max_q_tokens = 9;
-       c.starts[2] = 7;
-     },
-     "prefix_q_starts[2]", "it must be at most batch * q_len, which is 6"},
-    {[](HostCall &c) { c.lengths[0] = -1; }, "prefix_lengths[0]", "it must not be negative"},
-    {[](HostCall &c) { c.lengths[1] = 5; }, "prefix_lengths[1]",
-     "prefix_lengths[1] is 5; it must be at most prefix_len, which is 4"},
-    {[](HostCall &c) { c.prefix_table[1] = -1; }, "prefix_page_table[1]",
-     "a page number must not be negative"},
-    {[](HostCall &c) {
-       c.args.page_count = 6;
-       c.prefix_table[2] = 6;
-     },
-     "prefix_page_table[2]", "it must be less than page_count, which is 6"},
-    {[](HostCall &c) {
-       c.problem.page_table_kind = SLUICE_PAGE_TABLE_CSR;
-       c.args.page_table_stride = c.args.prefix_page_table_stride = 0;
-       static constexpr int32_t own[] = {0, 1, 2, 2};
-       c.args.page_starts = own;
-       c.args.prefix_page_starts = c.page_starts;
-       c.page_starts[1] = 1;
-     },
-     "prefix_page_starts[1]", "prefix 0 starts at 0 and needs 2 pages"},
-};
-
-} // namespace
-
-TEST_CASE("the host reference checks what the arrays of prefixes hold", "[prefix]") {
-  for (const ContentRefusal &refusal : content_refusals) {
-    HostCall call;
-    refusal.change(call);
-    Error error;
-    check_refusal(sluice_reference(&call.problem, &call.args, &error), error, SLUICE_INVALID_ARGUMENT,
-                  refusal.field, refusal.message);
-    CHECK(call.lse[0] == 0);
-  }
-}
-
-TEST_CASE("a row sees the keys of its prefix, then its sequence's", "[prefix]") {
-  HostCall call;
-  Error error;
-  const sluice_status status = sluice_reference(&call.problem, &call.args, &error);
-  INFO(error.message);
-  REQUIRE(status == SLUICE_OK);
-  // Elements of k and v that each row sees.
-  const std::vector<size_t> seen[] = {{0, 1}, {6, 7, 8, 0, 1}, {6, 7, 8, 2}, {6, 7, 8, 2}, {10}, {}};
-  for (size_t row = 0; row < 6; ++row) {
-    double sum = 0, weighted = 0;
-    for (const size_t key : seen[row]) {
-      const double weight = std::exp(double{call.q[row]} * call.k[key]);
-      sum += weight;
-      weighted += weight * call.v[key];
-    }
-    CHECK(call.o[row] == Approx(sum == 0 ? 0 : weighted / sum));
-    CHECK(call.lse[row] == Approx(std::log(sum)));
-  }
-}
-
-TEST_CASE("keys of prefixes in blocks follow the rules of blocks", "[prefix]") {
-  const std::vector<unsigned char> blocks(64 * 18);
-  const std::vector<uint16_t> rows(4 * 2 * 64);
-  sluice_problem problem;
-  sluice_problem_init(&problem, sizeof problem);
-  problem.flags = SLUICE_SHARED_PREFIX;
-  problem.q_type = problem.o_type = SLUICE_F16;
-  problem.k_type = problem.v_type = SLUICE_Q4_0;
-  problem.q_heads = problem.kv_heads = 2;
-  problem.head_dim_qk = problem.head_dim_v = 64;
-  problem.max_prefixes = 1;
-  problem.max_prefix_len = 4;
-  problem.max_q_tokens = 2;
-  sluice_args args;
-  sluice_args_init(&args, sizeof args);
-  args.batch = args.q_len = 1;
-  args.kv_len = 2;
-  const int32_t starts[] = {0, 1};
-  std::vector<uint16_t> o(2 * 64);
-  args.q = {const_cast<uint16_t *>(rows.data()), {128, 128, 64, 1}};
-  args.o = {o.data(), {128, 128, 64, 1}};
-  args.k = args.v = {const_cast<unsigned char *>(blocks.data()), {2 * 128, 128, 64, 1}};
-  args.prefix_count = 1;
-  args.prefix_len = 4;
-  args.prefix_q_starts = starts;
-  args.prefix_k = args.prefix_v = {const_cast<unsigned char *>(blocks.data()), {4 * 128, 128, 64, 1}};
-  Error error;
-  const sluice_status status = sluice_reference(&problem, &args, &error);
-  INFO(error.message);
-  CHECK(status == SLUICE_OK);
-  args.prefix_k.stride[1] = 72;
-  check_refusal(sluice_reference(&problem, &args, &error), error, SLUICE_INVALID_ARGUMENT,
-                "prefix_k.stride[1]", "prefix_k.stride[1] is 72; it must be a multiple of 32");
-  args.prefix_k.stride[1] = 64;
-  args.prefix_v.stride[2] = 16;
-  check_refusal(sluice_reference(&problem, &args, &error), error, SLUICE_INVALID_ARGUMENT,
-                "prefix_v.stride[2]", "it must be a multiple of 32");
+TEST_CASE("prefixes in pages have the same length unless their lengths are given, and may share a table",
+          "[prefix]") {
+  FakeHip hip;
+  const ContextHandle context = split_context(SLUICE_DEVICE_HIP);
+  const sluice_launch launch = with_workspace();
+  Call call = paged();
+  call.keys[1].rows.lengths = nullptr;
+  call.keys[1].pages.stride = SLUICE_SHARED;
+  REQUIRE(run(make_plan(context, call), call, &launch) == SLUICE_OK);
+  CHECK(hip.attentions[0].kernargs.kv_len == 32);
+  CHECK(hip.attentions[0].kernargs.kv_lengths == 0);
+  CHECK(hip.attentions[0].kernargs.page_table_stride == 0);
 }
 
 TEST_CASE("a prefix inherits nothing of the sequences' own keys", "[prefix]") {
@@ -511,21 +391,21 @@ TEST_CASE("a prefix inherits nothing of the sequences' own keys", "[prefix]") {
   const ContextHandle context = split_context(SLUICE_DEVICE_HIP);
   const sluice_launch launch = with_workspace();
   Call call = ragged();
-  call.args.kv_tokens = 14; // fewer rows than a prefix has
-  const PlanHandle plan = make_plan(context, call.problem);
+  call.keys[0].rows.total = 14; // fewer rows than a prefix has
+  const PlanHandle plan = make_plan(context, call);
   hip.forget_calls();
-  REQUIRE(sluice_run(plan.get(), &call.args, &launch, nullptr) == SLUICE_OK);
+  REQUIRE(run(plan, call, &launch) == SLUICE_OK);
   REQUIRE(hip.attention_count >= 2);
-  CHECK(hip.attentions[0].kernargs.kv_len == call.args.prefix_len);
+  CHECK(hip.attentions[0].kernargs.kv_len == 32);
   CHECK(hip.attentions[0].kernargs.kv_rows == INT32_MAX);
   CHECK(hip.attentions[1].kernargs.kv_rows == 14);
 
   // All KV heads share the entries of a prefix.
   call = paged();
-  call.args.page_table_head_stride = 100;
-  const PlanHandle paged_plan = make_plan(context, call.problem);
+  call.keys[0].pages.head_stride = 100;
+  const PlanHandle paged_plan = make_plan(context, call);
   hip.forget_calls();
-  REQUIRE(sluice_run(paged_plan.get(), &call.args, &launch, nullptr) == SLUICE_OK);
+  REQUIRE(run(paged_plan, call, &launch) == SLUICE_OK);
   CHECK(hip.attentions[0].kernargs.page_table_head_stride == 0);
   CHECK(hip.attentions[1].kernargs.page_table_head_stride == 100);
 }
@@ -536,25 +416,22 @@ TEST_CASE("a call may have no prefixes, or prefixes without keys", "[prefix]") {
   const sluice_launch launch = with_workspace();
   for (Call (*const good)() : {dense, ragged, paged, csr}) {
     Call call = good();
-    call.args.flags = SLUICE_EXACT_LENGTHS;
-    call.args.prefix_count = 0;
-    call.args.prefix_k = call.args.prefix_v = {};
-    call.args.prefix_lengths = call.args.prefix_page_starts = nullptr;
-    call.args.prefix_page_table = nullptr;
-    const PlanHandle plan = make_plan(context, call.problem);
+    call.prefix_kv.k = call.prefix_kv.v = {};
+    call.keys[1].pages.table = nullptr;
+    Call none = call;
+    none.keys[1].groups = 0;
+    none.keys[1].rows.lengths = none.keys[1].pages.starts = nullptr;
+    const PlanHandle plan = make_plan(context, call);
     hip.forget_calls();
     Error error;
-    sluice_status status = sluice_run(plan.get(), &call.args, &launch, &error);
+    sluice_status status = run(plan, none, &launch, &error);
     INFO(error.message);
     REQUIRE(status == SLUICE_OK);
     CHECK(hip.attention_count == 1);
-    call = good();
-    call.args.flags = SLUICE_EXACT_LENGTHS;
-    call.args.prefix_len = 0;
-    call.args.prefix_k = call.args.prefix_v = {};
-    call.args.prefix_page_table = nullptr;
+    call.keys[1].rows.max_len = 0;
+    call.keys[1].rows.lengths = nullptr;
     hip.forget_calls();
-    status = sluice_run(plan.get(), &call.args, &launch, &error);
+    status = run(plan, call, &launch, &error);
     INFO(error.message);
     REQUIRE(status == SLUICE_OK);
     CHECK(hip.attention_count == 2);

@@ -23,20 +23,19 @@ std::string take() {
 struct MixedPlan {
   FakeHip hip;
   ContextHandle context = split_context(SLUICE_DEVICE_HIP);
-  sluice_problem problem = mixed_problem();
-  PlanHandle plan = make_plan(context, problem);
-  sluice_args args = good_args();
+  AttentionCall call = mixed_call();
+  PlanHandle plan = make_plan(context, call);
   sluice_launch launch = with_workspace();
 
   MixedPlan() {
-    args.lse = {device_memory + 64, {8 * 300, 1, 300, 0}};
-    args.q.stride[0] = args.o.stride[0] = int64_t{300} * 8 * 128;
-    args.q_len = 4;
+    call.lse = {device_memory + 64, {8 * 300, 1, 300, 0}};
+    call.args.q.stride[0] = call.args.o.stride[0] = int64_t{300} * 8 * 128;
+    call.args.rows.max_len = 4;
   }
   void set_ranges(uint32_t enabled) {
     REQUIRE(sluice_set_ranges(context.get(), enabled, nullptr) == SLUICE_OK);
   }
-  sluice_status run() { return sluice_run(plan.get(), &args, &launch, nullptr); }
+  sluice_status run() { return sluice::test::run(plan, call, &launch); }
 };
 
 } // namespace
@@ -50,10 +49,10 @@ TEST_CASE("a run is in a range with its kernels and the problem in short", "[ran
   const std::string few = "attn_fwd_f16_d128_q16_kv16_w1_decode", many = "attn_fwd_f16_d128_q256_kv64_w8";
   REQUIRE(mixed.run() == SLUICE_OK);
   CHECK(take() == "(" + few + " b2 q4 kv7 h8/2 causal)"); // with its merge
-  mixed.args.q_len = 300;
+  mixed.call.args.rows.max_len = 300;
   REQUIRE(mixed.run() == SLUICE_OK);
   CHECK(take() == "(" + many + " b2 q300 kv7 h8/2 causal)");
-  mixed.args.q_lengths = reinterpret_cast<const int32_t *>(device_memory);
+  mixed.call.args.rows.lengths = reinterpret_cast<const int32_t *>(device_memory);
   REQUIRE(mixed.run() == SLUICE_OK);
   CHECK(take() == "(" + many + " + " + few + " b2 q300 kv7 h8/2 causal)");
   mixed.set_ranges(0);
@@ -71,22 +70,17 @@ TEST_CASE("a range's text names what a problem has", "[ranges]") {
   const std::vector<std::byte> pack = writer.finish();
   const ContextHandle context = make_context(context_desc(SLUICE_DEVICE_HIP, pack));
   REQUIRE(sluice_set_ranges(context.get(), 1, nullptr) == SLUICE_OK);
-  sluice_problem problem = good_problem();
-  problem.flags = SLUICE_HAS_WINDOW_LEFT | SLUICE_BOOL_MASK;
-  problem.window_left = 5;
-  problem.bias_type = SLUICE_F32;
-  make_paged(problem);
-  const PlanHandle plan = make_plan(context, problem);
-  sluice_args args = good_args();
-  args.lse = {};
-  args.kv_lengths = reinterpret_cast<const int32_t *>(device_memory);
-  args.page_table = device_memory;
-  args.page_table_stride = 1;
-  args.bias = {device_memory, {0, 0, 7, 1}};
-  args.mask = {device_memory, {0, 0, 1, 1}};
+  AttentionCall call = good_call();
+  make_paged(call);
+  call.mask.flags = SLUICE_MASK_WINDOW_LEFT | SLUICE_MASK_BITS;
+  call.mask.window_left = 5;
+  call.scores.bias_type = SLUICE_F32;
+  call.scores_args.bias = {device_memory, {0, 0, 7, 1}};
+  call.mask_args.bits = {device_memory, {0, 0, 1, 1}};
+  const PlanHandle plan = make_plan(context, call);
   take();
   Error error;
-  const sluice_status status = sluice_run(plan.get(), &args, nullptr, &error);
+  const sluice_status status = run(plan, call, nullptr, &error);
   INFO(error.message);
   REQUIRE(status == SLUICE_OK);
   CHECK(take() ==
@@ -96,12 +90,12 @@ TEST_CASE("a range's text names what a problem has", "[ranges]") {
 TEST_CASE("appends and merges are in ranges", "[ranges]") {
   FakeHip hip;
   const ContextHandle context = cache_op_context();
-  const sluice_append append = good_append(), table = good_table_append();
-  const sluice_merge merge = good_merge();
+  const AppendCall append = good_append(), table = good_table_append();
+  const sluice_merge_args merge = good_merge();
   const auto call_all = [&] {
-    CHECK(sluice_kv_append(context.get(), &append, nullptr, nullptr) == SLUICE_OK);
-    CHECK(sluice_kv_append(context.get(), &table, nullptr, nullptr) == SLUICE_OK);
-    CHECK(sluice_merge_states(context.get(), &merge, nullptr, nullptr) == SLUICE_OK);
+    CHECK(run(context, append) == SLUICE_OK);
+    CHECK(run(context, table) == SLUICE_OK);
+    CHECK(run(context, merge) == SLUICE_OK);
     return take();
   };
   take();
@@ -118,7 +112,7 @@ TEST_CASE("a range is closed when its call fails, and a refusal opens none", "[r
   mixed.hip.failing["hipModuleLaunchKernel"] = 1;
   CHECK(mixed.run() == SLUICE_HIP);
   CHECK(take() == "(attn_fwd_f16_d128_q16_kv16_w1_decode b2 q4 kv7 h8/2 causal)");
-  mixed.args.batch = -1;
+  mixed.call.args.batch = -1;
   CHECK(mixed.run() == SLUICE_INVALID_ARGUMENT);
   CHECK(take() == "");
 }
@@ -144,18 +138,18 @@ TEST_CASE("a plan counts its runs, and the launches of each kernel", "[counters]
   CHECK(counted() == Numbers{0, 0, 0, 0, 0, 0});
   REQUIRE(mixed.run() == SLUICE_OK); // few rows, merged
   CHECK(counted() == Numbers{1, 0, 1, 0, 1, 1});
-  mixed.args.q_len = 300;
+  mixed.call.args.rows.max_len = 300;
   REQUIRE(mixed.run() == SLUICE_OK);
   REQUIRE(mixed.run() == SLUICE_OK);
   CHECK(counted() == Numbers{3, 0, 3, 2, 1, 1});
-  mixed.args.q_lengths = reinterpret_cast<const int32_t *>(device_memory); // both, and the merge
+  mixed.call.args.rows.lengths = reinterpret_cast<const int32_t *>(device_memory); // both, and the merge
   REQUIRE(mixed.run() == SLUICE_OK);
   CHECK(counted() == Numbers{4, 0, 5, 3, 2, 2});
-  mixed.args.batch = -1;
+  mixed.call.args.batch = -1;
   CHECK(mixed.run() == SLUICE_INVALID_ARGUMENT);
   CHECK(counted() == Numbers{4, 1, 5, 3, 2, 2});
   // A failure of HIP counts, and so do the launches before it.
-  mixed.args.batch = 2;
+  mixed.call.args.batch = 2;
   mixed.launch.signal_event = FakeHip::handle(13);
   mixed.hip.failing["hipEventRecord"] = 1;
   CHECK(mixed.run() == SLUICE_HIP);
@@ -165,10 +159,10 @@ TEST_CASE("a plan counts its runs, and the launches of each kernel", "[counters]
   CHECK(counted() == Numbers{4, 3, 7, 4, 3, 3});
   // An error struct of no size is refused as well.
   sluice_error unsized = {};
-  CHECK(sluice_run(mixed.plan.get(), &mixed.args, &mixed.launch, &unsized) == SLUICE_INVALID_ARGUMENT);
+  CHECK(run(mixed.plan, mixed.call, &mixed.launch, &unsized) == SLUICE_INVALID_ARGUMENT);
   CHECK(counted() == Numbers{4, 4, 7, 4, 3, 3});
   // Each plan has its own.
-  const PlanHandle other = make_plan(mixed.context, mixed.problem);
+  const PlanHandle other = make_plan(mixed.context, mixed.call);
   sluice_counters counters;
   sluice_counters_init(&counters, sizeof counters);
   CHECK(sluice_plan_counters(other.get(), &counters, nullptr) == SLUICE_OK);

@@ -65,27 +65,24 @@ void use(void *library, const DeviceBytes &qkv, const DeviceBytes &o, std::vecto
   desc.kind = SLUICE_DEVICE_EMULATED;
   sluice_context *context = nullptr;
   require_ok(SLUICE_FIND(library, sluice_context_create)(&desc, &context, nullptr), "sluice_context_create");
-  sluice_problem problem;
-  SLUICE_FIND(library, sluice_problem_init)(&problem, sizeof problem);
-  problem.q_type = problem.k_type = problem.v_type = problem.o_type = SLUICE_F16;
-  problem.q_heads = problem.kv_heads = 1;
-  problem.head_dim_qk = problem.head_dim_v = call_dim;
+  const sluice_kv_format format = sluice_kv_tensors(SLUICE_F16, 1, call_dim);
+  const sluice_attention attention = sluice_make_attention(SLUICE_F16, 1, &format);
   sluice_plan *plan = nullptr;
-  require_ok(SLUICE_FIND(library, sluice_plan_create)(context, &problem, &plan, nullptr),
-             "sluice_plan_create");
+  require_ok(SLUICE_FIND(library, sluice_attention_plan)(context, &attention, &plan, nullptr),
+             "sluice_attention_plan");
   {
     const DeviceStream stream;
     o.fill(0x7f);
-    sluice_args args;
-    SLUICE_FIND(library, sluice_args_init)(&args, sizeof args);
-    args.batch = 1;
-    args.q_len = args.kv_len = rows;
-    args.q = args.k = args.v = {qkv.get(), {0, call_dim, call_dim, 1}};
-    args.o = {o.get(), {0, call_dim, call_dim, 1}};
+    const sluice_tensor input = sluice_packed(qkv.get(), 1, call_dim);
+    const sluice_kv kv = sluice_make_kv(&format, input, input);
+    const sluice_keys keys = sluice_keys_of_equal(&kv, rows);
+    const sluice_attention_args args =
+        sluice_make_call(1, rows, input, sluice_packed(o.get(), 1, call_dim), &keys);
     sluice_launch launch;
     SLUICE_FIND(library, sluice_launch_init)(&launch, sizeof launch);
     launch.stream = stream.get();
-    require_ok(SLUICE_FIND(library, sluice_run)(plan, &args, &launch, nullptr), "sluice_run");
+    require_ok(SLUICE_FIND(library, sluice_attention_run)(plan, &args, &launch, nullptr),
+               "sluice_attention_run");
     stream.wait();
     if (result.empty()) result = o.read();
     expect(o.read() == result, "another result after a reload");

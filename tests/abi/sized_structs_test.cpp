@@ -1,17 +1,14 @@
 //===- sized_structs_test.cpp - older, newer and wrong callers ------------------------------------------===//
+#include "sized_structs.h"
+
 #include "cache_op_fixture.h"
+#include "split_fixture.h"
 
 #include <cstring>
 
 using namespace sluice::test;
 
 namespace {
-
-/// A struct as a newer header might declare it.
-template <typename Struct> struct Newer {
-  Struct known;
-  uint64_t appended;
-};
 
 template <typename Struct, typename Init> void check_init(Init init) {
   Newer<Struct> newer;
@@ -31,37 +28,6 @@ template <typename Struct, typename Init> void check_init(Init init) {
   CHECK(init(&newer.known, size_t{1} << 40) == SLUICE_INVALID_ARGUMENT);
   CHECK(newer.known.struct_size == 0xffffffff);
   CHECK(init(nullptr, sizeof(Struct)) == SLUICE_INVALID_ARGUMENT);
-}
-
-/// A call with a struct that the test builds: with `size` as struct_size and `appended` after the part that
-/// this version knows.
-template <typename Struct, typename Call>
-sluice_status call_with(const Struct &given, uint32_t size, uint64_t appended, Call call) {
-  Newer<Struct> newer = {given, appended};
-  newer.known.struct_size = size;
-  return call(&newer.known);
-}
-
-/// The rules for a struct that the library reads.
-template <typename Struct, typename Call>
-void check_input(const Struct &good, const std::string &argument, Call call, bool nullable = false) {
-  Error error;
-  const auto try_with = [&](uint32_t size, uint64_t appended) {
-    error = Error();
-    return call_with(good, size, appended, [&](const Struct *given) { return call(given, &error); });
-  };
-  CHECK(try_with(sizeof(Struct), 0) == SLUICE_OK);
-  CHECK(try_with(sizeof(Newer<Struct>), 0) == SLUICE_OK);
-  CHECK(try_with(sizeof(Struct), 1) == SLUICE_OK); // no longer in the struct
-  check_refusal(try_with(sizeof(Newer<Struct>), uint64_t{1} << 56), error, SLUICE_NEWER_STRUCT, argument,
-                "older than the caller's header");
-  for (const uint32_t size :
-       {0u, 1u, uint32_t(sizeof(Struct)) - 1, uint32_t(sizeof(Struct)) / 2, 0xffffffffu}) {
-    check_refusal(try_with(size, 0), error, SLUICE_INVALID_ARGUMENT, argument + ".struct_size",
-                  "struct_size is " + std::to_string(size));
-  }
-  error = Error();
-  if (!nullable) check_refusal(call(nullptr, &error), error, SLUICE_INVALID_ARGUMENT, argument, "is NULL");
 }
 
 /// The rules for a struct that the library fills.
@@ -96,26 +62,18 @@ TEST_CASE("the init functions zero the caller's struct and set its size", "[size
   check_init<sluice_build>(sluice_build_init);
   check_init<sluice_context_desc>(sluice_context_desc_init);
   check_init<sluice_device_info>(sluice_device_info_init);
-  check_init<sluice_problem>(sluice_problem_init);
   check_init<sluice_support>(sluice_support_init);
   check_init<sluice_kernel_info>(sluice_kernel_info_init);
   check_init<sluice_plan_info>(sluice_plan_info_init);
-  check_init<sluice_args>(sluice_args_init);
   check_init<sluice_launch>(sluice_launch_init);
-  check_init<sluice_append>(sluice_append_init);
-  check_init<sluice_merge>(sluice_merge_init);
-  check_init<sluice_page_copy>(sluice_page_copy_init);
-  check_init<sluice_gather>(sluice_gather_init);
   check_init<sluice_counters>(sluice_counters_init);
 }
 
 TEST_CASE("structs that the library reads follow the rules of struct_size", "[sized]") {
   FakeHip hip;
   const ContextHandle context = fake_context();
-  const PlanHandle plan = make_plan(context, good_problem());
-  const sluice_args args = good_args();
-  const sluice_launch launch = good_launch();
-
+  const AttentionCall call = good_call();
+  const PlanHandle plan = make_plan(context, call);
   check_input(context_desc(SLUICE_DEVICE_TARGET), "desc",
               [](const sluice_context_desc *desc, sluice_error *error) {
                 sluice_context *out = nullptr;
@@ -124,88 +82,128 @@ TEST_CASE("structs that the library reads follow the rules of struct_size", "[si
                 sluice_context_destroy(out);
                 return status;
               });
-  check_input(good_problem(), "problem", [&](const sluice_problem *problem, sluice_error *error) {
-    return sluice_query_support(context.get(), problem, nullptr, error);
+  check_input(call.attention, "attention", [&](const sluice_attention *given, sluice_error *error) {
+    return sluice_attention_support(context.get(), given, nullptr, error);
   });
-  check_input(good_problem(), "problem", [&](const sluice_problem *problem, sluice_error *error) {
-    uint64_t bytes;
-    return sluice_workspace_size(context.get(), problem, &bytes, error);
-  });
-  check_input(good_problem(), "problem", [&](const sluice_problem *problem, sluice_error *error) {
+  check_input(call.attention, "attention", [&](const sluice_attention *given, sluice_error *error) {
     sluice_plan *out = nullptr;
-    const sluice_status status = sluice_plan_create(context.get(), problem, &out, error);
+    const sluice_status status = sluice_attention_plan(context.get(), given, &out, error);
     CHECK((out != nullptr) == (status == SLUICE_OK));
     sluice_plan_destroy(out);
     return status;
   });
   check_input(
-      good_problem(), "problem",
-      [&](const sluice_problem *problem, sluice_error *error) {
-        return sluice_preload(context.get(), problem, error);
+      call.attention, "attention",
+      [&](const sluice_attention *given, sluice_error *error) {
+        return sluice_attention_preload(context.get(), given, error);
       },
       true);
-  check_input(args, "args", [&](const sluice_args *given, sluice_error *error) {
-    return sluice_run(plan.get(), given, &launch, error);
+  check_input(call.args, "args", [&](const sluice_attention_args *given, sluice_error *error) {
+    return sluice_attention_run(plan.get(), given, nullptr, error);
   });
   check_input(
-      launch, "launch",
-      [&](const sluice_launch *given, sluice_error *error) {
-        return sluice_run(plan.get(), &args, given, error);
-      },
-      true);
+      good_launch(), "launch",
+      [&](const sluice_launch *given, sluice_error *error) { return run(plan, call, given, error); }, true);
 }
 
-TEST_CASE("structs of appends and merges follow the rules of struct_size", "[sized]") {
+TEST_CASE("structs that a problem points to follow the rules of struct_size", "[sized]") {
+  const ContextHandle context = target_context();
+  AttentionCall call = good_call();
+  const auto ask = [&](sluice_error *error) { return query(context, call, error); };
+  check_nested(call.attention.kv, "kv", ask);
+  check_nested(call.attention.mask, "mask", ask, true);
+  check_nested(call.attention.scores, "scores", ask, true);
+}
+
+TEST_CASE("structs that a call points to follow the rules of struct_size", "[sized]") {
+  FakeHip hip;
+  const ContextHandle context = fake_context();
+  AttentionCall call = good_call();
+  const PlanHandle plan = make_plan(context, call);
+  const auto run_it = [&](sluice_error *error) { return run(plan, call, nullptr, error); };
+  check_nested(call.args.keys, "keys[0]", run_it);
+  check_nested(call.keys[0].kv, "keys[0].kv", run_it);
+  check_nested(call.kv.format, "keys[0].kv.format", run_it);
+  check_nested(call.kv.scales, "keys[0].kv.scales", run_it, true);
+  check_nested(call.args.mask, "mask", run_it, true);
+  check_nested(call.args.scores, "scores", run_it, true);
+}
+
+TEST_CASE("a second set of keys follows the first, whatever their size", "[sized]") {
+  FakeHip hip;
+  const ContextHandle context = split_context(SLUICE_DEVICE_HIP);
+  const sluice_launch launch = with_workspace();
+  AttentionCall call = decode_call();
+  call.attention.flags = SLUICE_ATTENTION_PREFIXES;
+  call.attention.bounds.q_rows = 10;
+  call.attention.bounds.groups = 1;
+  call.attention.bounds.group_keys = 7;
+  call.attention.bounds.q_len = 5;
+  call.args.key_sets = 2;
+  call.prefix_kv = call.kv;
+  call.keys[1].groups = 1;
+  call.keys[1].group_starts = reinterpret_cast<const int32_t *>(device_memory);
+  call.keys[1].rows.max_len = 7;
+  const PlanHandle plan = make_plan(context, call);
+  Newer<sluice_keys> sets[2] = {{call.keys[0], 0}, {call.keys[1], 0}};
+  sets[0].known.struct_size = sets[1].known.struct_size = sizeof sets[0];
+  call.args.keys = &sets[0].known;
+  Error error;
+  const auto run_it = [&] { return run(plan, call, &launch, &error); };
+  CHECK(run_it() == SLUICE_OK);
+  INFO(error.message);
+  sets[1].appended = 1;
+  check_refusal(run_it(), error, SLUICE_NEWER_STRUCT, "keys[1]", "older than the caller's header");
+  sets[1].appended = 0;
+  sets[1].known.struct_size = sizeof(sluice_keys) - 8;
+  check_refusal(run_it(), error, SLUICE_INVALID_ARGUMENT, "keys[1].struct_size", "struct_size is ");
+  sets[1].known.struct_size = sizeof sets[1];
+  const auto on_kv = [&](sluice_error *out) { return run(plan, call, &launch, out); };
+  check_nested(sets[1].known.kv, "keys[1].kv", on_kv);
+  check_nested(call.prefix_kv.format, "keys[1].kv.format", on_kv);
+  check_nested(call.prefix_kv.scales, "keys[1].kv.scales", on_kv, true);
+}
+
+TEST_CASE("the launch of an append or a merge follows the rules of struct_size", "[sized]") {
   FakeHip hip;
   const ContextHandle context = cache_op_context();
-  const sluice_append append = good_append();
-  const sluice_merge merge = good_merge();
-  const sluice_launch launch = good_launch();
-  check_input(append, "append", [&](const sluice_append *given, sluice_error *error) {
-    return sluice_kv_append(context.get(), given, &launch, error);
-  });
-  check_input(
-      launch, "launch",
-      [&](const sluice_launch *given, sluice_error *error) {
-        return sluice_kv_append(context.get(), &append, given, error);
-      },
-      true);
-  check_input(merge, "merge", [&](const sluice_merge *given, sluice_error *error) {
-    return sluice_merge_states(context.get(), given, &launch, error);
-  });
-  check_input(
-      launch, "launch",
-      [&](const sluice_launch *given, sluice_error *error) {
-        return sluice_merge_states(context.get(), &merge, given, error);
-      },
-      true);
+  const AppendCall append = good_append();
+  const sluice_merge_args merge = good_merge();
+  const auto check_launch = [&](const auto &call) {
+    check_input(
+        good_launch(), "launch",
+        [&](const sluice_launch *given, sluice_error *error) { return run(context, call, given, error); },
+        true);
+  };
+  check_launch(append);
+  check_launch(merge);
 }
 
 TEST_CASE("structs of the host reference follow the rules of struct_size", "[sized]") {
   float one[5] = {1, 1, 1, 1, 1};
   const auto element = [&](int i) { return sluice_tensor{&one[i], {1, 1, 1, 1}}; };
-  sluice_problem problem = good_problem();
-  problem.q_type = problem.k_type = problem.v_type = problem.o_type = SLUICE_F32;
-  problem.q_heads = problem.kv_heads = problem.head_dim_qk = problem.head_dim_v = 1;
-  sluice_args args = good_args();
-  args.batch = args.q_len = args.kv_len = 1;
-  args.q = element(0);
-  args.k = element(1);
-  args.v = element(2);
-  args.o = element(3);
-  args.lse = element(4);
-  check_input(problem, "problem", [&](const sluice_problem *given, sluice_error *error) {
-    return sluice_reference(given, &args, error);
+  AttentionCall call = good_call();
+  call.format = sluice_kv_tensors(SLUICE_F32, 1, 1);
+  call.attention.q_heads = 1;
+  call.attention.q.type = call.attention.o.type = SLUICE_F32;
+  call.args.batch = call.args.rows.max_len = call.keys[0].rows.max_len = 1;
+  call.args.q = element(0);
+  call.kv.k = element(1);
+  call.kv.v = element(2);
+  call.args.o = element(3);
+  call.lse = element(4);
+  check_input(call.attention, "attention", [&](const sluice_attention *given, sluice_error *error) {
+    return sluice_attention_reference(given, &call.args, error);
   });
-  check_input(args, "args", [&](const sluice_args *given, sluice_error *error) {
-    return sluice_reference(&problem, given, error);
+  check_input(call.args, "args", [&](const sluice_attention_args *given, sluice_error *error) {
+    return sluice_attention_reference(&call.attention, given, error);
   });
 }
 
 TEST_CASE("structs that the library fills follow the rules of struct_size", "[sized]") {
   const ContextHandle context = target_context();
-  const PlanHandle plan = make_plan(context, good_problem());
-  const sluice_problem problem = good_problem();
+  const AttentionCall call = good_call();
+  const PlanHandle plan = make_plan(context, call);
 #if SLUICE_HAS_KERNELS // without kernels the pack is missing
   check_output<sluice_build>(
       "build", [&](sluice_build *build, sluice_error *error) { return sluice_build_info(build, error); },
@@ -220,7 +218,7 @@ TEST_CASE("structs that the library fills follow the rules of struct_size", "[si
   check_output<sluice_support>(
       "support",
       [&](sluice_support *support, sluice_error *error) {
-        return sluice_query_support(context.get(), &problem, support, error);
+        return sluice_attention_support(context.get(), &call.attention, support, error);
       },
       true);
   check_output<sluice_kernel_info>(
@@ -239,25 +237,25 @@ TEST_CASE("structs that the library fills follow the rules of struct_size", "[si
 
 TEST_CASE("an error is optional, may be newer, and must have the size of some version", "[sized]") {
   const ContextHandle context = target_context();
-  sluice_problem problem = good_problem();
-  problem.q_heads = 7;
-  CHECK(sluice_query_support(context.get(), &problem, nullptr, nullptr) == SLUICE_INVALID_ARGUMENT);
+  AttentionCall call = good_call();
+  call.attention.q_heads = 7;
+  CHECK(query(context, call, nullptr) == SLUICE_INVALID_ARGUMENT);
 
   Newer<sluice_error> newer;
   std::memset(&newer, 0xee, sizeof newer);
   newer.known.struct_size = sizeof newer;
-  CHECK(sluice_query_support(context.get(), &problem, nullptr, &newer.known) == SLUICE_INVALID_ARGUMENT);
+  CHECK(query(context, call, &newer.known) == SLUICE_INVALID_ARGUMENT);
   CHECK(newer.known.code == SLUICE_INVALID_ARGUMENT);
   CHECK(newer.known.hip_code == 0);
   CHECK(std::string(newer.known.field) == "q_heads");
   CHECK(newer.appended == 0xeeeeeeeeeeeeeeee);
 
   // Too small, or beyond any version: the call is refused, good or not, and nothing is written.
-  problem = good_problem();
+  call = good_call();
   for (const uint32_t size : {0u, uint32_t(sizeof(sluice_error)) - 1, 65537u, 0xeeeeeeeeu}) {
     std::memset(&newer, 0xee, sizeof newer);
     newer.known.struct_size = size;
-    CHECK(sluice_query_support(context.get(), &problem, nullptr, &newer.known) == SLUICE_INVALID_ARGUMENT);
+    CHECK(query(context, call, &newer.known) == SLUICE_INVALID_ARGUMENT);
     CHECK(uint32_t(newer.known.code) == 0xeeeeeeee);
     CHECK(newer.known.message[0] == char(0xee));
   }
@@ -265,6 +263,6 @@ TEST_CASE("an error is optional, may be newer, and must have the size of some ve
   // Success leaves it unchanged.
   Error untouched;
   untouched.code = 77;
-  CHECK(sluice_query_support(context.get(), &problem, nullptr, &untouched) == SLUICE_OK);
+  CHECK(query(context, call, &untouched) == SLUICE_OK);
   CHECK(untouched.code == 77);
 }

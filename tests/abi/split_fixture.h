@@ -37,21 +37,22 @@ inline ContextHandle split_context(uint32_t kind) {
   return make_context(desc);
 }
 
-inline sluice_problem decode_problem() {
-  sluice_problem problem = good_problem();
-  problem.max_batch = 2;
-  problem.max_q_len = 1;
-  problem.max_kv_len = 8192;
-  return problem;
+/// Two sequences of one row and up to 8192 keys.
+inline AttentionCall decode_call() {
+  AttentionCall call = good_call();
+  call.attention.bounds.batch = 2;
+  call.attention.bounds.q_len = 1;
+  call.attention.bounds.kv_len = 8192;
+  return call;
 }
 
 /// For any number of rows: up to 4 of 4 heads go to the decode kernel, more do not, since the ceiling is just
 /// large enough for their splits.
-inline sluice_problem mixed_problem() {
-  sluice_problem problem = decode_problem();
-  problem.max_q_len = 0;
-  problem.workspace_ceiling_bytes = 7 * 2 * 4 * 8 * (128 + 1) * 4; // splits, sequences, rows, heads
-  return problem;
+inline AttentionCall mixed_call() {
+  AttentionCall call = decode_call();
+  call.attention.bounds.q_len = 0;
+  call.attention.workspace_ceiling_bytes = 7 * 2 * 4 * 8 * (128 + 1) * 4; // splits, sequences, rows, heads
+  return call;
 }
 
 /// With a workspace for every plan, which is never accessed.

@@ -76,25 +76,23 @@ TEST_CASE("threads share a context and a plan, and each kernel is loaded once", 
   std::atomic<int> messages = 0;
   {
     const ContextHandle context = make_context(desc);
-    const PlanHandle shared = make_plan(context, good_problem());
+    const PlanHandle shared = make_plan(context, good_call());
     std::atomic<int> failures = 0;
     std::vector<std::thread> threads;
     for (int thread = 0; thread < thread_count; ++thread) {
       threads.emplace_back([&, thread] {
-        const sluice_args args = good_args();
-        const sluice_launch launch = good_launch();
+        const AttentionCall call = good_call();
         for (int round = 0; round < rounds; ++round) {
           sluice_set_log([](uint32_t, const char *, void *user) { ++*static_cast<std::atomic<int> *>(user); },
                          &messages, SLUICE_LOG_INFO);
-          sluice_problem problem = good_problem();
-          problem.q_type = problem.k_type = problem.v_type = problem.o_type =
+          AttentionCall other = good_call();
+          other.attention.q.type = other.attention.o.type = other.format.k.type = other.format.v.type =
               thread % 2 ? SLUICE_F16 : SLUICE_BF16;
-          problem.max_q_len = round % 2 ? 1 : 0;
+          other.attention.bounds.q_len = round % 2 ? 1 : 0;
           sluice_plan *own = nullptr;
-          failures += sluice_plan_create(context.get(), &problem, &own, nullptr) != SLUICE_OK;
-          for (int run = 0; run < runs; ++run) {
-            failures += sluice_run(shared.get(), &args, &launch, nullptr) != SLUICE_OK;
-          }
+          failures += sluice_attention_plan(context.get(), &other.attention, &own, nullptr) != SLUICE_OK;
+          for (int i = 0; i < runs; ++i)
+            failures += run(shared, call) != SLUICE_OK;
           sluice_plan_destroy(own);
         }
       });

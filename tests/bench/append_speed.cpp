@@ -7,6 +7,7 @@
 // tokens is far from that limit.
 //
 //===----------------------------------------------------------------------------------------------------===//
+#include "calls/values.h"
 #include "emulator/machine/program.h"
 #include "emulator/timing/timing.h"
 #include "runtime/dtype.h"
@@ -41,7 +42,7 @@ constexpr int32_t many_tokens = 4096;
 struct Append {
   const char *name;
   int32_t tokens;
-  int32_t q_heads, kv_heads, head_dim_qk, head_dim_v; // head_dim_v 0: SLUICE_V_IN_K
+  int32_t q_heads, kv_heads, head_dim_qk, head_dim_v; // head_dim_v 0: calls::v_in_k
   uint32_t cache_type = SLUICE_BF16;
   int32_t rotary_dim = 0, rotary_first = 0, tail_dim = 0;
   bool norms = false;
@@ -65,10 +66,9 @@ const Append appends[] = {
     {"K, V", 4096, 0, 8, 128, 128, SLUICE_U4},
     {"Q, K normed and rotated, V", 4096, 32, 8, 128, 128, SLUICE_U4, 128, 0, 0, true},
     {"Q, K with rotated tails, V in K", 4096, 16, 1, 576, 0, SLUICE_BF16, 64, 512, 64},
-    {"K, V by columns", 4096, 0, 8, 128, 128, SLUICE_BF16, 0, 0, 0, false, SLUICE_BF16, SLUICE_V_PACK_ALL},
+    {"K, V by columns", 4096, 0, 8, 128, 128, SLUICE_BF16, 0, 0, 0, false, SLUICE_BF16, SLUICE_PACK_ALL},
     {"K, V by columns in packs", 4096, 0, 8, 128, 128, SLUICE_BF16, 0, 0, 0, false, SLUICE_BF16, 8},
-    {"K, V by columns", 4096, 0, 8, 128, 128, SLUICE_E4M3FNUZ, 0, 0, 0, false, SLUICE_BF16,
-     SLUICE_V_PACK_ALL},
+    {"K, V by columns", 4096, 0, 8, 128, 128, SLUICE_E4M3FNUZ, 0, 0, 0, false, SLUICE_BF16, SLUICE_PACK_ALL},
     {"K, V", 64, 0, 8, 128, 128},
     {"Q, K normed and rotated, V", 64, 32, 8, 128, 128, SLUICE_BF16, 128, 0, 0, true},
     {"Q, K with rotated tails, V in K", 64, 16, 1, 576, 0, SLUICE_BF16, 64, 512, 64},
@@ -80,8 +80,7 @@ public:
   explicit Call(const Append &of) : memory(most_bytes) {
     const int64_t tokens = of.tokens, pages = (tokens + page_size - 1) / page_size;
     const bool has_v = of.head_dim_v != 0;
-    sluice_append_init(&call, sizeof call);
-    call.flags = has_v ? 0 : uint32_t(SLUICE_V_IN_K);
+    call.flags = has_v ? 0 : uint32_t(calls::v_in_k);
     call.source_type = of.source_type;
     call.cache_type = of.cache_type;
     call.kv_heads = of.kv_heads;
@@ -110,7 +109,7 @@ public:
     if (of.cache_type == SLUICE_U4) {
       call.k_scale_kind = call.v_scale_kind = SLUICE_SCALE_PER_GROUP;
       call.scale_group = 64;
-      call.flags |= SLUICE_ZERO_POINTS;
+      call.flags |= calls::zero_points;
       for (sluice_tensor *const groups : {&call.k_scales, &call.v_scales, &call.k_zeros, &call.v_zeros})
         *groups = tensor(pages, page_size, of.kv_heads, of.head_dim_qk / call.scale_group, 2);
     } else if (of.cache_type == SLUICE_I8) {
@@ -150,7 +149,7 @@ public:
     sluice_error error = make_error();
     sluice_launch launch;
     sluice_launch_init(&launch, sizeof launch);
-    check(sluice_kv_append(context.get(), &call, &launch, &error), error);
+    check(sluice_cache_append(context.get(), calls::AppendValues(call), &launch, &error), error);
     const std::vector<RecordedLaunch> launches = context.take_launches();
     const RecordedLaunch &recorded = launches.front();
     kernel = recorded.kernel;
@@ -185,7 +184,7 @@ private:
 
   /// The elements of V's cache as [page][head][row / pack][element][row % pack].
   void place_columns(int32_t v_pack) {
-    const bool is_one_pack = v_pack == SLUICE_V_PACK_ALL;
+    const bool is_one_pack = v_pack == SLUICE_PACK_ALL;
     const int64_t pack = is_one_pack ? page_size : v_pack, page = int64_t{page_size} * call.head_dim_v;
     call.v_pack = v_pack;
     auto &stride = call.v_cache.stride;
@@ -204,7 +203,7 @@ private:
   }
 
   ModelMemory memory;
-  sluice_append call;
+  calls::Append call;
   uint32_t clock_mhz = 0;
 };
 

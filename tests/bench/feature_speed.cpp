@@ -9,6 +9,8 @@
 // far from the plain one does not use the fast kernels: the program names it and fails.
 //
 //===----------------------------------------------------------------------------------------------------===//
+#include "calls/args.h"
+#include "calls/problem.h"
 #include "emulator/machine/program.h"
 #include "emulator/timing/timing.h"
 #include "tools/bench/launch_timing.h"
@@ -46,23 +48,23 @@ constexpr uint64_t most_bytes = uint64_t(4) << 30; // of tensors; few of them ar
 /// A call of any problem that is asked about.
 class Call {
 public:
-  explicit Call(const sluice_problem &asked) : problem(asked), memory(most_bytes) {
+  explicit Call(const calls::Problem &asked) : problem(asked), memory(most_bytes) {
     problem.max_batch = batch;
     problem.max_q_len = q_len;
     problem.max_kv_len = kv_len;
-    sluice_args_init(&args, sizeof args);
+    args.scale = calls::usual_scale(problem);
     args.batch = batch;
     args.q_len = q_len;
     args.kv_len = kv_len;
     const int32_t qk = problem.head_dim_qk, v = problem.head_dim_v;
-    const int32_t page_size = problem.mode == SLUICE_MODE_PAGED ? problem.page_size : 0;
+    const int32_t page_size = problem.mode == calls::paged ? problem.page_size : 0;
     const int64_t blocks = page_size == 0 ? batch : batch * pages_of(page_size);
     const int64_t rows = page_size == 0 ? kv_len : page_size;
     args.q = tensor(problem.q_type, batch, q_len, problem.q_heads, qk);
     args.o = tensor(problem.o_type, batch, q_len, problem.q_heads, v);
     args.k = tensor(problem.k_type, blocks, rows, problem.kv_heads, qk);
-    if (!(problem.flags & SLUICE_V_IN_K)) args.v = tensor(problem.v_type, blocks, rows, problem.kv_heads, v);
-    if (problem.mode == SLUICE_MODE_RAGGED) {
+    if (!(problem.flags & calls::v_in_k)) args.v = tensor(problem.v_type, blocks, rows, problem.kv_heads, v);
+    if (problem.mode == calls::ragged) {
       args.q_starts = starts(q_len);
       args.kv_starts = starts(kv_len);
       for (sluice_tensor *tensor : {&args.q, &args.k, &args.v, &args.o})
@@ -126,7 +128,7 @@ private:
       args.k.stride[3] = int64_t(problem.k_pack) * problem.page_size;
       args.k.stride[2] = int64_t(problem.head_dim_qk) * problem.page_size;
     }
-    if (problem.flags & SLUICE_PAGE_INDEX_64)
+    if (problem.flags & calls::page_index_64)
       fill_table<int64_t>(batch * pages);
     else
       fill_table<int32_t>(batch * pages);
@@ -139,24 +141,24 @@ private:
 
   void change_scores() {
     const auto heads = size_t(problem.q_heads);
-    if (problem.flags & SLUICE_WRITE_LSE) {
+    if (problem.flags & calls::write_lse) {
       args.lse = tensor(SLUICE_F32, batch, q_len, problem.q_heads, 1);
-      if (problem.mode == SLUICE_MODE_RAGGED) args.lse.stride[0] = 0;
+      if (problem.mode == calls::ragged) args.lse.stride[0] = 0;
     }
     if (problem.bias_type != 0) args.bias = {memory.allocate(q_len * kv_len * 4), {0, 0, kv_len, 1}};
-    if (problem.flags & SLUICE_BOOL_MASK)
+    if (problem.flags & calls::mask_bits)
       args.mask = {array(q_len * kv_len / 8, uint8_t{0xff}), {0, 0, kv_len / 8, 1}};
-    if (problem.flags & SLUICE_ALIBI) args.alibi_slopes = array(heads, 0.5f);
-    if (problem.flags & SLUICE_SINK_LOGITS) args.sink_logits = array(heads, 0.0f);
+    if (problem.flags & calls::alibi) args.alibi_slopes = array(heads, 0.5f);
+    if (problem.flags & calls::sinks) args.sink_logits = array(heads, 0.0f);
     if (problem.q_scale_kind != SLUICE_SCALE_NONE) args.q_scale = array(heads, 1.0f);
     scale_keys(problem.k_scale_kind, args.k_scale, args.k_scales, args.k);
     scale_keys(problem.v_scale_kind, args.v_scale, args.v_scales,
-               problem.flags & SLUICE_V_IN_K ? args.k : args.v);
+               problem.flags & calls::v_in_k ? args.k : args.v);
     if (problem.o_scale_kind != SLUICE_SCALE_NONE) args.o_scale = array(heads, 1.0f);
-    if (problem.flags & SLUICE_BIAS_SCALE) args.bias_scale = array(heads, 1.0f);
+    if (problem.flags & calls::bias_scale) args.bias_scale = array(heads, 1.0f);
     if (problem.mask_alignment == SLUICE_GIVEN_DIAGONAL) args.diagonals = array(batch, kv_len - q_len);
-    if (problem.flags & SLUICE_CAUSAL_BY_SEQUENCE) args.causal = array(batch, 1);
-    if (problem.flags & SLUICE_SPANS) {
+    if (problem.flags & calls::causal_by_sequence) args.causal = array(batch, 1);
+    if (problem.flags & calls::spans) {
       // Among the rows, whose keys are the newest.
       int32_t *const spans = array(size_t(batch) * 2, 0);
       for (int32_t sequence = 0; sequence < batch; ++sequence) {
@@ -176,16 +178,16 @@ private:
       return;
     }
     const int64_t heads = problem.kv_heads,
-                  tokens = problem.mode == SLUICE_MODE_PAGED ? problem.page_size : kv_len;
+                  tokens = problem.mode == calls::paged ? problem.page_size : kv_len;
     const bool is_per_page = kind == SLUICE_SCALE_PER_PAGE;
     const int64_t all = rows.stride[0] == 0 ? batch : (int64_t{batch} * kv_len + tokens - 1) / tokens + batch;
     scales = {array(size_t(all * tokens * heads), 1.0f),
               {rows.stride[0] == 0 ? 0 : (is_per_page ? 1 : tokens) * heads, is_per_page ? 0 : heads, 1, 0}};
   }
 
-  sluice_problem problem;
+  calls::Problem problem;
   ModelMemory memory;
-  sluice_args args;
+  calls::Args args;
 };
 
 int check_types(const PackFile &pack, const sluice_context *context, const Types &types,
@@ -194,19 +196,19 @@ int check_types(const PackFile &pack, const sluice_context *context, const Types
   std::map<std::string, std::map<std::string, std::string>> cells;
   std::vector<std::string> columns;
   for (const HeadSizes &size : sizes) {
-    const sluice_problem plain = plain_problem(types, size);
+    const calls::Problem plain = plain_problem(types, size);
     if (!ask(context, plain).supported) continue;
     const auto plain_clk = double(Call(plain).clk(pack));
     columns.push_back(text_of(size));
     for (const Question &question : questions()) {
       if (!question.ask) continue;
-      sluice_problem problem = plain;
+      calls::Problem problem = plain;
       question.ask(problem);
       // Another call, with more keys and launches: sluice bench --shared-prefix times it.
-      if (problem.flags & SLUICE_SHARED_PREFIX) continue;
+      if (problem.flags & calls::prefixes) continue;
       // Kernels of few rows only, the first of which sluice bench --sparse times. And another type of K and V
       // or another head size is not a feature.
-      if (problem.flags & SLUICE_MISSING_PAGES_HIDDEN || problem.v_pack != 0) continue;
+      if (problem.flags & calls::missing_pages || problem.v_pack != 0) continue;
       if (problem.k_type != plain.k_type || problem.head_dim_qk != plain.head_dim_qk) continue;
       if (!ask(context, problem).supported) continue;
       const double times = double(Call(problem).clk(pack)) / plain_clk;

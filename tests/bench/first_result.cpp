@@ -7,7 +7,8 @@
 // usage: first_result LIBRARY
 //
 //===----------------------------------------------------------------------------------------------------===//
-#include <sluice/sluice.h>
+
+#include <sluice/make.h>
 
 #include <algorithm>
 #include <chrono>
@@ -100,13 +101,10 @@ int main(int count, char **arguments) {
   require(GET(sluice_context_create)(&desc, &context, &error));
   steps.finished("a context, and with it the emulator");
 
-  sluice_problem problem;
-  GET(sluice_problem_init)(&problem, sizeof problem);
-  problem.q_type = problem.k_type = problem.v_type = problem.o_type = SLUICE_F16;
-  problem.q_heads = problem.kv_heads = 1;
-  problem.head_dim_qk = problem.head_dim_v = head_size;
+  const sluice_kv_format format = sluice_kv_tensors(SLUICE_F16, 1, head_size);
+  const sluice_attention problem = sluice_make_attention(SLUICE_F16, 1, &format);
   sluice_plan *plan = nullptr;
-  require(GET(sluice_plan_create)(context, &problem, &plan, &error));
+  require(GET(sluice_attention_plan)(context, &problem, &plan, &error));
   steps.finished("a plan, and with it the kernel");
 
   const auto allocate = hip<int(void **, size_t)>(context, "hipMalloc");
@@ -119,28 +117,23 @@ int main(int count, char **arguments) {
     require_hip(copy(made.data, host.data(), bytes, host_to_device));
     return made;
   };
-  sluice_args args;
-  GET(sluice_args_init)(&args, sizeof args);
-  args.batch = 1;
-  args.q_len = 1;
-  args.kv_len = keys;
-  args.q = tensor(zeros, 1);
-  args.k = tensor(zeros, keys);
-  args.v = tensor(v_rows, keys);
-  args.o = tensor(result, 1);
+  const sluice_tensor q = tensor(zeros, 1), o = tensor(result, 1);
+  const sluice_kv kv = sluice_make_kv(&format, tensor(zeros, keys), tensor(v_rows, keys));
+  const sluice_keys key_set = sluice_keys_of_equal(&kv, keys);
+  const sluice_attention_args args = sluice_make_call(1, 1, q, o, &key_set);
   steps.finished("memory, and copies to it");
 
   sluice_launch launch;
   GET(sluice_launch_init)(&launch, sizeof launch);
-  require(GET(sluice_run)(plan, &args, &launch, &error));
+  require(GET(sluice_attention_run)(plan, &args, &launch, &error));
   require_hip(wait(nullptr));
   steps.finished("the run");
-  require_hip(copy(result.data(), args.o.data, result.size() * sizeof result[0], device_to_host));
+  require_hip(copy(result.data(), o.data, result.size() * sizeof result[0], device_to_host));
   steps.finished("the copy of the result");
 
   if (std::count(result.begin(), result.end(), 0x3e00) != head_size) fail("result", "is not 1.5 everywhere");
   const auto release = hip<int(void *)>(context, "hipFree");
-  for (const sluice_tensor *made : {&args.q, &args.k, &args.v, &args.o})
+  for (const sluice_tensor *made : {&q, &kv.k, &kv.v, &o})
     require_hip(release(made->data));
   GET(sluice_plan_destroy)(plan);
   GET(sluice_context_destroy)(context);

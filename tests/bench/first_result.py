@@ -31,10 +31,10 @@ def megabytes(path):
 def print_sizes(build, library, emulator):
     symbols = [line for line in output("nm", "--dynamic", "--defined-only", library).splitlines() if " T " in line]
     print("| installed | size |\n| --- | ---: |")
-    print(f"| `libsluice.so.1`, with its kernels | {megabytes(library)} |")
+    print(f"| `libsluice.so.2`, with its kernels | {megabytes(library)} |")
     print(f"| of it the kernels | {megabytes(build / 'kernels/sluice.pack')} |")
     print(f"| `libsluice_emulator.so.1` | {megabytes(emulator)} |")
-    print(f"| functions that `libsluice.so.1` exports | {len(symbols)} |", flush=True)
+    print(f"| functions that `libsluice.so.2` exports | {len(symbols)} |", flush=True)
 
 
 def print_times(program, library):
@@ -58,9 +58,9 @@ def main():
         for component in ("runtime", "emulator"):
             output("cmake", "--install", build, "--prefix", prefix, "--component", component, "--strip")
         folder = pathlib.Path(prefix) / "lib"
-        print_sizes(build, folder / "libsluice.so.1", folder / "libsluice_emulator.so.1")
+        print_sizes(build, folder / "libsluice.so.2", folder / "libsluice_emulator.so.1")
         for program in sys.argv[2:]:
-            print_times(program, folder / "libsluice.so.1")
+            print_times(program, folder / "libsluice.so.2")
 
 
 if __name__ == "__main__":

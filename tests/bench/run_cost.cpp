@@ -1,9 +1,10 @@
-//===- run_cost.cpp - what sluice_run costs on the host, without the driver's part ----------------------===//
+//===- run_cost.cpp - what sluice_attention_run costs on the host, without the driver's part ------------===//
 //
 // The launch goes to a HIP table whose functions return at once. Prints the median and the spread of five
 // runs of a million calls each; tests/abi/run_counts_test.cpp asserts the counts.
 //
 //===----------------------------------------------------------------------------------------------------===//
+#include "calls/values.h"
 #include "support/test_pack.h"
 
 #include <sluice/sluice.h>
@@ -83,24 +84,24 @@ int main() {
   sluice_context *context = nullptr;
   require(sluice_context_create(&desc, &context, &error), error);
 
-  sluice_problem problem;
-  sluice_problem_init(&problem, sizeof problem);
-  problem.flags = SLUICE_CAUSAL | SLUICE_WRITE_LSE;
+  sluice::calls::Problem problem;
+  problem.flags = sluice::calls::causal | sluice::calls::write_lse;
   problem.q_type = problem.k_type = problem.v_type = problem.o_type = SLUICE_F16;
   problem.q_heads = 32;
   problem.kv_heads = 8;
   problem.head_dim_qk = problem.head_dim_v = 128;
   sluice_plan *plan = nullptr;
-  require(sluice_plan_create(context, &problem, &plan, &error), error);
+  require(sluice_attention_plan(context, sluice::calls::ProblemValues(problem), &plan, &error), error);
 
   alignas(16) static unsigned char memory[16];
-  sluice_args args;
-  sluice_args_init(&args, sizeof args);
+  sluice::calls::Args args;
+  args.scale = sluice::calls::usual_scale(problem);
   args.batch = 4;
   args.q_len = args.kv_len = 2048;
   args.q = args.o = {memory, {2048 * 32 * 128, 32 * 128, 128, 1}};
   args.k = args.v = {memory, {2048 * 8 * 128, 8 * 128, 128, 1}};
   args.lse = {memory, {32 * 2048, 1, 2048, 0}};
+  const sluice::calls::ArgsValues values(problem, args);
   sluice_launch launch;
   sluice_launch_init(&launch, sizeof launch);
 
@@ -108,12 +109,13 @@ int main() {
   for (double &result : nanoseconds) {
     const auto begin = std::chrono::steady_clock::now();
     for (int i = 0; i < calls_per_run; ++i)
-      require(sluice_run(plan, &args, &launch, &error), error);
+      require(sluice_attention_run(plan, values, &launch, &error), error);
     const std::chrono::duration<double, std::nano> elapsed = std::chrono::steady_clock::now() - begin;
     result = elapsed.count() / calls_per_run;
   }
   std::sort(nanoseconds.begin(), nanoseconds.end());
-  std::printf("sluice_run without the driver: median %.1f ns, from %.1f to %.1f ns, 5 runs of %d calls, %s\n",
+  std::printf("sluice_attention_run without the driver: median %.1f ns, from %.1f to %.1f ns, 5 runs of %d "
+              "calls, %s\n",
               nanoseconds[2], nanoseconds.front(), nanoseconds.back(), calls_per_run, cpu_name().c_str());
   sluice_plan_destroy(plan);
   sluice_context_destroy(context);

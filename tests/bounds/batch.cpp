@@ -1,6 +1,7 @@
 //===- batch.cpp - a batch of sequences whose numbers depend only on the sequence -----------------------===//
 #include "bounds/batch.h"
 
+#include "calls/values.h"
 #include "conformance/shared/numbers.h"
 
 #include <algorithm>
@@ -49,11 +50,11 @@ const NumberFormat &format_of(uint32_t type) {
 
 } // namespace
 
-PlanHandle plan_of(const sluice_problem &problem) {
+PlanHandle plan_of(const calls::Problem &problem) {
   sluice_error error;
   sluice_error_init(&error, sizeof error);
   sluice_plan *plan = nullptr;
-  const sluice_status status = sluice_plan_create(device(), &problem, &plan, &error);
+  const sluice_status status = sluice_attention_plan(device(), calls::ProblemValues(problem), &plan, &error);
   INFO(error.field << ": " << error.message);
   REQUIRE(status == SLUICE_OK);
   return PlanHandle(plan);
@@ -66,31 +67,30 @@ sluice_plan_info describe(const PlanHandle &plan) {
   return info;
 }
 
-sluice_problem problem_of(const ProblemShape &shape) {
-  sluice_problem problem;
-  sluice_problem_init(&problem, sizeof problem);
+calls::Problem problem_of(const ProblemShape &shape) {
+  calls::Problem problem;
   problem.mode = shape.mode;
-  problem.flags = shape.flags | SLUICE_WRITE_LSE;
+  problem.flags = shape.flags | calls::write_lse;
   problem.q_type = problem.k_type = problem.v_type = problem.o_type = shape.type;
   problem.kv_heads = shape.kv_heads;
   problem.q_heads = shape.kv_heads * shape.group;
   problem.head_dim_qk = problem.head_dim_v = shape.head_dim;
-  if (shape.mode == SLUICE_MODE_PAGED) {
+  if (shape.mode == calls::paged) {
     problem.page_size = 16;
     problem.page_table_kind = SLUICE_PAGE_TABLE_BLOCK;
   }
   return problem;
 }
 
-Batch::Batch(const sluice_problem &wanted, std::vector<Sequence> list, int32_t q_len, int32_t kv_len)
+Batch::Batch(const calls::Problem &wanted, std::vector<Sequence> list, int32_t q_len, int32_t kv_len)
     : problem(wanted), sequences(std::move(list)) {
-  sluice_args_init(&args, sizeof args);
+  args.scale = calls::usual_scale(problem);
   args.batch = int32_t(sequences.size());
   args.q_len = q_len != 0 ? q_len : longest(sequences, &Sequence::rows);
   args.kv_len = kv_len != 0 ? kv_len : longest(sequences, &Sequence::keys);
   const std::vector<int32_t> rows = lengths(sequences, &Sequence::rows),
                              keys = lengths(sequences, &Sequence::keys);
-  if (problem.mode == SLUICE_MODE_RAGGED) {
+  if (problem.mode == calls::ragged) {
     args.q_starts = q_starts.emplace(starts(sequences, &Sequence::rows)).data();
     args.kv_starts = kv_starts.emplace(starts(sequences, &Sequence::keys)).data();
   } else {
@@ -100,7 +100,7 @@ Batch::Batch(const sluice_problem &wanted, std::vector<Sequence> list, int32_t q
   draw_queries();
   place_keys();
   draw_keys(k, true);
-  if (!(problem.flags & SLUICE_V_IN_K)) draw_keys(v, false);
+  if (!(problem.flags & calls::v_in_k)) draw_keys(v, false);
 }
 
 /// A number of magnitude 1/8 to 1, so that no sum is large.
@@ -140,9 +140,9 @@ void Batch::draw_queries() {
 
 /// Pages are in descending order; page 0 and the last are unused.
 void Batch::place_keys() {
-  if (problem.mode == SLUICE_MODE_DENSE) {
+  if (problem.mode == calls::dense) {
     key_rows = sequences.size() * size_t(args.kv_len);
-  } else if (problem.mode == SLUICE_MODE_RAGGED) {
+  } else if (problem.mode == calls::ragged) {
     key_rows = size_t((*kv_starts)[sequences.size()]) + 2;
   } else {
     const int32_t stride = (args.kv_len + problem.page_size - 1) / problem.page_size;
@@ -162,8 +162,8 @@ void Batch::place_keys() {
 }
 
 size_t Batch::key_row(size_t sequence, int32_t key) const {
-  if (problem.mode == SLUICE_MODE_DENSE) return sequence * size_t(args.kv_len) + size_t(key);
-  if (problem.mode == SLUICE_MODE_RAGGED) return size_t((*kv_starts)[sequence] + key);
+  if (problem.mode == calls::dense) return sequence * size_t(args.kv_len) + size_t(key);
+  if (problem.mode == calls::ragged) return size_t((*kv_starts)[sequence] + key);
   const int32_t page = (*table)[sequence * size_t(args.page_table_stride) + size_t(key / problem.page_size)];
   return size_t(page) * size_t(problem.page_size) + size_t(key % problem.page_size);
 }
@@ -194,25 +194,25 @@ void Batch::draw_keys(std::optional<Visible<uint8_t>> &tensor, bool is_k) {
   tensor.emplace(size);
   std::memcpy(tensor->data(), values.data(), size);
   const int64_t dim = is_k ? problem.head_dim_qk : problem.head_dim_v, row = dim * problem.kv_heads;
-  const int64_t rows = problem.mode == SLUICE_MODE_DENSE    ? args.kv_len
-                       : problem.mode == SLUICE_MODE_RAGGED ? 0
-                                                            : problem.page_size;
+  const int64_t rows = problem.mode == calls::dense    ? args.kv_len
+                       : problem.mode == calls::ragged ? 0
+                                                       : problem.page_size;
   (is_k ? args.k : args.v) = {tensor->data(), {rows * row, row, dim, 1}};
 }
 
-void run_with_workspace(const PlanHandle &plan, const sluice_args &args) {
+void run_with_workspace(const PlanHandle &plan, const calls::Problem &problem, const calls::Args &args) {
   const uint64_t bytes = describe(plan).workspace_bytes;
   Visible<uint8_t> workspace(bytes, 0xff);
   run_on_device(args,
-                [&](sluice_context *, const sluice_args *call, sluice_launch *launch, sluice_error *error) {
+                [&](sluice_context *, const calls::Args *call, sluice_launch *launch, sluice_error *error) {
                   launch->workspace = bytes != 0 ? workspace.data() : nullptr;
                   launch->workspace_bytes = bytes;
-                  return sluice_run(plan.get(), call, launch, error);
+                  return sluice_attention_run(plan.get(), calls::ArgsValues(problem, *call), launch, error);
                 });
 }
 
 void Batch::run(const PlanHandle &plan) {
-  run_with_workspace(plan, args);
+  run_with_workspace(plan, problem, args);
 }
 
 std::vector<uint16_t> Batch::output(size_t sequence) const {
@@ -230,12 +230,13 @@ std::vector<float> Batch::lse_of(size_t sequence) const {
 void Batch::compare_with_reference() {
   std::vector<uint16_t> expected(o->size(), untouched);
   std::vector<float> expected_lse(lse->size(), untouched_lse);
-  sluice_args host = args;
+  calls::Args host = args;
   host.o.data = expected.data();
   host.lse.data = expected_lse.data();
   sluice_error error;
   sluice_error_init(&error, sizeof error);
-  const sluice_status status = sluice_reference(&problem, &host, &error);
+  const sluice_status status =
+      sluice_attention_reference(calls::ProblemValues(problem), calls::ArgsValues(problem, host), &error);
   INFO(error.field << ": " << error.message);
   REQUIRE(status == SLUICE_OK);
   const NumberFormat &format = format_of(problem.o_type);

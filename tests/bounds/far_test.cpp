@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "bounds/batch.h"
+#include "calls/values.h"
 
 #include "conformance/shared/numbers.h"
 
@@ -14,6 +15,7 @@
 #include <set>
 
 using namespace sluice::conformance;
+namespace calls = sluice::calls;
 using namespace sluice::test;
 
 namespace {
@@ -28,6 +30,9 @@ public:
       : start(mmap(nullptr, space_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
                    -1, 0)) {
     if (start == MAP_FAILED) throw std::runtime_error("no address space");
+    // Tensors begin in memory of the device, even if no row is there.
+    REQUIRE(hip<int(void *, size_t, unsigned)>("hipHostRegister")(start, 1, 0) == 0);
+    registered.push_back(start);
   }
   AddressSpace(const AddressSpace &) = delete;
   AddressSpace &operator=(const AddressSpace &) = delete;
@@ -46,6 +51,7 @@ public:
       for (; next != rows.end() && *next <= end; ++next)
         end = *next + head_dim;
       REQUIRE(uint64_t(end) * 2 <= space_bytes);
+      if (at(*first) == start) hide_start();
       REQUIRE(hip<int(void *, size_t, unsigned)>("hipHostRegister")(at(*first), size_t(end - *first) * 2,
                                                                     0) == 0);
       registered.push_back(at(*first));
@@ -54,6 +60,13 @@ public:
   }
 
 private:
+  /// For rows that are there.
+  void hide_start() {
+    if (registered.empty() || registered.front() != start) return;
+    hip<int(void *)>("hipHostUnregister")(start);
+    registered.erase(registered.begin());
+  }
+
   void *start;
   std::vector<void *> registered;
 };
@@ -79,14 +92,14 @@ int64_t page_of(const FarCase &c, size_t sequence, int32_t key) {
 
 int64_t place_of(const FarCase &c, size_t sequence, int32_t key, int32_t head) {
   const int64_t in_head = head * c.head_stride;
-  if (c.mode == SLUICE_MODE_DENSE) return in_head + int64_t(sequence) * c.outer_stride + key * c.token_stride;
-  if (c.mode == SLUICE_MODE_RAGGED) return in_head + (int64_t{c.kv_starts[sequence]} + key) * c.token_stride;
+  if (c.mode == calls::dense) return in_head + int64_t(sequence) * c.outer_stride + key * c.token_stride;
+  if (c.mode == calls::ragged) return in_head + (int64_t{c.kv_starts[sequence]} + key) * c.token_stride;
   return in_head + page_of(c, sequence, key) * c.outer_stride + key % c.page_size * c.token_stride;
 }
 
 void check_far(const FarCase &c, int32_t rows, bool splits) {
   INFO(c.name << ", " << rows << " rows" << (splits ? ", split" : ""));
-  sluice_problem problem =
+  calls::Problem problem =
       problem_of({.mode = c.mode, .group = group, .kv_heads = kv_heads, .head_dim = head_dim});
   const auto batch = int32_t(c.kv_lengths.size());
   const int32_t longest = *std::max_element(c.kv_lengths.begin(), c.kv_lengths.end());
@@ -96,9 +109,9 @@ void check_far(const FarCase &c, int32_t rows, bool splits) {
     problem.max_kv_len = 4096;
   }
   problem.page_size = c.page_size;
-  if (c.mode == SLUICE_MODE_PAGED) {
+  if (c.mode == calls::paged) {
     problem.page_table_kind = SLUICE_PAGE_TABLE_CSR;
-    problem.flags |= SLUICE_PAGE_INDEX_64;
+    problem.flags |= calls::page_index_64;
   }
 
   AddressSpace keys, values;
@@ -133,12 +146,12 @@ void check_far(const FarCase &c, int32_t rows, bool splits) {
       page_starts(first_pages);
   Visible<int64_t> pages(c.pages);
 
-  sluice_args args;
-  sluice_args_init(&args, sizeof args);
+  calls::Args args;
+  args.scale = calls::usual_scale(problem);
   args.batch = batch;
   args.q_len = rows;
   args.kv_len = longest;
-  const bool has_starts = c.mode == SLUICE_MODE_RAGGED;
+  const bool has_starts = c.mode == calls::ragged;
   const int64_t q_stride = has_starts ? 0 : rows * q_row;
   args.q = {q.data(), {q_stride, q_row, head_dim, 1}};
   args.o = {o.data(), {q_stride, q_row, head_dim, 1}};
@@ -150,17 +163,18 @@ void check_far(const FarCase &c, int32_t rows, bool splits) {
     args.q_starts = q_starts.data();
     args.kv_starts = kv_starts.data();
   }
-  if (c.mode == SLUICE_MODE_PAGED) {
+  if (c.mode == calls::paged) {
     args.page_table = pages.data();
     args.page_starts = page_starts.data();
   }
 
-  run_with_workspace(plan_of(problem), args);
+  run_with_workspace(plan_of(problem), problem, args);
   std::vector<uint16_t> expected(o.size());
   std::vector<float> expected_lse(lse.size());
   args.o.data = expected.data();
   args.lse.data = expected_lse.data();
-  REQUIRE(sluice_reference(&problem, &args, nullptr) == SLUICE_OK);
+  REQUIRE(sluice_attention_reference(calls::ProblemValues(problem), calls::ArgsValues(problem, args),
+                                     nullptr) == SLUICE_OK);
   double worst = 0;
   for (size_t i = 0; i < expected.size(); ++i) {
     const double difference = std::fabs(decode(f16_format, o[i]) - decode(f16_format, expected[i]));
@@ -180,7 +194,7 @@ TEST_CASE("caches beyond 4 GiB and 2^32 elements match the reference", "[bounds]
   constexpr int64_t row = int64_t{head_dim} * kv_heads;
   const FarCase cases[] = {
       {"pages far apart",
-       SLUICE_MODE_PAGED,
+       calls::paged,
        far + row,
        row,
        head_dim,
@@ -189,7 +203,7 @@ TEST_CASE("caches beyond 4 GiB and 2^32 elements match the reference", "[bounds]
        16,
        {0, 7, 19, 1, 2, 3, 13, 17}},
       {"rows of a page far apart",
-       SLUICE_MODE_PAGED,
+       calls::paged,
        row,
        widest_token_stride,
        head_dim,
@@ -197,17 +211,9 @@ TEST_CASE("caches beyond 4 GiB and 2^32 elements match the reference", "[bounds]
        {},
        128,
        {9, 2, 0, 4}},
-      {"heads far apart",
-       SLUICE_MODE_PAGED,
-       16 * head_dim,
-       head_dim,
-       3 * far,
-       {40, 17},
-       {},
-       16,
-       {5, 0, 8, 1, 3}},
+      {"heads far apart", calls::paged, 16 * head_dim, head_dim, 3 * far, {40, 17}, {}, 16, {5, 0, 8, 1, 3}},
       {"page numbers beyond 2^31 and 2^32",
-       SLUICE_MODE_PAGED,
+       calls::paged,
        8,
        row,
        head_dim,
@@ -216,9 +222,9 @@ TEST_CASE("caches beyond 4 GiB and 2^32 elements match the reference", "[bounds]
        32,
        {(int64_t{1} << 31) + 1000, (int64_t{1} << 32) + 7000, (int64_t{1} << 31) - 1000,
         (int64_t{1} << 33) + 3, 0}},
-      {"sequences far apart", SLUICE_MODE_DENSE, far + row, row, head_dim, {40, 70, 5}},
-      {"rows far apart", SLUICE_MODE_DENSE, row, widest_token_stride, head_dim, {150, 90}},
-      {"starts far apart", SLUICE_MODE_RAGGED, 0, widest_token_stride, head_dim, {90, 150}, {3, 2000, 2400}},
+      {"sequences far apart", calls::dense, far + row, row, head_dim, {40, 70, 5}},
+      {"rows far apart", calls::dense, row, widest_token_stride, head_dim, {150, 90}},
+      {"starts far apart", calls::ragged, 0, widest_token_stride, head_dim, {90, 150}, {3, 2000, 2400}},
   };
   for (const FarCase &c : cases) {
     check_far(c, 1, false);

@@ -1,9 +1,11 @@
 //===- graph_test.cpp - one captured run for all lengths within its bounds ------------------------------===//
 #include "bounds/batch.h"
+#include "calls/values.h"
 
 #include <algorithm>
 
 using namespace sluice::test;
+namespace calls = sluice::calls;
 
 namespace {
 
@@ -63,13 +65,13 @@ const std::vector<std::vector<Sequence>> length_sets = {
     {{100, 2000, 17}, {1, 2000, 18}, {4, 2000, 19}, {5, 2000, 20}},
 };
 
-sluice_problem bounded(uint32_t mode, uint32_t determinism) {
-  sluice_problem problem = problem_of({.mode = mode, .group = 4, .head_dim = 64});
+calls::Problem bounded(uint32_t mode, bool is_invariant) {
+  calls::Problem problem = problem_of({.mode = mode, .group = 4, .head_dim = 64});
   problem.max_batch = 4;
   problem.max_q_len = 100;
   problem.max_kv_len = 2000;
-  problem.determinism = determinism;
-  if (determinism == SLUICE_DETERMINISM_FAST) {
+  if (is_invariant) problem.flags |= calls::batch_invariant;
+  if (!is_invariant) {
     // With a bound on rows a decode kernel would take everything at such small sizes; with this ceiling it
     // takes only the four rows that it always takes.
     problem.max_q_len = 0;
@@ -84,10 +86,10 @@ TEST_CASE("a captured run replays with all lengths within its bounds", "[bounds]
   void *created = nullptr;
   REQUIRE(hip<int(void **)>("hipStreamCreate")(&created) == 0);
   const std::unique_ptr<void, DestroyStream> stream(created);
-  for (const uint32_t mode : {SLUICE_MODE_DENSE, SLUICE_MODE_RAGGED, SLUICE_MODE_PAGED})
-    for (const uint32_t determinism : {SLUICE_DETERMINISM_FAST, SLUICE_DETERMINISM_BATCH_INVARIANT}) {
-      if (determinism != SLUICE_DETERMINISM_FAST && mode != SLUICE_MODE_PAGED) continue;
-      const sluice_problem problem = bounded(mode, determinism);
+  for (const uint32_t mode : {calls::dense, calls::ragged, calls::paged})
+    for (const bool is_invariant : {false, true}) {
+      if (is_invariant && mode != calls::paged) continue;
+      const calls::Problem problem = bounded(mode, is_invariant);
       const PlanHandle plan = plan_of(problem);
       // Memory for the longest lengths; its contents during the capture do not matter.
       Batch captured(problem, {{100, 2000}, {100, 2000}, {100, 2000}, {100, 2000}});
@@ -100,7 +102,8 @@ TEST_CASE("a captured run replays with all lengths within its bounds", "[bounds]
         launch.workspace_bytes = workspace.size();
         sluice_error error;
         sluice_error_init(&error, sizeof error);
-        const sluice_status status = sluice_run(plan.get(), &captured.args, &launch, &error);
+        const sluice_status status =
+            sluice_attention_run(plan.get(), calls::ArgsValues(problem, captured.args), &launch, &error);
         INFO(error.message);
         REQUIRE(status == SLUICE_OK);
       });
@@ -108,7 +111,7 @@ TEST_CASE("a captured run replays with all lengths within its bounds", "[bounds]
       const bool merges = workspace.size() != 0;
       CHECK(graph.nodes == (merges ? 3 : 2));
       for (size_t set = 0; set < length_sets.size(); ++set) {
-        INFO("mode " << mode << ", determinism " << determinism << ", set " << set);
+        INFO("mode " << mode << ", batch-invariant " << is_invariant << ", set " << set);
         Batch eager(problem, length_sets[set], 100, 2000);
         for (auto member :
              {&Batch::q_lengths, &Batch::kv_lengths, &Batch::q_starts, &Batch::kv_starts, &Batch::table})
@@ -140,24 +143,30 @@ TEST_CASE("after a preload the first plan and run may be made while a stream cap
     sluice_context *made = nullptr;
     REQUIRE(sluice_context_create(&desc, &made, nullptr) == SLUICE_OK);
     const std::unique_ptr<sluice_context, DestroyContext> context(made);
-    const sluice_problem problem = bounded(SLUICE_MODE_PAGED, SLUICE_DETERMINISM_FAST);
-    REQUIRE(sluice_preload(context.get(), everything ? nullptr : &problem, nullptr) == SLUICE_OK);
-    uint64_t bytes = 0;
-    REQUIRE(sluice_workspace_size(context.get(), &problem, &bytes, nullptr) == SLUICE_OK);
+    const calls::Problem problem = bounded(calls::paged, false);
+    const calls::ProblemValues values(problem);
+    const sluice_attention *const attention = values;
+    REQUIRE(sluice_attention_preload(context.get(), everything ? nullptr : attention, nullptr) == SLUICE_OK);
+    sluice_support support;
+    sluice_support_init(&support, sizeof support);
+    REQUIRE(sluice_attention_support(context.get(), attention, &support, nullptr) == SLUICE_OK);
+    const uint64_t bytes = support.workspace_bytes;
     REQUIRE(bytes != 0);
     Visible<uint8_t> workspace(bytes, 0xff);
     Batch batch(problem, length_sets[0]);
     PlanHandle plan;
     const Captured graph = capture(stream.get(), [&] {
       sluice_plan *first = nullptr;
-      REQUIRE(sluice_plan_create(context.get(), &problem, &first, nullptr) == SLUICE_OK);
+      REQUIRE(sluice_attention_plan(context.get(), calls::ProblemValues(problem), &first, nullptr) ==
+              SLUICE_OK);
       plan.reset(first);
       sluice_launch launch;
       sluice_launch_init(&launch, sizeof launch);
       launch.stream = stream.get();
       launch.workspace = workspace.data();
       launch.workspace_bytes = bytes;
-      REQUIRE(sluice_run(first, &batch.args, &launch, nullptr) == SLUICE_OK);
+      REQUIRE(sluice_attention_run(first, calls::ArgsValues(problem, batch.args), &launch, nullptr) ==
+              SLUICE_OK);
     });
     CHECK(graph.nodes == 3);
     REQUIRE(hip<int(void *, void *)>("hipGraphLaunch")(graph.executable.get(), stream.get()) == 0);

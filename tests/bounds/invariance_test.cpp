@@ -1,7 +1,9 @@
 //===- invariance_test.cpp - what the bits of a sequence's result may depend on -------------------------===//
 #include "bounds/batch.h"
+#include "calls/problem.h"
 
 using namespace sluice::test;
+namespace calls = sluice::calls;
 
 namespace {
 
@@ -15,8 +17,8 @@ Bits bits_of(const Batch &batch, size_t sequence) {
   return {batch.output(sequence), batch.lse_of(sequence)};
 }
 
-sluice_problem invariant(sluice_problem problem, int32_t batch, int32_t rows, int32_t keys) {
-  problem.determinism = SLUICE_DETERMINISM_BATCH_INVARIANT;
+calls::Problem invariant(calls::Problem problem, int32_t batch, int32_t rows, int32_t keys) {
+  problem.flags |= calls::batch_invariant;
   problem.max_batch = batch;
   problem.max_q_len = rows;
   problem.max_kv_len = keys;
@@ -31,9 +33,9 @@ TEST_CASE("batch-invariant results do not depend on the rest of the batch", "[bo
   const std::vector<Sequence> watched = {
       {1, 2500, 11}, {1, 30, 12}, {3, 2100, 13}, {70, 90, 14}, {150, 300, 15}};
   const std::vector<Sequence> others = {{1, 2049, 21}, {40, 2300, 22}, {0, 7, 23}, {2, 16, 24}};
-  for (const uint32_t mode : {SLUICE_MODE_DENSE, SLUICE_MODE_RAGGED, SLUICE_MODE_PAGED})
+  for (const uint32_t mode : {calls::dense, calls::ragged, calls::paged})
     for (const int32_t group : {1, 8}) {
-      const sluice_problem problem = problem_of({.mode = mode,
+      const calls::Problem problem = problem_of({.mode = mode,
                                                  .group = group,
                                                  .head_dim = group == 1 ? 64 : 128,
                                                  .type = group == 1 ? SLUICE_F16 : SLUICE_BF16});
@@ -62,8 +64,8 @@ TEST_CASE("batch-invariant results do not depend on the rest of the batch", "[bo
 }
 
 TEST_CASE("fast results are the same each time", "[bounds]") {
-  for (const uint32_t mode : {SLUICE_MODE_DENSE, SLUICE_MODE_RAGGED, SLUICE_MODE_PAGED}) {
-    sluice_problem problem = problem_of({.mode = mode, .group = 4, .head_dim = 64});
+  for (const uint32_t mode : {calls::dense, calls::ragged, calls::paged}) {
+    calls::Problem problem = problem_of({.mode = mode, .group = 4, .head_dim = 64});
     problem.max_batch = 3;
     problem.max_q_len = 40;
     problem.max_kv_len = 3000;

@@ -1,12 +1,15 @@
 //===- memory_test.cpp - workspace: how much plans ask for, and that runs touch no more -----------------===//
 #include "bounds/batch.h"
 #include "bounds/figures.h"
+#include "calls/args.h"
+#include "calls/problem.h"
 
 #include <sys/mman.h>
 
 #include <algorithm>
 
 using namespace sluice::test;
+namespace calls = sluice::calls;
 
 namespace {
 
@@ -30,23 +33,25 @@ private:
 };
 
 /// Decode of Llama-3-70B's shape: 64 query heads on 8 KV heads of 128.
-sluice_problem decode_problem(int32_t batch, int32_t keys, uint32_t determinism, int32_t kv_heads = 8) {
-  sluice_problem problem = problem_of({.mode = SLUICE_MODE_PAGED, .group = 8, .kv_heads = kv_heads});
+calls::Problem decode_problem(int32_t batch, int32_t keys, bool is_invariant, int32_t kv_heads = 8) {
+  calls::Problem problem = problem_of({.mode = calls::paged, .group = 8, .kv_heads = kv_heads});
   problem.max_batch = batch;
   problem.max_q_len = 1;
   problem.max_kv_len = keys;
-  problem.determinism = determinism;
+  if (is_invariant) problem.flags |= calls::batch_invariant;
   return problem;
 }
 
-uint64_t workspace_of(const sluice_context *context, const sluice_problem &problem) {
-  uint64_t bytes = 0;
+uint64_t workspace_of(const sluice_context *context, const calls::Problem &problem) {
+  sluice_support support;
+  sluice_support_init(&support, sizeof support);
   sluice_error error;
   sluice_error_init(&error, sizeof error);
-  const sluice_status status = sluice_workspace_size(context, &problem, &bytes, &error);
+  const sluice_status status =
+      sluice_attention_support(context, calls::ProblemValues(problem), &support, &error);
   INFO(error.message);
   REQUIRE(status == SLUICE_OK);
-  return bytes;
+  return support.workspace_bytes;
 }
 
 struct Touched {
@@ -60,12 +65,12 @@ Touched run_and_watch(Batch &batch, const PlanHandle &plan, uint64_t bytes) {
   SparseArray<uint32_t> workspace(bytes / 4), loads(bytes / 4), stores(bytes / 4);
   REQUIRE(hip<int(void *, size_t, unsigned)>("hipHostRegister")(workspace.data(), bytes, 0) == 0);
   REQUIRE(sluice_emulator_watch(workspace.data(), bytes, loads.data(), stores.data()) == SLUICE_EMULATOR_OK);
-  run_on_device(batch.args,
-                [&](sluice_context *, const sluice_args *call, sluice_launch *launch, sluice_error *error) {
-                  launch->workspace = workspace.data();
-                  launch->workspace_bytes = bytes;
-                  return sluice_run(plan.get(), call, launch, error);
-                });
+  run_on_device(
+      batch.args, [&](sluice_context *, const calls::Args *call, sluice_launch *launch, sluice_error *error) {
+        launch->workspace = workspace.data();
+        launch->workspace_bytes = bytes;
+        return sluice_attention_run(plan.get(), calls::ArgsValues(batch.problem, *call), launch, error);
+      });
   REQUIRE(sluice_emulator_unwatch(workspace.data()) == SLUICE_EMULATOR_OK);
   REQUIRE(hip<int(void *)>("hipHostUnregister")(workspace.data()) == 0);
   Touched touched;
@@ -78,7 +83,7 @@ Touched run_and_watch(Batch &batch, const PlanHandle &plan, uint64_t bytes) {
   return touched;
 }
 
-constexpr uint32_t determinisms[] = {SLUICE_DETERMINISM_FAST, SLUICE_DETERMINISM_BATCH_INVARIANT};
+constexpr bool invariances[] = {false, true};
 
 } // namespace
 
@@ -93,24 +98,23 @@ TEST_CASE("decode needs as much workspace as the page says", "[bounds]") {
   for (const auto &[batch, keys] :
        {std::pair{1, 131072}, {3, 5000}, {8, 131072}, {64, 131072}, {256, 131072}}) {
     uint64_t bytes[2];
-    for (const uint32_t determinism : determinisms)
-      bytes[determinism] = workspace_of(context.get(), decode_problem(batch, keys, determinism));
+    for (const bool is_invariant : invariances)
+      bytes[is_invariant] = workspace_of(context.get(), decode_problem(batch, keys, is_invariant));
     // A split needs O and LSE in F32 for each query head; each sequence has one split for each 2,048 keys.
     const uint64_t part = 64 * (128 + 1) * 4, parts = (uint64_t(keys) + 2047) / 2048;
-    CHECK(bytes[SLUICE_DETERMINISM_BATCH_INVARIANT] == part * parts * uint64_t(batch));
+    CHECK(bytes[true] == part * parts * uint64_t(batch));
     // A number of splits that is chosen by cost has a ceiling, and is at most that of tiles of 16 keys.
-    CHECK(bytes[SLUICE_DETERMINISM_FAST] % (part * uint64_t(batch)) == 0);
-    CHECK(bytes[SLUICE_DETERMINISM_FAST] <=
-          std::min(part * uint64_t(batch) * uint64_t(keys) / 16, uint64_t{256} << 20));
+    CHECK(bytes[false] % (part * uint64_t(batch)) == 0);
+    CHECK(bytes[false] <= std::min(part * uint64_t(batch) * uint64_t(keys) / 16, uint64_t{256} << 20));
     check_page(table_row(
         {std::to_string(batch), std::to_string(keys), std::to_string(bytes[0]), std::to_string(bytes[1])}));
   }
 }
 
 TEST_CASE("a run at the bounds touches all of its workspace", "[bounds]") {
-  for (const uint32_t determinism : determinisms) {
-    INFO("determinism " << determinism);
-    const sluice_problem problem = decode_problem(3, 5000, determinism, 2);
+  for (const bool is_invariant : invariances) {
+    INFO("batch-invariant " << is_invariant);
+    const calls::Problem problem = decode_problem(3, 5000, is_invariant, 2);
     const PlanHandle plan = plan_of(problem);
     const uint64_t bytes = workspace_of(device(), problem);
     CHECK(describe(plan).workspace_bytes == bytes);
@@ -127,9 +131,9 @@ TEST_CASE("a plan for 256 sequences of 131072 keys runs short ones within its wo
   std::vector<Sequence> sequences;
   for (int32_t b = 0; b < 256; ++b)
     sequences.push_back({1, b % 37, uint64_t(b)});
-  for (const uint32_t determinism : determinisms) {
-    INFO("determinism " << determinism);
-    const sluice_problem problem = decode_problem(256, 131072, determinism);
+  for (const bool is_invariant : invariances) {
+    INFO("batch-invariant " << is_invariant);
+    const calls::Problem problem = decode_problem(256, 131072, is_invariant);
     const PlanHandle plan = plan_of(problem);
     Batch batch(problem, sequences, 1, 131072);
     if (describe(plan).workspace_bytes == 0) {

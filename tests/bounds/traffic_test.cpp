@@ -1,12 +1,14 @@
 //===- traffic_test.cpp - bytes of K and V that decode reads --------------------------------------------===//
 #include "bounds/batch.h"
 #include "bounds/figures.h"
+#include "calls/problem.h"
 
 #include <algorithm>
 #include <numeric>
 #include <set>
 
 using namespace sluice::test;
+namespace calls = sluice::calls;
 
 namespace {
 
@@ -39,12 +41,12 @@ private:
 };
 
 /// Keys that the rows of a decoding sequence see.
-std::set<int32_t> needed_keys(const sluice_problem &problem, const Sequence &sequence) {
+std::set<int32_t> needed_keys(const calls::Problem &problem, const Sequence &sequence) {
   std::set<int32_t> keys;
   for (int32_t row = 0; row < sequence.rows; ++row)
     for (int32_t key = 0; key < sequence.keys; ++key) {
       const int32_t distance = key - row - (sequence.keys - sequence.rows);
-      const bool hidden = distance > 0 || ((problem.flags & SLUICE_HAS_WINDOW_LEFT) &&
+      const bool hidden = distance > 0 || ((problem.flags & calls::window_left) &&
                                            distance < -problem.window_left && key >= problem.sink_tokens);
       if (!hidden) keys.insert(key);
     }
@@ -96,7 +98,7 @@ Traffic traffic_of(Batch &batch) {
 }
 
 /// Without bounds keys are not split; with them, they are split among as many workgroups as the device runs.
-void split(sluice_problem &problem) {
+void split(calls::Problem &problem) {
   problem.max_batch = 4;
   problem.max_q_len = 4;
   problem.max_kv_len = 2000;
@@ -115,18 +117,18 @@ void check_once(const Traffic &traffic) {
 }
 
 std::string mode_name(uint32_t mode) {
-  return mode == SLUICE_MODE_DENSE ? "dense" : mode == SLUICE_MODE_RAGGED ? "ragged" : "paged";
+  return mode == calls::dense ? "dense" : mode == calls::ragged ? "ragged" : "paged";
 }
 
 } // namespace
 
 TEST_CASE("decode reads each byte of K and V that it needs once, and none beyond the lengths", "[bounds]") {
-  for (const uint32_t mode : {SLUICE_MODE_DENSE, SLUICE_MODE_RAGGED, SLUICE_MODE_PAGED})
+  for (const uint32_t mode : {calls::dense, calls::ragged, calls::paged})
     for (const bool splits : {false, true}) {
       double highest = 0;
       for (const int32_t group : {1, 2, 4, 8, 16}) {
         INFO(mode_name(mode) << (splits ? ", split" : "") << ", group " << group);
-        sluice_problem problem = problem_of({.mode = mode, .group = group, .kv_heads = 2});
+        calls::Problem problem = problem_of({.mode = mode, .group = group, .kv_heads = 2});
         if (splits) split(problem);
         CHECK((describe(plan_of(problem)).workspace_bytes != 0) == splits);
         Batch batch(problem, decoding);
@@ -156,8 +158,8 @@ TEST_CASE("waves look up the page of each key once for K and V", "[bounds]") {
     for (const int32_t rows : {1, 2, 16})
       for (const int32_t group : {1, 4, 16}) {
         INFO("head dim " << head_dim << ", group " << group << ", rows " << rows);
-        sluice_problem problem =
-            problem_of({.mode = SLUICE_MODE_PAGED, .group = group, .kv_heads = 2, .head_dim = head_dim});
+        calls::Problem problem =
+            problem_of({.mode = calls::paged, .group = group, .kv_heads = 2, .head_dim = head_dim});
         problem.max_q_len = rows;
         Batch batch(problem, {{rows, 300, 1}, {rows, 77, 2}});
         const sluice_plan_info info = describe(plan_of(problem));
@@ -187,8 +189,8 @@ TEST_CASE("entries of pages in front of a window are not loaded", "[bounds]") {
     for (const int32_t group : {1, 4})
       for (const int32_t sinks : {0, 5, 16, 17}) {
         INFO("rows " << rows << ", group " << group << ", first keys " << sinks);
-        sluice_problem problem = problem_of({.mode = SLUICE_MODE_PAGED, .group = group, .head_dim = 64});
-        problem.flags |= SLUICE_HAS_WINDOW_LEFT;
+        calls::Problem problem = problem_of({.mode = calls::paged, .group = group, .head_dim = 64});
+        problem.flags |= calls::window_left;
         problem.window_left = 100;
         problem.sink_tokens = sinks;
         Batch batch(problem, {{rows, rows + 350, 1}, {rows, rows + 99, 2}});
@@ -206,7 +208,7 @@ TEST_CASE("entries of pages in front of a window are not loaded", "[bounds]") {
 TEST_CASE("several tokens of decode share their reads", "[bounds]") {
   for (const int32_t group : {1, 4}) {
     INFO("group " << group);
-    sluice_problem problem = problem_of({.mode = SLUICE_MODE_PAGED, .group = group, .head_dim = 64});
+    calls::Problem problem = problem_of({.mode = calls::paged, .group = group, .head_dim = 64});
     split(problem);
     Batch batch(problem, {{4, 900, 1}, {3, 17, 2}, {2, 2, 3}});
     check_once(traffic_of(batch));
@@ -214,12 +216,12 @@ TEST_CASE("several tokens of decode share their reads", "[bounds]") {
 }
 
 TEST_CASE("decode with a window reads the keys of the window and the first ones", "[bounds]") {
-  for (const uint32_t mode : {SLUICE_MODE_DENSE, SLUICE_MODE_PAGED})
+  for (const uint32_t mode : {calls::dense, calls::paged})
     for (const bool splits : {false, true})
       for (const int32_t sinks : {0, 5}) {
         INFO(mode_name(mode) << (splits ? ", split" : "") << ", first keys " << sinks);
-        sluice_problem problem = problem_of({.mode = mode, .group = 4, .kv_heads = 2});
-        problem.flags |= SLUICE_HAS_WINDOW_LEFT;
+        calls::Problem problem = problem_of({.mode = mode, .group = 4, .kv_heads = 2});
+        problem.flags |= calls::window_left;
         problem.window_left = 200;
         problem.sink_tokens = sinks;
         if (splits) split(problem);
@@ -233,13 +235,13 @@ TEST_CASE("decode with a window reads the keys of the window and the first ones"
 }
 
 TEST_CASE("bytes of FP8 and rows that serve as K and V are read once, too", "[bounds]") {
-  sluice_problem fp8 = problem_of({.mode = SLUICE_MODE_PAGED, .group = 8, .kv_heads = 2});
+  calls::Problem fp8 = problem_of({.mode = calls::paged, .group = 8, .kv_heads = 2});
   fp8.k_type = fp8.v_type = SLUICE_E4M3FNUZ;
-  sluice_problem mla = problem_of({.mode = SLUICE_MODE_PAGED, .group = 16});
-  mla.flags |= SLUICE_V_IN_K;
+  calls::Problem mla = problem_of({.mode = calls::paged, .group = 16});
+  mla.flags |= calls::v_in_k;
   mla.head_dim_qk = 576;
   mla.head_dim_v = 512;
-  for (sluice_problem problem : {fp8, mla})
+  for (calls::Problem problem : {fp8, mla})
     for (const bool splits : {false, true}) {
       INFO("head dim " << problem.head_dim_qk << (splits ? ", split" : ""));
       if (splits) split(problem);
@@ -249,12 +251,12 @@ TEST_CASE("bytes of FP8 and rows that serve as K and V are read once, too", "[bo
 }
 
 TEST_CASE("each workgroup of a large group reads the keys once", "[bounds]") {
-  sluice_problem plain = problem_of({.mode = SLUICE_MODE_PAGED, .group = 32});
-  sluice_problem mla = problem_of({.mode = SLUICE_MODE_PAGED, .group = 128});
-  mla.flags |= SLUICE_V_IN_K;
+  calls::Problem plain = problem_of({.mode = calls::paged, .group = 32});
+  calls::Problem mla = problem_of({.mode = calls::paged, .group = 128});
+  mla.flags |= calls::v_in_k;
   mla.head_dim_qk = 576;
   mla.head_dim_v = 512;
-  for (sluice_problem problem : {plain, mla})
+  for (calls::Problem problem : {plain, mla})
     for (const bool splits : {false, true}) {
       INFO(problem.q_heads << " heads" << (splits ? ", split" : ""));
       problem.max_q_len = 1;

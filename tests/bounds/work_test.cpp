@@ -6,11 +6,13 @@
 //===----------------------------------------------------------------------------------------------------===//
 #include "bounds/batch.h"
 #include "bounds/figures.h"
+#include "calls/problem.h"
 
 #include <algorithm>
 #include <string>
 
 using namespace sluice::test;
+namespace calls = sluice::calls;
 
 namespace {
 
@@ -85,10 +87,10 @@ uint64_t expected_decode(const Batch &batch) {
          uint64_t(batch.problem.head_dim_qk + batch.problem.head_dim_v) / 16;
 }
 
-constexpr uint32_t modes[] = {SLUICE_MODE_DENSE, SLUICE_MODE_RAGGED, SLUICE_MODE_PAGED};
+constexpr uint32_t modes[] = {calls::dense, calls::ragged, calls::paged};
 constexpr int32_t groups[] = {1, 4, 8, 32};
 
-sluice_problem bounded(sluice_problem problem) {
+calls::Problem bounded(calls::Problem problem) {
   problem.max_batch = 16;
   problem.max_q_len = 100;
   problem.max_kv_len = 700;
@@ -102,7 +104,7 @@ TEST_CASE("one token never runs in a tile of more than 16 rows", "[bounds]") {
     for (const int32_t group : groups)
       for (const bool has_bounds : {false, true}) {
         INFO("mode " << mode << ", group " << group << (has_bounds ? ", bounds" : ""));
-        sluice_problem problem =
+        calls::Problem problem =
             problem_of({.mode = mode, .group = group, .head_dim = group == 4 ? 64 : 128});
         if (has_bounds) problem = bounded(problem);
         // The call allows for more rows, as a prefill in the same batch would need.
@@ -119,9 +121,8 @@ TEST_CASE("each sequence of a mixed batch runs in its own kind of tile", "[bound
     for (const int32_t group : groups) {
       INFO("mode " << mode << ", group " << group);
       const int32_t few = decode_rows(group);
-      sluice_problem problem = bounded(problem_of({.mode = mode, .group = group}));
-      problem.determinism =
-          SLUICE_DETERMINISM_BATCH_INVARIANT; // FAST would take the cheaper one at these bounds
+      calls::Problem problem = bounded(problem_of({.mode = mode, .group = group}));
+      problem.flags |= calls::batch_invariant; // else the cheaper one is taken at these bounds
       const std::vector<Sequence> many = {{few + 1, 90, 7}, {70, 130, 8}};
       std::vector<Sequence> mixed = {{1, 300, 1}, {few, 100, 2}};
       mixed.insert(mixed.end(), many.begin(), many.end());
@@ -141,7 +142,7 @@ TEST_CASE("every product is FP8 if Q, K and V are", "[bounds]") {
   for (const uint32_t mode : modes)
     for (const int32_t group : groups) {
       INFO("mode " << mode << ", group " << group);
-      sluice_problem problem = problem_of(
+      calls::Problem problem = problem_of(
           {.mode = mode, .group = group, .head_dim = group == 4 ? 64 : 128, .type = SLUICE_E4M3FNUZ});
       problem.o_type = group == 1 ? SLUICE_BF16 : SLUICE_F16;
       Batch batch(problem, {{1, 300, 1}, {70, 130, 2}, {5, 33, 3}, {1, 32, 4}, {0, 9, 5}, {2, 0, 6}});

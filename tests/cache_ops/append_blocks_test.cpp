@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "cache_ops/device.h"
+#include "calls/values.h"
 
 #include "conformance/shared/numbers.h"
 
@@ -12,6 +13,7 @@
 #include <limits>
 
 using namespace sluice::conformance;
+namespace calls = sluice::calls;
 using namespace sluice::test;
 
 namespace {
@@ -107,8 +109,7 @@ public:
       places[size_t(t)] = positions[size_t(t)] = t;
       std::copy(blocks[size_t(t)].begin(), blocks[size_t(t)].end(), &table[size_t(t * 2 * half)]);
     }
-    sluice_append_init(&call, sizeof call);
-    call.flags = SLUICE_V_IN_K | (has_zeros ? uint32_t(SLUICE_ZERO_POINTS) : 0);
+    call.flags = calls::v_in_k | (has_zeros ? uint32_t(calls::zero_points) : 0);
     call.source_type = source;
     call.cache_type = cache_type;
     call.kv_heads = 1;
@@ -141,7 +142,7 @@ public:
   Visible<int64_t> places;
   Visible<int32_t> positions;
   Visible<uint16_t> scales, zeros;
-  sluice_append call;
+  calls::Append call;
 };
 
 } // namespace
@@ -152,7 +153,7 @@ TEST_CASE("blocks have ggml's bytes", "[append_blocks]") {
     for (const uint32_t type : {SLUICE_Q8_0, SLUICE_Q4_0}) {
       INFO("from " << source << " to " << type);
       Append append(source, type, blocks);
-      run_on_device(append.call, sluice_kv_append);
+      run_on_device(append.call, sluice_cache_append);
       int wrong = 0;
       for (size_t t = 0; t < blocks.size(); ++t) {
         const auto expected =
@@ -179,8 +180,8 @@ TEST_CASE("the reference stores the same bytes", "[append_blocks]") {
     INFO("to " << type << ", groups of " << group << ", zero points " << zeros);
     const std::vector<Block> blocks = draw_blocks(std::max(group, block));
     Append device(SLUICE_F16, type, blocks, group, zeros), host(SLUICE_F16, type, blocks, group, zeros);
-    run_on_device(device.call, sluice_kv_append);
-    REQUIRE(sluice_reference_append(&host.call, nullptr) == SLUICE_OK);
+    run_on_device(device.call, sluice_cache_append);
+    REQUIRE(sluice_cache_append_reference(calls::AppendValues(host.call), nullptr) == SLUICE_OK);
     CHECK(device.cache.copy() == host.cache.copy());
     CHECK(device.scales.copy() == host.scales.copy());
     CHECK(device.zeros.copy() == host.zeros.copy());
@@ -193,7 +194,7 @@ TEST_CASE("groups of 4 bits represent numbers within half a step", "[append_bloc
       INFO("groups of " << group << ", zero points " << has_zeros);
       const std::vector<Block> blocks = draw_blocks(group);
       Append append(SLUICE_BF16, SLUICE_U4, blocks, group, has_zeros);
-      run_on_device(append.call, sluice_kv_append);
+      run_on_device(append.call, sluice_cache_append);
       int wrong = 0;
       for (size_t t = 0; t < blocks.size(); ++t) {
         const auto [least, most] = std::minmax_element(blocks[t].begin(), blocks[t].end());

@@ -4,12 +4,15 @@
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "cache_ops/device.h"
+#include "calls/cache_ops.h"
+#include "calls/problem.h"
 
 #include <sys/mman.h>
 
 #include <algorithm>
 
 using namespace sluice::test;
+namespace calls = sluice::calls;
 
 namespace {
 
@@ -21,6 +24,9 @@ public:
       : start(mmap(nullptr, space_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
                    -1, 0)) {
     if (start == MAP_FAILED) throw std::runtime_error("no address space");
+    // Tensors begin in memory of the device, even if no row is there.
+    REQUIRE(hip<int(void *, size_t, unsigned)>("hipHostRegister")(start, 1, 0) == 0);
+    registered.push_back(start);
   }
   ~AddressSpace() {
     for (void *block : registered)
@@ -33,11 +39,19 @@ public:
   uint16_t *at(uint64_t element) { return static_cast<uint16_t *>(start) + element; }
   void show(uint64_t element, size_t count) {
     REQUIRE((element + count) * 2 <= space_bytes);
+    if (at(element) == start) hide_start();
     REQUIRE(hip<int(void *, size_t, unsigned)>("hipHostRegister")(at(element), count * 2, 0) == 0);
     registered.push_back(at(element));
   }
 
 private:
+  /// For rows that are there.
+  void hide_start() {
+    if (registered.empty() || registered.front() != start) return;
+    hip<int(void *)>("hipHostUnregister")(start);
+    registered.erase(registered.begin());
+  }
+
   void *start;
   std::vector<void *> registered;
 };
@@ -59,9 +73,8 @@ void check_far(const FarCase &c, uint32_t table_kind, bool wide) {
   for (size_t i = 0; i < rows.size(); ++i)
     rows[i] = uint16_t(i * 7 + 1);
   Visible<uint16_t> k(rows);
-  sluice_append call;
-  sluice_append_init(&call, sizeof call);
-  call.flags = SLUICE_V_IN_K;
+  calls::Append call;
+  call.flags = calls::v_in_k;
   call.source_type = call.cache_type = SLUICE_F16;
   call.kv_heads = 1;
   call.head_dim_qk = row_elements;
@@ -88,7 +101,7 @@ void check_far(const FarCase &c, uint32_t table_kind, bool wide) {
   if (table_kind == SLUICE_PAGE_TABLE_NONE) {
     call.slots = slots.data();
   } else {
-    call.flags |= wide ? SLUICE_PAGE_INDEX_64 : 0;
+    if (wide) call.flags |= calls::page_index_64;
     call.page_table_kind = table_kind;
     call.batch = int32_t(tokens);
     call.starts = starts_seen.data();
@@ -99,7 +112,7 @@ void check_far(const FarCase &c, uint32_t table_kind, bool wide) {
     else
       call.page_table_stride = 1;
   }
-  run_on_device(call, sluice_kv_append);
+  run_on_device(call, sluice_cache_append);
   for (size_t t = 0; t < tokens; ++t) {
     const int64_t page = c.slots[t] / c.page_size, row = c.slots[t] % c.page_size;
     const uint16_t *found = space.at(uint64_t(page * c.page_stride + row * c.row_stride));
@@ -135,9 +148,8 @@ TEST_CASE("slots beyond 2^32", "[append_far]") {
       rows[i] = uint16_t(i + 1);
     Visible<uint16_t> k(rows);
     Visible<int64_t> seen(slots);
-    sluice_append call;
-    sluice_append_init(&call, sizeof call);
-    call.flags = SLUICE_V_IN_K;
+    calls::Append call;
+    call.flags = calls::v_in_k;
     call.source_type = call.cache_type = SLUICE_BF16;
     call.kv_heads = 1;
     call.head_dim_qk = 8;
@@ -148,7 +160,7 @@ TEST_CASE("slots beyond 2^32", "[append_far]") {
     call.slots = seen.data();
     for (const int64_t slot : slots)
       space.show(uint64_t(slot) * 8, 8);
-    run_on_device(call, sluice_kv_append);
+    run_on_device(call, sluice_cache_append);
     for (size_t t = 0; t < slots.size(); ++t) {
       const uint16_t *found = space.at(uint64_t(slots[t]) * 8);
       INFO("page size " << page_size << ", slot " << slots[t]);

@@ -1,5 +1,7 @@
 //===- append_fp8_test.cpp - every 16-bit number into a cache of bytes ----------------------------------===//
 #include "cache_ops/device.h"
+#include "calls/cache_ops.h"
+#include "calls/problem.h"
 
 #include "conformance/shared/numbers.h"
 
@@ -8,6 +10,7 @@
 #include <limits>
 
 using namespace sluice::conformance;
+namespace calls = sluice::calls;
 using namespace sluice::test;
 
 namespace {
@@ -34,9 +37,8 @@ void check_all_numbers(uint32_t source, uint32_t cache_type, float scale, bool w
     order[size_t(t)] = t;
   Visible<int64_t> slots(order);
   Visible<float> scales(1, scale);
-  sluice_append call;
-  sluice_append_init(&call, sizeof call);
-  call.flags = SLUICE_V_IN_K;
+  calls::Append call;
+  call.flags = calls::v_in_k;
   call.source_type = source;
   call.cache_type = cache_type;
   call.kv_heads = 1;
@@ -50,7 +52,7 @@ void check_all_numbers(uint32_t source, uint32_t cache_type, float scale, bool w
     call.k_scale_kind = SLUICE_SCALE_PER_TENSOR;
     call.k_scale = scales.data();
   }
-  run_on_device(call, sluice_kv_append);
+  run_on_device(call, sluice_cache_append);
   int wrong = 0;
   for (size_t i = 0; i < all.size(); ++i) {
     const double x = decode(source == SLUICE_F16 ? f16_format : bf16_format, uint16_t(i));

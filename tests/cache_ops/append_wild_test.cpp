@@ -5,6 +5,7 @@
 // hold one of those rows if any exist.
 //
 //===----------------------------------------------------------------------------------------------------===//
+#include "calls/values.h"
 #include "features/wild_numbers.h"
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 #include <vector>
 
 using namespace sluice::test;
+namespace calls = sluice::calls;
 
 namespace {
 
@@ -27,7 +29,7 @@ public:
   /// The arrays, and how many elements they have.
   std::optional<Visible<int64_t>> slots, wide_table;
   std::optional<Visible<int32_t>> starts, lengths, table, page_starts;
-  sluice_append call;
+  calls::Append call;
 
   void make_wild() {
     const auto overwrite = [&](auto &array, int64_t usual) {
@@ -44,23 +46,23 @@ public:
   std::string run() {
     sluice_error error;
     sluice_error_init(&error, sizeof error);
-    const sluice_status status = sluice_kv_append(device(), &call, nullptr, &error);
+    const sluice_status status = sluice_cache_append(device(), calls::AppendValues(call), nullptr, &error);
     INFO(error.field << ": " << error.message);
     REQUIRE(status == SLUICE_OK);
     hip<int(void *)>("hipStreamSynchronize")(nullptr);
     return take_reports_and_recover();
   }
 
-  /// The field that sluice_reference_append refuses; empty if it has stored what the device had to.
+  /// The field that sluice_cache_append_reference refuses; empty if it has stored what the device had to.
   std::string refer() {
-    sluice_append on_host = call;
+    calls::Append on_host = call;
     std::vector<uint16_t> k = before_k, v = before_v, q = before_q;
     on_host.q_out.data = q.empty() ? nullptr : q.data();
     on_host.k_cache.data = k.data();
     on_host.v_cache.data = v.data();
     sluice_error error;
     sluice_error_init(&error, sizeof error);
-    if (sluice_reference_append(&on_host, &error) != SLUICE_OK) {
+    if (sluice_cache_append_reference(calls::AppendValues(on_host), &error) != SLUICE_OK) {
       CHECK(k == before_k);
       CHECK(q == before_q);
       return error.field;
@@ -109,7 +111,6 @@ private:
 };
 
 WildAppend::WildAppend(uint64_t seed) : random(seed) {
-  sluice_append_init(&call, sizeof call);
   constexpr int32_t sizes[] = {1, 3, 16};
   call.source_type = call.cache_type = seed % 2 == 0 ? SLUICE_F16 : SLUICE_BF16;
   call.kv_heads = heads;
@@ -148,7 +149,7 @@ WildAppend::WildAppend(uint64_t seed) : random(seed) {
     call.starts = starts.emplace(new_starts).data();
     call.kv_lengths = lengths.emplace(new_lengths).data();
     if (random.below(2)) {
-      call.flags = SLUICE_PAGE_INDEX_64;
+      call.flags = calls::page_index_64;
       call.page_table = wide_table.emplace(entries).data();
     } else {
       call.page_table = table.emplace(std::vector<int32_t>(entries.begin(), entries.end())).data();
@@ -261,13 +262,13 @@ TEST_CASE("rows of bad slots, starts, lengths and pages are skipped, and the hos
        [](WildAppend &a) { (*a.slots)[0] = a.call.page_count * a.call.page_size; }},
       {SLUICE_PAGE_TABLE_BLOCK, "starts[0]", [](WildAppend &a) { (*a.starts)[0] = -3; }},
       {SLUICE_PAGE_TABLE_BLOCK, "starts[2]", [](WildAppend &a) { (*a.starts)[2] = (*a.starts)[1] - 1; }},
-      {SLUICE_PAGE_TABLE_BLOCK, "kv_lengths[0]",
+      {SLUICE_PAGE_TABLE_BLOCK, "lengths[0]",
        [](WildAppend &a) { (*a.lengths)[0] = (*a.starts)[1] - (*a.starts)[0] - 1; }},
-      {SLUICE_PAGE_TABLE_BLOCK, "kv_lengths[0]",
+      {SLUICE_PAGE_TABLE_BLOCK, "lengths[0]",
        [](WildAppend &a) { (*a.lengths)[0] = int32_t(a.call.page_table_stride * a.call.page_size) + 1; }},
-      {SLUICE_PAGE_TABLE_CSR, "page_starts[1]",
+      {SLUICE_PAGE_TABLE_CSR, "pages.starts[1]",
        [](WildAppend &a) { (*a.page_starts)[1] = ((*a.lengths)[0] - 1) / a.call.page_size; }},
-      {SLUICE_PAGE_TABLE_CSR, "page_starts[0]", [](WildAppend &a) { (*a.page_starts)[0] = -1; }},
+      {SLUICE_PAGE_TABLE_CSR, "pages.starts[0]", [](WildAppend &a) { (*a.page_starts)[0] = -1; }},
   };
   set_up_for_wild_calls(instruction_budget);
   for (const Case &c : cases) {
@@ -307,7 +308,7 @@ TEST_CASE("an invalid or negative page is skipped, and the host refuses it", "[a
     CHECK(append.run() == "[]");
     CHECK(append.find_wrong_slot() == "");
     const bool has_rows = (*append.starts)[0] != (*append.starts)[size_t(append.call.batch)];
-    CHECK(append.refer().starts_with("page_table[") == has_rows);
+    CHECK(append.refer().starts_with("pages.table[") == has_rows);
   }
 }
 

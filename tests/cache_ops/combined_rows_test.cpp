@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "cache_ops/device.h"
+#include "calls/values.h"
 #include "conformance/shared/numbers.h"
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 #include <sluice/sluice.hpp>
 
 using namespace sluice::test;
+namespace calls = sluice::calls;
 using sluice::conformance::bf16_format;
 using sluice::conformance::decode;
 using sluice::conformance::encode;
@@ -132,8 +134,8 @@ public:
     Visible<uint16_t> k(draw(prompt_rows * kv_heads * dim, type.source, 1)),
         v(draw(prompt_rows * kv_heads * dim, type.source, 2));
     Visible<int32_t> starts({0, 21, 22, 73}), lengths({21, 1, 51});
-    sluice_append call = append_of(prompt_rows, k, v, starts, lengths);
-    run_on_device(call, sluice_kv_append);
+    calls::Append call = append_of(prompt_rows, k, v, starts, lengths);
+    run_on_device(call, sluice_cache_append);
   }
 
   /// The step of a layer: norms, a rotation and Q.
@@ -143,7 +145,7 @@ public:
         norm(draw(dim, type.source, 6));
     Visible<float> rotary(draw_floats(entries * page_size * dim, 7));
     Visible<int32_t> starts({0, 1, 2, 3});
-    sluice_append call = append_of(batch, k, v, starts, lengths);
+    calls::Append call = append_of(batch, k, v, starts, lengths);
     call.q_heads = q_heads;
     call.q = {q.data(), {0, q_heads * dim, dim, 1}};
     call.q_out = {step_q.data(), {0, q_heads * dim, dim, 1}};
@@ -152,15 +154,14 @@ public:
     call.rotary_dim = dim;
     call.rotary = rotary.data();
     call.rotary_stride = dim;
-    run_on_device(call, sluice_kv_append);
+    run_on_device(call, sluice_cache_append);
   }
 
   /// O and LSE of `rows` rows of each sequence, which are its newest tokens.
   void attend(int64_t rows, bool on_host, std::vector<uint16_t> &o_out, std::vector<float> &lse_out) {
-    sluice_problem problem;
-    sluice_problem_init(&problem, sizeof problem);
-    problem.mode = SLUICE_MODE_PAGED;
-    problem.flags = SLUICE_CAUSAL | SLUICE_WRITE_LSE | (type.zeros ? uint32_t(SLUICE_ZERO_POINTS) : 0);
+    calls::Problem problem;
+    problem.mode = calls::paged;
+    problem.flags = calls::causal | calls::write_lse | (type.zeros ? uint32_t(calls::zero_points) : 0);
     problem.q_type = problem.o_type = type.source;
     problem.k_type = problem.v_type = type.type;
     problem.q_heads = q_heads;
@@ -176,8 +177,8 @@ public:
     Visible<uint16_t> q(rows == 1 ? step_q.copy() : draw(batch * rows * q_heads * dim, type.source, 8)),
         o(q.size(), uint16_t{0x5555});
     Visible<float> lse(size_t(batch * rows * q_heads));
-    sluice_args args;
-    sluice_args_init(&args, sizeof args);
+    calls::Args args;
+    args.scale = calls::usual_scale(problem);
     args.batch = batch;
     args.q_len = int32_t(rows);
     args.kv_len = entries * page_size;
@@ -194,7 +195,8 @@ public:
     if (on_host) {
       sluice_error error;
       sluice_error_init(&error, sizeof error);
-      const sluice_status status = sluice_reference(&problem, &args, &error);
+      const sluice_status status =
+          sluice_attention_reference(calls::ProblemValues(problem), calls::ArgsValues(problem, args), &error);
       INFO(error.field << ": " << error.message);
       REQUIRE(status == SLUICE_OK);
     } else {
@@ -206,8 +208,7 @@ public:
 
   /// All pages to those three further, in another cache.
   void copy_to(Cache &target) {
-    sluice_page_copy call;
-    sluice_page_copy_init(&call, sizeof call);
+    calls::PageCopy call;
     call.source_type = call.target_type = type.type;
     call.kv_heads = kv_heads;
     call.head_dim_qk = call.head_dim_v = dim;
@@ -223,9 +224,8 @@ public:
   /// way.
   void copy_whole_rows_to(Cache &target) {
     const int64_t width = 2 * cache.row;
-    sluice_page_copy call;
-    sluice_page_copy_init(&call, sizeof call);
-    call.flags = SLUICE_V_IN_K;
+    calls::PageCopy call;
+    call.flags = calls::v_in_k;
     call.source_type = call.target_type = SLUICE_I8;
     call.kv_heads = kv_heads;
     call.head_dim_qk = int32_t(width);
@@ -241,8 +241,7 @@ public:
     const int64_t bytes = rows * kv_heads * bytes_of(out_type, dim);
     Visible<uint8_t> out(size_t(2 * bytes), untouched);
     Visible<int32_t> out_starts({0, 20, 24, 80}), first({5, 0, 5});
-    sluice_gather call;
-    sluice_gather_init(&call, sizeof call);
+    calls::Gather call;
     call.cache_type = type.type;
     call.out_type = out_type;
     call.kv_heads = kv_heads;
@@ -265,7 +264,7 @@ public:
       call.k_scale_kind = call.v_scale_kind = SLUICE_SCALE_PER_TENSOR;
       call.k_scale = call.v_scale = per_tensor.data();
     }
-    run_on_device(call, sluice_kv_gather);
+    run_on_device(call, sluice_cache_gather);
     return out.copy();
   }
 
@@ -294,11 +293,10 @@ private:
     call.v_zeros = scales_of(zeros[1]->data());
   }
 
-  sluice_append append_of(int64_t tokens, Visible<uint16_t> &k, Visible<uint16_t> &v,
+  calls::Append append_of(int64_t tokens, Visible<uint16_t> &k, Visible<uint16_t> &v,
                           Visible<int32_t> &starts, Visible<int32_t> &kv_lengths) {
-    sluice_append call;
-    sluice_append_init(&call, sizeof call);
-    call.flags = type.zeros ? uint32_t(SLUICE_ZERO_POINTS) : 0;
+    calls::Append call;
+    call.flags = type.zeros ? uint32_t(calls::zero_points) : 0;
     call.source_type = type.source;
     call.cache_type = type.type;
     call.kv_heads = kv_heads;
@@ -322,21 +320,21 @@ private:
     return call;
   }
 
-  void run_page_copy(sluice_page_copy &call) {
+  void run_page_copy(calls::PageCopy &call) {
     std::vector<int32_t> numbers;
     for (int32_t page = 0; page < pages; ++page)
       numbers.insert(numbers.end(), {page, int32_t((page + 3) % pages)});
     Visible<int32_t> pairs(numbers);
     call.pairs = pairs.data();
     call.pair_count = call.page_count = pages;
-    run_on_device(call, sluice_kv_copy);
+    run_on_device(call, sluice_cache_copy);
   }
 
-  void run_plan(const sluice_problem &problem, const sluice_args &args) {
+  void run_plan(const calls::Problem &problem, const calls::Args &args) {
     sluice_error error;
     sluice_error_init(&error, sizeof error);
     sluice_plan *plan = nullptr;
-    sluice_status status = sluice_plan_create(device(), &problem, &plan, &error);
+    sluice_status status = sluice_attention_plan(device(), calls::ProblemValues(problem), &plan, &error);
     INFO(error.field << ": " << error.message);
     REQUIRE(status == SLUICE_OK);
     const std::unique_ptr<sluice_plan, void (*)(sluice_plan *)> owner(plan, sluice_plan_destroy);
@@ -348,7 +346,7 @@ private:
     sluice_launch_init(&launch, sizeof launch);
     launch.workspace = workspace.data();
     launch.workspace_bytes = info.workspace_bytes;
-    status = sluice_run(plan, &args, &launch, &error);
+    status = sluice_attention_run(plan, calls::ArgsValues(problem, args), &launch, &error);
     INFO(error.field << ": " << error.message);
     REQUIRE(status == SLUICE_OK);
     require_good_end();
@@ -435,8 +433,7 @@ TEST_CASE("caches whose rows hold K and V work like those with K and V apart", "
 
 TEST_CASE("a V that begins at no multiple of 16 bytes is refused", "[combined_rows]") {
   Visible<uint8_t> bytes(4096);
-  sluice_page_copy call;
-  sluice_page_copy_init(&call, sizeof call);
+  calls::PageCopy call;
   call.source_type = call.target_type = SLUICE_E4M3FNUZ;
   call.kv_heads = 1;
   call.head_dim_qk = call.head_dim_v = 72;
@@ -448,6 +445,6 @@ TEST_CASE("a V that begins at no multiple of 16 bytes is refused", "[combined_ro
   sluice_launch_init(&launch, sizeof launch);
   sluice_error error;
   sluice_error_init(&error, sizeof error);
-  CHECK(sluice_kv_copy(device(), &call, &launch, &error) == SLUICE_INVALID_ARGUMENT);
-  CHECK(std::string(error.field) == "v_source.data");
+  CHECK(sluice_cache_copy(device(), calls::CopyValues(call), &launch, &error) == SLUICE_INVALID_ARGUMENT);
+  CHECK(std::string(error.field) == "source.v.data");
 }

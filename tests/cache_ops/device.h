@@ -5,9 +5,10 @@
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
-#include <sluice/emulator.h>
+#include "calls/values.h"
 
-#include <sluice/sluice.h>
+#include <sluice/emulator.h>
+#include <sluice/merge.h>
 
 #include <catch2/catch.hpp>
 
@@ -110,13 +111,29 @@ inline void require_good_end() {
   REQUIRE(reports == "[]");
 }
 
+inline calls::AppendValues values_of(const calls::Append &call) {
+  return calls::AppendValues(call);
+}
+inline calls::CopyValues values_of(const calls::PageCopy &call) {
+  return calls::CopyValues(call);
+}
+inline calls::GatherValues values_of(const calls::Gather &call) {
+  return calls::GatherValues(call);
+}
+inline const calls::Args *values_of(const calls::Args &call) {
+  return &call; // whoever runs it knows its problem
+}
+inline const sluice_merge_args *values_of(const sluice_merge_args &call) {
+  return &call;
+}
+
 /// Runs a call to its end.
 template <typename Call, typename Run> void run_on_device(const Call &call, Run run) {
   sluice_launch launch;
   sluice_launch_init(&launch, sizeof launch);
   sluice_error error;
   sluice_error_init(&error, sizeof error);
-  const sluice_status status = run(device(), &call, &launch, &error);
+  const sluice_status status = run(device(), values_of(call), &launch, &error);
   INFO(error.field << ": " << error.message);
   REQUIRE(status == SLUICE_OK);
   require_good_end();

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "cache_ops/device.h"
+#include "calls/values.h"
 #include "conformance/shared/numbers.h"
 
 #include <array>
@@ -12,6 +13,7 @@
 #include <vector>
 
 using namespace sluice::test;
+namespace calls = sluice::calls;
 
 namespace {
 
@@ -38,10 +40,9 @@ std::vector<uint16_t> draw(size_t count, uint64_t seed) {
   return out;
 }
 
-sluice_problem make_problem() {
-  sluice_problem problem;
-  sluice_problem_init(&problem, sizeof problem);
-  problem.flags = SLUICE_WRITE_LSE;
+calls::Problem make_problem() {
+  calls::Problem problem;
+  problem.flags = calls::write_lse;
   problem.q_type = problem.k_type = problem.v_type = problem.o_type = SLUICE_F16;
   problem.q_heads = heads;
   problem.kv_heads = kv_heads;
@@ -49,11 +50,11 @@ sluice_problem make_problem() {
   return problem;
 }
 
-sluice_args make_args(uint16_t *q, uint16_t *k, uint16_t *v, int32_t begin, int32_t count, uint16_t *o,
+calls::Args make_args(uint16_t *q, uint16_t *k, uint16_t *v, int32_t begin, int32_t count, uint16_t *o,
                       float *lse, const Layout &layout) {
   constexpr int64_t q_token = heads * dim, k_token = kv_heads * dim;
-  sluice_args args;
-  sluice_args_init(&args, sizeof args);
+  calls::Args args;
+  args.scale = 1 / std::sqrt(double(dim));
   args.batch = batch;
   args.q_len = rows;
   args.kv_len = count;
@@ -73,20 +74,22 @@ void require_ok(sluice_status status, const sluice_error &error) {
 } // namespace
 
 TEST_CASE("a run writes LSEs in every layout, and a merge reads and writes them", "[merge]") {
-  const sluice_problem problem = make_problem();
+  const calls::Problem problem = make_problem();
   Visible<uint16_t> q(draw(o_elements, 1)), k(draw(size_t(batch) * keys * kv_heads * dim, 2)),
       v(draw(size_t(batch) * keys * kv_heads * dim, 3));
   sluice_error error;
   sluice_error_init(&error, sizeof error);
   sluice_plan *plan = nullptr;
-  require_ok(sluice_plan_create(device(), &problem, &plan, &error), error);
+  require_ok(sluice_attention_plan(device(), calls::ProblemValues(problem), &plan, &error), error);
   for (const Layout &layout : layouts) {
     INFO(layout.name);
     std::vector<uint16_t> all_o(o_elements);
     std::vector<float> all_lse(lse_elements);
-    const sluice_args all =
+    const calls::Args all =
         make_args(q.data(), k.data(), v.data(), 0, keys, all_o.data(), all_lse.data(), layout);
-    require_ok(sluice_reference(&problem, &all, &error), error);
+    require_ok(
+        sluice_attention_reference(calls::ProblemValues(problem), calls::ArgsValues(problem, all), &error),
+        error);
 
     // The second part comes first in memory; one of them holds the merge's result.
     Visible<uint16_t> o(2 * o_elements, uint16_t{0x7e00});
@@ -95,24 +98,25 @@ TEST_CASE("a run writes LSEs in every layout, and a merge reads and writes them"
         make_args(q.data(), k.data(), v.data(), 0, first_keys, o.data() + o_elements,
                   lse.data() + lse_elements, layout),
         make_args(q.data(), k.data(), v.data(), first_keys, keys - first_keys, o.data(), lse.data(), layout)};
-    for (const sluice_args &part : parts)
-      require_ok(sluice_run(plan, &part, nullptr, &error), error);
-    sluice_merge merge;
-    sluice_merge_init(&merge, sizeof merge);
-    merge.partial_type = merge.o_type = SLUICE_F16;
-    merge.parts = 2;
+    for (const calls::Args &part : parts)
+      require_ok(sluice_attention_run(plan, calls::ArgsValues(problem, part), nullptr, &error), error);
+    sluice_merge_args merge = {};
+    merge.struct_size = sizeof merge;
+    merge.lse_base = SLUICE_LSE_LN;
+    merge.parts.type = merge.o_format.type = SLUICE_F16;
+    merge.parts.count = 2;
     merge.tokens = tokens;
     merge.heads = heads;
-    merge.head_dim_v = dim;
-    merge.partial = {o.data() + o_elements, {-int64_t(o_elements), heads * dim, dim, 1}};
-    merge.partial_lse = {lse.data() + lse_elements, {-int64_t(lse_elements), layout.row, layout.head, 0}};
+    merge.head_dim = dim;
+    merge.parts.o = {o.data() + o_elements, {-int64_t(o_elements), heads * dim, dim, 1}};
+    merge.parts.lse = {lse.data() + lse_elements, {-int64_t(lse_elements), layout.row, layout.head, 0}};
     merge.o = {o.data(), {0, heads * dim, dim, 1}};
     merge.lse = {lse.data(), {0, layout.row, layout.head, 0}};
     if (layout.sequence != rows * layout.row) {
       merge.sequence_tokens = rows;
-      merge.partial_lse_sequence_stride = merge.lse_sequence_stride = layout.sequence;
+      merge.parts.lse_sequence_stride = merge.lse_sequence_stride = layout.sequence;
     }
-    run_on_device(merge, sluice_merge_states);
+    run_on_device(merge, sluice_attention_merge);
 
     // Results of F16 in F16: two roundings of numbers below 2, and sums of 40 terms in F32.
     int wrong = 0;

@@ -36,7 +36,7 @@ struct PartsCase {
   int parts = 3, batch = 4, rows = 4, heads = 3, dim = 64;
   int max_rows = 4;
   std::vector<int32_t> starts = {}, lengths = {}; // empty: not given
-  uint32_t base = SLUICE_LSE_BASE_E;
+  bool to_log2 = false;
   bool lse = true, sinks = false;
   uint32_t o_scale_kind = SLUICE_SCALE_NONE; // of an FP8 result
   uint64_t seed = 1;
@@ -52,9 +52,10 @@ struct PartsCase {
 
 void check_parts(const PartsCase &c) {
   INFO("to " << c.o << ", " << c.parts << " parts of " << c.batch << " sequences of " << c.rows
-             << ", at most " << c.max_rows << ", " << c.heads << " heads of " << c.dim << ", base " << c.base
-             << ", lse " << c.lse << ", sinks " << c.sinks << ", starts " << c.starts.size() << ", lengths "
-             << c.lengths.size() << ", scale kind " << c.o_scale_kind << ", seed " << c.seed);
+             << ", at most " << c.max_rows << ", " << c.heads << " heads of " << c.dim
+             << (c.to_log2 ? " to log2" : " to ln") << ", lse " << c.lse << ", sinks " << c.sinks
+             << ", starts " << c.starts.size() << ", lengths " << c.lengths.size() << ", scale kind "
+             << c.o_scale_kind << ", seed " << c.seed);
   Numbers numbers(c.seed);
   const auto not_a_number = std::numeric_limits<float>::quiet_NaN();
   const auto float_infinity = std::numeric_limits<float>::infinity();
@@ -99,14 +100,14 @@ void check_parts(const PartsCase &c) {
   runtime::PartsMerge call;
   call.partial = partial.data();
   call.partial_lse = partial_lse.data();
-  call.o = {o.data(), {o_batch, o_token, o_head, 1}};
-  if (c.lse) call.lse = {lse.data(), {lse_batch, lse_token, lse_head, 0}};
-  if (c.sinks) call.sink_logits = sinks.data();
-  call.o_scale_kind = c.o_scale_kind;
-  if (c.o_scale_kind != SLUICE_SCALE_NONE) call.o_scale = scales.data();
+  call.result.o = {o.data(), {o_batch, o_token, o_head, 1}};
+  if (c.lse) call.result.lse = {lse.data(), {lse_batch, lse_token, lse_head, 0}};
+  if (c.sinks) call.result.sinks = sinks.data();
+  call.result.o_scale_kind = c.o_scale_kind;
+  if (c.o_scale_kind != SLUICE_SCALE_NONE) call.result.o_scale = scales.data();
   if (packed) call.q_starts = starts.data();
   if (!c.lengths.empty()) call.q_lengths = lengths.data();
-  call.lse_base = c.base;
+  call.result.to_log2 = c.to_log2;
   call.parts = c.parts;
   call.batch = c.batch;
   call.rows_per_sequence = c.rows;
@@ -122,7 +123,7 @@ void check_parts(const PartsCase &c) {
   runtime::merge_parts(context(), kernel, call, nullptr);
   require_good_end();
 
-  const double unit = c.base == SLUICE_LSE_BASE_E ? 1 : std::log(2.0);
+  const double unit = c.to_log2 ? std::log(2.0) : 1;
   int wrong = 0;
   std::vector<uint8_t> o_may(o.size(), 0), lse_may(lse.size(), 0);
   for (int b = 0; b < c.batch; ++b)
@@ -166,10 +167,10 @@ void check_parts(const PartsCase &c) {
 /// scale.
 void check_all_ways(PartsCase c) {
   for (const uint32_t type : {SLUICE_F32, SLUICE_F16, SLUICE_BF16})
-    for (const uint32_t base : {SLUICE_LSE_BASE_E, SLUICE_LSE_BASE_2})
+    for (const bool to_log2 : {false, true})
       for (const int way : {0, 1, 2}) {
         c.o = type;
-        c.base = base;
+        c.to_log2 = to_log2;
         c.lse = way != 1;
         c.sinks = way == 2;
         ++c.seed;

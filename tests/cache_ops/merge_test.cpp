@@ -35,19 +35,19 @@ Merged merge(int parts, int dim, int gap, const std::function<bool(int part)> &c
         partial[size_t(part * part_elements + row * dim + e)] = float(numbers.between(-3, 3));
     }
   Visible<float> o(size_t(rows * dim), 77.0f), lse(size_t(rows), 77.0f);
-  sluice_merge call;
-  sluice_merge_init(&call, sizeof call);
-  call.partial_type = call.o_type = SLUICE_F32;
-  call.parts = parts;
+  sluice_merge_args call = {};
+  call.struct_size = sizeof call;
+  call.parts.type = call.o_format.type = SLUICE_F32;
+  call.parts.count = parts;
   call.tokens = rows;
   call.heads = 1;
-  call.head_dim_v = dim;
-  call.lse_base = SLUICE_LSE_BASE_E;
-  call.partial = {partial.data(), {part_elements, dim, dim, 1}};
-  call.partial_lse = {partial_lse.data(), {part_lses, 1, 1, 0}};
+  call.head_dim = dim;
+  call.lse_base = SLUICE_LSE_LN;
+  call.parts.o = {partial.data(), {part_elements, dim, dim, 1}};
+  call.parts.lse = {partial_lse.data(), {part_lses, 1, 1, 0}};
   call.o = {o.data(), {0, dim, dim, 1}};
   call.lse = {lse.data(), {0, 1, 1, 0}};
-  run_on_device(call, sluice_merge_states);
+  run_on_device(call, sluice_attention_merge);
   return {partial.copy(), partial_lse.copy(), o.copy(), lse.copy()};
 }
 

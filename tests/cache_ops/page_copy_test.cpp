@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "cache_ops/device.h"
+#include "calls/values.h"
 #include "conformance/shared/numbers.h"
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include <vector>
 
 using namespace sluice::test;
+namespace calls = sluice::calls;
 
 namespace {
 
@@ -31,9 +33,8 @@ void check_conversion(uint32_t from, uint32_t to, const std::vector<From> &eleme
   Visible<From> source(rows);
   Visible<To> target(rows.size(), To(0x55));
   Visible<float> scales(scale_values);
-  sluice_page_copy call;
-  sluice_page_copy_init(&call, sizeof call);
-  call.flags = SLUICE_V_IN_K;
+  calls::PageCopy call;
+  call.flags = calls::v_in_k;
   call.source_type = from;
   call.target_type = to;
   call.kv_heads = int32_t(heads);
@@ -44,14 +45,14 @@ void check_conversion(uint32_t from, uint32_t to, const std::vector<From> &eleme
   call.page_count = 1;
   call.k_source = {source.data(), {heads * dim, heads * dim, dim, 1}};
   call.k_target = {target.data(), {heads * dim, heads * dim, dim, 1}};
-  run_on_device(call, sluice_kv_copy);
+  run_on_device(call, sluice_cache_copy);
 
   std::vector<To> expected(rows.size(), To(0x55));
-  sluice_page_copy on_host = call;
+  calls::PageCopy on_host = call;
   on_host.k_target.data = expected.data();
   sluice_error error;
   sluice_error_init(&error, sizeof error);
-  require_reference(sluice_reference_copy(&on_host, &error), error);
+  require_reference(sluice_cache_copy_reference(calls::CopyValues(on_host), &error), error);
   // NaN has any payload.
   const auto is_nan = [&](To bits) {
     if (to == SLUICE_E4M3FNUZ) return uint32_t(bits) == 0x80;
@@ -72,7 +73,7 @@ struct SmallGather {
   static constexpr int64_t dim = 8, page_size = 2, pages = 4, out_rows = 12;
   Visible<uint16_t> cache, out{size_t(out_rows * dim), uint16_t{0xaaaa}};
   Visible<int32_t> starts, lengths, first, table, page_starts;
-  sluice_gather call;
+  calls::Gather call;
 
   SmallGather(const std::vector<int32_t> &out_starts, const std::vector<int32_t> &kv_lengths,
               const std::vector<int32_t> &first_keys, const std::vector<int32_t> &entries,
@@ -84,8 +85,7 @@ struct SmallGather {
           return values;
         }()),
         starts(out_starts), lengths(kv_lengths), first(first_keys), table(entries), page_starts(csr) {
-    sluice_gather_init(&call, sizeof call);
-    call.flags = SLUICE_V_IN_K;
+    call.flags = calls::v_in_k;
     call.cache_type = call.out_type = SLUICE_F16;
     call.kv_heads = 1;
     call.head_dim_qk = int32_t(dim);
@@ -108,7 +108,7 @@ struct SmallGather {
 
   /// The contents of each row; -1 if it is as before, -2 if its elements differ.
   std::vector<int> run() {
-    run_on_device(call, sluice_kv_gather);
+    run_on_device(call, sluice_cache_gather);
     std::vector<int> rows;
     for (int64_t row = 0; row < out_rows; ++row) {
       const uint16_t value = out[size_t(row * dim)];
@@ -171,9 +171,8 @@ TEST_CASE("numbers of 4 bits, less a zero point and times a scale, are rounded o
   for (const uint32_t to : {SLUICE_F16, SLUICE_BF16})
     for (const bool has_zeros : {true, false}) {
       Visible<uint16_t> target(size_t(groups * group), uint16_t(0x5555));
-      sluice_page_copy call;
-      sluice_page_copy_init(&call, sizeof call);
-      call.flags = SLUICE_V_IN_K | (has_zeros ? uint32_t(SLUICE_ZERO_POINTS) : 0);
+      calls::PageCopy call;
+      call.flags = calls::v_in_k | (has_zeros ? uint32_t(calls::zero_points) : 0);
       call.source_type = SLUICE_U4;
       call.target_type = to;
       call.kv_heads = 1;
@@ -186,7 +185,7 @@ TEST_CASE("numbers of 4 bits, less a zero point and times a scale, are rounded o
       call.k_target = {target.data(), {groups * group, groups * group, groups * group, 1}};
       call.k_scales = {scales.data(), {groups, groups, groups, 1}};
       if (has_zeros) call.k_zeros = {zeros.data(), {groups, groups, groups, 1}};
-      run_on_device(call, sluice_kv_copy);
+      run_on_device(call, sluice_cache_copy);
       const NumberFormat &format = to == SLUICE_F16 ? f16_format : bf16_format;
       int wrong = 0;
       for (size_t i = 0; i < target.size(); ++i) {
@@ -244,9 +243,8 @@ TEST_CASE("pairs with pages that do not exist are skipped", "[copy]") {
       narrow_pairs.push_back(page > INT32_MAX ? INT32_MAX : int32_t(page));
     Visible<int64_t> wide(pairs);
     Visible<int32_t> narrow(narrow_pairs);
-    sluice_page_copy call;
-    sluice_page_copy_init(&call, sizeof call);
-    call.flags = SLUICE_V_IN_K | (is_wide ? uint32_t(SLUICE_PAGE_INDEX_64) : 0);
+    calls::PageCopy call;
+    call.flags = calls::v_in_k | (is_wide ? uint32_t(calls::page_index_64) : 0);
     call.source_type = call.target_type = SLUICE_E5M2;
     call.kv_heads = 1;
     call.head_dim_qk = 8;
@@ -255,7 +253,7 @@ TEST_CASE("pairs with pages that do not exist are skipped", "[copy]") {
     call.pairs = is_wide ? static_cast<const void *>(wide.data()) : narrow.data();
     call.pair_count = int64_t(pairs.size() / 2);
     call.page_count = pages;
-    run_on_device(call, sluice_kv_copy);
+    run_on_device(call, sluice_cache_copy);
     for (int64_t i = 0; i < elements; ++i) {
       values[size_t(3 * elements + i)] = values[size_t(elements + i)];
       values[size_t(4 * elements + i)] = values[size_t(i)];
@@ -274,9 +272,8 @@ TEST_CASE("pages of V by columns are copied as pages whose rows are the columns"
   // [page][head][row / x][element][row % x]
   Visible<uint16_t> cache(numbers);
   Visible<int32_t> pairs(std::vector<int32_t>{0, 2});
-  sluice_page_copy call;
-  sluice_page_copy_init(&call, sizeof call);
-  call.flags = SLUICE_V_IN_K;
+  calls::PageCopy call;
+  call.flags = calls::v_in_k;
   call.source_type = call.target_type = SLUICE_F16;
   call.kv_heads = heads;
   call.head_dim_qk = page_rows;
@@ -287,7 +284,7 @@ TEST_CASE("pages of V by columns are copied as pages whose rows are the columns"
   call.pair_count = 1;
   call.page_count = pages;
   call.k_source = call.k_target = {cache.data(), {page, x, dim * page_rows, is_one_pack ? 1 : dim * x}};
-  run_on_device(call, sluice_kv_copy);
+  run_on_device(call, sluice_cache_copy);
   std::copy_n(numbers.begin(), page, numbers.begin() + 2 * page);
   CHECK(cache.copy() == numbers);
 }

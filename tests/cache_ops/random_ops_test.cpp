@@ -1,5 +1,4 @@
-//===- random_ops_test.cpp - random appends, copies, gathers and merges of few rows
-//----------------------===//
+//===- random_ops_test.cpp - random appends, copies, gathers and merges of few rows ---------------------===//
 //
 // Sizes of 0, 1 and 2, strides without meaning, subnormal, tiny and huge numbers and scales, and pages that
 // were never written. Every byte is compared with the host's reference, a merge with an oracle.
@@ -7,16 +6,18 @@
 //===----------------------------------------------------------------------------------------------------===//
 #include "cache_ops/fresh.h"
 #include "cache_ops/merge_oracle.h"
+#include "calls/values.h"
 
 #include <cstdlib>
 #include <limits>
 
 using namespace sluice::test;
+namespace calls = sluice::calls;
 
 namespace {
 
 /// How many calls of each operation; more are for a longer search.
-uint64_t calls() {
+uint64_t call_count() {
   const char *count = std::getenv("SLUICE_TEST_CALLS");
   return count ? std::strtoull(count, nullptr, 10) : 60;
 }
@@ -123,7 +124,7 @@ struct Paged {
   }
   std::array<int64_t, 4> extents() const { return {pages, page_size, kv_heads, head_dim}; }
   template <typename Call> void describe(Call &call) const {
-    call.flags = SLUICE_V_IN_K;
+    call.flags = calls::v_in_k;
     call.kv_heads = kv_heads;
     call.head_dim_qk = head_dim;
     call.page_size = page_size;
@@ -134,7 +135,7 @@ struct Paged {
 void check_append(uint64_t seed) {
   Draw draw(seed);
   const Paged cache(draw);
-  auto call = made(sluice_append_init);
+  auto call = calls::Append();
   cache.describe(call);
   constexpr uint32_t sources[] = {SLUICE_F16, SLUICE_BF16};
   call.source_type = draw.one_of(sources);
@@ -164,15 +165,15 @@ void check_append(uint64_t seed) {
   INFO("seed " << seed << ": from " << call.source_type << " to " << call.cache_type << ", scales "
                << call.k_scale_kind << ", " << call.tokens << " tokens of " << cache.kv_heads << " x "
                << cache.head_dim);
-  run_on_device(call, sluice_kv_append);
+  run_on_device(call, sluice_cache_append);
 
   std::vector<uint8_t> expected(cache.bytes(call.cache_type), 0x5a);
   std::vector<float> expected_scales(computed.size(), -1.0f);
-  sluice_append host = call;
+  calls::Append host = call;
   host.k_cache.data = expected.data();
   if (per_token) host.k_scales.data = expected_scales.data();
   sluice_error error = no_error();
-  require_host(sluice_reference_append(&host, &error), error);
+  require_host(sluice_cache_append_reference(calls::AppendValues(host), &error), error);
   CHECK(difference(stored.copy(), expected) == "");
   CHECK(difference(computed.copy(), expected_scales) == "");
 }
@@ -213,7 +214,7 @@ void check_page_copy(uint64_t seed, bool gathers) {
     for (int32_t page = 0; page < listed; ++page)
       numbers.insert(numbers.end(), {page, cache.pages - 1 - page});
     Visible<int32_t> pairs(numbers);
-    auto call = made(sluice_page_copy_init);
+    auto call = calls::PageCopy();
     cache.describe(call);
     call.source_type = from;
     call.target_type = to;
@@ -223,10 +224,10 @@ void check_page_copy(uint64_t seed, bool gathers) {
     call.pair_count = listed;
     call.k_source = draw.tensor(written.data(), cache.extents());
     call.k_target = draw.tensor(target.data(), cache.extents());
-    run_on_device(call, sluice_kv_copy);
+    run_on_device(call, sluice_cache_copy);
     call.k_source.data = source.data();
     call.k_target.data = expected.data();
-    require_host(sluice_reference_copy(&call, &error), error);
+    require_host(sluice_cache_copy_reference(calls::CopyValues(call), &error), error);
   } else {
     const int32_t batch = int32_t(draw.below(3)), first = batch == 2 ? int32_t(keys) / 2 : int32_t(keys);
     std::vector<int32_t> lengths, starts = {0}, table;
@@ -237,7 +238,7 @@ void check_page_copy(uint64_t seed, bool gathers) {
         table.push_back(page);
     }
     Visible<int32_t> at(starts), of(lengths), pages(table);
-    auto call = made(sluice_gather_init);
+    auto call = calls::Gather();
     cache.describe(call);
     call.cache_type = from;
     call.out_type = to;
@@ -252,10 +253,10 @@ void check_page_copy(uint64_t seed, bool gathers) {
     call.page_table_stride = std::max(listed, 1);
     call.k_cache = draw.tensor(written.data(), cache.extents());
     call.k_out = draw.tensor(target.data(), {1, keys, cache.kv_heads, cache.head_dim});
-    run_on_device(call, sluice_kv_gather);
+    run_on_device(call, sluice_cache_gather);
     call.k_cache.data = source.data();
     call.k_out.data = expected.data();
-    require_host(sluice_reference_gather(&call, &error), error);
+    require_host(sluice_cache_gather_reference(calls::GatherValues(call), &error), error);
   }
   CHECK(difference(target.copy(), expected) == "");
 }
@@ -272,18 +273,20 @@ void check_merge(uint64_t seed) {
     number = draw.one_of(lses);
   Visible<float> partial(rows), partial_lse(part_lses), o(size_t(tokens * heads * dim), -1.0f),
       lse(size_t(tokens * heads), -1.0f);
-  auto call = made(sluice_merge_init);
-  call.partial_type = call.o_type = SLUICE_F32;
-  call.parts = int32_t(parts);
+  sluice_merge_args call = {};
+  call.struct_size = sizeof call;
+  call.lse_base = SLUICE_LSE_LN;
+  call.parts.type = call.o_format.type = SLUICE_F32;
+  call.parts.count = int32_t(parts);
   call.tokens = int32_t(tokens);
   call.heads = int32_t(heads);
-  call.head_dim_v = int32_t(dim);
-  call.partial = draw.tensor(partial.data(), {parts, tokens, heads, dim});
-  call.partial_lse = draw.tensor(partial_lse.data(), {parts, tokens, heads, 1});
+  call.head_dim = int32_t(dim);
+  call.parts.o = draw.tensor(partial.data(), {parts, tokens, heads, dim});
+  call.parts.lse = draw.tensor(partial_lse.data(), {parts, tokens, heads, 1});
   call.o = draw.tensor(o.data(), {1, tokens, heads, dim});
   call.lse = draw.tensor(lse.data(), {1, tokens, heads, 1});
   INFO("seed " << seed << ": " << parts << " parts of " << tokens << " x " << heads << " x " << dim);
-  run_on_device(call, sluice_merge_states);
+  run_on_device(call, sluice_attention_merge);
   const auto row_count = size_t(tokens * heads);
   for (size_t row = 0; row < row_count; ++row) {
     std::vector<double> row_lses;
@@ -304,16 +307,16 @@ void check_merge(uint64_t seed) {
 } // namespace
 
 TEST_CASE("random appends of few rows", "[random_ops]") {
-  for (uint64_t seed = 0; seed < calls(); ++seed)
+  for (uint64_t seed = 0; seed < call_count(); ++seed)
     check_append(seed);
 }
 
 TEST_CASE("random copies and gathers of few rows", "[random_ops]") {
-  for (uint64_t seed = 0; seed < calls(); ++seed)
+  for (uint64_t seed = 0; seed < call_count(); ++seed)
     check_page_copy(seed, seed % 2 != 0);
 }
 
 TEST_CASE("random merges of few rows", "[random_ops]") {
-  for (uint64_t seed = 0; seed < calls(); ++seed)
+  for (uint64_t seed = 0; seed < call_count(); ++seed)
     check_merge(seed);
 }

@@ -2,6 +2,7 @@
 
 #include "kernel_mutants.h"
 
+#include "calls/problem.h"
 #include "conformance/attention/oracle.h"
 #include "conformance/attention/scores/mask_bits.h"
 #include "conformance/attention/scores/scores.h"
@@ -239,7 +240,7 @@ template <typename IsChanged> void fill_keys(const Case &c, Inputs &in, double v
   }
 }
 
-/// Keys without a page as they are without SLUICE_MISSING_PAGES_HIDDEN.
+/// Keys without a page as they are without calls::missing_pages.
 void read_zeros(Case &c, Inputs &in, const Kernel &) {
   fill_keys(c, in, 0, [&](int b, int head, int j) { return is_missing(c, b, head, j / c.pages.size); });
   c.pages.missing = false;

@@ -4,6 +4,7 @@
 // must be poison, and page numbers that no sequence needs must be invalid.
 //
 //===----------------------------------------------------------------------------------------------------===//
+#include "abi/attention_values.h"
 #include "conformance/attention/call.h"
 #include "conformance/attention/case_elements.h"
 #include "conformance/attention/scores/scores.h"
@@ -14,33 +15,43 @@
 #include <set>
 
 using namespace sluice::conformance;
+namespace calls = sluice::calls;
 
 namespace {
 
 /// A call over the host's copy of a case's memory.
 struct Call {
-  explicit Call(const Case &of)
-      : c(of), in(make_inputs(c)), memory(make_memory(c, in)), sequences(c), problem(make_problem(c)) {
+  explicit Call(const Case &of) : c(of), in(make_inputs(c)), memory(make_memory(c, in)), sequences(c) {
+    make_problem(c, structs);
+    problem = sluice::abi::flat_problem(&structs.attention);
     for (std::vector<std::byte> &buffer : memory.buffers)
       bases.push_back(buffer.data());
-    args = make_args(c, memory, bases);
+    args = args_of({});
+  }
+  /// What the library makes of the call, for all sequences or for one.
+  calls::Args args_of(std::optional<int> only) const {
+    CallStructs told;
+    make_call(c, memory, bases, told, only);
+    calls::Args out;
+    sluice::abi::flat_args(problem, &told.args, out);
+    return out;
   }
   int64_t page(int b, int j, int h = 0) const {
     const int64_t n = j / problem.page_size + h * args.page_table_head_stride;
     const int64_t entry = args.page_starts ? args.page_starts[b] + n : b * args.page_table_stride + n;
-    return problem.flags & SLUICE_PAGE_INDEX_64 ? static_cast<const int64_t *>(args.page_table)[entry]
+    return problem.flags & calls::page_index_64 ? static_cast<const int64_t *>(args.page_table)[entry]
                                                 : static_cast<const int32_t *>(args.page_table)[entry];
   }
   int64_t k_index(int b, int j, int h, int e, const sluice_tensor &tensor, int pack) const {
     int64_t outer = b, inner = j;
-    if (problem.mode == SLUICE_MODE_PAGED) {
+    if (problem.mode == calls::paged) {
       outer = page(b, j, h);
       inner = j % problem.page_size;
     } else if (args.kv_starts) {
       outer = 0;
       inner = args.kv_starts[b] + j;
     }
-    if (&tensor == &args.v && problem.v_pack != 0 && problem.v_pack != SLUICE_V_PACK_ALL)
+    if (&tensor == &args.v && problem.v_pack != 0 && problem.v_pack != SLUICE_PACK_ALL)
       return outer * tensor.stride[0] + inner / problem.v_pack * tensor.stride[1] + h * tensor.stride[2] +
              e * tensor.stride[3] + inner % problem.v_pack;
     const int64_t row = outer * tensor.stride[0] + inner * tensor.stride[1] + h * tensor.stride[2];
@@ -51,9 +62,10 @@ struct Call {
   const Inputs in;
   Memory memory;
   const Sequences sequences;
-  const sluice_problem problem;
+  ProblemStructs structs;
+  calls::Problem problem;
   std::vector<void *> bases;
-  sluice_args args;
+  calls::Args args;
 };
 
 double element(const Case &c, const void *data, int64_t index) {
@@ -278,7 +290,7 @@ TEST_CASE("a single sequence uses the same memory") {
                                      .bias = {.type = BiasType::f16}}));
     const Call call(c);
     for (int b = 0; b < c.batch; ++b) {
-      const sluice_args single = make_args(c, call.memory, call.bases, b);
+      const calls::Args single = call.args_of(b);
       CHECK(single.batch == 1);
       const auto address = [](const sluice_tensor &t, int64_t sequence, int64_t row, int bytes) {
         return static_cast<const char *>(t.data) + (sequence * t.stride[0] + row * t.stride[1]) * bytes;
@@ -305,8 +317,7 @@ TEST_CASE("tensors are aligned as the header asks of a device's, also for single
     CAPTURE(c.name);
     const Call call(c);
     for (int b = -1; b < c.batch; ++b) {
-      const sluice_args args =
-          b < 0 ? call.args : make_args(c, call.memory, call.bases, std::optional<int>(b));
+      const calls::Args args = b < 0 ? call.args : call.args_of(b);
       auto check = [&](const sluice_tensor &tensor, const Placement &placement) {
         if (!tensor.data) return;
         const auto offset =

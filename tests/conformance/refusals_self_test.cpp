@@ -7,20 +7,19 @@ using namespace sluice::conformance;
 
 namespace {
 
-sluice_problem dense() {
-  sluice_problem problem;
-  sluice_problem_init(&problem, sizeof problem);
-  problem.q_type = problem.k_type = problem.v_type = problem.o_type = SLUICE_F16;
-  problem.q_heads = problem.kv_heads = 1;
-  problem.head_dim_qk = problem.head_dim_v = 128;
-  return problem;
-}
+struct Dense : ProblemStructs {
+  Dense() {
+    attention.q.type = attention.o.type = kv.k.type = kv.v.type = SLUICE_F16;
+    attention.q_heads = kv.kv_heads = 1;
+    kv.head_dim_qk = kv.head_dim_v = 128;
+  }
+};
 
 /// The field of an invalid problem; "" for one without a mistake.
-std::string invalid_field(const sluice_context *context, const sluice_problem &problem) {
+std::string invalid_field(const sluice_context *context, const ProblemStructs &problem) {
   sluice_error error;
   sluice_error_init(&error, sizeof error);
-  const sluice_status status = sluice_query_support(context, &problem, nullptr, &error);
+  const sluice_status status = sluice_attention_support(context, &problem.attention, nullptr, &error);
   return status == SLUICE_INVALID_ARGUMENT ? error.field : "";
 }
 
@@ -33,12 +32,12 @@ TEST_CASE("problems that break a rule of a change of scores are refused by the m
   desc.target = "gfx942:304";
   sluice_context *context = nullptr;
   REQUIRE(sluice_context_create(&desc, &context, nullptr) == SLUICE_OK);
-  CHECK(invalid_field(context, dense()).empty());
+  CHECK(invalid_field(context, Dense()).empty());
   size_t tried = 0;
   for (const ScoreChange *change : score_changes) {
     if (change->bad_problems == nullptr) continue;
     for (const BadProblem &bad : change->bad_problems()) {
-      sluice_problem problem = dense();
+      Dense problem;
       bad.spoil(problem);
       CHECK(invalid_field(context, problem) == bad.field);
       ++tried;

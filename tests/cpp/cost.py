@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Checks that a loop of runs through sluice.hpp compiles to as many calls and instructions as the same loop in C, or
+"""Checks that a run through sluice.hpp compiles to as many calls and instructions as in C, or
 fewer.
 
 usage: cost.py CXX INCLUDE_FOLDER
@@ -13,21 +13,24 @@ import tempfile
 PAIRS = {
     "run": (
         "sluice_error e; e.struct_size = sizeof e; e.code = SLUICE_OK;"
-        " return sluice_run(p, a, l, &e) == SLUICE_OK;",
+        " return sluice_attention_run(p, a, l, &e) == SLUICE_OK;",
         "const sluice::Plan &plan = *reinterpret_cast<sluice::Plan *>(&p); return bool(plan.run(*a, *l));"),
     "append": (
         "sluice_error e; e.struct_size = sizeof e; e.code = SLUICE_OK;"
-        " return sluice_kv_append(c, n, l, &e) == SLUICE_OK;",
+        " return sluice_cache_append(c, n, l, &e) == SLUICE_OK;",
         "const sluice::Context &context = *reinterpret_cast<sluice::Context *>(&c);"
-        " return bool(context.kv_append(*n, *l));"),
-    "arguments": (
-        "sluice_args x = {}; x.struct_size = sizeof x; x.q.data = l->stream; x.q.stride[0] = 4096; x.q.stride[1] = 512;"
-        " x.q.stride[2] = 64; x.q.stride[3] = 1; *const_cast<sluice_args *>(a) = x; return true;",
-        "sluice::Args x; x.q = sluice::TensorView::bshd(l->stream, SLUICE_F16, 2, 8, 8, 64);"
-        " *const_cast<sluice_args *>(a) = x; return true;"),
+        " return bool(context.append(*n, *l));"),
+    "support": (
+        "sluice_support x = {}; x.struct_size = sizeof x; sluice_error e; e.struct_size = sizeof e; e.code = SLUICE_OK;"
+        " const bool found = sluice_attention_support(c, t, &x, &e) == SLUICE_OK;"
+        " if (found) *s = x; return found;",
+        "sluice::Sized<sluice_support> x; sluice::Error e;"
+        " const bool found = sluice_attention_support(c, t, &x, e.c()) == SLUICE_OK;"
+        " if (found) *s = x; return found;"),
 }
-SIGNATURE = ("bool {}(sluice_plan *p, sluice_context *c, const sluice_args *a, const sluice_append *n,"
-             " const sluice_launch *l) {{ (void)p; (void)c; (void)a; (void)n; {} }}\n")
+SIGNATURE = ("bool {}(sluice_plan *p, sluice_context *c, const sluice_attention_args *a, const sluice_append_args *n,"
+             " const sluice_launch *l, const sluice_attention *t, sluice_support *s)"
+             " {{ (void)p; (void)c; (void)a; (void)n; (void)l; (void)t; (void)s; {} }}\n")
 
 
 def instructions(assembly, function):

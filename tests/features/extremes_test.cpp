@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------------------------------------===//
 #include "bounds/batch.h"
 #include "cache_ops/fresh.h"
+#include "calls/values.h"
 #include "features/random_call.h"
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 #include <string_view>
 
 using namespace sluice::test;
+namespace calls = sluice::calls;
 
 namespace {
 
@@ -22,7 +24,7 @@ constexpr float infinity = std::numeric_limits<float>::infinity();
 struct Kind {
   std::string_view kernel;
   int32_t rows = 1, head_dim = 128;
-  uint32_t type = SLUICE_F16, cache = 0, mode = SLUICE_MODE_DENSE; // a cache of 0 is of the type of Q
+  uint32_t type = SLUICE_F16, cache = 0, mode = calls::dense; // a cache of 0 is of the type of Q
   bool splits = false, in_k = false, columns = false;
 };
 
@@ -31,25 +33,25 @@ constexpr Kind kinds[] = {
     {"_d80_q128_kv32_w4", 70, 80},
     {"_d64_q128_kv32_w4", 70, 64, SLUICE_BF16},
     {"_q16_kv16_w4_decode"},
-    {"_q16_kv16_w4_decode", 1, 96, SLUICE_BF16, 0, SLUICE_MODE_RAGGED},
+    {"_q16_kv16_w4_decode", 1, 96, SLUICE_BF16, 0, calls::ragged},
     {"_q128_kv64_w4", 130, 128, SLUICE_E4M3FNUZ},
     {"_q16_kv32_w4_decode", 1, 128, SLUICE_E4M3FNUZ},
-    {"f16_e4m3fnuz_d128_q256_kv64_w8_paged", 200, 128, SLUICE_F16, SLUICE_E4M3FNUZ, SLUICE_MODE_PAGED},
+    {"f16_e4m3fnuz_d128_q256_kv64_w8_paged", 200, 128, SLUICE_F16, SLUICE_E4M3FNUZ, calls::paged},
     {"bf16_i8_d128_q16_kv32_w4_decode", 1, 128, SLUICE_BF16, SLUICE_I8},
     {"f16_q8_0_d128", 1, 128, SLUICE_F16, SLUICE_Q8_0},
     {"bf16_q4_0_d128", 1, 128, SLUICE_BF16, SLUICE_Q4_0},
     {"f16_u4_d128", 1, 128, SLUICE_F16, SLUICE_U4},
-    {"_d128_q16_kv16_w4_columns", 1, 128, SLUICE_BF16, 0, SLUICE_MODE_DENSE, false, false, true},
-    {"f16_e4m3fnuz_d128_q16_kv32_w4_columns", 1, 128, SLUICE_F16, SLUICE_E4M3FNUZ, SLUICE_MODE_DENSE, false,
-     false, true},
-    {"_d576v512", 1, 576, SLUICE_F16, 0, SLUICE_MODE_DENSE, false, true},
+    {"_d128_q16_kv16_w4_columns", 1, 128, SLUICE_BF16, 0, calls::dense, false, false, true},
+    {"f16_e4m3fnuz_d128_q16_kv32_w4_columns", 1, 128, SLUICE_F16, SLUICE_E4M3FNUZ, calls::dense, false, false,
+     true},
+    {"_d576v512", 1, 576, SLUICE_F16, 0, calls::dense, false, true},
     {"_d512_q128_kv32_w4", 200, 512, SLUICE_BF16},
-    {"_decode", 1, 128, SLUICE_F16, 0, SLUICE_MODE_PAGED, true},
-    {"_decode", 1, 64, SLUICE_F16, SLUICE_E4M3FNUZ, SLUICE_MODE_DENSE, true},
+    {"_decode", 1, 128, SLUICE_F16, 0, calls::paged, true},
+    {"_decode", 1, 64, SLUICE_F16, SLUICE_E4M3FNUZ, calls::dense, true},
 };
 
-sluice_problem problem_of_kind(const Kind &kind, uint32_t flags) {
-  sluice_problem problem = problem_of({.mode = kind.mode,
+calls::Problem problem_of_kind(const Kind &kind, uint32_t flags) {
+  calls::Problem problem = problem_of({.mode = kind.mode,
                                        .group = kind.in_k ? 16 : 4,
                                        .head_dim = kind.head_dim,
                                        .type = kind.type,
@@ -61,10 +63,10 @@ sluice_problem problem_of_kind(const Kind &kind, uint32_t flags) {
     problem.scale_group = 32;
   }
   if (kind.in_k) {
-    problem.flags |= SLUICE_V_IN_K;
+    problem.flags |= calls::v_in_k;
     problem.head_dim_v = 512;
   }
-  if (kind.columns) problem.v_pack = SLUICE_V_PACK_ALL;
+  if (kind.columns) problem.v_pack = SLUICE_PACK_ALL;
   problem.max_q_len = kind.rows;
   if (kind.splits) {
     problem.max_batch = 2;
@@ -73,7 +75,7 @@ sluice_problem problem_of_kind(const Kind &kind, uint32_t flags) {
   return problem;
 }
 
-void require_kernel(const sluice_problem &problem, const Kind &kind) {
+void require_kernel(const calls::Problem &problem, const Kind &kind) {
   const std::string name = describe(plan_of(problem)).kernel;
   INFO(name);
   REQUIRE(name.find(kind.kernel) != std::string::npos);
@@ -81,18 +83,17 @@ void require_kernel(const sluice_problem &problem, const Kind &kind) {
 
 /// Rows of Q, O and LSE of a call without keys, whose pointers to keys are null.
 struct EmptyCall {
-  explicit EmptyCall(const sluice_problem &of)
+  explicit EmptyCall(const calls::Problem &of)
       : problem(of), rows(2 * problem.max_q_len), q(problem.q_type, elements(problem.head_dim_qk)),
         o(problem.o_type, elements(problem.head_dim_v)), lse(size_t(rows * problem.q_heads), 77.0f),
         starts(std::vector<int32_t>{0, problem.max_q_len, rows}), none(3, 0) {
     for (size_t n = 0; n < q.count(); ++n)
       q.set(n, 1);
     o.fill_with_bytes(untouched_byte);
-    sluice_args_init(&args, sizeof args);
-    args.flags = SLUICE_EXACT_LENGTHS;
+    args.scale = calls::usual_scale(problem);
     args.batch = 2;
     args.q_len = problem.max_q_len;
-    const bool has_starts = problem.mode == SLUICE_MODE_RAGGED;
+    const bool has_starts = problem.mode == calls::ragged;
     const auto tensor = [&](void *data, int64_t dim) -> sluice_tensor {
       const int64_t row = dim * problem.q_heads;
       return {data, {has_starts ? 0 : row * args.q_len, row, dim, 1}};
@@ -104,11 +105,11 @@ struct EmptyCall {
       args.q_starts = starts.data();
       args.kv_starts = none.data();
     }
-    if (problem.mode == SLUICE_MODE_PAGED) args.kv_lengths = none.data();
+    if (problem.mode == calls::paged) args.kv_lengths = none.data();
   }
   size_t elements(int32_t head_dim) const { return size_t(rows * problem.q_heads * head_dim); }
 
-  void run() { run_with_workspace(plan_of(problem), args); }
+  void run() { run_with_workspace(plan_of(problem), problem, args); }
   /// Checks that O is 0, and LSE the value of its head.
   void check(const std::function<float(int32_t head)> &expected) const {
     size_t wrong_o = 0, wrong_lse = 0;
@@ -120,12 +121,12 @@ struct EmptyCall {
     CHECK(wrong_lse == 0);
   }
 
-  const sluice_problem problem;
+  const calls::Problem problem;
   const int32_t rows;
   Elements q, o;
   Visible<float> lse;
   Visible<int32_t> starts, none;
-  sluice_args args;
+  calls::Args args;
 };
 
 } // namespace
@@ -133,8 +134,8 @@ struct EmptyCall {
 TEST_CASE("a call without keys has an O of 0 and an LSE of -infinity or the sink", "[extremes]") {
   for (const Kind &kind : kinds)
     for (const bool sinks : {false, true}) {
-      sluice_problem problem = problem_of_kind(kind, SLUICE_CAUSAL);
-      if (sinks) problem.flags |= SLUICE_SINK_LOGITS;
+      calls::Problem problem = problem_of_kind(kind, calls::causal);
+      if (sinks) problem.flags |= calls::sinks;
       require_kernel(problem, kind);
       EmptyCall call(problem);
       Visible<float> logits(std::vector<float>(size_t(problem.q_heads), 0));
@@ -149,7 +150,7 @@ TEST_CASE("a call without keys has an O of 0 and an LSE of -infinity or the sink
 TEST_CASE("a call without keys touches no memory of a bias, a mask or scales of keys", "[extremes]") {
   for (const Kind &kind : kinds) {
     if (kind.in_k || kind.columns) continue; // of these only few kernels change scores
-    sluice_problem problem = problem_of_kind(kind, SLUICE_BOOL_MASK | SLUICE_ALIBI);
+    calls::Problem problem = problem_of_kind(kind, calls::mask_bits | calls::alibi);
     problem.bias_type = SLUICE_F32;
     problem.soft_cap = 5;
     if (kind.cache == SLUICE_E4M3FNUZ) problem.k_scale_kind = problem.v_scale_kind = SLUICE_SCALE_PER_TOKEN;
@@ -168,14 +169,13 @@ TEST_CASE("a call without keys touches no memory of a bias, a mask or scales of 
 TEST_CASE("a cascade without prefixes, or with prefixes without keys", "[extremes]") {
   for (const int32_t rows : {1, 150})
     for (const int32_t prefixes : {0, 2}) {
-      sluice_problem problem = problem_of({.group = 4, .flags = SLUICE_CAUSAL | SLUICE_SHARED_PREFIX});
+      calls::Problem problem = problem_of({.group = 4, .flags = calls::causal | calls::prefixes});
       problem.max_q_len = rows;
       problem.max_q_tokens = 2 * rows;
       problem.max_prefixes = 2;
       problem.max_prefix_len = 100;
       Batch batch(problem, {{rows, 90, 1}, {rows, 40, 2}});
       Visible<int32_t> starts(std::vector<int32_t>{0, rows, 2 * rows});
-      batch.args.flags = SLUICE_EXACT_LENGTHS;
       batch.args.prefix_count = prefixes;
       batch.args.prefix_q_starts = starts.data();
       batch.run();
@@ -188,10 +188,10 @@ TEST_CASE("sinks beyond the scores, and beyond F32 in units of exponents", "[ext
   constexpr float large[] = {3e38f, 2.36e38f, 2.3e38f, std::numeric_limits<float>::max()};
   for (const Kind &kind : kinds) {
     if (kind.cache >= SLUICE_I8 || kind.columns || kind.in_k) continue; // a Batch has no such keys
-    for (const uint32_t base : {SLUICE_LSE_BASE_E, SLUICE_LSE_BASE_2})
+    for (const uint32_t base : {0u, uint32_t{calls::lse_log2}})
       for (const float sign : {1.0f, -1.0f}) {
-        sluice_problem problem = problem_of_kind(kind, SLUICE_CAUSAL | SLUICE_SINK_LOGITS);
-        problem.lse_base = base;
+        calls::Problem problem = problem_of_kind(kind, calls::causal | calls::sinks);
+        problem.flags |= base;
         INFO(kind.kernel << ", base " << base << ", sign " << sign);
         Batch batch(problem, {{kind.rows, kind.splits ? 4000 : 150, 1}, {kind.rows, 0, 2}});
         Visible<float> sinks(std::vector<float>(large, large + 4));
@@ -207,7 +207,7 @@ TEST_CASE("sinks beyond the scores, and beyond F32 in units of exponents", "[ext
 
 TEST_CASE("no key is lost from LSE for scales of V at both ends", "[extremes]") {
   for (const auto &[rows, keys] : {std::pair{1, 300}, {150, 300}, {1, 4000}}) {
-    sluice_problem problem = problem_of({.group = 4, .flags = SLUICE_CAUSAL});
+    calls::Problem problem = problem_of({.group = 4, .flags = calls::causal});
     problem.k_type = problem.v_type = SLUICE_E4M3FNUZ;
     problem.v_scale_kind = SLUICE_SCALE_PER_TOKEN;
     problem.max_q_len = rows;
@@ -233,7 +233,7 @@ TEST_CASE("no key is lost from LSE for scales of V at both ends", "[extremes]") 
 }
 
 TEST_CASE("a scale of V that kernels do not serve is refused by its place", "[extremes]") {
-  sluice_problem problem = problem_of({.kv_heads = 2});
+  calls::Problem problem = problem_of({.kv_heads = 2});
   problem.k_type = problem.v_type = SLUICE_E4M3FNUZ;
   problem.v_scale_kind = SLUICE_SCALE_PER_TOKEN;
   Batch batch(problem, {{1, 20, 1}});
@@ -243,14 +243,15 @@ TEST_CASE("a scale of V that kernels do not serve is refused by its place", "[ex
     batch.args.v_scales = {scales.data(), {40, 2, 1, 0}};
     sluice_error error;
     sluice_error_init(&error, sizeof error);
-    CHECK(sluice_reference(&problem, &batch.args, &error) == SLUICE_INVALID_ARGUMENT);
-    CHECK(std::string(error.field) == "v_scales[0][7][1]");
+    CHECK(sluice_attention_reference(calls::ProblemValues(problem), calls::ArgsValues(problem, batch.args),
+                                     &error) == SLUICE_INVALID_ARGUMENT);
+    CHECK(std::string(error.field) == "keys[0].kv.scales.v[0][7][1]");
   }
 }
 
 TEST_CASE("O of FP8 is divided by any scale", "[extremes]") {
   for (const int32_t rows : {1, 70, 200}) {
-    sluice_problem problem = problem_of({.group = 4, .type = SLUICE_BF16});
+    calls::Problem problem = problem_of({.group = 4, .type = SLUICE_BF16});
     problem.o_type = SLUICE_E4M3FNUZ;
     problem.o_scale_kind = problem.v_scale_kind = SLUICE_SCALE_PER_TENSOR;
     problem.max_q_len = rows;

@@ -1,9 +1,11 @@
 //===- features_test.cpp - random calls on the device against the host ----------------------------------===//
+#include "calls/problem.h"
 #include "features/random_call.h"
 
 #include <cstdlib>
 
 using namespace sluice::test;
+namespace calls = sluice::calls;
 
 namespace {
 
@@ -15,7 +17,7 @@ uint64_t calls() {
 
 /// Errors of rounding P, which for FP8 is by up to 2^-4, and O to its own type; V is at most 1.5 here.
 double o_tolerance(const RandomCall &call) {
-  const sluice_problem &problem = call.problem;
+  const calls::Problem &problem = call.problem;
   const double fp8_error = problem.q_type == SLUICE_E4M3FNUZ ? 1.5 * 0x1p-4 : 0;
   const bool has_bf16 = problem.q_type == SLUICE_BF16 || problem.o_type == SLUICE_BF16;
   return fp8_error + (has_bf16 ? 2e-2 : 4e-3);
@@ -59,8 +61,8 @@ TEST_CASE("nothing that was never written outside the sequences matters", "[feat
   for (uint64_t seed = first_seed(); seed < end_seed(); ++seed) {
     RandomCall call(2000 + seed);
     // The rest of a padded row is part of it.
-    if (call.problem.flags & SLUICE_PADDED_ROWS) {
-      call.problem.flags &= ~uint32_t(SLUICE_PADDED_ROWS);
+    if (call.problem.flags & calls::padded_rows) {
+      call.problem.flags &= ~uint32_t(calls::padded_rows);
       call.problem.head_dim_qk = (call.problem.head_dim_qk + 7) / 8 * 8;
       call.problem.head_dim_v = (call.problem.head_dim_v + 7) / 8 * 8;
     }
@@ -76,11 +78,10 @@ TEST_CASE("nothing that was never written outside the sequences matters", "[feat
 TEST_CASE("random calls of plans with bounds, which split keys, match the reference", "[features]") {
   for (uint64_t seed = first_seed(); seed < end_seed(); ++seed) {
     RandomCall call(1000 + seed);
-    call.by_values = true;
     call.problem.max_batch = 3;
     call.problem.max_kv_len = 4000;
     call.problem.max_q_len = 150;
-    call.problem.determinism = uint32_t(seed % 2);
+    if (seed % 2) call.problem.flags |= calls::batch_invariant;
     check(call, seed);
   }
 }
@@ -92,7 +93,7 @@ TEST_CASE("random calls of no rows, no keys and one of each match the reference"
     call.edges.odd_strides = seed % 2 != 0;
     if (seed % 3 == 0) call.bound(2, 2, 40);
     // The rest of a padded row is part of it.
-    const bool is_fresh = seed % 4 < 2 && !(call.problem.flags & SLUICE_PADDED_ROWS);
+    const bool is_fresh = seed % 4 < 2 && !(call.problem.flags & calls::padded_rows);
     check(call, seed, is_fresh ? Memory::fresh : Memory::initialised);
   }
 }

@@ -4,6 +4,8 @@
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "cache_ops/fresh.h"
+#include "calls/args.h"
+#include "calls/problem.h"
 #include "features/random_call.h"
 
 #include <algorithm>
@@ -58,7 +60,7 @@ private:
 
 void RandomCall::run_on_fresh_memory() {
   FreshArrays arrays;
-  sluice_args call = args;
+  calls::Args call = args;
   arrays.copy(call.q.data, q);
   arrays.copy(call.k.data, k);
   arrays.copy(call.v.data, v);
@@ -66,9 +68,9 @@ void RandomCall::run_on_fresh_memory() {
   arrays.copy(call.prefix_k.data, prefix_k);
   arrays.copy(call.prefix_v.data, prefix_v);
   arrays.copy(call.k_scales.data, k_groups);
-  arrays.copy(call.v_scales.data, problem.flags & SLUICE_V_IN_K ? k_groups : v_groups);
+  arrays.copy(call.v_scales.data, problem.flags & calls::v_in_k ? k_groups : v_groups);
   arrays.copy(call.k_zeros.data, k_zeros);
-  arrays.copy(call.v_zeros.data, problem.flags & SLUICE_V_IN_K ? k_zeros : v_zeros);
+  arrays.copy(call.v_zeros.data, problem.flags & calls::v_in_k ? k_zeros : v_zeros);
   arrays.copy(call.k_scales.data, k_scales);
   arrays.copy(call.v_scales.data, v_scales);
   arrays.copy(call.alibi_slopes, alibi);
@@ -105,8 +107,8 @@ void RandomCall::run_on_fresh_memory() {
     sluice_launch where = visible;
     const Fresh workspace(where.workspace_bytes);
     if (where.workspace_bytes != 0) where.workspace = workspace.data();
-    run_on_device(call, [&](sluice_context *, const sluice_args *all, sluice_launch *, sluice_error *error) {
-      return sluice_run(plan, all, &where, error);
+    run_on_device(call, [&](sluice_context *, const calls::Args *all, sluice_launch *, sluice_error *error) {
+      return sluice_attention_run(plan, calls::ArgsValues(problem, *all), &where, error);
     });
   });
   o_copy.read(o->data(), o_bytes);

@@ -6,12 +6,14 @@
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "bounds/batch.h"
+#include "calls/problem.h"
 #include "conformance/shared/numbers.h"
 
 #include <algorithm>
 #include <cmath>
 
 using namespace sluice::conformance;
+namespace calls = sluice::calls;
 using namespace sluice::test;
 
 namespace {
@@ -53,7 +55,7 @@ struct Errors {
 };
 
 Errors errors_of(const Batch &batch, const Call &call) {
-  const sluice_problem &problem = batch.problem;
+  const calls::Problem &problem = batch.problem;
   const NumberFormat &format = format_of(problem.q_type);
   const std::vector<uint16_t> o = batch.output(0);
   const std::vector<float> lse = batch.lse_of(0);
@@ -66,7 +68,7 @@ Errors errors_of(const Batch &batch, const Call &call) {
   };
   for (int32_t row = 0; row < call.rows; ++row)
     for (int32_t head = 0; head < problem.q_heads; ++head) {
-      const int32_t end = problem.flags & SLUICE_CAUSAL ? row + call.keys - call.rows + 1 : call.keys;
+      const int32_t end = problem.flags & calls::causal ? row + call.keys - call.rows + 1 : call.keys;
       double largest = 0, sum = 0;
       for (int32_t key = 0; key < end; ++key)
         largest = std::max(largest, eighths(key));
@@ -90,7 +92,7 @@ Errors errors_of(const Batch &batch, const Call &call) {
 }
 
 void check(const Call &call) {
-  sluice_problem problem = problem_of(call.shape);
+  calls::Problem problem = problem_of(call.shape);
   problem.max_q_len = call.rows; // the plan has one kernel, which is the one it names
   const PlanHandle plan = plan_of(problem);
   REQUIRE(std::string(describe(plan).kernel).find(call.kernel) != std::string::npos);
@@ -111,7 +113,7 @@ void check(const Call &call) {
 
 TEST_CASE("large scores weigh by their differences", "[large-scores]") {
   for (const uint32_t type : {SLUICE_F16, SLUICE_BF16})
-    for (const uint32_t flags : {0u, uint32_t(SLUICE_CAUSAL)}) {
+    for (const uint32_t flags : {0u, uint32_t(calls::causal)}) {
       const auto shape = [&](int32_t head_dim, int32_t group = 1) {
         return ProblemShape{.group = group, .head_dim = head_dim, .type = type, .flags = flags};
       };

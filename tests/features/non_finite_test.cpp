@@ -6,11 +6,13 @@
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "bounds/batch.h"
+#include "calls/problem.h"
 #include "support/level.h"
 
 #include <cmath>
 
 using namespace sluice::test;
+namespace calls = sluice::calls;
 
 namespace {
 
@@ -38,19 +40,19 @@ bool hides(const Call &call, int32_t row, int32_t key) {
 bool sees(const Call &call, int32_t row, int32_t key) {
   const int32_t shift = call.alignment == SLUICE_TOP_LEFT ? 0 : call.keys - call.rows;
   const int32_t distance = key - row - shift;
-  if ((call.shape.flags & SLUICE_CAUSAL) && distance > 0) return false;
+  if ((call.shape.flags & calls::causal) && distance > 0) return false;
   if (call.window_left >= 0 && distance < -call.window_left && key >= call.sink_tokens) return false;
   return !hides(call, row, key);
 }
 
-sluice_problem problem_of_call(const Call &call) {
-  sluice_problem problem = problem_of(call.shape);
+calls::Problem problem_of_call(const Call &call) {
+  calls::Problem problem = problem_of(call.shape);
   if (call.head_dim_v != 0) problem.head_dim_v = call.head_dim_v;
   if (call.k_type != 0) problem.k_type = problem.v_type = call.k_type;
   if (call.fp8_queries) problem.q_type = SLUICE_E4M3FNUZ;
   problem.mask_alignment = call.alignment;
   if (call.window_left >= 0) {
-    problem.flags |= SLUICE_HAS_WINDOW_LEFT;
+    problem.flags |= calls::window_left;
     problem.window_left = call.window_left;
     problem.sink_tokens = call.sink_tokens;
   }
@@ -60,7 +62,7 @@ sluice_problem problem_of_call(const Call &call) {
     problem.max_batch = 1;
     problem.max_kv_len = call.keys;
   }
-  if (call.hiding == Hiding::bits) problem.flags |= SLUICE_BOOL_MASK;
+  if (call.hiding == Hiding::bits) problem.flags |= calls::mask_bits;
   if (call.hiding == Hiding::bias) problem.bias_type = SLUICE_F32;
   return problem;
 }
@@ -141,7 +143,7 @@ struct Wrong {
 };
 
 Wrong compare(const Call &call, const Run &clean, const Run &run, bool in_k, Special special) {
-  const sluice_problem &problem = run.batch.problem;
+  const calls::Problem &problem = run.batch.problem;
   const std::vector<uint16_t> before = clean.batch.output(0), after = run.batch.output(0);
   const std::vector<float> lse_before = clean.batch.lse_of(0), lse_after = run.batch.lse_of(0);
   const int32_t group = problem.q_heads / problem.kv_heads, columns = problem.head_dim_v;
@@ -176,7 +178,7 @@ Wrong compare(const Call &call, const Run &clean, const Run &run, bool in_k, Spe
 }
 
 void check(const Call &call) {
-  const sluice_problem problem = problem_of_call(call);
+  const calls::Problem problem = problem_of_call(call);
   const PlanHandle plan = plan_of(problem);
   INFO(describe(plan).kernel << ", keys from " << call.first_key << " of " << call.keys << ", " << call.rows
                              << " rows");
@@ -200,7 +202,7 @@ void check(const Call &call) {
 }
 
 ProblemShape shape(uint32_t type, int32_t head_dim, int32_t kv_heads, int32_t group = 1,
-                   uint32_t flags = SLUICE_CAUSAL, uint32_t mode = SLUICE_MODE_DENSE) {
+                   uint32_t flags = calls::causal, uint32_t mode = calls::dense) {
   return {
       .mode = mode, .group = group, .kv_heads = kv_heads, .head_dim = head_dim, .type = type, .flags = flags};
 }
@@ -227,7 +229,7 @@ TEST_CASE("at every offset of a diagonal tile, 32 rows a wave", "[non-finite]") 
 TEST_CASE("at every offset of a window's edge, beside first keys that stay visible", "[non-finite]") {
   // Row 9 sees keys from 0 on, row 136 from 127.
   for (const int32_t first : {0, 64})
-    for (const uint32_t flags : {uint32_t(SLUICE_CAUSAL), 0u})
+    for (const uint32_t flags : {uint32_t(calls::causal), 0u})
       check({.kernel = "_q256_kv64_w8",
              .shape = shape(flags == 0 ? SLUICE_F16 : SLUICE_BF16, 128, 64, 1, flags),
              .rows = 150,
@@ -257,7 +259,7 @@ TEST_CASE("hidden by mask bits and a bias of -infinity", "[non-finite]") {
 
 TEST_CASE("in pages", "[non-finite]") {
   check({.kernel = "_q256_kv64_w8_paged",
-         .shape = shape(SLUICE_F16, 128, 64, 1, SLUICE_CAUSAL, SLUICE_MODE_PAGED),
+         .shape = shape(SLUICE_F16, 128, 64, 1, calls::causal, calls::paged),
          .rows = 150,
          .keys = 171,
          .first_key = 64});
@@ -287,7 +289,7 @@ TEST_CASE("at every offset of a diagonal tile, in heads of all sizes", "[non-fin
                .first_key = 16,
                .k_type = k_type});
         check({.kernel = paged.c_str(),
-               .shape = shape(type, size.head_dim, 16, 4, SLUICE_CAUSAL, SLUICE_MODE_PAGED),
+               .shape = shape(type, size.head_dim, 16, 4, calls::causal, calls::paged),
                .rows = 9,
                .keys = 37,
                .first_key = 21,
@@ -319,8 +321,8 @@ TEST_CASE("at every offset of a diagonal tile, with FP8 queries", "[non-finite]"
       for (const Hiding hiding : {Hiding::none, type == SLUICE_F16 ? Hiding::bits : Hiding::bias}) {
         if (!takes(item++, 3)) continue;
         check({.kernel = "e4m3fnuz_to",
-               .shape = shape(type, head_dim, 32, 1, SLUICE_CAUSAL,
-                              head_dim == 128 ? SLUICE_MODE_PAGED : SLUICE_MODE_DENSE),
+               .shape =
+                   shape(type, head_dim, 32, 1, calls::causal, head_dim == 128 ? calls::paged : calls::dense),
                .rows = 40,
                .keys = 69,
                .first_key = 32,

@@ -1,6 +1,6 @@
 //===- o_f32_test.cpp - O as F32 is what O of 16 bits and of FP8 is rounded from ------------------------===//
 //
-// And parts of the keys whose O was not rounded merge into the whole in sluice_merge_states, within the
+// And parts of the keys whose O was not rounded merge into the whole in sluice_attention_merge, within the
 // suite's own bound for split keys.
 //
 //===----------------------------------------------------------------------------------------------------===//
@@ -64,19 +64,19 @@ Outputs merged(const Case &c, const std::vector<Outputs> &parts) {
   }
   // O is [row][head], LSE [head][row].
   const int64_t token = int64_t(c.q_heads) * c.head_size.v;
-  sluice_merge call;
-  sluice_merge_init(&call, sizeof call);
-  call.partial_type = call.o_type = SLUICE_F32;
-  call.parts = int32_t(parts.size());
+  sluice_merge_args call = {};
+  call.struct_size = sizeof call;
+  call.parts.type = call.o_format.type = SLUICE_F32;
+  call.parts.count = int32_t(parts.size());
   call.tokens = c.q_len;
   call.heads = c.q_heads;
-  call.head_dim_v = c.head_size.v;
-  call.lse_base = SLUICE_LSE_BASE_E;
-  call.partial = {partial.data(), {int64_t(rows * d), token, c.head_size.v, 1}};
-  call.partial_lse = {partial_lse.data(), {int64_t(rows), 1, c.q_len, 0}};
+  call.head_dim = c.head_size.v;
+  call.lse_base = SLUICE_LSE_LN;
+  call.parts.o = {partial.data(), {int64_t(rows * d), token, c.head_size.v, 1}};
+  call.parts.lse = {partial_lse.data(), {int64_t(rows), 1, c.q_len, 0}};
   call.o = {o.data(), {0, token, c.head_size.v, 1}};
   call.lse = {lse.data(), {0, 1, c.q_len, 0}};
-  run_on_device(call, sluice_merge_states);
+  run_on_device(call, sluice_attention_merge);
   Outputs out;
   out.o.assign(o.data(), o.data() + o.size());
   out.lse.assign(lse.data(), lse.data() + lse.size());

@@ -1,12 +1,14 @@
 //===- problem_space.cpp - everything that a problem can ask for, a value at a time ---------------------===//
 #include "features/problem_space.h"
 
+#include "calls/problem.h"
+
 #include <limits>
 
 namespace sluice::test {
 namespace {
 
-using P = sluice_problem;
+using P = calls::Problem;
 using Values = std::vector<ProblemValue>;
 
 constexpr int32_t largest = std::numeric_limits<int32_t>::max();
@@ -40,24 +42,24 @@ Values head_sizes() {
 
 Values windows() {
   const auto left = [](P &p, int32_t n) {
-    p.flags |= SLUICE_HAS_WINDOW_LEFT;
+    p.flags |= calls::window_left;
     p.window_left = n;
   };
   const auto right = [](P &p, int32_t n) {
-    p.flags |= SLUICE_HAS_WINDOW_RIGHT;
+    p.flags |= calls::window_right;
     p.window_right = n;
   };
   const auto both = [](P &p, int32_t n) {
-    p.flags |= SLUICE_HAS_WINDOW_LEFT | SLUICE_HAS_WINDOW_RIGHT;
+    p.flags |= calls::window_left | calls::window_right;
     p.window_left = n;
     p.window_right = n / 2;
   };
   const auto causal_left = [](P &p, int32_t n) {
-    p.flags |= SLUICE_CAUSAL | SLUICE_HAS_WINDOW_LEFT;
+    p.flags |= calls::causal | calls::window_left;
     p.window_left = n;
   };
   return {{"-", nothing},
-          {"causal", [](P &p, int32_t) { p.flags |= SLUICE_CAUSAL; }},
+          {"causal", [](P &p, int32_t) { p.flags |= calls::causal; }},
           {"left 20", left, 20},
           {"left of all", left, largest},
           {"left -1", left, -1},
@@ -67,7 +69,7 @@ Values windows() {
           {"both 0", both, 0},
           {"both 30", both, 30},
           {"causal left 30", causal_left, 30},
-          {"causal right", [](P &p, int32_t) { p.flags |= SLUICE_CAUSAL | SLUICE_HAS_WINDOW_RIGHT; }},
+          {"causal right", [](P &p, int32_t) { p.flags |= calls::causal | calls::window_right; }},
           {"only a width", SLUICE_SETTER(window_left), 9}};
 }
 
@@ -164,11 +166,11 @@ Values types_of_cache() {
 
 Values modes() {
   const auto paged = [](P &p, int32_t n) {
-    p.mode = SLUICE_MODE_PAGED;
+    p.mode = calls::paged;
     p.page_size = 16;
     p.page_table_kind = uint32_t(n);
   };
-  Values out = numbers(SLUICE_SETTER(mode), {1, 3});
+  Values out = numbers(SLUICE_SETTER(mode), {1});
   out.push_back({"paged", paged, SLUICE_PAGE_TABLE_BLOCK});
   out.push_back({"paged, CSR", paged, SLUICE_PAGE_TABLE_CSR});
   out.push_back({"paged, no table", paged, SLUICE_PAGE_TABLE_NONE});
@@ -191,7 +193,7 @@ Values soft_caps() {
 
 Values prefixes() {
   const auto shared = [](P &p, int32_t n) {
-    p.flags |= SLUICE_SHARED_PREFIX;
+    p.flags |= calls::prefixes;
     p.max_prefixes = 3;
     p.max_prefix_len = n;
     p.max_q_tokens = 5000;
@@ -200,18 +202,13 @@ Values prefixes() {
           {"of 50", shared, 50},
           {"of 3000", shared, 3000},
           {"without keys", shared, 0},
-          {"without bounds", [](P &p, int32_t) { p.flags |= SLUICE_SHARED_PREFIX; }},
+          {"without bounds", [](P &p, int32_t) { p.flags |= calls::prefixes; }},
           {"only a bound", SLUICE_SETTER(max_prefixes), 2}};
 }
 
 Values lse() {
-  Values out = flag(SLUICE_WRITE_LSE);
-  out.push_back({"base 2", [](P &p, int32_t) {
-                   p.flags |= SLUICE_WRITE_LSE;
-                   p.lse_base = SLUICE_LSE_BASE_2;
-                 }});
-  out.push_back({"base 2 of none", SLUICE_SETTER(lse_base), SLUICE_LSE_BASE_2});
-  out.push_back({"base 7", SLUICE_SETTER(lse_base), 7});
+  Values out = flag(calls::write_lse);
+  out.push_back({"base 2", [](P &p, int32_t) { p.flags |= calls::write_lse | calls::lse_log2; }});
   return out;
 }
 
@@ -227,35 +224,34 @@ const std::vector<ProblemDimension> &problem_space() {
       {"V's", numbers(SLUICE_SETTER(head_dim_v), {8, 40, 64, 128, 192, 256, 512, 520, 20, 0})},
       {"mode", modes()},
       {"page size", numbers(SLUICE_SETTER(page_size), {1, 3, 64, 100, largest, -1})},
-      {"index 64", flag(SLUICE_PAGE_INDEX_64)},
-      {"missing pages", flag(SLUICE_MISSING_PAGES_HIDDEN)},
-      {"padded rows", flag(SLUICE_PADDED_ROWS)},
+      {"index 64", flag(calls::page_index_64)},
+      {"missing pages", flag(calls::missing_pages)},
+      {"padded rows", flag(calls::padded_rows)},
       {"pack", numbers(SLUICE_SETTER(k_pack), {8, 16, 4, 12, 24, 32, 64, -8})},
-      {"V in K", flag(SLUICE_V_IN_K)},
-      {"pack of V", numbers(SLUICE_SETTER(v_pack), {8, 16, SLUICE_V_PACK_ALL, 12, -8})},
+      {"V in K", flag(calls::v_in_k)},
+      {"pack of V", numbers(SLUICE_SETTER(v_pack), {8, 16, SLUICE_PACK_ALL, 12, -8})},
       {"window", windows()},
       {"sinks", numbers(SLUICE_SETTER(sink_tokens), {4, largest, -1})},
       {"alignment", numbers(SLUICE_SETTER(mask_alignment), {1, 2, 3})},
-      {"some causal", flag(SLUICE_CAUSAL_BY_SEQUENCE)},
-      {"spans", flag(SLUICE_SPANS)},
-      {"mask", flag(SLUICE_BOOL_MASK)},
-      {"mask of new rows", flag(SLUICE_MASK_NEW_ROWS)},
-      {"bias scale", flag(SLUICE_BIAS_SCALE)},
+      {"some causal", flag(calls::causal_by_sequence)},
+      {"spans", flag(calls::spans)},
+      {"mask", flag(calls::mask_bits)},
+      {"mask of new rows", flag(calls::mask_bits_of_new)},
+      {"bias scale", flag(calls::bias_scale)},
       {"cap", soft_caps()},
       {"bias", numbers(SLUICE_SETTER(bias_type), {1, 2, 3, 4, 8})},
-      {"alibi", flag(SLUICE_ALIBI)},
-      {"sink logits", flag(SLUICE_SINK_LOGITS)},
+      {"alibi", flag(calls::alibi)},
+      {"sink logits", flag(calls::sinks)},
       {"Q scale", numbers(SLUICE_SETTER(q_scale_kind), {1, 2, 3, 4, 5})},
       {"K scale", numbers(SLUICE_SETTER(k_scale_kind), {1, 2, 3, 4, 5})},
       {"V scale", numbers(SLUICE_SETTER(v_scale_kind), {1, 2, 3, 4, 5})},
       {"O scale", numbers(SLUICE_SETTER(o_scale_kind), {1, 2, 3})},
-      {"zero points", flag(SLUICE_ZERO_POINTS)},
+      {"zero points", flag(calls::zero_points)},
       {"prefixes", prefixes()},
       {"LSE", lse()},
-      {"determinism", numbers(SLUICE_SETTER(determinism), {1, 2})},
+      {"invariance", flag(calls::batch_invariant)},
       {"bounds", bounds()},
-      {"ceiling", numbers(SLUICE_SETTER(workspace_ceiling_bytes), {1, 1 << 20})},
-      {"unknown flag", flag(1 << 20)}};
+      {"ceiling", numbers(SLUICE_SETTER(workspace_ceiling_bytes), {1, 1 << 20})}};
   return space;
 }
 
@@ -275,9 +271,8 @@ Point Point::with(size_t dimension, size_t place) const {
   return changed;
 }
 
-sluice_problem Point::problem() const {
-  sluice_problem problem;
-  sluice_problem_init(&problem, sizeof problem);
+calls::Problem Point::problem() const {
+  calls::Problem problem;
   problem.q_type = problem.k_type = problem.v_type = problem.o_type = SLUICE_F16;
   problem.q_heads = 2;
   problem.kv_heads = 1;
@@ -286,6 +281,8 @@ sluice_problem Point::problem() const {
     const ProblemValue &value = problem_space()[d].values.at(places[d]);
     value.set(problem, value.argument);
   }
+  // As the caller's structs say it.
+  if (problem.page_size != 0 && problem.mode == calls::dense) problem.mode = calls::paged;
   return problem;
 }
 

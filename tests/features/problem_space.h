@@ -1,6 +1,6 @@
 //===- problem_space.h - everything that a problem can ask for, a value at a time -----------------------===//
 //
-// A dimension is a field of sluice_problem, or fields that go together, with values that are usual, at the
+// A dimension is a field of calls::Problem, or fields that go together, with values that are usual, at the
 // ends of what is legal, and illegal. The first value of each changes nothing, so a problem of first values
 // is the plain one. This file does not know what is supported: the library is asked.
 //
@@ -8,6 +8,7 @@
 #pragma once
 
 #include "cache_ops/device.h"
+#include "calls/problem.h"
 
 #include <string>
 #include <utility>
@@ -17,7 +18,7 @@ namespace sluice::test {
 
 struct ProblemValue {
   std::string name;
-  void (*set)(sluice_problem &, int32_t argument);
+  void (*set)(calls::Problem &, int32_t argument);
   int32_t argument = 0;
 };
 
@@ -36,7 +37,7 @@ public:
   static Point random(Numbers &numbers);
 
   Point with(size_t dimension, size_t place) const;
-  sluice_problem problem() const;
+  calls::Problem problem() const;
   /// The values that are not the first ones.
   std::string text() const;
 

@@ -1,6 +1,8 @@
 //===- random_call.cpp - a random call of everything the header knows -----------------------------------===//
 #include "features/random_call.h"
 
+#include "calls/values.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -109,7 +111,6 @@ static int64_t row_elements(int32_t head_dim) {
 }
 
 RandomCall::RandomCall(uint64_t seed, const Largest &largest) : random(seed) {
-  sluice_problem_init(&problem, sizeof problem);
   const auto one_in = [&](uint32_t n) { return random.below(n) == 0; };
   problem.mode = random.below(3);
   problem.q_type = problem.k_type = problem.v_type = problem.o_type = one_in(2) ? SLUICE_F16 : SLUICE_BF16;
@@ -121,48 +122,48 @@ RandomCall::RandomCall(uint64_t seed, const Largest &largest) : random(seed) {
   const auto &dim = dims[random.below(std::size(dims))];
   problem.head_dim_qk = dim[0];
   problem.head_dim_v = dim[1];
-  if (one_in(2)) problem.flags |= SLUICE_WRITE_LSE;
-  problem.lse_base = random.below(2);
+  if (one_in(2)) problem.flags |= calls::write_lse;
+  if (random.below(2)) problem.flags |= calls::lse_log2;
   problem.mask_alignment = random.below(2);
   switch (random.below(4)) {
   case 0:
     break;
   case 1:
-    problem.flags |= SLUICE_CAUSAL;
+    problem.flags |= calls::causal;
     break;
   case 2:
-    problem.flags |= SLUICE_CAUSAL | SLUICE_HAS_WINDOW_LEFT;
+    problem.flags |= calls::causal | calls::window_left;
     break;
   case 3:
-    problem.flags |= SLUICE_HAS_WINDOW_LEFT | SLUICE_HAS_WINDOW_RIGHT;
+    problem.flags |= calls::window_left | calls::window_right;
     problem.window_right = int32_t(random.below(90));
     break;
   }
-  if (problem.flags & SLUICE_HAS_WINDOW_LEFT) {
+  if (problem.flags & calls::window_left) {
     problem.window_left = int32_t(random.below(120));
     if (one_in(2)) problem.sink_tokens = int32_t(random.below(80));
   }
   if (one_in(4)) problem.soft_cap = 3;
   if (one_in(4)) problem.bias_type = 1 + random.below(3);
-  if (one_in(4)) problem.flags |= SLUICE_ALIBI;
-  if (one_in(4)) problem.flags |= SLUICE_BOOL_MASK;
-  if (one_in(3)) problem.flags |= SLUICE_SINK_LOGITS;
+  if (one_in(4)) problem.flags |= calls::alibi;
+  if (one_in(4)) problem.flags |= calls::mask_bits;
+  if (one_in(3)) problem.flags |= calls::sinks;
   if (one_in(3)) problem.q_scale_kind = 1 + random.below(2);
   if (one_in(3)) problem.k_scale_kind = 1 + random.below(2);
   if (one_in(3)) problem.v_scale_kind = 1 + random.below(2);
-  if (problem.mode == SLUICE_MODE_PAGED) {
+  if (problem.mode == calls::paged) {
     constexpr int32_t sizes[] = {1, 3, 16, 64, 100};
     problem.page_size = sizes[random.below(5)];
     problem.page_table_kind = 1 + random.below(2);
-    if (one_in(2)) problem.flags |= SLUICE_PAGE_INDEX_64;
-    if (one_in(3)) problem.flags |= SLUICE_MISSING_PAGES_HIDDEN;
+    if (one_in(2)) problem.flags |= calls::page_index_64;
+    if (one_in(3)) problem.flags |= calls::missing_pages;
     if (one_in(3)) problem.k_pack = problem.head_dim_qk % 16 != 0 || one_in(2) ? 8 : 16;
   }
   if (one_in(3)) problem.k_type = problem.v_type = SLUICE_E4M3FNUZ;
-  if (one_in(8)) problem.flags |= SLUICE_V_IN_K;
+  if (one_in(8)) problem.flags |= calls::v_in_k;
   if (problem.k_type == SLUICE_E4M3FNUZ && one_in(2)) problem.q_type = SLUICE_E4M3FNUZ;
   if (problem.k_pack == 0 && one_in(4)) {
-    problem.flags |= SLUICE_PADDED_ROWS;
+    problem.flags |= calls::padded_rows;
     problem.head_dim_qk -= int32_t(random.below(8));
     problem.head_dim_v = std::min(problem.head_dim_v - int32_t(random.below(8)), problem.head_dim_qk);
   }
@@ -170,27 +171,27 @@ RandomCall::RandomCall(uint64_t seed, const Largest &largest) : random(seed) {
   if (one_in(4)) problem.o_type = SLUICE_F32;
   draw_lengths(largest);
   if (one_in(4)) share_prefixes();
-  const bool has_columns = !(problem.flags & SLUICE_PADDED_ROWS) && problem.mode != SLUICE_MODE_RAGGED &&
-                           !(problem.flags & SLUICE_V_IN_K) && problem.q_type != SLUICE_E4M3FNUZ &&
+  const bool has_columns = !(problem.flags & calls::padded_rows) && problem.mode != calls::ragged &&
+                           !(problem.flags & calls::v_in_k) && problem.q_type != SLUICE_E4M3FNUZ &&
                            problem.page_size % 8 == 0 &&
                            std::max(problem.head_dim_qk, problem.head_dim_v) <= 128;
   if (has_columns && one_in(2))
-    problem.v_pack = problem.mode == SLUICE_MODE_PAGED && one_in(2) ? 8 : int32_t(SLUICE_V_PACK_ALL);
+    problem.v_pack = problem.mode == calls::paged && one_in(2) ? 8 : int32_t(SLUICE_PACK_ALL);
 }
 
 void RandomCall::share_prefixes() {
-  problem.flags |= SLUICE_SHARED_PREFIX;
-  problem.flags &= ~uint32_t(SLUICE_HAS_WINDOW_LEFT | SLUICE_HAS_WINDOW_RIGHT | SLUICE_ALIBI |
-                             SLUICE_BOOL_MASK | SLUICE_MISSING_PAGES_HIDDEN);
+  problem.flags |= calls::prefixes;
+  problem.flags &= ~uint32_t(calls::window_left | calls::window_right | calls::alibi | calls::mask_bits |
+                             calls::missing_pages);
   problem.window_left = problem.window_right = problem.sink_tokens = 0;
   problem.bias_type = 0;
-  if (problem.flags & SLUICE_CAUSAL) problem.mask_alignment = SLUICE_BOTTOM_RIGHT;
+  if (problem.flags & calls::causal) problem.mask_alignment = SLUICE_BOTTOM_RIGHT;
   problem.max_prefixes = 4;
   problem.max_prefix_len = 200;
   problem.max_q_tokens = 1; // prepare() counts them
 }
 
-RandomCall::RandomCall(uint64_t seed, const sluice_problem &given, const Largest &largest)
+RandomCall::RandomCall(uint64_t seed, const calls::Problem &given, const Largest &largest)
     : problem(given), random(seed) {
   const auto within = [](uint32_t wanted, int32_t bound) {
     return bound == 0 ? wanted : std::min(wanted, uint32_t(bound));
@@ -202,12 +203,11 @@ RandomCall::RandomCall(uint64_t seed, const sluice_problem &given, const Largest
 void RandomCall::draw_lengths(const Largest &largest) {
   const auto batch = int32_t(1 + random.below(largest.batch));
   const bool decode = random.below(2) == 0;
-  q_starts_given =
-      problem.mode == SLUICE_MODE_RAGGED || (problem.mode == SLUICE_MODE_PAGED && random.below(2));
+  q_starts_given = problem.mode == calls::ragged || (problem.mode == calls::paged && random.below(2));
   q_lengths_given = random.below(3) == 0;
-  kv_lengths_given = problem.mode == SLUICE_MODE_PAGED || random.below(3) == 0;
+  kv_lengths_given = problem.mode == calls::paged || random.below(3) == 0;
   const bool own_rows = q_starts_given || q_lengths_given;
-  const bool own_keys = problem.mode != SLUICE_MODE_DENSE || kv_lengths_given;
+  const bool own_keys = problem.mode != calls::dense || kv_lengths_given;
   const auto draw = [&](bool is_short) {
     return int32_t(random.below(is_short ? std::min(largest.q_len + 1, 4u) : largest.q_len + 1));
   };
@@ -223,20 +223,19 @@ void RandomCall::draw_lengths(const Largest &largest) {
 }
 
 int32_t RandomCall::longest(const std::vector<int32_t> &lengths) const {
-  const int32_t least = args.flags & SLUICE_EXACT_LENGTHS ? 0 : 1; // else 0 is the problem's bound
+  const int32_t least = edges.few_rows ? 0 : 1;
   return std::accumulate(lengths.begin(), lengths.end(), least,
                          [](int32_t a, int32_t b) { return std::max(a, b); });
 }
 
 void RandomCall::prepare() {
-  sluice_args_init(&args, sizeof args);
+  args.scale = calls::usual_scale(problem);
   args.batch = int32_t(q_lengths.size());
-  if (edges.few_rows) args.flags = SLUICE_EXACT_LENGTHS | (random.below(2) ? SLUICE_EXACT_SCALE : 0);
   args.q_len = longest(q_lengths);
   args.kv_len = longest(kv_lengths);
-  args.scale = random.below(2) ? 0 : 0.2f;
+  if (random.below(2)) args.scale = edges.few_rows && random.below(2) ? 0 : double{0.2f};
   draw_rows();
-  if (problem.flags & SLUICE_SHARED_PREFIX) draw_prefix_rows();
+  if (problem.flags & calls::prefixes) draw_prefix_rows();
   draw_keys();
   draw_scores();
   if (edges.far_scales) draw_far_scales();
@@ -265,7 +264,7 @@ void RandomCall::draw_prefix_rows() {
 void RandomCall::draw_rows() {
   const int32_t batch = args.batch, heads = problem.q_heads;
   int32_t room = args.q_len + int32_t(random.below(3));
-  if (problem.flags & SLUICE_SHARED_PREFIX) room = args.q_len; // rows are found by their number
+  if (problem.flags & calls::prefixes) room = args.q_len; // rows are found by their number
   std::vector<int32_t> starts = {int32_t(random.below(3))};
   for (int32_t length : q_lengths)
     starts.push_back(starts.back() + length + (q_lengths_given ? int32_t(random.below(3)) : 0));
@@ -286,7 +285,7 @@ void RandomCall::draw_rows() {
   o_row = row_v;
   args.q = {q->data(), {q_starts_given ? 0 : room * row_qk, row_qk, head_qk, 1}};
   args.o = {o->data(), {q_starts_given ? 0 : room * row_v, row_v, head_v, 1}};
-  if (problem.flags & SLUICE_WRITE_LSE) {
+  if (problem.flags & calls::write_lse) {
     lse.emplace(tokens * size_t(heads), untouched_lse);
     args.lse = {lse->data(), {q_starts_given ? 0 : int64_t{room} * heads, heads, 1, 0}};
   }
@@ -296,7 +295,7 @@ void RandomCall::draw_rows() {
 
 /// K and V, in the same way, or in pages.
 void RandomCall::draw_keys() {
-  const bool paged = problem.mode == SLUICE_MODE_PAGED, ragged = problem.mode == SLUICE_MODE_RAGGED;
+  const bool paged = problem.mode == calls::paged, ragged = problem.mode == calls::ragged;
   const int32_t batch = args.batch, heads = problem.kv_heads, page_size = std::max(problem.page_size, 1);
   const int32_t room = args.kv_len + int32_t(random.below(3));
   std::vector<int32_t> starts = {int32_t(random.below(3))};
@@ -325,7 +324,7 @@ void RandomCall::draw_keys() {
   size_t next = 0;
   for (size_t b = 0; b < pages_of.size(); ++b) {
     for (int32_t n = 0; n < pages_of[b]; ++n) {
-      const bool is_missing = problem.flags & SLUICE_MISSING_PAGES_HIDDEN && random.below(4) == 0;
+      const bool is_missing = problem.flags & calls::missing_pages && random.below(4) == 0;
       const int32_t number = is_missing ? -1 - int32_t(random.below(3)) : order[next];
       ++next;
       block[b * size_t(stride) + size_t(n)] = number;
@@ -396,7 +395,7 @@ void RandomCall::draw_keys() {
     return {tensor->data(), {paged ? page_size * row : ragged ? 0 : room * row, row, head, 1}};
   };
   args.k = fill(k, problem.k_type, problem.head_dim_qk, problem.k_pack);
-  if (!(problem.flags & SLUICE_V_IN_K)) args.v = fill(v, problem.v_type, problem.head_dim_v, 0);
+  if (!(problem.flags & calls::v_in_k)) args.v = fill(v, problem.v_type, problem.head_dim_v, 0);
   if (ragged) args.kv_starts = kv_starts.emplace(starts).data();
   if (kv_lengths_given) args.kv_lengths = kv_lens.emplace(kv_lengths).data();
   if (!paged) {
@@ -412,7 +411,7 @@ void RandomCall::draw_keys() {
     };
     if (args.prefix_count == 0) return;
     args.prefix_k = fill_prefixes(prefix_k, problem.k_type, problem.head_dim_qk);
-    if (problem.flags & SLUICE_V_IN_K) return;
+    if (problem.flags & calls::v_in_k) return;
     if (problem.v_pack == 0) {
       args.prefix_v = fill_prefixes(prefix_v, problem.v_type, problem.head_dim_v);
       return;
@@ -427,7 +426,7 @@ void RandomCall::draw_keys() {
   }
   const bool is_csr = problem.page_table_kind == SLUICE_PAGE_TABLE_CSR;
   const auto put = [&](const std::vector<int32_t> &entries, auto &narrow, auto &wide) -> const void * {
-    if (problem.flags & SLUICE_PAGE_INDEX_64)
+    if (problem.flags & calls::page_index_64)
       return wide.emplace(std::vector<int64_t>(entries.begin(), entries.end())).data();
     return narrow.emplace(entries).data();
   };
@@ -467,7 +466,7 @@ sluice_tensor RandomCall::fill_packed(std::optional<Elements> &tensor, size_t ro
 sluice_tensor RandomCall::fill_columns(std::optional<Elements> &tensor, size_t rows, int64_t room,
                                        const std::vector<size_t> &used) {
   room = std::max<int64_t>(room, 1);
-  const bool is_one_pack = problem.v_pack == SLUICE_V_PACK_ALL;
+  const bool is_one_pack = problem.v_pack == SLUICE_PACK_ALL;
   const int64_t whole = (room + 7) / 8 * 8, pack = is_one_pack ? whole : problem.v_pack;
   const int64_t column = pack + 8, pack_stride = column * problem.head_dim_v;
   const int64_t head = pack_stride * (whole / pack), outer = head * problem.kv_heads;
@@ -497,25 +496,25 @@ void RandomCall::draw_scores() {
   };
   args.q_scale = scale(q_scale, problem.q_scale_kind, problem.q_heads);
   args.k_scale = scale(k_scale, problem.k_scale_kind, problem.kv_heads);
-  args.v_scale = scale(v_scale, problem.v_scale_kind, problem.kv_heads);
+  const bool in_k = problem.flags & calls::v_in_k;
+  args.v_scale = in_k ? args.k_scale : scale(v_scale, problem.v_scale_kind, problem.kv_heads);
   args.o_scale = scale(o_scale, problem.o_scale_kind, problem.q_heads);
   args.k_scales = draw_key_scales(k_scales, problem.k_scale_kind);
-  args.v_scales = draw_key_scales(v_scales, problem.v_scale_kind);
+  args.v_scales = in_k ? args.k_scales : draw_key_scales(v_scales, problem.v_scale_kind);
   if (problem.k_scale_kind == SLUICE_SCALE_PER_GROUP) {
-    const bool has_zeros = problem.flags & SLUICE_ZERO_POINTS;
+    const bool has_zeros = problem.flags & calls::zero_points;
     args.k_scales = draw_groups(k_groups, problem.head_dim_qk, 0.05, 0.1);
     if (has_zeros) args.k_zeros = draw_groups(k_zeros, problem.head_dim_qk, 4, 11);
-    const bool in_k = problem.flags & SLUICE_V_IN_K;
     args.v_scales = in_k ? args.k_scales : draw_groups(v_groups, problem.head_dim_v, 0.05, 0.1);
     if (has_zeros) args.v_zeros = in_k ? args.k_zeros : draw_groups(v_zeros, problem.head_dim_v, 4, 11);
   }
   draw_visibility();
-  if (problem.flags & SLUICE_BIAS_SCALE)
+  if (problem.flags & calls::bias_scale)
     args.bias_scale = floats(bias_scale, size_t(problem.q_heads), 0.5, 1.5);
-  if (problem.flags & SLUICE_ALIBI) args.alibi_slopes = floats(alibi, size_t(problem.q_heads), 0, 0.1);
-  if (problem.flags & SLUICE_SINK_LOGITS) args.sink_logits = floats(sinks, size_t(problem.q_heads), -2, 2);
+  if (problem.flags & calls::alibi) args.alibi_slopes = floats(alibi, size_t(problem.q_heads), 0, 0.1);
+  if (problem.flags & calls::sinks) args.sink_logits = floats(sinks, size_t(problem.q_heads), -2, 2);
   if (problem.bias_type != 0) draw_bias();
-  if (problem.flags & SLUICE_BOOL_MASK) draw_mask();
+  if (problem.flags & calls::mask_bits) draw_mask();
 }
 
 /// Rows and keys that a sequence does not have are NaN.
@@ -533,7 +532,7 @@ void RandomCall::draw_bias() {
 }
 
 void RandomCall::draw_mask() {
-  const bool covers_new_rows = problem.flags & SLUICE_MASK_NEW_ROWS;
+  const bool covers_new_rows = problem.flags & calls::mask_bits_of_new;
   // The bits of new rows are as many as the rows.
   const int64_t rows = args.q_len, bytes = (std::max(args.kv_len, args.q_len) + 7) / 8;
   std::vector<uint8_t> bits(size_t(args.batch * rows * bytes));
@@ -588,9 +587,9 @@ void RandomCall::draw_visibility() {
     args.diagonals = each(diagonals, [&](size_t b) {
       return int32_t(random.below(uint32_t(kv_lengths[b] + q_lengths[b] + 10))) - q_lengths[b] - 5;
     });
-  if (problem.flags & SLUICE_CAUSAL_BY_SEQUENCE)
+  if (problem.flags & calls::causal_by_sequence)
     args.causal = each(causal, [&](size_t) { return int32_t(random.below(2)); });
-  if (problem.flags & SLUICE_SPANS) {
+  if (problem.flags & calls::spans) {
     args.span_count = 2;
     std::vector<int32_t> ends;
     for (size_t b = 0; b < batch; ++b) {
@@ -607,10 +606,8 @@ void RandomCall::with_plan(
   sluice_error error;
   sluice_error_init(&error, sizeof error);
   sluice_plan *created = nullptr;
-  const CallValues values(problem, args);
-  const sluice_status planned = has_values()
-                                    ? sluice_attention_plan(device(), &values.attention, &created, &error)
-                                    : sluice_plan_create(device(), &problem, &created, &error);
+  const sluice_status planned =
+      sluice_attention_plan(device(), calls::ProblemValues(problem), &created, &error);
   INFO(error.field << ": " << error.message);
   REQUIRE(planned == SLUICE_OK);
   const std::unique_ptr<sluice_plan, void (*)(sluice_plan *)> plan(created, sluice_plan_destroy);
@@ -630,29 +627,24 @@ void RandomCall::with_plan(
 
 void RandomCall::run() {
   with_plan([&](const sluice_plan *plan, const sluice_launch &where) {
-    run_on_device(args, [&](sluice_context *, const sluice_args *call, sluice_launch *, sluice_error *error) {
-      const CallValues same_call(problem, *call);
-      return has_values() ? sluice_attention_run(plan, &same_call.args, &where, error)
-                          : sluice_run(plan, call, &where, error);
+    run_on_device(args, [&](sluice_context *, const calls::Args *call, sluice_launch *, sluice_error *error) {
+      return sluice_attention_run(plan, calls::ArgsValues(problem, *call), &where, error);
     });
   });
 }
 
 void RandomCall::refer() {
+  expected_o.reserve(1); // so that there is memory even without rows
   expected_o.assign(o->count() * o->element_bytes(), untouched_byte);
+  expected_lse.reserve(1);
   if (lse) expected_lse.assign(lse->size(), untouched_lse);
-  sluice_args call = args;
+  calls::Args call = args;
   call.o.data = expected_o.data();
   if (lse) call.lse.data = expected_lse.data();
   sluice_error error;
   sluice_error_init(&error, sizeof error);
-  sluice_status status;
-  if (has_values()) {
-    const CallValues values(problem, call);
-    status = sluice_attention_reference(&values.attention, &values.args, &error);
-  } else {
-    status = sluice_reference(&problem, &call, &error);
-  }
+  const sluice_status status =
+      sluice_attention_reference(calls::ProblemValues(problem), calls::ArgsValues(problem, call), &error);
   INFO(error.field << ": " << error.message);
   REQUIRE(status == SLUICE_OK);
 }

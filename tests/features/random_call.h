@@ -1,15 +1,16 @@
 //===- random_call.h - a random call of everything the header knows -------------------------------------===//
 //
 // Shapes, lengths, masks and numbers are random; everything outside the sequences is NaN. The same call can
-// be made on the device and of sluice_reference, and all memory is compared, including what neither may
-// write.
+// be made on the device and of sluice_attention_reference, and all memory is compared, including what neither
+// may write.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include "cache_ops/device.h"
+#include "calls/args.h"
+#include "calls/problem.h"
 #include "conformance/shared/numbers.h"
-#include "support/call_values.h"
 
 #include <functional>
 #include <optional>
@@ -73,18 +74,15 @@ class RandomCall {
 public:
   explicit RandomCall(uint64_t seed, const Largest &largest = {});
   /// For a given problem.
-  RandomCall(uint64_t seed, const sluice_problem &problem, const Largest &largest);
+  RandomCall(uint64_t seed, const calls::Problem &problem, const Largest &largest);
 
   /// Changes to the random values, before prepare().
-  sluice_problem problem;
+  calls::Problem problem;
   std::vector<int32_t> q_lengths, kv_lengths; // of each sequence
   bool q_lengths_given = false, q_starts_given = false, kv_lengths_given = false;
   Edges edges;
-  bool by_values =
-      false; // plans, runs and refers with the small structs of attention.h, where they can say it
   /// Draws other lengths and heads: few of each, or none.
   void draw_few();
-  /// Bounds for the plan, by which it splits keys.
   void bound(int32_t batch, int32_t q_len, int32_t kv_len);
 
   /// Draws memory for the current problem and lengths.
@@ -95,7 +93,7 @@ public:
   void make_wild(bool counted);
   /// Says how many rows and pages there are.
   void count_all();
-  /// One number, by the name of the array in sluice_args.
+  /// One number, by the name of the array in calls::Args.
   void set_wild(std::string_view array, size_t place, int64_t value);
   /// Makes the rows of K and V of a sequence's first page zeros.
   void clear_page_of(size_t entry);
@@ -123,7 +121,6 @@ public:
   std::vector<float> lse_output() const { return lse ? lse->copy() : std::vector<float>(); }
 
 private:
-  bool has_values() const { return by_values && CallValues::can_say(problem, args); }
   double number(double spread) { return random.between(-spread, spread); }
   /// Creates a plan, and has `launch` run it with its workspace.
   void with_plan(const std::function<void(const sluice_plan *plan, const sluice_launch &where)> &launch);
@@ -149,7 +146,7 @@ private:
                              const std::vector<size_t> &used);
 
   Numbers random;
-  sluice_args args;
+  calls::Args args;
   std::optional<Elements> q, k, v, o, bias, prefix_k, prefix_v, k_groups, v_groups, k_zeros, v_zeros;
   std::optional<Visible<float>> lse, alibi, sinks, q_scale, k_scale, v_scale, o_scale, bias_scale, k_scales,
       v_scales;

@@ -5,6 +5,7 @@
 // supported one is supported.
 //
 //===----------------------------------------------------------------------------------------------------===//
+#include "calls/values.h"
 #include "features/problem_space.h"
 #include "features/random_call.h"
 #include "features/refusal.h"
@@ -14,6 +15,7 @@
 #include <string_view>
 
 using namespace sluice::test;
+namespace calls = sluice::calls;
 
 namespace {
 
@@ -64,21 +66,21 @@ struct Answer {
   }
 };
 
-Answer asked(const sluice_context *context, const sluice_problem &problem) {
+Answer asked(const sluice_context *context, const calls::Problem &problem) {
   Answer answer;
   sluice_support support;
   sluice_support_init(&support, sizeof support);
-  answer.because(sluice_query_support(context, &problem, &support, &answer.error));
+  answer.because(sluice_attention_support(context, calls::ProblemValues(problem), &support, &answer.error));
   answer.kernel = support.kernel;
   answer.workspace_bytes = support.workspace_bytes;
   answer.workspace_alignment = support.workspace_alignment;
   return answer;
 }
 
-Answer planned(sluice_context *context, const sluice_problem &problem) {
+Answer planned(sluice_context *context, const calls::Problem &problem) {
   Answer answer;
   sluice_plan *created = nullptr;
-  answer.because(sluice_plan_create(context, &problem, &created, &answer.error));
+  answer.because(sluice_attention_plan(context, calls::ProblemValues(problem), &created, &answer.error));
   const std::unique_ptr<sluice_plan, void (*)(sluice_plan *)> plan(created, sluice_plan_destroy);
   if (answer.status != SLUICE_OK) return answer;
   sluice_plan_info info;
@@ -93,20 +95,20 @@ Answer planned(sluice_context *context, const sluice_problem &problem) {
 /// Compares quickly; describes the difference only if there is one.
 void require_same(const Answer &answer, const Answer &other, const char *of) {
   if (answer == other) return;
-  FAIL("sluice_query_support says " << answer.text() << "; " << of << " says " << other.text());
+  FAIL("sluice_attention_support says " << answer.text() << "; " << of << " says " << other.text());
 }
 
 /// The nearest value is supported, and no nearer one is.
-void check_nearest(const sluice_problem &problem, const Answer &refused, const sluice_problem &nearest) {
+void check_nearest(const calls::Problem &problem, const Answer &refused, const calls::Problem &nearest) {
   const std::optional<NumberField> field = number_field(refused.field.c_str());
   if (refused.status != SLUICE_UNSUPPORTED || !field) return;
   const int64_t wanted = field->get(problem), named = field->get(nearest), step = wanted < named ? 1 : -1;
   // The next larger head dim is named even if a smaller one is nearer: rows can be padded.
-  const bool only_up = refused.field.starts_with("head_dim_") && named > wanted;
+  const bool only_up = refused.field.find("head_dim_") != std::string::npos && named > wanted;
   // The value at the same distance on the other side, too, if it is a number of its kind.
   const int64_t distance = std::abs(wanted - named);
   const auto must_be_refused = [&](int64_t value) {
-    sluice_problem nearer = problem;
+    calls::Problem nearer = problem;
     field->set(nearer, value);
     const Answer answer = asked(target(), nearer);
     // Breaking a rule of the header with another field does not count as support either.
@@ -120,20 +122,21 @@ void check_nearest(const sluice_problem &problem, const Answer &refused, const s
 }
 
 /// Follows the advice of refusals to a supported problem; no refusal may lead back to itself.
-void check_advice(sluice_problem problem, Answer answer) {
+void check_advice(calls::Problem problem, Answer answer) {
   std::string way;
   for (int refusals = 0; answer.status != SLUICE_OK; ++refusals) {
     way += "\n  " + answer.text();
     if (refusals == most_refusals) FAIL("the advice of refusals never reaches a supported problem:" << way);
     if (answer.field.empty() || answer.message.find(answer.field) == std::string::npos)
       FAIL("the refusal does not name its field:" << way);
-    const std::optional<sluice_problem> next = advised(problem, answer.error);
+    const std::optional<calls::Problem> next = advised(problem, answer.error);
     if (!next) FAIL("advice that cannot be followed:" << way);
     const Answer changed = asked(target(), *next);
     // One rule for the type of a field may follow another; the same value must not be advised again.
     if (changed == answer) FAIL("the advice changes nothing:" << way);
     const bool is_value = answer.message.find("nearest supported") != std::string::npos;
-    if (is_value && changed.status != SLUICE_OK && changed.field == answer.field && answer.field != "flags")
+    if (is_value && changed.status != SLUICE_OK && changed.field == answer.field &&
+        !answer.field.ends_with("flags"))
       FAIL("the advised problem is refused:" << way << "\n  " << changed.text());
     check_nearest(problem, answer, *next);
     problem = *next;
@@ -142,27 +145,22 @@ void check_advice(sluice_problem problem, Answer answer) {
 }
 
 /// Every answer to the same question.
-Answer check_answers(const sluice_problem &problem) {
+Answer check_answers(const calls::Problem &problem) {
   const Answer answer = asked(device(), problem);
-  require_same(answer, planned(device(), problem), "sluice_plan_create");
-  require_same(answer, planned(target(), problem), "sluice_plan_create for a target");
+  require_same(answer, planned(device(), problem), "sluice_attention_plan");
+  require_same(answer, planned(target(), problem), "sluice_attention_plan for a target");
   require_same(answer, asked(target(), problem), "a target");
-  Answer bytes;
-  bytes.because(sluice_workspace_size(target(), &problem, &bytes.workspace_bytes, &bytes.error));
-  bytes.kernel = answer.kernel;
-  bytes.workspace_alignment = answer.workspace_alignment;
-  require_same(answer, bytes, "sluice_workspace_size");
   if (answer.status != SLUICE_OK) check_advice(problem, answer);
   return answer;
 }
 
-bool is_small(const sluice_problem &problem, const Answer &answer) {
+bool is_small(const calls::Problem &problem, const Answer &answer) {
   return problem.q_heads <= most_heads && problem.page_size <= most_page_rows &&
          answer.workspace_bytes <= most_workspace;
 }
 
 /// Calls of a supported problem give the reference's results.
-void check_run(const sluice_problem &problem, uint64_t seed) {
+void check_run(const calls::Problem &problem, uint64_t seed) {
   // A wide row is as much work as several narrow ones; some calls have more tiles than others.
   const bool wide = problem.head_dim_qk > 128 || problem.q_heads > 8;
   const Largest sizes[] = {{2, 5, 40}, {2, 20, 100}, {3, 70, 300}};
@@ -221,7 +219,7 @@ void run_sample(uint64_t seed, int wanted) {
       point = point.with(d, numbers.below(uint32_t(problem_space()[d].values.size())));
     }
     INFO(point.text());
-    const sluice_problem problem = point.problem();
+    const calls::Problem problem = point.problem();
     const Answer answer = check_answers(problem);
     if (answer.status != SLUICE_OK || !is_small(problem, answer)) continue;
     check_run(problem, numbers.next());
@@ -236,7 +234,7 @@ TEST_CASE("every single value has one answer, and supported problems run", "[sup
   for_each_value([&](size_t d, size_t place) {
     const Point point = Point().with(d, place);
     INFO(point.text());
-    const sluice_problem problem = point.problem();
+    const calls::Problem problem = point.problem();
     const Answer answer = check_answers(problem);
     ++(answer.status == SLUICE_OK ? supported : refused);
     // Every third head size: there are many, and every seed of the samples brings others.
@@ -254,14 +252,14 @@ TEST_CASE("every two values together have one answer", "[support]") {
 TEST_CASE("head sizes of K and of V, separately and in one row", "[support]") {
   for (int32_t qk = 8; qk <= 640; qk += 8)
     for (int32_t v = 8; v <= 640; v += 24)
-      for (uint32_t flags : {0u, uint32_t(SLUICE_V_IN_K)}) {
-        sluice_problem problem = Point().problem();
+      for (uint32_t flags : {0u, uint32_t(calls::v_in_k)}) {
+        calls::Problem problem = Point().problem();
         problem.head_dim_qk = qk;
         problem.head_dim_v = v;
         problem.flags = flags;
         INFO("head_dim_qk " << qk << " head_dim_v " << v << " flags " << flags);
         const Answer answer = asked(device(), problem);
-        require_same(answer, planned(target(), problem), "sluice_plan_create for a target");
+        require_same(answer, planned(target(), problem), "sluice_attention_plan for a target");
         if (answer.status != SLUICE_OK) check_advice(problem, answer);
       }
 }
@@ -275,7 +273,7 @@ TEST_CASE("all combinations of values that affect the workspace have one answer"
     return size_t(found - space.begin());
   };
   std::vector<Point> points = {Point(), Point().with(dimension("head size"), 512 / 8)};
-  for (const char *name : {"heads", "bounds", "ceiling", "determinism", "sink logits"}) {
+  for (const char *name : {"heads", "bounds", "ceiling", "invariance", "sink logits"}) {
     const size_t d = dimension(name);
     std::vector<Point> more;
     for (const Point &point : points)
@@ -309,16 +307,16 @@ TEST_CASE("FP8 of Q goes with FP8 of K and V and a wider O", "[support]") {
       {SLUICE_E4M3FNUZ, SLUICE_E4M3FNUZ, SLUICE_E4M3FNUZ, SLUICE_F32, ""},
       {SLUICE_F16, SLUICE_E4M3FNUZ, SLUICE_E4M3FNUZ, SLUICE_F32, ""},
       {SLUICE_E4M3FNUZ, SLUICE_F16, SLUICE_E4M3FNUZ, SLUICE_F16,
-       "k_type is f16; nearest supported: e4m3fnuz"},
+       "kv.k.type is f16; nearest supported: e4m3fnuz"},
       {SLUICE_E4M3FNUZ, SLUICE_E4M3FNUZ, SLUICE_BF16, SLUICE_BF16,
-       "v_type is bf16; nearest supported: e4m3fnuz"},
+       "kv.v.type is bf16; nearest supported: e4m3fnuz"},
       {SLUICE_E4M3FN, SLUICE_E4M3FNUZ, SLUICE_E4M3FNUZ, SLUICE_F16,
-       "q_type is e4m3fn; nearest supported: e4m3fnuz"},
-      {SLUICE_F16, SLUICE_E4M3FNUZ, SLUICE_E4M3FNUZ, SLUICE_BF16, "o_type is bf16; nearest supported: f16"},
+       "q.type is e4m3fn; nearest supported: e4m3fnuz"},
+      {SLUICE_F16, SLUICE_E4M3FNUZ, SLUICE_E4M3FNUZ, SLUICE_BF16, "o.type is bf16; nearest supported: f16"},
   };
   for (const Row &row : rows) {
     INFO(row.q << " " << row.k << " " << row.v << " to " << row.o);
-    sluice_problem problem = Point().problem();
+    calls::Problem problem = Point().problem();
     problem.q_type = row.q;
     problem.k_type = row.k;
     problem.v_type = row.v;
@@ -336,7 +334,7 @@ TEST_CASE("drawn problems that are supported run", "[support]") {
 TEST_CASE("every two values together run where they are supported, and many more drawn problems",
           "[.][more]") {
   for_each_pair([](const Point &point, uint64_t number) {
-    const sluice_problem problem = point.problem();
+    const calls::Problem problem = point.problem();
     const Answer answer = asked(device(), problem);
     if (answer.status == SLUICE_OK && is_small(problem, answer)) check_run(problem, number);
   });

@@ -1,4 +1,5 @@
 //===- wild_call.cpp - a random call with arbitrary lengths, starts and tables --------------------------===//
+#include "calls/values.h"
 #include "features/random_call.h"
 #include "features/wild_numbers.h"
 
@@ -37,7 +38,7 @@ void RandomCall::make_wild(bool counted) {
 void RandomCall::count_all() {
   if (q_starts) args.q_tokens = int64_t(q_tokens);
   if (kv_starts) args.kv_tokens = int64_t(kv_tokens);
-  if (problem.mode == SLUICE_MODE_PAGED) args.page_count = int64_t(pages);
+  if (problem.mode == calls::paged) args.page_count = int64_t(pages);
 }
 
 void RandomCall::set_wild(std::string_view array, size_t place, int64_t value) {
@@ -79,7 +80,7 @@ std::string RandomCall::run_wild() {
   with_plan([&](const sluice_plan *plan, const sluice_launch &where) {
     sluice_error error;
     sluice_error_init(&error, sizeof error);
-    const sluice_status status = sluice_run(plan, &args, &where, &error);
+    const sluice_status status = sluice_attention_run(plan, calls::ArgsValues(problem, args), &where, &error);
     INFO(error.field << ": " << error.message);
     // The first launch of a run may have faulted before the next one.
     REQUIRE((status == SLUICE_OK || status == SLUICE_HIP));

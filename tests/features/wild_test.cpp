@@ -5,6 +5,7 @@
 // not end.
 //
 //===----------------------------------------------------------------------------------------------------===//
+#include "calls/problem.h"
 #include "features/random_call.h"
 #include "features/wild_numbers.h"
 
@@ -12,6 +13,7 @@
 #include <limits>
 
 using namespace sluice::test;
+namespace calls = sluice::calls;
 
 namespace {
 
@@ -52,16 +54,15 @@ struct Case {
   void (*change)(RandomCall &call);
 };
 
-sluice_problem problem_of(const Case &c) {
-  sluice_problem problem;
-  sluice_problem_init(&problem, sizeof problem);
+calls::Problem problem_of(const Case &c) {
+  calls::Problem problem;
   problem.mode = c.mode;
   problem.q_type = problem.k_type = problem.v_type = problem.o_type = SLUICE_F16;
   problem.kv_heads = c.kv_heads;
   problem.q_heads = c.kv_heads * c.group;
   problem.head_dim_qk = problem.head_dim_v = 128;
-  problem.flags = SLUICE_WRITE_LSE;
-  if (c.mode == SLUICE_MODE_PAGED) {
+  problem.flags = calls::write_lse;
+  if (c.mode == calls::paged) {
     problem.page_size = 16;
     problem.page_table_kind = SLUICE_PAGE_TABLE_BLOCK;
   }
@@ -73,30 +74,27 @@ sluice_problem problem_of(const Case &c) {
 TEST_CASE("lengths, starts and pages that break the rules store nothing elsewhere", "[wild]") {
   constexpr int32_t most = std::numeric_limits<int32_t>::max();
   const Case cases[] = {
-      {"more query rows than q_len", SLUICE_MODE_DENSE, 2, 1,
+      {"more query rows than q_len", calls::dense, 2, 1,
        [](RandomCall &call) { call.set_wild("q_lengths", 0, 140); }},
-      {"all rows there can be", SLUICE_MODE_DENSE, 1, 8,
+      {"all rows there can be", calls::dense, 1, 8,
        [](RandomCall &call) { call.set_wild("q_lengths", 1, most); }},
-      {"a negative length", SLUICE_MODE_DENSE, 2, 1,
-       [](RandomCall &call) { call.set_wild("q_lengths", 1, -1); }},
-      {"all keys there can be", SLUICE_MODE_DENSE, 1, 1,
+      {"a negative length", calls::dense, 2, 1, [](RandomCall &call) { call.set_wild("q_lengths", 1, -1); }},
+      {"all keys there can be", calls::dense, 1, 1,
        [](RandomCall &call) { call.set_wild("kv_lengths", 0, most); }},
-      {"all keys in pages", SLUICE_MODE_PAGED, 1, 8,
+      {"all keys in pages", calls::paged, 1, 8,
        [](RandomCall &call) { call.set_wild("kv_lengths", 0, most); }},
-      {"a negative number of keys", SLUICE_MODE_PAGED, 1, 8,
+      {"a negative number of keys", calls::paged, 1, 8,
        [](RandomCall &call) { call.set_wild("kv_lengths", 0, std::numeric_limits<int32_t>::min()); }},
-      {"negative starts", SLUICE_MODE_RAGGED, 2, 1,
-       [](RandomCall &call) { call.set_wild("q_starts", 0, -100); }},
-      {"starts beyond the tensor", SLUICE_MODE_RAGGED, 2, 1,
+      {"negative starts", calls::ragged, 2, 1, [](RandomCall &call) { call.set_wild("q_starts", 0, -100); }},
+      {"starts beyond the tensor", calls::ragged, 2, 1,
        [](RandomCall &call) { call.set_wild("q_starts", 1, 1 << 20); }},
-      {"starts of keys beyond the tensor", SLUICE_MODE_RAGGED, 2, 1,
+      {"starts of keys beyond the tensor", calls::ragged, 2, 1,
        [](RandomCall &call) { call.set_wild("kv_starts", 1, 1 << 20); }},
-      {"negative starts of keys", SLUICE_MODE_RAGGED, 1, 4,
+      {"negative starts of keys", calls::ragged, 1, 4,
        [](RandomCall &call) { call.set_wild("kv_starts", 0, -1000000); }},
-      {"an invalid page", SLUICE_MODE_PAGED, 1, 1,
+      {"an invalid page", calls::paged, 1, 1,
        [](RandomCall &call) { call.set_wild("page_table", 0, 1 << 20); }},
-      {"a negative page", SLUICE_MODE_PAGED, 1, 8,
-       [](RandomCall &call) { call.set_wild("page_table", 1, -1); }},
+      {"a negative page", calls::paged, 1, 8, [](RandomCall &call) { call.set_wild("page_table", 1, -1); }},
   };
   set_up_for_wild_calls(instruction_budget);
   for (const Case &c : cases) {
@@ -104,8 +102,8 @@ TEST_CASE("lengths, starts and pages that break the rules store nothing elsewher
     RandomCall call(7, problem_of(c), small);
     call.q_lengths = {40, 33, 40};
     call.kv_lengths = {100, 77, 100};
-    call.q_lengths_given = call.q_starts_given = c.mode == SLUICE_MODE_RAGGED;
-    if (c.mode == SLUICE_MODE_DENSE) call.q_lengths_given = true;
+    call.q_lengths_given = call.q_starts_given = c.mode == calls::ragged;
+    if (c.mode == calls::dense) call.q_lengths_given = true;
     call.kv_lengths_given = true;
     call.prepare();
     call.count_all();
@@ -120,7 +118,7 @@ TEST_CASE("lengths, starts and pages that break the rules store nothing elsewher
 TEST_CASE("an invalid or negative page is read as zeros", "[wild]") {
   set_up_for_wild_calls(instruction_budget);
   for (const bool is_negative : {false, true}) {
-    RandomCall call(3, problem_of({"", SLUICE_MODE_PAGED, 1, 2, nullptr}), small);
+    RandomCall call(3, problem_of({"", calls::paged, 1, 2, nullptr}), small);
     call.q_lengths = {3};
     call.kv_lengths = {40};
     call.q_lengths_given = call.q_starts_given = false;

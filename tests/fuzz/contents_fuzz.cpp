@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "caller.h"
+#include "calls/values.h"
 
 #include <sluice/emulator.h>
 
@@ -16,6 +17,7 @@
 #include <vector>
 
 using namespace sluice::fuzz;
+namespace calls = sluice::calls;
 
 namespace {
 
@@ -92,30 +94,35 @@ bool is_paged(Kind kind) {
   return kind == block || kind == csr_64 || kind == split;
 }
 
-sluice_plan *plan_of(Kind kind) {
-  static sluice_plan *plans[kinds] = {};
-  if (plans[kind] != nullptr) return plans[kind];
-  sluice_problem problem;
-  sluice_problem_init(&problem, sizeof problem);
+calls::Problem problem_of(Kind kind) {
+  calls::Problem problem;
   problem.q_type = problem.k_type = problem.v_type = problem.o_type = SLUICE_F16;
   problem.q_heads = q_heads;
   problem.kv_heads = 1;
   problem.head_dim_qk = problem.head_dim_v = dim;
-  problem.flags = SLUICE_WRITE_LSE | SLUICE_CAUSAL;
-  problem.mode = kind == dense ? SLUICE_MODE_DENSE : kind == ragged ? SLUICE_MODE_RAGGED : SLUICE_MODE_PAGED;
+  problem.flags = calls::write_lse | calls::causal;
+  problem.mode = kind == dense ? calls::dense : kind == ragged ? calls::ragged : calls::paged;
   if (is_paged(kind)) {
     problem.page_size = page_size;
     problem.page_table_kind = kind == csr_64 ? SLUICE_PAGE_TABLE_CSR : SLUICE_PAGE_TABLE_BLOCK;
-    if (kind == csr_64) problem.flags |= SLUICE_PAGE_INDEX_64;
+    if (kind == csr_64) problem.flags |= calls::page_index_64;
   }
   if (kind == split) {
     problem.max_batch = batch;
     problem.max_q_len = q_len;
     problem.max_kv_len = 8192;
   }
+  return problem;
+}
+
+sluice_plan *plan_of(Kind kind) {
+  static sluice_plan *plans[kinds] = {};
+  if (plans[kind] != nullptr) return plans[kind];
+  const calls::Problem problem = problem_of(kind);
   sluice_error error;
   sluice_error_init(&error, sizeof error);
-  require(sluice_plan_create(device(), &problem, &plans[kind], &error) == SLUICE_OK, error.message);
+  require(sluice_attention_plan(device(), calls::ProblemValues(problem), &plans[kind], &error) == SLUICE_OK,
+          error.message);
   return plans[kind];
 }
 
@@ -150,8 +157,9 @@ sluice_tensor rows(const Block &data, int64_t heads, int64_t outer = 0) {
 
 sluice_status run(Kind kind) {
   const Arrays &a = arrays();
-  sluice_args args;
-  sluice_args_init(&args, sizeof args);
+  const calls::Problem problem = problem_of(kind);
+  calls::Args args;
+  args.scale = calls::usual_scale(problem);
   args.batch = batch;
   args.q_len = q_len;
   args.kv_len = kv_len;
@@ -180,13 +188,12 @@ sluice_status run(Kind kind) {
   sluice_launch launch;
   sluice_launch_init(&launch, sizeof launch);
   launch.workspace = workspace_of(plan_of(kind), launch.workspace_bytes);
-  return sluice_run(plan_of(kind), &args, &launch, nullptr);
+  return sluice_attention_run(plan_of(kind), calls::ArgsValues(problem, args), &launch, nullptr);
 }
 
 sluice_status append(Kind kind) {
   const Arrays &a = arrays();
-  sluice_append call;
-  sluice_append_init(&call, sizeof call);
+  calls::Append call;
   call.source_type = call.cache_type = SLUICE_F16;
   call.kv_heads = 1;
   call.head_dim_qk = call.head_dim_v = dim;
@@ -198,7 +205,7 @@ sluice_status append(Kind kind) {
   call.page_count = pages;
   if (kind == append_slots) {
     call.slots = a.slots.get<int64_t>();
-    return sluice_kv_append(device(), &call, nullptr, nullptr);
+    return sluice_cache_append(device(), calls::AppendValues(call), nullptr, nullptr);
   }
   call.batch = batch;
   call.starts = a.q_starts.get<int32_t>();
@@ -207,7 +214,7 @@ sluice_status append(Kind kind) {
   call.page_table_kind = kind == append_csr ? SLUICE_PAGE_TABLE_CSR : SLUICE_PAGE_TABLE_BLOCK;
   if (kind == append_csr) call.page_starts = a.page_starts.get<int32_t>();
   if (kind == append_block) call.page_table_stride = pages_of_sequence;
-  return sluice_kv_append(device(), &call, nullptr, nullptr);
+  return sluice_cache_append(device(), calls::AppendValues(call), nullptr, nullptr);
 }
 
 std::string take_reports() {

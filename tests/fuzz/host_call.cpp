@@ -1,6 +1,8 @@
-//===- host_call.cpp - calls of sluice_reference with exactly the memory that they describe -------------===//
+//===- host_call.cpp - calls of the reference with exactly the memory that they describe ----------------===//
 
 #include "host_call.h"
+
+#include "calls/values.h"
 
 #include <algorithm>
 #include <array>
@@ -48,37 +50,36 @@ bool is_likely(FuzzedDataProvider &bytes) {
   return bytes.ConsumeIntegralInRange(0, 31) != 0;
 }
 
-sluice_problem some_problem(FuzzedDataProvider &bytes) {
-  sluice_problem problem;
-  sluice_problem_init(&problem, sizeof problem);
+calls::Problem some_problem(FuzzedDataProvider &bytes) {
+  calls::Problem problem;
   const auto pick = [&](int32_t least, int32_t most) { return bytes.ConsumeIntegralInRange(least, most); };
-  problem.flags = bytes.ConsumeIntegralInRange<uint32_t>(0, 2 * SLUICE_V_IN_K - 1);
+  problem.flags = bytes.ConsumeIntegralInRange<uint32_t>(0, 2 * calls::v_in_k - 1);
   problem.mode = uint32_t(pick(0, 2));
   problem.q_type = uint32_t(pick(1, 7));
   problem.k_type = uint32_t(pick(1, 7));
-  problem.v_type = problem.flags & SLUICE_V_IN_K ? problem.k_type : uint32_t(pick(1, 7));
+  problem.v_type = problem.flags & calls::v_in_k ? problem.k_type : uint32_t(pick(1, 7));
   problem.o_type = uint32_t(pick(1, 3));
   problem.kv_heads = pick(1, 2);
   problem.q_heads = problem.kv_heads * pick(1, 3);
   problem.head_dim_qk = pick(1, 16);
   problem.head_dim_v = pick(1, problem.head_dim_qk);
   problem.mask_alignment = uint32_t(pick(0, 1));
-  if (problem.flags & SLUICE_CAUSAL) problem.flags &= ~SLUICE_HAS_WINDOW_RIGHT;
-  if (problem.flags & SLUICE_HAS_WINDOW_LEFT) problem.window_left = pick(0, 9);
-  if (problem.flags & SLUICE_HAS_WINDOW_RIGHT) problem.window_right = pick(0, 9);
-  if (problem.flags & SLUICE_HAS_WINDOW_LEFT) problem.sink_tokens = pick(0, 3);
+  if (problem.flags & calls::causal) problem.flags &= ~calls::window_right;
+  if (problem.flags & calls::window_left) problem.window_left = pick(0, 9);
+  if (problem.flags & calls::window_right) problem.window_right = pick(0, 9);
+  if (problem.flags & calls::window_left) problem.sink_tokens = pick(0, 3);
   problem.soft_cap = float(pick(0, 3));
   problem.bias_type = uint32_t(pick(0, 3));
   problem.q_scale_kind = uint32_t(pick(0, 2));
   problem.k_scale_kind = uint32_t(pick(0, 2));
   problem.v_scale_kind = uint32_t(pick(0, 2));
-  problem.lse_base = uint32_t(pick(0, 1));
-  if (problem.mode == SLUICE_MODE_PAGED) {
+  if (pick(0, 1)) problem.flags |= calls::lse_log2;
+  if (problem.mode == calls::paged) {
     problem.page_size = pick(1, 5);
     problem.page_table_kind = uint32_t(pick(1, 2));
     problem.k_pack = problem.head_dim_qk % 2 == 0 ? 2 * pick(0, 1) : 0;
   } else {
-    problem.flags &= ~uint32_t(SLUICE_PAGE_INDEX_64 | SLUICE_MISSING_PAGES_HIDDEN);
+    problem.flags &= ~uint32_t(calls::page_index_64 | calls::missing_pages);
   }
   return problem;
 }
@@ -94,15 +95,10 @@ void set_strides(FuzzedDataProvider &bytes, sluice_tensor &tensor, int64_t token
   tensor.stride[0] = has_batch ? tokens * heads * (dims + gap) : 0;
 }
 
-int32_t bounded(int32_t value, int32_t bound) {
-  return value == 0 ? bound : value;
-}
-
 /// Whether all extents are small enough to get memory. Extents that are not valid counts may stay: they are
 /// refused.
-bool is_small(const sluice_problem &problem, const sluice_args &args) {
-  const int64_t q_len = bounded(args.q_len, problem.max_q_len),
-                kv_len = bounded(args.kv_len, problem.max_kv_len);
+bool is_small(const calls::Problem &problem, const calls::Args &args) {
+  const int64_t q_len = args.q_len, kv_len = args.kv_len;
   if (problem.q_heads > most_heads || problem.kv_heads > most_heads || problem.head_dim_qk > most_dims ||
       problem.head_dim_v > most_dims || args.batch > most_batch || q_len > most_rows || kv_len > most_rows ||
       problem.page_size > most_rows || args.page_table_stride > most_stride || problem.k_pack > most_dims)
@@ -117,27 +113,26 @@ bool is_small(const sluice_problem &problem, const sluice_args &args) {
 class Call {
 public:
   explicit Call(FuzzedDataProvider &given) : bytes(given), problem(some_problem(given)) {
-    sluice_args_init(&args, sizeof args);
+    args.scale = calls::usual_scale(problem);
     args.batch = bytes.ConsumeIntegralInRange(1, 3);
     args.q_len = bytes.ConsumeIntegralInRange(1, 5);
     args.kv_len = bytes.ConsumeIntegralInRange(1, 9);
     args.scale = float(bytes.ConsumeIntegralInRange(0, 2));
-    has_q_starts =
-        problem.mode == SLUICE_MODE_RAGGED || (problem.mode == SLUICE_MODE_PAGED && bytes.ConsumeBool());
-    const bool ragged = problem.mode == SLUICE_MODE_RAGGED;
+    has_q_starts = problem.mode == calls::ragged || (problem.mode == calls::paged && bytes.ConsumeBool());
+    const bool ragged = problem.mode == calls::ragged;
     set_strides(bytes, args.q, args.q_len, problem.q_heads, problem.head_dim_qk, !has_q_starts);
     set_strides(bytes, args.o, args.q_len, problem.q_heads, problem.head_dim_v, !has_q_starts);
     set_strides(bytes, args.lse, args.q_len, problem.q_heads, 1, !has_q_starts);
-    const int64_t tokens = problem.mode == SLUICE_MODE_PAGED ? problem.page_size : args.kv_len;
+    const int64_t tokens = problem.mode == calls::paged ? problem.page_size : args.kv_len;
     set_strides(bytes, args.k, tokens, problem.kv_heads, problem.head_dim_qk, !ragged);
     if (problem.k_pack != 0) args.k.stride[3] = problem.k_pack;
-    if (!(problem.flags & SLUICE_V_IN_K))
+    if (!(problem.flags & calls::v_in_k))
       set_strides(bytes, args.v, tokens, problem.kv_heads, problem.head_dim_v, !ragged);
     const int64_t plane = int64_t{args.q_len} * args.kv_len;
     if (problem.bias_type != 0)
       args.bias = {nullptr, {plane * problem.q_heads, plane, args.kv_len, bytes.ConsumeBool() ? 1 : 0}};
-    if (problem.flags & SLUICE_BOOL_MASK) args.mask = {nullptr, {0, args.q_len * 2, 2, 1}};
-    if (problem.mode == SLUICE_MODE_PAGED && problem.page_table_kind == SLUICE_PAGE_TABLE_BLOCK)
+    if (problem.flags & calls::mask_bits) args.mask = {nullptr, {0, args.q_len * 2, 2, 1}};
+    if (problem.mode == calls::paged && problem.page_table_kind == SLUICE_PAGE_TABLE_BLOCK)
       args.page_table_stride = bytes.ConsumeIntegralInRange(0, 9);
   }
 
@@ -145,19 +140,18 @@ public:
     damage(bytes, problem);
     damage(bytes, args);
     if (!is_small(problem, args) || !give_memory()) return;
-    Given<sluice_problem> given_problem(bytes, problem);
-    Given<sluice_args> given_args(bytes, args);
-    if (given_args.get()->struct_size < sizeof args) return; // less than the problem requires
+    const calls::ProblemValues given_problem(problem);
+    const calls::ArgsValues given_args(problem, args);
     std::vector<uint8_t> results[2];
     for (std::vector<uint8_t> &result : results) {
-      const Answer answer = ask("sluice_reference", [&](sluice_error *error) {
-        return sluice_reference(given_problem.get(), given_args.get(), error);
+      const Answer answer = ask("sluice_attention_reference", [&](sluice_error *error) {
+        return sluice_attention_reference(given_problem, given_args, error);
       });
       if (answer.status != SLUICE_OK) return;
       const auto *o = static_cast<const uint8_t *>(args.o.data);
       result.assign(o, o + o_bytes);
     }
-    require(results[0] == results[1], "sluice_reference: other bits the second time");
+    require(results[0] == results[1], "sluice_attention_reference: other bits the second time");
   }
 
 private:
@@ -195,9 +189,8 @@ private:
     args.v.data = args.lse.data = args.bias.data = args.mask.data = nullptr;
     args.page_table = nullptr;
     const int32_t batch = std::max(args.batch, 1);
-    const int32_t q_len = bounded(args.q_len, problem.max_q_len),
-                  kv_len = bounded(args.kv_len, problem.max_kv_len);
-    const bool ragged = problem.mode == SLUICE_MODE_RAGGED, paged = problem.mode == SLUICE_MODE_PAGED;
+    const int32_t q_len = args.q_len, kv_len = args.kv_len;
+    const bool ragged = problem.mode == calls::ragged, paged = problem.mode == calls::paged;
     args.q_starts = numbers(has_q_starts, batch + 1, q_len, true);
     args.kv_starts = numbers(ragged, batch + 1, kv_len, true);
     args.q_lengths = numbers(bytes.ConsumeBool(), batch, q_len, false);
@@ -217,18 +210,18 @@ private:
                  give(args.k, problem.k_type, {kv_outer, tokens, problem.kv_heads, packs}, pack) &&
                  give(args.o, problem.o_type, {outer, rows, problem.q_heads, problem.head_dim_v});
     o_bytes = reach(args.o, {outer, rows, problem.q_heads, problem.head_dim_v}) * bytes_of(problem.o_type);
-    if (bool(problem.flags & SLUICE_V_IN_K) != is_likely(bytes))
+    if (bool(problem.flags & calls::v_in_k) != is_likely(bytes))
       given = given && give(args.v, problem.v_type, {kv_outer, tokens, problem.kv_heads, problem.head_dim_v});
-    if (bool(problem.flags & SLUICE_WRITE_LSE) == is_likely(bytes))
+    if (bool(problem.flags & calls::write_lse) == is_likely(bytes))
       given = given && give(args.lse, SLUICE_F32, {outer, rows, problem.q_heads, 1});
     if ((problem.bias_type != 0) == is_likely(bytes))
       given = given && give(args.bias, problem.bias_type, {batch, problem.q_heads, q_len, kv_len});
-    if (bool(problem.flags & SLUICE_BOOL_MASK) == is_likely(bytes))
+    if (bool(problem.flags & calls::mask_bits) == is_likely(bytes))
       given =
           given && give(args.mask, SLUICE_E5M2, {batch, problem.q_heads, q_len, (int64_t{kv_len} + 7) / 8});
     if (paged == is_likely(bytes)) give_page_table(batch, kv_len, csr);
-    args.alibi_slopes = factors<float>(problem.flags & SLUICE_ALIBI, problem.q_heads);
-    args.sink_logits = factors<float>(problem.flags & SLUICE_SINK_LOGITS, problem.q_heads);
+    args.alibi_slopes = factors<float>(problem.flags & calls::alibi, problem.q_heads);
+    args.sink_logits = factors<float>(problem.flags & calls::sinks, problem.q_heads);
     const auto scales = [&](uint32_t kind, int32_t heads) {
       return factors<float>(kind != SLUICE_SCALE_NONE, kind == SLUICE_SCALE_PER_HEAD ? heads : 1);
     };
@@ -244,7 +237,7 @@ private:
     const int64_t stride = std::max<int64_t>(args.page_table_stride, 0);
     const size_t count =
         csr ? size_t(largest(args.page_starts, batch + 1)) : size_t((batch - 1) * stride + pages);
-    const bool wide = problem.flags & SLUICE_PAGE_INDEX_64;
+    const bool wide = problem.flags & calls::page_index_64;
     void *const table =
         wide ? static_cast<void *>(memory.make<int64_t>(bytes, count)) : memory.make<int32_t>(bytes, count);
     for (size_t i = 0; i < count; ++i) {
@@ -259,8 +252,8 @@ private:
 
   FuzzedDataProvider &bytes;
   Memory memory;
-  sluice_problem problem;
-  sluice_args args;
+  calls::Problem problem;
+  calls::Args args;
   size_t o_bytes = 0;
   bool has_q_starts = false;
 };

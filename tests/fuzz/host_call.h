@@ -1,4 +1,4 @@
-//===- host_call.h - calls of sluice_reference with exactly the memory that they describe ---------------===//
+//===- host_call.h - calls of the reference with exactly the memory that they describe ------------------===//
 #pragma once
 
 #include "caller.h"

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "caller.h"
+#include "calls/values.h"
 #include "pack_bytes.h"
 
 #include "support/fake_hip.h"
@@ -13,6 +14,7 @@
 #include <vector>
 
 using namespace sluice::fuzz;
+namespace calls = sluice::calls;
 
 extern "C" size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t most);
 
@@ -29,8 +31,7 @@ void ask_for_plans(sluice_context *context) {
     require(sluice_list_kernels(context, i, &kernel, nullptr, nullptr) == SLUICE_OK,
             "a kernel cannot be described");
     for (const bool variant : {false, true}) {
-      sluice_problem problem;
-      sluice_problem_init(&problem, sizeof problem);
+      calls::Problem problem;
       problem.q_type = problem.o_type = kernel.dtype;
       problem.k_type = problem.v_type = variant && i % 2 ? uint32_t(SLUICE_E4M3FNUZ) : kernel.dtype;
       problem.q_heads = 8;
@@ -40,10 +41,11 @@ void ask_for_plans(sluice_context *context) {
       problem.max_batch = 3;
       problem.max_q_len = 100;
       problem.max_kv_len = 100000;
-      problem.determinism = variant ? SLUICE_DETERMINISM_BATCH_INVARIANT : SLUICE_DETERMINISM_FAST;
-      ask("sluice_plan_create", [&](sluice_error *error) {
+      if (variant) problem.flags |= calls::batch_invariant;
+      ask("sluice_attention_plan", [&](sluice_error *error) {
         sluice_plan *plan = nullptr;
-        const sluice_status status = sluice_plan_create(context, &problem, &plan, error);
+        const sluice_status status =
+            sluice_attention_plan(context, calls::ProblemValues(problem), &plan, error);
         sluice_plan_info info;
         sluice_plan_info_init(&info, sizeof info);
         if (plan)
@@ -81,7 +83,8 @@ void try_pack(const uint8_t *data, size_t size, uint32_t kind) {
   if (create(&context, nullptr) != SLUICE_OK) return;
   ask_for_plans(context);
   if (kind == SLUICE_DEVICE_HIP)
-    ask("sluice_preload", [&](sluice_error *error) { return sluice_preload(context, nullptr, error); });
+    ask("sluice_attention_preload",
+        [&](sluice_error *error) { return sluice_attention_preload(context, nullptr, error); });
   sluice_context_destroy(context);
 }
 

@@ -79,14 +79,14 @@ def find_package(installation):
     """C and C++ programs by find_package, with the shared and the static library."""
     here = f"-DCMAKE_PREFIX_PATH={installation.prefix}"
     cmake_programs(installation, "find", here)
-    cmake_programs(installation, "in_c", here, "-DC_ONLY=ON", "-DREQUEST=1.0...<2 COMPONENTS shared static",
+    cmake_programs(installation, "in_c", here, "-DC_ONLY=ON", "-DREQUEST=2.0...<3 COMPONENTS shared static",
                    "-DCMAKE_C_FLAGS=-O2 -flto -fvisibility=hidden -ffunction-sections",
                    "-DCMAKE_EXE_LINKER_FLAGS=-Wl,--gc-sections", languages=("c",))
-    header = (installation.source / "include/sluice/sluice.h").read_text()
-    newer = f"1.{int(re.search(r'#define SLUICE_ABI_MINOR ([0-9]+)', header)[1]) + 1}"
-    for request, why in ((newer, f'requested version "{newer}"'), ("2.0", 'requested version "2.0"'),
-                         ("0.9", 'requested version "0.9"'), (f"{newer}...1.9", f'requested version range "{newer}...1.9"'),
-                         ("1.0 COMPONENTS emulator", "unknown component emulator")):
+    header = (installation.source / "include/sluice/types.h").read_text()
+    newer = f"2.{int(re.search(r'#define SLUICE_ABI_MINOR ([0-9]+)', header)[1]) + 1}"
+    for request, why in ((newer, f'requested version "{newer}"'), ("3.0", 'requested version "3.0"'),
+                         ("1.9", 'requested version "1.9"'), (f"{newer}...2.9", f'requested version range "{newer}...2.9"'),
+                         ("2.0 COMPONENTS emulator", "unknown component emulator")):
         refused = subprocess.run([str(part) for part in configure(installation, "refused", here, "-DC_ONLY=ON",
                                                                   f"-DREQUEST={request}")],
                                  capture_output=True, text=True)
@@ -181,7 +181,7 @@ def debian(installation):
                 owners.setdefault(path, []).append(name)
         run("dpkg-deb", "--extract", package, root)
     packages = set(sum(owners.values(), []))
-    if packages != {"libsluice1", "libsluice-dev", "sluice-emulator", "sluice-emulator-dev", "sluice-tools", "sluice-doc"}:
+    if packages != {"libsluice2", "libsluice-dev", "sluice-emulator", "sluice-emulator-dev", "sluice-tools", "sluice-doc"}:
         sys.exit(f"the packages are {sorted(packages)}")
     shared = {path: names for path, names in owners.items() if len(names) > 1}
     if shared:
@@ -195,9 +195,12 @@ def debian(installation):
         sys.exit("the bill of materials is not filled in")
     check_with_lintian(folder)
     # From this file dpkg-shlibdeps knows the dependencies of a package whose program was linked with the library.
-    shlibs = (control / "libsluice1/shlibs").read_text()
-    if not re.fullmatch(r"libsluice 1 libsluice1 \(>= 1\.\d+\)\n", shlibs):
-        sys.exit(f"the shlibs of libsluice1 are {shlibs!r}")
+    shlibs = (control / "libsluice2/shlibs").read_text()
+    if not re.fullmatch(r"libsluice 2 libsluice2 \(>= 2\.\d+\)\n", shlibs):
+        sys.exit(f"the shlibs of libsluice2 are {shlibs!r}")
+    shlibs = (control / "sluice-emulator/shlibs").read_text()
+    if not re.fullmatch(r"libsluice_emulator 1 sluice-emulator \(>= 2\.\d+\)\n", shlibs):
+        sys.exit(f"the shlibs of sluice-emulator are {shlibs!r}")
     if owners.get("./usr/include/sluice/emulator.h") != ["sluice-emulator-dev"]:
         sys.exit("sluice-emulator-dev has no sluice/emulator.h")
     installation.prefix = root / "usr"

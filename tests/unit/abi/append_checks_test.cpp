@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "abi/cache_op_checks.h"
+#include "calls/cache_ops.h"
 #include "unit/abi/refused.h"
 
 #include <catch2/catch.hpp>
@@ -21,9 +22,8 @@ template <typename Element = void> Element *at(uint64_t address) {
 }
 
 /// 5 rows of 2 heads by slots, pages of 16.
-sluice_append by_slots() {
-  sluice_append append = {};
-  append.struct_size = sizeof append;
+calls::Append by_slots() {
+  calls::Append append = {};
   append.source_type = append.cache_type = SLUICE_F16;
   append.kv_heads = 2;
   append.head_dim_qk = 128;
@@ -39,8 +39,8 @@ sluice_append by_slots() {
 }
 
 /// The same into an x-packed cache of FP8: [page][head][pack][row][pack elements].
-sluice_append packed(int32_t pack) {
-  sluice_append append = by_slots();
+calls::Append packed(int32_t pack) {
+  calls::Append append = by_slots();
   append.cache_type = SLUICE_E4M3FNUZ;
   append.k_pack = pack;
   append.k_cache.stride[0] = 2 * 128 * 16;
@@ -50,7 +50,7 @@ sluice_append packed(int32_t pack) {
   return append;
 }
 
-std::string refusal(const sluice_append &append) {
+std::string refusal(const calls::Append &append) {
   return refused([&] { abi::check_append(append); });
 }
 
@@ -59,7 +59,7 @@ const std::string beyond_k = "k.stride: k would reach beyond the address space";
 } // namespace
 
 TEST_CASE("an append has rows of either 16-bit type", "[append]") {
-  sluice_append append = by_slots();
+  calls::Append append = by_slots();
   CHECK(refusal(append) == "");
   append.source_type = append.cache_type = SLUICE_BF16;
   CHECK(refusal(append) == "");
@@ -77,7 +77,7 @@ TEST_CASE("an append has rows of either 16-bit type", "[append]") {
 }
 
 TEST_CASE("rows of an append have at most 2^31 - 1 elements", "[append]") {
-  sluice_append append = by_slots();
+  calls::Append append = by_slots();
   append.kv_heads = std::numeric_limits<int32_t>::max() / 128;
   append.k.stride[1] = append.k_cache.stride[1] = int64_t{append.kv_heads} * 128;
   append.v.stride[1] = append.v_cache.stride[1] = int64_t{append.kv_heads} * 64;
@@ -95,16 +95,15 @@ TEST_CASE("rows of an append have at most 2^31 - 1 elements", "[append]") {
 }
 
 TEST_CASE("the rows and the rotation of a step have limits of their own", "[append]") {
-  sluice_append append = by_slots();
+  calls::Append append = by_slots();
   append.rotary = at<const float>(0x6000);
   append.positions = at<const int32_t>(0x7000);
   append.rotary_dim = 48;
   append.rotary_first = 80;
   CHECK(refusal(append) == "");
   append.rotary_dim = 40; // no multiple of 16
-  CHECK(refusal(append) ==
-        "unsupported rotary_dim: rotary_dim is 40 in a call that uses members of ABI 1.1; nearest "
-        "supported: 32");
+  CHECK(refusal(append) == "unsupported rotary_dim: rotary_dim is 40 for a kernel append_step; nearest "
+                           "supported: 32");
   append.rotary_first = 0;
   CHECK(refusal(append) == "");
   append.rotary_dim = 0;
@@ -120,15 +119,14 @@ TEST_CASE("the rows and the rotation of a step have limits of their own", "[appe
   append.v.stride[1] = append.v_cache.stride[1] = 2064;
   append.v.stride[2] = append.v_cache.stride[2] = 1032;
   append.v_cache.stride[0] = 16 * 2064;
-  CHECK(refusal(append) ==
-        "unsupported head_dim_v: head_dim_v is 1032 in a call that uses members of ABI 1.1; nearest "
-        "supported: 1024");
+  CHECK(refusal(append) == "unsupported head_dim_v: head_dim_v is 1032 for a kernel append_step; nearest "
+                           "supported: 1024");
   append.k_norm = nullptr;
   CHECK(refusal(append) == "");
 }
 
 TEST_CASE("a rotation takes a whole row at most", "[append]") {
-  sluice_append append = by_slots();
+  calls::Append append = by_slots();
   append.rotary = at<const float>(0x6000);
   append.positions = at<const int32_t>(0x7000);
   append.rotary_dim = 128;
@@ -146,7 +144,7 @@ TEST_CASE("a rotation takes a whole row at most", "[append]") {
 TEST_CASE("every stride of an append but the last is a multiple of 8", "[append]") {
   for (const size_t i : {size_t{1}, size_t{2}}) {
     const std::string rule = ".stride[" + std::to_string(i) + "]";
-    sluice_append append = by_slots();
+    calls::Append append = by_slots();
     append.k.stride[i] += 4;
     CHECK(refusal(append) == "k" + rule + ": k" + rule + " is " + std::to_string(append.k.stride[i]) +
                                  "; it must be a multiple of 8");
@@ -159,7 +157,7 @@ TEST_CASE("every stride of an append but the last is a multiple of 8", "[append]
 
 TEST_CASE("rows and caches of an append end before addresses do", "[append]") {
   // k: 5 rows of 256 elements of 2 bytes.
-  sluice_append append = by_slots();
+  calls::Append append = by_slots();
   append.k.data = at(UINT64_MAX - 5 * 256 * 2 - 15);
   CHECK(refusal(append) == "");
   append.k.data = at(UINT64_MAX - 5 * 256 * 2 + 1);
@@ -186,15 +184,15 @@ TEST_CASE("rows and caches of an append end before addresses do", "[append]") {
 
 TEST_CASE("every stride of an x-packed cache is a multiple of its pack", "[append]") {
   // Packs of 32, which does not divide the addresses of the caches.
-  const sluice_append good = [] {
-    sluice_append append = packed(32);
+  const calls::Append good = [] {
+    calls::Append append = packed(32);
     append.k_cache.data = at(0x3010);
     append.v_cache.data = at(0x4010);
     return append;
   }();
   CHECK(refusal(good) == "");
   for (size_t i = 0; i < 4; ++i) {
-    sluice_append append = good;
+    calls::Append append = good;
     append.k_cache.stride[i] += 16;
     const std::string field = "k_cache.stride[" + std::to_string(i) + "]";
     CHECK(refusal(append) == field + ": " + field + " is " + std::to_string(append.k_cache.stride[i]) +
@@ -202,7 +200,7 @@ TEST_CASE("every stride of an x-packed cache is a multiple of its pack", "[appen
   }
   // One pack less than the space of rows, packs, heads and pages.
   for (const size_t i : {size_t{0}, size_t{2}, size_t{3}}) {
-    sluice_append append = good;
+    calls::Append append = good;
     append.k_cache.stride[i] -= 32;
     CHECK_THAT(refusal(append), Catch::StartsWith("k_cache.stride[" + std::to_string(i) + "]: ") &&
                                     Catch::EndsWith("; elements of an output would overlap"));
@@ -210,7 +208,7 @@ TEST_CASE("every stride of an x-packed cache is a multiple of its pack", "[appen
 }
 
 TEST_CASE("a pack is a multiple of 8 that divides the row", "[append]") {
-  sluice_append append = packed(128);
+  calls::Append append = packed(128);
   CHECK(refusal(append) == "");
   append.k_pack = 256;
   CHECK(refusal(append) ==

@@ -4,6 +4,8 @@
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "abi/checks.h"
+#include "calls/args.h"
+#include "calls/problem.h"
 #include "unit/abi/refused.h"
 
 #include <catch2/catch.hpp>
@@ -25,17 +27,15 @@ void *at(uint64_t address) {
 struct Call {
   // A kernel with one row per workgroup: its limits are the tightest.
   abi::TensorRules rules = {16, 8, true, 1};
-  sluice_problem problem = {};
-  sluice_args args = {};
+  calls::Problem problem = {};
+  calls::Args args = {};
 
   Call() {
-    problem.struct_size = sizeof problem;
-    problem.flags = SLUICE_WRITE_LSE;
+    problem.flags = calls::write_lse;
     problem.q_type = problem.k_type = problem.v_type = problem.o_type = SLUICE_F16;
     problem.q_heads = 10;
     problem.kv_heads = 2;
     problem.head_dim_qk = problem.head_dim_v = 64;
-    args.struct_size = sizeof args;
     args.batch = 3;
     args.q_len = 4;
     args.kv_len = 9;
@@ -54,7 +54,7 @@ struct Call {
 Call packed() {
   Call call;
   call.rules.stride_multiple = 32;
-  call.problem.mode = SLUICE_MODE_PAGED;
+  call.problem.mode = calls::paged;
   call.problem.page_size = 16;
   call.problem.page_table_kind = SLUICE_PAGE_TABLE_BLOCK;
   call.problem.k_pack = 32;
@@ -70,7 +70,7 @@ Call packed() {
 }
 
 /// Whether a tensor of this many bytes may end at this address but not after it.
-void check_end(Call call, sluice_tensor sluice_args::*tensor, uint64_t bytes, uint64_t end, uint64_t step) {
+void check_end(Call call, sluice_tensor calls::Args::*tensor, uint64_t bytes, uint64_t end, uint64_t step) {
   (call.args.*tensor).data = at(end - bytes);
   CHECK(call.refusal() == "");
   (call.args.*tensor).data = at(end - bytes + step);
@@ -83,10 +83,6 @@ TEST_CASE("missing extents and wrong ones get different messages", "[args]") {
   Call call;
   CHECK(call.refusal() == "");
   call.args.kv_len = 0;
-  CHECK(call.refusal() ==
-        "kv_len: kv_len is 0, which is the problem's max_kv_len, but the problem has no bound; "
-        "it must be at least 1, or the call's flags have SLUICE_EXACT_LENGTHS");
-  call.args.flags = SLUICE_EXACT_LENGTHS;
   CHECK(call.refusal() == "");
   call.args.kv_len = -1;
   CHECK(call.refusal() == "kv_len: kv_len is -1; it must not be negative");
@@ -136,20 +132,20 @@ TEST_CASE("q_len and kv_len together are at most 2^31 - 512", "[args]") {
 TEST_CASE("tensors of a device end at 2^48, those of the host at the end of addresses", "[args]") {
   const uint64_t q_bytes = 3 * 4 * 640 * 2, k_bytes = 3 * 9 * 128 * 2;
   Call call;
-  check_end(call, &sluice_args::q, q_bytes, device_end, 16);
-  check_end(call, &sluice_args::k, k_bytes, device_end, 16);
-  check_end(call, &sluice_args::v, k_bytes, device_end, 16);
-  check_end(call, &sluice_args::o, q_bytes, device_end, 16);
+  check_end(call, &calls::Args::q, q_bytes, device_end, 16);
+  check_end(call, &calls::Args::k, k_bytes, device_end, 16);
+  check_end(call, &calls::Args::v, k_bytes, device_end, 16);
+  check_end(call, &calls::Args::o, q_bytes, device_end, 16);
   call.rules = {0, 1, false, 0};
   const uint64_t host_end = UINT64_MAX - 1;
-  check_end(call, &sluice_args::q, q_bytes, host_end, 2);
-  check_end(call, &sluice_args::k, k_bytes, host_end, 2);
-  check_end(call, &sluice_args::v, k_bytes, host_end, 2);
-  check_end(call, &sluice_args::o, q_bytes, host_end, 2);
+  check_end(call, &calls::Args::q, q_bytes, host_end, 2);
+  check_end(call, &calls::Args::k, k_bytes, host_end, 2);
+  check_end(call, &calls::Args::v, k_bytes, host_end, 2);
+  check_end(call, &calls::Args::o, q_bytes, host_end, 2);
   // LSE is not read through buffers.
-  check_end(call, &sluice_args::lse, 3 * 40 * 4, UINT64_MAX - 3, 4);
+  check_end(call, &calls::Args::lse, 3 * 40 * 4, UINT64_MAX - 3, 4);
   call.rules = Call().rules;
-  check_end(call, &sluice_args::lse, 3 * 40 * 4, UINT64_MAX - 3, 4);
+  check_end(call, &calls::Args::lse, 3 * 40 * 4, UINT64_MAX - 3, 4);
 }
 
 TEST_CASE("every stride of keys in packs, and only of those, is a multiple", "[args]") {
@@ -216,7 +212,7 @@ TEST_CASE("the last stride of LSE means nothing, that of bias is 0 or 1, that of
   CHECK(call.refusal() == "bias.stride[3]: bias.stride[3] is 2; it must be 0 or 1");
 
   call = Call();
-  call.problem.flags |= SLUICE_BOOL_MASK;
+  call.problem.flags |= calls::mask_bits;
   call.args.mask = {at(0x8001), {0, 0, 2, 1}};
   CHECK(call.refusal() == "");
   call.args.mask.stride[3] = 0;
@@ -229,44 +225,18 @@ TEST_CASE("bias and mask end where tensors do", "[args]") {
   Call call;
   call.problem.bias_type = SLUICE_F16;
   call.args.bias = {at(0x8000), {360, 36, 9, 1}};
-  check_end(call, &sluice_args::bias, 3 * 360 * 2, device_end, 2);
+  check_end(call, &calls::Args::bias, 3 * 360 * 2, device_end, 2);
   call.rules = {0, 1, false, 0};
-  check_end(call, &sluice_args::bias, 3 * 360 * 2, UINT64_MAX - 1, 2);
+  check_end(call, &calls::Args::bias, 3 * 360 * 2, UINT64_MAX - 1, 2);
   call = Call();
-  call.problem.flags |= SLUICE_BOOL_MASK;
+  call.problem.flags |= calls::mask_bits;
   call.args.mask = {at(0x8000), {80, 8, 2, 1}};
-  check_end(call, &sluice_args::mask, 3 * 80, device_end, 1);
+  check_end(call, &calls::Args::mask, 3 * 80, device_end, 1);
   call.rules = {0, 1, false, 0};
-  check_end(call, &sluice_args::mask, 3 * 80, UINT64_MAX, 1);
+  check_end(call, &calls::Args::mask, 3 * 80, UINT64_MAX, 1);
   // One byte less with one key less.
   call.args.kv_len = 8;
-  check_end(call, &sluice_args::mask, 3 * 80 - 1, UINT64_MAX, 1);
-}
-
-TEST_CASE("only extents that a call leaves open come from the problem", "[args]") {
-  Call call;
-  call.problem.max_q_len = 50;
-  call.problem.max_kv_len = 70;
-  sluice_args copy = {};
-  CHECK(&abi::with_lengths(call.problem, call.args, copy) == &call.args);
-  call.args.q_len = call.args.kv_len = 1;
-  CHECK(&abi::with_lengths(call.problem, call.args, copy) == &call.args);
-  CHECK(copy.batch == 0);
-  call.args.q_len = 0;
-  const sluice_args &seen = abi::with_lengths(call.problem, call.args, copy);
-  CHECK(&seen == &copy);
-  CHECK(seen.q_len == 50);
-  CHECK(seen.kv_len == 1);
-  CHECK(seen.batch == 3);
-  call.args.q_len = 1;
-  call.args.kv_len = 0;
-  abi::with_lengths(call.problem, call.args, copy);
-  CHECK(copy.q_len == 1);
-  CHECK(copy.kv_len == 70);
-  call.args.q_len = 0;
-  abi::with_lengths(call.problem, call.args, copy);
-  CHECK(copy.q_len == 50);
-  CHECK(copy.kv_len == 70);
+  check_end(call, &calls::Args::mask, 3 * 80 - 1, UINT64_MAX, 1);
 }
 
 namespace {
@@ -274,7 +244,7 @@ namespace {
 /// V by columns: [sequence][head][column][16] for 9 keys.
 Call by_columns() {
   Call call;
-  call.problem.v_pack = SLUICE_V_PACK_ALL;
+  call.problem.v_pack = SLUICE_PACK_ALL;
   call.args.v.stride[0] = 2 * 64 * 16;
   call.args.v.stride[1] = 1;
   call.args.v.stride[2] = 64 * 16;
@@ -303,10 +273,10 @@ TEST_CASE("strides of V by columns are multiples, the last one too", "[args]") {
       Call other = call;
       other.args.v.stride[i] += 4;
       const std::string field = "v.stride[" + std::to_string(i) + "]";
-      const bool is_token = i == 1 && call.problem.v_pack == SLUICE_V_PACK_ALL;
+      const bool is_token = i == 1 && call.problem.v_pack == SLUICE_PACK_ALL;
       CHECK(other.refusal() ==
             field + ": " + field + " is " + std::to_string(other.args.v.stride[i]) +
-                (is_token ? "; it must be 1 with SLUICE_V_PACK_ALL" : "; it must be a multiple of 8"));
+                (is_token ? "; it must be 1 with SLUICE_PACK_ALL" : "; it must be a multiple of 8"));
     }
     call.args.v.stride[3] = (1 << 23) - 8;
     CHECK(call.refusal() == "");
@@ -323,19 +293,19 @@ TEST_CASE("strides of V by columns are multiples, the last one too", "[args]") {
 
 TEST_CASE("V by columns ends with the last whole unit of the last column", "[args]") {
   // Three sequences: units of 9 keys are 16 elements.
-  check_end(by_columns(), &sluice_args::v, (2 * 2 * 64 * 16 + 64 * 16 + 63 * 16 + 16) * 2, device_end, 16);
+  check_end(by_columns(), &calls::Args::v, (2 * 2 * 64 * 16 + 64 * 16 + 63 * 16 + 16) * 2, device_end, 16);
   Call eight = by_columns();
   eight.args.kv_len = 8;
-  check_end(eight, &sluice_args::v, (2 * 2 * 64 * 16 + 64 * 16 + 63 * 16 + 8) * 2, device_end, 16);
+  check_end(eight, &calls::Args::v, (2 * 2 * 64 * 16 + 64 * 16 + 63 * 16 + 8) * 2, device_end, 16);
   // One page of two packs.
   Call page = by_packs();
   page.args.page_count = 1;
-  check_end(page, &sluice_args::v, (64 * 8 + 64 * 16 + 63 * 8 + 8) * 2, device_end, 16);
+  check_end(page, &calls::Args::v, (64 * 8 + 64 * 16 + 63 * 8 + 8) * 2, device_end, 16);
 }
 
 TEST_CASE("V of prefixes is by columns, too", "[args]") {
   Call call = by_columns();
-  call.problem.flags |= SLUICE_SHARED_PREFIX;
+  call.problem.flags |= calls::prefixes;
   call.problem.max_prefixes = 2;
   call.problem.max_prefix_len = 20;
   call.problem.max_q_tokens = 12;
@@ -367,13 +337,12 @@ TEST_CASE("a stride between the heads' entries has a meaning where there are pag
     CHECK(dense.refusal() == negative);
     dense.args.page_table_head_stride = 3;
     CHECK(dense.refusal() == "page_table_head_stride: page_table_head_stride is 3; it must be 0: the "
-                             "problem's mode is not SLUICE_MODE_PAGED");
+                             "problem's page_size is 0");
   }
 }
 
 TEST_CASE("a table that is given is aligned, and the host counts any number of pages", "[args]") {
   Call call = packed();
-  call.args.flags = SLUICE_EXACT_LENGTHS;
   call.args.kv_len = 0;
   call.args.page_table = nullptr;
   CHECK(call.refusal() == "");
@@ -392,7 +361,7 @@ TEST_CASE("a table that is given is aligned, and the host counts any number of p
 
 TEST_CASE("rows that see prefixes are found by their numbers", "[args]") {
   Call call;
-  call.problem.flags |= SLUICE_SHARED_PREFIX;
+  call.problem.flags |= calls::prefixes;
   call.problem.max_prefixes = 1;
   call.problem.max_prefix_len = 8;
   call.problem.max_q_tokens = 12;
@@ -404,7 +373,7 @@ TEST_CASE("rows that see prefixes are found by their numbers", "[args]") {
   CHECK(call.refusal() == "");
   call.args.q.stride[0] = 5 * 640;
   const std::string apart =
-      "q.stride[0]: q.stride[0] is 3200; with SLUICE_SHARED_PREFIX and without q_starts "
+      "q.stride[0]: q.stride[0] is 3200; with SLUICE_ATTENTION_PREFIXES and without q_starts "
       "it must be q_len * q.stride[1], which is 4 * 640";
   CHECK(call.refusal() == apart);
   // One sequence, and sequences of one row, are as far apart as they like.
@@ -416,7 +385,7 @@ TEST_CASE("rows that see prefixes are found by their numbers", "[args]") {
   CHECK(one.refusal() == "");
   // Starts give the numbers.
   one = call;
-  one.problem.mode = SLUICE_MODE_RAGGED;
+  one.problem.mode = calls::ragged;
   one.args.q_starts = one.args.kv_starts = static_cast<const int32_t *>(at(0x9000));
   CHECK(one.refusal() == "");
 }

@@ -3,6 +3,9 @@
 #include "abi/cache_op_checks.h"
 #include "abi/cache_values.h"
 #include "abi/checks.h"
+#include "calls/args.h"
+#include "calls/cache_ops.h"
+#include "calls/problem.h"
 #include "unit/abi/refused.h"
 #include "unit/abi/six_calls.h"
 
@@ -25,11 +28,12 @@ template <typename Struct> bool same_bytes(const Struct &a, const Struct &b) {
 template <typename Fill> void check_same(Fill fill_flat, void (*fill_values)(ValueCall &)) {
   FlatCall flat;
   fill_flat(flat);
+  if (flat.args.scale == 0) flat.args.scale = calls::usual_scale(flat.problem);
   ValueCall values;
   fill_values(values);
-  const sluice_problem problem = abi::flat_problem(&values.attention);
+  const calls::Problem problem = abi::flat_problem(&values.attention);
   CHECK(same_bytes(problem, flat.problem));
-  sluice_args args = {};
+  calls::Args args = {};
   abi::flat_args(problem, &values.args, args);
   CHECK(same_bytes(args, flat.args));
   // And the calls are right: the flat checks of a device accept them.
@@ -43,9 +47,9 @@ std::string refusal(const std::function<void(ValueCall &)> &change) {
   test::cascade(call);
   change(call);
   return refused([&] {
-    const sluice_problem problem = abi::flat_problem(&call.attention);
+    const calls::Problem problem = abi::flat_problem(&call.attention);
     abi::retelling(abi::problem_names, [&] { abi::check_problem(problem); });
-    sluice_args args = {};
+    calls::Args args = {};
     abi::flat_args(problem, &call.args, args);
     abi::retelling(abi::args_names, [&] { abi::check_args(problem, {16, 8, true, 16}, args); });
   });
@@ -62,64 +66,14 @@ TEST_CASE("five calls of attention are the same in small structs and in flat one
 }
 
 TEST_CASE("a fused append is the same in small structs and in the flat one", "[values]") {
-  sluice_append wanted;
+  calls::Append wanted;
   test::append(wanted);
   test::ValueAppend values;
   test::append(values);
-  sluice_append got = {};
+  calls::Append got = {};
   abi::flat_append(&values.args, got);
   CHECK(same_bytes(got, wanted));
   abi::check_append(got);
-}
-
-TEST_CASE("a merge is the same in small structs and in the flat one", "[values]") {
-  static float memory[16];
-  const auto at = [&](int64_t n) { return memory + n; };
-  const sluice_merge wanted = {.struct_size = sizeof wanted,
-                               .flags = SLUICE_MERGE_INFINITY_IS_EMPTY,
-                               .partial_type = SLUICE_F32,
-                               .o_type = SLUICE_E4M3FNUZ,
-                               .parts = 3,
-                               .tokens = 4,
-                               .heads = 2,
-                               .head_dim_v = 8,
-                               .lse_base = SLUICE_LSE_BASE_2,
-                               .reserved = 0,
-                               .partial = {at(1), {64, 16, 8, 1}},
-                               .partial_lse = {at(2), {8, 1, 4, 0}},
-                               .o = {at(3), {0, 16, 8, 1}},
-                               .lse = {at(4), {0, 1, 4, 0}},
-                               .sink_logits = at(5),
-                               .partial_list = reinterpret_cast<const void *const *>(at(6)),
-                               .partial_lse_list = reinterpret_cast<const void *const *>(at(7)),
-                               .partial_lse_sequence_stride = 16,
-                               .lse_sequence_stride = 32,
-                               .sequence_tokens = 2,
-                               .o_scale_kind = SLUICE_SCALE_PER_HEAD,
-                               .o_scale = at(8)};
-  const sluice_merge_args values = {.struct_size = sizeof values,
-                                    .flags = wanted.flags,
-                                    .tokens = 4,
-                                    .heads = 2,
-                                    .head_dim = 8,
-                                    .lse_base = SLUICE_LSE_LOG2,
-                                    .o_format = {SLUICE_E4M3FNUZ, SLUICE_SCALE_PER_HEAD, 0, 0, 0, 0},
-                                    .parts = {SLUICE_F32, 3, wanted.partial, wanted.partial_lse,
-                                              wanted.partial_list, wanted.partial_lse_list, 16},
-                                    .o = wanted.o,
-                                    .lse = wanted.lse,
-                                    .lse_sequence_stride = 32,
-                                    .sequence_tokens = 2,
-                                    .reserved = 0,
-                                    .sinks = at(5),
-                                    .o_scale = at(8)};
-  sluice_merge got = {};
-  abi::flat_merge(&values, got);
-  CHECK(same_bytes(got, wanted));
-  sluice_merge_args no_base = values;
-  no_base.lse_base = SLUICE_LSE_NONE;
-  CHECK(refused([&] { abi::flat_merge(&no_base, got); }).find("lse_base is SLUICE_LSE_NONE") !=
-        std::string::npos);
 }
 
 TEST_CASE("a refusal names the path of the member", "[values]") {
@@ -153,7 +107,8 @@ TEST_CASE("a refusal names the path of the member", "[values]") {
          "unsupported keys[1].pages.head_stride: keys[1].pages.head_stride is 4");
   begins([](ValueCall &c) { c.format.k.type = 0; }, "kv.k.type: kv.k.type is missing");
   begins([](ValueCall &c) { c.attention.bounds.groups = -1; }, "bounds.groups: bounds.groups is -1");
-  begins([](ValueCall &c) { c.args.lse = nullptr; }, "lse.data: lse.data is NULL");
+  begins([](ValueCall &c) { c.args.lse = nullptr; },
+         "lse: lse is NULL, but the problem's lse is SLUICE_LSE_LOG2 (2)");
   begins([](ValueCall &c) { c.args.key_sets = 1; }, "key_sets: key_sets is 1; it must be 2");
   begins([](ValueCall &c) { c.attention.flags |= 1u << 20; },
          "newer_struct flags: flags has unknown bits 0x100000");
@@ -168,7 +123,7 @@ TEST_CASE("a cache operation refuses what it has no use for", "[values]") {
   test::append(values);
   const auto appended = [&] {
     return refused([&] {
-      sluice_append flat = {};
+      calls::Append flat = {};
       abi::flat_append(&values.args, flat);
     });
   };
@@ -185,7 +140,7 @@ TEST_CASE("a cache operation refuses what it has no use for", "[values]") {
   copy.source = copy.target = &values.kv;
   const auto copied = [&] {
     return refused([&] {
-      sluice_page_copy flat = {};
+      calls::PageCopy flat = {};
       abi::flat_copy(&copy, flat);
     });
   };

@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "abi/checks.h"
+#include "calls/problem.h"
 #include "unit/abi/refused.h"
 
 #include <catch2/catch.hpp>
@@ -16,9 +17,8 @@ using test::refused;
 namespace {
 
 /// F16, 8 query heads on 2 KV heads of dim 128.
-sluice_problem good() {
-  sluice_problem problem = {};
-  problem.struct_size = sizeof problem;
+calls::Problem good() {
+  calls::Problem problem = {};
   problem.q_type = problem.k_type = problem.v_type = problem.o_type = SLUICE_F16;
   problem.q_heads = 8;
   problem.kv_heads = 2;
@@ -26,15 +26,15 @@ sluice_problem good() {
   return problem;
 }
 
-sluice_problem paged() {
-  sluice_problem problem = good();
-  problem.mode = SLUICE_MODE_PAGED;
+calls::Problem paged() {
+  calls::Problem problem = good();
+  problem.mode = calls::paged;
   problem.page_size = 1;
   problem.page_table_kind = SLUICE_PAGE_TABLE_BLOCK;
   return problem;
 }
 
-std::string refusal(const sluice_problem &problem) {
+std::string refusal(const calls::Problem &problem) {
   return refused([&] { abi::check_problem(problem); });
 }
 
@@ -54,12 +54,12 @@ std::string is_unknown(const std::string &field, const std::string &value, const
 } // namespace
 
 TEST_CASE("every known flag may be set, and no other", "[problem]") {
-  sluice_problem problem = good();
-  problem.flags = SLUICE_CAUSAL | SLUICE_WRITE_LSE | SLUICE_HAS_WINDOW_LEFT | SLUICE_ALIBI |
-                  SLUICE_SINK_LOGITS | SLUICE_BOOL_MASK | SLUICE_V_IN_K;
+  calls::Problem problem = good();
+  problem.flags = calls::causal | calls::write_lse | calls::window_left | calls::alibi | calls::sinks |
+                  calls::mask_bits | calls::v_in_k;
   CHECK(refusal(problem) == "");
   problem = paged();
-  problem.flags = SLUICE_HAS_WINDOW_RIGHT | SLUICE_PAGE_INDEX_64;
+  problem.flags = calls::window_right | calls::page_index_64;
   CHECK(refusal(problem) == "");
   problem.flags |= 1 << 20;
   CHECK(refusal(problem) ==
@@ -67,10 +67,10 @@ TEST_CASE("every known flag may be set, and no other", "[problem]") {
 }
 
 TEST_CASE("types are the eleven known ones, and for O those of 16 bits and more and one of 8", "[problem]") {
-  for (uint32_t sluice_problem::*type :
-       {&sluice_problem::q_type, &sluice_problem::k_type, &sluice_problem::v_type}) {
-    sluice_problem problem = good();
-    const bool is_q = type == &sluice_problem::q_type;
+  for (uint32_t calls::Problem::*type :
+       {&calls::Problem::q_type, &calls::Problem::k_type, &calls::Problem::v_type}) {
+    calls::Problem problem = good();
+    const bool is_q = type == &calls::Problem::q_type;
     problem.*type = is_q ? SLUICE_E5M2 : SLUICE_Q4_0;
     CHECK(refusal(problem) == "");
     problem.*type = SLUICE_I8;
@@ -81,7 +81,7 @@ TEST_CASE("types are the eleven known ones, and for O those of 16 bits and more 
     CHECK_THAT(refusal(problem),
                Catch::EndsWith("is 12; the last value that this version knows is SLUICE_Q4_0 (11)"));
   }
-  sluice_problem problem = good();
+  calls::Problem problem = good();
   problem.o_type = SLUICE_F32;
   CHECK(refusal(problem) == "");
   problem.o_type = SLUICE_E4M3FNUZ;
@@ -114,7 +114,7 @@ TEST_CASE("types are the eleven known ones, and for O those of 16 bits and more 
 }
 
 TEST_CASE("query heads are a multiple of KV heads", "[problem]") {
-  sluice_problem problem = good();
+  calls::Problem problem = good();
   problem.q_heads = 7;
   CHECK(refusal(problem) == "q_heads: q_heads is 7; it must be a multiple of kv_heads, which is 2");
   problem.kv_heads = 7;
@@ -122,7 +122,7 @@ TEST_CASE("query heads are a multiple of KV heads", "[problem]") {
 }
 
 TEST_CASE("bounds are at least 1, or 0", "[problem]") {
-  sluice_problem problem = good();
+  calls::Problem problem = good();
   problem.max_batch = problem.max_q_len = problem.max_kv_len = 1;
   problem.max_q_tokens = 1;
   CHECK(refusal(problem) == "");
@@ -140,7 +140,7 @@ TEST_CASE("bounds are at least 1, or 0", "[problem]") {
 }
 
 TEST_CASE("windows have widths of 0 and more, and only if their flags are set", "[problem]") {
-  sluice_problem problem = good();
+  calls::Problem problem = good();
   problem.mask_alignment = SLUICE_TOP_LEFT;
   CHECK(refusal(problem) == "");
   problem.mask_alignment = SLUICE_GIVEN_DIAGONAL;
@@ -148,7 +148,7 @@ TEST_CASE("windows have widths of 0 and more, and only if their flags are set", 
   problem.mask_alignment = 3;
   CHECK(refusal(problem) == is_unknown("mask_alignment", "3", "SLUICE_GIVEN_DIAGONAL (2)"));
   problem = good();
-  problem.flags = SLUICE_HAS_WINDOW_LEFT | SLUICE_HAS_WINDOW_RIGHT;
+  problem.flags = calls::window_left | calls::window_right;
   CHECK(refusal(problem) == "");
   problem.sink_tokens = 1;
   problem.window_left = 1;
@@ -159,23 +159,23 @@ TEST_CASE("windows have widths of 0 and more, and only if their flags are set", 
   problem.window_left = -1;
   CHECK(refusal(problem) == "window_left: window_left is -1; it must be at least 0");
   problem.flags = 0;
-  CHECK(refusal(problem) == "window_left: window_left is -1, but flags lacks SLUICE_HAS_WINDOW_LEFT");
+  CHECK(refusal(problem) == "window_left: window_left is -1, but flags lacks SLUICE_MASK_WINDOW_LEFT");
   problem.window_left = 0;
-  CHECK(refusal(problem) == "window_right: window_right is -1, but flags lacks SLUICE_HAS_WINDOW_RIGHT");
+  CHECK(refusal(problem) == "window_right: window_right is -1, but flags lacks SLUICE_MASK_WINDOW_RIGHT");
   problem.window_right = 0;
-  CHECK(refusal(problem) == "sink_tokens: sink_tokens is 1, but flags lacks SLUICE_HAS_WINDOW_LEFT");
+  CHECK(refusal(problem) == "sink_tokens: sink_tokens is 1, but flags lacks SLUICE_MASK_WINDOW_LEFT");
   problem.sink_tokens = -1;
   CHECK(refusal(problem) == "sink_tokens: sink_tokens is -1; it must be at least 0");
-  problem.flags = SLUICE_CAUSAL | SLUICE_HAS_WINDOW_RIGHT;
+  problem.flags = calls::causal | calls::window_right;
   CHECK(refusal(problem) ==
-        "flags: flags has SLUICE_CAUSAL and SLUICE_HAS_WINDOW_RIGHT; it must have at most "
-        "one of them: SLUICE_CAUSAL means a window_right of 0");
+        "flags: flags has SLUICE_MASK_CAUSAL and SLUICE_MASK_WINDOW_RIGHT; it must have at most "
+        "one of them: SLUICE_MASK_CAUSAL means a window_right of 0");
 }
 
 TEST_CASE("rows of blocks are whole blocks, and rows of 4-bit numbers whole groups", "[problem]") {
-  const auto has_multiples = [](sluice_problem problem, int32_t multiple, const std::string &type) {
-    for (int32_t sluice_problem::*dim : {&sluice_problem::head_dim_qk, &sluice_problem::head_dim_v}) {
-      const std::string field = dim == &sluice_problem::head_dim_qk ? "head_dim_qk" : "head_dim_v";
+  const auto has_multiples = [](calls::Problem problem, int32_t multiple, const std::string &type) {
+    for (int32_t calls::Problem::*dim : {&calls::Problem::head_dim_qk, &calls::Problem::head_dim_v}) {
+      const std::string field = dim == &calls::Problem::head_dim_qk ? "head_dim_qk" : "head_dim_v";
       problem.head_dim_qk = problem.head_dim_v = 128;
       problem.*dim = multiple;
       CHECK(refusal(problem) == "");
@@ -185,7 +185,7 @@ TEST_CASE("rows of blocks are whole blocks, and rows of 4-bit numbers whole grou
                                     type);
     }
   };
-  sluice_problem problem = good();
+  calls::Problem problem = good();
   problem.k_type = problem.v_type = SLUICE_Q8_0;
   has_multiples(problem, 32, "q8_0");
   problem.k_type = problem.v_type = SLUICE_Q4_0;
@@ -210,14 +210,14 @@ TEST_CASE("rows of blocks are whole blocks, and rows of 4-bit numbers whole grou
 TEST_CASE("4-bit numbers have scales per group, and nothing else has", "[problem]") {
   // K, V, or both.
   for (const uint32_t sides : {1u, 2u, 3u}) {
-    sluice_problem problem = good();
+    calls::Problem problem = good();
     if (sides & 1) problem.k_type = SLUICE_U4, problem.k_scale_kind = SLUICE_SCALE_PER_GROUP;
     if (sides & 2) problem.v_type = SLUICE_U4, problem.v_scale_kind = SLUICE_SCALE_PER_GROUP;
     for (const int32_t group : {32, 64}) {
       problem.scale_group = group;
       CHECK(refusal(problem) == "");
     }
-    problem.flags = SLUICE_ZERO_POINTS;
+    problem.flags = calls::zero_points;
     CHECK(refusal(problem) == "");
     for (const int32_t group : {0, 16, 33, 128, -32}) {
       problem.scale_group = group;
@@ -237,13 +237,13 @@ TEST_CASE("4-bit numbers have scales per group, and nothing else has", "[problem
             field + ": " + field + " is 5; it must not be SLUICE_SCALE_PER_GROUP (5) unless the type is u4");
     }
   }
-  sluice_problem problem = good();
+  calls::Problem problem = good();
   problem.scale_group = 64;
   CHECK(refusal(problem) == "scale_group: scale_group is 64; it must be 0 without scales per group");
   problem.scale_group = 0;
-  problem.flags = SLUICE_ZERO_POINTS;
+  problem.flags = calls::zero_points;
   CHECK(refusal(problem) ==
-        "flags: flags has SLUICE_ZERO_POINTS, but neither K nor V has scales of SLUICE_SCALE_PER_GROUP");
+        "flags: flags has zero points, but neither K nor V has scales of SLUICE_SCALE_PER_GROUP");
   problem.flags = 0;
   problem.q_scale_kind = SLUICE_SCALE_PER_GROUP;
   CHECK(refusal(problem) ==
@@ -256,7 +256,7 @@ TEST_CASE("4-bit numbers have scales per group, and nothing else has", "[problem
 }
 
 TEST_CASE("a soft cap is finite and not negative, a bias has a type that bias can have", "[problem]") {
-  sluice_problem problem = good();
+  calls::Problem problem = good();
   problem.soft_cap = std::numeric_limits<float>::denorm_min();
   CHECK(refusal(problem) == "");
   problem.soft_cap = -std::numeric_limits<float>::denorm_min();
@@ -277,13 +277,13 @@ TEST_CASE("a soft cap is finite and not negative, a bias has a type that bias ca
 }
 
 TEST_CASE("scales are of a tensor, of its heads, or of the keys of K and V", "[problem]") {
-  const std::tuple<uint32_t sluice_problem::*, std::string, bool> kinds[] = {
-      {&sluice_problem::q_scale_kind, "q_scale_kind", false},
-      {&sluice_problem::o_scale_kind, "o_scale_kind", false},
-      {&sluice_problem::k_scale_kind, "k_scale_kind", true},
-      {&sluice_problem::v_scale_kind, "v_scale_kind", true}};
+  const std::tuple<uint32_t calls::Problem::*, std::string, bool> kinds[] = {
+      {&calls::Problem::q_scale_kind, "q_scale_kind", false},
+      {&calls::Problem::o_scale_kind, "o_scale_kind", false},
+      {&calls::Problem::k_scale_kind, "k_scale_kind", true},
+      {&calls::Problem::v_scale_kind, "v_scale_kind", true}};
   for (const auto &[kind, field, allows_keys] : kinds) {
-    sluice_problem problem = paged();
+    calls::Problem problem = paged();
     problem.o_type = SLUICE_E4M3FNUZ;
     problem.*kind = SLUICE_SCALE_PER_HEAD;
     CHECK(refusal(problem) == "");
@@ -298,63 +298,56 @@ TEST_CASE("scales are of a tensor, of its heads, or of the keys of K and V", "[p
   }
 }
 
-TEST_CASE("what is reserved is for a newer library", "[problem]") {
-  sluice_problem problem = good();
-  problem.reserved = 1;
-  CHECK(refusal(problem) ==
-        "newer_struct reserved: reserved is 1; it is reserved in this version, and must be 0");
-}
-
 TEST_CASE("packs of V are whole units of whole pages", "[problem]") {
-  const auto with_v_pack = [](sluice_problem problem, int32_t pack) {
+  const auto with_v_pack = [](calls::Problem problem, int32_t pack) {
     problem.v_pack = pack;
     return problem;
   };
   const auto refused_as = [](int32_t pack, const std::string &rule) {
     return "v_pack: v_pack is " + std::to_string(pack) + "; it must be " + rule;
   };
-  CHECK(refusal(with_v_pack(good(), SLUICE_V_PACK_ALL)) == "");
+  CHECK(refusal(with_v_pack(good(), SLUICE_PACK_ALL)) == "");
   for (const int32_t pack : {8, -1, INT32_MAX}) {
     CHECK(refusal(with_v_pack(good(), pack)) ==
-          refused_as(pack, "SLUICE_V_PACK_ALL (2^30) in SLUICE_MODE_DENSE, or 0 for rows"));
+          refused_as(pack, "SLUICE_PACK_ALL (2^30) outside of pages, or 0 for rows"));
   }
-  sluice_problem problem = paged();
+  calls::Problem problem = paged();
   problem.page_size = 48;
-  for (const int32_t pack : {0, 8, 16, int32_t{SLUICE_V_PACK_ALL}})
+  for (const int32_t pack : {0, 8, 16, int32_t{SLUICE_PACK_ALL}})
     CHECK(refusal(with_v_pack(problem, pack)) == "");
   for (const int32_t pack : {-8, 1, 4, 24, 32, 48, 64}) {
     CHECK(refusal(with_v_pack(problem, pack)) ==
           refused_as(pack, "a power of two from 8 on that divides page_size, which is 48, "
-                           "SLUICE_V_PACK_ALL (2^30), or 0 for rows"));
+                           "SLUICE_PACK_ALL (2^30), or 0 for rows"));
   }
   problem.page_size = 8;
   CHECK(refusal(with_v_pack(problem, 8)) == "");
-  CHECK(refusal(with_v_pack(problem, SLUICE_V_PACK_ALL)) == "");
+  CHECK(refusal(with_v_pack(problem, SLUICE_PACK_ALL)) == "");
   for (const int32_t size : {1, 4, 12, 15}) {
     problem.page_size = size;
     CHECK(refusal(with_v_pack(problem, 0)) == "");
-    CHECK(refusal(with_v_pack(problem, SLUICE_V_PACK_ALL)) ==
+    CHECK(refusal(with_v_pack(problem, SLUICE_PACK_ALL)) ==
           "page_size: page_size is " + std::to_string(size) + "; with v_pack it must be a multiple of 8");
   }
-  problem = with_v_pack(good(), SLUICE_V_PACK_ALL);
-  const auto refused_all = [&](const std::string &rule) { return refused_as(SLUICE_V_PACK_ALL, rule); };
-  problem.mode = SLUICE_MODE_RAGGED;
-  CHECK(refusal(problem) == refused_all("0 in SLUICE_MODE_RAGGED"));
+  problem = with_v_pack(good(), SLUICE_PACK_ALL);
+  const auto refused_all = [&](const std::string &rule) { return refused_as(SLUICE_PACK_ALL, rule); };
+  problem.mode = calls::ragged;
+  CHECK(refusal(problem) == refused_all("0 with SLUICE_ATTENTION_RAGGED"));
   problem.v_type = problem.k_type = SLUICE_Q8_0;
   CHECK(refusal(problem) == refused_all("0 for q8_0"));
-  problem.flags = SLUICE_V_IN_K;
-  CHECK(refusal(problem) == refused_all("0 with SLUICE_V_IN_K"));
+  problem.flags = calls::v_in_k;
+  CHECK(refusal(problem) == refused_all("0 with SLUICE_KV_V_IN_K"));
 }
 
 TEST_CASE("only problems with pages describe pages", "[problem]") {
-  sluice_problem problem = paged();
+  calls::Problem problem = paged();
   CHECK(refusal(problem) == "");
   problem.page_table_kind = SLUICE_PAGE_TABLE_CSR;
   CHECK(refusal(problem) == "");
   problem.page_table_kind = 3;
   CHECK(refusal(problem) == is_unknown("page_table_kind", "3", "SLUICE_PAGE_TABLE_CSR (2)"));
   problem.page_table_kind = 0;
-  CHECK(refusal(problem) == "page_table_kind: page_table_kind is missing; with SLUICE_MODE_PAGED it must be "
+  CHECK(refusal(problem) == "page_table_kind: page_table_kind is missing; with a page_size it must be "
                             "SLUICE_PAGE_TABLE_BLOCK (1) or SLUICE_PAGE_TABLE_CSR (2)");
   problem.page_size = 0;
   CHECK(refusal(problem) == is_small("page_size", "0"));
@@ -368,54 +361,33 @@ TEST_CASE("only problems with pages describe pages", "[problem]") {
     CHECK(refusal(problem) == "k_pack: k_pack is " + std::to_string(pack) +
                                   "; it must divide head_dim_qk, which is 128, or be 0 for no packs");
   }
-  problem.mode = 3;
-  CHECK(refusal(problem) == is_unknown("mode", "3", "SLUICE_MODE_PAGED (2)"));
 
   const auto only_paged = [](const std::string &field, const std::string &value) {
-    return field + ": " + field + " is " + value + "; it must be 0 unless mode is SLUICE_MODE_PAGED";
+    return field + ": " + field + " is " + value + ", but page_size is 0";
   };
-  for (const uint32_t mode : {SLUICE_MODE_DENSE, SLUICE_MODE_RAGGED}) {
+  for (const uint32_t mode : {calls::dense, calls::ragged}) {
     problem = good();
     problem.mode = mode;
-    problem.flags = SLUICE_PAGE_INDEX_64;
-    CHECK(refusal(problem) == "flags: flags has SLUICE_PAGE_INDEX_64, but mode is " + std::to_string(mode) +
-                                  " and not SLUICE_MODE_PAGED (2)");
-    problem.flags = SLUICE_MISSING_PAGES_HIDDEN;
-    CHECK(refusal(problem) == "flags: flags has SLUICE_MISSING_PAGES_HIDDEN, but mode is " +
-                                  std::to_string(mode) + " and not SLUICE_MODE_PAGED (2)");
+    problem.flags = calls::page_index_64;
+    CHECK(refusal(problem) == "flags: flags has SLUICE_KV_PAGE_INDEX_64, but page_size is 0");
+    problem.flags = calls::missing_pages;
+    CHECK(refusal(problem) == "flags: flags has SLUICE_MASK_MISSING_PAGES, but page_size is 0");
     problem.k_pack = -1;
     CHECK(refusal(problem) == only_paged("k_pack", "-1"));
     problem.page_table_kind = SLUICE_PAGE_TABLE_BLOCK;
     CHECK(refusal(problem) == only_paged("page_table_kind", "1"));
     problem.page_size = -1;
-    CHECK(refusal(problem) == only_paged("page_size", "-1"));
+    CHECK(refusal(problem) == "page_size: page_size is -1; it must be 0 without pages");
   }
 }
 
 TEST_CASE("V in K has K's type and no more elements", "[problem]") {
-  sluice_problem problem = good();
-  problem.flags = SLUICE_V_IN_K;
+  calls::Problem problem = good();
+  problem.flags = calls::v_in_k;
   CHECK(refusal(problem) == "");
   problem.head_dim_v = 129;
-  CHECK(refusal(problem) == "head_dim_v: head_dim_v is 129; with SLUICE_V_IN_K it must be at most "
+  CHECK(refusal(problem) == "head_dim_v: head_dim_v is 129; with SLUICE_KV_V_IN_K it must be at most "
                             "head_dim_qk, which is 128");
-  problem.v_type = SLUICE_BF16;
-  CHECK(refusal(problem) == "v_type: v_type is bf16; with SLUICE_V_IN_K it must be k_type, which is f16");
   problem.flags = 0;
   CHECK(refusal(problem) == "");
-}
-
-TEST_CASE("the last values of bases and of determinism are known", "[problem]") {
-  sluice_problem problem = good();
-  problem.lse_base = SLUICE_LSE_BASE_2;
-  problem.determinism = SLUICE_DETERMINISM_BATCH_INVARIANT;
-  problem.max_batch = problem.max_kv_len = 1;
-  CHECK(refusal(problem) == "");
-  problem.max_kv_len = 0;
-  CHECK(refusal(problem) == "max_kv_len: max_kv_len is 0 (unbounded); it must be at least 1 with "
-                            "SLUICE_DETERMINISM_BATCH_INVARIANT, which splits keys at fixed places");
-  problem.determinism = 2;
-  CHECK(refusal(problem) == is_unknown("determinism", "2", "SLUICE_DETERMINISM_BATCH_INVARIANT (1)"));
-  problem.lse_base = 2;
-  CHECK(refusal(problem) == is_unknown("lse_base", "2", "SLUICE_LSE_BASE_2 (1)"));
 }

@@ -4,6 +4,8 @@
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "abi/checks.h"
+#include "calls/args.h"
+#include "calls/problem.h"
 #include "unit/abi/refused.h"
 
 #include <catch2/catch.hpp>
@@ -30,9 +32,8 @@ void check_steps(const std::function<void()> &check, const std::vector<Step> &st
   CHECK(refused(check) == "");
 }
 
-sluice_problem good() {
-  sluice_problem problem = {};
-  problem.struct_size = sizeof problem;
+calls::Problem good() {
+  calls::Problem problem = {};
   problem.q_type = problem.k_type = problem.v_type = problem.o_type = SLUICE_F16;
   problem.q_heads = 8;
   problem.kv_heads = 2;
@@ -43,69 +44,68 @@ sluice_problem good() {
 } // namespace
 
 TEST_CASE("a problem with many mistakes is refused for them in turn", "[order]") {
-  sluice_problem p = good();
+  calls::Problem p = good();
   p.mask_alignment = 9;
-  p.flags = SLUICE_CAUSAL | SLUICE_HAS_WINDOW_RIGHT | SLUICE_CAUSAL_BY_SEQUENCE | SLUICE_MASK_NEW_ROWS |
-            SLUICE_BIAS_SCALE | SLUICE_MISSING_PAGES_HIDDEN;
+  p.flags = calls::causal | calls::window_right | calls::causal_by_sequence | calls::mask_bits_of_new |
+            calls::bias_scale | calls::missing_pages;
   p.window_left = p.window_right = p.sink_tokens = -1;
   p.soft_cap = -1;
   p.bias_type = 99;
   p.q_scale_kind = 99;
-  check_steps([&] { abi::check_problem(p); },
-              {{"newer_struct mask_alignment: ", [&] { p.mask_alignment = 0; }},
-               {"flags: flags has SLUICE_CAUSAL and SLUICE_HAS_WINDOW_RIGHT",
-                [&] { p.flags &= ~uint32_t{SLUICE_HAS_WINDOW_RIGHT}; }},
-               {"flags: flags has SLUICE_CAUSAL and SLUICE_CAUSAL_BY_SEQUENCE",
-                [&] { p.flags &= ~uint32_t{SLUICE_CAUSAL}; }},
-               {"flags: flags has SLUICE_MASK_NEW_ROWS", [&] { p.flags |= SLUICE_BOOL_MASK; }},
-               {"window_left: window_left is -1, but", [&] { p.window_left = 0; }},
-               {"window_right: window_right is -1, but", [&] { p.window_right = 0; }},
-               {"sink_tokens: sink_tokens is -1; it must", [&] { p.sink_tokens = 1; }},
-               {"sink_tokens: sink_tokens is 1, but", [&] { p.sink_tokens = 0; }},
-               {"soft_cap: ", [&] { p.soft_cap = 0; }},
-               {"newer_struct bias_type: ", [&] { p.bias_type = SLUICE_I8; }},
-               {"bias_type: bias_type is i8", [&] { p.bias_type = 0; }},
-               {"flags: flags has SLUICE_BIAS_SCALE", [&] { p.bias_type = SLUICE_F32; }},
-               {"newer_struct q_scale_kind: ", [&] { p.q_scale_kind = 0; }},
-               {"flags: flags has SLUICE_MISSING_PAGES_HIDDEN",
-                [&] { p.flags &= ~uint32_t{SLUICE_MISSING_PAGES_HIDDEN}; }}});
+  check_steps(
+      [&] { abi::check_problem(p); },
+      {{"newer_struct mask_alignment: ", [&] { p.mask_alignment = 0; }},
+       {"flags: flags has SLUICE_MASK_CAUSAL and SLUICE_MASK_WINDOW_RIGHT",
+        [&] { p.flags &= ~uint32_t{calls::window_right}; }},
+       {"flags: flags has SLUICE_MASK_CAUSAL and SLUICE_MASK_CAUSAL_BY_SEQUENCE",
+        [&] { p.flags &= ~uint32_t{calls::causal}; }},
+       {"flags: flags has SLUICE_MASK_BITS_OF_NEW", [&] { p.flags |= calls::mask_bits; }},
+       {"window_left: window_left is -1, but", [&] { p.window_left = 0; }},
+       {"window_right: window_right is -1, but", [&] { p.window_right = 0; }},
+       {"sink_tokens: sink_tokens is -1; it must", [&] { p.sink_tokens = 1; }},
+       {"sink_tokens: sink_tokens is 1, but", [&] { p.sink_tokens = 0; }},
+       {"soft_cap: ", [&] { p.soft_cap = 0; }},
+       {"newer_struct bias_type: ", [&] { p.bias_type = SLUICE_I8; }},
+       {"bias_type: bias_type is i8", [&] { p.bias_type = 0; }},
+       {"flags: flags has SLUICE_SCORES_BIAS_SCALE", [&] { p.bias_type = SLUICE_F32; }},
+       {"newer_struct q_scale_kind: ", [&] { p.q_scale_kind = 0; }},
+       {"flags: flags has SLUICE_MASK_MISSING_PAGES", [&] { p.flags &= ~uint32_t{calls::missing_pages}; }}});
 }
 
 TEST_CASE("what shared prefixes exclude is refused in turn", "[order]") {
-  sluice_problem p = good();
-  p.mode = SLUICE_MODE_PAGED;
+  calls::Problem p = good();
+  p.mode = calls::paged;
   p.page_size = 16;
   p.page_table_kind = SLUICE_PAGE_TABLE_BLOCK;
   p.max_prefixes = p.max_prefix_len = 1;
   p.max_q_tokens = 1;
-  p.flags = SLUICE_SHARED_PREFIX | SLUICE_CAUSAL_BY_SEQUENCE | SLUICE_HAS_WINDOW_LEFT |
-            SLUICE_HAS_WINDOW_RIGHT | SLUICE_ALIBI | SLUICE_MISSING_PAGES_HIDDEN | SLUICE_MASK_NEW_ROWS |
-            SLUICE_BOOL_MASK | SLUICE_BIAS_SCALE;
+  p.flags = calls::prefixes | calls::causal_by_sequence | calls::window_left | calls::window_right |
+            calls::alibi | calls::missing_pages | calls::mask_bits_of_new | calls::mask_bits |
+            calls::bias_scale;
   p.mask_alignment = SLUICE_TOP_LEFT;
   p.bias_type = SLUICE_F16;
   const auto without = [&](uint32_t flag) { return [&p, flag] { p.flags &= ~flag; }; };
   const std::string flags_have = "unsupported flags: flags has ";
   check_steps([&] { abi::check_problem(p); },
               {{"unsupported mask_alignment: ", [&] { p.mask_alignment = 0; }},
-               {flags_have + "SLUICE_HAS_WINDOW_LEFT", without(SLUICE_HAS_WINDOW_LEFT)},
-               {flags_have + "SLUICE_HAS_WINDOW_RIGHT", without(SLUICE_HAS_WINDOW_RIGHT)},
-               {flags_have + "SLUICE_ALIBI", without(SLUICE_ALIBI)},
-               {flags_have + "SLUICE_MISSING_PAGES_HIDDEN", without(SLUICE_MISSING_PAGES_HIDDEN)},
-               {flags_have + "SLUICE_MASK_NEW_ROWS", without(SLUICE_MASK_NEW_ROWS)},
-               {flags_have + "SLUICE_BOOL_MASK", without(SLUICE_BOOL_MASK)},
-               {flags_have + "SLUICE_BIAS_SCALE", without(SLUICE_BIAS_SCALE)},
+               {flags_have + "SLUICE_MASK_WINDOW_LEFT", without(calls::window_left)},
+               {flags_have + "SLUICE_MASK_WINDOW_RIGHT", without(calls::window_right)},
+               {flags_have + "SLUICE_SCORES_ALIBI", without(calls::alibi)},
+               {flags_have + "SLUICE_MASK_MISSING_PAGES", without(calls::missing_pages)},
+               {flags_have + "SLUICE_MASK_BITS_OF_NEW", without(calls::mask_bits_of_new)},
+               {flags_have + "SLUICE_MASK_BITS", without(calls::mask_bits)},
+               {flags_have + "SLUICE_SCORES_BIAS_SCALE", without(calls::bias_scale)},
                {"unsupported bias_type: ", [&] { p.bias_type = 0; }}});
 }
 
 TEST_CASE("a call with many mistakes is refused for them in turn", "[order]") {
-  const sluice_problem problem = good();
+  const calls::Problem problem = good();
   const abi::TensorRules rules = {16, 8, true, 128};
   alignas(16) static float data[1] = {};
   const auto tensor = [](int64_t heads) -> sluice_tensor {
     return {data, {heads * 128, heads * 128, 128, 1}};
   };
-  sluice_args a = {};
-  a.struct_size = sizeof a;
+  calls::Args a = {};
   a.batch = 2;
   a.q_len = a.kv_len = 1;
   a.q = a.o = tensor(8);

@@ -5,6 +5,11 @@
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
+#include "calls/args.h"
+#include "calls/cache_ops.h"
+#include "calls/problem.h"
+#include "support/attention_call.h"
+
 #include <sluice/make.h>
 
 #include <cstdint>
@@ -18,32 +23,12 @@ template <typename Type = void> Type *somewhere(uintptr_t number) {
 
 /// A problem and a call in flat structs.
 struct FlatCall {
-  sluice_problem problem = {};
-  sluice_args args = {};
-
-  FlatCall() {
-    problem.struct_size = sizeof problem;
-    args.struct_size = sizeof args;
-    args.flags = SLUICE_EXACT_LENGTHS;
-  }
+  calls::Problem problem;
+  calls::Args args;
 };
 
-/// The same in small ones, which point to one another: it stays where it is made.
-struct ValueCall {
-  sluice_kv_format format = {};
-  sluice_kv_scales scales = {};
-  sluice_kv kv = {}, prefix_kv = {};
-  sluice_mask mask = {};
-  sluice_keys keys[2] = {};
-  sluice_attention attention = {};
-  sluice_tensor lse = {};
-  float scale = 0;
-  sluice_attention_args args = {};
-
-  ValueCall() = default;
-  ValueCall(const ValueCall &) = delete;
-  ValueCall &operator=(const ValueCall &) = delete;
-};
+/// The same in small ones.
+using ValueCall = AttentionCall;
 
 // Two sequences of 64 rows and 128 keys.
 inline void dense(FlatCall &call) {
@@ -72,8 +57,8 @@ inline void dense(ValueCall &call) {
 
 // Prompts one after the other, causal.
 inline void ragged(FlatCall &call) {
-  call.problem.mode = SLUICE_MODE_RAGGED;
-  call.problem.flags = SLUICE_CAUSAL;
+  call.problem.mode = calls::ragged;
+  call.problem.flags = calls::causal;
   call.problem.q_type = call.problem.k_type = call.problem.v_type = call.problem.o_type = SLUICE_BF16;
   call.problem.q_heads = 32;
   call.problem.kv_heads = 8;
@@ -105,7 +90,7 @@ inline void ragged(ValueCall &call) {
 
 // A step of decoding on a cache of FP8, with a scale for each head.
 inline void decode(FlatCall &call) {
-  call.problem.mode = SLUICE_MODE_PAGED;
+  call.problem.mode = calls::paged;
   call.problem.q_type = call.problem.o_type = SLUICE_BF16;
   call.problem.k_type = call.problem.v_type = SLUICE_E4M3FNUZ;
   call.problem.k_scale_kind = call.problem.v_scale_kind = SLUICE_SCALE_PER_HEAD;
@@ -157,12 +142,11 @@ inline void cascade(FlatCall &call) {
   call.problem.q_type = call.problem.k_type = call.problem.v_type = call.problem.o_type = SLUICE_F16;
   call.problem.k_scale_kind = call.problem.v_scale_kind = SLUICE_SCALE_NONE;
   call.args.k_scale = call.args.v_scale = nullptr;
-  call.problem.flags = SLUICE_SHARED_PREFIX | SLUICE_WRITE_LSE;
-  call.problem.lse_base = SLUICE_LSE_BASE_2;
+  call.problem.flags = calls::prefixes | calls::write_lse;
+  call.problem.flags |= calls::lse_log2;
   call.problem.max_q_tokens = 64;
   call.problem.max_prefixes = 4;
   call.problem.max_prefix_len = 32768;
-  call.args.flags |= SLUICE_EXACT_SCALE;
   call.args.scale = 0.125f;
   call.args.lse = {somewhere(10), {32, 32, 1, 0}};
   call.args.prefix_count = 2;
@@ -195,8 +179,8 @@ inline void cascade(ValueCall &call) {
 
 // A step of decoding of multi-head latent attention.
 inline void mla(FlatCall &call) {
-  call.problem.mode = SLUICE_MODE_PAGED;
-  call.problem.flags = SLUICE_V_IN_K;
+  call.problem.mode = calls::paged;
+  call.problem.flags = calls::v_in_k;
   call.problem.q_type = call.problem.k_type = call.problem.v_type = call.problem.o_type = SLUICE_BF16;
   call.problem.q_heads = 128;
   call.problem.kv_heads = 1;
@@ -239,9 +223,8 @@ struct ValueAppend {
   ValueAppend &operator=(const ValueAppend &) = delete;
 };
 
-inline void append(sluice_append &call) {
+inline void append(calls::Append &call) {
   call = {};
-  call.struct_size = sizeof call;
   call.source_type = SLUICE_BF16;
   call.cache_type = SLUICE_E4M3FNUZ;
   call.kv_heads = 8;

@@ -1,4 +1,5 @@
 //===- all_test.cpp - the list of features, and what its users ask of it --------------------------------===//
+#include "calls/problem.h"
 #include "features/all.h"
 
 #include <catch2/catch.hpp>
@@ -60,9 +61,9 @@ TEST_CASE("only features that have a part are visited, in the order given", "[fe
 }
 
 TEST_CASE("a question to any feature is answered by the first that agrees", "[features]") {
-  sluice_problem problem = {};
+  calls::Problem problem = {};
   CHECK(!features::any<&Feature::changes_scores>(problem));
-  problem.flags = SLUICE_ALIBI;
+  problem.flags = calls::alibi;
   CHECK(features::any<&Feature::changes_scores>(problem));
 }
 
@@ -78,11 +79,11 @@ TEST_CASE("rows of tables are in the order of the features", "[features]") {
 }
 
 TEST_CASE("the flags of features are known", "[features]") {
-  constexpr uint32_t flags = SLUICE_CAUSAL | SLUICE_HAS_WINDOW_LEFT | SLUICE_HAS_WINDOW_RIGHT | SLUICE_ALIBI |
-                             SLUICE_SINK_LOGITS | SLUICE_BOOL_MASK | SLUICE_MASK_NEW_ROWS | SLUICE_SPANS |
-                             SLUICE_CAUSAL_BY_SEQUENCE | SLUICE_BIAS_SCALE | SLUICE_MISSING_PAGES_HIDDEN;
+  constexpr uint32_t flags = calls::causal | calls::window_left | calls::window_right | calls::alibi |
+                             calls::sinks | calls::mask_bits | calls::mask_bits_of_new | calls::spans |
+                             calls::causal_by_sequence | calls::bias_scale | calls::missing_pages;
   CHECK((features::known_flags & flags) == flags);
-  CHECK((features::known_flags & SLUICE_WRITE_LSE) == 0);
+  CHECK((features::known_flags & calls::write_lse) == 0);
 }
 
 TEST_CASE("names know their version of the ABI, and their order", "[features]") {

@@ -1,4 +1,6 @@
 //===- values_test.cpp - parts of single features: kernel arguments, what is hidden, limits -------------===//
+#include "calls/args.h"
+#include "calls/problem.h"
 #include "features/all.h"
 #include "unit/abi/refused.h"
 
@@ -23,7 +25,7 @@ constexpr tensors::TensorRules device_rules = {16, 8, true, 16};
 } // namespace
 
 TEST_CASE("arrays of a call become kernel arguments", "[features]") {
-  sluice_args call = {};
+  calls::Args call = {};
   call.batch = 2;
   call.kv_len = 1;
   call.diagonals = somewhere<int32_t>(1);
@@ -53,7 +55,7 @@ TEST_CASE("arrays of a call become kernel arguments", "[features]") {
 TEST_CASE("each question asks for something", "[features]") {
   for (const features::Question &question : features::joined<&features::Feature::questions>()) {
     if (question.ask == nullptr) continue;
-    sluice_problem asked = {}, plain = {};
+    calls::Problem asked = {}, plain = {};
     question.ask(asked);
     CAPTURE(question.name);
     CHECK(std::memcmp(&asked, &plain, sizeof asked) != 0);
@@ -61,22 +63,22 @@ TEST_CASE("each question asks for something", "[features]") {
   const auto asked = [](std::string_view name) {
     for (const features::Question &question : features::joined<&features::Feature::questions>()) {
       if (question.name != name) continue;
-      sluice_problem problem = {};
+      calls::Problem problem = {};
       question.ask(problem);
       return problem;
     }
-    return sluice_problem{};
+    return calls::Problem{};
   };
   CHECK(asked("causal, top-left").mask_alignment == SLUICE_TOP_LEFT);
   CHECK(asked("bias of F32").bias_type == SLUICE_F32);
-  CHECK(asked("sink logits").flags == SLUICE_SINK_LOGITS);
+  CHECK(asked("sink logits").flags == calls::sinks);
 }
 
 TEST_CASE("causal sequences hide what comes after the diagonal", "[features]") {
-  sluice_problem problem = {};
-  problem.flags = SLUICE_CAUSAL_BY_SEQUENCE;
+  calls::Problem problem = {};
+  problem.flags = calls::causal_by_sequence;
   constexpr std::array<int32_t, 2> causal = {0, 1};
-  sluice_args args = {};
+  calls::Args args = {};
   args.causal = causal.data();
   const auto hides = [&](int64_t sequence, int64_t key) {
     const Place at = {
@@ -92,10 +94,10 @@ TEST_CASE("causal sequences hide what comes after the diagonal", "[features]") {
 }
 
 TEST_CASE("bits of new rows count from the first new key", "[features]") {
-  sluice_problem problem = {};
-  problem.flags = SLUICE_BOOL_MASK | SLUICE_MASK_NEW_ROWS;
+  calls::Problem problem = {};
+  problem.flags = calls::mask_bits | calls::mask_bits_of_new;
   std::array<uint8_t, 4> bits = {0, 0, 0xfe, 0x02}; // two rows of two bytes
-  sluice_args args = {};
+  calls::Args args = {};
   args.mask = {bits.data(), {0, 0, 2, 1}};
   const auto hides = [&](int64_t row, int64_t key) {
     const Place at = {
@@ -112,10 +114,10 @@ TEST_CASE("bits of new rows count from the first new key", "[features]") {
 
 TEST_CASE("diagonals have limits", "[features]") {
   constexpr int32_t most = 1 << 30;
-  sluice_problem problem = {};
+  calls::Problem problem = {};
   problem.mask_alignment = SLUICE_GIVEN_DIAGONAL;
   std::array<int32_t, 2> diagonals = {most, -most};
-  sluice_args args = {};
+  calls::Args args = {};
   args.batch = 2;
   args.diagonals = diagonals.data();
   const auto check_rows = [&](int32_t rows, const tensors::TensorRules &rules) {
@@ -143,7 +145,7 @@ TEST_CASE("diagonals have limits", "[features]") {
 TEST_CASE("the keys of a span see each other", "[features]") {
   // Two sequences with three spans each, one of which is empty.
   std::array<int32_t, 12> spans = {2, 5, 0, 0, 7, 9, 1, 2, 4, 4, 6, 8};
-  sluice_args args = {};
+  calls::Args args = {};
   args.batch = 2;
   args.spans = spans.data();
   args.span_count = 3;
@@ -181,12 +183,12 @@ TEST_CASE("the keys of a span see each other", "[features]") {
 }
 
 TEST_CASE("a bias is multiplied by the factor of the sequence and head", "[features]") {
-  sluice_problem problem = {};
+  calls::Problem problem = {};
   problem.bias_type = SLUICE_F32;
-  problem.flags = SLUICE_BIAS_SCALE;
+  problem.flags = calls::bias_scale;
   std::array<float, 1> bias = {2};
   constexpr std::array<float, 6> factors = {1, 2, 3, 4, 5, 6};
-  sluice_args args = {};
+  calls::Args args = {};
   args.bias.data = bias.data();
   args.bias_scale = factors.data();
   args.bias_scale_batch_stride = 3;
@@ -195,7 +197,7 @@ TEST_CASE("a bias is multiplied by the factor of the sequence and head", "[featu
 }
 
 TEST_CASE("the least soft cap is served", "[features]") {
-  sluice_problem problem = {};
+  calls::Problem problem = {};
   problem.soft_cap = 1e-30f;
   CHECK(refused([&] { features::check_soft_cap_limits(problem); }).empty());
   problem.soft_cap = 9e-31f;

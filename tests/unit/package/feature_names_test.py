@@ -12,7 +12,7 @@ attention, cache_operations = (set(re.findall(r'constexpr char (\w+)\[\] = "\1";
                                for part in header.split("// Cache operations only.\n"))
 assert attention and cache_operations, "the header has no names: nothing would be checked"
 
-table = page[page.index("| feature | of sluice_problem"):].split("\n\n")
+table = page[page.index("| feature | of a plan or a call"):].split("\n\n")
 rows = [line.split("|")[1] for line in table[0].splitlines()[2:]]
 on_page = set(re.findall(r"`(\w+)`", " ".join(rows)))
 assert on_page == attention, f"the page's table and the header differ in {on_page ^ attention}"

@@ -1,6 +1,8 @@
 //===- call.h - small host calls for the tests of the reference -----------------------------------------===//
 #pragma once
 
+#include "calls/args.h"
+#include "calls/problem.h"
 #include "reference/attention.h"
 
 #include <cmath>
@@ -16,12 +18,12 @@ inline const float not_a_number = std::nanf("");
 
 /// A dense F32 call on contiguous [batch, token, head, dim] tensors, scale 1, with LSE.
 struct Call {
-  sluice_problem problem = {};
-  sluice_args args = {};
+  calls::Problem problem = {};
+  calls::Args args = {};
   std::vector<float> q, k, v, o, lse;
 
   Call(int batch, int q_len, int kv_len, int q_heads, int kv_heads, int dim_qk, int dim_v) {
-    problem.flags = SLUICE_WRITE_LSE;
+    problem.flags = calls::write_lse;
     problem.q_type = problem.k_type = problem.v_type = problem.o_type = SLUICE_F32;
     problem.q_heads = q_heads;
     problem.kv_heads = kv_heads;
@@ -47,7 +49,7 @@ struct Call {
   }
 
   void causal(uint32_t alignment) {
-    problem.flags |= SLUICE_CAUSAL;
+    problem.flags |= calls::causal;
     problem.mask_alignment = alignment;
   }
 

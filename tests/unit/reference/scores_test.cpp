@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "call.h"
+#include "calls/problem.h"
 
 #include "support/half.h"
 
@@ -59,14 +60,14 @@ TEST_CASE("scales come before the soft cap, bias and ALiBi after it", "[referenc
   call.problem.bias_type = SLUICE_F32;
   call.args.bias = {bias, {0, 0, 0, 1}};
   check_scores(call.scores(), 11.8102966, 20.9242343);
-  call.problem.flags |= SLUICE_ALIBI;
+  call.problem.flags |= calls::alibi;
   call.args.alibi_slopes = &slope;
   check_scores(call.scores(), 11.3102966, 20.9242343); // key 0 is one before the diagonal
 }
 
 TEST_CASE("ALiBi counts the distance from the diagonal, both ways", "[reference][scores]") {
   Call call(1, 2, 3, 2, 1, 1, 1);
-  call.problem.flags |= SLUICE_ALIBI;
+  call.problem.flags |= calls::alibi;
   const float slopes[] = {1, 0.25f}; // [query head]
   call.args.alibi_slopes = slopes;
   call.v = {1, 0, 0};
@@ -176,7 +177,7 @@ TEST_CASE("keys with a bias of -infinity have no weight", "[reference][scores]")
 
 TEST_CASE("a sink takes weight and gives no value", "[reference][scores]") {
   Call call(1, 2, 2, 2, 1, 1, 1);
-  call.problem.flags |= SLUICE_SINK_LOGITS;
+  call.problem.flags |= calls::sinks;
   const float sinks[] = {0, 1000}; // [query head]
   call.args.sink_logits = sinks;
   call.v = {3, 6};
@@ -202,7 +203,7 @@ TEST_CASE("a sink takes weight and gives no value", "[reference][scores]") {
     CHECK(call.lse[0] == Approx(std::log(2.0)));
   }
   SECTION("it is to base e with every base of LSE") {
-    call.problem.lse_base = SLUICE_LSE_BASE_2;
+    call.problem.flags |= calls::lse_log2;
     call.run();
     CHECK(call.o[0] == Approx(3));
     CHECK(call.lse[0] == Approx(std::log2(3.0)));
@@ -212,7 +213,7 @@ TEST_CASE("a sink takes weight and gives no value", "[reference][scores]") {
 
 TEST_CASE("LSE to base 2 is log2 of the denominator", "[reference][scores]") {
   Call call(1, 2, 8, 1, 1, 1, 1);
-  call.problem.lse_base = SLUICE_LSE_BASE_2;
+  call.problem.flags |= calls::lse_log2;
   call.run();
   CHECK(call.lse == std::vector<float>{3, 3});
   call.causal(SLUICE_BOTTOM_RIGHT);

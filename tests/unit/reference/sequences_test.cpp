@@ -5,19 +5,22 @@
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "call.h"
+#include "calls/args.h"
+#include "calls/problem.h"
 
 #include <catch2/catch.hpp>
 
 #include <algorithm>
 
 using namespace sluice::test;
+namespace calls = sluice::calls;
 
 namespace {
 
-sluice_problem one_element_problem(uint32_t mode) {
-  sluice_problem problem = {};
+calls::Problem one_element_problem(uint32_t mode) {
+  calls::Problem problem = {};
   problem.mode = mode;
-  problem.flags = SLUICE_WRITE_LSE;
+  problem.flags = calls::write_lse;
   problem.q_type = problem.k_type = problem.v_type = problem.o_type = SLUICE_F32;
   problem.q_heads = problem.kv_heads = problem.head_dim_qk = problem.head_dim_v = 1;
   return problem;
@@ -26,8 +29,8 @@ sluice_problem one_element_problem(uint32_t mode) {
 /// Keys 10, 20, 30 in pages 5, 2 of two rows for sequence 0; none for sequence 1; key 40 in page 0 for
 /// sequence 2. All other slots are NaN, including those after the last key in its page.
 struct PagedCall {
-  sluice_problem problem = one_element_problem(SLUICE_MODE_PAGED);
-  sluice_args args = {};
+  calls::Problem problem = one_element_problem(calls::paged);
+  calls::Args args = {};
   std::vector<float> q = {0, 0, 0}, o, lse, cache;
   int32_t lengths[3] = {3, 0, 1};
 
@@ -89,8 +92,8 @@ TEST_CASE("rows past a sequence's lengths are neither read nor written", "[refer
 }
 
 TEST_CASE("ragged sequences are between their starts", "[reference][sequences]") {
-  sluice_problem problem = one_element_problem(SLUICE_MODE_RAGGED);
-  sluice_args args = {};
+  calls::Problem problem = one_element_problem(calls::ragged);
+  calls::Args args = {};
   // A row before the first sequence and one after the last; sequence 1 has no rows, sequence 3 no keys.
   const int32_t q_starts[] = {1, 3, 3, 5, 6}, kv_starts[] = {2, 4, 5, 8, 8};
   const float n = not_a_number, u = untouched;
@@ -113,7 +116,7 @@ TEST_CASE("ragged sequences are between their starts", "[reference][sequences]")
   CHECK(lse[5] == -infinity);
   CHECK(lse[6] == u);
   SECTION("each with its own diagonal") {
-    problem.flags |= SLUICE_CAUSAL;
+    problem.flags |= calls::causal;
     sluice::reference::attention(problem, args);
     CHECK(o == std::vector<float>{u, 1, 1.5, 3.5, 4, 0, u});
   }
@@ -140,7 +143,7 @@ TEST_CASE("pages are found through either table, of either width", "[reference][
   SECTION("64-bit entries") {
     const int64_t far = int64_t{1} << 40;
     const int64_t table[] = {5, 2, far, far, 0, far};
-    call.problem.flags |= SLUICE_PAGE_INDEX_64;
+    call.problem.flags |= calls::page_index_64;
     call.args.page_table = table;
     call.args.page_table_stride = 2;
     call.check();
@@ -155,7 +158,7 @@ TEST_CASE("pages are found through either table, of either width", "[reference][
   SECTION("64-bit entries in a row, with starts") {
     const int64_t table[] = {5, 2, 0};
     const int32_t starts[] = {0, 2, 2, 3};
-    call.problem.flags |= SLUICE_PAGE_INDEX_64;
+    call.problem.flags |= calls::page_index_64;
     call.problem.page_table_kind = SLUICE_PAGE_TABLE_CSR;
     call.args.page_table = table;
     call.args.page_starts = starts;
@@ -172,7 +175,7 @@ TEST_CASE("pages are found through either table, of either width", "[reference][
 
 TEST_CASE("keys of missing pages are hidden", "[reference][sequences]") {
   PagedCall call;
-  call.problem.flags |= SLUICE_MISSING_PAGES_HIDDEN;
+  call.problem.flags |= calls::missing_pages;
   call.args.page_table_stride = 3;
   SECTION("between others, and all of a sequence") {
     const int32_t table[] = {5, -7, 2, nowhere, nowhere, nowhere, -1, nowhere, nowhere};
@@ -185,7 +188,7 @@ TEST_CASE("keys of missing pages are hidden", "[reference][sequences]") {
   }
   SECTION("for 64-bit entries, with a mask that counts them") {
     const int64_t table[] = {-1, 5, 2, 0, 0, 0, 0, 0, 0};
-    call.problem.flags |= SLUICE_PAGE_INDEX_64 | SLUICE_HAS_WINDOW_LEFT;
+    call.problem.flags |= calls::page_index_64 | calls::window_left;
     call.problem.window_left = 3; // of key 4, so from key 1 on
     call.args.page_table = table;
     call.lengths[0] = 5;
@@ -196,17 +199,17 @@ TEST_CASE("keys of missing pages are hidden", "[reference][sequences]") {
 
 TEST_CASE("each KV head may have entries of its own", "[reference][sequences]") {
   // Two KV heads in pages of two rows: row r of page p has 10 p + r for the first, 100 more for the second.
-  sluice_problem problem = one_element_problem(SLUICE_MODE_PAGED);
+  calls::Problem problem = one_element_problem(calls::paged);
   problem.q_heads = problem.kv_heads = 2;
   problem.page_size = 2;
-  problem.flags |= SLUICE_MISSING_PAGES_HIDDEN;
+  problem.flags |= calls::missing_pages;
   std::vector<float> q(4), k(16), v, o(4);
   for (int page = 0; page < 4; ++page)
     for (int row = 0; row < 2; ++row)
       for (int head = 0; head < 2; ++head)
         v.push_back(float(10 * page + row + 100 * head));
   const int32_t lengths[] = {4, 3};
-  sluice_args args = {};
+  calls::Args args = {};
   args.batch = 2;
   args.q_len = 1;
   args.kv_len = 4;
@@ -215,7 +218,7 @@ TEST_CASE("each KV head may have entries of its own", "[reference][sequences]") 
   args.v = {v.data(), {4, 2, 1, 1}};
   args.o = {o.data(), {2, 2, 1, 1}};
   args.kv_lengths = lengths;
-  problem.flags &= ~uint32_t(SLUICE_WRITE_LSE);
+  problem.flags &= ~uint32_t(calls::write_lse);
   const std::vector<float> expected = {15.5, 130.5, 30.5, 107};
   SECTION("after those of the head before, in a sequence") {
     const int32_t table[] = {1, 2, 3, -1, 3, -1, 0, 2};
@@ -240,7 +243,7 @@ TEST_CASE("each KV head may have entries of its own", "[reference][sequences]") 
 TEST_CASE("pages of one row take slots of a cache with larger pages", "[reference][sequences]") {
   PagedCall call; // value 10 is in row 0 of page 5, 20 in row 1, 30 in row 0 of page 2, 40 of page 0
   const int32_t slots[] = {4, -1, 11, 10, -1, -1, -1, -1, 0, -1, -1, -1};
-  call.problem.flags |= SLUICE_MISSING_PAGES_HIDDEN;
+  call.problem.flags |= calls::missing_pages;
   call.problem.page_size = 1;
   call.args.k.stride[0] = call.args.v.stride[0] = 1; // that between rows
   call.args.page_table = slots;
@@ -259,7 +262,7 @@ TEST_CASE("queries over pages may be packed", "[reference][sequences]") {
   call.args.q.stride[0] = call.args.o.stride[0] = call.args.lse.stride[0] = 0;
   sluice::reference::attention(call.problem, call.args);
   CHECK(call.o == std::vector<float>{20, 20, 40});
-  call.problem.flags |= SLUICE_CAUSAL;
+  call.problem.flags |= calls::causal;
   sluice::reference::attention(call.problem, call.args);
   CHECK(call.o == std::vector<float>{15, 20, 40});
 }
@@ -267,18 +270,18 @@ TEST_CASE("queries over pages may be packed", "[reference][sequences]") {
 TEST_CASE("elements of packed keys are at their places in the packs", "[reference][sequences]") {
   // One page of two rows and two heads, rows of four elements in packs of two: [head][pack][row][2]. Element
   // e of the row of key j and head h is 100 h + 10 j + e.
-  sluice_problem problem = one_element_problem(SLUICE_MODE_PAGED);
+  calls::Problem problem = one_element_problem(calls::paged);
   problem.q_heads = problem.kv_heads = 2;
   problem.head_dim_qk = 4;
   problem.head_dim_v = 4;
   problem.page_size = 2;
   problem.page_table_kind = SLUICE_PAGE_TABLE_BLOCK;
   problem.k_pack = 2;
-  problem.flags |= SLUICE_V_IN_K;
+  problem.flags |= calls::v_in_k;
   const std::vector<float> k = {0,   1,   10,  11,  2,   3,   12,  13, //
                                 100, 101, 110, 111, 102, 103, 112, 113};
   const int32_t table = 0, length = 2;
-  sluice_args args = {};
+  calls::Args args = {};
   args.batch = args.q_len = 1;
   args.kv_len = 2;
   args.scale = 1;
@@ -302,11 +305,11 @@ TEST_CASE("elements of V by columns are at their places in the packs", "[referen
   // Element e of V of key j and head h is 100 h + 10 j + e. Three keys with equal weights.
   const auto value = [](int64_t key, int64_t head, int64_t e) { return float(100 * head + 10 * key + e); };
   const std::vector<float> mean = {10, 11, 12, 110, 111, 112};
-  sluice_problem problem = one_element_problem(SLUICE_MODE_DENSE);
+  calls::Problem problem = one_element_problem(calls::dense);
   problem.q_heads = problem.kv_heads = 2;
   problem.head_dim_v = 3;
   std::vector<float> q(2, 0), k(64, 0), o(6, untouched), lse(2, untouched);
-  sluice_args args = {};
+  calls::Args args = {};
   args.batch = args.q_len = 1;
   args.kv_len = 3;
   args.scale = 1;
@@ -316,7 +319,7 @@ TEST_CASE("elements of V by columns are at their places in the packs", "[referen
   args.lse = {lse.data(), {2, 2, 1, 0}};
 
   // [head][column][8].
-  problem.v_pack = SLUICE_V_PACK_ALL;
+  problem.v_pack = SLUICE_PACK_ALL;
   std::vector<float> v(2 * 3 * 8, -1);
   for (int head = 0; head < 2; ++head)
     for (int e = 0; e < 3; ++e)
@@ -327,7 +330,7 @@ TEST_CASE("elements of V by columns are at their places in the packs", "[referen
   CHECK(o == mean);
 
   // Two pages of four keys in packs of two, [page][pack][column][head][2]; the first page is number 1.
-  problem.mode = SLUICE_MODE_PAGED;
+  problem.mode = calls::paged;
   problem.page_size = 2 * 2;
   problem.page_table_kind = SLUICE_PAGE_TABLE_BLOCK;
   problem.v_pack = 2;

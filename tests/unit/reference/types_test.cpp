@@ -1,9 +1,11 @@
 //===- types_test.cpp - element types in any mixture ----------------------------------------------------===//
 #include "call.h"
+#include "calls/problem.h"
 
 #include <catch2/catch.hpp>
 
 using namespace sluice::test;
+namespace calls = sluice::calls;
 
 namespace {
 
@@ -117,7 +119,7 @@ TEST_CASE("4-bit numbers have the scale and the zero of their group, also if onl
   call.run();
   for (int e = 0; e < 64; ++e) // a zero of 8 where none is given
     CHECK(call.o[size_t(e)] == (e % 16 - 8) * (e < 32 ? 2.0f : 3.0f));
-  call.problem.flags |= SLUICE_ZERO_POINTS;
+  call.problem.flags |= calls::zero_points;
   call.args.v_zeros = {zeros, {4, 2, 2, 1}};
   call.run();
   for (int e = 0; e < 64; ++e)
@@ -127,7 +129,7 @@ TEST_CASE("4-bit numbers have the scale and the zero of their group, also if onl
 
 TEST_CASE("V in K is the beginning of its rows", "[reference][types]") {
   Call call(1, 1, 2, 1, 1, 3, 2);
-  call.problem.flags |= SLUICE_V_IN_K;
+  call.problem.flags |= calls::v_in_k;
   call.args.v = {};
   call.k = {1, 2, 3, 5, 6, 7}; // scores 0
   const float v_scale = 10;

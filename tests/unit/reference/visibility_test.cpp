@@ -1,47 +1,49 @@
 //===- visibility_test.cpp - the keys that a row sees, counted by hand ----------------------------------===//
 #include "call.h"
+#include "calls/problem.h"
 
 #include <catch2/catch.hpp>
 
 using namespace sluice::test;
+namespace calls = sluice::calls;
 using Bits = std::vector<int>;
 
 TEST_CASE("windows follow the diagonal of their alignment", "[reference][visibility]") {
   BitCall call(3, 5); // bit j of a row: it sees key j
   SECTION("left, bottom right: the diagonal is key i + 2") {
-    call.problem.flags |= SLUICE_HAS_WINDOW_LEFT;
+    call.problem.flags |= calls::window_left;
     call.problem.window_left = 1;
     CHECK(call.visible() == Bits{0b11110, 0b11100, 0b11000});
   }
   SECTION("left, top left: the diagonal is key i") {
-    call.problem.flags |= SLUICE_HAS_WINDOW_LEFT;
+    call.problem.flags |= calls::window_left;
     call.problem.window_left = 1;
     call.problem.mask_alignment = SLUICE_TOP_LEFT;
     CHECK(call.visible() == Bits{0b11111, 0b11111, 0b11110});
   }
   SECTION("right, bottom right") {
-    call.problem.flags |= SLUICE_HAS_WINDOW_RIGHT;
+    call.problem.flags |= calls::window_right;
     call.problem.window_right = 1;
     CHECK(call.visible() == Bits{0b01111, 0b11111, 0b11111});
   }
   SECTION("right, top left") {
-    call.problem.flags |= SLUICE_HAS_WINDOW_RIGHT;
+    call.problem.flags |= calls::window_right;
     call.problem.window_right = 1;
     call.problem.mask_alignment = SLUICE_TOP_LEFT;
     CHECK(call.visible() == Bits{0b00011, 0b00111, 0b01111});
   }
   SECTION("both sides") {
-    call.problem.flags |= SLUICE_HAS_WINDOW_LEFT | SLUICE_HAS_WINDOW_RIGHT;
+    call.problem.flags |= calls::window_left | calls::window_right;
     call.problem.window_left = 2;
     call.problem.window_right = 1;
     CHECK(call.visible() == Bits{0b01111, 0b11110, 0b11100});
   }
   SECTION("a window of width 0 is the diagonal") {
-    call.problem.flags |= SLUICE_HAS_WINDOW_LEFT | SLUICE_CAUSAL;
+    call.problem.flags |= calls::window_left | calls::causal;
     CHECK(call.visible() == Bits{0b00100, 0b01000, 0b10000});
   }
   SECTION("a right window of 0 is the causal mask") {
-    call.problem.flags |= SLUICE_HAS_WINDOW_RIGHT;
+    call.problem.flags |= calls::window_right;
     CHECK(call.visible() == Bits{0b00111, 0b01111, 0b11111});
   }
   SECTION("widths count only with their flag") {
@@ -49,7 +51,7 @@ TEST_CASE("windows follow the diagonal of their alignment", "[reference][visibil
     CHECK(call.visible() == Bits{0b11111, 0b11111, 0b11111});
   }
   SECTION("the widest window hides nothing") {
-    call.problem.flags |= SLUICE_HAS_WINDOW_LEFT | SLUICE_HAS_WINDOW_RIGHT;
+    call.problem.flags |= calls::window_left | calls::window_right;
     call.problem.window_left = call.problem.window_right = 2147483647;
     CHECK(call.visible() == Bits{0b11111, 0b11111, 0b11111});
   }
@@ -57,7 +59,7 @@ TEST_CASE("windows follow the diagonal of their alignment", "[reference][visibil
 
 TEST_CASE("sink tokens stay visible to the left of the window only", "[reference][visibility]") {
   BitCall call(3, 5);
-  call.problem.flags |= SLUICE_HAS_WINDOW_LEFT | SLUICE_CAUSAL;
+  call.problem.flags |= calls::window_left | calls::causal;
   call.problem.sink_tokens = 2;
   CHECK(call.visible() == Bits{0b00111, 0b01011, 0b10011});
   // More rows than keys: keys that causality hides stay hidden.
@@ -69,7 +71,7 @@ TEST_CASE("sink tokens stay visible to the left of the window only", "[reference
 
 TEST_CASE("a window may leave a row without keys", "[reference][visibility]") {
   BitCall call(4, 2);
-  call.problem.flags |= SLUICE_HAS_WINDOW_LEFT;
+  call.problem.flags |= calls::window_left;
   call.problem.mask_alignment = SLUICE_TOP_LEFT;
   CHECK(call.visible() == Bits{0b11, 0b10, 0, 0});
 }
@@ -97,7 +99,7 @@ TEST_CASE("the alignment uses each sequence's own lengths", "[reference][visibil
 TEST_CASE("a bit of the mask is a row and a key", "[reference][visibility]") {
   constexpr int keys = 11;
   BitCall call(2, keys);
-  call.problem.flags |= SLUICE_BOOL_MASK;
+  call.problem.flags |= calls::mask_bits;
   // Bits set after the last key do not belong to a key.
   unsigned char bytes[] = {0b10000001, 0b11111101, 0xff, 0b00000010, 0b11111000, 0xff};
   call.args.mask = {bytes, {0, 0, 3, 1}};
@@ -118,7 +120,7 @@ TEST_CASE("a bit of the mask is a row and a key", "[reference][visibility]") {
 
 TEST_CASE("masks are those of their batch and query head", "[reference][visibility]") {
   Call call(2, 1, 2, 2, 1, 1, 1);
-  call.problem.flags |= SLUICE_BOOL_MASK;
+  call.problem.flags |= calls::mask_bits;
   call.v = {1, 2, 4, 8};
   unsigned char bytes[] = {1, 2, 2, 1}; // [batch][head]
   call.args.mask = {bytes, {2, 1, 0, 1}};
@@ -131,7 +133,7 @@ TEST_CASE("masks are those of their batch and query head", "[reference][visibili
 
 TEST_CASE("hidden keys and values have no influence, even if they are NaN", "[reference][visibility]") {
   BitCall call(3, 4);
-  call.problem.flags |= SLUICE_HAS_WINDOW_LEFT | SLUICE_HAS_WINDOW_RIGHT;
+  call.problem.flags |= calls::window_left | calls::window_right;
   for (const float poison : {not_a_number, infinity}) {
     call.q = {1, 1, 1};
     call.k = {poison, 0, 0, 0}; // the diagonal is keys 1, 2, 3

@@ -1,4 +1,6 @@
 //===- attention_arguments_test.cpp - the kernel arguments of problems and calls ------------------------===//
+#include "calls/args.h"
+#include "calls/problem.h"
 #include "runtime/attention_arguments.h"
 
 #include "package/attention_launch.h"
@@ -20,8 +22,8 @@ package::KernelEntry kernel() {
   return kernel;
 }
 
-sluice_problem plain() {
-  sluice_problem problem = {};
+calls::Problem plain() {
+  calls::Problem problem = {};
   problem.q_type = problem.k_type = problem.v_type = problem.o_type = SLUICE_F16;
   problem.q_heads = 10;
   problem.kv_heads = 2;
@@ -30,14 +32,14 @@ sluice_problem plain() {
   return problem;
 }
 
-uint32_t flags_of(void (*change)(sluice_problem &)) {
-  sluice_problem problem = plain();
+uint32_t flags_of(void (*change)(calls::Problem &)) {
+  calls::Problem problem = plain();
   change(problem);
   return problem_arguments(kernel(), problem).score_flags;
 }
 
 /// Fills in the call's own keys, with results that are not split.
-void fill(package::AttentionKernargs &args, const sluice_problem &problem, const sluice_args &call) {
+void fill(package::AttentionKernargs &args, const calls::Problem &problem, const calls::Args &call) {
   fill_own(args, problem, call, own_level(problem, call), final_results(problem, call));
 }
 
@@ -49,36 +51,36 @@ template <typename Element> const Element *at(uint64_t address) {
 
 TEST_CASE("each change of the scores has its flags, and no others", "[arguments]") {
   using namespace package;
-  CHECK(flags_of([](sluice_problem &) {}) == 0);
-  CHECK(flags_of([](sluice_problem &p) { p.mask_alignment = SLUICE_TOP_LEFT; }) == score_top_left);
-  CHECK(flags_of([](sluice_problem &p) { p.soft_cap = 1; }) == score_changed);
-  CHECK(flags_of([](sluice_problem &p) { p.flags = SLUICE_ALIBI; }) == score_changed);
-  CHECK(flags_of([](sluice_problem &p) { p.flags = SLUICE_BOOL_MASK; }) == score_changed);
-  CHECK(flags_of([](sluice_problem &p) { p.flags = SLUICE_SINK_LOGITS | SLUICE_WRITE_LSE; }) == 0);
-  CHECK(flags_of([](sluice_problem &p) { p.bias_type = SLUICE_F32; }) == score_changed);
-  CHECK(flags_of([](sluice_problem &p) { p.bias_type = SLUICE_F16; }) == (score_changed | score_bias_f16));
-  CHECK(flags_of([](sluice_problem &p) { p.bias_type = SLUICE_BF16; }) == (score_changed | score_bias_bf16));
-  CHECK(flags_of([](sluice_problem &p) { p.q_scale_kind = SLUICE_SCALE_PER_HEAD; }) == score_q_scale_heads);
-  CHECK(flags_of([](sluice_problem &p) { p.k_scale_kind = SLUICE_SCALE_PER_HEAD; }) == score_k_scale_heads);
-  CHECK(flags_of([](sluice_problem &p) { p.v_scale_kind = SLUICE_SCALE_PER_HEAD; }) == score_v_scale_heads);
-  CHECK(flags_of([](sluice_problem &p) {
+  CHECK(flags_of([](calls::Problem &) {}) == 0);
+  CHECK(flags_of([](calls::Problem &p) { p.mask_alignment = SLUICE_TOP_LEFT; }) == score_top_left);
+  CHECK(flags_of([](calls::Problem &p) { p.soft_cap = 1; }) == score_changed);
+  CHECK(flags_of([](calls::Problem &p) { p.flags = calls::alibi; }) == score_changed);
+  CHECK(flags_of([](calls::Problem &p) { p.flags = calls::mask_bits; }) == score_changed);
+  CHECK(flags_of([](calls::Problem &p) { p.flags = calls::sinks | calls::write_lse; }) == 0);
+  CHECK(flags_of([](calls::Problem &p) { p.bias_type = SLUICE_F32; }) == score_changed);
+  CHECK(flags_of([](calls::Problem &p) { p.bias_type = SLUICE_F16; }) == (score_changed | score_bias_f16));
+  CHECK(flags_of([](calls::Problem &p) { p.bias_type = SLUICE_BF16; }) == (score_changed | score_bias_bf16));
+  CHECK(flags_of([](calls::Problem &p) { p.q_scale_kind = SLUICE_SCALE_PER_HEAD; }) == score_q_scale_heads);
+  CHECK(flags_of([](calls::Problem &p) { p.k_scale_kind = SLUICE_SCALE_PER_HEAD; }) == score_k_scale_heads);
+  CHECK(flags_of([](calls::Problem &p) { p.v_scale_kind = SLUICE_SCALE_PER_HEAD; }) == score_v_scale_heads);
+  CHECK(flags_of([](calls::Problem &p) {
           p.q_scale_kind = p.k_scale_kind = p.v_scale_kind = SLUICE_SCALE_PER_TENSOR;
         }) == 0);
-  CHECK(flags_of([](sluice_problem &p) { p.flags = SLUICE_PAGE_INDEX_64; }) == score_page_index_64);
-  CHECK(flags_of([](sluice_problem &p) { p.flags = SLUICE_MISSING_PAGES_HIDDEN; }) == score_pages_hidden);
-  CHECK(flags_of([](sluice_problem &p) { p.o_type = SLUICE_F32; }) == score_o_f32);
-  CHECK(flags_of([](sluice_problem &p) { p.o_type = SLUICE_E4M3FNUZ; }) == score_o_fp8);
-  CHECK(flags_of([](sluice_problem &p) {
+  CHECK(flags_of([](calls::Problem &p) { p.flags = calls::page_index_64; }) == score_page_index_64);
+  CHECK(flags_of([](calls::Problem &p) { p.flags = calls::missing_pages; }) == score_pages_hidden);
+  CHECK(flags_of([](calls::Problem &p) { p.o_type = SLUICE_F32; }) == score_o_f32);
+  CHECK(flags_of([](calls::Problem &p) { p.o_type = SLUICE_E4M3FNUZ; }) == score_o_fp8);
+  CHECK(flags_of([](calls::Problem &p) {
           p.o_type = SLUICE_E4M3FNUZ;
           p.o_scale_kind = SLUICE_SCALE_PER_HEAD;
         }) == (score_o_fp8 | score_o_scale_heads));
-  CHECK(flags_of([](sluice_problem &p) { p.k_scale_kind = SLUICE_SCALE_PER_TOKEN; }) == score_key_scales);
-  CHECK(flags_of([](sluice_problem &p) { p.v_scale_kind = SLUICE_SCALE_PER_PAGE; }) == score_key_scales);
-  CHECK(flags_of([](sluice_problem &p) { p.flags = SLUICE_BOOL_MASK | SLUICE_MASK_NEW_ROWS; }) ==
+  CHECK(flags_of([](calls::Problem &p) { p.k_scale_kind = SLUICE_SCALE_PER_TOKEN; }) == score_key_scales);
+  CHECK(flags_of([](calls::Problem &p) { p.v_scale_kind = SLUICE_SCALE_PER_PAGE; }) == score_key_scales);
+  CHECK(flags_of([](calls::Problem &p) { p.flags = calls::mask_bits | calls::mask_bits_of_new; }) ==
         (score_changed | score_mask_new_rows));
-  CHECK(flags_of([](sluice_problem &p) { p.flags = SLUICE_CAUSAL_BY_SEQUENCE; }) == score_of_sequence);
-  CHECK(flags_of([](sluice_problem &p) { p.mask_alignment = SLUICE_GIVEN_DIAGONAL; }) == score_of_sequence);
-  CHECK(flags_of([](sluice_problem &p) { p.flags = SLUICE_SPANS; }) == 0);
+  CHECK(flags_of([](calls::Problem &p) { p.flags = calls::causal_by_sequence; }) == score_of_sequence);
+  CHECK(flags_of([](calls::Problem &p) { p.mask_alignment = SLUICE_GIVEN_DIAGONAL; }) == score_of_sequence);
+  CHECK(flags_of([](calls::Problem &p) { p.flags = calls::spans; }) == 0);
 }
 
 TEST_CASE("a problem's numbers are a kernel's", "[arguments]") {
@@ -95,16 +97,16 @@ TEST_CASE("a problem's numbers are a kernel's", "[arguments]") {
   CHECK(none.two_per_cap == 0);
   CHECK(none.lse_per_log2 == Approx(0.693147f));
 
-  sluice_problem problem = plain();
-  problem.mode = SLUICE_MODE_PAGED;
+  calls::Problem problem = plain();
+  problem.mode = calls::paged;
   problem.page_size = 48;
   problem.k_pack = 16;
-  problem.flags = SLUICE_HAS_WINDOW_LEFT | SLUICE_HAS_WINDOW_RIGHT;
+  problem.flags = calls::window_left | calls::window_right;
   problem.window_left = 100;
   problem.window_right = 7;
   problem.sink_tokens = 3;
   problem.soft_cap = 30;
-  problem.lse_base = SLUICE_LSE_BASE_2;
+  problem.flags |= calls::lse_log2;
   const package::AttentionKernargs all = problem_arguments(kernel(), problem);
   CHECK(all.page_rows == 48);
   CHECK(all.k_pack_log2 == 4);
@@ -125,7 +127,7 @@ TEST_CASE("a problem's numbers are a kernel's", "[arguments]") {
   CHECK(far.sink_tokens == package::kernarg_no_window);
   CHECK(far.cap_log2e == Approx(1.442695f));
   CHECK(far.k_pack_log2 == 0);
-  problem.flags = SLUICE_CAUSAL;
+  problem.flags = calls::causal;
   CHECK(problem_arguments(kernel(), problem).window_right == 0);
   CHECK(problem_arguments(kernel(), problem).window_left == package::kernarg_no_window);
 }
@@ -136,19 +138,19 @@ TEST_CASE("one pack of V is packs of one token to a kernel", "[arguments]") {
     uint32_t log2;
     int64_t token_stride;
   };
-  for (const Packs &packs : {Packs{0, SLUICE_V_PACK_ALL, 0, 1},
-                             {16, SLUICE_V_PACK_ALL, 0, 1},
+  for (const Packs &packs : {Packs{0, SLUICE_PACK_ALL, 0, 1},
+                             {16, SLUICE_PACK_ALL, 0, 1},
                              {16, 16, 0, 1},
                              {48, 16, 4, 640},
                              {16, 8, 3, 640}}) {
-    sluice_problem problem = plain();
-    problem.mode = packs.page_size != 0 ? SLUICE_MODE_PAGED : SLUICE_MODE_DENSE;
+    calls::Problem problem = plain();
+    problem.mode = packs.page_size != 0 ? calls::paged : calls::dense;
     problem.page_size = packs.page_size;
     problem.v_pack = packs.v_pack;
-    sluice_args call = {};
+    calls::Args call = {};
     call.batch = 2;
     call.kv_len = 48;
-    call.v.stride[1] = packs.v_pack == SLUICE_V_PACK_ALL ? 1 : 640;
+    call.v.stride[1] = packs.v_pack == SLUICE_PACK_ALL ? 1 : 640;
     call.v.stride[3] = 24;
     package::AttentionKernargs args = problem_arguments(kernel(), problem);
     fill(args, problem, call);
@@ -164,11 +166,11 @@ TEST_CASE("one pack of V is packs of one token to a kernel", "[arguments]") {
 }
 
 TEST_CASE("each member of a call reaches its own argument", "[arguments]") {
-  sluice_problem problem = plain();
-  problem.mode = SLUICE_MODE_PAGED;
+  calls::Problem problem = plain();
+  problem.mode = calls::paged;
   problem.page_size = 16;
   problem.k_pack = 1;
-  sluice_args call = {};
+  calls::Args call = {};
   call.batch = 2;
   call.q_len = 3;
   call.kv_len = 4;
@@ -188,7 +190,7 @@ TEST_CASE("each member of a call reaches its own argument", "[arguments]") {
   call.q_scale = at<float>(0xb00);
   call.k_scale = at<float>(0xc00);
   call.v_scale = at<float>(0xd00);
-  static const test::Passed<sluice_args, package::AttentionKernargs> table[] = {
+  static const test::Passed<calls::Args, package::AttentionKernargs> table[] = {
       PASSES(c.q_len, a.q_len),
       PASSES(c.kv_len, a.kv_len),
       PASSES(c.q_starts, a.q_starts),
@@ -214,22 +216,20 @@ TEST_CASE("each member of a call reaches its own argument", "[arguments]") {
       PASSES(c.k_scale, a.k_scale),
       PASSES(c.v_scale, a.v_scale)};
   package::AttentionKernargs args = problem_arguments(kernel(), problem);
-  test::check_passed(table, {call}, [&](const sluice_args &one) {
+  test::check_passed(table, {call}, [&](const calls::Args &one) {
     fill(args, problem, one);
     return args;
   });
   CHECK(args.scale_log2e == Approx(0.5f * 1.442695f));
-  // Without packs the last stride is not an argument; without a scale it follows from the head dim.
+  // Without packs the last stride is not an argument.
   problem.k_pack = 0;
-  call.scale = 0;
   fill(args, problem, call);
   CHECK(args.k_pack_stride == 0);
-  CHECK(args.scale_log2e == Approx(1.442695f / 10.954451f));
 }
 
 TEST_CASE("tokens and pages are bounds if they are known", "[arguments]") {
-  sluice_problem problem = plain();
-  sluice_args call = {};
+  calls::Problem problem = plain();
+  calls::Args call = {};
   package::AttentionKernargs args = {};
   fill(args, problem, call);
   CHECK(args.q_rows == INT32_MAX);
@@ -255,19 +255,19 @@ TEST_CASE("tokens and pages are bounds if they are known", "[arguments]") {
   using Words = std::pair<uint32_t, uint32_t>;
   // A negative number is never a page.
   CHECK(last(0, 0) == Words{INT32_MAX, 0});
-  CHECK(last(0, SLUICE_PAGE_INDEX_64) == Words{UINT32_MAX, INT32_MAX});
-  for (const uint32_t flags : {0u, uint32_t{SLUICE_PAGE_INDEX_64}}) {
+  CHECK(last(0, calls::page_index_64) == Words{UINT32_MAX, INT32_MAX});
+  for (const uint32_t flags : {0u, uint32_t{calls::page_index_64}}) {
     CHECK(last(1, flags) == Words{0, 0});
     CHECK(last(2, flags) == Words{1, 0});
     CHECK(last(100, flags) == Words{99, 0});
   }
   CHECK(last(int64_t{1} << 32, 0) == Words{INT32_MAX, 0});
-  CHECK(last(int64_t{1} << 32, SLUICE_PAGE_INDEX_64) == Words{UINT32_MAX, 0});
+  CHECK(last(int64_t{1} << 32, calls::page_index_64) == Words{UINT32_MAX, 0});
 }
 
 TEST_CASE("V in K is read from K's addresses", "[arguments]") {
-  sluice_problem problem = plain();
-  sluice_args call = {};
+  calls::Problem problem = plain();
+  calls::Args call = {};
   call.batch = call.kv_len = 2;
   call.k = {const_cast<int32_t *>(at<int32_t>(0x100)), {1, 2, 3, 1}};
   call.v = {const_cast<int32_t *>(at<int32_t>(0x200)), {4, 5, 6, 1}};
@@ -275,7 +275,7 @@ TEST_CASE("V in K is read from K's addresses", "[arguments]") {
   fill(args, problem, call);
   CHECK(args.v == 0x200);
   CHECK(args.v_head_stride == 6);
-  problem.flags = SLUICE_V_IN_K;
+  problem.flags = calls::v_in_k;
   fill(args, problem, call);
   CHECK(args.v == 0x100);
   CHECK(args.v_batch_stride == 1);
@@ -284,11 +284,11 @@ TEST_CASE("V in K is read from K's addresses", "[arguments]") {
 }
 
 TEST_CASE("a prefix has keys and rows of its own, and no mask", "[arguments]") {
-  sluice_problem problem = plain();
-  problem.flags = SLUICE_SHARED_PREFIX | SLUICE_CAUSAL_BY_SEQUENCE | SLUICE_SPANS;
-  problem.mode = SLUICE_MODE_PAGED;
+  calls::Problem problem = plain();
+  problem.flags = calls::prefixes | calls::causal_by_sequence | calls::spans;
+  problem.mode = calls::paged;
   problem.page_size = 16;
-  sluice_args call = {};
+  calls::Args call = {};
   call.batch = 2;
   call.q_len = 1;
   call.kv_len = 4;
@@ -359,7 +359,7 @@ TEST_CASE("a prefix has keys and rows of its own, and no mask", "[arguments]") {
   CHECK(started.spans == 0);
 
   // Outside of pages.
-  problem.mode = SLUICE_MODE_RAGGED;
+  problem.mode = calls::ragged;
   problem.page_size = 0;
   const package::AttentionKernargs own = fill_all(1);
   CHECK(own.k == 0xb00);

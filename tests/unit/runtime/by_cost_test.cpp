@@ -3,6 +3,7 @@
 // Kernels here are as slow or as fast as a test needs; choice_test.cpp has kernels with real figures.
 //
 //===----------------------------------------------------------------------------------------------------===//
+#include "calls/problem.h"
 #include "choice_fixture.h"
 
 #include "runtime/by_cost.h"
@@ -11,6 +12,7 @@
 #include <catch2/catch.hpp>
 
 using namespace sluice::runtime;
+namespace calls = sluice::calls;
 using namespace sluice::test;
 
 namespace {
@@ -22,12 +24,12 @@ KernelEntry slower(KernelEntry kernel, double factor) {
   return kernel;
 }
 
-double clk_of(const KernelEntry &kernel, const sluice_problem &problem, int64_t rows, uint64_t splits = 1) {
+double clk_of(const KernelEntry &kernel, const calls::Problem &problem, int64_t rows, uint64_t splits = 1) {
   return estimate(kernel, {problem, problem.max_batch, rows, problem.max_kv_len}, splits, 304).clk();
 }
 
 /// As slow as necessary to take `clk`.
-KernelEntry slowed_to(double clk, const KernelEntry &kernel, const sluice_problem &problem) {
+KernelEntry slowed_to(double clk, const KernelEntry &kernel, const calls::Problem &problem) {
   double factor = 0.01;
   while (clk_of(slower(kernel, factor), problem, problem.max_q_len) < clk)
     factor *= 1.01;
@@ -42,8 +44,8 @@ KernelEntry slow_packed() {
 }
 
 /// A device full of row tiles, and no workspace for splits.
-sluice_problem without_splits(int32_t rows) {
-  sluice_problem problem = problem_of(304, rows, 1024, 1, 1);
+calls::Problem without_splits(int32_t rows) {
+  calls::Problem problem = problem_of(304, rows, 1024, 1, 1);
   problem.workspace_ceiling_bytes = 1;
   return problem;
 }
@@ -55,7 +57,7 @@ TEST_CASE("no other number of splits is cheaper by more than a hundredth", "[che
   std::vector<uint64_t> chosen;
   for (const int32_t batch : {1, 2, 5, 10, 18, 19, 20, 30})
     for (const int32_t keys : {16, 32, 48, 160, 1000, 8192, 131072}) {
-      const sluice_problem problem = problem_of(batch, 1, keys);
+      const calls::Problem problem = problem_of(batch, 1, keys);
       const Choice choice = device.choose(problem);
       INFO(batch << " x " << keys << " keys: " << choice.reason);
       for (uint64_t splits = 1; splits <= 600; ++splits)
@@ -68,7 +70,7 @@ TEST_CASE("no other number of splits is cheaper by more than a hundredth", "[che
 
 TEST_CASE("splits may have one tile", "[cheapest]") {
   const KernelEntry slow = slower(high, 50);
-  const sluice_problem problem = problem_of(1, 1, 32 * 7);
+  const calls::Problem problem = problem_of(1, 1, 32 * 7);
   const Choice choice = Target({slow}).choose(problem);
   CHECK(choice.own.splits.count == 7);
   CHECK(choice.own.estimate->clk() == clk_of(slow, problem, 1, 7));
@@ -86,7 +88,7 @@ TEST_CASE("the runner-up is named with its splits", "[cheapest]") {
 }
 
 TEST_CASE("up to 1024 rows are few without a bound of rows, if that is cheaper", "[cheapest]") {
-  sluice_problem problem = problem_of(1, 0, 4096);
+  calls::Problem problem = problem_of(1, 0, 4096);
   problem.workspace_ceiling_bytes = uint64_t{1} << 40;
   const KernelEntry slow = slower(prefill_8, 100);
   const Choice choice = Target({slow, sharing}).choose(problem);
@@ -94,7 +96,7 @@ TEST_CASE("up to 1024 rows are few without a bound of rows, if that is cheaper",
   CHECK(choice.own.few_rows == 1024);
   CHECK(choice.own.estimate->clk() == clk_of(slow, problem, 4096));
   // The splits of this many rows fit the workspace, and those of twice as many do not.
-  sluice_problem few = problem;
+  calls::Problem few = problem;
   few.max_q_len = 2;
   const uint64_t splits = Target({sharing}).choose(few).own.splits.count;
   REQUIRE(splits > 1);
@@ -112,7 +114,7 @@ TEST_CASE("few rows are no more than the bound of rows", "[cheapest]") {
   const KernelEntry slow = slow_packed();
   KernelEntry prefill = prefill_8;
   prefill.name.tile_q = 96;
-  const sluice_problem problem = without_splits(96);
+  const calls::Problem problem = without_splits(96);
   prefill = slowed_to(1.05 * clk_of(slow, problem, 96), prefill, problem);
   REQUIRE(1.1 * clk_of(slow, problem, 64) < clk_of(prefill, problem, 64));
   REQUIRE(1.1 * clk_of(slow, problem, 96) > clk_of(prefill, problem, 96));
@@ -124,7 +126,7 @@ TEST_CASE("few rows are no more than the bound of rows", "[cheapest]") {
 
 TEST_CASE("a decode kernel whose tile does not hold the rows has to be cheaper by a tenth", "[cheapest]") {
   const KernelEntry slow = slow_packed();
-  const sluice_problem problem = without_splits(96);
+  const calls::Problem problem = without_splits(96);
   for (const double ratio : {0.95, 1.05, 1.15}) {
     const KernelEntry prefill = slowed_to(ratio * clk_of(slow, problem, 96), prefill_4, problem);
     const Choice choice = Target({prefill, slow}).choose(problem);
@@ -144,7 +146,7 @@ TEST_CASE("rows that fill a wave go to a decode kernel even if a prefill kernel 
 TEST_CASE("a prefill kernel in a plan with a decode kernel has no splits, nor does its estimate",
           "[cheapest]") {
   const KernelEntry slow = slower(sharing, 100);
-  const sluice_problem problem = problem_of(3, 20, 131072, 8, 1);
+  const calls::Problem problem = problem_of(3, 20, 131072, 8, 1);
   const Choice choice = Target({prefill_8, slow}).choose(problem);
   REQUIRE(choice.own.many != nullptr);
   CHECK(choice.own.estimate->clk() == clk_of(prefill_8, problem, 20));

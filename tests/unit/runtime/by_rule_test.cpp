@@ -1,4 +1,5 @@
 //===- by_rule_test.cpp - which kernels serve a problem, and which one a rule chooses -------------------===//
+#include "calls/problem.h"
 #include "choice_fixture.h"
 
 #include "support/failure.h"
@@ -6,6 +7,7 @@
 #include <catch2/catch.hpp>
 
 using namespace sluice::test;
+namespace calls = sluice::calls;
 
 namespace {
 
@@ -15,12 +17,12 @@ Choice by_rule(const Target &device, int32_t batch, int32_t rows, int32_t q_head
   return device.choose(problem_of(batch, rows, 0, q_heads, kv_heads));
 }
 
-Choice batch_invariant(const Target &device, sluice_problem problem) {
-  problem.determinism = SLUICE_DETERMINISM_BATCH_INVARIANT;
+Choice batch_invariant(const Target &device, calls::Problem problem) {
+  problem.flags |= calls::batch_invariant;
   return device.choose(problem);
 }
 
-std::string refusal(const Target &device, const sluice_problem &problem) {
+std::string refusal(const Target &device, const calls::Problem &problem) {
   try {
     return device.choose(problem).reason;
   } catch (const sluice::support::Failure &failure) {
@@ -35,9 +37,9 @@ KernelEntry with_form(KernelEntry kernel, const char *form) {
   return kernel;
 }
 
-sluice_problem paged_problem(uint32_t flags = 0) {
-  sluice_problem problem = problem_of(0, 0, 0);
-  problem.mode = SLUICE_MODE_PAGED;
+calls::Problem paged_problem(uint32_t flags = 0) {
+  calls::Problem problem = problem_of(0, 0, 0);
+  problem.mode = calls::paged;
   problem.page_table_kind = SLUICE_PAGE_TABLE_BLOCK;
   problem.page_size = 16;
   problem.flags = flags;
@@ -55,34 +57,34 @@ TEST_CASE("kernels for pages serve only pages", "[choice]") {
   CHECK(both.choose(problem_of(0, 0, 0)).own.many->entry.name == plain.name);
   CHECK(both.choose(paged_problem()).own.many->entry.name == paged.name);
   CHECK(one.choose(paged_problem()).own.many->entry.name == paged.name);
-  CHECK(refusal(one, problem_of(0, 0, 0)) == "mode is 0; nearest supported: SLUICE_MODE_PAGED (2)");
+  CHECK(refusal(one, problem_of(0, 0, 0)) == "page_size is 0; nearest supported: 1 or more");
 }
 
 TEST_CASE("an O of FP8 has whole chunks of 16 columns", "[choice]") {
   const Target device({prefill_8});
-  sluice_problem problem = problem_of(0, 0, 0);
+  calls::Problem problem = problem_of(0, 0, 0);
   problem.head_dim_v = 40;
   CHECK(device.choose(problem).own.many != nullptr);
   problem.o_type = SLUICE_E4M3FNUZ;
   CHECK(refusal(device, problem) == "head_dim_v is 40; nearest supported: 48");
-  problem.flags |= SLUICE_PADDED_ROWS;
+  problem.flags |= calls::padded_rows;
   CHECK(refusal(device, problem) == "head_dim_v is 40; nearest supported: 41");
 }
 
 TEST_CASE("kernels for V in K serve nothing else, and only they know V in packs", "[choice]") {
   const KernelEntry mla = with_form(sharing, "mla"), decode = with_form(four_waves, "decode");
   const Target both({mla, decode}), first({mla}), second({decode});
-  const sluice_problem plain = paged_problem();
+  const calls::Problem plain = paged_problem();
   CHECK(both.choose(plain).own.few->entry.name == decode.name);
-  CHECK(refusal(first, plain) == "flags lacks SLUICE_V_IN_K; nearest supported: flags with SLUICE_V_IN_K");
-  sluice_problem v_in_k = paged_problem(SLUICE_V_IN_K);
+  CHECK(refusal(first, plain) == "flags lacks SLUICE_KV_V_IN_K; nearest supported: with it");
+  calls::Problem v_in_k = paged_problem(calls::v_in_k);
   CHECK(first.choose(v_in_k).own.few->entry.name == mla.name);
   CHECK(both.choose(v_in_k).own.few->entry.name == mla.name); // which reads rows once
   v_in_k.k_pack = 8;
   CHECK(first.choose(v_in_k).own.few->entry.name == mla.name);
   CHECK(both.choose(v_in_k).own.few->entry.name == mla.name);
-  CHECK(refusal(second, v_in_k) == "k_pack is 8 with SLUICE_V_IN_K; nearest supported: 0");
-  sluice_problem k_pack = plain;
+  CHECK(refusal(second, v_in_k) == "k_pack is 8 with SLUICE_KV_V_IN_K; nearest supported: 0");
+  calls::Problem k_pack = plain;
   k_pack.k_pack = 8;
   CHECK(second.choose(k_pack).own.few->entry.name == decode.name);
 }
@@ -96,7 +98,7 @@ TEST_CASE("kernels for V by columns serve nothing else, and any number of rows",
     return kernel;
   }();
   const Target all({columns, rows, prefill}), only({columns}), none({rows, prefill});
-  sluice_problem problem = paged_problem();
+  calls::Problem problem = paged_problem();
   CHECK(all.choose(problem).own.few->entry.name == rows.name);
   CHECK(refusal(only, problem) == "v_pack is 0; nearest supported: 8");
   CHECK(refusal(only, problem_of(0, 0, 0)) == "v_pack is 0; nearest supported: 1073741824");
@@ -112,20 +114,20 @@ TEST_CASE("kernels for V by columns serve nothing else, and any number of rows",
 }
 
 TEST_CASE("cache operations are neither a choice nor a hint", "[choice]") {
-  sluice_problem problem = problem_of(0, 0, 0);
+  calls::Problem problem = problem_of(0, 0, 0);
   problem.q_type = SLUICE_F32;
   CHECK(refusal(Target({prefill_8}), problem) == "q_type is f32; nearest supported: bf16");
-  CHECK(refusal(Target({}), problem) == "the kernel pack has no attention kernels");
+  CHECK(refusal(Target({}), problem) == "the context's kernel pack has no attention kernels");
 }
 
 TEST_CASE("the next larger head dim is named, or the largest", "[choice]") {
   std::vector<KernelEntry> kernels(2, prefill_8);
   kernels[0].name.head_dim_qk = kernels[0].name.head_dim_v = 56;
   kernels[1].name.head_dim_qk = kernels[1].name.head_dim_v = 64;
-  sluice_problem problem = problem_of(0, 0, 0);
+  calls::Problem problem = problem_of(0, 0, 0);
   problem.head_dim_qk = problem.head_dim_v = 60;
   CHECK(refusal(Target(kernels), problem) ==
-        "head_dim_qk is 60 without SLUICE_PADDED_ROWS; nearest supported: 64");
+        "head_dim_qk is 60 without SLUICE_ATTENTION_PADDED_ROWS; nearest supported: 64");
   problem.head_dim_qk = problem.head_dim_v = INT32_MAX;
   CHECK(refusal(Target(kernels), problem) == "head_dim_qk is 2147483647; nearest supported: 64");
 }
@@ -142,14 +144,14 @@ TEST_CASE("rows that fit a lower prefill tile take it", "[choice]") {
   const Target device({prefill_2, prefill_4, prefill_8});
   for (const auto &[rows, tile] : {std::pair{129, 256u}, {128, 128u}, {65, 128u}, {64, 64u}, {1, 64u}})
     CHECK(by_rule(device, 0, rows, 8, 8).own.many->entry.name.tile_q == tile);
-  CHECK(by_rule(device, 0, 64, 8, 8).reason == "max_q_len 64 fits a query tile of 64");
+  CHECK(by_rule(device, 0, 64, 8, 8).reason == "bounds.q_len 64 fits a query tile of 64");
   CHECK(by_rule(device, 0, 64, 16, 8).own.many->entry.name.tile_q == 128); // of two heads
 }
 
 TEST_CASE("with batch invariance a lower prefill tile must have the same keys", "[choice]") {
   KernelEntry other = prefill_4;
   other.name.tile_kv = 32;
-  const sluice_problem few = problem_of(0, 100, 0, 8, 8);
+  const calls::Problem few = problem_of(0, 100, 0, 8, 8);
   CHECK(batch_invariant(Target({prefill_8, other}), few).own.many->entry.name == prefill_8.name);
   CHECK(batch_invariant(Target({prefill_8, prefill_4}), few).own.many->entry.name == prefill_4.name);
   CHECK(Target({prefill_8, other}).choose(few).own.many->entry.name == other.name);
@@ -208,12 +210,12 @@ TEST_CASE("beside prefill kernels few rows are those that fill a wave with the h
 }
 
 TEST_CASE("without a bound of rows an estimate needs kernels of both kinds", "[choice]") {
-  const sluice_problem problem = problem_of(16, 0, 4096);
+  const calls::Problem problem = problem_of(16, 0, 4096);
   CHECK(Target(all_kernels).choose(problem).own.estimate.has_value());
   CHECK_FALSE(Target({prefill_4, prefill_8}).choose(problem).own.estimate.has_value());
   CHECK_FALSE(Target({sharing, high}).choose(problem).own.estimate.has_value());
-  for (int32_t sluice_problem::*bound : {&sluice_problem::max_batch, &sluice_problem::max_kv_len}) {
-    sluice_problem open = problem_of(16, 1, 4096);
+  for (int32_t calls::Problem::*bound : {&calls::Problem::max_batch, &calls::Problem::max_kv_len}) {
+    calls::Problem open = problem_of(16, 1, 4096);
     CHECK(Target(all_kernels).choose(open).own.estimate.has_value());
     open.*bound = 0;
     CHECK_FALSE(Target(all_kernels).choose(open).own.estimate.has_value());
@@ -223,7 +225,7 @@ TEST_CASE("without a bound of rows an estimate needs kernels of both kinds", "[c
 TEST_CASE("without a kernel that merges splits there is one split", "[choice]") {
   const Target device(all_kernels, false);
   for (const int32_t rows : {1, 512}) {
-    const sluice_problem problem = problem_of(1, rows, 131072, 8, 1);
+    const calls::Problem problem = problem_of(1, rows, 131072, 8, 1);
     for (const Choice &choice : {device.choose(problem), batch_invariant(device, problem)}) {
       CHECK(choice.own.splits.count == 1);
       CHECK(choice.merging == nullptr);
@@ -234,11 +236,11 @@ TEST_CASE("without a kernel that merges splits there is one split", "[choice]") 
 
 TEST_CASE("fixed places are those of decode kernels, and a sink logit needs the merge of one split",
           "[choice]") {
-  sluice_problem problem = problem_of(1, 1, 2048);
+  calls::Problem problem = problem_of(1, 1, 2048);
   CHECK(batch_invariant(Target({prefill_8}), problem).own.splits.count == 1);
   CHECK(batch_invariant(Target({sharing}), problem).merging == nullptr);
   CHECK(batch_invariant(Target({sharing}), problem).workspace_bytes == 0);
-  problem.flags = SLUICE_SINK_LOGITS;
+  problem.flags = calls::sinks;
   CHECK_THAT(batch_invariant(Target({sharing}), problem).reason, Catch::EndsWith("; keys in 1 split"));
   CHECK(batch_invariant(Target({sharing}), problem).workspace_bytes == 64 * (128 + 1) * 4);
   problem.max_kv_len = 2049;

@@ -1,6 +1,7 @@
 //===- choice_fixture.h - kernels to choose among, and a device that has them ---------------------------===//
 #pragma once
 
+#include "calls/problem.h"
 #include "package/pack_writer.h"
 #include "runtime/choose.h"
 #include "support/test_pack.h"
@@ -51,16 +52,16 @@ class Target {
 public:
   explicit Target(const std::vector<KernelEntry> &kernels, bool merges = true)
       : pack(pack_of(kernels, merges)), context(runtime::named_target("gfx942:304"), pack) {}
-  Choice choose(const sluice_problem &problem) const { return runtime::choose_kernel(context, problem); }
+  Choice choose(const calls::Problem &problem) const { return runtime::choose_kernel(context, problem); }
 
 private:
   std::vector<std::byte> pack;
   runtime::Context context;
 };
 
-inline sluice_problem problem_of(int32_t batch, int32_t rows, int32_t keys, int32_t q_heads = 64,
+inline calls::Problem problem_of(int32_t batch, int32_t rows, int32_t keys, int32_t q_heads = 64,
                                  int32_t kv_heads = 8) {
-  sluice_problem problem = {};
+  calls::Problem problem = {};
   problem.q_type = problem.k_type = problem.v_type = problem.o_type = SLUICE_BF16;
   problem.q_heads = q_heads;
   problem.kv_heads = kv_heads;

@@ -1,4 +1,5 @@
 //===- choice_test.cpp - choices by cost, and whether the estimate is right -----------------------------===//
+#include "calls/problem.h"
 #include "choice_fixture.h"
 
 #include "emulator/isa/timing_constants.h"
@@ -20,7 +21,7 @@ using namespace sluice::test;
 namespace {
 
 /// The choice's kernel for few rows, at the problem's bounds.
-double workgroups_of(const Choice &choice, const sluice_problem &problem) {
+double workgroups_of(const Choice &choice, const calls::Problem &problem) {
   const Workload work{problem, problem.max_batch, problem.max_q_len, problem.max_kv_len};
   return estimate(choice.own.few->entry, work, choice.own.splits.count, 304).workgroups;
 }
@@ -76,7 +77,7 @@ TEST_CASE("estimates are near the timing model's", "[choice]") {
       {sharing, 32, 300, 1, 29511, 0},
   };
   for (const Row &row : rows) {
-    const sluice_problem problem = problem_of(row.batch, 1, row.keys);
+    const calls::Problem problem = problem_of(row.batch, 1, row.keys);
     const Estimate found = estimate(row.kernel, {problem, row.batch, 1, row.keys}, row.splits, 304);
     INFO(package::format_kernel_name(row.kernel.name)
          << " " << row.batch << " x " << row.keys << " in " << row.splits << ": " << found.attention_clk
@@ -89,12 +90,12 @@ TEST_CASE("estimates are near the timing model's", "[choice]") {
 
 TEST_CASE("a last round that is nearly empty is dearer than none", "[choice]") {
   // 64 sequences of 8 KV heads on 912 places: 9 splits leave a compute unit one workgroup for a sixth round.
-  const sluice_problem problem = problem_of(64, 1, 8192);
+  const calls::Problem problem = problem_of(64, 1, 8192);
   const Workload work{problem, 64, 1, 8192};
   CHECK(estimate(sharing, work, 7, 304).attention_clk < 0.9 * estimate(sharing, work, 9, 304).attention_clk);
   for (const std::vector<KernelEntry> &kernels : {all_kernels, {sharing}, {four_waves}})
     for (const int32_t batch : {8, 16, 32, 64}) {
-      const sluice_problem decode = problem_of(batch, 1, 4096);
+      const calls::Problem decode = problem_of(batch, 1, 4096);
       const Target device(kernels);
       const Choice choice = device.choose(decode);
       const double places = places_of(choice.own.few->entry), workgroups = workgroups_of(choice, decode);
@@ -107,7 +108,7 @@ TEST_CASE("a last round that is nearly empty is dearer than none", "[choice]") {
 // 64 workgroups without splits. The timing model gives 38199 clk for one split, and for two to four, with the
 // merge, 30107 to 30603: memory is at its limit long before each compute unit has a workgroup.
 TEST_CASE("splits fill the device at short lengths", "[choice]") {
-  const sluice_problem decode = problem_of(8, 1, 1024);
+  const calls::Problem decode = problem_of(8, 1, 1024);
   const Workload work{decode, 8, 1, 1024};
   for (const std::vector<KernelEntry> &kernels : {all_kernels, {prefill_8, sharing, four_waves}}) {
     const Target device(kernels);
@@ -123,8 +124,8 @@ TEST_CASE("splits fill the device at short lengths", "[choice]") {
 }
 
 TEST_CASE("a chunk of one long sequence occupies the device with a prefill kernel", "[choice]") {
-  sluice_problem chunk = problem_of(1, 512, 131072, 8, 1);
-  chunk.flags = SLUICE_CAUSAL;
+  calls::Problem chunk = problem_of(1, 512, 131072, 8, 1);
+  chunk.flags = calls::causal;
   for (const std::vector<KernelEntry> &kernels :
        {all_kernels, {prefill_8, sharing, four_waves}, {prefill_8}}) {
     const Target device(kernels);
@@ -147,7 +148,7 @@ TEST_CASE("splits of a prefill kernel are for one sequence or long chunks, besid
   const Target device(all_kernels), prefill({prefill_8});
   for (const int32_t batch : {1, 2, 3})
     for (const int32_t rows : {20, 127, 128, 512}) {
-      const sluice_problem problem = problem_of(batch, rows, 131072, 8, 1);
+      const calls::Problem problem = problem_of(batch, rows, 131072, 8, 1);
       const bool has_splits = batch == 1 || rows >= 128; // of 8 heads
       const Choice all = device.choose(problem), choice = prefill.choose(problem);
       INFO(batch << " x " << rows << " rows: " << all.reason);
@@ -173,7 +174,7 @@ TEST_CASE("few rows go to decode kernels, many to prefill kernels", "[choice]") 
       CHECK(mixed.own.few_rows < 4096);
       // Up to where the decode kernel with its splits is cheaper by a tenth, in steps of twice the rows.
       const auto is_cheaper = [&](int64_t count) {
-        const sluice_problem problem = problem_of(8, 4096, 4096);
+        const calls::Problem problem = problem_of(8, 4096, 4096);
         const Workload work{problem, 8, count, 4096};
         double least = INFINITY;
         for (const KernelEntry &kernel : kernels)
@@ -221,7 +222,7 @@ TEST_CASE("waves that share rows get a tile each", "[choice]") {
   CHECK(four_waves.name.waves_dividing_keys() == 1);
   CHECK(high.name.waves_dividing_keys() == 1);
   CHECK(prefill_8.name.waves_dividing_keys() == 1);
-  const sluice_problem decode = problem_of(1, 1, 8192);
+  const calls::Problem decode = problem_of(1, 1, 8192);
   const Workload work{decode, 1, 1, 8192};
   // 512 tiles: 128 splits have one for each wave; with 256 half of the waves are idle, and the time does not
   // drop.
@@ -230,7 +231,7 @@ TEST_CASE("waves that share rows get a tile each", "[choice]") {
   slow.loop_wave_clk = 30000;
   slow.loop_slot_clk = 512;
   // Tiles beyond a multiple of the waves take as long as the next multiple.
-  const sluice_problem one_head = problem_of(1, 1, 8192, 8, 1);
+  const calls::Problem one_head = problem_of(1, 1, 8192, 8, 1);
   const auto clk = [&](uint64_t splits) {
     return estimate(slow, {one_head, 1, 1, 8192}, splits, 304).attention_clk;
   };
@@ -244,13 +245,13 @@ TEST_CASE("waves that share rows get a tile each", "[choice]") {
 }
 
 TEST_CASE("the estimate depends on", "[choice]") {
-  const sluice_problem decode = problem_of(64, 1, 8192);
+  const calls::Problem decode = problem_of(64, 1, 8192);
   const Workload work{decode, 64, 1, 8192};
   const double base = estimate(four_waves, work, 2, 304).attention_clk;
   SECTION("registers, by way of how many workgroups are resident") {
     KernelEntry wide = four_waves;
     wide.vgprs = 512;
-    sluice_problem bytes_of_fp8 = decode; // so few that memory is not the limit
+    calls::Problem bytes_of_fp8 = decode; // so few that memory is not the limit
     bytes_of_fp8.k_type = bytes_of_fp8.v_type = SLUICE_E4M3FNUZ;
     const auto clk = [&](const KernelEntry &kernel) {
       return estimate(kernel, {bytes_of_fp8, 64, 1, 8192}, 2, 304).attention_clk;
@@ -262,8 +263,8 @@ TEST_CASE("the estimate depends on", "[choice]") {
     CHECK(clk(wide) / clk(four_waves) == Approx(2 * single / together).epsilon(0.01));
   }
   SECTION("keys that a window hides") {
-    sluice_problem window = decode;
-    window.flags = SLUICE_CAUSAL | SLUICE_HAS_WINDOW_LEFT;
+    calls::Problem window = decode;
+    window.flags = calls::causal | calls::window_left;
     window.window_left = 1000;
     CHECK(estimate(four_waves, {window, 64, 1, 8192}, 2, 304).attention_clk < 0.3 * base);
   }
@@ -278,7 +279,7 @@ TEST_CASE("the estimate depends on", "[choice]") {
     // Q, results of F32, and the latencies of one round.
     const double rows = 57.0 * 64 * 128, other = (2 * rows + 2 * 4 * rows) / 4.14e12 * 2.1e9;
     CHECK(found < clk + other + 10 * 860);
-    sluice_problem bytes_of_fp8 = decode;
+    calls::Problem bytes_of_fp8 = decode;
     bytes_of_fp8.k_type = bytes_of_fp8.v_type = SLUICE_E4M3FNUZ;
     CHECK(estimate(free, {bytes_of_fp8, 57, 1, 8192}, 2, 304).attention_clk ==
           Approx(found - clk / 2).epsilon(0.01));
@@ -288,14 +289,14 @@ TEST_CASE("the estimate depends on", "[choice]") {
     prefill.loop_slot_clk = prefill.loop_wave_clk = 1;
     KernelEntry decode = prefill;
     decode.name.form = "decode";
-    const sluice_problem chunk = problem_of(8, 512, 131072);
+    const calls::Problem chunk = problem_of(8, 512, 131072);
     const auto clk = [&](const KernelEntry &kernel) {
       return estimate(kernel, {chunk, 8, 512, 131072}, 1, 304).attention_clk;
     };
     CHECK(clk(prefill) < 0.5 * clk(decode));
   }
   SECTION("numbers beyond all bounds are numbers") {
-    const sluice_problem huge = problem_of(INT32_MAX, INT32_MAX, INT32_MAX, 32768, 1);
+    const calls::Problem huge = problem_of(INT32_MAX, INT32_MAX, INT32_MAX, 32768, 1);
     const double clk = estimate(prefill_8, {huge, INT32_MAX, INT32_MAX, INT32_MAX}, 1, 304).clk();
     CHECK(std::isfinite(clk));
     CHECK(clk > 1e15);
@@ -327,7 +328,7 @@ TEST_CASE("the smallest head dims that hold the problem's are filled with zeros,
   };
   for (const bool bounded : {false, true})
     for (const Row &row : rows) {
-      sluice_problem problem = bounded ? problem_of(16, 4096, 4096) : problem_of(0, 0, 0);
+      calls::Problem problem = bounded ? problem_of(16, 4096, 4096) : problem_of(0, 0, 0);
       problem.head_dim_qk = row.qk;
       problem.head_dim_v = row.v;
       const Choice choice = device.choose(problem);
@@ -336,9 +337,9 @@ TEST_CASE("the smallest head dims that hold the problem's are filled with zeros,
       CHECK(dims(choice.own.many) == row.prefill);
       CHECK(dims(choice.own.few) == row.decode);
     }
-  sluice_problem problem = problem_of(0, 0, 0);
+  calls::Problem problem = problem_of(0, 0, 0);
   for (const auto &[dim, message] :
-       {std::pair{70, "head_dim_qk is 70 without SLUICE_PADDED_ROWS; nearest supported: 72"},
+       {std::pair{70, "head_dim_qk is 70 without SLUICE_ATTENTION_PADDED_ROWS; nearest supported: 72"},
         {200, "head_dim_qk is 200; nearest supported: 192"}}) {
     problem.head_dim_qk = dim;
     CHECK_THROWS_WITH(device.choose(problem), Catch::Contains(message));
@@ -348,7 +349,7 @@ TEST_CASE("the smallest head dims that hold the problem's are filled with zeros,
 TEST_CASE("every kernel can write O as F32 or FP8, and its splits are merged to that", "[choice]") {
   const Target device(all_kernels);
   for (const int32_t rows : {1, 512}) {
-    sluice_problem problem = problem_of(1, rows, 131072, 8, 1);
+    calls::Problem problem = problem_of(1, rows, 131072, 8, 1);
     const Choice rounded = device.choose(problem);
     problem.o_type = SLUICE_F32;
     const Choice choice = device.choose(problem);
@@ -364,10 +365,10 @@ TEST_CASE("every kernel can write O as F32 or FP8, and its splits are merged to 
     CHECK(fp8.merging->name == "merge_states_f32_e4m3fnuz");
   }
   // It is written once, with twice the bytes.
-  const sluice_problem bf16 = problem_of(64, 4096, 16, 64, 64);
-  sluice_problem f32 = bf16;
+  const calls::Problem bf16 = problem_of(64, 4096, 16, 64, 64);
+  calls::Problem f32 = bf16;
   f32.o_type = SLUICE_F32;
-  const auto clk = [](const sluice_problem &problem) {
+  const auto clk = [](const calls::Problem &problem) {
     return estimate(prefill_8, {problem, 64, 4096, 16}, 1, 304).attention_clk;
   };
   const double bytes = 64.0 * 64 * 4096 * 128 * 2;
@@ -383,7 +384,7 @@ TEST_CASE("one kernel is enough for O as F32 if kernels differ only in what they
       kernels.push_back(kernel);
     }
   const Target device(kernels);
-  sluice_problem problem = problem_of(8, 1, 4096);
+  calls::Problem problem = problem_of(8, 1, 4096);
   problem.q_type = problem.k_type = problem.v_type = SLUICE_E4M3FNUZ;
   problem.o_type = SLUICE_F32;
   const Choice choice = device.choose(problem);
@@ -401,7 +402,7 @@ TEST_CASE("a ceiling holds for splits and for decode kernels", "[choice]") {
   const Target device(all_kernels);
   for (const int32_t rows : {1, 16, 4096})
     for (const uint64_t ceiling : {uint64_t{1}, uint64_t{100000}, uint64_t{1} << 20, uint64_t{1} << 24}) {
-      sluice_problem problem = problem_of(4, rows, 32768);
+      calls::Problem problem = problem_of(4, rows, 32768);
       problem.workspace_ceiling_bytes = ceiling;
       const Choice choice = device.choose(problem);
       INFO(rows << " rows, " << ceiling << " bytes: " << choice.reason);
@@ -414,8 +415,8 @@ TEST_CASE("a ceiling holds for splits and for decode kernels", "[choice]") {
 TEST_CASE("batch-invariant choices depend only on the rules", "[choice]") {
   const Target device(all_kernels);
   const auto chosen = [&](int32_t batch, int32_t rows, int32_t keys) {
-    sluice_problem problem = problem_of(batch, rows, keys);
-    problem.determinism = SLUICE_DETERMINISM_BATCH_INVARIANT;
+    calls::Problem problem = problem_of(batch, rows, keys);
+    problem.flags |= calls::batch_invariant;
     return device.choose(problem);
   };
   const Choice first = chosen(1, 1, 4096);
@@ -437,7 +438,7 @@ TEST_CASE("every problem gets a kernel, with any bounds", "[choice]") {
     for (const int32_t rows : {0, 1, 5, 100000, INT32_MAX})
       for (const int32_t keys : {0, 1, 4097, INT32_MAX})
         for (const int32_t heads : {1, 8, 32768}) {
-          const sluice_problem problem = problem_of(batch, rows, keys, heads, 1);
+          const calls::Problem problem = problem_of(batch, rows, keys, heads, 1);
           INFO(batch << " x " << rows << " rows, " << keys << " keys, " << heads << " heads");
           const Choice all = today.choose(problem);
           CHECK((all.own.many != nullptr || all.own.few != nullptr));
@@ -450,8 +451,8 @@ TEST_CASE("every problem gets a kernel, with any bounds", "[choice]") {
 
 TEST_CASE("a prefix of many rows goes to a prefill kernel in splits, the own keys of each to a decode kernel",
           "[choice]") {
-  sluice_problem problem = problem_of(64, 1, 512, 32, 8);
-  problem.flags = SLUICE_SHARED_PREFIX;
+  calls::Problem problem = problem_of(64, 1, 512, 32, 8);
+  problem.flags = calls::prefixes;
   problem.max_prefixes = 1;
   problem.max_prefix_len = 32768;
   problem.max_q_tokens = 64;
@@ -478,15 +479,15 @@ TEST_CASE("a prefix of many rows goes to a prefill kernel in splits, the own key
 }
 
 TEST_CASE("results over prefixes are F32 in their estimate", "[choice]") {
-  sluice_problem problem = problem_of(64, 1, 16, 64, 64);
-  problem.flags = SLUICE_SHARED_PREFIX;
+  calls::Problem problem = problem_of(64, 1, 16, 64, 64);
+  problem.flags = calls::prefixes;
   problem.max_prefixes = 64;
   problem.max_prefix_len = 16;
   problem.max_q_tokens = 64 * 4096;
   const PrefixChoice chosen = Target({prefill_8}).choose(problem).prefix;
   REQUIRE(chosen.splits.count == 1);
   const auto clk = [&](uint32_t o_type) {
-    sluice_problem part_problem = prefix_problem(problem);
+    calls::Problem part_problem = prefix_problem(problem);
     part_problem.o_type = o_type;
     return estimate(prefill_8, {part_problem, 64, 4096, 16}, 1, 304).clk();
   };
@@ -495,9 +496,9 @@ TEST_CASE("results over prefixes are F32 in their estimate", "[choice]") {
 }
 
 TEST_CASE("a batch-invariant cascade has the same kernel for any number of rows", "[choice]") {
-  sluice_problem problem = problem_of(64, 1, 512, 32, 8);
-  problem.flags = SLUICE_SHARED_PREFIX;
-  problem.determinism = SLUICE_DETERMINISM_BATCH_INVARIANT;
+  calls::Problem problem = problem_of(64, 1, 512, 32, 8);
+  problem.flags = calls::prefixes;
+  problem.flags |= calls::batch_invariant;
   problem.max_prefixes = 1;
   problem.max_prefix_len = 32768;
   for (const int64_t rows : {1, 100, 1 << 20}) {
@@ -509,38 +510,41 @@ TEST_CASE("a batch-invariant cascade has the same kernel for any number of rows"
 }
 
 TEST_CASE("the tiles of a cascade's rows fit a grid", "[choice]") {
-  sluice_problem problem = problem_of(1, 1, 64, 1, 1);
-  problem.flags = SLUICE_SHARED_PREFIX;
+  calls::Problem problem = problem_of(1, 1, 64, 1, 1);
+  problem.flags = calls::prefixes;
   problem.max_prefixes = 1;
   problem.max_prefix_len = 64;
   problem.max_q_tokens = 65535 * 256;
   CHECK(Target(all_kernels).choose(problem).prefix.kernel->entry.name.tile_q == 256);
   problem.max_q_tokens += 1;
-  CHECK_THROWS_WITH(Target(all_kernels).choose(problem),
-                    Catch::Contains("max_q_tokens is 16776961 with 1 heads; with SLUICE_SHARED_PREFIX the "
-                                    "nearest supported is 16776960"));
+  CHECK_THROWS_WITH(
+      Target(all_kernels).choose(problem),
+      Catch::Contains("max_q_tokens is 16776961 with 1 heads; with SLUICE_ATTENTION_PREFIXES the "
+                      "nearest supported is 16776960"));
 }
 
 TEST_CASE("a merge counts a cascade's rows of all heads in 31 bits", "[choice]") {
-  sluice_problem problem = problem_of(1, 1, 64, 1024, 1024);
-  problem.flags = SLUICE_SHARED_PREFIX;
+  calls::Problem problem = problem_of(1, 1, 64, 1024, 1024);
+  problem.flags = calls::prefixes;
   problem.max_prefixes = 1;
   problem.max_prefix_len = 64;
   problem.max_q_tokens = INT32_MAX / 1024;
   CHECK_NOTHROW(Target(all_kernels).choose(problem));
   problem.max_q_tokens += 1;
-  CHECK_THROWS_WITH(Target(all_kernels).choose(problem),
-                    Catch::Contains("max_q_tokens is 2097152 with 1024 heads; with SLUICE_SHARED_PREFIX the "
-                                    "nearest supported is 2097151"));
+  CHECK_THROWS_WITH(
+      Target(all_kernels).choose(problem),
+      Catch::Contains("max_q_tokens is 2097152 with 1024 heads; with SLUICE_ATTENTION_PREFIXES the "
+                      "nearest supported is 2097151"));
 }
 
 TEST_CASE("a cascade needs a kernel that merges", "[choice]") {
-  sluice_problem problem = problem_of(1, 1, 64);
-  problem.flags = SLUICE_SHARED_PREFIX;
+  calls::Problem problem = problem_of(1, 1, 64);
+  problem.flags = calls::prefixes;
   problem.max_prefixes = 1;
   problem.max_prefix_len = 64;
   problem.max_q_tokens = 1;
   CHECK_NOTHROW(Target(all_kernels).choose(problem));
-  CHECK_THROWS_WITH(Target(all_kernels, /*merges=*/false).choose(problem),
-                    Catch::Contains("flags has SLUICE_SHARED_PREFIX, but the kernel pack has no kernel"));
+  CHECK_THROWS_WITH(
+      Target(all_kernels, /*merges=*/false).choose(problem),
+      Catch::Contains("flags has SLUICE_ATTENTION_PREFIXES, but the kernel pack has no kernel"));
 }

@@ -1,4 +1,5 @@
 //===- kernel_features_test.cpp - which missing feature of kernels a refusal names ----------------------===//
+#include "calls/args.h"
 #include "runtime/kernel_features.h"
 
 #include "support/failure.h"
@@ -11,10 +12,10 @@
 using namespace sluice;
 
 TEST_CASE("a problem needs features of kernels in the same order as ever", "[features]") {
-  const std::vector<std::string> wanted = {"ragged mode",
+  const std::vector<std::string> wanted = {"ragged flags",
                                            "ragged flags",
                                            "lengths flags",
-                                           "paged mode",
+                                           "paged page_size",
                                            "csr page_table_kind",
                                            "page_index_64 flags",
                                            "k_pack k_pack",
@@ -30,8 +31,8 @@ TEST_CASE("a problem needs features of kernels in the same order as ever", "[fea
                                            "scales q_scale_kind",
                                            "scales k_scale_kind",
                                            "scales v_scale_kind",
-                                           "lse flags",
-                                           "lse_base_2 lse_base",
+                                           "lse lse",
+                                           "lse_base_2 lse",
                                            "key_scales k_scale_kind",
                                            "key_scales v_scale_kind",
                                            "mask_new_rows flags",
@@ -52,7 +53,7 @@ TEST_CASE("a problem needs features of kernels in the same order as ever", "[fea
 TEST_CASE("a call is refused for the first feature that the kernel lacks", "[features]") {
   package::KernelEntry kernel;
   const int32_t numbers[2] = {};
-  sluice_args args = {};
+  calls::Args args = {};
   args.batch = 2;
   args.alibi_batch_stride = 1;
   args.q_starts = args.q_lengths = args.kv_lengths = numbers;

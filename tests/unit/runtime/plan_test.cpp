@@ -1,4 +1,5 @@
 //===- plan_test.cpp - the parts of a plan that do not need a device ------------------------------------===//
+#include "calls/problem.h"
 #include "runtime/attention_arguments.h"
 #include "runtime/plan.h"
 
@@ -16,7 +17,7 @@ using namespace sluice::runtime;
 TEST_CASE("windows and the alignment of the mask become arguments", "[plan]") {
   package::KernelEntry kernel;
   kernel.name.head_dim_qk = kernel.name.head_dim_v = 128;
-  sluice_problem problem = {};
+  calls::Problem problem = {};
   problem.q_heads = 12;
   problem.kv_heads = 4;
   problem.head_dim_qk = problem.head_dim_v = 128;
@@ -29,11 +30,11 @@ TEST_CASE("windows and the alignment of the mask become arguments", "[plan]") {
   CHECK(plain.splits == 1);
   CHECK(plain.max_rows == INT32_MAX);
 
-  problem.flags = SLUICE_CAUSAL;
+  problem.flags = calls::causal;
   problem.mask_alignment = SLUICE_TOP_LEFT;
   CHECK(problem_arguments(kernel, problem).window_right == 0);
   CHECK(problem_arguments(kernel, problem).score_flags == package::score_top_left);
-  problem.flags = SLUICE_HAS_WINDOW_LEFT | SLUICE_HAS_WINDOW_RIGHT;
+  problem.flags = calls::window_left | calls::window_right;
   problem.mask_alignment = SLUICE_BOTTOM_RIGHT;
   problem.window_left = 0;
   problem.window_right = INT32_MAX;
@@ -47,7 +48,7 @@ TEST_CASE("windows and the alignment of the mask become arguments", "[plan]") {
 
 TEST_CASE("changes of the scores and the type of O become arguments", "[plan]") {
   package::KernelEntry kernel;
-  sluice_problem problem = {};
+  calls::Problem problem = {};
   problem.q_heads = problem.kv_heads = 1;
   const auto flags = [&] { return problem_arguments(kernel, problem).score_flags; };
   problem.bias_type = SLUICE_F32;
@@ -57,7 +58,7 @@ TEST_CASE("changes of the scores and the type of O become arguments", "[plan]") 
   problem.bias_type = SLUICE_BF16;
   CHECK(flags() == (package::score_changed | package::score_bias_bf16));
   problem.bias_type = 0;
-  for (const uint32_t flag : {SLUICE_ALIBI, SLUICE_BOOL_MASK}) {
+  for (const uint32_t flag : {calls::alibi, calls::mask_bits}) {
     problem.flags = flag;
     CHECK(flags() == package::score_changed);
   }
@@ -66,12 +67,12 @@ TEST_CASE("changes of the scores and the type of O become arguments", "[plan]") 
   CHECK(flags() == package::score_o_f32);
   problem.o_type = SLUICE_F16;
   CHECK(flags() == 0);
-  problem.flags = SLUICE_SINK_LOGITS;
+  problem.flags = calls::sinks;
   problem.q_scale_kind = SLUICE_SCALE_PER_HEAD;
   problem.k_scale_kind = SLUICE_SCALE_PER_TENSOR;
   CHECK(flags() == package::score_q_scale_heads);
   problem.soft_cap = 2;
-  problem.lse_base = SLUICE_LSE_BASE_2;
+  problem.flags |= calls::lse_log2;
   const package::AttentionKernargs args = problem_arguments(kernel, problem);
   CHECK(args.score_flags == (package::score_changed | package::score_q_scale_heads));
   CHECK(args.cap_log2e == 2.8853900f);

@@ -1,4 +1,5 @@
 //===- splits_test.cpp - splits of the keys, their workspace, and where there are too many --------------===//
+#include "calls/problem.h"
 #include "runtime/splits.h"
 
 #include "support/failure.h"
@@ -13,8 +14,8 @@ using namespace sluice::runtime;
 namespace {
 
 /// 8 heads of dim 64, 3 sequences, 8192 keys.
-sluice_problem problem() {
-  sluice_problem problem = {};
+calls::Problem problem() {
+  calls::Problem problem = {};
   problem.q_heads = 8;
   problem.kv_heads = 2;
   problem.head_dim_qk = problem.head_dim_v = 64;
@@ -39,7 +40,7 @@ struct Fixed {
   uint64_t workspace_bytes = 0;
   std::string refusal;
 
-  explicit Fixed(const sluice_problem &problem, int32_t few_rows = 4) {
+  explicit Fixed(const calls::Problem &problem, int32_t few_rows = 4) {
     try {
       splits = fixed_splits(problem, kernel_of(16), few_rows);
       workspace_bytes = splits_workspace(problem, splits.count, few_rows);
@@ -50,7 +51,7 @@ struct Fixed {
   }
 };
 
-const std::string invariant = "with SLUICE_DETERMINISM_BATCH_INVARIANT the nearest supported is ";
+const std::string invariant = "with SLUICE_ATTENTION_BATCH_INVARIANT the nearest supported is ";
 
 } // namespace
 
@@ -65,7 +66,7 @@ TEST_CASE("splits are contiguous, and their LSEs follow them", "[split]") {
 }
 
 TEST_CASE("a ceiling limits splits to what fits, from 1 to 65536", "[split]") {
-  sluice_problem wanted = problem();
+  calls::Problem wanted = problem();
   const uint64_t split_bytes = 3 * 2 * row_bytes;
   CHECK(most_splits(wanted, 2) == (uint64_t{256} << 20) / split_bytes);
   wanted.workspace_ceiling_bytes = 7 * split_bytes;
@@ -81,7 +82,7 @@ TEST_CASE("a ceiling limits splits to what fits, from 1 to 65536", "[split]") {
 }
 
 TEST_CASE("rows of a merge are counted in 31 bits", "[split]") {
-  sluice_problem wanted = problem();
+  calls::Problem wanted = problem();
   wanted.workspace_ceiling_bytes = uint64_t{1} << 60;
   // 2^31 - 1 is a prime: of one head and one sequence.
   wanted.q_heads = wanted.kv_heads = wanted.max_batch = 1;
@@ -98,7 +99,7 @@ TEST_CASE("rows of a merge are counted in 31 bits", "[split]") {
 }
 
 TEST_CASE("keys are split every 2048, with any bounds", "[split]") {
-  sluice_problem wanted = problem();
+  calls::Problem wanted = problem();
   const Fixed four(wanted);
   CHECK(four.refusal == "");
   CHECK(four.splits.count == 4);
@@ -119,17 +120,16 @@ TEST_CASE("keys are split every 2048, with any bounds", "[split]") {
 }
 
 TEST_CASE("fixed places of any number of rows require their bound", "[split]") {
-  sluice_problem wanted = problem();
+  calls::Problem wanted = problem();
   wanted.max_q_len = 0;
-  CHECK(
-      Fixed(wanted, INT32_MAX).refusal ==
-      "max_q_len: max_q_len is 0 (unbounded); SLUICE_DETERMINISM_BATCH_INVARIANT splits keys at fixed places "
-      "and, with these types and head dims, needs this bound for the size of the workspace; nearest "
-      "supported: 1 or more");
+  CHECK(Fixed(wanted, INT32_MAX).refusal ==
+        "max_q_len: max_q_len is 0 (unbounded); SLUICE_ATTENTION_BATCH_INVARIANT splits keys at fixed places "
+        "and, with these types and head dims, needs this bound for the size of the workspace; nearest "
+        "supported: 1 or more");
 }
 
 TEST_CASE("bounds that need too much at fixed places are refused with the nearest", "[split]") {
-  sluice_problem wanted = problem();
+  calls::Problem wanted = problem();
   wanted.q_heads = wanted.kv_heads = wanted.max_batch = 1;
   wanted.max_q_len = INT32_MAX - 1;
   CHECK(Fixed(wanted, INT32_MAX).refusal == "");
@@ -159,8 +159,8 @@ TEST_CASE("bounds that need too much at fixed places are refused with the neares
 }
 
 TEST_CASE("a cascade has a part of all rows for each split of both levels", "[split]") {
-  sluice_problem wanted = problem();
-  wanted.flags = SLUICE_SHARED_PREFIX;
+  calls::Problem wanted = problem();
+  wanted.flags = calls::prefixes;
   wanted.max_prefixes = 1;
   wanted.max_prefix_len = 5 * 2048;
   wanted.max_q_tokens = 100;
@@ -177,14 +177,14 @@ TEST_CASE("a cascade has a part of all rows for each split of both levels", "[sp
     CHECK(splits_workspace(wanted, 5, few_rows) == wanted.workspace_ceiling_bytes);
   wanted.workspace_ceiling_bytes -= 1;
   CHECK_THROWS_WITH(splits_workspace(wanted, 5, 4),
-                    Catch::Contains("workspace_ceiling_bytes is 1039999; with SLUICE_SHARED_PREFIX the "
+                    Catch::Contains("workspace_ceiling_bytes is 1039999; with SLUICE_ATTENTION_PREFIXES the "
                                     "nearest supported is 1040000"));
   CHECK(most_cascade_rows(wanted) == INT32_MAX / 8);
 }
 
 TEST_CASE("prefixes at fixed places have the same parts for all bounds of the own keys", "[split]") {
-  sluice_problem wanted = problem();
-  wanted.flags = SLUICE_SHARED_PREFIX;
+  calls::Problem wanted = problem();
+  wanted.flags = calls::prefixes;
   wanted.max_prefix_len = 5 * 2048 + 1;
   const Splits splits = fixed_prefix_splits(wanted, kernel_of(64));
   CHECK(splits.count == 6);

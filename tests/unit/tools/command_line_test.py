@@ -63,7 +63,7 @@ class CommandLineTest(unittest.TestCase):
 
     def test_info(self):
         text = self.succeeds("info")
-        self.assertIn("ABI 1.", text)
+        self.assertIn("ABI 2.", text)
         self.assertIn(f"{ATTENTION_KERNELS + CACHE_OP_KERNELS} for gfx942", text)
         self.assertRegex(text, r"(?m)^hip:0 ")
 

@@ -51,12 +51,13 @@ TEST_CASE("kernels bring their types and head sizes, and features which they lis
   CHECK_THAT(summary, Contains("| all | LSE; grouped heads; causal, bottom-right;"));
   CHECK_THAT(summary, Contains("| none | LSE to base 2; ragged;"));
   const std::string tables = feature_tables(context.get());
-  CHECK_THAT(tables,
-             Contains("| causal, top-left | `mask_alignment` | yes | `attn_fwd_f16_d64_q128_kv64_w4` | "
-                      "`causal`: 2 of 2 |"));
-  CHECK_THAT(tables,
-             Contains("| ALiBi | `SLUICE_ALIBI` | no | flags has SLUICE_ALIBI; nearest supported: without "
-                      "it | `alibi`: 0 of 2 |"));
+  CHECK_THAT(tables, Contains("| causal, top-left | `alignment` | yes | `attn_fwd_f16_d64_q128_kv64_w4` | "
+                              "`causal`: 2 of 2 |"));
+  CHECK_THAT(
+      tables,
+      Contains(
+          "| ALiBi | `SLUICE_SCORES_ALIBI` | no | scores.flags has SLUICE_SCORES_ALIBI; nearest supported: "
+          "without it | `alibi`: 0 of 2 |"));
   CHECK_THAT(tables, Contains("F16, F16 to F32:\n\n| head size | kernel |\n| --- | --- |\n"
                               "| 8 to 56 | filled up to 64 |\n| 64 | exact |\n"));
 }
@@ -73,7 +74,7 @@ TEST_CASE("decode kernels bring head sizes that are filled up, and caches of ano
       Contains("| 8 to 24 | filled up to 32 |\n| 32 | exact |\n| 40 | filled up to 48 |\n| 48 | exact |"));
   CHECK_THAT(
       tables,
-      Contains("| scales of K per token | `k_scale_kind` | yes | `attn_fwd_f16_d32_q32_kv64_w1_decode` | "
+      Contains("| scales of K per token | `k.scale_kind` | yes | `attn_fwd_f16_d32_q32_kv64_w1_decode` | "
                "`key_scales`: 3 of 3 |"));
 }
 
@@ -90,7 +91,32 @@ TEST_CASE("caches in blocks have multiples of 32, and the scales that 4-bit numb
   // Every type is asked for U4; nothing has packs of blocks.
   CHECK_THAT(tables, Contains("| scales of K and V per group of 32 | `SLUICE_SCALE_PER_GROUP` | ") &&
                          Contains("| `attn_fwd_f16_u4_d80_q32_kv64_w1_decode` |  | `*-u4_*` |"));
-  CHECK_THAT(tables, !Contains("| x-packed K | `k_pack` | yes |"));
+  CHECK_THAT(tables, !Contains("| x-packed K | `k.pack` | yes |"));
+}
+
+TEST_CASE("V in K has neither scales nor columns of its own") {
+  const std::vector<std::byte> pack = finished({packed_kernel("f16", 64, "e4m3fnuz")});
+  const ContextHandle context = context_of(pack);
+  calls::Problem problem = plain_problem({SLUICE_F16, SLUICE_E4M3FNUZ, SLUICE_F16}, {64, 64, true});
+  CHECK(ask(context.get(), problem).supported);
+  problem.v_scale_kind = SLUICE_SCALE_PER_TENSOR;
+  CHECK(ask(context.get(), problem).refusal == "V in K has the scales of K, and no columns");
+  problem.k_scale_kind = SLUICE_SCALE_PER_TENSOR;
+  CHECK(ask(context.get(), problem).supported);
+  problem.v_pack = SLUICE_PACK_ALL;
+  CHECK(!ask(context.get(), problem).supported);
+}
+
+TEST_CASE("the table of cache operations names functions") {
+  const std::vector<std::byte> pack = finished(
+      {test::kernel_entry("f16", 64, 4), test::cache_op_entry("kv_append", "f16", "f16"),
+       test::cache_op_entry("append_step", "f16", "f16"), test::cache_op_entry("kv_copy", "f16", "e4m3fnuz"),
+       test::cache_op_entry("merge_states", "f32", "f16")});
+  CHECK_THAT(
+      support_summary(context_of(pack).get()),
+      Contains("| `sluice_attention_merge` | f32 to f16 |\n| `sluice_cache_append` | f16 to f16 |\n"
+               "| `sluice_cache_append` with norms, Q, tails or other caches | f16 to f16 |\n"
+               "| `sluice_cache_copy`, `sluice_cache_gather` | every type to itself, f16 to e4m3fnuz |\n"));
 }
 
 TEST_CASE("kernels whose O has another type than Q have a separate row") {

@@ -1,5 +1,6 @@
 //===- workload_test.cpp - workloads: the launches of a recorded plan, and samples of a launch ----------===//
 
+#include "calls/values.h"
 #include "emulator/machine/machine.h"
 #include "support/half.h"
 #include "tools/bench/launch_timing.h"
@@ -42,7 +43,7 @@ size_t run_and_compare(const PackFile &pack, const Workload &work, double tolera
   INFO(work.name());
   RecordedPlan plan(pack, 304, work.problem());
   ModelMemory memory(work, plan.info().workspace_bytes);
-  sluice_args args = make_tensors(work, memory);
+  calls::Args args = make_tensors(work, memory);
   void *const workspace =
       plan.info().workspace_bytes != 0 ? memory.allocate(plan.info().workspace_bytes) : nullptr;
   const std::vector<RecordedLaunch> launches = plan.run(args, workspace);
@@ -62,9 +63,10 @@ size_t run_and_compare(const PackFile &pack, const Workload &work, double tolera
   const std::vector<double> computed = numbers(args.o.data, elements, work.types.o);
   std::vector<std::byte> expected_bytes(stored_bytes(work.types.o, elements));
   args.o.data = expected_bytes.data();
-  const sluice_problem problem = work.problem();
+  const calls::Problem problem = work.problem();
   sluice_error error = make_error();
-  check(sluice_reference(&problem, &args, &error), error);
+  check(sluice_attention_reference(calls::ProblemValues(problem), calls::ArgsValues(problem, args), &error),
+        error);
   const std::vector<double> expected = numbers(expected_bytes.data(), elements, work.types.o);
   double worst = 0, largest = 0;
   for (size_t i = 0; i < elements; ++i) {
@@ -188,7 +190,7 @@ TEST_CASE("Scales and zero points are positive, one for each token, page or grou
   const auto strides = [](const sluice_tensor &tensor) {
     return std::vector(std::begin(tensor.stride), std::end(tensor.stride));
   };
-  sluice_args args = args_of("bf16+fp8/token");
+  calls::Args args = args_of("bf16+fp8/token");
   CHECK(strides(args.k_scales) == std::vector<int64_t>{32, 2, 1, 1});
   CHECK(all_between(args.k_scales, 9 * 16 * 2, SLUICE_F32, 0.5, 1));
   CHECK(all_between(args.v_scales, 9 * 16 * 2, SLUICE_F32, 0.5, 1));
@@ -208,7 +210,7 @@ TEST_CASE("Lists of a sparse workload may have negative numbers") {
   Workload work{.kind = WorkKind::decode, .types = types("f16"), .kv_len = 40, .page_size = 1};
   CHECK(work.problem().flags == 0);
   work.sparse = true;
-  CHECK(work.problem().flags == SLUICE_MISSING_PAGES_HIDDEN);
+  CHECK(work.problem().flags == calls::missing_pages);
   CHECK_THAT(work.name(), EndsWith("1 x 40 keys, pages of 1, sparse"));
 }
 
@@ -220,7 +222,7 @@ TEST_CASE("Shuffled pages are each page once, in no order") {
                       .kv_len = 100,
                       .page_size = 16};
   ModelMemory memory(work, 0);
-  const sluice_args args = make_tensors(work, memory);
+  const calls::Args args = make_tensors(work, memory);
   const auto *const table = static_cast<const int32_t *>(args.page_table);
   std::vector<int32_t> pages(table, table + 21);
   CHECK(args.page_table_stride == 7);
