@@ -27,8 +27,7 @@ func TestLibrary(t *testing.T) {
 	if len(kernels) == 0 || len(kernels) > int(build.KernelCount) {
 		t.Errorf("%d kernels of %d", len(kernels), build.KernelCount)
 	}
-	problem := simple()
-	support, err := context.QuerySupport(&problem)
+	support, err := context.Support(simple())
 	check(t, err)
 	known := false
 	for i, kernel := range kernels {
@@ -57,8 +56,7 @@ func TestLog(t *testing.T) {
 	}
 	planning := func() {
 		context := target(t)
-		problem := simple()
-		plan, err := context.NewPlan(&problem)
+		plan, err := context.NewPlan(simple())
 		check(t, err)
 		check(t, plan.Close())
 	}
@@ -79,11 +77,11 @@ func TestLog(t *testing.T) {
 }
 
 func TestTrace(t *testing.T) {
-	context, plan, args := rightRun(t)
+	context, plan, right := rightRun(t)
+	args := right()
 	var records []sluice.TraceRecord
 	check(t, context.SetTrace(func(record *sluice.TraceRecord) { records = append(records, *record) }))
-	problem := plan.Problem()
-	second, err := context.NewPlan(&problem)
+	second, err := context.NewPlan(simple())
 	check(t, err)
 	defer second.Close()
 	check(t, second.Run(&args, nil))
@@ -140,9 +138,8 @@ func TestPanicsInCallbacksEndTheProgram(t *testing.T) {
 		},
 		"trace function": func() {
 			context := target(t)
-			problem := simple()
 			context.SetTrace(func(*sluice.TraceRecord) { panic("as asked") })
-			context.NewPlan(&problem)
+			context.NewPlan(simple())
 		},
 	}
 	if call, ok := panics[os.Getenv("SLUICE_GO_TEST_PANIC")]; ok {

@@ -14,16 +14,6 @@ import (
 	"github.com/sluice-attention/sluice/bindings/go/internal/captures"
 )
 
-// DeviceKind is the kind of device that a context represents.
-type DeviceKind uint32
-
-// The kinds.
-const (
-	DeviceHIP      DeviceKind = C.SLUICE_DEVICE_HIP      // A GPU, through the HIP runtime of the process.
-	DeviceEmulated DeviceKind = C.SLUICE_DEVICE_EMULATED // The bundled gfx942 emulator: same machine code, same calls.
-	DeviceTarget   DeviceKind = C.SLUICE_DEVICE_TARGET   // A chip by name: answers questions and makes plans, but cannot run.
-)
-
 // HIPResolver returns the HIP entry point of that name, or nil. It must answer for as long as the context or one of
 // its plans lives, in any goroutine. A panic in it ends the program.
 type HIPResolver func(name string) unsafe.Pointer
@@ -60,19 +50,24 @@ func NewContext(desc ContextDesc) (*Context, error) {
 		return nil, invalid("target", "target has a zero byte at %d; it must be a chip and its compute units, as \"gfx942:304\"", at)
 	}
 	state := &contextState{}
-	made := desc.c(state)
+	if desc.HIPResolver != nil {
+		state.resolver = cgo.NewHandle(desc.HIPResolver)
+	}
+	if desc.Pack != nil {
+		state.pack = C.CBytes(desc.Pack)
+	}
 	var target *C.char
 	if desc.Target != "" {
 		target = C.CString(desc.Target)
 		defer C.free(unsafe.Pointer(target))
-		put(unsafe.Pointer(&made.target), DevicePointer(uintptr(unsafe.Pointer(target))))
 	}
-	if desc.HIPResolver != nil {
-		state.resolver = cgo.NewHandle(desc.HIPResolver)
-	}
-	failure := newError()
-	status := C.sluice_go_context_create(unsafe.Pointer(made), C.uintptr_t(state.resolver), &state.handle, failure)
-	if err := result(status, failure); err != nil {
+	err := call(func(in *memory, failure *C.sluice_error) C.sluice_status {
+		made := answer[C.sluice_context_desc](in)
+		made.kind, made.device_ordinal, made.target = C.uint32_t(desc.Kind), C.int32_t(desc.DeviceOrdinal), target
+		made.pack, made.pack_bytes = state.pack, C.uint64_t(len(desc.Pack))
+		return C.sluice_go_context_create(made, C.uintptr_t(state.resolver), &state.handle, failure)
+	})
+	if err != nil {
 		state.free()
 		return nil, err
 	}
@@ -85,20 +80,6 @@ func NewContext(desc ContextDesc) (*Context, error) {
 	context := &Context{newObject("context", &handles.contexts, state.destroy, state.waitForDevice), state}
 	runtime.SetFinalizer(context, func(c *Context) { c.object.finalize() })
 	return context, nil
-}
-
-// c leaves out all pointers except the pack, which it copies to C memory that belongs to `state`.
-func (d *ContextDesc) c(state *contextState) *C.sluice_context_desc {
-	made := (*C.sluice_context_desc)(unsafe.Pointer(new([C.sizeof_sluice_context_desc / 8]uint64)))
-	made.struct_size = C.sizeof_sluice_context_desc
-	made.kind = C.uint32_t(d.Kind)
-	made.device_ordinal = C.int32_t(d.DeviceOrdinal)
-	if d.Pack != nil {
-		state.pack = C.CBytes(d.Pack)
-		put(unsafe.Pointer(&made.pack), DevicePointer(uintptr(state.pack)))
-		made.pack_bytes = C.uint64_t(len(d.Pack))
-	}
-	return made
 }
 
 func (s *contextState) destroy() {
@@ -160,92 +141,90 @@ func (c *Context) Close() error {
 	return nil
 }
 
-// use begins a call and returns the function that ends it.
-func (c *Context) use() (func(), error) {
+// use makes a call with the context.
+func (c *Context) use(do func(in *memory, failure *C.sluice_error) C.sluice_status) error {
 	if c == nil {
-		return nil, (*object)(nil).use()
+		return (*object)(nil).call(do)
 	}
-	if err := c.object.use(); err != nil {
-		return nil, err
-	}
-	return c.object.release, nil
-}
-
-// enqueue checks a cache operation and its launch, and makes the call that enqueues it.
-func (c *Context) enqueue(launch *Launch, check func() error, call func(*C.sluice_error) C.sluice_status) error {
-	release, err := c.use()
-	if err != nil {
-		return err
-	}
-	defer release()
-	if err := check(); err != nil {
-		return err
-	}
-	if err := launch.check(); err != nil {
-		return err
-	}
-	c.object.enqueued.Store(true)
-	defer c.state.noteCapture(c.object, launch)
-	failure := newError()
-	return result(call(failure), failure)
-}
-
-// DeviceInfo is the device of a context.
-type DeviceInfo struct {
-	Kind              DeviceKind // As in ContextDesc.
-	Ordinal           int32      // Device ordinal; -1 for a target.
-	ComputeUnits      uint32     // Compute units.
-	WaveSize          uint32     // Lanes of a wave.
-	LDSBytes          uint32     // LDS bytes available to a workgroup.
-	HIPRuntimeVersion int32      // hipRuntimeGetVersion; 0 for a target or if it is unknown.
-	Chip              string     // Processor without features: "gfx942".
-	Arch              string     // As the runtime reports it: "gfx942:sramecc+:xnack-".
-	Name              string     // Marketing name, or empty.
-	Runtime           string     // Where HIP comes from: a file name, "caller" or "none".
+	return c.object.call(do)
 }
 
 // Device describes the context's device.
-func (c *Context) Device() (DeviceInfo, error) {
-	release, err := c.use()
-	if err != nil {
-		return DeviceInfo{}, err
-	}
-	defer release()
-	info := C.sluice_device_info{struct_size: C.sizeof_sluice_device_info}
-	failure := newError()
-	if err := result(C.sluice_context_device(c.state.handle, &info, failure), failure); err != nil {
-		return DeviceInfo{}, err
-	}
-	return goDeviceInfo(&info), nil
-}
-
-func goDeviceInfo(from *C.sluice_device_info) DeviceInfo {
-	return DeviceInfo{
-		Kind:              DeviceKind(from.kind),
-		Ordinal:           int32(from.ordinal),
-		ComputeUnits:      uint32(from.compute_units),
-		WaveSize:          uint32(from.wave_size),
-		LDSBytes:          uint32(from.lds_bytes),
-		HIPRuntimeVersion: int32(from.hip_runtime_version),
-		Chip:              text(from.chip[:]),
-		Arch:              text(from.arch[:]),
-		Name:              text(from.name[:]),
-		Runtime:           text(from.runtime[:]),
-	}
+func (c *Context) Device() (info DeviceInfo, err error) {
+	err = c.use(func(in *memory, failure *C.sluice_error) C.sluice_status {
+		from := answer[C.sluice_device_info](in)
+		status := C.sluice_context_device(c.state.handle, from, failure)
+		info = goDeviceInfo(from)
+		return status
+	})
+	return info, err
 }
 
 // HIPSymbol returns the HIP entry point of that name in the context's runtime, real or emulated: a C function for C to
 // call (see the package hip). It is nil if the runtime has no such entry point, and for a target.
-func (c *Context) HIPSymbol(name string) (unsafe.Pointer, error) {
-	release, err := c.use()
+func (c *Context) HIPSymbol(name string) (symbol unsafe.Pointer, err error) {
+	err = c.use(func(*memory, *C.sluice_error) C.sluice_status {
+		if strings.IndexByte(name, 0) < 0 { // a name cannot have a zero byte
+			characters := C.CString(name)
+			defer C.free(unsafe.Pointer(characters))
+			symbol = C.sluice_context_hip_symbol(c.state.handle, characters)
+		}
+		return C.SLUICE_OK
+	})
+	return symbol, err
+}
+
+// Support says whether a plan for this problem can be made, and what it needs. It touches no device. An error names the
+// member, the value asked for and the nearest supported value: InvalidArgument, Unsupported, NewerStruct.
+func (c *Context) Support(attention *Attention) (support Support, err error) {
+	err = c.use(func(in *memory, failure *C.sluice_error) C.sluice_status {
+		from := answer[C.sluice_support](in)
+		status := C.sluice_attention_support(c.state.handle, pointer[C.sluice_attention](in, attention), from, failure)
+		support = goSupport(from)
+		return status
+	})
+	return support, err
+}
+
+// Preload loads the kernels for a problem (every kernel of the context if it is nil) and keeps them loaded while the
+// context or one of its plans lives. Plans made later then load nothing. A target has no device to load onto: NoDevice.
+func (c *Context) Preload(attention *Attention) error {
+	return c.use(func(in *memory, failure *C.sluice_error) C.sluice_status {
+		return C.sluice_attention_preload(c.state.handle, pointer[C.sluice_attention](in, attention), failure)
+	})
+}
+
+// KernelCount is the number of kernels for the context's chip.
+func (c *Context) KernelCount() (uint32, error) {
+	var count C.uint32_t
+	err := c.use(func(in *memory, failure *C.sluice_error) C.sluice_status {
+		return C.sluice_list_kernels(c.state.handle, 0, nil, &count, failure)
+	})
+	return uint32(count), err
+}
+
+// Kernel is the kernel number `index`, in the order of their names.
+func (c *Context) Kernel(index uint32) (info KernelInfo, err error) {
+	err = c.use(func(in *memory, failure *C.sluice_error) C.sluice_status {
+		from := answer[C.sluice_kernel_info](in)
+		status := C.sluice_list_kernels(c.state.handle, C.uint32_t(index), from, nil, failure)
+		info = goKernelInfo(from)
+		return status
+	})
+	return info, err
+}
+
+// Kernels returns all of them.
+func (c *Context) Kernels() ([]KernelInfo, error) {
+	count, err := c.KernelCount()
 	if err != nil {
 		return nil, err
 	}
-	defer release()
-	if strings.IndexByte(name, 0) >= 0 {
-		return nil, nil // a name cannot have a zero byte
+	kernels := make([]KernelInfo, count)
+	for i := range kernels {
+		if kernels[i], err = c.Kernel(uint32(i)); err != nil {
+			return nil, err
+		}
 	}
-	characters := C.CString(name)
-	defer C.free(unsafe.Pointer(characters))
-	return C.sluice_context_hip_symbol(c.state.handle, characters), nil
+	return kernels, nil
 }

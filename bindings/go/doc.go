@@ -1,9 +1,9 @@
 // Package sluice is attention for AMD Instinct GPUs (gfx942) from Go: the C ABI of libsluice.so, with its rules.
 //
-// Make a Context for a device, ask it whether a Problem is supported, make a Plan from it, and Run the plan as often as
-// you like. The contract, for numbers and for arguments, is that of the C header include/sluice/sluice.h, which this
-// package uses and never restates: fields have the header's names in Go's spelling (head_dim_qk is HeadDimQK,
-// SLUICE_WRITE_LSE is WriteLSE), and a test compares the two.
+// Make a Context for a device, ask it whether an Attention problem has Support, make a Plan from it, and Run the plan as
+// often as you like. The contract, for numbers and for arguments, is that of the C headers in include/sluice, which this
+// package uses: names are theirs in Go's spelling (head_dim_qk is HeadDimQK, SLUICE_MASK_CAUSAL is MaskCausal), and
+// generated files have their comments.
 //
 // # Finding the library
 //
@@ -17,8 +17,8 @@
 // # Memory
 //
 // A call on a device works on device memory, named by a DevicePointer: a number to Go, which neither moves nor frees
-// the memory. The package hip allocates it through a context's runtime. Reference and ReferenceAppend compute on the
-// host, from slices. The library keeps no pointer into Go's memory after a call.
+// the memory. The package hip allocates it through a context's runtime. The Reference functions compute on the host, in
+// memory of Host. Structs of a call are copied when it is made; the library keeps no pointer into Go's memory.
 //
 // # Closing
 //

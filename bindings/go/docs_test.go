@@ -71,5 +71,8 @@ func receiver(function *ast.FuncDecl) *ast.Ident {
 	if pointer, ok := of.(*ast.StarExpr); ok {
 		of = pointer.X
 	}
+	if generic, ok := of.(*ast.IndexExpr); ok {
+		of = generic.X
+	}
 	return of.(*ast.Ident)
 }

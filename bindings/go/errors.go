@@ -6,33 +6,14 @@ import "C"
 import (
 	"errors"
 	"fmt"
-	"math"
-)
-
-// Status is the result of a call, which says what the caller can do about it. It is itself an error, for errors.Is:
-//
-//	if errors.Is(err, sluice.Unsupported) { /* take another path */ }
-type Status int32
-
-// The status codes.
-const (
-	OK                Status = C.SLUICE_OK                  // Done, or for a run: enqueued. Never an error's code.
-	InvalidArgument   Status = C.SLUICE_INVALID_ARGUMENT    // An argument breaks a documented rule: fix the call.
-	Unsupported       Status = C.SLUICE_UNSUPPORTED         // Legal, but this library cannot compute it: use another path.
-	NewerStruct       Status = C.SLUICE_NEWER_STRUCT        // A field, flag or enumerator that this library does not know is set: upgrade.
-	NoDevice          Status = C.SLUICE_NO_DEVICE           // The device, HIP runtime or emulator does not exist here.
-	WrongArch         Status = C.SLUICE_WRONG_ARCH          // The pack has no kernels for the device, or HIP found no code for it.
-	HIP               Status = C.SLUICE_HIP                 // A HIP call failed; Error.HIPCode has its code.
-	PackCorrupt       Status = C.SLUICE_PACK_CORRUPT        // The kernel pack is truncated or altered: reinstall.
-	WorkspaceTooSmall Status = C.SLUICE_WORKSPACE_TOO_SMALL // Give at least WorkspaceSize bytes.
-	OutOfMemory       Status = C.SLUICE_OUT_OF_MEMORY       // Host memory ran out.
-	Internal          Status = C.SLUICE_INTERNAL            // A defect of the library: report it with the message.
 )
 
 // String is the name in the header, "SLUICE_OK" and so on.
 func (s Status) String() string { return C.GoString(C.sluice_status_name(C.sluice_status(s))) }
 
-// Error is String.
+// Error is String: a Status is itself an error, for errors.Is:
+//
+//	if errors.Is(err, sluice.Unsupported) { /* take another path */ }
 func (s Status) Error() string { return s.String() }
 
 // Error describes a failed call. errors.Is compares its Code, errors.As reaches its Field.
@@ -65,16 +46,15 @@ func closed(field string) *Error {
 	return refused
 }
 
-func newError() *C.sluice_error {
-	return &C.sluice_error{struct_size: C.sizeof_sluice_error}
-}
-
-// result is a call's result as an error.
-func result(status C.sluice_status, from *C.sluice_error) error {
-	if Status(status) == OK {
+// call makes a call of the library with memory for its structs.
+func call(do func(in *memory, failure *C.sluice_error) C.sluice_status) error {
+	in := memories.Get().(*memory)
+	defer in.release()
+	failure := answer[C.sluice_error](in)
+	if do(in, failure) == C.SLUICE_OK {
 		return nil
 	}
-	return goError(from)
+	return goError(failure)
 }
 
 func goError(from *C.sluice_error) *Error {
@@ -92,16 +72,4 @@ func text(characters []C.char) string {
 		bytes = append(bytes, byte(c))
 	}
 	return string(bytes)
-}
-
-// elements is the product of extents that are not negative, or -1 if it exceeds an int64.
-func elements(extents ...int64) int64 {
-	count := int64(1)
-	for _, extent := range extents {
-		if extent != 0 && count > math.MaxInt64/extent {
-			return -1
-		}
-		count *= extent
-	}
-	return count
 }

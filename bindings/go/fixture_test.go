@@ -78,7 +78,7 @@ func target(t testing.TB) *sluice.Context {
 }
 
 // onDevice is a copy of values, for one test; nil without values.
-func onDevice[T hip.Element](t testing.TB, device *hip.Runtime, values []T) *hip.Memory {
+func onDevice[T sluice.Element](t testing.TB, device *hip.Runtime, values []T) *hip.Memory {
 	t.Helper()
 	if len(values) == 0 {
 		return nil
@@ -90,7 +90,7 @@ func onDevice[T hip.Element](t testing.TB, device *hip.Runtime, values []T) *hip
 }
 
 // pointerTo is onDevice's address, 0 for no values.
-func pointerTo[T hip.Element](t testing.TB, device *hip.Runtime, values []T) sluice.DevicePointer {
+func pointerTo[T sluice.Element](t testing.TB, device *hip.Runtime, values []T) sluice.DevicePointer {
 	t.Helper()
 	if len(values) == 0 {
 		return 0
@@ -98,10 +98,26 @@ func pointerTo[T hip.Element](t testing.TB, device *hip.Runtime, values []T) slu
 	return onDevice(t, device, values).Pointer()
 }
 
-// simple is a supported problem.
-func simple() sluice.Problem {
-	return sluice.Problem{QType: sluice.F16, KType: sluice.F16, VType: sluice.F16, OType: sluice.F16,
-		QHeads: 2, KVHeads: 1, HeadDimQK: 128, HeadDimV: 128}
+// half is the format of rows of F16.
+var half = sluice.Format{Type: sluice.F16}
+
+// simple is a supported problem of dense tensors: two heads share one KV head of 128 elements.
+func simple() *sluice.Attention {
+	kv := sluice.KVTensors(sluice.F16, 1, 128)
+	return &sluice.Attention{QHeads: 2, Q: half, O: half, KV: &kv}
+}
+
+// splitting is a problem whose plan needs workspace.
+func splitting() *sluice.Attention {
+	made := simple()
+	made.Flags, made.Bounds = sluice.AttentionBatchInvariant, sluice.Bounds{Batch: 8, KVLen: 4096}
+	return made
+}
+
+// single is a call of one sequence with dense tensors.
+func single(format *sluice.KVFormat, rows, keys int32, q, k, v, o sluice.Tensor) sluice.Args {
+	return sluice.Args{Batch: 1, Q: q, O: o, Rows: sluice.Rows{MaxLen: rows},
+		Keys: []sluice.Keys{{KV: &sluice.KV{Format: format, K: k, V: v}, Rows: sluice.Rows{MaxLen: keys}}}}
 }
 
 // eventually waits for the effect of a finalizer.

@@ -18,7 +18,7 @@ type forgetting struct {
 	stream   *hip.Stream
 	memory   *hip.Memory // zeros, ones, the result, other outputs
 	slots    sluice.DevicePointer
-	lse      sluice.Tensor
+	lse      sluice.DevicePointer
 }
 
 const partBytes = 2 * 128
@@ -39,14 +39,12 @@ func newForgetting(t *testing.T, emulator *sluice.Context) *forgetting {
 	}
 	f.memory = onDevice(t, device, values)
 	f.slots = pointerTo(t, device, []int64{0})
-	f.lse, err = onDevice(t, device, []float32{0}).Tensor(0, sluice.Contiguous(sluice.F32, [4]int64{1, 1, 1, 1}))
-	check(t, err)
+	f.lse = pointerTo(t, device, []float32{0})
 	return f
 }
 
 func (f *forgetting) part(number int64) sluice.Tensor {
-	return sluice.Tensor{Data: f.memory.Pointer() + sluice.DevicePointer(number*partBytes),
-		View: sluice.Contiguous(sluice.F16, [4]int64{1, 1, 1, 128})}
+	return sluice.BSHD(f.memory.At(number*partBytes), 1, 1, 128)
 }
 
 // context makes a context whose HIP calls are counted.
@@ -62,27 +60,28 @@ func (f *forgetting) plan(t *testing.T, context *sluice.Context) *sluice.Plan {
 	t.Helper()
 	problem := simple()
 	problem.QHeads = 1
-	plan, err := context.NewPlan(&problem)
+	plan, err := context.NewPlan(problem)
 	check(t, err)
 	return plan
 }
 
 func (f *forgetting) run(t *testing.T, plan *sluice.Plan, launch *sluice.Launch) {
 	t.Helper()
-	check(t, plan.Run(&sluice.Args{Batch: 1, QLen: 1, KVLen: 1, Q: f.part(0), K: f.part(0), V: f.part(1), O: f.part(2)}, launch))
+	args := single(simple().KV, 1, 1, f.part(0), f.part(0), f.part(1), f.part(2))
+	check(t, plan.Run(&args, launch))
 }
 
 func (f *forgetting) append(t *testing.T, context *sluice.Context, launch *sluice.Launch) {
 	t.Helper()
-	check(t, context.KVAppend(&sluice.Append{SourceType: sluice.F16, CacheType: sluice.F16, KVHeads: 1, HeadDimQK: 128,
-		HeadDimV: 128, PageSize: 1, Tokens: 1, K: f.part(0), V: f.part(1), KCache: f.part(3), VCache: f.part(2),
-		Slots: f.slots}, launch))
+	format := sluice.KVPages(sluice.F16, 1, 128, 1)
+	check(t, context.Append(&sluice.Append{SourceType: sluice.F16, Tokens: 1, K: f.part(0), V: f.part(1),
+		KV: &sluice.KV{Format: &format, K: f.part(3), V: f.part(2), PageCount: 1}, Slots: f.slots}, launch))
 }
 
 func (f *forgetting) merge(t *testing.T, context *sluice.Context, launch *sluice.Launch) {
 	t.Helper()
-	check(t, context.MergeStates(&sluice.Merge{PartialType: sluice.F16, OType: sluice.F16, Parts: 1, Tokens: 1, Heads: 1,
-		HeadDimV: 128, Partial: f.part(1), PartialLSE: f.lse, O: f.part(2)}, launch))
+	check(t, context.Merge(&sluice.Merge{Tokens: 1, Heads: 1, HeadDim: 128, LSEBase: sluice.LSELN, OFormat: half,
+		Parts: sluice.Parts{Type: sluice.F16, Count: 1, O: f.part(1), LSE: sluice.BSHD(f.lse, 1, 1, 1)}, O: f.part(2)}, launch))
 }
 
 func (f *forgetting) clear(t *testing.T) {

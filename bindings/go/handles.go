@@ -1,5 +1,8 @@
 package sluice
 
+// #include <sluice/sluice.h>
+import "C"
+
 import (
 	"sync"
 	"sync/atomic"
@@ -75,6 +78,32 @@ func (o *object) use() error {
 	refused := closed("handle")
 	refused.Message = "the context or plan is nil or zero: NewContext and NewPlan make them"
 	return refused
+}
+
+// call makes a call with the object, which lives until the call returns.
+func (o *object) call(do func(in *memory, failure *C.sluice_error) C.sluice_status) error {
+	if err := o.use(); err != nil {
+		return err
+	}
+	defer o.release()
+	return call(do)
+}
+
+// enqueue makes a call that enqueues work through the object.
+func (o *object) enqueue(state *contextState, launch *Launch, do func(in *memory, launch *C.sluice_launch,
+	failure *C.sluice_error) C.sluice_status) error {
+	if err := o.use(); err != nil {
+		return err
+	}
+	defer o.release()
+	if err := launch.check(); err != nil {
+		return err
+	}
+	o.enqueued.Store(true)
+	defer state.noteCapture(o, launch)
+	return call(func(in *memory, failure *C.sluice_error) C.sluice_status {
+		return do(in, pointer[C.sluice_launch](in, launch), failure)
+	})
 }
 
 // hold adds a user to an object that already has one; the returned function removes it.

@@ -18,36 +18,14 @@ func ABIVersion() (major, minor int) {
 // Version is the library's release, e.g. "1.0.0".
 func Version() string { return C.GoString(C.sluice_version()) }
 
-// Build says where the library and its kernels come from.
-type Build struct {
-	KernelCount uint32 // Kernels in the embedded pack.
-	Version     string // As the function Version.
-	GitCommit   string // Source revision, with "-dirty" if it had local changes; "unknown" outside git.
-	Compiler    string // The C++ compiler that built the library.
-	LLVMVersion string // The LLVM that generated the kernels.
-	PackID      string // Checksum of the pack's manifest in hexadecimal: equal ids, equal kernels.
-	Chips       string // Chips that the pack has kernels for, separated by commas.
-}
-
 // BuildInfo describes the library and its kernels. It needs no device. Errors: PackCorrupt if the embedded pack cannot
 // be read.
-func BuildInfo() (Build, error) {
-	build := C.sluice_build{struct_size: C.sizeof_sluice_build}
-	failure := newError()
-	if err := result(C.sluice_build_info(&build, failure), failure); err != nil {
-		return Build{}, err
-	}
-	return goBuild(&build), nil
-}
-
-func goBuild(from *C.sluice_build) Build {
-	return Build{
-		KernelCount: uint32(from.kernel_count),
-		Version:     text(from.version[:]),
-		GitCommit:   text(from.git_commit[:]),
-		Compiler:    text(from.compiler[:]),
-		LLVMVersion: text(from.llvm_version[:]),
-		PackID:      text(from.pack_id[:]),
-		Chips:       text(from.chips[:]),
-	}
+func BuildInfo() (build Build, err error) {
+	err = call(func(in *memory, failure *C.sluice_error) C.sluice_status {
+		from := answer[C.sluice_build](in)
+		status := C.sluice_build_info(from, failure)
+		build = goBuild(from)
+		return status
+	})
+	return build, err
 }

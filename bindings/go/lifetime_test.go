@@ -24,26 +24,26 @@ func afterClose(t *testing.T, call string, err error, field string) {
 
 func useClosedContext(t *testing.T, context *sluice.Context, field string) {
 	t.Helper()
-	problem := simple()
 	_, err := context.Device()
 	afterClose(t, "Device", err, field)
 	_, err = context.HIPSymbol("hipMalloc")
 	afterClose(t, "HIPSymbol", err, field)
-	_, err = context.QuerySupport(&problem)
-	afterClose(t, "QuerySupport", err, field)
-	_, err = context.WorkspaceSize(&problem)
-	afterClose(t, "WorkspaceSize", err, field)
+	_, err = context.Support(simple())
+	afterClose(t, "Support", err, field)
 	_, err = context.KernelCount()
 	afterClose(t, "KernelCount", err, field)
 	_, err = context.Kernel(0)
 	afterClose(t, "Kernel", err, field)
 	_, err = context.Kernels()
 	afterClose(t, "Kernels", err, field)
-	_, err = context.NewPlan(&problem)
+	_, err = context.NewPlan(simple())
 	afterClose(t, "NewPlan", err, field)
 	afterClose(t, "Preload", context.Preload(nil), field)
-	afterClose(t, "KVAppend", context.KVAppend(&sluice.Append{}, nil), field)
-	afterClose(t, "MergeStates", context.MergeStates(&sluice.Merge{}, nil), field)
+	afterClose(t, "Append", context.Append(&sluice.Append{}, nil), field)
+	afterClose(t, "Copy", context.Copy(&sluice.Copy{}, nil), field)
+	afterClose(t, "Gather", context.Gather(&sluice.Gather{}, nil), field)
+	afterClose(t, "Merge", context.Merge(&sluice.Merge{}, nil), field)
+	afterClose(t, "SetRanges", context.SetRanges(true), field)
 	afterClose(t, "SetTrace", context.SetTrace(nil), field)
 	_, err = hip.Open(context)
 	afterClose(t, "hip.Open", err, field)
@@ -51,8 +51,7 @@ func useClosedContext(t *testing.T, context *sluice.Context, field string) {
 
 func TestUseAfterClose(t *testing.T) {
 	context := target(t)
-	problem := simple()
-	plan, err := context.NewPlan(&problem)
+	plan, err := context.NewPlan(simple())
 	check(t, err)
 	for i := 0; i < 2; i++ {
 		check(t, plan.Close())
@@ -61,6 +60,8 @@ func TestUseAfterClose(t *testing.T) {
 	useClosedContext(t, context, "context")
 	_, err = plan.Describe()
 	afterClose(t, "Describe", err, "plan")
+	_, err = plan.Counters()
+	afterClose(t, "Counters", err, "plan")
 	afterClose(t, "Run", plan.Run(&sluice.Args{}, nil), "plan")
 
 	// An object that was never made counts as closed.
@@ -69,6 +70,7 @@ func TestUseAfterClose(t *testing.T) {
 	for _, none := range []*sluice.Plan{nil, {}} {
 		_, err = none.Describe()
 		afterClose(t, "Describe", err, "handle")
+		afterClose(t, "Run", none.Run(&sluice.Args{}, nil), "handle")
 		check(t, none.Close())
 	}
 	check(t, (*sluice.Context)(nil).Close())
@@ -77,7 +79,8 @@ func TestUseAfterClose(t *testing.T) {
 
 // A closed stream does not mean the default stream, and a closed event does not mean no event.
 func TestLaunchesWithClosedHandles(t *testing.T) {
-	context, plan, args := rightRun(t)
+	context, plan, right := rightRun(t)
+	args := right()
 	device, err := hip.Open(context)
 	check(t, err)
 	stream, err := device.NewStream()
@@ -94,44 +97,43 @@ func TestLaunchesWithClosedHandles(t *testing.T) {
 	} {
 		launch := launch
 		afterClose(t, "Run", plan.Run(&args, &launch), field)
-		afterClose(t, "KVAppend", context.KVAppend(&sluice.Append{}, &launch), field)
-		afterClose(t, "MergeStates", context.MergeStates(&sluice.Merge{}, &launch), field)
+		afterClose(t, "Append", context.Append(&sluice.Append{}, &launch), field)
+		afterClose(t, "Merge", context.Merge(&sluice.Merge{}, &launch), field)
 	}
 }
 
 // Freed memory does not count as memory that is not given.
 func TestRunsWithFreedMemory(t *testing.T) {
-	context, _, args := rightRun(t)
-	device, err := hip.Open(context)
-	check(t, err)
+	context, device := emulated(t)
 	memory, err := device.Malloc(64)
 	check(t, err)
 	check(t, memory.Free())
-	problem := simple()
-	problem.Mode, problem.PageSize, problem.PageTableKind = sluice.ModePaged, 4, sluice.PageTableBlock
-	problem.Flags = sluice.BoolMask
-	problem.MaxBatch, problem.MaxKVLen, problem.Determinism = 1, 4096, sluice.DeterminismBatchInvariant
-	plan, err := context.NewPlan(&problem)
+	format := sluice.KVPages(sluice.F16, 1, 128, 4)
+	problem := splitting()
+	problem.KV, problem.Bounds.Batch, problem.Mask = &format, 1, &sluice.Mask{Flags: sluice.MaskBits}
+	plan, err := context.NewPlan(problem)
 	check(t, err)
 	defer plan.Close()
-	given := args.Q.Data // of the right alignment, and never read
-	right := args
-	right.QLen, right.KVLen, right.QLengths, right.KVLengths, right.PageTable = 1, 8, given, given, given
-	right.Q.View = sluice.Contiguous(sluice.F16, [4]int64{1, 1, 2, 128})
-	right.O.View = right.Q.View
-	right.K.View = sluice.Contiguous(sluice.F16, [4]int64{1, 4, 1, 128})
-	right.V.View = right.K.View
-	right.LSE = sluice.Tensor{}
-	right.Mask = sluice.Tensor{Data: given, View: sluice.Contiguous(sluice.MaskBits, [4]int64{1, 2, 1, 1})}
+	given := onDevice(t, device, make([]uint64, 512)).Pointer() // of the right alignment, and never read
+	rightArgs := func() sluice.Args {
+		args := single(&format, 1, 8, sluice.BSHD(given, 1, 2, 128), sluice.BSHD(given, 4, 1, 128), sluice.BSHD(given, 4, 1, 128),
+			sluice.BSHD(given+4096-512, 1, 2, 128))
+		args.Rows.Lengths, args.Keys[0].Rows.Lengths = given, given
+		args.Keys[0].Pages = sluice.Pages{Table: given, Stride: 2}
+		args.Mask = &sluice.MaskArgs{Bits: sluice.BHSD(given, 1, 2, 1)}
+		return args
+	}
+	right := rightArgs()
 	refused(t, plan.Run(&right, nil), sluice.WorkspaceTooSmall, "workspace_bytes", "0") // the only error
 	for field, change := range map[string]func(a *sluice.Args){
-		"q.data":      func(a *sluice.Args) { a.Q.Data = memory.Pointer() },
-		"mask.stride": func(a *sluice.Args) { a.Mask.Data = memory.Pointer() },
-		"q_lengths":   func(a *sluice.Args) { a.QLengths = memory.Pointer() },
-		"kv_lengths":  func(a *sluice.Args) { a.KVLengths = memory.Pointer() },
-		"page_table":  func(a *sluice.Args) { a.PageTable = memory.Pointer() },
+		"q.data":               func(a *sluice.Args) { a.Q.Data = memory.Pointer() },
+		"keys[0].kv.k.data":    func(a *sluice.Args) { a.Keys[0].KV.K.Data = memory.At(0) },
+		"mask.bits.stride":     func(a *sluice.Args) { a.Mask.Bits.Data = memory.Pointer() },
+		"rows.lengths":         func(a *sluice.Args) { a.Rows.Lengths = memory.Pointer() },
+		"keys[0].rows.lengths": func(a *sluice.Args) { a.Keys[0].Rows.Lengths = memory.Pointer() },
+		"keys[0].pages.table":  func(a *sluice.Args) { a.Keys[0].Pages.Table = memory.Pointer() },
 	} {
-		args := right
+		args := rightArgs()
 		change(&args)
 		refused(t, plan.Run(&args, nil), sluice.InvalidArgument, field, "")
 	}
@@ -149,12 +151,12 @@ func TestPlansKeepTheirContext(t *testing.T) {
 	check(t, err)
 	traced := 0
 	check(t, context.SetTrace(func(record *sluice.TraceRecord) { traced++ }))
-	problem := simple()
-	first, err := context.NewPlan(&problem)
+	first, err := context.NewPlan(simple())
 	check(t, err)
-	second, err := context.NewPlan(&problem)
+	second, err := context.NewPlan(simple())
 	check(t, err)
-	_, _, args := rightRun(t)
+	_, _, right := rightRun(t)
+	args := right()
 	check(t, context.Close())
 	now := sluice.Handles()
 	if now.Contexts != before.Contexts+2 || now.Plans != before.Plans+3 { // one of each is rightRun's
@@ -195,7 +197,6 @@ func residentBytes(t *testing.T) int64 {
 
 // The copy of a pack is freed with its last user, even if making the context fails.
 func TestPacksAreFreed(t *testing.T) {
-	problem := simple()
 	contextOf := func(pack []byte) *sluice.Context {
 		context, err := sluice.NewContext(sluice.ContextDesc{Kind: sluice.DeviceTarget, Target: "gfx942:304", Pack: pack})
 		check(t, err)
@@ -220,7 +221,7 @@ func TestPacksAreFreed(t *testing.T) {
 		{"closed", pack, func(pack []byte) { check(t, contextOf(pack).Close()) }},
 		{"closed after a plan's context", pack, func(pack []byte) {
 			context := contextOf(pack)
-			plan, err := context.NewPlan(&problem)
+			plan, err := context.NewPlan(simple())
 			check(t, err)
 			check(t, context.Close())
 			check(t, plan.Close())
@@ -248,8 +249,7 @@ func TestPacksAreCopied(t *testing.T) {
 	for i := range pack {
 		pack[i] = 0xff
 	}
-	problem := simple()
-	plan, err := context.NewPlan(&problem)
+	plan, err := context.NewPlan(simple())
 	check(t, err)
 	check(t, context.Close())
 	_, err = plan.Describe()
@@ -262,8 +262,7 @@ func TestForgottenHandlesAreCountedAndClosed(t *testing.T) {
 	func() {
 		context, err := sluice.NewContext(sluice.ContextDesc{Kind: sluice.DeviceTarget, Target: "gfx942:304"})
 		check(t, err)
-		problem := simple()
-		_, err = context.NewPlan(&problem)
+		_, err = context.NewPlan(simple())
 		check(t, err)
 	}()
 	eventually(t, "the finalizer of a context and its plan", func() bool {
@@ -290,9 +289,8 @@ func TestCloseBesideCalls(t *testing.T) {
 			users.Add(1)
 			go func() {
 				defer users.Done()
-				problem := simple()
 				for {
-					plan, err := context.NewPlan(&problem)
+					plan, err := context.NewPlan(simple())
 					if err != nil {
 						if !errors.Is(err, sluice.ErrClosed) {
 							t.Error(err)

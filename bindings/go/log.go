@@ -8,17 +8,6 @@ import (
 	"sync"
 )
 
-// LogLevel is the severity of a log message.
-type LogLevel uint32
-
-// The levels, from the fewest messages to the most.
-const (
-	LogError   LogLevel = C.SLUICE_LOG_ERROR   // Something failed in a way that a status cannot say (a Close, for example).
-	LogWarning LogLevel = C.SLUICE_LOG_WARNING // Worth knowing.
-	LogInfo    LogLevel = C.SLUICE_LOG_INFO    // Devices found and kernels chosen when contexts and plans are made.
-	LogDebug   LogLevel = C.SLUICE_LOG_DEBUG   // Every step of finding and choosing.
-)
-
 // LogFunc receives a log line, without a line end. It may be called in any goroutine that calls the library, in
 // several at once, and must not call the library. A panic in it ends the program.
 type LogFunc func(level LogLevel, message string)

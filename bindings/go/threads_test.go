@@ -2,7 +2,6 @@ package sluice_test
 
 import (
 	"fmt"
-	"math/rand"
 	"runtime"
 	"sync"
 	"testing"
@@ -11,59 +10,48 @@ import (
 	"github.com/sluice-attention/sluice/bindings/go/hip"
 )
 
-// Many goroutines run one plan at once, each on its own stream and with its own result.
+// Many goroutines run one plan at once, each on its own stream, with its own numbers and its own result.
 func TestRunsAtOnce(t *testing.T) {
 	context, device := emulated(t)
-	c := &runCase{problem: problemOf(sluice.F16, 2, 1, 64, nil), lengths: [][2]int{{5, 40}}}
-	plan, err := context.NewPlan(&c.problem)
+	plan, err := context.NewPlan(simple())
 	check(t, err)
 	defer plan.Close()
-	random := rand.New(rand.NewSource(1))
-	sequences, f := randomSequences(c, random)
-	first := place(t, device, c, sequences, f, random)
-	check(t, plan.Run(&first.device, nil))
-	check(t, device.Synchronize(0))
-	wanted := first.o.fromDevice(t)
-
 	var users sync.WaitGroup
 	for i := 0; i < 8; i++ {
 		users.Add(1)
-		go func() {
+		go func(seed uint32) {
 			defer users.Done()
-			if err := runAlone(device, plan, first, wanted); err != nil {
+			if err := runAlone(device, plan, seed); err != nil {
 				t.Error(err)
 			}
-		}()
+		}(uint32(i))
 	}
 	users.Wait()
 }
 
-func runAlone(device *hip.Runtime, plan *sluice.Plan, first *placed, wanted *tensor) error {
+// runAlone attends to one key, whose value is then the result.
+func runAlone(device *hip.Runtime, plan *sluice.Plan, seed uint32) error {
 	stream, err := device.NewStream()
 	if err != nil {
 		return err
 	}
 	defer stream.Close()
-	size := int64(len(wanted.array.bits16))
-	memory, err := device.Malloc(2 * size)
+	_, values := numbers(4*128, seed) // K, V, Q
+	input, err := hip.NewMemory(device, values)
 	if err != nil {
 		return err
 	}
-	defer memory.Free()
-	args := first.device
-	if args.O, err = memory.Tensor(0, args.O.View); err != nil {
+	defer input.Free()
+	output, err := device.Malloc(2 * 2 * 128)
+	if err != nil {
 		return err
 	}
-	if args.LSE.Data != 0 {
-		lse, err := device.Malloc(4 * int64(len(first.lse.array.bits32)))
-		if err != nil {
-			return err
-		}
-		defer lse.Free()
-		args.LSE.Data = lse.Pointer()
-	}
+	defer output.Free()
+	key := func(offset int64) sluice.Tensor { return sluice.BSHD(input.At(offset), 1, 1, 128) }
+	args := single(simple().KV, 1, 1, sluice.BSHD(input.At(512), 1, 2, 128), key(0), key(256),
+		sluice.BSHD(output.At(0), 1, 2, 128))
 	for round := 0; round < 5; round++ {
-		if err := memory.Fill(0xff); err != nil {
+		if err := output.Fill(0xff); err != nil {
 			return err
 		}
 		if err := device.Synchronize(0); err != nil { // the stream does not wait for the default one
@@ -76,13 +64,13 @@ func runAlone(device *hip.Runtime, plan *sluice.Plan, first *placed, wanted *ten
 		if err := stream.Synchronize(); err != nil {
 			return err
 		}
-		got := make([]uint16, size)
-		if err := hip.Download(got, memory, 0); err != nil {
+		got := make([]uint16, 2*128)
+		if err := hip.Download(got, output, 0); err != nil {
 			return err
 		}
-		for i, bits := range wanted.array.bits16 {
-			if bits != 0x7e00 && got[i] != bits { // elements outside all rows are NaN
-				return fmt.Errorf("element %d is 0x%04x, not 0x%04x", i, got[i], bits)
+		for i, bits := range got {
+			if bits != values[128+i%128] {
+				return fmt.Errorf("seed %d: element %d is 0x%04x, not 0x%04x", seed, i, bits, values[128+i%128])
 			}
 		}
 	}
@@ -94,21 +82,14 @@ func runAlone(device *hip.Runtime, plan *sluice.Plan, first *placed, wanted *ten
 func TestDependencies(t *testing.T) {
 	context, device := emulated(t)
 	problem := simple()
-	problem.KVHeads = 2
-	plan, err := context.NewPlan(&problem)
+	problem.KV.KVHeads = 2
+	plan, err := context.NewPlan(problem)
 	check(t, err)
 	defer plan.Close()
-	view := sluice.Contiguous(sluice.F16, [4]int64{1, 1, 2, 128})
-	random := rand.New(rand.NewSource(4))
-	values := make([]uint16, 2*128)
-	for i := range values {
-		values[i] = uint16(encode(sluice.F16, exact(random)))
-	}
+	_, values := numbers(2*128, 4)
 	tensorOf := func(values []uint16) (sluice.Tensor, *hip.Memory) {
 		memory := onDevice(t, device, values)
-		made, err := memory.Tensor(0, view)
-		check(t, err)
-		return made, memory
+		return sluice.BSHD(memory.Pointer(), 1, 2, 128), memory
 	}
 	zeros, _ := tensorOf(make([]uint16, 2*128))
 	input, _ := tensorOf(values)
@@ -119,7 +100,7 @@ func TestDependencies(t *testing.T) {
 			check(t, betweenMemory.Fill(0))
 			check(t, device.Synchronize(0))
 			check(t, device.ConfigureEmulator("stream_order", fmt.Sprint(seed)))
-			copyThrough(t, device, plan, kind, zeros, input, between, output)
+			copyThrough(t, device, plan, kind, problem.KV, zeros, input, between, output)
 			check(t, device.ConfigureEmulator("stream_order", "concurrent"))
 			got := make([]uint16, len(values))
 			check(t, hip.Download(got, outputMemory, 0))
@@ -135,7 +116,7 @@ func TestDependencies(t *testing.T) {
 
 // copyThrough copies input to between on a stream, and that to output on another one.
 func copyThrough(t *testing.T, device *hip.Runtime, plan *sluice.Plan, kind sluice.DependencyKind,
-	query, input, between, output sluice.Tensor) {
+	format *sluice.KVFormat, query, input, between, output sluice.Tensor) {
 	writer, err := device.NewStream()
 	check(t, err)
 	defer writer.Close()
@@ -148,7 +129,7 @@ func copyThrough(t *testing.T, device *hip.Runtime, plan *sluice.Plan, kind slui
 	read, err := device.NewEvent()
 	check(t, err)
 	defer read.Close()
-	args := sluice.Args{Batch: 1, QLen: 1, KVLen: 1, Q: query, K: input, V: input, O: between}
+	args := single(format, 1, 1, query, input, input, between)
 	launch := sluice.Launch{Stream: writer.Handle()}
 	dependency := sluice.Dependency{Kind: kind, Event: written.Handle()}
 	if kind == sluice.DependsOnStream {
@@ -157,7 +138,7 @@ func copyThrough(t *testing.T, device *hip.Runtime, plan *sluice.Plan, kind slui
 		launch.SignalEvent = written.Handle()
 	}
 	check(t, plan.Run(&args, &launch))
-	args.K, args.V, args.O = between, between, output
+	args = single(format, 1, 1, query, between, between, output)
 	check(t, plan.Run(&args, &sluice.Launch{Stream: reader.Handle(), Dependencies: []sluice.Dependency{dependency},
 		SignalEvent: read.Handle()}))
 	check(t, read.Synchronize())
@@ -181,18 +162,14 @@ func TestDevicesOfThreads(t *testing.T) {
 		check(t, err)
 		freeBefore, _, err := second.MemoryInfo()
 		check(t, err)
-		memory, err := second.Malloc(2 * 4 * 128)
+		memory, err := second.Malloc(2 * 7 * 128)
 		check(t, err)
 		defer memory.Free()
 		check(t, memory.Fill(0))
 		if free, _, err := second.MemoryInfo(); err != nil || free >= freeBefore {
 			t.Errorf("the memory is not on device 1: %d of %d bytes, %v", free, freeBefore, err)
 		}
-		tensorAt := func(part, heads int64) sluice.Tensor {
-			made, err := memory.Tensor(part*256, sluice.Contiguous(sluice.F16, [4]int64{1, 1, heads, 128}))
-			check(t, err)
-			return made
-		}
+		part := func(number int64) sluice.Tensor { return sluice.BSHD(memory.At(number*256), 1, 1, 128) }
 		values := make([]uint16, 128)
 		for i := range values {
 			values[i] = 0x3c00
@@ -200,25 +177,30 @@ func TestDevicesOfThreads(t *testing.T) {
 		check(t, hip.Upload(memory, 256, values))
 		problem := simple()
 		problem.QHeads = 1
-		plan, err := context.NewPlan(&problem)
+		plan, err := context.NewPlan(problem)
 		check(t, err)
 		defer plan.Close()
-		check(t, plan.Run(&sluice.Args{Batch: 1, QLen: 1, KVLen: 1, Q: tensorAt(0, 1), K: tensorAt(0, 1), V: tensorAt(1, 1),
-			O: tensorAt(2, 1)}, nil))
-		lse, err := second.Malloc(64)
+		args := single(problem.KV, 1, 1, part(0), part(0), part(1), part(2))
+		check(t, plan.Run(&args, nil))
+		lse, err := hip.NewMemory(second, []float32{0})
 		check(t, err)
 		defer lse.Free()
-		check(t, lse.Fill(0))
-		lseTensor, err := lse.Tensor(0, sluice.Contiguous(sluice.F32, [4]int64{1, 1, 1, 1}))
-		check(t, err)
-		check(t, context.MergeStates(&sluice.Merge{PartialType: sluice.F16, OType: sluice.F16, Parts: 1, Tokens: 1, Heads: 1,
-			HeadDimV: 128, Partial: tensorAt(2, 1), PartialLSE: lseTensor, O: tensorAt(3, 1)}, nil))
+		check(t, context.Merge(&sluice.Merge{Tokens: 1, Heads: 1, HeadDim: 128, LSEBase: sluice.LSELN, OFormat: half,
+			Parts: sluice.Parts{Type: sluice.F16, Count: 1, O: part(2), LSE: sluice.BSHD(lse.Pointer(), 1, 1, 1)}, O: part(3)}, nil))
 		slots, err := hip.NewMemory(second, []int64{0})
 		check(t, err)
 		defer slots.Free()
-		check(t, context.KVAppend(&sluice.Append{SourceType: sluice.F16, CacheType: sluice.F16, KVHeads: 1, HeadDimQK: 128,
-			HeadDimV: 128, PageSize: 1, Tokens: 1, K: tensorAt(3, 1), V: tensorAt(3, 1), KCache: tensorAt(0, 1),
-			VCache: tensorAt(1, 1), Slots: slots.Pointer()}, nil))
+		format, rows := sluice.KVPages(sluice.F16, 1, 128, 1), *problem.KV
+		cache := sluice.KV{Format: &format, K: part(1), V: part(2), PageCount: 1}
+		check(t, context.Append(&sluice.Append{SourceType: sluice.F16, Tokens: 1, K: part(3), V: part(3), KV: &cache,
+			Slots: slots.Pointer()}, nil))
+		copied := sluice.KV{Format: &format, K: part(4), V: part(5), PageCount: 1}
+		check(t, context.Copy(&sluice.Copy{Source: &cache, Target: &copied}, nil))
+		table, err := hip.NewMemory(second, []int32{0, 1})
+		check(t, err)
+		defer table.Free()
+		check(t, context.Gather(&sluice.Gather{Batch: 1, Source: &copied, Pages: sluice.Pages{Table: table.At(0), Stride: 1},
+			Lengths: table.At(4), Target: &sluice.KV{Format: &rows, K: part(0), V: part(6)}, Starts: table.At(0), Tokens: 1}, nil))
 		check(t, second.Synchronize(0))
 		got := make([]uint16, 128)
 		check(t, hip.Download(got, memory, 0))

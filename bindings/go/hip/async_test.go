@@ -17,7 +17,7 @@ func newStream(t *testing.T, r *Runtime) *Stream {
 }
 
 // pinned is memory for one test, with values in it.
-func pinned[T Element](t *testing.T, r *Runtime, values []T) (*HostMemory, []T) {
+func pinned[T sluice.Element](t *testing.T, r *Runtime, values []T) (*HostMemory, []T) {
 	t.Helper()
 	_, bytes := bytesOf(values)
 	memory, err := r.HostMalloc(bytes)
@@ -29,7 +29,7 @@ func pinned[T Element](t *testing.T, r *Runtime, values []T) (*HostMemory, []T) 
 	return memory, all
 }
 
-func onDevice[T Element](t *testing.T, r *Runtime, values []T) *Memory {
+func onDevice[T sluice.Element](t *testing.T, r *Runtime, values []T) *Memory {
 	t.Helper()
 	memory, err := NewMemory(r, values)
 	check(t, err)
@@ -37,7 +37,7 @@ func onDevice[T Element](t *testing.T, r *Runtime, values []T) *Memory {
 	return memory
 }
 
-func expect[T Element](t *testing.T, what string, got []T, wanted ...T) {
+func expect[T sluice.Element](t *testing.T, what string, got []T, wanted ...T) {
 	t.Helper()
 	for i := range wanted {
 		if len(got) != len(wanted) || got[i] != wanted[i] {

@@ -60,11 +60,9 @@ func ExampleStream_Capture() {
 	context, err := sluice.NewContext(sluice.ContextDesc{Kind: sluice.DeviceEmulated})
 	must(err)
 	defer context.Close()
-	plan, err := context.NewPlan(&sluice.Problem{
-		QType: sluice.F16, KType: sluice.F16, VType: sluice.F16, OType: sluice.F16,
-		QHeads: 1, KVHeads: 1, HeadDimQK: headSize, HeadDimV: headSize,
-		MaxBatch: 1, MaxQLen: 1, MaxKVLen: keys, // the graph serves every length up to this one
-	})
+	rows, format := sluice.Format{Type: sluice.F16}, sluice.KVTensors(sluice.F16, 1, headSize)
+	plan, err := context.NewPlan(&sluice.Attention{QHeads: 1, Q: rows, O: rows, KV: &format,
+		Bounds: sluice.Bounds{Batch: 1, QLen: 1, KVLen: keys}}) // the graph serves every length up to this one
 	must(err)
 	defer plan.Close()
 	runtime, err := hip.Open(context)
@@ -81,16 +79,12 @@ func ExampleStream_Capture() {
 	lengths, err := hip.NewMemory(runtime, []int32{0})
 	must(err)
 	defer lengths.Free()
-	args := sluice.Args{Batch: 1, KVLengths: lengths.Pointer()} // rows and keys are the problem's bounds
-	row := int64(0)
-	for _, tensor := range []struct {
-		to   *sluice.Tensor
-		rows int64
-	}{{&args.Q, 1}, {&args.K, keys}, {&args.V, keys}, {&args.O, 1}} {
-		*tensor.to, err = memory.Tensor(2*row*headSize, sluice.Contiguous(sluice.F16, [4]int64{1, tensor.rows, 1, headSize}))
-		must(err)
-		row += tensor.rows
+	tensor := func(row, rows int64) sluice.Tensor {
+		return sluice.BSHD(memory.At(2*row*headSize), rows, 1, headSize)
 	}
+	kv := sluice.KV{Format: &format, K: tensor(1, keys), V: tensor(1+keys, keys)}
+	args := sluice.Args{Batch: 1, Q: tensor(0, 1), O: tensor(1+keys+keys, 1), Rows: sluice.Rows{MaxLen: 1},
+		Keys: []sluice.Keys{{KV: &kv, Rows: sluice.Rows{MaxLen: keys, Lengths: lengths.Pointer()}}}}
 	must(replay(runtime, plan, &args, lengths, []int32{1, 2, 4}, func() error {
 		result := make([]uint16, 1)
 		err := hip.Download(result, memory, 2*(1+keys+keys)*headSize)

@@ -26,10 +26,10 @@ type Graph struct {
 // function returns). It returns the first error: that of `enqueue`, or HIP's, which makes a capture invalid if
 // something illegal was called during it. An error or a panic of `enqueue` ends the capture without a graph.
 //
-// Only calls that enqueue and do not wait, load or allocate are legal; KVAppend and MergeStates only after a Preload of
-// nil. The capture's mode is HIP's thread-local one: `enqueue` runs on a locked thread, and the restrictions apply only
-// to calls of that thread, so other goroutines may allocate, load and close meanwhile. It must enqueue in the goroutine
-// it is called in.
+// Only calls that enqueue and do not wait, load or allocate are legal; Append, Copy, Gather and Merge only after a
+// Preload of nil. The capture's mode is HIP's thread-local one: `enqueue` runs on a locked thread, and the restrictions
+// apply only to calls of that thread, so other goroutines may allocate, load and close meanwhile. It must enqueue in
+// the goroutine it is called in.
 //
 // Capture waits while a finalizer of sluice waits for the device (see the documentation of sluice), and such finalizers
 // wait for captures. The stream cannot be closed, nor captured again, before Capture returns.

@@ -86,17 +86,12 @@ func TestMemory(t *testing.T) {
 	refused(t, Download(values, memory, -4), "offset -4")
 	refused(t, Download(values, memory, 17), "offset 17")
 	check(t, Upload(memory, 16, []int32{}))
-	tensor, err := memory.Tensor(4, sluice.Contiguous(sluice.F32, [4]int64{1, 1, 1, 3}))
-	check(t, err)
-	if tensor.Data != memory.Pointer()+4 || memory.Bytes() != 16 {
-		t.Errorf("%+v of %d", tensor, memory.Pointer())
+	if memory.At(4) != memory.Pointer()+4 || memory.At(16) != memory.Pointer()+16 || memory.Bytes() != 16 {
+		t.Errorf("byte 4 of %d is at %d", memory.Pointer(), memory.At(4))
 	}
-	_, err = memory.Tensor(4, sluice.Contiguous(sluice.F32, [4]int64{1, 1, 1, 4}))
-	refused(t, err, "view has 16 bytes from offset 4 on")
-	_, err = memory.Tensor(0, sluice.View{Shape: [4]int64{1, 1, 1, 1}, Type: 99})
-	refused(t, err, "view.type is DType(99)")
-	_, err = memory.Tensor(0, sluice.View{Shape: [4]int64{-1, 1, 1, 1}})
-	refused(t, err, "view.shape[0] is -1")
+	if memory.At(17) != sluice.FreedMemory || memory.At(-1) != sluice.FreedMemory {
+		t.Error("bytes outside of the memory have an address")
+	}
 	check(t, memory.Fill(1))
 	check(t, Download(values, memory, 0))
 	if values[2] != 0x01010101 {
@@ -105,7 +100,7 @@ func TestMemory(t *testing.T) {
 
 	check(t, memory.Free())
 	check(t, memory.Free())
-	if memory.Pointer() != sluice.FreedMemory {
+	if memory.Pointer() != sluice.FreedMemory || memory.At(4) != sluice.FreedMemory {
 		t.Error("free memory has an address")
 	}
 	refused(t, Upload(memory, 0, values), "memory is free")
@@ -207,19 +202,19 @@ func TestCloseBesideCalls(t *testing.T) {
 // A kernel's fault is reported by the call that waits.
 func TestFaults(t *testing.T) {
 	context, r := open(t)
-	plan, err := context.NewPlan(&sluice.Problem{QType: sluice.F16, KType: sluice.F16, VType: sluice.F16, OType: sluice.F16,
-		QHeads: 1, KVHeads: 1, HeadDimQK: 128, HeadDimV: 128})
+	rows, format := sluice.Format{Type: sluice.F16}, sluice.KVTensors(sluice.F16, 1, 128)
+	plan, err := context.NewPlan(&sluice.Attention{QHeads: 1, Q: rows, O: rows, KV: &format})
 	check(t, err)
 	defer plan.Close()
 	memory, err := r.Malloc(256)
 	check(t, err)
 	defer memory.Free()
 	check(t, memory.Fill(0))
-	tensor, err := memory.Tensor(0, sluice.Contiguous(sluice.F16, [4]int64{1, 1, 1, 128}))
-	check(t, err)
-	nowhere := tensor
-	nowhere.Data += 1 << 30
-	check(t, plan.Run(&sluice.Args{Batch: 1, QLen: 1, KVLen: 1, Q: tensor, K: tensor, V: tensor, O: nowhere}, nil))
+	tensor := sluice.BSHD(memory.Pointer(), 1, 1, 128)
+	short := tensor
+	short.Data += 128 // half of the row is past the end of the memory
+	check(t, plan.Run(&sluice.Args{Batch: 1, Q: tensor, O: short, Rows: sluice.Rows{MaxLen: 1},
+		Keys: []sluice.Keys{{KV: &sluice.KV{Format: &format, K: tensor, V: tensor}, Rows: sluice.Rows{MaxLen: 1}}}}, nil))
 	err = r.Synchronize(0)
 	var failure *Error
 	if !errors.As(err, &failure) || failure.Call != "hipStreamSynchronize" || failure.Code != 700 {

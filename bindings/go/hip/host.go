@@ -74,7 +74,7 @@ func (m *HostMemory) use(name string, offset, bytes int64, call func(unsafe.Poin
 // device writes to it, and a copy to the device reads it when the copy executes. Between enqueueing a copy and its
 // completion the elements belong to the device: wait for the stream or an event after the copy before you overwrite
 // what is copied, or read the result. The slice is valid until Free. The offset is a multiple of an element's size.
-func Values[T Element](of *HostMemory, offset, count int64) ([]T, error) {
+func Values[T sluice.Element](of *HostMemory, offset, count int64) ([]T, error) {
 	var element T
 	size := int64(unsafe.Sizeof(element))
 	if offset%size != 0 {

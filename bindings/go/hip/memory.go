@@ -60,32 +60,16 @@ func (m *Memory) Free() error {
 func (m *Memory) Bytes() int64 { return m.bytes }
 
 // Pointer is its first byte's address; sluice.FreedMemory after Free.
-func (m *Memory) Pointer() sluice.DevicePointer {
+func (m *Memory) Pointer() sluice.DevicePointer { return m.At(0) }
+
+// At is the address of the byte `offset`; sluice.FreedMemory after Free, and for an offset outside of the memory.
+func (m *Memory) At(offset int64) sluice.DevicePointer {
 	m.mutex.RLock()
 	defer m.mutex.RUnlock()
-	if m.pointer == 0 {
+	if m.pointer == 0 || offset < 0 || offset > m.bytes {
 		return sluice.FreedMemory
 	}
-	return m.pointer
-}
-
-// Tensor is the tensor that `view` describes, its first element `offset` bytes into the memory. It must be within the
-// memory.
-func (m *Memory) Tensor(offset int64, view sluice.View) (sluice.Tensor, error) {
-	elements, err := view.Elements()
-	if err != nil {
-		return sluice.Tensor{}, err
-	}
-	block := view.Type.Block()
-	if block == 0 {
-		return sluice.Tensor{}, fmt.Errorf("hip: view.type is %v, which is not a type", view.Type)
-	}
-	tensor := sluice.Tensor{View: view}
-	err = m.use("view", offset, (elements+block-1)/block*view.Type.Size(), func(address C.uintptr_t) error {
-		tensor.Data = sluice.DevicePointer(address)
-		return nil
-	})
-	return tensor, err
+	return m.pointer + sluice.DevicePointer(offset)
 }
 
 // use calls a function with the address of bytes that must be within the memory, and keeps the memory during the call.
@@ -114,13 +98,7 @@ func checkRange(name string, offset, bytes, memory int64) error {
 	return nil
 }
 
-// Element is a type that can be copied as it is.
-type Element interface {
-	~uint8 | ~int8 | ~uint16 | ~int16 | ~uint32 | ~int32 | ~uint64 | ~int64 | ~float32 | ~float64 |
-		sluice.BlockQ8_0 | sluice.BlockQ4_0
-}
-
-func bytesOf[T Element](values []T) (*C.uint8_t, int64) {
+func bytesOf[T sluice.Element](values []T) (*C.uint8_t, int64) {
 	if len(values) == 0 {
 		return nil, 0
 	}
@@ -128,7 +106,7 @@ func bytesOf[T Element](values []T) (*C.uint8_t, int64) {
 }
 
 // Upload copies values to the memory, from byte `offset` on, after all work on blocking streams, and waits for it.
-func Upload[T Element](to *Memory, offset int64, values []T) error {
+func Upload[T sluice.Element](to *Memory, offset int64, values []T) error {
 	from, bytes := bytesOf(values)
 	return to.use("values", offset, bytes, func(address C.uintptr_t) error {
 		if bytes == 0 {
@@ -139,7 +117,7 @@ func Upload[T Element](to *Memory, offset int64, values []T) error {
 }
 
 // Download copies from the memory with the same rules.
-func Download[T Element](values []T, from *Memory, offset int64) error {
+func Download[T sluice.Element](values []T, from *Memory, offset int64) error {
 	to, bytes := bytesOf(values)
 	return from.use("values", offset, bytes, func(address C.uintptr_t) error {
 		if bytes == 0 {
@@ -150,7 +128,7 @@ func Download[T Element](values []T, from *Memory, offset int64) error {
 }
 
 // NewMemory allocates memory for values and uploads them.
-func NewMemory[T Element](r *Runtime, values []T) (*Memory, error) {
+func NewMemory[T sluice.Element](r *Runtime, values []T) (*Memory, error) {
 	_, bytes := bytesOf(values)
 	memory, err := r.Malloc(bytes)
 	if err != nil {

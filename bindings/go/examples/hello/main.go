@@ -32,10 +32,8 @@ func run() error {
 	defer context.Close()
 
 	// A plan: what all calls have in common. It chooses the kernel and loads it.
-	plan, err := context.NewPlan(&sluice.Problem{
-		QType: sluice.F16, KType: sluice.F16, VType: sluice.F16, OType: sluice.F16,
-		QHeads: 1, KVHeads: 1, HeadDimQK: headSize, HeadDimV: headSize,
-	})
+	rows, format := sluice.Format{Type: sluice.F16}, sluice.KVTensors(sluice.F16, 1, headSize)
+	plan, err := context.NewPlan(&sluice.Attention{QHeads: 1, Q: rows, O: rows, KV: &format})
 	if err != nil {
 		return err
 	}
@@ -47,36 +45,34 @@ func run() error {
 		return err
 	}
 	numbers := [keys]uint16{0x0000, 0x3c00, 0x4000, 0x4200} // 0, 1, 2, 3 in binary16
-	values := make([]uint16, keys*headSize)
-	for i := range values {
-		values[i] = numbers[i/headSize]
-	}
-	var tensors [4]sluice.Tensor // Q, K, V, O; shapes are [batch, token, head, dim]
-	var memories [4]*hip.Memory
-	for i, rows := range []int64{1, keys, keys, 1} {
-		if memories[i], err = runtime.Malloc(2 * rows * headSize); err != nil {
-			return err
-		}
-		defer memories[i].Free()
-		if err = memories[i].Fill(0); err != nil {
-			return err
-		}
-		view := sluice.Contiguous(sluice.F16, [4]int64{1, rows, 1, headSize})
-		if tensors[i], err = memories[i].Tensor(0, view); err != nil {
-			return err
+	values := make([]uint16, (1+keys+keys+1)*headSize)      // Q, K, V, O; all is 0 but V
+	for i, number := range numbers {
+		for e := 0; e < headSize; e++ {
+			values[(1+keys+i)*headSize+e] = number
 		}
 	}
-	if err := hip.Upload(memories[2], 0, values); err != nil {
+	memory, err := hip.NewMemory(runtime, values)
+	if err != nil {
 		return err
+	}
+	defer memory.Free()
+	tensor := func(row, rows int64) sluice.Tensor { // [batch, token, head, dim]
+		return sluice.BSHD(memory.At(2*row*headSize), rows, 1, headSize)
 	}
 
 	// A call: tensors and lengths. It is enqueued on a stream; nil is the default stream.
-	args := sluice.Args{Batch: 1, QLen: 1, KVLen: keys, Q: tensors[0], K: tensors[1], V: tensors[2], O: tensors[3]}
+	args := sluice.Args{
+		Batch: 1, Q: tensor(0, 1), O: tensor(1+keys+keys, 1), Rows: sluice.Rows{MaxLen: 1},
+		Keys: []sluice.Keys{{
+			KV:   &sluice.KV{Format: &format, K: tensor(1, keys), V: tensor(1+keys, keys)},
+			Rows: sluice.Rows{MaxLen: keys},
+		}},
+	}
 	if err := plan.Run(&args, nil); err != nil {
 		return err
 	}
 	var result [headSize]uint16
-	if err := hip.Download(result[:], memories[3], 0); err != nil { // waits for the run
+	if err := hip.Download(result[:], memory, 2*(1+keys+keys)*headSize); err != nil { // waits for the run
 		return err
 	}
 	fmt.Printf("the mean of 0, 1, 2, 3 is 0x%04x in binary16\n", result[0])

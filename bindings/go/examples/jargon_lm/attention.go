@@ -5,7 +5,7 @@ import (
 	"github.com/sluice-attention/sluice/bindings/go/hip"
 )
 
-// Attention of one text with a paged cache: KVAppend puts new rows of K and V into pages, Run attends to them. The text
+// Attention of one text with a paged cache: Context.Append puts new rows of K and V into pages, Run attends to them. The text
 // gets its pages out of order, as it would if many texts shared a pool.
 
 const pageSize = 16
@@ -39,11 +39,12 @@ func openDevice(desc sluice.ContextDesc) (*device, error) {
 type pagedAttention struct {
 	device                 *device
 	shape                  config
+	format                 sluice.KVFormat
 	plan                   *sluice.Plan
 	memories               []*hip.Memory
 	q, k, v, o             *hip.Memory
 	starts, lengths, table *hip.Memory
-	kCache, vCache         []sluice.Tensor // By layer.
+	caches                 []sluice.KV // By layer.
 	launch                 sluice.Launch
 	positions              int
 }
@@ -56,16 +57,15 @@ func newAttention(d *device, shape config) (a *pagedAttention, err error) {
 			a.close()
 		}
 	}()
-	a.plan, err = d.context.NewPlan(&sluice.Problem{
-		Mode: sluice.ModePaged, PageTableKind: sluice.PageTableBlock, PageSize: pageSize,
-		QType: sluice.F16, KType: sluice.F16, VType: sluice.F16, OType: sluice.F16,
-		QHeads: int32(shape.NumHeads), KVHeads: int32(shape.NumKVHeads),
-		HeadDimQK: int32(shape.HeadDim), HeadDimV: int32(shape.HeadDim),
-		MaxBatch: 1, MaxQLen: int32(shape.MaxPositions), MaxKVLen: int32(shape.MaxPositions),
+	a.format = sluice.KVPages(sluice.F16, int32(shape.NumKVHeads), int32(shape.HeadDim), pageSize)
+	longest, half := int32(shape.MaxPositions), sluice.Format{Type: sluice.F16}
+	a.plan, err = d.context.NewPlan(&sluice.Attention{
+		QHeads: int32(shape.NumHeads), Q: half, O: half, KV: &a.format,
+		Bounds: sluice.Bounds{Batch: 1, QLen: longest, KVLen: longest},
 		// The text does not depend on the bounds of the plan, and is the same as with a contiguous cache.
-		Determinism: sluice.DeterminismBatchInvariant,
+		Flags: sluice.AttentionBatchInvariant,
 		// Bottom-right alignment, the default: the last new row sees the whole cache.
-		Flags: sluice.Causal,
+		Mask: &sluice.Mask{Flags: sluice.MaskCausal},
 	})
 	if err != nil {
 		return a, err
@@ -93,14 +93,11 @@ func newAttention(d *device, shape config) (a *pagedAttention, err error) {
 			a.launch = sluice.Launch{Workspace: workspace.Pointer(), WorkspaceBytes: info.WorkspaceBytes}
 		}
 	}
-	cache := sluice.Contiguous(sluice.F16, [4]int64{int64(pages), pageSize, int64(shape.NumKVHeads), int64(shape.HeadDim)})
 	for i := 0; i < shape.NumLayers && err == nil; i++ {
-		for _, caches := range []*[]sluice.Tensor{&a.kCache, &a.vCache} {
-			if memory := allocate(pages * 2 * pageSize * shape.NumKVHeads * shape.HeadDim); memory != nil {
-				var tensor sluice.Tensor
-				tensor, err = memory.Tensor(0, cache)
-				*caches = append(*caches, tensor)
-			}
+		k, v := allocate(pages*pageSize*kvBytes/shape.MaxPositions), allocate(pages*pageSize*kvBytes/shape.MaxPositions)
+		if err == nil {
+			a.caches = append(a.caches, sluice.KV{Format: &a.format, K: a.rows(k, pageSize, shape.NumKVHeads),
+				V: a.rows(v, pageSize, shape.NumKVHeads), PageCount: int64(pages)})
 		}
 	}
 	if err != nil {
@@ -117,9 +114,9 @@ func (a *pagedAttention) length() int      { return a.positions }
 func (a *pagedAttention) advance(rows int) { a.positions += rows }
 func (a *pagedAttention) clear()           { a.positions = 0 }
 
-// rows are new rows of one sequence in memory: [1, row, head, dim].
-func (a *pagedAttention) rows(memory *hip.Memory, rows, heads int) (sluice.Tensor, error) {
-	return memory.Tensor(0, sluice.Contiguous(sluice.F16, [4]int64{1, int64(rows), int64(heads), int64(a.shape.HeadDim)}))
+// rows are rows of one sequence or of pages in memory: [1, row, head, dim].
+func (a *pagedAttention) rows(memory *hip.Memory, rows, heads int) sluice.Tensor {
+	return sluice.BSHD(memory.Pointer(), int64(rows), int64(heads), int64(a.shape.HeadDim))
 }
 
 func (a *pagedAttention) run(layer int, q, k, v []float32) ([]float32, error) {
@@ -138,10 +135,7 @@ func (a *pagedAttention) run(layer int, q, k, v []float32) ([]float32, error) {
 		if err := hip.Upload(operand.memory, 0, halves); err != nil {
 			return nil, err
 		}
-		var err error
-		if tensors[i], err = a.rows(operand.memory, rows, operand.heads); err != nil {
-			return nil, err
-		}
+		tensors[i] = a.rows(operand.memory, rows, operand.heads)
 	}
 	if err := hip.Upload(a.starts, 0, []int32{0, int32(rows)}); err != nil {
 		return nil, err
@@ -151,21 +145,17 @@ func (a *pagedAttention) run(layer int, q, k, v []float32) ([]float32, error) {
 	}
 
 	// Both on the default stream: the run sees what the append has written.
-	err := a.device.context.KVAppend(&sluice.Append{
-		SourceType: sluice.F16, CacheType: sluice.F16,
-		KVHeads: int32(a.shape.NumKVHeads), HeadDimQK: int32(a.shape.HeadDim), HeadDimV: int32(a.shape.HeadDim),
-		PageSize: pageSize, PageTableKind: sluice.PageTableBlock, Tokens: int32(rows), Batch: 1,
-		K: tensors[1], V: tensors[2], KCache: a.kCache[layer], VCache: a.vCache[layer],
-		Starts: a.starts.Pointer(), KVLengths: a.lengths.Pointer(),
-		PageTable: a.table.Pointer(), PageTableStride: a.table.Bytes() / 4,
+	cache, pages := &a.caches[layer], sluice.Pages{Table: a.table.Pointer(), Stride: a.table.Bytes() / 4}
+	err := a.device.context.Append(&sluice.Append{
+		SourceType: sluice.F16, Tokens: int32(rows), K: tensors[1], V: tensors[2], KV: cache,
+		Batch: 1, Starts: a.starts.Pointer(), Lengths: a.lengths.Pointer(), Pages: pages,
 	}, nil)
 	if err != nil {
 		return nil, err
 	}
 	err = a.plan.Run(&sluice.Args{
-		Batch: 1, QLen: int32(rows), KVLen: total,
-		Q: tensors[0], K: a.kCache[layer], V: a.vCache[layer], O: tensors[3],
-		KVLengths: a.lengths.Pointer(), PageTable: a.table.Pointer(), PageTableStride: a.table.Bytes() / 4,
+		Batch: 1, Q: tensors[0], O: tensors[3], Rows: sluice.Rows{MaxLen: int32(rows)},
+		Keys: []sluice.Keys{{KV: cache, Rows: sluice.Rows{MaxLen: total, Lengths: a.lengths.Pointer()}, Pages: pages}},
 	}, &a.launch)
 	if err != nil {
 		return nil, err
