@@ -1,6 +1,6 @@
 // One attention call: four keys that score the same, so that the result is the mean of their values.
 use sluice::hip::Hip;
-use sluice::{Args, Context, Dtype, Launch, Layout, Problem, Result, F16};
+use sluice::{Attention, Call, Context, Dtype, Keys, Kv, KvFormat, Launch, Layout, Result, F16};
 
 const KEYS: usize = 4;
 const HEAD_SIZE: usize = 128;
@@ -11,7 +11,8 @@ fn main() -> Result<()> {
     let context = if gpu { Context::hip(0) } else { Context::emulated() }.build()?;
 
     // A plan: what all calls have in common. It chooses the kernel and loads it.
-    let plan = context.plan(&Problem::builder(Dtype::F16, 1, 1, HEAD_SIZE).build()?)?;
+    let format = KvFormat::new(Dtype::F16, 1, HEAD_SIZE);
+    let plan = context.plan(&Attention::new(Dtype::F16, 1, format))?;
 
     // Device memory, through the HIP runtime that the context is bound to. Row j of V holds the number j.
     let hip = Hip::new(&context)?;
@@ -21,13 +22,13 @@ fn main() -> Result<()> {
     let v = hip.buffer(&values)?;
     let mut o = hip.zeroed::<F16>(HEAD_SIZE)?;
 
-    // A call: views of memory as [batch, token, head, dim], and lengths. It is enqueued on a stream.
+    // A call: views of memory as [batch, token, head, dim], and numbers of rows. It is enqueued on a stream.
     let row = Layout::contiguous([1, 1, 1, HEAD_SIZE]);
     let rows = Layout::contiguous([1, KEYS, 1, HEAD_SIZE]);
-    let mut args = Args::new(1, q.tensor(row)?, k.tensor(rows)?, Some(v.tensor(rows)?), o.tensor_mut(row)?);
-    (args.q_len, args.kv_len) = (Some(1), Some(KEYS));
+    let kv = Kv::new(format, k.tensor(rows)?, Some(v.tensor(rows)?));
+    let call = Call::new(1, q.tensor(row)?, 1, Keys::new(kv, KEYS), o.tensor_mut(row)?);
     // SAFETY: all memory stays until the device has been waited for, and no other code uses it.
-    unsafe { plan.run(&args, &Launch::default()) }?;
+    unsafe { plan.run(&call, &Launch::default()) }?;
     hip.synchronize()?;
 
     let mut result = vec![F16::default(); HEAD_SIZE];

@@ -1,11 +1,11 @@
 //! Devices, named targets, and queries to them.
 
+use crate::attention::Attention;
 use crate::element::Dtype;
-use crate::error::{call, init, Error, Result};
+use crate::error::{call, Error, Result};
 use crate::launch::Launch;
 use crate::library::contain;
 use crate::plan::Plan;
-use crate::problem::Problem;
 use crate::trace::{trampoline, TraceFn, TraceRecord};
 use crate::{text, Append, Gather, Merge, PageCopy};
 use sluice_sys as sys;
@@ -97,7 +97,7 @@ pub struct DeviceInfo {
     pub runtime: String,
 }
 
-/// What a problem needs.
+/// What a plan needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Support {
@@ -142,7 +142,7 @@ pub struct KernelInfo {
     /// Features of the kernel, separated by commas.
     pub features: String,
     /// How P is rounded to the type of Q: "centred_cut" (to F16 and BF16, by at most 0.70 of its last place,
-    /// see sluice_problem) or "nearest_even"; else "".
+    /// see `docs/concepts/numerics.md`) or "nearest_even"; else "".
     pub p_rounding: String,
     /// Chips that it has machine code for, separated by commas.
     pub chips: String,
@@ -228,7 +228,7 @@ impl ContextBuilder {
                 format!("target has a zero byte at {at}; it must be a name like \"gfx942:304\""),
             )
         })?;
-        let mut desc: sys::sluice_context_desc = init(sys::sluice_context_desc_init);
+        let mut desc = sys::sluice_context_desc::default();
         desc.kind = self.kind;
         desc.device_ordinal = self.ordinal;
         desc.target = target.as_ref().map_or(ptr::null(), |target| target.as_ptr());
@@ -280,10 +280,10 @@ impl Context {
     /// A chip and its compute units by name, "gfx942:304". Touches no device.
     ///
     /// ```
-    /// use sluice::{Context, Dtype, Problem};
+    /// use sluice::{Attention, Context, Dtype, KvFormat};
     /// let context = Context::target("gfx942:304").build()?;
-    /// let problem = Problem::builder(Dtype::F16, 8, 2, 128).causal().build()?;
-    /// println!("{}", context.query_support(&problem)?.kernel);
+    /// let attention = Attention::new(Dtype::F16, 8, KvFormat::new(Dtype::F16, 2, 128));
+    /// println!("{}", context.query_support(&attention)?.kernel);
     /// # Ok::<(), sluice::Error>(())
     /// ```
     pub fn target(name: impl Into<String>) -> ContextBuilder {
@@ -300,7 +300,7 @@ impl Context {
 
     /// The device that the context is bound to.
     pub fn device(&self) -> DeviceInfo {
-        let mut raw: sys::sluice_device_info = init(sys::sluice_device_info_init);
+        let mut raw = sys::sluice_device_info::default();
         // SAFETY: a context and structs made by their init functions.
         call(|error| unsafe { sys::sluice_context_device(self.raw(), &mut raw, error) })
             .expect("a context can be described");
@@ -330,11 +330,13 @@ impl Context {
         NonNull::new(unsafe { sys::sluice_context_hip_symbol(self.raw(), name.as_ptr()) })
     }
 
-    /// Whether a plan for this problem can be made, and what it needs. Touches no device.
-    pub fn query_support(&self, problem: &Problem) -> Result<Support> {
-        let mut raw: sys::sluice_support = init(sys::sluice_support_init);
+    /// Whether such a plan can be made, and what it needs. Touches no device.
+    pub fn query_support(&self, attention: &Attention) -> Result<Support> {
+        let mut raw = sys::sluice_support::default();
         // SAFETY: a context and structs made by their init functions.
-        call(|error| unsafe { sys::sluice_query_support(self.raw(), problem.raw(), &mut raw, error) })?;
+        attention.with_raw(|attention| {
+            call(|error| unsafe { sys::sluice_attention_support(self.raw(), attention, &mut raw, error) })
+        })?;
         Ok(Support {
             workspace_alignment: raw.workspace_alignment,
             workspace_bytes: raw.workspace_bytes,
@@ -342,14 +344,6 @@ impl Context {
             stride_multiple: raw.stride_multiple,
             kernel: text::from_array(&raw.kernel),
         })
-    }
-
-    /// Device memory that a run needs; may be 0.
-    pub fn workspace_size(&self, problem: &Problem) -> Result<u64> {
-        let mut bytes = 0;
-        // SAFETY: a context, a struct made by its init function and a number.
-        call(|error| unsafe { sys::sluice_workspace_size(self.raw(), problem.raw(), &mut bytes, error) })?;
-        Ok(bytes)
     }
 
     /// The kernels of the context's chip, in the order of their names.
@@ -361,7 +355,7 @@ impl Context {
     }
 
     fn kernel(&self, index: u32) -> Result<KernelInfo> {
-        let mut raw: sys::sluice_kernel_info = init(sys::sluice_kernel_info_init);
+        let mut raw = sys::sluice_kernel_info::default();
         // SAFETY: a context and a struct made by its init function; count may be NULL.
         call(|error| unsafe {
             sys::sluice_list_kernels(self.raw(), index, &mut raw, ptr::null_mut(), error)
@@ -385,21 +379,23 @@ impl Context {
         })
     }
 
-    /// Chooses the kernel for a problem and loads it. The plan keeps what it needs of the context.
-    pub fn plan(&self, problem: &Problem) -> Result<Plan> {
-        Plan::new(self, problem)
+    /// Chooses the kernels and loads them. The plan keeps what it needs of the context.
+    pub fn plan(&self, attention: &Attention) -> Result<Plan> {
+        Plan::new(self, attention)
     }
 
-    /// Loads the kernel for a problem, so that plans made later load nothing.
-    pub fn preload(&self, problem: &Problem) -> Result<()> {
-        // SAFETY: a context and a struct made by its init function.
-        call(|error| unsafe { sys::sluice_preload(self.raw(), problem.raw(), error) })
+    /// Loads the kernels of such a plan, so that plans made later load nothing.
+    pub fn preload(&self, attention: &Attention) -> Result<()> {
+        // SAFETY: a context and a struct whose pointers are valid during the call.
+        attention.with_raw(|attention| {
+            call(|error| unsafe { sys::sluice_attention_preload(self.raw(), attention, error) })
+        })
     }
 
     /// Loads every kernel of the context.
     pub fn preload_all(&self) -> Result<()> {
-        // SAFETY: a context; a NULL problem means all.
-        call(|error| unsafe { sys::sluice_preload(self.raw(), ptr::null(), error) })
+        // SAFETY: a context; NULL means all.
+        call(|error| unsafe { sys::sluice_attention_preload(self.raw(), ptr::null(), error) })
     }
 
     /// Enqueues an append of new rows to a paged cache and returns without waiting.
@@ -410,13 +406,15 @@ impl Context {
     /// is the context's.
     ///
     /// When the work executes, page tables in device memory must have all entries that starts and lengths need, as in
-    /// the header's `sluice_append`, and no position may be negative or beyond the table of the rotation. The append
+    /// the header's `sluice_append_args`, and no position may be negative or beyond the table of the rotation. The append
     /// stays within the tensors for all other slots, starts, lengths and page numbers: the library knows the number
     /// of pages of the caches, and skips rows whose place does not exist.
-    pub unsafe fn kv_append(&self, append: &Append, launch: &Launch) -> Result<()> {
-        let (append, launch) = (append.to_raw()?, launch.to_raw()?);
+    pub unsafe fn append(&self, append: &Append, launch: &Launch) -> Result<()> {
+        let launch = launch.to_raw()?;
         // SAFETY: structs filled in by their rules; the caller vouches for what they point to.
-        call(|error| unsafe { sys::sluice_kv_append(self.raw(), &append, &launch, error) })
+        append.with_raw(|append| {
+            call(|error| unsafe { sys::sluice_cache_append(self.raw(), append, &launch, error) })
+        })
     }
 
     /// Enqueues a merge of results over splits of the keys and returns without waiting.
@@ -425,29 +423,35 @@ impl Context {
     /// Until the work has completed, everything that `merge` and `launch` name must stay valid, no other code may write
     /// it, and no code may read what it writes. Handles are of live objects, and the calling thread's current device is
     /// the context's.
-    pub unsafe fn merge_states(&self, merge: &Merge, launch: &Launch) -> Result<()> {
-        let (merge, launch) = (merge.to_raw()?, launch.to_raw()?);
+    pub unsafe fn merge(&self, merge: &Merge, launch: &Launch) -> Result<()> {
+        let launch = launch.to_raw()?;
         // SAFETY: structs filled in by their rules; the caller vouches for what they point to.
-        call(|error| unsafe { sys::sluice_merge_states(self.raw(), &merge.call, &launch, error) })
+        merge.with_raw(|merge| {
+            call(|error| unsafe { sys::sluice_attention_merge(self.raw(), merge, &launch, error) })
+        })
     }
 
     /// Enqueues a copy of pages and returns without waiting.
     ///
     /// # Safety
-    /// As for [`merge_states`](Self::merge_states). Source and target may be the same memory.
-    pub unsafe fn kv_copy(&self, copy: &PageCopy, launch: &Launch) -> Result<()> {
-        let (copy, launch) = (copy.to_raw()?, launch.to_raw()?);
+    /// As for [`merge`](Self::merge). Source and target may be the same memory.
+    pub unsafe fn copy_pages(&self, copy: &PageCopy, launch: &Launch) -> Result<()> {
+        let launch = launch.to_raw()?;
         // SAFETY: structs filled in by their rules; the caller vouches for what they point to.
-        call(|error| unsafe { sys::sluice_kv_copy(self.raw(), &copy, &launch, error) })
+        copy.with_raw(|copy| {
+            call(|error| unsafe { sys::sluice_cache_copy(self.raw(), copy, &launch, error) })
+        })
     }
 
     /// Enqueues a gather of keys and returns without waiting.
     ///
     /// # Safety
-    /// As for [`merge_states`](Self::merge_states). Page tables have all entries that lengths need.
-    pub unsafe fn kv_gather(&self, gather: &Gather, launch: &Launch) -> Result<()> {
-        let (gather, launch) = (gather.to_raw()?, launch.to_raw()?);
+    /// As for [`merge`](Self::merge). Page tables have all entries that lengths need.
+    pub unsafe fn gather(&self, gather: &Gather, launch: &Launch) -> Result<()> {
+        let launch = launch.to_raw()?;
         // SAFETY: structs filled in by their rules; the caller vouches for what they point to.
-        call(|error| unsafe { sys::sluice_kv_gather(self.raw(), &gather, &launch, error) })
+        gather.with_raw(|gather| {
+            call(|error| unsafe { sys::sluice_cache_gather(self.raw(), gather, &launch, error) })
+        })
     }
 }

@@ -2,7 +2,6 @@
 
 use crate::text;
 use sluice_sys as sys;
-use std::mem::{size_of, MaybeUninit};
 
 /// What the caller can do about an error; the header's `sluice_status_code`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -99,7 +98,7 @@ impl Error {
 
 /// Calls the library and turns its failure into an [`Error`].
 pub(crate) fn call(function: impl FnOnce(*mut sys::sluice_error) -> sys::sluice_status) -> Result<()> {
-    let mut error: sys::sluice_error = init(sys::sluice_error_init);
+    let mut error = sys::sluice_error::default();
     let status = function(&mut error);
     if status == sys::SLUICE_OK {
         return Ok(());
@@ -112,20 +111,16 @@ pub(crate) fn call(function: impl FnOnce(*mut sys::sluice_error) -> sys::sluice_
     })
 }
 
-/// A sized struct as its init function makes it.
-pub(crate) fn init<T: Copy>(function: unsafe extern "C" fn(*mut T, usize) -> sys::sluice_status) -> T {
-    let mut value = MaybeUninit::<T>::zeroed();
-    // SAFETY: the pointer is to that many bytes. The structs of the header consist of numbers, arrays of numbers and
-    // nullable pointers, for which all zero is a value.
-    let (status, value) = unsafe { (function(value.as_mut_ptr(), size_of::<T>()), value.assume_init()) };
-    assert_eq!(status, sys::SLUICE_OK, "the library is older than this crate");
-    value
-}
-
 /// A number that the library takes as `int32_t`.
 pub(crate) fn int(field: &str, value: usize) -> Result<i32> {
     i32::try_from(value)
         .map_err(|_| Error::invalid(field, format!("{field} is {value}; it must be at most {}", i32::MAX)))
+}
+
+/// A number that the library takes as `int64_t`.
+pub(crate) fn int_64(field: &str, value: usize) -> Result<i64> {
+    i64::try_from(value)
+        .map_err(|_| Error::invalid(field, format!("{field} is {value}; it must be at most {}", i64::MAX)))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Where and when work happens.
 
-use crate::error::{init, int, Result};
+use crate::error::{int, Result};
 use sluice_sys as sys;
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -107,7 +107,7 @@ pub struct Launch<'a> {
 
 impl Launch<'_> {
     pub(crate) fn to_raw(self) -> Result<sys::sluice_launch> {
-        let mut raw: sys::sluice_launch = init(sys::sluice_launch_init);
+        let mut raw = sys::sluice_launch::default();
         raw.stream = self.stream.0;
         raw.dependency_count = int("dependencies", self.dependencies.len())? as u32;
         if !self.dependencies.is_empty() {

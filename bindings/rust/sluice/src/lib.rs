@@ -1,9 +1,9 @@
 //! Attention for AMD Instinct GPUs (gfx942), or for the emulator that runs the same machine code without one: a safe
-//! interface to `libsluice.so`. The header `include/sluice/sluice.h` has the numerical contract and every rule of a
+//! interface to `libsluice.so`. The headers in `include/sluice/` have the numerical contract and every rule of a
 //! call; this documentation covers only the Rust side.
 //!
-//! A [`Context`] is a device and the kernels for it. It makes a [`Plan`] from a [`Problem`], and the plan runs
-//! [`Args`]. `bindings/rust/README.md` has a complete program.
+//! A [`Context`] is a device and the kernels for it. It makes a [`Plan`] from an [`Attention`], and the plan
+//! runs a [`Call`]. `bindings/rust/README.md` has a complete program.
 //!
 //! # Ownership
 //!
@@ -51,7 +51,7 @@
 //! another thread, but two threads cannot use it:
 //!
 //! ```compile_fail,E0277
-//! # fn f(plan: &sluice::Plan, args: &sluice::Args<sluice::Device>, workspace: sluice::Workspace) {
+//! # fn f(plan: &sluice::Plan, args: &sluice::Call<sluice::Device>, workspace: sluice::Workspace) {
 //! std::thread::scope(|scope| {
 //!     for _ in 0..2 {
 //!         scope.spawn(|| {
@@ -65,42 +65,50 @@
 //!
 //! # What is `unsafe`
 //!
-//! Functions that enqueue work on device memory ([`Plan::run`], [`Context::kv_append`] and the other operations on caches,
+//! Functions that enqueue work on device memory ([`Plan::run`], [`Context::append`] and the other operations on caches,
 //! [`hip::GraphExec::launch`], and the copies of [`hip::Slice`] and [`hip::SliceMut`] whose names end in `async`) or
 //! make a view of it from a bare pointer: only the caller knows what the device does with the memory, and when.
 //! Everything else is safe, including [`reference()`], [`reference_append`], [`reference_copy`] and [`reference_gather`].
 #![deny(missing_debug_implementations, missing_docs, unsafe_op_in_unsafe_fn)]
 
-mod args;
+#[cfg(test)]
+mod arrival_tests;
+mod attention;
 mod cache_ops;
+mod call;
 mod contents;
 mod context;
 mod element;
 mod error;
+mod format;
 pub mod hip;
+mod kv;
 mod launch;
 mod layout;
 mod library;
+mod merge;
 mod plan;
-mod problem;
 mod tensor;
 mod text;
 mod trace;
 
-pub use args::{reference, Args, PageNumbers, PageTable, Prefixes};
+pub use attention::{Attention, Bounds, Causal, Lse, Mask, MaskAlignment, MaskBits, Scores};
 pub use cache_ops::{
-    reference_append, reference_copy, reference_gather, Append, AppendScale, CopiedScales, Gather, Merge,
-    Norms, Numbers, PageCopy, Place, Queries, Rotary, RotaryStyle,
+    reference_append, reference_copy, reference_gather, Append, Gather, Norm, Numbers, PageCopy, Place,
+    Queries, QueryRows, RotaryStyle, Rotation,
 };
+pub use call::{reference, Call, MaskArgs, Prefixes, ScoresArgs};
 pub use context::{Context, ContextBuilder, DeviceInfo, DeviceKind, KernelInfo, Support};
 pub use element::{
     Bf16, BlockQ4_0, BlockQ8_0, Dtype, E4m3Fn, E4m3Fnuz, E5m2, E5m2Fnuz, Element, Plain, U4Pair, F16,
 };
 pub use error::{Code, Error, Result};
+pub use format::{Format, KvFormat, PageFormat, PageTableKind, ScaleKind, PACK_ALL};
+pub use kv::{Keys, Kv, KvMut, PageNumbers, PagePlace, Pages, Rows, Scales};
 pub use launch::{Dependency, Launch, RawEvent, RawStream, Workspace};
 pub use layout::Layout;
 pub use library::{abi_version, build_info, clear_log, set_log, version, BuildInfo, LogLevel};
+pub use merge::Merge;
 pub use plan::{Counters, Plan, PlanInfo};
-pub use problem::{Determinism, LseBase, MaskAlignment, PageTableKind, Problem, ProblemBuilder, ScaleKind};
-pub use tensor::{Array, Device, Host, Memory, Tensor, TensorMut};
+pub use tensor::{AnyTensor, Array, Device, Host, Memory, Tensor, TensorMut};
 pub use trace::{TraceEvent, TraceRecord};

@@ -1,6 +1,6 @@
 //! Version, build information and the log; none of these needs a device.
 
-use crate::error::{call, init, Result};
+use crate::error::{call, Result};
 use crate::text;
 use sluice_sys as sys;
 use std::ffi::CStr;
@@ -44,7 +44,7 @@ pub struct BuildInfo {
 
 /// Where the library and its kernels come from.
 pub fn build_info() -> Result<BuildInfo> {
-    let mut raw: sys::sluice_build = init(sys::sluice_build_init);
+    let mut raw = sys::sluice_build::default();
     // SAFETY: both pointers are to structs made by their init functions.
     call(|error| unsafe { sys::sluice_build_info(&mut raw, error) })?;
     Ok(BuildInfo {

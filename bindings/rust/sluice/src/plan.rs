@@ -1,21 +1,21 @@
-//! Plans: problems with their kernel chosen and loaded.
+//! Plans: classes of calls with their kernels chosen and loaded.
 
-use crate::args::Args;
+use crate::attention::Attention;
+use crate::call::Call;
 use crate::context::{Context, Shared};
-use crate::error::{call, init, Result};
+use crate::error::{call, Result};
 use crate::launch::Launch;
-use crate::problem::Problem;
 use crate::tensor::Device;
 use crate::text;
 use sluice_sys as sys;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 
-/// A problem with its kernel chosen and loaded.
+/// A class of calls with its kernels chosen and loaded.
 #[derive(Debug)]
 pub struct Plan {
     raw: NonNull<sys::sluice_plan>,
-    problem: Problem,
+    attention: Attention,
     // Dropped after the plan, because a pack and a trace function must outlive it.
     _context: Arc<Shared>,
 }
@@ -27,7 +27,7 @@ unsafe impl Sync for Plan {}
 
 impl Drop for Plan {
     fn drop(&mut self) {
-        // SAFETY: made by sluice_plan_create and destroyed only here. The callers of `run` guarantee that its work has
+        // SAFETY: made by sluice_attention_plan and destroyed only here. The callers of `run` guarantee that its work has
         // completed.
         unsafe { sys::sluice_plan_destroy(self.raw.as_ptr()) }
     }
@@ -68,7 +68,7 @@ pub struct PlanInfo {
     pub workspace_alignment: u32,
     /// Device memory that a run needs; may be 0.
     pub workspace_bytes: u64,
-    /// Workgroups at the problem's bounds; 0 if a bound is missing.
+    /// Workgroups at the bounds; 0 if a bound is missing.
     pub max_grid: [u32; 3],
     /// Lanes per workgroup.
     pub block: [u32; 3],
@@ -79,22 +79,24 @@ pub struct PlanInfo {
 }
 
 impl Plan {
-    pub(crate) fn new(context: &Context, problem: &Problem) -> Result<Plan> {
+    pub(crate) fn new(context: &Context, attention: &Attention) -> Result<Plan> {
         let mut raw = ptr::null_mut();
-        // SAFETY: a context and a struct made by its init function.
-        call(|error| unsafe { sys::sluice_plan_create(context.raw(), problem.raw(), &mut raw, error) })?;
+        // SAFETY: a context and a struct whose pointers are valid during the call.
+        attention.with_raw(|attention| {
+            call(|error| unsafe { sys::sluice_attention_plan(context.raw(), attention, &mut raw, error) })
+        })?;
         let raw = NonNull::new(raw).expect("a plan that was made");
-        Ok(Plan { raw, problem: *problem, _context: context.shared() })
+        Ok(Plan { raw, attention: *attention, _context: context.shared() })
     }
 
-    /// The problem that the plan was made for.
-    pub fn problem(&self) -> &Problem {
-        &self.problem
+    /// What the plan was made for.
+    pub fn attention(&self) -> &Attention {
+        &self.attention
     }
 
     /// Describes the plan.
     pub fn info(&self) -> PlanInfo {
-        let mut raw: sys::sluice_plan_info = init(sys::sluice_plan_info_init);
+        let mut raw = sys::sluice_plan_info::default();
         // SAFETY: a plan and structs made by their init functions.
         call(|error| unsafe { sys::sluice_plan_describe(self.raw.as_ptr(), &mut raw, error) })
             .expect("a plan can be described");
@@ -114,7 +116,7 @@ impl Plan {
 
     /// What the plan's runs have done so far.
     pub fn counters(&self) -> Counters {
-        let mut raw: sys::sluice_counters = init(sys::sluice_counters_init);
+        let mut raw = sys::sluice_counters::default();
         // SAFETY: a plan and structs made by their init functions.
         call(|error| unsafe { sys::sluice_plan_counters(self.raw.as_ptr(), &mut raw, error) })
             .expect("a plan has counters");
@@ -129,7 +131,7 @@ impl Plan {
     }
 
     /// Enqueues one call on the launch's stream and returns without waiting. Types, extents and counts of everything in
-    /// `args` are checked against the problem first.
+    /// `args` are checked against the plan's [`Attention`] first.
     ///
     /// # Safety
     /// Until the work has completed, the plan and everything that `args` and `launch` name must stay valid, no other
@@ -137,12 +139,14 @@ impl Plan {
     /// are of live objects, and the calling thread's current device is the context's.
     ///
     /// When the work executes, page tables in device memory must have all entries that lengths and starts need, as in
-    /// the header's `sluice_args`. For all other lengths, starts and page tables, the run stays within `q`, `k`,
+    /// the header's `sluice_pages`. For all other lengths, starts and page tables, the run stays within `q`, `k`,
     /// `v`, `o` and `lse`: the library knows their numbers of rows and pages, limits starts to them, and reads a page
     /// that does not exist as zeros. If contents break the rules, only the results are wrong.
-    pub unsafe fn run(&self, args: &Args<Device>, launch: &Launch) -> Result<()> {
-        let (args, launch) = (args.to_raw(&self.problem)?, launch.to_raw()?);
+    pub unsafe fn run(&self, args: &Call<Device>, launch: &Launch) -> Result<()> {
+        let launch = launch.to_raw()?;
         // SAFETY: structs filled in by their rules; the caller vouches for what they point to.
-        call(|error| unsafe { sys::sluice_run(self.raw.as_ptr(), &args, &launch, error) })
+        args.with_raw(&self.attention, |args| {
+            call(|error| unsafe { sys::sluice_attention_run(self.raw.as_ptr(), args, &launch, error) })
+        })
     }
 }

@@ -9,6 +9,30 @@ use std::os::raw::c_void;
 
 mod sealed {
     pub trait Sealed {}
+
+    pub trait HasView {
+        fn view(&self) -> &super::View;
+    }
+}
+
+pub(crate) use sealed::HasView;
+
+/// A [`Tensor`] or a [`TensorMut`].
+pub trait AnyTensor: HasView + std::fmt::Debug {}
+
+impl<M: Memory> AnyTensor for Tensor<'_, M> {}
+impl<M: Memory> AnyTensor for TensorMut<'_, M> {}
+
+impl<M: Memory> HasView for Tensor<'_, M> {
+    fn view(&self) -> &View {
+        &self.view
+    }
+}
+
+impl<M: Memory> HasView for TensorMut<'_, M> {
+    fn view(&self) -> &View {
+        &self.view
+    }
 }
 
 /// Where memory is: [`Host`] or [`Device`].
@@ -46,7 +70,7 @@ impl Memory for Device {
 
 /// The properties of a tensor, read or written.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct View {
+pub struct View {
     data: *mut c_void,
     pub(crate) dtype: Option<Dtype>,
     pub(crate) layout: Layout,

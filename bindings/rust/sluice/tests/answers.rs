@@ -4,9 +4,13 @@ mod common;
 
 use common::{emulator, target};
 use sluice::{
-    abi_version, build_info, version, Code, Context, Determinism, DeviceKind, Dtype, Layout, LseBase,
-    Problem, Tensor, F16,
+    abi_version, build_info, version, Attention, Bounds, Code, Context, DeviceKind, Dtype, KvFormat, Layout,
+    Lse, Mask, Tensor, F16,
 };
+
+fn attention(dtype: Dtype) -> Attention {
+    Attention::new(dtype, 8, KvFormat::new(dtype, 2, 128))
+}
 
 #[test]
 fn the_library_says_what_it_is() {
@@ -36,7 +40,7 @@ fn kernels_are_listed_and_chosen_from() {
     let context = target();
     let kernels = context.list_kernels().unwrap();
     assert!(kernels.windows(2).all(|pair| pair[0].name < pair[1].name), "in the order of their names");
-    let problem = Problem::builder(Dtype::F16, 8, 2, 128).causal().build().unwrap();
+    let problem = Attention { mask: Some(Mask::causal()), ..attention(Dtype::F16) };
     let support = context.query_support(&problem).unwrap();
     let kernel = kernels.iter().find(|kernel| kernel.name == support.kernel).expect("the kernel is listed");
     assert_eq!((kernel.dtype, kernel.head_dim_qk, kernel.head_dim_v), (Some(Dtype::F16), 128, 128));
@@ -55,20 +59,19 @@ fn kernels_are_listed_and_chosen_from() {
 #[test]
 fn the_workspace_is_the_same_in_every_answer() {
     let context = target();
-    let builder = Problem::builder(Dtype::F16, 8, 2, 128).determinism(Determinism::BatchInvariant);
-    let problem = builder.max_batch(4).max_q_len(1).max_kv_len(8192).build().unwrap();
-    let bytes = context.workspace_size(&problem).unwrap();
+    let bounds = Bounds { batch: 4, q_len: 1, kv_len: 8192, ..Bounds::default() };
+    let problem = Attention { batch_invariant: true, bounds, ..attention(Dtype::F16) };
+    let bytes = context.query_support(&problem).unwrap().workspace_bytes;
     assert!(bytes > 0);
-    assert_eq!(context.query_support(&problem).unwrap().workspace_bytes, bytes);
     let plan = context.plan(&problem).unwrap();
     assert_eq!(plan.info().workspace_bytes, bytes);
-    assert_eq!(plan.problem().raw().max_kv_len, 8192);
+    assert_eq!(*plan.attention(), problem);
 }
 
 #[test]
 fn a_target_has_no_device_and_no_functions() {
     let context = target();
-    let problem = Problem::builder(Dtype::F16, 8, 2, 128).write_lse(LseBase::E).build().unwrap();
+    let problem = Attention { lse: Some(Lse::Ln), ..attention(Dtype::F16) };
     assert_eq!(context.preload(&problem).unwrap_err().code, Code::NoDevice);
     assert_eq!(context.preload_all().unwrap_err().code, Code::NoDevice);
     assert_eq!(context.hip_symbol("hipMalloc"), None);
@@ -79,7 +82,7 @@ fn a_target_has_no_device_and_no_functions() {
 #[test]
 fn the_emulator_loads_kernels_and_has_functions() {
     let context = emulator();
-    let problem = Problem::builder(Dtype::Bf16, 8, 2, 128).build().unwrap();
+    let problem = attention(Dtype::Bf16);
     context.preload(&problem).unwrap();
     context.preload_all().unwrap();
     assert!(context.hip_symbol("hipMalloc").is_some());

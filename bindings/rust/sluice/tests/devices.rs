@@ -4,7 +4,7 @@ mod common;
 
 use common::emulator;
 use sluice::hip::Hip;
-use sluice::{Args, Code, Context, Dtype, Launch, Layout, Problem, Result, F16};
+use sluice::{Attention, Call, Code, Context, Dtype, Keys, Kv, KvFormat, Launch, Layout, Result, F16};
 use std::ffi::{CStr, CString};
 use std::mem::transmute;
 use std::os::raw::{c_char, c_int, c_void};
@@ -31,14 +31,15 @@ fn a_context_uses_the_requested_device() -> Result<()> {
     {
         let second = Context::emulated_at(1).build()?;
         assert_eq!(second.device().ordinal, Some(1));
-        let plan = second.plan(&Problem::builder(Dtype::F16, 1, 1, 64).build()?)?;
+        let format = KvFormat::new(Dtype::F16, 1, 64);
+        let plan = second.plan(&Attention::new(Dtype::F16, 1, format))?;
         let hip = Hip::new(&second)?;
         let row = Layout::contiguous([1, 1, 1, 64]);
         let values: Vec<F16> = (0..64).map(|i| F16::from_f32(i as f32)).collect();
         let (input, mut o) = (hip.buffer(&values)?, hip.zeroed::<F16>(64)?);
         let view = input.tensor(row)?;
-        let mut args = Args::new(1, view, view, Some(view), o.tensor_mut(row)?);
-        (args.q_len, args.kv_len) = (Some(1), Some(1));
+        let keys = Keys::new(Kv::new(format, view, Some(view)), 1);
+        let args = Call::new(1, view, 1, keys, o.tensor_mut(row)?);
         // SAFETY: all memory stays until the device has been waited for. A kernel loaded on another device would not
         // run.
         unsafe { plan.run(&args, &Launch::default()) }?;

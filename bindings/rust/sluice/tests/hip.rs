@@ -5,8 +5,8 @@ mod common;
 use common::{emulator, Random};
 use sluice::hip::{GraphExec, Hip};
 use sluice::{
-    Append, Args, Code, Context, Dtype, Launch, Layout, PageNumbers, PageTable, PageTableKind, Place,
-    Problem, Result, F16,
+    Append, Attention, Call, Code, Context, Dtype, Keys, Kv, KvFormat, Launch, Layout, PageTableKind, Pages,
+    Place, Result, Rows, F16,
 };
 use std::ffi::CString;
 use std::mem::transmute;
@@ -87,7 +87,8 @@ fn parts_of_a_buffer_begin_where_they_say() -> Result<()> {
 fn a_call_may_live_in_one_buffer() -> Result<()> {
     let (_turn, context) = emulator_with("concurrent");
     let hip = Hip::new(&context)?;
-    let plan = context.plan(&Problem::builder(Dtype::F16, 1, 1, DIM).build()?)?;
+    let format = KvFormat::new(Dtype::F16, 1, DIM);
+    let plan = context.plan(&Attention::new(Dtype::F16, 1, format))?;
     let rows = Random(5).vector::<F16>(2 * DIM);
     let mut memory = hip.buffer(&[&rows[..], &[F16(0xffff); DIM]].concat())?;
     let mut scratch = hip.zeroed::<u8>(4096)?;
@@ -95,8 +96,8 @@ fn a_call_may_live_in_one_buffer() -> Result<()> {
     let workspace = scratch.slice_mut(256..)?.into_workspace();
     let row = Layout::contiguous([1, 1, 1, DIM]);
     let one = input.as_slice().tensor(row)?;
-    let mut args = Args::new(1, one, one, Some(one), result.into_tensor(row)?);
-    (args.q_len, args.kv_len) = (Some(1), Some(1));
+    let keys = Keys::new(Kv::new(format, one, Some(one)), 1);
+    let args = Call::new(1, one, 1, keys, result.into_tensor(row)?);
     // SAFETY: all memory stays until the device has been waited for.
     unsafe { plan.run(&args, &Launch { workspace: Some(&workspace), ..Launch::default() }) }?;
     hip.synchronize()?;
@@ -242,8 +243,8 @@ fn a_graph_runs_again_with_the_current_contents_of_memory() -> Result<()> {
     let (_turn, context) = emulator_with("concurrent");
     let hip = Hip::new(&context)?;
     let stream = hip.stream()?;
-    let problem = Problem::builder(Dtype::F16, 1, 1, DIM).paged(16, PageTableKind::Block).build()?;
-    let plan = context.plan(&problem)?;
+    let format = KvFormat::new(Dtype::F16, 1, DIM).paged(16, PageTableKind::Block);
+    let plan = context.plan(&Attention::new(Dtype::F16, 1, format))?;
     let (row, pages) = (Layout::rows([1, 1, DIM]), Layout::contiguous([1, 16, 1, DIM]));
     let mut input = hip.zeroed::<F16>(DIM)?;
     let mut slot = hip.buffer(&[0i64])?;
@@ -257,17 +258,16 @@ fn a_graph_runs_again_with_the_current_contents_of_memory() -> Result<()> {
         let append = Append::new(
             new,
             Some(new),
-            k_cache.tensor_mut(pages)?,
-            Some(v_cache.tensor_mut(pages)?),
+            Kv::new(format, k_cache.tensor_mut(pages)?, Some(v_cache.tensor_mut(pages)?)),
             Place::Slots(slot.array()),
         );
         // SAFETY: all memory and the plan stay valid until the stream has been waited for, and no other code uses them;
         // for captured work, that is the contract of the launches below.
-        unsafe { context.kv_append(&append, &launch) }?;
-        let mut args =
-            Args::new(1, new, k_cache.tensor(pages)?, Some(v_cache.tensor(pages)?), o.tensor_mut(row)?);
-        (args.q_len, args.kv_len, args.kv_lengths) = (Some(1), Some(16), Some(lengths.array()));
-        args.page_table = Some(PageTable::Block { pages: PageNumbers::I32(table.array()), stride: 1 });
+        unsafe { context.append(&append, &launch) }?;
+        let kv = Kv::new(format, k_cache.tensor(pages)?, Some(v_cache.tensor(pages)?));
+        let rows = Rows { max_len: Some(16), ..Rows::of_lengths(lengths.array()) };
+        let keys = Keys::paged(kv, rows, Pages::block(table.array(), 1));
+        let args = Call::new(1, new, 1, keys, o.tensor_mut(row)?);
         // SAFETY: as above.
         unsafe { plan.run(&args, &launch) }
     };

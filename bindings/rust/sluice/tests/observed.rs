@@ -2,12 +2,12 @@
 
 mod common;
 
-use sluice::{clear_log, set_log, Context, Dtype, LogLevel, Problem, TraceEvent};
+use sluice::{clear_log, set_log, Attention, Context, Dtype, KvFormat, LogLevel, TraceEvent};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-fn problem() -> Problem {
-    Problem::builder(Dtype::F16, 8, 2, 128).build().unwrap()
+fn problem() -> Attention {
+    Attention::new(Dtype::F16, 8, KvFormat::new(Dtype::F16, 2, 128))
 }
 
 /// One test, because the log is per process.

@@ -5,8 +5,8 @@ mod common;
 use common::{emulator, Random};
 use sluice::hip::{Buffer, Event, Graph, GraphExec, Hip, Pinned, Slice, SliceMut, Stream};
 use sluice::{
-    Args, Array, Code, Context, Dependency, Determinism, Device, Dtype, Host, Launch, Layout, Plan, Problem,
-    RawEvent, RawStream, Result, Tensor, TensorMut, Workspace, F16,
+    Array, Attention, Bounds, Call, Code, Context, Dependency, Device, Dtype, Host, Keys, Kv, KvFormat,
+    Launch, Layout, Mask, Plan, RawEvent, RawStream, Result, Tensor, TensorMut, Workspace, F16,
 };
 use std::sync::Arc;
 
@@ -17,8 +17,16 @@ fn layout() -> Layout {
     Layout::contiguous([1, ROWS, 1, DIM])
 }
 
-fn builder() -> sluice::ProblemBuilder {
-    Problem::builder(Dtype::F16, 1, 1, DIM).causal()
+fn causal() -> Attention {
+    Attention {
+        mask: Some(Mask::causal()),
+        ..Attention::new(Dtype::F16, 1, KvFormat::new(Dtype::F16, 1, DIM))
+    }
+}
+
+/// Attention of the rows to themselves.
+fn call<'a>(rows: Tensor<'a, Device>, o: TensorMut<'a, Device>) -> Call<'a> {
+    Call::new(1, rows, ROWS, Keys::new(Kv::new(causal().kv, rows, Some(rows)), ROWS), o)
 }
 
 /// One run of a plan with `rows` as Q, K and V, on its own stream and with its own memory.
@@ -28,9 +36,7 @@ fn run(plan: &Plan, hip: &Hip, rows: &[F16]) -> Result<Vec<F16>> {
     let mut o = hip.zeroed::<F16>(rows.len())?;
     let mut scratch = hip.zeroed::<u8>(plan.info().workspace_bytes.max(1) as usize)?;
     let workspace = scratch.workspace();
-    let rows = input.tensor(layout())?;
-    let mut args = Args::new(1, rows, rows, Some(rows), o.tensor_mut(layout())?);
-    (args.q_len, args.kv_len) = (Some(ROWS), Some(ROWS));
+    let args = call(input.tensor(layout())?, o.tensor_mut(layout())?);
     let launch = Launch { stream: stream.raw(), workspace: Some(&workspace), ..Launch::default() };
     // SAFETY: all memory stays until the stream has been waited for.
     unsafe { plan.run(&args, &launch) }?;
@@ -46,12 +52,12 @@ fn threads_may_share_what_the_header_allows() {
     fn send<T: Send>() {}
     both::<Context>();
     both::<Plan>();
-    both::<Problem>();
+    both::<Attention>();
     both::<sluice::Error>();
     both::<(Hip, Buffer<F16>, Stream, Event, RawStream, RawEvent)>();
     both::<(Graph, GraphExec, Pinned<F16>, Slice<F16>, SliceMut<F16>)>();
     both::<(Dependency, sluice::hip::Buffer<u16>)>();
-    both::<(Tensor<Device>, TensorMut<Device>, Array<i32, Device>, Args<Device>, Args<Host>)>();
+    both::<(Tensor<Device>, TensorMut<Device>, Array<i32, Device>, Call<Device>, Call<Host>)>();
     send::<Workspace>(); // a doctest of the crate shows that it is not Sync
 }
 
@@ -59,7 +65,7 @@ fn threads_may_share_what_the_header_allows() {
 fn children_keep_their_parent_alive() -> Result<()> {
     let rows = Random(1).vector::<F16>(ROWS * DIM);
     let context = emulator();
-    let plan = context.plan(&builder().build()?)?;
+    let plan = context.plan(&causal())?;
     let hip = Hip::new(&context)?;
     let first = run(&plan, &hip, &rows)?;
     drop(context);
@@ -87,10 +93,10 @@ fn functions_may_come_from_the_caller() -> Result<()> {
     };
     let context = builder_with_functions.build()?;
     assert_eq!(context.device().runtime, "caller");
-    let plan = context.plan(&builder().build()?)?;
+    let plan = context.plan(&causal())?;
     let rows = Random(1).vector::<F16>(ROWS * DIM);
     let result = run(&plan, &Hip::new(&context)?, &rows)?;
-    assert_eq!(result, run(&emulator.plan(&builder().build()?)?, &Hip::new(&emulator)?, &rows)?);
+    assert_eq!(result, run(&emulator.plan(&causal())?, &Hip::new(&emulator)?, &rows)?);
     drop(context);
     assert_eq!(Arc::strong_count(&kept), 2, "the plan keeps the function");
     drop(plan);
@@ -114,7 +120,7 @@ fn a_pack_is_kept_as_long_as_it_is_used() -> Result<()> {
         None => return Ok(()),
     };
     let context = Context::target("gfx942:304").pack(pack.clone()).build()?;
-    let plan = context.plan(&builder().build()?)?;
+    let plan = context.plan(&causal())?;
     drop(context);
     assert_eq!(Arc::strong_count(&pack), 2);
     assert!(!plan.info().kernel.is_empty());
@@ -127,9 +133,8 @@ fn a_pack_is_kept_as_long_as_it_is_used() -> Result<()> {
 fn threads_share_a_plan() -> Result<()> {
     let context = emulator();
     // Needs a workspace.
-    let builder =
-        builder().determinism(Determinism::BatchInvariant).max_batch(1).max_q_len(ROWS).max_kv_len(4096);
-    let plan = context.plan(&builder.build()?)?;
+    let bounds = Bounds { batch: 1, q_len: ROWS, kv_len: 4096, ..Bounds::default() };
+    let plan = context.plan(&Attention { batch_invariant: true, bounds, ..causal() })?;
     assert!(plan.info().workspace_bytes > 0);
     let hip = Hip::new(&context)?;
     let rows: Vec<Vec<F16>> = (0..3).map(|seed| Random(seed).vector(ROWS * DIM)).collect();
@@ -148,7 +153,7 @@ fn threads_share_a_plan() -> Result<()> {
 fn a_run_waits_for_what_it_depends_on() -> Result<()> {
     let context = emulator();
     let hip = Hip::new(&context)?;
-    let plan = context.plan(&builder().build()?)?;
+    let plan = context.plan(&causal())?;
     let rows = Random(4).vector::<F16>(ROWS * DIM);
     let expected = run(&plan, &hip, &run(&plan, &hip, &rows)?)?;
 
@@ -157,17 +162,13 @@ fn a_run_waits_for_what_it_depends_on() -> Result<()> {
         let (recorded, done) = (hip.event()?, hip.event()?);
         let input = hip.buffer(&rows)?;
         let (mut middle, mut o) = (hip.zeroed::<F16>(rows.len())?, hip.zeroed::<F16>(rows.len())?);
-        let view = input.tensor(layout())?;
-        let mut args = Args::new(1, view, view, Some(view), middle.tensor_mut(layout())?);
-        (args.q_len, args.kv_len) = (Some(ROWS), Some(ROWS));
+        let args = call(input.tensor(layout())?, middle.tensor_mut(layout())?);
         let signal_event = if by_stream { None } else { Some(recorded.raw()) };
         let launch = Launch { stream: first.raw(), signal_event, ..Launch::default() };
         // SAFETY: all memory, streams and events stay until `done` has been waited for.
         unsafe { plan.run(&args, &launch) }?;
 
-        let view = middle.tensor(layout())?;
-        let mut args = Args::new(1, view, view, Some(view), o.tensor_mut(layout())?);
-        (args.q_len, args.kv_len) = (Some(ROWS), Some(ROWS));
+        let args = call(middle.tensor(layout())?, o.tensor_mut(layout())?);
         let dependencies = [match by_stream {
             true => Dependency::on_stream(first.raw(), recorded.raw()),
             false => Dependency::on_event(recorded.raw()),

@@ -3,8 +3,8 @@
 
 use sluice::hip::{Buffer, Hip, Stream};
 use sluice::{
-    Append, Args, Array, Context, Device, Dtype, Launch, Layout, PageNumbers, PageTable, PageTableKind,
-    Place, Plan, Problem, Result, F16,
+    Append, Array, Attention as Problem, Bounds, Call, Context, Device, Dtype, Keys, Kv, KvFormat, Launch,
+    Layout, Mask, PageTableKind, Pages, Place, Plan, Result, Rows, F16,
 };
 
 const PAGE_SIZE: usize = 16;
@@ -47,12 +47,20 @@ impl Attention {
     pub fn new(context: &Context, shape: Shape) -> Result<Attention> {
         let hip = Hip::new(context)?;
         let pages = (shape.max_positions + PAGE_SIZE - 1) / PAGE_SIZE;
+        let format = KvFormat::new(Dtype::F16, shape.kv_heads, shape.head_dim);
+        let format = format.paged(PAGE_SIZE, PageTableKind::Block);
         let plan = |max_rows| {
-            let builder = Problem::builder(Dtype::F16, shape.q_heads, shape.kv_heads, shape.head_dim);
-            // The last new row sees the whole cache.
-            let builder = builder.paged(PAGE_SIZE, PageTableKind::Block).causal();
-            let problem = builder.max_batch(1).max_q_len(max_rows).max_kv_len(shape.max_positions).build()?;
-            context.plan(&problem)
+            context.plan(&Problem {
+                // The last new row sees the whole cache.
+                mask: Some(Mask::causal()),
+                bounds: Bounds {
+                    batch: 1,
+                    q_len: max_rows,
+                    kv_len: shape.max_positions,
+                    ..Bounds::default()
+                },
+                ..Problem::new(Dtype::F16, shape.q_heads, format)
+            })
         };
         let (prompt_plan, token_plan) = (plan(shape.max_positions)?, plan(1)?);
         let workspace = prompt_plan.info().workspace_bytes.max(token_plan.info().workspace_bytes) as usize;
@@ -111,37 +119,33 @@ impl Attention {
         let q_rows = Layout::rows([self.rows, q_heads, head_dim]);
         let kv_rows = Layout::rows([self.rows, kv_heads, head_dim]);
         let cache = Layout::contiguous([pages, PAGE_SIZE, kv_heads, head_dim]);
-        let table: PageTable<Device> =
-            PageTable::Block { pages: PageNumbers::I32(self.table.array()), stride: pages };
-        let (starts, kv_lengths): (Array<_, Device>, _) = (self.starts.array(), self.lengths.array());
+        let table: Pages<Device> = Pages::block(self.table.array(), pages);
+        let (starts, lengths): (Array<_, Device>, _) = (self.starts.array(), self.lengths.array());
+        let format = self.prompt_plan.attention().kv;
         let stream = self.stream.raw();
 
         // The model has already rotated K.
         let append = Append::new(
             self.k.tensor(kv_rows)?,
             Some(self.v.tensor(kv_rows)?),
-            self.k_pool[layer].tensor_mut(cache)?,
-            Some(self.v_pool[layer].tensor_mut(cache)?),
-            Place::Sequences { batch: 1, starts, kv_lengths, page_table: table },
+            Kv::new(
+                format,
+                self.k_pool[layer].tensor_mut(cache)?,
+                Some(self.v_pool[layer].tensor_mut(cache)?),
+            ),
+            Place::Sequences { batch: 1, starts, lengths, pages: table },
         );
         // SAFETY: all buffers are this object's, which waits for the stream below; the table names its pages.
-        unsafe { self.context.kv_append(&append, &Launch { stream, ..Launch::default() }) }?;
+        unsafe { self.context.append(&append, &Launch { stream, ..Launch::default() }) }?;
 
         let workspace = self.workspace.workspace();
-        let mut args = Args::new(
-            1,
-            self.q.tensor(q_rows)?,
-            self.k_pool[layer].tensor(cache)?,
-            Some(self.v_pool[layer].tensor(cache)?),
-            self.o.tensor_mut(q_rows)?,
-        );
-        args.q_len = Some(self.rows);
-        args.q_starts = Some(starts);
-        args.kv_lengths = Some(kv_lengths);
-        args.page_table = Some(table);
+        let kv = Kv::new(format, self.k_pool[layer].tensor(cache)?, Some(self.v_pool[layer].tensor(cache)?));
+        let keys = Keys::paged(kv, Rows::of_lengths(lengths), table);
+        let rows = Rows { max_len: Some(self.rows), ..Rows::starting(starts) };
+        let call = Call::new(1, self.q.tensor(q_rows)?, rows, keys, self.o.tensor_mut(q_rows)?);
         let plan = if self.rows == 1 { &self.token_plan } else { &self.prompt_plan };
         // SAFETY: as above; the lengths are those of the cache.
-        unsafe { plan.run(&args, &Launch { stream, workspace: Some(&workspace), ..Launch::default() }) }?;
+        unsafe { plan.run(&call, &Launch { stream, workspace: Some(&workspace), ..Launch::default() }) }?;
         self.stream.synchronize()?;
 
         let mut o = vec![F16::default(); q.len()];
