@@ -2,6 +2,9 @@
 #include "handles.h"
 
 #include "failure.h"
+#include "members.h"
+
+#include <sluice/sluice.h>
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
@@ -83,9 +86,9 @@ private:
 
 class Plan {
 public:
-  Plan(std::shared_ptr<Context> context, const sluice_problem &problem) : context(std::move(context)) {
+  Plan(std::shared_ptr<Context> context, const sluice_attention &attention) : context(std::move(context)) {
     check([&](sluice_error *error) {
-      return sluice_plan_create(this->context->get(), &problem, &handle, error);
+      return sluice_attention_plan(this->context->get(), &attention, &handle, error);
     });
   }
   Plan(const Plan &) = delete;
@@ -95,9 +98,9 @@ public:
     sluice_plan_destroy(handle);
   }
 
-  void run(const sluice_args &args, const sluice_launch &launch) {
+  void run(const sluice_attention_args &args, const sluice_launch &launch) {
     context->note_work();
-    check([&](sluice_error *error) { return sluice_run(handle, &args, &launch, error); });
+    check([&](sluice_error *error) { return sluice_attention_run(handle, &args, &launch, error); });
   }
 
   sluice_plan_info describe() const {
@@ -118,6 +121,44 @@ private:
   std::shared_ptr<Context> context;
   sluice_plan *handle = nullptr;
 };
+
+/// A call with what it leads to, for the duration of it.
+class Call {
+public:
+  Call(const sluice_attention_args &args, const sluice_keys &keys, const sluice_keys *prefixes,
+       const std::optional<float> &scale, const std::optional<TensorTuple> &lse)
+      : whole(args), scale(scale), sets{keys} {
+    if (prefixes != nullptr) sets[1] = *prefixes;
+    whole.keys = sets;
+    whole.key_sets = prefixes != nullptr ? 2 : 1;
+    whole.scale = this->scale ? &*this->scale : nullptr;
+    if (!lse) return;
+    lse_tensor = tensor_of(*lse);
+    whole.lse = &lse_tensor;
+  }
+  Call(const Call &) = delete;
+  Call &operator=(const Call &) = delete;
+  const sluice_attention_args &get() const { return whole; }
+
+private:
+  sluice_attention_args whole;
+  std::optional<float> scale;
+  sluice_tensor lse_tensor = {};
+  sluice_keys sets[2];
+};
+
+void reference(const sluice_attention &attention, const sluice_attention_args &args, const sluice_keys &keys,
+               const sluice_keys *prefixes, const std::optional<float> &scale,
+               const std::optional<TensorTuple> &lse) {
+  const Call call(args, keys, prefixes, scale, lse);
+  check([&](sluice_error *error) { return sluice_attention_reference(&attention, &call.get(), error); });
+}
+
+/// A function that performs a cache operation on the host.
+template <typename Struct, sluice_status (*call)(const Struct *, sluice_error *)>
+void on_host(const Struct &operation) {
+  check([&](sluice_error *error) { return call(&operation, error); });
+}
 
 /// A launch with its dependencies, for the duration of a call.
 class Launch {
@@ -146,21 +187,23 @@ void enqueue(Context &self, const Struct &operation, const sluice_launch &launch
 }
 
 /// `partials` and `lses`: the addresses of parts that have their own, or nothing.
-void merge(Context &self, sluice_merge operation, const std::vector<uintptr_t> &partials,
+void merge(Context &self, sluice_merge_args operation, const std::vector<uintptr_t> &partials,
            const std::vector<uintptr_t> &lses, const sluice_launch &launch,
            const std::vector<Dependency> &dependencies) {
   static_assert(sizeof(uintptr_t) == sizeof(void *));
   if (!partials.empty()) {
-    operation.partial_list = reinterpret_cast<const void *const *>(partials.data());
-    operation.partial_lse_list = reinterpret_cast<const void *const *>(lses.data());
+    operation.parts.o_list = reinterpret_cast<const void *const *>(partials.data());
+    operation.parts.lse_list = reinterpret_cast<const void *const *>(lses.data());
   }
-  enqueue<sluice_merge, sluice_merge_states>(self, operation, launch, dependencies);
+  enqueue<sluice_merge_args, sluice_attention_merge>(self, operation, launch, dependencies);
 }
 
-sluice_support query_support(const Context &context, const sluice_problem &problem) {
+sluice_support query_support(const Context &context, const sluice_attention &attention) {
   sluice_support support;
   sluice_support_init(&support, sizeof support);
-  check([&](sluice_error *error) { return sluice_query_support(context.get(), &problem, &support, error); });
+  check([&](sluice_error *error) {
+    return sluice_attention_support(context.get(), &attention, &support, error);
+  });
   return support;
 }
 
@@ -200,26 +243,38 @@ void bind_handles(nb::module_ &module) {
            })
       .def(
           "preload",
-          [](Context &self, const sluice_problem *problem) {
-            check([&](sluice_error *error) { return sluice_preload(self.get(), problem, error); });
+          [](Context &self, const sluice_attention *attention) {
+            check(
+                [&](sluice_error *error) { return sluice_attention_preload(self.get(), attention, error); });
           },
-          nb::arg("problem").none())
+          nb::arg("attention").none())
       .def("set_ranges",
            [](Context &self, bool enabled) {
              check([&](sluice_error *error) { return sluice_set_ranges(self.get(), enabled, error); });
            })
-      .def("append", &enqueue<sluice_append, sluice_kv_append>)
-      .def("copy", &enqueue<sluice_page_copy, sluice_kv_copy>)
-      .def("gather", &enqueue<sluice_gather, sluice_kv_gather>)
+      .def("append", &enqueue<sluice_append_args, sluice_cache_append>)
+      .def("copy", &enqueue<sluice_copy_args, sluice_cache_copy>)
+      .def("gather", &enqueue<sluice_gather_args, sluice_cache_gather>)
       .def("merge", &merge);
   nb::class_<Plan>(module, "Plan")
-      .def(nb::init<std::shared_ptr<Context>, const sluice_problem &>())
+      .def(nb::init<std::shared_ptr<Context>, const sluice_attention &>())
       .def("describe", &Plan::describe)
       .def("counters", &Plan::counters)
-      .def("run", [](Plan &self, const sluice_args &args, const sluice_launch &launch,
-                     const std::vector<Dependency> &dependencies) {
-        self.run(args, Launch(launch, dependencies).get());
-      });
+      .def(
+          "run",
+          [](Plan &self, const sluice_attention_args &args, const sluice_keys &keys,
+             const sluice_keys *prefixes, const std::optional<float> &scale,
+             const std::optional<TensorTuple> &lse, const sluice_launch &launch,
+             const std::vector<Dependency> &dependencies) {
+            self.run(Call(args, keys, prefixes, scale, lse).get(), Launch(launch, dependencies).get());
+          },
+          nb::arg("args"), nb::arg("keys"), nb::arg("prefixes").none(), nb::arg("scale").none(),
+          nb::arg("lse").none(), nb::arg("launch"), nb::arg("dependencies"));
+  module.def("reference", &reference, nb::arg("attention"), nb::arg("args"), nb::arg("keys"),
+             nb::arg("prefixes").none(), nb::arg("scale").none(), nb::arg("lse").none());
+  module.def("reference_append", &on_host<sluice_append_args, sluice_cache_append_reference>);
+  module.def("reference_copy", &on_host<sluice_copy_args, sluice_cache_copy_reference>);
+  module.def("reference_gather", &on_host<sluice_gather_args, sluice_cache_gather_reference>);
 }
 
 } // namespace sluice_python

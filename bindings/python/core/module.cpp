@@ -26,16 +26,4 @@ NB_MODULE(_core, module) {
     check([&](sluice_error *error) { return sluice_build_info(&build, error); });
     return build;
   });
-  module.def("reference", [](const sluice_problem &problem, const sluice_args &args) {
-    check([&](sluice_error *error) { return sluice_reference(&problem, &args, error); });
-  });
-  module.def("reference_append", [](const sluice_append &append) {
-    check([&](sluice_error *error) { return sluice_reference_append(&append, error); });
-  });
-  module.def("reference_copy", [](const sluice_page_copy &copy) {
-    check([&](sluice_error *error) { return sluice_reference_copy(&copy, error); });
-  });
-  module.def("reference_gather", [](const sluice_gather &gather) {
-    check([&](sluice_error *error) { return sluice_reference_gather(&gather, error); });
-  });
 }

@@ -5,8 +5,7 @@
 
 namespace sluice_python {
 
-/// Problem, Args, Append, Merge and Launch, each field by its name, and the structs that the library fills
-/// in.
+/// Registers the structs, each member by its name.
 void bind_structs(nanobind::module_ &module);
 
 } // namespace sluice_python

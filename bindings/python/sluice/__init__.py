@@ -12,7 +12,7 @@
     plan.run(q, k, v, o)
     print(o.numpy()[0, 0, 0, :4])
 
-Names and rules are those of sluice.h, whose functions this package calls.
+Names and rules are those of the C headers, whose functions this package calls.
 """
 
 from __future__ import annotations
@@ -22,13 +22,12 @@ from typing import Any
 from . import _core
 from ._cache import reference_append, reference_copy, reference_gather
 from ._context import Context, Plan, Wait, reference
+from ._enums import PACK_ALL, DType, Lse, MaskAlignment, PageTableKind, RotaryStyle, ScaleKind
 from ._errors import (Error, HipError, InternalError, InvalidArgument, NewerStruct, NoDevice, OutOfMemory, PackCorrupt,
                       Unsupported, WorkspaceTooSmall, WrongArch)
 from ._hip import Buffer, Event, Stream
 from ._problem import Problem
 from ._tensor import Tensor
-from ._types import (V_PACK_ALL, Determinism, DType, LseBase, MaskAlignment, Mode, PageTableKind, RotaryStyle,
-                     ScaleKind)
 
 __version__: str = _core.version()
 
@@ -40,8 +39,8 @@ def build_info() -> Any:
 
 
 __all__ = [
-    "Buffer", "Context", "DType", "Determinism", "Error", "Event", "HipError", "InternalError", "InvalidArgument", "LseBase",
-    "MaskAlignment", "Mode", "NewerStruct", "NoDevice", "OutOfMemory", "PackCorrupt", "PageTableKind", "Plan", "Problem",
-    "RotaryStyle", "ScaleKind", "Stream", "Tensor", "Unsupported", "V_PACK_ALL", "Wait", "WorkspaceTooSmall", "WrongArch",
+    "Buffer", "Context", "DType", "Error", "Event", "HipError", "InternalError", "InvalidArgument", "Lse",
+    "MaskAlignment", "NewerStruct", "NoDevice", "OutOfMemory", "PackCorrupt", "PageTableKind", "Plan", "Problem",
+    "PACK_ALL", "RotaryStyle", "ScaleKind", "Stream", "Tensor", "Unsupported", "Wait", "WorkspaceTooSmall", "WrongArch",
     "build_info", "reference", "reference_append", "reference_copy", "reference_gather",
 ]

@@ -11,16 +11,16 @@ import operator
 from typing import Any, Mapping, Optional, Sequence, Tuple
 
 from . import _core
+from ._enums import PACK_ALL, SHARED, DType, MaskAlignment, PageTableKind, ScaleKind
 from ._errors import InvalidArgument
 from ._problem import Problem, checked_problem, head_dim_v_of, type_of
 from ._tensor import Tensor, has_no_gaps, tensor_of
-from ._types import V_PACK_ALL, DType, Mode, PageTableKind, ScaleKind
 
-_EXACT_SCALE, _EXACT_LENGTHS = 1 << 0, 1 << 1
+_ANY_STRIDE = 1 << 20  # a multiple of all that strides must be multiples of
 
 # (extent, what it is, whether more is allowed)
 Extent = Tuple[int, str, bool]
-Arrays = Mapping[str, Any]
+Arrays = Mapping[str, Tensor]  # those that are given
 
 
 def exactly(extent: int, what: str) -> Extent:
@@ -79,6 +79,17 @@ def c_tensor(tensor: Tensor, extents: int = 4, repeats: bool = False) -> Tuple[i
     return tensor.address, a, b, c, d
 
 
+def set_pages(kv: Any, pages: int) -> None:
+    """The number of pages of a sluice_kv, and strides for fewer than two, which arrays may have 0 for."""
+    kv.page_count = pages
+    if pages > 1:
+        return
+    for name in ("k", "v"):
+        address, first, *rest = getattr(kv, name)
+        if first == 0 and address:
+            setattr(kv, name, (address, _ANY_STRIDE, *rest))
+
+
 def keys_of(array: Any, field: str, place: str, dtype: DType, first: Sequence[Extent],
             dim: Extent) -> Tuple[Tensor, Tuple[int, int, int, int, int]]:
     """K or V with rows of `dim` elements, or of their bytes if they are in blocks; and the library's form of it."""
@@ -109,13 +120,18 @@ def array_of(array: Any, field: str, place: str, dtype: Optional[DType], itemsiz
     return tensor.address
 
 
+def shared_stride(stride: int, owners: int) -> int:
+    """The stride of a page table: if all of several sequences or prefixes share one, the library wants to be told."""
+    return SHARED if stride == 0 and owners > 1 else stride
+
+
 def block_table(array: Any, place: str, itemsize: int, batch: int, pages: Extent,
                 field: str = "page_table") -> Tuple[int, int]:
     """Address and stride of the page numbers [batch, pages], of sequences or of prefixes."""
     owners = "batch" if field == "page_table" else "prefixes"
     found = checked(array, field, place, None, itemsize, [at_least(batch, owners), pages])
     _numbers_without_gaps(found, field, "pages")
-    return found.address, found.strides[0]
+    return found.address, shared_stride(found.strides[0], batch)
 
 
 def _numbers_without_gaps(table: Tensor, field: str, what: str) -> None:
@@ -167,20 +183,37 @@ def _length(given: Optional[int], name: str, array: Any, field: str, bound: Opti
 _PREFIX_ARRAYS = ("prefix_q_starts", "prefix_lengths", "prefix_page_table", "prefix_page_starts", "prefix_k", "prefix_v")
 
 
+_ONE_FOR_ROWS = (ScaleKind.PER_TENSOR, ScaleKind.PER_HEAD)
+_ONE_SCALES = ("q_scale", "k_scale", "v_scale", "o_scale")
+_OWN_SCALES = ("k_scales", "v_scales", "k_zeros", "v_zeros")
+_MASK_ARRAYS = frozenset(("mask", "spans", "diagonals", "causal"))
+_SCORES_ARRAYS = frozenset(("bias", "alibi_slopes", "bias_scale", "sink_logits"))
+
+
+@dataclasses.dataclass
+class Call:
+    """The structs of a call, as the module's functions take them."""
+
+    args: Any
+    keys: Any
+    prefixes: Any = None
+    scale: Optional[float] = None
+    lse: Optional[Tuple[int, int, int, int, int]] = None
+
+
 class _Filler:
-    """Fills a sluice_args from the arguments of Plan.run."""
+    """Fills the structs of a call from the arguments of Plan.run."""
 
     def __init__(self, problem: Problem, arrays: Arrays, shape: CallShape, place: str) -> None:
         self.problem, self.arrays, self.place = problem, arrays, place
-        self.args = _core.Args()
-        given = arrays.get
-        ragged = given("q_starts") is not None
-        packed_keys = given("kv_starts") is not None
-        paged = problem.mode == Mode.PAGED
-        if ragged and problem.mode == Mode.DENSE:
-            raise InvalidArgument("q_starts is given, but the problem's mode is DENSE; it must be None", "q_starts")
-        if packed_keys and problem.mode != Mode.RAGGED:
-            raise InvalidArgument("kv_starts is given, but the problem's mode is not RAGGED; it must be None", "kv_starts")
+        self.args, self.keys, self.kv = _core.AttentionArgs(), _core.Keys(), _core.Kv()
+        self.call = Call(self.args, self.keys)
+        ragged, packed_keys = "q_starts" in arrays, "kv_starts" in arrays
+        paged = problem.page_size != 0
+        if ragged and not (problem.ragged or paged):
+            raise InvalidArgument("q_starts is given, but the problem is not ragged; it must be None", "q_starts")
+        if packed_keys and (paged or not problem.ragged):
+            raise InvalidArgument("kv_starts is given, but the problem's keys are not ragged; it must be None", "kv_starts")
         self.batch = whole_number(shape.batch, "batch") if shape.batch is not None else (
             intervals(arrays["q_starts"], "q_starts", "batch") if ragged else _extent(arrays["q"], 0, "q"))
         self.q_len = _length(shape.q_len, "q_len", arrays["q"], "q", problem.max_q_len if ragged else None)
@@ -192,18 +225,21 @@ class _Filler:
             self.q_len = 0
         if not self.has_cache_rows:
             self.kv_len = 0
-        self.args.flags = _EXACT_LENGTHS
-        self.args.batch, self.args.q_len, self.args.kv_len = self.batch, self.q_len, self.kv_len
+        self.args.batch = self.batch
+        self.kv.format, self.keys.kv = problem._kv, self.kv
         self._rows(ragged)
         self._keys(packed_keys, paged)
+        self._mask()
         self._scores()
-        self._arrays()
+        self._one_scales()
+        if not self._table_of_heads():
+            self._table(self.keys.pages, "page_table", self.batch, self.kv_len, "kv_len")
         if problem.shared_prefix:
             self._prefixes(shape.prefix_len)
         else:
-            for name, value in (("prefix_len", shape.prefix_len), *((name, given(name)) for name in _PREFIX_ARRAYS)):
-                if value is not None:
-                    raise InvalidArgument(f"{name} is given, but the problem lacks shared_prefix; it must be None", name)
+            wrong = [name for name in _PREFIX_ARRAYS if name in arrays]
+            for name in wrong if shape.prefix_len is None else ("prefix_len", *wrong):
+                raise InvalidArgument(f"{name} is given, but the problem lacks shared_prefix; it must be None", name)
 
     def _tensor(self, field: str, dtype: DType, extents: Sequence[Extent]) -> Tensor:
         return checked(self.arrays[field], field, self.place, dtype, dtype.bytes, extents)
@@ -218,13 +254,12 @@ class _Filler:
                 exactly(row_elements(problem, head_dim_v_of(problem)), "head_dim_v"))
         args.q = c_tensor(self._tensor("q", type_of(problem, "q_type"), [*first, heads, dims[0]]))
         args.o = c_tensor(self._tensor("o", type_of(problem, "o_type"), [*first, heads, dims[1]]))
-        if self.arrays.get("lse") is not None:
-            args.lse = c_tensor(self._tensor("lse", DType.F32, [*first, heads]), 3)
-        if ragged:
-            args.q_tokens = rows
+        if "lse" in self.arrays:
+            self.call.lse = c_tensor(self._tensor("lse", DType.F32, [*first, heads]), 3)
+        self._place(args.rows, "q_starts", "q_lengths", self.q_len, rows if ragged else 0)
 
     def _keys(self, packed: bool, paged: bool) -> None:
-        problem, args = self.problem, self.args
+        problem, kv = self.problem, self.kv
         heads = exactly(problem.kv_heads, "kv_heads")
         rows = _extent(self.arrays["k"], 0, "k")
         if paged:
@@ -241,39 +276,61 @@ class _Filler:
             k = self._tensor("k", dtype, [*first, heads, *packs])
             if k.strides[4] != 1:
                 raise InvalidArgument(f"k has a stride of {k.strides[4]} elements inside a pack; it must be 1", "k")
-            args.k = c_tensor(dataclasses.replace(k, shape=k.shape[:4], strides=k.strides[:4]))
+            kv.k = c_tensor(dataclasses.replace(k, shape=k.shape[:4], strides=k.strides[:4]))
         else:
-            _, args.k = keys_of(self.arrays["k"], "k", self.place, dtype, [*first, heads], dim)
+            _, kv.k = keys_of(self.arrays["k"], "k", self.place, dtype, [*first, heads], dim)
         if not problem.v_in_k:
-            _, args.v = self._values("v", first)
-        elif self.arrays.get("v") is not None:
+            _, kv.v = self._values("v", first)
+        elif "v" in self.arrays:
             raise InvalidArgument("v is given, but the problem has v_in_k; it must be None", "v")
-        for field in ("k_scales", "v_scales", "k_zeros", "v_zeros"):
-            if self.arrays.get(field) is None:
+        self._scales(first, heads)
+        if paged:
+            set_pages(kv, rows)
+        self._place(self.keys.rows, "kv_starts", "kv_lengths", self.kv_len, rows if packed else 0)
+        self.keys.pages.starts = self._array("page_starts", at_least(self.batch + 1, "batch + 1"))
+
+    def _place(self, rows: Any, starts: str, lengths: str, longest: int, total: int) -> None:
+        """Where sequences are. Without rows or keys the library has nothing to look up, and takes a length as forgotten."""
+        first = self._array(starts, at_least(self.batch + 1, "batch + 1"))
+        each = self._array(lengths, at_least(self.batch, "batch"))
+        rows.max_len = longest
+        if longest:
+            rows.starts, rows.lengths, rows.total = first, each, total
+
+    def _put_scales(self, name: str, form: Tuple[int, int, int, int, int]) -> None:
+        if self.kv.scales is None:
+            self.kv.scales = _core.KvScales()
+        setattr(self.kv.scales, name, form)
+
+    def _scales(self, first: Sequence[Extent], heads: Extent) -> None:
+        """Scales and zeros of K and V that have places of their own."""
+        problem = self.problem
+        for field in _OWN_SCALES:
+            if field not in self.arrays:
                 continue
-            kind = getattr(problem, f"{field[0]}_scale_kind")
+            side, what = field.split("_")
+            kind = getattr(problem, f"{side}_scale_kind")
+            if kind in (ScaleKind.NONE, *_ONE_FOR_ROWS):
+                raise InvalidArgument(f"{field} is given, but the problem's {side}_scale_kind is not PER_TOKEN, PER_PAGE or"
+                                      " PER_GROUP; it must be None", field)
             if kind == ScaleKind.PER_GROUP:
-                row = problem.head_dim_qk if field[0] == "k" else head_dim_v_of(problem)
+                row = problem.head_dim_qk if side == "k" else head_dim_v_of(problem)
                 groups = at_least(row // max(problem.scale_group, 1), "groups of a row")
-                scales = self._tensor(field, DType.F16, [*first, heads, groups])
-                setattr(args, field, c_tensor(scales))
+                form = c_tensor(self._tensor(field, DType.F16, [*first, heads, groups]))
             elif kind == ScaleKind.PER_PAGE:
                 scales = self._tensor(field, DType.F32, [first[0], heads])
-                setattr(args, field, (scales.address, scales.strides[0], 0, scales.strides[1], 0))
+                form = (scales.address, scales.strides[0], 0, scales.strides[1], 0)
             else:
-                scales = self._tensor(field, DType.F32, [*first, heads])
-                setattr(args, field, c_tensor(scales, 3))
-        if paged:
-            args.page_count = rows
-        elif packed:
-            args.kv_tokens = rows
+                form = c_tensor(self._tensor(field, DType.F32, [*first, heads]), 3)
+            if side == "k" or not problem.v_in_k:
+                self._put_scales(side if what == "scales" else field, form)
 
     def _values(self, field: str, first: Sequence[Extent]) -> Tuple[Tensor, Tuple[int, int, int, int, int]]:
         """V of sequences, pages or prefixes, and the library's form of it."""
         problem, dtype = self.problem, type_of(self.problem, "v_type")
         heads = exactly(problem.kv_heads, "kv_heads")
         dim = exactly(row_elements(problem, head_dim_v_of(problem)), "head_dim_v")
-        if problem.v_pack in (0, V_PACK_ALL):
+        if problem.v_pack in (0, PACK_ALL):
             if problem.v_pack and len(first) == 2 and first[1][2]:
                 # Whole groups of 8 keys are read.
                 first = [first[0], at_least(-(-first[1][0] // 8) * 8, f"{first[1][1]}, in whole groups of 8")]
@@ -285,47 +342,63 @@ class _Filler:
             raise InvalidArgument(f"{field} has a stride of {v.strides[4]} elements inside a pack; it must be 1", field)
         return v, c_tensor(dataclasses.replace(v, shape=v.shape[:4], strides=v.strides[:4]))
 
-    def _scores(self) -> None:
-        given = self.arrays.get
-        extents = [at_least(self.batch, "batch"), at_least(self.problem.q_heads, "q_heads"), at_least(self.q_len, "rows")]
-        if given("bias") is not None:
-            dtype = type_of(self.problem, "bias_type") if self.problem.bias_type is not None else DType.F32
-            bias = checked(given("bias"), "bias", self.place, dtype, dtype.bytes,
-                           [*extents, at_least(self.kv_len, "keys")], repeats=4)
-            if self.kv_len:  # else rows have no elements that could be read
-                self.args.bias = c_tensor(bias, repeats=True)
+    def _array(self, field: str, extent: Extent, dtype: Optional[DType] = None) -> int:
+        return array_of(self.arrays.get(field), field, self.place, dtype, 4, extent)
+
+    def _mask(self) -> None:
+        given, problem = self.arrays.get, self.problem
+        lengths = at_least(self.batch, "batch")
+        is_needed = (problem.bool_mask or problem.spans or problem.causal_by_sequence or
+                     problem.mask_alignment == MaskAlignment.GIVEN_DIAGONAL)
+        if not is_needed and _MASK_ARRAYS.isdisjoint(self.arrays):
+            return
+        args = self.args.mask = _core.MaskArgs()
         if given("mask") is not None:
-            keys = self.q_len if self.problem.mask_new_rows else self.kv_len
+            keys = self.q_len if problem.mask_new_rows else self.kv_len
             mask = checked(given("mask"), "mask", self.place, None, 1,
-                           [*extents, at_least((keys + 7) // 8, "bytes of 8 keys")], repeats=3)
+                           [*self._extents(), at_least((keys + 7) // 8, "bytes of 8 keys")], repeats=3)
             address, a, b, c, _ = c_tensor(mask, repeats=True)
             if keys:
-                self.args.mask = (address, a, b, c, 1)
+                args.bits = (address, a, b, c, 1)
+        args.diagonals, args.causal = self._array("diagonals", lengths), self._array("causal", lengths)
+        self._spans(args)
 
-    def _arrays(self) -> None:
-        problem, args = self.problem, self.args
-        starts, lengths = at_least(self.batch + 1, "batch + 1"), at_least(self.batch, "batch")
+    def _extents(self) -> Sequence[Extent]:
+        return [at_least(self.batch, "batch"), at_least(self.problem.q_heads, "q_heads"), at_least(self.q_len, "rows")]
 
-        def array(field: str, dtype: Optional[DType], itemsize: int, extent: Extent) -> None:
-            setattr(args, field, array_of(self.arrays.get(field), field, self.place, dtype, itemsize, extent))
+    def _scores(self) -> None:
+        given, problem = self.arrays.get, self.problem
+        is_needed = problem.bias_type is not None or problem.alibi or problem.bias_scale or problem.sink_logits
+        if not is_needed and _SCORES_ARRAYS.isdisjoint(self.arrays):
+            return
+        args = self.args.scores = _core.ScoresArgs()
+        if given("bias") is not None:
+            dtype = type_of(problem, "bias_type") if problem.bias_type is not None else DType.F32
+            bias = checked(given("bias"), "bias", self.place, dtype, dtype.bytes,
+                           [*self._extents(), at_least(self.kv_len, "keys")], repeats=4)
+            if self.kv_len:  # else rows have no elements that could be read
+                args.bias = c_tensor(bias, repeats=True)
+        args.alibi_slopes, args.alibi_stride = self._head_numbers("alibi_slopes")
+        args.bias_scale, args.bias_scale_stride = self._head_numbers("bias_scale")
+        args.sinks = self._array("sink_logits", exactly(problem.q_heads, "q_heads"), DType.F32)
 
-        array("q_starts", None, 4, starts)
-        array("kv_starts", None, 4, starts)
-        array("page_starts", None, 4, starts)
-        array("q_lengths", None, 4, lengths)
-        array("kv_lengths", None, 4, lengths)
-        q_heads, kv_heads = exactly(problem.q_heads, "q_heads"), exactly(problem.kv_heads, "kv_heads")
-        args.alibi_slopes, args.alibi_batch_stride = self._head_numbers("alibi_slopes")
-        args.bias_scale, args.bias_scale_batch_stride = self._head_numbers("bias_scale")
-        array("sink_logits", DType.F32, 4, q_heads)
-        array("diagonals", None, 4, lengths)
-        array("causal", None, 4, lengths)
-        self._spans()
-        for name, heads in (("q", q_heads), ("k", kv_heads), ("v", kv_heads), ("o", q_heads)):
-            kind = getattr(problem, f"{name}_scale_kind")
-            array(f"{name}_scale", DType.F32, 4, heads if kind == ScaleKind.PER_HEAD else exactly(1, "one for the tensor"))
-        if not self._table_of_heads():
-            args.page_table, args.page_table_stride = self._table("page_table", self.batch, self.kv_len, "kv_len")
+    def _one_scales(self) -> None:
+        """Scales of whole tensors or heads."""
+        problem = self.problem
+        for field in _ONE_SCALES:
+            if field not in self.arrays:
+                continue
+            side = field[0]
+            kind, heads = getattr(problem, f"{side}_scale_kind"), "kv_heads" if side in "kv" else "q_heads"
+            extent = exactly(getattr(problem, heads), heads) if kind == ScaleKind.PER_HEAD else exactly(1, "one for the tensor")
+            address = self._array(field, extent, DType.F32)
+            if side in "qo":
+                setattr(self.args, field, address)
+            elif kind not in _ONE_FOR_ROWS:
+                raise InvalidArgument(f"{field} is given, but the problem's {side}_scale_kind is not PER_TENSOR or PER_HEAD; it"
+                                      " must be None", field)
+            elif side == "k" or not problem.v_in_k:
+                self._put_scales(side, (address, 0, 0, 0, 0))
 
     def _pages_of(self, keys: int, keys_name: str) -> Extent:
         pages = -(-keys // self.problem.page_size) if self.problem.page_size else 0
@@ -334,7 +407,7 @@ class _Filler:
     def _table_of_heads(self) -> bool:
         """Puts a table with a list for each KV head, [batch, kv_heads, pages], or for CSR [kv_heads, entries]; returns
         whether there is one."""
-        table, problem, args = self.arrays.get("page_table"), self.problem, self.args
+        table, problem, pages = self.arrays.get("page_table"), self.problem, self.keys.pages
         is_csr = problem.page_table_kind == PageTableKind.CSR
         if table is None or len(tensor_of(table, "page_table").shape) != (2 if is_csr else 3):
             return False
@@ -343,43 +416,49 @@ class _Filler:
             at_least(self.batch, "batch"), heads, self._pages_of(self.kv_len, "kv_len")]
         found = checked(table, "page_table", self.place, None, 8 if problem.page_index_64 else 4, last)
         _numbers_without_gaps(found, "page_table", "entries" if is_csr else "pages")
-        args.page_table, args.page_table_head_stride = found.address, found.strides[-2]
-        args.page_table_stride = 0 if is_csr else found.strides[0]
+        pages.table, pages.head_stride = found.address, found.strides[-2]
+        pages.stride = 0 if is_csr else shared_stride(found.strides[0], self.batch)
         return True
 
-    def _table(self, field: str, count: int, keys: int, keys_name: str) -> Tuple[int, int]:
-        """Address and stride of a table for `count` sequences or prefixes; zeros without one."""
+    def _table(self, pages: Any, field: str, count: int, keys: int, keys_name: str) -> None:
+        """A table for `count` sequences or prefixes."""
         table, problem = self.arrays.get(field), self.problem
         if table is None:
-            return 0, 0
+            return
         itemsize = 8 if problem.page_index_64 else 4
         if problem.page_table_kind == PageTableKind.CSR:
-            return array_of(table, field, self.place, None, itemsize, at_least(0, "entries")), 0
-        return block_table(table, self.place, itemsize, count, self._pages_of(keys, keys_name), field)
+            pages.table = array_of(table, field, self.place, None, itemsize, at_least(0, "entries"))
+        else:
+            pages.table, pages.stride = block_table(table, self.place, itemsize, count, self._pages_of(keys, keys_name), field)
 
     def _prefixes(self, length: Optional[int]) -> None:
-        problem, args = self.problem, self.args
-        if self.arrays.get("prefix_q_starts") is None:
+        problem = self.problem
+        if "prefix_q_starts" not in self.arrays:
             raise InvalidArgument("prefix_q_starts is None; it is required with shared_prefix", "prefix_q_starts")
         count = intervals(self.arrays["prefix_q_starts"], "prefix_q_starts", "prefixes")
-        keys = self.arrays.get("prefix_k")
-        length = _length(length, "prefix_len", keys, "prefix_k", problem.max_prefix_len if keys is None else None)
-        if problem.mode == Mode.PAGED and not self.has_cache_rows:
+        given = self.arrays.get("prefix_k")
+        length = _length(length, "prefix_len", given, "prefix_k", problem.max_prefix_len if given is None else None)
+        if problem.page_size and not self.has_cache_rows:
             length = 0
-        args.prefix_count, args.prefix_len = count, length
+        keys = self.call.prefixes = _core.Keys()
+        keys.groups, keys.rows.max_len, keys.kv = count, length, self.kv
         starts = at_least(count + 1, "prefixes + 1")
-        for field, extent in (("prefix_q_starts", starts), ("prefix_page_starts", starts),
-                              ("prefix_lengths", at_least(count, "prefixes"))):
-            setattr(args, field, array_of(self.arrays.get(field), field, self.place, None, 4, extent))
-        args.prefix_page_table, args.prefix_page_table_stride = self._table("prefix_page_table", count, length,
-                                                                            "prefix_len")
+        keys.group_starts = self._array("prefix_q_starts", starts)
+        keys.pages.starts = self._array("prefix_page_starts", starts)
+        lengths = self._array("prefix_lengths", at_least(count, "prefixes"))
+        keys.rows.lengths = lengths if length else 0
+        self._table(keys.pages, "prefix_page_table", count, length, "prefix_len")
+        if given is None and "prefix_v" not in self.arrays and problem.page_size:
+            return
+        kv = keys.kv = _core.Kv()
+        kv.format, kv.scales, kv.page_count = self.kv.format, self.kv.scales, self.kv.page_count
         heads = exactly(problem.kv_heads, "kv_heads")
         extents = [at_least(count, "prefixes"), at_least(length, "keys of each prefix")]
-        if self.arrays.get("prefix_k") is not None:
-            _, args.prefix_k = keys_of(self.arrays["prefix_k"], "prefix_k", self.place, type_of(problem, "k_type"),
-                                       [*extents, heads], exactly(row_elements(problem, problem.head_dim_qk), "head_dim_qk"))
-        if self.arrays.get("prefix_v") is not None:
-            _, args.prefix_v = self._values("prefix_v", extents)
+        if given is not None:
+            _, kv.k = keys_of(given, "prefix_k", self.place, type_of(problem, "k_type"), [*extents, heads],
+                              exactly(row_elements(problem, problem.head_dim_qk), "head_dim_qk"))
+        if "prefix_v" in self.arrays:
+            _, kv.v = self._values("prefix_v", extents)
 
     def _head_numbers(self, field: str) -> Tuple[int, int]:
         """Address and batch stride of numbers [q_heads], or [batch, q_heads] if sequences have their own."""
@@ -391,8 +470,8 @@ class _Filler:
             raise InvalidArgument(f"{field} has a stride of {found.strides[1]} elements between heads; it must be 1", field)
         return found.address, found.strides[0]
 
-    def _spans(self) -> None:
-        if self.arrays.get("spans") is None:
+    def _spans(self, args: Any) -> None:
+        if "spans" not in self.arrays:
             # To the library this would be a call without spans.
             if self.problem.spans and self.batch and self.q_len:
                 raise InvalidArgument("spans is None, but the problem has spans; they must be given", "spans")
@@ -401,19 +480,20 @@ class _Filler:
                         [at_least(self.batch, "batch"), at_least(0, "spans"), exactly(2, "first key and end")])
         if not has_no_gaps(spans):
             raise InvalidArgument(f"spans has strides of {spans.strides} elements; they must have no gaps", "spans")
-        self.args.spans, self.args.span_count = spans.address, spans.shape[1]
+        args.spans, args.span_count = spans.address, spans.shape[1]
 
 
-def call_args(problem: Problem, arrays: Arrays, shape: CallShape, scale: Optional[float], place: str) -> Any:
-    """The struct of a call whose arrays are in host or device memory."""
+def call_args(problem: Problem, arrays: Mapping[str, Any], shape: CallShape, scale: Optional[float], place: str) -> Call:
+    """The structs of a call whose arrays are in host or device memory."""
     checked_problem(problem)
     for field in ("q", "k", "o") if problem.v_in_k else ("q", "k", "v", "o"):
         if arrays.get(field) is None:
             raise InvalidArgument(f"{field} is None; it is required", field)
-    args = _Filler(problem, arrays, shape, place).args
+    # Each array is looked at once.
+    given = {field: tensor_of(array, field) for field, array in arrays.items() if array is not None}
+    call = _Filler(problem, given, shape, place).call
     if scale is not None:
         if not isinstance(scale, numbers.Real):
             raise InvalidArgument(f"scale is {scale!r}; it must be a number or None", "scale")
-        args.scale = float(scale)
-        args.flags |= _EXACT_SCALE
-    return args
+        call.scale = float(scale)
+    return call

@@ -10,12 +10,13 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 from . import _core
 from ._cache import append_struct, copy_struct, gather_struct
 from ._call import CallShape, call_args
+from ._enums import Lse, RotaryStyle
 from ._errors import InvalidArgument
 from ._hip import Buffer, Event, Hip, Stream, buffer_type, stream_handle
 from ._merge import merge_struct
 from ._problem import Problem, checked_problem
 from ._tensor import tensor_of
-from ._types import DTypeLike, LseBase, RotaryStyle
+from ._types import DTypeLike
 
 _HIP, _EMULATED, _TARGET = 1, 2, 3
 _ON_EVENT, _ON_STREAM = 1, 2
@@ -92,7 +93,7 @@ class Context:
     def query_support(self, problem: Problem) -> Any:
         """What a plan would use and need: kernel, workspace_bytes, alignments. Raises Unsupported with the nearest
         supported value if no kernel fits. Touches no device."""
-        return self._core.query_support(checked_problem(problem)._c())
+        return self._core.query_support(checked_problem(problem)._c)
 
     def plan(self, problem: Problem) -> "Plan":
         """The plan for a problem; the first time, its kernels are chosen and loaded."""
@@ -105,7 +106,7 @@ class Context:
 
     def preload(self, problem: Optional[Problem] = None) -> None:
         """Loads the kernels of a problem, or all kernels, so that nothing is loaded while a graph is captured."""
-        self._core.preload(None if problem is None else checked_problem(problem)._c())
+        self._core.preload(None if problem is None else checked_problem(problem)._c)
 
     def append(self, k: Any, v: Any, k_cache: Any, v_cache: Any, *, slots: Any = None, starts: Any = None,
                kv_lengths: Any = None, page_table: Any = None, page_starts: Any = None, k_scale: Any = None,
@@ -162,7 +163,7 @@ class Context:
         self._core.append(struct, launch_of(stream, None, signal), _waits(wait))
 
     def merge(self, partial: Any, partial_lse: Any, o: Any, *, lse: Any = None, sink_logits: Any = None,
-              lse_base: LseBase = LseBase.E, infinity_is_empty: bool = False, o_scale: Any = None, stream: Any = None,
+              lse_base: Lse = Lse.LN, infinity_is_empty: bool = False, o_scale: Any = None, stream: Any = None,
               wait: Sequence["Wait"] = (), signal: Any = None) -> None:
         """Enqueues a merge of results of attention over splits of the keys.
 
@@ -301,7 +302,7 @@ class Plan:
 
     def __init__(self, context: Context, problem: Problem) -> None:
         self.problem = problem
-        self._core = _core.Plan(context._core, problem._c())
+        self._core = _core.Plan(context._core, problem._c)
         self._info = self._core.describe()
 
     def counters(self) -> Any:
@@ -336,7 +337,7 @@ class Plan:
             k, v in pages                               [pages, page_size, kv_heads, dim]; with k_pack K is
                                                         [pages, page_size, kv_heads, dim / k_pack, k_pack]
             v by columns                                with v_pack [pages, page_size / v_pack, kv_heads, dim, v_pack], or
-                                                        with V_PACK_ALL as above, but the stride between tokens is 1; in
+                                                        with PACK_ALL as above, but the stride between tokens is 1; in
                                                         sequences, keys are rounded up to a multiple of 8
             k, v of U4, Q8_0, Q4_0                      uint8, with the bytes of dim elements in place of dim: dim / 2,
                                                         dim / 32 * 34 and dim / 32 * 18
@@ -381,8 +382,9 @@ class Plan:
                   "prefix_q_starts": prefix_q_starts, "prefix_lengths": prefix_lengths,
                   "prefix_page_table": prefix_page_table, "prefix_page_starts": prefix_page_starts,
                   "prefix_k": prefix_k, "prefix_v": prefix_v}
-        args = call_args(self.problem, arrays, CallShape(batch, q_len, kv_len, prefix_len), scale, "device")
-        self._core.run(args, launch_of(stream, workspace, signal), _waits(wait))
+        call = call_args(self.problem, arrays, CallShape(batch, q_len, kv_len, prefix_len), scale, "device")
+        self._core.run(call.args, call.keys, call.prefixes, call.scale, call.lse, launch_of(stream, workspace, signal),
+                       _waits(wait))
 
 
 def launch_of(stream: Any, workspace: Any, signal: Any) -> Any:
@@ -406,5 +408,5 @@ def reference(problem: Problem, q: Any, k: Any, v: Any, o: Any, *, batch: Option
     """Computes a call on the host in double precision: the reference for results. Arrays as for Plan.run, all in host
     memory."""
     everything = {"q": q, "k": k, "v": v, "o": o, **arrays}
-    args = call_args(problem, everything, CallShape(batch, q_len, kv_len, prefix_len), scale, "host")
-    _core.reference(problem._c(), args)
+    call = call_args(problem, everything, CallShape(batch, q_len, kv_len, prefix_len), scale, "host")
+    _core.reference(problem._c, call.args, call.keys, call.prefixes, call.scale, call.lse)

@@ -9,9 +9,10 @@ import ctypes
 import json
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Tuple
 
+from ._enums import DType
 from ._errors import HipError, InvalidArgument, NoDevice
 from ._tensor import Tensor, contiguous_strides, has_no_gaps, tensor_of
-from ._types import DType, dtype_of
+from ._types import dtype_of
 
 if TYPE_CHECKING:
     import numpy

@@ -6,14 +6,12 @@ import dataclasses
 from typing import Any, List, Optional, Tuple
 
 from . import _core
-from ._cache import dtype_of_tensor, put_scale, tensor_form, with_dimensions
 from ._call import array_of, c_tensor, checked, exactly
+from ._enums import DType, Lse, MergeFlag
 from ._errors import InvalidArgument
+from ._kv import dtype_of_tensor, scale_of, tensor_form, with_dimensions
 from ._problem import put
 from ._tensor import Tensor, tensor_of
-from ._types import DType, LseBase
-
-_INFINITY_IS_EMPTY = 1 << 0
 
 
 def _parts_of(arrays: Any, field: str) -> Tuple[Any, Optional[int]]:
@@ -30,11 +28,11 @@ def _same_places(one: Tensor, other: Tensor) -> bool:
     return all(extent <= 1 or step == its for extent, step, its in zip(one.shape, one.strides, other.strides))
 
 
-def merge_struct(place: str, partial: Any, partial_lse: Any, o: Any, *, lse: Any, sink_logits: Any, lse_base: LseBase,
+def merge_struct(place: str, partial: Any, partial_lse: Any, o: Any, *, lse: Any, sink_logits: Any, lse_base: Lse,
                  infinity_is_empty: bool, o_scale: Any) -> Tuple[Any, List[int], List[int]]:
     """The sluice_merge of Context.merge's arguments, and the addresses of parts in lists."""
-    made = _core.Merge()
-    made.flags = _INFINITY_IS_EMPTY if infinity_is_empty else 0
+    made = _core.MergeArgs()
+    made.flags = MergeFlag.INFINITY_IS_EMPTY if infinity_is_empty else 0
     one, listed = _parts_of(partial, "partial")
     one_lse, listed_lse = _parts_of(partial_lse, "partial_lse")
     if listed != listed_lse:
@@ -43,13 +41,13 @@ def merge_struct(place: str, partial: Any, partial_lse: Any, o: Any, *, lse: Any
     # A list's arrays lack the dimension of parts.
     before = 0 if listed is not None else 1
     parts, result = with_dimensions(one, "partial", (3 + before,)), with_dimensions(o, "o", (3,))
-    made.tokens, made.heads, made.head_dim_v = parts.shape[before:]
-    made.parts = parts.shape[0] if listed is None else listed
-    made.partial_type, made.o_type = dtype_of_tensor(parts), dtype_of_tensor(result)
+    made.tokens, made.heads, made.head_dim = parts.shape[before:]
+    made.parts.count = parts.shape[0] if listed is None else listed
+    made.parts.type, made.o_format.type = dtype_of_tensor(parts), dtype_of_tensor(result)
     put(made, "lse_base", lse_base)
     tokens, heads = exactly(made.tokens, "tokens of partial"), exactly(made.heads, "heads of partial")
-    dim = exactly(made.head_dim_v, "elements of partial")
-    part_extents = [exactly(made.parts, "parts of partial")] * before
+    dim = exactly(made.head_dim, "elements of partial")
+    part_extents = [exactly(made.parts.count, "parts of partial")] * before
 
     def tensor(array: Any, field: str, dtype: DType, *extents: Any) -> Tensor:
         return checked(array, field, place, dtype, dtype.bytes, extents)
@@ -72,17 +70,17 @@ def merge_struct(place: str, partial: Any, partial_lse: Any, o: Any, *, lse: Any
         return shorter, found.strides[at] if sequences > 1 else 0
 
     first = tensor(one, "partial", dtype_of_tensor(parts), *part_extents, tokens, heads, dim)
-    made.partial = c_tensor(first)
+    made.parts.o = c_tensor(first)
     if lse is not None and len(tensor_of(lse, "lse").shape) == 3:
         made.sequence_tokens = tensor_of(lse, "lse").shape[1]
-    lses, made.partial_lse_sequence_stride = lse_tensor(one_lse, "partial_lse", part_extents)
-    made.partial_lse = tensor_form(lses.address, *[0] * (1 - before), *lses.strides, 0)
+    lses, made.parts.lse_sequence_stride = lse_tensor(one_lse, "partial_lse", part_extents)
+    made.parts.lse = tensor_form(lses.address, *[0] * (1 - before), *lses.strides, 0)
     made.o = c_tensor(tensor(o, "o", dtype_of_tensor(result), tokens, heads, dim))
     if lse is not None:
         found, made.lse_sequence_stride = lse_tensor(lse, "lse", [])
         made.lse = tensor_form(found.address, 0, *found.strides, 0)
-    made.sink_logits = array_of(sink_logits, "sink_logits", place, DType.F32, 4, heads)
-    put_scale(made, "o_scale", o_scale, made.heads, place)
+    made.sinks = array_of(sink_logits, "sink_logits", place, DType.F32, 4, heads)
+    made.o_format.scale_kind, made.o_scale = scale_of("o_scale", o_scale, made.heads, place)
     if listed is None:
         return made, [], []
     addresses: List[List[int]] = [[], []]
@@ -91,11 +89,11 @@ def merge_struct(place: str, partial: Any, partial_lse: Any, o: Any, *, lse: Any
         lse_rows, sequence = lse_tensor(part_lse, f"partial_lse[{i}]", [])
         for field, is_like in ((f"partial[{i}]", _same_places(rows, first)),
                                (f"partial_lse[{i}]", _same_places(lse_rows, lses) and
-                                sequence == made.partial_lse_sequence_stride)):
+                                sequence == made.parts.lse_sequence_stride)):
             if not is_like:
                 raise InvalidArgument(f"{field} has other strides than the first part; they must be the same", field)
         addresses[0].append(rows.address)
         addresses[1].append(lse_rows.address)
-    for field in ("partial", "partial_lse"):
-        setattr(made, field, tensor_form(0, *getattr(made, field)[1:]))
+    for field in ("o", "lse"):
+        setattr(made.parts, field, (0, 0, *getattr(made.parts, field)[2:]))
     return made, addresses[0], addresses[1]

@@ -3,46 +3,43 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Optional
+import functools
+import operator
+from typing import Any, Mapping, Optional
 
 from . import _core
+from ._enums import (AttentionFlag, DType, KvFlag, Lse, MaskAlignment, MaskFlag, PageTableKind, ScaleKind, ScoresFlag)
 from ._errors import InvalidArgument
-from ._types import (DType, DTypeLike, Determinism, LseBase, MaskAlignment, Mode, PageTableKind, ScaleKind, dtype_of)
+from ._types import DTypeLike, dtype_of
 
-_FLAGS = {
-    "causal": 1 << 0,
-    "write_lse": 1 << 1,
-    "alibi": 1 << 4,
-    "sink_logits": 1 << 5,
-    "bool_mask": 1 << 6,
-    "page_index_64": 1 << 7,
-    "v_in_k": 1 << 8,
-    "mask_new_rows": 1 << 9,
-    "spans": 1 << 11,
-    "causal_by_sequence": 1 << 12,
-    "bias_scale": 1 << 14,
-    "shared_prefix": 1 << 10,
-    "zero_points": 1 << 13,
-    "missing_pages_hidden": 1 << 15,
-    "padded_rows": 1 << 16,
-}
-_HAS_WINDOW_LEFT, _HAS_WINDOW_RIGHT = 1 << 2, 1 << 3
+# Fields of Problem by the flags that they stand for.
+_KV_FLAGS = {"v_in_k": KvFlag.V_IN_K, "page_index_64": KvFlag.PAGE_INDEX_64}
+_MASK_FLAGS = {"causal": MaskFlag.CAUSAL, "causal_by_sequence": MaskFlag.CAUSAL_BY_SEQUENCE, "bool_mask": MaskFlag.BITS,
+               "mask_new_rows": MaskFlag.BITS_OF_NEW, "spans": MaskFlag.SPANS,
+               "missing_pages_hidden": MaskFlag.MISSING_PAGES}
+_SCORES_FLAGS = {"alibi": ScoresFlag.ALIBI, "sink_logits": ScoresFlag.SINK, "bias_scale": ScoresFlag.BIAS_SCALE}
+_FLAGS = {"shared_prefix": AttentionFlag.PREFIXES, "padded_rows": AttentionFlag.PADDED_ROWS,
+          "ragged": AttentionFlag.RAGGED, "batch_invariant": AttentionFlag.BATCH_INVARIANT}
+# Members of sluice_bounds by the fields that have their numbers.
+_BOUNDS = {"batch": "max_batch", "q_len": "max_q_len", "kv_len": "max_kv_len", "groups": "max_prefixes",
+           "group_keys": "max_prefix_len", "q_rows": "max_q_tokens"}
 
 
-def put(struct: Any, field: str, value: Any) -> None:
-    """Sets a member; a value that it cannot hold is refused by its name."""
+def put(struct: Any, member: str, value: Any, field: Optional[str] = None) -> None:
+    """Sets a member; a value that it cannot hold is refused by the name of the caller's argument."""
     try:
-        setattr(struct, field, value)
+        setattr(struct, member, value)
     except TypeError:
-        kind = "number" if isinstance(getattr(struct, field), float) else "integer"
-        raise InvalidArgument(f"{field} is {value!r}; it must be a {kind} of the library's struct", field) from None
+        kind = "number" if isinstance(getattr(struct, member), float) else "integer"
+        name = field or member
+        raise InvalidArgument(f"{name} is {value!r}; it must be a {kind} of the library's struct", name) from None
 
 
 @dataclasses.dataclass(frozen=True)
 class Problem:
-    """Everything that selects a kernel, and nothing that changes from call to call: sluice_problem.
+    """Everything that selects a kernel, and nothing that changes from call to call: sluice_attention and what it leads to.
 
-    sluice.h has the numerical contract and the rules. Types may be given as DType, as names ("bf16"), or as numpy
+    sluice/attention.h has the numerical contract and the rules. Types may be given as DType, as names ("bf16"), or as numpy
     or torch types. k_type and o_type default to q_type, v_type to k_type, and head_dim_v to head_dim_qk.
     """
 
@@ -54,10 +51,12 @@ class Problem:
     k_type: Optional[DTypeLike] = None
     v_type: Optional[DTypeLike] = None
     o_type: Optional[DTypeLike] = None
-    mode: Mode = Mode.DENSE
+    ragged: bool = False
+    """Sequences follow one another: q, o, and k and v unless in pages, have starts."""
 
     causal: bool = False
-    write_lse: bool = False
+    lse: Lse = Lse.NONE
+    """Whether the logarithm of the denominator is written, and to which base."""
     alibi: bool = False
     sink_logits: bool = False
     bool_mask: bool = False
@@ -74,10 +73,11 @@ class Problem:
     k_scale_kind: ScaleKind = ScaleKind.NONE
     v_scale_kind: ScaleKind = ScaleKind.NONE
     page_size: int = 0
+    """Tokens per page; 0: K and V are not in pages."""
     page_table_kind: PageTableKind = PageTableKind.NONE
     k_pack: int = 0
-    lse_base: LseBase = LseBase.E
-    determinism: Determinism = Determinism.FAST
+    batch_invariant: bool = False
+    """Results of a row do not depend on the other rows and sequences of the call."""
 
     max_batch: int = 0
     """Sequences per call; 0 means unbounded, here and below. Bounds influence the kernel and fix the workspace."""
@@ -113,7 +113,7 @@ class Problem:
     """With PER_GROUP: each group has a number to subtract; without, it is 8."""
 
     v_pack: int = 0
-    """Tokens per pack of V by columns, where the tokens of a column are neighbours, or V_PACK_ALL; 0: V is by rows."""
+    """Tokens per pack of V by columns, where the tokens of a column are neighbours, or PACK_ALL; 0: V is by rows."""
 
     def __post_init__(self) -> None:
         set_field = object.__setattr__
@@ -126,19 +126,70 @@ class Problem:
         if self.head_dim_v is None:
             set_field(self, "head_dim_v", self.head_dim_qk)
 
+    def _flags(self, names: Mapping[str, int]) -> int:
+        return functools.reduce(operator.or_, (int(bit) for name, bit in names.items() if getattr(self, name)), 0)
+
+    def _format(self, struct: Any, side: str, pack: int = 0) -> None:
+        struct.type = getattr(self, f"{side}_type")
+        put(struct, "scale_kind", getattr(self, f"{side}_scale_kind"), f"{side}_scale_kind")
+        put(struct, "pack", pack, f"{side}_pack")
+        if struct.scale_kind == ScaleKind.PER_GROUP:
+            self._groups(struct)
+
+    def _groups(self, struct: Any) -> None:
+        put(struct, "scale_group", self.scale_group)
+        struct.zero_points = int(self.zero_points)
+
+    @functools.cached_property
+    def _kv(self) -> Any:
+        """The sluice_kv_format."""
+        made = _core.KvFormat()
+        made.flags = self._flags(_KV_FLAGS)
+        for field in ("kv_heads", "head_dim_qk", "head_dim_v", "page_size"):
+            put(made, field, getattr(self, field))
+        put(made, "page_table", self.page_table_kind, "page_table_kind")
+        self._format(made.k, "k", self.k_pack)
+        if not self.v_in_k:
+            self._format(made.v, "v", self.v_pack)
+        if ScaleKind.PER_GROUP not in (made.k.scale_kind, made.v.scale_kind):
+            self._groups(made.k)  # The library refuses groups that no scales are for.
+        return made
+
+    @functools.cached_property
+    def _mask(self) -> Any:
+        """The sluice_mask, or None if every key is visible."""
+        made = _core.Mask()
+        made.flags = self._flags(_MASK_FLAGS)
+        for field, flag in (("window_left", MaskFlag.WINDOW_LEFT), ("window_right", MaskFlag.WINDOW_RIGHT)):
+            if getattr(self, field) is not None:
+                made.flags |= flag
+                put(made, field, getattr(self, field))
+        put(made, "alignment", self.mask_alignment, "mask_alignment")
+        put(made, "sink_tokens", self.sink_tokens)
+        return made if made.flags or made.alignment or made.sink_tokens else None
+
+    @functools.cached_property
+    def _scores(self) -> Any:
+        """The sluice_scores, or None if scores stay as they are."""
+        made = _core.Scores()
+        made.flags = self._flags(_SCORES_FLAGS)
+        put(made, "soft_cap", self.soft_cap)
+        made.bias_type = 0 if self.bias_type is None else type_of(self, "bias_type")
+        return made if made.flags or made.soft_cap or made.bias_type else None
+
+    @functools.cached_property
     def _c(self) -> Any:
-        """The struct."""
-        made = _core.Problem()
-        for field in dataclasses.fields(self):
-            name, value = field.name, getattr(self, field.name)
-            if name in _FLAGS:
-                made.flags |= _FLAGS[name] if value else 0
-            elif value is not None:
-                put(made, name, value)
-        if self.window_left is not None:
-            made.flags |= _HAS_WINDOW_LEFT
-        if self.window_right is not None:
-            made.flags |= _HAS_WINDOW_RIGHT
+        """The sluice_attention, which plans and calls only read."""
+        made = _core.Attention()
+        made.flags = self._flags(_FLAGS)
+        put(made, "q_heads", self.q_heads)
+        put(made, "lse", self.lse)
+        self._format(made.q, "q")
+        self._format(made.o, "o")
+        made.kv, made.mask, made.scores = self._kv, self._mask, self._scores
+        for member, field in _BOUNDS.items():
+            put(made.bounds, member, getattr(self, field), field)
+        put(made, "workspace_ceiling_bytes", self.workspace_ceiling_bytes)
         return made
 
 

@@ -6,8 +6,9 @@ import ctypes
 import dataclasses
 from typing import Any, Optional, Sequence, Tuple
 
+from ._enums import DType
 from ._errors import InvalidArgument
-from ._types import DType, DTypeLike, dtype_of
+from ._types import DTypeLike, dtype_of
 
 _HOST, _DEVICE = "host", "device"
 

@@ -12,11 +12,11 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tu
 import torch
 
 from . import _torch_run as device
+from ._enums import PageTableKind
 from ._errors import InvalidArgument
 from ._problem import Problem
 from ._torch_checks import F32, FLOATS, INDICES, INT32, INT64, VALUES, Extents
 from ._torch_options import Arrays, Options, bound
-from ._types import Mode, PageTableKind
 
 _SCHEMA_TYPES = {float: "float", Optional[float]: "float?", bool: "bool", int: "SymInt", Optional[torch.Tensor]: "Tensor?",
                  Optional[torch.dtype]: "ScalarType?"}
@@ -79,7 +79,7 @@ def attention_varlen(q: torch.Tensor, k: torch.Tensor, v: Optional[torch.Tensor]
     _check_values(extents, "tokens", "key_tokens", ("q", "k", "v"), q, k, v, given)
     given.check(extents, "key_tokens")
     given = given.used()
-    problem = given.problem(q, k, v, mode=Mode.RAGGED, max_batch=bound(cu_seqlens_q.shape[0] - 1),
+    problem = given.problem(q, k, v, ragged=True, max_batch=bound(cu_seqlens_q.shape[0] - 1),
                             max_q_len=bound(max_seqlen_q), max_kv_len=bound(max_seqlen_k))
     return device.run(problem, given, {"q": q, "k": k, "v": v, "q_starts": cu_seqlens_q, "kv_starts": cu_seqlens_k},
                       q_len=max_seqlen_q, kv_len=max_seqlen_k)
@@ -106,7 +106,7 @@ def attention_paged(q: torch.Tensor, k_cache: torch.Tensor, v_cache: Optional[to
     extents.given("keys", keys, "block_table.shape[-1] * page_size")
     given.check(extents, "pages page_size", block_table)
     given = given.used(k_cache.shape[0])
-    problem = given.problem(q, k_cache, v_cache, mode=Mode.PAGED, page_size=page_size, page_table_kind=PageTableKind.BLOCK,
+    problem = given.problem(q, k_cache, v_cache, page_size=page_size, page_table_kind=PageTableKind.BLOCK,
                             page_index_64=block_table.dtype == torch.int64, max_batch=bound(q.shape[0]),
                             max_q_len=bound(q.shape[1]), max_kv_len=bound(keys))
     return device.run(problem, given, {"q": q, "k": k_cache, "v": v_cache, "page_table": block_table,
@@ -140,7 +140,7 @@ class _PagedRows(NamedTuple):
             extents.check(out, "out", "tokens q_heads dim_v", VALUES)
 
     def problem(self, given: Options, write_lse: bool) -> Problem:
-        return given.problem(self.q, self.k_cache, self.v_cache, write_lse, mode=Mode.PAGED,
+        return given.problem(self.q, self.k_cache, self.v_cache, write_lse,
                              page_size=self.k_cache.shape[1], page_table_kind=PageTableKind.BLOCK,
                              page_index_64=self.table.dtype == torch.int64, max_batch=bound(self.starts.shape[0] - 1),
                              max_q_len=bound(self.max_rows), max_kv_len=bound(self.max_keys))

@@ -6,10 +6,10 @@ from typing import Any, Dict, NamedTuple, Optional
 
 import torch
 
+from ._enums import Lse, MaskAlignment, ScaleKind
 from ._errors import InvalidArgument
 from ._problem import Problem
 from ._torch_checks import BITS, F32, FLOATS, INT32, VALUES, Extents
-from ._types import Determinism, MaskAlignment, Mode, ScaleKind
 
 Arrays = Dict[str, Any]
 
@@ -175,10 +175,11 @@ class Options(NamedTuple):
         if self.prefix_q_starts is not None:
             more.update(shared_prefix=True, max_prefixes=bound(self.prefix_q_starts.shape[0] - 1),
                         max_prefix_len=bound(self.prefix_len()), max_q_tokens=bound(q.shape[:-2].numel()))
-        is_paged = more.get("mode") == Mode.PAGED
+        is_paged = "page_size" in more
         return Problem(q.dtype, q_heads=q.shape[-2], kv_heads=k.shape[-2], head_dim_qk=q.shape[-1],
                        head_dim_v=self.dim_of_v(v), k_type=k.dtype, v_type=k.dtype if v is None else v.dtype,
-                       o_type=type_of_o(q, self.o_type), write_lse=write_lse, causal=self.causal, mask_alignment=alignment,
+                       o_type=type_of_o(q, self.o_type), lse=Lse.LN if write_lse else Lse.NONE, causal=self.causal,
+                       mask_alignment=alignment,
                        window_left=self.window_left if self.window_left >= 0 else None,
                        window_right=self.window_right if has_right else None, soft_cap=self.softcap,
                        alibi=self.alibi_slopes is not None, sink_logits=self.sinks is not None,
@@ -189,7 +190,7 @@ class Options(NamedTuple):
                        bool_mask=self.mask is not None, mask_new_rows=self.mask_new_rows, spans=self.spans is not None,
                        causal_by_sequence=self.causal_sequences is not None,
                        missing_pages_hidden=self.missing_pages_hidden, v_in_k=v is None,
-                       determinism=Determinism.BATCH_INVARIANT if self.batch_invariant else Determinism.FAST, **more)
+                       batch_invariant=bool(self.batch_invariant), **more)
 
     def arrays(self) -> Arrays:
         return {"alibi_slopes": self.alibi_slopes, "sink_logits": self.sinks, "q_scale": self.q_scale,

@@ -7,8 +7,8 @@ from typing import Any, Optional
 
 import numpy
 
+from ._enums import DType
 from ._errors import InvalidArgument
-from ._types import DType
 
 # (exponent bits, mantissa bits, bias, whether the exponent of all ones is for infinity and NaN, largest value)
 _FP8 = {

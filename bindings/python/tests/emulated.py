@@ -26,8 +26,9 @@ def on_host(bits, dtype):
 def reference(problem, o_shape, **arrays):
     """The library's own reference, on the device's values, with O as F32."""
     plain = sluice.Problem("f32", problem.q_heads, problem.kv_heads, problem.head_dim_qk, problem.head_dim_v,
-                           mode=problem.mode, causal=problem.causal, page_size=problem.page_size,
-                           page_table_kind=problem.page_table_kind, v_in_k=problem.v_in_k, write_lse="lse" in arrays,
+                           ragged=problem.ragged, causal=problem.causal, page_size=problem.page_size,
+                           page_table_kind=problem.page_table_kind, v_in_k=problem.v_in_k,
+                           lse=sluice.Lse.LN if "lse" in arrays else sluice.Lse.NONE,
                            max_q_len=problem.max_q_len, max_kv_len=problem.max_kv_len, k_scale_kind=problem.k_scale_kind)
     o = numpy.empty(o_shape, numpy.float32)
     q, k, v = (arrays.pop(name, None) for name in ("q", "k", "v"))

@@ -30,7 +30,7 @@ class Environment(VirtualEnvironment):
         """The sources of the wheels."""
         digest = hashlib.sha256()
         files = [PACKAGE / "LICENSE", PACKAGE / "README.md", *PACKAGE.glob("*.t*"), *PACKAGE.glob("core/*"),
-                 *PACKAGE.glob("sluice/*.py"), *PACKAGE.glob("emulator/*"), *(self.build / "lib").glob("libsluice*.so.1")]
+                 *PACKAGE.glob("sluice/*.py"), *PACKAGE.glob("emulator/*"), *(self.build / "lib").glob("libsluice*.so.[0-9]")]
         for file in sorted(files):
             digest.update(str(file.name).encode() + file.read_bytes())
         return digest.hexdigest()

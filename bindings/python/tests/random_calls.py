@@ -85,13 +85,12 @@ class Call:
                                max_q_tokens=self.batch * (self.q_len + 3) + 8)
         elif not self.invariant and self.rng.random() < 0.5:
             bounds = {}
-        mode = sluice.Mode({"dense": 0, "ragged": 1}.get(self.mode, 2))
         return sluice.Problem(
             self.dtype, self.q_heads, self.kv_heads, self.dim, self.dim_v, k_type=self.kv_type, v_type=self.kv_type,
-            o_type=self.o_type, mode=mode, causal=self.causal, write_lse=self.has_lse, alibi=self.has_alibi,
-            sink_logits=self.has_sinks, bool_mask=self.has_mask, mask_alignment=self.alignment, window_left=self.left,
+            o_type=self.o_type, ragged=self.mode == "ragged", causal=self.causal,
+            lse=sluice.Lse.LN if self.has_lse else sluice.Lse.NONE, alibi=self.has_alibi, sink_logits=self.has_sinks, bool_mask=self.has_mask, mask_alignment=self.alignment, window_left=self.left,
             window_right=self.right, soft_cap=self.cap, bias_type=self.bias, k_scale_kind=self.k_kind, v_in_k=self.v_in_k,
-            v_scale_kind=self.v_kind, determinism=sluice.Determinism(int(self.invariant)), **bounds, **page_fields)
+            v_scale_kind=self.v_kind, batch_invariant=self.invariant, **bounds, **page_fields)
 
     # ------------------------------------------------------------------------------------------- arrays
 

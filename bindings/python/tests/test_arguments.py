@@ -14,11 +14,11 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from emulated import CONTEXT, normal, zeros  # noqa: E402
 
 F16, I32, I64 = numpy.float16, numpy.int32, numpy.int64
-DENSE = sluice.Problem("f16", q_heads=4, kv_heads=2, head_dim_qk=64, write_lse=True)
-RAGGED = sluice.Problem("f16", 4, 2, 64, mode=sluice.Mode.RAGGED, max_batch=2, max_q_len=3, max_kv_len=5, write_lse=True)
-PAGED = sluice.Problem("f16", 4, 2, 64, mode=sluice.Mode.PAGED, page_size=16, max_batch=2, max_q_len=3, max_kv_len=32,
-                       page_table_kind=sluice.PageTableKind.BLOCK, write_lse=True)
-LISTS = sluice.Problem("f16", 4, 2, 64, mode=sluice.Mode.PAGED, page_size=16, max_batch=2, max_q_len=3, max_kv_len=32,
+DENSE = sluice.Problem("f16", q_heads=4, kv_heads=2, head_dim_qk=64, lse=sluice.Lse.LN)
+RAGGED = sluice.Problem("f16", 4, 2, 64, ragged=True, max_batch=2, max_q_len=3, max_kv_len=5, lse=sluice.Lse.LN)
+PAGED = sluice.Problem("f16", 4, 2, 64, page_size=16, max_batch=2, max_q_len=3, max_kv_len=32,
+                       page_table_kind=sluice.PageTableKind.BLOCK, lse=sluice.Lse.LN)
+LISTS = sluice.Problem("f16", 4, 2, 64, page_size=16, max_batch=2, max_q_len=3, max_kv_len=32,
                        page_table_kind=sluice.PageTableKind.CSR)
 
 
@@ -156,8 +156,8 @@ class Nothing(unittest.TestCase):
         cache = f16(4, 16, 2, 64)
         arrays = {"q": f16(2, 1, 4, 64), "k": cache, "v": cache, "kv_lengths": numpy.array([20, 3, 9], I32),
                   "page_table": numpy.array([3, 1, 2], I32), "page_starts": numpy.array([0, 2, 3, 3, 3], I32)}
-        problem = sluice.Problem("f16", 4, 2, 64, mode=sluice.Mode.PAGED, page_size=16, max_batch=2, max_q_len=3, max_kv_len=32,
-                                 page_table_kind=sluice.PageTableKind.CSR, write_lse=True)
+        problem = sluice.Problem("f16", 4, 2, 64, page_size=16, max_batch=2, max_q_len=3, max_kv_len=32,
+                                 page_table_kind=sluice.PageTableKind.CSR, lse=sluice.Lse.LN)
         long = self.both(problem, arrays)
         exact = self.both(problem, {**arrays, "kv_lengths": arrays["kv_lengths"][:2], "page_starts": arrays["page_starts"][:3]})
         numpy.testing.assert_array_equal(long[0], exact[0])
@@ -240,7 +240,7 @@ class Refused(unittest.TestCase):
             plan.run(**arrays, scale=-1.0)
         self.assertEqual(caught.exception.field, "scale")
         for problem, name, array in ((RAGGED, "q_len", "q_starts"), (PAGED, "kv_len", "page_table")):
-            unbounded = sluice.Problem("f16", 4, 2, 64, mode=problem.mode, page_size=problem.page_size,
+            unbounded = sluice.Problem("f16", 4, 2, 64, ragged=problem.ragged, page_size=problem.page_size,
                                        page_table_kind=problem.page_table_kind)
             q = f16(6, 4, 64) if array == "q_starts" else f16(2, 3, 4, 64)
             keys = f16(9, 2, 64) if array == "q_starts" else f16(4, 16, 2, 64)
@@ -255,7 +255,7 @@ class Refused(unittest.TestCase):
             self.assertEqual(caught.exception.field, name)
         with self.assertRaises(sluice.InvalidArgument) as caught:
             CONTEXT.query_support(sluice.Problem("f16", 4, 2, 64, head_dim_v=0))
-        self.assertEqual(caught.exception.field, "head_dim_v")
+        self.assertEqual(caught.exception.field, "kv.head_dim_v")
         for call in (CONTEXT.plan, CONTEXT.query_support, CONTEXT.preload):
             self.refused("problem", lambda call=call: call("text"))
         self.refused("strides", lambda: sluice.Tensor.at(4096, (1, 2), "f16", (1,)))

@@ -44,7 +44,7 @@ class Blocks(unittest.TestCase):
         if dtype == "u4":
             group = sluice.ScaleKind.PER_GROUP
             fields = {"k_scale_kind": group, "v_scale_kind": group, "scale_group": self.GROUP, "zero_points": True, **fields}
-        return sluice.Problem("f16", self.HEADS, self.KV_HEADS, self.DIM, k_type=dtype, mode=sluice.Mode.PAGED,
+        return sluice.Problem("f16", self.HEADS, self.KV_HEADS, self.DIM, k_type=dtype,
                               page_size=self.PAGE_SIZE, max_kv_len=48, page_table_kind=sluice.PageTableKind.BLOCK, **fields)
 
     def arrays(self, dtype):
@@ -97,12 +97,12 @@ class Blocks(unittest.TestCase):
     def test_refusals(self):
         group, invalid = sluice.ScaleKind.PER_GROUP, sluice.InvalidArgument
         for dtype, fields, field, message in (
-                ("q8_0", {"head_dim_v": 136}, "head_dim_v", "136; it must be a multiple of 32 for q8_0"),
-                ("q4_0", {"k_scale_kind": group}, "k_scale_kind", "unless the type is u4"),
-                ("q4_0", {"scale_group": 32}, "scale_group", "it must be 0 without scales per group"),
-                ("q8_0", {"zero_points": True}, "flags", "SLUICE_ZERO_POINTS"),
-                ("u4", {"scale_group": 48}, "scale_group", "48; it must be 32 or 64"),
-                ("u4", {"v_scale_kind": sluice.ScaleKind.NONE}, "v_scale_kind", "for u4")):
+                ("q8_0", {"head_dim_v": 136}, "kv.head_dim_v", "136; it must be a multiple of 32 for q8_0"),
+                ("q4_0", {"k_scale_kind": group, "scale_group": 32}, "kv.k.scale_kind", "unless the type is u4"),
+                ("q4_0", {"scale_group": 32}, "kv.k.scale_group", "only scales per group have groups"),
+                ("q8_0", {"zero_points": True}, "kv.k.zero_points", "only scales per group have zero points"),
+                ("u4", {"scale_group": 48}, "kv.k.scale_group", "48; it must be 32 or 64"),
+                ("u4", {"v_scale_kind": sluice.ScaleKind.NONE}, "kv.v.scale_kind", "for u4")):
             with self.subTest(message), self.assertRaises(invalid) as caught:
                 CONTEXT.query_support(self.problem(dtype, **fields))
             self.assertEqual(caught.exception.field, field)
@@ -113,7 +113,7 @@ class Blocks(unittest.TestCase):
                 ({"k": arrays["k"].astype(numpy.int32)}, "k", "it must be of integers of 1 bytes"),
                 ({"v_scales": arrays["v_scales"][..., :1]}, "v_scales", "it must be at least 2 (groups of a row)"),
                 ({"k_zeros": arrays["k_zeros"].astype(numpy.float32)}, "k_zeros", "it must be of F16"),
-                ({"k_zeros": None}, "k_zeros.data", "NULL"),
+                ({"k_zeros": None}, "keys[0].kv.scales.k_zeros.data", "NULL"),
                 ({"v_zeros": arrays["v_zeros"][:3]}, "v_zeros", "v_zeros.shape[0] is 3; it must be at least")):
             with self.subTest(message), self.assertRaises(invalid) as caught:
                 sluice.reference(self.problem("u4"), **{**arrays, **changed}, o=arrays["q"].copy())
@@ -226,12 +226,12 @@ class Appends(unittest.TestCase):
                 ({"cache_type": "u5"}, "cache_type", "cache_type is 'u5'"),
                 ({"k_group_scales": None}, "v_group_scales", "without k_group_scales, which say how large a group is"),
                 ({"v_group_scales": groups[..., :1]}, "v_group_scales", "it must be 2 (groups of 64 elements of a row)"),
-                ({"k_group_scales": groups[..., :1], "v_group_scales": groups[..., :1]}, "scale_group",
+                ({"k_group_scales": groups[..., :1], "v_group_scales": groups[..., :1]}, "kv.format.k.scale_group",
                  "128; it must be 32 or 64"),
                 ({"k_group_scales": groups.astype(numpy.float32)}, "k_group_scales", "it must be of F16"),
-                ({"k_zeros": groups}, "v_zeros.data", "NULL"),
+                ({"k_zeros": groups}, "kv.format.v.zero_points", "that of K"),
                 ({"k_token_scales": groups}, "k_group_scales", "k_token_scales and k_group_scales are both given")):
-            with self.subTest(message), self.assertRaises(sluice.InvalidArgument) as caught:
+            with self.subTest(message), self.assertRaises((sluice.InvalidArgument, sluice.Unsupported)) as caught:
                 sluice.reference_append(*rows, slots=self.SLOTS, **{**right, **changed})
             self.assertEqual(caught.exception.field, field)
             self.assertIn(message, str(caught.exception))
@@ -340,7 +340,7 @@ class Copies(unittest.TestCase):
                  "it must be 2 (groups of 32 elements of a row)"),
                 (sluice.reference_copy, pages, {"k_target_zeros": groups.astype(numpy.float32)}, "k_target_zeros",
                  "it must be of F16"),
-                (sluice.reference_copy, pages, {"v_target_scales": None}, "v_target_scales.data", "NULL"),
+                (sluice.reference_copy, pages, {"v_target_scales": None}, "target.scales.v.data", "NULL"),
                 (sluice.reference_copy, pages, {"k_target_scales": groups[:3], "k_target_zeros": groups[:3]},
                  "k_target_scales", "pages of k_target"),
                 (sluice.reference_copy, pages, {"k_zeros": groups[:, :, :1]}, "k_zeros", "heads of k"),
@@ -349,7 +349,7 @@ class Copies(unittest.TestCase):
                 (sluice.reference_gather, rows, {"k_out_scales": row_scales[:11]}, "k_out_scales",
                  "it must be 12 (rows of k_out)"),
                 (sluice.reference_gather, rows, {"v_out_zeros": row_scales[:, :1]}, "v_out_zeros", "heads of k"),
-                (sluice.reference_gather, rows, {"k_out_zeros": None}, "k_out_zeros.data", "NULL"),
+                (sluice.reference_gather, rows, {"k_out_zeros": None}, "target.scales.k_zeros.data", "NULL"),
                 (sluice.reference_gather, rows, {"v_zeros": groups[:3]}, "v_zeros", "pages of k_cache"),
                 (sluice.reference_gather, rows, {"v_out": rows["v_out"][..., :16]}, "v_out", "bytes of a row of 64 elements")):
             with self.subTest(message, field=field), self.assertRaises(sluice.InvalidArgument) as caught:

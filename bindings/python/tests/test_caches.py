@@ -51,7 +51,7 @@ class Appends(unittest.TestCase):
         self.assertGreater(abs(host["q"] - q).max(), 0.1)
         for field, wrong, part in (("rotary_sin", {"rotary_sin": sines[:, :4]}, "cosines of a position"),
                                    ("k_norm", {"k_norm": k_norm[:40]}, "elements of a normed row"),
-                                   ("q", {"q": None, "q_out": q}, "q_out and q_tail need it"),
+                                   ("q", {"q": None, "q_out": q}, "q_out, q_tail and q_norm need it"),
                                    ("k_page_scales", {"k_page_scales": host["scales"][0][:, 0]}, "are both given"),
                                    ("k_token_scales", {"k_token_scales": host["scales"][0][:, :4]}, "rows of a page")):
             with self.assertRaises(sluice.InvalidArgument) as caught:
@@ -103,11 +103,11 @@ class Appends(unittest.TestCase):
                 (numpy.zeros((3, 2, 2, 8, 64), numpy.float16).transpose(0, 1, 2, 4, 3),
                  "v_cache has a stride of 64 elements inside a pack; it must be 1"),
                 (pages.transpose(0, 3, 1, 2)[:, :8], r"v_cache.shape\[1\] is 8; it must be 16 \(rows of a page of k_cache\)"),
-                (numpy.zeros((3, 4, 2, 64, 4), numpy.float16), "v_pack is 4; it must be a power of two from 8 on"),
+                (numpy.zeros((3, 4, 2, 64, 4), numpy.float16), "kv.format.v.pack is 4; it must be a power of two from 8 on"),
                 (numpy.zeros((3, 16, 2, 64, 0), numpy.float16), r"v_cache.shape\[4\] is 0; it must be at least 1 \(v_pack\)")):
             with self.subTest(message), self.assertRaisesRegex(sluice.InvalidArgument, message) as caught:
                 sluice.reference_append(*rows, k_cache, v_cache, slots=slots)
-            self.assertIn(caught.exception.field, ("v_cache", "v_pack"))
+            self.assertIn(caught.exception.field, ("v_cache", "kv.format.v.pack"))
 
     def test_arrays_have_the_pages_of_k(self):
         """A call with 0 pages would have an unknown number of them, and a pack without elements would be none."""
@@ -160,7 +160,7 @@ class Appends(unittest.TestCase):
         numpy.testing.assert_array_equal(v_cache.bits(), host[1])
 
         per_head = sluice.ScaleKind.PER_HEAD
-        problem = sluice.Problem("bf16", q_heads=4, kv_heads=2, head_dim_qk=64, k_type="e4m3fnuz", mode=sluice.Mode.PAGED,
+        problem = sluice.Problem("bf16", q_heads=4, kv_heads=2, head_dim_qk=64, k_type="e4m3fnuz", 
                                  page_size=page_size, page_table_kind=sluice.PageTableKind.BLOCK, max_batch=2, max_q_len=1,
                                  max_kv_len=48, k_scale_kind=per_head, v_scale_kind=per_head)
         q, o = context.array(normal(2, 1, 4, 64, seed=3), "bf16"), context.empty((2, 1, 4, 64), "bf16")
@@ -236,7 +236,7 @@ class PagesAndKeys(unittest.TestCase):
                 (lambda: sluice.reference_gather(*fp8, *rows, **{**arrays, "kv_lengths": lengths[:1]}, **scales), "kv_lengths",
                  "it must be at least 2 (batch)"),
                 (lambda: sluice.reference_gather(*fp8, *rows, **{**arrays, "page_table": table + 1}, **scales),
-                 "page_table[0]", "4")):
+                 "pages.table[0]", "4")):
             with self.subTest(message), self.assertRaises(invalid) as caught:
                 call()
             self.assertEqual(caught.exception.field, field)

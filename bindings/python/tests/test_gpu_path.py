@@ -73,7 +73,7 @@ class CountingHip:
 
 class Zero(unittest.TestCase):
     PROBLEM = sluice.Problem("bf16", q_heads=4, kv_heads=2, head_dim_qk=64, max_batch=1, max_q_len=64, max_kv_len=64,
-                             write_lse=True)
+                             lse=sluice.Lse.LN)
 
     def setUp(self):
         self.hip = CountingHip()

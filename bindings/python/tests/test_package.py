@@ -132,7 +132,7 @@ class Refusals(unittest.TestCase):
         CONTEXT.plan(self.PROBLEM).run(**arrays)
 
     def test_the_librarys_own(self):
-        self.refused(sluice.Unsupported, "head_dim_qk", "head_dim_qk is 1000; nearest supported: 576", CONTEXT.query_support,
+        self.refused(sluice.Unsupported, "kv.head_dim_qk", "kv.head_dim_qk is 1000; nearest supported: 576", CONTEXT.query_support,
                      sluice.Problem("bf16", 1, 1, 1000))
         self.refused(sluice.InvalidArgument, "q_heads", "q_heads is 5", CONTEXT.plan, sluice.Problem("bf16", 5, 2, 64))
         self.refused(sluice.WrongArch, "target", "supported chips", sluice.Context, "gfx1100:96")
@@ -154,7 +154,7 @@ class Refusals(unittest.TestCase):
                 ({"k": CONTEXT.empty((1, 9, 4, 64), "bf16")}, "k", "k.shape[2] is 4; it must be 2 (kv_heads)"),
                 ({"q_lengths": CONTEXT.empty((0,), "int32")}, "q_lengths", "q_lengths.shape[0] is 0; it must be at least 1"),
                 ({"q_lengths": CONTEXT.empty((1,), "int64")}, "q_lengths", "integers of 4 bytes"),
-                ({"lse": CONTEXT.empty((1, 5, 4), "f32")}, "lse.data", "SLUICE_WRITE_LSE"),
+                ({"lse": CONTEXT.empty((1, 5, 4), "f32")}, "lse.data", "writes no LSE"),
                 ({"stream": "first"}, "stream", "stream is of type str")):
             with self.subTest(message):
                 self.refused(kind, field, message, self.run_with, **changed)

@@ -13,7 +13,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from emulated import normal  # noqa: E402
 from pool import Pool  # noqa: E402
 
-PROBLEM = sluice.Problem("bf16", q_heads=2, kv_heads=2, head_dim_qk=64, write_lse=False)
+PROBLEM = sluice.Problem("bf16", q_heads=2, kv_heads=2, head_dim_qk=64, lse=sluice.Lse.NONE)
 
 
 class Pieces(unittest.TestCase):

@@ -18,7 +18,7 @@ from emulated import CONTEXT, Case, normal, on_host, reference, zeros  # noqa: E
 class Runs(Case):
     def test_dense_of_each_type(self):
         for dtype, last_place in (("f16", 2.0 ** -11), ("bf16", 2.0 ** -8)):
-            problem = sluice.Problem(dtype, q_heads=4, kv_heads=2, head_dim_qk=64, causal=True, write_lse=True)
+            problem = sluice.Problem(dtype, q_heads=4, kv_heads=2, head_dim_qk=64, causal=True, lse=sluice.Lse.LN)
             q, k, v = (CONTEXT.array(normal(2, *shape, seed=i), dtype)
                        for i, shape in enumerate([(19, 4, 64), (33, 2, 64), (33, 2, 64)]))
             o, lse = CONTEXT.empty((2, 19, 4, 64), dtype), CONTEXT.empty((2, 19, 4), "f32")
@@ -169,10 +169,11 @@ class MasksAndScales(unittest.TestCase):
         q, k, v = normal(2, 3, 2, 8), normal(2, 5, 1, 8, seed=1), normal(2, 5, 1, 8, seed=2)
         scales = numpy.abs(normal(2, 5, 1, seed=3))
         results = []
-        for mode, rows, starts in ((sluice.Mode.DENSE, lambda x: x, {}), (
-                sluice.Mode.RAGGED, lambda x: x.reshape(-1, *x.shape[2:]),
+        for ragged, rows, starts in ((False, lambda x: x, {}), (
+                True, lambda x: x.reshape(-1, *x.shape[2:]),
                 {"q_starts": numpy.array([0, 3, 6], numpy.int32), "kv_starts": numpy.array([0, 5, 10], numpy.int32)})):
-            problem = sluice.Problem("f32", 2, 1, 8, mode=mode, k_scale_kind=token, v_scale_kind=token, max_q_len=3, max_kv_len=5)
+            problem = sluice.Problem("f32", 2, 1, 8, ragged=ragged, k_scale_kind=token, v_scale_kind=token, max_q_len=3,
+                                     max_kv_len=5)
             o = rows(numpy.zeros((2, 3, 2, 8), numpy.float32))
             sluice.reference(problem, rows(q), rows(k), rows(v), o, k_scales=rows(scales), v_scales=rows(scales[:, ::-1].copy()),
                              **starts)
@@ -184,7 +185,7 @@ class MasksAndScales(unittest.TestCase):
         f16 = numpy.float16
         rows, few = numpy.zeros((6, 2, 64), f16), numpy.zeros((5, 2, 64), f16)
         starts = numpy.array([0, 3, 6], numpy.int32)
-        ragged = sluice.Problem("f16", 2, 2, 64, mode=sluice.Mode.RAGGED, max_batch=2,
+        ragged = sluice.Problem("f16", 2, 2, 64, ragged=True, max_batch=2,
                                 max_q_len=3, max_kv_len=3)
         tensors = {"q": rows, "k": rows, "v": rows, "o": rows.copy()}
         for name, rule in (("v", "keys of k"), ("o", "rows of q")):
@@ -198,7 +199,7 @@ class MasksAndScales(unittest.TestCase):
     def test_scales_of_pages(self):
         page = sluice.ScaleKind.PER_PAGE
         table, lengths = numpy.array([[2, 0, 5], [4, 1, 3]], numpy.int32), numpy.array([40, 33], numpy.int32)
-        problem = sluice.Problem("bf16", 4, 2, 64, k_type="e4m3fnuz", mode=sluice.Mode.PAGED, page_size=16, max_kv_len=48,
+        problem = sluice.Problem("bf16", 4, 2, 64, k_type="e4m3fnuz", page_size=16, max_kv_len=48,
                                  page_table_kind=sluice.PageTableKind.BLOCK, k_scale_kind=page, v_scale_kind=page)
         q = CONTEXT.array(normal(2, 3, 4, 64), "bf16")
         k, v = (CONTEXT.array(normal(6, 16, 2, 64, seed=i), "e4m3fnuz") for i in (1, 2))
@@ -262,12 +263,12 @@ class MasksAndScales(unittest.TestCase):
         page, token, head = sluice.ScaleKind.PER_PAGE, sluice.ScaleKind.PER_TOKEN, sluice.ScaleKind.PER_HEAD
         invalid = sluice.InvalidArgument
         for fields, kind, field, message in (
-                ({"k_scale_kind": page}, invalid, "k_scale_kind", "SLUICE_MODE_PAGED"),
-                ({"q_scale_kind": token}, sluice.Unsupported, "q_scale_kind", "q_scale_kind is 3"),
-                ({"o_scale_kind": head}, invalid, "o_scale_kind", "unless o_type is e4m3fnuz"),
-                ({"mask_new_rows": True}, invalid, "flags", "lacks SLUICE_BOOL_MASK"),
-                ({"causal": True, "causal_by_sequence": True}, invalid, "flags", "at most one"),
-                ({"bias_scale": True}, invalid, "flags", "bias_type is 0")):
+                ({"k_scale_kind": page}, invalid, "kv.k.scale_kind", "kv.page_size is 0"),
+                ({"q_scale_kind": token}, sluice.Unsupported, "q.scale_kind", "q.scale_kind is 3"),
+                ({"o_scale_kind": head}, invalid, "o.scale_kind", "unless o.type is e4m3fnuz"),
+                ({"mask_new_rows": True}, invalid, "mask.flags", "lacks SLUICE_MASK_BITS"),
+                ({"causal": True, "causal_by_sequence": True}, invalid, "mask.flags", "at most one"),
+                ({"bias_scale": True}, invalid, "scores.flags", "bias_type is 0")):
             with self.subTest(message), self.assertRaisesRegex(kind, message) as caught:
                 CONTEXT.query_support(sluice.Problem("f16", 4, 2, 64, **fields))
             self.assertEqual(caught.exception.field, field)
@@ -280,12 +281,12 @@ class MasksAndScales(unittest.TestCase):
 
         scaled, fp8 = {"k_scale_kind": token, "k_type": "e4m3fnuz"}, {"k_type": "e4m3fnuz"}
         for fields, arrays, field, message in (
-                (scaled, {}, "k_scales.data", "k_scales.data is NULL"),
+                (scaled, {}, "keys[0].kv.scales.k.data", "is NULL"),
                 (scaled, {"k_scales": floats(2, 39, 2)}, "k_scales", "k_scales.shape[1] is 39; it must be at least 40"),
                 (scaled, {"k_scales": floats(2, 40, 4)}, "k_scales", "k_scales.shape[2] is 4; it must be 2 (kv_heads)"),
                 (scaled, {"k_scales": zeros(2, 40, 2)}, "k_scales", "k_scales is of BF16; it must be of F32"),
-                (fp8, {"v_scales": floats(2, 40, 2)}, "v_scales.data", "v_scale_kind is not PER_TOKEN, PER_PAGE or PER_GROUP"),
-                ({}, {"diagonals": ints(2)}, "diagonals", "mask_alignment"),
+                (fp8, {"v_scales": floats(2, 40, 2)}, "v_scales", "v_scale_kind is not PER_TOKEN, PER_PAGE or PER_GROUP"),
+                ({}, {"diagonals": ints(2)}, "mask.diagonals", "mask.alignment"),
                 ({}, {"causal": ints(1)}, "causal", "causal.shape[0] is 1; it must be at least 2 (batch)"),
                 ({}, {"spans": ints(2, 3)}, "spans", "spans has 2 dimensions; it must have 3"),
                 ({}, {"spans": ints(2, 3, 3)}, "spans", "spans.shape[2] is 3; it must be 2"),
@@ -295,8 +296,8 @@ class MasksAndScales(unittest.TestCase):
                 ({"alibi": True}, {"alibi_slopes": floats(1, 4)}, "alibi_slopes", "must be at least 2 (batch)"),
                 ({"alibi": True}, {"alibi_slopes": floats(2, 3)}, "alibi_slopes", "must be 4 (q_heads)"),
                 ({"alibi": True}, {"alibi_slopes": floats(4, 2).permute(1, 0)}, "alibi_slopes", "between heads; it must be 1"),
-                ({}, {"bias_scale": floats(4)}, "bias_scale", "lack SLUICE_BIAS_SCALE"),
-                ({}, {"o_scale": floats(1)}, "o_scale", "o_scale_kind is SLUICE_SCALE_NONE"),
+                ({}, {"bias_scale": floats(4)}, "scores.bias_scale", "SLUICE_SCORES_BIAS_SCALE"),
+                ({}, {"o_scale": floats(1)}, "o_scale", "o.scale_kind is SLUICE_SCALE_NONE"),
                 ({"bool_mask": True, "mask_new_rows": True}, {"mask": CONTEXT.empty((2, 1, 9, 1), "uint8")}, "mask",
                  "mask.shape[3] is 1; it must be at least 2")):
             with self.subTest(message), self.assertRaises(invalid) as caught:
@@ -309,7 +310,7 @@ class MasksAndScales(unittest.TestCase):
     def test_page_numbers_stay_within_scales(self):
         """K has as many pages as scales: no page number leads out of them."""
         page = sluice.ScaleKind.PER_PAGE
-        problem = sluice.Problem("f32", 1, 1, 8, mode=sluice.Mode.PAGED, page_size=16, max_kv_len=16,
+        problem = sluice.Problem("f32", 1, 1, 8, page_size=16, max_kv_len=16,
                                  page_table_kind=sluice.PageTableKind.BLOCK, k_scale_kind=page)
         arrays = {"page_table": numpy.array([[1]], numpy.int32), "kv_lengths": numpy.array([3], numpy.int32)}
         rows, pages = numpy.ones((1, 1, 1, 8), numpy.float32), numpy.ones((2, 16, 1, 8), numpy.float32)
@@ -343,9 +344,9 @@ class Lists(Case):
         rows = len(lists)
         q = CONTEXT.array(normal(rows, 1, self.HEADS, self.DIM, seed=4), "f16")
         kind = sluice.PageTableKind.CSR if "page_starts" in arrays else sluice.PageTableKind.BLOCK
-        problem = sluice.Problem("f16", self.HEADS, self.KV_HEADS, self.DIM, mode=sluice.Mode.PAGED, page_size=1,
+        problem = sluice.Problem("f16", self.HEADS, self.KV_HEADS, self.DIM, page_size=1,
                                  page_table_kind=kind, page_index_64=dtype == "int64", missing_pages_hidden=True,
-                                 write_lse=True, max_kv_len=int(max(lengths)))
+                                 lse=sluice.Lse.LN, max_kv_len=int(max(lengths)))
         arrays = {"kv_lengths": numpy.array(lengths, numpy.int32), "page_table": table, **arrays}
         o, lse = CONTEXT.empty((rows, 1, self.HEADS, self.DIM), "f16"), CONTEXT.empty((rows, 1, self.HEADS), "f32")
         types = {name: "int64" if array.dtype == numpy.int64 else "int32" for name, array in arrays.items()}
@@ -390,7 +391,7 @@ class Lists(Case):
 
     def test_refusals(self):
         lists, one = self.lists(2, 40, "int32"), numpy.zeros((2, 1, 2, 64), numpy.float32)
-        problem = sluice.Problem("f32", 4, 2, 64, mode=sluice.Mode.PAGED, page_size=1, max_kv_len=40,
+        problem = sluice.Problem("f32", 4, 2, 64, page_size=1, max_kv_len=40,
                                  page_table_kind=sluice.PageTableKind.BLOCK, missing_pages_hidden=True)
         arrays = {"q": numpy.zeros((2, 1, 4, 64), numpy.float32), "k": one, "v": one,
                   "o": numpy.zeros((2, 1, 4, 64), numpy.float32), "kv_lengths": numpy.array([40, 40], numpy.int32)}
@@ -400,7 +401,7 @@ class Lists(Case):
                 (lists[:, :, :39], "page_table", "page_table.shape[2] is 39; it must be at least 40 (pages of kv_len keys)"),
                 (numpy.repeat(lists, 2, 2)[:, :, ::2], "page_table", "2 elements between pages; it must be 1"),
                 (lists[None], "page_table", "page_table has 4 dimensions; it must have 2"),
-                (numpy.full_like(lists, 2), "page_table[0]", "page_count, which is 2")):
+                (numpy.full_like(lists, 2), "keys[0].pages.table[0]", "page_count, which is 2")):
             with self.subTest(message), self.assertRaises(sluice.InvalidArgument) as caught:
                 sluice.reference(problem, **arrays, page_table=table)
             self.assertEqual(caught.exception.field, field)
@@ -432,10 +433,10 @@ class Columns(unittest.TestCase):
 
         by_columns = numpy.zeros((2, 2, 64, 24), numpy.float16)  # [sequence][head][column][key]
         by_columns[..., :21] = v.transpose(0, 2, 3, 1)
-        check(sluice.Problem("f16", **plain, v_pack=sluice.V_PACK_ALL), by_columns, (0, 3, 1, 2))
+        check(sluice.Problem("f16", **plain, v_pack=sluice.PACK_ALL), by_columns, (0, 3, 1, 2))
 
         table, lengths = numpy.array([[3, 1], [0, 2]], numpy.int32), numpy.array([21, 21], numpy.int32)
-        paged = {**plain, "mode": sluice.Mode.PAGED, "page_size": 16, "page_table_kind": sluice.PageTableKind.BLOCK,
+        paged = {**plain, "page_size": 16, "page_table_kind": sluice.PageTableKind.BLOCK,
                  "max_kv_len": 21}
         pages = []  # of K and V
         for rows in (k, v):
@@ -445,7 +446,7 @@ class Columns(unittest.TestCase):
             cache[table.reshape(-1)] = padded.reshape(4, 16, 2, 64)
             pages.append(cache)
         arrays = {"k": pages[0], "page_table": table, "kv_lengths": lengths}
-        check(sluice.Problem("f16", **paged, v_pack=sluice.V_PACK_ALL),
+        check(sluice.Problem("f16", **paged, v_pack=sluice.PACK_ALL),
               numpy.ascontiguousarray(pages[1].transpose(0, 2, 3, 1)), (0, 3, 1, 2), **arrays)
         in_packs = pages[1].reshape(4, 2, 8, 2, 64).transpose(0, 3, 1, 4, 2)  # [page][head][pack][column][token]
         check(sluice.Problem("f16", **paged, v_pack=8), numpy.ascontiguousarray(in_packs), (0, 2, 1, 3, 4), **arrays)
@@ -453,15 +454,15 @@ class Columns(unittest.TestCase):
     def test_refusals(self):
         plain = {"q_heads": 4, "kv_heads": 2, "head_dim_qk": 64}
         q, k = numpy.zeros((1, 3, 4, 64), numpy.float16), numpy.zeros((1, 21, 2, 64), numpy.float16)
-        with self.assertRaisesRegex(sluice.InvalidArgument, "v_pack is 8; it must be SLUICE_V_PACK_ALL"):
+        with self.assertRaisesRegex(sluice.InvalidArgument, "kv.v.pack is 8; it must be SLUICE_PACK_ALL"):
             CONTEXT.query_support(sluice.Problem("f16", **plain, v_pack=8))
-        problem = sluice.Problem("f16", **plain, v_pack=sluice.V_PACK_ALL)
+        problem = sluice.Problem("f16", **plain, v_pack=sluice.PACK_ALL)
         with self.assertRaisesRegex(sluice.InvalidArgument, r"v.shape\[1\] is 21; it must be at least 24"):
             sluice.reference(problem, q, k, k, q.copy())
         by_rows = numpy.zeros((1, 24, 2, 64), numpy.float16)
-        with self.assertRaisesRegex(sluice.InvalidArgument, r"v.stride\[1\] is 128; it must be 1"):
+        with self.assertRaisesRegex(sluice.InvalidArgument, r"keys\[0\].kv.v.stride\[1\] is 128; it must be 1"):
             sluice.reference(problem, q, k, by_rows, q.copy())
-        paged = sluice.Problem("f16", **plain, v_pack=8, mode=sluice.Mode.PAGED, page_size=16, max_kv_len=16,
+        paged = sluice.Problem("f16", **plain, v_pack=8, page_size=16, max_kv_len=16,
                                page_table_kind=sluice.PageTableKind.BLOCK)
         arrays = {"page_table": numpy.zeros((1, 1), numpy.int32), "kv_lengths": numpy.array([16], numpy.int32)}
         pages = numpy.zeros((1, 16, 2, 64), numpy.float16)

@@ -234,7 +234,7 @@ class Scales(Case):
                 # Half of the last place of FP8, and P rounded to that of Q.
                 allowed = wanted.abs() * 2.0 ** -4 + 2.0 ** -11 + 2 * LAST_PLACE[v.dtype] * v.abs().max().double() / scale[h]
                 self.assertTrue(((found[i, h].double() - wanted).abs() <= allowed).all())
-        with self.assertRaisesRegex(sluice.InvalidArgument, "unless o_type is e4m3fnuz"):
+        with self.assertRaisesRegex(sluice.InvalidArgument, "unless o.type is e4m3fnuz"):
             st.flash_attn_func(q, k, v, extra=st.Extra(o_scale=scale))
         with self.assertRaisesRegex(sluice.InvalidArgument, "out is given and out_dtype is torch.float32"):
             st.flash_attn_varlen_paged(q[0], *cache, ints(0, 5), 5, table, ints(30), 30, out=out, out_dtype=torch.float32)
