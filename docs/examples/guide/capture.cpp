@@ -9,9 +9,8 @@ namespace {
 
 using guide::Array;
 using guide::hip;
-using sluice::TensorView;
 
-constexpr int64_t batch = 2, capacity = 256, q_heads = 8, kv_heads = 2, dim = 128;
+constexpr int32_t batch = 2, capacity = 256, q_heads = 8, kv_heads = 2, dim = 128;
 
 /// Work of another stream that a run which does not wait for it would overtake.
 void take_a_while(void *) {
@@ -19,16 +18,20 @@ void take_a_while(void *) {
 }
 
 /// What the reference says of these lengths.
-std::vector<uint16_t> expected(const sluice_problem &problem, const sluice_args &args, Array<uint16_t> &q,
-                               Array<uint16_t> &k, Array<uint16_t> &v, Array<int32_t> &lengths) {
+std::vector<uint16_t> expected(const sluice_attention &attention, sluice_attention_args args,
+                               Array<uint16_t> &q, Array<uint16_t> &k, Array<uint16_t> &v,
+                               Array<int32_t> &lengths) {
   std::vector<uint16_t> o(batch * q_heads * dim);
-  sluice_args host = args;
-  host.q.data = q.host.data();
-  host.k.data = k.host.data();
-  host.v.data = v.host.data();
-  host.o.data = o.data();
-  host.kv_lengths = lengths.host.data();
-  sluice::reference(problem, host).value();
+  sluice_keys keys = *args.keys;
+  sluice_kv kv = *keys.kv;
+  kv.k.data = k.host.data();
+  kv.v.data = v.host.data();
+  keys.kv = &kv;
+  keys.rows.lengths = lengths.host.data();
+  args.keys = &keys;
+  args.q.data = q.host.data();
+  args.o.data = o.data();
+  sluice::reference(attention, args).value();
   return o;
 }
 
@@ -43,29 +46,21 @@ int main() try {
   Array<int32_t> lengths(context, {1, 1});
 
   // <plan>
-  sluice::Problem problem;
-  problem.q_type = problem.k_type = problem.v_type = problem.o_type = SLUICE_F16;
-  problem.q_heads = q_heads;
-  problem.kv_heads = kv_heads;
-  problem.head_dim_qk = problem.head_dim_v = dim;
-  problem.max_batch = batch;
-  problem.max_q_len = 1;
-  problem.max_kv_len = capacity; // the graph serves every length up to this one
-  const sluice::Plan plan = context.plan(problem).value();
+  const sluice_kv_format format = sluice_kv_tensors(SLUICE_F16, kv_heads, dim);
+  sluice_attention attention = sluice_make_attention(SLUICE_F16, q_heads, &format);
+  attention.bounds = sluice_make_bounds(batch, 1, capacity); // the graph serves up to `capacity` keys
+  const sluice::Plan plan = context.plan(attention).value();
   // </plan>
   const uint64_t workspace_bytes = plan.describe().value().workspace_bytes;
   Array<uint8_t> workspace(context, std::vector<uint8_t>(workspace_bytes + 1));
 
   // <arguments>
-  sluice::Args args;
-  args.batch = batch;
-  args.q_len = 1;
-  args.kv_len = 0; // the plan's bound; what counts is in kv_lengths
-  args.q = TensorView::bshd(q.device(), SLUICE_F16, batch, 1, q_heads, dim);
-  args.k = TensorView::bshd(k.device(), SLUICE_F16, batch, capacity, kv_heads, dim);
-  args.v = TensorView::bshd(v.device(), SLUICE_F16, batch, capacity, kv_heads, dim);
-  args.o = TensorView::bshd(o.device(), SLUICE_F16, batch, 1, q_heads, dim);
-  args.kv_lengths = lengths.device();
+  const sluice_kv kv = sluice_make_kv(&format, sluice_bshd(k.device(), capacity, kv_heads, dim),
+                                      sluice_bshd(v.device(), capacity, kv_heads, dim));
+  sluice_keys keys = sluice_keys_of_equal(&kv, SLUICE_PLAN_BOUND);
+  keys.rows.lengths = lengths.device();
+  const sluice_attention_args args = sluice_make_call(batch, 1, sluice_bshd(q.device(), 1, q_heads, dim),
+                                                      sluice_bshd(o.device(), 1, q_heads, dim), &keys);
   // </arguments>
 
   // <capture>
@@ -87,10 +82,10 @@ int main() try {
     lengths.host = {first, second}; // keys of each sequence in this step
     lengths.upload();
     hip<void *, void *>(context, "hipGraphLaunch", executable, stream);
-    hip<void *>(context, "hipStreamSynchronize", stream);
+    context.wait(stream).value();
     // </replay>
     o.download();
-    if (guide::difference(o.host, expected(problem, args, q, k, v, lengths)) > 1e-3)
+    if (guide::difference(o.host, expected(attention, args, q, k, v, lengths)) > 1e-3)
       throw std::runtime_error("the graph computes something else than the reference");
     std::printf("%d and %d keys: as the reference\n", first, second);
   }

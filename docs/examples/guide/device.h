@@ -29,31 +29,21 @@ void hip(const sluice::Context &context, const char *name, Arguments... argument
 /// An array on the device, with a copy on the host.
 template <class T> class Array {
 public:
-  Array(const sluice::Context &context, std::vector<T> initial) : host(std::move(initial)), context(context) {
-    hip<void **, size_t>(context, "hipMalloc", &memory, bytes());
+  Array(const sluice::Context &context, std::vector<T> initial)
+      : host(std::move(initial)), memory(sluice::Memory::allocate(context, host.size() * sizeof(T)).value()) {
     upload();
   }
-  Array(const Array &) = delete;
-  Array &operator=(const Array &) = delete;
-  ~Array() { context.hip<int(void *)>("hipFree")(memory); }
 
   /// Both wait for the device's work.
-  void upload() {
-    hip<void *, const void *, size_t, int>(context, "hipMemcpy", memory, host.data(), bytes(), 1);
-  }
-  void download() {
-    hip<void *, const void *, size_t, int>(context, "hipMemcpy", host.data(), memory, bytes(), 2);
-  }
+  void upload() { memory.write(host.data(), host.size() * sizeof(T)).value(); }
+  void download() { memory.read(host.data(), host.size() * sizeof(T)).value(); }
 
-  T *device() const { return static_cast<T *>(memory); }
+  T *device() const { return static_cast<T *>(memory.data()); }
 
   std::vector<T> host;
 
 private:
-  size_t bytes() const { return host.size() * sizeof(T); }
-
-  const sluice::Context &context;
-  void *memory = nullptr;
+  sluice::Memory memory;
 };
 
 /// Small numbers that F16 holds exactly, different for every seed.

@@ -8,35 +8,34 @@
 namespace {
 
 using guide::Array;
-using sluice::TensorView;
 
-constexpr int64_t pages = 12, page_size = 16, q_heads = 8, kv_heads = 2, dim = 64, x = 8;
-constexpr int64_t batch = 3, table_width = 4;
-constexpr int64_t cache_elements = pages * page_size * kv_heads * dim;
-
-// <layouts>
-TensorView nhd(void *data) { // [page, row, head, element]
-  return TensorView::pages_nhd(data, SLUICE_F16, pages, page_size, kv_heads, dim);
-}
-TensorView hnd(void *data) { // [page, head, row, element]
-  return TensorView::pages_hnd(data, SLUICE_F16, pages, page_size, kv_heads, dim);
-}
-TensorView x_packed(void *data) { // [page, head, element / x, row, element % x]; with k_pack = x
-  TensorView view = hnd(data);
-  view.stride = {kv_heads * dim * page_size, x, dim * page_size, page_size * x};
-  return view;
-}
-// </layouts>
+constexpr int32_t pages = 12, page_size = 16, q_heads = 8, kv_heads = 2, dim = 64, x = 8;
+constexpr int32_t batch = 3, table_width = 4;
+constexpr size_t cache_elements = pages * page_size * kv_heads * dim;
 
 /// One step of three sequences that have 20, 0 and 50 keys and get one more each, and its check.
 void step(const sluice::Context &context, std::string_view layout, bool csr) {
-  const bool packed = layout == "x-packed";
   Array<uint16_t> q(context, guide::numbers(batch * q_heads * dim, 1));
   Array<uint16_t> k_new(context, guide::numbers(batch * kv_heads * dim, 2));
   Array<uint16_t> v_new(context, guide::numbers(batch * kv_heads * dim, 3));
   Array<uint16_t> k_pool(context, guide::numbers(cache_elements, 4));
   Array<uint16_t> v_pool(context, guide::numbers(cache_elements, 5));
   Array<uint16_t> o(context, std::vector<uint16_t>(batch * q_heads * dim));
+
+  // <layouts>
+  sluice_kv_format format = sluice_kv_pages(SLUICE_F16, kv_heads, dim, page_size);
+  // [page, row, head, element]
+  sluice_tensor k = sluice_pages_nhd(k_pool.device(), page_size, kv_heads, dim);
+  sluice_tensor v = sluice_pages_nhd(v_pool.device(), page_size, kv_heads, dim);
+  if (layout != "NHD") { // [page, head, row, element]
+    k = sluice_pages_hnd(k_pool.device(), page_size, kv_heads, dim);
+    v = sluice_pages_hnd(v_pool.device(), page_size, kv_heads, dim);
+  }
+  if (layout == "x-packed") { // K: [page, head, element / x, row, element % x]
+    k = sluice_pages_x_packed(k_pool.device(), page_size, kv_heads, dim, x);
+    format.k.pack = x;
+  }
+  // </layouts>
 
   // <tables>
   // Sequence 0 has pages 7 and 2, sequence 1 page 5, sequence 2 pages 9, 0, 3 and 11.
@@ -45,84 +44,57 @@ void step(const sluice::Context &context, std::string_view layout, bool csr) {
   Array<int32_t> lengths(context, {21, 1, 51}); // with the new keys
   Array<int32_t> starts(context, {0, 1, 2, 3}); // one new row for each sequence
   // </tables>
-  const TensorView k_cache = packed            ? x_packed(k_pool.device())
-                             : layout == "HND" ? hnd(k_pool.device())
-                                               : nhd(k_pool.device());
-  const TensorView v_cache = layout == "NHD" ? nhd(v_pool.device()) : hnd(v_pool.device());
-  const sluice::Launch launch;
+
+  // <cache>
+  if (csr) format.page_table = SLUICE_PAGE_TABLE_CSR;
+  sluice_kv cache = sluice_make_kv(&format, k, v);
+  cache.page_count = pages;
+  sluice_keys keys = sluice_keys_of_pages(&cache, block_table.device(), table_width, lengths.device(),
+                                          table_width * page_size); // no sequence has more keys
+  if (csr) keys.pages = {csr_table.device(), csr_starts.device(), 0, 0};
+  // </cache>
 
   // <append>
-  sluice::Append append;
-  append.source_type = append.cache_type = SLUICE_F16;
-  append.kv_heads = kv_heads;
-  append.head_dim_qk = append.head_dim_v = dim;
-  append.page_size = page_size;
-  append.k_pack = packed ? x : 0;
-  append.tokens = batch; // rows of k and v
+  sluice_append_args append =
+      sluice_make_append(&cache, SLUICE_F16, batch, sluice_packed(k_new.device(), kv_heads, dim),
+                         sluice_packed(v_new.device(), kv_heads, dim), nullptr);
   append.batch = batch;
-  append.k = TensorView::ragged(k_new.device(), SLUICE_F16, batch, kv_heads, dim);
-  append.v = TensorView::ragged(v_new.device(), SLUICE_F16, batch, kv_heads, dim);
-  append.k_cache = k_cache;
-  append.v_cache = v_cache;
   append.starts = starts.device();
-  append.kv_lengths = lengths.device();
-  append.page_table_kind = csr ? SLUICE_PAGE_TABLE_CSR : SLUICE_PAGE_TABLE_BLOCK;
-  append.page_table = csr ? csr_table.device() : block_table.device();
-  append.page_table_stride = csr ? 0 : table_width;
-  append.page_starts = csr ? csr_starts.device() : nullptr;
-  append.page_count = pages;
-  context.kv_append(append, launch).value();
+  append.lengths = lengths.device();
+  append.pages = keys.pages;
+  context.append(append).value();
   // </append>
 
   // <attend>
-  sluice::Problem problem;
-  problem.mode = SLUICE_MODE_PAGED;
-  problem.page_size = page_size;
-  problem.page_table_kind = append.page_table_kind;
-  problem.k_pack = append.k_pack;
-  problem.flags = SLUICE_CAUSAL;
-  problem.q_type = problem.k_type = problem.v_type = problem.o_type = SLUICE_F16;
-  problem.q_heads = q_heads;
-  problem.kv_heads = kv_heads;
-  problem.head_dim_qk = problem.head_dim_v = dim;
-  const sluice::Plan plan = context.plan(problem).value();
+  const sluice_mask causal = sluice_causal_mask();
+  sluice_attention attention = sluice_make_attention(SLUICE_F16, q_heads, &format);
+  attention.mask = &causal;
+  const sluice::Plan plan = context.plan(attention).value();
 
-  sluice::Args args;
-  args.batch = batch;
-  args.q_len = 1;
-  args.kv_len = table_width * page_size; // no sequence has more
-  args.q = TensorView::ragged(q.device(), SLUICE_F16, batch, q_heads, dim);
-  args.o = TensorView::ragged(o.device(), SLUICE_F16, batch, q_heads, dim);
-  args.k = k_cache;
-  args.v = v_cache;
-  args.q_starts = starts.device();
-  args.kv_lengths = lengths.device();
-  args.page_table = append.page_table;
-  args.page_table_stride = append.page_table_stride;
-  args.page_starts = append.page_starts;
-  args.page_count = append.page_count;
-  args.q_tokens = batch; // rows of q and o
-  plan.run(args, launch).value();
+  sluice_attention_args args = sluice_make_call(batch, 1, sluice_packed(q.device(), q_heads, dim),
+                                                sluice_packed(o.device(), q_heads, dim), &keys);
+  args.rows.starts = starts.device();
+  args.rows.total = batch; // rows of q and o
+  plan.run(args).value();
   // </attend>
 
   // The reference reads the pages as they are now; the new rows are in them, and all others are as before.
   const std::vector<uint16_t> before = k_pool.host;
   for (Array<uint16_t> *each : {&o, &k_pool, &v_pool})
     each->download();
-  int64_t written = 0;
+  size_t written = 0;
   for (size_t i = 0; i < before.size(); ++i)
     written += before[i] != k_pool.host[i];
-  sluice_args host = args;
   std::vector<uint16_t> expected(o.host.size());
-  host.q.data = q.host.data();
-  host.k.data = k_pool.host.data();
-  host.v.data = v_pool.host.data();
-  host.o.data = expected.data();
-  host.q_starts = starts.host.data();
-  host.kv_lengths = lengths.host.data();
-  host.page_table = csr ? csr_table.host.data() : block_table.host.data();
-  host.page_starts = csr ? csr_starts.host.data() : nullptr;
-  sluice::reference(problem, host).value();
+  cache.k.data = k_pool.host.data();
+  cache.v.data = v_pool.host.data();
+  keys.rows.lengths = lengths.host.data();
+  keys.pages.table = csr ? csr_table.host.data() : block_table.host.data();
+  keys.pages.starts = csr ? csr_starts.host.data() : nullptr;
+  args.rows.starts = starts.host.data();
+  args.q.data = q.host.data();
+  args.o.data = expected.data();
+  sluice::reference(attention, args).value();
   if (written == 0 || written > batch * kv_heads * dim || guide::difference(o.host, expected) > 1e-3)
     throw std::runtime_error("the step computes something else than the reference");
   std::printf("%s pages, %s table: as the reference\n", std::string(layout).c_str(), csr ? "CSR" : "block");

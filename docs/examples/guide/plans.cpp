@@ -6,10 +6,10 @@
 
 namespace {
 
-void show(const sluice::Context &context, const char *name, const sluice_problem &problem) {
+void show(const sluice::Context &context, const char *name, const sluice_attention &attention) {
   // <describe>
-  const sluice::Plan plan = context.plan(problem).value();
-  const sluice::PlanInfo info = plan.describe().value();
+  const sluice::Plan plan = context.plan(attention).value();
+  const sluice_plan_info info = plan.describe().value();
   // </describe>
   std::printf("| %s | `%s` | %llu | %s |\n", name, info.kernel,
               static_cast<unsigned long long>(info.workspace_bytes), info.reason);
@@ -22,35 +22,27 @@ int main() try {
   const auto context = sluice::Context::create(sluice::ContextDesc("gfx942:304")).value();
   // </target>
   // <model>
-  sluice::Problem model; // what all calls of a model have in common
-  model.mode = SLUICE_MODE_PAGED;
-  model.page_table_kind = SLUICE_PAGE_TABLE_BLOCK;
-  model.page_size = 16;
-  model.flags = SLUICE_CAUSAL;
-  model.q_type = model.k_type = model.v_type = model.o_type = SLUICE_BF16;
-  model.q_heads = 64;
-  model.kv_heads = 8;
-  model.head_dim_qk = model.head_dim_v = 128;
+  // What all calls of a model have in common.
+  const sluice_kv_format cache =
+      sluice_kv_pages(SLUICE_BF16, 8, 128, 16); // 8 heads of 128, pages of 16 tokens
+  const sluice_mask causal = sluice_causal_mask();
+  sluice_attention model = sluice_make_attention(SLUICE_BF16, 64, &cache);
+  model.mask = &causal;
   // </model>
 
   std::printf("| plan | kernel | workspace | reason |\n| --- | --- | --- | --- |\n");
   show(context, "no bounds", model);
   // <two>
-  sluice::Problem prompts = model;
-  prompts.max_batch = 16;
-  prompts.max_q_len = 4096;
-  prompts.max_kv_len = 32768;
-  sluice::Problem decode = model;
-  decode.max_batch = 8;
-  decode.max_q_len = 1;
-  decode.max_kv_len = 32768;
+  sluice_attention prompts = model, decode = model;
+  prompts.bounds = sluice_make_bounds(16, 4096, 32768); // sequences, rows and keys of each
+  decode.bounds = sluice_make_bounds(8, 1, 32768);
   // </two>
   show(context, "prompts", prompts);
   show(context, "decode", decode);
-  decode.determinism = SLUICE_DETERMINISM_BATCH_INVARIANT;
+  decode.flags = SLUICE_ATTENTION_BATCH_INVARIANT;
   show(context, "decode, batch-invariant", decode);
+  decode.flags = 0;
   // <ceiling>
-  decode.determinism = SLUICE_DETERMINISM_FAST;
   decode.workspace_ceiling_bytes = 1 << 20;
   // </ceiling>
   show(context, "decode, 1 MiB at most", decode);

@@ -1,7 +1,8 @@
 // The conversions of docs/howto/port_an_engine.md, each against what the other library's documents say. Needs
-// no device: what a mask shows and where a layout puts elements is asked of sluice_reference.
+// no device: what a mask shows and where a layout puts elements is asked of the reference.
 #include "device.h"
 
+#include <array>
 #include <cstdio>
 #include <functional>
 #include <utility>
@@ -10,41 +11,38 @@ namespace {
 
 // <flash_attention>
 /// causal and window_size of flash_attn_func and related functions; -1 means no bound.
-void set_flash_attention_mask(sluice_problem &problem, bool causal, int left, int right) {
+sluice_mask flash_attention_mask(bool causal, int left, int right) {
+  sluice::Sized<sluice_mask> mask;
   if (left >= 0) {
-    problem.flags |= SLUICE_HAS_WINDOW_LEFT;
-    problem.window_left = left;
+    mask.flags |= SLUICE_MASK_WINDOW_LEFT;
+    mask.window_left = left;
   }
   if (causal) {
-    problem.flags |= SLUICE_CAUSAL; // for every `right`
+    mask.flags |= SLUICE_MASK_CAUSAL; // for every `right`
   } else if (right >= 0) {
-    problem.flags |= SLUICE_HAS_WINDOW_RIGHT;
-    problem.window_right = right;
+    mask.flags |= SLUICE_MASK_WINDOW_RIGHT;
+    mask.window_right = right;
   }
+  return mask;
 }
 // </flash_attention>
 
 // <flashinfer>
-/// kv_lengths of a sequence with the pages [first, last) of the CSR table.
+/// Keys of a sequence with the pages [first, last) of the CSR table.
 int32_t flashinfer_length(int32_t first, int32_t last, int32_t last_page_len, int32_t page_size) {
   return last == first ? 0 : (last - first - 1) * page_size + last_page_len;
 }
 // </flashinfer>
 
 // <vllm>
-/// A key cache [blocks, heads, head_size / x, block_size, x]; sluice_problem::k_pack is x.
-sluice_tensor vllm_key_cache(void *data, int64_t heads, int64_t head_size, int64_t block_size, int64_t x) {
-  return {data, {heads * head_size * block_size, x, head_size * block_size, block_size * x}};
-}
-
-/// A value cache [blocks, heads, head_size, block_size]; sluice_problem::v_pack is SLUICE_V_PACK_ALL.
+/// A value cache [blocks, heads, head_size, block_size]; v.pack of its format is SLUICE_PACK_ALL.
 sluice_tensor vllm_value_cache(void *data, int64_t heads, int64_t head_size, int64_t block_size) {
-  return {data, {heads * head_size * block_size, 1, head_size * block_size, block_size}};
+  return sluice_make_tensor(data, heads * head_size * block_size, 1, head_size * block_size, block_size);
 }
 
-/// aiter's [blocks, heads, block_size / x, head_size, x]; sluice_problem::v_pack is x.
+/// aiter's [blocks, heads, block_size / x, head_size, x]; v.pack of its format is x.
 sluice_tensor aiter_value_cache(void *data, int64_t heads, int64_t head_size, int64_t block_size, int64_t x) {
-  return {data, {heads * head_size * block_size, head_size * x, head_size * block_size, x}};
+  return sluice_make_tensor(data, heads * head_size * block_size, head_size * x, head_size * block_size, x);
 }
 // </vllm>
 
@@ -56,8 +54,8 @@ std::pair<sluice_tensor, sluice_tensor> vllm_combined_cache(void *data, int64_t 
                                                             int64_t block_size, int64_t row_bytes,
                                                             bool tokens_first) {
   const int64_t row = 2 * head_size, block = block_size * heads * row;
-  sluice_tensor k = {data, {block, row, block_size * row, 1}};
-  if (tokens_first) k = {data, {block, heads * row, row, 1}};
+  const sluice_tensor k = tokens_first ? sluice_make_tensor(data, block, heads * row, row, 1)
+                                       : sluice_make_tensor(data, block, row, block_size * row, 1);
   sluice_tensor v = k;
   v.data = static_cast<char *>(data) + row_bytes;
   return {k, v};
@@ -65,36 +63,36 @@ std::pair<sluice_tensor, sluice_tensor> vllm_combined_cache(void *data, int64_t 
 // </vllm_combined>
 
 // <sparse_mla>
-/// Each of `tokens` rows of q sees the slots of its list; the cache is [blocks, block_size, width], without
-/// gaps.
-void see_listed_slots(sluice_args &args, void *cache, int64_t blocks, int64_t block_size, int64_t width,
-                      const int32_t *indices, const int32_t *lengths /* top_k for each */, int32_t tokens,
-                      int32_t top_k) {
-  args.batch = tokens;
-  args.q_len = 1;
-  args.kv_len = top_k;
-  args.kv_lengths = lengths;
-  args.k = {cache, {width, width, width, 1}}; // pages of one row
-  args.page_count = blocks * block_size;
-  args.page_table = indices;
-  args.page_table_stride = top_k;
+/// A cache [blocks, block_size, width] without gaps, as pages of one row; `format` is sluice_kv_latent with
+/// pages of 1.
+sluice_kv cache_of_slots(const sluice_kv_format *format, void *cache, int64_t blocks, int64_t block_size) {
+  sluice_kv kv = sluice_make_kv(format, sluice_pages_nhd(cache, 1, 1, format->head_dim_qk), {});
+  kv.page_count = blocks * block_size;
+  return kv;
+}
+
+/// Each row of q is a sequence, and sees the slots of its list.
+sluice_keys listed_slots(const sluice_kv *slots, const int32_t *indices, int32_t top_k,
+                         const int32_t *lengths /* top_k for each */) {
+  return sluice_keys_of_pages(slots, indices, top_k, lengths, top_k);
 }
 // </sparse_mla>
 
 // <vllm_cascade>
-/// All `tokens` rows see the first common_prefix_len keys, which are whole blocks: the first ones in the
-/// table of every request. kv_lengths are then seq_lens - common_prefix_len.
-void share_vllm_prefix(sluice_args &args, const int32_t *block_table, int64_t max_blocks, int32_t block_size,
-                       int32_t common_prefix_len, const int32_t *prefix_q_starts /* 0, tokens */,
-                       const int32_t *prefix_lengths /* common_prefix_len */) {
-  args.prefix_count = 1;
-  args.prefix_len = common_prefix_len;
-  args.prefix_q_starts = prefix_q_starts;
-  args.prefix_lengths = prefix_lengths;
-  args.prefix_page_table = block_table;
-  args.prefix_page_table_stride = max_blocks;
-  args.page_table = block_table + common_prefix_len / block_size;
-  args.page_table_stride = max_blocks;
+/// The two sets of keys of a call. All rows see the first common_prefix_len keys, which are whole blocks: the
+/// first ones in the table of every request.
+std::array<sluice_keys, 2> vllm_cascade(const sluice_kv *cache, const int32_t *block_table,
+                                        int64_t max_blocks, int32_t common_prefix_len,
+                                        const int32_t *prefix_lengths /* common_prefix_len */,
+                                        const int32_t *group_starts /* 0, tokens */, int32_t max_len,
+                                        const int32_t *lengths /* seq_lens - common_prefix_len */) {
+  const int32_t *own_table = block_table + common_prefix_len / cache->format->page_size;
+  std::array<sluice_keys, 2> keys = {
+      sluice_keys_of_pages(cache, own_table, max_blocks, lengths, max_len),
+      sluice_keys_of_pages(cache, block_table, max_blocks, prefix_lengths, common_prefix_len)};
+  keys[1].groups = 1;
+  keys[1].group_starts = group_starts;
+  return keys;
 }
 // </vllm_cascade>
 
@@ -103,24 +101,24 @@ constexpr int32_t top_left_aligned = -2147483647, bottom_right_aligned = -214748
 
 /// window_left and window_right of attn_fwd_params with CausalType::WindowedAttention, which count from the
 /// diagonal through row 0 and key 0. False for what has no equivalent.
-bool set_aotriton_mask(sluice_problem &problem, int32_t left, int32_t right) {
+bool set_aotriton_mask(sluice_mask &mask, int32_t left, int32_t right) {
   const bool left_is_number =
       left != top_left_aligned && left != bottom_right_aligned; // else it hides nothing
   if (right == bottom_right_aligned) {
-    problem.flags |= SLUICE_CAUSAL;
-    problem.mask_alignment = SLUICE_BOTTOM_RIGHT;
+    mask.flags |= SLUICE_MASK_CAUSAL;
+    mask.alignment = SLUICE_BOTTOM_RIGHT;
     return !left_is_number; // the two would count from different diagonals
   }
-  problem.mask_alignment = SLUICE_TOP_LEFT;
+  mask.alignment = SLUICE_TOP_LEFT;
   if (left_is_number) {
-    problem.flags |= SLUICE_HAS_WINDOW_LEFT;
-    problem.window_left = left;
+    mask.flags |= SLUICE_MASK_WINDOW_LEFT;
+    mask.window_left = left;
   }
   if (right == top_left_aligned) {
-    problem.flags |= SLUICE_CAUSAL;
+    mask.flags |= SLUICE_MASK_CAUSAL;
   } else {
-    problem.flags |= SLUICE_HAS_WINDOW_RIGHT;
-    problem.window_right = right;
+    mask.flags |= SLUICE_MASK_WINDOW_RIGHT;
+    mask.window_right = right;
   }
   return (!left_is_number || left >= 0) && (right == top_left_aligned || right >= 0);
 }
@@ -132,7 +130,7 @@ bool set_aotriton_mask(sluice_problem &problem, int32_t left, int32_t right) {
 /// F16.
 sluice_tensor ggml_tensor_view(void *data, const size_t nb[4], size_t type_size, int64_t block_size) {
   const auto elements = [&](int i) { return int64_t(nb[i] / type_size) * block_size; };
-  return {data, {elements(3), elements(1), elements(2), block_size == 1 ? elements(0) : 1}};
+  return sluice_make_tensor(data, elements(3), elements(1), elements(2), block_size == 1 ? elements(0) : 1);
 }
 
 /// alibi_slopes for max_bias > 0.
@@ -153,23 +151,20 @@ void check(bool holds, const char *what) {
 }
 
 /// Whether row i sees key j: scores are equal, and row j of V is 1 only in element j.
-std::vector<std::vector<bool>> visible(sluice_problem problem, int rows, int keys) {
-  problem.q_type = problem.k_type = problem.v_type = problem.o_type = SLUICE_F32;
-  problem.q_heads = problem.kv_heads = 1;
-  problem.head_dim_qk = 1;
-  problem.head_dim_v = keys;
+std::vector<std::vector<bool>> visible(const sluice_mask &mask, int rows, int keys) {
+  sluice_kv_format format = sluice_kv_tensors(SLUICE_F32, 1, 1);
+  format.head_dim_v = keys;
+  sluice_attention attention = sluice_make_attention(SLUICE_F32, 1, &format);
+  attention.mask = &mask;
   std::vector<float> q(rows), k(keys), v(keys * keys), o(rows * keys);
   for (int j = 0; j < keys; ++j)
     v[j * keys + j] = 1;
-  sluice::Args args;
-  args.batch = 1;
-  args.q_len = rows;
-  args.kv_len = keys;
-  args.q = {q.data(), {rows, 1, 1, 1}};
-  args.k = {k.data(), {keys, 1, 1, 1}};
-  args.v = {v.data(), {keys * keys, keys, keys, 1}};
-  args.o = {o.data(), {rows * keys, keys, keys, 1}};
-  sluice::reference(problem, args).value();
+  const sluice_kv kv =
+      sluice_make_kv(&format, sluice_packed(k.data(), 1, 1), sluice_packed(v.data(), 1, keys));
+  const sluice_keys all = sluice_keys_of_equal(&kv, keys);
+  sluice::reference(attention, sluice_make_call(1, rows, sluice_packed(q.data(), 1, 1),
+                                                sluice_packed(o.data(), 1, keys), &all))
+      .value();
   std::vector<std::vector<bool>> cells(rows, std::vector<bool>(keys));
   for (int i = 0; i < rows; ++i)
     for (int j = 0; j < keys; ++j)
@@ -177,9 +172,8 @@ std::vector<std::vector<bool>> visible(sluice_problem problem, int rows, int key
   return cells;
 }
 
-bool agrees(const sluice_problem &problem, int rows, int keys,
-            const std::function<bool(int, int)> &expected) {
-  const auto cells = visible(problem, rows, keys);
+bool agrees(const sluice_mask &mask, int rows, int keys, const std::function<bool(int, int)> &expected) {
+  const auto cells = visible(mask, rows, keys);
   for (int i = 0; i < rows; ++i)
     for (int j = 0; j < keys; ++j)
       if (cells[i][j] != expected(i, j)) return false;
@@ -188,8 +182,7 @@ bool agrees(const sluice_problem &problem, int rows, int keys,
 
 void check_flash_attention() {
   // The two matrices of its documents.
-  sluice::Problem causal;
-  set_flash_attention_mask(causal, true, -1, -1);
+  const sluice_mask causal = flash_attention_mask(true, -1, -1);
   const char *wide[] = {"11110", "11111"}, *high[] = {"00", "00", "00", "10", "11"};
   check(agrees(causal, 2, 5, [&](int i, int j) { return wide[i][j] == '1'; }), "causal, 2 rows and 5 keys");
   check(agrees(causal, 5, 2, [&](int i, int j) { return high[i][j] == '1'; }), "causal, 5 rows and 2 keys");
@@ -197,10 +190,8 @@ void check_flash_attention() {
   for (const bool is_causal : {false, true})
     for (int left = -1; left < 4; ++left)
       for (int right = -1; right < 4; ++right) {
-        sluice::Problem problem;
-        set_flash_attention_mask(problem, is_causal, left, right);
         const int last = is_causal ? 0 : right;
-        check(agrees(problem, 6, 9,
+        check(agrees(flash_attention_mask(is_causal, left, right), 6, 9,
                      [&](int i, int j) {
                        const int diagonal = i + 9 - 6;
                        return (left < 0 || j >= diagonal - left) && (last < 0 || j <= diagonal + last);
@@ -225,20 +216,16 @@ void check_sparse_mla() {
   float q[2] = {0, 0}, o[2], cache[blocks * block_size];
   for (int i = 0; i < blocks * block_size; ++i)
     cache[i] = float(i);
-  sluice_problem problem;
-  sluice_problem_init(&problem, sizeof problem);
-  problem.mode = SLUICE_MODE_PAGED;
-  problem.flags = SLUICE_V_IN_K | SLUICE_MISSING_PAGES_HIDDEN;
-  problem.q_type = problem.k_type = problem.v_type = problem.o_type = SLUICE_F32;
-  problem.q_heads = problem.kv_heads = problem.head_dim_qk = problem.head_dim_v = 1;
-  problem.page_size = 1;
-  problem.page_table_kind = SLUICE_PAGE_TABLE_BLOCK;
-  sluice_args args;
-  sluice_args_init(&args, sizeof args);
-  args.q = {q, {1, 1, 0, 1}};
-  args.o = {o, {1, 1, 0, 1}};
-  see_listed_slots(args, cache, blocks, block_size, 1, indices, lengths, 2, top_k);
-  check(sluice_reference(&problem, &args, nullptr) == SLUICE_OK, "lists of slots");
+  const sluice_kv_format format = sluice_kv_latent(SLUICE_F32, 1, 0, 1);
+  sluice::Sized<sluice_mask> mask;
+  mask.flags = SLUICE_MASK_MISSING_PAGES;
+  sluice_attention attention = sluice_make_attention(SLUICE_F32, 1, &format);
+  attention.mask = &mask;
+  const sluice_kv kv = cache_of_slots(&format, cache, blocks, block_size);
+  const sluice_keys keys = listed_slots(&kv, indices, top_k, lengths);
+  sluice::reference(attention,
+                    sluice_make_call(2, 1, sluice_bshd(q, 1, 1, 1), sluice_bshd(o, 1, 1, 1), &keys))
+      .value();
   check(o[0] == 5.5f && o[1] == 0, "the results of lists of slots");
 }
 
@@ -251,42 +238,31 @@ void check_vllm_cascade() {
     k[i] = 0.1f * float(i);
     v[i] = float(i);
   }
-  sluice_problem problem;
-  sluice_problem_init(&problem, sizeof problem);
-  problem.mode = SLUICE_MODE_PAGED;
-  problem.q_type = problem.k_type = problem.v_type = problem.o_type = SLUICE_F32;
-  problem.q_heads = problem.kv_heads = problem.head_dim_qk = problem.head_dim_v = 1;
-  problem.page_size = block_size;
-  problem.page_table_kind = SLUICE_PAGE_TABLE_BLOCK;
-  sluice_args args;
-  sluice_args_init(&args, sizeof args);
-  args.batch = 2;
-  args.q_len = 1;
-  args.kv_len = 7;
-  args.q = {q, {1, 1, 0, 1}};
-  args.k = {k, {block_size, 1, 0, 1}};
-  args.v = {v, {block_size, 1, 0, 1}};
-  args.o = {together, {1, 1, 0, 1}};
-  args.kv_lengths = seq_lens;
-  args.page_table = table;
-  args.page_table_stride = max_blocks;
-  check(sluice_reference(&problem, &args, nullptr) == SLUICE_OK, "a call without a cascade");
-  problem.flags = SLUICE_SHARED_PREFIX;
-  problem.max_prefixes = 1;
-  problem.max_prefix_len = common;
-  problem.max_q_tokens = 2;
+  const sluice_kv_format format = sluice_kv_pages(SLUICE_F32, 1, 1, block_size);
+  const sluice_kv kv =
+      sluice_make_kv(&format, sluice_pages_nhd(k, block_size, 1, 1), sluice_pages_nhd(v, block_size, 1, 1));
+  sluice_attention attention = sluice_make_attention(SLUICE_F32, 1, &format);
+  const sluice_keys all = sluice_keys_of_pages(&kv, table, max_blocks, seq_lens, 7);
+  sluice_attention_args args =
+      sluice_make_call(2, 1, sluice_bshd(q, 1, 1, 1), sluice_bshd(together, 1, 1, 1), &all);
+  sluice::reference(attention, args).value();
+
+  attention.flags = SLUICE_ATTENTION_PREFIXES;
+  attention.bounds.groups = 1;
+  attention.bounds.group_keys = common;
+  attention.bounds.q_rows = 2;
   const int32_t starts[] = {0, 2}, lengths[] = {common}, own[] = {seq_lens[0] - common, seq_lens[1] - common};
-  share_vllm_prefix(args, table, max_blocks, block_size, common, starts, lengths);
-  args.kv_len = 3;
-  args.kv_lengths = own;
+  const auto sets = vllm_cascade(&kv, table, max_blocks, common, lengths, starts, 3, own);
+  args.keys = sets.data();
+  args.key_sets = 2;
   args.o.data = apart;
-  check(sluice_reference(&problem, &args, nullptr) == SLUICE_OK, "a cascade");
+  sluice::reference(attention, args).value();
   check(together[0] == apart[0] && together[1] == apart[1], "the results of a cascade");
 }
 
 void check_vllm() {
   constexpr int64_t blocks = 3, heads = 2, size = 64, rows = 16, x = 8;
-  const sluice_tensor cache = vllm_key_cache(nullptr, heads, size, rows, x);
+  const sluice_tensor cache = sluice_pages_x_packed(nullptr, rows, heads, size, x);
   int64_t index = 0; // of the elements in the order of [blocks, heads, head_size / x, block_size, x]
   for (int64_t block = 0; block < blocks; ++block)
     for (int64_t head = 0; head < heads; ++head)
@@ -297,7 +273,7 @@ void check_vllm() {
                           chunk * cache.stride[3] + e ==
                       index++,
                   "the place of an element of a key cache");
-  // The offsets of elements by the rules of sluice_args, in the order of memory.
+  // The offsets of elements by the rules of sluice_format::pack, in the order of memory.
   const auto check_order = [](const sluice_tensor &v, int64_t pack, bool in_packs, const char *what) {
     int64_t next = 0;
     for (int64_t block = 0; block < blocks; ++block)
@@ -341,17 +317,17 @@ void check_aotriton() {
   const int rows = 4, keys = 7;
   for (const int32_t left : {top_left_aligned, bottom_right_aligned, 0, 1, 3})
     for (const int32_t right : {top_left_aligned, bottom_right_aligned, 0, 2}) {
-      sluice::Problem problem;
-      const bool has_equivalent = set_aotriton_mask(problem, left, right);
+      sluice::Sized<sluice_mask> mask;
+      const bool has_equivalent = set_aotriton_mask(mask, left, right);
       check(has_equivalent == !(left >= 0 && right == bottom_right_aligned), "a window without equivalent");
       if (!has_equivalent) continue;
       const int before = left < 0 ? rows : left;
       const int after = right == top_left_aligned ? 0 : right == bottom_right_aligned ? keys - rows : right;
-      check(agrees(problem, rows, keys, [&](int i, int j) { return i - before <= j && j <= i + after; }),
+      check(agrees(mask, rows, keys, [&](int i, int j) { return i - before <= j && j <= i + after; }),
             "a window of aotriton");
     }
-  sluice::Problem problem;
-  check(!set_aotriton_mask(problem, -1, 0), "a negative window");
+  sluice::Sized<sluice_mask> mask;
+  check(!set_aotriton_mask(mask, -1, 0), "a negative window");
 }
 
 /// A block of ggml: an F16 scale, then signed bytes (Q8_0), or half bytes that are 8 too large (Q4_0), of
@@ -389,19 +365,15 @@ void check_ggml_blocks(uint32_t dtype) {
         for (const uint8_t byte : made.bytes(is_q8))
           cache.push_back(byte);
       }
-  sluice::Problem problem;
-  problem.q_type = problem.o_type = SLUICE_F32;
-  problem.k_type = problem.v_type = dtype;
-  problem.q_heads = problem.kv_heads = heads;
-  problem.head_dim_qk = problem.head_dim_v = dim;
+  const sluice_kv_format format = sluice_kv_tensors(dtype, heads, dim);
+  const sluice_tensor view = ggml_tensor_view(cache.data(), nb, type_size, 32);
+  const sluice_kv kv = sluice_make_kv(&format, view, view);
+  const sluice_keys all = sluice_keys_of_equal(&kv, keys);
   std::vector<float> q(heads * dim), o(heads * dim);
-  sluice::Args args;
-  args.batch = args.q_len = 1;
-  args.kv_len = keys;
-  args.q = {q.data(), {heads * dim, heads * dim, dim, 1}};
-  args.o = {o.data(), {heads * dim, heads * dim, dim, 1}};
-  args.k = args.v = ggml_tensor_view(cache.data(), nb, type_size, 32);
-  sluice::reference(problem, args).value();
+  sluice::reference(
+      sluice_make_attention(SLUICE_F32, heads, &format),
+      sluice_make_call(1, 1, sluice_packed(q.data(), heads, dim), sluice_packed(o.data(), heads, dim), &all))
+      .value();
   for (int i = 0; i < heads * dim; ++i)
     check(std::abs(o[i] - mean[i]) <= 1e-6f * std::abs(mean[i]) + 1e-6f, "an element of a block of ggml");
 }

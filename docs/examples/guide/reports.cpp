@@ -5,34 +5,22 @@
 
 int main() try {
   using guide::Array;
-  using sluice::TensorView;
-  constexpr int64_t pages = 4, page_size = 16, dim = 64;
+  constexpr int32_t pages = 4, page_size = 16, dim = 64, keys_read = 32;
   const auto context = sluice::Context::create(sluice::ContextDesc(SLUICE_DEVICE_EMULATED)).value();
-  sluice::Problem problem;
-  problem.mode = SLUICE_MODE_PAGED;
-  problem.page_size = page_size;
-  problem.page_table_kind = SLUICE_PAGE_TABLE_BLOCK;
-  problem.q_type = problem.k_type = problem.v_type = problem.o_type = SLUICE_F16;
-  problem.q_heads = problem.kv_heads = 1;
-  problem.head_dim_qk = problem.head_dim_v = dim;
-  const auto plan = context.plan(problem).value();
+  const sluice_kv_format format = sluice_kv_pages(SLUICE_F16, 1, dim, page_size);
+  const auto plan = context.plan(sluice_make_attention(SLUICE_F16, 1, &format)).value();
 
   Array<uint16_t> q(context, guide::numbers(dim, 1)), o(context, std::vector<uint16_t>(dim));
   Array<uint16_t> pool(context, guide::numbers(pages * page_size * dim, 2));
-  Array<int32_t> table(context, {1, 40000}), lengths(context, {32}); // page 40000 does not exist
-  sluice::Args args;
-  args.batch = 1;
-  args.q_len = 1;
-  args.kv_len = 32;
-  args.q = TensorView::bshd(q.device(), SLUICE_F16, 1, 1, 1, dim);
-  args.o = TensorView::bshd(o.device(), SLUICE_F16, 1, 1, 1, dim);
-  args.k = args.v = TensorView::pages_nhd(pool.device(), SLUICE_F16, pages, page_size, 1, dim);
-  args.page_table = table.device();
-  args.page_table_stride = 2;
-  args.kv_lengths = lengths.device();
+  Array<int32_t> table(context, {1, 40000}), lengths(context, {keys_read}); // page 40000 does not exist
+  const sluice_tensor rows = sluice_pages_nhd(pool.device(), page_size, 1, dim);
+  const sluice_kv kv = sluice_make_kv(&format, rows, rows);
+  const sluice_keys keys = sluice_keys_of_pages(&kv, table.device(), 2, lengths.device(), keys_read);
+  const sluice_attention_args args =
+      sluice_make_call(1, 1, sluice_packed(q.device(), 1, dim), sluice_packed(o.device(), 1, dim), &keys);
 
   // <reports>
-  plan.run(args, sluice::Launch()).value(); // enqueued: a run does not look at tables
+  plan.run(args).value(); // enqueued: a run does not look at tables
   const int code = context.hip<int(void *)>("hipStreamSynchronize")(nullptr);
   auto *take = context.hip<size_t(char *, size_t)>("sluice_emulator_take_reports"); // no GPU has one
   std::string json(take(nullptr, 0), '\0');

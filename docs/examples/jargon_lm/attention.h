@@ -10,6 +10,7 @@
 #include "device.h"
 
 #include <optional>
+#include <sluice/make.h>
 #include <vector>
 
 namespace jargon {
@@ -25,6 +26,8 @@ struct AttentionShape {
 class Attention {
 public:
   Attention(Device &device, const AttentionShape &shape);
+  Attention(const Attention &) = delete; // the caches point to the format
+  Attention &operator=(const Attention &) = delete;
 
   /// Positions in the cache; the next row has this position.
   int length() const { return positions; }
@@ -47,7 +50,9 @@ private:
   Device &device;
   AttentionShape shape;
   int positions = 0;
+  sluice_kv_format format;
   std::vector<DeviceMemory> k_cache, v_cache; // by layer
+  std::vector<sluice_kv> caches;              // where they are, by layer
   DeviceMemory q_rows, o_rows;
   size_t workspace_bytes = 0;
   Plan prompt_plan;                      // any number of rows

@@ -8,10 +8,12 @@ namespace jargon {
 
 namespace {
 
-/// A [rows, heads, head_dim] tensor, or with `rows` a [page, rows, heads, head_dim] one.
-sluice_tensor tensor(void *data, int rows, int heads, int head_dim) {
-  const int64_t row = int64_t(heads) * head_dim;
-  return {.data = data, .stride = {rows * row, row, head_dim, 1}};
+sluice_kv_format format_of(const PagedShape &shape) {
+  const bool is_fp8 = shape.cache == CacheType::fp8;
+  sluice_kv_format format =
+      sluice_kv_pages(is_fp8 ? SLUICE_E4M3FNUZ : SLUICE_F16, shape.kv_heads, shape.head_dim, shape.page_size);
+  if (is_fp8) format.k.scale_kind = format.v.scale_kind = SLUICE_SCALE_PER_HEAD;
+  return format;
 }
 
 size_t row_elements(const PagedShape &shape, int heads) {
@@ -25,12 +27,24 @@ PagedAttention::PagedAttention(Device &device, const PagedShape &shape, const Ca
       table(device, size_t(shape.max_batch) * shape.table_width()),
       q(device, row_elements(shape, shape.q_heads)), k(device, row_elements(shape, shape.kv_heads)),
       v(device, row_elements(shape, shape.kv_heads)), o(device, row_elements(shape, shape.q_heads)),
-      device(device), shape(shape) {
+      device(device), shape(shape), format(format_of(shape)) {
   make_plan();
+  make_caches(scales);
+}
+
+void PagedAttention::make_caches(const CacheScales &scales) {
   for (int layer = 0; layer < shape.layers; ++layer) {
     k_pool.emplace_back(device, cache_bytes());
     v_pool.emplace_back(device, cache_bytes());
+    const auto pages = [&](const DeviceMemory &pool) {
+      return sluice_pages_nhd(pool.data(), shape.page_size, shape.kv_heads, shape.head_dim);
+    };
+    caches.push_back(sluice_make_kv(&format, pages(k_pool[layer]), pages(v_pool[layer])));
+    caches[layer].page_count = shape.pages;
   }
+  for (const sluice_kv &cache : caches)
+    keys.push_back(sluice_keys_of_pages(&cache, table.on_device(), shape.table_width(), lengths.on_device(),
+                                        SLUICE_PLAN_BOUND));
   if (shape.cache == CacheType::f16) return;
   const size_t count = size_t(shape.layers) * shape.kv_heads;
   if (scales.k.size() != count || scales.v.size() != count)
@@ -39,6 +53,14 @@ PagedAttention::PagedAttention(Device &device, const PagedShape &shape, const Ca
   const size_t bytes = count * sizeof(float);
   device.upload(k_scales.emplace(device, bytes).data(), scales.k.data(), bytes);
   device.upload(v_scales.emplace(device, bytes).data(), scales.v.data(), bytes);
+  cache_scales.resize(shape.layers);
+  for (int layer = 0; layer < shape.layers; ++layer) {
+    const size_t before = sizeof(float) * layer * shape.kv_heads;
+    cache_scales[layer].struct_size = sizeof cache_scales[layer];
+    cache_scales[layer].k.data = k_scales->bytes() + before;
+    cache_scales[layer].v.data = v_scales->bytes() + before;
+    caches[layer].scales = &cache_scales[layer];
+  }
 }
 
 size_t PagedAttention::cache_bytes() const {
@@ -47,28 +69,19 @@ size_t PagedAttention::cache_bytes() const {
 }
 
 void PagedAttention::make_plan() {
-  sluice_problem problem;
-  sluice_problem_init(&problem, sizeof problem);
-  problem.mode = SLUICE_MODE_PAGED;
-  problem.page_table_kind = SLUICE_PAGE_TABLE_BLOCK;
-  problem.page_size = shape.page_size;
-  problem.q_type = problem.o_type = SLUICE_F16;
-  problem.k_type = problem.v_type = shape.cache == CacheType::fp8 ? SLUICE_E4M3FNUZ : SLUICE_F16;
-  if (shape.cache == CacheType::fp8) problem.k_scale_kind = problem.v_scale_kind = SLUICE_SCALE_PER_HEAD;
-  problem.q_heads = shape.q_heads;
-  problem.kv_heads = shape.kv_heads;
-  problem.head_dim_qk = problem.head_dim_v = shape.head_dim;
-  problem.max_batch = shape.max_batch;
-  problem.max_q_len = shape.max_rows;
-  problem.max_kv_len = shape.max_length;
+  sluice_attention attention = sluice_make_attention(SLUICE_F16, shape.q_heads, &format);
   // Bottom-right alignment, the default: the last new row of each sequence sees all of its keys.
-  problem.flags = SLUICE_CAUSAL;
+  const sluice_mask mask = sluice_causal_mask();
+  attention.mask = &mask;
+  attention.bounds.batch = shape.max_batch;
+  attention.bounds.q_len = shape.max_rows;
+  attention.bounds.kv_len = shape.max_length;
   // A text then does not depend on who else is being served.
-  problem.determinism = SLUICE_DETERMINISM_BATCH_INVARIANT;
+  attention.flags = SLUICE_ATTENTION_BATCH_INVARIANT;
 
   sluice_plan *created = nullptr;
   sluice_error error = make_error();
-  const sluice_status status = sluice_plan_create(device.handle(), &problem, &created, &error);
+  const sluice_status status = sluice_attention_plan(device.handle(), &attention, &created, &error);
   if (status == SLUICE_UNSUPPORTED && shape.cache == CacheType::fp8)
     throw std::runtime_error(std::string("this library cannot attend to an FP8 cache: ") + error.message);
   check(status, error);
@@ -100,61 +113,29 @@ void PagedAttention::enqueue_layer(Stream &stream, int layer, int rows, int long
 // Row t of k and v is row t - starts[b] of its sequence b, and the lengths count the new rows: from that the
 // kernel knows the position, and from the table the page.
 void PagedAttention::append(Stream &stream, int layer, int rows) {
-  sluice_append append;
-  sluice_append_init(&append, sizeof append);
-  append.source_type = SLUICE_F16;
-  append.cache_type = shape.cache == CacheType::fp8 ? SLUICE_E4M3FNUZ : SLUICE_F16;
-  append.kv_heads = shape.kv_heads;
-  append.head_dim_qk = append.head_dim_v = shape.head_dim;
-  append.page_size = shape.page_size;
-  append.page_table_kind = SLUICE_PAGE_TABLE_BLOCK;
-  append.tokens = rows; // those from starts[max_batch] on are skipped
-  append.batch = shape.max_batch;
-  append.k = tensor(k.on_device(), 0, shape.kv_heads, shape.head_dim);
-  append.v = tensor(v.on_device(), 0, shape.kv_heads, shape.head_dim);
-  append.k_cache = tensor(k_pool[layer].data(), shape.page_size, shape.kv_heads, shape.head_dim);
-  append.v_cache = tensor(v_pool[layer].data(), shape.page_size, shape.kv_heads, shape.head_dim);
-  append.starts = starts.on_device();
-  append.kv_lengths = lengths.on_device();
-  append.page_table = table.on_device();
-  append.page_table_stride = shape.table_width();
-  if (shape.cache == CacheType::fp8) {
-    append.k_scale_kind = append.v_scale_kind = SLUICE_SCALE_PER_HEAD;
-    append.k_scale = static_cast<const float *>(k_scales->data()) + layer * shape.kv_heads;
-    append.v_scale = static_cast<const float *>(v_scales->data()) + layer * shape.kv_heads;
-  }
+  const sluice_append_args append = sluice_make_append_to_keys(
+      &keys[layer], SLUICE_F16, rows, // those from starts[max_batch] on are skipped
+      sluice_packed(k.on_device(), shape.kv_heads, shape.head_dim),
+      sluice_packed(v.on_device(), shape.kv_heads, shape.head_dim), shape.max_batch, starts.on_device());
   sluice_launch launch;
   sluice_launch_init(&launch, sizeof launch);
   launch.stream = stream.handle();
   sluice_error error = make_error();
-  check(sluice_kv_append(device.handle(), &append, &launch, &error), error);
+  check(sluice_cache_append(device.handle(), &append, &launch, &error), error);
 }
 
 void PagedAttention::attend(Stream &stream, int layer, int longest) {
-  sluice_args args;
-  sluice_args_init(&args, sizeof args);
-  args.batch = shape.max_batch;
-  args.q_len = longest;
-  args.kv_len = 0; // the plan's bound
-  args.q = tensor(q.on_device(), 0, shape.q_heads, shape.head_dim);
-  args.k = tensor(k_pool[layer].data(), shape.page_size, shape.kv_heads, shape.head_dim);
-  args.v = tensor(v_pool[layer].data(), shape.page_size, shape.kv_heads, shape.head_dim);
-  args.o = tensor(o.on_device(), 0, shape.q_heads, shape.head_dim);
-  args.q_starts = starts.on_device();
-  args.kv_lengths = lengths.on_device();
-  args.page_table = table.on_device();
-  args.page_table_stride = shape.table_width();
-  if (shape.cache == CacheType::fp8) {
-    args.k_scale = static_cast<const float *>(k_scales->data()) + layer * shape.kv_heads;
-    args.v_scale = static_cast<const float *>(v_scales->data()) + layer * shape.kv_heads;
-  }
+  sluice_attention_args args =
+      sluice_make_call(shape.max_batch, longest, sluice_packed(q.on_device(), shape.q_heads, shape.head_dim),
+                       sluice_packed(o.on_device(), shape.q_heads, shape.head_dim), &keys[layer]);
+  args.rows.starts = starts.on_device();
   sluice_launch launch;
   sluice_launch_init(&launch, sizeof launch);
   launch.stream = stream.handle();
   launch.workspace = workspace ? workspace->data() : nullptr;
   launch.workspace_bytes = workspace_bytes;
   sluice_error error = make_error();
-  check(sluice_run(plan.get(), &args, &launch, &error), error);
+  check(sluice_attention_run(plan.get(), &args, &launch, &error), error);
 }
 
 } // namespace jargon

@@ -14,6 +14,7 @@
 
 #include <memory>
 #include <optional>
+#include <sluice/make.h>
 #include <vector>
 
 namespace jargon {
@@ -45,6 +46,8 @@ public:
   /// `scales` are given for FP8 only. Throws std::runtime_error, with the reason, if the library has no
   /// kernel for this.
   PagedAttention(Device &device, const PagedShape &shape, const CacheScales &scales);
+  PagedAttention(const PagedAttention &) = delete; // the caches point to the format
+  PagedAttention &operator=(const PagedAttention &) = delete;
 
   // The step. A server writes the host's side before it runs.
   Mirror<int32_t> starts;  // [max_batch + 1]: rows before each sequence's first
@@ -63,6 +66,7 @@ public:
 
 private:
   size_t cache_bytes() const;
+  void make_caches(const CacheScales &scales);
   void append(Stream &stream, int layer, int rows);
   void attend(Stream &stream, int layer, int longest);
   void make_plan();
@@ -71,6 +75,10 @@ private:
   PagedShape shape;
   std::vector<DeviceMemory> k_pool, v_pool; // by layer: [page][page_size][kv_heads][head_dim]
   std::optional<DeviceMemory> k_scales, v_scales;
+  sluice_kv_format format;
+  std::vector<sluice_kv_scales> cache_scales; // by layer, for FP8
+  std::vector<sluice_kv> caches;              // by layer
+  std::vector<sluice_keys> keys;              // by layer; appends and attention take the same
   std::unique_ptr<sluice_plan, Destroy> plan;
   size_t workspace_bytes = 0;
   std::optional<DeviceMemory> workspace;

@@ -117,7 +117,7 @@ bool supports_op(ggml_backend_dev_t, const ggml_tensor *node) {
   const Attention attention(*node);
   std::string why = refusal(attention);
   if (why.empty())
-    if (const auto support = global->device.context().support(problem_of(attention)); !support)
+    if (const auto support = global->device.context().support(problem_of(attention).linked()); !support)
       why = support.error().message();
   if (!why.empty()) GGML_LOG_DEBUG("%s: '%s' is left to other backends: %s\n", name, node->name, why.c_str());
   return why.empty();

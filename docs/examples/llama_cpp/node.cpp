@@ -11,7 +11,7 @@ namespace ggml_sluice {
 
 namespace {
 
-// Rules of sluice_args that do not depend on the problem, so that sluice_query_support cannot know of them.
+// Rules of calls that do not depend on the problem, so that sluice_attention_support cannot know of them.
 constexpr int64_t stride_multiple = 8; // or a block
 constexpr int64_t row_stride_end = 1 << 25;
 constexpr int64_t max_sequences = 65535;
@@ -50,12 +50,7 @@ std::pair<const ggml_tensor *, size_t> place_of(const ggml_tensor &tensor) {
 }
 
 sluice_tensor strides_of(const ggml_tensor &tensor) {
-  return {nullptr, {stride_of(tensor, 3), stride_of(tensor, 1), stride_of(tensor, 2), 1}};
-}
-
-/// A tensor that has just been made: [sequence, row, head, element] without gaps.
-sluice_tensor dense(int64_t rows, int64_t heads, int64_t elements) {
-  return {nullptr, {rows * heads * elements, heads * elements, elements, 1}};
+  return sluice_make_tensor(nullptr, stride_of(tensor, 3), stride_of(tensor, 1), stride_of(tensor, 2), 1);
 }
 
 /// A bound that few plans have, and that is not beyond int32_t.
@@ -145,48 +140,48 @@ std::string refusal(const Attention &attention) {
   return {};
 }
 
-sluice::Problem problem_of(const Attention &attention) {
-  sluice::Problem problem;
-  problem.q_type = attention.q_is_bf16() ? SLUICE_BF16 : SLUICE_F16;
-  problem.k_type = problem.v_type = dtype_of(attention.k->type);
-  problem.o_type = SLUICE_F32;
-  problem.q_heads = int32_t(attention.q_heads());
-  problem.kv_heads = int32_t(attention.kv_heads());
-  problem.head_dim_qk = int32_t(attention.k->ne[0]);
-  problem.head_dim_v = int32_t(attention.v->ne[0]);
-  problem.max_batch = int32_t(attention.sequences());
-  problem.max_q_len = bound_of(attention.rows());
-  problem.max_kv_len = bound_of(attention.keys());
-  problem.soft_cap = attention.soft_cap;
-  if (attention.mask) problem.bias_type = attention.has_slopes() ? SLUICE_F32 : SLUICE_F16;
-  if (attention.sinks) problem.flags |= SLUICE_SINK_LOGITS;
-  if (attention.v_is_in_k()) problem.flags |= SLUICE_V_IN_K;
+sluice_attention Problem::linked() const {
+  sluice_attention all = attention;
+  all.kv = &format;
+  all.scores = &scores;
+  return all;
+}
+
+Problem problem_of(const Attention &attention) {
+  Problem problem;
+  problem.format = sluice_kv_tensors(dtype_of(attention.k->type), int32_t(attention.kv_heads()),
+                                     int32_t(attention.k->ne[0]));
+  problem.format.head_dim_v = int32_t(attention.v->ne[0]);
+  if (attention.v_is_in_k()) {
+    problem.format.flags = SLUICE_KV_V_IN_K;
+    problem.format.v = {};
+  }
+  problem.scores.soft_cap = attention.soft_cap;
+  if (attention.mask) problem.scores.bias_type = attention.has_slopes() ? SLUICE_F32 : SLUICE_F16;
+  if (attention.sinks) problem.scores.flags = SLUICE_SCORES_SINK;
+  problem.attention = sluice_make_attention(attention.q_is_bf16() ? SLUICE_BF16 : SLUICE_F16,
+                                            int32_t(attention.q_heads()), nullptr);
+  problem.attention.o.type = SLUICE_F32;
+  problem.attention.bounds = sluice_make_bounds(int32_t(attention.sequences()), bound_of(attention.rows()),
+                                                bound_of(attention.keys()));
   return problem;
 }
 
-sluice::Args args_of(const Attention &attention) {
-  sluice::Args args;
-  args.flags =
-      SLUICE_EXACT_SCALE | SLUICE_EXACT_LENGTHS; // a scale of 0 and a cache without keys are what they are
-  args.batch = int32_t(attention.sequences());
-  args.q_len = int32_t(attention.rows());
-  args.kv_len = int32_t(attention.keys());
-  args.scale = attention.scale;
-  args.q = dense(attention.rows(), attention.q_heads(), attention.q->ne[0]);
-  args.o = dense(attention.rows(), attention.q_heads(), attention.v->ne[0]);
-  args.k = strides_of(*attention.k);
-  if (!attention.v_is_in_k()) args.v = strides_of(*attention.v);
+Tensors tensors_of(const Attention &attention) {
+  Tensors all = {};
+  all.q = sluice_bshd(nullptr, attention.rows(), attention.q_heads(), attention.q->ne[0]);
+  all.o = sluice_bshd(nullptr, attention.rows(), attention.q_heads(), attention.v->ne[0]);
+  all.k = strides_of(*attention.k);
+  if (!attention.v_is_in_k()) all.v = strides_of(*attention.v);
   if (attention.mask) {
     // [sequence, head, row, key]. With slopes every head has a mask of its own.
     const ggml_tensor &mask = *attention.mask;
     const int64_t head_elements = mask.ne[0] * mask.ne[1];
     const int64_t heads = attention.has_slopes() ? attention.q_heads() : mask.ne[2];
-    args.bias.stride[0] = mask.ne[3] == 1 ? 0 : heads * head_elements;
-    args.bias.stride[1] = heads == 1 ? 0 : head_elements;
-    args.bias.stride[2] = mask.ne[0];
-    args.bias.stride[3] = 1;
+    all.bias = sluice_make_tensor(nullptr, mask.ne[3] == 1 ? 0 : heads * head_elements,
+                                  heads == 1 ? 0 : head_elements, mask.ne[0], 1);
   }
-  return args;
+  return all;
 }
 
 float slope_of(const Attention &attention, int64_t head) {

@@ -37,12 +37,23 @@ struct Attention {
 /// library's to say.
 std::string refusal(const Attention &attention);
 
-/// What selects the kernel. Lengths are rounded up to powers of two: the plan for one token serves a growing
-/// cache.
-sluice::Problem problem_of(const Attention &attention);
+/// What selects the kernel. The bytes of two that select the same are the same.
+struct Problem {
+  sluice_kv_format format{};
+  sluice::Sized<sluice_scores> scores;
+  sluice_attention attention{}; ///< points to nothing
 
-/// The call, without pointers. K, V and the mask keep the strides that they have in ggml; Q and O are dense.
-sluice::Args args_of(const Attention &attention);
+  /// The problem, which points to the members of this.
+  sluice_attention linked() const;
+};
+/// Lengths are rounded up to powers of two: the plan for one token serves a growing cache.
+Problem problem_of(const Attention &attention);
+
+/// The strides of a call. K, V and the mask keep those that they have in ggml; Q and O are dense.
+struct Tensors {
+  sluice_tensor q, k, v, o, bias;
+};
+Tensors tensors_of(const Attention &attention);
 
 /// ggml's slope of a head with max_bias.
 float slope_of(const Attention &attention, int64_t head);

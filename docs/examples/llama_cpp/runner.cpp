@@ -32,7 +32,7 @@ std::string Device::message(int code) const {
 }
 
 std::string Device::description() const {
-  const sluice::DeviceInfo info = bound.device().value();
+  const sluice_device_info info = bound.device().value();
   return std::string(info.name[0] ? info.name : info.chip) + ", " + info.arch + ", through " + info.runtime;
 }
 
@@ -62,10 +62,10 @@ void Memory::release() noexcept {
   capacity_bytes = 0;
 }
 
-const Runner::Plan &Runner::plan_for(const sluice::Problem &problem) {
+const Runner::Plan &Runner::plan_for(const Problem &problem) {
   const std::string key(reinterpret_cast<const char *>(&problem), sizeof problem);
   if (const auto found = plans.find(key); found != plans.end()) return found->second;
-  sluice::Plan plan = device.context().plan(problem).value();
+  sluice::Plan plan = device.context().plan(problem.linked()).value();
   ++device.counters.plans;
   const uint64_t workspace_bytes = plan.describe().value().workspace_bytes;
   return plans.emplace(key, Plan{std::move(plan), workspace_bytes}).first->second;
@@ -114,18 +114,27 @@ void Runner::compute(ggml_tensor &node) {
   const Attention attention(node);
   if (const std::string why = refusal(attention); !why.empty()) throw std::runtime_error(why);
   device.select();
-  const Plan &plan = plan_for(problem_of(attention));
+  const Problem problem = problem_of(attention);
+  const Plan &plan = plan_for(problem);
 
-  sluice::Args args = args_of(attention);
-  args.q.data = upload_q(attention);
-  args.k.data = k.upload(attention.k->data, ggml_nbytes(attention.k));
-  if (!attention.v_is_in_k()) args.v.data = v.upload(attention.v->data, ggml_nbytes(attention.v));
-  if (attention.mask) args.bias.data = upload_bias(attention);
+  Tensors at = tensors_of(attention);
+  at.q.data = upload_q(attention);
+  at.k.data = k.upload(attention.k->data, ggml_nbytes(attention.k));
+  if (!attention.v_is_in_k()) at.v.data = v.upload(attention.v->data, ggml_nbytes(attention.v));
+  at.o.data = o.reserve(ggml_nbytes(&node));
+  sluice::Sized<sluice_scores_args> scores;
+  if (attention.mask) at.bias.data = upload_bias(attention);
+  scores.bias = at.bias;
   if (attention.sinks)
-    args.sink_logits =
+    scores.sinks =
         static_cast<const float *>(sinks.upload(attention.sinks->data, ggml_nbytes(attention.sinks)));
-  args.o.data = o.reserve(ggml_nbytes(&node));
 
+  const sluice_kv kv = sluice_make_kv(&problem.format, at.k, at.v);
+  const sluice_keys keys = sluice_keys_of_equal(&kv, int32_t(attention.keys()));
+  sluice_attention_args args =
+      sluice_make_call(int32_t(attention.sequences()), int32_t(attention.rows()), at.q, at.o, &keys);
+  args.scale = &attention.scale;
+  args.scores = &scores;
   sluice::Launch launch; // on the default stream, which hipMemcpy waits for
   if (plan.workspace_bytes != 0) launch.workspace = workspace.reserve(plan.workspace_bytes);
   launch.workspace_bytes = plan.workspace_bytes;

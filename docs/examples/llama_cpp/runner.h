@@ -27,7 +27,7 @@ public:
   explicit Device(const std::string &name);
 
   const sluice::Context &context() const { return bound; }
-  /// Makes it the calling thread's device, as sluice_run expects.
+  /// Makes it the calling thread's device, as sluice_attention_run expects.
   void select() const { hip<int>("hipSetDevice", ordinal); }
   /// Calls a HIP function by its name. Throws if its result is not hipSuccess.
   template <class... Parameters, class... Arguments>
@@ -84,7 +84,7 @@ private:
     sluice::Plan plan;
     uint64_t workspace_bytes;
   };
-  const Plan &plan_for(const sluice::Problem &problem);
+  const Plan &plan_for(const Problem &problem);
   void *upload_q(const Attention &attention);
   void *upload_bias(const Attention &attention);
 

@@ -44,8 +44,8 @@ public:
 
 private:
   void check_known_shapes(const Node &node) const;
-  sluice::Problem problem_of(const Rows &q, const Rows &k, const Rows &v) const;
-  void align(sluice::Problem &problem, const Step &step) const;
+  Problem problem_of(const Rows &q, const Rows &k, const Rows &v) const;
+  void align(Problem &problem, const Step &step) const;
 
   Device &device;
   std::optional<float> scale;
@@ -79,7 +79,7 @@ Attention::Attention(const Node &node, Device &device)
           "given");
   if (node.has_input(attn_mask)) {
     if (node.input_type(attn_mask) == ONNX_TENSOR_ELEMENT_DATA_TYPE_BOOL)
-      mask_flag = SLUICE_BOOL_MASK;
+      mask_flag = SLUICE_MASK_BITS;
     else
       mask_type = bias_type(node.input_type(attn_mask), "attn_mask");
   }
@@ -99,31 +99,31 @@ void Attention::check_known_shapes(const Node &node) const {
     device.check_support(problem_of(q, k, v));
 }
 
-sluice::Problem Attention::problem_of(const Rows &q, const Rows &k, const Rows &v) const {
-  sluice::Problem problem = plain_problem(type, q.heads, k.heads, q.size, v.size);
-  problem.soft_cap = soft_cap;
-  problem.flags = mask_flag;
-  problem.bias_type = mask_type;
-  if (causal) problem.flags |= SLUICE_CAUSAL; // a window to the right hides nothing more then
+Problem Attention::problem_of(const Rows &q, const Rows &k, const Rows &v) const {
+  Problem problem = plain_problem(type, q.heads, k.heads, q.size, v.size);
+  problem.scores.soft_cap = soft_cap;
+  problem.mask.flags = mask_flag;
+  problem.scores.bias_type = mask_type;
+  if (causal) problem.mask.flags |= SLUICE_MASK_CAUSAL; // a window to the right hides nothing more then
   if (!causal && window_right >= 0) {
-    problem.flags |= SLUICE_HAS_WINDOW_RIGHT;
-    problem.window_right = int32_t(std::min<int64_t>(window_right, INT32_MAX));
+    problem.mask.flags |= SLUICE_MASK_WINDOW_RIGHT;
+    problem.mask.window_right = int32_t(std::min<int64_t>(window_right, INT32_MAX));
   }
   if (window_left >= 0) {
-    problem.flags |= SLUICE_HAS_WINDOW_LEFT;
-    problem.window_left = int32_t(std::min<int64_t>(window_left, INT32_MAX));
+    problem.mask.flags |= SLUICE_MASK_WINDOW_LEFT;
+    problem.mask.window_left = int32_t(std::min<int64_t>(window_left, INT32_MAX));
   }
   return problem;
 }
 
-void Attention::align(sluice::Problem &problem, const Step &step) const {
+void Attention::align(Problem &problem, const Step &step) const {
   const bool aligned = causal || window_left >= 0 || window_right >= 0;
   if (!aligned || !step.lengths.empty() || step.k.tokens == step.q.tokens)
     return; // bottom-right, the default
   require(step.past_keys == 0, "K has the length " + to_string(step.k.tokens) +
                                    "; with is_causal or a window and " + "past_key it must be that of Q, " +
                                    to_string(step.q.tokens));
-  problem.mask_alignment = SLUICE_TOP_LEFT;
+  problem.mask.alignment = SLUICE_TOP_LEFT;
 }
 
 void Attention::compute(const Call &call) const {
@@ -132,7 +132,7 @@ void Attention::compute(const Call &call) const {
   HostCall host;
   host.problem = problem_of(q, step.k, step.v);
   align(host.problem, step);
-  sluice::Args &args = host.args;
+  sluice_attention_args &args = host.args;
   std::optional<Mask> mask;
   if (mask_flag || mask_type) {
     mask.emplace(call.input(attn_mask), Shape{q.batch, q.heads, q.tokens, step.keys()}, mask_may_be_shorter);
@@ -157,19 +157,19 @@ void Attention::compute(const Call &call) const {
     strides = cache_tensor(shape, step.keys());
     return cache_rows(joined, shape, step.keys());
   };
-  host.k = keys(k_input, step.k, step.past_k, present_key, "present_key", own_k, args.k);
-  host.v = keys(v_input, step.v, step.past_v, present_value, "present_value", own_v, args.v);
+  host.k = keys(k_input, step.k, step.past_k, present_key, "present_key", own_k, host.k_strides);
+  host.v = keys(v_input, step.v, step.past_v, present_value, "present_value", own_v, host.v_strides);
 
   const Rows o = {q.batch, q.tokens, q.heads, step.v.size, q.heads_first};
   args.q = q.tensor(call.input(q_input).data);
   args.o = o.tensor(call.output(y, o.shape()).data);
   host.q_bytes = elements_of(q.shape()) * sizeof(uint16_t);
   host.o_bytes = elements_of(o.shape()) * sizeof(uint16_t);
-  args.batch = sluice::detail::count_of(q.batch);
-  args.q_len = sluice::detail::count_of(q.tokens);
-  args.kv_len = sluice::detail::count_of(step.keys());
-  put_scale(scale, args);
-  if (!step.lengths.empty()) args.kv_lengths = step.lengths.data();
+  args.batch = count_of(q.batch);
+  args.rows.max_len = count_of(q.tokens);
+  host.keys.max_len = count_of(step.keys());
+  if (!step.lengths.empty()) host.keys.lengths = step.lengths.data();
+  host.scale = scale;
   device.run(host);
 }
 

@@ -58,11 +58,11 @@ void Mask::pad_bias(const Tensor &given, int64_t keys) {
 void Mask::set(HostCall &call) const {
   const sluice_tensor tensor = repeated(const_cast<void *>(data), shape);
   if (is_bits) {
-    call.args.mask = tensor;
+    call.mask.bits = tensor;
     call.mask_bytes = elements_of(shape);
   } else {
-    call.args.bias = tensor;
-    call.bias_bytes = elements_of(shape) * sluice::element_bytes(call.problem.bias_type);
+    call.scores.bias = tensor;
+    call.bias_bytes = elements_of(shape) * sluice::element_bytes(call.problem.scores.bias_type);
   }
 }
 

@@ -3,7 +3,7 @@
 
 #include "api.h"
 
-#include <sluice/sluice.hpp>
+#include <sluice/make.h>
 
 namespace sluice_ort::onnx_attention {
 
@@ -16,8 +16,7 @@ struct Rows {
   bool heads_first; // (batch, heads, tokens, size), else (batch, tokens, heads * size)
 
   sluice_tensor tensor(void *data) const {
-    return heads_first ? sluice::TensorView::bhsd(data, 0, batch, tokens, heads, size)
-                       : sluice::TensorView::bshd(data, 0, batch, tokens, heads, size);
+    return heads_first ? sluice_bhsd(data, tokens, heads, size) : sluice_bshd(data, tokens, heads, size);
   }
   Shape shape() const {
     return heads_first ? Shape{batch, heads, tokens, size} : Shape{batch, tokens, heads * size};

@@ -43,6 +43,14 @@ void write_trace(const sluice_trace_record *record, void *file) {
 
 } // namespace
 
+sluice_attention Problem::linked() const {
+  sluice_attention all = attention;
+  all.kv = &format;
+  all.mask = &mask;
+  all.scores = &scores;
+  return all;
+}
+
 Device::Device(const Options &options) : ordinal(ordinal_of(options.device)), context(context_of(ordinal)) {
   if (options.trace.empty()) return;
   trace.open(options.trace, std::ios::app);
@@ -97,46 +105,54 @@ void *Device::upload(Slot slot, const CacheRows &rows) {
   return to;
 }
 
-const sluice::Plan &Device::plan(const sluice::Problem &problem) {
+const sluice::Plan &Device::plan(const Problem &problem) {
   const std::string key(reinterpret_cast<const char *>(&problem), sizeof problem);
   const auto found = plans.find(key);
   return found != plans.end() ? found->second
-                              : plans.emplace(key, context.plan(problem).value()).first->second;
+                              : plans.emplace(key, context.plan(problem.linked()).value()).first->second;
 }
 
-void Device::check_support(const sluice::Problem &problem) const {
-  const auto support = context.support(problem);
+void Device::check_support(const Problem &problem) const {
+  const auto support = context.support(problem.linked());
   if (!support) throw Refusal(std::string(support.error().message()));
 }
 
 void Device::run(HostCall call) {
-  if (call.o_bytes == 0) return;           // nothing asks for anything
-  call.args.flags |= SLUICE_EXACT_LENGTHS; // rows may have no keys
+  if (call.o_bytes == 0) return; // nothing asks for anything
   const std::lock_guard lock(mutex);
   if (ordinal >= 0) hip<int(int)>("hipSetDevice", ordinal); // sessions run on threads of their choice
-  sluice::Problem &problem = call.problem;
-  sluice::Args &args = call.args;
-  problem.max_batch = args.batch;
-  problem.max_q_len = bound_of(args.q_len);
-  problem.max_kv_len = bound_of(args.kv_len);
+  Problem &problem = call.problem;
+  sluice_attention_args &args = call.args;
+  problem.attention.bounds =
+      sluice_make_bounds(args.batch, bound_of(args.rows.max_len), bound_of(call.keys.max_len));
   const sluice::Plan &planned = plan(problem);
 
   void *const o = args.o.data;
   args.q.data = upload(q_slot, args.q.data, call.q_bytes);
-  args.k.data = upload(k_slot, call.k);
-  args.v.data = upload(v_slot, call.v);
+  call.k_strides.data = upload(k_slot, call.k);
+  call.v_strides.data = upload(v_slot, call.v);
   args.o.data = room(o_slot, call.o_bytes);
-  if (args.bias.data) args.bias.data = upload(bias_slot, args.bias.data, call.bias_bytes);
-  if (args.mask.data) args.mask.data = upload(mask_slot, args.mask.data, call.mask_bytes);
+  sluice_tensor &bias = call.scores.bias, &bits = call.mask.bits;
+  if (bias.data) bias.data = upload(bias_slot, bias.data, call.bias_bytes);
+  if (bits.data) bits.data = upload(mask_slot, bits.data, call.mask_bytes);
   const auto upload_numbers = [&](auto *&numbers, Slot slot, size_t count) {
     if (!numbers) return;
     using Number = std::remove_reference_t<decltype(*numbers)>;
     numbers = static_cast<Number *>(upload(slot, numbers, count * sizeof(Number)));
   };
-  upload_numbers(args.q_lengths, q_lengths_slot, args.batch);
-  upload_numbers(args.kv_lengths, kv_lengths_slot, args.batch);
-  upload_numbers(args.sink_logits, sinks_slot, problem.q_heads);
+  if (call.keys.max_len == 0) call.keys.lengths = nullptr; // no sequence has keys
+  upload_numbers(args.rows.lengths, q_lengths_slot, args.batch);
+  upload_numbers(call.keys.lengths, kv_lengths_slot, args.batch);
+  upload_numbers(call.scores.sinks, sinks_slot, problem.attention.q_heads);
 
+  const sluice_kv kv = sluice_make_kv(&problem.format, call.k_strides, call.v_strides);
+  sluice_keys keys = sluice_keys_of_equal(&kv, 0);
+  keys.rows = call.keys;
+  args.keys = &keys;
+  args.key_sets = 1;
+  args.mask = &call.mask;
+  args.scores = &call.scores;
+  if (call.scale) args.scale = &*call.scale;
   sluice::Launch launch; // on the default stream
   launch.workspace_bytes = planned.describe().value().workspace_bytes;
   if (launch.workspace_bytes) launch.workspace = room(workspace_slot, launch.workspace_bytes);

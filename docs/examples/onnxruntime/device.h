@@ -11,6 +11,7 @@
 #include <fstream>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <sluice/sluice.hpp>
 #include <string>
 
@@ -30,11 +31,26 @@ struct CacheRows {
   size_t blocks = 0, rows_bytes = 0, block_stride_bytes = 0;
 };
 
-/// One call: a problem without bounds, and arguments whose pointers are the host's. k and v of the arguments
-/// have the strides that the copies on the device will have.
+/// What selects a kernel. The bytes of two that select the same are the same.
+struct Problem {
+  sluice_kv_format format{};
+  sluice::Sized<sluice_mask> mask;
+  sluice::Sized<sluice_scores> scores;
+  sluice_attention attention{}; ///< points to nothing
+
+  /// The problem, which points to the members of this.
+  sluice_attention linked() const;
+};
+
+/// One call: a problem without bounds, and arguments whose pointers are the host's.
 struct HostCall {
-  sluice::Problem problem;
-  sluice::Args args;
+  Problem problem;
+  sluice::Sized<sluice_attention_args> args; ///< points to none of the following
+  sluice::Sized<sluice_mask_args> mask;
+  sluice::Sized<sluice_scores_args> scores;
+  std::optional<float> scale;
+  sluice_rows keys{};
+  sluice_tensor k_strides{}, v_strides{}; ///< those that the copies on the device will have
   CacheRows k, v;
   size_t q_bytes = 0, o_bytes = 0, bias_bytes = 0, mask_bytes = 0;
 };
@@ -48,7 +64,7 @@ public:
   ~Device();
 
   /// Throws Refusal if Sluice has no kernel for the problem.
-  void check_support(const sluice::Problem &problem) const;
+  void check_support(const Problem &problem) const;
   /// Computes O, and returns when it is in the host's memory.
   void run(HostCall call);
 
@@ -76,7 +92,7 @@ private:
   void *room(Slot slot, size_t bytes);
   void *upload(Slot slot, const void *from, size_t bytes);
   void *upload(Slot slot, const CacheRows &rows);
-  const sluice::Plan &plan(const sluice::Problem &problem);
+  const sluice::Plan &plan(const Problem &problem);
 
   int ordinal; // of a GPU; -1 of the emulator
   sluice::Context context;

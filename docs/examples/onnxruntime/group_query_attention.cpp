@@ -44,7 +44,7 @@ public:
   void compute(const Call &call) const override;
 
 private:
-  sluice::Problem problem_of(int64_t head_size) const;
+  Problem problem_of(int64_t head_size) const;
 
   Device &device;
   Layout layout;
@@ -87,16 +87,16 @@ GroupQueryAttention::GroupQueryAttention(const Node &node, Device &device)
     device.check_support(problem_of(shape[2] / heads));
 }
 
-sluice::Problem GroupQueryAttention::problem_of(int64_t head_size) const {
-  sluice::Problem problem = plain_problem(layout.type, layout.heads, layout.kv_heads, head_size, head_size);
-  problem.soft_cap = soft_cap;
-  if (causal) problem.flags |= SLUICE_CAUSAL;
+Problem GroupQueryAttention::problem_of(int64_t head_size) const {
+  Problem problem = plain_problem(layout.type, layout.heads, layout.kv_heads, head_size, head_size);
+  problem.scores.soft_cap = soft_cap;
+  if (causal) problem.mask.flags |= SLUICE_MASK_CAUSAL;
   if (window > 0) {
-    problem.flags |= SLUICE_HAS_WINDOW_LEFT;
-    problem.window_left = int32_t(std::min<int64_t>(window - 1, INT32_MAX)); // without the row's own key
+    problem.mask.flags |= SLUICE_MASK_WINDOW_LEFT;
+    problem.mask.window_left = int32_t(std::min<int64_t>(window - 1, INT32_MAX)); // without the row's own key
   }
-  if (has_sinks) problem.flags |= SLUICE_SINK_LOGITS;
-  if (has_bias) problem.bias_type = layout.type;
+  if (has_sinks) problem.scores.flags |= SLUICE_SCORES_SINK;
+  if (has_bias) problem.scores.bias_type = layout.type;
   return problem;
 }
 
@@ -151,7 +151,7 @@ void GroupQueryAttention::compute(const Call &call) const {
   const Step step = checked_step(layout, call);
   HostCall host;
   host.problem = problem_of(step.head_size);
-  sluice::Args &args = host.args;
+  sluice_attention_args &args = host.args;
   const Tensor bias = call.input(attention_bias);
   if (has_bias) {
     const int64_t total = *call.input(total_sequence_length).as<const int32_t>();
@@ -161,13 +161,13 @@ void GroupQueryAttention::compute(const Call &call) const {
             "attention_bias has the shape " + shape_text(bias.shape) + "; it must be " +
                 shape_text({step.batch, layout.heads, step.rows, total}) +
                 ", of which the first two may be 1");
-    args.bias = repeated(bias.data, bias.shape);
+    host.scores.bias = repeated(bias.data, bias.shape);
     host.bias_bytes = elements_of(bias.shape) * sizeof(uint16_t);
   }
   std::vector<float> sinks;
   if (has_sinks) {
     sinks = sink_logits(call.input(head_sink), layout.type, layout.heads);
-    args.sink_logits = sinks.data();
+    host.scores.sinks = sinks.data();
   }
 
   const Shape cache = {step.batch, layout.kv_heads, step.capacity, step.head_size};
@@ -184,7 +184,7 @@ void GroupQueryAttention::compute(const Call &call) const {
   };
   host.k = store(present_key, "present_key", own_k, step.k, step.past_k, layout.has_rotary);
   host.v = store(present_value, "present_value", own_v, step.v, step.past_v, false);
-  args.k = args.v = cache_tensor(cache, step.longest());
+  host.k_strides = host.v_strides = cache_tensor(cache, step.longest());
 
   const int64_t o_elements = layout.heads * step.head_size; // of a token
   const Shape result = {step.batch, step.rows, o_elements};
@@ -198,12 +198,12 @@ void GroupQueryAttention::compute(const Call &call) const {
   args.o = {o.data, {step.rows * o_elements, o_elements, step.head_size, 1}};
   host.o_bytes = elements_of(result) * sizeof(uint16_t);
 
-  args.batch = sluice::detail::count_of(step.batch);
-  args.q_len = sluice::detail::count_of(step.rows);
-  args.kv_len = step.longest();
-  put_scale(scale, args);
-  args.kv_lengths = step.keys.data();
-  if (step.is_padded()) args.q_lengths = step.new_rows.data();
+  args.batch = count_of(step.batch);
+  args.rows.max_len = count_of(step.rows);
+  if (step.is_padded()) args.rows.lengths = step.new_rows.data();
+  host.keys.max_len = step.longest();
+  host.keys.lengths = step.keys.data();
+  host.scale = scale;
   device.run(host);
   for (int64_t b = 0; b < step.batch; ++b) // padding is not computed
     std::fill(o.as<uint16_t>() + (b * step.rows + step.new_rows[b]) * o_elements,

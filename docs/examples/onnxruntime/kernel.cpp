@@ -39,20 +39,16 @@ std::optional<float> scale_of(const Node &node) {
   return scale;
 }
 
-void put_scale(std::optional<float> scale, sluice::Args &args) {
-  if (!scale) return;
-  args.scale = *scale;
-  args.flags |= SLUICE_EXACT_SCALE;
+int32_t count_of(int64_t extent) {
+  return extent > INT32_MAX ? INT32_MAX : extent < 0 ? -1 : int32_t(extent);
 }
 
-sluice::Problem plain_problem(uint32_t type, int64_t q_heads, int64_t kv_heads, int64_t head_size,
-                              int64_t v_head_size) {
-  sluice::Problem problem;
-  problem.q_type = problem.k_type = problem.v_type = problem.o_type = type;
-  problem.q_heads = sluice::detail::count_of(q_heads);
-  problem.kv_heads = sluice::detail::count_of(kv_heads);
-  problem.head_dim_qk = sluice::detail::count_of(head_size);
-  problem.head_dim_v = sluice::detail::count_of(v_head_size);
+Problem plain_problem(uint32_t type, int64_t q_heads, int64_t kv_heads, int64_t head_size,
+                      int64_t v_head_size) {
+  Problem problem;
+  problem.format = sluice_kv_tensors(type, count_of(kv_heads), count_of(head_size));
+  problem.format.head_dim_v = count_of(v_head_size);
+  problem.attention = sluice_make_attention(type, count_of(q_heads), nullptr);
   return problem;
 }
 
@@ -86,7 +82,7 @@ CacheRows cache_rows(const void *data, const Shape &shape, int64_t keys) {
 }
 
 sluice_tensor cache_tensor(const Shape &shape, int64_t keys) {
-  return sluice::TensorView::bhsd(nullptr, 0, shape[0], keys, shape[1], shape[3]);
+  return sluice_bhsd(nullptr, keys, shape[1], shape[3]);
 }
 
 } // namespace sluice_ort

@@ -33,13 +33,14 @@ uint32_t bias_type(ElementType type, const char *input);
 /// softcap, which both operators have; 0 means no cap.
 float soft_cap_of(const Node &node);
 /// The attribute scale, of which 0 is a number like any other. Without it, scores are divided by
-/// sqrt(head size), and so are they in sluice_args.
+/// sqrt(head size), and so are they in Sluice.
 std::optional<float> scale_of(const Node &node);
-void put_scale(std::optional<float> scale, sluice::Args &args);
 
-/// sluice_problem of a node without masks.
-sluice::Problem plain_problem(uint32_t type, int64_t q_heads, int64_t kv_heads, int64_t head_size,
-                              int64_t v_head_size);
+/// An extent. One that does not fit stays too large, so that Sluice refuses it.
+int32_t count_of(int64_t extent);
+/// The problem of a node without masks.
+Problem plain_problem(uint32_t type, int64_t q_heads, int64_t kv_heads, int64_t head_size,
+                      int64_t v_head_size);
 
 /// Strides of a bias or mask with a shape (batch, heads, rows, keys), whose dimensions may be 1 to be
 /// repeated.

@@ -1,7 +1,7 @@
 //===- rotary.h - rotary positions, on the host ---------------------------------------------------------===//
 //
-// sluice_kv_append rotates K on its way into a paged cache, and Q is the caller's to rotate. Here both are on
-// the host anyway, so both are rotated there: in float, from and to 16-bit elements, rounded once.
+// sluice_cache_append rotates K on its way into a paged cache, and Q is the caller's to rotate. Here both are
+// on the host anyway, so both are rotated there: in float, from and to 16-bit elements, rounded once.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once

@@ -6,52 +6,58 @@
 
 namespace parallel {
 
-sluice::Problem Attention::problem(const TensorView &q, const TensorView &k, const TensorView &v,
-                                   const TensorView &o, bool causal) {
-  sluice::Problem problem = sluice::dense_problem(q, k, v, o);
-  if (causal) problem.flags |= SLUICE_CAUSAL;
-  if (o.dtype == SLUICE_F32) problem.flags |= SLUICE_WRITE_LSE;
-  problem.max_batch = 1;
+Problem::Problem(const TensorView &q, const TensorView &k, const TensorView &v, const TensorView &o,
+                 bool causal)
+    : format(sluice_kv_tensors(k.dtype, int32_t(k.extent[2]), int32_t(k.extent[3]))),
+      mask(sluice_causal_mask()), attention(sluice_make_attention(q.dtype, int32_t(q.extent[2]), &format)) {
+  format.head_dim_v = int32_t(v.extent[3]);
+  attention.o.type = o.dtype;
+  if (causal) attention.mask = &mask;
+  if (o.dtype == SLUICE_F32) attention.lse = SLUICE_LSE_LN;
   // A share may be empty; 0 would be no bound.
-  problem.max_q_len = int32_t(std::max<int64_t>(q.extent[1], 1));
-  problem.max_kv_len = int32_t(std::max<int64_t>(k.extent[1], 1));
-  return problem;
+  attention.bounds = sluice_make_bounds(1, int32_t(std::max<int64_t>(q.extent[1], 1)),
+                                        int32_t(std::max<int64_t>(k.extent[1], 1)));
+}
+
+Call::Call(const Problem &problem, const TensorView &q, const TensorView &k, const TensorView &v,
+           const TensorView &o, const TensorView &lse)
+    : lse(lse), kv(sluice_make_kv(&problem.format, k, v)),
+      keys(sluice_keys_of_equal(&kv, int32_t(k.extent[1]))),
+      args(sluice_make_call(int32_t(q.extent[0]), int32_t(q.extent[1]), q, o, &keys)) {
+  if (lse.data) args.lse = &this->lse;
 }
 
 Attention::Attention(const Device &device, const TensorView &q, const TensorView &k, const TensorView &v,
                      const TensorView &o, bool causal)
-    : plan(device.context().plan(problem(q, k, v, o, causal)).value()),
+    : problem(q, k, v, o, causal), plan(device.context().plan(problem.attention).value()),
       workspace(device, size_t(plan.describe().value().workspace_bytes)) {}
 
 void Attention::run(const Stream &stream, const TensorView &q, const TensorView &k, const TensorView &v,
                     const TensorView &o, const TensorView &lse) const {
-  sluice::Args args = sluice::dense_args(q, k, v, o).value();
-  args.lse = lse;
   sluice::Launch launch;
   launch.stream = stream.handle();
   launch.workspace = workspace.bytes();
   launch.workspace_bytes = workspace.size_bytes();
-  plan.run(args, launch).value();
+  plan.run(Call(problem, q, k, v, o, lse).args, launch).value();
 }
 
 void merge(const Device &device, const Stream &stream, const TensorView &parts, const TensorView &lses,
            const TensorView &o, const TensorView &lse) {
-  sluice::Merge call;
-  call.partial_type = parts.dtype;
-  call.o_type = o.dtype;
-  call.parts = int32_t(parts.extent[0]);
+  sluice::Sized<sluice_merge_args> call;
   call.tokens = int32_t(parts.extent[1]);
   call.heads = int32_t(parts.extent[2]);
-  call.head_dim_v = int32_t(parts.extent[3]);
-  call.partial = parts;
-  call.partial_lse = lses;
+  call.head_dim = int32_t(parts.extent[3]);
+  call.lse_base = SLUICE_LSE_LN;
+  call.parts.type = parts.dtype;
+  call.parts.count = int32_t(parts.extent[0]);
+  call.parts.o = parts;
+  call.parts.lse = lses;
+  call.o_format.type = o.dtype;
   call.o = o;
-  call.o.stride[0] = 0; // there is one
   call.lse = lse;
-  call.lse.stride[0] = 0;
   sluice::Launch launch;
   launch.stream = stream.handle();
-  device.context().merge_states(call, launch).value();
+  device.context().merge(call, launch).value();
 }
 
 } // namespace parallel

@@ -2,26 +2,47 @@
 #pragma once
 
 #include "device.h"
+#include "tensor.h"
 
 namespace parallel {
 
-using sluice::TensorView;
+/// What calls like this one have in common, with at most as many rows and keys. O is BF16, or F32 with an
+/// LSE. Its structs point to one another.
+struct Problem {
+  Problem(const TensorView &q, const TensorView &k, const TensorView &v, const TensorView &o, bool causal);
+  Problem(const Problem &) = delete;
+  Problem &operator=(const Problem &) = delete;
+
+  sluice_kv_format format;
+  sluice_mask mask;
+  sluice_attention attention;
+};
+
+/// A call. `lse` is empty where O is BF16.
+struct Call {
+  Call(const Problem &problem, const TensorView &q, const TensorView &k, const TensorView &v,
+       const TensorView &o, const TensorView &lse);
+  Call(const Call &) = delete;
+  Call &operator=(const Call &) = delete;
+
+  sluice_tensor lse;
+  sluice_kv kv;
+  sluice_keys keys;
+  sluice_attention_args args;
+};
 
 /// One kind of call: its plan, and the workspace that its runs take turns with.
 class Attention {
 public:
-  /// For calls like this one, with at most as many rows and keys. O is BF16, or F32 with an LSE.
   Attention(const Device &device, const TensorView &q, const TensorView &k, const TensorView &v,
             const TensorView &o, bool causal);
 
-  /// What its calls have in common.
-  static sluice::Problem problem(const TensorView &q, const TensorView &k, const TensorView &v,
-                                 const TensorView &o, bool causal);
   /// Enqueues a call. `lse` is empty where O is BF16.
   void run(const Stream &stream, const TensorView &q, const TensorView &k, const TensorView &v,
            const TensorView &o, const TensorView &lse) const;
 
 private:
+  Problem problem;
   sluice::Plan plan;
   Memory workspace;
 };

@@ -67,8 +67,8 @@ std::vector<uint16_t> wanted_of(const Member &member, const Options &options, Se
     if (options.against_reference) {
       const TensorView q = on_host(all.q, options.heads), k = on_host(all.k, options.kv_heads);
       const TensorView v = on_host(all.v, options.kv_heads), o = on_host(result, options.heads);
-      sluice::reference(Attention::problem(q, k, v, o, causal), sluice::dense_args(q, k, v, o).value())
-          .value();
+      const Problem problem(q, k, v, o, causal);
+      sluice::reference(problem.attention, Call(problem, q, k, v, o, {}).args).value();
       return;
     }
     const Tensor q(member.device, all.q, options.heads, options.dim);
@@ -187,8 +187,8 @@ void fail(Member &member, Failure how, int64_t dim) {
   });
   TensorView q = own->q.view;
   if (is_last && how == Failure::error)
-    q.data = static_cast<uint16_t *>(q.data) + 1;                                // Sluice refuses the run
-  if (is_last && how == Failure::fault) q.data = reinterpret_cast<void *>(4096); // the run itself faults
+    q.data = static_cast<uint16_t *>(q.data) + 1;                       // Sluice refuses the run
+  if (is_last && how == Failure::fault) q.stride[1] = int64_t{1} << 30; // the run itself faults
   ring(member, options.prefill, q, own->k.view, own->v.view);
 }
 

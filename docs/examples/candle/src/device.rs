@@ -4,7 +4,10 @@ use crate::error::to_candle;
 use crate::half_float::HalfFloat;
 use crate::Options;
 use sluice::hip::{Buffer, Hip};
-use sluice::{Args, Context, Dtype, Launch, Layout, Plan, Problem, Result};
+use sluice::{
+    Attention, Bounds, Call, Causal, Context, Dtype, Keys, Kv, KvFormat, Launch, Layout, Mask, Plan, Result,
+    Scores,
+};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
@@ -67,23 +70,27 @@ impl PlanKey {
         }
     }
 
-    fn problem(&self) -> Result<Problem> {
-        let mut builder = Problem::builder(self.dtype, self.q_heads, self.kv_heads, self.head_dim_qk)
-            .head_dims(self.head_dim_qk, self.head_dim_v)
-            .soft_cap(f32::from_bits(self.soft_cap_bits))
-            .max_batch(self.max_batch)
-            .max_q_len(self.max_q_len)
-            .max_kv_len(self.max_kv_len);
-        if self.causal {
-            builder = builder.causal();
+    fn attention(&self) -> Attention {
+        let kv = KvFormat {
+            head_dim_v: self.head_dim_v,
+            ..KvFormat::new(self.dtype, self.kv_heads, self.head_dim_qk)
+        };
+        Attention {
+            mask: Some(Mask {
+                causal: if self.causal { Causal::Yes } else { Causal::No },
+                window_left: self.window_left,
+                window_right: self.window_right,
+                ..Mask::default()
+            }),
+            scores: Some(Scores { soft_cap: f32::from_bits(self.soft_cap_bits), ..Scores::default() }),
+            bounds: Bounds {
+                batch: self.max_batch,
+                q_len: self.max_q_len,
+                kv_len: self.max_kv_len,
+                ..Bounds::default()
+            },
+            ..Attention::new(self.dtype, self.q_heads, kv)
         }
-        if let Some(keys) = self.window_left {
-            builder = builder.window_left(keys);
-        }
-        if let Some(keys) = self.window_right {
-            builder = builder.window_right(keys);
-        }
-        builder.build()
     }
 }
 
@@ -113,7 +120,7 @@ impl Sluice {
         if let Some(plan) = plans.get(&key) {
             return Ok(plan.clone());
         }
-        let plan = Arc::new(self.shared.context.plan(&key.problem()?)?);
+        let plan = Arc::new(self.shared.context.plan(&key.attention())?);
         plans.insert(key, plan.clone());
         Ok(plan)
     }
@@ -137,14 +144,12 @@ impl Sluice {
         let (q_buffer, k_buffer, v_buffer) = (upload(&q)?, upload(&k)?, upload(&v)?);
         let mut o_buffer: Buffer<T::Element> = hip.zeroed(result.len())?;
 
-        let mut args = Args::new(
-            batch,
-            q_buffer.tensor(q.layout)?,
-            k_buffer.tensor(k.layout)?,
-            Some(v_buffer.tensor(v.layout)?),
-            o_buffer.tensor_mut(o_layout)?,
-        );
-        (args.q_len, args.kv_len, args.scale) = (Some(q_len), Some(k.layout.shape()[1]), options.scale);
+        let (k_tensor, v_tensor) = (k_buffer.tensor(k.layout)?, v_buffer.tensor(v.layout)?);
+        let kv = Kv::new(plan.attention().kv, k_tensor, Some(v_tensor));
+        let keys = Keys::new(kv, k.layout.shape()[1]);
+        let o = o_buffer.tensor_mut(o_layout)?;
+        let mut args = Call::new(batch, q_buffer.tensor(q.layout)?, q_len, keys, o);
+        args.scale = options.scale;
         let mut workspace_buffer: Buffer<u8> = hip.zeroed(plan.info().workspace_bytes as usize)?;
         let workspace = workspace_buffer.workspace();
         let launch = Launch { workspace: Some(&workspace), ..Launch::default() };

@@ -53,11 +53,11 @@ fn refusals_of_sluice_have_code_field_and_message() -> Result<()> {
     let (plain, causal) = (Options::default(), Options { causal: true, ..Options::default() });
     for (q, k, v, options, code, field, says) in [
         (&q, &f16(&[1, 7, 3, 64])?, &f16(&[1, 7, 3, 64])?, plain, "INVALID_ARGUMENT", "q_heads", "kv_heads"),
-        (&f16(&[1, 5, 4, 60])?, &f16(&[1, 7, 2, 60])?, &kv, plain, "UNSUPPORTED", "head_dim_qk", "60"),
+        (&f16(&[1, 5, 4, 60])?, &f16(&[1, 7, 2, 60])?, &kv, plain, "UNSUPPORTED", "kv.head_dim_qk", "60"),
         // Nothing is made contiguous in silence.
         (&q, &odd, &kv, plain, "INVALID_ARGUMENT", "k.stride[2]", "is 68; it must be a multiple of 8"),
         (&columns, &kv, &kv, plain, "INVALID_ARGUMENT", "q.stride[3]", "it must be 1"),
-        (&q, &kv, &kv, Options { soft_cap: -1.0, ..causal }, "INVALID_ARGUMENT", "soft_cap", "-1"),
+        (&q, &kv, &kv, Options { soft_cap: -1.0, ..causal }, "INVALID_ARGUMENT", "scores.soft_cap", "-1"),
         (&q, &kv, &kv, Options { scale: Some(f32::NAN), ..plain }, "INVALID_ARGUMENT", "scale", "nan"),
     ] {
         let refusal = refusal(q, k, v, &options)?;
