@@ -4,7 +4,7 @@
 usage: draw.py [--check] FOLDER     writes them, or fails unless they are there as they would be written
        draw.py --masks              prints the masks of the picture, cell by cell
 
-The pictures are computed: places from strides, pages from tables, masks from the formula of sluice_problem.
+The pictures are computed: places from strides, pages from tables, masks from the formula of sluice_mask.
 """
 import pathlib
 import sys
@@ -226,7 +226,7 @@ def split_keys():
     picture.text(left + width / 2, 222, "merge", "middle", weight="bold")
     picture.text(left + width / 2, 240, "LSE = ln(exp LSE[0] + exp LSE[1] + exp LSE[2] + exp sink)", "middle", 11)
     picture.text(left + width / 2, 257, "O = sum over splits of exp(LSE[s] - LSE) * O[s], rounded once", "middle", 11)
-    picture.text(left, 290, "sluice_merge_states does only the last step, for results that the caller has", colour=GREY,
+    picture.text(left, 290, "sluice_attention_merge does only the last step, for results that the caller has", colour=GREY,
                  size=11)
     return picture.done()
 

@@ -1,4 +1,4 @@
-// Compares masks from stdin, as docs/pictures/draw.py --masks prints them, with sluice_reference: all scores
+// Compares masks from stdin, as docs/pictures/draw.py --masks prints them, with the reference: all scores
 // are equal and row j of V is 1 only in element j, so that O is nonzero where a key is visible.
 #include <sluice/sluice.hpp>
 
@@ -13,36 +13,33 @@ struct Mask {
   std::string name;
 };
 
-std::vector<std::string> seen(const Mask &mask) {
-  sluice::Problem problem;
-  problem.q_type = problem.k_type = problem.v_type = problem.o_type = SLUICE_F32;
-  problem.q_heads = problem.kv_heads = 1;
-  problem.head_dim_qk = 1;
-  problem.head_dim_v = mask.keys;
-  problem.mask_alignment = mask.top_left ? SLUICE_TOP_LEFT : SLUICE_BOTTOM_RIGHT;
-  if (mask.causal) problem.flags |= SLUICE_CAUSAL;
+std::vector<std::string> visible(const Mask &mask) {
+  sluice::Sized<sluice_mask> seen;
+  seen.alignment = mask.top_left ? SLUICE_TOP_LEFT : SLUICE_BOTTOM_RIGHT;
+  if (mask.causal) seen.flags |= SLUICE_MASK_CAUSAL;
   if (mask.left >= 0) {
-    problem.flags |= SLUICE_HAS_WINDOW_LEFT;
-    problem.window_left = mask.left;
-    problem.sink_tokens = mask.sinks;
+    seen.flags |= SLUICE_MASK_WINDOW_LEFT;
+    seen.window_left = mask.left;
+    seen.sink_tokens = mask.sinks;
   }
   if (mask.right >= 0) {
-    problem.flags |= SLUICE_HAS_WINDOW_RIGHT;
-    problem.window_right = mask.right;
+    seen.flags |= SLUICE_MASK_WINDOW_RIGHT;
+    seen.window_right = mask.right;
   }
+  sluice_kv_format format = sluice_kv_tensors(SLUICE_F32, 1, 1);
+  format.head_dim_v = mask.keys;
+  sluice_attention attention = sluice_make_attention(SLUICE_F32, 1, &format);
+  attention.mask = &seen;
   const int64_t rows = mask.rows, keys = mask.keys;
   std::vector<float> q(rows), k(keys), v(keys * keys), o(rows * keys, -1);
   for (int64_t j = 0; j < keys; ++j)
     v[j * keys + j] = 1;
-  sluice::Args args;
-  args.batch = 1;
-  args.q_len = mask.rows;
-  args.kv_len = mask.keys;
-  args.q = sluice::TensorView::bshd(q.data(), SLUICE_F32, 1, rows, 1, 1);
-  args.k = sluice::TensorView::bshd(k.data(), SLUICE_F32, 1, keys, 1, 1);
-  args.v = sluice::TensorView::bshd(v.data(), SLUICE_F32, 1, keys, 1, keys);
-  args.o = sluice::TensorView::bshd(o.data(), SLUICE_F32, 1, rows, 1, keys);
-  sluice::reference(problem, args).value();
+  const sluice_kv kv =
+      sluice_make_kv(&format, sluice_packed(k.data(), 1, 1), sluice_packed(v.data(), 1, keys));
+  const sluice_keys all = sluice_keys_of_equal(&kv, mask.keys);
+  sluice::reference(attention, sluice_make_call(1, mask.rows, sluice_packed(q.data(), 1, 1),
+                                                sluice_packed(o.data(), 1, keys), &all))
+      .value();
   std::vector<std::string> lines(rows, std::string(keys, '0'));
   for (int64_t i = 0; i < rows; ++i)
     for (int64_t j = 0; j < keys; ++j)
@@ -58,12 +55,12 @@ int main() try {
                   mask.right >> mask.sinks;
        ++masks) {
     std::getline(std::cin >> std::ws, mask.name);
-    for (const std::string &line : seen(mask)) {
+    for (const std::string &line : visible(mask)) {
       std::string drawn;
       std::cin >> drawn;
       if (drawn == line) continue;
       ++wrong;
-      std::cout << mask.name << ": a row is drawn as " << drawn << ", and sluice_reference sees " << line
+      std::cout << mask.name << ": a row is drawn as " << drawn << ", and the reference sees " << line
                 << "\n";
     }
   }

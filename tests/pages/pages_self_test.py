@@ -211,7 +211,7 @@ class NamesTest(unittest.TestCase):
 
     def test_kernels(self):
         for text in ("`attn_fwd_f16_d128_q256_kv64_w8`.", "kv_append_f16_f16, kv_append_*", "attn_fwd_...", "f16_d128_q256_kv64_w8",
-                     "attn_fwd_{f16_d128_*,bf16_d64_*_decode}", "attn_fwd_[bf]*16_d64_*", "sluice_kv_append_init, attn_fwd_params",
+                     "attn_fwd_{f16_d128_*,bf16_d64_*_decode}", "attn_fwd_[bf]*16_d64_*", "other_kv_append_init, attn_fwd_params",
                      "sluice-kernelgen --row attn_fwd_f16_d160_q128_kv32_w4"):
             self.assertEqual(self.kernels(text), [], text)
         for name in ("attn_fwd_f16_d128_q128_kv64_w4", "kv_append_f16_f32", "kv_copy_*", "attn_fwd_{f16_d128_*,f16_d64_*}",
@@ -249,7 +249,7 @@ class MaskCellsTest(unittest.TestCase):
     def test_one_wrong_cell_is_found(self):
         done = self.run_with(lambda drawn: drawn.replace("1111000", "1110000", 1))
         self.assertEqual(done.returncode, 1)
-        self.assertIn("causal, bottom-right: a row is drawn as 1110000, and sluice_reference sees 1111000", done.stdout)
+        self.assertIn("causal, bottom-right: a row is drawn as 1110000, and the reference sees 1111000", done.stdout)
 
     def test_few_masks_prove_little(self):
         self.assertEqual(self.run_with(lambda drawn: "".join(drawn.splitlines(True)[:5])).returncode, 1)

@@ -54,7 +54,7 @@ def check_build(readme, page, changelog, sluice, pack):
     # Compilers differ by some bytes per kernel.
     assert abs(megabytes - float(found[2])) <= 0.1, f"the README says {found[2]} MB; the pack has {megabytes:.2f} MB"
     library = re.search(r"one library of (\d+) MB", readme)
-    size = row_of(page, "installation", "`libsluice.so.1`, with its kernels")["size"]
+    size = row_of(page, "installation", "`libsluice.so.2`, with its kernels")["size"]
     assert library and round(float(size.removesuffix(" MB"))) == int(library[1]), f"the README does not say that the library has {size}"
 
 

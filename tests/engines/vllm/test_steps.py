@@ -256,7 +256,7 @@ class Description(unittest.TestCase):
         context = sluice.torch.context_of(CPU)
         for size in range(4, 529, 4):
             problem = sluice.Problem("bf16", q_heads=HEADS, kv_heads=KV_HEADS, head_dim_qk=size, head_dim_v=size,
-                                     mode=sluice.Mode.PAGED, page_size=BLOCK, page_table_kind=sluice.PageTableKind.BLOCK,
+                                     page_size=BLOCK, page_table_kind=sluice.PageTableKind.BLOCK,
                                      causal=True, max_batch=1, max_q_len=1, max_kv_len=BLOCK)
             if SluiceBackend.supports_head_size(size):
                 context.query_support(problem)
