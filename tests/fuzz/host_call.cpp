@@ -101,7 +101,8 @@ bool is_small(const calls::Problem &problem, const calls::Args &args) {
   const int64_t q_len = args.q_len, kv_len = args.kv_len;
   if (problem.q_heads > most_heads || problem.kv_heads > most_heads || problem.head_dim_qk > most_dims ||
       problem.head_dim_v > most_dims || args.batch > most_batch || q_len > most_rows || kv_len > most_rows ||
-      problem.page_size > most_rows || args.page_table_stride > most_stride || problem.k_pack > most_dims)
+      problem.page_size > most_rows || args.page_table_stride > most_stride ||
+      args.alibi_batch_stride > most_stride || problem.k_pack > most_dims)
     return false;
   if (problem.q_type > SLUICE_E5M2 || problem.k_type > SLUICE_I8 || problem.v_type > SLUICE_I8) return true;
   return std::max<int64_t>(args.batch, 0) * std::max(problem.q_heads, 0) * std::max<int64_t>(q_len, 0) *
@@ -220,7 +221,9 @@ private:
       given =
           given && give(args.mask, SLUICE_E5M2, {batch, problem.q_heads, q_len, (int64_t{kv_len} + 7) / 8});
     if (paged == is_likely(bytes)) give_page_table(batch, kv_len, csr);
-    args.alibi_slopes = factors<float>(problem.flags & calls::alibi, problem.q_heads);
+    const int64_t slopes =
+        problem.q_heads + std::max<int64_t>(args.alibi_batch_stride, 0) * std::max(args.batch - 1, 0);
+    args.alibi_slopes = factors<float>(problem.flags & calls::alibi, int32_t(slopes));
     args.sink_logits = factors<float>(problem.flags & calls::sinks, problem.q_heads);
     const auto scales = [&](uint32_t kind, int32_t heads) {
       return factors<float>(kind != SLUICE_SCALE_NONE, kind == SLUICE_SCALE_PER_HEAD ? heads : 1);
