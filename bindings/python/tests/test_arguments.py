@@ -80,6 +80,8 @@ class Nothing(unittest.TestCase):
         empty(DENSE, {"q": rows, "k": f16(2, 5, 2, 64), "v": f16(2, 5, 2, 64)}, kv_len=0)
         starts, no_starts = numpy.array([0, 3, 6], I32), numpy.zeros(3, I32)
         empty(RAGGED, {"q": f16(6, 4, 64), "k": none[0], "v": none[0], "q_starts": starts, "kv_starts": no_starts})
+        keys = f16(5, 2, 64)
+        empty(RAGGED, {"q": f16(6, 4, 64), "k": keys, "v": keys, "q_starts": starts, "kv_starts": no_starts}, kv_len=0)
         pages, lengths = f16(0, 16, 2, 64), numpy.zeros(2, I32)
         for columns in (0, 2):
             empty(PAGED, {"q": rows, "k": pages, "v": pages, "kv_lengths": lengths,
