@@ -18,7 +18,7 @@ sluice_status sluice_attention_support(const sluice_context *context, const slui
                                        sluice_support *support, sluice_error *error) noexcept {
   return abi::wall(error, [&] {
     if (support != nullptr) abi::check_output(support, "support");
-    const calls::Problem problem = abi::flat_problem(attention);
+    const calls::Problem problem = abi::flat_attention(attention).problem;
     abi::retelling(abi::problem_names, [&] { abi::answer_support(context, problem, support); });
   });
 }
@@ -29,8 +29,8 @@ sluice_status sluice_attention_plan(sluice_context *context, const sluice_attent
   return abi::wall(error, [&] {
     const std::shared_ptr<runtime::Context> &shared = abi::context_of(context);
     if (out == nullptr) throw Failure(Status::invalid_argument, "out", "out is NULL");
-    const calls::Problem problem = abi::flat_problem(attention);
-    *out = abi::retelling(abi::problem_names, [&] { return abi::make_plan(shared, problem); });
+    const abi::FlatAttention flat = abi::flat_attention(attention);
+    *out = abi::retelling(abi::problem_names, [&] { return abi::make_plan(shared, flat); });
   });
 }
 
@@ -38,7 +38,7 @@ sluice_status sluice_attention_preload(sluice_context *context, const sluice_att
                                        sluice_error *error) noexcept {
   return abi::wall(error, [&] {
     if (attention == nullptr) return abi::preload(context, nullptr);
-    const calls::Problem problem = abi::flat_problem(attention);
+    const calls::Problem problem = abi::flat_attention(attention).problem;
     abi::retelling(abi::problem_names, [&] { abi::preload(context, &problem); });
   });
 }
@@ -49,7 +49,7 @@ sluice_status sluice_attention_run(const sluice_plan *plan, const sluice_attenti
     if (plan == nullptr) throw Failure(Status::invalid_argument, "plan", "plan is NULL");
     calls::Args call = {};
     sluice_launch launch_copy;
-    abi::flat_args(plan->plan.problem(), args, call);
+    abi::flat_args(plan->attention, args, call);
     const sluice_launch &where = abi::view_launch(launch, launch_copy);
     abi::retelling(abi::args_names, [&] { abi::enqueue(*plan, call, where); });
   });
@@ -60,11 +60,11 @@ sluice_status sluice_attention_run(const sluice_plan *plan, const sluice_attenti
 sluice_status sluice_attention_reference(const sluice_attention *attention, const sluice_attention_args *args,
                                          sluice_error *error) noexcept {
   return abi::wall(error, [&] {
-    const calls::Problem problem = abi::flat_problem(attention);
-    abi::retelling(abi::problem_names, [&] { abi::check_problem(problem); });
+    const abi::FlatAttention flat = abi::flat_attention(attention);
+    abi::retelling(abi::problem_names, [&] { abi::check_problem(flat.problem); });
     calls::Args call = {};
-    abi::flat_args(problem, args, call);
-    abi::retelling(abi::args_names, [&] { abi::compute_on_host(problem, call); });
+    abi::flat_args(flat, args, call);
+    abi::retelling(abi::args_names, [&] { abi::compute_on_host(flat.problem, call); });
   });
 }
 

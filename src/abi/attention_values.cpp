@@ -50,10 +50,9 @@ constexpr Bit scores_bits[] = {{SLUICE_SCORES_ALIBI, calls::alibi},
                                {SLUICE_SCORES_SINK, calls::sinks},
                                {SLUICE_SCORES_BIAS_SCALE, calls::bias_scale}};
 
-void add_formats(calls::Problem &flat, const sluice_attention &attention) {
+void add_formats(calls::Problem &flat, const sluice_attention &attention, const KvFormat &kv) {
   check_plain_format("q", attention.q);
   check_plain_format("o", attention.o);
-  const KvFormat kv = flat_format(attention.kv, "kv");
   flat.flags |= kv.flags;
   flat.mode = kv.page_size != 0                           ? calls::paged
               : attention.flags & SLUICE_ATTENTION_RAGGED ? calls::ragged
@@ -141,21 +140,16 @@ void add_rows(calls::Args &out, const calls::Problem &problem, const sluice_atte
   out.q_tokens = args.rows.total;
 }
 
-/// A set's K and V, which are stored as the plan was told.
-KvMemory memory_of(const sluice_kv *kv, const KvPaths &paths, const calls::Problem &problem) {
-  const Kv flat = flat_kv(kv, paths);
-  check_same_format(flat.format, format_of(problem), paths.format);
-  return flat.memory;
-}
-
 /// The first set: the keys of each sequence.
-KvMemory add_own_keys(calls::Args &out, const calls::Problem &problem, const sluice_keys &keys) {
+KvMemory add_own_keys(calls::Args &out, const FlatAttention &plan, const sluice_keys &keys) {
+  const calls::Problem &problem = plan.problem;
   check_zero_member("keys[0]", ".groups", keys.groups, "the first set has the keys of sequences");
   check_absent("keys[0].group_starts", keys.group_starts, "the first set has the keys of sequences");
   out.kv_starts = keys.rows.starts;
   out.kv_lengths = keys.rows.lengths;
   out.kv_tokens = keys.rows.total;
-  const KvMemory kv = memory_of(keys.kv, {"keys[0].kv", "keys[0].kv.format", "keys[0].kv.scales"}, problem);
+  const KvMemory kv =
+      memory_of_format(keys.kv, plan.kv, {"keys[0].kv", "keys[0].kv.format", "keys[0].kv.scales"});
   out.kv_len = length_of("keys[0].rows", keys.rows, kv.k.data, "kv_len", problem.max_kv_len);
   out.k = kv.k;
   out.v = kv.v;
@@ -176,14 +170,16 @@ KvMemory add_own_keys(calls::Args &out, const calls::Problem &problem, const slu
 
 /// The second set: the keys of groups of rows. `own` is the memory of the first: the flat call has other
 /// tensors for prefixes that are not in pages, and nothing else of their own.
-void add_group_keys(calls::Args &out, const calls::Problem &problem, const sluice_keys &keys, KvMemory own) {
+void add_group_keys(calls::Args &out, const FlatAttention &plan, const sluice_keys &keys, KvMemory own) {
+  const calls::Problem &problem = plan.problem;
   constexpr std::string_view why = "each group has a sequence of its own";
   out.prefix_count = keys.groups;
   out.prefix_q_starts = keys.group_starts;
   check_absent("keys[1].rows.starts", keys.rows.starts, why);
   check_zero_member("keys[1].rows", ".total", keys.rows.total, why);
   out.prefix_lengths = keys.rows.lengths;
-  const KvMemory kv = memory_of(keys.kv, {"keys[1].kv", "keys[1].kv.format", "keys[1].kv.scales"}, problem);
+  const KvMemory kv =
+      memory_of_format(keys.kv, plan.kv, {"keys[1].kv", "keys[1].kv.format", "keys[1].kv.scales"});
   out.prefix_len = length_of("keys[1].rows", keys.rows, kv.k.data, "group_keys", problem.max_prefix_len);
   const bool in_pages = problem.mode == calls::paged;
   if (!in_pages) {
@@ -204,20 +200,20 @@ void add_group_keys(calls::Args &out, const calls::Problem &problem, const sluic
   out.prefix_page_table_stride = pages.stride;
 }
 
-void add_keys(calls::Args &out, const calls::Problem &problem, const sluice_attention_args &args) {
-  const uint32_t wanted = problem.flags & calls::prefixes ? 2 : 1;
+void add_keys(calls::Args &out, const FlatAttention &plan, const sluice_attention_args &args) {
+  const uint32_t wanted = plan.problem.flags & calls::prefixes ? 2 : 1;
   if (args.key_sets != wanted)
     invalid("key_sets",
             text("key_sets is ", args.key_sets, "; it must be ", wanted,
                  wanted == 2 ? " with SLUICE_ATTENTION_PREFIXES" : " without SLUICE_ATTENTION_PREFIXES"));
   sluice_keys copy;
   const sluice_keys &own = view(args.keys, "keys[0]", copy);
-  const KvMemory memory = add_own_keys(out, problem, own);
+  const KvMemory memory = add_own_keys(out, plan, own);
   if (wanted == 1) return;
   const auto *second = reinterpret_cast<const sluice_keys *>(
       reinterpret_cast<const unsigned char *>(args.keys) + args.keys->struct_size);
   sluice_keys second_copy;
-  add_group_keys(out, problem, view(second, "keys[1]", second_copy), memory);
+  add_group_keys(out, plan, view(second, "keys[1]", second_copy), memory);
 }
 
 void add_feature_args(calls::Args &out, const calls::Problem &problem, const sluice_attention_args &args) {
@@ -254,26 +250,28 @@ void add_feature_args(calls::Args &out, const calls::Problem &problem, const slu
 
 } // namespace
 
-calls::Problem flat_problem(const sluice_attention *given) {
+FlatAttention flat_attention(const sluice_attention *given) {
   sluice_attention copy;
   const sluice_attention &attention = view(given, "attention", copy);
   calls::Problem flat = {};
   flat.flags = flat_bits("flags", attention.flags, attention_bits);
   flat.q_heads = attention.q_heads;
-  add_formats(flat, attention);
+  const PlanFormat kv = plan_format(attention.kv, "kv");
+  add_formats(flat, attention, kv.flat);
   add_features(flat, attention);
   add_bounds(flat, attention.bounds);
   flat.workspace_ceiling_bytes = attention.workspace_ceiling_bytes;
-  return flat;
+  return {flat, kv, calls::usual_scale(flat)};
 }
 
-void flat_args(const calls::Problem &problem, const sluice_attention_args *given, calls::Args &out) {
+void flat_args(const FlatAttention &plan, const sluice_attention_args *given, calls::Args &out) {
+  const calls::Problem &problem = plan.problem;
   sluice_attention_args copy;
   const sluice_attention_args &args = view(given, "args", copy);
   check_zero_member("args", ".reserved", args.reserved, "it is reserved");
-  out.scale = args.scale != nullptr ? double{*args.scale} : calls::usual_scale(problem);
+  out.scale = args.scale != nullptr ? double{*args.scale} : plan.usual_scale;
   add_rows(out, problem, args);
-  add_keys(out, problem, args);
+  add_keys(out, plan, args);
   add_feature_args(out, problem, args);
 }
 

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
+#include "abi/kv_values.h"
 #include "abi/retell.h"
 #include "calls/args.h"
 #include "calls/problem.h"
@@ -15,11 +16,18 @@
 
 namespace sluice::abi {
 
-/// Throws support::Failure (invalid_argument or newer_struct) with the path of the member at fault.
-calls::Problem flat_problem(const sluice_attention *attention);
+/// A sluice_attention as one problem, with what its calls would compute again and again.
+struct FlatAttention {
+  calls::Problem problem;
+  PlanFormat kv; // of the keys of calls
+  double usual_scale;
+};
 
-/// Likewise for a call of a plan for `problem`. `out` must be all zero.
-void flat_args(const calls::Problem &problem, const sluice_attention_args *args, calls::Args &out);
+/// Throws support::Failure (invalid_argument or newer_struct) with the path of the member at fault.
+FlatAttention flat_attention(const sluice_attention *attention);
+
+/// Likewise for a call of a plan. `out` must be all zero.
+void flat_args(const FlatAttention &plan, const sluice_attention_args *args, calls::Args &out);
 
 /// The names that attention.h has for the members of a flat problem and a flat call.
 extern const Names problem_names, args_names;

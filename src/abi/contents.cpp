@@ -38,13 +38,6 @@ Names names_of(const calls::Gather &) {
   return gather_names;
 }
 
-const calls::Args &call_of(const CallOfPlan &call) {
-  return call.args;
-}
-template <typename Call> const Call &call_of(const Call &call) {
-  return call;
-}
-
 void check_arrays(const CallOfPlan &call) {
   reference::check_contents(call.problem, call.args);
 }
@@ -55,7 +48,7 @@ template <typename Call> void check_arrays(const Call &call) {
 /// Callers forget that pointers are to device memory: the device's own report could only say an address.
 template <typename Call> void check_pointers(const runtime::Device &device, const Call &call) {
   if (device.has_memory == nullptr) return;
-  for_each_pointer(call_of(call), [&](std::string_view name, const void *address) {
+  for_each_pointer(call, [&](std::string_view name, const void *address) {
     if (address == nullptr || device.has_memory(address) != 0) return;
     invalid(name, support::text(name, " is ", support::hexadecimal(reinterpret_cast<uint64_t>(address)),
                                 "; it must be memory of the device: allocated, registered or pinned by HIP"));
@@ -111,7 +104,9 @@ sluice_launch checked(const runtime::Device &device, const sluice_launch &launch
 
 sluice_launch with_contents_check(const runtime::Device &device, const sluice_launch &launch,
                                   const calls::Problem &problem, const calls::Args &args) {
-  return checked(device, launch, "sluice_attention_run", CallOfPlan{problem, args});
+  check_pointers(device, args);
+  if (!checks_contents(device)) return launch; // no copy of the call, on the path of every run
+  return enqueue_check(device, launch, "sluice_attention_run", CallOfPlan{problem, args});
 }
 
 sluice_launch with_contents_check(const runtime::Device &device, const sluice_launch &launch,

@@ -12,7 +12,7 @@
 namespace sluice::abi {
 
 /// Checks a problem, and makes a plan for it.
-sluice_plan *make_plan(const std::shared_ptr<runtime::Context> &context, const calls::Problem &problem);
+sluice_plan *make_plan(const std::shared_ptr<runtime::Context> &context, const FlatAttention &attention);
 
 /// Checks a problem, and fills `support` unless it is NULL.
 void answer_support(const sluice_context *context, const calls::Problem &problem, sluice_support *support);

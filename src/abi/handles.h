@@ -1,6 +1,7 @@
 //===- handles.h - the opaque structs of the C ABI ------------------------------------------------------===//
 #pragma once
 
+#include "abi/attention_values.h"
 #include "runtime/context.h"
 #include "runtime/plan.h"
 #include "support/failure.h"
@@ -15,6 +16,7 @@ struct sluice_context {
 };
 
 struct sluice_plan {
+  sluice::abi::FlatAttention attention;
   sluice::runtime::Plan plan;
 };
 

@@ -6,6 +6,7 @@
 #include "calls/problem.h"
 #include "support/failure.h"
 
+#include <cstring>
 #include <string>
 
 namespace sluice::abi {
@@ -98,6 +99,59 @@ void add_scales(KvMemory &out, const sluice_kv_scales &scales, const KvFormat &f
   out.v_zeros = is_v_in_k ? scales.k_zeros : scales.v_zeros;
 }
 
+/// Refuses the first member of a format that is not as the plan has it.
+void check_same_format(const KvFormat &given, const KvFormat &wanted, std::string_view path) {
+  if (given == wanted) return;
+  const auto same = [&](std::string_view name, auto member) {
+    if (given.*member == wanted.*member) return;
+    invalid(text(path, name),
+            text(path, name, " is ", given.*member, "; the problem has ", wanted.*member, " there"));
+  };
+  const auto same_bit = [&](std::string_view name, uint32_t bit, std::string_view what) {
+    if ((given.flags & bit) == (wanted.flags & bit)) return;
+    invalid(text(path, name),
+            text(path, name, given.flags & bit ? " has " : " lacks ", what,
+                 given.flags & bit ? ", which the problem lacks" : ", which the problem has"));
+  };
+  same(".kv_heads", &KvFormat::kv_heads);
+  same(".head_dim_qk", &KvFormat::head_dim_qk);
+  same(".head_dim_v", &KvFormat::head_dim_v);
+  same(".page_size", &KvFormat::page_size);
+  same(".page_table", &KvFormat::page_table_kind);
+  same_bit(".flags", calls::v_in_k, "SLUICE_KV_V_IN_K");
+  same_bit(".flags", calls::page_index_64, "SLUICE_KV_PAGE_INDEX_64");
+  same(k_names.type, &KvFormat::k_type);
+  same(v_names.type, &KvFormat::v_type);
+  same(k_names.scale_kind, &KvFormat::k_scale_kind);
+  same(v_names.scale_kind, &KvFormat::v_scale_kind);
+  same(".k.scale_group", &KvFormat::scale_group);
+  same_bit(".k.zero_points", calls::zero_points, "zero points");
+  same(k_names.pack, &KvFormat::k_pack);
+  same(v_names.pack, &KvFormat::v_pack);
+}
+
+/// `format` is that of `kv`.
+KvMemory memory_of(const sluice_kv &kv, const KvFormat &format, const KvPaths &paths) {
+  check_zero_member(paths.kv, ".reserved", kv.reserved, reserved);
+  KvMemory out = {};
+  out.k = kv.k;
+  out.v = kv.v;
+  out.page_count = kv.page_count;
+  if (kv.scales != nullptr) {
+    sluice_kv_scales scales_copy;
+    const sluice_kv_scales &scales = view(kv.scales, paths.scales, scales_copy);
+    check_scales(scales, paths.scales, *kv.format);
+    add_scales(out, scales, format);
+  }
+  if (format.page_size == 0 || kv.page_count == 1) return out;
+  // A stride of 0 between pages would make all of them one.
+  constexpr std::string_view rule = " is 0; it must be the elements from one page to the next";
+  if (kv.k.data != nullptr && kv.k.stride[0] == 0) invalid_member(paths.kv, ".k.stride[0]", rule);
+  const bool has_v = !(format.flags & calls::v_in_k);
+  if (has_v && kv.v.data != nullptr && kv.v.stride[0] == 0) invalid_member(paths.kv, ".v.stride[0]", rule);
+  return out;
+}
+
 } // namespace
 
 void not_zero(std::string_view path, std::string_view name, int64_t value, std::string_view why) {
@@ -147,75 +201,28 @@ KvFormat flat_format(const sluice_kv_format *given, std::string_view path) {
           .v_pack = format.v.pack};
 }
 
-KvFormat format_of(const calls::Problem &problem) {
-  constexpr uint32_t flags = calls::v_in_k | calls::page_index_64 | calls::zero_points;
-  return {.flags = problem.flags & flags,
-          .k_type = problem.k_type,
-          .v_type = problem.v_type,
-          .k_scale_kind = problem.k_scale_kind,
-          .v_scale_kind = problem.v_scale_kind,
-          .scale_group = problem.scale_group,
-          .kv_heads = problem.kv_heads,
-          .head_dim_qk = problem.head_dim_qk,
-          .head_dim_v = problem.head_dim_v,
-          .page_size = problem.page_size,
-          .page_table_kind = problem.page_table_kind,
-          .k_pack = problem.k_pack,
-          .v_pack = problem.v_pack};
-}
-
-void check_same_format(const KvFormat &given, const KvFormat &wanted, std::string_view path) {
-  if (given == wanted) return;
-  const auto same = [&](std::string_view name, auto member) {
-    if (given.*member == wanted.*member) return;
-    invalid(text(path, name),
-            text(path, name, " is ", given.*member, "; the problem has ", wanted.*member, " there"));
-  };
-  const auto same_bit = [&](std::string_view name, uint32_t bit, std::string_view what) {
-    if ((given.flags & bit) == (wanted.flags & bit)) return;
-    invalid(text(path, name),
-            text(path, name, given.flags & bit ? " has " : " lacks ", what,
-                 given.flags & bit ? ", which the problem lacks" : ", which the problem has"));
-  };
-  same(".kv_heads", &KvFormat::kv_heads);
-  same(".head_dim_qk", &KvFormat::head_dim_qk);
-  same(".head_dim_v", &KvFormat::head_dim_v);
-  same(".page_size", &KvFormat::page_size);
-  same(".page_table", &KvFormat::page_table_kind);
-  same_bit(".flags", calls::v_in_k, "SLUICE_KV_V_IN_K");
-  same_bit(".flags", calls::page_index_64, "SLUICE_KV_PAGE_INDEX_64");
-  same(k_names.type, &KvFormat::k_type);
-  same(v_names.type, &KvFormat::v_type);
-  same(k_names.scale_kind, &KvFormat::k_scale_kind);
-  same(v_names.scale_kind, &KvFormat::v_scale_kind);
-  same(".k.scale_group", &KvFormat::scale_group);
-  same_bit(".k.zero_points", calls::zero_points, "zero points");
-  same(k_names.pack, &KvFormat::k_pack);
-  same(v_names.pack, &KvFormat::v_pack);
-}
-
 Kv flat_kv(const sluice_kv *given, const KvPaths &paths) {
   sluice_kv copy;
   const sluice_kv &kv = view(given, paths.kv, copy);
-  check_zero_member(paths.kv, ".reserved", kv.reserved, reserved);
-  Kv out = {.format = flat_format(kv.format, paths.format), .memory = {}};
-  KvMemory &memory = out.memory;
-  memory.k = kv.k;
-  memory.v = kv.v;
-  memory.page_count = kv.page_count;
-  if (kv.scales != nullptr) {
-    sluice_kv_scales scales_copy;
-    const sluice_kv_scales &scales = view(kv.scales, paths.scales, scales_copy);
-    check_scales(scales, paths.scales, *kv.format);
-    add_scales(memory, scales, out.format);
-  }
-  if (out.format.page_size == 0 || kv.page_count == 1) return out;
-  // A stride of 0 between pages would make all of them one.
-  constexpr std::string_view rule = " is 0; it must be the elements from one page to the next";
-  if (kv.k.data != nullptr && kv.k.stride[0] == 0) invalid_member(paths.kv, ".k.stride[0]", rule);
-  const bool has_v = !(out.format.flags & calls::v_in_k);
-  if (has_v && kv.v.data != nullptr && kv.v.stride[0] == 0) invalid_member(paths.kv, ".v.stride[0]", rule);
-  return out;
+  const KvFormat format = flat_format(kv.format, paths.format);
+  return {format, memory_of(kv, format, paths)};
+}
+
+PlanFormat plan_format(const sluice_kv_format *given, std::string_view path) {
+  sluice_kv_format copy;
+  const KvFormat flat = flat_format(given, path);
+  return {view(given, path, copy), flat};
+}
+
+KvMemory memory_of_format(const sluice_kv *given, const PlanFormat &wanted, const KvPaths &paths) {
+  sluice_kv copy;
+  const sluice_kv &kv = view(given, paths.kv, copy);
+  // Nearly every call has the plan's own format, byte by byte, which needs no other check.
+  constexpr size_t size = sizeof wanted.given;
+  const bool is_equal = kv.format != nullptr && kv.format->struct_size == size &&
+                        std::memcmp(kv.format, &wanted.given, size) == 0;
+  if (!is_equal) check_same_format(flat_format(kv.format, paths.format), wanted.flat, paths.format);
+  return memory_of(kv, wanted.flat, paths);
 }
 
 KvPages flat_pages(const sluice_pages &pages, std::string_view path, uint32_t page_table_kind,

@@ -41,12 +41,6 @@ struct KvFormat {
 };
 
 KvFormat flat_format(const sluice_kv_format *format, std::string_view path);
-/// That of a plan.
-KvFormat format_of(const calls::Problem &problem);
-
-/// Refuses the first member of a format that is not as the problem has it.
-void check_same_format(const KvFormat &given, const KvFormat &wanted, std::string_view path);
-
 /// The memory of a sluice_kv, with its scales where the flat structs expect them.
 struct KvMemory {
   sluice_tensor k, v;
@@ -66,6 +60,17 @@ struct KvPaths {
 };
 
 Kv flat_kv(const sluice_kv *kv, const KvPaths &paths);
+
+/// The format of a plan: as the caller wrote it, and flat.
+struct PlanFormat {
+  sluice_kv_format given;
+  KvFormat flat;
+};
+
+PlanFormat plan_format(const sluice_kv_format *format, std::string_view path);
+
+/// The memory of a sluice_kv, which must have the plan's format.
+KvMemory memory_of_format(const sluice_kv *kv, const PlanFormat &wanted, const KvPaths &paths);
 
 struct KvPages {
   const void *table;

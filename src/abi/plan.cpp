@@ -27,9 +27,10 @@ constexpr size_t grid_dimensions = 3;
 
 } // namespace
 
-sluice_plan *abi::make_plan(const std::shared_ptr<runtime::Context> &context, const calls::Problem &problem) {
-  check_problem(problem);
-  return new sluice_plan{runtime::Plan(context, problem)};
+sluice_plan *abi::make_plan(const std::shared_ptr<runtime::Context> &context,
+                            const FlatAttention &attention) {
+  check_problem(attention.problem);
+  return new sluice_plan{attention, runtime::Plan(context, attention.problem)};
 }
 
 void abi::enqueue(const sluice_plan &plan, const calls::Args &call, const sluice_launch &where) {

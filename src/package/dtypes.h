@@ -34,9 +34,7 @@ static_assert(dtypes.back().value == dtypes.size(), "row n has value n + 1");
 
 /// nullptr for a value or a name that is not in the table.
 constexpr const Dtype *find_dtype(uint32_t value) {
-  for (const Dtype &dtype : dtypes)
-    if (dtype.value == value) return &dtype;
-  return nullptr;
+  return value - 1 < dtypes.size() ? &dtypes[value - 1] : nullptr;
 }
 constexpr const Dtype *find_dtype(std::string_view name) {
   for (const Dtype &dtype : dtypes)

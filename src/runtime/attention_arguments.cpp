@@ -53,12 +53,13 @@ bool is_one_v_pack(const calls::Problem &problem) {
 }
 
 /// Kernels address blocks by bytes.
-sluice_tensor in_bytes_if_blocks(uint32_t type, sluice_tensor tensor) {
-  if (!is_in_blocks(type)) return tensor;
+sluice_tensor in_bytes_if_blocks(uint32_t type, const sluice_tensor &tensor) {
   const Block block = dtype_block(type);
-  for (int64_t &stride : tensor.stride)
-    stride = stride / block.elements * block.bytes;
-  return tensor;
+  const auto in_bytes = [&](int64_t stride) {
+    return block.elements == 1 ? stride : stride / block.elements * block.bytes;
+  };
+  const auto &stride = tensor.stride;
+  return {tensor.data, {in_bytes(stride[0]), in_bytes(stride[1]), in_bytes(stride[2]), stride[3]}};
 }
 
 /// The parts of a side's arguments.

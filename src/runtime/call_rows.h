@@ -56,12 +56,12 @@ constexpr bool has_no_rows(const calls::Args &args) {
 
 /// The tensor with strides of contiguous rows, of `row` elements in each of `heads`, for indices that are
 /// always 0.
-constexpr sluice_tensor with_used_strides(sluice_tensor tensor, const Rows &rows, int64_t heads,
+constexpr sluice_tensor with_used_strides(const sluice_tensor &tensor, const Rows &rows, int64_t heads,
                                           int64_t row) {
-  if (heads <= 1) tensor.stride[2] = row;
-  if (rows.inner <= 1) tensor.stride[1] = row * heads;
-  if (rows.outer <= 1) tensor.stride[0] = 0;
-  return tensor;
+  const auto &stride = tensor.stride;
+  return {tensor.data,
+          {rows.outer <= 1 ? 0 : stride[0], rows.inner <= 1 ? row * heads : stride[1],
+           heads <= 1 ? row : stride[2], stride[3]}};
 }
 
 } // namespace sluice::runtime

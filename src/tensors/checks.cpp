@@ -2,15 +2,12 @@
 #include "tensors/checks.h"
 
 #include "package/dtypes.h"
-#include "support/checked.h"
 #include "support/failure.h"
 
 #include <utility>
 
 namespace sluice::tensors {
 
-using support::checked_add;
-using support::checked_multiply;
 using support::Failure;
 using support::Status;
 using support::text;
@@ -84,8 +81,7 @@ void check_stride(const Shape &shape, size_t dimension, int64_t wanted) {
     bad_stride(shape, dimension, text("it must be ", wanted));
 }
 
-void check_multiple(const Shape &shape, size_t dimension, int64_t multiple, std::string_view what) {
-  if (shape.extent[dimension] <= 1 || shape.tensor.stride[dimension] % multiple == 0) return;
+void not_multiple(const Shape &shape, size_t dimension, int64_t multiple, std::string_view what) {
   bad_stride(shape, dimension,
              what.empty() ? text("it must be a multiple of ", multiple)
                           : text("it must be a multiple of ", what, ", which is ", multiple));
@@ -108,20 +104,14 @@ sluice_tensor column_packs(std::string_view name, const sluice_tensor &v, int32_
   return packs;
 }
 
-namespace {
-
-/// `name` and `suffix` are joined only if something is wrong.
-void check_pointer(std::string_view name, std::string_view suffix, const void *pointer, uint32_t alignment) {
+void bad_pointer(std::string_view name, std::string_view suffix, const void *pointer, uint32_t alignment) {
   const uint64_t address = reinterpret_cast<uint64_t>(pointer);
-  if (pointer != nullptr && address % alignment == 0) return;
   std::string field = text(name, suffix);
   std::string message = pointer == nullptr ? text(field, " is NULL")
                                            : text(field, " is ", support::hexadecimal(address),
                                                   "; it must be aligned to ", alignment, " bytes");
   invalid(field, std::move(message));
 }
-
-} // namespace
 
 void not_given(std::string_view field) {
   invalid(field, text(field, " is NULL, but the problem asks for it"));
@@ -132,49 +122,43 @@ void check_given(const Shape &shape) {
   check_pointer(shape, shape.element_bytes);
 }
 
-void check_pointer(const Shape &shape, uint32_t alignment) {
-  check_pointer(shape.name, ".data", shape.tensor.data, alignment);
-}
-
-void check_pointer(std::string_view field, const void *pointer, uint32_t alignment) {
-  check_pointer(field, "", pointer, alignment);
-}
-
 void check_reach(const Shape &shape, uint64_t address_end) {
-  std::optional<int64_t> last = shape.run - 1;
+  int64_t last = shape.run - 1;
   for (size_t i = 0; i < 4; ++i) {
     if (shape.extent[i] <= 1) continue;
     const int64_t stride = shape.tensor.stride[i];
     if (stride < 0) bad_stride(shape, i, "it must not be negative");
-    const std::optional<int64_t> reach = checked_multiply(stride, shape.extent[i] - 1);
-    last = reach ? checked_add(*last, *reach) : std::nullopt;
-    if (!last) bad_stride(shape, i, "the tensor would reach beyond 2^63 elements");
+    int64_t reach;
+    if (__builtin_mul_overflow(stride, shape.extent[i] - 1, &reach) ||
+        __builtin_add_overflow(last, reach, &last))
+      bad_stride(shape, i, "the tensor would reach beyond 2^63 elements");
   }
   // Byte offsets are 64-bit signed, and the address after the last byte must not wrap.
-  const auto elements = checked_add<int64_t>(*last, 1);
-  const auto bytes = elements ? checked_multiply<int64_t>(*elements, shape.element_bytes) : std::nullopt;
-  const auto end =
-      bytes ? checked_add(reinterpret_cast<uint64_t>(shape.tensor.data), uint64_t(*bytes)) : std::nullopt;
-  if (!end || *end > address_end) {
+  int64_t elements, bytes;
+  uint64_t end;
+  if (__builtin_add_overflow(last, 1, &elements) ||
+      __builtin_mul_overflow(elements, int64_t{shape.element_bytes}, &bytes) ||
+      __builtin_add_overflow(reinterpret_cast<uint64_t>(shape.tensor.data), uint64_t(bytes), &end) ||
+      end > address_end)
     invalid(text(shape.name, ".stride"), text(shape.name, " would reach beyond the address space"));
-  }
 }
 
-/// In order of stride, every dimension must step over everything that the ones before it span.
+/// Every dimension must step over everything that those with smaller strides span. Of equal ones the first
+/// counts as smaller.
 std::optional<size_t> overlapping(const Shape &shape) {
-  std::array<size_t, 4> order = {0, 1, 2, 3};
   const auto &stride = shape.tensor.stride;
-  for (size_t i = 1; i < 4; ++i) { // insertion sort: four elements, and no allocation
-    for (size_t j = i; j > 0 && stride[order[j]] < stride[order[j - 1]]; --j)
-      std::swap(order[j], order[j - 1]);
+  std::array<int64_t, 4> reach;
+  for (size_t i = 0; i < 4; ++i)
+    reach[i] = shape.extent[i] > 1 ? stride[i] * (shape.extent[i] - 1) : 0;
+  std::optional<size_t> first;
+  for (size_t i = 0; i < 4; ++i) {
+    int64_t span = shape.run;
+    for (size_t j = 0; j < 4; ++j)
+      span += stride[j] < stride[i] || (stride[j] == stride[i] && j < i) ? reach[j] : 0;
+    const bool overlaps = shape.extent[i] > 1 && stride[i] < span;
+    if (overlaps && (!first || stride[i] < stride[*first])) first = i;
   }
-  int64_t span = shape.run;
-  for (size_t i : order) {
-    if (shape.extent[i] <= 1) continue;
-    if (stride[i] < span) return i;
-    span += stride[i] * (shape.extent[i] - 1);
-  }
-  return std::nullopt;
+  return first;
 }
 
 void check_disjoint(const Shape &shape) {

@@ -75,7 +75,16 @@ struct Shape {
 /// The stride of a dimension is this number.
 void check_stride(const Shape &shape, size_t dimension, int64_t wanted);
 /// It is a multiple of this number; `what`, if given, is what the number is.
-void check_multiple(const Shape &shape, size_t dimension, int64_t multiple, std::string_view what = {});
+[[noreturn]] void not_multiple(const Shape &shape, size_t dimension, int64_t multiple, std::string_view what);
+inline void check_multiple(const Shape &shape, size_t dimension, int64_t multiple,
+                           std::string_view what = {}) {
+  if (shape.extent[dimension] <= 1) return;
+  const int64_t stride = shape.tensor.stride[dimension];
+  // Nearly all numbers are powers of two, and a division costs as much as the rest of a tensor's checks.
+  const bool is_power = (multiple & (multiple - 1)) == 0;
+  if ((is_power ? stride & (multiple - 1) : stride % multiple) != 0)
+    not_multiple(shape, dimension, multiple, what);
+}
 /// All strides are those of another tensor, its scales.
 void check_same_strides(const Shape &shape, const sluice_tensor &scales);
 
@@ -83,9 +92,18 @@ void check_same_strides(const Shape &shape, const sluice_tensor &scales);
 /// a column are one pack: stride[1] must be 1, and is 0 in the result.
 sluice_tensor column_packs(std::string_view name, const sluice_tensor &v, int32_t v_pack, int64_t tokens);
 
-/// The pointer is not null, and it is aligned.
-void check_pointer(const Shape &shape, uint32_t alignment);
-void check_pointer(std::string_view field, const void *pointer, uint32_t alignment);
+/// `name` and `suffix` together are the field.
+[[noreturn]] void bad_pointer(std::string_view name, std::string_view suffix, const void *pointer,
+                              uint32_t alignment);
+/// The pointer is not null, and it is aligned to a power of two.
+inline void check_pointer(std::string_view field, const void *pointer, uint32_t alignment,
+                          std::string_view suffix = {}) {
+  if (pointer == nullptr || (reinterpret_cast<uint64_t>(pointer) & (alignment - 1)) != 0)
+    bad_pointer(field, suffix, pointer, alignment);
+}
+inline void check_pointer(const Shape &shape, uint32_t alignment) {
+  check_pointer(shape.name, shape.tensor.data, alignment, ".data");
+}
 
 /// Strides are not negative, and the whole tensor is below `address_end`.
 void check_reach(const Shape &shape, uint64_t address_end);

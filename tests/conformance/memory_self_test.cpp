@@ -23,7 +23,7 @@ namespace {
 struct Call {
   explicit Call(const Case &of) : c(of), in(make_inputs(c)), memory(make_memory(c, in)), sequences(c) {
     make_problem(c, structs);
-    problem = sluice::abi::flat_problem(&structs.attention);
+    attention = sluice::abi::flat_attention(&structs.attention);
     for (std::vector<std::byte> &buffer : memory.buffers)
       bases.push_back(buffer.data());
     args = args_of({});
@@ -33,7 +33,7 @@ struct Call {
     CallStructs told;
     make_call(c, memory, bases, told, only);
     calls::Args out;
-    sluice::abi::flat_args(problem, &told.args, out);
+    sluice::abi::flat_args(attention, &told.args, out);
     return out;
   }
   int64_t page(int b, int j, int h = 0) const {
@@ -63,7 +63,8 @@ struct Call {
   Memory memory;
   const Sequences sequences;
   ProblemStructs structs;
-  calls::Problem problem;
+  sluice::abi::FlatAttention attention;
+  const calls::Problem &problem = attention.problem;
   std::vector<void *> bases;
   calls::Args args;
 };

@@ -31,10 +31,11 @@ template <typename Fill> void check_same(Fill fill_flat, void (*fill_values)(Val
   if (flat.args.scale == 0) flat.args.scale = calls::usual_scale(flat.problem);
   ValueCall values;
   fill_values(values);
-  const calls::Problem problem = abi::flat_problem(&values.attention);
+  const abi::FlatAttention attention = abi::flat_attention(&values.attention);
+  const calls::Problem &problem = attention.problem;
   CHECK(same_bytes(problem, flat.problem));
   calls::Args args = {};
-  abi::flat_args(problem, &values.args, args);
+  abi::flat_args(attention, &values.args, args);
   CHECK(same_bytes(args, flat.args));
   // And the calls are right: the flat checks of a device accept them.
   abi::check_problem(problem);
@@ -47,10 +48,11 @@ std::string refusal(const std::function<void(ValueCall &)> &change) {
   test::cascade(call);
   change(call);
   return refused([&] {
-    const calls::Problem problem = abi::flat_problem(&call.attention);
+    const abi::FlatAttention attention = abi::flat_attention(&call.attention);
+    const calls::Problem &problem = attention.problem;
     abi::retelling(abi::problem_names, [&] { abi::check_problem(problem); });
     calls::Args args = {};
-    abi::flat_args(problem, &call.args, args);
+    abi::flat_args(attention, &call.args, args);
     abi::retelling(abi::args_names, [&] { abi::check_args(problem, {16, 8, true, 16}, args); });
   });
 }
